@@ -1,0 +1,194 @@
+"""Fails when a file or a target depends on something against the direction of dependencies (see //:BUILD).
+
+Bazel's visibility already refuses most such edges. This test adds what visibility cannot see: #include lines that reach a
+header without a declared dependency, targets made visible by mistake, CUDA outside cuda/.
+
+usage: dependency_test.py FOLDER     checks the project in FOLDER
+       dependency_test.py --self-test    plants bad edges in a scratch project and expects each to be found
+"""
+
+import os
+import re
+import sys
+import tempfile
+
+# layer -> layers it may use, besides itself, third_party and (for its tests) formats/testing. Written out edge by edge:
+# a new edge is a decision, so it must be a new word here. `formats/*` is one format; siblings are checked separately.
+ALLOWED = {
+    "third_party": set(),
+    "formats/io": set(),
+    "formats/core": {"formats/io"},
+    "formats/*": {"formats/core", "formats/io"},
+    "formats": {"formats/*", "formats/core", "formats/io"},
+    "images": {"formats/core:image_info"},
+    "readers": {"formats/core", "formats/io", "images"},
+    "converters": {"formats/core", "formats/io", "images", "readers"},
+    "validators": {"formats/core", "formats/io", "images"},
+    "cuda": {"formats/core", "formats/io", "images", "readers"},
+}
+# These join everything.
+TOP = {"benchmarks", "cli", "formats/testing", "python", "tests"}
+# Offered to the tests of every layer; a target that is no test may use it only when it is testonly, which Bazel enforces.
+TEST_SUPPORT = "formats/testing"
+
+SOURCE_SUFFIXES = (".h", ".hpp", ".cc", ".cpp", ".c", ".cu", ".cuh")
+BUILD_NAMES = ("BUILD", "BUILD.bazel")
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+(["<])([^">]+)[">]', re.MULTILINE)
+CUDA_HEADER = re.compile(r"^(cuda|cuda_runtime|cuda_runtime_api|device_launch_parameters|nvjpeg|nvcomp.*|npp.*)\.h$")
+LABEL = re.compile(r'"(//[^"]*)"')
+# Who may use a target, and what a file set loads, are not dependencies.
+VISIBILITY = re.compile(r"\b(?:default_)?visibility\s*=\s*\[[^\]]*\]|\bpackage_group\([^)]*\)", re.DOTALL)
+COMMENT = re.compile(r"#[^\n]*")
+
+
+def layer_of(path):
+  """The layer that a project path or package belongs to, or None for the root and for unknown folders."""
+  parts = path.split("/")
+  if parts[0] != "formats":
+    return parts[0] if parts[0] in ALLOWED or parts[0] in TOP else None
+  if len(parts) == 1:
+    return "formats"
+  return "/".join(parts[:2])
+
+
+def is_allowed(user, used, exact):
+  """Whether `user` (a layer) may depend on `used`; `exact` is the header or label without its suffix."""
+  if user == used or used == "third_party" or user in TOP or used == TEST_SUPPORT:
+    return True
+  # A folder of formats/ without a row of its own is one format.
+  row = ALLOWED[user if user in ALLOWED else "formats/*"]
+  kind = used if used in ALLOWED or used in TOP else "formats/*"
+  return kind in row or exact in row
+
+
+def check_source(path, text):
+  user = layer_of(os.path.dirname(path)) if os.path.dirname(path) else None
+  if user is None:
+    return
+  for match in INCLUDE.finditer(text):
+    bracket, header = match.groups()
+    line = text.count("\n", 0, match.start()) + 1
+    if CUDA_HEADER.match(header) and user not in ("cuda", "benchmarks", "python"):
+      yield f"{path}:{line}: {user} includes <{header}>; CUDA belongs in cuda/ alone"
+    used = layer_of(os.path.dirname(header)) if "/" in header else None
+    if used is None or bracket == "<":
+      continue
+    exact = os.path.dirname(header) + ":" + os.path.splitext(os.path.basename(header))[0]
+    if not is_allowed(user, used, exact):
+      yield f'{path}:{line}: {user} must not include "{header}"'
+
+
+def check_build(path, text):
+  package = os.path.dirname(path)
+  user = layer_of(package) if package else None
+  if user is None:
+    return
+  # Same length, so that line numbers hold.
+  blank = lambda match: re.sub(r"[^\n]", " ", match.group())
+  text = VISIBILITY.sub(blank, COMMENT.sub(blank, text))
+  for match in LABEL.finditer(text):
+    label = match.group(1)
+    package, _, name = label[2:].partition(":")
+    used = layer_of(package) if package else None
+    if used is None:
+      continue
+    line = text.count("\n", 0, match.start()) + 1
+    if not is_allowed(user, used, f"{package}:{name or package.split('/')[-1]}"):
+      yield f"{path}:{line}: {user} must not depend on {label}"
+
+
+def check(root):
+  """Returns (problems, number of files read)."""
+  problems, files = [], 0
+  for folder, subfolders, names in os.walk(root):
+    subfolders[:] = sorted(s for s in subfolders if not s.startswith((".", "bazel-")))
+    for name in sorted(names):
+      checker = (check_build if name in BUILD_NAMES else check_source if name.endswith(SOURCE_SUFFIXES) else None)
+      if checker is None:
+        continue
+      full = os.path.join(folder, name)
+      with open(full, encoding="utf-8", errors="replace") as file:
+        problems.extend(checker(os.path.relpath(full, root), file.read()))
+      files += 1
+  return problems, files
+
+
+# (file, its text, whether it must be refused)
+PLANTED = [
+    ("formats/io/file.cc", '#include "formats/core/sample.h"', True),
+    ("formats/core/sample.cc", '#include "formats/io/file.h"', False),
+    ("formats/core/sample.cc", '  # include "formats/formats.h"', True),
+    ("formats/core/sample.cc", '#include "formats/tfrecord/tfrecord_writer.h"', True),
+    ("formats/core/sample.cc", '#include "images/probe.h"', True),
+    ("formats/tfrecord/a.cc", '#include "formats/core/sample.h"', False),
+    ("formats/tfrecord/a.cc", '#include "formats/tfrecord/b.h"', False),
+    ("formats/tfrecord/a.cc", '#include "formats/webdataset/b.h"', True),
+    ("formats/tfrecord/a_test.cc", '#include "formats/testing/contract.h"', False),
+    ("formats/tfrecord/a.cc", '#include "converters/plan.h"', True),
+    ("formats/formats.cc", '#include "formats/tfrecord/tfrecord.h"', False),
+    ("formats/testing/contract.cc", '#include "formats/formats.h"', False),
+    ("images/probe.h", '#include "formats/core/image_info.h"', False),
+    ("images/probe.h", '#include "formats/core/sample.h"', True),
+    ("readers/loader.cc", '#include "formats/core/manifest.h"', False),
+    ("readers/loader.cc", '#include "formats/formats.h"', True),
+    ("readers/loader.cc", '#include "cuda/device_api.h"', True),
+    ("readers/loader.cc", "#include <cuda_runtime.h>", True),
+    ("cuda/loader.cu", "#include <cuda_runtime.h>", False),
+    ("cuda/loader.cc", '#include "readers/loader.h"', False),
+    ("converters/plan.cc", '#include "formats/formats.h"', True),
+    ("converters/plan.cc", '#include "validators/validator.h"', True),
+    ("converters/plan.cc", '#include "readers/dataset.h"', False),
+    ("validators/a.cc", '#include "converters/plan.h"', True),
+    ("validators/a.cc", '#include "cli/main.h"', True),
+    ("cli/main.cc", '#include "formats/formats.h"\n#include "converters/plan.h"', False),
+    ("tests/x/a.cc", '#include "formats/lmdb/lmdb.h"', False),
+    ("converters/BUILD", 'cc_library(deps = ["//formats/core:sample"])', False),
+    ("converters/BUILD", 'cc_library(deps = [\n  "//formats",\n])', True),
+    ("converters/BUILD", 'cc_library(deps = ["//formats:formats"])', True),
+    ("converters/BUILD", 'cc_library(deps = ["//formats/tfrecord"])', True),
+    ("converters/BUILD", '# "//formats/tfrecord" is not for us', False),
+    ("converters/BUILD", 'cc_test(deps = ["//formats/testing:generators", "//third_party:gtest"])', False),
+    ("formats/lmdb/BUILD", 'cc_library(deps = ["//formats/hdf5:writer"])', True),
+    ("formats/core/BUILD", 'cc_library(visibility = ["//images:__subpackages__"])', False),
+    ("formats/core/BUILD", 'cc_library(visibility = ["//:x"], deps = ["//images:probe"])', True),
+    ("images/BUILD", 'cc_library(deps = ["//formats/core:image_info"])', False),
+    ("images/BUILD", 'cc_library(deps = ["//formats/core:sample"])', True),
+    ("BUILD", 'alias(actual = "//cli:pack")', False),
+]
+
+
+def self_test():
+  wrong = []
+  for path, text, refused in PLANTED:
+    with tempfile.TemporaryDirectory() as root:
+      full = os.path.join(root, path)
+      os.makedirs(os.path.dirname(full), exist_ok=True)
+      with open(full, "w", encoding="utf-8") as file:
+        file.write("// A first line.\n" + text + "\n")
+      problems, files = check(root)
+      if files != 1 or bool(problems) != refused:
+        wrong.append(f"{path}: {text!r}: expected {'a refusal' if refused else 'silence'}, got {problems}")
+      elif refused and not problems[0].startswith(path + ":"):
+        wrong.append(f"{path}: the message does not name the place: {problems[0]}")
+  return wrong, len(PLANTED)
+
+
+def main(arguments):
+  if len(arguments) != 1:
+    sys.exit(__doc__)
+  if arguments[0] == "--self-test":
+    problems, count = self_test()
+    noun = "planted edges"
+  else:
+    problems, count = check(arguments[0])
+    noun = "files"
+  for problem in problems:
+    print(problem)
+  print(f"{count} {noun}, {len(problems)} problems")
+  # A wrong folder must not look like a clean project.
+  sys.exit(1 if problems or count < 10 else 0)
+
+
+if __name__ == "__main__":
+  main(sys.argv[1:])
