@@ -1,0 +1,138 @@
+#include <chrono>
+
+#include "absl/strings/str_cat.h"
+#include "cli/commands.h"
+#include "cli/failure.h"
+#include "cli/prepare_plan.h"
+#include "cli/progress.h"
+#include "cli/stop_signal.h"
+#include "cli/summary.h"
+#include "cli/version.h"
+#include "converters/build.h"
+#include "converters/resources.h"
+#include "formats/io/file.h"
+
+namespace shardpack::cli {
+namespace {
+
+using absl::StrCat;
+
+// What a user may type again as it stands.
+std::string Command(const CommandLine& line) {
+  std::string text = ShellQuoted(line.program);
+  for (const std::string& word : line.words) absl::StrAppend(&text, " ", ShellQuoted(word));
+  return text;
+}
+
+absl::Status CheckWords(const CommandLine& line) {
+  const bool has_source = !line.arguments.empty();
+  if (!has_source && line.plan_file.empty()) {
+    return absl::InvalidArgumentError("which folder shall be packed? As in: pack photos/ -o shards/");
+  }
+  if (line.out.empty() && !line.dry_run) {
+    std::string source = has_source ? line.arguments[0] : "shards";
+    while (source.size() > 1 && source.ends_with('/')) source.pop_back();
+    const std::string name = source.substr(source.rfind('/') + 1);
+    const std::string out = name.empty() || name == "." || name == ".." ? "shards" : StrCat(name, "-shards");
+    return absl::InvalidArgumentError(
+        StrCat("where shall the dataset go? Type:\n  ", Command(line), " -o ", ShellQuoted(out)));
+  }
+  if (line.output.shards_range.has_value() && line.plan_file.empty()) {
+    return absl::InvalidArgumentError("--shards-range builds a part of a shared plan; make one with pack plan --write FILE, "
+                                      "then give --plan FILE");
+  }
+  if (line.output.shards_range.has_value() && line.output.overwrite) {
+    return absl::InvalidArgumentError("--overwrite replaces a whole dataset; a worker's part (--shards-range) cannot");
+  }
+  return absl::OkStatus();
+}
+
+// The stage that the others wait for: the one before which work is queued up.
+std::string LimitingStage(const BuildProgress& progress) {
+  const int64_t reading = progress.reading, computing = progress.computing, proving = progress.proving;
+  if (reading + computing + proving == 0) return "";
+  if (reading >= computing && reading >= proving) return "reading";
+  return computing >= proving ? "packing" : "proving";
+}
+
+ProgressView View(const BuildProgress& progress, uint64_t memory_ceiling) {
+  ProgressView view;
+  view.stage = "packing";
+  view.done = progress.done_rows;
+  view.total = progress.total_rows;
+  view.bytes_in = progress.bytes_in;
+  view.bytes_out = progress.bytes_out;
+  view.skipped = progress.skipped_rows;
+  view.shards_done = progress.done_shards;
+  view.shards_total = progress.total_shards;
+  view.memory_bytes = static_cast<uint64_t>(std::max<int64_t>(0, progress.memory_bytes));
+  view.memory_ceiling = memory_ceiling;
+  view.limit = LimitingStage(progress);
+  return view;
+}
+
+ExitCode FailResumable(const absl::Status& status, const CommandLine& line, Terminal& terminal) {
+  const ExitCode code = Fail(status, terminal);
+  const bool resumes = code == ExitCode::kIo || code == ExitCode::kInterrupted || code == ExitCode::kTerminated;
+  if (resumes) terminal.Raw(StrCat("Finished shards are kept. To go on, run again:\n  ", Command(line), "\n"));
+  return code;
+}
+
+ExitCode ShowResult(const FinishedRun& run, const CommandLine& line, Terminal& terminal) {
+  const bool part = line.output.shards_range.has_value() && !run.report.already_complete;
+  Results results;
+  if (part) {
+    SayPart(run, terminal);
+    if (line.json) results.Write(PartJson(run));
+  } else {
+    SaySummary(run, terminal);
+    const std::string identity = StrCat("dataset ", IdentityText(run.report.manifest.Identity()), "\n");
+    results.Write(line.json ? SummaryJson(run) : identity);
+  }
+  const ManifestCounts& counts = run.report.manifest.counts;
+  const bool lost = part ? !run.report.skips.empty() : counts.skipped + counts.failed > 0;
+  return FinishResults(results, lost ? ExitCode::kSkipped : ExitCode::kDone, terminal);
+}
+
+}  // namespace
+
+ExitCode RunBuild(const CommandLine& line, Terminal& terminal) {
+  absl::Status status = CheckWords(line);
+  if (!status.ok()) return Fail(status, terminal);
+  if (line.dry_run) return RunPlan(line, terminal);
+  status = CheckOut(line.out, line.arguments.empty() ? "" : line.arguments[0]);
+  if (!status.ok()) return Fail(status, terminal);
+
+  const auto begin = std::chrono::steady_clock::now();
+  IoPool pool(line.io_depth);
+  absl::StatusOr<Prepared> prepared =
+      line.plan_file.empty() ? PreparePlan(line, pool, terminal) : ReadPlan(line, pool, terminal);
+  if (!prepared.ok()) return Fail(prepared.status(), terminal);
+  if (line.arguments.empty()) {
+    status = CheckOut(line.out, prepared->plan.listing().root);
+    if (!status.ok()) return Fail(status, terminal);
+  }
+
+  BuildOptions options;
+  options.out = line.out;
+  options.jobs = line.jobs > 0 ? line.jobs : AvailableCores();
+  options.memory_bytes = line.memory_bytes > 0
+                             ? line.memory_bytes
+                             : static_cast<uint64_t>(static_cast<double>(AvailableMemoryBytes()) * line.memory_share);
+  options.output = line.output;
+  options.max_skip = line.max_skip;
+  options.tool = ToolVersions();
+  options.expect = line.expect;
+  // From here on there is something to finish when a signal comes.
+  EndAtOnceOnSignal(false);
+  BuildProgress counts;
+  Progress progress(terminal);
+  progress.Watch([&] { return View(counts, options.memory_bytes); });
+  absl::StatusOr<RunReport> report = Build(prepared->plan, *prepared->source, options, pool, counts, StopSignal());
+  progress.End();
+  if (!report.ok()) return FailResumable(report.status(), line, terminal);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return ShowResult({prepared->plan, *report, line.out, seconds, counts.bytes_in}, line, terminal);
+}
+
+}  // namespace shardpack::cli

@@ -1,0 +1,74 @@
+// CommandLine: everything that a user can ask for, as the rows of the table of flags store it.
+//
+//   absl::StatusOr<CommandLine> line = ParseCommandLine(argc, argv);    // parse.h
+//   if (line->verb == Verb::kBuild) return RunBuild(*line);
+//
+// Lifetime: a plain value. Thread-safety: as a plain value. Errors: none. Units: bytes, seconds.
+#ifndef SHARDPACK_CLI_COMMAND_LINE_H_
+#define SHARDPACK_CLI_COMMAND_LINE_H_
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/verbs.h"
+#include "converters/folder_source.h"
+#include "converters/output_dir.h"
+#include "converters/plan.h"
+#include "formats/core/manifest.h"
+
+namespace shardpack::cli {
+
+enum class ProgressMode : uint8_t { kAuto, kAlways, kNever, kJson };
+
+struct CommandLine {
+  Verb verb = Verb::kBuild;
+  std::vector<std::string> arguments;  // what is not a flag
+  std::string program = "pack";        // as it was called
+  std::vector<std::string> words;      // all of the command line after the program
+  std::set<std::string> given;         // the flags that were given, by long name
+
+  // Everywhere.
+  bool help = false, version = false, json = false, quiet = false;
+  ProgressMode progress = ProgressMode::kAuto;
+  std::string config;
+
+  // build, plan, commit.
+  std::string out, format, classes_file, plan_file, write_plan;
+  bool dry_run = false;
+  FolderSourceOptions source;
+  PlanOptions plan;
+  OutputOptions output;
+  int jobs = 0;       // 0 = the cores that this process may use
+  int io_depth = 32;
+  uint64_t memory_bytes = 0;  // 0: memory_share counts
+  double memory_share = 0.25;
+  double max_skip = 0.01;
+  std::optional<Digest> expect;
+
+  // validate.
+  bool quick = false;
+  uint64_t subset = 1, subsets = 1;  // --subset n/t, n from 1
+  double sample = 1;
+  double max_seconds = 0;  // 0 = no bound
+  std::string against;
+
+  // info, ls, cat, extract.
+  bool long_rows = false, force = false;
+  std::string split, field;
+  std::optional<std::string> label;
+  uint64_t limit = 0;  // 0 = all
+  std::optional<uint64_t> record;
+
+  // man.
+  bool markdown = false;
+
+  bool Given(const std::string& flag) const { return given.contains(flag); }
+};
+
+}  // namespace shardpack::cli
+
+#endif  // SHARDPACK_CLI_COMMAND_LINE_H_

@@ -1,0 +1,37 @@
+#include "cli/extract_path.h"
+
+#include <algorithm>
+
+#include "formats/io/escape.h"
+
+namespace shardpack::cli {
+namespace {
+
+// A '%' stays, so that names come back as they were wherever they are text.
+std::string Escaped(std::string_view component) {
+  std::string out;
+  for (size_t at = 0; at < component.size();) {
+    const size_t end = std::min(component.find('%', at), component.size());
+    out += PercentEscape(component.substr(at, end - at));
+    if (end < component.size()) out += '%';
+    at = end + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string HarmlessPath(std::string_view path) {
+  std::string out;
+  while (!path.empty()) {
+    const size_t slash = std::min(path.find('/'), path.size());
+    const std::string_view component = path.substr(0, slash);
+    path.remove_prefix(std::min(slash + 1, path.size()));
+    if (component.empty() || component == ".") continue;
+    if (!out.empty()) out += '/';
+    out += component == ".." ? "%2E%2E" : Escaped(component);
+  }
+  return out.empty() ? "%" : out;
+}
+
+}  // namespace shardpack::cli

@@ -1,0 +1,27 @@
+// Fail: says on stderr why a command ends early, and answers its exit code.
+//
+//   if (!plan.ok()) return Fail(plan.status(), terminal);
+//   return FinishResults(results, ExitCode::kDone, terminal);
+//
+// Lifetime: none. Thread-safety: as Terminal. Errors: none.
+#ifndef SHARDPACK_CLI_FAILURE_H_
+#define SHARDPACK_CLI_FAILURE_H_
+
+#include "absl/status/status.h"
+#include "cli/exit_code.h"
+#include "cli/terminal.h"
+
+namespace shardpack::cli {
+
+// A Cancelled status is said in one word: the user has asked for it.
+ExitCode Fail(const absl::Status& status, Terminal& terminal);
+
+// Closes the results; an error of writing them is said and makes the code worse.
+ExitCode FinishResults(Results& results, ExitCode code, Terminal& terminal);
+
+// The same of text that is all a command prints.
+ExitCode PrintResult(std::string_view text, Terminal& terminal);
+
+}  // namespace shardpack::cli
+
+#endif  // SHARDPACK_CLI_FAILURE_H_

@@ -1,0 +1,150 @@
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "cli/commands.h"
+#include "cli/failure.h"
+#include "cli/packed_input.h"
+#include "cli/units.h"
+#include "formats/io/escape.h"
+#include "formats/io/file.h"
+
+namespace shardpack::cli {
+namespace {
+
+using absl::StrAppend;
+using absl::StrCat;
+
+constexpr size_t kShownClasses = 10;
+
+struct Facts {
+  uint64_t bytes = 0;
+  std::map<std::string, uint64_t> splits;  // records
+  std::vector<std::string> fields;
+  int64_t min_label = -1, max_label = -1;  // of foreign shards
+};
+
+absl::StatusOr<Facts> Gather(const Dataset& dataset) {
+  Facts facts;
+  const auto shards = dataset.shards();
+  for (uint32_t n = 0; n < shards.size(); ++n) {
+    facts.bytes += shards[n].bytes;
+    if (!shards[n].split.empty()) facts.splits[shards[n].split] += shards[n].records;
+    // A dataset's manifest speaks for all of its shards; the indexes of foreign ones are at hand anyway.
+    if (dataset.manifest() != nullptr && n > 0) continue;
+    absl::StatusOr<ShardIndex> index = dataset.index(n);
+    if (!index.ok()) return index.status();
+    for (size_t field = 0; field < index->fields(); ++field) {
+      const std::string name(index->field_name(field));
+      if (std::find(facts.fields.begin(), facts.fields.end(), name) == facts.fields.end()) facts.fields.push_back(name);
+    }
+    for (uint64_t record = 0; record < index->records() && dataset.manifest() == nullptr; ++record) {
+      const int64_t label = index->label(record);
+      if (label < 0) continue;
+      facts.min_label = facts.min_label < 0 ? label : std::min(facts.min_label, label);
+      facts.max_label = std::max(facts.max_label, label);
+    }
+  }
+  return facts;
+}
+
+std::string Range(uint64_t low, uint64_t high) { return low == high ? StrCat(low) : StrCat(low, "-", high); }
+
+// "1.2 MB" with the exact number behind it.
+std::string Size(uint64_t bytes) {
+  return bytes < 1000 ? FormatBytes(bytes) : StrCat(FormatBytes(bytes), " (", FormatCount(bytes), " bytes)");
+}
+
+void AppendManifest(const Manifest& manifest, std::string* out) {
+  const DatasetFacts& facts = manifest.facts;
+  std::vector<std::string> kinds;
+  for (const auto& [name, count] : facts.image_formats) kinds.push_back(StrCat(FormatCount(count), " ", name));
+  StrAppend(out, "images    ", absl::StrJoin(kinds, ", "), "; ", Range(facts.min_width, facts.max_width), " x ",
+            Range(facts.min_height, facts.max_height), " pixels; ", FormatBytes(facts.image_bytes), ", the largest ",
+            FormatBytes(facts.largest_image_bytes), "\n");
+  const ManifestCounts& counts = manifest.counts;
+  StrAppend(out, "source    ", EscapeForTerminal(manifest.source_root), ": ", FormatCount(counts.seen), " seen, ",
+            FormatCount(counts.packed), " packed, ", FormatCount(counts.filtered), " filtered, ", FormatCount(counts.skipped),
+            " skipped\n");
+  std::vector<std::string> options;
+  for (const auto& [name, value] : manifest.options) options.push_back(StrCat(name, "=", EscapeForTerminal(value)));
+  StrAppend(out, "options   ", absl::StrJoin(options, " "), "\n");
+  const auto version = manifest.tool.find("version");
+  if (version != manifest.tool.end()) StrAppend(out, "made by   shardpack ", EscapeForTerminal(version->second), "\n");
+}
+
+std::string Text(const Dataset& dataset, const Facts& facts) {
+  const Manifest* manifest = dataset.manifest();
+  std::string out = StrCat("format    ", dataset.format());
+  if (manifest != nullptr) StrAppend(&out, ", layout ", manifest->layout);
+  StrAppend(&out, manifest == nullptr ? " (no manifest: scanned)" : "", "\nsamples   ", FormatCount(dataset.size()), " in ",
+            Counted(dataset.shards().size(), "shard", "shards"), "\nsize      ", Size(facts.bytes), "\n");
+  std::vector<std::string> splits;
+  for (const auto& [name, count] : facts.splits) splits.push_back(StrCat(name, " ", FormatCount(count)));
+  if (!splits.empty()) StrAppend(&out, "splits    ", absl::StrJoin(splits, ", "), "\n");
+  std::vector<std::string> names;
+  for (const std::string& name : dataset.classes()) {
+    if (names.size() == kShownClasses) break;
+    names.push_back(EscapeForTerminal(name));
+  }
+  if (!names.empty()) {
+    StrAppend(&out, "classes   ", FormatCount(dataset.classes().size()), ": ", absl::StrJoin(names, ", "),
+              names.size() < dataset.classes().size() ? ", ..." : "", "\n");
+  } else if (facts.max_label >= 0) {
+    StrAppend(&out, "labels    ", Range(static_cast<uint64_t>(facts.min_label), static_cast<uint64_t>(facts.max_label)), "\n");
+  }
+  std::vector<std::string> fields;
+  for (const std::string& name : facts.fields) fields.push_back(EscapeForTerminal(name));
+  StrAppend(&out, "fields    ", absl::StrJoin(fields, ", "), "\n");
+  if (manifest != nullptr) AppendManifest(*manifest, &out);
+  return StrCat(out, "identity  ", IdentityText(dataset.identity()), "\n");
+}
+
+std::string Json(const Dataset& dataset, const Facts& facts) {
+  nlohmann::json shards = nlohmann::json::array();
+  for (const DatasetShard& shard : dataset.shards()) {
+    shards.push_back({{"name", PercentEscape(shard.name)}, {"split", shard.split}, {"bytes", shard.bytes}, {"records", shard.records}});
+  }
+  std::vector<std::string> classes, fields;
+  for (const std::string& name : dataset.classes()) classes.push_back(PercentEscape(name));
+  for (const std::string& name : facts.fields) fields.push_back(PercentEscape(name));
+  nlohmann::json json = {{"schema", "shardpack.info/1"},
+                         {"format", dataset.format()},
+                         {"dataset", IdentityText(dataset.identity())},
+                         {"manifest", dataset.manifest() != nullptr},
+                         {"records", dataset.size()},
+                         {"bytes", facts.bytes},
+                         {"splits", facts.splits},
+                         {"classes", classes},
+                         {"fields", fields},
+                         {"shards", shards}};
+  if (const Manifest* manifest = dataset.manifest()) {
+    const DatasetFacts& images = manifest->facts;
+    json["layout"] = manifest->layout;
+    json["source"] = PercentEscape(manifest->source_root);
+    json["counts"] = {{"seen", manifest->counts.seen}, {"packed", manifest->counts.packed},
+                      {"filtered", manifest->counts.filtered}, {"skipped", manifest->counts.skipped},
+                      {"failed", manifest->counts.failed}};
+    json["options"] = nlohmann::json::object();
+    for (const auto& [name, value] : manifest->options) json["options"][PercentEscape(name)] = PercentEscape(value);
+    json["images"] = {{"formats", images.image_formats}, {"bytes", images.image_bytes},
+                      {"min_width", images.min_width}, {"max_width", images.max_width},
+                      {"min_height", images.min_height}, {"max_height", images.max_height},
+                      {"largest_bytes", images.largest_image_bytes}};
+  }
+  return json.dump() + "\n";
+}
+
+}  // namespace
+
+ExitCode RunInfo(const CommandLine& line, Terminal& terminal) {
+  absl::StatusOr<Dataset> dataset = OpenInput(line.arguments);
+  if (!dataset.ok()) return Fail(dataset.status(), terminal);
+  absl::StatusOr<Facts> facts = Gather(*dataset);
+  if (!facts.ok()) return Fail(facts.status(), terminal);
+  return PrintResult(line.json ? Json(*dataset, *facts) : Text(*dataset, *facts), terminal);
+}
+
+}  // namespace shardpack::cli

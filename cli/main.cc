@@ -1,0 +1,87 @@
+// pack: the command line of Shardpack.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "cli/commands.h"
+#include "cli/failure.h"
+#include "cli/help.h"
+#include "cli/parse.h"
+#include "cli/stop_signal.h"
+#include "cli/version.h"
+
+namespace shardpack::cli {
+namespace {
+
+// Without this a file opened later would become standard output, and take the results.
+void FillStandardDescriptors() {
+  for (int descriptor = 0; descriptor < 3; ++descriptor) {
+    if (::fcntl(descriptor, F_GETFD) < 0 && errno == EBADF && ::open("/dev/null", O_RDWR) < 0) ::_exit(1);
+  }
+}
+
+// `bazel run` starts programs in a folder of its own and says here where the user stands.
+void EnterUsersFolder() {
+  const char* folder = ::getenv("BUILD_WORKING_DIRECTORY");
+  if (folder != nullptr && ::chdir(folder) != 0) ::unsetenv("BUILD_WORKING_DIRECTORY");
+}
+
+ExitCode Run(const CommandLine& line, Terminal& terminal) {
+  switch (line.verb) {
+    case Verb::kBuild: return RunBuild(line, terminal);
+    case Verb::kPlan: return RunPlan(line, terminal);
+    case Verb::kCommit: return RunCommit(line, terminal);
+    case Verb::kValidate: return RunValidate(line, terminal);
+    case Verb::kInfo: return RunInfo(line, terminal);
+    case Verb::kLs: return RunLs(line, terminal);
+    case Verb::kCat: return RunCat(line, terminal);
+    case Verb::kExtract: return RunExtract(line, terminal);
+    case Verb::kCompletions: return RunCompletions(line, terminal);
+    case Verb::kMan: return RunMan(line, terminal);
+    case Verb::kCount: break;
+  }
+  return ExitCode::kInternal;
+}
+
+ExitCode Main(std::string program, std::vector<std::string> words) {
+  const bool no_words = words.empty();
+  absl::StatusOr<CommandLine> line = ParseCommandLine(std::move(program), std::move(words));
+  if (!line.ok()) {
+    Terminal terminal;
+    if (no_words) terminal.Raw(Overview());
+    return no_words ? ExitCode::kUsage : Fail(line.status(), terminal);
+  }
+  Terminal terminal(line->progress, line->quiet);
+  if (line->version) return PrintResult(VersionText(), terminal);
+  if (line->help) return PrintResult(line->Given("verb") ? VerbHelp(line->verb) : Overview(), terminal);
+  return Run(*line, terminal);
+}
+
+}  // namespace
+}  // namespace shardpack::cli
+
+int main(int argc, char** argv) {
+  using shardpack::cli::ExitCode;
+  ExitCode code = ExitCode::kInternal;
+  shardpack::cli::FillStandardDescriptors();
+  shardpack::cli::InstallSignals();
+  shardpack::cli::EnterUsersFolder();
+  try {
+    code = shardpack::cli::Main(argc > 0 ? argv[0] : "pack", std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
+  } catch (const std::bad_alloc&) {
+    shardpack::cli::Terminal().Error("out of memory; --memory and -j lower what is needed");
+    code = ExitCode::kIo;
+  } catch (const std::exception& error) {
+    shardpack::cli::Terminal().Error(absl::StrCat("internal error: ", error.what(), "; please report it"));
+  }
+  return static_cast<int>(code);
+}

@@ -1,0 +1,60 @@
+// PackedInput: what info, ls, cat and extract read: a dataset, or shards of any tool, and the samples chosen from it.
+//
+//   absl::StatusOr<Dataset> dataset = OpenInput(line.arguments);
+//   absl::StatusOr<Selection> selection = Selection::Make(*dataset, line);
+//   absl::Status walked = ForEachSample(*dataset, *selection, [](const SampleRow& row) { return true; });
+//
+// Lifetime: a SampleRow is valid during the call. Thread-safety: pure but for reading. Errors: InvalidArgument for what
+// is not there or no shard (exit 2), with the nearest split or class; DataLoss; I/O Status. Units: bytes.
+#ifndef SHARDPACK_CLI_PACKED_INPUT_H_
+#define SHARDPACK_CLI_PACKED_INPUT_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cli/command_line.h"
+#include "formats/core/shard_index.h"
+#include "readers/dataset.h"
+
+namespace shardpack::cli {
+
+absl::StatusOr<Dataset> OpenInput(std::span<const std::string> paths);
+
+// --split, --label, --limit.
+struct Selection {
+  std::string split;
+  std::optional<int64_t> label;
+  uint64_t limit = 0;
+
+  static absl::StatusOr<Selection> Make(const Dataset& dataset, const CommandLine& line);
+};
+
+struct SampleRow {
+  uint64_t id = 0;  // over all shards
+  const DatasetShard& shard;
+  const ShardIndex& index;
+  uint64_t record = 0;  // within the shard
+};
+
+// Calls `visit` for each chosen sample, in order, until it answers false.
+absl::Status ForEachSample(const Dataset& dataset, const Selection& selection,
+                           const std::function<bool(const SampleRow&)>& visit);
+
+// The class of that label: its name, else its number; "" for none.
+std::string ClassName(const Dataset& dataset, int64_t label);
+
+// The number of the column with the image; nullopt when the shard has none.
+std::optional<size_t> ImageColumn(const ShardIndex& index);
+
+// What the sample's index says of the image, or for a foreign shard, which has no such column, what the image itself
+// says; unknown when it cannot be read.
+ImageInfo ImageOf(const Dataset& dataset, const SampleRow& row);
+
+}  // namespace shardpack::cli
+
+#endif  // SHARDPACK_CLI_PACKED_INPUT_H_

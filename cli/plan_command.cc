@@ -1,0 +1,139 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "cli/commands.h"
+#include "cli/failure.h"
+#include "cli/prepare_plan.h"
+#include "cli/units.h"
+#include "formats/io/escape.h"
+#include "formats/io/file.h"
+#include "formats/io/staged_file.h"
+
+namespace shardpack::cli {
+namespace {
+
+using absl::StrAppend;
+using absl::StrCat;
+
+constexpr size_t kShownShards = 20;
+
+uint64_t SourceBytes(const Plan& plan) {
+  uint64_t bytes = 0;
+  for (uint64_t position = 0; position < plan.positions(); ++position) bytes += plan.listing().bytes[plan.row(position)];
+  return bytes;
+}
+
+std::vector<uint64_t> SplitCounts(const Plan& plan) {
+  std::vector<uint64_t> counts(plan.splits().size(), 0);
+  for (const PlannedShard& shard : plan.shards()) counts[shard.split] += shard.count;
+  return counts;
+}
+
+std::string Text(const Plan& plan) {
+  const Listing& listing = plan.listing();
+  std::string out = StrCat(Counted(plan.positions(), "sample", "samples"), " of ", FormatBytes(SourceBytes(plan)), " from ",
+                           EscapeForTerminal(listing.root), " into ", Counted(plan.shards().size(), "shard", "shards"), " of ",
+                           std::string(plan.format().name), " (layout ", std::string(plan.layout()), "), at most ",
+                           FormatBytes(plan.bound_bytes()), " in all\n");
+  const std::vector<uint64_t> counts = SplitCounts(plan);
+  StrAppend(&out, "splits    ");
+  for (size_t i = 0; i < counts.size(); ++i) {
+    StrAppend(&out, i == 0 ? "" : ", ", plan.splits()[i], " ", FormatCount(counts[i]));
+  }
+  StrAppend(&out, "\nclasses   ", listing.classes.size(), "\norder     ",
+            plan.options().shuffle ? StrCat("shuffled with seed ", plan.options().seed) : std::string("as the paths"),
+            "\nkeys      ", plan.index_keys() ? "by number" : "by path", "\n");
+  if (plan.filtered() > 0) StrAppend(&out, "filtered  ", FormatCount(plan.filtered()), "\n");
+  const size_t skips = listing.skips.size() + plan.skips().size();
+  if (skips > 0) StrAppend(&out, "skipped   ", FormatCount(skips), " so far; each file's bytes are judged while packing\n");
+  size_t width = 5;
+  for (const PlannedShard& shard : plan.shards()) width = std::max(width, shard.name.size());
+  StrAppend(&out, absl::StrFormat("\n%6s  %-*s  %12s  %12s\n", "number", width, "shard", "samples", "at most"));
+  const size_t shards = plan.shards().size();
+  for (size_t n = 0; n < shards; ++n) {
+    // Of a long table the ends say what there is to know; --json has all of it.
+    if (shards > kShownShards && n == kShownShards / 2) {
+      StrAppend(&out, absl::StrFormat("%6s  ... %d more; --json lists all\n", "", shards - kShownShards));
+      n = shards - kShownShards / 2;
+    }
+    const PlannedShard& shard = plan.shards()[n];
+    StrAppend(&out, absl::StrFormat("%6d  %-*s  %12s  %12s\n", n, width, shard.name, FormatCount(shard.count),
+                                    FormatBytes(shard.bound_bytes)));
+  }
+  return out;
+}
+
+std::string Json(const Plan& plan) {
+  nlohmann::json shards = nlohmann::json::array();
+  for (const PlannedShard& shard : plan.shards()) {
+    shards.push_back({{"name", shard.name},
+                      {"split", plan.splits()[shard.split]},
+                      {"samples", shard.count},
+                      {"bound_bytes", shard.bound_bytes}});
+  }
+  nlohmann::json splits = nlohmann::json::object();
+  const std::vector<uint64_t> counts = SplitCounts(plan);
+  for (size_t i = 0; i < counts.size(); ++i) splits[plan.splits()[i]] = counts[i];
+  std::vector<std::string> classes, notes;
+  for (const std::string& name : plan.listing().classes) classes.push_back(PercentEscape(name));
+  for (const std::string& note : plan.notes()) notes.push_back(PercentEscape(note));
+  const nlohmann::json json = {{"schema", "shardpack.plan/1"},
+                               {"plan", StrCat("xxh3:", plan.digest().ToHex())},
+                               {"source", PercentEscape(plan.listing().root)},
+                               {"format", plan.format().name},
+                               {"layout", plan.layout()},
+                               {"seen", plan.listing().rows()},
+                               {"samples", plan.positions()},
+                               {"filtered", plan.filtered()},
+                               {"skipped", plan.listing().skips.size() + plan.skips().size()},
+                               {"source_bytes", SourceBytes(plan)},
+                               {"bound_bytes", plan.bound_bytes()},
+                               {"index_keys", plan.index_keys()},
+                               {"classes", classes},
+                               {"splits", splits},
+                               {"notes", notes},
+                               {"shards", shards}};
+  return json.dump() + "\n";
+}
+
+// Whole or not at all, and never over a file that is there: it may be in use by workers.
+absl::Status Write(const Plan& plan, const std::string& path) {
+  const std::string temporary = StrCat(path, ".part");
+  absl::Status status = RemoveFile(temporary);
+  if (!status.ok()) return status;
+  absl::StatusOr<std::unique_ptr<StagedFile>> staged = StagedFile::Create(temporary);
+  if (!staged.ok()) return staged.status();
+  const std::string bytes = plan.ToBytes();
+  status = (*staged)->Append(AsBytes(bytes));
+  if (status.ok()) status = (*staged)->SyncData();
+  if (status.ok()) status = (*staged)->Publish(path);
+  if (absl::IsAlreadyExists(status)) {
+    return absl::AlreadyExistsError(StrCat("the plan ", EscapeForTerminal(path), " exists; --write another file, or remove it"));
+  }
+  return status;
+}
+
+}  // namespace
+
+ExitCode RunPlan(const CommandLine& line, Terminal& terminal) {
+  absl::Status status;
+  if (!line.out.empty()) status = CheckOut(line.out, line.arguments.empty() ? "" : line.arguments[0]);
+  if (!status.ok()) return Fail(status, terminal);
+  IoPool pool(line.io_depth);
+  absl::StatusOr<Prepared> prepared =
+      line.plan_file.empty() ? PreparePlan(line, pool, terminal) : ReadPlan(line, pool, terminal);
+  if (!prepared.ok()) return Fail(prepared.status(), terminal);
+  const Plan& plan = prepared->plan;
+  if (!line.write_plan.empty()) {
+    status = Write(plan, line.write_plan);
+    if (!status.ok()) return Fail(status, terminal);
+    terminal.Say(StrCat("The plan is in ", EscapeForTerminal(line.write_plan), ". Each worker runs, with ranges from 0-",
+                        plan.shards().size() - 1, " that do not overlap:\n  pack build --plan ", ShellQuoted(line.write_plan),
+                        " -o OUT --shards-range A-B\nand one of them at the end:\n  pack commit OUT"));
+  }
+  return PrintResult(line.json ? Json(plan) : Text(plan), terminal);
+}
+
+}  // namespace shardpack::cli

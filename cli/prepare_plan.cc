@@ -1,0 +1,175 @@
+#include "cli/prepare_plan.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "cli/flags.h"
+#include "cli/progress.h"
+#include "cli/suggest.h"
+#include "converters/labels.h"
+#include "converters/probe_pass.h"
+#include "formats/formats.h"
+#include "formats/io/file.h"
+
+namespace shardpack::cli {
+namespace {
+
+using absl::InvalidArgumentError;
+using absl::StrCat;
+
+constexpr uint64_t kMaxClassesBytes = uint64_t{64} << 20;
+constexpr uint64_t kMaxPlanBytes = uint64_t{64} << 30;
+
+std::filesystem::path Resolved(const std::string& path) {
+  std::error_code error;
+  std::filesystem::path resolved = std::filesystem::weakly_canonical(path, error);
+  if (error) resolved = std::filesystem::absolute(path, error);
+  // "a/" and "a" are the same folder.
+  return resolved.has_filename() ? resolved : resolved.parent_path();
+}
+
+bool Holds(const std::filesystem::path& outer, const std::filesystem::path& inner) {
+  const auto [end, unused] = std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end());
+  return end == outer.end();
+}
+
+// Of a plan made elsewhere: without this a source that is not mounted would be a list of vanished files.
+absl::Status CheckSource(const std::string& source) {
+  struct stat facts;
+  if (::stat(source.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode)) return absl::OkStatus();
+  return InvalidArgumentError(StrCat("the source ", EscapeForTerminal(source),
+                                     " of the plan is no folder here; say where it is: pack build SRC --plan FILE ..."));
+}
+
+absl::StatusOr<std::vector<std::string>> ReadClasses(const std::string& path) {
+  absl::StatusOr<std::string> text = ReadWholeFile(path, kMaxClassesBytes);
+  if (!text.ok()) return InvalidArgumentError(StrCat("--classes: ", std::string(text.status().message())));
+  return ParseClasses(*text, path);
+}
+
+absl::Status CheckCombinations(const CommandLine& line, const Format& format) {
+  const std::string name(format.name);
+  if (line.Given("shards") && line.Given("samples-per-shard")) {
+    return InvalidArgumentError("--shards and --samples-per-shard both set the number of shards; give one of them");
+  }
+  if (line.plan.split_by == SplitBy::kDir && !line.plan.splits.empty()) {
+    return InvalidArgumentError("--split-by dir takes the splits from the folders; leave --split out");
+  }
+  if (FindLayout(format, line.plan.layout) == nullptr) {
+    std::vector<std::string> names;
+    for (const LayoutSpec& layout : format.layouts) names.emplace_back(layout.name);
+    return InvalidArgumentError(StrCat("--layout ", line.plan.layout, ": ", name, " has ", names.front(),
+                                       names.size() > 1 ? " and others" : " alone", DidYouMean(line.plan.layout, names)));
+  }
+  for (const std::string& sidecar : line.plan.sidecar_indexes) {
+    const auto same = [&](const SidecarSpec& spec) { return spec.name == sidecar; };
+    if (std::none_of(format.sidecars.begin(), format.sidecars.end(), same)) {
+      return InvalidArgumentError(StrCat("--sidecar-index ", sidecar, ": not for ", name));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Listing> List(FolderSource& source, Terminal& terminal) {
+  Progress progress(terminal);
+  progress.Watch([&] { return ProgressView{.stage = "listing", .unit = "files", .done = source.listed()}; });
+  return source.List();
+}
+
+void Probe(const FolderSource& source, const PlanOptions& options, IoPool& pool, Terminal& terminal, Listing* listing) {
+  std::atomic<uint64_t> probed = 0;
+  Progress progress(terminal);
+  const uint64_t rows = listing->rows();
+  progress.Watch([&, rows] { return ProgressView{.stage = "looking at", .done = probed, .total = rows}; });
+  const ProbeOptions probe = {options.verify, options.max_pixels, options.allow_truncated};
+  RunProbePass(source, probe, pool, *listing, probed);
+}
+
+void ShowWarnings(const std::vector<std::string>& warnings, Terminal& terminal) {
+  for (const std::string& warning : warnings) terminal.Warn(warning);
+}
+
+}  // namespace
+
+absl::Status CheckOut(const std::string& out, const std::string& source) {
+  static constexpr std::array<std::string_view, 12> kFileEndings = {
+      ".tar", ".tar.gz", ".tgz", ".zip", ".tfrecord", ".tfrecords", ".h5", ".hdf5", ".lmdb", ".mdb", ".rec", ".json"};
+  std::string_view name = out;
+  while (name.size() > 1 && name.ends_with('/')) name.remove_suffix(1);
+  for (const std::string_view ending : kFileEndings) {
+    if (!name.ends_with(ending)) continue;
+    std::string format(AllFormats().front()->name);
+    for (const Format* each : AllFormats()) {
+      if (std::string_view(each->shard_name("a", 0, 1)).ends_with(ending)) format = each->name;
+    }
+    const std::string folder(name.substr(0, name.size() - ending.size()));
+    return InvalidArgumentError(StrCat("the output ", EscapeForTerminal(out), " is named like a file, and a dataset is a folder; ",
+                                       "for one shard type: -o ", ShellQuoted(folder.empty() ? "DIR" : folder), " -f ", format, " --shards 1"));
+  }
+  if (source.empty()) return absl::OkStatus();
+  const std::filesystem::path from = Resolved(source), to = Resolved(out);
+  const std::string pair = StrCat(EscapeForTerminal(out), " and the source ", EscapeForTerminal(source));
+  if (from == to) return InvalidArgumentError(StrCat("the output ", pair, " are the same folder; use another one for -o"));
+  if (Holds(from, to)) {
+    return InvalidArgumentError(StrCat("the output ", EscapeForTerminal(out), " lies inside the source ",
+                                       EscapeForTerminal(source), "; use a folder outside of it for -o"));
+  }
+  if (Holds(to, from)) {
+    return InvalidArgumentError(StrCat("the source ", EscapeForTerminal(source), " lies inside the output ",
+                                       EscapeForTerminal(out), "; use another folder for -o"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Prepared> PreparePlan(const CommandLine& line, IoPool& pool, Terminal& terminal) {
+  const std::string& root = line.arguments[0];
+  const Format* format = line.format.empty() ? AllFormats().front() : FindFormat(line.format);
+  const absl::Status status = CheckCombinations(line, *format);
+  if (!status.ok()) return status;
+  FolderSourceOptions options = line.source;
+  if (!line.classes_file.empty()) {
+    absl::StatusOr<std::vector<std::string>> classes = ReadClasses(line.classes_file);
+    if (!classes.ok()) return classes.status();
+    options.classes = *std::move(classes);
+  }
+  auto source = std::make_unique<FolderSource>(root, options, pool);
+  absl::StatusOr<Listing> listing = List(*source, terminal);
+  if (!listing.ok()) return listing.status();
+  ShowWarnings(listing->warnings, terminal);
+
+  PlanOptions plan_options = line.plan;
+  plan_options.source = options.ToMap();
+  if (plan_options.NeedsProbe()) Probe(*source, plan_options, pool, terminal, &*listing);
+  absl::StatusOr<Plan> plan = Plan::Make(*std::move(listing), plan_options, *format);
+  if (!plan.ok()) return plan.status();
+  ShowWarnings(plan->notes(), terminal);
+  return Prepared{std::move(source), *std::move(plan)};
+}
+
+absl::StatusOr<Prepared> ReadPlan(const CommandLine& line, IoPool& pool, Terminal& terminal) {
+  for (const Flag* flag : FlagsOf(Verb::kPlan)) {
+    const bool decides = flag->group != "Run" && flag->name != "out";
+    if (decides && line.Given(std::string(flag->name))) {
+      return InvalidArgumentError(StrCat("--", std::string(flag->name), " is decided by the plan; give it to pack plan --write"));
+    }
+  }
+  absl::StatusOr<std::string> bytes = ReadWholeFile(line.plan_file, kMaxPlanBytes);
+  if (!bytes.ok()) return InvalidArgumentError(StrCat("--plan: ", std::string(bytes.status().message())));
+  absl::StatusOr<Plan> plan = Plan::FromBytes(*bytes, FindFormat);
+  if (!plan.ok()) return plan.status();
+  const std::string root = line.arguments.empty() ? plan->listing().root : line.arguments[0];
+  const absl::Status status = CheckSource(root);
+  if (!status.ok()) return status;
+  FolderSourceOptions options;
+  options.max_file_bytes = plan->options().max_file_bytes;
+  options.follow = plan->options().source.contains("follow");
+  ShowWarnings(plan->notes(), terminal);
+  return Prepared{std::make_unique<FolderSource>(root, options, pool), *std::move(plan)};
+}
+
+}  // namespace shardpack::cli

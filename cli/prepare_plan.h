@@ -1,0 +1,38 @@
+// PreparePlan: from the flags of build and plan to a source and a plan: listing, probe pass, planning, with progress.
+//
+//   absl::StatusOr<Prepared> prepared = PreparePlan(line, pool, terminal);
+//   Build(prepared->plan, *prepared->source, ...);
+//
+// Lifetime: the source borrows the pool. Thread-safety: one caller. Errors: InvalidArgument for flags and sources that
+// cannot be; FailedPrecondition for key collisions; I/O Status. Prints the warnings of listing and plan.
+#ifndef SHARDPACK_CLI_PREPARE_PLAN_H_
+#define SHARDPACK_CLI_PREPARE_PLAN_H_
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cli/command_line.h"
+#include "cli/terminal.h"
+#include "converters/folder_source.h"
+#include "converters/io_pool.h"
+#include "converters/plan.h"
+
+namespace shardpack::cli {
+
+struct Prepared {
+  std::unique_ptr<FolderSource> source;
+  Plan plan;
+};
+
+absl::StatusOr<Prepared> PreparePlan(const CommandLine& line, IoPool& pool, Terminal& terminal);
+
+// The same from what `pack plan --write` wrote (--plan).
+absl::StatusOr<Prepared> ReadPlan(const CommandLine& line, IoPool& pool, Terminal& terminal);
+
+// Refuses an OUT that looks like a file, or that lies in SRC or around it. `source` may be empty.
+absl::Status CheckOut(const std::string& out, const std::string& source);
+
+}  // namespace shardpack::cli
+
+#endif  // SHARDPACK_CLI_PREPARE_PLAN_H_

@@ -1,0 +1,194 @@
+#include "cli/summary.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "cli/units.h"
+#include "converters/commit.h"
+#include "converters/resources.h"
+#include "formats/io/escape.h"
+#include "formats/io/file.h"
+
+namespace shardpack::cli {
+namespace {
+
+using absl::StrAppend;
+using absl::StrCat;
+
+constexpr size_t kShownClasses = 8;
+constexpr size_t kShownSkips = 3;
+
+// "packed    9,998 of 10,000": the words at the left line up.
+void SayRow(std::string_view word, std::string_view text, Terminal& terminal) {
+  std::string padded(word);
+  padded.resize(std::max<size_t>(10, padded.size() + 1), ' ');
+  terminal.Say(StrCat(terminal.Styled(Style::kBold, padded), std::string(text)));
+}
+
+uint64_t ShardBytes(const Manifest& manifest) {
+  uint64_t bytes = 0;
+  for (const ManifestShard& shard : manifest.shards) bytes += shard.bytes;
+  return bytes;
+}
+
+std::map<std::string, uint64_t> SkipsByReason(const RunReport& report) {
+  std::map<std::string, uint64_t> counts;
+  for (const Skip& skip : report.skips) ++counts[std::string(SkipReasonName(skip.reason))];
+  return counts;
+}
+
+void SaySkips(const FinishedRun& run, Terminal& terminal) {
+  const uint64_t skipped = run.report.already_complete ? run.report.manifest.counts.skipped : run.report.skips.size();
+  if (skipped == 0) return;
+  std::vector<std::string> reasons;
+  for (const auto& [reason, count] : SkipsByReason(run.report)) reasons.push_back(StrCat(FormatCount(count), " ", reason));
+  const std::string named = reasons.empty() ? "" : StrCat(" (", absl::StrJoin(reasons, ", "), ")");
+  SayRow("skipped", StrCat(Counted(skipped, "file", "files"), named, ", listed in ",
+                           EscapeForTerminal(run.out + "/skipped.jsonl"), "; --strict refuses them"), terminal);
+  size_t shown = 0;
+  for (const Skip& skip : run.report.skips) {
+    if (shown++ == kShownSkips) break;
+    terminal.Say(StrCat("          ", EscapeForTerminal(run.plan.listing().Path(skip.row)), ": ",
+                        std::string(SkipReasonName(skip.reason)),
+                        skip.detail.empty() ? "" : StrCat(", ", EscapeForTerminal(skip.detail))));
+  }
+  if (run.report.skips.size() > kShownSkips) {
+    terminal.Say(StrCat("          and ", FormatCount(run.report.skips.size() - kShownSkips), " more"));
+  }
+}
+
+void SayIgnored(const ManifestCounts& counts, Terminal& terminal) {
+  uint64_t files = 0;
+  std::vector<std::string> kinds;
+  for (const auto& [extension, count] : counts.ignored) {
+    files += count;
+    kinds.push_back(StrCat(FormatCount(count), " ", extension.empty() ? "without" : "." + EscapeForTerminal(extension)));
+  }
+  if (files == 0) return;
+  if (kinds.size() > kShownClasses) {
+    kinds.resize(kShownClasses);
+    kinds.emplace_back("...");
+  }
+  SayRow("ignored", StrCat(Counted(files, "file", "files"), " by extension: ", absl::StrJoin(kinds, ", "), "; --ext any packs them"),
+         terminal);
+}
+
+void SayClasses(const Manifest& manifest, Terminal& terminal) {
+  if (manifest.classes.empty()) {
+    SayRow("classes", "none: the samples have no label; --label-from says which folder names it", terminal);
+    return;
+  }
+  std::vector<std::string> names;
+  for (const std::string& name : manifest.classes) {
+    if (names.size() == kShownClasses) break;
+    names.push_back(EscapeForTerminal(name));
+  }
+  SayRow("classes", StrCat(FormatCount(manifest.classes.size()), ": ", absl::StrJoin(names, ", "),
+                           names.size() < manifest.classes.size() ? ", ..." : ""), terminal);
+}
+
+void SayOrder(const FinishedRun& run, Terminal& terminal) {
+  const PlanOptions& options = run.plan.options();
+  if (options.shuffle) {
+    SayRow("order", StrCat("shuffled with seed ", options.seed, "; --no-shuffle keeps the order of the paths"), terminal);
+  } else {
+    SayRow("order", "as the paths; --shuffle mixes the classes, which trains better", terminal);
+  }
+}
+
+nlohmann::json Counts(const Manifest& manifest) {
+  const ManifestCounts& counts = manifest.counts;
+  nlohmann::json ignored = nlohmann::json::object();
+  for (const auto& [extension, count] : counts.ignored) ignored[PercentEscape(extension)] = count;
+  return {{"seen", counts.seen},       {"packed", counts.packed}, {"filtered", counts.filtered},
+          {"skipped", counts.skipped}, {"failed", counts.failed}, {"ignored", ignored}};
+}
+
+void AddRun(const FinishedRun& run, nlohmann::json* json) {
+  (*json)["out"] = PercentEscape(run.out);
+  (*json)["format"] = run.plan.format().name;
+  (*json)["layout"] = run.plan.layout();
+  (*json)["built_shards"] = run.report.built_shards;
+  (*json)["kept_shards"] = run.report.kept_shards;
+  (*json)["skipped_by_reason"] = SkipsByReason(run.report);
+  (*json)["seconds"] = run.seconds;
+  (*json)["bytes_read"] = run.bytes_in;
+  (*json)["peak_memory_bytes"] = PeakMemoryBytes();
+}
+
+}  // namespace
+
+void SaySummary(const FinishedRun& run, Terminal& terminal) {
+  const Manifest& manifest = run.report.manifest;
+  const ManifestCounts& counts = manifest.counts;
+  const std::string shown_out = EscapeForTerminal(run.out);
+  std::string packed = StrCat(FormatCount(counts.packed), " of ", Counted(counts.seen, "image", "images"), " into ",
+                              Counted(manifest.shards.size(), "shard", "shards"), " of ", manifest.format, " in ", shown_out,
+                              ", ", FormatBytes(ShardBytes(manifest)));
+  if (run.report.already_complete) {
+    terminal.Say(StrCat(shown_out, " is complete already, nothing was to be done; --overwrite builds it again"));
+  } else {
+    StrAppend(&packed, ", in ", FormatDuration(run.seconds));
+    // A run that kept shards of another has no rate of its own.
+    if (run.seconds > 0 && run.report.kept_shards == 0) {
+      StrAppend(&packed, " (", FormatCount(static_cast<uint64_t>(static_cast<double>(counts.packed) / run.seconds)),
+                " images/s, ", FormatBytes(static_cast<uint64_t>(static_cast<double>(run.bytes_in) / run.seconds)), "/s in)");
+    }
+    StrAppend(&packed, ", peak memory ", FormatBytes(PeakMemoryBytes()));
+  }
+  SayRow("packed", packed, terminal);
+  if (run.report.kept_shards > 0 && !run.report.already_complete) {
+    SayRow("kept", StrCat(Counted(run.report.kept_shards, "shard", "shards"), " of an interrupted run, verified"), terminal);
+  }
+  if (counts.filtered > 0) {
+    SayRow("filtered", StrCat(Counted(counts.filtered, "image", "images"), " left out as asked"), terminal);
+  }
+  SaySkips(run, terminal);
+  SayIgnored(counts, terminal);
+  SayClasses(manifest, terminal);
+  std::vector<std::string> splits;
+  for (const auto& [name, records] : manifest.splits) splits.push_back(StrCat(name, " ", FormatCount(records)));
+  SayRow("splits", absl::StrJoin(splits, ", "), terminal);
+  SayOrder(run, terminal);
+  // On a terminal the last line of stdout says it right below.
+  if (::isatty(STDOUT_FILENO) != 1) SayRow("identity", IdentityText(manifest.Identity()), terminal);
+  SayRow("next", StrCat("pack validate ", ShellQuoted(run.out)), terminal);
+}
+
+std::string SummaryJson(const FinishedRun& run) {
+  const Manifest& manifest = run.report.manifest;
+  nlohmann::json json = {{"schema", "shardpack.build/1"},
+                         {"dataset", IdentityText(manifest.Identity())},
+                         {"already_complete", run.report.already_complete},
+                         {"shards", manifest.shards.size()},
+                         {"bytes", ShardBytes(manifest)},
+                         {"classes", manifest.classes.size()},
+                         {"splits", manifest.splits},
+                         {"counts", Counts(manifest)},
+                         {"shuffle", run.plan.options().shuffle},
+                         {"seed", run.plan.options().seed}};
+  AddRun(run, &json);
+  return json.dump() + "\n";
+}
+
+void SayPart(const FinishedRun& run, Terminal& terminal) {
+  SayRow("built", StrCat(Counted(run.report.built_shards, "shard", "shards"), " in ", EscapeForTerminal(run.out), ", in ",
+                         FormatDuration(run.seconds), ", peak memory ", FormatBytes(PeakMemoryBytes())), terminal);
+  if (run.report.kept_shards > 0) {
+    SayRow("kept", StrCat(Counted(run.report.kept_shards, "shard", "shards"), " of an interrupted run, verified"), terminal);
+  }
+  SayRow("next", StrCat("when all workers are done: pack commit ", ShellQuoted(run.out)), terminal);
+}
+
+std::string PartJson(const FinishedRun& run) {
+  nlohmann::json json = {{"schema", "shardpack.part/1"}};
+  AddRun(run, &json);
+  return json.dump() + "\n";
+}
+
+}  // namespace shardpack::cli

@@ -1,0 +1,95 @@
+#include <sys/stat.h>
+
+#include "absl/strings/str_cat.h"
+#include "cli/commands.h"
+#include "cli/failure.h"
+#include "cli/progress.h"
+#include "cli/stop_signal.h"
+#include "converters/resources.h"
+#include "formats/formats.h"
+#include "formats/io/file.h"
+#include "validators/validator.h"
+
+namespace shardpack::cli {
+namespace {
+
+absl::StatusOr<ValidateOptions> Options(const CommandLine& line) {
+  if (line.quick && line.Given("sample")) {
+    return absl::InvalidArgumentError("--sample is for --level full; quick reads little anyway");
+  }
+  if (line.quick && !line.against.empty()) {
+    return absl::InvalidArgumentError("--against compares every byte; give it with --level full");
+  }
+  if (line.sample <= 0) return absl::InvalidArgumentError("--sample: expected a share above 0, as in 5%");
+  if (line.subsets > UINT32_MAX) return absl::InvalidArgumentError("--subset: expected fewer parts");
+  ValidateOptions options;
+  options.level = line.quick ? ValidationLevel::kQuick : ValidationLevel::kFull;
+  options.jobs = line.jobs > 0 ? line.jobs : AvailableCores();
+  options.subset_index = static_cast<uint32_t>(line.subset - 1);
+  options.subset_count = static_cast<uint32_t>(line.subsets);
+  options.sample_percent = line.sample * 100;
+  options.max_seconds = line.max_seconds;
+  options.expect = line.expect;
+  options.against = line.against;
+  return options;
+}
+
+// A dataset's folder, or any number of shards; a shard may itself be a folder (of a format that has such).
+absl::StatusOr<bool> IsDataset(const CommandLine& line) {
+  for (const std::string& path : line.arguments) {
+    struct stat facts;
+    if (::stat(path.c_str(), &facts) != 0) {
+      const absl::Status status = IoStatus("look at", path, errno);
+      return absl::IsNotFound(status) ? absl::InvalidArgumentError(std::string(status.message())) : status;
+    }
+    if (!S_ISDIR(facts.st_mode)) continue;
+    const absl::StatusOr<const Format*> shard = SniffFormat(path);
+    if (shard.ok() && *shard != nullptr) continue;
+    if (line.arguments.size() == 1) return true;
+    return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(path),
+                                                   " is a folder; pack validate takes one dataset, or any number of shards"));
+  }
+  return false;
+}
+
+absl::StatusOr<ValidationReport> Validate(const CommandLine& line, Terminal& terminal) {
+  const absl::StatusOr<ValidateOptions> options = Options(line);
+  if (!options.ok()) return options.status();
+  const absl::StatusOr<bool> dataset = IsDataset(line);
+  if (!dataset.ok()) return dataset.status();
+  if (!*dataset && (line.expect.has_value() || !line.against.empty())) {
+    return absl::InvalidArgumentError("--expect and --against need a dataset with a manifest, not lone shards");
+  }
+  EndAtOnceOnSignal(false);
+  ValidationProgress counts;
+  Progress progress(terminal);
+  progress.Watch([&] {
+    ProgressView view;
+    view.stage = "validating";
+    view.unit = "shards";
+    view.done = counts.done_shards;
+    view.total = counts.total_shards;
+    view.bytes_in = counts.done_bytes;
+    view.bytes_total = counts.total_bytes;
+    view.errors = counts.findings;
+    return view;
+  });
+  if (*dataset) return ValidateDataset(line.arguments[0], AllFormats(), *options, counts, StopSignal());
+  return ValidateShards(line.arguments, AllFormats(), *options, counts, StopSignal());
+}
+
+}  // namespace
+
+ExitCode RunValidate(const CommandLine& line, Terminal& terminal) {
+  absl::StatusOr<ValidationReport> report = Validate(line, terminal);
+  if (!report.ok()) return Fail(report.status(), terminal);
+  Results results;
+  results.Write(line.json ? ToJson(*report) : ToText(*report));
+  ExitCode code = report->errors() > 0 ? ExitCode::kDamage : ExitCode::kDone;
+  if (const int signal = StopSignal(); report->stopped && signal != 0) {
+    code = Worse(code, Fail(absl::CancelledError(), terminal));
+  }
+  return FinishResults(results, code, terminal);
+}
+
+}  // namespace shardpack::cli

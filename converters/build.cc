@@ -1,0 +1,85 @@
+#include "converters/build.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "converters/commit.h"
+#include "converters/resources.h"
+#include "converters/shard_scheduler.h"
+
+namespace shardpack {
+namespace {
+
+// The listing's own samples, plan and indexes need room too.
+constexpr double kShareForSamples = 0.5;
+
+RunReport AlreadyComplete(Manifest manifest) {
+  RunReport report;
+  report.already_complete = true;
+  report.kept_shards = manifest.shards.size();
+  report.manifest = std::move(manifest);
+  return report;
+}
+
+}  // namespace
+
+absl::StatusOr<RunReport> Build(const Plan& plan, const SampleSource& source, const BuildOptions& options,
+                                IoPool& pool, BuildProgress& progress, const std::atomic<int>& stop) {
+  absl::StatusOr<OutputDir> out = OutputDir::Open(options.out, plan, options.output, pool);
+  if (!out.ok()) return out.status();
+  if (out->complete()) {
+    absl::StatusOr<Manifest> manifest = Manifest::Read(out->path());
+    if (!manifest.ok()) return manifest.status();
+    return AlreadyComplete(*std::move(manifest));
+  }
+  const auto [begin, end] =
+      options.output.shards_range.value_or(std::pair<size_t, size_t>(0, plan.shards().size()));
+  if (begin >= end || end > plan.shards().size()) {
+    return absl::InvalidArgumentError(absl::StrCat("the plan has shards 0-", plan.shards().size() - 1));
+  }
+
+  std::vector<ShardResult> results = out->finished();
+  RunReport report;
+  report.kept_shards = results.size();
+  std::set<uint32_t> finished;
+  for (const ShardResult& result : results) {
+    finished.insert(result.shard);
+    progress.done_rows += plan.shards()[result.shard].count;
+    progress.skipped_rows += result.skips.size();
+  }
+  std::vector<uint32_t> to_build;
+  for (size_t n = begin; n < end; ++n) {
+    progress.total_rows += plan.shards()[n].count;
+    if (finished.count(static_cast<uint32_t>(n)) == 0) to_build.push_back(static_cast<uint32_t>(n));
+  }
+  progress.total_shards = end - begin;
+  progress.kept_shards = report.kept_shards;
+  progress.done_shards = report.kept_shards;
+
+  const int jobs = options.jobs > 0 ? options.jobs : AvailableCores();
+  const uint64_t memory = options.memory_bytes > 0 ? options.memory_bytes : AvailableMemoryBytes() / 4;
+  absl::Status built;
+  if (!to_build.empty()) {
+    ShardScheduler scheduler(plan, source, *out,
+                             {jobs, static_cast<uint64_t>(static_cast<double>(memory) * kShareForSamples)}, pool,
+                             progress);
+    built = scheduler.Run(std::move(to_build), stop, [&](ShardResult result) {
+      results.push_back(std::move(result));
+      ++report.built_shards;
+    });
+  }
+  if (!built.ok()) return built;
+  std::sort(results.begin(), results.end(),
+            [](const ShardResult& a, const ShardResult& b) { return a.shard < b.shard; });
+  report.skips = AllSkips(plan, results);
+  if (options.output.shards_range) return report;  // `pack commit` publishes
+  absl::StatusOr<Manifest> manifest =
+      Commit(plan, results, *out, {options.max_skip, options.tool, options.expect});
+  if (!manifest.ok()) return manifest.status();
+  report.manifest = *std::move(manifest);
+  return report;
+}
+
+}  // namespace shardpack

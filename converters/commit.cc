@@ -1,0 +1,233 @@
+#include "converters/commit.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "formats/core/shard_index.h"
+#include "formats/io/escape.h"
+
+namespace shardpack {
+namespace {
+
+constexpr char kSkippedName[] = "skipped.jsonl";
+constexpr char kSha256Name[] = "SHA256SUMS";
+constexpr size_t kNamedSkips = 5;
+
+ManifestCounts CountAll(const Plan& plan, std::span<const ShardResult> results, size_t skips) {
+  ManifestCounts counts;
+  counts.seen = plan.listing().rows();
+  for (const ShardResult& result : results) counts.packed += result.records;
+  counts.filtered = plan.filtered();
+  counts.skipped = skips;
+  counts.ignored = plan.listing().ignored;
+  return counts;
+}
+
+std::string Describe(const Plan& plan, const Skip& skip) {
+  return absl::StrCat(EscapeForTerminal(plan.listing().Path(skip.row)), ": ",
+                      std::string(SkipReasonName(skip.reason)),
+                      skip.detail.empty() ? "" : absl::StrCat(" (", EscapeForTerminal(skip.detail), ")"));
+}
+
+// Law 4, and the budgets: nothing is published unless all of these hold.
+absl::Status Judge(const Plan& plan, std::span<const ShardResult> results, const ManifestCounts& counts,
+                   std::span<const Skip> skips, double max_skip) {
+  if (counts.seen != counts.packed + counts.filtered + counts.skipped + counts.failed) {
+    return absl::InternalError(absl::StrCat("the counts do not add up: ", counts.seen, " seen, ", counts.packed,
+                                            " packed, ", counts.filtered, " filtered, ", counts.skipped,
+                                            " skipped"));
+  }
+  const bool folder_lost = std::any_of(skips.begin(), skips.end(), [&](const Skip& skip) {
+    return skip.reason == SkipReason::kPermission && skip.detail.starts_with("folder");
+  });
+  const double share = static_cast<double>(counts.skipped) / static_cast<double>(std::max<uint64_t>(1, counts.seen));
+  if (counts.skipped > 0 && (share > max_skip || (folder_lost && max_skip < 1) || counts.packed == 0)) {
+    std::vector<std::string> lines;
+    for (const Skip& skip : skips.first(std::min(skips.size(), kNamedSkips))) lines.push_back(Describe(plan, skip));
+    if (skips.size() > kNamedSkips) lines.push_back(absl::StrCat("... and ", skips.size() - kNamedSkips, " more"));
+    return absl::DataLossError(absl::StrFormat(
+        "%d of %d inputs cannot be packed, %.4g %% are allowed; nothing was published.\n  %s\n%s", counts.skipped,
+        counts.seen, max_skip * 100, absl::StrJoin(lines, "\n  "),
+        counts.packed == 0 ? "No input is left to pack."
+                           : "Mend them, or run the same command with a higher --max-skip: finished shards are kept."));
+  }
+  for (const ShardResult& result : results) {
+    if (result.records > 0) continue;
+    return absl::DataLossError(absl::StrCat("every sample of shard ", plan.shards()[result.shard].name,
+                                            " was bad; nothing was published. Use larger shards, or mend the inputs"));
+  }
+  return absl::OkStatus();
+}
+
+std::string SkippedLines(const Plan& plan, std::span<const Skip> skips) {
+  std::string text;
+  for (const Skip& skip : skips) {
+    const nlohmann::json line = {{"path", PercentEscape(plan.listing().Path(skip.row))},
+                                 {"reason", std::string(SkipReasonName(skip.reason))},
+                                 {"detail", PercentEscape(skip.detail)}};
+    absl::StrAppend(&text, line.dump(), "\n");
+  }
+  return text;
+}
+
+class Publisher {
+ public:
+  Publisher(const Plan& plan, std::span<const ShardResult> results, OutputDir& out)
+      : plan_(plan), results_(results), out_(out) {}
+
+  absl::StatusOr<Manifest> Make(const CommitOptions& options) {
+    const std::vector<Skip> skips = AllSkips(plan_, results_);
+    manifest_.counts = CountAll(plan_, results_, skips.size());
+    absl::Status status = Judge(plan_, results_, manifest_.counts, skips, options.max_skip);
+    if (!status.ok()) return status;
+    Describe(options);
+    if (options.expect && *options.expect != manifest_.Identity()) {
+      return absl::DataLossError(absl::StrCat("this dataset is ", IdentityText(manifest_.Identity()), ", --expect says ",
+                                              IdentityText(*options.expect), "; nothing was published"));
+    }
+    if (!skips.empty()) Add({kSkippedName, SkippedLines(plan_, skips)});
+    if (plan_.options().sha256) Add({kSha256Name, Sha256Lines()});
+    if (status.ok()) status = AddSidecars();
+    if (status.ok()) status = WriteExtras();
+    if (status.ok()) status = RefuseStrangers();
+    if (!status.ok()) return status;
+    std::sort(manifest_.files.begin(), manifest_.files.end(),
+              [](const FileEntry& a, const FileEntry& b) { return a.name < b.name; });
+    return std::move(manifest_);
+  }
+
+ private:
+  void Add(NamedBytes file) { extras_.push_back(std::move(file)); }
+
+  void Describe(const CommitOptions& options) {
+    const Listing& listing = plan_.listing();
+    manifest_.format = plan_.format().name;
+    manifest_.layout = plan_.layout();
+    manifest_.tool = options.tool;
+    manifest_.options = plan_.options().ToMap();
+    std::string canonical;
+    for (const auto& [name, value] : manifest_.options) absl::StrAppend(&canonical, name, "=", value, "\n");
+    manifest_.options_digest = Xxh3_128(AsBytes(canonical));
+    manifest_.plan_digest = plan_.digest();
+    manifest_.source_root = listing.root;
+    manifest_.source_files = listing.rows();
+    for (const uint64_t bytes : listing.bytes) manifest_.source_bytes += bytes;
+    manifest_.listing_digest = listing.ComputeDigest();
+    manifest_.classes = listing.classes;
+    for (const ShardResult& result : results_) {
+      const std::string& split = plan_.splits()[plan_.shards()[result.shard].split];
+      manifest_.splits[split] += result.records;
+      manifest_.shards.push_back({result.file.name, split, result.file.bytes, result.records, result.file.xxh3_128,
+                                  result.index, result.sha256});
+      manifest_.files.push_back(result.file);
+      manifest_.files.push_back(result.index);
+      MergeFacts(result.facts, manifest_.facts);
+    }
+  }
+
+  std::string Sha256Lines() const {
+    std::string text;
+    for (const ShardResult& result : results_) absl::StrAppend(&text, result.sha256, "  ", result.file.name, "\n");
+    return text;
+  }
+
+  absl::Status AddSidecars() {
+    if (plan_.options().sidecar_indexes.empty()) return absl::OkStatus();
+    std::vector<ShardIndex> indexes;
+    for (const ShardResult& result : results_) {
+      absl::StatusOr<ShardIndex> index =
+          ShardIndex::Open(out_.PathOf(result.index.name), result.file.bytes, result.index.xxh3_128);
+      if (!index.ok()) return index.status();
+      indexes.push_back(*std::move(index));
+    }
+    for (const std::string& kind : plan_.options().sidecar_indexes) {
+      const auto specs = plan_.format().sidecars;
+      const auto spec =
+          std::find_if(specs.begin(), specs.end(), [&](const SidecarSpec& s) { return s.name == kind; });
+      if (spec == specs.end()) {
+        return absl::InvalidArgumentError(absl::StrCat("format ", std::string(plan_.format().name), " has no --sidecar-index ", kind));
+      }
+      absl::StatusOr<std::vector<NamedBytes>> files = spec->make({out_.path(), manifest_, indexes});
+      if (!files.ok()) return files.status();
+      for (NamedBytes& file : *files) Add(std::move(file));
+    }
+    return absl::OkStatus();
+  }
+
+  // A kill during an earlier commit may have left them behind under their final names.
+  absl::Status WriteExtras() {
+    for (const NamedBytes& file : extras_) {
+      absl::Status removed = RemoveFile(out_.PathOf(file.name));
+      if (!removed.ok()) return removed;
+      absl::StatusOr<FileEntry> entry = out_.WriteFile(file.name, file.bytes);
+      if (!entry.ok()) return entry.status();
+      manifest_.files.push_back(*std::move(entry));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status RefuseStrangers() const {
+    std::set<std::string> ours = {".pack"};
+    for (const FileEntry& file : manifest_.files) ours.insert(file.name.substr(0, file.name.find('/')));
+    std::error_code error;
+    for (std::filesystem::directory_iterator it(out_.path(), error), end; !error && it != end; it.increment(error)) {
+      const std::string name = it->path().filename().string();
+      if (ours.count(name) > 0) continue;
+      return absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(out_.PathOf(name)),
+                                                        " is not part of this dataset; move it away and run again"));
+    }
+    return error ? IoStatus("list", out_.path(), error.value()) : absl::OkStatus();
+  }
+
+  const Plan& plan_;
+  const std::span<const ShardResult> results_;
+  OutputDir& out_;
+  Manifest manifest_;
+  std::vector<NamedBytes> extras_;
+};
+
+}  // namespace
+
+std::vector<Skip> AllSkips(const Plan& plan, std::span<const ShardResult> results) {
+  std::vector<Skip> skips = plan.listing().skips;
+  skips.insert(skips.end(), plan.skips().begin(), plan.skips().end());
+  for (const ShardResult& result : results) skips.insert(skips.end(), result.skips.begin(), result.skips.end());
+  std::sort(skips.begin(), skips.end(), [](const Skip& a, const Skip& b) { return a.row < b.row; });
+  return skips;
+}
+
+absl::StatusOr<Manifest> Commit(const Plan& plan, std::span<const ShardResult> results, OutputDir& out,
+                                const CommitOptions& options) {
+  if (results.size() != plan.shards().size()) {
+    std::set<uint32_t> done;
+    for (const ShardResult& result : results) done.insert(result.shard);
+    uint32_t missing = 0;
+    while (done.count(missing) > 0) ++missing;
+    return absl::FailedPreconditionError(
+        absl::StrCat(plan.shards().size() - results.size(), " of ", plan.shards().size(),
+                     " shards are not built yet, the first is number ", missing, " (", plan.shards()[missing].name, ")"));
+  }
+  absl::StatusOr<Manifest> manifest = Publisher(plan, results, out).Make(options);
+  if (!manifest.ok()) return manifest.status();
+  absl::Status status = out.SyncFolder();
+  absl::StatusOr<FileEntry> written = absl::InternalError("not written");
+  if (status.ok()) {
+    written = out.WriteFile(std::string(kManifestName), manifest->ToJson());
+    status = written.status();
+  }
+  if (status.ok()) status = out.SyncFolder();
+  if (status.ok()) status = out.Close();
+  if (!status.ok()) return status;
+  return manifest;
+}
+
+}  // namespace shardpack

@@ -1,0 +1,38 @@
+// Commit: publishes a dataset whose shards are all finished: sidecars, skipped.jsonl, SHA256SUMS, and last the manifest.
+//
+//   absl::StatusOr<Manifest> manifest = Commit(plan, results, out, CommitOptions{});
+//
+// Lifetime: borrows for the call. Thread-safety: one caller an OUT. Errors: FailedPrecondition (exit 5) when shards are
+// missing or OUT holds files of others; DataLoss (exit 4) when more inputs were bad than allowed, a shard is left
+// without a sample, or the counts do not add up: nothing is published, the journal stays; I/O Status (exit 6).
+#ifndef SHARDPACK_CONVERTERS_COMMIT_H_
+#define SHARDPACK_CONVERTERS_COMMIT_H_
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "converters/output_dir.h"
+#include "converters/plan.h"
+
+namespace shardpack {
+
+struct CommitOptions {
+  double max_skip = 0.01;
+  std::map<std::string, std::string> tool;
+  std::optional<Digest> expect;
+};
+
+// All skips of a run, by row: the listing's, the plan's and those of the shards.
+std::vector<Skip> AllSkips(const Plan& plan, std::span<const ShardResult> results);
+
+// `results`: one a shard of the plan, in its order.
+absl::StatusOr<Manifest> Commit(const Plan& plan, std::span<const ShardResult> results, OutputDir& out,
+                                const CommitOptions& options);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CONVERTERS_COMMIT_H_

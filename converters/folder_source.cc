@@ -1,0 +1,330 @@
+#include "converters/folder_source.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "converters/folder_access.h"
+#include "converters/folder_listing.h"
+#include "formats/core/sample.h"
+#include "formats/io/file.h"
+
+namespace shardpack {
+namespace {
+
+// "12 files of other kinds (txt 10, csv 2)", the commonest first.
+std::string DescribeIgnored(const std::map<std::string, uint64_t>& ignored) {
+  std::vector<std::pair<uint64_t, std::string>> kinds;
+  uint64_t files = 0;
+  for (const auto& [extension, count] : ignored) {
+    kinds.emplace_back(count,
+                       extension.empty() ? "no extension" : "." + EscapeForTerminal(extension));
+    files += count;
+  }
+  std::stable_sort(kinds.begin(), kinds.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  const size_t shown = std::min<size_t>(kinds.size(), 8);
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < shown; ++i)
+    texts.push_back(absl::StrCat(kinds[i].second, " ", kinds[i].first));
+  if (shown < kinds.size()) texts.push_back("...");
+  return absl::StrCat(files, files == 1 ? " other file (" : " other files (",
+                      absl::StrJoin(texts, ", "), ")");
+}
+
+absl::Status NoInput(const std::string& root, const Listing& listing) {
+  const std::string name = EscapeForTerminal(root);
+  if (listing.ignored.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "source ", name, " holds no image: there is no file in it that was not excluded"));
+  }
+  std::string hint;
+  for (const auto& [extension, count] : listing.ignored) {
+    if (!extension.empty() && hint.size() < 40) {
+      absl::StrAppend(&hint, hint.empty() ? "" : ",", EscapeForTerminal(extension));
+    }
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("source ", name, " holds no image, only ", DescribeIgnored(listing.ignored),
+                   "; --ext ", hint.empty() ? "any" : hint, " takes them as images"));
+}
+
+absl::Status BadRoot(const std::string& root, int error) {
+  const std::string name = EscapeForTerminal(root);
+  struct stat info;
+  if (error == ENOENT && lstat(root.c_str(), &info) == 0) {
+    return absl::InvalidArgumentError(absl::StrCat("source ", name, " is a link to nothing"));
+  }
+  if (error == ENOENT) {
+    return absl::InvalidArgumentError(absl::StrCat("source ", name, " does not exist"));
+  }
+  if (error == ENOTDIR) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("source ", name, " is no folder; give the folder that holds the images"));
+  }
+  return IoStatus("open", root, error);
+}
+
+std::string AbsolutePath(const std::string& path, const Descriptor& folder) {
+  if (auto resolved = DescriptorPath(folder.get())) return *std::move(resolved);
+  const std::unique_ptr<char, decltype(&free)> real(realpath(path.c_str(), nullptr), &free);
+  return real != nullptr ? real.get() : path;
+}
+
+SkipReason ReasonOf(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return SkipReason::kVanished;
+    case EACCES:
+    case EPERM:
+      return SkipReason::kPermission;
+    case ENXIO:  // a socket
+    case ENODEV:
+      return SkipReason::kNotRegular;
+    case ELOOP:
+      return SkipReason::kSymlinkLoop;
+    default:
+      return SkipReason::kIoError;
+  }
+}
+
+Skip Failed(uint64_t row, std::string_view operation, int error) {
+  const SkipReason reason = ReasonOf(error);
+  std::string detail;
+  if (reason == SkipReason::kIoError) {
+    detail = absl::StrCat(
+        std::string(operation), ": ",
+        strerrordesc_np(error) == nullptr ? absl::StrCat("error ", error) : strerrordesc_np(error));
+  }
+  return Skip{row, reason, std::move(detail)};
+}
+
+template <typename T>
+void PutList(std::map<std::string, std::string>& map, const std::string& name, const T& list) {
+  if (!list.empty()) map[name] = absl::StrJoin(list, ",");
+}
+
+}  // namespace
+
+std::map<std::string, std::string> FolderSourceOptions::ToMap() const {
+  const FolderSourceOptions defaults;
+  std::map<std::string, std::string> map;
+  if (label_from == LabelFrom::kNone) {
+    map["label-from"] = "none";
+  } else if (label_dir_given) {
+    map["label-from"] = absl::StrCat("dir:", label_dir);
+  }
+  if (class_order == ClassOrder::kNatural) map["class-order"] = "natural";
+  // Their names are part of the listing's digest.
+  if (!classes.empty()) map["classes"] = absl::StrCat(classes.size(), " names");
+  if (any_extension) {
+    map["ext"] = "any";
+  } else {
+    PutList(map, "ext", extensions);
+  }
+  PutList(map, "include", include);
+  PutList(map, "exclude", exclude);
+  if (follow) map["follow"] = "on";
+  if (max_file_bytes != defaults.max_file_bytes)
+    map["max-file-size"] = absl::StrCat(max_file_bytes);
+  if (split_from_dir) map["split-by"] = "dir";
+  return map;
+}
+
+// Open descriptors of the root and of as many folders as the process can spare, opened when first
+// needed.
+class FolderSource::FolderHandles {
+ public:
+  explicit FolderHandles(Descriptor root) : root_(std::move(root)) {
+    rlimit limit;
+    const bool known = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    spare_ = static_cast<int64_t>(known ? limit.rlim_cur / 4 : 4096);
+  }
+  ~FolderHandles() {
+    for (size_t i = 0; i < size_; ++i) {
+      const Descriptor closed(folders_[i].load());
+    }
+  }
+
+  int root() const { return root_.get(); }
+
+  // The descriptor of a folder, or -1: then it has to be reached from the root.
+  int Get(const Listing& listing, uint32_t folder) {
+    std::call_once(once_, [&] {
+      size_ = listing.folders.size();
+      folders_ = std::make_unique<std::atomic<int>[]>(size_);
+      for (size_t i = 0; i < size_; ++i) folders_[i] = kClosed;
+    });
+    if (folder >= size_) return -1;
+    const int cached = folders_[folder].load(std::memory_order_acquire);
+    if (cached != kClosed) return cached;
+    if (spare_.fetch_sub(1, std::memory_order_relaxed) <= 0) {
+      spare_.fetch_add(1, std::memory_order_relaxed);
+      return -1;
+    }
+    Descriptor opened(OpenBelow(root(), listing.folders[folder], O_PATH | O_DIRECTORY));
+    int expected = kClosed;
+    if (opened.ok() && folders_[folder].compare_exchange_strong(expected, opened.get(),
+                                                                std::memory_order_acq_rel)) {
+      return opened.Release();
+    }
+    // Another thread was first, or it cannot be opened: opening the file itself will tell why.
+    spare_.fetch_add(1, std::memory_order_relaxed);
+    return expected;
+  }
+
+  std::atomic<bool> no_atime{true};  // until the system refuses O_NOATIME
+
+ private:
+  static constexpr int kClosed = -1;
+  const Descriptor root_;
+  std::atomic<int64_t> spare_;
+  std::once_flag once_;
+  size_t size_ = 0;
+  std::unique_ptr<std::atomic<int>[]> folders_;
+};
+
+FolderSource::FolderSource(std::string root, FolderSourceOptions options, IoPool& pool)
+    : root_(std::move(root)), options_(std::move(options)), pool_(pool) {
+  Descriptor opened(OpenAt(AT_FDCWD, root_.c_str(), O_PATH | O_DIRECTORY));
+  root_error_ = opened.ok() ? 0 : errno;
+  handles_ = std::make_unique<FolderHandles>(std::move(opened));
+}
+
+FolderSource::~FolderSource() = default;
+
+absl::StatusOr<Listing> FolderSource::List() {
+  if (root_error_ != 0) return BadRoot(root_, root_error_);
+  Descriptor root(OpenAt(AT_FDCWD, root_.c_str(), O_PATH | O_DIRECTORY));
+  if (!root.ok()) return BadRoot(root_, errno);
+  const std::string absolute = AbsolutePath(root_, root);
+  listed_.store(0, std::memory_order_relaxed);
+  absl::StatusOr<FolderWalk> walk = WalkFolder(root.get(), absolute, options_, pool_, listed_);
+  if (!walk.ok()) return walk.status();
+  handles_ = std::make_unique<FolderHandles>(std::move(root));
+  Listing& listing = walk->listing;
+  if (listing.rows() == 0) return NoInput(root_, listing);
+  if (options_.label_from == FolderSourceOptions::LabelFrom::kNone) {
+    listing.label.assign(listing.rows(), -1);
+    return std::move(listing);
+  }
+  LabelOptions labels{.component = options_.split_from_dir ? 1 : 0,
+                      .component_given = options_.label_dir_given,
+                      .order = options_.class_order,
+                      .classes = options_.classes};
+  if (options_.label_dir_given) labels.component = options_.label_dir;
+  absl::Status assigned = AssignLabels(labels, walk->empty_folders, listing);
+  if (!assigned.ok()) return assigned;
+  return std::move(listing);
+}
+
+// Opens a row's file for reading. Links are not followed at first: the rare row that is one takes a
+// second call.
+int FolderSource::OpenRow(const Listing& listing, uint64_t row, bool follow_link) const {
+  FolderHandles& handles = *handles_;
+  const uint32_t number = listing.folder[row];
+  const int folder = handles.Get(listing, number);
+  thread_local std::string name;
+  name.clear();
+  if (folder >= 0) {
+    name.append(listing.Name(row));
+  } else {
+    listing.AppendPath(row, name);
+  }
+  // O_NONBLOCK: a FIFO that took the file's place must not block. O_NOCTTY: nor a terminal take us
+  // over.
+  int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | (follow_link ? 0 : O_NOFOLLOW);
+  const bool no_atime = handles.no_atime.load(std::memory_order_relaxed);
+  if (no_atime) flags |= O_NOATIME;
+  const auto open_it = [&](int with_flags) {
+    return folder >= 0 ? OpenAt(folder, name.c_str(), with_flags)
+                       : OpenBelow(handles.root(), name, with_flags);
+  };
+  int fd = open_it(flags);
+  if (fd < 0 && errno == EPERM && no_atime) {
+    handles.no_atime.store(false, std::memory_order_relaxed);
+    fd = open_it(flags & ~O_NOATIME);
+  }
+  return fd;
+}
+
+LoadResult FolderSource::Load(const Listing& listing, uint64_t row, Arena& arena) const {
+  Descriptor file(OpenRow(listing, row, false));
+  if (!file.ok() && errno == ELOOP) {
+    file = Descriptor(OpenRow(listing, row, true));
+    if (file.ok() && !options_.follow) {
+      const auto target = DescriptorPath(file.get());
+      const auto root = DescriptorPath(handles_->root());
+      if (target && root && !IsBelow(*root, *target)) {
+        return Skip{row, SkipReason::kOutsideRoot, "the link changed since the source was listed"};
+      }
+    } else if (!file.ok() && errno == ENOENT) {
+      return Skip{row, SkipReason::kDangling, ""};
+    }
+  }
+  if (!file.ok()) return Failed(row, "open", errno);
+
+  struct stat info;
+  if (FolderSyscallsForTesting().fstatat(file.get(), "", &info, AT_EMPTY_PATH) != 0) {
+    return Failed(row, "stat", errno);
+  }
+  if (!S_ISREG(info.st_mode)) return Skip{row, SkipReason::kNotRegular, ""};
+  const uint64_t bytes = listing.bytes[row];
+  if (static_cast<uint64_t>(info.st_size) != bytes) {
+    return Skip{row, SkipReason::kChanged,
+                absl::StrCat("listed with ", bytes, " bytes, now ", info.st_size)};
+  }
+  if (info.st_mtim.tv_sec * int64_t{1'000'000'000} + info.st_mtim.tv_nsec !=
+      listing.mtime_ns[row]) {
+    return Skip{row, SkipReason::kChanged, "modified since it was listed"};
+  }
+  if (bytes == 0) return Skip{row, SkipReason::kEmpty, ""};
+  if (bytes > options_.max_file_bytes) {
+    return Skip{row, SkipReason::kTooLarge,
+                absl::StrCat(bytes, " bytes, the limit is ", options_.max_file_bytes)};
+  }
+  return ReadRow(file.get(), row, bytes, arena);
+}
+
+LoadResult FolderSource::ReadRow(int file, uint64_t row, uint64_t bytes, Arena& arena) const {
+  // One byte more than expected: a single call then also tells that the file has not grown.
+  const std::span<std::byte> field = arena.Allocate(sizeof(FieldView));
+  const std::span<std::byte> payload = arena.Allocate(bytes + 1);
+  uint64_t got = 0;
+  while (got < bytes) {
+    const ssize_t n = FolderSyscallsForTesting().read(file, payload.data() + got, bytes + 1 - got);
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      arena.TrimLast(payload, 0);
+      return Failed(row, "read", errno);
+    }
+    if (n == 0) break;
+    got += static_cast<uint64_t>(n);
+  }
+  if (got != bytes) {
+    arena.TrimLast(payload, 0);
+    return Skip{
+        row, SkipReason::kChanged,
+        absl::StrCat("listed with ", bytes, " bytes, ",
+                     got < bytes ? "ended after " : "has more than ", std::min(got, bytes))};
+  }
+  arena.TrimLast(payload, bytes);
+  const auto* view = new (field.data()) FieldView{kImageField, payload.first(bytes)};
+  return LoadedSample{{view, 1}};
+}
+
+}  // namespace shardpack

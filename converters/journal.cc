@@ -1,0 +1,160 @@
+#include "converters/journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace shardpack {
+namespace {
+
+using nlohmann::json;
+
+constexpr uint64_t kMaxJournalBytes = uint64_t{1} << 30;
+constexpr std::string_view kChecksum = ",\"line\":\"";
+
+json ToJson(const FileEntry& entry) {
+  return {{"name", entry.name}, {"bytes", entry.bytes}, {"xxh3_128", entry.xxh3_128.ToHex()}};
+}
+
+FileEntry FileEntryFrom(const json& value) {
+  FileEntry entry;
+  entry.name = value.at("name").get<std::string>();
+  entry.bytes = value.at("bytes").get<uint64_t>();
+  const std::optional<Digest> digest = ParseDigest(value.at("xxh3_128").get<std::string>());
+  if (!digest) throw std::invalid_argument("digest");
+  entry.xxh3_128 = *digest;
+  return entry;
+}
+
+// The details of skips may quote file content; JSON wants UTF-8.
+std::string Dump(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace
+
+void MergeFacts(const DatasetFacts& from, DatasetFacts& into) {
+  const bool first = into.image_formats.empty();
+  const auto smaller = [&](uint32_t a, uint32_t b) { return first ? b : std::min(a, b); };
+  if (from.image_formats.empty()) return;
+  into.largest_record_bytes = std::max(into.largest_record_bytes, from.largest_record_bytes);
+  into.largest_image_bytes = std::max(into.largest_image_bytes, from.largest_image_bytes);
+  into.image_bytes += from.image_bytes;
+  into.min_width = smaller(into.min_width, from.min_width);
+  into.min_height = smaller(into.min_height, from.min_height);
+  into.max_width = std::max(into.max_width, from.max_width);
+  into.max_height = std::max(into.max_height, from.max_height);
+  for (const auto& [format, count] : from.image_formats) into.image_formats[format] += count;
+}
+
+std::string ToJournalLine(const ShardResult& result) {
+  json skips = json::array();
+  for (const Skip& skip : result.skips) {
+    skips.push_back({skip.row, std::string(SkipReasonName(skip.reason)), skip.detail});
+  }
+  const DatasetFacts& facts = result.facts;
+  const json line = {
+      {"shard", result.shard},
+      {"file", ToJson(result.file)},
+      {"index", ToJson(result.index)},
+      {"records", result.records},
+      {"sha256", result.sha256},
+      {"skips", std::move(skips)},
+      {"facts",
+       {facts.largest_record_bytes, facts.largest_image_bytes, facts.image_bytes, facts.min_width,
+        facts.max_width, facts.min_height, facts.max_height, facts.image_formats}},
+  };
+  std::string text = Dump(line);
+  text.pop_back();  // the closing brace comes after the checksum
+  const std::string checksum = Xxh3_128(AsBytes(text)).ToHex();
+  return absl::StrCat(text, std::string(kChecksum), checksum, "\"}\n");
+}
+
+bool ParseJournalLine(std::string_view line, ShardResult* result) {
+  const size_t cut = line.rfind(kChecksum);
+  if (cut == std::string_view::npos) return false;
+  const std::string_view rest = line.substr(cut + kChecksum.size());
+  if (rest.size() != 34 || !rest.ends_with("\"}")) return false;
+  const std::optional<Digest> checksum = ParseDigest(rest.substr(0, 32));
+  if (!checksum || *checksum != Xxh3_128(AsBytes(line.substr(0, cut)))) return false;
+  try {
+    const json value = json::parse(std::string(line.substr(0, cut)) + "}");
+    ShardResult parsed;
+    parsed.shard = value.at("shard").get<uint32_t>();
+    parsed.file = FileEntryFrom(value.at("file"));
+    parsed.index = FileEntryFrom(value.at("index"));
+    parsed.records = value.at("records").get<uint64_t>();
+    parsed.sha256 = value.at("sha256").get<std::string>();
+    for (const json& skip : value.at("skips")) {
+      const std::optional<SkipReason> reason = ParseSkipReason(skip.at(1).get<std::string>());
+      if (!reason) return false;
+      parsed.skips.push_back({skip.at(0).get<uint64_t>(), *reason, skip.at(2).get<std::string>()});
+    }
+    const json& facts = value.at("facts");
+    parsed.facts = {facts.at(0).get<uint64_t>(), facts.at(1).get<uint64_t>(),
+                    facts.at(2).get<uint64_t>(), facts.at(3).get<uint32_t>(),
+                    facts.at(4).get<uint32_t>(), facts.at(5).get<uint32_t>(),
+                    facts.at(6).get<uint32_t>(), facts.at(7).get<std::map<std::string, uint64_t>>()};
+    *result = std::move(parsed);
+    return true;
+  } catch (const std::exception&) {  // nlohmann's exceptions stop here
+    return false;
+  }
+}
+
+absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(const std::string& path, bool sync) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (fd < 0) return IoStatus("open", path, errno);
+  auto journal = std::unique_ptr<Journal>(new Journal(File(fd, path), sync));
+  // A line torn by a kill must not swallow the next one.
+  absl::Status separated = journal->file_.Write(std::array{AsBytes("\n")});
+  if (!separated.ok()) return separated;
+  return journal;
+}
+
+absl::Status Journal::Append(const ShardResult& result) {
+  const std::string line = ToJournalLine(result);
+  const std::lock_guard lock(mutex_);
+  absl::Status written = file_.Write(std::array{AsBytes(line)});
+  return written.ok() && sync_ ? file_.SyncData() : written;
+}
+
+absl::StatusOr<std::vector<ShardResult>> ReadJournals(const std::string& pack_folder) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(pack_folder, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (name.starts_with("journal") && name.ends_with(".jsonl")) paths.push_back(it->path().string());
+  }
+  if (error) return IoStatus("list", pack_folder, error.value());
+  std::sort(paths.begin(), paths.end());
+  std::map<uint32_t, ShardResult> by_shard;
+  for (const std::string& path : paths) {
+    absl::StatusOr<std::string> text = ReadWholeFile(path, kMaxJournalBytes);
+    if (!text.ok()) return text.status();
+    std::string_view rest = *text;
+    while (!rest.empty()) {
+      const size_t end = rest.find('\n');
+      if (end == std::string_view::npos) break;  // torn
+      ShardResult result;
+      if (ParseJournalLine(rest.substr(0, end), &result)) by_shard[result.shard] = std::move(result);
+      rest.remove_prefix(end + 1);
+    }
+  }
+  std::vector<ShardResult> results;
+  results.reserve(by_shard.size());
+  for (auto& [shard, result] : by_shard) results.push_back(std::move(result));
+  return results;
+}
+
+}  // namespace shardpack

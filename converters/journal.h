@@ -1,0 +1,63 @@
+// ShardResult: all there is to say about one finished shard; Journal: the file that remembers them across runs.
+//
+//   Journal journal = *Journal::Open("OUT/.pack/journal.jsonl", /*sync=*/true);
+//   absl::Status kept = journal.Append(result);
+//   std::vector<ShardResult> finished = *ReadJournals("OUT/.pack");
+//
+// One JSON object a line, closed by a checksum of the line. Lifetime: a ShardResult is a plain value; a Journal owns its
+// file. Thread-safety: Append from any thread. Errors: I/O Status. A torn or damaged line is as if it were not there:
+// its shard is built again. Units: bytes.
+#ifndef SHARDPACK_CONVERTERS_JOURNAL_H_
+#define SHARDPACK_CONVERTERS_JOURNAL_H_
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "converters/skip.h"
+#include "formats/core/manifest.h"
+#include "formats/io/file.h"
+
+namespace shardpack {
+
+struct ShardResult {
+  uint32_t shard = 0;  // number in the plan
+  FileEntry file;      // the shard
+  FileEntry index;
+  uint64_t records = 0;
+  std::string sha256;  // empty unless asked for
+  std::vector<Skip> skips;
+  DatasetFacts facts;  // of this shard alone
+};
+
+// Adds `from` to `into`.
+void MergeFacts(const DatasetFacts& from, DatasetFacts& into);
+
+std::string ToJournalLine(const ShardResult& result);  // with the line end
+// False for anything that ToJournalLine has not written.
+bool ParseJournalLine(std::string_view line, ShardResult* result);
+
+class Journal {
+ public:
+  // Appends to the file, which is created when missing.
+  static absl::StatusOr<std::unique_ptr<Journal>> Open(const std::string& path, bool sync);
+  absl::Status Append(const ShardResult& result);
+
+ private:
+  Journal(File file, bool sync) : file_(std::move(file)), sync_(sync) {}
+  std::mutex mutex_;
+  File file_;
+  const bool sync_;
+};
+
+// The last good line of each shard from all `journal*.jsonl` in the folder, sorted by shard.
+absl::StatusOr<std::vector<ShardResult>> ReadJournals(const std::string& pack_folder);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CONVERTERS_JOURNAL_H_

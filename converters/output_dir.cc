@@ -1,0 +1,361 @@
+#include "converters/output_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <mutex>
+#include <set>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "formats/io/sequential_reader.h"
+#include "formats/io/staged_file.h"
+
+namespace shardpack {
+namespace {
+
+constexpr uint64_t kMaxPlanBytes = uint64_t{64} << 30;
+constexpr char kOverwriteSuffix[] = ".pack-new";
+
+absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(path, error), end; !error && it != end;
+       it.increment(error)) {
+    names.push_back(it->path().filename().string());
+  }
+  if (error) return IoStatus("list", path, error.value());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool Exists(const std::string& path) {
+  struct stat facts;
+  return ::lstat(path.c_str(), &facts) == 0;
+}
+
+absl::Status Conflict(const std::string& path, const std::string& why) {
+  return absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(path), " ", why));
+}
+
+absl::Status PlanDiffers(const std::string& out, const std::vector<std::string>& differences) {
+  return Conflict(out, absl::StrCat("was made with another plan:\n  ", absl::StrJoin(differences, "\n  "),
+                                    "\nUse another folder, the same options, or --overwrite."));
+}
+
+// Hashes a file; false when it is not what the entry says.
+absl::StatusOr<bool> Matches(const std::string& path, const FileEntry& entry) {
+  absl::StatusOr<File> file = File::OpenRead(path);
+  if (absl::IsNotFound(file.status())) return false;
+  if (!file.ok()) return file.status();
+  absl::StatusOr<uint64_t> size = file->Size();
+  if (!size.ok()) return size.status();
+  if (*size != entry.bytes) return false;
+  absl::StatusOr<Digest> digest = SequentialReader(*file, *size).Finish();
+  if (!digest.ok()) return digest.status();
+  return *digest == entry.xxh3_128;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> OutputDir::ReadPlanBytes(const std::string& out) {
+  absl::StatusOr<std::string> bytes = ReadWholeFile(out + "/.pack/plan", kMaxPlanBytes);
+  if (absl::IsNotFound(bytes.status())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(EscapeForTerminal(out), " holds no unfinished build (no .pack/plan)"));
+  }
+  return bytes;
+}
+
+absl::StatusOr<OutputDir> OutputDir::Open(const std::string& out, const Plan& plan,
+                                          const OutputOptions& options, IoPool& pool) {
+  OutputDir dir;
+  dir.out_ = out;
+  while (dir.out_.size() > 1 && dir.out_.back() == '/') dir.out_.pop_back();
+  dir.path_ = dir.out_;
+  dir.options_ = options;
+  absl::Status status = dir.Create();
+  if (!status.ok()) return status;
+
+  if (Exists(dir.PathOf(std::string(kManifestName)))) {
+    absl::StatusOr<Manifest> manifest = Manifest::Read(dir.path_);
+    if (!options.overwrite) {
+      if (!manifest.ok()) {
+        return Conflict(dir.path_, absl::StrCat("holds a damaged manifest: ",
+                                                std::string(manifest.status().message())));
+      }
+      if (manifest->plan_digest != plan.digest()) {
+        std::vector<std::string> lines;
+        const std::map<std::string, std::string> now = plan.options().ToMap();
+        for (const auto& [name, value] : now) {
+          const auto was = manifest->options.find(name);
+          const std::string before = was == manifest->options.end() ? "not set" : was->second;
+          if (before != value) lines.push_back(absl::StrCat(name, " was ", before, ", is ", value));
+        }
+        for (const auto& [name, value] : manifest->options) {
+          if (now.count(name) == 0) lines.push_back(absl::StrCat(name, " was ", value, ", is not set"));
+        }
+        if (manifest->format != plan.format().name) {
+          lines.push_back(absl::StrCat("format was ", manifest->format, ", is ",
+                                       std::string(plan.format().name)));
+        }
+        if (manifest->listing_digest != plan.listing().ComputeDigest()) {
+          lines.push_back(absl::StrCat("the source's files differ (", manifest->source_files, " were packed, ",
+                                       plan.listing().rows(), " are listed)"));
+        }
+        if (lines.empty()) lines.push_back("made by another version of pack");
+        return PlanDiffers(dir.path_, lines);
+      }
+      if (Exists(dir.PackFolder())) {
+        status = dir.Lock();
+        if (status.ok()) status = RemoveTree(dir.PackFolder());
+        if (!status.ok()) return status;
+      }
+      dir.complete_ = true;
+      return dir;
+    }
+  }
+  if (options.overwrite && (Exists(dir.PathOf(std::string(kManifestName))) || Exists(dir.PackFolder()))) {
+    if (Exists(dir.PackFolder())) {  // never replaced while another run works in it
+      status = dir.Lock();
+      if (!status.ok()) return status;
+    }
+    dir.path_ = dir.out_ + kOverwriteSuffix;
+    status = MakeDirectory(dir.path_);
+    if (!status.ok()) return status;
+  }
+  absl::StatusOr<std::vector<std::string>> names = ListFolder(dir.path_);
+  if (!names.ok()) return names.status();
+  if (!names->empty() && !Exists(dir.PackFolder())) {
+    return Conflict(dir.path_, absl::StrCat("is not empty and holds no dataset of pack (first entry: ",
+                                            EscapeForTerminal(names->front()), "); use another folder"));
+  }
+  status = MakeDirectory(dir.PackFolder());
+  if (status.ok() && !options.shards_range) status = dir.Lock();
+  if (status.ok()) status = MakeDirectory(dir.PackFolder() + "/stage");
+  if (!status.ok()) return status;
+
+  bool had_plan = false;
+  status = dir.AdoptPlan(plan, &had_plan);
+  if (status.ok() && had_plan) status = dir.KeepFinished(plan, pool);
+  if (status.ok()) status = dir.CheckFreeSpace(plan);
+  if (!status.ok()) return status;
+
+  const std::string journal_name =
+      options.shards_range ? absl::StrCat("/journal-", options.shards_range->first, "-",
+                                          options.shards_range->second, ".jsonl")
+                           : "/journal.jsonl";
+  absl::StatusOr<std::unique_ptr<Journal>> journal =
+      Journal::Open(dir.PackFolder() + journal_name, options.fsync);
+  if (!journal.ok()) return journal.status();
+  dir.journal_ = *std::move(journal);
+  return dir;
+}
+
+absl::Status OutputDir::Create() {
+  struct stat facts;
+  if (::stat(out_.c_str(), &facts) == 0) {
+    if (S_ISDIR(facts.st_mode)) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("the output ", EscapeForTerminal(out_), " is a file; it must be a folder"));
+  }
+  if (errno != ENOENT && errno != ENOTDIR) return IoStatus("look at", out_, errno);
+  if (Exists(out_)) {
+    return absl::InvalidArgumentError(absl::StrCat("the output ", EscapeForTerminal(out_), " is a dangling link"));
+  }
+  std::error_code error;
+  std::filesystem::create_directories(out_, error);
+  if (error) return IoStatus("create folder", out_, error.value());
+  return absl::OkStatus();
+}
+
+// An OFD lock belongs to the open file: it is gone with the process, however that ends.
+absl::Status OutputDir::Lock() {
+  const std::string path = PackFolder() + "/lock";
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (fd < 0) return IoStatus("open", path, errno);
+  File file(fd, path);
+  struct flock whole = {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  if (::fcntl(fd, F_OFD_SETLK, &whole) != 0) {
+    if (errno == EAGAIN || errno == EACCES) {
+      return Conflict(path_, "is locked by another run of pack");
+    }
+    return IoStatus("lock", path, errno);
+  }
+  // The run that held it may have finished and removed the folder between our open and our lock.
+  struct stat opened, named;
+  if (::fstat(fd, &opened) != 0 || ::stat(path.c_str(), &named) != 0 ||
+      opened.st_ino != named.st_ino || opened.st_dev != named.st_dev) {
+    return Conflict(path_, "was finished by another run of pack just now");
+  }
+  lock_ = std::move(file);
+  return absl::OkStatus();
+}
+
+absl::Status OutputDir::AdoptPlan(const Plan& plan, bool* had_plan) {
+  const std::string path = PackFolder() + "/plan";
+  absl::StatusOr<std::string> bytes = ReadWholeFile(path, kMaxPlanBytes);
+  if (absl::IsNotFound(bytes.status())) {
+    // Workers may share a folder over machines, so a process number alone is not unique.
+    const std::string temporary =
+        options_.shards_range ? absl::StrCat(path, ".", options_.shards_range->first, "-",
+                                             options_.shards_range->second)
+                              : path + ".new";
+    absl::Status status = RemoveFile(temporary);
+    if (!status.ok()) return status;
+    absl::StatusOr<std::unique_ptr<StagedFile>> staged = StagedFile::Create(temporary);
+    if (!staged.ok()) return staged.status();
+    const std::string text = plan.ToBytes();
+    status = (*staged)->Append(AsBytes(text));
+    if (status.ok()) status = options_.fsync ? (*staged)->SyncData() : (*staged)->Flush();
+    if (status.ok()) status = (*staged)->Publish(path);
+    if (status.ok() && options_.fsync) status = SyncDirectory(PackFolder());
+    if (!absl::IsAlreadyExists(status)) return status;
+    bytes = ReadWholeFile(path, kMaxPlanBytes);  // another worker was first
+  }
+  if (!bytes.ok()) return bytes.status();
+  *had_plan = true;
+  absl::StatusOr<Plan> was = Plan::FromBytes(*bytes, [&plan](std::string_view name) {
+    return name == plan.format().name ? &plan.format() : nullptr;
+  });
+  if (!was.ok()) {
+    return Conflict(path_, absl::StrCat("holds an unfinished build that cannot be resumed: ",
+                                        std::string(was.status().message()),
+                                        "; use another folder or --overwrite"));
+  }
+  if (was->digest() != plan.digest()) return PlanDiffers(path_, Plan::Differences(*was, plan));
+  return CheckFreshness(*was, plan);
+}
+
+// Sizes are part of the digest; a file rewritten with the same size shows in its mtime. What is already packed was
+// proven against the bytes of its time, so only shards still to build matter.
+absl::Status OutputDir::CheckFreshness(const Plan& was, const Plan& now) const {
+  absl::StatusOr<std::vector<ShardResult>> results = ReadJournals(PackFolder());
+  if (!results.ok()) return results.status();
+  std::set<uint32_t> done;
+  for (const ShardResult& result : *results) done.insert(result.shard);
+  for (uint32_t n = 0; n < now.shards().size(); ++n) {
+    if (done.count(n) > 0) continue;
+    const PlannedShard& shard = now.shards()[n];
+    for (uint64_t p = shard.first; p < shard.first + shard.count; ++p) {
+      const uint32_t row = now.row(p);
+      if (was.listing().mtime_ns[row] != now.listing().mtime_ns[row]) {
+        return Conflict(now.listing().Path(row),
+                        "was changed since the interrupted run began; use --overwrite or another folder");
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OutputDir::KeepFinished(const Plan& plan, IoPool& pool) {
+  absl::StatusOr<std::vector<ShardResult>> results = ReadJournals(PackFolder());
+  if (!results.ok()) return results.status();
+  const auto [begin, end] =
+      options_.shards_range.value_or(std::pair<size_t, size_t>(0, plan.shards().size()));
+  std::vector<ShardResult> candidates;
+  std::set<std::string> vouched;
+  for (ShardResult& result : *results) {
+    if (result.shard < begin || result.shard >= end) continue;
+    if (result.file.name != plan.shards()[result.shard].name) continue;
+    candidates.push_back(std::move(result));
+  }
+  std::vector<char> good(candidates.size(), 0);
+  std::mutex mutex;
+  absl::Status failed;
+  pool.ForEach(candidates.size(), [&](size_t i) {
+    absl::StatusOr<bool> shard = Matches(PathOf(candidates[i].file.name), candidates[i].file);
+    absl::StatusOr<bool> index = Matches(PathOf(candidates[i].index.name), candidates[i].index);
+    for (const auto* match : {&shard, &index}) {
+      if (match->ok()) continue;
+      const std::lock_guard lock(mutex);
+      failed = match->status();
+    }
+    good[i] = shard.ok() && index.ok() && *shard && *index;
+  });
+  if (!failed.ok()) return failed;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (!good[i]) continue;
+    vouched.insert(candidates[i].file.name);
+    finished_.push_back(std::move(candidates[i]));
+  }
+  // What no journal line vouches for is built again.
+  for (size_t n = begin; n < end; ++n) {
+    const std::string& name = plan.shards()[n].name;
+    if (vouched.count(name) > 0) continue;
+    for (const std::string& file : {name, name + std::string(kIndexSuffix)}) {
+      for (const std::string& path : {PathOf(file), StagePathOf(file)}) {
+        absl::Status removed = RemoveTree(path);
+        if (!removed.ok()) return removed;
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OutputDir::CheckFreeSpace(const Plan& plan) const {
+  uint64_t needed = 0;
+  std::set<uint32_t> done;
+  for (const ShardResult& result : finished_) done.insert(result.shard);
+  const auto [begin, end] =
+      options_.shards_range.value_or(std::pair<size_t, size_t>(0, plan.shards().size()));
+  for (size_t n = begin; n < end; ++n) {
+    if (done.count(static_cast<uint32_t>(n)) == 0) needed += plan.shards()[n].bound_bytes;
+  }
+  struct statvfs facts;
+  if (::statvfs(path_.c_str(), &facts) != 0) return IoStatus("look at the free space of", path_, errno);
+  const uint64_t free_bytes = static_cast<uint64_t>(facts.f_bavail) * facts.f_frsize;
+  if (needed <= free_bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("not enough space for ", EscapeForTerminal(path_), ": up to ",
+                                                   needed, " bytes are needed, ", free_bytes, " are free"));
+}
+
+absl::StatusOr<FileEntry> OutputDir::WriteFile(const std::string& name, std::string_view bytes) const {
+  std::string stage_name = name;
+  std::replace(stage_name.begin(), stage_name.end(), '/', '_');
+  const std::string staged_path = StagePathOf(stage_name);
+  absl::Status status = RemoveFile(staged_path);
+  if (!status.ok()) return status;
+  absl::StatusOr<std::unique_ptr<StagedFile>> staged = StagedFile::Create(staged_path);
+  if (!staged.ok()) return staged.status();
+  status = (*staged)->Append(AsBytes(bytes));
+  if (status.ok() && options_.fsync) status = (*staged)->SyncData();
+  const size_t slash = name.find('/');
+  if (status.ok() && slash != std::string::npos) status = MakeDirectory(PathOf(name.substr(0, slash)));
+  if (status.ok()) status = (*staged)->Publish(PathOf(name));
+  if (!status.ok()) return status;
+  return FileEntry{name, bytes.size(), Xxh3_128(AsBytes(bytes))};
+}
+
+absl::Status OutputDir::SyncFolder() const {
+  return options_.fsync ? SyncDirectory(path_) : absl::OkStatus();
+}
+
+absl::Status OutputDir::Close() {
+  absl::Status status;
+  if (path_ != out_) {
+    if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, out_.c_str(), RENAME_EXCHANGE) != 0) {
+      return IoStatus("exchange with the new dataset", out_, errno);
+    }
+    status = RemoveTree(path_);  // now the old dataset
+    path_ = out_;
+  }
+  if (status.ok()) status = RemoveTree(PackFolder());
+  if (status.ok()) status = SyncFolder();
+  const std::filesystem::path parent = std::filesystem::absolute(out_).parent_path();
+  if (status.ok() && options_.fsync) status = SyncDirectory(parent.string());
+  return status;
+}
+
+}  // namespace shardpack

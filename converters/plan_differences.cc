@@ -1,0 +1,96 @@
+#include <array>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "converters/plan.h"
+#include "formats/io/file.h"
+
+namespace shardpack {
+namespace {
+
+constexpr size_t kPathsShown = 5;
+
+void CompareOptions(const PlanOptions& was, const PlanOptions& now,
+                    std::vector<std::string>& lines) {
+  const auto before = was.ToMap(), after = now.ToMap();
+  std::map<std::string, std::array<const std::string*, 2>> values;
+  for (const auto& [name, value] : before) values[name][0] = &value;
+  for (const auto& [name, value] : after) values[name][1] = &value;
+  const auto show = [](const std::string* value) {
+    return value == nullptr ? "not given" : value->empty() ? "empty" : EscapeForTerminal(*value);
+  };
+  for (const auto& [name, pair] : values) {
+    if (pair[0] != nullptr && pair[1] != nullptr && *pair[0] == *pair[1]) continue;
+    lines.push_back(absl::StrCat("--", name, " was ", show(pair[0]), ", is ", show(pair[1])));
+  }
+}
+
+// What happened to the files, the first few of each kind by name.
+struct Changes {
+  uint64_t count = 0;
+  std::string paths;
+
+  void Add(const Listing& listing, uint64_t row) {
+    if (count++ >= kPathsShown) return;
+    absl::StrAppend(&paths, paths.empty() ? "" : ", ", EscapeForTerminal(listing.Path(row)));
+  }
+  void Report(std::string_view what, std::vector<std::string>& lines) const {
+    if (count == 0) return;
+    lines.push_back(absl::StrCat("source: ", count, count == 1 ? " file was " : " files were ",
+                                 std::string(what), ": ", paths,
+                                 count > kPathsShown ? ", ..." : ""));
+  }
+};
+
+void CompareFiles(const Listing& was, const Listing& now, std::vector<std::string>& lines) {
+  Changes added, removed, resized, relabeled;
+  const auto place = [](const Listing& listing, uint64_t row) {
+    return std::pair<std::string_view, std::string_view>(listing.folders[listing.folder[row]],
+                                                         listing.Name(row));
+  };
+  const auto class_of = [](const Listing& listing, uint64_t row) -> std::string_view {
+    const int32_t label = listing.label[row];
+    return label < 0 ? std::string_view() : listing.classes[static_cast<size_t>(label)];
+  };
+  uint64_t a = 0, b = 0;
+  while (a < was.rows() || b < now.rows()) {
+    if (b == now.rows() || (a < was.rows() && place(was, a) < place(now, b))) {
+      removed.Add(was, a++);
+    } else if (a == was.rows() || place(now, b) < place(was, a)) {
+      added.Add(now, b++);
+    } else {
+      if (was.bytes[a] != now.bytes[b]) resized.Add(now, b);
+      if (class_of(was, a) != class_of(now, b)) relabeled.Add(now, b);
+      ++a;
+      ++b;
+    }
+  }
+  added.Report("added", lines);
+  removed.Report("removed", lines);
+  resized.Report("resized", lines);
+  relabeled.Report("given another class", lines);
+}
+
+}  // namespace
+
+std::vector<std::string> Plan::Differences(const Plan& was, const Plan& now) {
+  std::vector<std::string> lines;
+  if (was.digest() == now.digest()) return lines;
+  if (was.format().name != now.format().name) {
+    lines.push_back(absl::StrCat("--format was ", std::string(was.format().name), ", is ",
+                                 std::string(now.format().name)));
+  }
+  CompareOptions(was.options_, now.options_, lines);
+  const size_t options = lines.size();
+  CompareFiles(was.listing_, now.listing_, lines);
+  if (was.listing_.classes != now.listing_.classes) {
+    lines.push_back(absl::StrCat("source: the classes were ", was.listing_.classes.size(), ", are ",
+                                 now.listing_.classes.size(), " or in another order"));
+  }
+  if (lines.size() == options && was.listing_.ComputeDigest() != now.listing_.ComputeDigest()) {
+    lines.push_back("source: other files are unusable, or their content changed");
+  }
+  return lines;
+}
+
+}  // namespace shardpack

@@ -1,0 +1,493 @@
+// The bytes of a plan, for `.pack/plan` and for workers on other machines. All integers
+// little-endian:
+//
+//   "SPKPLAN1", u32 version, u32 0, parts, XXH3-128 of all before it (low word, high word)
+//
+// Parts follow each other without gaps: numbers (u64), texts (u64 length, bytes) and columns (u64
+// count, u8 width, count values of that width, which is the least that holds the largest).
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <set>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "converters/plan.h"
+#include "formats/core/manifest.h"
+#include "formats/io/bytes.h"
+#include "formats/io/file.h"
+
+namespace shardpack {
+namespace {
+
+constexpr std::string_view kMagic = "SPKPLAN1";
+constexpr size_t kHeaderBytes = 16, kFooterBytes = 16;
+
+class Writer {
+ public:
+  Writer() {
+    out_.append(kMagic);
+    PutRaw<uint32_t>(kPlanVersion);
+    PutRaw<uint32_t>(0);
+  }
+  void Number(uint64_t value) { PutRaw(value); }
+  void Real(double value) { PutRaw(std::bit_cast<uint64_t>(value)); }
+  void Text(std::string_view text) {
+    Number(text.size());
+    out_.append(text);
+  }
+  // `get(i)` for i < count, unsigned.
+  template <typename Get>
+  void Column(uint64_t count, Get get) {
+    uint64_t largest = 0;
+    for (uint64_t i = 0; i < count; ++i) largest = std::max<uint64_t>(largest, get(i));
+    const uint8_t width = largest <= 0xFF         ? 1
+                          : largest <= 0xFFFF     ? 2
+                          : largest <= 0xFFFFFFFF ? 4
+                                                  : 8;
+    Number(count);
+    PutRaw(width);
+    switch (width) {
+      case 1:
+        PutValues<uint8_t>(count, get);
+        break;
+      case 2:
+        PutValues<uint16_t>(count, get);
+        break;
+      case 4:
+        PutValues<uint32_t>(count, get);
+        break;
+      default:
+        PutValues<uint64_t>(count, get);
+        break;
+    }
+  }
+  template <typename T>
+  void Raw(const std::vector<T>& values) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    Number(values.size());
+    PutRaw(static_cast<uint8_t>(sizeof(T)));
+    out_.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+  }
+  void Texts(const std::vector<std::string>& texts) {
+    Number(texts.size());
+    for (const std::string& text : texts) Text(text);
+  }
+  std::string Finish() {
+    const Digest digest = Xxh3_128(AsBytes(out_));
+    PutRaw(digest.low);
+    PutRaw(digest.high);
+    return std::move(out_);
+  }
+
+ private:
+  template <typename T>
+  void PutRaw(T value) {
+    out_.append(reinterpret_cast<const char*>(&value), sizeof(T));
+  }
+  template <typename T, typename Get>
+  void PutValues(uint64_t count, Get get) {
+    const size_t at = out_.size();
+    out_.resize(at + count * sizeof(T));
+    for (uint64_t i = 0; i < count; ++i)
+      StoreLittle(out_.data() + at + i * sizeof(T), static_cast<T>(get(i)));
+  }
+
+  std::string out_;
+};
+
+// Every count is compared with the bytes that are left before anything is allocated. After the
+// first thing that does not fit, all answers are empty and `ok` is false.
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : left_(bytes) {}
+
+  bool ok() const { return ok_; }
+  bool at_end() const { return left_.empty(); }
+
+  uint64_t Number() { return GetRaw<uint64_t>(); }
+  double Real() { return std::bit_cast<double>(Number()); }
+  bool Flag() { return Bounded(1) == 1; }
+  // A number up to and including `most`.
+  uint64_t Bounded(uint64_t most) {
+    const uint64_t value = Number();
+    return Check(value <= most) ? value : 0;
+  }
+  std::string_view Text() { return Take(Number()); }
+  std::vector<std::string> Texts() {
+    std::vector<std::string> texts;
+    for (uint64_t left = Count(8); left > 0; --left) texts.emplace_back(Text());
+    return texts;
+  }
+  // The number of items of at least `least_bytes` each.
+  uint64_t Count(uint64_t least_bytes) {
+    const uint64_t count = Number();
+    return Check(count <= left_.size() / least_bytes) ? count : 0;
+  }
+  // Values up to and including `most`.
+  template <typename T>
+  std::vector<T> Column(uint64_t most) {
+    const uint64_t count = Number();
+    const uint8_t width = GetRaw<uint8_t>();
+    std::vector<T> values;
+    if (!Check((width == 1 || width == 2 || width == 4 || width == 8) &&
+               count <= left_.size() / width)) {
+      return values;
+    }
+    const std::string_view raw = Take(count * width);
+    values.resize(count);
+    uint64_t largest = 0;
+    for (uint64_t i = 0; i < count; ++i) {
+      uint64_t value = 0;
+      std::memcpy(&value, raw.data() + i * width, width);
+      largest = std::max(largest, value);
+      values[i] = static_cast<T>(value);
+    }
+    if (!Check(largest <= most)) values.clear();
+    return values;
+  }
+  template <typename T>
+  std::vector<T> Raw() {
+    const uint64_t count = Number();
+    std::vector<T> values;
+    if (!Check(GetRaw<uint8_t>() == sizeof(T) && count <= left_.size() / sizeof(T))) return values;
+    const std::string_view raw = Take(count * sizeof(T));
+    values.resize(count);
+    if (count > 0) std::memcpy(static_cast<void*>(values.data()), raw.data(), raw.size());
+    return values;
+  }
+  bool Check(bool holds) {
+    ok_ = ok_ && holds;
+    return ok_;
+  }
+
+ private:
+  std::string_view Take(uint64_t bytes) {
+    if (!Check(bytes <= left_.size())) return {};
+    const std::string_view taken = left_.substr(0, bytes);
+    left_.remove_prefix(bytes);
+    return taken;
+  }
+  template <typename T>
+  T GetRaw() {
+    const std::string_view raw = Take(sizeof(T));
+    return raw.size() == sizeof(T) ? LoadLittle<T>(raw.data()) : T{};
+  }
+
+  std::string_view left_;
+  bool ok_ = true;
+};
+
+void WriteSkips(const std::vector<Skip>& skips, Writer& out) {
+  out.Number(skips.size());
+  for (const Skip& skip : skips) {
+    out.Number(skip.row);
+    out.Number(static_cast<uint64_t>(skip.reason));
+    out.Text(skip.detail);
+  }
+}
+
+std::vector<Skip> ReadSkips(uint64_t rows, Reader& in) {
+  std::vector<Skip> skips(in.Count(24));
+  uint64_t least = 0;
+  for (Skip& skip : skips) {
+    skip.row = in.Number();
+    skip.reason = static_cast<SkipReason>(in.Bounded(kSkipReasonNames.size() - 1));
+    skip.detail = std::string(in.Text());
+    if (!in.Check(skip.row >= least && skip.row < rows)) return {};
+    least = skip.row + 1;
+  }
+  return skips;
+}
+
+void WriteOptions(const PlanOptions& options, Writer& out) {
+  out.Text(options.layout);
+  out.Text(options.image_field);
+  out.Number(options.with_metadata);
+  out.Number(options.shard_bytes);
+  out.Number(options.samples_per_shard);
+  out.Number(options.shards);
+  out.Number(options.splits.size());
+  for (const auto& [name, fraction] : options.splits) {
+    out.Text(name);
+    out.Real(fraction);
+  }
+  out.Number(static_cast<uint64_t>(options.split_by));
+  out.Number(options.shuffle);
+  out.Number(options.seed);
+  out.Number(static_cast<uint64_t>(options.key));
+  out.Number(static_cast<uint64_t>(options.on_duplicate));
+  out.Number(options.limit);
+  out.Number(static_cast<uint64_t>(options.verify));
+  out.Number(options.allow_truncated);
+  out.Number(options.max_pixels);
+  out.Number(options.max_file_bytes);
+  out.Number(options.min_side);
+  out.Real(options.max_aspect);
+  out.Number(static_cast<uint64_t>(options.dedupe));
+  out.Number(options.sha256);
+  out.Texts(options.sidecar_indexes);
+  out.Number(options.source.size());
+  for (const auto& [name, value] : options.source) {
+    out.Text(name);
+    out.Text(value);
+  }
+}
+
+PlanOptions ReadOptions(Reader& in) {
+  PlanOptions options;
+  options.layout = std::string(in.Text());
+  options.image_field = std::string(in.Text());
+  options.with_metadata = in.Flag();
+  options.shard_bytes = in.Number();
+  options.samples_per_shard = in.Number();
+  options.shards = in.Number();
+  for (uint64_t left = in.Count(16); left > 0; --left) {
+    std::string name(in.Text());
+    options.splits.emplace_back(std::move(name), in.Real());
+  }
+  options.split_by = static_cast<SplitBy>(in.Bounded(static_cast<uint64_t>(SplitBy::kDir)));
+  options.shuffle = in.Flag();
+  options.seed = in.Number();
+  options.key = static_cast<KeyMode>(in.Bounded(static_cast<uint64_t>(KeyMode::kIndex)));
+  options.on_duplicate =
+      static_cast<OnDuplicateKey>(in.Bounded(static_cast<uint64_t>(OnDuplicateKey::kSkip)));
+  options.limit = in.Number();
+  options.verify =
+      static_cast<ProbeLevel>(in.Bounded(static_cast<uint64_t>(ProbeLevel::kStructure)));
+  options.allow_truncated = in.Flag();
+  options.max_pixels = in.Number();
+  options.max_file_bytes = in.Number();
+  options.min_side = static_cast<uint32_t>(in.Bounded(std::numeric_limits<uint32_t>::max()));
+  options.max_aspect = in.Real();
+  options.dedupe = static_cast<Dedupe>(in.Bounded(static_cast<uint64_t>(Dedupe::kDrop)));
+  options.sha256 = in.Flag();
+  options.sidecar_indexes = in.Texts();
+  for (uint64_t left = in.Count(16); left > 0; --left) {
+    std::string name(in.Text());
+    options.source[std::move(name)] = std::string(in.Text());
+  }
+  return options;
+}
+
+void WriteListing(const Listing& listing, Writer& out) {
+  const uint64_t rows = listing.rows();
+  out.Text(listing.root);
+  out.Texts(listing.folders);
+  out.Column(rows, [&](uint64_t i) { return listing.folder[i]; });
+  out.Column(rows, [&](uint64_t i) {
+    return listing.name_ends[i] - (i == 0 ? 0 : listing.name_ends[i - 1]);
+  });
+  out.Text(listing.names);
+  out.Column(rows, [&](uint64_t i) { return listing.bytes[i]; });
+  out.Raw(listing.mtime_ns);
+  out.Column(rows, [&](uint64_t i) { return static_cast<uint32_t>(listing.label[i] + 1); });
+  out.Texts(listing.classes);
+  WriteSkips(listing.skips, out);
+  out.Number(listing.unread_folders);
+  out.Number(listing.ignored.size());
+  for (const auto& [extension, count] : listing.ignored) {
+    out.Text(extension);
+    out.Number(count);
+  }
+  out.Raw(listing.images);
+  out.Raw(listing.content_hash);
+}
+
+// A plan file is as trusted as a path on the command line, no more: nothing in it may lead out of
+// the root.
+bool IsPlainName(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string_view::npos &&
+         name.find('\0') == std::string_view::npos;
+}
+
+bool IsPlainFolder(std::string_view folder) {
+  if (folder.empty()) return true;
+  for (;;) {
+    const size_t slash = folder.find('/');
+    if (!IsPlainName(folder.substr(0, slash))) return false;
+    if (slash == std::string_view::npos) return true;
+    folder.remove_prefix(slash + 1);
+  }
+}
+
+Listing ReadListing(Reader& in) {
+  Listing listing;
+  listing.root = std::string(in.Text());
+  listing.folders = in.Texts();
+  for (const std::string& folder : listing.folders) in.Check(IsPlainFolder(folder));
+  listing.folder = in.Column<uint32_t>(std::numeric_limits<uint32_t>::max());
+  const uint64_t rows = listing.folder.size();
+  for (const uint32_t folder : listing.folder) in.Check(folder < listing.folders.size());
+  listing.name_ends = in.Column<uint64_t>(std::numeric_limits<uint32_t>::max());
+  listing.names = std::string(in.Text());
+  uint64_t end = 0;
+  for (uint64_t& name_end : listing.name_ends) name_end = end += name_end;
+  if (!in.Check(listing.name_ends.size() == rows && end == listing.names.size())) return {};
+  listing.bytes = in.Column<uint64_t>(std::numeric_limits<uint64_t>::max());
+  listing.mtime_ns = in.Raw<int64_t>();
+  const auto labels = in.Column<uint32_t>(uint32_t{1} << 31);
+  listing.classes = in.Texts();
+  in.Check(listing.bytes.size() == rows && listing.mtime_ns.size() == rows &&
+           labels.size() == rows);
+  if (!in.ok()) return {};
+  listing.label.reserve(rows);
+  for (uint64_t row = 0; row < rows; ++row) {
+    in.Check(labels[row] <= listing.classes.size() && IsPlainName(listing.Name(row)));
+    listing.label.push_back(static_cast<int32_t>(labels[row]) - 1);
+  }
+  listing.skips = ReadSkips(rows, in);
+  listing.unread_folders = in.Bounded(listing.skips.size());
+  for (uint64_t left = in.Count(16); left > 0; --left) {
+    std::string extension(in.Text());
+    listing.ignored[std::move(extension)] = in.Number();
+  }
+  listing.images = in.Raw<ImageInfo>();
+  listing.content_hash = in.Raw<uint64_t>();
+  in.Check((listing.images.empty() || listing.images.size() == rows) &&
+           (listing.content_hash.empty() || listing.content_hash.size() == rows));
+  return listing;
+}
+
+}  // namespace
+
+std::string Plan::ToBytes() const {
+  Writer out;
+  out.Text(format_->name);
+  WriteOptions(options_, out);
+  WriteListing(listing_, out);
+  out.Texts(splits_);
+  out.Number(shards_.size());
+  for (const PlannedShard& shard : shards_) {
+    out.Text(shard.name);
+    out.Number(shard.split);
+    out.Number(shard.count);
+    out.Number(shard.bound_bytes);
+  }
+  out.Column(order_.size(), [&](uint64_t i) { return order_[i]; });
+  out.Number(index_keys_);
+  out.Number(key_suffixes_.size());
+  for (const auto& [row, n] : key_suffixes_) {
+    out.Number(row);
+    out.Number(n);
+  }
+  out.Number(filtered_);
+  WriteSkips(skips_, out);
+  out.Texts(notes_);
+  return out.Finish();
+}
+
+// Reads one part after the other; what they say must fit together before it becomes a plan.
+class PlanReader {
+ public:
+  explicit PlanReader(std::string_view body) : in_(body) {}
+
+  absl::StatusOr<Plan> Read(const std::function<const Format*(std::string_view)>& find_format) {
+    const std::string format(in_.Text());
+    plan_.options_ = ReadOptions(in_);
+    plan_.listing_ = ReadListing(in_);
+    plan_.splits_ = in_.Texts();
+    for (const std::string& split : plan_.splits_) in_.Check(IsPortableSplitName(split));
+    const uint64_t positions = ReadShards();
+    ReadOrder(positions);
+    ReadKeysAndSkips();
+    plan_.notes_ = in_.Texts();
+    if (!in_.ok() || !in_.at_end())
+      return absl::DataLossError("the plan file's parts do not fit together");
+    plan_.format_ = find_format(format);
+    if (plan_.format_ == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the plan is for the format ", EscapeForTerminal(format), ", which is not known here"));
+    }
+    const LayoutSpec* layout = FindLayout(*plan_.format_, plan_.options_.layout);
+    if (layout == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat("the plan is for the layout ",
+                                                     EscapeForTerminal(plan_.options_.layout),
+                                                     ", which ", format, " does not have here"));
+    }
+    plan_.layout_ = std::string(layout->name);
+    plan_.ComputeDigest();
+    return std::move(plan_);
+  }
+
+ private:
+  // The number of positions.
+  uint64_t ReadShards() {
+    plan_.shards_.resize(in_.Count(32));
+    uint64_t next = 0;
+    std::set<std::string_view> names;
+    for (PlannedShard& shard : plan_.shards_) {
+      shard.name = std::string(in_.Text());
+      shard.split = static_cast<uint32_t>(in_.Bounded(std::numeric_limits<uint32_t>::max()));
+      shard.first = next;
+      shard.count = in_.Bounded(plan_.listing_.rows());
+      shard.bound_bytes = in_.Number();
+      next += shard.count;
+      in_.Check(shard.count > 0 && shard.split < plan_.splits_.size() &&
+                IsDatasetFileName(shard.name) && names.insert(shard.name).second);
+      if (!in_.ok()) return 0;
+    }
+    in_.Check(next > 0);
+    return next;
+  }
+
+  void ReadOrder(uint64_t positions) {
+    const uint64_t rows = plan_.listing_.rows();
+    plan_.order_ = in_.Column<uint32_t>(std::numeric_limits<uint32_t>::max());
+    if (!in_.Check(plan_.order_.size() == positions && positions <= rows)) return;
+    packed_.assign(rows, false);
+    for (const uint32_t row : plan_.order_) {
+      if (!in_.Check(row < rows && !packed_[row])) return;
+      packed_[row] = true;
+    }
+    for (const Skip& skip : plan_.listing_.skips) in_.Check(!packed_[skip.row]);
+  }
+
+  void ReadKeysAndSkips() {
+    const uint64_t rows = plan_.listing_.rows();
+    plan_.index_keys_ = in_.Flag();
+    for (uint64_t left = in_.Count(16); left > 0 && in_.ok(); --left) {
+      const uint64_t row = in_.Number();
+      const uint64_t n = in_.Bounded(std::numeric_limits<uint32_t>::max());
+      if (in_.Check(row < rows))
+        plan_.key_suffixes_[static_cast<uint32_t>(row)] = static_cast<uint32_t>(n);
+    }
+    plan_.filtered_ = in_.Bounded(rows);
+    plan_.skips_ = ReadSkips(rows, in_);
+    // Law 4: every row is packed, filtered or skipped.
+    in_.Check(plan_.positions() + plan_.filtered_ + plan_.skips_.size() +
+                  plan_.listing_.skips.size() ==
+              rows);
+    if (!in_.ok()) return;
+    for (const Skip& skip : plan_.skips_) in_.Check(!packed_[skip.row]);
+  }
+
+  Reader in_;
+  Plan plan_;
+  std::vector<bool> packed_;
+};
+
+absl::StatusOr<Plan> Plan::FromBytes(std::string_view bytes,
+                                     const std::function<const Format*(std::string_view)>& find_format) {
+  if (bytes.size() < kHeaderBytes + kFooterBytes || !bytes.starts_with(kMagic)) {
+    return absl::DataLossError("not a plan file");
+  }
+  const std::string_view hashed = bytes.substr(0, bytes.size() - kFooterBytes);
+  const char* const footer = bytes.data() + hashed.size();
+  const Digest digest{.high = LoadLittle<uint64_t>(footer + 8),
+                      .low = LoadLittle<uint64_t>(footer)};
+  if (Xxh3_128(AsBytes(hashed)) != digest)
+    return absl::DataLossError("the plan file does not match its own hash");
+  const auto version = LoadLittle<uint32_t>(bytes.data() + kMagic.size());
+  if (version != kPlanVersion) {
+    return absl::InvalidArgumentError(absl::StrCat("the plan file has version ", version,
+                                                   ", this program reads ", kPlanVersion,
+                                                   "; plan and build with the same release"));
+  }
+  return PlanReader(hashed.substr(kHeaderBytes)).Read(find_format);
+}
+
+}  // namespace shardpack

@@ -1,0 +1,130 @@
+#include "formats/core/finding.h"
+
+#include <array>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "formats/io/file.h"
+
+namespace shardpack {
+namespace {
+
+constexpr Severity kError = Severity::kError;
+constexpr Severity kWarning = Severity::kWarning;
+constexpr std::string_view kRepack = "rebuild this dataset from its source";
+constexpr std::string_view kRestore = "restore the file from a good copy, or rebuild the dataset from its source";
+constexpr std::string_view kResume = "run the same `pack` command again to finish it";
+
+// clang-format off
+constexpr FindingSpec kCatalogue[] = {
+    {FindingId::kManifestMissing, "manifest-missing", kError, "the dataset has no manifest.json: its build has not finished", kResume},
+    {FindingId::kManifestInvalid, "manifest-invalid", kError, "manifest.json cannot be read", kRestore},
+    {FindingId::kManifestSelfHash, "manifest-self-hash", kError, "manifest.json was changed after it was written", kRestore},
+    {FindingId::kLeftoverPackFolder, "leftover-pack-folder", kWarning, "a .pack folder was left behind by an interrupted run", kResume},
+    {FindingId::kFileMissing, "file-missing", kError, "a file that the manifest lists is missing", kRestore},
+    {FindingId::kFileExtra, "file-extra", kError, "a file that the manifest does not list", "move it out of the dataset folder"},
+    {FindingId::kFileSize, "file-size", kError, "the file's size differs from the manifest", kRestore},
+    {FindingId::kFileHash, "file-hash", kError, "the file's hash differs from the manifest", kRestore},
+    {FindingId::kIndexInvalid, "index-invalid", kError, "the shard's index cannot be used", kRestore},
+    {FindingId::kIndexShardMismatch, "index-shard-mismatch", kError, "the index belongs to another shard", kRestore},
+    {FindingId::kRecordHash, "record-hash", kError, "a field's bytes differ from those that were packed", kRestore},
+    {FindingId::kRecordMissing, "record-missing", kError, "a record of the index is not in the shard", kRestore},
+    {FindingId::kRecordExtra, "record-extra", kError, "the shard holds a record that the index does not list", kRestore},
+    {FindingId::kRecordExtent, "record-extent", kError, "a record lies elsewhere than the index says", kRestore},
+    {FindingId::kKeyMismatch, "key-mismatch", kError, "a record's key differs from the index", kRestore},
+    {FindingId::kLabelMismatch, "label-mismatch", kError, "a record's label differs from the index", kRestore},
+    {FindingId::kKeyDuplicate, "key-duplicate", kError, "two records of the dataset have the same key", kRepack},
+    {FindingId::kCountMismatch, "count-mismatch", kError, "the number of records differs from the manifest", kRestore},
+    {FindingId::kLabelRange, "label-range", kError, "a label is outside the dataset's classes", kRepack},
+    {FindingId::kAccounting, "accounting", kError, "the manifest's counts do not add up", kRepack},
+    {FindingId::kUnknownFormat, "unknown-format", kError, "the file is in no format that is known here", "name the format with --format"},
+    {FindingId::kShardEmpty, "shard-empty", kError, "the shard holds no sample", kRepack},
+    {FindingId::kIdentity, "identity-mismatch", kError, "the dataset is not the one that --expect names", "check which dataset was meant"},
+    {FindingId::kReadError, "read-error", kError, "the file could not be read to its end", "check the disk, then validate again"},
+    {FindingId::kSourceMissing, "source-missing", kError, "a source file of --against is not there or cannot be read", "check that --against names the folder that was packed"},
+    {FindingId::kSourceMismatch, "source-mismatch", kError, "a record differs from its source file", "check that --against names the folder that was packed; a dataset built with changed pixels cannot be compared"},
+    {FindingId::kContainerTruncated, "container-truncated", kError, "the file ends inside a record", kRestore},
+    {FindingId::kTrailingData, "trailing-data", kWarning, "data follows the end of the container; readers stop before it", kRepack},
+    {FindingId::kNotAnImage, "not-an-image", kError, "the image field does not begin like any image", kRepack},
+    {FindingId::kTarChecksum, "tar-checksum", kError, "a tar header's checksum is wrong", kRestore},
+    {FindingId::kTarField, "tar-field", kError, "a tar header field is malformed", kRestore},
+    {FindingId::kTarName, "tar-name", kError, "a member's name leaves the archive's folder or is empty", kRepack},
+    {FindingId::kTarType, "tar-type", kError, "a member is a link, device or folder; datasets hold regular files", kRepack},
+    {FindingId::kTarPadding, "tar-padding", kError, "the padding after a member is not zero", kRestore},
+    {FindingId::kTarNoEnd, "tar-no-end", kWarning, "the two zero blocks at the end are missing", kRepack},
+    {FindingId::kTarExtension, "tar-extension-record", kWarning, "a pax or GNU extension record; older DALI indexes miscompute offsets after one", kRepack},
+    {FindingId::kTarPaxSize, "tar-pax-size", kError, "a pax record overrides a member's size with another value; readers disagree where the next member starts", kRepack},
+    {FindingId::kTarDuplicateMember, "tar-duplicate-member", kError, "a sample has the same field twice", kRepack},
+    {FindingId::kTarSparse, "tar-sparse", kError, "sparse and multi-volume members are not supported", kRepack},
+    {FindingId::kTarFieldStyle, "tar-field-style", kWarning, "a tar header field is spelt as no writer of today spells it", kRestore},
+    {FindingId::kTarEndPadding, "tar-end-padding", kWarning, "the zeros at the end fill no whole record of 20 blocks; the file may have been cut there", kRestore},
+    {FindingId::kWdsKeySplit, "wds-key-split", kError, "a key comes back after another one; readers see two samples", kRepack},
+    {FindingId::kWdsHiddenName, "wds-hidden-name", kWarning, "a hidden name (leading dot or __x__); readers treat it differently", kRepack},
+    {FindingId::kWdsNoExtension, "wds-no-extension", kWarning, "a member without a dot in its name belongs to no sample", kRepack},
+    {FindingId::kWdsNameStyle, "wds-name-style", kWarning, "a name has white space or bytes that are not ASCII; some readers fail on it", kRepack},
+    {FindingId::kWdsFieldDrift, "wds-field-drift", kWarning, "samples have different sets of fields; HF datasets refuses such shards", kRepack},
+    {FindingId::kWdsLabelNotInteger, "wds-label-not-integer", kError, "a .cls member is not an integer", kRepack},
+    {FindingId::kWdsEmptyMember, "wds-empty-member", kWarning, "a member has no bytes", kRepack},
+    {FindingId::kWdsNoImage, "wds-no-image", kWarning, "a sample has no image field", kRepack},
+    {FindingId::kWdsLongName, "wds-long-name", kWarning, "a name is longer than 100 bytes; wids reads only its first 100", kRepack},
+    {FindingId::kTfrecordLengthCrc, "tfrecord-length-crc", kError, "the checksum of a record's length is wrong", kRestore},
+    {FindingId::kTfrecordDataCrc, "tfrecord-data-crc", kError, "the checksum of a record's data is wrong", kRestore},
+    {FindingId::kTfrecordCompressed, "tfrecord-compressed", kError, "the file is compressed as a whole and cannot be indexed", kRepack},
+    {FindingId::kTfrecordExample, "tfrecord-example", kError, "a record is not a well-formed tf.train.Example", kRepack},
+    {FindingId::kTfrecordFeature, "tfrecord-feature", kWarning, "a record lacks a feature or holds it in an unexpected kind", kRepack},
+    {FindingId::kTfrecordSequenceExample, "tfrecord-sequence-example", kError, "a record is a SequenceExample, which is not supported", kRepack},
+    {FindingId::kTfrecordFeatureName, "tfrecord-feature-name", kWarning, "a feature's name is not UTF-8; protobuf refuses to parse the record", kRepack},
+    {FindingId::kTfrecordFeatureDrift, "tfrecord-feature-drift", kWarning, "a record's features differ from the first record's; DALI reads undefined values or crashes on such shards", kRepack},
+    {FindingId::kTfrecordImageFormat, "tfrecord-image-format", kWarning, "an image format that TensorFlow's decode_image cannot read", kRepack},
+};
+// clang-format on
+
+constexpr bool CatalogueIsInOrder() {
+  for (size_t i = 0; i < std::size(kCatalogue); ++i) {
+    if (static_cast<size_t>(kCatalogue[i].id) != i) return false;
+  }
+  return std::size(kCatalogue) == static_cast<size_t>(FindingId::kCount);
+}
+static_assert(CatalogueIsInOrder(), "one row for each FindingId, in its order");
+
+}  // namespace
+
+std::span<const FindingSpec> AllFindings() { return kCatalogue; }
+
+const FindingSpec& SpecOf(FindingId id) {
+  static constexpr FindingSpec kNone = {FindingId::kCount, "none", kError, "no finding", ""};
+  return id < FindingId::kCount ? kCatalogue[static_cast<size_t>(id)] : kNone;
+}
+
+Finding MakeFinding(FindingId id, std::string_view shard) {
+  Finding finding;
+  finding.id = id;
+  finding.severity = SpecOf(id).severity;
+  finding.shard = std::string(shard);
+  return finding;
+}
+
+std::string ToText(const Finding& finding) {
+  const FindingSpec& spec = SpecOf(finding.id);
+  std::string text = absl::StrCat(finding.severity == kError ? "error " : "warning ",
+                                  std::string(spec.name), " ", EscapeForTerminal(finding.shard));
+  if (finding.record) absl::StrAppend(&text, " record ", *finding.record);
+  if (!finding.key.empty()) absl::StrAppend(&text, " key ", EscapeForTerminal(finding.key));
+  if (!finding.field.empty()) absl::StrAppend(&text, " field ", EscapeForTerminal(finding.field));
+  if (finding.offset) absl::StrAppend(&text, " at offset ", *finding.offset);
+  if (finding.length) absl::StrAppend(&text, " (", *finding.length, " bytes)");
+  absl::StrAppend(&text, ": ", std::string(spec.message));
+  if (!finding.detail.empty()) absl::StrAppend(&text, ": ", EscapeForTerminal(finding.detail));
+  if (!finding.expected.empty() || !finding.actual.empty()) {
+    absl::StrAppend(&text, " (expected ", EscapeForTerminal(finding.expected), ", actual ",
+                    EscapeForTerminal(finding.actual), ")");
+  }
+  return text;
+}
+
+void FindingList::Report(Finding finding) {
+  ++(finding.severity == kError ? errors_ : warnings_);
+  if (findings_.size() < keep_) findings_.push_back(std::move(finding));
+}
+
+}  // namespace shardpack

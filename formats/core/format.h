@@ -1,0 +1,105 @@
+// Format: one row of the table of formats: everything the rest of Shardpack knows about a byte layout.
+//
+//   const Format* format = FindFormat("webdataset");                  // formats/formats.h
+//   std::string name = format->shard_name("train", 0, 12);           // train-000000.tar
+//   auto writer = format->create(staged_file, spec);
+//
+// Lifetime: rows are constexpr, static storage. Thread-safety: every function here is pure or thread-safe.
+// Errors: stated at each member. Units: bytes.
+#ifndef SHARDPACK_FORMATS_CORE_FORMAT_H_
+#define SHARDPACK_FORMATS_CORE_FORMAT_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "formats/core/manifest.h"
+#include "formats/core/shard_index.h"
+#include "formats/core/shard_scanner.h"
+#include "formats/core/shard_writer.h"
+#include "formats/io/staged_file.h"
+
+namespace shardpack {
+
+// A named variant of a format's bytes. The first of a format's layouts is its default.
+struct LayoutSpec {
+  std::string_view name, doc;
+};
+
+// What a writer must know beside the samples. Every member can change the shard's bytes and is part of the plan.
+struct ShardSpec {
+  std::string_view layout = {};          // one of the format's layouts
+  std::string_view image_field = {};     // a fixed name for the image member; empty: the extension of its content
+  bool with_metadata = false;       // a json field with filename, label, class, width, height, where a format has it on request
+  std::string_view split = {};
+  uint64_t first_record = 0;        // number of the shard's first row in the plan, over the whole dataset
+};
+
+// The sizes of one sample, known before its bytes are read.
+struct RecordShape {
+  size_t key_bytes = 0;
+  size_t source_path_bytes = 0;
+  size_t class_name_bytes = 0;
+  bool has_label = false;
+  std::span<const uint64_t> field_bytes = {};  // [0] = image
+};
+
+struct NamedBytes {
+  std::string name;  // relative to the dataset folder
+  std::string bytes;
+};
+
+// Input of a sidecar maker: a dataset whose shards are final and whose manifest is about to be published.
+struct SidecarInput {
+  std::string_view root;  // the dataset folder
+  const Manifest& manifest;
+  std::span<const ShardIndex> indexes;  // one a shard, in the manifest's order
+};
+
+// An index file in the way of another tool, made on request.
+struct SidecarSpec {
+  std::string_view name, doc;  // "dali"
+  absl::StatusOr<std::vector<NamedBytes>> (*make)(const SidecarInput& input);
+};
+
+struct Format {
+  struct Traits {
+    bool key_ordered = false;       // samples must come in ascending key order
+    bool concurrent_writers = true;  // several shards may be written at once
+    size_t max_key_bytes = 0;
+    uint64_t max_record_bytes = 0;
+    uint64_t shard_overhead_bytes = 0;  // of an empty shard
+    std::string_view data_file = {};  // "" = a shard is a file; else a folder that holds this file
+  };
+
+  std::string_view name, doc;
+  std::span<const LayoutSpec> layouts;
+  Traits traits;
+  // The shard's file name. `split` is portable; number < total.
+  std::string (*shard_name)(std::string_view split, uint32_t number, uint32_t total);
+  // An upper bound of what one sample adds to a shard; exact where the format allows it.
+  uint64_t (*record_bound)(const ShardSpec& spec, const RecordShape& shape);
+  // True when a file whose first bytes (up to 1024) are `head` and whose name ends so may be in this format.
+  bool (*sniff)(Bytes head, std::string_view file_name);
+  // InvalidArgument: a layout or option that the format does not have. Both arguments must outlive the writer.
+  absl::StatusOr<std::unique_ptr<ShardWriter>> (*create)(StagedFile& file, const ShardSpec& spec);
+  const ShardScanner* scanner;
+  std::span<const SidecarSpec> sidecars;
+};
+
+// The layout of that name, the default one for "", nullptr for an unknown name.
+inline const LayoutSpec* FindLayout(const Format& format, std::string_view name) {
+  for (const LayoutSpec& layout : format.layouts) {
+    if (name.empty() || layout.name == name) return &layout;
+  }
+  return nullptr;
+}
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_FORMATS_CORE_FORMAT_H_

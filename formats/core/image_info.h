@@ -1,0 +1,84 @@
+// ImageInfo: what the headers of an encoded image say, in 16 plain bytes.
+//
+//   ImageInfo info = sample.image;
+//   if (info.format == ImageFormat::kJpeg && info.progressive()) ...
+//
+// Lifetime: a plain value. Thread-safety: as any plain value. Errors: none.
+// Units: width and height are pixels as stored (before the EXIF orientation is applied).
+// The struct is stored as it is, little-endian, in the image column of a shard index.
+#ifndef SHARDPACK_FORMATS_CORE_IMAGE_INFO_H_
+#define SHARDPACK_FORMATS_CORE_IMAGE_INFO_H_
+
+#include <cstdint>
+#include <string_view>
+
+namespace shardpack {
+
+// Values are stored on disk: never renumber, only append.
+enum class ImageFormat : uint8_t {
+  kUnknown = 0,
+  kJpeg = 1,
+  kPng = 2,
+  kWebp = 3,
+  kGif = 4,
+  kBmp = 5,
+  kTiff = 6,
+};
+
+// The colour model that the encoded samples are in. Stored on disk: only append.
+enum class ColorSpace : uint8_t {
+  kUnknown = 0,
+  kGray = 1,
+  kGrayAlpha = 2,
+  kRgb = 3,
+  kRgba = 4,
+  kPalette = 5,
+  kCmyk = 6,
+  kYcck = 7,
+};
+
+struct ImageInfo {
+  enum Flag : uint8_t {
+    kProgressive = 1,  // progressive JPEG or interlaced PNG/GIF
+    kAnimated = 2,     // more than one frame
+    kAlpha = 4,        // an alpha channel or a transparent colour
+    kTruncated = 8,    // the structure ends early; packed by request only
+  };
+
+  uint32_t width = 0;
+  uint32_t height = 0;
+  ImageFormat format = ImageFormat::kUnknown;
+  ColorSpace color_space = ColorSpace::kUnknown;
+  uint8_t channels = 0;        // of the decoded image: 1, 2, 3 or 4
+  uint8_t bits_per_channel = 0;
+  uint8_t orientation = 1;     // EXIF 1..8; 1 when absent or unreadable
+  uint8_t flags = 0;           // sum of Flag
+  uint16_t reserved = 0;
+
+  bool progressive() const { return (flags & kProgressive) != 0; }
+  bool animated() const { return (flags & kAnimated) != 0; }
+  bool alpha() const { return (flags & kAlpha) != 0; }
+  bool truncated() const { return (flags & kTruncated) != 0; }
+
+  friend bool operator==(const ImageInfo&, const ImageInfo&) = default;
+};
+static_assert(sizeof(ImageInfo) == 16);
+
+// The normalised file extension without its dot: "jpg", "png", "webp", "gif", "bmp", "tif"; "bin" for kUnknown.
+// Static storage.
+constexpr std::string_view ImageExtension(ImageFormat format) {
+  switch (format) {
+    case ImageFormat::kJpeg: return "jpg";
+    case ImageFormat::kPng: return "png";
+    case ImageFormat::kWebp: return "webp";
+    case ImageFormat::kGif: return "gif";
+    case ImageFormat::kBmp: return "bmp";
+    case ImageFormat::kTiff: return "tif";
+    case ImageFormat::kUnknown: break;
+  }
+  return "bin";
+}
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_FORMATS_CORE_IMAGE_INFO_H_

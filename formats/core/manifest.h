@@ -1,0 +1,101 @@
+// Manifest: manifest.json, the one commit point of a dataset. A dataset exists when this file has been renamed into place.
+//
+//   absl::StatusOr<Manifest> manifest = Manifest::Read("OUT");
+//   for (const ManifestShard& shard : manifest->shards) ...
+//   std::string json = manifest->ToJson();                 // canonical: sorted keys, with its own hash as "self"
+//
+// Canonical form: UTF-8, sorted keys, one blank of indent a level, one newline at the end; strings through PercentEscape
+// (formats/io/escape.h); digests as 32 hex digits. `self` is the XXH3-128 of that text without the line of `self`.
+// Lifetime: a plain value. Thread-safety: as a plain value. Errors: Parse answers DataLoss with the place for anything
+// that is not exactly a manifest written by ToJson (hash, spelling, limits, names, sums); DefectOf says which kind. Read
+// also answers NotFound and the errors of reading. Units: bytes.
+#ifndef SHARDPACK_FORMATS_CORE_MANIFEST_H_
+#define SHARDPACK_FORMATS_CORE_MANIFEST_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "formats/io/hash.h"
+
+namespace shardpack {
+
+inline constexpr std::string_view kManifestName = "manifest.json";
+inline constexpr std::string_view kIndexSuffix = ".pidx";
+inline constexpr uint64_t kMaxManifestBytes = uint64_t{256} << 20;
+
+struct FileEntry {
+  std::string name;  // relative to the dataset folder
+  uint64_t bytes = 0;
+  Digest xxh3_128;
+  friend bool operator==(const FileEntry&, const FileEntry&) = default;
+};
+
+struct ManifestShard {
+  std::string name, split;
+  uint64_t bytes = 0, records = 0;
+  Digest xxh3_128;
+  FileEntry index;
+  std::string sha256;  // empty unless asked for
+};
+
+struct ManifestCounts {
+  uint64_t seen = 0, packed = 0, filtered = 0, skipped = 0, failed = 0;
+  std::map<std::string, uint64_t> ignored = {};  // other files by extension; not in `seen`
+};
+
+// What a loader wants to know before it reads anything.
+struct DatasetFacts {
+  uint64_t largest_record_bytes = 0, largest_image_bytes = 0, image_bytes = 0;
+  uint32_t min_width = 0, max_width = 0, min_height = 0, max_height = 0;
+  std::map<std::string, uint64_t> image_formats;  // by ImageExtension
+};
+
+struct Manifest {
+  static constexpr int kSchema = 1;
+
+  std::string format, layout;
+  std::map<std::string, std::string> tool;     // version, commit, linked libraries
+  std::map<std::string, std::string> options;  // those that change bytes, as the user would spell them
+  Digest options_digest, plan_digest;
+  std::string source_root;
+  uint64_t source_files = 0, source_bytes = 0;
+  Digest listing_digest;
+  ManifestCounts counts;
+  std::vector<std::string> classes;  // ordered; a label is a position here
+  int64_t label_base = 0;
+  std::map<std::string, uint64_t> splits;  // records of each
+  std::vector<ManifestShard> shards;
+  std::vector<FileEntry> files;  // every file of the dataset but the manifest itself, sorted by name
+  DatasetFacts facts;
+
+  std::string ToJson() const;
+  static absl::StatusOr<Manifest> Parse(std::string_view json);
+  static absl::StatusOr<Manifest> Read(const std::string& dataset);  // the folder
+  // What Parse checks of the values: names, uniqueness, `files` covering the shards and indexes, sums. DataLoss.
+  absl::Status Check() const;
+
+  // Hash over format, layout, classes and the shards' names, sizes and hashes: what was packed, not how or where from.
+  Digest Identity() const;
+};
+
+// What is wrong with a manifest that Parse or Check refused.
+enum class ManifestDefect : uint8_t {
+  kOther,       // not a manifest: spelling, members, limits, names
+  kSelfHash,    // a manifest whose bytes were changed
+  kAccounting,  // its own hash fits, but its counts do not add up
+};
+ManifestDefect DefectOf(const absl::Status& status);
+
+// True for one or two components of [A-Za-z0-9._-]{1,128}, none beginning with a dot (.nv-meta excepted).
+bool IsDatasetFileName(std::string_view name);
+// "dataset xxh3:<32 hex>" without the first word; accepted by --expect.
+std::string IdentityText(const Digest& identity);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_FORMATS_CORE_MANIFEST_H_

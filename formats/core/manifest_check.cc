@@ -1,0 +1,182 @@
+// What a manifest's values must fulfil, and what is derived from them. The text form is in
+// manifest.cc.
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "formats/core/manifest.h"
+#include "formats/core/manifest_defect.h"
+#include "formats/io/file.h"
+
+namespace shardpack {
+namespace {
+
+constexpr std::string_view kEnergonFolder = ".nv-meta";
+constexpr size_t kMaxComponentBytes = 128;
+
+bool IsComponent(std::string_view name) {
+  if (name.empty() || name.size() > kMaxComponentBytes || name[0] == '.') return false;
+  return std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
+  });
+}
+
+// Adds to `sum`; false when 64 bits do not hold it.
+bool Add(uint64_t& sum, uint64_t more) { return !__builtin_add_overflow(sum, more, &sum); }
+
+absl::Status CheckFiles(const Manifest& manifest) {
+  const std::string* last = nullptr;
+  for (const FileEntry& file : manifest.files) {
+    if (!IsDatasetFileName(file.name) || file.name == kManifestName) {
+      return RefuseManifest(absl::StrCat("files: not a name for a file of a dataset: ",
+                                         EscapeForTerminal(file.name)));
+    }
+    if (last != nullptr && !(*last < file.name)) {
+      return RefuseManifest(absl::StrCat("files: not sorted, or twice: ", file.name));
+    }
+    last = &file.name;
+  }
+  return absl::OkStatus();
+}
+
+// The entry of that name; for a shard that is a folder, of the one file in it.
+const FileEntry* FindFile(const Manifest& manifest, const std::string& name) {
+  const auto from = [&](const std::string& first) {
+    return std::lower_bound(
+        manifest.files.begin(), manifest.files.end(), first,
+        [](const FileEntry& file, const std::string& n) { return file.name < n; });
+  };
+  if (const auto file = from(name); file != manifest.files.end() && file->name == name)
+    return &*file;
+  const std::string folder = name + "/";
+  const auto file = from(folder);
+  return file != manifest.files.end() && file->name.starts_with(folder) ? &*file : nullptr;
+}
+
+bool IsSha256(std::string_view hex) {
+  return hex.size() == 64 && hex.find_first_not_of("0123456789abcdef") == hex.npos;
+}
+
+absl::Status CheckShard(const Manifest& manifest, const ManifestShard& shard) {
+  if (!IsDatasetFileName(shard.name)) {
+    return RefuseManifest(
+        absl::StrCat("shards: not a name for a shard: ", EscapeForTerminal(shard.name)));
+  }
+  const FileEntry* file = FindFile(manifest, shard.name);
+  if (file == nullptr || file->bytes != shard.bytes || file->xxh3_128 != shard.xxh3_128) {
+    return RefuseManifest(
+        absl::StrCat("shards: ", shard.name, " is not in files with this size and hash"));
+  }
+  file = FindFile(manifest, shard.index.name);
+  if (!shard.index.name.ends_with(kIndexSuffix) || file == nullptr || *file != shard.index) {
+    return RefuseManifest(absl::StrCat("shards: the index of ", shard.name,
+                                       " is not in files with this size and hash"));
+  }
+  if (!shard.sha256.empty() && !IsSha256(shard.sha256)) {
+    return RefuseManifest(absl::StrCat("shards: the sha256 of ", shard.name, " is not one"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckShards(const Manifest& manifest) {
+  std::map<std::string, uint64_t> records;  // of each split
+  std::set<std::string_view> names;
+  for (const ManifestShard& shard : manifest.shards) {
+    absl::Status checked = CheckShard(manifest, shard);
+    if (!checked.ok()) return checked;
+    if (!names.insert(shard.name).second || !names.insert(shard.index.name).second) {
+      return RefuseManifest(absl::StrCat("shards: twice: ", shard.name));
+    }
+    if (!Add(records[shard.split], shard.records)) {
+      return RefuseManifest("shards: the records do not fit 64 bits", ManifestDefect::kAccounting);
+    }
+  }
+  // A split may be left without a shard, but a shard names one of the splits.
+  for (const auto& [split, count] : manifest.splits) {
+    const uint64_t actual = records.count(split) != 0 ? records[split] : 0;
+    if (actual != count) {
+      return RefuseManifest(absl::StrCat("splits: ", EscapeForTerminal(split), " has ", count,
+                                         " records, its shards have ", actual),
+                            ManifestDefect::kAccounting);
+    }
+    records.erase(split);
+  }
+  if (!records.empty()) {
+    return RefuseManifest(absl::StrCat("shards: a split that splits lacks: ",
+                                       EscapeForTerminal(records.begin()->first)),
+                          ManifestDefect::kAccounting);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckCounts(const Manifest& manifest) {
+  const ManifestCounts& counts = manifest.counts;
+  uint64_t sum = 0, records = 0;
+  const bool fits = Add(sum, counts.packed) && Add(sum, counts.filtered) &&
+                    Add(sum, counts.skipped) && Add(sum, counts.failed);
+  if (!fits || sum != counts.seen) {
+    return RefuseManifest(absl::StrCat("counts: seen ", counts.seen,
+                                       ", but packed + filtered + skipped + "
+                                       "failed is another sum"),
+                          ManifestDefect::kAccounting);
+  }
+  for (const ManifestShard& shard : manifest.shards) {
+    if (!Add(records, shard.records)) records = ~uint64_t{0};
+  }
+  if (records != counts.packed) {
+    return RefuseManifest(
+        absl::StrCat("counts: packed ", counts.packed, ", the shards hold ", records),
+        ManifestDefect::kAccounting);
+  }
+  return absl::OkStatus();
+}
+
+// Text with its length in front: no two lists of texts give the same bytes.
+void UpdateText(DigestStream& stream, std::string_view text) {
+  const uint64_t bytes = text.size();
+  stream.Update(AsBytes({reinterpret_cast<const char*>(&bytes), sizeof(bytes)}));
+  stream.Update(AsBytes(text));
+}
+
+void UpdateNumbers(DigestStream& stream, std::initializer_list<uint64_t> numbers) {
+  stream.Update(AsBytes({reinterpret_cast<const char*>(numbers.begin()), numbers.size() * 8}));
+}
+
+}  // namespace
+
+absl::Status Manifest::Check() const {
+  if (format.empty()) return RefuseManifest("format: empty");
+  for (const auto& check : {CheckFiles, CheckShards, CheckCounts}) {
+    absl::Status checked = check(*this);
+    if (!checked.ok()) return checked;
+  }
+  return absl::OkStatus();
+}
+
+Digest Manifest::Identity() const {
+  DigestStream stream;
+  UpdateText(stream, "shardpack dataset 1");
+  UpdateText(stream, format);
+  UpdateText(stream, layout);
+  UpdateNumbers(stream, {classes.size()});
+  for (const std::string& name : classes) UpdateText(stream, name);
+  UpdateNumbers(stream, {shards.size()});
+  for (const ManifestShard& shard : shards) {
+    UpdateText(stream, shard.name);
+    UpdateNumbers(stream, {shard.bytes, shard.xxh3_128.high, shard.xxh3_128.low});
+  }
+  return stream.Finish();
+}
+
+bool IsDatasetFileName(std::string_view name) {
+  const size_t slash = name.find('/');
+  if (slash == name.npos) return IsComponent(name);
+  const std::string_view folder = name.substr(0, slash);
+  return (folder == kEnergonFolder || IsComponent(folder)) && IsComponent(name.substr(slash + 1));
+}
+
+std::string IdentityText(const Digest& identity) { return absl::StrCat("xxh3:", identity.ToHex()); }
+
+}  // namespace shardpack

@@ -1,0 +1,22 @@
+// RefuseManifest: the one way in which manifest.cc and manifest_check.cc refuse a manifest. Not for
+// other callers.
+//
+//   if (twice) return RefuseManifest(absl::StrCat("shards: twice: ", name));
+//
+// Lifetime: plain values. Thread-safety: pure. Errors: it makes one: DataLoss, with a payload for
+// DefectOf.
+#ifndef SHARDPACK_FORMATS_CORE_MANIFEST_DEFECT_H_
+#define SHARDPACK_FORMATS_CORE_MANIFEST_DEFECT_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "formats/core/manifest.h"
+
+namespace shardpack {
+
+absl::Status RefuseManifest(const std::string& why, ManifestDefect defect = ManifestDefect::kOther);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_FORMATS_CORE_MANIFEST_DEFECT_H_

@@ -1,0 +1,284 @@
+#include "formats/core/shard_index.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "formats/io/file.h"
+#include "formats/io/mapped_file.h"
+
+namespace shardpack {
+namespace {
+
+constexpr std::string_view kMagic = "SPKPIDX1";
+constexpr uint32_t kVersion = 1;
+constexpr uint64_t kAbsent = std::numeric_limits<uint64_t>::max();
+constexpr uint64_t kMaxFields = 256;
+
+struct Header {
+  char magic[8];
+  uint32_t version, fields;
+  uint64_t records;
+  uint64_t field_names_bytes, keys_bytes, paths_bytes;
+};
+static_assert(sizeof(Header) == 48);
+
+struct Footer {
+  uint64_t shard_bytes, records;
+  uint64_t digest_high, digest_low;  // of everything before this member's pair
+  char magic[8];
+};
+static_assert(sizeof(Footer) == 40);
+
+uint64_t Padded(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
+
+template <typename T>
+void AppendColumn(std::string& out, const std::vector<T>& column) {
+  out.append(reinterpret_cast<const char*>(column.data()), column.size() * sizeof(T));
+  out.resize(Padded(out.size()), '\0');
+}
+
+void AppendText(std::string& out, std::string_view text) {
+  out.append(text);
+  out.resize(Padded(out.size()), '\0');
+}
+
+absl::Status Damaged(std::string_view path, const std::string& why) {
+  return absl::DataLossError(absl::StrCat(EscapeForTerminal(path), ": ", why));
+}
+
+}  // namespace
+
+struct ShardIndex::Storage {
+  std::string path;
+  std::variant<std::string, MappedFile> owner;
+};
+
+absl::StatusOr<ShardIndex> ShardIndex::Open(const std::string& path, uint64_t shard_bytes,
+                                            std::optional<Digest> expect) {
+  absl::StatusOr<MappedFile> mapped = MappedFile::Open(path);
+  if (!mapped.ok()) return mapped.status();
+  ShardIndex index;
+  index.bytes_ = mapped->bytes();
+  index.storage_ = std::make_shared<const Storage>(Storage{path, *std::move(mapped)});
+  if (expect && Xxh3_128(index.bytes_) != *expect) {
+    return Damaged(path, "its hash differs from the manifest");
+  }
+  absl::Status parsed = index.Parse(shard_bytes);
+  if (!parsed.ok()) return parsed;
+  return index;
+}
+
+absl::StatusOr<ShardIndex> ShardIndex::FromBytes(std::string bytes, uint64_t shard_bytes) {
+  ShardIndex index;
+  auto storage = std::make_shared<const Storage>(Storage{"index in memory", std::move(bytes)});
+  index.bytes_ = AsBytes(std::get<std::string>(storage->owner));
+  index.storage_ = std::move(storage);
+  absl::Status parsed = index.Parse(shard_bytes);
+  if (!parsed.ok()) return parsed;
+  return index;
+}
+
+absl::Status ShardIndex::Parse(uint64_t shard_bytes) {
+  const std::string& path = storage_->path;
+  if (bytes_.size() < sizeof(Header) + sizeof(Footer) || bytes_.size() % 8 != 0) {
+    return Damaged(path, absl::StrCat("too short for an index (", bytes_.size(), " bytes)"));
+  }
+  const auto header = LoadLittle<Header>(bytes_.data());
+  const size_t footer_at = bytes_.size() - sizeof(Footer);
+  const auto footer = LoadLittle<Footer>(bytes_.data() + footer_at);
+  if (AsText(bytes_.first(8)) != kMagic || AsText(bytes_.last(8)) != kMagic) {
+    return Damaged(path, "not a shard index (wrong magic)");
+  }
+  if (header.version != kVersion) {
+    return Damaged(path, absl::StrCat("index version ", header.version, ", expected ", kVersion));
+  }
+  const Digest digest = Xxh3_128(bytes_.first(footer_at + offsetof(Footer, digest_high)));
+  if (digest != Digest{footer.digest_high, footer.digest_low}) {
+    return Damaged(path, "the index does not match its own hash");
+  }
+  if (footer.shard_bytes != shard_bytes) {
+    return Damaged(path, absl::StrCat("made for a shard of ", footer.shard_bytes,
+                                      " bytes, the shard has ", shard_bytes));
+  }
+  // Every count is bounded by the file's size before it is multiplied.
+  const uint64_t n = header.records, fields = header.fields;
+  if (n != footer.records || n > bytes_.size() / 8 || fields > kMaxFields ||
+      header.field_names_bytes > bytes_.size() || header.keys_bytes > bytes_.size() ||
+      header.paths_bytes > bytes_.size()) {
+    return Damaged(path, "its counts do not fit its size");
+  }
+  records_ = n;
+  shard_bytes_ = shard_bytes;
+  uint64_t at = sizeof(Header);
+  const uint64_t names_at = at;
+  at += Padded(header.field_names_bytes);
+  const auto take = [&](uint64_t bytes) { return std::exchange(at, at + Padded(bytes)); };
+  record_offsets_ = take(n * 8);
+  record_lengths_ = take(n * 8);
+  field_columns_ = take(fields * 3 * n * 8);
+  labels_ = take(n * 8);
+  images_ = take(n * sizeof(ImageInfo));
+  key_ends_ = take(n * 8);
+  path_ends_ = take(n * 8);
+  key_blob_ = take(header.keys_bytes);
+  path_blob_ = take(header.paths_bytes);
+  if (at != footer_at) return Damaged(path, "its columns do not fill the file");
+
+  std::string_view names = AsText(bytes_.subspan(names_at, header.field_names_bytes));
+  while (!names.empty()) {
+    const size_t end = names.find('\0');
+    if (end == std::string_view::npos) break;
+    field_names_.push_back(names.substr(0, end));
+    names.remove_prefix(end + 1);
+  }
+  if (!names.empty() || field_names_.size() != fields) {
+    return Damaged(path, "its field names do not fit its field count");
+  }
+  uint64_t key_end = 0, path_end = 0;
+  const auto inside = [&](const Extent& extent, uint64_t limit) {
+    return extent.offset <= limit && extent.length <= limit - extent.offset;
+  };
+  for (uint64_t r = 0; r < n; ++r) {
+    const Extent whole = record(r);
+    if (!inside(whole, shard_bytes)) {
+      return Damaged(path, absl::StrCat("record ", r, " lies outside the shard"));
+    }
+    for (size_t f = 0; f < fields; ++f) {
+      if (has_field(r, f) && !inside(field(r, f), shard_bytes)) {
+        return Damaged(path, absl::StrCat("field ", f, " of record ", r, " lies outside the shard"));
+      }
+    }
+    const uint64_t next_key = At<uint64_t>(key_ends_, r), next_path = At<uint64_t>(path_ends_, r);
+    if (next_key < key_end || next_key > header.keys_bytes || next_path < path_end ||
+        next_path > header.paths_bytes) {
+      return Damaged(path, absl::StrCat("the key or path of record ", r, " is out of bounds"));
+    }
+    key_end = next_key;
+    path_end = next_path;
+  }
+  return absl::OkStatus();
+}
+
+template <typename T>
+T ShardIndex::At(uint64_t column_offset, uint64_t row) const {
+  return LoadLittle<T>(bytes_.data() + column_offset + row * sizeof(T));
+}
+
+std::string_view ShardIndex::Text(uint64_t ends_offset, uint64_t blob_offset, uint64_t row) const {
+  const uint64_t begin = row == 0 ? 0 : At<uint64_t>(ends_offset, row - 1);
+  return AsText(bytes_.subspan(blob_offset + begin, At<uint64_t>(ends_offset, row) - begin));
+}
+
+Extent ShardIndex::record(uint64_t record) const {
+  return {At<uint64_t>(record_offsets_, record), At<uint64_t>(record_lengths_, record)};
+}
+
+Extent ShardIndex::field(uint64_t record, size_t field) const {
+  const uint64_t column = field_columns_ + field * 3 * records_ * 8;
+  const uint64_t offset = At<uint64_t>(column, record);
+  if (offset == kAbsent) return {};
+  return {offset, At<uint64_t>(column + records_ * 8, record)};
+}
+
+bool ShardIndex::has_field(uint64_t record, size_t field) const {
+  return At<uint64_t>(field_columns_ + field * 3 * records_ * 8, record) != kAbsent;
+}
+
+uint64_t ShardIndex::hash(uint64_t record, size_t field) const {
+  return At<uint64_t>(field_columns_ + (field * 3 + 2) * records_ * 8, record);
+}
+
+int64_t ShardIndex::label(uint64_t record) const { return At<int64_t>(labels_, record); }
+ImageInfo ShardIndex::image(uint64_t record) const { return At<ImageInfo>(images_, record); }
+std::string_view ShardIndex::key(uint64_t record) const { return Text(key_ends_, key_blob_, record); }
+std::string_view ShardIndex::source_path(uint64_t record) const {
+  return Text(path_ends_, path_blob_, record);
+}
+
+void ShardIndexBuilder::Add(const ScannedRecord& record, std::string_view key,
+                            std::string_view source_path, int64_t label, const ImageInfo& image) {
+  const size_t row = record_offsets_.size();
+  record_offsets_.push_back(record.offset);
+  record_lengths_.push_back(record.length);
+  for (size_t i = 0; i < record.fields.size(); ++i) {
+    const ScannedField& field = record.fields[i];
+    auto column = i < columns_.size() && columns_[i].name == field.name
+                      ? columns_.begin() + static_cast<ptrdiff_t>(i)
+                      : std::find_if(columns_.begin(), columns_.end(),
+                                     [&](const Column& c) { return c.name == field.name; });
+    if (column == columns_.end()) {
+      if (field.name.find('\0') != field.name.npos) continue;  // the names end with a NUL; only foreign ones hold one
+      if (columns_.size() >= kMaxFields) continue;  // beyond it a foreign shard's fields are not indexed
+      columns_.push_back({std::string(field.name), {}, {}, {}});
+      column = columns_.end() - 1;
+    }
+    if (column->offsets.size() > row) continue;  // a field that comes twice: the first one counts
+    column->offsets.resize(row, kAbsent);
+    column->lengths.resize(row, 0);
+    column->hashes.resize(row, 0);
+    column->offsets.push_back(field.offset);
+    column->lengths.push_back(field.length);
+    column->hashes.push_back(field.hash);
+  }
+  labels_.push_back(label);
+  images_.push_back(image);
+  keys_.append(key);
+  paths_.append(source_path);
+  key_ends_.push_back(keys_.size());
+  path_ends_.push_back(paths_.size());
+}
+
+std::string ShardIndexBuilder::Finish(uint64_t shard_bytes) {
+  const uint64_t n = records();
+  std::string names;
+  for (Column& column : columns_) {
+    absl::StrAppend(&names, column.name, std::string(1, '\0'));
+    column.offsets.resize(n, kAbsent);
+    column.lengths.resize(n, 0);
+    column.hashes.resize(n, 0);
+  }
+  Header header{};
+  std::memcpy(header.magic, kMagic.data(), 8);
+  header.version = kVersion;
+  header.fields = static_cast<uint32_t>(columns_.size());
+  header.records = n;
+  header.field_names_bytes = names.size();
+  header.keys_bytes = keys_.size();
+  header.paths_bytes = paths_.size();
+  std::string out;
+  out.reserve(sizeof(Header) + names.size() + n * (8 * (5 + 3 * columns_.size()) + 16) + keys_.size() +
+              paths_.size() + sizeof(Footer) + 64);
+  out.append(reinterpret_cast<const char*>(&header), sizeof(header));
+  AppendText(out, names);
+  AppendColumn(out, record_offsets_);
+  AppendColumn(out, record_lengths_);
+  for (const Column& column : columns_) {
+    AppendColumn(out, column.offsets);
+    AppendColumn(out, column.lengths);
+    AppendColumn(out, column.hashes);
+  }
+  AppendColumn(out, labels_);
+  AppendColumn(out, images_);
+  AppendColumn(out, key_ends_);
+  AppendColumn(out, path_ends_);
+  AppendText(out, keys_);
+  AppendText(out, paths_);
+  Footer footer{};
+  footer.shard_bytes = shard_bytes;
+  footer.records = n;
+  out.append(reinterpret_cast<const char*>(&footer), offsetof(Footer, digest_high));
+  const Digest digest = Xxh3_128(AsBytes(out));
+  footer.digest_high = digest.high;
+  footer.digest_low = digest.low;
+  std::memcpy(footer.magic, kMagic.data(), 8);
+  out.append(reinterpret_cast<const char*>(&footer) + offsetof(Footer, digest_high),
+             sizeof(Footer) - offsetof(Footer, digest_high));
+  *this = ShardIndexBuilder();
+  return out;
+}
+
+}  // namespace shardpack

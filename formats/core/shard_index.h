@@ -1,0 +1,103 @@
+// ShardIndex: where every record and every field of a shard lies, with keys, labels, image facts and hashes (`.pidx`).
+//
+//   absl::StatusOr<ShardIndex> index = ShardIndex::Open("OUT/train-000000.tar.pidx", shard_bytes, expected_digest);
+//   Extent image = index->field(7, 0);
+//   uint64_t hash = index->hash(7, 0);                       // XXH3-64 of those bytes
+//
+// Layout of the file (all little-endian, every section 8-aligned, see docs/formats/pidx.md): header {magic, version,
+// fields, records}, columns, key and path bytes, footer {shard length, records, XXH3-128 of all before it, magic}.
+// Lifetime: a copy shares the mapping; views are valid as long as one copy is. Thread-safety: const, any thread.
+// Errors: DataLoss when the file is damaged or does not fit the shard. Units: bytes from the start of the shard.
+#ifndef SHARDPACK_FORMATS_CORE_SHARD_INDEX_H_
+#define SHARDPACK_FORMATS_CORE_SHARD_INDEX_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "formats/core/image_info.h"
+#include "formats/core/sample.h"
+#include "formats/core/shard_scanner.h"
+#include "formats/io/bytes.h"
+#include "formats/io/hash.h"
+
+namespace shardpack {
+
+struct Extent {
+  uint64_t offset = 0, length = 0;
+  friend bool operator==(const Extent&, const Extent&) = default;
+};
+
+class ShardIndex {
+ public:
+  // Maps and verifies the file: its hash, its footer, `expect` when given, and that every extent lies within
+  // `shard_bytes`.
+  static absl::StatusOr<ShardIndex> Open(const std::string& path, uint64_t shard_bytes,
+                                         std::optional<Digest> expect = std::nullopt);
+  // The same for bytes in memory, of which a copy is kept.
+  static absl::StatusOr<ShardIndex> FromBytes(std::string bytes, uint64_t shard_bytes);
+
+  uint64_t records() const { return records_; }
+  size_t fields() const { return field_names_.size(); }
+  std::string_view field_name(size_t field) const { return field_names_[field]; }
+  uint64_t shard_bytes() const { return shard_bytes_; }
+
+  Extent record(uint64_t record) const;  // the whole container record
+  // nullopt-like {0, 0} with has_field false when this record lacks the field.
+  Extent field(uint64_t record, size_t field) const;
+  bool has_field(uint64_t record, size_t field) const;
+  uint64_t hash(uint64_t record, size_t field) const;
+  int64_t label(uint64_t record) const;
+  ImageInfo image(uint64_t record) const;
+  std::string_view key(uint64_t record) const;
+  std::string_view source_path(uint64_t record) const;
+
+ private:
+  struct Storage;
+  ShardIndex() = default;
+  absl::Status Parse(uint64_t shard_bytes);
+  template <typename T>
+  T At(uint64_t column_offset, uint64_t row) const;
+  std::string_view Text(uint64_t ends_offset, uint64_t blob_offset, uint64_t row) const;
+
+  std::shared_ptr<const Storage> storage_;
+  Bytes bytes_;
+  uint64_t records_ = 0, shard_bytes_ = 0;
+  std::vector<std::string_view> field_names_;
+  // Offsets of the columns within bytes_.
+  uint64_t record_offsets_ = 0, record_lengths_ = 0, field_columns_ = 0, labels_ = 0, images_ = 0;
+  uint64_t key_ends_ = 0, path_ends_ = 0, key_blob_ = 0, path_blob_ = 0;
+};
+
+// Collects rows in shard order and writes the bytes of a `.pidx`.
+// Thread-safety: one caller at a time.
+class ShardIndexBuilder {
+ public:
+  // What the shard itself does not say is taken from the other arguments. A field name seen for the first time opens a
+  // column; rows without that field have no extent there.
+  void Add(const ScannedRecord& record, std::string_view key, std::string_view source_path, int64_t label,
+           const ImageInfo& image);
+  uint64_t records() const { return record_offsets_.size(); }
+  // The file's bytes; the builder is empty afterwards.
+  std::string Finish(uint64_t shard_bytes);
+
+ private:
+  struct Column {
+    std::string name;
+    std::vector<uint64_t> offsets, lengths, hashes;
+  };
+  std::vector<uint64_t> record_offsets_, record_lengths_;
+  std::vector<Column> columns_;
+  std::vector<int64_t> labels_;
+  std::vector<ImageInfo> images_;
+  std::vector<uint64_t> key_ends_, path_ends_;
+  std::string keys_, paths_;
+};
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_FORMATS_CORE_SHARD_INDEX_H_

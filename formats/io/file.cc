@@ -1,0 +1,252 @@
+#include "formats/io/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "formats/io/escape.h"
+
+namespace shardpack {
+namespace {
+
+template <typename Call>
+auto RetryInterrupted(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+// NFS and others refuse every flag of renameat2 with EINVAL. link() does not replace either; where there are no hard
+// links, and for folders, the look before the rename leaves a gap, which the lock on the dataset covers.
+absl::Status RenameWhereFlagsAreUnknown(const std::string& from, const std::string& to) {
+  if (::link(from.c_str(), to.c_str()) == 0) {
+    if (::unlink(from.c_str()) == 0) return absl::OkStatus();
+    return IoStatus("remove", from, errno);
+  }
+  if (errno != EPERM && errno != EOPNOTSUPP && errno != EMLINK && errno != ENOSYS) {
+    return IoStatus("rename to", to, errno);
+  }
+  struct stat facts;
+  if (::lstat(to.c_str(), &facts) == 0) return IoStatus("rename to", to, EEXIST);
+  if (errno != ENOENT || ::rename(from.c_str(), to.c_str()) != 0) {
+    return IoStatus("rename to", to, errno);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<File> Open(const std::string& path, int flags, std::string_view operation) {
+  const int fd = RetryInterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); });
+  if (fd < 0) return IoStatus(operation, path, errno);
+  return File(fd, path);
+}
+
+}  // namespace
+
+Syscalls& SyscallsForTesting() {
+  static Syscalls calls = {::pread, ::writev, ::fdatasync, ::close, ::renameat2};
+  return calls;
+}
+
+std::string EscapeForTerminal(std::string_view text) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    size_t length = Utf8SequenceLength(text);
+    const auto lead = static_cast<unsigned char>(text[0]);
+    // C1 controls (U+0080..U+009F) drive terminals too.
+    const bool c1 = length == 2 && lead == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;
+    if (length == 0 || c1 || lead < 0x20 || lead == 0x7F || lead == '\\') {
+      absl::StrAppend(&out, "\\x", std::string(1, kDigits[lead >> 4]),
+                      std::string(1, kDigits[lead & 15]));
+      length = 1;
+    } else {
+      out.append(text.substr(0, length));
+    }
+    text.remove_prefix(length);
+  }
+  return out;
+}
+
+absl::Status IoStatus(std::string_view operation, std::string_view path, int error_number) {
+  std::string message = absl::StrCat(std::string(operation), " ", EscapeForTerminal(path), ": ",
+                                     std::generic_category().message(error_number));
+  switch (error_number) {
+    case ENOSPC: case EDQUOT: case EFBIG: return absl::ResourceExhaustedError(message);
+    case ENOENT: case ENOTDIR: return absl::NotFoundError(message);
+    case EACCES: case EPERM: case EROFS: return absl::PermissionDeniedError(message);
+    case EEXIST: return absl::AlreadyExistsError(message);
+    default: return absl::UnavailableError(message);
+  }
+}
+
+File::File(File&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)) {}
+
+File& File::operator=(File&& other) noexcept {
+  if (this != &other) {
+    if (descriptor_ >= 0) SyscallsForTesting().close(descriptor_);
+    descriptor_ = std::exchange(other.descriptor_, -1);
+    path_ = std::move(other.path_);
+  }
+  return *this;
+}
+
+File::~File() {
+  if (descriptor_ >= 0) SyscallsForTesting().close(descriptor_);
+}
+
+absl::StatusOr<File> File::OpenRead(const std::string& path) {
+  // Where a FIFO or a device lies instead of a file, O_NONBLOCK keeps open() from waiting; a regular file ignores it.
+  return Open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, "open");
+}
+absl::StatusOr<File> File::OpenDirectory(const std::string& path) {
+  return Open(path, O_RDONLY | O_DIRECTORY, "open folder");
+}
+absl::StatusOr<File> File::CreateExclusive(const std::string& path) {
+  return Open(path, O_RDWR | O_CREAT | O_EXCL, "create");
+}
+
+absl::StatusOr<uint64_t> File::Size() const {
+  struct stat facts;
+  if (::fstat(descriptor_, &facts) != 0) return IoStatus("stat", path_, errno);
+  return static_cast<uint64_t>(facts.st_size);
+}
+
+absl::StatusOr<size_t> File::ReadAt(uint64_t offset, std::span<std::byte> into) const {
+  size_t done = 0;
+  while (done < into.size()) {
+    const ssize_t got = RetryInterrupted([&] {
+      return SyscallsForTesting().pread(descriptor_, into.data() + done, into.size() - done,
+                                        static_cast<off_t>(offset + done));
+    });
+    if (got < 0) {
+      return IoStatus(absl::StrCat("read at offset ", offset + done, " of"), path_, errno);
+    }
+    if (got == 0) break;
+    done += static_cast<size_t>(got);
+  }
+  return done;
+}
+
+absl::Status File::ReadExactlyAt(uint64_t offset, std::span<std::byte> into) const {
+  absl::StatusOr<size_t> got = ReadAt(offset, into);
+  if (!got.ok()) return got.status();
+  if (*got != into.size()) {
+    return absl::OutOfRangeError(absl::StrCat(EscapeForTerminal(path_), " ends at offset ",
+                                              offset + *got, ", expected ", into.size(),
+                                              " bytes at offset ", offset));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status File::Write(std::span<const Bytes> parts) {
+  constexpr size_t kMaxVectors = 64;  // well below IOV_MAX
+  std::array<iovec, kMaxVectors> vectors;
+  size_t part = 0, skip = 0;  // `skip` bytes of parts[part] are already written
+  while (part < parts.size()) {
+    size_t count = 0;
+    for (size_t i = part; i < parts.size() && count < kMaxVectors; ++i) {
+      const Bytes rest = parts[i].subspan(i == part ? skip : 0);
+      if (rest.empty()) continue;
+      vectors[count++] = {const_cast<std::byte*>(rest.data()), rest.size()};
+    }
+    if (count == 0) break;
+    ssize_t wrote = RetryInterrupted(
+        [&] { return SyscallsForTesting().writev(descriptor_, vectors.data(), static_cast<int>(count)); });
+    if (wrote < 0) return IoStatus("write", path_, errno);
+    // Never seen on a regular file; without this it would loop for ever.
+    if (wrote == 0) return IoStatus("write", path_, EIO);
+    while (part < parts.size() && static_cast<size_t>(wrote) >= parts[part].size() - skip) {
+      wrote -= static_cast<ssize_t>(parts[part].size() - skip);
+      ++part;
+      skip = 0;
+    }
+    skip += static_cast<size_t>(wrote);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status File::SyncData() const {
+  if (SyscallsForTesting().fdatasync(descriptor_) != 0) return IoStatus("sync", path_, errno);
+  return absl::OkStatus();
+}
+
+absl::Status File::Sync() const {
+  if (::fsync(descriptor_) != 0) return IoStatus("sync", path_, errno);
+  return absl::OkStatus();
+}
+
+absl::Status File::Close() {
+  if (descriptor_ < 0) return absl::OkStatus();
+  // The descriptor is gone even when close() reports EINTR (Linux close(2)): never retried.
+  if (SyscallsForTesting().close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) {
+    return IoStatus("close", path_, errno);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ReadWholeFile(const std::string& path, uint64_t limit_bytes) {
+  absl::StatusOr<File> file = File::OpenRead(path);
+  if (!file.ok()) return file.status();
+  absl::StatusOr<uint64_t> size = file->Size();
+  if (!size.ok()) return size.status();
+  if (*size > limit_bytes) {
+    return absl::OutOfRangeError(absl::StrCat(EscapeForTerminal(path), " has ", *size,
+                                              " bytes, the limit is ", limit_bytes));
+  }
+  std::string text(*size, '\0');
+  absl::StatusOr<size_t> got =
+      file->ReadAt(0, std::as_writable_bytes(std::span(text.data(), text.size())));
+  if (!got.ok()) return got.status();
+  text.resize(*got);
+  return text;
+}
+
+absl::Status SyncDirectory(const std::string& path) {
+  absl::StatusOr<File> folder = File::OpenDirectory(path);
+  return folder.ok() ? folder->Sync() : folder.status();
+}
+
+absl::Status RenameNoReplace(const std::string& from, const std::string& to) {
+  if (SyscallsForTesting().renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(),
+                                     RENAME_NOREPLACE) == 0) {
+    return absl::OkStatus();
+  }
+  if (errno != EINVAL && errno != ENOSYS) return IoStatus("rename to", to, errno);
+  return RenameWhereFlagsAreUnknown(from, to);
+}
+
+absl::Status RemoveFile(const std::string& path) {
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return IoStatus("remove", path, errno);
+  return absl::OkStatus();
+}
+
+absl::Status MakeDirectory(const std::string& path) {
+  if (::mkdir(path.c_str(), 0777) == 0) return absl::OkStatus();
+  const int error_number = errno;
+  struct stat facts;
+  if (error_number == EEXIST && ::stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode)) {
+    return absl::OkStatus();
+  }
+  return IoStatus("create folder", path, error_number);
+}
+
+absl::Status RemoveTree(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove_all(path, error);
+  if (error && error.value() != ENOENT) return IoStatus("remove", path, error.value());
+  return absl::OkStatus();
+}
+
+}  // namespace shardpack

@@ -1,0 +1,39 @@
+#include "formats/io/mapped_file.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include <utility>
+
+#include "formats/io/file.h"
+
+namespace shardpack {
+
+absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path) {
+  absl::StatusOr<File> file = File::OpenRead(path);
+  if (!file.ok()) return file.status();
+  absl::StatusOr<uint64_t> size = file->Size();
+  if (!size.ok()) return size.status();
+  if (*size == 0) return MappedFile(Bytes());  // mmap refuses an empty file
+  void* at = ::mmap(nullptr, *size, PROT_READ, MAP_SHARED, file->descriptor(), 0);
+  if (at == MAP_FAILED) return IoStatus("map", path, errno);
+  return MappedFile(Bytes(static_cast<const std::byte*>(at), *size));
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  if (this != &other) {
+    Unmap();
+    bytes_ = std::exchange(other.bytes_, {});
+  }
+  return *this;
+}
+
+MappedFile::~MappedFile() { Unmap(); }
+
+void MappedFile::Unmap() {
+  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+}  // namespace shardpack

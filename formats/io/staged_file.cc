@@ -1,0 +1,85 @@
+#include "formats/io/staged_file.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace shardpack {
+namespace {
+
+// One write of this size costs little beside its page-cache copy.
+constexpr size_t kBufferBytes = 1 << 20;
+// Copying less than this into the buffer is cheaper than a vector of its own.
+constexpr size_t kGatherBytes = 32 << 10;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<StagedFile>> StagedFile::Create(const std::string& path) {
+  absl::StatusOr<File> file = File::CreateExclusive(path);
+  if (!file.ok()) return file.status();
+  return std::unique_ptr<StagedFile>(new StagedFile(*std::move(file)));
+}
+
+StagedFile::StagedFile(File file) : file_(std::move(file)) { buffer_.reserve(kBufferBytes); }
+
+StagedFile::~StagedFile() {
+  if (!published_) ::unlink(file_.path().c_str());
+}
+
+absl::Status StagedFile::Remember(absl::Status status) {
+  if (!status.ok() && failed_.ok()) failed_ = status;
+  return status;
+}
+
+absl::Status StagedFile::Append(std::span<const Bytes> parts) {
+  if (!failed_.ok()) return failed_;
+  for (const Bytes part : parts) {
+    size_ += part.size();
+    if (part.size() >= kGatherBytes) {
+      const std::array<Bytes, 2> both = {Bytes(buffer_), part};
+      absl::Status written = Remember(file_.Write(both));
+      if (!written.ok()) return written;
+      buffer_.clear();
+      continue;
+    }
+    if (buffer_.size() + part.size() > kBufferBytes) {
+      absl::Status flushed = Flush();
+      if (!flushed.ok()) return flushed;
+    }
+    buffer_.insert(buffer_.end(), part.begin(), part.end());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StagedFile::Flush() {
+  if (!failed_.ok()) return failed_;
+  const Bytes all(buffer_);
+  absl::Status written = Remember(file_.Write(std::span(&all, 1)));
+  buffer_.clear();
+  return written;
+}
+
+absl::Status StagedFile::SyncData() {
+  absl::Status flushed = Flush();
+  return flushed.ok() ? Remember(file_.SyncData()) : flushed;
+}
+
+absl::Status StagedFile::Publish(const std::string& final_path) {
+  absl::Status flushed = Flush();
+  if (!flushed.ok()) return flushed;
+  const std::string staged_path = file_.path();
+  absl::Status closed = Remember(file_.Close());
+  if (!closed.ok()) return closed;
+  absl::Status renamed = Remember(RenameNoReplace(staged_path, final_path));
+  if (!renamed.ok()) return renamed;
+  published_ = true;
+  // What is appended now would stay in the buffer, unseen.
+  failed_ = absl::FailedPreconditionError(
+      absl::StrCat(EscapeForTerminal(final_path), " is already published"));
+  return renamed;
+}
+
+}  // namespace shardpack

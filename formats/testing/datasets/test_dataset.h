@@ -1,0 +1,61 @@
+// TestDataset: publishes small datasets for tests with a format's own writer and scanner, without
+// any converter.
+//
+//   TestDatasetOptions options{.shards = 3, .records_per_shard = 10};
+//   Manifest manifest = WriteTestDataset(folder, ToyFormat(), options);      //
+//   folder/manifest.json and the rest Reseal(folder, manifest); // after a test changed files on
+//   purpose
+//
+// Lifetime: plain values. Thread-safety: one caller a folder. Errors: abort with a message: a test
+// that cannot be set up has nothing to say. Units: bytes.
+#ifndef SHARDPACK_FORMATS_TESTING_DATASETS_TEST_DATASET_H_
+#define SHARDPACK_FORMATS_TESTING_DATASETS_TEST_DATASET_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "formats/core/format.h"
+#include "formats/core/manifest.h"
+
+namespace shardpack::testing {
+
+struct TestSample {
+  std::string key = {}, source_path = {}, image = {};
+  int64_t label = 0;
+};
+
+struct TestDatasetOptions {
+  size_t shards = 2, records_per_shard = 5;
+  size_t min_image_bytes = 40, max_image_bytes = 4000;
+  uint64_t seed = 1;                // of the pixels; keys and sizes do not depend on it
+  bool skipped_file = true;         // a skipped.jsonl with one row
+  std::vector<TestSample> samples = {};  // instead of made-up ones, spread over the shards in order
+};
+
+// The made-up samples: random bytes behind the first bytes of a JPEG.
+std::vector<TestSample> MakeTestSamples(const TestDatasetOptions& options);
+
+// Writes one shard file with the format's default layout.
+void WriteTestShard(const std::string& path, const Format& format,
+                    const std::vector<TestSample>& samples);
+
+// The bytes of the index of a shard file. `samples` gives what the shard itself does not hold.
+std::string IndexTestShard(const std::string& path, const Format& format,
+                           const std::vector<TestSample>& samples);
+
+Manifest WriteTestDataset(const std::string& folder, const Format& format,
+                          const TestDatasetOptions& options);
+
+// Brings sizes and hashes of `manifest` in line with the files as they are now, and writes
+// manifest.json.
+void Reseal(const std::string& folder, Manifest& manifest);
+
+void WriteTestFile(const std::string& path, std::string_view bytes);  // replaces
+std::string ReadTestFile(const std::string& path);
+// A fresh folder below the test's temporary one.
+std::string MakeTestFolder(std::string_view name);
+
+}  // namespace shardpack::testing
+
+#endif  // SHARDPACK_FORMATS_TESTING_DATASETS_TEST_DATASET_H_

@@ -1,0 +1,23 @@
+// ToyFormat: the smallest format that is one: a magic, records, an end mark. For tests of what is
+// above the formats.
+//
+//   const Format& format = ToyFormat();
+//   absl::StatusOr<std::vector<std::string>> names = ...;           // toy-named shards:
+//   train-0.toy format.scanner->Scan(in, {}, records, findings);
+//
+// A record is {"REC1", key bytes u32, label i64, fields u32, payload bytes u64 a field, name bytes
+// u32 a field, key, names, payloads}; it has no checksums, so that only the dataset's own hashes
+// can find a flipped payload bit. Lifetime: static storage. Thread-safety: pure. Errors: as
+// formats/core/format.h. Units: bytes.
+#ifndef SHARDPACK_FORMATS_TESTING_DATASETS_TOY_FORMAT_H_
+#define SHARDPACK_FORMATS_TESTING_DATASETS_TOY_FORMAT_H_
+
+#include "formats/core/format.h"
+
+namespace shardpack::testing {
+
+const Format& ToyFormat();
+
+}  // namespace shardpack::testing
+
+#endif  // SHARDPACK_FORMATS_TESTING_DATASETS_TOY_FORMAT_H_

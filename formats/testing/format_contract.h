@@ -1,0 +1,67 @@
+// FormatContract: what every format must do, as tests that each format instantiates.
+//
+//   INSTANTIATE_TEST_SUITE_P(Tfrecord, FormatContract,
+//                            ::testing::ValuesIn(ContractOf({.format = &kTfrecordFormat,
+//                            .extra_fields = {"txt"}})), ContractTestName);
+//
+// The test's target depends on //formats/testing:format_contract and //third_party:gtest_main,
+// carries the tag "threads" and needs `using shardpack::testing::FormatContract` and its like. Each
+// check is also a function that answers a Status, so that the checks themselves can be tested
+// (format_contract_test.cc). Lifetime: a FormatCase borrows the format and the texts of its spec;
+// both are static as a rule. Thread-safety: checks may run at once in folders of their own. Errors:
+// FailedPrecondition: the contract is broken, and how. Units: bytes.
+#ifndef SHARDPACK_FORMATS_TESTING_FORMAT_CONTRACT_H_
+#define SHARDPACK_FORMATS_TESTING_FORMAT_CONTRACT_H_
+
+#include <cstdint>
+#include <ostream>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "formats/core/format.h"
+#include "gtest/gtest.h"
+
+namespace shardpack::testing {
+
+// A format with the options of its writer, and what of a sample it holds.
+struct FormatCase {
+  const Format* format = nullptr;
+  ShardSpec spec = {};
+  // Names of fields beside the image that this format and layout can hold; the scanner must give
+  // each back.
+  std::vector<std::string> extra_fields = {};
+  bool keeps_key = true;    // the scanner gives the key back
+  bool keeps_label = true;  // ... the label
+  bool keeps_source_path = false;
+  // True for a container without an end mark, of which whole last records can be lost and nobody
+  // sees it in the file itself. Anything else that is cut off must be a finding.
+  bool silent_after_record = false;
+  uint64_t huge_bytes = uint64_t{20} << 20;
+};
+
+// The checks, one a row; `scratch` is an empty folder.
+struct ContractCheck {
+  std::string_view name;  // CamelCase, the name of the test
+  absl::Status (*run)(const FormatCase& format_case, const std::string& scratch);
+};
+std::span<const ContractCheck> ContractChecks();
+
+struct ContractTest {
+  FormatCase format_case;
+  ContractCheck check;
+};
+std::ostream& operator<<(std::ostream& out, const ContractTest& test);
+
+// Each check for that format.
+std::vector<ContractTest> ContractOf(FormatCase format_case);
+// For INSTANTIATE_TEST_SUITE_P.
+std::string ContractTestName(const ::testing::TestParamInfo<ContractTest>& info);
+
+class FormatContract : public ::testing::TestWithParam<ContractTest> {};
+
+}  // namespace shardpack::testing
+
+#endif  // SHARDPACK_FORMATS_TESTING_FORMAT_CONTRACT_H_

@@ -1,0 +1,67 @@
+// ExampleEncoder: writes a sample as the wire bytes of a tf.train.Example, without copying its
+// fields.
+//
+//   ExampleEncoder encoder;
+//   absl::Status encoded = encoder.Encode(sample);
+//   file.Append(encoder.parts());                     // metadata | image | metadata
+//
+// The bytes are canonical: those of stock protobuf with deterministic serialization (map entries
+// in the byte order of their names, packed integers). The schema is tensorflow/tensorflow:
+// tensorflow/core/example/{example,feature}.proto, of which example.proto is a copy; the features
+// are those of tfrecord_layout.h.
+// Lifetime: parts() borrow the encoder and the sample's fields, until the next Encode.
+// Thread-safety: one caller at a time. Errors: InvalidArgument, naming the sample's key, for what
+// an Example cannot hold; parts() is then empty. Memory: reused between samples; no allocation
+// once it has seen the largest. Units: bytes.
+#ifndef SHARDPACK_FORMATS_TFRECORD_EXAMPLE_ENCODER_H_
+#define SHARDPACK_FORMATS_TFRECORD_EXAMPLE_ENCODER_H_
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "formats/core/sample.h"
+#include "formats/io/bytes.h"
+
+namespace shardpack {
+
+class ExampleEncoder {
+ public:
+  absl::Status Encode(const SampleView& sample);
+
+  // The Example in order.
+  std::span<const Bytes> parts() const { return parts_; }
+  uint64_t size_bytes() const { return size_bytes_; }
+
+ private:
+  // One entry of the feature map, with the lengths that its nested messages have.
+  struct Entry {
+    std::string_view name;
+    Bytes bytes;          // of a bytes feature
+    int64_t integer = 0;  // of an int64 feature
+    bool is_integer = false;
+    bool borrowed = false;  // the bytes become a part of their own
+    uint64_t list_bytes = 0, feature_bytes = 0, entry_bytes = 0;
+  };
+
+  absl::Status Check(const SampleView& sample) const;
+  void Collect(const SampleView& sample);
+  void AddBytes(std::string_view name, Bytes bytes, bool borrowed = false);
+  void AddInteger(std::string_view name, int64_t value);
+  void WriteParts(uint64_t features_bytes, uint64_t scratch_bytes);
+
+  std::vector<Entry> entries_;
+  std::vector<std::byte> scratch_;
+  std::vector<Bytes> parts_;
+  uint64_t size_bytes_ = 0;
+};
+
+// The largest Example that a sample with these sizes can become. `field_bytes[0]` is the image.
+uint64_t ExampleBound(size_t source_path_bytes, size_t class_name_bytes, bool has_label,
+                      std::span<const uint64_t> field_bytes);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_FORMATS_TFRECORD_EXAMPLE_ENCODER_H_

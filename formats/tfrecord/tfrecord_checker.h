@@ -1,0 +1,54 @@
+// TfrecordChecker: what the well-known readers of TFRecord disagree about or refuse in well-formed
+// Examples.
+//
+//   TfrecordChecker checker;                                    // one for each shard
+//   if (options.strict) checker.Check(example, payload, finding_here, findings);
+//
+// The readers: TensorFlow, NVIDIA DALI (every feature asked for must exist; a missing one gives
+// uninitialised values, one of another kind a crash:
+// dali/operators/reader/parser/tfrecord_parser.h), vahidk/tfrecord (a Feature without a kind is an
+// exception: tfrecord/reader.py).
+// Lifetime: keeps the feature names and kinds of the first record. Thread-safety: one caller at a
+// time. Errors: none; all it says is a finding.
+#ifndef SHARDPACK_FORMATS_TFRECORD_TFRECORD_CHECKER_H_
+#define SHARDPACK_FORMATS_TFRECORD_TFRECORD_CHECKER_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/core/finding.h"
+#include "formats/io/bytes.h"
+#include "formats/tfrecord/example_scan.h"
+
+namespace shardpack {
+
+class TfrecordChecker {
+ public:
+  // `here` names shard, record and extent; each finding is a copy of it with more said.
+  void Check(const ExampleScan& example, Bytes payload, const Finding& here, FindingSink& findings);
+
+ private:
+  // A feature of the first record, and what need not be looked at again while the others are like
+  // it.
+  struct Known {
+    std::string name;
+    FeatureKind kind;
+    bool sound;   // neither name nor kind is worth a finding
+    bool single;  // its list has one value
+  };
+
+  void Remember(const ExampleScan& example);
+  void CheckImage(const ExampleScan& example, Bytes payload, const Finding& here,
+                  FindingSink& findings) const;
+  void CheckFeature(const ScannedFeature& feature, const Finding& here,
+                    FindingSink& findings) const;
+  void ReportDrift(const ExampleScan& example, const Finding& here, FindingSink& findings) const;
+
+  bool has_first_ = false;
+  std::vector<Known> first_;
+};
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_FORMATS_TFRECORD_TFRECORD_CHECKER_H_

@@ -1,0 +1,65 @@
+#include "formats/tfrecord/tfrecord_format.h"
+
+#include "absl/strings/str_format.h"
+#include "formats/tfrecord/example_encoder.h"
+#include "formats/tfrecord/record_framing.h"
+#include "formats/tfrecord/tfrecord_index.h"
+#include "formats/tfrecord/tfrecord_layout.h"
+#include "formats/tfrecord/tfrecord_scanner.h"
+#include "formats/tfrecord/tfrecord_writer.h"
+
+namespace shardpack {
+namespace {
+
+constexpr LayoutSpec kLayouts[] = {
+    {kClassificationLayout, "tf.train.Example with image/encoded, image/class/label (from 0), ..."},
+};
+
+constexpr SidecarSpec kSidecars[] = {
+    {"dali", "<shard>.idx for DALI and vahidk/tfrecord: offset and size of each record",
+     &MakeDaliIndexes},
+};
+
+// The usual naming of TensorFlow's own datasets; the suffix is what vahidk/tfrecord and most globs
+// look for.
+std::string ShardName(std::string_view split, uint32_t number, uint32_t total) {
+  return absl::StrFormat("%s-%05d-of-%05d.tfrecord", std::string(split), number, total);
+}
+
+uint64_t RecordBound(const ShardSpec&, const RecordShape& shape) {
+  return kRecordOverheadBytes + ExampleBound(shape.source_path_bytes, shape.class_name_bytes,
+                                             shape.has_label, shape.field_bytes);
+}
+
+// A right checksum of the first length is proof enough. The names: ours and TFDS's
+// (tensorflow/datasets: tensorflow_datasets/core/naming.py, "x-train.tfrecord-00000-of-00001").
+bool Sniff(Bytes head, std::string_view file_name) {
+  if (head.size() >= kRecordHeaderBytes &&
+      DecodeRecordHeader(head.first<kRecordHeaderBytes>()).valid()) {
+    return true;
+  }
+  return file_name.ends_with(".tfrecord") || file_name.ends_with(".tfrecords") ||
+         file_name.find(".tfrecord-") != std::string_view::npos;
+}
+
+}  // namespace
+
+constinit const Format kTfrecordFormat = {
+    .name = "tfrecord",
+    .doc = "TFRecord files of tf.train.Example, for TensorFlow and DALI",
+    .layouts = kLayouts,
+    .traits = {.key_ordered = false,
+               .concurrent_writers = true,
+               .max_key_bytes = 0,  // not stored, hence no limit
+               .max_record_bytes = kMaxExampleBytes + kRecordOverheadBytes,
+               .shard_overhead_bytes = 0,
+               .data_file = ""},
+    .shard_name = &ShardName,
+    .record_bound = &RecordBound,
+    .sniff = &Sniff,
+    .create = &CreateTfrecordWriter,
+    .scanner = &kTfrecordScanner,
+    .sidecars = kSidecars,
+};
+
+}  // namespace shardpack

@@ -1,0 +1,151 @@
+// Arbitrary bytes as a TFRecord file, and as the payload of one record whose checksums are right.
+// Whatever they are, the scan ends with OK, every extent lies within the file, and where stock
+// protobuf reads an Example, ours is the same.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include "formats/core/sample.h"
+#include "formats/io/file.h"
+#include "formats/io/hash.h"
+#include "formats/tfrecord/example.pb.h"
+#include "formats/tfrecord/example_scan.h"
+#include "formats/tfrecord/record_framing.h"
+#include "formats/tfrecord/tfrecord_scanner.h"
+#include "google/protobuf/stubs/logging.h"
+
+namespace shardpack {
+namespace {
+
+void Require(bool condition, const char* what) {
+  if (condition) return;
+  std::fprintf(stderr, "tfrecord_fuzz: %s\n", what);
+  std::abort();
+}
+
+class CheckRecords : public RecordSink {
+ public:
+  explicit CheckRecords(std::string_view bytes) : bytes_(bytes) {}
+  void OnRecord(const ScannedRecord& record) override {
+    Require(record.offset == end_ || record.offset > end_, "records overlap");
+    Require(record.offset <= bytes_.size() && record.length <= bytes_.size() - record.offset,
+            "a record passes the end");
+    end_ = record.offset + record.length;
+    for (const ScannedField& field : record.fields) {
+      Require(field.offset >= record.offset && field.offset <= end_ &&
+                  field.length <= end_ - field.offset,
+              "a field passes its record");
+      Require(field.hash == Xxh3_64(AsBytes(bytes_.substr(field.offset, field.length))),
+              "a field's hash is not that of its bytes");
+    }
+    covered_ += record.length;
+  }
+  uint64_t covered() const { return covered_; }
+
+ private:
+  std::string_view bytes_;
+  uint64_t end_ = 0, covered_ = 0;
+};
+
+void ScanFile(std::string_view bytes) {
+  static const int descriptor = ::memfd_create("fuzz", MFD_CLOEXEC);
+  Require(::ftruncate(descriptor, 0) == 0, "ftruncate");
+  Require(::pwrite(descriptor, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()),
+          "pwrite");
+  File file(::dup(descriptor), "fuzz");
+  SequentialReader in(file, bytes.size());
+  CheckRecords records(bytes);
+  FindingList findings;
+  const absl::Status walked =
+      kTfrecordScanner.Scan(in, {.shard_name = "fuzz", .strict = true}, records, findings);
+  Require(walked.ok(), "damage became a status");
+  Require(findings.errors() > 0 || records.covered() == bytes.size(),
+          "bytes were passed over in silence");
+}
+
+// What the scan says of a record, said by protobuf.
+std::string FirstOf(const tfrecord::Example& example, std::span<const std::string_view> names) {
+  for (const std::string_view name : names) {
+    const auto found = example.features().feature().find(std::string(name));
+    if (found == example.features().feature().end()) continue;
+    const tfrecord::Feature& feature = found->second;
+    if (feature.bytes_list().value_size() > 0) return feature.bytes_list().value(0);
+  }
+  return "(none)";
+}
+
+std::optional<int64_t> LabelOf(const tfrecord::Example& example) {
+  for (const std::string_view name : LabelFeatureNames()) {
+    const auto found = example.features().feature().find(std::string(name));
+    if (found == example.features().feature().end()) continue;
+    if (found->second.int64_list().value_size() > 0) return found->second.int64_list().value(0);
+  }
+  return std::nullopt;
+}
+
+void CompareWithProtobuf(std::string_view payload) {
+  static ExampleScan scan;
+  const ExampleScan::Outcome outcome = scan.Scan(AsBytes(payload));
+  const auto text = [&](const ScannedFeature* feature) {
+    return feature == nullptr ? std::string("(none)")
+                              : std::string(payload.substr(feature->offset, feature->length));
+  };
+  tfrecord::Example example;
+  if (!example.ParseFromArray(payload.data(), static_cast<int>(payload.size()))) return;
+  if (outcome == ExampleScan::Outcome::kSequenceExample) return;
+  Require(outcome == ExampleScan::Outcome::kExample, "protobuf reads what the scan refuses");
+  const auto& map = example.features().feature();
+  Require(scan.features().size() == map.size(), "another number of features");
+  for (const ScannedFeature& feature : scan.features()) {
+    const auto found = map.find(std::string(feature.name));
+    Require(found != map.end(), "a feature that protobuf does not see");
+    Require(static_cast<int>(found->second.kind_case()) == static_cast<int>(feature.kind),
+            "another kind");
+  }
+  Require(text(scan.image()) == FirstOf(example, ImageFeatureNames()), "another image");
+  Require(text(scan.filename()) == FirstOf(example, FilenameFeatureNames()), "another file name");
+  const std::optional<int64_t> label = LabelOf(example);
+  Require(label.has_value() == (scan.label() != nullptr), "a label on one side");
+  Require(!label || *label == scan.label()->first_integer, "another label");
+}
+
+// The same bytes with every checksum made right where they are framed as records.
+std::string MendChecksums(std::string bytes) {
+  size_t at = 0;
+  while (bytes.size() - at >= kRecordOverheadBytes) {
+    const uint64_t room = bytes.size() - at - kRecordOverheadBytes;
+    const uint64_t length = std::min(LoadLittle<uint64_t>(bytes.data() + at), room);
+    const auto header = EncodeRecordHeader(length);
+    bytes.replace(at, header.size(), AsText(header));
+    const Bytes payload = AsBytes(bytes).subspan(at + kRecordHeaderBytes, length);
+    const auto footer = EncodeRecordFooter(Crc32c(payload));
+    bytes.replace(at + kRecordHeaderBytes + length, footer.size(), AsText(footer));
+    at += kRecordOverheadBytes + length;
+  }
+  return bytes;
+}
+
+}  // namespace
+}  // namespace shardpack
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const google::protobuf::LogSilencer
+      quiet;  // a name that is not UTF-8 would be logged each time
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  shardpack::ScanFile(bytes);
+  shardpack::CompareWithProtobuf(bytes);
+  const std::string mended = shardpack::MendChecksums(std::string(bytes));
+  shardpack::ScanFile(mended);
+  // The payload of the first record, where the corpus files hold their Examples.
+  if (mended.size() >= shardpack::kRecordOverheadBytes) {
+    const auto length = shardpack::LoadLittle<uint64_t>(mended.data());
+    shardpack::CompareWithProtobuf(
+        std::string_view(mended).substr(shardpack::kRecordHeaderBytes, length));
+  }
+  return 0;
+}

@@ -1,0 +1,31 @@
+// The index that NVIDIA DALI (tools/tfrecord2idx) and vahidk/tfrecord use: where each record of a
+// TFRecord file lies.
+//
+//   auto files = MakeDaliIndexes(input);              // <shard>.idx for each shard
+//   std::string text = DaliIndexText(shard_index);    // "0 1041", "1041 998", ...
+//
+// One line a record, "offset size": the offset of its length field, and its payload plus 16 bytes
+// (NVIDIA/DALI: tools/tfrecord2idx; vahidk/tfrecord: tfrecord/tools/tfrecord2idx.py). vahidk's
+// reader cannot load an index of a single record.
+// Lifetime: owned results. Thread-safety: pure functions. Errors: InvalidArgument when indexes and
+// manifest do not have the same number of shards. Units: bytes.
+#ifndef SHARDPACK_FORMATS_TFRECORD_TFRECORD_INDEX_H_
+#define SHARDPACK_FORMATS_TFRECORD_TFRECORD_INDEX_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "formats/core/format.h"
+#include "formats/core/shard_index.h"
+
+namespace shardpack {
+
+std::string DaliIndexText(const ShardIndex& index);
+
+// The `make` of the sidecar "dali".
+absl::StatusOr<std::vector<NamedBytes>> MakeDaliIndexes(const SidecarInput& input);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_FORMATS_TFRECORD_TFRECORD_INDEX_H_

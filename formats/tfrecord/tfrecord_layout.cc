@@ -1,0 +1,104 @@
+#include "formats/tfrecord/tfrecord_layout.h"
+
+#include <algorithm>
+#include <array>
+
+#include "formats/io/escape.h"
+
+namespace shardpack {
+namespace {
+
+// TFDS says "image" and "label" (tensorflow/datasets: docs/external_tfrecord.md), DLIO "image"
+// (argonne-lcf/dlio_benchmark: dlio_benchmark/data_generator), img2dataset "jpg"
+// (rom1504/img2dataset: img2dataset/writer.py), the TFRecord tutorial of TensorFlow "image_raw".
+constexpr std::string_view kImageNames[] = {kFeatureEncoded, "image", "image_raw", "jpg",
+                                            "jpeg",          "png",   "webp",      "gif",
+                                            "bmp",           "tif",   "tiff"};
+constexpr std::string_view kLabelNames[] = {kFeatureLabel, "label", "cls"};
+constexpr std::string_view kFilenameNames[] = {kFeatureFilename, "file_name"};
+
+constexpr std::string_view kMetadataNames[] = {kFeatureClassText,    kFeatureColorspace,
+                                               kFeatureFilename,     kFeatureFormat,
+                                               "image/class/synset", "file_name"};
+
+struct LayoutRow {
+  std::string_view name;
+  FeatureKind kind;
+};
+constexpr LayoutRow kLayoutRows[] = {
+    {kFeatureChannels, FeatureKind::kInt64},  {kFeatureLabel, FeatureKind::kInt64},
+    {kFeatureClassText, FeatureKind::kBytes}, {kFeatureColorspace, FeatureKind::kBytes},
+    {kFeatureEncoded, FeatureKind::kBytes},   {kFeatureFilename, FeatureKind::kBytes},
+    {kFeatureFormat, FeatureKind::kBytes},    {kFeatureHeight, FeatureKind::kInt64},
+    {kFeatureWidth, FeatureKind::kInt64},
+};
+
+}  // namespace
+
+std::optional<FeatureKind> KindInLayout(std::string_view name) {
+  for (const LayoutRow& row : kLayoutRows) {
+    if (row.name == name) return row.kind;
+  }
+  return std::nullopt;
+}
+
+std::span<const std::string_view> ImageFeatureNames() { return kImageNames; }
+std::span<const std::string_view> LabelFeatureNames() { return kLabelNames; }
+std::span<const std::string_view> FilenameFeatureNames() { return kFilenameNames; }
+
+bool IsMetadataFeature(std::string_view name) {
+  return std::find(std::begin(kMetadataNames), std::end(kMetadataNames), name) !=
+         std::end(kMetadataNames);
+}
+
+std::string_view FeatureFormatName(ImageFormat format) {
+  switch (format) {
+    case ImageFormat::kJpeg:
+      return "jpeg";
+    case ImageFormat::kTiff:
+      return "tiff";
+    case ImageFormat::kUnknown:
+      return "";
+    default:
+      return ImageExtension(format);
+  }
+}
+
+std::string_view FeatureColorspaceName(const ImageInfo& image) {
+  switch (image.color_space) {
+    case ColorSpace::kGray:
+    case ColorSpace::kGrayAlpha:  // image/channels says 2
+      return "GRAY";
+    case ColorSpace::kRgb:
+      return "RGB";
+    case ColorSpace::kRgba:
+      return "RGBA";
+    case ColorSpace::kPalette:
+      return image.alpha() || image.channels == 4 ? "RGBA" : "RGB";
+    case ColorSpace::kCmyk:
+    case ColorSpace::kYcck:
+      return "CMYK";
+    case ColorSpace::kUnknown:
+      break;
+  }
+  return "";
+}
+
+std::string_view KindName(FeatureKind kind) {
+  static constexpr std::array<std::string_view, 4> kNames = {"no list", "bytes_list", "float_list",
+                                                             "int64_list"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+bool IsUtf8(std::string_view text) {
+  const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+  if (std::all_of(text.begin(), text.end(), is_ascii)) return true;
+  while (!text.empty()) {
+    const size_t length = Utf8SequenceLength(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+}  // namespace shardpack

@@ -1,0 +1,50 @@
+#include "formats/tfrecord/tfrecord_writer.h"
+
+#include <array>
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "formats/io/hash.h"
+#include "formats/tfrecord/record_framing.h"
+#include "formats/tfrecord/tfrecord_layout.h"
+
+namespace shardpack {
+
+absl::Status TfrecordWriter::Append(const SampleView& sample) {
+  if (finished_) return absl::FailedPreconditionError("Append after Finish");
+  absl::Status encoded = encoder_.Encode(sample);
+  if (!encoded.ok()) return encoded;
+  uint32_t crc = 0;
+  for (const Bytes part : encoder_.parts()) crc = Crc32c(part, crc);
+  const std::array header = EncodeRecordHeader(encoder_.size_bytes());
+  const std::array footer = EncodeRecordFooter(crc);
+  parts_.clear();
+  parts_.emplace_back(header);
+  parts_.insert(parts_.end(), encoder_.parts().begin(), encoder_.parts().end());
+  parts_.emplace_back(footer);
+  return file_.Append(parts_);
+}
+
+// A TFRecord file has neither header nor footer.
+absl::Status TfrecordWriter::Finish() {
+  if (finished_) return absl::FailedPreconditionError("Finish was called before");
+  finished_ = true;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<ShardWriter>> CreateTfrecordWriter(StagedFile& file,
+                                                                  const ShardSpec& spec) {
+  if (!spec.layout.empty() && spec.layout != kClassificationLayout) {
+    return absl::InvalidArgumentError(absl::StrCat("tfrecord has no layout ",
+                                                   std::string(spec.layout), "; it has ",
+                                                   std::string(kClassificationLayout)));
+  }
+  if (!spec.image_field.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tfrecord stores the image as ", std::string(kFeatureEncoded),
+                     " always; an image field name cannot be chosen"));
+  }
+  return std::make_unique<TfrecordWriter>(file);
+}
+
+}  // namespace shardpack

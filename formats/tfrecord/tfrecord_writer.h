@@ -1,0 +1,47 @@
+// TfrecordWriter: appends samples to one TFRecord shard, each as a tf.train.Example of the
+// classification layout.
+//
+//   auto writer = CreateTfrecordWriter(staged_file, ShardSpec{});
+//   absl::Status appended = (*writer)->Append(sample);
+//   absl::Status finished = (*writer)->Finish();
+//
+// Lifetime, thread-safety, errors: as ShardWriter. Of the ShardSpec only `layout` and `image_field`
+// are looked at: the layout holds filename, label, class and size anyway, so with_metadata changes
+// nothing, and the image is always "image/encoded". Memory: one record's metadata; fields are not
+// copied. Units: bytes.
+#ifndef SHARDPACK_FORMATS_TFRECORD_TFRECORD_WRITER_H_
+#define SHARDPACK_FORMATS_TFRECORD_TFRECORD_WRITER_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "formats/core/format.h"
+#include "formats/core/shard_writer.h"
+#include "formats/io/staged_file.h"
+#include "formats/tfrecord/example_encoder.h"
+
+namespace shardpack {
+
+class TfrecordWriter : public ShardWriter {
+ public:
+  explicit TfrecordWriter(StagedFile& file) : file_(file) {}
+
+  absl::Status Append(const SampleView& sample) override;
+  absl::Status Finish() override;
+
+ private:
+  StagedFile& file_;
+  ExampleEncoder encoder_;
+  std::vector<Bytes> parts_;
+  bool finished_ = false;
+};
+
+// InvalidArgument for a layout that TFRecord does not have, and for a spec with an image_field.
+absl::StatusOr<std::unique_ptr<ShardWriter>> CreateTfrecordWriter(StagedFile& file,
+                                                                  const ShardSpec& spec);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_FORMATS_TFRECORD_TFRECORD_WRITER_H_

@@ -1,0 +1,102 @@
+#include "formats/webdataset/dali_index.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "formats/core/finding.h"
+#include "formats/core/manifest.h"
+#include "formats/webdataset/header_reader.h"
+#include "formats/webdataset/tar_walker.h"
+#include "formats/webdataset/webdataset_layout.h"
+
+namespace shardpack {
+namespace {
+
+constexpr std::string_view kSuffix = ".tar";
+
+// The loader splits lines at white space (webdataset_loader.cc, operator>> on a stringstream).
+bool HasSpace(std::string_view text) { return text.find_first_of(" \t\n\r\f\v") != text.npos; }
+
+struct Component {
+  std::string extension, name;
+  uint64_t data_offset, size_bytes;
+  bool begins_sample;
+};
+
+absl::StatusOr<std::vector<Component>> ListComponents(const File& file, uint64_t size_bytes,
+                                                      std::string_view shard_name) {
+  HeaderReader in(file, size_bytes);
+  FindingList findings(/*keep=*/1);
+  BasicTarWalker<HeaderReader> walker(in, shard_name, findings, /*thorough=*/false);
+  std::vector<Component> components;
+  std::string key;
+  for (;;) {
+    absl::StatusOr<bool> more = walker.Next();
+    if (!more.ok()) return more.status();
+    if (!*more) break;
+    const TarMember& member = walker.member();
+    const std::optional<MemberName> name = SplitMemberName(member.name);
+    if (member.type != kTarRegular || !name || IsMetaName(member.name)) continue;
+    if (name->extension.empty() || HasSpace(name->extension)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(EscapeForTerminal(shard_name), ": DALI cannot index member \"",
+                       EscapeForTerminal(member.name), "\": its extension is empty or has spaces"));
+    }
+    components.push_back({std::string(name->extension), std::string(member.name),
+                          member.data_offset, member.size_bytes,
+                          components.empty() || name->key != key});
+    key.assign(name->key);
+  }
+  if (findings.errors() > 0) {
+    const std::string first =
+        findings.findings().empty() ? std::string() : ToText(findings.findings().front());
+    return absl::DataLossError(first);
+  }
+  return components;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> DaliIndexText(const File& file, uint64_t size_bytes,
+                                          std::string_view shard_name) {
+  absl::StatusOr<std::vector<Component>> components =
+      ListComponents(file, size_bytes, shard_name);
+  if (!components.ok()) return components.status();
+  if (components->empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(EscapeForTerminal(shard_name), ": DALI takes no index of an empty shard"));
+  }
+  const size_t samples = std::count_if(components->begin(), components->end(),
+                                       [](const Component& c) { return c.begins_sample; });
+  // Version 1.1 is the one without names.
+  const bool named = std::none_of(components->begin(), components->end(),
+                                  [](const Component& c) { return HasSpace(c.name); });
+  std::string text = absl::StrCat(named ? "v1.2 " : "v1.1 ", samples);
+  for (const Component& component : *components) {
+    absl::StrAppend(&text, component.begins_sample ? "\n" : " ", component.extension, " ",
+                    component.data_offset, " ", component.size_bytes);
+    if (named) absl::StrAppend(&text, " ", component.name);
+  }
+  text.push_back('\n');
+  return text;
+}
+
+absl::StatusOr<std::vector<NamedBytes>> MakeDaliIndexes(const SidecarInput& input) {
+  std::vector<NamedBytes> files;
+  for (const ManifestShard& shard : input.manifest.shards) {
+    absl::StatusOr<File> file =
+        File::OpenRead(absl::StrCat(std::string(input.root), "/", shard.name));
+    if (!file.ok()) return file.status();
+    absl::StatusOr<std::string> text = DaliIndexText(*file, shard.bytes, shard.name);
+    if (!text.ok()) return text.status();
+    std::string name = shard.name;
+    if (name.ends_with(kSuffix)) name.resize(name.size() - kSuffix.size());
+    files.push_back({name + ".idx", *std::move(text)});
+  }
+  return files;
+}
+
+}  // namespace shardpack

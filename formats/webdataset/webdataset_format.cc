@@ -1,0 +1,85 @@
+#include "formats/webdataset/webdataset_format.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/str_format.h"
+#include "formats/webdataset/dali_index.h"
+#include "formats/webdataset/tar_header.h"
+#include "formats/webdataset/webdataset_layout.h"
+#include "formats/webdataset/webdataset_scanner.h"
+#include "formats/webdataset/webdataset_writer.h"
+
+namespace shardpack {
+namespace {
+
+constexpr LayoutSpec kLayouts[] = {
+    {kUstarLayout, "plain POSIX ustar, which every reader understands; names up to 100 bytes, or 255 around a slash"},
+    {kPaxLayout, "ustar with a pax record before a member whose name does not fit"},
+};
+constexpr SidecarSpec kSidecars[] = {
+    {"dali", "<shard>.idx, the index that NVIDIA DALI's webdataset reader takes", &MakeDaliIndexes},
+};
+// webp and json: the longest of the names that members get here.
+constexpr size_t kLongestExtensionBytes = 4;
+
+std::string ShardName(std::string_view split, uint32_t number, uint32_t /*total*/) {
+  return absl::StrFormat("%s-%06d.tar", std::string(split), number);
+}
+
+uint64_t RecordBound(const ShardSpec& spec, const RecordShape& shape) {
+  const bool pax = spec.layout == kPaxLayout;
+  const auto member = [&](size_t extension_bytes, uint64_t data_bytes) {
+    return WebdatasetWriter::MemberBytes(pax, shape.key_bytes + 1 + extension_bytes, data_bytes);
+  };
+  // The names of further fields are not known here; they count in the pax layout alone, beyond 100 bytes.
+  const size_t extension_bytes = std::max(spec.image_field.size(), kLongestExtensionBytes);
+  uint64_t bound = 0;
+  for (const uint64_t bytes : shape.field_bytes) bound += member(extension_bytes, bytes);
+  // Up to 19 digits: one block.
+  if (shape.has_label) bound += member(kLabelExtension.size(), 1);
+  if (spec.with_metadata) {
+    bound += member(kMetadataExtension.size(),
+                    WebdatasetWriter::MetadataBound(shape.source_path_bytes, shape.class_name_bytes));
+  }
+  return bound;
+}
+
+bool Sniff(Bytes head, std::string_view file_name) {
+  if (file_name.ends_with(".tar")) return true;
+  if (head.size() < kTarBlockBytes) return false;
+  TarHeader header;
+  return DecodeTarHeader(head.data(), header) != TarHeaderFault::kChecksum;
+}
+
+constinit const WebdatasetScanner kScanner;
+
+}  // namespace
+
+constexpr Format kRow = {
+    .name = "webdataset",
+    .doc = "tar files of samples, streamed by webdataset, Hugging Face datasets, DALI, Energon",
+    .layouts = kLayouts,
+    .traits =
+        {
+            .key_ordered = false,
+            .concurrent_writers = true,
+            .max_key_bytes = kMaxWebdatasetKeyBytes,
+            .max_record_bytes = kTarMaxOctalSize,
+            // The two zero blocks and the most that pads them.
+            .shard_overhead_bytes = kTarEndBytes + kTarBlockingBytes - kTarBlockBytes,
+            .data_file = {},
+        },
+    .shard_name = &ShardName,
+    .record_bound = &RecordBound,
+    .sniff = &Sniff,
+    .create = &WebdatasetWriter::Create,
+    .scanner = &kScanner,
+    .sidecars = kSidecars,
+};
+
+constinit const Format kWebDatasetFormat = kRow;
+
+}  // namespace shardpack

@@ -1,0 +1,97 @@
+#include "formats/webdataset/webdataset_layout.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <system_error>
+
+namespace shardpack {
+namespace {
+
+// What webdataset's autodecode.py and torchvision's folder reader take for an image, with our normalised spellings.
+constexpr std::array<std::string_view, 17> kImageExtensions = {
+    "jpg", "png",  "webp", "gif", "bmp", "tif", "tiff", "jpeg", "jpe",
+    "ppm", "pgm",  "pbm",  "pnm", "jp2", "avif", "heic", "jxl"};
+
+bool BeginsLikeAnImage(Bytes head) {
+  const std::string_view text = AsText(head);
+  return text.starts_with("\xff\xd8\xff") || text.starts_with("\x89PNG\r\n\x1a\n") ||
+         text.starts_with("GIF87a") || text.starts_with("GIF89a") ||
+         text.starts_with(std::string_view("II*\0", 4)) ||
+         text.starts_with(std::string_view("MM\0*", 4)) ||
+         // Two letters alone begin many a text; BITMAPFILEHEADER's reserved words are zero.
+         (text.starts_with("BM") && text.size() >= 10 &&
+          text.substr(6, 4) == std::string_view("\0\0\0\0", 4)) ||
+         (text.starts_with("RIFF") && text.size() >= 12 && text.substr(8, 4) == "WEBP");
+}
+
+bool HasParentComponent(std::string_view path) {
+  for (size_t at = path.find(".."); at != path.npos; at = path.find("..", at + 1)) {
+    const bool begins = at == 0 || path[at - 1] == '/';
+    const bool ends = at + 2 == path.size() || path[at + 2] == '/';
+    if (begins && ends) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+// The expression is ^((?:.*/|)[^.]+)[.]([^/]*)$, whose [^.]+ also takes slashes: "d/.h" has the key "d/".
+std::optional<MemberName> SplitMemberName(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  const size_t base = slash == path.npos ? 0 : slash + 1;
+  const size_t dot = path.find('.', base);
+  if (dot == path.npos) return std::nullopt;
+  if (dot == base) {
+    if (base == 0) return std::nullopt;
+    const std::string_view folders = path.substr(0, slash);
+    const size_t before = folders.rfind('/');
+    const size_t last = before == folders.npos ? 0 : before + 1;
+    if (folders.find('.', last) != folders.npos) return std::nullopt;
+  }
+  return MemberName{path.substr(0, dot), path.substr(dot + 1)};
+}
+
+bool IsMetaName(std::string_view path) {
+  if (!path.starts_with("__")) return false;
+  const std::string_view first = path.substr(0, path.find('/'));
+  return first.size() >= 4 && first.ends_with("__");
+}
+
+bool LeavesFolder(std::string_view path) {
+  return path.empty() || path[0] == '/' || path.find('\0') != path.npos ||
+         HasParentComponent(path);
+}
+
+std::optional<int64_t> ParseLabel(std::string_view text) {
+  static constexpr std::string_view kSpace = " \t\n\r\f\v";
+  const size_t begin = text.find_first_not_of(kSpace);
+  if (text.size() > kMaxLabelBytes || begin == text.npos) return std::nullopt;
+  text = text.substr(begin, text.find_last_not_of(kSpace) + 1 - begin);
+  // std::from_chars knows no plus sign.
+  if (text.starts_with('+')) {
+    text.remove_prefix(1);
+    if (text.starts_with('-')) return std::nullopt;
+  }
+  int64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+ImageRank RankAsImage(std::string_view extension, Bytes head) {
+  if (std::find(kImageExtensions.begin(), kImageExtensions.end(), extension) !=
+      kImageExtensions.end()) {
+    return ImageRank::kExtension;
+  }
+  if (extension == "image" || extension == "img") return ImageRank::kNamed;
+  if (extension.find('.') != extension.npos || extension == kLabelExtension ||
+      extension == kMetadataExtension) {
+    return ImageRank::kNone;
+  }
+  if (BeginsLikeAnImage(head)) return ImageRank::kContent;
+  return extension == "bin" ? ImageRank::kBinary : ImageRank::kNone;
+}
+
+}  // namespace shardpack

@@ -1,0 +1,275 @@
+#include "readers/dataset.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "formats/io/file.h"
+#include "formats/io/hash.h"
+#include "readers/foreign_shard.h"
+#include "readers/shard_files.h"
+
+namespace shardpack {
+namespace {
+
+// An index, loaded once by whoever needs it first.
+struct IndexSlot {
+  std::mutex mutex;
+  std::optional<ShardIndex> index;
+};
+
+std::string FileName(const std::string& path) {
+  std::filesystem::path name(path);
+  if (!name.has_filename()) name = name.parent_path();  // a folder spelt with a slash at its end
+  return name.filename().string();
+}
+
+// The file that a shard's extents count in: the shard, or the one file of the folder that it is.
+std::string DataFileName(const Manifest& manifest, const ManifestShard& shard) {
+  const std::string folder = shard.name + "/";
+  const auto file = std::lower_bound(
+      manifest.files.begin(), manifest.files.end(), folder,
+      [](const FileEntry& entry, const std::string& name) { return entry.name < name; });
+  if (file != manifest.files.end() && file->name.starts_with(folder)) return file->name;
+  return shard.name;
+}
+
+absl::Status CheckSize(const std::string& path, uint64_t expected) {
+  struct stat facts;
+  if (::stat(path.c_str(), &facts) != 0) {
+    const absl::Status failed = IoStatus("stat", path, errno);
+    if (!absl::IsNotFound(failed)) return failed;
+    return absl::DataLossError(
+        absl::StrCat(EscapeForTerminal(path), " is missing: the manifest lists it"));
+  }
+  if (!S_ISREG(facts.st_mode) || static_cast<uint64_t>(facts.st_size) != expected) {
+    return absl::DataLossError(absl::StrCat(EscapeForTerminal(path), " has ",
+                                            S_ISREG(facts.st_mode) ? facts.st_size : 0,
+                                            " bytes, the manifest says ", expected));
+  }
+  return absl::OkStatus();
+}
+
+bool HasUnfinishedBuild(const std::string& folder) {
+  std::error_code error;
+  if (std::filesystem::exists(folder + "/.pack", error)) return true;
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    if (it->path().native().ends_with(kIndexSuffix)) return true;
+  }
+  return false;
+}
+
+// A mismatch may come from memory rather than from the disk; whole pages, or nothing would be dropped.
+void DropPages(const File& file, const Extent& extent) {
+  constexpr uint64_t kPage = 4096;
+  const uint64_t begin = extent.offset & ~(kPage - 1);
+  const uint64_t end = (extent.offset + extent.length + kPage - 1) & ~(kPage - 1);
+  // Advice: when it is not taken, the second read tells the same as the first.
+  (void)::posix_fadvise(file.descriptor(), static_cast<off_t>(begin),
+                        static_cast<off_t>(end - begin), POSIX_FADV_DONTNEED);
+}
+
+}  // namespace
+
+struct Dataset::State {
+  bool foreign = false;
+  Manifest manifest;  // made up for foreign shards: what Identity() needs
+  std::string root;
+  std::vector<DatasetShard> shards;
+  uint64_t records = 0;
+  std::optional<ShardFiles> files;
+  mutable std::deque<IndexSlot> indexes;
+
+  void AddShard(DatasetShard shard) {
+    shard.first_id = records;
+    records += shard.records;
+    shards.push_back(std::move(shard));
+    indexes.emplace_back();
+  }
+  void Close() {
+    std::vector<std::string> paths;
+    for (const DatasetShard& shard : shards) paths.push_back(shard.data_path);
+    files.emplace(std::move(paths));
+  }
+  absl::Status ReadField(uint32_t shard, const ShardIndex& index, uint64_t record, size_t field,
+                         std::string* bytes) const;
+};
+
+absl::StatusOr<Dataset> Dataset::Open(const std::string& path,
+                                      std::span<const Format* const> foreign) {
+  struct stat facts;
+  if (::stat(path.c_str(), &facts) != 0) return IoStatus("open", path, errno);
+  const std::string manifest_path = absl::StrCat(path, "/", std::string(kManifestName));
+  struct stat manifest_facts;
+  if (!S_ISDIR(facts.st_mode) || ::stat(manifest_path.c_str(), &manifest_facts) != 0) {
+    if (S_ISDIR(facts.st_mode) && HasUnfinishedBuild(path)) {
+      return absl::DataLossError(absl::StrCat(
+          EscapeForTerminal(path), " has no manifest.json: its build has not finished"));
+    }
+    if (S_ISDIR(facts.st_mode) && foreign.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(EscapeForTerminal(path), " is no dataset: it has no manifest.json"));
+    }
+    return OpenShards({&path, 1}, foreign);
+  }
+  absl::StatusOr<Manifest> manifest = Manifest::Read(path);
+  if (!manifest.ok()) return manifest.status();
+  auto state = std::make_shared<State>();
+  state->manifest = *std::move(manifest);
+  state->root = path;
+  for (const ManifestShard& shard : state->manifest.shards) {
+    const std::string data = absl::StrCat(path, "/", DataFileName(state->manifest, shard));
+    for (const auto& [file, bytes] :
+         {std::pair(data, shard.bytes), std::pair(absl::StrCat(path, "/", shard.index.name), shard.index.bytes)}) {
+      absl::Status fits = CheckSize(file, bytes);
+      if (!fits.ok()) return fits;
+    }
+    state->AddShard({shard.name, shard.split, data, shard.bytes, shard.records});
+  }
+  state->Close();
+  return Dataset(std::move(state));
+}
+
+absl::StatusOr<Dataset> Dataset::OpenShards(std::span<const std::string> paths,
+                                            std::span<const Format* const> foreign) {
+  if (paths.empty()) return absl::InvalidArgumentError("no shards given");
+  auto state = std::make_shared<State>();
+  state->foreign = true;
+  for (const std::string& path : paths) {
+    absl::StatusOr<ForeignShard> shard = ScanForeignShard(path, foreign);
+    if (!shard.ok()) return shard.status();
+    const std::string format(shard->format->name);
+    if (!state->manifest.format.empty() && state->manifest.format != format) {
+      return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(path), " is ", format,
+                                                     ", the shards before it are ",
+                                                     state->manifest.format));
+    }
+    state->manifest.format = format;
+    ManifestShard row;
+    row.name = FileName(path);
+    row.bytes = shard->bytes;
+    row.records = shard->index.records();
+    row.xxh3_128 = shard->digest;
+    state->manifest.shards.push_back(row);
+    state->AddShard({row.name, "", shard->data_path, row.bytes, row.records});
+    state->indexes.back().index = std::move(shard->index);
+  }
+  state->Close();
+  return Dataset(std::move(state));
+}
+
+std::span<const DatasetShard> Dataset::shards() const { return state_->shards; }
+uint64_t Dataset::size() const { return state_->records; }
+std::span<const std::string> Dataset::classes() const { return state_->manifest.classes; }
+const std::string& Dataset::format() const { return state_->manifest.format; }
+Digest Dataset::identity() const { return state_->manifest.Identity(); }
+const Manifest* Dataset::manifest() const { return state_->foreign ? nullptr : &state_->manifest; }
+
+uint64_t Dataset::size(std::string_view split) const {
+  uint64_t records = 0;
+  for (const DatasetShard& shard : state_->shards) {
+    if (shard.split == split) records += shard.records;
+  }
+  return records;
+}
+
+absl::StatusOr<ShardIndex> Dataset::index(uint32_t shard) const {
+  if (shard >= state_->shards.size()) {
+    return absl::OutOfRangeError(
+        absl::StrCat("shard ", shard, " of ", state_->shards.size(), " shards"));
+  }
+  IndexSlot& slot = state_->indexes[shard];
+  std::lock_guard<std::mutex> lock(slot.mutex);
+  if (slot.index) return *slot.index;
+  const ManifestShard& row = state_->manifest.shards[shard];
+  absl::StatusOr<ShardIndex> index =
+      ShardIndex::Open(absl::StrCat(state_->root, "/", row.index.name), row.bytes, row.index.xxh3_128);
+  if (!index.ok()) return index.status();
+  if (index->records() != row.records) {
+    return absl::DataLossError(absl::StrCat(row.index.name, " has ", index->records(),
+                                            " records, the manifest says ", row.records));
+  }
+  slot.index = *index;
+  return index;
+}
+
+SampleLocation Dataset::Locate(uint64_t id) const {
+  // The last shard that begins at or before it, past shards without records.
+  const auto after = std::upper_bound(
+      state_->shards.begin(), state_->shards.end(), id,
+      [](uint64_t wanted, const DatasetShard& shard) { return wanted < shard.first_id; });
+  const auto shard = after - 1;
+  return {static_cast<uint32_t>(shard - state_->shards.begin()), id - shard->first_id};
+}
+
+absl::Status Dataset::State::ReadField(uint32_t shard, const ShardIndex& index, uint64_t record,
+                                       size_t field, std::string* bytes) const {
+  const Extent extent = index.field(record, field);
+  const auto damaged = [&](const std::string& why) {
+    return absl::DataLossError(absl::StrCat(
+        EscapeForTerminal(shards[shard].name), " record ", record, " key ",
+        EscapeForTerminal(index.key(record)), " field ", EscapeForTerminal(index.field_name(field)),
+        " at offset ", extent.offset, " (", extent.length, " bytes): ", why));
+  };
+  absl::StatusOr<std::shared_ptr<const File>> file = files->Get(shard);
+  if (!file.ok()) return file.status();
+  bytes->resize(extent.length);
+  const std::span<std::byte> into = std::as_writable_bytes(std::span(*bytes));
+  uint64_t hash = 0;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    if (attempt > 0) DropPages(**file, extent);
+    absl::Status read = (*file)->ReadExactlyAt(extent.offset, into);
+    if (absl::IsOutOfRange(read)) return damaged("the shard was cut short");
+    if (!read.ok()) return read;
+    hash = Xxh3_64(AsBytes(*bytes));
+    if (hash == index.hash(record, field)) return absl::OkStatus();
+  }
+  return damaged(absl::StrCat("its bytes differ from those that were packed (expected hash ",
+                              absl::Hex(index.hash(record, field), absl::kZeroPad16), ", actual ",
+                              absl::Hex(hash, absl::kZeroPad16), ")"));
+}
+
+absl::StatusOr<OwnedSample> Dataset::Read(uint64_t id) const {
+  if (id >= size()) {
+    return absl::OutOfRangeError(absl::StrCat("sample ", id, " of ", size(), " samples"));
+  }
+  const SampleLocation at = Locate(id);
+  absl::StatusOr<ShardIndex> found = index(at.shard);
+  if (!found.ok()) return found.status();
+  OwnedSample sample;
+  sample.key = std::string(found->key(at.record));
+  sample.source_path = std::string(found->source_path(at.record));
+  sample.label = found->label(at.record);
+  sample.image = found->image(at.record);
+  for (size_t f = 0; f < found->fields(); ++f) {
+    if (!found->has_field(at.record, f)) continue;
+    OwnedSample::Field& field = sample.fields.emplace_back();
+    field.name = std::string(found->field_name(f));
+    absl::Status read = state_->ReadField(at.shard, *found, at.record, f, &field.bytes);
+    if (!read.ok()) return read;
+  }
+  return sample;
+}
+
+absl::StatusOr<uint64_t> Dataset::FindKey(std::string_view key) const {
+  for (uint32_t s = 0; s < state_->shards.size(); ++s) {
+    absl::StatusOr<ShardIndex> found = index(s);
+    if (!found.ok()) return found.status();
+    for (uint64_t r = 0; r < found->records(); ++r) {
+      if (found->key(r) == key) return state_->shards[s].first_id + r;
+    }
+  }
+  return absl::NotFoundError(absl::StrCat("no sample has the key ", EscapeForTerminal(key)));
+}
+
+}  // namespace shardpack

@@ -1,0 +1,102 @@
+#include "readers/foreign_shard.h"
+
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "formats/io/file.h"
+#include "formats/io/sequential_reader.h"
+
+namespace shardpack {
+namespace {
+
+constexpr size_t kSniffBytes = 1024;
+
+// The first damage; warnings do not keep a shard from being read.
+class FirstError : public FindingSink {
+ public:
+  void Report(Finding finding) override {
+    if (finding.severity == Severity::kError && !first_) first_ = std::move(finding);
+  }
+  const std::optional<Finding>& first() const { return first_; }
+
+ private:
+  std::optional<Finding> first_;
+};
+
+class IndexRows : public RecordSink {
+ public:
+  void OnRecord(const ScannedRecord& record) override {
+    // The key column repeats what the shard says: a container without keys has empty ones.
+    builder.Add(record, record.key, record.source_path, record.label, ImageInfo{});
+  }
+  ShardIndexBuilder builder;
+};
+
+// The data file of a shard at `path`, if it may be in this format. `name` is empty to ask for the bytes alone.
+absl::StatusOr<std::optional<std::string>> DataFileFor(const std::string& path, bool is_folder,
+                                                       const Format& format,
+                                                       std::string_view name) {
+  if (is_folder != !format.traits.data_file.empty()) return std::optional<std::string>();
+  std::string data = path;
+  if (is_folder) absl::StrAppend(&data, "/", std::string(format.traits.data_file));
+  absl::StatusOr<File> file = File::OpenRead(data);
+  if (absl::IsNotFound(file.status()) && is_folder) return std::optional<std::string>();
+  if (!file.ok()) return file.status();
+  std::array<std::byte, kSniffBytes> head;
+  absl::StatusOr<size_t> got = file->ReadAt(0, head);
+  if (!got.ok()) return got.status();
+  if (!format.sniff(Bytes(head).first(*got), name)) return std::optional<std::string>();
+  return std::optional<std::string>(std::move(data));
+}
+
+absl::StatusOr<ForeignShard> ScanWith(const Format& format, const std::string& path,
+                                      std::string data_path) {
+  absl::StatusOr<File> file = File::OpenRead(data_path);
+  if (!file.ok()) return file.status();
+  absl::StatusOr<uint64_t> bytes = file->Size();
+  if (!bytes.ok()) return bytes.status();
+  SequentialReader in(*file, *bytes);
+  IndexRows rows;
+  FirstError damage;
+  absl::Status scanned =
+      format.scanner->Scan(in, {.shard_name = path, .strict = false}, rows, damage);
+  if (!scanned.ok()) return scanned;
+  if (damage.first()) return absl::DataLossError(ToText(*damage.first()));
+  absl::StatusOr<Digest> digest = in.Finish();
+  if (!digest.ok()) return digest.status();
+  absl::StatusOr<ShardIndex> index = ShardIndex::FromBytes(rows.builder.Finish(*bytes), *bytes);
+  if (!index.ok()) return index.status();
+  return ForeignShard{&format, std::move(data_path), *bytes, *digest, *std::move(index)};
+}
+
+}  // namespace
+
+absl::StatusOr<ForeignShard> ScanForeignShard(const std::string& path,
+                                              std::span<const Format* const> formats) {
+  std::error_code error;
+  const auto kind = std::filesystem::status(path, error).type();
+  if (kind == std::filesystem::file_type::not_found) {
+    return absl::NotFoundError(absl::StrCat(EscapeForTerminal(path), ": no such file"));
+  }
+  const bool is_folder = kind == std::filesystem::file_type::directory;
+  if (!is_folder && kind != std::filesystem::file_type::regular) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(EscapeForTerminal(path), ": neither a file nor a folder that can be read"));
+  }
+  // What the bytes say goes before what the name says.
+  for (const std::string& name : {std::string(), path}) {
+    for (const Format* format : formats) {
+      absl::StatusOr<std::optional<std::string>> data = DataFileFor(path, is_folder, *format, name);
+      if (!data.ok()) return data.status();
+      if (data->has_value()) return ScanWith(*format, path, **std::move(data));
+    }
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(EscapeForTerminal(path), ": in no format that is known here"));
+}
+
+}  // namespace shardpack

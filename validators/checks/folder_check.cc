@@ -1,0 +1,142 @@
+#include "validators/checks/folder_check.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "formats/io/file.h"
+#include "validators/checks/field_read.h"
+
+namespace shardpack {
+namespace {
+
+constexpr std::string_view kPackFolder = ".pack";
+
+const FileEntry* FindEntry(const Manifest& manifest, std::string_view name) {
+  const auto entry = std::lower_bound(
+      manifest.files.begin(), manifest.files.end(), name,
+      [](const FileEntry& file, std::string_view wanted) { return file.name < wanted; });
+  return entry != manifest.files.end() && entry->name == name ? &*entry : nullptr;
+}
+
+bool IsFolderOfManifest(const Manifest& manifest, const std::string& name) {
+  const std::string prefix = name + "/";
+  const auto entry = std::lower_bound(
+      manifest.files.begin(), manifest.files.end(), prefix,
+      [](const FileEntry& file, const std::string& wanted) { return file.name < wanted; });
+  return entry != manifest.files.end() && entry->name.starts_with(prefix);
+}
+
+// Links are followed: the content is what counts, and it is hashed.
+void CheckEntry(const std::string& root, const FileEntry& entry, FolderCheck& check, FindingSink& findings) {
+  struct stat facts;
+  if (::stat(absl::StrCat(root, "/", entry.name).c_str(), &facts) != 0) {
+    const int error_number = errno;
+    const bool gone = error_number == ENOENT || error_number == ENOTDIR;
+    Finding finding = MakeFinding(gone ? FindingId::kFileMissing : FindingId::kReadError, entry.name);
+    if (!gone) finding.detail = std::generic_category().message(error_number);
+    return findings.Report(std::move(finding));
+  }
+  if (!S_ISREG(facts.st_mode)) {
+    Finding finding = MakeFinding(FindingId::kFileMissing, entry.name);
+    finding.detail = "a folder, device or pipe lies in its place";
+    return findings.Report(std::move(finding));
+  }
+  check.present.insert(entry.name);
+  if (static_cast<uint64_t>(facts.st_size) == entry.bytes) return;
+  Finding finding = MakeFinding(FindingId::kFileSize, entry.name);
+  finding.expected = absl::StrCat(entry.bytes);
+  finding.actual = absl::StrCat(facts.st_size);
+  findings.Report(std::move(finding));
+}
+
+// `prefix` is "" or the name of a folder of the manifest with its slash.
+void FindExtras(const std::string& root, const std::string& prefix, const Manifest& manifest, FindingSink& findings) {
+  std::error_code error;
+  std::vector<std::string> names;
+  std::filesystem::directory_iterator it(root + "/" + prefix, error);
+  for (; !error && it != std::filesystem::directory_iterator(); it.increment(error)) {
+    names.push_back(it->path().filename().native());
+  }
+  if (error) {
+    Finding finding = MakeFinding(FindingId::kReadError, prefix.empty() ? root : prefix);
+    finding.detail = absl::StrCat("the folder cannot be listed: ", error.message());
+    findings.Report(std::move(finding));
+  }
+  std::sort(names.begin(), names.end());
+  for (const std::string& name : names) {
+    const std::string full = prefix + name;
+    if (full == kManifestName || FindEntry(manifest, full) != nullptr) continue;
+    if (prefix.empty() && name == kPackFolder) {
+      findings.Report(MakeFinding(FindingId::kLeftoverPackFolder, name));
+    } else if (prefix.empty() && IsFolderOfManifest(manifest, name)) {
+      FindExtras(root, full + "/", manifest, findings);
+    } else {
+      findings.Report(MakeFinding(FindingId::kFileExtra, full));
+    }
+  }
+}
+
+}  // namespace
+
+FolderCheck CheckFolder(const std::string& root, const Manifest& manifest, FindingSink& findings) {
+  FolderCheck check;
+  for (const FileEntry& entry : manifest.files) CheckEntry(root, entry, check, findings);
+  FindExtras(root, "", manifest, findings);
+  return check;
+}
+
+bool LooksLikeDataset(const std::string& root) {
+  std::error_code error;
+  if (std::filesystem::exists(root + "/" + std::string(kPackFolder), error)) return true;
+  std::filesystem::directory_iterator it(root, error);
+  for (; !error && it != std::filesystem::directory_iterator(); it.increment(error)) {
+    if (it->path().native().ends_with(kIndexSuffix)) return true;
+  }
+  return false;
+}
+
+const FileEntry* DataFileOf(const Manifest& manifest, const ManifestShard& shard) {
+  if (const FileEntry* file = FindEntry(manifest, shard.name)) return file;
+  for (const FileEntry& file : manifest.files) {
+    if (file.name.starts_with(shard.name + "/")) return &file;
+  }
+  return nullptr;
+}
+
+absl::Status CheckOtherFiles(const std::string& root, const Manifest& manifest, const FolderCheck& folder,
+                             const CheckRun& run, uint64_t& bytes_read, FindingSink& findings) {
+  std::set<std::string_view> of_shards;
+  for (const ManifestShard& shard : manifest.shards) {
+    of_shards.insert(shard.index.name);
+    if (const FileEntry* data = DataFileOf(manifest, shard)) of_shards.insert(data->name);
+  }
+  for (const FileEntry& entry : manifest.files) {
+    if (of_shards.contains(entry.name) || !folder.present.contains(entry.name)) continue;
+    absl::StatusOr<File> file = File::OpenRead(absl::StrCat(root, "/", entry.name));
+    absl::StatusOr<uint64_t> size = file.ok() ? file->Size() : file.status();
+    absl::StatusOr<Digest> digest = size.ok() ? HashFile(*file, *size, run) : size.status();
+    if (absl::IsCancelled(digest.status())) return digest.status();
+    if (digest.ok() && *digest == entry.xxh3_128) {
+      bytes_read += *size;
+      continue;
+    }
+    Finding finding = MakeFinding(digest.ok() ? FindingId::kFileHash : FindingId::kReadError, entry.name);
+    if (digest.ok()) {
+      bytes_read += *size;
+      finding.expected = entry.xxh3_128.ToHex();
+      finding.actual = digest->ToHex();
+    } else {
+      finding.detail = std::string(digest.status().message());
+    }
+    findings.Report(std::move(finding));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace shardpack

@@ -1,0 +1,38 @@
+// CheckFolder: compares the files that lie in a dataset's folder with those that its manifest lists, by name and size.
+//
+//   FolderCheck check = CheckFolder("OUT", manifest, findings);
+//   if (check.present.contains("train-000000.tar")) ...
+//
+// Lifetime: plain values. Thread-safety: one caller a sink. Errors: findings. Units: bytes.
+#ifndef SHARDPACK_VALIDATORS_CHECKS_FOLDER_CHECK_H_
+#define SHARDPACK_VALIDATORS_CHECKS_FOLDER_CHECK_H_
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "formats/core/finding.h"
+#include "formats/core/manifest.h"
+#include "validators/checks/check_run.h"
+
+namespace shardpack {
+
+struct FolderCheck {
+  std::set<std::string> present;  // files of the manifest that are there, whatever their size
+};
+
+FolderCheck CheckFolder(const std::string& root, const Manifest& manifest, FindingSink& findings);
+
+// True when the folder holds parts of a dataset, finished or not: a .pack folder or an index.
+bool LooksLikeDataset(const std::string& root);
+
+// Hashes the files that are neither shards nor indexes: sidecars and lists. Cancelled when the run shall end.
+absl::Status CheckOtherFiles(const std::string& root, const Manifest& manifest, const FolderCheck& folder,
+                             const CheckRun& run, uint64_t& bytes_read, FindingSink& findings);
+
+// The file that a shard's extents count in: the shard, or the one file of the folder that it is.
+const FileEntry* DataFileOf(const Manifest& manifest, const ManifestShard& shard);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_VALIDATORS_CHECKS_FOLDER_CHECK_H_

@@ -1,0 +1,164 @@
+// CheckForeignShard: see shard_check.h.
+#include <array>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "formats/io/file.h"
+#include "formats/io/sequential_reader.h"
+#include "images/probe.h"
+#include "validators/checks/key_hashes.h"
+#include "validators/checks/shard_check.h"
+
+namespace shardpack {
+namespace {
+
+constexpr size_t kSniffBytes = 1024;
+constexpr size_t kMagicBytes = 18;  // what SniffImageFormat needs
+
+// What can be said of a record without an index.
+class RecordRules : public RecordSink {
+ public:
+  RecordRules(const File& file, const std::string& shard, ShardOutcome& outcome)
+      : file_(file), shard_(shard), out_(outcome) {}
+
+  void OnRecord(const ScannedRecord& record) override {
+    const uint64_t number = out_.key_hashes.size();
+    out_.key_hashes.push_back(HashKey(record.key));
+    if (record.label < kNoLabel) {
+      Finding finding = Make(FindingId::kLabelRange, record, number);
+      finding.expected = "0 or more";
+      finding.actual = absl::StrCat(record.label);
+      out_.findings.Report(std::move(finding));
+    }
+    if (record.fields.empty() || record.fields[0].name != kImageField) return;
+    // The scan has just read these bytes, so they come from the page cache. An error here is one of the scan too.
+    const ScannedField& image = record.fields[0];
+    std::array<std::byte, kMagicBytes> head;
+    const std::span<std::byte> into(head.data(), std::min<uint64_t>(image.length, kMagicBytes));
+    absl::StatusOr<size_t> got = file_.ReadAt(image.offset, into);
+    if (!got.ok() || SniffImageFormat(Bytes(head).first(*got)) != ImageFormat::kUnknown) return;
+    Finding finding = Make(FindingId::kNotAnImage, record, number);
+    finding.field = std::string(kImageField);
+    finding.offset = image.offset;
+    finding.length = image.length;
+    out_.findings.Report(std::move(finding));
+  }
+
+ private:
+  Finding Make(FindingId id, const ScannedRecord& record, uint64_t number) const {
+    Finding finding = MakeFinding(id, shard_);
+    finding.record = number;
+    finding.key = std::string(record.key);
+    finding.offset = record.offset;
+    return finding;
+  }
+
+  const File& file_;
+  const std::string& shard_;
+  ShardOutcome& out_;
+};
+
+class ChosenKeys : public RecordSink {
+ public:
+  explicit ChosenKeys(std::span<const uint64_t> records) : records_(records) {}
+  void OnRecord(const ScannedRecord& record) override {
+    if (keys.size() < records_.size() && next_++ == records_[keys.size()]) keys.emplace_back(record.key);
+  }
+  std::vector<std::string> keys;
+
+ private:
+  std::span<const uint64_t> records_;
+  uint64_t next_ = 0;
+};
+
+struct OpenShard {
+  const Format* format = nullptr;  // null: none takes it
+  File file;
+  uint64_t bytes = 0;
+  std::string why;  // no format takes it
+};
+
+absl::StatusOr<OpenShard> OpenForeign(const std::string& path, std::span<const Format* const> formats) {
+  OpenShard shard;
+  std::error_code error;
+  const auto kind = std::filesystem::status(path, error).type();
+  const bool is_folder = kind == std::filesystem::file_type::directory;
+  if (!is_folder && kind != std::filesystem::file_type::regular) {
+    if (error) return absl::UnavailableError(error.message());
+    shard.why = "a device, pipe or socket";
+    return shard;
+  }
+  // What the bytes say goes before what the name says.
+  for (const bool by_name : {false, true}) {
+    for (const Format* format : formats) {
+      if (is_folder != !format->traits.data_file.empty()) continue;
+      const std::string data =
+          is_folder ? absl::StrCat(path, "/", std::string(format->traits.data_file)) : path;
+      absl::StatusOr<File> file = File::OpenRead(data);
+      if (is_folder && absl::IsNotFound(file.status())) continue;
+      if (!file.ok()) return file.status();
+      absl::StatusOr<uint64_t> bytes = file->Size();
+      if (!bytes.ok()) return bytes.status();
+      std::array<std::byte, kSniffBytes> head;
+      absl::StatusOr<size_t> got = file->ReadAt(0, head);
+      if (!got.ok()) return got.status();
+      shard.bytes = *bytes;
+      if (!format->sniff(Bytes(head).first(*got), by_name ? path : "")) continue;
+      shard.format = format;
+      shard.file = *std::move(file);
+      return shard;
+    }
+  }
+  shard.why = is_folder ? "a folder without a shard" : shard.bytes == 0 ? "an empty file" : "";
+  return shard;
+}
+
+}  // namespace
+
+void CheckForeignShard(const std::string& path, std::span<const Format* const> formats,
+                       const CheckRun& run, ShardOutcome& outcome) {
+  const auto report = [&](FindingId id, const std::string& detail) {
+    Finding finding = MakeFinding(id, path);
+    finding.detail = detail;
+    outcome.findings.Report(std::move(finding));
+    outcome.not_checked.push_back(absl::StrCat(path, ": could not be read as a shard"));
+  };
+  absl::StatusOr<OpenShard> shard = OpenForeign(path, formats);
+  if (!shard.ok()) return report(FindingId::kReadError, std::string(shard.status().message()));
+  outcome.bytes = shard->bytes;
+  if (shard->format == nullptr) return report(FindingId::kUnknownFormat, shard->why);
+  outcome.format = std::string(shard->format->name);
+  outcome.complete = true;
+  if (run.level == ValidationLevel::kQuick) return;  // the first bytes are all that can be known without an index
+  SequentialReader in(shard->file, shard->bytes);
+  in.OnBlock([&](uint64_t bytes) {
+    outcome.bytes_read += bytes;
+    return run.Advance(bytes);
+  });
+  RecordRules rules(shard->file, path, outcome);
+  absl::Status scanned =
+      shard->format->scanner->Scan(in, {.shard_name = path, .strict = true}, rules, outcome.findings);
+  if (scanned.ok()) scanned = in.Skip(in.remaining());  // what follows the container must be readable too
+  outcome.records = outcome.records_checked = outcome.key_hashes.size();
+  if (!scanned.ok()) {
+    outcome.complete = false;
+    if (absl::IsCancelled(scanned)) return;
+    return report(absl::IsUnimplemented(scanned) ? FindingId::kUnknownFormat : FindingId::kReadError,
+                  std::string(scanned.message()));
+  }
+  if (outcome.records == 0) outcome.findings.Report(MakeFinding(FindingId::kShardEmpty, path));
+}
+
+std::vector<std::string> KeysOfForeignShard(const std::string& path, std::span<const Format* const> formats,
+                                            std::span<const uint64_t> records) {
+  absl::StatusOr<OpenShard> shard = OpenForeign(path, formats);
+  if (!shard.ok() || shard->format == nullptr) return {};
+  SequentialReader in(shard->file, shard->bytes);
+  ChosenKeys chosen(records);
+  FindingTally ignored;
+  if (!shard->format->scanner->Scan(in, {.shard_name = path, .strict = false}, chosen, ignored).ok()) return {};
+  return std::move(chosen.keys);
+}
+
+}  // namespace shardpack

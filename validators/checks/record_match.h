@@ -1,0 +1,49 @@
+// RecordMatch: compares the records that a scan meets with those of the shard's index, one by one, as they come.
+//
+//   RecordMatch match(index, shard_name, outcome.findings);
+//   scanner.Scan(in, options, match, outcome.findings);
+//   match.Finish();                                    // what the index has and the scan has not met
+//
+// After damage the two are brought together again by the record's offset, so that one lost record is one finding.
+// Lifetime: borrows all arguments. Thread-safety: one caller at a time. Errors: findings. Units: bytes.
+#ifndef SHARDPACK_VALIDATORS_CHECKS_RECORD_MATCH_H_
+#define SHARDPACK_VALIDATORS_CHECKS_RECORD_MATCH_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/core/finding.h"
+#include "formats/core/shard_index.h"
+#include "formats/core/shard_scanner.h"
+
+namespace shardpack {
+
+class RecordMatch : public RecordSink {
+ public:
+  RecordMatch(const ShardIndex& index, std::string_view shard, FindingSink& findings);
+
+  void OnRecord(const ScannedRecord& record) override;
+  void Finish();
+  uint64_t scanned() const { return scanned_; }
+  uint64_t matched() const { return matched_; }  // found where the index says, whatever their bytes
+
+ private:
+  Finding Make(FindingId id, uint64_t record) const;
+  bool Align(const ScannedRecord& record);
+  void Missing(uint64_t begin, uint64_t end);
+  void CompareFields(const ScannedRecord& record);
+  size_t ColumnOf(std::string_view name, size_t guess) const;
+
+  const ShardIndex& index_;
+  const std::string shard_;
+  FindingSink& findings_;
+  bool ascending_ = true;  // the index's offsets
+  uint64_t next_ = 0;      // record of the index that should come next
+  uint64_t scanned_ = 0, matched_ = 0;
+};
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_VALIDATORS_CHECKS_RECORD_MATCH_H_

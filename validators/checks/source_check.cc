@@ -1,0 +1,81 @@
+#include "validators/checks/source_check.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace shardpack {
+namespace {
+
+constexpr uint64_t kBlockBytes = 128 << 10;
+
+// The path is data of the dataset: it must not lead out of the folder.
+bool StaysInside(std::string_view path) {
+  if (path.empty() || path[0] == '/' || path.find('\0') != path.npos) return false;
+  while (!path.empty()) {
+    const std::string_view component = path.substr(0, path.find('/'));
+    if (component == "..") return false;
+    path.remove_prefix(std::min(path.size(), component.size() + 1));
+  }
+  return true;
+}
+
+absl::StatusOr<File> OpenRegular(const std::string& path) {
+  absl::StatusOr<File> file = File::OpenRead(path);
+  if (!file.ok()) return file;
+  struct stat facts;
+  if (::fstat(file->descriptor(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
+    return absl::FailedPreconditionError("not a regular file");
+  }
+  return file;
+}
+
+}  // namespace
+
+void SourceCheck::Compare(const File& shard_file, const ShardIndex& index, uint64_t record) {
+  const auto report = [&](FindingId id, std::optional<uint64_t> offset, const std::string& detail) {
+    Finding finding = MakeFinding(id, shard_);
+    finding.record = record;
+    finding.key = std::string(index.key(record));
+    finding.offset = offset;
+    finding.detail = absl::StrCat(std::string(index.source_path(record)), ": ", detail);
+    findings_.Report(std::move(finding));
+  };
+  const std::string path(index.source_path(record));
+  if (index.fields() == 0 || !index.has_field(record, 0)) return;
+  if (!StaysInside(path)) {
+    return report(FindingId::kSourceMissing, std::nullopt,
+                  path.empty() ? "the index holds no source path" : "leads out of the folder");
+  }
+  absl::StatusOr<File> source = OpenRegular(absl::StrCat(root_, "/", path));
+  if (!source.ok()) {
+    return report(FindingId::kSourceMissing, std::nullopt, std::string(source.status().message()));
+  }
+  ++compared_;
+  const Extent extent = index.field(record, 0);
+  ours_.resize(std::min(extent.length, kBlockBytes));
+  theirs_.resize(ours_.size() + 1);  // one more, to see that the source ends there too
+  uint64_t done = 0;
+  for (bool first = true; first || done < extent.length; first = false) {
+    const size_t wanted = std::min<uint64_t>(extent.length - done, ours_.size());
+    const std::span<std::byte> ours(ours_.data(), wanted);
+    absl::StatusOr<size_t> got = source->ReadAt(done, std::span(theirs_.data(), wanted + 1));
+    if (!got.ok()) return report(FindingId::kSourceMissing, std::nullopt, std::string(got.status().message()));
+    absl::StatusOr<size_t> here = shard_file.ReadAt(extent.offset + done, ours);
+    if (!here.ok() || *here != wanted) return;  // the shard's own check reports this
+    const bool last = done + wanted == extent.length;
+    const size_t common = std::min(wanted, *got);
+    const auto differs = std::mismatch(ours.begin(), ours.begin() + static_cast<ptrdiff_t>(common), theirs_.begin());
+    const auto same = static_cast<uint64_t>(differs.first - ours.begin());
+    if (same < wanted || (last && *got > wanted)) {
+      return report(FindingId::kSourceMismatch, extent.offset + done + same,
+                    absl::StrCat("the source differs from its byte ", done + same, " on"));
+    }
+    done += wanted;
+  }
+}
+
+}  // namespace shardpack

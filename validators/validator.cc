@@ -1,0 +1,324 @@
+#include "validators/validator.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "formats/core/manifest.h"
+#include "formats/io/file.h"
+#include "validators/checks/folder_check.h"
+#include "validators/checks/key_hashes.h"
+#include "validators/checks/shard_check.h"
+
+namespace shardpack {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Of repeated keys as many are told apart as anyone will read.
+constexpr size_t kMaxRepeatedKeys = 1000;
+
+CheckRun MakeRun(const ValidateOptions& options, ValidationProgress& progress, const std::atomic<int>& stop) {
+  CheckRun run{.level = options.level,
+               .sample_percent = options.sample_percent,
+               .against = options.against,
+               .progress = progress,
+               .stop = stop};
+  if (options.max_seconds > 0) {
+    // Beyond a century the clock would overflow.
+    const double seconds = std::min(options.max_seconds, 3e9);
+    run.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  }
+  return run;
+}
+
+absl::Status CheckOptions(const ValidateOptions& options) {
+  if (options.subset_count == 0 || options.subset_index >= options.subset_count) {
+    return absl::InvalidArgumentError("subset: its number must be below the number of parts");
+  }
+  if (!(options.sample_percent > 0 && options.sample_percent <= 100)) {
+    return absl::InvalidArgumentError("sample: must be more than 0 and at most 100 percent");
+  }
+  if (options.jobs < 0 || !(options.max_seconds >= 0)) {
+    return absl::InvalidArgumentError("jobs and time limit must not be negative");
+  }
+  return absl::OkStatus();
+}
+
+// Runs `check` for the chosen shards, several at a time. One outcome a chosen shard.
+absl::StatusOr<std::vector<ShardOutcome>> ForEachShard(
+    const std::vector<size_t>& chosen, int jobs, const CheckRun& run,
+    const std::function<void(size_t shard, ShardOutcome&)>& check) {
+  std::vector<ShardOutcome> outcomes(chosen.size());
+  run.progress.total_shards = chosen.size();
+  try {
+    tbb::task_arena arena(jobs > 0 ? jobs : tbb::task_arena::automatic);
+    arena.execute([&] {
+      tbb::parallel_for(size_t{0}, chosen.size(), [&](size_t i) {
+        if (run.Stopped()) return;
+        check(chosen[i], outcomes[i]);
+        run.progress.done_shards.fetch_add(1);
+        run.progress.findings.fetch_add(outcomes[i].findings.errors() + outcomes[i].findings.warnings());
+      });
+    });
+  } catch (const std::exception& error) {
+    return absl::InternalError(absl::StrCat("validation: ", error.what()));
+  }
+  return outcomes;
+}
+
+// Records with the same key, told apart by the keys themselves. keys_of gives the keys of some records of a shard.
+void ReportRepeatedKeys(
+    const std::vector<size_t>& chosen, const std::vector<ShardOutcome>& outcomes,
+    const std::function<std::string(size_t shard)>& name_of,
+    const std::function<std::vector<std::string>(size_t shard, std::span<const uint64_t>)>& keys_of,
+    FindingTally& findings) {
+  std::vector<std::span<const uint64_t>> hashes;
+  for (const ShardOutcome& outcome : outcomes) hashes.push_back(outcome.key_hashes);
+  const std::vector<uint64_t> repeated = RepeatedHashes(hashes, kMaxRepeatedKeys);
+  if (repeated.empty()) return;
+  std::map<std::string, std::string> first;  // key -> where
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    std::vector<uint64_t> records;
+    for (uint64_t r = 0; r < outcomes[i].key_hashes.size(); ++r) {
+      if (std::binary_search(repeated.begin(), repeated.end(), outcomes[i].key_hashes[r])) records.push_back(r);
+    }
+    if (records.empty()) continue;
+    const std::vector<std::string> keys = keys_of(chosen[i], records);
+    const std::string name = name_of(chosen[i]);
+    for (size_t k = 0; k < keys.size(); ++k) {
+      const auto [place, fresh] = first.try_emplace(keys[k], absl::StrCat("record ", records[k], " of ", name));
+      if (fresh) continue;
+      Finding finding = MakeFinding(FindingId::kKeyDuplicate, name);
+      finding.record = records[k];
+      finding.key = keys[k];
+      finding.detail = absl::StrCat("as ", place->second);
+      findings.Report(std::move(finding));
+    }
+  }
+}
+
+void AddOutcomes(const std::vector<ShardOutcome>& outcomes, ValidationReport& report) {
+  for (const ShardOutcome& outcome : outcomes) {
+    report.shards_checked += outcome.complete ? 1 : 0;
+    report.records_checked += outcome.records_checked;
+    report.bytes_read += outcome.bytes_read;
+    report.sources_compared += outcome.sources_compared;
+    report.findings.Add(outcome.findings);
+    for (const std::string& gap : outcome.not_checked) {
+      constexpr size_t kMaxGaps = 100;
+      if (report.not_checked.size() < kMaxGaps) report.not_checked.push_back(gap);
+    }
+  }
+}
+
+// What the options leave out, and what was cut off.
+void SayWhatWasLeftOut(const ValidateOptions& options, const CheckRun& run, bool foreign, ValidationReport& report) {
+  const auto gap = [&](const std::string& text) { report.not_checked.push_back(text); };
+  const int signal = run.stop.load();
+  report.stopped = signal != 0 || Clock::now() > run.deadline;
+  if (report.stopped) {
+    gap(absl::StrCat(signal != 0 ? "stopped by signal " + absl::StrCat(signal) : "the time limit was reached", ": ",
+                     report.shards - report.shards_checked, " of ", report.shards, " shards are not or not wholly checked"));
+  }
+  if (options.subset_count > 1) {
+    gap(absl::StrCat("shards outside part ", options.subset_index + 1, " of ", options.subset_count,
+                     "; the same key in two parts"));
+  }
+  if (options.level == ValidationLevel::kQuick && foreign) {
+    gap("everything but the first bytes of each shard: without an index only level full reads records");
+  } else if (options.level == ValidationLevel::kQuick) {
+    gap("the bytes of the shards but for their beginning and the first and last record; files beside the shards");
+  } else if (options.sample_percent < 100) {
+    gap(absl::StrCat(foreign ? "shards" : "records", " outside a sample of ", options.sample_percent, " %",
+                     foreign ? "" : "; container structure and file hashes of the shards"));
+  }
+  gap("whether the images can be decoded");
+}
+
+std::vector<size_t> ChooseShards(size_t count, const ValidateOptions& options) {
+  std::vector<size_t> chosen;
+  for (size_t i = options.subset_index; i < count; i += options.subset_count) chosen.push_back(i);
+  return chosen;
+}
+
+void ReportManifest(const absl::Status& status, FindingTally& findings) {
+  FindingId id = FindingId::kManifestInvalid;
+  if (absl::IsNotFound(status)) {
+    id = FindingId::kManifestMissing;
+  } else if (!absl::IsDataLoss(status)) {
+    id = FindingId::kReadError;
+  } else if (DefectOf(status) == ManifestDefect::kSelfHash) {
+    id = FindingId::kManifestSelfHash;
+  } else if (DefectOf(status) == ManifestDefect::kAccounting) {
+    id = FindingId::kAccounting;
+  }
+  Finding finding = MakeFinding(id, kManifestName);
+  if (id != FindingId::kManifestMissing) finding.detail = std::string(status.message());
+  findings.Report(std::move(finding));
+}
+
+// False when there is no manifest to go on with.
+bool ReadManifest(const std::string& dataset, ValidationReport& report, Manifest& manifest) {
+  absl::StatusOr<Manifest> read = Manifest::Read(dataset);
+  if (!read.ok()) {
+    ReportManifest(read.status(), report.findings);
+    if (absl::IsNotFound(read.status()) && LooksLikeDataset(dataset)) {
+      struct stat facts;
+      if (::stat((dataset + "/.pack").c_str(), &facts) == 0) {
+        report.findings.Report(MakeFinding(FindingId::kLeftoverPackFolder, ".pack"));
+      }
+    }
+    report.not_checked.push_back("all files beside manifest.json: without a manifest there is nothing to compare them with");
+    return false;
+  }
+  manifest = *std::move(read);
+  report.format = manifest.format;
+  report.identity = manifest.Identity();
+  report.shards = manifest.shards.size();
+  for (const ManifestShard& shard : manifest.shards) report.records += shard.records;
+  for (const FileEntry& file : manifest.files) report.bytes += file.bytes;
+  return true;
+}
+
+absl::Status CheckFolderItself(const std::string& dataset) {
+  struct stat facts;
+  if (::stat(dataset.c_str(), &facts) != 0) return IoStatus("open", dataset, errno);
+  if (!S_ISDIR(facts.st_mode)) {
+    return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(dataset), " is no folder"));
+  }
+  const std::string manifest = absl::StrCat(dataset, "/", std::string(kManifestName));
+  if (::lstat(manifest.c_str(), &facts) != 0 && errno == ENOENT && !LooksLikeDataset(dataset)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(EscapeForTerminal(dataset), " is no dataset (it has no manifest.json, no index and no .pack "
+                                                 "folder); name shards of other tools one by one"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ValidationReport> ValidateDataset(const std::string& dataset,
+                                                 std::span<const Format* const> formats,
+                                                 const ValidateOptions& options,
+                                                 ValidationProgress& progress,
+                                                 const std::atomic<int>& stop) {
+  const Clock::time_point begin = Clock::now();
+  absl::Status usable = CheckOptions(options);
+  if (usable.ok()) usable = CheckFolderItself(dataset);
+  if (!usable.ok()) return usable;
+  const CheckRun run = MakeRun(options, progress, stop);
+  ValidationReport report;
+  report.subject = dataset;
+  report.level = options.level;
+  Manifest manifest;
+  if (!ReadManifest(dataset, report, manifest)) return report;
+  if (options.expect && *options.expect != *report.identity) {
+    Finding finding = MakeFinding(FindingId::kIdentity, kManifestName);
+    finding.expected = IdentityText(*options.expect);
+    finding.actual = IdentityText(*report.identity);
+    report.findings.Report(std::move(finding));
+  }
+  const auto format = std::find_if(formats.begin(), formats.end(),
+                                   [&](const Format* row) { return row->name == manifest.format; });
+  if (format == formats.end()) {
+    Finding finding = MakeFinding(FindingId::kUnknownFormat, kManifestName);
+    finding.actual = manifest.format;
+    report.findings.Report(std::move(finding));
+    report.not_checked.push_back("records and container structure: the format is not known here");
+  }
+  const FolderCheck folder = CheckFolder(dataset, manifest, report.findings);
+  const std::vector<size_t> chosen = ChooseShards(manifest.shards.size(), options);
+  progress.total_bytes = report.bytes;
+  const auto task_of = [&](size_t shard) {
+    return ShardTask{.root = dataset, .manifest = manifest, .shard = shard,
+                     .format = format == formats.end() ? nullptr : *format, .folder = folder};
+  };
+  absl::StatusOr<std::vector<ShardOutcome>> outcomes = ForEachShard(
+      chosen, options.jobs, run, [&](size_t shard, ShardOutcome& out) { CheckShard(task_of(shard), run, out); });
+  if (!outcomes.ok()) return outcomes.status();
+  AddOutcomes(*outcomes, report);
+  ReportRepeatedKeys(
+      chosen, *outcomes, [&](size_t shard) { return manifest.shards[shard].name; },
+      [&](size_t shard, std::span<const uint64_t> records) { return KeysOfShard(task_of(shard), records); },
+      report.findings);
+  if (options.level == ValidationLevel::kFull && !run.Stopped()) {
+    // Cancelled is told by SayWhatWasLeftOut.
+    (void)CheckOtherFiles(dataset, manifest, folder, run, report.bytes_read, report.findings);
+  }
+  SayWhatWasLeftOut(options, run, /*foreign=*/false, report);
+  report.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  return report;
+}
+
+absl::StatusOr<ValidationReport> ValidateShards(std::span<const std::string> shard_paths,
+                                                std::span<const Format* const> formats,
+                                                const ValidateOptions& options,
+                                                ValidationProgress& progress,
+                                                const std::atomic<int>& stop) {
+  const Clock::time_point begin = Clock::now();
+  absl::Status usable = CheckOptions(options);
+  if (!usable.ok()) return usable;
+  if (shard_paths.empty()) return absl::InvalidArgumentError("no shards given");
+  if (options.expect || !options.against.empty()) {
+    return absl::InvalidArgumentError("expect and against need a dataset with a manifest");
+  }
+  const CheckRun run = MakeRun(options, progress, stop);
+  ValidationReport report;
+  report.level = options.level;
+  report.shards = shard_paths.size();
+  if (shard_paths.size() == 1) report.subject = shard_paths[0];
+  for (const std::string& path : shard_paths) {
+    struct stat facts;
+    if (::stat(path.c_str(), &facts) == 0) {
+      progress.total_bytes += static_cast<uint64_t>(facts.st_size);
+    } else if (errno == ENOENT || errno == ENOTDIR) {
+      return IoStatus("open", path, errno);
+    }
+  }
+  std::vector<size_t> chosen = ChooseShards(shard_paths.size(), options);
+  if (options.sample_percent < 100) {
+    const auto wanted = static_cast<size_t>(static_cast<double>(chosen.size()) * options.sample_percent / 100);
+    // Evenly spread, at least one.
+    std::vector<size_t> some;
+    const size_t count = std::max<size_t>(wanted, std::min<size_t>(chosen.size(), 1));
+    for (size_t i = 0; i < count; ++i) some.push_back(chosen[i * chosen.size() / count]);
+    chosen = std::move(some);
+  }
+  absl::StatusOr<std::vector<ShardOutcome>> outcomes =
+      ForEachShard(chosen, options.jobs, run, [&](size_t shard, ShardOutcome& out) {
+        CheckForeignShard(shard_paths[shard], formats, run, out);
+      });
+  if (!outcomes.ok()) return outcomes.status();
+  AddOutcomes(*outcomes, report);
+  std::set<std::string> found_formats;
+  for (const ShardOutcome& outcome : *outcomes) {
+    report.bytes += outcome.bytes;
+    report.records += outcome.records;
+    found_formats.insert(outcome.format);
+  }
+  if (found_formats.size() == 1) report.format = *found_formats.begin();
+  ReportRepeatedKeys(
+      chosen, *outcomes, [&](size_t shard) { return shard_paths[shard]; },
+      [&](size_t shard, std::span<const uint64_t> records) {
+        return KeysOfForeignShard(shard_paths[shard], formats, records);
+      },
+      report.findings);
+  SayWhatWasLeftOut(options, run, /*foreign=*/true, report);
+  report.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  return report;
+}
+
+}  // namespace shardpack
