@@ -25,31 +25,36 @@ std::string Command(const CommandLine& line) {
 }
 
 absl::Status CheckWords(const CommandLine& line) {
-  const bool has_source = !line.arguments.empty();
+  const bool has_source = !line.arguments.empty() && !line.arguments[0].empty();
   if (!has_source && line.plan_file.empty()) {
-    return absl::InvalidArgumentError("which folder shall be packed? As in: pack photos/ -o shards/");
+    return absl::InvalidArgumentError(
+        "which folder shall be packed? As in: pack photos/ -o shards/");
   }
   if (line.out.empty() && !line.dry_run) {
     std::string source = has_source ? line.arguments[0] : "shards";
     while (source.size() > 1 && source.ends_with('/')) source.pop_back();
     const std::string name = source.substr(source.rfind('/') + 1);
-    const std::string out = name.empty() || name == "." || name == ".." ? "shards" : StrCat(name, "-shards");
+    const std::string out =
+        name.empty() || name == "." || name == ".." ? "shards" : StrCat(name, "-shards");
     return absl::InvalidArgumentError(
         StrCat("where shall the dataset go? Type:\n  ", Command(line), " -o ", ShellQuoted(out)));
   }
   if (line.output.shards_range.has_value() && line.plan_file.empty()) {
-    return absl::InvalidArgumentError("--shards-range builds a part of a shared plan; make one with pack plan --write FILE, "
-                                      "then give --plan FILE");
+    return absl::InvalidArgumentError(
+        "--shards-range builds a part of a shared plan; make one with pack plan --write FILE, "
+        "then give --plan FILE");
   }
   if (line.output.shards_range.has_value() && line.output.overwrite) {
-    return absl::InvalidArgumentError("--overwrite replaces a whole dataset; a worker's part (--shards-range) cannot");
+    return absl::InvalidArgumentError(
+        "--overwrite replaces a whole dataset; a worker's part (--shards-range) cannot");
   }
   return absl::OkStatus();
 }
 
 // The stage that the others wait for: the one before which work is queued up.
 std::string LimitingStage(const BuildProgress& progress) {
-  const int64_t reading = progress.reading, computing = progress.computing, proving = progress.proving;
+  const int64_t reading = progress.reading, computing = progress.computing,
+                proving = progress.proving;
   if (reading + computing + proving == 0) return "";
   if (reading >= computing && reading >= proving) return "reading";
   return computing >= proving ? "packing" : "proving";
@@ -73,8 +78,10 @@ ProgressView View(const BuildProgress& progress, uint64_t memory_ceiling) {
 
 ExitCode FailResumable(const absl::Status& status, const CommandLine& line, Terminal& terminal) {
   const ExitCode code = Fail(status, terminal);
-  const bool resumes = code == ExitCode::kIo || code == ExitCode::kInterrupted || code == ExitCode::kTerminated;
-  if (resumes) terminal.Raw(StrCat("Finished shards are kept. To go on, run again:\n  ", Command(line), "\n"));
+  const bool resumes =
+      code == ExitCode::kIo || code == ExitCode::kInterrupted || code == ExitCode::kTerminated;
+  if (resumes)
+    terminal.Raw(StrCat("Finished shards are kept. To go on, run again:\n  ", Command(line), "\n"));
   return code;
 }
 
@@ -86,7 +93,8 @@ ExitCode ShowResult(const FinishedRun& run, const CommandLine& line, Terminal& t
     if (line.json) results.Write(PartJson(run));
   } else {
     SaySummary(run, terminal);
-    const std::string identity = StrCat("dataset ", IdentityText(run.report.manifest.Identity()), "\n");
+    const std::string identity =
+        StrCat("dataset ", IdentityText(run.report.manifest.Identity()), "\n");
     results.Write(line.json ? SummaryJson(run) : identity);
   }
   const ManifestCounts& counts = run.report.manifest.counts;
@@ -116,9 +124,10 @@ ExitCode RunBuild(const CommandLine& line, Terminal& terminal) {
   BuildOptions options;
   options.out = line.out;
   options.jobs = line.jobs > 0 ? line.jobs : AvailableCores();
-  options.memory_bytes = line.memory_bytes > 0
-                             ? line.memory_bytes
-                             : static_cast<uint64_t>(static_cast<double>(AvailableMemoryBytes()) * line.memory_share);
+  options.memory_bytes =
+      line.memory_bytes > 0
+          ? line.memory_bytes
+          : static_cast<uint64_t>(static_cast<double>(AvailableMemoryBytes()) * line.memory_share);
   options.output = line.output;
   options.max_skip = line.max_skip;
   options.tool = ToolVersions();
@@ -128,10 +137,12 @@ ExitCode RunBuild(const CommandLine& line, Terminal& terminal) {
   BuildProgress counts;
   Progress progress(terminal);
   progress.Watch([&] { return View(counts, options.memory_bytes); });
-  absl::StatusOr<RunReport> report = Build(prepared->plan, *prepared->source, options, pool, counts, StopSignal());
+  absl::StatusOr<RunReport> report =
+      Build(prepared->plan, *prepared->source, options, pool, counts, StopSignal());
   progress.End();
   if (!report.ok()) return FailResumable(report.status(), line, terminal);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return ShowResult({prepared->plan, *report, line.out, seconds, counts.bytes_in}, line, terminal);
 }
 

@@ -18,16 +18,18 @@ using absl::StrCat;
 absl::StatusOr<uint64_t> Find(const Dataset& dataset, const CommandLine& line) {
   const bool has_key = line.arguments.size() > 1;
   if (has_key == line.record.has_value()) {
-    return InvalidArgumentError("which sample? Give its key or --record N, as in: pack cat shards/ cat/0001 > 0001.jpg");
+    return InvalidArgumentError(
+        "which sample? Give its key or --record N, as in: pack cat shards/ cat/0001 > 0001.jpg");
   }
   if (line.record.has_value()) {
     if (*line.record < dataset.size()) return *line.record;
-    return InvalidArgumentError(StrCat("--record ", *line.record, ": there are ", dataset.size(), " samples, numbered from 0"));
+    return InvalidArgumentError(StrCat("--record ", *line.record, ": there are ", dataset.size(),
+                                       " samples, numbered from 0"));
   }
   absl::StatusOr<uint64_t> id = dataset.FindKey(line.arguments[1]);
   if (!absl::IsNotFound(id.status())) return id;
-  return InvalidArgumentError(StrCat("no sample has the key ", EscapeForTerminal(line.arguments[1]), "; pack ls ",
-                                     ShellQuoted(line.arguments[0]), " lists them"));
+  return InvalidArgumentError(StrCat("no sample has the key ", EscapeForTerminal(line.arguments[1]),
+                                     "; pack ls ", ShellQuoted(line.arguments[0]), " lists them"));
 }
 
 bool IsText(const std::string& bytes) { return EscapeForTerminal(bytes) == bytes; }
@@ -46,8 +48,10 @@ absl::StatusOr<std::string> Read(const CommandLine& line) {
     names.push_back(field.name);
   }
   std::string known;
-  for (const std::string& name : names) absl::StrAppend(&known, known.empty() ? "" : ", ", EscapeForTerminal(name));
-  return InvalidArgumentError(StrCat("--field ", EscapeForTerminal(wanted), ": the sample has ", known, DidYouMean(wanted, names)));
+  for (const std::string& name : names)
+    absl::StrAppend(&known, known.empty() ? "" : ", ", EscapeForTerminal(name));
+  return InvalidArgumentError(StrCat("--field ", EscapeForTerminal(wanted), ": the sample has ",
+                                     known, DidYouMean(wanted, names)));
 }
 
 }  // namespace
@@ -56,8 +60,11 @@ ExitCode RunCat(const CommandLine& line, Terminal& terminal) {
   const absl::StatusOr<std::string> bytes = Read(line);
   if (!bytes.ok()) return Fail(bytes.status(), terminal);
   if (!line.force && ::isatty(STDOUT_FILENO) == 1 && !IsText(*bytes)) {
-    return Fail(InvalidArgumentError(StrCat("these ", bytes->size(), " bytes are no text for a terminal; send them to a file "
-                                            "with > FILE, or give --force")), terminal);
+    return Fail(
+        InvalidArgumentError(StrCat("these ", bytes->size(),
+                                    " bytes are no text for a terminal; send them to a file "
+                                    "with > FILE, or give --force")),
+        terminal);
   }
   return PrintResult(*bytes, terminal);
 }

@@ -42,7 +42,7 @@ struct CommandLine {
   FolderSourceOptions source;
   PlanOptions plan;
   OutputOptions output;
-  int jobs = 0;       // 0 = the cores that this process may use
+  int jobs = 0;  // 0 = the cores that this process may use
   int io_depth = 32;
   uint64_t memory_bytes = 0;  // 0: memory_share counts
   double memory_share = 0.25;

@@ -20,10 +20,12 @@ namespace {
 ExitCode SayPublished(const Manifest& manifest, const CommandLine& line, Terminal& terminal) {
   const std::string identity = IdentityText(manifest.Identity());
   if (line.expect.has_value() && *line.expect != manifest.Identity()) {
-    return Fail(absl::DataLossError(absl::StrCat("this dataset is ", identity, ", --expect says ", IdentityText(*line.expect))),
+    return Fail(absl::DataLossError(absl::StrCat("this dataset is ", identity, ", --expect says ",
+                                                 IdentityText(*line.expect))),
                 terminal);
   }
-  terminal.Say(absl::StrCat(EscapeForTerminal(line.arguments[0]), " is published already, nothing was to be done"));
+  terminal.Say(absl::StrCat(EscapeForTerminal(line.arguments[0]),
+                            " is published already, nothing was to be done"));
   return PrintResult(absl::StrCat("dataset ", identity, "\n"), terminal);
 }
 
@@ -33,7 +35,8 @@ absl::StatusOr<RunReport> Publish(const Plan& plan, const CommandLine& line, IoP
   RunReport report;
   report.kept_shards = out->finished().size();
   report.skips = AllSkips(plan, out->finished());
-  absl::StatusOr<Manifest> manifest = Commit(plan, out->finished(), *out, {line.max_skip, ToolVersions(), line.expect});
+  absl::StatusOr<Manifest> manifest =
+      Commit(plan, out->finished(), *out, {line.max_skip, ToolVersions(), line.expect});
   if (!manifest.ok()) return manifest.status();
   report.manifest = *std::move(manifest);
   return report;
@@ -45,7 +48,8 @@ ExitCode RunCommit(const CommandLine& line, Terminal& terminal) {
   const std::string& out = line.arguments[0];
   struct stat facts;
   if (::stat(out.c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode)) {
-    return Fail(absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(out), " is not a folder; name the OUT of the workers")),
+    return Fail(absl::InvalidArgumentError(absl::StrCat(
+                    EscapeForTerminal(out), " is not a folder; name the OUT of the workers")),
                 terminal);
   }
   const absl::StatusOr<Manifest> manifest = Manifest::Read(out);
@@ -61,11 +65,14 @@ ExitCode RunCommit(const CommandLine& line, Terminal& terminal) {
   IoPool pool(line.io_depth);
   absl::StatusOr<RunReport> report = Publish(*plan, line, pool);
   if (!report.ok()) return Fail(report.status(), terminal);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const FinishedRun run = {*plan, *report, out, seconds, 0};
   SaySummary(run, terminal);
   Results results;
-  results.Write(line.json ? SummaryJson(run) : absl::StrCat("dataset ", IdentityText(report->manifest.Identity()), "\n"));
+  results.Write(line.json
+                    ? SummaryJson(run)
+                    : absl::StrCat("dataset ", IdentityText(report->manifest.Identity()), "\n"));
   const bool lost = report->manifest.counts.skipped + report->manifest.counts.failed > 0;
   return FinishResults(results, lost ? ExitCode::kSkipped : ExitCode::kDone, terminal);
 }

@@ -1,4 +1,5 @@
-// Completions: what a shell needs to complete the words of `pack`, made from the tables of verbs and flags.
+// Completions: what a shell needs to complete the words of `pack`, made from the tables of verbs
+// and flags.
 //
 //   std::cout << BashCompletions();
 //

@@ -9,14 +9,16 @@ namespace shardpack::cli {
 namespace {
 
 constexpr std::array<ExitCodeSpec, 9> kExitCodes = {{
-    {ExitCode::kDone, "done", "Done: everything was packed, or everything that was checked is valid."},
+    {ExitCode::kDone, "done",
+     "Done: everything was packed, or everything that was checked is valid."},
     {ExitCode::kInternal, "internal error", "Internal error: please report it."},
     {ExitCode::kUsage, "usage",
      "Usage: a bad flag or value, a source that is missing or empty, an OUT that cannot be one."},
     {ExitCode::kSkipped, "done, inputs skipped",
      "Done, but inputs were skipped or records withheld; all of them are listed."},
     {ExitCode::kDamage, "damage",
-     "Damage was found; or more inputs were bad than --max-skip allows, or a shard was left without "
+     "Damage was found; or more inputs were bad than --max-skip allows, or a shard was left "
+     "without "
      "a sample: nothing was published."},
     {ExitCode::kConflict, "conflict",
      "Conflict: the output exists, belongs to another plan, or is locked by another run."},
@@ -30,8 +32,9 @@ constexpr std::array<ExitCodeSpec, 9> kExitCodes = {{
 
 // From the mildest to the gravest.
 constexpr std::array<ExitCode, 9> kByGravity = {
-    ExitCode::kDone, ExitCode::kSkipped,  ExitCode::kUsage,      ExitCode::kConflict,  ExitCode::kIo,
-    ExitCode::kDamage, ExitCode::kInternal, ExitCode::kTerminated, ExitCode::kInterrupted};
+    ExitCode::kDone,     ExitCode::kSkipped,    ExitCode::kUsage,
+    ExitCode::kConflict, ExitCode::kIo,         ExitCode::kDamage,
+    ExitCode::kInternal, ExitCode::kTerminated, ExitCode::kInterrupted};
 
 }  // namespace
 
@@ -46,23 +49,31 @@ ExitCode Worse(ExitCode a, ExitCode b) {
 
 ExitCode ExitCodeOf(const absl::Status& status, int stop_signal) {
   switch (status.code()) {
-    case absl::StatusCode::kOk: return ExitCode::kDone;
-    case absl::StatusCode::kInvalidArgument: return ExitCode::kUsage;
-    // What it means of a file: this one cannot be used so, although nothing is wrong with it (a compressed shard).
-    case absl::StatusCode::kUnimplemented: return ExitCode::kUsage;
-    case absl::StatusCode::kDataLoss: return ExitCode::kDamage;
+    case absl::StatusCode::kOk:
+      return ExitCode::kDone;
+    case absl::StatusCode::kInvalidArgument:
+      return ExitCode::kUsage;
+    // What it means of a file: this one cannot be used so, although nothing is wrong with it (a
+    // compressed shard).
+    case absl::StatusCode::kUnimplemented:
+      return ExitCode::kUsage;
+    case absl::StatusCode::kDataLoss:
+      return ExitCode::kDamage;
     case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kAlreadyExists:
-    case absl::StatusCode::kAborted: return ExitCode::kConflict;
+    case absl::StatusCode::kAborted:
+      return ExitCode::kConflict;
     case absl::StatusCode::kResourceExhausted:
     case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kNotFound:
     case absl::StatusCode::kPermissionDenied:
-    case absl::StatusCode::kOutOfRange: return ExitCode::kIo;
+    case absl::StatusCode::kOutOfRange:
+      return ExitCode::kIo;
     case absl::StatusCode::kCancelled:
       if (stop_signal == SIGTERM) return ExitCode::kTerminated;
       return stop_signal == SIGINT ? ExitCode::kInterrupted : ExitCode::kInternal;
-    default: return ExitCode::kInternal;
+    default:
+      return ExitCode::kInternal;
   }
 }
 

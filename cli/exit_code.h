@@ -1,8 +1,8 @@
 // ExitCode: the exit codes of `pack`, in one table, and how an outcome becomes one of them.
 //
 //   ExitCode code = ExitCodeOf(status, stop_signal);
-//   code = Worse(code, ExitCode::kSkipped);               // 4 beats 6 beats 5 beats 2 beats 3 beats 0
-//   return static_cast<int>(code);
+//   code = Worse(code, ExitCode::kSkipped);               // 4 beats 6 beats 5 beats 2 beats 3
+//   beats 0 return static_cast<int>(code);
 //
 // Lifetime: static storage. Thread-safety: pure functions. Errors: none.
 #ifndef SHARDPACK_CLI_EXIT_CODE_H_
@@ -39,7 +39,8 @@ std::span<const ExitCodeSpec> AllExitCodes();
 // Of several outcomes of one run: signal > 1 > 4 > 6 > 5 > 2 > 3 > 0.
 ExitCode Worse(ExitCode a, ExitCode b);
 
-// `stop_signal`: the signal that asked the run to end, 0 for none; it names the code of a Cancelled status.
+// `stop_signal`: the signal that asked the run to end, 0 for none; it names the code of a Cancelled
+// status.
 ExitCode ExitCodeOf(const absl::Status& status, int stop_signal);
 
 }  // namespace shardpack::cli

@@ -2,7 +2,10 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include <atomic>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands.h"
@@ -24,11 +27,17 @@ constexpr uint64_t kNamedLosses = 20;
 
 // Creates OUT, or finds it empty.
 absl::Status PrepareOut(const std::string& out) {
-  absl::Status made = MakeDirectory(out);
-  if (!made.ok()) return made;
+  std::error_code error;
+  std::filesystem::create_directories(out,
+                                      error);  // says nothing when a file is there: opendir does
+  if (error && error != std::errc::file_exists && error != std::errc::not_a_directory) {
+    return IoStatus("create folder", out, error.value());
+  }
   DIR* folder = ::opendir(out.c_str());
   if (folder == nullptr) {
-    if (errno == ENOTDIR) return absl::FailedPreconditionError(StrCat(EscapeForTerminal(out), " is a file; extract needs a new or empty folder"));
+    if (errno == ENOTDIR)
+      return absl::FailedPreconditionError(
+          StrCat(EscapeForTerminal(out), " is a file; extract needs a new or empty folder"));
     return IoStatus("open", out, errno);
   }
   bool empty = true;
@@ -38,7 +47,8 @@ absl::Status PrepareOut(const std::string& out) {
   }
   ::closedir(folder);
   if (empty) return absl::OkStatus();
-  return absl::FailedPreconditionError(StrCat(EscapeForTerminal(out), " is not empty; extract into a new folder"));
+  return absl::FailedPreconditionError(
+      StrCat(EscapeForTerminal(out), " is not empty; extract into a new folder"));
 }
 
 class Extractor {
@@ -61,7 +71,8 @@ class Extractor {
       if (!image && dataset_.manifest() != nullptr) continue;
       const std::string path = PathOf(row, *sample, field);
       const absl::Status status = Write(path, field.bytes);
-      if (absl::IsAlreadyExists(status) || absl::IsInvalidArgument(status) || absl::IsNotFound(status)) {
+      if (absl::IsAlreadyExists(status) || absl::IsInvalidArgument(status) ||
+          absl::IsNotFound(status)) {
         Withhold(row, std::string(status.message()));
       } else if (!status.ok()) {
         return status;
@@ -78,9 +89,12 @@ class Extractor {
   std::atomic<uint64_t> files = 0, withheld = 0, bytes = 0;
 
  private:
-  std::string PathOf(const SampleRow& row, const OwnedSample& sample, const OwnedSample::Field& field) const {
-    if (field.name == kImageField && !sample.source_path.empty()) return HarmlessPath(sample.source_path);
-    const std::string key = sample.key.empty() ? StrCat(row.shard.name, "-", row.record) : sample.key;
+  std::string PathOf(const SampleRow& row, const OwnedSample& sample,
+                     const OwnedSample::Field& field) const {
+    if (field.name == kImageField && !sample.source_path.empty())
+      return HarmlessPath(sample.source_path);
+    const std::string key =
+        sample.key.empty() ? StrCat(row.shard.name, "-", row.record) : sample.key;
     const std::string ending = field.name == kImageField
                                    ? std::string(ImageExtension(ImageOf(dataset_, row).format))
                                    : field.name;
@@ -88,7 +102,8 @@ class Extractor {
   }
 
   absl::Status Write(const std::string& path, const std::string& content) {
-    for (size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+    for (size_t slash = path.find('/'); slash != std::string::npos;
+         slash = path.find('/', slash + 1)) {
       const std::string folder = StrCat(out_, "/", path.substr(0, slash));
       const absl::Status made = MakeDirectory(folder);
       if (!made.ok()) return made;
@@ -136,7 +151,10 @@ ExitCode RunExtract(const CommandLine& line, Terminal& terminal) {
   Extractor extractor(*dataset, out, terminal);
   Progress progress(terminal);
   progress.Watch([&] {
-    return ProgressView{.stage = "extracting", .unit = "files", .done = extractor.files, .total = dataset->size(),
+    return ProgressView{.stage = "extracting",
+                        .unit = "files",
+                        .done = extractor.files,
+                        .total = dataset->size(),
                         .bytes_out = extractor.bytes};
   });
   absl::Status failed;
@@ -147,12 +165,14 @@ ExitCode RunExtract(const CommandLine& line, Terminal& terminal) {
   progress.End();
   if (status.ok()) status = failed;
   if (!status.ok()) return Fail(status, terminal);
-  terminal.Say(StrCat("extracted ", Counted(extractor.files, "file", "files"), ", ", FormatBytes(extractor.bytes), ", into ",
-                      EscapeForTerminal(out)));
-  if (extractor.withheld > 0) terminal.Say(StrCat("withheld  ", FormatCount(extractor.withheld), " samples or fields"));
+  terminal.Say(StrCat("extracted ", Counted(extractor.files, "file", "files"), ", ",
+                      FormatBytes(extractor.bytes), ", into ", EscapeForTerminal(out)));
+  if (extractor.withheld > 0)
+    terminal.Say(StrCat("withheld  ", FormatCount(extractor.withheld), " samples or fields"));
   Results results;
   if (line.json) results.Write(Json(extractor, out));
-  return FinishResults(results, extractor.withheld > 0 ? ExitCode::kSkipped : ExitCode::kDone, terminal);
+  return FinishResults(results, extractor.withheld > 0 ? ExitCode::kSkipped : ExitCode::kDone,
+                       terminal);
 }
 
 }  // namespace shardpack::cli

@@ -1,11 +1,12 @@
-// HarmlessPath: a path that a shard claims, as one that stays below the folder it is extracted into.
+// HarmlessPath: a path that a shard claims, as one that stays below the folder it is extracted
+// into.
 //
 //   HarmlessPath("cat/1.jpg")         // the same
 //   HarmlessPath("/etc/passwd")       // "etc/passwd"
 //   HarmlessPath("../../x\n.jpg")     // "%2E%2E/%2E%2E/x%0A.jpg"
 //
-// Control characters and bytes that are not UTF-8 become %XX, empty and "." components go, ".." is spelt out. Never
-// empty. Lifetime: plain values. Thread-safety: pure. Errors: none.
+// Control characters and bytes that are not UTF-8 become %XX, empty and "." components go, ".." is
+// spelt out. Never empty. Lifetime: plain values. Thread-safety: pure. Errors: none.
 #ifndef SHARDPACK_CLI_EXTRACT_PATH_H_
 #define SHARDPACK_CLI_EXTRACT_PATH_H_
 

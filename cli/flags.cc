@@ -36,6 +36,7 @@ Status KeepSwitch(Text text, bool* into) {
 }
 
 Status KeepText(Text text, std::string* into) {
+  if (text.empty()) return absl::InvalidArgumentError("expected a value that is not empty");
   *into = text;
   return absl::OkStatus();
 }
@@ -82,7 +83,8 @@ Status StoreLabelFrom(Text text, Line& line) {
   const absl::StatusOr<uint64_t> level =
       text.starts_with("dir:") ? ParseCount(text.substr(4)) : absl::InvalidArgumentError("");
   if (!level.ok() || *level > 100) {
-    return absl::InvalidArgumentError("expected dir, dir:N with N counting folders from 0, or none");
+    return absl::InvalidArgumentError(
+        "expected dir, dir:N with N counting folders from 0, or none");
   }
   source.label_dir = static_cast<int>(*level);
   source.label_dir_given = true;
@@ -96,7 +98,8 @@ Status StoreExtensions(Text text, Line& line) {
   }
   std::vector<std::string> extensions;
   Split(text, ',', &extensions);
-  if (extensions.empty()) return absl::InvalidArgumentError("expected extensions, as in jpg,png, or any");
+  if (extensions.empty())
+    return absl::InvalidArgumentError("expected extensions, as in jpg,png, or any");
   for (std::string& extension : extensions) {
     if (extension.starts_with(".")) extension.erase(0, 1);
     line.source.extensions.push_back(std::move(extension));
@@ -120,13 +123,15 @@ Status StoreExpect(Text text, Line& line) {
   const std::string_view hex = std::string_view(text).substr(text.starts_with("xxh3:") ? 5 : 0);
   line.expect = ParseDigest(hex);
   if (line.expect.has_value()) return absl::OkStatus();
-  return absl::InvalidArgumentError("expected an identity, xxh3: and 32 hexadecimal digits, as pack prints it");
+  return absl::InvalidArgumentError(
+      "expected an identity, xxh3: and 32 hexadecimal digits, as pack prints it");
 }
 
 Status StoreShardsRange(Text text, Line& line) {
   const auto range = ParseRange(text);
   if (!range.ok()) return range.status();
-  if (range->second >= std::numeric_limits<uint32_t>::max()) return absl::InvalidArgumentError("expected smaller numbers");
+  if (range->second >= std::numeric_limits<uint32_t>::max())
+    return absl::InvalidArgumentError("expected smaller numbers");
   line.output.shards_range.emplace(range->first, range->second + 1);
   return absl::OkStatus();
 }
@@ -134,8 +139,9 @@ Status StoreShardsRange(Text text, Line& line) {
 Status StoreSubset(Text text, Line& line) {
   const size_t slash = text.find('/');
   const absl::StatusOr<uint64_t> part = ParseCount(std::string_view(text).substr(0, slash));
-  const absl::StatusOr<uint64_t> parts =
-      slash == std::string::npos ? absl::InvalidArgumentError("") : ParseCount(text.substr(slash + 1));
+  const absl::StatusOr<uint64_t> parts = slash == std::string::npos
+                                             ? absl::InvalidArgumentError("")
+                                             : ParseCount(text.substr(slash + 1));
   if (!part.ok() || !parts.ok() || *part < 1 || *part > *parts) {
     return absl::InvalidArgumentError("expected n/t with n from 1 to t, as in 1/7");
   }
@@ -144,9 +150,16 @@ Status StoreSubset(Text text, Line& line) {
   return absl::OkStatus();
 }
 
+Status StoreShardSize(Text text, Line& line) {
+  line.plan.shard_bytes = 0;  // chosen by the plan
+  return text == "auto" ? absl::OkStatus()
+                        : KeepAtLeastOne(ParseSize(text), &line.plan.shard_bytes);
+}
+
 Status StoreMaxAspect(Text text, Line& line) {
   const absl::StatusOr<double> ratio = ParseNumber(text);
-  if (!ratio.ok() || *ratio < 1) return absl::InvalidArgumentError("expected a ratio of 1 or more, as in 4");
+  if (!ratio.ok() || *ratio < 1)
+    return absl::InvalidArgumentError("expected a ratio of 1 or more, as in 4");
   line.plan.max_aspect = *ratio;
   return absl::OkStatus();
 }
@@ -172,7 +185,8 @@ std::vector<std::string> LayoutNames() {
   std::vector<std::string> names;
   for (const Format* format : AllFormats()) {
     for (const LayoutSpec& layout : format->layouts) {
-      if (std::find(names.begin(), names.end(), layout.name) == names.end()) names.emplace_back(layout.name);
+      if (std::find(names.begin(), names.end(), layout.name) == names.end())
+        names.emplace_back(layout.name);
     }
   }
   return names;
@@ -182,7 +196,8 @@ std::vector<std::string> SidecarNames() {
   std::vector<std::string> names;
   for (const Format* format : AllFormats()) {
     for (const SidecarSpec& sidecar : format->sidecars) {
-      if (std::find(names.begin(), names.end(), sidecar.name) == names.end()) names.emplace_back(sidecar.name);
+      if (std::find(names.begin(), names.end(), sidecar.name) == names.end())
+        names.emplace_back(sidecar.name);
     }
   }
   return names;
@@ -201,15 +216,15 @@ constexpr Flag kFlags[] = {
     {"out", 'o', kValue, "DIR", "", nullptr, "Output", kPacking, true,
      "where the dataset goes: a folder, new or of the same run",
      [](Text t, Line& l) { return KeepText(t, &l.out); }},
-    {"format", 'f', kValue, "FORMAT", "the first", FormatNames, "Output", kPacking, true,
+    {"format", 'f', kValue, "FORMAT", kFirst, FormatNames, "Output", kPacking, true,
      "the format of the shards",
      [](Text t, Line& l) { return KeepText(t, &l.format); }},
     {"layout", 0, kValue, "NAME", "the format's first", LayoutNames, "Output", kPacking, false,
      "the variant of the format",
      [](Text t, Line& l) { return KeepText(t, &l.plan.layout); }},
-    {"shard-size", 0, kValue, "SIZE", "256MB", nullptr, "Output", kPacking, true,
-     "no shard file larger than this; 256MB, 1GiB or bytes",
-     [](Text t, Line& l) { return KeepAtLeastOne(ParseSize(t), &l.plan.shard_bytes); }},
+    {"shard-size", 0, kValue, "auto|SIZE", "auto", nullptr, "Output", kPacking, true,
+     "no shard larger than this (100MB, 1GiB); auto: 256MB, less for a small set",
+     StoreShardSize},
     {"samples-per-shard", 0, kValue, "N", "", nullptr, "Output", kPacking, false,
      "no shard with more samples than this",
      [](Text t, Line& l) { return KeepAtLeastOne(ParseCount(t), &l.plan.samples_per_shard); }},
@@ -272,8 +287,8 @@ constexpr Flag kFlags[] = {
      [](Text t, Line& l) { return KeepChoice(t, {"off", "report", "drop"}, &l.plan.dedupe); }},
 
     // Order
-    {"split", 0, kValue, "NAME=SHARE,...", "train=1", nullptr, "Order", kPacking, true,
-     "divide the samples, as in train=0.9,val=0.1",
+    {"split", 0, kValue, "NAME=SHARE,...", "", nullptr, "Order", kPacking, true,
+     "divide the samples, as in train=0.9,val=0.1; else all are train",
      [](Text t, Line& l) { return Keep(ParseSplits(t), &l.plan.splits); }},
     {"split-by", 0, kValue, "hash|random|stratified|dir", "hash", nullptr, "Order", kPacking, false,
      "what decides: the path's hash, the seed, the seed per class, or the first folder",
@@ -426,7 +441,8 @@ std::vector<std::string> AllowedValues(const Flag& flag) {
   if (flag.allowed != nullptr) return flag.allowed();
   std::vector<std::string> values;
   const bool is_choice = flag.value.find('|') != std::string_view::npos &&
-                         std::none_of(flag.value.begin(), flag.value.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+                         std::none_of(flag.value.begin(), flag.value.end(),
+                                      [](char c) { return c >= 'A' && c <= 'Z'; });
   if (is_choice) Split(flag.value, '|', &values);
   return values;
 }
@@ -440,10 +456,16 @@ std::string ValueWord(const Flag& flag) {
   return word.empty() ? std::string(flag.value) : word;
 }
 
+std::string DefaultWord(const Flag& flag) {
+  return flag.fallback == kFirst ? AllowedValues(flag).front() : std::string(flag.fallback);
+}
+
 std::string Spelling(const Flag& flag, bool with_letter) {
   std::string text;
-  if (with_letter) text = flag.letter != 0 ? absl::StrCat("-", std::string(1, flag.letter), ", ") : "    ";
-  absl::StrAppend(&text, "--", flag.kind == FlagKind::kNegatable ? "[no-]" : "", std::string(flag.name));
+  if (with_letter)
+    text = flag.letter != 0 ? absl::StrCat("-", std::string(1, flag.letter), ", ") : "    ";
+  absl::StrAppend(&text, "--", flag.kind == FlagKind::kNegatable ? "[no-]" : "",
+                  std::string(flag.name));
   if (!flag.value.empty()) absl::StrAppend(&text, " ", ValueWord(flag));
   return text;
 }
@@ -460,15 +482,18 @@ Status StoreFlag(const Flag& flag, const std::string& text, Line& line) {
     for (const std::string& value : values) {
       if (std::find(allowed.begin(), allowed.end(), value) != allowed.end()) continue;
       std::string choices;
-      for (const std::string& choice : allowed) absl::StrAppend(&choices, choices.empty() ? "" : ", ", choice);
-      return absl::InvalidArgumentError(absl::StrCat("--", std::string(flag.name), " ", EscapeForTerminal(value),
-                                                     ": expected one of ", choices, DidYouMean(value, allowed)));
+      for (const std::string& choice : allowed)
+        absl::StrAppend(&choices, choices.empty() ? "" : ", ", choice);
+      return absl::InvalidArgumentError(absl::StrCat("--", std::string(flag.name), " ",
+                                                     EscapeForTerminal(value), ": expected one of ",
+                                                     choices, DidYouMean(value, allowed)));
     }
   }
   const Status stored = flag.store(text, line);
   if (!stored.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat("--", std::string(flag.name), " ", EscapeForTerminal(text), ": ",
-                                                   std::string(stored.message())));
+    return absl::InvalidArgumentError(absl::StrCat("--", std::string(flag.name), " ",
+                                                   text.empty() ? "''" : EscapeForTerminal(text),
+                                                   ": ", std::string(stored.message())));
   }
   line.given.insert(std::string(flag.name));
   return stored;

@@ -1,11 +1,11 @@
-// Flags: the one table of the flags of `pack`. Parsing, help, completions, manual and docs/cli.md come from it, so that
-// adding a flag is adding a row to flags.cc.
+// Flags: the one table of the flags of `pack`. Parsing, help, completions, manual and docs/cli.md
+// come from it, so that adding a flag is adding a row to flags.cc.
 //
 //   for (const Flag* flag : FlagsOf(Verb::kBuild)) std::cout << "--" << flag->name << '\n';
 //   absl::Status stored = StoreFlag(*flag, "256MB", line);
 //
-// Lifetime: static storage. Thread-safety: any thread. Errors: StoreFlag answers InvalidArgument (exit 2) with the whole
-// message for the user, the nearest allowed value included.
+// Lifetime: static storage. Thread-safety: any thread. Errors: StoreFlag answers InvalidArgument
+// (exit 2) with the whole message for the user, the nearest allowed value included.
 #ifndef SHARDPACK_CLI_FLAGS_H_
 #define SHARDPACK_CLI_FLAGS_H_
 
@@ -28,17 +28,22 @@ enum class FlagKind : uint8_t {
   kRepeated,   // --name VALUE, any number of times
 };
 
+inline constexpr std::string_view kFirst = "(first)";
+
 struct Flag {
-  std::string_view name;      // without the dashes
-  char letter;                // of the short form; 0 = none
+  std::string_view name;  // without the dashes
+  char letter;            // of the short form; 0 = none
   FlagKind kind;
-  std::string_view value;     // what stands for the value in help: "DIR", "a|b"; DIR and FILE complete to paths
-  std::string_view fallback;  // the default, for help; "" = none
-  // The allowed values: those of `value` when it has the form a|b, else what this answers; free when nullptr.
+  std::string_view
+      value;  // what stands for the value in help: "DIR", "a|b"; DIR and FILE complete to paths
+  std::string_view fallback;  // the default, for help; "" = none, kFirst = the first allowed value
+  // The allowed values: those of `value` when it has the form a|b, else what this answers; free
+  // when nullptr.
   std::vector<std::string> (*allowed)();
   std::string_view group;
   VerbSet verbs;
-  bool common;           // has a line of its own in --help; the others are named there and explained in the manual
+  bool common;  // has a line of its own in --help; the others are named there and explained in the
+                // manual
   std::string_view doc;  // one line, lower case, no full stop
   // `text` is the value; "true" or "false" for a switch.
   absl::Status (*store)(const std::string& text, CommandLine& line);
@@ -54,6 +59,8 @@ std::vector<std::string> AllowedValues(const Flag& flag);
 std::string Spelling(const Flag& flag, bool with_letter);
 // What stands for the value, with the names of the formats filled in.
 std::string ValueWord(const Flag& flag);
+// The default in words; "" when there is none.
+std::string DefaultWord(const Flag& flag);
 
 absl::Status StoreFlag(const Flag& flag, const std::string& text, CommandLine& line);
 

@@ -20,9 +20,8 @@ std::string Padded(std::string text, size_t columns) {
 void AppendFlag(const Flag& flag, size_t column, std::string* out) {
   const std::string spelling = StrCat("  ", Spelling(flag, /*with_letter=*/true));
   std::string doc(flag.doc);
-  if (!flag.fallback.empty() && flag.kind != FlagKind::kNegatable) {
-    StrAppend(&doc, " [", std::string(flag.fallback), "]");
-  }
+  const std::string fallback = DefaultWord(flag);
+  if (!fallback.empty() && flag.kind != FlagKind::kNegatable) StrAppend(&doc, " [", fallback, "]");
   if (spelling.size() + 2 <= column && column + doc.size() <= kHelpColumns) {
     StrAppend(out, Padded(spelling, column), doc, "\n");
     return;
@@ -40,7 +39,8 @@ void AppendExitCodes(const VerbSpec& verb, std::string* out) {
   std::vector<std::string> codes;
   for (const ExitCode code : verb.exit_codes) {
     for (const ExitCodeSpec& spec : AllExitCodes()) {
-      if (spec.code == code) codes.push_back(StrCat(static_cast<int>(code), " ", std::string(spec.brief)));
+      if (spec.code == code)
+        codes.push_back(StrCat(static_cast<int>(code), " ", std::string(spec.brief)));
     }
   }
   StrAppend(out, "\n", Wrapped("Exit codes: ", codes, ", ", 12, kHelpColumns));
@@ -50,11 +50,12 @@ void AppendRarer(Verb verb, std::string* out) {
   std::string group;
   std::vector<std::string> names;
   const auto flush = [&] {
-    if (!names.empty()) StrAppend(out, Wrapped(Padded(StrCat("  ", group, ":"), 14), names, "  ", 14, kHelpColumns));
+    if (!names.empty())
+      StrAppend(out, Wrapped(Padded(StrCat("  ", group, ":"), 14), names, "  ", 14, kHelpColumns));
     names.clear();
   };
   for (const Flag* flag : FlagsOf(verb)) {
-    if (flag->common) continue;
+    if (flag->common || flag->name == "version") continue;  // of the program: the overview has it
     if (flag->group != group) flush();
     group = flag->group;
     // A value of many words says more in the manual.
@@ -66,8 +67,8 @@ void AppendRarer(Verb verb, std::string* out) {
 
 }  // namespace
 
-std::string Wrapped(std::string_view first, const std::vector<std::string>& words, std::string_view between,
-                    size_t indent, size_t columns) {
+std::string Wrapped(std::string_view first, const std::vector<std::string>& words,
+                    std::string_view between, size_t indent, size_t columns) {
   std::string out(first);
   size_t used = first.size();
   for (size_t i = 0; i < words.size(); ++i) {
@@ -87,7 +88,8 @@ std::string Wrapped(std::string_view first, const std::vector<std::string>& word
 
 std::string Usage(const VerbSpec& verb) {
   const std::string name = verb.verb == Verb::kBuild ? "[build]" : std::string(verb.name);
-  const std::string arguments = verb.arguments.empty() ? "" : StrCat(" ", std::string(verb.arguments));
+  const std::string arguments =
+      verb.arguments.empty() ? "" : StrCat(" ", std::string(verb.arguments));
   return StrCat("pack ", name, arguments, verb.verb == Verb::kBuild ? " -o OUT" : "", " [flags]");
 }
 
@@ -100,7 +102,7 @@ std::string VerbHelp(Verb verb) {
   size_t column = 0;
   bool rarer = false;
   for (const Flag* flag : FlagsOf(verb)) {
-    rarer = rarer || !flag->common;
+    rarer = rarer || (!flag->common && flag->name != "version");
     if (flag->common) column = std::max(column, Spelling(*flag, true).size() + 4);
   }
   column = std::min<size_t>(column, 40);
@@ -126,7 +128,8 @@ std::string Overview() {
     StrAppend(&out, "  ", Padded(std::string(verb.name), 13), std::string(verb.summary), "\n");
   }
   StrAppend(&out,
-            "\n`pack VERB --help` lists the flags of a verb with an example, `pack man | man -l -` explains\n"
+            "\n`pack VERB --help` lists the flags of a verb with an example, `pack man | man -l -` "
+            "explains\n"
             "all of them. Results go to stdout, everything else to stderr.\n\n"
             "  -h, --help      show this help\n"
             "  -V, --version   show the version, the commit and the libraries\n\n");

@@ -1,4 +1,5 @@
-// Help: the help pages, made from the tables of verbs and flags. Each fits a screen: 40 lines of 100 columns.
+// Help: the help pages, made from the tables of verbs and flags. Each fits a screen: 40 lines of
+// 100 columns.
 //
 //   std::cout << VerbHelp(Verb::kBuild);
 //   std::cout << Overview();                              // pack --help
@@ -24,9 +25,10 @@ std::string VerbHelp(Verb verb);
 // "pack validate DATASET|SHARD... [flags]"
 std::string Usage(const VerbSpec& verb);
 
-// `words` joined by `between`, broken before `columns`, each further line begun with `indent` blanks.
-std::string Wrapped(std::string_view first, const std::vector<std::string>& words, std::string_view between,
-                    size_t indent, size_t columns);
+// `words` joined by `between`, broken before `columns`, each further line begun with `indent`
+// blanks.
+std::string Wrapped(std::string_view first, const std::vector<std::string>& words,
+                    std::string_view between, size_t indent, size_t columns);
 
 }  // namespace shardpack::cli
 

@@ -32,15 +32,18 @@ absl::StatusOr<Facts> Gather(const Dataset& dataset) {
   for (uint32_t n = 0; n < shards.size(); ++n) {
     facts.bytes += shards[n].bytes;
     if (!shards[n].split.empty()) facts.splits[shards[n].split] += shards[n].records;
-    // A dataset's manifest speaks for all of its shards; the indexes of foreign ones are at hand anyway.
+    // A dataset's manifest speaks for all of its shards; the indexes of foreign ones are at hand
+    // anyway.
     if (dataset.manifest() != nullptr && n > 0) continue;
     absl::StatusOr<ShardIndex> index = dataset.index(n);
     if (!index.ok()) return index.status();
     for (size_t field = 0; field < index->fields(); ++field) {
       const std::string name(index->field_name(field));
-      if (std::find(facts.fields.begin(), facts.fields.end(), name) == facts.fields.end()) facts.fields.push_back(name);
+      if (std::find(facts.fields.begin(), facts.fields.end(), name) == facts.fields.end())
+        facts.fields.push_back(name);
     }
-    for (uint64_t record = 0; record < index->records() && dataset.manifest() == nullptr; ++record) {
+    for (uint64_t record = 0; record < index->records() && dataset.manifest() == nullptr;
+         ++record) {
       const int64_t label = index->label(record);
       if (label < 0) continue;
       facts.min_label = facts.min_label < 0 ? label : std::min(facts.min_label, label);
@@ -50,39 +53,49 @@ absl::StatusOr<Facts> Gather(const Dataset& dataset) {
   return facts;
 }
 
-std::string Range(uint64_t low, uint64_t high) { return low == high ? StrCat(low) : StrCat(low, "-", high); }
+std::string Range(uint64_t low, uint64_t high) {
+  return low == high ? StrCat(low) : StrCat(low, "-", high);
+}
 
 // "1.2 MB" with the exact number behind it.
 std::string Size(uint64_t bytes) {
-  return bytes < 1000 ? FormatBytes(bytes) : StrCat(FormatBytes(bytes), " (", FormatCount(bytes), " bytes)");
+  return bytes < 1000 ? FormatBytes(bytes)
+                      : StrCat(FormatBytes(bytes), " (", FormatCount(bytes), " bytes)");
 }
 
 void AppendManifest(const Manifest& manifest, std::string* out) {
   const DatasetFacts& facts = manifest.facts;
   std::vector<std::string> kinds;
-  for (const auto& [name, count] : facts.image_formats) kinds.push_back(StrCat(FormatCount(count), " ", name));
-  StrAppend(out, "images    ", absl::StrJoin(kinds, ", "), "; ", Range(facts.min_width, facts.max_width), " x ",
-            Range(facts.min_height, facts.max_height), " pixels; ", FormatBytes(facts.image_bytes), ", the largest ",
-            FormatBytes(facts.largest_image_bytes), "\n");
+  for (const auto& [name, count] : facts.image_formats)
+    kinds.push_back(StrCat(FormatCount(count), " ", name));
+  StrAppend(out, "images    ", absl::StrJoin(kinds, ", "), "; ",
+            Range(facts.min_width, facts.max_width), " x ",
+            Range(facts.min_height, facts.max_height), " pixels; ", FormatBytes(facts.image_bytes),
+            ", the largest ", FormatBytes(facts.largest_image_bytes), "\n");
   const ManifestCounts& counts = manifest.counts;
-  StrAppend(out, "source    ", EscapeForTerminal(manifest.source_root), ": ", FormatCount(counts.seen), " seen, ",
-            FormatCount(counts.packed), " packed, ", FormatCount(counts.filtered), " filtered, ", FormatCount(counts.skipped),
-            " skipped\n");
+  StrAppend(out, "source    ", EscapeForTerminal(manifest.source_root), ": ",
+            FormatCount(counts.seen), " seen, ", FormatCount(counts.packed), " packed, ",
+            FormatCount(counts.filtered), " filtered, ", FormatCount(counts.skipped), " skipped\n");
   std::vector<std::string> options;
-  for (const auto& [name, value] : manifest.options) options.push_back(StrCat(name, "=", EscapeForTerminal(value)));
+  for (const auto& [name, value] : manifest.options)
+    options.push_back(StrCat(name, "=", EscapeForTerminal(value)));
   StrAppend(out, "options   ", absl::StrJoin(options, " "), "\n");
   const auto version = manifest.tool.find("version");
-  if (version != manifest.tool.end()) StrAppend(out, "made by   shardpack ", EscapeForTerminal(version->second), "\n");
+  if (version != manifest.tool.end())
+    StrAppend(out, "made by   shardpack ", EscapeForTerminal(version->second), "\n");
 }
 
 std::string Text(const Dataset& dataset, const Facts& facts) {
   const Manifest* manifest = dataset.manifest();
   std::string out = StrCat("format    ", dataset.format());
   if (manifest != nullptr) StrAppend(&out, ", layout ", manifest->layout);
-  StrAppend(&out, manifest == nullptr ? " (no manifest: scanned)" : "", "\nsamples   ", FormatCount(dataset.size()), " in ",
-            Counted(dataset.shards().size(), "shard", "shards"), "\nsize      ", Size(facts.bytes), "\n");
+  StrAppend(&out, manifest == nullptr ? " (no manifest: scanned)" : "", "\nsamples   ",
+            FormatCount(dataset.size()), " in ",
+            Counted(dataset.shards().size(), "shard", "shards"), "\nsize      ", Size(facts.bytes),
+            "\n");
   std::vector<std::string> splits;
-  for (const auto& [name, count] : facts.splits) splits.push_back(StrCat(name, " ", FormatCount(count)));
+  for (const auto& [name, count] : facts.splits)
+    splits.push_back(StrCat(name, " ", FormatCount(count)));
   if (!splits.empty()) StrAppend(&out, "splits    ", absl::StrJoin(splits, ", "), "\n");
   std::vector<std::string> names;
   for (const std::string& name : dataset.classes()) {
@@ -90,10 +103,13 @@ std::string Text(const Dataset& dataset, const Facts& facts) {
     names.push_back(EscapeForTerminal(name));
   }
   if (!names.empty()) {
-    StrAppend(&out, "classes   ", FormatCount(dataset.classes().size()), ": ", absl::StrJoin(names, ", "),
-              names.size() < dataset.classes().size() ? ", ..." : "", "\n");
+    StrAppend(&out, "classes   ", FormatCount(dataset.classes().size()), ": ",
+              absl::StrJoin(names, ", "), names.size() < dataset.classes().size() ? ", ..." : "",
+              "\n");
   } else if (facts.max_label >= 0) {
-    StrAppend(&out, "labels    ", Range(static_cast<uint64_t>(facts.min_label), static_cast<uint64_t>(facts.max_label)), "\n");
+    StrAppend(&out, "labels    ",
+              Range(static_cast<uint64_t>(facts.min_label), static_cast<uint64_t>(facts.max_label)),
+              "\n");
   }
   std::vector<std::string> fields;
   for (const std::string& name : facts.fields) fields.push_back(EscapeForTerminal(name));
@@ -105,7 +121,10 @@ std::string Text(const Dataset& dataset, const Facts& facts) {
 std::string Json(const Dataset& dataset, const Facts& facts) {
   nlohmann::json shards = nlohmann::json::array();
   for (const DatasetShard& shard : dataset.shards()) {
-    shards.push_back({{"name", PercentEscape(shard.name)}, {"split", shard.split}, {"bytes", shard.bytes}, {"records", shard.records}});
+    shards.push_back({{"name", PercentEscape(shard.name)},
+                      {"split", shard.split},
+                      {"bytes", shard.bytes},
+                      {"records", shard.records}});
   }
   std::vector<std::string> classes, fields;
   for (const std::string& name : dataset.classes()) classes.push_back(PercentEscape(name));
@@ -124,14 +143,20 @@ std::string Json(const Dataset& dataset, const Facts& facts) {
     const DatasetFacts& images = manifest->facts;
     json["layout"] = manifest->layout;
     json["source"] = PercentEscape(manifest->source_root);
-    json["counts"] = {{"seen", manifest->counts.seen}, {"packed", manifest->counts.packed},
-                      {"filtered", manifest->counts.filtered}, {"skipped", manifest->counts.skipped},
+    json["counts"] = {{"seen", manifest->counts.seen},
+                      {"packed", manifest->counts.packed},
+                      {"filtered", manifest->counts.filtered},
+                      {"skipped", manifest->counts.skipped},
                       {"failed", manifest->counts.failed}};
     json["options"] = nlohmann::json::object();
-    for (const auto& [name, value] : manifest->options) json["options"][PercentEscape(name)] = PercentEscape(value);
-    json["images"] = {{"formats", images.image_formats}, {"bytes", images.image_bytes},
-                      {"min_width", images.min_width}, {"max_width", images.max_width},
-                      {"min_height", images.min_height}, {"max_height", images.max_height},
+    for (const auto& [name, value] : manifest->options)
+      json["options"][PercentEscape(name)] = PercentEscape(value);
+    json["images"] = {{"formats", images.image_formats},
+                      {"bytes", images.image_bytes},
+                      {"min_width", images.min_width},
+                      {"max_width", images.max_width},
+                      {"min_height", images.min_height},
+                      {"max_height", images.max_height},
                       {"largest_bytes", images.largest_image_bytes}};
   }
   return json.dump() + "\n";

@@ -40,15 +40,18 @@ size_t KeyColumns(const ShardIndex& index) {
   return std::min<size_t>(columns, 48);
 }
 
-std::string TextLine(const Dataset& dataset, const SampleRow& row, size_t key_columns, bool long_rows) {
+std::string TextLine(const Dataset& dataset, const SampleRow& row, size_t key_columns,
+                     bool long_rows) {
   const Row facts = Look(dataset, row);
   const std::string name = EscapeForTerminal(ClassName(dataset, row.index.label(row.record)));
-  const std::string pixels = facts.image.width == 0 ? "-" : StrCat(facts.image.width, "x", facts.image.height);
-  std::string text = absl::StrFormat("%-*s  %-12s  %9d  %9s", key_columns, EscapeForTerminal(row.index.key(row.record)),
+  const std::string pixels =
+      facts.image.width == 0 ? "-" : StrCat(facts.image.width, "x", facts.image.height);
+  std::string text = absl::StrFormat("%-*s  %-12s  %9d  %9s", key_columns,
+                                     EscapeForTerminal(row.index.key(row.record)),
                                      name.empty() ? "-" : name, facts.bytes, pixels);
   if (long_rows) {
-    text += absl::StrFormat("  %-4s  %016x  %s:%d", std::string(ImageExtension(facts.image.format)), facts.hash,
-                            EscapeForTerminal(row.shard.name), row.record);
+    text += absl::StrFormat("  %-4s  %016x  %s:%d", std::string(ImageExtension(facts.image.format)),
+                            facts.hash, EscapeForTerminal(row.shard.name), row.record);
   }
   const std::string path = EscapeForTerminal(row.index.source_path(row.record));
   return StrCat(text, path.empty() ? "" : "  ", path, "\n");
@@ -69,7 +72,8 @@ std::string JsonLine(const Dataset& dataset, const SampleRow& row) {
                          {"xxh3_64", absl::StrFormat("%016x", facts.hash)},
                          {"path", PercentEscape(row.index.source_path(row.record))}};
   json["label"] = label < 0 ? nlohmann::json() : nlohmann::json(label);
-  json["class"] = label < 0 ? nlohmann::json() : nlohmann::json(PercentEscape(ClassName(dataset, label)));
+  json["class"] =
+      label < 0 ? nlohmann::json() : nlohmann::json(PercentEscape(ClassName(dataset, label)));
   return json.dump() + "\n";
 }
 
@@ -86,7 +90,8 @@ ExitCode RunLs(const CommandLine& line, Terminal& terminal) {
   const absl::Status walked = ForEachSample(*dataset, *selection, [&](const SampleRow& row) {
     if (shard != &row.shard) key_columns = KeyColumns(row.index);
     shard = &row.shard;
-    results.Write(line.json ? JsonLine(*dataset, row) : TextLine(*dataset, row, key_columns, line.long_rows));
+    results.Write(line.json ? JsonLine(*dataset, row)
+                            : TextLine(*dataset, row, key_columns, line.long_rows));
     return !results.closed();
   });
   const ExitCode code = walked.ok() ? ExitCode::kDone : Fail(walked, terminal);

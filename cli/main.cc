@@ -25,7 +25,8 @@ namespace {
 // Without this a file opened later would become standard output, and take the results.
 void FillStandardDescriptors() {
   for (int descriptor = 0; descriptor < 3; ++descriptor) {
-    if (::fcntl(descriptor, F_GETFD) < 0 && errno == EBADF && ::open("/dev/null", O_RDWR) < 0) ::_exit(1);
+    if (::fcntl(descriptor, F_GETFD) < 0 && errno == EBADF && ::open("/dev/null", O_RDWR) < 0)
+      ::_exit(1);
   }
 }
 
@@ -37,17 +38,28 @@ void EnterUsersFolder() {
 
 ExitCode Run(const CommandLine& line, Terminal& terminal) {
   switch (line.verb) {
-    case Verb::kBuild: return RunBuild(line, terminal);
-    case Verb::kPlan: return RunPlan(line, terminal);
-    case Verb::kCommit: return RunCommit(line, terminal);
-    case Verb::kValidate: return RunValidate(line, terminal);
-    case Verb::kInfo: return RunInfo(line, terminal);
-    case Verb::kLs: return RunLs(line, terminal);
-    case Verb::kCat: return RunCat(line, terminal);
-    case Verb::kExtract: return RunExtract(line, terminal);
-    case Verb::kCompletions: return RunCompletions(line, terminal);
-    case Verb::kMan: return RunMan(line, terminal);
-    case Verb::kCount: break;
+    case Verb::kBuild:
+      return RunBuild(line, terminal);
+    case Verb::kPlan:
+      return RunPlan(line, terminal);
+    case Verb::kCommit:
+      return RunCommit(line, terminal);
+    case Verb::kValidate:
+      return RunValidate(line, terminal);
+    case Verb::kInfo:
+      return RunInfo(line, terminal);
+    case Verb::kLs:
+      return RunLs(line, terminal);
+    case Verb::kCat:
+      return RunCat(line, terminal);
+    case Verb::kExtract:
+      return RunExtract(line, terminal);
+    case Verb::kCompletions:
+      return RunCompletions(line, terminal);
+    case Verb::kMan:
+      return RunMan(line, terminal);
+    case Verb::kCount:
+      break;
   }
   return ExitCode::kInternal;
 }
@@ -62,7 +74,8 @@ ExitCode Main(std::string program, std::vector<std::string> words) {
   }
   Terminal terminal(line->progress, line->quiet);
   if (line->version) return PrintResult(VersionText(), terminal);
-  if (line->help) return PrintResult(line->Given("verb") ? VerbHelp(line->verb) : Overview(), terminal);
+  if (line->help)
+    return PrintResult(line->Given("verb") ? VerbHelp(line->verb) : Overview(), terminal);
   return Run(*line, terminal);
 }
 
@@ -76,12 +89,14 @@ int main(int argc, char** argv) {
   shardpack::cli::InstallSignals();
   shardpack::cli::EnterUsersFolder();
   try {
-    code = shardpack::cli::Main(argc > 0 ? argv[0] : "pack", std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
+    code = shardpack::cli::Main(argc > 0 ? argv[0] : "pack",
+                                std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
   } catch (const std::bad_alloc&) {
     shardpack::cli::Terminal().Error("out of memory; --memory and -j lower what is needed");
     code = ExitCode::kIo;
   } catch (const std::exception& error) {
-    shardpack::cli::Terminal().Error(absl::StrCat("internal error: ", error.what(), "; please report it"));
+    shardpack::cli::Terminal().Error(
+        absl::StrCat("internal error: ", error.what(), "; please report it"));
   }
   return static_cast<int>(code);
 }

@@ -33,8 +33,8 @@ std::string Roff(std::string_view text) {
 }
 
 std::string Default(const Flag& flag) {
-  if (flag.fallback.empty()) return "";
-  return StrCat("default: ", std::string(flag.fallback));
+  const std::string fallback = DefaultWord(flag);
+  return fallback.empty() ? "" : StrCat("default: ", fallback);
 }
 
 // In a cell of a Markdown table.
@@ -47,12 +47,15 @@ std::string Cell(std::string_view text) {
 }  // namespace
 
 std::string ManualPage() {
-  std::string out = StrCat(".TH PACK 1 \"\" \"shardpack ", std::string(kVersion), "\" \"User Commands\"\n",
-                           ".SH NAME\npack \\- folders of images to proven shards, and back\n.SH SYNOPSIS\n");
+  std::string out =
+      StrCat(".TH PACK 1 \"\" \"shardpack ", std::string(kVersion), "\" \"User Commands\"\n",
+             ".SH NAME\npack \\- folders of images to proven shards, and back\n.SH SYNOPSIS\n");
   for (const VerbSpec& verb : AllVerbs()) StrAppend(&out, ".B ", Roff(Usage(verb)), "\n.br\n");
   StrAppend(&out,
-            ".SH DESCRIPTION\nPacks image files, byte for byte, into shards that a training job reads in one go, and "
-            "proves\nevery shard by reading it back before it is published. Results go to standard output, everything\n"
+            ".SH DESCRIPTION\nPacks image files, byte for byte, into shards that a training job "
+            "reads in one go, and "
+            "proves\nevery shard by reading it back before it is published. Results go to standard "
+            "output, everything\n"
             "else to standard error.\n");
   for (const VerbSpec& verb : AllVerbs()) {
     StrAppend(&out, ".SH \"PACK ", Roff(verb.name), "\"\n", Roff(verb.summary), ".\n");
@@ -69,21 +72,24 @@ std::string ManualPage() {
   for (const ExitCodeSpec& code : AllExitCodes()) {
     StrAppend(&out, ".TP\n.B ", static_cast<int>(code.code), "\n", Roff(code.meaning), "\n");
   }
-  StrAppend(&out, ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nNo colours.\n.TP\n.B TERM\nWith the value dumb: no colours, no live "
-                  "progress.\n.TP\n.B BUILD_WORKING_DIRECTORY\nSet by bazel run: relative paths count from there.\n");
+  StrAppend(&out,
+            ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nNo colours.\n.TP\n.B TERM\nWith the value dumb: no "
+            "colours, no live "
+            "progress.\n.TP\n.B BUILD_WORKING_DIRECTORY\nSet by bazel run: relative paths count "
+            "from there.\n");
   return out;
 }
 
 std::string MarkdownReference() {
   std::string out(kReferenceMark);
   for (const VerbSpec& verb : AllVerbs()) {
-    StrAppend(&out, "\n## pack ", std::string(verb.name), "\n\n", std::string(verb.summary), ".\n\n```sh\n",
-              std::string(verb.example), "\n```\n\nUsage: `", Usage(verb), "`\n");
+    StrAppend(&out, "\n## pack ", std::string(verb.name), "\n\n", std::string(verb.summary),
+              ".\n\n```sh\n", std::string(verb.example), "\n```\n\nUsage: `", Usage(verb), "`\n");
     if (!verb.about.empty()) StrAppend(&out, "\n", std::string(verb.about), "\n");
     StrAppend(&out, "\n| flag | meaning | default |\n|---|---|---|\n");
     for (const Flag* flag : FlagsOf(verb.verb)) {
-      StrAppend(&out, "| `", Cell(Spelling(*flag, flag->letter != 0)), "` | ", Cell(flag->doc), " | ",
-                Cell(flag->fallback), " |\n");
+      StrAppend(&out, "| `", Cell(Spelling(*flag, flag->letter != 0)), "` | ", Cell(flag->doc),
+                " | ", Cell(DefaultWord(*flag)), " |\n");
     }
     StrAppend(&out, "\nExit codes:");
     for (const ExitCode code : verb.exit_codes) {

@@ -1,4 +1,5 @@
-// Manual: the manual page and the reference part of docs/cli.md, made from the tables of verbs, flags and exit codes.
+// Manual: the manual page and the reference part of docs/cli.md, made from the tables of verbs,
+// flags and exit codes.
 //
 //   std::cout << ManualPage();                  // pack man | man -l -
 //   std::cout << MarkdownReference();           // pack man --as markdown
@@ -14,7 +15,8 @@ namespace shardpack::cli {
 
 // The line of docs/cli.md from which on it is MarkdownReference().
 inline constexpr std::string_view kReferenceMark =
-    "<!-- From here on made by `pack man --as markdown`; cli/update_docs.sh brings it up to date. -->\n";
+    "<!-- From here on made by `pack man --as markdown`; cli/update_docs.sh brings it up to date. "
+    "-->\n";
 
 std::string ManualPage();         // roff, macros of man(7)
 std::string MarkdownReference();  // kReferenceMark and all after it

@@ -21,7 +21,8 @@ using absl::StrCat;
 std::vector<std::string> SplitNames(const Dataset& dataset) {
   std::vector<std::string> names;
   for (const DatasetShard& shard : dataset.shards()) {
-    if (std::find(names.begin(), names.end(), shard.split) == names.end()) names.push_back(shard.split);
+    if (std::find(names.begin(), names.end(), shard.split) == names.end())
+      names.push_back(shard.split);
   }
   return names;
 }
@@ -34,12 +35,14 @@ absl::StatusOr<Dataset> OpenInput(std::span<const std::string> paths) {
     struct stat facts;
     if (::stat(path.c_str(), &facts) != 0) {
       if (errno != ENOENT && errno != ENOTDIR) return IoStatus("look at", path, errno);
-      return InvalidArgumentError(StrCat(EscapeForTerminal(path), " does not exist; name a dataset's folder, or shards"));
+      return InvalidArgumentError(
+          StrCat(EscapeForTerminal(path), " does not exist; name a dataset's folder, or shards"));
     }
     folder = folder || S_ISDIR(facts.st_mode);
   }
   if (paths.size() == 1) return Dataset::Open(paths[0], AllFormats());
-  if (folder) return InvalidArgumentError("name one dataset's folder, or any number of shards, not both");
+  if (folder)
+    return InvalidArgumentError("name one dataset's folder, or any number of shards, not both");
   return Dataset::OpenShards(paths, AllFormats());
 }
 
@@ -50,9 +53,11 @@ absl::StatusOr<Selection> Selection::Make(const Dataset& dataset, const CommandL
     const std::vector<std::string> names = SplitNames(dataset);
     if (std::find(names.begin(), names.end(), line.split) == names.end()) {
       std::string known;
-      for (const std::string& name : names) absl::StrAppend(&known, known.empty() ? "" : ", ", name);
-      return InvalidArgumentError(StrCat("--split ", EscapeForTerminal(line.split), ": there is no such split, only ",
-                                         known.empty() ? "one without a name" : known, DidYouMean(line.split, names)));
+      for (const std::string& name : names)
+        absl::StrAppend(&known, known.empty() ? "" : ", ", name);
+      return InvalidArgumentError(
+          StrCat("--split ", EscapeForTerminal(line.split), ": there is no such split, only ",
+                 known.empty() ? "one without a name" : known, DidYouMean(line.split, names)));
     }
     selection.split = line.split;
   }
@@ -62,12 +67,14 @@ absl::StatusOr<Selection> Selection::Make(const Dataset& dataset, const CommandL
     const absl::StatusOr<uint64_t> number = ParseCount(*line.label);
     if (found != classes.end()) {
       selection.label = found - classes.begin();
-    } else if (number.ok() && *number <= INT64_MAX && (classes.empty() || *number < classes.size())) {
+    } else if (number.ok() && *number <= INT64_MAX &&
+               (classes.empty() || *number < classes.size())) {
       selection.label = static_cast<int64_t>(*number);
     } else {
-      return InvalidArgumentError(StrCat("--label ", EscapeForTerminal(*line.label), ": there is no such class",
-                                         classes.empty() ? " (these shards have no names for them, only numbers)" : "",
-                                         DidYouMean(*line.label, classes)));
+      return InvalidArgumentError(
+          StrCat("--label ", EscapeForTerminal(*line.label), ": there is no such class",
+                 classes.empty() ? " (these shards have no names for them, only numbers)" : "",
+                 DidYouMean(*line.label, classes)));
     }
   }
   return selection;

@@ -1,11 +1,14 @@
-// PackedInput: what info, ls, cat and extract read: a dataset, or shards of any tool, and the samples chosen from it.
+// PackedInput: what info, ls, cat and extract read: a dataset, or shards of any tool, and the
+// samples chosen from it.
 //
 //   absl::StatusOr<Dataset> dataset = OpenInput(line.arguments);
 //   absl::StatusOr<Selection> selection = Selection::Make(*dataset, line);
-//   absl::Status walked = ForEachSample(*dataset, *selection, [](const SampleRow& row) { return true; });
+//   absl::Status walked = ForEachSample(*dataset, *selection, [](const SampleRow& row) { return
+//   true; });
 //
-// Lifetime: a SampleRow is valid during the call. Thread-safety: pure but for reading. Errors: InvalidArgument for what
-// is not there or no shard (exit 2), with the nearest split or class; DataLoss; I/O Status. Units: bytes.
+// Lifetime: a SampleRow is valid during the call. Thread-safety: pure but for reading. Errors:
+// InvalidArgument for what is not there or no shard (exit 2), with the nearest split or class;
+// DataLoss; I/O Status. Units: bytes.
 #ifndef SHARDPACK_CLI_PACKED_INPUT_H_
 #define SHARDPACK_CLI_PACKED_INPUT_H_
 
@@ -51,8 +54,8 @@ std::string ClassName(const Dataset& dataset, int64_t label);
 // The number of the column with the image; nullopt when the shard has none.
 std::optional<size_t> ImageColumn(const ShardIndex& index);
 
-// What the sample's index says of the image, or for a foreign shard, which has no such column, what the image itself
-// says; unknown when it cannot be read.
+// What the sample's index says of the image, or for a foreign shard, which has no such column, what
+// the image itself says; unknown when it cannot be read.
 ImageInfo ImageOf(const Dataset& dataset, const SampleRow& row);
 
 }  // namespace shardpack::cli

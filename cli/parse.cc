@@ -57,14 +57,19 @@ absl::Status UnknownFlag(const std::string& word, const CommandLine& line) {
   std::vector<std::string> names;
   for (const Flag* flag : FlagsOf(line.verb)) {
     names.push_back(StrCat("--", std::string(flag->name)));
-    if (flag->kind == FlagKind::kNegatable) names.push_back(StrCat("--no-", std::string(flag->name)));
+    if (flag->kind == FlagKind::kNegatable)
+      names.push_back(StrCat("--no-", std::string(flag->name)));
   }
   const std::string verb(SpecOf(line.verb).name);
-  const std::string message = StrCat("unknown flag ", EscapeForTerminal(word.substr(0, word.find('='))));
+  const std::string message =
+      StrCat("unknown flag ", EscapeForTerminal(word.substr(0, word.find('='))));
+  if (FindFlag(line.verb, name) != nullptr) {
+    return InvalidArgumentError(StrCat(message, "; long flags have two dashes: --", name));
+  }
   for (const VerbSpec& other : AllVerbs()) {
-    if (other.verb != line.verb && name.size() > 1 && FindFlag(other.verb, name) != nullptr) {
-      return InvalidArgumentError(StrCat(message, " of pack ", verb, ": it belongs to pack ", std::string(other.name),
-                                         HelpHint(line)));
+    if (name.size() > 1 && FindFlag(other.verb, name) != nullptr) {
+      return InvalidArgumentError(StrCat(message, ": it belongs to pack ", std::string(other.name),
+                                         ", not to pack ", verb, HelpHint(line)));
     }
   }
   const std::string meant = DidYouMean(StrCat("--", name), names);
@@ -93,14 +98,20 @@ absl::Status Split(const std::vector<std::string>& words, CommandLine* line, Val
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::ArgumentMismatch& error) {
     for (const auto& [flag, option] : options) {
-      if (flag->value.empty() || std::string(error.what()).find(option->get_name()) == std::string::npos) continue;
-      return InvalidArgumentError(StrCat("--", std::string(flag->name), " needs a value: ", Spelling(*flag, false)));
+      if (flag->value.empty() ||
+          std::string(error.what()).find(option->get_name()) == std::string::npos)
+        continue;
+      return InvalidArgumentError(
+          StrCat("--", std::string(flag->name), " needs a value: ", Spelling(*flag, false)));
     }
     return InvalidArgumentError(error.what());
   } catch (const CLI::Error& error) {
     return InvalidArgumentError(error.what());
   }
-  for (const std::string& word : app.remaining()) return UnknownFlag(word, *line);
+  for (const std::string& word : app.remaining()) {
+    if (word != "--")
+      return UnknownFlag(word, *line);  // the mark before words that are no flags stays behind
+  }
   for (const auto& [flag, option] : options) {
     if (option->count() > 0) (*values)[flag] = option->results();
   }
@@ -108,7 +119,8 @@ absl::Status Split(const std::vector<std::string>& words, CommandLine* line, Val
 }
 
 absl::Status StoreAll(const Flag& flag, const std::vector<std::string>& values, CommandLine* line) {
-  // Of a flag with one value the last counts, so that a command can be repeated with something added at its end.
+  // Of a flag with one value the last counts, so that a command can be repeated with something
+  // added at its end.
   const size_t first = flag.kind == FlagKind::kRepeated ? 0 : values.size() - 1;
   for (size_t i = first; i < values.size(); ++i) {
     const absl::Status stored = StoreFlag(flag, values[i], *line);
@@ -123,27 +135,30 @@ absl::Status StoreConfig(const std::string& path, const Values& typed, CommandLi
   try {
     items = CLI::ConfigTOML().from_file(path);
   } catch (const CLI::Error&) {
-    return InvalidArgumentError(StrCat("--config ", EscapeForTerminal(path), ": cannot be read as a TOML or INI file"));
+    return InvalidArgumentError(
+        StrCat("--config ", EscapeForTerminal(path), ": cannot be read as a TOML or INI file"));
   }
   std::vector<std::string> names;
   for (const Flag* flag : FlagsOf(line->verb)) names.emplace_back(flag->name);
   for (const CLI::ConfigItem& item : items) {
     if (item.name == "++" || item.name == "--") continue;  // begin and end of a section
     if (!item.parents.empty() && FindVerb(item.parents[0]) == nullptr) {
-      return InvalidArgumentError(StrCat("--config ", EscapeForTerminal(path), ": there is no verb [",
-                                         EscapeForTerminal(item.parents[0]), "]",
-                                         DidYouMean(item.parents[0], VerbNames())));
+      return InvalidArgumentError(StrCat("--config ", EscapeForTerminal(path),
+                                         ": there is no verb [", EscapeForTerminal(item.parents[0]),
+                                         "]", DidYouMean(item.parents[0], VerbNames())));
     }
     if (!item.parents.empty() && item.parents[0] != SpecOf(line->verb).name) continue;
     const Flag* flag = FindFlag(line->verb, item.name);
     if (flag == nullptr) {
-      return InvalidArgumentError(StrCat("--config ", EscapeForTerminal(path), ": there is no flag ",
-                                         EscapeForTerminal(item.name), DidYouMean(item.name, names)));
+      return InvalidArgumentError(StrCat("--config ", EscapeForTerminal(path),
+                                         ": there is no flag ", EscapeForTerminal(item.name),
+                                         DidYouMean(item.name, names)));
     }
     if (typed.contains(flag) || item.inputs.empty()) continue;
     const absl::Status stored = StoreAll(*flag, item.inputs, line);
     if (!stored.ok()) {
-      return InvalidArgumentError(StrCat("--config ", EscapeForTerminal(path), ": ", std::string(stored.message())));
+      return InvalidArgumentError(
+          StrCat("--config ", EscapeForTerminal(path), ": ", std::string(stored.message())));
     }
   }
   return absl::OkStatus();
@@ -153,13 +168,15 @@ absl::Status CheckArguments(const CommandLine& line) {
   const VerbSpec& verb = SpecOf(line.verb);
   const size_t count = line.arguments.size();
   if (count < verb.min_arguments) {
-    return InvalidArgumentError(StrCat("pack ", std::string(verb.name), " needs ", std::string(verb.arguments),
+    return InvalidArgumentError(StrCat("pack ", std::string(verb.name), " needs ",
+                                       std::string(verb.arguments),
                                        ", as in: ", std::string(verb.example)));
   }
   if (count > verb.max_arguments) {
-    return InvalidArgumentError(StrCat("pack ", std::string(verb.name), " takes ",
-                                       verb.max_arguments == 0 ? "no arguments" : std::string(verb.arguments),
-                                       "; what is ", EscapeForTerminal(line.arguments[verb.max_arguments]), "?"));
+    return InvalidArgumentError(
+        StrCat("unexpected argument ", EscapeForTerminal(line.arguments[verb.max_arguments]),
+               ": pack ", std::string(verb.name), " takes ",
+               verb.max_arguments == 0 ? "no arguments" : std::string(verb.arguments)));
   }
   return absl::OkStatus();
 }

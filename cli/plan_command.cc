@@ -21,7 +21,8 @@ constexpr size_t kShownShards = 20;
 
 uint64_t SourceBytes(const Plan& plan) {
   uint64_t bytes = 0;
-  for (uint64_t position = 0; position < plan.positions(); ++position) bytes += plan.listing().bytes[plan.row(position)];
+  for (uint64_t position = 0; position < plan.positions(); ++position)
+    bytes += plan.listing().bytes[plan.row(position)];
   return bytes;
 }
 
@@ -33,34 +34,41 @@ std::vector<uint64_t> SplitCounts(const Plan& plan) {
 
 std::string Text(const Plan& plan) {
   const Listing& listing = plan.listing();
-  std::string out = StrCat(Counted(plan.positions(), "sample", "samples"), " of ", FormatBytes(SourceBytes(plan)), " from ",
-                           EscapeForTerminal(listing.root), " into ", Counted(plan.shards().size(), "shard", "shards"), " of ",
-                           std::string(plan.format().name), " (layout ", std::string(plan.layout()), "), at most ",
-                           FormatBytes(plan.bound_bytes()), " in all\n");
+  std::string out =
+      StrCat(Counted(plan.positions(), "sample", "samples"), " of ", FormatBytes(SourceBytes(plan)),
+             " from ", EscapeForTerminal(listing.root), " into ",
+             Counted(plan.shards().size(), "shard", "shards"), " of ",
+             std::string(plan.format().name), " (layout ", std::string(plan.layout()),
+             "), at most ", FormatBytes(plan.bound_bytes()), " in all\n");
   const std::vector<uint64_t> counts = SplitCounts(plan);
   StrAppend(&out, "splits    ");
   for (size_t i = 0; i < counts.size(); ++i) {
     StrAppend(&out, i == 0 ? "" : ", ", plan.splits()[i], " ", FormatCount(counts[i]));
   }
   StrAppend(&out, "\nclasses   ", listing.classes.size(), "\norder     ",
-            plan.options().shuffle ? StrCat("shuffled with seed ", plan.options().seed) : std::string("as the paths"),
+            plan.options().shuffle ? StrCat("shuffled with seed ", plan.options().seed)
+                                   : std::string("as the paths"),
             "\nkeys      ", plan.index_keys() ? "by number" : "by path", "\n");
   if (plan.filtered() > 0) StrAppend(&out, "filtered  ", FormatCount(plan.filtered()), "\n");
   const size_t skips = listing.skips.size() + plan.skips().size();
-  if (skips > 0) StrAppend(&out, "skipped   ", FormatCount(skips), " so far; each file's bytes are judged while packing\n");
+  if (skips > 0)
+    StrAppend(&out, "skipped   ", FormatCount(skips),
+              " so far; each file's bytes are judged while packing\n");
   size_t width = 5;
   for (const PlannedShard& shard : plan.shards()) width = std::max(width, shard.name.size());
-  StrAppend(&out, absl::StrFormat("\n%6s  %-*s  %12s  %12s\n", "number", width, "shard", "samples", "at most"));
+  StrAppend(&out, absl::StrFormat("\n%6s  %-*s  %12s  %12s\n", "number", width, "shard", "samples",
+                                  "at most"));
   const size_t shards = plan.shards().size();
   for (size_t n = 0; n < shards; ++n) {
     // Of a long table the ends say what there is to know; --json has all of it.
     if (shards > kShownShards && n == kShownShards / 2) {
-      StrAppend(&out, absl::StrFormat("%6s  ... %d more; --json lists all\n", "", shards - kShownShards));
+      StrAppend(&out,
+                absl::StrFormat("%6s  ... %d more; --json lists all\n", "", shards - kShownShards));
       n = shards - kShownShards / 2;
     }
     const PlannedShard& shard = plan.shards()[n];
-    StrAppend(&out, absl::StrFormat("%6d  %-*s  %12s  %12s\n", n, width, shard.name, FormatCount(shard.count),
-                                    FormatBytes(shard.bound_bytes)));
+    StrAppend(&out, absl::StrFormat("%6d  %-*s  %12s  %12s\n", n, width, shard.name,
+                                    FormatCount(shard.count), FormatBytes(shard.bound_bytes)));
   }
   return out;
 }
@@ -110,7 +118,8 @@ absl::Status Write(const Plan& plan, const std::string& path) {
   if (status.ok()) status = (*staged)->SyncData();
   if (status.ok()) status = (*staged)->Publish(path);
   if (absl::IsAlreadyExists(status)) {
-    return absl::AlreadyExistsError(StrCat("the plan ", EscapeForTerminal(path), " exists; --write another file, or remove it"));
+    return absl::AlreadyExistsError(StrCat("the plan ", EscapeForTerminal(path),
+                                           " exists; --write another file, or remove it"));
   }
   return status;
 }
@@ -119,7 +128,8 @@ absl::Status Write(const Plan& plan, const std::string& path) {
 
 ExitCode RunPlan(const CommandLine& line, Terminal& terminal) {
   absl::Status status;
-  if (!line.out.empty()) status = CheckOut(line.out, line.arguments.empty() ? "" : line.arguments[0]);
+  if (!line.out.empty())
+    status = CheckOut(line.out, line.arguments.empty() ? "" : line.arguments[0]);
   if (!status.ok()) return Fail(status, terminal);
   IoPool pool(line.io_depth);
   absl::StatusOr<Prepared> prepared =
@@ -129,9 +139,11 @@ ExitCode RunPlan(const CommandLine& line, Terminal& terminal) {
   if (!line.write_plan.empty()) {
     status = Write(plan, line.write_plan);
     if (!status.ok()) return Fail(status, terminal);
-    terminal.Say(StrCat("The plan is in ", EscapeForTerminal(line.write_plan), ". Each worker runs, with ranges from 0-",
-                        plan.shards().size() - 1, " that do not overlap:\n  pack build --plan ", ShellQuoted(line.write_plan),
-                        " -o OUT --shards-range A-B\nand one of them at the end:\n  pack commit OUT"));
+    terminal.Say(
+        StrCat("The plan is in ", EscapeForTerminal(line.write_plan),
+               ". Each worker runs, with ranges from 0-", plan.shards().size() - 1,
+               " that do not overlap:\n  pack build --plan ", ShellQuoted(line.write_plan),
+               " -o OUT --shards-range A-B\nand one of them at the end:\n  pack commit OUT"));
   }
   return PrintResult(line.json ? Json(plan) : Text(plan), terminal);
 }

@@ -38,33 +38,40 @@ bool Holds(const std::filesystem::path& outer, const std::filesystem::path& inne
   return end == outer.end();
 }
 
-// Of a plan made elsewhere: without this a source that is not mounted would be a list of vanished files.
+// Of a plan made elsewhere: without this a source that is not mounted would be a list of vanished
+// files.
 absl::Status CheckSource(const std::string& source) {
   struct stat facts;
   if (::stat(source.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode)) return absl::OkStatus();
-  return InvalidArgumentError(StrCat("the source ", EscapeForTerminal(source),
-                                     " of the plan is no folder here; say where it is: pack build SRC --plan FILE ..."));
+  return InvalidArgumentError(
+      StrCat("the source ", EscapeForTerminal(source),
+             " of the plan is no folder here; say where it is: pack build SRC --plan FILE ..."));
 }
 
 absl::StatusOr<std::vector<std::string>> ReadClasses(const std::string& path) {
   absl::StatusOr<std::string> text = ReadWholeFile(path, kMaxClassesBytes);
-  if (!text.ok()) return InvalidArgumentError(StrCat("--classes: ", std::string(text.status().message())));
+  if (!text.ok())
+    return InvalidArgumentError(StrCat("--classes: ", std::string(text.status().message())));
   return ParseClasses(*text, path);
 }
 
 absl::Status CheckCombinations(const CommandLine& line, const Format& format) {
   const std::string name(format.name);
   if (line.Given("shards") && line.Given("samples-per-shard")) {
-    return InvalidArgumentError("--shards and --samples-per-shard both set the number of shards; give one of them");
+    return InvalidArgumentError(
+        "--shards and --samples-per-shard both set the number of shards; give one of them");
   }
   if (line.plan.split_by == SplitBy::kDir && !line.plan.splits.empty()) {
-    return InvalidArgumentError("--split-by dir takes the splits from the folders; leave --split out");
+    return InvalidArgumentError(
+        "--split-by dir takes the splits from the folders; leave --split out");
   }
   if (FindLayout(format, line.plan.layout) == nullptr) {
     std::vector<std::string> names;
     for (const LayoutSpec& layout : format.layouts) names.emplace_back(layout.name);
-    return InvalidArgumentError(StrCat("--layout ", line.plan.layout, ": ", name, " has ", names.front(),
-                                       names.size() > 1 ? " and others" : " alone", DidYouMean(line.plan.layout, names)));
+    std::string known;
+    for (const std::string& each : names) absl::StrAppend(&known, known.empty() ? "" : ", ", each);
+    return InvalidArgumentError(
+        StrCat("--layout ", line.plan.layout, ": the layouts of ", name, " are ", known));
   }
   for (const std::string& sidecar : line.plan.sidecar_indexes) {
     const auto same = [&](const SidecarSpec& spec) { return spec.name == sidecar; };
@@ -77,15 +84,18 @@ absl::Status CheckCombinations(const CommandLine& line, const Format& format) {
 
 absl::StatusOr<Listing> List(FolderSource& source, Terminal& terminal) {
   Progress progress(terminal);
-  progress.Watch([&] { return ProgressView{.stage = "listing", .unit = "files", .done = source.listed()}; });
+  progress.Watch(
+      [&] { return ProgressView{.stage = "listing", .unit = "files", .done = source.listed()}; });
   return source.List();
 }
 
-void Probe(const FolderSource& source, const PlanOptions& options, IoPool& pool, Terminal& terminal, Listing* listing) {
+void Probe(const FolderSource& source, const PlanOptions& options, IoPool& pool, Terminal& terminal,
+           Listing* listing) {
   std::atomic<uint64_t> probed = 0;
   Progress progress(terminal);
   const uint64_t rows = listing->rows();
-  progress.Watch([&, rows] { return ProgressView{.stage = "looking at", .done = probed, .total = rows}; });
+  progress.Watch(
+      [&, rows] { return ProgressView{.stage = "looking at", .done = probed, .total = rows}; });
   const ProbeOptions probe = {options.verify, options.max_pixels, options.allow_truncated};
   RunProbePass(source, probe, pool, *listing, probed);
 }
@@ -98,30 +108,41 @@ void ShowWarnings(const std::vector<std::string>& warnings, Terminal& terminal) 
 
 absl::Status CheckOut(const std::string& out, const std::string& source) {
   static constexpr std::array<std::string_view, 12> kFileEndings = {
-      ".tar", ".tar.gz", ".tgz", ".zip", ".tfrecord", ".tfrecords", ".h5", ".hdf5", ".lmdb", ".mdb", ".rec", ".json"};
+      ".tar", ".tar.gz", ".tgz",  ".zip", ".tfrecord", ".tfrecords",
+      ".h5",  ".hdf5",   ".lmdb", ".mdb", ".rec",      ".json"};
   std::string_view name = out;
   while (name.size() > 1 && name.ends_with('/')) name.remove_suffix(1);
   for (const std::string_view ending : kFileEndings) {
     if (!name.ends_with(ending)) continue;
-    std::string format(AllFormats().front()->name);
+    std::string format = "FORMAT", formats;
     for (const Format* each : AllFormats()) {
-      if (std::string_view(each->shard_name("a", 0, 1)).ends_with(ending)) format = each->name;
+      const std::string each_name(each->name);
+      absl::StrAppend(&formats, formats.empty() ? "" : ", ", each_name);
+      if (std::string_view(each->shard_name("a", 0, 1)).ends_with(ending)) format = each_name;
     }
     const std::string folder(name.substr(0, name.size() - ending.size()));
-    return InvalidArgumentError(StrCat("the output ", EscapeForTerminal(out), " is named like a file, and a dataset is a folder; ",
-                                       "for one shard type: -o ", ShellQuoted(folder.empty() ? "DIR" : folder), " -f ", format, " --shards 1"));
+    return InvalidArgumentError(
+        StrCat("the output ", EscapeForTerminal(out),
+               " is named like a file, but a dataset is a folder. For one shard:\n  -o ",
+               ShellQuoted(folder.empty() ? "DIR" : folder), " -f ", format, " --shards 1",
+               format == "FORMAT" ? StrCat("\nwith FORMAT one of ", formats) : ""));
   }
   if (source.empty()) return absl::OkStatus();
   const std::filesystem::path from = Resolved(source), to = Resolved(out);
-  const std::string pair = StrCat(EscapeForTerminal(out), " and the source ", EscapeForTerminal(source));
-  if (from == to) return InvalidArgumentError(StrCat("the output ", pair, " are the same folder; use another one for -o"));
+  const std::string pair =
+      StrCat(EscapeForTerminal(out), " and the source ", EscapeForTerminal(source));
+  if (from == to)
+    return InvalidArgumentError(
+        StrCat("the output ", pair, " are the same folder; use another one for -o"));
   if (Holds(from, to)) {
-    return InvalidArgumentError(StrCat("the output ", EscapeForTerminal(out), " lies inside the source ",
-                                       EscapeForTerminal(source), "; use a folder outside of it for -o"));
+    return InvalidArgumentError(StrCat("the output ", EscapeForTerminal(out),
+                                       " lies inside the source ", EscapeForTerminal(source),
+                                       "; use a folder outside of it for -o"));
   }
   if (Holds(to, from)) {
-    return InvalidArgumentError(StrCat("the source ", EscapeForTerminal(source), " lies inside the output ",
-                                       EscapeForTerminal(out), "; use another folder for -o"));
+    return InvalidArgumentError(StrCat("the source ", EscapeForTerminal(source),
+                                       " lies inside the output ", EscapeForTerminal(out),
+                                       "; use another folder for -o"));
   }
   return absl::OkStatus();
 }
@@ -155,11 +176,13 @@ absl::StatusOr<Prepared> ReadPlan(const CommandLine& line, IoPool& pool, Termina
   for (const Flag* flag : FlagsOf(Verb::kPlan)) {
     const bool decides = flag->group != "Run" && flag->name != "out";
     if (decides && line.Given(std::string(flag->name))) {
-      return InvalidArgumentError(StrCat("--", std::string(flag->name), " is decided by the plan; give it to pack plan --write"));
+      return InvalidArgumentError(StrCat("--", std::string(flag->name),
+                                         " is decided by the plan; give it to pack plan --write"));
     }
   }
   absl::StatusOr<std::string> bytes = ReadWholeFile(line.plan_file, kMaxPlanBytes);
-  if (!bytes.ok()) return InvalidArgumentError(StrCat("--plan: ", std::string(bytes.status().message())));
+  if (!bytes.ok())
+    return InvalidArgumentError(StrCat("--plan: ", std::string(bytes.status().message())));
   absl::StatusOr<Plan> plan = Plan::FromBytes(*bytes, FindFormat);
   if (!plan.ok()) return plan.status();
   const std::string root = line.arguments.empty() ? plan->listing().root : line.arguments[0];

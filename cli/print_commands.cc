@@ -15,8 +15,9 @@ ExitCode RunCompletions(const CommandLine& line, Terminal& terminal) {
   if (shell == "zsh") return PrintResult(ZshCompletions(), terminal);
   if (shell == "fish") return PrintResult(FishCompletions(), terminal);
   const std::string shells[] = {"bash", "zsh", "fish"};
-  return Fail(absl::InvalidArgumentError(absl::StrCat("there are completions for bash, zsh and fish, not for ",
-                                                      EscapeForTerminal(shell), DidYouMean(shell, shells))),
+  return Fail(absl::InvalidArgumentError(
+                  absl::StrCat("there are completions for bash, zsh and fish, not for ",
+                               EscapeForTerminal(shell), DidYouMean(shell, shells))),
               terminal);
 }
 

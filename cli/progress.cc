@@ -20,9 +20,12 @@ constexpr double kWindowSeconds = 5;
 
 double Share(const ProgressView& view) {
   if (view.bytes_total > 0) {
-    return std::min(1.0, static_cast<double>(view.bytes_in) / static_cast<double>(view.bytes_total));
+    return std::min(1.0,
+                    static_cast<double>(view.bytes_in) / static_cast<double>(view.bytes_total));
   }
-  return view.total == 0 ? 0 : std::min(1.0, static_cast<double>(view.done) / static_cast<double>(view.total));
+  return view.total == 0
+             ? 0
+             : std::min(1.0, static_cast<double>(view.done) / static_cast<double>(view.total));
 }
 
 std::string Bar(double share, int columns, bool utf8) {
@@ -45,29 +48,37 @@ std::string Counts(const ProgressView& view) {
 
 }  // namespace
 
-std::vector<std::string> RenderProgress(const ProgressView& view, const ProgressRates& rates, int columns, bool utf8) {
+std::vector<std::string> RenderProgress(const ProgressView& view, const ProgressRates& rates,
+                                        int columns, bool utf8) {
   std::vector<std::string> lines;
   const bool known = view.total > 0 || view.bytes_total > 0;
   std::string right = StrCat("  ", Counts(view));
   if (known) {
     right = StrCat(" ", static_cast<int>(Share(view) * 100), "%", right);
-    if (rates.eta_seconds >= 0) absl::StrAppend(&right, "  ETA ", FormatDuration(rates.eta_seconds));
+    if (rates.eta_seconds >= 0) absl::StrAppend(&right, "  ETA ", FormatClock(rates.eta_seconds));
   }
   const int room = columns - static_cast<int>(view.stage.size() + right.size()) - 2;
-  lines.push_back(StrCat(view.stage, " ", known && room >= 8 ? Bar(Share(view), std::min(room, 30), utf8) : "", right));
+  lines.push_back(StrCat(view.stage, " ",
+                         known && room >= 8 ? Bar(Share(view), std::min(room, 30), utf8) : "",
+                         right));
 
   std::vector<std::string> parts;
-  if (rates.items > 0) parts.push_back(StrCat(FormatCount(static_cast<uint64_t>(rates.items)), " ", view.unit, "/s"));
-  if (view.bytes_in > 0) parts.push_back(StrCat(FormatBytes(static_cast<uint64_t>(rates.bytes_in)), "/s in"));
-  if (view.bytes_out > 0) parts.push_back(StrCat(FormatBytes(static_cast<uint64_t>(rates.bytes_out)), "/s out"));
+  if (rates.items > 0)
+    parts.push_back(StrCat(FormatCount(static_cast<uint64_t>(rates.items)), " ", view.unit, "/s"));
+  if (view.bytes_in > 0)
+    parts.push_back(StrCat(FormatBytes(static_cast<uint64_t>(rates.bytes_in)), "/s in"));
+  if (view.bytes_out > 0)
+    parts.push_back(StrCat(FormatBytes(static_cast<uint64_t>(rates.bytes_out)), "/s out"));
   if (!view.limit.empty()) parts.push_back(StrCat("limit: ", view.limit));
   if (!parts.empty()) lines.push_back(StrCat("  ", absl::StrJoin(parts, "  ")));
 
   parts.clear();
-  if (view.shards_total > 0) parts.push_back(StrCat("shards ", view.shards_done, " of ", view.shards_total));
+  if (view.shards_total > 0)
+    parts.push_back(StrCat("shards ", view.shards_done, " of ", view.shards_total));
   if (view.memory_ceiling > 0) {
     parts.push_back(StrCat("skipped ", FormatCount(view.skipped)));
-    parts.push_back(StrCat("memory ", FormatBytes(view.memory_bytes), " of ", FormatBytes(view.memory_ceiling)));
+    parts.push_back(StrCat("memory ", FormatBytes(view.memory_bytes), " of ",
+                           FormatBytes(view.memory_ceiling)));
   }
   if (view.errors > 0) parts.push_back(StrCat("errors ", FormatCount(view.errors)));
   if (!parts.empty()) lines.push_back(StrCat("  ", absl::StrJoin(parts, "  ")));
@@ -95,7 +106,8 @@ std::string ProgressJson(const ProgressView& view, const ProgressRates& rates, d
                          {"shards_total", view.shards_total},
                          {"memory_bytes", view.memory_bytes},
                          {"limit", view.limit}};
-  json["eta_seconds"] = rates.eta_seconds < 0 ? nlohmann::json() : nlohmann::json(rates.eta_seconds);
+  json["eta_seconds"] =
+      rates.eta_seconds < 0 ? nlohmann::json() : nlohmann::json(rates.eta_seconds);
   return json.dump() + "\n";
 }
 
@@ -138,27 +150,35 @@ void Progress::Show(const ProgressView& view, bool last) {
   } else if (!last && now - said_ >= kLineInterval) {
     said_ = now;
     std::string line = StrCat(view.stage, ": ", Counts(view));
-    if (rates.eta_seconds >= 0) absl::StrAppend(&line, ", ETA ", FormatDuration(rates.eta_seconds));
+    if (rates.eta_seconds >= 0) absl::StrAppend(&line, ", ETA ", FormatClock(rates.eta_seconds));
     terminal_.Say(line);
   }
 }
 
 ProgressRates Progress::Measure(const ProgressView& view, Clock::time_point now) {
   points_.push_back({now, view.done, view.bytes_in, view.bytes_out});
-  const auto age = [&](const Point& point) { return std::chrono::duration<double>(now - point.time).count(); };
+  const auto age = [&](const Point& point) {
+    return std::chrono::duration<double>(now - point.time).count();
+  };
   while (points_.size() > 2 && age(points_[1]) >= kWindowSeconds) points_.pop_front();
-  // What was there at the first look may be what an interrupted run has left: no rate comes from it.
+  // What was there at the first look may be what an interrupted run has left: no rate comes from
+  // it.
   const Point& from = points_.front();
   const double seconds = age(from);
   ProgressRates rates;
   if (seconds <= 0) return rates;
   rates.items = static_cast<double>(view.done - std::min(view.done, from.items)) / seconds;
-  rates.bytes_in = static_cast<double>(view.bytes_in - std::min(view.bytes_in, from.bytes_in)) / seconds;
-  rates.bytes_out = static_cast<double>(view.bytes_out - std::min(view.bytes_out, from.bytes_out)) / seconds;
+  rates.bytes_in =
+      static_cast<double>(view.bytes_in - std::min(view.bytes_in, from.bytes_in)) / seconds;
+  rates.bytes_out =
+      static_cast<double>(view.bytes_out - std::min(view.bytes_out, from.bytes_out)) / seconds;
   if (view.bytes_total > 0 && rates.bytes_in > 0) {
-    rates.eta_seconds = static_cast<double>(view.bytes_total - std::min(view.bytes_total, view.bytes_in)) / rates.bytes_in;
+    rates.eta_seconds =
+        static_cast<double>(view.bytes_total - std::min(view.bytes_total, view.bytes_in)) /
+        rates.bytes_in;
   } else if (view.total > 0 && rates.items > 0) {
-    rates.eta_seconds = static_cast<double>(view.total - std::min(view.total, view.done)) / rates.items;
+    rates.eta_seconds =
+        static_cast<double>(view.total - std::min(view.total, view.done)) / rates.items;
   }
   return rates;
 }

@@ -1,11 +1,13 @@
-// Progress: shows on stderr how far a run is, from a thread of its own, as a live block, as rare lines, or as JSON lines.
+// Progress: shows on stderr how far a run is, from a thread of its own, as a live block, as rare
+// lines, or as JSON lines.
 //
 //   Progress progress(terminal);
 //   progress.Watch([&] { return ProgressView{.stage = "packing", .done = ..., .total = ...}; });
 //   progress.End();                                        // the block is gone
 //
-// Lifetime: what the view captures must live until End, the next Watch, or the destructor. Thread-safety: one caller;
-// the view is called from the other thread. Errors: none. Units: bytes, seconds.
+// Lifetime: what the view captures must live until End, the next Watch, or the destructor.
+// Thread-safety: one caller; the view is called from the other thread. Errors: none. Units: bytes,
+// seconds.
 #ifndef SHARDPACK_CLI_PROGRESS_H_
 #define SHARDPACK_CLI_PROGRESS_H_
 
@@ -24,15 +26,15 @@
 namespace shardpack::cli {
 
 struct ProgressView {
-  std::string stage;            // "packing"
+  std::string stage;  // "packing"
   std::string unit = "images";
   uint64_t done = 0, total = 0;  // total 0 = unknown
   uint64_t bytes_in = 0, bytes_out = 0;
-  uint64_t bytes_total = 0;      // of bytes_in, where the bar shall follow bytes
+  uint64_t bytes_total = 0;  // of bytes_in, where the bar shall follow bytes
   uint64_t skipped = 0, errors = 0;
   uint64_t shards_done = 0, shards_total = 0;
   uint64_t memory_bytes = 0, memory_ceiling = 0;
-  std::string limit = "";        // the stage that the others wait for; "" = unknown
+  std::string limit = "";  // the stage that the others wait for; "" = unknown
 };
 
 // What happens a second, over the last few seconds.
@@ -42,7 +44,8 @@ struct ProgressRates {
 };
 
 // The lines of the block, each at most `columns` wide.
-std::vector<std::string> RenderProgress(const ProgressView& view, const ProgressRates& rates, int columns, bool utf8);
+std::vector<std::string> RenderProgress(const ProgressView& view, const ProgressRates& rates,
+                                        int columns, bool utf8);
 std::string ProgressJson(const ProgressView& view, const ProgressRates& rates, double seconds);
 
 class Progress {

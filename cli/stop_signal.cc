@@ -13,7 +13,10 @@ static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_alw
 
 void OnSignal(int signal) {
   int none = 0;
-  if (!stop.compare_exchange_strong(none, signal) || at_once) ::_exit(128 + signal);
+  if (stop.compare_exchange_strong(none, signal) && !at_once) return;
+  // The live block ends without a line end; there is no time to erase it.
+  if (::isatty(STDERR_FILENO) == 1 && ::write(STDERR_FILENO, "\n", 1) != 1) ::_exit(128 + signal);
+  ::_exit(128 + signal);
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
-// StopSignal: SIGINT and SIGTERM as a number that a run looks at; the second one ends the process at once.
+// StopSignal: SIGINT and SIGTERM as a number that a run looks at; the second one ends the process
+// at once.
 //
 //   InstallSignals();
 //   const std::atomic<int>& stop = StopSignal();          // 0, or the signal's number
-//   EndAtOnceOnSignal(false);                             // from here on a run has something to finish
+//   EndAtOnceOnSignal(false);                             // from here on a run has something to
+//   finish
 //
-// SIGXFSZ and SIGPIPE are ignored: a file-size limit and a reader that went away become errors of write().
-// Lifetime: of the process. Thread-safety: any thread. Errors: none.
+// SIGXFSZ and SIGPIPE are ignored: a file-size limit and a reader that went away become errors of
+// write(). Lifetime: of the process. Thread-safety: any thread. Errors: none.
 #ifndef SHARDPACK_CLI_STOP_SIGNAL_H_
 #define SHARDPACK_CLI_STOP_SIGNAL_H_
 
@@ -16,8 +18,8 @@ namespace shardpack::cli {
 void InstallSignals();
 const std::atomic<int>& StopSignal();
 
-// Whether the first signal ends the process, with 128 + its number: the right thing as long as nothing has been written
-// (the beginning). Otherwise it only sets StopSignal.
+// Whether the first signal ends the process, with 128 + its number: the right thing as long as
+// nothing has been written (the beginning). Otherwise it only sets StopSignal.
 void EndAtOnceOnSignal(bool at_once);
 
 }  // namespace shardpack::cli

@@ -22,7 +22,8 @@ size_t EditDistance(std::string_view a, std::string_view b) {
     for (size_t j = 1; j <= b.size(); ++j) {
       const bool same = Lower(a[i - 1]) == Lower(b[j - 1]);
       row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (same ? 0 : 1)});
-      if (i > 1 && j > 1 && Lower(a[i - 1]) == Lower(b[j - 2]) && Lower(a[i - 2]) == Lower(b[j - 1])) {
+      if (i > 1 && j > 1 && Lower(a[i - 1]) == Lower(b[j - 2]) &&
+          Lower(a[i - 2]) == Lower(b[j - 1])) {
         row[j] = std::min(row[j], before[j - 2] + 1);
       }
     }
@@ -33,7 +34,8 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 }
 
 std::string Nearest(std::string_view typed, std::span<const std::string> words) {
-  // A word typed at length is no typing error of anything here, and the programme above is quadratic.
+  // A word typed at length is no typing error of anything here, and the programme above is
+  // quadratic.
   if (typed.size() < 2 || typed.size() > 64) return "";
   std::string best;
   size_t best_distance = std::max<size_t>(1, typed.size() / 3) + 1;
@@ -46,7 +48,8 @@ std::string Nearest(std::string_view typed, std::span<const std::string> words) 
   }
   if (!best.empty()) return best;
   for (const std::string& word : words) {
-    if (word.size() > typed.size() && std::string_view(word).substr(0, typed.size()) == typed) return word;
+    if (word.size() > typed.size() && std::string_view(word).substr(0, typed.size()) == typed)
+      return word;
   }
   return "";
 }

@@ -15,10 +15,12 @@
 
 namespace shardpack::cli {
 
-// Insertions, deletions, substitutions and swaps of neighbours that lead from one to the other, case not counted.
+// Insertions, deletions, substitutions and swaps of neighbours that lead from one to the other,
+// case not counted.
 size_t EditDistance(std::string_view a, std::string_view b);
 
-// The nearest word within a third of the length of what was typed, or one that it is the beginning of.
+// The nearest word within a third of the length of what was typed, or one that it is the beginning
+// of.
 std::string Nearest(std::string_view typed, std::span<const std::string> words);
 
 std::string DidYouMean(std::string_view typed, std::span<const std::string> words);

@@ -43,13 +43,17 @@ std::map<std::string, uint64_t> SkipsByReason(const RunReport& report) {
 }
 
 void SaySkips(const FinishedRun& run, Terminal& terminal) {
-  const uint64_t skipped = run.report.already_complete ? run.report.manifest.counts.skipped : run.report.skips.size();
+  const uint64_t skipped =
+      run.report.already_complete ? run.report.manifest.counts.skipped : run.report.skips.size();
   if (skipped == 0) return;
   std::vector<std::string> reasons;
-  for (const auto& [reason, count] : SkipsByReason(run.report)) reasons.push_back(StrCat(FormatCount(count), " ", reason));
+  for (const auto& [reason, count] : SkipsByReason(run.report))
+    reasons.push_back(StrCat(FormatCount(count), " ", reason));
   const std::string named = reasons.empty() ? "" : StrCat(" (", absl::StrJoin(reasons, ", "), ")");
-  SayRow("skipped", StrCat(Counted(skipped, "file", "files"), named, ", listed in ",
-                           EscapeForTerminal(run.out + "/skipped.jsonl"), "; --strict refuses them"), terminal);
+  SayRow("skipped",
+         StrCat(Counted(skipped, "file", "files"), named, ", listed in ",
+                EscapeForTerminal(run.out + "/skipped.jsonl"), "; --strict refuses them"),
+         terminal);
   size_t shown = 0;
   for (const Skip& skip : run.report.skips) {
     if (shown++ == kShownSkips) break;
@@ -58,7 +62,8 @@ void SaySkips(const FinishedRun& run, Terminal& terminal) {
                         skip.detail.empty() ? "" : StrCat(", ", EscapeForTerminal(skip.detail))));
   }
   if (run.report.skips.size() > kShownSkips) {
-    terminal.Say(StrCat("          and ", FormatCount(run.report.skips.size() - kShownSkips), " more"));
+    terminal.Say(
+        StrCat("          and ", FormatCount(run.report.skips.size() - kShownSkips), " more"));
   }
 }
 
@@ -67,20 +72,24 @@ void SayIgnored(const ManifestCounts& counts, Terminal& terminal) {
   std::vector<std::string> kinds;
   for (const auto& [extension, count] : counts.ignored) {
     files += count;
-    kinds.push_back(StrCat(FormatCount(count), " ", extension.empty() ? "without" : "." + EscapeForTerminal(extension)));
+    kinds.push_back(StrCat(FormatCount(count), " ",
+                           extension.empty() ? "without" : "." + EscapeForTerminal(extension)));
   }
   if (files == 0) return;
   if (kinds.size() > kShownClasses) {
     kinds.resize(kShownClasses);
     kinds.emplace_back("...");
   }
-  SayRow("ignored", StrCat(Counted(files, "file", "files"), " by extension: ", absl::StrJoin(kinds, ", "), "; --ext any packs them"),
+  SayRow("ignored",
+         StrCat(Counted(files, "file", "files"), " by extension: ", absl::StrJoin(kinds, ", "),
+                "; --ext any packs them"),
          terminal);
 }
 
 void SayClasses(const Manifest& manifest, Terminal& terminal) {
   if (manifest.classes.empty()) {
-    SayRow("classes", "none: the samples have no label; --label-from says which folder names it", terminal);
+    SayRow("classes", "none: the samples have no label; --label-from says which folder names it",
+           terminal);
     return;
   }
   std::vector<std::string> names;
@@ -88,14 +97,19 @@ void SayClasses(const Manifest& manifest, Terminal& terminal) {
     if (names.size() == kShownClasses) break;
     names.push_back(EscapeForTerminal(name));
   }
-  SayRow("classes", StrCat(FormatCount(manifest.classes.size()), ": ", absl::StrJoin(names, ", "),
-                           names.size() < manifest.classes.size() ? ", ..." : ""), terminal);
+  SayRow("classes",
+         StrCat(FormatCount(manifest.classes.size()), ": ", absl::StrJoin(names, ", "),
+                names.size() < manifest.classes.size() ? ", ..." : ""),
+         terminal);
 }
 
 void SayOrder(const FinishedRun& run, Terminal& terminal) {
   const PlanOptions& options = run.plan.options();
   if (options.shuffle) {
-    SayRow("order", StrCat("shuffled with seed ", options.seed, "; --no-shuffle keeps the order of the paths"), terminal);
+    SayRow(
+        "order",
+        StrCat("shuffled with seed ", options.seed, "; --no-shuffle keeps the order of the paths"),
+        terminal);
   } else {
     SayRow("order", "as the paths; --shuffle mixes the classes, which trains better", terminal);
   }
@@ -127,32 +141,43 @@ void SaySummary(const FinishedRun& run, Terminal& terminal) {
   const Manifest& manifest = run.report.manifest;
   const ManifestCounts& counts = manifest.counts;
   const std::string shown_out = EscapeForTerminal(run.out);
-  std::string packed = StrCat(FormatCount(counts.packed), " of ", Counted(counts.seen, "image", "images"), " into ",
-                              Counted(manifest.shards.size(), "shard", "shards"), " of ", manifest.format, " in ", shown_out,
-                              ", ", FormatBytes(ShardBytes(manifest)));
+  std::string packed =
+      StrCat(FormatCount(counts.packed), " of ", Counted(counts.seen, "image", "images"), " into ",
+             Counted(manifest.shards.size(), "shard", "shards"), " of ", manifest.format, " in ",
+             shown_out, ", ", FormatBytes(ShardBytes(manifest)));
   if (run.report.already_complete) {
-    terminal.Say(StrCat(shown_out, " is complete already, nothing was to be done; --overwrite builds it again"));
+    terminal.Say(StrCat(
+        shown_out, " is complete already, nothing was to be done; --overwrite builds it again"));
   } else {
     StrAppend(&packed, ", in ", FormatDuration(run.seconds));
     // A run that kept shards of another has no rate of its own.
     if (run.seconds > 0 && run.report.kept_shards == 0) {
-      StrAppend(&packed, " (", FormatCount(static_cast<uint64_t>(static_cast<double>(counts.packed) / run.seconds)),
-                " images/s, ", FormatBytes(static_cast<uint64_t>(static_cast<double>(run.bytes_in) / run.seconds)), "/s in)");
+      StrAppend(
+          &packed, " (",
+          FormatCount(static_cast<uint64_t>(static_cast<double>(counts.packed) / run.seconds)),
+          " images/s, ",
+          FormatBytes(static_cast<uint64_t>(static_cast<double>(run.bytes_in) / run.seconds)),
+          "/s in)");
     }
     StrAppend(&packed, ", peak memory ", FormatBytes(PeakMemoryBytes()));
   }
   SayRow("packed", packed, terminal);
   if (run.report.kept_shards > 0 && !run.report.already_complete) {
-    SayRow("kept", StrCat(Counted(run.report.kept_shards, "shard", "shards"), " of an interrupted run, verified"), terminal);
+    SayRow("kept",
+           StrCat(Counted(run.report.kept_shards, "shard", "shards"),
+                  " of an interrupted run, verified"),
+           terminal);
   }
   if (counts.filtered > 0) {
-    SayRow("filtered", StrCat(Counted(counts.filtered, "image", "images"), " left out as asked"), terminal);
+    SayRow("filtered", StrCat(Counted(counts.filtered, "image", "images"), " left out as asked"),
+           terminal);
   }
   SaySkips(run, terminal);
   SayIgnored(counts, terminal);
   SayClasses(manifest, terminal);
   std::vector<std::string> splits;
-  for (const auto& [name, records] : manifest.splits) splits.push_back(StrCat(name, " ", FormatCount(records)));
+  for (const auto& [name, records] : manifest.splits)
+    splits.push_back(StrCat(name, " ", FormatCount(records)));
   SayRow("splits", absl::StrJoin(splits, ", "), terminal);
   SayOrder(run, terminal);
   // On a terminal the last line of stdout says it right below.
@@ -177,10 +202,16 @@ std::string SummaryJson(const FinishedRun& run) {
 }
 
 void SayPart(const FinishedRun& run, Terminal& terminal) {
-  SayRow("built", StrCat(Counted(run.report.built_shards, "shard", "shards"), " in ", EscapeForTerminal(run.out), ", in ",
-                         FormatDuration(run.seconds), ", peak memory ", FormatBytes(PeakMemoryBytes())), terminal);
+  SayRow("built",
+         StrCat(Counted(run.report.built_shards, "shard", "shards"), " in ",
+                EscapeForTerminal(run.out), ", in ", FormatDuration(run.seconds), ", peak memory ",
+                FormatBytes(PeakMemoryBytes())),
+         terminal);
   if (run.report.kept_shards > 0) {
-    SayRow("kept", StrCat(Counted(run.report.kept_shards, "shard", "shards"), " of an interrupted run, verified"), terminal);
+    SayRow("kept",
+           StrCat(Counted(run.report.kept_shards, "shard", "shards"),
+                  " of an interrupted run, verified"),
+           terminal);
   }
   SayRow("next", StrCat("when all workers are done: pack commit ", ShellQuoted(run.out)), terminal);
 }

@@ -22,7 +22,8 @@ bool SpeaksUtf8() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const std::string_view value = Variable(name);
     if (value.empty()) continue;
-    return value.find("UTF-8") != std::string_view::npos || value.find("utf8") != std::string_view::npos ||
+    return value.find("UTF-8") != std::string_view::npos ||
+           value.find("utf8") != std::string_view::npos ||
            value.find("utf-8") != std::string_view::npos;
   }
   return false;
@@ -60,7 +61,8 @@ int Terminal::width() const {
 }
 
 std::string Terminal::Styled(Style style, std::string_view text) const {
-  static constexpr const char* kCodes[] = {"", "\033[1m", "\033[2m", "\033[31m", "\033[32m", "\033[33m"};
+  static constexpr const char* kCodes[] = {"",         "\033[1m",  "\033[2m",
+                                           "\033[31m", "\033[32m", "\033[33m"};
   if (!colour_ || style == Style::kPlain) return std::string(text);
   return absl::StrCat(kCodes[static_cast<size_t>(style)], std::string(text), "\033[0m");
 }
@@ -139,7 +141,8 @@ std::string FitColumns(std::string_view text, int columns) {
 
 std::string ShellQuoted(std::string_view word) {
   const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || std::string_view("_-./=,:+@%").find(c) != std::string_view::npos;
+    return std::isalnum(static_cast<unsigned char>(c)) ||
+           std::string_view("_-./=,:+@%").find(c) != std::string_view::npos;
   });
   if (plain) return std::string(word);
   const std::string escaped = EscapeForTerminal(word);

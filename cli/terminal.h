@@ -1,12 +1,15 @@
-// Terminal: what stderr can show (colour, a live block, how wide), and messages on it. Results: what goes to stdout.
+// Terminal: what stderr can show (colour, a live block, how wide), and messages on it. Results:
+// what goes to stdout.
 //
 //   Terminal terminal(ProgressMode::kAuto);
 //   terminal.Warn("3 classes hold one image each; --exclude leaves them out");
-//   Results results;  results.Write("dataset xxh3:...\n");  absl::Status written = results.Finish();
+//   Results results;  results.Write("dataset xxh3:...\n");  absl::Status written =
+//   results.Finish();
 //
-// Lifetime: a Terminal erases its live block when destroyed. Thread-safety: Terminal any thread; Results one caller.
-// Errors: those of stderr are ignored, since there is nowhere left to say so; those of stdout come from Write and
-// Finish (exit 6), but that a reader went away (EPIPE) is no error: see closed(). Units: columns.
+// Lifetime: a Terminal erases its live block when destroyed. Thread-safety: Terminal any thread;
+// Results one caller. Errors: those of stderr are ignored, since there is nowhere left to say so;
+// those of stdout come from Write and Finish (exit 6), but that a reader went away (EPIPE) is no
+// error: see closed(). Units: columns.
 #ifndef SHARDPACK_CLI_TERMINAL_H_
 #define SHARDPACK_CLI_TERMINAL_H_
 
@@ -29,7 +32,7 @@ class Terminal {
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
-  bool live() const { return live_; }    // a block can be redrawn in place
+  bool live() const { return live_; }  // a block can be redrawn in place
   bool quiet() const { return quiet_; }
   bool utf8() const { return utf8_; }
   ProgressMode mode() const { return mode_; }

@@ -15,8 +15,8 @@ namespace {
 // The number at the start of `text`, which is cut off it.
 bool TakeNumber(std::string_view* text, double* number) {
   if (text->empty() || !((*text)[0] >= '0' && (*text)[0] <= '9')) return false;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), *number,
-                                            std::chars_format::fixed);
+  const auto [end, error] =
+      std::from_chars(text->data(), text->data() + text->size(), *number, std::chars_format::fixed);
   if (error != std::errc() || !std::isfinite(*number)) return false;
   text->remove_prefix(static_cast<size_t>(end - text->data()));
   return true;
@@ -24,7 +24,8 @@ bool TakeNumber(std::string_view* text, double* number) {
 
 bool EqualIgnoringCase(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
-    return std::tolower(static_cast<unsigned char>(x)) == std::tolower(static_cast<unsigned char>(y));
+    return std::tolower(static_cast<unsigned char>(x)) ==
+           std::tolower(static_cast<unsigned char>(y));
   });
 }
 
@@ -54,10 +55,24 @@ absl::StatusOr<uint64_t> ParseSize(std::string_view text) {
     double bytes;
   };
   static constexpr std::array<Unit, 18> kUnits = {{
-      {"", 1}, {"B", 1}, {"k", 1e3}, {"kB", 1e3}, {"Ki", 1024.0}, {"KiB", 1024.0},
-      {"M", 1e6}, {"MB", 1e6}, {"Mi", 1048576.0}, {"MiB", 1048576.0},
-      {"G", 1e9}, {"GB", 1e9}, {"Gi", 1073741824.0}, {"GiB", 1073741824.0},
-      {"T", 1e12}, {"TB", 1e12}, {"Ti", 1099511627776.0}, {"TiB", 1099511627776.0},
+      {"", 1},
+      {"B", 1},
+      {"k", 1e3},
+      {"kB", 1e3},
+      {"Ki", 1024.0},
+      {"KiB", 1024.0},
+      {"M", 1e6},
+      {"MB", 1e6},
+      {"Mi", 1048576.0},
+      {"MiB", 1048576.0},
+      {"G", 1e9},
+      {"GB", 1e9},
+      {"Gi", 1073741824.0},
+      {"GiB", 1073741824.0},
+      {"T", 1e12},
+      {"TB", 1e12},
+      {"Ti", 1099511627776.0},
+      {"TiB", 1099511627776.0},
   }};
   double number = 0;
   if (TakeNumber(&text, &number)) {
@@ -102,7 +117,8 @@ absl::StatusOr<std::pair<uint64_t, uint64_t>> ParseRange(std::string_view text) 
   const absl::StatusOr<uint64_t> last =
       dash == std::string_view::npos ? first : ParseCount(text.substr(dash + 1));
   if (!first.ok() || !last.ok() || *first > *last) {
-    return absl::InvalidArgumentError("expected a range of numbers from 0, both ends included, as in 0-9");
+    return absl::InvalidArgumentError(
+        "expected a range of numbers from 0, both ends included, as in 0-9");
   }
   return std::pair(*first, *last);
 }
@@ -120,11 +136,12 @@ absl::StatusOr<std::vector<std::pair<std::string, double>>> ParseSplits(std::str
     }
     const absl::StatusOr<double> share = ParseShare(part.substr(equals + 1));
     if (!share.ok() || *share <= 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the share of ", name, " must be above 0 and at most 1, as in train=0.9,val=0.1"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the share of ", name, " must be above 0 and at most 1, as in train=0.9,val=0.1"));
     }
     for (const auto& [other, unused] : splits) {
-      if (other == name) return absl::InvalidArgumentError(absl::StrCat("the split ", name, " is named twice"));
+      if (other == name)
+        return absl::InvalidArgumentError(absl::StrCat("the split ", name, " is named twice"));
     }
     splits.emplace_back(name, *share);
     sum += *share;
@@ -132,7 +149,8 @@ absl::StatusOr<std::vector<std::pair<std::string, double>>> ParseSplits(std::str
     text.remove_prefix(comma + 1);
   }
   if (std::abs(sum - 1) > 1e-6) {
-    return absl::InvalidArgumentError(absl::StrCat("the shares add up to ", FormatNumber(sum), ", not to 1"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the shares add up to ", FormatNumber(sum), ", not to 1"));
   }
   return splits;
 }
@@ -146,7 +164,8 @@ std::string FormatCount(uint64_t count) {
 std::string FormatNumber(double number) {
   char text[64];
   const double size = std::abs(number);
-  const int decimals = size >= 100 || size == 0 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3;
+  // Where rounding adds a digit before the point, one less stands after it.
+  const int decimals = size >= 99.95 || size == 0 ? 0 : size >= 9.995 ? 1 : size >= 0.9995 ? 2 : 3;
   std::snprintf(text, sizeof text, "%.*f", decimals, number);
   return text;
 }
@@ -164,14 +183,19 @@ std::string FormatBytes(uint64_t bytes) {
 }
 
 std::string FormatDuration(double seconds) {
-  if (seconds < 60) return absl::StrCat(FormatNumber(seconds), " s");
+  return seconds < 60 ? absl::StrCat(FormatNumber(seconds), " s") : FormatClock(seconds);
+}
+
+std::string FormatClock(double seconds) {
   const auto whole = static_cast<uint64_t>(std::min(seconds + 0.5, 1e15));
   char text[64];
   if (whole < 3600) {
-    std::snprintf(text, sizeof text, "%d:%02d", static_cast<int>(whole / 60), static_cast<int>(whole % 60));
+    std::snprintf(text, sizeof text, "%d:%02d", static_cast<int>(whole / 60),
+                  static_cast<int>(whole % 60));
   } else {
-    std::snprintf(text, sizeof text, "%llu:%02d:%02d", static_cast<unsigned long long>(whole / 3600),
-                  static_cast<int>(whole / 60 % 60), static_cast<int>(whole % 60));
+    std::snprintf(text, sizeof text, "%llu:%02d:%02d",
+                  static_cast<unsigned long long>(whole / 3600), static_cast<int>(whole / 60 % 60),
+                  static_cast<int>(whole % 60));
   }
   return text;
 }

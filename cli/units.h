@@ -4,8 +4,9 @@
 //   absl::StatusOr<double> share = ParseShare("1%");            // 0.01
 //   std::string text = FormatBytes(52'430'000);                 // "52.4 MB"
 //
-// Lifetime: plain values. Thread-safety: pure functions. Errors: InvalidArgument that says what is accepted; the caller
-// adds the flag's name. Units: bytes, seconds; k, M, G, T count in thousands, Ki, Mi, Gi, Ti in 1024s.
+// Lifetime: plain values. Thread-safety: pure functions. Errors: InvalidArgument that says what is
+// accepted; the caller adds the flag's name. Units: bytes, seconds; k, M, G, T count in thousands,
+// Ki, Mi, Gi, Ti in 1024s.
 #ifndef SHARDPACK_CLI_UNITS_H_
 #define SHARDPACK_CLI_UNITS_H_
 
@@ -21,18 +22,19 @@ namespace shardpack::cli {
 
 absl::StatusOr<uint64_t> ParseCount(std::string_view text);  // 0 and up; "10_000" and "10,000" too
 absl::StatusOr<uint64_t> ParseSize(std::string_view text);
-absl::StatusOr<double> ParseNumber(std::string_view text);      // finite, 0 and up
-absl::StatusOr<double> ParseShare(std::string_view text);       // "1%" or "0.01"; 0..1
-absl::StatusOr<double> ParseDuration(std::string_view text);    // "90", "90s", "5m", "1h"; seconds
+absl::StatusOr<double> ParseNumber(std::string_view text);    // finite, 0 and up
+absl::StatusOr<double> ParseShare(std::string_view text);     // "1%" or "0.01"; 0..1
+absl::StatusOr<double> ParseDuration(std::string_view text);  // "90", "90s", "5m", "1h"; seconds
 // "a-b", both included, a <= b; a lone "a" is a-a.
 absl::StatusOr<std::pair<uint64_t, uint64_t>> ParseRange(std::string_view text);
 // "train=0.9,val=0.1": names of [A-Za-z0-9._-], each once; shares above 0 that add up to 1.
 absl::StatusOr<std::vector<std::pair<std::string, double>>> ParseSplits(std::string_view text);
 
-std::string FormatCount(uint64_t count);      // "1,234,567"
-std::string FormatBytes(uint64_t bytes);      // "512 B", "1.23 MB"
-std::string FormatDuration(double seconds);   // "0.42 s", "3:07", "1:02:03"
-std::string FormatNumber(double number);      // three significant digits, no exponent
+std::string FormatCount(uint64_t count);     // "1,234,567"
+std::string FormatBytes(uint64_t bytes);     // "512 B", "1.23 MB"
+std::string FormatDuration(double seconds);  // "0.42 s", "3:07", "1:02:03"
+std::string FormatClock(double seconds);     // "0:00", "3:07", "1:02:03"
+std::string FormatNumber(double number);     // three significant digits, no exponent
 // "1 shard", "2 shards", "2 classes".
 std::string Counted(uint64_t count, std::string_view one, std::string_view many);
 

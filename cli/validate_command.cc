@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <sys/stat.h>
 
 #include "absl/strings/str_cat.h"
@@ -20,8 +21,10 @@ absl::StatusOr<ValidateOptions> Options(const CommandLine& line) {
   if (line.quick && !line.against.empty()) {
     return absl::InvalidArgumentError("--against compares every byte; give it with --level full");
   }
-  if (line.sample <= 0) return absl::InvalidArgumentError("--sample: expected a share above 0, as in 5%");
-  if (line.subsets > UINT32_MAX) return absl::InvalidArgumentError("--subset: expected fewer parts");
+  if (line.sample <= 0)
+    return absl::InvalidArgumentError("--sample: expected a share above 0, as in 5%");
+  if (line.subsets > UINT32_MAX)
+    return absl::InvalidArgumentError("--subset: expected fewer parts");
   ValidateOptions options;
   options.level = line.quick ? ValidationLevel::kQuick : ValidationLevel::kFull;
   options.jobs = line.jobs > 0 ? line.jobs : AvailableCores();
@@ -34,20 +37,23 @@ absl::StatusOr<ValidateOptions> Options(const CommandLine& line) {
   return options;
 }
 
-// A dataset's folder, or any number of shards; a shard may itself be a folder (of a format that has such).
+// A dataset's folder, or any number of shards; a shard may itself be a folder (of a format that has
+// such).
 absl::StatusOr<bool> IsDataset(const CommandLine& line) {
   for (const std::string& path : line.arguments) {
     struct stat facts;
     if (::stat(path.c_str(), &facts) != 0) {
-      const absl::Status status = IoStatus("look at", path, errno);
-      return absl::IsNotFound(status) ? absl::InvalidArgumentError(std::string(status.message())) : status;
+      if (errno != ENOENT && errno != ENOTDIR) return IoStatus("look at", path, errno);
+      return absl::InvalidArgumentError(absl::StrCat(
+          EscapeForTerminal(path), " does not exist; name a dataset's folder, or shards"));
     }
     if (!S_ISDIR(facts.st_mode)) continue;
     const absl::StatusOr<const Format*> shard = SniffFormat(path);
     if (shard.ok() && *shard != nullptr) continue;
     if (line.arguments.size() == 1) return true;
-    return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(path),
-                                                   " is a folder; pack validate takes one dataset, or any number of shards"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(EscapeForTerminal(path),
+                     " is a folder; pack validate takes one dataset, or any number of shards"));
   }
   return false;
 }
@@ -58,7 +64,8 @@ absl::StatusOr<ValidationReport> Validate(const CommandLine& line, Terminal& ter
   const absl::StatusOr<bool> dataset = IsDataset(line);
   if (!dataset.ok()) return dataset.status();
   if (!*dataset && (line.expect.has_value() || !line.against.empty())) {
-    return absl::InvalidArgumentError("--expect and --against need a dataset with a manifest, not lone shards");
+    return absl::InvalidArgumentError(
+        "--expect and --against need a dataset with a manifest, not lone shards");
   }
   EndAtOnceOnSignal(false);
   ValidationProgress counts;
@@ -74,7 +81,8 @@ absl::StatusOr<ValidationReport> Validate(const CommandLine& line, Terminal& ter
     view.errors = counts.findings;
     return view;
   });
-  if (*dataset) return ValidateDataset(line.arguments[0], AllFormats(), *options, counts, StopSignal());
+  if (*dataset)
+    return ValidateDataset(line.arguments[0], AllFormats(), *options, counts, StopSignal());
   return ValidateShards(line.arguments, AllFormats(), *options, counts, StopSignal());
 }
 

@@ -8,48 +8,59 @@ namespace {
 
 constexpr size_t kAny = std::numeric_limits<size_t>::max();
 
-constexpr ExitCode kBuildCodes[] = {ExitCode::kDone,     ExitCode::kUsage,       ExitCode::kSkipped,
-                                    ExitCode::kDamage,   ExitCode::kConflict,    ExitCode::kIo,
-                                    ExitCode::kInterrupted, ExitCode::kTerminated};
-constexpr ExitCode kPlanCodes[] = {ExitCode::kDone, ExitCode::kUsage, ExitCode::kConflict, ExitCode::kIo,
-                                   ExitCode::kInterrupted, ExitCode::kTerminated};
-constexpr ExitCode kValidateCodes[] = {ExitCode::kDone, ExitCode::kUsage, ExitCode::kDamage, ExitCode::kIo,
+constexpr ExitCode kBuildCodes[] = {
+    ExitCode::kDone,     ExitCode::kUsage, ExitCode::kSkipped,     ExitCode::kDamage,
+    ExitCode::kConflict, ExitCode::kIo,    ExitCode::kInterrupted, ExitCode::kTerminated};
+constexpr ExitCode kPlanCodes[] = {ExitCode::kDone, ExitCode::kUsage,       ExitCode::kConflict,
+                                   ExitCode::kIo,   ExitCode::kInterrupted, ExitCode::kTerminated};
+constexpr ExitCode kValidateCodes[] = {ExitCode::kDone,        ExitCode::kUsage,
+                                       ExitCode::kDamage,      ExitCode::kIo,
                                        ExitCode::kInterrupted, ExitCode::kTerminated};
-constexpr ExitCode kReadCodes[] = {ExitCode::kDone, ExitCode::kUsage, ExitCode::kDamage, ExitCode::kIo};
-constexpr ExitCode kExtractCodes[] = {ExitCode::kDone,     ExitCode::kUsage, ExitCode::kSkipped,
-                                      ExitCode::kDamage,   ExitCode::kConflict, ExitCode::kIo,
-                                      ExitCode::kInterrupted, ExitCode::kTerminated};
+constexpr ExitCode kReadCodes[] = {ExitCode::kDone, ExitCode::kUsage, ExitCode::kDamage,
+                                   ExitCode::kIo};
+constexpr ExitCode kExtractCodes[] = {
+    ExitCode::kDone,     ExitCode::kUsage, ExitCode::kSkipped,     ExitCode::kDamage,
+    ExitCode::kConflict, ExitCode::kIo,    ExitCode::kInterrupted, ExitCode::kTerminated};
 constexpr ExitCode kPrintCodes[] = {ExitCode::kDone, ExitCode::kUsage, ExitCode::kIo};
 
 constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
-    {Verb::kBuild, "build", "Pack a folder of images into shards (the verb may be left out)", "SRC", 0, 1,
-     "pack photos/ -o shards/ --split train=0.9,val=0.1",
-     "SRC holds one folder per class, or images alone. Bytes are kept as they are; every input is either\n"
-     "packed or listed in OUT/skipped.jsonl. An interrupted build resumes when the command is repeated.",
+    {Verb::kBuild, "build", "Pack a folder of images into shards (the verb may be left out)", "SRC",
+     0, 1, "pack photos/ -o shards/ --split train=0.9,val=0.1",
+     "SRC holds one folder per class, or images alone. Bytes are kept as they are; every input is "
+     "either\n"
+     "packed or listed in OUT/skipped.jsonl. An interrupted build resumes when the command is "
+     "repeated.",
      kBuildCodes},
-    {Verb::kPlan, "plan", "Show what a build would do: shards, splits, size; or write that down for workers", "SRC",
-     1, 1, "pack plan photos/ --shard-size 1GB --write photos.plan",
-     "Takes the flags of build. Workers then share the plan: `pack build --plan photos.plan -o OUT\n"
-     "--shards-range 0-9` packs the shards 0 to 9, both included; `pack commit OUT` publishes the result.",
+    {Verb::kPlan, "plan",
+     "Show what a build would do: shards, splits, size; or write that down for workers", "SRC", 1,
+     1, "pack plan photos/ --shard-size 1GB --write photos.plan",
+     "Takes the flags of build. Workers then share the plan: `pack build --plan photos.plan -o "
+     "OUT\n"
+     "--shards-range 0-9` packs the shards 0 to 9, both included; `pack commit OUT` publishes the "
+     "result.",
      kPlanCodes},
     {Verb::kCommit, "commit", "Publish a dataset whose shards were built by workers", "OUT", 1, 1,
      "pack commit shards/",
-     "Checks that every shard of the plan is there and whole, then writes the manifest, which makes OUT a\ndataset.",
+     "Checks that every shard of the plan is there and whole, then writes the manifest, which "
+     "makes OUT a\ndataset.",
      kBuildCodes},
-    {Verb::kValidate, "validate", "Prove that a dataset, or shards of any tool, are whole", "DATASET|SHARD...", 1, kAny,
-     "pack validate shards/",
-     "quick looks at manifest, sizes, indexes and the ends of each shard; full at every byte.", kValidateCodes},
-    {Verb::kInfo, "info", "Say what a dataset or a shard holds", "DATASET|SHARD...", 1, kAny, "pack info shards/",
-     "", kReadCodes},
-    {Verb::kLs, "ls", "List samples: key, label, size, pixels, source path", "DATASET|SHARD...", 1, kAny,
-     "pack ls shards/ --label cat --limit 10", "Shards of other tools need no index: they are scanned.", kReadCodes},
+    {Verb::kValidate, "validate", "Prove that a dataset, or shards of any tool, are whole",
+     "DATASET|SHARD...", 1, kAny, "pack validate shards/",
+     "quick looks at manifest, sizes, indexes and the ends of each shard; full at every byte.",
+     kValidateCodes},
+    {Verb::kInfo, "info", "Say what a dataset or a shard holds", "DATASET|SHARD...", 1, kAny,
+     "pack info shards/", "", kReadCodes},
+    {Verb::kLs, "ls", "List samples: key, label, size, pixels, source path", "DATASET|SHARD...", 1,
+     kAny, "pack ls shards/ --label cat --limit 10",
+     "Shards of other tools need no index: they are scanned.", kReadCodes},
     {Verb::kCat, "cat", "Write the image of one sample to stdout", "DATASET|SHARD [KEY]", 1, 2,
-     "pack cat shards/ cat/0001 > 0001.jpg", "The bytes are checked against their hash where there is an index.",
-     kReadCodes},
-    {Verb::kExtract, "extract", "Write samples back as files at their source paths", "DATASET|SHARD... OUT", 2, kAny,
-     "pack extract shards/ photos-again/",
-     "OUT must be new or empty. Nothing is written outside of it, and never a link. Labels come back as the\n"
-     "folders of the source paths.",
+     "pack cat shards/ cat/0001 > 0001.jpg",
+     "The bytes are checked against their hash where there is an index.", kReadCodes},
+    {Verb::kExtract, "extract", "Write samples back as files at their source paths",
+     "DATASET|SHARD... OUT", 2, kAny, "pack extract shards/ photos-again/",
+     "OUT must be new or empty. Nothing is written outside of it, and never a link. Labels come "
+     "back as\n"
+     "the folders of the source paths.",
      kExtractCodes},
     {Verb::kCompletions, "completions", "Print completions for a shell", "bash|zsh|fish", 1, 1,
      "pack completions bash > ~/.local/share/bash-completion/completions/pack", "", kPrintCodes},

@@ -1,4 +1,5 @@
-// Verbs: what `pack` can be asked to do, one row each: help, completions, manual and suggestions are made from it.
+// Verbs: what `pack` can be asked to do, one row each: help, completions, manual and suggestions
+// are made from it.
 //
 //   const VerbSpec* verb = FindVerb("validate");            // nullptr: no such verb
 //   for (const VerbSpec& each : AllVerbs()) std::cout << each.name << "  " << each.summary << '\n';

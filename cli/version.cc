@@ -29,8 +29,8 @@ std::map<std::string, std::string> ToolVersions() {
       {"abseil", absl::StrCat(ABSL_LTS_RELEASE_VERSION, ".", ABSL_LTS_RELEASE_PATCH_LEVEL)},
       {"cli11", CLI11_VERSION},
       {"isa-l", absl::StrCat(ISAL_MAJOR_VERSION, ".", ISAL_MINOR_VERSION, ".", ISAL_PATCH_VERSION)},
-      {"nlohmann-json", absl::StrCat(NLOHMANN_JSON_VERSION_MAJOR, ".", NLOHMANN_JSON_VERSION_MINOR, ".",
-                                     NLOHMANN_JSON_VERSION_PATCH)},
+      {"nlohmann-json", absl::StrCat(NLOHMANN_JSON_VERSION_MAJOR, ".", NLOHMANN_JSON_VERSION_MINOR,
+                                     ".", NLOHMANN_JSON_VERSION_PATCH)},
       {"openssl", ::OpenSSL_version(OPENSSL_VERSION_STRING)},
       {"tbb", ::TBB_runtime_version()},
       {"xxhash", XxhashVersion()},
@@ -39,7 +39,8 @@ std::map<std::string, std::string> ToolVersions() {
 
 std::string VersionText() {
   std::map<std::string, std::string> versions = ToolVersions();
-  std::string out = absl::StrCat("pack ", versions["version"], " (shardpack, commit ", versions["commit"], ")\n");
+  std::string out =
+      absl::StrCat("pack ", versions["version"], " (shardpack, commit ", versions["commit"], ")\n");
   versions.erase("version");
   versions.erase("commit");
   std::string libraries;

@@ -35,12 +35,12 @@ struct FolderSourceOptions {
   int label_dir = 0;           // dir:N - which path component names the class, from 0
   bool label_dir_given = false;  // false: component 0, or 1 when splits come from folders; no subfolder = no label
   ClassOrder class_order = ClassOrder::kLexical;
-  std::vector<std::string> classes;  // --classes FILE: these, in this order; other folders are an error
+  std::vector<std::string> classes = {};  // --classes FILE: these, in this order; other folders are an error
   bool any_extension = false;        // --ext any
-  std::vector<std::string> extensions;  // --ext jpg,png; empty = those of images
+  std::vector<std::string> extensions = {};  // --ext jpg,png; empty = those of images
   // Globs on the relative path (`**` crosses folders, `*` does not). One without a slash is compared with the file's
   // name in every folder; a leading slash stands for the root; a trailing one makes --exclude leave out a folder.
-  std::vector<std::string> include, exclude;
+  std::vector<std::string> include = {}, exclude = {};
   bool follow = false;               // also links that leave the root
   uint64_t max_file_bytes = uint64_t{256} << 20;
   bool split_from_dir = false;       // --split-by dir: component 0 is the split

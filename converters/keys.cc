@@ -144,8 +144,7 @@ absl::Status CollisionError(const Listing& listing, const Collisions& collisions
     absl::StrAppend(&text, "  and ", collisions.size() - kCollisionsShown, " more\n");
   }
   text +=
-      "--key index numbers all samples; --on-duplicate-key suffix or skip keeps path keys; "
-      "image and mask pairs are one sample with --sidecars";
+      "--key index numbers all samples; --on-duplicate-key suffix or skip keeps path keys";
   return absl::FailedPreconditionError(text);
 }
 

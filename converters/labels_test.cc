@@ -63,7 +63,7 @@ TEST(LabelsTest, AFileBesideClassFoldersIsAnErrorUnlessItIsSkipped) {
   Listing listing = MakeListing({"cat/1.jpg", "st\nray.jpg"});
   const absl::Status status = Assign(listing);
   EXPECT_TRUE(absl::IsInvalidArgument(status));
-  EXPECT_THAT(status.ToString(), HasSubstr("st\\x0Aray.jpg"));
+  EXPECT_THAT(status.ToString(), HasSubstr("st\\x0aray.jpg"));
   EXPECT_THAT(status.ToString(), HasSubstr("--label-from none"));
   listing.skips.push_back({0, SkipReason::kEmpty, ""});
   EXPECT_TRUE(Assign(listing).ok());

@@ -205,7 +205,7 @@ class PlanMaker {
                        " samples in ", plan_.splits_.size(), " splits, and no shard may be empty"));
     }
     const bool by_bytes = options().shards == 0 && options().samples_per_shard == 0;
-    if (by_bytes && options().shard_bytes <= overhead) {
+    if (by_bytes && options().shard_bytes > 0 && options().shard_bytes <= overhead) {
       return absl::InvalidArgumentError(
           absl::StrCat("--shard-size ", options().shard_bytes, ": an empty shard of ",
                        std::string(format().name), " has ", overhead, " bytes already"));
@@ -219,10 +219,11 @@ class PlanMaker {
     for (size_t split = 0; split < sizes.size(); ++split) {
       const uint64_t samples = sizes[split], most = options().samples_per_shard;
       if (most > 0) shards_of[split] = samples / most + (samples % most != 0);
-      const std::vector<uint64_t> ends =
-          by_bytes ? CutByBytes(std::span(sums_).subspan(begin, samples + 1),
-                                options().shard_bytes - overhead)
-                   : CutEvenly(samples, shards_of[split]);
+      const std::span<const uint64_t> sums = std::span(sums_).subspan(begin, samples + 1);
+      const uint64_t capacity = options().shard_bytes > 0 ? options().shard_bytes - overhead
+                                                          : AutomaticCapacity(sums, overhead);
+      const std::vector<uint64_t> ends = by_bytes ? CutByBytes(sums, capacity)
+                                                  : CutEvenly(samples, shards_of[split]);
       for (size_t i = 0; i < ends.size(); ++i) {
         const uint64_t first = begin + (i == 0 ? 0 : ends[i - 1]), end = begin + ends[i];
         plan_.shards_.push_back(

@@ -40,7 +40,8 @@ struct PlanOptions {
   // Sizing: at most one of the last two is set, and then shard_bytes does not count. shard_bytes is the container size
   // that no shard exceeds, except one that holds a single larger sample; as few shards as that allows, about equally
   // large. samples_per_shard is a maximum as well. Shards made by count differ by one sample at most.
-  uint64_t shard_bytes = 256'000'000;
+  // 0 = chosen by AutomaticCapacity (shard_sizing.h): small datasets get several shards.
+  uint64_t shard_bytes = 0;
   uint64_t samples_per_shard = 0;
   uint64_t shards = 0;  // in all; divided among the splits by their size
 

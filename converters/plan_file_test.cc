@@ -1,5 +1,5 @@
 // The plan's bytes: what is written is read, and nothing else.
-#include <cstring>
+#include <set>
 #include <string>
 
 #include "converters/plan.h"
@@ -115,15 +115,20 @@ TEST(PlanFileTest, EveryTruncationIsRefused) {
 TEST(PlanFileTest, ChangedBytesWithAFittingHashGiveAPlanOrAnError) {
   const std::string bytes = FullPlan().ToBytes();
   for (size_t at = 0; at + 16 < bytes.size(); ++at) {
-    for (const int value : {0x00, 0x01, 0x7F, 0xFF}) {
+    for (const int value : {0x00, 0x01, 0x02, 0x03, 0x04, 0x7F, 0xFF}) {
       std::string changed = bytes;
       changed[at] = static_cast<char>(value);
       const auto read = Plan::FromBytes(Rehashed(std::move(changed)), &FindMadeUpFormat);
       if (!read.ok()) continue;
+      std::set<uint32_t> rows;
       for (uint64_t i = 0; i < read->positions(); ++i) {
         std::string key;
         read->AppendKey(i, key);
         ASSERT_LT(read->row(i), read->listing().rows());
+        ASSERT_TRUE(rows.insert(read->row(i)).second) << at;
+      }
+      for (const Skip& skip : read->listing().skips) {
+        ASSERT_EQ(rows.count(static_cast<uint32_t>(skip.row)), 0u) << at;
       }
     }
   }

@@ -41,7 +41,7 @@ std::map<std::string, std::string> PlanOptions::ToMap() const {
   } else if (samples_per_shard > 0) {
     map["samples-per-shard"] = absl::StrCat(samples_per_shard);
   } else {
-    map["shard-size"] = absl::StrCat(shard_bytes);
+    map["shard-size"] = shard_bytes == 0 ? "auto" : absl::StrCat(shard_bytes);
   }
   if (!splits.empty()) {
     map["split"] = absl::StrJoin(splits, ",", [](std::string* out, const auto& split) {

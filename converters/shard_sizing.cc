@@ -46,6 +46,15 @@ std::vector<uint64_t> CutByBytes(std::span<const uint64_t> sums, uint64_t capaci
   return ends;
 }
 
+uint64_t AutomaticCapacity(std::span<const uint64_t> sums, uint64_t overhead_bytes) {
+  constexpr uint64_t kLeast = 8'000'000, kMost = 256'000'000, kShards = 8;
+  uint64_t largest = 0;
+  for (size_t i = 1; i < sums.size(); ++i) largest = std::max(largest, sums[i] - sums[i - 1]);
+  // With room for one sample more, eight shards hold all whatever the cuts.
+  return std::clamp((sums.back() - sums.front()) / kShards + largest, kLeast,
+                    kMost - overhead_bytes);
+}
+
 std::vector<uint64_t> CutEvenly(uint64_t samples, uint64_t shards) {
   std::vector<uint64_t> ends;
   uint64_t at = 0;

@@ -32,7 +32,7 @@ uint64_t Fewest(const std::vector<uint64_t>& sizes, uint64_t capacity) {
 }
 
 TEST(CutByBytesTest, EqualSamplesGiveEqualShards) {
-  EXPECT_THAT(CutByBytes(Sums(std::vector<uint64_t>(10, 5)), 20), ElementsAre(3, 5, 8));
+  EXPECT_THAT(CutByBytes(Sums(std::vector<uint64_t>(10, 5)), 20), ElementsAre(3, 6, 10));
   EXPECT_THAT(CutByBytes(Sums(std::vector<uint64_t>(101, 1)), 100), ElementsAre(50, 101));
   EXPECT_THAT(CutByBytes(Sums({7}), 100), ElementsAre(1));
 }
@@ -64,7 +64,7 @@ TEST(CutByBytesTest, PropertiesOnRandomSizes) {
     for (const uint64_t end : ends) {
       ASSERT_GT(end, begin);
       const uint64_t bytes = sums[end] - sums[begin];
-      if (bytes > capacity) ASSERT_EQ(end, begin + 1);
+      ASSERT_TRUE(bytes <= capacity || end == begin + 1);
       least = std::min(least, bytes);
       most = std::max(most, bytes);
       begin = end;
@@ -76,6 +76,19 @@ TEST(CutByBytesTest, PropertiesOnRandomSizes) {
       EXPECT_LE(most - least, 2 * largest);
     }
   }
+}
+
+TEST(AutomaticCapacityTest, EightShardsForASmallDataset) {
+  const std::vector<uint64_t> sums = Sums(std::vector<uint64_t>(60'000, 2'560));
+  EXPECT_EQ(CutByBytes(sums, AutomaticCapacity(sums, 10'240)).size(), 8u);
+}
+
+TEST(AutomaticCapacityTest, ATinyDatasetIsOneShardAndALargeOneObeysTheCap) {
+  const std::vector<uint64_t> tiny = Sums(std::vector<uint64_t>(100, 1'000));
+  EXPECT_EQ(CutByBytes(tiny, AutomaticCapacity(tiny, 10'240)).size(), 1u);
+  const std::vector<uint64_t> large = Sums(std::vector<uint64_t>(100'000, 100'000));
+  EXPECT_EQ(AutomaticCapacity(large, 10'240), 256'000'000u - 10'240u);
+  EXPECT_EQ(CutByBytes(large, AutomaticCapacity(large, 10'240)).size(), 40u);
 }
 
 TEST(CutEvenlyTest, DiffersByOne) {

@@ -69,7 +69,8 @@ bool HasUnfinishedBuild(const std::string& folder) {
   return false;
 }
 
-// A mismatch may come from memory rather than from the disk; whole pages, or nothing would be dropped.
+// A mismatch may come from memory rather than from the disk; whole pages, or nothing would be
+// dropped.
 void DropPages(const File& file, const Extent& extent) {
   constexpr uint64_t kPage = 4096;
   const uint64_t begin = extent.offset & ~(kPage - 1);
@@ -113,8 +114,8 @@ absl::StatusOr<Dataset> Dataset::Open(const std::string& path,
   struct stat manifest_facts;
   if (!S_ISDIR(facts.st_mode) || ::stat(manifest_path.c_str(), &manifest_facts) != 0) {
     if (S_ISDIR(facts.st_mode) && HasUnfinishedBuild(path)) {
-      return absl::DataLossError(absl::StrCat(
-          EscapeForTerminal(path), " has no manifest.json: its build has not finished"));
+      return absl::DataLossError(absl::StrCat(EscapeForTerminal(path),
+                                              " has no manifest.json: its build has not finished"));
     }
     if (S_ISDIR(facts.st_mode) && foreign.empty()) {
       return absl::InvalidArgumentError(
@@ -130,7 +131,8 @@ absl::StatusOr<Dataset> Dataset::Open(const std::string& path,
   for (const ManifestShard& shard : state->manifest.shards) {
     const std::string data = absl::StrCat(path, "/", DataFileName(state->manifest, shard));
     for (const auto& [file, bytes] :
-         {std::pair(data, shard.bytes), std::pair(absl::StrCat(path, "/", shard.index.name), shard.index.bytes)}) {
+         {std::pair(data, shard.bytes),
+          std::pair(absl::StrCat(path, "/", shard.index.name), shard.index.bytes)}) {
       absl::Status fits = CheckSize(file, bytes);
       if (!fits.ok()) return fits;
     }
@@ -192,8 +194,8 @@ absl::StatusOr<ShardIndex> Dataset::index(uint32_t shard) const {
   std::lock_guard<std::mutex> lock(slot.mutex);
   if (slot.index) return *slot.index;
   const ManifestShard& row = state_->manifest.shards[shard];
-  absl::StatusOr<ShardIndex> index =
-      ShardIndex::Open(absl::StrCat(state_->root, "/", row.index.name), row.bytes, row.index.xxh3_128);
+  absl::StatusOr<ShardIndex> index = ShardIndex::Open(
+      absl::StrCat(state_->root, "/", row.index.name), row.bytes, row.index.xxh3_128);
   if (!index.ok()) return index.status();
   if (index->records() != row.records) {
     return absl::DataLossError(absl::StrCat(row.index.name, " has ", index->records(),

@@ -1,16 +1,18 @@
-// Dataset: a packed dataset, or shards of other tools, as numbered samples that are read with their hashes checked.
+// Dataset: a packed dataset, or shards of other tools, as numbered samples that are read with their
+// hashes checked.
 //
 //   absl::StatusOr<Dataset> dataset = Dataset::Open("OUT");
-//   absl::StatusOr<OwnedSample> sample = dataset->Read(7);            // the eighth of all, in the manifest's order
-//   absl::StatusOr<uint64_t> id = dataset->FindKey("cat/1");
+//   absl::StatusOr<OwnedSample> sample = dataset->Read(7);            // the eighth of all, in the
+//   manifest's order absl::StatusOr<uint64_t> id = dataset->FindKey("cat/1");
 //
-// A dataset is opened through its manifest: sizes are checked, an index is verified when it is first needed. Foreign
-// shards are scanned whole, by one of the formats given. Shard bytes come by positioned reads, never through a mapping:
-// a shard cut short meanwhile is an error, not a signal.
-// Lifetime: a copy shares everything; the formats must outlive it (they are static). Thread-safety: const, any thread.
-// Errors: NotFound, InvalidArgument for a path that is no dataset (Open); OutOfRange for an id or shard beyond the end;
-// DataLoss for damage, naming shard, key and offset; Unimplemented for a container that has no extents; Status of I/O.
-// Units: bytes from the start of the shard; an id is a sample's number over all shards, from 0.
+// A dataset is opened through its manifest: sizes are checked, an index is verified when it is
+// first needed. Foreign shards are scanned whole, by one of the formats given. Shard bytes come by
+// positioned reads, never through a mapping: a shard cut short meanwhile is an error, not a signal.
+// Lifetime: a copy shares everything; the formats must outlive it (they are static). Thread-safety:
+// const, any thread. Errors: NotFound, InvalidArgument for a path that is no dataset (Open);
+// OutOfRange for an id or shard beyond the end; DataLoss for damage, naming shard, key and offset;
+// Unimplemented for a container that has no extents; Status of I/O. Units: bytes from the start of
+// the shard; an id is a sample's number over all shards, from 0.
 #ifndef SHARDPACK_READERS_DATASET_H_
 #define SHARDPACK_READERS_DATASET_H_
 
@@ -55,8 +57,9 @@ struct SampleLocation {
 
 class Dataset {
  public:
-  // A folder with a manifest; or one foreign shard, in the first of `foreign` that takes it. Cost: one stat a shard, or
-  // one read of the foreign shard. DataLoss also for a folder whose build has not finished.
+  // A folder with a manifest; or one foreign shard, in the first of `foreign` that takes it. Cost:
+  // one stat a shard, or one read of the foreign shard. DataLoss also for a folder whose build has
+  // not finished.
   static absl::StatusOr<Dataset> Open(const std::string& path,
                                       std::span<const Format* const> foreign = {});
   // Foreign shards, in this order.
@@ -65,10 +68,10 @@ class Dataset {
 
   // Views and references into this object are valid as long as one copy of it is.
   std::span<const DatasetShard> shards() const;
-  uint64_t size() const;                          // samples in all
-  uint64_t size(std::string_view split) const;    // 0 for a split that is not there
-  std::span<const std::string> classes() const;   // empty for foreign shards
-  const std::string& format() const;              // its name
+  uint64_t size() const;                         // samples in all
+  uint64_t size(std::string_view split) const;   // 0 for a split that is not there
+  std::span<const std::string> classes() const;  // empty for foreign shards
+  const std::string& format() const;             // its name
   // Of foreign shards: over their names, sizes and hashes, as if they had a manifest.
   Digest identity() const;
   // nullptr for foreign shards.
@@ -78,8 +81,8 @@ class Dataset {
   absl::StatusOr<ShardIndex> index(uint32_t shard) const;
   // `id` must be below size().
   SampleLocation Locate(uint64_t id) const;
-  // A copy of the sample whose every field matches its hash. After a mismatch the page cache is dropped and the field
-  // read once more: memory and disk may differ.
+  // A copy of the sample whose every field matches its hash. After a mismatch the page cache is
+  // dropped and the field read once more: memory and disk may differ.
   absl::StatusOr<OwnedSample> Read(uint64_t id) const;
   // NotFound when no sample has this key. Cost: a walk over the keys of all shards.
   absl::StatusOr<uint64_t> FindKey(std::string_view key) const;

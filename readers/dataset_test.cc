@@ -34,7 +34,8 @@ const Format* const kToy[] = {&ToyFormat()};
 
 class DatasetTest : public ::testing::Test {
  protected:
-  DatasetTest() : folder_(MakeTestFolder(::testing::UnitTest::GetInstance()->current_test_info()->name())) {
+  DatasetTest()
+      : folder_(MakeTestFolder(::testing::UnitTest::GetInstance()->current_test_info()->name())) {
     options_ = {.shards = 3, .records_per_shard = 7};
     samples_ = MakeTestSamples(options_);
     manifest_ = WriteTestDataset(folder_, ToyFormat(), options_);
@@ -89,8 +90,9 @@ TEST_F(DatasetTest, ADamagedSampleIsNamedAndTheOthersAreRead) {
   Damage(*dataset, 9);
   const absl::Status lost = dataset->Read(9).status();
   EXPECT_TRUE(absl::IsDataLoss(lost));
-  EXPECT_THAT(std::string(lost.message()),
-              AllOf(HasSubstr("train-1.toy"), HasSubstr("key dog/000009"), HasSubstr("at offset ")));
+  EXPECT_THAT(
+      std::string(lost.message()),
+      AllOf(HasSubstr("train-1.toy"), HasSubstr("key dog/000009"), HasSubstr("at offset ")));
   for (uint64_t id = 0; id < samples_.size(); ++id) {
     EXPECT_EQ(dataset->Read(id).ok(), id != 9);
   }

@@ -36,7 +36,8 @@ class IndexRows : public RecordSink {
   ShardIndexBuilder builder;
 };
 
-// The data file of a shard at `path`, if it may be in this format. `name` is empty to ask for the bytes alone.
+// The data file of a shard at `path`, if it may be in this format. `name` is empty to ask for the
+// bytes alone.
 absl::StatusOr<std::optional<std::string>> DataFileFor(const std::string& path, bool is_folder,
                                                        const Format& format,
                                                        std::string_view name) {

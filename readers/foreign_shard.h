@@ -3,9 +3,9 @@
 //   absl::StatusOr<ForeignShard> shard = ScanForeignShard("imagenet-000.tar", formats);
 //   uint64_t samples = shard->index.records();
 //
-// Lifetime: the result owns its memory. Thread-safety: pure but for the file. Errors: NotFound; InvalidArgument when no
-// format takes the file; DataLoss with the first damage found; Unimplemented when the container has no extents; I/O.
-// Units: bytes. Memory: the index.
+// Lifetime: the result owns its memory. Thread-safety: pure but for the file. Errors: NotFound;
+// InvalidArgument when no format takes the file; DataLoss with the first damage found;
+// Unimplemented when the container has no extents; I/O. Units: bytes. Memory: the index.
 #ifndef SHARDPACK_READERS_FOREIGN_SHARD_H_
 #define SHARDPACK_READERS_FOREIGN_SHARD_H_
 
@@ -23,7 +23,7 @@ struct ForeignShard {
   const Format* format = nullptr;
   std::string data_path;  // differs from the path given when a shard of this format is a folder
   uint64_t bytes = 0;
-  Digest digest;          // of the data file
+  Digest digest;  // of the data file
   ShardIndex index;
 };
 

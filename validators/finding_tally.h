@@ -2,7 +2,8 @@
 //
 //   FindingTally of_shard;
 //   scanner.Scan(in, options, records, of_shard);
-//   of_run.Add(of_shard);                       // in the order of the shards, so that reports repeat
+//   of_run.Add(of_shard);                       // in the order of the shards, so that reports
+//   repeat
 //
 // Lifetime: a plain value. Thread-safety: one caller at a time. Errors: none. Units: findings.
 #ifndef SHARDPACK_VALIDATORS_FINDING_TALLY_H_
@@ -20,7 +21,8 @@ class FindingTally : public FindingSink {
  public:
   static constexpr size_t kIds = static_cast<size_t>(FindingId::kCount);
 
-  // Keeps so many of each id: a shard of a million bad records must not fill the memory or the screen.
+  // Keeps so many of each id: a shard of a million bad records must not fill the memory or the
+  // screen.
   explicit FindingTally(size_t keep_each = 100) : keep_each_(keep_each) {}
 
   void Report(Finding finding) override;

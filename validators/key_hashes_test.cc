@@ -1,10 +1,11 @@
+#include "validators/checks/key_hashes.h"
+
 #include <random>
 #include <set>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "validators/checks/key_hashes.h"
 
 namespace shardpack {
 namespace {

@@ -59,7 +59,8 @@ std::string ToText(const ValidationReport& report) {
     told = true;
   }
   if (report.findings.omitted() > 0) {
-    absl::StrAppend(&text, "and ", Counted(report.findings.omitted(), "more finding"), " like these\n");
+    absl::StrAppend(&text, "and ", Counted(report.findings.omitted(), "more finding"),
+                    " like these\n");
   }
   for (const FindingSpec& spec : AllFindings()) {
     const uint64_t count = report.findings.count(spec.id);
@@ -102,7 +103,8 @@ std::string ToJson(const ValidationReport& report) {
   json["sources_compared"] = report.sources_compared;
   json["seconds"] = report.seconds;
   json["not_checked"] = Json::array();
-  for (const std::string& gap : report.not_checked) json["not_checked"].push_back(PercentEscape(gap));
+  for (const std::string& gap : report.not_checked)
+    json["not_checked"].push_back(PercentEscape(gap));
   json["finding_counts"] = Json::object();
   for (const FindingSpec& spec : AllFindings()) {
     const uint64_t count = report.findings.count(spec.id);
@@ -110,7 +112,8 @@ std::string ToJson(const ValidationReport& report) {
   }
   json["findings_omitted"] = report.findings.omitted();
   json["findings"] = Json::array();
-  for (const Finding& finding : report.findings.kept()) json["findings"].push_back(ToValue(finding));
+  for (const Finding& finding : report.findings.kept())
+    json["findings"].push_back(ToValue(finding));
   return json.dump(1) + "\n";
 }
 

@@ -1,12 +1,12 @@
 // ValidationReport: what a validation looked at, what it found, and what it did not look at.
 //
-//   absl::StatusOr<ValidationReport> report = ValidateDataset("OUT", formats, options, progress, stop);
-//   std::cout << ToText(*report);                       // or ToJson(*report): schema "shardpack.validation/1"
-//   bool damaged = report->errors() > 0;
+//   absl::StatusOr<ValidationReport> report = ValidateDataset("OUT", formats, options, progress,
+//   stop); std::cout << ToText(*report);                       // or ToJson(*report): schema
+//   "shardpack.validation/1" bool damaged = report->errors() > 0;
 //
-// Neither form ever says that something is in order that was not read: level, counts and gaps stand in both.
-// Lifetime: a plain value. Thread-safety: as a plain value. Errors: none; text of any bytes is escaped (ToText for
-// terminals, ToJson as %XX). Units: bytes, seconds.
+// Neither form ever says that something is in order that was not read: level, counts and gaps stand
+// in both. Lifetime: a plain value. Thread-safety: as a plain value. Errors: none; text of any
+// bytes is escaped (ToText for terminals, ToJson as %XX). Units: bytes, seconds.
 #ifndef SHARDPACK_VALIDATORS_VALIDATION_REPORT_H_
 #define SHARDPACK_VALIDATORS_VALIDATION_REPORT_H_
 
@@ -32,7 +32,7 @@ std::string_view LevelName(ValidationLevel level);  // "quick", "full"
 struct ValidationReport {
   std::string subject;  // the dataset's folder, or the shard when there is just one; else empty
   ValidationLevel level = ValidationLevel::kFull;
-  std::string format;   // empty when it is not known, or when shards differ
+  std::string format;              // empty when it is not known, or when shards differ
   std::optional<Digest> identity;  // of a dataset whose manifest is in order
   // As the manifest, or the files given, announce them; and what was really read and compared.
   uint64_t shards = 0, shards_checked = 0;
@@ -40,7 +40,7 @@ struct ValidationReport {
   uint64_t bytes = 0, bytes_read = 0;
   uint64_t sources_compared = 0;
   double seconds = 0;
-  bool stopped = false;  // by a signal or by the time limit
+  bool stopped = false;                  // by a signal or by the time limit
   std::vector<std::string> not_checked;  // one sentence each
   FindingTally findings;
 

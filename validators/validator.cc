@@ -30,7 +30,8 @@ using Clock = std::chrono::steady_clock;
 // Of repeated keys as many are told apart as anyone will read.
 constexpr size_t kMaxRepeatedKeys = 1000;
 
-CheckRun MakeRun(const ValidateOptions& options, ValidationProgress& progress, const std::atomic<int>& stop) {
+CheckRun MakeRun(const ValidateOptions& options, ValidationProgress& progress,
+                 const std::atomic<int>& stop) {
   CheckRun run{.level = options.level,
                .sample_percent = options.sample_percent,
                .against = options.against,
@@ -39,7 +40,8 @@ CheckRun MakeRun(const ValidateOptions& options, ValidationProgress& progress, c
   if (options.max_seconds > 0) {
     // Beyond a century the clock would overflow.
     const double seconds = std::min(options.max_seconds, 3e9);
-    run.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    run.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                      std::chrono::duration<double>(seconds));
   }
   return run;
 }
@@ -70,7 +72,8 @@ absl::StatusOr<std::vector<ShardOutcome>> ForEachShard(
         if (run.Stopped()) return;
         check(chosen[i], outcomes[i]);
         run.progress.done_shards.fetch_add(1);
-        run.progress.findings.fetch_add(outcomes[i].findings.errors() + outcomes[i].findings.warnings());
+        run.progress.findings.fetch_add(outcomes[i].findings.errors() +
+                                        outcomes[i].findings.warnings());
       });
     });
   } catch (const std::exception& error) {
@@ -79,7 +82,8 @@ absl::StatusOr<std::vector<ShardOutcome>> ForEachShard(
   return outcomes;
 }
 
-// Records with the same key, told apart by the keys themselves. keys_of gives the keys of some records of a shard.
+// Records with the same key, told apart by the keys themselves. keys_of gives the keys of some
+// records of a shard.
 void ReportRepeatedKeys(
     const std::vector<size_t>& chosen, const std::vector<ShardOutcome>& outcomes,
     const std::function<std::string(size_t shard)>& name_of,
@@ -93,13 +97,15 @@ void ReportRepeatedKeys(
   for (size_t i = 0; i < chosen.size(); ++i) {
     std::vector<uint64_t> records;
     for (uint64_t r = 0; r < outcomes[i].key_hashes.size(); ++r) {
-      if (std::binary_search(repeated.begin(), repeated.end(), outcomes[i].key_hashes[r])) records.push_back(r);
+      if (std::binary_search(repeated.begin(), repeated.end(), outcomes[i].key_hashes[r]))
+        records.push_back(r);
     }
     if (records.empty()) continue;
     const std::vector<std::string> keys = keys_of(chosen[i], records);
     const std::string name = name_of(chosen[i]);
     for (size_t k = 0; k < keys.size(); ++k) {
-      const auto [place, fresh] = first.try_emplace(keys[k], absl::StrCat("record ", records[k], " of ", name));
+      const auto [place, fresh] =
+          first.try_emplace(keys[k], absl::StrCat("record ", records[k], " of ", name));
       if (fresh) continue;
       Finding finding = MakeFinding(FindingId::kKeyDuplicate, name);
       finding.record = records[k];
@@ -125,24 +131,30 @@ void AddOutcomes(const std::vector<ShardOutcome>& outcomes, ValidationReport& re
 }
 
 // What the options leave out, and what was cut off.
-void SayWhatWasLeftOut(const ValidateOptions& options, const CheckRun& run, bool foreign, ValidationReport& report) {
+void SayWhatWasLeftOut(const ValidateOptions& options, const CheckRun& run, bool foreign,
+                       ValidationReport& report) {
   const auto gap = [&](const std::string& text) { report.not_checked.push_back(text); };
   const int signal = run.stop.load();
   report.stopped = signal != 0 || Clock::now() > run.deadline;
   if (report.stopped) {
-    gap(absl::StrCat(signal != 0 ? "stopped by signal " + absl::StrCat(signal) : "the time limit was reached", ": ",
-                     report.shards - report.shards_checked, " of ", report.shards, " shards are not or not wholly checked"));
+    gap(absl::StrCat(
+        signal != 0 ? "stopped by signal " + absl::StrCat(signal) : "the time limit was reached",
+        ": ", report.shards - report.shards_checked, " of ", report.shards,
+        " shards are not or not wholly checked"));
   }
   if (options.subset_count > 1) {
     gap(absl::StrCat("shards outside part ", options.subset_index + 1, " of ", options.subset_count,
                      "; the same key in two parts"));
   }
   if (options.level == ValidationLevel::kQuick && foreign) {
-    gap("everything but the first bytes of each shard: without an index only level full reads records");
+    gap("everything but the first bytes of each shard: without an index only level full reads "
+        "records");
   } else if (options.level == ValidationLevel::kQuick) {
-    gap("the bytes of the shards but for their beginning and the first and last record; files beside the shards");
+    gap("the bytes of the shards but for their beginning and the first and last record; files "
+        "beside the shards");
   } else if (options.sample_percent < 100) {
-    gap(absl::StrCat(foreign ? "shards" : "records", " outside a sample of ", options.sample_percent, " %",
+    gap(absl::StrCat(foreign ? "shards" : "records", " outside a sample of ",
+                     options.sample_percent, " %",
                      foreign ? "" : "; container structure and file hashes of the shards"));
   }
   gap("whether the images can be decoded");
@@ -181,7 +193,8 @@ bool ReadManifest(const std::string& dataset, ValidationReport& report, Manifest
         report.findings.Report(MakeFinding(FindingId::kLeftoverPackFolder, ".pack"));
       }
     }
-    report.not_checked.push_back("all files beside manifest.json: without a manifest there is nothing to compare them with");
+    report.not_checked.push_back(
+        "all files beside manifest.json: without a manifest there is nothing to compare them with");
     return false;
   }
   manifest = *std::move(read);
@@ -202,8 +215,9 @@ absl::Status CheckFolderItself(const std::string& dataset) {
   const std::string manifest = absl::StrCat(dataset, "/", std::string(kManifestName));
   if (::lstat(manifest.c_str(), &facts) != 0 && errno == ENOENT && !LooksLikeDataset(dataset)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(EscapeForTerminal(dataset), " is no dataset (it has no manifest.json, no index and no .pack "
-                                                 "folder); name shards of other tools one by one"));
+        absl::StrCat(EscapeForTerminal(dataset),
+                     " is no dataset (it has no manifest.json, no index and no .pack "
+                     "folder); name shards of other tools one by one"));
   }
   return absl::OkStatus();
 }
@@ -243,16 +257,22 @@ absl::StatusOr<ValidationReport> ValidateDataset(const std::string& dataset,
   const std::vector<size_t> chosen = ChooseShards(manifest.shards.size(), options);
   progress.total_bytes = report.bytes;
   const auto task_of = [&](size_t shard) {
-    return ShardTask{.root = dataset, .manifest = manifest, .shard = shard,
-                     .format = format == formats.end() ? nullptr : *format, .folder = folder};
+    return ShardTask{.root = dataset,
+                     .manifest = manifest,
+                     .shard = shard,
+                     .format = format == formats.end() ? nullptr : *format,
+                     .folder = folder};
   };
-  absl::StatusOr<std::vector<ShardOutcome>> outcomes = ForEachShard(
-      chosen, options.jobs, run, [&](size_t shard, ShardOutcome& out) { CheckShard(task_of(shard), run, out); });
+  absl::StatusOr<std::vector<ShardOutcome>> outcomes =
+      ForEachShard(chosen, options.jobs, run,
+                   [&](size_t shard, ShardOutcome& out) { CheckShard(task_of(shard), run, out); });
   if (!outcomes.ok()) return outcomes.status();
   AddOutcomes(*outcomes, report);
   ReportRepeatedKeys(
       chosen, *outcomes, [&](size_t shard) { return manifest.shards[shard].name; },
-      [&](size_t shard, std::span<const uint64_t> records) { return KeysOfShard(task_of(shard), records); },
+      [&](size_t shard, std::span<const uint64_t> records) {
+        return KeysOfShard(task_of(shard), records);
+      },
       report.findings);
   if (options.level == ValidationLevel::kFull && !run.Stopped()) {
     // Cancelled is told by SayWhatWasLeftOut.
@@ -290,7 +310,8 @@ absl::StatusOr<ValidationReport> ValidateShards(std::span<const std::string> sha
   }
   std::vector<size_t> chosen = ChooseShards(shard_paths.size(), options);
   if (options.sample_percent < 100) {
-    const auto wanted = static_cast<size_t>(static_cast<double>(chosen.size()) * options.sample_percent / 100);
+    const auto wanted =
+        static_cast<size_t>(static_cast<double>(chosen.size()) * options.sample_percent / 100);
     // Evenly spread, at least one.
     std::vector<size_t> some;
     const size_t count = std::max<size_t>(wanted, std::min<size_t>(chosen.size(), 1));

@@ -1,14 +1,16 @@
-// Validator: proves a dataset, or shards of other tools, byte by byte, and says what it found and what it left out.
+// Validator: proves a dataset, or shards of other tools, byte by byte, and says what it found and
+// what it left out.
 //
 //   ValidationProgress progress;
-//   absl::StatusOr<ValidationReport> report = ValidateDataset("OUT", AllFormats(), options, progress, stop);
-//   if (report.ok() && report->errors() > 0) ...                 // exit code 4
+//   absl::StatusOr<ValidationReport> report = ValidateDataset("OUT", AllFormats(), options,
+//   progress, stop); if (report.ok() && report->errors() > 0) ...                 // exit code 4
 //
 // Nothing is written, and nothing of the input is trusted: any bytes give findings, never a crash.
-// Lifetime: borrows all arguments for the call. Thread-safety: any number at once. Errors: damage is a finding, and so
-// is a file that cannot be read; Status means that there was nothing to validate: NotFound, InvalidArgument (both
-// usage), PermissionDenied and other I/O for the folder itself. A stop is no error: the report says so.
-// Memory: 8 bytes a record, and a block, an index and the largest record's metadata a thread. Units: bytes, seconds.
+// Lifetime: borrows all arguments for the call. Thread-safety: any number at once. Errors: damage
+// is a finding, and so is a file that cannot be read; Status means that there was nothing to
+// validate: NotFound, InvalidArgument (both usage), PermissionDenied and other I/O for the folder
+// itself. A stop is no error: the report says so. Memory: 8 bytes a record, and a block, an index
+// and the largest record's metadata a thread. Units: bytes, seconds.
 #ifndef SHARDPACK_VALIDATORS_VALIDATOR_H_
 #define SHARDPACK_VALIDATORS_VALIDATOR_H_
 
@@ -31,11 +33,12 @@ struct ValidateOptions {
   int jobs = 0;  // shards at a time; 0 = the cores this process may use
   // Of the shards in order, those whose number leaves subset_index when divided by subset_count.
   uint32_t subset_index = 0, subset_count = 1;
-  // At full, a fixed choice of the records of each shard; of foreign shards, which have no index, of the shards.
+  // At full, a fixed choice of the records of each shard; of foreign shards, which have no index,
+  // of the shards.
   double sample_percent = 100;
-  double max_seconds = 0;        // 0 = no limit
+  double max_seconds = 0;                       // 0 = no limit
   std::optional<Digest> expect = std::nullopt;  // identity that the dataset must have
-  std::string against = {};      // folder of the source files to compare with; empty = none
+  std::string against = {};  // folder of the source files to compare with; empty = none
 };
 
 // `dataset` is a folder with manifest.json, or one that a build has left without it.

@@ -24,11 +24,11 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 using testing::IndexTestShard;
+using ::testing::IsEmpty;
 using testing::MakeTestFolder;
 using testing::MakeTestSamples;
+using ::testing::Not;
 using testing::ReadTestFile;
 using testing::TestDatasetOptions;
 using testing::TestSample;
@@ -51,7 +51,9 @@ class Scene {
 
   std::string Path(const std::string& name) const { return folder + "/" + name; }
   std::string Read(const std::string& name) const { return ReadTestFile(Path(name)); }
-  void Write(const std::string& name, std::string_view bytes) const { WriteTestFile(Path(name), bytes); }
+  void Write(const std::string& name, std::string_view bytes) const {
+    WriteTestFile(Path(name), bytes);
+  }
   void Flip(const std::string& name, size_t offset) const {
     std::string bytes = Read(name);
     bytes.at(offset) = static_cast<char>(bytes.at(offset) ^ 4);
@@ -59,7 +61,8 @@ class Scene {
   }
   void Reseal() { testing::Reseal(folder, manifest); }
   std::vector<TestSample> SamplesOf(size_t shard) const {
-    const auto begin = made.samples.begin() + static_cast<ptrdiff_t>(shard * made.records_per_shard);
+    const auto begin =
+        made.samples.begin() + static_cast<ptrdiff_t>(shard * made.records_per_shard);
     return {begin, begin + static_cast<ptrdiff_t>(made.records_per_shard)};
   }
   // Writes the index of shard 1 as if these were its samples, and a manifest that vouches for it.
@@ -77,7 +80,8 @@ class Scene {
   ValidationReport Validate(ValidateOptions options = {}) const {
     std::atomic<int> stop{0};
     ValidationProgress progress;
-    absl::StatusOr<ValidationReport> report = ValidateDataset(folder, kToy, options, progress, stop);
+    absl::StatusOr<ValidationReport> report =
+        ValidateDataset(folder, kToy, options, progress, stop);
     EXPECT_TRUE(report.ok()) << report.status();
     return report.ok() ? *std::move(report) : ValidationReport();
   }
@@ -95,8 +99,12 @@ void Scene::EditIndex(const std::function<void(std::vector<Row>&)>& edit) {
   std::vector<Row> rows;
   for (uint64_t r = 0; r < index->records(); ++r) {
     const Extent whole = index->record(r), image = index->field(r, 0);
-    rows.push_back({{.key = samples[r].key, .source_path = samples[r].source_path, .label = samples[r].label,
-                     .offset = whole.offset, .length = whole.length, .fields = {}},
+    rows.push_back({{.key = samples[r].key,
+                     .source_path = samples[r].source_path,
+                     .label = samples[r].label,
+                     .offset = whole.offset,
+                     .length = whole.length,
+                     .fields = {}},
                     {kImageField, image.offset, image.length, index->hash(r, 0)}});
   }
   edit(rows);
@@ -134,14 +142,16 @@ ValidationReport AgainstSources(const std::function<void(const std::string& root
   const std::string root = scene.Path("../source");
   std::filesystem::create_directories(root + "/cat");
   std::filesystem::create_directories(root + "/dog");
-  for (const TestSample& sample : scene.made.samples) WriteTestFile(root + "/" + sample.source_path, sample.image);
+  for (const TestSample& sample : scene.made.samples)
+    WriteTestFile(root + "/" + sample.source_path, sample.image);
   change(root);
   ValidationReport report = scene.Validate({.against = root});
   (void)RemoveTree(root);
   return report;
 }
 
-ValidationReport ForeignReport(const std::vector<std::string>& paths, ValidateOptions options = {}) {
+ValidationReport ForeignReport(const std::vector<std::string>& paths,
+                               ValidateOptions options = {}) {
   std::atomic<int> stop{0};
   ValidationProgress progress;
   absl::StatusOr<ValidationReport> report = ValidateShards(paths, kToy, options, progress, stop);
@@ -161,17 +171,20 @@ Maker After(std::function<void(Scene&)> change) {
 
 const std::map<FindingId, Maker>& Makers() {
   static const auto& makers = *new std::map<FindingId, Maker>{
-      {FindingId::kManifestMissing, After([](Scene& s) { ::unlink(s.Path("manifest.json").c_str()); })},
+      {FindingId::kManifestMissing,
+       After([](Scene& s) { ::unlink(s.Path("manifest.json").c_str()); })},
       {FindingId::kManifestInvalid, After([](Scene& s) { s.Write("manifest.json", "{}"); })},
       {FindingId::kManifestSelfHash, After([](Scene& s) {
          std::string json = s.Read("manifest.json");
          json.replace(json.find("/source"), 7, "/sourcf");
          s.Write("manifest.json", json);
        })},
-      {FindingId::kLeftoverPackFolder, After([](Scene& s) { std::filesystem::create_directory(s.Path(".pack")); })},
+      {FindingId::kLeftoverPackFolder,
+       After([](Scene& s) { std::filesystem::create_directory(s.Path(".pack")); })},
       {FindingId::kFileMissing, After([](Scene& s) { ::unlink(s.Path("skipped.jsonl").c_str()); })},
       {FindingId::kFileExtra, After([](Scene& s) { s.Write("notes.txt", "x"); })},
-      {FindingId::kFileSize, After([](Scene& s) { s.Write("train-1.toy", s.Read("train-1.toy") + "x"); })},
+      {FindingId::kFileSize,
+       After([](Scene& s) { s.Write("train-1.toy", s.Read("train-1.toy") + "x"); })},
       {FindingId::kFileHash, After([](Scene& s) { s.Flip("skipped.jsonl", 3); })},
       {FindingId::kIndexInvalid, After([](Scene& s) {
          s.Write("train-1.toy.pidx", "not an index");
@@ -182,15 +195,18 @@ const std::map<FindingId, Maker>& Makers() {
          samples[2].label ^= 1;
          s.Write("train-1.toy.pidx", IndexTestShard(s.Path("train-1.toy"), ToyFormat(), samples));
        })},
-      {FindingId::kRecordHash, After([](Scene& s) { s.Flip("train-1.toy", s.Read("train-1.toy").size() - 20); })},
+      {FindingId::kRecordHash,
+       After([](Scene& s) { s.Flip("train-1.toy", s.Read("train-1.toy").size() - 20); })},
       {FindingId::kRecordMissing, After([](Scene& s) {
          s.EditIndex([](auto& rows) {
            rows.push_back(rows.back());
            rows.back().record.offset += 1;
          });
        })},
-      {FindingId::kRecordExtra, After([](Scene& s) { s.EditIndex([](auto& rows) { rows.erase(rows.begin() + 2); }); })},
-      {FindingId::kRecordExtent, After([](Scene& s) { s.EditIndex([](auto& rows) { --rows[2].image.length; }); })},
+      {FindingId::kRecordExtra,
+       After([](Scene& s) { s.EditIndex([](auto& rows) { rows.erase(rows.begin() + 2); }); })},
+      {FindingId::kRecordExtent,
+       After([](Scene& s) { s.EditIndex([](auto& rows) { --rows[2].image.length; }); })},
       {FindingId::kKeyMismatch, After([](Scene& s) {
          std::vector<TestSample> samples = s.SamplesOf(1);
          samples[2].key = "cat/other";
@@ -236,11 +252,14 @@ const std::map<FindingId, Maker>& Makers() {
          scene.made.shards = 4;
          scene.made.samples.resize(12);  // 3 + 3 + 3 + 3
          scene.made.samples.resize(9);
-         scene.made.samples.resize(3);   // 1 + 1 + 1 + 0
+         scene.made.samples.resize(3);  // 1 + 1 + 1 + 0
          WriteTestDataset(scene.folder, ToyFormat(), scene.made);
          return scene.Validate();
        }},
-      {FindingId::kIdentity, [] { return Scene().Validate({.expect = Digest{1, 2}}); }},
+      {FindingId::kIdentity,
+       [] {
+         return Scene().Validate({.expect = Digest{1, 2}});
+       }},
       {FindingId::kReadError,
        [] {
          Scene scene;
@@ -252,7 +271,10 @@ const std::map<FindingId, Maker>& Makers() {
          return report;
        }},
       {FindingId::kSourceMissing,
-       [] { return AgainstSources([](const std::string& root) { ::unlink((root + "/cat/000004.JPEG").c_str()); }); }},
+       [] {
+         return AgainstSources(
+             [](const std::string& root) { ::unlink((root + "/cat/000004.JPEG").c_str()); });
+       }},
       {FindingId::kSourceMismatch,
        [] {
          return AgainstSources([](const std::string& root) {
@@ -289,11 +311,12 @@ std::vector<FindingId> MadeFindings() {
   for (const auto& [id, maker] : Makers()) ids.push_back(id);
   return ids;
 }
-INSTANTIATE_TEST_SUITE_P(Catalogue, FindingFires, ::testing::ValuesIn(MadeFindings()), [](const auto& info) {
-  std::string name(SpecOf(info.param).name);
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Catalogue, FindingFires, ::testing::ValuesIn(MadeFindings()),
+                         [](const auto& info) {
+                           std::string name(SpecOf(info.param).name);
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 // The rows of a format are the format's to test; all others are made here.
 TEST(Catalogue, EveryFindingOfThisLayerHasATest) {
@@ -308,7 +331,8 @@ TEST(Catalogue, EveryFindingOfThisLayerHasATest) {
 TEST(Validator, ASoundDatasetHasNoFinding) {
   for (const ValidationLevel level : {ValidationLevel::kQuick, ValidationLevel::kFull}) {
     Scene scene;
-    const ValidationReport report = scene.Validate({.level = level, .expect = scene.manifest.Identity()});
+    const ValidationReport report =
+        scene.Validate({.level = level, .expect = scene.manifest.Identity()});
     EXPECT_EQ(Names(report), "");
     EXPECT_EQ(report.shards_checked, 3u);
     EXPECT_EQ(report.records_checked, level == ValidationLevel::kFull ? 18u : 6u);
@@ -321,8 +345,9 @@ TEST(Validator, ASoundDatasetHasNoFinding) {
 TEST(Validator, AReportNeverSaysMoreThanWasChecked) {
   Scene scene;
   const std::string text = ToText(scene.Validate({.level = ValidationLevel::kQuick}));
-  EXPECT_THAT(text, AllOf(HasSubstr("level quick"), HasSubstr("6 of 18 records"), HasSubstr("not checked: the bytes"),
-                          HasSubstr("in what was checked"), Not(HasSubstr("ok")), Not(HasSubstr("valid:"))));
+  EXPECT_THAT(text, AllOf(HasSubstr("level quick"), HasSubstr("6 of 18 records"),
+                          HasSubstr("not checked: the bytes"), HasSubstr("in what was checked"),
+                          Not(HasSubstr("ok")), Not(HasSubstr("valid:"))));
   const auto json = nlohmann::json::parse(ToJson(scene.Validate()));
   EXPECT_EQ(json["schema"], "shardpack.validation/1");
   EXPECT_EQ(json["level"], "full");
@@ -343,7 +368,8 @@ TEST(Validator, JsonEscapesWhatIsNotUtf8AndTextWhatDrivesATerminal) {
 TEST(Validator, OneLostRecordIsOneFindingAndTheNextOnesMatch) {
   Scene scene;
   std::vector<TestSample> samples = scene.SamplesOf(1);
-  // The same offsets after a record that is gone: a hole is not possible in this format, so the index has one more.
+  // The same offsets after a record that is gone: a hole is not possible in this format, so the
+  // index has one more.
   scene.EditIndex([](auto& rows) {
     Scene::Row extra = rows[2];
     extra.record.offset += 1;
@@ -387,7 +413,8 @@ TEST(Validator, ASwappedShardOfTheSameSizeIsFoundAtEachLevel) {
   EXPECT_THAT(Names(ours.Validate()), HasSubstr("file-hash"));
   // With its index it is still not the one that the manifest names.
   ours.Write("train-1.toy.pidx", ReadTestFile(other + "/train-1.toy.pidx"));
-  EXPECT_THAT(Names(ours.Validate({.level = ValidationLevel::kQuick})), HasSubstr("index-shard-mismatch"));
+  EXPECT_THAT(Names(ours.Validate({.level = ValidationLevel::kQuick})),
+              HasSubstr("index-shard-mismatch"));
   (void)RemoveTree(other);
 }
 
@@ -419,11 +446,13 @@ TEST(Validator, StopAndTimeLimitAreSaid) {
   Scene scene;
   std::atomic<int> stop{2};
   ValidationProgress progress;
-  const absl::StatusOr<ValidationReport> stopped = ValidateDataset(scene.folder, kToy, {}, progress, stop);
+  const absl::StatusOr<ValidationReport> stopped =
+      ValidateDataset(scene.folder, kToy, {}, progress, stop);
   ASSERT_TRUE(stopped.ok());
   EXPECT_TRUE(stopped->stopped);
   EXPECT_EQ(stopped->shards_checked, 0u);
-  EXPECT_THAT(ToText(*stopped), HasSubstr("stopped by signal 2: 3 of 3 shards are not or not wholly checked"));
+  EXPECT_THAT(ToText(*stopped),
+              HasSubstr("stopped by signal 2: 3 of 3 shards are not or not wholly checked"));
   const ValidationReport late = scene.Validate({.max_seconds = 1e-9});
   EXPECT_TRUE(late.stopped);
   EXPECT_EQ(late.errors(), 0u);
@@ -480,11 +509,13 @@ TEST(Validator, ASourcePathThatLeavesTheFolderIsNotFollowed) {
 
 TEST(ForeignShards, SoundOnesHaveNoFinding) {
   Scene scene;
-  const ValidationReport report = ForeignReport({scene.Path("train-0.toy"), scene.Path("train-2.toy")});
+  const ValidationReport report =
+      ForeignReport({scene.Path("train-0.toy"), scene.Path("train-2.toy")});
   EXPECT_EQ(Names(report), "");
   EXPECT_EQ(report.records_checked, 12u);
   EXPECT_EQ(report.format, "toy");
-  const ValidationReport quick = ForeignReport({scene.Path("train-0.toy")}, {.level = ValidationLevel::kQuick});
+  const ValidationReport quick =
+      ForeignReport({scene.Path("train-0.toy")}, {.level = ValidationLevel::kQuick});
   EXPECT_EQ(quick.records_checked, 0u);
   EXPECT_THAT(ToText(quick), HasSubstr("not checked: everything but the first bytes"));
 }
@@ -493,7 +524,8 @@ TEST(ForeignShards, TheSameKeyInTwoShardsIsNamed) {
   Scene scene;
   std::vector<TestSample> samples = scene.SamplesOf(0);
   WriteTestShard(scene.Path("again.toy"), ToyFormat(), {samples[4]});
-  const ValidationReport report = ForeignReport({scene.Path("train-0.toy"), scene.Path("again.toy")});
+  const ValidationReport report =
+      ForeignReport({scene.Path("train-0.toy"), scene.Path("again.toy")});
   ASSERT_EQ(Names(report), "key-duplicate ");
   EXPECT_EQ(report.findings.kept()[0].key, samples[4].key);
   EXPECT_THAT(report.findings.kept()[0].detail, HasSubstr("as record 4 of "));
@@ -508,8 +540,9 @@ TEST(ForeignShards, OddFilesAreFindingsAndTheOthersAreChecked) {
   ASSERT_EQ(::mkfifo(scene.Path("pipe.toy").c_str(), 0600), 0);
   scene.Write("cut.toy", scene.Read("train-1.toy").substr(0, 900));
   const ValidationReport report =
-      ForeignReport({scene.Path("empty.toy"), scene.Path("one.toy"), scene.Path("random.toy"), scene.Path("folder.toy"),
-                     scene.Path("pipe.toy"), scene.Path("cut.toy"), scene.Path("train-0.toy")});
+      ForeignReport({scene.Path("empty.toy"), scene.Path("one.toy"), scene.Path("random.toy"),
+                     scene.Path("folder.toy"), scene.Path("pipe.toy"), scene.Path("cut.toy"),
+                     scene.Path("train-0.toy")});
   EXPECT_EQ(report.findings.count(FindingId::kUnknownFormat), 5u);
   EXPECT_EQ(report.findings.count(FindingId::kContainerTruncated), 1u);
   EXPECT_EQ(report.shards_checked, 2u);

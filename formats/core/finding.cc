@@ -12,7 +12,8 @@ namespace {
 constexpr Severity kError = Severity::kError;
 constexpr Severity kWarning = Severity::kWarning;
 constexpr std::string_view kRepack = "rebuild this dataset from its source";
-constexpr std::string_view kRestore = "restore the file from a good copy, or rebuild the dataset from its source";
+constexpr std::string_view kRestore =
+    "restore the file from a good copy, or rebuild the dataset from its source";
 constexpr std::string_view kResume = "run the same `pack` command again to finish it";
 
 // clang-format off

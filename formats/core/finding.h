@@ -1,11 +1,13 @@
-// Finding: one thing that is wrong with a dataset or a shard. Findings are data; a Status means "could not look".
+// Finding: one thing that is wrong with a dataset or a shard. Findings are data; a Status means
+// "could not look".
 //
 //   Finding finding = MakeFinding(FindingId::kTarChecksum, shard_path);
 //   finding.offset = 512;  finding.expected = "006377";  finding.actual = "006370";
 //   sink.Report(std::move(finding));
 //
-// Lifetime: a plain value. Thread-safety: as a plain value; a FindingSink has one caller at a time unless it says
-// otherwise. Errors: none. Units: offset and length are bytes from the start of the shard file.
+// Lifetime: a plain value. Thread-safety: as a plain value; a FindingSink has one caller at a time
+// unless it says otherwise. Errors: none. Units: offset and length are bytes from the start of the
+// shard file.
 #ifndef SHARDPACK_FORMATS_CORE_FINDING_H_
 #define SHARDPACK_FORMATS_CORE_FINDING_H_
 
@@ -103,9 +105,9 @@ const FindingSpec& SpecOf(FindingId id);
 struct Finding {
   FindingId id = FindingId::kCount;
   Severity severity = Severity::kError;
-  std::string shard;             // path as the user would name it
+  std::string shard;               // path as the user would name it
   std::optional<uint64_t> record;  // number within the shard, from 0
-  std::string key, field;        // raw bytes; printed escaped
+  std::string key, field;          // raw bytes; printed escaped
   std::optional<uint64_t> offset, length;
   std::string expected, actual;  // empty when they say nothing
   std::string detail;            // overrides nothing; added to the message
@@ -113,7 +115,8 @@ struct Finding {
 
 // A Finding with the severity of its catalogue row.
 Finding MakeFinding(FindingId id, std::string_view shard);
-// "error tar-checksum train-000000.tar record 3 key cat/1 at offset 512: message: detail (expected X, actual Y)"
+// "error tar-checksum train-000000.tar record 3 key cat/1 at offset 512: message: detail (expected
+// X, actual Y)"
 std::string ToText(const Finding& finding);
 
 class FindingSink {
@@ -122,7 +125,8 @@ class FindingSink {
   virtual void Report(Finding finding) = 0;
 };
 
-// Keeps all findings up to a bound and counts the rest, so that a wholly damaged shard cannot fill the memory.
+// Keeps all findings up to a bound and counts the rest, so that a wholly damaged shard cannot fill
+// the memory.
 class FindingList : public FindingSink {
  public:
   explicit FindingList(size_t keep = 10000) : keep_(keep) {}

@@ -1,11 +1,12 @@
-// Format: one row of the table of formats: everything the rest of Shardpack knows about a byte layout.
+// Format: one row of the table of formats: everything the rest of Shardpack knows about a byte
+// layout.
 //
 //   const Format* format = FindFormat("webdataset");                  // formats/formats.h
 //   std::string name = format->shard_name("train", 0, 12);           // train-000000.tar
 //   auto writer = format->create(staged_file, spec);
 //
-// Lifetime: rows are constexpr, static storage. Thread-safety: every function here is pure or thread-safe.
-// Errors: stated at each member. Units: bytes.
+// Lifetime: rows are constexpr, static storage. Thread-safety: every function here is pure or
+// thread-safe. Errors: stated at each member. Units: bytes.
 #ifndef SHARDPACK_FORMATS_CORE_FORMAT_H_
 #define SHARDPACK_FORMATS_CORE_FORMAT_H_
 
@@ -31,13 +32,16 @@ struct LayoutSpec {
   std::string_view name, doc;
 };
 
-// What a writer must know beside the samples. Every member can change the shard's bytes and is part of the plan.
+// What a writer must know beside the samples. Every member can change the shard's bytes and is part
+// of the plan.
 struct ShardSpec {
-  std::string_view layout = {};          // one of the format's layouts
-  std::string_view image_field = {};     // a fixed name for the image member; empty: the extension of its content
-  bool with_metadata = false;       // a json field with filename, label, class, width, height, where a format has it on request
+  std::string_view layout = {};  // one of the format's layouts
+  // A fixed name for the image member; empty: the extension of its content.
+  std::string_view image_field = {};
+  // A json field with filename, label, class, width, height, where a format has it on request.
+  bool with_metadata = false;
   std::string_view split = {};
-  uint64_t first_record = 0;        // number of the shard's first row in the plan, over the whole dataset
+  uint64_t first_record = 0;  // number of the shard's first row in the plan, over the whole dataset
 };
 
 // The sizes of one sample, known before its bytes are read.
@@ -54,7 +58,8 @@ struct NamedBytes {
   std::string bytes;
 };
 
-// Input of a sidecar maker: a dataset whose shards are final and whose manifest is about to be published.
+// Input of a sidecar maker: a dataset whose shards are final and whose manifest is about to be
+// published.
 struct SidecarInput {
   std::string_view root;  // the dataset folder
   const Manifest& manifest;
@@ -69,7 +74,7 @@ struct SidecarSpec {
 
 struct Format {
   struct Traits {
-    bool key_ordered = false;       // samples must come in ascending key order
+    bool key_ordered = false;        // samples must come in ascending key order
     bool concurrent_writers = true;  // several shards may be written at once
     size_t max_key_bytes = 0;
     uint64_t max_record_bytes = 0;
@@ -84,9 +89,11 @@ struct Format {
   std::string (*shard_name)(std::string_view split, uint32_t number, uint32_t total);
   // An upper bound of what one sample adds to a shard; exact where the format allows it.
   uint64_t (*record_bound)(const ShardSpec& spec, const RecordShape& shape);
-  // True when a file whose first bytes (up to 1024) are `head` and whose name ends so may be in this format.
+  // True when a file whose first bytes (up to 1024) are `head` and whose name ends so may be in
+  // this format.
   bool (*sniff)(Bytes head, std::string_view file_name);
-  // InvalidArgument: a layout or option that the format does not have. Both arguments must outlive the writer.
+  // InvalidArgument: a layout or option that the format does not have. Both arguments must outlive
+  // the writer.
   absl::StatusOr<std::unique_ptr<ShardWriter>> (*create)(StagedFile& file, const ShardSpec& spec);
   const ShardScanner* scanner;
   std::span<const SidecarSpec> sidecars;

@@ -49,10 +49,10 @@ struct ImageInfo {
   uint32_t height = 0;
   ImageFormat format = ImageFormat::kUnknown;
   ColorSpace color_space = ColorSpace::kUnknown;
-  uint8_t channels = 0;        // of the decoded image: 1, 2, 3 or 4
+  uint8_t channels = 0;  // of the decoded image: 1, 2, 3 or 4
   uint8_t bits_per_channel = 0;
-  uint8_t orientation = 1;     // EXIF 1..8; 1 when absent or unreadable
-  uint8_t flags = 0;           // sum of Flag
+  uint8_t orientation = 1;  // EXIF 1..8; 1 when absent or unreadable
+  uint8_t flags = 0;        // sum of Flag
   uint16_t reserved = 0;
 
   bool progressive() const { return (flags & kProgressive) != 0; }
@@ -64,17 +64,24 @@ struct ImageInfo {
 };
 static_assert(sizeof(ImageInfo) == 16);
 
-// The normalised file extension without its dot: "jpg", "png", "webp", "gif", "bmp", "tif"; "bin" for kUnknown.
-// Static storage.
+// The normalised file extension without its dot: "jpg", "png", "webp", "gif", "bmp", "tif"; "bin"
+// for kUnknown. Static storage.
 constexpr std::string_view ImageExtension(ImageFormat format) {
   switch (format) {
-    case ImageFormat::kJpeg: return "jpg";
-    case ImageFormat::kPng: return "png";
-    case ImageFormat::kWebp: return "webp";
-    case ImageFormat::kGif: return "gif";
-    case ImageFormat::kBmp: return "bmp";
-    case ImageFormat::kTiff: return "tif";
-    case ImageFormat::kUnknown: break;
+    case ImageFormat::kJpeg:
+      return "jpg";
+    case ImageFormat::kPng:
+      return "png";
+    case ImageFormat::kWebp:
+      return "webp";
+    case ImageFormat::kGif:
+      return "gif";
+    case ImageFormat::kBmp:
+      return "bmp";
+    case ImageFormat::kTiff:
+      return "tif";
+    case ImageFormat::kUnknown:
+      break;
   }
   return "bin";
 }

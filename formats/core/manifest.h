@@ -1,14 +1,17 @@
-// Manifest: manifest.json, the one commit point of a dataset. A dataset exists when this file has been renamed into place.
+// Manifest: manifest.json, the one commit point of a dataset. A dataset exists when this file has
+// been renamed into place.
 //
 //   absl::StatusOr<Manifest> manifest = Manifest::Read("OUT");
 //   for (const ManifestShard& shard : manifest->shards) ...
-//   std::string json = manifest->ToJson();                 // canonical: sorted keys, with its own hash as "self"
+//   std::string json = manifest->ToJson();  // canonical: sorted keys, its own hash as "self"
 //
-// Canonical form: UTF-8, sorted keys, one blank of indent a level, one newline at the end; strings through PercentEscape
-// (formats/io/escape.h); digests as 32 hex digits. `self` is the XXH3-128 of that text without the line of `self`.
-// Lifetime: a plain value. Thread-safety: as a plain value. Errors: Parse answers DataLoss with the place for anything
-// that is not exactly a manifest written by ToJson (hash, spelling, limits, names, sums); DefectOf says which kind. Read
-// also answers NotFound and the errors of reading. Units: bytes.
+// Canonical form: UTF-8, sorted keys, one blank of indent a level, one newline at the end; strings
+// through PercentEscape (formats/io/escape.h); digests as 32 hex digits. `self` is the XXH3-128 of
+// that text without the line of `self`.
+// Lifetime: a plain value. Thread-safety: as a plain value.
+// Errors: Parse answers DataLoss with the place for anything that is not exactly a manifest written
+// by ToJson (hash, spelling, limits, names, sums); DefectOf says which kind. Read also answers
+// NotFound and the errors of reading. Units: bytes.
 #ifndef SHARDPACK_FORMATS_CORE_MANIFEST_H_
 #define SHARDPACK_FORMATS_CORE_MANIFEST_H_
 
@@ -59,8 +62,9 @@ struct Manifest {
   static constexpr int kSchema = 1;
 
   std::string format, layout;
-  std::map<std::string, std::string> tool;     // version, commit, linked libraries
-  std::map<std::string, std::string> options;  // those that change bytes, as the user would spell them
+  std::map<std::string, std::string> tool;  // version, commit, linked libraries
+  // Those that change bytes, as the user would spell them.
+  std::map<std::string, std::string> options;
   Digest options_digest, plan_digest;
   std::string source_root;
   uint64_t source_files = 0, source_bytes = 0;
@@ -70,16 +74,19 @@ struct Manifest {
   int64_t label_base = 0;
   std::map<std::string, uint64_t> splits;  // records of each
   std::vector<ManifestShard> shards;
-  std::vector<FileEntry> files;  // every file of the dataset but the manifest itself, sorted by name
+  // Every file of the dataset but the manifest itself, sorted by name.
+  std::vector<FileEntry> files;
   DatasetFacts facts;
 
   std::string ToJson() const;
   static absl::StatusOr<Manifest> Parse(std::string_view json);
   static absl::StatusOr<Manifest> Read(const std::string& dataset);  // the folder
-  // What Parse checks of the values: names, uniqueness, `files` covering the shards and indexes, sums. DataLoss.
+  // What Parse checks of the values: names, uniqueness, `files` covering the shards and indexes,
+  // sums. DataLoss.
   absl::Status Check() const;
 
-  // Hash over format, layout, classes and the shards' names, sizes and hashes: what was packed, not how or where from.
+  // Hash over format, layout, classes and the shards' names, sizes and hashes: what was packed, not
+  // how or where from.
   Digest Identity() const;
 };
 
@@ -91,7 +98,8 @@ enum class ManifestDefect : uint8_t {
 };
 ManifestDefect DefectOf(const absl::Status& status);
 
-// True for one or two components of [A-Za-z0-9._-]{1,128}, none beginning with a dot (.nv-meta excepted).
+// True for one or two components of [A-Za-z0-9._-]{1,128}, none beginning with a dot (.nv-meta
+// excepted).
 bool IsDatasetFileName(std::string_view name);
 // "dataset xxh3:<32 hex>" without the first word; accepted by --expect.
 std::string IdentityText(const Digest& identity);

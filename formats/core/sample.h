@@ -1,8 +1,8 @@
 // SampleView: one training sample, borrowed: a key, a label, and its fields, the image first.
 //
 //   FieldView image{"image", jpeg_bytes};
-//   SampleView sample{.key = "cat/1", .source_path = "cat/1.JPEG", .label = 0, .image = info, .fields = {&image, 1}};
-//   writer->Append(sample);
+//   SampleView sample{.key = "cat/1", .source_path = "cat/1.JPEG", .label = 0, .image = info,
+//   .fields = {&image, 1}}; writer->Append(sample);
 //
 // Lifetime: borrows everything it points at; whoever hands one out says how long that lives.
 // Thread-safety: a plain value. Errors: none.
@@ -24,14 +24,15 @@ inline constexpr std::string_view kImageField = "image";
 inline constexpr int64_t kNoLabel = -1;
 
 struct FieldView {
-  std::string_view name;  // lower case; further fields are named by their extension: "json", "txt", "mask.png"
+  // Lower case; further fields are named by their extension: "json", "txt", "mask.png".
+  std::string_view name;
   Bytes bytes;
 };
 
 struct SampleView {
-  std::string_view key = {};     // unique over the dataset
+  std::string_view key = {};          // unique over the dataset
   std::string_view source_path = {};  // relative to the source root, bytes as in the file system
-  int64_t label = kNoLabel;      // 0-based class index
+  int64_t label = kNoLabel;           // 0-based class index
   std::string_view class_name = {};   // empty when there is no label
   ImageInfo image = {};
   std::span<const FieldView> fields = {};  // [0] = image

@@ -149,7 +149,8 @@ absl::Status ShardIndex::Parse(uint64_t shard_bytes) {
     }
     for (size_t f = 0; f < fields; ++f) {
       if (has_field(r, f) && !inside(field(r, f), shard_bytes)) {
-        return Damaged(path, absl::StrCat("field ", f, " of record ", r, " lies outside the shard"));
+        return Damaged(path,
+                       absl::StrCat("field ", f, " of record ", r, " lies outside the shard"));
       }
     }
     const uint64_t next_key = At<uint64_t>(key_ends_, r), next_path = At<uint64_t>(path_ends_, r);
@@ -194,7 +195,9 @@ uint64_t ShardIndex::hash(uint64_t record, size_t field) const {
 
 int64_t ShardIndex::label(uint64_t record) const { return At<int64_t>(labels_, record); }
 ImageInfo ShardIndex::image(uint64_t record) const { return At<ImageInfo>(images_, record); }
-std::string_view ShardIndex::key(uint64_t record) const { return Text(key_ends_, key_blob_, record); }
+std::string_view ShardIndex::key(uint64_t record) const {
+  return Text(key_ends_, key_blob_, record);
+}
 std::string_view ShardIndex::source_path(uint64_t record) const {
   return Text(path_ends_, path_blob_, record);
 }
@@ -211,8 +214,10 @@ void ShardIndexBuilder::Add(const ScannedRecord& record, std::string_view key,
                       : std::find_if(columns_.begin(), columns_.end(),
                                      [&](const Column& c) { return c.name == field.name; });
     if (column == columns_.end()) {
-      if (field.name.find('\0') != field.name.npos) continue;  // the names end with a NUL; only foreign ones hold one
-      if (columns_.size() >= kMaxFields) continue;  // beyond it a foreign shard's fields are not indexed
+      if (field.name.find('\0') != field.name.npos)
+        continue;  // the names end with a NUL; only foreign ones hold one
+      if (columns_.size() >= kMaxFields)
+        continue;  // beyond it a foreign shard's fields are not indexed
       columns_.push_back({std::string(field.name), {}, {}, {}});
       column = columns_.end() - 1;
     }
@@ -250,8 +255,8 @@ std::string ShardIndexBuilder::Finish(uint64_t shard_bytes) {
   header.keys_bytes = keys_.size();
   header.paths_bytes = paths_.size();
   std::string out;
-  out.reserve(sizeof(Header) + names.size() + n * (8 * (5 + 3 * columns_.size()) + 16) + keys_.size() +
-              paths_.size() + sizeof(Footer) + 64);
+  out.reserve(sizeof(Header) + names.size() + n * (8 * (5 + 3 * columns_.size()) + 16) +
+              keys_.size() + paths_.size() + sizeof(Footer) + 64);
   out.append(reinterpret_cast<const char*>(&header), sizeof(header));
   AppendText(out, names);
   AppendColumn(out, record_offsets_);

@@ -1,13 +1,15 @@
-// ShardIndex: where every record and every field of a shard lies, with keys, labels, image facts and hashes (`.pidx`).
+// ShardIndex: where every record and every field of a shard lies, with keys, labels, image facts
+// and hashes (`.pidx`).
 //
-//   absl::StatusOr<ShardIndex> index = ShardIndex::Open("OUT/train-000000.tar.pidx", shard_bytes, expected_digest);
-//   Extent image = index->field(7, 0);
-//   uint64_t hash = index->hash(7, 0);                       // XXH3-64 of those bytes
+//   absl::StatusOr<ShardIndex> index = ShardIndex::Open("OUT/train-000000.tar.pidx", shard_bytes,
+//   expected_digest); Extent image = index->field(7, 0); uint64_t hash = index->hash(7, 0); //
+//   XXH3-64 of those bytes
 //
-// Layout of the file (all little-endian, every section 8-aligned, see docs/formats/pidx.md): header {magic, version,
-// fields, records}, columns, key and path bytes, footer {shard length, records, XXH3-128 of all before it, magic}.
-// Lifetime: a copy shares the mapping; views are valid as long as one copy is. Thread-safety: const, any thread.
-// Errors: DataLoss when the file is damaged or does not fit the shard. Units: bytes from the start of the shard.
+// Layout of the file (all little-endian, every section 8-aligned, see docs/formats/pidx.md): header
+// {magic, version, fields, records}, columns, key and path bytes, footer {shard length, records,
+// XXH3-128 of all before it, magic}. Lifetime: a copy shares the mapping; views are valid as long
+// as one copy is. Thread-safety: const, any thread. Errors: DataLoss when the file is damaged or
+// does not fit the shard. Units: bytes from the start of the shard.
 #ifndef SHARDPACK_FORMATS_CORE_SHARD_INDEX_H_
 #define SHARDPACK_FORMATS_CORE_SHARD_INDEX_H_
 
@@ -34,8 +36,8 @@ struct Extent {
 
 class ShardIndex {
  public:
-  // Maps and verifies the file: its hash, its footer, `expect` when given, and that every extent lies within
-  // `shard_bytes`.
+  // Maps and verifies the file: its hash, its footer, `expect` when given, and that every extent
+  // lies within `shard_bytes`.
   static absl::StatusOr<ShardIndex> Open(const std::string& path, uint64_t shard_bytes,
                                          std::optional<Digest> expect = std::nullopt);
   // The same for bytes in memory, of which a copy is kept.
@@ -77,10 +79,10 @@ class ShardIndex {
 // Thread-safety: one caller at a time.
 class ShardIndexBuilder {
  public:
-  // What the shard itself does not say is taken from the other arguments. A field name seen for the first time opens a
-  // column; rows without that field have no extent there.
-  void Add(const ScannedRecord& record, std::string_view key, std::string_view source_path, int64_t label,
-           const ImageInfo& image);
+  // What the shard itself does not say is taken from the other arguments. A field name seen for the
+  // first time opens a column; rows without that field have no extent there.
+  void Add(const ScannedRecord& record, std::string_view key, std::string_view source_path,
+           int64_t label, const ImageInfo& image);
   uint64_t records() const { return record_offsets_.size(); }
   // The file's bytes; the builder is empty afterwards.
   std::string Finish(uint64_t shard_bytes);

@@ -1,13 +1,16 @@
-// ShardScanner: walks one shard from its first byte to its last, once, and says what is in it and what is wrong with it.
+// ShardScanner: walks one shard from its first byte to its last, once, and says what is in it and
+// what is wrong with it.
 //
 //   SequentialReader in(file, size);
-//   absl::Status walked = format.scanner->Scan(in, ScanOptions{.shard_name = "train-000000.tar"}, records, findings);
+//   absl::Status walked = format.scanner->Scan(in, ScanOptions{.shard_name = "train-000000.tar"},
+//   records, findings);
 //
-// One walk serves the packer's proof, the index of foreign shards and the validator (docs/decisions/0001).
-// Lifetime: stateless, static storage; a ScannedRecord is valid during OnRecord only. Thread-safety: any thread at
-// once. Errors: damage is a finding, and the walk goes on where the format lets it find the next record; Status means
-// that the file could not be read; Unimplemented that the file has no extents (compressed as a whole, say).
-// Memory: bounded by the largest record, never more than the file. Units: bytes from the start of the shard.
+// One walk serves the packer's proof, the index of foreign shards and the validator
+// (docs/decisions/0001). Lifetime: stateless, static storage; a ScannedRecord is valid during
+// OnRecord only. Thread-safety: any thread at once. Errors: damage is a finding, and the walk goes
+// on where the format lets it find the next record; Status means that the file could not be read;
+// Unimplemented that the file has no extents (compressed as a whole, say). Memory: bounded by the
+// largest record, never more than the file. Units: bytes from the start of the shard.
 #ifndef SHARDPACK_FORMATS_CORE_SHARD_SCANNER_H_
 #define SHARDPACK_FORMATS_CORE_SHARD_SCANNER_H_
 
@@ -28,10 +31,10 @@ struct ScannedField {
 };
 
 struct ScannedRecord {
-  std::string_view key = {};     // empty when the format does not hold one
+  std::string_view key = {};          // empty when the format does not hold one
   std::string_view source_path = {};  // empty when the format does not hold one
-  int64_t label = -1;            // kNoLabel when there is none
-  uint64_t offset = 0, length = 0;      // the whole container record, framing and padding included
+  int64_t label = -1;                 // kNoLabel when there is none
+  uint64_t offset = 0, length = 0;    // the whole container record, framing and padding included
   std::span<const ScannedField> fields = {};  // [0] = image, if the record has one
 };
 
@@ -43,8 +46,9 @@ class RecordSink {
 
 struct ScanOptions {
   std::string_view shard_name = {};  // for findings
-  // False: only structure and checksums, as far as every reader agrees. True: also what this format's well-known readers
-  // disagree about or refuse (names, field sets, extension records), as findings.
+  // False: only structure and checksums, as far as every reader agrees. True: also what this
+  // format's well-known readers disagree about or refuse (names, field sets, extension records), as
+  // findings.
   bool strict = true;
 };
 

@@ -26,8 +26,9 @@ auto RetryInterrupted(Call call) {
   return result;
 }
 
-// NFS and others refuse every flag of renameat2 with EINVAL. link() does not replace either; where there are no hard
-// links, and for folders, the look before the rename leaves a gap, which the lock on the dataset covers.
+// NFS and others refuse every flag of renameat2 with EINVAL. link() does not replace either; where
+// there are no hard links, and for folders, the look before the rename leaves a gap, which the lock
+// on the dataset covers.
 absl::Status RenameWhereFlagsAreUnknown(const std::string& from, const std::string& to) {
   if (::link(from.c_str(), to.c_str()) == 0) {
     if (::unlink(from.c_str()) == 0) return absl::OkStatus();
@@ -82,11 +83,21 @@ absl::Status IoStatus(std::string_view operation, std::string_view path, int err
   std::string message = absl::StrCat(std::string(operation), " ", EscapeForTerminal(path), ": ",
                                      std::generic_category().message(error_number));
   switch (error_number) {
-    case ENOSPC: case EDQUOT: case EFBIG: return absl::ResourceExhaustedError(message);
-    case ENOENT: case ENOTDIR: return absl::NotFoundError(message);
-    case EACCES: case EPERM: case EROFS: return absl::PermissionDeniedError(message);
-    case EEXIST: return absl::AlreadyExistsError(message);
-    default: return absl::UnavailableError(message);
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+      return absl::ResourceExhaustedError(message);
+    case ENOENT:
+    case ENOTDIR:
+      return absl::NotFoundError(message);
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return absl::PermissionDeniedError(message);
+    case EEXIST:
+      return absl::AlreadyExistsError(message);
+    default:
+      return absl::UnavailableError(message);
   }
 }
 
@@ -107,7 +118,8 @@ File::~File() {
 }
 
 absl::StatusOr<File> File::OpenRead(const std::string& path) {
-  // Where a FIFO or a device lies instead of a file, O_NONBLOCK keeps open() from waiting; a regular file ignores it.
+  // Where a FIFO or a device lies instead of a file, O_NONBLOCK keeps open() from waiting; a
+  // regular file ignores it.
   return Open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, "open");
 }
 absl::StatusOr<File> File::OpenDirectory(const std::string& path) {
@@ -162,8 +174,9 @@ absl::Status File::Write(std::span<const Bytes> parts) {
       vectors[count++] = {const_cast<std::byte*>(rest.data()), rest.size()};
     }
     if (count == 0) break;
-    ssize_t wrote = RetryInterrupted(
-        [&] { return SyscallsForTesting().writev(descriptor_, vectors.data(), static_cast<int>(count)); });
+    ssize_t wrote = RetryInterrupted([&] {
+      return SyscallsForTesting().writev(descriptor_, vectors.data(), static_cast<int>(count));
+    });
     if (wrote < 0) return IoStatus("write", path_, errno);
     // Never seen on a regular file; without this it would loop for ever.
     if (wrote == 0) return IoStatus("write", path_, EIO);

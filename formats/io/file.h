@@ -1,12 +1,13 @@
 // File: an open file by descriptor, with the retries and checks that plain system calls lack.
 //
 //   absl::StatusOr<File> file = File::OpenRead("train-000000.tar");
-//   absl::StatusOr<size_t> got = file->ReadAt(0, buffer);           // fewer bytes only at the end of the file
-//   absl::Status closed = file->Close();                            // the error of close() is not lost
+//   absl::StatusOr<size_t> got = file->ReadAt(0, buffer);           // fewer bytes only at the end
+//   of the file absl::Status closed = file->Close();                            // the error of
+//   close() is not lost
 //
-// Lifetime: owns its descriptor; movable; the destructor closes without reporting. Thread-safety: const methods from
-// any thread at once (positioned I/O only). Errors: IoStatus below; each names the operation and the path. EINTR and
-// short transfers are retried inside. Units: bytes.
+// Lifetime: owns its descriptor; movable; the destructor closes without reporting. Thread-safety:
+// const methods from any thread at once (positioned I/O only). Errors: IoStatus below; each names
+// the operation and the path. EINTR and short transfers are retried inside. Units: bytes.
 #ifndef SHARDPACK_FORMATS_IO_FILE_H_
 #define SHARDPACK_FORMATS_IO_FILE_H_
 
@@ -23,12 +24,13 @@
 
 namespace shardpack {
 
-// The Status of a failed system call: "<operation> <path>: <reason>", the path escaped for a terminal.
-// ENOSPC, EDQUOT, EFBIG -> ResourceExhausted; ENOENT, ENOTDIR -> NotFound; EACCES, EPERM, EROFS -> PermissionDenied;
-// EEXIST -> AlreadyExists; everything else -> Unavailable.
+// The Status of a failed system call: "<operation> <path>: <reason>", the path escaped for a
+// terminal. ENOSPC, EDQUOT, EFBIG -> ResourceExhausted; ENOENT, ENOTDIR -> NotFound; EACCES, EPERM,
+// EROFS -> PermissionDenied; EEXIST -> AlreadyExists; everything else -> Unavailable.
 absl::Status IoStatus(std::string_view operation, std::string_view path, int error_number);
 
-// `text` with control characters, backslashes and bytes that are not UTF-8 as \xNN: safe to print on a terminal.
+// `text` with control characters, backslashes and bytes that are not UTF-8 as \xNN: safe to print
+// on a terminal.
 std::string EscapeForTerminal(std::string_view text);
 
 class File {
@@ -70,12 +72,13 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path, uint64_t limi
 absl::Status SyncDirectory(const std::string& path);
 // Moves a file or folder to a name that must not exist (AlreadyExists if it does).
 absl::Status RenameNoReplace(const std::string& from, const std::string& to);
-absl::Status RemoveFile(const std::string& path);  // OK when it is not there
+absl::Status RemoveFile(const std::string& path);     // OK when it is not there
 absl::Status MakeDirectory(const std::string& path);  // OK when it is there
 // Removes a folder and all below it, following no link; OK when it is not there.
 absl::Status RemoveTree(const std::string& path);
 
-// The system calls under File and StagedFile, replaceable in tests to inject faults. Not for production code.
+// The system calls under File and StagedFile, replaceable in tests to inject faults. Not for
+// production code.
 struct Syscalls {
   ssize_t (*pread)(int, void*, size_t, off_t);
   ssize_t (*writev)(int, const iovec*, int);

@@ -1,12 +1,14 @@
-// The hashes of a dataset: XXH3-64 of each field, XXH3-128 of each file, SHA-256 on request, CRC-32C inside TFRecord.
+// The hashes of a dataset: XXH3-64 of each field, XXH3-128 of each file, SHA-256 on request,
+// CRC-32C inside TFRecord.
 //
 //   uint64_t field_hash = Xxh3_64(payload);
 //   DigestStream stream;  stream.Update(block);  Digest file_digest = stream.Finish();
 //   uint32_t crc = Crc32c(payload);
 //
-// Lifetime: plain values. Thread-safety: pure functions; a stream has one caller at a time. Errors: none
-// (ParseDigest answers nullopt). Units: bytes in, integers out; hex is lower case, most significant digit first
-// (the canonical form of xxhash, https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md).
+// Lifetime: plain values. Thread-safety: pure functions; a stream has one caller at a time. Errors:
+// none (ParseDigest answers nullopt). Units: bytes in, integers out; hex is lower case, most
+// significant digit first (the canonical form of xxhash,
+// https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md).
 #ifndef SHARDPACK_FORMATS_IO_HASH_H_
 #define SHARDPACK_FORMATS_IO_HASH_H_
 
@@ -36,7 +38,8 @@ std::optional<Digest> ParseDigest(std::string_view hex);
 uint64_t Xxh3_64(Bytes bytes);
 Digest Xxh3_128(Bytes bytes);
 
-// CRC-32C (Castagnoli), check value of "123456789" = 0xE3069283. `crc` is the value of the bytes before these.
+// CRC-32C (Castagnoli), check value of "123456789" = 0xE3069283. `crc` is the value of the bytes
+// before these.
 uint32_t Crc32c(Bytes bytes, uint32_t crc = 0);
 
 // XXH3-64 over bytes that come in pieces. Movable.

@@ -86,8 +86,9 @@ absl::StatusOr<Digest> SequentialReader::Finish() {
   absl::StatusOr<size_t> more = file_.ReadAt(size_, std::span(&beyond, 1));
   if (!more.ok()) return more.status();
   if (*more != 0) {
-    return absl::OutOfRangeError(absl::StrCat(EscapeForTerminal(file_.path()), " has more than the ",
-                                              size_, " bytes it was expected to have"));
+    return absl::OutOfRangeError(absl::StrCat(EscapeForTerminal(file_.path()),
+                                              " has more than the ", size_,
+                                              " bytes it was expected to have"));
   }
   return digest_.Finish();
 }

@@ -1,14 +1,16 @@
-// SequentialReader: a file read once from front to back through a sliding window, its XXH3-128 taken on the way.
+// SequentialReader: a file read once from front to back through a sliding window, its XXH3-128
+// taken on the way.
 //
 //   SequentialReader in(file, size);
-//   absl::StatusOr<Bytes> header = in.Peek(512);          // fewer than 512 only at the end of the file
-//   in.Skip(512);  absl::StatusOr<uint64_t> field_hash = in.HashNext(payload_bytes);
-//   absl::StatusOr<Digest> digest = in.Finish();          // of the whole file, whatever was looked at
+//   absl::StatusOr<Bytes> header = in.Peek(512);          // fewer than 512 only at the end of the
+//   file in.Skip(512);  absl::StatusOr<uint64_t> field_hash = in.HashNext(payload_bytes);
+//   absl::StatusOr<Digest> digest = in.Finish();          // of the whole file, whatever was looked
+//   at
 //
 // Lifetime: borrows `file`. What Peek returns is valid until the next call of a non-const method.
-// Thread-safety: one caller at a time. Errors: Status of the reads; a file shorter than `size` is OutOfRange, and so,
-// at Finish, is a longer one.
-// Memory: one block, or the largest Peek, which is never more than what is left of the file. Units: bytes.
+// Thread-safety: one caller at a time. Errors: Status of the reads; a file shorter than `size` is
+// OutOfRange, and so, at Finish, is a longer one. Memory: one block, or the largest Peek, which is
+// never more than what is left of the file. Units: bytes.
 #ifndef SHARDPACK_FORMATS_IO_SEQUENTIAL_READER_H_
 #define SHARDPACK_FORMATS_IO_SEQUENTIAL_READER_H_
 
@@ -29,8 +31,8 @@ class SequentialReader {
  public:
   SequentialReader(const File& file, uint64_t size);
 
-  // `hook` is called with the size of each block that has been read; an error from it ends the reading. For progress
-  // and for stopping in the midst of a file.
+  // `hook` is called with the size of each block that has been read; an error from it ends the
+  // reading. For progress and for stopping in the midst of a file.
   void OnBlock(std::function<absl::Status(uint64_t bytes)> hook) { on_block_ = std::move(hook); }
 
   const File& file() const { return file_; }

@@ -197,7 +197,7 @@ class ToyWalk {
       : defect_(defect), in_(in), options_(options), records_(records), findings_(findings) {}
 
   absl::Status Run() {
-    if (defect_ == Defect::kWarnsAboutGood) return Report(FindingId::kWdsEmptyMember);
+    if (defect_ == Defect::kWarnsAboutGood) (void)Report(FindingId::kWdsEmptyMember);
     while (true) {
       if (defect_ == Defect::kTakesGarbage && records_seen_ == 0 && !StartsLikeARecord())
         return absl::OkStatus();

@@ -62,9 +62,9 @@ struct GeneratorOptions {
   uint64_t seed = 1;
   size_t count = 20;
   Payloads payloads = Payloads::kMixed;
-  uint64_t min_bytes = 4, max_bytes = 3000;  // of a random payload
-  int64_t classes = 5;                       // 0: samples without label
-  std::vector<std::string> extra_fields = {};     // names; each sample has all of them
+  uint64_t min_bytes = 4, max_bytes = 3000;    // of a random payload
+  int64_t classes = 5;                         // 0: samples without label
+  std::vector<std::string> extra_fields = {};  // names; each sample has all of them
 };
 
 std::vector<OwnedSample> GenerateSamples(const GeneratorOptions& options = {});

@@ -62,8 +62,7 @@ absl::StatusOr<std::vector<Component>> ListComponents(const File& file, uint64_t
 
 absl::StatusOr<std::string> DaliIndexText(const File& file, uint64_t size_bytes,
                                           std::string_view shard_name) {
-  absl::StatusOr<std::vector<Component>> components =
-      ListComponents(file, size_bytes, shard_name);
+  absl::StatusOr<std::vector<Component>> components = ListComponents(file, size_bytes, shard_name);
   if (!components.ok()) return components.status();
   if (components->empty()) {
     return absl::InvalidArgumentError(

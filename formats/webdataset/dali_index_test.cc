@@ -69,8 +69,13 @@ TEST(DaliIndex, NamesFilesAfterTheShards) {
     absl::StatusOr<File> file = File::CreateExclusive(scratch.File(name));
     const Bytes part = AsBytes(bytes);
     ASSERT_TRUE(file.ok() && file->Write(std::span(&part, 1)).ok());
-    manifest.shards.push_back({.name = name, .split = "train", .bytes = bytes.size(), .records = 1,
-                               .xxh3_128 = {}, .index = {}, .sha256 = ""});
+    manifest.shards.push_back({.name = name,
+                               .split = "train",
+                               .bytes = bytes.size(),
+                               .records = 1,
+                               .xxh3_128 = {},
+                               .index = {},
+                               .sha256 = ""});
   }
   const std::string root = scratch.File("");
   auto files = MakeDaliIndexes({.root = root, .manifest = manifest, .indexes = {}});

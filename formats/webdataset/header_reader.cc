@@ -14,8 +14,8 @@ constexpr uint64_t kWindowBytes = 4096;
 
 absl::StatusOr<Bytes> HeaderReader::Peek(uint64_t bytes) {
   const uint64_t wanted = std::min(bytes, remaining());
-  const bool there = position_ >= window_offset_ &&
-                     position_ + wanted <= window_offset_ + window_.size();
+  const bool there =
+      position_ >= window_offset_ && position_ + wanted <= window_offset_ + window_.size();
   if (!there) {
     window_.resize(std::min(std::max(wanted, kWindowBytes), remaining()));
     window_offset_ = position_;

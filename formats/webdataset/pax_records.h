@@ -1,11 +1,12 @@
-// The records of a pax extended header ("25 path=cat/long name.jpg\n"): those that move a member are read, path is written.
+// The records of a pax extended header ("25 path=cat/long name.jpg\n"): those that move a member
+// are read, path is written.
 //
 //   PaxOverrides next;
 //   if (!ParsePaxRecords(body, next)) ...                 // malformed
 //   EncodePaxPath("cat/1.jpg", block);                    // "18 path=cat/1.jpg\n"
 //
-// Lifetime: PaxOverrides owns its path and keeps its memory over Clear. Thread-safety: pure functions. Errors: false.
-// Units: bytes. Source: POSIX.1-2017, pax, "pax Extended Header".
+// Lifetime: PaxOverrides owns its path and keeps its memory over Clear. Thread-safety: pure
+// functions. Errors: false. Units: bytes. Source: POSIX.1-2017, pax, "pax Extended Header".
 #ifndef SHARDPACK_FORMATS_WEBDATASET_PAX_RECORDS_H_
 #define SHARDPACK_FORMATS_WEBDATASET_PAX_RECORDS_H_
 
@@ -17,7 +18,8 @@
 
 namespace shardpack {
 
-// What the records of a header say about a member. The last record of a name wins; an empty value takes it back.
+// What the records of a header say about a member. The last record of a name wins; an empty value
+// takes it back.
 struct PaxOverrides {
   bool has_path = false, has_size = false;
   bool sparse = false;  // a GNU.sparse.* record
@@ -27,7 +29,8 @@ struct PaxOverrides {
   void Clear() { has_path = has_size = sparse = false; }
 };
 
-// Applies the records to `overrides`. False when they are malformed; those before the fault are applied.
+// Applies the records to `overrides`. False when they are malformed; those before the fault are
+// applied.
 bool ParsePaxRecords(Bytes body, PaxOverrides& overrides);
 
 // The length of a path record, its own length field included.

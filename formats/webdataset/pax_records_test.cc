@@ -29,9 +29,9 @@ TEST(PaxRecords, ValuesMayHoldAnything) {
 
 TEST(PaxRecords, RefusesWhatIsMalformed) {
   for (const std::string_view text :
-       {"x", "12", "12 ", "13 path=new\n", "11 path=new\n", "0 path=new\n", "4 =a\n", " 12 path=x\n",
-        "-2 path=new\n", "5 ab\n", "99999999999999999999999 path=a\n", "12 path=newX",
-        "11 size=-1\n", "11 size=1x\n", "29 size=99999999999999999999\n", "3 \n"}) {
+       {"x", "12", "12 ", "13 path=new\n", "11 path=new\n", "0 path=new\n", "4 =a\n",
+        " 12 path=x\n", "-2 path=new\n", "5 ab\n", "99999999999999999999999 path=a\n",
+        "12 path=newX", "11 size=-1\n", "11 size=1x\n", "29 size=99999999999999999999\n", "3 \n"}) {
     PaxOverrides next;
     EXPECT_FALSE(ParsePaxRecords(AsBytes(text), next)) << text;
     EXPECT_FALSE(next.has_size) << text;

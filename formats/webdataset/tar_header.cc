@@ -55,10 +55,9 @@ uint32_t SumOfBytes(const char* from, size_t bytes) {
     const uint64_t word = LoadLittle<uint64_t>(from + i);
     lanes += (word & kEven) + ((word >> 8) & kEven);
   }
-  uint32_t sum = static_cast<uint32_t>(((lanes & 0x0000ffff0000ffff) +
-                                        ((lanes >> 16) & 0x0000ffff0000ffff)) *
-                                           0x0000000100000001 >>
-                                       32);
+  uint32_t sum = static_cast<uint32_t>(
+      ((lanes & 0x0000ffff0000ffff) + ((lanes >> 16) & 0x0000ffff0000ffff)) * 0x0000000100000001 >>
+      32);
   for (; i < bytes; ++i) sum += static_cast<unsigned char>(from[i]);
   return sum;
 }
@@ -74,7 +73,8 @@ std::string_view UpToNul(const char* at, size_t bytes) {
 
 bool IsFiller(char c) { return c == ' ' || c == '\0'; }
 
-// Octal digits with spaces before and spaces or NULs after; nothing at all is zero (Python's tarfile.nti).
+// Octal digits with spaces before and spaces or NULs after; nothing at all is zero (Python's
+// tarfile.nti).
 std::optional<uint64_t> ParseOctal(std::string_view field) {
   size_t i = 0;
   while (i < field.size() && field[i] == ' ') ++i;
@@ -88,8 +88,8 @@ std::optional<uint64_t> ParseOctal(std::string_view field) {
   return value;
 }
 
-// GNU's base-256: 0x80 in the first byte, then the number, big-endian; 0xff there begins a negative one
-// (GNU tar src/list.c, from_header). Above 2^63 nothing can be a file's size.
+// GNU's base-256: 0x80 in the first byte, then the number, big-endian; 0xff there begins a negative
+// one (GNU tar src/list.c, from_header). Above 2^63 nothing can be a file's size.
 std::optional<uint64_t> ParseSize(std::string_view field) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(field[i]); };
   if ((byte(0) & 0x80) == 0) return ParseOctal(field);

@@ -1,13 +1,14 @@
-// The 512-byte header block of a tar member: written as POSIX ustar, read in every dialect that shards come in.
+// The 512-byte header block of a tar member: written as POSIX ustar, read in every dialect that
+// shards come in.
 //
 //   std::optional<TarName> name = SplitTarName("cat/1.jpg");        // nullopt: does not fit ustar
 //   EncodeTarHeader(*name, jpeg.size(), kTarRegular, block);        // block: 512 bytes
 //   TarHeader header;  TarHeaderFault fault = DecodeTarHeader(block, header);
 //
-// Lifetime: a TarName borrows the path, a TarHeader the block. Thread-safety: pure functions. Errors: a
-// TarHeaderFault. Units: bytes. Sources: the ustar interchange format and the pax format in POSIX.1-2017, `pax`
-// (https://pubs.opengroup.org/onlinepubs/9699919799/utilities/pax.html); GNU tar's src/tar.h for its magic, base-256
-// numbers and the types S, M, V, D, L, K.
+// Lifetime: a TarName borrows the path, a TarHeader the block. Thread-safety: pure functions.
+// Errors: a TarHeaderFault. Units: bytes. Sources: the ustar interchange format and the pax format
+// in POSIX.1-2017, `pax` (https://pubs.opengroup.org/onlinepubs/9699919799/utilities/pax.html); GNU
+// tar's src/tar.h for its magic, base-256 numbers and the types S, M, V, D, L, K.
 #ifndef SHARDPACK_FORMATS_WEBDATASET_TAR_HEADER_H_
 #define SHARDPACK_FORMATS_WEBDATASET_TAR_HEADER_H_
 
@@ -45,12 +46,12 @@ struct TarName {
   std::string_view prefix, name;
 };
 
-// The split with the shortest prefix (as Python's tarfile and libarchive do), nullopt when there is none: more than 100
-// bytes without a '/' at the right place.
+// The split with the shortest prefix (as Python's tarfile and libarchive do), nullopt when there is
+// none: more than 100 bytes without a '/' at the right place.
 std::optional<TarName> SplitTarName(std::string_view path);
 
-// Writes all 512 bytes: mode 0444, owner 0, time 0, no owner names. The parts fit their fields, size_bytes <=
-// kTarMaxOctalSize.
+// Writes all 512 bytes: mode 0444, owner 0, time 0, no owner names. The parts fit their fields,
+// size_bytes <= kTarMaxOctalSize.
 void EncodeTarHeader(const TarName& name, uint64_t size_bytes, char type, std::byte* block);
 
 enum class TarDialect : uint8_t { kUstar, kGnu, kV7 };
@@ -60,8 +61,8 @@ struct TarHeader {
   uint64_t size_bytes = 0;
   char type = kTarRegular;
   TarDialect dialect = TarDialect::kUstar;
-  // The checksum is right and spelt as every known writer spells it: six digits, NUL, space. The field does not count
-  // itself, so that a bit flipped in it can pass for another spelling.
+  // The checksum is right and spelt as every known writer spells it: six digits, NUL, space. The
+  // field does not count itself, so that a bit flipped in it can pass for another spelling.
   bool usual_checksum = true;
 };
 
@@ -70,7 +71,8 @@ enum class TarHeaderFault : uint8_t { kNone, kChecksum, kSize };
 // Fills `header` as far as the fault lets it.
 TarHeaderFault DecodeTarHeader(const std::byte* block, TarHeader& header);
 
-// The sum of the block's bytes with the checksum field taken as spaces, and what that field says (escaped), for messages.
+// The sum of the block's bytes with the checksum field taken as spaces, and what that field says
+// (escaped), for messages.
 uint32_t TarChecksum(const std::byte* block);
 std::string TarChecksumField(const std::byte* block);
 

@@ -35,15 +35,17 @@ TEST(TarHeader, EncodesEachFieldAsUstarWritesIt) {
   EXPECT_EQ(text.substr(124, 24), std::string_view("00000000001\00000000000000\0", 24));
   EXPECT_EQ(text.substr(148, 9), std::string_view("010336\0 0", 9));
   EXPECT_EQ(text.substr(257, 8), std::string_view("ustar\00000", 8));
-  EXPECT_EQ(text.substr(329, 16), std::string_view("0000000\0" "0000000\0", 16));
+  EXPECT_EQ(text.substr(329, 16), std::string_view("0000000\0"
+                                                   "0000000\0",
+                                                   16));
   EXPECT_TRUE(IsAllZero(Bytes(block).subspan(345)));
 }
 
 TEST(TarHeader, DecodesWhatItEncodes) {
   const std::string folder(99, 'd');
-  for (const std::string& path : {std::string("a.jpg"), std::string(96, 'x') + ".jpg",
-                                  folder + "/" + std::string(96, 'x') + ".jpg",
-                                  std::string("\xc3\xa9\xff.jpg")}) {
+  for (const std::string& path :
+       {std::string("a.jpg"), std::string(96, 'x') + ".jpg",
+        folder + "/" + std::string(96, 'x') + ".jpg", std::string("\xc3\xa9\xff.jpg")}) {
     for (const uint64_t size : {uint64_t{0}, uint64_t{1}, uint64_t{511}, kTarMaxOctalSize}) {
       const Block block = Encoded(path, size);
       TarHeader header;
@@ -70,8 +72,8 @@ TEST(TarHeader, SplitsAtTheFirstSlashThatFits) {
   EXPECT_EQ(SplitTarName(longest)->name.size(), 100u);
   EXPECT_FALSE(SplitTarName(std::string(156, 'p') + "/" + std::string(99, 'n')));
   EXPECT_FALSE(SplitTarName(std::string(155, 'p') + "/" + std::string(101, 'n')));
-  EXPECT_FALSE(SplitTarName("/" + std::string(100, 'n')));     // the prefix would be empty
-  EXPECT_FALSE(SplitTarName(std::string(110, 'p') + "/"));     // the name would be empty
+  EXPECT_FALSE(SplitTarName("/" + std::string(100, 'n')));  // the prefix would be empty
+  EXPECT_FALSE(SplitTarName(std::string(110, 'p') + "/"));  // the name would be empty
 }
 
 TEST(TarHeader, EveryFlippedBitIsSeen) {
@@ -102,17 +104,24 @@ TEST(TarHeader, ReadsSizesInEverySpelling) {
   };
   const TarHeaderFault none = TarHeaderFault::kNone, bad = TarHeaderFault::kSize;
   const Case cases[] = {
-      {"00000000017\0", none, 15}, {"         17 ", none, 15}, {"17          ", none, 15},
+      {"00000000017\0", none, 15},
+      {"         17 ", none, 15},
+      {"17          ", none, 15},
       {std::string("17\0\0\0\0\0\0\0\0\0\0", 12), none, 15},
-      {std::string(12, '\0'), none, 0}, {std::string(12, ' '), none, 0},
+      {std::string(12, '\0'), none, 0},
+      {std::string(12, ' '), none, 0},
       {"777777777777", none, 68719476735},  // 8^12 - 1
-      {"0000000001x ", bad, 0}, {"-0000000001 ", bad, 0}, {"00000000018 ", bad, 0},
+      {"0000000001x ", bad, 0},
+      {"-0000000001 ", bad, 0},
+      {"00000000018 ", bad, 0},
       {"1 1         ", bad, 0},
       {base256(0x80, {1, 0}), none, 256},
       {base256(0x80, {0x3f, 255, 255, 255, 255, 255, 255, 255}), none, (uint64_t{1} << 62) - 1},
       {base256(0x80, {0x40, 0, 0, 0, 0, 0, 0, 0}), bad, 0},
       {base256(0x80, {1, 0, 0, 0, 0, 0, 0, 0, 0}), bad, 0},
-      {base256(0xff, {}), bad, 0}, {base256(0xff, {0x80}), bad, 0}, {base256(0xc0, {1}), bad, 0},
+      {base256(0xff, {}), bad, 0},
+      {base256(0xff, {0x80}), bad, 0},
+      {base256(0xc0, {1}), bad, 0},
   };
   for (const Case& c : cases) {
     Block block = Encoded("a.jpg", 0);

@@ -13,11 +13,12 @@ namespace {
 
 // Enough for CheckRest and Resync to look at once; SequentialReader's window holds it.
 constexpr uint64_t kLookBytes = 64 << 10;
-// Old GNU sparse: this byte says that a block with more of the sparse map follows (GNU tar src/tar.h: oldgnu_header at
-// 345 with isextended at 482, sparse_header with isextended at 504).
+// Old GNU sparse: this byte says that a block with more of the sparse map follows (GNU tar
+// src/tar.h: oldgnu_header at 345 with isextended at 482, sparse_header with isextended at 504).
 constexpr size_t kSparseExtendedAt = 482, kSparseBlockExtendedAt = 504;
 
-// Types that have no data whatever their size field says (as Python's tarfile: all that it knows but regular ones).
+// Types that have no data whatever their size field says (as Python's tarfile: all that it knows
+// but regular ones).
 bool HasNoData(char type) { return type >= '1' && type <= '6'; }
 
 bool IsRegular(char type) {
@@ -123,7 +124,8 @@ absl::StatusOr<typename BasicTarWalker<Reader>::Step> BasicTarWalker<Reader>::On
   member_.header_offset = at;
   member_.type = header.type;
   if (IsRegular(header.type)) {
-    // Before ustar a folder was a regular file with a slash at the end (POSIX.1-2017, pax, typeflag).
+    // Before ustar a folder was a regular file with a slash at the end (POSIX.1-2017, pax,
+    // typeflag).
     const bool folder = header.type == kTarRegularV7 && name_.ends_with('/');
     member_.type = folder ? kTarFolder : kTarRegular;
   }
@@ -323,7 +325,8 @@ absl::Status BasicTarWalker<Reader>::CheckRest() {
     absl::Status skipped = in_.Skip(look->size());
     if (!skipped.ok()) return skipped;
   }
-  // One more zero block ends the archive; a writer that pads further does so by whole records of some blocks.
+  // One more zero block ends the archive; a writer that pads further does so by whole records of
+  // some blocks.
   if (thorough_ && in_.size() != begin + kTarBlockBytes && in_.size() != begin &&
       in_.size() % kTarBlockingBytes != 0) {
     Finding finding = At(FindingId::kTarEndPadding, in_.size());
@@ -334,7 +337,8 @@ absl::Status BasicTarWalker<Reader>::CheckRest() {
   return absl::OkStatus();
 }
 
-// A shard that is compressed as a whole has no extents (the magic numbers of gzip, RFC 1952; bzip2; xz; zstd, RFC 8878).
+// A shard that is compressed as a whole has no extents (the magic numbers of gzip, RFC 1952; bzip2;
+// xz; zstd, RFC 8878).
 template <typename Reader>
 absl::Status BasicTarWalker<Reader>::RefuseCompressed(Bytes head) const {
   static constexpr std::array<std::string_view, 4> kMagics = {

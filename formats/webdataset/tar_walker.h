@@ -1,13 +1,15 @@
-// TarWalker: the members of a tar file one after the other, with every byte that belongs to no member's data verified.
+// TarWalker: the members of a tar file one after the other, with every byte that belongs to no
+// member's data verified.
 //
 //   TarWalker walker(in, "train-000000.tar", findings);
 //   for (absl::StatusOr<bool> more = walker.Next(); more.ok() && *more; more = walker.Next())
 //     Use(walker.member(), in.HashNext(walker.member().size_bytes));
 //
-// Lifetime: borrows the reader, the shard name and the sink; member() is valid until Next. Thread-safety: one caller at
-// a time. Errors: damage is a finding, after which the walk goes on at the next block that is a ustar header with the
-// right checksum; Status means that the file could not be read; Unimplemented that it is compressed as a whole.
-// Memory: names and extension records, each bounded by kMaxTarExtensionBytes. Units: bytes from the start of the file.
+// Lifetime: borrows the reader, the shard name and the sink; member() is valid until Next.
+// Thread-safety: one caller at a time. Errors: damage is a finding, after which the walk goes on at
+// the next block that is a ustar header with the right checksum; Status means that the file could
+// not be read; Unimplemented that it is compressed as a whole. Memory: names and extension records,
+// each bounded by kMaxTarExtensionBytes. Units: bytes from the start of the file.
 #ifndef SHARDPACK_FORMATS_WEBDATASET_TAR_WALKER_H_
 #define SHARDPACK_FORMATS_WEBDATASET_TAR_WALKER_H_
 
@@ -29,9 +31,9 @@ namespace shardpack {
 inline constexpr uint64_t kMaxTarExtensionBytes = 1 << 20;
 
 struct TarMember {
-  std::string_view name;     // raw bytes, prefix and extension records applied
-  char type = kTarRegular;   // kTarRegular for all that Python's tarfile takes for a regular file
-  uint64_t offset = 0;       // of its first block, its extension records included
+  std::string_view name;       // raw bytes, prefix and extension records applied
+  char type = kTarRegular;     // kTarRegular for all that Python's tarfile takes for a regular file
+  uint64_t offset = 0;         // of its first block, its extension records included
   uint64_t header_offset = 0;  // of the header itself
   uint64_t data_offset = 0, size_bytes = 0;
   bool has_extension_record = false;
@@ -48,12 +50,12 @@ class BasicTarWalker {
                  bool thorough = true)
       : in_(in), shard_(shard_name), findings_(findings), thorough_(thorough) {}
 
-  // Goes to the next member, of whatever type but sparse and multi-volume; false at the end. The reader then stands at
-  // the member's data, all of which is there, and may be moved up to its end.
+  // Goes to the next member, of whatever type but sparse and multi-volume; false at the end. The
+  // reader then stands at the member's data, all of which is there, and may be moved up to its end.
   absl::StatusOr<bool> Next();
   const TarMember& member() const { return member_; }
-  // How often members may have been lost between two others. A sample that this number changes in or beside may lack
-  // fields.
+  // How often members may have been lost between two others. A sample that this number changes in
+  // or beside may lack fields.
   uint64_t gaps() const { return gaps_; }
   // The file has ended without a zero block, so that it may have been cut between two members.
   bool no_end() const { return no_end_; }

@@ -151,15 +151,15 @@ TEST(TarWalker, SparseAndMultiVolumeMembersAreRejected) {
   std::string more(512, '\0'), last(512, '\0');
   more[504] = 1;
   TarBuilder map;
-  map.AddChanged("a.jpg", "", 'S', [](char* header) {
-       SetSize(header, "00000000001");
-       header[482] = 1;
-     })
+  map.AddChanged("a.jpg", "", 'S',
+                 [](char* header) {
+                   SetSize(header, "00000000001");
+                   header[482] = 1;
+                 })
       .AddRaw(more + last + "x" + std::string(511, '\0'))
       .Add("b.jpg", "y");
   EXPECT_EQ(Walk(map.Finish()), (Walked{"b.jpg:1@2560", "tar-sparse@0"}));
-  EXPECT_EQ(Walk(map.bytes().substr(0, 1024)).findings,
-            "tar-sparse@0 container-truncated@1024");
+  EXPECT_EQ(Walk(map.bytes().substr(0, 1024)).findings, "tar-sparse@0 container-truncated@1024");
 }
 
 TEST(TarWalker, GoesOnAfterABadHeader) {

@@ -1,4 +1,5 @@
-// How fast headers are made, samples written and shards scanned. Sizes are those of CIFAR (0.9 KB) and ImageNet (110 KB).
+// How fast headers are made, samples written and shards scanned. Sizes are those of CIFAR (0.9 KB)
+// and ImageNet (110 KB).
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 

@@ -1,12 +1,13 @@
-// WebdatasetChecker: what is wrong with the members and samples of a shard beyond the structure of the tar file.
+// WebdatasetChecker: what is wrong with the members and samples of a shard beyond the structure of
+// the tar file.
 //
 //   WebdatasetChecker checker("train-000000.tar", /*strict=*/true, findings);
-//   std::optional<MemberName> name = checker.OnMember(member, record);   // nullopt: no reader makes a field of it
-//   checker.OnSample({.record = 0, .key = "cat/1", .extensions = extensions, .has_image = true});  ...  checker.Finish();
+//   std::optional<MemberName> name = checker.OnMember(member, record);  // nullopt: not a field
+//   checker.OnSample({.key = "cat/1", .extensions = extensions});  ...  checker.Finish();
 //
-// Lifetime: borrows the shard name and the sink; a MemberName borrows the member. Thread-safety: one caller at a time.
-// Errors: findings. Memory: eight bytes a sample (and the table around them) for keys that come back.
-// Units: bytes from the start of the shard.
+// Lifetime: borrows the shard name and the sink; a MemberName borrows the member. Thread-safety:
+// one caller at a time. Errors: findings. Memory: eight bytes a sample (and the table around them)
+// for keys that come back. Units: bytes from the start of the shard.
 #ifndef SHARDPACK_FORMATS_WEBDATASET_WEBDATASET_CHECKER_H_
 #define SHARDPACK_FORMATS_WEBDATASET_WEBDATASET_CHECKER_H_
 
@@ -35,12 +36,13 @@ class WebdatasetChecker {
   };
   enum class FieldSet : uint8_t { kUnknown, kUsual, kOther };
 
-  // Not strict: only what makes readers see different samples, and names and types that are dangerous to unpack.
+  // Not strict: only what makes readers see different samples, and names and types that are
+  // dangerous to unpack.
   WebdatasetChecker(std::string_view shard_name, bool strict, FindingSink& findings)
       : shard_(shard_name), strict_(strict), findings_(findings) {}
 
-  // The key and extension under which readers see the member. `record` is the number its sample will have, or the one of
-  // the sample that is going on.
+  // The key and extension under which readers see the member. `record` is the number its sample
+  // will have, or the one of the sample that is going on.
   std::optional<MemberName> OnMember(const TarMember& member, uint64_t record);
   void OnDuplicate(const TarMember& member, const MemberName& name, uint64_t record);
   void OnLabelNotInteger(const TarMember& member, const MemberName& name, uint64_t record);

@@ -13,7 +13,8 @@ using testing::ContractTest;
 using testing::ContractTestName;
 using testing::FormatContract;
 
-// The images are of two kinds, and a shard with fields of two names is a finding: they get one name.
+// The images are of two kinds, and a shard with fields of two names is a finding: they get one
+// name.
 std::vector<ContractTest> Contract(std::string_view layout, bool with_metadata) {
   std::vector<ContractTest> tests = ContractOf(
       {.format = &kWebDatasetFormat,

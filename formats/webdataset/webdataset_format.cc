@@ -16,7 +16,9 @@ namespace shardpack {
 namespace {
 
 constexpr LayoutSpec kLayouts[] = {
-    {kUstarLayout, "plain POSIX ustar, which every reader understands; names up to 100 bytes, or 255 around a slash"},
+    {kUstarLayout,
+     "plain POSIX ustar, which every reader understands; names up to 100 bytes, or 255 around a "
+     "slash"},
     {kPaxLayout, "ustar with a pax record before a member whose name does not fit"},
 };
 constexpr SidecarSpec kSidecars[] = {
@@ -24,6 +26,8 @@ constexpr SidecarSpec kSidecars[] = {
 };
 // webp and json: the longest of the names that members get here.
 constexpr size_t kLongestExtensionBytes = 4;
+// Names of further fields, which record_bound is not told, are taken to be no longer than this.
+constexpr size_t kLongestFieldNameBytes = 64;
 
 std::string ShardName(std::string_view split, uint32_t number, uint32_t /*total*/) {
   return absl::StrFormat("%s-%06d.tar", std::string(split), number);
@@ -34,15 +38,18 @@ uint64_t RecordBound(const ShardSpec& spec, const RecordShape& shape) {
   const auto member = [&](size_t extension_bytes, uint64_t data_bytes) {
     return WebdatasetWriter::MemberBytes(pax, shape.key_bytes + 1 + extension_bytes, data_bytes);
   };
-  // The names of further fields are not known here; they count in the pax layout alone, beyond 100 bytes.
-  const size_t extension_bytes = std::max(spec.image_field.size(), kLongestExtensionBytes);
+  const size_t image_bytes = std::max(spec.image_field.size(), kLongestExtensionBytes);
   uint64_t bound = 0;
-  for (const uint64_t bytes : shape.field_bytes) bound += member(extension_bytes, bytes);
+  for (size_t i = 0; i < shape.field_bytes.size(); ++i) {
+    // The length of a name counts in the pax layout alone: it may call for a record.
+    bound += member(i == 0 ? image_bytes : kLongestFieldNameBytes, shape.field_bytes[i]);
+  }
   // Up to 19 digits: one block.
   if (shape.has_label) bound += member(kLabelExtension.size(), 1);
   if (spec.with_metadata) {
-    bound += member(kMetadataExtension.size(),
-                    WebdatasetWriter::MetadataBound(shape.source_path_bytes, shape.class_name_bytes));
+    bound +=
+        member(kMetadataExtension.size(),
+               WebdatasetWriter::MetadataBound(shape.source_path_bytes, shape.class_name_bytes));
   }
   return bound;
 }

@@ -1,6 +1,6 @@
 // The row of the table of formats for WebDataset: samples as members of uncompressed tar files.
 //
-//   std::string name = kWebDatasetFormat.shard_name("train", 0, 12);             // train-000000.tar
+//   std::string name = kWebDatasetFormat.shard_name("train", 0, 12);  // train-000000.tar
 //   auto writer = kWebDatasetFormat.create(staged_file, spec);
 //   kWebDatasetFormat.scanner->Scan(in, {.shard_name = name}, records, findings);
 //

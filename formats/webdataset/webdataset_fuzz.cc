@@ -1,4 +1,5 @@
-// Any bytes as a shard, and any bytes as a header: no crash, no memory beyond the file's size, and what is found is there.
+// Any bytes as a shard, and any bytes as a header: no crash, no memory beyond the file's size, and
+// what is found is there.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -54,8 +55,8 @@ void ScanAsShard(Bytes bytes) {
     SequentialReader in(file, bytes.size());
     FindingList findings(100);
     CheckRecords records(bytes);
-    const absl::Status scanned = WebdatasetScanner().Scan(
-        in, {.shard_name = "shard", .strict = strict}, records, findings);
+    const absl::Status scanned =
+        WebdatasetScanner().Scan(in, {.shard_name = "shard", .strict = strict}, records, findings);
     Require(scanned.ok() || absl::IsUnimplemented(scanned));
     for (const Finding& finding : findings.findings()) Require(!ToText(finding).empty());
     Require(in.Finish().value() == Xxh3_128(bytes));

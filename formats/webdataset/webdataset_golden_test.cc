@@ -1,4 +1,5 @@
-// Shards that other writers made (testdata/make_testdata.py) hold for us what they hold for their makers.
+// Shards that other writers made (testdata/make_testdata.py) hold for us what they hold for their
+// makers.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,8 +41,7 @@ TEST_P(WebdatasetGolden, HoldsItsSamples) {
   const ScanResult scan = ScanBytes(kWebDatasetFormat, *bytes);
   ASSERT_TRUE(scan.status.ok()) << scan.status;
   EXPECT_EQ(FindingNames(scan), GetParam().findings) << scan.Complaints();
-  const std::string long_key =
-      "folder_" + std::string(60, 'l') + "/key_" + std::string(60, 'n');
+  const std::string long_key = "folder_" + std::string(60, 'l') + "/key_" + std::string(60, 'n');
   const std::vector<std::string> keys = {"cat/1", "dog/2", long_key, "caf\xc3\xa9"};
   const std::vector<std::string> images = {"one", "two" + std::string(600, '.'), "three", "four"};
   ASSERT_EQ(scan.records.size(), GetParam().records);
@@ -56,21 +56,21 @@ TEST_P(WebdatasetGolden, HoldsItsSamples) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Writers, WebdatasetGolden,
-    ::testing::Values(Golden{"python_gnu.tar", 4, "tar-extension-record"},
-                      Golden{"python_pax.tar", 4, "tar-extension-record"},
-                      Golden{"python_ustar.tar", 4, ""},
-                      Golden{"gnutar_gnu.tar", 4, "tar-extension-record"},
-                      Golden{"gnutar_pax.tar", 4, "tar-extension-record"},
-                      Golden{"gnutar_ustar.tar", 4, ""}, Golden{"gnutar_v7.tar", 2, ""},
-                      Golden{"bsdtar_pax.tar", 4, "tar-extension-record"},
-                      Golden{"bsdtar_ustar.tar", 4, ""},
-                      Golden{"bsdtar_gnutar.tar", 4, "tar-extension-record"},
-                      Golden{"webdataset.tar", 4, "tar-extension-record"}),
-    [](const ::testing::TestParamInfo<Golden>& info) {
-      return std::string(info.param.file.substr(0, info.param.file.find('.')));
-    });
+INSTANTIATE_TEST_SUITE_P(Writers, WebdatasetGolden,
+                         ::testing::Values(Golden{"python_gnu.tar", 4, "tar-extension-record"},
+                                           Golden{"python_pax.tar", 4, "tar-extension-record"},
+                                           Golden{"python_ustar.tar", 4, ""},
+                                           Golden{"gnutar_gnu.tar", 4, "tar-extension-record"},
+                                           Golden{"gnutar_pax.tar", 4, "tar-extension-record"},
+                                           Golden{"gnutar_ustar.tar", 4, ""},
+                                           Golden{"gnutar_v7.tar", 2, ""},
+                                           Golden{"bsdtar_pax.tar", 4, "tar-extension-record"},
+                                           Golden{"bsdtar_ustar.tar", 4, ""},
+                                           Golden{"bsdtar_gnutar.tar", 4, "tar-extension-record"},
+                                           Golden{"webdataset.tar", 4, "tar-extension-record"}),
+                         [](const ::testing::TestParamInfo<Golden>& info) {
+                           return std::string(info.param.file.substr(0, info.param.file.find('.')));
+                         });
 
 }  // namespace
 }  // namespace shardpack

@@ -136,8 +136,7 @@ TEST_P(WebdatasetInteropFormat, WeReadWhatLibarchiveWrites) {
     members.push_back({key + ".cls", std::to_string(random.Below(1000))});
     members.push_back({key + ".jpg", testing::MakeRandomPayload(random.Below(5000), random)});
   }
-  if (GetParam() == ARCHIVE_FORMAT_TAR_GNUTAR ||
-      GetParam() == ARCHIVE_FORMAT_TAR_PAX_INTERCHANGE) {
+  if (GetParam() == ARCHIVE_FORMAT_TAR_GNUTAR || GetParam() == ARCHIVE_FORMAT_TAR_PAX_INTERCHANGE) {
     members.push_back({std::string(400, 'k') + ".cls", "5"});
     members.push_back({std::string(400, 'k') + ".jpg", "end"});
   }

@@ -8,10 +8,11 @@
 namespace shardpack {
 namespace {
 
-// What webdataset's autodecode.py and torchvision's folder reader take for an image, with our normalised spellings.
+// What webdataset's autodecode.py and torchvision's folder reader take for an image, with our
+// normalised spellings.
 constexpr std::array<std::string_view, 17> kImageExtensions = {
-    "jpg", "png",  "webp", "gif", "bmp", "tif", "tiff", "jpeg", "jpe",
-    "ppm", "pgm",  "pbm",  "pnm", "jp2", "avif", "heic", "jxl"};
+    "jpg", "png", "webp", "gif", "bmp", "tif",  "tiff", "jpeg", "jpe",
+    "ppm", "pgm", "pbm",  "pnm", "jp2", "avif", "heic", "jxl"};
 
 bool BeginsLikeAnImage(Bytes head) {
   const std::string_view text = AsText(head);
@@ -36,7 +37,8 @@ bool HasParentComponent(std::string_view path) {
 
 }  // namespace
 
-// The expression is ^((?:.*/|)[^.]+)[.]([^/]*)$, whose [^.]+ also takes slashes: "d/.h" has the key "d/".
+// The expression is ^((?:.*/|)[^.]+)[.]([^/]*)$, whose [^.]+ also takes slashes: "d/.h" has the key
+// "d/".
 std::optional<MemberName> SplitMemberName(std::string_view path) {
   const size_t slash = path.rfind('/');
   const size_t base = slash == path.npos ? 0 : slash + 1;
@@ -59,8 +61,7 @@ bool IsMetaName(std::string_view path) {
 }
 
 bool LeavesFolder(std::string_view path) {
-  return path.empty() || path[0] == '/' || path.find('\0') != path.npos ||
-         HasParentComponent(path);
+  return path.empty() || path[0] == '/' || path.find('\0') != path.npos || HasParentComponent(path);
 }
 
 std::optional<int64_t> ParseLabel(std::string_view text) {

@@ -1,11 +1,12 @@
 // How WebDataset reads a tar member's name, and how a sample's image is told from its other fields.
 //
-//   std::optional<MemberName> name = SplitMemberName("cat/1.seg.png");   // key "cat/1", extension "seg.png"
-//   bool skipped = IsMetaName("__index__/a.json");                       // true: no reader sees it
-//   ImageRank rank = RankAsImage("jpg", {});                             // the lower, the more an image
+//   std::optional<MemberName> name = SplitMemberName("cat/1.seg.png");  // "cat/1", "seg.png"
+//   bool skipped = IsMetaName("__index__/a.json");                      // true: no reader sees it
+//   ImageRank rank = RankAsImage("jpg", {});                            // the lower, the better
 //
-// Lifetime: a MemberName borrows the path. Thread-safety: pure functions. Errors: none. Units: bytes.
-// Source: webdataset's src/webdataset/tariterators.py (base_plus_ext, and skip_meta of tar_file_iterator).
+// Lifetime: a MemberName borrows the path. Thread-safety: pure functions. Errors: none. Units:
+// bytes. Source: webdataset's src/webdataset/tariterators.py (base_plus_ext, and skip_meta of
+// tar_file_iterator).
 #ifndef SHARDPACK_FORMATS_WEBDATASET_WEBDATASET_LAYOUT_H_
 #define SHARDPACK_FORMATS_WEBDATASET_WEBDATASET_LAYOUT_H_
 
@@ -21,7 +22,7 @@ inline constexpr std::string_view kLabelExtension = "cls";
 inline constexpr std::string_view kMetadataExtension = "json";
 
 struct MemberName {
-  std::string_view key, extension;  // around the first dot of the basename; the extension is as spelt
+  std::string_view key, extension;  // around the first dot of the basename, as spelt
 };
 
 // nullopt when the name belongs to no sample: no dot, or nothing before it.
@@ -33,7 +34,8 @@ bool IsMetaName(std::string_view path);
 // True for an absolute path, one with a ".." component or a NUL, and an empty one.
 bool LeavesFolder(std::string_view path);
 
-// What Python's int() makes of the bytes, as webdataset's decoder does, if it fits; underscores are not taken.
+// What Python's int() makes of the bytes, as webdataset's decoder does, if it fits; underscores are
+// not taken.
 std::optional<int64_t> ParseLabel(std::string_view text);
 // More is no label.
 inline constexpr size_t kMaxLabelBytes = 64;

@@ -35,7 +35,8 @@ TEST(WebdatasetLayout, SplitsNamesAtTheFirstDotOfTheBasename) {
 }
 
 TEST(WebdatasetLayout, MetaNames) {
-  for (const char* name : {"__x__", "__x__/a.jpg", "____", "__a.b__"}) EXPECT_TRUE(IsMetaName(name));
+  for (const char* name : {"__x__", "__x__/a.jpg", "____", "__a.b__"})
+    EXPECT_TRUE(IsMetaName(name));
   for (const char* name : {"__meta__.json", "x/__a__", "__", "___", "_x_", "__x", "x__"}) {
     EXPECT_FALSE(IsMetaName(name)) << name;
   }
@@ -58,7 +59,8 @@ TEST(WebdatasetLayout, LabelsAsPythonReadsThem) {
   EXPECT_EQ(ParseLabel(" \t+007\r\n"), 7);
   EXPECT_EQ(ParseLabel("-1"), -1);
   EXPECT_EQ(ParseLabel("9223372036854775807"), std::numeric_limits<int64_t>::max());
-  for (const char* text : {"", " ", "x", "0x1", "1.5", "1 2", "+-1", "--1", "9223372036854775808"}) {
+  for (const char* text :
+       {"", " ", "x", "0x1", "1.5", "1 2", "+-1", "--1", "9223372036854775808"}) {
     EXPECT_EQ(ParseLabel(text), std::nullopt) << text;
   }
   EXPECT_EQ(ParseLabel(std::string(65, '0')), std::nullopt);

@@ -24,8 +24,7 @@ char LowerCase(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A'
 // One Scan. Its vectors and strings keep their memory from sample to sample.
 class Walk {
  public:
-  Walk(SequentialReader& in, const ScanOptions& options, RecordSink& records,
-       FindingSink& findings)
+  Walk(SequentialReader& in, const ScanOptions& options, RecordSink& records, FindingSink& findings)
       : in_(in),
         records_(records),
         walker_(in, options.shard_name, findings, options.strict),
@@ -176,7 +175,8 @@ class Walk {
     if (set != WebdatasetChecker::FieldSet::kUnknown) {
       return set == WebdatasetChecker::FieldSet::kOther;
     }
-    // There is nothing to compare the first sample with; a file without end blocks may still be whole.
+    // There is nothing to compare the first sample with; a file without end blocks may still be
+    // whole.
     return gap || !has_image;
   }
 

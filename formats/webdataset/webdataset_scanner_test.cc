@@ -60,12 +60,11 @@ std::string Records(const ScanResult& scan) {
 
 std::string SmallShard(size_t count, const std::string& layout = "ustar") {
   ScratchFolder scratch;
-  std::vector<OwnedSample> samples =
-      GenerateSamples({.count = count,
-                       .payloads = testing::Payloads::kRandom,
-                       .min_bytes = 30,
-                       .max_bytes = 100,
-                       .extra_fields = {"txt"}});
+  std::vector<OwnedSample> samples = GenerateSamples({.count = count,
+                                                      .payloads = testing::Payloads::kRandom,
+                                                      .min_bytes = 30,
+                                                      .max_bytes = 100,
+                                                      .extra_fields = {"txt"}});
   if (layout == "pax") {
     for (OwnedSample& sample : samples) sample.key = std::string(110, 'k') + sample.key.substr(5);
   }
@@ -116,14 +115,14 @@ TEST(WebdatasetScanner, StrictFindings) {
       {TarBuilder().Add("readme", "x").Add("a.jpg", "x"), "wds-no-extension@0", ""},
       {TarBuilder().Add("a b.jpg", "x"), "wds-name-style@0", ""},
       {TarBuilder().Add("\xc3\xa9.jpg", "x"), "wds-name-style@0", ""},
-      {TarBuilder().Add("a.jpg", "x").Add("b.jpg", "x").Add("b.cls", "1"),
-       "wds-field-drift@1024", ""},
+      {TarBuilder().Add("a.jpg", "x").Add("b.jpg", "x").Add("b.cls", "1"), "wds-field-drift@1024",
+       ""},
       {TarBuilder().Add("a.jpg", "x").Add("b.png", "x"), "wds-field-drift@1024", ""},
       {TarBuilder().Add("a.jpg", "x").Add("a.cls", "0x1"), "wds-label-not-integer@1024", ""},
       {TarBuilder().Add("a.jpg", ""), "wds-empty-member@0", ""},
       {TarBuilder().Add("a.txt", "x"), "wds-no-image@0", ""},
-      {TarBuilder().Add("a.jpg", "x").Add("b.jpg", "x").Add("a.jpg", "x"),
-       "wds-key-split@2048", ""},
+      {TarBuilder().Add("a.jpg", "x").Add("b.jpg", "x").Add("a.jpg", "x"), "wds-key-split@2048",
+       ""},
       {prefixed, "wds-long-name@0", ""},
       {TarBuilder().Add("f", "", '5').Add("a.jpg", "x"), "tar-type@0", ""},
       {TarBuilder().AddPax("mtime", "1.5").Add("a.jpg", "x"), "tar-extension-record@0", ""},
@@ -189,12 +188,12 @@ TEST(WebdatasetScanner, SamplesBesideDamageAreWholeOrLeftOut) {
   EXPECT_EQ(Records(damaged(5 * 1024)), "a:1[image] b:1[image] d:1[image]");  // c.jpg
   EXPECT_EQ(Records(damaged(2 * 1024)), "c:1[image] d:1[image]");  // a cannot be compared
   EXPECT_EQ(Records(damaged(7 * 1024)), "a:1[image] b:1[image] c:1[image]");  // d.jpg
-  EXPECT_EQ(Records(damaged(0)), "b:1[image] c:1[image] d:1[image]");  // a.cls
+  EXPECT_EQ(Records(damaged(0)), "b:1[image] c:1[image] d:1[image]");         // a.cls
 }
 
 TEST(WebdatasetScanner, OddKeysComeBack) {
-  std::set<std::string> keys = {"0", "-", "=", "x__y", "a/.d/b", "__a", "sp ace", "\xff\xfe",
-                                "\xc3\xa9", "n\nl", "\x1b[31m", "./a"};
+  std::set<std::string> keys = {"0",      "-",        "=",        "x__y", "a/.d/b",   "__a",
+                                "sp ace", "\xff\xfe", "\xc3\xa9", "n\nl", "\x1b[31m", "./a"};
   testing::Random random(3);
   for (size_t bytes = 1; bytes <= kMaxWebdatasetKeyBytes; ++bytes) {
     keys.insert(testing::MakeLongKey(bytes, random));
@@ -203,9 +202,8 @@ TEST(WebdatasetScanner, OddKeysComeBack) {
   auto key = keys.begin();
   for (OwnedSample& sample : samples) sample.key = *key++;
   ScratchFolder scratch;
-  absl::StatusOr<std::string> bytes =
-      WriteShard(kWebDatasetFormat, {.layout = "pax", .image_field = "jpg"}, samples,
-                 scratch.File("s.tar"));
+  absl::StatusOr<std::string> bytes = WriteShard(
+      kWebDatasetFormat, {.layout = "pax", .image_field = "jpg"}, samples, scratch.File("s.tar"));
   ASSERT_TRUE(bytes.ok()) << bytes.status();
   const ScanResult scan = Scan(*bytes);
   EXPECT_EQ(scan.findings.errors(), 0u) << scan.Complaints();
@@ -216,12 +214,11 @@ TEST(WebdatasetScanner, OddKeysComeBack) {
   }
   // Ustar holds all of up to 95 bytes, and without any finding if they are plain.
   std::erase_if(samples, [](const OwnedSample& sample) {
-    return sample.key.size() > 95 || std::any_of(sample.key.begin(), sample.key.end(), [](char c) {
-             return c <= ' ' || c > '~';
-           });
+    return sample.key.size() > 95 || std::any_of(sample.key.begin(), sample.key.end(),
+                                                 [](char c) { return c <= ' ' || c > '~'; });
   });
-  const ScanResult plain = Scan(
-      *WriteShard(kWebDatasetFormat, {.image_field = "jpg"}, samples, scratch.File("p.tar")));
+  const ScanResult plain =
+      Scan(*WriteShard(kWebDatasetFormat, {.image_field = "jpg"}, samples, scratch.File("p.tar")));
   EXPECT_EQ(plain.Complaints(), "");
   EXPECT_EQ(plain.records.size(), samples.size());
 }

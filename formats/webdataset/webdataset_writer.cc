@@ -15,7 +15,8 @@
 namespace shardpack {
 namespace {
 
-// The name of a pax header itself, which only readers without pax support see (as Python's tarfile names it).
+// The name of a pax header itself, which only readers without pax support see (as Python's tarfile
+// names it).
 constexpr std::string_view kPaxHeaderName = "././@PaxHeader";
 constexpr size_t kMaxDecimalBytes = 20;  // of an int64_t
 constexpr std::string_view kMetadataFrame =
@@ -25,8 +26,7 @@ constexpr size_t kMaxEscapedBytes = 5;
 
 template <typename... Parts>
 absl::Status Refuse(std::string_view key, const Parts&... why) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("key \"", EscapeForTerminal(key), "\": ", why...));
+  return absl::InvalidArgumentError(absl::StrCat("key \"", EscapeForTerminal(key), "\": ", why...));
 }
 
 bool IsExtension(std::string_view name) {
@@ -41,7 +41,8 @@ bool IsPlainText(std::string_view text) {
                      [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
 }
 
-// JSON is UTF-8, a path is any bytes: what is not printable is escaped the way the terminal output is.
+// JSON is UTF-8, a path is any bytes: what is not printable is escaped the way the terminal output
+// is.
 void AppendJsonString(std::string_view text, std::string& out) {
   if (IsPlainText(text)) {
     out.push_back('"');
@@ -67,8 +68,8 @@ absl::StatusOr<std::unique_ptr<ShardWriter>> WebdatasetWriter::Create(StagedFile
                                                                       const ShardSpec& spec) {
   const bool pax = spec.layout == kPaxLayout;
   if (!pax && !spec.layout.empty() && spec.layout != kUstarLayout) {
-    return absl::InvalidArgumentError(absl::StrCat("webdataset has no layout \"",
-                                                   EscapeForTerminal(spec.layout), "\""));
+    return absl::InvalidArgumentError(
+        absl::StrCat("webdataset has no layout \"", EscapeForTerminal(spec.layout), "\""));
   }
   const std::string_view field = spec.image_field;
   const bool usable = IsExtension(field) && field.find('.') == field.npos &&
@@ -82,7 +83,8 @@ absl::StatusOr<std::unique_ptr<ShardWriter>> WebdatasetWriter::Create(StagedFile
 }
 
 uint64_t WebdatasetWriter::MemberBytes(bool pax, size_t path_bytes, uint64_t data_bytes) {
-  // Whether a longer name needs a record depends on where its slashes are: the bound takes the worse.
+  // Whether a longer name needs a record depends on where its slashes are: the bound takes the
+  // worse.
   const uint64_t extra = pax && path_bytes > kTarNameBytes ? PaxBytes(path_bytes) : 0;
   return extra + kTarBlockBytes + PaddedToTarBlock(data_bytes);
 }
@@ -193,8 +195,9 @@ absl::Status WebdatasetWriter::CheckMembers(const SampleView& sample) {
     path_.append(member.extension);
     if (IsMetaName(path_)) return Refuse(sample.key, "readers skip names like __x__");
     if (!pax_ && path_.size() > kTarNameBytes && !SplitTarName(path_)) {
-      return Refuse(sample.key, "a ustar name has at most 100 bytes, or 155 and 100 around a slash; ",
-                    "\".", EscapeForTerminal(member.extension),
+      return Refuse(sample.key,
+                    "a ustar name has at most 100 bytes, or 155 and 100 around a slash; ", "\".",
+                    EscapeForTerminal(member.extension),
                     "\" makes it longer: use index keys or the pax layout");
     }
   }
@@ -251,8 +254,8 @@ absl::Status WebdatasetWriter::Append(const SampleView& sample) {
   size_t scratch_bytes = 0;
   for (const Member& member : members_) {
     const size_t path_bytes = sample.key.size() + 1 + member.extension.size();
-    scratch_bytes += MemberBytes(pax_, path_bytes, member.own ? member.bytes.size() : 0) +
-                     kTarBlockBytes;
+    scratch_bytes +=
+        MemberBytes(pax_, path_bytes, member.own ? member.bytes.size() : 0) + kTarBlockBytes;
   }
   // The parts point into it, so it must not move from here on.
   if (scratch_.size() < scratch_bytes) scratch_.resize(scratch_bytes);

@@ -1,12 +1,14 @@
-// WebdatasetWriter: writes samples as tar members named key.extension, in the dialect that FORMAT.md describes.
+// WebdatasetWriter: writes samples as tar members named key.extension, in the dialect that
+// FORMAT.md describes.
 //
 //   auto writer = WebdatasetWriter::Create(staged_file, ShardSpec{.layout = "ustar"});
 //   absl::Status added = (*writer)->Append(sample);           // cat/1.cls, cat/1.jpg
 //   absl::Status finished = (*writer)->Finish();
 //
-// Lifetime: borrows the file and the spec. Thread-safety: one caller at a time. Errors: InvalidArgument for a sample that
-// cannot be stored so that readers find it again (key, field names, sizes), before anything of it is written; all else
-// as StagedFile. Payloads of 32 KiB and more are not copied. Units: bytes.
+// Lifetime: borrows the file and the spec. Thread-safety: one caller at a time. Errors:
+// InvalidArgument for a sample that cannot be stored so that readers find it again (key, field
+// names, sizes), before anything of it is written; all else as StagedFile. Payloads of 32 KiB and
+// more are not copied. Units: bytes.
 #ifndef SHARDPACK_FORMATS_WEBDATASET_WEBDATASET_WRITER_H_
 #define SHARDPACK_FORMATS_WEBDATASET_WEBDATASET_WRITER_H_
 
@@ -27,13 +29,14 @@ namespace shardpack {
 
 inline constexpr std::string_view kUstarLayout = "ustar", kPaxLayout = "pax";
 
-// 255 bytes less a dot and an extension of four letters. A longer key is refused in either layout; a shorter one too in the
-// ustar layout where its slashes do not let it be split.
+// 255 bytes less a dot and an extension of four letters. A longer key is refused in either layout;
+// a shorter one too in the ustar layout where its slashes do not let it be split.
 inline constexpr size_t kMaxWebdatasetKeyBytes = 250;
 
 class WebdatasetWriter : public ShardWriter {
  public:
-  // InvalidArgument: a layout that is neither ustar nor pax, or an image_field that cannot name an image member.
+  // InvalidArgument: a layout that is neither ustar nor pax, or an image_field that cannot name an
+  // image member.
   static absl::StatusOr<std::unique_ptr<ShardWriter>> Create(StagedFile& file,
                                                              const ShardSpec& spec);
 

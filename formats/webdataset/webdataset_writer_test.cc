@@ -3,6 +3,7 @@
 #include <openssl/evp.h>
 
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -83,8 +84,8 @@ TEST(WebdatasetWriter, MembersAreSortedByExtension) {
   ASSERT_TRUE(bytes.ok()) << bytes.status();
   std::vector<std::string> names;
   for (size_t at = 0; (*bytes)[at] != '\0'; at += 1024) names.emplace_back(&(*bytes)[at]);
-  EXPECT_EQ(names, (std::vector<std::string>{"k.-", "k.cls", "k.jpg", "k.json", "k.mask.png",
-                                             "k.txt"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"k.-", "k.cls", "k.jpg", "k.json", "k.mask.png", "k.txt"}));
 }
 
 TEST(WebdatasetWriter, MetadataHasTheSameKeysInEverySample) {
@@ -111,9 +112,16 @@ TEST(WebdatasetWriter, RefusesWhatReadersWouldNotFindAgain) {
     std::string key, expected;
   };
   const Case cases[] = {
-      {"", "empty"}, {"a/", "slash"}, {"a/b.v2", "dot"}, {"/a", "absolute"}, {"../a", ".."},
-      {"a/../b", ".."}, {std::string("a\0b", 3), "NUL"}, {"__x__/a", "__x__"},
-      {std::string(97, 'k'), "100 bytes"}, {std::string(300, 'k'), "limit"},
+      {"", "empty"},
+      {"a/", "slash"},
+      {"a/b.v2", "dot"},
+      {"/a", "absolute"},
+      {"../a", ".."},
+      {"a/../b", ".."},
+      {std::string("a\0b", 3), "NUL"},
+      {"__x__/a", "__x__"},
+      {std::string(97, 'k'), "100 bytes"},
+      {std::string(300, 'k'), "limit"},
       {"good", "same key"},
   };
   ScratchFolder scratch;
@@ -142,10 +150,14 @@ TEST(WebdatasetWriter, RefusesFieldsThatReadersWouldMistake) {
     bool with_metadata;
   };
   const Case cases[] = {
-      {"jpg", "x", "two fields", 1, false}, {"cls", "x", "two fields", 1, false},
-      {"cls", " 12\n", "label", kNoLabel, false}, {"json", "{}", "two fields", 1, true},
-      {"gif", "x", "image", 1, false}, {"TXT", "x", "lower-case", 1, false},
-      {"a/b", "x", "lower-case", 1, false}, {"", "x", "lower-case", 1, false},
+      {"jpg", "x", "two fields", 1, false},
+      {"cls", "x", "two fields", 1, false},
+      {"cls", " 12\n", "label", kNoLabel, false},
+      {"json", "{}", "two fields", 1, true},
+      {"gif", "x", "image", 1, false},
+      {"TXT", "x", "lower-case", 1, false},
+      {"a/b", "x", "lower-case", 1, false},
+      {"", "x", "lower-case", 1, false},
       {"image", "x", "image", 1, false},
   };
   for (const Case& c : cases) {
@@ -218,6 +230,19 @@ TEST(WebdatasetWriter, RecordBoundHoldsForTheWorstMetadata) {
   ASSERT_EQ(scan.records.size(), 1u);
   EXPECT_GE(kWebDatasetFormat.record_bound(spec, ShapeOf(sample, field_bytes)),
             scan.records[0].length);
+}
+
+TEST(WebdatasetWriter, RecordBoundHoldsForPax) {
+  const ShardSpec spec{.layout = kPaxLayout};
+  for (size_t key_bytes = 80; key_bytes <= 120; ++key_bytes) {
+    OwnedSample sample = Sample(std::string(key_bytes, 'k'), "x", 1);
+    sample.fields.emplace_back("a.rather.long.name", "caption");
+    const ScanResult scan = ScanBytes(kWebDatasetFormat, *Write({sample}, spec));
+    std::vector<uint64_t> field_bytes;
+    ASSERT_EQ(scan.records.size(), 1u);
+    EXPECT_GE(kWebDatasetFormat.record_bound(spec, ShapeOf(sample, field_bytes)),
+              scan.records[0].length);
+  }
 }
 
 TEST(WebdatasetWriter, TheEndComesOnce) {

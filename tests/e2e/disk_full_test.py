@@ -7,6 +7,7 @@ import os
 import resource
 import shutil
 import subprocess
+import sys
 import time
 
 import pack_runs
@@ -38,12 +39,12 @@ class SmallDisk:
 
 class DiskFullTest(pack_runs.PackTest):
 
-  def command(self, fmt, out):
-    return [PACK, self.source, "-o", out, "-f", fmt, "--samples-per-shard", "40", "-q", "-j", "2"]
+  def command(self, fmt, out, samples=40):
+    return [PACK, self.source, "-o", out, "-f", fmt, "--samples-per-shard", str(samples), "-q", "-j", "2"]
 
-  def uninterrupted(self, fmt, name):
+  def uninterrupted(self, fmt, name, samples=40):
     out = self.scratch / f"{fmt}-{name}"
-    pack_runs.run(self.command(fmt, out), expect=DONE_WITH_SKIPS)
+    pack_runs.run(self.command(fmt, out, samples), expect=DONE_WITH_SKIPS)
     return pack_runs.contents(out)
 
   def fails_without_space(self, command, out, **options):
@@ -54,15 +55,17 @@ class DiskFullTest(pack_runs.PackTest):
   def test_file_size_limit(self):
     for fmt in ("webdataset", "tfrecord"):
       with self.subTest(format=fmt):
-        want = self.uninterrupted(fmt, "limit-reference")
+        # Shards larger than the plan's file, so that the limit meets them and not the plan.
+        want = self.uninterrupted(fmt, "limit-reference", samples=400)
         out = self.scratch / f"{fmt}-limit"
+        command = self.command(fmt, out, samples=400)
         sizes = sorted((self.scratch / f"{fmt}-limit-reference" / name).stat().st_size
                        for name in want if name.endswith((".tar", ".tfrecord")))
-        # Most shards fit, the largest do not; the plan's file, larger than any shard, comes before them.
+        # Most shards fit, the largest do not.
         limit = sizes[-3]
-        command = self.command(fmt, out)
         self.fails_without_space(
             command, out, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+        self.assertGreater(pack_runs.journal_lines(out), 0, "it was to fail in the middle")
         pack_runs.run(command, expect=DONE_WITH_SKIPS)
         self.assert_same(want, out)
 
@@ -135,5 +138,17 @@ class DiskFullTest(pack_runs.PackTest):
       os.close(fd)
 
 
+def in_own_mount_namespace():
+  """Starts over where mounts are this process's own, so that they vanish with it however it ends."""
+  flag = "SHARDPACK_OWN_MOUNTS"
+  unshare = ["unshare", "--mount"] + ([] if os.geteuid() == 0 else ["--map-root-user"])
+  if flag in os.environ or not shutil.which("unshare"):
+    return
+  os.environ[flag] = "1"
+  if subprocess.run([*unshare, "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0:
+    os.execvp("unshare", [*unshare, sys.executable, *sys.argv])
+
+
 if __name__ == "__main__":
+  in_own_mount_namespace()
   pack_runs.main()

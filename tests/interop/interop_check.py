@@ -167,7 +167,7 @@ def make_cases(work, real):
   # Names beyond 100 bytes without a slash fit no ustar header; the pax layout takes them.
   shutil.copytree(work / "odd", work / "long")
   for path in list((work / "long" / "dogs").rglob("*.jpg")):
-    path.rename(path.with_name(path.stem[:60] + "-" + "w" * 120 + path.suffix))
+    path.rename(path.with_name((path.stem[:60] + "-").ljust(110, "w") + path.suffix))
   several = ["--shard-size", "150KB"]
   cases = [
       Case("wds", work / "generated", "webdataset", several),
@@ -223,6 +223,8 @@ def check_indexes(case, tools, work):
   for shard in case.shards():
     target = work / "foreign.idx"
     foreign_index(tools, case, shard, target)
+    if not case.index_of(shard).exists():
+      return f"{case.index_of(shard).name} is missing"
     if target.read_bytes() != case.index_of(shard).read_bytes():
       return f"{case.index_of(shard).name} differs"
   return None
@@ -253,7 +255,7 @@ def check_readers(cases, planted, pythons, results):
 def planted_trouble(fault, expected, answer):
   """None when the comparison finds just the planted fault: not more, not less, and no error of the reader."""
   if "error" in answer:
-    return f"the reader was to deliver it all the same: {answer['error']}"
+    return "the reader was to deliver it all the same: " + " ".join(answer["error"].split())
   missing, unexpected = difference(expected, answer["samples"])
   found = (sum(missing.values()), sum(unexpected.values()))
   want = (1, 0) if fault == "drop" else (1, 1)
@@ -285,7 +287,7 @@ def main():
     planted = plant_faults(cases, tools, work)
     for case in cases:
       if case.foreign_index:
-        results.add((f"{INDEX_TOOLS[case.format]}, equal bytes", dali_version, case.format, case.name, ""),
+        results.add((f"{INDEX_TOOLS[case.format]}, equal bytes", "DALI's", case.format, case.name, ""),
                     check_indexes(case, tools, work))
     check_readers(cases, planted, pythons, results)
   finally:

@@ -1,6 +1,8 @@
-// The corruption campaign: random damage to every file of a dataset, in every format; a full validation must see each.
+// The corruption campaign: random damage to every file of a dataset, in every format; a full
+// validation must see each.
 //
-// SHARDPACK_CAMPAIGN_DAMAGES sets how many a format (2,000 unless told), SHARDPACK_CAMPAIGN_SEED where it begins.
+// SHARDPACK_CAMPAIGN_DAMAGES sets how many a format (2,000 unless told), SHARDPACK_CAMPAIGN_SEED
+// where it begins.
 #include <cstdlib>
 #include <iostream>
 #include <map>
@@ -42,7 +44,9 @@ class Campaign {
   Campaign(const Format& format, uint64_t seed)
       : format_(format), folder_(MakeTestFolder("campaign")), random_(seed) {
     // Small, so that headers, paddings, indexes and the manifest get their share of the hits.
-    const Manifest manifest = WriteTestDataset(folder_, format, TestDatasetOptions{.shards = 2, .records_per_shard = 9, .max_image_bytes = 1500});
+    const Manifest manifest = WriteTestDataset(
+        folder_, format,
+        TestDatasetOptions{.shards = 2, .records_per_shard = 9, .max_image_bytes = 1500});
     for (const FileEntry& file : manifest.files) names_.push_back(file.name);
     names_.push_back(std::string(kManifestName));
     for (const std::string& name : names_) bytes_.push_back(ReadTestFile(PathOf(name)));
@@ -52,8 +56,8 @@ class Campaign {
   ValidationReport Validate() {
     ValidationProgress progress;
     std::atomic<int> stop{0};
-    absl::StatusOr<ValidationReport> report =
-        ValidateDataset(folder_, AllFormats(), {.level = ValidationLevel::kFull, .jobs = 1}, progress, stop);
+    absl::StatusOr<ValidationReport> report = ValidateDataset(
+        folder_, AllFormats(), {.level = ValidationLevel::kFull, .jobs = 1}, progress, stop);
     EXPECT_TRUE(report.ok()) << report.status();
     return report.ok() ? *std::move(report) : ValidationReport();
   }
@@ -111,21 +115,28 @@ class CorruptionCampaign : public ::testing::TestWithParam<const Format*> {};
 
 TEST_P(CorruptionCampaign, FullFindsEveryDamage) {
   Campaign campaign(*GetParam(), Setting("SHARDPACK_CAMPAIGN_SEED", 1));
-  EXPECT_EQ(campaign.Validate().errors() + campaign.Validate().warnings(), 0u) << ToText(campaign.Validate());
+  EXPECT_EQ(campaign.Validate().errors() + campaign.Validate().warnings(), 0u)
+      << ToText(campaign.Validate());
   const uint64_t damages = Setting("SHARDPACK_CAMPAIGN_DAMAGES", 2000);
   for (uint64_t i = 0; i < damages && !HasFailure(); ++i) {
-    campaign.Hit(i % 20 < 14 ? Damage::kBit : i % 20 < 17 ? Damage::kTruncation : Damage::kZeroPage);
+    campaign.Hit(i % 20 < 14   ? Damage::kBit
+                 : i % 20 < 17 ? Damage::kTruncation
+                               : Damage::kZeroPage);
   }
-  EXPECT_EQ(campaign.Validate().errors() + campaign.Validate().warnings(), 0u) << "every byte is back";
+  EXPECT_EQ(campaign.Validate().errors() + campaign.Validate().warnings(), 0u)
+      << "every byte is back";
   std::cout << GetParam()->name << ", " << campaign.files() << " files:";
-  for (const auto& [kind, name] : {std::pair(Damage::kBit, "bit flips"), std::pair(Damage::kTruncation, "truncations"), std::pair(Damage::kZeroPage, "zeroed pages")}) {
+  for (const auto& [kind, name] :
+       {std::pair(Damage::kBit, "bit flips"), std::pair(Damage::kTruncation, "truncations"),
+        std::pair(Damage::kZeroPage, "zeroed pages")}) {
     const Counts& counts = campaign.counts(kind);
     std::cout << " " << counts.done << " " << name << " (" << counts.missed << " undetected)";
   }
   std::cout << std::endl;
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, CorruptionCampaign, ::testing::ValuesIn(AllFormats().begin(), AllFormats().end()),
+INSTANTIATE_TEST_SUITE_P(Formats, CorruptionCampaign,
+                         ::testing::ValuesIn(AllFormats().begin(), AllFormats().end()),
                          [](const auto& info) { return std::string(info.param->name); });
 
 }  // namespace

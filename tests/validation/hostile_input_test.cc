@@ -1,4 +1,5 @@
-// Inputs made to mislead a validator or to use it up: findings or a usage error, never a crash, memory flat.
+// Inputs made to mislead a validator or to use it up: findings or a usage error, never a crash,
+// memory flat.
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,10 +27,12 @@ using testing::TestDatasetOptions;
 using testing::WriteTestDataset;
 using testing::WriteTestFile;
 
-ValidationReport Validate(const std::string& folder, ValidationLevel level = ValidationLevel::kFull) {
+ValidationReport Validate(const std::string& folder,
+                          ValidationLevel level = ValidationLevel::kFull) {
   ValidationProgress progress;
   std::atomic<int> stop{0};
-  absl::StatusOr<ValidationReport> report = ValidateDataset(folder, AllFormats(), {.level = level}, progress, stop);
+  absl::StatusOr<ValidationReport> report =
+      ValidateDataset(folder, AllFormats(), {.level = level}, progress, stop);
   EXPECT_TRUE(report.ok()) << report.status();
   return report.ok() ? *std::move(report) : ValidationReport();
 }
@@ -90,7 +93,9 @@ TEST_P(EachFormat, ASameSizeShardOfAnotherDatasetIsFoundAtBothLevels) {
     EXPECT_GT(quick.findings.count(FindingId::kIndexShardMismatch), 0u) << ToText(quick);
     EXPECT_GT(Validate(folder_).findings.count(FindingId::kFileHash), 0u);
     WriteTestFile(Path(name + ".pidx"), ReadTestFile(other + "/" + name + ".pidx"));
-    EXPECT_GT(Validate(folder_, ValidationLevel::kQuick).findings.count(FindingId::kIndexShardMismatch), 0u);
+    EXPECT_GT(
+        Validate(folder_, ValidationLevel::kQuick).findings.count(FindingId::kIndexShardMismatch),
+        0u);
     WriteTestFile(Path(name), ours);
     WriteTestFile(Path(name + ".pidx"), index);
   }
@@ -121,7 +126,8 @@ TEST_P(EachFormat, AnotherFormatsExtensionMisleadsNobody) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, EachFormat, ::testing::ValuesIn(AllFormats().begin(), AllFormats().end()),
+INSTANTIATE_TEST_SUITE_P(Formats, EachFormat,
+                         ::testing::ValuesIn(AllFormats().begin(), AllFormats().end()),
                          [](const auto& info) { return std::string(info.param->name); });
 
 TEST(HostileFiles, RandomAndTinyFilesUnderAnyName) {
@@ -130,12 +136,14 @@ TEST(HostileFiles, RandomAndTinyFilesUnderAnyName) {
   std::string noise(1 << 20, '\0');
   for (char& byte : noise) byte = static_cast<char>(random());
   for (const std::string ending : {".tar", ".tfrecord", ".h5", ".bin", ""}) {
-    for (const std::string& bytes : {std::string(), std::string("x"), noise, std::string(1 << 20, '\0')}) {
+    for (const std::string& bytes :
+         {std::string(), std::string("x"), noise, std::string(1 << 20, '\0')}) {
       const std::string path = folder + "/file" + ending;
       WriteTestFile(path, bytes);
       const absl::StatusOr<ValidationReport> report = ValidateFiles({path});
       ASSERT_TRUE(report.ok()) << report.status();
-      EXPECT_GT(report->errors(), 0u) << ending << " of " << bytes.size() << " bytes\n" << ToText(*report);
+      EXPECT_GT(report->errors(), 0u) << ending << " of " << bytes.size() << " bytes\n"
+                                      << ToText(*report);
     }
   }
   (void)RemoveTree(folder);
@@ -151,7 +159,8 @@ class HostileManifest : public ::testing::Test {
   }
   ~HostileManifest() override { (void)RemoveTree(folder_); }
 
-  // What a validation of this text says; the memory must not grow by more than the text's own parts.
+  // What a validation of this text says; the memory must not grow by more than the text's own
+  // parts.
   ValidationReport With(const std::string& json) {
     WriteTestFile(folder_ + "/manifest.json", json);
     return Validate(folder_);
@@ -175,7 +184,8 @@ class HostileManifest : public ::testing::Test {
 };
 
 TEST_F(HostileManifest, NamesThatLeaveTheFolder) {
-  for (const char* name : {"../../etc/passwd", "/etc/passwd", "a/b/c", ".hidden", "train%2F..", ""}) {
+  for (const char* name :
+       {"../../etc/passwd", "/etc/passwd", "a/b/c", ".hidden", "train%2F..", ""}) {
     Manifest evil = manifest_;
     evil.files[0].name = name;
     ExpectRefused(evil.ToJson());
@@ -200,7 +210,8 @@ TEST_F(HostileManifest, NumbersBeyondEveryBound) {
 }
 
 TEST_F(HostileManifest, ARecordCountNobodyCanHold) {
-  // A manifest in order as far as it can tell; the index knows better, and nothing is allocated for the claim.
+  // A manifest in order as far as it can tell; the index knows better, and nothing is allocated for
+  // the claim.
   Manifest evil = manifest_;
   const uint64_t claim = uint64_t{1} << 60;
   evil.counts.packed += claim;

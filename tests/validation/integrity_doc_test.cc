@@ -1,4 +1,5 @@
-// docs/integrity.md must show the catalogue of findings as it is in the code. On a difference the table to paste is printed.
+// docs/integrity.md must show the catalogue of findings as it is in the code. On a difference the
+// table to paste is printed.
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -23,8 +24,9 @@ std::string Cell(std::string_view text) {
 std::string Table() {
   std::string table = "| finding | severity | meaning | what to do |\n|---|---|---|---|\n";
   for (const FindingSpec& spec : AllFindings()) {
-    absl::StrAppend(&table, "| `", std::string(spec.name), "` | ", spec.severity == Severity::kError ? "error" : "warning",
-                    " | ", Cell(spec.message), " | ", Cell(spec.hint), " |\n");
+    absl::StrAppend(&table, "| `", std::string(spec.name), "` | ",
+                    spec.severity == Severity::kError ? "error" : "warning", " | ",
+                    Cell(spec.message), " | ", Cell(spec.hint), " |\n");
   }
   return table;
 }

@@ -1,12 +1,13 @@
-// CheckRun: what all checks of one validation share: how deep to look, when to stop, who is told of the progress.
-// ShardOutcome: what the check of one shard says.
+// CheckRun: what all checks of one validation share: how deep to look, when to stop, who is told of
+// the progress. ShardOutcome: what the check of one shard says.
 //
 //   in.OnBlock([&](uint64_t bytes) { return run.Advance(bytes); });
 //   if (run.Stopped()) return;
 //   outcome.findings.Report(MakeFinding(FindingId::kFileHash, name));
 //
-// Lifetime: borrows progress and stop flag. Thread-safety: Advance and Stopped from any thread; a ShardOutcome has one
-// writer. Errors: Advance answers Cancelled when the run shall end. Units: bytes, seconds.
+// Lifetime: borrows progress and stop flag. Thread-safety: Advance and Stopped from any thread; a
+// ShardOutcome has one writer. Errors: Advance answers Cancelled when the run shall end. Units:
+// bytes, seconds.
 #ifndef SHARDPACK_VALIDATORS_CHECKS_CHECK_RUN_H_
 #define SHARDPACK_VALIDATORS_CHECKS_CHECK_RUN_H_
 
@@ -48,11 +49,11 @@ struct CheckRun {
 
 struct ShardOutcome {
   FindingTally findings;
-  std::string format;             // found or expected
+  std::string format;               // found or expected
   uint64_t bytes = 0, records = 0;  // of the whole shard, as far as known
   uint64_t bytes_read = 0, records_checked = 0, sources_compared = 0;
-  bool complete = false;          // checked to the end of what the level asks for
-  std::vector<uint64_t> key_hashes;       // by record; 0 = no key. 8 bytes a record is all that is kept.
+  bool complete = false;             // checked to the end of what the level asks for
+  std::vector<uint64_t> key_hashes;  // by record; 0 = no key. 8 bytes a record is all that is kept.
   std::vector<std::string> not_checked;
 };
 

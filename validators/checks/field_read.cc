@@ -40,8 +40,8 @@ absl::StatusOr<Digest> HashFile(const File& file, uint64_t size, const CheckRun&
 }
 
 absl::Status CheckRecordFields(const File& file, const ShardIndex& index, uint64_t record,
-                               std::string_view shard, std::vector<std::byte>& block, uint64_t& bytes,
-                               FindingSink& findings) {
+                               std::string_view shard, std::vector<std::byte>& block,
+                               uint64_t& bytes, FindingSink& findings) {
   for (size_t f = 0; f < index.fields(); ++f) {
     if (!index.has_field(record, f)) continue;
     const Extent extent = index.field(record, f);
@@ -49,7 +49,8 @@ absl::Status CheckRecordFields(const File& file, const ShardIndex& index, uint64
     if (!hash.ok() && !absl::IsOutOfRange(hash.status())) return hash.status();
     if (hash.ok()) bytes += extent.length;
     if (hash.ok() && *hash == index.hash(record, f)) continue;
-    Finding finding = MakeFinding(hash.ok() ? FindingId::kRecordHash : FindingId::kRecordMissing, shard);
+    Finding finding =
+        MakeFinding(hash.ok() ? FindingId::kRecordHash : FindingId::kRecordMissing, shard);
     finding.record = record;
     finding.key = std::string(index.key(record));
     finding.field = std::string(index.field_name(f));

@@ -1,11 +1,12 @@
-// HashField, HashFile: hashes of bytes on disk by positioned reads, in blocks, so that no length costs memory.
+// HashField, HashFile: hashes of bytes on disk by positioned reads, in blocks, so that no length
+// costs memory.
 //
 //   std::vector<std::byte> block;
 //   absl::StatusOr<uint64_t> hash = HashField(file, index.field(0, 0), block);
 //   absl::StatusOr<Digest> digest = HashFile(file, size, run);
 //
-// Lifetime: borrow all arguments. Thread-safety: one caller a block. Errors: OutOfRange when the file ends first;
-// Cancelled; I/O. Units: bytes.
+// Lifetime: borrow all arguments. Thread-safety: one caller a block. Errors: OutOfRange when the
+// file ends first; Cancelled; I/O. Units: bytes.
 #ifndef SHARDPACK_VALIDATORS_CHECKS_FIELD_READ_H_
 #define SHARDPACK_VALIDATORS_CHECKS_FIELD_READ_H_
 
@@ -22,16 +23,17 @@
 namespace shardpack {
 
 // XXH3-64. `block` is working space, kept by the caller from one field to the next.
-absl::StatusOr<uint64_t> HashField(const File& file, const Extent& extent, std::vector<std::byte>& block);
+absl::StatusOr<uint64_t> HashField(const File& file, const Extent& extent,
+                                   std::vector<std::byte>& block);
 
 // XXH3-128 of `size` bytes; tells `run` how far it is.
 absl::StatusOr<Digest> HashFile(const File& file, uint64_t size, const CheckRun& run);
 
-// Hashes every field of a record and reports those that differ from the index. The bytes read are added to `bytes`.
-// Errors: I/O other than an early end, which is a finding.
+// Hashes every field of a record and reports those that differ from the index. The bytes read are
+// added to `bytes`. Errors: I/O other than an early end, which is a finding.
 absl::Status CheckRecordFields(const File& file, const ShardIndex& index, uint64_t record,
-                               std::string_view shard, std::vector<std::byte>& block, uint64_t& bytes,
-                               FindingSink& findings);
+                               std::string_view shard, std::vector<std::byte>& block,
+                               uint64_t& bytes, FindingSink& findings);
 
 }  // namespace shardpack
 

@@ -33,12 +33,14 @@ bool IsFolderOfManifest(const Manifest& manifest, const std::string& name) {
 }
 
 // Links are followed: the content is what counts, and it is hashed.
-void CheckEntry(const std::string& root, const FileEntry& entry, FolderCheck& check, FindingSink& findings) {
+void CheckEntry(const std::string& root, const FileEntry& entry, FolderCheck& check,
+                FindingSink& findings) {
   struct stat facts;
   if (::stat(absl::StrCat(root, "/", entry.name).c_str(), &facts) != 0) {
     const int error_number = errno;
     const bool gone = error_number == ENOENT || error_number == ENOTDIR;
-    Finding finding = MakeFinding(gone ? FindingId::kFileMissing : FindingId::kReadError, entry.name);
+    Finding finding =
+        MakeFinding(gone ? FindingId::kFileMissing : FindingId::kReadError, entry.name);
     if (!gone) finding.detail = std::generic_category().message(error_number);
     return findings.Report(std::move(finding));
   }
@@ -56,7 +58,8 @@ void CheckEntry(const std::string& root, const FileEntry& entry, FolderCheck& ch
 }
 
 // `prefix` is "" or the name of a folder of the manifest with its slash.
-void FindExtras(const std::string& root, const std::string& prefix, const Manifest& manifest, FindingSink& findings) {
+void FindExtras(const std::string& root, const std::string& prefix, const Manifest& manifest,
+                FindingSink& findings) {
   std::error_code error;
   std::vector<std::string> names;
   std::filesystem::directory_iterator it(root + "/" + prefix, error);
@@ -109,8 +112,9 @@ const FileEntry* DataFileOf(const Manifest& manifest, const ManifestShard& shard
   return nullptr;
 }
 
-absl::Status CheckOtherFiles(const std::string& root, const Manifest& manifest, const FolderCheck& folder,
-                             const CheckRun& run, uint64_t& bytes_read, FindingSink& findings) {
+absl::Status CheckOtherFiles(const std::string& root, const Manifest& manifest,
+                             const FolderCheck& folder, const CheckRun& run, uint64_t& bytes_read,
+                             FindingSink& findings) {
   std::set<std::string_view> of_shards;
   for (const ManifestShard& shard : manifest.shards) {
     of_shards.insert(shard.index.name);
@@ -126,7 +130,8 @@ absl::Status CheckOtherFiles(const std::string& root, const Manifest& manifest, 
       bytes_read += *size;
       continue;
     }
-    Finding finding = MakeFinding(digest.ok() ? FindingId::kFileHash : FindingId::kReadError, entry.name);
+    Finding finding =
+        MakeFinding(digest.ok() ? FindingId::kFileHash : FindingId::kReadError, entry.name);
     if (digest.ok()) {
       bytes_read += *size;
       finding.expected = entry.xxh3_128.ToHex();

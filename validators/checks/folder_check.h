@@ -1,4 +1,5 @@
-// CheckFolder: compares the files that lie in a dataset's folder with those that its manifest lists, by name and size.
+// CheckFolder: compares the files that lie in a dataset's folder with those that its manifest
+// lists, by name and size.
 //
 //   FolderCheck check = CheckFolder("OUT", manifest, findings);
 //   if (check.present.contains("train-000000.tar")) ...
@@ -26,9 +27,11 @@ FolderCheck CheckFolder(const std::string& root, const Manifest& manifest, Findi
 // True when the folder holds parts of a dataset, finished or not: a .pack folder or an index.
 bool LooksLikeDataset(const std::string& root);
 
-// Hashes the files that are neither shards nor indexes: sidecars and lists. Cancelled when the run shall end.
-absl::Status CheckOtherFiles(const std::string& root, const Manifest& manifest, const FolderCheck& folder,
-                             const CheckRun& run, uint64_t& bytes_read, FindingSink& findings);
+// Hashes the files that are neither shards nor indexes: sidecars and lists. Cancelled when the run
+// shall end.
+absl::Status CheckOtherFiles(const std::string& root, const Manifest& manifest,
+                             const FolderCheck& folder, const CheckRun& run, uint64_t& bytes_read,
+                             FindingSink& findings);
 
 // The file that a shard's extents count in: the shard, or the one file of the folder that it is.
 const FileEntry* DataFileOf(const Manifest& manifest, const ManifestShard& shard);

@@ -32,7 +32,8 @@ class RecordRules : public RecordSink {
       out_.findings.Report(std::move(finding));
     }
     if (record.fields.empty() || record.fields[0].name != kImageField) return;
-    // The scan has just read these bytes, so they come from the page cache. An error here is one of the scan too.
+    // The scan has just read these bytes, so they come from the page cache. An error here is one of
+    // the scan too.
     const ScannedField& image = record.fields[0];
     std::array<std::byte, kMagicBytes> head;
     const std::span<std::byte> into(head.data(), std::min<uint64_t>(image.length, kMagicBytes));
@@ -63,7 +64,8 @@ class ChosenKeys : public RecordSink {
  public:
   explicit ChosenKeys(std::span<const uint64_t> records) : records_(records) {}
   void OnRecord(const ScannedRecord& record) override {
-    if (keys.size() < records_.size() && next_++ == records_[keys.size()]) keys.emplace_back(record.key);
+    if (keys.size() < records_.size() && next_++ == records_[keys.size()])
+      keys.emplace_back(record.key);
   }
   std::vector<std::string> keys;
 
@@ -79,7 +81,8 @@ struct OpenShard {
   std::string why;  // no format takes it
 };
 
-absl::StatusOr<OpenShard> OpenForeign(const std::string& path, std::span<const Format* const> formats) {
+absl::StatusOr<OpenShard> OpenForeign(const std::string& path,
+                                      std::span<const Format* const> formats) {
   OpenShard shard;
   std::error_code error;
   const auto kind = std::filesystem::status(path, error).type();
@@ -130,34 +133,40 @@ void CheckForeignShard(const std::string& path, std::span<const Format* const> f
   if (shard->format == nullptr) return report(FindingId::kUnknownFormat, shard->why);
   outcome.format = std::string(shard->format->name);
   outcome.complete = true;
-  if (run.level == ValidationLevel::kQuick) return;  // the first bytes are all that can be known without an index
+  if (run.level == ValidationLevel::kQuick)
+    return;  // the first bytes are all that can be known without an index
   SequentialReader in(shard->file, shard->bytes);
   in.OnBlock([&](uint64_t bytes) {
     outcome.bytes_read += bytes;
     return run.Advance(bytes);
   });
   RecordRules rules(shard->file, path, outcome);
-  absl::Status scanned =
-      shard->format->scanner->Scan(in, {.shard_name = path, .strict = true}, rules, outcome.findings);
-  if (scanned.ok()) scanned = in.Skip(in.remaining());  // what follows the container must be readable too
+  absl::Status scanned = shard->format->scanner->Scan(in, {.shard_name = path, .strict = true},
+                                                      rules, outcome.findings);
+  if (scanned.ok())
+    scanned = in.Skip(in.remaining());  // what follows the container must be readable too
   outcome.records = outcome.records_checked = outcome.key_hashes.size();
   if (!scanned.ok()) {
     outcome.complete = false;
     if (absl::IsCancelled(scanned)) return;
-    return report(absl::IsUnimplemented(scanned) ? FindingId::kUnknownFormat : FindingId::kReadError,
-                  std::string(scanned.message()));
+    return report(
+        absl::IsUnimplemented(scanned) ? FindingId::kUnknownFormat : FindingId::kReadError,
+        std::string(scanned.message()));
   }
   if (outcome.records == 0) outcome.findings.Report(MakeFinding(FindingId::kShardEmpty, path));
 }
 
-std::vector<std::string> KeysOfForeignShard(const std::string& path, std::span<const Format* const> formats,
+std::vector<std::string> KeysOfForeignShard(const std::string& path,
+                                            std::span<const Format* const> formats,
                                             std::span<const uint64_t> records) {
   absl::StatusOr<OpenShard> shard = OpenForeign(path, formats);
   if (!shard.ok() || shard->format == nullptr) return {};
   SequentialReader in(shard->file, shard->bytes);
   ChosenKeys chosen(records);
   FindingTally ignored;
-  if (!shard->format->scanner->Scan(in, {.shard_name = path, .strict = false}, chosen, ignored).ok()) return {};
+  if (!shard->format->scanner->Scan(in, {.shard_name = path, .strict = false}, chosen, ignored)
+           .ok())
+    return {};
   return std::move(chosen.keys);
 }
 

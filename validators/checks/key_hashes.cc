@@ -9,7 +9,8 @@
 namespace shardpack {
 namespace {
 
-// Of one bucket: its table stays in the first-level cache, which makes this several times faster than a sort.
+// Of one bucket: its table stays in the first-level cache, which makes this several times faster
+// than a sort.
 constexpr size_t kBucketHashes = 1024;
 
 }  // namespace
@@ -20,7 +21,8 @@ uint64_t HashKey(std::string_view key) {
   return hash == 0 ? 1 : hash;
 }
 
-std::vector<uint64_t> RepeatedHashes(std::span<const std::span<const uint64_t>> shards, size_t limit) {
+std::vector<uint64_t> RepeatedHashes(std::span<const std::span<const uint64_t>> shards,
+                                     size_t limit) {
   size_t total = 0;
   for (const auto& hashes : shards) total += hashes.size();
   const int bits = std::bit_width(total / kBucketHashes);

@@ -47,7 +47,10 @@ bool RecordMatch::Align(const ScannedRecord& record) {
   uint64_t low = next_, high = index_.records();
   while (low < high) {
     const uint64_t middle = low + (high - low) / 2;
-    if (index_.record(middle).offset < record.offset) low = middle + 1; else high = middle;
+    if (index_.record(middle).offset < record.offset)
+      low = middle + 1;
+    else
+      high = middle;
   }
   if (low == index_.records() || index_.record(low).offset != record.offset) return false;
   Missing(next_, low);

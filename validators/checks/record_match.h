@@ -1,11 +1,14 @@
-// RecordMatch: compares the records that a scan meets with those of the shard's index, one by one, as they come.
+// RecordMatch: compares the records that a scan meets with those of the shard's index, one by one,
+// as they come.
 //
 //   RecordMatch match(index, shard_name, outcome.findings);
 //   scanner.Scan(in, options, match, outcome.findings);
-//   match.Finish();                                    // what the index has and the scan has not met
+//   match.Finish();                                    // what the index has and the scan has not
+//   met
 //
-// After damage the two are brought together again by the record's offset, so that one lost record is one finding.
-// Lifetime: borrows all arguments. Thread-safety: one caller at a time. Errors: findings. Units: bytes.
+// After damage the two are brought together again by the record's offset, so that one lost record
+// is one finding. Lifetime: borrows all arguments. Thread-safety: one caller at a time. Errors:
+// findings. Units: bytes.
 #ifndef SHARDPACK_VALIDATORS_CHECKS_RECORD_MATCH_H_
 #define SHARDPACK_VALIDATORS_CHECKS_RECORD_MATCH_H_
 

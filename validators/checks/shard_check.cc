@@ -74,7 +74,8 @@ bool ShardCheck::HashOfIndexFits() {
   absl::StatusOr<Digest> digest = size.ok() ? HashFile(*file, *size, run_) : size.status();
   if (!digest.ok()) {
     if (!absl::IsCancelled(digest.status())) {
-      Report(FindingId::kReadError, row_.index.name, "", "", std::string(digest.status().message()));
+      Report(FindingId::kReadError, row_.index.name, "", "",
+             std::string(digest.status().message()));
     }
     return false;
   }
@@ -94,7 +95,8 @@ void ShardCheck::OpenIndex() {
     return;
   }
   if (HashOfIndexFits()) {
-    Report(FindingId::kIndexInvalid, row_.index.name, "", "", std::string(index.status().message()));
+    Report(FindingId::kIndexInvalid, row_.index.name, "", "",
+           std::string(index.status().message()));
   } else if (ShardIndex::Open(path, row_.bytes).ok()) {
     Report(FindingId::kIndexShardMismatch, row_.index.name, "", "",
            "a sound index, but not the one that the manifest names");
@@ -159,13 +161,14 @@ bool ShardCheck::CheckPass() {
     FindingTally ignored;
     RecordMatch match(index_ ? *index_ : *kEmpty, row_.name,
                       index_ ? static_cast<FindingSink&>(out_.findings) : ignored);
-    absl::Status scanned =
-        task_.format->scanner->Scan(in, {.shard_name = row_.name, .strict = true}, match, out_.findings);
+    absl::Status scanned = task_.format->scanner->Scan(
+        in, {.shard_name = row_.name, .strict = true}, match, out_.findings);
     if (!scanned.ok()) return ReadFailed(scanned);
     match.Finish();
     out_.records_checked = index_ ? match.matched() : match.scanned();
     if (match.scanned() != row_.records) {
-      Report(FindingId::kCountMismatch, row_.name, absl::StrCat(row_.records), absl::StrCat(match.scanned()));
+      Report(FindingId::kCountMismatch, row_.name, absl::StrCat(row_.records),
+             absl::StrCat(match.scanned()));
     }
   }
   absl::StatusOr<Digest> digest = in.Finish();
@@ -176,8 +179,8 @@ bool ShardCheck::CheckPass() {
   return true;
 }
 
-// The first and the last, and with --sample at full a share in between: the same ones each time, and those of a smaller
-// share are among those of a larger one.
+// The first and the last, and with --sample at full a share in between: the same ones each time,
+// and those of a smaller share are among those of a larger one.
 std::vector<uint64_t> ShardCheck::ChosenRecords() const {
   std::vector<uint64_t> records;
   const uint64_t count = index_->records();
@@ -262,8 +265,8 @@ void CheckShard(const ShardTask& task, const CheckRun& run, ShardOutcome& outcom
 
 std::vector<std::string> KeysOfShard(const ShardTask& task, std::span<const uint64_t> records) {
   const ManifestShard& row = task.manifest.shards[task.shard];
-  absl::StatusOr<ShardIndex> index = ShardIndex::Open(absl::StrCat(task.root, "/", row.index.name),
-                                                      row.bytes, row.index.xxh3_128);
+  absl::StatusOr<ShardIndex> index =
+      ShardIndex::Open(absl::StrCat(task.root, "/", row.index.name), row.bytes, row.index.xxh3_128);
   std::vector<std::string> keys;
   if (!index.ok()) return keys;
   for (const uint64_t record : records) keys.emplace_back(index->key(record));

@@ -1,12 +1,14 @@
-// CheckShard: one shard of a dataset against its manifest row and its index. CheckForeignShard: one without either.
+// CheckShard: one shard of a dataset against its manifest row and its index. CheckForeignShard: one
+// without either.
 //
-//   CheckShard({.root = "OUT", .manifest = manifest, .shard = 3, .format = format, .folder = folder}, run, outcome);
-//   CheckForeignShard("imagenet-000.tar", formats, run, outcome);
-//   if (!outcome.complete) ...                          // stopped, or it could not be read
+//   CheckShard({.root = "OUT", .manifest = manifest, .shard = 3, .format = format, .folder =
+//   folder}, run, outcome); CheckForeignShard("imagenet-000.tar", formats, run, outcome); if
+//   (!outcome.complete) ...                          // stopped, or it could not be read
 //
-// Full: one sequential pass feeds the file's hash, the format's own checks and the comparison with the index. Quick, and
-// a sample of the records: positioned reads of these records. Lifetime: borrow all arguments for the call.
-// Thread-safety: shards may be checked at once, each with its own outcome. Errors: findings. Units: bytes.
+// Full: one sequential pass feeds the file's hash, the format's own checks and the comparison with
+// the index. Quick, and a sample of the records: positioned reads of these records. Lifetime:
+// borrow all arguments for the call. Thread-safety: shards may be checked at once, each with its
+// own outcome. Errors: findings. Units: bytes.
 #ifndef SHARDPACK_VALIDATORS_CHECKS_SHARD_CHECK_H_
 #define SHARDPACK_VALIDATORS_CHECKS_SHARD_CHECK_H_
 
@@ -37,9 +39,11 @@ void CheckShard(const ShardTask& task, const CheckRun& run, ShardOutcome& outcom
 void CheckForeignShard(const std::string& path, std::span<const Format* const> formats,
                        const CheckRun& run, ShardOutcome& outcome);
 
-// The keys of these records (ascending), for those few whose hashes repeat. Empty when they cannot be read any more.
+// The keys of these records (ascending), for those few whose hashes repeat. Empty when they cannot
+// be read any more.
 std::vector<std::string> KeysOfShard(const ShardTask& task, std::span<const uint64_t> records);
-std::vector<std::string> KeysOfForeignShard(const std::string& path, std::span<const Format* const> formats,
+std::vector<std::string> KeysOfForeignShard(const std::string& path,
+                                            std::span<const Format* const> formats,
                                             std::span<const uint64_t> records);
 
 }  // namespace shardpack

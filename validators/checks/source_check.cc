@@ -63,12 +63,14 @@ void SourceCheck::Compare(const File& shard_file, const ShardIndex& index, uint6
     const size_t wanted = std::min<uint64_t>(extent.length - done, ours_.size());
     const std::span<std::byte> ours(ours_.data(), wanted);
     absl::StatusOr<size_t> got = source->ReadAt(done, std::span(theirs_.data(), wanted + 1));
-    if (!got.ok()) return report(FindingId::kSourceMissing, std::nullopt, std::string(got.status().message()));
+    if (!got.ok())
+      return report(FindingId::kSourceMissing, std::nullopt, std::string(got.status().message()));
     absl::StatusOr<size_t> here = shard_file.ReadAt(extent.offset + done, ours);
     if (!here.ok() || *here != wanted) return;  // the shard's own check reports this
     const bool last = done + wanted == extent.length;
     const size_t common = std::min(wanted, *got);
-    const auto differs = std::mismatch(ours.begin(), ours.begin() + static_cast<ptrdiff_t>(common), theirs_.begin());
+    const auto differs =
+        std::mismatch(ours.begin(), ours.begin() + static_cast<ptrdiff_t>(common), theirs_.begin());
     const auto same = static_cast<uint64_t>(differs.first - ours.begin());
     if (same < wanted || (last && *got > wanted)) {
       return report(FindingId::kSourceMismatch, extent.offset + done + same,

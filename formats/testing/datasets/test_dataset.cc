@@ -47,8 +47,9 @@ class IndexRows : public RecordSink {
 };
 
 std::string DataPath(const std::string& path, const Format& format) {
-  return format.traits.data_file.empty() ? path
-                                         : absl::StrCat(path, "/", std::string(format.traits.data_file));
+  return format.traits.data_file.empty()
+             ? path
+             : absl::StrCat(path, "/", std::string(format.traits.data_file));
 }
 
 FileEntry EntryOf(const std::string& folder, const std::string& name) {
@@ -168,8 +169,8 @@ Manifest WriteTestDataset(const std::string& folder, const Format& format,
     const std::vector<TestSample> rows(samples.begin() + static_cast<ptrdiff_t>(begin),
                                        samples.begin() + static_cast<ptrdiff_t>(end));
     ManifestShard shard;
-    shard.name = format.shard_name("train", static_cast<uint32_t>(i),
-                                   static_cast<uint32_t>(options.shards));
+    shard.name =
+        format.shard_name("train", static_cast<uint32_t>(i), static_cast<uint32_t>(options.shards));
     shard.split = "train";
     shard.records = rows.size();
     const std::string path = absl::StrCat(folder, "/", shard.name);
@@ -181,7 +182,12 @@ Manifest WriteTestDataset(const std::string& folder, const Format& format,
     m.splits["train"] += rows.size();
     m.shards.push_back(std::move(shard));
   }
-  m.counts = {.seen = samples.size(), .packed = samples.size(), .filtered = 0, .skipped = 0, .failed = 0, .ignored = {}};
+  m.counts = {.seen = samples.size(),
+              .packed = samples.size(),
+              .filtered = 0,
+              .skipped = 0,
+              .failed = 0,
+              .ignored = {}};
   if (options.skipped_file) {
     ++m.counts.seen;
     ++m.counts.skipped;

@@ -28,8 +28,8 @@ struct TestSample {
 struct TestDatasetOptions {
   size_t shards = 2, records_per_shard = 5;
   size_t min_image_bytes = 40, max_image_bytes = 4000;
-  uint64_t seed = 1;                // of the pixels; keys and sizes do not depend on it
-  bool skipped_file = true;         // a skipped.jsonl with one row
+  uint64_t seed = 1;                     // of the pixels; keys and sizes do not depend on it
+  bool skipped_file = true;              // a skipped.jsonl with one row
   std::vector<TestSample> samples = {};  // instead of made-up ones, spread over the shards in order
 };
 

@@ -47,7 +47,9 @@ class ToyWriter : public ShardWriter {
   }
 
  private:
-  absl::Status Begin() { return file_.size() == 0 ? file_.Append(AsBytes(kMagic)) : absl::OkStatus(); }
+  absl::Status Begin() {
+    return file_.size() == 0 ? file_.Append(AsBytes(kMagic)) : absl::OkStatus();
+  }
 
   StagedFile& file_;
 };
@@ -123,7 +125,8 @@ class ToyScanner : public ShardScanner {
       const uint64_t at = in.position();
       absl::StatusOr<uint64_t> hash = in.HashNext(lengths[f]);
       if (!hash.ok()) return hash.status();
-      scanned.push_back({std::string_view(texts).substr(name_at, name_bytes[f]), at, lengths[f], *hash});
+      scanned.push_back(
+          {std::string_view(texts).substr(name_at, name_bytes[f]), at, lengths[f], *hash});
       name_at += name_bytes[f];
     }
     *whole = true;
