@@ -54,7 +54,12 @@ def become_nobody():
 
 def can_become_nobody():
   """Whether this user may change its identity; a sandbox may know no other one."""
-  return subprocess.run(["true"], preexec_fn=become_nobody, check=False).returncode == 0 if os.getuid() == 0 else False
+  if os.getuid() != 0:
+    return False
+  try:
+    return subprocess.run(["true"], preexec_fn=become_nobody, check=False).returncode == 0
+  except subprocess.SubprocessError:
+    return False
 
 
 class PackTest(unittest.TestCase):

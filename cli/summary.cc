@@ -135,9 +135,24 @@ void AddRun(const FinishedRun& run, nlohmann::json* json) {
   (*json)["peak_memory_bytes"] = PeakMemoryBytes();
 }
 
+// Readers that infer one schema from the first samples (Hugging Face datasets) refuse such shards.
+void WarnOfMixedFields(const FinishedRun& run, Terminal& terminal) {
+  const auto& formats = run.report.manifest.facts.image_formats;
+  if (formats.size() < 2 || !run.plan.format().traits.image_field_follows_content ||
+      !run.plan.options().image_field.empty()) {
+    return;
+  }
+  std::vector<std::string> names;
+  for (const auto& [name, count] : formats) names.push_back(StrCat(name, " ", FormatCount(count)));
+  terminal.Warn(StrCat("the images are of several formats (", absl::StrJoin(names, ", "),
+                       "), so their field has several names, which some readers refuse; "
+                       "--image-field img gives all of them one"));
+}
+
 }  // namespace
 
 void SaySummary(const FinishedRun& run, Terminal& terminal) {
+  WarnOfMixedFields(run, terminal);
   const Manifest& manifest = run.report.manifest;
   const ManifestCounts& counts = manifest.counts;
   const std::string shown_out = EscapeForTerminal(run.out);

@@ -46,9 +46,8 @@ absl::Status Judge(const Plan& plan, std::span<const ShardResult> results, const
                                             " packed, ", counts.filtered, " filtered, ", counts.skipped,
                                             " skipped"));
   }
-  const bool folder_lost = std::any_of(skips.begin(), skips.end(), [&](const Skip& skip) {
-    return skip.reason == SkipReason::kPermission && skip.detail.starts_with("folder");
-  });
+  // Nobody knows how many images such a folder holds.
+  const bool folder_lost = plan.listing().unread_folders > 0;
   const double share = static_cast<double>(counts.skipped) / static_cast<double>(std::max<uint64_t>(1, counts.seen));
   if (counts.skipped > 0 && (share > max_skip || (folder_lost && max_skip < 1) || counts.packed == 0)) {
     std::vector<std::string> lines;

@@ -446,6 +446,7 @@ def main():
   if arguments.json:
     pathlib.Path(arguments.json).write_text(raw)
   if not arguments.no_log:
+    LOG.mkdir(exist_ok=True)
     json_name.write_text(raw)
     md_name.write_text(report(groups, memory_rows, facts, date))
   if arguments.update_docs:

@@ -80,6 +80,9 @@ struct Format {
     uint64_t max_record_bytes = 0;
     uint64_t shard_overhead_bytes = 0;  // of an empty shard
     std::string_view data_file = {};  // "" = a shard is a file; else a folder that holds this file
+    // The image's field is named by its content (jpg, png), so that images of several formats make
+    // samples with different fields, unless ShardSpec::image_field names one for all.
+    bool image_field_follows_content = false;
   };
 
   std::string_view name, doc;

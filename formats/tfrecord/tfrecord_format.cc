@@ -17,7 +17,7 @@ constexpr LayoutSpec kLayouts[] = {
 
 constexpr SidecarSpec kSidecars[] = {
     {"dali", "<shard>.idx for DALI and vahidk/tfrecord: offset and size of each record",
-     &MakeDaliIndexes},
+     &MakeTfrecordDaliIndexes},
 };
 
 // The usual naming of TensorFlow's own datasets; the suffix is what vahidk/tfrecord and most globs

@@ -181,7 +181,7 @@ TEST(TfrecordIndex, EqualsTheForeignOne) {
   ASSERT_EQ(files->size(), 1u);
   EXPECT_EQ((*files)[0].name, "train-00000-of-00001.tfrecord.idx");
   EXPECT_EQ((*files)[0].bytes, Golden("vahidk.tfindex"));
-  EXPECT_FALSE(MakeDaliIndexes({.root = "", .manifest = manifest, .indexes = {}}).ok());
+  EXPECT_FALSE(MakeTfrecordDaliIndexes({.root = "", .manifest = manifest, .indexes = {}}).ok());
 }
 
 }  // namespace

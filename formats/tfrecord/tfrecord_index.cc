@@ -13,7 +13,7 @@ std::string DaliIndexText(const ShardIndex& index) {
   return text;
 }
 
-absl::StatusOr<std::vector<NamedBytes>> MakeDaliIndexes(const SidecarInput& input) {
+absl::StatusOr<std::vector<NamedBytes>> MakeTfrecordDaliIndexes(const SidecarInput& input) {
   const std::vector<ManifestShard>& shards = input.manifest.shards;
   if (shards.size() != input.indexes.size()) {
     return absl::InvalidArgumentError(absl::StrCat("the manifest lists ", shards.size(),

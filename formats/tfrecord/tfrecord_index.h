@@ -1,7 +1,7 @@
 // The index that NVIDIA DALI (tools/tfrecord2idx) and vahidk/tfrecord use: where each record of a
 // TFRecord file lies.
 //
-//   auto files = MakeDaliIndexes(input);              // <shard>.idx for each shard
+//   auto files = MakeTfrecordDaliIndexes(input);              // <shard>.idx for each shard
 //   std::string text = DaliIndexText(shard_index);    // "0 1041", "1041 998", ...
 //
 // One line a record, "offset size": the offset of its length field, and its payload plus 16 bytes
@@ -24,7 +24,7 @@ namespace shardpack {
 std::string DaliIndexText(const ShardIndex& index);
 
 // The `make` of the sidecar "dali".
-absl::StatusOr<std::vector<NamedBytes>> MakeDaliIndexes(const SidecarInput& input);
+absl::StatusOr<std::vector<NamedBytes>> MakeTfrecordDaliIndexes(const SidecarInput& input);
 
 }  // namespace shardpack
 

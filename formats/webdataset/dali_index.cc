@@ -83,7 +83,7 @@ absl::StatusOr<std::string> DaliIndexText(const File& file, uint64_t size_bytes,
   return text;
 }
 
-absl::StatusOr<std::vector<NamedBytes>> MakeDaliIndexes(const SidecarInput& input) {
+absl::StatusOr<std::vector<NamedBytes>> MakeWebdatasetDaliIndexes(const SidecarInput& input) {
   std::vector<NamedBytes> files;
   for (const ManifestShard& shard : input.manifest.shards) {
     absl::StatusOr<File> file =

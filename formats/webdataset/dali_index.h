@@ -27,7 +27,7 @@ absl::StatusOr<std::string> DaliIndexText(const File& file, uint64_t size_bytes,
                                           std::string_view shard_name);
 
 // One file for each shard of the dataset: the sidecar "dali".
-absl::StatusOr<std::vector<NamedBytes>> MakeDaliIndexes(const SidecarInput& input);
+absl::StatusOr<std::vector<NamedBytes>> MakeWebdatasetDaliIndexes(const SidecarInput& input);
 
 }  // namespace shardpack
 

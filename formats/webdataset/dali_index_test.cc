@@ -78,7 +78,7 @@ TEST(DaliIndex, NamesFilesAfterTheShards) {
                                .sha256 = ""});
   }
   const std::string root = scratch.File("");
-  auto files = MakeDaliIndexes({.root = root, .manifest = manifest, .indexes = {}});
+  auto files = MakeWebdatasetDaliIndexes({.root = root, .manifest = manifest, .indexes = {}});
   ASSERT_TRUE(files.ok()) << files.status();
   ASSERT_EQ(files->size(), 2u);
   EXPECT_EQ((*files)[0].name, "train-000000.idx");

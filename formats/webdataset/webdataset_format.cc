@@ -22,7 +22,7 @@ constexpr LayoutSpec kLayouts[] = {
     {kPaxLayout, "ustar with a pax record before a member whose name does not fit"},
 };
 constexpr SidecarSpec kSidecars[] = {
-    {"dali", "<shard>.idx, the index that NVIDIA DALI's webdataset reader takes", &MakeDaliIndexes},
+    {"dali", "<shard>.idx, the index that NVIDIA DALI's webdataset reader takes", &MakeWebdatasetDaliIndexes},
 };
 // webp and json: the longest of the names that members get here.
 constexpr size_t kLongestExtensionBytes = 4;
@@ -78,6 +78,7 @@ constexpr Format kRow = {
             // The two zero blocks and the most that pads them.
             .shard_overhead_bytes = kTarEndBytes + kTarBlockingBytes - kTarBlockBytes,
             .data_file = {},
+            .image_field_follows_content = true,
         },
     .shard_name = &ShardName,
     .record_bound = &RecordBound,
