@@ -224,20 +224,17 @@ class SkipTest(command.PackTest):
     self.pack("src", "-o", "out", expect=3)
 
   def test_no_permission(self):
-    if not command.can_become_nobody():
-      self.skipTest("this user cannot become another one")
-    self.folder.chmod(0o777)
     secret = self.write("src/cat/secret.jpg", jpeg(77))
     secret.chmod(0)
-    self.expect_skips({"cat/secret.jpg": "permission"}, nobody=True)
+    self.expect_skips({"cat/secret.jpg": "permission"}, unprivileged=True)
     shutil.rmtree(self.folder / "out")
     self.write("src/hidden/one.jpg", jpeg(78))
     (self.folder / "src/hidden").chmod(0)
     # Nobody knows how many images such a folder holds: no budget covers it.
-    refused = self.pack("src", "-o", "out", "--max-skip", "99%", nobody=True, expect=4)
+    refused = self.pack("src", "-o", "out", "--max-skip", "99%", unprivileged=True, expect=4)
     self.assertIn("hidden", refused.stderr)
     self.assert_nothing_published()
-    self.pack("src", "-o", "out", *ANY_SKIPS, nobody=True, expect=3)
+    self.pack("src", "-o", "out", *ANY_SKIPS, unprivileged=True, expect=3)
     self.assertEqual({"cat/secret.jpg": "permission", "hidden": "permission"}, self.skips())
 
 
@@ -386,14 +383,12 @@ class OutTest(command.PackTest):
       self.assertEqual({"mine.txt": b"mine"}, self.contents())
 
   def test_out_read_only(self):
-    if not command.can_become_nobody():
-      self.skipTest("this user cannot become another one")
     (self.folder / "closed").mkdir(mode=0o555)
     for out in ("closed", "closed/out"):
-      refused = self.pack("src", "-o", out, nobody=True, expect=6)
+      refused = self.pack("src", "-o", out, unprivileged=True, expect=6)
       self.assertIn("closed", refused.stderr)
     (self.folder / "closed").chmod(0o777)
-    self.pack("src", "-o", "closed", nobody=True, expect=0)
+    self.pack("src", "-o", "closed", unprivileged=True, expect=0)
 
   def test_disk_full_in_mid_run(self):
     self.source(count=400)
