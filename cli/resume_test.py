@@ -20,10 +20,21 @@ class ResumeTest(command.PackTest):
     self.seconds = time.monotonic() - begin
     self.want = self.contents("want")
 
+  def start_until(self, name, out):
+    """A run that has written .pack/`name`. It holds the lock: that comes first."""
+    process = self.start(*self.words, "-o", out)
+    while not (self.folder / out / ".pack" / name).exists():
+      self.assertIsNone(process.poll(), "the run ended before anybody looked")
+      time.sleep(0.001)
+    return process
+
   def test_interrupted_at_random_moments(self):
     rng = random.Random(7)
-    interrupted = kept = 0
-    for turn in range(8):
+    interrupted = turn = 0
+    # Moments are shares of a time that was measured once: some runs end before theirs comes.
+    while interrupted < 8:
+      turn += 1
+      self.assertLess(turn, 40, "a test that never meets a running build proves nothing")
       out = f"out-{turn}"
       for _ in range(3):
         process = self.start(*self.words, "-o", out)
@@ -34,22 +45,16 @@ class ResumeTest(command.PackTest):
         begin = time.monotonic()
         _, err = process.communicate(timeout=30)
         self.assertLess(time.monotonic() - begin, 5)
-        self.assertIn(process.returncode, (0, 130, 143), err)
-        interrupted += process.returncode != 0
-      journal = self.folder / out / ".pack/journal.jsonl"
-      kept += journal.exists() and journal.stat().st_size > 0
+        # Negative: the signal came before the program could ask for it.
+        self.assertIn(process.returncode, (0, 130, 143, -signal.SIGINT, -signal.SIGTERM), err)
+        interrupted += process.returncode in (130, 143)
       self.pack(*self.words, "-o", out)
       self.assertEqual(self.want.keys(), self.contents(out).keys())
       self.assertEqual(self.want, self.contents(out))
       shutil.rmtree(self.folder / out)
-    # A test that never meets a running build proves nothing.
-    self.assertGreater(interrupted, 5)
 
   def test_the_printed_command_resumes(self):
-    process = self.start(*self.words, "-o", "out it's")
-    while not (self.folder / "out it's/.pack/journal.jsonl").exists():
-      time.sleep(0.001)
-      self.assertIsNone(process.poll())
+    process = self.start_until("journal.jsonl", "out it's")
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     self.assertEqual(130, process.returncode, err)
@@ -59,9 +64,7 @@ class ResumeTest(command.PackTest):
     self.assertEqual(self.want, self.contents("out it's"))
 
   def test_a_second_signal_ends_at_once(self):
-    process = self.start(*self.words, "-o", "out")
-    while not (self.folder / "out/.pack/plan").exists():
-      time.sleep(0.001)
+    process = self.start_until("plan", "out")
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGTERM)
     begin = time.monotonic()
@@ -72,9 +75,7 @@ class ResumeTest(command.PackTest):
     self.assertEqual(self.want, self.contents("out"))
 
   def test_two_runs_into_one_out(self):
-    first = self.start(*self.words, "-o", "out")
-    while not (self.folder / "out/.pack/lock").exists():
-      time.sleep(0.001)
+    first = self.start_until("plan", "out")
     first.send_signal(signal.SIGSTOP)
     try:
       begin = time.monotonic()
@@ -110,10 +111,7 @@ class ResumeTest(command.PackTest):
     self.assertIn(".jpg", self.pack(*self.words, "-o", "out", expect=5).stderr)
 
   def interrupt(self, out):
-    process = self.start(*self.words, "-o", out)
-    while not (self.folder / out / ".pack/journal.jsonl").exists():
-      time.sleep(0.001)
-      self.assertIsNone(process.poll(), "the build was over before it could be interrupted")
+    process = self.start_until("journal.jsonl", out)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=30)
     self.assertEqual(130, process.returncode)
