@@ -2,6 +2,7 @@
 
 #include <isa-l.h>
 #include <openssl/crypto.h>
+#include <sqlite3.h>
 #include <tbb/version.h>
 #include <xxhash.h>
 
@@ -32,6 +33,7 @@ std::map<std::string, std::string> ToolVersions() {
       {"nlohmann-json", absl::StrCat(NLOHMANN_JSON_VERSION_MAJOR, ".", NLOHMANN_JSON_VERSION_MINOR,
                                      ".", NLOHMANN_JSON_VERSION_PATCH)},
       {"openssl", ::OpenSSL_version(OPENSSL_VERSION_STRING)},
+      {"sqlite", ::sqlite3_libversion()},
       {"tbb", ::TBB_runtime_version()},
       {"xxhash", XxhashVersion()},
   };

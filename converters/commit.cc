@@ -96,6 +96,7 @@ class Publisher {
     if (!skips.empty()) Add({kSkippedName, SkippedLines(plan_, skips)});
     if (plan_.options().sha256) Add({kSha256Name, Sha256Lines()});
     if (status.ok()) status = AddSidecars();
+    if (status.ok()) status = CheckNames();
     if (status.ok()) status = WriteExtras();
     if (status.ok()) status = RefuseStrangers();
     if (!status.ok()) return status;
@@ -155,9 +156,23 @@ class Publisher {
       if (spec == specs.end()) {
         return absl::InvalidArgumentError(absl::StrCat("format ", std::string(plan_.format().name), " has no --sidecar-index ", kind));
       }
-      absl::StatusOr<std::vector<NamedBytes>> files = spec->make({out_.path(), manifest_, indexes});
+      const std::string scratch = out_.StagePathOf("");
+      absl::StatusOr<std::vector<NamedBytes>> files = spec->make({out_.path(), manifest_, indexes, scratch});
       if (!files.ok()) return files.status();
       for (NamedBytes& file : *files) Add(std::move(file));
+    }
+    return absl::OkStatus();
+  }
+
+  // Index files may be named after splits, which users name.
+  absl::Status CheckNames() const {
+    std::set<std::string_view> names = {kManifestName};
+    for (const FileEntry& file : manifest_.files) names.insert(file.name);
+    for (const NamedBytes& file : extras_) {
+      if (IsDatasetFileName(file.name) && names.insert(file.name).second) continue;
+      return absl::InvalidArgumentError(absl::StrCat("two files would be called ", EscapeForTerminal(file.name),
+                                                     "; nothing was published. Rename the split, or leave "
+                                                     "--sidecar-index out"));
     }
     return absl::OkStatus();
   }

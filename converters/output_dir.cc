@@ -334,6 +334,10 @@ absl::StatusOr<FileEntry> OutputDir::WriteFile(const std::string& name, std::str
   const size_t slash = name.find('/');
   if (status.ok() && slash != std::string::npos) status = MakeDirectory(PathOf(name.substr(0, slash)));
   if (status.ok()) status = (*staged)->Publish(PathOf(name));
+  // OUT itself is the caller's to sync.
+  if (status.ok() && slash != std::string::npos && options_.fsync) {
+    status = SyncDirectory(PathOf(name.substr(0, slash)));
+  }
   if (!status.ok()) return status;
   return FileEntry{name, bytes.size(), Xxh3_128(AsBytes(bytes))};
 }

@@ -64,6 +64,8 @@ struct SidecarInput {
   std::string_view root;  // the dataset folder
   const Manifest& manifest;
   std::span<const ShardIndex> indexes;  // one a shard, in the manifest's order
+  // A folder for temporary files, which the maker removes again.
+  std::string_view scratch = {};
 };
 
 // An index file in the way of another tool, made on request.

@@ -98,8 +98,8 @@ enum class ManifestDefect : uint8_t {
 };
 ManifestDefect DefectOf(const absl::Status& status);
 
-// True for one or two components of [A-Za-z0-9._-]{1,128}, none beginning with a dot (.nv-meta
-// excepted).
+// True for one or two components of [A-Za-z0-9._-]{1,128}, none beginning with a dot; excepted are
+// the folder .nv-meta and the file .nv-meta/.info.json.
 bool IsDatasetFileName(std::string_view name);
 // "dataset xxh3:<32 hex>" without the first word; accepted by --expect.
 std::string IdentityText(const Digest& identity);

@@ -12,7 +12,8 @@
 namespace shardpack {
 namespace {
 
-constexpr std::string_view kEnergonFolder = ".nv-meta";
+// Energon looks for its files under these names (energon/flavors/webdataset/config.py).
+constexpr std::string_view kEnergonFolder = ".nv-meta", kEnergonInfo = ".info.json";
 constexpr size_t kMaxComponentBytes = 128;
 
 bool IsComponent(std::string_view name) {
@@ -174,7 +175,9 @@ bool IsDatasetFileName(std::string_view name) {
   const size_t slash = name.find('/');
   if (slash == name.npos) return IsComponent(name);
   const std::string_view folder = name.substr(0, slash);
-  return (folder == kEnergonFolder || IsComponent(folder)) && IsComponent(name.substr(slash + 1));
+  const std::string_view file = name.substr(slash + 1);
+  if (folder == kEnergonFolder) return file == kEnergonInfo || IsComponent(file);
+  return IsComponent(folder) && IsComponent(file);
 }
 
 std::string IdentityText(const Digest& identity) { return absl::StrCat("xxh3:", identity.ToHex()); }

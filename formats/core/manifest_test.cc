@@ -293,14 +293,16 @@ TEST(Manifest, IdentityIsOfWhatWasPacked) {
 
 TEST(Manifest, FileNames) {
   for (const char* good : {"a", "a.tar", "train-000000.tar.pidx", "x.lmdb/data.mdb", "A_b-0.9",
-                           "a..b", ".nv-meta/dataset.yaml"}) {
+                           "a..b", ".nv-meta/dataset.yaml", ".nv-meta/.info.json"}) {
     EXPECT_TRUE(IsDatasetFileName(good)) << good;
   }
   EXPECT_TRUE(IsDatasetFileName(std::string(128, 'x') + "/" + std::string(128, 'y')));
   EXPECT_FALSE(IsDatasetFileName(std::string(129, 'x')));
   for (const char* bad :
        {"", ".", "..", "/", "/a", "a/", "a//b", "a/b/c", "../a", "a/..", ".hidden", "a/.hidden",
-        "a b", "a\n", "\xC3\xA4", ".nv-meta", "a/.nv-meta", "a\\b"}) {
+        "a b", "a\n", "\xC3\xA4", ".nv-meta", "a/.nv-meta", "a\\b", ".info.json",
+        "a/.info.json", ".nv-meta/.info", ".nv-meta/.info.yaml", ".nv-meta/.info.json/a",
+        ".nv-meta/", ".nv-meta/.nv-meta"}) {
     EXPECT_FALSE(IsDatasetFileName(bad)) << bad;
   }
   EXPECT_FALSE(IsDatasetFileName(std::string_view("a\0b", 3)));

@@ -135,4 +135,23 @@ std::string Sha256Stream::FinishHex() {
   return Hex(Bytes(reinterpret_cast<const std::byte*>(digest.data()), size));
 }
 
+Md5Stream::Md5Stream() : context_(EVP_MD_CTX_new()) {
+  auto* context = static_cast<EVP_MD_CTX*>(context_);
+  if (EVP_DigestInit_ex(context, EVP_md5(), nullptr) == 1) return;
+  EVP_MD_CTX_free(context);
+  context_ = nullptr;
+}
+Md5Stream::~Md5Stream() { EVP_MD_CTX_free(static_cast<EVP_MD_CTX*>(context_)); }
+void Md5Stream::Update(Bytes bytes) {
+  if (context_ == nullptr) return;
+  EVP_DigestUpdate(static_cast<EVP_MD_CTX*>(context_), bytes.data(), bytes.size());
+}
+std::string Md5Stream::FinishHex() {
+  if (context_ == nullptr) return "";
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  unsigned size = 0;
+  EVP_DigestFinal_ex(static_cast<EVP_MD_CTX*>(context_), digest.data(), &size);
+  return Hex(Bytes(reinterpret_cast<const std::byte*>(digest.data()), size));
+}
+
 }  // namespace shardpack

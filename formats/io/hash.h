@@ -1,5 +1,5 @@
 // The hashes of a dataset: XXH3-64 of each field, XXH3-128 of each file, SHA-256 on request,
-// CRC-32C inside TFRecord.
+// CRC-32C inside TFRecord, MD5 for wids.
 //
 //   uint64_t field_hash = Xxh3_64(payload);
 //   DigestStream stream;  stream.Update(block);  Digest file_digest = stream.Finish();
@@ -85,6 +85,23 @@ class Sha256Stream {
 
   void Update(Bytes bytes);
   std::string FinishHex();  // 64 digits; the stream is used up
+
+ private:
+  void* context_;
+};
+
+// MD5 (RFC 1321) over bytes that come in pieces, for the index files of tools that ask for it. It
+// proves nothing.
+class Md5Stream {
+ public:
+  Md5Stream();
+  ~Md5Stream();
+  Md5Stream(const Md5Stream&) = delete;
+  Md5Stream& operator=(const Md5Stream&) = delete;
+
+  void Update(Bytes bytes);
+  // 32 digits; the stream is used up. Empty where the system's OpenSSL has no MD5 (FIPS mode).
+  std::string FinishHex();
 
  private:
   void* context_;

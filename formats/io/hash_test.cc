@@ -80,6 +80,19 @@ TEST(Sha256, KnownAnswers) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
+std::string Md5(std::string_view text) {
+  Md5Stream stream;
+  stream.Update(AsBytes(text));
+  return stream.FinishHex();
+}
+
+// The test suite of RFC 1321, A.5.
+TEST(Md5, KnownAnswers) {
+  EXPECT_EQ(Md5(""), "d41d8cd98f00b204e9800998ecf8427e");
+  EXPECT_EQ(Md5("abc"), "900150983cd24fb0d6963f7d28e17f72");
+  EXPECT_EQ(Md5("abcdefghijklmnopqrstuvwxyz"), "c3fcd3d76192e4007dfb496cca67e13b");
+}
+
 TEST(Streams, PiecesDoNotMatter) {
   testing::Random random(3);
   for (int i = 0; i < 200; ++i) {
@@ -87,6 +100,7 @@ TEST(Streams, PiecesDoNotMatter) {
     FieldHashStream field;
     DigestStream digest;
     Sha256Stream sha256;
+    Md5Stream md5;
     uint32_t crc = 0;
     for (std::string_view rest = bytes; !rest.empty();) {
       const std::string_view piece = rest.substr(0, random.Below(700));
@@ -94,12 +108,14 @@ TEST(Streams, PiecesDoNotMatter) {
       field.Update(AsBytes(piece));
       digest.Update(AsBytes(piece));
       sha256.Update(AsBytes(piece));
+      md5.Update(AsBytes(piece));
       crc = Crc32c(AsBytes(piece), crc);
       if (i % 2 == 0) (void)digest.Finish();  // a look on the way changes nothing
     }
     EXPECT_EQ(field.Finish(), Xxh3_64(AsBytes(bytes)));
     EXPECT_EQ(digest.Finish(), Xxh3_128(AsBytes(bytes)));
     EXPECT_EQ(sha256.FinishHex(), Sha256(bytes));
+    EXPECT_EQ(md5.FinishHex(), Md5(bytes));
     EXPECT_EQ(crc, Crc32c(AsBytes(bytes)));
   }
 }

@@ -1,16 +1,12 @@
 #include "formats/webdataset/dali_index.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "formats/core/finding.h"
 #include "formats/core/manifest.h"
-#include "formats/webdataset/header_reader.h"
-#include "formats/webdataset/tar_walker.h"
-#include "formats/webdataset/webdataset_layout.h"
+#include "formats/webdataset/shard_members.h"
 
 namespace shardpack {
 namespace {
@@ -28,33 +24,19 @@ struct Component {
 
 absl::StatusOr<std::vector<Component>> ListComponents(const File& file, uint64_t size_bytes,
                                                       std::string_view shard_name) {
-  HeaderReader in(file, size_bytes);
-  FindingList findings(/*keep=*/1);
-  BasicTarWalker<HeaderReader> walker(in, shard_name, findings, /*thorough=*/false);
   std::vector<Component> components;
-  std::string key;
-  for (;;) {
-    absl::StatusOr<bool> more = walker.Next();
-    if (!more.ok()) return more.status();
-    if (!*more) break;
-    const TarMember& member = walker.member();
-    const std::optional<MemberName> name = SplitMemberName(member.name);
-    if (member.type != kTarRegular || !name || IsMetaName(member.name)) continue;
-    if (name->extension.empty() || HasSpace(name->extension)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(EscapeForTerminal(shard_name), ": DALI cannot index member \"",
-                       EscapeForTerminal(member.name), "\": its extension is empty or has spaces"));
-    }
-    components.push_back({std::string(name->extension), std::string(member.name),
-                          member.data_offset, member.size_bytes,
-                          components.empty() || name->key != key});
-    key.assign(name->key);
-  }
-  if (findings.errors() > 0) {
-    const std::string first =
-        findings.findings().empty() ? std::string() : ToText(findings.findings().front());
-    return absl::DataLossError(first);
-  }
+  absl::StatusOr<uint64_t> end =
+      VisitMembers(file, size_bytes, shard_name, [&](const ShardMember& member) -> absl::Status {
+        if (member.extension.empty() || HasSpace(member.extension)) {
+          return absl::InvalidArgumentError(absl::StrCat(
+              EscapeForTerminal(shard_name), ": DALI cannot index member \"",
+              EscapeForTerminal(member.name), "\": its extension is empty or has spaces"));
+        }
+        components.push_back({std::string(member.extension), std::string(member.name),
+                              member.data_offset, member.size_bytes, member.begins_sample});
+        return absl::OkStatus();
+      });
+  if (!end.ok()) return end.status();
   return components;
 }
 

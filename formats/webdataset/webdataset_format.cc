@@ -7,10 +7,14 @@
 
 #include "absl/strings/str_format.h"
 #include "formats/webdataset/dali_index.h"
+#include "formats/webdataset/energon_index.h"
+#include "formats/webdataset/openclip_sizes.h"
 #include "formats/webdataset/tar_header.h"
+#include "formats/webdataset/timm_info.h"
 #include "formats/webdataset/webdataset_layout.h"
 #include "formats/webdataset/webdataset_scanner.h"
 #include "formats/webdataset/webdataset_writer.h"
+#include "formats/webdataset/wids_index.h"
 
 namespace shardpack {
 namespace {
@@ -22,7 +26,12 @@ constexpr LayoutSpec kLayouts[] = {
     {kPaxLayout, "ustar with a pax record before a member whose name does not fit"},
 };
 constexpr SidecarSpec kSidecars[] = {
-    {"dali", "<shard>.idx, the index that NVIDIA DALI's webdataset reader takes", &MakeWebdatasetDaliIndexes},
+    {"dali", "<shard>.idx, the index that NVIDIA DALI's webdataset reader takes",
+     &MakeWebdatasetDaliIndexes},
+    {"energon", "<shard>.tar.idx and .nv-meta, what energon prepare makes", &MakeEnergonIndex},
+    {"openclip", "sizes.json, samples of each shard for open_clip", &MakeOpenClipSizes},
+    {"timm", "_info.json, shards and samples of each split for timm", &MakeTimmInfo},
+    {"wids", "<split>.json, the index of wids, with the MD5 of each shard", &MakeWidsIndexes},
 };
 // webp and json: the longest of the names that members get here.
 constexpr size_t kLongestExtensionBytes = 4;
