@@ -47,7 +47,7 @@ class PlanMaker {
       absl::Status done = (this->*step)();
       if (!done.ok()) return done;
     }
-    if (format().traits.key_ordered) SortShardsByKey();
+    if (FindLayout(format(), plan_.layout_)->key_ordered) SortShardsByKey();
     plan_.ComputeDigest();
     return std::move(plan_);
   }
@@ -128,12 +128,13 @@ class PlanMaker {
     // The extensions of a sample's fields: the image's is known once it is read, "webp" is the
     // longest.
     KeyLimits limits{.longest_extension_bytes = std::max<size_t>(4, options().image_field.size()),
-                     .max_key_bytes = format().traits.max_key_bytes};
+                     .max_key_bytes = FindLayout(format(), plan_.layout_)->max_key_bytes};
     absl::StatusOr<KeyPlan> keys =
         PlanKeys(listing(), rows_, options().key, options().on_duplicate, limits);
     if (!keys.ok()) return keys.status();
     plan_.index_keys_ = keys->index_keys;
     plan_.key_suffixes_ = std::move(keys->suffixes);
+    plan_.MeasureKeys();
     plan_.skips_.insert(plan_.skips_.end(), std::make_move_iterator(keys->skips.begin()),
                         std::make_move_iterator(keys->skips.end()));
     std::sort(plan_.skips_.begin(), plan_.skips_.end(),
@@ -171,7 +172,8 @@ class PlanMaker {
                      .image_field = options().image_field,
                      .with_metadata = options().with_metadata,
                      .split = plan_.splits_[split],
-                     .first_record = positions - 1};  // whose number has the most digits
+                     .classes = listing().classes,
+                     .longest_key_bytes = plan_.longest_key_bytes_};
       const uint64_t begin = split == 0 ? 0 : split_ends_[split - 1];
       tbb::parallel_for(
           tbb::blocked_range<uint64_t>(begin, split_ends_[split], kGrain), [&](const auto& range) {
@@ -181,6 +183,7 @@ class PlanMaker {
               const int32_t label = listing().label[row];
               const std::string& folder = listing().folders[listing().folder[row]];
               const RecordShape shape{
+                  .number = i,
                   .key_bytes = KeyBytes(i, key),
                   .source_path_bytes =
                       folder.size() + (folder.empty() ? 0 : 1) + listing().Name(row).size(),
@@ -293,11 +296,40 @@ void Plan::AppendKey(uint64_t position, std::string& out) const {
 }
 
 ShardSpec Plan::Spec(size_t shard) const {
+  const PlannedShard& planned = shards_[shard];
+  uint64_t image_bytes = 0;
+  for (uint64_t i = planned.first; i < planned.first + planned.count; ++i) {
+    image_bytes += listing_.bytes[order_[i]];
+  }
   return {.layout = layout_,
           .image_field = options_.image_field,
           .with_metadata = options_.with_metadata,
-          .split = splits_[shards_[shard].split],
-          .first_record = shards_[shard].first};
+          .split = splits_[planned.split],
+          .classes = listing_.classes,
+          .longest_key_bytes = longest_key_bytes_,
+          .max_records = planned.count,
+          .fields = {{std::string(kImageField), image_bytes}}};
+}
+
+std::string Plan::DataFile(size_t shard) const {
+  const std::string_view data_file = format_->traits.data_file;
+  const std::string& name = shards_[shard].name;
+  return data_file.empty() ? name : absl::StrCat(name, "/", std::string(data_file));
+}
+
+// Without making each key: a path's key is the path less its extension, and perhaps a suffix.
+void Plan::MeasureKeys() {
+  constexpr size_t kLongestSuffixBytes = 11;
+  std::string key;
+  AppendIndexKey(listing_.rows(), key);
+  longest_key_bytes_ = key.size();
+  if (index_keys_) return;
+  for (uint64_t row = 0; row < listing_.rows(); ++row) {
+    const size_t path_bytes =
+        listing_.folders[listing_.folder[row]].size() + 1 + listing_.Name(row).size();
+    longest_key_bytes_ = std::max(longest_key_bytes_, path_bytes);
+  }
+  if (!key_suffixes_.empty()) longest_key_bytes_ += kLongestSuffixBytes;
 }
 
 uint64_t Plan::bound_bytes() const {
@@ -309,6 +341,7 @@ uint64_t Plan::bound_bytes() const {
 void Plan::ComputeDigest() {
   std::string text = absl::StrCat("shardpack plan ", kPlanVersion, "\n", std::string(format_->name),
                                   "\n", layout_, "\n", listing_.ComputeDigest().ToHex(), "\n");
+  if (format_->library != nullptr) absl::StrAppend(&text, format_->library(), "\n");
   for (const auto& [name, value] : options_.ToMap()) {
     absl::StrAppend(&text, name.size(), ":", name, "=", value.size(), ":", value, "\n");
   }
