@@ -112,6 +112,7 @@ class Publisher {
     const Listing& listing = plan_.listing();
     manifest_.format = plan_.format().name;
     manifest_.layout = plan_.layout();
+    manifest_.label_base = FindLayout(plan_.format(), plan_.layout())->label_base;
     manifest_.tool = options.tool;
     manifest_.options = plan_.options().ToMap();
     std::string canonical;
@@ -141,13 +142,20 @@ class Publisher {
   }
 
   absl::Status AddSidecars() {
-    if (plan_.options().sidecar_indexes.empty()) return absl::OkStatus();
+    const LayoutSpec* layout = FindLayout(plan_.format(), plan_.layout());
+    if (plan_.options().sidecar_indexes.empty() && layout->files == nullptr) return absl::OkStatus();
     std::vector<ShardIndex> indexes;
     for (const ShardResult& result : results_) {
       absl::StatusOr<ShardIndex> index =
           ShardIndex::Open(out_.PathOf(result.index.name), result.file.bytes, result.index.xxh3_128);
       if (!index.ok()) return index.status();
       indexes.push_back(*std::move(index));
+    }
+    const std::string scratch = out_.StagePathOf("");
+    const SidecarInput input{out_.path(), manifest_, indexes, scratch};
+    if (layout->files != nullptr) {
+      absl::Status made = AddMade(layout->files(input));
+      if (!made.ok()) return made;
     }
     for (const std::string& kind : plan_.options().sidecar_indexes) {
       const auto specs = plan_.format().sidecars;
@@ -156,11 +164,15 @@ class Publisher {
       if (spec == specs.end()) {
         return absl::InvalidArgumentError(absl::StrCat("format ", std::string(plan_.format().name), " has no --sidecar-index ", kind));
       }
-      const std::string scratch = out_.StagePathOf("");
-      absl::StatusOr<std::vector<NamedBytes>> files = spec->make({out_.path(), manifest_, indexes, scratch});
-      if (!files.ok()) return files.status();
-      for (NamedBytes& file : *files) Add(std::move(file));
+      absl::Status made = AddMade(spec->make(input));
+      if (!made.ok()) return made;
     }
+    return absl::OkStatus();
+  }
+
+  absl::Status AddMade(absl::StatusOr<std::vector<NamedBytes>> files) {
+    if (!files.ok()) return files.status();
+    for (NamedBytes& file : *files) Add(std::move(file));
     return absl::OkStatus();
   }
 

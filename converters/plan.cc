@@ -253,11 +253,14 @@ class PlanMaker {
     std::set<std::string_view> names;
     for (PlannedShard& shard : plan_.shards_) {
       shard.name =
-          format().shard_name(plan_.splits_[shard.split], next[shard.split]++, totals[shard.split]);
+          ShardName(format(), plan_.layout_, plan_.splits_[shard.split], next[shard.split]++,
+                    totals[shard.split]);
       if (!IsDatasetFileName(shard.name) || !names.insert(shard.name).second) {
         return absl::InvalidArgumentError(
-            absl::StrCat("the shard name ", EscapeForTerminal(shard.name),
-                         " is taken or not portable; rename the splits"));
+            absl::StrCat("the shard name ", EscapeForTerminal(shard.name), " of split ",
+                         EscapeForTerminal(plan_.splits_[shard.split]),
+                         " is taken, not portable or not possible in layout ", plan_.layout_,
+                         "; rename the splits"));
       }
     }
     return absl::OkStatus();

@@ -205,7 +205,8 @@ absl::StatusOr<std::string> ShardBuilder::Prove(uint64_t bytes) {
   Proof proof(*this);
   FindingList findings(1);
   // What readers disagree about is the writer's business and its tests'; here the bytes are proven.
-  const ScanOptions options{.shard_name = planned_.name, .strict = false};
+  const LayoutSpec* layout = FindLayout(plan_.format(), plan_.layout());
+  const ScanOptions options{.shard_name = planned_.name, .strict = false, .label_base = layout->label_base};
   absl::Status scanned = plan_.format().scanner->Scan(in, options, proof, findings);
   if (!scanned.ok()) return scanned;
   if (findings.errors() > 0) return absl::DataLossError(ToText(findings.findings().front()));

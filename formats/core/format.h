@@ -2,7 +2,7 @@
 // layout.
 //
 //   const Format* format = FindFormat("webdataset");                  // formats/formats.h
-//   std::string name = format->shard_name("train", 0, 12);           // train-000000.tar
+//   std::string name = ShardName(*format, "ustar", "train", 0, 12);   // train-000000.tar
 //   auto writer = format->create(staged_file, spec);
 //
 // Lifetime: rows are constexpr, static storage. Thread-safety: every function here is pure or
@@ -27,12 +27,35 @@
 
 namespace shardpack {
 
+struct NamedBytes {
+  std::string name;  // relative to the dataset folder
+  std::string bytes;
+};
+
+// Input of a maker of further files: a dataset whose shards are final and whose manifest is about
+// to be published.
+struct SidecarInput {
+  std::string_view root;  // the dataset folder
+  const Manifest& manifest;
+  std::span<const ShardIndex> indexes;  // one a shard, in the manifest's order
+  // A folder for temporary files, which the maker removes again.
+  std::string_view scratch = {};
+};
+
+using FileMaker = absl::StatusOr<std::vector<NamedBytes>> (*)(const SidecarInput& input);
+
 // A named variant of a format's bytes. The first of a format's layouts is its default.
 struct LayoutSpec {
   std::string_view name, doc;
   bool key_ordered = false;  // samples must come in ascending key order
   size_t max_key_bytes = 0;  // 0: no limit, or keys are not stored
   bool extra_fields = true;  // holds further fields beside the image
+  // What the shards store for class 0; everywhere else labels count from 0.
+  int64_t label_base = 0;
+  // The names of its shards, as Format::shard_name; nullptr: those of the format.
+  std::string (*shard_name)(std::string_view split, uint32_t number, uint32_t total) = nullptr;
+  // Files that its datasets always have beside the shards; nullptr: none.
+  FileMaker files = nullptr;
 };
 
 // A field of all samples of a shard; [0] is the image.
@@ -67,25 +90,10 @@ struct RecordShape {
   std::span<const uint64_t> field_bytes = {};  // [0] = image
 };
 
-struct NamedBytes {
-  std::string name;  // relative to the dataset folder
-  std::string bytes;
-};
-
-// Input of a sidecar maker: a dataset whose shards are final and whose manifest is about to be
-// published.
-struct SidecarInput {
-  std::string_view root;  // the dataset folder
-  const Manifest& manifest;
-  std::span<const ShardIndex> indexes;  // one a shard, in the manifest's order
-  // A folder for temporary files, which the maker removes again.
-  std::string_view scratch = {};
-};
-
 // An index file in the way of another tool, made on request.
 struct SidecarSpec {
   std::string_view name, doc;  // "dali"
-  absl::StatusOr<std::vector<NamedBytes>> (*make)(const SidecarInput& input);
+  FileMaker make;
 };
 
 struct Format {
@@ -102,7 +110,8 @@ struct Format {
   std::string_view name, doc;
   std::span<const LayoutSpec> layouts;
   Traits traits;
-  // The shard's file name. `split` is portable; number < total.
+  // The shard's file name; "" for a split that cannot be part of one. `split` is portable; number <
+  // total. Call ShardName, which asks the layout first.
   std::string (*shard_name)(std::string_view split, uint32_t number, uint32_t total);
   // An upper bound of what one sample adds to a shard; exact where the format allows it. Of `spec`,
   // the totals of a shard are not known yet.
@@ -125,6 +134,14 @@ inline const LayoutSpec* FindLayout(const Format& format, std::string_view name)
     if (name.empty() || layout.name == name) return &layout;
   }
   return nullptr;
+}
+
+// The file name of a shard in that layout ("": the default one), which the format has.
+inline std::string ShardName(const Format& format, std::string_view layout, std::string_view split,
+                             uint32_t number, uint32_t total) {
+  const LayoutSpec* spec = FindLayout(format, layout);
+  const bool own = spec != nullptr && spec->shard_name != nullptr;
+  return (own ? spec->shard_name : format.shard_name)(split, number, total);
 }
 
 }  // namespace shardpack

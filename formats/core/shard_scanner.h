@@ -50,6 +50,9 @@ struct ScanOptions {
   // format's well-known readers disagree about or refuse (names, field sets, extension records), as
   // findings.
   bool strict = true;
+  // What the shard stores for class 0, as its manifest says; what is scanned counts from 0. Of a
+  // foreign shard nobody knows: its labels are handed on as they are.
+  int64_t label_base = 0;
 };
 
 class ShardScanner {

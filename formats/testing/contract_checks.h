@@ -52,6 +52,12 @@ absl::Status Broken(const Parts&... parts) {
 // Samples with the case's extra fields.
 std::vector<OwnedSample> SamplesFor(const FormatCase& c, GeneratorOptions options = {});
 
+// Scans a shard of the case, of which its layout is known.
+inline ScanResult ScanCase(const FormatCase& c, std::string_view bytes) {
+  const LayoutSpec* layout = FindLayout(*c.format, c.spec.layout);
+  return ScanBytes(*c.format, bytes, /*strict=*/true, layout == nullptr ? 0 : layout->label_base);
+}
+
 // What holds for every scan of any bytes: it ends with OK; every extent lies within the file and
 // its hash is that of the bytes it points at.
 absl::Status CheckScan(const ScanResult& scan, std::string_view bytes);

@@ -19,7 +19,7 @@ absl::StatusOr<CleanShard> WriteClean(const FormatCase& c, const std::string& sc
   const std::vector<OwnedSample> samples = SamplesFor(c, options);
   absl::StatusOr<std::string> bytes = WriteShard(*c.format, c.spec, samples, scratch + "/clean");
   if (!bytes.ok()) return Broken("writing: ", bytes.status().ToString());
-  CleanShard clean{.bytes = *bytes, .scan = ScanBytes(*c.format, *bytes), .complaints = {}};
+  CleanShard clean{.bytes = *bytes, .scan = ScanCase(c, *bytes), .complaints = {}};
   clean.complaints = clean.scan.Complaints();
   if (clean.scan.records.size() != samples.size()) return Broken("records were lost");
   return clean;
@@ -30,7 +30,7 @@ absl::StatusOr<CleanShard> WriteClean(const FormatCase& c, const std::string& sc
 // so damage there gives another record.
 absl::Status CheckDamage(const FormatCase& c, const CleanShard& clean, const Damage& damage,
                          uint64_t& by_digest) {
-  const ScanResult scan = ScanBytes(*c.format, damage.bytes);
+  const ScanResult scan = ScanCase(c, damage.bytes);
   absl::Status sound = CheckScan(scan, damage.bytes);
   if (!sound.ok()) return Broken(damage.what, ": ", std::string(sound.message()));
   if (scan.records != clean.scan.records || scan.Complaints() != clean.complaints)
@@ -44,7 +44,7 @@ absl::Status CheckDamage(const FormatCase& c, const CleanShard& clean, const Dam
 // A cut may be silent when nothing is lost, or where the format has no end mark.
 absl::Status CheckCut(const FormatCase& c, const CleanShard& clean, uint64_t size) {
   const Damage damage = Corruptor::TruncateTo(clean.bytes, size);
-  const ScanResult scan = ScanBytes(*c.format, damage.bytes);
+  const ScanResult scan = ScanCase(c, damage.bytes);
   absl::Status sound = CheckScan(scan, damage.bytes);
   if (!sound.ok()) return Broken(damage.what, ": ", std::string(sound.message()));
   if (scan.Complaints() != clean.complaints) return absl::OkStatus();
@@ -114,13 +114,13 @@ absl::Status CheckGarbage(const FormatCase& c, const std::string& scratch) {
   Random random(80);
   for (const size_t bytes : {1, 2, 3, 7, 8, 12, 100, 512, 513, 1024, 4096, 70000}) {
     const std::string garbage = random.Bytes(bytes);
-    const ScanResult alone = ScanBytes(*c.format, garbage);
+    const ScanResult alone = ScanCase(c, garbage);
     absl::Status sound = CheckScan(alone, garbage);
     if (!sound.ok()) return Broken(bytes, " random bytes: ", std::string(sound.message()));
     if (alone.findings.findings().empty())
       return Broken(bytes, " random bytes are taken for a shard");
     const std::string longer = clean->bytes + garbage;
-    const ScanResult after = ScanBytes(*c.format, longer);
+    const ScanResult after = ScanCase(c, longer);
     sound = CheckScan(after, longer);
     if (!sound.ok())
       return Broken(bytes, " random bytes at the end: ", std::string(sound.message()));

@@ -15,7 +15,7 @@ absl::Status CheckSamples(const FormatCase& c, std::span<const OwnedSample> samp
                           const std::string& scratch, const std::string& name) {
   absl::StatusOr<std::string> bytes = WriteShard(*c.format, c.spec, samples, scratch + "/" + name);
   if (!bytes.ok()) return Broken(name, ": writing: ", bytes.status().ToString());
-  absl::Status same = CompareWithSamples(c, samples, ScanBytes(*c.format, *bytes), *bytes);
+  absl::Status same = CompareWithSamples(c, samples, ScanCase(c, *bytes), *bytes);
   return same.ok() ? same : Broken(name, ": ", std::string(same.message()));
 }
 
@@ -76,6 +76,24 @@ uint64_t BoundOf(const FormatCase& c, const ShardSpec& spec, const OwnedSample& 
   return c.format->record_bound(spec, ShapeOf(sample, field_bytes));
 }
 
+absl::Status CheckMadeFiles(FileMaker make, const SidecarInput& input) {
+  auto first = make(input), second = make(input);
+  if (!first.ok() || !second.ok()) return Broken("sidecar: ", first.status().ToString());
+  if (first->empty() || first->size() != second->size())
+    return Broken("sidecars: another number of files");
+  std::set<std::string> names = {std::string(kManifestName)};
+  for (const ManifestShard& shard : input.manifest.shards) names.insert(shard.name);
+  for (size_t i = 0; i < first->size(); ++i) {
+    const std::string& name = (*first)[i].name;
+    if (name != (*second)[i].name || (*first)[i].bytes != (*second)[i].bytes) {
+      return Broken("sidecar ", name, " made twice differs");
+    }
+    if (!IsDatasetFileName(name)) return Broken("sidecar name ", name);
+    if (!names.insert(name).second) return Broken("a name twice: ", name);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::vector<OwnedSample> SamplesFor(const FormatCase& c, GeneratorOptions options) {
@@ -132,13 +150,13 @@ absl::Status CheckDescription(const FormatCase& c, const std::string& scratch) {
   if (format.scanner == nullptr) return Broken("no scanner");
   std::set<std::string> names;
   for (uint32_t i = 0; i < 12; ++i) {
-    const std::string name = format.shard_name("train", i, 12);
+    const std::string name = ShardName(format, c.spec.layout, "train", i, 12);
     if (!IsDatasetFileName(name)) return Broken("shard name ", name);
     if (!names.empty() && name <= *names.rbegin())
       return Broken("shard names do not ascend: ", name);
     names.insert(name);
   }
-  if (names.count(format.shard_name("val", 0, 12)) != 0)
+  if (names.count(ShardName(format, c.spec.layout, "val", 0, 12)) != 0)
     return Broken("two splits, one shard name");
   absl::StatusOr<std::string> bytes = WriteShard(format, c.spec, SamplesFor(c), scratch + "/shard");
   if (!bytes.ok()) return bytes.status();
@@ -184,7 +202,7 @@ absl::Status CheckNoSamples(const FormatCase& c, const std::string& scratch) {
                   c.format->traits.shard_overhead_bytes);
   }
   // Whether it is a finding is the format's business.
-  const ScanResult scan = ScanBytes(*c.format, *bytes);
+  const ScanResult scan = ScanCase(c, *bytes);
   if (!scan.records.empty()) return Broken("records in an empty shard");
   return CheckScan(scan, *bytes);
 }
@@ -198,7 +216,7 @@ absl::Status CheckEmptyField(const FormatCase& c, const std::string& scratch) {
     // A format may refuse such a sample; it must not lose it.
     if (absl::IsInvalidArgument(bytes.status())) continue;
     if (!bytes.ok()) return Broken("field ", field, ": writing: ", bytes.status().ToString());
-    ScanResult scan = ScanBytes(*c.format, *bytes);
+    ScanResult scan = ScanCase(c, *bytes);
     scan.findings = FindingList();  // it may also be a finding
     absl::Status same = CompareWithSamples(c, samples, scan, *bytes);
     if (!same.ok()) return Broken("field ", field, ": ", std::string(same.message()));
@@ -278,7 +296,7 @@ absl::Status CheckRecordBound(const FormatCase& c, const std::string& scratch) {
   }
   absl::StatusOr<std::string> bytes = WriteShard(*c.format, c.spec, samples, scratch + "/all");
   if (!bytes.ok()) return Broken("writing: ", bytes.status().ToString());
-  const ScanResult scan = ScanBytes(*c.format, *bytes);
+  const ScanResult scan = ScanCase(c, *bytes);
   if (scan.records.size() != samples.size()) return Broken("records were lost");
   const ShardSpec spec = SpecFor(c.spec, samples);
   uint64_t sum = c.format->traits.shard_overhead_bytes;
@@ -310,7 +328,7 @@ absl::Status CheckSidecars(const FormatCase& c, const std::string& scratch) {
   std::vector<ShardIndex> indexes;
   for (uint32_t i = 0; i < 2; ++i) {
     const std::vector<OwnedSample> samples = SamplesFor(c, {.seed = 50 + i, .count = 7});
-    const std::string name = c.format->shard_name("train", i, 2);
+    const std::string name = ShardName(*c.format, c.spec.layout, "train", i, 2);
     std::string path = scratch + "/" + name;
     if (!c.format->traits.data_file.empty()) {
       absl::Status made = MakeDirectory(path);
@@ -319,28 +337,23 @@ absl::Status CheckSidecars(const FormatCase& c, const std::string& scratch) {
     }
     absl::StatusOr<std::string> bytes = WriteShard(*c.format, c.spec, samples, path);
     if (!bytes.ok()) return bytes.status();
-    absl::StatusOr<ShardIndex> index =
-        IndexOf(ScanBytes(*c.format, *bytes), samples, bytes->size());
+    absl::StatusOr<ShardIndex> index = IndexOf(ScanCase(c, *bytes), samples, bytes->size());
     if (!index.ok()) return index.status();
     indexes.push_back(*std::move(index));
     manifest.shards.push_back(
         {name, "train", bytes->size(), samples.size(), Xxh3_128(AsBytes(*bytes)), {}, ""});
   }
   manifest.splits = {{"train", 14}};
+  const SidecarInput input{
+      .root = scratch, .manifest = manifest, .indexes = indexes, .scratch = scratch};
+  const LayoutSpec* layout = FindLayout(*c.format, c.spec.layout);
+  if (layout != nullptr && layout->files != nullptr) {
+    absl::Status made = CheckMadeFiles(layout->files, input);
+    if (!made.ok()) return made;
+  }
   for (const SidecarSpec& sidecar : c.format->sidecars) {
-    const SidecarInput input{.root = scratch, .manifest = manifest, .indexes = indexes};
-    auto first = sidecar.make(input), second = sidecar.make(input);
-    if (!first.ok() || !second.ok()) return Broken("sidecar: ", first.status().ToString());
-    if (first->empty() || first->size() != second->size())
-      return Broken("sidecars: another number of files");
-    std::set<std::string> names = {manifest.shards[0].name, manifest.shards[1].name};
-    for (size_t i = 0; i < first->size(); ++i) {
-      if ((*first)[i].name != (*second)[i].name || (*first)[i].bytes != (*second)[i].bytes) {
-        return Broken("sidecar ", (*first)[i].name, " made twice differs");
-      }
-      if (!IsDatasetFileName((*first)[i].name)) return Broken("sidecar name ", (*first)[i].name);
-      if (!names.insert((*first)[i].name).second) return Broken("a name twice: ", (*first)[i].name);
-    }
+    absl::Status made = CheckMadeFiles(sidecar.make, input);
+    if (!made.ok()) return made;
   }
   return absl::OkStatus();
 }

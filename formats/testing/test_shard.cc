@@ -97,7 +97,8 @@ absl::StatusOr<std::string> WriteShard(const Format& format, const ShardSpec& sp
   return ReadWholeFile(path, uint64_t{1} << 30);
 }
 
-ScanResult ScanBytes(const Format& format, std::string_view bytes, bool strict) {
+ScanResult ScanBytes(const Format& format, std::string_view bytes, bool strict,
+                     int64_t label_base) {
   ScanResult result;
   absl::StatusOr<File> file = FileInMemory(bytes);
   if (!file.ok()) {
@@ -107,7 +108,8 @@ ScanResult ScanBytes(const Format& format, std::string_view bytes, bool strict) 
   SequentialReader in(*file, bytes.size());
   KeepRecords sink(result.records);
   result.status =
-      format.scanner->Scan(in, {.shard_name = "shard", .strict = strict}, sink, result.findings);
+      format.scanner->Scan(in, {.shard_name = "shard", .strict = strict, .label_base = label_base},
+                           sink, result.findings);
   absl::StatusOr<Digest> digest = in.Finish();
   if (digest.ok()) result.digest = *digest;
   if (result.status.ok()) result.status = digest.status();

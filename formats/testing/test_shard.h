@@ -64,7 +64,8 @@ absl::StatusOr<std::string> WriteShard(const Format& format, const ShardSpec& sp
                                        const std::string& path);
 
 // Scans bytes through a file in memory, and the file's digest to its end.
-ScanResult ScanBytes(const Format& format, std::string_view bytes, bool strict = true);
+ScanResult ScanBytes(const Format& format, std::string_view bytes, bool strict = true,
+                     int64_t label_base = 0);
 
 // The index the packer would write for this shard.
 absl::StatusOr<ShardIndex> IndexOf(const ScanResult& scan, std::span<const OwnedSample> samples,

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/io/file.h"
-#include "formats/tfrecord/tfrecord_layout.h"
 
 namespace shardpack {
 namespace {
@@ -16,6 +15,7 @@ namespace {
 constexpr uint8_t kTagField1 =
     0x0a;  // Example.features, Features.feature, map key, *List.value, Feature.bytes_list
 constexpr uint8_t kTagMapValue = 0x12;   // map value
+constexpr uint8_t kTagFloatList = 0x12;  // Feature.float_list
 constexpr uint8_t kTagInt64List = 0x1a;  // Feature.int64_list
 
 constexpr uint64_t VarintBytes(uint64_t value) {
@@ -36,6 +36,25 @@ constexpr uint64_t BytesFeatureBound(uint64_t name_bytes, uint64_t value_bytes) 
 }
 constexpr uint64_t IntegerFeatureBound(uint64_t name_bytes, uint64_t integer_bytes) {
   return BytesFeatureBound(name_bytes, integer_bytes);  // packed: the same nesting
+}
+
+constexpr uint64_t EmptyFeatureBytes(uint64_t name_bytes) {
+  return DelimitedBytes(EntryBytes(name_bytes, DelimitedBytes(0)));
+}
+
+std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+uint8_t TagOf(FeatureKind kind) {
+  switch (kind) {
+    case FeatureKind::kFloat:
+      return kTagFloatList;
+    case FeatureKind::kInt64:
+      return kTagInt64List;
+    case FeatureKind::kNone:
+    case FeatureKind::kBytes:
+      break;
+  }
+  return kTagField1;
 }
 
 class Out {
@@ -77,7 +96,12 @@ absl::Status ExampleEncoder::Check(const SampleView& sample) const {
   if (sample.label < kNoLabel) {
     return Refuse(sample, absl::StrCat("label ", sample.label, " is negative"));
   }
-  uint64_t payload_bytes = sample.source_path.size() + sample.class_name.size();
+  if (layout_ == TfrecordLayout::kImagenet &&
+      sample.label > std::numeric_limits<int64_t>::max() - kImagenetLabelBase) {
+    return Refuse(sample, absl::StrCat("label ", sample.label, " is too large"));
+  }
+  // At most twice in a layout.
+  uint64_t payload_bytes = sample.source_path.size() + 2 * sample.class_name.size();
   for (size_t i = 0; i < sample.fields.size(); ++i) {
     const FieldView& field = sample.fields[i];
     // Each is bounded before the sum, so that the sum cannot wrap.
@@ -115,15 +139,23 @@ void ExampleEncoder::AddInteger(std::string_view name, int64_t value) {
   Entry& entry = entries_.emplace_back();
   entry.name = name;
   entry.integer = value;
-  entry.is_integer = true;
+  entry.kind = FeatureKind::kInt64;
   entry.list_bytes = DelimitedBytes(VarintBytes(static_cast<uint64_t>(value)));
   entry.feature_bytes = DelimitedBytes(entry.list_bytes);
   entry.entry_bytes = EntryBytes(name.size(), entry.feature_bytes);
 }
 
-void ExampleEncoder::Collect(const SampleView& sample) {
-  entries_.clear();
-  // In the byte order of the names, which further fields alone can break.
+void ExampleEncoder::AddEmpty(std::string_view name, FeatureKind kind) {
+  Entry& entry = entries_.emplace_back();
+  entry.name = name;
+  entry.kind = kind;
+  entry.empty = true;
+  entry.feature_bytes = DelimitedBytes(0);
+  entry.entry_bytes = EntryBytes(name.size(), entry.feature_bytes);
+}
+
+// Each in the byte order of the names, which further fields alone can break.
+void ExampleEncoder::CollectClassification(const SampleView& sample) {
   AddInteger(kFeatureChannels, sample.image.channels);
   if (sample.label != kNoLabel) {
     AddInteger(kFeatureLabel, sample.label);
@@ -135,6 +167,47 @@ void ExampleEncoder::Collect(const SampleView& sample) {
   AddBytes(kFeatureFormat, AsBytes(FeatureFormatName(sample.image.format)));
   AddInteger(kFeatureHeight, sample.image.height);
   AddInteger(kFeatureWidth, sample.image.width);
+}
+
+// What the image is, not what the original program makes of it: that one turns all into RGB JPEG.
+void ExampleEncoder::CollectImagenet(const SampleView& sample) {
+  AddInteger(kFeatureChannels, sample.image.channels);
+  if (sample.label != kNoLabel) {
+    AddInteger(kFeatureLabel, sample.label + kImagenetLabelBase);
+    AddBytes(kFeatureSynset, AsBytes(sample.class_name));
+    AddBytes(kFeatureClassText, AsBytes(sample.class_name));
+  }
+  AddBytes(kFeatureColorspace, AsBytes(FeatureColorspaceName(sample.image)));
+  AddBytes(kFeatureEncoded, sample.fields[0].bytes, /*borrowed=*/true);
+  AddBytes(kFeatureFilename, AsBytes(BaseName(sample.source_path)));
+  AddBytes(kFeatureFormat, AsBytes(FeatureFormatNameInCapitals(sample.image.format)));
+  AddInteger(kFeatureHeight, sample.image.height);
+  AddEmpty(kFeatureBoxLabel, FeatureKind::kInt64);
+  for (const std::string_view edge : kFeatureBoxEdges) AddEmpty(edge, FeatureKind::kFloat);
+  AddInteger(kFeatureWidth, sample.image.width);
+}
+
+// A label always: TensorFlow Datasets reads one from each Example of a dataset with classes, and
+// stores -1 for what has none.
+void ExampleEncoder::CollectTfds(const SampleView& sample) {
+  AddBytes(kFeatureTfdsImage, sample.fields[0].bytes, /*borrowed=*/true);
+  AddBytes(kFeatureFilename, AsBytes(sample.source_path));
+  AddInteger(kFeatureTfdsLabel, sample.label);
+}
+
+void ExampleEncoder::Collect(const SampleView& sample) {
+  entries_.clear();
+  switch (layout_) {
+    case TfrecordLayout::kClassification:
+      CollectClassification(sample);
+      break;
+    case TfrecordLayout::kImagenet:
+      CollectImagenet(sample);
+      break;
+    case TfrecordLayout::kTfds:
+      CollectTfds(sample);
+      break;
+  }
   if (sample.fields.size() == 1) return;
   for (const FieldView& field : sample.fields.subspan(1)) {
     AddBytes(field.name, field.bytes, /*borrowed=*/true);
@@ -153,8 +226,9 @@ void ExampleEncoder::WriteParts(uint64_t features_bytes, uint64_t scratch_bytes)
     out.Header(kTagField1, entry.name.size());
     out.Raw(entry.name.data(), entry.name.size());
     out.Header(kTagMapValue, entry.feature_bytes);
-    out.Header(entry.is_integer ? kTagInt64List : kTagField1, entry.list_bytes);
-    if (entry.is_integer) {
+    out.Header(TagOf(entry.kind), entry.list_bytes);
+    if (entry.empty) continue;
+    if (entry.kind == FeatureKind::kInt64) {
       out.Header(kTagField1, VarintBytes(static_cast<uint64_t>(entry.integer)));
       out.Varint(static_cast<uint64_t>(entry.integer));
       continue;
@@ -197,24 +271,38 @@ absl::Status ExampleEncoder::Encode(const SampleView& sample) {
   return absl::OkStatus();
 }
 
-uint64_t ExampleBound(size_t source_path_bytes, size_t class_name_bytes, bool has_label,
-                      std::span<const uint64_t> field_bytes) {
+uint64_t ExampleBound(TfrecordLayout layout, size_t source_path_bytes, size_t class_name_bytes,
+                      bool has_label, std::span<const uint64_t> field_bytes) {
   constexpr uint64_t kChannelsBytes = VarintBytes(std::numeric_limits<uint8_t>::max());
   constexpr uint64_t kEdgeBytes = VarintBytes(std::numeric_limits<uint32_t>::max());
   constexpr uint64_t kLabelBytes = VarintBytes(std::numeric_limits<int64_t>::max());
+  constexpr uint64_t kAnyLabelBytes = VarintBytes(std::numeric_limits<uint64_t>::max());  // -1
   constexpr uint64_t kNameBytes = 4;  // "jpeg", "RGBA": none is longer
-  uint64_t features_bytes = IntegerFeatureBound(kFeatureChannels.size(), kChannelsBytes) +
-                            BytesFeatureBound(kFeatureColorspace.size(), kNameBytes) +
-                            BytesFeatureBound(kFeatureFilename.size(), source_path_bytes) +
-                            BytesFeatureBound(kFeatureFormat.size(), kNameBytes) +
-                            IntegerFeatureBound(kFeatureHeight.size(), kEdgeBytes) +
-                            IntegerFeatureBound(kFeatureWidth.size(), kEdgeBytes);
-  if (has_label) {
-    features_bytes += IntegerFeatureBound(kFeatureLabel.size(), kLabelBytes) +
-                      BytesFeatureBound(kFeatureClassText.size(), class_name_bytes);
+  uint64_t features_bytes = BytesFeatureBound(kFeatureFilename.size(), source_path_bytes);
+  size_t image_name_bytes = kFeatureEncoded.size();
+  if (layout == TfrecordLayout::kTfds) {
+    image_name_bytes = kFeatureTfdsImage.size();
+    features_bytes += IntegerFeatureBound(kFeatureTfdsLabel.size(), kAnyLabelBytes);
+  } else {
+    features_bytes += IntegerFeatureBound(kFeatureChannels.size(), kChannelsBytes) +
+                      BytesFeatureBound(kFeatureColorspace.size(), kNameBytes) +
+                      BytesFeatureBound(kFeatureFormat.size(), kNameBytes) +
+                      IntegerFeatureBound(kFeatureHeight.size(), kEdgeBytes) +
+                      IntegerFeatureBound(kFeatureWidth.size(), kEdgeBytes);
+    if (has_label) {
+      features_bytes += IntegerFeatureBound(kFeatureLabel.size(), kLabelBytes) +
+                        BytesFeatureBound(kFeatureClassText.size(), class_name_bytes);
+    }
+  }
+  if (layout == TfrecordLayout::kImagenet) {
+    if (has_label) features_bytes += BytesFeatureBound(kFeatureSynset.size(), class_name_bytes);
+    features_bytes += EmptyFeatureBytes(kFeatureBoxLabel.size());
+    for (const std::string_view edge : kFeatureBoxEdges) {
+      features_bytes += EmptyFeatureBytes(edge.size());
+    }
   }
   for (size_t i = 0; i < field_bytes.size(); ++i) {
-    const size_t name_bytes = i == 0 ? kFeatureEncoded.size() : kMaxFieldNameBytes;
+    const size_t name_bytes = i == 0 ? image_name_bytes : kMaxFieldNameBytes;
     features_bytes += BytesFeatureBound(name_bytes, field_bytes[i]);
   }
   return DelimitedBytes(features_bytes);

@@ -1,7 +1,7 @@
 // ExampleEncoder: writes a sample as the wire bytes of a tf.train.Example, without copying its
 // fields.
 //
-//   ExampleEncoder encoder;
+//   ExampleEncoder encoder(TfrecordLayout::kClassification);
 //   absl::Status encoded = encoder.Encode(sample);
 //   file.Append(encoder.parts());                     // metadata | image | metadata
 //
@@ -24,11 +24,15 @@
 #include "absl/status/status.h"
 #include "formats/core/sample.h"
 #include "formats/io/bytes.h"
+#include "formats/tfrecord/tfrecord_layout.h"
 
 namespace shardpack {
 
 class ExampleEncoder {
  public:
+  explicit ExampleEncoder(TfrecordLayout layout = TfrecordLayout::kClassification)
+      : layout_(layout) {}
+
   absl::Status Encode(const SampleView& sample);
 
   // The Example in order.
@@ -41,17 +45,23 @@ class ExampleEncoder {
     std::string_view name;
     Bytes bytes;          // of a bytes feature
     int64_t integer = 0;  // of an int64 feature
-    bool is_integer = false;
+    FeatureKind kind = FeatureKind::kBytes;
+    bool empty = false;     // a list without values
     bool borrowed = false;  // the bytes become a part of their own
     uint64_t list_bytes = 0, feature_bytes = 0, entry_bytes = 0;
   };
 
   absl::Status Check(const SampleView& sample) const;
   void Collect(const SampleView& sample);
+  void CollectClassification(const SampleView& sample);
+  void CollectImagenet(const SampleView& sample);
+  void CollectTfds(const SampleView& sample);
   void AddBytes(std::string_view name, Bytes bytes, bool borrowed = false);
   void AddInteger(std::string_view name, int64_t value);
+  void AddEmpty(std::string_view name, FeatureKind kind);
   void WriteParts(uint64_t features_bytes, uint64_t scratch_bytes);
 
+  const TfrecordLayout layout_;
   std::vector<Entry> entries_;
   std::vector<std::byte> scratch_;
   std::vector<Bytes> parts_;
@@ -59,8 +69,8 @@ class ExampleEncoder {
 };
 
 // The largest Example that a sample with these sizes can become. `field_bytes[0]` is the image.
-uint64_t ExampleBound(size_t source_path_bytes, size_t class_name_bytes, bool has_label,
-                      std::span<const uint64_t> field_bytes);
+uint64_t ExampleBound(TfrecordLayout layout, size_t source_path_bytes, size_t class_name_bytes,
+                      bool has_label, std::span<const uint64_t> field_bytes);
 
 }  // namespace shardpack
 

@@ -72,11 +72,11 @@ tfrecord::Example Expected(const SampleView& sample) {
   return example;
 }
 
-uint64_t Bound(const SampleView& sample) {
+uint64_t Bound(const SampleView& sample, TfrecordLayout layout = TfrecordLayout::kClassification) {
   std::vector<uint64_t> sizes;
   for (const FieldView& field : sample.fields) sizes.push_back(field.bytes.size());
-  return ExampleBound(sample.source_path.size(), sample.class_name.size(), sample.label != kNoLabel,
-                      sizes);
+  return ExampleBound(layout, sample.source_path.size(), sample.class_name.size(),
+                      sample.label != kNoLabel, sizes);
 }
 
 struct Owned {
@@ -167,6 +167,76 @@ TEST(ExampleEncoder, EveryFormatAndColorspace) {
   EXPECT_EQ(FeatureColorspaceName({.color_space = ColorSpace::kYcck}), "CMYK");
   EXPECT_EQ(FeatureColorspaceName({.color_space = ColorSpace::kPalette, .channels = 3}), "RGB");
   EXPECT_EQ(FeatureColorspaceName({.color_space = ColorSpace::kPalette, .channels = 4}), "RGBA");
+}
+
+tfrecord::Example ExpectedInImagenet(const SampleView& sample) {
+  tfrecord::Example example = Expected(sample);
+  auto& map = *example.mutable_features()->mutable_feature();
+  map["image/filename"].mutable_bytes_list()->set_value(0, "1.JPEG");
+  map["image/format"].mutable_bytes_list()->set_value(0, "JPEG");
+  if (sample.label != kNoLabel) {
+    map["image/class/label"].mutable_int64_list()->set_value(0, sample.label + 1);
+    map["image/class/synset"].mutable_bytes_list()->add_value(std::string(sample.class_name));
+  }
+  for (const char* edge : {"xmin", "xmax", "ymin", "ymax"}) {
+    map[std::string("image/object/bbox/") + edge].mutable_float_list();
+  }
+  map["image/object/bbox/label"].mutable_int64_list();
+  return example;
+}
+
+tfrecord::Example ExpectedInTfds(const SampleView& sample) {
+  tfrecord::Example example;
+  auto& map = *example.mutable_features()->mutable_feature();
+  map["image"].mutable_bytes_list()->add_value(std::string(AsText(sample.fields[0].bytes)));
+  map["image/filename"].mutable_bytes_list()->add_value(std::string(sample.source_path));
+  map["label"].mutable_int64_list()->add_value(sample.label);
+  for (const FieldView& field : sample.fields.subspan(1)) {
+    map[std::string(field.name)].mutable_bytes_list()->add_value(std::string(AsText(field.bytes)));
+  }
+  return example;
+}
+
+TEST(ExampleEncoder, EqualsStockProtobufInEveryLayout) {
+  for (const int64_t label : {kNoLabel, int64_t{0}, int64_t{126}, int64_t{127}, int64_t{1} << 62}) {
+    for (const bool more : {false, true}) {
+      SCOPED_TRACE(label);
+      Owned owned;
+      owned.view.source_path = "cat/1.JPEG";
+      owned.view.image.format = ImageFormat::kJpeg;
+      owned.view.label = label;
+      if (more) owned.fields.push_back({"image/d", AsBytes("between")});
+      if (more) owned.fields.push_back({"json", AsBytes("{}")});
+      const SampleView& sample = owned.Sample();
+      ExampleEncoder imagenet(TfrecordLayout::kImagenet), tfds(TfrecordLayout::kTfds);
+      ASSERT_TRUE(imagenet.Encode(sample).ok() && tfds.Encode(sample).ok());
+      EXPECT_EQ(Join(imagenet), Deterministic(ExpectedInImagenet(sample)));
+      EXPECT_EQ(Join(tfds), Deterministic(ExpectedInTfds(sample)));
+      for (const auto& [encoder, layout] : {std::pair(&imagenet, TfrecordLayout::kImagenet),
+                                            std::pair(&tfds, TfrecordLayout::kTfds)}) {
+        const uint64_t bound = Bound(sample, layout);
+        EXPECT_GE(bound, encoder->size_bytes());
+        EXPECT_LE(bound - encoder->size_bytes(), more ? 200u : 40u);
+      }
+    }
+  }
+}
+
+TEST(ExampleEncoder, NoLabelAboveTheLargest) {
+  Owned owned;
+  owned.view.label = std::numeric_limits<int64_t>::max();
+  ExampleEncoder imagenet(TfrecordLayout::kImagenet), tfds(TfrecordLayout::kTfds);
+  EXPECT_FALSE(imagenet.Encode(owned.Sample()).ok());
+  EXPECT_TRUE(tfds.Encode(owned.Sample()).ok());
+}
+
+TEST(ExampleEncoder, AFieldOfTheLayoutsNameIsRefused) {
+  for (const char* name : {"label", "file_name", "image"}) {
+    Owned owned;
+    owned.fields.push_back({name, AsBytes("x")});
+    ExampleEncoder tfds(TfrecordLayout::kTfds);
+    EXPECT_FALSE(tfds.Encode(owned.Sample()).ok()) << name;
+  }
 }
 
 TEST(ExampleEncoder, TheImageIsNotCopied) {

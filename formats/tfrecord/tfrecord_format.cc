@@ -3,6 +3,7 @@
 #include "absl/strings/str_format.h"
 #include "formats/tfrecord/example_encoder.h"
 #include "formats/tfrecord/record_framing.h"
+#include "formats/tfrecord/tfds_files.h"
 #include "formats/tfrecord/tfrecord_index.h"
 #include "formats/tfrecord/tfrecord_layout.h"
 #include "formats/tfrecord/tfrecord_scanner.h"
@@ -11,9 +12,28 @@
 namespace shardpack {
 namespace {
 
+// The usual naming of TensorFlow's own datasets; the suffix is what vahidk/tfrecord and most globs
+// look for.
+std::string ShardName(std::string_view split, uint32_t number, uint32_t total) {
+  return absl::StrFormat("%s-%05d-of-%05d.tfrecord", std::string(split), number, total);
+}
+
+// What old programs of TensorFlow's models spell out: train-00000-of-01024.
+std::string ImagenetShardName(std::string_view split, uint32_t number, uint32_t total) {
+  return absl::StrFormat("%s-%05d-of-%05d", std::string(split), number, total);
+}
+
 constexpr LayoutSpec kLayouts[] = {
     {.name = kClassificationLayout,
      .doc = "tf.train.Example with image/encoded, image/class/label (from 0), ..."},
+    {.name = kImagenetLayout,
+     .doc = "as the ImageNet program of TensorFlow's models: labels from 1, empty boxes, no suffix",
+     .label_base = kImagenetLabelBase,
+     .shard_name = &ImagenetShardName},
+    {.name = kTfdsLayout,
+     .doc = "a folder for tfds.builder_from_directory: image, label, and its json files",
+     .shard_name = &TfdsShardName,
+     .files = &MakeTfdsFiles},
 };
 
 constexpr SidecarSpec kSidecars[] = {
@@ -21,15 +41,12 @@ constexpr SidecarSpec kSidecars[] = {
      &MakeTfrecordDaliIndexes},
 };
 
-// The usual naming of TensorFlow's own datasets; the suffix is what vahidk/tfrecord and most globs
-// look for.
-std::string ShardName(std::string_view split, uint32_t number, uint32_t total) {
-  return absl::StrFormat("%s-%05d-of-%05d.tfrecord", std::string(split), number, total);
-}
-
-uint64_t RecordBound(const ShardSpec&, const RecordShape& shape) {
-  return kRecordOverheadBytes + ExampleBound(shape.source_path_bytes, shape.class_name_bytes,
-                                             shape.has_label, shape.field_bytes);
+uint64_t RecordBound(const ShardSpec& spec, const RecordShape& shape) {
+  const TfrecordLayout layout =
+      ParseTfrecordLayout(spec.layout).value_or(TfrecordLayout::kClassification);
+  return kRecordOverheadBytes + ExampleBound(layout, shape.source_path_bytes,
+                                             shape.class_name_bytes, shape.has_label,
+                                             shape.field_bytes);
 }
 
 // A right checksum of the first length is proof enough. The names: ours and TFDS's

@@ -75,10 +75,12 @@ TEST(TfrecordWriter, RefusesOptionsThatItDoesNotHave) {
     return std::string(kTfrecordFormat.create(**file, spec).status().message());
   };
   ShardSpec layout, image_field, fine;
-  layout.layout = "imagenet";
-  EXPECT_THAT(refusal(layout), HasSubstr("classification"));
+  layout.layout = "slim";
+  EXPECT_THAT(refusal(layout), HasSubstr("classification, imagenet, tfds"));
   image_field.image_field = "img";
   EXPECT_THAT(refusal(image_field), HasSubstr("image/encoded"));
+  image_field.layout = "tfds";
+  EXPECT_THAT(refusal(image_field), HasSubstr("as image always"));
   EXPECT_EQ(refusal(fine), "");
   fine.layout = "classification";
   fine.with_metadata = true;
@@ -101,6 +103,11 @@ TEST(TfrecordWriter, NothingAfterFinish) {
 TEST(TfrecordFormat, Names) {
   EXPECT_EQ(kTfrecordFormat.shard_name("train", 0, 12), "train-00000-of-00012.tfrecord");
   EXPECT_EQ(kTfrecordFormat.shard_name("val", 123456, 1234567), "val-123456-of-1234567.tfrecord");
+  EXPECT_EQ(ShardName(kTfrecordFormat, "", "train", 0, 12), "train-00000-of-00012.tfrecord");
+  EXPECT_EQ(ShardName(kTfrecordFormat, "imagenet", "train", 0, 1024), "train-00000-of-01024");
+  EXPECT_EQ(ShardName(kTfrecordFormat, "tfds", "train", 3, 12),
+            "dataset-train.tfrecord-00003-of-00012");
+  EXPECT_EQ(ShardName(kTfrecordFormat, "tfds", "a.b", 3, 12), "");
   EXPECT_NE(FindLayout(kTfrecordFormat, ""), nullptr);
   EXPECT_EQ(FindLayout(kTfrecordFormat, "")->name, "classification");
 }
@@ -159,6 +166,83 @@ TEST(TfrecordFormat, BytesAreThoseOfTheGoldenShard) {
       std::string(std::getenv("TEST_UNDECLARED_OUTPUTS_DIR")) + "/shardpack.tfrecord";
   std::ofstream(kept, std::ios::binary) << *bytes;
   FAIL() << "the shard differs from testdata/shardpack.tfrecord; it was written to " << kept;
+}
+
+// The payloads of a file, as messages.
+std::vector<tfrecord::Example> Examples(std::string_view bytes) {
+  std::vector<tfrecord::Example> examples;
+  for (size_t at = 0; at < bytes.size();) {
+    const Bytes rest = AsBytes(bytes.substr(at));
+    const RecordHeader header = DecodeRecordHeader(rest.first<kRecordHeaderBytes>());
+    tfrecord::Example example;
+    EXPECT_TRUE(header.valid() && example.ParseFromString(std::string(
+                                      AsText(rest.subspan(kRecordHeaderBytes, header.length)))));
+    examples.push_back(std::move(example));
+    at += header.length + kRecordOverheadBytes;
+  }
+  return examples;
+}
+
+// TensorFlow writes map entries in an order of its own, so messages are compared, name by name.
+void ExpectSameExamples(std::string_view ours, std::string_view theirs) {
+  const std::vector<tfrecord::Example> a = Examples(ours), b = Examples(theirs);
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    SCOPED_TRACE(i);
+    EXPECT_EQ(a[i].features().feature_size(), b[i].features().feature_size());
+    for (const auto& [name, feature] : b[i].features().feature()) {
+      const auto found = a[i].features().feature().find(name);
+      ASSERT_NE(found, a[i].features().feature().end()) << name;
+      EXPECT_EQ(found->second.SerializeAsString(), feature.SerializeAsString()) << name;
+    }
+  }
+}
+
+std::vector<OwnedSample> TwoImages() {
+  std::vector<OwnedSample> samples;
+  for (const char* name : {"baseline.jpg", "gray.jpg"}) {
+    OwnedSample sample;
+    sample.key = name;
+    sample.source_path = std::string("cat/") + name;
+    sample.label = static_cast<int64_t>(samples.size());
+    sample.class_name = samples.empty() ? "cat" : "dog";
+    sample.image = {.width = samples.empty() ? 40u : 33u,
+                    .height = samples.empty() ? 24u : 17u,
+                    .format = ImageFormat::kJpeg,
+                    .color_space = samples.empty() ? ColorSpace::kRgb : ColorSpace::kGray,
+                    .channels = static_cast<uint8_t>(samples.empty() ? 3 : 1),
+                    .bits_per_channel = 8};
+    sample.fields = {{"image", Golden(std::string("layouts/") + name)}};
+    samples.push_back(std::move(sample));
+  }
+  return samples;
+}
+
+// Written with TensorFlow, and by TensorFlow Datasets; see make_testdata.py.
+TEST(TfrecordFormat, LayoutsAreThoseOfTheirOwnWriters) {
+  const ScratchFolder scratch;
+  for (const auto& [layout, name] : {std::pair("imagenet", "train-00000-of-00001"),
+                                     std::pair("tfds", "dataset-train.tfrecord-00000-of-00001")}) {
+    SCOPED_TRACE(layout);
+    const std::string golden = Golden("layouts/" + std::string(layout) + "/" + name);
+    EXPECT_EQ(ShardName(kTfrecordFormat, layout, "train", 0, 1), name);
+    absl::StatusOr<std::string> bytes =
+        WriteShard(kTfrecordFormat, {.layout = layout}, TwoImages(), scratch.File(layout));
+    ASSERT_TRUE(bytes.ok()) << bytes.status();
+    ExpectSameExamples(*bytes, golden);
+    // Labels are from 0 for who knows the layout, and as they are for who does not.
+    const int64_t base = FindLayout(kTfrecordFormat, layout)->label_base;
+    const ScanResult known = ScanBytes(kTfrecordFormat, golden, true, base);
+    const ScanResult unknown = ScanBytes(kTfrecordFormat, golden);
+    ASSERT_EQ(known.records.size(), 2u) << known.Complaints();
+    EXPECT_EQ(known.Complaints(), "");
+    for (int64_t i = 0; i < 2; ++i) {
+      EXPECT_EQ(known.records[static_cast<size_t>(i)].label, i);
+      EXPECT_EQ(unknown.records[static_cast<size_t>(i)].label, i + base);
+    }
+  }
+  EXPECT_EQ(FindLayout(kTfrecordFormat, "imagenet")->label_base, 1);
+  EXPECT_EQ(FindLayout(kTfrecordFormat, "tfds")->label_base, 0);
 }
 
 // vahidk's own index of its own file.

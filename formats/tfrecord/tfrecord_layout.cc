@@ -11,15 +11,18 @@ namespace {
 // TFDS says "image" and "label" (tensorflow/datasets: docs/external_tfrecord.md), DLIO "image"
 // (argonne-lcf/dlio_benchmark: dlio_benchmark/data_generator), img2dataset "jpg"
 // (rom1504/img2dataset: img2dataset/writer.py), the TFRecord tutorial of TensorFlow "image_raw".
-constexpr std::string_view kImageNames[] = {kFeatureEncoded, "image", "image_raw", "jpg",
-                                            "jpeg",          "png",   "webp",      "gif",
-                                            "bmp",           "tif",   "tiff"};
-constexpr std::string_view kLabelNames[] = {kFeatureLabel, "label", "cls"};
+constexpr std::string_view kImageNames[] = {kFeatureEncoded, kFeatureTfdsImage,
+                                            "image_raw",     "jpg",
+                                            "jpeg",          "png",
+                                            "webp",          "gif",
+                                            "bmp",           "tif",
+                                            "tiff"};
+constexpr std::string_view kLabelNames[] = {kFeatureLabel, kFeatureTfdsLabel, "cls"};
 constexpr std::string_view kFilenameNames[] = {kFeatureFilename, "file_name"};
 
-constexpr std::string_view kMetadataNames[] = {kFeatureClassText,    kFeatureColorspace,
-                                               kFeatureFilename,     kFeatureFormat,
-                                               "image/class/synset", "file_name"};
+constexpr std::string_view kMetadataNames[] = {kFeatureClassText, kFeatureColorspace,
+                                               kFeatureFilename,  kFeatureFormat,
+                                               kFeatureSynset,    "file_name"};
 
 struct LayoutRow {
   std::string_view name;
@@ -34,6 +37,13 @@ constexpr LayoutRow kLayoutRows[] = {
 };
 
 }  // namespace
+
+std::optional<TfrecordLayout> ParseTfrecordLayout(std::string_view name) {
+  if (name.empty() || name == kClassificationLayout) return TfrecordLayout::kClassification;
+  if (name == kImagenetLayout) return TfrecordLayout::kImagenet;
+  if (name == kTfdsLayout) return TfrecordLayout::kTfds;
+  return std::nullopt;
+}
 
 std::optional<FeatureKind> KindInLayout(std::string_view name) {
   for (const LayoutRow& row : kLayoutRows) {
@@ -62,6 +72,26 @@ std::string_view FeatureFormatName(ImageFormat format) {
     default:
       return ImageExtension(format);
   }
+}
+
+std::string_view FeatureFormatNameInCapitals(ImageFormat format) {
+  switch (format) {
+    case ImageFormat::kJpeg:
+      return "JPEG";
+    case ImageFormat::kPng:
+      return "PNG";
+    case ImageFormat::kWebp:
+      return "WEBP";
+    case ImageFormat::kGif:
+      return "GIF";
+    case ImageFormat::kBmp:
+      return "BMP";
+    case ImageFormat::kTiff:
+      return "TIFF";
+    case ImageFormat::kUnknown:
+      break;
+  }
+  return "";
 }
 
 std::string_view FeatureColorspaceName(const ImageInfo& image) {

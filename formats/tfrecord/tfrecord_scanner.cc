@@ -37,6 +37,12 @@ std::string_view CompressionOf(Bytes head) {
   return zlib ? "zlib" : "";
 }
 
+// A number that cannot be taken lower is no label that a writer made, and stays what it is.
+int64_t LabelFromZero(int64_t stored, int64_t base) {
+  int64_t label = 0;
+  return __builtin_sub_overflow(stored, base, &label) ? stored : label;
+}
+
 // The state of one Scan.
 class Walk {
  public:
@@ -255,7 +261,9 @@ void Walk::HandOn(Bytes payload, uint64_t record_offset) {
   }
   ScannedRecord record;
   if (example_.filename() != nullptr) record.source_path = AsText(bytes_of(*example_.filename()));
-  if (example_.label() != nullptr) record.label = example_.label()->first_integer;
+  if (example_.label() != nullptr) {
+    record.label = LabelFromZero(example_.label()->first_integer, options_.label_base);
+  }
   record.offset = record_offset;
   record.length = payload.size() + kRecordOverheadBytes;
   record.fields = fields_;

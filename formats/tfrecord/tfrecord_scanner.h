@@ -6,7 +6,7 @@
 //   absl::Status walked = kTfrecordScanner.Scan(in, options, records, findings);
 //
 // A record's key is empty (the format has none), its source path is image/filename, its label
-// image/class/label. A record is handed on only when its checksums and its Example are sound; it
+// image/class/label less the label_base of the options. A record is handed on only when its checksums and its Example are sound; it
 // may lack an image. Fields: the image, then every other bytes feature with exactly one value, in
 // the byte order of their names, without the layout's metadata. After a header that cannot be
 // right (checksum, or a length that passes the end) the walk goes on at the next offset that holds

@@ -2,8 +2,10 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "formats/io/file.h"
 #include "formats/io/hash.h"
 #include "formats/tfrecord/record_framing.h"
 #include "formats/tfrecord/tfrecord_layout.h"
@@ -34,17 +36,21 @@ absl::Status TfrecordWriter::Finish() {
 
 absl::StatusOr<std::unique_ptr<ShardWriter>> CreateTfrecordWriter(StagedFile& file,
                                                                   const ShardSpec& spec) {
-  if (!spec.layout.empty() && spec.layout != kClassificationLayout) {
-    return absl::InvalidArgumentError(absl::StrCat("tfrecord has no layout ",
-                                                   std::string(spec.layout), "; it has ",
-                                                   std::string(kClassificationLayout)));
+  const std::optional<TfrecordLayout> layout = ParseTfrecordLayout(spec.layout);
+  if (!layout) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tfrecord has no layout ", EscapeForTerminal(spec.layout), "; it has ",
+                     std::string(kClassificationLayout), ", ", std::string(kImagenetLayout), ", ",
+                     std::string(kTfdsLayout)));
   }
   if (!spec.image_field.empty()) {
+    const std::string_view name =
+        *layout == TfrecordLayout::kTfds ? kFeatureTfdsImage : kFeatureEncoded;
     return absl::InvalidArgumentError(
-        absl::StrCat("tfrecord stores the image as ", std::string(kFeatureEncoded),
+        absl::StrCat("tfrecord stores the image as ", std::string(name),
                      " always; an image field name cannot be chosen"));
   }
-  return std::make_unique<TfrecordWriter>(file);
+  return std::make_unique<TfrecordWriter>(file, *layout);
 }
 
 }  // namespace shardpack

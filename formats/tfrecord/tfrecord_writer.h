@@ -1,14 +1,14 @@
-// TfrecordWriter: appends samples to one TFRecord shard, each as a tf.train.Example of the
-// classification layout.
+// TfrecordWriter: appends samples to one TFRecord shard, each as a tf.train.Example of its
+// layout.
 //
 //   auto writer = CreateTfrecordWriter(staged_file, ShardSpec{});
 //   absl::Status appended = (*writer)->Append(sample);
 //   absl::Status finished = (*writer)->Finish();
 //
 // Lifetime, thread-safety, errors: as ShardWriter. Of the ShardSpec only `layout` and `image_field`
-// are looked at: the layout holds filename, label, class and size anyway, so with_metadata changes
-// nothing, and the image is always "image/encoded". Memory: one record's metadata; fields are not
-// copied. Units: bytes.
+// are looked at: the default layout holds filename, label, class and size anyway, so with_metadata
+// changes nothing, and each layout has its own name for the image. Memory: one record's metadata;
+// fields are not copied. Units: bytes.
 #ifndef SHARDPACK_FORMATS_TFRECORD_TFRECORD_WRITER_H_
 #define SHARDPACK_FORMATS_TFRECORD_TFRECORD_WRITER_H_
 
@@ -26,7 +26,8 @@ namespace shardpack {
 
 class TfrecordWriter : public ShardWriter {
  public:
-  explicit TfrecordWriter(StagedFile& file) : file_(file) {}
+  explicit TfrecordWriter(StagedFile& file, TfrecordLayout layout = TfrecordLayout::kClassification)
+      : file_(file), encoder_(layout) {}
 
   absl::Status Append(const SampleView& sample) override;
   absl::Status Finish() override;

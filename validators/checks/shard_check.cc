@@ -162,7 +162,8 @@ bool ShardCheck::CheckPass() {
     RecordMatch match(index_ ? *index_ : *kEmpty, row_.name,
                       index_ ? static_cast<FindingSink&>(out_.findings) : ignored);
     absl::Status scanned = task_.format->scanner->Scan(
-        in, {.shard_name = row_.name, .strict = true}, match, out_.findings);
+        in, {.shard_name = row_.name, .strict = true, .label_base = task_.manifest.label_base},
+        match, out_.findings);
     if (!scanned.ok()) return ReadFailed(scanned);
     match.Finish();
     out_.records_checked = index_ ? match.matched() : match.scanned();

@@ -1,6 +1,7 @@
-"""Writes the golden files of this folder with foreign writers: TensorFlow, and vahidk's `tfrecord` package.
+"""Writes the golden files of this folder with foreign writers: TensorFlow, TensorFlow Datasets, and vahidk's
+`tfrecord` package.
 
-    python3 -m venv VENV && VENV/bin/pip install tensorflow-cpu==2.21.0 tfrecord==1.14.6
+    python3 -m venv VENV && VENV/bin/pip install tensorflow-cpu==2.21.0 tfrecord==1.14.6 tensorflow-datasets==4.9.10
     VENV/bin/python make_testdata.py [FOLDER]
 
 The tests know what is in them. TensorFlow writes map entries in an order of its own, so a second
@@ -75,6 +76,68 @@ def write_tensorflow(folder):
     writer.write(sequence.SerializeToString())
 
 
+def write_imagenet(folder):
+  """The features of tensorflow/models research/slim/datasets/build_imagenet_data.py, without boxes."""
+  import tensorflow as tf
+
+  def feature(value):
+    if isinstance(value, bytes):
+      return tf.train.Feature(bytes_list=tf.train.BytesList(value=[value]))
+    if value == []:
+      return tf.train.Feature(float_list=tf.train.FloatList(value=[]))
+    return tf.train.Feature(int64_list=tf.train.Int64List(value=value if isinstance(value, tuple) else [value]))
+
+  layouts = os.path.join(folder, "layouts")
+  os.makedirs(os.path.join(layouts, "imagenet"), exist_ok=True)
+  with tf.io.TFRecordWriter(os.path.join(layouts, "imagenet", "train-00000-of-00001")) as writer:
+    for label, (name, synset, width, height, colorspace, channels) in enumerate(
+        (("baseline.jpg", b"cat", 40, 24, b"RGB", 3), ("gray.jpg", b"dog", 33, 17, b"GRAY", 1)), start=1):
+      with open(os.path.join(layouts, name), "rb") as image:
+        features = {
+            "image/height": height, "image/width": width, "image/colorspace": colorspace, "image/channels": channels,
+            "image/class/label": label, "image/class/synset": synset, "image/class/text": synset,
+            "image/object/bbox/xmin": [], "image/object/bbox/xmax": [],
+            "image/object/bbox/ymin": [], "image/object/bbox/ymax": [], "image/object/bbox/label": (),
+            "image/format": b"JPEG", "image/filename": name.encode(), "image/encoded": image.read(),
+        }
+      example = tf.train.Example(features=tf.train.Features(
+          feature={key: feature(value) for key, value in features.items()}))
+      writer.write(example.SerializeToString())
+
+
+def write_tfds(folder):
+  import shutil
+  import tempfile
+  import tensorflow_datasets as tfds
+
+  layouts = os.path.join(folder, "layouts")
+
+  class Dataset(tfds.core.GeneratorBasedBuilder):
+    VERSION = tfds.core.Version("1.0.0")
+
+    def _info(self):
+      return tfds.core.DatasetInfo(
+          builder=self, disable_shuffling=True, features=tfds.features.FeaturesDict({
+              "image": tfds.features.Image(encoding_format="jpeg", shape=(None, None, 3)),
+              "image/filename": tfds.features.Text(),
+              "label": tfds.features.ClassLabel(names=["cat", "dog"]),
+          }))
+
+    def _split_generators(self, dl_manager):
+      return {"train": self._generate_examples()}
+
+    def _generate_examples(self):
+      for label, name in enumerate(("baseline.jpg", "gray.jpg")):
+        yield label, {"image": os.path.join(layouts, name), "image/filename": "cat/" + name, "label": label}
+
+  with tempfile.TemporaryDirectory() as scratch:
+    builder = Dataset(data_dir=scratch)
+    builder.download_and_prepare()
+    into = os.path.join(layouts, "tfds")
+    shutil.rmtree(into, ignore_errors=True)
+    shutil.copytree(builder.data_dir, into, copy_function=shutil.copyfile)
+
+
 def write_vahidk(folder):
   import tfrecord
 
@@ -95,10 +158,11 @@ def write_vahidk(folder):
 def main():
   # One writer a process: both packages define tensorflow.Example.
   if len(sys.argv) == 3:
-    {"tensorflow": write_tensorflow, "vahidk": write_vahidk}[sys.argv[2]](sys.argv[1])
+    {"tensorflow": write_tensorflow, "imagenet": write_imagenet, "tfds": write_tfds,
+     "vahidk": write_vahidk}[sys.argv[2]](sys.argv[1])
     return
   folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
-  for writer in ("tensorflow", "vahidk"):
+  for writer in ("tensorflow", "imagenet", "tfds", "vahidk"):
     subprocess.run([sys.executable, __file__, folder, writer], check=True)
 
 
