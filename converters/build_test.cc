@@ -112,6 +112,63 @@ TEST_F(BuildTest, TheBytesOfTheSourceAreInTheShards) {
   EXPECT_EQ(position, 30u);
 }
 
+// The toy format with a layout that has names, a label base and a file a split of its own.
+const Format& FormatWithFiles() {
+  static const LayoutSpec kLayouts[] = {
+      {.name = ToyFormat().layouts[0].name,
+       .doc = "",
+       .label_base = 1,
+       .shard_name = [](std::string_view split, uint32_t number, uint32_t) {
+         return split == "odd" ? "" : absl::StrCat("own-", std::string(split), "-", number);
+       },
+       .files = [](const SidecarInput& input) -> absl::StatusOr<std::vector<NamedBytes>> {
+         EXPECT_EQ(input.indexes.size(), input.manifest.shards.size());
+         EXPECT_TRUE(std::filesystem::is_directory(input.scratch));
+         std::vector<NamedBytes> files;
+         for (const auto& [split, records] : input.manifest.splits) {
+           files.push_back({split + ".json", absl::StrCat(records)});
+         }
+         files.push_back({".nv-meta/.info.json", "{}"});
+         return files;
+       }}};
+  static const Format kFormat = [] {
+    Format format = ToyFormat();
+    format.layouts = kLayouts;
+    return format;
+  }();
+  return kFormat;
+}
+
+TEST_F(BuildTest, FilesThatTheLayoutHas) {
+  MemorySource source(30);
+  auto report = Run(MakePlan(source, SmallShards(), FormatWithFiles()), source, Out("out"));
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->manifest.label_base, 1);
+  const auto files = Snapshot(scratch_.File("out"));
+  EXPECT_EQ(files.at("train.json"), "30");
+  EXPECT_EQ(files.count("own-train-0"), 1u);
+  const auto manifest = Manifest::Read(scratch_.File("out"));
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_EQ(manifest->label_base, 1);
+  EXPECT_EQ(manifest->files.size() + 1, files.size());
+  EXPECT_EQ(manifest->files[0].name, ".nv-meta/.info.json");
+}
+
+TEST_F(BuildTest, NamesOfSplitsThatCannotBe) {
+  MemorySource source(30);
+  PlanOptions options = SmallShards();
+  // The file of this split would be called as the manifest is.
+  options.splits = {{"manifest", 1.0}};
+  auto report = Run(MakePlan(source, options, FormatWithFiles()), source, Out("out"));
+  EXPECT_TRUE(absl::IsInvalidArgument(report.status())) << report.status();
+  EXPECT_THAT(std::string(report.status().message()), HasSubstr("called manifest.json"));
+  EXPECT_FALSE(std::filesystem::exists(scratch_.File("out/manifest.json")));
+  options.splits = {{"odd", 1.0}};
+  const auto plan = Plan::Make(*source.List(), options, FormatWithFiles());
+  EXPECT_TRUE(absl::IsInvalidArgument(plan.status()));
+  EXPECT_THAT(std::string(plan.status().message()), HasSubstr("of split odd"));
+}
+
 TEST_F(BuildTest, WorkersSideBySideMakeTheSameBytes) {
   MemorySource source(95);
   const Plan plan = MakePlan(source);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -314,6 +315,23 @@ TEST(TfrecordScanner, MissingAndWrongFeatures) {
   ExpectWarning(Sound().Nothing("x").Record(), FindingId::kTfrecordFeature, "x");
   ExpectWarning(ExampleBuilder().Bytes("jpg", "1").Integer("cls", 1).Integer("cls", 2).Record(),
                 FindingId::kTfrecordFeature, "cls");
+}
+
+TEST(TfrecordScanner, LabelsCountFromTheBaseThatIsGiven) {
+  const auto label = [](int64_t stored, int64_t base) {
+    const ScanResult result =
+        ScanBytes(kTfrecordFormat,
+                  ExampleBuilder().Bytes("jpg", "x").Integer("image/class/label", stored).Record(),
+                  /*strict=*/true, base);
+    return result.records.empty() ? -99 : result.records[0].label;
+  };
+  EXPECT_EQ(label(300, 0), 300);
+  EXPECT_EQ(label(300, 1), 299);
+  EXPECT_EQ(label(0, 1), -1);
+  // Manifest and shard are any bytes.
+  const auto least = std::numeric_limits<int64_t>::min();
+  EXPECT_EQ(label(least, 1), least);
+  EXPECT_EQ(label(1, least), 1);
 }
 
 TEST(TfrecordScanner, NamesThatAreNotUtf8) {

@@ -1,11 +1,10 @@
 // EnergonDatabase: the table of samples and their parts that Energon looks samples up in
 // (.nv-meta/index.sqlite).
 //
-//   absl::StatusOr<std::unique_ptr<EnergonDatabase>> made =
-//   EnergonDatabase::Create("scratch/x.sqlite");
-//   (*made)->AddPart({.shard = 0, .sample = 0}, "jpg", 512, 1041);
-//   (*made)->AddSample({.shard = 0, .sample = 0}, "cat/1", 0, 2048);
-//   absl::StatusOr<std::string> bytes = (*made)->Finish();
+//   auto database = EnergonDatabase::Create("scratch/x.sqlite");
+//   (*database)->AddPart({.shard = 0, .sample = 0}, "jpg", 512, 1041);
+//   (*database)->AddSample({.shard = 0, .sample = 0}, "cat/1", 0, 2048);
+//   absl::StatusOr<std::string> bytes = (*database)->Finish();
 //
 // Built in a file, so that memory is bounded until Finish reads it: some 250 bytes a sample of two
 // parts. The bytes are a function of the rows, their order and the version of SQLite, which stands

@@ -6,8 +6,7 @@
 //   // .nv-meta/.info.json           samples of each shard
 //   // .nv-meta/split.yaml           the shards of each split; train, val and test always
 //   // .nv-meta/dataset.yaml         how a sample is read: ImageClassificationSample
-//   // .nv-meta/index.uuid           made of the dataset's identity, so that equal data has an
-//   equal one
+//   // .nv-meta/index.uuid           the dataset's identity, so that equal data has an equal one
 //   // .nv-meta/index.sqlite         samples and their parts, by key
 //
 // A sample begins at the first block of its first member, extension records included, and ends

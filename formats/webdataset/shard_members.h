@@ -1,11 +1,11 @@
 // VisitMembers: the members of a finished shard that belong to samples, for those who write an
 // index of them.
 //
-//   absl::StatusOr<uint64_t> end = VisitMembers(file, size, "train-000000.tar", [&](const
-//   ShardMember& m) {
-//     text += m.begins_sample ? "\n" : " "; ...
+//   const auto visit = [&](const ShardMember& member) {
+//     samples += member.begins_sample;
 //     return absl::OkStatus();
-//   });
+//   };
+//   absl::StatusOr<uint64_t> end = VisitMembers(file, size, "train-000000.tar", visit);
 //
 // Lifetime: a member's texts live during its visit. Thread-safety: pure functions. Errors: DataLoss
 // with the first finding for a damaged shard; what `visit` answers, at once; else those of the

@@ -2,10 +2,8 @@
 // of samples and the MD5 of each shard.
 //
 //   absl::StatusOr<std::vector<NamedBytes>> files = MakeWidsIndexes(input);
-//   // train.json: {"__kind__": "wids-shard-index-v1", "name": "train", "shardlist": [{"filesize":
-//   ...,
-//   //             "md5sum": "...", "nsamples": 50, "url": "train-000000.tar"}, ...],
-//   "wids_version": 1}
+//   // train.json: {"__kind__": "wids-shard-index-v1", "name": "train", "wids_version": 1,
+//   //   "shardlist": [{"url": "train-000000.tar", "md5sum": ..., "nsamples": 50, "filesize": ...}]}
 //
 // A url resolves against the folder of the file that it stands in. Each shard is read whole.
 // Lifetime, thread-safety: pure functions. Errors: InvalidArgument for a member whose name wids
