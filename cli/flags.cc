@@ -220,7 +220,7 @@ constexpr Flag kFlags[] = {
      "the format of the shards",
      [](Text t, Line& l) { return KeepText(t, &l.format); }},
     {"layout", 0, kValue, "NAME", "the format's first", LayoutNames, "Output", kPacking, false,
-     "the variant of the format",
+     "the variant of the format; tfds calls every dataset \"dataset\"",
      [](Text t, Line& l) { return KeepText(t, &l.plan.layout); }},
     {"shard-size", 0, kValue, "auto|SIZE", "auto", nullptr, "Output", kPacking, true,
      "no shard larger than this (100MB, 1GiB); auto: 256MB, less for a small set",
