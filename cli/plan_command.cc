@@ -22,7 +22,7 @@ constexpr size_t kShownShards = 20;
 uint64_t SourceBytes(const Plan& plan) {
   uint64_t bytes = 0;
   for (uint64_t position = 0; position < plan.positions(); ++position)
-    bytes += plan.listing().bytes[plan.row(position)];
+    bytes += plan.listing().SampleBytes(plan.row(position));
   return bytes;
 }
 

@@ -93,9 +93,10 @@ class PlanMaker {
     const uint64_t max_record = format().traits.max_record_bytes;
     if (max_record > 0) {
       std::erase_if(chosen.rows, [&](uint32_t row) {
-        if (listing().bytes[row] <= max_record) return false;
+        const uint64_t bytes = listing().SampleBytes(row);
+        if (bytes <= max_record) return false;
         plan_.skips_.push_back({row, SkipReason::kTooLarge,
-                                absl::StrCat(listing().bytes[row], " bytes, a record of ",
+                                absl::StrCat(bytes, " bytes, a record of ",
                                              std::string(format().name), " takes ", max_record)});
         return true;
       });
@@ -127,8 +128,14 @@ class PlanMaker {
   absl::Status MakeKeys() {
     // The extensions of a sample's fields: the image's is known once it is read, "webp" is the
     // longest.
-    KeyLimits limits{.longest_extension_bytes = std::max<size_t>(4, options().image_field.size()),
+    size_t longest = std::max<size_t>(4, options().image_field.size());
+    for (const ListedField& field : listing().fields) longest = std::max(longest, field.name.size());
+    KeyLimits limits{.longest_extension_bytes = longest,
                      .max_key_bytes = format().traits.max_key_bytes};
+    if (options().key == KeyMode::kPath) {
+      plan_.listing_.key_ends = {};  // asked for: those of the paths
+      plan_.listing_.keys = {};
+    }
     absl::StatusOr<KeyPlan> keys =
         PlanKeys(listing(), rows_, options().key, options().on_duplicate, limits);
     if (!keys.ok()) return keys.status();
@@ -176,10 +183,15 @@ class PlanMaker {
       tbb::parallel_for(
           tbb::blocked_range<uint64_t>(begin, split_ends_[split], kGrain), [&](const auto& range) {
             std::string key;
+            std::vector<uint64_t> field_bytes(1 + listing().fields.size());
             for (uint64_t i = range.begin(); i < range.end(); ++i) {
               const uint32_t row = plan_.order_[i];
               const int32_t label = listing().label[row];
               const std::string& folder = listing().folders[listing().folder[row]];
+              field_bytes[0] = listing().bytes[row];
+              for (size_t f = 1; f < field_bytes.size(); ++f) {
+                field_bytes[f] = listing().field_bytes[row * listing().fields.size() + f - 1];
+              }
               const RecordShape shape{
                   .key_bytes = KeyBytes(i, key),
                   .source_path_bytes =
@@ -187,7 +199,7 @@ class PlanMaker {
                   .class_name_bytes =
                       label < 0 ? 0 : listing().classes[static_cast<size_t>(label)].size(),
                   .has_label = label >= 0,
-                  .field_bytes = std::span(&listing().bytes[row], 1)};
+                  .field_bytes = field_bytes};
               sums_[i + 1] = format().record_bound(spec, shape);
             }
           });
@@ -262,16 +274,23 @@ class PlanMaker {
 
   void SortShardsByKey() {
     if (plan_.index_keys_) return;  // the numbers follow the positions, whatever lies there
+    plan_.unsorted_.resize(plan_.positions());
     tbb::parallel_for(size_t{0}, plan_.shards_.size(), [&](size_t n) {
       const PlannedShard& shard = plan_.shards_[n];
+      const std::vector<uint32_t> was(plan_.order_.begin() + static_cast<ptrdiff_t>(shard.first),
+                                      plan_.order_.begin() + static_cast<ptrdiff_t>(shard.first + shard.count));
       std::vector<std::pair<std::string, uint32_t>> keyed(shard.count);
       for (uint64_t i = 0; i < shard.count; ++i) {
         plan_.AppendKey(shard.first + i, keyed[i].first);
-        keyed[i].second = plan_.order_[shard.first + i];
+        keyed[i].second = static_cast<uint32_t>(i);
       }
       std::sort(keyed.begin(), keyed.end());
-      for (uint64_t i = 0; i < shard.count; ++i) plan_.order_[shard.first + i] = keyed[i].second;
+      for (uint64_t i = 0; i < shard.count; ++i) {
+        plan_.order_[shard.first + i] = was[keyed[i].second];
+        plan_.unsorted_[shard.first + i] = static_cast<uint32_t>(shard.first + keyed[i].second);
+      }
     });
+    if (std::is_sorted(plan_.unsorted_.begin(), plan_.unsorted_.end())) plan_.unsorted_ = {};
   }
 
   Plan plan_;
@@ -286,7 +305,7 @@ absl::StatusOr<Plan> Plan::Make(Listing listing, const PlanOptions& options, con
 void Plan::AppendKey(uint64_t position, std::string& out) const {
   if (index_keys_) return AppendIndexKey(position, out);
   const uint32_t row = order_[position];
-  AppendPathKey(listing_.folders[listing_.folder[row]], listing_.Name(row), out);
+  AppendRowKey(listing_, row, out);
   if (key_suffixes_.empty()) return;
   const auto suffix = key_suffixes_.find(row);
   if (suffix != key_suffixes_.end()) AppendKeySuffix(suffix->second, out);
