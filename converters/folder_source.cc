@@ -151,6 +151,15 @@ std::map<std::string, std::string> FolderSourceOptions::ToMap() const {
   return map;
 }
 
+LabelOptions LabelOptionsOf(const FolderSourceOptions& options) {
+  LabelOptions labels{.component = options.split_from_dir ? 1 : 0,
+                      .component_given = options.label_dir_given,
+                      .order = options.class_order,
+                      .classes = options.classes};
+  if (options.label_dir_given) labels.component = options.label_dir;
+  return labels;
+}
+
 // Open descriptors of the root and of as many folders as the process can spare, opened when first
 // needed.
 class FolderSource::FolderHandles {
@@ -232,12 +241,7 @@ absl::StatusOr<Listing> FolderSource::List() {
     listing.label.assign(listing.rows(), -1);
     return std::move(listing);
   }
-  LabelOptions labels{.component = options_.split_from_dir ? 1 : 0,
-                      .component_given = options_.label_dir_given,
-                      .order = options_.class_order,
-                      .classes = options_.classes};
-  if (options_.label_dir_given) labels.component = options_.label_dir;
-  absl::Status assigned = AssignLabels(labels, walk->empty_folders, listing);
+  absl::Status assigned = AssignLabels(LabelOptionsOf(options_), walk->empty_folders, listing);
   if (!assigned.ok()) return assigned;
   return std::move(listing);
 }

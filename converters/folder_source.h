@@ -53,6 +53,9 @@ struct FolderSourceOptions {
   std::map<std::string, std::string> ToMap() const;
 };
 
+// What they say about labels.
+LabelOptions LabelOptionsOf(const FolderSourceOptions& options);
+
 class FolderSource : public SampleSource {
  public:
   FolderSource(std::string root, FolderSourceOptions options, IoPool& pool);

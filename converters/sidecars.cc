@@ -160,24 +160,13 @@ void DropIncomplete(Listing& listing) {
       if (listing.field_bytes[row * fields + f] == kNoPart) lacking[f] = true;
     }
   }
-  const auto keep = [&](auto& column, size_t ahead) {
-    size_t at = 0;
-    for (size_t i = 0; i < column.size(); ++i) {
-      const size_t f = i % (fields + ahead);
-      if (f < ahead || !lacking[f - ahead]) column[at++] = column[i];
-    }
-    column.resize(at);
-  };
   for (size_t f = 0; f < fields; ++f) {
     if (!lacking[f]) continue;
     listing.warnings.push_back(absl::StrCat("the part ", EscapeForTerminal(listing.fields[f].name),
                                             " is written for no sample, because some lack it; --missing-part skip leaves "
                                             "those out instead"));
   }
-  keep(listing.places, 1);
-  keep(listing.field_bytes, 0);
-  keep(listing.field_mtime_ns, 0);
-  keep(listing.fields, 0);
+  DropFields(lacking, listing);
 }
 
 }  // namespace
@@ -229,6 +218,24 @@ std::optional<size_t> SidecarOf(std::span<const Sidecar> sidecars, std::string_v
     if (is_it && (!best || sidecars[*best].suffix.size() < suffix.size())) best = s;
   }
   return best;
+}
+
+void DropFields(const std::vector<bool>& drop, Listing& listing) {
+  const size_t fields = listing.fields.size();
+  const auto keep = [&](auto& column, size_t ahead) {
+    size_t at = 0;
+    for (size_t i = 0; i < column.size(); ++i) {
+      const size_t f = i % (fields + ahead);
+      if (f >= ahead && drop[f - ahead]) continue;
+      if (at != i) column[at] = std::move(column[i]);
+      ++at;
+    }
+    column.resize(at);
+  };
+  keep(listing.places, 1);
+  keep(listing.field_bytes, 0);
+  keep(listing.field_mtime_ns, 0);
+  keep(listing.fields, 0);
 }
 
 absl::Status PairSidecars(std::span<const Sidecar> sidecars, MissingPart missing, Listing& listing) {

@@ -51,6 +51,9 @@ absl::Status PairSidecars(std::span<const Sidecar> sidecars, MissingPart missing
 // A size in field_bytes that stands for a part that is missing.
 inline constexpr uint64_t kNoPart = std::numeric_limits<uint64_t>::max();
 
+// Takes these fields away from all rows; one a field.
+void DropFields(const std::vector<bool>& drop, Listing& listing);
+
 // Applies `missing` to a listing whose fields are filled but for some that are kNoPart.
 absl::Status SettleMissingParts(MissingPart missing, Listing& listing);
 
