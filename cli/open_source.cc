@@ -10,6 +10,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "cli/packed_input.h"
+#include "converters/archive_source.h"
+#include "converters/coco_source.h"
 #include "converters/dataset_source.h"
 #include "converters/list_source.h"
 #include "formats/core/manifest.h"
@@ -112,6 +114,45 @@ absl::StatusOr<OpenedSource> OpenList(const CommandLine& line, const FolderSourc
   return opened;
 }
 
+absl::StatusOr<OpenedSource> OpenCoco(const CommandLine& line, const FolderSourceOptions& folder, IoPool& pool) {
+  absl::Status fits = RefuseFlags(line, "coco", {"ext", "include", "exclude", "columns", "sidecars", "class-order"});
+  if (!fits.ok()) return fits;
+  if (line.label_from == "dir" || line.label_from == "column") {
+    return InvalidArgumentError(
+        StrCat("--label-from ", line.label_from, " is not for COCO json, where objects give the label: largest, single or none"));
+  }
+  using Labels = CocoSourceOptions::Labels;
+  CocoSourceOptions options{.json = line.arguments[0], .root = line.root};
+  if (line.label_from == "single") options.labels = Labels::kSingle;
+  if (line.label_from == "none") options.labels = Labels::kNone;
+  OpenedSource opened;
+  opened.options = folder.ToMap();
+  opened.options["input-format"] = "coco";
+  if (!line.label_from.empty() && line.label_from != "largest") opened.options["label-from"] = line.label_from;
+  if (folder.missing != MissingPart::kSkip) {
+    opened.options["missing-part"] = folder.missing == MissingPart::kError ? "error" : "drop";
+  }
+  opened.source = std::make_unique<CocoSource>(std::move(options), folder, pool);
+  return opened;
+}
+
+absl::StatusOr<OpenedSource> OpenArchive(const CommandLine& line, const FolderSourceOptions& folder) {
+  absl::Status fits = RefuseFlags(line, "archive", {"root", "columns", "follow"});
+  if (!fits.ok()) return fits;
+  OpenedSource opened;
+  opened.options = folder.ToMap();
+  opened.options["input-format"] = "archive";
+  opened.source = std::make_unique<ArchiveSource>(line.arguments[0], folder);
+  return opened;
+}
+
+// --label-from column and the like are for sources that have such a thing.
+absl::Status CheckLabelsFromFolders(const CommandLine& line, const std::string& format) {
+  if (line.label_from != "column" && line.label_from != "largest" && line.label_from != "single") return absl::OkStatus();
+  return InvalidArgumentError(StrCat("--label-from ", line.label_from, " is not for a source of the kind ", format,
+                                     ", whose folders give the labels: dir, dir:N or none"));
+}
+
 absl::StatusOr<OpenedSource> OpenDataset(const CommandLine& line, const FolderSourceOptions& folder) {
   absl::Status fits = RefuseFlags(line, "dataset", {"ext", "include", "exclude", "label-from", "classes", "class-order",
                                                     "sidecars", "columns", "root", "follow"});
@@ -140,12 +181,12 @@ absl::StatusOr<OpenedSource> OpenSource(const CommandLine& line, const FolderSou
       line.input_format == "auto" ? Recognise(path) : absl::StatusOr<std::string>(line.input_format);
   if (!format.ok()) return format.status();
   if (*format == "dataset") return OpenDataset(line, folder);
-  if (*format != "folder") return OpenList(line, folder, *format, pool);
-  absl::Status fits = RefuseFlags(line, "folder", {"root", "columns"});
+  if (*format == "coco") return OpenCoco(line, folder, pool);
+  if (*format != "folder" && *format != "archive") return OpenList(line, folder, *format, pool);
+  absl::Status fits = CheckLabelsFromFolders(line, *format);
+  if (fits.ok() && *format == "archive") return OpenArchive(line, folder);
+  if (fits.ok()) fits = RefuseFlags(line, "folder", {"root", "columns"});
   if (!fits.ok()) return fits;
-  if (line.label_from == "column" || line.label_from == "largest" || line.label_from == "single") {
-    return InvalidArgumentError(StrCat("--label-from ", line.label_from, " is not for folders, which have no such thing"));
-  }
   return OpenedSource{std::make_unique<FolderSource>(path, folder, pool), folder.ToMap()};
 }
 
@@ -162,6 +203,11 @@ absl::StatusOr<std::unique_ptr<SampleSource>> OpenPlannedSource(const Plan& plan
                                                   expected == words.end() ? "another" : expected->second));
     }
     return std::make_unique<DatasetSource>(*std::move(dataset), DatasetSourceOptions{.root = root});
+  }
+  const bool archive = format != words.end() && format->second == "archive";
+  if (archive || (format != words.end() && format->second == "coco")) {
+    return InvalidArgumentError(StrCat("a plan of a source of the kind ", format->second,
+                                       " cannot be shared by workers; pack it with one command, or unpack it first"));
   }
   struct stat facts;
   // Without this a source that is not mounted would be a list of vanished files.

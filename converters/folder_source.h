@@ -65,6 +65,11 @@ class FolderSource : public SampleSource {
   // All calls between two List()s take listings with the same folders: their descriptors are kept by position.
   LoadResult Load(const Listing& listing, uint64_t row, Arena& arena) const override;
 
+  // The image alone, for sources whose further fields are no files.
+  std::variant<Bytes, Skip> LoadImage(const Listing& listing, uint64_t row, Arena& arena) const {
+    return LoadFile(listing, {row, nullptr, listing.bytes[row], listing.mtime_ns[row]}, arena);
+  }
+
   // Counted while List runs, for progress.
   uint64_t listed() const override { return listed_.load(std::memory_order_relaxed); }
 

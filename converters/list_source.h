@@ -53,10 +53,6 @@ class ListSource : public SampleSource {
   std::atomic<uint64_t> listed_{0};
 };
 
-// A path of a list as one below `root` (absolute and resolved): without empty and `.` components. InvalidArgument with the
-// reason alone for one that leads out of it.
-absl::StatusOr<std::string> PathBelowRoot(std::string_view path, std::string_view root);
-
 }  // namespace shardpack
 
 #endif  // SHARDPACK_CONVERTERS_LIST_SOURCE_H_
