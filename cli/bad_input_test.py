@@ -9,7 +9,6 @@ import shutil
 import socket
 import stat
 import struct
-import subprocess
 import tarfile
 import time
 
@@ -389,22 +388,6 @@ class OutTest(command.PackTest):
       self.assertIn("closed", refused.stderr)
     (self.folder / "closed").chmod(0o777)
     self.pack("src", "-o", "closed", unprivileged=True, expect=0)
-
-  def test_disk_full_in_mid_run(self):
-    self.source(count=400)
-    mount = self.folder / "disk"
-    mount.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(mount)], stderr=subprocess.DEVNULL,
-                      check=False).returncode != 0:
-      self.skipTest("mounting is not permitted here")
-    try:
-      refused = self.pack("src", "-o", "disk/out", "--samples-per-shard", "20", expect=6)
-      self.assertIn("space", refused.stderr)
-      self.assert_nothing_published("disk/out")
-      subprocess.run(["mount", "-o", "remount,size=64m", str(mount)], check=True)
-      self.pack("src", "-o", "disk/out", "--samples-per-shard", "20", expect=0)
-    finally:
-      subprocess.run(["umount", str(mount)], check=True)
 
   def test_file_size_limit(self):
     self.source(count=400)

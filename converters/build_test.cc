@@ -439,6 +439,36 @@ class LyingWriter : public ShardWriter {
   std::unique_ptr<ShardWriter> writer_;
 };
 
+TEST_F(BuildTest, AShardMayBeAFolder) {
+  Format in_folders = ToyFormat();
+  in_folders.traits.data_file = "data.toy";
+  MemorySource source(205);
+  const Plan plan = MakePlan(source, SmallShards(), in_folders);
+  auto report = Run(plan, source, Out("out"));
+  ASSERT_TRUE(report.ok()) << report.status();
+  const std::map<std::string, std::string> whole = Snapshot(scratch_.File("out"));
+  const ManifestShard& first = report->manifest.shards[0];
+  EXPECT_EQ(whole.count(first.name + "/data.toy"), 1u);
+  EXPECT_EQ(first.index.name, first.name + ".pidx");
+  EXPECT_EQ(Manifest::Read(scratch_.File("out"))->Identity(), report->manifest.Identity());
+
+  // The same after an interruption, with a shard that no journal line vouches for.
+  std::atomic<uint64_t> seen{0};
+  source.set_on_load([&](uint64_t) {
+    if (++seen == 150) stop_ = 2;
+  });
+  EXPECT_FALSE(Run(plan, source, Out("resumed", 1)).ok());
+  source.set_on_load(nullptr);
+  stop_ = 0;
+  const std::string last = plan.shards().back().name;
+  std::filesystem::create_directory(scratch_.File("resumed/" + last));
+  std::ofstream(scratch_.File("resumed/" + last + "/data.toy")) << "half";
+  auto resumed = Run(plan, source, Out("resumed"));
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  EXPECT_GT(resumed->kept_shards, 0u);
+  EXPECT_EQ(Snapshot(scratch_.File("resumed")), whole);
+}
+
 TEST_F(BuildTest, TheProofFindsAWriterThatLies) {
   Format lying = ToyFormat();
   lying.create = +[](StagedFile& file, const ShardSpec& spec) -> absl::StatusOr<std::unique_ptr<ShardWriter>> {

@@ -127,7 +127,7 @@ class Publisher {
     for (const ShardResult& result : results_) {
       const std::string& split = plan_.splits()[plan_.shards()[result.shard].split];
       manifest_.splits[split] += result.records;
-      manifest_.shards.push_back({result.file.name, split, result.file.bytes, result.records, result.file.xxh3_128,
+      manifest_.shards.push_back({plan_.shards()[result.shard].name, split, result.file.bytes, result.records, result.file.xxh3_128,
                                   result.index, result.sha256});
       manifest_.files.push_back(result.file);
       manifest_.files.push_back(result.index);

@@ -275,10 +275,10 @@ absl::Status OutputDir::KeepFinished(const Plan& plan, IoPool& pool) {
   const auto [begin, end] =
       options_.shards_range.value_or(std::pair<size_t, size_t>(0, plan.shards().size()));
   std::vector<ShardResult> candidates;
-  std::set<std::string> vouched;
+  std::set<uint32_t> vouched;
   for (ShardResult& result : *results) {
     if (result.shard < begin || result.shard >= end) continue;
-    if (result.file.name != plan.shards()[result.shard].name) continue;
+    if (result.file.name != plan.DataFile(result.shard)) continue;
     candidates.push_back(std::move(result));
   }
   std::vector<char> good(candidates.size(), 0);
@@ -297,13 +297,13 @@ absl::Status OutputDir::KeepFinished(const Plan& plan, IoPool& pool) {
   if (!failed.ok()) return failed;
   for (size_t i = 0; i < candidates.size(); ++i) {
     if (!good[i]) continue;
-    vouched.insert(candidates[i].file.name);
+    vouched.insert(candidates[i].shard);
     finished_.push_back(std::move(candidates[i]));
   }
   // What no journal line vouches for is built again.
   for (size_t n = begin; n < end; ++n) {
+    if (vouched.count(static_cast<uint32_t>(n)) > 0) continue;
     const std::string& name = plan.shards()[n].name;
-    if (vouched.count(name) > 0) continue;
     for (const std::string& file : {name, name + std::string(kIndexSuffix)}) {
       for (const std::string& path : {PathOf(file), StagePathOf(file)}) {
         absl::Status removed = RemoveTree(path);
@@ -331,6 +331,16 @@ absl::Status OutputDir::CheckFreeSpace(const Plan& plan) const {
                                                    needed, " bytes are needed, ", free_bytes, " are free"));
 }
 
+absl::Status OutputDir::Publish(StagedFile& staged, const std::string& name) const {
+  const size_t slash = name.find('/');
+  if (slash == std::string::npos) return staged.Publish(PathOf(name));
+  const std::string folder = PathOf(name.substr(0, slash));
+  absl::Status status = MakeDirectory(folder);
+  if (status.ok()) status = staged.Publish(PathOf(name));
+  if (status.ok() && options_.fsync) status = SyncDirectory(folder);
+  return status;
+}
+
 absl::StatusOr<FileEntry> OutputDir::WriteFile(const std::string& name, std::string_view bytes) const {
   std::string stage_name = name;
   std::replace(stage_name.begin(), stage_name.end(), '/', '_');
@@ -341,9 +351,7 @@ absl::StatusOr<FileEntry> OutputDir::WriteFile(const std::string& name, std::str
   if (!staged.ok()) return staged.status();
   status = (*staged)->Append(AsBytes(bytes));
   if (status.ok() && options_.fsync) status = (*staged)->SyncData();
-  const size_t slash = name.find('/');
-  if (status.ok() && slash != std::string::npos) status = MakeDirectory(PathOf(name.substr(0, slash)));
-  if (status.ok()) status = (*staged)->Publish(PathOf(name));
+  if (status.ok()) status = Publish(**staged, name);
   if (!status.ok()) return status;
   return FileEntry{name, bytes.size(), Xxh3_128(AsBytes(bytes))};
 }

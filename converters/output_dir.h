@@ -21,6 +21,7 @@
 #include "converters/io_pool.h"
 #include "converters/journal.h"
 #include "converters/plan.h"
+#include "formats/io/staged_file.h"
 
 namespace shardpack {
 
@@ -53,6 +54,8 @@ class OutputDir {
   std::string StagePathOf(const std::string& name) const { return path_ + "/.pack/stage/" + name; }
   std::string PackFolder() const { return path_ + "/.pack"; }
 
+  // Moves a finished file to its final name, in a folder of OUT if the name has one.
+  absl::Status Publish(StagedFile& staged, const std::string& name) const;
   // Writes a small file whole, through the staging area, to its final name; replaces nothing.
   absl::StatusOr<FileEntry> WriteFile(const std::string& name, std::string_view bytes) const;
   // A folder entry reaches the disk, unless --no-fsync.

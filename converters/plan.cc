@@ -47,7 +47,7 @@ class PlanMaker {
       absl::Status done = (this->*step)();
       if (!done.ok()) return done;
     }
-    if (format().traits.key_ordered) SortShardsByKey();
+    if (FindLayout(format(), plan_.layout_)->key_ordered) SortShardsByKey();
     plan_.ComputeDigest();
     return std::move(plan_);
   }
@@ -131,7 +131,7 @@ class PlanMaker {
     size_t longest = std::max<size_t>(4, options().image_field.size());
     for (const ListedField& field : listing().fields) longest = std::max(longest, field.name.size());
     KeyLimits limits{.longest_extension_bytes = longest,
-                     .max_key_bytes = format().traits.max_key_bytes};
+                     .max_key_bytes = FindLayout(format(), plan_.layout_)->max_key_bytes};
     if (options().key == KeyMode::kPath) {
       plan_.listing_.key_ends = {};  // asked for: those of the paths
       plan_.listing_.keys = {};
@@ -159,6 +159,7 @@ class PlanMaker {
     plan_.splits_ = std::move(splits->names);
     plan_.order_ = std::move(splits->rows);
     split_ends_ = std::move(splits->ends);
+    plan_.MeasureKeys();
     return absl::OkStatus();
   }
 
@@ -178,7 +179,8 @@ class PlanMaker {
                      .image_field = options().image_field,
                      .with_metadata = options().with_metadata,
                      .split = plan_.splits_[split],
-                     .first_record = positions - 1};  // whose number has the most digits
+                     .classes = listing().classes,
+                     .longest_key_bytes = plan_.longest_key_bytes_};
       const uint64_t begin = split == 0 ? 0 : split_ends_[split - 1];
       tbb::parallel_for(
           tbb::blocked_range<uint64_t>(begin, split_ends_[split], kGrain), [&](const auto& range) {
@@ -193,6 +195,7 @@ class PlanMaker {
                 field_bytes[f] = listing().field_bytes[row * listing().fields.size() + f - 1];
               }
               const RecordShape shape{
+                  .number = i,
                   .key_bytes = KeyBytes(i, key),
                   .source_path_bytes =
                       folder.size() + (folder.empty() ? 0 : 1) + listing().Name(row).size(),
@@ -312,11 +315,54 @@ void Plan::AppendKey(uint64_t position, std::string& out) const {
 }
 
 ShardSpec Plan::Spec(size_t shard) const {
+  const PlannedShard& planned = shards_[shard];
+  std::vector<FieldTotal> totals = {{std::string(kImageField), 0}};
+  for (const ListedField& field : listing_.fields) totals.push_back({field.name, 0});
+  for (uint64_t i = planned.first; i < planned.first + planned.count; ++i) {
+    const uint64_t row = order_[i], fields = listing_.fields.size();
+    totals[0].max_bytes += listing_.bytes[row];
+    for (size_t f = 0; f < fields; ++f) totals[1 + f].max_bytes += listing_.field_bytes[row * fields + f];
+  }
   return {.layout = layout_,
           .image_field = options_.image_field,
           .with_metadata = options_.with_metadata,
-          .split = splits_[shards_[shard].split],
-          .first_record = shards_[shard].first};
+          .split = splits_[planned.split],
+          .classes = listing_.classes,
+          .longest_key_bytes = longest_key_bytes_,
+          .max_records = planned.count,
+          .fields = std::move(totals)};
+}
+
+std::string Plan::DataFile(size_t shard) const {
+  const std::string_view data_file = format_->traits.data_file;
+  const std::string& name = shards_[shard].name;
+  return data_file.empty() ? name : absl::StrCat(name, "/", std::string(data_file));
+}
+
+// Exactly, so that the same samples under the same keys give the same bytes whatever source they come from; without
+// making each key: a path's key is the path less its extension, and perhaps a suffix.
+void Plan::MeasureKeys() {
+  std::string key;
+  AppendIndexKey(positions() == 0 ? 0 : positions() - 1, key);
+  longest_key_bytes_ = index_keys_ ? key.size() : 0;
+  if (index_keys_) return;
+  for (const uint32_t row : order_) {
+    size_t bytes;
+    if (listing_.has_keys()) {
+      bytes = listing_.Key(row).size();
+    } else {
+      const size_t folder_bytes = listing_.folders[listing_.folder[row]].size();
+      const std::string_view name = listing_.Name(row);
+      bytes = folder_bytes + (folder_bytes > 0 ? 1 : 0) + std::min(name.rfind('.'), name.size());
+    }
+    longest_key_bytes_ = std::max(longest_key_bytes_, bytes);
+  }
+  for (const auto& [row, n] : key_suffixes_) {
+    key.clear();
+    AppendRowKey(listing_, row, key);
+    AppendKeySuffix(n, key);
+    longest_key_bytes_ = std::max(longest_key_bytes_, key.size());
+  }
 }
 
 uint64_t Plan::bound_bytes() const {
@@ -328,6 +374,7 @@ uint64_t Plan::bound_bytes() const {
 void Plan::ComputeDigest() {
   std::string text = absl::StrCat("shardpack plan ", kPlanVersion, "\n", std::string(format_->name),
                                   "\n", layout_, "\n", listing_.ComputeDigest().ToHex(), "\n");
+  if (format_->library != nullptr) absl::StrAppend(&text, format_->library(), "\n");
   for (const auto& [name, value] : options_.ToMap()) {
     absl::StrAppend(&text, name.size(), ":", name, "=", value.size(), ":", value, "\n");
   }

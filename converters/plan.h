@@ -77,7 +77,7 @@ struct PlanOptions {
 };
 
 struct PlannedShard {
-  std::string name;       // file name
+  std::string name;       // of its file, or of the folder that holds it (Format::Traits::data_file)
   uint32_t split = 0;     // position in splits()
   uint64_t first = 0, count = 0;  // positions [first, first + count)
   uint64_t bound_bytes = 0;       // no larger container than this
@@ -119,7 +119,10 @@ class Plan {
   // Notes for the user: switched to index keys because ..., duplicates reported by --dedupe report, ...
   const std::vector<std::string>& notes() const { return notes_; }
 
+  // Borrows from the plan.
   ShardSpec Spec(size_t shard) const;
+  // The shard's file, relative to the dataset: its name, or the data file in the folder of that name.
+  std::string DataFile(size_t shard) const;
   // Upper bound of all shards together.
   uint64_t bound_bytes() const;
   // Over options, listing, format and the versions of what writes bytes; not over mtimes and root.
@@ -132,6 +135,7 @@ class Plan {
   friend class PlanReader;
   Plan() = default;
   void ComputeDigest();
+  void MeasureKeys();
 
   Listing listing_;
   PlanOptions options_;
@@ -142,6 +146,7 @@ class Plan {
   std::vector<uint32_t> order_;
   std::vector<uint32_t> unsorted_;  // per position: see unsorted_position; empty when all are the same
   bool index_keys_ = false;
+  size_t longest_key_bytes_ = 0;  // no key is longer
   std::map<uint32_t, uint32_t> key_suffixes_;  // row -> n, with --on-duplicate-key suffix
   uint64_t filtered_ = 0;
   std::vector<Skip> skips_;

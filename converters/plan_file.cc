@@ -310,6 +310,7 @@ class PlanReader {
                                                      ", which ", format, " does not have here"));
     }
     plan_.layout_ = std::string(layout->name);
+    plan_.MeasureKeys();
     plan_.ComputeDigest();
     return std::move(plan_);
   }

@@ -111,7 +111,8 @@ absl::Status ShardBuilder::Append(const SampleChunk& chunk) {
     plan_.AppendKey(prepared.position, key_);
     listing.AppendPath(row, path_);
     const int64_t label = listing.label[row];
-    const SampleView sample{.key = key_,
+    const SampleView sample{.number = prepared.position,
+                            .key = key_,
                             .source_path = path_,
                             .label = label,
                             .class_name = ClassName(plan_, label),
@@ -210,7 +211,7 @@ absl::StatusOr<std::string> ShardBuilder::Prove(uint64_t bytes) {
   if (findings.errors() > 0) return absl::DataLossError(ToText(findings.findings().front()));
   absl::StatusOr<Digest> digest = in.Finish();
   if (!digest.ok()) return digest.status();
-  result_.file = {planned_.name, bytes, *digest};
+  result_.file = {plan_.DataFile(result_.shard), bytes, *digest};
   return proof.Take(bytes);
 }
 
@@ -232,7 +233,7 @@ absl::StatusOr<ShardResult> ShardBuilder::Finish() {
     result_.sha256 = *std::move(sha256);
   }
   if (out_.options().fsync) status = staged_->SyncData();
-  if (status.ok()) status = staged_->Publish(out_.PathOf(planned_.name));
+  if (status.ok()) status = out_.Publish(*staged_, result_.file.name);
   if (!status.ok()) return status;
   absl::StatusOr<FileEntry> index_file = out_.WriteFile(planned_.name + std::string(kIndexSuffix), *index);
   if (!index_file.ok()) return index_file.status();

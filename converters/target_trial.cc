@@ -81,14 +81,24 @@ absl::StatusOr<std::vector<RefusedField>> RefusedFields(const Format& format, co
   absl::StatusOr<TrialFolder> folder = TrialFolder::Create();
   if (!folder.ok()) return folder.status();
   const LayoutSpec* layout = FindLayout(format, options.layout);
-  const ShardSpec spec{.layout = layout == nullptr ? options.layout : layout->name,
-                       .image_field = options.image_field,
-                       .with_metadata = options.with_metadata,
-                       .split = "train",
-                       .first_record = 0};
+  if (layout == nullptr) return refused;  // the plan says so
+  constexpr std::string_view kKey = "key", kField = "{}";
+  const std::vector<std::string> classes = {"class"};
   for (size_t f = 0; f < listing.fields.size(); ++f) {
-    const FieldView fields[] = {{kImageField, AsBytes(kImage)}, {listing.fields[f].name, AsBytes("{}")}};
-    const SampleView sample{.key = "key", .source_path = "key.jpg", .label = 0, .class_name = "class",
+    if (!layout->extra_fields) {
+      refused.push_back({f, absl::StrCat("the layout ", std::string(layout->name), " holds image and label alone")});
+      continue;
+    }
+    const ShardSpec spec{.layout = layout->name,
+                         .image_field = options.image_field,
+                         .with_metadata = options.with_metadata,
+                         .split = "train",
+                         .classes = classes,
+                         .longest_key_bytes = kKey.size(),
+                         .max_records = 1,
+                         .fields = {{std::string(kImageField), kImage.size()}, {listing.fields[f].name, kField.size()}}};
+    const FieldView fields[] = {{kImageField, AsBytes(kImage)}, {listing.fields[f].name, AsBytes(kField)}};
+    const SampleView sample{.key = kKey, .source_path = "key.jpg", .label = 0, .class_name = "class",
                             .image = kImageInfo, .fields = fields};
     absl::Status tried = folder->Try(format, spec, sample);
     if (tried.ok()) continue;
@@ -102,7 +112,6 @@ absl::Status TrySamples(const Plan& plan, const SampleSource& source) {
   absl::StatusOr<TrialFolder> folder = TrialFolder::Create();
   if (!folder.ok()) return folder.status();
   const Listing& listing = plan.listing();
-  const ShardSpec spec = plan.Spec(0);
   Arena arena;
   for (const uint64_t position : TellingPositions(plan)) {
     arena.Reset();
@@ -117,7 +126,11 @@ absl::Status TrySamples(const Plan& plan, const SampleSource& source) {
     plan.AppendKey(position, key);
     listing.AppendPath(row, path);
     const int32_t label = listing.label[row];
-    const SampleView view{.key = key,
+    const auto after = std::upper_bound(plan.shards().begin(), plan.shards().end(), position,
+                                        [](uint64_t at, const PlannedShard& shard) { return at < shard.first; });
+    const ShardSpec spec = plan.Spec(static_cast<size_t>(after - plan.shards().begin()) - 1);
+    const SampleView view{.number = position,
+                          .key = key,
                           .source_path = path,
                           .label = label,
                           .class_name = label < 0 ? std::string_view() : listing.classes[static_cast<size_t>(label)],

@@ -1,21 +1,23 @@
 #include "converters/testing/made_up.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace shardpack::testing {
 namespace {
 
-constexpr LayoutSpec kLayouts[] = {{"plain", "the default"}, {"fancy", "another"}};
+constexpr LayoutSpec kLayouts[] = {{.name = "plain", .doc = "the default", .max_key_bytes = 60},
+                                   {.name = "fancy", .doc = "another", .max_key_bytes = 60}};
+constexpr LayoutSpec kOrderedLayouts[] = {
+    {.name = "plain", .doc = "the default", .key_ordered = true, .max_key_bytes = 60}};
 
-constexpr Format MakeFormat(std::string_view name, bool key_ordered) {
+constexpr Format MakeFormat(std::string_view name, std::span<const LayoutSpec> layouts) {
   return {
       .name = name,
       .doc = "",
-      .layouts = kLayouts,
-      .traits = {.key_ordered = key_ordered,
-                 .max_key_bytes = 60,
-                 .max_record_bytes = 1'000'000,
+      .layouts = layouts,
+      .traits = {.max_record_bytes = 1'000'000,
                  .shard_overhead_bytes = 100},
       .shard_name =
           [](std::string_view split, uint32_t number, uint32_t total) {
@@ -35,8 +37,8 @@ constexpr Format MakeFormat(std::string_view name, bool key_ordered) {
   };
 }
 
-constexpr Format kPlain = MakeFormat("plain-format", false);
-constexpr Format kKeyOrdered = MakeFormat("key-ordered", true);
+constexpr Format kPlain = MakeFormat("plain-format", kLayouts);
+constexpr Format kKeyOrdered = MakeFormat("key-ordered", kOrderedLayouts);
 
 }  // namespace
 

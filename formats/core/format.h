@@ -30,6 +30,15 @@ namespace shardpack {
 // A named variant of a format's bytes. The first of a format's layouts is its default.
 struct LayoutSpec {
   std::string_view name, doc;
+  bool key_ordered = false;  // samples must come in ascending key order
+  size_t max_key_bytes = 0;  // 0: no limit, or keys are not stored
+  bool extra_fields = true;  // holds further fields beside the image
+};
+
+// A field of all samples of a shard; [0] is the image.
+struct FieldTotal {
+  std::string name;
+  uint64_t max_bytes = 0;  // of that field in all samples together, no more than this
 };
 
 // What a writer must know beside the samples. Every member can change the shard's bytes and is part
@@ -41,11 +50,16 @@ struct ShardSpec {
   // A json field with filename, label, class, width, height, where a format has it on request.
   bool with_metadata = false;
   std::string_view split = {};
-  uint64_t first_record = 0;  // number of the shard's first row in the plan, over the whole dataset
+  std::span<const std::string> classes = {};  // a label is a position here
+  size_t longest_key_bytes = 0;               // over the whole dataset
+  // What the plan has for this shard; samples that turn out bad are missing from it later.
+  uint64_t max_records = 0;
+  std::vector<FieldTotal> fields = {};
 };
 
 // The sizes of one sample, known before its bytes are read.
 struct RecordShape {
+  uint64_t number = 0;  // SampleView::number
   size_t key_bytes = 0;
   size_t source_path_bytes = 0;
   size_t class_name_bytes = 0;
@@ -74,9 +88,7 @@ struct SidecarSpec {
 
 struct Format {
   struct Traits {
-    bool key_ordered = false;        // samples must come in ascending key order
     bool concurrent_writers = true;  // several shards may be written at once
-    size_t max_key_bytes = 0;
     uint64_t max_record_bytes = 0;
     uint64_t shard_overhead_bytes = 0;  // of an empty shard
     std::string_view data_file = {};  // "" = a shard is a file; else a folder that holds this file
@@ -90,7 +102,8 @@ struct Format {
   Traits traits;
   // The shard's file name. `split` is portable; number < total.
   std::string (*shard_name)(std::string_view split, uint32_t number, uint32_t total);
-  // An upper bound of what one sample adds to a shard; exact where the format allows it.
+  // An upper bound of what one sample adds to a shard; exact where the format allows it. Of `spec`,
+  // the totals of a shard are not known yet.
   uint64_t (*record_bound)(const ShardSpec& spec, const RecordShape& shape);
   // True when a file whose first bytes (up to 1024) are `head` and whose name ends so may be in
   // this format.
@@ -100,6 +113,8 @@ struct Format {
   absl::StatusOr<std::unique_ptr<ShardWriter>> (*create)(StagedFile& file, const ShardSpec& spec);
   const ShardScanner* scanner;
   std::span<const SidecarSpec> sidecars;
+  // Name and version of the library that decides the bytes, "hdf5 1.10.8"; nullptr: our own code.
+  std::string (*library)() = nullptr;
 };
 
 // The layout of that name, the default one for "", nullptr for an unknown name.

@@ -30,6 +30,7 @@ struct FieldView {
 };
 
 struct SampleView {
+  uint64_t number = 0;                // its place in the plan's order, over the whole dataset
   std::string_view key = {};          // unique over the dataset
   std::string_view source_path = {};  // relative to the source root, bytes as in the file system
   int64_t label = kNoLabel;           // 0-based class index

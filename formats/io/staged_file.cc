@@ -56,6 +56,12 @@ absl::Status StagedFile::Append(std::span<const Bytes> parts) {
 
 absl::Status StagedFile::Flush() {
   if (!failed_.ok()) return failed_;
+  if (size_ == 0) {
+    absl::StatusOr<uint64_t> size = file_.Size();
+    if (!size.ok()) return Remember(size.status());
+    size_ = *size;
+    return absl::OkStatus();
+  }
   const Bytes all(buffer_);
   absl::Status written = Remember(file_.Write(std::span(&all, 1)));
   buffer_.clear();

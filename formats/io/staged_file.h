@@ -38,7 +38,8 @@ class StagedFile {
   absl::Status Append(std::span<const Bytes> parts);
   absl::Status Append(Bytes part) { return Append(std::span(&part, 1)); }
 
-  // Bytes appended so far, those in the buffer included.
+  // Bytes appended so far, those in the buffer included; of a file that a library has written, its
+  // size at the last Flush.
   uint64_t size() const { return size_; }
   // Where the file is now. A library that writes by path opens this one, and Append is then not
   // used.

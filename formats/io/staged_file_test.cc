@@ -75,6 +75,16 @@ TEST_F(StagedFileTest, PartsAreCopiedBeforeAppendReturns) {
   EXPECT_EQ(Read("final"), std::string(40'010, 'a'));
 }
 
+TEST_F(StagedFileTest, TheSizeOfWhatALibraryWrote) {
+  auto staged = Create();
+  std::ofstream(staged->path(), std::ios::binary) << std::string(5000, 'x');
+  EXPECT_EQ(staged->size(), 0u);
+  ASSERT_TRUE(staged->Flush().ok());
+  EXPECT_EQ(staged->size(), 5000u);
+  ASSERT_TRUE(staged->Publish(final_).ok());
+  EXPECT_EQ(Read("final"), std::string(5000, 'x'));
+}
+
 TEST_F(StagedFileTest, AbandonedIsGone) {
   Create();
   EXPECT_THAT(scratch_.Names(), IsEmpty());

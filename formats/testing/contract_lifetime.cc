@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -18,12 +19,14 @@ namespace {
 // A writer and its file, driven step by step.
 class OpenShard {
  public:
-  static absl::StatusOr<OpenShard> Create(const FormatCase& c, const std::string& path) {
+  static absl::StatusOr<OpenShard> Create(const FormatCase& c, std::span<const OwnedSample> samples,
+                                          const std::string& path) {
     OpenShard shard;
+    shard.spec_ = std::make_unique<ShardSpec>(SpecFor(c.spec, samples));
     absl::StatusOr<std::unique_ptr<StagedFile>> file = StagedFile::Create(path + ".part");
     if (!file.ok()) return file.status();
     shard.file_ = *std::move(file);
-    auto writer = c.format->create(*shard.file_, c.spec);
+    auto writer = c.format->create(*shard.file_, *shard.spec_);
     if (!writer.ok()) return writer.status();
     shard.writer_ = *std::move(writer);
     shard.path_ = path;
@@ -40,8 +43,9 @@ class OpenShard {
   }
 
  private:
+  std::unique_ptr<ShardSpec> spec_;
   std::unique_ptr<StagedFile> file_;
-  std::unique_ptr<ShardWriter> writer_;  // borrows file_: declared after it
+  std::unique_ptr<ShardWriter> writer_;  // borrows both: declared after them
   std::string path_;
 };
 
@@ -81,7 +85,7 @@ absl::Status CheckViewsDieAfterAppend(const FormatCase& c, const std::string& sc
   const std::vector<OwnedSample> samples = SamplesFor(c, {.count = 40});
   absl::StatusOr<std::string> expected = WriteShard(*c.format, c.spec, samples, scratch + "/kept");
   if (!expected.ok()) return Broken("writing: ", expected.status().ToString());
-  absl::StatusOr<OpenShard> shard = OpenShard::Create(c, scratch + "/poisoned");
+  absl::StatusOr<OpenShard> shard = OpenShard::Create(c, samples, scratch + "/poisoned");
   if (!shard.ok()) return Broken("create: ", shard.status().ToString());
   std::vector<OwnedSample> dying = samples;
   std::vector<BorrowedSample> graves(dying.size());  // kept, so that a late look finds poison
@@ -104,7 +108,7 @@ absl::Status CheckAppendsFromManyThreads(const FormatCase& c, const std::string&
   absl::StatusOr<std::string> expected = WriteShard(*c.format, c.spec, samples, scratch + "/one");
   if (!expected.ok()) return Broken("writing: ", expected.status().ToString());
   absl::StatusOr<OpenShard> shard = absl::UnknownError("");
-  InThread([&] { shard = OpenShard::Create(c, scratch + "/many"); });
+  InThread([&] { shard = OpenShard::Create(c, samples, scratch + "/many"); });
   if (!shard.ok()) return Broken("create: ", shard.status().ToString());
   absl::Status status;
   for (const OwnedSample& sample : samples) {
@@ -138,7 +142,8 @@ absl::Status CheckWritersAtOnce(const FormatCase& c, const std::string& scratch)
   std::vector<OpenShard> shards;
   absl::Status status;
   for (uint64_t w = 0; w < kWriters; ++w) {
-    absl::StatusOr<OpenShard> shard = OpenShard::Create(c, absl::StrCat(scratch, "/turns-", w));
+    absl::StatusOr<OpenShard> shard =
+        OpenShard::Create(c, samples[w], absl::StrCat(scratch, "/turns-", w));
     if (!shard.ok()) return Broken("create: ", shard.status().ToString());
     shards.push_back(*std::move(shard));
   }
@@ -175,7 +180,7 @@ absl::Status CheckAbandonedWriter(const FormatCase& c, const std::string& scratc
   const std::vector<OwnedSample> samples = SamplesFor(c);
   // Before the first sample, among them, before Finish, and after it.
   for (const size_t appended : {size_t{0}, size_t{1}, samples.size(), samples.size() + 1}) {
-    absl::StatusOr<OpenShard> shard = OpenShard::Create(c, scratch + "/abandoned");
+    absl::StatusOr<OpenShard> shard = OpenShard::Create(c, samples, scratch + "/abandoned");
     if (!shard.ok()) return Broken("create: ", shard.status().ToString());
     for (size_t i = 0; i < std::min(appended, samples.size()); ++i) {
       const BorrowedSample borrowed = samples[i].Borrow();

@@ -71,9 +71,9 @@ absl::Status CheckRecordsAreApart(const ScanResult& scan) {
   return absl::OkStatus();
 }
 
-uint64_t BoundOf(const FormatCase& c, const OwnedSample& sample) {
+uint64_t BoundOf(const FormatCase& c, const ShardSpec& spec, const OwnedSample& sample) {
   std::vector<uint64_t> field_bytes;
-  return c.format->record_bound(c.spec, ShapeOf(sample, field_bytes));
+  return c.format->record_bound(spec, ShapeOf(sample, field_bytes));
 }
 
 }  // namespace
@@ -216,8 +216,8 @@ absl::Status CheckHugeRecord(const FormatCase& c, const std::string& scratch) {
 }
 
 absl::Status CheckOddKeys(const FormatCase& c, const std::string& scratch) {
-  const size_t longest =
-      c.format->traits.max_key_bytes == 0 ? 1000 : c.format->traits.max_key_bytes;
+  const size_t limit = FindLayout(*c.format, c.spec.layout)->max_key_bytes;
+  const size_t longest = limit == 0 ? 1000 : limit;
   std::set<std::string> keys = {"0", "-", "=", "a/b/c/d/e/f/g", "x__y", "1,2+3@4=5-6_7"};
   Random random(30);
   for (size_t bytes = 1; bytes <= std::min<size_t>(longest, 4096); bytes += bytes < 300 ? 7 : 501) {
@@ -232,7 +232,7 @@ absl::Status CheckOddKeys(const FormatCase& c, const std::string& scratch) {
 }
 
 absl::Status CheckRefusedSample(const FormatCase& c, const std::string& scratch) {
-  const size_t longest = c.format->traits.max_key_bytes;
+  const size_t longest = FindLayout(*c.format, c.spec.layout)->max_key_bytes;
   if (longest == 0 || longest > (1 << 20)) return absl::OkStatus();  // no key is too long
   const std::vector<OwnedSample> samples = SamplesFor(c, {.count = 5});
   absl::StatusOr<std::string> expected =
@@ -243,7 +243,8 @@ absl::Status CheckRefusedSample(const FormatCase& c, const std::string& scratch)
   refused.key = refused.key + MakeLongKey(longest + 1, random);
   auto file = StagedFile::Create(scratch + "/with.part");
   if (!file.ok()) return file.status();
-  auto writer = c.format->create(**file, c.spec);
+  const ShardSpec spec = SpecFor(c.spec, samples);
+  auto writer = c.format->create(**file, spec);
   if (!writer.ok()) return Broken("create: ", writer.status().ToString());
   for (size_t i = 0; i < samples.size(); ++i) {
     if (i == 3) {
@@ -279,9 +280,10 @@ absl::Status CheckRecordBound(const FormatCase& c, const std::string& scratch) {
   if (!bytes.ok()) return Broken("writing: ", bytes.status().ToString());
   const ScanResult scan = ScanBytes(*c.format, *bytes);
   if (scan.records.size() != samples.size()) return Broken("records were lost");
+  const ShardSpec spec = SpecFor(c.spec, samples);
   uint64_t sum = c.format->traits.shard_overhead_bytes;
   for (size_t i = 0; i < samples.size(); ++i) {
-    const uint64_t bound = BoundOf(c, samples[i]);
+    const uint64_t bound = BoundOf(c, spec, samples[i]);
     if (bound < scan.records[i].length) {
       return Broken("record ", i, " has ", scan.records[i].length, " bytes, record_bound says ",
                     bound);

@@ -355,15 +355,15 @@ struct Toy {
     return files;
   }
 
-  static constexpr LayoutSpec kLayouts[] = {{"plain", "the only one"}};
+  static constexpr LayoutSpec kLayouts[] = {
+      {.name = "plain", .doc = "the only one", .max_key_bytes = kMaxKeyBytes}};
   static constexpr SidecarSpec kSidecars[] = {{"toy", "a line a shard", Sidecar}};
   static inline const Scanner kScanner;
   static inline const Format kFormat = {
       .name = "toy",
       .doc = "records of a test",
       .layouts = kLayouts,
-      .traits = {.max_key_bytes = kMaxKeyBytes,
-                 .max_record_bytes = uint64_t{1} << 40,
+      .traits = {.max_record_bytes = uint64_t{1} << 40,
                  .shard_overhead_bytes = kDefect == Defect::kSmallOverhead ? 3 : kEndBytes},
       .shard_name = ShardName,
       .record_bound = Bound,

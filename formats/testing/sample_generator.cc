@@ -100,7 +100,8 @@ std::string Random::Bytes(size_t count) {
 BorrowedSample OwnedSample::Borrow() const {
   BorrowedSample borrowed;
   for (const auto& [name, bytes] : fields) borrowed.fields.push_back({name, AsBytes(bytes)});
-  borrowed.view = {.key = key,
+  borrowed.view = {.number = number,
+                   .key = key,
                    .source_path = source_path,
                    .label = label,
                    .class_name = class_name,
@@ -186,6 +187,7 @@ std::vector<OwnedSample> GenerateSamples(const GeneratorOptions& options) {
   std::vector<OwnedSample> samples(options.count);
   for (size_t i = 0; i < options.count; ++i) {
     OwnedSample& sample = samples[i];
+    sample.number = i;
     if (options.classes > 0) {
       sample.label = static_cast<int64_t>(random.Below(static_cast<uint64_t>(options.classes)));
       sample.class_name = absl::StrCat("class_", sample.label);

@@ -44,6 +44,7 @@ struct BorrowedSample {
 };
 
 struct OwnedSample {
+  uint64_t number = 0;
   std::string key, source_path, class_name;
   int64_t label = kNoLabel;
   ImageInfo image;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -59,12 +60,27 @@ std::string ScanResult::Complaints() const {
   return text;
 }
 
+ShardSpec SpecFor(const ShardSpec& spec, std::span<const OwnedSample> samples) {
+  ShardSpec filled = spec;
+  filled.max_records = samples.size();
+  for (const OwnedSample& sample : samples) {
+    filled.longest_key_bytes = std::max(filled.longest_key_bytes, sample.key.size());
+    filled.fields.resize(std::max(filled.fields.size(), sample.fields.size()));
+    for (size_t f = 0; f < sample.fields.size(); ++f) {
+      filled.fields[f].name = sample.fields[f].first;
+      filled.fields[f].max_bytes += sample.fields[f].second.size();
+    }
+  }
+  return filled;
+}
+
 absl::StatusOr<std::string> WriteShard(const Format& format, const ShardSpec& spec,
                                        std::span<const OwnedSample> samples,
                                        const std::string& path) {
   absl::StatusOr<std::unique_ptr<StagedFile>> file = StagedFile::Create(path + ".part");
   if (!file.ok()) return file.status();
-  absl::StatusOr<std::unique_ptr<ShardWriter>> writer = format.create(**file, spec);
+  const ShardSpec filled = SpecFor(spec, samples);
+  absl::StatusOr<std::unique_ptr<ShardWriter>> writer = format.create(**file, filled);
   if (!writer.ok()) return writer.status();
   // All views live until the end: a writer that looks late is the matter of a check of its own.
   std::vector<BorrowedSample> borrowed;
@@ -125,7 +141,8 @@ absl::StatusOr<ShardIndex> IndexOf(const ScanResult& scan, std::span<const Owned
 RecordShape ShapeOf(const OwnedSample& sample, std::vector<uint64_t>& field_bytes) {
   field_bytes.clear();
   for (const auto& [name, bytes] : sample.fields) field_bytes.push_back(bytes.size());
-  return {.key_bytes = sample.key.size(),
+  return {.number = sample.number,
+          .key_bytes = sample.key.size(),
           .source_path_bytes = sample.source_path.size(),
           .class_name_bytes = sample.class_name.size(),
           .has_label = sample.label != kNoLabel,

@@ -54,7 +54,11 @@ struct ScanResult {
   std::string Complaints() const;
 };
 
-// Writes, flushes and publishes a shard at `path`, which must not exist, and returns its bytes.
+// The spec with what a plan of these samples would add.
+ShardSpec SpecFor(const ShardSpec& spec, std::span<const OwnedSample> samples);
+
+// Writes, flushes and publishes a shard at `path`, which must not exist, and returns its bytes. The
+// writer's spec is SpecFor(spec, samples).
 absl::StatusOr<std::string> WriteShard(const Format& format, const ShardSpec& spec,
                                        std::span<const OwnedSample> samples,
                                        const std::string& path);

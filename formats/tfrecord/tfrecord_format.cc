@@ -12,7 +12,8 @@ namespace shardpack {
 namespace {
 
 constexpr LayoutSpec kLayouts[] = {
-    {kClassificationLayout, "tf.train.Example with image/encoded, image/class/label (from 0), ..."},
+    {.name = kClassificationLayout,
+     .doc = "tf.train.Example with image/encoded, image/class/label (from 0), ..."},
 };
 
 constexpr SidecarSpec kSidecars[] = {
@@ -48,9 +49,7 @@ constinit const Format kTfrecordFormat = {
     .name = "tfrecord",
     .doc = "TFRecord files of tf.train.Example, for TensorFlow and DALI",
     .layouts = kLayouts,
-    .traits = {.key_ordered = false,
-               .concurrent_writers = true,
-               .max_key_bytes = 0,  // not stored, hence no limit
+    .traits = {.concurrent_writers = true,
                .max_record_bytes = kMaxExampleBytes + kRecordOverheadBytes,
                .shard_overhead_bytes = 0,
                .data_file = ""},

@@ -16,10 +16,13 @@ namespace shardpack {
 namespace {
 
 constexpr LayoutSpec kLayouts[] = {
-    {kUstarLayout,
-     "plain POSIX ustar, which every reader understands; names up to 100 bytes, or 255 around a "
-     "slash"},
-    {kPaxLayout, "ustar with a pax record before a member whose name does not fit"},
+    {.name = kUstarLayout,
+     .doc = "plain POSIX ustar, which every reader understands; names up to 100 bytes, or 255 around "
+            "a slash",
+     .max_key_bytes = kMaxWebdatasetKeyBytes},
+    {.name = kPaxLayout,
+     .doc = "ustar with a pax record before a member whose name does not fit",
+     .max_key_bytes = kMaxWebdatasetKeyBytes},
 };
 constexpr SidecarSpec kSidecars[] = {
     {"dali", "<shard>.idx, the index that NVIDIA DALI's webdataset reader takes", &MakeWebdatasetDaliIndexes},
@@ -71,9 +74,7 @@ constexpr Format kRow = {
     .layouts = kLayouts,
     .traits =
         {
-            .key_ordered = false,
             .concurrent_writers = true,
-            .max_key_bytes = kMaxWebdatasetKeyBytes,
             .max_record_bytes = kTarMaxOctalSize,
             // The two zero blocks and the most that pads them.
             .shard_overhead_bytes = kTarEndBytes + kTarBlockingBytes - kTarBlockBytes,

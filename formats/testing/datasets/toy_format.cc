@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::string_view kMagic = "TOYSHARD";
 constexpr std::string_view kEnd = "TOY-END!";
-constexpr LayoutSpec kLayouts[] = {{"plain", "records one after another"}};
+constexpr LayoutSpec kLayouts[] = {
+    {.name = "plain", .doc = "records one after another", .max_key_bytes = 4096}};
 constexpr size_t kHeadBytes = 20;  // of a record, before the lengths of its fields
 constexpr uint32_t kMaxFields = 16;
 
@@ -164,8 +165,7 @@ const Format& ToyFormat() {
       .name = "toy",
       .doc = "a format for tests",
       .layouts = kLayouts,
-      .traits = {.max_key_bytes = 4096,
-                 .max_record_bytes = uint64_t{1} << 40,
+      .traits = {.max_record_bytes = uint64_t{1} << 40,
                  .shard_overhead_bytes = kMagic.size() + kEnd.size(),
                  .data_file = ""},
       .shard_name = ToyName,
