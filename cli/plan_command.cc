@@ -47,7 +47,7 @@ std::string Text(const Plan& plan) {
   }
   StrAppend(&out, "\nclasses   ", listing.classes.size(), "\norder     ",
             plan.options().shuffle ? StrCat("shuffled with seed ", plan.options().seed)
-                                   : std::string("as the paths"),
+                                   : std::string("as in the source"),
             "\nkeys      ", plan.index_keys() ? "by number" : "by path", "\n");
   if (plan.filtered() > 0) StrAppend(&out, "filtered  ", FormatCount(plan.filtered()), "\n");
   const size_t skips = listing.skips.size() + plan.skips().size();

@@ -122,7 +122,7 @@ class ArchiveMembers::Handle {
     const int error = archive_errno(archive_);
     const std::string name = EscapeForTerminal(file_.path());
     if (error == ENOMEM || error == EIO) return IoStatus("read", file_.path(), error);
-    if (entry_ == nullptr) {
+    if (entry_ == nullptr && error == ARCHIVE_ERRNO_FILE_FORMAT) {
       return absl::InvalidArgumentError(absl::StrCat("source ", name, " is no tar or zip archive that can be read: ", why()));
     }
     return absl::DataLossError(absl::StrCat("the archive ", name, " is damaged near offset ",
