@@ -49,7 +49,8 @@ std::string Text(const Plan& plan) {
             plan.options().shuffle ? StrCat("shuffled with seed ", plan.options().seed)
                                    : std::string("as in the source"),
             "\nkeys      ", plan.index_keys() ? "by number" : "by path", "\n");
-  if (plan.filtered() > 0) StrAppend(&out, "filtered  ", FormatCount(plan.filtered()), "\n");
+  const uint64_t filtered = plan.filtered() + listing.left_out;
+  if (filtered > 0) StrAppend(&out, "filtered  ", FormatCount(filtered), "\n");
   const size_t skips = listing.skips.size() + plan.skips().size();
   if (skips > 0)
     StrAppend(&out, "skipped   ", FormatCount(skips),
@@ -92,9 +93,9 @@ std::string Json(const Plan& plan) {
                                {"source", PercentEscape(plan.listing().root)},
                                {"format", plan.format().name},
                                {"layout", plan.layout()},
-                               {"seen", plan.listing().rows()},
+                               {"seen", plan.listing().rows() + plan.listing().left_out},
                                {"samples", plan.positions()},
-                               {"filtered", plan.filtered()},
+                               {"filtered", plan.filtered() + plan.listing().left_out},
                                {"skipped", plan.listing().skips.size() + plan.skips().size()},
                                {"source_bytes", SourceBytes(plan)},
                                {"bound_bytes", plan.bound_bytes()},

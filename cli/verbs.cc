@@ -26,10 +26,9 @@ constexpr ExitCode kPrintCodes[] = {ExitCode::kDone, ExitCode::kUsage, ExitCode:
 constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
     {Verb::kBuild, "build", "Pack a folder or list of images into shards (the verb may be left out)", "SRC",
      0, 1, "pack photos/ -o shards/ --split train=0.9,val=0.1",
-     "SRC holds one folder per class, or images alone; or it is a list (.lst, .txt, .csv, .tsv, .jsonl, COCO\n"
-     ".json, - for paths on standard input), an archive (.tar, .tar.gz, .zip) or a packed dataset. Bytes are\n"
-     "kept as they are; every input is either packed or listed in OUT/skipped.jsonl. An interrupted build\n"
-     "resumes when the command is repeated.",
+     "SRC: folders of images, one a class; a list (.lst .txt .csv .tsv .jsonl, COCO .json, - for paths on\n"
+     "standard input); .tar, .tar.gz or .zip; a packed dataset. Bytes are kept; every input is packed or\n"
+     "listed in OUT/skipped.jsonl. An interrupted build resumes when the command is repeated.",
      kBuildCodes},
     {Verb::kPlan, "plan",
      "Show what a build would do: shards, splits, size; or write that down for workers", "SRC", 1,
@@ -46,9 +45,8 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      kBuildCodes},
     {Verb::kConvert, "convert", "Pack a dataset, or shards of any tool, into another format", "DATASET|SHARD...", 1, kAny,
      "pack convert shards/ -o records/ -f tfrecord",
-     "Bytes, labels, classes, keys, splits, source paths and further fields are kept, and so is the order, unless "
-     "--shuffle\n"
-     "is given. What the format cannot hold is said before work starts. An interrupted run resumes when it is repeated.",
+     "Bytes, labels, classes, keys, splits, source paths and further fields are kept, and so is the order,\n"
+     "unless --shuffle is given. What the format cannot hold is said before work starts.",
      kBuildCodes},
     {Verb::kValidate, "validate", "Prove that a dataset, or shards of any tool, are whole",
      "DATASET|SHARD...", 1, kAny, "pack validate shards/",

@@ -19,6 +19,8 @@ namespace {
 
 constexpr size_t kReadBytes = 1 << 20;
 constexpr uint64_t kBlockBytes = 512;
+// What libarchive calls ARCHIVE_ERRNO_FILE_FORMAT in a header that it keeps to itself (archive_platform.h).
+constexpr int kUnknownFormat = EILSEQ;
 constexpr int kMaxExtensionHeaders = 16;  // before one member
 
 // A file without a name, gone with its descriptor.
@@ -122,7 +124,7 @@ class ArchiveMembers::Handle {
     const int error = archive_errno(archive_);
     const std::string name = EscapeForTerminal(file_.path());
     if (error == ENOMEM || error == EIO) return IoStatus("read", file_.path(), error);
-    if (entry_ == nullptr && error == ARCHIVE_ERRNO_FILE_FORMAT) {
+    if (entry_ == nullptr && error == kUnknownFormat) {
       return absl::InvalidArgumentError(absl::StrCat("source ", name, " is no tar or zip archive that can be read: ", why()));
     }
     return absl::DataLossError(absl::StrCat("the archive ", name, " is damaged near offset ",

@@ -66,9 +66,10 @@ absl::StatusOr<Listing> CocoSource::List() {
     listing.places.push_back(0);
     listing.places.push_back(box_places_[row]);
   }
+  std::vector<bool> skipped(rows, false);
+  for (const Skip& skip : listing.skips) skipped[skip.row] = true;
   for (const uint64_t row : without_object_) {
-    const bool known = std::any_of(listing.skips.begin(), listing.skips.end(), [&](const Skip& skip) { return skip.row == row; });
-    if (!known) listing.skips.push_back({row, SkipReason::kUnpaired, "no annotation gives it a label"});
+    if (!skipped[row]) listing.skips.push_back({row, SkipReason::kUnpaired, "no annotation gives it a label"});
   }
   std::sort(listing.skips.begin(), listing.skips.end(), [](const Skip& a, const Skip& b) { return a.row < b.row; });
   return listing;

@@ -22,6 +22,7 @@ namespace shardpack {
 namespace {
 
 constexpr uint64_t kMaxRecords = std::numeric_limits<uint32_t>::max() - 1;
+constexpr size_t kMaxSplits = 1000;
 constexpr uint64_t kMaxOrderBytes = kMaxRecords * 4;
 constexpr std::string_view kJsonField = "json";
 
@@ -67,6 +68,9 @@ class Collector {
       const auto known = std::find(listing.splits.begin(), listing.splits.end(), shard.split);
       split_ = static_cast<uint16_t>(known - listing.splits.begin());
       if (known == listing.splits.end()) listing.splits.push_back(shard.split);
+      if (listing.splits.size() > kMaxSplits) {
+        return absl::InvalidArgumentError(absl::StrCat("more than ", kMaxSplits, " splits"));
+      }
     }
     for (uint64_t record = 0; record < index.records(); ++record) {
       AddPath(index.source_path(record), shard.name, record);
