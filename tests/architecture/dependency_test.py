@@ -25,6 +25,7 @@ ALLOWED = {
     "converters": {"formats/core", "formats/io", "images", "readers"},
     "validators": {"formats/core", "formats/io", "images"},
     "cuda": {"formats/core", "formats/io", "images", "readers"},
+    "examples": {"cuda", "readers"},
 }
 # These join everything.
 TOP = {"benchmarks", "cli", "formats/testing", "python", "tests"}

@@ -29,7 +29,7 @@ class DeterminismTest(pack_runs.PackTest):
     return out
 
   def test_threads(self):
-    for fmt, (name, flags) in itertools.product(("webdataset", "tfrecord"), LAYOUTS.items()):
+    for fmt, (name, flags) in itertools.product(pack_runs.FORMATS, LAYOUTS.items()):
       want = None
       for number, variant in enumerate(VARIANTS):
         with self.subTest(format=fmt, layout=name, variant=" ".join(variant)):
@@ -49,9 +49,10 @@ class DeterminismTest(pack_runs.PackTest):
 
   def test_workers(self):
     """Three processes side by side, each with a part of the plan, then a commit."""
-    for fmt in ("webdataset", "tfrecord"):
+    for fmt in pack_runs.FORMATS:
       with self.subTest(format=fmt):
-        flags = ["-f", fmt, "--samples-per-shard", "40", "--sidecar-index", "dali"]
+        sidecars = ["--sidecar-index", "dali"] if fmt in ("webdataset", "tfrecord") else []
+        flags = ["-f", fmt, "--samples-per-shard", "40", *sidecars]
         want = pack_runs.contents(self.build(f"{fmt}-alone", *flags))
         shards = sum(1 for name in want if name.endswith(".pidx"))
         plan, out = self.scratch / f"{fmt}.plan", self.scratch / f"{fmt}-workers"

@@ -36,7 +36,7 @@ class KillTest(pack_runs.PackTest):
   def test_sigkill(self):
     numbers = random.Random(SEED)
     print(f"seed {SEED}, {KILLS} kills a format", flush=True)
-    for fmt in ("webdataset", "tfrecord"):
+    for fmt in pack_runs.FORMATS:
       with self.subTest(format=fmt, seed=SEED):
         want, seconds = self.uninterrupted(fmt)
         out = self.scratch / f"{fmt}-killed"
