@@ -227,7 +227,7 @@ constexpr Flag kFlags[] = {
      "the variant of the format",
      [](Text t, Line& l) { return KeepText(t, &l.plan.layout); }},
     {"shard-size", 0, kValue, "auto|SIZE", "auto", nullptr, "Output", kMaking, true,
-     "no shard larger than this (100MB, 1GiB); auto: 256MB, less for a small set",
+     "the largest shard (100MB, 1GiB); auto: at most 256MB",
      StoreShardSize},
     {"samples-per-shard", 0, kValue, "N", "", nullptr, "Output", kMaking, false,
      "no shard with more samples than this",
@@ -310,7 +310,7 @@ constexpr Flag kFlags[] = {
 
     // Order
     {"split", 0, kValue, "NAME=SHARE,...", "", nullptr, "Order", kMaking, true,
-     "divide the samples, as in train=0.9,val=0.1; else all are train",
+     "divide the samples, as in train=0.9,val=0.1",
      [](Text t, Line& l) { return Keep(ParseSplits(t), &l.plan.splits); }},
     {"split-by", 0, kValue, "hash|random|stratified|dir", "hash", nullptr, "Order", kMaking, false,
      "what decides: the path's hash, the seed, the seed per class, or the first folder",
@@ -339,7 +339,7 @@ constexpr Flag kFlags[] = {
      "what to do with two inputs of one key: stop, add a number, or skip the second",
      [](Text t, Line& l) { return KeepChoice(t, {"error", "suffix", "skip"}, &l.plan.on_duplicate); }},
     {"max-skip", 0, kValue, "SHARE", "1%", nullptr, "Bad inputs", kPublishing, true,
-     "publish nothing when more of the inputs than this are bad",
+     "publish nothing when more inputs are bad",
      [](Text t, Line& l) { return Keep(ParseShare(t), &l.max_skip); }},
     {"strict", 0, kSwitch, "", "", nullptr, "Bad inputs", kPublishing, false,
      "the same as --max-skip 0",
