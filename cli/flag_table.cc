@@ -428,7 +428,7 @@ constexpr Flag kFlags[] = {
     {"as", 0, kValue, "roff|markdown", "roff", nullptr, "Run", In(Verb::kMan), true,
      "the manual page, or the reference part of docs/cli.md",
      [](Text t, Line& l) { l.markdown = t == "markdown"; return absl::OkStatus(); }},
-    {"quiet", 'q', kSwitch, "", "", nullptr, "Run", kLong, true,
+    {"quiet", 'q', kSwitch, "", "", nullptr, "Run", kLong, false,
      "no progress and no summary, only warnings and errors",
      [](Text t, Line& l) { return KeepSwitch(t, &l.quiet); }},
     {"help", 'h', kSwitch, "", "", nullptr, "Run", kEveryVerb, true,

@@ -49,7 +49,8 @@ constexpr std::array<Ending, 17> kEndings = {{{".lst", "list"},
 absl::StatusOr<std::string> Recognise(const std::string& path) {
   if (path == "-") return std::string("list");
   struct stat facts;
-  if (::stat(path.c_str(), &facts) != 0) return std::string("folder");  // which says what is wrong with it
+  if (::stat(path.c_str(), &facts) != 0)
+    return std::string("folder");  // which says what is wrong with it
   if (S_ISDIR(facts.st_mode)) {
     struct stat manifest;
     const std::string name = StrCat(path, "/", std::string(kManifestName));
@@ -63,9 +64,10 @@ absl::StatusOr<std::string> Recognise(const std::string& path) {
     const absl::StatusOr<const Format*> format = SniffFormat(path);
     if (format.ok() && *format != nullptr) return std::string("dataset");
   }
-  return InvalidArgumentError(StrCat("source ", EscapeForTerminal(path),
-                                     " is no folder, and no list, archive or shard by its name; give the folder that holds "
-                                     "the images, or say what it is with --input-format"));
+  return InvalidArgumentError(
+      StrCat("source ", EscapeForTerminal(path),
+             " is no folder, and no list, archive or shard by its name; give the folder that holds "
+             "the images, or say what it is with --input-format"));
 }
 
 ListKind KindOf(const std::string& format, const std::string& path) {
@@ -77,16 +79,18 @@ ListKind KindOf(const std::string& format, const std::string& path) {
 }
 
 // Flags that mean nothing for this kind of source are an error, not a surprise.
-absl::Status RefuseFlags(const CommandLine& line, const std::string& format, std::initializer_list<const char*> flags) {
+absl::Status RefuseFlags(const CommandLine& line, const std::string& format,
+                         std::initializer_list<const char*> flags) {
   for (const char* flag : flags) {
     if (!line.Given(flag)) continue;
-    return InvalidArgumentError(StrCat("--", flag, " says nothing about a source of the kind ", format, "; leave it out"));
+    return InvalidArgumentError(
+        StrCat("--", flag, " says nothing about a source of the kind ", format, "; leave it out"));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<OpenedSource> OpenList(const CommandLine& line, const FolderSourceOptions& folder, const std::string& format,
-                                      IoPool& pool) {
+absl::StatusOr<OpenedSource> OpenList(const CommandLine& line, const FolderSourceOptions& folder,
+                                      const std::string& format, IoPool& pool) {
   absl::Status fits = RefuseFlags(line, format, {"ext", "include", "exclude"});
   if (!fits.ok()) return fits;
   ListSourceOptions options;
@@ -96,11 +100,13 @@ absl::StatusOr<OpenedSource> OpenList(const CommandLine& line, const FolderSourc
   options.format.kind = KindOf(format, options.list);
   const bool has_columns = format != "list";
   if (line.Given("columns") && !has_columns) {
-    return InvalidArgumentError("--columns is for csv, tsv and jsonl; other lists have their columns in one order");
+    return InvalidArgumentError(
+        "--columns is for csv, tsv and jsonl; other lists have their columns in one order");
   }
   using Labels = ListSourceOptions::Labels;
   if (line.label_from == "largest" || line.label_from == "single") {
-    return InvalidArgumentError(StrCat("--label-from ", line.label_from, " is for COCO json; a list has a column"));
+    return InvalidArgumentError(
+        StrCat("--label-from ", line.label_from, " is for COCO json; a list has a column"));
   }
   options.labels = line.label_from == "dir"      ? Labels::kDir
                    : line.label_from == "none"   ? Labels::kNone
@@ -114,12 +120,15 @@ absl::StatusOr<OpenedSource> OpenList(const CommandLine& line, const FolderSourc
   return opened;
 }
 
-absl::StatusOr<OpenedSource> OpenCoco(const CommandLine& line, const FolderSourceOptions& folder, IoPool& pool) {
-  absl::Status fits = RefuseFlags(line, "coco", {"ext", "include", "exclude", "columns", "sidecars", "class-order"});
+absl::StatusOr<OpenedSource> OpenCoco(const CommandLine& line, const FolderSourceOptions& folder,
+                                      IoPool& pool) {
+  absl::Status fits = RefuseFlags(
+      line, "coco", {"ext", "include", "exclude", "columns", "sidecars", "class-order"});
   if (!fits.ok()) return fits;
   if (line.label_from == "dir" || line.label_from == "column") {
     return InvalidArgumentError(
-        StrCat("--label-from ", line.label_from, " is not for COCO json, where objects give the label: largest, single or none"));
+        StrCat("--label-from ", line.label_from,
+               " is not for COCO json, where objects give the label: largest, single or none"));
   }
   using Labels = CocoSourceOptions::Labels;
   CocoSourceOptions options{.json = line.arguments[0], .root = line.root};
@@ -128,7 +137,8 @@ absl::StatusOr<OpenedSource> OpenCoco(const CommandLine& line, const FolderSourc
   OpenedSource opened;
   opened.options = folder.ToMap();
   opened.options["input-format"] = "coco";
-  if (!line.label_from.empty() && line.label_from != "largest") opened.options["label-from"] = line.label_from;
+  if (!line.label_from.empty() && line.label_from != "largest")
+    opened.options["label-from"] = line.label_from;
   if (folder.missing != MissingPart::kSkip) {
     opened.options["missing-part"] = folder.missing == MissingPart::kError ? "error" : "drop";
   }
@@ -136,7 +146,8 @@ absl::StatusOr<OpenedSource> OpenCoco(const CommandLine& line, const FolderSourc
   return opened;
 }
 
-absl::StatusOr<OpenedSource> OpenArchive(const CommandLine& line, const FolderSourceOptions& folder) {
+absl::StatusOr<OpenedSource> OpenArchive(const CommandLine& line,
+                                         const FolderSourceOptions& folder) {
   absl::Status fits = RefuseFlags(line, "archive", {"root", "columns", "follow"});
   if (!fits.ok()) return fits;
   OpenedSource opened;
@@ -148,14 +159,18 @@ absl::StatusOr<OpenedSource> OpenArchive(const CommandLine& line, const FolderSo
 
 // --label-from column and the like are for sources that have such a thing.
 absl::Status CheckLabelsFromFolders(const CommandLine& line, const std::string& format) {
-  if (line.label_from != "column" && line.label_from != "largest" && line.label_from != "single") return absl::OkStatus();
-  return InvalidArgumentError(StrCat("--label-from ", line.label_from, " is not for a source of the kind ", format,
+  if (line.label_from != "column" && line.label_from != "largest" && line.label_from != "single")
+    return absl::OkStatus();
+  return InvalidArgumentError(StrCat("--label-from ", line.label_from,
+                                     " is not for a source of the kind ", format,
                                      ", whose folders give the labels: dir, dir:N or none"));
 }
 
-absl::StatusOr<OpenedSource> OpenDataset(const CommandLine& line, const FolderSourceOptions& folder) {
-  absl::Status fits = RefuseFlags(line, "dataset", {"ext", "include", "exclude", "label-from", "classes", "class-order",
-                                                    "sidecars", "columns", "root", "follow"});
+absl::StatusOr<OpenedSource> OpenDataset(const CommandLine& line,
+                                         const FolderSourceOptions& folder) {
+  absl::Status fits = RefuseFlags(line, "dataset",
+                                  {"ext", "include", "exclude", "label-from", "classes",
+                                   "class-order", "sidecars", "columns", "root", "follow"});
   if (fits.ok() && line.plan.split_by == SplitBy::kDir) {
     fits = InvalidArgumentError("--split-by dir is for folders; a dataset has its splits");
   }
@@ -175,10 +190,12 @@ absl::StatusOr<OpenedSource> OpenDataset(const CommandLine& line, const FolderSo
 
 }  // namespace
 
-absl::StatusOr<OpenedSource> OpenSource(const CommandLine& line, const FolderSourceOptions& folder, IoPool& pool) {
+absl::StatusOr<OpenedSource> OpenSource(const CommandLine& line, const FolderSourceOptions& folder,
+                                        IoPool& pool) {
   const std::string& path = line.arguments[0];
-  const absl::StatusOr<std::string> format =
-      line.input_format == "auto" ? Recognise(path) : absl::StatusOr<std::string>(line.input_format);
+  const absl::StatusOr<std::string> format = line.input_format == "auto"
+                                                 ? Recognise(path)
+                                                 : absl::StatusOr<std::string>(line.input_format);
   if (!format.ok()) return format.status();
   if (*format == "dataset") return OpenDataset(line, folder);
   if (*format == "coco") return OpenCoco(line, folder, pool);
@@ -190,7 +207,9 @@ absl::StatusOr<OpenedSource> OpenSource(const CommandLine& line, const FolderSou
   return OpenedSource{std::make_unique<FolderSource>(path, folder, pool), folder.ToMap()};
 }
 
-absl::StatusOr<std::unique_ptr<SampleSource>> OpenPlannedSource(const Plan& plan, const std::string& root, IoPool& pool) {
+absl::StatusOr<std::unique_ptr<SampleSource>> OpenPlannedSource(const Plan& plan,
+                                                                const std::string& root,
+                                                                IoPool& pool) {
   const std::map<std::string, std::string>& words = plan.options().source;
   const auto format = words.find("input-format");
   if (format != words.end() && format->second == "dataset") {
@@ -198,22 +217,24 @@ absl::StatusOr<std::unique_ptr<SampleSource>> OpenPlannedSource(const Plan& plan
     if (!dataset.ok()) return dataset.status();
     const auto expected = words.find("dataset");
     if (expected == words.end() || expected->second != IdentityText(dataset->identity())) {
-      return absl::FailedPreconditionError(StrCat(EscapeForTerminal(root), " is dataset ", IdentityText(dataset->identity()),
-                                                  ", the plan was made for ",
-                                                  expected == words.end() ? "another" : expected->second));
+      return absl::FailedPreconditionError(StrCat(
+          EscapeForTerminal(root), " is dataset ", IdentityText(dataset->identity()),
+          ", the plan was made for ", expected == words.end() ? "another" : expected->second));
     }
     return std::make_unique<DatasetSource>(*std::move(dataset), DatasetSourceOptions{.root = root});
   }
   const bool archive = format != words.end() && format->second == "archive";
   if (archive || (format != words.end() && format->second == "coco")) {
-    return InvalidArgumentError(StrCat("a plan of a source of the kind ", format->second,
-                                       " cannot be shared by workers; pack it with one command, or unpack it first"));
+    return InvalidArgumentError(
+        StrCat("a plan of a source of the kind ", format->second,
+               " cannot be shared by workers; pack it with one command, or unpack it first"));
   }
   struct stat facts;
   // Without this a source that is not mounted would be a list of vanished files.
   if (::stat(root.c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode)) {
-    return InvalidArgumentError(StrCat("the source ", EscapeForTerminal(root),
-                                       " of the plan is no folder here; say where it is: pack build SRC --plan FILE ..."));
+    return InvalidArgumentError(
+        StrCat("the source ", EscapeForTerminal(root),
+               " of the plan is no folder here; say where it is: pack build SRC --plan FILE ..."));
   }
   FolderSourceOptions options;
   options.max_file_bytes = plan.options().max_file_bytes;

@@ -3,8 +3,8 @@
 //   absl::StatusOr<OpenedSource> opened = OpenSource(line, folder_options, pool);
 //   absl::StatusOr<Listing> listing = opened->source->List();
 //
-// Lifetime: the source borrows the pool. Thread-safety: one caller. Errors: InvalidArgument for a source that is missing, is
-// nothing that can be packed, or does not go with a flag; I/O Status.
+// Lifetime: the source borrows the pool. Thread-safety: one caller. Errors: InvalidArgument for a
+// source that is missing, is nothing that can be packed, or does not go with a flag; I/O Status.
 #ifndef SHARDPACK_CLI_OPEN_SOURCE_H_
 #define SHARDPACK_CLI_OPEN_SOURCE_H_
 
@@ -30,10 +30,13 @@ struct OpenedSource {
 };
 
 // `folder` are line.source with the classes read.
-absl::StatusOr<OpenedSource> OpenSource(const CommandLine& line, const FolderSourceOptions& folder, IoPool& pool);
+absl::StatusOr<OpenedSource> OpenSource(const CommandLine& line, const FolderSourceOptions& folder,
+                                        IoPool& pool);
 
 // The source of a plan made elsewhere; `root` is where it is on this machine.
-absl::StatusOr<std::unique_ptr<SampleSource>> OpenPlannedSource(const Plan& plan, const std::string& root, IoPool& pool);
+absl::StatusOr<std::unique_ptr<SampleSource>> OpenPlannedSource(const Plan& plan,
+                                                                const std::string& root,
+                                                                IoPool& pool);
 
 }  // namespace shardpack::cli
 

@@ -19,7 +19,8 @@ namespace {
 
 constexpr size_t kReadBytes = 1 << 20;
 constexpr uint64_t kBlockBytes = 512;
-// What libarchive calls ARCHIVE_ERRNO_FILE_FORMAT in a header that it keeps to itself (archive_platform.h).
+// What libarchive calls ARCHIVE_ERRNO_FILE_FORMAT in a header that it keeps to itself
+// (archive_platform.h).
 constexpr int kUnknownFormat = EILSEQ;
 constexpr int kMaxExtensionHeaders = 16;  // before one member
 
@@ -42,7 +43,8 @@ absl::StatusOr<File> OpenSpool() {
 uint64_t HeaderNumber(std::string_view field) {
   uint64_t value = 0;
   if (!field.empty() && (static_cast<unsigned char>(field[0]) & 0x80) != 0) {
-    for (const char c : field.substr(field.size() - 8)) value = value << 8 | static_cast<unsigned char>(c);
+    for (const char c : field.substr(field.size() - 8))
+      value = value << 8 | static_cast<unsigned char>(c);
     return value;
   }
   for (const char c : field) {
@@ -53,8 +55,8 @@ uint64_t HeaderNumber(std::string_view field) {
   return value;
 }
 
-// Where the data of the member begins whose first header, extension headers included, lies at `at`. libarchive has
-// accepted them; it does not say where they end.
+// Where the data of the member begins whose first header, extension headers included, lies at `at`.
+// libarchive has accepted them; it does not say where they end.
 absl::StatusOr<uint64_t> FindTarData(const File& archive, uint64_t at) {
   for (int headers = 0; headers < kMaxExtensionHeaders; ++headers) {
     std::array<char, kBlockBytes> block;
@@ -68,7 +70,8 @@ absl::StatusOr<uint64_t> FindTarData(const File& archive, uint64_t at) {
     if (bytes > uint64_t{1} << 40) break;
     at += (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
   }
-  return absl::DataLossError(absl::StrCat(EscapeForTerminal(archive.path()), ": no tar header at offset ", at));
+  return absl::DataLossError(
+      absl::StrCat(EscapeForTerminal(archive.path()), ": no tar header at offset ", at));
 }
 
 ArchiveMember::Kind KindOf(archive_entry* entry) {
@@ -99,8 +102,10 @@ class ArchiveMembers::Handle {
     archive_read_support_filter_all(archive_);
     archive_read_support_format_tar(archive_);
     archive_read_support_format_zip(archive_);
-    if (::lseek(file_.descriptor(), 0, SEEK_SET) != 0) return IoStatus("seek in", file_.path(), errno);
-    if (archive_read_open_fd(archive_, file_.descriptor(), kReadBytes) != ARCHIVE_OK) return Failure();
+    if (::lseek(file_.descriptor(), 0, SEEK_SET) != 0)
+      return IoStatus("seek in", file_.path(), errno);
+    if (archive_read_open_fd(archive_, file_.descriptor(), kReadBytes) != ARCHIVE_OK)
+      return Failure();
     return absl::OkStatus();
   }
   // False at the end.
@@ -125,7 +130,8 @@ class ArchiveMembers::Handle {
     const std::string name = EscapeForTerminal(file_.path());
     if (error == ENOMEM || error == EIO) return IoStatus("read", file_.path(), error);
     if (entry_ == nullptr && error == kUnknownFormat) {
-      return absl::InvalidArgumentError(absl::StrCat("source ", name, " is no tar or zip archive that can be read: ", why()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("source ", name, " is no tar or zip archive that can be read: ", why()));
     }
     return absl::DataLossError(absl::StrCat("the archive ", name, " is damaged near offset ",
                                             archive_filter_bytes(archive_, -1), ": ", why()));
@@ -155,7 +161,8 @@ absl::Status ArchiveMembers::Walk(const std::function<bool(const ArchiveMember&)
     member.bytes = static_cast<uint64_t>(std::max<int64_t>(0, archive_entry_size(archive.entry())));
     if (!wanted(member)) continue;
     if (member.kind == ArchiveMember::Kind::kFile) {
-      absl::Status placed = archive.is_plain_tar() ? Place(archive, member) : Spool(archive, member);
+      absl::Status placed =
+          archive.is_plain_tar() ? Place(archive, member) : Spool(archive, member);
       if (!placed.ok()) return placed;
     }
     take(member);
@@ -168,7 +175,8 @@ absl::Status ArchiveMembers::Place(Handle& archive, ArchiveMember& member) {
     return absl::OkStatus();
   }
   const int64_t header = archive_read_header_position(archive.get());
-  absl::StatusOr<uint64_t> place = FindTarData(archive_, static_cast<uint64_t>(std::max<int64_t>(0, header)));
+  absl::StatusOr<uint64_t> place =
+      FindTarData(archive_, static_cast<uint64_t>(std::max<int64_t>(0, header)));
   if (!place.ok()) return place.status();
   member.place = *place;
   return absl::OkStatus();

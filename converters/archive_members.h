@@ -1,11 +1,12 @@
-// ArchiveMembers: walks the members of an archive through libarchive, and says where the bytes of each lie.
+// ArchiveMembers: walks the members of an archive through libarchive, and says where the bytes of
+// each lie.
 //
 //   ArchiveMembers members(file);
-//   absl::Status walked = members.Walk([&](const ArchiveMember& member) { return Wanted(member.path); }, take);
+//   absl::Status walked = members.Walk(wanted, take);   // wanted(member) chooses, take(member) gets
 //
-// Lifetime: borrows the file; a member is valid during the call. Thread-safety: one caller. Errors: InvalidArgument for
-// what is no archive; DataLoss with the offset for one that is damaged; I/O Status. Memory: libarchive's, and one block.
-// Units: bytes. Internal to the archive source.
+// Lifetime: borrows the file; a member is valid during the call. Thread-safety: one caller. Errors:
+// InvalidArgument for what is no archive; DataLoss with the offset for one that is damaged; I/O
+// Status. Memory: libarchive's, and one block. Units: bytes. Internal to the archive source.
 #ifndef SHARDPACK_CONVERTERS_ARCHIVE_MEMBERS_H_
 #define SHARDPACK_CONVERTERS_ARCHIVE_MEMBERS_H_
 
@@ -26,14 +27,15 @@ struct ArchiveMember {
   std::string_view path;  // as it stands in the archive
   Kind kind = Kind::kFile;
   uint64_t bytes = 0;
-  uint64_t place = 0;      // of its bytes: in the archive, or in the spool
+  uint64_t place = 0;           // of its bytes: in the archive, or in the spool
   std::string unreadable = {};  // why its bytes could not be had; "" = they are there
-  bool too_large = false;  // more than the limit: not spooled
+  bool too_large = false;       // more than the limit: not spooled
 };
 
 class ArchiveMembers {
  public:
-  ArchiveMembers(const File& archive, uint64_t max_member_bytes) : archive_(archive), max_member_bytes_(max_member_bytes) {}
+  ArchiveMembers(const File& archive, uint64_t max_member_bytes)
+      : archive_(archive), max_member_bytes_(max_member_bytes) {}
 
   // Calls `wanted` for each member, and `take` for each that is, once its bytes are there.
   absl::Status Walk(const std::function<bool(const ArchiveMember&)>& wanted,

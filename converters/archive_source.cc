@@ -26,7 +26,9 @@ struct Found {
   std::string folder, name;
   uint64_t bytes = 0, place = 0;
   std::optional<Skip> skip = std::nullopt;
-  bool operator<(const Found& other) const { return std::tie(folder, name) < std::tie(other.folder, other.name); }
+  bool operator<(const Found& other) const {
+    return std::tie(folder, name) < std::tie(other.folder, other.name);
+  }
 };
 
 // The member's path without what would lead elsewhere; sets `leads_out` when something had to go.
@@ -49,7 +51,8 @@ std::string CleanPath(std::string_view path, bool* leads_out) {
 class MemberSorter {
  public:
   explicit MemberSorter(const FolderSourceOptions& options)
-      : options_(options), filter_(options.extensions, options.any_extension, options.include, options.exclude) {}
+      : options_(options),
+        filter_(options.extensions, options.any_extension, options.include, options.exclude) {}
 
   bool Wants(const ArchiveMember& member) {
     if (member.kind == ArchiveMember::Kind::kFolder) return false;
@@ -58,7 +61,8 @@ class MemberSorter {
     found_ = {.folder = slash == std::string::npos ? "" : path.substr(0, slash),
               .name = slash == std::string::npos ? path : path.substr(slash + 1)};
     if (found_.name.empty()) return false;
-    const bool part = !options_.sidecars.empty() && SidecarOf(options_.sidecars, found_.name).has_value();
+    const bool part =
+        !options_.sidecars.empty() && SidecarOf(options_.sidecars, found_.name).has_value();
     if (!part && !filter_.HasInputExtension(found_.name)) {
       ++ignored[NameExtension(found_.name)];
       return false;
@@ -77,7 +81,8 @@ class MemberSorter {
     found_.bytes = member.bytes;
     found_.place = member.place;
     if (leads_out_) {
-      SkipIt(SkipReason::kOutsideRoot, absl::StrCat("the member's name is ", std::string(member.path)));
+      SkipIt(SkipReason::kOutsideRoot,
+             absl::StrCat("the member's name is ", std::string(member.path)));
     } else if (member.kind == ArchiveMember::Kind::kLink) {
       SkipIt(SkipReason::kNotRegular, "a link; links in archives are not followed");
     } else if (member.kind != ArchiveMember::Kind::kFile) {
@@ -110,9 +115,12 @@ Listing ToListing(std::vector<Found> found, int64_t mtime_ns) {
   Listing listing;
   for (size_t i = 0; i < found.size(); ++i) {
     Found& each = found[i];
-    if (listing.folders.empty() || listing.folders.back() != each.folder) listing.folders.push_back(each.folder);
+    if (listing.folders.empty() || listing.folders.back() != each.folder)
+      listing.folders.push_back(each.folder);
     const bool again = i > 0 && !(found[i - 1] < each);
-    if (again && !each.skip) each.skip = Skip{0, SkipReason::kDuplicateKey, "the archive has a member of this name before"};
+    if (again && !each.skip)
+      each.skip =
+          Skip{0, SkipReason::kDuplicateKey, "the archive has a member of this name before"};
     if (each.skip) {
       listing.skips.push_back(*std::move(each.skip));
       listing.skips.back().row = i;
@@ -131,7 +139,8 @@ absl::StatusOr<int64_t> ModifiedAt(const File& file) {
   struct stat facts;
   if (::fstat(file.descriptor(), &facts) != 0) return IoStatus("stat", file.path(), errno);
   if (!S_ISREG(facts.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat("source ", EscapeForTerminal(file.path()), " is no regular file"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("source ", EscapeForTerminal(file.path()), " is no regular file"));
   }
   return facts.st_mtim.tv_sec * int64_t{1'000'000'000} + facts.st_mtim.tv_nsec;
 }
@@ -143,7 +152,8 @@ ArchiveSource::ArchiveSource(std::string path, FolderSourceOptions options)
 
 absl::StatusOr<Listing> ArchiveSource::List() {
   if (absl::IsNotFound(file_.status())) {
-    return absl::InvalidArgumentError(absl::StrCat("source ", EscapeForTerminal(path_), " does not exist"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("source ", EscapeForTerminal(path_), " does not exist"));
   }
   if (!file_.ok()) return file_.status();
   const absl::StatusOr<int64_t> mtime_ns = ModifiedAt(*file_);
@@ -151,7 +161,9 @@ absl::StatusOr<Listing> ArchiveSource::List() {
   MemberSorter sorter(options_);
   ArchiveMembers members(*file_, options_.max_file_bytes);
   absl::Status status = members.Walk(
-      [&](const ArchiveMember& member) { return sorter.found.size() < kMaxMembers && sorter.Wants(member); },
+      [&](const ArchiveMember& member) {
+        return sorter.found.size() < kMaxMembers && sorter.Wants(member);
+      },
       [&](const ArchiveMember& member) {
         sorter.Take(member);
         listed_.fetch_add(1, std::memory_order_relaxed);
@@ -162,11 +174,13 @@ absl::StatusOr<Listing> ArchiveSource::List() {
   listing.ignored = std::move(sorter.ignored);
   std::error_code error;
   listing.root = std::filesystem::absolute(path_, error).string();
-  if (!options_.sidecars.empty()) status = PairSidecars(options_.sidecars, options_.missing, listing);
+  if (!options_.sidecars.empty())
+    status = PairSidecars(options_.sidecars, options_.missing, listing);
   if (!status.ok()) return status;
   if (listing.rows() == 0) {
-    return absl::InvalidArgumentError(absl::StrCat("the archive ", EscapeForTerminal(path_), " holds no image",
-                                                   listing.ignored.empty() ? "" : "; --ext takes other files as images"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the archive ", EscapeForTerminal(path_), " holds no image",
+                     listing.ignored.empty() ? "" : "; --ext takes other files as images"));
   }
   if (options_.label_from == FolderSourceOptions::LabelFrom::kNone) {
     listing.label.assign(listing.rows(), -1);
@@ -179,7 +193,8 @@ absl::StatusOr<Listing> ArchiveSource::List() {
 
 LoadResult ArchiveSource::Load(const Listing& listing, uint64_t row, Arena& arena) const {
   if (!file_.ok()) return Skip{row, SkipReason::kVanished, std::string(file_.status().message())};
-  const absl::StatusOr<int64_t> mtime_ns = is_spooled() ? listing.mtime_ns[row] : ModifiedAt(*file_);
+  const absl::StatusOr<int64_t> mtime_ns =
+      is_spooled() ? listing.mtime_ns[row] : ModifiedAt(*file_);
   if (!mtime_ns.ok() || *mtime_ns != listing.mtime_ns[row]) {
     return Skip{row, SkipReason::kChanged, "the archive was modified since it was listed"};
   }
@@ -191,14 +206,17 @@ LoadResult ArchiveSource::Load(const Listing& listing, uint64_t row, Arena& aren
     const uint64_t bytes = i == 0 ? listing.bytes[row] : listing.field_bytes[row * fields + i - 1];
     if (bytes == 0 && i == 0) return Skip{row, SkipReason::kEmpty, ""};
     if (bytes > options_.max_file_bytes) {
-      return Skip{row, SkipReason::kTooLarge, absl::StrCat(bytes, " bytes, the limit is ", options_.max_file_bytes)};
+      return Skip{row, SkipReason::kTooLarge,
+                  absl::StrCat(bytes, " bytes, the limit is ", options_.max_file_bytes)};
     }
     const std::span<std::byte> payload = arena.Allocate(bytes);
     const absl::Status read = file.ReadExactlyAt(listing.places[row * (1 + fields) + i], payload);
     if (!read.ok()) {
-      return Skip{row, absl::IsOutOfRange(read) ? SkipReason::kTruncated : SkipReason::kIoError, std::string(read.message())};
+      return Skip{row, absl::IsOutOfRange(read) ? SkipReason::kTruncated : SkipReason::kIoError,
+                  std::string(read.message())};
     }
-    new (views + i) FieldView{i == 0 ? kImageField : std::string_view(listing.fields[i - 1].name), payload};
+    new (views + i)
+        FieldView{i == 0 ? kImageField : std::string_view(listing.fields[i - 1].name), payload};
   }
   return LoadedSample{{views, 1 + fields}};
 }

@@ -1,15 +1,16 @@
-// ArchiveSource: the images in a tar or zip archive as a SampleSource; the folders of a member's path are as those of a
-// folder of images.
+// ArchiveSource: the images in a tar or zip archive as a SampleSource; the folders of a member's
+// path are as those of a folder of images.
 //
 //   ArchiveSource source("train.tar.gz", FolderSourceOptions{});
 //   absl::StatusOr<Listing> listing = source.List();
 //   LoadResult loaded = source.Load(*listing, row, arena);
 //
-// The images of a plain tar are read where they lie; those of a compressed one and of a zip are written once to a temporary
-// file without a name, while the archive is listed. Nothing is unpacked to a path: a member that is a link, a device, or
-// whose name is absolute or holds `..` is a skip. Lifetime: owns what it reads from. Thread-safety: as SampleSource.
-// Errors: InvalidArgument for what is no archive; DataLoss for one that is damaged; I/O Status. Units: bytes; `places` of
-// the listing are offsets in the archive or in the temporary file.
+// The images of a plain tar are read where they lie; those of a compressed one and of a zip are
+// written once to a temporary file without a name, while the archive is listed. Nothing is unpacked
+// to a path: a member that is a link, a device, or whose name is absolute or holds `..` is a skip.
+// Lifetime: owns what it reads from. Thread-safety: as SampleSource. Errors: InvalidArgument for
+// what is no archive; DataLoss for one that is damaged; I/O Status. Units: bytes; `places` of the
+// listing are offsets in the archive or in the temporary file.
 #ifndef SHARDPACK_CONVERTERS_ARCHIVE_SOURCE_H_
 #define SHARDPACK_CONVERTERS_ARCHIVE_SOURCE_H_
 

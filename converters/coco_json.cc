@@ -22,8 +22,8 @@ namespace {
 constexpr size_t kMaxDepth = 64;
 constexpr double kLargestExact = 9007199254740992.0;  // 2^53
 
-// Follows the parser through {"images": [{...}], "annotations": [{...}], "categories": [{...}]}: members of those objects,
-// and the numbers of a bbox one level below. All else is passed over.
+// Follows the parser through {"images": [{...}], "annotations": [{...}], "categories": [{...}]}:
+// members of those objects, and the numbers of a bbox one level below. All else is passed over.
 class CocoSax : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit CocoSax(CocoFile* coco) : coco_(coco) {}
@@ -36,7 +36,8 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
   bool boolean(bool value) override { return Take(value ? 1 : 0); }
   bool number_integer(number_integer_t value) override { return Take(value); }
   bool number_unsigned(number_unsigned_t value) override {
-    return value <= INT64_MAX ? Take(static_cast<int64_t>(value)) : TakeReal(static_cast<double>(value));
+    return value <= INT64_MAX ? Take(static_cast<int64_t>(value))
+                              : TakeReal(static_cast<double>(value));
   }
   bool number_float(number_float_t value, const string_t&) override { return TakeReal(value); }
   bool string(string_t& text) override {
@@ -82,7 +83,8 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
     if (depth_ == 3 && in_list_) key_ = name;
     return true;
   }
-  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception& failure) override {
+  bool parse_error(size_t, const std::string&,
+                   const nlohmann::detail::exception& failure) override {
     const std::string what = failure.what();
     const size_t line = what.find("at line ");
     return Fail(absl::StrCat("not JSON ", line == std::string::npos ? what : what.substr(line)));
@@ -96,7 +98,10 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
     return false;
   }
   bool AtMember() const { return depth_ == 3 && in_list_; }
-  bool IsId() const { return key_ == "id" || (section_ == Section::kObjects && (key_ == "image_id" || key_ == "category_id")); }
+  bool IsId() const {
+    return key_ == "id" ||
+           (section_ == Section::kObjects && (key_ == "image_id" || key_ == "category_id"));
+  }
 
   void Begin() {
     key_.clear();
@@ -131,15 +136,18 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
     switch (section_) {
       case Section::kImages:
         if (!id_) return Fail(absl::StrCat("image number ", coco_->images.size(), " has no id"));
-        if (image_.file_name.empty()) return Fail(absl::StrCat("the image ", *id_, " has no file_name"));
+        if (image_.file_name.empty())
+          return Fail(absl::StrCat("the image ", *id_, " has no file_name"));
         image_.id = *id_;
         coco_->images.push_back(std::move(image_));
         return true;
       case Section::kObjects:
         return EndObject();
       case Section::kCategories:
-        if (!id_ || !name_) return Fail(absl::StrCat("category number ", categories.size(), " has no id or no name"));
-        return categories.emplace(*id_, *name_).second || Fail(absl::StrCat("the category ", *id_, " stands there twice"));
+        if (!id_ || !name_)
+          return Fail(absl::StrCat("category number ", categories.size(), " has no id or no name"));
+        return categories.emplace(*id_, *name_).second ||
+               Fail(absl::StrCat("the category ", *id_, " stands there twice"));
       case Section::kOther:
         break;
     }
@@ -147,12 +155,17 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool EndObject() {
-    const std::string which = id_ ? absl::StrCat("the annotation ", *id_) : absl::StrCat("annotation number ", coco_->objects.size());
-    if (!image_id_ || !category_id_) return Fail(absl::StrCat(which, " has no image_id or no category_id"));
-    if (box_numbers_ != 4) return Fail(absl::StrCat(which, " has a bbox of ", box_numbers_, " numbers; expected 4"));
+    const std::string which = id_ ? absl::StrCat("the annotation ", *id_)
+                                  : absl::StrCat("annotation number ", coco_->objects.size());
+    if (!image_id_ || !category_id_)
+      return Fail(absl::StrCat(which, " has no image_id or no category_id"));
+    if (box_numbers_ != 4)
+      return Fail(absl::StrCat(which, " has a bbox of ", box_numbers_, " numbers; expected 4"));
     object_.image_id = *image_id_;
-    if (*category_id_ < INT32_MIN || *category_id_ > INT32_MAX) return Fail(absl::StrCat(which, " has the category_id ", *category_id_));
-    object_.category = static_cast<int32_t>(*category_id_);  // the id: its place is known at the end
+    if (*category_id_ < INT32_MIN || *category_id_ > INT32_MAX)
+      return Fail(absl::StrCat(which, " has the category_id ", *category_id_));
+    object_.category =
+        static_cast<int32_t>(*category_id_);  // the id: its place is known at the end
     coco_->objects.push_back(object_);
     return true;
   }
@@ -176,7 +189,8 @@ absl::Status Join(const CocoSax& sax, CocoFile* coco) {
   for (const auto& [id, name] : sax.categories) {
     place[id] = static_cast<int32_t>(coco->categories.size());
     if (name.empty() || !names.insert(name).second) {
-      return absl::InvalidArgumentError(absl::StrCat("the category ", id, " has the name of another one, or none: ", EscapeForTerminal(name)));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the category ", id, " has the name of another one, or none: ", EscapeForTerminal(name)));
     }
     coco->categories.push_back(name);
   }
@@ -184,21 +198,25 @@ absl::Status Join(const CocoSax& sax, CocoFile* coco) {
   for (const CocoImage& image : coco->images) ids.push_back(image.id);
   std::sort(ids.begin(), ids.end());
   const auto twice = std::adjacent_find(ids.begin(), ids.end());
-  if (twice != ids.end()) return absl::InvalidArgumentError(absl::StrCat("the image ", *twice, " stands there twice"));
+  if (twice != ids.end())
+    return absl::InvalidArgumentError(absl::StrCat("the image ", *twice, " stands there twice"));
   for (CocoObject& object : coco->objects) {
     const auto known = place.find(object.category);
     if (known == place.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("an annotation of image ", object.image_id, " has the category_id ",
-                                                     object.category, ", which no category has"));
+      return absl::InvalidArgumentError(absl::StrCat("an annotation of image ", object.image_id,
+                                                     " has the category_id ", object.category,
+                                                     ", which no category has"));
     }
     object.category = known->second;
     if (!std::binary_search(ids.begin(), ids.end(), object.image_id)) {
-      return absl::InvalidArgumentError(absl::StrCat("an annotation has the image_id ", object.image_id, ", which no image has"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("an annotation has the image_id ", object.image_id, ", which no image has"));
     }
     if (object.area < 0) object.area = object.box[2] * object.box[3];
   }
-  std::stable_sort(coco->objects.begin(), coco->objects.end(),
-                   [](const CocoObject& a, const CocoObject& b) { return a.image_id < b.image_id; });
+  std::stable_sort(
+      coco->objects.begin(), coco->objects.end(),
+      [](const CocoObject& a, const CocoObject& b) { return a.image_id < b.image_id; });
   return absl::OkStatus();
 }
 
@@ -215,7 +233,8 @@ absl::Status Parse(Input&& input, std::string_view name, CocoFile* coco) {
     status = Join(sax, coco);
   }
   if (status.ok()) return status;
-  return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(name), ": ", EscapeForTerminal(std::string(status.message()))));
+  return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(name), ": ",
+                                                 EscapeForTerminal(std::string(status.message()))));
 }
 
 // Whole numbers without a fraction, as most tools write them.
@@ -243,9 +262,12 @@ absl::Status ReadCoco(const std::string& path, CocoFile* coco) {
   return ferror(file.get()) != 0 ? IoStatus("read", path, EIO) : parsed;
 }
 
-absl::Status ParseCoco(std::string_view text, std::string_view name, CocoFile* coco) { return Parse(text, name, coco); }
+absl::Status ParseCoco(std::string_view text, std::string_view name, CocoFile* coco) {
+  return Parse(text, name, coco);
+}
 
-std::string BoxesJson(const CocoFile& coco, const CocoImage& image, std::span<const int32_t> label_of_category) {
+std::string BoxesJson(const CocoFile& coco, const CocoImage& image,
+                      std::span<const int32_t> label_of_category) {
   nlohmann::json boxes = nlohmann::json::array();
   for (const CocoObject& object : coco.ObjectsOf(image)) {
     nlohmann::json box = nlohmann::json::array();

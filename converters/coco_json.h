@@ -1,12 +1,14 @@
-// ReadCoco: images, objects and categories of a COCO json file (instances_train2017.json and its like).
+// ReadCoco: images, objects and categories of a COCO json file (instances_train2017.json and its
+// like).
 //
 //   CocoFile coco;
 //   absl::Status read = ReadCoco("instances_val2017.json", &coco);
 //   for (const CocoImage& image : coco.images) Use(image.file_name, coco.ObjectsOf(image));
 //
-// Only what is needed is kept: polygons, licenses and captions pass by. Lifetime: plain values. Thread-safety: pure but for
-// the file. Errors: InvalidArgument with file, line and column for what is no JSON, with the id for what does not fit
-// together; I/O Status. Memory: 80 bytes an object, and the names; nothing is nested deeper than 64.
+// Only what is needed is kept: polygons, licenses and captions pass by. Lifetime: plain values.
+// Thread-safety: pure but for the file. Errors: InvalidArgument with file, line and column for what
+// is no JSON, with the id for what does not fit together; I/O Status. Memory: 80 bytes an object,
+// and the names; nothing is nested deeper than 64.
 #ifndef SHARDPACK_CONVERTERS_COCO_JSON_H_
 #define SHARDPACK_CONVERTERS_COCO_JSON_H_
 
@@ -46,8 +48,10 @@ absl::Status ReadCoco(const std::string& path, CocoFile* coco);
 // The same of text; `name` is for messages.
 absl::Status ParseCoco(std::string_view text, std::string_view name, CocoFile* coco);
 
-// {"boxes":[{"area":...,"bbox":[x,y,width,height],"category":...,"iscrowd":0,"label":...},...],"image_id":...}
-std::string BoxesJson(const CocoFile& coco, const CocoImage& image, std::span<const int32_t> label_of_category);
+// {"boxes":[{"area":...,"bbox":[x,y,width,height],"category":...,"iscrowd":0,"label":...},...],
+//  "image_id":...}
+std::string BoxesJson(const CocoFile& coco, const CocoImage& image,
+                      std::span<const int32_t> label_of_category);
 
 }  // namespace shardpack
 

@@ -37,8 +37,9 @@ TEST(CocoJsonTest, ReadsWhatMattersInAnyOrder) {
   EXPECT_EQ(objects[0].category, 1);
   EXPECT_EQ(objects[1].area, 20);
   EXPECT_TRUE(coco.ObjectsOf(coco.images[1])[0].crowd);
-  EXPECT_EQ(BoxesJson(coco, coco.images[1], std::vector<int32_t>{4, 5}),
-            R"({"boxes":[{"area":4,"bbox":[0.5,0,2,2],"category":"dog","iscrowd":1,"label":4}],"image_id":10})");
+  EXPECT_EQ(
+      BoxesJson(coco, coco.images[1], std::vector<int32_t>{4, 5}),
+      R"({"boxes":[{"area":4,"bbox":[0.5,0,2,2],"category":"dog","iscrowd":1,"label":4}],"image_id":10})");
 }
 
 TEST(CocoJsonTest, ErrorsNameThePlace) {
@@ -46,16 +47,21 @@ TEST(CocoJsonTest, ErrorsNameThePlace) {
            {"{\"images\": [\n}", "line 2"},
            {"{\"images\": [{\"id\": \"x\"}]}", "ids are numbers"},
            {"{\"images\": [{\"file_name\": \"a\"}]}", "image number 0"},
-           {"{\"categories\": [{\"id\": 1, \"name\": \"a\"}, {\"id\": 1, \"name\": \"b\"}]}", "category 1"},
+           {"{\"categories\": [{\"id\": 1, \"name\": \"a\"}, {\"id\": 1, \"name\": \"b\"}]}",
+            "category 1"},
            {"{\"annotations\": [{\"id\": 5, \"image_id\": 1}]}", "annotation 5"},
-           {"{\"annotations\": [{\"id\": 5, \"image_id\": 1, \"category_id\": 1, \"bbox\": [1, 2, 3, 4, 5]}]}", "bbox of 5"},
+           {"{\"annotations\": [{\"id\": 5, \"image_id\": 1, \"category_id\": 1, \"bbox\": [1, 2, "
+            "3, 4, 5]}]}",
+            "bbox of 5"},
            {"{}", "no COCO json"},
            {std::string(200, '['), "no object"},
            {"{\"x\": " + std::string(200, '['), "too deeply"}}) {
     CocoFile coco;
     const absl::Status parsed = ParseCoco(text, "a.json", &coco);
     EXPECT_TRUE(absl::IsInvalidArgument(parsed)) << text;
-    EXPECT_THAT(std::string(parsed.message()), ::testing::AllOf(HasSubstr("a.json: "), HasSubstr(why))) << text;
+    EXPECT_THAT(std::string(parsed.message()),
+                ::testing::AllOf(HasSubstr("a.json: "), HasSubstr(why)))
+        << text;
   }
 }
 

@@ -41,8 +41,8 @@ CocoSource::CocoSource(CocoSourceOptions options, FolderSourceOptions folder, Io
 absl::StatusOr<Listing> CocoSource::List() {
   const Descriptor root(OpenAt(AT_FDCWD, root_.c_str(), O_PATH | O_DIRECTORY));
   if (!root.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the root ", EscapeForTerminal(root_), " of the images is no folder that can be opened"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the root ", EscapeForTerminal(root_), " of the images is no folder that can be opened"));
   }
   CocoFile coco;
   absl::Status status = ReadCoco(options_.json, &coco);
@@ -54,7 +54,8 @@ absl::StatusOr<Listing> CocoSource::List() {
   if (!status.ok()) return status;
   const uint64_t rows = listing.name_ends.size();
   if (rows == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(options_.json), " names no image that can be packed"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(EscapeForTerminal(options_.json), " names no image that can be packed"));
   }
   LookAtFiles(root.get(), folder_options_, pool_, listing, listed_);
   listing.fields.push_back({std::string(kBoxesField), ""});
@@ -69,9 +70,11 @@ absl::StatusOr<Listing> CocoSource::List() {
   std::vector<bool> skipped(rows, false);
   for (const Skip& skip : listing.skips) skipped[skip.row] = true;
   for (const uint64_t row : without_object_) {
-    if (!skipped[row]) listing.skips.push_back({row, SkipReason::kUnpaired, "no annotation gives it a label"});
+    if (!skipped[row])
+      listing.skips.push_back({row, SkipReason::kUnpaired, "no annotation gives it a label"});
   }
-  std::sort(listing.skips.begin(), listing.skips.end(), [](const Skip& a, const Skip& b) { return a.row < b.row; });
+  std::sort(listing.skips.begin(), listing.skips.end(),
+            [](const Skip& a, const Skip& b) { return a.row < b.row; });
   return listing;
 }
 
@@ -86,8 +89,9 @@ absl::Status CocoSource::NameClasses(const CocoFile& coco, Listing& listing) {
     }
     const auto found = std::find(given.begin(), given.end(), coco.categories[i]);
     if (found == given.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("the category ", EscapeForTerminal(coco.categories[i]),
-                                                     " is not among the classes of --classes; add it there"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("the category ", EscapeForTerminal(coco.categories[i]),
+                       " is not among the classes of --classes; add it there"));
     }
     label_of_category_.push_back(static_cast<int32_t>(found - given.begin()));
   }
@@ -103,13 +107,15 @@ absl::Status CocoSource::AddRows(const CocoFile& coco, Listing& listing) {
   for (const CocoImage& image : coco.images) {
     absl::Status added = AddRow(coco, image, listing);
     if (added.ok()) continue;
-    return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(options_.json), ": image ", image.id, ": ",
-                                                   std::string(added.message()), ": ", EscapeForTerminal(image.file_name)));
+    return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(options_.json), ": image ",
+                                                   image.id, ": ", std::string(added.message()),
+                                                   ": ", EscapeForTerminal(image.file_name)));
   }
   std::set<std::pair<uint32_t, std::string_view>> names;
   for (uint64_t row = 0; row < listing.name_ends.size(); ++row) {
     if (names.emplace(listing.folder[row], listing.Name(row)).second) continue;
-    return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(options_.json), ": two images have the file_name ",
+    return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(options_.json),
+                                                   ": two images have the file_name ",
                                                    EscapeForTerminal(listing.Path(row))));
   }
   return absl::OkStatus();
@@ -119,19 +125,23 @@ absl::Status CocoSource::AddRow(const CocoFile& coco, const CocoImage& image, Li
   using Labels = CocoSourceOptions::Labels;
   const absl::StatusOr<std::string> path = PathBelowRoot(image.file_name, listing.root);
   if (!path.ok()) return path.status();
-  if (path->find('\0') != std::string::npos) return absl::InvalidArgumentError("a NUL byte in the file_name");
+  if (path->find('\0') != std::string::npos)
+    return absl::InvalidArgumentError("a NUL byte in the file_name");
   const std::span<const CocoObject> objects = coco.ObjectsOf(image);
-  const auto largest = std::max_element(objects.begin(), objects.end(),
-                                        [](const CocoObject& a, const CocoObject& b) { return a.area < b.area; });
+  const auto largest =
+      std::max_element(objects.begin(), objects.end(),
+                       [](const CocoObject& a, const CocoObject& b) { return a.area < b.area; });
   const bool wants_label = options_.labels != Labels::kNone;
   const bool lacks = wants_label && objects.empty();
   if (lacks && folder_options_.missing == MissingPart::kError) {
     return absl::InvalidArgumentError(
-        "no annotation gives it a label; --missing-part skip leaves such images out and lists them");
+        "no annotation gives it a label; --missing-part skip leaves such images out and lists "
+        "them");
   }
   const bool mixed = options_.labels == Labels::kSingle &&
-                     std::any_of(objects.begin(), objects.end(),
-                                 [&](const CocoObject& object) { return object.category != objects[0].category; });
+                     std::any_of(objects.begin(), objects.end(), [&](const CocoObject& object) {
+                       return object.category != objects[0].category;
+                     });
   if (mixed || (lacks && folder_options_.missing == MissingPart::kDrop)) {
     ++listing.left_out;
     return absl::OkStatus();
@@ -140,28 +150,34 @@ absl::Status CocoSource::AddRow(const CocoFile& coco, const CocoImage& image, Li
   if (lacks) without_object_.push_back(row);
   const size_t slash = path->rfind('/');
   const std::string folder = slash == std::string::npos ? "" : path->substr(0, slash);
-  const auto [known, added] = folder_numbers_.try_emplace(folder, static_cast<uint32_t>(listing.folders.size()));
+  const auto [known, added] =
+      folder_numbers_.try_emplace(folder, static_cast<uint32_t>(listing.folders.size()));
   if (added) listing.folders.push_back(folder);
   listing.folder.push_back(known->second);
   listing.names.append(slash == std::string::npos ? *path : path->substr(slash + 1));
   listing.name_ends.push_back(listing.names.size());
-  listing.label.push_back(wants_label && !lacks ? label_of_category_[static_cast<size_t>(largest->category)] : -1);
+  listing.label.push_back(
+      wants_label && !lacks ? label_of_category_[static_cast<size_t>(largest->category)] : -1);
   box_places_.push_back(boxes_.size());
   boxes_.append(BoxesJson(coco, image, label_of_category_));
   return absl::OkStatus();
 }
 
 LoadResult CocoSource::Load(const Listing& listing, uint64_t row, Arena& arena) const {
-  const size_t fields = listing.fields.size();  // the boxes, or none where the target cannot hold them
+  const size_t fields =
+      listing.fields.size();  // the boxes, or none where the target cannot hold them
   const std::span<std::byte> room = arena.Allocate((1 + fields) * sizeof(FieldView));
   auto* const views = reinterpret_cast<FieldView*>(room.data());
   std::variant<Bytes, Skip> image = folder_.LoadImage(listing, row, arena);
   if (Skip* skip = std::get_if<Skip>(&image)) return std::move(*skip);
   new (views) FieldView{kImageField, std::get<Bytes>(image)};
   for (size_t f = 0; f < fields; ++f) {
-    const uint64_t place = listing.places[row * (1 + fields) + 1 + f], bytes = listing.field_bytes[row * fields + f];
-    if (place > boxes_.size() || bytes > boxes_.size() - place) return Skip{row, SkipReason::kChanged, "its boxes are gone"};
-    new (views + 1 + f) FieldView{listing.fields[f].name, AsBytes(std::string_view(boxes_).substr(place, bytes))};
+    const uint64_t place = listing.places[row * (1 + fields) + 1 + f],
+                   bytes = listing.field_bytes[row * fields + f];
+    if (place > boxes_.size() || bytes > boxes_.size() - place)
+      return Skip{row, SkipReason::kChanged, "its boxes are gone"};
+    new (views + 1 + f)
+        FieldView{listing.fields[f].name, AsBytes(std::string_view(boxes_).substr(place, bytes))};
   }
   return LoadedSample{{views, 1 + fields}};
 }

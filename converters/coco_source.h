@@ -1,13 +1,15 @@
-// CocoSource: the images of a COCO json file as a SampleSource, with a label each and their boxes as a json field.
+// CocoSource: the images of a COCO json file as a SampleSource, with a label each and their boxes
+// as a json field.
 //
 //   CocoSource source({.json = "instances_val2017.json", .root = "val2017"}, {}, io_pool);
 //   absl::StatusOr<Listing> listing = source.List();
 //   LoadResult loaded = source.Load(*listing, row, arena);   // image, json
 //
-// The label is the category of the largest object, or, with kSingle, of images that show one category only (the others are
-// left out, and counted). Classes are the categories in the order of their ids. An image without an object has no label:
-// MissingPart says what becomes of it (kDrop leaves it out); without labels (kNone) it is packed with no boxes.
-// Lifetime: borrows the pool; holds the boxes of all images. Thread-safety: as SampleSource. Errors: as SampleSource;
+// The label is the category of the largest object, or, with kSingle, of images that show one
+// category only (the others are left out, and counted). Classes are the categories in the order of
+// their ids. An image without an object has no label: MissingPart says what becomes of it (kDrop
+// leaves it out); without labels (kNone) it is packed with no boxes. Lifetime: borrows the pool;
+// holds the boxes of all images. Thread-safety: as SampleSource. Errors: as SampleSource;
 // InvalidArgument for a file that is no COCO json. Load needs List before.
 #ifndef SHARDPACK_CONVERTERS_COCO_SOURCE_H_
 #define SHARDPACK_CONVERTERS_COCO_SOURCE_H_

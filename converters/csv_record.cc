@@ -33,7 +33,8 @@ bool CsvReader::ReadCell(std::string& cell) {
   if (separator_ != '\t' && left_.starts_with('"')) return ReadQuoted(cell);
   size_t end = 0;
   while (end < left_.size() && left_[end] != separator_ && left_[end] != '\n') {
-    if (left_[end] == '"' && separator_ != '\t') return Fail("a quote inside a cell that does not begin with one");
+    if (left_[end] == '"' && separator_ != '\t')
+      return Fail("a quote inside a cell that does not begin with one");
     ++end;
   }
   size_t bytes = end;
@@ -58,8 +59,8 @@ bool CsvReader::ReadQuoted(std::string& cell) {
     cell.push_back('"');
     left_.remove_prefix(1);
   }
-  const bool ends = left_.empty() || left_.starts_with(separator_) || left_.starts_with('\n') || left_.starts_with("\r\n") ||
-                    left_ == "\r";
+  const bool ends = left_.empty() || left_.starts_with(separator_) || left_.starts_with('\n') ||
+                    left_.starts_with("\r\n") || left_ == "\r";
   return ends || Fail("something follows the closing quote of a cell");
 }
 

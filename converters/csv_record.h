@@ -4,10 +4,11 @@
 //   while (csv.Next()) Use(csv.line(), csv.cells());
 //   if (!csv.error().empty()) ...
 //
-// RFC 4180, strictly: a cell may stand in quotes, a quote inside is doubled, nothing but the separator or the line end
-// follows the closing quote, and a quote inside a bare cell is an error. Line ends are LF or CRLF. A tab as the separator
-// means tsv: there quotes are letters. Lifetime: borrows the text; cells die with the next call. Thread-safety: one
-// caller. Errors: `error` says what is wrong with the record that ends it. Memory: one record's cells.
+// RFC 4180, strictly: a cell may stand in quotes, a quote inside is doubled, nothing but the
+// separator or the line end follows the closing quote, and a quote inside a bare cell is an error.
+// Line ends are LF or CRLF. A tab as the separator means tsv: there quotes are letters. Lifetime:
+// borrows the text; cells die with the next call. Thread-safety: one caller. Errors: `error` says
+// what is wrong with the record that ends it. Memory: one record's cells.
 #ifndef SHARDPACK_CONVERTERS_CSV_RECORD_H_
 #define SHARDPACK_CONVERTERS_CSV_RECORD_H_
 
@@ -26,9 +27,9 @@ class CsvReader {
   // False at the end and at an error.
   bool Next();
   std::span<const std::string> cells() const { return std::span(cells_).first(count_); }
-  uint64_t line() const { return line_; }               // of the record's beginning, from 1
-  std::string_view record() const { return record_; }   // its text, without the line end
-  std::string_view error() const { return error_; }     // empty when there is none
+  uint64_t line() const { return line_; }              // of the record's beginning, from 1
+  std::string_view record() const { return record_; }  // its text, without the line end
+  std::string_view error() const { return error_; }    // empty when there is none
 
  private:
   bool ReadCell(std::string& cell);

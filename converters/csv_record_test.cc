@@ -50,7 +50,8 @@ TEST(CsvReaderTest, LinesAreCountedThroughQuotes) {
 }
 
 TEST(CsvReaderTest, WhatIsNotCsv) {
-  for (const char* bad : {"ok\na\"b", "ok\n\"a", "ok\n\"a\"b", "ok\n\"a\"\rb", "ok\na,\"b\"\"", "ok\n\"a\" ,b"}) {
+  for (const char* bad :
+       {"ok\na\"b", "ok\n\"a", "ok\n\"a\"b", "ok\n\"a\"\rb", "ok\na,\"b\"\"", "ok\n\"a\" ,b"}) {
     CsvReader csv(bad, ',');
     EXPECT_TRUE(csv.Next());
     EXPECT_FALSE(csv.Next()) << bad;

@@ -31,7 +31,9 @@ bool IsPlainPath(std::string_view path) {
   for (;;) {
     const size_t slash = path.find('/');
     const std::string_view component = path.substr(0, slash);
-    if (component.empty() || component == "." || component == ".." || component.find('\0') != component.npos) return false;
+    if (component.empty() || component == "." || component == ".." ||
+        component.find('\0') != component.npos)
+      return false;
     if (slash == std::string_view::npos) return true;
     path.remove_prefix(slash + 1);
   }
@@ -49,7 +51,8 @@ class Collector {
   void AddFieldNames(const ShardIndex& index) {
     for (size_t f = 0; f < index.fields(); ++f) {
       const std::string name(index.field_name(f));
-      if (name == kImageField || fields_.contains(name) || (made_json_ && name == kJsonField)) continue;
+      if (name == kImageField || fields_.contains(name) || (made_json_ && name == kJsonField))
+        continue;
       fields_[name] = listing.fields.size();
       listing.fields.push_back({name, ""});
     }
@@ -77,7 +80,8 @@ class Collector {
       const bool has_image = image && index.has_field(record, *image);
       listing.bytes.push_back(has_image ? index.field(record, *image).length : 0);
       if (!has_image) {
-        listing.skips.push_back({listing.bytes.size() - 1, SkipReason::kNotAnImage, "the sample has no image"});
+        listing.skips.push_back(
+            {listing.bytes.size() - 1, SkipReason::kNotAnImage, "the sample has no image"});
       }
       for (const std::optional<size_t>& column : columns) {
         const bool has = column && index.has_field(record, *column);
@@ -101,7 +105,8 @@ class Collector {
       listing.key_ends = {};
     }
     if (listing.splits.empty()) listing.split = {};
-    if (dataset_.classes().empty() && largest_label_ >= 0) listing.classes = NumberedClasses(largest_label_);
+    if (dataset_.classes().empty() && largest_label_ >= 0)
+      listing.classes = NumberedClasses(largest_label_);
     return SettleMissingParts(options_.missing, listing);
   }
 
@@ -109,10 +114,13 @@ class Collector {
 
  private:
   void AddPath(std::string_view path, const std::string& shard, uint64_t record) {
-    const std::string place = IsPlainPath(path) ? std::string(path) : absl::StrCat(shard, "/", absl::Dec(record, absl::kZeroPad9));
+    const std::string place = IsPlainPath(path)
+                                  ? std::string(path)
+                                  : absl::StrCat(shard, "/", absl::Dec(record, absl::kZeroPad9));
     const size_t slash = place.rfind('/');
     const std::string folder = slash == std::string::npos ? "" : place.substr(0, slash);
-    const auto [known, added] = folders_.try_emplace(folder, static_cast<uint32_t>(listing.folders.size()));
+    const auto [known, added] =
+        folders_.try_emplace(folder, static_cast<uint32_t>(listing.folders.size()));
     if (added) listing.folders.push_back(folder);
     listing.folder.push_back(known->second);
     listing.names.append(slash == std::string::npos ? place : place.substr(slash + 1));
@@ -123,9 +131,9 @@ class Collector {
     const auto classes = static_cast<int64_t>(dataset_.classes().size());
     const int64_t largest = classes > 0 ? classes - 1 : kMaxNumberLabel;
     if (label > largest || label < kNoLabel) {
-      return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(dataset_.shards()[shard].name), " record ", record,
-                                                     " has the label ", label, "; classes from 0 to ", largest,
-                                                     " can be kept"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(EscapeForTerminal(dataset_.shards()[shard].name), " record ", record,
+                       " has the label ", label, "; classes from 0 to ", largest, " can be kept"));
     }
     largest_label_ = std::max(largest_label_, label);
     listing.label.push_back(static_cast<int32_t>(label));
@@ -143,32 +151,39 @@ class Collector {
 };
 
 // The order that the dataset was planned in; empty when its records stand in it.
-absl::StatusOr<std::vector<uint32_t>> PlannedOrder(const Dataset& dataset, const std::string& root) {
+absl::StatusOr<std::vector<uint32_t>> PlannedOrder(const Dataset& dataset,
+                                                   const std::string& root) {
   std::vector<uint32_t> none;
   const Manifest* manifest = dataset.manifest();
   if (manifest == nullptr) return none;
-  const auto file = std::find_if(manifest->files.begin(), manifest->files.end(),
-                                 [](const FileEntry& entry) { return entry.name == kRecordOrderName; });
+  const auto file =
+      std::find_if(manifest->files.begin(), manifest->files.end(),
+                   [](const FileEntry& entry) { return entry.name == kRecordOrderName; });
   if (file == manifest->files.end()) return none;
-  absl::StatusOr<std::string> bytes = ReadWholeFile(absl::StrCat(root, "/", file->name), kMaxOrderBytes);
+  absl::StatusOr<std::string> bytes =
+      ReadWholeFile(absl::StrCat(root, "/", file->name), kMaxOrderBytes);
   if (!bytes.ok()) return bytes.status();
   if (Xxh3_128(AsBytes(*bytes)) != file->xxh3_128) {
-    return absl::DataLossError(absl::StrCat(EscapeForTerminal(root), "/", file->name, " differs from its hash in the manifest"));
+    return absl::DataLossError(absl::StrCat(EscapeForTerminal(root), "/", file->name,
+                                            " differs from its hash in the manifest"));
   }
   return ParseRecordOrder(*bytes, dataset.size());
 }
 
 template <typename T>
-std::vector<T> Permuted(const std::vector<T>& column, const std::vector<uint64_t>& from, size_t width) {
+std::vector<T> Permuted(const std::vector<T>& column, const std::vector<uint64_t>& from,
+                        size_t width) {
   std::vector<T> permuted;
   permuted.reserve(column.size());
   for (const uint64_t row : from) {
-    for (size_t i = 0; i < width && !column.empty(); ++i) permuted.push_back(column[row * width + i]);
+    for (size_t i = 0; i < width && !column.empty(); ++i)
+      permuted.push_back(column[row * width + i]);
   }
   return permuted;
 }
 
-void PermuteTexts(std::string& texts, std::vector<uint64_t>& ends, const std::vector<uint64_t>& from) {
+void PermuteTexts(std::string& texts, std::vector<uint64_t>& ends,
+                  const std::vector<uint64_t>& from) {
   if (ends.empty()) return;
   std::string permuted;
   permuted.reserve(texts.size());
@@ -183,7 +198,8 @@ void PermuteTexts(std::string& texts, std::vector<uint64_t>& ends, const std::ve
   ends = std::move(new_ends);
 }
 
-// Moves record `r` to the row places[r]; `places` of the listing then says which record each row is.
+// Moves record `r` to the row places[r]; `places` of the listing then says which record each row
+// is.
 void Reorder(const std::vector<uint32_t>& places, Listing& listing) {
   std::vector<uint64_t> from(places.size());
   for (uint64_t record = 0; record < places.size(); ++record) from[places[record]] = record;
@@ -196,9 +212,11 @@ void Reorder(const std::vector<uint32_t>& places, Listing& listing) {
   listing.label = Permuted(listing.label, from, 1);
   listing.split = Permuted(listing.split, from, 1);
   for (Skip& skip : listing.skips) skip.row = places[skip.row];
-  std::sort(listing.skips.begin(), listing.skips.end(), [](const Skip& a, const Skip& b) { return a.row < b.row; });
+  std::sort(listing.skips.begin(), listing.skips.end(),
+            [](const Skip& a, const Skip& b) { return a.row < b.row; });
   listing.places.assign(listing.rows() * (1 + fields), 0);
-  for (uint64_t row = 0; row < listing.rows(); ++row) listing.places[row * (1 + fields)] = from[row];
+  for (uint64_t row = 0; row < listing.rows(); ++row)
+    listing.places[row * (1 + fields)] = from[row];
 }
 
 std::string Option(const Dataset& dataset, const std::string& name) {
@@ -218,8 +236,10 @@ void InheritNumber(const Dataset& dataset, const std::string& name, uint64_t* in
 }  // namespace
 
 std::map<std::string, std::string> DatasetSourceOptions::ToMap(const Dataset& dataset) const {
-  std::map<std::string, std::string> map = {{"input-format", "dataset"}, {"dataset", IdentityText(dataset.identity())}};
-  if (missing != MissingPart::kSkip) map["missing-part"] = missing == MissingPart::kError ? "error" : "drop";
+  std::map<std::string, std::string> map = {{"input-format", "dataset"},
+                                            {"dataset", IdentityText(dataset.identity())}};
+  if (missing != MissingPart::kSkip)
+    map["missing-part"] = missing == MissingPart::kError ? "error" : "drop";
   return map;
 }
 
@@ -228,10 +248,12 @@ DatasetSource::DatasetSource(Dataset dataset, DatasetSourceOptions options)
 
 absl::StatusOr<Listing> DatasetSource::List() {
   if (dataset_.size() == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(options_.root), " holds no sample"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(EscapeForTerminal(options_.root), " holds no sample"));
   }
   if (dataset_.size() > kMaxRecords) {
-    return absl::InvalidArgumentError(absl::StrCat(dataset_.size(), " samples; a plan holds at most ", kMaxRecords));
+    return absl::InvalidArgumentError(
+        absl::StrCat(dataset_.size(), " samples; a plan holds at most ", kMaxRecords));
   }
   Collector collector(dataset_, options_);
   // The names of all fields come first: they are the columns of every row.
@@ -262,17 +284,22 @@ LoadResult DatasetSource::Load(const Listing& listing, uint64_t row, Arena& aren
   absl::StatusOr<OwnedSample> sample = dataset_.Read(id);
   if (!sample.ok()) {
     const bool damaged = absl::IsDataLoss(sample.status());
-    return Skip{row, damaged ? SkipReason::kBadCrc : SkipReason::kIoError, std::string(sample.status().message())};
+    return Skip{row, damaged ? SkipReason::kBadCrc : SkipReason::kIoError,
+                std::string(sample.status().message())};
   }
   const std::span<std::byte> room = arena.Allocate((1 + fields) * sizeof(FieldView));
   auto* const views = reinterpret_cast<FieldView*>(room.data());
   for (size_t i = 0; i <= fields; ++i) {
-    const std::string_view name = i == 0 ? kImageField : std::string_view(listing.fields[i - 1].name);
-    const uint64_t expected = i == 0 ? listing.bytes[row] : listing.field_bytes[row * fields + i - 1];
-    const auto field = std::find_if(sample->fields.begin(), sample->fields.end(),
-                                    [&](const OwnedSample::Field& each) { return each.name == name; });
+    const std::string_view name =
+        i == 0 ? kImageField : std::string_view(listing.fields[i - 1].name);
+    const uint64_t expected =
+        i == 0 ? listing.bytes[row] : listing.field_bytes[row * fields + i - 1];
+    const auto field =
+        std::find_if(sample->fields.begin(), sample->fields.end(),
+                     [&](const OwnedSample::Field& each) { return each.name == name; });
     if (field == sample->fields.end() || field->bytes.size() != expected) {
-      return Skip{row, SkipReason::kChanged, absl::StrCat("its field ", std::string(name), " is not as it was listed")};
+      return Skip{row, SkipReason::kChanged,
+                  absl::StrCat("its field ", std::string(name), " is not as it was listed")};
     }
     const std::span<std::byte> bytes = arena.Allocate(field->bytes.size());
     if (!field->bytes.empty()) std::memcpy(bytes.data(), field->bytes.data(), bytes.size());
@@ -283,17 +310,19 @@ LoadResult DatasetSource::Load(const Listing& listing, uint64_t row, Arena& aren
 
 bool HasMadeJson(const Dataset& dataset) { return Option(dataset, "with-json") == "on"; }
 
-void InheritOptions(const Dataset& dataset, const Format& target, const std::set<std::string>& given,
-                    PlanOptions* options) {
+void InheritOptions(const Dataset& dataset, const Format& target,
+                    const std::set<std::string>& given, PlanOptions* options) {
   if (HasMadeJson(dataset)) options->with_metadata = true;
   if (!given.contains("image-field") && target.traits.image_field_follows_content) {
     options->image_field = Option(dataset, "image-field");
   }
   const std::string verify = Option(dataset, "verify");
   if (!given.contains("verify") && verify == "header") options->verify = ProbeLevel::kHeader;
-  if (!given.contains("allow-truncated") && Option(dataset, "allow-truncated") == "on") options->allow_truncated = true;
+  if (!given.contains("allow-truncated") && Option(dataset, "allow-truncated") == "on")
+    options->allow_truncated = true;
   if (!given.contains("max-pixels")) InheritNumber(dataset, "max-pixels", &options->max_pixels);
-  if (!given.contains("max-file-size")) InheritNumber(dataset, "max-file-size", &options->max_file_bytes);
+  if (!given.contains("max-file-size"))
+    InheritNumber(dataset, "max-file-size", &options->max_file_bytes);
 }
 
 }  // namespace shardpack

@@ -21,12 +21,15 @@ std::optional<int64_t> WholeNumber(std::string_view text) {
   std::string_view rest(stop, static_cast<size_t>(end - stop));
   if (rest.empty()) return value;
   if (rest[0] != '.' || rest.size() == 1) return std::nullopt;
-  return rest.find_first_not_of('0', 1) == std::string_view::npos ? std::optional(value) : std::nullopt;
+  return rest.find_first_not_of('0', 1) == std::string_view::npos ? std::optional(value)
+                                                                  : std::nullopt;
 }
 
-absl::Status Bad(std::string_view file_name, uint64_t line, std::string_view label, std::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(file_name), ":", line, ": the label ",
-                                                 EscapeForTerminal(label), std::string(why)));
+absl::Status Bad(std::string_view file_name, uint64_t line, std::string_view label,
+                 std::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(file_name), ":", line,
+                                                 ": the label ", EscapeForTerminal(label),
+                                                 std::string(why)));
 }
 
 }  // namespace
@@ -49,16 +52,18 @@ std::vector<std::string> NumberedClasses(int64_t largest_label) {
   return classes;
 }
 
-absl::Status ListLabels::Finish(const std::vector<std::string>& classes, ClassOrder order, std::string_view file_name,
-                                Listing& listing) const {
+absl::Status ListLabels::Finish(const std::vector<std::string>& classes, ClassOrder order,
+                                std::string_view file_name, Listing& listing) const {
   std::vector<int32_t> label_of(names_.size(), -1);
   std::map<std::string_view, int32_t> by_name;
   for (size_t i = 0; i < classes.size(); ++i) by_name.emplace(classes[i], static_cast<int32_t>(i));
   const auto is_class = [&](const Name& name) { return by_name.contains(name.text); };
-  const bool all_numbers =
-      std::all_of(names_.begin(), names_.end(), [](const Name& name) { return WholeNumber(name.text).has_value(); });
+  const bool all_numbers = std::all_of(names_.begin(), names_.end(), [](const Name& name) {
+    return WholeNumber(name.text).has_value();
+  });
   // Classes whose names are numbers: the names decide.
-  const bool as_numbers = all_numbers && (classes.empty() || !std::all_of(names_.begin(), names_.end(), is_class));
+  const bool as_numbers =
+      all_numbers && (classes.empty() || !std::all_of(names_.begin(), names_.end(), is_class));
   listing.classes = classes;
   if (as_numbers) {
     int64_t largest = -1;
@@ -67,11 +72,13 @@ absl::Status ListLabels::Finish(const std::vector<std::string>& classes, ClassOr
       if (number < 0) return Bad(file_name, names_[i].line, names_[i].text, " is negative");
       if (number > kMaxNumberLabel) {
         return Bad(file_name, names_[i].line, names_[i].text,
-                   absl::StrCat(" is larger than ", kMaxNumberLabel, ", the largest number that is taken for a class"));
+                   absl::StrCat(" is larger than ", kMaxNumberLabel,
+                                ", the largest number that is taken for a class"));
       }
       if (!classes.empty() && static_cast<uint64_t>(number) >= classes.size()) {
         return Bad(file_name, names_[i].line, names_[i].text,
-                   absl::StrCat(" is beyond the ", classes.size(), " classes of --classes (labels count from 0)"));
+                   absl::StrCat(" is beyond the ", classes.size(),
+                                " classes of --classes (labels count from 0)"));
       }
       label_of[i] = static_cast<int32_t>(number);
       largest = std::max(largest, number);
@@ -80,13 +87,16 @@ absl::Status ListLabels::Finish(const std::vector<std::string>& classes, ClassOr
   } else {
     if (classes.empty()) {
       for (const auto& [name, id] : known_) listing.classes.push_back(name);
-      if (order == ClassOrder::kNatural) std::sort(listing.classes.begin(), listing.classes.end(), NaturalLess);
-      for (size_t i = 0; i < listing.classes.size(); ++i) by_name.emplace(listing.classes[i], static_cast<int32_t>(i));
+      if (order == ClassOrder::kNatural)
+        std::sort(listing.classes.begin(), listing.classes.end(), NaturalLess);
+      for (size_t i = 0; i < listing.classes.size(); ++i)
+        by_name.emplace(listing.classes[i], static_cast<int32_t>(i));
     }
     for (size_t i = 0; i < names_.size(); ++i) {
       const auto found = by_name.find(names_[i].text);
       if (found == by_name.end()) {
-        return Bad(file_name, names_[i].line, names_[i].text, " is not among the classes of --classes");
+        return Bad(file_name, names_[i].line, names_[i].text,
+                   " is not among the classes of --classes");
       }
       label_of[i] = found->second;
     }

@@ -2,11 +2,12 @@
 //
 //   ListLabels labels;
 //   labels.Add(row.line, "cat");                                                   // for each row
-//   absl::Status done = labels.Finish(classes, ClassOrder::kLexical, "train.csv", listing);  // fills label and classes
+//   absl::Status done = labels.Finish(classes, ClassOrder::kLexical, "train.csv", listing);
 //
-// Whole numbers, also written as 3.000000, are labels as they are when all are; the classes are then named "0", "1" and so
-// on, unless `classes` names them. Anything else are names: sorted, or looked up in `classes`. Lifetime: plain values.
-// Thread-safety: one caller. Errors: InvalidArgument, with file and line.
+// Whole numbers, also written as 3.000000, are labels as they are when all are; the classes are
+// then named "0", "1" and so on, unless `classes` names them. Anything else are names: sorted, or
+// looked up in `classes`. Lifetime: plain values. Thread-safety: one caller. Errors:
+// InvalidArgument, with file and line.
 #ifndef SHARDPACK_CONVERTERS_LIST_LABELS_H_
 #define SHARDPACK_CONVERTERS_LIST_LABELS_H_
 
@@ -29,8 +30,8 @@ class ListLabels {
  public:
   void Add(uint64_t line, std::string_view label);
   uint64_t rows() const { return ids_.size(); }
-  absl::Status Finish(const std::vector<std::string>& classes, ClassOrder order, std::string_view file_name,
-                      Listing& listing) const;
+  absl::Status Finish(const std::vector<std::string>& classes, ClassOrder order,
+                      std::string_view file_name, Listing& listing) const;
 
  private:
   struct Name {

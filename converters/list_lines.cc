@@ -37,10 +37,12 @@ size_t ToNumber(std::string_view text) {
 // Which of several spellings of a column is the one: the earliest of `names`.
 class UsualName {
  public:
-  explicit UsualName(std::span<const std::string_view> names) : names_(names), best_(names.size()) {}
+  explicit UsualName(std::span<const std::string_view> names)
+      : names_(names), best_(names.size()) {}
   // Whether `name` beats what was seen before.
   bool Beats(std::string_view name) {
-    const auto at = static_cast<size_t>(std::find(names_.begin(), names_.end(), name) - names_.begin());
+    const auto at =
+        static_cast<size_t>(std::find(names_.begin(), names_.end(), name) - names_.begin());
     if (at >= best_) return false;
     best_ = at;
     return true;
@@ -75,7 +77,8 @@ class ListParser {
       return BadLine(file_name_, 1, "the file is UTF-16; lists are taken as UTF-8", "");
     }
     if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-    const bool by_nul = options_.kind == ListKind::kPaths && text.find('\0') != std::string_view::npos;
+    const bool by_nul =
+        options_.kind == ListKind::kPaths && text.find('\0') != std::string_view::npos;
     if (!by_nul) {
       const size_t end = text.find_last_not_of("\r\n");
       text = text.substr(0, end == std::string_view::npos ? 0 : end + 1);
@@ -112,9 +115,12 @@ class ListParser {
 
   absl::Status ParseLst(std::string_view text) {
     const size_t first = text.find('\t'), last = text.rfind('\t');
-    if (first == std::string_view::npos || first == last) return Bad("expected index TAB label TAB path");
-    const std::string_view index = text.substr(0, first), label = text.substr(first + 1, last - first - 1);
-    if (!IsNumber(index) && (index.size() > 19 || index.empty() || index.find_first_not_of("0123456789") != index.npos)) {
+    if (first == std::string_view::npos || first == last)
+      return Bad("expected index TAB label TAB path");
+    const std::string_view index = text.substr(0, first),
+                           label = text.substr(first + 1, last - first - 1);
+    if (!IsNumber(index) && (index.size() > 19 || index.empty() ||
+                             index.find_first_not_of("0123456789") != index.npos)) {
       return Bad("the index is no number");
     }
     if (label.find('\t') != std::string_view::npos) return Bad("more than one label; one is taken");
@@ -131,7 +137,8 @@ class ListParser {
       return Emit();
     }
     const size_t end = text.find_last_not_of(" \t", last);
-    if (last + 1 == text.size()) return Bad("nothing follows the blank at its end, where the label is expected");
+    if (last + 1 == text.size())
+      return Bad("nothing follows the blank at its end, where the label is expected");
     if (end == std::string_view::npos) return Bad("a label without a path");
     row_.path = text.substr(0, end + 1);
     row_.label = text.substr(last + 1);
@@ -162,7 +169,8 @@ class ListParser {
         return Bad(absl::StrCat(cells.size(), " columns, the first line has ", columns_));
       }
       if (*path >= cells.size() || (label && *label >= cells.size())) {
-        return Bad(absl::StrCat("there is no column ", std::max(*path, label.value_or(0)), " (columns are counted from 0)"));
+        return Bad(absl::StrCat("there is no column ", std::max(*path, label.value_or(0)),
+                                " (columns are counted from 0)"));
       }
       row_.path = cells[*path];
       if (label) row_.label = cells[*label];
@@ -179,12 +187,15 @@ class ListParser {
     UsualName usual_path(kPathNames), usual_label(kLabelNames);
     for (size_t i = 0; i < cells.size(); ++i) {
       if (options_.path.empty() ? usual_path.Beats(cells[i]) : cells[i] == options_.path) *path = i;
-      if (options_.label.empty() ? usual_label.Beats(cells[i]) : cells[i] == options_.label) *label = i;
+      if (options_.label.empty() ? usual_label.Beats(cells[i]) : cells[i] == options_.label)
+        *label = i;
     }
     if (!*path) {
-      return Bad(options_.path.empty() ? std::string("no column is named path; --columns path=NAME says which one it is, "
-                                                     "or path=0 for a file without a header")
-                                       : absl::StrCat("no column is named ", EscapeForTerminal(options_.path)));
+      return Bad(
+          options_.path.empty()
+              ? std::string("no column is named path; --columns path=NAME says which one it is, "
+                            "or path=0 for a file without a header")
+              : absl::StrCat("no column is named ", EscapeForTerminal(options_.path)));
     }
     if (!*label && !options_.label.empty()) {
       return Bad(absl::StrCat("no column is named ", EscapeForTerminal(options_.label)));
@@ -199,7 +210,9 @@ class ListParser {
     if (row_.path.find('\0') != std::string_view::npos) return Bad("a NUL byte in the path");
     return on_row_(row_);
   }
-  absl::Status Bad(std::string_view why) const { return BadLine(file_name_, row_.line, why, row_.text); }
+  absl::Status Bad(std::string_view why) const {
+    return BadLine(file_name_, row_.line, why, row_.text);
+  }
 
   const ListOptions& options_;
   const std::string_view file_name_;
@@ -241,10 +254,12 @@ class JsonRow : public nlohmann::json_sax<nlohmann::json> {
     wants_label_ = options_.label.empty() ? usual_label_.Beats(name) : name == options_.label;
     return true;
   }
-  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception& failure) override {
+  bool parse_error(size_t, const std::string&,
+                   const nlohmann::detail::exception& failure) override {
     const std::string_view what = failure.what();
     const size_t colon = what.find("column");
-    return Fail(absl::StrCat("not JSON", colon == what.npos ? "" : " at ", std::string(what.substr(std::min(colon, what.size())))));
+    return Fail(absl::StrCat("not JSON", colon == what.npos ? "" : " at ",
+                             std::string(what.substr(std::min(colon, what.size())))));
   }
 
  private:
@@ -286,8 +301,9 @@ absl::Status ListParser::ParseJson(std::string_view text) {
   const bool parsed = nlohmann::json::sax_parse(text.begin(), text.end(), &row);
   if (!parsed) return Bad(row.error.empty() ? "not JSON" : row.error);
   if (!row.path) {
-    return Bad(options_.path.empty() ? "no member is named path; --columns path=NAME says which one it is"
-                                     : absl::StrCat("no member is named ", EscapeForTerminal(options_.path)));
+    return Bad(options_.path.empty()
+                   ? "no member is named path; --columns path=NAME says which one it is"
+                   : absl::StrCat("no member is named ", EscapeForTerminal(options_.path)));
   }
   if (!row.label && !options_.label.empty()) {
     return Bad(absl::StrCat("no member is named ", EscapeForTerminal(options_.label)));
@@ -300,15 +316,16 @@ absl::Status ListParser::ParseJson(std::string_view text) {
 
 }  // namespace
 
-absl::Status BadLine(std::string_view file_name, uint64_t line, std::string_view why, std::string_view text) {
+absl::Status BadLine(std::string_view file_name, uint64_t line, std::string_view why,
+                     std::string_view text) {
   const std::string shown = EscapeForTerminal(text.substr(0, kShownBytes));
-  return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(file_name), ":", line, ": ", std::string(why),
-                                                 shown.empty() ? "" : ": ", shown,
+  return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(file_name), ":", line, ": ",
+                                                 std::string(why), shown.empty() ? "" : ": ", shown,
                                                  text.size() > kShownBytes ? "..." : ""));
 }
 
-absl::Status ParseList(std::string_view text, const ListOptions& options, std::string_view file_name,
-                       const RowSink& on_row) {
+absl::Status ParseList(std::string_view text, const ListOptions& options,
+                       std::string_view file_name, const RowSink& on_row) {
   return ListParser(options, file_name, on_row).Parse(text);
 }
 

@@ -1,4 +1,5 @@
-// Any bytes as a list of each kind: an error with a place, or rows whose paths and labels are not empty.
+// Any bytes as a list of each kind: an error with a place, or rows whose paths and labels are not
+// empty.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -9,7 +10,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace shardpack;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  for (const ListKind kind : {ListKind::kLst, ListKind::kText, ListKind::kPaths, ListKind::kCsv, ListKind::kTsv, ListKind::kJsonl}) {
+  for (const ListKind kind : {ListKind::kLst, ListKind::kText, ListKind::kPaths, ListKind::kCsv,
+                              ListKind::kTsv, ListKind::kJsonl}) {
     for (const bool by_number : {false, true}) {
       uint64_t line = 0;
       ListOptions options{.kind = kind};

@@ -35,7 +35,8 @@ absl::StatusOr<std::string> ReadStandardInput() {
     text.resize(at + static_cast<size_t>(std::max<ssize_t>(got, 0)));
     if (got == 0) return text;
     if (text.size() > kMaxListBytes) {
-      return absl::InvalidArgumentError(absl::StrCat("the list on standard input has more than ", kMaxListBytes, " bytes"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("the list on standard input has more than ", kMaxListBytes, " bytes"));
     }
   }
 }
@@ -66,10 +67,12 @@ class Rows {
 
   absl::Status Add(const ListRow& row) {
     const absl::StatusOr<std::string> path = PathBelowRoot(row.path, listing.root);
-    if (!path.ok()) return BadLine(file_name_, row.line, std::string(path.status().message()), row.text);
+    if (!path.ok())
+      return BadLine(file_name_, row.line, std::string(path.status().message()), row.text);
     const size_t slash = path->rfind('/');
     const std::string folder = slash == std::string::npos ? "" : path->substr(0, slash);
-    const auto [known, added] = folders_.try_emplace(folder, static_cast<uint32_t>(listing.folders.size()));
+    const auto [known, added] =
+        folders_.try_emplace(folder, static_cast<uint32_t>(listing.folders.size()));
     if (added) listing.folders.push_back(folder);
     listing.folder.push_back(known->second);
     listing.names.append(slash == std::string::npos ? *path : path->substr(slash + 1));
@@ -78,7 +81,10 @@ class Rows {
     if (!wants_labels_) return absl::OkStatus();
     if (row.label) labels.Add(row.line, *row.label);
     if (labels.rows() != 0 && labels.rows() != lines_.size()) {
-      return BadLine(file_name_, row.line, row.label ? "a label, where the lines before have none" : "no label, where the lines before have one", row.text);
+      return BadLine(file_name_, row.line,
+                     row.label ? "a label, where the lines before have none"
+                               : "no label, where the lines before have one",
+                     row.text);
     }
     return absl::OkStatus();
   }
@@ -87,8 +93,11 @@ class Rows {
   absl::Status CheckUnique() const {
     std::vector<uint32_t> rows(lines_.size());
     std::iota(rows.begin(), rows.end(), uint32_t{0});
-    const auto place = [&](uint32_t row) { return std::pair(listing.folder[row], listing.Name(row)); };
-    std::stable_sort(rows.begin(), rows.end(), [&](uint32_t a, uint32_t b) { return place(a) < place(b); });
+    const auto place = [&](uint32_t row) {
+      return std::pair(listing.folder[row], listing.Name(row));
+    };
+    std::stable_sort(rows.begin(), rows.end(),
+                     [&](uint32_t a, uint32_t b) { return place(a) < place(b); });
     uint32_t first = 0, second = 0;  // the second one that comes first in the list
     for (size_t i = 1; i < rows.size(); ++i) {
       if (place(rows[i - 1]) == place(rows[i]) && (second == 0 || rows[i] < second)) {
@@ -97,7 +106,8 @@ class Rows {
       }
     }
     if (second == 0) return absl::OkStatus();
-    return BadLine(file_name_, lines_[second], absl::StrCat("the path stands on line ", lines_[first], " already"),
+    return BadLine(file_name_, lines_[second],
+                   absl::StrCat("the path stands on line ", lines_[first], " already"),
                    listing.Path(second));
   }
 
@@ -124,25 +134,27 @@ absl::StatusOr<Listing> ListSource::List() {
   using Labels = ListSourceOptions::Labels;
   const Descriptor root(OpenAt(AT_FDCWD, root_.c_str(), O_PATH | O_DIRECTORY));
   if (!root.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the root ", EscapeForTerminal(root_), " of the list is no folder that can be opened"));
+    return absl::InvalidArgumentError(absl::StrCat("the root ", EscapeForTerminal(root_),
+                                                   " of the list is no folder that can be opened"));
   }
   const std::unique_ptr<char, decltype(&free)> real(realpath(root_.c_str(), nullptr), &free);
-  const std::string root_path = DescriptorPath(root.get()).value_or(real != nullptr ? real.get() : root_);
+  const std::string root_path =
+      DescriptorPath(root.get()).value_or(real != nullptr ? real.get() : root_);
   const std::string file_name = options_.list == "-" ? "standard input" : options_.list;
   absl::StatusOr<std::string> text = ReadList(options_.list);
   if (!text.ok()) return text.status();
   const bool wants_labels = options_.labels == Labels::kAuto || options_.labels == Labels::kColumn;
   Rows rows(root_path, file_name, wants_labels);
-  absl::Status status =
-      ParseList(*text, options_.format, file_name, [&](const ListRow& row) { return rows.Add(row); });
+  absl::Status status = ParseList(*text, options_.format, file_name,
+                                  [&](const ListRow& row) { return rows.Add(row); });
   if (status.ok()) status = rows.CheckUnique();
   if (!status.ok()) return status;
   *text = std::string();
   Listing& listing = rows.listing;
   const uint64_t count = listing.name_ends.size();
   if (count == 0) {
-    return absl::InvalidArgumentError(absl::StrCat("the list ", EscapeForTerminal(file_name), " names no image"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the list ", EscapeForTerminal(file_name), " names no image"));
   }
 
   LookAtFiles(root.get(), folder_options_, pool_, listing, listed_);
@@ -151,12 +163,14 @@ absl::StatusOr<Listing> ListSource::List() {
 
   const bool from_column = wants_labels && rows.labels.rows() > 0;
   if (options_.labels == Labels::kColumn && !from_column) {
-    return absl::InvalidArgumentError(absl::StrCat("the list ", EscapeForTerminal(file_name),
-                                                   " has no labels; --label-from dir takes the folders of the paths, none "
-                                                   "packs without"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the list ", EscapeForTerminal(file_name),
+                     " has no labels; --label-from dir takes the folders of the paths, none "
+                     "packs without"));
   }
   if (from_column) {
-    status = rows.labels.Finish(folder_options_.classes, folder_options_.class_order, file_name, listing);
+    status = rows.labels.Finish(folder_options_.classes, folder_options_.class_order, file_name,
+                                listing);
   } else if (options_.labels == Labels::kNone) {
     listing.label.assign(count, -1);
   } else {

@@ -1,14 +1,16 @@
 // ListSource: the images that a list names, with the labels it gives, as a SampleSource.
 //
-//   ListSource source({.list = "train.csv", .format = {.kind = ListKind::kCsv}, .root = "/data"}, {}, io_pool);
+//   ListSource source({.list = "train.csv", .format = {.kind = ListKind::kCsv}}, {}, io_pool);
 //   absl::StatusOr<Listing> listing = source.List();
 //   LoadResult loaded = source.Load(*listing, row, arena);
 //
-// Rows are in the order of the list. Paths are relative to the root, or absolute and below it; none may hold `..`, and none
-// may stand there twice. Labels that are all whole numbers are taken as they are (the classes then have numbers for names,
-// unless a file names them); all others are sorted. A list without labels takes them from folders, as FolderSource.
-// Lifetime: borrows the pool; what Load returns dies with arena.Reset(). Thread-safety: as SampleSource. Errors: as
-// SampleSource; InvalidArgument with file and line for a bad line. A file that is not there is a skip.
+// Rows are in the order of the list. Paths are relative to the root, or absolute and below it; none
+// may hold `..`, and none may stand there twice. Labels that are all whole numbers are taken as
+// they are (the classes then have numbers for names, unless a file names them); all others are
+// sorted. A list without labels takes them from folders, as FolderSource. Lifetime: borrows the
+// pool; what Load returns dies with arena.Reset(). Thread-safety: as SampleSource. Errors: as
+// SampleSource; InvalidArgument with file and line for a bad line. A file that is not there is a
+// skip.
 #ifndef SHARDPACK_CONVERTERS_LIST_SOURCE_H_
 #define SHARDPACK_CONVERTERS_LIST_SOURCE_H_
 
@@ -25,11 +27,17 @@
 namespace shardpack {
 
 struct ListSourceOptions {
-  enum class Labels : uint8_t { kAuto, kColumn, kDir, kNone };  // kAuto: the column when there is one
+  enum class Labels : uint8_t {
+    kAuto,
+    kColumn,
+    kDir,
+    kNone
+  };  // kAuto: the column when there is one
 
   std::string list;  // the file; "-" = standard input
   ListOptions format = {};
-  std::string root = {};  // "" = the folder that the list lies in; of standard input: the working folder
+  std::string root =
+      {};  // "" = the folder that the list lies in; of standard input: the working folder
   Labels labels = Labels::kAuto;
 };
 

@@ -43,17 +43,21 @@ SkipReason ReasonOf(int error) {
   }
 }
 
-FileFacts Unusable(SkipReason reason, std::string detail) { return {.reason = reason, .detail = std::move(detail)}; }
+FileFacts Unusable(SkipReason reason, std::string detail) {
+  return {.reason = reason, .detail = std::move(detail)};
+}
 
 FileFacts Failed(int error) {
-  if (error == ENOENT || error == ENOTDIR) return Unusable(SkipReason::kVanished, "there is no such file");
+  if (error == ENOENT || error == ENOTDIR)
+    return Unusable(SkipReason::kVanished, "there is no such file");
   return Unusable(ReasonOf(error), strerrordesc_np(error) == nullptr ? "" : strerrordesc_np(error));
 }
 
 // Looks at files of one folder after the other.
 class Looker {
  public:
-  Looker(int root, const std::string& root_path, bool follow) : root_(root), root_path_(root_path), follow_(follow) {}
+  Looker(int root, const std::string& root_path, bool follow)
+      : root_(root), root_path_(root_path), follow_(follow) {}
 
   FileFacts Look(const Listing& listing, uint32_t folder, const std::string& name) {
     if (!opened_ || folder_ != folder) {
@@ -64,9 +68,12 @@ class Looker {
       leaves_ = handle_.ok() && !follow_ && !LiesInside(handle_);
     }
     if (error_ != 0) return Failed(error_);
-    if (leaves_) return Unusable(SkipReason::kOutsideRoot, "behind a link to a folder; --follow packs what it holds");
+    if (leaves_)
+      return Unusable(SkipReason::kOutsideRoot,
+                      "behind a link to a folder; --follow packs what it holds");
     struct stat info;
-    if (::fstatat(handle_.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return Failed(errno);
+    if (::fstatat(handle_.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
+      return Failed(errno);
     if (S_ISLNK(info.st_mode)) {
       const Descriptor target(OpenAt(handle_.get(), name.c_str(), O_PATH));
       if (!target.ok() && errno == ENOENT) return Unusable(SkipReason::kDangling, "");
@@ -101,8 +108,9 @@ class Looker {
 absl::StatusOr<std::string> PathBelowRoot(std::string_view path, std::string_view root) {
   if (path.starts_with('/')) {
     if (!IsBelow(root, path) || path.size() <= root.size()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the path is absolute and not below ", EscapeForTerminal(root), " (--root says what it shall be below)"));
+      return absl::InvalidArgumentError(absl::StrCat("the path is absolute and not below ",
+                                                     EscapeForTerminal(root),
+                                                     " (--root says what it shall be below)"));
     }
     path.remove_prefix(root.size());
   }
@@ -113,7 +121,8 @@ absl::StatusOr<std::string> PathBelowRoot(std::string_view path, std::string_vie
     more = slash != std::string_view::npos;
     if (more) path.remove_prefix(slash + 1);
     if (component == "..") return absl::InvalidArgumentError("the path has a component ..");
-    if (!more && (component.empty() || component == ".")) return absl::InvalidArgumentError("the path ends with a folder");
+    if (!more && (component.empty() || component == "."))
+      return absl::InvalidArgumentError("the path ends with a folder");
     if (component.empty() || component == ".") continue;
     if (!below.empty()) below.push_back('/');
     below.append(component);
@@ -135,7 +144,8 @@ void LookAtFiles(int root, const FolderSourceOptions& options, IoPool& pool, Lis
     Looker looker(root, listing.root, options.follow);
     const uint64_t end = std::min(count, (chunk + 1) * kStatChunk);
     for (uint64_t row = chunk * kStatChunk; row < end; ++row) {
-      const FileFacts image = looker.Look(listing, listing.folder[row], std::string(listing.Name(row)));
+      const FileFacts image =
+          looker.Look(listing, listing.folder[row], std::string(listing.Name(row)));
       listing.bytes[row] = image.bytes;
       listing.mtime_ns[row] = image.mtime_ns;
       if (image.reason) {
@@ -143,7 +153,8 @@ void LookAtFiles(int root, const FolderSourceOptions& options, IoPool& pool, Lis
         listing.skips.push_back({row, *image.reason, image.detail});
       }
       for (size_t p = 0; p < parts.size(); ++p) {
-        const std::string name = absl::StrCat(std::string(Stem(listing.Name(row))), ".", parts[p].suffix);
+        const std::string name =
+            absl::StrCat(std::string(Stem(listing.Name(row))), ".", parts[p].suffix);
         const FileFacts part = looker.Look(listing, listing.folder[row], name);
         listing.field_bytes[row * parts.size() + p] = part.reason ? kNoPart : part.bytes;
         listing.field_mtime_ns[row * parts.size() + p] = part.mtime_ns;
@@ -151,7 +162,8 @@ void LookAtFiles(int root, const FolderSourceOptions& options, IoPool& pool, Lis
     }
     listed.fetch_add(end - chunk * kStatChunk, std::memory_order_relaxed);
   });
-  std::sort(listing.skips.begin(), listing.skips.end(), [](const Skip& a, const Skip& b) { return a.row < b.row; });
+  std::sort(listing.skips.begin(), listing.skips.end(),
+            [](const Skip& a, const Skip& b) { return a.row < b.row; });
 }
 
 }  // namespace shardpack

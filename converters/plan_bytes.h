@@ -1,13 +1,13 @@
 // PlanBytesWriter and PlanBytesReader: the parts of a plan file, one after the other.
 //
-//   PlanBytesWriter out(version);  out.Number(7);  out.Text("train");  std::string bytes = out.Finish();
-//   PlanBytesReader in(parts);     in.Number();    in.Text();          if (!in.ok() || !in.at_end()) ...
+//   PlanBytesWriter out(version);  out.Number(7);  out.Text("train");  bytes = out.Finish();
+//   PlanBytesReader in(parts);  in.Number();  in.Text();  if (!in.ok() || !in.at_end()) ...
 //
-// Parts follow each other without gaps, all integers little-endian: numbers (u64), texts (u64 length,
-// bytes) and columns (u64 count, u8 width, count values of that width, which is the least that holds
-// the largest). Lifetime: a reader and the texts it answers borrow the bytes. Thread-safety: as plain
-// values. Errors: after the first part that does not fit, all answers are empty and `ok` is false;
-// nothing is allocated that the bytes do not hold. Internal to the plan.
+// Parts follow each other without gaps, all integers little-endian: numbers (u64), texts (u64
+// length, bytes) and columns (u64 count, u8 width, count values of that width, which is the least
+// that holds the largest). Lifetime: a reader and the texts it answers borrow the bytes.
+// Thread-safety: as plain values. Errors: after the first part that does not fit, all answers are
+// empty and `ok` is false; nothing is allocated that the bytes do not hold. Internal to the plan.
 #ifndef SHARDPACK_CONVERTERS_PLAN_BYTES_H_
 #define SHARDPACK_CONVERTERS_PLAN_BYTES_H_
 

@@ -8,7 +8,8 @@ namespace shardpack {
 std::string RecordOrderBytes(const Plan& plan, std::span<const Skip> skips) {
   std::vector<bool> skipped(plan.listing().rows(), false);
   for (const Skip& skip : skips) skipped[skip.row] = true;
-  std::vector<uint32_t> place(plan.positions(), 0);  // by unsorted position; at first: whether it is there
+  std::vector<uint32_t> place(plan.positions(),
+                              0);  // by unsorted position; at first: whether it is there
   for (uint64_t i = 0; i < plan.positions(); ++i) {
     place[plan.unsorted_position(i)] = skipped[plan.row(i)] ? 0 : 1;
   }
@@ -26,17 +27,17 @@ std::string RecordOrderBytes(const Plan& plan, std::span<const Skip> skips) {
 
 absl::StatusOr<std::vector<uint32_t>> ParseRecordOrder(std::string_view bytes, uint64_t records) {
   if (bytes.size() % 4 != 0 || bytes.size() / 4 != records) {
-    return absl::DataLossError(absl::StrCat(std::string(kRecordOrderName), " has ", bytes.size(), " bytes for ",
-                                            records, " records; expected 4 each"));
+    return absl::DataLossError(absl::StrCat(std::string(kRecordOrderName), " has ", bytes.size(),
+                                            " bytes for ", records, " records; expected 4 each"));
   }
   std::vector<uint32_t> places(records);
   std::vector<bool> taken(records, false);
   for (uint64_t i = 0; i < records; ++i) {
     places[i] = LoadLittle<uint32_t>(bytes.data() + i * 4);
     if (places[i] >= records || taken[places[i]]) {
-      return absl::DataLossError(absl::StrCat(std::string(kRecordOrderName), " record ", i, " has place ", places[i],
-                                              places[i] >= records ? ", which is beyond the end"
-                                                                   : ", which another record has"));
+      return absl::DataLossError(absl::StrCat(
+          std::string(kRecordOrderName), " record ", i, " has place ", places[i],
+          places[i] >= records ? ", which is beyond the end" : ", which another record has"));
     }
     taken[places[i]] = true;
   }

@@ -23,7 +23,8 @@ Plan ShuffledPlan(const Format& format) {
 }
 
 TEST(RecordOrderTest, GivesBackTheOrderWithoutTheSort) {
-  const Plan plain = ShuffledPlan(testing::PlainFormat()), sorted = ShuffledPlan(testing::KeyOrderedFormat());
+  const Plan plain = ShuffledPlan(testing::PlainFormat()),
+             sorted = ShuffledPlan(testing::KeyOrderedFormat());
   EXPECT_FALSE(plain.is_reordered());
   ASSERT_TRUE(sorted.is_reordered());
   const auto places = ParseRecordOrder(RecordOrderBytes(sorted, {}), 40);
@@ -32,7 +33,8 @@ TEST(RecordOrderTest, GivesBackTheOrderWithoutTheSort) {
 }
 
 TEST(RecordOrderTest, SkippedSamplesHaveNoPlace) {
-  const Plan plain = ShuffledPlan(testing::PlainFormat()), sorted = ShuffledPlan(testing::KeyOrderedFormat());
+  const Plan plain = ShuffledPlan(testing::PlainFormat()),
+             sorted = ShuffledPlan(testing::KeyOrderedFormat());
   const std::vector<Skip> skips = {{3, SkipReason::kEmpty, ""}, {17, SkipReason::kEmpty, ""}};
   const auto places = ParseRecordOrder(RecordOrderBytes(sorted, skips), 38);
   ASSERT_TRUE(places.ok()) << places.status();
@@ -58,8 +60,9 @@ TEST(RecordOrderTest, AnythingButAPermutationIsDamage) {
   using std::string_literals::operator""s;
   EXPECT_TRUE(ParseRecordOrder("\1\0\0\0\0\0\0\0"s, 2).ok());
   for (const auto& [bytes, records, why] :
-       {std::tuple("\0\0\0\0\0\0\0\0"s, 2, "another record"), std::tuple("\2\0\0\0\0\0\0\0"s, 2, "beyond the end"),
-        std::tuple("\0\0\0\0"s, 2, "4 bytes"), std::tuple("\0\0\0\0\0"s, 1, "5 bytes")}) {
+       {std::tuple("\0\0\0\0\0\0\0\0"s, 2, "another record"),
+        std::tuple("\2\0\0\0\0\0\0\0"s, 2, "beyond the end"), std::tuple("\0\0\0\0"s, 2, "4 bytes"),
+        std::tuple("\0\0\0\0\0"s, 1, "5 bytes")}) {
     const auto parsed = ParseRecordOrder(bytes, static_cast<uint64_t>(records));
     EXPECT_TRUE(absl::IsDataLoss(parsed.status()));
     EXPECT_THAT(std::string(parsed.status().message()), HasSubstr(why));

@@ -12,7 +12,8 @@
 namespace shardpack {
 namespace {
 
-constexpr std::string_view kAnswer = "; --missing-part skip leaves such samples out, drop writes the part for none";
+constexpr std::string_view kAnswer =
+    "; --missing-part skip leaves such samples out, drop writes the part for none";
 
 // One part's file, while the rows are sorted out.
 struct Part {
@@ -21,13 +22,15 @@ struct Part {
   size_t sidecar;
   uint64_t row;
   bool operator<(const Part& other) const {
-    return std::tie(folder, stem, sidecar, row) < std::tie(other.folder, other.stem, other.sidecar, other.row);
+    return std::tie(folder, stem, sidecar, row) <
+           std::tie(other.folder, other.stem, other.sidecar, other.row);
   }
 };
 
 const Skip* FindSkip(const Listing& listing, uint64_t row) {
-  const auto found = std::lower_bound(listing.skips.begin(), listing.skips.end(), row,
-                                      [](const Skip& skip, uint64_t wanted) { return skip.row < wanted; });
+  const auto found =
+      std::lower_bound(listing.skips.begin(), listing.skips.end(), row,
+                       [](const Skip& skip, uint64_t wanted) { return skip.row < wanted; });
   return found != listing.skips.end() && found->row == row ? &*found : nullptr;
 }
 
@@ -35,7 +38,10 @@ const Skip* FindSkip(const Listing& listing, uint64_t row) {
 class Pairing {
  public:
   Pairing(std::span<const Sidecar> sidecars, MissingPart missing, Listing walked)
-      : sidecars_(sidecars), missing_(missing), from_(std::move(walked)), wanted_(from_.rows(), false) {
+      : sidecars_(sidecars),
+        missing_(missing),
+        from_(std::move(walked)),
+        wanted_(from_.rows(), false) {
     into_.root = from_.root;
     into_.folders = from_.folders;
     into_.ignored = from_.ignored;
@@ -49,7 +55,8 @@ class Pairing {
       const auto sidecar = SidecarOf(sidecars_, from_.Name(row));
       if (!sidecar) continue;
       const std::string_view name = from_.Name(row);
-      parts_.push_back({from_.folder[row], name.substr(0, name.size() - sidecars_[*sidecar].suffix.size() - 1),
+      parts_.push_back({from_.folder[row],
+                        name.substr(0, name.size() - sidecars_[*sidecar].suffix.size() - 1),
                         *sidecar, row});
       is_part_.resize(row + 1, false);
       is_part_[row] = true;
@@ -70,8 +77,8 @@ class Pairing {
   const Part* Find(uint64_t row, size_t sidecar) const {
     const Part wanted{from_.folder[row], Stem(from_.Name(row)), sidecar, 0};
     const auto found = std::lower_bound(parts_.begin(), parts_.end(), wanted);
-    const bool is_it = found != parts_.end() && found->folder == wanted.folder && found->stem == wanted.stem &&
-                       found->sidecar == sidecar;
+    const bool is_it = found != parts_.end() && found->folder == wanted.folder &&
+                       found->stem == wanted.stem && found->sidecar == sidecar;
     return is_it ? &*found : nullptr;
   }
 
@@ -108,9 +115,11 @@ class Pairing {
       if (part == nullptr || unusable != nullptr) {
         AddField(kNoPart, 0, 0);
       } else {
-        AddField(from_.bytes[part->row], from_.mtime_ns[part->row], from_.places.empty() ? 0 : from_.places[part->row]);
+        AddField(from_.bytes[part->row], from_.mtime_ns[part->row],
+                 from_.places.empty() ? 0 : from_.places[part->row]);
       }
-      const bool skip = unusable != nullptr && missing_ == MissingPart::kSkip && FindSkip(from_, row) == nullptr &&
+      const bool skip = unusable != nullptr && missing_ == MissingPart::kSkip &&
+                        FindSkip(from_, row) == nullptr &&
                         (into_.skips.empty() || into_.skips.back().row != into_.rows() - 1);
       if (!skip) continue;
       into_.skips.push_back({into_.rows() - 1, unusable->reason,
@@ -127,8 +136,8 @@ class Pairing {
       return absl::OkStatus();
     }
     if (missing_ == MissingPart::kError) {
-      return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(from_.Path(row)), " is a part of no image",
-                                                     std::string(kAnswer)));
+      return absl::InvalidArgumentError(absl::StrCat(
+          EscapeForTerminal(from_.Path(row)), " is a part of no image", std::string(kAnswer)));
     }
     CopyRow(row);
     for (size_t s = 0; s < sidecars_.size(); ++s) AddField(0, 0, 0);
@@ -162,9 +171,10 @@ void DropIncomplete(Listing& listing) {
   }
   for (size_t f = 0; f < fields; ++f) {
     if (!lacking[f]) continue;
-    listing.warnings.push_back(absl::StrCat("the part ", EscapeForTerminal(listing.fields[f].name),
-                                            " is written for no sample, because some lack it; --missing-part skip leaves "
-                                            "those out instead"));
+    listing.warnings.push_back(
+        absl::StrCat("the part ", EscapeForTerminal(listing.fields[f].name),
+                     " is written for no sample, because some lack it; --missing-part skip leaves "
+                     "those out instead"));
   }
   DropFields(lacking, listing);
 }
@@ -188,18 +198,21 @@ absl::StatusOr<std::vector<Sidecar>> ParseSidecars(std::string_view text) {
     const size_t colon = item.find(':');
     std::string_view suffix = item.substr(0, colon);
     if (suffix.starts_with('.')) suffix.remove_prefix(1);
-    Sidecar sidecar{std::string(suffix), std::string(colon == std::string_view::npos ? suffix : item.substr(colon + 1))};
+    Sidecar sidecar{std::string(suffix),
+                    std::string(colon == std::string_view::npos ? suffix : item.substr(colon + 1))};
     if (colon == std::string_view::npos) {
       for (char& c : sidecar.field) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     }
-    if (suffix.empty() || suffix.find('/') != std::string_view::npos || suffix.find('\0') != std::string_view::npos ||
-        !IsFieldName(sidecar.field)) {
+    if (suffix.empty() || suffix.find('/') != std::string_view::npos ||
+        suffix.find('\0') != std::string_view::npos || !IsFieldName(sidecar.field)) {
       return absl::InvalidArgumentError(
-          "expected extensions, each with the name of its field if that is another one, as in json,txt,png:mask");
+          "expected extensions, each with the name of its field if that is another one, as in "
+          "json,txt,png:mask");
     }
     for (const Sidecar& other : sidecars) {
       if (other.suffix == sidecar.suffix || other.field == sidecar.field) {
-        return absl::InvalidArgumentError(absl::StrCat("two parts with the extension or field ", sidecar.field));
+        return absl::InvalidArgumentError(
+            absl::StrCat("two parts with the extension or field ", sidecar.field));
       }
     }
     sidecars.push_back(std::move(sidecar));
@@ -207,7 +220,9 @@ absl::StatusOr<std::vector<Sidecar>> ParseSidecars(std::string_view text) {
   return sidecars;
 }
 
-std::string_view Stem(std::string_view name) { return name.substr(0, std::min(name.rfind('.'), name.size())); }
+std::string_view Stem(std::string_view name) {
+  return name.substr(0, std::min(name.rfind('.'), name.size()));
+}
 
 std::optional<size_t> SidecarOf(std::span<const Sidecar> sidecars, std::string_view name) {
   std::optional<size_t> best;
@@ -238,7 +253,8 @@ void DropFields(const std::vector<bool>& drop, Listing& listing) {
   keep(listing.fields, 0);
 }
 
-absl::Status PairSidecars(std::span<const Sidecar> sidecars, MissingPart missing, Listing& listing) {
+absl::Status PairSidecars(std::span<const Sidecar> sidecars, MissingPart missing,
+                          Listing& listing) {
   absl::StatusOr<Listing> paired = Pairing(sidecars, missing, std::move(listing)).Run();
   if (!paired.ok()) return paired.status();
   listing = *std::move(paired);
@@ -250,7 +266,8 @@ absl::Status SettleMissingParts(MissingPart missing, Listing& listing) {
   if (missing == MissingPart::kDrop) DropIncomplete(listing);
   std::vector<Skip> found;
   auto skip = listing.skips.begin();
-  for (uint64_t row = 0; fields > 0 && missing != MissingPart::kDrop && row < listing.rows(); ++row) {
+  for (uint64_t row = 0; fields > 0 && missing != MissingPart::kDrop && row < listing.rows();
+       ++row) {
     if (skip != listing.skips.end() && skip->row == row) {
       ++skip;
       continue;
@@ -260,13 +277,15 @@ absl::Status SettleMissingParts(MissingPart missing, Listing& listing) {
     if (gap == begin + static_cast<ptrdiff_t>(fields)) continue;
     const std::string& part = listing.fields[static_cast<size_t>(gap - begin)].name;
     if (missing == MissingPart::kError) {
-      return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(listing.Path(row)), " lacks its part ",
-                                                     EscapeForTerminal(part), std::string(kAnswer)));
+      return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(listing.Path(row)),
+                                                     " lacks its part ", EscapeForTerminal(part),
+                                                     std::string(kAnswer)));
     }
     found.push_back({row, SkipReason::kUnpaired, absl::StrCat("it lacks its part ", part)});
   }
   listing.skips.insert(listing.skips.end(), found.begin(), found.end());
-  std::sort(listing.skips.begin(), listing.skips.end(), [](const Skip& a, const Skip& b) { return a.row < b.row; });
+  std::sort(listing.skips.begin(), listing.skips.end(),
+            [](const Skip& a, const Skip& b) { return a.row < b.row; });
   // Sums over sizes stay sums: what is skipped has no part.
   std::replace(listing.field_bytes.begin(), listing.field_bytes.end(), kNoPart, uint64_t{0});
   return absl::OkStatus();

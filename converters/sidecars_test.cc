@@ -38,9 +38,10 @@ TEST(SidecarsTest, ParsesWhatUsersType) {
   ASSERT_TRUE(sidecars.ok()) << sidecars.status();
   std::vector<std::pair<std::string, std::string>> pairs;
   for (const Sidecar& sidecar : *sidecars) pairs.emplace_back(sidecar.suffix, sidecar.field);
-  EXPECT_THAT(pairs, ElementsAre(Pair("json", "json"), Pair("TXT", "txt"), Pair("png", "mask"), Pair("seg.png", "seg.png")));
-  for (const char* bad : {"", "json,", ",json", "json:", ":mask", "a/b", "json:a/b", "json:Mask", "json:image", "json,json",
-                          "json:a,txt:a", "json:a b"}) {
+  EXPECT_THAT(pairs, ElementsAre(Pair("json", "json"), Pair("TXT", "txt"), Pair("png", "mask"),
+                                 Pair("seg.png", "seg.png")));
+  for (const char* bad : {"", "json,", ",json", "json:", ":mask", "a/b", "json:a/b", "json:Mask",
+                          "json:image", "json,json", "json:a,txt:a", "json:a b"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(ParseSidecars(bad).status())) << bad;
   }
 }
@@ -81,7 +82,8 @@ TEST(SidecarsTest, MissingPartsAndUnpairedFilesAreSkippedAndListed) {
 
 TEST(SidecarsTest, OrTheyAreAnError) {
   const auto sidecars = *ParseSidecars("json");
-  Listing lacking = Walked({"1.jpg", "1.json", "2.jpg"}), unpaired = Walked({"1.jpg", "1.json", "2.json"});
+  Listing lacking = Walked({"1.jpg", "1.json", "2.jpg"}),
+          unpaired = Walked({"1.jpg", "1.json", "2.json"});
   const absl::Status lacks = PairSidecars(sidecars, MissingPart::kError, lacking);
   EXPECT_TRUE(absl::IsInvalidArgument(lacks));
   EXPECT_THAT(std::string(lacks.message()), HasSubstr("2.jpg lacks its part json"));

@@ -1,5 +1,5 @@
-// folder -> A -> B -> C -> A is byte-identical to folder -> A, for all formats of the table, and for one that is not in it:
-// a format that wants its shards in the order of keys.
+// folder -> A -> B -> C -> A is byte-identical to folder -> A, for all formats of the table, and
+// for one that is not in it: a format that wants its shards in the order of keys.
 #include <atomic>
 #include <map>
 #include <string>
@@ -51,10 +51,13 @@ class ConvertCycleTest : public ::testing::Test {
   void SetUp() override {
     testing::Random random(7);
     for (int i = 0; i < 40; ++i) {
-      const std::string stem = scratch_.File(absl::StrCat("source/class", i % 3, "/image ", i * 37 % 100));
+      const std::string stem =
+          scratch_.File(absl::StrCat("source/class", i % 3, "/image ", i * 37 % 100));
       ASSERT_TRUE(MakeDirectory(scratch_.File("source")).ok());
       ASSERT_TRUE(MakeDirectory(scratch_.File(absl::StrCat("source/class", i % 3))).ok());
-      testing::WriteTestFile(stem + ".jpg", testing::MakeTinyJpeg(1 + static_cast<uint32_t>(random.Below(40)), 9, random));
+      testing::WriteTestFile(
+          stem + ".jpg",
+          testing::MakeTinyJpeg(1 + static_cast<uint32_t>(random.Below(40)), 9, random));
       testing::WriteTestFile(stem + ".json", absl::StrCat("{\"n\":", i, "}"));
     }
   }
@@ -62,7 +65,8 @@ class ConvertCycleTest : public ::testing::Test {
   std::string NewOut() { return scratch_.File(absl::StrCat("out", next_++)); }
 
   // The folder that it was built in.
-  std::string MustBuild(SampleSource& source, Listing listing, const PlanOptions& options, const Format& format) {
+  std::string MustBuild(SampleSource& source, Listing listing, const PlanOptions& options,
+                        const Format& format) {
     absl::StatusOr<Plan> plan = Plan::Make(std::move(listing), options, format);
     EXPECT_TRUE(plan.ok()) << plan.status();
     const std::string out = NewOut();
@@ -103,7 +107,8 @@ class ConvertCycleTest : public ::testing::Test {
   std::map<std::string, std::string> Bytes(const std::string& out) {
     std::map<std::string, std::string> bytes;
     const Manifest manifest = *Manifest::Read(out);
-    for (const FileEntry& file : manifest.files) bytes[file.name] = testing::ReadTestFile(absl::StrCat(out, "/", file.name));
+    for (const FileEntry& file : manifest.files)
+      bytes[file.name] = testing::ReadTestFile(absl::StrCat(out, "/", file.name));
     bytes["identity"] = manifest.Identity().ToHex();
     return bytes;
   }
@@ -128,10 +133,12 @@ TEST_F(ConvertCycleTest, EndsWhereItBegan) {
     packing.key = KeyMode::kPath;
     for (const Format* b : Formats()) {
       for (const Format* c : Formats()) {
-        SCOPED_TRACE(absl::StrCat(std::string(a->name), " -> ", std::string(b->name), " -> ", std::string(c->name)));
+        SCOPED_TRACE(absl::StrCat(std::string(a->name), " -> ", std::string(b->name), " -> ",
+                                  std::string(c->name)));
         const bool fields = holds_fields(a) && holds_fields(b) && holds_fields(c);
         const std::string first = Pack(*a, packing, fields);
-        const std::string last = Convert(Convert(Convert(first, *b, Sized(3)), *c, Sized(5)), *a, Sized(4));
+        const std::string last =
+            Convert(Convert(Convert(first, *b, Sized(3)), *c, Sized(5)), *a, Sized(4));
         EXPECT_EQ(Bytes(first), Bytes(last));
       }
     }
@@ -144,7 +151,8 @@ TEST_F(ConvertCycleTest, TheSortedFormatLosesTheOrderInItsShards) {
   options.key = KeyMode::kPath;
   const std::string out = Pack(SortedFormat(), options, false);
   EXPECT_TRUE(Bytes(out).contains(std::string(kRecordOrderName)));
-  EXPECT_FALSE(Bytes(Pack(*FindFormat("tfrecord"), options, false)).contains(std::string(kRecordOrderName)));
+  EXPECT_FALSE(
+      Bytes(Pack(*FindFormat("tfrecord"), options, false)).contains(std::string(kRecordOrderName)));
 }
 
 TEST_F(ConvertCycleTest, ADamagedOrderIsRefused) {
