@@ -322,10 +322,10 @@ class SourceTest(command.PackTest):
 
   def test_no_source(self):
     (self.folder / "empty").mkdir()
-    self.write("file.txt", b"cat/1.jpg\n")
+    self.write("file.dat", b"cat/1.jpg\n")
     self.write("texts/readme.txt", b"no image")
     (self.folder / "link").symlink_to("nowhere")
-    for source in ("nowhere", "empty", "file.txt", "texts", "link", "/dev/null", ""):
+    for source in ("nowhere", "empty", "file.dat", "texts", "link", "/dev/null", ""):
       refused = self.pack(source, "-o", "out", expect=2)
       self.assertTrue(refused.stderr.startswith("pack: error:"), refused.stderr)
       self.assertFalse((self.folder / "out").exists(), source)

@@ -108,8 +108,10 @@ ExitCode RunBuild(const CommandLine& line, Terminal& terminal) {
   absl::Status status = CheckWords(line);
   if (!status.ok()) return Fail(status, terminal);
   if (line.dry_run) return RunPlan(line, terminal);
-  status = CheckOut(line.out, line.arguments.empty() ? "" : line.arguments[0]);
-  if (!status.ok()) return Fail(status, terminal);
+  for (const std::string& source : line.arguments) {
+    status = CheckOut(line.out, source);
+    if (!status.ok()) return Fail(status, terminal);
+  }
 
   const auto begin = std::chrono::steady_clock::now();
   IoPool pool(line.io_depth);

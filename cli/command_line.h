@@ -16,6 +16,7 @@
 
 #include "cli/verbs.h"
 #include "converters/folder_source.h"
+#include "converters/list_lines.h"
 #include "converters/output_dir.h"
 #include "converters/plan.h"
 #include "formats/core/manifest.h"
@@ -36,10 +37,14 @@ struct CommandLine {
   ProgressMode progress = ProgressMode::kAuto;
   std::string config;
 
-  // build, plan, commit.
+  // build, plan, commit, convert.
   std::string out, format, classes_file, plan_file, write_plan;
   bool dry_run = false;
   FolderSourceOptions source;
+  std::string input_format = "auto", root;
+  ListOptions columns;       // of a list
+  std::string label_from;    // the word of --label-from; "" = not given
+  bool drop_fields = false;
   PlanOptions plan;
   OutputOptions output;
   int jobs = 0;  // 0 = the cores that this process may use

@@ -17,6 +17,7 @@ namespace shardpack::cli {
 ExitCode RunBuild(const CommandLine& line, Terminal& terminal);
 ExitCode RunPlan(const CommandLine& line, Terminal& terminal);
 ExitCode RunCommit(const CommandLine& line, Terminal& terminal);
+ExitCode RunConvert(const CommandLine& line, Terminal& terminal);
 ExitCode RunValidate(const CommandLine& line, Terminal& terminal);
 ExitCode RunInfo(const CommandLine& line, Terminal& terminal);
 ExitCode RunLs(const CommandLine& line, Terminal& terminal);

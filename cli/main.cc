@@ -44,6 +44,8 @@ ExitCode Run(const CommandLine& line, Terminal& terminal) {
       return RunPlan(line, terminal);
     case Verb::kCommit:
       return RunCommit(line, terminal);
+    case Verb::kConvert:
+      return RunConvert(line, terminal);
     case Verb::kValidate:
       return RunValidate(line, terminal);
     case Verb::kInfo:

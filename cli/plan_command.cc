@@ -22,7 +22,7 @@ constexpr size_t kShownShards = 20;
 uint64_t SourceBytes(const Plan& plan) {
   uint64_t bytes = 0;
   for (uint64_t position = 0; position < plan.positions(); ++position)
-    bytes += plan.listing().bytes[plan.row(position)];
+    bytes += plan.listing().SampleBytes(plan.row(position));
   return bytes;
 }
 
@@ -47,9 +47,10 @@ std::string Text(const Plan& plan) {
   }
   StrAppend(&out, "\nclasses   ", listing.classes.size(), "\norder     ",
             plan.options().shuffle ? StrCat("shuffled with seed ", plan.options().seed)
-                                   : std::string("as the paths"),
+                                   : std::string("as in the source"),
             "\nkeys      ", plan.index_keys() ? "by number" : "by path", "\n");
-  if (plan.filtered() > 0) StrAppend(&out, "filtered  ", FormatCount(plan.filtered()), "\n");
+  const uint64_t filtered = plan.filtered() + listing.left_out;
+  if (filtered > 0) StrAppend(&out, "filtered  ", FormatCount(filtered), "\n");
   const size_t skips = listing.skips.size() + plan.skips().size();
   if (skips > 0)
     StrAppend(&out, "skipped   ", FormatCount(skips),
@@ -92,9 +93,9 @@ std::string Json(const Plan& plan) {
                                {"source", PercentEscape(plan.listing().root)},
                                {"format", plan.format().name},
                                {"layout", plan.layout()},
-                               {"seen", plan.listing().rows()},
+                               {"seen", plan.listing().rows() + plan.listing().left_out},
                                {"samples", plan.positions()},
-                               {"filtered", plan.filtered()},
+                               {"filtered", plan.filtered() + plan.listing().left_out},
                                {"skipped", plan.listing().skips.size() + plan.skips().size()},
                                {"source_bytes", SourceBytes(plan)},
                                {"bound_bytes", plan.bound_bytes()},

@@ -1,7 +1,5 @@
 #include "cli/prepare_plan.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -9,10 +7,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/flags.h"
+#include "cli/open_source.h"
 #include "cli/progress.h"
 #include "cli/suggest.h"
+#include "converters/dataset_source.h"
 #include "converters/labels.h"
 #include "converters/probe_pass.h"
+#include "converters/sidecars.h"
+#include "converters/target_trial.h"
 #include "formats/formats.h"
 #include "formats/io/file.h"
 
@@ -36,16 +38,6 @@ std::filesystem::path Resolved(const std::string& path) {
 bool Holds(const std::filesystem::path& outer, const std::filesystem::path& inner) {
   const auto [end, unused] = std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end());
   return end == outer.end();
-}
-
-// Of a plan made elsewhere: without this a source that is not mounted would be a list of vanished
-// files.
-absl::Status CheckSource(const std::string& source) {
-  struct stat facts;
-  if (::stat(source.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode)) return absl::OkStatus();
-  return InvalidArgumentError(
-      StrCat("the source ", EscapeForTerminal(source),
-             " of the plan is no folder here; say where it is: pack build SRC --plan FILE ..."));
 }
 
 absl::StatusOr<std::vector<std::string>> ReadClasses(const std::string& path) {
@@ -82,14 +74,14 @@ absl::Status CheckCombinations(const CommandLine& line, const Format& format) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Listing> List(FolderSource& source, Terminal& terminal) {
+absl::StatusOr<Listing> List(SampleSource& source, Terminal& terminal) {
   Progress progress(terminal);
   progress.Watch(
       [&] { return ProgressView{.stage = "listing", .unit = "files", .done = source.listed()}; });
   return source.List();
 }
 
-void Probe(const FolderSource& source, const PlanOptions& options, IoPool& pool, Terminal& terminal,
+void Probe(const SampleSource& source, const PlanOptions& options, IoPool& pool, Terminal& terminal,
            Listing* listing) {
   std::atomic<uint64_t> probed = 0;
   Progress progress(terminal);
@@ -98,6 +90,30 @@ void Probe(const FolderSource& source, const PlanOptions& options, IoPool& pool,
       [&, rows] { return ProgressView{.stage = "looking at", .done = probed, .total = rows}; });
   const ProbeOptions probe = {options.verify, options.max_pixels, options.allow_truncated};
   RunProbePass(source, probe, pool, *listing, probed);
+}
+
+// Law: what the target cannot hold is said before work starts.
+absl::Status FitFields(const CommandLine& line, const Format& format, PlanOptions* options, Listing* listing,
+                       Terminal& terminal) {
+  const absl::StatusOr<std::vector<RefusedField>> refused = RefusedFields(format, *options, *listing);
+  if (!refused.ok()) return refused.status();
+  if (refused->empty()) return absl::OkStatus();
+  std::vector<bool> drop(listing->fields.size(), false);
+  std::string names, whys;
+  for (const RefusedField& each : *refused) {
+    drop[each.field] = true;
+    const std::string name = EscapeForTerminal(listing->fields[each.field].name);
+    absl::StrAppend(&names, names.empty() ? "" : ",", name);
+    absl::StrAppend(&whys, "\n  ", name, ": ", each.why);
+  }
+  if (!line.drop_fields) {
+    return InvalidArgumentError(StrCat(std::string(format.name), " cannot hold ", refused->size() == 1 ? "a field" : "fields",
+                                       " of these samples; --drop-fields leaves them out:", whys));
+  }
+  DropFields(drop, *listing);
+  options->source["drop-fields"] = names;
+  terminal.Warn(StrCat("left out, because ", std::string(format.name), " cannot hold it: ", names));
+  return absl::OkStatus();
 }
 
 void ShowWarnings(const std::vector<std::string>& warnings, Terminal& terminal) {
@@ -148,9 +164,8 @@ absl::Status CheckOut(const std::string& out, const std::string& source) {
 }
 
 absl::StatusOr<Prepared> PreparePlan(const CommandLine& line, IoPool& pool, Terminal& terminal) {
-  const std::string& root = line.arguments[0];
   const Format* format = line.format.empty() ? AllFormats().front() : FindFormat(line.format);
-  const absl::Status status = CheckCombinations(line, *format);
+  absl::Status status = CheckCombinations(line, *format);
   if (!status.ok()) return status;
   FolderSourceOptions options = line.source;
   if (!line.classes_file.empty()) {
@@ -158,18 +173,26 @@ absl::StatusOr<Prepared> PreparePlan(const CommandLine& line, IoPool& pool, Term
     if (!classes.ok()) return classes.status();
     options.classes = *std::move(classes);
   }
-  auto source = std::make_unique<FolderSource>(root, options, pool);
-  absl::StatusOr<Listing> listing = List(*source, terminal);
+  absl::StatusOr<OpenedSource> opened = OpenSource(line, options, pool);
+  if (!opened.ok()) return opened.status();
+  absl::StatusOr<Listing> listing = List(*opened->source, terminal);
   if (!listing.ok()) return listing.status();
   ShowWarnings(listing->warnings, terminal);
 
   PlanOptions plan_options = line.plan;
-  plan_options.source = options.ToMap();
-  if (plan_options.NeedsProbe()) Probe(*source, plan_options, pool, terminal, &*listing);
+  plan_options.source = std::move(opened->options);
+  if (opened->dataset) InheritOptions(*opened->dataset, *format, line.given, &plan_options);
+  status = FitFields(line, *format, &plan_options, &*listing, terminal);
+  if (!status.ok()) return status;
+  if (plan_options.NeedsProbe()) Probe(*opened->source, plan_options, pool, terminal, &*listing);
   absl::StatusOr<Plan> plan = Plan::Make(*std::move(listing), plan_options, *format);
   if (!plan.ok()) return plan.status();
   ShowWarnings(plan->notes(), terminal);
-  return Prepared{std::move(source), *std::move(plan)};
+  if (opened->dataset || !plan->listing().fields.empty()) {
+    status = TrySamples(*plan, *opened->source);
+    if (!status.ok()) return status;
+  }
+  return Prepared{std::move(opened->source), *std::move(plan)};
 }
 
 absl::StatusOr<Prepared> ReadPlan(const CommandLine& line, IoPool& pool, Terminal& terminal) {
@@ -186,13 +209,10 @@ absl::StatusOr<Prepared> ReadPlan(const CommandLine& line, IoPool& pool, Termina
   absl::StatusOr<Plan> plan = Plan::FromBytes(*bytes, FindFormat);
   if (!plan.ok()) return plan.status();
   const std::string root = line.arguments.empty() ? plan->listing().root : line.arguments[0];
-  const absl::Status status = CheckSource(root);
-  if (!status.ok()) return status;
-  FolderSourceOptions options;
-  options.max_file_bytes = plan->options().max_file_bytes;
-  options.follow = plan->options().source.contains("follow");
+  absl::StatusOr<std::unique_ptr<SampleSource>> source = OpenPlannedSource(*plan, root, pool);
+  if (!source.ok()) return source.status();
   ShowWarnings(plan->notes(), terminal);
-  return Prepared{std::make_unique<FolderSource>(root, options, pool), *std::move(plan)};
+  return Prepared{*std::move(source), *std::move(plan)};
 }
 
 }  // namespace shardpack::cli

@@ -16,14 +16,14 @@
 #include "absl/status/statusor.h"
 #include "cli/command_line.h"
 #include "cli/terminal.h"
-#include "converters/folder_source.h"
 #include "converters/io_pool.h"
 #include "converters/plan.h"
+#include "converters/sample_source.h"
 
 namespace shardpack::cli {
 
 struct Prepared {
-  std::unique_ptr<FolderSource> source;
+  std::unique_ptr<SampleSource> source;
   Plan plan;
 };
 

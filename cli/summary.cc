@@ -108,8 +108,10 @@ void SayOrder(const FinishedRun& run, Terminal& terminal) {
   if (options.shuffle) {
     SayRow(
         "order",
-        StrCat("shuffled with seed ", options.seed, "; --no-shuffle keeps the order of the paths"),
+        StrCat("shuffled with seed ", options.seed, "; --no-shuffle keeps the order of the source"),
         terminal);
+  } else if (options.source.contains("input-format")) {
+    SayRow("order", "as in the source; --shuffle mixes the samples", terminal);
   } else {
     SayRow("order", "as the paths; --shuffle mixes the classes, which trains better", terminal);
   }

@@ -155,6 +155,15 @@ absl::StatusOr<std::vector<std::pair<std::string, double>>> ParseSplits(std::str
   return splits;
 }
 
+void SplitAt(std::string_view text, char mark, std::vector<std::string>* parts) {
+  while (true) {
+    const size_t end = text.find(mark);
+    if (end != 0 && !text.empty()) parts->emplace_back(text.substr(0, end));
+    if (end == std::string_view::npos) return;
+    text.remove_prefix(end + 1);
+  }
+}
+
 std::string FormatCount(uint64_t count) {
   std::string digits = absl::StrCat(count);
   for (size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, 1, ',');

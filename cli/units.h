@@ -30,6 +30,9 @@ absl::StatusOr<std::pair<uint64_t, uint64_t>> ParseRange(std::string_view text);
 // "train=0.9,val=0.1": names of [A-Za-z0-9._-], each once; shares above 0 that add up to 1.
 absl::StatusOr<std::vector<std::pair<std::string, double>>> ParseSplits(std::string_view text);
 
+// Appends the parts of `text` between the marks, empty ones left out.
+void SplitAt(std::string_view text, char mark, std::vector<std::string>* parts);
+
 std::string FormatCount(uint64_t count);     // "1,234,567"
 std::string FormatBytes(uint64_t bytes);     // "512 B", "1.23 MB"
 std::string FormatDuration(double seconds);  // "0.42 s", "3:07", "1:02:03"

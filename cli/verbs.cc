@@ -24,12 +24,11 @@ constexpr ExitCode kExtractCodes[] = {
 constexpr ExitCode kPrintCodes[] = {ExitCode::kDone, ExitCode::kUsage, ExitCode::kIo};
 
 constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
-    {Verb::kBuild, "build", "Pack a folder of images into shards (the verb may be left out)", "SRC",
+    {Verb::kBuild, "build", "Pack a folder or list of images into shards (the verb may be left out)", "SRC",
      0, 1, "pack photos/ -o shards/ --split train=0.9,val=0.1",
-     "SRC holds one folder per class, or images alone. Bytes are kept as they are; every input is "
-     "either\n"
-     "packed or listed in OUT/skipped.jsonl. An interrupted build resumes when the command is "
-     "repeated.",
+     "SRC: folders of images, one a class; a list (.lst .txt .csv .tsv .jsonl, COCO .json, - for paths on\n"
+     "standard input); .tar, .tar.gz or .zip; a packed dataset. Bytes are kept; every input is packed or\n"
+     "listed in OUT/skipped.jsonl. An interrupted build resumes when the command is repeated.",
      kBuildCodes},
     {Verb::kPlan, "plan",
      "Show what a build would do: shards, splits, size; or write that down for workers", "SRC", 1,
@@ -43,6 +42,11 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      "pack commit shards/",
      "Checks that every shard of the plan is there and whole, then writes the manifest, which "
      "makes OUT a\ndataset.",
+     kBuildCodes},
+    {Verb::kConvert, "convert", "Pack a dataset, or shards of any tool, into another format", "DATASET|SHARD...", 1, kAny,
+     "pack convert shards/ -o records/ -f tfrecord",
+     "Bytes, labels, classes, keys, splits, source paths and further fields are kept, and so is the order,\n"
+     "unless --shuffle is given. What the format cannot hold is said before work starts.",
      kBuildCodes},
     {Verb::kValidate, "validate", "Prove that a dataset, or shards of any tool, are whole",
      "DATASET|SHARD...", 1, kAny, "pack validate shards/",

@@ -22,6 +22,7 @@ enum class Verb : uint8_t {
   kBuild,
   kPlan,
   kCommit,
+  kConvert,
   kValidate,
   kInfo,
   kLs,

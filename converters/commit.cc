@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "converters/record_order.h"
 #include "formats/core/shard_index.h"
 #include "formats/io/escape.h"
 
@@ -24,9 +25,9 @@ constexpr size_t kNamedSkips = 5;
 
 ManifestCounts CountAll(const Plan& plan, std::span<const ShardResult> results, size_t skips) {
   ManifestCounts counts;
-  counts.seen = plan.listing().rows();
+  counts.seen = plan.listing().rows() + plan.listing().left_out;
   for (const ShardResult& result : results) counts.packed += result.records;
-  counts.filtered = plan.filtered();
+  counts.filtered = plan.filtered() + plan.listing().left_out;
   counts.skipped = skips;
   counts.ignored = plan.listing().ignored;
   return counts;
@@ -95,6 +96,7 @@ class Publisher {
     }
     if (!skips.empty()) Add({kSkippedName, SkippedLines(plan_, skips)});
     if (plan_.options().sha256) Add({kSha256Name, Sha256Lines()});
+    if (plan_.is_reordered()) Add({std::string(kRecordOrderName), RecordOrderBytes(plan_, skips)});
     if (status.ok()) status = AddSidecars();
     if (status.ok()) status = CheckNames();
     if (status.ok()) status = WriteExtras();
@@ -121,7 +123,7 @@ class Publisher {
     manifest_.plan_digest = plan_.digest();
     manifest_.source_root = listing.root;
     manifest_.source_files = listing.rows();
-    for (const uint64_t bytes : listing.bytes) manifest_.source_bytes += bytes;
+    for (uint64_t row = 0; row < listing.rows(); ++row) manifest_.source_bytes += listing.SampleBytes(row);
     manifest_.listing_digest = listing.ComputeDigest();
     manifest_.classes = listing.classes;
     for (const ShardResult& result : results_) {

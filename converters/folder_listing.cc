@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "converters/folder_access.h"
 #include "converters/path_filter.h"
+#include "converters/sidecars.h"
 #include "converters/worklist.h"
 #include "formats/io/file.h"
 
@@ -208,12 +209,13 @@ class Walker {
     }
     // What a link or an unknown entry is, and whether it counts, is seen when it is looked at.
     const bool plain = entry.type != DT_LNK && entry.type != DT_UNKNOWN;
-    if (plain && !filter_.HasInputExtension(name)) {
+    const bool part = IsPart(name);
+    if (plain && !part && !filter_.HasInputExtension(name)) {
       const std::lock_guard lock(folder.mutex);
       ++folder.ignored[NameExtension(name)];
       return true;
     }
-    if (plain && !filter_.Accepts(folder.path, name)) return true;
+    if (plain && !part && !filter_.Accepts(folder.path, name)) return true;
     // The NUL stays, so that the name can go to the kernel as it is.
     if (folder.names.size() + name.size() + 1 > std::numeric_limits<uint32_t>::max() ||
         name.size() > std::numeric_limits<uint16_t>::max()) {
@@ -230,6 +232,11 @@ class Walker {
                               .outcome = Entry::kUsable});
     folder.names.append(name.data(), name.size() + 1);
     return true;
+  }
+
+  // What is asked for by --sidecars counts whatever the filters say: they choose images.
+  bool IsPart(std::string_view name) const {
+    return !options_.sidecars.empty() && SidecarOf(options_.sidecars, name).has_value();
   }
 
   void AddSubfolder(const Folder& folder, std::string_view name, int links) {
@@ -266,7 +273,7 @@ class Walker {
   // Whether an entry seen late is an input; if not, it is dropped and counted.
   bool Counts(Folder& folder, Entry& entry) {
     const std::string_view name = folder.Name(entry);
-    if (filter_.HasInputExtension(name) && filter_.Accepts(folder.path, name)) return true;
+    if (IsPart(name) || (filter_.HasInputExtension(name) && filter_.Accepts(folder.path, name))) return true;
     if (!filter_.HasInputExtension(name)) {
       const std::lock_guard lock(folder.mutex);
       ++folder.ignored[NameExtension(name)];

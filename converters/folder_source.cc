@@ -142,7 +142,22 @@ std::map<std::string, std::string> FolderSourceOptions::ToMap() const {
   if (max_file_bytes != defaults.max_file_bytes)
     map["max-file-size"] = absl::StrCat(max_file_bytes);
   if (split_from_dir) map["split-by"] = "dir";
+  if (!sidecars.empty()) {
+    map["sidecars"] = absl::StrJoin(sidecars, ",", [](std::string* out, const Sidecar& sidecar) {
+      absl::StrAppend(out, sidecar.suffix, ":", sidecar.field);
+    });
+    if (missing != MissingPart::kSkip) map["missing-part"] = missing == MissingPart::kError ? "error" : "drop";
+  }
   return map;
+}
+
+LabelOptions LabelOptionsOf(const FolderSourceOptions& options) {
+  LabelOptions labels{.component = options.split_from_dir ? 1 : 0,
+                      .component_given = options.label_dir_given,
+                      .order = options.class_order,
+                      .classes = options.classes};
+  if (options.label_dir_given) labels.component = options.label_dir;
+  return labels;
 }
 
 // Open descriptors of the root and of as many folders as the process can spare, opened when first
@@ -217,33 +232,35 @@ absl::StatusOr<Listing> FolderSource::List() {
   if (!walk.ok()) return walk.status();
   handles_ = std::make_unique<FolderHandles>(std::move(root));
   Listing& listing = walk->listing;
+  if (!options_.sidecars.empty()) {
+    absl::Status paired = PairSidecars(options_.sidecars, options_.missing, listing);
+    if (!paired.ok()) return paired;
+  }
   if (listing.rows() == 0) return NoInput(root_, listing);
   if (options_.label_from == FolderSourceOptions::LabelFrom::kNone) {
     listing.label.assign(listing.rows(), -1);
     return std::move(listing);
   }
-  LabelOptions labels{.component = options_.split_from_dir ? 1 : 0,
-                      .component_given = options_.label_dir_given,
-                      .order = options_.class_order,
-                      .classes = options_.classes};
-  if (options_.label_dir_given) labels.component = options_.label_dir;
-  absl::Status assigned = AssignLabels(labels, walk->empty_folders, listing);
+  absl::Status assigned = AssignLabels(LabelOptionsOf(options_), walk->empty_folders, listing);
   if (!assigned.ok()) return assigned;
   return std::move(listing);
 }
 
-// Opens a row's file for reading. Links are not followed at first: the rare row that is one takes a
+// Opens a file for reading. Links are not followed at first: the rare row that is one takes a
 // second call.
-int FolderSource::OpenRow(const Listing& listing, uint64_t row, bool follow_link) const {
+int FolderSource::Open(const Listing& listing, const Wanted& wanted, bool follow_link) const {
   FolderHandles& handles = *handles_;
-  const uint32_t number = listing.folder[row];
+  const uint32_t number = listing.folder[wanted.row];
   const int folder = handles.Get(listing, number);
   thread_local std::string name;
   name.clear();
-  if (folder >= 0) {
-    name.append(listing.Name(row));
+  if (folder < 0 && !listing.folders[number].empty()) {
+    name.append(listing.folders[number]).push_back('/');
+  }
+  if (wanted.suffix == nullptr) {
+    name.append(listing.Name(wanted.row));
   } else {
-    listing.AppendPath(row, name);
+    name.append(Stem(listing.Name(wanted.row))).append(".").append(*wanted.suffix);
   }
   // O_NONBLOCK: a FIFO that took the file's place must not block. O_NOCTTY: nor a terminal take us
   // over.
@@ -263,9 +280,35 @@ int FolderSource::OpenRow(const Listing& listing, uint64_t row, bool follow_link
 }
 
 LoadResult FolderSource::Load(const Listing& listing, uint64_t row, Arena& arena) const {
-  Descriptor file(OpenRow(listing, row, false));
+  const size_t parts = listing.fields.size();
+  const std::span<std::byte> room = arena.Allocate((1 + parts) * sizeof(FieldView));
+  auto* const views = reinterpret_cast<FieldView*>(room.data());
+  for (size_t i = 0; i <= parts; ++i) {
+    Wanted wanted{row, nullptr, listing.bytes[row], listing.mtime_ns[row]};
+    if (i > 0) {
+      const uint64_t at = row * parts + i - 1;
+      wanted = {row, &listing.fields[i - 1].suffix, listing.field_bytes[at], listing.field_mtime_ns[at]};
+    }
+    std::variant<Bytes, Skip> loaded = LoadFile(listing, wanted, arena);
+    if (Skip* skip = std::get_if<Skip>(&loaded)) {
+      if (i > 0) {
+        skip->detail = absl::StrCat("its part ", listing.fields[i - 1].name,
+                                    skip->detail.empty() ? "" : ": ", skip->detail);
+      }
+      return std::move(*skip);
+    }
+    new (views + i) FieldView{i == 0 ? kImageField : std::string_view(listing.fields[i - 1].name),
+                              std::get<Bytes>(loaded)};
+  }
+  return LoadedSample{{views, 1 + parts}};
+}
+
+std::variant<Bytes, Skip> FolderSource::LoadFile(const Listing& listing, const Wanted& wanted,
+                                                 Arena& arena) const {
+  const uint64_t row = wanted.row;
+  Descriptor file(Open(listing, wanted, false));
   if (!file.ok() && errno == ELOOP) {
-    file = Descriptor(OpenRow(listing, row, true));
+    file = Descriptor(Open(listing, wanted, true));
     if (file.ok() && !options_.follow) {
       const auto target = DescriptorPath(file.get());
       const auto root = DescriptorPath(handles_->root());
@@ -283,26 +326,26 @@ LoadResult FolderSource::Load(const Listing& listing, uint64_t row, Arena& arena
     return Failed(row, "stat", errno);
   }
   if (!S_ISREG(info.st_mode)) return Skip{row, SkipReason::kNotRegular, ""};
-  const uint64_t bytes = listing.bytes[row];
+  const uint64_t bytes = wanted.bytes;
   if (static_cast<uint64_t>(info.st_size) != bytes) {
     return Skip{row, SkipReason::kChanged,
                 absl::StrCat("listed with ", bytes, " bytes, now ", info.st_size)};
   }
-  if (info.st_mtim.tv_sec * int64_t{1'000'000'000} + info.st_mtim.tv_nsec !=
-      listing.mtime_ns[row]) {
+  if (info.st_mtim.tv_sec * int64_t{1'000'000'000} + info.st_mtim.tv_nsec != wanted.mtime_ns) {
     return Skip{row, SkipReason::kChanged, "modified since it was listed"};
   }
-  if (bytes == 0) return Skip{row, SkipReason::kEmpty, ""};
+  // A part may be empty: a caption, say.
+  if (bytes == 0 && wanted.suffix == nullptr) return Skip{row, SkipReason::kEmpty, ""};
   if (bytes > options_.max_file_bytes) {
     return Skip{row, SkipReason::kTooLarge,
                 absl::StrCat(bytes, " bytes, the limit is ", options_.max_file_bytes)};
   }
-  return ReadRow(file.get(), row, bytes, arena);
+  return Read(file.get(), wanted, arena);
 }
 
-LoadResult FolderSource::ReadRow(int file, uint64_t row, uint64_t bytes, Arena& arena) const {
+std::variant<Bytes, Skip> FolderSource::Read(int file, const Wanted& wanted, Arena& arena) const {
   // One byte more than expected: a single call then also tells that the file has not grown.
-  const std::span<std::byte> field = arena.Allocate(sizeof(FieldView));
+  const uint64_t row = wanted.row, bytes = wanted.bytes;
   const std::span<std::byte> payload = arena.Allocate(bytes + 1);
   uint64_t got = 0;
   while (got < bytes) {
@@ -323,8 +366,7 @@ LoadResult FolderSource::ReadRow(int file, uint64_t row, uint64_t bytes, Arena& 
                      got < bytes ? "ended after " : "has more than ", std::min(got, bytes))};
   }
   arena.TrimLast(payload, bytes);
-  const auto* view = new (field.data()) FieldView{kImageField, payload.first(bytes)};
-  return LoadedSample{{view, 1}};
+  return Bytes(payload.first(bytes));
 }
 
 }  // namespace shardpack

@@ -18,12 +18,14 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "converters/io_pool.h"
 #include "converters/labels.h"
 #include "converters/sample_source.h"
+#include "converters/sidecars.h"
 
 namespace shardpack {
 
@@ -44,10 +46,15 @@ struct FolderSourceOptions {
   bool follow = false;               // also links that leave the root
   uint64_t max_file_bytes = uint64_t{256} << 20;
   bool split_from_dir = false;       // --split-by dir: component 0 is the split
+  std::vector<Sidecar> sidecars = {};  // --sidecars: further fields from files beside the image
+  MissingPart missing = MissingPart::kSkip;
 
   // For the plan's digest: only what differs from the default.
   std::map<std::string, std::string> ToMap() const;
 };
+
+// What they say about labels.
+LabelOptions LabelOptionsOf(const FolderSourceOptions& options);
 
 class FolderSource : public SampleSource {
  public:
@@ -58,14 +65,27 @@ class FolderSource : public SampleSource {
   // All calls between two List()s take listings with the same folders: their descriptors are kept by position.
   LoadResult Load(const Listing& listing, uint64_t row, Arena& arena) const override;
 
+  // The image alone, for sources whose further fields are no files.
+  std::variant<Bytes, Skip> LoadImage(const Listing& listing, uint64_t row, Arena& arena) const {
+    return LoadFile(listing, {row, nullptr, listing.bytes[row], listing.mtime_ns[row]}, arena);
+  }
+
   // Counted while List runs, for progress.
-  uint64_t listed() const { return listed_.load(std::memory_order_relaxed); }
+  uint64_t listed() const override { return listed_.load(std::memory_order_relaxed); }
 
  private:
   class FolderHandles;
 
-  int OpenRow(const Listing& listing, uint64_t row, bool follow_link) const;
-  LoadResult ReadRow(int file, uint64_t row, uint64_t bytes, Arena& arena) const;
+  // One file of a row: its image, or the part with this suffix.
+  struct Wanted {
+    uint64_t row = 0;
+    const std::string* suffix = nullptr;  // nullptr = the image
+    uint64_t bytes = 0;
+    int64_t mtime_ns = 0;
+  };
+  int Open(const Listing& listing, const Wanted& wanted, bool follow_link) const;
+  std::variant<Bytes, Skip> LoadFile(const Listing& listing, const Wanted& wanted, Arena& arena) const;
+  std::variant<Bytes, Skip> Read(int file, const Wanted& wanted, Arena& arena) const;
 
   std::string root_;
   FolderSourceOptions options_;

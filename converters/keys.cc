@@ -51,9 +51,15 @@ void MakeCanonical(std::string& key) {
   if (bytes >= 0) key.assign(reinterpret_cast<const char*>(composed), static_cast<size_t>(bytes));
 }
 
+std::string RowKey(const Listing& listing, uint64_t row) {
+  std::string key;
+  AppendRowKey(listing, row, key);
+  return key;
+}
+
 void CanonicalKey(const Listing& listing, uint32_t row, std::string& out) {
   out.clear();
-  AppendPathKey(listing.folders[listing.folder[row]], listing.Name(row), out);
+  AppendRowKey(listing, row, out);
   MakeCanonical(out);
 }
 
@@ -87,7 +93,7 @@ KeySurvey Survey(const Listing& listing, const std::vector<uint32_t>& rows,
     for (size_t i = range.begin(); i < range.end(); ++i) {
       const uint32_t row = rows[i];
       key.clear();
-      AppendPathKey(listing.folders[listing.folder[row]], listing.Name(row), key);
+      AppendRowKey(listing, row, key);
       if (key.empty() || key.size() > longest) LowerTo(too_long, row);
       if (key.size() > longest_portable || !IsPortableKey(key)) LowerTo(not_portable, row);
       MakeCanonical(key);
@@ -133,7 +139,7 @@ absl::Status CollisionError(const Listing& listing, const Collisions& collisions
   for (size_t i = 0; i < std::min(collisions.size(), kCollisionsShown); ++i) {
     const std::vector<uint32_t>& rows = collisions[i];
     const std::string first = listing.Path(rows[0]);
-    absl::StrAppend(&text, "  ", EscapeForTerminal(PathKey(first)), ": ", EscapeForTerminal(first));
+    absl::StrAppend(&text, "  ", EscapeForTerminal(RowKey(listing, rows[0])), ": ", EscapeForTerminal(first));
     for (size_t j = 1; j < std::min<size_t>(rows.size(), 4); ++j) {
       absl::StrAppend(&text, ", ", EscapeForTerminal(listing.Path(rows[j])));
     }
@@ -192,7 +198,7 @@ void SkipDuplicates(const Listing& listing, const Collisions& collisions,
 }
 
 std::string WhyNotPortable(const Listing& listing, uint32_t row, const KeyLimits& limits) {
-  const std::string key = PathKey(listing.Path(row));
+  const std::string key = RowKey(listing, row);
   for (const char c : key) {
     if (kPortableByte[static_cast<unsigned char>(c)]) continue;
     return c == '.' ? "has a folder with a dot"
@@ -204,7 +210,7 @@ std::string WhyNotPortable(const Listing& listing, uint32_t row, const KeyLimits
 }
 
 absl::Status CannotBeKey(const Listing& listing, uint32_t row, const KeyLimits& limits) {
-  const std::string key = PathKey(listing.Path(row));
+  const std::string key = RowKey(listing, row);
   return absl::InvalidArgumentError(
       absl::StrCat(EscapeForTerminal(listing.Path(row)),
                    key.empty() ? " gives an empty key"
@@ -231,6 +237,14 @@ std::string PathKey(std::string_view path) {
     AppendPathKey(path.substr(0, slash), path.substr(slash + 1), key);
   }
   return key;
+}
+
+void AppendRowKey(const Listing& listing, uint64_t row, std::string& out) {
+  if (listing.has_keys()) {
+    out.append(listing.Key(row));
+  } else {
+    AppendPathKey(listing.folders[listing.folder[row]], listing.Name(row), out);
+  }
 }
 
 void AppendKeySuffix(uint32_t n, std::string& key) { absl::StrAppend(&key, "_", n); }
@@ -262,6 +276,7 @@ bool IsPortableKey(std::string_view key) {
 absl::StatusOr<KeyPlan> PlanKeys(const Listing& listing, std::vector<uint32_t>& rows, KeyMode mode,
                                  OnDuplicateKey on_duplicate, const KeyLimits& limits) {
   KeyPlan plan;
+  if (mode == KeyMode::kAuto && listing.has_keys()) mode = KeyMode::kPath;
   if (mode == KeyMode::kIndex) {
     plan.index_keys = true;
     return plan;
@@ -287,7 +302,7 @@ absl::StatusOr<KeyPlan> PlanKeys(const Listing& listing, std::vector<uint32_t>& 
   uint32_t culprit = survey.first_not_portable;
   std::string key;
   for (const auto& [row, n] : plan.suffixes) {
-    key = PathKey(listing.Path(row));
+    key = RowKey(listing, row);
     AppendKeySuffix(n, key);
     const bool too_long = limits.max_key_bytes != 0 && key.size() > limits.max_key_bytes;
     if (too_long && mode == KeyMode::kPath) return CannotBeKey(listing, row, limits);

@@ -48,12 +48,15 @@ struct KeyPlan {
 // The path without its last extension, every other dot of the file's name as "_".
 std::string PathKey(std::string_view path);
 void AppendPathKey(std::string_view folder, std::string_view name, std::string& out);
+// The key that the source gives the row, or else that of its path.
+void AppendRowKey(const Listing& listing, uint64_t row, std::string& out);
 void AppendKeySuffix(uint32_t n, std::string& key);
 // At least nine digits.
 void AppendIndexKey(uint64_t position, std::string& out);
 
 bool IsPortableKey(std::string_view key);
 
+// Keys that the source gives are kept as they are, unless `mode` is kIndex: they are never replaced by numbers.
 // `rows`, ascending, are those to be packed; duplicates are taken out of them with
 // OnDuplicateKey::kSkip.
 absl::StatusOr<KeyPlan> PlanKeys(const Listing& listing, std::vector<uint32_t>& rows, KeyMode mode,

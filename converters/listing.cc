@@ -18,6 +18,10 @@ class ListingDigest {
     stream_.Update(AsBytes(text));
   }
   void AddNumber(uint64_t number) { stream_.Update(std::as_bytes(std::span(&number, 1))); }
+  void AddNamed(std::string_view name, uint64_t number) {
+    AddText(name);
+    AddNumber(number);
+  }
   Digest Finish() const { return stream_.Finish(); }
 
  private:
@@ -43,6 +47,23 @@ Digest Listing::ComputeDigest() const {
     digest.AddNumber(skip.row);
     digest.AddNumber(static_cast<uint64_t>(skip.reason));
     digest.AddText(skip.detail);
+  }
+  // What plain folders do not have leaves their digest as it is.
+  if (left_out > 0) digest.AddNamed("left out", left_out);
+  if (!fields.empty()) {
+    digest.AddNamed("fields", fields.size());
+    for (const ListedField& field : fields) digest.AddText(field.name);
+    digest.AddColumn(field_bytes);
+  }
+  if (has_keys()) {
+    digest.AddNamed("keys", key_ends.size());
+    digest.AddColumn(key_ends);
+    digest.AddText(keys);
+  }
+  if (!splits.empty()) {
+    digest.AddNamed("splits", splits.size());
+    for (const std::string& name : splits) digest.AddText(name);
+    digest.AddColumn(split);
   }
   digest.AddColumn(images);
   digest.AddColumn(content_hash);

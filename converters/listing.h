@@ -5,7 +5,8 @@
 //
 // Order: by folder, then by name, both bytewise, so that the same tree gives the same listing on every machine.
 // Lifetime: a plain movable value. Thread-safety: const from any thread. Errors: none. Units: bytes; nanoseconds.
-// Memory: 32 bytes a row beside the file name (56 once probed), and each folder's path once.
+// Memory: 32 bytes a row beside the file name (56 once probed), and each folder's path once; the columns that only some
+// sources fill cost nothing where they are empty.
 #ifndef SHARDPACK_CONVERTERS_LISTING_H_
 #define SHARDPACK_CONVERTERS_LISTING_H_
 
@@ -21,6 +22,13 @@
 
 namespace shardpack {
 
+// A field beside the image, which every row has.
+struct ListedField {
+  std::string name;    // as in FieldView
+  std::string suffix;  // its file has the image's name up to the last dot, a dot and this; "" = it is no file
+  friend bool operator==(const ListedField&, const ListedField&) = default;
+};
+
 struct Listing {
   std::string root;                   // absolute path of the source; not part of the digest
   std::vector<std::string> folders;   // those with rows, relative to root, "" = root itself; sorted
@@ -35,6 +43,16 @@ struct Listing {
   uint64_t unread_folders = 0;  // of the skips: folders that could not be listed (permission)
   std::map<std::string, uint64_t> ignored;  // files of other extensions, by lower-cased extension ("" = none)
   std::vector<std::string> warnings;        // for the user, each ending with the option that answers it
+  uint64_t left_out = 0;  // inputs that options of the source leave out; they are no rows
+  // Filled only by sources that know them (else empty).
+  std::vector<ListedField> fields;
+  std::vector<uint64_t> field_bytes;    // rows x fields, row by row
+  std::vector<int64_t> field_mtime_ns;  // the same, of those that are files; freshness only
+  std::vector<uint64_t> places;  // rows x (1 + fields): where the source finds image and fields, in its own way of counting
+  std::vector<uint64_t> key_ends;       // per row: end of its given key in `keys`
+  std::string keys;
+  std::vector<std::string> splits;      // given splits, portable names
+  std::vector<uint16_t> split;          // per row: position in `splits`
   // Filled by the probe pass only (else empty).
   std::vector<ImageInfo> images;
   std::vector<uint64_t> content_hash;  // XXH3-64 of the file
@@ -43,6 +61,17 @@ struct Listing {
   std::string_view Name(uint64_t row) const {
     const uint64_t begin = row == 0 ? 0 : name_ends[row - 1];
     return std::string_view(names).substr(begin, name_ends[row] - begin);
+  }
+  bool has_keys() const { return !key_ends.empty(); }
+  std::string_view Key(uint64_t row) const {
+    const uint64_t begin = row == 0 ? 0 : key_ends[row - 1];
+    return std::string_view(keys).substr(begin, key_ends[row] - begin);
+  }
+  // Of the image and all fields.
+  uint64_t SampleBytes(uint64_t row) const {
+    uint64_t sum = bytes[row];
+    for (size_t f = 0; f < fields.size(); ++f) sum += field_bytes[row * fields.size() + f];
+    return sum;
   }
   // Relative to the root, '/' between components.
   std::string Path(uint64_t row) const {
@@ -55,7 +84,8 @@ struct Listing {
     if (!parent.empty()) out.append(parent).push_back('/');
     out.append(Name(row));
   }
-  // Over paths, sizes, labels, classes, skips and, once probed, what the probe pass found; not over root and mtimes.
+  // Over paths, sizes, labels, classes, skips, what else the source gives and, once probed, what the probe pass found;
+  // not over root, mtimes and places.
   Digest ComputeDigest() const;
 };
 

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <mutex>
 #include <set>
+#include <span>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
@@ -63,6 +64,15 @@ absl::StatusOr<bool> Matches(const std::string& path, const FileEntry& entry) {
   absl::StatusOr<Digest> digest = SequentialReader(*file, *size).Finish();
   if (!digest.ok()) return digest.status();
   return *digest == entry.xxh3_128;
+}
+
+bool FieldsChanged(const Listing& was, const Listing& now, uint64_t row) {
+  const auto times = [&](const Listing& listing) {
+    const size_t fields = listing.field_mtime_ns.empty() ? 0 : listing.fields.size();
+    return std::span(listing.field_mtime_ns).subspan(fields * row, fields);
+  };
+  const auto before = times(was), after = times(now);
+  return !std::equal(before.begin(), before.end(), after.begin(), after.end());
 }
 
 }  // namespace
@@ -250,7 +260,7 @@ absl::Status OutputDir::CheckFreshness(const Plan& was, const Plan& now) const {
     const PlannedShard& shard = now.shards()[n];
     for (uint64_t p = shard.first; p < shard.first + shard.count; ++p) {
       const uint32_t row = now.row(p);
-      if (was.listing().mtime_ns[row] != now.listing().mtime_ns[row]) {
+      if (was.listing().mtime_ns[row] != now.listing().mtime_ns[row] || FieldsChanged(was.listing(), now.listing(), row)) {
         return Conflict(now.listing().Path(row),
                         "was changed since the interrupted run began; use --overwrite or another folder");
       }

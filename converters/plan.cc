@@ -93,9 +93,10 @@ class PlanMaker {
     const uint64_t max_record = format().traits.max_record_bytes;
     if (max_record > 0) {
       std::erase_if(chosen.rows, [&](uint32_t row) {
-        if (listing().bytes[row] <= max_record) return false;
+        const uint64_t bytes = listing().SampleBytes(row);
+        if (bytes <= max_record) return false;
         plan_.skips_.push_back({row, SkipReason::kTooLarge,
-                                absl::StrCat(listing().bytes[row], " bytes, a record of ",
+                                absl::StrCat(bytes, " bytes, a record of ",
                                              std::string(format().name), " takes ", max_record)});
         return true;
       });
@@ -127,14 +128,19 @@ class PlanMaker {
   absl::Status MakeKeys() {
     // The extensions of a sample's fields: the image's is known once it is read, "webp" is the
     // longest.
-    KeyLimits limits{.longest_extension_bytes = std::max<size_t>(4, options().image_field.size()),
+    size_t longest = std::max<size_t>(4, options().image_field.size());
+    for (const ListedField& field : listing().fields) longest = std::max(longest, field.name.size());
+    KeyLimits limits{.longest_extension_bytes = longest,
                      .max_key_bytes = FindLayout(format(), plan_.layout_)->max_key_bytes};
+    if (options().key == KeyMode::kPath) {
+      plan_.listing_.key_ends = {};  // asked for: those of the paths
+      plan_.listing_.keys = {};
+    }
     absl::StatusOr<KeyPlan> keys =
         PlanKeys(listing(), rows_, options().key, options().on_duplicate, limits);
     if (!keys.ok()) return keys.status();
     plan_.index_keys_ = keys->index_keys;
     plan_.key_suffixes_ = std::move(keys->suffixes);
-    plan_.MeasureKeys();
     plan_.skips_.insert(plan_.skips_.end(), std::make_move_iterator(keys->skips.begin()),
                         std::make_move_iterator(keys->skips.end()));
     std::sort(plan_.skips_.begin(), plan_.skips_.end(),
@@ -153,6 +159,7 @@ class PlanMaker {
     plan_.splits_ = std::move(splits->names);
     plan_.order_ = std::move(splits->rows);
     split_ends_ = std::move(splits->ends);
+    plan_.MeasureKeys();
     return absl::OkStatus();
   }
 
@@ -178,10 +185,15 @@ class PlanMaker {
       tbb::parallel_for(
           tbb::blocked_range<uint64_t>(begin, split_ends_[split], kGrain), [&](const auto& range) {
             std::string key;
+            std::vector<uint64_t> field_bytes(1 + listing().fields.size());
             for (uint64_t i = range.begin(); i < range.end(); ++i) {
               const uint32_t row = plan_.order_[i];
               const int32_t label = listing().label[row];
               const std::string& folder = listing().folders[listing().folder[row]];
+              field_bytes[0] = listing().bytes[row];
+              for (size_t f = 1; f < field_bytes.size(); ++f) {
+                field_bytes[f] = listing().field_bytes[row * listing().fields.size() + f - 1];
+              }
               const RecordShape shape{
                   .number = i,
                   .key_bytes = KeyBytes(i, key),
@@ -190,7 +202,7 @@ class PlanMaker {
                   .class_name_bytes =
                       label < 0 ? 0 : listing().classes[static_cast<size_t>(label)].size(),
                   .has_label = label >= 0,
-                  .field_bytes = std::span(&listing().bytes[row], 1)};
+                  .field_bytes = field_bytes};
               sums_[i + 1] = format().record_bound(spec, shape);
             }
           });
@@ -268,16 +280,23 @@ class PlanMaker {
 
   void SortShardsByKey() {
     if (plan_.index_keys_) return;  // the numbers follow the positions, whatever lies there
+    plan_.unsorted_.resize(plan_.positions());
     tbb::parallel_for(size_t{0}, plan_.shards_.size(), [&](size_t n) {
       const PlannedShard& shard = plan_.shards_[n];
+      const std::vector<uint32_t> was(plan_.order_.begin() + static_cast<ptrdiff_t>(shard.first),
+                                      plan_.order_.begin() + static_cast<ptrdiff_t>(shard.first + shard.count));
       std::vector<std::pair<std::string, uint32_t>> keyed(shard.count);
       for (uint64_t i = 0; i < shard.count; ++i) {
         plan_.AppendKey(shard.first + i, keyed[i].first);
-        keyed[i].second = plan_.order_[shard.first + i];
+        keyed[i].second = static_cast<uint32_t>(i);
       }
       std::sort(keyed.begin(), keyed.end());
-      for (uint64_t i = 0; i < shard.count; ++i) plan_.order_[shard.first + i] = keyed[i].second;
+      for (uint64_t i = 0; i < shard.count; ++i) {
+        plan_.order_[shard.first + i] = was[keyed[i].second];
+        plan_.unsorted_[shard.first + i] = static_cast<uint32_t>(shard.first + keyed[i].second);
+      }
     });
+    if (std::is_sorted(plan_.unsorted_.begin(), plan_.unsorted_.end())) plan_.unsorted_ = {};
   }
 
   Plan plan_;
@@ -292,7 +311,7 @@ absl::StatusOr<Plan> Plan::Make(Listing listing, const PlanOptions& options, con
 void Plan::AppendKey(uint64_t position, std::string& out) const {
   if (index_keys_) return AppendIndexKey(position, out);
   const uint32_t row = order_[position];
-  AppendPathKey(listing_.folders[listing_.folder[row]], listing_.Name(row), out);
+  AppendRowKey(listing_, row, out);
   if (key_suffixes_.empty()) return;
   const auto suffix = key_suffixes_.find(row);
   if (suffix != key_suffixes_.end()) AppendKeySuffix(suffix->second, out);
@@ -300,9 +319,12 @@ void Plan::AppendKey(uint64_t position, std::string& out) const {
 
 ShardSpec Plan::Spec(size_t shard) const {
   const PlannedShard& planned = shards_[shard];
-  uint64_t image_bytes = 0;
+  std::vector<FieldTotal> totals = {{std::string(kImageField), 0}};
+  for (const ListedField& field : listing_.fields) totals.push_back({field.name, 0});
   for (uint64_t i = planned.first; i < planned.first + planned.count; ++i) {
-    image_bytes += listing_.bytes[order_[i]];
+    const uint64_t row = order_[i], fields = listing_.fields.size();
+    totals[0].max_bytes += listing_.bytes[row];
+    for (size_t f = 0; f < fields; ++f) totals[1 + f].max_bytes += listing_.field_bytes[row * fields + f];
   }
   return {.layout = layout_,
           .image_field = options_.image_field,
@@ -311,7 +333,7 @@ ShardSpec Plan::Spec(size_t shard) const {
           .classes = listing_.classes,
           .longest_key_bytes = longest_key_bytes_,
           .max_records = planned.count,
-          .fields = {{std::string(kImageField), image_bytes}}};
+          .fields = std::move(totals)};
 }
 
 std::string Plan::DataFile(size_t shard) const {
@@ -320,19 +342,30 @@ std::string Plan::DataFile(size_t shard) const {
   return data_file.empty() ? name : absl::StrCat(name, "/", std::string(data_file));
 }
 
-// Without making each key: a path's key is the path less its extension, and perhaps a suffix.
+// Exactly, so that the same samples under the same keys give the same bytes whatever source they come from; without
+// making each key: a path's key is the path less its extension, and perhaps a suffix.
 void Plan::MeasureKeys() {
-  constexpr size_t kLongestSuffixBytes = 11;
   std::string key;
-  AppendIndexKey(listing_.rows(), key);
-  longest_key_bytes_ = key.size();
+  AppendIndexKey(positions() == 0 ? 0 : positions() - 1, key);
+  longest_key_bytes_ = index_keys_ ? key.size() : 0;
   if (index_keys_) return;
-  for (uint64_t row = 0; row < listing_.rows(); ++row) {
-    const size_t path_bytes =
-        listing_.folders[listing_.folder[row]].size() + 1 + listing_.Name(row).size();
-    longest_key_bytes_ = std::max(longest_key_bytes_, path_bytes);
+  for (const uint32_t row : order_) {
+    size_t bytes;
+    if (listing_.has_keys()) {
+      bytes = listing_.Key(row).size();
+    } else {
+      const size_t folder_bytes = listing_.folders[listing_.folder[row]].size();
+      const std::string_view name = listing_.Name(row);
+      bytes = folder_bytes + (folder_bytes > 0 ? 1 : 0) + std::min(name.rfind('.'), name.size());
+    }
+    longest_key_bytes_ = std::max(longest_key_bytes_, bytes);
   }
-  if (!key_suffixes_.empty()) longest_key_bytes_ += kLongestSuffixBytes;
+  for (const auto& [row, n] : key_suffixes_) {
+    key.clear();
+    AppendRowKey(listing_, row, key);
+    AppendKeySuffix(n, key);
+    longest_key_bytes_ = std::max(longest_key_bytes_, key.size());
+  }
 }
 
 uint64_t Plan::bound_bytes() const {

@@ -84,7 +84,7 @@ struct PlannedShard {
 };
 
 // Raised whenever equal options and listings would give another plan or another plan file.
-inline constexpr uint32_t kPlanVersion = 1;
+inline constexpr uint32_t kPlanVersion = 2;
 
 class Plan {
  public:
@@ -104,6 +104,10 @@ class Plan {
 
   uint64_t positions() const { return order_.size(); }
   uint32_t row(uint64_t position) const { return order_[position]; }
+  // The position that the sample would have if the format did not want its shards in the order of keys.
+  uint64_t unsorted_position(uint64_t position) const { return unsorted_.empty() ? position : unsorted_[position]; }
+  // Whether the format's order of keys is another one than the plan's own.
+  bool is_reordered() const { return !unsorted_.empty(); }
   // Appends the key of that position to `out`.
   void AppendKey(uint64_t position, std::string& out) const;
   bool index_keys() const { return index_keys_; }
@@ -140,6 +144,7 @@ class Plan {
   std::vector<std::string> splits_;
   std::vector<PlannedShard> shards_;
   std::vector<uint32_t> order_;
+  std::vector<uint32_t> unsorted_;  // per position: see unsorted_position; empty when all are the same
   bool index_keys_ = false;
   size_t longest_key_bytes_ = 0;  // no key is longer
   std::map<uint32_t, uint32_t> key_suffixes_;  // row -> n, with --on-duplicate-key suffix

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <array>
+#include <numeric>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
@@ -52,17 +54,30 @@ void CompareFiles(const Listing& was, const Listing& now, std::vector<std::strin
     const int32_t label = listing.label[row];
     return label < 0 ? std::string_view() : listing.classes[static_cast<size_t>(label)];
   };
-  uint64_t a = 0, b = 0;
-  while (a < was.rows() || b < now.rows()) {
+  // Only folders are listed in this order.
+  const auto sorted = [&](const Listing& listing) {
+    std::vector<uint64_t> rows(listing.rows());
+    std::iota(rows.begin(), rows.end(), uint64_t{0});
+    const auto before = [&](uint64_t x, uint64_t y) { return place(listing, x) < place(listing, y); };
+    if (!std::is_sorted(rows.begin(), rows.end(), before)) std::stable_sort(rows.begin(), rows.end(), before);
+    return rows;
+  };
+  const std::vector<uint64_t> before = sorted(was), after = sorted(now);
+  uint64_t x = 0, y = 0;
+  while (x < was.rows() || y < now.rows()) {
+    const uint64_t a = x < was.rows() ? before[x] : was.rows();
+    const uint64_t b = y < now.rows() ? after[y] : now.rows();
     if (b == now.rows() || (a < was.rows() && place(was, a) < place(now, b))) {
-      removed.Add(was, a++);
+      removed.Add(was, a);
+      ++x;
     } else if (a == was.rows() || place(now, b) < place(was, a)) {
-      added.Add(now, b++);
+      added.Add(now, b);
+      ++y;
     } else {
-      if (was.bytes[a] != now.bytes[b]) resized.Add(now, b);
+      if (was.SampleBytes(a) != now.SampleBytes(b)) resized.Add(now, b);
       if (class_of(was, a) != class_of(now, b)) relabeled.Add(now, b);
-      ++a;
-      ++b;
+      ++x;
+      ++y;
     }
   }
   added.Report("added", lines);

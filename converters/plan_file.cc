@@ -1,21 +1,16 @@
 // The bytes of a plan, for `.pack/plan` and for workers on other machines. All integers
 // little-endian:
 //
-//   "SPKPLAN1", u32 version, u32 0, parts, XXH3-128 of all before it (low word, high word)
-//
-// Parts follow each other without gaps: numbers (u64), texts (u64 length, bytes) and columns (u64
-// count, u8 width, count values of that width, which is the least that holds the largest).
+//   "SPKPLAN1", u32 version, u32 0, parts (plan_bytes.h), XXH3-128 of all before it (low word, high
+//   word)
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <limits>
 #include <set>
-#include <span>
-#include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "converters/plan.h"
+#include "converters/plan_bytes.h"
 #include "formats/core/manifest.h"
 #include "formats/io/bytes.h"
 #include "formats/io/file.h"
@@ -23,165 +18,7 @@
 namespace shardpack {
 namespace {
 
-constexpr std::string_view kMagic = "SPKPLAN1";
-constexpr size_t kHeaderBytes = 16, kFooterBytes = 16;
-
-class Writer {
- public:
-  Writer() {
-    out_.append(kMagic);
-    PutRaw<uint32_t>(kPlanVersion);
-    PutRaw<uint32_t>(0);
-  }
-  void Number(uint64_t value) { PutRaw(value); }
-  void Real(double value) { PutRaw(std::bit_cast<uint64_t>(value)); }
-  void Text(std::string_view text) {
-    Number(text.size());
-    out_.append(text);
-  }
-  // `get(i)` for i < count, unsigned.
-  template <typename Get>
-  void Column(uint64_t count, Get get) {
-    uint64_t largest = 0;
-    for (uint64_t i = 0; i < count; ++i) largest = std::max<uint64_t>(largest, get(i));
-    const uint8_t width = largest <= 0xFF         ? 1
-                          : largest <= 0xFFFF     ? 2
-                          : largest <= 0xFFFFFFFF ? 4
-                                                  : 8;
-    Number(count);
-    PutRaw(width);
-    switch (width) {
-      case 1:
-        PutValues<uint8_t>(count, get);
-        break;
-      case 2:
-        PutValues<uint16_t>(count, get);
-        break;
-      case 4:
-        PutValues<uint32_t>(count, get);
-        break;
-      default:
-        PutValues<uint64_t>(count, get);
-        break;
-    }
-  }
-  template <typename T>
-  void Raw(const std::vector<T>& values) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    Number(values.size());
-    PutRaw(static_cast<uint8_t>(sizeof(T)));
-    out_.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
-  }
-  void Texts(const std::vector<std::string>& texts) {
-    Number(texts.size());
-    for (const std::string& text : texts) Text(text);
-  }
-  std::string Finish() {
-    const Digest digest = Xxh3_128(AsBytes(out_));
-    PutRaw(digest.low);
-    PutRaw(digest.high);
-    return std::move(out_);
-  }
-
- private:
-  template <typename T>
-  void PutRaw(T value) {
-    out_.append(reinterpret_cast<const char*>(&value), sizeof(T));
-  }
-  template <typename T, typename Get>
-  void PutValues(uint64_t count, Get get) {
-    const size_t at = out_.size();
-    out_.resize(at + count * sizeof(T));
-    for (uint64_t i = 0; i < count; ++i)
-      StoreLittle(out_.data() + at + i * sizeof(T), static_cast<T>(get(i)));
-  }
-
-  std::string out_;
-};
-
-// Every count is compared with the bytes that are left before anything is allocated. After the
-// first thing that does not fit, all answers are empty and `ok` is false.
-class Reader {
- public:
-  explicit Reader(std::string_view bytes) : left_(bytes) {}
-
-  bool ok() const { return ok_; }
-  bool at_end() const { return left_.empty(); }
-
-  uint64_t Number() { return GetRaw<uint64_t>(); }
-  double Real() { return std::bit_cast<double>(Number()); }
-  bool Flag() { return Bounded(1) == 1; }
-  // A number up to and including `most`.
-  uint64_t Bounded(uint64_t most) {
-    const uint64_t value = Number();
-    return Check(value <= most) ? value : 0;
-  }
-  std::string_view Text() { return Take(Number()); }
-  std::vector<std::string> Texts() {
-    std::vector<std::string> texts;
-    for (uint64_t left = Count(8); left > 0; --left) texts.emplace_back(Text());
-    return texts;
-  }
-  // The number of items of at least `least_bytes` each.
-  uint64_t Count(uint64_t least_bytes) {
-    const uint64_t count = Number();
-    return Check(count <= left_.size() / least_bytes) ? count : 0;
-  }
-  // Values up to and including `most`.
-  template <typename T>
-  std::vector<T> Column(uint64_t most) {
-    const uint64_t count = Number();
-    const uint8_t width = GetRaw<uint8_t>();
-    std::vector<T> values;
-    if (!Check((width == 1 || width == 2 || width == 4 || width == 8) &&
-               count <= left_.size() / width)) {
-      return values;
-    }
-    const std::string_view raw = Take(count * width);
-    values.resize(count);
-    uint64_t largest = 0;
-    for (uint64_t i = 0; i < count; ++i) {
-      uint64_t value = 0;
-      std::memcpy(&value, raw.data() + i * width, width);
-      largest = std::max(largest, value);
-      values[i] = static_cast<T>(value);
-    }
-    if (!Check(largest <= most)) values.clear();
-    return values;
-  }
-  template <typename T>
-  std::vector<T> Raw() {
-    const uint64_t count = Number();
-    std::vector<T> values;
-    if (!Check(GetRaw<uint8_t>() == sizeof(T) && count <= left_.size() / sizeof(T))) return values;
-    const std::string_view raw = Take(count * sizeof(T));
-    values.resize(count);
-    if (count > 0) std::memcpy(static_cast<void*>(values.data()), raw.data(), raw.size());
-    return values;
-  }
-  bool Check(bool holds) {
-    ok_ = ok_ && holds;
-    return ok_;
-  }
-
- private:
-  std::string_view Take(uint64_t bytes) {
-    if (!Check(bytes <= left_.size())) return {};
-    const std::string_view taken = left_.substr(0, bytes);
-    left_.remove_prefix(bytes);
-    return taken;
-  }
-  template <typename T>
-  T GetRaw() {
-    const std::string_view raw = Take(sizeof(T));
-    return raw.size() == sizeof(T) ? LoadLittle<T>(raw.data()) : T{};
-  }
-
-  std::string_view left_;
-  bool ok_ = true;
-};
-
-void WriteSkips(const std::vector<Skip>& skips, Writer& out) {
+void WriteSkips(const std::vector<Skip>& skips, PlanBytesWriter& out) {
   out.Number(skips.size());
   for (const Skip& skip : skips) {
     out.Number(skip.row);
@@ -190,7 +27,7 @@ void WriteSkips(const std::vector<Skip>& skips, Writer& out) {
   }
 }
 
-std::vector<Skip> ReadSkips(uint64_t rows, Reader& in) {
+std::vector<Skip> ReadSkips(uint64_t rows, PlanBytesReader& in) {
   std::vector<Skip> skips(in.Count(24));
   uint64_t least = 0;
   for (Skip& skip : skips) {
@@ -203,7 +40,7 @@ std::vector<Skip> ReadSkips(uint64_t rows, Reader& in) {
   return skips;
 }
 
-void WriteOptions(const PlanOptions& options, Writer& out) {
+void WriteOptions(const PlanOptions& options, PlanBytesWriter& out) {
   out.Text(options.layout);
   out.Text(options.image_field);
   out.Number(options.with_metadata);
@@ -237,7 +74,7 @@ void WriteOptions(const PlanOptions& options, Writer& out) {
   }
 }
 
-PlanOptions ReadOptions(Reader& in) {
+PlanOptions ReadOptions(PlanBytesReader& in) {
   PlanOptions options;
   options.layout = std::string(in.Text());
   options.image_field = std::string(in.Text());
@@ -273,14 +110,32 @@ PlanOptions ReadOptions(Reader& in) {
   return options;
 }
 
-void WriteListing(const Listing& listing, Writer& out) {
+void WriteLengths(const std::vector<uint64_t>& ends, PlanBytesWriter& out) {
+  out.Column(ends.size(), [&](uint64_t i) { return ends[i] - (i == 0 ? 0 : ends[i - 1]); });
+}
+
+// The columns that only some sources fill.
+void WriteGiven(const Listing& listing, PlanBytesWriter& out) {
+  out.Number(listing.fields.size());
+  for (const ListedField& field : listing.fields) {
+    out.Text(field.name);
+    out.Text(field.suffix);
+  }
+  out.Column(listing.field_bytes.size(), [&](uint64_t i) { return listing.field_bytes[i]; });
+  out.Raw(listing.field_mtime_ns);
+  out.Column(listing.places.size(), [&](uint64_t i) { return listing.places[i]; });
+  WriteLengths(listing.key_ends, out);
+  out.Text(listing.keys);
+  out.Texts(listing.splits);
+  out.Column(listing.split.size(), [&](uint64_t i) { return listing.split[i]; });
+}
+
+void WriteListing(const Listing& listing, PlanBytesWriter& out) {
   const uint64_t rows = listing.rows();
   out.Text(listing.root);
   out.Texts(listing.folders);
   out.Column(rows, [&](uint64_t i) { return listing.folder[i]; });
-  out.Column(rows, [&](uint64_t i) {
-    return listing.name_ends[i] - (i == 0 ? 0 : listing.name_ends[i - 1]);
-  });
+  WriteLengths(listing.name_ends, out);
   out.Text(listing.names);
   out.Column(rows, [&](uint64_t i) { return listing.bytes[i]; });
   out.Raw(listing.mtime_ns);
@@ -293,6 +148,8 @@ void WriteListing(const Listing& listing, Writer& out) {
     out.Text(extension);
     out.Number(count);
   }
+  out.Number(listing.left_out);
+  WriteGiven(listing, out);
   out.Raw(listing.images);
   out.Raw(listing.content_hash);
 }
@@ -314,7 +171,47 @@ bool IsPlainFolder(std::string_view folder) {
   }
 }
 
-Listing ReadListing(Reader& in) {
+// A suffix becomes part of a file name.
+bool IsPlainSuffix(std::string_view suffix) {
+  return suffix.find('/') == std::string_view::npos && suffix.find('\0') == std::string_view::npos;
+}
+
+std::vector<uint64_t> ReadEnds(PlanBytesReader& in) {
+  auto ends = in.Column<uint64_t>(std::numeric_limits<uint32_t>::max());
+  uint64_t end = 0;
+  for (uint64_t& each : ends) each = end += each;
+  return ends;
+}
+
+void ReadGiven(uint64_t rows, PlanBytesReader& in, Listing& listing) {
+  listing.fields.resize(in.Count(16));
+  for (ListedField& field : listing.fields) {
+    field.name = std::string(in.Text());
+    field.suffix = std::string(in.Text());
+    in.Check(!field.name.empty() && IsPlainSuffix(field.suffix));
+  }
+  constexpr uint64_t kAny = std::numeric_limits<uint64_t>::max();
+  const uint64_t fields = listing.fields.size();
+  listing.field_bytes = in.Column<uint64_t>(kAny);
+  listing.field_mtime_ns = in.Raw<int64_t>();
+  listing.places = in.Column<uint64_t>(kAny);
+  listing.key_ends = ReadEnds(in);
+  listing.keys = std::string(in.Text());
+  listing.splits = in.Texts();
+  listing.split = in.Column<uint16_t>(listing.splits.empty() ? 0 : listing.splits.size() - 1);
+  const auto fits = [](uint64_t size, uint64_t lines, uint64_t columns) {
+    return columns == 0 ? size == 0 : size % columns == 0 && size / columns == lines;
+  };
+  in.Check(fits(listing.field_bytes.size(), rows, fields));
+  in.Check(listing.field_mtime_ns.empty() || fits(listing.field_mtime_ns.size(), rows, fields));
+  in.Check(listing.places.empty() || fits(listing.places.size(), rows, 1 + fields));
+  in.Check(listing.key_ends.empty() ? listing.keys.empty()
+                                    : listing.key_ends.size() == rows &&
+                                          listing.key_ends.back() == listing.keys.size());
+  in.Check(listing.splits.empty() ? listing.split.empty() : listing.split.size() == rows);
+}
+
+Listing ReadListing(PlanBytesReader& in) {
   Listing listing;
   listing.root = std::string(in.Text());
   listing.folders = in.Texts();
@@ -322,11 +219,12 @@ Listing ReadListing(Reader& in) {
   listing.folder = in.Column<uint32_t>(std::numeric_limits<uint32_t>::max());
   const uint64_t rows = listing.folder.size();
   for (const uint32_t folder : listing.folder) in.Check(folder < listing.folders.size());
-  listing.name_ends = in.Column<uint64_t>(std::numeric_limits<uint32_t>::max());
+  listing.name_ends = ReadEnds(in);
   listing.names = std::string(in.Text());
-  uint64_t end = 0;
-  for (uint64_t& name_end : listing.name_ends) name_end = end += name_end;
-  if (!in.Check(listing.name_ends.size() == rows && end == listing.names.size())) return {};
+  if (!in.Check(listing.name_ends.size() == rows &&
+                (rows == 0 ? 0 : listing.name_ends.back()) == listing.names.size())) {
+    return {};
+  }
   listing.bytes = in.Column<uint64_t>(std::numeric_limits<uint64_t>::max());
   listing.mtime_ns = in.Raw<int64_t>();
   const auto labels = in.Column<uint32_t>(uint32_t{1} << 31);
@@ -345,6 +243,8 @@ Listing ReadListing(Reader& in) {
     std::string extension(in.Text());
     listing.ignored[std::move(extension)] = in.Number();
   }
+  listing.left_out = in.Number();
+  ReadGiven(rows, in, listing);
   listing.images = in.Raw<ImageInfo>();
   listing.content_hash = in.Raw<uint64_t>();
   in.Check((listing.images.empty() || listing.images.size() == rows) &&
@@ -355,7 +255,7 @@ Listing ReadListing(Reader& in) {
 }  // namespace
 
 std::string Plan::ToBytes() const {
-  Writer out;
+  PlanBytesWriter out(kPlanVersion);
   out.Text(format_->name);
   WriteOptions(options_, out);
   WriteListing(listing_, out);
@@ -368,6 +268,7 @@ std::string Plan::ToBytes() const {
     out.Number(shard.bound_bytes);
   }
   out.Column(order_.size(), [&](uint64_t i) { return order_[i]; });
+  out.Column(unsorted_.size(), [&](uint64_t i) { return unsorted_[i]; });
   out.Number(index_keys_);
   out.Number(key_suffixes_.size());
   for (const auto& [row, n] : key_suffixes_) {
@@ -445,6 +346,13 @@ class PlanReader {
       packed_[row] = true;
     }
     for (const Skip& skip : plan_.listing_.skips) in_.Check(!packed_[skip.row]);
+    plan_.unsorted_ = in_.Column<uint32_t>(std::numeric_limits<uint32_t>::max());
+    if (plan_.unsorted_.empty() || !in_.Check(plan_.unsorted_.size() == positions)) return;
+    std::vector<bool> taken(positions, false);
+    for (const uint32_t place : plan_.unsorted_) {
+      if (!in_.Check(place < positions && !taken[place])) return;
+      taken[place] = true;
+    }
   }
 
   void ReadKeysAndSkips() {
@@ -466,29 +374,29 @@ class PlanReader {
     for (const Skip& skip : plan_.skips_) in_.Check(!packed_[skip.row]);
   }
 
-  Reader in_;
+  PlanBytesReader in_;
   Plan plan_;
   std::vector<bool> packed_;
 };
 
 absl::StatusOr<Plan> Plan::FromBytes(std::string_view bytes,
                                      const std::function<const Format*(std::string_view)>& find_format) {
-  if (bytes.size() < kHeaderBytes + kFooterBytes || !bytes.starts_with(kMagic)) {
+  if (bytes.size() < kPlanHeaderBytes + kPlanFooterBytes || !bytes.starts_with(kPlanMagic)) {
     return absl::DataLossError("not a plan file");
   }
-  const std::string_view hashed = bytes.substr(0, bytes.size() - kFooterBytes);
+  const std::string_view hashed = bytes.substr(0, bytes.size() - kPlanFooterBytes);
   const char* const footer = bytes.data() + hashed.size();
   const Digest digest{.high = LoadLittle<uint64_t>(footer + 8),
                       .low = LoadLittle<uint64_t>(footer)};
   if (Xxh3_128(AsBytes(hashed)) != digest)
     return absl::DataLossError("the plan file does not match its own hash");
-  const auto version = LoadLittle<uint32_t>(bytes.data() + kMagic.size());
+  const auto version = LoadLittle<uint32_t>(bytes.data() + kPlanMagic.size());
   if (version != kPlanVersion) {
     return absl::InvalidArgumentError(absl::StrCat("the plan file has version ", version,
                                                    ", this program reads ", kPlanVersion,
                                                    "; plan and build with the same release"));
   }
-  return PlanReader(hashed.substr(kHeaderBytes)).Read(find_format);
+  return PlanReader(hashed.substr(kPlanHeaderBytes)).Read(find_format);
 }
 
 }  // namespace shardpack

@@ -29,6 +29,19 @@ Plan FullPlan() {
   listing.images.resize(7);
   listing.images[2].width = 640;
   listing.content_hash = {1, 2, 3, 4, 5, 6, 7};
+  listing.left_out = 3;
+  listing.fields = {{"json", "json"}, {"mask", "mask.png"}};
+  for (uint64_t i = 0; i < 14; ++i) {
+    listing.field_bytes.push_back(i * i * 1000);
+    listing.field_mtime_ns.push_back(static_cast<int64_t>(i) - 5);
+  }
+  for (uint64_t i = 0; i < 21; ++i) listing.places.push_back(i << 30);
+  for (uint64_t row = 0; row < 7; ++row) {
+    listing.keys.append(row == 1 ? "k0" : "k" + std::to_string(row));  // the first two collide
+    listing.key_ends.push_back(listing.keys.size());
+    listing.split.push_back(row % 2);
+  }
+  listing.splits = {"even", "odd"};
   PlanOptions options;
   options.image_field = "img";
   options.with_metadata = true;
@@ -69,6 +82,13 @@ TEST(PlanFileTest, RoundTrip) {
   EXPECT_EQ(read->listing().mtime_ns, plan.listing().mtime_ns);
   EXPECT_EQ(read->listing().ignored, plan.listing().ignored);
   EXPECT_EQ(read->listing().images, plan.listing().images);
+  EXPECT_EQ(read->listing().left_out, plan.listing().left_out);
+  EXPECT_EQ(read->listing().fields, plan.listing().fields);
+  EXPECT_EQ(read->listing().field_bytes, plan.listing().field_bytes);
+  EXPECT_EQ(read->listing().field_mtime_ns, plan.listing().field_mtime_ns);
+  EXPECT_EQ(read->listing().places, plan.listing().places);
+  EXPECT_EQ(read->listing().keys, plan.listing().keys);
+  EXPECT_EQ(read->listing().split, plan.listing().split);
   EXPECT_EQ(read->splits(), plan.splits());
   EXPECT_EQ(read->filtered(), plan.filtered());
   EXPECT_EQ(read->skips(), plan.skips());

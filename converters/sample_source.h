@@ -10,6 +10,7 @@
 #ifndef SHARDPACK_CONVERTERS_SAMPLE_SOURCE_H_
 #define SHARDPACK_CONVERTERS_SAMPLE_SOURCE_H_
 
+#include <cstdint>
 #include <span>
 #include <variant>
 
@@ -30,6 +31,8 @@ class SampleSource {
  public:
   virtual ~SampleSource() = default;
   virtual absl::StatusOr<Listing> List() = 0;
+  // Inputs found so far, counted while List runs, for progress.
+  virtual uint64_t listed() const { return 0; }
   // The fields of that row. `listing` is the one that List returned, or an equal one read from a plan.
   virtual LoadResult Load(const Listing& listing, uint64_t row, Arena& arena) const = 0;
 };

@@ -132,7 +132,7 @@ std::unique_ptr<ShardScheduler::Flight> ShardScheduler::NextChunk(OpenShard& sha
   flight->first = shard.next;
   uint64_t bytes = 0;
   while (shard.next < shard.end && shard.next - flight->first < kChunkRows && bytes < kChunkBytes) {
-    bytes += plan_.listing().bytes[plan_.row(shard.next++)];
+    bytes += plan_.listing().SampleBytes(plan_.row(shard.next++));
   }
   flight->count = shard.next - flight->first;
   flight->last = shard.next == shard.end;

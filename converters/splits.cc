@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 
@@ -150,6 +151,20 @@ absl::Status AssignByFolder(const Listing& listing, std::span<const uint32_t> ro
   return absl::OkStatus();
 }
 
+// Splits without a row are left out: their samples were skipped or filtered.
+void AssignAsListed(const Listing& listing, std::span<const uint32_t> rows,
+                    std::vector<uint16_t>& split_of, std::vector<std::string>& names) {
+  constexpr uint16_t kNone = std::numeric_limits<uint16_t>::max();
+  std::vector<uint16_t> number(listing.splits.size(), kNone);
+  for (const uint32_t row : rows) number[listing.split[row]] = 0;
+  for (size_t i = 0; i < number.size(); ++i) {
+    if (number[i] == kNone) continue;
+    number[i] = static_cast<uint16_t>(names.size());
+    names.push_back(listing.splits[i]);
+  }
+  for (size_t i = 0; i < rows.size(); ++i) split_of[i] = number[listing.split[rows[i]]];
+}
+
 absl::StatusOr<SplitPlan> Group(std::span<const uint32_t> rows, std::span<const uint16_t> split_of,
                                 std::vector<std::string> names) {
   SplitPlan plan;
@@ -212,6 +227,12 @@ absl::StatusOr<SplitPlan> PlanSplits(const Listing& listing, std::vector<uint32_
   if (by == SplitBy::kDir && !fractions.empty()) {
     return absl::InvalidArgumentError(
         "--split-by dir takes the splits from the folders; leave --split out");
+  }
+  if (by != SplitBy::kDir && fractions.empty() && !listing.splits.empty()) {
+    std::vector<uint16_t> split_of(rows.size());
+    std::vector<std::string> names;
+    AssignAsListed(listing, rows, split_of, names);
+    return Group(rows, split_of, std::move(names));
   }
   if (by != SplitBy::kDir && fractions.empty()) {
     const uint64_t end = rows.size();

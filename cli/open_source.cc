@@ -1,0 +1,245 @@
+#include "cli/open_source.h"
+
+#include <sys/stat.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "cli/packed_input.h"
+#include "converters/archive_source.h"
+#include "converters/coco_source.h"
+#include "converters/dataset_source.h"
+#include "converters/list_source.h"
+#include "formats/core/manifest.h"
+#include "formats/formats.h"
+#include "formats/io/file.h"
+
+namespace shardpack::cli {
+namespace {
+
+using absl::InvalidArgumentError;
+using absl::StrCat;
+
+struct Ending {
+  std::string_view ending, format;
+};
+constexpr std::array<Ending, 17> kEndings = {{{".lst", "list"},
+                                              {".txt", "list"},
+                                              {".csv", "csv"},
+                                              {".tsv", "tsv"},
+                                              {".jsonl", "jsonl"},
+                                              {".ndjson", "jsonl"},
+                                              {".json", "coco"},
+                                              {".tar", "archive"},
+                                              {".tar.gz", "archive"},
+                                              {".tgz", "archive"},
+                                              {".tar.bz2", "archive"},
+                                              {".tbz2", "archive"},
+                                              {".tar.xz", "archive"},
+                                              {".txz", "archive"},
+                                              {".tar.zst", "archive"},
+                                              {".tzst", "archive"},
+                                              {".zip", "archive"}}};
+
+// What --input-format auto means for this source.
+absl::StatusOr<std::string> Recognise(const std::string& path) {
+  if (path == "-") return std::string("list");
+  struct stat facts;
+  if (::stat(path.c_str(), &facts) != 0)
+    return std::string("folder");  // which says what is wrong with it
+  if (S_ISDIR(facts.st_mode)) {
+    struct stat manifest;
+    const std::string name = StrCat(path, "/", std::string(kManifestName));
+    return std::string(::stat(name.c_str(), &manifest) == 0 ? "dataset" : "folder");
+  }
+  const std::string lower = absl::AsciiStrToLower(path);
+  for (const Ending& each : kEndings) {
+    if (lower.ends_with(each.ending)) return std::string(each.format);
+  }
+  if (S_ISREG(facts.st_mode)) {
+    const absl::StatusOr<const Format*> format = SniffFormat(path);
+    if (format.ok() && *format != nullptr) return std::string("dataset");
+  }
+  return InvalidArgumentError(
+      StrCat("source ", EscapeForTerminal(path),
+             " is no folder, and no list, archive or shard by its name; give the folder that holds "
+             "the images, or say what it is with --input-format"));
+}
+
+ListKind KindOf(const std::string& format, const std::string& path) {
+  if (format == "csv") return ListKind::kCsv;
+  if (format == "tsv") return ListKind::kTsv;
+  if (format == "jsonl") return ListKind::kJsonl;
+  if (path == "-") return ListKind::kPaths;
+  return absl::AsciiStrToLower(path).ends_with(".lst") ? ListKind::kLst : ListKind::kText;
+}
+
+// Flags that mean nothing for this kind of source are an error, not a surprise.
+absl::Status RefuseFlags(const CommandLine& line, const std::string& format,
+                         std::initializer_list<const char*> flags) {
+  for (const char* flag : flags) {
+    if (!line.Given(flag)) continue;
+    return InvalidArgumentError(
+        StrCat("--", flag, " says nothing about a source of the kind ", format, "; leave it out"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<OpenedSource> OpenList(const CommandLine& line, const FolderSourceOptions& folder,
+                                      const std::string& format, IoPool& pool) {
+  absl::Status fits = RefuseFlags(line, format, {"ext", "include", "exclude"});
+  if (!fits.ok()) return fits;
+  ListSourceOptions options;
+  options.list = line.arguments[0];
+  options.root = line.root;
+  options.format = line.columns;
+  options.format.kind = KindOf(format, options.list);
+  const bool has_columns = format != "list";
+  if (line.Given("columns") && !has_columns) {
+    return InvalidArgumentError(
+        "--columns is for csv, tsv and jsonl; other lists have their columns in one order");
+  }
+  using Labels = ListSourceOptions::Labels;
+  if (line.label_from == "largest" || line.label_from == "single") {
+    return InvalidArgumentError(
+        StrCat("--label-from ", line.label_from, " is for COCO json; a list has a column"));
+  }
+  options.labels = line.label_from == "dir"      ? Labels::kDir
+                   : line.label_from == "none"   ? Labels::kNone
+                   : line.label_from == "column" ? Labels::kColumn
+                                                 : Labels::kAuto;
+  OpenedSource opened;
+  opened.options = folder.ToMap();
+  opened.options["input-format"] = format;
+  if (line.label_from == "column") opened.options["label-from"] = "column";
+  opened.source = std::make_unique<ListSource>(std::move(options), folder, pool);
+  return opened;
+}
+
+absl::StatusOr<OpenedSource> OpenCoco(const CommandLine& line, const FolderSourceOptions& folder,
+                                      IoPool& pool) {
+  absl::Status fits = RefuseFlags(
+      line, "coco", {"ext", "include", "exclude", "columns", "sidecars", "class-order"});
+  if (!fits.ok()) return fits;
+  if (line.label_from == "dir" || line.label_from == "column") {
+    return InvalidArgumentError(
+        StrCat("--label-from ", line.label_from,
+               " is not for COCO json, where objects give the label: largest, single or none"));
+  }
+  using Labels = CocoSourceOptions::Labels;
+  CocoSourceOptions options{.json = line.arguments[0], .root = line.root};
+  if (line.label_from == "single") options.labels = Labels::kSingle;
+  if (line.label_from == "none") options.labels = Labels::kNone;
+  OpenedSource opened;
+  opened.options = folder.ToMap();
+  opened.options["input-format"] = "coco";
+  if (!line.label_from.empty() && line.label_from != "largest")
+    opened.options["label-from"] = line.label_from;
+  if (folder.missing != MissingPart::kSkip) {
+    opened.options["missing-part"] = folder.missing == MissingPart::kError ? "error" : "drop";
+  }
+  opened.source = std::make_unique<CocoSource>(std::move(options), folder, pool);
+  return opened;
+}
+
+absl::StatusOr<OpenedSource> OpenArchive(const CommandLine& line,
+                                         const FolderSourceOptions& folder) {
+  absl::Status fits = RefuseFlags(line, "archive", {"root", "columns", "follow"});
+  if (!fits.ok()) return fits;
+  OpenedSource opened;
+  opened.options = folder.ToMap();
+  opened.options["input-format"] = "archive";
+  opened.source = std::make_unique<ArchiveSource>(line.arguments[0], folder);
+  return opened;
+}
+
+// --label-from column and the like are for sources that have such a thing.
+absl::Status CheckLabelsFromFolders(const CommandLine& line, const std::string& format) {
+  if (line.label_from != "column" && line.label_from != "largest" && line.label_from != "single")
+    return absl::OkStatus();
+  return InvalidArgumentError(StrCat("--label-from ", line.label_from,
+                                     " is not for a source of the kind ", format,
+                                     ", whose folders give the labels: dir, dir:N or none"));
+}
+
+absl::StatusOr<OpenedSource> OpenDataset(const CommandLine& line,
+                                         const FolderSourceOptions& folder) {
+  absl::Status fits = RefuseFlags(line, "dataset",
+                                  {"ext", "include", "exclude", "label-from", "classes",
+                                   "class-order", "sidecars", "columns", "root", "follow"});
+  if (fits.ok() && line.plan.split_by == SplitBy::kDir) {
+    fits = InvalidArgumentError("--split-by dir is for folders; a dataset has its splits");
+  }
+  if (!fits.ok()) return fits;
+  absl::StatusOr<Dataset> dataset = OpenInput(line.arguments);
+  if (!dataset.ok()) return dataset.status();
+  OpenedSource opened;
+  DatasetSourceOptions options;
+  std::error_code error;
+  options.root = std::filesystem::absolute(line.arguments[0], error).string();
+  options.missing = folder.missing;
+  opened.options = options.ToMap(*dataset);
+  opened.dataset = *dataset;
+  opened.source = std::make_unique<DatasetSource>(*std::move(dataset), std::move(options));
+  return opened;
+}
+
+}  // namespace
+
+absl::StatusOr<OpenedSource> OpenSource(const CommandLine& line, const FolderSourceOptions& folder,
+                                        IoPool& pool) {
+  const std::string& path = line.arguments[0];
+  const absl::StatusOr<std::string> format = line.input_format == "auto"
+                                                 ? Recognise(path)
+                                                 : absl::StatusOr<std::string>(line.input_format);
+  if (!format.ok()) return format.status();
+  if (*format == "dataset") return OpenDataset(line, folder);
+  if (*format == "coco") return OpenCoco(line, folder, pool);
+  if (*format != "folder" && *format != "archive") return OpenList(line, folder, *format, pool);
+  absl::Status fits = CheckLabelsFromFolders(line, *format);
+  if (fits.ok() && *format == "archive") return OpenArchive(line, folder);
+  if (fits.ok()) fits = RefuseFlags(line, "folder", {"root", "columns"});
+  if (!fits.ok()) return fits;
+  return OpenedSource{std::make_unique<FolderSource>(path, folder, pool), folder.ToMap()};
+}
+
+absl::StatusOr<std::unique_ptr<SampleSource>> OpenPlannedSource(const Plan& plan,
+                                                                const std::string& root,
+                                                                IoPool& pool) {
+  const std::map<std::string, std::string>& words = plan.options().source;
+  const auto format = words.find("input-format");
+  if (format != words.end() && format->second == "dataset") {
+    absl::StatusOr<Dataset> dataset = OpenInput({&root, 1});
+    if (!dataset.ok()) return dataset.status();
+    const auto expected = words.find("dataset");
+    if (expected == words.end() || expected->second != IdentityText(dataset->identity())) {
+      return absl::FailedPreconditionError(StrCat(
+          EscapeForTerminal(root), " is dataset ", IdentityText(dataset->identity()),
+          ", the plan was made for ", expected == words.end() ? "another" : expected->second));
+    }
+    return std::make_unique<DatasetSource>(*std::move(dataset), DatasetSourceOptions{.root = root});
+  }
+  const bool archive = format != words.end() && format->second == "archive";
+  if (archive || (format != words.end() && format->second == "coco")) {
+    return InvalidArgumentError(
+        StrCat("a plan of a source of the kind ", format->second,
+               " cannot be shared by workers; pack it with one command, or unpack it first"));
+  }
+  struct stat facts;
+  // Without this a source that is not mounted would be a list of vanished files.
+  if (::stat(root.c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode)) {
+    return InvalidArgumentError(
+        StrCat("the source ", EscapeForTerminal(root),
+               " of the plan is no folder here; say where it is: pack build SRC --plan FILE ..."));
+  }
+  FolderSourceOptions options;
+  options.max_file_bytes = plan.options().max_file_bytes;
+  options.follow = words.contains("follow");
+  return std::make_unique<FolderSource>(root, options, pool);
+}
+
+}  // namespace shardpack::cli

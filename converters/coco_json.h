@@ -1,0 +1,58 @@
+// ReadCoco: images, objects and categories of a COCO json file (instances_train2017.json and its
+// like).
+//
+//   CocoFile coco;
+//   absl::Status read = ReadCoco("instances_val2017.json", &coco);
+//   for (const CocoImage& image : coco.images) Use(image.file_name, coco.ObjectsOf(image));
+//
+// Only what is needed is kept: polygons, licenses and captions pass by. Lifetime: plain values.
+// Thread-safety: pure but for the file. Errors: InvalidArgument with file, line and column for what
+// is no JSON, with the id for what does not fit together; I/O Status. Memory: 80 bytes an object,
+// and the names; nothing is nested deeper than 64.
+#ifndef SHARDPACK_CONVERTERS_COCO_JSON_H_
+#define SHARDPACK_CONVERTERS_COCO_JSON_H_
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace shardpack {
+
+struct CocoImage {
+  int64_t id = 0;
+  std::string file_name;
+};
+
+struct CocoObject {
+  int64_t image_id = 0;
+  std::array<double, 4> box = {};  // x, y, width, height in pixels
+  double area = -1;                // width x height of the box where the file has none
+  int32_t category = -1;           // position in `categories`
+  bool crowd = false;
+};
+
+struct CocoFile {
+  std::vector<CocoImage> images;        // in the order of the file
+  std::vector<CocoObject> objects;      // by image, in the order of the file
+  std::vector<std::string> categories;  // names, by id
+
+  std::span<const CocoObject> ObjectsOf(const CocoImage& image) const;
+};
+
+absl::Status ReadCoco(const std::string& path, CocoFile* coco);
+// The same of text; `name` is for messages.
+absl::Status ParseCoco(std::string_view text, std::string_view name, CocoFile* coco);
+
+// {"boxes":[{"area":...,"bbox":[x,y,width,height],"category":...,"iscrowd":0,"label":...},...],
+//  "image_id":...}
+std::string BoxesJson(const CocoFile& coco, const CocoImage& image,
+                      std::span<const int32_t> label_of_category);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CONVERTERS_COCO_JSON_H_

@@ -1,0 +1,185 @@
+#include "converters/coco_source.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "converters/folder_access.h"
+#include "converters/listed_files.h"
+#include "formats/io/file.h"
+
+namespace shardpack {
+namespace {
+
+constexpr std::string_view kBoxesField = "json";
+
+std::string RootOf(const CocoSourceOptions& options) {
+  if (!options.root.empty()) return options.root;
+  const size_t slash = options.json.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : options.json.substr(0, slash);
+}
+
+}  // namespace
+
+CocoSource::CocoSource(CocoSourceOptions options, FolderSourceOptions folder, IoPool& pool)
+    : options_(std::move(options)),
+      folder_options_(std::move(folder)),
+      root_(RootOf(options_)),
+      folder_(root_, folder_options_, pool),
+      pool_(pool) {}
+
+absl::StatusOr<Listing> CocoSource::List() {
+  const Descriptor root(OpenAt(AT_FDCWD, root_.c_str(), O_PATH | O_DIRECTORY));
+  if (!root.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the root ", EscapeForTerminal(root_), " of the images is no folder that can be opened"));
+  }
+  CocoFile coco;
+  absl::Status status = ReadCoco(options_.json, &coco);
+  if (!status.ok()) return status;
+  Listing listing;
+  listing.root = DescriptorPath(root.get()).value_or(root_);
+  status = NameClasses(coco, listing);
+  if (status.ok()) status = AddRows(coco, listing);
+  if (!status.ok()) return status;
+  const uint64_t rows = listing.name_ends.size();
+  if (rows == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(EscapeForTerminal(options_.json), " names no image that can be packed"));
+  }
+  LookAtFiles(root.get(), folder_options_, pool_, listing, listed_);
+  listing.fields.push_back({std::string(kBoxesField), ""});
+  listing.field_bytes.resize(rows);
+  listing.field_mtime_ns.assign(rows, 0);
+  for (uint64_t row = 0; row < rows; ++row) {
+    const uint64_t end = row + 1 < rows ? box_places_[row + 1] : boxes_.size();
+    listing.field_bytes[row] = end - box_places_[row];
+    listing.places.push_back(0);
+    listing.places.push_back(box_places_[row]);
+  }
+  std::vector<bool> skipped(rows, false);
+  for (const Skip& skip : listing.skips) skipped[skip.row] = true;
+  for (const uint64_t row : without_object_) {
+    if (!skipped[row])
+      listing.skips.push_back({row, SkipReason::kUnpaired, "no annotation gives it a label"});
+  }
+  std::sort(listing.skips.begin(), listing.skips.end(),
+            [](const Skip& a, const Skip& b) { return a.row < b.row; });
+  return listing;
+}
+
+absl::Status CocoSource::NameClasses(const CocoFile& coco, Listing& listing) {
+  label_of_category_.clear();
+  const bool labels = options_.labels != CocoSourceOptions::Labels::kNone;
+  const std::vector<std::string>& given = folder_options_.classes;
+  for (size_t i = 0; i < coco.categories.size(); ++i) {
+    if (given.empty()) {
+      label_of_category_.push_back(static_cast<int32_t>(i));
+      continue;
+    }
+    const auto found = std::find(given.begin(), given.end(), coco.categories[i]);
+    if (found == given.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the category ", EscapeForTerminal(coco.categories[i]),
+                       " is not among the classes of --classes; add it there"));
+    }
+    label_of_category_.push_back(static_cast<int32_t>(found - given.begin()));
+  }
+  if (labels) listing.classes = given.empty() ? coco.categories : given;
+  return absl::OkStatus();
+}
+
+absl::Status CocoSource::AddRows(const CocoFile& coco, Listing& listing) {
+  boxes_.clear();
+  box_places_.clear();
+  without_object_.clear();
+  folder_numbers_.clear();
+  for (const CocoImage& image : coco.images) {
+    absl::Status added = AddRow(coco, image, listing);
+    if (added.ok()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(options_.json), ": image ",
+                                                   image.id, ": ", std::string(added.message()),
+                                                   ": ", EscapeForTerminal(image.file_name)));
+  }
+  std::set<std::pair<uint32_t, std::string_view>> names;
+  for (uint64_t row = 0; row < listing.name_ends.size(); ++row) {
+    if (names.emplace(listing.folder[row], listing.Name(row)).second) continue;
+    return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(options_.json),
+                                                   ": two images have the file_name ",
+                                                   EscapeForTerminal(listing.Path(row))));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CocoSource::AddRow(const CocoFile& coco, const CocoImage& image, Listing& listing) {
+  using Labels = CocoSourceOptions::Labels;
+  const absl::StatusOr<std::string> path = PathBelowRoot(image.file_name, listing.root);
+  if (!path.ok()) return path.status();
+  if (path->find('\0') != std::string::npos)
+    return absl::InvalidArgumentError("a NUL byte in the file_name");
+  const std::span<const CocoObject> objects = coco.ObjectsOf(image);
+  const auto largest =
+      std::max_element(objects.begin(), objects.end(),
+                       [](const CocoObject& a, const CocoObject& b) { return a.area < b.area; });
+  const bool wants_label = options_.labels != Labels::kNone;
+  const bool lacks = wants_label && objects.empty();
+  if (lacks && folder_options_.missing == MissingPart::kError) {
+    return absl::InvalidArgumentError(
+        "no annotation gives it a label; --missing-part skip leaves such images out and lists "
+        "them");
+  }
+  const bool mixed = options_.labels == Labels::kSingle &&
+                     std::any_of(objects.begin(), objects.end(), [&](const CocoObject& object) {
+                       return object.category != objects[0].category;
+                     });
+  if (mixed || (lacks && folder_options_.missing == MissingPart::kDrop)) {
+    ++listing.left_out;
+    return absl::OkStatus();
+  }
+  const uint64_t row = listing.name_ends.size();
+  if (lacks) without_object_.push_back(row);
+  const size_t slash = path->rfind('/');
+  const std::string folder = slash == std::string::npos ? "" : path->substr(0, slash);
+  const auto [known, added] =
+      folder_numbers_.try_emplace(folder, static_cast<uint32_t>(listing.folders.size()));
+  if (added) listing.folders.push_back(folder);
+  listing.folder.push_back(known->second);
+  listing.names.append(slash == std::string::npos ? *path : path->substr(slash + 1));
+  listing.name_ends.push_back(listing.names.size());
+  listing.label.push_back(
+      wants_label && !lacks ? label_of_category_[static_cast<size_t>(largest->category)] : -1);
+  box_places_.push_back(boxes_.size());
+  boxes_.append(BoxesJson(coco, image, label_of_category_));
+  return absl::OkStatus();
+}
+
+LoadResult CocoSource::Load(const Listing& listing, uint64_t row, Arena& arena) const {
+  const size_t fields =
+      listing.fields.size();  // the boxes, or none where the target cannot hold them
+  const std::span<std::byte> room = arena.Allocate((1 + fields) * sizeof(FieldView));
+  auto* const views = reinterpret_cast<FieldView*>(room.data());
+  std::variant<Bytes, Skip> image = folder_.LoadImage(listing, row, arena);
+  if (Skip* skip = std::get_if<Skip>(&image)) return std::move(*skip);
+  new (views) FieldView{kImageField, std::get<Bytes>(image)};
+  for (size_t f = 0; f < fields; ++f) {
+    const uint64_t place = listing.places[row * (1 + fields) + 1 + f],
+                   bytes = listing.field_bytes[row * fields + f];
+    if (place > boxes_.size() || bytes > boxes_.size() - place)
+      return Skip{row, SkipReason::kChanged, "its boxes are gone"};
+    new (views + 1 + f)
+        FieldView{listing.fields[f].name, AsBytes(std::string_view(boxes_).substr(place, bytes))};
+  }
+  return LoadedSample{{views, 1 + fields}};
+}
+
+}  // namespace shardpack

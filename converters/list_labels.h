@@ -1,0 +1,51 @@
+// ListLabels: the labels that a list gives its rows, as positions in a list of classes.
+//
+//   ListLabels labels;
+//   labels.Add(row.line, "cat");                                                   // for each row
+//   absl::Status done = labels.Finish(classes, ClassOrder::kLexical, "train.csv", listing);
+//
+// Whole numbers, also written as 3.000000, are labels as they are when all are; the classes are
+// then named "0", "1" and so on, unless `classes` names them. Anything else are names: sorted, or
+// looked up in `classes`. Lifetime: plain values. Thread-safety: one caller. Errors:
+// InvalidArgument, with file and line.
+#ifndef SHARDPACK_CONVERTERS_LIST_LABELS_H_
+#define SHARDPACK_CONVERTERS_LIST_LABELS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "converters/labels.h"
+#include "converters/listing.h"
+
+namespace shardpack {
+
+// The largest number that is taken for a label: each below it becomes a class of the manifest.
+inline constexpr int64_t kMaxNumberLabel = 999'999;
+
+class ListLabels {
+ public:
+  void Add(uint64_t line, std::string_view label);
+  uint64_t rows() const { return ids_.size(); }
+  absl::Status Finish(const std::vector<std::string>& classes, ClassOrder order,
+                      std::string_view file_name, Listing& listing) const;
+
+ private:
+  struct Name {
+    std::string text;
+    uint64_t line;  // where it stands first
+  };
+  std::map<std::string, uint32_t, std::less<>> known_;
+  std::vector<Name> names_;
+  std::vector<uint32_t> ids_;  // per row: position in names_
+};
+
+// Classes named by number, from "0" to the largest label.
+std::vector<std::string> NumberedClasses(int64_t largest_label);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CONVERTERS_LIST_LABELS_H_

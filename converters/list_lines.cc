@@ -1,0 +1,332 @@
+#include "converters/list_lines.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "converters/csv_record.h"
+#include "formats/io/file.h"
+
+namespace shardpack {
+namespace {
+
+using RowSink = std::function<absl::Status(const ListRow&)>;
+
+constexpr size_t kShownBytes = 200;  // of a bad line
+constexpr size_t kMaxJsonDepth = 64;
+constexpr std::array<std::string_view, 7> kPathNames = {"path",  "file_name",  "filename", "file",
+                                                        "image", "image_path", "filepath"};
+constexpr std::array<std::string_view, 6> kLabelNames = {"label",      "class",    "class_name",
+                                                         "label_name", "category", "target"};
+
+bool IsNumber(std::string_view text) {
+  return !text.empty() && text.size() < 9 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+size_t ToNumber(std::string_view text) {
+  size_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+// Which of several spellings of a column is the one: the earliest of `names`.
+class UsualName {
+ public:
+  explicit UsualName(std::span<const std::string_view> names)
+      : names_(names), best_(names.size()) {}
+  // Whether `name` beats what was seen before.
+  bool Beats(std::string_view name) {
+    const auto at =
+        static_cast<size_t>(std::find(names_.begin(), names_.end(), name) - names_.begin());
+    if (at >= best_) return false;
+    best_ = at;
+    return true;
+  }
+
+ private:
+  const std::span<const std::string_view> names_;
+  size_t best_;
+};
+
+// Lines with LF or CRLF; the line end is not part of them.
+template <typename OnLine>
+absl::Status ForEachLine(std::string_view text, char end_mark, OnLine on_line) {
+  for (uint64_t line = 1; !text.empty(); ++line) {
+    const size_t end = text.find(end_mark);
+    std::string_view each = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (end_mark == '\n' && each.ends_with('\r')) each.remove_suffix(1);
+    absl::Status done = on_line(line, each);
+    if (!done.ok()) return done;
+  }
+  return absl::OkStatus();
+}
+
+class ListParser {
+ public:
+  ListParser(const ListOptions& options, std::string_view file_name, const RowSink& on_row)
+      : options_(options), file_name_(file_name), on_row_(on_row) {}
+
+  absl::Status Parse(std::string_view text) {
+    if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
+      return BadLine(file_name_, 1, "the file is UTF-16; lists are taken as UTF-8", "");
+    }
+    if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+    const bool by_nul =
+        options_.kind == ListKind::kPaths && text.find('\0') != std::string_view::npos;
+    if (!by_nul) {
+      const size_t end = text.find_last_not_of("\r\n");
+      text = text.substr(0, end == std::string_view::npos ? 0 : end + 1);
+    }
+    switch (options_.kind) {
+      case ListKind::kCsv:
+        return ParseCells(text, ',');
+      case ListKind::kTsv:
+        return ParseCells(text, '\t');
+      default:
+        return ForEachLine(text, by_nul ? '\0' : '\n', [&](uint64_t line, std::string_view each) {
+          return ParseLine(line, each);
+        });
+    }
+  }
+
+ private:
+  absl::Status ParseLine(uint64_t line, std::string_view text) {
+    row_ = {.line = line, .text = text, .path = {}, .label = std::nullopt};
+    if (text.find('\0') != std::string_view::npos) return Bad("a NUL byte");
+    if (text.empty()) return Bad("an empty line");
+    switch (options_.kind) {
+      case ListKind::kLst:
+        return ParseLst(text);
+      case ListKind::kText:
+        return ParseText(text);
+      case ListKind::kJsonl:
+        return ParseJson(text);
+      default:
+        row_.path = text;
+        return Emit();
+    }
+  }
+
+  absl::Status ParseLst(std::string_view text) {
+    const size_t first = text.find('\t'), last = text.rfind('\t');
+    if (first == std::string_view::npos || first == last)
+      return Bad("expected index TAB label TAB path");
+    const std::string_view index = text.substr(0, first),
+                           label = text.substr(first + 1, last - first - 1);
+    if (!IsNumber(index) && (index.size() > 19 || index.empty() ||
+                             index.find_first_not_of("0123456789") != index.npos)) {
+      return Bad("the index is no number");
+    }
+    if (label.find('\t') != std::string_view::npos) return Bad("more than one label; one is taken");
+    if (label.empty()) return Bad("the label is empty");
+    row_.label = label;
+    row_.path = text.substr(last + 1);
+    return Emit();
+  }
+
+  absl::Status ParseText(std::string_view text) {
+    const size_t last = text.find_last_of(" \t");
+    if (last == std::string_view::npos) {
+      row_.path = text;
+      return Emit();
+    }
+    const size_t end = text.find_last_not_of(" \t", last);
+    if (last + 1 == text.size())
+      return Bad("nothing follows the blank at its end, where the label is expected");
+    if (end == std::string_view::npos) return Bad("a label without a path");
+    row_.path = text.substr(0, end + 1);
+    row_.label = text.substr(last + 1);
+    return Emit();
+  }
+
+  absl::Status ParseCells(std::string_view text, char separator) {
+    CsvReader csv(text, separator);
+    const bool numbers = IsNumber(options_.path);
+    bool header = !numbers;
+    std::optional<size_t> path, label;
+    if (numbers) path = ToNumber(options_.path);
+    if (numbers && !options_.label.empty()) label = ToNumber(options_.label);
+    while (csv.Next()) {
+      row_ = {.line = csv.line(), .text = csv.record(), .path = {}, .label = std::nullopt};
+      if (row_.text.find('\0') != std::string_view::npos) return Bad("a NUL byte");
+      const auto cells = csv.cells();
+      if (header) {
+        header = false;
+        columns_ = cells.size();
+        absl::Status found = FindColumns(cells, &path, &label);
+        if (!found.ok()) return found;
+        continue;
+      }
+      if (columns_ == 0) columns_ = cells.size();
+      if (row_.text.empty()) return Bad("an empty line");
+      if (cells.size() != columns_) {
+        return Bad(absl::StrCat(cells.size(), " columns, the first line has ", columns_));
+      }
+      if (*path >= cells.size() || (label && *label >= cells.size())) {
+        return Bad(absl::StrCat("there is no column ", std::max(*path, label.value_or(0)),
+                                " (columns are counted from 0)"));
+      }
+      row_.path = cells[*path];
+      if (label) row_.label = cells[*label];
+      if (label && cells[*label].empty()) return Bad("the label is empty");
+      absl::Status done = Emit();
+      if (!done.ok()) return done;
+    }
+    if (csv.error().empty()) return absl::OkStatus();
+    return BadLine(file_name_, csv.line(), csv.error(), csv.record());
+  }
+
+  absl::Status FindColumns(std::span<const std::string> cells, std::optional<size_t>* path,
+                           std::optional<size_t>* label) const {
+    UsualName usual_path(kPathNames), usual_label(kLabelNames);
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (options_.path.empty() ? usual_path.Beats(cells[i]) : cells[i] == options_.path) *path = i;
+      if (options_.label.empty() ? usual_label.Beats(cells[i]) : cells[i] == options_.label)
+        *label = i;
+    }
+    if (!*path) {
+      return Bad(
+          options_.path.empty()
+              ? std::string("no column is named path; --columns path=NAME says which one it is, "
+                            "or path=0 for a file without a header")
+              : absl::StrCat("no column is named ", EscapeForTerminal(options_.path)));
+    }
+    if (!*label && !options_.label.empty()) {
+      return Bad(absl::StrCat("no column is named ", EscapeForTerminal(options_.label)));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ParseJson(std::string_view text);
+
+  absl::Status Emit() {
+    if (row_.path.empty()) return Bad("the path is empty");
+    if (row_.path.find('\0') != std::string_view::npos) return Bad("a NUL byte in the path");
+    return on_row_(row_);
+  }
+  absl::Status Bad(std::string_view why) const {
+    return BadLine(file_name_, row_.line, why, row_.text);
+  }
+
+  const ListOptions& options_;
+  const std::string_view file_name_;
+  const RowSink& on_row_;
+  ListRow row_;
+  size_t columns_ = 0;
+};
+
+// Takes path and label out of one object; everything else is only looked at.
+class JsonRow : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit JsonRow(const ListOptions& options)
+      : options_(options), usual_path_(kPathNames), usual_label_(kLabelNames) {}
+
+  std::optional<std::string> path, label;
+  std::string error = {};
+
+  bool null() override { return Value("null"); }
+  bool boolean(bool) override { return Value("a boolean"); }
+  bool number_integer(number_integer_t value) override { return Number(absl::StrCat(value)); }
+  bool number_unsigned(number_unsigned_t value) override { return Number(absl::StrCat(value)); }
+  bool number_float(number_float_t, const string_t& text) override { return Number(text); }
+  bool string(string_t& text) override {
+    if (depth_ == 1 && wants_path_) path = text;
+    if (depth_ == 1 && wants_label_) label = text;
+    return depth_ > 0 || Fail("expected an object");
+  }
+  bool binary(binary_t&) override { return Fail("binary data"); }
+  bool start_object(size_t) override { return Open("an object"); }
+  bool start_array(size_t) override {
+    if (depth_ == 0) return Fail("expected an object, as in {\"path\": \"a.jpg\", \"label\": 1}");
+    return Open("an array");
+  }
+  bool end_object() override { return Close(); }
+  bool end_array() override { return Close(); }
+  bool key(string_t& name) override {
+    if (depth_ != 1) return true;
+    wants_path_ = options_.path.empty() ? usual_path_.Beats(name) : name == options_.path;
+    wants_label_ = options_.label.empty() ? usual_label_.Beats(name) : name == options_.label;
+    return true;
+  }
+  bool parse_error(size_t, const std::string&,
+                   const nlohmann::detail::exception& failure) override {
+    const std::string_view what = failure.what();
+    const size_t colon = what.find("column");
+    return Fail(absl::StrCat("not JSON", colon == what.npos ? "" : " at ",
+                             std::string(what.substr(std::min(colon, what.size())))));
+  }
+
+ private:
+  bool Fail(std::string why) {
+    if (error.empty()) error = std::move(why);
+    return false;
+  }
+  bool Value(std::string_view what) {
+    if (depth_ == 0) return Fail("expected an object");
+    if (depth_ != 1) return true;
+    if (wants_path_) return Fail(absl::StrCat("the path is ", std::string(what)));
+    if (wants_label_) return Fail(absl::StrCat("the label is ", std::string(what)));
+    return true;
+  }
+  bool Number(std::string text) {
+    if (depth_ == 1 && wants_label_) {
+      label = std::move(text);
+      return true;
+    }
+    return Value("a number");
+  }
+  bool Open(std::string_view what) {
+    if (depth_ == 1 && (wants_path_ || wants_label_)) return Value(what);
+    return ++depth_ <= kMaxJsonDepth || Fail("nested too deeply");
+  }
+  bool Close() {
+    --depth_;
+    return true;
+  }
+
+  const ListOptions& options_;
+  UsualName usual_path_, usual_label_;
+  bool wants_path_ = false, wants_label_ = false;
+  size_t depth_ = 0;
+};
+
+absl::Status ListParser::ParseJson(std::string_view text) {
+  JsonRow row(options_);
+  const bool parsed = nlohmann::json::sax_parse(text.begin(), text.end(), &row);
+  if (!parsed) return Bad(row.error.empty() ? "not JSON" : row.error);
+  if (!row.path) {
+    return Bad(options_.path.empty()
+                   ? "no member is named path; --columns path=NAME says which one it is"
+                   : absl::StrCat("no member is named ", EscapeForTerminal(options_.path)));
+  }
+  if (!row.label && !options_.label.empty()) {
+    return Bad(absl::StrCat("no member is named ", EscapeForTerminal(options_.label)));
+  }
+  row_.path = *row.path;
+  if (row.label) row_.label = *row.label;
+  if (row.label && row.label->empty()) return Bad("the label is empty");
+  return Emit();
+}
+
+}  // namespace
+
+absl::Status BadLine(std::string_view file_name, uint64_t line, std::string_view why,
+                     std::string_view text) {
+  const std::string shown = EscapeForTerminal(text.substr(0, kShownBytes));
+  return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(file_name), ":", line, ": ",
+                                                 std::string(why), shown.empty() ? "" : ": ", shown,
+                                                 text.size() > kShownBytes ? "..." : ""));
+}
+
+absl::Status ParseList(std::string_view text, const ListOptions& options,
+                       std::string_view file_name, const RowSink& on_row) {
+  return ListParser(options, file_name, on_row).Parse(text);
+}
+
+}  // namespace shardpack

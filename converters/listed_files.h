@@ -1,0 +1,35 @@
+// Listed files: what sources have in common that are told the paths of their images, and do not
+// find them.
+//
+//   listing.folders, folder, names, name_ends  are filled from PathBelowRoot(path, root)
+//   LookAtFiles(root, options, io_pool, listing, listed);   // sizes, times, parts and skips
+//
+// Lifetime: plain values. Thread-safety: one caller; LookAtFiles uses all threads of the pool.
+// Errors: PathBelowRoot answers InvalidArgument with the reason alone; a file that cannot be packed
+// is a skip, a part that cannot is kNoPart.
+#ifndef SHARDPACK_CONVERTERS_LISTED_FILES_H_
+#define SHARDPACK_CONVERTERS_LISTED_FILES_H_
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "converters/folder_source.h"
+#include "converters/io_pool.h"
+#include "converters/listing.h"
+
+namespace shardpack {
+
+// The path as one below `root` (absolute and resolved), without empty and `.` components.
+absl::StatusOr<std::string> PathBelowRoot(std::string_view path, std::string_view root);
+
+// Of the options, `follow` and `sidecars` count. `listing.root` is absolute and resolved; `root` a
+// descriptor of it.
+void LookAtFiles(int root, const FolderSourceOptions& options, IoPool& pool, Listing& listing,
+                 std::atomic<uint64_t>& listed);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CONVERTERS_LISTED_FILES_H_

@@ -1,0 +1,167 @@
+#include "converters/target_trial.h"
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "formats/io/file.h"
+#include "formats/io/staged_file.h"
+#include "images/probe.h"
+
+namespace shardpack {
+namespace {
+
+// A folder of its own, gone with it.
+class TrialFolder {
+ public:
+  static absl::StatusOr<TrialFolder> Create() {
+    std::error_code error;
+    std::string path =
+        (std::filesystem::temp_directory_path(error) / "shardpack-trial-XXXXXX").string();
+    if (error || ::mkdtemp(path.data()) == nullptr)
+      return IoStatus("create", path, error ? error.value() : errno);
+    return TrialFolder(std::move(path));
+  }
+  TrialFolder(TrialFolder&& other) noexcept : path_(std::exchange(other.path_, "")) {}
+  ~TrialFolder() {
+    if (!path_.empty()) (void)RemoveTree(path_);  // nothing depends on it
+  }
+
+  // Ok, or why the format does not take this sample.
+  absl::Status Try(const Format& format, const ShardSpec& spec, const SampleView& sample) {
+    absl::StatusOr<std::unique_ptr<StagedFile>> file =
+        StagedFile::Create(absl::StrCat(path_, "/", next_++));
+    if (!file.ok()) return file.status();
+    absl::StatusOr<std::unique_ptr<ShardWriter>> writer = format.create(**file, spec);
+    if (!writer.ok()) return writer.status();
+    return (*writer)->Append(sample);
+  }
+
+ private:
+  explicit TrialFolder(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+  int next_ = 0;
+};
+
+// Enough of a JPEG for writers, which look at no more than the first bytes.
+constexpr std::string_view kImage = "\xff\xd8\xff\xd9";
+constexpr ImageInfo kImageInfo = {.width = 1,
+                                  .height = 1,
+                                  .format = ImageFormat::kJpeg,
+                                  .color_space = ColorSpace::kRgb,
+                                  .channels = 3,
+                                  .bits_per_channel = 8};
+
+// The positions of samples that differ in what may be refused.
+std::set<uint64_t> TellingPositions(const Plan& plan) {
+  std::set<uint64_t> positions = {0};
+  std::optional<uint64_t> unlabelled;
+  uint64_t longest = 0, longest_bytes = 0;
+  std::string key;
+  for (uint64_t i = 0; i < plan.positions(); ++i) {
+    if (!unlabelled && plan.listing().label[plan.row(i)] < 0) unlabelled = i;
+    key.clear();
+    plan.AppendKey(i, key);
+    if (key.size() > longest_bytes) {
+      longest = i;
+      longest_bytes = key.size();
+    }
+  }
+  positions.insert(longest);
+  if (unlabelled) positions.insert(*unlabelled);
+  return positions;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<RefusedField>> RefusedFields(const Format& format,
+                                                        const PlanOptions& options,
+                                                        const Listing& listing) {
+  std::vector<RefusedField> refused;
+  if (listing.fields.empty()) return refused;
+  absl::StatusOr<TrialFolder> folder = TrialFolder::Create();
+  if (!folder.ok()) return folder.status();
+  const LayoutSpec* layout = FindLayout(format, options.layout);
+  if (layout == nullptr) return refused;  // the plan says so
+  constexpr std::string_view kKey = "key", kField = "{}";
+  const std::vector<std::string> classes = {"class"};
+  for (size_t f = 0; f < listing.fields.size(); ++f) {
+    if (!layout->extra_fields) {
+      refused.push_back({f, absl::StrCat("the layout ", std::string(layout->name),
+                                         " holds image and label alone")});
+      continue;
+    }
+    const ShardSpec spec{.layout = layout->name,
+                         .image_field = options.image_field,
+                         .with_metadata = options.with_metadata,
+                         .split = "train",
+                         .classes = classes,
+                         .longest_key_bytes = kKey.size(),
+                         .max_records = 1,
+                         .fields = {{std::string(kImageField), kImage.size()},
+                                    {listing.fields[f].name, kField.size()}}};
+    const FieldView fields[] = {{kImageField, AsBytes(kImage)},
+                                {listing.fields[f].name, AsBytes(kField)}};
+    const SampleView sample{.key = kKey,
+                            .source_path = "key.jpg",
+                            .label = 0,
+                            .class_name = "class",
+                            .image = kImageInfo,
+                            .fields = fields};
+    absl::Status tried = folder->Try(format, spec, sample);
+    if (tried.ok()) continue;
+    if (!absl::IsInvalidArgument(tried) && !absl::IsUnimplemented(tried)) return tried;
+    refused.push_back({f, std::string(tried.message())});
+  }
+  return refused;
+}
+
+absl::Status TrySamples(const Plan& plan, const SampleSource& source) {
+  absl::StatusOr<TrialFolder> folder = TrialFolder::Create();
+  if (!folder.ok()) return folder.status();
+  const Listing& listing = plan.listing();
+  Arena arena;
+  for (const uint64_t position : TellingPositions(plan)) {
+    arena.Reset();
+    const uint32_t row = plan.row(position);
+    const LoadResult loaded = source.Load(listing, row, arena);
+    const LoadedSample* sample = std::get_if<LoadedSample>(&loaded);
+    if (sample == nullptr) continue;  // will be a skip
+    const ProbeResult judged =
+        ProbeImage(sample->fields[0].bytes,
+                   {.level = ProbeLevel::kHeader, .max_pixels = plan.options().max_pixels});
+    if (judged.verdict != ProbeVerdict::kOk) continue;
+    std::string key, path;
+    plan.AppendKey(position, key);
+    listing.AppendPath(row, path);
+    const int32_t label = listing.label[row];
+    const auto after =
+        std::upper_bound(plan.shards().begin(), plan.shards().end(), position,
+                         [](uint64_t at, const PlannedShard& shard) { return at < shard.first; });
+    const ShardSpec spec = plan.Spec(static_cast<size_t>(after - plan.shards().begin()) - 1);
+    const SampleView view{
+        .number = position,
+        .key = key,
+        .source_path = path,
+        .label = label,
+        .class_name = label < 0 ? std::string_view() : listing.classes[static_cast<size_t>(label)],
+        .image = judged.info,
+        .fields = sample->fields};
+    absl::Status tried = folder->Try(plan.format(), spec, view);
+    if (tried.ok()) continue;
+    return absl::Status(tried.code(),
+                        absl::StrCat(std::string(plan.format().name), " (layout ",
+                                     std::string(plan.layout()), ") cannot hold ",
+                                     EscapeForTerminal(path), ": ", std::string(tried.message())));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace shardpack
