@@ -33,6 +33,7 @@ struct LayoutSpec {
   bool key_ordered = false;  // samples must come in ascending key order
   size_t max_key_bytes = 0;  // 0: no limit, or keys are not stored
   bool extra_fields = true;  // holds further fields beside the image
+  bool keeps_labels = true;  // false: a label is in the index and the manifest alone
 };
 
 // A field of all samples of a shard; [0] is the image.
