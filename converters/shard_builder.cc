@@ -146,7 +146,9 @@ absl::Status ShardBuilder::Append(const SampleChunk& chunk) {
 // Compares each scanned record with what was handed to the writer, and collects the index.
 class ShardBuilder::Proof : public RecordSink {
  public:
-  explicit Proof(ShardBuilder& builder) : builder_(builder) {}
+  explicit Proof(ShardBuilder& builder)
+      : builder_(builder),
+        keeps_labels_(FindLayout(builder.plan_.format(), builder.plan_.layout())->keeps_labels) {}
 
   void OnRecord(const ScannedRecord& record) override {
     const size_t n = index_.records();
@@ -160,7 +162,7 @@ class ShardBuilder::Proof : public RecordSink {
     plan.listing().AppendPath(row, path_);
     const int64_t label = plan.listing().label[row];
     if (!record.key.empty() && record.key != key_) Fail(record, "another key");
-    if (record.label != label) Fail(record, "another label");
+    if (keeps_labels_ && record.label != label) Fail(record, "another label");
     const size_t fields = builder_.field_names_.size();
     for (size_t f = 0; f < fields; ++f) {
       const std::string_view name = builder_.field_names_[f];
@@ -195,6 +197,7 @@ class ShardBuilder::Proof : public RecordSink {
   }
 
   ShardBuilder& builder_;
+  const bool keeps_labels_;
   ShardIndexBuilder index_;
   std::string key_, path_;
   absl::Status failed_;

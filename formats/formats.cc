@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/io/bytes.h"
 #include "formats/io/file.h"
+#include "formats/lmdb/lmdb_format.h"
 #include "formats/tfrecord/tfrecord_format.h"
 #include "formats/webdataset/webdataset_format.h"
 
@@ -18,6 +19,7 @@ namespace {
 constexpr const Format* kFormats[] = {
     &kWebDatasetFormat,
     &kTfrecordFormat,
+    &kLmdbFormat,
 };
 
 // What Format::sniff may look at.

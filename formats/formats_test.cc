@@ -51,8 +51,13 @@ TEST(SniffFormat, KnowsEachFormatsOwnShards) {
   const ScratchFolder scratch;
   for (const Format* format : AllFormats()) {
     const std::string path = scratch.File(std::string(format->name) + ".shard");
+    std::string data = path;
+    if (!format->traits.data_file.empty()) {
+      ASSERT_EQ(::mkdir(path.c_str(), 0700), 0);
+      data.append("/").append(format->traits.data_file);
+    }
     const auto bytes =
-        testing::WriteShard(*format, {}, testing::GenerateSamples({.count = 3}), path);
+        testing::WriteShard(*format, {}, testing::GenerateSamples({.count = 3}), data);
     ASSERT_TRUE(bytes.ok()) << bytes.status();
     const absl::StatusOr<const Format*> found = SniffFormat(path);
     ASSERT_TRUE(found.ok()) << found.status();

@@ -77,6 +77,18 @@ constexpr FindingSpec kCatalogue[] = {
     {FindingId::kTfrecordFeatureName, "tfrecord-feature-name", kWarning, "a feature's name is not UTF-8; protobuf refuses to parse the record", kRepack},
     {FindingId::kTfrecordFeatureDrift, "tfrecord-feature-drift", kWarning, "a record's features differ from the first record's; DALI reads undefined values or crashes on such shards", kRepack},
     {FindingId::kTfrecordImageFormat, "tfrecord-image-format", kWarning, "an image format that TensorFlow's decode_image cannot read", kRepack},
+    {FindingId::kLmdbMeta, "lmdb-meta", kError, "a meta page of an LMDB file is malformed; liblmdb does not open it", kRestore},
+    {FindingId::kLmdbPage, "lmdb-page", kError, "a page of an LMDB file is malformed or lies outside the file", kRestore},
+    {FindingId::kLmdbTree, "lmdb-tree", kError, "the tree of an LMDB file contradicts itself: keys out of order, a page used twice, wrong counts", kRestore},
+    {FindingId::kLmdbFreeList, "lmdb-free-list", kError, "the list of free pages is wrong; the next writer destroys data", kRestore},
+    {FindingId::kLmdbLostPages, "lmdb-lost-pages", kWarning, "pages of an LMDB file are neither in use nor free", kRepack},
+    {FindingId::kLmdbMapSize, "lmdb-map-size", kWarning, "the stored map size is far above the file's; readers need that much address space", kRepack},
+    {FindingId::kLmdbLayout, "lmdb-layout", kError, "the entries are in a layout that is not read here", kRepack},
+    {FindingId::kLmdbDatum, "lmdb-datum", kError, "a value is not a well-formed Datum with data", kRepack},
+    {FindingId::kLmdbDatumStyle, "lmdb-datum-style", kWarning, "a Datum that Caffe and DALI read differently", kRepack},
+    {FindingId::kLmdbPickle, "lmdb-pickle", kError, "an entry is not of the layout pickle, or holds more than plain data", kRepack},
+    {FindingId::kLmdbKeyStyle, "lmdb-key-style", kWarning, "a key has white space or bytes that are not ASCII; some readers cannot look it up", kRepack},
+    {FindingId::kLmdbEmptyValue, "lmdb-empty-value", kWarning, "a value has no bytes; some readers take it for a missing one", kRepack},
 };
 // clang-format on
 

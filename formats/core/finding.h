@@ -87,6 +87,19 @@ enum class FindingId : uint16_t {
   kTfrecordFeatureName,
   kTfrecordFeatureDrift,
   kTfrecordImageFormat,
+  // lmdb
+  kLmdbMeta,
+  kLmdbPage,
+  kLmdbTree,
+  kLmdbFreeList,
+  kLmdbLostPages,
+  kLmdbMapSize,
+  kLmdbLayout,
+  kLmdbDatum,
+  kLmdbDatumStyle,
+  kLmdbPickle,
+  kLmdbKeyStyle,
+  kLmdbEmptyValue,
   kCount,  // not a finding
 };
 

@@ -50,6 +50,7 @@ struct LayoutSpec {
   bool key_ordered = false;  // samples must come in ascending key order
   size_t max_key_bytes = 0;  // 0: no limit, or keys are not stored
   bool extra_fields = true;  // holds further fields beside the image
+  bool keeps_labels = true;  // false: a label is in the index and the manifest alone
   // What the shards store for class 0; everywhere else labels count from 0.
   int64_t label_base = 0;
   // The names of its shards, as Format::shard_name; nullptr: those of the format.

@@ -111,7 +111,8 @@ void WriteTestShard(const std::string& path, const Format& format,
   std::unique_ptr<ShardWriter> writer = Require(format.create(*file, spec));
   for (const TestSample& sample : samples) {
     const FieldView image{kImageField, AsBytes(sample.image)};
-    Require(writer->Append({.key = sample.key,
+    Require(writer->Append({.number = static_cast<uint64_t>(&sample - samples.data()),
+                            .key = sample.key,
                             .source_path = sample.source_path,
                             .label = sample.label,
                             .class_name = sample.label == 0 ? "cat" : "dog",
