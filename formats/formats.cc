@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "formats/hdf5/hdf5_format.h"
 #include "formats/io/bytes.h"
 #include "formats/io/file.h"
 #include "formats/tfrecord/tfrecord_format.h"
@@ -18,6 +19,7 @@ namespace {
 constexpr const Format* kFormats[] = {
     &kWebDatasetFormat,
     &kTfrecordFormat,
+    &kHdf5Format,
 };
 
 // What Format::sniff may look at.

@@ -77,6 +77,10 @@ constexpr FindingSpec kCatalogue[] = {
     {FindingId::kTfrecordFeatureName, "tfrecord-feature-name", kWarning, "a feature's name is not UTF-8; protobuf refuses to parse the record", kRepack},
     {FindingId::kTfrecordFeatureDrift, "tfrecord-feature-drift", kWarning, "a record's features differ from the first record's; DALI reads undefined values or crashes on such shards", kRepack},
     {FindingId::kTfrecordImageFormat, "tfrecord-image-format", kWarning, "an image format that TensorFlow's decode_image cannot read", kRepack},
+    {FindingId::kHdf5Structure, "hdf5-structure", kError, "a structure of the HDF5 file is malformed", kRestore},
+    {FindingId::kHdf5Layout, "hdf5-layout", kError, "the datasets are not those of a shard of images", kRepack},
+    {FindingId::kHdf5Extent, "hdf5-extent", kError, "a record's bytes lie outside its dataset or are those of another record", kRestore},
+    {FindingId::kHdf5External, "hdf5-external", kError, "data lies in another file, which is not opened", kRepack},
 };
 // clang-format on
 

@@ -87,6 +87,11 @@ enum class FindingId : uint16_t {
   kTfrecordFeatureName,
   kTfrecordFeatureDrift,
   kTfrecordImageFormat,
+  // hdf5
+  kHdf5Structure,
+  kHdf5Layout,
+  kHdf5Extent,
+  kHdf5External,
   kCount,  // not a finding
 };
 
