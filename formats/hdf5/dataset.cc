@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "formats/io/file.h"
 
 namespace shardpack {
 namespace {
@@ -206,7 +207,8 @@ absl::Status Parser::ReadFilters(const HeaderMessage& message) {
   }
   if (names.empty()) return absl::OkStatus();
   return absl::UnimplementedError(absl::StrCat(
-      dataset_.path, " is stored through filter ", absl::StrJoin(names, ", "),
+      EscapeForTerminal(reader_.shard_name()), ": ", dataset_.path, " is stored through filter ",
+      absl::StrJoin(names, ", "),
       ": such data has no byte extents; write it anew without filters (`h5repack -f NONE`)"));
 }
 
@@ -289,7 +291,7 @@ absl::Status Parser::ReadNewChunks(const HeaderMessage& message) {
   if (index == kExtensible || index == kTree2) {
     return Unsupported(
         "has chunks in an extensible array or a B-tree of version 2, which are not "
-        "read; copy the file with `h5repack --high=2` first");
+        "read; copy the file with `h5repack` first");
   }
   const bool single_filtered = index == kSingle && (flags & 0x02) != 0;
   const size_t before = index == kFixedArray ? 1 : single_filtered ? 12 : 0;
