@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "formats/hdf5/hdf5_format.h"
 #include "formats/io/bytes.h"
 #include "formats/io/file.h"
 #include "formats/lmdb/lmdb_format.h"
@@ -20,6 +21,7 @@ constexpr const Format* kFormats[] = {
     &kWebDatasetFormat,
     &kTfrecordFormat,
     &kLmdbFormat,
+    &kHdf5Format,
 };
 
 // What Format::sniff may look at.

@@ -89,6 +89,10 @@ constexpr FindingSpec kCatalogue[] = {
     {FindingId::kLmdbPickle, "lmdb-pickle", kError, "an entry is not of the layout pickle, or holds more than plain data", kRepack},
     {FindingId::kLmdbKeyStyle, "lmdb-key-style", kWarning, "a key has white space or bytes that are not ASCII; some readers cannot look it up", kRepack},
     {FindingId::kLmdbEmptyValue, "lmdb-empty-value", kWarning, "a value has no bytes; some readers take it for a missing one", kRepack},
+    {FindingId::kHdf5Structure, "hdf5-structure", kError, "a structure of the HDF5 file is malformed", kRestore},
+    {FindingId::kHdf5Layout, "hdf5-layout", kError, "the datasets are not those of a shard of images", kRepack},
+    {FindingId::kHdf5Extent, "hdf5-extent", kError, "a record's bytes lie outside its dataset or are those of another record", kRestore},
+    {FindingId::kHdf5External, "hdf5-external", kError, "data lies in another file, which is not opened", kRepack},
 };
 // clang-format on
 

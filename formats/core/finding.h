@@ -100,6 +100,11 @@ enum class FindingId : uint16_t {
   kLmdbPickle,
   kLmdbKeyStyle,
   kLmdbEmptyValue,
+  // hdf5
+  kHdf5Structure,
+  kHdf5Layout,
+  kHdf5Extent,
+  kHdf5External,
   kCount,  // not a finding
 };
 

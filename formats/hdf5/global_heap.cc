@@ -1,0 +1,67 @@
+#include "formats/hdf5/global_heap.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace shardpack {
+namespace {
+
+constexpr uint64_t kCollectionHeadBytes = 16;
+
+}  // namespace
+
+absl::StatusOr<HeapObject> GlobalHeap::Find(uint64_t collection, uint32_t index) {
+  absl::StatusOr<const Collection*> loaded = Load(collection);
+  if (!loaded.ok()) return loaded.status();
+  const auto entry =
+      std::lower_bound((*loaded)->begin(), (*loaded)->end(), index,
+                       [](const Entry& e, uint32_t wanted) { return e.index < wanted; });
+  if (entry == (*loaded)->end() || entry->index != index) {
+    return reader_.Malformed(collection, absl::StrCat("a heap collection has no object ", index));
+  }
+  return entry->object;
+}
+
+absl::StatusOr<const GlobalHeap::Collection*> GlobalHeap::Load(uint64_t address) {
+  if (const auto known = collections_.find(address); known != collections_.end()) {
+    return &known->second;
+  }
+  absl::StatusOr<Bytes> head = reader_.Read(address, kCollectionHeadBytes, "a heap collection");
+  if (!head.ok()) return head.status();
+  if (AsText(head->first(4)) != "GCOL" || (*head)[4] != std::byte{1}) {
+    return reader_.Malformed(address, "no heap collection of version 1");
+  }
+  const auto bytes = LoadLittle<uint64_t>(head->data() + 8);
+  // Collections that share bytes would be walked again and again.
+  if (bytes < kCollectionHeadBytes || !reader_.Holds(address, bytes) ||
+      bytes > reader_.size() - loaded_bytes_) {
+    return reader_.Malformed(address, "a heap collection of an impossible size", "",
+                             absl::StrCat(bytes, " bytes"));
+  }
+  loaded_bytes_ += bytes;
+  Collection objects;
+  uint64_t at = kCollectionHeadBytes;
+  while (bytes - at >= kHeapObjectHeadBytes) {
+    absl::StatusOr<Bytes> object =
+        reader_.Read(address + at, kHeapObjectHeadBytes, "an object of a heap collection");
+    if (!object.ok()) return object.status();
+    const auto index = LoadLittle<uint16_t>(object->data());
+    const auto object_bytes = LoadLittle<uint64_t>(object->data() + 8);
+    if (index == 0) break;  // the free space is the last
+    at += kHeapObjectHeadBytes;
+    if (object_bytes > bytes - at) {
+      return reader_.Malformed(address + at, "a heap object passes the end of its collection",
+                               absl::StrCat("at most ", bytes - at, " bytes"),
+                               absl::StrCat(object_bytes, " bytes"));
+    }
+    objects.push_back({index, {address + at, object_bytes}});
+    at += std::min((object_bytes + 7) / 8 * 8, bytes - at);
+  }
+  std::stable_sort(objects.begin(), objects.end(),
+                   [](const Entry& a, const Entry& b) { return a.index < b.index; });
+  return &collections_.emplace(address, std::move(objects)).first->second;
+}
+
+}  // namespace shardpack

@@ -1,0 +1,52 @@
+// GlobalHeap: where the elements of variable length of an HDF5 file lie.
+//
+//   GlobalHeap heap(reader);
+//   absl::StatusOr<HeapObject> jpeg = heap.Find(collection_address, index);
+//
+// Collections are walked once and kept (HDF5 File Format Specification 3.0, III.E).
+// Lifetime: borrows the reader. Thread-safety: one caller at a time. Errors: as Hdf5Reader. Memory:
+// 24 bytes an object, each of which takes 16 bytes or more of the file. Units: bytes; addresses as
+// Hdf5Reader.
+#ifndef SHARDPACK_FORMATS_HDF5_GLOBAL_HEAP_H_
+#define SHARDPACK_FORMATS_HDF5_GLOBAL_HEAP_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "formats/hdf5/hdf5_reader.h"
+
+namespace shardpack {
+
+// What precedes an object's bytes, which are padded to a multiple of 8.
+inline constexpr uint64_t kHeapObjectHeadBytes = 16;
+
+struct HeapObject {
+  uint64_t address = 0;  // of its bytes
+  uint64_t bytes = 0;
+};
+
+class GlobalHeap {
+ public:
+  explicit GlobalHeap(Hdf5Reader& reader) : reader_(reader) {}
+
+  absl::StatusOr<HeapObject> Find(uint64_t collection, uint32_t index);
+
+ private:
+  struct Entry {
+    uint16_t index;
+    HeapObject object;
+  };
+  using Collection = std::vector<Entry>;  // ascending by index
+
+  absl::StatusOr<const Collection*> Load(uint64_t address);
+
+  Hdf5Reader& reader_;
+  absl::flat_hash_map<uint64_t, Collection> collections_;
+  uint64_t loaded_bytes_ = 0;
+};
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_FORMATS_HDF5_GLOBAL_HEAP_H_

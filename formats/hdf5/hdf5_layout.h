@@ -1,0 +1,54 @@
+// The names, types and limits of the layouts packed and vlen (FORMAT.md).
+//
+//   /images/data, /images/offsets, /labels, /keys          packed
+//   /images, /labels, /keys                                vlen
+//   absl::Status fits = CheckFieldName("mask.png");
+//
+// Lifetime: static storage. Thread-safety: pure functions. Errors: stated there. Units: bytes.
+#ifndef SHARDPACK_FORMATS_HDF5_HDF5_LAYOUT_H_
+#define SHARDPACK_FORMATS_HDF5_HDF5_LAYOUT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace shardpack {
+
+inline constexpr std::string_view kPackedLayout = "packed";
+inline constexpr std::string_view kVlenLayout = "vlen";
+
+inline constexpr std::string_view kImagesName = "images";
+inline constexpr std::string_view kLabelsName = "labels";
+inline constexpr std::string_view kKeysName = "keys";
+inline constexpr std::string_view kClassesName = "classes";
+// Below the group of a field of the packed layout.
+inline constexpr std::string_view kDataName = "data";
+inline constexpr std::string_view kOffsetsName = "offsets";
+
+// The first 8 bytes of an HDF5 file, or of what follows its user block (HDF5 File Format
+// Specification 3.0, II.A).
+inline constexpr std::string_view kHdf5Signature = "\x89HDF\r\n\x1a\n";
+
+// /images/data begins at a multiple of this unless it is smaller, so that it can be mapped or read
+// without the cache.
+inline constexpr uint64_t kDataAlignment = 4096;
+// Keys are stored at the width of the shard's longest one; a single very long key must not blow up
+// the shard.
+inline constexpr size_t kMaxKeyBytes = 1024;
+inline constexpr size_t kMaxFieldNameBytes = 64;
+// Elements of a chunk of the vlen layout.
+inline constexpr uint64_t kChunkElements = 1024;
+// A vlen element's length is 32 bits wide.
+inline constexpr uint64_t kMaxVlenBytes = (uint64_t{1} << 32) - 1;
+// An attribute lies in the object header, whose messages end at 64 KiB; a class name takes 16 bytes
+// there. More classes than this are a dataset of the same name.
+inline constexpr size_t kMaxClassesInAttribute = 4000;
+
+// InvalidArgument for a field name that cannot be a link in the root group.
+absl::Status CheckFieldName(std::string_view name);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_FORMATS_HDF5_HDF5_LAYOUT_H_

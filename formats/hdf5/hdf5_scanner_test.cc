@@ -1,0 +1,268 @@
+// Files of other writers, and files broken in one way each.
+#include "formats/hdf5/hdf5_scanner.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "formats/hdf5/hdf5_format.h"
+#include "formats/hdf5/hdf5_layout.h"
+#include "formats/hdf5/hdf5_reader.h"
+#include "formats/io/file.h"
+#include "formats/testing/sample_generator.h"
+#include "formats/testing/scratch_folder.h"
+#include "formats/testing/test_shard.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace shardpack {
+namespace {
+
+using testing::GenerateSamples;
+using ::testing::HasSubstr;
+using testing::ScanBytes;
+using testing::ScanResult;
+using testing::ScratchFolder;
+
+constexpr std::string_view kKeys[] = {"cat/1", "dog/22", "owl/333", "dog/4444", "cat/55555"};
+constexpr int64_t kLabels[] = {0, 1, 2, 1, 0};
+
+std::string Golden(const std::string& name) {
+  return *ReadWholeFile("formats/hdf5/testdata/" + name, 1 << 20);
+}
+
+// testdata/make_testdata.py, image().
+std::string GoldenImage(size_t i) {
+  return "\xff\xd8\xff\xe0" + std::string(40 + 7 * i, static_cast<char>(i));
+}
+
+void ExpectGolden(const std::string& name, bool has_keys, bool has_paths = false) {
+  SCOPED_TRACE(name);
+  const std::string bytes = Golden(name);
+  const ScanResult scan = ScanBytes(kHdf5Format, bytes);
+  EXPECT_EQ(scan.Complaints(), "");
+  ASSERT_EQ(scan.records.size(), 5u);
+  for (size_t i = 0; i < 5; ++i) {
+    const auto& record = scan.records[i];
+    EXPECT_EQ(record.key, has_keys ? kKeys[i] : "");
+    EXPECT_EQ(record.source_path, has_paths ? std::string(kKeys[i]) + ".JPEG" : "");
+    EXPECT_EQ(record.label, kLabels[i]);
+    ASSERT_EQ(record.fields.size(), 1u);
+    EXPECT_EQ(record.fields[0].name, kImageField);
+    EXPECT_EQ(bytes.substr(record.fields[0].offset, record.fields[0].length), GoldenImage(i));
+  }
+}
+
+TEST(Hdf5Scanner, ReadsWhatH5pyWrites) {
+  ExpectGolden("h5py-contiguous.h5", true);
+  ExpectGolden("h5py-chunked.h5", true);
+  ExpectGolden("h5py-user-block.h5", true);
+  ExpectGolden("h5py-latest.h5", true);
+  ExpectGolden("h5py-latest-single.h5", true);
+  ExpectGolden("h5py-v108.h5", true);
+  ExpectGolden("h5py-packed.h5", true);
+  ExpectGolden("h5py-fuel.h5", false, true);
+}
+
+TEST(Hdf5Scanner, ReadsWhatPyTablesWrites) { ExpectGolden("pytables-vlarray.h5", false); }
+
+TEST(Hdf5Scanner, FiltersAreNamed) {
+  const auto status = [](const std::string& name) {
+    const ScanResult scan = ScanBytes(kHdf5Format, Golden(name));
+    EXPECT_TRUE(scan.records.empty());
+    EXPECT_TRUE(absl::IsUnimplemented(scan.status)) << scan.Complaints();
+    return std::string(scan.status.message());
+  };
+  EXPECT_THAT(status("h5py-gzip.h5"), HasSubstr("/images is stored through filter 1 (deflate)"));
+  EXPECT_THAT(status("h5py-packed-fletcher32.h5"), HasSubstr("filter 3 (fletcher32)"));
+  EXPECT_THAT(status("h5py-packed-lzf.h5"), HasSubstr("filter 32000 (lzf)"));
+  EXPECT_THAT(status("pytables-blosc.h5"), HasSubstr("filter 32001 (blosc)"));
+}
+
+void ExpectOnly(const ScanResult& scan, FindingId id, const std::string& detail) {
+  ASSERT_TRUE(scan.status.ok()) << scan.status;
+  EXPECT_TRUE(scan.records.empty());
+  ASSERT_EQ(scan.findings.findings().size(), 1u) << scan.Complaints();
+  EXPECT_EQ(scan.findings.findings()[0].id, id) << scan.Complaints();
+  EXPECT_THAT(scan.findings.findings()[0].detail, HasSubstr(detail));
+}
+
+TEST(Hdf5Scanner, OtherFilesAreNotOpened) {
+  const auto expect = [](const std::string& name, const std::string& detail) {
+    ExpectOnly(ScanBytes(kHdf5Format, Golden(name)), FindingId::kHdf5External, detail);
+  };
+  expect("h5py-external-link.h5", "/images is a link to another file");
+  expect("h5py-external-storage.h5", "/images/data keeps its data in external files");
+  expect("h5py-virtual.h5", "/images/data is a virtual dataset");
+}
+
+TEST(Hdf5Scanner, WhatIsNotReadIsTold) {
+  const auto expect = [](const std::string& name, const std::string& detail) {
+    ExpectOnly(ScanBytes(kHdf5Format, Golden(name)), FindingId::kHdf5Layout, detail);
+  };
+  expect("h5py-extensible.h5", "extensible array");
+  expect("h5py-packed-chunked.h5", "/images/data is not contiguous");
+  expect("h5py-pixels.h5", "decoded pixels");
+}
+
+// Damage in place of each occurrence of a number in a shard of ours.
+class BrokenShard : public ::testing::TestWithParam<std::string_view> {
+ protected:
+  BrokenShard() : samples_(GenerateSamples({.count = 10, .max_bytes = 900})) {
+    bytes_ =
+        *testing::WriteShard(kHdf5Format, {.layout = GetParam()}, samples_, scratch_.File("shard"));
+  }
+  size_t Find(std::string_view what, size_t from = 0) const { return bytes_.find(what, from); }
+  ScanResult Scan() const { return ScanBytes(kHdf5Format, bytes_); }
+  template <typename T>
+  void Store(size_t at, T value) {
+    ASSERT_LE(at + sizeof(T), bytes_.size());
+    StoreLittle<T>(bytes_.data() + at, value);
+  }
+  void ExpectFinding(FindingId id, const std::string& text) {
+    const ScanResult scan = Scan();
+    ASSERT_TRUE(scan.status.ok()) << scan.status;
+    ASSERT_FALSE(scan.findings.findings().empty());
+    EXPECT_EQ(scan.findings.findings()[0].id, id) << scan.Complaints();
+    EXPECT_THAT(scan.Complaints(), HasSubstr(text));
+  }
+
+  const ScratchFolder scratch_;
+  const std::vector<testing::OwnedSample> samples_;
+  std::string bytes_;
+};
+
+TEST_P(BrokenShard, ATreeThatLeadsBackToItself) {
+  const size_t tree = Find("TREE");
+  ASSERT_NE(tree, std::string::npos);
+  bytes_[tree + 5] = 1;  // one level up, so that children are nodes
+  Store<uint64_t>(tree + 32, tree);
+  ExpectFinding(FindingId::kHdf5Structure, "wrong level");
+}
+
+TEST_P(BrokenShard, ATreeBeyondTheFile) {
+  Store<uint64_t>(Find("TREE") + 32, uint64_t{1} << 63);
+  ExpectFinding(FindingId::kHdf5Structure, "outside the file");
+}
+
+TEST_P(BrokenShard, ANameOutsideItsHeap) {
+  Store<uint64_t>(Find("SNOD") + 8, uint64_t{1} << 40);
+  ExpectFinding(FindingId::kHdf5Structure, "name lies outside the group's heap");
+}
+
+TEST_P(BrokenShard, AbsurdDimensions) {
+  // Of /labels and /keys: 10 samples. Every place at which the number stands as a dimension.
+  std::string dims(16, '\0');
+  StoreLittle<uint64_t>(dims.data(), 10);
+  StoreLittle<uint64_t>(dims.data() + 8, 10);  // dimension and largest dimension
+  size_t changed = 0;
+  for (size_t at = Find(dims); at != std::string::npos; at = Find(dims, at + 1)) {
+    Store<uint64_t>(at, uint64_t{1} << 60);
+    ++changed;
+  }
+  EXPECT_GT(changed, 0u);
+  const ScanResult scan = Scan();
+  EXPECT_TRUE(scan.status.ok());
+  EXPECT_GT(scan.findings.errors(), 0u);
+}
+
+TEST_P(BrokenShard, AHeaderThatContinuesInItself) {
+  // A continuation message of the root group that leads back to the root group's first message.
+  const auto root = LoadLittle<uint64_t>(bytes_.data() + 64);
+  const size_t at = root + 16;
+  Store<uint16_t>(at, 0x10);
+  Store<uint16_t>(at + 2, 16);
+  Store<uint64_t>(at + 8, at);
+  Store<uint64_t>(at + 16, 24);
+  ExpectFinding(FindingId::kHdf5Structure, "goes on and on");
+}
+
+TEST_P(BrokenShard, ACutFile) {
+  bytes_.resize(bytes_.size() - 1);
+  ExpectFinding(FindingId::kContainerTruncated, "the superblock tells its size");
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, BrokenShard, ::testing::Values(kPackedLayout, kVlenLayout),
+                         [](const auto& info) { return std::string(info.param); });
+
+class BrokenPacked : public BrokenShard {};
+
+TEST_P(BrokenPacked, OffsetsThatDoNotAscend) {
+  std::string offsets(16, '\0');
+  StoreLittle<uint64_t>(offsets.data() + 8, samples_[0].fields[0].second.size());
+  const size_t at = Find(offsets);
+  ASSERT_NE(at, std::string::npos);
+  Store<uint64_t>(at + 8, uint64_t{1} << 50);
+  const ScanResult scan = Scan();
+  ASSERT_TRUE(scan.status.ok());
+  ASSERT_EQ(scan.findings.findings().size(), 2u) << scan.Complaints();
+  for (uint64_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(scan.findings.findings()[i].id, FindingId::kHdf5Extent);
+    EXPECT_EQ(scan.findings.findings()[i].record, i);
+  }
+  EXPECT_EQ(scan.records.size(), 8u) << "the others are handed on";
+}
+
+INSTANTIATE_TEST_SUITE_P(Packed, BrokenPacked, ::testing::Values(kPackedLayout));
+
+class BrokenVlen : public BrokenShard {
+ protected:
+  // The heap object of an image, found by its bytes.
+  size_t ObjectOf(size_t sample) const { return Find(samples_[sample].fields[0].second) - 16; }
+};
+
+TEST_P(BrokenVlen, TwoElementsWithTheSameBytes) {
+  // The reference of the second sample is made that of the first.
+  const size_t collection = Find("GCOL");
+  const size_t object = ObjectOf(0), other = ObjectOf(1);
+  std::string reference(16, '\0');
+  const auto make = [&](size_t of) {
+    StoreLittle<uint32_t>(reference.data(), LoadLittle<uint64_t>(bytes_.data() + of + 8));
+    StoreLittle<uint64_t>(reference.data() + 4, collection);
+    StoreLittle<uint32_t>(reference.data() + 12, LoadLittle<uint16_t>(bytes_.data() + of));
+    return reference;
+  };
+  const size_t at = Find(make(other));
+  ASSERT_NE(at, std::string::npos);
+  bytes_.replace(at, 16, make(object));
+  ExpectFinding(FindingId::kHdf5Extent, "bytes that another record or field has, too");
+  EXPECT_EQ(Scan().records.size(), 9u);
+}
+
+TEST_P(BrokenVlen, AnObjectBeyondItsCollection) {
+  Store<uint64_t>(ObjectOf(1) + 8, uint64_t{1} << 40);
+  ExpectFinding(FindingId::kHdf5Structure, "passes the end of its collection");
+}
+
+TEST_P(BrokenVlen, AnObjectShorterThanItsElement) {
+  Store<uint64_t>(ObjectOf(1) + 8, LoadLittle<uint64_t>(bytes_.data() + ObjectOf(1) + 8) - 1);
+  ExpectFinding(FindingId::kHdf5Extent, "shorter than its element");
+}
+
+TEST_P(BrokenVlen, ACollectionOfImpossibleSize) {
+  Store<uint64_t>(Find("GCOL") + 8, ~uint64_t{0});
+  ExpectFinding(FindingId::kHdf5Structure, "impossible size");
+}
+
+INSTANTIATE_TEST_SUITE_P(Vlen, BrokenVlen, ::testing::Values(kVlenLayout));
+
+TEST(Hdf5Scanner, AWrongChecksumIsDamage) {
+  std::string bytes = Golden("h5py-latest.h5");
+  bytes[20] = static_cast<char>(bytes[20] ^ 1);
+  ExpectOnly(ScanBytes(kHdf5Format, bytes), FindingId::kHdf5Structure, "superblock's checksum");
+  bytes = Golden("h5py-latest.h5");
+  const size_t header = bytes.find("OHDR");
+  ASSERT_NE(header, std::string::npos);
+  bytes[header + 20] = static_cast<char>(bytes[header + 20] ^ 1);
+  ExpectOnly(ScanBytes(kHdf5Format, bytes), FindingId::kHdf5Structure,
+             "checksum of an object header");
+}
+
+// Bob Jenkins's own examples (burtleburtle.net/bob/c/lookup3.c, driver5).
+TEST(Lookup3, IsTheOneOfItsAuthor) {
+  EXPECT_EQ(Lookup3({}), 0xdeadbeefu);
+  EXPECT_EQ(Lookup3(AsBytes("Four score and seven years ago")), 0x17770551u);
+}
+
+}  // namespace
+}  // namespace shardpack
