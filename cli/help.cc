@@ -18,13 +18,17 @@ std::string Padded(std::string text, size_t columns) {
 
 // "name   doc (default)", the doc wrapped; a long spelling gets a line of its own.
 void AppendFlag(const Flag& flag, size_t column, std::string* out) {
-  const std::string spelling = StrCat("  ", Spelling(flag, /*with_letter=*/true));
+  std::string spelling = StrCat("  ", Spelling(flag, /*with_letter=*/true));
   std::string doc(flag.doc);
   const std::string fallback = DefaultWord(flag);
   if (!fallback.empty() && flag.kind != FlagKind::kNegatable) StrAppend(&doc, " [", fallback, "]");
   if (spelling.size() + 2 <= column && column + doc.size() <= kHelpColumns) {
     StrAppend(out, Padded(spelling, column), doc, "\n");
     return;
+  }
+  if (spelling.size() + 2 > column) {
+    StrAppend(out, spelling, "\n");
+    spelling.clear();
   }
   std::vector<std::string> words;
   for (size_t at = 0; at < doc.size();) {

@@ -29,6 +29,7 @@ LOG = HERE.parent / "log"
 DOCS = ROOT / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- latest table: begin -->", "<!-- latest table: end -->"
 SMALL_FILES, LARGE_FILES = 60_000, 5_000
+FORMATS = ("webdataset", "tfrecord", "lmdb", "hdf5")
 IMAGE_SUFFIXES = {".jpg", ".jpeg"}
 
 
@@ -178,15 +179,9 @@ class Group:
 def make_groups(pack, pythons, small, large, packed):
   """The comparisons; `packed` are datasets to validate, by name."""
   def pack_tasks():
-    return [
-        Task("pack, webdataset", [pack, "{src}", "-o", "{out}/d", "-f", "webdataset", "-q", "--no-fsync"]),
-        Task("pack, tfrecord", [pack, "{src}", "-o", "{out}/d", "-f", "tfrecord", "-q", "--no-fsync"]),
-    ]
+    return [Task(f"pack, {fmt}", [pack, "{src}", "-o", "{out}/d", "-f", fmt, "-q", "--no-fsync"]) for fmt in FORMATS]
   def durable_tasks():
-    return [
-        Task("pack, webdataset, durable", [pack, "{src}", "-o", "{out}/d", "-f", "webdataset", "-q"]),
-        Task("pack, tfrecord, durable", [pack, "{src}", "-o", "{out}/d", "-f", "tfrecord", "-q"]),
-    ]
+    return [Task(f"pack, {fmt}, durable", [pack, "{src}", "-o", "{out}/d", "-f", fmt, "-q"]) for fmt in FORMATS]
   def plain_tasks():
     return [
         Task("find, xargs cat", "cd {src} && find . -type f -name '*.jpg' -print0 | xargs -0 cat > {out}/all"),
@@ -202,6 +197,8 @@ def make_groups(pack, pythons, small, large, packed):
                                            "{out}"], in_process=True),
         Task("TensorFlow, image and label", [pythons["tensorflow"], PEERS / "tensorflow_record_writer.py", "two",
                                              "{src}", "{out}"], in_process=True),
+        Task("py-lmdb, append", [pythons["readers"], PEERS / "py_lmdb_writer.py", "{src}", "{out}"], in_process=True),
+        Task("h5py, vlen", [pythons["readers"], PEERS / "h5py_vlen_writer.py", "{src}", "{out}"], in_process=True),
     ]
   groups = [
       Group("small files, warm", small, [*plain_tasks(), *pack_tasks(), *durable_tasks(), *writers]),
@@ -209,10 +206,16 @@ def make_groups(pack, pythons, small, large, packed):
       Group("large files, warm", large, [*plain_tasks(), *pack_tasks(), *durable_tasks()]),
   ]
   for name, folder in packed.items():
+    groups.append(
+        Group(f"convert, {name}, warm", folder, [
+            Task("cp", "cp -r {src} {out}/d"),
+            *(Task(f"pack convert, to {fmt}", [pack, "convert", "{src}", "-o", "{out}/d", "-f", fmt, "-q", "--no-fsync"])
+              for fmt in FORMATS if fmt != name.split()[1]),
+        ]))
     for cold in (False, True):
       groups.append(
           Group(f"validate, {name}, {'cold' if cold else 'warm'}", folder, [
-              Task("one sequential read", "cat {src}/* > /dev/null"),
+              Task("one sequential read", "find {src} -type f -print0 | xargs -0 cat > /dev/null"),
               Task("pack validate", [pack, "validate", "{src}", "--level", "full", "-q"]),
           ], cold=cold, makes_output=False))
   return groups
@@ -228,15 +231,18 @@ MEASURES = (
     ("small files, warm", "pack, webdataset", "find, xargs cat", "time", 1.8),
     ("small files, warm", "pack, webdataset", "GNU tar", "time", 0.8),
     ("small files, warm", "pack, webdataset", "webdataset ShardWriter", "time", 0.09),
-    ("small files, warm", "pack, tfrecord, durable", "find, xargs cat", "time", None),
-    ("small files, warm", "pack, webdataset, durable", "find, xargs cat", "time", None),
-    ("small files, cold", "pack, tfrecord", "GNU tar", "time", 0.25),
-    ("small files, cold", "pack, webdataset", "GNU tar", "time", 0.25),
-    ("large files, warm", "pack, webdataset", "find, xargs cat", "speed", 0.7),
-    ("large files, warm", "pack, tfrecord", "find, xargs cat", "speed", 0.7),
+    ("small files, warm", "pack, lmdb", "py-lmdb, append", "time", 0.7),
+    ("small files, warm", "pack, lmdb", "find, xargs cat", "time", 2.0),
+    ("small files, warm", "pack, hdf5", "find, xargs cat", "time", 1.6),
+    ("small files, warm", "pack, hdf5", "h5py, vlen", "time", 0.12),
+    *(("small files, warm", f"pack, {fmt}, durable", "find, xargs cat", "time", None) for fmt in FORMATS),
+    *(("small files, cold", f"pack, {fmt}", "GNU tar", "time", 0.25) for fmt in FORMATS),
+    *(("large files, warm", f"pack, {fmt}", "find, xargs cat", "speed", 0.7) for fmt in FORMATS),
     ("large files, warm", "pack, webdataset, durable", "find, xargs cat", "speed", None),
+    *((f"convert, {size} {source}, warm", f"pack convert, to {fmt}", "cp", "speed", 0.5)
+      for size in ("small", "large") for source in FORMATS for fmt in FORMATS if fmt != source),
     *((f"validate, {size} {fmt}, {regime}", "pack validate", "one sequential read", "speed", 0.8)
-      for regime in ("warm", "cold") for size in ("small", "large") for fmt in ("webdataset", "tfrecord")),
+      for regime in ("warm", "cold") for size in ("small", "large") for fmt in FORMATS),
 )
 
 
@@ -308,7 +314,7 @@ def machine(work, pack, pythons):
   for name, python in pythons.items():
     for line in subprocess.run([python, "-m", "pip", "freeze"], stdout=subprocess.PIPE, text=True,
                                check=True).stdout.splitlines():
-      if line.lower().replace("_", "-").startswith(("webdataset==", "tensorflow-cpu==", "protobuf==")):
+      if line.lower().replace("_", "-").startswith(("webdataset==", "tensorflow-cpu==", "protobuf==", "lmdb==", "h5py==")):
         peers[f"{name}: {line.split('==')[0]}"] = line.split("==")[1]
   return {
       "kernel": f"{platform.system()} {platform.release()}",
@@ -412,7 +418,7 @@ def main():
   facts = machine(work, pack, pythons)
 
   packed = {f"{size} {fmt}": work / f"packed-{size}-{fmt}" for size in ("small", "large")
-            for fmt in ("webdataset", "tfrecord")}
+            for fmt in FORMATS}
   groups = make_groups(pack, pythons, small, large, packed)
   wanted, unwanted = arguments.only.split(","), [part for part in arguments.without.split(",") if part]
   groups = [group for group in groups if any(part in group.title for part in wanted)
@@ -423,7 +429,7 @@ def main():
   for folder in packed.values():  # not those of another program
     shutil.rmtree(folder, ignore_errors=True)
   for group in groups:
-    if group.title.startswith("validate"):
+    if group.title.startswith(("validate", "convert")):
       size, fmt = group.source.name.split("-")[1:]
       if not group.source.exists():
         subprocess.run([pack, work / size, "-o", group.source, "-f", fmt, "-q"], check=True, stdout=subprocess.DEVNULL)

@@ -1,8 +1,9 @@
 """How interop_check.py talks to the program that drives one reader.
 
-stdin: one JSON object, {"jobs": [{"id", "format", "shards": [path], "indexes": [path]}]}.
+stdin: one JSON object, {"jobs": [{"id", "format", "layout", "root", "shards": [path], "indexes": [path]}]}; "root" is the
+dataset's folder.
 stdout: {"version"} first, then for each job {"id", "samples": [[name, sha256, label]]} or {"id", "error"}. The name is
-the key or path that the reader delivers, or null when it delivers none.
+the key or path that the reader delivers, or null when it delivers none; the label is -1 where the layout holds none.
 """
 
 import hashlib

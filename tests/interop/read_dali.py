@@ -1,4 +1,4 @@
-"""Reads shards of both formats with NVIDIA DALI on the CPU, through our indexes (jobs on stdin, see protocol.py)."""
+"""Reads shards with NVIDIA DALI on the CPU, through our indexes where it takes any (jobs on stdin, see protocol.py)."""
 
 import nvidia.dali as dali
 import nvidia.dali.tfrecord as dali_tfrecord
@@ -29,9 +29,16 @@ def tfrecord_pipeline(shards, indexes):
   return features["image/encoded"], features["image/class/label"], features["image/filename"]
 
 
+@dali.pipeline_def(batch_size=16, num_threads=1, device_id=None, prefetch_queue_depth=1)
+def caffe_pipeline(shards, _):
+  return tuple(fn.readers.caffe(name="reader", path=shards, dont_use_mmap=True))
+
+
+MAKE = {"webdataset": webdataset_pipeline, "tfrecord": tfrecord_pipeline, "lmdb": caffe_pipeline}
+
+
 def read(job):
-  make = webdataset_pipeline if job["format"] == "webdataset" else tfrecord_pipeline
-  pipeline = make(job["shards"], job["indexes"])
+  pipeline = MAKE[job["format"]](job["shards"], job["indexes"])
   pipeline.build()
   # The reader goes round for ever; one epoch is what it says its size is.
   left = pipeline.reader_meta("reader")["epoch_size"]
@@ -41,6 +48,8 @@ def read(job):
       image = outputs[0].at(i).tobytes()
       if job["format"] == "webdataset":
         yield protocol.sample(None, image, int(outputs[1].at(i).tobytes()))
+      elif job["format"] == "lmdb":
+        yield protocol.sample(None, image, int(outputs[1].at(i)[0]))
       else:
         yield protocol.sample(outputs[2].at(i).tobytes().decode(), image, int(outputs[1].at(i)[0]))
     left -= len(outputs[0])
