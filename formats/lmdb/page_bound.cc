@@ -26,11 +26,9 @@ constexpr Waste kWaste[] = {
 
 // A leaf costs one node of a branch page, with its first key. Branch pages are split in halves, by
 // count, and those at the left stay so: half full, with keys of very different lengths a quarter.
-// A leaf has at least two nodes, so that what its second one pays is spared to the first.
-uint64_t BranchBound(uint64_t key_bytes) {
-  constexpr uint64_t kPaidByOther = 96;
-  return std::max(2 * kPaidByOther, 4 * (key_bytes + 12)) - kPaidByOther;
-}
+// So much, for a key of kShortKeyBytes, is part of what the leaf costs; longer ones pay the rest.
+constexpr uint64_t kBranchTimes = 4, kBranchNodeBytes = 12, kShortKeyBytes = 36;
+constexpr uint64_t kLeafInBranchBytes = kBranchTimes * (kBranchNodeBytes + kShortKeyBytes);
 
 }  // namespace
 
@@ -56,8 +54,11 @@ uint64_t EntryBound(uint64_t key_bytes, uint64_t value_bytes, uint64_t page_byte
   const bool overflow = IsOverflow(key_bytes, value_bytes, page_bytes);
   const uint64_t node_bytes = 8 + key_bytes + (overflow ? 8 : value_bytes);
   const uint64_t pages = overflow ? OverflowPages(value_bytes, page_bytes) : 0;
-  return LeafBound((node_bytes + 1) / 2 * 2 + 2, page_bytes) + BranchBound(key_bytes) +
-         pages * page_bytes;
+  const uint64_t leaf_bytes = LeafBound((node_bytes + 1) / 2 * 2 + 2, page_bytes);
+  const uint64_t branch_bytes =
+      (leaf_bytes * kLeafInBranchBytes + page_bytes - 1) / page_bytes +
+      kBranchTimes * (std::max(key_bytes, kShortKeyBytes) - kShortKeyBytes);
+  return leaf_bytes + branch_bytes + pages * page_bytes;
 }
 
 uint64_t MapBytes(uint64_t records, uint64_t payload_bytes) {
