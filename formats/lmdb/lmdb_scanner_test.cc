@@ -229,6 +229,7 @@ TEST_F(Damage, TreePages) {
   Expect(With<uint16_t>(bytes_, at + 12, 16), FindingId::kLmdbTree, "without nodes");
   Expect(With<uint16_t>(bytes_, at + 16, 16), FindingId::kLmdbPage, "outside its part");
   Expect(With<uint16_t>(bytes_, at + 16, kPage - 4), FindingId::kLmdbPage, "passes the page");
+  Expect(With<uint16_t>(bytes_, at + 16, 0xFFFE), FindingId::kLmdbPage, "passes the page");
   const size_t node = at + PageOf(bytes_, leaf).nodes[0].offset;
   Expect(With<uint16_t>(bytes_, node + 6, 0xFFFF), FindingId::kLmdbPage, "a key passes");
   Expect(With<uint16_t>(bytes_, node + 2, 0xFFFF), FindingId::kLmdbPage, "a value passes");
