@@ -8,7 +8,14 @@ namespace {
 // As protobuf's parser, whose limit for nested messages this is.
 constexpr int kMaxGroups = 100;
 
-enum WireType : uint32_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kGroup = 3, kGroupEnd = 4, kFixed32 = 5 };
+enum WireType : uint32_t {
+  kVarint = 0,
+  kFixed64 = 1,
+  kBytes = 2,
+  kGroup = 3,
+  kGroupEnd = 4,
+  kFixed32 = 5
+};
 
 // A walk over the fields of one message.
 class Fields {
@@ -24,8 +31,8 @@ class Fields {
   bool ok() const { return ok_; }
 
   uint64_t number = 0, wire_type = 0;
-  uint64_t value = 0;                // of a varint
-  uint64_t offset = 0, length = 0;   // of a run of bytes
+  uint64_t value = 0;               // of a varint
+  uint64_t offset = 0, length = 0;  // of a run of bytes
 
  private:
   bool ReadField() {
@@ -48,14 +55,18 @@ class Fields {
 
   bool ReadPayload() {
     switch (wire_type) {
-      case kVarint: return ReadVarint(value);
-      case kFixed64: return Skip(8);
-      case kFixed32: return Skip(4);
+      case kVarint:
+        return ReadVarint(value);
+      case kFixed64:
+        return Skip(8);
+      case kFixed32:
+        return Skip(4);
       case kBytes:
         if (!ReadVarint(length)) return false;
         offset = at_;
         return Skip(length);
-      default: return false;
+      default:
+        return false;
     }
   }
 
@@ -130,7 +141,8 @@ bool LooksLikeTensorProtos(Bytes value) {
     if (outer.number != kProtos || outer.wire_type != kBytes) return false;
     Fields inner(value.subspan(outer.offset, outer.length));
     bool has_type = false;
-    while (inner.Next()) has_type = has_type || (inner.number == kDataType && inner.wire_type == kVarint);
+    while (inner.Next())
+      has_type = has_type || (inner.number == kDataType && inner.wire_type == kVarint);
     if (!inner.ok() || !has_type) return false;
     any = true;
   }

@@ -32,7 +32,10 @@ TEST(ScanDatum, AnEncodedRecord) {
 }
 
 TEST(ScanDatum, ADecodedRecord) {
-  const Datum datum = Scan("\x08\x03\x10\x01\x18\x01\x22\x03" "abc" "\x28\x07\x38\x00"sv);
+  const Datum datum = Scan(
+      "\x08\x03\x10\x01\x18\x01\x22\x03"
+      "abc"
+      "\x28\x07\x38\x00"sv);
   EXPECT_TRUE(datum.has_encoded && !datum.encoded);
   EXPECT_EQ(datum.data_offset, 8u);
   EXPECT_EQ(datum.label, 7);
@@ -43,8 +46,12 @@ TEST(ScanDatum, ANegativeLabelHasTenBytes) {
 }
 
 TEST(ScanDatum, TheLastOneCountsAndUnknownFieldsAreSkipped) {
-  const Datum datum = Scan("\x22\x01x\x22\x02yz\x28\x01\x28\x02\x4a\x03zzz\x35" "abcd"
-                           "\x51" "abcdefgh" "\x5b\x63\x64\x5c"sv);
+  const Datum datum = Scan(
+      "\x22\x01x\x22\x02yz\x28\x01\x28\x02\x4a\x03zzz\x35"
+      "abcd"
+      "\x51"
+      "abcdefgh"
+      "\x5b\x63\x64\x5c"sv);
   EXPECT_EQ(datum.data_offset, 5u);
   EXPECT_EQ(datum.data_bytes, 2u);
   EXPECT_EQ(datum.label, 2);
@@ -60,7 +67,9 @@ TEST(ScanDatum, WhatProtobufRefuses) {
   for (const std::string_view value :
        {"\x22"sv, "\x22\x02x"sv, "\x22\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01x"sv, "\x28"sv,
         "\x28\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"sv, "\x00\x01"sv, "\x26"sv, "\x27"sv,
-        "\x5c"sv, "\x5b"sv, "\x5b\x64"sv, "\x35" "abc"sv,
+        "\x5c"sv, "\x5b"sv, "\x5b\x64"sv,
+        "\x35"
+        "abc"sv,
         "\xa0\x80\x80\x80\x80\x80\x80\x01\x00"sv}) {
     EXPECT_TRUE(IsRefused(value)) << value.size();
   }

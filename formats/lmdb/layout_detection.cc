@@ -27,7 +27,8 @@ bool LooksLikeImage(Bytes value) {
                                        "II*\0"sv, "MM\0*"sv, "II+\0"sv, "MM\0+"sv}) {
     if (text.starts_with(magic)) return true;
   }
-  return text.starts_with("RIFF") && text.substr(std::min<size_t>(8, text.size())).starts_with("WEBP");
+  return text.starts_with("RIFF") &&
+         text.substr(std::min<size_t>(8, text.size())).starts_with("WEBP");
 }
 
 bool IsDecimal(Bytes value) {
@@ -36,9 +37,7 @@ bool IsDecimal(Bytes value) {
          text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-bool IsPickledInteger(Bytes value) {
-  return ScanPickle(value).kind == PickleValue::Kind::kInteger;
-}
+bool IsPickledInteger(Bytes value) { return ScanPickle(value).kind == PickleValue::Kind::kInteger; }
 
 // Position in kFound; nothing when it is like none of them.
 std::optional<size_t> Vote(Bytes value) {

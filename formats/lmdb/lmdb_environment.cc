@@ -51,9 +51,9 @@ absl::StatusOr<std::unique_ptr<LmdbEnvironment>> LmdbEnvironment::Create(const s
 absl::Status LmdbEnvironment::Failed(std::string_view operation, int error) {
   // liblmdb's own errors are negative.
   if (error < 0) {
-    failed_ = absl::InternalError(absl::StrCat("lmdb: ", std::string(operation), " ",
-                                               EscapeForTerminal(path_), ": ",
-                                               mdb_strerror(error)));
+    failed_ =
+        absl::InternalError(absl::StrCat("lmdb: ", std::string(operation), " ",
+                                         EscapeForTerminal(path_), ": ", mdb_strerror(error)));
   } else {
     if (error == EIO && DiskIsFull(path_, pending_bytes_ + kCommitBytes)) error = ENOSPC;
     failed_ = IoStatus(operation, path_, error);
@@ -118,10 +118,9 @@ absl::StatusOr<std::span<std::byte>> LmdbEnvironment::Reserve(std::string_view k
                                                    kMaxKeyBytes, " in an LMDB environment"));
   }
   if (key <= last_key_) {
-    return absl::InvalidArgumentError(absl::StrCat("key ", EscapeForTerminal(key),
-                                                   " does not follow ",
-                                                   EscapeForTerminal(last_key_),
-                                                   "; LMDB entries are written in key order"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("key ", EscapeForTerminal(key), " does not follow ",
+                     EscapeForTerminal(last_key_), "; LMDB entries are written in key order"));
   }
   const uint64_t entry_bytes = EntryBound(key.size(), value_bytes, LmdbPageBytes());
   absl::Status room = MakeRoom(entry_bytes);

@@ -1,8 +1,8 @@
 // LmdbEnvironment: a new LMDB environment in one file, filled by liblmdb in ascending key order.
 //
 //   auto environment = LmdbEnvironment::Create(staged.path(), map_bytes);
-//   absl::StatusOr<std::span<std::byte>> value = (*environment)->Reserve("00000000_cat/1.jpg", 900);
-//   std::memcpy(value->data(), ...);  ...  absl::Status closed = (*environment)->Close();
+//   absl::StatusOr<std::span<std::byte>> value = (*environment)->Reserve("00000000_cat/1.jpg",
+//   900); std::memcpy(value->data(), ...);  ...  absl::Status closed = (*environment)->Close();
 //
 // The bytes of the file depend on the map size asked for and the entries alone: transactions are
 // committed by bytes, and the map grows by bytes.

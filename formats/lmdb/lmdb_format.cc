@@ -40,12 +40,14 @@ uint64_t RecordBound(const ShardSpec& spec, const RecordShape& shape) {
     case LmdbLayout::kCaffe:
       return EntryBound(std::min<uint64_t>(9 + shape.source_path_bytes, kMaxKeyBytes),
                         image_bytes + kMaxDatumFrameBytes, page_bytes);
-    case LmdbLayout::kRaw: return EntryBound(shape.key_bytes, image_bytes, page_bytes);
-    case LmdbLayout::kPickle: break;
+    case LmdbLayout::kRaw:
+      return EntryBound(shape.key_bytes, image_bytes, page_bytes);
+    case LmdbLayout::kPickle:
+      break;
   }
   const size_t digits = absl::StrFormat("%d", shape.number).size();  // of the whole dataset
-  return EntryBound(digits, image_bytes + kMaxPickleFrameBytes, page_bytes) +
-         kMaxPickleListBytes + digits;
+  return EntryBound(digits, image_bytes + kMaxPickleFrameBytes, page_bytes) + kMaxPickleListBytes +
+         digits;
 }
 
 bool Sniff(Bytes head, std::string_view file_name) {

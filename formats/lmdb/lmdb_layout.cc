@@ -82,9 +82,12 @@ std::string_view SourcePathOfCaffeKey(std::string_view key) {
 
 ValueFrame MakeValueFrame(LmdbLayout layout, uint64_t image_bytes, int64_t label) {
   switch (layout) {
-    case LmdbLayout::kCaffe: return MakeDatumFrame(image_bytes, label);
-    case LmdbLayout::kPickle: return MakePickleFrame(image_bytes, label);
-    case LmdbLayout::kRaw: break;
+    case LmdbLayout::kCaffe:
+      return MakeDatumFrame(image_bytes, label);
+    case LmdbLayout::kPickle:
+      return MakePickleFrame(image_bytes, label);
+    case LmdbLayout::kRaw:
+      break;
   }
   return {};
 }
@@ -98,7 +101,8 @@ std::string MakePickleKeys(uint64_t records) {
     out.push_back(static_cast<char>(kShortBinBytes));
     out.push_back(static_cast<char>(key.size()));
     out.append(key);
-    if (i % kListRun == kListRun - 1 || i + 1 == records) out.push_back(static_cast<char>(kAppends));
+    if (i % kListRun == kListRun - 1 || i + 1 == records)
+      out.push_back(static_cast<char>(kAppends));
   }
   out.push_back(static_cast<char>(kStop));
   return out;

@@ -84,7 +84,7 @@ const char* ParseTreePage(Bytes page, uint64_t page_number, LmdbTreePage& parsed
     LmdbNode node;
     node.offset = At<uint16_t>(page, at);
     if (node.offset < upper || node.offset % 2 != 0) return "a node lies outside its part";
-    if (page.size() - node.offset < kNodeHeaderBytes) return "a node passes the page's end";
+    if (node.offset > page.size() - kNodeHeaderBytes) return "a node passes the page's end";
     const Bytes bytes = page.subspan(node.offset);
     const uint64_t low = At<uint16_t>(bytes, 0), high = At<uint16_t>(bytes, 2);
     const auto node_flags = At<uint16_t>(bytes, 4);

@@ -52,8 +52,7 @@ absl::StatusOr<std::optional<LmdbMeta>> ChooseMeta(PageWindow& window, std::stri
     Report(1, kMinPageBytes, "there is none at any page size", shard, findings);
     return std::optional<LmdbMeta>();
   }
-  const bool take_second =
-      has_second && (!has_first || second.transaction > first.transaction);
+  const bool take_second = has_second && (!has_first || second.transaction > first.transaction);
   return std::optional<LmdbMeta>(take_second ? second : first);
 }
 

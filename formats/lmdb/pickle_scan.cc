@@ -17,10 +17,26 @@ constexpr size_t kMaxStack = 8;
 constexpr size_t kMaxMemo = 64;
 
 enum Opcode : uint8_t {
-  kMarkOp = '(', kStopOp = '.', kBinInt = 'J', kBinInt1 = 'K', kBinInt2 = 'M', kLong1 = 0x8a,
-  kBinBytes = 'B', kShortBinBytes = 'C', kBinBytes8 = 0x8e, kEmptyList = ']', kAppend = 'a',
-  kAppends = 'e', kTuple2 = 0x86, kBinPut = 'q', kLongBinPut = 'r', kMemoize = 0x94, kBinGet = 'h',
-  kLongBinGet = 'j', kProto = 0x80, kFrame = 0x95,
+  kMarkOp = '(',
+  kStopOp = '.',
+  kBinInt = 'J',
+  kBinInt1 = 'K',
+  kBinInt2 = 'M',
+  kLong1 = 0x8a,
+  kBinBytes = 'B',
+  kShortBinBytes = 'C',
+  kBinBytes8 = 0x8e,
+  kEmptyList = ']',
+  kAppend = 'a',
+  kAppends = 'e',
+  kTuple2 = 0x86,
+  kBinPut = 'q',
+  kLongBinPut = 'r',
+  kMemoize = 0x94,
+  kBinGet = 'h',
+  kLongBinGet = 'j',
+  kProto = 0x80,
+  kFrame = 0x95,
 };
 
 struct Item {
@@ -161,26 +177,48 @@ class Machine {
           Refuse(absl::StrCat("protocol ", protocol));
         }
         return;
-      case kFrame: (void)Number(8); return;
-      case kBinInt: return Push({.kind = Kind::kInteger, .integer = Signed(4)});
-      case kBinInt1: return Push({.kind = Kind::kInteger, .integer = static_cast<int64_t>(Number(1))});
-      case kBinInt2: return Push({.kind = Kind::kInteger, .integer = static_cast<int64_t>(Number(2))});
-      case kLong1: return PushLong();
-      case kShortBinBytes: return PushBytes(1);
-      case kBinBytes: return PushBytes(4);
-      case kBinBytes8: return PushBytes(8);
-      case kEmptyList: return Push({.kind = Kind::kList});
-      case kMarkOp: return Push({.kind = Kind::kMark});
-      case kAppend: return Append();
-      case kAppends: return Appends();
-      case kTuple2: return MakePair();
-      case kBinPut: return Put(Number(1));
-      case kLongBinPut: return Put(Number(4));
-      case kMemoize: return Put(memoized_++);
-      case kBinGet: return Get(Number(1));
-      case kLongBinGet: return Get(Number(4));
-      case kStopOp: stopped_ = true; return;
-      default: return Refuse(absl::StrFormat("opcode 0x%02x, which is not one of plain data", opcode));
+      case kFrame:
+        (void)Number(8);
+        return;
+      case kBinInt:
+        return Push({.kind = Kind::kInteger, .integer = Signed(4)});
+      case kBinInt1:
+        return Push({.kind = Kind::kInteger, .integer = static_cast<int64_t>(Number(1))});
+      case kBinInt2:
+        return Push({.kind = Kind::kInteger, .integer = static_cast<int64_t>(Number(2))});
+      case kLong1:
+        return PushLong();
+      case kShortBinBytes:
+        return PushBytes(1);
+      case kBinBytes:
+        return PushBytes(4);
+      case kBinBytes8:
+        return PushBytes(8);
+      case kEmptyList:
+        return Push({.kind = Kind::kList});
+      case kMarkOp:
+        return Push({.kind = Kind::kMark});
+      case kAppend:
+        return Append();
+      case kAppends:
+        return Appends();
+      case kTuple2:
+        return MakePair();
+      case kBinPut:
+        return Put(Number(1));
+      case kLongBinPut:
+        return Put(Number(4));
+      case kMemoize:
+        return Put(memoized_++);
+      case kBinGet:
+        return Get(Number(1));
+      case kLongBinGet:
+        return Get(Number(4));
+      case kStopOp:
+        stopped_ = true;
+        return;
+      default:
+        return Refuse(absl::StrFormat("opcode 0x%02x, which is not one of plain data", opcode));
     }
   }
 

@@ -1,5 +1,5 @@
-// ScanPickle: reads the few pickles of the pickle layout, and nothing else: bytes, integers, pairs of
-// them, lists of bytes.
+// ScanPickle: reads the few pickles of the pickle layout, and nothing else: bytes, integers, pairs
+// of them, lists of bytes.
 //
 //   PickleValue value = ScanPickle(bytes);
 //   if (value.kind == PickleValue::Kind::kPair) image = bytes.subspan(value.offset, value.length);

@@ -18,10 +18,14 @@ PickleValue Scan(std::string_view pickle) { return ScanPickle(AsBytes(pickle)); 
 // pickle.dumps((b"\xff\xd8", 5), protocol) of CPython 3.11.
 TEST(ScanPickle, PairsOfEachProtocol) {
   for (const std::string_view pickle :
-       {"\x80\x03" "C\x02\xff\xd8q\x00K\x05\x86q\x01."sv,
-        "\x80\x04\x95\x0a\x00\x00\x00\x00\x00\x00\x00" "C\x02\xff\xd8\x94K\x05\x86\x94."sv,
-        "\x80\x05\x95\x0a\x00\x00\x00\x00\x00\x00\x00" "C\x02\xff\xd8\x94K\x05\x86\x94."sv,
-        "\x80\x03" "B\x02\x00\x00\x00\xff\xd8K\x05\x86."sv,
+       {"\x80\x03"
+        "C\x02\xff\xd8q\x00K\x05\x86q\x01."sv,
+        "\x80\x04\x95\x0a\x00\x00\x00\x00\x00\x00\x00"
+        "C\x02\xff\xd8\x94K\x05\x86\x94."sv,
+        "\x80\x05\x95\x0a\x00\x00\x00\x00\x00\x00\x00"
+        "C\x02\xff\xd8\x94K\x05\x86\x94."sv,
+        "\x80\x03"
+        "B\x02\x00\x00\x00\xff\xd8K\x05\x86."sv,
         "\x80\x04\x8e\x02\x00\x00\x00\x00\x00\x00\x00\xff\xd8J\x05\x00\x00\x00\x86."sv}) {
     const PickleValue value = Scan(pickle);
     ASSERT_EQ(value.kind, Kind::kPair) << value.problem;
@@ -44,8 +48,13 @@ TEST(ScanPickle, ListsOfKeys) {
     EXPECT_EQ(number, items.size());
     items.emplace_back(AsText(item));
   };
-  const PickleValue list =
-      ScanPickle(AsBytes("\x80\x03]q\x00(C\x01" "0q\x01" "C\x02" "10q\x02h\x01" "eC\x01" "7a."sv), keep);
+  const PickleValue list = ScanPickle(AsBytes("\x80\x03]q\x00(C\x01"
+                                              "0q\x01"
+                                              "C\x02"
+                                              "10q\x02h\x01"
+                                              "eC\x01"
+                                              "7a."sv),
+                                      keep);
   EXPECT_EQ(list.kind, Kind::kList) << list.problem;
   EXPECT_EQ(items, (std::vector<std::string>{"0", "10", "0", "7"}));
   EXPECT_EQ(list.items, 4u);
@@ -80,10 +89,14 @@ TEST(ScanPickle, ReadsWhatIsWritten) {
 
 // cos\nsystem\n(S'true'\ntR. and what other pickles need an interpreter for.
 TEST(ScanPickle, WhatWouldRunCodeIsRefused) {
-  for (const std::string_view pickle :
-       {"cos\nsystem\n(S'true'\ntR."sv, "\x80\x03" "cos\nsystem\nq\x00."sv, "\x80\x04\x93."sv,
-        "\x80\x03K\x01R."sv, "\x80\x03K\x01b."sv, "\x80\x03\x81."sv, "\x80\x03i."sv, "\x80\x03o."sv,
-        "\x80\x03\x82\x01."sv, "\x80\x03Q."sv, "\x80\x03P1\n."sv}) {
+  for (const std::string_view pickle : {"cos\nsystem\n(S'true'\ntR."sv,
+                                        "\x80\x03"
+                                        "cos\nsystem\nq\x00."sv,
+                                        "\x80\x04\x93."sv, "\x80\x03K\x01R."sv,
+                                        "\x80\x03K\x01"
+                                        "b."sv,
+                                        "\x80\x03\x81."sv, "\x80\x03i."sv, "\x80\x03o."sv,
+                                        "\x80\x03\x82\x01."sv, "\x80\x03Q."sv, "\x80\x03P1\n."sv}) {
     const PickleValue value = Scan(pickle);
     EXPECT_EQ(value.kind, Kind::kNone);
     EXPECT_NE(value.problem.find("opcode 0x"), std::string::npos) << value.problem;
@@ -91,15 +104,45 @@ TEST(ScanPickle, WhatWouldRunCodeIsRefused) {
 }
 
 TEST(ScanPickle, WhatIsMalformedIsRefused) {
-  for (const std::string_view pickle :
-       {""sv, "."sv, "\x80"sv, "\x80\x03"sv, "\x80\x01K\x01."sv, "\x80\x06K\x01."sv, "\x80\x03K\x01"sv,
-        "\x80\x03K\x01.x"sv, "\x80\x03K\x01K\x02."sv, "\x80\x03(."sv, "\x80\x03" "C\x05" "abc."sv,
-        "\x80\x03" "B\xff\xff\xff\xff" "abc."sv, "\x80\x04\x8e\xff\xff\xff\xff\xff\xff\xff\xff."sv,
-        "\x80\x03\x86."sv, "\x80\x03K\x01K\x02\x86."sv, "\x80\x03K\x01" "C\x00\x86."sv,
-        "\x80\x03]K\x01" "a."sv, "\x80\x03](K\x01" "e."sv, "\x80\x03" "e."sv, "\x80\x03" "a."sv,
-        "\x80\x03K\x01" "a."sv, "\x80\x03h\x00."sv, "\x80\x03q\x00."sv, "\x80\x03]q\x00h\x00."sv,
-        "\x80\x03j\xff\xff\xff\xff."sv, "\x80\x03\x8a\x09" "123456789."sv, "\x80\x04\x95\x01."sv,
-        "\x80\x03((((((((((((((((."sv}) {
+  for (const std::string_view pickle : {""sv,
+                                        "."sv,
+                                        "\x80"sv,
+                                        "\x80\x03"sv,
+                                        "\x80\x01K\x01."sv,
+                                        "\x80\x06K\x01."sv,
+                                        "\x80\x03K\x01"sv,
+                                        "\x80\x03K\x01.x"sv,
+                                        "\x80\x03K\x01K\x02."sv,
+                                        "\x80\x03(."sv,
+                                        "\x80\x03"
+                                        "C\x05"
+                                        "abc."sv,
+                                        "\x80\x03"
+                                        "B\xff\xff\xff\xff"
+                                        "abc."sv,
+                                        "\x80\x04\x8e\xff\xff\xff\xff\xff\xff\xff\xff."sv,
+                                        "\x80\x03\x86."sv,
+                                        "\x80\x03K\x01K\x02\x86."sv,
+                                        "\x80\x03K\x01"
+                                        "C\x00\x86."sv,
+                                        "\x80\x03]K\x01"
+                                        "a."sv,
+                                        "\x80\x03](K\x01"
+                                        "e."sv,
+                                        "\x80\x03"
+                                        "e."sv,
+                                        "\x80\x03"
+                                        "a."sv,
+                                        "\x80\x03K\x01"
+                                        "a."sv,
+                                        "\x80\x03h\x00."sv,
+                                        "\x80\x03q\x00."sv,
+                                        "\x80\x03]q\x00h\x00."sv,
+                                        "\x80\x03j\xff\xff\xff\xff."sv,
+                                        "\x80\x03\x8a\x09"
+                                        "123456789."sv,
+                                        "\x80\x04\x95\x01."sv,
+                                        "\x80\x03((((((((((((((((."sv}) {
     EXPECT_EQ(Scan(pickle).kind, Kind::kNone) << pickle.size();
     EXPECT_NE(Scan(pickle).problem, "");
   }

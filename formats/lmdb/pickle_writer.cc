@@ -30,8 +30,7 @@ absl::StatusOr<std::unique_ptr<ShardWriter>> PickleWriter::Create(
     const std::string& path, std::unique_ptr<LmdbEnvironment> environment) {
   absl::StatusOr<std::unique_ptr<StagedFile>> spool = StagedFile::Create(path + ".values");
   if (!spool.ok()) return spool.status();
-  return std::unique_ptr<ShardWriter>(
-      new PickleWriter(*std::move(spool), std::move(environment)));
+  return std::unique_ptr<ShardWriter>(new PickleWriter(*std::move(spool), std::move(environment)));
 }
 
 absl::Status PickleWriter::Append(const SampleView& sample) {
@@ -57,9 +56,8 @@ absl::Status PickleWriter::Finish() {
   if (!status.ok()) return status;
   std::vector<uint64_t> order(ends_.size());
   for (uint64_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::sort(order.begin(), order.end(), [](uint64_t a, uint64_t b) {
-    return DecimalKey(a).view() < DecimalKey(b).view();
-  });
+  std::sort(order.begin(), order.end(),
+            [](uint64_t a, uint64_t b) { return DecimalKey(a).view() < DecimalKey(b).view(); });
   for (const uint64_t number : order) {
     const uint64_t begin = number == 0 ? 0 : ends_[number - 1];
     auto value = environment_->Reserve(DecimalKey(number).view(), ends_[number] - begin);

@@ -187,7 +187,8 @@ absl::Status RecordReader::Finish() {
   }
   const uint64_t found = waiting_.size();
   const bool gap = !waiting_.empty() && waiting_.back().number != found - 1;
-  const auto complain = [&](std::string_view key, const char* what, std::optional<uint64_t> stated) {
+  const auto complain = [&](std::string_view key, const char* what,
+                            std::optional<uint64_t> stated) {
     Finding finding = MakeFinding(FindingId::kLmdbPickle, options_.shard_name);
     finding.key = std::string(key);
     finding.detail = what;
@@ -196,7 +197,8 @@ absl::Status RecordReader::Finish() {
     findings_.Report(std::move(finding));
   };
   if (gap) complain("", "numbers are missing among the keys", waiting_.back().number + uint64_t{1});
-  if (stated_length_ != found) complain(kPickleLengthKey, "it states another number", stated_length_);
+  if (stated_length_ != found)
+    complain(kPickleLengthKey, "it states another number", stated_length_);
   if (listed_keys_ != found) complain(kPickleKeysKey, "it lists another number", listed_keys_);
   if (!keys_in_order_) complain(kPickleKeysKey, "its keys are not 0, 1, 2, ...", std::nullopt);
   return absl::OkStatus();

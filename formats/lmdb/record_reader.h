@@ -6,8 +6,8 @@
 //
 // A value that does not parse is a finding and no record. Strict: what readers of the layout treat
 // differently, too. Lifetime: borrows all it is made with. Thread-safety: one caller at a time.
-// Errors: the file cannot be read. Memory: the largest value; of the layout pickle, whose records are
-// handed on at the end, sixteen bytes an entry. Units: bytes.
+// Errors: the file cannot be read. Memory: the largest value; of the layout pickle, whose records
+// are handed on at the end, sixteen bytes an entry. Units: bytes.
 #ifndef SHARDPACK_FORMATS_LMDB_RECORD_READER_H_
 #define SHARDPACK_FORMATS_LMDB_RECORD_READER_H_
 
@@ -36,7 +36,8 @@ class RecordReader {
   bool named_databases() const { return named_databases_; }
 
  private:
-  // Of a value of the layout pickle: where it is, and so, with the number's digits, all of its entry.
+  // Of a value of the layout pickle: where it is, and so, with the number's digits, all of its
+  // entry.
   struct Waiting {
     uint64_t value_offset;
     uint32_t value_bytes, number;

@@ -56,7 +56,8 @@ bool TreeWalk::Claim(uint64_t page, uint64_t pages, const char* what) {
     Finding finding = MakeFinding(FindingId::kLmdbPage, shard_);
     finding.detail = absl::StrCat(what, " lies outside the file");
     finding.expected = absl::StrCat("pages from ", kMetaPages, " to ", used_.size() - 1);
-    finding.actual = absl::StrCat("page ", page, pages == 1 ? "" : absl::StrCat(" and ", pages - 1, " more"));
+    finding.actual =
+        absl::StrCat("page ", page, pages == 1 ? "" : absl::StrCat(" and ", pages - 1, " more"));
     findings_.Report(std::move(finding));
     return false;
   }

@@ -31,8 +31,8 @@ namespace shardpack {
 
 struct LmdbEntry {
   std::string_view key;
-  uint64_t number = 0;                           // in key order
-  uint64_t value_offset = 0, value_bytes = 0;    // in the file
+  uint64_t number = 0;                         // in key order
+  uint64_t value_offset = 0, value_bytes = 0;  // in the file
   uint64_t offset = 0, length = 0;  // all that is the entry's alone: its node or overflow pages
   bool is_plain = true;             // false: a named database or duplicates
 };

@@ -56,6 +56,13 @@ class EachFormat : public ::testing::TestWithParam<const Format*> {
   }
   ~EachFormat() override { (void)RemoveTree(folder_); }
   std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+  // The file of the shard at `path`: itself, or one in the folder that it is.
+  static std::string DataOf(const std::string& path) {
+    const std::string_view data_file = GetParam()->traits.data_file;
+    if (data_file.empty()) return path;
+    std::filesystem::create_directories(path);
+    return absl::StrCat(path, "/", std::string(data_file));
+  }
 
   const std::string folder_;
   Manifest manifest_;
@@ -87,8 +94,9 @@ TEST_P(EachFormat, ASameSizeShardOfAnotherDatasetIsFoundAtBothLevels) {
   for (size_t i = 0; i < manifest_.shards.size(); ++i) {
     ASSERT_EQ(theirs.shards[i].bytes, manifest_.shards[i].bytes);
     const std::string name = manifest_.shards[i].name;
-    const std::string ours = ReadTestFile(Path(name)), index = ReadTestFile(Path(name + ".pidx"));
-    WriteTestFile(Path(name), ReadTestFile(other + "/" + name));
+    const std::string ours = ReadTestFile(DataOf(Path(name)));
+    const std::string index = ReadTestFile(Path(name + ".pidx"));
+    WriteTestFile(DataOf(Path(name)), ReadTestFile(DataOf(other + "/" + name)));
     const ValidationReport quick = Validate(folder_, ValidationLevel::kQuick);
     EXPECT_GT(quick.findings.count(FindingId::kIndexShardMismatch), 0u) << ToText(quick);
     EXPECT_GT(Validate(folder_).findings.count(FindingId::kFileHash), 0u);
@@ -96,7 +104,7 @@ TEST_P(EachFormat, ASameSizeShardOfAnotherDatasetIsFoundAtBothLevels) {
     EXPECT_GT(
         Validate(folder_, ValidationLevel::kQuick).findings.count(FindingId::kIndexShardMismatch),
         0u);
-    WriteTestFile(Path(name), ours);
+    WriteTestFile(DataOf(Path(name)), ours);
     WriteTestFile(Path(name + ".pidx"), index);
   }
   EXPECT_EQ(Validate(folder_).errors(), 0u) << "all is back";
@@ -104,10 +112,10 @@ TEST_P(EachFormat, ASameSizeShardOfAnotherDatasetIsFoundAtBothLevels) {
 }
 
 TEST_P(EachFormat, AForeignShardCutAnywhereIsNoCrash) {
-  const std::string shard = ReadTestFile(Path(manifest_.shards[0].name));
+  const std::string shard = ReadTestFile(DataOf(Path(manifest_.shards[0].name)));
   const std::string path = Path(absl::StrCat("cut-", manifest_.shards[0].name));
   for (size_t size = 0; size < shard.size(); size += size < 2048 ? 37 : 512) {
-    WriteTestFile(path, shard.substr(0, size));
+    WriteTestFile(DataOf(path), shard.substr(0, size));
     const absl::StatusOr<ValidationReport> report = ValidateFiles({path});
     ASSERT_TRUE(report.ok()) << report.status();
     EXPECT_TRUE(size > 0 || report->errors() > 0);
@@ -118,7 +126,7 @@ TEST_P(EachFormat, AnotherFormatsExtensionMisleadsNobody) {
   std::vector<std::string> paths;
   for (const std::string ending : {".tar", ".tfrecord", ".jpg", ""}) {
     paths.push_back(Path("renamed" + ending));
-    WriteTestFile(paths.back(), ReadTestFile(Path(manifest_.shards[0].name)));
+    WriteTestFile(DataOf(paths.back()), ReadTestFile(DataOf(Path(manifest_.shards[0].name))));
     const absl::StatusOr<ValidationReport> report = ValidateFiles({paths.back()});
     ASSERT_TRUE(report.ok()) << report.status();
     EXPECT_EQ(report->format, GetParam()->name) << ending;

@@ -110,7 +110,19 @@ def others(folder):
   env.close()
 
 
+def values(folder):
+  """Single values, for the fuzz target of their parsers."""
+  tensors = b"\x0a\x08\x08\x01\x10\x04\x32\x02\xff\xd8\x0a\x07\x08\x01\x10\x02\x22\x01\x05"
+  for name, value in (("datum", b"\x22\x02\xff\xd8\x28\x05\x38\x01"), ("tensors", tensors),
+                      ("pair3", pickle.dumps((b"\xff\xd8", 5), protocol=3)),
+                      ("pair5", pickle.dumps((b"\xff\xd8", 5), protocol=5)),
+                      ("keys", pickle.dumps([b"%d" % i for i in range(30)])),
+                      ("command", pickle.dumps(Command(), protocol=3))):
+    with open(os.path.join(folder, name + ".value"), "wb") as out:
+      out.write(value)
+
+
 if __name__ == "__main__":
   target = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
-  for make in (caffe, raw, folder2lmdb, hostile_pickle, others):
+  for make in (caffe, raw, folder2lmdb, hostile_pickle, others, values):
     make(target)
