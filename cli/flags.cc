@@ -317,7 +317,7 @@ constexpr Flag kFlags[] = {
      "what to do with two inputs of one key: stop, add a number, or skip the second",
      [](Text t, Line& l) { return KeepChoice(t, {"error", "suffix", "skip"}, &l.plan.on_duplicate); }},
     {"max-skip", 0, kValue, "SHARE", "1%", nullptr, "Bad inputs", kPublishing, true,
-     "publish nothing when more of the inputs than this are bad",
+     "publish nothing when more inputs than this are bad",
      [](Text t, Line& l) { return Keep(ParseShare(t), &l.max_skip); }},
     {"strict", 0, kSwitch, "", "", nullptr, "Bad inputs", kPublishing, false,
      "the same as --max-skip 0",
