@@ -291,7 +291,7 @@ absl::Status Parser::ReadNewChunks(const HeaderMessage& message) {
   if (index == kExtensible || index == kTree2) {
     return Unsupported(
         "has chunks in an extensible array or a B-tree of version 2, which are not "
-        "read; copy the file with `h5repack` first");
+        "read; write the dataset anew with a fixed shape");
   }
   const bool single_filtered = index == kSingle && (flags & 0x02) != 0;
   const size_t before = index == kFixedArray ? 1 : single_filtered ? 12 : 0;

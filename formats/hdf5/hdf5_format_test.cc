@@ -135,7 +135,8 @@ TEST_P(EachLayout, AFullDiskIsToldWhereverItStrikes) {
 }
 
 TEST_P(EachLayout, FieldNamesThatCannotBeLinksAreRefused) {
-  for (const std::string name : {"labels", "keys", "images", "classes", "a/b", ".", ""}) {
+  for (const std::string name :
+       {"labels", "keys", "images", "classes", "y", "paths", "a/b", ".", ""}) {
     auto samples = GenerateSamples({.count = 1, .extra_fields = {"txt"}});
     samples[0].fields[1].first = name;
     EXPECT_TRUE(absl::IsInvalidArgument(Write(Spec(), samples, "shard").status())) << name;

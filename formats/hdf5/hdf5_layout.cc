@@ -17,8 +17,12 @@ absl::Status CheckFieldName(std::string_view name) {
       name.find('\0') != std::string_view::npos) {
     return refuse("it would be a path");
   }
-  for (const std::string_view taken : {kImagesName, kLabelsName, kKeysName, kClassesName}) {
-    if (name == taken) return refuse("the layout has a dataset of that name");
+  // Those of the layout, and those that are read as labels, source paths or the image elsewhere.
+  static constexpr std::string_view kTaken[] = {kImagesName, kLabelsName, kKeysName, kClassesName,
+                                                "label",     "targets",   "y",       "filenames",
+                                                "paths",     "image"};
+  for (const std::string_view taken : kTaken) {
+    if (name == taken) return refuse("a dataset of that name means something else");
   }
   return absl::OkStatus();
 }

@@ -42,6 +42,7 @@ absl::StatusOr<Bytes> Hdf5Reader::Read(uint64_t address, uint64_t bytes, std::st
   const uint64_t offset = base_ + address;
   if (offset < window_offset_ || offset + bytes > window_offset_ + window_.size()) {
     const uint64_t fetched = std::min(std::max(bytes, kWindowBytes), size_ - offset);
+    if (window_.size() > kWindowBytes) window_ = {};  // of a single large read
     window_.resize(fetched);
     window_offset_ = offset;
     absl::Status read = file_.ReadExactlyAt(offset, window_);

@@ -107,7 +107,13 @@ void WriteTestShard(const std::string& path, const Format& format,
   Require(RemoveFile(data));
   Require(RemoveFile(data + ".stage"));
   std::unique_ptr<StagedFile> file = Require(StagedFile::Create(data + ".stage"));
-  const ShardSpec spec{.layout = format.layouts[0].name, .image_field = {}, .split = "train"};
+  ShardSpec spec{.layout = format.layouts[0].name, .image_field = {}, .split = "train"};
+  spec.max_records = samples.size();
+  spec.fields = {{std::string(kImageField), 0}};
+  for (const TestSample& sample : samples) {
+    spec.longest_key_bytes = std::max(spec.longest_key_bytes, sample.key.size());
+    spec.fields[0].max_bytes += sample.image.size();
+  }
   std::unique_ptr<ShardWriter> writer = Require(format.create(*file, spec));
   for (const TestSample& sample : samples) {
     const FieldView image{kImageField, AsBytes(sample.image)};
