@@ -6,9 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -81,11 +84,40 @@ ExitCode Main(std::string program, std::vector<std::string> words) {
   return Run(*line, terminal);
 }
 
+// TBB says in words alone that it could not start a thread.
+bool IsOutOfMemory(const std::exception& error) {
+  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+         dynamic_cast<const std::system_error*>(&error) != nullptr ||
+         std::string_view(error.what()).find("pthread_create") != std::string_view::npos;
+}
+
+ExitCode Explain(const std::exception& error) {
+  if (IsOutOfMemory(error)) {
+    Terminal().Error("out of memory or threads; --memory, --io-depth and -j lower what is needed");
+    return ExitCode::kIo;
+  }
+  Terminal().Error(absl::StrCat("internal error: ", error.what(), "; please report it"));
+  return ExitCode::kInternal;
+}
+
+// An exception that no thread can handle. What is on the disk is as after a kill: resumable.
+void EndUnfinished() {
+  ExitCode code = ExitCode::kInternal;
+  try {
+    if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::exception& error) {
+    code = Explain(error);
+  } catch (...) {
+  }
+  std::_Exit(static_cast<int>(code));
+}
+
 }  // namespace
 }  // namespace shardpack::cli
 
 int main(int argc, char** argv) {
   using shardpack::cli::ExitCode;
+  std::set_terminate(shardpack::cli::EndUnfinished);
   ExitCode code = ExitCode::kInternal;
   shardpack::cli::FillStandardDescriptors();
   shardpack::cli::InstallSignals();
@@ -93,12 +125,8 @@ int main(int argc, char** argv) {
   try {
     code = shardpack::cli::Main(argc > 0 ? argv[0] : "pack",
                                 std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
-  } catch (const std::bad_alloc&) {
-    shardpack::cli::Terminal().Error("out of memory; --memory and -j lower what is needed");
-    code = ExitCode::kIo;
   } catch (const std::exception& error) {
-    shardpack::cli::Terminal().Error(
-        absl::StrCat("internal error: ", error.what(), "; please report it"));
+    code = shardpack::cli::Explain(error);
   }
   return static_cast<int>(code);
 }

@@ -27,8 +27,7 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
     {Verb::kBuild, "build", "Pack a folder or list of images into shards (the verb may be left out)", "SRC",
      0, 1, "pack photos/ -o shards/ --split train=0.9,val=0.1",
      "SRC: folders of images, one a class; a list (.lst .txt .csv .tsv .jsonl, COCO .json, - for paths on\n"
-     "standard input); .tar, .tar.gz or .zip; a packed dataset. Bytes are kept; every input is packed or\n"
-     "listed in OUT/skipped.jsonl. An interrupted build resumes when the command is repeated.",
+     "stdin); an archive; a packed dataset. An interrupted build resumes when the command is repeated.",
      kBuildCodes},
     {Verb::kPlan, "plan",
      "Show what a build would do: shards, splits, size; or write that down for workers", "SRC", 1,

@@ -2,13 +2,21 @@
 
 #include <algorithm>
 #include <atomic>
+#include <system_error>
 #include <utility>
 
 namespace shardpack {
 
 IoPool::IoPool(int threads) {
   threads_.reserve(static_cast<size_t>(std::max(1, threads)));
-  for (int i = 0; i < std::max(1, threads); ++i) threads_.emplace_back([this] { Run(); });
+  for (int i = 0; i < std::max(1, threads); ++i) {
+    try {
+      threads_.emplace_back([this] { Run(); });
+    } catch (const std::system_error&) {
+      if (threads_.empty()) throw;
+      break;  // a limit on threads or memory: those there are do the work
+    }
+  }
 }
 
 IoPool::~IoPool() {
