@@ -93,7 +93,10 @@ bool IsOutOfMemory(const std::exception& error) {
 
 ExitCode Explain(const std::exception& error) {
   if (IsOutOfMemory(error)) {
-    Terminal().Error("out of memory or threads; --memory, --io-depth and -j lower what is needed");
+    static constexpr std::string_view kText =
+        "pack: error: out of memory or threads; --memory, --io-depth and -j lower what is needed\n";
+    // Without a buffer: there may be no memory for one.
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kText.data(), kText.size());
     return ExitCode::kIo;
   }
   Terminal().Error(absl::StrCat("internal error: ", error.what(), "; please report it"));

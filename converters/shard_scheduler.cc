@@ -54,7 +54,7 @@ ShardScheduler::ShardScheduler(const Plan& plan, const SampleSource& source, Out
 ShardScheduler::~ShardScheduler() = default;
 
 absl::Status ShardScheduler::Run(std::vector<uint32_t> shards, const std::atomic<int>& stop,
-                                 const std::function<void(ShardResult)>& done) {
+                                 const std::function<void(ShardResult)>& done) noexcept {
   done_ = &done;
   waiting_.assign(shards.begin(), shards.end());
   size_t turn = 0;
@@ -154,7 +154,8 @@ void ShardScheduler::Launch(std::shared_ptr<OpenShard> shard, std::unique_ptr<Fl
     LoadSamples(plan_, source_, raw->first, raw->count, *raw->chunk);
     --progress_.reading;
     ++progress_.computing;
-    arena_.enqueue([this, shard, raw] { Judge(shard, std::unique_ptr<Flight>(raw)); });
+    // TBB would abort on an exception, and say nothing of use.
+    arena_.enqueue([this, shard, raw]() noexcept { Judge(shard, std::unique_ptr<Flight>(raw)); });
   });
 }
 

@@ -41,9 +41,11 @@ class ShardScheduler {
   ~ShardScheduler();
 
   // Builds the shards of those numbers. `done` is called for each, one call at a time, from any thread. Cancelled when
-  // `stop` became non-zero; shards that were not finished are then discarded.
+  // `stop` became non-zero; shards that were not finished are then discarded. Where memory or
+  // threads run out, here or in a task, std::terminate ends the process, which a later run resumes:
+  // the tasks that are under way leave no safe way back.
   absl::Status Run(std::vector<uint32_t> shards, const std::atomic<int>& stop,
-                   const std::function<void(ShardResult)>& done);
+                   const std::function<void(ShardResult)>& done) noexcept;
 
  private:
   struct OpenShard;
