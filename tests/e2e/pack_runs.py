@@ -20,7 +20,13 @@ import sample_images
 PACK = os.path.abspath(os.environ.get("SHARDPACK_PACK", "cli/pack"))
 TESTDATA = pathlib.Path(os.environ.get("SHARDPACK_TESTDATA", "testdata/images")).resolve()
 
-FORMATS = ("webdataset", "tfrecord", "lmdb", "hdf5")
+# Each with flags that it alone has: files beside the shards, which are published like them.
+FORMATS = {
+    "webdataset": ["--sidecar-index", "dali,energon,wids"],
+    "tfrecord": ["--sidecar-index", "dali"],
+    "lmdb": ["--layout", "raw"],
+    "hdf5": [],
+}
 # Sources hold a few inputs that are no images, fewer than --max-skip allows: skips must come out the same as well.
 BAD_INPUTS = 5
 DONE_WITH_SKIPS = 3
