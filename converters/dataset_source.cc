@@ -281,12 +281,14 @@ absl::StatusOr<Listing> DatasetSource::List() {
 LoadResult DatasetSource::Load(const Listing& listing, uint64_t row, Arena& arena) const {
   const size_t fields = listing.fields.size();
   const uint64_t id = listing.places.empty() ? row : listing.places[row * (1 + fields)];
-  absl::StatusOr<OwnedSample> sample = dataset_.Read(id);
-  if (!sample.ok()) {
-    const bool damaged = absl::IsDataLoss(sample.status());
+  const auto lost = [&](const absl::Status& status) {
+    const bool damaged = absl::IsDataLoss(status);
     return Skip{row, damaged ? SkipReason::kBadCrc : SkipReason::kIoError,
-                std::string(sample.status().message())};
-  }
+                std::string(status.message())};
+  };
+  const SampleLocation at = dataset_.Locate(id);
+  absl::StatusOr<ShardIndex> index = dataset_.index(at.shard);
+  if (!index.ok()) return lost(index.status());
   const std::span<std::byte> room = arena.Allocate((1 + fields) * sizeof(FieldView));
   auto* const views = reinterpret_cast<FieldView*>(room.data());
   for (size_t i = 0; i <= fields; ++i) {
@@ -294,15 +296,16 @@ LoadResult DatasetSource::Load(const Listing& listing, uint64_t row, Arena& aren
         i == 0 ? kImageField : std::string_view(listing.fields[i - 1].name);
     const uint64_t expected =
         i == 0 ? listing.bytes[row] : listing.field_bytes[row * fields + i - 1];
-    const auto field =
-        std::find_if(sample->fields.begin(), sample->fields.end(),
-                     [&](const OwnedSample::Field& each) { return each.name == name; });
-    if (field == sample->fields.end() || field->bytes.size() != expected) {
+    size_t field = 0;
+    while (field < index->fields() && index->field_name(field) != name) ++field;
+    if (field == index->fields() || !index->has_field(at.record, field) ||
+        index->field(at.record, field).length != expected) {
       return Skip{row, SkipReason::kChanged,
                   absl::StrCat("its field ", std::string(name), " is not as it was listed")};
     }
-    const std::span<std::byte> bytes = arena.Allocate(field->bytes.size());
-    if (!field->bytes.empty()) std::memcpy(bytes.data(), field->bytes.data(), bytes.size());
+    const std::span<std::byte> bytes = arena.Allocate(expected);
+    absl::Status read = dataset_.ReadField(at, field, bytes);
+    if (!read.ok()) return lost(read);
     new (views + i) FieldView{name, bytes};
   }
   return LoadedSample{{views, 1 + fields}};

@@ -103,7 +103,7 @@ struct Dataset::State {
     files.emplace(std::move(paths));
   }
   absl::Status ReadField(uint32_t shard, const ShardIndex& index, uint64_t record, size_t field,
-                         std::string* bytes) const;
+                         std::span<std::byte> into) const;
 };
 
 absl::StatusOr<Dataset> Dataset::Open(const std::string& path,
@@ -215,7 +215,7 @@ SampleLocation Dataset::Locate(uint64_t id) const {
 }
 
 absl::Status Dataset::State::ReadField(uint32_t shard, const ShardIndex& index, uint64_t record,
-                                       size_t field, std::string* bytes) const {
+                                       size_t field, std::span<std::byte> into) const {
   const Extent extent = index.field(record, field);
   const auto damaged = [&](const std::string& why) {
     return absl::DataLossError(absl::StrCat(
@@ -225,15 +225,13 @@ absl::Status Dataset::State::ReadField(uint32_t shard, const ShardIndex& index, 
   };
   absl::StatusOr<std::shared_ptr<const File>> file = files->Get(shard);
   if (!file.ok()) return file.status();
-  bytes->resize(extent.length);
-  const std::span<std::byte> into = std::as_writable_bytes(std::span(*bytes));
   uint64_t hash = 0;
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (attempt > 0) DropPages(**file, extent);
     absl::Status read = (*file)->ReadExactlyAt(extent.offset, into);
     if (absl::IsOutOfRange(read)) return damaged("the shard was cut short");
     if (!read.ok()) return read;
-    hash = Xxh3_64(AsBytes(*bytes));
+    hash = Xxh3_64(into);
     if (hash == index.hash(record, field)) return absl::OkStatus();
   }
   return damaged(absl::StrCat("its bytes differ from those that were packed (expected hash ",
@@ -257,10 +255,24 @@ absl::StatusOr<OwnedSample> Dataset::Read(uint64_t id) const {
     if (!found->has_field(at.record, f)) continue;
     OwnedSample::Field& field = sample.fields.emplace_back();
     field.name = std::string(found->field_name(f));
-    absl::Status read = state_->ReadField(at.shard, *found, at.record, f, &field.bytes);
+    field.bytes.resize(found->field(at.record, f).length);
+    absl::Status read = state_->ReadField(at.shard, *found, at.record, f,
+                                          std::as_writable_bytes(std::span(field.bytes)));
     if (!read.ok()) return read;
   }
   return sample;
+}
+
+absl::Status Dataset::ReadField(SampleLocation at, size_t field, std::span<std::byte> into) const {
+  absl::StatusOr<ShardIndex> found = index(at.shard);
+  if (!found.ok()) return found.status();
+  if (at.record >= found->records() || field >= found->fields() ||
+      found->field(at.record, field).length != into.size()) {
+    return absl::OutOfRangeError(absl::StrCat(EscapeForTerminal(shards()[at.shard].name),
+                                              " record ", at.record, ": no field ", field, " of ",
+                                              into.size(), " bytes"));
+  }
+  return state_->ReadField(at.shard, *found, at.record, field, into);
 }
 
 absl::StatusOr<uint64_t> Dataset::FindKey(std::string_view key) const {

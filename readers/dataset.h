@@ -84,6 +84,9 @@ class Dataset {
   // A copy of the sample whose every field matches its hash. After a mismatch the page cache is
   // dropped and the field read once more: memory and disk may differ.
   absl::StatusOr<OwnedSample> Read(uint64_t id) const;
+  // The bytes of one field of a sample, checked in the same way, into memory of the size that the
+  // index says.
+  absl::Status ReadField(SampleLocation at, size_t field, std::span<std::byte> into) const;
   // NotFound when no sample has this key. Cost: a walk over the keys of all shards.
   absl::StatusOr<uint64_t> FindKey(std::string_view key) const;
 
