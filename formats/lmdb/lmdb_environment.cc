@@ -112,10 +112,10 @@ absl::Status LmdbEnvironment::MakeRoom(uint64_t entry_bytes) {
 absl::StatusOr<std::span<std::byte>> LmdbEnvironment::Reserve(std::string_view key,
                                                               uint64_t value_bytes) {
   if (!failed_.ok()) return failed_;
-  if (key.empty() || key.size() > kMaxKeyBytes) {
+  if (key.empty() || key.size() > kMaxLmdbKeyBytes) {
     return absl::InvalidArgumentError(absl::StrCat("key ", EscapeForTerminal(key), " has ",
                                                    key.size(), " bytes, expected 1 to ",
-                                                   kMaxKeyBytes, " in an LMDB environment"));
+                                                   kMaxLmdbKeyBytes, " in an LMDB environment"));
   }
   if (key <= last_key_) {
     return absl::InvalidArgumentError(

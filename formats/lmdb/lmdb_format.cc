@@ -20,7 +20,7 @@ constexpr LayoutSpec kLayouts[] = {
     {.name = kRawLayout,
      .doc = "key as it is, value the image file, for MMEngine, BasicSR and LSUN; no labels",
      .key_ordered = true,
-     .max_key_bytes = kMaxKeyBytes,
+     .max_key_bytes = kMaxLmdbKeyBytes,
      .extra_fields = false,
      .keeps_labels = false},
     {.name = kPickleLayout,
@@ -38,7 +38,7 @@ uint64_t RecordBound(const ShardSpec& spec, const RecordShape& shape) {
   const uint64_t page_bytes = LmdbPageBytes();
   switch (layout) {
     case LmdbLayout::kCaffe:
-      return EntryBound(std::min<uint64_t>(9 + shape.source_path_bytes, kMaxKeyBytes),
+      return EntryBound(std::min<uint64_t>(9 + shape.source_path_bytes, kMaxLmdbKeyBytes),
                         image_bytes + kMaxDatumFrameBytes, page_bytes);
     case LmdbLayout::kRaw:
       return EntryBound(shape.key_bytes, image_bytes, page_bytes);

@@ -71,7 +71,7 @@ std::optional<LmdbLayout> FindLmdbLayout(std::string_view name) {
 
 void AppendCaffeKey(uint64_t number, std::string_view source_path, std::string& key) {
   absl::StrAppendFormat(&key, "%08d_", number);
-  key.append(source_path.substr(0, kMaxKeyBytes - std::min(key.size(), kMaxKeyBytes)));
+  key.append(source_path.substr(0, kMaxLmdbKeyBytes - std::min(key.size(), kMaxLmdbKeyBytes)));
 }
 
 std::string_view SourcePathOfCaffeKey(std::string_view key) {

@@ -30,7 +30,7 @@ inline constexpr std::string_view kPickleLayout = "pickle";
 std::optional<LmdbLayout> FindLmdbLayout(std::string_view name);
 
 // MDB_MAXKEYSIZE of a stock liblmdb 0.9.
-inline constexpr size_t kMaxKeyBytes = 511;
+inline constexpr size_t kMaxLmdbKeyBytes = 511;
 // A Datum and the pickled bytes object are read by readers that count in int32.
 inline constexpr uint64_t kMaxValueBytes = (uint64_t{1} << 31) - 1 - 16;
 // A caffe key has eight digits; one more would no longer sort as a number.
@@ -40,7 +40,7 @@ inline constexpr uint64_t kMaxCaffeNumber = 99'999'999;
 inline constexpr std::string_view kPickleKeysKey = "__keys__";
 inline constexpr std::string_view kPickleLengthKey = "__len__";
 
-// "%08d_<source path>", as convert_imageset of Caffe names its entries, cut to kMaxKeyBytes: the
+// "%08d_<source path>", as convert_imageset of Caffe names its entries, cut to kMaxLmdbKeyBytes: the
 // number keeps it unique.
 void AppendCaffeKey(uint64_t number, std::string_view source_path, std::string& key);
 // What follows the number and its underscore; empty for a key of another form.

@@ -110,6 +110,8 @@ const char* ParseTreePage(Bytes page, uint64_t page_number, LmdbTreePage& parsed
     if (used > page.size() - upper) return "nodes overlap";
     parsed.nodes.push_back(node);
   }
+  // mdb_node_add and mdb_node_del keep them so, against the page's end.
+  parsed.is_packed = used == page.size() - upper;
   return nullptr;
 }
 

@@ -56,6 +56,7 @@ struct LmdbNode {
 
 struct LmdbTreePage {
   bool is_leaf = false;
+  bool is_packed = true;  // false: a gap among the nodes, which liblmdb never leaves
   std::vector<LmdbNode> nodes;
 };
 const char* ParseTreePage(Bytes page, uint64_t page_number, LmdbTreePage& parsed);

@@ -329,6 +329,29 @@ TEST_F(Damage, RawKeysAndValues) {
   Expect(With<uint32_t>(bytes_, key - 8, 0), FindingId::kLmdbEmptyValue);
 }
 
+TEST_F(Damage, AShorterValueLeavesAGap) {
+  const uint64_t leaf = PageOf(bytes_, meta_.entries.root).nodes[1].child;
+  for (const LmdbNode& node : PageOf(bytes_, leaf).nodes) {
+    if (node.is_overflow || node.value_bytes < 16) continue;
+    Expect(With<uint32_t>(bytes_, leaf * kPage + node.offset, node.value_bytes - 8),
+           FindingId::kLmdbPage, "leave a gap");
+    return;
+  }
+  FAIL() << "no value in this leaf";
+}
+
+// Otherwise the tree of an older transaction is read, and the newest records are missing.
+TEST_F(Damage, TransactionsThatDoNotFollowEachOther) {
+  constexpr size_t kTransactionAt = 16 + 128;  // MDB_meta.mm_txnid
+  for (const uint64_t page : {0, 1}) {
+    const auto was = LoadLittle<uint64_t>(bytes_.data() + page * kPage + kTransactionAt);
+    for (const uint64_t now : {was + 2, was + 64, was ^ 1}) {
+      Expect(With<uint64_t>(bytes_, page * kPage + kTransactionAt, now), FindingId::kLmdbMeta,
+             "do not follow each other");
+    }
+  }
+}
+
 TEST_F(Damage, PickleBookkeeping) {
   const std::string golden = Golden("pickle.mdb");
   const size_t length = golden.rfind("__len__");

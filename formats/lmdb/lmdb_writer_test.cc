@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -159,6 +160,15 @@ TEST(LmdbWriter, LeavesNoOtherFile) {
     files += entry.is_regular_file() ? 1 : 0;
   }
   EXPECT_EQ(files, 3u);
+}
+
+TEST(PickleWriter, TakesThePlaceOfAKilledOne) {
+  const ScratchFolder scratch;
+  const std::vector<OwnedSample> samples = GenerateSamples({.count = 20});
+  std::ofstream(scratch.File("shard.part.values")) << "what it left behind";
+  EXPECT_TRUE(
+      WriteShard(kLmdbFormat, {.layout = "pickle"}, samples, scratch.File("shard")).ok());
+  EXPECT_EQ(scratch.Names(), std::vector<std::string>{"shard"});
 }
 
 TEST(PickleWriter, AFullDiskIsSaid) {

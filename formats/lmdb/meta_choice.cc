@@ -27,6 +27,17 @@ void Report(uint64_t number, uint64_t offset, const char* problem, std::string_v
   findings.Report(std::move(finding));
 }
 
+// mdb_env_write_meta puts transaction n into page n % 2; a new environment has 0 in both; and a file
+// never gets shorter. Otherwise an older tree might be taken for the newest one.
+bool FollowEachOther(const LmdbMeta& first, const LmdbMeta& second) {
+  const bool second_is_newer = second.transaction > first.transaction;
+  const LmdbMeta& older = second_is_newer ? first : second;
+  const LmdbMeta& newer = second_is_newer ? second : first;
+  if (newer.transaction == 0) return newer.last_page == older.last_page;
+  return newer.transaction - older.transaction == 1 && first.transaction % 2 == 0 &&
+         newer.last_page >= older.last_page;
+}
+
 }  // namespace
 
 absl::StatusOr<std::optional<LmdbMeta>> ChooseMeta(PageWindow& window, std::string_view shard,
@@ -51,6 +62,9 @@ absl::StatusOr<std::optional<LmdbMeta>> ChooseMeta(PageWindow& window, std::stri
   if (!has_first && !has_second) {
     Report(1, kMinPageBytes, "there is none at any page size", shard, findings);
     return std::optional<LmdbMeta>();
+  }
+  if (has_first && has_second && !FollowEachOther(first, second)) {
+    Report(1, first.page_bytes, "the two do not follow each other", shard, findings);
   }
   const bool take_second = has_second && (!has_first || second.transaction > first.transaction);
   return std::optional<LmdbMeta>(take_second ? second : first);

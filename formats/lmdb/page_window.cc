@@ -7,7 +7,7 @@ namespace shardpack {
 namespace {
 
 // Going forward, few calls; elsewhere, little more than was asked for.
-constexpr uint64_t kForwardBytes = 256 << 10, kElsewhereBytes = 16 << 10;
+constexpr uint64_t kMostBytes = 256 << 10, kLeastBytes = 16 << 10;
 
 }  // namespace
 
@@ -15,9 +15,9 @@ absl::StatusOr<Bytes> PageWindow::Read(uint64_t offset, uint64_t bytes) {
   if (offset >= begin_ && offset <= end_ && bytes <= end_ - offset) {
     return Bytes(buffer_).subspan(offset - begin_, bytes);
   }
-  const bool forward = offset >= begin_ && offset <= end_ + kForwardBytes;
-  const uint64_t ahead = forward ? kForwardBytes : kElsewhereBytes;
-  const uint64_t take = std::min(std::max(bytes, ahead), size_ - offset);
+  const bool forward = offset >= begin_ && offset <= end_ + kMostBytes;
+  ahead_bytes_ = forward ? std::min(ahead_bytes_ * 2, kMostBytes) : kLeastBytes;
+  const uint64_t take = std::min(std::max(bytes, ahead_bytes_), size_ - offset);
   if (buffer_.size() < take) buffer_.resize(take);
   begin_ = end_ = 0;
   absl::Status read = file_.ReadExactlyAt(offset, std::span(buffer_.data(), take));

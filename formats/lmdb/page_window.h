@@ -33,6 +33,7 @@ class PageWindow {
   const File& file_;
   const uint64_t size_;
   std::vector<std::byte> buffer_;
+  uint64_t ahead_bytes_ = 16 << 10;
   uint64_t begin_ = 0, end_ = 0;  // of what buffer_ holds, in the file
 };
 

@@ -28,7 +28,10 @@ struct DecimalKey {
 
 absl::StatusOr<std::unique_ptr<ShardWriter>> PickleWriter::Create(
     const std::string& path, std::unique_ptr<LmdbEnvironment> environment) {
-  absl::StatusOr<std::unique_ptr<StagedFile>> spool = StagedFile::Create(path + ".values");
+  const std::string spool_path = path + ".values";
+  absl::Status removed = RemoveFile(spool_path);  // of a run that was killed
+  if (!removed.ok()) return removed;
+  absl::StatusOr<std::unique_ptr<StagedFile>> spool = StagedFile::Create(spool_path);
   if (!spool.ok()) return spool.status();
   return std::unique_ptr<ShardWriter>(new PickleWriter(*std::move(spool), std::move(environment)));
 }

@@ -21,6 +21,8 @@ constexpr uint64_t kMinPickleNodeBytes = 2 + 8 + 1 + kMinPickleValueBytes;
 
 // A number as the layout pickle spells it: no sign, no leading zero.
 std::optional<uint32_t> NumberOf(std::string_view key) {
+  constexpr size_t kMostDigits = 10;
+  if (key.size() > kMostDigits) return std::nullopt;
   uint32_t number = 0;
   const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), number);
   const bool whole = error == std::errc() && end == key.data() + key.size();
@@ -44,7 +46,9 @@ RecordReader::RecordReader(LmdbLayout layout, PageWindow& window, const LmdbMeta
       findings_(findings) {
   static_assert(sizeof(Waiting) < kMinPickleNodeBytes, "what waits is less than the file");
   if (layout == LmdbLayout::kPickle) {
-    waiting_.reserve(std::min(meta.entries.entries, window.size() / kMinPickleNodeBytes));
+    // More is believed when it has been read.
+    constexpr uint64_t kMostReserved = 1 << 20;
+    waiting_.reserve(std::min({meta.entries.entries, window.size() / kMinPickleNodeBytes, kMostReserved}));
   }
 }
 
@@ -142,8 +146,9 @@ absl::Status RecordReader::KeepPickle(const LmdbEntry& entry) {
 
 void RecordReader::OnPickleKeys(const LmdbEntry& entry, Bytes value) {
   const PickleValue keys = ScanPickle(value, [&](uint64_t number, Bytes item) {
+    if (!keys_in_order_) return;
     const std::optional<uint32_t> stated = NumberOf(AsText(item));
-    keys_in_order_ = keys_in_order_ && stated && *stated == number;
+    keys_in_order_ = stated && *stated == number;
   });
   if (keys.kind == PickleValue::Kind::kList) {
     listed_keys_ = keys.items;

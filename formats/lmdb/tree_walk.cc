@@ -65,6 +65,8 @@ bool TreeWalk::Claim(uint64_t page, uint64_t pages, const char* what) {
   const auto end = begin + static_cast<ptrdiff_t>(pages);
   const auto taken = std::find(begin, end, true);
   if (taken != end) {
+    // What has been looked at is not looked at again: the walk is linear in the file's size.
+    std::fill(begin, taken, true);
     Damage(FindingId::kLmdbTree, page + static_cast<uint64_t>(taken - begin),
            absl::StrCat(what, " is in use already"));
     return false;
@@ -94,6 +96,8 @@ absl::StatusOr<bool> TreeWalk::Enter(uint64_t page, size_t depth, const LmdbTree
     Damage(FindingId::kLmdbPage, page, problem);
     return false;
   }
+  // A length that was made smaller: which one, nobody knows, so the nodes count as they are.
+  if (!level.parsed.is_packed) Damage(FindingId::kLmdbPage, page, "its nodes leave a gap");
   const bool must_be_leaf = depth + 1 == tree.depth;
   if (level.parsed.is_leaf != must_be_leaf || level.parsed.nodes.empty()) {
     Damage(FindingId::kLmdbTree, page,

@@ -33,7 +33,7 @@ class DeterminismTest(pack_runs.PackTest):
       want = None
       for number, variant in enumerate(VARIANTS):
         with self.subTest(format=fmt, layout=name, variant=" ".join(variant)):
-          out = self.build(f"{fmt}-{name}-{number}", "-f", fmt, *pack_runs.FORMATS[fmt], *flags, *variant)
+          out = self.build(f"{fmt}-{name}-{number}", *pack_runs.FORMATS[fmt], *flags, *variant)
           if want is None:
             want = pack_runs.contents(out)
             self.assertIn("manifest.json", want)
@@ -51,7 +51,7 @@ class DeterminismTest(pack_runs.PackTest):
     """Three processes side by side, each with a part of the plan, then a commit."""
     for fmt in pack_runs.FORMATS:
       with self.subTest(format=fmt):
-        flags = ["-f", fmt, "--samples-per-shard", "40", *pack_runs.FORMATS[fmt]]
+        flags = [*pack_runs.FORMATS[fmt], "--samples-per-shard", "40"]
         want = pack_runs.contents(self.build(f"{fmt}-alone", *flags))
         shards = sum(1 for name in want if name.endswith(".pidx"))
         plan, out = self.scratch / f"{fmt}.plan", self.scratch / f"{fmt}-workers"

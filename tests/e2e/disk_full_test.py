@@ -40,7 +40,7 @@ class SmallDisk:
 class DiskFullTest(pack_runs.PackTest):
 
   def command(self, fmt, out, samples=40):
-    return [PACK, self.source, "-o", out, "-f", fmt, "--samples-per-shard", str(samples), "-q", "-j", "2"]
+    return [PACK, self.source, "-o", out, *pack_runs.FORMATS[fmt], "--samples-per-shard", str(samples), "-q", "-j", "2"]
 
   def uninterrupted(self, fmt, name, samples=40):
     out = self.scratch / f"{fmt}-{name}"

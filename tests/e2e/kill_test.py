@@ -23,7 +23,7 @@ class KillTest(pack_runs.PackTest):
 
   def command(self, fmt, out):
     # Durable, on one thread and with small shards: long enough to be hit in the middle.
-    return [PACK, self.source, "-o", out, "-f", fmt, "--samples-per-shard", "20", *pack_runs.FORMATS[fmt], "-q",
+    return [PACK, self.source, "-o", out, *pack_runs.FORMATS[fmt], "--samples-per-shard", "20", "-q",
             "-j", "1", "--io-depth", "2"]
 
   def uninterrupted(self, fmt, suffix=""):

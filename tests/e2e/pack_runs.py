@@ -20,12 +20,13 @@ import sample_images
 PACK = os.path.abspath(os.environ.get("SHARDPACK_PACK", "cli/pack"))
 TESTDATA = pathlib.Path(os.environ.get("SHARDPACK_TESTDATA", "testdata/images")).resolve()
 
-# Each with flags that it alone has: files beside the shards, which are published like them.
+# What to write; with files beside the shards, which are published like them.
 FORMATS = {
-    "webdataset": ["--sidecar-index", "dali,energon,wids"],
-    "tfrecord": ["--sidecar-index", "dali"],
-    "lmdb": ["--layout", "raw"],
-    "hdf5": [],
+    "webdataset": ["-f", "webdataset", "--sidecar-index", "dali,energon,wids"],
+    "tfrecord": ["-f", "tfrecord", "--sidecar-index", "dali"],
+    "lmdb": ["-f", "lmdb", "--layout", "raw"],
+    "lmdb-pickle": ["-f", "lmdb", "--layout", "pickle"],
+    "hdf5": ["-f", "hdf5"],
 }
 # Sources hold a few inputs that are no images, fewer than --max-skip allows: skips must come out the same as well.
 BAD_INPUTS = 5
