@@ -123,7 +123,7 @@ std::string VerbHelp(Verb verb) {
 
 std::string Overview() {
   std::string out =
-      "pack: folders of images to proven shards (WebDataset, TFRecord), and back.\n\n"
+      "pack: images to proven shards (WebDataset, TFRecord, LMDB, HDF5), and back.\n\n"
       "  pack photos/ -o shards/\n"
       "  pack validate shards/\n\n"
       "Usage: pack SRC -o OUT [flags]\n"
