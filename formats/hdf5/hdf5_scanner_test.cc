@@ -119,6 +119,22 @@ class BrokenShard : public ::testing::TestWithParam<std::string_view> {
     ASSERT_LE(at + sizeof(T), bytes_.size());
     StoreLittle<T>(bytes_.data() + at, value);
   }
+  // Of the root group.
+  size_t FirstMessage() const { return LoadLittle<uint64_t>(bytes_.data() + 64) + 16; }
+  // Where these further bytes begin.
+  size_t Grow(size_t bytes) {
+    const size_t begin = bytes_.size();
+    bytes_.resize(begin + bytes);
+    Store<uint64_t>(40, bytes_.size());
+    return begin;
+  }
+  // A message that the object header continues elsewhere.
+  void Continue(size_t at, uint64_t address, uint64_t bytes) {
+    Store<uint16_t>(at, 0x10);
+    Store<uint16_t>(at + 2, 16);
+    Store<uint64_t>(at + 8, address);
+    Store<uint64_t>(at + 16, bytes);
+  }
   void ExpectFinding(FindingId id, const std::string& text) {
     const ScanResult scan = Scan();
     ASSERT_TRUE(scan.status.ok()) << scan.status;
@@ -150,6 +166,19 @@ TEST_P(BrokenShard, ANameOutsideItsHeap) {
   ExpectFinding(FindingId::kHdf5Structure, "name lies outside the group's heap");
 }
 
+TEST_P(BrokenShard, NamesThatShareTheirBytes) {
+  // Every entry of a full node has the same long name, which ends with its heap.
+  const size_t heap = Find("HEAP"), node = Find("SNOD");
+  const auto bytes = LoadLittle<uint64_t>(bytes_.data() + heap + 8);
+  const auto data = LoadLittle<uint64_t>(bytes_.data() + heap + 24);
+  const auto entries = LoadLittle<uint16_t>(bytes_.data() + node + 6);
+  ASSERT_GE(entries, 2);
+  std::fill_n(bytes_.begin() + static_cast<ptrdiff_t>(data), bytes - 1, 'n');
+  bytes_[data + bytes - 1] = 0;
+  for (size_t i = 0; i < entries; ++i) Store<uint64_t>(node + 8 + 40 * i, 0);
+  ExpectFinding(FindingId::kHdf5Structure, "more than its heap and the file hold");
+}
+
 TEST_P(BrokenShard, AbsurdDimensions) {
   // Of /labels and /keys: 10 samples. Every place at which the number stands as a dimension.
   std::string dims(16, '\0');
@@ -167,14 +196,31 @@ TEST_P(BrokenShard, AbsurdDimensions) {
 }
 
 TEST_P(BrokenShard, AHeaderThatContinuesInItself) {
-  // A continuation message of the root group that leads back to the root group's first message.
-  const auto root = LoadLittle<uint64_t>(bytes_.data() + 64);
-  const size_t at = root + 16;
-  Store<uint16_t>(at, 0x10);
-  Store<uint16_t>(at + 2, 16);
-  Store<uint64_t>(at + 8, at);
-  Store<uint64_t>(at + 16, 24);
+  // The root group's first message leads back to itself.
+  Continue(FirstMessage(), FirstMessage(), 24);
+  ExpectFinding(FindingId::kHdf5Structure, "continues in itself");
+}
+
+TEST_P(BrokenShard, AHeaderOfVeryManyBlocks) {
+  const size_t count = 1100, begin = Grow(count * 24);
+  for (size_t i = 0; i < count; ++i) Continue(begin + i * 24, 8 * i + 1, 8);
+  Continue(FirstMessage(), begin, count * 24);
   ExpectFinding(FindingId::kHdf5Structure, "goes on and on");
+}
+
+TEST_P(BrokenShard, AHeaderLongerThanItsFile) {
+  const size_t begin = Grow(48), size = bytes_.size();
+  Continue(begin, 0, size);
+  Continue(begin + 24, 8, size - 8);
+  Continue(FirstMessage(), begin, 48);
+  ExpectFinding(FindingId::kHdf5Structure, "goes on and on");
+}
+
+TEST_P(BrokenShard, AHeaderOfVeryManyMessages) {
+  const size_t count = 65537, begin = Grow(count * 8);
+  for (size_t i = 0; i < count; ++i) Store<uint16_t>(begin + i * 8, 0x01);  // of no bytes
+  Continue(FirstMessage(), begin, count * 8);
+  ExpectFinding(FindingId::kHdf5Structure, "too many messages");
 }
 
 TEST_P(BrokenShard, ACutFile) {
