@@ -34,7 +34,7 @@ bool Contains(const Range& names, std::string_view name) {
 class Mapper {
  public:
   Mapper(Hdf5Reader& reader, FindingSink& findings)
-      : reader_(reader), findings_(findings), heap_(reader) {}
+      : reader_(reader), findings_(findings), heap_(reader, findings) {}
   absl::StatusOr<ShardMap> Run();
 
  private:
@@ -203,9 +203,10 @@ absl::StatusOr<MappedExtent> Mapper::Resolve(const std::byte* reference) {
   if (length == 0) return MappedExtent{0, 0};
   absl::StatusOr<HeapObject> object = heap_.Find(collection, index);
   if (!object.ok()) return object.status();
-  if (object->bytes < length) {
+  // The library stores an element of bytes as an object of its length.
+  if (object->bytes != length) {
     return reader_.Damage(FindingId::kHdf5Extent, object->address,
-                          "a heap object is shorter than its element",
+                          "a heap object is not as long as its element",
                           absl::StrCat(length, " bytes"), absl::StrCat(object->bytes, " bytes"));
   }
   return MappedExtent{reader_.OffsetOf(object->address), length};
