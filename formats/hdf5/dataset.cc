@@ -41,7 +41,7 @@ class Parser {
     dataset_.path = std::string(path);
     dataset_.header_address = object.address;
   }
-  absl::StatusOr<Dataset> Run();
+  absl::StatusOr<Hdf5Dataset> Run();
 
  private:
   absl::Status Missing(std::string_view what) const {
@@ -69,7 +69,7 @@ class Parser {
 
   Hdf5Reader& reader_;
   const ObjectHeader& object_;
-  Dataset dataset_;
+  Hdf5Dataset dataset_;
 };
 
 absl::StatusOr<const HeaderMessage*> Parser::Need(MessageType type, std::string_view what) const {
@@ -79,7 +79,7 @@ absl::StatusOr<const HeaderMessage*> Parser::Need(MessageType type, std::string_
   return message;
 }
 
-absl::StatusOr<Dataset> Parser::Run() {
+absl::StatusOr<Hdf5Dataset> Parser::Run() {
   if (const HeaderMessage* external = object_.Find(MessageType::kExternalFiles)) {
     return reader_.Damage(FindingId::kHdf5External, external->address,
                           absl::StrCat(dataset_.path, " keeps its data in external files"));
@@ -318,7 +318,7 @@ absl::Status Parser::CheckChunks(const HeaderMessage& message) {
 
 }  // namespace
 
-uint64_t Dataset::elements() const {
+uint64_t Hdf5Dataset::elements() const {
   uint64_t product = 1;
   for (const uint64_t dim : dims) {
     if (dim == 0) return 0;
@@ -327,19 +327,19 @@ uint64_t Dataset::elements() const {
   return product;
 }
 
-uint64_t Dataset::bytes() const { return Times(elements(), element_bytes); }
+uint64_t Hdf5Dataset::bytes() const { return Times(elements(), element_bytes); }
 
-bool Dataset::is_line() const {
+bool Hdf5Dataset::is_line() const {
   return !dims.empty() &&
          std::all_of(dims.begin() + 1, dims.end(), [](uint64_t dim) { return dim == 1; });
 }
 
-absl::StatusOr<Dataset> ReadDataset(Hdf5Reader& reader, const ObjectHeader& object,
-                                    std::string_view path) {
+absl::StatusOr<Hdf5Dataset> ReadDataset(Hdf5Reader& reader, const ObjectHeader& object,
+                                        std::string_view path) {
   return Parser(reader, object, path).Run();
 }
 
-absl::StatusOr<uint64_t> ContiguousAddress(Hdf5Reader& reader, const Dataset& dataset) {
+absl::StatusOr<uint64_t> ContiguousAddress(Hdf5Reader& reader, const Hdf5Dataset& dataset) {
   if (dataset.storage != Storage::kContiguous) {
     return reader.Unsupported(
         absl::StrCat(dataset.path,

@@ -1,6 +1,6 @@
-// Dataset: shape, type and place of one dataset of an HDF5 file.
+// Hdf5Dataset: shape, type and place of one dataset of an HDF5 file.
 //
-//   absl::StatusOr<Dataset> labels = ReadDataset(reader, *object, "/labels");
+//   absl::StatusOr<Hdf5Dataset> labels = ReadDataset(reader, *object, "/labels");
 //   absl::StatusOr<uint64_t> at = ContiguousAddress(reader, *labels);
 //
 // Lifetime: a plain value. Thread-safety: a plain value. Errors: as Hdf5Reader; Unimplemented for
@@ -28,7 +28,7 @@ enum class StringPadding : uint8_t { kNullTerminated, kNull, kSpace };
 // How the chunks of a dataset are found.
 enum class ChunkIndex : uint8_t { kTree, kSingle, kImplicit, kFixedArray };
 
-struct Dataset {
+struct Hdf5Dataset {
   std::string path;  // "/images/data"
   uint64_t header_address = 0;
   std::vector<uint64_t> dims;  // none: a single element
@@ -50,12 +50,12 @@ struct Dataset {
   bool is_line() const;
 };
 
-absl::StatusOr<Dataset> ReadDataset(Hdf5Reader& reader, const ObjectHeader& object,
-                                    std::string_view path);
+absl::StatusOr<Hdf5Dataset> ReadDataset(Hdf5Reader& reader, const ObjectHeader& object,
+                                        std::string_view path);
 
 // Where the bytes of a contiguous dataset lie, checked against the file's size; an error for
 // other storage.
-absl::StatusOr<uint64_t> ContiguousAddress(Hdf5Reader& reader, const Dataset& dataset);
+absl::StatusOr<uint64_t> ContiguousAddress(Hdf5Reader& reader, const Hdf5Dataset& dataset);
 
 }  // namespace shardpack
 

@@ -18,7 +18,7 @@ constexpr uint64_t kArrayHeaderBytes = 28, kArrayBlockHeadBytes = 14;
 // The state of one ReadElements.
 class Walk {
  public:
-  Walk(Hdf5Reader& reader, const Dataset& dataset) : reader_(reader), dataset_(dataset) {}
+  Walk(Hdf5Reader& reader, const Hdf5Dataset& dataset) : reader_(reader), dataset_(dataset) {}
   absl::StatusOr<std::string> Run();
 
  private:
@@ -31,7 +31,7 @@ class Walk {
   absl::Status CopyChunk(uint64_t first_element, uint64_t address);
 
   Hdf5Reader& reader_;
-  const Dataset& dataset_;
+  const Hdf5Dataset& dataset_;
   uint64_t chunk_bytes_ = 0;
   std::string elements_;
   std::vector<bool> seen_;  // one a chunk
@@ -216,7 +216,7 @@ absl::Status Walk::CopyChunk(uint64_t first_element, uint64_t address) {
 
 }  // namespace
 
-absl::StatusOr<std::string> ReadElements(Hdf5Reader& reader, const Dataset& dataset) {
+absl::StatusOr<std::string> ReadElements(Hdf5Reader& reader, const Hdf5Dataset& dataset) {
   const uint64_t bytes = dataset.bytes();
   // No element lies twice in a file, so this bounds what is allocated below.
   if (bytes > reader.size()) {

@@ -20,7 +20,7 @@
 namespace shardpack {
 
 // In order. Chunks of several dimensions are not read.
-absl::StatusOr<std::string> ReadElements(Hdf5Reader& reader, const Dataset& dataset);
+absl::StatusOr<std::string> ReadElements(Hdf5Reader& reader, const Hdf5Dataset& dataset);
 
 }  // namespace shardpack
 

@@ -1,7 +1,6 @@
 #include "formats/hdf5/global_heap.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -28,22 +27,38 @@ absl::StatusOr<const GlobalHeap::Collection*> GlobalHeap::Load(uint64_t address)
   if (const auto known = collections_.find(address); known != collections_.end()) {
     return &known->second;
   }
+  Collection& collection = collections_[address];
+  absl::Status walked = Walk(address, collection);
+  std::stable_sort(collection.begin(), collection.end(),
+                   [](const Entry& a, const Entry& b) { return a.index < b.index; });
+  if (walked.ok()) return &collection;
+  if (!absl::IsDataLoss(walked)) {
+    collections_.erase(address);
+    return walked;
+  }
+  // The objects before the damage are sound.
+  if (collection.empty()) return walked;
+  findings_.Report(reader_.problem());
+  return &collection;
+}
+
+absl::Status GlobalHeap::Walk(uint64_t address, Collection& objects) {
   absl::StatusOr<Bytes> head = reader_.Read(address, kCollectionHeadBytes, "a heap collection");
   if (!head.ok()) return head.status();
   if (AsText(head->first(4)) != "GCOL" || (*head)[4] != std::byte{1}) {
     return reader_.Malformed(address, "no heap collection of version 1");
   }
   const auto bytes = LoadLittle<uint64_t>(head->data() + 8);
-  // Collections that share bytes would be walked again and again.
-  if (bytes < kCollectionHeadBytes || !reader_.Holds(address, bytes) ||
-      bytes > reader_.size() - loaded_bytes_) {
+  if (bytes < kCollectionHeadBytes || !reader_.Holds(address, bytes)) {
     return reader_.Malformed(address, "a heap collection of an impossible size", "",
                              absl::StrCat(bytes, " bytes"));
   }
-  loaded_bytes_ += bytes;
-  Collection objects;
   uint64_t at = kCollectionHeadBytes;
   while (bytes - at >= kHeapObjectHeadBytes) {
+    // Sound ones are as many bytes as the file at most; a damaged one may pass its end.
+    if (walked_bytes_ > 2 * reader_.size()) {
+      return reader_.Malformed(address, "heap collections share bytes again and again");
+    }
     absl::StatusOr<Bytes> object =
         reader_.Read(address + at, kHeapObjectHeadBytes, "an object of a heap collection");
     if (!object.ok()) return object.status();
@@ -57,11 +72,11 @@ absl::StatusOr<const GlobalHeap::Collection*> GlobalHeap::Load(uint64_t address)
                                absl::StrCat(object_bytes, " bytes"));
     }
     objects.push_back({index, {address + at, object_bytes}});
-    at += std::min((object_bytes + 7) / 8 * 8, bytes - at);
+    const uint64_t padded_bytes = std::min(object_bytes + (8 - object_bytes % 8) % 8, bytes - at);
+    at += padded_bytes;
+    walked_bytes_ += kHeapObjectHeadBytes + padded_bytes;
   }
-  std::stable_sort(objects.begin(), objects.end(),
-                   [](const Entry& a, const Entry& b) { return a.index < b.index; });
-  return &collections_.emplace(address, std::move(objects)).first->second;
+  return absl::OkStatus();
 }
 
 }  // namespace shardpack

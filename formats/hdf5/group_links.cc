@@ -27,7 +27,8 @@ class SymbolTable {
 
   Hdf5Reader& reader_;
   std::vector<GroupLink>& links_;
-  std::string names_;  // the local heap's data
+  std::string names_;        // the local heap's data
+  uint64_t name_bytes_ = 0;  // of the links so far, with their terminators
 };
 
 absl::Status SymbolTable::Run(uint64_t tree, uint64_t heap) {
@@ -93,6 +94,14 @@ absl::Status SymbolTable::ReadSymbols(uint64_t address) {
       return reader_.Malformed(address + kSymbolHeadBytes + i * kSymbolBytes,
                                "a link's name lies outside the group's heap",
                                absl::StrCat("below ", names_.size()), absl::StrCat(name_at));
+    }
+    // No name lies twice in a heap, nor a symbol twice in a file.
+    name_bytes_ += end - name_at + 1;
+    if (name_bytes_ > names_.size() || links_.size() >= reader_.size() / kSymbolBytes) {
+      return reader_.Malformed(address + kSymbolHeadBytes + i * kSymbolBytes,
+                               "the links of a group are more than its heap and the file hold",
+                               absl::StrCat("at most ", names_.size(), " bytes of names"),
+                               absl::StrCat(name_bytes_, " or more"));
     }
     GroupLink& link = links_.emplace_back();
     link.name = names_.substr(name_at, end - name_at);

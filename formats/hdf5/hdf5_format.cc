@@ -16,10 +16,10 @@ namespace {
 constexpr LayoutSpec kLayouts[] = {
     {.name = kPackedLayout,
      .doc = "/images/data and /images/offsets: one contiguous run of bytes",
-     .max_key_bytes = kMaxKeyBytes},
+     .max_key_bytes = kMaxHdf5KeyBytes},
     {.name = kVlenLayout,
      .doc = "/images: f['images'][i] is the image file",
-     .max_key_bytes = kMaxKeyBytes},
+     .max_key_bytes = kMaxHdf5KeyBytes},
 };
 
 // Superblock, groups and object headers, attributes with some thousand class names, the last chunk,

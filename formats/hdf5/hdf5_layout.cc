@@ -12,7 +12,8 @@ absl::Status CheckFieldName(std::string_view name) {
     return absl::InvalidArgumentError(absl::StrCat(
         "hdf5 cannot hold a field named ", EscapeForTerminal(name), ": ", std::string(why)));
   };
-  if (name.empty() || name.size() > kMaxFieldNameBytes) return refuse("1 to 64 bytes are allowed");
+  if (name.empty() || name.size() > kMaxHdf5FieldNameBytes)
+    return refuse("1 to 64 bytes are allowed");
   if (name == "." || name.find('/') != std::string_view::npos ||
       name.find('\0') != std::string_view::npos) {
     return refuse("it would be a path");

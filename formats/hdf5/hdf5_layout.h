@@ -36,8 +36,8 @@ inline constexpr std::string_view kHdf5Signature = "\x89HDF\r\n\x1a\n";
 inline constexpr uint64_t kDataAlignment = 4096;
 // Keys are stored at the width of the shard's longest one; a single very long key must not blow up
 // the shard.
-inline constexpr size_t kMaxKeyBytes = 1024;
-inline constexpr size_t kMaxFieldNameBytes = 64;
+inline constexpr size_t kMaxHdf5KeyBytes = 1024;
+inline constexpr size_t kMaxHdf5FieldNameBytes = 64;
 // Elements of a chunk of the vlen layout.
 inline constexpr uint64_t kChunkElements = 1024;
 // A vlen element's length is 32 bits wide.

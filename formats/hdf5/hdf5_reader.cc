@@ -10,11 +10,13 @@
 namespace shardpack {
 namespace {
 
-// A read of fewer bytes than this fetches as many, for its neighbours.
-constexpr uint64_t kWindowBytes = 16 << 10;
-// What a read costs beside its bytes, and how much all of them may cost.
+// A read of fewer bytes than this fetches as many, for its neighbours: the least after a jump, and
+// twice as many each time that the next one follows, up to the most.
+constexpr uint64_t kLeastWindowBytes = 512, kMostWindowBytes = 16 << 10;
+// What a read costs beside the bytes it fetches, and how much all of them may cost. Small objects
+// in no order at all, of 56 bytes with their references, take the tenfold of their file.
 constexpr uint64_t kReadCost = 16;
-constexpr uint64_t kBudgetFactor = 8;
+constexpr uint64_t kBudgetFactor = 16;
 constexpr uint64_t kBudgetBase = 1 << 20;
 
 constexpr size_t kOldSuperblockBytes = 96;  // version 0; version 1 has 4 more
@@ -35,14 +37,21 @@ absl::StatusOr<Bytes> Hdf5Reader::Read(uint64_t address, uint64_t bytes, std::st
                   absl::StrCat("within ", size_ - base_, " bytes"),
                   absl::StrCat(bytes, " bytes at address ", address));
   }
-  spent_ += bytes + kReadCost;
+  const uint64_t offset = base_ + address, window_end = window_offset_ + window_.size();
+  const bool held = offset >= window_offset_ && offset + bytes <= window_end;
+  if (!held) {
+    const bool follows = offset >= window_offset_ && offset <= window_end + next_window_bytes_;
+    next_window_bytes_ =
+        std::clamp(follows ? 2 * next_window_bytes_ : 0, kLeastWindowBytes, kMostWindowBytes);
+  }
+  const uint64_t fetched =
+      held ? bytes : std::min(std::max(bytes, next_window_bytes_), size_ - offset);
+  spent_ += fetched + kReadCost;
   if (spent_ > kBudgetFactor * size_ + kBudgetBase) {
     return Malformed(address, "its structures refer to each other again and again");
   }
-  const uint64_t offset = base_ + address;
-  if (offset < window_offset_ || offset + bytes > window_offset_ + window_.size()) {
-    const uint64_t fetched = std::min(std::max(bytes, kWindowBytes), size_ - offset);
-    if (window_.size() > kWindowBytes) window_ = {};  // of a single large read
+  if (!held) {
+    if (window_.size() > kMostWindowBytes) window_ = {};  // of a single large read
     window_.resize(fetched);
     window_offset_ = offset;
     absl::Status read = file_.ReadExactlyAt(offset, window_);

@@ -4,8 +4,8 @@
 //   absl::Status opened = reader.Open();                            // superblocks 0 to 3
 //   absl::StatusOr<Bytes> node = reader.Read(address, 24, "a B-tree node");
 //
-// No byte outside the file is asked for, nothing larger than the file is allocated, and all reads
-// together are bounded by a multiple of the file's size, so that structures which refer to each
+// No byte outside the file is asked for, nothing larger than the file is allocated, and all that
+// is fetched is bounded by a multiple of the file's size, so that structures which refer to each
 // other in circles come to an end.
 // Lifetime: borrows the file; what Read returns is valid until the next call. Thread-safety: one
 // caller at a time. Errors: DataLoss for damage and for what is not read here, described by
@@ -79,6 +79,7 @@ class Hdf5Reader {
   uint64_t spent_ = 0;
   std::vector<std::byte> window_;  // bytes of the file from window_offset_ on
   uint64_t window_offset_ = 0;
+  uint64_t next_window_bytes_ = 0;
   Finding problem_;
 };
 

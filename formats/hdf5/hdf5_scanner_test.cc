@@ -108,7 +108,8 @@ TEST(Hdf5Scanner, WhatIsNotReadIsTold) {
 // Damage in place of each occurrence of a number in a shard of ours.
 class BrokenShard : public ::testing::TestWithParam<std::string_view> {
  protected:
-  BrokenShard() : samples_(GenerateSamples({.count = 10, .max_bytes = 900})) {
+  explicit BrokenShard(size_t count = 10)
+      : samples_(GenerateSamples({.count = count, .max_bytes = 900})) {
     bytes_ =
         *testing::WriteShard(kHdf5Format, {.layout = GetParam()}, samples_, scratch_.File("shard"));
   }
@@ -118,6 +119,22 @@ class BrokenShard : public ::testing::TestWithParam<std::string_view> {
   void Store(size_t at, T value) {
     ASSERT_LE(at + sizeof(T), bytes_.size());
     StoreLittle<T>(bytes_.data() + at, value);
+  }
+  // Of the root group.
+  size_t FirstMessage() const { return LoadLittle<uint64_t>(bytes_.data() + 64) + 16; }
+  // Where these further bytes begin.
+  size_t Grow(size_t bytes) {
+    const size_t begin = bytes_.size();
+    bytes_.resize(begin + bytes);
+    Store<uint64_t>(40, bytes_.size());
+    return begin;
+  }
+  // A message that the object header continues elsewhere.
+  void Continue(size_t at, uint64_t address, uint64_t bytes) {
+    Store<uint16_t>(at, 0x10);
+    Store<uint16_t>(at + 2, 16);
+    Store<uint64_t>(at + 8, address);
+    Store<uint64_t>(at + 16, bytes);
   }
   void ExpectFinding(FindingId id, const std::string& text) {
     const ScanResult scan = Scan();
@@ -150,6 +167,19 @@ TEST_P(BrokenShard, ANameOutsideItsHeap) {
   ExpectFinding(FindingId::kHdf5Structure, "name lies outside the group's heap");
 }
 
+TEST_P(BrokenShard, NamesThatShareTheirBytes) {
+  // Every entry of a full node has the same long name, which ends with its heap.
+  const size_t heap = Find("HEAP"), node = Find("SNOD");
+  const auto bytes = LoadLittle<uint64_t>(bytes_.data() + heap + 8);
+  const auto data = LoadLittle<uint64_t>(bytes_.data() + heap + 24);
+  const auto entries = LoadLittle<uint16_t>(bytes_.data() + node + 6);
+  ASSERT_GE(entries, 2);
+  std::fill_n(bytes_.begin() + static_cast<ptrdiff_t>(data), bytes - 1, 'n');
+  bytes_[data + bytes - 1] = 0;
+  for (size_t i = 0; i < entries; ++i) Store<uint64_t>(node + 8 + 40 * i, 0);
+  ExpectFinding(FindingId::kHdf5Structure, "more than its heap and the file hold");
+}
+
 TEST_P(BrokenShard, AbsurdDimensions) {
   // Of /labels and /keys: 10 samples. Every place at which the number stands as a dimension.
   std::string dims(16, '\0');
@@ -167,14 +197,31 @@ TEST_P(BrokenShard, AbsurdDimensions) {
 }
 
 TEST_P(BrokenShard, AHeaderThatContinuesInItself) {
-  // A continuation message of the root group that leads back to the root group's first message.
-  const auto root = LoadLittle<uint64_t>(bytes_.data() + 64);
-  const size_t at = root + 16;
-  Store<uint16_t>(at, 0x10);
-  Store<uint16_t>(at + 2, 16);
-  Store<uint64_t>(at + 8, at);
-  Store<uint64_t>(at + 16, 24);
+  // The root group's first message leads back to itself.
+  Continue(FirstMessage(), FirstMessage(), 24);
+  ExpectFinding(FindingId::kHdf5Structure, "continues in itself");
+}
+
+TEST_P(BrokenShard, AHeaderOfVeryManyBlocks) {
+  const size_t count = 1100, begin = Grow(count * 24);
+  for (size_t i = 0; i < count; ++i) Continue(begin + i * 24, 8 * i + 1, 8);
+  Continue(FirstMessage(), begin, count * 24);
   ExpectFinding(FindingId::kHdf5Structure, "goes on and on");
+}
+
+TEST_P(BrokenShard, AHeaderLongerThanItsFile) {
+  const size_t begin = Grow(48), size = bytes_.size();
+  Continue(begin, 0, size);
+  Continue(begin + 24, 8, size - 8);
+  Continue(FirstMessage(), begin, 48);
+  ExpectFinding(FindingId::kHdf5Structure, "goes on and on");
+}
+
+TEST_P(BrokenShard, AHeaderOfVeryManyMessages) {
+  const size_t count = 65537, begin = Grow(count * 8);
+  for (size_t i = 0; i < count; ++i) Store<uint16_t>(begin + i * 8, 0x01);  // of no bytes
+  Continue(FirstMessage(), begin, count * 8);
+  ExpectFinding(FindingId::kHdf5Structure, "too many messages");
 }
 
 TEST_P(BrokenShard, ACutFile) {
@@ -207,6 +254,7 @@ INSTANTIATE_TEST_SUITE_P(Packed, BrokenPacked, ::testing::Values(kPackedLayout))
 
 class BrokenVlen : public BrokenShard {
  protected:
+  using BrokenShard::BrokenShard;
   // The heap object of an image, found by its bytes.
   size_t ObjectOf(size_t sample) const { return Find(samples_[sample].fields[0].second) - 16; }
 };
@@ -234,9 +282,66 @@ TEST_P(BrokenVlen, AnObjectBeyondItsCollection) {
   ExpectFinding(FindingId::kHdf5Structure, "passes the end of its collection");
 }
 
+// Enough of them for several heap collections.
+class BrokenCollection : public BrokenVlen {
+ protected:
+  BrokenCollection() : BrokenVlen(100) {}
+};
+
+TEST_P(BrokenCollection, OtherObjectsAreFoundBesideADamagedOne) {
+  // From this object on, its collection is lost.
+  constexpr size_t kDamaged = 2;
+  const size_t begin = ObjectOf(kDamaged), collection = bytes_.rfind("GCOL", begin);
+  const size_t end = collection + LoadLittle<uint64_t>(bytes_.data() + collection + 8);
+  ASSERT_LT(collection, ObjectOf(0));
+  ASSERT_LT(ObjectOf(0), begin);
+  std::vector<std::string_view> sound;
+  for (size_t i = 0; i < samples_.size(); ++i) {
+    if (ObjectOf(i) < begin || ObjectOf(i) >= end) sound.push_back(samples_[i].key);
+  }
+  ASSERT_GT(ObjectOf(samples_.size() - 1), end) << "there is no other collection";
+  ASSERT_LT(sound.size(), samples_.size() - 1);
+  Store<uint64_t>(begin + 8, uint64_t{1} << 40);
+  const ScanResult scan = Scan();
+  ASSERT_TRUE(scan.status.ok()) << scan.status;
+  ASSERT_EQ(scan.records.size(), sound.size()) << scan.Complaints();
+  for (size_t i = 0; i < sound.size(); ++i) EXPECT_EQ(scan.records[i].key, sound[i]);
+  // The damage itself, and each sample that is lost.
+  EXPECT_EQ(scan.findings.errors(), 1 + samples_.size() - sound.size()) << scan.Complaints();
+}
+
+TEST_P(BrokenCollection, ADamagedCollectionTakesNothingFromOthers) {
+  // It claims the rest of the file, and its first object is damaged.
+  const size_t object = ObjectOf(0), collection = bytes_.rfind("GCOL", object);
+  ASSERT_NE(collection, std::string::npos);
+  const size_t end = collection + LoadLittle<uint64_t>(bytes_.data() + collection + 8);
+  size_t sound = 0;
+  for (size_t i = 0; i < samples_.size(); ++i) sound += ObjectOf(i) >= end ? 1 : 0;
+  ASSERT_GT(sound, 0u);
+  Store<uint64_t>(collection + 8, bytes_.size() - collection);
+  Store<uint64_t>(collection + 24, uint64_t{1} << 40);
+  const ScanResult scan = Scan();
+  ASSERT_TRUE(scan.status.ok()) << scan.status;
+  EXPECT_EQ(scan.records.size(), sound) << scan.Complaints();
+}
+
 TEST_P(BrokenVlen, AnObjectShorterThanItsElement) {
   Store<uint64_t>(ObjectOf(1) + 8, LoadLittle<uint64_t>(bytes_.data() + ObjectOf(1) + 8) - 1);
-  ExpectFinding(FindingId::kHdf5Extent, "shorter than its element");
+  ExpectFinding(FindingId::kHdf5Extent, "not as long as its element");
+}
+
+TEST_P(BrokenVlen, AnObjectLongerThanItsElement) {
+  const size_t object = ObjectOf(1);
+  const auto length = LoadLittle<uint64_t>(bytes_.data() + object + 8);
+  std::string reference(16, '\0');
+  StoreLittle<uint32_t>(reference.data(), length);
+  StoreLittle<uint64_t>(reference.data() + 4, bytes_.rfind("GCOL", object));
+  StoreLittle<uint32_t>(reference.data() + 12, LoadLittle<uint16_t>(bytes_.data() + object));
+  const size_t at = Find(reference);
+  ASSERT_NE(at, std::string::npos);
+  Store<uint32_t>(at, length - 1);
+  ExpectFinding(FindingId::kHdf5Extent, "not as long as its element");
+  EXPECT_EQ(Scan().records.size(), 9u);
 }
 
 TEST_P(BrokenVlen, ACollectionOfImpossibleSize) {
@@ -245,6 +350,7 @@ TEST_P(BrokenVlen, ACollectionOfImpossibleSize) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Vlen, BrokenVlen, ::testing::Values(kVlenLayout));
+INSTANTIATE_TEST_SUITE_P(Vlen, BrokenCollection, ::testing::Values(kVlenLayout));
 
 TEST(Hdf5Scanner, AWrongChecksumIsDamage) {
   std::string bytes = Golden("h5py-latest.h5");

@@ -9,6 +9,8 @@ namespace shardpack {
 namespace {
 
 constexpr size_t kMaxBlocks = 1024;
+// The old kind counts them in 16 bits; the new kind has no more links than that outside a heap.
+constexpr size_t kMaxMessages = 65536;
 constexpr uint64_t kOldPrefixBytes = 16;  // 12, and 4 to align what follows
 constexpr uint64_t kChecksumBytes = 4;
 
@@ -53,6 +55,7 @@ class Parser {
   bool creation_order_ = false;
   uint64_t prefix_bytes_ = 0;
   std::vector<Block> blocks_;
+  uint64_t continued_bytes_ = 0;
 };
 
 absl::StatusOr<ObjectHeader> Parser::Run() {
@@ -61,10 +64,6 @@ absl::StatusOr<ObjectHeader> Parser::Run() {
   new_style_ = AsText(*head) == "OHDR";
   absl::Status read = new_style_ ? ReadNewPrefix() : ReadOldPrefix();
   for (size_t i = 0; read.ok() && i < blocks_.size(); ++i) {
-    if (i == kMaxBlocks) {
-      return reader_.Malformed(header_.address, "an object header goes on and on",
-                               absl::StrCat("at most ", kMaxBlocks, " blocks"));
-    }
     const Block block = blocks_[i];
     read = ReadBlock(block, i == 0);
   }
@@ -154,6 +153,9 @@ absl::Status Parser::ReadMessages(const std::string& bytes, uint64_t address) {
       if (message.type == MessageType::kContinuation) {
         absl::Status added = AddContinuation(message);
         if (!added.ok()) return added;
+      } else if (header_.messages.size() == kMaxMessages) {
+        return reader_.Malformed(message.address, "an object header has too many messages",
+                                 absl::StrCat("at most ", kMaxMessages), "more");
       } else {
         header_.messages.push_back(std::move(message));
       }
@@ -167,8 +169,22 @@ absl::Status Parser::AddContinuation(const HeaderMessage& message) {
   if (message.bytes.size() < 16) {
     return reader_.Malformed(message.address, "a continuation message is too short");
   }
-  blocks_.push_back(
-      {LoadLittle<uint64_t>(message.bytes.data()), LoadLittle<uint64_t>(message.bytes.data() + 8)});
+  const Block block = {LoadLittle<uint64_t>(message.bytes.data()),
+                       LoadLittle<uint64_t>(message.bytes.data() + 8)};
+  for (const Block& known : blocks_) {
+    if (known.address == block.address) {
+      return reader_.Malformed(message.address, "an object header continues in itself", "",
+                               absl::StrCat("block ", block.address));
+    }
+  }
+  if (blocks_.size() == kMaxBlocks || block.bytes > reader_.size() - continued_bytes_) {
+    return reader_.Malformed(
+        message.address, "an object header goes on and on",
+        absl::StrCat("at most ", kMaxBlocks, " blocks of ", reader_.size(), " bytes"),
+        absl::StrCat("block ", blocks_.size() + 1, " of ", block.bytes, " bytes"));
+  }
+  continued_bytes_ += block.bytes;
+  blocks_.push_back(block);
   return absl::OkStatus();
 }
 

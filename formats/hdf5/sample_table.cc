@@ -30,8 +30,8 @@ absl::Status SampleTable::Refuse(const SampleView& sample, std::string_view why)
 
 absl::Status SampleTable::Check(const SampleView& sample) const {
   if (samples() >= spec_.max_records) return Refuse(sample, "the shard is planned for fewer");
-  if (sample.key.size() > kMaxKeyBytes) {
-    return Refuse(sample, absl::StrCat("a key has at most ", kMaxKeyBytes, " bytes"));
+  if (sample.key.size() > kMaxHdf5KeyBytes) {
+    return Refuse(sample, absl::StrCat("a key has at most ", kMaxHdf5KeyBytes, " bytes"));
   }
   if (sample.key.find('\0') != std::string_view::npos) {
     return Refuse(sample, "a key cannot hold a NUL, which ends a string");

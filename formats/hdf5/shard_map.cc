@@ -34,7 +34,7 @@ bool Contains(const Range& names, std::string_view name) {
 class Mapper {
  public:
   Mapper(Hdf5Reader& reader, FindingSink& findings)
-      : reader_(reader), findings_(findings), heap_(reader) {}
+      : reader_(reader), findings_(findings), heap_(reader, findings) {}
   absl::StatusOr<ShardMap> Run();
 
  private:
@@ -42,13 +42,13 @@ class Mapper {
   const GroupLink* FirstOf(std::span<const std::string_view> names) const;
   absl::StatusOr<MappedField> ReadField(const ObjectHeader& object, std::string_view path);
   absl::StatusOr<MappedField> ReadPacked(std::span<const GroupLink> links, std::string_view path);
-  absl::StatusOr<MappedField> ReadVlen(const Dataset& dataset);
+  absl::StatusOr<MappedField> ReadVlen(const Hdf5Dataset& dataset);
   absl::StatusOr<MappedExtent> Resolve(const std::byte* reference);
   absl::Status ReadFurtherFields();
   absl::Status ReadLabels();
   absl::Status ReadTexts(std::span<const std::string_view> names, TextColumn& column);
-  absl::StatusOr<std::string> ReadColumn(const Dataset& dataset);
-  absl::Status AppendText(const Dataset& dataset, const char* element, TextColumn& column);
+  absl::StatusOr<std::string> ReadColumn(const Hdf5Dataset& dataset);
+  absl::Status AppendText(const Hdf5Dataset& dataset, const char* element, TextColumn& column);
   // Damage of one part becomes a finding, and the rest goes on.
   absl::Status Forgive(const absl::Status& status);
   void ReportExtent(uint64_t record, std::string_view path, std::string_view expected,
@@ -138,7 +138,7 @@ absl::StatusOr<MappedField> Mapper::ReadField(const ObjectHeader& object, std::s
     if (!links.ok()) return links.status();
     return ReadPacked(*links, path);
   }
-  absl::StatusOr<Dataset> dataset = ReadDataset(reader_, object, path);
+  absl::StatusOr<Hdf5Dataset> dataset = ReadDataset(reader_, object, path);
   if (!dataset.ok()) return dataset.status();
   if (dataset->kind == ElementKind::kBytesVlen && dataset->is_line()) return ReadVlen(*dataset);
   if (dataset->kind == ElementKind::kInteger && dataset->element_bytes == 1 &&
@@ -153,7 +153,7 @@ absl::StatusOr<MappedField> Mapper::ReadField(const ObjectHeader& object, std::s
 
 absl::StatusOr<MappedField> Mapper::ReadPacked(std::span<const GroupLink> links,
                                                std::string_view path) {
-  Dataset parts[2];
+  Hdf5Dataset parts[2];
   const std::string_view names[2] = {kDataName, kOffsetsName};
   for (int i = 0; i < 2; ++i) {
     const std::string part_path = absl::StrCat(std::string(path), "/", std::string(names[i]));
@@ -164,11 +164,11 @@ absl::StatusOr<MappedField> Mapper::ReadPacked(std::span<const GroupLink> links,
     }
     absl::StatusOr<ObjectHeader> object = Follow(*link, part_path);
     if (!object.ok()) return object.status();
-    absl::StatusOr<Dataset> part = ReadDataset(reader_, *object, part_path);
+    absl::StatusOr<Hdf5Dataset> part = ReadDataset(reader_, *object, part_path);
     if (!part.ok()) return part.status();
     parts[i] = *std::move(part);
   }
-  const Dataset &data = parts[0], &offsets = parts[1];
+  const Hdf5Dataset &data = parts[0], &offsets = parts[1];
   if (data.kind != ElementKind::kInteger || data.element_bytes != 1 || data.dims.size() != 1 ||
       offsets.kind != ElementKind::kInteger || offsets.element_bytes != 8 || offsets.big_endian ||
       offsets.dims.size() != 1 || offsets.dims[0] == 0) {
@@ -203,15 +203,16 @@ absl::StatusOr<MappedExtent> Mapper::Resolve(const std::byte* reference) {
   if (length == 0) return MappedExtent{0, 0};
   absl::StatusOr<HeapObject> object = heap_.Find(collection, index);
   if (!object.ok()) return object.status();
-  if (object->bytes < length) {
+  // The library stores an element of bytes as an object of its length.
+  if (object->bytes != length) {
     return reader_.Damage(FindingId::kHdf5Extent, object->address,
-                          "a heap object is shorter than its element",
+                          "a heap object is not as long as its element",
                           absl::StrCat(length, " bytes"), absl::StrCat(object->bytes, " bytes"));
   }
   return MappedExtent{reader_.OffsetOf(object->address), length};
 }
 
-absl::StatusOr<MappedField> Mapper::ReadVlen(const Dataset& dataset) {
+absl::StatusOr<MappedField> Mapper::ReadVlen(const Hdf5Dataset& dataset) {
   absl::StatusOr<std::string> references = ReadElements(reader_, dataset);
   if (!references.ok()) return references.status();
   MappedField field;
@@ -258,7 +259,7 @@ absl::Status Mapper::ReadFurtherFields() {
 }
 
 // A dataset with one element a sample.
-absl::StatusOr<std::string> Mapper::ReadColumn(const Dataset& dataset) {
+absl::StatusOr<std::string> Mapper::ReadColumn(const Hdf5Dataset& dataset) {
   if (!dataset.is_line() || dataset.dims[0] != map_.samples) {
     return reader_.Damage(FindingId::kHdf5Layout, dataset.header_address,
                           absl::StrCat(dataset.path, " has not one element a sample"),
@@ -274,7 +275,7 @@ absl::Status Mapper::ReadLabels() {
   const std::string path = absl::StrCat("/", link->name);
   absl::StatusOr<ObjectHeader> object = Follow(*link, path);
   if (!object.ok()) return object.status();
-  absl::StatusOr<Dataset> dataset = ReadDataset(reader_, *object, path);
+  absl::StatusOr<Hdf5Dataset> dataset = ReadDataset(reader_, *object, path);
   if (!dataset.ok()) return dataset.status();
   if (dataset->kind != ElementKind::kInteger) {
     return reader_.Damage(FindingId::kHdf5Layout, object->address,
@@ -297,7 +298,8 @@ absl::Status Mapper::ReadLabels() {
   return absl::OkStatus();
 }
 
-absl::Status Mapper::AppendText(const Dataset& dataset, const char* element, TextColumn& column) {
+absl::Status Mapper::AppendText(const Hdf5Dataset& dataset, const char* element,
+                                TextColumn& column) {
   if (dataset.kind == ElementKind::kString) {
     std::string_view text(element, dataset.element_bytes);
     if (dataset.padding == StringPadding::kNullTerminated) {
@@ -332,7 +334,7 @@ absl::Status Mapper::ReadTexts(std::span<const std::string_view> names, TextColu
   const std::string path = absl::StrCat("/", link->name);
   absl::StatusOr<ObjectHeader> object = Follow(*link, path);
   if (!object.ok()) return object.status();
-  absl::StatusOr<Dataset> dataset = ReadDataset(reader_, *object, path);
+  absl::StatusOr<Hdf5Dataset> dataset = ReadDataset(reader_, *object, path);
   if (!dataset.ok()) return dataset.status();
   if (dataset->kind != ElementKind::kString && dataset->kind != ElementKind::kStringVlen) {
     return reader_.Damage(FindingId::kHdf5Layout, object->address,
