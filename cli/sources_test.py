@@ -1,5 +1,6 @@
 """Every kind of source beside folders, and `pack convert`, as a user meets them."""
 
+import gzip
 import io
 import json
 import os
@@ -274,6 +275,68 @@ class ArchiveTest(command.PackTest):
       for shard, data in self.contents("want").items():
         if shard.endswith((".tar", ".pidx")):
           self.assertEqual(data, self.contents("out")[shard])
+
+  def test_names_that_are_not_ascii(self):
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+      with zipfile.ZipFile(self.folder / "a.zip", "w", method) as archive:
+        archive.writestr("cat/\u00e9.jpg", jpeg(1))
+        archive.writestr("\u72ac/2.jpg", jpeg(2))
+      self.pack("a.zip", "-o", "out", "--overwrite", env={"LC_ALL": "C"})
+      self.assertEqual({"cat/\u00e9.jpg", "\u72ac/2.jpg"}, {row["path"] for row in self.rows("out")})
+
+  def test_a_damaged_header_loses_no_member_silently(self):
+    whole = bytearray((self.folder / self.tar("a.tar", "w", format=tarfile.USTAR_FORMAT)).read_bytes())
+    at = whole.index(b"./cat/good-0004.jpg")
+    for damage in (b"X", bytes(512)):
+      broken = bytearray(whole)
+      broken[at:at + len(damage)] = damage
+      self.write("b.tar", bytes(broken))
+      done = self.pack("b.tar", "-o", "out", expect=4)
+      self.assertIn("b.tar", done.stderr)
+      self.assertIn("offset", done.stderr)
+      self.write("b.tar.gz", gzip.compress(bytes(broken)))
+      self.pack("b.tar.gz", "-o", "out", expect=4)
+
+  def test_members_without_a_name_are_skips(self):
+    with tarfile.open(self.folder / "a.tar", "w") as archive:
+      self.add(archive, "cat/1.jpg", jpeg(1))
+      self.add(archive, "..", jpeg(2))
+    self.pack("a.tar", "-o", "out", *ANY_SKIPS, expect=3)
+    self.assertEqual({"(no name)": "outside-root"}, self.skips())
+
+  def test_archives_end_to_end(self):
+    for name, numbers in (("a.tar", range(0, 5)), ("b.tar", range(5, 9))):
+      with tarfile.open(self.folder / name, "w") as archive:
+        for i in numbers:
+          self.add(archive, f"cat/{i}.jpg", jpeg(i))
+    both = (self.folder / "a.tar").read_bytes() + (self.folder / "b.tar").read_bytes()
+    for name, data in (("both.tar", both), ("both.tar.gz", gzip.compress(both))):
+      self.write(name, data)
+      self.pack(name, "-o", "out", "--overwrite")
+      self.assertEqual({f"cat/{i}.jpg" for i in range(9)}, {row["path"] for row in self.rows("out")})
+      self.assertEqual(jpeg(7), self.pack("cat", "out", "cat/7", text=False).stdout)
+
+  def test_a_tar_that_was_cut_between_members(self):
+    whole = (self.folder / self.tar("a.tar", "w", format=tarfile.USTAR_FORMAT)).read_bytes()
+    self.assertNotIn("end-of-archive", self.pack("a.tar", "-o", "out").stderr)
+    self.write("cut.tar", whole[:whole.index(b"./dog/good-0019.jpg")])
+    self.assertIn("end-of-archive", self.pack("cut.tar", "-o", "out", "--overwrite").stderr)
+
+  def test_every_kind_of_extension_header(self):
+    with tarfile.open(self.folder / "a.tar", "w", format=tarfile.GNU_FORMAT) as archive:
+      self.add(archive, "a volume", type=b"V")
+      self.add(archive, "cat/0.jpg", jpeg(0))
+      self.add(archive, "acl", b"1000000\0", type=b"A")
+      self.add(archive, "cat/1.jpg", jpeg(1))
+    self.pack("a.tar", "-o", "out")
+    for i in range(2):
+      self.assertEqual(jpeg(i), self.pack("cat", "out", f"cat/{i}", text=False).stdout)
+    with tarfile.open(self.folder / "pax.tar", "w", format=tarfile.PAX_FORMAT) as archive:
+      info = tarfile.TarInfo("cat/1.jpg")
+      info.size, info.pax_headers = len(jpeg(1)), {"size": str(len(jpeg(1))), "comment": "size=7"}
+      archive.addfile(info, io.BytesIO(jpeg(1)))
+    self.pack("pax.tar", "-o", "out", "--overwrite")
+    self.assertEqual(jpeg(1), self.pack("cat", "out", "cat/1", text=False).stdout)
 
   def test_damage(self):
     whole = (self.folder / self.tar("a.tar", "w")).read_bytes()
