@@ -177,6 +177,19 @@ class SidecarTest(command.PackTest):
     self.assertEqual(8, self.manifest("other")["counts"]["packed"])
     self.assertEqual({"png", "jpg", "cls"}, {name.rsplit(".", 1)[1] for name in self.member_names("other")})
 
+  def test_folders_of_parts_alone_are_no_classes(self):
+    self.write("src/annotations/1.json", b"{}")
+    with tarfile.open(self.folder / "a.tar", "w") as archive:
+      archive.add(self.folder / "src", ".")
+      info = tarfile.TarInfo("../above/1.jpg")
+      info.size = len(jpeg(1))
+      archive.addfile(info, io.BytesIO(jpeg(1)))
+    for source in ("src", "a.tar"):
+      self.pack(source, "-o", "out", "--sidecars", "json,png:mask.png", "--overwrite", *ANY_SKIPS, expect=3)
+      self.assertEqual(["cat", "dog"], self.manifest()["classes"])
+      self.assertEqual({0, 1}, {row["label"] for row in self.rows("out")})
+      self.assertEqual("unpaired", self.skips()["annotations/1.json"])
+
   def test_a_part_that_changes_resumes_as_a_conflict_and_counts_in_the_digest(self):
     self.pack("src", "-o", "out", "--sidecars", "json,png:mask.png")
     self.write("src/cat/good-0000.json", b"{longer}")
@@ -386,6 +399,14 @@ class CocoTest(command.PackTest):
         {"area": 50, "bbox": [1, 2.5, 5, 10], "category": "dog", "iscrowd": 0, "label": 1},
         {"area": 90, "bbox": [1, 2.5, 9, 10], "category": "cat", "iscrowd": 0, "label": 0}]}, boxes)
     self.pack("validate", "out", "--against", "src")
+
+  def test_boxes_that_change_are_no_resumed_run(self):
+    self.pack_coco("--label-from", "none")
+    changed = json.dumps(self.coco).replace('"bbox": [1, 2.5, 9, 10]', '"bbox": [1, 2.5, 8, 10]')
+    self.write("src/a.json", changed.encode())
+    done = self.pack("src/a.json", "-o", "out", "--no-shuffle", "--label-from", "none", expect=5)
+    self.assertIn("the source's files differ", done.stderr)
+    self.pack("src/a.json", "-o", "out", "--overwrite", "--no-shuffle", "--label-from", "none")
 
   def test_single(self):
     self.pack_coco("--label-from", "single", *ANY_SKIPS, expect=3)

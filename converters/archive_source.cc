@@ -195,7 +195,9 @@ absl::StatusOr<Listing> ArchiveSource::List() {
   if (options_.label_from == FolderSourceOptions::LabelFrom::kNone) {
     listing.label.assign(listing.rows(), -1);
   } else {
-    status = AssignLabels(LabelOptionsOf(options_), {}, listing);
+    LabelOptions labels = LabelOptionsOf(options_);
+    labels.outside_counts = false;  // what is left of such a name is no folder of the archive
+    status = AssignLabels(labels, {}, listing);
   }
   if (!status.ok()) return status;
   return listing;

@@ -155,7 +155,8 @@ LabelOptions LabelOptionsOf(const FolderSourceOptions& options) {
   LabelOptions labels{.component = options.split_from_dir ? 1 : 0,
                       .component_given = options.label_dir_given,
                       .order = options.class_order,
-                      .classes = options.classes};
+                      .classes = options.classes,
+                      .parts = options.sidecars};
   if (options.label_dir_given) labels.component = options.label_dir;
   return labels;
 }
