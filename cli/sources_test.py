@@ -51,6 +51,14 @@ class ListTest(command.PackTest):
     self.write("classes.txt", b"tabby\nsiamese\nbeagle\n")
     self.pack_list("a.csv", text, "--classes", "classes.txt", "--overwrite")
     self.assertEqual({"cat/good-0000.jpg": 0, "dog/good-0001.jpg": 2}, self.labels())
+    self.write("classes.txt", b"30\n10\n20\n")  # names that are numbers decide, whichever occur
+    for label, want in (("10", 1), ("2", None)):
+      done = self.pack_list("n.csv", f"path,label\ncat/good-0000.jpg,{label}\n", "--classes", "classes.txt",
+                            "--overwrite", expect=0 if want else 2)
+      if want:
+        self.assertEqual({"cat/good-0000.jpg": want}, self.labels())
+      else:
+        self.assertIn("n.csv:2: the label 2 is not among", done.stderr)
     self.write("classes.txt", b"tabby\n")
     done = self.pack_list("a.csv", text, "--classes", "classes.txt", "--overwrite", expect=2)
     self.assertIn("a.csv:3: the label beagle", done.stderr)
@@ -203,6 +211,9 @@ class SidecarTest(command.PackTest):
     self.assertFalse((self.folder / "other").exists())
     done = self.pack("src", "-o", "other", "--sidecars", "json,txt", "--with-json", "--drop-fields", "--exclude", "*.png")
     self.assertIn("left out", done.stderr)
+    done = self.pack("src", "-o", "third", "-f", "tfrecord", "--sidecars", "json", "--with-json", "--exclude", "*.png",
+                     "--exclude", "*.txt", expect=2)
+    self.assertIn("--with-json makes a field of this name", done.stderr)
 
 
 class ArchiveTest(command.PackTest):
@@ -476,6 +487,39 @@ class ConvertTest(command.PackTest):
   def test_a_cycle_with_made_json_and_number_keys(self):
     sizing = ["--shard-size", "40kB"]
     self.assert_cycle(["--with-json", "--key", "index", "--seed", "5", *sizing], sizing)
+
+  def test_made_json_goes_where_the_target_has_no_place_for_it(self):
+    self.pack("src", "-o", "a", "--with-json")
+    for target in ("tfrecord", "lmdb", "hdf5"):
+      self.pack("convert", "a", "-o", target, "-f", target)
+      self.assertEqual(60, self.manifest(target)["counts"]["packed"])
+
+  def test_values_that_no_field_holds_are_said(self):
+    # An Example with jpg = bytes, label = 1, age = [7]; in a record of TFRecord.
+    def example(image):
+      def entry(name, feature):
+        body = b"\x0a" + bytes([len(name)]) + name + b"\x12" + varint(len(feature)) + feature
+        return b"\x0a" + varint(len(body)) + body
+      def varint(value):
+        return bytes([value]) if value < 128 else bytes([value & 127 | 128]) + varint(value >> 7)
+      values = b"\x0a" + varint(len(image)) + image
+      features = (entry(b"jpg", b"\x0a" + varint(len(values)) + values) + entry(b"label", b"\x1a\x03\x0a\x01\x01")
+                  + entry(b"age", b"\x1a\x03\x0a\x01\x07"))
+      return b"\x0a" + varint(len(features)) + features
+    def masked(data):
+      crc = 0xffffffff
+      for byte in data:
+        crc ^= byte
+        for _ in range(8):
+          crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+      crc ^= 0xffffffff
+      return (((crc >> 15 | crc << 17) + 0xa282ead8) & 0xffffffff).to_bytes(4, "little")
+    payload = example(jpeg(1))
+    length = len(payload).to_bytes(8, "little")
+    self.write("f.tfrecord", length + masked(length) + payload + masked(payload))
+    done = self.pack("convert", "f.tfrecord", "-o", "out")
+    self.assertIn("left out, being neither bytes nor a label: age", done.stderr)
+    self.assertEqual([1], [row["label"] for row in self.rows("out")])
 
   def test_a_cycle_of_tfrecords(self):
     self.pack("src", "-o", "a", "-f", "tfrecord", "--sidecars", "json", "--no-shuffle")

@@ -288,7 +288,9 @@ LoadResult FolderSource::Load(const Listing& listing, uint64_t row, Arena& arena
     Wanted wanted{row, nullptr, listing.bytes[row], listing.mtime_ns[row]};
     if (i > 0) {
       const uint64_t at = row * parts + i - 1;
-      wanted = {row, &listing.fields[i - 1].suffix, listing.field_bytes[at], listing.field_mtime_ns[at]};
+      // A damaged plan may lack the times; files are then as changed as they look.
+      const int64_t mtime_ns = listing.field_mtime_ns.empty() ? 0 : listing.field_mtime_ns[at];
+      wanted = {row, &listing.fields[i - 1].suffix, listing.field_bytes[at], mtime_ns};
     }
     std::variant<Bytes, Skip> loaded = LoadFile(listing, wanted, arena);
     if (Skip* skip = std::get_if<Skip>(&loaded)) {
