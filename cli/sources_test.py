@@ -1,5 +1,6 @@
 """Every kind of source beside folders, and `pack convert`, as a user meets them."""
 
+import gzip
 import io
 import json
 import os
@@ -50,6 +51,14 @@ class ListTest(command.PackTest):
     self.write("classes.txt", b"tabby\nsiamese\nbeagle\n")
     self.pack_list("a.csv", text, "--classes", "classes.txt", "--overwrite")
     self.assertEqual({"cat/good-0000.jpg": 0, "dog/good-0001.jpg": 2}, self.labels())
+    self.write("classes.txt", b"30\n10\n20\n")  # names that are numbers decide, whichever occur
+    for label, want in (("10", 1), ("2", None)):
+      done = self.pack_list("n.csv", f"path,label\ncat/good-0000.jpg,{label}\n", "--classes", "classes.txt",
+                            "--overwrite", expect=0 if want else 2)
+      if want:
+        self.assertEqual({"cat/good-0000.jpg": want}, self.labels())
+      else:
+        self.assertIn("n.csv:2: the label 2 is not among", done.stderr)
     self.write("classes.txt", b"tabby\n")
     done = self.pack_list("a.csv", text, "--classes", "classes.txt", "--overwrite", expect=2)
     self.assertIn("a.csv:3: the label beagle", done.stderr)
@@ -176,6 +185,19 @@ class SidecarTest(command.PackTest):
     self.assertEqual(8, self.manifest("other")["counts"]["packed"])
     self.assertEqual({"png", "jpg", "cls"}, {name.rsplit(".", 1)[1] for name in self.member_names("other")})
 
+  def test_folders_of_parts_alone_are_no_classes(self):
+    self.write("src/annotations/1.json", b"{}")
+    with tarfile.open(self.folder / "a.tar", "w") as archive:
+      archive.add(self.folder / "src", ".")
+      info = tarfile.TarInfo("../above/1.jpg")
+      info.size = len(jpeg(1))
+      archive.addfile(info, io.BytesIO(jpeg(1)))
+    for source in ("src", "a.tar"):
+      self.pack(source, "-o", "out", "--sidecars", "json,png:mask.png", "--overwrite", *ANY_SKIPS, expect=3)
+      self.assertEqual(["cat", "dog"], self.manifest()["classes"])
+      self.assertEqual({0, 1}, {row["label"] for row in self.rows("out")})
+      self.assertEqual("unpaired", self.skips()["annotations/1.json"])
+
   def test_a_part_that_changes_resumes_as_a_conflict_and_counts_in_the_digest(self):
     self.pack("src", "-o", "out", "--sidecars", "json,png:mask.png")
     self.write("src/cat/good-0000.json", b"{longer}")
@@ -189,6 +211,9 @@ class SidecarTest(command.PackTest):
     self.assertFalse((self.folder / "other").exists())
     done = self.pack("src", "-o", "other", "--sidecars", "json,txt", "--with-json", "--drop-fields", "--exclude", "*.png")
     self.assertIn("left out", done.stderr)
+    done = self.pack("src", "-o", "third", "-f", "tfrecord", "--sidecars", "json", "--with-json", "--exclude", "*.png",
+                     "--exclude", "*.txt", expect=2)
+    self.assertIn("--with-json makes a field of this name", done.stderr)
 
 
 class ArchiveTest(command.PackTest):
@@ -275,6 +300,68 @@ class ArchiveTest(command.PackTest):
         if shard.endswith((".tar", ".pidx")):
           self.assertEqual(data, self.contents("out")[shard])
 
+  def test_names_that_are_not_ascii(self):
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+      with zipfile.ZipFile(self.folder / "a.zip", "w", method) as archive:
+        archive.writestr("cat/\u00e9.jpg", jpeg(1))
+        archive.writestr("\u72ac/2.jpg", jpeg(2))
+      self.pack("a.zip", "-o", "out", "--overwrite", env={"LC_ALL": "C"})
+      self.assertEqual({"cat/\u00e9.jpg", "\u72ac/2.jpg"}, {row["path"] for row in self.rows("out")})
+
+  def test_a_damaged_header_loses_no_member_silently(self):
+    whole = bytearray((self.folder / self.tar("a.tar", "w", format=tarfile.USTAR_FORMAT)).read_bytes())
+    at = whole.index(b"./cat/good-0004.jpg")
+    for damage in (b"X", bytes(512)):
+      broken = bytearray(whole)
+      broken[at:at + len(damage)] = damage
+      self.write("b.tar", bytes(broken))
+      done = self.pack("b.tar", "-o", "out", expect=4)
+      self.assertIn("b.tar", done.stderr)
+      self.assertIn("offset", done.stderr)
+      self.write("b.tar.gz", gzip.compress(bytes(broken)))
+      self.pack("b.tar.gz", "-o", "out", expect=4)
+
+  def test_members_without_a_name_are_skips(self):
+    with tarfile.open(self.folder / "a.tar", "w") as archive:
+      self.add(archive, "cat/1.jpg", jpeg(1))
+      self.add(archive, "..", jpeg(2))
+    self.pack("a.tar", "-o", "out", *ANY_SKIPS, expect=3)
+    self.assertEqual({"(no name)": "outside-root"}, self.skips())
+
+  def test_archives_end_to_end(self):
+    for name, numbers in (("a.tar", range(0, 5)), ("b.tar", range(5, 9))):
+      with tarfile.open(self.folder / name, "w") as archive:
+        for i in numbers:
+          self.add(archive, f"cat/{i}.jpg", jpeg(i))
+    both = (self.folder / "a.tar").read_bytes() + (self.folder / "b.tar").read_bytes()
+    for name, data in (("both.tar", both), ("both.tar.gz", gzip.compress(both))):
+      self.write(name, data)
+      self.pack(name, "-o", "out", "--overwrite")
+      self.assertEqual({f"cat/{i}.jpg" for i in range(9)}, {row["path"] for row in self.rows("out")})
+      self.assertEqual(jpeg(7), self.pack("cat", "out", "cat/7", text=False).stdout)
+
+  def test_a_tar_that_was_cut_between_members(self):
+    whole = (self.folder / self.tar("a.tar", "w", format=tarfile.USTAR_FORMAT)).read_bytes()
+    self.assertNotIn("end-of-archive", self.pack("a.tar", "-o", "out").stderr)
+    self.write("cut.tar", whole[:whole.index(b"./dog/good-0019.jpg")])
+    self.assertIn("end-of-archive", self.pack("cut.tar", "-o", "out", "--overwrite").stderr)
+
+  def test_every_kind_of_extension_header(self):
+    with tarfile.open(self.folder / "a.tar", "w", format=tarfile.GNU_FORMAT) as archive:
+      self.add(archive, "a volume", type=b"V")
+      self.add(archive, "cat/0.jpg", jpeg(0))
+      self.add(archive, "acl", b"1000000\0", type=b"A")
+      self.add(archive, "cat/1.jpg", jpeg(1))
+    self.pack("a.tar", "-o", "out")
+    for i in range(2):
+      self.assertEqual(jpeg(i), self.pack("cat", "out", f"cat/{i}", text=False).stdout)
+    with tarfile.open(self.folder / "pax.tar", "w", format=tarfile.PAX_FORMAT) as archive:
+      info = tarfile.TarInfo("cat/1.jpg")
+      info.size, info.pax_headers = len(jpeg(1)), {"size": str(len(jpeg(1))), "comment": "size=7"}
+      archive.addfile(info, io.BytesIO(jpeg(1)))
+    self.pack("pax.tar", "-o", "out", "--overwrite")
+    self.assertEqual(jpeg(1), self.pack("cat", "out", "cat/1", text=False).stdout)
+
   def test_damage(self):
     whole = (self.folder / self.tar("a.tar", "w")).read_bytes()
     self.write("cut.tar", whole[:len(whole) // 2])
@@ -323,6 +410,14 @@ class CocoTest(command.PackTest):
         {"area": 50, "bbox": [1, 2.5, 5, 10], "category": "dog", "iscrowd": 0, "label": 1},
         {"area": 90, "bbox": [1, 2.5, 9, 10], "category": "cat", "iscrowd": 0, "label": 0}]}, boxes)
     self.pack("validate", "out", "--against", "src")
+
+  def test_boxes_that_change_are_no_resumed_run(self):
+    self.pack_coco("--label-from", "none")
+    changed = json.dumps(self.coco).replace('"bbox": [1, 2.5, 9, 10]', '"bbox": [1, 2.5, 8, 10]')
+    self.write("src/a.json", changed.encode())
+    done = self.pack("src/a.json", "-o", "out", "--no-shuffle", "--label-from", "none", expect=5)
+    self.assertIn("the source's files differ", done.stderr)
+    self.pack("src/a.json", "-o", "out", "--overwrite", "--no-shuffle", "--label-from", "none")
 
   def test_single(self):
     self.pack_coco("--label-from", "single", *ANY_SKIPS, expect=3)
@@ -392,6 +487,39 @@ class ConvertTest(command.PackTest):
   def test_a_cycle_with_made_json_and_number_keys(self):
     sizing = ["--shard-size", "40kB"]
     self.assert_cycle(["--with-json", "--key", "index", "--seed", "5", *sizing], sizing)
+
+  def test_made_json_goes_where_the_target_has_no_place_for_it(self):
+    self.pack("src", "-o", "a", "--with-json")
+    for target in ("tfrecord", "lmdb", "hdf5"):
+      self.pack("convert", "a", "-o", target, "-f", target)
+      self.assertEqual(60, self.manifest(target)["counts"]["packed"])
+
+  def test_values_that_no_field_holds_are_said(self):
+    # An Example with jpg = bytes, label = 1, age = [7]; in a record of TFRecord.
+    def example(image):
+      def entry(name, feature):
+        body = b"\x0a" + bytes([len(name)]) + name + b"\x12" + varint(len(feature)) + feature
+        return b"\x0a" + varint(len(body)) + body
+      def varint(value):
+        return bytes([value]) if value < 128 else bytes([value & 127 | 128]) + varint(value >> 7)
+      values = b"\x0a" + varint(len(image)) + image
+      features = (entry(b"jpg", b"\x0a" + varint(len(values)) + values) + entry(b"label", b"\x1a\x03\x0a\x01\x01")
+                  + entry(b"age", b"\x1a\x03\x0a\x01\x07"))
+      return b"\x0a" + varint(len(features)) + features
+    def masked(data):
+      crc = 0xffffffff
+      for byte in data:
+        crc ^= byte
+        for _ in range(8):
+          crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+      crc ^= 0xffffffff
+      return (((crc >> 15 | crc << 17) + 0xa282ead8) & 0xffffffff).to_bytes(4, "little")
+    payload = example(jpeg(1))
+    length = len(payload).to_bytes(8, "little")
+    self.write("f.tfrecord", length + masked(length) + payload + masked(payload))
+    done = self.pack("convert", "f.tfrecord", "-o", "out")
+    self.assertIn("left out, being neither bytes nor a label: age", done.stderr)
+    self.assertEqual([1], [row["label"] for row in self.rows("out")])
 
   def test_a_cycle_of_tfrecords(self):
     self.pack("src", "-o", "a", "-f", "tfrecord", "--sidecars", "json", "--no-shuffle")

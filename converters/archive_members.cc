@@ -3,13 +3,16 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <fcntl.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -23,6 +26,7 @@ constexpr uint64_t kBlockBytes = 512;
 // (archive_platform.h).
 constexpr int kUnknownFormat = EILSEQ;
 constexpr int kMaxExtensionHeaders = 16;  // before one member
+constexpr uint64_t kMaxPaxBytes = 1 << 20;
 
 // A file without a name, gone with its descriptor.
 absl::StatusOr<File> OpenSpool() {
@@ -55,24 +59,107 @@ uint64_t HeaderNumber(std::string_view field) {
   return value;
 }
 
-// Where the data of the member begins whose first header, extension headers included, lies at `at`.
-// libarchive has accepted them; it does not say where they end.
-absl::StatusOr<uint64_t> FindTarData(const File& archive, uint64_t at) {
-  for (int headers = 0; headers < kMaxExtensionHeaders; ++headers) {
+// The value of the last `size` record of a pax header ("30 size=1234\n"), "" = there is none.
+std::string_view PaxSize(std::string_view records) {
+  constexpr std::string_view kName = " size=";
+  std::string_view size;
+  while (!records.empty()) {
+    size_t bytes = 0;
+    const auto [stop, error] =
+        std::from_chars(records.data(), records.data() + records.size(), bytes);
+    const auto digits = static_cast<size_t>(stop - records.data());
+    if (error != std::errc() || bytes <= digits || bytes > records.size()) break;
+    const std::string_view record = records.substr(digits, bytes - digits);
+    if (record.starts_with(kName) && record.ends_with('\n'))
+      size = record.substr(kName.size(), record.size() - kName.size() - 1);
+    records.remove_prefix(bytes);
+  }
+  return size;
+}
+
+// A header's checksum is the sum of its bytes, those of the checksum itself taken for blanks.
+bool HasItsChecksum(std::string_view header) {
+  uint64_t sum = 8 * static_cast<uint64_t>(' '), signed_sum = sum;
+  for (size_t i = 0; i < header.size(); ++i) {
+    if (i >= 148 && i < 156) continue;
+    sum += static_cast<unsigned char>(header[i]);
+    signed_sum += static_cast<uint64_t>(int64_t{static_cast<signed char>(header[i])});
+  }
+  const uint64_t written = HeaderNumber(header.substr(148, 8));
+  return written == sum || written == signed_sum;
+}
+
+struct TarData {
+  uint64_t place = 0;
+  std::optional<uint64_t> bytes;  // as the headers say; nullopt = in a way that is not read here
+};
+
+// Where the data of the member begins whose first header, extension headers included, lies at or
+// after `at`, behind the zero blocks that end the archive before it. libarchive has accepted them;
+// it does not say where they end.
+absl::StatusOr<TarData> FindTarData(const File& archive, uint64_t at) {
+  std::string size;
+  for (int headers = 0; headers < kMaxExtensionHeaders;) {
     std::array<char, kBlockBytes> block;
     absl::Status read = archive.ReadExactlyAt(at, std::as_writable_bytes(std::span(block)));
     if (!read.ok()) return read;
+    const std::string_view header(block.data(), block.size());
+    if (header.find_first_not_of('\0') == std::string_view::npos) {
+      at += kBlockBytes;
+      continue;
+    }
+    if (!HasItsChecksum(header)) break;
     at += kBlockBytes;
-    const char type = block[156];
-    const bool extends = type == 'x' || type == 'X' || type == 'g' || type == 'L' || type == 'K';
-    if (!extends) return at;
-    const uint64_t bytes = HeaderNumber(std::string_view(block.data() + 124, 12));
+    const uint64_t bytes = HeaderNumber(header.substr(124, 12));
+    const char type = header[156];
+    // Of these libarchive (header_volume) takes the label alone.
+    if (type == 'V') {
+      ++headers;
+      continue;
+    }
+    const bool pax = type == 'x' || type == 'X' || type == 'g';
+    if (!pax && type != 'L' && type != 'K' && type != 'A') {
+      if (type == 'S') return TarData{at, std::nullopt};
+      uint64_t number = bytes;
+      const auto parsed = std::from_chars(size.data(), size.data() + size.size(), number);
+      if (!size.empty() && parsed.ptr != size.data() + size.size()) return TarData{at, std::nullopt};
+      return TarData{at, number};
+    }
     if (bytes > uint64_t{1} << 40) break;
+    if (pax) {
+      if (bytes > kMaxPaxBytes) break;
+      std::string records(bytes, '\0');
+      read = archive.ReadExactlyAt(at, std::as_writable_bytes(std::span(records)));
+      if (!read.ok()) return read;
+      const std::string_view given = PaxSize(records);
+      if (!given.empty()) size = std::string(given);
+    }
     at += (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+    ++headers;
   }
   return absl::DataLossError(
       absl::StrCat(EscapeForTerminal(archive.path()), ": no tar header at offset ", at));
 }
+
+// While one lives, this thread takes text for UTF-8, which names in zip and pax archives are:
+// libarchive drops a name that the locale cannot hold.
+class Utf8Locale {
+ public:
+  Utf8Locale() : locale_(::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)) {
+    if (locale_ != nullptr) before_ = ::uselocale(locale_);
+  }
+  ~Utf8Locale() {
+    if (locale_ == nullptr) return;
+    ::uselocale(before_);
+    ::freelocale(locale_);
+  }
+  Utf8Locale(const Utf8Locale&) = delete;
+  Utf8Locale& operator=(const Utf8Locale&) = delete;
+
+ private:
+  const locale_t locale_;
+  locale_t before_ = nullptr;
+};
 
 ArchiveMember::Kind KindOf(archive_entry* entry) {
   if (archive_entry_hardlink(entry) != nullptr) return ArchiveMember::Kind::kLink;
@@ -102,6 +189,9 @@ class ArchiveMembers::Handle {
     archive_read_support_filter_all(archive_);
     archive_read_support_format_tar(archive_);
     archive_read_support_format_zip(archive_);
+    // What follows zero blocks counts: another archive, or the rest after a header that was zeroed.
+    if (archive_read_set_option(archive_, "tar", "read_concatenated_archives", "1") != ARCHIVE_OK)
+      return Failure();
     if (::lseek(file_.descriptor(), 0, SEEK_SET) != 0)
       return IoStatus("seek in", file_.path(), errno);
     if (archive_read_open_fd(archive_, file_.descriptor(), kReadBytes) != ARCHIVE_OK)
@@ -112,11 +202,16 @@ class ArchiveMembers::Handle {
   absl::StatusOr<bool> Next() {
     const int result = archive_read_next_header(archive_, &entry_);
     if (result == ARCHIVE_EOF) return false;
-    if (result == ARCHIVE_FATAL || result == ARCHIVE_FAILED) return Failure();
+    // ARCHIVE_RETRY: a damaged header was passed, and with it its member.
+    if (result != ARCHIVE_OK && result != ARCHIVE_WARN) return Failure();
     return true;
   }
   archive* get() const { return archive_; }
   archive_entry* entry() const { return entry_; }
+  // Of the member's first header, and of zero blocks before it.
+  uint64_t header_place() const {
+    return static_cast<uint64_t>(std::max<int64_t>(0, archive_read_header_position(archive_)));
+  }
   bool is_plain_tar() const {
     return archive_filter_code(archive_, 0) == ARCHIVE_FILTER_NONE &&
            (archive_format(archive_) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_TAR;
@@ -133,8 +228,10 @@ class ArchiveMembers::Handle {
       return absl::InvalidArgumentError(
           absl::StrCat("source ", name, " is no tar or zip archive that can be read: ", why()));
     }
-    return absl::DataLossError(absl::StrCat("the archive ", name, " is damaged near offset ",
-                                            archive_filter_bytes(archive_, -1), ": ", why()));
+    const int64_t offset =
+        is_plain_tar() ? archive_read_header_position(archive_) : archive_filter_bytes(archive_, -1);
+    return absl::DataLossError(
+        absl::StrCat("the archive ", name, " is damaged near offset ", offset, ": ", why()));
   }
 
  private:
@@ -145,13 +242,19 @@ class ArchiveMembers::Handle {
 
 absl::Status ArchiveMembers::Walk(const std::function<bool(const ArchiveMember&)>& wanted,
                                   const std::function<void(const ArchiveMember&)>& take) {
+  const Utf8Locale utf8;
   Handle archive(archive_);
   absl::Status opened = archive.Open();
   if (!opened.ok()) return opened;
+  std::optional<uint64_t> last_header;
   for (;;) {
     absl::StatusOr<bool> more = archive.Next();
     if (!more.ok()) return more.status();
-    if (!*more) return absl::OkStatus();
+    if (!*more) {
+      ends_early_ = last_header.has_value() && EndsWith(*last_header);
+      return absl::OkStatus();
+    }
+    if (archive.is_plain_tar()) last_header = archive.header_place();
     ArchiveMember member;
     // The bytes as they are, unless the archive gives them as UTF-8 that the locale cannot hold.
     const char* path = archive_entry_pathname(archive.entry());
@@ -174,12 +277,22 @@ absl::Status ArchiveMembers::Place(Handle& archive, ArchiveMember& member) {
     member.unreadable = "a sparse member";
     return absl::OkStatus();
   }
-  const int64_t header = archive_read_header_position(archive.get());
-  absl::StatusOr<uint64_t> place =
-      FindTarData(archive_, static_cast<uint64_t>(std::max<int64_t>(0, header)));
-  if (!place.ok()) return place.status();
-  member.place = *place;
+  const absl::StatusOr<TarData> data = FindTarData(archive_, archive.header_place());
+  if (!data.ok()) return data.status();
+  member.place = data->place;
+  if (data->bytes != member.bytes) {
+    member.unreadable = absl::StrCat("its header gives ", data->bytes.value_or(0), " bytes, not ",
+                                     member.bytes, ", as sparse members do");
+  }
   return absl::OkStatus();
+}
+
+bool ArchiveMembers::EndsWith(uint64_t header) const {
+  const absl::StatusOr<TarData> data = FindTarData(archive_, header);
+  const absl::StatusOr<uint64_t> size = archive_.Size();
+  if (!data.ok() || !data->bytes || !size.ok()) return false;
+  const uint64_t blocks = *data->bytes / kBlockBytes + (*data->bytes % kBlockBytes > 0 ? 1 : 0);
+  return data->place + blocks * kBlockBytes >= *size;
 }
 
 absl::Status ArchiveMembers::Spool(Handle& archive, ArchiveMember& member) {

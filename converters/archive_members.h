@@ -40,6 +40,9 @@ class ArchiveMembers {
   // Calls `wanted` for each member, and `take` for each that is, once its bytes are there.
   absl::Status Walk(const std::function<bool(const ArchiveMember&)>& wanted,
                     const std::function<void(const ArchiveMember&)>& take);
+  // Whether it is a plain tar without the zero blocks that end one: it may have been cut. Valid
+  // after Walk.
+  bool ends_early() const { return ends_early_; }
   // Open when members are not read where they lie; valid after Walk.
   File TakeSpool() { return std::move(spool_); }
 
@@ -47,12 +50,14 @@ class ArchiveMembers {
   class Handle;
 
   absl::Status Place(Handle& archive, ArchiveMember& member);
+  bool EndsWith(uint64_t header) const;  // the member whose first header lies there
   absl::Status Spool(Handle& archive, ArchiveMember& member);
 
   const File& archive_;
   const uint64_t max_member_bytes_;
   File spool_;
   uint64_t spooled_bytes_ = 0;
+  bool ends_early_ = false;
 };
 
 }  // namespace shardpack

@@ -60,7 +60,11 @@ class MemberSorter {
     const size_t slash = path.rfind('/');
     found_ = {.folder = slash == std::string::npos ? "" : path.substr(0, slash),
               .name = slash == std::string::npos ? path : path.substr(slash + 1)};
-    if (found_.name.empty()) return false;
+    if (found_.name.empty()) {  // it has to be accounted for
+      found_ = {.folder = "", .name = "(no name)"};
+      leads_out_ = true;
+      return true;
+    }
     const bool part =
         !options_.sidecars.empty() && SidecarOf(options_.sidecars, found_.name).has_value();
     if (!part && !filter_.HasInputExtension(found_.name)) {
@@ -172,6 +176,12 @@ absl::StatusOr<Listing> ArchiveSource::List() {
   spool_ = members.TakeSpool();
   Listing listing = ToListing(std::move(sorter.found), *mtime_ns);
   listing.ignored = std::move(sorter.ignored);
+  if (members.ends_early()) {
+    listing.warnings.push_back(absl::StrCat(
+        "the archive ", EscapeForTerminal(path_),
+        " has no end-of-archive block: it may have been cut, and what followed is not packed; "
+        "compare it with its origin"));
+  }
   std::error_code error;
   listing.root = std::filesystem::absolute(path_, error).string();
   if (!options_.sidecars.empty())
@@ -185,7 +195,9 @@ absl::StatusOr<Listing> ArchiveSource::List() {
   if (options_.label_from == FolderSourceOptions::LabelFrom::kNone) {
     listing.label.assign(listing.rows(), -1);
   } else {
-    status = AssignLabels(LabelOptionsOf(options_), {}, listing);
+    LabelOptions labels = LabelOptionsOf(options_);
+    labels.outside_counts = false;  // what is left of such a name is no folder of the archive
+    status = AssignLabels(labels, {}, listing);
   }
   if (!status.ok()) return status;
   return listing;

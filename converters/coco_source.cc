@@ -16,6 +16,7 @@
 #include "converters/folder_access.h"
 #include "converters/listed_files.h"
 #include "formats/io/file.h"
+#include "formats/io/hash.h"
 
 namespace shardpack {
 namespace {
@@ -67,6 +68,7 @@ absl::StatusOr<Listing> CocoSource::List() {
     listing.places.push_back(0);
     listing.places.push_back(box_places_[row]);
   }
+  listing.content_digest = Xxh3_128(AsBytes(std::string_view(boxes_)));
   std::vector<bool> skipped(rows, false);
   for (const Skip& skip : listing.skips) skipped[skip.row] = true;
   for (const uint64_t row : without_object_) {

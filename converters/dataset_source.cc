@@ -24,7 +24,6 @@ namespace {
 constexpr uint64_t kMaxRecords = std::numeric_limits<uint32_t>::max() - 1;
 constexpr size_t kMaxSplits = 1000;
 constexpr uint64_t kMaxOrderBytes = kMaxRecords * 4;
-constexpr std::string_view kJsonField = "json";
 
 // Whether a path stays below a root and has no odd component.
 bool IsPlainPath(std::string_view path) {
@@ -51,7 +50,7 @@ class Collector {
   void AddFieldNames(const ShardIndex& index) {
     for (size_t f = 0; f < index.fields(); ++f) {
       const std::string name(index.field_name(f));
-      if (name == kImageField || fields_.contains(name) || (made_json_ && name == kJsonField))
+      if (name == kImageField || fields_.contains(name) || (made_json_ && name == kMetadataField))
         continue;
       fields_[name] = listing.fields.size();
       listing.fields.push_back({name, ""});
@@ -275,6 +274,13 @@ absl::StatusOr<Listing> DatasetSource::List() {
   if (!places->empty()) Reorder(*places, collector.listing);
   absl::Status finished = collector.Finish();
   if (!finished.ok()) return finished;
+  if (!dataset_.left_out().empty()) {
+    std::string names;
+    for (const std::string& name : dataset_.left_out())
+      absl::StrAppend(&names, names.empty() ? "" : ", ", EscapeForTerminal(name));
+    collector.listing.warnings.push_back(absl::StrCat(
+        "left out, being neither bytes nor a label: ", names));
+  }
   return std::move(collector.listing);
 }
 

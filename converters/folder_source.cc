@@ -155,7 +155,8 @@ LabelOptions LabelOptionsOf(const FolderSourceOptions& options) {
   LabelOptions labels{.component = options.split_from_dir ? 1 : 0,
                       .component_given = options.label_dir_given,
                       .order = options.class_order,
-                      .classes = options.classes};
+                      .classes = options.classes,
+                      .parts = options.sidecars};
   if (options.label_dir_given) labels.component = options.label_dir;
   return labels;
 }
@@ -287,7 +288,9 @@ LoadResult FolderSource::Load(const Listing& listing, uint64_t row, Arena& arena
     Wanted wanted{row, nullptr, listing.bytes[row], listing.mtime_ns[row]};
     if (i > 0) {
       const uint64_t at = row * parts + i - 1;
-      wanted = {row, &listing.fields[i - 1].suffix, listing.field_bytes[at], listing.field_mtime_ns[at]};
+      // A damaged plan may lack the times; files are then as changed as they look.
+      const int64_t mtime_ns = listing.field_mtime_ns.empty() ? 0 : listing.field_mtime_ns[at];
+      wanted = {row, &listing.fields[i - 1].suffix, listing.field_bytes[at], mtime_ns};
     }
     std::variant<Bytes, Skip> loaded = LoadFile(listing, wanted, arena);
     if (Skip* skip = std::get_if<Skip>(&loaded)) {

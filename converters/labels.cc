@@ -40,6 +40,21 @@ absl::Status WithoutClass(const LabelOptions& options, const Listing& listing, u
       "without labels with --label-from none"));
 }
 
+// By folder: whether a row of it may be a sample, though it be skipped now.
+std::vector<bool> FoldersWithImages(const LabelOptions& options, const Listing& listing) {
+  std::vector<bool> holds(listing.folders.size(), false);
+  auto skip = listing.skips.begin();
+  for (uint64_t row = 0; row < listing.rows(); ++row) {
+    const bool skipped = skip != listing.skips.end() && skip->row == row;
+    const bool outside = skipped && skip->reason == SkipReason::kOutsideRoot;
+    if (skipped) ++skip;
+    if (outside && !options.outside_counts) continue;
+    if (!options.parts.empty() && SidecarOf(options.parts, listing.Name(row))) continue;
+    holds[listing.folder[row]] = true;
+  }
+  return holds;
+}
+
 // Where byte order and number order part, which surprises whoever numbered the folders.
 void WarnAboutNumbers(const std::vector<std::string>& classes, Listing& listing) {
   if (!std::all_of(classes.begin(), classes.end(), AllDigits)) return;
@@ -136,9 +151,11 @@ absl::Status AssignLabels(const LabelOptions& options, std::span<const std::stri
   listing.label.assign(rows, -1);
   listing.classes = options.classes;
 
+  const std::vector<bool> holds_image = FoldersWithImages(options, listing);
   std::map<std::string_view, int32_t> labels;
-  for (const std::string& folder : listing.folders) {
-    if (const auto name = Component(folder, options.component)) labels.emplace(*name, -1);
+  for (size_t i = 0; i < listing.folders.size(); ++i) {
+    const auto name = Component(listing.folders[i], options.component);
+    if (name && holds_image[i]) labels.emplace(*name, -1);
   }
   if (labels.empty()) {
     if (options.component_given) {
@@ -178,7 +195,8 @@ absl::Status AssignLabels(const LabelOptions& options, std::span<const std::stri
   std::vector<int32_t> folder_label(listing.folders.size(), -1);
   for (size_t i = 0; i < listing.folders.size(); ++i) {
     const auto name = Component(listing.folders[i], options.component);
-    if (name) folder_label[i] = labels.find(*name)->second;
+    const auto found = name ? labels.find(*name) : labels.end();
+    if (found != labels.end()) folder_label[i] = found->second;
   }
   uint64_t without = 0, first_without = 0;
   size_t next_skip = 0;

@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "converters/listing.h"
+#include "converters/sidecars.h"
 
 namespace shardpack {
 
@@ -30,6 +31,10 @@ struct LabelOptions {
   bool component_given = false;  // by the user: then no such folder anywhere is an error
   ClassOrder order = ClassOrder::kLexical;
   std::vector<std::string> classes = {};  // if not empty: these, in this order
+  // A folder without an image is no class: rows of these parts do not count, nor do those that lead
+  // out of an archive.
+  std::vector<Sidecar> parts = {};
+  bool outside_counts = true;
 };
 
 // Fills listing.label and listing.classes and adds to listing.warnings. `empty_folders` are folders

@@ -70,6 +70,25 @@ TEST(LabelsTest, AFileBesideClassFoldersIsAnErrorUnlessItIsSkipped) {
   EXPECT_THAT(listing.label, ElementsAre(-1, 0));
 }
 
+TEST(LabelsTest, AFolderWithoutAnImageIsNoClass) {
+  Listing listing = MakeListing({"annotations/1.json", "cat/1.jpg", "cat/2.json", "dog/1.jpg",
+                                 "outside/1.jpg"});
+  listing.skips = {{0, SkipReason::kUnpaired, ""},
+                   {2, SkipReason::kUnpaired, ""},
+                   {3, SkipReason::kEmpty, ""},
+                   {4, SkipReason::kOutsideRoot, ""}};
+  LabelOptions options{.parts = {{.suffix = "json", .field = "json"}}, .outside_counts = false};
+  ASSERT_TRUE(Assign(listing, options).ok());
+  EXPECT_THAT(listing.classes, ElementsAre("cat", "dog"));
+  EXPECT_THAT(listing.label, ElementsAre(-1, 0, 0, 1, -1));
+  options.outside_counts = true;
+  ASSERT_TRUE(Assign(listing, options).ok());
+  EXPECT_THAT(listing.classes, ElementsAre("cat", "dog", "outside"));
+  options.classes = {"dog", "cat", "outside"};
+  ASSERT_TRUE(Assign(listing, options).ok());
+  EXPECT_THAT(listing.label, ElementsAre(-1, 1, 1, 0, 2));
+}
+
 TEST(LabelsTest, ClassesOfAFileKeepTheirOrderAndMustNameEveryFolder) {
   Listing listing = MakeListing({"cat/1.jpg", "dog/1.jpg"});
   ASSERT_TRUE(Assign(listing, {.classes = {"dog", "emu", "cat"}}).ok());

@@ -57,13 +57,14 @@ absl::Status ListLabels::Finish(const std::vector<std::string>& classes, ClassOr
   std::vector<int32_t> label_of(names_.size(), -1);
   std::map<std::string_view, int32_t> by_name;
   for (size_t i = 0; i < classes.size(); ++i) by_name.emplace(classes[i], static_cast<int32_t>(i));
-  const auto is_class = [&](const Name& name) { return by_name.contains(name.text); };
   const bool all_numbers = std::all_of(names_.begin(), names_.end(), [](const Name& name) {
     return WholeNumber(name.text).has_value();
   });
-  // Classes whose names are numbers: the names decide.
+  // Where the name of a class is a number the names decide, whichever labels occur.
   const bool as_numbers =
-      all_numbers && (classes.empty() || !std::all_of(names_.begin(), names_.end(), is_class));
+      all_numbers && std::none_of(classes.begin(), classes.end(), [](const std::string& name) {
+        return WholeNumber(name).has_value();
+      });
   listing.classes = classes;
   if (as_numbers) {
     int64_t largest = -1;

@@ -6,7 +6,7 @@
 //
 // Whole numbers, also written as 3.000000, are labels as they are when all are; the classes are
 // then named "0", "1" and so on, unless `classes` names them. Anything else are names: sorted, or
-// looked up in `classes`. Lifetime: plain values. Thread-safety: one caller. Errors:
+// looked up in `classes`; and so are numbers where `classes` has a number among its names. Lifetime: plain values. Thread-safety: one caller. Errors:
 // InvalidArgument, with file and line.
 #ifndef SHARDPACK_CONVERTERS_LIST_LABELS_H_
 #define SHARDPACK_CONVERTERS_LIST_LABELS_H_

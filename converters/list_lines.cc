@@ -23,9 +23,28 @@ constexpr std::array<std::string_view, 7> kPathNames = {"path",  "file_name",  "
 constexpr std::array<std::string_view, 6> kLabelNames = {"label",      "class",    "class_name",
                                                          "label_name", "category", "target"};
 
-bool IsNumber(std::string_view text) {
-  return !text.empty() && text.size() < 9 &&
+constexpr size_t kMaxNumberDigits = 8;
+
+bool IsDigits(std::string_view text) {
+  return !text.empty() &&
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+bool IsNumber(std::string_view text) { return IsDigits(text) && text.size() <= kMaxNumberDigits; }
+
+// A file has a header whose names are given, or none and its columns are numbered.
+absl::Status CheckColumns(const ListOptions& options) {
+  for (const std::string* column : {&options.path, &options.label}) {
+    if (!IsDigits(*column) || IsNumber(*column)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--columns: the number ", EscapeForTerminal(*column),
+                     " is too large for a column (columns are counted from 0)"));
+  }
+  if (!IsNumber(options.path) || options.label.empty() || IsNumber(options.label))
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--columns path=", options.path, ",label=", EscapeForTerminal(options.label),
+      ": a number and a name; give both as numbers (a file without a header) or as names"));
 }
 
 size_t ToNumber(std::string_view text) {
@@ -146,6 +165,8 @@ class ListParser {
   }
 
   absl::Status ParseCells(std::string_view text, char separator) {
+    absl::Status fits = CheckColumns(options_);
+    if (!fits.ok()) return fits;
     CsvReader csv(text, separator);
     const bool numbers = IsNumber(options_.path);
     bool header = !numbers;

@@ -54,6 +54,14 @@ TEST(ListLinesTest, CsvColumns) {
   EXPECT_THAT(Rows(text, {.kind = ListKind::kCsv, .path = "label", .label = "n"}),
               ElementsAre("2:x=1", "4:y=2"));
   EXPECT_THAT(Rows("a,b\n", {.kind = ListKind::kCsv, .path = "1"}), ElementsAre("1:b"));
+  EXPECT_THAT(Rows("a,b\n", {.kind = ListKind::kCsv, .path = "0", .label = "class"}),
+              ElementsAre(HasSubstr("a number and a name")));
+  EXPECT_THAT(Rows("a,b\n", {.kind = ListKind::kTsv, .path = "0", .label = "999999999"}),
+              ElementsAre(HasSubstr("too large")));
+  EXPECT_THAT(Rows("a,b\n", {.kind = ListKind::kCsv, .path = "18446744073709551616"}),
+              ElementsAre(HasSubstr("too large")));
+  EXPECT_THAT(Rows("p,7\na,b\n", {.kind = ListKind::kCsv, .path = "p", .label = "7"}),
+              ElementsAre("2:a=b"));
   EXPECT_THAT(Rows("a,b\n", {.kind = ListKind::kCsv, .path = "2"}),
               ElementsAre(HasSubstr("no column 2")));
   EXPECT_THAT(Rows(text, {.kind = ListKind::kCsv, .path = "label", .label = "z"}),

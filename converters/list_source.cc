@@ -174,7 +174,9 @@ absl::StatusOr<Listing> ListSource::List() {
   } else if (options_.labels == Labels::kNone) {
     listing.label.assign(count, -1);
   } else {
-    status = AssignLabels(LabelOptionsOf(folder_options_), {}, listing);
+    LabelOptions labels = LabelOptionsOf(folder_options_);
+    labels.parts.clear();  // what a list names is an image
+    status = AssignLabels(labels, {}, listing);
   }
   if (!status.ok()) return status;
   return std::move(listing);

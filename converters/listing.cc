@@ -55,6 +55,10 @@ Digest Listing::ComputeDigest() const {
     for (const ListedField& field : fields) digest.AddText(field.name);
     digest.AddColumn(field_bytes);
   }
+  if (content_digest) {
+    digest.AddNamed("content", content_digest->high);
+    digest.AddNumber(content_digest->low);
+  }
   if (has_keys()) {
     digest.AddNamed("keys", key_ends.size());
     digest.AddColumn(key_ends);

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,7 @@ struct Listing {
   std::vector<uint64_t> field_bytes;    // rows x fields, row by row
   std::vector<int64_t> field_mtime_ns;  // the same, of those that are files; freshness only
   std::vector<uint64_t> places;  // rows x (1 + fields): where the source finds image and fields, in its own way of counting
+  std::optional<Digest> content_digest;  // of fields that are no files: the source made them while it listed
   std::vector<uint64_t> key_ends;       // per row: end of its given key in `keys`
   std::string keys;
   std::vector<std::string> splits;      // given splits, portable names

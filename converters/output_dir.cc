@@ -279,6 +279,8 @@ absl::Status OutputDir::KeepFinished(const Plan& plan, IoPool& pool) {
   for (ShardResult& result : *results) {
     if (result.shard < begin || result.shard >= end) continue;
     if (result.file.name != plan.DataFile(result.shard)) continue;
+    const auto is_row = [&](const Skip& skip) { return skip.row < plan.listing().rows(); };
+    if (!std::all_of(result.skips.begin(), result.skips.end(), is_row)) continue;
     candidates.push_back(std::move(result));
   }
   std::vector<char> good(candidates.size(), 0);

@@ -84,7 +84,7 @@ struct PlannedShard {
 };
 
 // Raised whenever equal options and listings would give another plan or another plan file.
-inline constexpr uint32_t kPlanVersion = 2;
+inline constexpr uint32_t kPlanVersion = 3;
 
 class Plan {
  public:

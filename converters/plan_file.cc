@@ -124,6 +124,10 @@ void WriteGiven(const Listing& listing, PlanBytesWriter& out) {
   out.Column(listing.field_bytes.size(), [&](uint64_t i) { return listing.field_bytes[i]; });
   out.Raw(listing.field_mtime_ns);
   out.Column(listing.places.size(), [&](uint64_t i) { return listing.places[i]; });
+  const Digest content = listing.content_digest.value_or(Digest{});
+  out.Number(listing.content_digest.has_value());
+  out.Number(content.high);
+  out.Number(content.low);
   WriteLengths(listing.key_ends, out);
   out.Text(listing.keys);
   out.Texts(listing.splits);
@@ -195,6 +199,10 @@ void ReadGiven(uint64_t rows, PlanBytesReader& in, Listing& listing) {
   listing.field_bytes = in.Column<uint64_t>(kAny);
   listing.field_mtime_ns = in.Raw<int64_t>();
   listing.places = in.Column<uint64_t>(kAny);
+  const bool has_content = in.Flag();
+  const uint64_t high = in.Number(), low = in.Number();
+  if (has_content) listing.content_digest = Digest{.high = high, .low = low};
+  in.Check(has_content || (high == 0 && low == 0));
   listing.key_ends = ReadEnds(in);
   listing.keys = std::string(in.Text());
   listing.splits = in.Texts();

@@ -42,6 +42,7 @@ Plan FullPlan() {
     listing.split.push_back(row % 2);
   }
   listing.splits = {"even", "odd"};
+  listing.content_digest = Digest{.high = 7, .low = 8};
   PlanOptions options;
   options.image_field = "img";
   options.with_metadata = true;

@@ -70,6 +70,7 @@ class Pairing {
       absl::Status taken = is_part_[row] ? TakeUnpaired(row) : TakeImage(row);
       if (!taken.ok()) return taken;
     }
+    DropEmptyFolders();
     return std::move(into_);
   }
 
@@ -86,6 +87,22 @@ class Pairing {
     for (size_t s = 0; s < sidecars_.size(); ++s) {
       if (const Part* part = Find(row, s)) wanted_[part->row] = true;
     }
+  }
+
+  // Those whose files were all parts.
+  void DropEmptyFolders() {
+    std::vector<bool> used(into_.folders.size(), false);
+    for (const uint32_t folder : into_.folder) used[folder] = true;
+    std::vector<uint32_t> number(used.size(), 0);
+    uint32_t kept = 0;
+    for (size_t i = 0; i < used.size(); ++i) {
+      number[i] = kept;
+      if (!used[i]) continue;
+      if (kept != i) into_.folders[kept] = std::move(into_.folders[i]);
+      ++kept;
+    }
+    into_.folders.resize(kept);
+    for (uint32_t& folder : into_.folder) folder = number[folder];
   }
 
   void CopyRow(uint64_t row) {

@@ -103,6 +103,13 @@ TEST(SidecarsTest, OrTheFieldIsWrittenForNone) {
   EXPECT_EQ(listing.warnings.size(), 1u);
 }
 
+TEST(SidecarsTest, AFolderOfPartsAloneIsLeft) {
+  Listing listing = Walked({"a/1.json", "b/1.jpg", "b/1.json", "c/1.json", "d/1.jpg", "d/1.json"});
+  ASSERT_TRUE(PairSidecars(*ParseSidecars("json"), MissingPart::kDrop, listing).ok());
+  EXPECT_THAT(listing.folders, ElementsAre("b", "d"));
+  EXPECT_THAT(Paths(listing), ElementsAre("b/1.jpg", "d/1.jpg"));
+}
+
 TEST(SidecarsTest, ABadPartIsTheReasonOfItsImage) {
   const auto sidecars = *ParseSidecars("json");
   Listing listing = Walked({"1.jpg", "1.json", "2.jpg", "2.json"});

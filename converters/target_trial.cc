@@ -98,6 +98,10 @@ absl::StatusOr<std::vector<RefusedField>> RefusedFields(const Format& format,
                                          " holds image and label alone")});
       continue;
     }
+    if (options.with_metadata && listing.fields[f].name == kMetadataField) {
+      refused.push_back({f, "--with-json makes a field of this name"});
+      continue;
+    }
     const ShardSpec spec{.layout = layout->name,
                          .image_field = options.image_field,
                          .with_metadata = options.with_metadata,

@@ -89,6 +89,7 @@ struct Dataset::State {
   std::vector<DatasetShard> shards;
   uint64_t records = 0;
   std::optional<ShardFiles> files;
+  std::vector<std::string> left_out;
   mutable std::deque<IndexSlot> indexes;
 
   void AddShard(DatasetShard shard) {
@@ -163,6 +164,10 @@ absl::StatusOr<Dataset> Dataset::OpenShards(std::span<const std::string> paths,
     row.records = shard->index.records();
     row.xxh3_128 = shard->digest;
     state->manifest.shards.push_back(row);
+    for (std::string& name : shard->left_out) {
+      std::vector<std::string>& known = state->left_out;
+      if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(std::move(name));
+    }
     state->AddShard({row.name, "", shard->data_path, row.bytes, row.records});
     state->indexes.back().index = std::move(shard->index);
   }
@@ -175,6 +180,7 @@ uint64_t Dataset::size() const { return state_->records; }
 std::span<const std::string> Dataset::classes() const { return state_->manifest.classes; }
 const std::string& Dataset::format() const { return state_->manifest.format; }
 Digest Dataset::identity() const { return state_->manifest.Identity(); }
+std::span<const std::string> Dataset::left_out() const { return state_->left_out; }
 const Manifest* Dataset::manifest() const { return state_->foreign ? nullptr : &state_->manifest; }
 
 uint64_t Dataset::size(std::string_view split) const {

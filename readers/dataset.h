@@ -74,6 +74,9 @@ class Dataset {
   const std::string& format() const;             // its name
   // Of foreign shards: over their names, sizes and hashes, as if they had a manifest.
   Digest identity() const;
+  // Names of values in foreign shards that are no field of a sample, such as TFRecord's numbers and
+  // lists; the first of many.
+  std::span<const std::string> left_out() const;
   // nullptr for foreign shards.
   const Manifest* manifest() const;
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -14,6 +15,7 @@ namespace shardpack {
 namespace {
 
 constexpr size_t kSniffBytes = 1024;
+constexpr size_t kMaxLeftOut = 100;  // names that are kept, enough for a warning
 
 // The first damage; warnings do not keep a shard from being read.
 class FirstError : public FindingSink {
@@ -33,7 +35,11 @@ class IndexRows : public RecordSink {
     // The key column repeats what the shard says: a container without keys has empty ones.
     builder.Add(record, record.key, record.source_path, record.label, ImageInfo{});
   }
+  void OnLeftOut(std::string_view name) override {
+    if (left_out.size() < kMaxLeftOut && !left_out.contains(name)) left_out.emplace(name);
+  }
   ShardIndexBuilder builder;
+  std::set<std::string, std::less<>> left_out;
 };
 
 // The data file of a shard at `path`, if it may be in this format. `name` is empty to ask for the
@@ -71,7 +77,12 @@ absl::StatusOr<ForeignShard> ScanWith(const Format& format, const std::string& p
   if (!digest.ok()) return digest.status();
   absl::StatusOr<ShardIndex> index = ShardIndex::FromBytes(rows.builder.Finish(*bytes), *bytes);
   if (!index.ok()) return index.status();
-  return ForeignShard{&format, std::move(data_path), *bytes, *digest, *std::move(index)};
+  return ForeignShard{.format = &format,
+                      .data_path = std::move(data_path),
+                      .bytes = *bytes,
+                      .digest = *digest,
+                      .index = *std::move(index),
+                      .left_out = {rows.left_out.begin(), rows.left_out.end()}};
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "formats/core/format.h"
@@ -25,6 +26,7 @@ struct ForeignShard {
   uint64_t bytes = 0;
   Digest digest;  // of the data file
   ShardIndex index;
+  std::vector<std::string> left_out;  // names of values that no field of the index is
 };
 
 absl::StatusOr<ForeignShard> ScanForeignShard(const std::string& path,

@@ -65,6 +65,9 @@ struct FieldTotal {
   uint64_t max_bytes = 0;  // of that field in all samples together, no more than this
 };
 
+// What ShardSpec::with_metadata makes.
+inline constexpr std::string_view kMetadataField = "json";
+
 // What a writer must know beside the samples. Every member can change the shard's bytes and is part
 // of the plan.
 struct ShardSpec {

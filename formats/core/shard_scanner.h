@@ -42,6 +42,8 @@ class RecordSink {
  public:
   virtual ~RecordSink() = default;
   virtual void OnRecord(const ScannedRecord& record) = 0;
+  // A value of the record before its OnRecord that no field can hold: neither bytes nor a label.
+  virtual void OnLeftOut(std::string_view /*name*/) {}
 };
 
 struct ScanOptions {

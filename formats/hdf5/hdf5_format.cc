@@ -62,9 +62,6 @@ absl::StatusOr<std::unique_ptr<ShardWriter>> CreateWriter(StagedFile& file, cons
     return absl::InvalidArgumentError(
         "hdf5 stores the image as images always; an image field name cannot be chosen");
   }
-  if (spec.with_metadata) {
-    return absl::InvalidArgumentError("hdf5 has no json field to hold metadata");
-  }
   if (spec.layout.empty() || spec.layout == kPackedLayout) return PackedWriter::Create(file, spec);
   if (spec.layout == kVlenLayout) return VlenWriter::Create(file, spec);
   return absl::InvalidArgumentError(

@@ -5,8 +5,8 @@
 //   uint64_t most = kHdf5Format.record_bound(spec, shape);
 //
 // Lifetime: static storage, constant-initialised. Thread-safety: any thread. Errors: as Format. The
-// source path is not stored (the index has it). ShardSpec::with_metadata is refused, and so is
-// ShardSpec::image_field: the image is always "images".
+// source path is not stored (the index has it). ShardSpec::with_metadata changes nothing;
+// ShardSpec::image_field is refused: the image is always "images".
 #ifndef SHARDPACK_FORMATS_HDF5_HDF5_FORMAT_H_
 #define SHARDPACK_FORMATS_HDF5_HDF5_FORMAT_H_
 

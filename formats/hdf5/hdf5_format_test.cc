@@ -170,8 +170,6 @@ TEST(Hdf5Format, OptionsItDoesNotHaveAreRefused) {
   auto file = StagedFile::Create(scratch.File("part"));
   EXPECT_TRUE(absl::IsInvalidArgument(
       kHdf5Format.create(**file, {.layout = kPackedLayout, .image_field = "jpg"}).status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(
-      kHdf5Format.create(**file, {.layout = kPackedLayout, .with_metadata = true}).status()));
 }
 
 TEST(Hdf5Format, NamesTheLibrary) {

@@ -352,4 +352,9 @@ bool ExampleScan::IsField(const ScannedFeature& feature) const {
          !IsMetadataFeature(feature.name);
 }
 
+bool ExampleScan::IsLost(const ScannedFeature& feature) const {
+  if (feature.values == 0 || IsField(feature) || &feature == image_ || &feature == label_) return false;
+  return feature.values > 1 || !(IsMetadataFeature(feature.name) || KindInLayout(feature.name));
+}
+
 }  // namespace shardpack

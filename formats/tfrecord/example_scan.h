@@ -63,6 +63,10 @@ class ExampleScan {
   // image or metadata.
   bool IsField(const ScannedFeature& feature) const;
 
+  // True for values that nothing above gives: numbers and lists that no layout's writer derives
+  // from the image and its class.
+  bool IsLost(const ScannedFeature& feature) const;
+
   std::string_view problem() const { return problem_; }  // static storage
   uint64_t problem_offset() const { return problem_offset_; }
 

@@ -320,5 +320,20 @@ TEST(ExampleScan, AFeatureOfAnotherKindIsNeitherImageNorLabel) {
   EXPECT_FALSE(scan.IsField(*scan.Find("cls")));
 }
 
+TEST(ExampleScan, ValuesThatNoSampleHasAreLost) {
+  const std::string payload = Example(
+      Entry("image/encoded", BytesFeature("x")) + Entry("image/class/label", IntegerFeature(1)) +
+      Entry("image/height", IntegerFeature(3)) + Entry("image/format", BytesFeature("jpeg")) +
+      Entry("caption", BytesFeature("y")) + Entry("age", IntegerFeature(3)) +
+      Entry("two", BytesFeature("y") + BytesFeature("z")) + Entry("none", ""));
+  ExampleScan scan;
+  ASSERT_EQ(scan.Scan(AsBytes(payload)), Outcome::kExample);
+  std::string lost;
+  for (const ScannedFeature& feature : scan.features()) {
+    if (scan.IsLost(feature)) lost.append(feature.name).append(" ");
+  }
+  EXPECT_EQ(lost, "age two ");
+}
+
 }  // namespace
 }  // namespace shardpack

@@ -257,7 +257,11 @@ void Walk::HandOn(Bytes payload, uint64_t record_offset) {
   if (example_.image() != nullptr) add(kImageField, *example_.image());
   for (const ScannedFeature& feature : example_.features()) {
     // A second bytes feature that is called what field 0 is called here would hide it.
-    if (example_.IsField(feature) && feature.name != kImageField) add(feature.name, feature);
+    if (example_.IsField(feature) && feature.name != kImageField) {
+      add(feature.name, feature);
+    } else if (example_.IsField(feature) || example_.IsLost(feature)) {
+      records_.OnLeftOut(feature.name);
+    }
   }
   ScannedRecord record;
   if (example_.filename() != nullptr) record.source_path = AsText(bytes_of(*example_.filename()));

@@ -14,12 +14,13 @@
 #include <optional>
 #include <string_view>
 
+#include "formats/core/format.h"
 #include "formats/io/bytes.h"
 
 namespace shardpack {
 
 inline constexpr std::string_view kLabelExtension = "cls";
-inline constexpr std::string_view kMetadataExtension = "json";
+inline constexpr std::string_view kMetadataExtension = kMetadataField;
 
 struct MemberName {
   std::string_view key, extension;  // around the first dot of the basename, as spelt
