@@ -9,7 +9,7 @@
 #include "cli/summary.h"
 #include "cli/version.h"
 #include "converters/build.h"
-#include "converters/resources.h"
+#include "formats/io/resources.h"
 #include "formats/io/file.h"
 
 namespace shardpack::cli {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/units.h"
 #include "converters/commit.h"
-#include "converters/resources.h"
+#include "formats/io/resources.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
 

@@ -6,7 +6,7 @@
 #include "cli/failure.h"
 #include "cli/progress.h"
 #include "cli/stop_signal.h"
-#include "converters/resources.h"
+#include "formats/io/resources.h"
 #include "formats/formats.h"
 #include "formats/io/file.h"
 #include "validators/validator.h"

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "converters/commit.h"
-#include "converters/resources.h"
+#include "formats/io/resources.h"
 #include "converters/shard_scheduler.h"
 
 namespace shardpack {

@@ -4,11 +4,13 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <filesystem>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -25,6 +27,7 @@ namespace {
 struct IndexSlot {
   std::mutex mutex;
   std::optional<ShardIndex> index;
+  std::atomic<const ShardIndex*> ready{nullptr};  // index, once it is there
 };
 
 std::string FileName(const std::string& path) {
@@ -192,13 +195,20 @@ uint64_t Dataset::size(std::string_view split) const {
 }
 
 absl::StatusOr<ShardIndex> Dataset::index(uint32_t shard) const {
+  absl::StatusOr<const ShardIndex*> borrowed = BorrowIndex(shard);
+  if (!borrowed.ok()) return borrowed.status();
+  return **borrowed;
+}
+
+absl::StatusOr<const ShardIndex*> Dataset::BorrowIndex(uint32_t shard) const {
   if (shard >= state_->shards.size()) {
     return absl::OutOfRangeError(
         absl::StrCat("shard ", shard, " of ", state_->shards.size(), " shards"));
   }
   IndexSlot& slot = state_->indexes[shard];
+  if (const ShardIndex* ready = slot.ready.load(std::memory_order_acquire)) return ready;
   std::lock_guard<std::mutex> lock(slot.mutex);
-  if (slot.index) return *slot.index;
+  if (slot.index) return &*slot.index;
   const ManifestShard& row = state_->manifest.shards[shard];
   absl::StatusOr<ShardIndex> index = ShardIndex::Open(
       absl::StrCat(state_->root, "/", row.index.name), row.bytes, row.index.xxh3_128);
@@ -207,8 +217,42 @@ absl::StatusOr<ShardIndex> Dataset::index(uint32_t shard) const {
     return absl::DataLossError(absl::StrCat(row.index.name, " has ", index->records(),
                                             " records, the manifest says ", row.records));
   }
-  slot.index = *index;
-  return index;
+  slot.index = *std::move(index);
+  slot.ready.store(&*slot.index, std::memory_order_release);
+  return &*slot.index;
+}
+
+absl::StatusOr<std::shared_ptr<const File>> Dataset::OpenFile(uint32_t shard) const {
+  if (shard >= state_->shards.size()) {
+    return absl::OutOfRangeError(
+        absl::StrCat("shard ", shard, " of ", state_->shards.size(), " shards"));
+  }
+  return state_->files->Get(shard);
+}
+
+absl::StatusOr<Dataset> Dataset::Split(std::string_view name) const {
+  auto split = std::make_shared<State>();
+  split->foreign = state_->foreign;
+  split->manifest = state_->manifest;
+  split->manifest.shards.clear();
+  split->root = state_->root;
+  std::set<std::string> names;
+  for (size_t s = 0; s < state_->shards.size(); ++s) {
+    const DatasetShard& shard = state_->shards[s];
+    names.insert(shard.split);
+    if (shard.split != name) continue;
+    split->manifest.shards.push_back(state_->manifest.shards[s]);
+    split->AddShard(shard);
+    if (state_->foreign) split->indexes.back().index = state_->indexes[s].index;
+  }
+  if (split->shards.empty()) {
+    std::string known;
+    for (const std::string& each : names) absl::StrAppend(&known, known.empty() ? "" : ", ", each);
+    return absl::NotFoundError(absl::StrCat("no split ", EscapeForTerminal(name),
+                                            "; the dataset has ", EscapeForTerminal(known)));
+  }
+  split->Close();
+  return Dataset(std::move(split));
 }
 
 SampleLocation Dataset::Locate(uint64_t id) const {
@@ -250,8 +294,9 @@ absl::StatusOr<OwnedSample> Dataset::Read(uint64_t id) const {
     return absl::OutOfRangeError(absl::StrCat("sample ", id, " of ", size(), " samples"));
   }
   const SampleLocation at = Locate(id);
-  absl::StatusOr<ShardIndex> found = index(at.shard);
-  if (!found.ok()) return found.status();
+  absl::StatusOr<const ShardIndex*> borrowed = BorrowIndex(at.shard);
+  if (!borrowed.ok()) return borrowed.status();
+  const ShardIndex* const found = *borrowed;
   OwnedSample sample;
   sample.key = std::string(found->key(at.record));
   sample.source_path = std::string(found->source_path(at.record));
@@ -270,8 +315,9 @@ absl::StatusOr<OwnedSample> Dataset::Read(uint64_t id) const {
 }
 
 absl::Status Dataset::ReadField(SampleLocation at, size_t field, std::span<std::byte> into) const {
-  absl::StatusOr<ShardIndex> found = index(at.shard);
-  if (!found.ok()) return found.status();
+  absl::StatusOr<const ShardIndex*> borrowed = BorrowIndex(at.shard);
+  if (!borrowed.ok()) return borrowed.status();
+  const ShardIndex* const found = *borrowed;
   if (at.record >= found->records() || field >= found->fields() ||
       found->field(at.record, field).length != into.size()) {
     return absl::OutOfRangeError(absl::StrCat(EscapeForTerminal(shards()[at.shard].name),

@@ -28,6 +28,7 @@
 #include "formats/core/image_info.h"
 #include "formats/core/manifest.h"
 #include "formats/core/shard_index.h"
+#include "formats/io/file.h"
 
 namespace shardpack {
 
@@ -82,6 +83,13 @@ class Dataset {
 
   // The shard's index, verified against the manifest on the first call for it.
   absl::StatusOr<ShardIndex> index(uint32_t shard) const;
+  // The same without a copy, cheap after the first call; lives as long as one copy of the dataset.
+  absl::StatusOr<const ShardIndex*> BorrowIndex(uint32_t shard) const;
+  // The open file that a shard's extents count in.
+  absl::StatusOr<std::shared_ptr<const File>> OpenFile(uint32_t shard) const;
+  // The samples of one split alone, numbered from 0; NotFound, with the splits there are. The
+  // identity is another one.
+  absl::StatusOr<Dataset> Split(std::string_view name) const;
   // `id` must be below size().
   SampleLocation Locate(uint64_t id) const;
   // A copy of the sample whose every field matches its hash. After a mismatch the page cache is

@@ -54,7 +54,7 @@ absl::StatusOr<File> Open(const std::string& path, int flags, std::string_view o
 }  // namespace
 
 Syscalls& SyscallsForTesting() {
-  static Syscalls calls = {::pread, ::writev, ::fdatasync, ::close, ::renameat2};
+  static Syscalls calls = {::pread, ::preadv2, ::writev, ::fdatasync, ::close, ::renameat2};
   return calls;
 }
 
@@ -158,6 +158,33 @@ absl::Status File::ReadExactlyAt(uint64_t offset, std::span<std::byte> into) con
     return absl::OutOfRangeError(absl::StrCat(EscapeForTerminal(path_), " ends at offset ",
                                               offset + *got, ", expected ", into.size(),
                                               " bytes at offset ", offset));
+  }
+  return absl::OkStatus();
+}
+
+bool File::ReadCachedAt(uint64_t offset, std::span<const iovec> parts) const {
+  size_t wanted = 0;
+  for (const iovec& part : parts) wanted += part.iov_len;
+  const ssize_t got =
+      SyscallsForTesting().preadv2(descriptor_, parts.data(), static_cast<int>(parts.size()),
+                                   static_cast<off_t>(offset), RWF_NOWAIT);
+  return got >= 0 && static_cast<size_t>(got) == wanted;
+}
+
+absl::Status File::ReadExactlyAt(uint64_t offset, std::span<const iovec> parts) const {
+  size_t wanted = 0;
+  for (const iovec& part : parts) wanted += part.iov_len;
+  const ssize_t got = RetryInterrupted([&] {
+    return SyscallsForTesting().preadv2(descriptor_, parts.data(), static_cast<int>(parts.size()),
+                                        static_cast<off_t>(offset), 0);
+  });
+  if (got >= 0 && static_cast<size_t>(got) == wanted) return absl::OkStatus();
+  // Short or failed: part by part, which ends with the right error.
+  for (const iovec& part : parts) {
+    absl::Status read =
+        ReadExactlyAt(offset, std::span(static_cast<std::byte*>(part.iov_base), part.iov_len));
+    if (!read.ok()) return read;
+    offset += part.iov_len;
   }
   return absl::OkStatus();
 }

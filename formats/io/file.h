@@ -55,6 +55,12 @@ class File {
   absl::StatusOr<size_t> ReadAt(uint64_t offset, std::span<std::byte> into) const;
   // Reads exactly into.size() bytes; OutOfRange when the file is shorter.
   absl::Status ReadExactlyAt(uint64_t offset, std::span<std::byte> into) const;
+  // Reads into all parts, one behind the other, what lies in the page cache, without waiting for
+  // the disk. True when that is all of it; false also for errors, which a read that waits will
+  // tell.
+  bool ReadCachedAt(uint64_t offset, std::span<const iovec> parts) const;
+  // The same for exactly all parts, waiting; OutOfRange when the file is shorter.
+  absl::Status ReadExactlyAt(uint64_t offset, std::span<const iovec> parts) const;
   // Writes all bytes of all parts, in order, at the descriptor's position.
   absl::Status Write(std::span<const Bytes> parts);
   absl::Status SyncData() const;  // fdatasync
@@ -81,6 +87,7 @@ absl::Status RemoveTree(const std::string& path);
 // production code.
 struct Syscalls {
   ssize_t (*pread)(int, void*, size_t, off_t);
+  ssize_t (*preadv2)(int, const iovec*, int, off_t, int);
   ssize_t (*writev)(int, const iovec*, int);
   int (*fdatasync)(int);
   int (*close)(int);

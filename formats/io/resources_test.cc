@@ -1,4 +1,4 @@
-#include "converters/resources.h"
+#include "formats/io/resources.h"
 
 #include <sched.h>
 

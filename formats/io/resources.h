@@ -5,8 +5,8 @@
 //   uint64_t peak = PeakMemoryBytes();
 //
 // Lifetime: none. Thread-safety: any thread. Errors: none; unreadable limits count as absent. Units: bytes.
-#ifndef SHARDPACK_CONVERTERS_RESOURCES_H_
-#define SHARDPACK_CONVERTERS_RESOURCES_H_
+#ifndef SHARDPACK_FORMATS_IO_RESOURCES_H_
+#define SHARDPACK_FORMATS_IO_RESOURCES_H_
 
 #include <cstdint>
 
@@ -18,4 +18,4 @@ uint64_t PeakMemoryBytes();       // largest resident set of this process
 
 }  // namespace shardpack
 
-#endif  // SHARDPACK_CONVERTERS_RESOURCES_H_
+#endif  // SHARDPACK_FORMATS_IO_RESOURCES_H_

@@ -1,0 +1,240 @@
+#include "readers/fetcher.h"
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "formats/io/hash.h"
+#include "readers/batch_content.h"
+#include "readers/order.h"
+
+namespace shardpack {
+namespace {
+
+constexpr uint64_t kAlignment = 64;
+constexpr size_t kMinSlabBytes = size_t{64} << 10, kMaxSlabBytes = size_t{16} << 20;
+// Of one call: what stays in a core's cache until it is hashed.
+constexpr uint64_t kMaxGroupBytes = 256 << 10;
+constexpr size_t kMaxGroupItems = 32;
+// Of one piece of work: large enough that taking it costs nothing, small enough to spread.
+constexpr uint64_t kPieceBytes = 128 << 10;
+constexpr size_t kPieceItems = 64;
+
+uint64_t Aligned(uint64_t bytes) { return (bytes + kAlignment - 1) & ~(kAlignment - 1); }
+
+// What lies between items is read to here and never looked at.
+std::byte* Scratch(size_t bytes) {
+  thread_local std::vector<std::byte> scratch;
+  if (scratch.size() < bytes) scratch.resize(bytes);
+  return scratch.data();
+}
+
+uint64_t MeanSampleBytes(const Dataset& dataset) {
+  uint64_t bytes = 0;
+  for (const DatasetShard& shard : dataset.shards()) bytes += shard.bytes;
+  return bytes / std::max<uint64_t>(dataset.size(), 1) + 1;
+}
+
+}  // namespace
+
+absl::StatusOr<Fetcher> Fetcher::Create(Dataset dataset, FetchOptions options,
+                                        HostMemory& memory) {
+  if (options.fields.empty()) return absl::InvalidArgumentError("no fields to fetch");
+  if (dataset.size() == 0) return absl::InvalidArgumentError("the dataset has no samples");
+  const uint64_t mean = MeanSampleBytes(dataset);
+  uint64_t batch_bytes = 0;
+  if (__builtin_mul_overflow(mean + kAlignment, options.batch_samples, &batch_bytes)) {
+    return absl::InvalidArgumentError("the batch is too large");
+  }
+  if (options.slab_bytes == 0) {
+    // A quarter more than the mean batch, so that most take one slab.
+    options.slab_bytes = std::clamp<size_t>((batch_bytes + batch_bytes / 4 + 0xFFFF) & ~0xFFFFull,
+                                            kMinSlabBytes, kMaxSlabBytes);
+  }
+  const size_t each = batch_bytes / options.slab_bytes + 1;
+  const size_t slabs = std::clamp<size_t>(options.memory_bytes / options.slab_bytes, 1,
+                                          each * std::max<size_t>(options.batches, 1));
+  Fetcher fetcher;
+  absl::StatusOr<std::shared_ptr<SlabPool>> pool =
+      SlabPool::Create(memory, options.slab_bytes, slabs);
+  if (!pool.ok()) return pool.status();
+  fetcher.pool_ = *std::move(pool);
+  fetcher.field_names_ = std::make_shared<const std::vector<std::string>>(options.fields);
+  auto table = std::make_shared<ShardTable>(std::move(dataset), options.fields);
+  absl::Status checked = table->CheckFields();
+  if (!checked.ok()) return checked;
+  fetcher.table_ = std::move(table);
+  fetcher.options_ = std::move(options);
+  return fetcher;
+}
+
+absl::Status Fetcher::Plan(std::span<const uint64_t> ids, FetchPlan& plan,
+                           HostBatch::Content& content) const {
+  const size_t slots = ids.size(), fields = options_.fields.size();
+  content.ids.assign(ids.begin(), ids.end());
+  content.labels.assign(slots, kNoLabel);
+  content.status.assign(slots, {});
+  content.field_names = field_names_;
+  content.bytes.assign(slots * fields, {});
+  plan = {};
+  plan.items.reserve(slots * fields);
+  uint64_t place = options_.slab_bytes;  // full: the first item opens a slab
+  bool open = false;                     // whether the last run is one slab that others may join
+  for (size_t slot = 0; slot < slots; ++slot) {
+    if (ids[slot] == kPaddingId) {
+      content.status[slot].state = SampleState::kPadding;
+      continue;
+    }
+    if (ids[slot] >= table_->dataset().size()) {
+      return absl::OutOfRangeError(absl::StrCat("sample ", ids[slot], " of ",
+                                                table_->dataset().size(), " samples"));
+    }
+    const SampleLocation at = table_->Locate(ids[slot]);
+    const absl::StatusOr<const ShardTable::Shard*> shard = table_->Get(at.shard);
+    if (!shard.ok()) return shard.status();
+    const ShardIndex& index = *(*shard)->index;
+    content.labels[slot] = index.label(at.record);
+    for (size_t f = 0; f < fields; ++f) {
+      const size_t column = (*shard)->columns[f];
+      if (column == ShardTable::kNoColumn || !index.has_field(at.record, column)) continue;
+      const Extent extent = index.field(at.record, column);
+      const uint64_t room = Aligned(std::max<uint64_t>(extent.length, 1));
+      if (!open || place + room > options_.slab_bytes) {
+        const uint64_t slabs = (room + options_.slab_bytes - 1) / options_.slab_bytes;
+        plan.run_slabs.push_back(slabs);
+        plan.run_bytes.push_back(0);
+        open = slabs == 1;
+        place = 0;
+      }
+      plan.items.push_back({.offset = extent.offset,
+                            .length = extent.length,
+                            .hash = index.hash(at.record, column),
+                            .record = at.record,
+                            .shard = at.shard,
+                            .slot = static_cast<uint32_t>(slot),
+                            .field = static_cast<uint16_t>(f),
+                            .column = static_cast<uint16_t>(column),
+                            .run = static_cast<uint32_t>(plan.run_slabs.size() - 1),
+                            .place = place,
+                            .into = nullptr});
+      place += room;
+      plan.run_bytes.back() = place;
+      plan.bytes += extent.length;
+    }
+  }
+  std::sort(plan.items.begin(), plan.items.end(), [](const FetchItem& a, const FetchItem& b) {
+    return a.shard != b.shard ? a.shard < b.shard : a.offset < b.offset;
+  });
+  return absl::OkStatus();
+}
+
+void Fetcher::Place(SlabLease lease, FetchPlan& plan, HostBatch::Content& content) const {
+  const std::span<const std::span<std::byte>> runs = lease.runs();
+  for (size_t r = 0; r < runs.size(); ++r)
+    content.slabs.push_back(runs[r].first(plan.run_bytes[r]));
+  const size_t slots = content.ids.size();
+  for (FetchItem& item : plan.items) {
+    item.into = runs[item.run].data() + item.place;
+    content.bytes[item.field * slots + item.slot] = Bytes(item.into, item.length);
+  }
+  content.lease = std::move(lease);
+}
+
+size_t Fetcher::PieceEnd(const FetchPlan& plan, size_t begin) const {
+  uint64_t bytes = 0;
+  size_t end = begin;
+  while (end < plan.items.size() && end - begin < kPieceItems && bytes < kPieceBytes)
+    bytes += plan.items[end++].length;
+  return end;
+}
+
+size_t Fetcher::GroupEnd(const FetchPlan& plan, size_t begin, size_t end) const {
+  const FetchItem& first = plan.items[begin];
+  uint64_t reached = first.offset + first.length;
+  size_t next = begin + 1;
+  while (next < end && next - begin < kMaxGroupItems) {
+    const FetchItem& item = plan.items[next];
+    if (item.shard != first.shard || item.offset < reached ||
+        item.offset - reached > options_.max_gap_bytes ||
+        item.offset + item.length - first.offset > kMaxGroupBytes) {
+      break;
+    }
+    reached = item.offset + item.length;
+    ++next;
+  }
+  return next;
+}
+
+bool Fetcher::ReadGroup(const FetchPlan& plan, ItemRange group, bool may_wait,
+                        std::vector<BadRead>& bad) const {
+  const FetchItem& first = plan.items[group.begin];
+  std::array<iovec, 2 * kMaxGroupItems> parts;
+  size_t count = 0;
+  uint64_t reached = first.offset;
+  for (size_t i = group.begin; i < group.end; ++i) {
+    const FetchItem& item = plan.items[i];
+    if (item.offset > reached) {
+      const uint64_t gap = item.offset - reached;
+      parts[count++] = {Scratch(options_.max_gap_bytes), gap};
+    }
+    parts[count++] = {item.into, item.length};
+    reached = item.offset + item.length;
+  }
+  const absl::StatusOr<std::shared_ptr<const File>> file = table_->dataset().OpenFile(first.shard);
+  bool read = file.ok();
+  if (read) {
+    const std::span<const iovec> wanted = std::span(parts).first(count);
+    if (!may_wait) {
+      if (!(*file)->ReadCachedAt(first.offset, wanted)) return false;
+    } else {
+      read = (*file)->ReadExactlyAt(first.offset, wanted).ok();
+    }
+  }
+  for (size_t i = group.begin; i < group.end; ++i) {
+    const FetchItem& item = plan.items[i];
+    if (read && (!options_.verify || Xxh3_64(Bytes(item.into, item.length)) == item.hash)) continue;
+    // Once more by the path that says what is wrong.
+    absl::Status again = table_->dataset().ReadField(
+        {item.shard, item.record}, item.column, std::span(item.into, item.length));
+    if (!again.ok()) bad.push_back({item.slot, std::move(again)});
+  }
+  return true;
+}
+
+void Fetcher::Read(const FetchPlan& plan, ItemRange range, std::vector<ItemRange>* missed,
+                   std::vector<BadRead>& bad) const {
+  for (size_t begin = range.begin; begin < range.end;) {
+    const ItemRange group{begin, GroupEnd(plan, begin, range.end)};
+    if (!ReadGroup(plan, group, missed == nullptr, bad)) missed->push_back(group);
+    begin = group.end;
+  }
+}
+
+absl::StatusOr<std::unique_ptr<HostBatch::Content>> Fetcher::FetchContent(
+    std::span<const uint64_t> ids) const {
+  auto content = std::make_unique<HostBatch::Content>();
+  FetchPlan plan;
+  absl::Status planned = Plan(ids, plan, *content);
+  if (!planned.ok()) return planned;
+  // Urgent: who holds all slabs may be the caller himself.
+  absl::StatusOr<SlabLease> lease =
+      pool_->Acquire(plan.run_slabs, [] { return SlabPool::Patience::kUrgent; });
+  if (!lease.ok()) return lease.status();
+  Place(*std::move(lease), plan, *content);
+  std::vector<BadRead> bad;
+  Read(plan, {0, plan.items.size()}, nullptr, bad);
+  if (!bad.empty()) return bad.front().why;
+  return content;
+}
+
+absl::StatusOr<HostBatch> Fetcher::Fetch(std::span<const uint64_t> ids) const {
+  absl::StatusOr<std::unique_ptr<HostBatch::Content>> content = FetchContent(ids);
+  if (!content.ok()) return content.status();
+  return HostBatch(*std::move(content));
+}
+
+}  // namespace shardpack
