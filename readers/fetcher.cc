@@ -51,9 +51,11 @@ absl::StatusOr<Fetcher> Fetcher::Create(Dataset dataset, FetchOptions options,
     return absl::InvalidArgumentError("the batch is too large");
   }
   if (options.slab_bytes == 0) {
-    // A quarter more than the mean batch, so that most take one slab.
-    options.slab_bytes = std::clamp<size_t>((batch_bytes + batch_bytes / 4 + 0xFFFF) & ~0xFFFFull,
-                                            kMinSlabBytes, kMaxSlabBytes);
+    // A quarter more than the mean batch, so that most take one slab; no more than its share.
+    const uint64_t share = options.memory_bytes / std::max<size_t>(options.batches, 1);
+    options.slab_bytes = std::clamp<uint64_t>(std::min(batch_bytes + batch_bytes / 4, share),
+                                              kMinSlabBytes, kMaxSlabBytes);
+    options.slab_bytes = (options.slab_bytes + kMinSlabBytes - 1) / kMinSlabBytes * kMinSlabBytes;
   }
   const size_t each = batch_bytes / options.slab_bytes + 1;
   const size_t slabs = std::clamp<size_t>(options.memory_bytes / options.slab_bytes, 1,

@@ -1,0 +1,152 @@
+// loader_bench: the readers' side of benchmarks/peers: delivers a packed dataset and prints a line
+// of JSON an epoch.
+//
+//   loader_bench views   DATASET --order random --epochs 3
+//   loader_bench batches DATASET --order random --batch 256 --epochs 3 --threads 2 --verify on
+//
+// {"epoch":0,"samples":N,"bytes":M,"seconds":S,"first_batch_seconds":F,"digest":"hex"}; the digest is the XOR over the
+// samples of the XXH3-64 of each image, taken in a further epoch that is not timed (epoch -1).
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cinttypes>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "formats/io/hash.h"
+#include "readers/dataset.h"
+#include "readers/dataset_view.h"
+#include "readers/loader.h"
+
+namespace shardpack {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  std::string dataset, order = "random", verify = "on";
+  uint32_t batch = 256;
+  uint64_t epochs = 3;
+  int threads = 0, io_threads = 32;
+  uint32_t prefetch = 0;
+  bool explain = false;
+};
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+int Fail(const absl::Status& status) {
+  std::fprintf(stderr, "loader_bench: %s\n", status.ToString().c_str());
+  return 1;
+}
+
+void Print(int64_t epoch, uint64_t samples, uint64_t bytes, double seconds, double first,
+           uint64_t digest) {
+  std::printf("{\"epoch\":%" PRId64 ",\"samples\":%" PRIu64 ",\"bytes\":%" PRIu64
+              ",\"seconds\":%.6f,\"first_batch_seconds\":%.6f,\"digest\":\"%016" PRIx64 "\"}\n",
+              epoch, samples, bytes, seconds, first, digest);
+  std::fflush(stdout);
+}
+
+absl::StatusOr<Order> OrderOf(const Options& options, const Dataset& dataset, uint32_t batch) {
+  OrderSpec spec;
+  spec.samples = dataset.size();
+  spec.mode = options.order == "random" ? OrderMode::kShuffle : OrderMode::kSequential;
+  spec.seed = 1;
+  spec.global_batch = batch;
+  spec.tail = Tail::kPad;
+  return Order::Make(spec);
+}
+
+int Views(const Options& options, const Dataset& dataset) {
+  const Clock::time_point opened = Clock::now();
+  const absl::StatusOr<DatasetView> view = DatasetView::Open(dataset, "image");
+  if (!view.ok()) return Fail(view.status());
+  const absl::StatusOr<Order> order = OrderOf(options, dataset, 1024);
+  if (!order.ok()) return Fail(order.status());
+  std::vector<uint64_t> ids(1024);
+  double first = 0;
+  for (int64_t epoch = -1; epoch < static_cast<int64_t>(options.epochs); ++epoch) {
+    uint64_t samples = 0, bytes = 0, digest = 0, touched = 0;
+    const Clock::time_point start = Clock::now();
+    for (uint64_t step = 0; step < order->steps(); ++step) {
+      order->Ids(static_cast<uint64_t>(epoch + 1), step, 0, ids);
+      for (const uint64_t id : ids) {
+        if (id == kPaddingId) continue;
+        const Bytes image = view->bytes(id);
+        ++samples;
+        bytes += image.size();
+        touched += static_cast<uint64_t>(image[0]);
+        if (epoch < 0) digest ^= Xxh3_64(image);
+      }
+      if (epoch < 0 && step == 0) first = SecondsSince(opened);
+    }
+    if (touched == 0) std::fputs("", stderr);  // the bytes are used
+    Print(epoch, samples, bytes, SecondsSince(start), first, digest);
+  }
+  return 0;
+}
+
+int Batches(const Options& options, const Dataset& dataset) {
+  const Clock::time_point opened = Clock::now();
+  const absl::StatusOr<Order> order = OrderOf(options, dataset, options.batch);
+  if (!order.ok()) return Fail(order.status());
+  PageableMemory memory;
+  absl::StatusOr<Loader> loader = Loader::Open(dataset, *order, {},
+                                               {.verify = options.verify == "on",
+                                                .threads = options.threads,
+                                                .io_threads = options.io_threads,
+                                                .prefetch_batches = options.prefetch,
+                                                .epochs = options.epochs + 1},
+                                               memory);
+  if (!loader.ok()) return Fail(loader.status());
+  double first = 0;
+  for (int64_t epoch = -1; epoch < static_cast<int64_t>(options.epochs); ++epoch) {
+    uint64_t samples = 0, bytes = 0, digest = 0;
+    const Clock::time_point start = Clock::now();
+    for (;;) {
+      const absl::StatusOr<std::optional<HostBatch>> batch = loader->Next();
+      if (!batch.ok()) return Fail(batch.status());
+      if (!batch->has_value()) break;
+      if (first == 0) first = SecondsSince(opened);
+      for (size_t i = 0; i < (*batch)->size(); ++i) {
+        if (!(*batch)->has(0, i)) continue;
+        const Bytes image = (*batch)->bytes(0, i);
+        ++samples;
+        bytes += image.size();
+        if (epoch < 0) digest ^= Xxh3_64(image);
+      }
+    }
+    Print(epoch, samples, bytes, SecondsSince(start), first, digest);
+  }
+  if (options.explain) std::fputs(loader->stats().Explain().c_str(), stderr);
+  return 0;
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("delivers a packed dataset and prints a line of JSON an epoch");
+  Options options;
+  app.require_subcommand(1);
+  for (const char* name : {"views", "batches"}) {
+    CLI::App* mode = app.add_subcommand(name);
+    mode->add_option("dataset", options.dataset)->required();
+    mode->add_option("--order", options.order)->check(CLI::IsMember({"random", "sequential"}));
+    mode->add_option("--batch", options.batch);
+    mode->add_option("--epochs", options.epochs);
+    mode->add_option("--threads", options.threads);
+    mode->add_option("--io-threads", options.io_threads);
+    mode->add_option("--prefetch", options.prefetch);
+    mode->add_option("--verify", options.verify)->check(CLI::IsMember({"on", "off"}));
+    mode->add_flag("--explain", options.explain);
+  }
+  CLI11_PARSE(app, argc, argv);
+  const absl::StatusOr<Dataset> dataset = Dataset::Open(options.dataset);
+  if (!dataset.ok()) return Fail(dataset.status());
+  return app.got_subcommand("views") ? Views(options, *dataset) : Batches(options, *dataset);
+}
+
+}  // namespace
+}  // namespace shardpack
+
+int main(int argc, char** argv) { return shardpack::Main(argc, argv); }
