@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -69,6 +70,8 @@ absl::StatusOr<Fetcher> Fetcher::Create(Dataset dataset, FetchOptions options,
   auto table = std::make_shared<ShardTable>(std::move(dataset), options.fields);
   absl::Status checked = table->CheckFields();
   if (!checked.ok()) return checked;
+  if (options.map_warm_shards)
+    fetcher.warm_ = std::make_shared<const WarmShards>(table->dataset().shards());
   fetcher.table_ = std::move(table);
   fetcher.options_ = std::move(options);
   return fetcher;
@@ -171,8 +174,8 @@ size_t Fetcher::GroupEnd(const FetchPlan& plan, size_t begin, size_t end) const 
   return next;
 }
 
-bool Fetcher::ReadGroup(const FetchPlan& plan, ItemRange group, bool may_wait,
-                        std::vector<BadRead>& bad) const {
+bool Fetcher::ReadGroup(const FetchPlan& plan, ItemRange group, const File& file,
+                        bool may_wait) const {
   const FetchItem& first = plan.items[group.begin];
   std::array<iovec, 2 * kMaxGroupItems> parts;
   size_t count = 0;
@@ -180,39 +183,74 @@ bool Fetcher::ReadGroup(const FetchPlan& plan, ItemRange group, bool may_wait,
   for (size_t i = group.begin; i < group.end; ++i) {
     const FetchItem& item = plan.items[i];
     if (item.offset > reached) {
-      const uint64_t gap = item.offset - reached;
-      parts[count++] = {Scratch(options_.max_gap_bytes), gap};
+      parts[count++] = {Scratch(options_.max_gap_bytes), item.offset - reached};
     }
     parts[count++] = {item.into, item.length};
     reached = item.offset + item.length;
   }
-  const absl::StatusOr<std::shared_ptr<const File>> file = table_->dataset().OpenFile(first.shard);
-  bool read = file.ok();
-  if (read) {
-    const std::span<const iovec> wanted = std::span(parts).first(count);
-    if (!may_wait) {
-      if (!(*file)->ReadCachedAt(first.offset, wanted)) return false;
-    } else {
-      read = (*file)->ReadExactlyAt(first.offset, wanted).ok();
-    }
-  }
-  for (size_t i = group.begin; i < group.end; ++i) {
+  const std::span<const iovec> wanted = std::span(parts).first(count);
+  if (may_wait) return file.ReadExactlyAt(first.offset, wanted).ok();
+  const bool cached = file.ReadCachedAt(first.offset, wanted);
+  if (warm_ != nullptr) warm_->TellRead(first.shard, file, cached);
+  return cached;
+}
+
+void Fetcher::Check(const FetchPlan& plan, ItemRange range, bool read,
+                    std::vector<BadRead>& bad) const {
+  for (size_t i = range.begin; i < range.end; ++i) {
     const FetchItem& item = plan.items[i];
-    if (read && (!options_.verify || Xxh3_64(Bytes(item.into, item.length)) == item.hash)) continue;
+    const std::span<std::byte> into(item.into, item.length);
+    if (read && (!options_.verify || Xxh3_64(into) == item.hash)) continue;
     // Once more by the path that says what is wrong.
-    absl::Status again = table_->dataset().ReadField(
-        {item.shard, item.record}, item.column, std::span(item.into, item.length));
+    absl::Status again =
+        table_->dataset().ReadField({item.shard, item.record}, item.column, into);
     if (!again.ok()) bad.push_back({item.slot, std::move(again)});
   }
-  return true;
+}
+
+void Fetcher::CopyMapped(const FetchPlan& plan, ItemRange range, const MappedShard& shard,
+                         const File& file, std::vector<BadRead>& bad) const {
+  const auto start = std::chrono::steady_clock::now();
+  uint64_t bytes = 0;
+  for (size_t i = range.begin; i < range.end; ++i) {
+    const FetchItem& item = plan.items[i];
+    const bool copied = shard.Copy(item.offset, std::span(item.into, item.length));
+    Check(plan, {i, i + 1}, copied, bad);
+    bytes += item.length;
+  }
+  const auto took = std::chrono::steady_clock::now() - start;
+  warm_->TellCopied(
+      plan.items[range.begin].shard, file, bytes,
+      static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(took).count()));
 }
 
 void Fetcher::Read(const FetchPlan& plan, ItemRange range, std::vector<ItemRange>* missed,
                    std::vector<BadRead>& bad) const {
-  for (size_t begin = range.begin; begin < range.end;) {
-    const ItemRange group{begin, GroupEnd(plan, begin, range.end)};
-    if (!ReadGroup(plan, group, missed == nullptr, bad)) missed->push_back(group);
-    begin = group.end;
+  while (range.begin < range.end) {
+    const uint32_t shard = plan.items[range.begin].shard;
+    size_t end = range.begin + 1;
+    while (end < range.end && plan.items[end].shard == shard) ++end;
+    const ItemRange here{std::exchange(range.begin, end), end};
+    const absl::StatusOr<std::shared_ptr<const File>> file = table_->dataset().OpenFile(shard);
+    if (!file.ok()) {
+      Check(plan, here, false, bad);
+      continue;
+    }
+    if (const std::shared_ptr<const MappedShard> mapped =
+            warm_ == nullptr ? nullptr : warm_->Get(shard)) {
+      CopyMapped(plan, here, *mapped, **file, bad);
+      continue;
+    }
+    for (size_t begin = here.begin; begin < here.end;) {
+      const ItemRange group{begin, GroupEnd(plan, begin, here.end)};
+      const bool read = ReadGroup(plan, group, **file, missed == nullptr);
+      if (!read && missed != nullptr) {
+        missed->push_back(group);
+      } else {
+        Check(plan, group, read, bad);
+      }
+      begin = group.end;
+    }
   }
 }
 

@@ -462,7 +462,8 @@ absl::StatusOr<Loader> Loader::Open(Dataset dataset, Order order, Rank rank, Loa
                                                      .slab_bytes = options.slab_bytes,
                                                      .batch_samples = slots,
                                                      .batches = options.prefetch_batches + 2,
-                                                     .memory_bytes = options.memory_bytes},
+                                                     .memory_bytes = options.memory_bytes,
+                                                     .map_warm_shards = options.map_warm_shards},
                                                     memory);
   if (!fetcher.ok()) return fetcher.status();
   auto core = std::make_unique<Core>(std::move(order), rank, std::move(options),

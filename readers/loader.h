@@ -50,6 +50,8 @@ struct BadSample {
 struct LoaderOptions {
   std::vector<std::string> fields = {std::string(kImageField)};
   bool verify = true;  // every field against its hash, each time it is read
+  // Copies from mappings of shards that lie in the page cache (readers/mapped_shard.h: SIGBUS).
+  bool map_warm_shards = true;
   int threads = 0;     // 0: the cores this process may use
   int io_threads = 32;
   uint32_t prefetch_batches = 0;              // 0: enough to keep the I/O threads busy, at least 4

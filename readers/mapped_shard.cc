@@ -1,0 +1,98 @@
+#include "readers/mapped_shard.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace shardpack {
+namespace {
+
+// Of the copy that this thread is in. The handler runs in the same thread.
+struct Guard {
+  sigjmp_buf back;
+  const std::byte* begin = nullptr;
+  const std::byte* end = nullptr;
+  volatile sig_atomic_t armed = 0;
+};
+thread_local Guard guard;
+
+struct sigaction previous;
+
+void OnBusError(int signal, siginfo_t* info, void* context) {
+  const auto* const at = static_cast<const std::byte*>(info->si_addr);
+  if (guard.armed != 0 && at >= guard.begin && at < guard.end) {
+    guard.armed = 0;
+    ::siglongjmp(guard.back, 1);
+  }
+  if ((previous.sa_flags & SA_SIGINFO) != 0) {
+    previous.sa_sigaction(signal, info, context);
+  } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
+    previous.sa_handler(signal);
+  } else {
+    ::sigaction(signal, &previous, nullptr);  // the instruction faults again, for good
+  }
+}
+
+void InstallHandler() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    struct sigaction action {};
+    action.sa_sigaction = &OnBusError;
+    // Not deferred: the jump leaves the handler without the return that would unblock the signal.
+    action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
+    ::sigaction(SIGBUS, &action, &previous);
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<MappedShard> MappedShard::Open(const File& file, uint64_t bytes) {
+  const absl::StatusOr<uint64_t> size = file.Size();
+  if (!size.ok()) return size.status();
+  if (*size != bytes) {
+    return absl::DataLossError(absl::StrCat(EscapeForTerminal(file.path()), " has ", *size,
+                                            " bytes, expected ", bytes));
+  }
+  if (bytes == 0) return MappedShard(Bytes());
+  InstallHandler();
+  void* const at = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.descriptor(), 0);
+  if (at == MAP_FAILED) return IoStatus("map", file.path(), errno);
+  // One call in place of a fault a page; where the kernel does not know it, the faults do it.
+#ifdef MADV_POPULATE_READ
+  (void)::madvise(at, bytes, MADV_POPULATE_READ);
+#endif
+  return MappedShard(Bytes(static_cast<const std::byte*>(at), bytes));
+}
+
+MappedShard& MappedShard::operator=(MappedShard&& other) noexcept {
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+MappedShard::~MappedShard() {
+  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+bool MappedShard::Copy(uint64_t offset, std::span<std::byte> into) const {
+  if (into.empty()) return true;
+  guard.begin = bytes_.data();
+  guard.end = bytes_.data() + bytes_.size();
+  if (::sigsetjmp(guard.back, 0) != 0) return false;
+  guard.armed = 1;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  std::memcpy(into.data(), bytes_.data() + offset, into.size());
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  guard.armed = 0;
+  return true;
+}
+
+}  // namespace shardpack
