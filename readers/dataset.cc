@@ -169,7 +169,8 @@ absl::StatusOr<Dataset> Dataset::OpenShards(std::span<const std::string> paths,
     state->manifest.shards.push_back(row);
     for (std::string& name : shard->left_out) {
       std::vector<std::string>& known = state->left_out;
-      if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(std::move(name));
+      if (std::find(known.begin(), known.end(), name) == known.end())
+        known.push_back(std::move(name));
     }
     state->AddShard({row.name, "", shard->data_path, row.bytes, row.records});
     state->indexes.back().index = std::move(shard->index);

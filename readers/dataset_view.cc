@@ -34,8 +34,8 @@ absl::StatusOr<DatasetView> DatasetView::Open(Dataset dataset, std::string field
     if (!file.ok()) return file.status();
     if (file->bytes().size() != shards[s].bytes) {
       return absl::DataLossError(absl::StrCat(EscapeForTerminal(shards[s].data_path), " has ",
-                                              file->bytes().size(), " bytes, its index was made for ",
-                                              shards[s].bytes));
+                                              file->bytes().size(),
+                                              " bytes, its index was made for ", shards[s].bytes));
     }
     const absl::StatusOr<const ShardTable::Shard*> shard = state->table.Get(s);
     if (!shard.ok()) return shard.status();

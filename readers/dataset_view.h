@@ -30,8 +30,8 @@ class DatasetView {
 
   uint64_t size() const;
   // Ids must be below size().
-  Bytes bytes(uint64_t id) const;     // data() == nullptr where the sample has no such field
-  uint64_t hash(uint64_t id) const;   // XXH3-64 that bytes(id) should have
+  Bytes bytes(uint64_t id) const;    // data() == nullptr where the sample has no such field
+  uint64_t hash(uint64_t id) const;  // XXH3-64 that bytes(id) should have
   int64_t label(uint64_t id) const;
   std::string_view key(uint64_t id) const;
 

@@ -42,8 +42,7 @@ uint64_t MeanSampleBytes(const Dataset& dataset) {
 
 }  // namespace
 
-absl::StatusOr<Fetcher> Fetcher::Create(Dataset dataset, FetchOptions options,
-                                        HostMemory& memory) {
+absl::StatusOr<Fetcher> Fetcher::Create(Dataset dataset, FetchOptions options, HostMemory& memory) {
   if (options.fields.empty()) return absl::InvalidArgumentError("no fields to fetch");
   if (dataset.size() == 0) return absl::InvalidArgumentError("the dataset has no samples");
   const uint64_t mean = MeanSampleBytes(dataset);
@@ -87,6 +86,7 @@ absl::Status Fetcher::Plan(std::span<const uint64_t> ids, FetchPlan& plan,
   content.bytes.assign(slots * fields, {});
   plan = {};
   plan.items.reserve(slots * fields);
+  plan.infos.resize(slots);
   uint64_t place = options_.slab_bytes;  // full: the first item opens a slab
   bool open = false;                     // whether the last run is one slab that others may join
   for (size_t slot = 0; slot < slots; ++slot) {
@@ -95,14 +95,15 @@ absl::Status Fetcher::Plan(std::span<const uint64_t> ids, FetchPlan& plan,
       continue;
     }
     if (ids[slot] >= table_->dataset().size()) {
-      return absl::OutOfRangeError(absl::StrCat("sample ", ids[slot], " of ",
-                                                table_->dataset().size(), " samples"));
+      return absl::OutOfRangeError(
+          absl::StrCat("sample ", ids[slot], " of ", table_->dataset().size(), " samples"));
     }
     const SampleLocation at = table_->Locate(ids[slot]);
     const absl::StatusOr<const ShardTable::Shard*> shard = table_->Get(at.shard);
     if (!shard.ok()) return shard.status();
     const ShardIndex& index = *(*shard)->index;
     content.labels[slot] = index.label(at.record);
+    plan.infos[slot] = index.image(at.record);
     for (size_t f = 0; f < fields; ++f) {
       const size_t column = (*shard)->columns[f];
       if (column == ShardTable::kNoColumn || !index.has_field(at.record, column)) continue;
@@ -202,8 +203,7 @@ void Fetcher::Check(const FetchPlan& plan, ItemRange range, bool read,
     const std::span<std::byte> into(item.into, item.length);
     if (read && (!options_.verify || Xxh3_64(into) == item.hash)) continue;
     // Once more by the path that says what is wrong.
-    absl::Status again =
-        table_->dataset().ReadField({item.shard, item.record}, item.column, into);
+    absl::Status again = table_->dataset().ReadField({item.shard, item.record}, item.column, into);
     if (!again.ok()) bad.push_back({item.slot, std::move(again)});
   }
 }
@@ -255,9 +255,8 @@ void Fetcher::Read(const FetchPlan& plan, ItemRange range, std::vector<ItemRange
 }
 
 absl::StatusOr<std::unique_ptr<HostBatch::Content>> Fetcher::FetchContent(
-    std::span<const uint64_t> ids) const {
+    std::span<const uint64_t> ids, FetchPlan& plan) const {
   auto content = std::make_unique<HostBatch::Content>();
-  FetchPlan plan;
   absl::Status planned = Plan(ids, plan, *content);
   if (!planned.ok()) return planned;
   // Urgent: who holds all slabs may be the caller himself.
@@ -272,7 +271,8 @@ absl::StatusOr<std::unique_ptr<HostBatch::Content>> Fetcher::FetchContent(
 }
 
 absl::StatusOr<HostBatch> Fetcher::Fetch(std::span<const uint64_t> ids) const {
-  absl::StatusOr<std::unique_ptr<HostBatch::Content>> content = FetchContent(ids);
+  FetchPlan plan;
+  absl::StatusOr<std::unique_ptr<HostBatch::Content>> content = FetchContent(ids, plan);
   if (!content.ok()) return content.status();
   return HostBatch(*std::move(content));
 }

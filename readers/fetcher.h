@@ -2,7 +2,8 @@
 // checked against its hash while it is in the cache.
 //
 //   absl::StatusOr<Fetcher> fetcher = Fetcher::Create(dataset, {.fields = {"image"}}, memory);
-//   absl::StatusOr<HostBatch> batch = fetcher->Fetch(ids);         // for who has an order of his own
+//   absl::StatusOr<HostBatch> batch = fetcher->Fetch(ids);         // for who has an order of his
+//   own
 //
 // Loader spreads the same work over threads: Plan, a lease of slabs, Place, Read of ranges of
 // items. Lifetime: keeps the dataset; the HostMemory outlives it. Thread-safety: const, any thread.
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "formats/core/image_info.h"
 #include "formats/core/sample.h"
 #include "readers/dataset.h"
 #include "readers/host_batch.h"
@@ -31,9 +33,9 @@ namespace shardpack {
 struct FetchOptions {
   std::vector<std::string> fields = {std::string(kImageField)};
   bool verify = true;
-  size_t slab_bytes = 0;           // 0: chosen from the mean size of a sample
-  size_t batch_samples = 256;      // what slab_bytes and the pool are chosen for
-  size_t batches = 4;              // so many fit into the pool
+  size_t slab_bytes = 0;                      // 0: chosen from the mean size of a sample
+  size_t batch_samples = 256;                 // what slab_bytes and the pool are chosen for
+  size_t batches = 4;                         // so many fit into the pool
   uint64_t memory_bytes = uint64_t{1} << 30;  // of the pool at most
   // Shards that lie in the page cache as a whole are mapped and copied from, which is several times
   // faster for small samples; installs a handler for SIGBUS (readers/mapped_shard.h).
@@ -46,18 +48,19 @@ struct FetchOptions {
 struct FetchItem {
   uint64_t offset, length, hash, record;
   uint32_t shard, slot;
-  uint16_t field;    // position in FetchOptions::fields
-  uint16_t column;   // in the shard's index
-  uint32_t run;      // of the lease, and where in it
+  uint16_t field;   // position in FetchOptions::fields
+  uint16_t column;  // in the shard's index
+  uint32_t run;     // of the lease, and where in it
   uint64_t place;
-  std::byte* into;   // set by Place
+  std::byte* into;  // set by Place
 };
 
 struct FetchPlan {
   std::vector<FetchItem> items;   // sorted by shard and offset
   std::vector<size_t> run_slabs;  // to be leased
   std::vector<uint64_t> run_bytes;
-  uint64_t bytes = 0;             // of all items
+  std::vector<ImageInfo> infos;  // per slot
+  uint64_t bytes = 0;            // of all items
 };
 
 // A slot that could not be read.
@@ -73,14 +76,13 @@ struct ItemRange {
 
 class Fetcher {
  public:
-  static absl::StatusOr<Fetcher> Create(Dataset dataset, FetchOptions options,
-                                        HostMemory& memory);
+  static absl::StatusOr<Fetcher> Create(Dataset dataset, FetchOptions options, HostMemory& memory);
 
   // Reads into a lease of the pool, in this thread. Any bad sample is the error.
   absl::StatusOr<HostBatch> Fetch(std::span<const uint64_t> ids) const;
 
-  absl::StatusOr<std::unique_ptr<HostBatch::Content>> FetchContent(
-      std::span<const uint64_t> ids) const;
+  absl::StatusOr<std::unique_ptr<HostBatch::Content>> FetchContent(std::span<const uint64_t> ids,
+                                                                   FetchPlan& plan) const;
 
   const ShardTable& table() const { return *table_; }
   const FetchOptions& options() const { return options_; }

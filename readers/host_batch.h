@@ -53,19 +53,19 @@ class HostBatch {
 
   uint64_t epoch() const;
   uint64_t step() const;
-  size_t size() const;                             // slots, padding included
-  std::span<const uint64_t> ids() const;           // of what is here; kPaddingId for padding
-  std::span<const int64_t> labels() const;         // kNoLabel where there is none
+  size_t size() const;                      // slots, padding included
+  std::span<const uint64_t> ids() const;    // of what is here; kPaddingId for padding
+  std::span<const int64_t> labels() const;  // kNoLabel where there is none
   std::span<const SampleStatus> status() const;
   size_t fields() const;
   const std::string& field_name(size_t field) const;
   // Whether the sample has this field; padding has none. With a decoder the image's encoded bytes
   // are not kept.
   bool has(size_t field, size_t slot) const;
-  Bytes bytes(size_t field, size_t slot) const;    // empty where it has none
+  Bytes bytes(size_t field, size_t slot) const;  // empty where it has none
   // The used part of each slab or run of slabs: one copy to a device each.
   std::span<const Bytes> slabs() const;
-  const PixelBatch* pixels() const;                // nullptr without a decoder
+  const PixelBatch* pixels() const;  // nullptr without a decoder
 
  private:
   std::unique_ptr<Content> content_;

@@ -48,9 +48,8 @@ absl::StatusOr<std::span<std::byte>> PageableMemory::Allocate(size_t bytes) {
   }
   auto* begin = static_cast<std::byte*>(raw);
   if (huge) {
-    const size_t before =
-        RoundUp(reinterpret_cast<uintptr_t>(begin), kHugePageBytes) -
-        reinterpret_cast<uintptr_t>(begin);
+    const size_t before = RoundUp(reinterpret_cast<uintptr_t>(begin), kHugePageBytes) -
+                          reinterpret_cast<uintptr_t>(begin);
     if (before > 0) ::munmap(begin, before);
     if (before < kHugePageBytes) ::munmap(begin + before + mapped, kHugePageBytes - before);
     begin += before;

@@ -1,443 +1,43 @@
 #include "readers/loader.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <condition_variable>
-#include <deque>
-#include <mutex>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "formats/io/resources.h"
-#include "readers/batch_content.h"
-#include "readers/fetcher.h"
+#include "readers/loader_core.h"
 
 namespace shardpack {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-uint64_t NsSince(Clock::time_point start) {
-  return static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
-}
-
-// Tries for one bad sample, before the set counts as beyond repair.
-constexpr uint64_t kMaxSubstitutes = 100;
 constexpr uint32_t kMinPrefetch = 4;
-
-// Counted by many threads.
-struct StageCounters {
-  std::atomic<uint64_t> items{0}, bytes{0}, busy_ns{0};
-
-  void Add(uint64_t more_items, uint64_t more_bytes, Clock::time_point start) {
-    items.fetch_add(more_items, std::memory_order_relaxed);
-    bytes.fetch_add(more_bytes, std::memory_order_relaxed);
-    busy_ns.fetch_add(NsSince(start), std::memory_order_relaxed);
-  }
-  StageStats Snapshot() const {
-    return {items.load(std::memory_order_relaxed), bytes.load(std::memory_order_relaxed),
-            busy_ns.load(std::memory_order_relaxed)};
-  }
-};
 
 }  // namespace
 
-class Loader::Core {
- public:
-  Core(Order order, Rank rank, LoaderOptions options, Fetcher fetcher, Digest dataset)
-      : order_(std::move(order)),
-        rank_(rank),
-        options_(std::move(options)),
-        fetcher_(std::move(fetcher)),
-        dataset_(dataset) {}
-  ~Core();
-
-  absl::Status Start(const std::optional<Cursor>& cursor);
-  absl::StatusOr<std::optional<HostBatch>> Next();
-  Cursor cursor() const;
-  LoaderStats stats() const;
-  std::vector<BadSample> TakeBadSamples();
-  void Stop();
-
- private:
-  // A batch between its plan and its delivery.
-  struct Pending {
-    uint64_t epoch = 0, step = 0;
-    FetchPlan plan;
-    std::unique_ptr<HostBatch::Content> content = std::make_unique<HostBatch::Content>();
-    std::atomic<size_t> left{0};  // pieces not read yet
-    std::mutex bad_mutex;
-    std::vector<BadRead> bad;
-    std::vector<BadSample> reports;
-    absl::Status status;
-    bool ready = false;  // under Core::mutex_
-  };
-  struct Task {
-    Pending* batch = nullptr;
-    ItemRange range;
-  };
-
-  void CpuThread();
-  void IoThread();
-  bool CanPlan() const;
-  void PlanNext(std::unique_ptr<Pending> batch);
-  absl::Status Prepare(Pending& batch);
-  SlabPool::Patience PatienceForMemory() const;
-  void ReadPiece(const Task& task, bool may_wait);
-  void StartIoThreads();
-  void Complete(Pending& batch);
-  absl::Status MendBadSamples(Pending& batch);
-  absl::Status Substitute(Pending& batch, uint32_t slot, const absl::Status& why);
-  absl::Status CheckProcess() const;
-
-  const Order order_;
-  const Rank rank_;
-  const LoaderOptions options_;
-  const Fetcher fetcher_;
-  const Digest dataset_;
-  const pid_t process_ = ::getpid();
-  const Clock::time_point opened_ = Clock::now();
-
-  mutable std::mutex mutex_;
-  std::condition_variable cpu_work_, io_work_, ready_;
-  std::deque<std::unique_ptr<Pending>> pending_;  // by step; the first is the next to deliver
-  std::deque<Task> tasks_, disk_tasks_;
-  uint64_t plan_epoch_ = 0, plan_step_ = 0;
-  bool planning_ = false;
-  uint64_t epoch_ = 0, step_ = 0;  // next to deliver
-  bool epoch_ended_ = false;       // its nullopt is not given yet
-  std::vector<BadSample> bad_samples_;
-  std::vector<std::thread> cpu_threads_, io_threads_;
-
-  std::atomic<bool> stop_{false};
-  std::atomic<bool> consumer_waits_{false};  // with nothing pending
-  std::atomic<uint64_t> bad_total_{0};
-  StageCounters planned_, read_, disk_read_;
-  std::atomic<uint64_t> memory_wait_ns_{0};
-  LoaderStats delivered_;  // what Next counts, under mutex_
-};
-
-absl::Status Loader::Core::Start(const std::optional<Cursor>& cursor) {
-  if (cursor) {
-    absl::Status fits = CheckCursor(*cursor, dataset_, order_);
-    if (!fits.ok()) return fits;
-    const bool at_end = cursor->step == order_.steps();  // which is the next epoch's begin
-    epoch_ = plan_epoch_ = cursor->epoch + (at_end ? 1 : 0);
-    step_ = plan_step_ = at_end ? 0 : cursor->step;
+// Half of the memory is for pixels; fewer batches are read ahead when they do not fit.
+absl::StatusOr<std::unique_ptr<Loader::Decoding>> Loader::MakeDecoding(LoaderOptions& options,
+                                                                       uint32_t slots,
+                                                                       HostMemory& memory) {
+  auto decoding = std::make_unique<Decoding>();
+  const auto field = std::find(options.fields.begin(), options.fields.end(), kImageField);
+  if (field == options.fields.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("decoding needs the field ", std::string(kImageField), " among the fields"));
   }
-  try {
-    for (int i = 0; i < options_.threads; ++i) cpu_threads_.emplace_back([this] { CpuThread(); });
-  } catch (const std::system_error& error) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("cannot start ", options_.threads, " threads: ", error.what()));
-  }
-  return absl::OkStatus();
-}
-
-Loader::Core::~Core() {
-  // In a forked child the threads do not exist, and the mutex may be held for ever.
-  if (::getpid() != process_) {
-    for (std::thread& thread : cpu_threads_) thread.detach();
-    for (std::thread& thread : io_threads_) thread.detach();
-    return;
-  }
-  Stop();
-  for (std::thread& thread : cpu_threads_) thread.join();
-  for (std::thread& thread : io_threads_) thread.join();
-}
-
-void Loader::Core::Stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_.store(true);
-  }
-  cpu_work_.notify_all();
-  io_work_.notify_all();
-  ready_.notify_all();
-  fetcher_.pool()->Poke();
-}
-
-absl::Status Loader::Core::CheckProcess() const {
-  if (::getpid() == process_) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      "the loader was opened in another process: threads do not survive a fork; open it after");
-}
-
-void Loader::Core::CpuThread() {
-  std::unique_lock lock(mutex_);
-  while (!stop_.load()) {
-    if (!tasks_.empty()) {
-      const Task task = tasks_.front();
-      tasks_.pop_front();
-      lock.unlock();
-      ReadPiece(task, options_.io_threads <= 0);
-      lock.lock();
-    } else if (CanPlan()) {
-      planning_ = true;
-      auto batch = std::make_unique<Pending>();
-      batch->epoch = plan_epoch_;
-      batch->step = plan_step_;
-      if (++plan_step_ == order_.steps()) {
-        plan_step_ = 0;
-        ++plan_epoch_;
-      }
-      lock.unlock();
-      PlanNext(std::move(batch));
-      lock.lock();
-    } else {
-      cpu_work_.wait(lock);
-    }
-  }
-}
-
-void Loader::Core::IoThread() {
-  std::unique_lock lock(mutex_);
-  while (!stop_.load()) {
-    if (disk_tasks_.empty()) {
-      io_work_.wait(lock);
-      continue;
-    }
-    const Task task = disk_tasks_.front();
-    disk_tasks_.pop_front();
-    lock.unlock();
-    ReadPiece(task, true);
-    lock.lock();
-  }
-}
-
-// One batch is planned at a time, so that the earliest one gets memory first.
-bool Loader::Core::CanPlan() const {
-  return !planning_ && pending_.size() < options_.prefetch_batches &&
-         (options_.epochs == 0 || plan_epoch_ < options_.epochs);
-}
-
-SlabPool::Patience Loader::Core::PatienceForMemory() const {
-  if (stop_.load()) return SlabPool::Patience::kGiveUp;
-  // The consumer holds all memory and waits for this very batch.
-  if (consumer_waits_.load()) return SlabPool::Patience::kUrgent;
-  return SlabPool::Patience::kWait;
-}
-
-absl::Status Loader::Core::Prepare(Pending& batch) {
-  const uint32_t global_batch = order_.spec().global_batch;
-  std::vector<uint64_t> ids(rank_.slots(global_batch));
-  order_.Ids(batch.epoch, batch.step, rank_.first_slot(global_batch), ids);
-  const Clock::time_point start = Clock::now();
-  batch.content->epoch = batch.epoch;
-  batch.content->step = batch.step;
-  absl::Status planned = fetcher_.Plan(ids, batch.plan, *batch.content);
-  if (!planned.ok()) return planned;
-  planned_.Add(1, batch.plan.bytes, start);
-  const Clock::time_point asked = Clock::now();
-  absl::StatusOr<SlabLease> lease =
-      fetcher_.pool()->Acquire(batch.plan.run_slabs, [this] { return PatienceForMemory(); });
-  memory_wait_ns_.fetch_add(NsSince(asked), std::memory_order_relaxed);
-  if (!lease.ok()) return lease.status();
-  fetcher_.Place(*std::move(lease), batch.plan, *batch.content);
-  return absl::OkStatus();
-}
-
-void Loader::Core::PlanNext(std::unique_ptr<Pending> batch) {
-  Pending* const added = batch.get();
-  added->status = Prepare(*added);
-  std::vector<Task> tasks;
-  if (added->status.ok()) {
-    const FetchPlan& plan = added->plan;
-    for (size_t begin = 0; begin < plan.items.size(); begin = tasks.back().range.end)
-      tasks.push_back({added, {begin, fetcher_.PieceEnd(plan, begin)}});
-  }
-  added->left.store(tasks.size());
-  {
-    const std::lock_guard lock(mutex_);
-    planning_ = false;
-    consumer_waits_.store(false);
-    pending_.push_back(std::move(batch));
-    tasks_.insert(tasks_.end(), tasks.begin(), tasks.end());
-    added->ready = tasks.empty();
-  }
-  cpu_work_.notify_all();
-  if (tasks.empty()) ready_.notify_all();
-}
-
-void Loader::Core::ReadPiece(const Task& task, bool may_wait) {
-  Pending& batch = *task.batch;
-  const Clock::time_point start = Clock::now();
-  std::vector<ItemRange> missed;
-  std::vector<BadRead> bad;
-  fetcher_.Read(batch.plan, task.range, may_wait ? nullptr : &missed, bad);
-  uint64_t items = task.range.end - task.range.begin, bytes = 0;
-  for (size_t i = task.range.begin; i < task.range.end; ++i) bytes += batch.plan.items[i].length;
-  for (const ItemRange& range : missed) {
-    items -= range.end - range.begin;
-    for (size_t i = range.begin; i < range.end; ++i) bytes -= batch.plan.items[i].length;
-  }
-  const bool on_disk = may_wait && options_.io_threads > 0;
-  (on_disk ? disk_read_ : read_).Add(items, bytes, start);
-  if (!bad.empty()) {
-    const std::lock_guard lock(batch.bad_mutex);
-    batch.bad.insert(batch.bad.end(), bad.begin(), bad.end());
-  }
-  if (!missed.empty()) {
-    batch.left.fetch_add(missed.size());
-    {
-      const std::lock_guard lock(mutex_);
-      for (const ItemRange& range : missed) disk_tasks_.push_back({&batch, range});
-      StartIoThreads();
-    }
-    io_work_.notify_all();
-  }
-  if (batch.left.fetch_sub(1) == 1) Complete(batch);
-}
-
-// Under mutex_. Threads that cannot be had are not needed as long as there is one.
-void Loader::Core::StartIoThreads() {
-  const size_t wanted =
-      std::min<size_t>(disk_tasks_.size(), static_cast<size_t>(options_.io_threads));
-  while (io_threads_.size() < wanted && !stop_.load()) {
-    try {
-      io_threads_.emplace_back([this] { IoThread(); });
-    } catch (const std::system_error&) {
-      if (!io_threads_.empty()) return;
-      tasks_.insert(tasks_.end(), disk_tasks_.begin(), disk_tasks_.end());
-      disk_tasks_.clear();
-      return;
-    }
-  }
-}
-
-void Loader::Core::Complete(Pending& batch) {
-  if (!batch.bad.empty()) batch.status = MendBadSamples(batch);
-  bool first = false;
-  {
-    const std::lock_guard lock(mutex_);
-    batch.ready = true;
-    first = pending_.front().get() == &batch;
-  }
-  if (first) ready_.notify_all();
-}
-
-absl::Status Loader::Core::MendBadSamples(Pending& batch) {
-  std::sort(batch.bad.begin(), batch.bad.end(),
-            [](const BadRead& a, const BadRead& b) { return a.slot < b.slot; });
-  if (options_.bad_samples == BadSamples::kFail) return batch.bad.front().why;
-  for (size_t i = 0; i < batch.bad.size(); ++i) {
-    if (i > 0 && batch.bad[i].slot == batch.bad[i - 1].slot) continue;
-    absl::Status mended = Substitute(batch, batch.bad[i].slot, batch.bad[i].why);
-    if (!mended.ok()) return mended;
-  }
-  return absl::OkStatus();
-}
-
-// The rule knows the order alone, so whoever reads the same shards finds the same substitute.
-absl::Status Loader::Core::Substitute(Pending& batch, uint32_t slot, const absl::Status& why) {
-  if (bad_total_.fetch_add(1) >= options_.max_bad_samples) {
-    return absl::DataLossError(absl::StrCat("more than ", options_.max_bad_samples,
-                                            " bad samples; the last: ",
-                                            std::string(why.message())));
-  }
-  const uint32_t global_batch = order_.spec().global_batch;
-  const uint64_t here = batch.step * global_batch + rank_.first_slot(global_batch) + slot;
-  const uint64_t wanted = batch.content->ids[slot];
-  const uint64_t tries = std::min(kMaxSubstitutes, order_.samples() - 1);
-  for (uint64_t k = 1; k <= tries; ++k) {
-    const uint64_t place = (here + k) % order_.samples();
-    const uint64_t id = order_.IdAt(batch.epoch, place / global_batch,
-                                    static_cast<uint32_t>(place % global_batch));
-    if (id == wanted || id == kPaddingId) continue;
-    absl::StatusOr<std::unique_ptr<HostBatch::Content>> other =
-        fetcher_.FetchContent(std::span(&id, 1));
-    if (!other.ok() && !absl::IsDataLoss(other.status())) return other.status();
-    if (!other.ok()) continue;
-    HostBatch::Content& content = *batch.content;
-    const size_t slots = content.ids.size();
-    for (size_t f = 0; f < options_.fields.size(); ++f)
-      content.bytes[f * slots + slot] = (*other)->bytes[f];
-    content.labels[slot] = (*other)->labels[0];
-    content.ids[slot] = id;
-    content.status[slot] = {SampleState::kSubstituted, wanted, std::string(why.message())};
-    content.slabs.insert(content.slabs.end(), (*other)->slabs.begin(), (*other)->slabs.end());
-    content.substitutes.push_back(std::move((*other)->lease));
-    batch.reports.push_back({batch.epoch, batch.step, wanted, std::string(why.message())});
-    return absl::OkStatus();
-  }
-  return absl::DataLossError(absl::StrCat("none of the ", tries,
-                                          " samples behind a bad one can be read; it was: ",
-                                          std::string(why.message())));
-}
-
-absl::StatusOr<std::optional<HostBatch>> Loader::Core::Next() {
-  absl::Status own = CheckProcess();
-  if (!own.ok()) return own;
-  const Clock::time_point start = Clock::now();
-  std::unique_lock lock(mutex_);
-  if (epoch_ended_) {
-    epoch_ended_ = false;
-    return std::nullopt;
-  }
-  if (options_.epochs > 0 && epoch_ >= options_.epochs) return std::nullopt;
-  while (!stop_.load() && (pending_.empty() || !pending_.front()->ready)) {
-    if (pending_.empty() && !consumer_waits_.exchange(true)) {
-      lock.unlock();
-      fetcher_.pool()->Poke();
-      lock.lock();
-      continue;  // what was looked at may have changed
-    }
-    ready_.wait(lock);
-  }
-  consumer_waits_.store(false);
-  delivered_.consumer_wait_ns += NsSince(start);
-  if (stop_.load()) return absl::CancelledError("the loader was stopped");
-  if (!pending_.front()->status.ok()) return pending_.front()->status;  // and again, if asked
-  const std::unique_ptr<Pending> batch = std::move(pending_.front());
-  pending_.pop_front();
-  if (++step_ == order_.steps()) {
-    step_ = 0;
-    ++epoch_;
-    epoch_ended_ = true;
-  }
-  ++delivered_.batches;
-  delivered_.substituted += batch->reports.size();
-  for (const SampleStatus& status : batch->content->status)
-    ++(status.state == SampleState::kPadding ? delivered_.padding : delivered_.samples);
-  bad_samples_.insert(bad_samples_.end(), batch->reports.begin(), batch->reports.end());
-  delivered_.next.Add(NsSince(start));
-  lock.unlock();
-  cpu_work_.notify_one();
-  return HostBatch(std::move(batch->content));
-}
-
-Cursor Loader::Core::cursor() const {
-  const std::lock_guard lock(mutex_);
-  return MakeCursor(dataset_, order_, epoch_, step_);
-}
-
-LoaderStats Loader::Core::stats() const {
-  const std::lock_guard lock(mutex_);
-  LoaderStats stats = delivered_;
-  stats.plan = planned_.Snapshot();
-  stats.read = read_.Snapshot();
-  stats.disk_read = disk_read_.Snapshot();
-  stats.memory_wait_ns = memory_wait_ns_.load(std::memory_order_relaxed);
-  stats.wall_ns = NsSince(opened_);
-  stats.cpu_threads = static_cast<int>(cpu_threads_.size());
-  stats.io_threads = static_cast<int>(io_threads_.size());
-  stats.slab_bytes = fetcher_.pool()->slab_bytes();
-  stats.slabs = fetcher_.pool()->slabs();
-  stats.peak_slabs = fetcher_.pool()->peak_slabs();
-  stats.overflow_bytes = fetcher_.pool()->overflow_bytes();
-  return stats;
-}
-
-std::vector<BadSample> Loader::Core::TakeBadSamples() {
-  const std::lock_guard lock(mutex_);
-  return std::exchange(bad_samples_, {});
+  decoding->field = static_cast<size_t>(field - options.fields.begin());
+  absl::StatusOr<std::unique_ptr<BatchDecoder>> decoder =
+      BatchDecoder::Create(*options.decode, options.augment_seed);
+  if (!decoder.ok()) return decoder.status();
+  decoding->decoder = *std::move(decoder);
+  const size_t batch_bytes = (decoding->decoder->sample_bytes() * slots + 63) / 64 * 64;
+  const uint64_t fit = std::max<uint64_t>(options.memory_bytes / 2 / batch_bytes, 2);
+  const auto batches = std::min<uint64_t>(fit, options.prefetch_batches + 1);
+  options.prefetch_batches = static_cast<uint32_t>(batches - 1);
+  absl::StatusOr<std::shared_ptr<SlabPool>> pool = SlabPool::Create(memory, batch_bytes, batches);
+  if (!pool.ok()) return pool.status();
+  decoding->pool = *std::move(pool);
+  return decoding;
 }
 
 absl::StatusOr<Loader> Loader::Open(Dataset dataset, Order order, Rank rank, LoaderOptions options,
@@ -455,6 +55,13 @@ absl::StatusOr<Loader> Loader::Open(Dataset dataset, Order order, Rank rank, Loa
     const auto for_disk = static_cast<uint32_t>(std::max(options.io_threads, 0)) / slots + 2;
     options.prefetch_batches = std::max(kMinPrefetch, for_disk);
   }
+  std::unique_ptr<Decoding> decoding;
+  if (options.decode) {
+    absl::StatusOr<std::unique_ptr<Decoding>> made = MakeDecoding(options, slots, memory);
+    if (!made.ok()) return made.status();
+    decoding = *std::move(made);
+    options.memory_bytes -= options.memory_bytes / 2;
+  }
   const Digest identity = dataset.identity();
   absl::StatusOr<Fetcher> fetcher = Fetcher::Create(std::move(dataset),
                                                     {.fields = options.fields,
@@ -467,7 +74,7 @@ absl::StatusOr<Loader> Loader::Open(Dataset dataset, Order order, Rank rank, Loa
                                                     memory);
   if (!fetcher.ok()) return fetcher.status();
   auto core = std::make_unique<Core>(std::move(order), rank, std::move(options),
-                                     *std::move(fetcher), identity);
+                                     *std::move(fetcher), identity, std::move(decoding));
   absl::Status started = core->Start(cursor);
   if (!started.ok()) return started;
   return Loader(std::move(core));

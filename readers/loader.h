@@ -1,19 +1,20 @@
 // Loader: batches in exact global order, read ahead of the consumer by threads of its own.
 //
-//   absl::StatusOr<Loader> loader = Loader::Open(dataset, order, {.rank = 0, .world_size = 8}, {}, memory);
-//   for (;;) { absl::StatusOr<std::optional<HostBatch>> batch = loader->Next();  ... }   // nullopt: end of epoch
-//   Cursor resume = loader->cursor();                // the next batch that Next would give
+//   absl::StatusOr<Loader> loader = Loader::Open(dataset, order, {.rank = 0, .world_size = 8}, {},
+//   memory); for (;;) { absl::StatusOr<std::optional<HostBatch>> batch = loader->Next();  ... } //
+//   nullopt: end of epoch Cursor resume = loader->cursor();                // the next batch that
+//   Next would give
 //
 // Next gives the batches of step 0, 1, ... of an epoch, then nullopt once, then those of the next
 // epoch; batches read ahead and not given do not count for the cursor, so that a loader opened with
 // it goes on with the very next sample, at any world size that divides the global batch.
-// Threads: `threads` do the work of the CPU (reading what lies in the page cache, hashes, decoding);
-// reads that must wait for the disk go to up to `io_threads` more, started when first needed.
-// Lifetime: batches may outlive the loader, the HostMemory outlives both. The destructor stops and
-// joins the threads, which takes no longer than the reads under way. Thread-safety: one caller of
-// Next at a time; Stop, cursor and stats from any thread. Not across fork: the child's calls are
-// FailedPrecondition. Errors: Open InvalidArgument (order, rank, cursor, fields do not fit),
-// ResourceExhausted; Next Cancelled after Stop, DataLoss or I/O of the first bad sample under
+// Threads: `threads` do the work of the CPU (reading what lies in the page cache, hashes,
+// decoding); reads that must wait for the disk go to up to `io_threads` more, started when first
+// needed. Lifetime: batches may outlive the loader, the HostMemory outlives both. The destructor
+// stops and joins the threads, which takes no longer than the reads under way. Thread-safety: one
+// caller of Next at a time; Stop, cursor and stats from any thread. Not across fork: the child's
+// calls are FailedPrecondition. Errors: Open InvalidArgument (order, rank, cursor, fields do not
+// fit), ResourceExhausted; Next Cancelled after Stop, DataLoss or I/O of the first bad sample under
 // BadSamples::kFail or beyond the budget, again at each further call. Units: bytes.
 #ifndef SHARDPACK_READERS_LOADER_H_
 #define SHARDPACK_READERS_LOADER_H_
@@ -26,6 +27,7 @@
 
 #include "absl/status/statusor.h"
 #include "formats/core/sample.h"
+#include "images/pixel_pipeline.h"
 #include "readers/cursor.h"
 #include "readers/dataset.h"
 #include "readers/host_batch.h"
@@ -52,20 +54,23 @@ struct LoaderOptions {
   bool verify = true;  // every field against its hash, each time it is read
   // Copies from mappings of shards that lie in the page cache (readers/mapped_shard.h: SIGBUS).
   bool map_warm_shards = true;
-  int threads = 0;     // 0: the cores this process may use
+  int threads = 0;  // 0: the cores this process may use
   int io_threads = 32;
   uint32_t prefetch_batches = 0;              // 0: enough to keep the I/O threads busy, at least 4
   uint64_t memory_bytes = uint64_t{1} << 30;  // for batches, at most
   size_t slab_bytes = 0;                      // 0: chosen from the mean size of a sample
-  uint64_t epochs = 0;                        // after so many Next gives nullopt for ever; 0: no end
+  uint64_t epochs = 0;  // after so many Next gives nullopt for ever; 0: no end
+  // Decodes the field `image` to HostBatch::pixels; its encoded bytes are not kept.
+  std::optional<PixelPipelineOptions> decode;
+  uint64_t augment_seed = 0;  // of random crops and flips
   BadSamples bad_samples = BadSamples::kFail;
   uint64_t max_bad_samples = 100;  // substituted over the life of the loader; more are an error
 };
 
 class Loader {
  public:
-  static absl::StatusOr<Loader> Open(Dataset dataset, Order order, Rank rank,
-                                     LoaderOptions options, HostMemory& memory,
+  static absl::StatusOr<Loader> Open(Dataset dataset, Order order, Rank rank, LoaderOptions options,
+                                     HostMemory& memory,
                                      std::optional<Cursor> cursor = std::nullopt);
   Loader(Loader&&) noexcept;
   Loader& operator=(Loader&&) noexcept;
@@ -81,7 +86,10 @@ class Loader {
 
  private:
   class Core;
+  struct Decoding;
   explicit Loader(std::unique_ptr<Core> core);
+  static absl::StatusOr<std::unique_ptr<Decoding>> MakeDecoding(LoaderOptions& options,
+                                                                uint32_t slots, HostMemory& memory);
   std::unique_ptr<Core> core_;
 };
 

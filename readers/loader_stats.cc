@@ -76,10 +76,10 @@ std::string_view LoaderStats::Binding() const {
 
 std::string LoaderStats::Explain() const {
   const double wall = static_cast<double>(wall_ns) / kSecond;
-  std::string text = absl::StrFormat(
-      "%s binds: %.0f samples/s, the consumer waits %.0f %% of the time\n", std::string(Binding()),
-      wall > 0 ? static_cast<double>(samples) / wall : 0,
-      100 * Share(consumer_wait_ns, wall_ns, 1));
+  std::string text =
+      absl::StrFormat("%s binds: %.0f samples/s, the consumer waits %.0f %% of the time\n",
+                      std::string(Binding()), wall > 0 ? static_cast<double>(samples) / wall : 0,
+                      100 * Share(consumer_wait_ns, wall_ns, 1));
   text += StageLine("plan", plan, wall_ns, cpu_threads);
   text += StageLine("read", read, wall_ns, cpu_threads);
   if (disk_read.items > 0) text += StageLine("disk read", disk_read, wall_ns, io_threads);

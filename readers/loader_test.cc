@@ -95,9 +95,9 @@ class LoaderTest : public ::testing::Test {
     EXPECT_EQ(reinterpret_cast<uintptr_t>(batch.bytes(0, i).data()) % 64, 0u);
     bool inside = false;
     for (const Bytes slab : batch.slabs()) {
-      inside = inside || (batch.bytes(0, i).data() >= slab.data() &&
-                          batch.bytes(0, i).data() + batch.bytes(0, i).size() <=
-                              slab.data() + slab.size());
+      inside = inside ||
+               (batch.bytes(0, i).data() >= slab.data() &&
+                batch.bytes(0, i).data() + batch.bytes(0, i).size() <= slab.data() + slab.size());
     }
     EXPECT_TRUE(inside) << i;
   }
@@ -172,8 +172,8 @@ TEST_F(LoaderTest, WhatDoesNotFitTogetherIsRefused) {
   const Order order = MakeOrder(10);
   EXPECT_TRUE(absl::IsInvalidArgument(TryOpen(order, {}, {.rank = 0, .world_size = 3}).status()));
   EXPECT_TRUE(absl::IsInvalidArgument(TryOpen(order, {}, {.rank = 2, .world_size = 2}).status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(
-      TryOpen(*Order::Make({.samples = 99, .global_batch = 3})).status()));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(TryOpen(*Order::Make({.samples = 99, .global_batch = 3})).status()));
   const absl::Status field = TryOpen(order, {.fields = {"mask"}}).status();
   EXPECT_TRUE(absl::IsInvalidArgument(field));
   EXPECT_THAT(field.ToString(), AllOf(HasSubstr("mask"), HasSubstr("image")));
@@ -199,8 +199,8 @@ TEST_F(LoaderTest, ABadSampleFailsAndStaysSo) {
       ASSERT_TRUE(batch->has_value()) << "the bad sample was delivered";
     }
     EXPECT_TRUE(absl::IsDataLoss(status));
-    EXPECT_THAT(status.ToString(), AllOf(HasSubstr("train-1.toy"), HasSubstr("dog/000037"),
-                                         HasSubstr("offset")));
+    EXPECT_THAT(status.ToString(),
+                AllOf(HasSubstr("train-1.toy"), HasSubstr("dog/000037"), HasSubstr("offset")));
     EXPECT_EQ(loader.Next().status(), status);
     EXPECT_EQ(loader.cursor().step, step);
     // From there one may go on without it.
@@ -233,8 +233,8 @@ TEST_F(LoaderTest, EverySubstituteIsTheSameForAllRanksAndReported) {
           ++here;
           EXPECT_EQ(bad.count(status.wanted_id), 1u);
           EXPECT_THAT(status.why, HasSubstr("offset"));
-          const auto [known, added] = stood_in.emplace(
-              std::pair((*batch)->step(), status.wanted_id), (*batch)->ids()[i]);
+          const auto [known, added] =
+              stood_in.emplace(std::pair((*batch)->step(), status.wanted_id), (*batch)->ids()[i]);
           EXPECT_EQ(known->second, (*batch)->ids()[i]) << "world size " << world;
         }
       }
@@ -249,8 +249,8 @@ TEST_F(LoaderTest, EverySubstituteIsTheSameForAllRanksAndReported) {
 
 TEST_F(LoaderTest, TheBudgetOfBadSamplesEndsTheRun) {
   for (uint64_t id = 0; id < 30; ++id) Damage(id);
-  Loader loader = Open(MakeOrder(10), {.epochs = 1, .bad_samples = BadSamples::kSubstitute,
-                                       .max_bad_samples = 5});
+  Loader loader = Open(MakeOrder(10),
+                       {.epochs = 1, .bad_samples = BadSamples::kSubstitute, .max_bad_samples = 5});
   absl::Status status;
   while (status.ok()) {
     const auto batch = loader.Next();
@@ -270,9 +270,11 @@ TEST_F(LoaderTest, AShardCutOrDeletedMeanwhileIsAnErrorNotASignal) {
   absl::Status status;
   while (status.ok()) status = loader.Next().status();
   EXPECT_THAT(status.ToString(), AllOf(HasSubstr("train-1.toy"), HasSubstr("cut short")));
-  const Order behind = *Order::Make({.samples = 100, .mode = OrderMode::kSequential,
-      .global_batch = 5,
-      .subset = std::make_shared<const std::vector<uint64_t>>(std::vector<uint64_t>{90, 91, 92, 93, 94})});
+  const Order behind = *Order::Make({.samples = 100,
+                                     .mode = OrderMode::kSequential,
+                                     .global_batch = 5,
+                                     .subset = std::make_shared<const std::vector<uint64_t>>(
+                                         std::vector<uint64_t>{90, 91, 92, 93, 94})});
   EXPECT_THAT(Open(behind).Next().status().ToString(), HasSubstr("train-3.toy"));
 }
 

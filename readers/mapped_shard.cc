@@ -59,14 +59,14 @@ absl::StatusOr<MappedShard> MappedShard::Open(const File& file, uint64_t bytes) 
   const absl::StatusOr<uint64_t> size = file.Size();
   if (!size.ok()) return size.status();
   if (*size != bytes) {
-    return absl::DataLossError(absl::StrCat(EscapeForTerminal(file.path()), " has ", *size,
-                                            " bytes, expected ", bytes));
+    return absl::DataLossError(
+        absl::StrCat(EscapeForTerminal(file.path()), " has ", *size, " bytes, expected ", bytes));
   }
   if (bytes == 0) return MappedShard(Bytes());
   InstallHandler();
   void* const at = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.descriptor(), 0);
   if (at == MAP_FAILED) return IoStatus("map", file.path(), errno);
-  // One call in place of a fault a page; where the kernel does not know it, the faults do it.
+    // One call in place of a fault a page; where the kernel does not know it, the faults do it.
 #ifdef MADV_POPULATE_READ
   (void)::madvise(at, bytes, MADV_POPULATE_READ);
 #endif

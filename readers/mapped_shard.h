@@ -2,15 +2,16 @@
 // without the signal that ends a process when the file is cut short meanwhile.
 //
 //   absl::StatusOr<MappedShard> shard = MappedShard::Open(file, shard_bytes);
-//   if (!shard->Copy(offset, into)) ...         // cut short, or unreadable: ask read() what is wrong
+//   if (!shard->Copy(offset, into)) ...         // cut short, or unreadable: ask read() what is
+//   wrong
 //
 // A positioned read of 1 KB out of the page cache costs four times the copy itself (see
 // docs/decisions/0006-mapped-copies.md). The price: Open installs a handler for SIGBUS, once a
-// process, which takes the faults of these copies and hands all others to the handler that was there
-// before. A program that installs its own handler later must hand on in the same way, or it loses
-// this protection and nothing else. Lifetime: owns the mapping; the File may be closed.
-// Thread-safety: const, any thread. Errors: Status of mmap; DataLoss for another size than expected.
-// Units: bytes from the start of the file.
+// process, which takes the faults of these copies and hands all others to the handler that was
+// there before. A program that installs its own handler later must hand on in the same way, or it
+// loses this protection and nothing else. Lifetime: owns the mapping; the File may be closed.
+// Thread-safety: const, any thread. Errors: Status of mmap; DataLoss for another size than
+// expected. Units: bytes from the start of the file.
 #ifndef SHARDPACK_READERS_MAPPED_SHARD_H_
 #define SHARDPACK_READERS_MAPPED_SHARD_H_
 

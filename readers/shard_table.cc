@@ -10,9 +10,7 @@
 namespace shardpack {
 
 ShardTable::ShardTable(Dataset dataset, std::vector<std::string> fields)
-    : dataset_(std::move(dataset)),
-      fields_(std::move(fields)),
-      open_(dataset_.shards().size()) {
+    : dataset_(std::move(dataset)), fields_(std::move(fields)), open_(dataset_.shards().size()) {
   first_ids_.reserve(dataset_.shards().size());
   for (const DatasetShard& shard : dataset_.shards()) first_ids_.push_back(shard.first_id);
 }
@@ -39,6 +37,14 @@ absl::StatusOr<const ShardTable::Shard*> ShardTable::Get(uint32_t shard) const {
   shards_.push_back(std::move(made));
   open_[shard].store(&shards_.back(), std::memory_order_release);
   return &shards_.back();
+}
+
+std::string ShardTable::Describe(uint64_t id) const {
+  const SampleLocation at = Locate(id);
+  const absl::StatusOr<const Shard*> shard = Get(at.shard);
+  return absl::StrCat(EscapeForTerminal(dataset_.shards()[at.shard].name), " record ", at.record,
+                      shard.ok() ? " key " : "",
+                      shard.ok() ? EscapeForTerminal((*shard)->index->key(at.record)) : "");
 }
 
 absl::Status ShardTable::CheckFields() const {

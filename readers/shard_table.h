@@ -37,6 +37,8 @@ class ShardTable {
   SampleLocation Locate(uint64_t id) const;
   // Lives as long as this object.
   absl::StatusOr<const Shard*> Get(uint32_t shard) const;
+  // "train-000000.tar record 7 key cat/1", for messages.
+  std::string Describe(uint64_t id) const;
   // InvalidArgument for a field that no shard has. Cost: opens shards until all are found.
   absl::Status CheckFields() const;
 

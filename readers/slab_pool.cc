@@ -89,8 +89,7 @@ absl::StatusOr<SlabLease> SlabPool::Acquire(std::span<const size_t> run_slabs,
       lease.pool_ = shared_from_this();
       for (size_t i = 0; i < run_slabs.size(); ++i) {
         std::fill_n(used_.begin() + static_cast<ptrdiff_t>((*places)[i]), run_slabs[i], true);
-        lease.runs_.push_back(
-            all_.subspan((*places)[i] * slab_bytes_, run_slabs[i] * slab_bytes_));
+        lease.runs_.push_back(all_.subspan((*places)[i] * slab_bytes_, run_slabs[i] * slab_bytes_));
       }
       used_count_ += total;
       peak_ = std::max(peak_, used_count_);

@@ -35,10 +35,10 @@ class WarmShards {
  private:
   struct State {
     uint64_t bytes = 0;
-    std::atomic<uint32_t> hits{0};       // reads from the page cache since the last miss or walk
-    std::atomic<uint32_t> wanted_hits;   // before the next walk
+    std::atomic<uint32_t> hits{0};         // reads from the page cache since the last miss or walk
+    std::atomic<uint32_t> wanted_hits;     // before the next walk
     std::atomic<int64_t> next_look_ns{0};  // when slow copies may be looked into again
-    std::mutex mutex;                    // of what is below
+    std::mutex mutex;                      // of what is below
     std::shared_ptr<const MappedShard> mapping;
     std::atomic<bool> is_mapped{false};
   };
