@@ -57,10 +57,6 @@ struct DecodedImage {
 
 class ImageDecoder {
  public:
-  ImageDecoder() = default;
-  ImageDecoder(const ImageDecoder&) = delete;
-  ImageDecoder& operator=(const ImageDecoder&) = delete;
-
   // `info` is what ProbeImage says of these bytes; with an unknown format they are probed here. An
   // image that has another size than `info` is DataLoss.
   absl::StatusOr<DecodedImage> Decode(std::span<const std::byte> file, const ImageInfo& info,

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "images/decode_internal.h"
+#include "images/probe.h"
 
 // Only BMP is compiled of it, and nothing that opens files.
 #define STB_IMAGE_IMPLEMENTATION
@@ -23,13 +24,17 @@ absl::Status DecodeBmp(Bytes file, const CodecRequest& request, PixelBuffer* buf
   if (file.size() > INT_MAX) return absl::ResourceExhaustedError("BMP: more than 2 GiB");
   const auto* data = reinterpret_cast<const stbi_uc*>(file.data());
   const int size_bytes = static_cast<int>(file.size());
+  // stb_image reads zeros behind the end of a file.
+  const ProbeResult probe = ProbeImage(file, {.max_pixels = UINT64_MAX});
+  if (probe.verdict != ProbeVerdict::kOk) return Damaged("BMP", probe.detail);
   int width = 0, height = 0, channels = 0;
   if (!stbi_info_from_memory(data, size_bytes, &width, &height, &channels)) {
     return absl::UnimplementedError(absl::StrCat("BMP: ", stbi_failure_reason()));
   }
-  if (static_cast<uint32_t>(width) != request.width ||
-      static_cast<uint32_t>(height) != request.height) {
-    return OtherSize(width, height, request);
+  // Rows from the top are told by a negative height.
+  const auto rows = static_cast<uint32_t>(height < 0 ? -int64_t{height} : height);
+  if (static_cast<uint32_t>(width) != request.width || rows != request.height) {
+    return OtherSize(static_cast<uint32_t>(width), rows, request);
   }
   if (!buffer->Reserve(WholeImageBytes(request))) return NoMemory();
   stbi_uc* decoded = stbi_load_from_memory(data, size_bytes, &width, &height, &channels, 3);

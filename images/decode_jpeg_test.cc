@@ -67,7 +67,7 @@ class JpegRegions : public ::testing::TestWithParam<Kind> {
     const uint32_t left = region.left / scale, top = region.top / scale;
     const uint32_t right = (region.left + region.width + scale - 1) / scale;
     const uint32_t bottom = (region.top + region.height + scale - 1) / scale;
-    const TestPixels expected = Crop(whole->view, {left, top, right - left, bottom - top});
+    const TestPixels expected = CropPixels(whole->view, {left, top, right - left, bottom - top});
     ASSERT_EQ(LargestDifference(part->view, expected.view()), 0)
         << region.left << "," << region.top << " " << region.width << "x" << region.height
         << " at 1/" << scale << " of " << probe.info.width << "x" << probe.info.height;

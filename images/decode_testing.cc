@@ -77,7 +77,7 @@ Image EncodeJpeg(const TestPixels& pixels, const JpegKind& kind) {
   return made;
 }
 
-TestPixels Crop(const PixelView& view, const PixelRegion& region) {
+TestPixels CropPixels(const PixelView& view, const PixelRegion& region) {
   const size_t row_bytes = size_t{region.width} * view.channels;
   TestPixels made{region.width, region.height, view.channels, Image(row_bytes * region.height)};
   for (uint32_t y = 0; y < region.height; ++y) {
@@ -87,7 +87,7 @@ TestPixels Crop(const PixelView& view, const PixelRegion& region) {
   return made;
 }
 
-TestPixels Copy(const PixelView& view) { return Crop(view, {0, 0, view.width, view.height}); }
+TestPixels Copy(const PixelView& view) { return CropPixels(view, {0, 0, view.width, view.height}); }
 
 int LargestDifference(const PixelView& a, const PixelView& b) {
   if (a.width != b.width || a.height != b.height || a.channels != b.channels) return 256;

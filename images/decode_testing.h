@@ -50,7 +50,7 @@ Image EncodeJpeg(const TestPixels& pixels, const JpegKind& kind);
 
 // A copy without gaps.
 TestPixels Copy(const PixelView& view);
-TestPixels Crop(const PixelView& view, const PixelRegion& region);
+TestPixels CropPixels(const PixelView& view, const PixelRegion& region);
 // 256 when the sizes differ.
 int LargestDifference(const PixelView& a, const PixelView& b);
 

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <utility>
 
 namespace shardpack {
 
@@ -44,6 +45,15 @@ struct PixelBox {
 
 class PixelBuffer {
  public:
+  PixelBuffer() = default;
+  PixelBuffer(PixelBuffer&& other) noexcept
+      : data_(std::move(other.data_)), size_bytes_(std::exchange(other.size_bytes_, 0)) {}
+  PixelBuffer& operator=(PixelBuffer&& other) noexcept {
+    data_ = std::move(other.data_);
+    size_bytes_ = std::exchange(other.size_bytes_, 0);
+    return *this;
+  }
+
   // At least this many bytes, of unknown content. What one huge image took is given back when much
   // less is asked for.
   [[nodiscard]] bool Reserve(size_t size_bytes) {

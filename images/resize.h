@@ -39,8 +39,6 @@ struct ResizeOptions {
 class Resizer {
  public:
   explicit Resizer(const ResizeKernels& kernels = BestResizeKernels()) : kernels_(&kernels) {}
-  Resizer(const Resizer&) = delete;
-  Resizer& operator=(const Resizer&) = delete;
 
   // `out` has room for output.Bytes(options.width, options.height).
   absl::Status Resize(const PixelView& view, const PixelBox& box, const ResizeOptions& options,
