@@ -1,0 +1,60 @@
+// The codecs that ImageDecoder is made of, one function a format; for images/decode*.cc only.
+//
+//   absl::Status status = DecodePng(file, request, &buffer, &image);
+//
+// Lifetime: the image borrows from the buffer. Thread-safety: pure functions. Errors: as decode.h.
+// Units: pixels of the image as stored.
+#ifndef SHARDPACK_IMAGES_DECODE_INTERNAL_H_
+#define SHARDPACK_IMAGES_DECODE_INTERNAL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "images/decode.h"
+#include "images/pixels.h"
+
+namespace shardpack::decode_internal {
+
+using Bytes = std::span<const std::byte>;
+
+struct CodecRequest {
+  uint32_t width = 0, height = 0;  // that the image must have; within the pixel limit
+  PixelRegion region;              // inside the image, not empty
+  uint32_t least_width = 0, least_height = 0;
+  uint32_t channels = 3;  // 1 or 3
+  bool fast = false;
+  uint32_t max_scans = 100;
+};
+
+// Each fills `buffer` and sets the view, the box and the scale of the region.
+absl::Status DecodeJpeg(Bytes file, const CodecRequest& request, PixelBuffer* buffer,
+                        DecodedImage* image);
+
+// Each fills `buffer` with the rows of the whole image from the top to the end of the region at
+// least, RGB without gaps (WholeImageBytes). Gray and the region are the caller's work.
+absl::Status DecodePng(Bytes file, const CodecRequest& request, PixelBuffer* buffer);
+absl::Status DecodeWebp(Bytes file, const CodecRequest& request, PixelBuffer* buffer);
+absl::Status DecodeGif(Bytes file, const CodecRequest& request, PixelBuffer* buffer);
+absl::Status DecodeBmp(Bytes file, const CodecRequest& request, PixelBuffer* buffer);
+absl::Status DecodeTiff(Bytes file, const CodecRequest& request, PixelBuffer* buffer);
+
+inline size_t WholeImageBytes(const CodecRequest& request) {
+  return size_t{request.width} * request.height * 3;
+}
+
+// The luma of ITU-R BT.601, rounded as Pillow does it; gray stays what it is.
+inline uint8_t Luma(uint32_t red, uint32_t green, uint32_t blue) {
+  return static_cast<uint8_t>((red * 19595 + green * 38470 + blue * 7471 + 0x8000) >> 16);
+}
+
+// "PNG: words"
+absl::Status Damaged(std::string_view format, std::string_view words);
+absl::Status NoMemory();
+absl::Status OtherSize(uint64_t width, uint64_t height, const CodecRequest& request);
+
+}  // namespace shardpack::decode_internal
+
+#endif  // SHARDPACK_IMAGES_DECODE_INTERNAL_H_

@@ -1,0 +1,194 @@
+// All formats: sizes, orientation, regions and gray; against Pillow; cut and damaged files.
+#include "images/decode.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "formats/testing/scratch_folder.h"
+#include "images/decode_testing.h"
+#include "images/probe_testing.h"
+
+namespace shardpack {
+namespace {
+
+// stb_image does not decode these: they are refused by name.
+bool IsRefused(const std::string& name) { return name.starts_with("rle8"); }
+
+TEST(Decode, EveryTestImageHasItsSize) {
+  for (const TestImage& image : LoadTestImages()) {
+    const auto decoded = Decode(image.bytes);
+    if (IsRefused(image.name)) {
+      EXPECT_EQ(decoded.status().code(), absl::StatusCode::kUnimplemented) << image.name;
+      EXPECT_NE(decoded.status().message().find("BMP: "), absl::string_view::npos);
+      continue;
+    }
+    ASSERT_TRUE(decoded.ok()) << image.name << ": " << decoded.status();
+    const bool turned = image.expected.orientation > 4;
+    EXPECT_EQ(decoded->width, turned ? image.expected.height : image.expected.width) << image.name;
+    EXPECT_EQ(decoded->height, turned ? image.expected.width : image.expected.height) << image.name;
+    const auto stored = Decode(image.bytes, {.orient = false});
+    ASSERT_TRUE(stored.ok());
+    EXPECT_EQ(stored->width, image.expected.width);
+  }
+}
+
+// What Pillow makes of all test images, by name.
+std::map<std::string, TestPixels> DecodeWithPillow(const std::vector<std::string>& names) {
+  const testing::ScratchFolder scratch;
+  const std::string result = scratch.File("result");
+  const std::string command =
+      absl::StrCat("/usr/bin/python3 -B images/decode_with_pillow.py testdata/images ", result, " ",
+                   absl::StrJoin(names, " "));
+  EXPECT_EQ(std::system(command.c_str()), 0) << command;
+  std::ifstream in(result, std::ios::binary);
+  std::map<std::string, TestPixels> images;
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line);
+    std::string name;
+    TestPixels pixels;
+    words >> name >> pixels.width >> pixels.height;
+    pixels.bytes.resize(size_t{pixels.width} * pixels.height * 3);
+    in.read(reinterpret_cast<char*>(pixels.bytes.data()),
+            static_cast<std::streamsize>(pixels.bytes.size()));
+    images[name] = std::move(pixels);
+  }
+  return images;
+}
+
+TEST(Decode, AsPillow) {
+  std::vector<std::string> names;
+  const std::vector<TestImage> images = LoadTestImages();
+  for (const TestImage& image : images) {
+    // Pillow does not know a big-endian BigTIFF.
+    if (!IsRefused(image.name) && image.name != "big-mm.tif") names.push_back(image.name);
+  }
+  const auto expected = DecodeWithPillow(names);
+  EXPECT_EQ(expected.size(), names.size());
+  for (const TestImage& image : images) {
+    if (!expected.contains(image.name)) continue;
+    const auto ours = Decode(image.bytes);
+    ASSERT_TRUE(ours.ok()) << image.name;
+    EXPECT_LE(LargestDifference(ours->view(), expected.at(image.name).view()), 1) << image.name;
+  }
+}
+
+// Gray is the luma of the colours, but for JPEG the Y that is stored.
+TEST(Decode, RegionsAndGrayOfAllFormats) {
+  std::mt19937 random(5);
+  for (const TestImage& image : LoadTestImages()) {
+    if (IsRefused(image.name)) continue;
+    const auto whole = Decode(image.bytes);
+    ASSERT_TRUE(whole.ok());
+    const auto gray = Decode(image.bytes, {.channels = 1});
+    ASSERT_TRUE(gray.ok()) << gray.status();
+    for (uint32_t i = 0; i < whole->width * whole->height; ++i) {
+      const uint8_t* rgb = whole->bytes.data() + 3 * i;
+      const double luma = 0.299 * rgb[0] + 0.587 * rgb[1] + 0.114 * rgb[2];
+      ASSERT_NEAR(gray->bytes[i], luma, image.name.ends_with(".jpg") ? 60 : 0.51) << image.name;
+    }
+    for (int i = 0; i < 50; ++i) {
+      DecodeOptions options{.channels = static_cast<uint8_t>(i % 2 == 0 ? 1 : 3)};
+      PixelRegion& region = options.region;
+      region.left = random() % whole->width;
+      region.top = random() % whole->height;
+      region.width = 1 + random() % (whole->width - region.left);
+      region.height = 1 + random() % (whole->height - region.top);
+      const auto part = Decode(image.bytes, options);
+      ASSERT_TRUE(part.ok()) << image.name << ": " << part.status();
+      const TestPixels expected = CropPixels((i % 2 == 0 ? gray : whole)->view(), region);
+      ASSERT_EQ(LargestDifference(part->view(), expected.view()), 0) << image.name;
+    }
+  }
+}
+
+TEST(Decode, RegionsMustBeInside) {
+  const Image file = LoadTestImage("rgb.png");  // 20 x 12
+  EXPECT_TRUE(Decode(file, {.region = {19, 11, 1, 1}}).ok());
+  for (const PixelRegion& region :
+       {PixelRegion{20, 0, 1, 1}, PixelRegion{0, 12, 1, 1}, PixelRegion{0, 0, 21, 1},
+        PixelRegion{1, 0, 20, 1}, PixelRegion{1, 1, ~0u, 1}, PixelRegion{0, 0, 5, 0},
+        PixelRegion{3, 0, 0, 0}}) {
+    EXPECT_EQ(Decode(file, {.region = region}).status().code(), absl::StatusCode::kInvalidArgument);
+  }
+}
+
+TEST(Decode, PixelsAreLimited) {
+  for (const TestImage& image : LoadTestImages()) {
+    const uint64_t pixels = uint64_t{image.expected.width} * image.expected.height;
+    const auto more = Decode(image.bytes, {.max_pixels = pixels - 1});
+    EXPECT_EQ(more.status().code(), absl::StatusCode::kResourceExhausted) << image.name;
+    ImageDecoder decoder;
+    const auto known = decoder.Decode(std::as_bytes(std::span(image.bytes)), image.expected,
+                                      {.max_pixels = pixels - 1});
+    EXPECT_EQ(known.status().code(), absl::StatusCode::kResourceExhausted) << image.name;
+  }
+}
+
+TEST(Decode, OtherSizeThanTheInfoIsDamage) {
+  for (const TestImage& image : LoadTestImages()) {
+    if (IsRefused(image.name)) continue;
+    ImageInfo info = image.expected;
+    ++info.height;
+    ImageDecoder decoder;
+    const auto decoded = decoder.Decode(std::as_bytes(std::span(image.bytes)), info, {});
+    EXPECT_EQ(decoded.status().code(), absl::StatusCode::kDataLoss) << image.name;
+  }
+}
+
+TEST(Decode, NoImageIsInvalid) {
+  EXPECT_EQ(Decode({}).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Decode({'h', 'e', 'l', 'l', 'o'}).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Decode(LoadTestImage("rgb.png"), {.channels = 2}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+// Of a file that is cut there are the same pixels or an error, never others.
+TEST(Decode, CutFilesGiveNoOtherPixels) {
+  for (const TestImage& image : LoadTestImages()) {
+    if (IsRefused(image.name)) continue;
+    const auto whole = Decode(image.bytes, {.orient = false});
+    ASSERT_TRUE(whole.ok());
+    size_t errors = 0;
+    for (size_t size = 1; size < image.bytes.size(); ++size) {
+      const Image cut(image.bytes.begin(), image.bytes.begin() + static_cast<ptrdiff_t>(size));
+      ImageDecoder decoder;
+      const auto decoded =
+          decoder.Decode(std::as_bytes(std::span(cut)), image.expected, {.orient = false});
+      if (!decoded.ok()) {
+        ++errors;
+        continue;
+      }
+      ASSERT_EQ(LargestDifference(decoded->view, whole->view()), 0)
+          << image.name << " cut to " << size << " of " << image.bytes.size();
+    }
+    EXPECT_GT(errors, image.bytes.size() / 3) << image.name;
+  }
+}
+
+// Sanitizers watch.
+TEST(Decode, DamagedFilesBreakNothing) {
+  std::mt19937 random(9);
+  for (const TestImage& image : LoadTestImages()) {
+    for (int i = 0; i < 300; ++i) {
+      Image damaged = image.bytes;
+      for (int k = 0; k <= i % 3; ++k) {
+        damaged[random() % damaged.size()] = static_cast<uint8_t>(random());
+      }
+      const auto decoded = Decode(damaged, {.max_pixels = 1 << 20});
+      EXPECT_EQ(decoded.ok(), decoded.status().message().empty());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shardpack

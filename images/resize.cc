@@ -1,0 +1,124 @@
+#include "images/resize.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace shardpack {
+namespace {
+
+constexpr uint32_t kLargestSize = 65'535;
+
+absl::Status CheckArguments(const PixelView& view, const PixelBox& box,
+                            const ResizeOptions& options, const PixelOutput& output) {
+  if (view.channels != output.channels() || (view.channels != 1 && view.channels != 3)) {
+    return absl::InvalidArgumentError("resize: pixels and output have not the same channels");
+  }
+  if (options.width == 0 || options.height == 0 || options.width > kLargestSize ||
+      options.height > kLargestSize) {
+    return absl::InvalidArgumentError("resize: width and height are 1 to 65535");
+  }
+  // Written so that a box of no numbers fails too.
+  const bool inside = box.left >= 0 && box.top >= 0 && box.left < box.right &&
+                      box.top < box.bottom && box.right <= view.width && box.bottom <= view.height;
+  if (!inside) return absl::InvalidArgumentError("resize: the box is not inside the pixels");
+  return absl::OkStatus();
+}
+
+absl::Status NoMemory() { return absl::ResourceExhaustedError("resize: no memory"); }
+
+}  // namespace
+
+absl::Status Resizer::Resize(const PixelView& view, const PixelBox& box,
+                             const ResizeOptions& options, const PixelOutput& output, void* out) {
+  if (auto status = CheckArguments(view, box, options, output); !status.ok()) return status;
+  const bool transpose = options.transpose;
+  const uint32_t width = transpose ? options.height : options.width;
+  const uint32_t height = transpose ? options.width : options.height;
+  columns_.Build(MakeResizeAxis(options.filter, box.left, box.right, view.width, width), width,
+                 transpose ? options.mirror_y : options.mirror_x);
+  rows_.Build(MakeResizeAxis(options.filter, box.top, box.bottom, view.height, height), height,
+              transpose ? options.mirror_x : options.mirror_y);
+  const size_t row_bytes = size_t{width} * view.channels;
+  narrow_stride_bytes_ = row_bytes + ResizeKernels::kRowSlackBytes;
+  const size_t narrow_rows = rows_.end() - rows_.begin();
+  if (!narrow_.Reserve(narrow_stride_bytes_ * (narrow_rows + ResizeKernels::kRowsAtOnce)) ||
+      !edge_.Reserve(EdgeRowBytes(view) * ResizeKernels::kRowsAtOnce)) {
+    return NoMemory();
+  }
+  NarrowRows(view);
+  return transpose ? PutTransposed(view, output, out) : PutRows(view, output, out);
+}
+
+// Taps that weigh nothing may lie behind a row, and what is read there must be somebody's memory.
+size_t Resizer::EdgeRowBytes(const PixelView& view) const {
+  return (size_t{view.width} + columns_.taps()) * view.channels + ResizeKernels::kRowSlackBytes;
+}
+
+void Resizer::NarrowRows(const PixelView& view) {
+  constexpr uint32_t kAtOnce = ResizeKernels::kRowsAtOnce;
+  const size_t row_bytes = size_t{view.width} * view.channels;
+  const size_t read_bytes = EdgeRowBytes(view);
+  const uint8_t* const view_end = view.Row(view.height - 1) + row_bytes;
+  const uint32_t end = rows_.end();
+  for (uint32_t y = rows_.begin(); y < end; y += kAtOnce) {
+    const uint8_t* rows[kAtOnce];
+    uint8_t* outs[kAtOnce];
+    for (uint32_t i = 0; i < kAtOnce; ++i) {
+      rows[i] = view.Row(std::min(y + i, end - 1));
+      if (static_cast<size_t>(view_end - rows[i]) < read_bytes) {
+        uint8_t* const copy = edge_.data() + i * read_bytes;
+        std::memcpy(copy, rows[i], row_bytes);
+        std::memset(copy + row_bytes, 0, read_bytes - row_bytes);
+        rows[i] = copy;
+      }
+      outs[i] = narrow_.data() + narrow_stride_bytes_ * (y - rows_.begin() + i);
+    }
+    kernels_->columns(rows, view.channels, columns_, outs);
+  }
+}
+
+void Resizer::MakeRow(uint32_t y, size_t size_bytes, uint8_t* to) {
+  const uint32_t taps = rows_.taps();
+  taps_.resize(taps);
+  const uint32_t first = rows_.first(y), last = first + rows_.inside(y) - 1;
+  for (uint32_t k = 0; k < taps; ++k) {
+    // A tap that weighs nothing needs some row to read.
+    taps_[k] = narrow_.data() + narrow_stride_bytes_ * (std::min(first + k, last) - rows_.begin());
+  }
+  kernels_->rows(taps_.data(), rows_, y, size_bytes, to);
+}
+
+absl::Status Resizer::PutRows(const PixelView& view, const PixelOutput& output, void* out) {
+  const size_t row_bytes = size_t{columns_.size()} * view.channels;
+  if (output.plain()) {
+    auto* to = static_cast<uint8_t*>(out);
+    for (uint32_t y = 0; y < rows_.size(); ++y) MakeRow(y, row_bytes, to + y * row_bytes);
+    return absl::OkStatus();
+  }
+  if (!row_.Reserve(row_bytes)) return NoMemory();
+  for (uint32_t y = 0; y < rows_.size(); ++y) {
+    MakeRow(y, row_bytes, row_.data());
+    output.PutRow(row_.data(), y, columns_.size(), rows_.size(), out);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Resizer::PutTransposed(const PixelView& view, const PixelOutput& output, void* out) {
+  const uint32_t channels = view.channels;
+  const size_t row_bytes = size_t{columns_.size()} * channels;
+  const size_t out_row_bytes = size_t{rows_.size()} * channels;
+  if (!row_.Reserve(row_bytes) || !turned_.Reserve(row_bytes * rows_.size())) return NoMemory();
+  for (uint32_t y = 0; y < rows_.size(); ++y) {
+    MakeRow(y, row_bytes, row_.data());
+    uint8_t* to = turned_.data() + size_t{y} * channels;
+    for (uint32_t x = 0; x < columns_.size(); ++x, to += out_row_bytes) {
+      std::memcpy(to, row_.data() + size_t{x} * channels, channels);
+    }
+  }
+  for (uint32_t y = 0; y < columns_.size(); ++y) {
+    output.PutRow(turned_.data() + y * out_row_bytes, y, rows_.size(), columns_.size(), out);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace shardpack
