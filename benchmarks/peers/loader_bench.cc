@@ -3,6 +3,7 @@
 //
 //   loader_bench views   DATASET --order random --epochs 3
 //   loader_bench batches DATASET --order random --batch 256 --epochs 3 --threads 2 --verify on
+//   loader_bench decode  DATASET --order random --batch 64 --epochs 3 --threads 2 --size 224
 //
 // {"epoch":0,"samples":N,"bytes":M,"seconds":S,"first_batch_seconds":F,"digest":"hex"}; the digest is the XOR over the
 // samples of the XXH3-64 of each image, taken in a further epoch that is not timed (epoch -1).
@@ -29,6 +30,7 @@ struct Options {
   uint64_t epochs = 3;
   int threads = 0, io_threads = 32;
   uint32_t prefetch = 0;
+  uint32_t size = 0;  // of decode: RandomResizedCrop and flip to this square
   bool explain = false;
 };
 
@@ -93,13 +95,18 @@ int Batches(const Options& options, const Dataset& dataset) {
   const absl::StatusOr<Order> order = OrderOf(options, dataset, options.batch);
   if (!order.ok()) return Fail(order.status());
   PageableMemory memory;
-  absl::StatusOr<Loader> loader = Loader::Open(dataset, *order, {},
-                                               {.verify = options.verify == "on",
-                                                .threads = options.threads,
-                                                .io_threads = options.io_threads,
-                                                .prefetch_batches = options.prefetch,
-                                                .epochs = options.epochs + 1},
-                                               memory);
+  LoaderOptions loading;
+  loading.verify = options.verify == "on";
+  loading.threads = options.threads;
+  loading.io_threads = options.io_threads;
+  loading.prefetch_batches = options.prefetch;
+  loading.epochs = options.epochs + 1;
+  if (options.size > 0) {
+    loading.decode.emplace();
+    loading.decode->crop.width = loading.decode->crop.height = options.size;
+    loading.decode->crop.flip_probability = 0.5;
+  }
+  absl::StatusOr<Loader> loader = Loader::Open(dataset, *order, {}, loading, memory);
   if (!loader.ok()) return Fail(loader.status());
   double first = 0;
   for (int64_t epoch = -1; epoch < static_cast<int64_t>(options.epochs); ++epoch) {
@@ -111,7 +118,12 @@ int Batches(const Options& options, const Dataset& dataset) {
       if (!batch->has_value()) break;
       if (first == 0) first = SecondsSince(opened);
       for (size_t i = 0; i < (*batch)->size(); ++i) {
-        if (!(*batch)->has(0, i)) continue;
+        if ((*batch)->status()[i].state == SampleState::kPadding) continue;
+        if (options.size > 0) {
+          ++samples;
+          bytes += (*batch)->pixels()->sample_bytes;
+          continue;
+        }
         const Bytes image = (*batch)->bytes(0, i);
         ++samples;
         bytes += image.size();
@@ -128,7 +140,7 @@ int Main(int argc, char** argv) {
   CLI::App app("delivers a packed dataset and prints a line of JSON an epoch");
   Options options;
   app.require_subcommand(1);
-  for (const char* name : {"views", "batches"}) {
+  for (const char* name : {"views", "batches", "decode"}) {
     CLI::App* mode = app.add_subcommand(name);
     mode->add_option("dataset", options.dataset)->required();
     mode->add_option("--order", options.order)->check(CLI::IsMember({"random", "sequential"}));
@@ -137,6 +149,7 @@ int Main(int argc, char** argv) {
     mode->add_option("--threads", options.threads);
     mode->add_option("--io-threads", options.io_threads);
     mode->add_option("--prefetch", options.prefetch);
+    if (std::string_view(name) == "decode") mode->add_option("--size", options.size)->default_val(224);
     mode->add_option("--verify", options.verify)->check(CLI::IsMember({"on", "off"}));
     mode->add_flag("--explain", options.explain);
   }
