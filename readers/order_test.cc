@@ -327,6 +327,14 @@ TEST(OrderTest, MixtureCountsAreOfWholeSteps) {
   EXPECT_EQ(Sorted(Joined(order, 3)), Range(0, 120));
 }
 
+TEST(OrderTest, WeightsAreExactInLongEpochs) {
+  const uint64_t trillion = 1'000'000'000'000;
+  OrderSpec spec = Mixed({{0, 100, 0.1}, {100, 100, 0.3}}, 4 * trillion);
+  EXPECT_THAT(Make(spec).explain(), HasSubstr("mixture=0+100:1000000000000,100+100:3000000000000"));
+  spec.mixture = {{0, 10, 3e-200}, {10, 10, 1e-200}, {20, 10, 3e-200}};
+  EXPECT_THAT(Make(spec).explain(), HasSubstr(":1714285714286,10+10:571428571428,20+10:"));
+}
+
 TEST(OrderTest, MixtureOfASubsetCountsItsPlaces) {
   OrderSpec spec = Mixed({{0, 2, 1}, {2, 4, 1}}, 8, OrderMode::kSequential);
   spec.samples = 100;
