@@ -133,8 +133,7 @@ absl::StatusOr<std::vector<uint64_t>> PartCounts(const OrderSpec& spec, uint64_t
   std::vector<uint64_t> weights;
   for (const MixturePart& part : spec.mixture) {
     // The quotient is rounded by IEEE 754, the rest is exact: the same on every machine.
-    const double scaled = std::ldexp(part.weight / largest, kWeightBits);
-    weights.push_back(static_cast<uint64_t>(std::floor(scaled + 0.5)));
+    weights.push_back(static_cast<uint64_t>(std::ldexp(part.weight / largest, kWeightBits)));
   }
   std::vector<uint64_t> counts = Apportion(samples, weights);
   for (size_t i = 0; i < counts.size(); ++i) {

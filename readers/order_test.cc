@@ -186,7 +186,6 @@ TEST(OrderTest, BeyondTheEpochIsPadding) {
     EXPECT_EQ(order.IdAt(0, 0, ~uint32_t{0}), kPaddingId);
     EXPECT_NE(order.IdAt(0, 0, 0), kPaddingId);
     EXPECT_LT(order.IdAt(most, 0, 0), spec.samples) << "the last epoch there is";
-    order.Ids(0, 0, 0, {});
   }
 }
 
@@ -223,6 +222,9 @@ TEST(OrderTest, EpochsAndSeedsDiffer) {
     }
     EXPECT_EQ(orders.size(), 400u);
   }
+  const Order late = Make(Spec(1000, OrderMode::kShuffle));
+  EXPECT_EQ(Sorted(Epoch(late, ~uint64_t{0})), Range(0, 1000)) << "nothing overflows";
+  EXPECT_NE(Epoch(late, uint64_t{1} << 61), Epoch(late, 0));
   const Order sequential = Make(Spec(50, OrderMode::kSequential));
   EXPECT_EQ(Epoch(sequential, 0), Range(0, 50));
   EXPECT_EQ(Epoch(sequential, 9), Range(0, 50));
