@@ -486,7 +486,7 @@ TEST(OrderTest, RefusesMixturesThatCannotBe) {
               HasSubstr("beyond the 99 samples of the subset"));
   for (const double weight : {0.0, -1.0, std::numeric_limits<double>::infinity(),
                               std::numeric_limits<double>::quiet_NaN()}) {
-    EXPECT_THAT(but([&](OrderSpec& s) { s.mixture[0].weight = weight; }), HasSubstr("weight"));
+    EXPECT_THAT(but([&](OrderSpec& s) { s.mixture[0].weight = weight; }), HasSubstr("finite"));
   }
   for (const double weight : {0.001, 1e-300}) {
     EXPECT_THAT(but([&](OrderSpec& s) { s.mixture[0].weight = weight; }),
