@@ -22,6 +22,8 @@ TEST(ApportionTest, GivesEachPartItsShare) {
   EXPECT_THAT(Apportioned(1000, {2, 1}), ElementsAre(667, 333));
   EXPECT_THAT(Apportioned(10, {1, 1, 1}), ElementsAre(4, 3, 3));
   EXPECT_THAT(Apportioned(10, {1, 1, 2}), ElementsAre(3, 2, 5));
+  EXPECT_THAT(Apportioned(10, {5, 1}), ElementsAre(8, 2));
+  EXPECT_THAT(Apportioned(10, {3, 3, 1, 1}), ElementsAre(4, 4, 1, 1));
   EXPECT_THAT(Apportioned(7, {0, 5}), ElementsAre(0, 7));
   EXPECT_THAT(Apportioned(0, {3, 5}), ElementsAre(0, 0));
   EXPECT_THAT(Apportioned(uint64_t{1} << 60, {uint64_t{1} << 60, uint64_t{3} << 60}),

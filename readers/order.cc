@@ -21,7 +21,7 @@ namespace {
 constexpr uint64_t kOrderKey = 0x53504F5244455231;  // "SPORDER1"
 
 // Bits of a weight that count, below the largest one.
-constexpr int kWeightBits = 40;
+constexpr int kWeightBits = 44;
 
 // A dataset or a part of a mixture: an endless row of passes, of which each epoch takes the next
 // `epoch_samples`.
@@ -132,9 +132,8 @@ absl::StatusOr<std::vector<uint64_t>> PartCounts(const OrderSpec& spec, uint64_t
   for (const MixturePart& part : spec.mixture) largest = std::max(largest, part.weight);
   std::vector<uint64_t> weights;
   for (const MixturePart& part : spec.mixture) {
-    // The quotient is rounded by IEEE 754, the scaling is exact: the same on every machine.
-    const double scaled = std::ldexp(part.weight / largest, kWeightBits);
-    weights.push_back(static_cast<uint64_t>(std::floor(scaled)));
+    // The quotient is rounded by IEEE 754, the rest is exact: the same on every machine.
+    weights.push_back(static_cast<uint64_t>(std::ldexp(part.weight / largest, kWeightBits)));
   }
   std::vector<uint64_t> counts = Apportion(samples, weights);
   for (size_t i = 0; i < counts.size(); ++i) {

@@ -6,10 +6,9 @@
 //   order->Ids(epoch, step, rank.first_slot(256), ids);
 //
 // An epoch is a row of slots; `global_batch` of them in a row are a step. What fills them:
-//   passes   A pass holds every sample once: in order (kSequential), permuted as a whole
-//   (kShuffle),
-//            or by blocks, a window of blocks mixed (kBlockShuffle). Every pass is shuffled anew,
-//            keyed by (seed, pass). With a subset, its ids stand for the samples.
+//   passes   A pass holds every sample once: in order (kSequential), permuted (kShuffle), or by
+//            blocks, a window of them mixed (kBlockShuffle). Every pass is shuffled anew, keyed by
+//            (seed, pass). With a subset, its ids stand for the samples.
 //   epoch    epoch_samples == 0: an epoch is a pass. kDrop leaves out what fills no whole step: in
 //            kSequential the same samples each time, else others in every epoch.
 //            epoch_samples > 0: epochs are cut one after the other from the endless row of passes
@@ -29,6 +28,7 @@
 #ifndef SHARDPACK_READERS_ORDER_H_
 #define SHARDPACK_READERS_ORDER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -58,7 +58,7 @@ enum class Tail : uint8_t { kDrop, kPad };
 // One dataset of several, whose ids lie side by side.
 struct MixturePart {
   uint64_t first_id = 0, samples = 0;
-  double weight = 1;  // against the other parts: finite, > 0
+  double weight = 1;  // against the other parts: finite, > 0, down to 2^-44 of the largest
 };
 
 struct OrderSpec {

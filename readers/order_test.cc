@@ -186,7 +186,6 @@ TEST(OrderTest, BeyondTheEpochIsPadding) {
     EXPECT_EQ(order.IdAt(0, 0, ~uint32_t{0}), kPaddingId);
     EXPECT_NE(order.IdAt(0, 0, 0), kPaddingId);
     EXPECT_LT(order.IdAt(most, 0, 0), spec.samples) << "the last epoch there is";
-    order.Ids(0, 0, 0, {});
   }
 }
 
@@ -223,6 +222,9 @@ TEST(OrderTest, EpochsAndSeedsDiffer) {
     }
     EXPECT_EQ(orders.size(), 400u);
   }
+  const Order late = Make(Spec(1000, OrderMode::kShuffle));
+  EXPECT_EQ(Sorted(Epoch(late, ~uint64_t{0})), Range(0, 1000)) << "nothing overflows";
+  EXPECT_NE(Epoch(late, uint64_t{1} << 61), Epoch(late, 0));
   const Order sequential = Make(Spec(50, OrderMode::kSequential));
   EXPECT_EQ(Epoch(sequential, 0), Range(0, 50));
   EXPECT_EQ(Epoch(sequential, 9), Range(0, 50));
@@ -325,6 +327,14 @@ TEST(OrderTest, MixtureCountsAreOfWholeSteps) {
   const Order order = Make(spec);
   EXPECT_EQ(order.samples(), 40u);
   EXPECT_EQ(Sorted(Joined(order, 3)), Range(0, 120));
+}
+
+TEST(OrderTest, WeightsAreExactInLongEpochs) {
+  const uint64_t trillion = 1'000'000'000'000;
+  OrderSpec spec = Mixed({{0, 100, 0.1}, {100, 100, 0.3}}, 4 * trillion);
+  EXPECT_THAT(Make(spec).explain(), HasSubstr("mixture=0+100:1000000000000,100+100:3000000000000"));
+  spec.mixture = {{0, 10, 3e-200}, {10, 10, 1e-200}, {20, 10, 3e-200}};
+  EXPECT_THAT(Make(spec).explain(), HasSubstr(":1714285714286,10+10:571428571428,20+10:"));
 }
 
 TEST(OrderTest, MixtureOfASubsetCountsItsPlaces) {
@@ -476,7 +486,7 @@ TEST(OrderTest, RefusesMixturesThatCannotBe) {
               HasSubstr("beyond the 99 samples of the subset"));
   for (const double weight : {0.0, -1.0, std::numeric_limits<double>::infinity(),
                               std::numeric_limits<double>::quiet_NaN()}) {
-    EXPECT_THAT(but([&](OrderSpec& s) { s.mixture[0].weight = weight; }), HasSubstr("weight"));
+    EXPECT_THAT(but([&](OrderSpec& s) { s.mixture[0].weight = weight; }), HasSubstr("finite"));
   }
   for (const double weight : {0.001, 1e-300}) {
     EXPECT_THAT(but([&](OrderSpec& s) { s.mixture[0].weight = weight; }),

@@ -1,10 +1,11 @@
 // SelectSamples: the ids of the samples that fulfil a condition on the index, for
 // OrderSpec::subset.
 //
-//   auto large = SelectSamples(dataset, [](const DatasetShard&, const ShardIndex& index,
-//                                          uint64_t record) { return index.image(record).width >
-//                                          63; });
-//   auto order = Order::Make({.samples = dataset.size(), .subset = *std::move(large)});
+//   const auto keep = [](const DatasetShard& shard, const ShardIndex& index, uint64_t record) {
+//     return shard.split == "train" && index.label(record) >= 10;
+//   };
+//   auto subset = SelectSamples(dataset, keep);
+//   auto order = Order::Make({.samples = dataset.size(), .subset = *subset});
 //
 // Ids ascend. No sample is read; every index is, once. Eight bytes a selected sample.
 // Lifetime: the list owns its ids. Thread-safety: any thread; `keep` is called by the caller's.
