@@ -61,7 +61,7 @@ struct LoaderOptions {
   size_t slab_bytes = 0;                      // 0: chosen from the mean size of a sample
   uint64_t epochs = 0;  // after so many Next gives nullopt for ever; 0: no end
   // Decodes the field `image` to HostBatch::pixels; its encoded bytes are not kept.
-  std::optional<PixelPipelineOptions> decode;
+  std::optional<PixelPipelineOptions> decode = std::nullopt;
   uint64_t augment_seed = 0;  // of random crops and flips
   BadSamples bad_samples = BadSamples::kFail;
   uint64_t max_bad_samples = 100;  // substituted over the life of the loader; more are an error

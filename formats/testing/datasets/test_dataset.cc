@@ -38,7 +38,7 @@ class IndexRows : public RecordSink {
   void OnRecord(const ScannedRecord& record) override {
     const TestSample& sample = samples_.at(builder_.records());
     builder_.Add(record, sample.key, sample.source_path, sample.label,
-                 ImageInfo{.width = 8, .height = 8, .format = ImageFormat::kJpeg});
+                 sample.info);
   }
 
  private:
@@ -122,7 +122,7 @@ void WriteTestShard(const std::string& path, const Format& format,
                             .source_path = sample.source_path,
                             .label = sample.label,
                             .class_name = sample.label == 0 ? "cat" : "dog",
-                            .image = {.width = 8, .height = 8, .format = ImageFormat::kJpeg},
+                            .image = sample.info,
                             .fields = {&image, 1}}));
   }
   Require(writer->Finish());

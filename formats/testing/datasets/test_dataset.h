@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "formats/core/format.h"
+#include "formats/core/image_info.h"
 #include "formats/core/manifest.h"
 
 namespace shardpack::testing {
@@ -23,6 +24,7 @@ namespace shardpack::testing {
 struct TestSample {
   std::string key = {}, source_path = {}, image = {};
   int64_t label = 0;
+  ImageInfo info = {.width = 8, .height = 8, .format = ImageFormat::kJpeg};  // as it is indexed
 };
 
 struct TestDatasetOptions {
