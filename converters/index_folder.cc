@@ -82,13 +82,18 @@ absl::Status IndexFolder::ReadManifest() {
 
 absl::Status IndexFolder::CheckIsOurs() {
   const std::string pack = out_ + "/.pack";
+  std::error_code error;
   if (Exists(pack)) {
     resumes_ = true;
-    if (!Exists(pack + "/plan")) return absl::OkStatus();
-    return Conflict(out_, "holds an unfinished build; finish it, or use another folder");
+    for (std::filesystem::directory_iterator it(pack, error), end; !error && it != end;
+         it.increment(error)) {
+      const std::string name = it->path().filename().native();
+      if (name == "lock" || name == "stage") continue;
+      return Conflict(out_, "holds an unfinished build; finish it, or use another folder");
+    }
+    return error ? IoStatus("list", pack, error.value()) : absl::OkStatus();
   }
   if (options_.holds_shards || manifest_) return absl::OkStatus();
-  std::error_code error;
   const std::filesystem::directory_iterator it(out_, error);
   if (error) return IoStatus("list", out_, error.value());
   if (it == std::filesystem::directory_iterator()) return absl::OkStatus();
