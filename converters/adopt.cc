@@ -35,7 +35,7 @@ struct ShardFacts {
   ManifestShard row;
   DatasetFacts facts;
   std::vector<uint64_t> key_hashes;  // by record; 0 = no key
-  std::vector<std::string> left_out;
+  std::vector<std::string> left_out, warnings;
   uint64_t without_image = 0;              // or with one that is none
   std::optional<uint64_t> negative_label;  // record of the first below kNoLabel
 };
@@ -140,6 +140,7 @@ void Adoption::Scan(size_t n, std::span<const Format* const> formats, AdoptProgr
   out.row = {shard.name,         shard.split, scanned->bytes, index.records(), scanned->digest,
              *std::move(staged), "",          shard.location};
   out.left_out = std::move(scanned->left_out);
+  out.warnings = std::move(scanned->warnings);
 }
 
 absl::Status Adoption::ScanAll(std::span<const Format* const> formats, AdoptProgress& progress,
@@ -257,16 +258,24 @@ std::vector<std::string> Adoption::Warnings() const {
   std::vector<std::string> warnings;
   uint64_t without_image = 0;
   std::set<std::string> left_out;
+  size_t odd_shards = 0;
   for (size_t n = 0; n < shards_.size(); ++n) {
     const ShardFacts& shard = shards_[n];
     const std::string path = EscapeForTerminal(found_.shards[n].path);
     without_image += shard.without_image;
     left_out.insert(shard.left_out.begin(), shard.left_out.end());
+    odd_shards += shard.warnings.empty() ? 0 : 1;
+    if (odd_shards <= kNamedTroubles)
+      warnings.insert(warnings.end(), shard.warnings.begin(), shard.warnings.end());
     if (shard.row.records == 0) warnings.push_back(absl::StrCat(path, " holds no sample"));
     if (shard.negative_label) {
       warnings.push_back(absl::StrCat(path, " record ", *shard.negative_label,
                                       " has a label below -1, which pack validate calls an error"));
     }
+  }
+  if (odd_shards > kNamedTroubles) {
+    warnings.push_back(absl::StrCat("and ", odd_shards - kNamedTroubles,
+                                    " more shards with warnings of this kind"));
   }
   if (without_image > 0) {
     warnings.push_back(absl::StrCat(without_image,

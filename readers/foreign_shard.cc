@@ -16,6 +16,7 @@ namespace shardpack {
 namespace {
 
 constexpr size_t kSniffBytes = 1024;
+constexpr size_t kMaxWarnings = 3;
 constexpr size_t kKeptImageBytes = 16 << 20;
 constexpr size_t kMaxLeftOut = 100;  // names that are kept, enough for a warning
 
@@ -23,9 +24,16 @@ constexpr size_t kMaxLeftOut = 100;  // names that are kept, enough for a warnin
 class FirstError : public FindingSink {
  public:
   void Report(Finding finding) override {
-    if (finding.severity == Severity::kError && !first_) first_ = std::move(finding);
+    if (finding.severity == Severity::kWarning) {
+      // Without the word "warning", which whoever prints it says anyway.
+      if (warnings.size() < kMaxWarnings)
+        warnings.push_back(ToText(finding).substr(std::string_view("warning ").size()));
+    } else if (!first_) {
+      first_ = std::move(finding);
+    }
   }
   const std::optional<Finding>& first() const { return first_; }
+  std::vector<std::string> warnings;
 
  private:
   std::optional<Finding> first_;
@@ -105,7 +113,8 @@ absl::StatusOr<ForeignShard> ScanWith(const Format& format, const std::string& p
                       .bytes = *bytes,
                       .digest = *digest,
                       .index = *std::move(index),
-                      .left_out = {rows.left_out.begin(), rows.left_out.end()}};
+                      .left_out = {rows.left_out.begin(), rows.left_out.end()},
+                      .warnings = std::move(damage.warnings)};
 }
 
 // Which compression the file's first bytes announce (RFC 1952; RFC 8878; the xz and bzip2 formats);

@@ -406,6 +406,11 @@ TEST(Manifest, Golden) {
       ReadWholeFile("formats/core/testdata/two-shards.json", 1 << 20);
   ASSERT_TRUE(golden.ok()) << golden.status();
   EXPECT_EQ(TwoShards().ToJson(), *golden);
+  const absl::StatusOr<std::string> adopted =
+      ReadWholeFile("formats/core/testdata/adopted.json", 1 << 20);
+  const absl::StatusOr<Manifest> parsed = Manifest::Parse(*adopted);
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->DataFileOf(parsed->shards[2]), "../wds/val-0002.tar");
 }
 
 }  // namespace
