@@ -142,7 +142,7 @@ class IndexTest(command.PackTest):
     os.truncate(self.folder / "in/a.tar", end)
     done = self.pack("index", "in")
     self.assertIn("warning: tar-no-end in/a.tar", done.stderr)
-    self.assertIn("5 samples", done.stderr)
+    self.assertIn("4 samples", done.stderr)  # the last one may lack members
 
   def test_what_has_no_extents_is_told_so(self):
     self.make_shards()

@@ -29,7 +29,7 @@ struct ForeignShard {
   Digest digest;  // of the data file
   ShardIndex index;
   std::vector<std::string> left_out;  // names of values that no field of the index is
-  std::vector<std::string> warnings;  // what is odd, but keeps nobody from reading; the first of many
+  std::vector<std::string> warnings;  // what is odd, but can be read; the first of many
 };
 
 struct ForeignScanOptions {

@@ -1,5 +1,5 @@
-// CheckFolder: compares the files that lie in a dataset's folder, and the shards that an adopted one
-// has elsewhere, with those that its manifest lists, by name and size.
+// CheckFolder: compares the files that lie in a dataset's folder, and the shards that an adopted
+// one has elsewhere, with those that its manifest lists, by name and size.
 //
 //   FolderCheck check = CheckFolder("OUT", manifest, findings);
 //   if (check.present.contains("train-000000.tar")) ...
