@@ -37,7 +37,7 @@ struct CommandLine {
   ProgressMode progress = ProgressMode::kAuto;
   std::string config;
 
-  // build, plan, commit, convert.
+  // build, plan, commit, convert, index.
   std::string out, format, classes_file, plan_file, write_plan;
   bool dry_run = false;
   FolderSourceOptions source;
@@ -61,7 +61,7 @@ struct CommandLine {
   double max_seconds = 0;  // 0 = no bound
   std::string against;
 
-  // info, ls, cat, extract.
+  // info, ls, cat, extract; split: index.
   bool long_rows = false, force = false;
   std::string split, field;
   std::optional<std::string> label;

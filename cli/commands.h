@@ -18,6 +18,7 @@ ExitCode RunBuild(const CommandLine& line, Terminal& terminal);
 ExitCode RunPlan(const CommandLine& line, Terminal& terminal);
 ExitCode RunCommit(const CommandLine& line, Terminal& terminal);
 ExitCode RunConvert(const CommandLine& line, Terminal& terminal);
+ExitCode RunIndex(const CommandLine& line, Terminal& terminal);
 ExitCode RunValidate(const CommandLine& line, Terminal& terminal);
 ExitCode RunInfo(const CommandLine& line, Terminal& terminal);
 ExitCode RunLs(const CommandLine& line, Terminal& terminal);

@@ -20,7 +20,8 @@ constexpr VerbSet kBuilding = In(Verb::kBuild) | In(Verb::kConvert);
 constexpr VerbSet kPublishing = kBuilding | In(Verb::kCommit);
 constexpr VerbSet kReading = In(Verb::kInfo) | In(Verb::kLs) | In(Verb::kCat) | In(Verb::kExtract);
 constexpr VerbSet kSelecting = In(Verb::kLs) | In(Verb::kExtract);
-constexpr VerbSet kLong = kMaking | In(Verb::kCommit) | In(Verb::kValidate) | In(Verb::kExtract);
+constexpr VerbSet kLong =
+    kMaking | In(Verb::kCommit) | In(Verb::kIndex) | In(Verb::kValidate) | In(Verb::kExtract);
 
 template <typename Parsed, typename Into>
 Status Keep(absl::StatusOr<Parsed> parsed, Into* into) {
@@ -220,6 +221,9 @@ constexpr Flag kFlags[] = {
     {"out", 'o', kValue, "DIR", "", nullptr, "Output", kMaking, true,
      "where the dataset goes: a folder, new or of the same run",
      [](Text t, Line& l) { return KeepText(t, &l.out); }},
+    {"out", 'o', kValue, "DIR", "beside the shards", nullptr, "Output", In(Verb::kIndex), true,
+     "where manifest and indexes go: a folder, new or of the same shards",
+     [](Text t, Line& l) { return KeepText(t, &l.out); }},
     {"format", 'f', kValue, "FORMAT", kFirst, FormatNames, "Output", kMaking, true,
      "the format of the shards",
      [](Text t, Line& l) { return KeepText(t, &l.format); }},
@@ -276,6 +280,9 @@ constexpr Flag kFlags[] = {
     {"classes", 0, kValue, "FILE", "", nullptr, "Input", kPacking, false,
      "the classes, one a line, in this order; other folders are an error",
      [](Text t, Line& l) { return KeepText(t, &l.classes_file); }},
+    {"classes", 0, kValue, "FILE", "", nullptr, "Input", In(Verb::kIndex), true,
+     "names of the labels 0, 1, ..., one a line; the shards hold numbers",
+     [](Text t, Line& l) { return KeepText(t, &l.classes_file); }},
     {"class-order", 0, kValue, "lexical|natural", "lexical", nullptr, "Input", kPacking, false,
      "the order that numbers the classes: by bytes, as torchvision, or 2 before 10",
      [](Text t, Line& l) { return KeepChoice(t, {"lexical", "natural"}, &l.source.class_order); }},
@@ -312,6 +319,9 @@ constexpr Flag kFlags[] = {
     {"split", 0, kValue, "NAME=SHARE,...", "", nullptr, "Order", kMaking, true,
      "divide the samples, as in train=0.9,val=0.1",
      [](Text t, Line& l) { return Keep(ParseSplits(t), &l.plan.splits); }},
+    {"split", 0, kValue, "NAME", "", nullptr, "Order", In(Verb::kIndex), true,
+     "the split of all shards, whatever their names say",
+     [](Text t, Line& l) { return KeepText(t, &l.split); }},
     {"split-by", 0, kValue, "hash|random|stratified|dir", "hash", nullptr, "Order", kMaking, false,
      "what decides: the path's hash, the seed, the seed per class, or the first folder",
      StoreSplitBy},
@@ -386,7 +396,7 @@ constexpr Flag kFlags[] = {
      [](Text t, Line& l) { return KeepSwitch(t, &l.force); }},
 
     // Run
-    {"jobs", 'j', kValue, "N", "the cores", nullptr, "Run", kBuilding | In(kValidate), true,
+    {"jobs", 'j', kValue, "N", "the cores", nullptr, "Run", kBuilding | In(Verb::kIndex) | In(kValidate), true,
      "threads that compute",
      [](Text t, Line& l) { return KeepThreads(t, &l.jobs); }},
     {"io-depth", 0, kValue, "N", "32", nullptr, "Run", kMaking | In(Verb::kCommit), false,
@@ -397,6 +407,9 @@ constexpr Flag kFlags[] = {
      StoreMemory},
     {"overwrite", 0, kSwitch, "", "", nullptr, "Run", kBuilding, true,
      "replace a dataset in OUT, at the very end",
+     [](Text t, Line& l) { return KeepSwitch(t, &l.output.overwrite); }},
+    {"overwrite", 0, kSwitch, "", "", nullptr, "Run", In(Verb::kIndex), true,
+     "replace the manifest and the indexes of shards that have changed",
      [](Text t, Line& l) { return KeepSwitch(t, &l.output.overwrite); }},
     {"dry-run", 'n', kSwitch, "", "", nullptr, "Run", kBuilding, true,
      "show the plan and stop; the same as pack plan",
@@ -410,7 +423,7 @@ constexpr Flag kFlags[] = {
     {"shards-range", 0, kValue, "A-B", "", nullptr, "Run", In(Verb::kBuild), false,
      "with --plan: only the shards A to B, from 0, both included; pack commit then publishes",
      StoreShardsRange},
-    {"no-fsync", 0, kSwitch, "", "", nullptr, "Run", kPublishing, false,
+    {"no-fsync", 0, kSwitch, "", "", nullptr, "Run", kPublishing | In(Verb::kIndex), false,
      "do not wait for the disk: faster, and not safe against a power failure",
      [](Text t, Line& l) { l.output.fsync = t != "true"; return absl::OkStatus(); }},
     {"expect", 0, kValue, "IDENTITY", "", nullptr, "Run", kPublishing | In(kValidate), false,

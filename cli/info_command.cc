@@ -17,7 +17,7 @@ namespace {
 using absl::StrAppend;
 using absl::StrCat;
 
-constexpr size_t kShownClasses = 10;
+constexpr size_t kShownClasses = 10, kShownFolders = 5;
 
 struct Facts {
   uint64_t bytes = 0;
@@ -63,6 +63,30 @@ std::string Size(uint64_t bytes) {
                       : StrCat(FormatBytes(bytes), " (", FormatCount(bytes), " bytes)");
 }
 
+void AppendVersion(const Manifest& manifest, std::string* out) {
+  const auto version = manifest.tool.find("version");
+  if (version != manifest.tool.end())
+    StrAppend(out, "made by   shardpack ", EscapeForTerminal(version->second), "\n");
+}
+
+// An adopted dataset may point anywhere: whoever opens one shall be able to see where.
+std::string WhereShardsLie(const Manifest& manifest) {
+  std::map<std::string, uint64_t> folders;
+  for (const ManifestShard& shard : manifest.shards) {
+    if (shard.location.empty()) continue;
+    const size_t slash = shard.location.rfind('/');
+    ++folders[slash == std::string::npos ? "." : shard.location.substr(0, slash + 1)];
+  }
+  std::string text;
+  size_t shown = 0;
+  for (const auto& [folder, count] : folders) {
+    if (shown++ == kShownFolders) return StrCat(text, ", ...");
+    StrAppend(&text, text.empty() ? "; " : ", ", FormatCount(count), " in ",
+              EscapeForTerminal(folder));
+  }
+  return text;
+}
+
 void AppendManifest(const Manifest& manifest, std::string* out) {
   const DatasetFacts& facts = manifest.facts;
   std::vector<std::string> kinds;
@@ -72,6 +96,10 @@ void AppendManifest(const Manifest& manifest, std::string* out) {
             Range(facts.min_width, facts.max_width), " x ",
             Range(facts.min_height, facts.max_height), " pixels; ", FormatBytes(facts.image_bytes),
             ", the largest ", FormatBytes(facts.largest_image_bytes), "\n");
+  if (manifest.adopted()) {
+    StrAppend(out, "source    shards of another tool, adopted as they are", WhereShardsLie(manifest), "\n");
+    return AppendVersion(manifest, out);
+  }
   const ManifestCounts& counts = manifest.counts;
   StrAppend(out, "source    ", EscapeForTerminal(manifest.source_root), ": ",
             FormatCount(counts.seen), " seen, ", FormatCount(counts.packed), " packed, ",
@@ -80,15 +108,14 @@ void AppendManifest(const Manifest& manifest, std::string* out) {
   for (const auto& [name, value] : manifest.options)
     options.push_back(StrCat(name, "=", EscapeForTerminal(value)));
   StrAppend(out, "options   ", absl::StrJoin(options, " "), "\n");
-  const auto version = manifest.tool.find("version");
-  if (version != manifest.tool.end())
-    StrAppend(out, "made by   shardpack ", EscapeForTerminal(version->second), "\n");
+  AppendVersion(manifest, out);
 }
 
 std::string Text(const Dataset& dataset, const Facts& facts) {
   const Manifest* manifest = dataset.manifest();
   std::string out = StrCat("format    ", dataset.format());
-  if (manifest != nullptr) StrAppend(&out, ", layout ", manifest->layout);
+  if (manifest != nullptr && !manifest->layout.empty())
+    StrAppend(&out, ", layout ", manifest->layout);
   StrAppend(&out, manifest == nullptr ? " (no manifest: scanned)" : "", "\nsamples   ",
             FormatCount(dataset.size()), " in ",
             Counted(dataset.shards().size(), "shard", "shards"), "\nsize      ", Size(facts.bytes),
@@ -122,6 +149,7 @@ std::string Json(const Dataset& dataset, const Facts& facts) {
   nlohmann::json shards = nlohmann::json::array();
   for (const DatasetShard& shard : dataset.shards()) {
     shards.push_back({{"name", PercentEscape(shard.name)},
+                      {"file", PercentEscape(shard.data_path)},
                       {"split", shard.split},
                       {"bytes", shard.bytes},
                       {"records", shard.records}});
@@ -143,6 +171,7 @@ std::string Json(const Dataset& dataset, const Facts& facts) {
     const DatasetFacts& images = manifest->facts;
     json["layout"] = manifest->layout;
     json["source"] = PercentEscape(manifest->source_root);
+    json["adopted"] = manifest->adopted();
     json["counts"] = {{"seen", manifest->counts.seen},
                       {"packed", manifest->counts.packed},
                       {"filtered", manifest->counts.filtered},

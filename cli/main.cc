@@ -49,6 +49,8 @@ ExitCode Run(const CommandLine& line, Terminal& terminal) {
       return RunCommit(line, terminal);
     case Verb::kConvert:
       return RunConvert(line, terminal);
+    case Verb::kIndex:
+      return RunIndex(line, terminal);
     case Verb::kValidate:
       return RunValidate(line, terminal);
     case Verb::kInfo:

@@ -16,6 +16,9 @@ constexpr ExitCode kPlanCodes[] = {ExitCode::kDone, ExitCode::kUsage,       Exit
 constexpr ExitCode kValidateCodes[] = {ExitCode::kDone,        ExitCode::kUsage,
                                        ExitCode::kDamage,      ExitCode::kIo,
                                        ExitCode::kInterrupted, ExitCode::kTerminated};
+constexpr ExitCode kIndexCodes[] = {
+    ExitCode::kDone, ExitCode::kUsage,       ExitCode::kDamage,    ExitCode::kConflict,
+    ExitCode::kIo,   ExitCode::kInterrupted, ExitCode::kTerminated};
 constexpr ExitCode kReadCodes[] = {ExitCode::kDone, ExitCode::kUsage, ExitCode::kDamage,
                                    ExitCode::kIo};
 constexpr ExitCode kExtractCodes[] = {
@@ -47,6 +50,12 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      "Bytes, labels, classes, keys, splits, source paths and further fields are kept, and so is the order,\n"
      "unless --shuffle is given. What the format cannot hold is said before work starts.",
      kBuildCodes},
+    {Verb::kIndex, "index", "Make shards of any tool a dataset where they lie, without packing them again",
+     "SHARD|DIR...", 1, kAny, "pack index imagenet-*.tar -o imagenet/",
+     "Writes a manifest, and an index for each shard, beside the shards or to the folder of -o; the shards\n"
+     "stay as they are. Every byte is checked first; a damaged shard is refused, and nothing is written.\n"
+     "Splits are those that all names begin with (train-, val-, test-), else there is one.",
+     kIndexCodes},
     {Verb::kValidate, "validate", "Prove that a dataset, or shards of any tool, are whole",
      "DATASET|SHARD...", 1, kAny, "pack validate shards/",
      "quick looks at manifest, sizes, indexes and the ends of each shard; full at every byte.",

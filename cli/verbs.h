@@ -23,6 +23,7 @@ enum class Verb : uint8_t {
   kPlan,
   kCommit,
   kConvert,
+  kIndex,
   kValidate,
   kInfo,
   kLs,

@@ -18,6 +18,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "converters/pack_lock.h"
 #include "formats/io/sequential_reader.h"
 #include "formats/io/staged_file.h"
 
@@ -98,6 +99,10 @@ absl::StatusOr<OutputDir> OutputDir::Open(const std::string& out, const Plan& pl
 
   if (Exists(dir.PathOf(std::string(kManifestName)))) {
     absl::StatusOr<Manifest> manifest = Manifest::Read(dir.path_);
+    // Its shards may be the only copy, and nobody could make them again.
+    if (manifest.ok() && manifest->adopted()) {
+      return Conflict(dir.path_, "holds shards that pack index has adopted, which are never replaced; use another folder");
+    }
     if (!options.overwrite) {
       if (!manifest.ok()) {
         return Conflict(dir.path_, absl::StrCat("holds a damaged manifest: ",
@@ -188,29 +193,10 @@ absl::Status OutputDir::Create() {
   return absl::OkStatus();
 }
 
-// An OFD lock belongs to the open file: it is gone with the process, however that ends.
 absl::Status OutputDir::Lock() {
-  const std::string path = PackFolder() + "/lock";
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (fd < 0) return IoStatus("open", path, errno);
-  File file(fd, path);
-  struct flock whole = {};
-  whole.l_type = F_WRLCK;
-  whole.l_whence = SEEK_SET;
-  if (::fcntl(fd, F_OFD_SETLK, &whole) != 0) {
-    if (errno == EAGAIN || errno == EACCES) {
-      return Conflict(path_, "is locked by another run of pack");
-    }
-    return IoStatus("lock", path, errno);
-  }
-  // The run that held it may have finished and removed the folder between our open and our lock.
-  struct stat opened, named;
-  if (::fstat(fd, &opened) != 0 || ::stat(path.c_str(), &named) != 0 ||
-      opened.st_ino != named.st_ino || opened.st_dev != named.st_dev) {
-    return Conflict(path_, "was finished by another run of pack just now");
-  }
-  lock_ = std::move(file);
-  return absl::OkStatus();
+  absl::StatusOr<File> lock = LockPackFolder(path_);
+  if (lock.ok()) lock_ = *std::move(lock);
+  return lock.status();
 }
 
 absl::Status OutputDir::AdoptPlan(const Plan& plan, bool* had_plan) {

@@ -36,16 +36,6 @@ std::string FileName(const std::string& path) {
   return name.filename().string();
 }
 
-// The file that a shard's extents count in: the shard, or the one file of the folder that it is.
-std::string DataFileName(const Manifest& manifest, const ManifestShard& shard) {
-  const std::string folder = shard.name + "/";
-  const auto file = std::lower_bound(
-      manifest.files.begin(), manifest.files.end(), folder,
-      [](const FileEntry& entry, const std::string& name) { return entry.name < name; });
-  if (file != manifest.files.end() && file->name.starts_with(folder)) return file->name;
-  return shard.name;
-}
-
 absl::Status CheckSize(const std::string& path, uint64_t expected) {
   struct stat facts;
   if (::stat(path.c_str(), &facts) != 0) {
@@ -133,7 +123,7 @@ absl::StatusOr<Dataset> Dataset::Open(const std::string& path,
   state->manifest = *std::move(manifest);
   state->root = path;
   for (const ManifestShard& shard : state->manifest.shards) {
-    const std::string data = absl::StrCat(path, "/", DataFileName(state->manifest, shard));
+    const std::string data = PathInDataset(path, state->manifest.DataFileOf(shard));
     for (const auto& [file, bytes] :
          {std::pair(data, shard.bytes),
           std::pair(absl::StrCat(path, "/", shard.index.name), shard.index.bytes)}) {

@@ -170,6 +170,34 @@ TEST_F(DatasetTest, ForeignShardsAreScanned) {
   EXPECT_TRUE(absl::IsDataLoss(Dataset::Open(paths[0], kToy).status()));
 }
 
+TEST_F(DatasetTest, AdoptedShardsAreReadWhereTheManifestSaysThatTheyLie) {
+  absl::StatusOr<Manifest> manifest = Manifest::Read(folder_);
+  const std::string elsewhere = MakeTestFolder("elsewhere");
+  manifest->origin = "adopted";
+  for (ManifestShard& shard : manifest->shards) {
+    const std::string path = elsewhere + "/" + shard.name;
+    std::filesystem::rename(Path(shard.name), path);
+    // One absolute, the others relative.
+    shard.location = manifest->shards[1].name == shard.name
+                         ? path
+                         : std::filesystem::path(path).lexically_relative(folder_).native();
+    std::erase_if(manifest->files, [&](const FileEntry& file) { return file.name == shard.name; });
+  }
+  WriteTestFile(Path("manifest.json"), manifest->ToJson());
+  {
+    const absl::StatusOr<Dataset> dataset = Dataset::Open(folder_);
+    ASSERT_TRUE(dataset.ok()) << dataset.status();
+    for (uint64_t id = 0; id < samples_.size(); ++id) {
+      EXPECT_EQ(dataset->Read(id)->fields[0].bytes, samples_[id].image);
+    }
+  }
+  WriteTestFile(elsewhere + "/train-1.toy", "another one");
+  const absl::Status changed = Dataset::Open(folder_).status();
+  EXPECT_TRUE(absl::IsDataLoss(changed)) << changed;
+  EXPECT_THAT(std::string(changed.message()), HasSubstr(elsewhere + "/train-1.toy has 11 bytes"));
+  (void)RemoveTree(elsewhere);
+}
+
 TEST_F(DatasetTest, ManyThreadsReadAtOnce) {
   const absl::StatusOr<Dataset> dataset = Dataset::Open(folder_);
   std::atomic<int> wrong{0};

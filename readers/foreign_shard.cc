@@ -10,20 +10,30 @@
 #include "absl/strings/str_cat.h"
 #include "formats/io/file.h"
 #include "formats/io/sequential_reader.h"
+#include "images/probe.h"
 
 namespace shardpack {
 namespace {
 
 constexpr size_t kSniffBytes = 1024;
+constexpr size_t kMaxWarnings = 3;
+constexpr size_t kKeptImageBytes = 16 << 20;
 constexpr size_t kMaxLeftOut = 100;  // names that are kept, enough for a warning
 
 // The first damage; warnings do not keep a shard from being read.
 class FirstError : public FindingSink {
  public:
   void Report(Finding finding) override {
-    if (finding.severity == Severity::kError && !first_) first_ = std::move(finding);
+    if (finding.severity == Severity::kWarning) {
+      // Without the word "warning", which whoever prints it says anyway.
+      if (warnings.size() < kMaxWarnings)
+        warnings.push_back(ToText(finding).substr(std::string_view("warning ").size()));
+    } else if (!first_) {
+      first_ = std::move(finding);
+    }
   }
   const std::optional<Finding>& first() const { return first_; }
+  std::vector<std::string> warnings;
 
  private:
   std::optional<Finding> first_;
@@ -31,15 +41,35 @@ class FirstError : public FindingSink {
 
 class IndexRows : public RecordSink {
  public:
+  // `images` is the shard's file when they shall be probed, else null.
+  explicit IndexRows(const File* images) : images_(images) {}
+
   void OnRecord(const ScannedRecord& record) override {
     // The key column repeats what the shard says: a container without keys has empty ones.
-    builder.Add(record, record.key, record.source_path, record.label, ImageInfo{});
+    const bool probe =
+        images_ != nullptr && !record.fields.empty() && record.fields[0].name == kImageField;
+    builder.Add(record, record.key, record.source_path, record.label,
+                probe ? Probe(record.fields[0]) : ImageInfo{});
   }
   void OnLeftOut(std::string_view name) override {
     if (left_out.size() < kMaxLeftOut && !left_out.contains(name)) left_out.emplace(name);
   }
   ShardIndexBuilder builder;
   std::set<std::string, std::less<>> left_out;
+
+ private:
+  // The facts that packing would have recorded. The scan has just read these bytes, so they come
+  // from the page cache; an error of reading them is one of the scan, or of the reader later.
+  ImageInfo Probe(const ScannedField& image) {
+    if (image.length > bytes_.capacity() || bytes_.capacity() > kKeptImageBytes)
+      std::vector<std::byte>().swap(bytes_);
+    bytes_.resize(image.length);
+    if (!images_->ReadExactlyAt(image.offset, bytes_).ok()) return {};
+    return ProbeImage(bytes_, {.max_pixels = UINT64_MAX, .allow_truncated = true}).info;
+  }
+
+  const File* const images_;
+  std::vector<std::byte> bytes_;
 };
 
 // The data file of a shard at `path`, if it may be in this format. `name` is empty to ask for the
@@ -61,13 +91,14 @@ absl::StatusOr<std::optional<std::string>> DataFileFor(const std::string& path, 
 }
 
 absl::StatusOr<ForeignShard> ScanWith(const Format& format, const std::string& path,
-                                      std::string data_path) {
+                                      std::string data_path, const ForeignScanOptions& options) {
   absl::StatusOr<File> file = File::OpenRead(data_path);
   if (!file.ok()) return file.status();
   absl::StatusOr<uint64_t> bytes = file->Size();
   if (!bytes.ok()) return bytes.status();
   SequentialReader in(*file, *bytes);
-  IndexRows rows;
+  if (options.on_block) in.OnBlock(options.on_block);
+  IndexRows rows(options.probe ? &*file : nullptr);
   FirstError damage;
   absl::Status scanned =
       format.scanner->Scan(in, {.shard_name = path, .strict = false}, rows, damage);
@@ -82,13 +113,43 @@ absl::StatusOr<ForeignShard> ScanWith(const Format& format, const std::string& p
                       .bytes = *bytes,
                       .digest = *digest,
                       .index = *std::move(index),
-                      .left_out = {rows.left_out.begin(), rows.left_out.end()}};
+                      .left_out = {rows.left_out.begin(), rows.left_out.end()},
+                      .warnings = std::move(damage.warnings)};
+}
+
+// Which compression the file's first bytes announce (RFC 1952; RFC 8878; the xz and bzip2 formats);
+// empty for none.
+std::string_view CompressionOf(std::string_view head) {
+  if (head.starts_with("\x1f\x8b")) return "gzip";
+  if (head.starts_with("\x28\xb5\x2f\xfd")) return "zstd";
+  if (head.starts_with(std::string_view("\xfd"
+                                        "7zXZ\0",
+                                        6)))
+    return "xz";
+  if (head.starts_with("BZh")) return "bzip2";
+  return "";
+}
+
+absl::Status NoFormat(const std::string& path, bool is_folder) {
+  std::array<char, 6> head = {};
+  absl::StatusOr<File> file = is_folder ? absl::NotFoundError("") : File::OpenRead(path);
+  const absl::StatusOr<size_t> got =
+      file.ok() ? file->ReadAt(0, std::as_writable_bytes(std::span(head))) : file.status();
+  const std::string_view compression =
+      got.ok() ? CompressionOf({head.data(), *got}) : std::string_view();
+  if (!compression.empty()) {
+    return absl::UnimplementedError(absl::StrCat(
+        EscapeForTerminal(path), " is compressed as a whole (", std::string(compression),
+        "), so its records cannot be read one by one; unpack it first"));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(EscapeForTerminal(path), ": in no format that is known here"));
 }
 
 }  // namespace
 
-absl::StatusOr<ForeignShard> ScanForeignShard(const std::string& path,
-                                              std::span<const Format* const> formats) {
+absl::StatusOr<ForeignShardKind> FindForeignShard(const std::string& path,
+                                                  std::span<const Format* const> formats) {
   std::error_code error;
   const auto kind = std::filesystem::status(path, error).type();
   if (kind == std::filesystem::file_type::not_found) {
@@ -104,11 +165,18 @@ absl::StatusOr<ForeignShard> ScanForeignShard(const std::string& path,
     for (const Format* format : formats) {
       absl::StatusOr<std::optional<std::string>> data = DataFileFor(path, is_folder, *format, name);
       if (!data.ok()) return data.status();
-      if (data->has_value()) return ScanWith(*format, path, **std::move(data));
+      if (data->has_value()) return ForeignShardKind{format, **std::move(data)};
     }
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(EscapeForTerminal(path), ": in no format that is known here"));
+  return NoFormat(path, is_folder);
+}
+
+absl::StatusOr<ForeignShard> ScanForeignShard(const std::string& path,
+                                              std::span<const Format* const> formats,
+                                              const ForeignScanOptions& options) {
+  absl::StatusOr<ForeignShardKind> kind = FindForeignShard(path, formats);
+  if (!kind.ok()) return kind.status();
+  return ScanWith(*kind->format, path, std::move(kind->data_path), options);
 }
 
 }  // namespace shardpack

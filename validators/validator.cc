@@ -203,6 +203,9 @@ bool ReadManifest(const std::string& dataset, ValidationReport& report, Manifest
   report.shards = manifest.shards.size();
   for (const ManifestShard& shard : manifest.shards) report.records += shard.records;
   for (const FileEntry& file : manifest.files) report.bytes += file.bytes;
+  for (const ManifestShard& shard : manifest.shards) {
+    if (!shard.location.empty()) report.bytes += shard.bytes;
+  }
   return true;
 }
 

@@ -505,6 +505,56 @@ TEST(Validator, ASourcePathThatLeavesTheFolderIsNotFollowed) {
   EXPECT_THAT(ToText(report), HasSubstr("/etc/passwd: leads out of the folder"));
 }
 
+// --- Adopted datasets.
+
+// The scene's shards lie in one folder, manifest and indexes in another.
+class AdoptedScene : public Scene {
+ public:
+  AdoptedScene() {
+    ::unlink(Path("skipped.jsonl").c_str());
+    std::filesystem::create_directory(Path("in"));
+    manifest.origin = "adopted";
+    for (ManifestShard& shard : manifest.shards) {
+      shard.location = "in/" + shard.name;
+      std::filesystem::rename(Path(shard.name), Path(shard.location));
+    }
+    std::erase_if(manifest.files,
+                  [](const FileEntry& file) { return !file.name.ends_with(".pidx"); });
+    manifest.counts = {.seen = 18, .packed = 18};
+    Write("manifest.json", manifest.ToJson());
+  }
+};
+
+TEST(AdoptedDatasets, ShardsElsewhereAreCheckedAsThoseOfTheFolder) {
+  AdoptedScene scene;
+  ValidationReport report = scene.Validate();
+  EXPECT_EQ(Names(report), "");
+  EXPECT_EQ(report.records_checked, 18u);
+  EXPECT_EQ(report.bytes_read, report.bytes);
+  EXPECT_EQ(Names(scene.Validate({.level = ValidationLevel::kQuick})), "");
+  const std::string shard = scene.Read("in/train-1.toy");
+  scene.Flip("in/train-1.toy", shard.size() / 2);
+  report = scene.Validate();
+  EXPECT_EQ(report.findings.count(FindingId::kFileHash), 1u);
+  EXPECT_EQ(report.findings.count(FindingId::kRecordHash), 1u);
+  scene.Write("in/train-1.toy", shard + "more");
+  EXPECT_EQ(scene.Validate().findings.count(FindingId::kFileSize), 1u);
+  ::unlink(scene.Path("in/train-1.toy").c_str());
+  report = scene.Validate();
+  EXPECT_EQ(Names(report), "file-missing ");
+  EXPECT_EQ(report.findings.kept()[0].shard, "in/train-1.toy");
+  ASSERT_EQ(::mkfifo(scene.Path("in/train-1.toy").c_str(), 0600), 0);
+  EXPECT_EQ(Names(scene.Validate()), "file-missing ") << "and nothing waits for it";
+}
+
+TEST(AdoptedDatasets, OtherFilesMayLieThereButNoStaleIndexes) {
+  AdoptedScene scene;
+  scene.Write("README", "of the other tool");
+  EXPECT_EQ(Names(scene.Validate()), "");
+  scene.Write("old.toy.pidx", "x");
+  EXPECT_EQ(Names(scene.Validate()), "file-extra ");
+}
+
 // --- Foreign shards.
 
 TEST(ForeignShards, SoundOnesHaveNoFinding) {

@@ -40,7 +40,9 @@ Object MembersOf(FileEntry& file) {
 }
 
 Object MembersOf(ManifestShard& shard) {
-  return {{"bytes", &shard.bytes},      {"index", MembersOf(shard.index)}, {"name", &shard.name},
+  return {{"bytes", &shard.bytes},      {"index", MembersOf(shard.index)},
+          {"location", &shard.location, true},
+          {"name", &shard.name},
           {"records", &shard.records},  {"sha256", &shard.sha256, true},   {"split", &shard.split},
           {"xxh3_128", &shard.xxh3_128}};
 }
@@ -77,6 +79,7 @@ Object MembersOf(Manifest& m, Envelope& envelope) {
           {"layout", &m.layout},
           {"options", &m.options},
           {"options_digest", &m.options_digest},
+          {"origin", &m.origin, true},
           {"plan_digest", &m.plan_digest},
           {"schema", &envelope.schema},
           {"self", &envelope.self},

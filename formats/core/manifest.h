@@ -44,6 +44,9 @@ struct ManifestShard {
   Digest xxh3_128;
   FileEntry index;
   std::string sha256;  // empty unless asked for
+  // Of an adopted shard that does not lie in the dataset's folder under its name: its data file,
+  // absolute or relative to that folder, `..` included. It is then not in `files`.
+  std::string location = {};
 };
 
 struct ManifestCounts {
@@ -58,10 +61,16 @@ struct DatasetFacts {
   std::map<std::string, uint64_t> image_formats;  // by ImageExtension
 };
 
+// What `origin` says of shards that another tool has made.
+inline constexpr std::string_view kAdoptedOrigin = "adopted";
+
 struct Manifest {
   static constexpr int kSchema = 1;
 
   std::string format, layout;
+  // Empty: packed from a source. kAdoptedOrigin: the shards were found and indexed as they are, so
+  // that there is no plan, no option and no source; other files may lie beside them.
+  std::string origin;
   std::map<std::string, std::string> tool;  // version, commit, linked libraries
   // Those that change bytes, as the user would spell them.
   std::map<std::string, std::string> options;
@@ -85,6 +94,11 @@ struct Manifest {
   // sums. DataLoss.
   absl::Status Check() const;
 
+  bool adopted() const { return origin == kAdoptedOrigin; }
+  // The file that a shard's extents count in, relative to the dataset's folder or absolute: the
+  // shard, the one file of the folder that it is, or where the shard says it lies.
+  std::string DataFileOf(const ManifestShard& shard) const;
+
   // Hash over format, layout, classes and the shards' names, sizes and hashes: what was packed, not
   // how or where from.
   Digest Identity() const;
@@ -101,6 +115,11 @@ ManifestDefect DefectOf(const absl::Status& status);
 // True for one or two components of [A-Za-z0-9._-]{1,128}, none beginning with a dot; excepted are
 // the folder .nv-meta and the file .nv-meta/.info.json.
 bool IsDatasetFileName(std::string_view name);
+// True for what a shard's location may be: a path without empty and `.` components, with `..` at
+// the beginning alone.
+bool IsShardLocation(std::string_view path);
+// `name` as a dataset in `folder` means it: an absolute path stays.
+std::string PathInDataset(const std::string& folder, const std::string& name);
 // "dataset xxh3:<32 hex>" without the first word; accepted by --expect.
 std::string IdentityText(const Digest& identity);
 

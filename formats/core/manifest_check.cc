@@ -15,6 +15,7 @@ namespace {
 // Energon looks for its files under these names (energon/flavors/webdataset/config.py).
 constexpr std::string_view kEnergonFolder = ".nv-meta", kEnergonInfo = ".info.json";
 constexpr size_t kMaxComponentBytes = 128;
+constexpr size_t kMaxLocationBytes = 4096;  // PATH_MAX
 
 bool IsComponent(std::string_view name) {
   if (name.empty() || name.size() > kMaxComponentBytes || name[0] == '.') return false;
@@ -60,13 +61,29 @@ bool IsSha256(std::string_view hex) {
   return hex.size() == 64 && hex.find_first_not_of("0123456789abcdef") == hex.npos;
 }
 
+// What was packed lies in its folder: only an adopted dataset may point elsewhere.
+absl::Status CheckLocation(const Manifest& manifest, const ManifestShard& shard,
+                           const FileEntry* file) {
+  if (!manifest.adopted() || !IsShardLocation(shard.location)) {
+    return RefuseManifest(absl::StrCat("shards: ", shard.name, " may not lie at ",
+                                       EscapeForTerminal(shard.location)));
+  }
+  if (file != nullptr) {
+    return RefuseManifest(absl::StrCat("shards: ", shard.name, " lies elsewhere, but is in files"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckShard(const Manifest& manifest, const ManifestShard& shard) {
   if (!IsDatasetFileName(shard.name)) {
     return RefuseManifest(
         absl::StrCat("shards: not a name for a shard: ", EscapeForTerminal(shard.name)));
   }
   const FileEntry* file = FindFile(manifest, shard.name);
-  if (file == nullptr || file->bytes != shard.bytes || file->xxh3_128 != shard.xxh3_128) {
+  if (!shard.location.empty()) {
+    absl::Status fits = CheckLocation(manifest, shard, file);
+    if (!fits.ok()) return fits;
+  } else if (file == nullptr || file->bytes != shard.bytes || file->xxh3_128 != shard.xxh3_128) {
     return RefuseManifest(
         absl::StrCat("shards: ", shard.name, " is not in files with this size and hash"));
   }
@@ -149,6 +166,10 @@ void UpdateNumbers(DigestStream& stream, std::initializer_list<uint64_t> numbers
 
 absl::Status Manifest::Check() const {
   if (format.empty()) return RefuseManifest("format: empty");
+  if (!origin.empty() && !adopted()) {
+    return RefuseManifest(absl::StrCat("origin: expected ", std::string(kAdoptedOrigin),
+                                       " or none, actual ", EscapeForTerminal(origin)));
+  }
   for (const auto& check : {CheckFiles, CheckShards, CheckCounts}) {
     absl::Status checked = check(*this);
     if (!checked.ok()) return checked;
@@ -169,6 +190,31 @@ Digest Manifest::Identity() const {
     UpdateNumbers(stream, {shard.bytes, shard.xxh3_128.high, shard.xxh3_128.low});
   }
   return stream.Finish();
+}
+
+std::string Manifest::DataFileOf(const ManifestShard& shard) const {
+  if (!shard.location.empty()) return shard.location;
+  const FileEntry* file = FindFile(*this, shard.name);
+  return file == nullptr ? shard.name : file->name;
+}
+
+bool IsShardLocation(std::string_view path) {
+  if (path.empty() || path.size() > kMaxLocationBytes || path.find('\0') != path.npos) return false;
+  bool climbing = path[0] != '/';
+  if (!climbing) path.remove_prefix(1);
+  for (;;) {
+    const size_t slash = path.find('/');
+    const std::string_view component = path.substr(0, slash);
+    if (component.empty() || component == ".") return false;
+    if (component == ".." && (!climbing || slash == path.npos)) return false;
+    climbing = climbing && component == "..";
+    if (slash == path.npos) return true;
+    path.remove_prefix(slash + 1);
+  }
+}
+
+std::string PathInDataset(const std::string& folder, const std::string& name) {
+  return name.starts_with('/') ? name : absl::StrCat(folder, "/", name);
 }
 
 bool IsDatasetFileName(std::string_view name) {

@@ -271,6 +271,46 @@ TEST(Manifest, AShardMayBeAFolder) {
   EXPECT_FALSE(Manifest::Parse(m.ToJson()).ok());
 }
 
+Manifest Adopted(const std::string& location) {
+  Manifest m = TwoShards();
+  m.origin = "adopted";
+  m.shards[0].location = location;
+  std::erase_if(m.files, [&](const FileEntry& file) { return file.name == m.shards[0].name; });
+  return m;
+}
+
+TEST(Manifest, AnAdoptedShardMayLieElsewhere) {
+  for (const char* good : {"../wds/train 0.tar", "/data/x.tar", "sub/a/b.tar", "../../\xC3\xA4.tar",
+                           "..tar", "a/..b/c"}) {
+    const absl::StatusOr<Manifest> manifest = Manifest::Parse(Adopted(good).ToJson());
+    ASSERT_TRUE(manifest.ok()) << manifest.status();
+    EXPECT_TRUE(manifest->adopted());
+    EXPECT_EQ(manifest->DataFileOf(manifest->shards[0]), good);
+    EXPECT_EQ(manifest->DataFileOf(manifest->shards[1]), "val-000000.tar");
+  }
+  for (const char* bad : {"/", ".", "..", "../..", "./x", "a/./x", "a/../x", "../a/../x", "/../x",
+                          "a//x", "x/", "//x"}) {
+    EXPECT_THAT(Refusal(Adopted(bad).ToJson()).message(), HasSubstr("may not lie at")) << bad;
+  }
+  EXPECT_FALSE(IsShardLocation(std::string_view("a\0b", 3)));
+  EXPECT_FALSE(IsShardLocation(std::string(5000, 'x')));
+  EXPECT_EQ(PathInDataset("OUT", "../x"), "OUT/../x");
+  EXPECT_EQ(PathInDataset("OUT", "/x"), "/x");
+}
+
+TEST(Manifest, APackedShardLiesInItsFolder) {
+  Manifest m = Adopted("../x.tar");
+  m.origin = "";
+  EXPECT_THAT(Refusal(m.ToJson()).message(), HasSubstr("may not lie at"));
+  m.origin = "found";
+  EXPECT_THAT(Refusal(m.ToJson()).message(), HasSubstr("origin: expected adopted"));
+  m = TwoShards();
+  m.origin = "adopted";
+  EXPECT_TRUE(Manifest::Parse(m.ToJson()).ok()) << "beside the shards";
+  m.shards[0].location = "x.tar";
+  EXPECT_THAT(Refusal(m.ToJson()).message(), HasSubstr("lies elsewhere, but is in files"));
+}
+
 TEST(Manifest, IdentityIsOfWhatWasPacked) {
   const Manifest base = TwoShards();
   const auto changed = [&](auto change) {
@@ -298,11 +338,31 @@ TEST(Manifest, FileNames) {
   }
   EXPECT_TRUE(IsDatasetFileName(std::string(128, 'x') + "/" + std::string(128, 'y')));
   EXPECT_FALSE(IsDatasetFileName(std::string(129, 'x')));
-  for (const char* bad :
-       {"", ".", "..", "/", "/a", "a/", "a//b", "a/b/c", "../a", "a/..", ".hidden", "a/.hidden",
-        "a b", "a\n", "\xC3\xA4", ".nv-meta", "a/.nv-meta", "a\\b", ".info.json",
-        "a/.info.json", ".nv-meta/.info", ".nv-meta/.info.yaml", ".nv-meta/.info.json/a",
-        ".nv-meta/", ".nv-meta/.nv-meta"}) {
+  for (const char* bad : {"",
+                          ".",
+                          "..",
+                          "/",
+                          "/a",
+                          "a/",
+                          "a//b",
+                          "a/b/c",
+                          "../a",
+                          "a/..",
+                          ".hidden",
+                          "a/.hidden",
+                          "a b",
+                          "a\n",
+                          "\xC3\xA4",
+                          ".nv-meta",
+                          "a/.nv-meta",
+                          "a\\b",
+                          ".info.json",
+                          "a/.info.json",
+                          ".nv-meta/.info",
+                          ".nv-meta/.info.yaml",
+                          ".nv-meta/.info.json/a",
+                          ".nv-meta/",
+                          ".nv-meta/.nv-meta"}) {
     EXPECT_FALSE(IsDatasetFileName(bad)) << bad;
   }
   EXPECT_FALSE(IsDatasetFileName(std::string_view("a\0b", 3)));
@@ -346,6 +406,11 @@ TEST(Manifest, Golden) {
       ReadWholeFile("formats/core/testdata/two-shards.json", 1 << 20);
   ASSERT_TRUE(golden.ok()) << golden.status();
   EXPECT_EQ(TwoShards().ToJson(), *golden);
+  const absl::StatusOr<std::string> adopted =
+      ReadWholeFile("formats/core/testdata/adopted.json", 1 << 20);
+  const absl::StatusOr<Manifest> parsed = Manifest::Parse(*adopted);
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->DataFileOf(parsed->shards[2]), "../wds/val-0002.tar");
 }
 
 }  // namespace

@@ -43,6 +43,7 @@ class ShardIndex {
   // The same for bytes in memory, of which a copy is kept.
   static absl::StatusOr<ShardIndex> FromBytes(std::string bytes, uint64_t shard_bytes);
 
+  Bytes bytes() const { return bytes_; }  // the file's; valid as long as one copy is
   uint64_t records() const { return records_; }
   size_t fields() const { return field_names_.size(); }
   std::string_view field_name(size_t field) const { return field_names_[field]; }

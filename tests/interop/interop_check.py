@@ -325,6 +325,7 @@ def check_examples(program, pythons, results):
 
 
 def main():
+  import adopt_check  # which uses this file  # pylint: disable=import-outside-toplevel
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("--pack", required=True)
   parser.add_argument("--venv", default=HERE / "venv", help="prints the Python of a named environment")
@@ -352,6 +353,8 @@ def main():
         results.add((f"{INDEX_TOOLS[case.format]}, equal bytes", "DALI's", case.kind, case.name, ""),
                     check_indexes(case, tools, work))
     check_readers(cases, planted, pythons, results)
+    # The other way round: what they write becomes a dataset.
+    adopt_check.check(arguments.pack, [work / "generated", *arguments.folders], pythons, work, results)
     check_examples(arguments.pack, pythons, results)
   finally:
     if not arguments.keep:

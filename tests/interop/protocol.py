@@ -4,6 +4,9 @@ stdin: one JSON object, {"jobs": [{"id", "format", "layout", "root", "shards": [
 dataset's folder.
 stdout: {"version"} first, then for each job {"id", "samples": [[name, sha256, label]]} or {"id", "error"}. The name is
 the key or path that the reader delivers, or null when it delivers none; the label is -1 where the layout holds none.
+
+And adopt_check.py to the program that drives one writer: jobs are {"id", "layout", "root", "records", "samples": [[key, path
+of the image, label]]}; it makes shards of so many records in the folder "root" and answers {"id"} or {"id", "error"}.
 """
 
 import hashlib
@@ -26,3 +29,11 @@ def serve(version, read):
     except Exception as error:  # pylint: disable=broad-except
       answer = {"id": job["id"], "error": f"{type(error).__name__}: {error}"[:500]}
     print(json.dumps(answer), file=answers, flush=True)
+
+
+def serve_writer(version, write):
+  """Has `write(job)` do every job."""
+  def read(job):
+    write(job)
+    return []
+  serve(version, read)

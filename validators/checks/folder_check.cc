@@ -36,7 +36,7 @@ bool IsFolderOfManifest(const Manifest& manifest, const std::string& name) {
 void CheckEntry(const std::string& root, const FileEntry& entry, FolderCheck& check,
                 FindingSink& findings) {
   struct stat facts;
-  if (::stat(absl::StrCat(root, "/", entry.name).c_str(), &facts) != 0) {
+  if (::stat(PathInDataset(root, entry.name).c_str(), &facts) != 0) {
     const int error_number = errno;
     const bool gone = error_number == ENOENT || error_number == ENOTDIR;
     Finding finding =
@@ -79,7 +79,8 @@ void FindExtras(const std::string& root, const std::string& prefix, const Manife
       findings.Report(MakeFinding(FindingId::kLeftoverPackFolder, name));
     } else if (prefix.empty() && IsFolderOfManifest(manifest, name)) {
       FindExtras(root, full + "/", manifest, findings);
-    } else {
+    } else if (!manifest.adopted() || full.ends_with(kIndexSuffix)) {
+      // Shards of others may have any neighbours.
       findings.Report(MakeFinding(FindingId::kFileExtra, full));
     }
   }
@@ -90,6 +91,10 @@ void FindExtras(const std::string& root, const std::string& prefix, const Manife
 FolderCheck CheckFolder(const std::string& root, const Manifest& manifest, FindingSink& findings) {
   FolderCheck check;
   for (const FileEntry& entry : manifest.files) CheckEntry(root, entry, check, findings);
+  for (const ManifestShard& shard : manifest.shards) {
+    if (shard.location.empty()) continue;
+    CheckEntry(root, {shard.location, shard.bytes, shard.xxh3_128}, check, findings);
+  }
   FindExtras(root, "", manifest, findings);
   return check;
 }
@@ -104,21 +109,13 @@ bool LooksLikeDataset(const std::string& root) {
   return false;
 }
 
-const FileEntry* DataFileOf(const Manifest& manifest, const ManifestShard& shard) {
-  if (const FileEntry* file = FindEntry(manifest, shard.name)) return file;
-  for (const FileEntry& file : manifest.files) {
-    if (file.name.starts_with(shard.name + "/")) return &file;
-  }
-  return nullptr;
-}
-
 absl::Status CheckOtherFiles(const std::string& root, const Manifest& manifest,
                              const FolderCheck& folder, const CheckRun& run, uint64_t& bytes_read,
                              FindingSink& findings) {
-  std::set<std::string_view> of_shards;
+  std::set<std::string> of_shards;
   for (const ManifestShard& shard : manifest.shards) {
     of_shards.insert(shard.index.name);
-    if (const FileEntry* data = DataFileOf(manifest, shard)) of_shards.insert(data->name);
+    of_shards.insert(manifest.DataFileOf(shard));
   }
   for (const FileEntry& entry : manifest.files) {
     if (of_shards.contains(entry.name) || !folder.present.contains(entry.name)) continue;

@@ -1,5 +1,5 @@
-// CheckFolder: compares the files that lie in a dataset's folder with those that its manifest
-// lists, by name and size.
+// CheckFolder: compares the files that lie in a dataset's folder, and the shards that an adopted
+// one has elsewhere, with those that its manifest lists, by name and size.
 //
 //   FolderCheck check = CheckFolder("OUT", manifest, findings);
 //   if (check.present.contains("train-000000.tar")) ...
@@ -19,7 +19,8 @@
 namespace shardpack {
 
 struct FolderCheck {
-  std::set<std::string> present;  // files of the manifest that are there, whatever their size
+  // Files of the manifest that are there, whatever their size; an adopted shard by its location.
+  std::set<std::string> present;
 };
 
 FolderCheck CheckFolder(const std::string& root, const Manifest& manifest, FindingSink& findings);
@@ -32,9 +33,6 @@ bool LooksLikeDataset(const std::string& root);
 absl::Status CheckOtherFiles(const std::string& root, const Manifest& manifest,
                              const FolderCheck& folder, const CheckRun& run, uint64_t& bytes_read,
                              FindingSink& findings);
-
-// The file that a shard's extents count in: the shard, or the one file of the folder that it is.
-const FileEntry* DataFileOf(const Manifest& manifest, const ManifestShard& shard);
 
 }  // namespace shardpack
 

@@ -27,7 +27,7 @@ class ShardCheck {
   void Check();
 
  private:
-  std::string PathOf(const std::string& name) const { return absl::StrCat(task_.root, "/", name); }
+  std::string PathOf(const std::string& name) const { return PathInDataset(task_.root, name); }
   void Report(FindingId id, const std::string& file, const std::string& expected,
               const std::string& actual, const std::string& detail = "");
   bool HashOfIndexFits();
@@ -124,9 +124,9 @@ void ShardCheck::CheckIndexColumns() {
 }
 
 bool ShardCheck::OpenData() {
-  const FileEntry* entry = DataFileOf(task_.manifest, row_);
-  if (entry == nullptr || !task_.folder.present.contains(entry->name)) return false;
-  absl::StatusOr<File> file = File::OpenRead(PathOf(entry->name));
+  const std::string name = task_.manifest.DataFileOf(row_);
+  if (!task_.folder.present.contains(name)) return false;
+  absl::StatusOr<File> file = File::OpenRead(PathOf(name));
   if (!file.ok()) return ReadFailed(file.status());
   absl::StatusOr<uint64_t> bytes = file->Size();
   if (!bytes.ok()) return ReadFailed(bytes.status());
@@ -141,7 +141,8 @@ void ShardCheck::CheckHead() {
   if (!got.ok()) {
     ReadFailed(got.status());
   } else if (task_.format != nullptr && row_.records > 0 &&
-             !task_.format->sniff(Bytes(head).first(*got), "")) {
+             !task_.format->sniff(Bytes(head).first(*got),
+                                  task_.manifest.adopted() ? row_.name : "")) {
     Report(FindingId::kUnknownFormat, row_.name, std::string(task_.format->name), "",
            "the file does not begin like one of this format");
   }

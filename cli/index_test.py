@@ -1,0 +1,263 @@
+"""`pack index`: shards of other tools become datasets where they lie, as a user meets it."""
+
+import gzip
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tarfile
+import time
+
+import command
+from command import jpeg, png
+
+MAKERS = os.path.abspath("cli/foreign_shards.py")
+SUFFIXES = {"tfrecord": ".tfrecord", "lmdb datum": "", "lmdb raw": "", "h5py packed": ".h5", "h5py vlen": ".h5"}
+KINDS = ("gnu tar", "pax tar", "bsdtar", *SUFFIXES)
+
+
+class IndexTest(command.PackTest):
+
+  def make(self, shard, kind="gnu tar", first=0, count=12):
+    """A shard with these images; [(label, sha256)] in the order of the shard."""
+    samples, want = [], []
+    for i in range(first, first + count):
+      image = self.write(f"images/{i:04}.png" if i % 3 == 0 else f"images/{i:04}.jpg",
+                         png(3 + i % 5, 2, extra=command.png_chunk(b"tEXt", b"n\0%d" % i)) if i % 3 == 0 else jpeg(i))
+      samples.append((f"s{i:04}", str(image), i % 4))
+      want.append((-1 if kind == "lmdb raw" else i % 4, hashlib.sha256(image.read_bytes()).hexdigest()))
+    (self.folder / shard).parent.mkdir(parents=True, exist_ok=True)
+    # The distribution's Python, which has the distribution's lmdb and h5py.
+    subprocess.run(["/usr/bin/python3", "-B", MAKERS, kind, str(self.folder / shard)], check=True,
+                   input=json.dumps(samples).encode())
+    return want
+
+  def make_shards(self, kind="gnu tar", folder="in", count=3):
+    suffix = SUFFIXES.get(kind, ".tar")
+    return [self.make(f"{folder}/part-{i}{suffix}", kind, first=12 * i) for i in range(count)]
+
+  def samples(self, *words):
+    """[(label, sha256)] of a dataset or of shards, by number."""
+    rows = self.rows(*words)
+    return [(-1 if row["label"] is None else row["label"],
+             hashlib.sha256(self.pack("cat", *words, "--record", str(i), text=False).stdout).hexdigest())
+            for i, row in enumerate(rows)]
+
+  def everything(self):
+    return self.contents(".")
+
+  def test_every_maker(self):
+    for kind in KINDS:
+      with self.subTest(kind):
+        folder = kind.replace(" ", "-")
+        want = sum(self.make_shards(kind, folder), [])
+        before = self.contents(folder)
+        done = self.pack("index", folder, "-o", f"{folder}-out")
+        self.assertIn("36 samples in 3 shards", done.stderr)
+        self.assertEqual(before, self.contents(folder))
+        self.assertEqual(want, self.samples(f"{folder}-out"))
+        checked = json.loads(self.pack("validate", f"{folder}-out", "--json").stdout)
+        self.assertEqual((0, 36), (checked["errors"], checked["records"]["checked"]))
+        self.pack("validate", f"{folder}-out", "--level", "quick")
+        facts = json.loads(self.pack("info", f"{folder}-out", "--json").stdout)
+        self.assertEqual({"jpg": 24, "png": 12}, facts["images"]["formats"])
+        self.assertTrue(facts["adopted"])
+        self.assertNotIn(None, [row["width"] for row in self.rows(f"{folder}-out")])
+        # And beside the shards: the same dataset.
+        self.assertEqual(done.stdout, self.pack("index", folder).stdout)
+        self.assertEqual(want, self.samples(folder))
+        self.pack("validate", folder)
+
+  def test_converted_and_extracted_it_is_what_the_shards_are(self):
+    for kind in ("pax tar", "tfrecord", "lmdb datum", "h5py vlen"):
+      with self.subTest(kind):
+        folder = kind.replace(" ", "-")
+        want = sum(self.make_shards(kind, folder), [])
+        self.pack("index", folder, "-o", f"{folder}-out")
+        self.pack("convert", f"{folder}-out", "-o", f"{folder}-new", "-f", "hdf5")
+        self.assertEqual(want, self.samples(f"{folder}-new"))
+        self.pack("extract", f"{folder}-out", f"{folder}-files")
+        files = [hashlib.sha256(data).hexdigest() for data in self.contents(f"{folder}-files").values()]
+        self.assertEqual(sorted(sha256 for _, sha256 in want), sorted(files))
+
+  def test_again_it_is_unchanged(self):
+    self.make_shards()
+    first = self.pack("index", "in")
+    before = self.everything()
+    again = self.pack("index", "in")
+    self.assertIn("in is unchanged", again.stderr)
+    self.assertEqual(first.stdout, again.stdout)
+    self.assertTrue(json.loads(self.pack("index", "in", "--json").stdout)["unchanged"])
+    self.assertEqual(before, self.everything())
+
+  def test_changed_shards(self):
+    self.make_shards()
+    self.pack("index", "in", "-o", "out")
+    self.make("in/part-1.tar", first=50)
+    before = self.everything()
+    done = self.pack("index", "in", "-o", "out", expect=5)
+    self.assertIn("part-1.tar has changed", done.stderr)
+    self.assertIn("--overwrite", done.stderr)
+    self.assertEqual(before, self.everything())
+    self.assertIn("file-", self.pack("validate", "out", expect=4).stdout)
+    self.pack("index", "in", "-o", "out", "--overwrite")
+    self.pack("validate", "out")
+    # One bit in an image.
+    shard = self.folder / "in/part-2.tar"
+    data = bytearray(shard.read_bytes())
+    data[len(data) // 2] ^= 1
+    shard.write_bytes(data)
+    self.assertIn("file-hash", self.pack("validate", "out", expect=4).stdout)
+    shard.unlink()
+    self.assertIn("file-missing", self.pack("validate", "out", expect=4).stdout)
+    self.pack("ls", "out", expect=4)
+
+  def test_damage_is_named_and_nothing_is_written(self):
+    for kind in ("gnu tar", "tfrecord", "lmdb datum", "h5py packed"):
+      with self.subTest(kind):
+        folder = kind.replace(" ", "-")
+        self.make_shards(kind, folder)
+        name = "part-1" + SUFFIXES.get(kind, ".tar")
+        shard = self.folder / folder / name
+        shard = shard / "data.mdb" if shard.is_dir() else shard
+        shard.write_bytes(shard.read_bytes()[:shard.stat().st_size * 2 // 3 - 100])
+        before = self.everything()
+        for words in ([], ["-o", "new"]):
+          done = self.pack("index", folder, *words, expect=4)
+          self.assertIn(name, done.stderr)
+          self.assertIn("Nothing was written", done.stderr)
+          self.assertEqual(before, self.everything())
+          self.assertFalse((self.folder / "new").exists())
+        if kind in ("gnu tar", "tfrecord"):
+          self.assertRegex(done.stderr, r" at offset \d+")
+        if kind == "tfrecord":
+          self.assertRegex(done.stderr, r" record \d+ at offset \d+")
+
+  def test_a_shard_without_an_end_is_said(self):
+    self.make("in/a.tar")
+    with tarfile.open(self.folder / "in/a.tar") as archive:
+      end = archive.getmembers()[10].offset  # five samples of two members
+    os.truncate(self.folder / "in/a.tar", end)
+    done = self.pack("index", "in")
+    self.assertIn("warning: tar-no-end in/a.tar", done.stderr)
+    self.assertIn("4 samples", done.stderr)  # the last one may lack members
+
+  def test_what_has_no_extents_is_told_so(self):
+    self.make_shards()
+    self.make("in/a.h5", "h5py packed")
+    done = self.pack("index", "in", expect=2)
+    self.assertIn("a dataset has one format", done.stderr)
+    tar = (self.folder / "in/part-0.tar").read_bytes()
+    self.write("z/part-0.tar.gz", gzip.compress(tar))
+    self.write("z/part-0.tar", gzip.compress(tar))
+    self.write("z/data.txt", b"text")
+    for name in ("part-0.tar.gz", "part-0.tar"):
+      done = self.pack("index", f"z/{name}", expect=2)
+      self.assertIn("compressed as a whole", done.stderr)
+    self.assertIn("no format that is known", self.pack("index", "z/data.txt", expect=2).stderr)
+    self.make("t.tfrecord", "tfrecord")
+    self.write("t.tfrecord", gzip.compress((self.folder / "t.tfrecord").read_bytes()))
+    self.assertIn("compressed", self.pack("index", "t.tfrecord", expect=4).stderr)
+    make_lzf = "import h5py,sys; f=h5py.File(sys.argv[1],'w'); f.create_dataset('images/data',(9,),'u1',compression='lzf')"
+    subprocess.run(["/usr/bin/python3", "-c", make_lzf + "; f['images/offsets']=[0,9]", str(self.folder / "lzf.h5")], check=True)
+    self.assertIn("lzf", self.pack("index", "lzf.h5", expect=2).stderr)
+    self.pack("index", expect=2)
+    self.pack("index", "nowhere", expect=2)
+    os.mkdir(self.folder / "empty")
+    self.pack("index", "empty", expect=2)
+
+  def test_splits_classes_and_order(self):
+    for i, name in enumerate(("val-0.tar", "train-1.tar", "train-0.tar")):
+      self.make(f"in/{name}", first=12 * i)
+    self.write("names.txt", b"ant\nbee\ncat\ndog\n")
+    self.pack("index", "in", "-o", "out", "--classes", "names.txt")
+    self.assertEqual({"train": 24, "val": 12}, self.manifest()["splits"])
+    self.assertEqual(["train-0.tar", "train-1.tar", "val-0.tar"], [shard["name"] for shard in self.manifest()["shards"]])
+    self.assertEqual(["ant", "bee", "cat", "dog"], self.manifest()["classes"])
+    self.assertEqual(9, len(self.rows("out", "--label", "ant")))
+    self.assertEqual(12, len(self.rows("out", "--split", "val")))
+    self.pack("index", "in/val-0.tar", "in/train-0.tar", "-o", "two", "--split", "test")
+    self.assertEqual({"test": 24}, self.manifest("two")["splits"])
+    self.assertEqual("val-0.tar", self.manifest("two")["shards"][0]["name"])
+    self.write("names.txt", b"ant\nbee\n")
+    self.assertIn("has the label 2", self.pack("index", "in", "-o", "x", "--classes", "names.txt", expect=2).stderr)
+    self.pack("index", "in", "-o", "x", "--classes", "none.txt", expect=2)
+    self.pack("index", "in", "-o", "x", "--split", "a/b", expect=2)
+
+  def test_repeated_keys_are_said(self):
+    for name in ("train-0.tar", "val-0.tar"):
+      self.make(f"in/{name}")
+    done = self.pack("index", "in", "-o", "out")
+    self.assertIn("12 samples have the key of another one, the first: key s0000", done.stderr)
+    self.assertIn("key-duplicate", self.pack("validate", "out", expect=4).stdout)
+    self.assertEqual(24, len(self.samples("out")))
+
+  def test_shards_of_several_folders_and_odd_names(self):
+    want = self.make("a/x y.tar") + self.make("b/x y.tar", first=12)
+    self.assertIn("several folders", self.pack("index", "a/x y.tar", "b/x y.tar", expect=2).stderr)
+    self.pack("index", "a/x y.tar", "b/x y.tar", "-o", "out")
+    self.assertEqual(want, self.samples("out"))
+    self.pack("index", "a")
+    self.assertEqual(want[:12], self.samples("a"))
+    self.pack("validate", "a")
+    # Relative locations: both may move together, as long as they stay neighbours.
+    os.mkdir(self.folder / "moved")
+    for name in ("a", "b", "out"):
+      os.rename(self.folder / name, self.folder / "moved" / name)
+    self.assertEqual(want, self.samples("moved/out"))
+    shutil.rmtree(self.folder / "moved/b")
+    self.pack("info", "moved/out", expect=4)
+
+  def test_adopted_shards_are_never_replaced(self):
+    self.source()
+    self.make_shards()
+    self.pack("index", "in")
+    before = self.contents("in")
+    for words in (["src"], ["src", "--overwrite"], ["convert", "in", "--overwrite"]):
+      self.pack(*words, "-o", "in", expect=None)
+      self.assertEqual(before, self.contents("in"))
+    self.pack("src", "-o", "packed")
+    packed = self.contents("packed")
+    for words in (["packed"], ["in", "-o", "packed"], ["in", "-o", "packed", "--overwrite"]):
+      self.assertIn("pack has made", self.pack("index", *words, expect=None).stderr)
+      self.assertEqual(packed, self.contents("packed"))
+
+  def test_neighbours_of_shards_are_no_finding_but_stale_indexes_are(self):
+    self.make_shards()
+    self.write("in/README.md", b"of the other tool")
+    done = self.pack("index", "in")
+    self.assertIn("README.md", done.stderr)
+    self.pack("validate", "in")
+    self.write("in/old.tar.pidx", b"x")
+    self.assertIn("file-extra", self.pack("validate", "in", expect=4).stdout)
+
+  def test_a_hostile_manifest_does_not_lead_elsewhere(self):
+    self.make_shards()
+    self.pack("index", "in", "-o", "out")
+    self.write("secret", b"x" * 61)
+    text = (self.folder / "out/manifest.json").read_text()
+    for location in ("../secret", "/etc/passwd", "../in/../../secret", ".."):
+      self.write("out/manifest.json", text.replace("../in/part-0.tar", location).encode())
+      self.pack("ls", "out", expect=4)  # its own hash is wrong
+      self.pack("validate", "out", expect=4)
+
+  def test_killed_it_leaves_nothing_that_opens(self):
+    for i in range(40):
+      self.make(f"in/part-{i:02}.tar", first=12 * i)
+    for delay in (0.0, 0.005, 0.01, 0.02, 0.04):
+      process = self.start("index", "in", "-q")
+      time.sleep(delay)
+      process.send_signal(signal.SIGKILL)
+      process.communicate()
+      done = self.pack("info", "in", expect=None)
+      self.assertIn(done.returncode, (0, 2, 4))
+    self.pack("index", "in")
+    self.pack("validate", "in")
+    self.assertFalse((self.folder / "in/.pack").exists())
+    self.assertEqual(480, len(self.rows("in")))
+
+
+if __name__ == "__main__":
+  command.main()

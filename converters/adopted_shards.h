@@ -1,0 +1,61 @@
+// FindAdoptedShards: which shards `pack index` takes in, what a manifest calls them, and where it
+// says that they lie.
+//
+//   absl::StatusOr<AdoptedShards> found = FindAdoptedShards({"wds/"}, formats, {.out = "OUT"});
+//   for (const AdoptedShard& shard : found->shards) ScanForeignShard(shard.path, formats);
+//
+// A path is a shard, or a folder whose shards are taken in the order of their names. A shard that
+// lies in the dataset's folder and whose name a manifest can hold keeps it; every other one gets a
+// location: relative to the dataset's folder where both have a folder below the root in common,
+// else absolute. Links to folders are resolved in it, a link to the shard itself is not.
+// Lifetime: plain values. Thread-safety: pure but for the file system. Errors: InvalidArgument for
+// what cannot be adopted; Unimplemented for a shard without extents; DataLoss for a damaged
+// manifest in a folder given; I/O. Units: bytes.
+#ifndef SHARDPACK_CONVERTERS_ADOPTED_SHARDS_H_
+#define SHARDPACK_CONVERTERS_ADOPTED_SHARDS_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "formats/core/format.h"
+
+namespace shardpack {
+
+struct AdoptedShard {
+  std::string path;       // as the user names it
+  std::string data_path;  // the file that extents count in
+  uint64_t bytes = 0;     // of that file
+  std::string name, split;
+  // Just one of them: the data file's name in the dataset's folder, and a manifest's location.
+  std::string file_name, location;
+};
+
+struct AdoptedShards {
+  const Format* format = nullptr;
+  std::string out;             // the dataset's folder, which may not exist yet
+  bool shards_in_out = false;  // at least one lies there
+  std::vector<AdoptedShard> shards;
+  std::vector<std::string> others;  // files in folders given that are no shards; the first of many
+  uint64_t other_files = 0;
+  bool splits_differ = false;  // some names begin with a split and some do not: all are in one
+};
+
+struct AdoptedShardsOptions {
+  std::string out = {};    // empty: the folder that all shards lie in
+  std::string split = {};  // of all shards; empty: as their names say
+};
+
+absl::StatusOr<AdoptedShards> FindAdoptedShards(std::span<const std::string> paths,
+                                                std::span<const Format* const> formats,
+                                                const AdoptedShardsOptions& options);
+
+// The split that a shard's name begins with ("train-000000.tar", "val.tfrecord"); "" for none.
+std::string_view SplitOfShardName(std::string_view name);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CONVERTERS_ADOPTED_SHARDS_H_

@@ -1,0 +1,38 @@
+#include "converters/pack_lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace shardpack {
+
+// An OFD lock belongs to the open file: it is gone with the process, however that ends.
+absl::StatusOr<File> LockPackFolder(const std::string& dataset) {
+  const auto conflict = [&](const std::string& why) {
+    return absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(dataset), " ", why));
+  };
+  const std::string path = dataset + "/.pack/lock";
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (fd < 0) return IoStatus("open", path, errno);
+  File file(fd, path);
+  struct flock whole = {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  if (::fcntl(fd, F_OFD_SETLK, &whole) != 0) {
+    if (errno == EAGAIN || errno == EACCES) return conflict("is locked by another run of pack");
+    return IoStatus("lock", path, errno);
+  }
+  // The run that held it may have finished and removed the folder between our open and our lock.
+  struct stat opened, named;
+  if (::fstat(fd, &opened) != 0 || ::stat(path.c_str(), &named) != 0 ||
+      opened.st_ino != named.st_ino || opened.st_dev != named.st_dev) {
+    return conflict("was finished by another run of pack just now");
+  }
+  return file;
+}
+
+}  // namespace shardpack
