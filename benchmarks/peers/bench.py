@@ -256,7 +256,7 @@ AGAINST_ALL = {RAW: "Shardpack batches, webdataset, verified, random", PIXELS: "
 
 def find(loaders, group, name):
   return next((loader for loader in loaders if loader.group == group and f"{loader.name}, {loader.order}" == name
-               and loader.runs), None)
+               and loader.runs and not loader.wrong), None)
 
 
 def ratio_of(ours, theirs):
