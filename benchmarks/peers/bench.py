@@ -106,7 +106,7 @@ def make_loaders():
       *(raw("py-lmdb views", order, "readers", "read_lmdb.py", "views", "lmdb", 20) for order in ("random", "in order")),
       *(raw(f"DALI {fmt}", order, "dali", "read_dali.py", fmt, fmt, 6)
         for fmt in ("webdataset", "tfrecord") for order in ("shuffle buffer", "in order")),
-      *(raw("TensorFlow", order, "tensorflow", "read_tensorflow.py", "records", "tfrecord", 6)
+      *(raw("TensorFlow", order, "tensorflow", "read_tensorflow.py", "records", "tfrecord", 6, 1000)
         for order in ("shuffle buffer", "in order")),
       *(raw("ArrayRecord, 1,000 a read", order, "grain", "read_array_record.py", "records", "array_record", 6, 1000)
         for order in ("random", "in order")),
