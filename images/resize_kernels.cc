@@ -125,10 +125,10 @@ SHARDPACK_AVX2 void PutPixels(const __m256i* sums, __m128i shift, size_t at, uin
   const __m128i close = _mm_setr_epi8(0, 1, 2, 4, 5, 6, -1, -1, 8, 9, 10, 12, 13, 14, -1, -1);
   const __m128i low = _mm_shuffle_epi8(_mm_unpacklo_epi32(a, b), close);
   const __m128i high = _mm_shuffle_epi8(_mm_unpackhi_epi32(a, b), close);
-  _mm_storel_epi64(reinterpret_cast<__m128i*>(outs[0] + at), low);
-  _mm_storeh_pd(reinterpret_cast<double*>(outs[1] + at), _mm_castsi128_pd(low));
-  _mm_storel_epi64(reinterpret_cast<__m128i*>(outs[2] + at), high);
-  _mm_storeh_pd(reinterpret_cast<double*>(outs[3] + at), _mm_castsi128_pd(high));
+  const int64_t rows[4] = {_mm_extract_epi64(low, 0), _mm_extract_epi64(low, 1),
+                           _mm_extract_epi64(high, 0), _mm_extract_epi64(high, 1)};
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) std::memcpy(outs[i] + at, &rows[i], sizeof(rows[i]));
 }
 
 template <bool kFine>
