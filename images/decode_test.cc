@@ -21,7 +21,7 @@
 namespace shardpack {
 namespace {
 
-// stb_image does not decode these: they are refused by name.
+// Run-length compression: refused by name.
 bool IsRefused(const std::string& name) { return name.starts_with("rle8"); }
 
 TEST(Decode, EveryTestImageHasItsSize) {

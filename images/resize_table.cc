@@ -12,12 +12,12 @@ constexpr int kMostShift = 21;
 constexpr double kLargest = 32766;
 
 // Rounds so that the remainder of each weight is added to the next: the sum stays exact.
-void Quantize(const double* exact, uint32_t count, int shift, int16_t* weights) {
+void Quantize(const double* exact, uint32_t count, double one, int16_t* weights) {
   double rest = 0;
   for (uint32_t k = 0; k < count; ++k) {
     // Zero stays zero; there is nothing to round behind the last one.
     if (exact[k] == 0) continue;
-    const double wanted = std::ldexp(exact[k], shift) + rest;
+    const double wanted = exact[k] * one + rest;
     const double rounded = std::floor(wanted + 0.5);
     weights[k] = static_cast<int16_t>(rounded);
     rest = wanted - rounded;
@@ -25,15 +25,17 @@ void Quantize(const double* exact, uint32_t count, int shift, int16_t* weights) 
 }
 
 // The same in two parts: the second makes up for the rounding of the first.
-void QuantizeFine(const double* exact, uint32_t count, int shift, int16_t* weights, int16_t* fine) {
+void QuantizeFine(const double* exact, uint32_t count, double one, int16_t* weights,
+                  int16_t* fine) {
+  constexpr double kParts = 1 << ResizeTable::kFineShift;
   double rest = 0;
   for (uint32_t k = 0; k < count; ++k) {
     if (exact[k] == 0) continue;
-    const double wanted = std::ldexp(exact[k], shift + ResizeTable::kFineShift) + rest;
+    const double wanted = exact[k] * one * kParts + rest;
     const double rounded = std::floor(wanted + 0.5);
-    const double coarse = std::floor(std::ldexp(rounded, -ResizeTable::kFineShift) + 0.5);
+    const double coarse = std::floor(rounded / kParts + 0.5);
     weights[k] = static_cast<int16_t>(coarse);
-    fine[k] = static_cast<int16_t>(rounded - std::ldexp(coarse, ResizeTable::kFineShift));
+    fine[k] = static_cast<int16_t>(rounded - coarse * kParts);
     rest = wanted - rounded;
   }
 }
@@ -43,9 +45,12 @@ void QuantizeFine(const double* exact, uint32_t count, int shift, int16_t* weigh
 void ResizeTable::Build(const ResizeAxis& axis, uint32_t out_size, bool mirror) {
   first_.resize(out_size);
   count_.resize(out_size);
-  uint32_t most = 1;
   begin_ = axis.in_size;
   end_ = 0;
+  const uint32_t room = MostTaps(axis);
+  exact_.assign(size_t{out_size} * room, 0);
+  double largest = 0;
+  uint32_t most = 1;
   for (uint32_t i = 0; i < out_size; ++i) {
     const ResizeTaps taps = TapsOf(axis, mirror ? out_size - 1 - i : i);
     first_[i] = taps.first;
@@ -53,32 +58,30 @@ void ResizeTable::Build(const ResizeAxis& axis, uint32_t out_size, bool mirror) 
     most = std::max(most, taps.count);
     begin_ = std::min(begin_, taps.first);
     end_ = std::max(end_, taps.first + taps.count);
-  }
-  taps_ = (most + 3) / 4 * 4;
-  exact_.assign(size_t{out_size} * taps_, 0);
-  double largest = 0;
-  for (uint32_t i = 0; i < out_size; ++i) {
-    const ResizeTaps taps = TapsOf(axis, mirror ? out_size - 1 - i : i);
-    double* const exact = exact_.data() + size_t{i} * taps_;
+    double* const exact = exact_.data() + size_t{i} * room;
     double sum = 0;
     for (uint32_t k = 0; k < taps.count; ++k) sum += exact[k] = TapWeight(axis, taps, k);
+    const double unit = 1 / sum;
     for (uint32_t k = 0; k < taps.count; ++k) {
-      exact[k] /= sum;
+      exact[k] *= unit;
       largest = std::max(largest, std::abs(exact[k]));
     }
   }
   shift_ = kMostShift;
   while (std::ldexp(largest, shift_) > kLargest) --shift_;
-  weights_.assign(exact_.size(), 0);
+  const double one = std::ldexp(1, shift_);
+  taps_ = (most + 3) / 4 * 4;
+  weights_.assign(size_t{out_size} * taps_, 0);
   const bool negative =
       axis.filter == ResizeFilter::kBicubic || axis.filter == ResizeFilter::kLanczos;
-  fine_.assign(negative ? exact_.size() : 0, 0);
+  fine_.assign(negative ? weights_.size() : 0, 0);
   for (uint32_t i = 0; i < out_size; ++i) {
+    const double* const exact = exact_.data() + size_t{i} * room;
     const size_t at = size_t{i} * taps_;
     if (negative) {
-      QuantizeFine(exact_.data() + at, count_[i], shift_, weights_.data() + at, fine_.data() + at);
+      QuantizeFine(exact, count_[i], one, weights_.data() + at, fine_.data() + at);
     } else {
-      Quantize(exact_.data() + at, count_[i], shift_, weights_.data() + at);
+      Quantize(exact, count_[i], one, weights_.data() + at);
     }
   }
 }

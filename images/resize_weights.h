@@ -67,10 +67,10 @@ SHARDPACK_HOST_DEVICE inline double FilterValue(ResizeFilter filter, double x) {
 struct ResizeAxis {
   ResizeFilter filter = ResizeFilter::kBilinear;
   uint32_t in_size = 0;
-  double first = 0;         // where the box begins
-  double step = 1;          // from one output pixel to the next
-  double filter_scale = 1;  // step, but at least 1
-  double support = 0;       // half the width of the widened filter
+  double first = 0;    // where the box begins
+  double step = 1;     // from one output pixel to the next
+  double shrink = 1;   // what the filter is wider by, inverted: 1 / step, but at most 1
+  double support = 0;  // half the width of the widened filter
 };
 
 // The part `first` to `last` of `in_size` pixels becomes `out_size` pixels.
@@ -82,8 +82,9 @@ SHARDPACK_HOST_DEVICE inline ResizeAxis MakeResizeAxis(ResizeFilter filter, doub
   axis.in_size = in_size;
   axis.first = first;
   axis.step = (last - first) / out_size;
-  axis.filter_scale = axis.step < 1 ? 1 : axis.step;
-  axis.support = FilterSupport(filter) * axis.filter_scale;
+  const double wider = axis.step < 1 ? 1 : axis.step;
+  axis.shrink = 1 / wider;
+  axis.support = FilterSupport(filter) * wider;
   return axis;
 }
 
@@ -110,7 +111,7 @@ SHARDPACK_HOST_DEVICE inline ResizeTaps TapsOf(const ResizeAxis& axis, uint32_t 
 // To be divided by the sum over all taps of the output pixel.
 SHARDPACK_HOST_DEVICE inline double TapWeight(const ResizeAxis& axis, const ResizeTaps& taps,
                                               uint32_t k) {
-  return FilterValue(axis.filter, (taps.first + k - taps.center + 0.5) * (1.0 / axis.filter_scale));
+  return FilterValue(axis.filter, (taps.first + k - taps.center + 0.5) * axis.shrink);
 }
 
 }  // namespace shardpack
