@@ -20,6 +20,7 @@
 #include "converters/output_dir.h"
 #include "converters/plan.h"
 #include "formats/core/manifest.h"
+#include "readers/order.h"
 
 namespace shardpack::cli {
 
@@ -67,6 +68,12 @@ struct CommandLine {
   std::optional<std::string> label;
   uint64_t limit = 0;  // 0 = all
   std::optional<uint64_t> record;
+
+  // bench.
+  uint32_t batch = 256, decode_size = 0;  // 0: not decoded
+  uint64_t epochs = 3;
+  OrderMode order = OrderMode::kShuffle;
+  bool check_hashes = true;
 
   // man.
   bool markdown = false;

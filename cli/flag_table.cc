@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
 #include "cli/flags.h"
 #include "cli/units.h"
 #include "formats/formats.h"
@@ -44,6 +45,15 @@ Status KeepText(Text text, std::string* into) {
 Status KeepAtLeastOne(absl::StatusOr<uint64_t> parsed, uint64_t* into) {
   if (parsed.ok() && *parsed == 0) return absl::InvalidArgumentError("expected 1 or more");
   return Keep(std::move(parsed), into);
+}
+
+// 1 to `most`.
+Status KeepBelow(Text text, uint64_t most, uint32_t* into) {
+  const absl::StatusOr<uint64_t> count = ParseCount(text);
+  if (!count.ok() || *count < 1 || *count > most) {
+    return absl::InvalidArgumentError(absl::StrCat("expected a number from 1 to ", most));
+  }
+  return Keep(count, into);
 }
 
 Status KeepThreads(Text text, int* into) {
@@ -212,7 +222,7 @@ constexpr auto kSwitch = FlagKind::kSwitch;
 constexpr auto kNegatable = FlagKind::kNegatable;
 constexpr auto kValue = FlagKind::kValue;
 constexpr auto kRepeated = FlagKind::kRepeated;
-constexpr Verb kValidate = Verb::kValidate;
+constexpr Verb kValidate = Verb::kValidate, kBench = Verb::kBench;
 
 // clang-format off
 // name, letter, kind, value, default, allowed, group, verbs, common, doc, store
@@ -328,7 +338,7 @@ constexpr Flag kFlags[] = {
     {"shuffle", 0, kNegatable, "", "on", nullptr, "Order", kMaking, true,
      "shuffle the samples (class-sorted shards train badly)",
      [](Text t, Line& l) { return KeepSwitch(t, &l.plan.shuffle); }},
-    {"seed", 0, kValue, "N", "0", nullptr, "Order", kMaking, false,
+    {"seed", 0, kValue, "N", "0", nullptr, "Order", kMaking | In(kBench), false,
      "of the shuffle and of random splits",
      [](Text t, Line& l) { return Keep(ParseCount(t), &l.plan.seed); }},
 
@@ -373,7 +383,7 @@ constexpr Flag kFlags[] = {
      [](Text t, Line& l) { return KeepText(t, &l.against); }},
 
     // Select
-    {"split", 0, kValue, "NAME", "", nullptr, "Select", kSelecting, true,
+    {"split", 0, kValue, "NAME", "", nullptr, "Select", kSelecting | In(kBench), true,
      "samples of this split alone",
      [](Text t, Line& l) { return KeepText(t, &l.split); }},
     {"label", 0, kValue, "NAME|N", "", nullptr, "Select", kSelecting, true,
@@ -395,11 +405,28 @@ constexpr Flag kFlags[] = {
      "write the bytes even to a terminal",
      [](Text t, Line& l) { return KeepSwitch(t, &l.force); }},
 
+    // Load
+    {"batch", 'b', kValue, "N", "256", nullptr, "Load", In(kBench), true,
+     "samples a batch",
+     [](Text t, Line& l) { return KeepBelow(t, 1 << 20, &l.batch); }},
+    {"epochs", 0, kValue, "N", "3", nullptr, "Load", In(kBench), true,
+     "how often the dataset is read",
+     [](Text t, Line& l) { return KeepAtLeastOne(ParseCount(t), &l.epochs); }},
+    {"order", 0, kValue, "sequential|shuffle|blocks", "shuffle", nullptr, "Load", In(kBench), true,
+     "in order, shuffled as a whole, or by blocks for slow disks",
+     [](Text t, Line& l) { return KeepChoice(t, {"sequential", "shuffle", "blocks"}, &l.order); }},
+    {"decode", 0, kValue, "PIXELS", "", nullptr, "Load", In(kBench), true,
+     "decode to squares of this side, by a random resized crop and a flip",
+     [](Text t, Line& l) { return KeepBelow(t, 1 << 14, &l.decode_size); }},
+    {"verify", 0, kNegatable, "", "on", nullptr, "Load", In(kBench), true,
+     "check every image against its hash",
+     [](Text t, Line& l) { return KeepSwitch(t, &l.check_hashes); }},
+
     // Run
-    {"jobs", 'j', kValue, "N", "the cores", nullptr, "Run", kBuilding | In(Verb::kIndex) | In(kValidate), true,
+    {"jobs", 'j', kValue, "N", "the cores", nullptr, "Run", kBuilding | In(Verb::kIndex) | In(kValidate) | In(kBench), true,
      "threads that compute",
      [](Text t, Line& l) { return KeepThreads(t, &l.jobs); }},
-    {"io-depth", 0, kValue, "N", "32", nullptr, "Run", kMaking | In(Verb::kCommit), false,
+    {"io-depth", 0, kValue, "N", "32", nullptr, "Run", kMaking | In(Verb::kCommit) | In(kBench), false,
      "reads outstanding at once",
      [](Text t, Line& l) { return KeepThreads(t, &l.io_depth); }},
     {"memory", 0, kValue, "SHARE|SIZE", "25%", nullptr, "Run", kBuilding, false,
@@ -435,7 +462,7 @@ constexpr Flag kFlags[] = {
     {"progress", 0, kValue, "auto|always|never|json", "auto", nullptr, "Run", kLong, false,
      "how progress is shown on stderr",
      [](Text t, Line& l) { return KeepChoice(t, {"auto", "always", "never", "json"}, &l.progress); }},
-    {"json", 0, kSwitch, "", "", nullptr, "Run", kLong | kReading, true,
+    {"json", 0, kSwitch, "", "", nullptr, "Run", kLong | kReading | In(kBench), true,
      "the result as JSON on stdout",
      [](Text t, Line& l) { return KeepSwitch(t, &l.json); }},
     {"as", 0, kValue, "roff|markdown", "roff", nullptr, "Run", In(Verb::kMan), true,

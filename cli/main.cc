@@ -61,6 +61,8 @@ ExitCode Run(const CommandLine& line, Terminal& terminal) {
       return RunCat(line, terminal);
     case Verb::kExtract:
       return RunExtract(line, terminal);
+    case Verb::kBench:
+      return RunBench(line, terminal);
     case Verb::kCompletions:
       return RunCompletions(line, terminal);
     case Verb::kMan:

@@ -74,6 +74,12 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      "back as\n"
      "the folders of the source paths.",
      kExtractCodes},
+    {Verb::kBench, "bench", "Measure how fast a loader reads a dataset here, and what binds it",
+     "DATASET|SHARD...", 1, kAny, "pack bench shards/ --batch 64 --decode 224",
+     "Runs the C++ loader of //readers over the dataset and compares it with what the machine can do.\n"
+     "The first epoch may read from the disk; later ones are served by the page cache where it is large\n"
+     "enough.",
+     kReadCodes},
     {Verb::kCompletions, "completions", "Print completions for a shell", "bash|zsh|fish", 1, 1,
      "pack completions bash > ~/.local/share/bash-completion/completions/pack", "", kPrintCodes},
     {Verb::kMan, "man", "Print the manual page", "", 0, 0, "pack man | man -l -", "", kPrintCodes},

@@ -29,6 +29,7 @@ enum class Verb : uint8_t {
   kLs,
   kCat,
   kExtract,
+  kBench,
   kCompletions,
   kMan,
   kCount,  // not a verb
