@@ -306,8 +306,9 @@ def group_table(loaders, group):
       return statistics.median(values) if values else None
     cpu, opening, first = middle("cpu_seconds_a_sample"), middle("construct_seconds"), middle("first_seconds")
     ratio = ratio_of(against, [loader]) if against and not loader.ours() else []
+    later = f" (failed after {len(loader.runs)} runs: {loader.failed})".replace("|", "/") if loader.failed else ""
     lines.append(
-        f"| {loader.name} | {loader.order} | {rate_text(loader.rate())} | {rate_text(min(loader.rates()))} .. "
+        f"| {loader.name}{later} | {loader.order} | {rate_text(loader.rate())} | {rate_text(min(loader.rates()))} .. "
         f"{rate_text(max(loader.rates()))} | {f'{cpu * 1e6:.2f} us' if cpu is not None else ''} | "
         f"{f'{opening * 1e3:.0f} ms' if opening is not None else ''} | {f'{first * 1e3:.0f} ms' if first is not None else ''} | "
         f"{middle('peak_bytes') / 2**20:.0f} MiB | {f'{statistics.median(ratio):.2f}' if ratio else ''} |")

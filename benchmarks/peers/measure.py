@@ -42,15 +42,21 @@ def look_at_pixels(batch):
   return len(batch), batch.nbytes, float(values[::PIXEL_STEP // batch.itemsize].mean())
 
 
+def words_of(path):
+  """Of a file in /proc, behind the name in brackets that it may have; none when its thread or process has ended."""
+  try:
+    with open(path, encoding="ascii", errors="replace") as file:
+      return file.read().rpartition(")")[2].split()
+  except OSError:
+    return []
+
+
 def cpu_seconds():
   """User and system time of this process and of the workers it has now, in ticks of 10 ms for these."""
   ticks = 0
   for children in glob.glob(f"/proc/{os.getpid()}/task/*/children"):
-    with open(children, encoding="ascii") as file:
-      workers = file.read().split()
-    for worker in workers:
-      with open(f"/proc/{worker}/stat", encoding="ascii", errors="replace") as file:
-        ticks += sum(map(int, file.read().rpartition(")")[2].split()[11:13]))
+    for worker in words_of(children):
+      ticks += sum(map(int, words_of(f"/proc/{worker}/stat")[11:13]))
   return time.process_time() + ticks / os.sysconf("SC_CLK_TCK")
 
 
