@@ -42,8 +42,8 @@ struct DecodeOptions {
   // The EXIF orientation is applied.
   bool orient = true;
   // JPEG with a less exact IDCT and chroma by repetition, WebP the latter: on photographs 1.3
-  // levels off on average, 2.0 root mean square, 55 at most (100 of ImageNet), for 1 to 4 % more
-  // images a second (//images:decode_bench). More is lost at qualities above 95.
+  // levels off on average, 2.0 root mean square, 55 at most (100 of ImageNet,
+  // //images:decode_bench), for about 2 % more images a second. More is lost at qualities above 95.
   bool fast = false;
   uint64_t max_pixels = 64'000'000;  // of the whole image
   uint32_t max_scans = 100;          // of a progressive JPEG; encoders make about ten

@@ -32,8 +32,10 @@
 
 #include "images/crop.h"
 #include "images/decode.h"
+#include "images/pixel_output.h"
 #include "images/pixel_pipeline.h"
 #include "images/probe.h"
+#include "images/resize.h"
 
 namespace shardpack {
 namespace {
@@ -123,18 +125,22 @@ Work FullDecode() {
   };
 }
 
-// Just what the pipeline decodes.
+// What the pipeline decodes of an image that is stored as it is seen.
+DecodeOptions RegionOf(const CropOptions& crop, const ImageInfo& info, uint64_t id) {
+  const PixelBox box = ChooseCrop(crop, info.width, info.height, {1, 0, id}).box;
+  DecodeOptions options;
+  options.region = {static_cast<uint32_t>(box.left), static_cast<uint32_t>(box.top),
+                    static_cast<uint32_t>(box.right - box.left),
+                    static_cast<uint32_t>(box.bottom - box.top)};
+  options.least_width = crop.width;
+  options.least_height = crop.height;
+  options.orient = false;
+  return options;
+}
+
 Work RegionDecode(bool fast) {
   return [=, decoder = std::make_shared<ImageDecoder>()](const EncodedImage& image, uint64_t id) {
-    const CropOptions crop;
-    const PixelBox box = ChooseCrop(crop, image.info.width, image.info.height, {1, 0, id}).box;
-    DecodeOptions options;
-    options.region = {static_cast<uint32_t>(box.left), static_cast<uint32_t>(box.top),
-                      static_cast<uint32_t>(box.right - box.left),
-                      static_cast<uint32_t>(box.bottom - box.top)};
-    options.least_width = crop.width;
-    options.least_height = crop.height;
-    options.orient = false;
+    DecodeOptions options = RegionOf(CropOptions(), image.info, id);
     options.fast = fast;
     return decoder->Decode(image.bytes, image.info, options).status();
   };
@@ -172,9 +178,79 @@ void PrintFastDifference(const std::vector<EncodedImage>& images) {
               sum / values, std::sqrt(squares / values), largest);
 }
 
+// How far the pipeline is from the same crop decoded at full scale: of crops that it decodes at 1/2
+// or less.
+void PrintScaleDifference(const std::vector<EncodedImage>& images) {
+  PixelPipelineOptions options;
+  options.crop.width = options.crop.height = 112;
+  auto pipeline = PixelPipeline::Create(options);
+  std::vector<uint8_t> ours(pipeline->output_bytes()), exact(ours.size());
+  const PixelOutput output({}, 3);
+  ImageDecoder decoder;
+  Resizer resizer;
+  double sum = 0, values = 0;
+  for (uint64_t id = 0; id < images.size(); ++id) {
+    const EncodedImage& image = images[id];
+    // The crop is in the image as stored.
+    if (image.info.orientation != 1) continue;
+    DecodeOptions decode = RegionOf(options.crop, image.info, id);
+    if (std::min(decode.region.width, decode.region.height) < 224) continue;
+    decode.least_width = decode.least_height = 0;
+    const auto full = decoder.Decode(image.bytes, image.info, decode);
+    if (!full.ok() ||
+        !resizer.Resize(full->view, full->box, {.width = 112, .height = 112}, output, exact.data())
+             .ok()) {
+      continue;
+    }
+    if (!pipeline->Run(image.bytes, image.info, {1, 0, id}, ours.data()).ok()) continue;
+    for (size_t i = 0; i < ours.size(); ++i) sum += std::abs(ours[i] - exact[i]);
+    values += static_cast<double>(ours.size());
+  }
+  std::printf("scaled decode, crops of 112: differs by %.2f levels on average\n", sum / values);
+}
+
+struct Row {
+  const char* name;
+  std::function<Work()> make;
+  std::vector<double> rates = {}, processor_rates = {};
+};
+
+std::vector<Row> AllRows() {
+  PixelPipelineOptions u8;
+  u8.crop.flip_probability = 0.5;
+  PixelPipelineOptions f32 = u8, fast = u8, lanczos = u8, center = u8;
+  f32.output = {.type = PixelType::kF32, .layout = PixelLayout::kNchw};
+  fast.fast = true;
+  lanczos.filter = ResizeFilter::kLanczos;
+  center.crop.kind = CropKind::kCenter;
+  return {
+      {"full decode", FullDecode},
+      {"region and scale only", [] { return RegionDecode(false); }},
+      {"whole: crop 224, flip, u8", [=] { return Pipeline(u8); }},
+      {"whole, f32 NCHW", [=] { return Pipeline(f32); }},
+      {"whole, Lanczos", [=] { return Pipeline(lanczos); }},
+      {"whole, center crop", [=] { return Pipeline(center); }},
+      {"region only, fast", [] { return RegionDecode(true); }},
+      {"whole, fast", [=] { return Pipeline(fast); }},
+  };
+}
+
+void PrintRows(std::vector<Row> rows) {
+  for (Row& row : rows) {
+    std::sort(row.rates.begin(), row.rates.end());
+    std::sort(row.processor_rates.begin(), row.processor_rates.end());
+    std::printf("%-28s %7.0f (%.0f to %.0f) %7.0f\n", row.name, row.rates[2], row.rates[0],
+                row.rates[4], row.processor_rates[2]);
+  }
+  if (rows.size() < 3) return;
+  std::printf("whole / region only: %.3f, of processor time %.3f\n",
+              rows[2].rates[2] / rows[1].rates[2],
+              rows[2].processor_rates[2] / rows[1].processor_rates[2]);
+}
+
 int Main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "usage: decode_bench FOLDER|ARCHIVE [THREADS [SECONDS]]\n");
+    std::fprintf(stderr, "usage: decode_bench FOLDER|ARCHIVE [THREADS [SECONDS [NAME]]]\n");
     return 2;
   }
   const std::vector<EncodedImage> images =
@@ -185,29 +261,8 @@ int Main(int argc, char** argv) {
   }
   const int threads = argc > 2 ? std::atoi(argv[2]) : 2;
   const double seconds = argc > 3 ? std::atof(argv[3]) : 1;
-  PixelPipelineOptions u8;
-  u8.crop.flip_probability = 0.5;
-  PixelPipelineOptions f32 = u8, fast = u8, lanczos = u8, center = u8;
-  f32.output = {.type = PixelType::kF32, .layout = PixelLayout::kNchw};
-  fast.fast = true;
-  lanczos.filter = ResizeFilter::kLanczos;
-  center.crop.kind = CropKind::kCenter;
-  struct Row {
-    const char* name;
-    std::function<Work()> make;
-    std::vector<double> rates = {}, processor_rates = {};
-  };
-  std::vector<Row> rows = {
-      {"full decode", FullDecode},
-      {"region and scale only", [] { return RegionDecode(false); }},
-      {"whole: crop 224, flip, u8", [&] { return Pipeline(u8); }},
-      {"whole, f32 NCHW", [&] { return Pipeline(f32); }},
-      {"whole, Lanczos", [&] { return Pipeline(lanczos); }},
-      {"whole, center crop", [&] { return Pipeline(center); }},
-      {"region only, fast", [] { return RegionDecode(true); }},
-      {"whole, fast", [&] { return Pipeline(fast); }},
-  };
   const std::string name = argc > 4 ? argv[4] : "";
+  std::vector<Row> rows = AllRows();
   std::erase_if(rows, [&](const Row& row) {
     return std::string_view(row.name).find(name) == std::string_view::npos;
   });
@@ -221,17 +276,10 @@ int Main(int argc, char** argv) {
   std::printf(
       "%zu images, %d threads: images a second, median (least to most); of processor time\n",
       images.size(), threads);
-  for (Row& row : rows) {
-    std::sort(row.rates.begin(), row.rates.end());
-    std::sort(row.processor_rates.begin(), row.processor_rates.end());
-    std::printf("%-28s %7.0f (%.0f to %.0f) %7.0f\n", row.name, row.rates[2], row.rates[0],
-                row.rates[4], row.processor_rates[2]);
-  }
+  PrintRows(std::move(rows));
   if (!name.empty()) return 0;
-  std::printf("whole / region only: %.3f, of processor time %.3f\n",
-              rows[2].rates[2] / rows[1].rates[2],
-              rows[2].processor_rates[2] / rows[1].processor_rates[2]);
   PrintFastDifference(images);
+  PrintScaleDifference(images);
   return 0;
 }
 

@@ -152,6 +152,24 @@ TEST(Decode, NoImageIsInvalid) {
             absl::StatusCode::kInvalidArgument);
 }
 
+// Four pixels of four bits, and two colours.
+TEST(Decode, ColorsThatAPaletteLacksAreBlack) {
+  Image file;
+  PutText(&file, "BM");
+  for (const uint32_t field : {66u, 0u, 62u, 40u, 4u, 1u}) PutLittle(&file, field, 4);
+  PutLittle(&file, 1, 2);
+  PutLittle(&file, 4, 2);
+  for (int i = 0; i < 6; ++i) PutLittle(&file, 0, 4);
+  PutBig(&file, 0x01020300, 4);  // blue, green, red
+  PutBig(&file, 0x04050600, 4);
+  PutBig(&file, 0x012F0000, 4);
+  const auto image = Decode(file);
+  ASSERT_TRUE(image.ok()) << image.status();
+  EXPECT_EQ(image->bytes, (Image{3, 2, 1, 6, 5, 4, 0, 0, 0, 0, 0, 0}));
+  file.pop_back();
+  EXPECT_EQ(Decode(file).status().code(), absl::StatusCode::kDataLoss);
+}
+
 // Of a file that is cut there are the same pixels or an error, never others.
 TEST(Decode, CutFilesGiveNoOtherPixels) {
   for (const TestImage& image : LoadTestImages()) {
