@@ -1,4 +1,5 @@
-// Ceilings: what this machine can do at most with the bytes of a dataset, for bench to compare with.
+// Ceilings: what this machine can do at most with the bytes of a dataset, for bench to compare
+// with.
 //
 //   const double copy = CopyCeiling(threads);                           // bytes a second
 //   absl::StatusOr<double> read = ReadCeiling(dataset, threads);

@@ -153,12 +153,12 @@ TEST_F(LoaderDecodeTest, DecodingNeedsTheImageAndOptionsThatCanBe) {
   Make();
   LoaderOptions options = Options(1);
   options.decode->crop.width = 0;
-  EXPECT_TRUE(absl::IsInvalidArgument(
-      Loader::Open(*dataset_, MakeOrder(), {}, options, memory_).status()));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(Loader::Open(*dataset_, MakeOrder(), {}, options, memory_).status()));
   options = Options(1);
   options.fields = {"json"};
-  EXPECT_TRUE(absl::IsInvalidArgument(
-      Loader::Open(*dataset_, MakeOrder(), {}, options, memory_).status()));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(Loader::Open(*dataset_, MakeOrder(), {}, options, memory_).status()));
 }
 
 TEST_F(LoaderDecodeTest, LittleMemoryMeansFewerBatchesAhead) {

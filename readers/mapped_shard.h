@@ -6,7 +6,7 @@
 //   wrong
 //
 // A positioned read of 1 KB out of the page cache costs four times the copy itself (see
-// docs/decisions/0007-mapped-copies.md). The price: Open installs a handler for SIGBUS, once a
+// docs/decisions/0005-mapped-copies.md). The price: Open installs a handler for SIGBUS, once a
 // process, which takes the faults of these copies and hands all others to the handler that was
 // there before. A program that installs its own handler later must hand on in the same way, or it
 // loses this protection and nothing else. Lifetime: owns the mapping; the File may be closed.

@@ -5,13 +5,16 @@
 //   loader_bench batches DATASET --order random --batch 256 --epochs 3 --threads 2 --verify on
 //   loader_bench decode  DATASET --order random --batch 64 --epochs 3 --threads 2 --size 224
 //
-// {"epoch":0,"samples":N,"bytes":M,"seconds":S,"first_batch_seconds":F,"digest":"hex"}; the digest is the XOR over the
-// samples of the XXH3-64 of each image, taken in a further epoch that is not timed (epoch -1).
+// {"epoch":0,"samples":N,"bytes":M,"seconds":S,"first_batch_seconds":F,"digest":"hex"}; the digest
+// is the XOR over the samples of the XXH3-64 of each image, taken in a further epoch that is not
+// timed (epoch -1).
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
+#include <ctime>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "formats/io/hash.h"
@@ -43,11 +46,21 @@ int Fail(const absl::Status& status) {
   return 1;
 }
 
+// Of all threads, since the last call.
+double CpuSeconds() {
+  static double last = 0;
+  timespec now = {};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  const double all = static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+  return all - std::exchange(last, all);
+}
+
 void Print(int64_t epoch, uint64_t samples, uint64_t bytes, double seconds, double first,
            uint64_t digest) {
   std::printf("{\"epoch\":%" PRId64 ",\"samples\":%" PRIu64 ",\"bytes\":%" PRIu64
-              ",\"seconds\":%.6f,\"first_batch_seconds\":%.6f,\"digest\":\"%016" PRIx64 "\"}\n",
-              epoch, samples, bytes, seconds, first, digest);
+              ",\"seconds\":%.6f,\"cpu_seconds\":%.6f,\"first_batch_seconds\":%.6f"
+              ",\"digest\":\"%016" PRIx64 "\"}\n",
+              epoch, samples, bytes, seconds, CpuSeconds(), first, digest);
   std::fflush(stdout);
 }
 
@@ -139,6 +152,7 @@ int Batches(const Options& options, const Dataset& dataset) {
 int Main(int argc, char** argv) {
   CLI::App app("delivers a packed dataset and prints a line of JSON an epoch");
   Options options;
+  uint32_t decode_size = 224;
   app.require_subcommand(1);
   for (const char* name : {"views", "batches", "decode"}) {
     CLI::App* mode = app.add_subcommand(name);
@@ -149,11 +163,12 @@ int Main(int argc, char** argv) {
     mode->add_option("--threads", options.threads);
     mode->add_option("--io-threads", options.io_threads);
     mode->add_option("--prefetch", options.prefetch);
-    if (std::string_view(name) == "decode") mode->add_option("--size", options.size)->default_val(224);
+    if (std::string_view(name) == "decode") mode->add_option("--size", decode_size);
     mode->add_option("--verify", options.verify)->check(CLI::IsMember({"on", "off"}));
     mode->add_flag("--explain", options.explain);
   }
   CLI11_PARSE(app, argc, argv);
+  if (app.got_subcommand("decode")) options.size = decode_size;
   const absl::StatusOr<Dataset> dataset = Dataset::Open(options.dataset);
   if (!dataset.ok()) return Fail(dataset.status());
   return app.got_subcommand("views") ? Views(options, *dataset) : Batches(options, *dataset);
