@@ -135,9 +135,9 @@ std::string Text(const Dataset& dataset, const CommandLine& line, const std::vec
                     "\n");
     if (epochs[e].seconds < best->seconds) best = &epochs[e];
   }
-  absl::StrAppend(&out, "batches   p50 ",
-                  FormatDuration(static_cast<double>(stats.next.Quantile(0.5)) / 1e9), ", p99 ",
-                  FormatDuration(static_cast<double>(stats.next.Quantile(0.99)) / 1e9), "\n",
+  absl::StrAppend(&out, absl::StrFormat("batches   p50 %.3f ms, p99 %.3f ms\n",
+                                  static_cast<double>(stats.next.Quantile(0.5)) / 1e6,
+                                  static_cast<double>(stats.next.Quantile(0.99)) / 1e6),
                   CeilingLines(ceilings, *best, shard_bytes), "binds     ", stats.Explain());
   return out;
 }

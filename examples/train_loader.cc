@@ -5,6 +5,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -42,7 +43,8 @@ int main(int argc, char** argv) {
       // Train(pixels.bytes, batch->labels()): pixels.bytes is [size][height][width][channels].
       std::printf("epoch %" PRIu64 " step %" PRIu64 ": %zu images of %u x %u\n", batch->epoch(),
                   batch->step(), batch->size(), pixels.width, pixels.height);
-      std::ofstream("cursor.txt") << CursorToText(loader.cursor()) << "\n";
+      std::ofstream("cursor.new") << CursorToText(loader.cursor()) << "\n";
+      std::filesystem::rename("cursor.new", "cursor.txt");  // whole or not at all
     }
   }
   std::fputs(loader.stats().Explain().c_str(), stderr);

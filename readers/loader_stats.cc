@@ -84,7 +84,7 @@ std::string LoaderStats::Explain() const {
   text += StageLine("read", read, wall_ns, cpu_threads);
   if (disk_read.items > 0) text += StageLine("disk read", disk_read, wall_ns, io_threads);
   if (decode.items > 0) text += StageLine("decode", decode, wall_ns, cpu_threads);
-  text += absl::StrFormat("  next       p50 %.3f ms, p99 %.3f ms\n",
+  text += absl::StrFormat("  Next       p50 %.3f ms, p99 %.3f ms\n",
                           static_cast<double>(next.Quantile(0.5)) / 1e6,
                           static_cast<double>(next.Quantile(0.99)) / 1e6);
   text += absl::StrFormat("  memory     %u of %u slabs of %u bytes at most, waited %.0f %%\n",
