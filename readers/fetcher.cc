@@ -76,6 +76,28 @@ absl::StatusOr<Fetcher> Fetcher::Create(Dataset dataset, FetchOptions options, H
   return fetcher;
 }
 
+// All of them first, so that the index's columns are on their way from memory when they are read.
+absl::Status Fetcher::Locate(std::span<const uint64_t> ids, FetchPlan& plan) const {
+  plan.locations.resize(ids.size());
+  plan.shards.resize(ids.size());
+  for (size_t slot = 0; slot < ids.size(); ++slot) {
+    if (ids[slot] == kPaddingId) continue;
+    if (ids[slot] >= table_->dataset().size()) {
+      return absl::OutOfRangeError(
+          absl::StrCat("sample ", ids[slot], " of ", table_->dataset().size(), " samples"));
+    }
+    plan.locations[slot] = table_->Locate(ids[slot]);
+    const absl::StatusOr<const ShardTable::Shard*> shard = table_->Get(plan.locations[slot].shard);
+    if (!shard.ok()) return shard.status();
+    plan.shards[slot] = *shard;
+    for (const size_t column : (*shard)->columns) {
+      if (column != ShardTable::kNoColumn)
+        (*shard)->index->Prefetch(plan.locations[slot].record, column);
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Fetcher::Plan(std::span<const uint64_t> ids, FetchPlan& plan,
                            HostBatch::Content& content) const {
   const size_t slots = ids.size(), fields = options_.fields.size();
@@ -86,7 +108,9 @@ absl::Status Fetcher::Plan(std::span<const uint64_t> ids, FetchPlan& plan,
   content.bytes.assign(slots * fields, {});
   plan = {};
   plan.items.reserve(slots * fields);
-  plan.infos.resize(slots);
+  if (options_.image_infos) plan.infos.resize(slots);
+  absl::Status located = Locate(ids, plan);
+  if (!located.ok()) return located;
   uint64_t place = options_.slab_bytes;  // full: the first item opens a slab
   bool open = false;                     // whether the last run is one slab that others may join
   for (size_t slot = 0; slot < slots; ++slot) {
@@ -94,18 +118,13 @@ absl::Status Fetcher::Plan(std::span<const uint64_t> ids, FetchPlan& plan,
       content.status[slot].state = SampleState::kPadding;
       continue;
     }
-    if (ids[slot] >= table_->dataset().size()) {
-      return absl::OutOfRangeError(
-          absl::StrCat("sample ", ids[slot], " of ", table_->dataset().size(), " samples"));
-    }
-    const SampleLocation at = table_->Locate(ids[slot]);
-    const absl::StatusOr<const ShardTable::Shard*> shard = table_->Get(at.shard);
-    if (!shard.ok()) return shard.status();
-    const ShardIndex& index = *(*shard)->index;
+    const SampleLocation at = plan.locations[slot];
+    const ShardTable::Shard& shard = *plan.shards[slot];
+    const ShardIndex& index = *shard.index;
     content.labels[slot] = index.label(at.record);
-    plan.infos[slot] = index.image(at.record);
+    if (options_.image_infos) plan.infos[slot] = index.image(at.record);
     for (size_t f = 0; f < fields; ++f) {
-      const size_t column = (*shard)->columns[f];
+      const size_t column = shard.columns[f];
       if (column == ShardTable::kNoColumn || !index.has_field(at.record, column)) continue;
       const Extent extent = index.field(at.record, column);
       const uint64_t room = Aligned(std::max<uint64_t>(extent.length, 1));
@@ -214,6 +233,7 @@ void Fetcher::CopyMapped(const FetchPlan& plan, ItemRange range, const MappedSha
   uint64_t bytes = 0;
   for (size_t i = range.begin; i < range.end; ++i) {
     const FetchItem& item = plan.items[i];
+    if (i + 1 < range.end) shard.Prefetch(plan.items[i + 1].offset, plan.items[i + 1].length);
     const bool copied = shard.Copy(item.offset, std::span(item.into, item.length));
     Check(plan, {i, i + 1}, copied, bad);
     bytes += item.length;

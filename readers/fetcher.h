@@ -33,6 +33,7 @@ namespace shardpack {
 struct FetchOptions {
   std::vector<std::string> fields = {std::string(kImageField)};
   bool verify = true;
+  bool image_infos = false;                   // FetchPlan::infos are wanted
   size_t slab_bytes = 0;                      // 0: chosen from the mean size of a sample
   size_t batch_samples = 256;                 // what slab_bytes and the pool are chosen for
   size_t batches = 4;                         // so many fit into the pool
@@ -56,10 +57,12 @@ struct FetchItem {
 };
 
 struct FetchPlan {
-  std::vector<FetchItem> items;   // sorted by shard and offset
-  std::vector<size_t> run_slabs;  // to be leased
+  std::vector<FetchItem> items;                  // sorted by shard and offset
+  std::vector<SampleLocation> locations;         // per slot
+  std::vector<const ShardTable::Shard*> shards;  // per slot
+  std::vector<size_t> run_slabs;                 // to be leased
   std::vector<uint64_t> run_bytes;
-  std::vector<ImageInfo> infos;  // per slot
+  std::vector<ImageInfo> infos;  // per slot, with FetchOptions::image_infos
   uint64_t bytes = 0;            // of all items
 };
 
@@ -102,6 +105,7 @@ class Fetcher {
  private:
   Fetcher() = default;
   size_t GroupEnd(const FetchPlan& plan, size_t begin, size_t end) const;
+  absl::Status Locate(std::span<const uint64_t> ids, FetchPlan& plan) const;
   // Of one shard. False: nothing was read, because it would have waited.
   bool ReadGroup(const FetchPlan& plan, ItemRange group, const File& file, bool may_wait) const;
   void CopyMapped(const FetchPlan& plan, ItemRange range, const MappedShard& shard,

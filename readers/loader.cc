@@ -66,6 +66,7 @@ absl::StatusOr<Loader> Loader::Open(Dataset dataset, Order order, Rank rank, Loa
   absl::StatusOr<Fetcher> fetcher = Fetcher::Create(std::move(dataset),
                                                     {.fields = options.fields,
                                                      .verify = options.verify,
+                                                     .image_infos = options.decode.has_value(),
                                                      .slab_bytes = options.slab_bytes,
                                                      .batch_samples = slots,
                                                      .batches = options.prefetch_batches + 2,

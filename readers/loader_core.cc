@@ -18,6 +18,7 @@ constexpr uint64_t kMaxSubstitutes = 100;
 }  // namespace
 
 absl::Status Loader::Core::Start(const std::optional<Cursor>& cursor) {
+  cpu_threads_wait_.store(options_.io_threads <= 0);
   if (cursor) {
     absl::Status fits = CheckCursor(*cursor, dataset_, order_);
     if (!fits.ok()) return fits;
@@ -81,7 +82,7 @@ void Loader::Core::CpuThread() {
       const Task task = tasks_.front();
       tasks_.pop_front();
       lock.unlock();
-      ReadPiece(task, options_.io_threads <= 0);
+      ReadPiece(task, cpu_threads_wait_.load());
       lock.lock();
     } else if (CanPlan()) {
       planning_ = true;
@@ -124,8 +125,10 @@ bool Loader::Core::CanPlan() const {
 
 SlabPool::Patience Loader::Core::PatienceForMemory() const {
   if (stop_.load()) return SlabPool::Patience::kGiveUp;
-  // The consumer holds all memory and waits for this very batch.
-  if (consumer_waits_.load()) return SlabPool::Patience::kUrgent;
+  // The consumer holds all memory and waits, for this very batch, or for one that the only CPU
+  // thread, which is this one, has still to decode.
+  if (consumer_waits_.load() && (pending_count_.load() == 0 || options_.threads == 1))
+    return SlabPool::Patience::kUrgent;
   return SlabPool::Patience::kWait;
 }
 
@@ -175,8 +178,8 @@ void Loader::Core::PlanNext(std::unique_ptr<Pending> batch) {
   {
     const std::lock_guard lock(mutex_);
     planning_ = false;
-    consumer_waits_.store(false);
     pending_.push_back(std::move(batch));
+    pending_count_.store(pending_.size());
     tasks_.insert(tasks_.end(), tasks.begin(), tasks.end());
   }
   cpu_work_.notify_all();
@@ -199,7 +202,7 @@ void Loader::Core::ReadPiece(const Task& task, bool may_wait) {
     items -= range.end - range.begin;
     for (size_t i = range.begin; i < range.end; ++i) bytes -= batch.plan.items[i].length;
   }
-  const bool on_disk = may_wait && options_.io_threads > 0;
+  const bool on_disk = may_wait && !cpu_threads_wait_.load();
   (on_disk ? disk_read_ : read_).Add(items, bytes, start);
   if (!bad.empty()) {
     const std::lock_guard lock(batch.bad_mutex);
@@ -284,6 +287,7 @@ void Loader::Core::StartIoThreads() {
       io_threads_.emplace_back([this] { IoThread(); });
     } catch (const std::system_error&) {
       if (!io_threads_.empty()) return;
+      cpu_threads_wait_.store(true);
       tasks_.insert(tasks_.end(), disk_tasks_.begin(), disk_tasks_.end());
       disk_tasks_.clear();
       return;
@@ -377,14 +381,15 @@ absl::StatusOr<std::optional<HostBatch>> Loader::Core::Next() {
     return std::nullopt;
   }
   if (options_.epochs > 0 && epoch_ >= options_.epochs) return std::nullopt;
-  while (!stop_.load() && (pending_.empty() || !pending_.front()->ready)) {
-    if (pending_.empty() && !consumer_waits_.exchange(true)) {
-      lock.unlock();
-      PokePools();
-      lock.lock();
-      continue;  // what was looked at may have changed
-    }
-    ready_.wait(lock);
+  const auto ready = [this] {
+    return stop_.load() || (!pending_.empty() && pending_.front()->ready);
+  };
+  if (!ready()) {
+    consumer_waits_.store(true);
+    lock.unlock();
+    PokePools();
+    lock.lock();
+    ready_.wait(lock, ready);
   }
   consumer_waits_.store(false);
   delivered_.consumer_wait_ns += NsSince(start);
@@ -392,6 +397,7 @@ absl::StatusOr<std::optional<HostBatch>> Loader::Core::Next() {
   if (!pending_.front()->status.ok()) return pending_.front()->status;  // and again, if asked
   const std::unique_ptr<Pending> batch = std::move(pending_.front());
   pending_.pop_front();
+  pending_count_.store(pending_.size());
   if (++step_ == order_.steps()) {
     step_ = 0;
     ++epoch_;

@@ -138,7 +138,10 @@ class Loader::Core {
   std::vector<std::thread> cpu_threads_, io_threads_;
 
   std::atomic<bool> stop_{false};
-  std::atomic<bool> consumer_waits_{false};  // with nothing pending
+  std::atomic<bool> consumer_waits_{false};  // within Next
+  std::atomic<size_t> pending_count_{0};     // of pending_
+  // No I/O thread can be had: the CPU threads wait for the disk themselves.
+  std::atomic<bool> cpu_threads_wait_{false};
   std::atomic<uint64_t> bad_total_{0};
   StageCounters planned_, read_, disk_read_, decoded_;
   std::atomic<uint64_t> memory_wait_ns_{0};

@@ -1,5 +1,6 @@
 // Loader with a decoder: the pixels of every slot are those of the pipeline alone, whatever the
 // threads and the world size; images that cannot be decoded are bad samples.
+#include <cerrno>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -147,6 +148,30 @@ TEST_F(LoaderDecodeTest, AnImageThatFailsMidwayIsABadSample) {
   const std::vector<BadSample> bad = loader.TakeBadSamples();
   ASSERT_EQ(bad.size(), 2u);
   EXPECT_EQ(bad[0].id, 17u);
+}
+
+// Nothing lies in the page cache.
+ssize_t ColdPreadv2(int fd, const iovec* parts, int count, off_t offset, int flags) {
+  if ((flags & RWF_NOWAIT) == 0) return ::preadv2(fd, parts, count, offset, flags);
+  errno = EAGAIN;
+  return -1;
+}
+
+TEST_F(LoaderDecodeTest, OneThreadServesAConsumerThatKeepsBatches) {
+  Make();
+  SyscallsForTesting().preadv2 = ColdPreadv2;
+  LoaderOptions options = Options(1);
+  options.prefetch_batches = 2;
+  {
+    auto loader = *Loader::Open(*dataset_, MakeOrder(), {}, options, memory_);
+    std::vector<HostBatch> kept;
+    for (int epoch = 0; epoch < 2; ++epoch) {
+      for (auto batch = loader.Next(); (*batch).has_value(); batch = loader.Next())
+        kept.push_back(**std::move(batch));
+    }
+    EXPECT_EQ(kept.size(), 8u);
+  }
+  SyscallsForTesting().preadv2 = ::preadv2;
 }
 
 TEST_F(LoaderDecodeTest, DecodingNeedsTheImageAndOptionsThatCanBe) {

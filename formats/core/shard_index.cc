@@ -193,6 +193,13 @@ uint64_t ShardIndex::hash(uint64_t record, size_t field) const {
   return At<uint64_t>(field_columns_ + (field * 3 + 2) * records_ * 8, record);
 }
 
+void ShardIndex::Prefetch(uint64_t record, size_t field) const {
+  const std::byte* const column = bytes_.data() + field_columns_ + field * 3 * records_ * 8;
+  for (uint64_t part = 0; part < 3; ++part)
+    __builtin_prefetch(column + (part * records_ + record) * 8);
+  __builtin_prefetch(bytes_.data() + labels_ + record * 8);
+}
+
 int64_t ShardIndex::label(uint64_t record) const { return At<int64_t>(labels_, record); }
 ImageInfo ShardIndex::image(uint64_t record) const { return At<ImageInfo>(images_, record); }
 std::string_view ShardIndex::key(uint64_t record) const {

@@ -54,6 +54,8 @@ class ShardIndex {
   Extent field(uint64_t record, size_t field) const;
   bool has_field(uint64_t record, size_t field) const;
   uint64_t hash(uint64_t record, size_t field) const;
+  // A hint that extent, hash and label of this record will be asked for soon.
+  void Prefetch(uint64_t record, size_t field) const;
   int64_t label(uint64_t record) const;
   ImageInfo image(uint64_t record) const;
   std::string_view key(uint64_t record) const;
