@@ -3,8 +3,8 @@
 //
 //   absl::StatusOr<Dataset> dataset = OpenInput(line.arguments);
 //   absl::StatusOr<Selection> selection = Selection::Make(*dataset, line);
-//   absl::Status walked = ForEachSample(*dataset, *selection, [](const SampleRow& row) { return
-//   true; });
+//   const auto visit = [](const SampleRow& row) { return true; };
+//   absl::Status walked = ForEachSample(*dataset, *selection, visit);
 //
 // Lifetime: a SampleRow is valid during the call. Thread-safety: pure but for reading. Errors:
 // InvalidArgument for what is not there or no shard (exit 2), with the nearest split or class;

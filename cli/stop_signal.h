@@ -2,9 +2,8 @@
 // at once.
 //
 //   InstallSignals();
-//   const std::atomic<int>& stop = StopSignal();          // 0, or the signal's number
-//   EndAtOnceOnSignal(false);                             // from here on a run has something to
-//   finish
+//   const std::atomic<int>& stop = StopSignal();   // 0, or the signal's number
+//   EndAtOnceOnSignal(false);                      // a run has something to finish now
 //
 // SIGXFSZ and SIGPIPE are ignored: a file-size limit and a reader that went away become errors of
 // write(). Lifetime: of the process. Thread-safety: any thread. Errors: none.

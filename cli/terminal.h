@@ -3,8 +3,9 @@
 //
 //   Terminal terminal(ProgressMode::kAuto);
 //   terminal.Warn("3 classes hold one image each; --exclude leaves them out");
-//   Results results;  results.Write("dataset xxh3:...\n");  absl::Status written =
-//   results.Finish();
+//   Results results;
+//   results.Write("dataset xxh3:...\n");
+//   absl::Status written = results.Finish();
 //
 // Lifetime: a Terminal erases its live block when destroyed. Thread-safety: Terminal any thread;
 // Results one caller. Errors: those of stderr are ignored, since there is nowhere left to say so;

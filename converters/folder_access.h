@@ -1,9 +1,9 @@
 // Folder access: opening what lies below a root folder, whatever the length of its path and the
 // state of the process.
 //
-//   const int fd = OpenBelow(root, "cat/7.jpg", O_RDONLY | O_NONBLOCK);   // -1 and errno, as
-//   openat std::optional<std::string> target = DescriptorPath(fd); bool inside =
-//   IsBelow("/data/train", *target);
+//   const int fd = OpenBelow(root, "cat/7.jpg", O_RDONLY | O_NONBLOCK);   // -1 and errno
+//   std::optional<std::string> target = DescriptorPath(fd);
+//   bool inside = IsBelow("/data/train", *target);
 //
 // Lifetime: the caller closes what is opened. Thread-safety: any thread. Errors: errno. EINTR is
 // retried, a lack of descriptors or memory (EMFILE, ENFILE, ENOMEM) for about 0.1 s. Internal to

@@ -1,10 +1,9 @@
 // Keys: the name of each sample in the dataset, made from its path, or its number where paths will
 // not do.
 //
-//   std::string key = PathKey("cat/a.v2.JPEG");                                   // "cat/a_v2"
-//   absl::StatusOr<KeyPlan> keys = PlanKeys(listing, rows, KeyMode::kAuto, OnDuplicateKey::kError,
-//   limits); if (keys->index_keys) ...                                                    //
-//   "000000042"
+//   std::string key = PathKey("cat/a.v2.JPEG");   // "cat/a_v2"
+//   auto keys = PlanKeys(listing, rows, KeyMode::kAuto, OnDuplicateKey::kError, limits);
+//   if (keys->index_keys) ...                     // "000000042"
 //
 // A key is unique over the dataset, also when upper and lower case of the extension or the Unicode
 // form (NFC, NFD) are all that differs. Portable keys: bytes of [A-Za-z0-9_/+=@,-], no empty

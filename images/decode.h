@@ -1,9 +1,9 @@
 // ImageDecoder: encoded bytes to 8-bit gray or RGB, of which only the part and the scale asked for
 // are decoded where the codec can do so (JPEG).
 //
-//   ImageDecoder decoder;                                    // one a thread
-//   absl::StatusOr<DecodedImage> image = decoder.Decode(file_bytes, sample.image, {.orient =
-//   true}); resizer.Resize(image->view, image->box, ...);
+//   ImageDecoder decoder;   // one a thread
+//   absl::StatusOr<DecodedImage> image = decoder.Decode(file_bytes, sample.image, {});
+//   resizer.Resize(image->view, image->box, ...);
 //
 // JPEG: a region is decoded with what its edges need, so it equals that part of the whole image,
 // byte for byte. When the region may be smaller (least_width, least_height) it is decoded by

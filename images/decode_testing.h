@@ -1,7 +1,8 @@
 // Images to decode in tests: patterns, JPEGs of any sampling made of them, and comparisons.
 //
-//   const Image jpeg = EncodeJpeg(MakePattern(97, 61, 3), {.sampling = {2, 2}, .progressive =
-//   true}); EXPECT_LE(LargestDifference(a->view, b->view), 1);
+//   const JpegKind kind = {.sampling = {2, 2}, .progressive = true};
+//   const Image jpeg = EncodeJpeg(MakePattern(97, 61, 3), kind);
+//   EXPECT_LE(LargestDifference(a->view, b->view), 1);
 //
 // Lifetime: values. Thread-safety: pure. Errors: a libjpeg error ends the process.
 // Units: as images/pixels.h.

@@ -1,9 +1,8 @@
 // ResizeTable: the weights of one axis in fixed point, for all output pixels.
 //
 //   ResizeTable table;
-//   table.Build(MakeResizeAxis(filter, box.left, box.right, in_width, out_width), out_width,
-//   mirror); const int16_t* weights = table.weights(i);   // table.taps() of them, from pixel
-//   table.first(i)
+//   table.Build(MakeResizeAxis(filter, left, right, in_width, out_width), out_width, mirror);
+//   const int16_t* weights = table.weights(i);   // table.taps() of them, from table.first(i)
 //
 // Weights have table.shift() fractional bits, as many as 16 bits hold, and sum up to exactly one,
 // so that plain areas keep their value. Each output pixel has the same number of taps, a multiple

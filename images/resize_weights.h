@@ -1,9 +1,9 @@
 // The weights of antialiased resizing, as plain functions that a CUDA kernel can share.
 //
-//   const ResizeAxis axis = MakeResizeAxis(ResizeFilter::kBilinear, box.left, box.right, in, out);
-//   const ResizeTaps taps = TapsOf(axis, i);                           // of output pixel i
-//   for (uint32_t k = 0; k < taps.count; ++k) sum += TapWeight(axis, taps, k) * row[taps.first +
-//   k];
+//   const ResizeAxis axis = MakeResizeAxis(ResizeFilter::kBilinear, left, right, in, out);
+//   const ResizeTaps taps = TapsOf(axis, i);   // of output pixel i
+//   for (uint32_t k = 0; k < taps.count; ++k)
+//     sum += TapWeight(axis, taps, k) * row[taps.first + k];
 //
 // The filter of a pixel is widened by the factor of reduction, so nothing is skipped (antialias);
 // when enlarging it is the plain interpolation. Taps, their places and weights are those of

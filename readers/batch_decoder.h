@@ -1,8 +1,7 @@
 // BatchDecoder: the images of a batch to pixels of equal size, by any number of threads.
 //
-//   absl::StatusOr<std::unique_ptr<BatchDecoder>> decoder = BatchDecoder::Create(options, seed);
-//   absl::Status done = (*decoder)->Decode(jpeg, info, epoch, id, slot);      // slot.size() ==
-//   sample_bytes()
+//   auto decoder = BatchDecoder::Create(options, seed);
+//   absl::Status done = (*decoder)->Decode(jpeg, info, epoch, id, slot);   // sample_bytes() there
 //
 // Random crops and flips come from (seed, epoch, id) alone, so a resumed run, another world size or
 // another number of threads gives the same pixels. Lifetime: owns a PixelPipeline for each thread

@@ -7,8 +7,8 @@
 // It counts global steps, so it serves any rank and any world size that divides the global batch.
 // step == order.steps() says the same as step 0 of the next epoch. The text form is one line of
 // [a-z0-9:-], to be kept in a checkpoint:
-//   shardpack-cursor:1:<dataset>:<order>:<epoch>:<step>:<check>    digests in hex, counts in
-//   decimal
+//   shardpack-cursor:1:<dataset>:<order>:<epoch>:<step>:<check>
+// with digests in hex and counts in decimal;
 // and the byte form (little-endian) is
 //   0 magic "SPCURSOR"  8 version u32  12 reserved u32  16 dataset high, low u64  32 order u64
 //   40 epoch u64  48 step u64  56 check u64

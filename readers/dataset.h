@@ -2,8 +2,8 @@
 // hashes checked.
 //
 //   absl::StatusOr<Dataset> dataset = Dataset::Open("OUT");
-//   absl::StatusOr<OwnedSample> sample = dataset->Read(7);            // the eighth of all, in the
-//   manifest's order absl::StatusOr<uint64_t> id = dataset->FindKey("cat/1");
+//   absl::StatusOr<OwnedSample> sample = dataset->Read(7);   // the eighth, in the manifest's order
+//   absl::StatusOr<uint64_t> id = dataset->FindKey("cat/1");
 //
 // A dataset is opened through its manifest: sizes are checked, an index is verified when it is
 // first needed. Foreign shards are scanned whole, by one of the formats given. Shard bytes come by

@@ -2,8 +2,7 @@
 // checked against its hash while it is in the cache.
 //
 //   absl::StatusOr<Fetcher> fetcher = Fetcher::Create(dataset, {.fields = {"image"}}, memory);
-//   absl::StatusOr<HostBatch> batch = fetcher->Fetch(ids);         // for who has an order of his
-//   own
+//   absl::StatusOr<HostBatch> batch = fetcher->Fetch(ids);   // for an order of one's own
 //
 // Loader spreads the same work over threads: Plan, a lease of slabs, Place, Read of ranges of
 // items. Lifetime: keeps the dataset; the HostMemory outlives it. Thread-safety: const, any thread.

@@ -1,9 +1,8 @@
 // Loader: batches in exact global order, read ahead of the consumer by threads of its own.
 //
-//   absl::StatusOr<Loader> loader = Loader::Open(dataset, order, {.rank = 0, .world_size = 8}, {},
-//   memory); for (;;) { absl::StatusOr<std::optional<HostBatch>> batch = loader->Next();  ... } //
-//   nullopt: end of epoch Cursor resume = loader->cursor();                // the next batch that
-//   Next would give
+//   absl::StatusOr<Loader> loader = Loader::Open(dataset, order, rank, {}, memory);
+//   absl::StatusOr<std::optional<HostBatch>> batch = loader->Next();   // nullopt: end of epoch
+//   Cursor resume = loader->cursor();                // the batch that Next would give next
 //
 // Next gives the batches of step 0, 1, ... of an epoch, then nullopt once, then those of the next
 // epoch; batches read ahead and not given do not count for the cursor, so that a loader opened with

@@ -183,10 +183,12 @@ void Loader::Core::PlanNext(std::unique_ptr<Pending> batch) {
     tasks_.insert(tasks_.end(), tasks.begin(), tasks.end());
   }
   cpu_work_.notify_all();
-  if (!added->status.ok()) {
-    Complete(*added);
-  } else if (tasks.empty()) {
+  // With tasks the batch may be gone already: others have read it, and the consumer is done with it.
+  if (!tasks.empty()) return;
+  if (added->status.ok()) {
     FinishReading(*added);
+  } else {
+    Complete(*added);
   }
 }
 

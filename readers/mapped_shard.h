@@ -2,8 +2,7 @@
 // without the signal that ends a process when the file is cut short meanwhile.
 //
 //   absl::StatusOr<MappedShard> shard = MappedShard::Open(file, shard_bytes);
-//   if (!shard->Copy(offset, into)) ...         // cut short, or unreadable: ask read() what is
-//   wrong
+//   if (!shard->Copy(offset, into)) ...   // unreadable: ask read() what is wrong
 //
 // A positioned read of 1 KB out of the page cache costs four times the copy itself (see
 // docs/decisions/0005-mapped-copies.md). The price: Open installs a handler for SIGBUS, once a

@@ -1,8 +1,8 @@
 // ValidationReport: what a validation looked at, what it found, and what it did not look at.
 //
-//   absl::StatusOr<ValidationReport> report = ValidateDataset("OUT", formats, options, progress,
-//   stop); std::cout << ToText(*report);                       // or ToJson(*report): schema
-//   "shardpack.validation/1" bool damaged = report->errors() > 0;
+//   auto report = ValidateDataset("OUT", formats, options, progress, stop);
+//   std::cout << ToText(*report);   // or ToJson(*report): schema "shardpack.validation/1"
+//   bool damaged = report->errors() > 0;
 //
 // Neither form ever says that something is in order that was not read: level, counts and gaps stand
 // in both. Lifetime: a plain value. Thread-safety: as a plain value. Errors: none; text of any

@@ -2,8 +2,8 @@
 // what it left out.
 //
 //   ValidationProgress progress;
-//   absl::StatusOr<ValidationReport> report = ValidateDataset("OUT", AllFormats(), options,
-//   progress, stop); if (report.ok() && report->errors() > 0) ...                 // exit code 4
+//   auto report = ValidateDataset("OUT", AllFormats(), options, progress, stop);
+//   if (report.ok() && report->errors() > 0) ...   // exit code 4
 //
 // Nothing is written, and nothing of the input is trusted: any bytes give findings, never a crash.
 // Lifetime: borrows all arguments for the call. Thread-safety: any number at once. Errors: damage

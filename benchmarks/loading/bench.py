@@ -1,4 +1,4 @@
-"""Cold random reads through the loader against plain reads of the same extents, and what opening a large dataset costs.
+"""The loader against plain reads (cold) and memcpy (warm) of the same samples, and what opening a large dataset costs.
 
 usage: bench.py --large FOLDER [--pack PACK] [--work DIR] [--reps 5]
   --large   images of about 100 KB in class folders
@@ -32,6 +32,11 @@ def cold(*words):
   return run(*words)
 
 
+def best_epoch(*words):
+  done = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, text=True, check=True)
+  return max(line["bytes"] / line["seconds"] for line in map(json.loads, done.stdout.splitlines()) if line["epoch"] >= 0)
+
+
 def row(name, values, unit, scale=1):
   values = [value * scale for value in values]
   print(f"| {name} | {statistics.median(values):.3g} {unit} | {min(values):.3g} .. {max(values):.3g} |")
@@ -62,11 +67,21 @@ def main():
     plain.append(done["bytes"] / done["seconds"])
     done = cold(loader_bench, "batches", work / "large", "--batch", 64, "--epochs", 0)
     ours.append(done["bytes"] / done["seconds"])
+  copied, verified, unverified = [], [], []
+  for _ in range(arguments.reps):
+    done = run(loading_bench, "copy", work / "large", "--depth", 2)
+    copied.append(done["bytes"] / done["seconds"])
+    for rates, verify in ((verified, "on"), (unverified, "off")):
+      rates.append(best_epoch(loader_bench, "batches", work / "large", "--batch", 64, "--epochs", 6, "--threads", 2,
+                              "--verify", verify))
   opened = [run(loading_bench, "open", work / "imagenet") for _ in range(arguments.reps)]
   print("| what | median | spread |\n|---|---|---|")
   row("cold, random, plain reads by 32 threads", plain, "GB/s", 1e-9)
   row("cold, random, batches of 64, verified", ours, "GB/s", 1e-9)
   row("ratio of each pair", [b / a for a, b in zip(plain, ours)], "x")
+  row("warm, random, memcpy by 2 threads", copied, "GB/s", 1e-9)
+  row("warm, random, batches of 64, verified: ratio", [b / a for a, b in zip(copied, verified)], "x")
+  row("warm, random, batches of 64, not verified: ratio", [b / a for a, b in zip(copied, unverified)], "x")
   row(f"open {opened[0]['samples']:,} samples in {opened[0]['shards']:,} shards, to the first id",
       [each["open_seconds"] for each in opened], "ms", 1e3)
   row("restore a cursor in the middle of epoch 40", [each["restore_seconds"] for each in opened], "ms", 1e3)

@@ -1,9 +1,9 @@
 // Made-up listings and a format without bytes, for tests of what is decided before anything is
 // read.
 //
-//   Listing listing = MakeListing({"cat/1.jpg", "dog/1.jpg"});          // 1000 bytes each, labels
-//   by folder Plan plan = *Plan::Make(MakeListing(40), PlanOptions{}, PlainFormat()); Plan again =
-//   *Plan::FromBytes(plan.ToBytes(), &FindMadeUpFormat);
+//   Listing listing = MakeListing({"cat/1.jpg", "dog/1.jpg"});   // 1000 bytes each
+//   Plan plan = *Plan::Make(MakeListing(40), PlanOptions{}, PlainFormat());
+//   Plan again = *Plan::FromBytes(plan.ToBytes(), &FindMadeUpFormat);
 //
 // Lifetime: formats have static storage. Thread-safety: pure functions. Errors: none.
 #ifndef SHARDPACK_CONVERTERS_TESTING_MADE_UP_H_

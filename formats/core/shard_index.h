@@ -1,9 +1,9 @@
 // ShardIndex: where every record and every field of a shard lies, with keys, labels, image facts
 // and hashes (`.pidx`).
 //
-//   absl::StatusOr<ShardIndex> index = ShardIndex::Open("OUT/train-000000.tar.pidx", shard_bytes,
-//   expected_digest); Extent image = index->field(7, 0); uint64_t hash = index->hash(7, 0); //
-//   XXH3-64 of those bytes
+//   auto index = ShardIndex::Open("OUT/train-000000.tar.pidx", shard_bytes, expected_digest);
+//   Extent image = index->field(7, 0);
+//   uint64_t hash = index->hash(7, 0);   // XXH3-64 of those bytes
 //
 // Layout of the file (all little-endian, every section 8-aligned, see docs/formats/pidx.md): header
 // {magic, version, fields, records}, columns, key and path bytes, footer {shard length, records,

@@ -1,9 +1,8 @@
 // File: an open file by descriptor, with the retries and checks that plain system calls lack.
 //
 //   absl::StatusOr<File> file = File::OpenRead("train-000000.tar");
-//   absl::StatusOr<size_t> got = file->ReadAt(0, buffer);           // fewer bytes only at the end
-//   of the file absl::Status closed = file->Close();                            // the error of
-//   close() is not lost
+//   absl::StatusOr<size_t> got = file->ReadAt(0, buffer);   // fewer bytes only at the file's end
+//   absl::Status closed = file->Close();                    // the error of close() is not lost
 //
 // Lifetime: owns its descriptor; movable; the destructor closes without reporting. Thread-safety:
 // const methods from any thread at once (positioned I/O only). Errors: IoStatus below; each names

@@ -2,10 +2,10 @@
 // taken on the way.
 //
 //   SequentialReader in(file, size);
-//   absl::StatusOr<Bytes> header = in.Peek(512);          // fewer than 512 only at the end of the
-//   file in.Skip(512);  absl::StatusOr<uint64_t> field_hash = in.HashNext(payload_bytes);
-//   absl::StatusOr<Digest> digest = in.Finish();          // of the whole file, whatever was looked
-//   at
+//   absl::StatusOr<Bytes> header = in.Peek(512);     // fewer than 512 only at the file's end
+//   in.Skip(512);
+//   absl::StatusOr<uint64_t> field_hash = in.HashNext(payload_bytes);
+//   absl::StatusOr<Digest> digest = in.Finish();     // of the whole file, whatever was looked at
 //
 // Lifetime: borrows `file`. What Peek returns is valid until the next call of a non-const method.
 // Thread-safety: one caller at a time. Errors: Status of the reads; a file shorter than `size` is

@@ -2,8 +2,8 @@
 //
 //   auto staged = StagedFile::Create("OUT/.pack/stage/train-000000.tar");
 //   absl::Status written = (*staged)->Append(parts);  ...  (*staged)->Flush();
-//   (*staged)->SyncData(); absl::Status published = (*staged)->Publish("OUT/train-000000.tar");  //
-//   rename, which never replaces
+//   (*staged)->SyncData();
+//   absl::Status published = (*staged)->Publish("OUT/train-000000.tar");   // never replaces
 //
 // Lifetime: the destructor removes the file unless Publish has succeeded. Thread-safety: one caller
 // at a time. Errors: after a failed write or sync every later call answers the same error: such a

@@ -2,8 +2,7 @@
 //
 //   auto writer = kLmdbFormat.create(staged_file, ShardSpec{.layout = "raw"});
 //   std::string name = kLmdbFormat.shard_name("train", 0, 12);   // train-00000-of-00012.lmdb
-//   std::string_view file = kLmdbFormat.traits.data_file;        // data.mdb, in a folder of that
-//   name
+//   std::string_view file = kLmdbFormat.traits.data_file;        // data.mdb, in that folder
 //
 // Lifetime: static storage, constant-initialised. Thread-safety: any thread. Errors: as Format.
 // One environment a shard, without a lock file; readers make one when they lock.

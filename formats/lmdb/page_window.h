@@ -2,8 +2,7 @@
 //
 //   PageWindow window(file, size);
 //   absl::StatusOr<Bytes> page = window.Read(7 * 4096, 4096);
-//   absl::StatusOr<Bytes> next = window.Read(8 * 4096, 4096);    // no system call; `page` is
-//   invalid
+//   absl::StatusOr<Bytes> next = window.Read(8 * 4096, 4096);   // `page` is invalid now
 //
 // Lifetime: borrows the file; what Read returns is valid until the next Read. Thread-safety: one
 // caller at a time. Errors: those of the reads; the caller asks for bytes within the file only.

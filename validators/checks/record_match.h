@@ -3,8 +3,7 @@
 //
 //   RecordMatch match(index, shard_name, outcome.findings);
 //   scanner.Scan(in, options, match, outcome.findings);
-//   match.Finish();                                    // what the index has and the scan has not
-//   met
+//   match.Finish();   // what the index has and the scan has not met
 //
 // After damage the two are brought together again by the record's offset, so that one lost record
 // is one finding. Lifetime: borrows all arguments. Thread-safety: one caller at a time. Errors:

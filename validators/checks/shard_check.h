@@ -1,9 +1,9 @@
 // CheckShard: one shard of a dataset against its manifest row and its index. CheckForeignShard: one
 // without either.
 //
-//   CheckShard({.root = "OUT", .manifest = manifest, .shard = 3, .format = format, .folder =
-//   folder}, run, outcome); CheckForeignShard("imagenet-000.tar", formats, run, outcome); if
-//   (!outcome.complete) ...                          // stopped, or it could not be read
+//   CheckShard(shard, run, outcome);   // {.root, .manifest, .shard, .format, .folder}
+//   CheckForeignShard("imagenet-000.tar", formats, run, outcome);
+//   if (!outcome.complete) ...         // stopped, or it could not be read
 //
 // Full: one sequential pass feeds the file's hash, the format's own checks and the comparison with
 // the index. Quick, and a sample of the records: positioned reads of these records. Lifetime:

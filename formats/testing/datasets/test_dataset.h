@@ -2,9 +2,8 @@
 // any converter.
 //
 //   TestDatasetOptions options{.shards = 3, .records_per_shard = 10};
-//   Manifest manifest = WriteTestDataset(folder, ToyFormat(), options);      //
-//   folder/manifest.json and the rest Reseal(folder, manifest); // after a test changed files on
-//   purpose
+//   Manifest manifest = WriteTestDataset(folder, ToyFormat(), options);
+//   Reseal(folder, manifest);   // after a test changed files on purpose
 //
 // Lifetime: plain values. Thread-safety: one caller a folder. Errors: abort with a message: a test
 // that cannot be set up has nothing to say. Units: bytes.

@@ -2,8 +2,8 @@
 // above the formats.
 //
 //   const Format& format = ToyFormat();
-//   absl::StatusOr<std::vector<std::string>> names = ...;           // toy-named shards:
-//   train-0.toy format.scanner->Scan(in, {}, records, findings);
+//   std::string name = format.shard_name("train", 0, 1);   // train-0.toy
+//   format.scanner->Scan(in, {}, records, findings);
 //
 // A record is {"REC1", key bytes u32, label i64, fields u32, payload bytes u64 a field, name bytes
 // u32 a field, key, names, payloads}; it has no checksums, so that only the dataset's own hashes
