@@ -91,6 +91,12 @@ struct Dataset::State {
     shards.push_back(std::move(shard));
     indexes.emplace_back();
   }
+  // The index of the shard that was added last, which is at hand.
+  void Adopt(ShardIndex index) {
+    IndexSlot& slot = indexes.back();
+    slot.index = std::move(index);
+    slot.ready.store(&*slot.index, std::memory_order_release);
+  }
   void Close() {
     std::vector<std::string> paths;
     for (const DatasetShard& shard : shards) paths.push_back(shard.data_path);
@@ -163,7 +169,7 @@ absl::StatusOr<Dataset> Dataset::OpenShards(std::span<const std::string> paths,
         known.push_back(std::move(name));
     }
     state->AddShard({row.name, "", shard->data_path, row.bytes, row.records});
-    state->indexes.back().index = std::move(shard->index);
+    state->Adopt(std::move(shard->index));
   }
   state->Close();
   return Dataset(std::move(state));
@@ -234,7 +240,7 @@ absl::StatusOr<Dataset> Dataset::Split(std::string_view name) const {
     if (shard.split != name) continue;
     split->manifest.shards.push_back(state_->manifest.shards[s]);
     split->AddShard(shard);
-    if (state_->foreign) split->indexes.back().index = state_->indexes[s].index;
+    if (state_->foreign) split->Adopt(*state_->indexes[s].index);
   }
   if (split->shards.empty()) {
     std::string known;

@@ -88,7 +88,7 @@ class Dataset {
   // The open file that a shard's extents count in.
   absl::StatusOr<std::shared_ptr<const File>> OpenFile(uint32_t shard) const;
   // The samples of one split alone, numbered from 0; NotFound, with the splits there are. The
-  // identity is another one.
+  // identity is that of its shards alone.
   absl::StatusOr<Dataset> Split(std::string_view name) const;
   // `id` must be below size().
   SampleLocation Locate(uint64_t id) const;

@@ -108,7 +108,7 @@ class Fetcher {
   // Of one shard. False: nothing was read, because it would have waited.
   bool ReadGroup(const FetchPlan& plan, ItemRange group, const File& file, bool may_wait) const;
   void CopyMapped(const FetchPlan& plan, ItemRange range, const MappedShard& shard,
-                  const File& file, std::vector<BadRead>& bad) const;
+                  std::vector<BadRead>& bad) const;
   void Check(const FetchPlan& plan, ItemRange range, bool read, std::vector<BadRead>& bad) const;
 
   FetchOptions options_;

@@ -11,7 +11,7 @@
 namespace shardpack {
 namespace {
 
-constexpr uint32_t kMinPrefetch = 4;
+constexpr uint32_t kMinPrefetch = 4, kMaxPrefetch = 1 << 16;
 
 }  // namespace
 
@@ -50,6 +50,7 @@ absl::StatusOr<Loader> Loader::Open(Dataset dataset, Order order, Rank rank, Loa
                                                    " samples, the dataset has ", dataset.size()));
   }
   if (options.threads <= 0) options.threads = AvailableCores();
+  options.prefetch_batches = std::min(options.prefetch_batches, kMaxPrefetch);
   const uint32_t slots = rank.slots(global_batch);
   if (options.prefetch_batches == 0) {
     const auto for_disk = static_cast<uint32_t>(std::max(options.io_threads, 0)) / slots + 2;
@@ -83,13 +84,23 @@ absl::StatusOr<Loader> Loader::Open(Dataset dataset, Order order, Rank rank, Loa
 
 Loader::Loader(std::unique_ptr<Core> core) : core_(std::move(core)) {}
 Loader::Loader(Loader&&) noexcept = default;
-Loader& Loader::operator=(Loader&&) noexcept = default;
-Loader::~Loader() = default;
+Loader& Loader::operator=(Loader&& other) noexcept {
+  std::swap(core_, other.core_);
+  return *this;
+}
+// In a forked child there are no threads to join, and a mutex may be held for ever.
+Loader::~Loader() {
+  if (core_ != nullptr && !core_->InOwnProcess()) (void)core_.release();
+}
 
 absl::StatusOr<std::optional<HostBatch>> Loader::Next() { return core_->Next(); }
-Cursor Loader::cursor() const { return core_->cursor(); }
-LoaderStats Loader::stats() const { return core_->stats(); }
-std::vector<BadSample> Loader::TakeBadSamples() { return core_->TakeBadSamples(); }
-void Loader::Stop() { core_->Stop(); }
+Cursor Loader::cursor() const { return core_->InOwnProcess() ? core_->cursor() : Cursor(); }
+LoaderStats Loader::stats() const { return core_->InOwnProcess() ? core_->stats() : LoaderStats(); }
+std::vector<BadSample> Loader::TakeBadSamples() {
+  return core_->InOwnProcess() ? core_->TakeBadSamples() : std::vector<BadSample>();
+}
+void Loader::Stop() {
+  if (core_->InOwnProcess()) core_->Stop();
+}
 
 }  // namespace shardpack

@@ -11,10 +11,11 @@
 // decoding); reads that must wait for the disk go to up to `io_threads` more, started when first
 // needed. Lifetime: batches may outlive the loader, the HostMemory outlives both. The destructor
 // stops and joins the threads, which takes no longer than the reads under way. Thread-safety: one
-// caller of Next at a time; Stop, cursor and stats from any thread. Not across fork: the child's
-// calls are FailedPrecondition. Errors: Open InvalidArgument (order, rank, cursor, fields do not
-// fit), ResourceExhausted; Next Cancelled after Stop, DataLoss or I/O of the first bad sample under
-// BadSamples::kFail or beyond the budget, again at each further call. Units: bytes.
+// caller of Next at a time; Stop, cursor and stats from any thread. Not across fork: in the child
+// Next is FailedPrecondition and all else does nothing. Errors: Open InvalidArgument (order, rank,
+// cursor, fields do not fit), ResourceExhausted; Next Cancelled after Stop, DataLoss or I/O of the
+// first bad sample under BadSamples::kFail or beyond the budget, again at each further call. Units:
+// bytes.
 #ifndef SHARDPACK_READERS_LOADER_H_
 #define SHARDPACK_READERS_LOADER_H_
 

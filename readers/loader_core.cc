@@ -36,12 +36,6 @@ absl::Status Loader::Core::Start(const std::optional<Cursor>& cursor) {
 }
 
 Loader::Core::~Core() {
-  // In a forked child the threads do not exist, and the mutex may be held for ever.
-  if (::getpid() != process_) {
-    for (std::thread& thread : cpu_threads_) thread.detach();
-    for (std::thread& thread : io_threads_) thread.detach();
-    return;
-  }
   Stop();
   for (std::thread& thread : cpu_threads_) thread.join();
   for (std::thread& thread : io_threads_) thread.join();
@@ -64,7 +58,7 @@ void Loader::Core::PokePools() {
 }
 
 absl::Status Loader::Core::CheckProcess() const {
-  if (::getpid() == process_) return absl::OkStatus();
+  if (InOwnProcess()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       "the loader was opened in another process: threads do not survive a fork; open it after");
 }
@@ -183,7 +177,8 @@ void Loader::Core::PlanNext(std::unique_ptr<Pending> batch) {
     tasks_.insert(tasks_.end(), tasks.begin(), tasks.end());
   }
   cpu_work_.notify_all();
-  // With tasks the batch may be gone already: others have read it, and the consumer is done with it.
+  // With tasks the batch may be gone already: others have read it, and the consumer is done with
+  // it.
   if (!tasks.empty()) return;
   if (added->status.ok()) {
     FinishReading(*added);
@@ -218,6 +213,7 @@ void Loader::Core::ReadPiece(const Task& task, bool may_wait) {
       StartIoThreads();
     }
     io_work_.notify_all();
+    if (cpu_threads_wait_.load()) cpu_work_.notify_all();
   }
   if (batch.left.fetch_sub(1) == 1) FinishReading(batch);
 }
@@ -343,6 +339,7 @@ absl::Status Loader::Core::Substitute(Pending& batch, uint32_t slot, const absl:
   const uint64_t wanted = batch.content->ids[slot];
   const uint64_t tries = std::min(kMaxSubstitutes, order_.samples() - 1);
   for (uint64_t k = 1; k <= tries; ++k) {
+    if (stop_.load()) return absl::CancelledError("stopped while a bad sample was substituted");
     const uint64_t place = (here + k) % order_.samples();
     const uint64_t id =
         order_.IdAt(batch.epoch, place / global_batch, static_cast<uint32_t>(place % global_batch));
@@ -350,8 +347,8 @@ absl::Status Loader::Core::Substitute(Pending& batch, uint32_t slot, const absl:
     FetchPlan plan;
     absl::StatusOr<std::unique_ptr<HostBatch::Content>> other =
         fetcher_.FetchContent(std::span(&id, 1), plan);
-    if (!other.ok() && !absl::IsDataLoss(other.status())) return other.status();
-    if (!other.ok()) continue;
+    if (absl::IsResourceExhausted(other.status())) return other.status();
+    if (!other.ok()) continue;  // no better than the first
     HostBatch::Content& content = *batch.content;
     const size_t slots = content.ids.size();
     if (decoding_ != nullptr) {
@@ -435,7 +432,8 @@ LoaderStats Loader::Core::stats() const {
   stats.slab_bytes = fetcher_.pool()->slab_bytes();
   stats.slabs = fetcher_.pool()->slabs();
   stats.peak_slabs = fetcher_.pool()->peak_slabs();
-  stats.overflow_bytes = fetcher_.pool()->overflow_bytes();
+  stats.overflow_bytes = fetcher_.pool()->overflow_bytes() +
+                         (decoding_ == nullptr ? 0 : decoding_->pool->overflow_bytes());
   return stats;
 }
 

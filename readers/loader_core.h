@@ -80,6 +80,7 @@ class Loader::Core {
   LoaderStats stats() const;
   std::vector<BadSample> TakeBadSamples();
   void Stop();
+  bool InOwnProcess() const { return ::getpid() == process_; }
 
  private:
   // A batch between its plan and its delivery.

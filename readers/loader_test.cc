@@ -278,6 +278,54 @@ TEST_F(LoaderTest, AShardCutOrDeletedMeanwhileIsAnErrorNotASignal) {
   EXPECT_THAT(Open(behind).Next().status().ToString(), HasSubstr("train-3.toy"));
 }
 
+class PeakMemory final : public HostMemory {
+ public:
+  absl::StatusOr<std::span<std::byte>> Allocate(size_t bytes) override {
+    auto memory = memory_.Allocate(bytes);
+    uint64_t now = memory_.allocated_bytes(), peak = peak_;
+    while (now > peak && !peak_.compare_exchange_weak(peak, now)) {
+    }
+    return memory;
+  }
+  void Free(std::span<std::byte> memory) override { memory_.Free(memory); }
+  uint64_t peak() const { return peak_; }
+
+ private:
+  PageableMemory memory_;
+  std::atomic<uint64_t> peak_{0};
+};
+
+TEST_F(LoaderTest, BatchesLargerThanTheMemoryComeOneAtATime) {
+  TestDatasetOptions options{.shards = 2, .records_per_shard = 10};
+  options.samples = MakeTestSamples(options);
+  for (TestSample& sample : options.samples) sample.image += std::string(4 << 20, 'x');
+  Make(options);
+  const Order order = MakeOrder(2);
+  PeakMemory memory;
+  {
+    Loader loader = *Loader::Open(*dataset_, order, {},
+                                  {.threads = 3, .memory_bytes = 1 << 20, .epochs = 1}, memory);
+    for (uint64_t step = 0; step < order.steps(); ++step) ExpectRight(**loader.Next(), order);
+  }
+  // A batch and the pool, not four batches.
+  EXPECT_LE(memory.peak(), uint64_t{16} << 20);
+}
+
+TEST_F(LoaderTest, WithoutHashesAShardCutWithinAPageIsStillFound) {
+  const Order order = MakeOrder(10, Tail::kDrop, OrderMode::kSequential);
+  Loader loader = Open(order, {.verify = false, .prefetch_batches = 1});
+  for (int epoch = 0; epoch < 3; ++epoch) {  // until the shards are mapped
+    while ((*loader.Next()).has_value()) {
+    }
+  }
+  const std::string path = folder_ + "/train-3.toy";
+  ASSERT_EQ(::truncate(path.c_str(), static_cast<off_t>(std::filesystem::file_size(path) - 50)), 0);
+  absl::Status status;
+  for (uint64_t step = 0; status.ok() && step < 2 * order.steps(); ++step)
+    status = loader.Next().status();
+  EXPECT_THAT(status.ToString(), AllOf(HasSubstr("train-3.toy"), HasSubstr("cut short")));
+}
+
 TEST_F(LoaderTest, AHugeSampleAmongSmallOnes) {
   TestDatasetOptions options{.shards = 2, .records_per_shard = 10};
   options.samples = MakeTestSamples(options);
@@ -363,7 +411,13 @@ TEST_F(LoaderTest, AForkedChildIsToldSo) {
   ASSERT_TRUE(loader.Next()->has_value());
   const pid_t child = ::fork();
   if (child == 0) {
-    const bool told = absl::IsFailedPrecondition(loader.Next().status());
+    bool told = false;
+    {
+      Loader inherited = std::move(loader);  // its end must not wait for threads that are not here
+      told = absl::IsFailedPrecondition(inherited.Next().status());
+      inherited.Stop();
+      told = told && inherited.stats().batches == 0 && inherited.TakeBadSamples().empty();
+    }
     ::_exit(told ? 0 : 1);
   }
   int status = 0;

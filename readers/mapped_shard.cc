@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -18,12 +19,13 @@ namespace {
 
 // Of the copy that this thread is in. The handler runs in the same thread.
 struct Guard {
-  sigjmp_buf back;
+  sigjmp_buf back = {};
   const std::byte* begin = nullptr;
   const std::byte* end = nullptr;
   volatile sig_atomic_t armed = 0;
 };
-thread_local Guard guard;
+// Not allocated on first use: that may be within the handler, of a thread that never copied.
+__attribute__((tls_model("initial-exec"))) thread_local constinit Guard guard;
 
 struct sigaction previous;
 
@@ -38,7 +40,8 @@ void OnBusError(int signal, siginfo_t* info, void* context) {
   } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
     previous.sa_handler(signal);
   } else {
-    ::sigaction(signal, &previous, nullptr);  // the instruction faults again, for good
+    ::sigaction(signal, &previous, nullptr);
+    if (info->si_code <= 0) ::raise(signal);  // sent by somebody; else the instruction faults again
   }
 }
 
@@ -49,7 +52,8 @@ void InstallHandler() {
     action.sa_sigaction = &OnBusError;
     // Not deferred: the jump leaves the handler without the return that would unblock the signal.
     action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
-    ::sigaction(SIGBUS, &action, &previous);
+    ::sigaction(SIGBUS, nullptr, &previous);  // there before the handler can ask for it
+    ::sigaction(SIGBUS, &action, nullptr);
   });
 }
 
@@ -83,6 +87,7 @@ MappedShard::~MappedShard() {
 }
 
 bool MappedShard::Copy(uint64_t offset, std::span<std::byte> into) const {
+  if (offset > bytes_.size() || into.size() > bytes_.size() - offset) return false;
   if (into.empty()) return true;
   guard.begin = bytes_.data();
   guard.end = bytes_.data() + bytes_.size();
@@ -93,6 +98,15 @@ bool MappedShard::Copy(uint64_t offset, std::span<std::byte> into) const {
   std::atomic_signal_fence(std::memory_order_seq_cst);
   guard.armed = 0;
   return true;
+}
+
+void MappedShard::Forget(uint64_t offset, uint64_t length) const {
+  constexpr uint64_t kPage = 4096;
+  if (offset >= bytes_.size()) return;
+  const uint64_t begin = offset & ~(kPage - 1);
+  const uint64_t end =
+      std::min<uint64_t>(offset + std::min(length, bytes_.size() - offset), bytes_.size());
+  (void)::madvise(const_cast<std::byte*>(bytes_.data()) + begin, end - begin, MADV_DONTNEED);
 }
 
 }  // namespace shardpack

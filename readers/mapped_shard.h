@@ -31,12 +31,16 @@ class MappedShard {
   MappedShard& operator=(MappedShard&& other) noexcept;
   ~MappedShard();
 
-  // False where the file cannot be read any more; `into` holds anything then. The bytes asked for
-  // must lie within the size given to Open.
+  // False where the file cannot be read any more, or does not reach so far; `into` holds anything
+  // then.
   bool Copy(uint64_t offset, std::span<std::byte> into) const;
+  // Takes these pages out of the mapping, so that the page cache may drop them; a later copy maps
+  // them again.
+  void Forget(uint64_t offset, uint64_t length) const;
   // A hint that these bytes will be copied soon; never a fault.
   void Prefetch(uint64_t offset, uint64_t length) const {
     constexpr uint64_t kLine = 64, kMost = 1024;  // the rest of a longer run comes by itself
+    if (offset >= bytes_.size()) return;
     const std::byte* const from = bytes_.data() + offset;
     for (uint64_t at = 0; at < length && at < kMost; at += kLine) __builtin_prefetch(from + at);
   }

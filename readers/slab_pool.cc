@@ -81,9 +81,14 @@ absl::StatusOr<SlabLease> SlabPool::Acquire(std::span<const size_t> run_slabs,
                                             const std::function<Patience()>& patience) {
   size_t total = 0;
   for (const size_t wanted : run_slabs) total += wanted;
-  if (total > slabs()) return AllocateOutside(run_slabs);
+  const bool too_large = total > slabs();
   std::unique_lock lock(mutex_);
   for (;;) {
+    // What is larger than the pool gets memory of its own, but only when it is the only one.
+    if (too_large && used_count_ == 0 && overflow_bytes_ == 0) {
+      lock.unlock();
+      return AllocateOutside(run_slabs);
+    }
     if (const std::optional<std::vector<size_t>> places = FindLocked(run_slabs)) {
       SlabLease lease;
       lease.pool_ = shared_from_this();

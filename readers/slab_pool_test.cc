@@ -82,7 +82,8 @@ TEST(SlabPool, WhoIsUrgentOrTooLargeGetsMemoryOfHisOwn) {
     const absl::StatusOr<SlabLease> urgent = pool->Acquire(two, Urgent);
     ASSERT_TRUE(urgent.ok());
     EXPECT_EQ(pool->overflow_bytes(), 2 * kSlab);
-    const absl::StatusOr<SlabLease> large = pool->Acquire(five, GiveUp);
+    EXPECT_TRUE(absl::IsCancelled(pool->Acquire(five, GiveUp).status()));
+    const absl::StatusOr<SlabLease> large = pool->Acquire(five, Urgent);
     ASSERT_TRUE(large.ok());
     EXPECT_EQ(large->runs()[0].size(), 5 * kSlab);
     EXPECT_EQ(pool->overflow_bytes(), 7 * kSlab);
@@ -90,6 +91,18 @@ TEST(SlabPool, WhoIsUrgentOrTooLargeGetsMemoryOfHisOwn) {
   }
   EXPECT_EQ(pool->overflow_bytes(), 0u);
   EXPECT_EQ(memory.allocated_bytes(), 2 * kSlab);
+}
+
+TEST(SlabPool, WhatIsLargerThanThePoolWaitsUntilItIsAlone) {
+  PageableMemory memory;
+  const auto pool = *SlabPool::Create(memory, kSlab, 2);
+  const size_t one[] = {1}, five[] = {5};
+  SlabLease small = *pool->Acquire(one, GiveUp);
+  EXPECT_TRUE(absl::IsCancelled(pool->Acquire(five, GiveUp).status()));
+  small.Return();
+  const SlabLease large = *pool->Acquire(five, GiveUp);
+  EXPECT_EQ(large.runs()[0].size(), 5 * kSlab);
+  EXPECT_TRUE(absl::IsCancelled(pool->Acquire(five, GiveUp).status()));
 }
 
 TEST(SlabPool, ALeaseOutlivesThePoolsOwner) {

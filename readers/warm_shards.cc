@@ -14,7 +14,7 @@ constexpr uint32_t kFirstHits = 16, kMostHits = 1 << 20;
 constexpr uint64_t kWalkStepBytes = 64 << 10;
 // Slower than this is no copy from memory, unless the thread had to wait for a core: looked into
 // now and then.
-constexpr uint64_t kSlowNsAtLeast = 2'000'000, kSlowNsPerByte = 5;
+constexpr uint64_t kSlowNsAtLeast = 200'000, kSlowNsPerByte = 5;
 constexpr int64_t kLookEveryNs = 1'000'000'000;
 
 int64_t NowNs() {
@@ -68,8 +68,11 @@ void WarmShards::TellRead(uint32_t shard, const File& file, bool was_cached) con
   state.is_mapped.store(true, std::memory_order_release);
 }
 
-void WarmShards::TellCopied(uint32_t shard, const File& file, uint64_t bytes, uint64_t ns) const {
-  if (ns < kSlowNsAtLeast + bytes * kSlowNsPerByte) return;
+bool WarmShards::IsSlow(uint64_t bytes, uint64_t ns) {
+  return ns >= kSlowNsAtLeast + bytes * kSlowNsPerByte;
+}
+
+void WarmShards::LookAgain(uint32_t shard, const File& file) const {
   State& state = states_[shard];
   const int64_t now = NowNs();
   int64_t next = state.next_look_ns.load(std::memory_order_relaxed);

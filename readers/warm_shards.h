@@ -30,7 +30,10 @@ class WarmShards {
 
   std::shared_ptr<const MappedShard> Get(uint32_t shard) const;
   void TellRead(uint32_t shard, const File& file, bool was_cached) const;
-  void TellCopied(uint32_t shard, const File& file, uint64_t bytes, uint64_t ns) const;
+  // Whether a copy took longer than one from memory does.
+  static bool IsSlow(uint64_t bytes, uint64_t ns);
+  // After a slow one; looks no more than once a second.
+  void LookAgain(uint32_t shard, const File& file) const;
 
  private:
   struct State {

@@ -38,6 +38,11 @@ TEST(MappedShard, CopiesAndNamesAnotherSize) {
   EXPECT_TRUE(shard->Copy(95'000, std::as_writable_bytes(std::span(into))));
   EXPECT_EQ(into, content.substr(95'000));
   EXPECT_TRUE(absl::IsDataLoss(MappedShard::Open(file, content.size() + 1).status()));
+  EXPECT_FALSE(shard->Copy(95'001, std::as_writable_bytes(std::span(into))));  // beyond the end
+  EXPECT_FALSE(shard->Copy(~uint64_t{0}, std::as_writable_bytes(std::span(into))));
+  shard->Forget(90'000, 1 << 20);
+  EXPECT_TRUE(shard->Copy(95'000, std::as_writable_bytes(std::span(into))));
+  EXPECT_EQ(into, content.substr(95'000));
 }
 
 TEST(MappedShard, AFileCutShortIsNoSignalInAnyThread) {
@@ -113,7 +118,9 @@ TEST(WarmShards, MapsWhatIsCachedAsAWholeAfterSomeReads) {
   warm.TellRead(0, file, true);
   const std::shared_ptr<const MappedShard> mapped = warm.Get(0);
   ASSERT_NE(mapped, nullptr);
-  warm.TellCopied(0, file, 1000, 1'000'000'000);  // slow, but all is there
+  EXPECT_TRUE(WarmShards::IsSlow(1000, 1'000'000));
+  EXPECT_FALSE(WarmShards::IsSlow(1 << 20, 1'000'000));
+  warm.LookAgain(0, file);  // all is there
   EXPECT_EQ(warm.Get(0), mapped);
 }
 
@@ -137,9 +144,7 @@ TEST(WarmShards, WhatIsNotCachedIsNotMappedAndWhatIsGoneIsDropped) {
   for (int i = 0; i < 32; ++i) warm.TellRead(0, file, true);  // twice as many the second time
   ASSERT_NE(warm.Get(0), nullptr);
   SyscallsForTesting().preadv2 = ColdPreadv2;
-  warm.TellCopied(0, file, 1 << 20, 1'000'000);  // fast: nobody looks
-  EXPECT_NE(warm.Get(0), nullptr);
-  warm.TellCopied(0, file, 1000, 1'000'000'000);
+  warm.LookAgain(0, file);
   EXPECT_EQ(warm.Get(0), nullptr);
   SyscallsForTesting().preadv2 = ::preadv2;
 }

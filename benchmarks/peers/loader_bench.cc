@@ -113,7 +113,6 @@ int Batches(const Options& options, const Dataset& dataset) {
   loading.threads = options.threads;
   loading.io_threads = options.io_threads;
   loading.prefetch_batches = options.prefetch;
-  loading.epochs = options.epochs + 1;
   if (options.size > 0) {
     loading.decode.emplace();
     loading.decode->crop.width = loading.decode->crop.height = options.size;

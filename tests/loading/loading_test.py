@@ -99,6 +99,11 @@ class LoadingTest(unittest.TestCase):
     self.assertEqual(100, sum(part is None for _, _, part in want.values()))
     self.assertEqual(want, self.listed("adopted", "image,json"))
 
+  def test_what_fills_no_batch_is_dropped(self):
+    self.pack("out")
+    done = self.run_program(CONSUMER, "out", "--batch", 64, "--drop", "--epochs", 1)
+    self.assertIn("epoch 0: 256 samples", done.stdout)
+
   def test_memory_is_flat(self):
     self.pack("out")
     done = self.run_program(CONSUMER, "out", "--epochs", 60)

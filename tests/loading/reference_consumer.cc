@@ -166,6 +166,7 @@ int Main(int argc, char** argv) {
   app.add_option("--fields", options.fields)->delimiter(',');
   app.add_option("--order", options.order)
       ->check(CLI::IsMember({"shuffle", "blocks", "sequential"}));
+  app.add_flag("!--drop", options.pad, "leave out what fills no whole batch");
   app.add_option("--list", options.list);
   CLI11_PARSE(app, argc, argv);
   return Run(options);
