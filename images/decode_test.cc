@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -168,6 +169,61 @@ TEST(Decode, ColorsThatAPaletteLacksAreBlack) {
   EXPECT_EQ(image->bytes, (Image{3, 2, 1, 6, 5, 4, 0, 0, 0, 0, 0, 0}));
   file.pop_back();
   EXPECT_EQ(Decode(file).status().code(), absl::StatusCode::kDataLoss);
+}
+
+// A screen of 4 x 2 and a frame of other size, of which there are `rows` rows.
+Image GifOfFrame(uint32_t width, uint32_t height, uint32_t rows) {
+  Image file;
+  PutText(&file, "GIF89a");
+  for (const uint32_t size : {4u, 2u}) PutLittle(&file, size, 2);
+  PutBig(&file, 0x800000, 3);  // two colours: black, white
+  PutBig(&file, 0x000000, 3);
+  PutBig(&file, 0xFFFFFF, 3);
+  PutText(&file, ",");
+  for (const uint32_t field : {0u, 0u, width, height}) PutLittle(&file, field, 2);
+  PutLittle(&file, 0x0200, 2);  // not interlaced; codes of two bits and one more
+  // White pixels of three bits each, a clear code before each second one: codes never widen.
+  std::vector<uint32_t> codes;
+  for (uint32_t i = 0; i < width * rows; ++i) {
+    if (i % 2 == 0) codes.push_back(4);
+    codes.push_back(1);
+  }
+  Image data((codes.size() * 3 + 7) / 8, 0);
+  for (size_t bit = 0; bit < codes.size() * 3; ++bit) {
+    if (codes[bit / 3] >> bit % 3 & 1) data[bit / 8] |= static_cast<uint8_t>(1 << bit % 8);
+  }
+  for (size_t at = 0; at < data.size(); at += 255) {
+    const size_t size = std::min<size_t>(255, data.size() - at);
+    file.push_back(static_cast<uint8_t>(size));
+    file.insert(file.end(), data.begin() + at, data.begin() + at + size);
+  }
+  PutLittle(&file, 0x3B00, 2);
+  return file;
+}
+
+TEST(Decode, GifFramesAreLimitedAsTheScreen) {
+  const Image file = GifOfFrame(30, 40, 40);
+  ImageInfo info;
+  info.format = ImageFormat::kGif;
+  info.width = 4;
+  info.height = 2;
+  for (const uint64_t most : {1200u, 1199u}) {
+    ImageDecoder decoder;
+    const auto image = decoder.Decode(std::as_bytes(std::span(file)), info, {.max_pixels = most});
+    EXPECT_EQ(image.status().code(),
+              most == 1200 ? absl::StatusCode::kOk : absl::StatusCode::kResourceExhausted);
+  }
+}
+
+TEST(Decode, GifRowsBelowTheRegionAreNotDecoded) {
+  const Image white(4 * 2 * 3, 255);
+  const auto screen = Decode(GifOfFrame(30, 40, 2));
+  ASSERT_TRUE(screen.ok()) << screen.status();
+  EXPECT_EQ(screen->bytes, white);
+  EXPECT_EQ(Decode(GifOfFrame(30, 40, 1)).status().code(), absl::StatusCode::kDataLoss);
+  const auto row = Decode(GifOfFrame(30, 40, 1), {.region = {0, 0, 4, 1}});
+  ASSERT_TRUE(row.ok()) << row.status();
+  EXPECT_EQ(row->bytes, Image(4 * 3, 255));
 }
 
 // Of a file that is cut there are the same pixels or an error, never others.
