@@ -226,6 +226,49 @@ TEST(Decode, GifRowsBelowTheRegionAreNotDecoded) {
   EXPECT_EQ(row->bytes, Image(4 * 3, 255));
 }
 
+// 100 rows of four gray pixels, each in a strip of its own, all of which are the same bytes of the
+// file: PackBits for one row and what no row needs.
+Image TiffOfSharedStrips(uint32_t strip_bytes) {
+  constexpr uint32_t kRows = 100, kEntries = 9;
+  const uint32_t offsets_at = 8 + 2 + 12 * kEntries + 4, counts_at = offsets_at + 4 * kRows;
+  const uint32_t data_at = counts_at + 4 * kRows;
+  Image file;
+  PutText(&file, "II");
+  PutLittle(&file, 42, 2);
+  PutLittle(&file, 8, 4);
+  PutLittle(&file, kEntries, 2);
+  const auto put_entry = [&](uint32_t tag, uint32_t type, uint32_t count, uint32_t value) {
+    PutLittle(&file, tag, 2);
+    PutLittle(&file, type, 2);
+    PutLittle(&file, count, 4);
+    PutLittle(&file, value, 4);
+  };
+  put_entry(256, 3, 1, 4);               // width
+  put_entry(257, 3, 1, kRows);           // height
+  put_entry(258, 3, 1, 8);               // bits
+  put_entry(259, 3, 1, 32773);           // PackBits
+  put_entry(262, 3, 1, 1);               // black is zero
+  put_entry(273, 4, kRows, offsets_at);  // where strips are
+  put_entry(277, 3, 1, 1);               // samples
+  put_entry(278, 3, 1, 1);               // rows of a strip
+  put_entry(279, 4, kRows, counts_at);   // bytes of strips
+  PutLittle(&file, 0, 4);
+  for (uint32_t i = 0; i < kRows; ++i) PutLittle(&file, data_at, 4);
+  for (uint32_t i = 0; i < kRows; ++i) PutLittle(&file, strip_bytes, 4);
+  PutLittle(&file, 0x09FD, 2);               // four times 9
+  file.resize(data_at + strip_bytes, 0x80);  // no operation
+  return file;
+}
+
+TEST(Decode, TiffStripsAreNotMoreThanTheFile) {
+  const auto few = Decode(TiffOfSharedStrips(2));
+  ASSERT_TRUE(few.ok()) << few.status();
+  EXPECT_EQ(few->bytes, Image(4 * 100 * 3, 9));
+  const auto many = Decode(TiffOfSharedStrips(1000));
+  EXPECT_EQ(many.status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(many.status().message(), "TIFF: more bytes in strips than in the file");
+}
+
 // Of a file that is cut there are the same pixels or an error, never others.
 TEST(Decode, CutFilesGiveNoOtherPixels) {
   for (const TestImage& image : LoadTestImages()) {
