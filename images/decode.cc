@@ -19,6 +19,11 @@ absl::Status Damaged(std::string_view format, std::string_view words) {
 
 absl::Status NoMemory() { return absl::ResourceExhaustedError("no memory for the pixels"); }
 
+absl::Status TooManyPixels(uint32_t width, uint32_t height, uint64_t max_pixels) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat(width, " x ", height, " pixels are more than the limit of ", max_pixels));
+}
+
 absl::Status OtherSize(uint64_t width, uint64_t height, const CodecRequest& request) {
   return absl::DataLossError(absl::StrCat("the image is ", width, " x ", height, " pixels, not ",
                                           request.width, " x ", request.height));
@@ -137,9 +142,7 @@ absl::StatusOr<DecodedImage> ImageDecoder::Decode(std::span<const std::byte> fil
   request.width = known->width;
   request.height = known->height;
   if (uint64_t{request.width} * request.height > options.max_pixels) {
-    return absl::ResourceExhaustedError(absl::StrCat(request.width, " x ", request.height,
-                                                     " pixels are more than the limit of ",
-                                                     options.max_pixels));
+    return decode_internal::TooManyPixels(request.width, request.height, options.max_pixels);
   }
   const Orientation turn = options.orient ? OrientationOf(known->orientation) : Orientation();
   PixelRegion region = options.region;
@@ -159,6 +162,7 @@ absl::StatusOr<DecodedImage> ImageDecoder::Decode(std::span<const std::byte> fil
   request.channels = options.channels;
   request.fast = options.fast;
   request.max_scans = options.max_scans;
+  request.max_pixels = options.max_pixels;
   DecodedImage image;
   absl::Status status = DecodeRegion(known->format, file, request, &decoded_, &image);
   if (status.ok() && !turn.identity()) status = Turn(turn, &turned_, &image);

@@ -80,6 +80,11 @@ absl::Status PutFrame(GifFileType* gif, const CodecRequest& request, uint8_t* pi
   const auto left = static_cast<uint32_t>(frame.Left), top = static_cast<uint32_t>(frame.Top);
   const auto width = static_cast<uint32_t>(frame.Width);
   const auto height = static_cast<uint32_t>(frame.Height);
+  // A frame may be larger than the screen, and all of its pixels take time.
+  if (uint64_t{width} * height > request.max_pixels) {
+    return TooManyPixels(width, height, request.max_pixels);
+  }
+  const uint32_t bottom = request.region.top + request.region.height;
   // The part of the frame that lies on the screen.
   const uint32_t shown = left < request.width ? std::min(width, request.width - left) : 0;
   std::vector<GifPixelType> indexes(width);
@@ -88,6 +93,7 @@ absl::Status PutFrame(GifFileType* gif, const CodecRequest& request, uint8_t* pi
   for (int pass = 0; pass < (interlaced ? 4 : 1); ++pass) {
     const uint32_t start = interlaced ? kStart[pass] : 0, step = interlaced ? kStep[pass] : 1;
     for (uint32_t y = start; y < height; y += step) {
+      if (!interlaced && top + y >= bottom) break;
       if (DGifGetLine(gif, indexes.data(), frame.Width) == GIF_ERROR) return Failure(gif->Error);
       if (top + y >= request.height || shown == 0) continue;
       PutRow(indexes, *colors, shown, pixels + (size_t{top + y} * request.width + left) * 3);

@@ -27,6 +27,7 @@ struct CodecRequest {
   uint32_t channels = 3;  // 1 or 3
   bool fast = false;
   uint32_t max_scans = 100;
+  uint64_t max_pixels = 64'000'000;  // also of what is stored beyond the image
 };
 
 // Each fills `buffer` and sets the view, the box and the scale of the region.
@@ -53,6 +54,7 @@ inline uint8_t Luma(uint32_t red, uint32_t green, uint32_t blue) {
 // "PNG: words"
 absl::Status Damaged(std::string_view format, std::string_view words);
 absl::Status NoMemory();
+absl::Status TooManyPixels(uint32_t width, uint32_t height, uint64_t max_pixels);
 absl::Status OtherSize(uint64_t width, uint64_t height, const CodecRequest& request);
 
 }  // namespace shardpack::decode_internal

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -168,6 +169,104 @@ TEST(Decode, ColorsThatAPaletteLacksAreBlack) {
   EXPECT_EQ(image->bytes, (Image{3, 2, 1, 6, 5, 4, 0, 0, 0, 0, 0, 0}));
   file.pop_back();
   EXPECT_EQ(Decode(file).status().code(), absl::StatusCode::kDataLoss);
+}
+
+// A screen of 4 x 2 and a frame of other size, of which there are `rows` rows.
+Image GifOfFrame(uint32_t width, uint32_t height, uint32_t rows) {
+  Image file;
+  PutText(&file, "GIF89a");
+  for (const uint32_t size : {4u, 2u}) PutLittle(&file, size, 2);
+  PutBig(&file, 0x800000, 3);  // two colours: black, white
+  PutBig(&file, 0x000000, 3);
+  PutBig(&file, 0xFFFFFF, 3);
+  PutText(&file, ",");
+  for (const uint32_t field : {0u, 0u, width, height}) PutLittle(&file, field, 2);
+  PutLittle(&file, 0x0200, 2);  // not interlaced; codes of two bits and one more
+  // White pixels of three bits each, a clear code before each second one: codes never widen.
+  std::vector<uint32_t> codes;
+  for (uint32_t i = 0; i < width * rows; ++i) {
+    if (i % 2 == 0) codes.push_back(4);
+    codes.push_back(1);
+  }
+  Image data((codes.size() * 3 + 7) / 8, 0);
+  for (size_t bit = 0; bit < codes.size() * 3; ++bit) {
+    if (codes[bit / 3] >> bit % 3 & 1) data[bit / 8] |= static_cast<uint8_t>(1 << bit % 8);
+  }
+  for (size_t at = 0; at < data.size(); at += 255) {
+    const size_t size = std::min<size_t>(255, data.size() - at);
+    file.push_back(static_cast<uint8_t>(size));
+    file.insert(file.end(), data.begin() + at, data.begin() + at + size);
+  }
+  PutLittle(&file, 0x3B00, 2);
+  return file;
+}
+
+TEST(Decode, GifFramesAreLimitedAsTheScreen) {
+  const Image file = GifOfFrame(30, 40, 40);
+  ImageInfo info;
+  info.format = ImageFormat::kGif;
+  info.width = 4;
+  info.height = 2;
+  for (const uint64_t most : {1200u, 1199u}) {
+    ImageDecoder decoder;
+    const auto image = decoder.Decode(std::as_bytes(std::span(file)), info, {.max_pixels = most});
+    EXPECT_EQ(image.status().code(),
+              most == 1200 ? absl::StatusCode::kOk : absl::StatusCode::kResourceExhausted);
+  }
+}
+
+TEST(Decode, GifRowsBelowTheRegionAreNotDecoded) {
+  const Image white(4 * 2 * 3, 255);
+  const auto screen = Decode(GifOfFrame(30, 40, 2));
+  ASSERT_TRUE(screen.ok()) << screen.status();
+  EXPECT_EQ(screen->bytes, white);
+  EXPECT_EQ(Decode(GifOfFrame(30, 40, 1)).status().code(), absl::StatusCode::kDataLoss);
+  const auto row = Decode(GifOfFrame(30, 40, 1), {.region = {0, 0, 4, 1}});
+  ASSERT_TRUE(row.ok()) << row.status();
+  EXPECT_EQ(row->bytes, Image(4 * 3, 255));
+}
+
+// 100 rows of four gray pixels, each in a strip of its own, all of which are the same bytes of the
+// file: PackBits for one row and what no row needs.
+Image TiffOfSharedStrips(uint32_t strip_bytes) {
+  constexpr uint32_t kRows = 100, kEntries = 9;
+  const uint32_t offsets_at = 8 + 2 + 12 * kEntries + 4, counts_at = offsets_at + 4 * kRows;
+  const uint32_t data_at = counts_at + 4 * kRows;
+  Image file;
+  PutText(&file, "II");
+  PutLittle(&file, 42, 2);
+  PutLittle(&file, 8, 4);
+  PutLittle(&file, kEntries, 2);
+  const auto put_entry = [&](uint32_t tag, uint32_t type, uint32_t count, uint32_t value) {
+    PutLittle(&file, tag, 2);
+    PutLittle(&file, type, 2);
+    PutLittle(&file, count, 4);
+    PutLittle(&file, value, 4);
+  };
+  put_entry(256, 3, 1, 4);               // width
+  put_entry(257, 3, 1, kRows);           // height
+  put_entry(258, 3, 1, 8);               // bits
+  put_entry(259, 3, 1, 32773);           // PackBits
+  put_entry(262, 3, 1, 1);               // black is zero
+  put_entry(273, 4, kRows, offsets_at);  // where strips are
+  put_entry(277, 3, 1, 1);               // samples
+  put_entry(278, 3, 1, 1);               // rows of a strip
+  put_entry(279, 4, kRows, counts_at);   // bytes of strips
+  PutLittle(&file, 0, 4);
+  for (uint32_t i = 0; i < kRows; ++i) PutLittle(&file, data_at, 4);
+  for (uint32_t i = 0; i < kRows; ++i) PutLittle(&file, strip_bytes, 4);
+  PutLittle(&file, 0x09FD, 2);               // four times 9
+  file.resize(data_at + strip_bytes, 0x80);  // no operation
+  return file;
+}
+
+TEST(Decode, TiffStripsAreNotMoreThanTheFile) {
+  const auto few = Decode(TiffOfSharedStrips(2));
+  ASSERT_TRUE(few.ok()) << few.status();
+  EXPECT_EQ(few->bytes, Image(4 * 100 * 3, 9));
+  const auto many = Decode(TiffOfSharedStrips(1000));
+  EXPECT_EQ(many.status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(many.status().message(), "TIFF: more bytes in strips than in the file");
 }
 
 // Of a file that is cut there are the same pixels or an error, never others.

@@ -74,12 +74,27 @@ void KeepColors(TIFF* tiff) {
   if (count <= 16) TIFFSetField(tiff, TIFFTAG_EXTRASAMPLES, count, associated);
 }
 
+// Strips and tiles may share bytes: few bytes must not be decoded again and again.
+bool StripsFit(TIFF* tiff, uint64_t file_bytes) {
+  const uint32_t count = TIFFIsTiled(tiff) ? TIFFNumberOfTiles(tiff) : TIFFNumberOfStrips(tiff);
+  uint64_t left_bytes = file_bytes;
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint64_t size_bytes = TIFFGetStrileByteCount(tiff, i);
+    if (size_bytes > left_bytes) return false;
+    left_bytes -= size_bytes;
+  }
+  return true;
+}
+
 absl::Status DecodePage(TIFF* tiff, const Session& session, const CodecRequest& request,
                         PixelBuffer* buffer) {
   uint32_t width = 0, height = 0;
   TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &width);
   TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &height);
   if (width != request.width || height != request.height) return OtherSize(width, height, request);
+  if (!StripsFit(tiff, session.file.size())) {
+    return Damaged("TIFF", "more bytes in strips than in the file");
+  }
   char why[1024] = "";
   if (!TIFFRGBAImageOK(tiff, why)) {
     return absl::UnimplementedError(std::string("TIFF: ") + why);

@@ -12,7 +12,8 @@
 // first, give a view of the box alone. Every processor gives the same bytes.
 // Lifetime: nothing is borrowed after the call. Thread-safety: one thread at a time. Errors:
 // InvalidArgument for a box that is empty or not inside the view, sizes of 0 or above 65,535, or
-// other channels than the output's; ResourceExhausted without memory. Units: pixels.
+// other channels than the output's; ResourceExhausted without memory, or where more than 1 GiB of
+// it would be needed besides the result. Units: pixels.
 #ifndef SHARDPACK_IMAGES_RESIZE_H_
 #define SHARDPACK_IMAGES_RESIZE_H_
 
@@ -46,15 +47,21 @@ class Resizer {
 
  private:
   size_t EdgeRowBytes(const PixelView& view) const;
-  // The input rows that the result needs, at the result's width.
-  void NarrowRows(const PixelView& view);
+  // Input rows up to `end`, at the result's width.
+  void NarrowRows(const PixelView& view, uint32_t end);
+  // The rows of the result in the order in which they need the input's: i-th of them.
+  uint32_t RowAt(uint32_t i) const { return rows_mirrored_ ? rows_.size() - 1 - i : i; }
   absl::Status PutRows(const PixelView& view, const PixelOutput& output, void* out);
   absl::Status PutTransposed(const PixelView& view, const PixelOutput& output, void* out);
-  void MakeRow(uint32_t y, size_t size_bytes, uint8_t* to);
+  // In the order of RowAt.
+  void MakeRow(const PixelView& view, uint32_t y, size_t size_bytes, uint8_t* to);
 
   const ResizeKernels* kernels_;
   ResizeTable columns_, rows_;
   std::vector<const uint8_t*> taps_;
+  bool rows_mirrored_ = false;
+  // A ring of the narrowed rows that results still need; the next one to narrow.
+  uint32_t narrow_rows_ = 0, next_row_ = 0;
   size_t narrow_stride_bytes_ = 0;
   PixelBuffer narrow_, edge_, row_, turned_;
 };

@@ -42,12 +42,17 @@ void QuantizeFine(const double* exact, uint32_t count, double one, int16_t* weig
 
 }  // namespace
 
+uint64_t ResizeTable::Bytes(const ResizeAxis& axis, uint32_t out_size) {
+  return uint64_t{out_size} * std::min(MostTaps(axis), axis.in_size) *
+         (sizeof(double) + 2 * sizeof(int16_t));
+}
+
 void ResizeTable::Build(const ResizeAxis& axis, uint32_t out_size, bool mirror) {
   first_.resize(out_size);
   count_.resize(out_size);
   begin_ = axis.in_size;
   end_ = 0;
-  const uint32_t room = MostTaps(axis);
+  const uint32_t room = std::min(MostTaps(axis), axis.in_size);
   exact_.assign(size_t{out_size} * room, 0);
   double largest = 0;
   uint32_t most = 1;

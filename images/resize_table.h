@@ -23,6 +23,8 @@ class ResizeTable {
  public:
   static constexpr int kFineShift = 7;
 
+  // What a table takes, about.
+  static uint64_t Bytes(const ResizeAxis& axis, uint32_t out_size);
   // With `mirror` the last output pixel comes first.
   void Build(const ResizeAxis& axis, uint32_t out_size, bool mirror);
 

@@ -2,7 +2,9 @@
 #include "images/resize.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -127,6 +129,51 @@ TEST(Resize, OutputsOfAllKinds) {
       }
     }
   }
+}
+
+// Peak of this process.
+size_t MostBytes() {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<size_t>(usage.ru_maxrss) << 10;
+}
+
+TEST(Resize, TallImagesTakeLittleMemory) {
+  TestPixels image{1, 600'000, 3, {}};
+  image.bytes.resize(size_t{image.height} * 3);
+  for (size_t i = 0; i < image.bytes.size(); ++i) image.bytes[i] = i / 3 < 300'000 ? 10 : 200;
+  Resizer resizer;
+  const PixelOutput output({}, 3);
+  std::vector<uint8_t> out(output.Bytes(224, 300)), mirrored(out.size());
+  const size_t before = MostBytes();
+  // All rows at this width are 422 MB.
+  ResizeOptions options{.width = 224, .height = 300};
+  ASSERT_TRUE(resizer.Resize(image.view(), WholeBox(image), options, output, out.data()).ok());
+  options.mirror_y = true;
+  ASSERT_TRUE(resizer.Resize(image.view(), WholeBox(image), options, output, mirrored.data()).ok());
+  EXPECT_LT(MostBytes() - before, size_t{100} << 20);
+  const size_t row_bytes = 224 * 3;
+  for (size_t y = 0; y < 300; ++y) {
+    const auto row = out.begin() + static_cast<ptrdiff_t>(y * row_bytes);
+    const auto turned = mirrored.begin() + static_cast<ptrdiff_t>((299 - y) * row_bytes);
+    ASSERT_TRUE(std::equal(row, row + row_bytes, turned)) << y;
+    const uint8_t value = y < 150 ? 10 : 200;
+    if (y != 149 && y != 150) {
+      ASSERT_EQ(*row, value) << y;
+    }
+  }
+}
+
+// What one row of the result needs is all of the image, 43 GB at its width.
+TEST(Resize, RefusesWhatTakesTooMuchMemory) {
+  const std::unique_ptr<uint8_t[]> pixels(new uint8_t[64'000'000 * 3]);
+  const PixelView tall{pixels.get(), 1, 64'000'000, 3, 3};
+  std::vector<uint8_t> out(224 * 3);
+  Resizer resizer;
+  const absl::Status status = resizer.Resize(
+      tall, {0, 0, 1, 64'000'000}, {.width = 224, .height = 1}, PixelOutput({}, 3), out.data());
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_EQ(status.message(), "resize: more than 1 GiB would be needed");
 }
 
 TEST(Resize, RefusesWhatIsNoBox) {
