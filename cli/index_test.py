@@ -224,6 +224,83 @@ class IndexTest(command.PackTest):
       self.assertIn("pack has made", self.pack("index", *words, expect=None).stderr)
       self.assertEqual(packed, self.contents("packed"))
 
+  def test_what_an_interrupted_index_leaves_is_no_leave_to_build(self):
+    self.source()
+    self.make("in/train-000000.tar")
+    for name, data in (("lock", b""), ("stage/0.pidx", b"x"), ("index", b"train-000000.tar.pidx\n")):
+      self.write(f"in/.pack/{name}", data)
+      before = self.contents("in")
+      for flags in ([], ["--overwrite"], [], ["--overwrite"]):
+        self.assertIn("use another folder", self.pack("src", "-o", "in", *flags, expect=5).stderr)
+        self.assertEqual(before, self.contents("in"))
+    self.write("in/train-000000.tar.pidx", b"half")
+    self.pack("index", "in")
+    self.pack("validate", "in")
+    self.assertFalse((self.folder / "in/.pack").exists())
+
+  def test_a_damaged_manifest_is_not_overwritten(self):
+    self.source()
+    self.make_shards()
+    self.pack("index", "in")
+    text = (self.folder / "in/manifest.json").read_bytes()
+    for damaged in (text[:-40], text.replace(b"adopted", b"nothing"), b""):
+      self.write("in/manifest.json", damaged)
+      before = self.contents("in")
+      for flags in ([], ["--overwrite"]):
+        done = self.pack("src", "-o", "in", *flags, expect=5)
+        self.assertEqual(before, self.contents("in"))
+    self.assertIn("by hand", done.stderr)
+
+  def test_links_in_place_of_the_folder_of_pack(self):
+    self.source()
+    self.make_shards()
+    self.write("far/stage/precious", b"mine")
+    (self.folder / "in/.pack").symlink_to("../far")
+    os.mkdir(self.folder / "new")
+    os.mkdir(self.folder / "new/.pack")
+    (self.folder / "new/.pack/stage").symlink_to("../../far/stage")
+    before = self.everything()
+    for words in (["index", "in"], ["index", "in", "-o", "new"], ["src", "-o", "new"], ["src", "-o", "new", "--overwrite"]):
+      self.assertIn("is a link", self.pack(*words, expect=5).stderr)
+      self.assertEqual(before, self.everything())
+
+  def test_a_foreign_index_is_not_replaced(self):
+    self.make_shards()
+    self.write("in/part-1.tar.pidx", b"mine")
+    self.write("in/.pack/lock")
+    self.assertIn("part-1.tar.pidx is there", self.pack("index", "in", expect=5).stderr)
+    self.assertEqual(b"mine", (self.folder / "in/part-1.tar.pidx").read_bytes())
+    self.pack("index", "in", "--overwrite")
+    self.pack("validate", "in")
+
+  def test_an_interrupted_overwrite_leaves_no_index_behind(self):
+    self.make_shards()
+    self.pack("index", "in")
+    # Right after the manifest was taken away.
+    (self.folder / "in/manifest.json").unlink()
+    self.write("in/.pack/lock")
+    self.write("in/.pack/index", b"part-0.tar.pidx\npart-1.tar.pidx\npart-2.tar.pidx\n")
+    (self.folder / "in/part-2.tar").unlink()
+    self.pack("index", "in")
+    self.assertEqual({"manifest.json", "part-0.tar", "part-0.tar.pidx", "part-1.tar", "part-1.tar.pidx"},
+                     self.contents("in").keys())
+    self.pack("validate", "in")
+
+  def test_two_runs_side_by_side(self):
+    self.make_shards()
+    for flags in ([], ["--overwrite"]):
+      for _ in range(5):
+        (self.folder / "in/manifest.json").unlink(missing_ok=True)
+        runs = [self.start("index", "in", *flags) for _ in range(3)]
+        codes = []
+        for run in runs:
+          _, err = run.communicate(timeout=60)
+          codes.append(run.returncode)
+          self.assertIn(run.returncode, (0, 5, 6), err)
+        self.assertIn(0, codes)
+        self.pack("validate", "in")
+        self.assertFalse((self.folder / "in/.pack").exists())
+
   def test_neighbours_of_shards_are_no_finding_but_stale_indexes_are(self):
     self.make_shards()
     self.write("in/README.md", b"of the other tool")
