@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -128,6 +129,7 @@ class IndexTest(command.PackTest):
           done = self.pack("index", folder, *words, expect=4)
           self.assertIn(name, done.stderr)
           self.assertIn("Nothing was written", done.stderr)
+          self.assertNotIn("error: error", done.stderr)
           self.assertEqual(before, self.everything())
           self.assertFalse((self.folder / "new").exists())
         if kind in ("gnu tar", "tfrecord"):
@@ -143,6 +145,53 @@ class IndexTest(command.PackTest):
     done = self.pack("index", "in")
     self.assertIn("warning: tar-no-end in/a.tar", done.stderr)
     self.assertIn("4 samples", done.stderr)  # the last one may lack members
+
+  def make_tar(self, shard, members):
+    path = self.write(shard)
+    with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as archive:
+      for name, data in members:
+        info = tarfile.TarInfo(name)
+        info.size = len(data)
+        archive.addfile(info, io.BytesIO(data))
+
+  def test_labels_that_are_no_integers_are_said(self):
+    labels = (b"3", b"0x3", b"3.0", b"", b"9223372036854775808", b"-9223372036854775808", b" 7\n")
+    members = []
+    for i, label in enumerate(labels):
+      members += [(f"s{i}.jpg", jpeg(i)), (f"s{i}.cls", label)]
+    self.make_tar("in/a.tar", members)
+    self.make("in/b.tar", first=50)
+    with tarfile.open(self.folder / "in/a.tar") as archive:
+      offset = archive.getmember("s1.cls").offset_data
+    err = self.pack("index", "in").stderr
+    self.assertIn("4 of 7 samples", err)
+    self.assertRegex(err, rf"warning: wds-label-not-integer in/a.tar record 1 at offset {offset}:")
+    self.assertNotIn("b.tar", err)
+    # A number below zero is shown as none, too.
+    self.assertEqual([3, *[None] * 5, 7], [row["label"] for row in self.rows("in")][:7])
+
+  def test_a_shard_without_a_sample_is_damage(self):
+    self.make_shards()
+    self.make_tar("in/empty.tar", [])
+    before = self.everything()
+    for words in (["in"], ["in/empty.tar"]):
+      done = self.pack("index", *words, expect=4)
+      self.assertIn("empty.tar holds no sample", done.stderr)
+      self.assertEqual(before, self.everything())
+
+  def test_what_is_left_out_is_named(self):
+    self.make_shards()
+    for i in range(7):
+      self.write(f"in/note-{i}.txt", b"text")
+    done = self.pack("index", "in", "-o", "out", "--json")
+    self.assertEqual([f"in/note-{i}.txt" for i in range(7)], json.loads(done.stdout)["others"])
+    self.assertIn("7 files that are no shards: in/note-0.txt", done.stderr)
+    self.assertNotIn("note-5", done.stderr)
+    (self.folder / "in/part-9.tar").symlink_to("../gone.tar")
+    self.assertIn("in/part-9.tar", self.pack("index", "in", "-o", "new", expect=2).stderr)
+    (self.folder / "in/part-9.tar").unlink()
+    self.write("in/part-9.tar.gz", gzip.compress((self.folder / "in/part-0.tar").read_bytes()))
+    self.assertIn("in/part-9.tar.gz is compressed", self.pack("index", "in", "-o", "new", expect=2).stderr)
 
   def test_what_has_no_extents_is_told_so(self):
     self.make_shards()

@@ -138,7 +138,8 @@ absl::Status IndexFolder::WriteMark() const {
   status = (*staged)->Append(AsBytes(text));
   if (status.ok()) status = options_.fsync ? (*staged)->SyncData() : (*staged)->Flush();
   if (!status.ok()) return status;
-  if (::rename((path + ".new").c_str(), path.c_str()) != 0) return IoStatus("rename to", path, errno);
+  if (::rename((path + ".new").c_str(), path.c_str()) != 0)
+    return IoStatus("rename to", path, errno);
   if (options_.fsync) status = SyncDirectory(out_ + "/.pack");
   return status.ok() ? Sync() : status;
 }

@@ -19,8 +19,9 @@ absl::Status CheckPackFolder(const std::string& dataset) {
       return IoStatus("look at", path, errno);
     }
     if (S_ISDIR(facts.st_mode)) continue;
-    return absl::FailedPreconditionError(absl::StrCat(
-        EscapeForTerminal(path), " is a link or a file, where pack has a folder; remove it by hand"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(EscapeForTerminal(path),
+                     " is a link or a file, where pack has a folder; remove it by hand"));
   }
   return absl::OkStatus();
 }
