@@ -21,6 +21,7 @@ namespace {
 
 using absl::StrCat;
 
+constexpr size_t kNamedOthers = 5;
 constexpr uint64_t kMaxClassesBytes = uint64_t{64} << 20;
 
 absl::StatusOr<AdoptOptions> Options(const CommandLine& line) {
@@ -53,7 +54,9 @@ void SayResult(const AdoptReport& report, double seconds, Terminal& terminal) {
   for (const std::string& warning : report.warnings) terminal.Warn(warning);
   if (report.other_files > 0) {
     std::vector<std::string> names;
-    for (const std::string& path : report.others) names.push_back(EscapeForTerminal(path));
+    for (const std::string& path : report.others) {
+      if (names.size() < kNamedOthers) names.push_back(EscapeForTerminal(path));
+    }
     terminal.Say(StrCat("left out  ", Counted(report.other_files, "file", "files"),
                         " that are no shards: ", absl::StrJoin(names, ", "),
                         report.other_files > names.size() ? ", ..." : ""));
@@ -83,6 +86,8 @@ void SayResult(const AdoptReport& report, double seconds, Terminal& terminal) {
 std::string Json(const AdoptReport& report, double seconds) {
   std::vector<std::string> warnings;
   for (const std::string& warning : report.warnings) warnings.push_back(PercentEscape(warning));
+  std::vector<std::string> others;
+  for (const std::string& path : report.others) others.push_back(PercentEscape(path));
   const nlohmann::json json = {{"schema", "shardpack.index/1"},
                                {"dataset", IdentityText(report.manifest.Identity())},
                                {"out", PercentEscape(report.out)},
@@ -94,6 +99,7 @@ std::string Json(const AdoptReport& report, double seconds) {
                                {"splits", report.manifest.splits},
                                {"classes", report.manifest.classes.size()},
                                {"other_files", report.other_files},
+                               {"others", others},
                                {"warnings", warnings},
                                {"seconds", seconds},
                                {"peak_memory_bytes", PeakMemoryBytes()}};

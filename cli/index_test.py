@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -128,6 +129,7 @@ class IndexTest(command.PackTest):
           done = self.pack("index", folder, *words, expect=4)
           self.assertIn(name, done.stderr)
           self.assertIn("Nothing was written", done.stderr)
+          self.assertNotIn("error: error", done.stderr)
           self.assertEqual(before, self.everything())
           self.assertFalse((self.folder / "new").exists())
         if kind in ("gnu tar", "tfrecord"):
@@ -143,6 +145,53 @@ class IndexTest(command.PackTest):
     done = self.pack("index", "in")
     self.assertIn("warning: tar-no-end in/a.tar", done.stderr)
     self.assertIn("4 samples", done.stderr)  # the last one may lack members
+
+  def make_tar(self, shard, members):
+    path = self.write(shard)
+    with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as archive:
+      for name, data in members:
+        info = tarfile.TarInfo(name)
+        info.size = len(data)
+        archive.addfile(info, io.BytesIO(data))
+
+  def test_labels_that_are_no_integers_are_said(self):
+    labels = (b"3", b"0x3", b"3.0", b"", b"9223372036854775808", b"-9223372036854775808", b" 7\n")
+    members = []
+    for i, label in enumerate(labels):
+      members += [(f"s{i}.jpg", jpeg(i)), (f"s{i}.cls", label)]
+    self.make_tar("in/a.tar", members)
+    self.make("in/b.tar", first=50)
+    with tarfile.open(self.folder / "in/a.tar") as archive:
+      offset = archive.getmember("s1.cls").offset_data
+    err = self.pack("index", "in").stderr
+    self.assertIn("4 of 7 samples", err)
+    self.assertRegex(err, rf"warning: wds-label-not-integer in/a.tar record 1 at offset {offset}:")
+    self.assertNotIn("b.tar", err)
+    # A number below zero is shown as none, too.
+    self.assertEqual([3, *[None] * 5, 7], [row["label"] for row in self.rows("in")][:7])
+
+  def test_a_shard_without_a_sample_is_damage(self):
+    self.make_shards()
+    self.make_tar("in/empty.tar", [])
+    before = self.everything()
+    for words in (["in"], ["in/empty.tar"]):
+      done = self.pack("index", *words, expect=4)
+      self.assertIn("empty.tar holds no sample", done.stderr)
+      self.assertEqual(before, self.everything())
+
+  def test_what_is_left_out_is_named(self):
+    self.make_shards()
+    for i in range(7):
+      self.write(f"in/note-{i}.txt", b"text")
+    done = self.pack("index", "in", "-o", "out", "--json")
+    self.assertEqual([f"in/note-{i}.txt" for i in range(7)], json.loads(done.stdout)["others"])
+    self.assertIn("7 files that are no shards: in/note-0.txt", done.stderr)
+    self.assertNotIn("note-5", done.stderr)
+    (self.folder / "in/part-9.tar").symlink_to("../gone.tar")
+    self.assertIn("in/part-9.tar", self.pack("index", "in", "-o", "new", expect=2).stderr)
+    (self.folder / "in/part-9.tar").unlink()
+    self.write("in/part-9.tar.gz", gzip.compress((self.folder / "in/part-0.tar").read_bytes()))
+    self.assertIn("in/part-9.tar.gz is compressed", self.pack("index", "in", "-o", "new", expect=2).stderr)
 
   def test_what_has_no_extents_is_told_so(self):
     self.make_shards()
@@ -223,6 +272,83 @@ class IndexTest(command.PackTest):
     for words in (["packed"], ["in", "-o", "packed"], ["in", "-o", "packed", "--overwrite"]):
       self.assertIn("pack has made", self.pack("index", *words, expect=None).stderr)
       self.assertEqual(packed, self.contents("packed"))
+
+  def test_what_an_interrupted_index_leaves_is_no_leave_to_build(self):
+    self.source()
+    self.make("in/train-000000.tar")
+    for name, data in (("lock", b""), ("stage/0.pidx", b"x"), ("index", b"train-000000.tar.pidx\n")):
+      self.write(f"in/.pack/{name}", data)
+      before = self.contents("in")
+      for flags in ([], ["--overwrite"], [], ["--overwrite"]):
+        self.assertIn("use another folder", self.pack("src", "-o", "in", *flags, expect=5).stderr)
+        self.assertEqual(before, self.contents("in"))
+    self.write("in/train-000000.tar.pidx", b"half")
+    self.pack("index", "in")
+    self.pack("validate", "in")
+    self.assertFalse((self.folder / "in/.pack").exists())
+
+  def test_a_damaged_manifest_is_not_overwritten(self):
+    self.source()
+    self.make_shards()
+    self.pack("index", "in")
+    text = (self.folder / "in/manifest.json").read_bytes()
+    for damaged in (text[:-40], text.replace(b"adopted", b"nothing"), b""):
+      self.write("in/manifest.json", damaged)
+      before = self.contents("in")
+      for flags in ([], ["--overwrite"]):
+        done = self.pack("src", "-o", "in", *flags, expect=5)
+        self.assertEqual(before, self.contents("in"))
+    self.assertIn("by hand", done.stderr)
+
+  def test_links_in_place_of_the_folder_of_pack(self):
+    self.source()
+    self.make_shards()
+    self.write("far/stage/precious", b"mine")
+    (self.folder / "in/.pack").symlink_to("../far")
+    os.mkdir(self.folder / "new")
+    os.mkdir(self.folder / "new/.pack")
+    (self.folder / "new/.pack/stage").symlink_to("../../far/stage")
+    before = self.everything()
+    for words in (["index", "in"], ["index", "in", "-o", "new"], ["src", "-o", "new"], ["src", "-o", "new", "--overwrite"]):
+      self.assertIn("is a link", self.pack(*words, expect=5).stderr)
+      self.assertEqual(before, self.everything())
+
+  def test_a_foreign_index_is_not_replaced(self):
+    self.make_shards()
+    self.write("in/part-1.tar.pidx", b"mine")
+    self.write("in/.pack/lock")
+    self.assertIn("part-1.tar.pidx is there", self.pack("index", "in", expect=5).stderr)
+    self.assertEqual(b"mine", (self.folder / "in/part-1.tar.pidx").read_bytes())
+    self.pack("index", "in", "--overwrite")
+    self.pack("validate", "in")
+
+  def test_an_interrupted_overwrite_leaves_no_index_behind(self):
+    self.make_shards()
+    self.pack("index", "in")
+    # Right after the manifest was taken away.
+    (self.folder / "in/manifest.json").unlink()
+    self.write("in/.pack/lock")
+    self.write("in/.pack/index", b"part-0.tar.pidx\npart-1.tar.pidx\npart-2.tar.pidx\n")
+    (self.folder / "in/part-2.tar").unlink()
+    self.pack("index", "in")
+    self.assertEqual({"manifest.json", "part-0.tar", "part-0.tar.pidx", "part-1.tar", "part-1.tar.pidx"},
+                     self.contents("in").keys())
+    self.pack("validate", "in")
+
+  def test_two_runs_side_by_side(self):
+    self.make_shards()
+    for flags in ([], ["--overwrite"]):
+      for _ in range(5):
+        (self.folder / "in/manifest.json").unlink(missing_ok=True)
+        runs = [self.start("index", "in", *flags) for _ in range(3)]
+        codes = []
+        for run in runs:
+          _, err = run.communicate(timeout=60)
+          codes.append(run.returncode)
+          self.assertIn(run.returncode, (0, 5, 6), err)
+        self.assertIn(0, codes)
+        self.pack("validate", "in")
+        self.assertFalse((self.folder / "in/.pack").exists())
 
   def test_neighbours_of_shards_are_no_finding_but_stale_indexes_are(self):
     self.make_shards()

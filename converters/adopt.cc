@@ -130,6 +130,9 @@ void Adoption::Scan(size_t n, std::span<const Format* const> formats, AdoptProgr
   out.status = scanned.status();
   if (!out.status.ok()) return;
   const ShardIndex& index = scanned->index;
+  if (index.records() == 0)  // pack validate would call it an error
+    out.status = absl::DataLossError(EscapeForTerminal(shard.path) + " holds no sample");
+  if (!out.status.ok()) return;
   out.status = AddRecords(shard, index, options_.classes.size(), out);
   if (!out.status.ok()) return;
   const std::string name = absl::StrCat(shard.name, std::string(kIndexSuffix));
@@ -267,7 +270,6 @@ std::vector<std::string> Adoption::Warnings() const {
     odd_shards += shard.warnings.empty() ? 0 : 1;
     if (odd_shards <= kNamedTroubles)
       warnings.insert(warnings.end(), shard.warnings.begin(), shard.warnings.end());
-    if (shard.row.records == 0) warnings.push_back(absl::StrCat(path, " holds no sample"));
     if (shard.negative_label) {
       warnings.push_back(absl::StrCat(path, " record ", *shard.negative_label,
                                       " has a label below -1, which pack validate calls an error"));
@@ -373,8 +375,6 @@ absl::StatusOr<AdoptReport> AdoptShards(std::span<const std::string> paths,
   absl::Status scanned = adoption.ScanAll(formats, progress, stop);
   if (!scanned.ok()) return scanned;
   report.manifest = adoption.MakeManifest();
-  if (report.manifest.counts.packed == 0)
-    return absl::InvalidArgumentError("the shards hold no sample");
   absl::Status checked = report.manifest.Check();
   if (!checked.ok()) return absl::InternalError(checked.message());
   if (!folder->writable()) {

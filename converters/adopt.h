@@ -50,8 +50,8 @@ struct AdoptReport {
   std::string out;
   bool unchanged = false;             // the dataset was there, and nothing was written
   std::vector<std::string> warnings;  // one sentence each; not where unchanged
-  std::vector<std::string> others;    // files in folders given that are no shards; the first of
-  uint64_t other_files = 0;           // these
+  std::vector<std::string> others;    // files in folders given that are no shards; the first 1000
+  uint64_t other_files = 0;           // of these
 };
 
 // `stop` becomes non-zero when the call shall end soon (a signal's number).

@@ -235,6 +235,18 @@ TEST_F(AdoptTest, AnUnfinishedBuildStays) {
   EXPECT_EQ(ReadTestFile(in_ + "/.pack/plan"), "plan");
 }
 
+TEST_F(AdoptTest, AFolderOfPackIsNoLeaveToReplace) {
+  WriteTestFile(ShardPath(3) + ".pidx", "of another tool");
+  for (const char* mark : {"", "part-0.toy.pidx\n"}) {
+    std::filesystem::create_directories(in_ + "/.pack/stage");
+    WriteTestFile(in_ + "/.pack/index", mark);
+    const absl::Status refused = Adopt().status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+    EXPECT_EQ(ReadTestFile(ShardPath(3) + ".pidx"), "of another tool");
+    EXPECT_EQ(std::filesystem::exists(in_ + "/.pack/index"), *mark != 0) << "until it is finished";
+  }
+}
+
 TEST_F(AdoptTest, AKilledRunIsFinishedByTheNext) {
   ASSERT_TRUE(Adopt().ok());
   const std::map<std::string, std::string> whole = Contents(in_);
@@ -242,11 +254,15 @@ TEST_F(AdoptTest, AKilledRunIsFinishedByTheNext) {
   const std::string manifest = in_ + "/manifest.json";
   std::filesystem::create_directories(in_ + "/.pack/stage");
   WriteTestFile(in_ + "/.pack/lock", "");
+  WriteTestFile(in_ + "/.pack/index", "part-0.toy.pidx\npart-9.toy.pidx\n../secret.pidx\n");
+  WriteTestFile(in_ + "/part-9.toy.pidx", "of a shard that is gone");
+  WriteTestFile(folder_ + "/secret.pidx", "not in this folder");
   std::filesystem::rename(manifest, in_ + "/.pack/stage/manifest.json");
   WriteTestFile(ShardPath(0) + ".pidx", "half");
   EXPECT_TRUE(absl::IsDataLoss(Dataset::Open(in_, kToy).status()));
   ASSERT_TRUE(Adopt().ok());
   EXPECT_EQ(Contents(in_), whole);
+  EXPECT_EQ(ReadTestFile(folder_ + "/secret.pidx"), "not in this folder");
   // Killed after the manifest.
   std::filesystem::create_directories(in_ + "/.pack/stage");
   EXPECT_TRUE(Adopt()->unchanged);

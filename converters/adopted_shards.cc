@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kNamedOthers = 5;
+constexpr size_t kNamedOthers = 1000;
 // Leaves room for a number and the suffix of the index in a component of a manifest's names.
 constexpr size_t kMaxMadeNameBytes = 110;
 constexpr std::array<std::string_view, 8> kSplitWords = {
@@ -121,21 +121,34 @@ absl::Status Finder::AddFolder(const std::string& folder) {
   if (error) return IoStatus("list", folder, error.value());
   std::sort(names.begin(), names.end());
   const size_t before = found_.shards.size();
+  absl::Status compressed;  // the first
   for (const std::string& name : names) {
     if (name.starts_with('.') || name.ends_with(kIndexSuffix) || name == kManifestName) continue;
     const std::string path = absl::StrCat(WithoutSlashes(folder), "/", name);
     absl::StatusOr<ForeignShardKind> kind = FindForeignShard(path, formats_);
+    const bool missing = ::stat(path.c_str(), &facts) != 0 && (errno == ENOENT || errno == ELOOP);
+    if (missing || absl::IsNotFound(kind.status())) {
+      // It was listed just now: a dataset that lacks this shard would not be what the user means.
+      return absl::InvalidArgumentError(
+          absl::StrCat(EscapeForTerminal(path),
+                       " is a dangling link, or was removed just now; name the shards "
+                       "one by one to leave it out"));
+    }
     if (kind.ok()) {
       absl::Status added = Add(path, *std::move(kind));
       if (!added.ok()) return added;
-    } else if (absl::IsInvalidArgument(kind.status()) || absl::IsNotFound(kind.status())) {
+    } else if (absl::IsInvalidArgument(kind.status())) {
       if (found_.other_files++ < kNamedOthers) found_.others.push_back(path);
-    } else if (absl::IsUnimplemented(kind.status()) && found_.shards.size() > before) {
-      // A compressed file beside shards may be anything; alone it is what the user means.
-      if (found_.other_files++ < kNamedOthers) found_.others.push_back(path);
+    } else if (absl::IsUnimplemented(kind.status())) {
+      if (compressed.ok()) compressed = kind.status();
     } else {
       return kind.status();
     }
+  }
+  // It may be a shard as well as any other file: nothing is left out that may be a sample.
+  if (!compressed.ok()) {
+    return absl::UnimplementedError(absl::StrCat(
+        std::string(compressed.message()), ", or name the shards one by one to leave it out"));
   }
   if (found_.shards.size() > before) return absl::OkStatus();
   return absl::InvalidArgumentError(

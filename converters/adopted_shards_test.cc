@@ -145,6 +145,27 @@ TEST_F(AdoptedShardsTest, CompressedShardsAreToldSo) {
   const absl::Status refused = Find({folder_ + "/a.gz"}).status();
   EXPECT_TRUE(absl::IsUnimplemented(refused)) << refused;
   EXPECT_THAT(refused.message(), HasSubstr("compressed as a whole (gzip)"));
+  // Among others, wherever it comes.
+  for (const char* name : {"in/a.toy", "in/m.toy"}) Shard(name);
+  for (const char* name : {"in/0.gz", "in/b.gz", "in/z.gz"}) {
+    std::filesystem::copy_file(folder_ + "/a.gz", folder_ + "/" + name);
+    const absl::Status among = Find({folder_ + "/in"}).status();
+    EXPECT_TRUE(absl::IsUnimplemented(among)) << among;
+    EXPECT_THAT(among.message(), HasSubstr(name));
+    std::filesystem::remove(folder_ + "/" + name);
+  }
+  EXPECT_TRUE(Find({folder_ + "/in"}).ok());
+}
+
+TEST_F(AdoptedShardsTest, ALinkToNothingIsNotLeftOut) {
+  Shard("in/a.toy");
+  for (const char* target : {"nowhere.toy", "b.toy"}) {
+    std::filesystem::create_symlink(target, folder_ + "/in/b.toy");
+    const absl::Status refused = Find({folder_ + "/in"}).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+    EXPECT_THAT(refused.message(), HasSubstr("in/b.toy"));
+    std::filesystem::remove(folder_ + "/in/b.toy");
+  }
 }
 
 }  // namespace

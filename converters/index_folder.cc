@@ -1,6 +1,7 @@
 #include "converters/index_folder.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 #include <set>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -44,20 +46,21 @@ absl::StatusOr<IndexFolder> IndexFolder::Open(const std::string& out,
   folder.out_ = out;
   folder.options_ = options;
   absl::Status status = folder.ReadManifest();
-  if (status.ok() && (!folder.manifest_ || options.overwrite)) {
+  if (status.ok() && (!folder.manifest_ || options.overwrite || Exists(out + "/.pack")))
     status = folder.Begin();
-  } else if (status.ok() && Exists(out + "/.pack")) {
-    // Killed right after the manifest was in place.
-    absl::StatusOr<File> lock = LockPackFolder(out);
-    status = lock.ok() ? RemoveTree(out + "/.pack") : lock.status();
-  }
   if (!status.ok()) return status;
+  if (folder.manifest_ && !options.overwrite && folder.lock_.is_open()) {
+    // Killed right after the manifest was in place, or another run has just put it there.
+    status = RemoveTree(out + "/.pack");
+    folder.lock_ = File();
+    if (!status.ok()) return status;
+  }
   return folder;
 }
 
 IndexFolder::~IndexFolder() {
   // Half published, `.pack` says so until the next run.
-  if (!lock_.is_open() || publishing_) return;
+  if (!lock_.is_open() || publishing_ || !marked_.empty()) return;
   // Nothing is left to be done about an error here: the run has failed already, or is done.
   (void)RemoveTree(out_ + "/.pack");
   for (auto folder = created_.rbegin(); folder != created_.rend(); ++folder)
@@ -70,6 +73,7 @@ absl::Status IndexFolder::ReadManifest() {
     return absl::InvalidArgumentError(
         absl::StrCat("the output ", EscapeForTerminal(out_), " is a file; it must be a folder"));
   }
+  manifest_.reset();
   if (!Exists(absl::StrCat(out_, "/", std::string(kManifestName)))) return absl::OkStatus();
   absl::StatusOr<Manifest> manifest = Manifest::Read(out_);
   if (!manifest.ok()) return manifest.status();
@@ -80,27 +84,64 @@ absl::Status IndexFolder::ReadManifest() {
   return absl::OkStatus();
 }
 
-absl::Status IndexFolder::CheckIsOurs() {
+absl::Status IndexFolder::CheckPackEntries() const {
+  absl::Status status = CheckPackFolder(out_);
   const std::string pack = out_ + "/.pack";
+  if (!status.ok() || !Exists(pack)) return status;
   std::error_code error;
-  if (Exists(pack)) {
-    resumes_ = true;
-    for (std::filesystem::directory_iterator it(pack, error), end; !error && it != end;
-         it.increment(error)) {
-      const std::string name = it->path().filename().native();
-      if (name == "lock" || name == "stage") continue;
-      return Conflict(out_, "holds an unfinished build; finish it, or use another folder");
-    }
-    return error ? IoStatus("list", pack, error.value()) : absl::OkStatus();
+  for (std::filesystem::directory_iterator it(pack, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string name = it->path().filename().native();
+    if (name == "lock" || name == "stage" || name == "index" || name == "index.new") continue;
+    return Conflict(out_, "holds an unfinished build; finish it, or use another folder");
   }
-  if (options_.holds_shards || manifest_) return absl::OkStatus();
-  const std::filesystem::directory_iterator it(out_, error);
-  if (error) return IoStatus("list", out_, error.value());
-  if (it == std::filesystem::directory_iterator()) return absl::OkStatus();
-  return Conflict(out_, absl::StrCat("is not empty and holds neither a dataset nor these shards "
-                                     "(first entry: ",
-                                     EscapeForTerminal(it->path().filename().native()),
-                                     "); use another folder"));
+  return error ? IoStatus("list", pack, error.value()) : absl::OkStatus();
+}
+
+absl::Status IndexFolder::CheckIsOurs() const {
+  absl::Status status = CheckPackEntries();
+  if (!status.ok() || options_.holds_shards || manifest_ || !marked_.empty()) return status;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(out_, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string name = it->path().filename().native();
+    if (name == ".pack") continue;
+    return Conflict(out_, absl::StrCat("is not empty and holds neither a dataset nor these shards "
+                                       "(first entry: ",
+                                       EscapeForTerminal(name), "); use another folder"));
+  }
+  return error ? IoStatus("list", out_, error.value()) : absl::OkStatus();
+}
+
+absl::Status IndexFolder::ReadMark() {
+  absl::StatusOr<std::string> text =
+      ReadWholeFile(absl::StrCat(out_, "/", std::string(kIndexMark)), kMaxManifestBytes);
+  if (absl::IsNotFound(text.status())) return absl::OkStatus();
+  if (!text.ok()) return text.status();
+  std::istringstream lines(*std::move(text));
+  for (std::string name; std::getline(lines, name);) {
+    // Nothing else is ever removed.
+    if (IsDatasetFileName(name) && name.ends_with(kIndexSuffix) && name.find('/') == name.npos)
+      marked_.insert(name);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status IndexFolder::WriteMark() const {
+  const std::string path = absl::StrCat(out_, "/", std::string(kIndexMark));
+  std::string text;
+  for (const std::string& name : marked_) absl::StrAppend(&text, name, "\n");
+  absl::Status status = RemoveFile(path + ".new");
+  if (!status.ok()) return status;
+  absl::StatusOr<std::unique_ptr<StagedFile>> staged = StagedFile::Create(path + ".new");
+  if (!staged.ok()) return staged.status();
+  status = (*staged)->Append(AsBytes(text));
+  if (status.ok()) status = options_.fsync ? (*staged)->SyncData() : (*staged)->Flush();
+  if (!status.ok()) return status;
+  if (::rename((path + ".new").c_str(), path.c_str()) != 0)
+    return IoStatus("rename to", path, errno);
+  if (options_.fsync) status = SyncDirectory(out_ + "/.pack");
+  return status.ok() ? Sync() : status;
 }
 
 absl::Status IndexFolder::Begin() {
@@ -112,13 +153,28 @@ absl::Status IndexFolder::Begin() {
   }
   if (!error) std::filesystem::create_directories(out_, error);
   if (error) return IoStatus("create folder", out_, error.value());
-  absl::Status status = CheckIsOurs();
+  absl::Status status = CheckPackEntries();
+  if (status.ok()) status = ReadMark();
+  if (status.ok()) status = CheckIsOurs();
   if (status.ok()) status = MakeDirectory(out_ + "/.pack");
   if (!status.ok()) return status;
   absl::StatusOr<File> lock = LockPackFolder(out_);
   if (!lock.ok()) return lock.status();
   lock_ = *std::move(lock);
-  status = RemoveTree(out_ + "/.pack/stage");
+  return BeginLocked();
+}
+
+// What was looked at before may have been made by another run that has ended since.
+absl::Status IndexFolder::BeginLocked() {
+  absl::Status status = ReadManifest();
+  marked_.clear();
+  if (status.ok()) status = CheckPackEntries();
+  if (status.ok()) status = ReadMark();
+  if (status.ok()) status = CheckIsOurs();
+  if (!status.ok()) lock_ = File();  // what is in `.pack` may then be another run's
+  if (!status.ok() || (manifest_ && !options_.overwrite)) return status;
+  status = WriteMark();
+  if (status.ok()) status = RemoveTree(out_ + "/.pack/stage");
   return status.ok() ? MakeDirectory(out_ + "/.pack/stage") : status;
 }
 
@@ -151,28 +207,31 @@ absl::Status IndexFolder::Sync() const {
 // Makes room for the indexes, first of all by taking the manifest away: what is left is then no
 // dataset, and none that anybody could take for whole.
 absl::Status IndexFolder::RemoveOld(const Manifest& manifest) {
-  const bool replaces = options_.overwrite || resumes_;
-  std::vector<std::string> old;
+  std::set<std::string> names = marked_;
   for (const ManifestShard& shard : manifest.shards) {
     const std::string path = absl::StrCat(out_, "/", shard.index.name);
-    if (!Exists(path)) continue;
+    names.insert(shard.index.name);
+    if (!Exists(path) || options_.overwrite || marked_.contains(shard.index.name)) continue;
     absl::StatusOr<bool> same = Matches(path, shard.index);
     if (!same.ok()) return same.status();
-    if (!*same && !replaces) {
+    if (!*same) {
       return Conflict(path, "is there and not the index of this shard; --overwrite replaces it");
     }
-    old.push_back(path);
+  }
+  if (manifest_) {
+    for (const ManifestShard& shard : manifest_->shards) names.insert(shard.index.name);
   }
   publishing_ = true;
+  marked_ = std::move(names);
+  absl::Status marked = WriteMark();
+  if (!marked.ok()) return marked;
   if (manifest_) {
-    for (const ManifestShard& shard : manifest_->shards)
-      old.push_back(absl::StrCat(out_, "/", shard.index.name));
     absl::Status removed = RemoveFile(absl::StrCat(out_, "/", std::string(kManifestName)));
     if (removed.ok()) removed = Sync();
     if (!removed.ok()) return removed;
   }
-  for (const std::string& path : old) {
-    absl::Status removed = RemoveFile(path);
+  for (const std::string& name : marked_) {
+    absl::Status removed = RemoveFile(absl::StrCat(out_, "/", name));
     if (!removed.ok()) return removed;
   }
   return absl::OkStatus();
@@ -198,6 +257,7 @@ absl::Status IndexFolder::Publish(const Manifest& manifest) {
   }
   if (status.ok()) status = RemoveTree(out_ + "/.pack");
   if (status.ok()) created_.clear();
+  if (status.ok()) marked_.clear();
   return status;
 }
 

@@ -8,7 +8,8 @@
 // Until Publish nothing has changed that a reader sees, and destruction removes what was staged.
 // Publish replaces nothing, but with `overwrite` the manifest and the indexes of an adopted
 // dataset; no shard is ever written to, moved or removed. A run that was killed while publishing
-// leaves `.pack` behind; the next one then replaces its indexes. Lifetime: holds the lock until
+// leaves `.pack` behind, with a mark that names its indexes; the next one replaces just those, and
+// no build takes the folder. Lifetime: holds the lock until
 // destroyed. Thread-safety: Stage from any thread, with a number of its own. Errors:
 // InvalidArgument for an OUT that cannot be one; FailedPrecondition (exit 5) when OUT belongs to
 // something else; DataLoss for a damaged manifest there; I/O. Units: bytes.
@@ -17,6 +18,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,7 +59,11 @@ class IndexFolder {
   IndexFolder() = default;
   absl::Status ReadManifest();
   absl::Status Begin();
-  absl::Status CheckIsOurs();
+  absl::Status BeginLocked();
+  absl::Status CheckIsOurs() const;
+  absl::Status CheckPackEntries() const;
+  absl::Status ReadMark();
+  absl::Status WriteMark() const;
   absl::Status RemoveOld(const Manifest& manifest);
   absl::Status WriteStaged(const std::string& name, std::string_view bytes) const;
   absl::Status Sync() const;
@@ -67,7 +73,7 @@ class IndexFolder {
   std::optional<Manifest> manifest_;
   std::vector<std::string> created_;  // folders that were not there, outermost first
   File lock_;
-  bool resumes_ = false;  // a killed run has left its indexes
+  std::set<std::string> marked_;  // indexes in OUT that this run, or a killed one, has put there
   bool publishing_ = false;
 };
 

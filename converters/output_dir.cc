@@ -95,14 +95,11 @@ absl::StatusOr<OutputDir> OutputDir::Open(const std::string& out, const Plan& pl
   dir.path_ = dir.out_;
   dir.options_ = options;
   absl::Status status = dir.Create();
+  if (status.ok()) status = dir.CheckIsOurs();
   if (!status.ok()) return status;
 
   if (Exists(dir.PathOf(std::string(kManifestName)))) {
     absl::StatusOr<Manifest> manifest = Manifest::Read(dir.path_);
-    // Its shards may be the only copy, and nobody could make them again.
-    if (manifest.ok() && manifest->adopted()) {
-      return Conflict(dir.path_, "holds shards that pack index has adopted, which are never replaced; use another folder");
-    }
     if (!options.overwrite) {
       if (!manifest.ok()) {
         return Conflict(dir.path_, absl::StrCat("holds a damaged manifest: ",
@@ -140,23 +137,10 @@ absl::StatusOr<OutputDir> OutputDir::Open(const std::string& out, const Plan& pl
     }
   }
   if (options.overwrite && (Exists(dir.PathOf(std::string(kManifestName))) || Exists(dir.PackFolder()))) {
-    if (Exists(dir.PackFolder())) {  // never replaced while another run works in it
-      status = dir.Lock();
-      if (!status.ok()) return status;
-    }
-    dir.path_ = dir.out_ + kOverwriteSuffix;
-    status = MakeDirectory(dir.path_);
+    status = dir.BeginReplacement();
     if (!status.ok()) return status;
   }
-  absl::StatusOr<std::vector<std::string>> names = ListFolder(dir.path_);
-  if (!names.ok()) return names.status();
-  if (!names->empty() && !Exists(dir.PackFolder())) {
-    return Conflict(dir.path_, absl::StrCat("is not empty and holds no dataset of pack (first entry: ",
-                                            EscapeForTerminal(names->front()), "); use another folder"));
-  }
-  status = MakeDirectory(dir.PackFolder());
-  if (status.ok() && !options.shards_range) status = dir.Lock();
-  if (status.ok()) status = MakeDirectory(dir.PackFolder() + "/stage");
+  status = dir.BeginFolder();
   if (!status.ok()) return status;
 
   bool had_plan = false;
@@ -191,6 +175,67 @@ absl::Status OutputDir::Create() {
   std::filesystem::create_directories(out_, error);
   if (error) return IoStatus("create folder", out_, error.value());
   return absl::OkStatus();
+}
+
+// What pack has not built is never built over, replaced or removed: it may be the only copy, and nobody could make it
+// again.
+absl::Status OutputDir::CheckIsOurs() const {
+  absl::Status status = CheckPackFolder(path_);
+  if (!status.ok()) return status;
+  if (Exists(PathOf(std::string(kIndexMark)))) {
+    return Conflict(path_, "holds shards that pack index works on, or has not finished with; run pack index there "
+                           "again, or use another folder");
+  }
+  if (!Exists(PathOf(std::string(kManifestName)))) return absl::OkStatus();
+  const absl::StatusOr<Manifest> manifest = Manifest::Read(path_);
+  if (manifest.ok() && manifest->adopted()) {
+    return Conflict(path_, "holds shards that pack index has adopted, which are never replaced; use another folder");
+  }
+  if (!manifest.ok() && options_.overwrite) {
+    return Conflict(path_, absl::StrCat("holds a damaged manifest (", std::string(manifest.status().message()),
+                                        "), so that its shards may not be made by pack; remove the folder by hand, or "
+                                        "use another one"));
+  }
+  return absl::OkStatus();
+}
+
+// Without a plan nothing has been built here: whatever there is, is somebody else's. The folder is listed first, for
+// another worker may write the plan just now, and then shards.
+absl::Status OutputDir::CheckHoldsNothingElse() const {
+  const absl::StatusOr<std::vector<std::string>> names = ListFolder(path_);
+  if (!names.ok()) return names.status();
+  if (Exists(PackFolder() + "/plan")) return absl::OkStatus();
+  for (const std::string& name : *names) {
+    if (name == ".pack") continue;
+    return Conflict(path_, absl::StrCat("is not empty and holds no dataset of pack (first entry: ",
+                                        EscapeForTerminal(name), "); use another folder"));
+  }
+  return absl::OkStatus();
+}
+
+// With --overwrite: from here on the dataset is built beside OUT.
+absl::Status OutputDir::BeginReplacement() {
+  absl::Status status;
+  if (Exists(PackFolder())) {  // never replaced while another run works in it
+    status = Lock();
+    if (status.ok()) status = CheckIsOurs();
+    if (!status.ok()) return status;
+  }
+  // A whole dataset of ours has no plan any more.
+  if (!Exists(PathOf(std::string(kManifestName)))) status = CheckHoldsNothingElse();
+  if (!status.ok()) return status;
+  path_ = out_ + kOverwriteSuffix;
+  status = MakeDirectory(path_);
+  return status.ok() ? CheckIsOurs() : status;
+}
+
+absl::Status OutputDir::BeginFolder() {
+  absl::Status status = CheckHoldsNothingElse();
+  if (status.ok()) status = MakeDirectory(PackFolder());
+  if (status.ok() && !options_.shards_range) status = Lock();
+  if (status.ok()) status = CheckIsOurs();  // again: another run may have been first
+  if (status.ok()) status = CheckHoldsNothingElse();
+  return status.ok() ? MakeDirectory(PackFolder() + "/stage") : status;
 }
 
 absl::Status OutputDir::Lock() {

@@ -67,6 +67,10 @@ class OutputDir {
   OutputDir() = default;
   absl::Status Lock();
   absl::Status Create();
+  absl::Status CheckIsOurs() const;
+  absl::Status CheckHoldsNothingElse() const;
+  absl::Status BeginReplacement();
+  absl::Status BeginFolder();
   absl::Status AdoptPlan(const Plan& plan, bool* had_plan);
   absl::Status KeepFinished(const Plan& plan, IoPool& pool);
   absl::Status CheckFreshness(const Plan& was, const Plan& now) const;

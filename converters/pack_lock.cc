@@ -10,13 +10,31 @@
 
 namespace shardpack {
 
+absl::Status CheckPackFolder(const std::string& dataset) {
+  for (const char* name : {"/.pack", "/.pack/stage"}) {
+    const std::string path = dataset + name;
+    struct stat facts;
+    if (::lstat(path.c_str(), &facts) != 0) {
+      if (errno == ENOENT || errno == ENOTDIR) return absl::OkStatus();
+      return IoStatus("look at", path, errno);
+    }
+    if (S_ISDIR(facts.st_mode)) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(EscapeForTerminal(path),
+                     " is a link or a file, where pack has a folder; remove it by hand"));
+  }
+  return absl::OkStatus();
+}
+
 // An OFD lock belongs to the open file: it is gone with the process, however that ends.
 absl::StatusOr<File> LockPackFolder(const std::string& dataset) {
+  absl::Status ours = CheckPackFolder(dataset);
+  if (!ours.ok()) return ours;
   const auto conflict = [&](const std::string& why) {
     return absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(dataset), " ", why));
   };
   const std::string path = dataset + "/.pack/lock";
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (fd < 0) return IoStatus("open", path, errno);
   File file(fd, path);
   struct flock whole = {};

@@ -18,25 +18,26 @@ namespace {
 constexpr size_t kSniffBytes = 1024;
 constexpr size_t kMaxWarnings = 3;
 constexpr size_t kKeptImageBytes = 16 << 20;
+constexpr std::string_view kLabelField = "cls";
 constexpr size_t kMaxLeftOut = 100;  // names that are kept, enough for a warning
 
-// The first damage; warnings do not keep a shard from being read.
+// The first damage; warnings do not keep a shard from being read. Texts are without the severity,
+// which whoever prints them says anyway.
 class FirstError : public FindingSink {
  public:
   void Report(Finding finding) override {
     if (finding.severity == Severity::kWarning) {
-      // Without the word "warning", which whoever prints it says anyway.
       if (warnings.size() < kMaxWarnings)
         warnings.push_back(ToText(finding).substr(std::string_view("warning ").size()));
     } else if (!first_) {
-      first_ = std::move(finding);
+      first_ = ToText(finding).substr(std::string_view("error ").size());
     }
   }
-  const std::optional<Finding>& first() const { return first_; }
+  const std::optional<std::string>& first() const { return first_; }
   std::vector<std::string> warnings;
 
  private:
-  std::optional<Finding> first_;
+  std::optional<std::string> first_;
 };
 
 class IndexRows : public RecordSink {
@@ -48,16 +49,39 @@ class IndexRows : public RecordSink {
     // The key column repeats what the shard says: a container without keys has empty ones.
     const bool probe =
         images_ != nullptr && !record.fields.empty() && record.fields[0].name == kImageField;
+    if (record.label == kNoLabel) CountLabel(record);
+    ++records_;
     builder.Add(record, record.key, record.source_path, record.label,
                 probe ? Probe(record.fields[0]) : ImageInfo{});
   }
   void OnLeftOut(std::string_view name) override {
     if (left_out.size() < kMaxLeftOut && !left_out.contains(name)) left_out.emplace(name);
   }
+  // What a reader of the labels would miss.
+  std::optional<std::string> LabelWarning(const std::string& path) const {
+    if (no_integers_ == 0) return std::nullopt;
+    Finding finding = MakeFinding(FindingId::kWdsLabelNotInteger, path);
+    finding.severity = Severity::kWarning;
+    finding.record = first_record_;
+    finding.offset = first_offset_;
+    finding.detail = absl::StrCat(no_integers_, " of ", records_,
+                                  " samples have one that is no integer of 64 bits, and no label");
+    return ToText(finding).substr(std::string_view("warning ").size());
+  }
   ShardIndexBuilder builder;
   std::set<std::string, std::less<>> left_out;
 
  private:
+  // A member that should be the label but is not: with one, it would be no field.
+  void CountLabel(const ScannedRecord& record) {
+    for (const ScannedField& field : record.fields) {
+      if (field.name != kLabelField) continue;
+      if (no_integers_++ > 0) continue;
+      first_record_ = records_;
+      first_offset_ = field.offset;
+    }
+  }
+
   // The facts that packing would have recorded. The scan has just read these bytes, so they come
   // from the page cache; an error of reading them is one of the scan, or of the reader later.
   ImageInfo Probe(const ScannedField& image) {
@@ -70,6 +94,7 @@ class IndexRows : public RecordSink {
 
   const File* const images_;
   std::vector<std::byte> bytes_;
+  uint64_t records_ = 0, no_integers_ = 0, first_record_ = 0, first_offset_ = 0;
 };
 
 // The data file of a shard at `path`, if it may be in this format. `name` is empty to ask for the
@@ -103,11 +128,13 @@ absl::StatusOr<ForeignShard> ScanWith(const Format& format, const std::string& p
   absl::Status scanned =
       format.scanner->Scan(in, {.shard_name = path, .strict = false}, rows, damage);
   if (!scanned.ok()) return scanned;
-  if (damage.first()) return absl::DataLossError(ToText(*damage.first()));
+  if (damage.first()) return absl::DataLossError(*damage.first());
   absl::StatusOr<Digest> digest = in.Finish();
   if (!digest.ok()) return digest.status();
   absl::StatusOr<ShardIndex> index = ShardIndex::FromBytes(rows.builder.Finish(*bytes), *bytes);
   if (!index.ok()) return index.status();
+  if (std::optional<std::string> warning = rows.LabelWarning(path))
+    damage.warnings.push_back(*std::move(warning));
   return ForeignShard{.format = &format,
                       .data_path = std::move(data_path),
                       .bytes = *bytes,
