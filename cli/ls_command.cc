@@ -23,7 +23,7 @@ struct Row {
 Row Look(const Dataset& dataset, const SampleRow& row) {
   Row facts;
   facts.image = ImageOf(dataset, row);
-  const std::optional<size_t> column = ImageColumn(row.index);
+  const std::optional<size_t> column = row.index.FindField(kImageField);
   if (column.has_value() && row.index.has_field(row.record, *column)) {
     facts.bytes = row.index.field(row.record, *column).length;
     facts.hash = row.index.hash(row.record, *column);

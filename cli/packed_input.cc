@@ -105,13 +105,6 @@ std::string ClassName(const Dataset& dataset, int64_t label) {
   return StrCat(label);
 }
 
-std::optional<size_t> ImageColumn(const ShardIndex& index) {
-  for (size_t field = 0; field < index.fields(); ++field) {
-    if (index.field_name(field) == kImageField) return field;
-  }
-  return std::nullopt;
-}
-
 ImageInfo ImageOf(const Dataset& dataset, const SampleRow& row) {
   const ImageInfo known = row.index.image(row.record);
   if (known.format != ImageFormat::kUnknown) return known;

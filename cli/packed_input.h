@@ -51,9 +51,6 @@ absl::Status ForEachSample(const Dataset& dataset, const Selection& selection,
 // The class of that label: its name, else its number; "" for none.
 std::string ClassName(const Dataset& dataset, int64_t label);
 
-// The number of the column with the image; nullopt when the shard has none.
-std::optional<size_t> ImageColumn(const ShardIndex& index);
-
 // What the sample's index says of the image, or for a foreign shard, which has no such column, what
 // the image itself says; unknown when it cannot be read.
 ImageInfo ImageOf(const Dataset& dataset, const SampleRow& row);

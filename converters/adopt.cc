@@ -40,38 +40,21 @@ struct ShardFacts {
   std::optional<uint64_t> negative_label;  // record of the first below kNoLabel
 };
 
-std::optional<size_t> ImageField(const ShardIndex& index) {
-  for (size_t field = 0; field < index.fields(); ++field) {
-    if (index.field_name(field) == kImageField) return field;
-  }
-  return std::nullopt;
-}
-
 // Never 0 for a key that is not empty.
 uint64_t KeyHash(std::string_view key) {
   return key.empty() ? 0 : std::max<uint64_t>(Xxh3_64(AsBytes(key)), 1);
 }
 
 void AddImage(const ImageInfo& image, uint64_t bytes, ShardFacts& out) {
-  DatasetFacts& facts = out.facts;
-  facts.image_bytes += bytes;
-  facts.largest_image_bytes = std::max(facts.largest_image_bytes, bytes);
-  ++facts.image_formats[std::string(ImageExtension(image.format))];
-  if (image.width == 0 || image.height == 0) {
-    ++out.without_image;
-    return;
-  }
-  const bool first = facts.max_width == 0;
-  facts.min_width = first ? image.width : std::min(facts.min_width, image.width);
-  facts.min_height = first ? image.height : std::min(facts.min_height, image.height);
-  facts.max_width = std::max(facts.max_width, image.width);
-  facts.max_height = std::max(facts.max_height, image.height);
+  AddImageFacts(image, bytes, out.facts);
+  ++out.facts.image_formats[std::string(ImageExtension(image.format))];
+  if (image.width == 0 || image.height == 0) ++out.without_image;
 }
 
 // Fails on a label without a class.
 absl::Status AddRecords(const AdoptedShard& shard, const ShardIndex& index, size_t classes,
                         ShardFacts& out) {
-  const std::optional<size_t> image = ImageField(index);
+  const std::optional<size_t> image = index.FindField(kImageField);
   out.key_hashes.resize(index.records());
   for (uint64_t r = 0; r < index.records(); ++r) {
     out.key_hashes[r] = KeyHash(index.key(r));
@@ -195,7 +178,6 @@ Manifest Adoption::MakeManifest() const {
   manifest.format = std::string(found_.format->name);
   manifest.tool = options_.tool;
   manifest.classes = options_.classes;
-  uint64_t largest_record_bytes = 0;
   for (size_t n = 0; n < shards_.size(); ++n) {
     const ManifestShard& row = shards_[n].row;
     manifest.shards.push_back(row);
@@ -205,10 +187,7 @@ Manifest Adoption::MakeManifest() const {
     if (row.location.empty())
       manifest.files.push_back({found_.shards[n].file_name, row.bytes, row.xxh3_128});
     MergeFacts(shards_[n].facts, manifest.facts);
-    // Of shards without any image, too.
-    largest_record_bytes = std::max(largest_record_bytes, shards_[n].facts.largest_record_bytes);
   }
-  manifest.facts.largest_record_bytes = largest_record_bytes;
   manifest.counts.seen = manifest.counts.packed;
   std::sort(manifest.files.begin(), manifest.files.end(),
             [](const FileEntry& a, const FileEntry& b) { return a.name < b.name; });

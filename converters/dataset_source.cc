@@ -14,6 +14,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "converters/list_labels.h"
 #include "converters/record_order.h"
 #include "formats/io/file.h"
@@ -275,11 +276,10 @@ absl::StatusOr<Listing> DatasetSource::List() {
   absl::Status finished = collector.Finish();
   if (!finished.ok()) return finished;
   if (!dataset_.left_out().empty()) {
-    std::string names;
-    for (const std::string& name : dataset_.left_out())
-      absl::StrAppend(&names, names.empty() ? "" : ", ", EscapeForTerminal(name));
-    collector.listing.warnings.push_back(absl::StrCat(
-        "left out, being neither bytes nor a label: ", names));
+    std::vector<std::string> names;
+    for (const std::string& name : dataset_.left_out()) names.push_back(EscapeForTerminal(name));
+    collector.listing.warnings.push_back(
+        absl::StrCat("left out, being neither bytes nor a label: ", absl::StrJoin(names, ", ")));
   }
   return std::move(collector.listing);
 }
@@ -293,8 +293,9 @@ LoadResult DatasetSource::Load(const Listing& listing, uint64_t row, Arena& aren
                 std::string(status.message())};
   };
   const SampleLocation at = dataset_.Locate(id);
-  absl::StatusOr<ShardIndex> index = dataset_.index(at.shard);
-  if (!index.ok()) return lost(index.status());
+  const absl::StatusOr<const ShardIndex*> borrowed = dataset_.BorrowIndex(at.shard);
+  if (!borrowed.ok()) return lost(borrowed.status());
+  const ShardIndex* const index = *borrowed;
   const std::span<std::byte> room = arena.Allocate((1 + fields) * sizeof(FieldView));
   auto* const views = reinterpret_cast<FieldView*>(room.data());
   for (size_t i = 0; i <= fields; ++i) {
@@ -302,15 +303,14 @@ LoadResult DatasetSource::Load(const Listing& listing, uint64_t row, Arena& aren
         i == 0 ? kImageField : std::string_view(listing.fields[i - 1].name);
     const uint64_t expected =
         i == 0 ? listing.bytes[row] : listing.field_bytes[row * fields + i - 1];
-    size_t field = 0;
-    while (field < index->fields() && index->field_name(field) != name) ++field;
-    if (field == index->fields() || !index->has_field(at.record, field) ||
-        index->field(at.record, field).length != expected) {
+    const std::optional<size_t> field = index->FindField(name);
+    if (!field || !index->has_field(at.record, *field) ||
+        index->field(at.record, *field).length != expected) {
       return Skip{row, SkipReason::kChanged,
                   absl::StrCat("its field ", std::string(name), " is not as it was listed")};
     }
     const std::span<std::byte> bytes = arena.Allocate(expected);
-    absl::Status read = dataset_.ReadField(at, field, bytes);
+    absl::Status read = dataset_.ReadField(at, *field, bytes);
     if (!read.ok()) return lost(read);
     new (views + i) FieldView{name, bytes};
   }

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <memory>
 #include <set>
 #include <sstream>
 #include <system_error>
@@ -16,7 +15,6 @@
 #include "absl/strings/str_cat.h"
 #include "converters/pack_lock.h"
 #include "formats/io/hash.h"
-#include "formats/io/staged_file.h"
 
 namespace shardpack {
 namespace {
@@ -98,8 +96,9 @@ absl::Status IndexFolder::CheckPackEntries() const {
   return error ? IoStatus("list", pack, error.value()) : absl::OkStatus();
 }
 
-absl::Status IndexFolder::CheckIsOurs() const {
+absl::Status IndexFolder::CheckIsOurs() {
   absl::Status status = CheckPackEntries();
+  if (status.ok()) status = ReadMark();
   if (!status.ok() || options_.holds_shards || manifest_ || !marked_.empty()) return status;
   std::error_code error;
   for (std::filesystem::directory_iterator it(out_, error), end; !error && it != end;
@@ -114,6 +113,7 @@ absl::Status IndexFolder::CheckIsOurs() const {
 }
 
 absl::Status IndexFolder::ReadMark() {
+  marked_.clear();
   absl::StatusOr<std::string> text =
       ReadWholeFile(absl::StrCat(out_, "/", std::string(kIndexMark)), kMaxManifestBytes);
   if (absl::IsNotFound(text.status())) return absl::OkStatus();
@@ -133,11 +133,8 @@ absl::Status IndexFolder::WriteMark() const {
   for (const std::string& name : marked_) absl::StrAppend(&text, name, "\n");
   absl::Status status = RemoveFile(path + ".new");
   if (!status.ok()) return status;
-  absl::StatusOr<std::unique_ptr<StagedFile>> staged = StagedFile::Create(path + ".new");
+  absl::StatusOr<std::unique_ptr<StagedFile>> staged = StageBytes(path + ".new", text);
   if (!staged.ok()) return staged.status();
-  status = (*staged)->Append(AsBytes(text));
-  if (status.ok()) status = options_.fsync ? (*staged)->SyncData() : (*staged)->Flush();
-  if (!status.ok()) return status;
   if (::rename((path + ".new").c_str(), path.c_str()) != 0)
     return IoStatus("rename to", path, errno);
   if (options_.fsync) status = SyncDirectory(out_ + "/.pack");
@@ -153,9 +150,7 @@ absl::Status IndexFolder::Begin() {
   }
   if (!error) std::filesystem::create_directories(out_, error);
   if (error) return IoStatus("create folder", out_, error.value());
-  absl::Status status = CheckPackEntries();
-  if (status.ok()) status = ReadMark();
-  if (status.ok()) status = CheckIsOurs();
+  absl::Status status = CheckIsOurs();
   if (status.ok()) status = MakeDirectory(out_ + "/.pack");
   if (!status.ok()) return status;
   absl::StatusOr<File> lock = LockPackFolder(out_);
@@ -167,9 +162,6 @@ absl::Status IndexFolder::Begin() {
 // What was looked at before may have been made by another run that has ended since.
 absl::Status IndexFolder::BeginLocked() {
   absl::Status status = ReadManifest();
-  marked_.clear();
-  if (status.ok()) status = CheckPackEntries();
-  if (status.ok()) status = ReadMark();
   if (status.ok()) status = CheckIsOurs();
   if (!status.ok()) lock_ = File();  // what is in `.pack` may then be another run's
   if (!status.ok() || (manifest_ && !options_.overwrite)) return status;
@@ -182,13 +174,20 @@ std::string IndexFolder::StagedPath(uint32_t number) const {
   return absl::StrCat(out_, "/.pack/stage/", number, std::string(kIndexSuffix));
 }
 
-absl::Status IndexFolder::WriteStaged(const std::string& path, std::string_view bytes) const {
-  absl::StatusOr<std::unique_ptr<StagedFile>> staged = StagedFile::Create(path + ".new");
+absl::StatusOr<std::unique_ptr<StagedFile>> IndexFolder::StageBytes(const std::string& path,
+                                                                    std::string_view bytes) const {
+  absl::StatusOr<std::unique_ptr<StagedFile>> staged = StagedFile::Create(path);
   if (!staged.ok()) return staged.status();
   absl::Status status = (*staged)->Append(AsBytes(bytes));
   if (status.ok()) status = options_.fsync ? (*staged)->SyncData() : (*staged)->Flush();
-  // So that it is closed: there may be more shards than descriptors.
-  return status.ok() ? (*staged)->Publish(path) : status;
+  if (!status.ok()) return status;
+  return staged;
+}
+
+absl::Status IndexFolder::WriteStaged(const std::string& path, std::string_view bytes) const {
+  absl::StatusOr<std::unique_ptr<StagedFile>> staged = StageBytes(path + ".new", bytes);
+  if (!staged.ok()) return staged.status();
+  return (*staged)->Publish(path);  // and closed: there may be more shards than descriptors
 }
 
 absl::StatusOr<FileEntry> IndexFolder::Stage(uint32_t number, const std::string& name,

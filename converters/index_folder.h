@@ -17,6 +17,7 @@
 #define SHARDPACK_CONVERTERS_INDEX_FOLDER_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -27,6 +28,7 @@
 #include "absl/status/statusor.h"
 #include "formats/core/manifest.h"
 #include "formats/io/file.h"
+#include "formats/io/staged_file.h"
 
 namespace shardpack {
 
@@ -60,11 +62,13 @@ class IndexFolder {
   absl::Status ReadManifest();
   absl::Status Begin();
   absl::Status BeginLocked();
-  absl::Status CheckIsOurs() const;
+  absl::Status CheckIsOurs();
   absl::Status CheckPackEntries() const;
   absl::Status ReadMark();
   absl::Status WriteMark() const;
   absl::Status RemoveOld(const Manifest& manifest);
+  absl::StatusOr<std::unique_ptr<StagedFile>> StageBytes(const std::string& path,
+                                                         std::string_view bytes) const;
   absl::Status WriteStaged(const std::string& name, std::string_view bytes) const;
   absl::Status Sync() const;
 

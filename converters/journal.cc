@@ -42,11 +42,22 @@ std::string Dump(const json& value) {
 
 }  // namespace
 
+void AddImageFacts(const ImageInfo& image, uint64_t bytes, DatasetFacts& into) {
+  into.image_bytes += bytes;
+  into.largest_image_bytes = std::max(into.largest_image_bytes, bytes);
+  if (image.width == 0 || image.height == 0) return;
+  const bool first = into.max_width == 0;
+  into.min_width = first ? image.width : std::min(into.min_width, image.width);
+  into.min_height = first ? image.height : std::min(into.min_height, image.height);
+  into.max_width = std::max(into.max_width, image.width);
+  into.max_height = std::max(into.max_height, image.height);
+}
+
 void MergeFacts(const DatasetFacts& from, DatasetFacts& into) {
   const bool first = into.image_formats.empty();
   const auto smaller = [&](uint32_t a, uint32_t b) { return first ? b : std::min(a, b); };
-  if (from.image_formats.empty()) return;
   into.largest_record_bytes = std::max(into.largest_record_bytes, from.largest_record_bytes);
+  if (from.image_formats.empty()) return;
   into.largest_image_bytes = std::max(into.largest_image_bytes, from.largest_image_bytes);
   into.image_bytes += from.image_bytes;
   into.min_width = smaller(into.min_width, from.min_width);
@@ -100,10 +111,11 @@ bool ParseJournalLine(std::string_view line, ShardResult* result) {
       parsed.skips.push_back({skip.at(0).get<uint64_t>(), *reason, skip.at(2).get<std::string>()});
     }
     const json& facts = value.at("facts");
-    parsed.facts = {facts.at(0).get<uint64_t>(), facts.at(1).get<uint64_t>(),
-                    facts.at(2).get<uint64_t>(), facts.at(3).get<uint32_t>(),
-                    facts.at(4).get<uint32_t>(), facts.at(5).get<uint32_t>(),
-                    facts.at(6).get<uint32_t>(), facts.at(7).get<std::map<std::string, uint64_t>>()};
+    parsed.facts = {
+        facts.at(0).get<uint64_t>(), facts.at(1).get<uint64_t>(),
+        facts.at(2).get<uint64_t>(), facts.at(3).get<uint32_t>(),
+        facts.at(4).get<uint32_t>(), facts.at(5).get<uint32_t>(),
+        facts.at(6).get<uint32_t>(), facts.at(7).get<std::map<std::string, uint64_t>>()};
     *result = std::move(parsed);
     return true;
   } catch (const std::exception&) {  // nlohmann's exceptions stop here
@@ -134,7 +146,8 @@ absl::StatusOr<std::vector<ShardResult>> ReadJournals(const std::string& pack_fo
   for (std::filesystem::directory_iterator it(pack_folder, error), end; !error && it != end;
        it.increment(error)) {
     const std::string name = it->path().filename().string();
-    if (name.starts_with("journal") && name.ends_with(".jsonl")) paths.push_back(it->path().string());
+    if (name.starts_with("journal") && name.ends_with(".jsonl"))
+      paths.push_back(it->path().string());
   }
   if (error) return IoStatus("list", pack_folder, error.value());
   std::sort(paths.begin(), paths.end());
@@ -147,7 +160,8 @@ absl::StatusOr<std::vector<ShardResult>> ReadJournals(const std::string& pack_fo
       const size_t end = rest.find('\n');
       if (end == std::string_view::npos) break;  // torn
       ShardResult result;
-      if (ParseJournalLine(rest.substr(0, end), &result)) by_shard[result.shard] = std::move(result);
+      if (ParseJournalLine(rest.substr(0, end), &result))
+        by_shard[result.shard] = std::move(result);
       rest.remove_prefix(end + 1);
     }
   }

@@ -1,12 +1,13 @@
-// ShardResult: all there is to say about one finished shard; Journal: the file that remembers them across runs.
+// ShardResult: all there is to say about one finished shard; Journal: the file that remembers them
+// across runs.
 //
 //   Journal journal = *Journal::Open("OUT/.pack/journal.jsonl", /*sync=*/true);
 //   absl::Status kept = journal.Append(result);
 //   std::vector<ShardResult> finished = *ReadJournals("OUT/.pack");
 //
-// One JSON object a line, closed by a checksum of the line. Lifetime: a ShardResult is a plain value; a Journal owns its
-// file. Thread-safety: Append from any thread. Errors: I/O Status. A torn or damaged line is as if it were not there:
-// its shard is built again. Units: bytes.
+// One JSON object a line, closed by a checksum of the line. Lifetime: a ShardResult is a plain
+// value; a Journal owns its file. Thread-safety: Append from any thread. Errors: I/O Status. A torn
+// or damaged line is as if it were not there: its shard is built again. Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_JOURNAL_H_
 #define SHARDPACK_CONVERTERS_JOURNAL_H_
 
@@ -20,6 +21,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "converters/skip.h"
+#include "formats/core/image_info.h"
 #include "formats/core/manifest.h"
 #include "formats/io/file.h"
 
@@ -35,6 +37,8 @@ struct ShardResult {
   DatasetFacts facts;  // of this shard alone
 };
 
+// Adds an image of so many bytes, but for its format; one of unknown size counts by its bytes.
+void AddImageFacts(const ImageInfo& image, uint64_t bytes, DatasetFacts& into);
 // Adds `from` to `into`.
 void MergeFacts(const DatasetFacts& from, DatasetFacts& into);
 

@@ -127,17 +127,8 @@ absl::Status ShardBuilder::Append(const SampleChunk& chunk) {
     for (size_t f = 0; f < sample.fields.size(); ++f) {
       expected_hashes_.push_back(chunk.hashes[prepared.first_hash + f]);
     }
-    const uint64_t image_bytes = sample.fields[0].bytes.size();
-    const ImageInfo& image = prepared.image;
-    DatasetFacts& facts = result_.facts;
-    const bool first = expected_.size() == 1;
-    facts.image_bytes += image_bytes;
-    facts.largest_image_bytes = std::max(facts.largest_image_bytes, image_bytes);
-    facts.min_width = first ? image.width : std::min(facts.min_width, image.width);
-    facts.min_height = first ? image.height : std::min(facts.min_height, image.height);
-    facts.max_width = std::max(facts.max_width, image.width);
-    facts.max_height = std::max(facts.max_height, image.height);
-    ++format_counts_[static_cast<size_t>(image.format)];
+    AddImageFacts(prepared.image, sample.fields[0].bytes.size(), result_.facts);
+    ++format_counts_[static_cast<size_t>(prepared.image.format)];
   }
   result_.skips.insert(result_.skips.end(), chunk.skips.begin(), chunk.skips.end());
   return absl::OkStatus();

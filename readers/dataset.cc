@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
 #include "readers/foreign_shard.h"
@@ -80,6 +81,7 @@ struct Dataset::State {
   Manifest manifest;  // made up for foreign shards: what Identity() needs
   std::string root;
   std::vector<DatasetShard> shards;
+  std::vector<uint64_t> first_ids;  // of the shards: flat, so that a search touches few cache lines
   uint64_t records = 0;
   std::optional<ShardFiles> files;
   std::vector<std::string> left_out;
@@ -87,6 +89,7 @@ struct Dataset::State {
 
   void AddShard(DatasetShard shard) {
     shard.first_id = records;
+    first_ids.push_back(records);
     records += shard.records;
     shards.push_back(std::move(shard));
     indexes.emplace_back();
@@ -101,6 +104,10 @@ struct Dataset::State {
     std::vector<std::string> paths;
     for (const DatasetShard& shard : shards) paths.push_back(shard.data_path);
     files.emplace(std::move(paths));
+  }
+  absl::Status CheckShard(uint32_t shard) const {
+    if (shard < shards.size()) return absl::OkStatus();
+    return absl::OutOfRangeError(absl::StrCat("shard ", shard, " of ", shards.size(), " shards"));
   }
   absl::Status ReadField(uint32_t shard, const ShardIndex& index, uint64_t record, size_t field,
                          std::span<std::byte> into) const;
@@ -198,10 +205,8 @@ absl::StatusOr<ShardIndex> Dataset::index(uint32_t shard) const {
 }
 
 absl::StatusOr<const ShardIndex*> Dataset::BorrowIndex(uint32_t shard) const {
-  if (shard >= state_->shards.size()) {
-    return absl::OutOfRangeError(
-        absl::StrCat("shard ", shard, " of ", state_->shards.size(), " shards"));
-  }
+  absl::Status known = state_->CheckShard(shard);
+  if (!known.ok()) return known;
   IndexSlot& slot = state_->indexes[shard];
   if (const ShardIndex* ready = slot.ready.load(std::memory_order_acquire)) return ready;
   std::lock_guard<std::mutex> lock(slot.mutex);
@@ -220,10 +225,8 @@ absl::StatusOr<const ShardIndex*> Dataset::BorrowIndex(uint32_t shard) const {
 }
 
 absl::StatusOr<std::shared_ptr<const File>> Dataset::OpenFile(uint32_t shard) const {
-  if (shard >= state_->shards.size()) {
-    return absl::OutOfRangeError(
-        absl::StrCat("shard ", shard, " of ", state_->shards.size(), " shards"));
-  }
+  absl::Status known = state_->CheckShard(shard);
+  if (!known.ok()) return known;
   return state_->files->Get(shard);
 }
 
@@ -243,22 +246,20 @@ absl::StatusOr<Dataset> Dataset::Split(std::string_view name) const {
     if (state_->foreign) split->Adopt(*state_->indexes[s].index);
   }
   if (split->shards.empty()) {
-    std::string known;
-    for (const std::string& each : names) absl::StrAppend(&known, known.empty() ? "" : ", ", each);
     return absl::NotFoundError(absl::StrCat("no split ", EscapeForTerminal(name),
-                                            "; the dataset has ", EscapeForTerminal(known)));
+                                            "; the dataset has ",
+                                            EscapeForTerminal(absl::StrJoin(names, ", "))));
   }
   split->Close();
   return Dataset(std::move(split));
 }
 
 SampleLocation Dataset::Locate(uint64_t id) const {
+  const std::vector<uint64_t>& first_ids = state_->first_ids;
   // The last shard that begins at or before it, past shards without records.
-  const auto after = std::upper_bound(
-      state_->shards.begin(), state_->shards.end(), id,
-      [](uint64_t wanted, const DatasetShard& shard) { return wanted < shard.first_id; });
-  const auto shard = after - 1;
-  return {static_cast<uint32_t>(shard - state_->shards.begin()), id - shard->first_id};
+  const auto after = std::upper_bound(first_ids.begin(), first_ids.end(), id);
+  const auto shard = static_cast<size_t>(after - first_ids.begin()) - 1;
+  return {static_cast<uint32_t>(shard), id - first_ids[shard]};
 }
 
 absl::Status Dataset::State::ReadField(uint32_t shard, const ShardIndex& index, uint64_t record,

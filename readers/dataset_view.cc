@@ -48,7 +48,7 @@ absl::StatusOr<DatasetView> DatasetView::Open(Dataset dataset, std::string field
 uint64_t DatasetView::size() const { return state_->table.dataset().size(); }
 
 Bytes DatasetView::bytes(uint64_t id) const {
-  const SampleLocation at = state_->table.Locate(id);
+  const SampleLocation at = state_->table.dataset().Locate(id);
   const State::Shard& shard = state_->shards[at.shard];
   if (shard.column == ShardTable::kNoColumn || !shard.index->has_field(at.record, shard.column))
     return {};
@@ -57,18 +57,18 @@ Bytes DatasetView::bytes(uint64_t id) const {
 }
 
 uint64_t DatasetView::hash(uint64_t id) const {
-  const SampleLocation at = state_->table.Locate(id);
+  const SampleLocation at = state_->table.dataset().Locate(id);
   const State::Shard& shard = state_->shards[at.shard];
   return shard.column == ShardTable::kNoColumn ? 0 : shard.index->hash(at.record, shard.column);
 }
 
 int64_t DatasetView::label(uint64_t id) const {
-  const SampleLocation at = state_->table.Locate(id);
+  const SampleLocation at = state_->table.dataset().Locate(id);
   return state_->shards[at.shard].index->label(at.record);
 }
 
 std::string_view DatasetView::key(uint64_t id) const {
-  const SampleLocation at = state_->table.Locate(id);
+  const SampleLocation at = state_->table.dataset().Locate(id);
   return state_->shards[at.shard].index->key(at.record);
 }
 

@@ -87,7 +87,7 @@ absl::Status Fetcher::Locate(std::span<const uint64_t> ids, FetchPlan& plan) con
       return absl::OutOfRangeError(
           absl::StrCat("sample ", ids[slot], " of ", table_->dataset().size(), " samples"));
     }
-    plan.locations[slot] = table_->Locate(ids[slot]);
+    plan.locations[slot] = table_->dataset().Locate(ids[slot]);
     const absl::StatusOr<const ShardTable::Shard*> shard = table_->Get(plan.locations[slot].shard);
     if (!shard.ok()) return shard.status();
     plan.shards[slot] = *shard;

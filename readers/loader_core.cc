@@ -15,6 +15,13 @@ using Clock = std::chrono::steady_clock;
 // Tries for one bad sample, before the set counts as beyond repair.
 constexpr uint64_t kMaxSubstitutes = 100;
 
+template <typename T>
+T TakeFirst(std::deque<T>& queue) {
+  T first = std::move(queue.front());
+  queue.pop_front();
+  return first;
+}
+
 }  // namespace
 
 absl::Status Loader::Core::Start(const std::optional<Cursor>& cursor) {
@@ -67,14 +74,12 @@ void Loader::Core::CpuThread() {
   std::unique_lock lock(mutex_);
   while (!stop_.load()) {
     if (!decode_tasks_.empty()) {  // first: they are of the oldest batches
-      const Task task = decode_tasks_.front();
-      decode_tasks_.pop_front();
+      const Task task = TakeFirst(decode_tasks_);
       lock.unlock();
       DecodePiece(task);
       lock.lock();
     } else if (!tasks_.empty()) {
-      const Task task = tasks_.front();
-      tasks_.pop_front();
+      const Task task = TakeFirst(tasks_);
       lock.unlock();
       ReadPiece(task, cpu_threads_wait_.load());
       lock.lock();
@@ -103,8 +108,7 @@ void Loader::Core::IoThread() {
       io_work_.wait(lock);
       continue;
     }
-    const Task task = disk_tasks_.front();
-    disk_tasks_.pop_front();
+    const Task task = TakeFirst(disk_tasks_);
     lock.unlock();
     ReadPiece(task, true);
     lock.lock();
@@ -201,10 +205,7 @@ void Loader::Core::ReadPiece(const Task& task, bool may_wait) {
   }
   const bool on_disk = may_wait && !cpu_threads_wait_.load();
   (on_disk ? disk_read_ : read_).Add(items, bytes, start);
-  if (!bad.empty()) {
-    const std::lock_guard lock(batch.bad_mutex);
-    batch.bad.insert(batch.bad.end(), bad.begin(), bad.end());
-  }
+  batch.AddBad(bad);
   if (!missed.empty()) {
     batch.left.fetch_add(missed.size());
     {
@@ -269,10 +270,7 @@ void Loader::Core::DecodePiece(const Task& task) {
   }
   const uint64_t count = task.range.end - task.range.begin;
   decoded_.Add(count, count * decoding_->decoder->sample_bytes(), start);
-  if (!bad.empty()) {
-    const std::lock_guard lock(batch.bad_mutex);
-    batch.bad.insert(batch.bad.end(), bad.begin(), bad.end());
-  }
+  batch.AddBad(bad);
   if (batch.left.fetch_sub(1) == 1) Complete(batch);
 }
 
@@ -394,8 +392,7 @@ absl::StatusOr<std::optional<HostBatch>> Loader::Core::Next() {
   delivered_.consumer_wait_ns += NsSince(start);
   if (stop_.load()) return absl::CancelledError("the loader was stopped");
   if (!pending_.front()->status.ok()) return pending_.front()->status;  // and again, if asked
-  const std::unique_ptr<Pending> batch = std::move(pending_.front());
-  pending_.pop_front();
+  const std::unique_ptr<Pending> batch = TakeFirst(pending_);
   pending_count_.store(pending_.size());
   if (++step_ == order_.steps()) {
     step_ = 0;

@@ -95,6 +95,12 @@ class Loader::Core {
     std::vector<BadSample> reports;
     absl::Status status;
     bool ready = false;  // under Core::mutex_
+
+    void AddBad(const std::vector<BadRead>& more) {
+      if (more.empty()) return;
+      const std::lock_guard lock(bad_mutex);
+      bad.insert(bad.end(), more.begin(), more.end());
+    }
   };
   struct Task {
     Pending* batch = nullptr;

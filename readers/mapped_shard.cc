@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cstring>
 #include <mutex>
 #include <utility>
@@ -60,41 +59,31 @@ void InstallHandler() {
 }  // namespace
 
 absl::StatusOr<MappedShard> MappedShard::Open(const File& file, uint64_t bytes) {
-  const absl::StatusOr<uint64_t> size = file.Size();
-  if (!size.ok()) return size.status();
-  if (*size != bytes) {
-    return absl::DataLossError(
-        absl::StrCat(EscapeForTerminal(file.path()), " has ", *size, " bytes, expected ", bytes));
+  absl::StatusOr<MappedFile> mapped = MappedFile::Map(file);
+  if (!mapped.ok()) return mapped.status();
+  const Bytes all = mapped->bytes();
+  if (all.size() != bytes) {
+    return absl::DataLossError(absl::StrCat(EscapeForTerminal(file.path()), " has ", all.size(),
+                                            " bytes, expected ", bytes));
   }
-  if (bytes == 0) return MappedShard(Bytes());
   InstallHandler();
-  void* const at = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.descriptor(), 0);
-  if (at == MAP_FAILED) return IoStatus("map", file.path(), errno);
-    // One call in place of a fault a page; where the kernel does not know it, the faults do it.
+  // One call in place of a fault a page; where the kernel does not know it, the faults do it.
 #ifdef MADV_POPULATE_READ
-  (void)::madvise(at, bytes, MADV_POPULATE_READ);
+  (void)::madvise(const_cast<std::byte*>(all.data()), all.size(), MADV_POPULATE_READ);
 #endif
-  return MappedShard(Bytes(static_cast<const std::byte*>(at), bytes));
-}
-
-MappedShard& MappedShard::operator=(MappedShard&& other) noexcept {
-  std::swap(bytes_, other.bytes_);
-  return *this;
-}
-
-MappedShard::~MappedShard() {
-  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+  return MappedShard(*std::move(mapped));
 }
 
 bool MappedShard::Copy(uint64_t offset, std::span<std::byte> into) const {
-  if (offset > bytes_.size() || into.size() > bytes_.size() - offset) return false;
+  const Bytes all = file_.bytes();
+  if (offset > all.size() || into.size() > all.size() - offset) return false;
   if (into.empty()) return true;
-  guard.begin = bytes_.data();
-  guard.end = bytes_.data() + bytes_.size();
+  guard.begin = all.data();
+  guard.end = all.data() + all.size();
   if (::sigsetjmp(guard.back, 0) != 0) return false;
   guard.armed = 1;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  std::memcpy(into.data(), bytes_.data() + offset, into.size());
+  std::memcpy(into.data(), all.data() + offset, into.size());
   std::atomic_signal_fence(std::memory_order_seq_cst);
   guard.armed = 0;
   return true;
@@ -102,11 +91,11 @@ bool MappedShard::Copy(uint64_t offset, std::span<std::byte> into) const {
 
 void MappedShard::Forget(uint64_t offset, uint64_t length) const {
   constexpr uint64_t kPage = 4096;
-  if (offset >= bytes_.size()) return;
+  const Bytes all = file_.bytes();
+  if (offset >= all.size()) return;
   const uint64_t begin = offset & ~(kPage - 1);
-  const uint64_t end =
-      std::min<uint64_t>(offset + std::min(length, bytes_.size() - offset), bytes_.size());
-  (void)::madvise(const_cast<std::byte*>(bytes_.data()) + begin, end - begin, MADV_DONTNEED);
+  const uint64_t end = offset + std::min<uint64_t>(length, all.size() - offset);
+  (void)::madvise(const_cast<std::byte*>(all.data()) + begin, end - begin, MADV_DONTNEED);
 }
 
 }  // namespace shardpack

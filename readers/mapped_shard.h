@@ -16,10 +16,11 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "absl/status/statusor.h"
-#include "formats/io/bytes.h"
 #include "formats/io/file.h"
+#include "formats/io/mapped_file.h"
 
 namespace shardpack {
 
@@ -27,9 +28,6 @@ class MappedShard {
  public:
   // Maps the file with all its pages that are in memory.
   static absl::StatusOr<MappedShard> Open(const File& file, uint64_t bytes);
-  MappedShard(MappedShard&& other) noexcept : bytes_(other.bytes_) { other.bytes_ = {}; }
-  MappedShard& operator=(MappedShard&& other) noexcept;
-  ~MappedShard();
 
   // False where the file cannot be read any more, or does not reach so far; `into` holds anything
   // then.
@@ -40,14 +38,14 @@ class MappedShard {
   // A hint that these bytes will be copied soon; never a fault.
   void Prefetch(uint64_t offset, uint64_t length) const {
     constexpr uint64_t kLine = 64, kMost = 1024;  // the rest of a longer run comes by itself
-    if (offset >= bytes_.size()) return;
-    const std::byte* const from = bytes_.data() + offset;
+    if (offset >= file_.bytes().size()) return;
+    const std::byte* const from = file_.bytes().data() + offset;
     for (uint64_t at = 0; at < length && at < kMost; at += kLine) __builtin_prefetch(from + at);
   }
 
  private:
-  explicit MappedShard(Bytes bytes) : bytes_(bytes) {}
-  Bytes bytes_;
+  explicit MappedShard(MappedFile file) : file_(std::move(file)) {}
+  MappedFile file_;
 };
 
 }  // namespace shardpack

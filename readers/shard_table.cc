@@ -6,21 +6,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace shardpack {
 
 ShardTable::ShardTable(Dataset dataset, std::vector<std::string> fields)
-    : dataset_(std::move(dataset)), fields_(std::move(fields)), open_(dataset_.shards().size()) {
-  first_ids_.reserve(dataset_.shards().size());
-  for (const DatasetShard& shard : dataset_.shards()) first_ids_.push_back(shard.first_id);
-}
-
-SampleLocation ShardTable::Locate(uint64_t id) const {
-  // The last shard that begins at or before it: past shards without records.
-  const auto after = std::upper_bound(first_ids_.begin(), first_ids_.end(), id);
-  const auto shard = static_cast<size_t>(after - first_ids_.begin()) - 1;
-  return {static_cast<uint32_t>(shard), id - first_ids_[shard]};
-}
+    : dataset_(std::move(dataset)), fields_(std::move(fields)), open_(dataset_.shards().size()) {}
 
 absl::StatusOr<const ShardTable::Shard*> ShardTable::Get(uint32_t shard) const {
   if (const Shard* open = open_[shard].load(std::memory_order_acquire)) return open;
@@ -28,9 +19,7 @@ absl::StatusOr<const ShardTable::Shard*> ShardTable::Get(uint32_t shard) const {
   if (!index.ok()) return index.status();
   Shard made{*index, {}};
   for (const std::string& field : fields_) {
-    size_t column = 0;
-    while (column < (*index)->fields() && (*index)->field_name(column) != field) ++column;
-    made.columns.push_back(column < (*index)->fields() ? column : kNoColumn);
+    made.columns.push_back((*index)->FindField(field).value_or(kNoColumn));
   }
   const std::lock_guard lock(mutex_);
   if (const Shard* open = open_[shard].load(std::memory_order_acquire)) return open;
@@ -40,7 +29,7 @@ absl::StatusOr<const ShardTable::Shard*> ShardTable::Get(uint32_t shard) const {
 }
 
 std::string ShardTable::Describe(uint64_t id) const {
-  const SampleLocation at = Locate(id);
+  const SampleLocation at = dataset_.Locate(id);
   const absl::StatusOr<const Shard*> shard = Get(at.shard);
   return absl::StrCat(EscapeForTerminal(dataset_.shards()[at.shard].name), " record ", at.record,
                       shard.ok() ? " key " : "",
@@ -61,11 +50,9 @@ absl::Status ShardTable::CheckFields() const {
       names.emplace((*shard)->index->field_name(c));
   }
   const auto missing = std::find(found.begin(), found.end(), false) - found.begin();
-  std::string known;
-  for (const std::string& name : names) absl::StrAppend(&known, known.empty() ? "" : ", ", name);
   return absl::InvalidArgumentError(absl::StrCat(
       "no sample has a field ", EscapeForTerminal(fields_[static_cast<size_t>(missing)]),
-      "; the fields are ", EscapeForTerminal(known)));
+      "; the fields are ", EscapeForTerminal(absl::StrJoin(names, ", "))));
 }
 
 }  // namespace shardpack

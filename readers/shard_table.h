@@ -1,7 +1,7 @@
 // ShardTable: from a sample's number to the extents of the fields that a reader wants.
 //
 //   ShardTable table(dataset, {"image", "json"});
-//   SampleLocation at = table.Locate(id);
+//   SampleLocation at = table.dataset().Locate(id);
 //   absl::StatusOr<const ShardTable::Shard*> shard = table.Get(at.shard);   // opens the index once
 //
 // Lifetime: keeps the dataset. Thread-safety: const, any thread. Errors: those of
@@ -33,8 +33,6 @@ class ShardTable {
 
   const Dataset& dataset() const { return dataset_; }
   const std::vector<std::string>& fields() const { return fields_; }
-  // `id` must be below dataset().size().
-  SampleLocation Locate(uint64_t id) const;
   // Lives as long as this object.
   absl::StatusOr<const Shard*> Get(uint32_t shard) const;
   // "train-000000.tar record 7 key cat/1", for messages.
@@ -45,7 +43,6 @@ class ShardTable {
  private:
   const Dataset dataset_;
   const std::vector<std::string> fields_;
-  std::vector<uint64_t> first_ids_;  // flat: the search touches few cache lines
   mutable std::vector<std::atomic<const Shard*>> open_;
   mutable std::mutex mutex_;
   mutable std::deque<Shard> shards_;

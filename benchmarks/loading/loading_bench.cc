@@ -40,6 +40,13 @@ int Fail(const std::string& what) {
   return 1;
 }
 
+absl::StatusOr<Order> OrderOf(const Dataset& dataset, uint32_t batch) {
+  OrderSpec spec;
+  spec.samples = dataset.size();
+  spec.global_batch = batch;
+  return Order::Make(spec);
+}
+
 FileEntry WriteFile(const std::string& folder, const std::string& name, const std::string& bytes) {
   std::ofstream(absl::StrCat(folder, "/", name), std::ios::binary) << bytes;
   return {name, bytes.size(), Xxh3_128(AsBytes(bytes))};
@@ -90,10 +97,7 @@ int Open(const std::string& folder) {
   const Clock::time_point start = Clock::now();
   const absl::StatusOr<Dataset> dataset = Dataset::Open(folder);
   if (!dataset.ok()) return Fail(dataset.status().ToString());
-  OrderSpec spec;
-  spec.samples = dataset->size();
-  spec.global_batch = 256;
-  const absl::StatusOr<Order> order = Order::Make(spec);
+  const absl::StatusOr<Order> order = OrderOf(*dataset, 256);
   if (!order.ok()) return Fail(order.status().ToString());
   const uint64_t id = order->IdAt(0, 0, 0);
   const double to_first_id = SecondsSince(start);
@@ -118,9 +122,7 @@ int Open(const std::string& folder) {
 int Reads(const std::string& folder, int depth) {
   const absl::StatusOr<Dataset> dataset = Dataset::Open(folder);
   if (!dataset.ok()) return Fail(dataset.status().ToString());
-  OrderSpec spec;
-  spec.samples = dataset->size();
-  const absl::StatusOr<Order> order = Order::Make(spec);
+  const absl::StatusOr<Order> order = OrderOf(*dataset, 1);
   if (!order.ok()) return Fail(order.status().ToString());
   std::vector<const ShardIndex*> indexes;
   for (uint32_t s = 0; s < dataset->shards().size(); ++s) {
@@ -140,7 +142,7 @@ int Reads(const std::string& folder, int depth) {
         const Extent extent = indexes[at.shard]->field(at.record, 0);
         into.resize(extent.length);
         const absl::StatusOr<std::shared_ptr<const File>> file = dataset->OpenFile(at.shard);
-        failed = failed || !file.ok() || !(*file)->ReadExactlyAt(extent.offset, into).ok();
+        if (!file.ok() || !(*file)->ReadExactlyAt(extent.offset, into).ok()) failed = true;
         bytes += extent.length;
       }
     });
@@ -156,9 +158,7 @@ int Reads(const std::string& folder, int depth) {
 int Copy(const std::string& folder, int threads) {
   const absl::StatusOr<Dataset> dataset = Dataset::Open(folder);
   if (!dataset.ok()) return Fail(dataset.status().ToString());
-  OrderSpec spec;
-  spec.samples = dataset->size();
-  const absl::StatusOr<Order> order = Order::Make(spec);
+  const absl::StatusOr<Order> order = OrderOf(*dataset, 1);
   if (!order.ok()) return Fail(order.status().ToString());
   std::vector<uint64_t> begins = {0};
   std::vector<std::byte> all;

@@ -174,6 +174,12 @@ std::string_view ShardIndex::Text(uint64_t ends_offset, uint64_t blob_offset, ui
   return AsText(bytes_.subspan(blob_offset + begin, At<uint64_t>(ends_offset, row) - begin));
 }
 
+std::optional<size_t> ShardIndex::FindField(std::string_view name) const {
+  const auto found = std::find(field_names_.begin(), field_names_.end(), name);
+  if (found == field_names_.end()) return std::nullopt;
+  return static_cast<size_t>(found - field_names_.begin());
+}
+
 Extent ShardIndex::record(uint64_t record) const {
   return {At<uint64_t>(record_offsets_, record), At<uint64_t>(record_lengths_, record)};
 }

@@ -47,6 +47,7 @@ class ShardIndex {
   uint64_t records() const { return records_; }
   size_t fields() const { return field_names_.size(); }
   std::string_view field_name(size_t field) const { return field_names_[field]; }
+  std::optional<size_t> FindField(std::string_view name) const;
   uint64_t shard_bytes() const { return shard_bytes_; }
 
   Extent record(uint64_t record) const;  // the whole container record

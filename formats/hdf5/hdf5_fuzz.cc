@@ -1,12 +1,7 @@
 // Arbitrary bytes as an HDF5 file, once as they are and once with the checksums of the newer
 // structures made right. Whatever they are, the scan ends with OK, or with Unimplemented for data
 // behind filters; every extent lies within the file, and its hash is that of its bytes.
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 
 #include "formats/core/sample.h"
@@ -14,45 +9,36 @@
 #include "formats/hdf5/hdf5_scanner.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
+#include "formats/testing/fuzz_checks.h"
 
 namespace shardpack {
 namespace {
 
-void Require(bool condition, const char* what) {
-  if (condition) return;
-  std::fprintf(stderr, "hdf5_fuzz: %s\n", what);
-  std::abort();
-}
+using testing::LiesWithin;
+using testing::MemoryFile;
+using testing::Require;
+using testing::RequireField;
 
 class CheckRecords : public RecordSink {
  public:
   explicit CheckRecords(std::string_view bytes) : bytes_(bytes) {}
   void OnRecord(const ScannedRecord& record) override {
-    Require(Inside(record.offset, record.length), "a record passes the end");
+    Require(LiesWithin(record.offset, record.length, 0, bytes_.size()), "a record passes the end");
     Require(!record.fields.empty() && record.fields[0].name == kImageField, "no image");
     for (const ScannedField& field : record.fields) {
-      Require(Inside(field.offset, field.length), "a field passes the end");
-      Require(field.hash == Xxh3_64(AsBytes(bytes_.substr(field.offset, field.length))),
-              "a field's hash is not that of its bytes");
+      RequireField(field, bytes_);
       field_bytes_ += field.length;
     }
     Require(field_bytes_ <= bytes_.size(), "fields share bytes");
   }
 
  private:
-  bool Inside(uint64_t offset, uint64_t length) const {
-    return offset <= bytes_.size() && length <= bytes_.size() - offset;
-  }
   std::string_view bytes_;
   uint64_t field_bytes_ = 0;
 };
 
 void ScanFile(std::string_view bytes) {
-  static const int descriptor = ::memfd_create("fuzz", MFD_CLOEXEC);
-  Require(::ftruncate(descriptor, 0) == 0, "ftruncate");
-  Require(::pwrite(descriptor, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()),
-          "pwrite");
-  File file(::dup(descriptor), "fuzz");
+  const File& file = MemoryFile(bytes);
   SequentialReader in(file, bytes.size());
   CheckRecords records(bytes);
   FindingList findings;

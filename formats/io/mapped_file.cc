@@ -5,18 +5,20 @@
 
 #include <utility>
 
-#include "formats/io/file.h"
-
 namespace shardpack {
 
 absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path) {
   absl::StatusOr<File> file = File::OpenRead(path);
   if (!file.ok()) return file.status();
-  absl::StatusOr<uint64_t> size = file->Size();
+  return Map(*file);
+}
+
+absl::StatusOr<MappedFile> MappedFile::Map(const File& file) {
+  absl::StatusOr<uint64_t> size = file.Size();
   if (!size.ok()) return size.status();
   if (*size == 0) return MappedFile(Bytes());  // mmap refuses an empty file
-  void* at = ::mmap(nullptr, *size, PROT_READ, MAP_SHARED, file->descriptor(), 0);
-  if (at == MAP_FAILED) return IoStatus("map", path, errno);
+  void* at = ::mmap(nullptr, *size, PROT_READ, MAP_SHARED, file.descriptor(), 0);
+  if (at == MAP_FAILED) return IoStatus("map", file.path(), errno);
   return MappedFile(Bytes(static_cast<const std::byte*>(at), *size));
 }
 

@@ -14,12 +14,14 @@
 
 #include "absl/status/statusor.h"
 #include "formats/io/bytes.h"
+#include "formats/io/file.h"
 
 namespace shardpack {
 
 class MappedFile {
  public:
   static absl::StatusOr<MappedFile> Open(const std::string& path);
+  static absl::StatusOr<MappedFile> Map(const File& file);  // which may then be closed
 
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;

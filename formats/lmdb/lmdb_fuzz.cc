@@ -1,43 +1,34 @@
 // Arbitrary bytes as an LMDB file: the scan ends with OK, every extent lies within the file and its
 // record, no two records share bytes, and no more is hashed than the file has.
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "formats/io/file.h"
-#include "formats/io/hash.h"
 #include "formats/lmdb/lmdb_scanner.h"
+#include "formats/testing/fuzz_checks.h"
 
 namespace shardpack {
 namespace {
 
-void Require(bool condition, const char* what) {
-  if (condition) return;
-  std::fprintf(stderr, "lmdb_fuzz: %s\n", what);
-  std::abort();
-}
+using testing::LiesWithin;
+using testing::MemoryFile;
+using testing::Require;
+using testing::RequireField;
 
 class CheckRecords : public RecordSink {
  public:
   explicit CheckRecords(std::string_view bytes) : bytes_(bytes) {}
   void OnRecord(const ScannedRecord& record) override {
-    Require(record.offset <= bytes_.size() && record.length <= bytes_.size() - record.offset,
-            "a record passes the end");
+    Require(LiesWithin(record.offset, record.length, 0, bytes_.size()), "a record passes the end");
     const uint64_t end = record.offset + record.length;
     extents_.emplace_back(record.offset, end);
     for (const ScannedField& field : record.fields) {
-      Require(field.offset >= record.offset && field.offset <= end &&
-                  field.length <= end - field.offset,
+      Require(LiesWithin(field.offset, field.length, record.offset, end),
               "a field passes its record");
-      Require(field.hash == Xxh3_64(AsBytes(bytes_.substr(field.offset, field.length))),
-              "a field's hash is not that of its bytes");
+      RequireField(field, bytes_);
     }
   }
   // Nodes may overlap by their padding's byte only if one is damaged; pages never do.
@@ -53,11 +44,7 @@ class CheckRecords : public RecordSink {
 };
 
 void ScanFile(std::string_view bytes) {
-  static const int descriptor = ::memfd_create("fuzz", MFD_CLOEXEC);
-  Require(::ftruncate(descriptor, 0) == 0, "ftruncate");
-  Require(::pwrite(descriptor, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()),
-          "pwrite");
-  File file(::dup(descriptor), "fuzz");
+  const File& file = MemoryFile(bytes);
   for (const bool strict : {false, true}) {
     SequentialReader in(file, bytes.size());
     CheckRecords records(bytes);

@@ -1,18 +1,14 @@
 // Arbitrary bytes as a TFRecord file, and as the payload of one record whose checksums are right.
 // Whatever they are, the scan ends with OK, every extent lies within the file, and where stock
 // protobuf reads an Example, ours is the same.
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <string>
 
 #include "formats/core/sample.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
+#include "formats/testing/fuzz_checks.h"
 #include "formats/tfrecord/example.pb.h"
 #include "formats/tfrecord/example_scan.h"
 #include "formats/tfrecord/record_framing.h"
@@ -22,26 +18,22 @@
 namespace shardpack {
 namespace {
 
-void Require(bool condition, const char* what) {
-  if (condition) return;
-  std::fprintf(stderr, "tfrecord_fuzz: %s\n", what);
-  std::abort();
-}
+using testing::LiesWithin;
+using testing::MemoryFile;
+using testing::Require;
+using testing::RequireField;
 
 class CheckRecords : public RecordSink {
  public:
   explicit CheckRecords(std::string_view bytes) : bytes_(bytes) {}
   void OnRecord(const ScannedRecord& record) override {
     Require(record.offset == end_ || record.offset > end_, "records overlap");
-    Require(record.offset <= bytes_.size() && record.length <= bytes_.size() - record.offset,
-            "a record passes the end");
+    Require(LiesWithin(record.offset, record.length, 0, bytes_.size()), "a record passes the end");
     end_ = record.offset + record.length;
     for (const ScannedField& field : record.fields) {
-      Require(field.offset >= record.offset && field.offset <= end_ &&
-                  field.length <= end_ - field.offset,
+      Require(LiesWithin(field.offset, field.length, record.offset, end_),
               "a field passes its record");
-      Require(field.hash == Xxh3_64(AsBytes(bytes_.substr(field.offset, field.length))),
-              "a field's hash is not that of its bytes");
+      RequireField(field, bytes_);
     }
     covered_ += record.length;
   }
@@ -53,11 +45,7 @@ class CheckRecords : public RecordSink {
 };
 
 void ScanFile(std::string_view bytes) {
-  static const int descriptor = ::memfd_create("fuzz", MFD_CLOEXEC);
-  Require(::ftruncate(descriptor, 0) == 0, "ftruncate");
-  Require(::pwrite(descriptor, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()),
-          "pwrite");
-  File file(::dup(descriptor), "fuzz");
+  const File& file = MemoryFile(bytes);
   SequentialReader in(file, bytes.size());
   CheckRecords records(bytes);
   FindingList findings;

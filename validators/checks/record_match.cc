@@ -60,10 +60,7 @@ bool RecordMatch::Align(const ScannedRecord& record) {
 
 size_t RecordMatch::ColumnOf(std::string_view name, size_t guess) const {
   if (guess < index_.fields() && index_.field_name(guess) == name) return guess;
-  for (size_t f = 0; f < index_.fields(); ++f) {
-    if (index_.field_name(f) == name) return f;
-  }
-  return index_.fields();
+  return index_.FindField(name).value_or(index_.fields());
 }
 
 void RecordMatch::CompareFields(const ScannedRecord& record) {
