@@ -24,7 +24,7 @@
 namespace shardpack {
 namespace {
 
-// An index, loaded once by whoever needs it first.
+// The index of a shard, loaded once by whoever needs it first.
 struct IndexSlot {
   std::mutex mutex;
   std::optional<ShardIndex> index;
@@ -63,6 +63,15 @@ bool HasUnfinishedBuild(const std::string& folder) {
   return false;
 }
 
+std::string FirstDifference(std::span<const std::string> was, std::span<const std::string> now) {
+  size_t same = 0;
+  while (same < std::min(was.size(), now.size()) && was[same] == now[same]) ++same;
+  const auto name = [same](std::span<const std::string> classes) {
+    return same < classes.size() ? EscapeForTerminal(classes[same]) : std::string("nothing");
+  };
+  return absl::StrCat("class ", same, " is ", name(was), " and ", name(now));
+}
+
 // A mismatch may come from memory rather than from the disk; whole pages, or nothing would be
 // dropped.
 void DropPages(const File& file, const Extent& extent) {
@@ -77,14 +86,21 @@ void DropPages(const File& file, const Extent& extent) {
 }  // namespace
 
 struct Dataset::State {
-  bool foreign = false;
-  Manifest manifest;  // made up for foreign shards: what Identity() needs
-  std::string root;
+  bool has_manifest = true;
+  Manifest manifest;  // without one of its own: what Identity() needs
+  std::string root;   // of the manifest
+  std::string where;  // what was opened, for messages
   std::vector<DatasetShard> shards;
   std::vector<uint64_t> first_ids;  // of the shards: flat, so that a search touches few cache lines
   uint64_t records = 0;
   std::optional<ShardFiles> files;
   std::vector<std::string> left_out;
+  // Of a split and of joined datasets: whose index it is that a shard has. Else empty.
+  struct Origin {
+    std::shared_ptr<const State> dataset;
+    uint32_t shard = 0;
+  };
+  std::vector<Origin> origins;
   mutable std::deque<IndexSlot> indexes;
 
   void AddShard(DatasetShard shard) {
@@ -93,6 +109,10 @@ struct Dataset::State {
     records += shard.records;
     shards.push_back(std::move(shard));
     indexes.emplace_back();
+  }
+  void AddShardOf(const std::shared_ptr<const State>& dataset, uint32_t number) {
+    AddShard(dataset->shards[number]);
+    origins.push_back({dataset, number});
   }
   // The index of the shard that was added last, which is at hand.
   void Adopt(ShardIndex index) {
@@ -109,6 +129,13 @@ struct Dataset::State {
     if (shard < shards.size()) return absl::OkStatus();
     return absl::OutOfRangeError(absl::StrCat("shard ", shard, " of ", shards.size(), " shards"));
   }
+  void AddLeftOut(const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+      if (std::find(left_out.begin(), left_out.end(), name) == left_out.end())
+        left_out.push_back(name);
+    }
+  }
+  absl::StatusOr<const ShardIndex*> BorrowIndex(uint32_t shard) const;
   absl::Status ReadField(uint32_t shard, const ShardIndex& index, uint64_t record, size_t field,
                          std::span<std::byte> into) const;
 };
@@ -134,7 +161,7 @@ absl::StatusOr<Dataset> Dataset::Open(const std::string& path,
   if (!manifest.ok()) return manifest.status();
   auto state = std::make_shared<State>();
   state->manifest = *std::move(manifest);
-  state->root = path;
+  state->root = state->where = path;
   for (const ManifestShard& shard : state->manifest.shards) {
     const std::string data = PathInDataset(path, state->manifest.DataFileOf(shard));
     for (const auto& [file, bytes] :
@@ -153,7 +180,8 @@ absl::StatusOr<Dataset> Dataset::OpenShards(std::span<const std::string> paths,
                                             std::span<const Format* const> foreign) {
   if (paths.empty()) return absl::InvalidArgumentError("no shards given");
   auto state = std::make_shared<State>();
-  state->foreign = true;
+  state->has_manifest = false;
+  state->where = paths[0];
   for (const std::string& path : paths) {
     absl::StatusOr<ForeignShard> shard = ScanForeignShard(path, foreign);
     if (!shard.ok()) return shard.status();
@@ -170,11 +198,7 @@ absl::StatusOr<Dataset> Dataset::OpenShards(std::span<const std::string> paths,
     row.records = shard->index.records();
     row.xxh3_128 = shard->digest;
     state->manifest.shards.push_back(row);
-    for (std::string& name : shard->left_out) {
-      std::vector<std::string>& known = state->left_out;
-      if (std::find(known.begin(), known.end(), name) == known.end())
-        known.push_back(std::move(name));
-    }
+    state->AddLeftOut(shard->left_out);
     state->AddShard({row.name, "", shard->data_path, row.bytes, row.records});
     state->Adopt(std::move(shard->index));
   }
@@ -188,7 +212,9 @@ std::span<const std::string> Dataset::classes() const { return state_->manifest.
 const std::string& Dataset::format() const { return state_->manifest.format; }
 Digest Dataset::identity() const { return state_->manifest.Identity(); }
 std::span<const std::string> Dataset::left_out() const { return state_->left_out; }
-const Manifest* Dataset::manifest() const { return state_->foreign ? nullptr : &state_->manifest; }
+const Manifest* Dataset::manifest() const {
+  return state_->has_manifest ? &state_->manifest : nullptr;
+}
 
 uint64_t Dataset::size(std::string_view split) const {
   uint64_t records = 0;
@@ -205,15 +231,20 @@ absl::StatusOr<ShardIndex> Dataset::index(uint32_t shard) const {
 }
 
 absl::StatusOr<const ShardIndex*> Dataset::BorrowIndex(uint32_t shard) const {
-  absl::Status known = state_->CheckShard(shard);
+  return state_->BorrowIndex(shard);
+}
+
+absl::StatusOr<const ShardIndex*> Dataset::State::BorrowIndex(uint32_t shard) const {
+  absl::Status known = CheckShard(shard);
   if (!known.ok()) return known;
-  IndexSlot& slot = state_->indexes[shard];
+  if (!origins.empty()) return origins[shard].dataset->BorrowIndex(origins[shard].shard);
+  IndexSlot& slot = indexes[shard];
   if (const ShardIndex* ready = slot.ready.load(std::memory_order_acquire)) return ready;
   std::lock_guard<std::mutex> lock(slot.mutex);
   if (slot.index) return &*slot.index;
-  const ManifestShard& row = state_->manifest.shards[shard];
-  absl::StatusOr<ShardIndex> index = ShardIndex::Open(
-      absl::StrCat(state_->root, "/", row.index.name), row.bytes, row.index.xxh3_128);
+  const ManifestShard& row = manifest.shards[shard];
+  absl::StatusOr<ShardIndex> index =
+      ShardIndex::Open(absl::StrCat(root, "/", row.index.name), row.bytes, row.index.xxh3_128);
   if (!index.ok()) return index.status();
   if (index->records() != row.records) {
     return absl::DataLossError(absl::StrCat(row.index.name, " has ", index->records(),
@@ -232,18 +263,16 @@ absl::StatusOr<std::shared_ptr<const File>> Dataset::OpenFile(uint32_t shard) co
 
 absl::StatusOr<Dataset> Dataset::Split(std::string_view name) const {
   auto split = std::make_shared<State>();
-  split->foreign = state_->foreign;
+  split->has_manifest = state_->has_manifest;
   split->manifest = state_->manifest;
   split->manifest.shards.clear();
-  split->root = state_->root;
+  split->where = state_->where;
   std::set<std::string> names;
-  for (size_t s = 0; s < state_->shards.size(); ++s) {
-    const DatasetShard& shard = state_->shards[s];
-    names.insert(shard.split);
-    if (shard.split != name) continue;
+  for (uint32_t s = 0; s < state_->shards.size(); ++s) {
+    names.insert(state_->shards[s].split);
+    if (state_->shards[s].split != name) continue;
     split->manifest.shards.push_back(state_->manifest.shards[s]);
-    split->AddShard(shard);
-    if (state_->foreign) split->Adopt(*state_->indexes[s].index);
+    split->AddShardOf(state_, s);
   }
   if (split->shards.empty()) {
     return absl::NotFoundError(absl::StrCat("no split ", EscapeForTerminal(name),
@@ -252,6 +281,43 @@ absl::StatusOr<Dataset> Dataset::Split(std::string_view name) const {
   }
   split->Close();
   return Dataset(std::move(split));
+}
+
+absl::StatusOr<Dataset> Dataset::Join(std::span<const Dataset> parts) {
+  if (parts.empty()) return absl::InvalidArgumentError("no datasets to join");
+  auto joined = std::make_shared<State>();
+  joined->has_manifest = false;
+  Manifest& manifest = joined->manifest;
+  manifest.classes = parts[0].state_->manifest.classes;
+  std::vector<std::string> formats, layouts;
+  for (const Dataset& part : parts) {
+    const std::shared_ptr<const State>& state = part.state_;
+    if (state->manifest.classes != manifest.classes) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(EscapeForTerminal(state->where), " has other classes than ",
+                       EscapeForTerminal(parts[0].state_->where),
+                       ", so that a label would not mean the same in both: ",
+                       FirstDifference(parts[0].classes(), part.classes())));
+    }
+    for (uint32_t s = 0; s < state->shards.size(); ++s) {
+      manifest.shards.push_back(state->manifest.shards[s]);
+      joined->AddShardOf(state, s);
+      // Shards of several datasets often have the same names.
+      joined->shards.back().name = state->shards[s].data_path;
+    }
+    joined->AddLeftOut(state->left_out);
+    formats.push_back(state->manifest.format);
+    layouts.push_back(state->manifest.layout);
+  }
+  const auto different = [](std::vector<std::string> names) {
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    return absl::StrJoin(names, "+");
+  };
+  manifest.format = different(std::move(formats));
+  manifest.layout = different(std::move(layouts));
+  joined->where = absl::StrCat("the join of ", parts.size(), " datasets");
+  joined->Close();
+  return Dataset(std::move(joined));
 }
 
 SampleLocation Dataset::Locate(uint64_t id) const {
@@ -265,20 +331,24 @@ SampleLocation Dataset::Locate(uint64_t id) const {
 absl::Status Dataset::State::ReadField(uint32_t shard, const ShardIndex& index, uint64_t record,
                                        size_t field, std::span<std::byte> into) const {
   const Extent extent = index.field(record, field);
+  const auto failed = [&](absl::StatusCode code, const std::string& why) {
+    return absl::Status(
+        code, absl::StrCat(EscapeForTerminal(shards[shard].name), " record ", record, " key ",
+                           EscapeForTerminal(index.key(record)), " field ",
+                           EscapeForTerminal(index.field_name(field)), " at offset ", extent.offset,
+                           " (", extent.length, " bytes): ", std::string(why)));
+  };
   const auto damaged = [&](const std::string& why) {
-    return absl::DataLossError(absl::StrCat(
-        EscapeForTerminal(shards[shard].name), " record ", record, " key ",
-        EscapeForTerminal(index.key(record)), " field ", EscapeForTerminal(index.field_name(field)),
-        " at offset ", extent.offset, " (", extent.length, " bytes): ", why));
+    return failed(absl::StatusCode::kDataLoss, why);
   };
   absl::StatusOr<std::shared_ptr<const File>> file = files->Get(shard);
-  if (!file.ok()) return file.status();
+  if (!file.ok()) return failed(file.status().code(), std::string(file.status().message()));
   uint64_t hash = 0;
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (attempt > 0) DropPages(**file, extent);
     absl::Status read = (*file)->ReadExactlyAt(extent.offset, into);
     if (absl::IsOutOfRange(read)) return damaged("the shard was cut short");
-    if (!read.ok()) return read;
+    if (!read.ok()) return failed(read.code(), std::string(read.message()));
     hash = Xxh3_64(into);
     if (hash == index.hash(record, field)) return absl::OkStatus();
   }

@@ -67,18 +67,24 @@ class Dataset {
   static absl::StatusOr<Dataset> OpenShards(std::span<const std::string> paths,
                                             std::span<const Format* const> foreign);
 
+  // The samples of several datasets as one, numbered one dataset after the other in this order:
+  // what an Order mixes by its MixtureParts. Indexes are shared. InvalidArgument when their classes
+  // differ, for a label would have two meanings.
+  static absl::StatusOr<Dataset> Join(std::span<const Dataset> parts);
+
   // Views and references into this object are valid as long as one copy of it is.
   std::span<const DatasetShard> shards() const;
   uint64_t size() const;                         // samples in all
   uint64_t size(std::string_view split) const;   // 0 for a split that is not there
   std::span<const std::string> classes() const;  // empty for foreign shards
-  const std::string& format() const;             // its name
-  // Of foreign shards: over their names, sizes and hashes, as if they had a manifest.
+  const std::string& format() const;             // its name; of joined datasets, all of them
+  // Of foreign shards and joined datasets: over the shards' names, sizes and hashes, as if they had
+  // a manifest.
   Digest identity() const;
   // Names of values in foreign shards that are no field of a sample, such as TFRecord's numbers and
   // lists; the first of many.
   std::span<const std::string> left_out() const;
-  // nullptr for foreign shards.
+  // nullptr for foreign shards and joined datasets.
   const Manifest* manifest() const;
 
   // The shard's index, verified against the manifest on the first call for it.

@@ -23,6 +23,7 @@ using ::testing::HasSubstr;
 using testing::MakeTestFolder;
 using testing::MakeTestSamples;
 using testing::ReadTestFile;
+using testing::Reseal;
 using testing::TestDatasetOptions;
 using testing::TestSample;
 using testing::ToyFormat;
@@ -226,6 +227,55 @@ TEST(DatasetSize, AShardWithoutRecordsIsPassedOver) {
   EXPECT_EQ(dataset->size(), 2u);
   EXPECT_EQ(dataset->Read(1)->key, options.samples[1].key);
   (void)RemoveTree(folder);
+}
+
+TEST_F(DatasetTest, JoinedDatasetsAreOneRowOfSamples) {
+  const std::string other_folder = MakeTestFolder("joined");
+  TestDatasetOptions other_options = {.shards = 2, .records_per_shard = 5};
+  other_options.seed = 99;
+  const std::vector<TestSample> others = MakeTestSamples(other_options);
+  WriteTestDataset(other_folder, ToyFormat(), other_options);
+  const Dataset first = *Dataset::Open(folder_), second = *Dataset::Open(other_folder);
+  const Dataset both[] = {first, second}, turned[] = {second, first};
+  const absl::StatusOr<Dataset> joined = Dataset::Join(both);
+  ASSERT_TRUE(joined.ok()) << joined.status();
+  ASSERT_EQ(joined->size(), samples_.size() + others.size());
+  EXPECT_EQ(joined->size("train"), joined->size());
+  EXPECT_EQ(joined->format(), "toy");
+  EXPECT_EQ(joined->manifest(), nullptr);
+  EXPECT_EQ(joined->classes().size(), first.classes().size());
+  for (uint64_t id = 0; id < joined->size(); ++id) {
+    const TestSample& expected = id < samples_.size() ? samples_[id] : others[id - samples_.size()];
+    const absl::StatusOr<OwnedSample> sample = joined->Read(id);
+    ASSERT_TRUE(sample.ok()) << sample.status();
+    EXPECT_EQ(sample->fields[0].bytes, expected.image);
+    EXPECT_EQ(sample->label, expected.label);
+  }
+  // Another order of the parts gives other ids, so a cursor must not fit.
+  EXPECT_NE(joined->identity(), Dataset::Join(turned)->identity());
+  EXPECT_EQ(joined->identity(), Dataset::Join(both)->identity());
+  EXPECT_EQ(Dataset::Join({&first, 1})->identity(), first.identity());
+  // A split of it, and joined splits.
+  EXPECT_EQ(joined->Split("train")->size(), joined->size());
+  const Dataset split = *first.Split("train");
+  EXPECT_EQ(Dataset::Join({&split, 1})->size(), samples_.size());
+
+  Damage(*joined, samples_.size() + 7);
+  EXPECT_THAT(joined->Read(samples_.size() + 7).status().message(),
+              AllOf(HasSubstr(other_folder + "/"), HasSubstr("record 2")));
+}
+
+TEST_F(DatasetTest, DatasetsOfOtherClassesAreNotJoined) {
+  const std::string other_folder = MakeTestFolder("joined");
+  Manifest other = WriteTestDataset(other_folder, ToyFormat(), options_);
+  other.classes = {"cat", "cow"};
+  Reseal(other_folder, other);
+  const Dataset both[] = {*Dataset::Open(folder_), *Dataset::Open(other_folder)};
+  const absl::Status refused = Dataset::Join(both).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(refused));
+  EXPECT_THAT(refused.message(), AllOf(HasSubstr(other_folder), HasSubstr(folder_),
+                                       HasSubstr("class 1 is dog and cow")));
+  EXPECT_TRUE(absl::IsInvalidArgument(Dataset::Join({}).status()));
 }
 
 }  // namespace

@@ -275,7 +275,8 @@ TEST_F(LoaderTest, AShardCutOrDeletedMeanwhileIsAnErrorNotASignal) {
                                      .global_batch = 5,
                                      .subset = std::make_shared<const std::vector<uint64_t>>(
                                          std::vector<uint64_t>{90, 91, 92, 93, 94})});
-  EXPECT_THAT(Open(behind).Next().status().ToString(), HasSubstr("train-3.toy"));
+  EXPECT_THAT(Open(behind).Next().status().ToString(),
+              AllOf(HasSubstr("train-3.toy record 15 key"), HasSubstr("No such file")));
 }
 
 class PeakMemory final : public HostMemory {
@@ -448,6 +449,37 @@ TEST_F(LoaderTest, FetcherReadsAnyIds) {
   EXPECT_TRUE(absl::IsOutOfRange(fetcher->Fetch(std::vector<uint64_t>{100}).status()));
   Damage(50);
   EXPECT_TRUE(absl::IsDataLoss(fetcher->Fetch(ids).status()));
+}
+
+TEST_F(LoaderTest, AMixtureOfJoinedDatasetsGivesEachItsShareAndResumes) {
+  const std::string other_folder = MakeTestFolder("joined");
+  TestDatasetOptions other_options{.shards = 2, .records_per_shard = 15};
+  other_options.seed = 99;
+  WriteTestDataset(other_folder, ToyFormat(), other_options);
+  const Dataset parts[] = {*dataset_, *Dataset::Open(other_folder)};
+  const std::vector<TestSample> others = MakeTestSamples(other_options);
+  samples_.insert(samples_.end(), others.begin(), others.end());
+  dataset_.emplace(*Dataset::Join(parts));
+  OrderSpec spec{.samples = dataset_->size(), .seed = 5, .global_batch = 8};
+  spec.mixture = {{.first_id = 0, .samples = parts[0].size(), .weight = 3},
+                  {.first_id = parts[0].size(), .samples = parts[1].size(), .weight = 1}};
+  spec.epoch_samples = 400;
+  const Order order = *Order::Make(spec);
+  Loader loader = Open(order, {.epochs = 1});
+  uint64_t of_others = 0;
+  for (uint64_t step = 0; step < order.steps(); ++step) {
+    const absl::StatusOr<std::optional<HostBatch>> batch = loader.Next();
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    ExpectRight(**batch, order);
+    for (const uint64_t id : (*batch)->ids()) of_others += id >= parts[0].size() ? 1 : 0;
+  }
+  EXPECT_EQ(of_others, 100u);
+
+  const Cursor cursor = MakeCursor(dataset_->identity(), order, 3, 7);
+  ExpectRight(**Open(order, {}, {}, cursor).Next(), order);
+  const Dataset turned[] = {parts[1], parts[0]};
+  dataset_.emplace(*Dataset::Join(turned));
+  EXPECT_THAT(TryOpen(order, {}, {}, cursor).status().message(), HasSubstr("another dataset"));
 }
 
 TEST_F(LoaderTest, SplitsAreDatasetsOfTheirOwn) {
