@@ -3,7 +3,8 @@
 //   loading_bench generate DIR           # an index of 1,281,167 samples; the shards are holes
 //   loading_bench open DIR               # seconds to the first id, and to restore a cursor
 //   loading_bench reads DATASET          # plain random reads of the same extents, 32 at a time
-//   loading_bench copy DATASET           # memcpy of the same samples, already in memory
+//   loading_bench copy DATASET           # memcpy of the same samples, already in memory, into
+//                                        # --slabs a thread: one stays in the cache, several do not
 //
 // Each prints one line of JSON. bench.py runs them beside loader_bench with the page cache dropped.
 #include <CLI/CLI.hpp>
@@ -155,7 +156,7 @@ int Reads(const std::string& folder, int depth) {
 }
 
 // What a loader cannot beat: the samples lie in memory and are copied to slabs, in random order.
-int Copy(const std::string& folder, int threads) {
+int Copy(const std::string& folder, int threads, size_t slabs) {
   const absl::StatusOr<Dataset> dataset = Dataset::Open(folder);
   if (!dataset.ok()) return Fail(dataset.status().ToString());
   const absl::StatusOr<Order> order = OrderOf(*dataset, 1);
@@ -179,14 +180,19 @@ int Copy(const std::string& folder, int threads) {
     std::vector<std::thread> running;
     for (int t = 0; t < threads; ++t) {
       running.emplace_back([&] {
-        std::vector<std::byte> slab(kSlabBytes);
+        std::vector<std::byte> all_slabs(slabs * kSlabBytes);
+        std::byte* slab = all_slabs.data();
         size_t place = 0;
         for (uint64_t i = next++; i < dataset->size(); i = next++) {
           const uint64_t id = order->IdAt(epoch, i, 0);
           const uint64_t length = begins[id + 1] - begins[id];
           if (length > kSlabBytes) continue;
-          if (place + length > kSlabBytes) place = 0;
-          std::memcpy(slab.data() + place, all.data() + begins[id], length);
+          if (place + length > kSlabBytes) {
+            place = 0;
+            slab += kSlabBytes;
+            if (slab == all_slabs.data() + all_slabs.size()) slab = all_slabs.data();
+          }
+          std::memcpy(slab + place, all.data() + begins[id], length);
           place += (length + 63) & ~uint64_t{63};
         }
       });
@@ -205,17 +211,19 @@ int Main(int argc, char** argv) {
   std::string folder;
   uint64_t samples = 1'281'167;
   int depth = 32;
+  size_t slabs = 1;
   app.require_subcommand(1);
   for (const char* name : {"generate", "open", "reads", "copy"}) {
     CLI::App* mode = app.add_subcommand(name);
     mode->add_option("folder", folder)->required();
     mode->add_option("--samples", samples);
     mode->add_option("--depth", depth);
+    mode->add_option("--slabs", slabs)->check(CLI::PositiveNumber);
   }
   CLI11_PARSE(app, argc, argv);
   if (app.got_subcommand("generate")) return Generate(folder, samples);
   if (app.got_subcommand("open")) return Open(folder);
-  return app.got_subcommand("copy") ? Copy(folder, depth) : Reads(folder, depth);
+  return app.got_subcommand("copy") ? Copy(folder, depth, slabs) : Reads(folder, depth);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 //
 // {"epoch":0,"samples":N,"bytes":M,"seconds":S,"first_batch_seconds":F,"digest":"hex"}; the digest
 // is the XOR over the samples of the XXH3-64 of each image, taken in a further epoch that is not
-// timed (epoch -1).
+// timed (epoch -1), or none with --no-digest.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cinttypes>
@@ -35,6 +35,7 @@ struct Options {
   uint32_t prefetch = 0;
   uint32_t size = 0;  // of decode: RandomResizedCrop and flip to this square
   bool explain = false;
+  bool digest = true;
 };
 
 double SecondsSince(Clock::time_point start) {
@@ -139,7 +140,7 @@ int Batches(const Options& options, const Dataset& dataset) {
         const Bytes image = (*batch)->bytes(0, i);
         ++samples;
         bytes += image.size();
-        if (epoch < 0) digest ^= Xxh3_64(image);
+        if (epoch < 0 && options.digest) digest ^= Xxh3_64(image);
       }
     }
     Print(epoch, samples, bytes, SecondsSince(start), first, digest);
@@ -165,6 +166,7 @@ int Main(int argc, char** argv) {
     if (std::string_view(name) == "decode") mode->add_option("--size", decode_size);
     mode->add_option("--verify", options.verify)->check(CLI::IsMember({"on", "off"}));
     mode->add_flag("--explain", options.explain);
+    mode->add_flag("!--no-digest", options.digest);
   }
   CLI11_PARSE(app, argc, argv);
   if (app.got_subcommand("decode")) options.size = decode_size;
