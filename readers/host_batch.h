@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "formats/io/bytes.h"
+#include "images/pixel_output.h"
 #include "readers/slab_pool.h"
 
 namespace shardpack {
@@ -41,6 +42,8 @@ struct PixelBatch {
   std::span<const std::byte> bytes;
   size_t sample_bytes = 0;
   uint32_t height = 0, width = 0, channels = 0;
+  PixelType type = PixelType::kU8;
+  PixelLayout layout = PixelLayout::kNhwc;
 };
 
 class HostBatch {

@@ -155,7 +155,9 @@ absl::Status Loader::Core::Prepare(Pending& batch) {
                    .sample_bytes = sample_bytes,
                    .height = made.crop.height,
                    .width = made.crop.width,
-                   .channels = made.channels};
+                   .channels = made.channels,
+                   .type = made.output.type,
+                   .layout = made.output.layout};
   }
   memory_wait_ns_.fetch_add(NsSince(asked), std::memory_order_relaxed);
   if (!lease.ok()) return lease.status();

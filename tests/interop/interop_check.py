@@ -326,8 +326,10 @@ def check_examples(program, pythons, results):
 
 def main():
   import adopt_check  # which uses this file  # pylint: disable=import-outside-toplevel
+  import module_check  # pylint: disable=import-outside-toplevel
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("--pack", required=True)
+  parser.add_argument("--module", required=True, help="the folder of the Python module shardpack")
   parser.add_argument("--venv", default=HERE / "venv", help="prints the Python of a named environment")
   parser.add_argument("--keep", help="work in this folder and leave it")
   parser.add_argument("folders", nargs="*")
@@ -358,6 +360,7 @@ def main():
     few = [folder for folder in arguments.folders if sum(path.is_file() for path in pathlib.Path(folder).rglob("*")) <= 1000]
     adopt_check.check(arguments.pack, [work / "generated", *few], pythons, work, results)
     check_examples(arguments.pack, pythons, results)
+    module_check.check(pathlib.Path(arguments.pack).resolve(), arguments.module, pythons["torch"], results)
   finally:
     if not arguments.keep:
       shutil.rmtree(work, ignore_errors=True)

@@ -1,0 +1,40 @@
+"""A torch training loop over a packed dataset: on the GPU when there is one, resumed where it stopped.
+
+  PYTHONPATH=bazel-bin/python python3 examples/train_torch.py DATASET [EPOCHS]
+
+Under torchrun every process takes its share of each global batch.
+"""
+
+import os
+import sys
+
+import shardpack
+import torch
+
+rank, world_size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+epochs = int(sys.argv[2]) if len(sys.argv) > 2 else 2
+
+dataset = shardpack.Dataset(sys.argv[1])
+torch.manual_seed(1)
+model = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 7, 4), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(4),
+                            torch.nn.Flatten(), torch.nn.Linear(128, len(dataset.classes))).to(device)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+saved = torch.load("checkpoint.pt") if os.path.exists("checkpoint.pt") else {"cursor": None}
+if saved["cursor"]:
+  model.load_state_dict(saved["model"])
+
+order = shardpack.Order(len(dataset), global_batch=16, seed=7)
+loader = shardpack.Loader(dataset, order, rank=rank, world_size=world_size, epochs=epochs, cursor=saved["cursor"],
+                          decode=shardpack.Decode(64, 64, flip=0.5), bad_samples="substitute")
+for _ in range(loader.epoch, epochs):
+  for batch in loader:
+    images = torch.from_dlpack(batch.pixels).to(device, non_blocking=True).permute(0, 3, 1, 2).float() / 255
+    loss = torch.nn.functional.cross_entropy(model(images), torch.from_numpy(batch.labels).to(device))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    print(f"epoch {batch.epoch} step {batch.step}: {len(batch)} images, loss {loss.item():.3f}", flush=True)
+    if rank == 0:
+      torch.save({"model": model.state_dict(), "cursor": loader.cursor}, "checkpoint.new")
+      os.replace("checkpoint.new", "checkpoint.pt")  # whole or not at all

@@ -1,0 +1,46 @@
+// What the files of the module share: how a Status becomes a Python exception, and what each file
+// adds to the module.
+//
+//   Dataset dataset = ValueOrThrow(Dataset::Open(path));
+//
+// Lifetime: none. Thread-safety: with the GIL held. Errors: ValueOrThrow and ThrowIfError throw the
+// Python exception that ExceptionOf names.
+#ifndef SHARDPACK_PYTHON_BINDINGS_H_
+#define SHARDPACK_PYTHON_BINDINGS_H_
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "readers/host_batch.h"
+#include "readers/host_memory.h"
+
+namespace shardpack::python {
+
+[[noreturn]] void Throw(const absl::Status& status);
+
+inline void ThrowIfError(const absl::Status& status) {
+  if (!status.ok()) Throw(status);
+}
+template <typename T>
+T ValueOrThrow(absl::StatusOr<T> value) {
+  if (!value.ok()) Throw(value.status());
+  return *std::move(value);
+}
+
+// A batch for Python; the arrays that it gives keep it.
+pybind11::object MakeBatch(HostBatch batch, std::shared_ptr<HostMemory> memory);
+
+void AddErrors(pybind11::module_& module);
+void AddDataset(pybind11::module_& module);
+void AddOrder(pybind11::module_& module);
+void AddDecode(pybind11::module_& module);
+void AddHostBatch(pybind11::module_& module);
+void AddLoader(pybind11::module_& module);
+
+}  // namespace shardpack::python
+
+#endif  // SHARDPACK_PYTHON_BINDINGS_H_

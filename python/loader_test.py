@@ -1,0 +1,174 @@
+"""The module against Python's own readers: bytes with the files, pixels with Pillow, orders with sets."""
+
+import gc
+import io
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import numpy
+import PIL.Image
+import shardpack
+
+WORK = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
+CLASSES = ("bee", "cat")
+EACH = 20
+
+
+def write_images(folder, first):
+  random = numpy.random.default_rng(first)
+  for name in CLASSES:
+    (folder / name).mkdir(parents=True)
+    for i in range(EACH):
+      # Smooth, so that a crop's place shows and a filter's does not.
+      ramp = numpy.linspace(0, 255, 60 + i)
+      pixels = numpy.stack([ramp[None, :] + 0 * ramp[:, None], ramp[:, None] + 0 * ramp, numpy.full((60 + i, 60 + i), random.integers(255))], -1)
+      PIL.Image.fromarray(pixels.astype(numpy.uint8)).save(folder / name / f"{first + i}.jpg", quality=95)
+
+
+def pack(source, out, *flags):
+  subprocess.run(["cli/pack", source, "-o", out, "-q", *flags], check=True, stdout=subprocess.DEVNULL)
+  return str(out)
+
+
+write_images(WORK / "images", 0)
+write_images(WORK / "more", 1000)
+DATASET = pack(WORK / "images", WORK / "webdataset")
+OTHER = pack(WORK / "more", WORK / "hdf5", "-f", "hdf5")
+
+
+class ModuleTest(unittest.TestCase):
+
+  def setUp(self):
+    self.dataset = shardpack.Dataset(DATASET)
+
+  def order(self, dataset=None, **options):
+    return shardpack.Order(len(dataset or self.dataset), options.pop("global_batch", 8), **{"seed": 3, **options})
+
+  def test_samples_are_the_files(self):
+    self.assertEqual(len(self.dataset), 2 * EACH)
+    self.assertEqual(self.dataset.classes, list(CLASSES))
+    for i in range(len(self.dataset)):
+      sample = self.dataset[i]
+      path = WORK / "images" / sample["source_path"]
+      self.assertEqual(sample["fields"]["image"], path.read_bytes())
+      self.assertEqual(CLASSES[sample["label"]], path.parent.name)
+      self.assertEqual(self.dataset.find_key(sample["key"]), i)
+      self.assertEqual((sample["width"], sample["height"]), PIL.Image.open(io.BytesIO(path.read_bytes())).size)
+    with self.assertRaises(IndexError):
+      self.dataset[len(self.dataset)]
+    with self.assertRaises(KeyError):
+      self.dataset.find_key("none")
+
+  def test_an_epoch_is_every_sample_in_the_order_s_order(self):
+    order = self.order()
+    loader = shardpack.Loader(self.dataset, order, epochs=2)
+    for epoch in range(2):
+      seen = []
+      for step, batch in enumerate(loader):
+        self.assertEqual((batch.epoch, batch.step, len(batch)), (epoch, step, 8))
+        numpy.testing.assert_array_equal(batch.ids, order.ids(epoch, step))
+        for slot, (i, label) in enumerate(zip(batch.ids, batch.labels)):
+          sample = self.dataset[int(i)]
+          self.assertEqual(batch.bytes(slot).tobytes(), sample["fields"]["image"])
+          self.assertEqual(label, sample["label"])
+        seen += batch.ids.tolist()
+      self.assertEqual(sorted(seen), list(range(2 * EACH)))
+    self.assertEqual(list(loader), [])
+    self.assertEqual(json.loads(loader.stats_json())["samples"], 4 * EACH)
+
+  def test_pixels_are_pillow_s_and_views(self):
+    decode = shardpack.Decode(32, 24, crop="resize")
+    batch = next(shardpack.Loader(self.dataset, self.order(), decode=decode))
+    pixels = batch.pixels
+    self.assertEqual((pixels.shape, pixels.dtype), ((8, 24, 32, 3), numpy.uint8))
+    for slot, i in enumerate(batch.ids):
+      image = PIL.Image.open(io.BytesIO(self.dataset[int(i)]["fields"]["image"])).resize((32, 24), PIL.Image.BILINEAR)
+      # A scaled decode may come before the resize.
+      self.assertLessEqual(numpy.abs(pixels[slot].astype(int) - numpy.asarray(image).astype(int)).max(), 6)
+    self.assertIsNone(batch.bytes(0))
+    kept = pixels.copy()
+    del batch
+    gc.collect()
+    numpy.testing.assert_array_equal(pixels, kept)
+
+    for dtype, kind, tolerance in (("float32", numpy.float32, 1e-6), ("float16", numpy.float16, 1e-3)):
+      decode = shardpack.Decode(32, 24, crop="resize", dtype=dtype, layout="nchw", mean=(0.5, 0.4, 0.3), std=(0.2, 0.3, 0.4))
+      numbers = next(shardpack.Loader(self.dataset, self.order(), decode=decode)).pixels
+      self.assertEqual((numbers.shape, numbers.dtype), ((8, 3, 24, 32), kind))
+      expected = (kept.transpose(0, 3, 1, 2) / 255 - numpy.array([0.5, 0.4, 0.3])[:, None, None]) / numpy.array([0.2, 0.3, 0.4])[:, None, None]
+      numpy.testing.assert_allclose(numbers, expected, rtol=tolerance, atol=tolerance)
+
+  def test_a_cursor_goes_on_at_another_world_size(self):
+    order = self.order()
+    whole = [b.ids.tolist() for b in shardpack.Loader(self.dataset, order, epochs=1)]
+    loader = shardpack.Loader(self.dataset, order)
+    next(loader), next(loader)
+    cursor = loader.cursor
+    ranks = [[b.ids.tolist() for b in shardpack.Loader(self.dataset, order, rank=r, world_size=2, cursor=cursor, epochs=1)] for r in range(2)]
+    self.assertEqual([a + b for a, b in zip(*ranks)], whole[2:])
+    # The epochs of a training loop, one of which is half done.
+    loader = shardpack.Loader(self.dataset, order, cursor=cursor, epochs=3)
+    steps = [[b.step for b in loader] for _ in range(loader.epoch, 3)]
+    self.assertEqual(steps, [[2, 3, 4], [0, 1, 2, 3, 4], [0, 1, 2, 3, 4]])
+    with self.assertRaisesRegex(ValueError, "another order"):
+      shardpack.Loader(self.dataset, self.order(seed=4), cursor=cursor)
+
+  def test_padding_subset_and_mixture(self):
+    order = self.order(global_batch=12, tail="pad")
+    batches = list(shardpack.Loader(self.dataset, order, epochs=1))
+    self.assertEqual(batches[-1].status, ["ok"] * 4 + ["padding"] * 8)
+    self.assertEqual(int(batches[-1].ids[-1]), shardpack.PADDING_ID)
+    self.assertIsNone(batches[-1].bytes(11))
+
+    order = self.order(global_batch=2, mode="sequential", subset=numpy.array([7, 3, 5, 1]))
+    self.assertEqual([b.ids.tolist() for b in shardpack.Loader(self.dataset, order, epochs=1)], [[7, 3], [5, 1]])
+
+    other = shardpack.Dataset(OTHER)
+    both = shardpack.Dataset.join([self.dataset, other])
+    self.assertEqual(both[len(self.dataset)]["fields"], other[0]["fields"])
+    mixture = [(0, len(self.dataset), 3), (len(self.dataset), len(other), 1)]
+    order = self.order(both, mixture=mixture, epoch_samples=80)
+    ids = numpy.concatenate([b.ids for b in shardpack.Loader(both, order, epochs=1)])
+    self.assertEqual(int((ids >= len(self.dataset)).sum()), 20)
+
+  def test_a_damaged_sample_is_named_or_substituted(self):
+    damaged = pack(WORK / "images", WORK / "damaged", "--shards", "1")
+    shard = next(pathlib.Path(damaged).glob("*.tar"))
+    data = bytearray(shard.read_bytes())
+    data[data.index(b"\xff\xda") + 40] ^= 1
+    shard.write_bytes(data)
+    dataset = shardpack.Dataset(damaged)
+    with self.assertRaisesRegex(shardpack.DataLossError, "record .* key .* at offset"):
+      list(shardpack.Loader(dataset, self.order(), epochs=1))
+    loader = shardpack.Loader(dataset, self.order(), epochs=1, bad_samples="substitute")
+    self.assertEqual(sum(b.status.count("substituted") for b in loader), 1)
+    self.assertIn("at offset", loader.take_bad_samples()[0]["why"])
+
+  def test_what_cannot_be_is_an_error(self):
+    with self.assertRaises(FileNotFoundError):
+      shardpack.Dataset(str(WORK / "none"))
+    with self.assertRaisesRegex(ValueError, "does not divide"):
+      shardpack.Loader(self.dataset, self.order(), world_size=3)
+    with self.assertRaisesRegex(ValueError, "filter is one of 'box'"):
+      shardpack.Decode(8, 8, filter="nearest")
+    with self.assertRaisesRegex(ValueError, "no sample has a field json"):
+      shardpack.Loader(self.dataset, self.order(), fields=["image", "json"])
+    loader = shardpack.Loader(self.dataset, self.order())
+    loader.stop()
+    with self.assertRaises(shardpack.CancelledError):
+      next(loader)
+
+  def test_batches_outlive_the_loader(self):
+    loader = shardpack.Loader(self.dataset, self.order(), epochs=1)
+    first = next(loader)
+    del loader
+    gc.collect()
+    self.assertEqual(first.bytes(0).tobytes(), self.dataset[int(first.ids[0])]["fields"]["image"])
+
+
+if __name__ == "__main__":
+  unittest.main()
