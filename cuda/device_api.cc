@@ -15,6 +15,10 @@ FailureClass ClassOf(const DeviceStatus& status) {
     case kDeviceNotSupported:
     case kDeviceInsufficientDriver:
     case kDeviceNone:
+    case kDeviceInvalidFunction:
+    case kDeviceNoKernelImage:
+    case kDeviceInvalidPtx:
+    case kDeviceUnsupportedPtx:
     case kDeviceInvalidDevice:
       return FailureClass::kCapability;
     case kDeviceOutOfMemory:
@@ -53,6 +57,15 @@ absl::Status ToStatus(const DeviceStatus& status, std::string_view what) {
     default:
       return absl::InternalError(message);
   }
+}
+
+absl::Status Checked(const DeviceApi& api, const DeviceStatus& status, std::string_view what) {
+  if (status.ok()) return absl::OkStatus();
+  if (ClassOf(status) == FailureClass::kLost) {
+    int none = 0;
+    api.health->lost.compare_exchange_strong(none, status.code);
+  }
+  return ToStatus(status, what);
 }
 
 void GatherOnHost(const GatherLaunch& launch) {

@@ -1,9 +1,9 @@
 // DeviceApi: the table of device calls that everything in cuda/ goes through, and what their errors
 // mean.
 //
-//   const DeviceStatus done = api.copy_to_device(api.self, to, from, bytes, stream);
-//   if (!done.ok()) return ToStatus(done, "copying a batch to the device");
-//   if (ClassOf(done) == FailureClass::kLost) ...   // nothing more can be done on this device
+//   absl::Status copied = Checked(api, api.copy_to_device(api.self, to, from, bytes, stream),
+//                                 "copying a batch to the device");
+//   if (IsLost(api)) ...   // nothing more can be done on this device, nor freed
 //
 // Three tables exist: the CUDA runtime (cuda/cuda_api.h), a machine without a GPU
 // (cuda/host_api.h), and one that checks and breaks (cuda/fake_api.h). Each is bound to one device
@@ -14,6 +14,7 @@
 #ifndef SHARDPACK_CUDA_DEVICE_API_H_
 #define SHARDPACK_CUDA_DEVICE_API_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -45,9 +46,13 @@ enum DeviceErrorCode : int {
   kDeviceUnloading = 4,
   kDeviceInsufficientDriver = 35,
   kDeviceUnavailable = 46,
+  kDeviceInvalidFunction = 98,
   kDeviceNone = 100,
   kDeviceInvalidDevice = 101,
+  kDeviceNoKernelImage = 209,
   kDeviceEccUncorrectable = 214,
+  kDeviceInvalidPtx = 218,
+  kDeviceUnsupportedPtx = 222,
   kDeviceOsCall = 304,
   kDeviceInvalidHandle = 400,
   kDeviceNotReady = 600,
@@ -102,8 +107,14 @@ inline constexpr uint64_t kNoRow = ~uint64_t{0};
 // The same on the CPU; all pointers are readable by the host.
 void GatherOnHost(const GatherLaunch& launch);
 
+// Shared by all that use a table, so that nobody frees through a device that somebody saw lost.
+struct DeviceHealth {
+  std::atomic<int> lost{0};  // the code of the first error that said so
+};
+
 struct DeviceApi {
   void* self = nullptr;  // first argument of every call
+  DeviceHealth* health = nullptr;
   DeviceKind kind = DeviceKind::kHost;
   int device = 0;
 
@@ -118,6 +129,7 @@ struct DeviceApi {
   DeviceStatus (*host_unregister)(void* self, void* memory) = nullptr;
   DeviceStatus (*host_alloc)(void* self, void** memory, size_t bytes) = nullptr;
   DeviceStatus (*host_free)(void* self, void* memory) = nullptr;
+  DeviceStatus (*is_pinned)(void* self, const void* memory, bool* pinned) = nullptr;
 
   DeviceStatus (*allocate)(void* self, void** memory, size_t bytes) = nullptr;
   DeviceStatus (*free)(void* self, void* memory) = nullptr;
@@ -151,6 +163,10 @@ struct DeviceApi {
   DeviceStatus (*preprocess)(void* self, const PreprocessLaunch& launch, Stream stream) = nullptr;
   DeviceStatus (*gather)(void* self, const GatherLaunch& launch, Stream stream) = nullptr;
 };
+
+inline bool IsLost(const DeviceApi& api) { return api.health->lost.load() != 0; }
+// ToStatus, which also keeps in mind a loss of the device.
+absl::Status Checked(const DeviceApi& api, const DeviceStatus& status, std::string_view what);
 
 }  // namespace shardpack
 

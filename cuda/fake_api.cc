@@ -295,6 +295,7 @@ DeviceStatus FakeApi::Free(void* memory) {
 
 void FakeApi::FillTable() {
   api_.self = this;
+  api_.health = &health_;
   api_.kind = DeviceKind::kHost;  // where a test may look
   api_.info = [](void* self, DeviceInfo* info) {
     FakeApi& fake = Of(self);
@@ -333,6 +334,12 @@ void FakeApi::FillMemoryEntries() {
   api_.host_unregister = [](void* self, void* m) { return Of(self).HostUnregister(m); };
   api_.host_alloc = [](void* self, void** m, size_t bytes) { return Of(self).HostAlloc(m, bytes); };
   api_.host_free = [](void* self, void* m) { return Of(self).HostFree(m); };
+  api_.is_pinned = [](void* self, const void* m, bool* pinned) {
+    const std::lock_guard lock(Of(self).mutex_);
+    if (const auto error = Of(self).Begin("is_pinned", Kind::kPlain)) return *error;
+    *pinned = Of(self).IsPinned(m, 1);
+    return DeviceStatus();
+  };
   api_.allocate = [](void* self, void** m, size_t bytes) { return Of(self).Allocate(m, bytes); };
   api_.free = [](void* self, void* m) { return Of(self).Free(m); };
   api_.copy_to_device = [](void* self, void* to, const void* from, size_t bytes, Stream stream) {

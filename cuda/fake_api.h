@@ -111,6 +111,7 @@ class FakeApi {
   void RunStream(FakeStream& stream);
 
   const FakeOptions options_;
+  DeviceHealth health_;
   DeviceApi api_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;  // a stream went on, an event came, held, lost

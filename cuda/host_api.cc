@@ -51,6 +51,10 @@ void FillMemory(DeviceApi& api) {
   api.host_unregister = [](void*, void*) { return DeviceStatus(); };
   api.host_alloc = AllocateMemory;
   api.host_free = FreeMemory;
+  api.is_pinned = [](void*, const void*, bool* pinned) {
+    *pinned = true;
+    return DeviceStatus();
+  };
   api.allocate = AllocateMemory;
   api.free = FreeMemory;
   api.copy_to_device = api.copy_to_host = api.copy_within = CopyNow;
@@ -99,7 +103,9 @@ void FillStreams(DeviceApi& api) {
 }
 
 DeviceApi MakeHostApi() {
+  static DeviceHealth health;
   DeviceApi api;
+  api.health = &health;
   api.info = Info;
   api.memory_info = MemoryInfo;
   api.relax_capture = api.last_error = [](void*) { return DeviceStatus(); };
