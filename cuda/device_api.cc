@@ -62,10 +62,17 @@ absl::Status ToStatus(const DeviceStatus& status, std::string_view what) {
 absl::Status Checked(const DeviceApi& api, const DeviceStatus& status, std::string_view what) {
   if (status.ok()) return absl::OkStatus();
   if (ClassOf(status) == FailureClass::kLost) {
-    int none = 0;
-    api.health->lost.compare_exchange_strong(none, status.code);
+    const char* none = nullptr;
+    if (api.health->name.compare_exchange_strong(none, status.name))
+      api.health->lost.store(status.code);
   }
   return ToStatus(status, what);
+}
+
+absl::Status LostStatus(const DeviceApi& api) {
+  return absl::UnavailableError(
+      absl::StrCat("the device is lost to this process: ", api.health->name.load(), " (error ",
+                   api.health->lost.load(), ")"));
 }
 
 void GatherOnHost(const GatherLaunch& launch) {

@@ -109,7 +109,8 @@ void GatherOnHost(const GatherLaunch& launch);
 
 // Shared by all that use a table, so that nobody frees through a device that somebody saw lost.
 struct DeviceHealth {
-  std::atomic<int> lost{0};  // the code of the first error that said so
+  std::atomic<const char*> name{nullptr};  // of the first error that said so
+  std::atomic<int> lost{0};                // its code
 };
 
 struct DeviceApi {
@@ -164,6 +165,8 @@ struct DeviceApi {
   DeviceStatus (*gather)(void* self, const GatherLaunch& launch, Stream stream) = nullptr;
 };
 
+// Of a lost device: Unavailable, with the first error.
+absl::Status LostStatus(const DeviceApi& api);
 inline bool IsLost(const DeviceApi& api) { return api.health->lost.load() != 0; }
 // ToStatus, which also keeps in mind a loss of the device.
 absl::Status Checked(const DeviceApi& api, const DeviceStatus& status, std::string_view what);

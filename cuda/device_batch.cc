@@ -82,7 +82,7 @@ absl::Status DeviceBatch::Check() const {
         "the batch belongs to the process before a fork: a device does not survive it");
   }
   if (IsLost(buffers_->api())) {
-    return absl::UnavailableError("the device is lost to this process; its loader says why");
+    return LostStatus(buffers_->api());
   }
   return absl::OkStatus();
 }

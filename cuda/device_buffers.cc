@@ -101,8 +101,10 @@ void DeviceBuffers::FreeAll() {
 
 // Whether the device is done with it. An answer that cannot be had counts as no.
 bool DeviceBuffers::Idle(const DeviceBuffer& buffer) const {
-  if (buffer.was_ready && !api_.event_query(api_.self, buffer.ready).ok()) return false;
-  return !buffer.was_released || api_.event_query(api_.self, buffer.released).ok();
+  for (const Event event : Before(buffer)) {
+    if (!Checked(api_, api_.event_query(api_.self, event), "").ok()) return false;
+  }
+  return true;
 }
 
 DeviceBuffers::~DeviceBuffers() {
@@ -187,7 +189,7 @@ absl::Status DeviceBuffers::FreeUnused() {
     free_.pop_back();
     device_bytes_ -= std::min<uint64_t>(device_bytes_, buffer->raw_bytes);
     FreeOne(*buffer);
-    if (IsLost(api_)) return absl::UnavailableError("the device was lost while memory was freed");
+    if (IsLost(api_)) return LostStatus(api_);
     all_.erase(std::find_if(all_.begin(), all_.end(),
                             [buffer](const auto& each) { return each.get() == buffer; }));
   }

@@ -151,7 +151,7 @@ absl::StatusOr<DeviceBuffer*> DeviceLoader::Core::WaitForBuffer() {
     buffer = buffers_->Take(uploader_->in_flight() > 0 ? kLongestNap : microseconds(kLook));
     if (stop_.load()) status = Stopped();
     if (status.ok()) status = uploader_->Reclaim();
-    if (status.ok() && IsLost(api_)) status = absl::UnavailableError("the device was lost");
+    if (status.ok() && IsLost(api_)) status = LostStatus(api_);
   }
   const std::lock_guard lock(mutex_);
   doing_ = Doing::kLoader;
@@ -317,9 +317,7 @@ absl::StatusOr<std::optional<DeviceBatch>> DeviceLoader::Core::Next() {
   if (stop_.load()) return Stopped();
   if (IsLost(api_)) {
     if (absl::IsUnavailable(failed_)) return failed_;
-    return failed_ = absl::UnavailableError(
-               absl::StrCat("the device is lost to this process: error ", api_.health->lost.load(),
-                            ", which another of its users was told first"));
+    return failed_ = LostStatus(api_);  // another user of the device was told first
   }
   if (queue_.empty() && exhausted_) return std::nullopt;
   if (queue_.empty()) return failed_;

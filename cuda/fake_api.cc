@@ -40,7 +40,7 @@ DeviceStatus FakeError(int code) {
     case kDeviceNotSupported:
       return {code, "cudaErrorNotSupported"};
     default:
-      return {code, "cudaErrorFake"};
+      return {code, "cudaErrorOfTheFake"};
   }
 }
 
@@ -163,7 +163,7 @@ std::optional<DeviceStatus> FakeApi::Begin(std::string_view entry, Kind kind) {
     ++host_syncs_;
   }
   if (lost_.load() != 0) {
-    if (kind == Kind::kFrees) ++frees_after_loss_;
+    if (kind == Kind::kFrees && IsLost(api_)) ++frees_after_loss_;  // and they knew
     return FakeError(lost_.load());
   }
   int code = kDeviceOk;

@@ -84,7 +84,7 @@ absl::StatusOr<std::span<std::byte>> PinnedMemory::Allocate(size_t bytes) {
 absl::StatusOr<std::span<std::byte>> PinnedMemory::AllocateOfBudget(size_t bytes) {
   if (!std::exchange(info_asked_, true)) {
     DeviceInfo info;
-    if (api_.info(api_.self, &info).ok()) host_numa_node_ = info.host_numa_node;
+    if (Checked(api_, api_.info(api_.self, &info), "").ok()) host_numa_node_ = info.host_numa_node;
   }
   absl::StatusOr<std::span<std::byte>> memory = mappings_.Allocate(bytes);
   if (!memory.ok()) return memory.status();
