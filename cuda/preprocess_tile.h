@@ -1,0 +1,430 @@
+// The body of the preprocess kernel: one tile of one sample's result, by the threads of one block.
+//
+//   TileMemory memory;                                    // __shared__ in the kernel
+//   const PreprocessWork work = MakePreprocessWork(launch);
+//   for (uint64_t i = 0; i < TileCount(work); ++i) PreprocessTile<3>(work, i, memory, OneThread());
+//
+// The code is the kernel's own and runs as it is on the CPU. A Block says how its threads share it:
+// Spread(count, f) calls f(0) to f(count - 1), dealt out to the threads, and Wait() is the barrier.
+// Calls between two Wait() must not depend on each other.
+//
+// A tile is at most 32 x 32 pixels of the result; where the filter is wide it is made in parts that
+// fit TileMemory. Of a part: (1) weights of its columns and rows in fixed point, once; (2) input
+// rows into `stage`, a word a pixel, as many as fit; (3) `middle`: these rows at the part's width,
+// 8 bits; (4) columns of `middle` to results, four pixels a thread, stored as vectors. A filter too
+// wide even for that is computed pixel by pixel, all threads at one.
+// Lifetime: borrows what PreprocessLaunch names. Thread-safety: a block's threads share a memory.
+// Errors: none. Units: pixels; words of 32 bits.
+#ifndef SHARDPACK_CUDA_PREPROCESS_TILE_H_
+#define SHARDPACK_CUDA_PREPROCESS_TILE_H_
+
+#include <cstdint>
+#include <cstring>
+
+#include "cuda/preprocess.h"
+#include "cuda/preprocess_store.h"
+#include "cuda/preprocess_work.h"
+#include "images/host_device.h"
+#include "images/resize_weights.h"
+
+namespace shardpack {
+
+struct TileMemory {
+  static constexpr uint32_t kStageWords = 2560, kMiddleWords = 2560, kWeights = 1024;
+
+  // The taps of a column or a row of the part, and what its weights are made of.
+  struct Line {
+    double center, sum;
+    uint32_t first, count;
+  };
+  // As ResizeAxis, which has initialisers and so cannot be shared.
+  struct Axis {
+    double first, step, shrink, support;
+    uint32_t in_size, taps;
+  };
+
+  alignas(16) uint32_t stage[kStageWords];
+  alignas(16) uint32_t middle[kMiddleWords];
+  int32_t weights[kWeights];
+  Line lines[2 * kTileSize];
+  Axis columns, rows;
+  // Powers of two; width is at least 4. No width: the filter is too wide.
+  uint32_t part_width_bits, part_width, part_height;
+};
+
+SHARDPACK_HOST_DEVICE inline uint32_t Least(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
+SHARDPACK_HOST_DEVICE inline ResizeAxis AxisOf(const TileMemory::Axis& axis, ResizeFilter filter) {
+  return {filter, axis.in_size, axis.first, axis.step, axis.shrink, axis.support};
+}
+
+SHARDPACK_HOST_DEVICE inline TileMemory::Axis SharedAxis(const ResizeAxis& axis) {
+  return {axis.first,   axis.step,    axis.shrink,
+          axis.support, axis.in_size, Least(MostTaps(axis), axis.in_size)};
+}
+
+// The most input pixels that `size` neighbours of the result need.
+SHARDPACK_HOST_DEVICE inline uint32_t Span(const TileMemory::Axis& axis, uint32_t size) {
+  const double span = (size - 1) * axis.step + axis.taps + 2;
+  return span > axis.in_size ? axis.in_size : static_cast<uint32_t>(span);
+}
+
+// Pixels of a staged row: from and to a multiple of four.
+SHARDPACK_HOST_DEVICE inline uint32_t StagePitch(uint32_t begin, uint32_t end) {
+  return (end - (begin & ~3u) + 3) & ~3u;
+}
+
+// Halves the part until it fits the memory.
+SHARDPACK_HOST_DEVICE inline void ChooseParts(TileMemory& memory) {
+  const TileMemory::Axis &columns = memory.columns, &rows = memory.rows;
+  uint32_t bits = 5, height = kTileSize;
+  for (;;) {
+    const uint32_t width = 1u << bits;
+    // Sizes below 2^16 and taps below 2^32: in 64 bits nothing overflows.
+    const bool fits =
+        uint64_t{columns.taps} * width + uint64_t{rows.taps} * height <= TileMemory::kWeights &&
+        uint64_t{Span(rows, height)} * width <= TileMemory::kMiddleWords &&
+        2 * (uint64_t{Span(columns, width)} + 6) <= TileMemory::kStageWords;
+    if (fits) break;
+    if (bits > 2 && width >= height) {
+      --bits;
+    } else if (height > 1) {
+      height /= 2;
+    } else if (bits > 2) {
+      --bits;
+    } else {
+      bits = height = 0;
+      break;
+    }
+  }
+  memory.part_width_bits = bits;
+  memory.part_width = bits == 0 ? 0 : 1u << bits;
+  memory.part_height = height;
+}
+
+// Four bytes of a row, from byte `at`, which is a multiple of four after the row's own alignment.
+SHARDPACK_HOST_DEVICE inline uint32_t LoadWord(const uint8_t* aligned) {
+#ifdef __CUDA_ARCH__
+  return __ldg(reinterpret_cast<const uint32_t*>(aligned));
+#else
+  uint32_t word;
+  std::memcpy(&word, aligned, sizeof(word));
+  return word;
+#endif
+}
+
+// The word that begins `shift` bits into the pair.
+SHARDPACK_HOST_DEVICE inline uint32_t Joined(uint32_t low, uint32_t high, uint32_t shift) {
+#ifdef __CUDA_ARCH__
+  return __funnelshift_r(low, high, shift);
+#else
+  return static_cast<uint32_t>(((uint64_t{high} << 32) | low) >> shift);
+#endif
+}
+
+// Four pixels from byte `at` of a row as kChannels words without gaps; zeros behind the row.
+template <uint32_t kChannels>
+SHARDPACK_HOST_DEVICE inline void LoadFourPixels(const uint8_t* row, uint32_t row_bytes,
+                                                 uint32_t at, uint32_t* packed) {
+  const uint8_t* from = row + at;
+  const auto ahead = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(from) & 3);
+  const uint32_t words = kChannels + (ahead != 0);
+  // Whole words of the row alone: what lies around it may be nobody's.
+  if (at >= ahead && row_bytes - at + ahead >= 4 * words) {
+    from -= ahead;
+    uint32_t low = LoadWord(from);
+    for (uint32_t i = 0; i < kChannels; ++i) {
+      const uint32_t high = i + 1 < words ? LoadWord(from + 4 * (i + 1)) : 0;
+      packed[i] = Joined(low, high, 8 * ahead);
+      low = high;
+    }
+    return;
+  }
+  for (uint32_t i = 0; i < kChannels; ++i) {
+    packed[i] = 0;
+    for (uint32_t k = 0; k < 4; ++k) {
+      const uint32_t byte = 4 * i + k;
+      if (byte < row_bytes - at) packed[i] |= uint32_t{from[byte]} << (8 * k);
+    }
+  }
+}
+
+// A word a pixel: red in the lowest byte, then green and blue.
+template <uint32_t kChannels>
+SHARDPACK_HOST_DEVICE inline void StageFourPixels(const uint8_t* row, uint32_t row_bytes,
+                                                  uint32_t at, uint32_t* words) {
+  uint32_t packed[kChannels];
+  LoadFourPixels<kChannels>(row, row_bytes, at, packed);
+  uint32_t pixels[4];
+  if constexpr (kChannels == 3) {
+    pixels[0] = packed[0] & 0xFFFFFF;
+    pixels[1] = Joined(packed[0], packed[1], 24) & 0xFFFFFF;
+    pixels[2] = Joined(packed[1], packed[2], 16) & 0xFFFFFF;
+    pixels[3] = packed[2] >> 8;
+  } else {
+    for (uint32_t i = 0; i < 4; ++i) pixels[i] = packed[0] >> (8 * i) & 0xFF;
+  }
+  StoreFourWords(pixels, words);
+}
+
+template <uint32_t kChannels>
+struct PixelSums {
+  int32_t of[kChannels];
+
+  SHARDPACK_HOST_DEVICE void Begin() {
+    for (uint32_t c = 0; c < kChannels; ++c) of[c] = kResizeFixedHalf;
+  }
+  SHARDPACK_HOST_DEVICE void Add(uint32_t pixel, int32_t weight) {
+    for (uint32_t c = 0; c < kChannels; ++c) {
+      of[c] += weight * static_cast<int32_t>(pixel >> (8 * c) & 0xFF);
+    }
+  }
+  SHARDPACK_HOST_DEVICE uint32_t Pixel() const {
+    uint32_t pixel = 0;
+    for (uint32_t c = 0; c < kChannels; ++c) pixel |= SampleOfSum(of[c]) << (8 * c);
+    return pixel;
+  }
+};
+
+// One tile while it is made: what its parts share. Every thread of the block has its own.
+template <uint32_t kChannels, typename Block>
+class TileMaker {
+ public:
+  SHARDPACK_HOST_DEVICE TileMaker(const PreprocessWork& work, uint64_t sample, TileMemory& memory,
+                                  const Block& block)
+      : work_(work),
+        store_(work.store),
+        sample_(work.samples[sample]),
+        index_(sample),
+        memory_(memory),
+        block_(block) {}
+
+  SHARDPACK_HOST_DEVICE void Make(uint32_t left, uint32_t top) {
+    const uint32_t right = Least(left + kTileSize, store_.width);
+    const uint32_t bottom = Least(top + kTileSize, store_.height);
+    if (sample_.pixels == nullptr || !BoxIsInside(sample_)) return MakeZeros(left, top, right, bottom);
+    block_.Spread(1, [&](uint32_t) { Plan(); });
+    block_.Wait();
+    if (memory_.part_width == 0) return MakeWide(left, top, right, bottom);
+    for (uint32_t y = top; y < bottom; y += memory_.part_height) {
+      for (uint32_t x = left; x < right; x += memory_.part_width) MakePart(x, y);
+    }
+  }
+
+ private:
+  SHARDPACK_HOST_DEVICE void MakeZeros(uint32_t left, uint32_t top, uint32_t right,
+                                       uint32_t bottom) {
+    const uint32_t width = right - left;
+    block_.Spread(width * (bottom - top), [&](uint32_t i) {
+      StoreZero<kChannels>(store_, index_, left + i % width, top + i / width);
+    });
+  }
+
+  SHARDPACK_HOST_DEVICE void Plan() {
+    const PixelBox& box = sample_.box;
+    memory_.columns = SharedAxis(
+        MakeResizeAxis(work_.filter, box.left, box.right, sample_.width, store_.width));
+    memory_.rows = SharedAxis(
+        MakeResizeAxis(work_.filter, box.top, box.bottom, sample_.height, store_.height));
+    ChooseParts(memory_);
+  }
+
+  SHARDPACK_HOST_DEVICE uint32_t Column(uint32_t x) const {
+    x = Least(x, store_.width - 1);
+    return sample_.mirror ? store_.width - 1 - x : x;
+  }
+  SHARDPACK_HOST_DEVICE uint32_t Row(uint32_t y) const { return Least(y, store_.height - 1); }
+
+  SHARDPACK_HOST_DEVICE static void MakeLine(const ResizeAxis& axis, uint32_t i,
+                                             TileMemory::Line& line) {
+    const ResizeTaps taps = TapsOf(axis, i);
+    line.first = taps.first;
+    line.count = taps.count;
+    line.center = taps.center;
+    line.sum = 0;
+    for (uint32_t k = 0; k < taps.count; ++k) line.sum += TapWeight(axis, taps, k);
+  }
+
+  SHARDPACK_HOST_DEVICE static int32_t WeightOf(const ResizeAxis& axis,
+                                                const TileMemory::Line& line, uint32_t k) {
+    return FixedWeight(TapWeight(axis, {line.first, line.count, line.center}, k) / line.sum);
+  }
+
+  SHARDPACK_HOST_DEVICE void MakePart(uint32_t left, uint32_t top) {
+    const uint32_t width = memory_.part_width, height = memory_.part_height;
+    block_.Spread(width + height, [&](uint32_t i) {
+      if (i < width) {
+        MakeLine(AxisOf(memory_.columns, work_.filter), Column(left + i), memory_.lines[i]);
+      } else {
+        MakeLine(AxisOf(memory_.rows, work_.filter), Row(top + i - width), memory_.lines[i]);
+      }
+    });
+    block_.Wait();
+    MakeWeights();
+    const TileMemory::Line *lines = memory_.lines, *rows = lines + width;
+    // Lines are in order, with a mirror the other way round.
+    const TileMemory::Line& first = lines[sample_.mirror ? width - 1 : 0];
+    const TileMemory::Line& last = lines[sample_.mirror ? 0 : width - 1];
+    const uint32_t begin = first.first & ~3u;
+    const uint32_t pitch = StagePitch(begin, last.first + last.count);
+    const uint32_t row_begin = rows[0].first;
+    const uint32_t row_end = rows[height - 1].first + rows[height - 1].count;
+    const uint32_t at_once = TileMemory::kStageWords / pitch;
+    for (uint32_t row = row_begin; row < row_end; row += at_once) {
+      const uint32_t count = Least(at_once, row_end - row);
+      Stage(row, count, begin, pitch);
+      block_.Wait();
+      Narrow(count, begin, pitch, memory_.middle + (row - row_begin) * width);
+      block_.Wait();
+    }
+    PutPart(left, top, row_begin);
+    block_.Wait();
+  }
+
+  // Of columns: tap by tap, so that neighbours lie side by side; of rows: row by row.
+  SHARDPACK_HOST_DEVICE void MakeWeights() {
+    const uint32_t width = memory_.part_width, bits = memory_.part_width_bits;
+    const uint32_t of_columns = memory_.columns.taps * width, taps = memory_.rows.taps;
+    block_.Spread(of_columns + memory_.part_height * taps, [=, this](uint32_t i) {
+      const bool column = i < of_columns;
+      const uint32_t line = column ? i & (width - 1) : width + (i - of_columns) / taps;
+      const uint32_t k = column ? i >> bits : (i - of_columns) % taps;
+      if (k >= memory_.lines[line].count) return;
+      const ResizeAxis axis = AxisOf(column ? memory_.columns : memory_.rows, work_.filter);
+      memory_.weights[i] = WeightOf(axis, memory_.lines[line], k);
+    });
+  }
+
+  SHARDPACK_HOST_DEVICE void Stage(uint32_t row, uint32_t count, uint32_t begin, uint32_t pitch) {
+    const uint32_t fours = pitch / 4;
+    block_.Spread(count * fours, [=, this](uint32_t i) {
+      const uint32_t y = i / fours, four = i - y * fours;
+      const uint8_t* from = sample_.pixels + uint64_t{row + y} * sample_.stride_bytes;
+      StageFourPixels<kChannels>(from, sample_.width * kChannels, (begin + 4 * four) * kChannels,
+                                 memory_.stage + y * pitch + 4 * four);
+    });
+  }
+
+  // Two rows a call, which share their weights.
+  SHARDPACK_HOST_DEVICE void Narrow(uint32_t count, uint32_t begin, uint32_t pitch,
+                                    uint32_t* middle) {
+    const uint32_t bits = memory_.part_width_bits, width = memory_.part_width;
+    block_.Spread(((count + 1) / 2) << bits, [=, this](uint32_t i) {
+      const uint32_t x = i & (width - 1), y = (i >> bits) * 2;
+      const bool both = y + 1 < count;
+      const TileMemory::Line& line = memory_.lines[x];
+      const uint32_t* a = memory_.stage + y * pitch + (line.first - begin);
+      const uint32_t* b = both ? a + pitch : a;
+      const int32_t* weights = memory_.weights + x;
+      PixelSums<kChannels> sums_a, sums_b;
+      sums_a.Begin();
+      sums_b.Begin();
+      const uint32_t taps = line.count;
+      for (uint32_t k = 0; k < taps; ++k) {
+        const int32_t weight = weights[k << bits];
+        sums_a.Add(a[k], weight);
+        sums_b.Add(b[k], weight);
+      }
+      middle[(y << bits) + x] = sums_a.Pixel();
+      if (both) middle[((y + 1) << bits) + x] = sums_b.Pixel();
+    });
+  }
+
+  SHARDPACK_HOST_DEVICE void PutPart(uint32_t left, uint32_t top, uint32_t row_begin) {
+    const uint32_t bits = memory_.part_width_bits, width = memory_.part_width;
+    const int32_t* weights = memory_.weights + memory_.columns.taps * width;
+    block_.Spread(memory_.part_height << (bits - 2), [=, this](uint32_t i) {
+      const uint32_t y = i >> (bits - 2), x = (i & ((width >> 2) - 1)) * 4;
+      if (left + x >= store_.width || top + y >= store_.height) return;
+      const TileMemory::Line& line = memory_.lines[width + y];
+      const uint32_t* from = memory_.middle + ((line.first - row_begin) << bits) + x;
+      const int32_t* weight = weights + y * memory_.rows.taps;
+      PixelSums<kChannels> sums[4];
+      for (auto& sum : sums) sum.Begin();
+      const uint32_t taps = line.count;
+      for (uint32_t k = 0; k < taps; ++k) {
+        uint32_t pixels[4];
+        LoadFourWords(from + (k << bits), pixels);
+        for (uint32_t p = 0; p < 4; ++p) sums[p].Add(pixels[p], weight[k]);
+      }
+      uint8_t samples[4][kChannels];
+      for (uint32_t p = 0; p < 4; ++p) {
+        for (uint32_t c = 0; c < kChannels; ++c) {
+          samples[p][c] = static_cast<uint8_t>(SampleOfSum(sums[p].of[c]));
+        }
+      }
+      StoreFourPixels<kChannels>(store_, index_, left + x, top + y, samples);
+    });
+  }
+
+  // A filter that is too wide for the tables: pixel after pixel, the input's rows dealt out.
+  SHARDPACK_HOST_DEVICE void MakeWide(uint32_t left, uint32_t top, uint32_t right,
+                                      uint32_t bottom) {
+    for (uint32_t y = top; y < bottom; ++y) {
+      for (uint32_t x = left; x < right; ++x) MakeWidePixel(x, y);
+    }
+  }
+
+  static constexpr uint32_t kWideParts = 256;
+  static_assert(kWideParts * kChannels <= TileMemory::kMiddleWords);
+
+  SHARDPACK_HOST_DEVICE void MakeWidePixel(uint32_t x, uint32_t y) {
+    const ResizeAxis columns = AxisOf(memory_.columns, work_.filter);
+    const ResizeAxis rows = AxisOf(memory_.rows, work_.filter);
+    block_.Spread(2, [&](uint32_t i) {
+      MakeLine(i == 0 ? columns : rows, i == 0 ? Column(x) : Row(y), memory_.lines[i]);
+    });
+    block_.Wait();
+    auto* const parts = reinterpret_cast<int32_t*>(memory_.middle);
+    block_.Spread(kWideParts, [&](uint32_t i) {
+      const TileMemory::Line &column = memory_.lines[0], &row = memory_.lines[1];
+      PixelSums<kChannels> down = {};
+      for (uint32_t k = i; k < row.count; k += kWideParts) {
+        const uint8_t* from = sample_.pixels + uint64_t{row.first + k} * sample_.stride_bytes +
+                              uint64_t{column.first} * kChannels;
+        PixelSums<kChannels> across;
+        across.Begin();
+        for (uint32_t t = 0; t < column.count; ++t) {
+          uint32_t pixel = 0;
+          for (uint32_t c = 0; c < kChannels; ++c) pixel |= uint32_t{*from++} << (8 * c);
+          across.Add(pixel, WeightOf(columns, column, t));
+        }
+        down.Add(across.Pixel(), WeightOf(rows, row, k));
+      }
+      for (uint32_t c = 0; c < kChannels; ++c) parts[i * kChannels + c] = down.of[c];
+    });
+    block_.Wait();
+    block_.Spread(1, [&](uint32_t) {
+      uint8_t samples[kChannels];
+      for (uint32_t c = 0; c < kChannels; ++c) {
+        int32_t sum = kResizeFixedHalf;
+        for (uint32_t i = 0; i < kWideParts; ++i) sum += parts[i * kChannels + c];
+        samples[c] = static_cast<uint8_t>(SampleOfSum(sum));
+      }
+      StorePixel<kChannels>(store_, index_, x, y, samples);
+    });
+    block_.Wait();
+  }
+
+  const PreprocessWork& work_;
+  const PreprocessStore& store_;
+  const PreprocessSample& sample_;
+  const uint64_t index_;
+  TileMemory& memory_;
+  const Block& block_;
+};
+
+// The i-th tile: tiles of a sample side by side, then rows of them, then samples.
+template <uint32_t kChannels, typename Block>
+SHARDPACK_HOST_DEVICE void PreprocessTile(const PreprocessWork& work, uint64_t tile,
+                                          TileMemory& memory, const Block& block) {
+  const uint32_t of_sample = work.tiles_x * work.tiles_y;
+  const uint64_t sample = tile / of_sample;
+  const auto rest = static_cast<uint32_t>(tile - sample * of_sample);
+  const uint32_t y = rest / work.tiles_x, x = rest - y * work.tiles_x;
+  TileMaker<kChannels, Block>(work, sample, memory, block).Make(x * kTileSize, y * kTileSize);
+}
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CUDA_PREPROCESS_TILE_H_
