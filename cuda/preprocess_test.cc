@@ -69,7 +69,7 @@ TEST(Preprocess, WithinOneLevelOfTheResizer) {
 // Filters for which parts of a tile are smaller, down to pixel by pixel.
 TEST(Preprocess, LargeReductions) {
   for (const ResizeFilter filter : kFilters) {
-    for (const auto [width, height] : {std::array{2u, 3u}, {5u, 1u}, {9u, 40u}}) {
+    for (const auto [width, height] : {std::array{2u, 3u}, {5u, 1u}, {9u, 6u}}) {
       for (const uint32_t from : {1200u, 2500u}) {
         TestBatch batch;
         AddImage(MakePattern(from, 900, 3), {0, 0, double(from), 900}, false, 1, 3, batch);
@@ -78,6 +78,14 @@ TEST(Preprocess, LargeReductions) {
       }
     }
   }
+}
+
+// More taps than there is room for weights.
+TEST(Preprocess, OnePixelOfThousands) {
+  TestBatch batch;
+  AddImage(MakePattern(6000, 3, 3), {0, 0, 6000, 3}, false, 1, 0, batch);
+  AddImage(MakePattern(2, 5000, 3), {0, 0, 2, 5000}, false, 0, 0, batch);
+  ExpectAsResizer(batch, 1, 1, ResizeFilter::kBilinear);
 }
 
 TEST(Preprocess, EveryTypeAndLayout) {

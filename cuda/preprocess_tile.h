@@ -360,36 +360,31 @@ class TileMaker {
   // A filter that is too wide for the tables: pixel after pixel, the input's rows dealt out.
   SHARDPACK_HOST_DEVICE void MakeWide(uint32_t left, uint32_t top, uint32_t right,
                                       uint32_t bottom) {
-    for (uint32_t y = top; y < bottom; ++y) {
-      for (uint32_t x = left; x < right; ++x) MakeWidePixel(x, y);
+    const ResizeAxis columns = AxisOf(memory_.columns, work_.filter);
+    for (uint32_t x = left; x < right; ++x) {
+      block_.Spread(1, [&](uint32_t) { MakeLine(columns, Column(x), memory_.lines[0]); });
+      block_.Wait();
+      // The weights of a column, as far as there is room.
+      block_.Spread(Least(memory_.lines[0].count, TileMemory::kStageWords), [&](uint32_t i) {
+        memory_.stage[i] = static_cast<uint32_t>(WeightOf(columns, memory_.lines[0], i));
+      });
+      for (uint32_t y = top; y < bottom; ++y) MakeWidePixel(columns, x, y);
     }
   }
 
   static constexpr uint32_t kWideParts = 256;
   static_assert(kWideParts * kChannels <= TileMemory::kMiddleWords);
 
-  SHARDPACK_HOST_DEVICE void MakeWidePixel(uint32_t x, uint32_t y) {
-    const ResizeAxis columns = AxisOf(memory_.columns, work_.filter);
+  SHARDPACK_HOST_DEVICE void MakeWidePixel(const ResizeAxis& columns, uint32_t x, uint32_t y) {
     const ResizeAxis rows = AxisOf(memory_.rows, work_.filter);
-    block_.Spread(2, [&](uint32_t i) {
-      MakeLine(i == 0 ? columns : rows, i == 0 ? Column(x) : Row(y), memory_.lines[i]);
-    });
+    block_.Spread(1, [&](uint32_t) { MakeLine(rows, Row(y), memory_.lines[1]); });
     block_.Wait();
     auto* const parts = reinterpret_cast<int32_t*>(memory_.middle);
     block_.Spread(kWideParts, [&](uint32_t i) {
-      const TileMemory::Line &column = memory_.lines[0], &row = memory_.lines[1];
+      const TileMemory::Line& row = memory_.lines[1];
       PixelSums<kChannels> down = {};
       for (uint32_t k = i; k < row.count; k += kWideParts) {
-        const uint8_t* from = sample_.pixels + uint64_t{row.first + k} * sample_.stride_bytes +
-                              uint64_t{column.first} * kChannels;
-        PixelSums<kChannels> across;
-        across.Begin();
-        for (uint32_t t = 0; t < column.count; ++t) {
-          uint32_t pixel = 0;
-          for (uint32_t c = 0; c < kChannels; ++c) pixel |= uint32_t{*from++} << (8 * c);
-          across.Add(pixel, WeightOf(columns, column, t));
-        }
-        down.Add(across.Pixel(), WeightOf(rows, row, k));
+        down.Add(WidePixelOfRow(columns, row.first + k), WeightOf(rows, row, k));
       }
       for (uint32_t c = 0; c < kChannels; ++c) parts[i * kChannels + c] = down.of[c];
     });
@@ -404,6 +399,22 @@ class TileMaker {
       StorePixel<kChannels>(store_, index_, x, y, samples);
     });
     block_.Wait();
+  }
+
+  // An input row at one column of the result.
+  SHARDPACK_HOST_DEVICE uint32_t WidePixelOfRow(const ResizeAxis& columns, uint32_t y) const {
+    const TileMemory::Line& column = memory_.lines[0];
+    const uint8_t* from = sample_.pixels + uint64_t{y} * sample_.stride_bytes +
+                          uint64_t{column.first} * kChannels;
+    PixelSums<kChannels> sums;
+    sums.Begin();
+    for (uint32_t t = 0; t < column.count; ++t) {
+      uint32_t pixel = 0;
+      for (uint32_t c = 0; c < kChannels; ++c) pixel |= uint32_t{*from++} << (8 * c);
+      const bool kept = t < TileMemory::kStageWords;
+      sums.Add(pixel, kept ? static_cast<int32_t>(memory_.stage[t]) : WeightOf(columns, column, t));
+    }
+    return sums.Pixel();
   }
 
   const PreprocessWork& work_;
