@@ -18,6 +18,12 @@ struct OneThread {
   void Spread(uint32_t count, const F& f) const {
     for (uint32_t i = 0; i < count; ++i) f(i);
   }
+  template <typename F>
+  void SpreadRows(uint32_t rows, uint32_t columns, const F& f) const {
+    for (uint32_t y = 0; y < rows; ++y) {
+      for (uint32_t x = 0; x < columns; ++x) f(y, x);
+    }
+  }
   void Wait() const {}
 };
 
@@ -60,8 +66,8 @@ PreprocessWork MakePreprocessWork(const PreprocessLaunch& launch) {
   PreprocessWork work = {};
   work.samples = launch.samples;
   work.filter = launch.filter;
-  work.tiles_x = (launch.out_width + kTileSize - 1) / kTileSize;
-  work.tiles_y = (launch.out_height + kTileSize - 1) / kTileSize;
+  work.tiles_x = (launch.out_width + kTileWidth - 1) / kTileWidth;
+  work.tiles_y = (launch.out_height + kTileHeight - 1) / kTileHeight;
   work.count = launch.count;
   PreprocessStore& store = work.store;
   store.out = static_cast<uint8_t*>(launch.out);

@@ -17,6 +17,20 @@ struct CudaBlock {
   __device__ void Spread(uint32_t count, const F& f) const {
     for (uint32_t i = threadIdx.x; i < count; i += kThreads) f(i);
   }
+  template <typename F>
+  __device__ void SpreadRows(uint32_t rows, uint32_t columns, const F& f) const {
+    uint32_t y = threadIdx.x / columns, x = threadIdx.x - y * columns;
+    const uint32_t down = kThreads / columns, across = kThreads - down * columns;
+    while (y < rows) {
+      f(y, x);
+      x += across;
+      y += down;
+      if (x >= columns) {
+        x -= columns;
+        ++y;
+      }
+    }
+  }
   __device__ void Wait() const { __syncthreads(); }
 };
 

@@ -30,6 +30,10 @@ struct ThreadBlock {
       if (call % threads == thread) f(call);
     }
   }
+  template <typename F>
+  void SpreadRows(uint32_t rows, uint32_t columns, const F& f) const {
+    Spread(rows * columns, [&](uint32_t i) { f(i / columns, i % columns); });
+  }
   void Wait() const { barrier->arrive_and_wait(); }
 };
 
@@ -101,9 +105,9 @@ TEST(PreprocessTile, PartsFitTheMemory) {
     memory->columns = SharedAxis(columns);
     memory->rows = SharedAxis(rows);
     ChooseParts(*memory);
-    const uint32_t width = memory->part_width, height = memory->part_height;
-    ++(width == 32 && height == 32 ? whole : width == 0 ? wide : parts);
-    if (width == 0) continue;
+    const uint32_t width = 1u << memory->width_bits, height = 1u << memory->height_bits;
+    ++(width == 32 && height == 32 ? whole : memory->width_bits == 0 ? wide : parts);
+    if (memory->width_bits == 0) continue;
     ASSERT_GE(width, 4u);
     ASSERT_LE(memory->columns.taps * width + memory->rows.taps * height, TileMemory::kWeights);
     // The part at any place.
@@ -116,7 +120,7 @@ TEST(PreprocessTile, PartsFitTheMemory) {
         range(columns, out_x, static_cast<uint32_t>(random() % out_x) / width * width, width);
     const auto [top, bottom] =
         range(rows, out_y, static_cast<uint32_t>(random() % out_y) / height * height, height);
-    ASSERT_LE(StagePitch(left, right), TileMemory::kStageWords / 2);
+    ASSERT_LE(StagePitch(left, right), TileMemory::kStageWords / 4);
     ASSERT_LE((bottom - top) * width, TileMemory::kMiddleWords);
     for (uint32_t k = 0; k < 3; ++k) {
       const uint32_t x = static_cast<uint32_t>(random() % out_x);

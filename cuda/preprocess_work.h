@@ -4,7 +4,7 @@
 //   kernel<<<TileCount(work), 256, 0, stream>>>(work);
 //
 // Lifetime: borrows what the launch names. Thread-safety: a plain value. Errors: none.
-// Units: pixels; a tile is kTileSize x kTileSize pixels of a result.
+// Units: pixels; a tile is kTileWidth x kTileHeight pixels of a result.
 #ifndef SHARDPACK_CUDA_PREPROCESS_WORK_H_
 #define SHARDPACK_CUDA_PREPROCESS_WORK_H_
 
@@ -15,7 +15,7 @@
 
 namespace shardpack {
 
-inline constexpr uint32_t kTileSize = 32;
+inline constexpr uint32_t kTileWidth = 32, kTileHeight = 128;
 
 struct PreprocessWork {
   const PreprocessSample* samples;
