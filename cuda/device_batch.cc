@@ -27,6 +27,8 @@ TensorType TensorTypeOf(PixelType type) {
       return TensorType::kF32;
     case PixelType::kF16:
       return TensorType::kF16;
+    case PixelType::kBf16:
+      return TensorType::kBf16;
   }
   return TensorType::kU8;
 }
