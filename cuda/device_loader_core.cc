@@ -89,8 +89,12 @@ void DeviceLoader::Core::UploadAll() {
   // Other threads of the process may be capturing a graph, which forbids some calls otherwise.
   (void)Checked(api_, api_.relax_capture(api_.self), "");
   for (;;) {
+    // While a copy runs, one more waits behind it; with more the Loader would lack memory to read
+    // ahead, or allocate some.
+    absl::Status status = WaitForUploads();
+    if (!status.ok()) return Fail(status);
     Taken taken = first_ ? *std::exchange(first_, std::nullopt) : TakeFromLoader();
-    absl::Status status = taken.batch.status();
+    status = taken.batch.status();
     if (status.ok() && !taken.batch->has_value()) {
       Deliver({.buffer = nullptr, .after = taken.after, .bad = std::move(taken.bad)});
     } else if (status.ok()) {
@@ -125,13 +129,9 @@ void DeviceLoader::Core::Deliver(Ready ready) {
 }
 
 absl::Status DeviceLoader::Core::UploadOne(Taken taken) {
-  absl::Status status = uploader_->Reclaim();
-  if (!status.ok()) return status;
   absl::StatusOr<DeviceBuffer*> buffer = WaitForBuffer();
   if (!buffer.ok()) return buffer.status();
-  status = WaitForSlot();
-  if (!status.ok()) return status;
-  status = Enqueue(**std::move(taken.batch), **buffer);
+  absl::Status status = Enqueue(**std::move(taken.batch), **buffer);
   if (!status.ok()) return status;
   Deliver({.buffer = *buffer, .after = taken.after, .bad = std::move(taken.bad)});
   return absl::OkStatus();
@@ -160,7 +160,7 @@ absl::StatusOr<DeviceBuffer*> DeviceLoader::Core::WaitForBuffer() {
   return buffer;
 }
 
-absl::Status DeviceLoader::Core::WaitForSlot() {
+absl::Status DeviceLoader::Core::WaitForUploads() {
   absl::Status status = uploader_->Reclaim();
   if (!status.ok() || !uploader_->full()) return status;
   const Clock::time_point start = Clock::now();

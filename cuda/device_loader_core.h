@@ -67,7 +67,7 @@ class DeviceLoader::Core {
   // Cancelled after Stop.
   absl::Status UploadOne(Taken taken);
   absl::StatusOr<DeviceBuffer*> WaitForBuffer();
-  absl::Status WaitForSlot();
+  absl::Status WaitForUploads();
   absl::Status Enqueue(HostBatch batch, DeviceBuffer& buffer);
   void PlanCopies(const HostBatch& batch, DeviceBuffer& buffer, std::vector<UploadCopy>& copies);
   absl::Status PreprocessToSide(const HostBatch& batch, std::byte* to);

@@ -57,6 +57,9 @@ TEST(FakeApi, CopiesReadTheirSourceWhenTheyRun) {
 
 TEST(FakeApi, StreamsOvertakeEachOtherUnlessTheyWaitForAnEvent) {
   for (const bool waits : {false, true}) {
+#ifdef __SANITIZE_THREAD__
+    if (!waits) continue;  // it is a race indeed
+#endif
     bool overtaken = false;
     for (uint64_t seed = 1; seed < 60 && !overtaken; ++seed) {
       FakeApi fake({.seed = seed, .max_delay_us = 300});

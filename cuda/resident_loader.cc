@@ -54,7 +54,7 @@ class ResidentLoader::Core {
   absl::Status Reserve();
   absl::Status Fill();
   absl::Status FillFrom(Loader& loader);
-  absl::Status WaitForSlot();
+  absl::Status WaitForUploads(size_t at_most);
   absl::StatusOr<DeviceBuffer*> WaitForBuffer();
   PreprocessSample SampleOf(uint64_t id) const;
   void FillInfo(BatchInfo& info) const;
@@ -122,11 +122,11 @@ absl::Status ResidentLoader::Core::Reserve() {
 
 absl::Status ResidentLoader::Core::FillFrom(Loader& loader) {
   for (;;) {
+    absl::Status status = WaitForUploads(1);  // the Loader needs its memory
+    if (!status.ok()) return status;
     absl::StatusOr<std::optional<HostBatch>> batch = loader.Next();
     if (!batch.ok()) return batch.status();
     if (!batch->has_value()) return absl::OkStatus();
-    absl::Status status = WaitForSlot();
-    if (!status.ok()) return status;
     const std::span<const uint64_t> ids = (*batch)->ids();
     const auto padding = std::find(ids.begin(), ids.end(), kPaddingId);
     const auto images = static_cast<size_t>(padding - ids.begin());
@@ -211,11 +211,11 @@ absl::Status ResidentLoader::Core::Open(const std::optional<Cursor>& cursor) {
   return Fill();
 }
 
-absl::Status ResidentLoader::Core::WaitForSlot() {
+absl::Status ResidentLoader::Core::WaitForUploads(size_t at_most) {
   const Clock::time_point deadline = Clock::now() + options_.patience;
   for (;;) {
     absl::Status status = uploader_->Reclaim();
-    if (!status.ok() || !uploader_->full()) return status;
+    if (!status.ok() || uploader_->in_flight() <= at_most) return status;
     if (Clock::now() >= deadline) {
       return absl::DeadlineExceededError(absl::StrCat(
           "the device has not begun a batch for ", options_.patience.count(),
@@ -340,7 +340,7 @@ absl::StatusOr<std::optional<DeviceBatch>> ResidentLoader::Core::Next() {
     return std::nullopt;
   }
   if (options_.epochs > 0 && epoch_ >= options_.epochs) return std::nullopt;
-  absl::Status status = WaitForSlot();
+  absl::Status status = WaitForUploads(kUploads - 1);
   if (!status.ok()) return status;
   absl::StatusOr<DeviceBuffer*> buffer = WaitForBuffer();
   if (!buffer.ok()) return buffer.status();

@@ -7,7 +7,7 @@
 namespace shardpack {
 namespace {
 
-// What a device that does not answer may still read is kept to the end of the process.
+// What a device that is lost or does not answer may still read is kept to the end of the process.
 void Abandon(HostBatch batch) {
   static std::mutex mutex;
   static auto* const kept = new std::vector<HostBatch>();
@@ -55,7 +55,7 @@ bool Uploader::Drain() {
 Uploader::~Uploader() {
   const bool idle = !IsLost(api_) && Drain();
   for (Slot& slot : slots_) {
-    if (!idle && !IsLost(api_) && slot.batch) Abandon(*std::move(slot.batch));
+    if (!idle && slot.batch) Abandon(*std::move(slot.batch));
     if (idle && !IsLost(api_)) {
       (void)Checked(api_, api_.event_destroy(api_.self, slot.event), "");
       if (!slot.side.empty()) memory_.Free(slot.side);
