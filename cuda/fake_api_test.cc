@@ -164,6 +164,10 @@ TEST(FakeApi, ALostDeviceStaysLostAndWakesWhoWaits) {
   EXPECT_EQ(s.api.stream_synchronize(s.api.self, s.first).code, kDeviceIllegalAddress);
   EXPECT_EQ(s.api.event_query(s.api.self, s.event).code, kDeviceIllegalAddress);
   EXPECT_EQ(s.api.free(s.api.self, s.device).code, kDeviceIllegalAddress);
+  EXPECT_EQ(fake.frees_after_loss(), 0u) << "nobody kept it in mind";
+  EXPECT_FALSE(Checked(s.api, s.api.event_query(s.api.self, s.event), "a question").ok());
+  EXPECT_TRUE(IsLost(s.api));
+  EXPECT_EQ(s.api.free(s.api.self, s.device).code, kDeviceIllegalAddress);
   EXPECT_EQ(fake.frees_after_loss(), 1u);
   EXPECT_NE(static_cast<char*>(s.device)[0], 'z');
 }
