@@ -35,7 +35,7 @@ struct CudaBlock {
 };
 
 template <uint32_t kChannels>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 4)
     PreprocessKernel(const __grid_constant__ PreprocessWork work) {
   __shared__ TileMemory memory;
   PreprocessTile<kChannels>(work, blockIdx.x, memory, CudaBlock());

@@ -11,7 +11,7 @@
 // A tile is at most 32 x 128 pixels of the result, made in parts of at most 32 x 32, smaller ones
 // where the filter is wide. Weights of the columns are made once a tile, those of the rows once a
 // part, in fixed point. Of a part: (1) input rows into `stage`, a word a pixel, as many as fit; (2)
-// `middle`: these rows at the part's width, 8 bits, four rows a call; (3) columns of `middle` to
+// `middle`: these rows at the part's width, 8 bits, eight rows a call; (3) columns of `middle` to
 // results, four pixels a call, stored as vectors. A filter too wide even for that is computed
 // pixel by pixel, all threads at one.
 // Lifetime: borrows what PreprocessLaunch names. Thread-safety: a block's threads share a memory.
@@ -31,7 +31,11 @@
 namespace shardpack {
 
 struct TileMemory {
-  static constexpr uint32_t kStageWords = 2816, kMiddleWords = 2560, kWeights = 1024;
+  static constexpr uint32_t kMiddleWords = 2560, kWeights = 1024;
+  // Of staged rows, where the window is no wider: a constant makes addresses cheap. And how many
+  // rows a call narrows.
+  static constexpr uint32_t kStagePitch = 88, kRowsACall = 8;
+  static constexpr uint32_t kStageWords = 64 * kStagePitch;
   static constexpr uint32_t kLargestPart = 32;
 
   // The taps of a column or a row of the part, and what its weights are made of.
@@ -75,7 +79,7 @@ SHARDPACK_HOST_DEVICE inline uint32_t Span(const TileMemory::Axis& axis, uint32_
 }
 
 // Pixels of a staged row: from and to a multiple of four.
-SHARDPACK_HOST_DEVICE inline uint32_t StagePitch(uint32_t begin, uint32_t end) {
+SHARDPACK_HOST_DEVICE inline uint32_t StageWidth(uint32_t begin, uint32_t end) {
   return (end - (begin & ~3u) + 3) & ~3u;
 }
 
@@ -88,8 +92,9 @@ SHARDPACK_HOST_DEVICE inline void ChooseParts(TileMemory& memory) {
     // Sizes below 2^16 and taps below 2^32: in 64 bits nothing overflows.
     const bool fits =
         uint64_t{columns.taps} * width + uint64_t{rows.taps} * height <= TileMemory::kWeights &&
-        uint64_t{Span(rows, height)} * width <= TileMemory::kMiddleWords &&
-        4 * (uint64_t{Span(columns, width)} + 6) <= TileMemory::kStageWords;
+        (uint64_t{Span(rows, height)} + TileMemory::kRowsACall) * width <=
+            TileMemory::kMiddleWords &&
+        (uint64_t{Span(columns, width)} + 6) * TileMemory::kRowsACall <= TileMemory::kStageWords;
     if (fits) break;
     if (width_bits > 2 && width_bits >= height_bits) {
       --width_bits;
@@ -285,61 +290,68 @@ class TileMaker {
     const TileMemory::Line& first = memory_.column_lines[sample_.mirror ? width - 1 : 0];
     const TileMemory::Line& last = memory_.column_lines[sample_.mirror ? 0 : width - 1];
     const uint32_t begin = first.first & ~3u;
-    const uint32_t pitch = StagePitch(begin, last.first + last.count);
+    const uint32_t columns = StageWidth(begin, last.first + last.count);
     const uint32_t row_begin = memory_.row_lines[0].first;
     const TileMemory::Line& bottom = memory_.row_lines[height - 1];
     const uint32_t row_end = bottom.first + bottom.count;
-    const uint32_t at_once = TileMemory::kStageWords / pitch & ~3u;
-    for (uint32_t row = row_begin; row < row_end; row += at_once) {
-      const uint32_t count = Least(at_once, row_end - row);
-      Stage(row, count, begin, pitch);
-      block_.Wait();
-      Narrow(count, begin, pitch, memory_.middle + ((row - row_begin) << width_bits_));
-      block_.Wait();
+    if (columns <= TileMemory::kStagePitch) {
+      NarrowAll<TileMemory::kStagePitch>(row_begin, row_end, begin, columns);
+    } else {
+      NarrowAll<0>(row_begin, row_end, begin, columns);
     }
     PutPart(left, top, row_begin);
     block_.Wait();
   }
 
-  SHARDPACK_HOST_DEVICE void Stage(uint32_t row, uint32_t count, uint32_t begin, uint32_t pitch) {
+  // Rows of the input, as many as fit at once, to `middle`. Their pitch is kPitch, or `columns`.
+  template <uint32_t kPitch>
+  SHARDPACK_HOST_DEVICE void NarrowAll(uint32_t row_begin, uint32_t row_end, uint32_t begin,
+                                       uint32_t columns) {
+    const uint32_t pitch = kPitch == 0 ? columns : kPitch;
+    const uint32_t at_once =
+        TileMemory::kStageWords / pitch / TileMemory::kRowsACall * TileMemory::kRowsACall;
+    for (uint32_t row = row_begin; row < row_end; row += at_once) {
+      const uint32_t count = Least(at_once, row_end - row);
+      Stage(row, count, begin, columns, pitch);
+      block_.Wait();
+      Narrow(count, begin, pitch, memory_.middle + ((row - row_begin) << width_bits_));
+      block_.Wait();
+    }
+  }
+
+  SHARDPACK_HOST_DEVICE void Stage(uint32_t row, uint32_t count, uint32_t begin, uint32_t columns,
+                                   uint32_t pitch) {
     const uint8_t* const from = sample_.pixels + uint64_t{row} * sample_.stride_bytes;
     const uint64_t stride_bytes = sample_.stride_bytes;
     const uint32_t row_bytes = sample_.width * kChannels;
     uint32_t* const stage = memory_.stage;
-    block_.SpreadRows(count, pitch / 4, [=](uint32_t y, uint32_t four) {
+    block_.SpreadRows(count, columns / 4, [=](uint32_t y, uint32_t four) {
       StageFourPixels<kChannels>(from + y * stride_bytes, row_bytes, (begin + 4 * four) * kChannels,
                                  stage + y * pitch + 4 * four);
     });
   }
 
-  // Four rows a call, which share their weights.
+  // Several rows a call, which share their weights; also rows behind the last one, whatever the
+  // memory holds there: there is room for them, and nobody reads them.
   SHARDPACK_HOST_DEVICE void Narrow(uint32_t count, uint32_t begin, uint32_t pitch,
                                     uint32_t* middle) {
+    constexpr uint32_t kRows = TileMemory::kRowsACall;
     const uint32_t bits = width_bits_, width = 1u << bits;
     const uint32_t* const stage = memory_.stage;
     const TileMemory::Line* const lines = memory_.column_lines;
     const int32_t* const all_weights = memory_.weights;
-    block_.Spread(((count + 3) / 4) << bits, [=](uint32_t i) {
-      const uint32_t x = i & (width - 1), y = (i >> bits) * 4;
+    block_.Spread(((count + kRows - 1) / kRows) << bits, [=](uint32_t i) {
+      const uint32_t x = i & (width - 1), y = (i >> bits) * kRows;
       const TileMemory::Line& line = lines[x];
       const uint32_t* from = stage + y * pitch + (line.first - begin);
       const int32_t* weight = all_weights + x;
-      // Where there are fewer than four rows left: the first one again.
-      const uint32_t b = y + 1 < count ? pitch : 0, c = y + 2 < count ? 2 * pitch : 0;
-      const uint32_t d = y + 3 < count ? 3 * pitch : 0;
-      PixelSums<kChannels> sums[4];
+      PixelSums<kChannels> sums[kRows];
       for (auto& sum : sums) sum.Begin();
-      for (const uint32_t* const end = from + line.count; from != end; ++from, weight += width) {
-        sums[0].Add(from[0], *weight);
-        sums[1].Add(from[b], *weight);
-        sums[2].Add(from[c], *weight);
-        sums[3].Add(from[d], *weight);
+      for (uint32_t k = line.count; k != 0; --k, ++from, weight += width) {
+        for (uint32_t r = 0; r < kRows; ++r) sums[r].Add(from[r * pitch], *weight);
       }
       uint32_t* const to = middle + (y << bits) + x;
-      to[0] = sums[0].Pixel();
-      if (b != 0) to[width] = sums[1].Pixel();
-      if (c != 0) to[2 * width] = sums[2].Pixel();
-      if (d != 0) to[3 * width] = sums[3].Pixel();
+      for (uint32_t r = 0; r < kRows; ++r) to[r << bits] = sums[r].Pixel();
     });
   }
 

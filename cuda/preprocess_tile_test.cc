@@ -120,8 +120,8 @@ TEST(PreprocessTile, PartsFitTheMemory) {
         range(columns, out_x, static_cast<uint32_t>(random() % out_x) / width * width, width);
     const auto [top, bottom] =
         range(rows, out_y, static_cast<uint32_t>(random() % out_y) / height * height, height);
-    ASSERT_LE(StagePitch(left, right), TileMemory::kStageWords / 4);
-    ASSERT_LE((bottom - top) * width, TileMemory::kMiddleWords);
+    ASSERT_LE(StageWidth(left, right), TileMemory::kStageWords / TileMemory::kRowsACall);
+    ASSERT_LT((bottom - top + TileMemory::kRowsACall - 1) * width, TileMemory::kMiddleWords);
     for (uint32_t k = 0; k < 3; ++k) {
       const uint32_t x = static_cast<uint32_t>(random() % out_x);
       ASSERT_LE(TapsOf(columns, x).count, memory->columns.taps);
