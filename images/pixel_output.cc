@@ -1,22 +1,9 @@
 #include "images/pixel_output.h"
 
-#include <bit>
 #include <cstring>
 
 namespace shardpack {
 namespace {
-
-size_t BytesOf(PixelType type) {
-  switch (type) {
-    case PixelType::kU8:
-      return 1;
-    case PixelType::kF32:
-      return 4;
-    case PixelType::kF16:
-      return 2;
-  }
-  return 0;
-}
 
 template <typename T>
 void Store(T value, unsigned char* to) {
@@ -58,33 +45,29 @@ void PutChannels(const uint8_t* row, uint32_t channels, uint32_t width, PixelLay
 
 }  // namespace
 
-uint16_t FloatToHalf(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
-  const uint32_t sign = bits >> 16 & 0x8000;
-  const uint32_t size = bits & 0x7FFFFFFF;
-  if (size > 0x7F800000) return static_cast<uint16_t>(sign | 0x7E00);   // not a number
-  if (size >= 0x477FF000) return static_cast<uint16_t>(sign | 0x7C00);  // rounds to infinity
-  if (size < 0x33000001) return static_cast<uint16_t>(sign);            // rounds to zero
-  const auto rounded = [](uint32_t number, uint32_t drop) {
-    const uint32_t half = (1u << (drop - 1)) - 1 + (number >> drop & 1);
-    return (number + half) >> drop;
-  };
-  if (size < 0x38800000) {  // subnormal: the exponent moves into the digits
-    const uint32_t digits = (size & 0x7FFFFF) | 0x800000;
-    return static_cast<uint16_t>(sign | rounded(digits, 126 - (size >> 23)));
+size_t BytesOf(PixelType type) {
+  switch (type) {
+    case PixelType::kU8:
+      return 1;
+    case PixelType::kF32:
+      return 4;
+    case PixelType::kF16:
+    case PixelType::kBf16:
+      return 2;
   }
-  return static_cast<uint16_t>(sign | rounded(size - 0x38000000, 13));
+  return 0;
 }
 
 PixelOutput::PixelOutput(const OutputFormat& format, uint32_t channels)
     : format_(format), channels_(channels) {
   if (format.type == PixelType::kU8) return;
   for (uint32_t c = 0; c < channels; ++c) {
+    const ChannelScale scale = MakeChannelScale(format.mean[c], format.std[c]);
     for (int v = 0; v < 256; ++v) {
-      const float unit = static_cast<float>(v) / 255.0f;
-      const float centered = unit - format.mean[c];
-      floats_.push_back(centered / format.std[c]);
-      halves_.push_back(FloatToHalf(floats_.back()));
+      const float number = NormalizedSample(static_cast<uint32_t>(v), scale);
+      floats_.push_back(number);
+      halves_.push_back(format.type == PixelType::kBf16 ? FloatToBfloat(number)
+                                                        : FloatToHalf(number));
     }
   }
 }
@@ -115,7 +98,8 @@ void PixelOutput::PutRow(const uint8_t* row, uint32_t y, uint32_t width, uint32_
                          [table](uint8_t v, uint32_t c) { return table[c * 256 + v]; });
       return;
     }
-    case PixelType::kF16: {
+    case PixelType::kF16:
+    case PixelType::kBf16: {
       const uint16_t* const table = halves_.data();
       PutChannels<uint16_t>(row, channels_, width, format_.layout, first, plane, out,
                             [table](uint8_t v, uint32_t c) { return table[c * 256 + v]; });

@@ -6,7 +6,7 @@
 //   output.PutRow(row, y, width, height, out);
 //
 // Numbers are (x / 255 - mean) / std, computed in float as torchvision's to_tensor and normalize
-// do, then rounded to the nearest half for kF16. Lifetime: a value. Thread-safety: const calls from
+// do (images/pixel_numbers.h), then rounded to the nearest for kF16 and kBf16. Lifetime: a value. Thread-safety: const calls from
 // any thread. Errors: none; channels are 1 or 3, std is not zero. Units: pixels; out is one image
 // of Bytes(), at any alignment.
 #ifndef SHARDPACK_IMAGES_PIXEL_OUTPUT_H_
@@ -17,17 +17,22 @@
 #include <cstdint>
 #include <vector>
 
+#include "images/pixel_numbers.h"
+
 namespace shardpack {
 
-enum class PixelType : uint8_t { kU8, kF32, kF16 };
+enum class PixelType : uint8_t { kU8, kF32, kF16, kBf16 };
 enum class PixelLayout : uint8_t { kNhwc, kNchw };
 
 struct OutputFormat {
   PixelType type = PixelType::kU8;
   PixelLayout layout = PixelLayout::kNhwc;
-  // Of kF32 and kF16, per channel.
+  // Of numbers, per channel.
   std::array<float, 3> mean = {0, 0, 0}, std = {1, 1, 1};
 };
+
+// Of one sample.
+size_t BytesOf(PixelType type);
 
 class PixelOutput {
  public:
@@ -44,11 +49,8 @@ class PixelOutput {
   OutputFormat format_;
   uint32_t channels_;
   std::vector<float> floats_;     // 256 a channel
-  std::vector<uint16_t> halves_;  // 256 a channel
+  std::vector<uint16_t> halves_;  // 256 a channel, of kF16 and kBf16
 };
-
-// IEEE 754 binary16, to the nearest, ties to even.
-uint16_t FloatToHalf(float value);
 
 }  // namespace shardpack
 

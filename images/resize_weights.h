@@ -16,11 +16,7 @@
 #include <cmath>
 #include <cstdint>
 
-#ifdef __CUDACC__
-#define SHARDPACK_HOST_DEVICE __host__ __device__
-#else
-#define SHARDPACK_HOST_DEVICE
-#endif
+#include "images/host_device.h"
 
 namespace shardpack {
 
@@ -112,6 +108,23 @@ SHARDPACK_HOST_DEVICE inline ResizeTaps TapsOf(const ResizeAxis& axis, uint32_t 
 SHARDPACK_HOST_DEVICE inline double TapWeight(const ResizeAxis& axis, const ResizeTaps& taps,
                                               uint32_t k) {
   return FilterValue(axis.filter, (taps.first + k - taps.center + 0.5) * axis.shrink);
+}
+
+// Weights and sums in Pillow's fixed point: the sum of weights times samples, to 8 bits. With these
+// a resize is equal to Pillow's, where ResizeTable's weights of 16 bits are within one level of it.
+inline constexpr int kResizeFixedBits = 22;
+
+SHARDPACK_HOST_DEVICE inline int32_t FixedWeight(double normalised) {
+  const double fixed = normalised * (1 << kResizeFixedBits);
+  return static_cast<int32_t>(fixed < 0 ? fixed - 0.5 : fixed + 0.5);
+}
+
+// What a sum begins with, so that it is rounded to the nearest.
+inline constexpr int32_t kResizeFixedHalf = 1 << (kResizeFixedBits - 1);
+
+SHARDPACK_HOST_DEVICE inline uint32_t SampleOfSum(int32_t sum) {
+  const int32_t level = sum >> kResizeFixedBits;
+  return static_cast<uint32_t>(level < 0 ? 0 : level > 255 ? 255 : level);
 }
 
 }  // namespace shardpack

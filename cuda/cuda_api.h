@@ -1,0 +1,22 @@
+// CudaDeviceApi: the table of a real GPU. The one place that links the CUDA runtime.
+//
+//   absl::StatusOr<const DeviceApi*> api = CudaDeviceApi(0);
+//   if (!api.ok()) std::puts(api.status().ToString().c_str());   // and HostApi() instead
+//
+// CUDA is first called here, never before main or after it. The calling thread's current device is
+// the same after each call. Lifetime: static. Thread-safety: any thread. Errors: Unimplemented in a
+// build without a toolkit; Unavailable when there is no driver or GPU, with the reason; NotFound
+// for a device number that is not there; FailedPrecondition in a child of a process that used CUDA.
+#ifndef SHARDPACK_CUDA_CUDA_API_H_
+#define SHARDPACK_CUDA_CUDA_API_H_
+
+#include "absl/status/statusor.h"
+#include "cuda/device_api.h"
+
+namespace shardpack {
+
+absl::StatusOr<const DeviceApi*> CudaDeviceApi(int device = 0);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CUDA_CUDA_API_H_

@@ -1,0 +1,109 @@
+// DeviceLoader: the batches of a Loader, on the device, copied ahead of the consumer.
+//
+//   PinnedMemory memory(api);
+//   auto loader = Loader::Open(dataset, order, rank, options, memory);
+//   auto batches = DeviceLoader::Open(*std::move(loader), device_options, api);
+//   while (auto batch = *batches->Next()) { batch->WaitOn(stream); ...; batch->Release(stream); }
+//
+// One thread takes host batches, enqueues a copy for each slab on a stream of copies, the
+// preprocessing on a second stream, and queues the batch; it waits for the consumer and for the
+// Loader, never for the device, and gives slabs back when an event says that their copy is done.
+// Buffers on the device are allocated once. Next gives what Loader::Next gives, in the same order,
+// with nullopt at the end of an epoch; its cursor counts batches that Next gave.
+// A Loader that decodes to 8-bit pixels in NHWC (OutputFormat's default) has them preprocessed on
+// the device where the options say so; without a decoder encoded bytes are what a batch holds.
+// Without a GPU the same with HostApi(): batches in host memory.
+// Lifetime: the table, and the Loader's HostMemory, outlive it and its batches; batches may outlive
+// it. The destructor stops it. Thread-safety: one caller of Next and NextInto at a time; Stop,
+// cursor, stats from any thread. Not across fork: in the child Next is FailedPrecondition.
+// Errors: those of Loader::Next; ResourceExhausted (less memory has been tried); Unavailable for a
+// lost device: at once, for everyone, and for ever, with the first cause; DeadlineExceeded when no
+// buffer came back within `patience`, naming the batches that hold them (a later call may succeed);
+// Cancelled after Stop. Units: bytes.
+#ifndef SHARDPACK_CUDA_DEVICE_LOADER_H_
+#define SHARDPACK_CUDA_DEVICE_LOADER_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cuda/device_api.h"
+#include "cuda/device_batch.h"
+#include "cuda/pinned_memory.h"
+#include "readers/loader.h"
+
+namespace shardpack {
+
+struct DevicePreprocess {
+  OutputFormat output = {.type = PixelType::kF16, .layout = PixelLayout::kNchw};
+  uint32_t width = 0, height = 0;  // 0: as the Loader decodes them
+  ResizeFilter filter = ResizeFilter::kBilinear;
+};
+
+struct DeviceOptions {
+  uint32_t prefetch_batches = 2;  // so many are ready or on their way; 2 more buffers than that
+  OutputFormat decoded = {};      // what the Loader decodes to, if it does
+  std::optional<DevicePreprocess> preprocess = std::nullopt;
+  bool labels = true;    // a tensor of them too
+  size_t raw_bytes = 0;  // room for encoded bytes a batch; 0: a quarter more than the first one's
+  std::chrono::milliseconds patience{30'000};      // for a consumer that holds all buffers
+  std::chrono::milliseconds stop_patience{5'000};  // for the device, when all ends
+  std::function<void(const std::string&)> log = LogToStderr;
+};
+
+struct DeviceLoaderStats {
+  LoaderStats host;
+  uint64_t batches = 0;  // delivered
+  uint64_t uploads = 0, uploaded_bytes = 0;
+  uint64_t waits = 0;             // calls of Next that found no batch ready
+  uint64_t consumer_wait_ns = 0;  // within Next
+  uint64_t buffer_wait_ns = 0;    // all buffers were held
+  uint64_t copy_wait_ns = 0;      // as many copies as there may be were under way
+  uint32_t buffers = 0;
+  uint64_t device_bytes = 0;
+  uint64_t shrinks = 0, growths = 0;  // of what is allocated on the device
+  uint64_t fallbacks = 0;             // what the device cannot do and was done otherwise
+  bool pinned = false;                // the Loader's memory
+  std::string why_fallback;           // the first one
+};
+
+// Where NextInto puts a batch: memory on the device that stays the consumer's.
+struct DeviceTarget {
+  void* pixels = nullptr;
+  size_t pixel_bytes = 0;     // exactly those of a batch
+  int64_t* labels = nullptr;  // may be nullptr
+};
+
+class DeviceLoader {
+ public:
+  // Takes the first batch from the loader, to know the sizes, and allocates everything.
+  static absl::StatusOr<DeviceLoader> Open(Loader loader, const DeviceOptions& options,
+                                           const DeviceApi& api);
+  DeviceLoader(DeviceLoader&&) noexcept;
+  DeviceLoader& operator=(DeviceLoader&&) noexcept;
+  ~DeviceLoader();
+
+  absl::StatusOr<std::optional<DeviceBatch>> Next();
+  // For graphs, whose memory has fixed addresses: copies the next batch there, on the stream, after
+  // what is enqueued on it already.
+  absl::StatusOr<std::optional<BatchInfo>> NextInto(const DeviceTarget& target, Stream stream);
+  Cursor cursor() const;
+  DeviceLoaderStats stats() const;
+  std::vector<BadSample> TakeBadSamples();  // of batches that Next gave
+  // Ends all work; whoever waits in Next gets Cancelled.
+  void Stop();
+
+ private:
+  class Core;
+  explicit DeviceLoader(std::unique_ptr<Core> core);
+  std::unique_ptr<Core> core_;
+};
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CUDA_DEVICE_LOADER_H_

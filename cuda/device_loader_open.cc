@@ -1,0 +1,210 @@
+// How a DeviceLoader begins: shapes, streams, buffers, and whether the kernel runs here.
+#include <system_error>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "cuda/device_loader_core.h"
+
+namespace shardpack {
+namespace {
+
+// Slots of the uploader: one copy runs while the next one waits behind it. More would only keep
+// more of the Loader's memory.
+constexpr size_t kUploads = 2;
+
+size_t Aligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+}  // namespace
+
+absl::Status DeviceLoader::Core::CheckPixels(const PixelBatch& pixels) const {
+  const size_t values = size_t{pixels.width} * pixels.height * pixels.channels;
+  const size_t expected = values * TensorTypeBytes(TensorTypeOf(options_.decoded.type));
+  if (pixels.sample_bytes != expected) {
+    return absl::InvalidArgumentError(absl::StrCat("the Loader decodes to ", pixels.sample_bytes,
+                                                   " bytes an image, but ",
+                                                   "DeviceOptions::decoded says ", expected));
+  }
+  if (options_.preprocess &&
+      (options_.decoded.type != PixelType::kU8 || options_.decoded.layout != PixelLayout::kNhwc)) {
+    return absl::InvalidArgumentError(
+        "preprocessing on the device takes 8-bit pixels in NHWC from the Loader");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceLoader::Core::LearnShapes(const HostBatch& batch) {
+  slots_ = static_cast<uint32_t>(batch.size());
+  decoded_ = batch.pixels() != nullptr;
+  raw_ = !decoded_ || batch.fields() > 1;
+  if (!decoded_) {
+    return options_.preprocess ? absl::InvalidArgumentError(
+                                     "preprocessing on the device needs a Loader that decodes")
+                               : absl::OkStatus();
+  }
+  const PixelBatch& pixels = *batch.pixels();
+  absl::Status status = CheckPixels(pixels);
+  if (!status.ok()) return status;
+  width_ = pixels.width;
+  height_ = pixels.height;
+  channels_ = pixels.channels;
+  preprocess_ = options_.preprocess.has_value();
+  if (!preprocess_) return absl::OkStatus();
+  output_.emplace(options_.preprocess->output, channels_);
+  host_samples_.assign(slots_,
+                       {.pixels = nullptr,
+                        .width = width_,
+                        .height = height_,
+                        .stride_bytes = width_ * channels_,
+                        .box = {0, 0, static_cast<double>(width_), static_cast<double>(height_)},
+                        .mirror = false});
+  return absl::OkStatus();
+}
+
+size_t DeviceLoader::Core::pixel_bytes() const {
+  if (!decoded_) return 0;
+  if (!output_) {
+    return size_t{slots_} * width_ * height_ * channels_ *
+           TensorTypeBytes(TensorTypeOf(options_.decoded.type));
+  }
+  const DevicePreprocess& wanted = *options_.preprocess;
+  return slots_ * output_->Bytes(wanted.width > 0 ? wanted.width : width_,
+                                 wanted.height > 0 ? wanted.height : height_);
+}
+
+PreprocessLaunch DeviceLoader::Core::LaunchOf(const DeviceBuffer& buffer) const {
+  const DevicePreprocess& wanted = *options_.preprocess;
+  return {.samples = buffer.samples,
+          .count = slots_,
+          .channels = channels_,
+          .out_width = wanted.width > 0 ? wanted.width : width_,
+          .out_height = wanted.height > 0 ? wanted.height : height_,
+          .filter = wanted.filter,
+          .output = *output_,
+          .out = buffer.output};
+}
+
+DeviceTensor DeviceLoader::Core::PixelsOf(const DeviceBuffer& buffer) const {
+  if (!output_) {
+    return PixelTensor(api_, buffer.output, options_.decoded, slots_, height_, width_, channels_);
+  }
+  const DevicePreprocess& wanted = *options_.preprocess;
+  return PixelTensor(api_, buffer.output, wanted.output, slots_,
+                     wanted.height > 0 ? wanted.height : height_,
+                     wanted.width > 0 ? wanted.width : width_, channels_);
+}
+
+// The places never change, so neither do the parameters: written once.
+absl::Status DeviceLoader::Core::WriteSamples() {
+  const size_t image_bytes = size_t{width_} * height_ * channels_;
+  for (const auto& buffer : buffers_->all()) {
+    for (uint32_t i = 0; i < slots_; ++i)
+      host_samples_[i].pixels = buffer->pixels + i * image_bytes;
+    absl::Status status =
+        Checked(api_,
+                api_.copy_to_device(api_.self, buffer->samples, host_samples_.data(),
+                                    host_samples_.size() * sizeof(PreprocessSample), work_stream_),
+                "copying parameters to the device");
+    if (status.ok()) {
+      status = Checked(api_, api_.stream_synchronize(api_.self, work_stream_),
+                       "waiting for the copy of parameters");
+    }
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+// Once, on zeros: a kernel that was not built for this device says so now.
+absl::Status DeviceLoader::Core::TryKernel() {
+  const DeviceBuffer& buffer = *buffers_->all().front();
+  absl::Status status = Checked(
+      api_, api_.fill(api_.self, buffer.pixels, 0, buffers_->spec().pixel_bytes, work_stream_),
+      "clearing a batch");
+  if (!status.ok()) return status;
+  status = Checked(api_, api_.preprocess(api_.self, LaunchOf(buffer), work_stream_),
+                   "starting the preprocessing");
+  absl::Status done = Checked(api_, api_.stream_synchronize(api_.self, work_stream_),
+                              "waiting for the preprocessing");
+  return status.ok() ? done : status;
+}
+
+absl::Status DeviceLoader::Core::MakeStreams() {
+  absl::Status status =
+      Checked(api_, api_.stream_create(api_.self, &work_stream_), "making a stream");
+  has_work_stream_ = status.ok();
+  return status;
+}
+
+absl::Status DeviceLoader::Core::MakeBuffers(size_t raw_bytes) {
+  const size_t decoded_bytes = decoded_ ? size_t{slots_} * width_ * height_ * channels_ *
+                                              TensorTypeBytes(TensorTypeOf(options_.decoded.type))
+                                        : 0;
+  absl::StatusOr<std::shared_ptr<DeviceBuffers>> buffers = DeviceBuffers::Create(
+      api_, {.buffers = options_.prefetch_batches + DeviceBuffers::kLeastBuffers,
+             .slots = slots_,
+             .pixel_bytes = on_host_ ? pixel_bytes() : decoded_bytes,
+             .output_bytes = preprocess_ ? pixel_bytes() : 0,
+             .raw_bytes = raw_bytes,
+             .samples = preprocess_});
+  if (!buffers.ok()) return buffers.status();
+  (*buffers)->set_patience(options_.stop_patience);
+  buffers_ = *std::move(buffers);
+  return absl::OkStatus();
+}
+
+absl::Status DeviceLoader::Core::Open() {
+  if (!InOwnProcess()) return absl::FailedPreconditionError("opened across a fork");
+  first_ = TakeFromLoader();
+  if (!first_->batch.ok()) return first_->batch.status();
+  if (!first_->batch->has_value()) {
+    exhausted_ = true;
+    return absl::OkStatus();
+  }
+  const HostBatch& batch = **first_->batch;
+  absl::Status status = LearnShapes(batch);
+  if (status.ok()) status = MakeStreams();
+  size_t raw_bytes = options_.raw_bytes;
+  if (raw_ && raw_bytes == 0) {
+    for (const Bytes slab : batch.slabs()) raw_bytes += Aligned(slab.size());
+    raw_bytes += raw_bytes / 4;
+  }
+  if (status.ok()) status = MakeBuffers(raw_ ? raw_bytes : 0);
+  if (status.ok() && preprocess_) {
+    status = WriteSamples();
+    if (status.ok()) status = TryKernel();
+    if (absl::IsUnimplemented(status)) {
+      FellBack(absl::StrCat("preprocessing by the CPU: ", std::string(status.message())));
+      preprocess_ = false;
+      on_host_ = true;
+      buffers_.reset();
+      status = MakeBuffers(raw_ ? raw_bytes : 0);
+    }
+  }
+  if (!status.ok()) return status;
+  const Bytes memory =
+      decoded_ ? batch.pixels()->bytes : (batch.slabs().empty() ? Bytes() : batch.slabs()[0]);
+  bool pinned = memory.empty();
+  const DeviceStatus asked =
+      pinned ? DeviceStatus() : api_.is_pinned(api_.self, memory.data(), &pinned);
+  (void)Checked(api_, asked, "");
+  stats_.pinned = pinned;
+  if (!pinned) {
+    FellBack("the Loader's memory is not page-locked: copies wait for it; use PinnedMemory");
+  }
+  size_t side_bytes = options_.labels || on_host_ ? Aligned(slots_ * sizeof(int64_t)) : 0;
+  if (on_host_) side_bytes += pixel_bytes();
+  absl::StatusOr<std::unique_ptr<Uploader>> uploader =
+      Uploader::Create(api_, kUploads, side_bytes, side_memory_);
+  if (!uploader.ok()) return uploader.status();
+  uploader_ = *std::move(uploader);
+  uploader_->set_patience(options_.stop_patience);
+  try {
+    thread_ = std::thread([this] { UploadAll(); });
+  } catch (const std::system_error& error) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot start the thread of uploads: ", error.what()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace shardpack

@@ -1,0 +1,110 @@
+// JpegDecoder: a batch of encoded images into pixels on the device, by what can do each of them.
+//
+//   absl::StatusOr<NvjpegLibrary> library = NvjpegLibrary::Open();
+//   JpegDecoder decoder(library.ok() ? &library->functions() : nullptr, device, {});
+//   absl::Status status = decoder.Decode(images, stream, results);   // one result an image
+//
+// Three ways: the GPU's JPEG engines, a batch in one call (baseline JPEG); nvJPEG's hybrid decoder
+// (Huffman codes on the CPU, the rest on the GPU; progressive JPEG too); and the project's decoder
+// on the CPU with a copy to the device, for all that the others refuse or fail at: other formats,
+// CMYK, RGB without YCbCr, files that were cut. Which exist is found out at construction; backends()
+// says it, with the reasons. Pixels are as stored (no EXIF orientation), 8 bits, channels
+// interleaved. Ways differ by rounding: 1 to 3 levels of the CPU's.
+// Lifetime: functions, what `device` points to, and the stream outlive the decoder; files and
+// outputs live until the stream has run. Thread-safety: one thread at a time, with the device
+// current; one a thread. Errors: a bad image has its status in its result and others are not
+// touched; Decode itself fails (Internal) only when the device does, and then all outputs are
+// unknown. Damage within a file that has its end is found as far as nvJPEG finds it; readers
+// compare hashes before. Units: pixels; bytes in names.
+#ifndef SHARDPACK_CUDA_JPEG_DECODER_H_
+#define SHARDPACK_CUDA_JPEG_DECODER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "cuda/nvjpeg_functions.h"
+#include "formats/core/image_info.h"
+
+namespace shardpack {
+
+// The device calls that decoding needs, by the numbers of cudaError_t (0 is success). Streams are
+// cudaStream_t, events cudaEvent_t.
+struct JpegDevice {
+  void* self = nullptr;  // first argument of every call
+  int (*host_alloc)(void* self, void** memory, size_t bytes) = nullptr;  // page-locked
+  int (*host_free)(void* self, void* memory) = nullptr;
+  int (*event_create)(void* self, void** event) = nullptr;
+  int (*event_destroy)(void* self, void* event) = nullptr;
+  int (*event_record)(void* self, void* event, void* stream) = nullptr;
+  // Success at once for an event that was never recorded.
+  int (*event_synchronize)(void* self, void* event) = nullptr;
+  int (*copy_to_device)(void* self, void* to, const void* from, size_t bytes,
+                        void* stream) = nullptr;
+};
+
+struct JpegDecoderOptions {
+  uint8_t channels = 3;  // 1: luma, 3: RGB
+  bool use_hardware = true, use_hybrid = true;
+  // Batches that the engines, images that the hybrid decoder may have under way.
+  uint32_t hardware_batches = 2, hybrid_pages = 4;
+  uint64_t max_pixels = 64'000'000;  // of an image
+  // Of page-locked memory for images that the CPU decodes, twice; one larger image takes more.
+  size_t staging_bytes = size_t{32} << 20;
+};
+
+enum class JpegWay : uint8_t { kNone, kHardware, kHybrid, kCpu };
+
+struct JpegImage {
+  std::span<const std::byte> file;
+  // What is known of it; `out` has room for its width and height. An image of another size is an
+  // error of that image.
+  ImageInfo info;
+  uint8_t* out = nullptr;  // device
+  size_t pitch_bytes = 0;  // at least width * channels
+};
+
+struct JpegResult {
+  absl::Status status;
+  JpegWay way = JpegWay::kNone;
+};
+
+struct JpegDecoderStats {
+  uint64_t hardware = 0, hybrid = 0, cpu = 0, failed = 0;  // images
+  uint64_t batches = 0;                                    // by the engines
+  uint64_t refused = 0;       // JPEGs that nvJPEG was asked for and that went to the CPU
+  std::string first_refusal;  // why the first of them
+};
+
+class JpegDecoder {
+ public:
+  // Without functions everything is decoded on the CPU.
+  JpegDecoder(const NvjpegFunctions* functions, const JpegDevice& device,
+              const JpegDecoderOptions& options);
+  JpegDecoder(JpegDecoder&&) noexcept;
+  JpegDecoder& operator=(JpegDecoder&&) noexcept;
+  // Waits for what is under way.
+  ~JpegDecoder();
+
+  // `results` are as many as `images`. Work is enqueued on the stream; the host waits only for
+  // earlier work whose memory is needed again.
+  absl::Status Decode(std::span<const JpegImage> images, void* cuda_stream,
+                      std::span<JpegResult> results);
+
+  bool has_hardware() const;
+  bool has_hybrid() const;
+  // "hardware: 7 engines; hybrid: yes" or why not.
+  std::string backends() const;
+  const JpegDecoderStats& stats() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CUDA_JPEG_DECODER_H_

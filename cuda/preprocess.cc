@@ -1,0 +1,100 @@
+#include "cuda/preprocess.h"
+
+#include <cmath>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "cuda/preprocess_tile.h"
+#include "cuda/preprocess_work.h"
+
+namespace shardpack {
+namespace {
+
+constexpr uint32_t kLargestSize = 65'535;
+
+// A block of one thread.
+struct OneThread {
+  template <typename F>
+  void Spread(uint32_t count, const F& f) const {
+    for (uint32_t i = 0; i < count; ++i) f(i);
+  }
+  template <typename F>
+  void SpreadRows(uint32_t rows, uint32_t columns, const F& f) const {
+    for (uint32_t y = 0; y < rows; ++y) {
+      for (uint32_t x = 0; x < columns; ++x) f(y, x);
+    }
+  }
+  void Wait() const {}
+};
+
+template <uint32_t kChannels>
+void MakeTiles(const PreprocessWork& work) {
+  const auto memory = std::make_unique<TileMemory>();
+  for (uint64_t i = 0; i < TileCount(work); ++i) {
+    PreprocessTile<kChannels>(work, i, *memory, OneThread());
+  }
+}
+
+}  // namespace
+
+absl::Status CheckPreprocess(const PreprocessLaunch& launch) {
+  if (launch.channels != launch.output.channels() ||
+      (launch.channels != 1 && launch.channels != 3)) {
+    return absl::InvalidArgumentError("preprocess: channels are 1 or 3, and the output's");
+  }
+  if (launch.out_width == 0 || launch.out_height == 0 || launch.out_width > kLargestSize ||
+      launch.out_height > kLargestSize) {
+    return absl::InvalidArgumentError("preprocess: width and height are 1 to 65535");
+  }
+  if (launch.count != 0 && (launch.samples == nullptr || launch.out == nullptr)) {
+    return absl::InvalidArgumentError("preprocess: no samples or no output");
+  }
+  const OutputFormat& format = launch.output.format();
+  if (reinterpret_cast<uintptr_t>(launch.out) % BytesOf(format.type) != 0) {
+    return absl::InvalidArgumentError("preprocess: the output is not aligned for its type");
+  }
+  for (uint32_t c = 0; format.type != PixelType::kU8 && c < launch.channels; ++c) {
+    if (!std::isfinite(format.mean[c]) || !std::isfinite(format.std[c]) || format.std[c] == 0) {
+      return absl::InvalidArgumentError("preprocess: mean and std are finite, std is not zero");
+    }
+  }
+  return absl::OkStatus();
+}
+
+PreprocessWork MakePreprocessWork(const PreprocessLaunch& launch) {
+  const OutputFormat& format = launch.output.format();
+  PreprocessWork work = {};
+  work.samples = launch.samples;
+  work.filter = launch.filter;
+  work.tiles_x = (launch.out_width + kTileWidth - 1) / kTileWidth;
+  work.tiles_y = (launch.out_height + kTileHeight - 1) / kTileHeight;
+  work.count = launch.count;
+  PreprocessStore& store = work.store;
+  store.out = static_cast<uint8_t*>(launch.out);
+  store.width = launch.out_width;
+  store.height = launch.out_height;
+  store.type = format.type;
+  store.layout = format.layout;
+  store.vectors = launch.out_width % 4 == 0 &&
+                  reinterpret_cast<uintptr_t>(launch.out) % (4 * BytesOf(format.type)) == 0;
+  for (uint32_t c = 0; c < 3; ++c) {
+    store.scale[c] = MakeChannelScale(format.mean[c], format.std[c]);
+  }
+  return work;
+}
+
+absl::Status PreprocessOnHost(const PreprocessLaunch& launch) {
+  if (auto status = CheckPreprocess(launch); !status.ok()) return status;
+  for (uint32_t i = 0; i < launch.count; ++i) {
+    const PreprocessSample& sample = launch.samples[i];
+    if (sample.pixels != nullptr && !BoxIsInside(sample)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("preprocess: sample ", i, ": the box is not inside the pixels"));
+    }
+  }
+  const PreprocessWork work = MakePreprocessWork(launch);
+  launch.channels == 1 ? MakeTiles<1>(work) : MakeTiles<3>(work);
+  return absl::OkStatus();
+}
+
+}  // namespace shardpack

@@ -1,0 +1,43 @@
+// PreprocessWork: a launch in the form that a kernel takes as its argument.
+//
+//   const PreprocessWork work = MakePreprocessWork(launch);   // of one that CheckPreprocess accepts
+//   kernel<<<TileCount(work), 256, 0, stream>>>(work);
+//
+// Lifetime: borrows what the launch names. Thread-safety: a plain value. Errors: none.
+// Units: pixels; a tile is kTileWidth x kTileHeight pixels of a result.
+#ifndef SHARDPACK_CUDA_PREPROCESS_WORK_H_
+#define SHARDPACK_CUDA_PREPROCESS_WORK_H_
+
+#include <cstdint>
+
+#include "cuda/preprocess.h"
+#include "cuda/preprocess_store.h"
+
+namespace shardpack {
+
+inline constexpr uint32_t kTileWidth = 32, kTileHeight = 128;
+
+struct PreprocessWork {
+  const PreprocessSample* samples;
+  ResizeFilter filter;
+  uint32_t tiles_x, tiles_y;  // of one sample
+  uint32_t count;
+  PreprocessStore store;
+};
+
+PreprocessWork MakePreprocessWork(const PreprocessLaunch& launch);
+
+inline uint64_t TileCount(const PreprocessWork& work) {
+  return uint64_t{work.tiles_x} * work.tiles_y * work.count;
+}
+
+// Written so that a box of no numbers fails too.
+SHARDPACK_HOST_DEVICE inline bool BoxIsInside(const PreprocessSample& sample) {
+  const PixelBox& box = sample.box;
+  return box.left >= 0 && box.top >= 0 && box.left < box.right && box.top < box.bottom &&
+         box.right <= sample.width && box.bottom <= sample.height;
+}
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CUDA_PREPROCESS_WORK_H_

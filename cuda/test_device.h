@@ -1,0 +1,42 @@
+// TestDevice: what a test runs on: the fake device, or the GPU of this machine.
+//
+//   TestDevice device({.seed = 3});
+//   if (!device.ok()) GTEST_SKIP() << device.why();
+//   if (FakeApi* fake = device.fake()) EXPECT_THAT(fake->misuses(), IsEmpty());
+//
+// Two targets implement it, :test_device and :test_gpu, so that the same sources are tests of both.
+// Lifetime: as FakeApi. Thread-safety: any thread. Errors: aborts. Units: bytes.
+#ifndef SHARDPACK_CUDA_TEST_DEVICE_H_
+#define SHARDPACK_CUDA_TEST_DEVICE_H_
+
+#include <memory>
+#include <string>
+
+#include "cuda/fake_api.h"
+
+namespace shardpack {
+
+class TestDevice {
+ public:
+  explicit TestDevice(const FakeOptions& options = {});
+
+  bool ok() const { return api_ != nullptr; }
+  const std::string& why() const { return why_; }
+  const DeviceApi& api() const { return *api_; }
+  FakeApi* fake() { return fake_.get(); }  // nullptr on a GPU
+
+  Stream MakeStream();
+  void* Allocate(size_t bytes);
+  void Free(void* memory);
+  // After all that was enqueued on the stream.
+  std::string Read(const void* device, size_t bytes, Stream stream);
+
+ private:
+  std::unique_ptr<FakeApi> fake_;
+  const DeviceApi* api_ = nullptr;
+  std::string why_;
+};
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CUDA_TEST_DEVICE_H_
