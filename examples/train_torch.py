@@ -2,7 +2,7 @@
 
   PYTHONPATH=bazel-bin/python python3 examples/train_torch.py DATASET [EPOCHS]
 
-Under torchrun every process takes its share of each global batch.
+Under torchrun every process takes its share of each global batch (wrap the model in DistributedDataParallel).
 """
 
 import os
@@ -12,7 +12,9 @@ import shardpack
 import torch
 
 rank, world_size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
-device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+local_rank = int(os.environ.get("LOCAL_RANK", 0))
+target = shardpack.Device(local_rank)  # the CPU where there is no GPU
+device = torch.device(target.kind, local_rank if target.kind == "cuda" else None)
 epochs = int(sys.argv[2]) if len(sys.argv) > 2 else 2
 
 dataset = shardpack.Dataset(sys.argv[1])
@@ -26,11 +28,12 @@ if saved["cursor"]:
 
 order = shardpack.Order(len(dataset), global_batch=16, seed=7)
 loader = shardpack.Loader(dataset, order, rank=rank, world_size=world_size, epochs=epochs, cursor=saved["cursor"],
-                          decode=shardpack.Decode(64, 64, flip=0.5), bad_samples="substitute")
+                          decode=shardpack.Decode(64, 64, flip=0.5), bad_samples="substitute", device=target)
+loader = shardpack.DeviceLoader(loader, dtype="float32", mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
 for _ in range(loader.epoch, epochs):
   for batch in loader:
-    images = torch.from_dlpack(batch.pixels).to(device, non_blocking=True).permute(0, 3, 1, 2).float() / 255
-    loss = torch.nn.functional.cross_entropy(model(images), torch.from_numpy(batch.labels).to(device))
+    images, labels = torch.from_dlpack(batch.pixels), torch.from_dlpack(batch.labels)  # there already
+    loss = torch.nn.functional.cross_entropy(model(images), labels)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()

@@ -11,12 +11,14 @@
 #include <pybind11/pybind11.h>
 
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "readers/host_batch.h"
 #include "readers/host_memory.h"
+#include "readers/loader.h"
 
 namespace shardpack::python {
 
@@ -34,12 +36,18 @@ T ValueOrThrow(absl::StatusOr<T> value) {
 // A batch for Python; the arrays that it gives keep it.
 pybind11::object MakeBatch(HostBatch batch, std::shared_ptr<HostMemory> memory);
 
+// "ok", "padding" or "substituted" of each slot.
+pybind11::list StatusNames(std::span<const SampleStatus> status);
+// A dict of epoch, step, id and why for each.
+pybind11::list BadSampleRows(std::span<const BadSample> samples);
+
 void AddErrors(pybind11::module_& module);
 void AddDataset(pybind11::module_& module);
 void AddOrder(pybind11::module_& module);
 void AddDecode(pybind11::module_& module);
 void AddHostBatch(pybind11::module_& module);
 void AddLoader(pybind11::module_& module);
+void AddDeviceLoader(pybind11::module_& module);
 
 }  // namespace shardpack::python
 

@@ -1,3 +1,5 @@
+#include "python/decode.h"
+
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -43,25 +45,40 @@ PixelPipelineOptions MakeDecode(uint32_t width, uint32_t height, const std::stri
   options.crop.most_ratio = ratio.second;
   options.crop.shortest_side = shortest_side;
   options.crop.flip_probability = flip;
-  options.filter = Choose<ResizeFilter>(filter, "filter",
-                                        {{"box", ResizeFilter::kBox},
-                                         {"bilinear", ResizeFilter::kBilinear},
-                                         {"bicubic", ResizeFilter::kBicubic},
-                                         {"lanczos", ResizeFilter::kLanczos}});
+  options.filter = FilterOf(filter);
   options.channels = channels;
-  options.output.type = Choose<PixelType>(
-      dtype, "dtype",
-      {{"uint8", PixelType::kU8}, {"float32", PixelType::kF32}, {"float16", PixelType::kF16}});
-  options.output.layout = Choose<PixelLayout>(
-      layout, "layout", {{"nhwc", PixelLayout::kNhwc}, {"nchw", PixelLayout::kNchw}});
-  options.output.mean = mean;
-  options.output.std = std;
+  options.output = OutputOf(dtype, layout, mean, std);
+  if (options.output.type == PixelType::kBf16)
+    throw py::value_error("NumPy has no bfloat16; a DeviceLoader casts to it");
   options.fast = fast;
   ThrowIfError(PixelPipeline::Create(options).status());  // says what cannot be, here already
   return options;
 }
 
 }  // namespace
+
+OutputFormat OutputOf(const std::string& dtype, const std::string& layout,
+                      const std::array<float, 3>& mean, const std::array<float, 3>& std) {
+  OutputFormat output;
+  output.type = Choose<PixelType>(dtype, "dtype",
+                                  {{"uint8", PixelType::kU8},
+                                   {"float32", PixelType::kF32},
+                                   {"float16", PixelType::kF16},
+                                   {"bfloat16", PixelType::kBf16}});
+  output.layout = Choose<PixelLayout>(layout, "layout",
+                                      {{"nhwc", PixelLayout::kNhwc}, {"nchw", PixelLayout::kNchw}});
+  output.mean = mean;
+  output.std = std;
+  return output;
+}
+
+ResizeFilter FilterOf(const std::string& name) {
+  return Choose<ResizeFilter>(name, "filter",
+                              {{"box", ResizeFilter::kBox},
+                               {"bilinear", ResizeFilter::kBilinear},
+                               {"bicubic", ResizeFilter::kBicubic},
+                               {"lanczos", ResizeFilter::kLanczos}});
+}
 
 void AddDecode(py::module_& module) {
   const CropOptions crop;

@@ -51,17 +51,17 @@ py::object BytesOf(const py::object& self, size_t slot, const std::string& name)
   return ArrayView::Make(self, bytes.data(), 'B', 1, {bytes.size()});
 }
 
-py::list StatusOf(const Batch& batch) {
+}  // namespace
+
+py::list StatusNames(std::span<const SampleStatus> status) {
   py::list all;
-  for (const SampleStatus& status : batch.batch.status()) {
-    all.append(status.state == SampleState::kOk        ? "ok"
-               : status.state == SampleState::kPadding ? "padding"
-                                                       : "substituted");
+  for (const SampleStatus& each : status) {
+    all.append(each.state == SampleState::kOk        ? "ok"
+               : each.state == SampleState::kPadding ? "padding"
+                                                     : "substituted");
   }
   return all;
 }
-
-}  // namespace
 
 py::object MakeBatch(HostBatch batch, std::shared_ptr<HostMemory> memory) {
   return py::cast(std::make_unique<Batch>(Batch{std::move(memory), std::move(batch)}));
@@ -80,7 +80,9 @@ void AddHostBatch(py::module_& module) {
       .def_property_readonly(
           "labels", [](const Batch& batch) { return ArrayView::Copy(batch.batch.labels()); },
           "int64; -1 where there is none, and for padding")
-      .def_property_readonly("status", &StatusOf, "of each slot: 'ok', 'padding' or 'substituted'")
+      .def_property_readonly(
+          "status", [](const Batch& batch) { return StatusNames(batch.batch.status()); },
+          "of each slot: 'ok', 'padding' or 'substituted'")
       .def_property_readonly("pixels", &PixelsOf,
                              "with a Decode: an array of its type and layout; else None")
       .def("bytes", &BytesOf, py::arg("slot"), py::arg("field") = "image",

@@ -1,4 +1,4 @@
-#include "readers/loader.h"
+#include "python/loader.h"
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -9,17 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "cuda/pinned_memory.h"
 #include "python/bindings.h"
 
 namespace shardpack::python {
 namespace {
 
 namespace py = pybind11;
-
-struct PythonLoader {
-  std::shared_ptr<HostMemory> memory;  // declared first: it outlives the loader
-  Loader loader;
-};
 
 BadSamples BadSamplesOf(const std::string& name) {
   if (name == "fail") return BadSamples::kFail;
@@ -33,7 +29,8 @@ std::unique_ptr<PythonLoader> Open(const Dataset& dataset, const Order& order, u
                                    const std::optional<std::string>& cursor, bool verify,
                                    int threads, int io_threads, uint32_t prefetch_batches,
                                    uint64_t memory_bytes, uint64_t epochs, uint64_t augment_seed,
-                                   const std::string& bad_samples, uint64_t max_bad_samples) {
+                                   const std::string& bad_samples, uint64_t max_bad_samples,
+                                   std::optional<Device> device) {
   LoaderOptions options;
   options.fields = std::move(fields);
   options.verify = verify;
@@ -48,27 +45,33 @@ std::unique_ptr<PythonLoader> Open(const Dataset& dataset, const Order& order, u
   options.max_bad_samples = max_bad_samples;
   std::optional<Cursor> resume;
   if (cursor) resume = ValueOrThrow(CursorFromText(*cursor));
-  auto memory = std::make_shared<PageableMemory>();
+  std::shared_ptr<HostMemory> memory = std::make_shared<PageableMemory>();
+  if (device) {
+    memory = std::make_shared<PinnedMemory>(*device->api,
+                                            PinnedMemoryOptions{.budget_bytes = memory_bytes});
+  }
   Loader loader =
       ValueOrThrow(Loader::Open(dataset, order, {.rank = rank, .world_size = world_size},
                                 std::move(options), *memory, resume));
-  return std::make_unique<PythonLoader>(PythonLoader{std::move(memory), std::move(loader)});
+  return std::make_unique<PythonLoader>(std::move(memory), std::move(loader), std::move(device));
 }
 
 py::object Next(PythonLoader& self) {
   absl::StatusOr<std::optional<HostBatch>> batch = std::optional<HostBatch>();
   {
     const py::gil_scoped_release released;
-    batch = self.loader.Next();
+    batch = self.loader().Next();
   }
   std::optional<HostBatch> made = ValueOrThrow(std::move(batch));
   if (!made) throw py::stop_iteration();
-  return MakeBatch(*std::move(made), self.memory);
+  return MakeBatch(*std::move(made), self.memory());
 }
 
-py::list TakeBadSamples(PythonLoader& self) {
+}  // namespace
+
+py::list BadSampleRows(std::span<const BadSample> samples) {
   py::list all;
-  for (const BadSample& bad : self.loader.TakeBadSamples()) {
+  for (const BadSample& bad : samples) {
     py::dict row;
     row["epoch"] = bad.epoch;
     row["step"] = bad.step;
@@ -78,8 +81,6 @@ py::list TakeBadSamples(PythonLoader& self) {
   }
   return all;
 }
-
-}  // namespace
 
 void AddLoader(py::module_& module) {
   const LoaderOptions defaults;
@@ -94,22 +95,25 @@ void AddLoader(py::module_& module) {
            py::arg("prefetch_batches") = defaults.prefetch_batches,
            py::arg("memory_bytes") = defaults.memory_bytes, py::arg("epochs") = defaults.epochs,
            py::arg("augment_seed") = defaults.augment_seed, py::arg("bad_samples") = "fail",
-           py::arg("max_bad_samples") = defaults.max_bad_samples)
+           py::arg("max_bad_samples") = defaults.max_bad_samples, py::arg("device") = py::none(),
+           "device: a Device, for whose DeviceLoader batches are read into page-locked memory.")
       .def("__iter__", [](py::object self) { return self; })
       .def("__next__", &Next)
       .def_property_readonly(
-          "cursor", [](const PythonLoader& self) { return CursorToText(self.loader.cursor()); },
+          "cursor", [](PythonLoader& self) { return CursorToText(self.loader().cursor()); },
           "Text for a checkpoint: a loader opened with it goes on with the next batch, at any "
           "world "
           "size that divides the global batch.")
       .def_property_readonly(
-          "epoch", [](const PythonLoader& self) { return self.loader.cursor().epoch; },
+          "epoch", [](PythonLoader& self) { return self.loader().cursor().epoch; },
           "Of the batch that comes next.")
-      .def("explain", [](const PythonLoader& self) { return self.loader.stats().Explain(); })
-      .def("stats_json", [](const PythonLoader& self) { return self.loader.stats().ToJson(); })
-      .def("take_bad_samples", &TakeBadSamples,
-           "The samples that others stood in for since the last call.")
-      .def("stop", [](PythonLoader& self) { self.loader.Stop(); });
+      .def("explain", [](PythonLoader& self) { return self.loader().stats().Explain(); })
+      .def("stats_json", [](PythonLoader& self) { return self.loader().stats().ToJson(); })
+      .def(
+          "take_bad_samples",
+          [](PythonLoader& self) { return BadSampleRows(self.loader().TakeBadSamples()); },
+          "The samples that others stood in for since the last call.")
+      .def("stop", [](PythonLoader& self) { self.loader().Stop(); });
 }
 
 }  // namespace shardpack::python

@@ -148,6 +148,67 @@ class ModuleTest(unittest.TestCase):
     self.assertEqual(sum(b.status.count("substituted") for b in loader), 1)
     self.assertIn("at offset", loader.take_bad_samples()[0]["why"])
 
+  def test_a_device_loader_gives_the_same_batches_cast_there(self):
+    device = shardpack.Device()
+    self.assertEqual(device.kind == "cpu", device.why_not is not None)
+    order, decode = self.order(), shardpack.Decode(32, 24, flip=0.5)
+    loader = shardpack.Loader(self.dataset, order, decode=decode, epochs=2)
+    host = [(b.ids, b.labels, b.pixels.copy()) for _ in range(2) for b in loader]
+    loader = shardpack.Loader(self.dataset, order, decode=decode, epochs=2, device=device)
+    loader = shardpack.DeviceLoader(loader, dtype="float32", mean=(0.5, 0.4, 0.3), std=(0.2, 0.3, 0.4))
+    count = 0
+    for epoch in range(loader.epoch, 2):
+      for step, batch in enumerate(loader):
+        ids, labels, pixels = host[count]
+        count += 1
+        self.assertEqual((batch.epoch, batch.step, len(batch)), (epoch, step, 8))
+        numpy.testing.assert_array_equal(batch.ids, ids)
+        if device.kind == "cpu":
+          numpy.testing.assert_array_equal(numpy.from_dlpack(batch.labels), labels)
+          expected = (pixels.transpose(0, 3, 1, 2) / 255 - numpy.array([0.5, 0.4, 0.3])[:, None, None]) / numpy.array([0.2, 0.3, 0.4])[:, None, None]
+          numpy.testing.assert_allclose(numpy.from_dlpack(batch.pixels), expected, rtol=1e-5, atol=1e-6)
+        self.assertEqual(batch.pixels.shape, (8, 3, 24, 32))
+    self.assertEqual(count, len(host))
+
+  def test_tensors_keep_their_batch_and_give_it_back(self):
+    loader = shardpack.Loader(self.dataset, self.order(), decode=shardpack.Decode(8, 8), device=shardpack.Device())
+    loader = shardpack.DeviceLoader(loader)
+    first = next(loader).pixels
+    if first.__dlpack_device__()[0] != 1:
+      self.skipTest("NumPy reads host memory alone")
+    array = numpy.from_dlpack(first)
+    kept = array.copy()
+    del first
+    for _ in range(3 * len(self.dataset) // 8):  # many more than there are buffers
+      try:
+        next(loader)
+      except StopIteration:
+        pass
+    numpy.testing.assert_array_equal(array, kept)
+    pixels = next(loader).pixels
+    unused = pixels.__dlpack__()  # nobody takes what is in it
+    del unused, array
+    with self.assertRaises(BufferError):
+      pixels.__dlpack__(copy=True)
+
+  def test_a_resident_loader_keeps_the_dataset_on_the_device(self):
+    order = self.order()
+    loader = shardpack.ResidentLoader(self.dataset, order, shardpack.Device(), 32, 24, dtype="uint8", layout="nhwc", epochs=1)
+    host = shardpack.Loader(self.dataset, order, decode=shardpack.Decode(32, 24, crop="resize"), epochs=1)
+    for mine, theirs in zip(loader, host, strict=True):
+      numpy.testing.assert_array_equal(mine.ids, theirs.ids)
+      if mine.pixels.__dlpack_device__()[0] == 1:
+        numpy.testing.assert_array_equal(numpy.from_dlpack(mine.pixels), theirs.pixels)
+
+  def test_a_loader_is_taken_once(self):
+    loader = shardpack.Loader(self.dataset, self.order(), decode=shardpack.Decode(8, 8))
+    with self.assertRaisesRegex(ValueError, "device="):
+      shardpack.DeviceLoader(loader)
+    loader = shardpack.Loader(self.dataset, self.order(), decode=shardpack.Decode(8, 8), device=shardpack.Device())
+    shardpack.DeviceLoader(loader)
+    with self.assertRaisesRegex(ValueError, "taken"):
+      next(loader)
+
   def test_what_cannot_be_is_an_error(self):
     with self.assertRaises(FileNotFoundError):
       shardpack.Dataset(str(WORK / "none"))

@@ -3,6 +3,8 @@
 
 #include "python/array_view.h"
 #include "python/bindings.h"
+#include "python/device.h"
+#include "python/tensor.h"
 
 PYBIND11_MODULE(shardpack, module) {
   module.doc() =
@@ -18,5 +20,8 @@ PYBIND11_MODULE(shardpack, module) {
   shardpack::python::AddOrder(module);
   shardpack::python::AddDecode(module);
   shardpack::python::AddHostBatch(module);
+  shardpack::python::Device::Add(module);
+  shardpack::python::Tensor::Add(module);
   shardpack::python::AddLoader(module);
+  shardpack::python::AddDeviceLoader(module);
 }

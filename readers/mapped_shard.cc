@@ -23,8 +23,9 @@ struct Guard {
   const std::byte* end = nullptr;
   volatile sig_atomic_t armed = 0;
 };
-// Not allocated on first use: that may be within the handler, of a thread that never copied.
-__attribute__((tls_model("initial-exec"))) thread_local constinit Guard guard;
+// In a shared library it is allocated when a thread first uses it, which may be within the handler;
+// as the signal comes from the very instruction that faults, that is not within an allocation.
+thread_local constinit Guard guard;
 
 struct sigaction previous;
 

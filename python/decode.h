@@ -1,0 +1,25 @@
+// Names of Python as the values of images/: types, layouts, filters.
+//
+//   options.output = OutputOf("float16", "nchw", mean, std);
+//
+// Lifetime: none. Thread-safety: with the GIL held. Errors: a Python ValueError with the names that
+// there are.
+#ifndef SHARDPACK_PYTHON_DECODE_H_
+#define SHARDPACK_PYTHON_DECODE_H_
+
+#include <array>
+#include <string>
+
+#include "images/pixel_output.h"
+#include "images/resize_weights.h"
+
+namespace shardpack::python {
+
+// bfloat16 too, which NumPy does not have: for tensors alone.
+OutputFormat OutputOf(const std::string& dtype, const std::string& layout,
+                      const std::array<float, 3>& mean, const std::array<float, 3>& std);
+ResizeFilter FilterOf(const std::string& name);
+
+}  // namespace shardpack::python
+
+#endif  // SHARDPACK_PYTHON_DECODE_H_

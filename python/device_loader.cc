@@ -1,0 +1,169 @@
+#include "cuda/device_loader.h"
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cuda/resident_loader.h"
+#include "python/array_view.h"
+#include "python/bindings.h"
+#include "python/decode.h"
+#include "python/loader.h"
+#include "python/tensor.h"
+
+namespace shardpack::python {
+namespace {
+
+namespace py = pybind11;
+
+class PythonDeviceBatch {
+ public:
+  explicit PythonDeviceBatch(DeviceBatch batch)
+      : batch_(std::make_shared<DeviceBatch>(std::move(batch))), info_(batch_->info()) {}
+
+  const BatchInfo& info() const { return info_; }
+  py::object pixels() const { return TensorOf(batch_->pixels()); }
+  py::object labels() const { return TensorOf(batch_->labels()); }
+
+ private:
+  py::object TensorOf(const DeviceTensor* tensor) const {
+    return tensor == nullptr ? py::none() : py::cast(Tensor(*tensor, batch_));
+  }
+
+  std::shared_ptr<DeviceBatch> batch_;
+  BatchInfo info_;
+};
+
+template <typename L>
+py::object NextOf(L& loader) {
+  absl::StatusOr<std::optional<DeviceBatch>> next = std::optional<DeviceBatch>();
+  {
+    const py::gil_scoped_release released;
+    next = loader.Next();
+  }
+  std::optional<DeviceBatch> batch = ValueOrThrow(std::move(next));
+  if (!batch) throw py::stop_iteration();
+  return py::cast(PythonDeviceBatch(*std::move(batch)));
+}
+
+// The pinned memory outlives the loader that uses it.
+struct PythonDeviceLoader {
+  std::shared_ptr<HostMemory> memory;
+  DeviceLoader loader;
+};
+
+std::unique_ptr<PythonDeviceLoader> OpenDevice(PythonLoader& host,
+                                               const std::optional<std::string>& dtype,
+                                               const std::string& layout, std::array<float, 3> mean,
+                                               std::array<float, 3> std, uint32_t width,
+                                               uint32_t height, const std::string& filter,
+                                               uint32_t prefetch_batches) {
+  if (!host.device())
+    throw py::value_error("the Loader needs device=...: its memory is not pinned");
+  DeviceOptions options;
+  options.prefetch_batches = prefetch_batches;
+  if (dtype) {
+    options.preprocess = DevicePreprocess{.output = OutputOf(*dtype, layout, mean, std),
+                                          .width = width,
+                                          .height = height,
+                                          .filter = FilterOf(filter)};
+  }
+  std::shared_ptr<HostMemory> memory = host.memory();
+  DeviceLoader loader = ValueOrThrow(DeviceLoader::Open(host.Take(), options, *host.device()->api));
+  return std::make_unique<PythonDeviceLoader>(
+      PythonDeviceLoader{std::move(memory), std::move(loader)});
+}
+
+ResidentLoader OpenResident(const Dataset& dataset, const Order& order, const Device& device,
+                            uint32_t width, uint32_t height,
+                            const std::optional<PixelPipelineOptions>& crop, uint32_t rank,
+                            uint32_t world_size, const std::string& dtype,
+                            const std::string& layout, std::array<float, 3> mean,
+                            std::array<float, 3> std, uint64_t epochs, uint64_t augment_seed,
+                            const std::optional<std::string>& cursor, int threads) {
+  ResidentOptions options;
+  options.width = width;
+  options.height = height;
+  if (crop) options.crop = crop->crop;
+  options.output = OutputOf(dtype, layout, mean, std);
+  options.epochs = epochs;
+  options.augment_seed = augment_seed;
+  options.threads = threads;
+  std::optional<Cursor> resume;
+  if (cursor) resume = ValueOrThrow(CursorFromText(*cursor));
+  return ValueOrThrow(ResidentLoader::Open(dataset, order, {.rank = rank, .world_size = world_size},
+                                           options, *device.api, resume));
+}
+
+void AddBatch(py::module_& module) {
+  py::class_<PythonDeviceBatch>(
+      module, "DeviceBatch",
+      "The samples of one step, on the device. pixels and labels are tensors for "
+      "torch.from_dlpack; the batch's memory is filled anew when all of them are gone.")
+      .def("__len__", [](const PythonDeviceBatch& self) { return self.info().ids.size(); })
+      .def_property_readonly("epoch",
+                             [](const PythonDeviceBatch& self) { return self.info().epoch; })
+      .def_property_readonly("step", [](const PythonDeviceBatch& self) { return self.info().step; })
+      .def_property_readonly("ids",
+                             [](const PythonDeviceBatch& self) {
+                               return ArrayView::Copy(std::span<const uint64_t>(self.info().ids));
+                             })
+      .def_property_readonly(
+          "status", [](const PythonDeviceBatch& self) { return StatusNames(self.info().status); })
+      .def_property_readonly("pixels", &PythonDeviceBatch::pixels,
+                             "None where the Loader does not decode")
+      .def_property_readonly("labels", &PythonDeviceBatch::labels,
+                             "int64; -1 where there is none, and for padding");
+}
+
+}  // namespace
+
+void AddDeviceLoader(py::module_& module) {
+  AddBatch(module);
+  const OutputFormat output;
+  py::class_<PythonDeviceLoader>(
+      module, "DeviceLoader",
+      "The batches of a Loader (opened with device=...), copied to the device ahead of the "
+      "consumer. With dtype they are resized, normalised and cast there; the Loader then decodes "
+      "to "
+      "uint8 in nhwc. It takes the Loader over.")
+      .def(py::init(&OpenDevice), py::arg("loader"), py::kw_only(), py::arg("dtype") = py::none(),
+           py::arg("layout") = "nchw", py::arg("mean") = output.mean, py::arg("std") = output.std,
+           py::arg("width") = 0, py::arg("height") = 0, py::arg("filter") = "bilinear",
+           py::arg("prefetch_batches") = DeviceOptions().prefetch_batches)
+      .def("__iter__", [](py::object self) { return self; })
+      .def("__next__", [](PythonDeviceLoader& self) { return NextOf(self.loader); })
+      .def_property_readonly(
+          "cursor",
+          [](const PythonDeviceLoader& self) { return CursorToText(self.loader.cursor()); })
+      .def_property_readonly(
+          "epoch", [](const PythonDeviceLoader& self) { return self.loader.cursor().epoch; })
+      .def_property_readonly(
+          "pinned", [](const PythonDeviceLoader& self) { return self.loader.stats().pinned; })
+      .def("take_bad_samples",
+           [](PythonDeviceLoader& self) { return BadSampleRows(self.loader.TakeBadSamples()); })
+      .def("stop", [](PythonDeviceLoader& self) { self.loader.Stop(); });
+  py::class_<ResidentLoader>(
+      module, "ResidentLoader",
+      "Batches of a dataset that fits on the device: decoded once to width x height, then gathered "
+      "there. decode: a Decode whose random or central crop every batch takes of them.")
+      .def(py::init(&OpenResident), py::arg("dataset"), py::arg("order"), py::arg("device"),
+           py::arg("width"), py::arg("height"), py::kw_only(), py::arg("decode") = py::none(),
+           py::arg("rank") = 0, py::arg("world_size") = 1, py::arg("dtype") = "float16",
+           py::arg("layout") = "nchw", py::arg("mean") = output.mean, py::arg("std") = output.std,
+           py::arg("epochs") = 0, py::arg("augment_seed") = 0, py::arg("cursor") = py::none(),
+           py::arg("threads") = 0)
+      .def("__iter__", [](py::object self) { return self; })
+      .def("__next__", &NextOf<ResidentLoader>)
+      .def_property_readonly("cursor",
+                             [](const ResidentLoader& self) { return CursorToText(self.cursor()); })
+      .def_property_readonly("epoch",
+                             [](const ResidentLoader& self) { return self.cursor().epoch; });
+}
+
+}  // namespace shardpack::python
