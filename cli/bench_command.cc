@@ -179,6 +179,13 @@ std::string Json(const Dataset& dataset, const CommandLine& line, const std::vec
 }  // namespace
 
 ExitCode RunBench(const CommandLine& line, Terminal& terminal) {
+  if (line.on_gpu) {
+    return Fail(absl::InvalidArgumentError(
+                    "pack does not link CUDA: build and run "
+                    "`bazel run -c opt //benchmarks/cuda:device_bench -- DATASET --device cuda`; "
+                    "`pack info --gpu` says which GPUs are seen"),
+                terminal);
+  }
   absl::StatusOr<Dataset> dataset = OpenInput(line.arguments);
   if (!dataset.ok()) return Fail(dataset.status(), terminal);
   if (!line.split.empty()) {

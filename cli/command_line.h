@@ -63,7 +63,7 @@ struct CommandLine {
   std::string against;
 
   // info, ls, cat, extract; split: index.
-  bool long_rows = false, force = false;
+  bool long_rows = false, force = false, gpu = false;
   std::string split, field;
   std::optional<std::string> label;
   uint64_t limit = 0;  // 0 = all
@@ -74,6 +74,7 @@ struct CommandLine {
   uint64_t epochs = 3;
   OrderMode order = OrderMode::kShuffle;
   bool check_hashes = true;
+  bool on_gpu = false;
 
   // man.
   bool markdown = false;

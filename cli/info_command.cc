@@ -8,6 +8,7 @@
 #include "cli/failure.h"
 #include "cli/packed_input.h"
 #include "cli/units.h"
+#include "cuda/gpu_probe.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
 
@@ -97,7 +98,8 @@ void AppendManifest(const Manifest& manifest, std::string* out) {
             Range(facts.min_height, facts.max_height), " pixels; ", FormatBytes(facts.image_bytes),
             ", the largest ", FormatBytes(facts.largest_image_bytes), "\n");
   if (manifest.adopted()) {
-    StrAppend(out, "source    shards of another tool, adopted as they are", WhereShardsLie(manifest), "\n");
+    StrAppend(out, "source    shards of another tool, adopted as they are",
+              WhereShardsLie(manifest), "\n");
     return AppendVersion(manifest, out);
   }
   const ManifestCounts& counts = manifest.counts;
@@ -191,14 +193,70 @@ std::string Json(const Dataset& dataset, const Facts& facts) {
   return json.dump() + "\n";
 }
 
+// One line a GPU, then what else of CUDA there is.
+std::string GpuText(const GpuProbe& probe) {
+  std::string out;
+  for (size_t i = 0; i < probe.gpus.size(); ++i) {
+    const GpuFacts& gpu = probe.gpus[i];
+    StrAppend(&out, "gpu ", i, "     ", EscapeForTerminal(gpu.name), ", ",
+              FormatBytes(gpu.memory_bytes), ", compute capability ", gpu.major, ".", gpu.minor,
+              ", ", Counted(static_cast<uint64_t>(gpu.copy_engines), "copy engine", "copy engines"),
+              gpu.pci_bus_id.empty() ? "" : StrCat(", ", EscapeForTerminal(gpu.pci_bus_id)), "\n");
+  }
+  if (probe.gpus.empty())
+    StrAppend(&out, "gpu       none: ", EscapeForTerminal(probe.why_none),
+              "; loaders give batches in host memory\n");
+  if (!probe.driver.empty() || probe.driver_cuda > 0) {
+    StrAppend(&out, "driver    ", EscapeForTerminal(probe.driver),
+              probe.driver_cuda > 0
+                  ? StrCat(", CUDA ", probe.driver_cuda / 1000, ".", probe.driver_cuda % 1000 / 10)
+                  : "",
+              "\n");
+  }
+  StrAppend(&out, "cuda      ",
+            probe.built_with_cuda ? "kernels and runtime are built into //cuda (statically)"
+                                  : "this build found no toolkit: //cuda has no kernels",
+            "\nnvjpeg    ",
+            EscapeForTerminal(probe.nvjpeg.empty()
+                                  ? StrCat("none, the CPU decodes: ", probe.why_no_nvjpeg)
+                                  : probe.nvjpeg),
+            "\n");
+  return out;
+}
+
+nlohmann::json GpuJson(const GpuProbe& probe) {
+  nlohmann::json gpus = nlohmann::json::array();
+  for (const GpuFacts& gpu : probe.gpus) {
+    gpus.push_back({{"name", PercentEscape(gpu.name)},
+                    {"memory_bytes", gpu.memory_bytes},
+                    {"compute_capability", StrCat(gpu.major, ".", gpu.minor)},
+                    {"copy_engines", gpu.copy_engines},
+                    {"pci_bus_id", gpu.pci_bus_id}});
+  }
+  return {{"schema", "shardpack.gpu/1"},
+          {"gpus", gpus},
+          {"why_none", PercentEscape(probe.why_none)},
+          {"driver", probe.driver},
+          {"driver_cuda", probe.driver_cuda},
+          {"built_with_cuda", probe.built_with_cuda},
+          {"nvjpeg", PercentEscape(probe.nvjpeg)},
+          {"why_no_nvjpeg", PercentEscape(probe.why_no_nvjpeg)}};
+}
+
 }  // namespace
 
 ExitCode RunInfo(const CommandLine& line, Terminal& terminal) {
+  std::string gpu;
+  if (line.gpu) {
+    const GpuProbe probe = ProbeGpus();
+    gpu = line.json ? GpuJson(probe).dump() + "\n" : GpuText(probe);
+  }
+  if (line.arguments.empty()) return PrintResult(gpu, terminal);
   absl::StatusOr<Dataset> dataset = OpenInput(line.arguments);
   if (!dataset.ok()) return Fail(dataset.status(), terminal);
   absl::StatusOr<Facts> facts = Gather(*dataset);
   if (!facts.ok()) return Fail(facts.status(), terminal);
-  return PrintResult(line.json ? Json(*dataset, *facts) : Text(*dataset, *facts), terminal);
+  return PrintResult((line.json ? Json(*dataset, *facts) : Text(*dataset, *facts)) + gpu, terminal);
 }
 
 }  // namespace shardpack::cli

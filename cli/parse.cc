@@ -167,7 +167,8 @@ absl::Status StoreConfig(const std::string& path, const Values& typed, CommandLi
 absl::Status CheckArguments(const CommandLine& line) {
   const VerbSpec& verb = SpecOf(line.verb);
   const size_t count = line.arguments.size();
-  if (count < verb.min_arguments) {
+  const bool none_needed = line.verb == Verb::kInfo && line.gpu;
+  if (count < verb.min_arguments && !none_needed) {
     return InvalidArgumentError(StrCat("pack ", std::string(verb.name), " needs ",
                                        std::string(verb.arguments),
                                        ", as in: ", std::string(verb.example)));

@@ -33,7 +33,10 @@ void PreferNode(std::span<std::byte> memory, int node) {
 void LogToStderr(const std::string& line) { std::fprintf(stderr, "shardpack: %s\n", line.c_str()); }
 
 PinnedMemory::PinnedMemory(const DeviceApi& api, PinnedMemoryOptions options)
-    : api_(api), options_(std::move(options)), process_(::getpid()) {}
+    : api_(api),
+      options_(std::move(options)),
+      process_(::getpid()),
+      pageable_allowed_(options_.pageable_fallback) {}
 
 uint64_t& PinnedMemory::BytesOf(Kind kind) {
   switch (kind) {
@@ -46,9 +49,9 @@ uint64_t& PinnedMemory::BytesOf(Kind kind) {
   }
 }
 
-void PinnedMemory::AllowPageable() {
+void PinnedMemory::set_pageable_allowed(bool allowed) {
   const std::lock_guard lock(mutex_);
-  options_.pageable_fallback = true;
+  pageable_allowed_ = allowed;
 }
 
 PinnedMemoryStats PinnedMemory::stats() const {
@@ -105,7 +108,7 @@ absl::StatusOr<std::span<std::byte>> PinnedMemory::AllocateOfBudget(size_t bytes
     } else {
       absl::Status status =
           Checked(api_, allocated, absl::StrCat("page-locking ", bytes, " bytes"));
-      if (IsLost(api_) || !options_.pageable_fallback) {
+      if (IsLost(api_) || !pageable_allowed_) {
         Refused(allocated, bytes, "none is given");
         mappings_.Free(*memory);
         if (IsLost(api_)) return status;

@@ -52,8 +52,8 @@ class PinnedMemory final : public HostMemory {
   void Free(std::span<std::byte> memory) override;
   PinnedMemoryStats stats() const;
   const PinnedMemoryOptions& options() const { return options_; }
-  // From now on memory that cannot be page-locked is taken as it is.
-  void AllowPageable();
+  // Whether memory that cannot be page-locked is taken as it is; at first as the options say.
+  void set_pageable_allowed(bool allowed);
 
  private:
   enum class Kind : uint8_t { kRegistered, kDriver, kPageable };
@@ -64,12 +64,13 @@ class PinnedMemory final : public HostMemory {
   uint64_t& BytesOf(Kind kind);
 
   const DeviceApi& api_;
-  PinnedMemoryOptions options_;
+  const PinnedMemoryOptions options_;
   const pid_t process_;
   int host_numa_node_ = -1;
   PageableMemory mappings_;
   mutable std::mutex mutex_;
   bool info_asked_ = false;
+  bool pageable_allowed_;
   uint64_t used_bytes_ = 0;
   std::map<std::byte*, Kind> kinds_;
   PinnedMemoryStats stats_;

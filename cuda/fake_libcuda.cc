@@ -1,0 +1,38 @@
+// A driver's library of two GPUs, for gpu_probe_test: FAKE_CUDA_INIT is what cuInit answers.
+#include <cstdlib>
+#include <cstring>
+
+extern "C" {
+int cuInit(unsigned) {
+  const char* const answer = std::getenv("FAKE_CUDA_INIT");
+  return answer == nullptr ? 0 : std::atoi(answer);
+}
+int cuDriverGetVersion(int* version) {
+  *version = 13000;
+  return 0;
+}
+int cuDeviceGetCount(int* count) {
+  *count = std::getenv("FAKE_CUDA_NONE") == nullptr ? 2 : 0;
+  return 0;
+}
+int cuDeviceGet(int* device, int ordinal) {
+  *device = ordinal;
+  return 0;
+}
+int cuDeviceGetName(char* name, int bytes, int device) {
+  std::strncpy(name, device == 0 ? "Fake H100" : "Fake L4", static_cast<size_t>(bytes));
+  return 0;
+}
+int cuDeviceTotalMem_v2(size_t* bytes, int) {
+  *bytes = size_t{80} << 30;
+  return 0;
+}
+int cuDeviceGetAttribute(int* value, int attribute, int) {
+  *value = attribute == 75 ? 9 : attribute == 76 ? 0 : 3;
+  return 0;
+}
+int cuGetErrorName(int, const char** name) {
+  *name = "CUDA_ERROR_FAKE";
+  return 0;
+}
+}

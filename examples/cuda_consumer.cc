@@ -1,0 +1,67 @@
+// A consumer of batches on a GPU: a stream of its own, a graph's fixed memory if it likes, no wait
+// of the host. Without a GPU the same program runs on batches in host memory.
+//
+//   cuda_consumer DATASET [SIDE]
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+
+#include "cuda/cuda_api.h"
+#include "cuda/device_loader.h"
+#include "cuda/host_api.h"
+
+using namespace shardpack;
+
+template <typename T>
+T Get(absl::StatusOr<T> value) {  // an example's way with errors
+  if (value.ok()) return *std::move(value);
+  std::fprintf(stderr, "%s\n", value.status().ToString().c_str());
+  std::exit(1);
+}
+void Check(const absl::Status& status) {
+  if (!status.ok()) Get<int>(status);
+}
+
+int main(int argc, char** argv) {
+  const absl::StatusOr<const DeviceApi*> cuda = CudaDeviceApi(0);
+  if (!cuda.ok()) std::fprintf(stderr, "%s\n", cuda.status().ToString().c_str());
+  const DeviceApi& api = cuda.ok() ? **cuda : HostApi();
+
+  const Dataset dataset = Get(Dataset::Open(argc > 1 ? argv[1] : "shards"));
+  const Order order = Get(
+      Order::Make({.samples = dataset.size(), .seed = 7, .global_batch = 16, .tail = Tail::kPad}));
+  LoaderOptions options = {.epochs = 2, .bad_samples = BadSamples::kSubstitute};
+  options.decode.emplace();  // RandomResizedCrop and a flip, to bytes in NHWC
+  options.decode->crop.width = options.decode->crop.height =
+      argc > 2 ? static_cast<uint32_t>(std::atoi(argv[2])) : 224;
+  options.decode->crop.flip_probability = 0.5;
+
+  PinnedMemory memory(api);  // outlives the loaders
+  DeviceOptions device;      // the device makes normalised halves in NCHW of the bytes
+  device.preprocess = DevicePreprocess{.output = {.type = PixelType::kF16,
+                                                  .layout = PixelLayout::kNchw,
+                                                  .mean = {0.485f, 0.456f, 0.406f},
+                                                  .std = {0.229f, 0.224f, 0.225f}}};
+  DeviceLoader loader =
+      Get(DeviceLoader::Open(Get(Loader::Open(dataset, order, {}, options, memory)), device, api));
+
+  Stream stream = nullptr;  // of one's own: a cudaStream_t is cast to it
+  Check(Checked(api, api.stream_create(api.self, &stream), "making a stream"));
+  for (uint64_t epoch = 0; epoch < options.epochs; ++epoch) {
+    while (std::optional<DeviceBatch> batch = Get(loader.Next())) {
+      Check(batch->WaitOn(stream));  // the stream waits for the batch, this thread does not
+      const DeviceTensor& pixels = *batch->pixels();
+      // Train<<<..., stream>>>(pixels.data, batch->labels()->data);
+      std::printf("epoch %" PRIu64 " step %" PRIu64 ": %" PRId64 " x %" PRId64 " x %" PRId64
+                  " x %" PRId64 " halves at %p\n",
+                  batch->info().epoch, batch->info().step, pixels.shape[0], pixels.shape[1],
+                  pixels.shape[2], pixels.shape[3], pixels.data);
+      Check(batch->Release(stream));  // used until what is on the stream now
+    }
+  }
+  Check(Checked(api, api.stream_synchronize(api.self, stream), "waiting for the last step"));
+  Check(Checked(api, api.stream_destroy(api.self, stream), "ending a stream"));
+  const DeviceLoaderStats stats = loader.stats();
+  std::fprintf(stderr, "%" PRIu64 " batches, %" PRIu64 " bytes copied, pinned: %s\n", stats.batches,
+               stats.uploaded_bytes, stats.pinned ? "yes" : "no");
+}

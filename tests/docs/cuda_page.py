@@ -1,0 +1,52 @@
+"""The example of docs/cuda.md: shown as it is, and without a GPU every batch comes from host memory.
+
+CUDA_CONSUMER and PACK name the programs (default: as Bazel's tests see them).
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).absolute().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+import sample_images  # noqa: E402  pylint: disable=wrong-import-position
+
+PACK = os.path.abspath(os.environ.get("PACK", "cli/pack"))
+CUDA_CONSUMER = os.path.abspath(os.environ.get("CUDA_CONSUMER", "examples/cuda_consumer"))
+LINE = re.compile(r"epoch (\d+) step (\d+): 16 x 3 x 64 x 64 halves at 0x[0-9a-f]+")
+
+
+class CudaPageTest(unittest.TestCase):
+
+  def test_the_page_shows_it(self):
+    source = (ROOT / "examples" / "cuda_consumer.cc").read_text()
+    self.assertIn(f"```cpp\n{source}```", (ROOT / "docs" / "cuda.md").read_text())
+
+  def test_every_batch_comes_once(self):
+    with tempfile.TemporaryDirectory() as folder:
+      photos = pathlib.Path(folder) / "photos"
+      sample_images.write_class_folders(photos, ROOT / "testdata" / "images", count=40, classes=3, seed=4)
+      subprocess.run([PACK, "photos", "-o", "shards", "-q"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+      done = subprocess.run([CUDA_CONSUMER, "shards", "64"], cwd=folder, capture_output=True, text=True, check=False)
+    self.assertEqual(0, done.returncode, done.stderr)
+    seen = [tuple(map(int, LINE.fullmatch(line).groups())) for line in done.stdout.splitlines()]
+    self.assertEqual([(epoch, step) for epoch in range(2) for step in range(3)], seen)
+    self.assertIn("6 batches", done.stderr)
+
+  def test_pack_says_what_there_is(self):
+    done = subprocess.run([PACK, "info", "--gpu"], capture_output=True, text=True, check=False)
+    self.assertEqual(0, done.returncode, done.stderr)
+    self.assertRegex(done.stdout, r"(?m)^gpu +(0 |none: .+; loaders give batches in host memory)")
+    self.assertRegex(done.stdout, r"(?m)^cuda  ")
+    self.assertRegex(done.stdout, r"(?m)^nvjpeg  ")
+    done = subprocess.run([PACK, "bench", "x", "--device", "cuda"], capture_output=True, text=True, check=False)
+    self.assertEqual(2, done.returncode)
+    self.assertIn("//benchmarks/cuda:device_bench", done.stderr)
+
+
+if __name__ == "__main__":
+  unittest.main()
