@@ -183,9 +183,8 @@ TEST(JpegDecoder, FailedBatchIsDecodedOneByOne) {
   const std::vector<File> files = AllKinds();
   FakeNvjpeg fake({});
   fake.functions().DecodeBatched = [](NvjpegHandle, NvjpegState, const unsigned char* const*,
-                                      const size_t*, NvjpegImage*, void*) -> int {
-    return kNvjpegExecutionFailed;
-  };
+                                      const size_t*, NvjpegImage*,
+                                      void*) -> int { return kNvjpegExecutionFailed; };
   JpegDecoder decoder(&fake.functions(), fake.device(), {});
   Batch batch(files);
   ASSERT_TRUE(decoder.Decode(batch.images, nullptr, batch.results).ok());
@@ -198,20 +197,20 @@ TEST(JpegDecoder, FailedBatchIsDecodedOneByOne) {
 TEST(JpegDecoder, EveryAbsentSymbol) {
   const std::vector<File> files = AllKinds();
   int number = 0;
-#define SHARDPACK_WITHOUT(name, parameters)                                              \
-  {                                                                                      \
-    FakeNvjpeg fake({});                                                                 \
-    fake.functions().name = nullptr;                                                     \
-    JpegDecoder decoder(&fake.functions(), fake.device(), {});                           \
-    Batch batch(files);                                                                  \
-    ASSERT_TRUE(decoder.Decode(batch.images, nullptr, batch.results).ok()) << #name;     \
-    fake.Finish();                                                                       \
-    batch.ExpectAll();                                                                   \
-    const bool whole = decoder.has_hardware() && decoder.has_hybrid();                   \
-    const std::string absent = "nvjpeg" #name;                                           \
-    const bool named = decoder.backends().find(absent) != std::string::npos;             \
-    EXPECT_TRUE(whole || named) << absent << ": " << decoder.backends();                 \
-    number += named;                                                                     \
+#define SHARDPACK_WITHOUT(name, parameters)                                          \
+  {                                                                                  \
+    FakeNvjpeg fake({});                                                             \
+    fake.functions().name = nullptr;                                                 \
+    JpegDecoder decoder(&fake.functions(), fake.device(), {});                       \
+    Batch batch(files);                                                              \
+    ASSERT_TRUE(decoder.Decode(batch.images, nullptr, batch.results).ok()) << #name; \
+    fake.Finish();                                                                   \
+    batch.ExpectAll();                                                               \
+    const bool whole = decoder.has_hardware() && decoder.has_hybrid();               \
+    const std::string absent = "nvjpeg" #name;                                       \
+    const bool named = decoder.backends().find(absent) != std::string::npos;         \
+    EXPECT_TRUE(whole || named) << absent << ": " << decoder.backends();             \
+    number += named;                                                                 \
   }
   SHARDPACK_NVJPEG_FUNCTIONS(SHARDPACK_WITHOUT)
 #undef SHARDPACK_WITHOUT
