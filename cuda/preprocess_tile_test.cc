@@ -42,8 +42,7 @@ std::vector<uint8_t> ByThreads(const TestBatch& batch, uint32_t width, uint32_t 
   constexpr uint32_t kThreads = 3;
   const PixelOutput output(format, batch.channels);
   std::vector<uint8_t> out(output.Bytes(width, height) * batch.samples.size());
-  const auto work =
-      MakePreprocessWork(LaunchOf(batch, width, height, filter, format, out.data()));
+  const auto work = MakePreprocessWork(LaunchOf(batch, width, height, filter, format, out.data()));
   // A kernel's shared memory holds whatever was there.
   const auto memory = std::make_unique<TileMemory>();
   std::memset(memory.get(), 0xCD, sizeof(TileMemory));
