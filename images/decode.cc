@@ -1,6 +1,7 @@
 #include "images/decode.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -30,6 +31,10 @@ absl::Status OtherSize(uint64_t width, uint64_t height, const CodecRequest& requ
 }
 
 }  // namespace decode_internal
+
+void DecodeWarnings::Add(const char* codec, const char* words) {
+  if (count++ == 0) std::snprintf(first, sizeof(first), "%s: %s", codec, words);
+}
 
 namespace {
 
@@ -163,6 +168,8 @@ absl::StatusOr<DecodedImage> ImageDecoder::Decode(std::span<const std::byte> fil
   request.fast = options.fast;
   request.max_scans = options.max_scans;
   request.max_pixels = options.max_pixels;
+  request.warnings = options.warnings;
+  if (request.warnings != nullptr) *request.warnings = {};
   DecodedImage image;
   absl::Status status = DecodeRegion(known->format, file, request, &decoded_, &image);
   if (status.ok() && !turn.identity()) status = Turn(turn, &turned_, &image);

@@ -33,6 +33,15 @@
 
 namespace shardpack {
 
+// What codecs said of a file whose pixels came out whole: oddities of headers, and of what follows
+// the pixels.
+struct DecodeWarnings {
+  uint32_t count = 0;
+  char first[200] = "";  // with the codec's name; cut when it is long
+
+  void Add(const char* codec, const char* words);
+};
+
 struct DecodeOptions {
   // In the image as it is returned: turned with `orient`, at full scale. Empty: all of it.
   PixelRegion region = {};
@@ -47,6 +56,8 @@ struct DecodeOptions {
   bool fast = false;
   uint64_t max_pixels = 64'000'000;  // of the whole image, and of a GIF's frame
   uint32_t max_scans = 100;          // of a progressive JPEG; encoders make about ten
+  // Set to nothing first. A JPEG decoded to its last row is then read on to its end.
+  DecodeWarnings* warnings = nullptr;
 };
 
 struct DecodedImage {

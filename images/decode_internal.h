@@ -27,7 +27,8 @@ struct CodecRequest {
   uint32_t channels = 3;  // 1 or 3
   bool fast = false;
   uint32_t max_scans = 100;
-  uint64_t max_pixels = 64'000'000;  // also of what is stored beyond the image
+  uint64_t max_pixels = 64'000'000;    // also of what is stored beyond the image
+  DecodeWarnings* warnings = nullptr;  // nullptr: nobody asks
 };
 
 // Each fills `buffer` and sets the view, the box and the scale of the region.

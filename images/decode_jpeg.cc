@@ -20,6 +20,8 @@ struct Session {
   jmp_buf jump;
   int max_scans;
   bool too_many_scans;
+  bool all_rows;  // what is said from now on says nothing about the pixels
+  DecodeWarnings* warnings;
   int message_code;
   char message[JMSG_LENGTH_MAX];
 };
@@ -47,7 +49,13 @@ bool IsHarmless(int code) {
 }
 
 void EmitMessage(j_common_ptr jpeg, int level) {
-  if (level < 0 && !IsHarmless(jpeg->err->msg_code)) Fail(jpeg);
+  if (level >= 0) return;
+  Session* session = SessionOf(jpeg);
+  if (!session->all_rows && !IsHarmless(jpeg->err->msg_code)) Fail(jpeg);
+  if (session->warnings == nullptr) return;
+  char words[JMSG_LENGTH_MAX];
+  jpeg->err->format_message(jpeg, words);
+  session->warnings->Add("JPEG", words);
 }
 
 void PrintNothing(j_common_ptr) {}
@@ -210,6 +218,12 @@ absl::Status DecodeRows(Session* session, const CodecRequest& request, PixelBuff
                [&](jpeg_decompress_struct* j) { ReadRows(j, pixels, stride_bytes, height); })) {
     return Failure(*session);
   }
+  if (request.warnings != nullptr && jpeg->output_scanline == jpeg->output_height) {
+    session->all_rows = true;
+    if (!Guarded(session, [](jpeg_decompress_struct* j) { jpeg_finish_decompress(j); })) {
+      return Failure(*session);
+    }
+  }
   if (jpeg->out_color_space == JCS_CMYK) {
     for (uint32_t y = 0; y < height; ++y) {
       FromInvertedCmyk(pixels + y * stride_bytes, jpeg->output_width, request.channels);
@@ -254,6 +268,7 @@ absl::Status DecodeJpeg(Bytes file, const CodecRequest& request, PixelBuffer* bu
   session.error.emit_message = EmitMessage;
   session.error.output_message = PrintNothing;
   session.progress.progress_monitor = CountScans;
+  session.warnings = request.warnings;
   session.max_scans = static_cast<int>(std::min<uint32_t>(request.max_scans, 1 << 20));
   const absl::Status status = DecodeSession(&session, file, request, buffer, image);
   jpeg_destroy_decompress(&session.jpeg);

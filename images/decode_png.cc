@@ -17,6 +17,7 @@ struct Session {
   size_t at;
   jmp_buf jump;
   char message[200];
+  DecodeWarnings* warnings;
 };
 
 [[noreturn]] void Fail(png_structp png, png_const_charp message) {
@@ -26,7 +27,10 @@ struct Session {
 }
 
 // Oddities of chunks that say nothing about the pixels.
-void IgnoreWarning(png_structp, png_const_charp) {}
+void KeepWarning(png_structp png, png_const_charp words) {
+  Session* session = static_cast<Session*>(png_get_error_ptr(png));
+  if (session->warnings != nullptr) session->warnings->Add("PNG", words);
+}
 
 void ReadBytes(png_structp png, png_bytep to, size_t size_bytes) {
   Session* session = static_cast<Session*>(png_get_io_ptr(png));
@@ -48,7 +52,8 @@ void ReadHeader(Session* session) {
   // Text and profiles are not kept, whatever their size: chunks unknown to us are passed over.
   png_set_keep_unknown_chunks(session->png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   png_set_chunk_cache_max(session->png, 16);
-  png_set_chunk_malloc_max(session->png, 1 << 20);
+  // It also bounds chunks that are passed over, which take no memory.
+  png_set_chunk_malloc_max(session->png, PNG_UINT_31_MAX);
   png_read_info(session->png, session->info);
 }
 
@@ -96,7 +101,8 @@ absl::Status DecodeSession(Session* session, const CodecRequest& request, PixelB
 absl::Status DecodePng(Bytes file, const CodecRequest& request, PixelBuffer* buffer) {
   Session session = {};
   session.file = file;
-  session.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &session, Fail, IgnoreWarning);
+  session.warnings = request.warnings;
+  session.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &session, Fail, KeepWarning);
   if (session.png == nullptr) return NoMemory();
   session.info = png_create_info_struct(session.png);
   const absl::Status status =

@@ -15,6 +15,7 @@ struct Session {
   Bytes file;
   uint64_t at = 0;
   char message[300] = "";  // the first one
+  DecodeWarnings* warnings = nullptr;
 };
 
 Session* SessionOf(thandle_t handle) { return static_cast<Session*>(handle); }
@@ -58,7 +59,14 @@ int KeepError(TIFF*, void* user, const char*, const char* format, va_list argume
   return 1;
 }
 
-int IgnoreWarning(TIFF*, void*, const char*, const char*, va_list) { return 1; }
+int KeepWarning(TIFF*, void* user, const char*, const char* format, va_list arguments) {
+  Session* session = static_cast<Session*>(user);
+  if (session->warnings == nullptr) return 1;
+  char words[200];
+  std::vsnprintf(words, sizeof(words), format, arguments);
+  session->warnings->Add("TIFF", words);
+  return 1;
+}
 
 absl::Status Failure(const Session& session) {
   return Damaged("TIFF", session.message[0] == '\0' ? "not decodable" : session.message);
@@ -125,7 +133,7 @@ absl::Status DecodePage(TIFF* tiff, const Session& session, const CodecRequest& 
 }  // namespace
 
 absl::Status DecodeTiff(Bytes file, const CodecRequest& request, PixelBuffer* buffer) {
-  Session session{file};
+  Session session{.file = file, .warnings = request.warnings};
   TIFFOpenOptions* options = TIFFOpenOptionsAlloc();
   if (options == nullptr) return NoMemory();
   // A strip or tile is at most what the largest pixels take, and no table is larger than the file.
@@ -133,7 +141,7 @@ absl::Status DecodeTiff(Bytes file, const CodecRequest& request, PixelBuffer* bu
       uint64_t{request.width} * request.height * 16 + file.size() + (1 << 20);
   TIFFOpenOptionsSetMaxSingleMemAlloc(options, static_cast<tmsize_t>(most_bytes));
   TIFFOpenOptionsSetErrorHandlerExtR(options, KeepError, &session);
-  TIFFOpenOptionsSetWarningHandlerExtR(options, IgnoreWarning, nullptr);
+  TIFFOpenOptionsSetWarningHandlerExtR(options, KeepWarning, &session);
   TIFF* tiff = TIFFClientOpenExt("memory", "r", &session, ReadBytes, WriteNothing, Seek, Close,
                                  Size, Map, Unmap, options);
   TIFFOpenOptionsFree(options);
