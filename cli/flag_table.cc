@@ -366,9 +366,9 @@ constexpr Flag kFlags[] = {
      [](Text t, Line& l) { if (t == "true") l.max_skip = 0; return absl::OkStatus(); }},
 
     // Check
-    {"level", 0, kValue, "quick|full", "full", nullptr, "Check", In(kValidate), true,
+    {"level", 0, kValue, "quick|full|deep", "full", nullptr, "Check", In(kValidate), true,
      "how deep to look",
-     [](Text t, Line& l) { l.quick = t == "quick"; return absl::OkStatus(); }},
+     [](Text t, Line& l) { return KeepText(t, &l.level); }},
     {"subset", 0, kValue, "N/T", "1/1", nullptr, "Check", In(kValidate), true,
      "the Nth of T equal parts of the shards, to check all of them in T runs",
      StoreSubset},

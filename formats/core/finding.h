@@ -55,6 +55,15 @@ enum class FindingId : uint16_t {
   kContainerTruncated,
   kTrailingData,
   kNotAnImage,
+  // the images themselves
+  kImageDamaged,
+  kImageUnsupported,
+  kImageWarning,
+  kImageFacts,
+  kImagePixelLimit,
+  kImageAncillaryLimit,
+  kImageScanLimit,
+  kImageFileLimit,
   // webdataset (tar)
   kTarChecksum,
   kTarField,
