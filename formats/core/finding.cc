@@ -101,6 +101,9 @@ constexpr FindingSpec kCatalogue[] = {
     {FindingId::kHdf5Layout, "hdf5-layout", kError, "the datasets are not those of a shard of images", kRepack},
     {FindingId::kHdf5Extent, "hdf5-extent", kError, "a record's bytes lie outside its dataset or are those of another record", kRestore},
     {FindingId::kHdf5External, "hdf5-external", kError, "data lies in another file, which is not opened", kRepack},
+    {FindingId::kNpyHeader, "npy-header", kError, "the header of a .npy file is malformed", kRestore},
+    {FindingId::kNpyLayout, "npy-layout", kError, "the array does not hold images", kRepack},
+    {FindingId::kNpyLabels, "npy-labels", kError, "the labels do not fit the images", kRestore},
 };
 // clang-format on
 

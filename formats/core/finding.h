@@ -114,6 +114,10 @@ enum class FindingId : uint16_t {
   kHdf5Layout,
   kHdf5Extent,
   kHdf5External,
+  // npy
+  kNpyHeader,
+  kNpyLayout,
+  kNpyLabels,
   kCount,  // not a finding
 };
 
