@@ -23,6 +23,7 @@ enum class ImageFormat : uint8_t {
   kGif = 4,
   kBmp = 5,
   kTiff = 6,
+  kRaw = 7,  // samples of 8 bits without a header: height, width, channels
 };
 
 // The colour model that the encoded samples are in. Stored on disk: only append.
@@ -64,7 +65,7 @@ struct ImageInfo {
 };
 static_assert(sizeof(ImageInfo) == 16);
 
-// The normalised file extension without its dot: "jpg", "png", "webp", "gif", "bmp", "tif"; "bin"
+// The normalised file extension without its dot: "jpg", "png", "webp", "gif", "bmp", "tif", "raw"; "bin"
 // for kUnknown. Static storage.
 constexpr std::string_view ImageExtension(ImageFormat format) {
   switch (format) {
@@ -80,6 +81,8 @@ constexpr std::string_view ImageExtension(ImageFormat format) {
       return "bmp";
     case ImageFormat::kTiff:
       return "tif";
+    case ImageFormat::kRaw:
+      return "raw";
     case ImageFormat::kUnknown:
       break;
   }
