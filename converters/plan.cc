@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <span>
 #include <utility>
@@ -79,6 +80,7 @@ class PlanMaker {
           absl::StrCat(listing().rows(), " inputs; a plan holds at most ", kMaxRows,
                        "; pack parts of the source one by one with --include"));
     }
+    if (auto status = CheckTransformOptions(options().pixels); !status.ok()) return status;
     const bool probed = listing().images.size() == listing().rows() &&
                         listing().content_hash.size() == listing().rows();
     if (options().NeedsProbe() && !probed) {
@@ -190,7 +192,7 @@ class PlanMaker {
               const uint32_t row = plan_.order_[i];
               const int32_t label = listing().label[row];
               const std::string& folder = listing().folders[listing().folder[row]];
-              field_bytes[0] = listing().bytes[row];
+              field_bytes[0] = plan_.ImageBytes(row);
               for (size_t f = 1; f < field_bytes.size(); ++f) {
                 field_bytes[f] = listing().field_bytes[row * listing().fields.size() + f - 1];
               }
@@ -323,7 +325,7 @@ ShardSpec Plan::Spec(size_t shard) const {
   for (const ListedField& field : listing_.fields) totals.push_back({field.name, 0});
   for (uint64_t i = planned.first; i < planned.first + planned.count; ++i) {
     const uint64_t row = order_[i], fields = listing_.fields.size();
-    totals[0].max_bytes += listing_.bytes[row];
+    totals[0].max_bytes += ImageBytes(row);
     for (size_t f = 0; f < fields; ++f) totals[1 + f].max_bytes += listing_.field_bytes[row * fields + f];
   }
   return {.layout = layout_,
@@ -366,6 +368,11 @@ void Plan::MeasureKeys() {
     AppendKeySuffix(n, key);
     longest_key_bytes_ = std::max(longest_key_bytes_, key.size());
   }
+}
+
+uint64_t Plan::ImageBytes(uint64_t row) const {
+  const std::optional<FixedShape> shape = RawShape(options_.pixels);
+  return shape ? shape->bytes() : listing_.bytes[row];
 }
 
 uint64_t Plan::bound_bytes() const {

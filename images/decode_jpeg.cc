@@ -224,13 +224,15 @@ absl::Status DecodeRows(Session* session, const CodecRequest& request, PixelBuff
       return Failure(*session);
     }
   }
-  if (jpeg->out_color_space == JCS_CMYK) {
+  const bool ink = jpeg->out_color_space == JCS_CMYK && request.ink;
+  const uint32_t channels = ink ? 4 : request.channels;
+  if (jpeg->out_color_space == JCS_CMYK && !ink) {
     for (uint32_t y = 0; y < height; ++y) {
       FromInvertedCmyk(pixels + y * stride_bytes, jpeg->output_width, request.channels);
     }
   }
-  image->view = {pixels + size_t{columns.first - first} * request.channels,
-                 columns.end - columns.first, height, request.channels, stride_bytes};
+  image->view = {pixels + size_t{columns.first - first} * channels, columns.end - columns.first,
+                 height, channels, stride_bytes};
   const double unit = 1.0 / scale;
   const double left = region.left * unit - columns.first, top = region.top * unit - rows.first;
   image->box = {left, top, left + region.width * unit, top + region.height * unit};

@@ -1,6 +1,7 @@
 #include <png.h>
 #include <setjmp.h>
 
+#include <bit>
 #include <cstdio>
 #include <cstring>
 
@@ -57,11 +58,20 @@ void ReadHeader(Session* session) {
   png_read_info(session->png, session->info);
 }
 
-int SetTransforms(Session* session) {
+int SetTransforms(Session* session, const CodecRequest& request) {
   png_structp png = session->png;
-  png_set_expand(png);
-  png_set_scale_16(png);
-  png_set_strip_alpha(png);
+  if (request.wide) {
+    png_set_expand_16(png);
+    if constexpr (std::endian::native == std::endian::little) png_set_swap(png);
+  } else {
+    png_set_expand(png);
+    png_set_scale_16(png);
+  }
+  if (request.alpha) {
+    png_set_add_alpha(png, 0xFFFF, PNG_FILLER_AFTER);
+  } else {
+    png_set_strip_alpha(png);
+  }
   png_set_gray_to_rgb(png);
   const int passes = png_set_interlace_handling(png);
   png_read_update_info(png, session->info);
@@ -77,9 +87,9 @@ absl::Status DecodeSession(Session* session, const CodecRequest& request, PixelB
   if (width != request.width || height != request.height) return OtherSize(width, height, request);
   if (!buffer->Reserve(WholeImageBytes(request))) return NoMemory();
   uint8_t* const pixels = buffer->data();
-  const size_t stride_bytes = size_t{width} * 3;
+  const size_t stride_bytes = width * PixelBytes(request);
   const bool read = Guarded(session, [&] {
-    const int passes = SetTransforms(session);
+    const int passes = SetTransforms(session, request);
     if (png_get_rowbytes(session->png, session->info) != stride_bytes) {
       png_error(session->png, "rows of an unexpected size");
     }

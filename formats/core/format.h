@@ -51,6 +51,8 @@ struct LayoutSpec {
   bool key_ordered = false;  // samples must come in ascending key order
   size_t max_key_bytes = 0;  // 0: no limit, or keys are not stored
   bool extra_fields = true;  // holds further fields beside the image
+  // The writer must know what the fields of its samples add up to before the first one comes.
+  bool needs_totals = false;
   bool keeps_labels = true;  // false: a label is in the index and the manifest alone
   bool fixed_shape = false;  // holds raw pixels, all of one shape: ShardSpec::raw_image
   // What the shards store for class 0; everywhere else labels count from 0.

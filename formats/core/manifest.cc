@@ -60,7 +60,8 @@ Object MembersOf(DatasetFacts& facts) {
           {"max_height", &facts.max_height},
           {"max_width", &facts.max_width},
           {"min_height", &facts.min_height},
-          {"min_width", &facts.min_width}};
+          {"min_width", &facts.min_width},
+          {"pixels", &facts.pixels, true}};
 }
 
 // Values that the text holds and the struct does not.
@@ -126,6 +127,10 @@ Json FromMembers(const Object& members) {
   for (const Member& member : members) {
     if (const auto* text = std::get_if<std::string*>(&member.target);
         member.optional && text != nullptr && (*text)->empty()) {
+      continue;
+    }
+    if (const auto* counts = std::get_if<std::map<std::string, uint64_t>*>(&member.target);
+        member.optional && counts != nullptr && (*counts)->empty()) {
       continue;
     }
     value[std::string(member.name)] = std::visit(

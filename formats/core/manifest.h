@@ -59,6 +59,9 @@ struct DatasetFacts {
   uint64_t largest_record_bytes = 0, largest_image_bytes = 0, image_bytes = 0;
   uint32_t min_width = 0, max_width = 0, min_height = 0, max_height = 0;
   std::map<std::string, uint64_t> image_formats;  // by ImageExtension
+  // Where the pixels were to be changed: how many images were "kept" byte for byte, how many
+  // "re-encoded", and of these, for each kind of change, how many it befell.
+  std::map<std::string, uint64_t> pixels;
 };
 
 // What `origin` says of shards that another tool has made.

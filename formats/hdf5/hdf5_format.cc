@@ -16,7 +16,8 @@ namespace {
 constexpr LayoutSpec kLayouts[] = {
     {.name = kPackedLayout,
      .doc = "/images/data and /images/offsets: one contiguous run of bytes",
-     .max_key_bytes = kMaxHdf5KeyBytes},
+     .max_key_bytes = kMaxHdf5KeyBytes,
+     .needs_totals = true},
     {.name = kVlenLayout,
      .doc = "/images: f['images'][i] is the image file",
      .max_key_bytes = kMaxHdf5KeyBytes},
