@@ -81,6 +81,17 @@ class PlanMaker {
                        "; pack parts of the source one by one with --include"));
     }
     if (auto status = CheckTransformOptions(options().pixels); !status.ok()) return status;
+    if (layout->fixed_shape && !RawShape(options().pixels)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          std::string(format().name), " ", plan_.layout_,
+          " holds pixels of one shape: give --encode raw, --resize exact, crop or pad with --size, "
+          "and --color rgb or gray"));
+    }
+    if (layout->fixed_shape && !listing().fields.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          std::string(format().name), " ", plan_.layout_, " holds pixels and labels alone, not ",
+          EscapeForTerminal(listing().fields[0].name)));
+    }
     const bool probed = listing().images.size() == listing().rows() &&
                         listing().content_hash.size() == listing().rows();
     if (options().NeedsProbe() && !probed) {
@@ -182,7 +193,8 @@ class PlanMaker {
                      .with_metadata = options().with_metadata,
                      .split = plan_.splits_[split],
                      .classes = listing().classes,
-                     .longest_key_bytes = plan_.longest_key_bytes_};
+                     .longest_key_bytes = plan_.longest_key_bytes_,
+                     .raw_image = plan_.RawImage()};
       const uint64_t begin = split == 0 ? 0 : split_ends_[split - 1];
       tbb::parallel_for(
           tbb::blocked_range<uint64_t>(begin, split_ends_[split], kGrain), [&](const auto& range) {
@@ -334,6 +346,7 @@ ShardSpec Plan::Spec(size_t shard) const {
           .split = splits_[planned.split],
           .classes = listing_.classes,
           .longest_key_bytes = longest_key_bytes_,
+          .raw_image = RawImage(),
           .max_records = planned.count,
           .fields = std::move(totals)};
 }
@@ -368,6 +381,12 @@ void Plan::MeasureKeys() {
     AppendKeySuffix(n, key);
     longest_key_bytes_ = std::max(longest_key_bytes_, key.size());
   }
+}
+
+ImageInfo Plan::RawImage() const {
+  const std::optional<FixedShape> shape = RawShape(options_.pixels);
+  if (!shape) return {};
+  return RawImageInfo(shape->height, shape->width, static_cast<uint8_t>(shape->channels));
 }
 
 uint64_t Plan::ImageBytes(uint64_t row) const {

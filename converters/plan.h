@@ -143,6 +143,8 @@ class Plan {
   friend class PlanReader;
   Plan() = default;
   void ComputeDigest();
+  // What every image becomes; kUnknown when they differ or keep their files.
+  ImageInfo RawImage() const;
   // Of the image of that row, as far as it is known now.
   uint64_t ImageBytes(uint64_t row) const;
   void MeasureKeys();
