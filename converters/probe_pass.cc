@@ -62,7 +62,11 @@ void RunProbePass(const SampleSource& source, const ProbeOptions& options, IoPoo
         continue;
       }
       const Bytes image = std::get<LoadedSample>(loaded).fields[0].bytes;
-      const ProbeResult result = ProbeImage(image, options);
+      // Pixels without a header are what their dataset says.
+      const ImageInfo& known = std::get<LoadedSample>(loaded).image;
+      const ProbeResult result = known.format == ImageFormat::kRaw
+                                     ? ProbeResult{ProbeVerdict::kOk, known}
+                                     : ProbeImage(image, options);
       if (result.verdict != ProbeVerdict::kOk) {
         const std::lock_guard lock(mutex);
         found.push_back({row, SkipReasonOf(result.verdict), result.detail});

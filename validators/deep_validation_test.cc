@@ -165,6 +165,18 @@ TEST_F(DeepValidation, ImageFacts) {
   EXPECT_EQ(Packed({sample}).errors(), 0u);
 }
 
+TEST_F(DeepValidation, RawPixels) {
+  TestSample sample;
+  sample.image = std::string(4 * 6 * 3, 'p');
+  sample.info = RawImageInfo(4, 6, 3);
+  EXPECT_EQ(Packed({sample, sample}).images_decoded, 2u);
+  sample.info = RawImageInfo(4, 7, 3);
+  const ValidationReport report = Packed({sample});
+  ASSERT_EQ(report.findings.count(FindingId::kImageDamaged), 1u) << ToText(report);
+  EXPECT_EQ(report.findings.kept()[0].expected, "84 bytes");
+  EXPECT_EQ(report.findings.kept()[0].actual, "72 bytes");
+}
+
 // Time and memory of the rest are bounded: 2 s each, and less than what their pixels would take.
 class HostileImages : public DeepValidation {
  protected:

@@ -53,7 +53,8 @@ struct LayoutSpec {
   bool extra_fields = true;  // holds further fields beside the image
   // The writer must know what the fields of its samples add up to before the first one comes.
   bool needs_totals = false;
-  bool keeps_labels = true;  // false: a label is in the index and the manifest alone
+  // False: a label is in the index, and perhaps in a file beside the shard's, not in the shard.
+  bool keeps_labels = true;
   bool fixed_shape = false;  // holds raw pixels, all of one shape: ShardSpec::raw_image
   // What the shards store for class 0; everywhere else labels count from 0.
   int64_t label_base = 0;

@@ -15,6 +15,7 @@ constexpr LayoutSpec kLayouts[] = {
     {.name = kArrayLayout,
      .doc = "images.npy (N, height, width, channels) and labels.npy (N), for numpy.load",
      .extra_fields = false,
+     .keeps_labels = false,
      .fixed_shape = true,
      .files = &NpyLabelFiles},
 };

@@ -1,6 +1,7 @@
 // CheckForeignShard: see shard_check.h.
 #include <array>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -35,6 +36,11 @@ class RecordRules : public RecordSink {
     }
     AddImages(record, number);
     if (record.fields.empty() || record.fields[0].name != kImageField) return;
+    // Pixels without a header: the container says what they are.
+    if (record.image.format == ImageFormat::kRaw) {
+      if (images_ != nullptr) images_->Add(ToCheck(record.fields[0], record, number));
+      return;
+    }
     // The scan has just read these bytes, so they come from the page cache. An error here is one of
     // the scan too.
     const ScannedField& image = record.fields[0];
@@ -62,12 +68,17 @@ class RecordRules : public RecordSink {
     return finding;
   }
 
+  static std::optional<ImageInfo> IndexedOf(const ScannedField& field, const ScannedRecord& record) {
+    if (field.name != kImageField || record.image.format != ImageFormat::kRaw) return std::nullopt;
+    return record.image;
+  }
   static ImageToCheck ToCheck(const ScannedField& field, const ScannedRecord& record,
                               uint64_t number) {
     return {.record = number,
             .key = std::string(record.key),
             .field = std::string(field.name),
-            .extent = {field.offset, field.length}};
+            .extent = {field.offset, field.length},
+            .indexed = IndexedOf(field, record)};
   }
 
   // Those beside the image.

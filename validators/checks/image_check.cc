@@ -113,6 +113,16 @@ void ImageCheck::Check(const ImageToCheck& image, Worker& worker, Result& result
     return;
   }
   const uint64_t bytes = image.extent.length;
+  if (image.indexed && image.indexed->format == ImageFormat::kRaw) {
+    result.looked = true;
+    result.report.decoded = bytes == RawImageBytes(*image.indexed);
+    if (result.report.decoded) return;
+    result.findings.push_back(Make(FindingId::kImageDamaged, image));
+    result.findings.back().detail = "raw pixels of another size than width, height and channels";
+    result.findings.back().expected = absl::StrCat(RawImageBytes(*image.indexed), " bytes");
+    result.findings.back().actual = absl::StrCat(bytes, " bytes");
+    return;
+  }
   const bool large = bytes > kKeptBytes;
   if (large) run_.gates.files.Enter(bytes);
   CheckEncoded(image, worker, result);
