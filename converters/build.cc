@@ -68,7 +68,7 @@ absl::StatusOr<RunReport> Build(const Plan& plan, const SampleSource& source, co
   if (!to_build.empty()) {
     ShardScheduler scheduler(plan, source, *out,
                              {jobs, static_cast<uint64_t>(static_cast<double>(memory) * kShareForSamples)},
-                             pixels.identity() ? nullptr : &*transform, pool, progress);
+                             pixels.identity() && !plan.options().compute_stats ? nullptr : &*transform, pool, progress);
     built = scheduler.Run(std::move(to_build), stop, [&](ShardResult result) {
       results.push_back(std::move(result));
       ++report.built_shards;

@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "converters/record_order.h"
 #include "formats/core/shard_index.h"
 #include "formats/io/escape.h"
+#include "images/pixel_sums.h"
 
 namespace shardpack {
 namespace {
@@ -140,6 +142,25 @@ class Publisher {
       manifest_.files.push_back(result.index);
       MergeFacts(result.facts, manifest_.facts);
     }
+    if (plan_.options().compute_stats) DescribePixels();
+  }
+
+  // Gray alone where all images are.
+  void DescribePixels() {
+    DatasetFacts& facts = manifest_.facts;
+    PixelSums sums;
+    sums.pixels = facts.pixel_sums["pixels"];
+    for (size_t c = 0; c < sums.sum.size(); ++c) {
+      sums.sum[c] = facts.pixel_sums[absl::StrCat("sum_", c)];
+      sums.squares[c] = facts.pixel_sums[absl::StrCat("squares_", c)];
+    }
+    const size_t channels = plan_.RawImage().channels == 1 ? 1 : sums.sum.size();
+    const auto text = [&](const std::array<double, 3>& values) {
+      return absl::StrJoin(std::span(values).first(channels), ",", [](std::string* out, double value) {
+        absl::StrAppendFormat(out, "%.9f", value);
+      });
+    };
+    facts.pixel_stats = {{"mean", text(sums.Mean())}, {"std", text(sums.Deviation())}};
   }
 
   std::string Sha256Lines() const {

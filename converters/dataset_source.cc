@@ -314,7 +314,11 @@ LoadResult DatasetSource::Load(const Listing& listing, uint64_t row, Arena& aren
     if (!read.ok()) return lost(read);
     new (views + i) FieldView{name, bytes};
   }
-  return LoadedSample{{views, 1 + fields}};
+  LoadedSample sample{{views, 1 + fields}};
+  // Pixels without a header: only the index knows what they are.
+  const ImageInfo image = index->image(at.record);
+  if (image.format == ImageFormat::kRaw) sample.image = image;
+  return sample;
 }
 
 bool HasMadeJson(const Dataset& dataset) { return Option(dataset, "with-json") == "on"; }

@@ -70,6 +70,7 @@ struct PlanOptions {
   // What becomes of the pixels; the identity unless the user asks.
   TransformOptions pixels;
 
+  bool compute_stats = false;  // mean and standard deviation of the pixels, in the manifest
   bool sha256 = false;
   std::vector<std::string> sidecar_indexes;  // names of the format's SidecarSpecs
   // Options of the source that change the listing (label-from, ext, include, ...): name -> value, for the digest and
@@ -127,6 +128,8 @@ class Plan {
 
   // Whether an image's size in the shard is another one than planned.
   bool sizes_change() const { return !options_.pixels.identity() && !RawShape(options_.pixels); }
+  // What every image becomes; kUnknown when they differ or keep their files.
+  ImageInfo RawImage() const;
   // Borrows from the plan.
   ShardSpec Spec(size_t shard) const;
   // The shard's file, relative to the dataset: its name, or the data file in the folder of that name.
@@ -143,8 +146,6 @@ class Plan {
   friend class PlanReader;
   Plan() = default;
   void ComputeDigest();
-  // What every image becomes; kUnknown when they differ or keep their files.
-  ImageInfo RawImage() const;
   // Of the image of that row, as far as it is known now.
   uint64_t ImageBytes(uint64_t row) const;
   void MeasureKeys();

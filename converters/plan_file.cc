@@ -108,6 +108,7 @@ void WriteOptions(const PlanOptions& options, PlanBytesWriter& out) {
   out.Real(options.max_aspect);
   out.Number(static_cast<uint64_t>(options.dedupe));
   WritePixels(options.pixels, out);
+  out.Number(options.compute_stats);
   out.Number(options.sha256);
   out.Texts(options.sidecar_indexes);
   out.Number(options.source.size());
@@ -145,6 +146,7 @@ PlanOptions ReadOptions(PlanBytesReader& in) {
   options.max_aspect = in.Real();
   options.dedupe = static_cast<Dedupe>(in.Bounded(static_cast<uint64_t>(Dedupe::kDrop)));
   options.pixels = ReadPixels(in);
+  options.compute_stats = in.Flag();
   options.sha256 = in.Flag();
   options.sidecar_indexes = in.Texts();
   for (uint64_t left = in.Count(16); left > 0; --left) {

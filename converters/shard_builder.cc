@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/io/sequential_reader.h"
+#include "images/decode.h"
 #include "images/probe.h"
 
 namespace shardpack {
@@ -63,6 +64,28 @@ void CountChanges(uint16_t changes, DatasetFacts& facts) {
   }
 }
 
+// An image that cannot be decoded is packed all the same, but not in the sums.
+void SumPixels(const Plan& plan, const PreparedSample& sample, ImageDecoder& decoder, SampleChunk& chunk) {
+  const absl::StatusOr<DecodedImage> image = decoder.Decode(
+      sample.fields[0].bytes, sample.image, {.orient = false, .max_pixels = plan.options().max_pixels});
+  if (!image.ok()) {
+    ++chunk.undecodable;
+    return;
+  }
+  ++chunk.summed;
+  chunk.sums.Add(image->view);
+}
+
+void AddSums(const SampleChunk& chunk, std::map<std::string, uint64_t>& into) {
+  into["images"] += chunk.summed;
+  into["pixels"] += chunk.sums.pixels;
+  if (chunk.undecodable > 0) into["undecodable"] += chunk.undecodable;
+  for (size_t c = 0; c < chunk.sums.sum.size(); ++c) {
+    into[absl::StrCat("sum_", c)] += chunk.sums.sum[c];
+    into[absl::StrCat("squares_", c)] += chunk.sums.squares[c];
+  }
+}
+
 std::string_view ClassName(const Plan& plan, int64_t label) {
   return label < 0 ? std::string_view() : std::string_view(plan.listing().classes[static_cast<size_t>(label)]);
 }
@@ -75,6 +98,8 @@ void SampleChunk::Reset() {
   hashes.clear();
   skips.clear();
   next = 0;
+  sums = {};
+  summed = undecodable = 0;
   bytes_in = 0;
 }
 
@@ -96,7 +121,7 @@ void JudgeSamples(const Plan& plan, SampleChunk& chunk) {
   const ProbeOptions probe{.level = options.verify,
                            .max_pixels = options.max_pixels,
                            .allow_truncated = options.allow_truncated};
-  const bool hash = options.pixels.identity();
+  const bool hash = options.pixels.identity() && !options.compute_stats;
   auto keep = chunk.samples.begin();
   for (PreparedSample& sample : chunk.samples) {
     const ProbeResult judged = sample.image.format == ImageFormat::kRaw ? JudgeRaw(sample, options.max_pixels)
@@ -124,7 +149,10 @@ uint64_t TransformNext(const Plan& plan, const ImageTransform& transform, Transf
   absl::StatusOr<TransformedImage> image = transform.Run(sample.fields[0].bytes, sample.image, scratch);
   if (!image.ok()) return fail(SkipReason::kDecodeFailed, std::string(image.status().message()));
   sample.changes = image->changes;
-  if (image->changes == 0) return 0;
+  if (image->changes == 0) {
+    if (plan.options().compute_stats) SumPixels(plan, sample, scratch.decoder(), chunk);
+    return 0;
+  }
   const uint64_t most = plan.format().traits.max_record_bytes;
   if (most > 0 && image->bytes.size() > most) {
     return fail(SkipReason::kTooLarge, absl::StrCat(image->bytes.size(), " bytes when encoded, a record of ",
@@ -139,6 +167,7 @@ uint64_t TransformNext(const Plan& plan, const ImageTransform& transform, Transf
   std::uninitialized_copy(sample.fields.begin(), sample.fields.end(), fields);
   fields[0].bytes = bytes;
   sample.fields = {fields, count};
+  if (plan.options().compute_stats) SumPixels(plan, sample, scratch.decoder(), chunk);
   return bytes.size() + count * sizeof(FieldView);
 }
 
@@ -257,6 +286,7 @@ absl::Status ShardBuilder::Append(const SampleChunk& chunk) {
     if (!appended.ok()) return appended;
   }
   result_.skips.insert(result_.skips.end(), chunk.skips.begin(), chunk.skips.end());
+  if (plan_.options().compute_stats) AddSums(chunk, result_.facts.pixel_sums);
   return absl::OkStatus();
 }
 

@@ -28,6 +28,7 @@
 #include "converters/plan.h"
 #include "converters/sample_source.h"
 #include "formats/io/staged_file.h"
+#include "images/pixel_sums.h"
 #include "images/transform.h"
 
 namespace shardpack {
@@ -47,6 +48,8 @@ struct SampleChunk {
   std::vector<PreparedSample> samples;
   std::vector<uint64_t> hashes;  // XXH3-64 of each field of each sample
   size_t next = 0;               // sample that TransformNext takes
+  PixelSums sums;                // of the samples that TransformNext has taken, on request
+  uint64_t summed = 0, undecodable = 0;  // images
   std::vector<Skip> skips;
   uint64_t bytes_in = 0;
   void Reset();
@@ -54,9 +57,9 @@ struct SampleChunk {
 
 // Loads positions [first, first + count) into the chunk: reads only.
 void LoadSamples(const Plan& plan, const SampleSource& source, uint64_t first, uint64_t count, SampleChunk& chunk);
-// Judges what was loaded, and hashes it unless pixels are to be changed: computes only. A bad image becomes a Skip.
+// Judges what was loaded, and hashes it unless pixels are to be looked at: computes only. A bad image becomes a Skip.
 void JudgeSamples(const Plan& plan, SampleChunk& chunk);
-// Changes the pixels of one sample after the other; one that cannot be decoded or encoded becomes a Skip. Answers how
+// Changes, and sums on request, the pixels of one sample after the other; one that cannot be decoded or encoded becomes a Skip. Answers how
 // much longer the arena's content has become.
 uint64_t TransformNext(const Plan& plan, const ImageTransform& transform, TransformScratch& scratch, SampleChunk& chunk);
 // After the last TransformNext.

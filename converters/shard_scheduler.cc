@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "images/inspect.h"
+
 namespace shardpack {
 namespace {
 
@@ -200,7 +202,8 @@ bool ShardScheduler::Transform(const std::shared_ptr<OpenShard>& shard, std::uni
   Step step = Step::kGo;
   while (chunk.next < chunk.samples.size() && step == Step::kGo) {
     const PreparedSample& sample = chunk.samples[chunk.next];
-    const uint64_t bytes = transform_->WorkingBytes(sample.fields[0].bytes, sample.image);
+    uint64_t bytes = transform_->WorkingBytes(sample.fields[0].bytes, sample.image);
+    if (plan_.options().compute_stats) bytes += DecodeMemoryBytes(sample.image, /*scans=*/1);
     step = BeginImage(shard, flight, bytes);
     if (step != Step::kGo) break;
     const uint64_t grown_bytes = TransformNext(plan_, *transform_, *scratch, chunk);

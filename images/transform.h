@@ -60,6 +60,8 @@ class TransformScratch {
  public:
   // Gives back what a large image took.
   void Trim();
+  // For what else its thread has to decode; ends what the last run has given.
+  ImageDecoder& decoder() { return decoder_; }
 
  private:
   friend class TransformRun;

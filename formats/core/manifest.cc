@@ -61,6 +61,8 @@ Object MembersOf(DatasetFacts& facts) {
           {"max_width", &facts.max_width},
           {"min_height", &facts.min_height},
           {"min_width", &facts.min_width},
+          {"pixel_stats", &facts.pixel_stats, true},
+          {"pixel_sums", &facts.pixel_sums, true},
           {"pixels", &facts.pixels, true}};
 }
 
@@ -131,6 +133,10 @@ Json FromMembers(const Object& members) {
     }
     if (const auto* counts = std::get_if<std::map<std::string, uint64_t>*>(&member.target);
         member.optional && counts != nullptr && (*counts)->empty()) {
+      continue;
+    }
+    if (const auto* texts = std::get_if<TextMap*>(&member.target);
+        member.optional && texts != nullptr && (*texts)->empty()) {
       continue;
     }
     value[std::string(member.name)] = std::visit(
