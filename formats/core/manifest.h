@@ -61,7 +61,7 @@ struct DatasetFacts {
   std::map<std::string, uint64_t> image_formats;  // by ImageExtension
   // Where the pixels were to be changed: how many images were "kept" byte for byte, how many
   // "re-encoded", and of these, for each kind of change, how many it befell.
-  std::map<std::string, uint64_t> pixels;
+  std::map<std::string, uint64_t> pixels = {};
 };
 
 // What `origin` says of shards that another tool has made.
