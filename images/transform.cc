@@ -151,7 +151,8 @@ class TransformRun {
     DecodeOptions decode = Decoding();
     decode.orient = target_.bake && !resizes;
     decode.alpha = target_.blend;
-    if (resizes && !options_.exact) {
+    // A box of whole pixels (area) would fall on other ones.
+    if (resizes && !options_.exact && plan.filter != ResizeFilter::kBox) {
       const uint32_t width = turn.transpose ? plan.height : plan.width;
       const uint32_t height = turn.transpose ? plan.width : plan.height;
       decode.least_width = LeastSize(info_.width, box.right - box.left, width);
