@@ -93,7 +93,7 @@ class PixelsTest(command.PackTest):
     refused = self.pack("src", "-o", "out", *PIXELS, "--quality", "80", expect=5)
     self.assertIn("quality was 95, is 80", refused.stderr)
     refused = self.pack("src", "-o", "out", expect=5)
-    self.assertIn("resize was shortest, is not given", refused.stderr)
+    self.assertIn("resize was shortest, is not set", refused.stderr)
 
   def test_what_needs_no_change_keeps_its_bytes(self):
     self.images(30)

@@ -198,12 +198,16 @@ TEST(TransformAsPillow, ResizedOddImages) {
     const bool alpha = image.name == "rgba.png" || image.name == "lossy-alpha.webp";
     if (!turned && !alpha) continue;
     TransformOptions options{.resize = ResizeMode::kExact, .width = 13, .height = 9};
-    options.interpolation = Interpolation::kBilinear;
     options.encode = EncodeAs::kPng;
     options.exact = true;
     options.color = ColorChange::kRgb;
     // Pillow rounds the colours that are multiplied by alpha to 8 bits.
-    jobs.push_back({image.name, image.bytes, options, alpha ? "RGBA" : "RGB", "-", alpha ? 2 : 1});
+    for (const Interpolation filter :
+         {Interpolation::kBilinear, Interpolation::kBicubic, Interpolation::kLanczos}) {
+      options.interpolation = filter;
+      jobs.push_back({absl::StrCat(image.name, " filter ", static_cast<int>(filter)), image.bytes,
+                      options, alpha ? "RGBA" : "RGB", "-", alpha ? 2 : 1});
+    }
   }
   ASSERT_GT(jobs.size(), 8u);
   ExpectAsPillow(jobs);
