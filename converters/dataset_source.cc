@@ -314,11 +314,8 @@ LoadResult DatasetSource::Load(const Listing& listing, uint64_t row, Arena& aren
     if (!read.ok()) return lost(read);
     new (views + i) FieldView{name, bytes};
   }
-  LoadedSample sample{{views, 1 + fields}};
-  // Pixels without a header: only the index knows what they are.
   const ImageInfo image = index->image(at.record);
-  if (image.format == ImageFormat::kRaw) sample.image = image;
-  return sample;
+  return LoadedSample{{views, 1 + fields}, image.format == ImageFormat::kRaw ? image : ImageInfo()};
 }
 
 bool HasMadeJson(const Dataset& dataset) { return Option(dataset, "with-json") == "on"; }

@@ -94,6 +94,7 @@ std::string_view ClassName(const Plan& plan, int64_t label) {
 
 void SampleChunk::Reset() {
   arena.Reset();
+  changed.Reset();
   samples.clear();
   hashes.clear();
   skips.clear();
@@ -159,11 +160,11 @@ uint64_t TransformNext(const Plan& plan, const ImageTransform& transform, Transf
                                                     std::string(plan.format().name), " takes ", most));
   }
   sample.image = image->info;
-  const std::span<std::byte> bytes = chunk.arena.Allocate(image->bytes.size());
+  const std::span<std::byte> bytes = chunk.changed.Allocate(image->bytes.size());
   std::memcpy(bytes.data(), image->bytes.data(), bytes.size());
   const size_t count = sample.fields.size();
   static_assert(std::is_trivially_destructible_v<FieldView>);
-  auto* fields = reinterpret_cast<FieldView*>(chunk.arena.Allocate(count * sizeof(FieldView)).data());
+  auto* fields = reinterpret_cast<FieldView*>(chunk.changed.Allocate(count * sizeof(FieldView)).data());
   std::uninitialized_copy(sample.fields.begin(), sample.fields.end(), fields);
   fields[0].bytes = bytes;
   sample.fields = {fields, count};
@@ -174,6 +175,19 @@ uint64_t TransformNext(const Plan& plan, const ImageTransform& transform, Transf
 void HashSamples(SampleChunk& chunk) {
   std::erase_if(chunk.samples, [](const PreparedSample& sample) { return sample.failed; });
   for (PreparedSample& sample : chunk.samples) HashSample(sample, chunk);
+}
+
+void HandOver(SampleChunk& chunk, const std::function<void(const SampleChunk&)>& append) {
+  const auto end = chunk.samples.begin() + static_cast<ptrdiff_t>(chunk.next);
+  std::vector<PreparedSample> later(end, chunk.samples.end());
+  chunk.samples.erase(end, chunk.samples.end());
+  HashSamples(chunk);
+  append(chunk);
+  chunk.samples = std::move(later);
+  chunk.hashes.clear();
+  chunk.skips.clear();
+  chunk.changed.Reset();
+  chunk.next = 0;
 }
 
 // Samples in a file of their own, until it is known what they add up to.

@@ -16,6 +16,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -45,6 +46,7 @@ struct PreparedSample {
 // A run of consecutive positions, loaded and judged. Reused: Reset keeps its memory.
 struct SampleChunk {
   Arena arena;
+  Arena changed;  // what TransformNext makes
   std::vector<PreparedSample> samples;
   std::vector<uint64_t> hashes;  // XXH3-64 of each field of each sample
   size_t next = 0;               // sample that TransformNext takes
@@ -62,8 +64,11 @@ void JudgeSamples(const Plan& plan, SampleChunk& chunk);
 // Changes, and sums on request, the pixels of one sample after the other; one that cannot be decoded or encoded becomes a Skip. Answers how
 // much longer the arena's content has become.
 uint64_t TransformNext(const Plan& plan, const ImageTransform& transform, TransformScratch& scratch, SampleChunk& chunk);
-// After the last TransformNext.
+// Hashes what TransformNext has made, and forgets what it failed to make.
 void HashSamples(SampleChunk& chunk);
+// The same for the samples before chunk.next alone, which `append` then takes; they leave the chunk, and so does what
+// was made of them.
+void HandOver(SampleChunk& chunk, const std::function<void(const SampleChunk&)>& append);
 
 class ShardBuilder {
  public:

@@ -18,6 +18,8 @@ constexpr size_t kMaxOpenShards = 64;
 constexpr int kAttempts = 2;
 // A scratch that has changed an image of more than this gives its memory back.
 constexpr uint64_t kScratchBytes = uint64_t{32} << 20;
+// A chunk whose images take more than this part of the memory is appended in pieces.
+constexpr uint64_t kGrownShare = 16;
 
 }  // namespace
 
@@ -39,6 +41,7 @@ struct ShardScheduler::Flight {
   std::unique_ptr<SampleChunk> chunk;
   uint64_t sequence = 0, first = 0, count = 0;
   uint64_t reserved_bytes = 0;
+  uint64_t grown_bytes = 0;  // of them: what images became
   bool last = false;
   bool judged = false;
   bool admitted = false;  // memory for the next image is reserved
@@ -209,6 +212,7 @@ bool ShardScheduler::Transform(const std::shared_ptr<OpenShard>& shard, std::uni
     const uint64_t grown_bytes = TransformNext(plan_, *transform_, *scratch, chunk);
     if (bytes > kScratchBytes) scratch->Trim();
     EndImage(*flight, bytes, grown_bytes);
+    if (flight->grown_bytes > options_.memory_bytes / kGrownShare) AppendEarly(*shard, *flight);
   }
   if (step != Step::kParked) HashSamples(chunk);
   const std::lock_guard lock(mutex_);
@@ -252,7 +256,28 @@ void ShardScheduler::EndImage(Flight& flight, uint64_t bytes, uint64_t grown_byt
   const std::lock_guard lock(mutex_);
   --working_;
   flight.reserved_bytes += grown_bytes;
+  flight.grown_bytes += grown_bytes;
   Reserve(static_cast<int64_t>(grown_bytes) - static_cast<int64_t>(bytes));
+  Unpark();
+}
+
+// The images of a small file may be large: the chunk whose turn it is need not hold all of them.
+void ShardScheduler::AppendEarly(OpenShard& shard, Flight& flight) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (flight.sequence != shard.appended || shard.appending || shard.failed) return;
+    shard.appending = true;  // whoever comes meanwhile leaves its chunk to be appended after this one
+  }
+  absl::Status appended;
+  HandOver(*flight.chunk, [&](const SampleChunk& ready) {
+    progress_.skipped_rows += ready.skips.size();
+    appended = shard.builder->Append(ready);
+  });
+  if (!appended.ok()) FailShard(shard, std::move(appended));
+  const std::lock_guard lock(mutex_);
+  shard.appending = false;
+  Reserve(-static_cast<int64_t>(flight.grown_bytes));
+  flight.reserved_bytes -= std::exchange(flight.grown_bytes, 0);
   Unpark();
 }
 

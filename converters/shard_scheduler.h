@@ -7,7 +7,7 @@
 // threads. A chunk is read in the pool, judged in TBB, and appended by whichever thread completes its shard's next
 // chunk: no thread waits for another one. Lifetime: borrows everything for its own. Thread-safety: one Run at a time.
 // Where pixels are changed: an image's decoded size counts as memory before it is decoded, and so does what becomes of
-// it until its shard has it. A chunk whose next image does not fit is put aside, so no thread waits; the chunk that its
+// it until its shard has it; a chunk that has grown large is appended in pieces. A chunk whose next image does not fit is put aside, so no thread waits; the chunk that its
 // shard needs next may always go on when no other image is being worked on, so the run never stands still.
 // Errors: the first error of a shard ends the run, except that a shard whose file could not be written or proven is
 // discarded and built once more. Memory: chunks in flight hold at most memory_bytes, or one sample. Units: bytes.
@@ -66,6 +66,7 @@ class ShardScheduler {
   bool Transform(const std::shared_ptr<OpenShard>& shard, std::unique_ptr<Flight>& flight);
   Step BeginImage(const std::shared_ptr<OpenShard>& shard, std::unique_ptr<Flight>& flight, uint64_t bytes);
   void EndImage(Flight& flight, uint64_t bytes, uint64_t grown_bytes);
+  void AppendEarly(OpenShard& shard, Flight& flight);
   bool Fits(const OpenShard& shard, const Flight& flight, uint64_t bytes) const;
   void Reserve(int64_t bytes);
   void Unpark();

@@ -92,7 +92,8 @@ class WideResizer {
       for (uint32_t k = 0; k < taps.count; ++k) {
         for (uint32_t c = 0; c < channels_; ++c) sums[c] += weights[k] * *from++;
       }
-      std::copy(sums, sums + channels_, to);
+      // As Pillow, which has 8 bits between the passes: what overshoots at an edge is cut off.
+      for (uint32_t c = 0; c < channels_; ++c) to[c] = std::clamp(sums[c], 0.0f, kMost);
     }
   }
 

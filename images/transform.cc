@@ -29,6 +29,8 @@ uint32_t LeastSize(uint32_t whole, double box, uint32_t out) {
       std::ceil(std::min<double>(whole * (kScaledMargin * out / box), UINT32_MAX)));
 }
 
+absl::Status NoMemory() { return absl::ResourceExhaustedError("no memory for the pixels"); }
+
 }  // namespace
 
 void TransformScratch::Trim() { *this = TransformScratch(); }
@@ -48,30 +50,70 @@ class TransformRun {
   absl::StatusOr<std::span<const std::byte>> Run() {
     absl::StatusOr<PixelView> pixels =
         target_.wide || target_.alpha ? MakeWithAlphaOrWide() : MakePlain();
+    if (pixels.ok()) pixels = InSrgb(*pixels);
+    if (pixels.ok()) pixels = InColors(*pixels);
     if (pixels.ok()) pixels = AddBars(*pixels);
     if (!pixels.ok()) return pixels.status();
-    return scratch_.encoder_.Encode(*pixels, {.format = target_.format,
-                                              .quality = options_.quality,
-                                              .lossless = target_.lossless,
-                                              .orientation = target_.orientation});
+    EncodeOptions encode;
+    encode.format = target_.format;
+    encode.quality = options_.quality;
+    encode.lossless = target_.lossless;
+    encode.orientation = target_.orientation;
+    if (target_.embed) encode.profile = target_.profile;
+    return scratch_.encoder_.Encode(*pixels, encode);
   }
 
  private:
   DecodeOptions Decoding() const {
     DecodeOptions decode;
-    decode.channels = static_cast<uint8_t>(target_.colors);
+    // A profile is of the colours that the file has.
+    decode.channels = target_.model == ProfileModel::kGray   ? 1
+                      : target_.model != ProfileModel::kNone ? 3
+                                                             : static_cast<uint8_t>(target_.colors);
+    decode.ink = target_.model == ProfileModel::kCmyk;
     decode.max_pixels = limits_.max_pixels;
     decode.max_scans = limits_.max_scans;
     return decode;
   }
 
-  // Alpha that is to be blended away, in the decoder's pixels.
-  absl::StatusOr<PixelView> Blended(const PixelView& view) {
+  // Without ink, and without alpha that is to be blended away.
+  absl::StatusOr<PixelView> Opaque(const PixelView& view) {
+    const bool ink = target_.model == ProfileModel::kCmyk;
+    if (!ink && !target_.blend) return view;
     const size_t pixel_bytes = size_t{view.channels - 1} * view.sample_bytes;
-    if (!scratch_.colors_.Reserve(size_t{view.width} * view.height * pixel_bytes)) {
-      return absl::ResourceExhaustedError("no memory for the pixels");
-    }
-    return BlendAlpha(view, options_.background, scratch_.colors_.data());
+    if (!scratch_.opaque_.Reserve(size_t{view.width} * view.height * pixel_bytes))
+      return NoMemory();
+    uint8_t* const out = scratch_.opaque_.data();
+    if (!ink) return BlendAlpha(view, options_.background, out);
+    const absl::Status status =
+        scratch_.converter_.ToSrgb(target_.profile, target_.model, view, out);
+    if (!status.ok()) return status;
+    return PixelView{out, view.width, view.height, 3, view.width * pixel_bytes};
+  }
+
+  absl::StatusOr<PixelView> InSrgb(const PixelView& view) {
+    if (target_.model != ProfileModel::kGray && target_.model != ProfileModel::kRgb) return view;
+    PixelView converted = view;
+    converted.stride_bytes = size_t{view.width} * view.channels * view.sample_bytes;
+    if (!scratch_.converted_.Reserve(converted.stride_bytes * view.height)) return NoMemory();
+    converted.pixels = scratch_.converted_.data();
+    const absl::Status status = scratch_.converter_.ToSrgb(target_.profile, target_.model, view,
+                                                           scratch_.converted_.data());
+    if (!status.ok()) return status;
+    return converted;
+  }
+
+  // As many colours as the result has, where a profile was of another number.
+  absl::StatusOr<PixelView> InColors(const PixelView& view) {
+    const uint32_t alpha = target_.alpha ? 1 : 0, channels = target_.colors + alpha;
+    if (view.channels == channels) return view;
+    PixelView changed = view;
+    changed.channels = channels;
+    changed.stride_bytes = size_t{view.width} * channels * view.sample_bytes;
+    if (!scratch_.recolored_.Reserve(changed.stride_bytes * view.height)) return NoMemory();
+    changed.pixels = scratch_.recolored_.data();
+    ChangeColors(view, target_.colors, scratch_.recolored_.data());
+    return changed;
   }
 
   // Upright first: these images are few.
@@ -82,17 +124,14 @@ class TransformRun {
     decode.wide = target_.wide;
     absl::StatusOr<DecodedImage> image = scratch_.decoder_.Decode(file_, info_, decode);
     if (!image.ok()) return image.status();
-    PixelView view = image->view;
-    if (target_.blend) {
-      absl::StatusOr<PixelView> blended = Blended(view);
-      if (!blended.ok()) return blended.status();
-      view = *blended;
-    }
+    absl::StatusOr<PixelView> opaque = Opaque(image->view);
+    if (!opaque.ok()) return opaque.status();
+    const PixelView& view = *opaque;
     const ResizePlan& plan = target_.resize;
     if (plan.width == view.width && plan.height == view.height) return view;
     const size_t row_bytes = size_t{plan.width} * view.channels * view.sample_bytes;
     if (!scratch_.resized_.Reserve(row_bytes * plan.height)) {
-      return absl::ResourceExhaustedError("no memory for the pixels");
+      return NoMemory();
     }
     absl::Status status =
         ResizeWide(view, plan.box, plan.width, plan.height, plan.filter, scratch_.resized_.data());
@@ -112,7 +151,8 @@ class TransformRun {
     DecodeOptions decode = Decoding();
     decode.orient = target_.bake && !resizes;
     decode.alpha = target_.blend;
-    if (resizes && !options_.exact) {
+    // A box of whole pixels (area) would fall on other ones.
+    if (resizes && !options_.exact && plan.filter != ResizeFilter::kBox) {
       const uint32_t width = turn.transpose ? plan.height : plan.width;
       const uint32_t height = turn.transpose ? plan.width : plan.height;
       decode.least_width = LeastSize(info_.width, box.right - box.left, width);
@@ -120,12 +160,9 @@ class TransformRun {
     }
     absl::StatusOr<DecodedImage> image = scratch_.decoder_.Decode(file_, info_, decode);
     if (!image.ok()) return image.status();
-    PixelView view = image->view;
-    if (target_.blend) {
-      absl::StatusOr<PixelView> blended = Blended(view);
-      if (!blended.ok()) return blended.status();
-      view = *blended;
-    }
+    absl::StatusOr<PixelView> opaque = Opaque(image->view);
+    if (!opaque.ok()) return opaque.status();
+    const PixelView& view = *opaque;
     if (!resizes) return view;
     return Resized(view, box, image->scale, turn);
   }
@@ -141,7 +178,7 @@ class TransformRun {
     part.bottom = std::min<double>(box.bottom * unit, view.height);
     const PixelOutput output({}, view.channels);
     if (!scratch_.resized_.Reserve(output.Bytes(plan.width, plan.height))) {
-      return absl::ResourceExhaustedError("no memory for the pixels");
+      return NoMemory();
     }
     const ResizeOptions options{.width = plan.width,
                                 .height = plan.height,
@@ -163,7 +200,7 @@ class TransformRun {
     const size_t pixel_bytes = size_t{view.channels} * view.sample_bytes;
     const size_t row_bytes = plan.out_width * pixel_bytes;
     if (!scratch_.padded_.Reserve(row_bytes * plan.out_height)) {
-      return absl::ResourceExhaustedError("no memory for the pixels");
+      return NoMemory();
     }
     uint8_t* to = scratch_.padded_.data();
     std::memset(to, 0, row_bytes * plan.out_height);

@@ -6,12 +6,12 @@
 //
 // An image in which the options have nothing to change is given back byte for byte. Every other one
 // is decoded, turned upright, converted, resized and encoded anew; then nothing of its metadata is
-// kept but what is asked for (orientation, colour profile). Order of work: colours (profile, alpha,
-// gray), resize, bars, encode. Of an animation the first frame is taken.
-// Lifetime: a result borrows from the scratch until its next run, or from the file. Thread-safety:
-// const calls from any thread, each with its own scratch. The result depends on options and bytes
-// alone. Errors: those of ImageDecoder and ImageEncoder; never an image with a gray rest.
-// Units: pixels; bytes in names.
+// kept but what is asked for (orientation, colour profile). Order of work: CMYK to RGB, alpha
+// blended away, resize, colour profile, gray, bars, encode. Of an animation the first frame is
+// taken. Lifetime: a result borrows from the scratch until its next run, or from the file.
+// Thread-safety: const calls from any thread, each with its own scratch. The result depends on
+// options and bytes alone. Errors: those of ImageDecoder and ImageEncoder; never an image with a
+// gray rest. Units: pixels; bytes in names.
 #ifndef SHARDPACK_IMAGES_TRANSFORM_H_
 #define SHARDPACK_IMAGES_TRANSFORM_H_
 
@@ -23,6 +23,7 @@
 
 #include "absl/status/statusor.h"
 #include "formats/core/image_info.h"
+#include "images/color_profile.h"
 #include "images/decode.h"
 #include "images/encode.h"
 #include "images/pixels.h"
@@ -68,7 +69,8 @@ class TransformScratch {
   ImageDecoder decoder_;
   Resizer resizer_;
   ImageEncoder encoder_;
-  PixelBuffer colors_, resized_, padded_;
+  ColorConverter converter_;
+  PixelBuffer opaque_, resized_, converted_, recolored_, padded_;
 };
 
 class ImageTransform {

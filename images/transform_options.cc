@@ -45,7 +45,7 @@ ResizeFilter FilterOf(Interpolation interpolation, bool enlarges) {
     case Interpolation::kAuto:
       break;
   }
-  return enlarges ? ResizeFilter::kBicubic : ResizeFilter::kBox;
+  return enlarges ? ResizeFilter::kBicubic : ResizeFilter::kBilinear;
 }
 
 // The image as it is, in a frame of its own size or larger.

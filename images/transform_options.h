@@ -34,6 +34,7 @@ enum class ResizeMode : uint8_t {
   kCrop,      // covers width x height, what juts out on both sides is cut off
   kPad,       // fits into width x height, black bars around it
 };
+// Antialiased, as Pillow has them; kArea is its BOX. kAuto: bilinear, and bicubic to enlarge.
 enum class Interpolation : uint8_t { kAuto, kArea, kBilinear, kBicubic, kLanczos };
 enum class EncodeAs : uint8_t { kKeep, kJpeg, kPng, kWebp, kRaw };
 enum class ColorChange : uint8_t { kKeep, kRgb, kGray };

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "images/icc_profile.h"
 #include "images/orientation.h"
 #include "images/transform.h"
 
@@ -50,6 +51,40 @@ bool IsLosslessWebp(std::span<const std::byte> file) {
     at += std::memcmp(chunk, "ANMF", 4) == 0 ? 24 : 8 + size_bytes + size_bytes % 2;
   }
   return false;
+}
+
+// The model that the profile must be of to fit the image.
+ProfileModel ModelOf(const ImageInfo& info) {
+  switch (info.color_space) {
+    case ColorSpace::kGray:
+    case ColorSpace::kGrayAlpha:
+      return ProfileModel::kGray;
+    case ColorSpace::kRgb:
+    case ColorSpace::kRgba:
+    case ColorSpace::kPalette:
+      return ProfileModel::kRgb;
+    case ColorSpace::kCmyk:
+    case ColorSpace::kYcck:
+      // Of other formats than JPEG the decoder has made RGB already.
+      return info.format == ImageFormat::kJpeg ? ProfileModel::kCmyk : ProfileModel::kNone;
+    case ColorSpace::kUnknown:
+      break;
+  }
+  return ProfileModel::kNone;
+}
+
+// Finds the profile and decides what becomes of it. True when the pixels must be converted.
+bool DecideProfile(const TransformOptions& options, std::span<const std::byte> file,
+                   const ImageInfo& info, Target* target) {
+  target->profile = FindIccProfile(file, info.format);
+  if (target->profile.empty()) return false;
+  const ProfileModel fits = ModelOf(info), model = ProfileModelOf(target->profile);
+  const bool ink = fits == ProfileModel::kCmyk;
+  target->embed = options.profile == ProfileChange::kKeep && !ink &&
+                  (model == fits || model == ProfileModel::kNone);
+  // The result is never CMYK, so a profile of it cannot stay.
+  if (model == fits && (ink || options.profile != ProfileChange::kKeep)) target->model = model;
+  return target->model != ProfileModel::kNone;
 }
 
 }  // namespace
@@ -102,6 +137,12 @@ Target DecideTarget(const TransformOptions& options, std::span<const std::byte> 
   mark(info.alpha() && !target.alpha, kAlphaRemoved, &along);
 
   mark(info.animated(), kFirstFrame, &along);
+  // Only looked for where it matters.
+  if ((asked != 0 || options.profile == ProfileChange::kSrgb) &&
+      DecideProfile(options, file, info, &target)) {
+    mark(options.profile == ProfileChange::kSrgb, kProfileApplied, &asked);
+    mark(true, kProfileApplied, &along);
+  }
   if (asked != 0) target.changes = static_cast<uint16_t>(asked | along);
   return target;
 }
@@ -117,8 +158,9 @@ uint64_t WorkingBytes(const ImageInfo& info, const Target& target) {
   if (info.format == ImageFormat::kWebp || info.format == ImageFormat::kTiff) pixel_bytes += 4;
   if (target.blend || (target.bake && info.orientation > 1)) pixel_bytes += 4 * sample_bytes;
   const uint64_t out_pixels = uint64_t{target.resize.out_width} * target.resize.out_height;
-  // Resized, with bars, and the encoder's file.
-  return pixels * pixel_bytes + out_pixels * 4 * sample_bytes * 3;
+  // Resized, converted, with bars, and the encoder's file.
+  if (target.model == ProfileModel::kCmyk) pixel_bytes += 3;
+  return pixels * pixel_bytes + out_pixels * 4 * sample_bytes * 4;
 }
 
 ImageInfo RawInfo(const Target& target) {

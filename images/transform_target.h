@@ -10,8 +10,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "formats/core/image_info.h"
+#include "images/color_profile.h"
 #include "images/transform_options.h"
 
 namespace shardpack::transform_internal {
@@ -27,6 +29,10 @@ struct Target {
   bool wide = false;        // 16 bits are kept
   bool bake = true;         // turned upright
   uint8_t orientation = 1;  // of the result
+  // The file's profile, and of what model where the pixels are to be converted from it.
+  std::vector<std::byte> profile = {};
+  ProfileModel model = ProfileModel::kNone;
+  bool embed = false;  // the profile goes into the result
 };
 
 Target DecideTarget(const TransformOptions& options, std::span<const std::byte> file,

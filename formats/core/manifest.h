@@ -61,7 +61,7 @@ struct DatasetFacts {
   std::map<std::string, uint64_t> image_formats;  // by ImageExtension
   // Where the pixels were to be changed: how many images were "kept" byte for byte, how many
   // "re-encoded", and of these, for each kind of change, how many it befell.
-  std::map<std::string, uint64_t> pixels;
+  std::map<std::string, uint64_t> pixels = {};
   // On request, exact sums over all pixels of 8 bits, gray as red, green and blue: "images",
   // "pixels", "sum_0" to "sum_2", "squares_0" to "squares_2"; "undecodable" images are not in them.
   std::map<std::string, uint64_t> pixel_sums = {};
