@@ -56,7 +56,7 @@ struct CommandLine {
   std::optional<Digest> expect;
 
   // validate.
-  bool quick = false;
+  std::string level = "full";
   uint64_t subset = 1, subsets = 1;  // --subset n/t, n from 1
   double sample = 1;
   double max_seconds = 0;  // 0 = no bound

@@ -89,10 +89,17 @@ class Extractor {
   std::atomic<uint64_t> files = 0, withheld = 0, bytes = 0;
 
  private:
+  // Where pixels were changed the image may be of another format than its source.
+  std::string WithItsEnding(const std::string& path, ImageFormat format) const {
+    if (dataset_.manifest() == nullptr || dataset_.manifest()->facts.pixels.count("format") == 0)
+      return path;
+    return NamedAs(path, format);
+  }
+
   std::string PathOf(const SampleRow& row, const OwnedSample& sample,
                      const OwnedSample::Field& field) const {
     if (field.name == kImageField && !sample.source_path.empty())
-      return HarmlessPath(sample.source_path);
+      return HarmlessPath(WithItsEnding(sample.source_path, ImageOf(dataset_, row).format));
     const std::string key =
         sample.key.empty() ? StrCat(row.shard.name, "-", row.record) : sample.key;
     const std::string ending = field.name == kImageField

@@ -34,4 +34,18 @@ std::string HarmlessPath(std::string_view path) {
   return out.empty() ? "%" : out;
 }
 
+std::string NamedAs(const std::string& path, ImageFormat format) {
+  const size_t slash = path.rfind('/'), base = slash == std::string::npos ? 0 : slash + 1;
+  const size_t dot = path.rfind('.');
+  const bool has_ending = dot != std::string::npos && dot > base;
+  const std::string stem = has_ending ? path.substr(0, dot) : path;
+  std::string ending = has_ending ? path.substr(dot + 1) : "";
+  std::ranges::transform(ending, ending.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  if (ending == "jpeg" || ending == "jpe") ending = "jpg";
+  if (ending == "tiff") ending = "tif";
+  if (ending == ImageExtension(format)) return path;
+  return stem + "." + std::string(ImageExtension(format));
+}
+
 }  // namespace shardpack::cli

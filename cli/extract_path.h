@@ -6,16 +6,20 @@
 //   HarmlessPath("../../x\n.jpg")     // "%2E%2E/%2E%2E/x%0A.jpg"
 //
 // Control characters and bytes that are not UTF-8 become %XX, empty and "." components go, ".." is
-// spelt out. Never empty. Lifetime: plain values. Thread-safety: pure. Errors: none.
+// spelt out. Never empty. NamedAs: a path whose ending fits the image. Lifetime: plain values. Thread-safety: pure. Errors: none.
 #ifndef SHARDPACK_CLI_EXTRACT_PATH_H_
 #define SHARDPACK_CLI_EXTRACT_PATH_H_
 
 #include <string>
 #include <string_view>
 
+#include "formats/core/image_info.h"
+
 namespace shardpack::cli {
 
 std::string HarmlessPath(std::string_view path);
+// "cat/1.gif" as "cat/1.png" when the image has become one; a path that says so already stays.
+std::string NamedAs(const std::string& path, ImageFormat format);
 
 }  // namespace shardpack::cli
 

@@ -29,5 +29,13 @@ TEST(HarmlessPath, IsNeverEmptyAndHoldsNoControls) {
   EXPECT_EQ(HarmlessPath("\xE9"), "%E9");
 }
 
+TEST(NamedAs, FollowsTheContent) {
+  EXPECT_EQ(NamedAs("cat/1.gif", ImageFormat::kPng), "cat/1.png");
+  EXPECT_EQ(NamedAs("cat/1.JPEG", ImageFormat::kJpeg), "cat/1.JPEG");
+  EXPECT_EQ(NamedAs("cat/1.jpeg", ImageFormat::kRaw), "cat/1.raw");
+  EXPECT_EQ(NamedAs("c.at/1", ImageFormat::kWebp), "c.at/1.webp");
+  EXPECT_EQ(NamedAs("cat/.hidden", ImageFormat::kJpeg), "cat/.hidden.jpg");
+}
+
 }  // namespace
 }  // namespace shardpack::cli

@@ -179,6 +179,46 @@ Status StoreMaxAspect(Text text, Line& line) {
   return absl::OkStatus();
 }
 
+// "256", "224x160".
+Status StoreSize(Text text, Line& line) {
+  const size_t mark = text.find('x');
+  const absl::StatusOr<uint64_t> width = ParseCount(text.substr(0, mark));
+  const absl::StatusOr<uint64_t> height = mark == std::string::npos ? width : ParseCount(text.substr(mark + 1));
+  if (!width.ok() || !height.ok() || *width < 1 || *height < 1 || *width > 65535 || *height > 65535) {
+    return absl::InvalidArgumentError("expected pixels from 1 to 65535, as in 256 or 224x160");
+  }
+  line.plan.pixels.width = static_cast<uint32_t>(*width);
+  line.plan.pixels.height = static_cast<uint32_t>(*height);
+  return absl::OkStatus();
+}
+
+Status StoreQuality(Text text, Line& line) {
+  uint32_t quality = 0;
+  const Status kept = KeepBelow(text, 100, &quality);
+  line.plan.pixels.quality = static_cast<uint8_t>(quality);
+  return kept;
+}
+
+// keep, drop, or what it is blended onto: "#ffffff".
+Status StoreAlpha(Text text, Line& line) {
+  TransformOptions& pixels = line.plan.pixels;
+  pixels.alpha = text == "keep" ? AlphaChange::kKeep : text == "drop" ? AlphaChange::kDrop : AlphaChange::kBlend;
+  if (pixels.alpha != AlphaChange::kBlend) return absl::OkStatus();
+  const bool hex = text.size() == 7 && text[0] == '#' &&
+                   text.find_first_not_of("0123456789abcdefABCDEF", 1) == std::string::npos;
+  if (!hex) return absl::InvalidArgumentError("expected keep, drop or a color to blend onto, as in #ffffff");
+  pixels.background = static_cast<uint32_t>(std::stoul(text.substr(1), nullptr, 16));
+  return absl::OkStatus();
+}
+
+// The first value of the enum is what counts when the flag is not given.
+template <typename Enum>
+Status KeepGiven(Text text, std::initializer_list<std::string_view> names, Enum* into) {
+  const Status kept = KeepChoice(text, names, into);
+  *into = static_cast<Enum>(static_cast<int>(*into) + 1);
+  return kept;
+}
+
 Status StoreMaxFileSize(Text text, Line& line) {
   const Status kept = KeepAtLeastOne(ParseSize(text), &line.plan.max_file_bytes);
   line.source.max_file_bytes = line.plan.max_file_bytes;
@@ -276,7 +316,7 @@ constexpr Flag kFlags[] = {
      "the columns of csv, tsv and jsonl: by name, or by number from 0 without a header",
      StoreColumns},
     {"label-from", 0, kValue, "HOW", "dir", nullptr, "Input", kPacking, true,
-     "the class: dir, dir:N, none; column of a list; largest, single of COCO",
+     "the class: dir, dir:N, none; column; largest, single",
      StoreLabelFrom},
     {"sidecars", 0, kValue, "EXT[:FIELD],...", "", nullptr, "Input", kPacking, false,
      "further fields from files of the image's name: json,txt,png:mask",
@@ -342,6 +382,47 @@ constexpr Flag kFlags[] = {
      "of the shuffle and of random splits",
      [](Text t, Line& l) { return Keep(ParseCount(t), &l.plan.seed); }},
 
+    // Pixels
+    {"resize", 0, kValue, "shortest|longest|exact|crop|pad", "", nullptr, "Pixels", kMaking, false,
+     "resize: a side to --size, or to WxH: whatever the ratio, cut, or with bars",
+     [](Text t, Line& l) { return KeepGiven(t, {"shortest", "longest", "exact", "crop", "pad"}, &l.plan.pixels.resize); }},
+    {"size", 0, kValue, "N|WxH", "", nullptr, "Pixels", kMaking, false,
+     "what --resize resizes to, in pixels",
+     StoreSize},
+    {"only-if-bigger", 0, kSwitch, "", "", nullptr, "Pixels", kMaking, false,
+     "--resize enlarges nothing",
+     [](Text t, Line& l) { return KeepSwitch(t, &l.plan.pixels.only_if_bigger); }},
+    {"interpolation", 0, kValue, "auto|area|bilinear|bicubic|lanczos", "auto", nullptr, "Pixels", kMaking, false,
+     "the filter of --resize, always antialiased; auto: bilinear, and bicubic to enlarge",
+     [](Text t, Line& l) { return KeepChoice(t, {"auto", "area", "bilinear", "bicubic", "lanczos"}, &l.plan.pixels.interpolation); }},
+    {"exact", 0, kSwitch, "", "", nullptr, "Pixels", kMaking, false,
+     "decode JPEGs at full scale even where a half or less is twice the size asked for",
+     [](Text t, Line& l) { return KeepSwitch(t, &l.plan.pixels.exact); }},
+    {"encode", 0, kValue, "keep|jpg|png|webp|raw", "keep", nullptr, "Pixels", kMaking, false,
+     "the format of images; raw: samples of 8 bits without a header",
+     [](Text t, Line& l) { return KeepChoice(t, {"keep", "jpg", "png", "webp", "raw"}, &l.plan.pixels.encode); }},
+    {"quality", 0, kValue, "1-100", "95", nullptr, "Pixels", kMaking, false,
+     "of the JPEGs and WebPs that are encoded anew",
+     StoreQuality},
+    {"color", 0, kValue, "keep|rgb|gray", "keep", nullptr, "Pixels", kMaking, false,
+     "make all images RGB, or gray",
+     [](Text t, Line& l) { return KeepChoice(t, {"keep", "rgb", "gray"}, &l.plan.pixels.color); }},
+    {"compute-stats", 0, kSwitch, "", "", nullptr, "Pixels", kMaking, false,
+     "mean and standard deviation of all pixels, a channel, into the manifest",
+     [](Text t, Line& l) { return KeepSwitch(t, &l.plan.compute_stats); }},
+    {"depth", 0, kValue, "keep|8", "keep", nullptr, "Pixels", kMaking, false,
+     "8: bring samples of 16, 4, 2 or 1 bits to 8",
+     [](Text t, Line& l) { return KeepChoice(t, {"keep", "8"}, &l.plan.pixels.depth8); }},
+    {"alpha", 0, kValue, "keep|drop|#RRGGBB", "", nullptr, "Pixels", kMaking, false,
+     "transparency: keep it, drop it, or blend onto a color; by itself: #ffffff where it cannot be kept",
+     StoreAlpha},
+    {"orient", 0, kValue, "bake|keep", "", nullptr, "Pixels", kMaking, false,
+     "the EXIF orientation: turn the pixels, or keep the tag; by itself: bake what is encoded anew",
+     [](Text t, Line& l) { return KeepGiven(t, {"bake", "keep"}, &l.plan.pixels.orient); }},
+    {"icc", 0, kValue, "srgb|keep", "", nullptr, "Pixels", kMaking, false,
+     "color profiles: convert to sRGB, or keep them; by itself: srgb for what is encoded anew",
+     [](Text t, Line& l) { return KeepGiven(t, {"srgb", "keep"}, &l.plan.pixels.profile); }},
+
     // Bad inputs
     {"verify", 0, kValue, "header|structure", "structure", nullptr, "Bad inputs", kMaking, false,
      "how far each image is looked into before it is packed",
@@ -366,9 +447,9 @@ constexpr Flag kFlags[] = {
      [](Text t, Line& l) { if (t == "true") l.max_skip = 0; return absl::OkStatus(); }},
 
     // Check
-    {"level", 0, kValue, "quick|full", "full", nullptr, "Check", In(kValidate), true,
+    {"level", 0, kValue, "quick|full|deep", "full", nullptr, "Check", In(kValidate), true,
      "how deep to look",
-     [](Text t, Line& l) { l.quick = t == "quick"; return absl::OkStatus(); }},
+     [](Text t, Line& l) { return KeepText(t, &l.level); }},
     {"subset", 0, kValue, "N/T", "1/1", nullptr, "Check", In(kValidate), true,
      "the Nth of T equal parts of the shards, to check all of them in T runs",
      StoreSubset},
@@ -438,13 +519,13 @@ constexpr Flag kFlags[] = {
     {"memory", 0, kValue, "SHARE|SIZE", "25%", nullptr, "Run", kBuilding, false,
      "ceiling for the samples in flight: a share of the memory, or a size",
      StoreMemory},
-    {"overwrite", 0, kSwitch, "", "", nullptr, "Run", kBuilding, true,
+    {"overwrite", 0, kSwitch, "", "", nullptr, "Run", kBuilding, false,
      "replace a dataset in OUT, at the very end",
      [](Text t, Line& l) { return KeepSwitch(t, &l.output.overwrite); }},
     {"overwrite", 0, kSwitch, "", "", nullptr, "Run", In(Verb::kIndex), true,
      "replace the manifest and the indexes of shards that have changed",
      [](Text t, Line& l) { return KeepSwitch(t, &l.output.overwrite); }},
-    {"dry-run", 'n', kSwitch, "", "", nullptr, "Run", kBuilding, true,
+    {"dry-run", 'n', kSwitch, "", "", nullptr, "Run", kBuilding, false,
      "show the plan and stop; the same as pack plan",
      [](Text t, Line& l) { return KeepSwitch(t, &l.dry_run); }},
     {"write", 0, kValue, "FILE", "", nullptr, "Run", In(Verb::kPlan), true,

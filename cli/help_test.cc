@@ -118,7 +118,7 @@ TEST(Generated, BashCompletesFlagsValuesAndVerbs) {
   EXPECT_EQ(Completed("pack photos --shard-s"), "--shard-size ");
   EXPECT_EQ(Completed("pack photos -f tf"), "tfrecord ");
   EXPECT_EQ(Completed("pack validate x --lev"), "--level ");
-  EXPECT_EQ(Completed("pack validate x --level ''"), "quick full ");
+  EXPECT_EQ(Completed("pack validate x --level ''"), "quick full deep ");
   EXPECT_EQ(Completed("pack completions ''"), "bash zsh fish ");
 }
 

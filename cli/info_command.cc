@@ -97,6 +97,11 @@ void AppendManifest(const Manifest& manifest, std::string* out) {
             Range(facts.min_width, facts.max_width), " x ",
             Range(facts.min_height, facts.max_height), " pixels; ", FormatBytes(facts.image_bytes),
             ", the largest ", FormatBytes(facts.largest_image_bytes), "\n");
+  if (!facts.pixel_stats.empty()) {
+    StrAppend(out, "pixels   ");
+    for (const auto& [name, value] : facts.pixel_stats) StrAppend(out, " ", name, " ", value);
+    StrAppend(out, "\n");
+  }
   if (manifest.adopted()) {
     StrAppend(out, "source    shards of another tool, adopted as they are",
               WhereShardsLie(manifest), "\n");

@@ -138,9 +138,48 @@ TEST(Parse, TypingErrorsAreMet) {
   EXPECT_NE(Refusal({"validate"}).find("pack validate shards/"), std::string::npos);
   EXPECT_NE(Refusal({"info"}).find("needs"), std::string::npos);
   EXPECT_NE(Refusal({"commit", "a", "b"}).find("unexpected argument b"), std::string::npos);
-  // Flags of the design that are not there yet are unknown ones.
-  EXPECT_NE(Refusal({"photos", "--resize", "shortest"}).find("unknown flag --resize"),
-            std::string::npos);
+  EXPECT_NE(Refusal({"photos", "--resise", "shortest"}).find("--resize"), std::string::npos);
+}
+
+TEST(Parse, PixelsAreStored) {
+  const TransformOptions pixels = Parsed({"photos",
+                                          "--resize",
+                                          "pad",
+                                          "--size",
+                                          "224x160",
+                                          "--interpolation",
+                                          "lanczos",
+                                          "--encode",
+                                          "webp",
+                                          "--quality",
+                                          "80",
+                                          "--color",
+                                          "gray",
+                                          "--depth",
+                                          "8",
+                                          "--alpha",
+                                          "#0a0B0c",
+                                          "--orient",
+                                          "keep",
+                                          "--icc",
+                                          "srgb",
+                                          "--exact",
+                                          "--only-if-bigger"})
+                                      .plan.pixels;
+  TransformOptions expected{.resize = ResizeMode::kPad, .width = 224, .height = 160};
+  expected.only_if_bigger = expected.exact = expected.depth8 = true;
+  expected.interpolation = Interpolation::kLanczos;
+  expected.encode = EncodeAs::kWebp;
+  expected.quality = 80;
+  expected.color = ColorChange::kGray;
+  expected.alpha = AlphaChange::kBlend;
+  expected.background = 0x0A0B0C;
+  expected.orient = OrientChange::kKeep;
+  expected.profile = ProfileChange::kSrgb;
+  EXPECT_EQ(pixels, expected);
+  EXPECT_TRUE(Parsed({"photos", "--encode", "keep", "--color", "keep"}).plan.pixels.identity());
+  EXPECT_NE(Refusal({"photos", "--size", "12y8"}).find("224x160"), std::string::npos);
+  EXPECT_NE(Refusal({"photos", "--alpha", "#12345"}).find("#ffffff"), std::string::npos);
 }
 
 TEST(Parse, ValuesAreChecked) {

@@ -47,6 +47,17 @@ absl::StatusOr<std::vector<std::string>> ReadClasses(const std::string& path) {
   return ParseClasses(*text, path);
 }
 
+absl::Status CheckPixels(const CommandLine& line) {
+  absl::Status status = CheckTransformOptions(line.plan.pixels);
+  if (!status.ok() || !line.plan.pixels.identity()) return status;
+  for (const std::string flag : {"quality", "exact", "interpolation"}) {
+    if (!line.Given(flag)) continue;
+    return InvalidArgumentError(
+        StrCat("--", flag, " is for images that are encoded anew, but no option changes any; give --resize or --encode"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckCombinations(const CommandLine& line, const Format& format) {
   const std::string name(format.name);
   if (line.Given("shards") && line.Given("samples-per-shard")) {
@@ -57,6 +68,7 @@ absl::Status CheckCombinations(const CommandLine& line, const Format& format) {
     return InvalidArgumentError(
         "--split-by dir takes the splits from the folders; leave --split out");
   }
+  if (absl::Status pixels = CheckPixels(line); !pixels.ok()) return pixels;
   if (FindLayout(format, line.plan.layout) == nullptr) {
     std::vector<std::string> names;
     for (const LayoutSpec& layout : format.layouts) names.emplace_back(layout.name);

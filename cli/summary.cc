@@ -44,7 +44,9 @@ std::map<std::string, uint64_t> SkipsByReason(const RunReport& report) {
 
 void SaySkips(const FinishedRun& run, Terminal& terminal) {
   const uint64_t skipped =
-      run.report.already_complete ? run.report.manifest.counts.skipped : run.report.skips.size();
+      run.report.already_complete
+          ? run.report.manifest.counts.skipped + run.report.manifest.counts.failed
+          : run.report.skips.size();
   if (skipped == 0) return;
   std::vector<std::string> reasons;
   for (const auto& [reason, count] : SkipsByReason(run.report))
@@ -65,6 +67,26 @@ void SaySkips(const FinishedRun& run, Terminal& terminal) {
     terminal.Say(
         StrCat("          and ", FormatCount(run.report.skips.size() - kShownSkips), " more"));
   }
+}
+
+// "kept as they are 12; encoded anew 88: resized 88, orientation 3"
+void SayPixels(const std::map<std::string, uint64_t>& pixels, Terminal& terminal) {
+  if (pixels.empty()) return;
+  uint64_t kept = 0, anew = 0;
+  std::vector<std::string> whys;
+  for (const auto& [what, count] : pixels) {
+    if (what == "kept") {
+      kept = count;
+    } else if (what == "re-encoded") {
+      anew = count;
+    } else {
+      whys.push_back(StrCat(what, " ", FormatCount(count)));
+    }
+  }
+  SayRow("pixels",
+         StrCat(FormatCount(kept), " kept as-is, ", FormatCount(anew), " re-encoded",
+                whys.empty() ? "" : StrCat(": ", absl::StrJoin(whys, ", "))),
+         terminal);
 }
 
 void SayIgnored(const ManifestCounts& counts, Terminal& terminal) {
@@ -189,6 +211,7 @@ void SaySummary(const FinishedRun& run, Terminal& terminal) {
     SayRow("filtered", StrCat(Counted(counts.filtered, "image", "images"), " left out as asked"),
            terminal);
   }
+  SayPixels(manifest.facts.pixels, terminal);
   SaySkips(run, terminal);
   SayIgnored(counts, terminal);
   SayClasses(manifest, terminal);
@@ -212,6 +235,7 @@ std::string SummaryJson(const FinishedRun& run) {
                          {"classes", manifest.classes.size()},
                          {"splits", manifest.splits},
                          {"counts", Counts(manifest)},
+                         {"pixels", manifest.facts.pixels},
                          {"shuffle", run.plan.options().shuffle},
                          {"seed", run.plan.options().seed}};
   AddRun(run, &json);

@@ -6,19 +6,21 @@
 #include "cli/failure.h"
 #include "cli/progress.h"
 #include "cli/stop_signal.h"
-#include "formats/io/resources.h"
 #include "formats/formats.h"
 #include "formats/io/file.h"
+#include "formats/io/resources.h"
 #include "validators/validator.h"
 
 namespace shardpack::cli {
 namespace {
 
 absl::StatusOr<ValidateOptions> Options(const CommandLine& line) {
-  if (line.quick && line.Given("sample")) {
-    return absl::InvalidArgumentError("--sample is for --level full; quick reads little anyway");
+  const bool quick = line.level == "quick";
+  if (quick && line.Given("sample")) {
+    return absl::InvalidArgumentError(
+        "--sample is for --level full and deep; quick reads little anyway");
   }
-  if (line.quick && !line.against.empty()) {
+  if (quick && !line.against.empty()) {
     return absl::InvalidArgumentError("--against compares every byte; give it with --level full");
   }
   if (line.sample <= 0)
@@ -26,7 +28,9 @@ absl::StatusOr<ValidateOptions> Options(const CommandLine& line) {
   if (line.subsets > UINT32_MAX)
     return absl::InvalidArgumentError("--subset: expected fewer parts");
   ValidateOptions options;
-  options.level = line.quick ? ValidationLevel::kQuick : ValidationLevel::kFull;
+  options.level = quick                  ? ValidationLevel::kQuick
+                  : line.level == "deep" ? ValidationLevel::kDeep
+                                         : ValidationLevel::kFull;
   options.jobs = line.jobs > 0 ? line.jobs : AvailableCores();
   options.subset_index = static_cast<uint32_t>(line.subset - 1);
   options.subset_count = static_cast<uint32_t>(line.subsets);

@@ -58,7 +58,8 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      kIndexCodes},
     {Verb::kValidate, "validate", "Prove that a dataset, or shards of any tool, are whole",
      "DATASET|SHARD...", 1, kAny, "pack validate shards/",
-     "quick looks at manifest, sizes, indexes and the ends of each shard; full at every byte.",
+     "quick looks at manifest, sizes, indexes and the ends of each shard; full at every byte;\n"
+     "deep also decodes every image, and knows limits on pixels, scans and what lies beside the pixels.",
      kValidateCodes},
     {Verb::kInfo, "info", "Say what a dataset or a shard holds", "DATASET|SHARD...", 1, kAny,
      "pack info shards/", "", kReadCodes},

@@ -12,6 +12,7 @@
 #include "absl/base/config.h"
 #include "absl/strings/str_cat.h"
 #include "cli/commit_stamp.h"  // generated: kCommit
+#include "images/codec_versions.h"
 
 namespace shardpack::cli {
 namespace {
@@ -24,7 +25,7 @@ std::string XxhashVersion() {
 }  // namespace
 
 std::map<std::string, std::string> ToolVersions() {
-  return {
+  std::map<std::string, std::string> versions = {
       {"version", std::string(kVersion)},
       {"commit", kCommit},
       {"abseil", absl::StrCat(ABSL_LTS_RELEASE_VERSION, ".", ABSL_LTS_RELEASE_PATCH_LEVEL)},
@@ -37,6 +38,8 @@ std::map<std::string, std::string> ToolVersions() {
       {"tbb", ::TBB_runtime_version()},
       {"xxhash", XxhashVersion()},
   };
+  versions.merge(CodecVersions());
+  return versions;
 }
 
 std::string VersionText() {

@@ -61,10 +61,14 @@ absl::StatusOr<RunReport> Build(const Plan& plan, const SampleSource& source, co
   const int jobs = options.jobs > 0 ? options.jobs : AvailableCores();
   const uint64_t memory = options.memory_bytes > 0 ? options.memory_bytes : AvailableMemoryBytes() / 4;
   absl::Status built;
+  const TransformOptions& pixels = plan.options().pixels;
+  absl::StatusOr<ImageTransform> transform =
+      ImageTransform::Create(pixels, {.max_pixels = plan.options().max_pixels});
+  if (!transform.ok()) return transform.status();
   if (!to_build.empty()) {
     ShardScheduler scheduler(plan, source, *out,
-                             {jobs, static_cast<uint64_t>(static_cast<double>(memory) * kShareForSamples)}, pool,
-                             progress);
+                             {jobs, static_cast<uint64_t>(static_cast<double>(memory) * kShareForSamples)},
+                             pixels.identity() && !plan.options().compute_stats ? nullptr : &*transform, pool, progress);
     built = scheduler.Run(std::move(to_build), stop, [&](ShardResult result) {
       results.push_back(std::move(result));
       ++report.built_shards;

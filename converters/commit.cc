@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "converters/record_order.h"
 #include "formats/core/shard_index.h"
 #include "formats/io/escape.h"
+#include "images/pixel_sums.h"
 
 namespace shardpack {
 namespace {
@@ -23,12 +25,16 @@ constexpr char kSkippedName[] = "skipped.jsonl";
 constexpr char kSha256Name[] = "SHA256SUMS";
 constexpr size_t kNamedSkips = 5;
 
-ManifestCounts CountAll(const Plan& plan, std::span<const ShardResult> results, size_t skips) {
+ManifestCounts CountAll(const Plan& plan, std::span<const ShardResult> results,
+                        std::span<const Skip> skips) {
   ManifestCounts counts;
   counts.seen = plan.listing().rows() + plan.listing().left_out;
   for (const ShardResult& result : results) counts.packed += result.records;
   counts.filtered = plan.filtered() + plan.listing().left_out;
-  counts.skipped = skips;
+  counts.failed = static_cast<uint64_t>(std::count_if(skips.begin(), skips.end(), [](const Skip& skip) {
+    return skip.reason == SkipReason::kDecodeFailed;
+  }));
+  counts.skipped = skips.size() - counts.failed;
   counts.ignored = plan.listing().ignored;
   return counts;
 }
@@ -45,17 +51,18 @@ absl::Status Judge(const Plan& plan, std::span<const ShardResult> results, const
   if (counts.seen != counts.packed + counts.filtered + counts.skipped + counts.failed) {
     return absl::InternalError(absl::StrCat("the counts do not add up: ", counts.seen, " seen, ", counts.packed,
                                             " packed, ", counts.filtered, " filtered, ", counts.skipped,
-                                            " skipped"));
+                                            " skipped, ", counts.failed, " failed"));
   }
   // Nobody knows how many images such a folder holds.
   const bool folder_lost = plan.listing().unread_folders > 0;
-  const double share = static_cast<double>(counts.skipped) / static_cast<double>(std::max<uint64_t>(1, counts.seen));
-  if (counts.skipped > 0 && (share > max_skip || (folder_lost && max_skip < 1) || counts.packed == 0)) {
+  const uint64_t lost = counts.skipped + counts.failed;
+  const double share = static_cast<double>(lost) / static_cast<double>(std::max<uint64_t>(1, counts.seen));
+  if (lost > 0 && (share > max_skip || (folder_lost && max_skip < 1) || counts.packed == 0)) {
     std::vector<std::string> lines;
     for (const Skip& skip : skips.first(std::min(skips.size(), kNamedSkips))) lines.push_back(Describe(plan, skip));
     if (skips.size() > kNamedSkips) lines.push_back(absl::StrCat("... and ", skips.size() - kNamedSkips, " more"));
     return absl::DataLossError(absl::StrFormat(
-        "%d of %d inputs cannot be packed, %.4g %% are allowed; nothing was published.\n  %s\n%s", counts.skipped,
+        "%d of %d inputs cannot be packed, %.4g %% are allowed; nothing was published.\n  %s\n%s", lost,
         counts.seen, max_skip * 100, absl::StrJoin(lines, "\n  "),
         counts.packed == 0 ? "No input is left to pack."
                            : "Mend them, or run the same command with a higher --max-skip: finished shards are kept."));
@@ -86,7 +93,7 @@ class Publisher {
 
   absl::StatusOr<Manifest> Make(const CommitOptions& options) {
     const std::vector<Skip> skips = AllSkips(plan_, results_);
-    manifest_.counts = CountAll(plan_, results_, skips.size());
+    manifest_.counts = CountAll(plan_, results_, skips);
     absl::Status status = Judge(plan_, results_, manifest_.counts, skips, options.max_skip);
     if (!status.ok()) return status;
     Describe(options);
@@ -135,6 +142,25 @@ class Publisher {
       manifest_.files.push_back(result.index);
       MergeFacts(result.facts, manifest_.facts);
     }
+    if (plan_.options().compute_stats) DescribePixels();
+  }
+
+  // Gray alone where all images are.
+  void DescribePixels() {
+    DatasetFacts& facts = manifest_.facts;
+    PixelSums sums;
+    sums.pixels = facts.pixel_sums["pixels"];
+    for (size_t c = 0; c < sums.sum.size(); ++c) {
+      sums.sum[c] = facts.pixel_sums[absl::StrCat("sum_", c)];
+      sums.squares[c] = facts.pixel_sums[absl::StrCat("squares_", c)];
+    }
+    const size_t channels = plan_.RawImage().channels == 1 ? 1 : sums.sum.size();
+    const auto text = [&](const std::array<double, 3>& values) {
+      return absl::StrJoin(std::span(values).first(channels), ",", [](std::string* out, double value) {
+        absl::StrAppendFormat(out, "%.9f", value);
+      });
+    };
+    facts.pixel_stats = {{"mean", text(sums.Mean())}, {"std", text(sums.Deviation())}};
   }
 
   std::string Sha256Lines() const {

@@ -314,7 +314,8 @@ LoadResult DatasetSource::Load(const Listing& listing, uint64_t row, Arena& aren
     if (!read.ok()) return lost(read);
     new (views + i) FieldView{name, bytes};
   }
-  return LoadedSample{{views, 1 + fields}};
+  const ImageInfo image = index->image(at.record);
+  return LoadedSample{{views, 1 + fields}, image.format == ImageFormat::kRaw ? image : ImageInfo()};
 }
 
 bool HasMadeJson(const Dataset& dataset) { return Option(dataset, "with-json") == "on"; }

@@ -65,6 +65,8 @@ void MergeFacts(const DatasetFacts& from, DatasetFacts& into) {
   into.max_width = std::max(into.max_width, from.max_width);
   into.max_height = std::max(into.max_height, from.max_height);
   for (const auto& [format, count] : from.image_formats) into.image_formats[format] += count;
+  for (const auto& [change, count] : from.pixels) into.pixels[change] += count;
+  for (const auto& [name, sum] : from.pixel_sums) into.pixel_sums[name] += sum;
 }
 
 std::string ToJournalLine(const ShardResult& result) {
@@ -82,7 +84,8 @@ std::string ToJournalLine(const ShardResult& result) {
       {"skips", std::move(skips)},
       {"facts",
        {facts.largest_record_bytes, facts.largest_image_bytes, facts.image_bytes, facts.min_width,
-        facts.max_width, facts.min_height, facts.max_height, facts.image_formats}},
+        facts.max_width, facts.min_height, facts.max_height, facts.image_formats, facts.pixels,
+        facts.pixel_sums}},
   };
   std::string text = Dump(line);
   text.pop_back();  // the closing brace comes after the checksum
@@ -115,7 +118,9 @@ bool ParseJournalLine(std::string_view line, ShardResult* result) {
         facts.at(0).get<uint64_t>(), facts.at(1).get<uint64_t>(),
         facts.at(2).get<uint64_t>(), facts.at(3).get<uint32_t>(),
         facts.at(4).get<uint32_t>(), facts.at(5).get<uint32_t>(),
-        facts.at(6).get<uint32_t>(), facts.at(7).get<std::map<std::string, uint64_t>>()};
+        facts.at(6).get<uint32_t>(), facts.at(7).get<std::map<std::string, uint64_t>>(),
+        facts.at(8).get<std::map<std::string, uint64_t>>(),
+        facts.at(9).get<std::map<std::string, uint64_t>>()};
     *result = std::move(parsed);
     return true;
   } catch (const std::exception&) {  // nlohmann's exceptions stop here

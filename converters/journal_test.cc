@@ -21,7 +21,7 @@ ShardResult Example(uint32_t shard) {
   result.records = 7;
   result.sha256 = "ab";
   result.skips = {{11, SkipReason::kTruncated, "no EOI \"marker\"\n"}, {12, SkipReason::kChanged, ""}};
-  result.facts = {100, 90, 500, 1, 2, 3, 4, {{"jpg", 6}, {"png", 1}}};
+  result.facts = {100, 90, 500, 1, 2, 3, 4, {{"jpg", 6}, {"png", 1}}, {{"kept", 7}}, {{"sum_0", 1ull << 63}}, {}};
   return result;
 }
 
@@ -45,6 +45,8 @@ TEST(JournalTest, ALineComesBackAsItWas) {
   EXPECT_EQ(parsed.sha256, "ab");
   EXPECT_EQ(parsed.skips, result.skips);
   EXPECT_EQ(parsed.facts.image_formats, result.facts.image_formats);
+  EXPECT_EQ(parsed.facts.pixels, result.facts.pixels);
+  EXPECT_EQ(parsed.facts.pixel_sums, result.facts.pixel_sums);
   EXPECT_EQ(ToJournalLine(parsed), line);
 }
 

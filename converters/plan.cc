@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <span>
 #include <utility>
@@ -78,6 +79,18 @@ class PlanMaker {
       return absl::InvalidArgumentError(
           absl::StrCat(listing().rows(), " inputs; a plan holds at most ", kMaxRows,
                        "; pack parts of the source one by one with --include"));
+    }
+    if (auto status = CheckTransformOptions(options().pixels); !status.ok()) return status;
+    if (layout->fixed_shape && !RawShape(options().pixels)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          std::string(format().name), " ", plan_.layout_,
+          " holds pixels of one shape: give --encode raw, --resize exact, crop or pad with --size, "
+          "and --color rgb or gray"));
+    }
+    if (layout->fixed_shape && !listing().fields.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          std::string(format().name), " ", plan_.layout_, " holds pixels and labels alone, not ",
+          EscapeForTerminal(listing().fields[0].name)));
     }
     const bool probed = listing().images.size() == listing().rows() &&
                         listing().content_hash.size() == listing().rows();
@@ -180,7 +193,8 @@ class PlanMaker {
                      .with_metadata = options().with_metadata,
                      .split = plan_.splits_[split],
                      .classes = listing().classes,
-                     .longest_key_bytes = plan_.longest_key_bytes_};
+                     .longest_key_bytes = plan_.longest_key_bytes_,
+                     .raw_image = plan_.RawImage()};
       const uint64_t begin = split == 0 ? 0 : split_ends_[split - 1];
       tbb::parallel_for(
           tbb::blocked_range<uint64_t>(begin, split_ends_[split], kGrain), [&](const auto& range) {
@@ -190,7 +204,7 @@ class PlanMaker {
               const uint32_t row = plan_.order_[i];
               const int32_t label = listing().label[row];
               const std::string& folder = listing().folders[listing().folder[row]];
-              field_bytes[0] = listing().bytes[row];
+              field_bytes[0] = plan_.ImageBytes(row);
               for (size_t f = 1; f < field_bytes.size(); ++f) {
                 field_bytes[f] = listing().field_bytes[row * listing().fields.size() + f - 1];
               }
@@ -323,7 +337,7 @@ ShardSpec Plan::Spec(size_t shard) const {
   for (const ListedField& field : listing_.fields) totals.push_back({field.name, 0});
   for (uint64_t i = planned.first; i < planned.first + planned.count; ++i) {
     const uint64_t row = order_[i], fields = listing_.fields.size();
-    totals[0].max_bytes += listing_.bytes[row];
+    totals[0].max_bytes += ImageBytes(row);
     for (size_t f = 0; f < fields; ++f) totals[1 + f].max_bytes += listing_.field_bytes[row * fields + f];
   }
   return {.layout = layout_,
@@ -332,6 +346,7 @@ ShardSpec Plan::Spec(size_t shard) const {
           .split = splits_[planned.split],
           .classes = listing_.classes,
           .longest_key_bytes = longest_key_bytes_,
+          .raw_image = RawImage(),
           .max_records = planned.count,
           .fields = std::move(totals)};
 }
@@ -366,6 +381,17 @@ void Plan::MeasureKeys() {
     AppendKeySuffix(n, key);
     longest_key_bytes_ = std::max(longest_key_bytes_, key.size());
   }
+}
+
+ImageInfo Plan::RawImage() const {
+  const std::optional<FixedShape> shape = RawShape(options_.pixels);
+  if (!shape) return {};
+  return RawImageInfo(shape->height, shape->width, static_cast<uint8_t>(shape->channels));
+}
+
+uint64_t Plan::ImageBytes(uint64_t row) const {
+  const std::optional<FixedShape> shape = RawShape(options_.pixels);
+  return shape ? shape->bytes() : listing_.bytes[row];
 }
 
 uint64_t Plan::bound_bytes() const {

@@ -26,6 +26,7 @@
 #include "converters/splits.h"
 #include "formats/core/format.h"
 #include "images/probe.h"
+#include "images/transform_options.h"
 
 namespace shardpack {
 
@@ -66,6 +67,10 @@ struct PlanOptions {
   Dedupe dedupe = Dedupe::kOff;
   bool NeedsProbe() const { return min_side > 0 || max_aspect > 0 || dedupe != Dedupe::kOff; }
 
+  // What becomes of the pixels; the identity unless the user asks.
+  TransformOptions pixels;
+
+  bool compute_stats = false;  // mean and standard deviation of the pixels, in the manifest
   bool sha256 = false;
   std::vector<std::string> sidecar_indexes;  // names of the format's SidecarSpecs
   // Options of the source that change the listing (label-from, ext, include, ...): name -> value, for the digest and
@@ -80,11 +85,13 @@ struct PlannedShard {
   std::string name;       // of its file, or of the folder that holds it (Format::Traits::data_file)
   uint32_t split = 0;     // position in splits()
   uint64_t first = 0, count = 0;  // positions [first, first + count)
-  uint64_t bound_bytes = 0;       // no larger container than this
+  // No larger container than this; where pixels are encoded anew, what the source's sizes come to
+  // (docs/decisions/0006-sizes-of-changed-pixels.md).
+  uint64_t bound_bytes = 0;
 };
 
 // Raised whenever equal options and listings would give another plan or another plan file.
-inline constexpr uint32_t kPlanVersion = 3;
+inline constexpr uint32_t kPlanVersion = 4;
 
 class Plan {
  public:
@@ -119,6 +126,10 @@ class Plan {
   // Notes for the user: switched to index keys because ..., duplicates reported by --dedupe report, ...
   const std::vector<std::string>& notes() const { return notes_; }
 
+  // Whether an image's size in the shard is another one than planned.
+  bool sizes_change() const { return !options_.pixels.identity() && !RawShape(options_.pixels); }
+  // What every image becomes; kUnknown when they differ or keep their files.
+  ImageInfo RawImage() const;
   // Borrows from the plan.
   ShardSpec Spec(size_t shard) const;
   // The shard's file, relative to the dataset: its name, or the data file in the folder of that name.
@@ -135,6 +146,8 @@ class Plan {
   friend class PlanReader;
   Plan() = default;
   void ComputeDigest();
+  // Of the image of that row, as far as it is known now.
+  uint64_t ImageBytes(uint64_t row) const;
   void MeasureKeys();
 
   Listing listing_;

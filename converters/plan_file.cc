@@ -40,6 +40,48 @@ std::vector<Skip> ReadSkips(uint64_t rows, PlanBytesReader& in) {
   return skips;
 }
 
+void WritePixels(const TransformOptions& pixels, PlanBytesWriter& out) {
+  out.Number(static_cast<uint64_t>(pixels.resize));
+  out.Number(pixels.width);
+  out.Number(pixels.height);
+  out.Number(pixels.only_if_bigger);
+  out.Number(static_cast<uint64_t>(pixels.interpolation));
+  out.Number(pixels.exact);
+  out.Number(static_cast<uint64_t>(pixels.encode));
+  out.Number(pixels.quality);
+  out.Number(static_cast<uint64_t>(pixels.color));
+  out.Number(pixels.depth8);
+  out.Number(static_cast<uint64_t>(pixels.alpha));
+  out.Number(pixels.background);
+  out.Number(static_cast<uint64_t>(pixels.orient));
+  out.Number(static_cast<uint64_t>(pixels.profile));
+}
+
+template <typename Enum>
+Enum ReadEnum(Enum last, PlanBytesReader& in) {
+  return static_cast<Enum>(in.Bounded(static_cast<uint64_t>(last)));
+}
+
+TransformOptions ReadPixels(PlanBytesReader& in) {
+  TransformOptions pixels;
+  pixels.resize = ReadEnum(ResizeMode::kPad, in);
+  pixels.width = static_cast<uint32_t>(in.Bounded(std::numeric_limits<uint32_t>::max()));
+  pixels.height = static_cast<uint32_t>(in.Bounded(std::numeric_limits<uint32_t>::max()));
+  pixels.only_if_bigger = in.Flag();
+  pixels.interpolation = ReadEnum(Interpolation::kLanczos, in);
+  pixels.exact = in.Flag();
+  pixels.encode = ReadEnum(EncodeAs::kRaw, in);
+  pixels.quality = static_cast<uint8_t>(in.Bounded(100));
+  pixels.color = ReadEnum(ColorChange::kGray, in);
+  pixels.depth8 = in.Flag();
+  pixels.alpha = ReadEnum(AlphaChange::kBlend, in);
+  pixels.background = static_cast<uint32_t>(in.Bounded(0xFFFFFF));
+  pixels.orient = ReadEnum(OrientChange::kKeep, in);
+  pixels.profile = ReadEnum(ProfileChange::kKeep, in);
+  in.Check(CheckTransformOptions(pixels).ok());
+  return pixels;
+}
+
 void WriteOptions(const PlanOptions& options, PlanBytesWriter& out) {
   out.Text(options.layout);
   out.Text(options.image_field);
@@ -65,6 +107,8 @@ void WriteOptions(const PlanOptions& options, PlanBytesWriter& out) {
   out.Number(options.min_side);
   out.Real(options.max_aspect);
   out.Number(static_cast<uint64_t>(options.dedupe));
+  WritePixels(options.pixels, out);
+  out.Number(options.compute_stats);
   out.Number(options.sha256);
   out.Texts(options.sidecar_indexes);
   out.Number(options.source.size());
@@ -101,6 +145,8 @@ PlanOptions ReadOptions(PlanBytesReader& in) {
   options.min_side = static_cast<uint32_t>(in.Bounded(std::numeric_limits<uint32_t>::max()));
   options.max_aspect = in.Real();
   options.dedupe = static_cast<Dedupe>(in.Bounded(static_cast<uint64_t>(Dedupe::kDrop)));
+  options.pixels = ReadPixels(in);
+  options.compute_stats = in.Flag();
   options.sha256 = in.Flag();
   options.sidecar_indexes = in.Texts();
   for (uint64_t left = in.Count(16); left > 0; --left) {

@@ -61,6 +61,8 @@ std::map<std::string, std::string> PlanOptions::ToMap() const {
   if (min_side > 0) map["min-size"] = absl::StrCat(min_side);
   if (max_aspect > 0) map["max-aspect"] = Number(max_aspect);
   if (dedupe != Dedupe::kOff) map["dedupe"] = Word(kDedupe, dedupe);
+  map.merge(pixels.ToMap());
+  if (compute_stats) map["compute-stats"] = "on";
   if (sha256) map["sha256"] = "on";
   if (!sidecar_indexes.empty()) map["sidecar-index"] = absl::StrJoin(sidecar_indexes, ",");
   return map;

@@ -350,6 +350,7 @@ TEST(PlanTest, TheDigestCoversWhatChangesBytes) {
   with(__LINE__, [](PlanOptions& o) { o.min_side = 2; });
   with(__LINE__, [](PlanOptions& o) { o.max_aspect = 3.5; });
   with(__LINE__, [](PlanOptions& o) { o.dedupe = Dedupe::kDrop; });
+  with(__LINE__, [](PlanOptions& o) { o.compute_stats = true; });
   with(__LINE__, [](PlanOptions& o) { o.sha256 = true; });
   with(__LINE__, [](PlanOptions& o) { o.sidecar_indexes = {"dali"}; });
   with(__LINE__, [](PlanOptions& o) { o.source["ext"] = "png"; });

@@ -62,7 +62,9 @@ void RunProbePass(const SampleSource& source, const ProbeOptions& options, IoPoo
         continue;
       }
       const Bytes image = std::get<LoadedSample>(loaded).fields[0].bytes;
-      const ProbeResult result = ProbeImage(image, options);
+      ProbeResult result;
+      result.info = std::get<LoadedSample>(loaded).image;  // raw pixels have no headers
+      if (result.info.format != ImageFormat::kRaw) result = ProbeImage(image, options);
       if (result.verdict != ProbeVerdict::kOk) {
         const std::lock_guard lock(mutex);
         found.push_back({row, SkipReasonOf(result.verdict), result.detail});

@@ -24,6 +24,8 @@ namespace shardpack {
 
 struct LoadedSample {
   std::span<const FieldView> fields;  // [0] = image; the span and the bytes lie in the arena
+  // Of pixels without a header (ImageFormat::kRaw), which no probe can know; else unknown.
+  ImageInfo image = {};
 };
 using LoadResult = std::variant<LoadedSample, Skip>;
 

@@ -1,11 +1,16 @@
 #include "converters/shard_builder.h"
 
 #include <algorithm>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "formats/io/sequential_reader.h"
+#include "images/decode.h"
 #include "images/probe.h"
 
 namespace shardpack {
@@ -36,6 +41,51 @@ absl::StatusOr<std::string> Sha256Of(const File& file, uint64_t bytes) {
   return stream.FinishHex();
 }
 
+// Pixels without a header: all that can be wrong is how many they are.
+ProbeResult JudgeRaw(const PreparedSample& sample, uint64_t max_pixels) {
+  const ImageInfo& info = sample.image;
+  const uint64_t pixels = uint64_t{info.width} * info.height;
+  if (pixels > max_pixels) return {ProbeVerdict::kPixelLimit, info, 0, "more pixels than --max-pixels"};
+  if (pixels * info.channels != sample.fields[0].bytes.size()) {
+    return {ProbeVerdict::kTruncated, info, 0, "raw pixels of another size"};
+  }
+  return {ProbeVerdict::kOk, info};
+}
+
+void HashSample(PreparedSample& sample, SampleChunk& chunk) {
+  sample.first_hash = chunk.hashes.size();
+  for (const FieldView& field : sample.fields) chunk.hashes.push_back(Xxh3_64(field.bytes));
+}
+
+void CountChanges(uint16_t changes, DatasetFacts& facts) {
+  ++facts.pixels[changes == 0 ? "kept" : "re-encoded"];
+  for (size_t i = 0; i < kPixelChangeNames.size(); ++i) {
+    if ((changes >> i & 1) != 0) ++facts.pixels[std::string(kPixelChangeNames[i])];
+  }
+}
+
+// An image that cannot be decoded is packed all the same, but not in the sums.
+void SumPixels(const Plan& plan, const PreparedSample& sample, ImageDecoder& decoder, SampleChunk& chunk) {
+  const absl::StatusOr<DecodedImage> image = decoder.Decode(
+      sample.fields[0].bytes, sample.image, {.orient = false, .max_pixels = plan.options().max_pixels});
+  if (!image.ok()) {
+    ++chunk.undecodable;
+    return;
+  }
+  ++chunk.summed;
+  chunk.sums.Add(image->view);
+}
+
+void AddSums(const SampleChunk& chunk, std::map<std::string, uint64_t>& into) {
+  into["images"] += chunk.summed;
+  into["pixels"] += chunk.sums.pixels;
+  if (chunk.undecodable > 0) into["undecodable"] += chunk.undecodable;
+  for (size_t c = 0; c < chunk.sums.sum.size(); ++c) {
+    into[absl::StrCat("sum_", c)] += chunk.sums.sum[c];
+    into[absl::StrCat("squares_", c)] += chunk.sums.squares[c];
+  }
+}
+
 std::string_view ClassName(const Plan& plan, int64_t label) {
   return label < 0 ? std::string_view() : std::string_view(plan.listing().classes[static_cast<size_t>(label)]);
 }
@@ -44,9 +94,13 @@ std::string_view ClassName(const Plan& plan, int64_t label) {
 
 void SampleChunk::Reset() {
   arena.Reset();
+  changed.Reset();
   samples.clear();
   hashes.clear();
   skips.clear();
+  next = 0;
+  sums = {};
+  summed = undecodable = 0;
   bytes_in = 0;
 }
 
@@ -59,7 +113,7 @@ void LoadSamples(const Plan& plan, const SampleSource& source, uint64_t first, u
     }
     const auto fields = std::get<LoadedSample>(loaded).fields;
     for (const FieldView& field : fields) chunk.bytes_in += field.bytes.size();
-    chunk.samples.push_back({position, fields, {}, 0});
+    chunk.samples.push_back({position, fields, std::get<LoadedSample>(loaded).image});
   }
 }
 
@@ -68,21 +122,138 @@ void JudgeSamples(const Plan& plan, SampleChunk& chunk) {
   const ProbeOptions probe{.level = options.verify,
                            .max_pixels = options.max_pixels,
                            .allow_truncated = options.allow_truncated};
+  const bool hash = options.pixels.identity() && !options.compute_stats;
   auto keep = chunk.samples.begin();
   for (PreparedSample& sample : chunk.samples) {
-    const ProbeResult judged = ProbeImage(sample.fields[0].bytes, probe);
+    const ProbeResult judged = sample.image.format == ImageFormat::kRaw ? JudgeRaw(sample, options.max_pixels)
+                                                                        : ProbeImage(sample.fields[0].bytes, probe);
     if (judged.verdict != ProbeVerdict::kOk) {
       chunk.skips.push_back({plan.row(sample.position), ReasonOf(judged.verdict),
                              absl::StrCat(judged.detail, " at offset ", judged.offset)});
       continue;
     }
     sample.image = judged.info;
-    sample.first_hash = chunk.hashes.size();
-    for (const FieldView& field : sample.fields) chunk.hashes.push_back(Xxh3_64(field.bytes));
+    if (hash) HashSample(sample, chunk);
     *keep++ = sample;
   }
   chunk.samples.erase(keep, chunk.samples.end());
 }
+
+uint64_t TransformNext(const Plan& plan, const ImageTransform& transform, TransformScratch& scratch,
+                       SampleChunk& chunk) {
+  PreparedSample& sample = chunk.samples[chunk.next++];
+  const auto fail = [&](SkipReason reason, std::string why) {
+    sample.failed = true;
+    chunk.skips.push_back({plan.row(sample.position), reason, std::move(why)});
+    return uint64_t{0};
+  };
+  absl::StatusOr<TransformedImage> image = transform.Run(sample.fields[0].bytes, sample.image, scratch);
+  if (!image.ok()) return fail(SkipReason::kDecodeFailed, std::string(image.status().message()));
+  sample.changes = image->changes;
+  if (image->changes == 0) {
+    if (plan.options().compute_stats) SumPixels(plan, sample, scratch.decoder(), chunk);
+    return 0;
+  }
+  const uint64_t most = plan.format().traits.max_record_bytes;
+  if (most > 0 && image->bytes.size() > most) {
+    return fail(SkipReason::kTooLarge, absl::StrCat(image->bytes.size(), " bytes when encoded, a record of ",
+                                                    std::string(plan.format().name), " takes ", most));
+  }
+  sample.image = image->info;
+  const std::span<std::byte> bytes = chunk.changed.Allocate(image->bytes.size());
+  std::memcpy(bytes.data(), image->bytes.data(), bytes.size());
+  const size_t count = sample.fields.size();
+  static_assert(std::is_trivially_destructible_v<FieldView>);
+  auto* fields = reinterpret_cast<FieldView*>(chunk.changed.Allocate(count * sizeof(FieldView)).data());
+  std::uninitialized_copy(sample.fields.begin(), sample.fields.end(), fields);
+  fields[0].bytes = bytes;
+  sample.fields = {fields, count};
+  if (plan.options().compute_stats) SumPixels(plan, sample, scratch.decoder(), chunk);
+  return bytes.size() + count * sizeof(FieldView);
+}
+
+void HashSamples(SampleChunk& chunk) {
+  std::erase_if(chunk.samples, [](const PreparedSample& sample) { return sample.failed; });
+  for (PreparedSample& sample : chunk.samples) HashSample(sample, chunk);
+}
+
+void HandOver(SampleChunk& chunk, const std::function<void(const SampleChunk&)>& append) {
+  const auto end = chunk.samples.begin() + static_cast<ptrdiff_t>(chunk.next);
+  std::vector<PreparedSample> later(end, chunk.samples.end());
+  chunk.samples.erase(end, chunk.samples.end());
+  HashSamples(chunk);
+  append(chunk);
+  chunk.samples = std::move(later);
+  chunk.hashes.clear();
+  chunk.skips.clear();
+  chunk.changed.Reset();
+  chunk.next = 0;
+}
+
+// Samples in a file of their own, until it is known what they add up to.
+class ShardBuilder::Spool {
+ public:
+  static absl::StatusOr<std::unique_ptr<Spool>> Create(const std::string& path) {
+    absl::Status removed = RemoveFile(path);  // of a run that was killed
+    if (!removed.ok()) return removed;
+    absl::StatusOr<std::unique_ptr<StagedFile>> file = StagedFile::Create(path);
+    if (!file.ok()) return file.status();
+    auto spool = std::make_unique<Spool>();
+    spool->file_ = *std::move(file);
+    return spool;
+  }
+
+  absl::Status Add(const PreparedSample& sample, std::span<const uint64_t> hashes) {
+    if (names_.empty()) {
+      for (const FieldView& field : sample.fields) names_.emplace_back(field.name);
+    }
+    samples_.push_back(sample);
+    for (size_t f = 0; f < sample.fields.size(); ++f) {
+      sizes_.push_back(sample.fields[f].bytes.size());
+      hashes_.push_back(hashes[f]);
+      absl::Status written = file_->Append(sample.fields[f].bytes);
+      if (!written.ok()) return written;
+    }
+    return absl::OkStatus();
+  }
+
+  std::vector<FieldTotal> Totals() const {
+    std::vector<FieldTotal> totals;
+    for (const std::string& name : names_) totals.push_back({name, 0});
+    for (size_t i = 0; i < sizes_.size(); ++i) totals[i % names_.size()].max_bytes += sizes_[i];
+    return totals;
+  }
+
+  // `append(sample, hashes)` for each, in order.
+  template <typename Append>
+  absl::Status ForEach(const Append& append) {
+    absl::Status status = file_->Flush();
+    std::vector<std::byte> bytes;
+    std::vector<FieldView> fields(names_.size());
+    uint64_t offset = 0;
+    for (size_t i = 0; i < samples_.size() && status.ok(); ++i) {
+      const std::span<const uint64_t> sizes = std::span(sizes_).subspan(i * fields.size(), fields.size());
+      bytes.resize(std::accumulate(sizes.begin(), sizes.end(), uint64_t{0}));
+      status = file_->file().ReadExactlyAt(offset, std::span(bytes));
+      offset += bytes.size();
+      for (size_t f = 0, at = 0; f < fields.size(); at += sizes[f++]) {
+        fields[f] = {names_[f], std::span(bytes).subspan(at, sizes[f])};
+      }
+      PreparedSample sample = samples_[i];
+      sample.fields = fields;
+      if (status.ok()) status = append(sample, std::span(hashes_).subspan(i * fields.size(), fields.size()));
+    }
+    return status;
+  }
+
+ private:
+  std::unique_ptr<StagedFile> file_;
+  std::vector<std::string> names_;
+  std::vector<PreparedSample> samples_;  // without their fields
+  std::vector<uint64_t> sizes_, hashes_;  // one a field
+};
+
+ShardBuilder::~ShardBuilder() = default;
 
 ShardBuilder::ShardBuilder(const Plan& plan, size_t shard, OutputDir& out)
     : plan_(plan), out_(out), planned_(plan.shards()[shard]), spec_(plan.Spec(shard)) {
@@ -96,41 +267,68 @@ absl::StatusOr<std::unique_ptr<ShardBuilder>> ShardBuilder::Create(const Plan& p
   absl::StatusOr<std::unique_ptr<StagedFile>> staged = StagedFile::Create(out.StagePathOf(builder->planned_.name));
   if (!staged.ok()) return staged.status();
   builder->staged_ = *std::move(staged);
-  absl::StatusOr<std::unique_ptr<ShardWriter>> writer = plan.format().create(*builder->staged_, builder->spec_);
-  if (!writer.ok()) return writer.status();
-  builder->writer_ = *std::move(writer);
+  if (plan.sizes_change() && FindLayout(plan.format(), plan.layout())->needs_totals) {
+    auto spool = Spool::Create(out.StagePathOf(builder->planned_.name + ".spool"));
+    if (!spool.ok()) return spool.status();
+    builder->spool_ = *std::move(spool);
+    return builder;
+  }
+  if (absl::Status made = builder->CreateWriter(); !made.ok()) return made;
   return builder;
 }
 
+absl::Status ShardBuilder::CreateWriter() {
+  absl::StatusOr<std::unique_ptr<ShardWriter>> writer = plan_.format().create(*staged_, spec_);
+  if (!writer.ok()) return writer.status();
+  writer_ = *std::move(writer);
+  return absl::OkStatus();
+}
+
+absl::Status ShardBuilder::Unspool() {
+  const std::unique_ptr<Spool> spool = std::move(spool_);
+  const std::vector<FieldTotal> totals = spool->Totals();
+  if (!totals.empty()) spec_.fields = totals;
+  if (absl::Status made = CreateWriter(); !made.ok()) return made;
+  return spool->ForEach(
+      [&](const PreparedSample& sample, std::span<const uint64_t> hashes) { return AppendSample(sample, hashes); });
+}
+
 absl::Status ShardBuilder::Append(const SampleChunk& chunk) {
-  const Listing& listing = plan_.listing();
   for (const PreparedSample& prepared : chunk.samples) {
-    const uint32_t row = plan_.row(prepared.position);
-    key_.clear();
-    path_.clear();
-    plan_.AppendKey(prepared.position, key_);
-    listing.AppendPath(row, path_);
-    const int64_t label = listing.label[row];
-    const SampleView sample{.number = prepared.position,
-                            .key = key_,
-                            .source_path = path_,
-                            .label = label,
-                            .class_name = ClassName(plan_, label),
-                            .image = prepared.image,
-                            .fields = prepared.fields};
-    absl::Status appended = writer_->Append(sample);
+    const auto hashes = std::span(chunk.hashes).subspan(prepared.first_hash, prepared.fields.size());
+    absl::Status appended = spool_ != nullptr ? spool_->Add(prepared, hashes) : AppendSample(prepared, hashes);
     if (!appended.ok()) return appended;
-    if (field_names_.empty()) {
-      for (const FieldView& field : sample.fields) field_names_.emplace_back(field.name);
-    }
-    expected_.push_back({prepared.position, prepared.image});
-    for (size_t f = 0; f < sample.fields.size(); ++f) {
-      expected_hashes_.push_back(chunk.hashes[prepared.first_hash + f]);
-    }
-    AddImageFacts(prepared.image, sample.fields[0].bytes.size(), result_.facts);
-    ++format_counts_[static_cast<size_t>(prepared.image.format)];
   }
   result_.skips.insert(result_.skips.end(), chunk.skips.begin(), chunk.skips.end());
+  if (plan_.options().compute_stats) AddSums(chunk, result_.facts.pixel_sums);
+  return absl::OkStatus();
+}
+
+absl::Status ShardBuilder::AppendSample(const PreparedSample& prepared, std::span<const uint64_t> hashes) {
+  const Listing& listing = plan_.listing();
+  const uint32_t row = plan_.row(prepared.position);
+  key_.clear();
+  path_.clear();
+  plan_.AppendKey(prepared.position, key_);
+  listing.AppendPath(row, path_);
+  const int64_t label = listing.label[row];
+  const SampleView sample{.number = prepared.position,
+                          .key = key_,
+                          .source_path = path_,
+                          .label = label,
+                          .class_name = ClassName(plan_, label),
+                          .image = prepared.image,
+                          .fields = prepared.fields};
+  absl::Status appended = writer_->Append(sample);
+  if (!appended.ok()) return appended;
+  if (field_names_.empty()) {
+    for (const FieldView& field : sample.fields) field_names_.emplace_back(field.name);
+  }
+  expected_.push_back({prepared.position, prepared.image});
+  expected_hashes_.insert(expected_hashes_.end(), hashes.begin(), hashes.end());
+  AddImageFacts(prepared.image, sample.fields[0].bytes.size(), result_.facts);
+  ++format_counts_[static_cast<size_t>(prepared.image.format)];
+  if (!plan_.options().pixels.identity()) CountChanges(prepared.changes, result_.facts);
   return absl::OkStatus();
 }
 
@@ -211,7 +409,8 @@ absl::StatusOr<std::string> ShardBuilder::Prove(uint64_t bytes) {
 }
 
 absl::StatusOr<ShardResult> ShardBuilder::Finish() {
-  absl::Status status = writer_->Finish();
+  absl::Status status = spool_ != nullptr ? Unspool() : absl::OkStatus();
+  if (status.ok()) status = writer_->Finish();
   if (status.ok()) status = staged_->Flush();
   if (!status.ok()) return status;
   const uint64_t bytes = staged_->size();

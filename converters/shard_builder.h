@@ -2,11 +2,13 @@
 //
 //   auto builder = ShardBuilder::Create(plan, 0, out);
 //   LoadSamples(plan, source, first, count, chunk);  JudgeSamples(plan, chunk);   // any thread, any order
+//   while (chunk.next < chunk.samples.size()) TransformNext(plan, transform, scratch, chunk);
+//   HashSamples(chunk);
 //   (*builder)->Append(chunk);                              // in order
 //   absl::StatusOr<ShardResult> result = (*builder)->Finish();
 //
 // The proof: the finished file is read back and scanned, and every field must have the hash that was taken from the
-// source's bytes; the index is made from the scan, never from what the writer believes.
+// source's bytes, or from the changed image's; the index is made from the scan, never from what the writer believes.
 // Lifetime: borrows plan and out. Thread-safety: one caller at a time. Errors: DataLoss when the proof fails, I/O
 // Status; after an error the staged file is discarded and the shard is built anew. Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_SHARD_BUILDER_H_
@@ -14,6 +16,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,6 +29,8 @@
 #include "converters/plan.h"
 #include "converters/sample_source.h"
 #include "formats/io/staged_file.h"
+#include "images/pixel_sums.h"
+#include "images/transform.h"
 
 namespace shardpack {
 
@@ -34,13 +39,19 @@ struct PreparedSample {
   std::span<const FieldView> fields;
   ImageInfo image;
   uint64_t first_hash = 0;  // of fields[0] in SampleChunk::hashes; one a field
+  uint16_t changes = 0;     // sum of PixelChange
+  bool failed = false;      // in TransformNext
 };
 
 // A run of consecutive positions, loaded and judged. Reused: Reset keeps its memory.
 struct SampleChunk {
   Arena arena;
+  Arena changed;  // what TransformNext makes
   std::vector<PreparedSample> samples;
   std::vector<uint64_t> hashes;  // XXH3-64 of each field of each sample
+  size_t next = 0;               // sample that TransformNext takes
+  PixelSums sums;                // of the samples that TransformNext has taken, on request
+  uint64_t summed = 0, undecodable = 0;  // images
   std::vector<Skip> skips;
   uint64_t bytes_in = 0;
   void Reset();
@@ -48,33 +59,47 @@ struct SampleChunk {
 
 // Loads positions [first, first + count) into the chunk: reads only.
 void LoadSamples(const Plan& plan, const SampleSource& source, uint64_t first, uint64_t count, SampleChunk& chunk);
-// Hashes and judges what was loaded: computes only. A bad image becomes a Skip.
+// Judges what was loaded, and hashes it unless pixels are to be looked at: computes only. A bad image becomes a Skip.
 void JudgeSamples(const Plan& plan, SampleChunk& chunk);
+// Changes, and sums on request, the pixels of one sample after the other; one that cannot be decoded or encoded becomes a Skip. Answers how
+// much longer the arena's content has become.
+uint64_t TransformNext(const Plan& plan, const ImageTransform& transform, TransformScratch& scratch, SampleChunk& chunk);
+// Hashes what TransformNext has made, and forgets what it failed to make.
+void HashSamples(SampleChunk& chunk);
+// The same for the samples before chunk.next alone, which `append` then takes; they leave the chunk, and so does what
+// was made of them.
+void HandOver(SampleChunk& chunk, const std::function<void(const SampleChunk&)>& append);
 
 class ShardBuilder {
  public:
+  ~ShardBuilder();
   static absl::StatusOr<std::unique_ptr<ShardBuilder>> Create(const Plan& plan, size_t shard, OutputDir& out);
 
   absl::Status Append(const SampleChunk& chunk);
   // Completes the container, proves it, writes the index, publishes both, and journals the result.
   absl::StatusOr<ShardResult> Finish();
-  uint64_t bytes() const { return staged_->size(); }
-
  private:
   class Proof;
+  class Spool;
   struct Expected {
     uint64_t position;
     ImageInfo image;
   };
 
   ShardBuilder(const Plan& plan, size_t shard, OutputDir& out);
+  absl::Status CreateWriter();
+  absl::Status AppendSample(const PreparedSample& prepared, std::span<const uint64_t> hashes);
+  absl::Status Unspool();
   absl::StatusOr<std::string> Prove(uint64_t bytes);  // the index's bytes
 
   const Plan& plan_;
   OutputDir& out_;
   const PlannedShard& planned_;
-  const ShardSpec spec_;
+  ShardSpec spec_;
   std::unique_ptr<StagedFile> staged_;
+  // Where a layout must know sizes that only changing the pixels tells: the samples wait here, and the writer is made
+  // when all have come.
+  std::unique_ptr<Spool> spool_;
   std::unique_ptr<ShardWriter> writer_;
   std::vector<Expected> expected_;        // one a sample, in the order of the shard
   std::vector<uint64_t> expected_hashes_;

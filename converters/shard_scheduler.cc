@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "images/inspect.h"
+
 namespace shardpack {
 namespace {
 
@@ -14,6 +16,10 @@ constexpr uint64_t kChunkBytes = 1 << 20;
 // Largest number of open shards: each holds a write buffer and its expectations.
 constexpr size_t kMaxOpenShards = 64;
 constexpr int kAttempts = 2;
+// A scratch that has changed an image of more than this gives its memory back.
+constexpr uint64_t kScratchBytes = uint64_t{32} << 20;
+// A chunk whose images take more than this part of the memory is appended in pieces.
+constexpr uint64_t kGrownShare = 16;
 
 }  // namespace
 
@@ -35,15 +41,27 @@ struct ShardScheduler::Flight {
   std::unique_ptr<SampleChunk> chunk;
   uint64_t sequence = 0, first = 0, count = 0;
   uint64_t reserved_bytes = 0;
+  uint64_t grown_bytes = 0;  // of them: what images became
   bool last = false;
+  bool judged = false;
+  bool admitted = false;  // memory for the next image is reserved
+};
+
+// A chunk whose next image waits for memory.
+struct ShardScheduler::Parked {
+  std::shared_ptr<OpenShard> shard;
+  std::unique_ptr<Flight> flight;
+  uint64_t bytes = 0;
 };
 
 ShardScheduler::ShardScheduler(const Plan& plan, const SampleSource& source, OutputDir& out,
-                               const SchedulerOptions& options, IoPool& pool, BuildProgress& progress)
+                               const SchedulerOptions& options, const ImageTransform* transform, IoPool& pool,
+                               BuildProgress& progress)
     : plan_(plan),
       source_(source),
       out_(out),
       options_(options),
+      transform_(transform),
       pool_(pool),
       progress_(progress),
       max_flights_(static_cast<size_t>(pool.threads() + 2 * options.jobs)),
@@ -91,12 +109,16 @@ absl::Status ShardScheduler::Run(std::vector<uint32_t> shards, const std::atomic
     ++active_;
     ++flights_;
     ++shard->in_flight;
-    bytes_in_flight_ += flight->reserved_bytes;
-    progress_.memory_bytes += static_cast<int64_t>(flight->reserved_bytes);
+    Reserve(static_cast<int64_t>(flight->reserved_bytes));
     flight->chunk = TakeChunk();
     lock.unlock();
     Launch(shard, std::move(flight));
     lock.lock();
+  }
+  if (transform_ != nullptr && stop.load() != 0) {
+    // What takes milliseconds an image is not worth waiting for.
+    for (const auto& shard : open_) shard->failed = true;
+    Unpark();
   }
   // What is in flight still refers to us.
   changed_.wait(lock, [&] { return active_ == 0; });
@@ -130,9 +152,12 @@ std::unique_ptr<ShardScheduler::Flight> ShardScheduler::NextChunk(OpenShard& sha
   auto flight = std::make_unique<Flight>();
   flight->sequence = shard.issued++;
   flight->first = shard.next;
-  uint64_t bytes = 0;
-  while (shard.next < shard.end && shard.next - flight->first < kChunkRows && bytes < kChunkBytes) {
-    bytes += plan_.listing().SampleBytes(plan_.row(shard.next++));
+  uint64_t bytes = 0, work_bytes = 0;
+  const uint64_t out_bytes = RawShape(plan_.options().pixels).value_or(FixedShape()).bytes();
+  while (shard.next < shard.end && shard.next - flight->first < kChunkRows && work_bytes < kChunkBytes) {
+    const uint64_t sample_bytes = plan_.listing().SampleBytes(plan_.row(shard.next++));
+    bytes += sample_bytes;
+    work_bytes += std::max(sample_bytes, out_bytes);
   }
   flight->count = shard.next - flight->first;
   flight->last = shard.next == shard.end;
@@ -160,7 +185,9 @@ void ShardScheduler::Launch(std::shared_ptr<OpenShard> shard, std::unique_ptr<Fl
 }
 
 void ShardScheduler::Judge(const std::shared_ptr<OpenShard>& shard, std::unique_ptr<Flight> flight) {
-  JudgeSamples(plan_, *flight->chunk);
+  if (!flight->judged) JudgeSamples(plan_, *flight->chunk);
+  flight->judged = true;
+  if (transform_ != nullptr && !Transform(shard, flight)) return;
   progress_.bytes_in += flight->chunk->bytes_in;
   progress_.skipped_rows += flight->chunk->skips.size();
   progress_.done_rows += flight->count;
@@ -169,6 +196,108 @@ void ShardScheduler::Judge(const std::shared_ptr<OpenShard>& shard, std::unique_
   const std::lock_guard lock(mutex_);  // notified under the lock: Run may return right after
   --active_;
   changed_.notify_all();
+}
+
+// False when the chunk was put aside.
+bool ShardScheduler::Transform(const std::shared_ptr<OpenShard>& shard, std::unique_ptr<Flight>& flight) {
+  std::unique_ptr<TransformScratch> scratch = TakeScratch();
+  SampleChunk& chunk = *flight->chunk;
+  Step step = Step::kGo;
+  while (chunk.next < chunk.samples.size() && step == Step::kGo) {
+    const PreparedSample& sample = chunk.samples[chunk.next];
+    uint64_t bytes = transform_->WorkingBytes(sample.fields[0].bytes, sample.image);
+    if (plan_.options().compute_stats) bytes += DecodeMemoryBytes(sample.image, /*scans=*/1);
+    step = BeginImage(shard, flight, bytes);
+    if (step != Step::kGo) break;
+    const uint64_t grown_bytes = TransformNext(plan_, *transform_, *scratch, chunk);
+    if (bytes > kScratchBytes) scratch->Trim();
+    EndImage(*flight, bytes, grown_bytes);
+    if (flight->grown_bytes > options_.memory_bytes / kGrownShare) AppendEarly(*shard, *flight);
+  }
+  if (step != Step::kParked) HashSamples(chunk);
+  const std::lock_guard lock(mutex_);
+  idle_scratches_.push_back(std::move(scratch));
+  return step != Step::kParked;
+}
+
+std::unique_ptr<TransformScratch> ShardScheduler::TakeScratch() {
+  const std::lock_guard lock(mutex_);
+  if (idle_scratches_.empty()) return std::make_unique<TransformScratch>();
+  std::unique_ptr<TransformScratch> scratch = std::move(idle_scratches_.back());
+  idle_scratches_.pop_back();
+  return scratch;
+}
+
+bool ShardScheduler::Fits(const OpenShard& shard, const Flight& flight, uint64_t bytes) const {
+  return bytes_in_flight_ + bytes <= options_.memory_bytes || (working_ == 0 && flight.sequence == shard.appended);
+}
+
+void ShardScheduler::Reserve(int64_t bytes) {
+  bytes_in_flight_ += static_cast<uint64_t>(bytes);
+  progress_.memory_bytes += bytes;
+}
+
+ShardScheduler::Step ShardScheduler::BeginImage(const std::shared_ptr<OpenShard>& shard,
+                                                std::unique_ptr<Flight>& flight, uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const bool admitted = std::exchange(flight->admitted, false);
+  if (admitted) return Step::kGo;
+  if (shard->failed) return Step::kGiveUp;
+  if (!Fits(*shard, *flight, bytes)) {
+    parked_.push_back({shard, std::move(flight), bytes});
+    return Step::kParked;
+  }
+  ++working_;
+  Reserve(static_cast<int64_t>(bytes));
+  return Step::kGo;
+}
+
+void ShardScheduler::EndImage(Flight& flight, uint64_t bytes, uint64_t grown_bytes) {
+  const std::lock_guard lock(mutex_);
+  --working_;
+  flight.reserved_bytes += grown_bytes;
+  flight.grown_bytes += grown_bytes;
+  Reserve(static_cast<int64_t>(grown_bytes) - static_cast<int64_t>(bytes));
+  Unpark();
+}
+
+// The images of a small file may be large: the chunk whose turn it is need not hold all of them.
+void ShardScheduler::AppendEarly(OpenShard& shard, Flight& flight) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (flight.sequence != shard.appended || shard.appending || shard.failed) return;
+    shard.appending = true;  // whoever comes meanwhile leaves its chunk to be appended after this one
+  }
+  absl::Status appended;
+  HandOver(*flight.chunk, [&](const SampleChunk& ready) {
+    progress_.skipped_rows += ready.skips.size();
+    appended = shard.builder->Append(ready);
+  });
+  if (!appended.ok()) FailShard(shard, std::move(appended));
+  const std::lock_guard lock(mutex_);
+  shard.appending = false;
+  Reserve(-static_cast<int64_t>(flight.grown_bytes));
+  flight.reserved_bytes -= std::exchange(flight.grown_bytes, 0);
+  Unpark();
+}
+
+// Under mutex_: lets go on what may, first the chunks that their shards wait for.
+void ShardScheduler::Unpark() {
+  std::stable_partition(parked_.begin(), parked_.end(), [](const Parked& parked) {
+    return parked.shard->failed || parked.flight->sequence == parked.shard->appended;
+  });
+  std::erase_if(parked_, [&](Parked& parked) {
+    if (!parked.shard->failed) {
+      if (!Fits(*parked.shard, *parked.flight, parked.bytes)) return false;
+      parked.flight->admitted = true;
+      ++working_;
+      Reserve(static_cast<int64_t>(parked.bytes));
+    }
+    arena_.enqueue([this, shard = parked.shard, raw = parked.flight.release()]() noexcept {
+      Judge(shard, std::unique_ptr<Flight>(raw));
+    });
+    return true;
+  });
 }
 
 // The thread that brings a shard's next chunk appends it, and all that wait behind it.
@@ -236,15 +365,16 @@ void ShardScheduler::FailShard(OpenShard& shard, absl::Status status) {
   } else if (failed_.ok()) {
     failed_ = std::move(status);
   }
+  Unpark();
 }
 
 void ShardScheduler::Land(std::unique_ptr<Flight> flight) {
   const std::lock_guard lock(mutex_);
   --flights_;
-  bytes_in_flight_ -= flight->reserved_bytes;
-  progress_.memory_bytes -= static_cast<int64_t>(flight->reserved_bytes);
+  Reserve(-static_cast<int64_t>(flight->reserved_bytes));
   flight->chunk->Reset();
   idle_chunks_.push_back(std::move(flight->chunk));
+  Unpark();
   changed_.notify_all();
 }
 

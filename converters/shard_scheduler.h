@@ -6,6 +6,9 @@
 // One thread (Run's caller) hands out chunks of positions, round robin over as many open shards as there are computing
 // threads. A chunk is read in the pool, judged in TBB, and appended by whichever thread completes its shard's next
 // chunk: no thread waits for another one. Lifetime: borrows everything for its own. Thread-safety: one Run at a time.
+// Where pixels are changed: an image's decoded size counts as memory before it is decoded, and so does what becomes of
+// it until its shard has it; a chunk that has grown large is appended in pieces. A chunk whose next image does not fit is put aside, so no thread waits; the chunk that its
+// shard needs next may always go on when no other image is being worked on, so the run never stands still.
 // Errors: the first error of a shard ends the run, except that a shard whose file could not be written or proven is
 // discarded and built once more. Memory: chunks in flight hold at most memory_bytes, or one sample. Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_SHARD_SCHEDULER_H_
@@ -26,6 +29,7 @@
 #include "absl/status/status.h"
 #include "converters/build.h"
 #include "converters/shard_builder.h"
+#include "images/transform.h"
 
 namespace shardpack {
 
@@ -36,8 +40,9 @@ struct SchedulerOptions {
 
 class ShardScheduler {
  public:
+  // `transform`: what becomes of the pixels; nullptr: they stay as they are.
   ShardScheduler(const Plan& plan, const SampleSource& source, OutputDir& out, const SchedulerOptions& options,
-                 IoPool& pool, BuildProgress& progress);
+                 const ImageTransform* transform, IoPool& pool, BuildProgress& progress);
   ~ShardScheduler();
 
   // Builds the shards of those numbers. `done` is called for each, one call at a time, from any thread. Cancelled when
@@ -50,12 +55,22 @@ class ShardScheduler {
  private:
   struct OpenShard;
   struct Flight;
+  struct Parked;
+  enum class Step : uint8_t { kGo, kParked, kGiveUp };
 
   absl::Status OpenNext();
   std::unique_ptr<Flight> NextChunk(OpenShard& shard);
   std::unique_ptr<SampleChunk> TakeChunk();
   void Launch(std::shared_ptr<OpenShard> shard, std::unique_ptr<Flight> flight);
   void Judge(const std::shared_ptr<OpenShard>& shard, std::unique_ptr<Flight> flight);
+  bool Transform(const std::shared_ptr<OpenShard>& shard, std::unique_ptr<Flight>& flight);
+  Step BeginImage(const std::shared_ptr<OpenShard>& shard, std::unique_ptr<Flight>& flight, uint64_t bytes);
+  void EndImage(Flight& flight, uint64_t bytes, uint64_t grown_bytes);
+  void AppendEarly(OpenShard& shard, Flight& flight);
+  bool Fits(const OpenShard& shard, const Flight& flight, uint64_t bytes) const;
+  void Reserve(int64_t bytes);
+  void Unpark();
+  std::unique_ptr<TransformScratch> TakeScratch();
   void Deliver(const std::shared_ptr<OpenShard>& shard, std::unique_ptr<Flight> flight);
   void AppendOne(OpenShard& shard, Flight& flight);
   void FinishShard(const std::shared_ptr<OpenShard>& shard);
@@ -66,6 +81,7 @@ class ShardScheduler {
   const SampleSource& source_;
   OutputDir& out_;
   const SchedulerOptions options_;
+  const ImageTransform* const transform_;
   IoPool& pool_;
   BuildProgress& progress_;
   const size_t max_flights_;
@@ -78,6 +94,9 @@ class ShardScheduler {
   std::deque<uint32_t> waiting_;
   std::vector<std::shared_ptr<OpenShard>> open_;
   std::vector<std::unique_ptr<SampleChunk>> idle_chunks_;
+  std::vector<std::unique_ptr<TransformScratch>> idle_scratches_;
+  std::vector<Parked> parked_;
+  size_t working_ = 0;  // images being changed
   std::map<uint32_t, int> attempts_;
   size_t flights_ = 0;  // chunks that hold samples
   uint64_t bytes_in_flight_ = 0;

@@ -32,13 +32,15 @@ enum class SkipReason : uint8_t {
   kDangling,
   kDuplicateKey,
   kUnpaired,
+  // Passed the probe, and was lost when its pixels were to be changed: counted as failed.
+  kDecodeFailed,
 };
 
 // The stable names of the reasons, in the order of the enum.
-inline constexpr std::array<std::string_view, 16> kSkipReasonNames = {
+inline constexpr std::array<std::string_view, 17> kSkipReasonNames = {
     "empty",      "not-an-image", "truncated", "bad-crc", "pixel-limit", "too-large",
     "not-regular", "permission",  "io-error",  "changed", "vanished",    "symlink-loop",
-    "outside-root", "dangling",   "duplicate-key", "unpaired"};
+    "outside-root", "dangling",   "duplicate-key", "unpaired", "decode-failed"};
 
 inline std::string_view SkipReasonName(SkipReason reason) {
   return kSkipReasonNames[static_cast<size_t>(reason)];

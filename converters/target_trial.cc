@@ -139,8 +139,10 @@ absl::Status TrySamples(const Plan& plan, const SampleSource& source) {
     const LoadedSample* sample = std::get_if<LoadedSample>(&loaded);
     if (sample == nullptr) continue;  // will be a skip
     const ProbeResult judged =
-        ProbeImage(sample->fields[0].bytes,
-                   {.level = ProbeLevel::kHeader, .max_pixels = plan.options().max_pixels});
+        sample->image.format == ImageFormat::kRaw
+            ? ProbeResult{ProbeVerdict::kOk, sample->image}
+            : ProbeImage(sample->fields[0].bytes,
+                         {.level = ProbeLevel::kHeader, .max_pixels = plan.options().max_pixels});
     if (judged.verdict != ProbeVerdict::kOk) continue;
     std::string key, path;
     plan.AppendKey(position, key);
@@ -150,14 +152,19 @@ absl::Status TrySamples(const Plan& plan, const SampleSource& source) {
         std::upper_bound(plan.shards().begin(), plan.shards().end(), position,
                          [](uint64_t at, const PlannedShard& shard) { return at < shard.first; });
     const ShardSpec spec = plan.Spec(static_cast<size_t>(after - plan.shards().begin()) - 1);
+    // Where all images will be raw pixels of one shape, black ones stand for them.
+    const bool raw = spec.raw_image.format == ImageFormat::kRaw;
+    std::vector<FieldView> fields(sample->fields.begin(), sample->fields.end());
+    const std::vector<std::byte> black(raw ? RawImageBytes(spec.raw_image) : 0);
+    if (raw) fields[0].bytes = black;
     const SampleView view{
         .number = position,
         .key = key,
         .source_path = path,
         .label = label,
         .class_name = label < 0 ? std::string_view() : listing.classes[static_cast<size_t>(label)],
-        .image = judged.info,
-        .fields = sample->fields};
+        .image = raw ? spec.raw_image : judged.info,
+        .fields = fields};
     absl::Status tried = folder->Try(plan.format(), spec, view);
     if (tried.ok()) continue;
     return absl::Status(tried.code(),

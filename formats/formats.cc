@@ -11,6 +11,7 @@
 #include "formats/io/bytes.h"
 #include "formats/io/file.h"
 #include "formats/lmdb/lmdb_format.h"
+#include "formats/npy/npy_format.h"
 #include "formats/tfrecord/tfrecord_format.h"
 #include "formats/webdataset/webdataset_format.h"
 
@@ -22,6 +23,7 @@ constexpr const Format* kFormats[] = {
     &kTfrecordFormat,
     &kLmdbFormat,
     &kHdf5Format,
+    &kNpyFormat,
 };
 
 // What Format::sniff may look at.

@@ -56,8 +56,10 @@ TEST(SniffFormat, KnowsEachFormatsOwnShards) {
       ASSERT_EQ(::mkdir(path.c_str(), 0700), 0);
       data.append("/").append(format->traits.data_file);
     }
-    const auto bytes =
-        testing::WriteShard(*format, {}, testing::GenerateSamples({.count = 3}), data);
+    ShardSpec spec;
+    if (format->layouts[0].fixed_shape) spec.raw_image = RawImageInfo(8, 8, 3);
+    const auto bytes = testing::WriteShard(
+        *format, spec, testing::GenerateSamples({.count = 3, .raw_image = spec.raw_image}), data);
     ASSERT_TRUE(bytes.ok()) << bytes.status();
     const absl::StatusOr<const Format*> found = SniffFormat(path);
     ASSERT_TRUE(found.ok()) << found.status();

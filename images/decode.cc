@@ -1,6 +1,7 @@
 #include "images/decode.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -31,6 +32,10 @@ absl::Status OtherSize(uint64_t width, uint64_t height, const CodecRequest& requ
 
 }  // namespace decode_internal
 
+void DecodeWarnings::Add(const char* codec, const char* words) {
+  if (count++ == 0) std::snprintf(first, sizeof(first), "%s: %s", codec, words);
+}
+
 namespace {
 
 using decode_internal::CodecRequest;
@@ -39,7 +44,29 @@ using decode_internal::CodecRequest;
 void ToGray(uint8_t* pixels, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     const uint8_t* rgb = pixels + 3 * i;
-    pixels[i] = decode_internal::Luma(rgb[0], rgb[1], rgb[2]);
+    pixels[i] = Luma(rgb[0], rgb[1], rgb[2]);
+  }
+}
+
+// The same with samples of any size and perhaps an alpha channel.
+template <typename Sample>
+void ToGray(Sample* samples, size_t count, size_t alpha) {
+  for (size_t i = 0; i < count; ++i) {
+    const Sample* rgb = samples + (3 + alpha) * i;
+    const auto luma = static_cast<Sample>(WideLuma(rgb[0], rgb[1], rgb[2]));
+    const Sample opacity = rgb[2 + alpha];
+    samples[(1 + alpha) * i] = luma;
+    if (alpha > 0) samples[2 * i + 1] = opacity;
+  }
+}
+
+void ToGray(const CodecRequest& request, size_t count, uint8_t* pixels) {
+  if (request.wide) {
+    ToGray(reinterpret_cast<uint16_t*>(pixels), count, request.alpha);
+  } else if (request.alpha) {
+    ToGray<uint8_t>(pixels, count, 1);
+  } else {
+    ToGray(pixels, count);
   }
 }
 
@@ -61,26 +88,72 @@ absl::Status DecodeWhole(ImageFormat format, std::span<const std::byte> file,
   }
 }
 
-absl::Status DecodeRegion(ImageFormat format, std::span<const std::byte> file,
-                          const CodecRequest& request, PixelBuffer* buffer, DecodedImage* image) {
-  if (format == ImageFormat::kJpeg) {
-    return decode_internal::DecodeJpeg(file, request, buffer, image);
+// What an encoder of raw pixels has stored, in the channels asked for.
+absl::Status CopyRaw(std::span<const std::byte> file, const ImageInfo& stored,
+                     const CodecRequest& request, PixelBuffer* buffer, DecodedImage* image) {
+  const uint32_t from_channels = stored.channels;
+  const size_t pixels = size_t{request.width} * request.height;
+  if (from_channels < 1 || from_channels > 4 || stored.bits_per_channel != 8 ||
+      file.size() != pixels * from_channels) {
+    return decode_internal::Damaged("raw pixels",
+                                    "another size than their width, height and channels");
   }
-  if (auto status = DecodeWhole(format, file, request, buffer); !status.ok()) return status;
+  const auto* from = reinterpret_cast<const uint8_t*>(file.data());
+  const uint32_t alpha = request.alpha ? 1 : 0, channels = request.channels + alpha;
   const PixelRegion& region = request.region;
-  if (request.channels == 1) {
-    ToGray(buffer->data(), size_t{request.width} * (region.top + region.height));
+  const size_t stride_bytes = size_t{region.width} * channels;
+  if (!buffer->Reserve(stride_bytes * region.height)) return decode_internal::NoMemory();
+  const bool colored = from_channels >= 3, transparent = from_channels % 2 == 0;
+  for (uint32_t y = 0; y < region.height; ++y) {
+    const uint8_t* pixel =
+        from + ((size_t{region.top} + y) * request.width + region.left) * from_channels;
+    uint8_t* to = buffer->data() + y * stride_bytes;
+    if (channels == from_channels) {
+      std::memcpy(to, pixel, stride_bytes);
+      continue;
+    }
+    for (uint32_t x = 0; x < region.width; ++x, pixel += from_channels, to += channels) {
+      const uint8_t *green = pixel + (colored ? 1 : 0), *blue = pixel + (colored ? 2 : 0);
+      if (request.channels == 1) {
+        to[0] = Luma(pixel[0], *green, *blue);
+      } else {
+        to[0] = pixel[0];
+        to[1] = *green;
+        to[2] = *blue;
+      }
+      if (alpha > 0) to[channels - 1] = transparent ? pixel[from_channels - 1] : 255;
+    }
   }
-  const size_t stride_bytes = size_t{request.width} * request.channels;
-  const uint8_t* first =
-      buffer->data() + region.top * stride_bytes + size_t{region.left} * request.channels;
-  image->view = {first, region.width, region.height, request.channels, stride_bytes};
+  image->view = {buffer->data(), region.width, region.height, channels, stride_bytes};
   image->box = {0, 0, double(region.width), double(region.height)};
   image->scale = 1;
   return absl::OkStatus();
 }
 
-template <uint32_t kChannels>
+absl::Status DecodeRegion(const ImageInfo& stored, std::span<const std::byte> file,
+                          const CodecRequest& request, PixelBuffer* buffer, DecodedImage* image) {
+  const ImageFormat format = stored.format;
+  if (format == ImageFormat::kJpeg) {
+    return decode_internal::DecodeJpeg(file, request, buffer, image);
+  }
+  if (format == ImageFormat::kRaw) return CopyRaw(file, stored, request, buffer, image);
+  if (auto status = DecodeWhole(format, file, request, buffer); !status.ok()) return status;
+  const PixelRegion& region = request.region;
+  if (request.channels == 1) {
+    ToGray(request, size_t{request.width} * (region.top + region.height), buffer->data());
+  }
+  const uint32_t channels = request.channels + (request.alpha ? 1 : 0);
+  const uint32_t sample_bytes = request.wide ? 2 : 1;
+  const size_t pixel_bytes = size_t{channels} * sample_bytes;
+  const size_t stride_bytes = request.width * pixel_bytes;
+  const uint8_t* first = buffer->data() + region.top * stride_bytes + region.left * pixel_bytes;
+  image->view = {first, region.width, region.height, channels, stride_bytes, sample_bytes};
+  image->box = {0, 0, double(region.width), double(region.height)};
+  image->scale = 1;
+  return absl::OkStatus();
+}
+
+template <uint32_t kPixelBytes>
 void TurnPixels(const PixelView& from, const Orientation& turn, uint8_t* to, uint32_t width,
                 uint32_t height) {
   for (uint32_t y = 0; y < height; ++y) {
@@ -88,9 +161,9 @@ void TurnPixels(const PixelView& from, const Orientation& turn, uint8_t* to, uin
     for (uint32_t x = 0; x < width; ++x) {
       const uint32_t tx = turn.mirror_x ? width - 1 - x : x;
       const uint8_t* pixel =
-          turn.transpose ? from.Row(tx) + ty * kChannels : from.Row(ty) + tx * kChannels;
-      std::memcpy(to, pixel, kChannels);
-      to += kChannels;
+          turn.transpose ? from.Row(tx) + ty * kPixelBytes : from.Row(ty) + tx * kPixelBytes;
+      std::memcpy(to, pixel, kPixelBytes);
+      to += kPixelBytes;
     }
   }
 }
@@ -99,13 +172,17 @@ absl::Status Turn(const Orientation& turn, PixelBuffer* buffer, DecodedImage* im
   const PixelView from = image->view;
   uint32_t width = from.width, height = from.height;
   if (turn.transpose) std::swap(width, height);
-  if (!buffer->Reserve(size_t{width} * height * from.channels)) return decode_internal::NoMemory();
-  if (from.channels == 1) {
-    TurnPixels<1>(from, turn, buffer->data(), width, height);
-  } else {
-    TurnPixels<3>(from, turn, buffer->data(), width, height);
-  }
-  image->view = {buffer->data(), width, height, from.channels, size_t{width} * from.channels};
+  const size_t pixel_bytes = size_t{from.channels} * from.sample_bytes;
+  if (!buffer->Reserve(size_t{width} * height * pixel_bytes)) return decode_internal::NoMemory();
+  const auto turn_pixels = pixel_bytes == 1   ? TurnPixels<1>
+                           : pixel_bytes == 2 ? TurnPixels<2>
+                           : pixel_bytes == 3 ? TurnPixels<3>
+                           : pixel_bytes == 4 ? TurnPixels<4>
+                           : pixel_bytes == 6 ? TurnPixels<6>
+                                              : TurnPixels<8>;
+  turn_pixels(from, turn, buffer->data(), width, height);
+  image->view = {buffer->data(),   width, height, from.channels, width * pixel_bytes,
+                 from.sample_bytes};
   image->box = ToShown(turn, image->box, from.width, from.height);
   return absl::OkStatus();
 }
@@ -160,11 +237,21 @@ absl::StatusOr<DecodedImage> ImageDecoder::Decode(std::span<const std::byte> fil
   }
   request.region = ToStored(turn, region, request.width, request.height);
   request.channels = options.channels;
+  request.alpha = options.alpha;
+  request.wide = options.wide;
+  request.ink = options.ink;
+  if ((request.alpha && known->format == ImageFormat::kJpeg) ||
+      (request.wide && known->format != ImageFormat::kPng) ||
+      (request.ink && known->format != ImageFormat::kJpeg)) {
+    return absl::InvalidArgumentError("alpha, 16 bits or ink: not of this format");
+  }
   request.fast = options.fast;
   request.max_scans = options.max_scans;
   request.max_pixels = options.max_pixels;
+  request.warnings = options.warnings;
+  if (request.warnings != nullptr) *request.warnings = {};
   DecodedImage image;
-  absl::Status status = DecodeRegion(known->format, file, request, &decoded_, &image);
+  absl::Status status = DecodeRegion(*known, file, request, &decoded_, &image);
   if (status.ok() && !turn.identity()) status = Turn(turn, &turned_, &image);
   if (!status.ok()) return status;
   return image;

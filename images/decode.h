@@ -1,5 +1,5 @@
-// ImageDecoder: encoded bytes to 8-bit gray or RGB, of which only the part and the scale asked for
-// are decoded where the codec can do so (JPEG).
+// ImageDecoder: encoded bytes to 8-bit gray or RGB, on request with alpha or 16 bits, of which only
+// the part and the scale asked for are decoded where the codec can do so (JPEG).
 //
 //   ImageDecoder decoder;   // one a thread
 //   absl::StatusOr<DecodedImage> image = decoder.Decode(file_bytes, sample.image, {});
@@ -11,6 +11,7 @@
 // directions. CMYK is read by Adobe's convention (inverted), as Pillow, OpenCV and browsers do.
 // Other formats are decoded whole; palettes and samples of other than 8 bits become 8 bits, alpha
 // is dropped (not blended), the first frame of an animation and the first page of a TIFF is taken.
+// Raw pixels (ImageFormat::kRaw) have no headers: their ImageInfo says what they are.
 //
 // Lifetime: a DecodedImage borrows from the decoder until its next call, and from nothing else.
 // Thread-safety: one thread at a time. The answer depends on the arguments alone, never on images
@@ -33,12 +34,28 @@
 
 namespace shardpack {
 
+// What codecs said of a file whose pixels came out whole: oddities of headers, and of what follows
+// the pixels.
+struct DecodeWarnings {
+  uint32_t count = 0;
+  char first[200] = "";  // with the codec's name; cut when it is long
+
+  void Add(const char* codec, const char* words);
+};
+
 struct DecodeOptions {
   // In the image as it is returned: turned with `orient`, at full scale. Empty: all of it.
   PixelRegion region = {};
   // What the region must at least measure after decoding; 0: as much as there is.
   uint32_t least_width = 0, least_height = 0;
   uint8_t channels = 3;  // 1: gray (luma), 3: RGB
+  // One more channel behind them: alpha, not multiplied into the colours, opaque where the format
+  // has none.
+  bool alpha = false;
+  // Samples of 16 bits; of PNG alone, whose 8 bits are then multiplied by 257.
+  bool wide = false;
+  // A CMYK or YCCK JPEG as the four channels that it stores, for its colour profile.
+  bool ink = false;
   // The EXIF orientation is applied.
   bool orient = true;
   // JPEG with a less exact IDCT and chroma by repetition, WebP the latter: on photographs 1.3
@@ -47,6 +64,8 @@ struct DecodeOptions {
   bool fast = false;
   uint64_t max_pixels = 64'000'000;  // of the whole image, and of a GIF's frame
   uint32_t max_scans = 100;          // of a progressive JPEG; encoders make about ten
+  // Set to nothing first. A JPEG decoded to its last row is then read on to its end.
+  DecodeWarnings* warnings = nullptr;
 };
 
 struct DecodedImage {

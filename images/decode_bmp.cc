@@ -2,6 +2,7 @@
 #include <array>
 #include <bit>
 #include <cstdlib>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "images/byte_cursor.h"
@@ -12,6 +13,7 @@ namespace shardpack::decode_internal {
 namespace {
 
 constexpr size_t kFileHeaderBytes = 14, kCoreHeaderBytes = 12, kInfoHeaderBytes = 40;
+constexpr size_t kAlphaHeaderBytes = 56;  // with a mask for alpha
 
 enum Compression : uint32_t {
   kNone = 0,
@@ -40,7 +42,7 @@ struct Bitmap {
   uint64_t pixels_offset = 0, header_bytes = 0;
   int64_t width = 0, height = 0;  // a negative height: rows from the top
   uint32_t bits = 0, compression = kNone;
-  std::array<uint32_t, 3> masks = {};                   // red, green, blue
+  std::array<uint32_t, 4> masks = {};                   // red, green, blue, alpha
   std::array<std::array<uint8_t, 3>, 256> colors = {};  // those that the file lacks are black
 
   uint64_t stride_bytes() const { return (static_cast<uint64_t>(width) * bits + 31) / 32 * 4; }
@@ -61,12 +63,15 @@ Bitmap ReadHeader(Bytes file) {
   cursor.U16();  // planes
   bitmap.bits = cursor.U16();
   if (bitmap.header_bytes >= kInfoHeaderBytes) bitmap.compression = cursor.U32();
-  if (bitmap.bits == 16) bitmap.masks = {0x7C00, 0x03E0, 0x001F};
-  if (bitmap.bits == 32) bitmap.masks = {0xFF0000, 0x00FF00, 0x0000FF};
+  if (bitmap.bits == 16) bitmap.masks = {0x7C00, 0x03E0, 0x001F, 0};
+  if (bitmap.bits == 32) bitmap.masks = {0xFF0000, 0x00FF00, 0x0000FF, 0};
   if (bitmap.compression == kBitFields || bitmap.compression == kAlphaBitFields) {
     // Behind a header of 40 bytes, or at the same place in a longer one.
     ByteCursor masks = At(file, kFileHeaderBytes + kInfoHeaderBytes);
-    for (uint32_t& mask : bitmap.masks) mask = masks.U32();
+    for (size_t c = 0; c < 3; ++c) bitmap.masks[c] = masks.U32();
+    const bool has_alpha =
+        bitmap.header_bytes >= kAlphaHeaderBytes || bitmap.compression == kAlphaBitFields;
+    if (has_alpha) bitmap.masks[3] = masks.U32();
   }
   return bitmap;
 }
@@ -128,6 +133,24 @@ void PutRow(const Bitmap& bitmap, const uint8_t* row, uint32_t width, uint8_t* t
   }
 }
 
+// The same with alpha behind each pixel.
+void PutAlphaRow(const Bitmap& bitmap, const uint8_t* row, uint32_t width, uint8_t* to) {
+  PutRow(bitmap, row, width, to);
+  // From the end: each pixel moves to the right or stays.
+  const BitField alpha(bitmap.masks[3]);
+  for (uint32_t x = width; x-- > 0;) {
+    uint8_t opacity = 255;
+    if (alpha.mask != 0) {
+      const uint8_t* at = row + size_t{x} * bitmap.bits / 8;
+      uint32_t pixel = at[0] | uint32_t{at[1]} << 8;
+      if (bitmap.bits == 32) pixel |= uint32_t{at[2]} << 16 | uint32_t{at[3]} << 24;
+      opacity = alpha.Of(pixel);
+    }
+    std::memmove(to + size_t{4} * x, to + size_t{3} * x, 3);
+    to[size_t{4} * x + 3] = opacity;
+  }
+}
+
 }  // namespace
 
 absl::Status DecodeBmp(Bytes file, const CodecRequest& request, PixelBuffer* buffer) {
@@ -149,8 +172,9 @@ absl::Status DecodeBmp(Bytes file, const CodecRequest& request, PixelBuffer* buf
   const auto* pixels = reinterpret_cast<const uint8_t*>(file.data()) + bitmap.pixels_offset;
   for (uint32_t y = 0; y < request.region.top + request.region.height; ++y) {
     const uint64_t stored = bitmap.height < 0 ? y : request.height - 1 - y;
-    PutRow(bitmap, pixels + stored * stride_bytes, request.width,
-           buffer->data() + size_t{y} * request.width * 3);
+    (request.alpha ? PutAlphaRow : PutRow)(
+        bitmap, pixels + stored * stride_bytes, request.width,
+        buffer->data() + size_t{y} * request.width * PixelBytes(request));
   }
   return absl::OkStatus();
 }

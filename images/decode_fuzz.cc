@@ -1,5 +1,5 @@
 // Any bytes: decoding stays inside them (sanitizers watch); a region of the image is that part of
-// the whole; the pipeline takes what the decoder takes.
+// the whole; the pipeline takes what the decoder takes; an inspection says why it has no pixels.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "images/decode.h"
+#include "images/inspect.h"
 #include "images/pixel_pipeline.h"
 #include "images/probe.h"
 
@@ -50,6 +51,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                         region.width * 3) == 0);
     }
   }
+  shardpack::ImageInspector inspector;
+  const shardpack::ImageReport report = inspector.Inspect(file, {.max_pixels = kMostPixels});
+  Check(report.decoded ? whole.ok() : !report.notes.empty());
   shardpack::PixelPipelineOptions options;
   options.crop.width = 9;
   options.crop.height = 7;

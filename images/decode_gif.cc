@@ -28,8 +28,8 @@ absl::Status Failure(int code) {
   return Damaged("GIF", words == nullptr ? "not decodable" : words);
 }
 
-// Up to the first frame.
-absl::Status FindFrame(GifFileType* gif) {
+// Up to the first frame. `transparent` becomes the index that stands for no pixel, if any.
+absl::Status FindFrame(GifFileType* gif, int* transparent) {
   for (;;) {
     GifRecordType type;
     if (DGifGetRecordType(gif, &type) == GIF_ERROR) return Failure(gif->Error);
@@ -39,6 +39,11 @@ absl::Status FindFrame(GifFileType* gif) {
     int code = 0;
     GifByteType* block = nullptr;
     if (DGifGetExtension(gif, &code, &block) == GIF_ERROR) return Failure(gif->Error);
+    GraphicsControlBlock control;
+    if (code == GRAPHICS_EXT_FUNC_CODE && block != nullptr &&
+        DGifExtensionToGCB(block[0], block + 1, &control) == GIF_OK) {
+      *transparent = control.TransparentColor;
+    }
     while (block != nullptr) {
       if (DGifGetExtensionNext(gif, &block) == GIF_ERROR) return Failure(gif->Error);
     }
@@ -46,9 +51,10 @@ absl::Status FindFrame(GifFileType* gif) {
   return DGifGetImageDesc(gif) == GIF_ERROR ? Failure(gif->Error) : absl::OkStatus();
 }
 
-void PutRow(const std::vector<GifPixelType>& indexes, const ColorMapObject& colors, uint32_t count,
-            uint8_t* to) {
-  for (uint32_t x = 0; x < count; ++x, to += 3) {
+void PutRow(const std::vector<GifPixelType>& indexes, const ColorMapObject& colors, int transparent,
+            uint32_t count, size_t pixel_bytes, uint8_t* to) {
+  for (uint32_t x = 0; x < count; ++x, to += pixel_bytes) {
+    if (pixel_bytes == 4) to[3] = indexes[x] == transparent ? 0 : 255;
     // An index beyond the table is black, as in browsers.
     const GifColorType color =
         indexes[x] < colors.ColorCount ? colors.Colors[indexes[x]] : GifColorType{0, 0, 0};
@@ -58,13 +64,14 @@ void PutRow(const std::vector<GifPixelType>& indexes, const ColorMapObject& colo
   }
 }
 
-// What no frame covers has the background's colour.
-void PutBackground(const GifFileType& gif, size_t pixels, uint8_t* to) {
+// What no frame covers has the background's colour, and is transparent with alpha, as in browsers.
+void PutBackground(const GifFileType& gif, size_t pixels, size_t pixel_bytes, uint8_t* to) {
   GifColorType color{0, 0, 0};
   if (gif.SColorMap != nullptr && gif.SBackGroundColor < gif.SColorMap->ColorCount) {
     color = gif.SColorMap->Colors[gif.SBackGroundColor];
   }
-  for (size_t i = 0; i < pixels; ++i, to += 3) {
+  for (size_t i = 0; i < pixels; ++i, to += pixel_bytes) {
+    if (pixel_bytes == 4) to[3] = 0;
     to[0] = color.Red;
     to[1] = color.Green;
     to[2] = color.Blue;
@@ -72,7 +79,8 @@ void PutBackground(const GifFileType& gif, size_t pixels, uint8_t* to) {
 }
 
 // Rows come in four passes when interlaced (GIF89a, appendix E).
-absl::Status PutFrame(GifFileType* gif, const CodecRequest& request, uint8_t* pixels) {
+absl::Status PutFrame(GifFileType* gif, int transparent, const CodecRequest& request,
+                      uint8_t* pixels) {
   const GifImageDesc& frame = gif->Image;
   const ColorMapObject* colors = frame.ColorMap != nullptr ? frame.ColorMap : gif->SColorMap;
   if (colors == nullptr) return Damaged("GIF", "no colour table");
@@ -96,7 +104,9 @@ absl::Status PutFrame(GifFileType* gif, const CodecRequest& request, uint8_t* pi
       if (!interlaced && top + y >= bottom) break;
       if (DGifGetLine(gif, indexes.data(), frame.Width) == GIF_ERROR) return Failure(gif->Error);
       if (top + y >= request.height || shown == 0) continue;
-      PutRow(indexes, *colors, shown, pixels + (size_t{top + y} * request.width + left) * 3);
+      const size_t first = size_t{top + y} * request.width + left;
+      PutRow(indexes, *colors, transparent, shown, PixelBytes(request),
+             pixels + first * PixelBytes(request));
     }
   }
   return absl::OkStatus();
@@ -106,10 +116,11 @@ absl::Status DecodeOpened(GifFileType* gif, const CodecRequest& request, PixelBu
   const auto width = static_cast<uint32_t>(gif->SWidth);
   const auto height = static_cast<uint32_t>(gif->SHeight);
   if (width != request.width || height != request.height) return OtherSize(width, height, request);
-  if (absl::Status status = FindFrame(gif); !status.ok()) return status;
+  int transparent = NO_TRANSPARENT_COLOR;
+  if (absl::Status status = FindFrame(gif, &transparent); !status.ok()) return status;
   if (!buffer->Reserve(WholeImageBytes(request))) return NoMemory();
-  PutBackground(*gif, size_t{width} * height, buffer->data());
-  return PutFrame(gif, request, buffer->data());
+  PutBackground(*gif, size_t{width} * height, PixelBytes(request), buffer->data());
+  return PutFrame(gif, transparent, request, buffer->data());
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "images/decode.h"
+#include "images/luma.h"
 #include "images/pixels.h"
 
 namespace shardpack::decode_internal {
@@ -24,10 +25,12 @@ struct CodecRequest {
   uint32_t width = 0, height = 0;  // that the image must have; within the pixel limit
   PixelRegion region;              // inside the image, not empty
   uint32_t least_width = 0, least_height = 0;
-  uint32_t channels = 3;  // 1 or 3
+  uint32_t channels = 3;  // 1 or 3, and one more with `alpha`
+  bool alpha = false, wide = false, ink = false;
   bool fast = false;
   uint32_t max_scans = 100;
-  uint64_t max_pixels = 64'000'000;  // also of what is stored beyond the image
+  uint64_t max_pixels = 64'000'000;    // also of what is stored beyond the image
+  DecodeWarnings* warnings = nullptr;  // nullptr: nobody asks
 };
 
 // Each fills `buffer` and sets the view, the box and the scale of the region.
@@ -35,20 +38,18 @@ absl::Status DecodeJpeg(Bytes file, const CodecRequest& request, PixelBuffer* bu
                         DecodedImage* image);
 
 // Each fills `buffer` with the rows of the whole image from the top to the end of the region at
-// least, RGB without gaps (WholeImageBytes). Gray and the region are the caller's work.
+// least, RGB or RGBA without gaps (WholeImageBytes). Gray and the region are the caller's work.
 absl::Status DecodePng(Bytes file, const CodecRequest& request, PixelBuffer* buffer);
 absl::Status DecodeWebp(Bytes file, const CodecRequest& request, PixelBuffer* buffer);
 absl::Status DecodeGif(Bytes file, const CodecRequest& request, PixelBuffer* buffer);
 absl::Status DecodeBmp(Bytes file, const CodecRequest& request, PixelBuffer* buffer);
 absl::Status DecodeTiff(Bytes file, const CodecRequest& request, PixelBuffer* buffer);
 
-inline size_t WholeImageBytes(const CodecRequest& request) {
-  return size_t{request.width} * request.height * 3;
+inline size_t PixelBytes(const CodecRequest& request) {
+  return (request.alpha ? 4 : 3) * (request.wide ? 2 : 1);
 }
-
-// The luma of ITU-R BT.601, rounded as Pillow does it; gray stays what it is.
-inline uint8_t Luma(uint32_t red, uint32_t green, uint32_t blue) {
-  return static_cast<uint8_t>((red * 19595 + green * 38470 + blue * 7471 + 0x8000) >> 16);
+inline size_t WholeImageBytes(const CodecRequest& request) {
+  return size_t{request.width} * request.height * PixelBytes(request);
 }
 
 // "PNG: words"

@@ -20,6 +20,8 @@ struct Session {
   jmp_buf jump;
   int max_scans;
   bool too_many_scans;
+  bool all_rows;  // what is said from now on says nothing about the pixels
+  DecodeWarnings* warnings;
   int message_code;
   char message[JMSG_LENGTH_MAX];
 };
@@ -47,7 +49,13 @@ bool IsHarmless(int code) {
 }
 
 void EmitMessage(j_common_ptr jpeg, int level) {
-  if (level < 0 && !IsHarmless(jpeg->err->msg_code)) Fail(jpeg);
+  if (level >= 0) return;
+  Session* session = SessionOf(jpeg);
+  if (!session->all_rows && !IsHarmless(jpeg->err->msg_code)) Fail(jpeg);
+  if (session->warnings == nullptr) return;
+  char words[JMSG_LENGTH_MAX];
+  jpeg->err->format_message(jpeg, words);
+  session->warnings->Add("JPEG", words);
 }
 
 void PrintNothing(j_common_ptr) {}
@@ -210,13 +218,21 @@ absl::Status DecodeRows(Session* session, const CodecRequest& request, PixelBuff
                [&](jpeg_decompress_struct* j) { ReadRows(j, pixels, stride_bytes, height); })) {
     return Failure(*session);
   }
-  if (jpeg->out_color_space == JCS_CMYK) {
+  if (request.warnings != nullptr && jpeg->output_scanline == jpeg->output_height) {
+    session->all_rows = true;
+    if (!Guarded(session, [](jpeg_decompress_struct* j) { jpeg_finish_decompress(j); })) {
+      return Failure(*session);
+    }
+  }
+  const bool ink = jpeg->out_color_space == JCS_CMYK && request.ink;
+  const uint32_t channels = ink ? 4 : request.channels;
+  if (jpeg->out_color_space == JCS_CMYK && !ink) {
     for (uint32_t y = 0; y < height; ++y) {
       FromInvertedCmyk(pixels + y * stride_bytes, jpeg->output_width, request.channels);
     }
   }
-  image->view = {pixels + size_t{columns.first - first} * request.channels,
-                 columns.end - columns.first, height, request.channels, stride_bytes};
+  image->view = {pixels + size_t{columns.first - first} * channels, columns.end - columns.first,
+                 height, channels, stride_bytes};
   const double unit = 1.0 / scale;
   const double left = region.left * unit - columns.first, top = region.top * unit - rows.first;
   image->box = {left, top, left + region.width * unit, top + region.height * unit};
@@ -254,6 +270,7 @@ absl::Status DecodeJpeg(Bytes file, const CodecRequest& request, PixelBuffer* bu
   session.error.emit_message = EmitMessage;
   session.error.output_message = PrintNothing;
   session.progress.progress_monitor = CountScans;
+  session.warnings = request.warnings;
   session.max_scans = static_cast<int>(std::min<uint32_t>(request.max_scans, 1 << 20));
   const absl::Status status = DecodeSession(&session, file, request, buffer, image);
   jpeg_destroy_decompress(&session.jpeg);

@@ -1,6 +1,7 @@
 #include <png.h>
 #include <setjmp.h>
 
+#include <bit>
 #include <cstdio>
 #include <cstring>
 
@@ -17,6 +18,7 @@ struct Session {
   size_t at;
   jmp_buf jump;
   char message[200];
+  DecodeWarnings* warnings;
 };
 
 [[noreturn]] void Fail(png_structp png, png_const_charp message) {
@@ -26,7 +28,10 @@ struct Session {
 }
 
 // Oddities of chunks that say nothing about the pixels.
-void IgnoreWarning(png_structp, png_const_charp) {}
+void KeepWarning(png_structp png, png_const_charp words) {
+  Session* session = static_cast<Session*>(png_get_error_ptr(png));
+  if (session->warnings != nullptr) session->warnings->Add("PNG", words);
+}
 
 void ReadBytes(png_structp png, png_bytep to, size_t size_bytes) {
   Session* session = static_cast<Session*>(png_get_io_ptr(png));
@@ -48,15 +53,25 @@ void ReadHeader(Session* session) {
   // Text and profiles are not kept, whatever their size: chunks unknown to us are passed over.
   png_set_keep_unknown_chunks(session->png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   png_set_chunk_cache_max(session->png, 16);
-  png_set_chunk_malloc_max(session->png, 1 << 20);
+  // It also bounds chunks that are passed over, which take no memory.
+  png_set_chunk_malloc_max(session->png, PNG_UINT_31_MAX);
   png_read_info(session->png, session->info);
 }
 
-int SetTransforms(Session* session) {
+int SetTransforms(Session* session, const CodecRequest& request) {
   png_structp png = session->png;
-  png_set_expand(png);
-  png_set_scale_16(png);
-  png_set_strip_alpha(png);
+  if (request.wide) {
+    png_set_expand_16(png);
+    if constexpr (std::endian::native == std::endian::little) png_set_swap(png);
+  } else {
+    png_set_expand(png);
+    png_set_scale_16(png);
+  }
+  if (request.alpha) {
+    png_set_add_alpha(png, 0xFFFF, PNG_FILLER_AFTER);
+  } else {
+    png_set_strip_alpha(png);
+  }
   png_set_gray_to_rgb(png);
   const int passes = png_set_interlace_handling(png);
   png_read_update_info(png, session->info);
@@ -72,9 +87,9 @@ absl::Status DecodeSession(Session* session, const CodecRequest& request, PixelB
   if (width != request.width || height != request.height) return OtherSize(width, height, request);
   if (!buffer->Reserve(WholeImageBytes(request))) return NoMemory();
   uint8_t* const pixels = buffer->data();
-  const size_t stride_bytes = size_t{width} * 3;
+  const size_t stride_bytes = width * PixelBytes(request);
   const bool read = Guarded(session, [&] {
-    const int passes = SetTransforms(session);
+    const int passes = SetTransforms(session, request);
     if (png_get_rowbytes(session->png, session->info) != stride_bytes) {
       png_error(session->png, "rows of an unexpected size");
     }
@@ -96,7 +111,8 @@ absl::Status DecodeSession(Session* session, const CodecRequest& request, PixelB
 absl::Status DecodePng(Bytes file, const CodecRequest& request, PixelBuffer* buffer) {
   Session session = {};
   session.file = file;
-  session.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &session, Fail, IgnoreWarning);
+  session.warnings = request.warnings;
+  session.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &session, Fail, KeepWarning);
   if (session.png == nullptr) return NoMemory();
   session.info = png_create_info_struct(session.png);
   const absl::Status status =

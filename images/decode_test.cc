@@ -43,6 +43,20 @@ TEST(Decode, EveryTestImageHasItsSize) {
   }
 }
 
+TEST(Decode, ChunksOfAnySizeThatArePassedOver) {
+  const Image png = LoadTestImage("rgb.png");
+  const auto plain = Decode(png);
+  ASSERT_TRUE(plain.ok());
+  for (const char* type : {"tEXt", "zTXt", "iTXt", "iCCP", "eXIf", "prVt"}) {
+    Image chunk, large = png;
+    PutChunk(&chunk, type, Image(9'000'000, 'a'));
+    Insert(&large, 33, chunk);
+    const auto decoded = Decode(large);
+    ASSERT_TRUE(decoded.ok()) << type << ": " << decoded.status();
+    EXPECT_EQ(LargestDifference(decoded->view(), plain->view()), 0);
+  }
+}
+
 // What Pillow makes of all test images, by name.
 std::map<std::string, TestPixels> DecodeWithPillow(const std::vector<std::string>& names) {
   const testing::ScratchFolder scratch;

@@ -15,6 +15,7 @@ struct Session {
   Bytes file;
   uint64_t at = 0;
   char message[300] = "";  // the first one
+  DecodeWarnings* warnings = nullptr;
 };
 
 Session* SessionOf(thandle_t handle) { return static_cast<Session*>(handle); }
@@ -58,20 +59,42 @@ int KeepError(TIFF*, void* user, const char*, const char* format, va_list argume
   return 1;
 }
 
-int IgnoreWarning(TIFF*, void*, const char*, const char*, va_list) { return 1; }
+int KeepWarning(TIFF*, void* user, const char*, const char* format, va_list arguments) {
+  Session* session = static_cast<Session*>(user);
+  if (session->warnings == nullptr) return 1;
+  char words[200];
+  std::vsnprintf(words, sizeof(words), format, arguments);
+  session->warnings->Add("TIFF", words);
+  return 1;
+}
 
 absl::Status Failure(const Session& session) {
   return Damaged("TIFF", session.message[0] == '\0' ? "not decodable" : session.message);
 }
 
 // libtiff multiplies colours by their alpha unless it takes them as multiplied already: alpha is
-// dropped here, so colours stay as they are.
-void KeepColors(TIFF* tiff) {
+// dropped here, so colours stay as they are. True when they were not multiplied.
+bool KeepColors(TIFF* tiff) {
   uint16_t count = 0, *kinds = nullptr;
-  if (!TIFFGetField(tiff, TIFFTAG_EXTRASAMPLES, &count, &kinds) || count == 0) return;
-  if (kinds[0] != EXTRASAMPLE_UNASSALPHA) return;
+  if (!TIFFGetField(tiff, TIFFTAG_EXTRASAMPLES, &count, &kinds) || count == 0) return false;
+  if (kinds[0] != EXTRASAMPLE_UNASSALPHA) return false;
   uint16_t associated[16] = {EXTRASAMPLE_ASSOCALPHA};
   if (count <= 16) TIFFSetField(tiff, TIFFTAG_EXTRASAMPLES, count, associated);
+  return true;
+}
+
+// To RGBA in place, with colours divided by their alpha where they were multiplied.
+void Unmultiply(bool multiplied, const uint32_t* rgba, size_t pixels, uint8_t* to) {
+  for (size_t i = 0; i < pixels; ++i, to += 4) {
+    const uint32_t pixel = rgba[i], alpha = TIFFGetA(pixel);
+    const uint32_t colors[3] = {TIFFGetR(pixel), TIFFGetG(pixel), TIFFGetB(pixel)};
+    for (int c = 0; c < 3; ++c) {
+      const uint32_t whole =
+          multiplied && alpha > 0 ? (colors[c] * 255 + alpha / 2) / alpha : colors[c];
+      to[c] = static_cast<uint8_t>(std::min<uint32_t>(whole, 255));
+    }
+    to[3] = static_cast<uint8_t>(alpha);
+  }
 }
 
 // Strips and tiles may share bytes: few bytes must not be decoded again and again.
@@ -99,7 +122,7 @@ absl::Status DecodePage(TIFF* tiff, const Session& session, const CodecRequest& 
   if (!TIFFRGBAImageOK(tiff, why)) {
     return absl::UnimplementedError(std::string("TIFF: ") + why);
   }
-  KeepColors(tiff);
+  const bool unassociated = KeepColors(tiff);
   TIFFRGBAImage image;
   if (!TIFFRGBAImageBegin(&image, tiff, /*stop=*/1, why)) return Damaged("TIFF", why);
   // Rows as stored: the orientation is the caller's work.
@@ -113,6 +136,10 @@ absl::Status DecodePage(TIFF* tiff, const Session& session, const CodecRequest& 
   // Its reader goes on after some errors, with rows left empty.
   if (!read || session.message[0] != '\0') return Failure(session);
   uint8_t* to = buffer->data();
+  if (request.alpha) {
+    Unmultiply(image.alpha == EXTRASAMPLE_ASSOCALPHA && !unassociated, rgba, pixels, to);
+    return absl::OkStatus();
+  }
   for (size_t i = 0; i < pixels; ++i, to += 3) {
     const uint32_t pixel = rgba[i];
     to[0] = static_cast<uint8_t>(TIFFGetR(pixel));
@@ -125,7 +152,7 @@ absl::Status DecodePage(TIFF* tiff, const Session& session, const CodecRequest& 
 }  // namespace
 
 absl::Status DecodeTiff(Bytes file, const CodecRequest& request, PixelBuffer* buffer) {
-  Session session{file};
+  Session session{.file = file, .warnings = request.warnings};
   TIFFOpenOptions* options = TIFFOpenOptionsAlloc();
   if (options == nullptr) return NoMemory();
   // A strip or tile is at most what the largest pixels take, and no table is larger than the file.
@@ -133,7 +160,7 @@ absl::Status DecodeTiff(Bytes file, const CodecRequest& request, PixelBuffer* bu
       uint64_t{request.width} * request.height * 16 + file.size() + (1 << 20);
   TIFFOpenOptionsSetMaxSingleMemAlloc(options, static_cast<tmsize_t>(most_bytes));
   TIFFOpenOptionsSetErrorHandlerExtR(options, KeepError, &session);
-  TIFFOpenOptionsSetWarningHandlerExtR(options, IgnoreWarning, nullptr);
+  TIFFOpenOptionsSetWarningHandlerExtR(options, KeepWarning, &session);
   TIFF* tiff = TIFFClientOpenExt("memory", "r", &session, ReadBytes, WriteNothing, Seek, Close,
                                  Size, Map, Unmap, options);
   TIFFOpenOptionsFree(options);

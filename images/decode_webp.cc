@@ -24,12 +24,12 @@ const char* Words(VP8StatusCode status) {
   }
 }
 
-absl::Status DecodeFrame(const uint8_t* data, size_t size_bytes, bool fast, uint8_t* pixels,
-                         size_t stride_bytes, uint32_t height) {
+absl::Status DecodeFrame(const uint8_t* data, size_t size_bytes, const CodecRequest& request,
+                         uint8_t* pixels, size_t stride_bytes, uint32_t height) {
   WebPDecoderConfig config;
   if (!WebPInitDecoderConfig(&config)) return absl::InternalError("WebP: another libwebp");
-  config.options.no_fancy_upsampling = fast ? 1 : 0;
-  config.output.colorspace = MODE_RGB;
+  config.options.no_fancy_upsampling = request.fast ? 1 : 0;
+  config.output.colorspace = request.alpha ? MODE_RGBA : MODE_RGB;
   config.output.is_external_memory = 1;
   config.output.u.RGBA.rgba = pixels;
   config.output.u.RGBA.stride = static_cast<int>(stride_bytes);
@@ -38,7 +38,7 @@ absl::Status DecodeFrame(const uint8_t* data, size_t size_bytes, bool fast, uint
   return status == VP8_STATUS_OK ? absl::OkStatus() : Damaged("WebP", Words(status));
 }
 
-// The first frame on a black canvas.
+// The first frame on a black canvas, which is transparent with alpha.
 absl::Status DecodeAnimation(Bytes file, const CodecRequest& request, PixelBuffer* buffer) {
   const WebPData data{reinterpret_cast<const uint8_t*>(file.data()), file.size()};
   WebPDemuxer* demuxer = WebPDemux(&data);
@@ -56,9 +56,10 @@ absl::Status DecodeAnimation(Bytes file, const CodecRequest& request, PixelBuffe
     const bool inside = frame.x_offset >= 0 && frame.y_offset >= 0 && frame.width > 0 &&
                         frame.height > 0 && int64_t{frame.x_offset} + frame.width <= width &&
                         int64_t{frame.y_offset} + frame.height <= height;
-    const size_t stride_bytes = size_t{width} * 3;
-    uint8_t* corner =
-        inside ? buffer->data() + frame.y_offset * stride_bytes + frame.x_offset * 3 : nullptr;
+    const size_t stride_bytes = width * PixelBytes(request);
+    uint8_t* corner = inside ? buffer->data() + frame.y_offset * stride_bytes +
+                                   frame.x_offset * PixelBytes(request)
+                             : nullptr;
     int frame_width = 0, frame_height = 0;
     // The frame's own header decides how much is written.
     if (!inside ||
@@ -66,8 +67,8 @@ absl::Status DecodeAnimation(Bytes file, const CodecRequest& request, PixelBuffe
         frame_width != frame.width || frame_height != frame.height) {
       status = Damaged("WebP", "the first frame is not inside the image");
     } else {
-      status = DecodeFrame(frame.fragment.bytes, frame.fragment.size, request.fast, corner,
-                           stride_bytes, frame.height);
+      status = DecodeFrame(frame.fragment.bytes, frame.fragment.size, request, corner, stride_bytes,
+                           frame.height);
     }
   }
   WebPDemuxReleaseIterator(&frame);
@@ -87,7 +88,8 @@ absl::Status DecodeWebp(Bytes file, const CodecRequest& request, PixelBuffer* bu
   const auto height = static_cast<uint32_t>(features.height);
   if (width != request.width || height != request.height) return OtherSize(width, height, request);
   if (!buffer->Reserve(WholeImageBytes(request))) return NoMemory();
-  return DecodeFrame(data, file.size(), request.fast, buffer->data(), size_t{width} * 3, height);
+  return DecodeFrame(data, file.size(), request, buffer->data(), width * PixelBytes(request),
+                     height);
 }
 
 }  // namespace shardpack::decode_internal

@@ -6,7 +6,8 @@
 //
 // Lifetime: a view borrows; a buffer owns, and Reserve ends what was in it. Thread-safety: plain
 // values. Errors: Reserve says false without memory. Units: pixels, unless a name says bytes;
-// samples are 8 bits, channels interleaved (gray, or red, green, blue), rows top to bottom.
+// samples are 8 bits, or 16 in the machine's order where `sample_bytes` says so, channels
+// interleaved (gray, or red, green, blue; then alpha, if any), rows top to bottom.
 #ifndef SHARDPACK_IMAGES_PIXELS_H_
 #define SHARDPACK_IMAGES_PIXELS_H_
 
@@ -23,6 +24,7 @@ struct PixelView {
   uint32_t width = 0, height = 0;
   uint32_t channels = 3;
   size_t stride_bytes = 0;
+  uint32_t sample_bytes = 1;
 
   const uint8_t* Row(uint32_t y) const { return pixels + y * stride_bytes; }
 };

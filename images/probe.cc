@@ -48,6 +48,7 @@ ProbeResult ProbeFormat(ImageFormat format, Bytes file, const ProbeOptions& opti
       return probe_internal::ProbeBmp(file, options);
     case ImageFormat::kTiff:
       return probe_internal::ProbeTiff(file, options);
+    case ImageFormat::kRaw:  // has no signature
     case ImageFormat::kUnknown:
       break;
   }

@@ -52,7 +52,9 @@ class IndexRows : public RecordSink {
     if (record.label == kNoLabel) CountLabel(record);
     ++records_;
     builder.Add(record, record.key, record.source_path, record.label,
-                probe ? Probe(record.fields[0]) : ImageInfo{});
+                record.image.format != ImageFormat::kUnknown ? record.image
+                : probe                                      ? Probe(record.fields[0])
+                                                             : ImageInfo{});
   }
   void OnLeftOut(std::string_view name) override {
     if (left_out.size() < kMaxLeftOut && !left_out.contains(name)) left_out.emplace(name);

@@ -45,7 +45,15 @@ std::string PartOf(uint64_t done, uint64_t all, std::string_view noun) {
 }  // namespace
 
 std::string_view LevelName(ValidationLevel level) {
-  return level == ValidationLevel::kQuick ? "quick" : "full";
+  switch (level) {
+    case ValidationLevel::kQuick:
+      return "quick";
+    case ValidationLevel::kFull:
+      return "full";
+    case ValidationLevel::kDeep:
+      break;
+  }
+  return "deep";
 }
 
 std::string ToText(const ValidationReport& report) {
@@ -71,6 +79,10 @@ std::string ToText(const ValidationReport& report) {
                   PartOf(report.shards_checked, report.shards, "shard"), ", ",
                   PartOf(report.records_checked, report.records, "record"), ", ",
                   Counted(report.bytes_read, "byte"), " read");
+  if (report.level == ValidationLevel::kDeep) {
+    absl::StrAppend(&text, ", ", PartOf(report.images_decoded, report.images_checked, "image"),
+                    " decoded");
+  }
   if (report.sources_compared > 0) {
     absl::StrAppend(&text, ", ", Counted(report.sources_compared, "source file"), " compared");
   }
@@ -101,6 +113,7 @@ std::string ToJson(const ValidationReport& report) {
   json["records"] = {{"total", report.records}, {"checked", report.records_checked}};
   json["bytes"] = {{"total", report.bytes}, {"read", report.bytes_read}};
   json["sources_compared"] = report.sources_compared;
+  json["images"] = {{"checked", report.images_checked}, {"decoded", report.images_decoded}};
   json["seconds"] = report.seconds;
   json["not_checked"] = Json::array();
   for (const std::string& gap : report.not_checked)

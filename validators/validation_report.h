@@ -26,8 +26,9 @@ inline constexpr std::string_view kValidationSchema = "shardpack.validation/1";
 enum class ValidationLevel : uint8_t {
   kQuick,  // manifest, sizes, names, indexes; of each shard the start and the first and last record
   kFull,   // every byte
+  kDeep,   // and every pixel
 };
-std::string_view LevelName(ValidationLevel level);  // "quick", "full"
+std::string_view LevelName(ValidationLevel level);  // "quick", "full", "deep"
 
 struct ValidationReport {
   std::string subject;  // the dataset's folder, or the shard when there is just one; else empty
@@ -39,6 +40,8 @@ struct ValidationReport {
   uint64_t records = 0, records_checked = 0;
   uint64_t bytes = 0, bytes_read = 0;
   uint64_t sources_compared = 0;
+  // At level deep: looked at, and of these decoded to the last pixel.
+  uint64_t images_checked = 0, images_decoded = 0;
   double seconds = 0;
   bool stopped = false;                  // by a signal or by the time limit
   std::vector<std::string> not_checked;  // one sentence each

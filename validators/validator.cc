@@ -31,12 +31,14 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kMaxRepeatedKeys = 1000;
 
 CheckRun MakeRun(const ValidateOptions& options, ValidationProgress& progress,
-                 const std::atomic<int>& stop) {
+                 const std::atomic<int>& stop, MemoryGates& gates) {
   CheckRun run{.level = options.level,
                .sample_percent = options.sample_percent,
                .against = options.against,
+               .image_limits = options.image_limits,
                .progress = progress,
-               .stop = stop};
+               .stop = stop,
+               .gates = gates};
   if (options.max_seconds > 0) {
     // Beyond a century the clock would overflow.
     const double seconds = std::min(options.max_seconds, 3e9);
@@ -117,16 +119,24 @@ void ReportRepeatedKeys(
 }
 
 void AddOutcomes(const std::vector<ShardOutcome>& outcomes, ValidationReport& report) {
+  uint64_t animated = 0;
   for (const ShardOutcome& outcome : outcomes) {
     report.shards_checked += outcome.complete ? 1 : 0;
     report.records_checked += outcome.records_checked;
     report.bytes_read += outcome.bytes_read;
     report.sources_compared += outcome.sources_compared;
+    report.images_checked += outcome.images_checked;
+    report.images_decoded += outcome.images_decoded;
+    animated += outcome.animated;
     report.findings.Add(outcome.findings);
     for (const std::string& gap : outcome.not_checked) {
       constexpr size_t kMaxGaps = 100;
       if (report.not_checked.size() < kMaxGaps) report.not_checked.push_back(gap);
     }
+  }
+  if (animated > 0) {
+    report.not_checked.push_back(absl::StrCat("frames and pages behind the first of ", animated,
+                                              " images that have several"));
   }
 }
 
@@ -147,8 +157,8 @@ void SayWhatWasLeftOut(const ValidateOptions& options, const CheckRun& run, bool
                      "; the same key in two parts"));
   }
   if (options.level == ValidationLevel::kQuick && foreign) {
-    gap("everything but the first bytes of each shard: without an index only level full reads "
-        "records");
+    gap("everything but the first bytes of each shard: without an index only levels full and deep "
+        "read records");
   } else if (options.level == ValidationLevel::kQuick) {
     gap("the bytes of the shards but for their beginning and the first and last record; files "
         "beside the shards");
@@ -157,7 +167,7 @@ void SayWhatWasLeftOut(const ValidateOptions& options, const CheckRun& run, bool
                      options.sample_percent, " %",
                      foreign ? "" : "; container structure and file hashes of the shards"));
   }
-  gap("whether the images can be decoded");
+  if (options.level != ValidationLevel::kDeep) gap("whether the images can be decoded");
 }
 
 std::vector<size_t> ChooseShards(size_t count, const ValidateOptions& options) {
@@ -236,7 +246,8 @@ absl::StatusOr<ValidationReport> ValidateDataset(const std::string& dataset,
   absl::Status usable = CheckOptions(options);
   if (usable.ok()) usable = CheckFolderItself(dataset);
   if (!usable.ok()) return usable;
-  const CheckRun run = MakeRun(options, progress, stop);
+  MemoryGates gates;
+  const CheckRun run = MakeRun(options, progress, stop, gates);
   ValidationReport report;
   report.subject = dataset;
   report.level = options.level;
@@ -277,7 +288,7 @@ absl::StatusOr<ValidationReport> ValidateDataset(const std::string& dataset,
         return KeysOfShard(task_of(shard), records);
       },
       report.findings);
-  if (options.level == ValidationLevel::kFull && !run.Stopped()) {
+  if (options.level != ValidationLevel::kQuick && !run.Stopped()) {
     // Cancelled is told by SayWhatWasLeftOut.
     (void)CheckOtherFiles(dataset, manifest, folder, run, report.bytes_read, report.findings);
   }
@@ -298,7 +309,8 @@ absl::StatusOr<ValidationReport> ValidateShards(std::span<const std::string> sha
   if (options.expect || !options.against.empty()) {
     return absl::InvalidArgumentError("expect and against need a dataset with a manifest");
   }
-  const CheckRun run = MakeRun(options, progress, stop);
+  MemoryGates gates;
+  const CheckRun run = MakeRun(options, progress, stop, gates);
   ValidationReport report;
   report.level = options.level;
   report.shards = shard_paths.size();

@@ -10,7 +10,8 @@
 // is a finding, and so is a file that cannot be read; Status means that there was nothing to
 // validate: NotFound, InvalidArgument (both usage), PermissionDenied and other I/O for the folder
 // itself. A stop is no error: the report says so. Memory: 8 bytes a record, and a block, an index
-// and the largest record's metadata a thread. Units: bytes, seconds.
+// and the largest record's metadata a thread; at deep what MemoryGates let through. Units: bytes,
+// seconds.
 #ifndef SHARDPACK_VALIDATORS_VALIDATOR_H_
 #define SHARDPACK_VALIDATORS_VALIDATOR_H_
 
@@ -23,6 +24,7 @@
 #include "absl/status/statusor.h"
 #include "formats/core/format.h"
 #include "formats/io/hash.h"
+#include "images/inspect.h"
 #include "validators/checks/check_run.h"
 #include "validators/validation_report.h"
 
@@ -33,12 +35,13 @@ struct ValidateOptions {
   int jobs = 0;  // shards at a time; 0 = the cores this process may use
   // Of the shards in order, those whose number leaves subset_index when divided by subset_count.
   uint32_t subset_index = 0, subset_count = 1;
-  // At full, a fixed choice of the records of each shard; of foreign shards, which have no index,
-  // of the shards.
+  // At full and deep, a fixed choice of the records of each shard; of foreign shards, which have no
+  // index, of the shards.
   double sample_percent = 100;
   double max_seconds = 0;                       // 0 = no limit
   std::optional<Digest> expect = std::nullopt;  // identity that the dataset must have
-  std::string against = {};  // folder of the source files to compare with; empty = none
+  std::string against = {};       // folder of the source files to compare with; empty = none
+  ImageLimits image_limits = {};  // at deep
 };
 
 // `dataset` is a folder with manifest.json, or one that a build has left without it.

@@ -47,6 +47,14 @@ constexpr FindingSpec kCatalogue[] = {
     {FindingId::kContainerTruncated, "container-truncated", kError, "the file ends inside a record", kRestore},
     {FindingId::kTrailingData, "trailing-data", kWarning, "data follows the end of the container; readers stop before it", kRepack},
     {FindingId::kNotAnImage, "not-an-image", kError, "the image field does not begin like any image", kRepack},
+    {FindingId::kImageDamaged, "image-damaged", kError, "the image cannot be decoded whole", kRepack},
+    {FindingId::kImageUnsupported, "image-unsupported", kWarning, "a kind of image that is not decoded here; its pixels were not checked", "convert the source file to another kind, if other readers cannot read it either"},
+    {FindingId::kImageWarning, "image-warning", kWarning, "the codec warns of the file; its pixels are whole", "write the source file anew, if other readers complain"},
+    {FindingId::kImageFacts, "image-facts", kError, "the index describes another image", kRestore},
+    {FindingId::kImagePixelLimit, "image-pixel-limit", kError, "the image has more pixels than are decoded", "leave it out, or pack a smaller version of it"},
+    {FindingId::kImageAncillaryLimit, "image-ancillary-limit", kWarning, "the file carries much beside its pixels (text, profiles, previews); some readers refuse it", "strip what is not needed from the source file"},
+    {FindingId::kImageScanLimit, "image-scan-limit", kError, "the JPEG has more scans than are decoded", "leave it out, or pack a re-encoded version of it"},
+    {FindingId::kImageFileLimit, "image-file-limit", kError, "the image file is larger than is decoded", "leave it out, or pack a smaller version of it"},
     {FindingId::kTarChecksum, "tar-checksum", kError, "a tar header's checksum is wrong", kRestore},
     {FindingId::kTarField, "tar-field", kError, "a tar header field is malformed", kRestore},
     {FindingId::kTarName, "tar-name", kError, "a member's name leaves the archive's folder or is empty", kRepack},
@@ -93,6 +101,9 @@ constexpr FindingSpec kCatalogue[] = {
     {FindingId::kHdf5Layout, "hdf5-layout", kError, "the datasets are not those of a shard of images", kRepack},
     {FindingId::kHdf5Extent, "hdf5-extent", kError, "a record's bytes lie outside its dataset or are those of another record", kRestore},
     {FindingId::kHdf5External, "hdf5-external", kError, "data lies in another file, which is not opened", kRepack},
+    {FindingId::kNpyHeader, "npy-header", kError, "the header of a .npy file is malformed", kRestore},
+    {FindingId::kNpyLayout, "npy-layout", kError, "the array does not hold images", kRepack},
+    {FindingId::kNpyLabels, "npy-labels", kError, "the labels do not fit the images", kRestore},
 };
 // clang-format on
 

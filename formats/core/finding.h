@@ -55,6 +55,15 @@ enum class FindingId : uint16_t {
   kContainerTruncated,
   kTrailingData,
   kNotAnImage,
+  // the images themselves
+  kImageDamaged,
+  kImageUnsupported,
+  kImageWarning,
+  kImageFacts,
+  kImagePixelLimit,
+  kImageAncillaryLimit,
+  kImageScanLimit,
+  kImageFileLimit,
   // webdataset (tar)
   kTarChecksum,
   kTarField,
@@ -105,6 +114,10 @@ enum class FindingId : uint16_t {
   kHdf5Layout,
   kHdf5Extent,
   kHdf5External,
+  // npy
+  kNpyHeader,
+  kNpyLayout,
+  kNpyLabels,
   kCount,  // not a finding
 };
 

@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "formats/core/image_info.h"
 #include "formats/core/manifest.h"
 #include "formats/core/shard_index.h"
 #include "formats/core/shard_scanner.h"
@@ -50,7 +51,11 @@ struct LayoutSpec {
   bool key_ordered = false;  // samples must come in ascending key order
   size_t max_key_bytes = 0;  // 0: no limit, or keys are not stored
   bool extra_fields = true;  // holds further fields beside the image
-  bool keeps_labels = true;  // false: a label is in the index and the manifest alone
+  // The writer must know what the fields of its samples add up to before the first one comes.
+  bool needs_totals = false;
+  // False: a label is in the index, and perhaps in a file beside the shard's, not in the shard.
+  bool keeps_labels = true;
+  bool fixed_shape = false;  // holds raw pixels, all of one shape: ShardSpec::raw_image
   // What the shards store for class 0; everywhere else labels count from 0.
   int64_t label_base = 0;
   // The names of its shards, as Format::shard_name; nullptr: those of the format.
@@ -79,6 +84,8 @@ struct ShardSpec {
   std::string_view split = {};
   std::span<const std::string> classes = {};  // a label is a position here
   size_t longest_key_bytes = 0;               // over the whole dataset
+  // Every image is raw pixels (kRaw) of this width, height and these channels; else kUnknown.
+  ImageInfo raw_image = {};
   // What the plan has for this shard; samples that turn out bad are missing from it later.
   uint64_t max_records = 0;
   std::vector<FieldTotal> fields = {};

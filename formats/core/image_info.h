@@ -23,6 +23,7 @@ enum class ImageFormat : uint8_t {
   kGif = 4,
   kBmp = 5,
   kTiff = 6,
+  kRaw = 7,  // samples of 8 bits without a header: height, width, channels
 };
 
 // The colour model that the encoded samples are in. Stored on disk: only append.
@@ -64,8 +65,8 @@ struct ImageInfo {
 };
 static_assert(sizeof(ImageInfo) == 16);
 
-// The normalised file extension without its dot: "jpg", "png", "webp", "gif", "bmp", "tif"; "bin"
-// for kUnknown. Static storage.
+// The normalised file extension without its dot: "jpg", "png", "webp", "gif", "bmp", "tif", "raw";
+// "bin" for kUnknown. Static storage.
 constexpr std::string_view ImageExtension(ImageFormat format) {
   switch (format) {
     case ImageFormat::kJpeg:
@@ -80,10 +81,34 @@ constexpr std::string_view ImageExtension(ImageFormat format) {
       return "bmp";
     case ImageFormat::kTiff:
       return "tif";
+    case ImageFormat::kRaw:
+      return "raw";
     case ImageFormat::kUnknown:
       break;
   }
   return "bin";
+}
+
+// Pixels without a header, 8 bits a sample: gray, gray and alpha, RGB or RGBA by `channels`.
+constexpr ImageInfo RawImageInfo(uint32_t height, uint32_t width, uint8_t channels) {
+  ImageInfo info;
+  info.width = width;
+  info.height = height;
+  info.format = ImageFormat::kRaw;
+  info.color_space = channels == 1   ? ColorSpace::kGray
+                     : channels == 2 ? ColorSpace::kGrayAlpha
+                     : channels == 3 ? ColorSpace::kRgb
+                     : channels == 4 ? ColorSpace::kRgba
+                                     : ColorSpace::kUnknown;
+  info.channels = channels;
+  info.bits_per_channel = 8;
+  if (channels == 2 || channels == 4) info.flags = ImageInfo::kAlpha;
+  return info;
+}
+
+// What the pixels of a kRaw image take.
+constexpr uint64_t RawImageBytes(const ImageInfo& info) {
+  return uint64_t{info.width} * info.height * info.channels * (info.bits_per_channel / 8u);
 }
 
 }  // namespace shardpack

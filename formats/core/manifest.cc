@@ -60,7 +60,10 @@ Object MembersOf(DatasetFacts& facts) {
           {"max_height", &facts.max_height},
           {"max_width", &facts.max_width},
           {"min_height", &facts.min_height},
-          {"min_width", &facts.min_width}};
+          {"min_width", &facts.min_width},
+          {"pixel_stats", &facts.pixel_stats, true},
+          {"pixel_sums", &facts.pixel_sums, true},
+          {"pixels", &facts.pixels, true}};
 }
 
 // Values that the text holds and the struct does not.
@@ -126,6 +129,14 @@ Json FromMembers(const Object& members) {
   for (const Member& member : members) {
     if (const auto* text = std::get_if<std::string*>(&member.target);
         member.optional && text != nullptr && (*text)->empty()) {
+      continue;
+    }
+    if (const auto* counts = std::get_if<std::map<std::string, uint64_t>*>(&member.target);
+        member.optional && counts != nullptr && (*counts)->empty()) {
+      continue;
+    }
+    if (const auto* texts = std::get_if<TextMap*>(&member.target);
+        member.optional && texts != nullptr && (*texts)->empty()) {
       continue;
     }
     value[std::string(member.name)] = std::visit(

@@ -59,6 +59,15 @@ struct DatasetFacts {
   uint64_t largest_record_bytes = 0, largest_image_bytes = 0, image_bytes = 0;
   uint32_t min_width = 0, max_width = 0, min_height = 0, max_height = 0;
   std::map<std::string, uint64_t> image_formats;  // by ImageExtension
+  // Where the pixels were to be changed: how many images were "kept" byte for byte, how many
+  // "re-encoded", and of these, for each kind of change, how many it befell.
+  std::map<std::string, uint64_t> pixels = {};
+  // On request, exact sums over all pixels of 8 bits, gray as red, green and blue: "images",
+  // "pixels", "sum_0" to "sum_2", "squares_0" to "squares_2"; "undecodable" images are not in them.
+  std::map<std::string, uint64_t> pixel_sums = {};
+  // What follows from these: "mean" and "std" of values 0 to 1, one number a channel, as decimal
+  // text with commas between.
+  std::map<std::string, std::string> pixel_stats = {};
 };
 
 // What `origin` says of shards that another tool has made.

@@ -20,6 +20,7 @@
 
 #include "absl/status/status.h"
 #include "formats/core/finding.h"
+#include "formats/core/image_info.h"
 #include "formats/io/sequential_reader.h"
 
 namespace shardpack {
@@ -36,6 +37,8 @@ struct ScannedRecord {
   int64_t label = -1;                 // kNoLabel when there is none
   uint64_t offset = 0, length = 0;    // the whole container record, framing and padding included
   std::span<const ScannedField> fields = {};  // [0] = image, if the record has one
+  // What the container says of an image that has no header of its own (kRaw); else kUnknown.
+  ImageInfo image = {};
 };
 
 class RecordSink {

@@ -22,5 +22,20 @@ INSTANTIATE_TEST_SUITE_P(Vlen, FormatContract,
                                                          .spec = {.layout = kVlenLayout}})),
                          ContractTestName);
 
+// More than a page of pixels, which is aligned, and less.
+INSTANTIATE_TEST_SUITE_P(
+    Decoded, FormatContract,
+    ::testing::ValuesIn(ContractOf({.format = &kHdf5Format,
+                                    .spec = {.layout = kDecodedLayout,
+                                             .raw_image = RawImageInfo(30, 20, 3)}})),
+    ContractTestName);
+
+INSTANTIATE_TEST_SUITE_P(
+    DecodedGray, FormatContract,
+    ::testing::ValuesIn(ContractOf({.format = &kHdf5Format,
+                                    .spec = {.layout = kDecodedLayout,
+                                             .raw_image = RawImageInfo(5, 7, 1)}})),
+    ContractTestName);
+
 }  // namespace
 }  // namespace shardpack

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "formats/hdf5/decoded_writer.h"
 #include "formats/hdf5/hdf5_layout.h"
 #include "formats/hdf5/hdf5_output.h"
 #include "formats/hdf5/hdf5_scanner.h"
@@ -16,10 +17,16 @@ namespace {
 constexpr LayoutSpec kLayouts[] = {
     {.name = kPackedLayout,
      .doc = "/images/data and /images/offsets: one contiguous run of bytes",
-     .max_key_bytes = kMaxHdf5KeyBytes},
+     .max_key_bytes = kMaxHdf5KeyBytes,
+     .needs_totals = true},
     {.name = kVlenLayout,
      .doc = "/images: f['images'][i] is the image file",
      .max_key_bytes = kMaxHdf5KeyBytes},
+    {.name = kDecodedLayout,
+     .doc = "/images: uint8 (N, height, width, channels), contiguous",
+     .max_key_bytes = kMaxHdf5KeyBytes,
+     .extra_fields = false,
+     .fixed_shape = true},
 };
 
 // Superblock, groups and object headers, attributes with some thousand class names, the last chunk,
@@ -64,8 +71,9 @@ absl::StatusOr<std::unique_ptr<ShardWriter>> CreateWriter(StagedFile& file, cons
   }
   if (spec.layout.empty() || spec.layout == kPackedLayout) return PackedWriter::Create(file, spec);
   if (spec.layout == kVlenLayout) return VlenWriter::Create(file, spec);
-  return absl::InvalidArgumentError(
-      absl::StrCat("hdf5 has no layout ", std::string(spec.layout), "; it has packed and vlen"));
+  if (spec.layout == kDecodedLayout) return DecodedWriter::Create(file, spec);
+  return absl::InvalidArgumentError(absl::StrCat("hdf5 has no layout ", std::string(spec.layout),
+                                                 "; it has packed, vlen and decoded"));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/escaping.h"
@@ -9,6 +10,7 @@
 #include "formats/hdf5/hdf5_format.h"
 #include "formats/hdf5/hdf5_layout.h"
 #include "formats/io/file.h"
+#include "formats/io/staged_file.h"
 #include "formats/testing/sample_generator.h"
 #include "formats/testing/scratch_folder.h"
 #include "formats/testing/test_shard.h"
@@ -86,6 +88,75 @@ TEST_P(Interop, WhatTheToolsCopyIsRead) {
 
 INSTANTIATE_TEST_SUITE_P(Layouts, Interop, ::testing::Values(kPackedLayout, kVlenLayout),
                          [](const auto& info) { return std::string(info.param); });
+
+// All planned samples and fewer; more than a page of pixels, which is aligned, and less; none.
+TEST(Decoded, PythonReadersSeeThePixels) {
+  const ScratchFolder scratch;
+  int number = 0;
+  for (const ImageInfo& image : {RawImageInfo(32, 24, 3), RawImageInfo(9, 11, 1)}) {
+    for (const auto& [planned, count] :
+         {std::pair<size_t, size_t>{60, 60}, {60, 57}, {60, 2}, {3, 0}}) {
+      auto samples = GenerateSamples({.count = planned, .raw_image = image});
+      const ShardSpec spec = testing::SpecFor(
+          {.layout = kDecodedLayout, .split = "train", .raw_image = image}, samples);
+      samples.resize(count);
+      const std::string path = scratch.File(absl::StrCat(++number, ".h5"));
+      auto file = StagedFile::Create(path + ".part");
+      ASSERT_TRUE(file.ok());
+      auto writer = kHdf5Format.create(**file, spec);
+      ASSERT_TRUE(writer.ok()) << writer.status();
+      std::ofstream expected(scratch.File("expected"));
+      for (const OwnedSample& sample : samples) {
+        const auto borrowed = sample.Borrow();
+        ASSERT_TRUE((*writer)->Append(borrowed.view).ok());
+        expected << sample.key << "\t" << sample.label << "\t"
+                 << absl::BytesToHexString(sample.fields[0].second) << "\n";
+      }
+      expected.close();
+      ASSERT_TRUE((*writer)->Finish().ok());
+      ASSERT_TRUE((*file)->Publish(path).ok());
+      EXPECT_EQ(RunTool(absl::StrCat("/usr/bin/python3 -B formats/hdf5/testdata/read_pixels.py ",
+                                     path, " ", scratch.File("expected"), " ", image.height, " ",
+                                     image.width, " ", image.channels)),
+                0)
+          << planned << " " << count;
+      const std::string bytes = *ReadWholeFile(path, 1 << 28);
+      const ScanResult scan = ScanBytes(kHdf5Format, bytes);
+      EXPECT_EQ(scan.Complaints(), "");
+      ASSERT_EQ(scan.records.size(), count);
+      for (size_t i = 0; i < count; ++i) {
+        const auto& field = scan.records[i].fields[0];
+        EXPECT_TRUE(bytes.substr(field.offset, field.length) == samples[i].fields[0].second);
+        EXPECT_EQ(scan.records[i].key, samples[i].key);
+        EXPECT_EQ(scan.records[i].label, samples[i].label);
+        EXPECT_EQ(scan.records[i].image, image);
+      }
+      // No more room than the samples take.
+      EXPECT_LT(bytes.size(), count * (RawImageBytes(image) + 80) + 16384);
+    }
+  }
+}
+
+TEST(Decoded, RefusesOtherShapes) {
+  const ScratchFolder scratch;
+  auto file = StagedFile::Create(scratch.File("part"));
+  ASSERT_TRUE(file.ok());
+  ShardSpec spec{.layout = kDecodedLayout, .split = "train"};
+  spec.fields = {{std::string(kImageField), 0}};
+  EXPECT_TRUE(absl::IsInvalidArgument(kHdf5Format.create(**file, spec).status()));
+  spec.raw_image = RawImageInfo(4, 5, 3);
+  spec.max_records = 5;
+  auto writer = kHdf5Format.create(**file, spec);
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  for (const ImageInfo& other : {RawImageInfo(5, 4, 3), RawImageInfo(4, 5, 1)}) {
+    const auto samples = GenerateSamples({.count = 1, .raw_image = other});
+    const absl::Status status = (*writer)->Append(samples[0].Borrow().view);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_NE(status.message().find(samples[0].key), absl::string_view::npos) << status;
+  }
+  EXPECT_TRUE(
+      absl::IsInvalidArgument((*writer)->Append(GenerateSamples({.count = 1})[0].Borrow().view)));
+}
 
 // The hint of the message helps: what is not read as it is, is after a copy.
 TEST(Repack, MakesReadableWhatWasNot) {

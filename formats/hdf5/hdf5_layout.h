@@ -1,7 +1,7 @@
-// The names, types and limits of the layouts packed and vlen (FORMAT.md).
+// The names, types and limits of the layouts packed, vlen and decoded (FORMAT.md).
 //
 //   /images/data, /images/offsets, /labels, /keys          packed
-//   /images, /labels, /keys                                vlen
+//   /images, /labels, /keys                                vlen, decoded
 //   absl::Status fits = CheckFieldName("mask.png");
 //
 // Lifetime: static storage. Thread-safety: pure functions. Errors: stated there. Units: bytes.
@@ -18,6 +18,7 @@ namespace shardpack {
 
 inline constexpr std::string_view kPackedLayout = "packed";
 inline constexpr std::string_view kVlenLayout = "vlen";
+inline constexpr std::string_view kDecodedLayout = "decoded";
 
 inline constexpr std::string_view kImagesName = "images";
 inline constexpr std::string_view kLabelsName = "labels";

@@ -159,17 +159,20 @@ absl::Status Hdf5Output::MakeGroup(std::string_view name) {
   return Result(group.ok(), "create group", name);
 }
 
-absl::StatusOr<uint64_t> Hdf5Output::MakeBytes(std::string_view name, uint64_t count) {
+absl::StatusOr<uint64_t> Hdf5Output::MakeBytes(std::string_view name,
+                                               std::span<const uint64_t> dims) {
   const LibraryLock lock;
   Handle list = DatasetProperties();
-  Handle space = Line(count);
+  const std::vector<hsize_t> sizes(dims.begin(), dims.end());
+  Handle space(H5Screate_simple(static_cast<int>(sizes.size()), sizes.data(), nullptr), &H5Sclose);
+  const bool empty = std::find(dims.begin(), dims.end(), 0) != dims.end();
   SetContiguous(list);
   Handle dataset(H5Dcreate2(file_, std::string(name).c_str(), H5T_STD_U8LE, space, H5P_DEFAULT,
                             list, H5P_DEFAULT),
                  &H5Dclose);
   absl::Status made = Result(dataset.ok(), "create dataset", name);
   if (!made.ok()) return made;
-  if (count == 0) return 0;  // such a dataset has no place in the file
+  if (empty) return 0;  // such a dataset has no place in the file
   const haddr_t offset = H5Dget_offset(dataset);
   made = Result(offset != HADDR_UNDEF, "find the offset of dataset", name);
   if (!made.ok()) return made;

@@ -38,8 +38,11 @@ class Hdf5Output {
 
   absl::Status MakeGroup(std::string_view name);
   // A contiguous dataset of so many uint8, which the caller fills at the offset that is returned (0
-  // when `count` is 0). What is not filled is zero.
-  absl::StatusOr<uint64_t> MakeBytes(std::string_view name, uint64_t count);
+  // when there are none). What is not filled is zero.
+  absl::StatusOr<uint64_t> MakeBytes(std::string_view name, uint64_t count) {
+    return MakeBytes(name, std::span(&count, 1));
+  }
+  absl::StatusOr<uint64_t> MakeBytes(std::string_view name, std::span<const uint64_t> dims);
   // Contiguous datasets of one dimension.
   absl::Status WriteUint64(std::string_view name, std::span<const uint64_t> values);
   absl::Status WriteInt64(std::string_view name, std::span<const int64_t> values);

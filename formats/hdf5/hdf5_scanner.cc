@@ -131,6 +131,7 @@ void Walk::HandOn(uint64_t sample) {
     record.length = std::min(record.length, in_.size() - record.offset);
   }
   record.fields = fields_;
+  record.image = map_.image;
   records_.OnRecord(record);
 }
 

@@ -102,7 +102,33 @@ TEST(Hdf5Scanner, WhatIsNotReadIsTold) {
   };
   expect("h5py-extensible.h5", "extensible array");
   expect("h5py-packed-chunked.h5", "/images/data is not contiguous");
-  expect("h5py-pixels.h5", "decoded pixels");
+  expect("h5py-pixels-channels-first.h5", "/images holds no images");
+  expect("h5py-pixels-chunked.h5", "/images is not contiguous");
+  EXPECT_TRUE(absl::IsUnimplemented(ScanBytes(kHdf5Format, Golden("h5py-pixels-gzip.h5")).status));
+}
+
+TEST(Hdf5Scanner, Pixels) {
+  const std::string rgb = Golden("h5py-pixels.h5"), gray = Golden("h5py-pixels-gray.h5");
+  ScanResult scan = ScanBytes(kHdf5Format, rgb);
+  EXPECT_EQ(scan.Complaints(), "");
+  ASSERT_EQ(scan.records.size(), 2u);
+  EXPECT_EQ(scan.records[0].label, 7);
+  EXPECT_EQ(scan.records[1].label, 3);
+  for (int i = 0; i < 2; ++i) {
+    const auto* image = scan.records[size_t(i)].Find(kImageField);
+    ASSERT_NE(image, nullptr);
+    ASSERT_EQ(image->length, 48u);
+    for (int b = 0; b < 48; ++b) {
+      EXPECT_EQ(static_cast<uint8_t>(rgb[image->offset + size_t(b)]), 48 * i + b);
+    }
+    EXPECT_EQ(scan.records[size_t(i)].image, RawImageInfo(4, 4, 3));
+  }
+  scan = ScanBytes(kHdf5Format, gray);
+  EXPECT_EQ(scan.Complaints(), "");
+  ASSERT_EQ(scan.records.size(), 3u);
+  EXPECT_EQ(scan.records[2].image, RawImageInfo(5, 10, 1));
+  EXPECT_EQ(static_cast<uint8_t>(gray[scan.records[2].fields[0].offset]), 100);
+  EXPECT_EQ(scan.records[2].label, kNoLabel);
 }
 
 // Damage in place of each occurrence of a number in a shard of ours.

@@ -24,6 +24,9 @@ constexpr std::string_view kLabelNames[] = {kLabelsName, "label", "targets", "y"
 constexpr std::string_view kKeyNames[] = {kKeysName};
 constexpr std::string_view kPathNames[] = {"filenames", "paths"};
 constexpr uint64_t kReferenceBytes = 16;
+// Widths and heights beyond it are no images; nor are a few bytes, of which a file could hold more
+// than memory has room for extents.
+constexpr uint64_t kMaxSide = 1 << 20, kLeastPixelBytes = 16;
 
 template <typename Range>
 bool Contains(const Range& names, std::string_view name) {
@@ -43,6 +46,7 @@ class Mapper {
   absl::StatusOr<MappedField> ReadField(const ObjectHeader& object, std::string_view path);
   absl::StatusOr<MappedField> ReadPacked(std::span<const GroupLink> links, std::string_view path);
   absl::StatusOr<MappedField> ReadVlen(const Hdf5Dataset& dataset);
+  absl::StatusOr<MappedField> ReadPixels(const Hdf5Dataset& dataset);
   absl::StatusOr<MappedExtent> Resolve(const std::byte* reference);
   absl::Status ReadFurtherFields();
   absl::Status ReadLabels();
@@ -118,7 +122,7 @@ absl::StatusOr<ShardMap> Mapper::Run() {
   absl::StatusOr<MappedField> field = ReadField(*object, path);
   if (!field.ok()) return field.status();
   map_.samples = field->extents.size();
-  if (!IsGroup(*object)) {
+  if (!IsGroup(*object) && map_.image.format != ImageFormat::kRaw) {
     map_.before_image = kHeapObjectHeadBytes;
     map_.image_alignment = 8;
   }
@@ -143,12 +147,37 @@ absl::StatusOr<MappedField> Mapper::ReadField(const ObjectHeader& object, std::s
   if (dataset->kind == ElementKind::kBytesVlen && dataset->is_line()) return ReadVlen(*dataset);
   if (dataset->kind == ElementKind::kInteger && dataset->element_bytes == 1 &&
       (dataset->dims.size() == 3 || dataset->dims.size() == 4)) {
-    return reader_.Unsupported(
-        absl::StrCat(std::string(path), " holds decoded pixels, not image files"));
+    return ReadPixels(*dataset);
   }
   return reader_.Damage(FindingId::kHdf5Layout, object.address,
                         absl::StrCat(std::string(path), " holds no images"),
-                        "runs of uint8 of any length, or a group with data and offsets");
+                        "runs of uint8 of any length, a group with data and offsets, or pixels");
+}
+
+// (N, height, width) or (N, height, width, channels).
+absl::StatusOr<MappedField> Mapper::ReadPixels(const Hdf5Dataset& dataset) {
+  const std::vector<uint64_t>& dims = dataset.dims;
+  const uint64_t channels = dims.size() == 4 ? dims[3] : 1;
+  const bool sides = dims[1] >= 1 && dims[1] <= kMaxSide && dims[2] >= 1 && dims[2] <= kMaxSide;
+  if (!sides || channels < 1 || channels > 4 || dims[1] * dims[2] * channels < kLeastPixelBytes) {
+    return reader_.Damage(FindingId::kHdf5Layout, dataset.header_address,
+                          absl::StrCat(dataset.path, " holds no images"),
+                          absl::StrCat("N x height x width with 1 to 4 channels behind, and ",
+                                       kLeastPixelBytes, " bytes an image"));
+  }
+  absl::StatusOr<uint64_t> address = ContiguousAddress(reader_, dataset);
+  if (!address.ok()) return address.status();
+  const ImageInfo image =
+      RawImageInfo(static_cast<uint32_t>(dims[1]), static_cast<uint32_t>(dims[2]),
+                   static_cast<uint8_t>(channels));
+  const uint64_t bytes = RawImageBytes(image);
+  MappedField field;
+  field.extents.resize(dims[0]);
+  for (uint64_t i = 0; i < dims[0]; ++i) {
+    field.extents[i] = {reader_.OffsetOf(*address + i * bytes), bytes};
+  }
+  if (map_.fields.empty()) map_.image = image;
+  return field;
 }
 
 absl::StatusOr<MappedField> Mapper::ReadPacked(std::span<const GroupLink> links,

@@ -4,12 +4,11 @@
 //   absl::StatusOr<ShardMap> map = ReadShardMap(reader, findings);
 //   Extent image = map->fields[0].extents[7];
 //
-// Knows the layouts packed and vlen, and what others write alike: the names that are looked for
-// stand in FORMAT.md.
-// Lifetime: owns everything. Thread-safety: a plain value. Errors: as Hdf5Reader when nothing can
-// be handed on; what concerns a single sample or a further field is a finding, and the extent is
-// absent. Memory: 16 bytes a sample and field, labels, keys; never more than a few times the file's
-// size. Units: bytes from the start of the file.
+// Knows the layouts packed, vlen and decoded, and what others write alike: the names that are
+// looked for stand in FORMAT.md. Lifetime: owns everything. Thread-safety: a plain value. Errors:
+// as Hdf5Reader when nothing can be handed on; what concerns a single sample or a further field is
+// a finding, and the extent is absent. Memory: 16 bytes a sample and field, labels, keys; never
+// more than a few times the file's size. Units: bytes from the start of the file.
 #ifndef SHARDPACK_FORMATS_HDF5_SHARD_MAP_H_
 #define SHARDPACK_FORMATS_HDF5_SHARD_MAP_H_
 
@@ -20,6 +19,7 @@
 
 #include "absl/status/statusor.h"
 #include "formats/core/finding.h"
+#include "formats/core/image_info.h"
 #include "formats/core/sample.h"
 #include "formats/hdf5/hdf5_reader.h"
 
@@ -53,6 +53,8 @@ struct ShardMap {
   TextColumn keys, source_paths;
   // What of an image's record lies around its bytes: a heap object's header and its padding.
   uint64_t before_image = 0, image_alignment = 1;
+  // kRaw when the images are pixels of this shape.
+  ImageInfo image = {};
 };
 
 absl::StatusOr<ShardMap> ReadShardMap(Hdf5Reader& reader, FindingSink& findings);

@@ -16,16 +16,19 @@ namespace {
 constexpr LayoutSpec kLayouts[] = {
     {.name = kCaffeLayout,
      .doc = "key 00000000_path, value Datum (encoded image, label), for Caffe and DALI",
-     .extra_fields = false},
+     .extra_fields = false,
+     .needs_totals = true},
     {.name = kRawLayout,
      .doc = "key as it is, value the image file, for MMEngine, BasicSR and LSUN; no labels",
      .key_ordered = true,
      .max_key_bytes = kMaxLmdbKeyBytes,
      .extra_fields = false,
+     .needs_totals = true,
      .keeps_labels = false},
     {.name = kPickleLayout,
      .doc = "key 0, 1, ..., value the pickled pair (bytes, label), for ImageFolderLMDB",
-     .extra_fields = false},
+     .extra_fields = false,
+     .needs_totals = true},
 };
 
 std::string ShardName(std::string_view split, uint32_t number, uint32_t total) {

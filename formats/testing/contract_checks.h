@@ -52,6 +52,9 @@ absl::Status Broken(const Parts&... parts) {
 // Samples with the case's extra fields.
 std::vector<OwnedSample> SamplesFor(const FormatCase& c, GeneratorOptions options = {});
 
+// A payload of `bytes` bytes, or raw pixels where the case has a fixed shape.
+void SetPayload(const FormatCase& c, uint64_t bytes, Random& random, OwnedSample& sample);
+
 // Scans a shard of the case, of which its layout is known.
 inline ScanResult ScanCase(const FormatCase& c, std::string_view bytes) {
   const LayoutSpec* layout = FindLayout(*c.format, c.spec.layout);

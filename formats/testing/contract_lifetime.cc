@@ -203,8 +203,7 @@ absl::Status CheckFullDisk(const FormatCase& c, const std::string& scratch) {
   // The large payload goes to the disk at once, the small ones when a buffer is flushed.
   std::vector<OwnedSample> samples = SamplesFor(c, {.count = 40});
   Random random(65);
-  samples[20].fields[0].second = MakeRandomPayload(150000, random);
-  samples[20].image.format = ImageFormat::kJpeg;
+  SetPayload(c, 150000, random, samples[20]);
   absl::StatusOr<std::string> whole = WriteShard(*c.format, c.spec, samples, scratch + "/whole");
   if (!whole.ok()) return Broken("writing: ", whole.status().ToString());
   for (const uint64_t room : {uint64_t{0}, whole->size() / 2, whole->size() - 1}) {

@@ -98,7 +98,15 @@ absl::Status CheckMadeFiles(FileMaker make, const SidecarInput& input) {
 
 std::vector<OwnedSample> SamplesFor(const FormatCase& c, GeneratorOptions options) {
   options.extra_fields = c.extra_fields;
+  options.raw_image = c.spec.raw_image;
   return GenerateSamples(options);
+}
+
+void SetPayload(const FormatCase& c, uint64_t bytes, Random& random, OwnedSample& sample) {
+  const bool raw = c.spec.raw_image.format == ImageFormat::kRaw;
+  sample.fields[0].second =
+      raw ? random.Bytes(RawImageBytes(c.spec.raw_image)) : MakeRandomPayload(bytes, random);
+  if (!raw) sample.image.format = ImageFormat::kJpeg;
 }
 
 absl::Status CheckScan(const ScanResult& scan, std::string_view bytes) {
@@ -188,8 +196,7 @@ absl::Status CheckRoundTrip(const FormatCase& c, const std::string& scratch) {
   const uint64_t sizes[] = {511,  512,  513,    1023,   1024,   4095,
                             4096, 4097, 262143, 262144, 262145, 300000};
   for (size_t i = 0; i < samples.size(); ++i) {
-    samples[i].fields[0].second = MakeRandomPayload(sizes[i % std::size(sizes)], random);
-    samples[i].image.format = ImageFormat::kJpeg;
+    SetPayload(c, sizes[i % std::size(sizes)], random, samples[i]);
   }
   return CheckSamples(c, samples, scratch, "borders");
 }
@@ -225,11 +232,15 @@ absl::Status CheckEmptyField(const FormatCase& c, const std::string& scratch) {
 }
 
 absl::Status CheckHugeRecord(const FormatCase& c, const std::string& scratch) {
+  if (c.spec.raw_image.format == ImageFormat::kRaw) {
+    FormatCase huge = c;
+    huge.spec.raw_image = RawImageInfo(2048, 2500, 4);
+    return CheckSamples(huge, SamplesFor(huge, {.count = 3}), scratch, "huge");
+  }
   std::vector<OwnedSample> samples = SamplesFor(c, {.count = 3});
   Random random(20);
   const uint64_t bytes = std::min(c.huge_bytes, c.format->traits.max_record_bytes / 2);
-  samples[1].fields[0].second = MakeRandomPayload(bytes, random);
-  samples[1].image.format = ImageFormat::kJpeg;
+  SetPayload(c, bytes, random, samples[1]);
   return CheckSamples(c, samples, scratch, "huge");
 }
 
@@ -290,9 +301,7 @@ absl::Status CheckRecordBound(const FormatCase& c, const std::string& scratch) {
   std::vector<OwnedSample> samples = SamplesFor(c, {.count = 40});
   Random random(40);
   for (size_t i = 0; i < samples.size(); ++i) {
-    samples[i].fields[0].second =
-        MakeRandomPayload(4 + random.Below(i % 4 == 0 ? 100000 : 600), random);
-    samples[i].image.format = ImageFormat::kJpeg;
+    SetPayload(c, 4 + random.Below(i % 4 == 0 ? 100000 : 600), random, samples[i]);
   }
   absl::StatusOr<std::string> bytes = WriteShard(*c.format, c.spec, samples, scratch + "/all");
   if (!bytes.ok()) return Broken("writing: ", bytes.status().ToString());

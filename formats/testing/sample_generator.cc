@@ -214,6 +214,10 @@ std::vector<OwnedSample> GenerateSamples(const GeneratorOptions& options) {
                                         random);
     sample.source_path = absl::StrCat(sample.class_name.empty() ? "none" : sample.class_name, "/",
                                       name, kind == 1 ? ".png" : ".JPEG");
+    if (options.raw_image.format == ImageFormat::kRaw) {
+      sample.image = options.raw_image;
+      payload = random.Bytes(RawImageBytes(options.raw_image));
+    }
     sample.fields.emplace_back(std::string(kImageField), std::move(payload));
     for (const std::string& field : options.extra_fields) {
       sample.fields.emplace_back(field, ExtraField(field, i, random));

@@ -66,6 +66,7 @@ struct GeneratorOptions {
   uint64_t min_bytes = 4, max_bytes = 3000;    // of a random payload
   int64_t classes = 5;                         // 0: samples without label
   std::vector<std::string> extra_fields = {};  // names; each sample has all of them
+  ImageInfo raw_image = {};  // kRaw: raw pixels of this shape instead of payloads of any size
 };
 
 std::vector<OwnedSample> GenerateSamples(const GeneratorOptions& options = {});

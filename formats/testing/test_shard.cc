@@ -25,6 +25,7 @@ class KeepRecords : public RecordSink {
     found.label = record.label;
     found.offset = record.offset;
     found.length = record.length;
+    found.image = record.image;
     for (const ScannedField& field : record.fields) {
       found.fields.push_back({std::string(field.name), field.offset, field.length, field.hash});
     }

@@ -38,6 +38,7 @@ struct FoundRecord {
   int64_t label = kNoLabel;
   uint64_t offset = 0, length = 0;
   std::vector<FoundField> fields;
+  ImageInfo image;  // as the container has it
   friend bool operator==(const FoundRecord&, const FoundRecord&) = default;
 
   const FoundField* Find(std::string_view field) const;  // nullptr when it is not there

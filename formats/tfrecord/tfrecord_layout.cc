@@ -88,6 +88,8 @@ std::string_view FeatureFormatNameInCapitals(ImageFormat format) {
       return "BMP";
     case ImageFormat::kTiff:
       return "TIFF";
+    case ImageFormat::kRaw:
+      return "RAW";
     case ImageFormat::kUnknown:
       break;
   }

@@ -9,10 +9,10 @@ namespace shardpack {
 namespace {
 
 // What webdataset's autodecode.py and torchvision's folder reader take for an image, with our
-// normalised spellings.
-constexpr std::array<std::string_view, 17> kImageExtensions = {
+// normalised spellings and that of pixels without a header.
+constexpr std::array<std::string_view, 18> kImageExtensions = {
     "jpg", "png", "webp", "gif", "bmp", "tif",  "tiff", "jpeg", "jpe",
-    "ppm", "pgm", "pbm",  "pnm", "jp2", "avif", "heic", "jxl"};
+    "ppm", "pgm", "pbm",  "pnm", "jp2", "avif", "heic", "jxl", "raw"};
 
 bool BeginsLikeAnImage(Bytes head) {
   const std::string_view text = AsText(head);

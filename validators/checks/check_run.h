@@ -5,9 +5,9 @@
 //   if (run.Stopped()) return;
 //   outcome.findings.Report(MakeFinding(FindingId::kFileHash, name));
 //
-// Lifetime: borrows progress and stop flag. Thread-safety: Advance and Stopped from any thread; a
-// ShardOutcome has one writer. Errors: Advance answers Cancelled when the run shall end. Units:
-// bytes, seconds.
+// Lifetime: borrows progress, stop flag and gates. Thread-safety: Advance and Stopped from any
+// thread; a ShardOutcome has one writer. Errors: Advance answers Cancelled when the run shall end.
+// Units: bytes, seconds.
 #ifndef SHARDPACK_VALIDATORS_CHECKS_CHECK_RUN_H_
 #define SHARDPACK_VALIDATORS_CHECKS_CHECK_RUN_H_
 
@@ -18,6 +18,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "images/inspect.h"
+#include "validators/checks/memory_gate.h"
 #include "validators/finding_tally.h"
 #include "validators/validation_report.h"
 
@@ -35,8 +37,10 @@ struct CheckRun {
   double sample_percent = 100;
   std::string against;  // source folder, or empty
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  ImageLimits image_limits = {};
   ValidationProgress& progress;
   const std::atomic<int>& stop;
+  MemoryGates& gates;  // of images being decoded
 
   bool Stopped() const {
     return stop.load(std::memory_order_relaxed) != 0 || std::chrono::steady_clock::now() > deadline;
@@ -52,6 +56,9 @@ struct ShardOutcome {
   std::string format;               // found or expected
   uint64_t bytes = 0, records = 0;  // of the whole shard, as far as known
   uint64_t bytes_read = 0, records_checked = 0, sources_compared = 0;
+  // At level deep: images that were looked at, those of them whose every pixel was decoded, and
+  // those of more than one frame.
+  uint64_t images_checked = 0, images_decoded = 0, animated = 0;
   bool complete = false;             // checked to the end of what the level asks for
   std::vector<uint64_t> key_hashes;  // by record; 0 = no key. 8 bytes a record is all that is kept.
   std::vector<std::string> not_checked;

@@ -1,12 +1,14 @@
 // CheckForeignShard: see shard_check.h.
 #include <array>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "formats/io/file.h"
 #include "formats/io/sequential_reader.h"
 #include "images/probe.h"
+#include "validators/checks/image_check.h"
 #include "validators/checks/key_hashes.h"
 #include "validators/checks/shard_check.h"
 
@@ -19,8 +21,9 @@ constexpr size_t kMagicBytes = 18;  // what SniffImageFormat needs
 // What can be said of a record without an index.
 class RecordRules : public RecordSink {
  public:
-  RecordRules(const File& file, const std::string& shard, ShardOutcome& outcome)
-      : file_(file), shard_(shard), out_(outcome) {}
+  // `images`: nullptr unless they shall be decoded.
+  RecordRules(const File& file, const std::string& shard, ImageCheck* images, ShardOutcome& outcome)
+      : file_(file), shard_(shard), images_(images), out_(outcome) {}
 
   void OnRecord(const ScannedRecord& record) override {
     const uint64_t number = out_.key_hashes.size();
@@ -31,14 +34,24 @@ class RecordRules : public RecordSink {
       finding.actual = absl::StrCat(record.label);
       out_.findings.Report(std::move(finding));
     }
+    AddImages(record, number);
     if (record.fields.empty() || record.fields[0].name != kImageField) return;
+    // Pixels without a header: the container says what they are.
+    if (record.image.format == ImageFormat::kRaw) {
+      if (images_ != nullptr) images_->Add(ToCheck(record.fields[0], record, number));
+      return;
+    }
     // The scan has just read these bytes, so they come from the page cache. An error here is one of
     // the scan too.
     const ScannedField& image = record.fields[0];
     std::array<std::byte, kMagicBytes> head;
     const std::span<std::byte> into(head.data(), std::min<uint64_t>(image.length, kMagicBytes));
     absl::StatusOr<size_t> got = file_.ReadAt(image.offset, into);
-    if (!got.ok() || SniffImageFormat(Bytes(head).first(*got)) != ImageFormat::kUnknown) return;
+    if (!got.ok()) return;
+    if (SniffImageFormat(Bytes(head).first(*got)) != ImageFormat::kUnknown) {
+      if (images_ != nullptr) images_->Add(ToCheck(image, record, number));
+      return;
+    }
     Finding finding = Make(FindingId::kNotAnImage, record, number);
     finding.field = std::string(kImageField);
     finding.offset = image.offset;
@@ -55,8 +68,30 @@ class RecordRules : public RecordSink {
     return finding;
   }
 
+  static std::optional<ImageInfo> IndexedOf(const ScannedField& field, const ScannedRecord& record) {
+    if (field.name != kImageField || record.image.format != ImageFormat::kRaw) return std::nullopt;
+    return record.image;
+  }
+  static ImageToCheck ToCheck(const ScannedField& field, const ScannedRecord& record,
+                              uint64_t number) {
+    return {.record = number,
+            .key = std::string(record.key),
+            .field = std::string(field.name),
+            .extent = {field.offset, field.length},
+            .indexed = IndexedOf(field, record)};
+  }
+
+  // Those beside the image.
+  void AddImages(const ScannedRecord& record, uint64_t number) {
+    if (images_ == nullptr) return;
+    for (const ScannedField& field : record.fields) {
+      if (ImageCheck::IsImageField(field.name)) images_->Add(ToCheck(field, record, number));
+    }
+  }
+
   const File& file_;
   const std::string& shard_;
+  ImageCheck* images_;
   ShardOutcome& out_;
 };
 
@@ -140,11 +175,14 @@ void CheckForeignShard(const std::string& path, std::span<const Format* const> f
     outcome.bytes_read += bytes;
     return run.Advance(bytes);
   });
-  RecordRules rules(shard->file, path, outcome);
+  ImageCheck images(shard->file, path, run, outcome);
+  RecordRules rules(shard->file, path, run.level == ValidationLevel::kDeep ? &images : nullptr,
+                    outcome);
   absl::Status scanned = shard->format->scanner->Scan(in, {.shard_name = path, .strict = true},
                                                       rules, outcome.findings);
   if (scanned.ok())
     scanned = in.Skip(in.remaining());  // what follows the container must be readable too
+  images.Flush();
   outcome.records = outcome.records_checked = outcome.key_hashes.size();
   if (!scanned.ok()) {
     outcome.complete = false;

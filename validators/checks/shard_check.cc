@@ -10,6 +10,7 @@
 #include "formats/io/file.h"
 #include "formats/io/sequential_reader.h"
 #include "validators/checks/field_read.h"
+#include "validators/checks/image_check.h"
 #include "validators/checks/key_hashes.h"
 #include "validators/checks/record_match.h"
 #include "validators/checks/source_check.h"
@@ -30,6 +31,8 @@ class ShardCheck {
   std::string PathOf(const std::string& name) const { return PathInDataset(task_.root, name); }
   void Report(FindingId id, const std::string& file, const std::string& expected,
               const std::string& actual, const std::string& detail = "");
+  // Every record, not a choice of them.
+  bool Whole() const { return run_.level != ValidationLevel::kQuick && run_.sample_percent >= 100; }
   bool HashOfIndexFits();
   void OpenIndex();
   void CheckIndexColumns();
@@ -38,6 +41,7 @@ class ShardCheck {
   bool CheckPass();
   bool CheckChosenRecords();
   bool CheckSources();
+  bool CheckImages();
   std::vector<uint64_t> ChosenRecords() const;
   bool ReadFailed(const absl::Status& status);
 
@@ -186,7 +190,7 @@ bool ShardCheck::CheckPass() {
 std::vector<uint64_t> ShardCheck::ChosenRecords() const {
   std::vector<uint64_t> records;
   const uint64_t count = index_->records();
-  const bool sample = run_.level == ValidationLevel::kFull;
+  const bool sample = run_.level != ValidationLevel::kQuick;
   const double share = run_.sample_percent / 100;
   const uint64_t seed = Xxh3_64(AsBytes(row_.name));
   for (uint64_t r = 0; r < count; r = sample ? r + 1 : std::max(r + 1, count - 1)) {
@@ -227,8 +231,14 @@ bool ShardCheck::CheckChosenRecords() {
 
 bool ShardCheck::CheckSources() {
   if (run_.against.empty()) return true;
-  SourceCheck check(run_.against, row_.name, out_.findings);
-  const bool all = run_.level == ValidationLevel::kFull && run_.sample_percent >= 100;
+  const auto& pixels = task_.manifest.facts.pixels;
+  const bool changed = pixels.contains("re-encoded");
+  if (changed) {
+    out_.not_checked.push_back(absl::StrCat(
+        row_.name, ": images against their sources, because pixels were changed on purpose"));
+  }
+  SourceCheck check(run_.against, row_.name, changed, out_.findings);
+  const bool all = Whole();
   std::vector<uint64_t> chosen;
   if (!all) chosen = ChosenRecords();
   const uint64_t count = all ? index_->records() : chosen.size();
@@ -238,6 +248,29 @@ bool ShardCheck::CheckSources() {
   }
   out_.sources_compared = check.compared();
   return true;
+}
+
+// By the index: what the pass has found to be elsewhere is reported already.
+bool ShardCheck::CheckImages() {
+  ImageCheck check(data_, row_.name, run_, out_);
+  std::vector<uint64_t> chosen;
+  if (!Whole()) chosen = ChosenRecords();
+  const uint64_t count = Whole() ? index_->records() : chosen.size();
+  for (uint64_t i = 0; i < count && !run_.Stopped(); ++i) {
+    const uint64_t record = Whole() ? i : chosen[i];
+    for (size_t f = 0; f < index_->fields(); ++f) {
+      const std::string_view name = index_->field_name(f);
+      if (!index_->has_field(record, f) || (f > 0 && !ImageCheck::IsImageField(name))) continue;
+      ImageToCheck image{.record = record,
+                         .key = std::string(index_->key(record)),
+                         .field = std::string(name),
+                         .extent = index_->field(record, f)};
+      if (f == 0) image.indexed = index_->image(record);
+      check.Add(std::move(image));
+    }
+  }
+  check.Flush();
+  return !run_.Stopped();
 }
 
 void ShardCheck::Check() {
@@ -253,9 +286,9 @@ void ShardCheck::Check() {
     return;
   }
   CheckHead();
-  const bool whole = run_.level == ValidationLevel::kFull && run_.sample_percent >= 100;
-  bool done = whole ? CheckPass() : !index_ || CheckChosenRecords();
+  bool done = Whole() ? CheckPass() : !index_ || CheckChosenRecords();
   if (done && index_) done = CheckSources();
+  if (done && index_ && run_.level == ValidationLevel::kDeep) done = CheckImages();
   out_.complete = done;
 }
 

@@ -54,6 +54,7 @@ void SourceCheck::Compare(const File& shard_file, const ShardIndex& index, uint6
   if (!source.ok()) {
     return report(FindingId::kSourceMissing, std::nullopt, std::string(source.status().message()));
   }
+  if (changed_) return;
   ++compared_;
   const Extent extent = index.field(record, 0);
   ours_.resize(std::min(extent.length, kBlockBytes));

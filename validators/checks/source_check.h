@@ -1,6 +1,7 @@
-// CheckSource: compares a record's image with the file it was packed from, byte by byte.
+// CheckSource: compares a record's image with the file it was packed from, byte by byte; where the
+// pixels were changed on purpose, only whether that file is there.
 //
-//   SourceCheck check("/data/train", shard_name, outcome.findings);
+//   SourceCheck check("/data/train", shard_name, /*changed=*/false, outcome.findings);
 //   check.Compare(shard_file, index, 7);
 //
 // Lifetime: borrows all arguments. Thread-safety: one caller at a time. Errors: findings. Units:
@@ -21,8 +22,8 @@ namespace shardpack {
 
 class SourceCheck {
  public:
-  SourceCheck(std::string root, std::string_view shard, FindingSink& findings)
-      : root_(std::move(root)), shard_(shard), findings_(findings) {}
+  SourceCheck(std::string root, std::string_view shard, bool changed, FindingSink& findings)
+      : root_(std::move(root)), shard_(shard), changed_(changed), findings_(findings) {}
 
   // Field 0 of the record with the file at the recorded source path.
   void Compare(const File& shard_file, const ShardIndex& index, uint64_t record);
@@ -30,6 +31,7 @@ class SourceCheck {
 
  private:
   const std::string root_, shard_;
+  const bool changed_;
   FindingSink& findings_;
   std::vector<std::byte> ours_, theirs_;
   uint64_t compared_ = 0;

@@ -78,7 +78,16 @@ def main(folder):
         h5.create_virtual_dataset("images/data", layout)
         h5.create_dataset("images/offsets", data=np.array([0, 100], "<u8"))
     with h5py.File("h5py-pixels.h5", "w") as h5:
-        h5.create_dataset("images", data=np.zeros((2, 4, 4, 3), np.uint8))
+        h5.create_dataset("images", data=np.arange(96).astype(np.uint8).reshape(2, 4, 4, 3))
+        h5.create_dataset("labels", data=np.array([[7], [3]], ">i2"))
+    with h5py.File("h5py-pixels-gray.h5", "w") as h5:
+        h5.create_dataset("X", data=np.arange(150).astype(np.uint8).reshape(3, 5, 10))
+    with h5py.File("h5py-pixels-chunked.h5", "w") as h5:
+        h5.create_dataset("images", data=np.zeros((2, 4, 4, 3), np.uint8), chunks=(1, 4, 4, 3))
+    with h5py.File("h5py-pixels-gzip.h5", "w") as h5:
+        h5.create_dataset("images", data=np.zeros((2, 4, 4, 3), np.uint8), compression="gzip")
+    with h5py.File("h5py-pixels-channels-first.h5", "w") as h5:
+        h5.create_dataset("images", data=np.zeros((2, 3, 14, 14), np.uint8))
     with tables.open_file("pytables-vlarray.h5", "w") as h5:
         images = h5.create_vlarray("/", "images", tables.UInt8Atom(), chunkshape=(2,))
         for i in range(COUNT):

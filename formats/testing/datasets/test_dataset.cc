@@ -57,6 +57,15 @@ FileEntry EntryOf(const std::string& folder, const std::string& name) {
   return {name, bytes.size(), Xxh3_128(AsBytes(bytes))};
 }
 
+// What a format of one fixed shape gets of any sample: its first bytes as pixels.
+constexpr ImageInfo kRawTestImage = RawImageInfo(16, 12, 3);
+
+std::string RawPixelsOf(const TestSample& sample) {
+  std::string pixels = sample.image;
+  pixels.resize(RawImageBytes(kRawTestImage));
+  return pixels;
+}
+
 }  // namespace
 
 void WriteTestFile(const std::string& path, std::string_view bytes) {
@@ -110,19 +119,22 @@ void WriteTestShard(const std::string& path, const Format& format,
   ShardSpec spec{.layout = format.layouts[0].name, .image_field = {}, .split = "train"};
   spec.max_records = samples.size();
   spec.fields = {{std::string(kImageField), 0}};
+  const bool raw = format.layouts[0].fixed_shape;
+  if (raw) spec.raw_image = kRawTestImage;
   for (const TestSample& sample : samples) {
     spec.longest_key_bytes = std::max(spec.longest_key_bytes, sample.key.size());
-    spec.fields[0].max_bytes += sample.image.size();
+    spec.fields[0].max_bytes += raw ? RawImageBytes(kRawTestImage) : sample.image.size();
   }
   std::unique_ptr<ShardWriter> writer = Require(format.create(*file, spec));
   for (const TestSample& sample : samples) {
-    const FieldView image{kImageField, AsBytes(sample.image)};
+    const std::string pixels = raw ? RawPixelsOf(sample) : std::string();
+    const FieldView image{kImageField, AsBytes(raw ? pixels : sample.image)};
     Require(writer->Append({.number = static_cast<uint64_t>(&sample - samples.data()),
                             .key = sample.key,
                             .source_path = sample.source_path,
                             .label = sample.label,
                             .class_name = sample.label == 0 ? "cat" : "dog",
-                            .image = sample.info,
+                            .image = raw ? kRawTestImage : sample.info,
                             .fields = {&image, 1}}));
   }
   Require(writer->Finish());

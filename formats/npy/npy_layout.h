@@ -1,0 +1,53 @@
+// The headers of .npy files (FORMAT.md): parsed from untrusted bytes, and written.
+//
+//   NpyHeader header;
+//   std::string why = ParseNpyHeader(file_bytes_so_far, &header);   // empty: it is one
+//   std::string bytes = MakeNpyHeader("|u1", {n, height, width, channels});
+//
+// Lifetime: plain values. Thread-safety: pure functions. Errors: texts that say what is wrong.
+// Units: bytes.
+#ifndef SHARDPACK_FORMATS_NPY_NPY_LAYOUT_H_
+#define SHARDPACK_FORMATS_NPY_NPY_LAYOUT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/io/bytes.h"
+
+namespace shardpack {
+
+inline constexpr std::string_view kArrayLayout = "array";
+inline constexpr std::string_view kImagesFile = "images.npy";
+inline constexpr std::string_view kLabelsFile = "labels.npy";
+inline constexpr std::string_view kNpyMagic = "\x93NUMPY";
+// Of the headers that are written, whatever the numbers in them: the longest shape fits, and data
+// begins at a multiple of 64, as numpy.save has it.
+inline constexpr size_t kNpyHeaderBytes = 128;
+// numpy.load refuses longer ones (numpy/lib/format.py: _MAX_HEADER_SIZE), and so is this parser.
+inline constexpr size_t kMaxNpyHeaderBytes = 10000;
+// Magic, version, and the length of versions 2.0 and 3.0.
+inline constexpr size_t kMaxNpyPrefixBytes = 12;
+
+struct NpyHeader {
+  std::string descr;  // "|u1", "<i8"; empty: a structure
+  bool fortran_order = false;
+  std::vector<uint64_t> shape;
+  uint64_t data_offset = 0;
+};
+
+// `file` is the file's beginning, kMaxNpyPrefixBytes + kMaxNpyHeaderBytes of it or all.
+std::string ParseNpyHeader(Bytes file, NpyHeader* header);
+
+// kNpyHeaderBytes.
+std::string MakeNpyHeader(std::string_view descr, std::span<const uint64_t> shape);
+
+// "(3, 32, 32, 3)"
+std::string NpyShapeText(std::span<const uint64_t> shape);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_FORMATS_NPY_NPY_LAYOUT_H_

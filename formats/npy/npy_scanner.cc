@@ -1,0 +1,95 @@
+#include "formats/npy/npy_scanner.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "formats/core/sample.h"
+#include "formats/npy/npy_labels.h"
+#include "formats/npy/npy_layout.h"
+
+namespace shardpack {
+namespace {
+
+// Widths and heights beyond it are no images.
+constexpr uint64_t kMaxSide = 1 << 20;
+
+// kUnknown unless the array holds images.
+ImageInfo ImageOf(const NpyHeader& header) {
+  const std::vector<uint64_t>& shape = header.shape;
+  const bool bytes = header.descr == "|u1" || header.descr == "<u1" || header.descr == ">u1" ||
+                     header.descr == "=u1";
+  if (!bytes || header.fortran_order || shape.size() < 3 || shape.size() > 4) return {};
+  const uint64_t channels = shape.size() == 4 ? shape[3] : 1;
+  if (shape[1] < 1 || shape[1] > kMaxSide || shape[2] < 1 || shape[2] > kMaxSide) return {};
+  if (channels < 1 || channels > 4) return {};
+  return RawImageInfo(static_cast<uint32_t>(shape[1]), static_cast<uint32_t>(shape[2]),
+                      static_cast<uint8_t>(channels));
+}
+
+}  // namespace
+
+constinit const NpyScanner kNpyScanner;
+
+absl::Status NpyScanner::Scan(SequentialReader& in, const ScanOptions& options, RecordSink& records,
+                              FindingSink& findings) const {
+  const auto make = [&](FindingId id, uint64_t offset) {
+    Finding finding = MakeFinding(id, options.shard_name);
+    finding.offset = offset;
+    return finding;
+  };
+  const absl::StatusOr<Bytes> head = in.Peek(kMaxNpyPrefixBytes + kMaxNpyHeaderBytes);
+  if (!head.ok()) return head.status();
+  NpyHeader header;
+  if (std::string why = ParseNpyHeader(*head, &header); !why.empty()) {
+    Finding finding = make(FindingId::kNpyHeader, 0);
+    finding.detail = std::move(why);
+    findings.Report(std::move(finding));
+    return absl::OkStatus();
+  }
+  const ImageInfo image = ImageOf(header);
+  if (image.format != ImageFormat::kRaw) {
+    Finding finding = make(FindingId::kNpyLayout, 0);
+    finding.expected = "uint8 in C order, (samples, height, width) or with 1 to 4 channels behind";
+    finding.actual = absl::StrCat(header.descr.empty() ? "a structure" : header.descr,
+                                  header.fortran_order ? " in Fortran order, " : ", ",
+                                  NpyShapeText(header.shape));
+    findings.Report(std::move(finding));
+    return absl::OkStatus();
+  }
+  if (absl::Status skipped = in.Skip(header.data_offset); !skipped.ok()) return skipped;
+  const uint64_t image_bytes = RawImageBytes(image);
+  const uint64_t claimed = header.shape[0], there = in.remaining() / image_bytes;
+  const uint64_t samples = std::min(claimed, there);
+  // Labels of a file that is cut fit nothing.
+  std::vector<int64_t> labels;
+  if (samples == claimed) {
+    labels = ReadNpyLabels(in.file().path(), samples, options.shard_name, findings);
+  }
+  for (uint64_t i = 0; i < samples; ++i) {
+    ScannedField field{.name = kImageField, .offset = in.position(), .length = image_bytes};
+    absl::StatusOr<uint64_t> hash = in.HashNext(image_bytes);
+    if (!hash.ok()) return hash.status();
+    field.hash = *hash;
+    records.OnRecord({.label = labels.empty() ? kNoLabel : labels[i],
+                      .offset = field.offset,
+                      .length = image_bytes,
+                      .fields = {&field, 1},
+                      .image = image});
+  }
+  if (samples < claimed) {
+    Finding finding = make(FindingId::kContainerTruncated, in.position());
+    finding.expected = absl::StrCat(claimed, " images of ", image_bytes, " bytes");
+    finding.actual = absl::StrCat(samples, " images");
+    findings.Report(std::move(finding));
+  } else if (in.remaining() > 0) {
+    Finding finding = make(FindingId::kTrailingData, in.position());
+    finding.length = in.remaining();
+    findings.Report(std::move(finding));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace shardpack

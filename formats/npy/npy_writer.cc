@@ -1,0 +1,91 @@
+#include "formats/npy/npy_writer.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "formats/io/file.h"
+#include "formats/npy/npy_layout.h"
+
+namespace shardpack {
+namespace {
+
+// `bytes` over the first ones of a file that has them. The kernel has all that came before.
+absl::Status Overwrite(const File& file, std::string_view bytes) {
+  for (size_t done = 0; done < bytes.size();) {
+    const ssize_t wrote = ::pwrite(file.descriptor(), bytes.data() + done, bytes.size() - done,
+                                   static_cast<off_t>(done));
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return IoStatus("write", file.path(), wrote < 0 ? errno : ENOSPC);
+    done += static_cast<size_t>(wrote);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Refuse(const SampleView& sample, std::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat("npy cannot hold sample ",
+                                                 EscapeForTerminal(sample.key), ": ",
+                                                 absl::string_view(why.data(), why.size())));
+}
+
+}  // namespace
+
+std::string NpyWriter::Header(uint64_t samples) const {
+  const ImageInfo& image = spec_.raw_image;
+  const uint64_t shape[] = {samples, image.height, image.width, image.channels};
+  return MakeNpyHeader("|u1", shape);
+}
+
+absl::Status NpyWriter::Append(const SampleView& sample) {
+  if (finished_) return absl::FailedPreconditionError("Append after Finish");
+  const ImageInfo &image = sample.image, &wanted = spec_.raw_image;
+  if (sample.fields.size() != 1) return Refuse(sample, "it has further fields");
+  if (image.format != ImageFormat::kRaw || image.width != wanted.width ||
+      image.height != wanted.height || image.channels != wanted.channels ||
+      sample.fields[0].bytes.size() != RawImageBytes(wanted)) {
+    return Refuse(sample, absl::StrCat("its image is no ", wanted.width, " x ", wanted.height,
+                                       " raw pixels of ", wanted.channels, " channels"));
+  }
+  if (samples_ == spec_.max_records) return Refuse(sample, "more samples than were planned");
+  if (!begun_) {
+    begun_ = true;
+    const std::string header = Header(spec_.max_records);
+    if (absl::Status written = file_.Append(AsBytes(header)); !written.ok()) return written;
+  }
+  if (absl::Status written = file_.Append(sample.fields[0].bytes); !written.ok()) return written;
+  ++samples_;
+  return absl::OkStatus();
+}
+
+absl::Status NpyWriter::Finish() {
+  if (finished_) return absl::FailedPreconditionError("Finish was called before");
+  finished_ = true;
+  const std::string header = Header(samples_);
+  if (!begun_) return file_.Append(AsBytes(header));
+  if (samples_ == spec_.max_records) return absl::OkStatus();
+  if (absl::Status flushed = file_.Flush(); !flushed.ok()) return flushed;
+  return Overwrite(file_.file(), header);
+}
+
+absl::StatusOr<std::unique_ptr<ShardWriter>> CreateNpyWriter(StagedFile& file,
+                                                             const ShardSpec& spec) {
+  if (!spec.layout.empty() && spec.layout != kArrayLayout) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("npy has no layout ", EscapeForTerminal(spec.layout), "; it has array"));
+  }
+  if (!spec.image_field.empty() || spec.with_metadata) {
+    return absl::InvalidArgumentError("npy holds pixels alone: no image field name, no metadata");
+  }
+  if (spec.fields.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("npy cannot hold the field ", EscapeForTerminal(spec.fields[1].name)));
+  }
+  if (spec.raw_image.format != ImageFormat::kRaw || RawImageBytes(spec.raw_image) == 0) {
+    return absl::InvalidArgumentError("npy holds raw pixels of one shape, and none is given");
+  }
+  return std::make_unique<NpyWriter>(file, spec);
+}
+
+}  // namespace shardpack

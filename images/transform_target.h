@@ -1,0 +1,46 @@
+// What an image shall become, decided from its headers; for images/transform*.cc only.
+//
+//   const Target target = DecideTarget(options, file, info);
+//   if (target.changes == 0) return file;
+//
+// Lifetime: plain values. Thread-safety: pure functions. Errors: none. Units: pixels, bytes.
+#ifndef SHARDPACK_IMAGES_TRANSFORM_TARGET_H_
+#define SHARDPACK_IMAGES_TRANSFORM_TARGET_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "formats/core/image_info.h"
+#include "images/color_profile.h"
+#include "images/transform_options.h"
+
+namespace shardpack::transform_internal {
+
+struct Target {
+  uint16_t changes = 0;  // sum of PixelChange; 0: nothing is asked of this image
+  ResizePlan resize;
+  ImageFormat format = ImageFormat::kUnknown;
+  bool lossless = false;    // WebP
+  uint32_t colors = 3;      // 1: gray, 3: RGB
+  bool alpha = false;       // kept
+  bool blend = false;       // alpha is blended onto the background
+  bool wide = false;        // 16 bits are kept
+  bool bake = true;         // turned upright
+  uint8_t orientation = 1;  // of the result
+  // The file's profile, and of what model where the pixels are to be converted from it.
+  std::vector<std::byte> profile = {};
+  ProfileModel model = ProfileModel::kNone;
+  bool embed = false;  // the profile goes into the result
+};
+
+Target DecideTarget(const TransformOptions& options, std::span<const std::byte> file,
+                    const ImageInfo& info);
+// What a run may take beside file and result, about.
+uint64_t WorkingBytes(const ImageInfo& info, const Target& target);
+ImageInfo RawInfo(const Target& target);
+
+}  // namespace shardpack::transform_internal
+
+#endif  // SHARDPACK_IMAGES_TRANSFORM_TARGET_H_
