@@ -158,7 +158,8 @@ int DecodeJpegHost(NvjpegHandle, NvjpegDecoder, NvjpegState state, NvjpegParams 
 int DecodeJpegTransferToDevice(NvjpegHandle, NvjpegDecoder, NvjpegState state, NvjpegStream,
                                void*) {
   if (const int code = fake->Enter("DecodeJpegTransferToDevice")) return code;
-  fake->Enqueue([pinned = state->pinned, memory = state->memory] { memory->bytes = pinned->bytes; });
+  fake->Enqueue(
+      [pinned = state->pinned, memory = state->memory] { memory->bytes = pinned->bytes; });
   state->pinned->used_until = fake->enqueued();
   return 0;
 }

@@ -157,7 +157,8 @@ class JpegDecoder::Impl {
     hybrid_batch_.clear();
     cpu_batch_.clear();
     for (size_t i = 0; i < known_.size(); ++i) {
-      results[i] = {};
+      // What stays so if the device fails before its turn.
+      results[i] = {absl::UnknownError("not decoded"), JpegWay::kNone};
       if (auto status = Know(&known_[i]); !status.ok()) {
         Finish(&results[i], status, JpegWay::kNone);
       } else if (!IsForNvjpeg(known_[i])) {
@@ -177,9 +178,9 @@ class JpegDecoder::Impl {
   bool has_hardware() const { return hardware_.has_value(); }
   bool has_hybrid() const { return hybrid_.has_value(); }
   std::string backends() const {
-    const std::string engines =
-        !hardware_.has_value()        ? hardware_reason_
-        : hardware_->engines() == 0 ? "yes"
+    const std::string engines = !hardware_.has_value() ? hardware_reason_
+                                : hardware_->engines() == 0
+                                    ? "yes"
                                     : absl::StrCat(hardware_->engines(), " engines");
     return absl::StrCat("hardware: ", engines,
                         "; hybrid: ", hybrid_.has_value() ? "yes" : hybrid_reason_);
@@ -202,8 +203,8 @@ class JpegDecoder::Impl {
       return absl::InvalidArgumentError("no room for the image");
     }
     if (uint64_t{width} * height > options_.max_pixels) {
-      return absl::ResourceExhaustedError(absl::StrCat(width, "x", height, " is more than ",
-                                                       options_.max_pixels, " pixels"));
+      return absl::ResourceExhaustedError(
+          absl::StrCat(width, "x", height, " is more than ", options_.max_pixels, " pixels"));
     }
     return absl::OkStatus();
   }
@@ -278,8 +279,8 @@ class JpegDecoder::Impl {
         const absl::Status status = DecodeOnCpu(image, to);
         Finish(result, status, JpegWay::kCpu);
         if (!status.ok()) continue;
-        const int error = device_.copy_to_device(
-            device_.self, image.out, to, CopyBytes(image, options_.channels), cuda_stream);
+        const int error = device_.copy_to_device(device_.self, image.out, to,
+                                                 CopyBytes(image, options_.channels), cuda_stream);
         if (error != 0) {
           // What was enqueued before may still read the page.
           staging_.Close(cuda_stream).IgnoreError();

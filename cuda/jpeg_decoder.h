@@ -7,15 +7,16 @@
 // Three ways: the GPU's JPEG engines, a batch in one call (baseline JPEG); nvJPEG's hybrid decoder
 // (Huffman codes on the CPU, the rest on the GPU; progressive JPEG too); and the project's decoder
 // on the CPU with a copy to the device, for all that the others refuse or fail at: other formats,
-// CMYK, RGB without YCbCr, files that were cut. Which exist is found out at construction; backends()
-// says it, with the reasons. Pixels are as stored (no EXIF orientation), 8 bits, channels
-// interleaved. Ways differ by rounding: 1 to 3 levels of the CPU's.
+// CMYK, RGB without YCbCr, files that were cut. Which exist is found out at construction;
+// backends() says it, with the reasons. Pixels are as stored (no EXIF orientation), 8 bits,
+// channels interleaved. The ways round differently, by a few levels.
 // Lifetime: functions, what `device` points to, and the stream outlive the decoder; files and
 // outputs live until the stream has run. Thread-safety: one thread at a time, with the device
-// current; one a thread. Errors: a bad image has its status in its result and others are not
-// touched; Decode itself fails (Internal) only when the device does, and then all outputs are
-// unknown. Damage within a file that has its end is found as far as nvJPEG finds it; readers
-// compare hashes before. Units: pixels; bytes in names.
+// current; one a thread.
+// Errors: a bad image has its status in its result and others are not touched; Decode itself fails
+// (Internal) only when the device does, and then all outputs are unknown. Damage within a file that
+// has its end is found as far as nvJPEG finds it; readers compare hashes before. Units: pixels;
+// bytes in names.
 #ifndef SHARDPACK_CUDA_JPEG_DECODER_H_
 #define SHARDPACK_CUDA_JPEG_DECODER_H_
 

@@ -52,8 +52,7 @@ absl::Status MakeHandle(const NvjpegFunctions& functions, int backend,
 // Parses the headers and compares the size: decoding writes as many pixels as they say.
 absl::Status ParseHeaders(const NvjpegFunctions& functions, NvjpegHandle handle,
                           const JpegImage& image, NvjpegStream headers) {
-  int status =
-      functions.JpegStreamParse(handle, BytesOf(image), image.file.size(), 0, 0, headers);
+  int status = functions.JpegStreamParse(handle, BytesOf(image), image.file.size(), 0, 0, headers);
   if (status != kNvjpegSuccess) return NvjpegRefusal("nvjpegJpegStreamParse", status);
   unsigned width = 0, height = 0;
   status = functions.JpegStreamGetFrameDimensions(headers, &width, &height);
@@ -109,20 +108,18 @@ absl::StatusOr<NvjpegHardware> NvjpegHardware::Create(const NvjpegFunctions& fun
                                                       const JpegDevice& device, uint8_t channels,
                                                       uint32_t batches) {
   const NvjpegFunctions& f = functions;
-  if (auto status = CheckPresent({{"nvjpegCreateEx", f.CreateEx != nullptr},
-                                  {"nvjpegDestroy", f.Destroy != nullptr},
-                                  {"nvjpegJpegStreamCreate", f.JpegStreamCreate != nullptr},
-                                  {"nvjpegJpegStreamDestroy", f.JpegStreamDestroy != nullptr},
-                                  {"nvjpegJpegStreamParse", f.JpegStreamParse != nullptr},
-                                  {"nvjpegJpegStreamGetFrameDimensions",
-                                   f.JpegStreamGetFrameDimensions != nullptr},
-                                  {"nvjpegJpegStateCreate", f.JpegStateCreate != nullptr},
-                                  {"nvjpegJpegStateDestroy", f.JpegStateDestroy != nullptr},
-                                  {"nvjpegDecodeBatchedSupported",
-                                   f.DecodeBatchedSupported != nullptr},
-                                  {"nvjpegDecodeBatchedInitialize",
-                                   f.DecodeBatchedInitialize != nullptr},
-                                  {"nvjpegDecodeBatched", f.DecodeBatched != nullptr}});
+  if (auto status = CheckPresent(
+          {{"nvjpegCreateEx", f.CreateEx != nullptr},
+           {"nvjpegDestroy", f.Destroy != nullptr},
+           {"nvjpegJpegStreamCreate", f.JpegStreamCreate != nullptr},
+           {"nvjpegJpegStreamDestroy", f.JpegStreamDestroy != nullptr},
+           {"nvjpegJpegStreamParse", f.JpegStreamParse != nullptr},
+           {"nvjpegJpegStreamGetFrameDimensions", f.JpegStreamGetFrameDimensions != nullptr},
+           {"nvjpegJpegStateCreate", f.JpegStateCreate != nullptr},
+           {"nvjpegJpegStateDestroy", f.JpegStateDestroy != nullptr},
+           {"nvjpegDecodeBatchedSupported", f.DecodeBatchedSupported != nullptr},
+           {"nvjpegDecodeBatchedInitialize", f.DecodeBatchedInitialize != nullptr},
+           {"nvjpegDecodeBatched", f.DecodeBatched != nullptr}});
       !status.ok()) {
     return status;
   }
@@ -190,32 +187,29 @@ absl::StatusOr<NvjpegHybrid> NvjpegHybrid::Create(const NvjpegFunctions& functio
                                                   const JpegDevice& device, uint8_t channels,
                                                   uint32_t pages) {
   const NvjpegFunctions& f = functions;
-  if (auto status =
-          CheckPresent({{"nvjpegCreateEx", f.CreateEx != nullptr},
-                        {"nvjpegDestroy", f.Destroy != nullptr},
-                        {"nvjpegJpegStreamCreate", f.JpegStreamCreate != nullptr},
-                        {"nvjpegJpegStreamDestroy", f.JpegStreamDestroy != nullptr},
-                        {"nvjpegJpegStreamParse", f.JpegStreamParse != nullptr},
-                        {"nvjpegJpegStreamGetFrameDimensions",
-                         f.JpegStreamGetFrameDimensions != nullptr},
-                        {"nvjpegDecoderCreate", f.DecoderCreate != nullptr},
-                        {"nvjpegDecoderDestroy", f.DecoderDestroy != nullptr},
-                        {"nvjpegDecoderStateCreate", f.DecoderStateCreate != nullptr},
-                        {"nvjpegJpegStateDestroy", f.JpegStateDestroy != nullptr},
-                        {"nvjpegDecodeParamsCreate", f.DecodeParamsCreate != nullptr},
-                        {"nvjpegDecodeParamsDestroy", f.DecodeParamsDestroy != nullptr},
-                        {"nvjpegDecodeParamsSetOutputFormat",
-                         f.DecodeParamsSetOutputFormat != nullptr},
-                        {"nvjpegBufferPinnedCreate", f.BufferPinnedCreate != nullptr},
-                        {"nvjpegBufferPinnedDestroy", f.BufferPinnedDestroy != nullptr},
-                        {"nvjpegBufferDeviceCreate", f.BufferDeviceCreate != nullptr},
-                        {"nvjpegBufferDeviceDestroy", f.BufferDeviceDestroy != nullptr},
-                        {"nvjpegStateAttachPinnedBuffer", f.StateAttachPinnedBuffer != nullptr},
-                        {"nvjpegStateAttachDeviceBuffer", f.StateAttachDeviceBuffer != nullptr},
-                        {"nvjpegDecodeJpegHost", f.DecodeJpegHost != nullptr},
-                        {"nvjpegDecodeJpegTransferToDevice",
-                         f.DecodeJpegTransferToDevice != nullptr},
-                        {"nvjpegDecodeJpegDevice", f.DecodeJpegDevice != nullptr}});
+  if (auto status = CheckPresent(
+          {{"nvjpegCreateEx", f.CreateEx != nullptr},
+           {"nvjpegDestroy", f.Destroy != nullptr},
+           {"nvjpegJpegStreamCreate", f.JpegStreamCreate != nullptr},
+           {"nvjpegJpegStreamDestroy", f.JpegStreamDestroy != nullptr},
+           {"nvjpegJpegStreamParse", f.JpegStreamParse != nullptr},
+           {"nvjpegJpegStreamGetFrameDimensions", f.JpegStreamGetFrameDimensions != nullptr},
+           {"nvjpegDecoderCreate", f.DecoderCreate != nullptr},
+           {"nvjpegDecoderDestroy", f.DecoderDestroy != nullptr},
+           {"nvjpegDecoderStateCreate", f.DecoderStateCreate != nullptr},
+           {"nvjpegJpegStateDestroy", f.JpegStateDestroy != nullptr},
+           {"nvjpegDecodeParamsCreate", f.DecodeParamsCreate != nullptr},
+           {"nvjpegDecodeParamsDestroy", f.DecodeParamsDestroy != nullptr},
+           {"nvjpegDecodeParamsSetOutputFormat", f.DecodeParamsSetOutputFormat != nullptr},
+           {"nvjpegBufferPinnedCreate", f.BufferPinnedCreate != nullptr},
+           {"nvjpegBufferPinnedDestroy", f.BufferPinnedDestroy != nullptr},
+           {"nvjpegBufferDeviceCreate", f.BufferDeviceCreate != nullptr},
+           {"nvjpegBufferDeviceDestroy", f.BufferDeviceDestroy != nullptr},
+           {"nvjpegStateAttachPinnedBuffer", f.StateAttachPinnedBuffer != nullptr},
+           {"nvjpegStateAttachDeviceBuffer", f.StateAttachDeviceBuffer != nullptr},
+           {"nvjpegDecodeJpegHost", f.DecodeJpegHost != nullptr},
+           {"nvjpegDecodeJpegTransferToDevice", f.DecodeJpegTransferToDevice != nullptr},
+           {"nvjpegDecodeJpegDevice", f.DecodeJpegDevice != nullptr}});
       !status.ok()) {
     return status;
   }

@@ -1,8 +1,7 @@
 // Compiles where the prototypes of nvjpeg_functions.h are those of NVIDIA's own header. Not linked.
 // nvjpeg.h has size_t of the toolkit's headers.
-#include <stddef.h>
-
 #include <nvjpeg.h>
+#include <stddef.h>
 
 #include <type_traits>
 
@@ -12,8 +11,8 @@
 template <typename Ours, typename Theirs>
 inline constexpr bool kSame =
     std::is_pointer_v<Ours> == std::is_pointer_v<Theirs> && sizeof(Ours) == sizeof(Theirs) &&
-    std::is_floating_point_v<Ours> == std::is_floating_point_v<Theirs> &&
-    std::is_class_v<Ours> == std::is_class_v<Theirs>;
+    std::is_floating_point_v<Ours> == std::is_floating_point_v<Theirs>&& std::is_class_v<Ours> ==
+        std::is_class_v<Theirs>;
 
 template <typename Ours, typename Theirs>
 inline constexpr bool kSameCall = false;
@@ -28,7 +27,7 @@ inline constexpr bool kSameCall<int (*)(Ours...), nvjpegStatus_t (*)(Theirs...)>
 static_assert(!kSameCall<int (*)(int), nvjpegStatus_t (*)(void*)>);
 static_assert(!kSameCall<int (*)(int), nvjpegStatus_t (*)(int, int)>);
 
-#define SHARDPACK_COMPARE(name, parameters)                                                 \
+#define SHARDPACK_COMPARE(name, parameters)                                                     \
   static_assert(kSameCall<decltype(shardpack::NvjpegFunctions::name), decltype(&nvjpeg##name)>, \
                 #name);
 SHARDPACK_NVJPEG_FUNCTIONS(SHARDPACK_COMPARE)

@@ -60,9 +60,9 @@ std::vector<std::string> PythonPackageFolders() {
   if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0') {
     AddOnce(Matches(absl::StrCat(home, "/.local/lib/python3*/site-packages")), &folders);
   }
-  for (const char* pattern : {"/usr/local/lib/python3*/dist-packages",
-                              "/usr/local/lib/python3*/site-packages",
-                              "/usr/lib/python3/dist-packages"}) {
+  for (const char* pattern :
+       {"/usr/local/lib/python3*/dist-packages", "/usr/local/lib/python3*/site-packages",
+        "/usr/lib/python3/dist-packages"}) {
     AddOnce(Matches(pattern), &folders);
   }
   return folders;
@@ -70,10 +70,9 @@ std::vector<std::string> PythonPackageFolders() {
 
 std::vector<std::string> NvjpegPathsIn(const std::string& package_folder) {
   std::vector<std::string> paths;
-  for (const char* place :
-       {"nvidia/cu13/lib/libnvjpeg.so.13", "nvidia/nvjpeg/lib/libnvjpeg.so.*",
-        "torchvision.libs/libnvjpeg*.so*", "torchvision/libnvjpeg*.so*",
-        "torchcodec.libs/libnvjpeg*.so*", "torchcodec/libnvjpeg*.so*"}) {
+  for (const char* place : {"nvidia/cu13/lib/libnvjpeg.so.13", "nvidia/nvjpeg/lib/libnvjpeg.so.*",
+                            "torchvision.libs/libnvjpeg*.so*", "torchvision/libnvjpeg*.so*",
+                            "torchcodec.libs/libnvjpeg*.so*", "torchcodec/libnvjpeg*.so*"}) {
     AddOnce(Matches(absl::StrCat(package_folder, "/", place)), &paths);
   }
   return paths;
@@ -85,11 +84,11 @@ absl::StatusOr<NvjpegLibrary> NvjpegLibrary::OpenOne(const std::string& path) {
   if (library == nullptr) return absl::NotFoundError(dlerror());
   NvjpegLibrary opened;
   opened.path_ = path;
-#define SHARDPACK_NVJPEG_LOOK_UP(name, parameters)                               \
-  if (void* const symbol = dlsym(library, "nvjpeg" #name); symbol != nullptr) {  \
-    std::memcpy(&opened.functions_.name, &symbol, sizeof(symbol));               \
-  } else {                                                                       \
-    opened.absent_.push_back("nvjpeg" #name);                                    \
+#define SHARDPACK_NVJPEG_LOOK_UP(name, parameters)                              \
+  if (void* const symbol = dlsym(library, "nvjpeg" #name); symbol != nullptr) { \
+    std::memcpy(&opened.functions_.name, &symbol, sizeof(symbol));              \
+  } else {                                                                      \
+    opened.absent_.push_back("nvjpeg" #name);                                   \
   }
   SHARDPACK_NVJPEG_FUNCTIONS(SHARDPACK_NVJPEG_LOOK_UP)
 #undef SHARDPACK_NVJPEG_LOOK_UP
@@ -100,9 +99,9 @@ absl::StatusOr<NvjpegLibrary> NvjpegLibrary::OpenOne(const std::string& path) {
     return absl::FailedPreconditionError(absl::StrCat(path, ": does not say its version"));
   }
   if (opened.major_ < kOldestMajor || opened.major_ > kNewestMajor) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, ": version ", opened.major_, ".", opened.minor_, ", expected ",
-                     kOldestMajor, " or ", kNewestMajor));
+    return absl::FailedPreconditionError(absl::StrCat(path, ": version ", opened.major_, ".",
+                                                      opened.minor_, ", expected ", kOldestMajor,
+                                                      " or ", kNewestMajor));
   }
   if (functions.CreateEx == nullptr || functions.Destroy == nullptr) {
     return absl::FailedPreconditionError(
@@ -133,8 +132,8 @@ absl::StatusOr<NvjpegLibrary> NvjpegLibrary::Open(const NvjpegLibraryOptions& op
     }
   }
   return absl::Status(
-      code, absl::StrCat("no nvJPEG: ", causes.empty() ? "nothing to try"
-                                                       : absl::StrJoin(causes, "; ")));
+      code,
+      absl::StrCat("no nvJPEG: ", causes.empty() ? "nothing to try" : absl::StrJoin(causes, "; ")));
 }
 
 }  // namespace shardpack

@@ -60,6 +60,8 @@ TEST_F(NvjpegLibraryTest, OtherVersionsAndOthersAreRefused) {
   EXPECT_EQ(old.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_NE(old.status().message().find("version 11.7, expected 12 or 13"), std::string::npos)
       << old.status();
+  setenv("SHARDPACK_NVJPEG", Stub("libnvjpeg_stub_14.so").c_str(), 1);
+  EXPECT_EQ(NvjpegLibrary::Open().status().code(), absl::StatusCode::kFailedPrecondition);
   setenv("SHARDPACK_NVJPEG", Stub("libnvjpeg_stub_bare.so").c_str(), 1);
   const auto bare = NvjpegLibrary::Open();
   EXPECT_EQ(bare.status().code(), absl::StatusCode::kFailedPrecondition);

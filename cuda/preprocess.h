@@ -1,4 +1,5 @@
-// Preprocessing of a batch in one launch: crop, antialiased resize, mirror, normalise, cast, layout.
+// Preprocessing of a batch in one launch: crop, antialiased resize, mirror, normalise, cast,
+// layout.
 //
 //   const PreprocessLaunch launch{samples, 256, 3, 224, 224, ResizeFilter::kBilinear,
 //                                 PixelOutput({.type = PixelType::kF16}, 3), out};

@@ -15,10 +15,10 @@
 namespace shardpack {
 namespace {
 
-#define ASSERT_CUDA(call)                                        \
-  do {                                                           \
-    const cudaError_t error = (call);                            \
-    ASSERT_EQ(error, cudaSuccess) << cudaGetErrorString(error);  \
+#define ASSERT_CUDA(call)                                       \
+  do {                                                          \
+    const cudaError_t error = (call);                           \
+    ASSERT_EQ(error, cudaSuccess) << cudaGetErrorString(error); \
   } while (false)
 
 constexpr std::array kFilters = {ResizeFilter::kBox, ResizeFilter::kBilinear,
@@ -97,8 +97,8 @@ TEST_F(PreprocessOnGpu, SameBytesAsOnTheHost) {
     for (const ResizeFilter filter : kFilters) {
       for (const auto [width, height] :
            {std::array{1u, 1u}, {7u, 3u}, {32u, 33u}, {65u, 300u}, {224u, 224u}}) {
-        const TestBatch batch = MakeTestBatch(
-            {.count = 9, .channels = channels, .seed = width, .coarse_boxes = false});
+        const TestBatch batch =
+            MakeTestBatch({.count = 9, .channels = channels, .seed = width, .coarse_boxes = false});
         for (const auto type :
              {PixelType::kU8, PixelType::kF32, PixelType::kF16, PixelType::kBf16}) {
           for (const auto layout : {PixelLayout::kNhwc, PixelLayout::kNchw}) {
@@ -179,7 +179,10 @@ TEST_F(PreprocessOnGpu, BandwidthAgainstACopy) {
         Speed{"500x375 part, bilinear", 500, 375, {60, 50, 360, 320}, ResizeFilter::kBilinear},
         Speed{"500x375 whole, bicubic", 500, 375, {0, 0, 500, 375}, ResizeFilter::kBicubic},
         Speed{"500x375 whole, lanczos", 500, 375, {0, 0, 500, 375}, ResizeFilter::kLanczos},
-        Speed{"1920x1080 whole, bilinear", 1920, 1080, {0, 0, 1920, 1080},
+        Speed{"1920x1080 whole, bilinear",
+              1920,
+              1080,
+              {0, 0, 1920, 1080},
               ResizeFilter::kBilinear}}) {
     TestBatch batch;
     const TestPixels image = MakePattern(speed.width, speed.height, 3);
@@ -191,12 +194,12 @@ TEST_F(PreprocessOnGpu, BandwidthAgainstACopy) {
     PreprocessLaunch launch = LaunchOf(batch, kSide, kSide, speed.filter, f16, out);
     launch.samples = device.samples();
     const float ms = Median([&] { EXPECT_EQ(LaunchPreprocess(launch, nullptr), 0); });
-    const double in_bytes = (speed.box.right - speed.box.left) *
-                            (speed.box.bottom - speed.box.top) * 3.0 * kCount;
+    const double in_bytes =
+        (speed.box.right - speed.box.left) * (speed.box.bottom - speed.box.top) * 3.0 * kCount;
     const double rate = (in_bytes + static_cast<double>(out_bytes)) / ms / 1e6;
-    std::printf("%u x (%s -> %ux%u f16 NCHW): %.1f us, %.0f images/s, %.0f GB/s, %.2f of the copy\n",
-                kCount, speed.name, kSide, kSide, ms * 1e3, kCount / ms * 1e3, rate,
-                rate / copy_rate);
+    std::printf(
+        "%u x (%s -> %ux%u f16 NCHW): %.1f us, %.0f images/s, %.0f GB/s, %.2f of the copy\n",
+        kCount, speed.name, kSide, kSide, ms * 1e3, kCount / ms * 1e3, rate, rate / copy_rate);
   }
 }
 

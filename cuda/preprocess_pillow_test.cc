@@ -64,10 +64,8 @@ std::vector<Case> MakeCases(bool coarse) {
     made.filter = static_cast<ResizeFilter>(i % 4);
     made.width = kSizes[i / 4 % 7][0];
     made.height = kSizes[i / 4 % 7][1];
-    made.batch = MakeTestBatch({.count = 4,
-                                .most_side = i < 28 ? 500u : 30u,
-                                .seed = 100 + i,
-                                .coarse_boxes = coarse});
+    made.batch = MakeTestBatch(
+        {.count = 4, .most_side = i < 28 ? 500u : 30u, .seed = 100 + i, .coarse_boxes = coarse});
     for (PreprocessSample& sample : made.batch.samples) sample.mirror = false;
     cases.push_back(std::move(made));
   }
@@ -91,8 +89,7 @@ Differences Compare(const std::vector<Case>& cases) {
   for (const Case& c : cases) {
     for (const uint8_t value : OnHost(c.batch, c.width, c.height, c.filter, {})) {
       if (found.values == expected.size()) return {0, 0, 256};
-      const int difference =
-          std::abs(value - static_cast<uint8_t>(expected[found.values]));
+      const int difference = std::abs(value - static_cast<uint8_t>(expected[found.values]));
       ++found.values;
       found.other += difference != 0;
       found.largest = std::max(found.largest, difference);

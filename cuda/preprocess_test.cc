@@ -28,10 +28,10 @@ std::vector<uint8_t> ByResizer(const TestBatch& batch, size_t i, uint32_t width,
   std::vector<uint8_t> out(output.Bytes(width, height));
   const PreprocessSample& sample = batch.samples[i];
   Resizer resizer;
-  const auto status =
-      resizer.Resize(batch.images[i].view(), sample.box,
-                     {.width = width, .height = height, .filter = filter, .mirror_x = sample.mirror},
-                     output, out.data());
+  const auto status = resizer.Resize(
+      batch.images[i].view(), sample.box,
+      {.width = width, .height = height, .filter = filter, .mirror_x = sample.mirror}, output,
+      out.data());
   EXPECT_TRUE(status.ok()) << status;
   return out;
 }
@@ -193,8 +193,8 @@ TEST(Preprocess, RefusesWhatCannotBe) {
   EXPECT_TRUE(refused(LaunchOf(batch, 8, 8, ResizeFilter::kBox, {.type = PixelType::kF32},
                                reinterpret_cast<uint8_t*>(out.data()) + 2)));
   const PixelBox box = batch.samples[1].box;
-  for (double PixelBox::*edge : {&PixelBox::left, &PixelBox::top, &PixelBox::right,
-                                 &PixelBox::bottom}) {
+  for (double PixelBox::*edge :
+       {&PixelBox::left, &PixelBox::top, &PixelBox::right, &PixelBox::bottom}) {
     for (const double value : {-1.0, 1e6, std::numeric_limits<double>::quiet_NaN()}) {
       batch.samples[1].box = box;
       batch.samples[1].box.*edge = value;

@@ -1,4 +1,5 @@
-// Batches to preprocess in tests: images in memory of exactly their size, at odd places and pitches.
+// Batches to preprocess in tests: images in memory of exactly their size, at odd places and
+// pitches.
 //
 //   const TestBatch batch = MakeTestBatch({.count = 40, .channels = 3, .seed = 7});
 //   std::vector<uint8_t> out = OnHost(batch, 224, 224, ResizeFilter::kLanczos, {});

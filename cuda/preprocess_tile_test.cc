@@ -42,8 +42,7 @@ std::vector<uint8_t> ByThreads(const TestBatch& batch, uint32_t width, uint32_t 
   constexpr uint32_t kThreads = 3;
   const PixelOutput output(format, batch.channels);
   std::vector<uint8_t> out(output.Bytes(width, height) * batch.samples.size());
-  const auto work =
-      MakePreprocessWork(LaunchOf(batch, width, height, filter, format, out.data()));
+  const auto work = MakePreprocessWork(LaunchOf(batch, width, height, filter, format, out.data()));
   // A kernel's shared memory holds whatever was there.
   const auto memory = std::make_unique<TileMemory>();
   std::memset(memory.get(), 0xCD, sizeof(TileMemory));
@@ -106,7 +105,7 @@ TEST(PreprocessTile, PartsFitTheMemory) {
     memory->rows = SharedAxis(rows);
     ChooseParts(*memory);
     const uint32_t width = 1u << memory->width_bits, height = 1u << memory->height_bits;
-    ++(width == 32 && height == 32 ? whole : memory->width_bits == 0 ? wide : parts);
+    ++(width == 32 && height == 64 ? whole : memory->width_bits == 0 ? wide : parts);
     if (memory->width_bits == 0) continue;
     ASSERT_GE(width, 4u);
     ASSERT_LE(memory->columns.taps * width + memory->rows.taps * height, TileMemory::kWeights);

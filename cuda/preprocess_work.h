@@ -38,6 +38,15 @@ SHARDPACK_HOST_DEVICE inline bool BoxIsInside(const PreprocessSample& sample) {
          box.right <= sample.width && box.bottom <= sample.height;
 }
 
+SHARDPACK_HOST_DEVICE inline uint32_t Least(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
+// The column of the unmirrored result that column `x` is; behind the last one, that one.
+SHARDPACK_HOST_DEVICE inline uint32_t ColumnOf(const PreprocessWork& work,
+                                               const PreprocessSample& sample, uint32_t x) {
+  x = Least(x, work.store.width - 1);
+  return sample.mirror ? work.store.width - 1 - x : x;
+}
+
 }  // namespace shardpack
 
 #endif  // SHARDPACK_CUDA_PREPROCESS_WORK_H_
