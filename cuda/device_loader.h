@@ -1,7 +1,7 @@
 // DeviceLoader: the batches of a Loader, on the device, copied ahead of the consumer.
 //
 //   PinnedMemory memory(api);
-//   auto loader = Loader::Open(dataset, order, rank, options, memory);
+//   auto loader = OpenPinnedLoader(dataset, order, rank, options, memory);
 //   auto batches = DeviceLoader::Open(*std::move(loader), device_options, api);
 //   while (auto batch = *batches->Next()) { batch->WaitOn(stream); ...; batch->Release(stream); }
 //
