@@ -6,11 +6,12 @@
 //
 // Its memory is written again after Release, or after the batch is destroyed: then it counts as
 // used until what was enqueued by that time on the stream of the last WaitOn (without one, as never
-// used). A consumer with several streams makes the last one wait for the others first. Streams of
-// WaitOn exist until then. After Release neither tensors nor info() may be used any more.
-// Lifetime: move-only; may outlive the loader, not the table. Thread-safety: one thread at a time.
-// Errors: FailedPrecondition after Release and in a forked child; Unavailable on a lost device;
-// those of the calls. Units: bytes; shapes in elements, rows one behind the other.
+// used). None of this within the capture of a graph. A consumer with several streams makes the last
+// one wait for the others first. Streams of WaitOn exist until then. After Release neither tensors
+// nor info() may be used any more. Lifetime: move-only; may outlive the loader, not the table.
+// Thread-safety: one thread at a time. Errors: FailedPrecondition after Release and in a forked
+// child; Unavailable on a lost device; those of the calls. Units: bytes; shapes in elements, rows
+// one behind the other.
 #ifndef SHARDPACK_CUDA_DEVICE_BATCH_H_
 #define SHARDPACK_CUDA_DEVICE_BATCH_H_
 

@@ -52,6 +52,7 @@ struct DeviceBuffer {
   uint8_t* output = nullptr;  // after preprocessing; == pixels without
   int64_t* labels = nullptr;
   PreprocessSample* samples = nullptr;
+  bool odd_samples = false;  // those of a batch with padding
   uint64_t* rows = nullptr;  // of a gather
   uint8_t* raw = nullptr;    // encoded bytes: the slabs one behind the other
   size_t raw_bytes = 0;

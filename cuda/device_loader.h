@@ -1,7 +1,7 @@
 // DeviceLoader: the batches of a Loader, on the device, copied ahead of the consumer.
 //
 //   PinnedMemory memory(api);
-//   auto loader = Loader::Open(dataset, order, rank, options, memory);
+//   auto loader = OpenPinnedLoader(dataset, order, rank, options, memory);
 //   auto batches = DeviceLoader::Open(*std::move(loader), device_options, api);
 //   while (auto batch = *batches->Next()) { batch->WaitOn(stream); ...; batch->Release(stream); }
 //
@@ -11,7 +11,8 @@
 // Buffers on the device are allocated once. Next gives what Loader::Next gives, in the same order,
 // with nullopt at the end of an epoch; its cursor counts batches that Next gave.
 // A Loader that decodes to 8-bit pixels in NHWC (OutputFormat's default) has them preprocessed on
-// the device where the options say so; without a decoder encoded bytes are what a batch holds.
+// the device where the options say so, padding to zeros; without a decoder encoded bytes are what a
+// batch holds.
 // Without a GPU the same with HostApi(): batches in host memory.
 // Lifetime: the table, and the Loader's HostMemory, outlive it and its batches; batches may outlive
 // it. The destructor stops it. Thread-safety: one caller of Next and NextInto at a time; Stop,

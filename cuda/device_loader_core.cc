@@ -116,14 +116,14 @@ void DeviceLoader::Core::Fail(const absl::Status& status) {
 void DeviceLoader::Core::Deliver(Ready ready) {
   {
     std::unique_lock lock(mutex_);
-    doing_ = Doing::kQueue;
+    SetDoing(Doing::kQueue);
     // Ends of epochs need no buffer, so they are what this bounds.
     room_.wait(lock, [this] {
       return stop_.load() ||
              queue_.size() < options_.prefetch_batches + DeviceBuffers::kLeastBuffers;
     });
     queue_.push_back(std::move(ready));
-    doing_ = Doing::kLoader;
+    SetDoing(Doing::kLoader);
   }
   ready_.notify_all();
 }
@@ -144,7 +144,7 @@ absl::StatusOr<DeviceBuffer*> DeviceLoader::Core::WaitForBuffer() {
   const Clock::time_point start = Clock::now();
   {
     const std::lock_guard lock(mutex_);
-    doing_ = Doing::kBuffer;
+    SetDoing(Doing::kBuffer);
   }
   absl::Status status;
   while (buffer == nullptr && status.ok()) {
@@ -154,7 +154,7 @@ absl::StatusOr<DeviceBuffer*> DeviceLoader::Core::WaitForBuffer() {
     if (status.ok() && IsLost(api_)) status = LostStatus(api_);
   }
   const std::lock_guard lock(mutex_);
-  doing_ = Doing::kLoader;
+  SetDoing(Doing::kLoader);
   stats_.buffer_wait_ns += NsSince(start);
   if (!status.ok()) return status;
   return buffer;
@@ -165,7 +165,7 @@ absl::Status DeviceLoader::Core::WaitForUploads() {
   if (!status.ok() || !uploader_->full()) return status;
   const Clock::time_point start = Clock::now();
   std::unique_lock lock(mutex_);
-  doing_ = Doing::kCopy;
+  SetDoing(Doing::kCopy);
   for (microseconds nap = kShortestNap; status.ok() && uploader_->full();
        nap = std::min(nap * 2, kLongestNap)) {
     room_.wait_for(lock, nap);
@@ -173,7 +173,7 @@ absl::Status DeviceLoader::Core::WaitForUploads() {
     status = stop_.load() ? Stopped() : uploader_->Reclaim();
     lock.lock();
   }
-  doing_ = Doing::kLoader;
+  SetDoing(Doing::kLoader);
   stats_.copy_wait_ns += NsSince(start);
   return status;
 }
@@ -209,14 +209,35 @@ void DeviceLoader::Core::PlanCopies(const HostBatch& batch, DeviceBuffer& buffer
   }
 }
 
-absl::Status DeviceLoader::Core::PreprocessToSide(const HostBatch& batch, std::byte* to) {
-  const PixelBatch& pixels = *batch.pixels();
+// Images one behind the other; padding has none, and becomes zeros.
+std::vector<PreprocessSample>& DeviceLoader::Core::SamplesAt(const uint8_t* pixels,
+                                                             const BatchInfo* info) {
+  const size_t image_bytes = size_t{width_} * height_ * channels_;
   for (size_t i = 0; i < host_samples_.size(); ++i) {
-    host_samples_[i].pixels =
-        reinterpret_cast<const uint8_t*>(pixels.bytes.data()) + i * pixels.sample_bytes;
+    const bool padding = info != nullptr && info->ids[i] == kPaddingId;
+    host_samples_[i].pixels = padding ? nullptr : pixels + i * image_bytes;
   }
+  return host_samples_;
+}
+
+// The parameters on the device are right but for padding, which the last batch of an epoch may
+// have.
+void DeviceLoader::Core::PutSamples(DeviceBuffer& buffer, std::byte* side,
+                                    std::vector<UploadCopy>& copies) {
+  const bool odd = std::find(buffer.info.ids.begin(), buffer.info.ids.end(), kPaddingId) !=
+                   buffer.info.ids.end();
+  if (!odd && !buffer.odd_samples) return;
+  const size_t bytes = slots_ * sizeof(PreprocessSample);
+  std::memcpy(side, SamplesAt(buffer.pixels, &buffer.info).data(), bytes);
+  copies.push_back({side, buffer.samples, bytes});
+  buffer.odd_samples = odd;
+}
+
+absl::Status DeviceLoader::Core::PreprocessToSide(const HostBatch& batch, const BatchInfo& info,
+                                                  std::byte* to) {
   PreprocessLaunch launch = LaunchOf(*buffers_->all().front());
-  launch.samples = host_samples_.data();
+  launch.samples =
+      SamplesAt(reinterpret_cast<const uint8_t*>(batch.pixels()->bytes.data()), &info).data();
   launch.out = to;
   return PreprocessOnHost(launch);
 }
@@ -244,11 +265,12 @@ absl::Status DeviceLoader::Core::Enqueue(HostBatch batch, DeviceBuffer& buffer) 
     std::memcpy(side.data(), info.labels.data(), slots_ * sizeof(int64_t));
     copies.push_back({side.data(), buffer.labels, slots_ * sizeof(int64_t)});
   }
+  std::byte* const rest = side.data() + Aligned(slots_ * sizeof(int64_t));
+  if (preprocess_) PutSamples(buffer, rest, copies);
   if (on_host_) {
-    std::byte* const output = side.data() + Aligned(slots_ * sizeof(int64_t));
-    absl::Status done = PreprocessToSide(batch, output);
+    absl::Status done = PreprocessToSide(batch, info, rest);
     if (!done.ok()) return done;
-    copies.push_back({output, buffer.pixels, pixel_bytes()});
+    copies.push_back({rest, buffer.pixels, pixel_bytes()});
   }
   Event copied = nullptr;
   absl::Status status =
@@ -277,7 +299,15 @@ absl::Status DeviceLoader::Core::Enqueue(HostBatch batch, DeviceBuffer& buffer) 
 }
 
 // Under mutex_.
+void DeviceLoader::Core::SetDoing(Doing doing) {
+  doing_ = doing;
+  doing_since_ = Clock::now();
+}
+
+// Under mutex_.
 absl::Status DeviceLoader::Core::WaitedTooLong() const {
+  // It began a moment ago: what took the time was something else.
+  if (Clock::now() - doing_since_ < options_.patience / 2) return absl::OkStatus();
   const std::string waited = absl::StrCat("no batch for ", options_.patience.count(), " ms: ");
   const std::string holders = buffers_->Holders();
   if (doing_ == Doing::kBuffer) {

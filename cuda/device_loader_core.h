@@ -70,12 +70,15 @@ class DeviceLoader::Core {
   absl::Status WaitForUploads();
   absl::Status Enqueue(HostBatch batch, DeviceBuffer& buffer);
   void PlanCopies(const HostBatch& batch, DeviceBuffer& buffer, std::vector<UploadCopy>& copies);
-  absl::Status PreprocessToSide(const HostBatch& batch, std::byte* to);
+  absl::Status PreprocessToSide(const HostBatch& batch, const BatchInfo& info, std::byte* to);
+  void PutSamples(DeviceBuffer& buffer, std::byte* side, std::vector<UploadCopy>& copies);
+  std::vector<PreprocessSample>& SamplesAt(const uint8_t* pixels, const BatchInfo* info);
   PreprocessLaunch LaunchOf(const DeviceBuffer& buffer) const;
   void Deliver(Ready ready);
   void Fail(const absl::Status& status);
   void FellBack(const std::string& why);
   absl::Status WaitedTooLong() const;
+  void SetDoing(Doing doing);
   bool Drain(Stream stream) const;
   DeviceTensor PixelsOf(const DeviceBuffer& buffer) const;
   size_t pixel_bytes() const;  // of a batch, as it is given out
@@ -108,6 +111,7 @@ class DeviceLoader::Core {
   std::vector<BadSample> bad_samples_;
   DeviceLoaderStats stats_;
   Doing doing_ = Doing::kLoader;
+  std::chrono::steady_clock::time_point doing_since_;
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };

@@ -96,14 +96,12 @@ DeviceTensor DeviceLoader::Core::PixelsOf(const DeviceBuffer& buffer) const {
 
 // The places never change, so neither do the parameters: written once.
 absl::Status DeviceLoader::Core::WriteSamples() {
-  const size_t image_bytes = size_t{width_} * height_ * channels_;
   for (const auto& buffer : buffers_->all()) {
-    for (uint32_t i = 0; i < slots_; ++i)
-      host_samples_[i].pixels = buffer->pixels + i * image_bytes;
+    const std::vector<PreprocessSample>& samples = SamplesAt(buffer->pixels, nullptr);
     absl::Status status =
         Checked(api_,
-                api_.copy_to_device(api_.self, buffer->samples, host_samples_.data(),
-                                    host_samples_.size() * sizeof(PreprocessSample), work_stream_),
+                api_.copy_to_device(api_.self, buffer->samples, samples.data(),
+                                    samples.size() * sizeof(PreprocessSample), work_stream_),
                 "copying parameters to the device");
     if (status.ok()) {
       status = Checked(api_, api_.stream_synchronize(api_.self, work_stream_),
@@ -191,7 +189,9 @@ absl::Status DeviceLoader::Core::Open() {
   if (!pinned) {
     FellBack("the Loader's memory is not page-locked: copies wait for it; use PinnedMemory");
   }
-  size_t side_bytes = options_.labels || on_host_ ? Aligned(slots_ * sizeof(int64_t)) : 0;
+  // Labels, and behind them what the CPU preprocessed or parameters of a batch with padding.
+  size_t side_bytes = Aligned(slots_ * sizeof(int64_t));
+  if (preprocess_) side_bytes += slots_ * sizeof(PreprocessSample);
   if (on_host_) side_bytes += pixel_bytes();
   absl::StatusOr<std::unique_ptr<Uploader>> uploader =
       Uploader::Create(api_, kUploads, side_bytes, side_memory_);

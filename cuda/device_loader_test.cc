@@ -178,6 +178,40 @@ TEST_F(DeviceLoaderTest, PreprocessesOnTheDevice) {
   }
 }
 
+// Over three epochs each buffer holds padding once and other batches after it.
+TEST_F(DeviceLoaderTest, PaddingIsZerosWhateverTheMean) {
+  const LoaderFixture data(TestName(), {.samples = 44});
+  const OutputFormat output{.type = PixelType::kF32, .mean = {0.5f, 0.5f, 0.5f}};
+  constexpr size_t kImageBytes = LoaderFixture::kWidth * LoaderFixture::kHeight * 3 * sizeof(float);
+  for (const bool kernel : {true, false}) {
+    if (!kernel && device_.fake() == nullptr) continue;
+    if (!kernel) device_.fake()->FailEntry("preprocess", kDeviceNoKernelImage);
+    PinnedMemory memory(api(), {.log = nullptr});
+    DeviceLoader loader =
+        Open(data.Open(memory, data.Options(3)),
+             Quiet({.prefetch_batches = 0, .preprocess = DevicePreprocess{.output = output}}));
+    Sink sink(device_, 8 * kImageBytes, 20);
+    size_t batches = 0, padding = 0;
+    for (int ends = 0; ends < 3;) {
+      auto batch = loader.Next();
+      ASSERT_TRUE(batch.ok()) << batch.status();
+      ends += batch->has_value() ? 0 : 1;
+      if (batch->has_value()) sink.Put(**std::move(batch));
+    }
+    for (const DeviceCopy& copy : sink.Finish()) {
+      ++batches;
+      for (size_t i = 0; i < 8; ++i) {
+        const bool zeros =
+            copy.pixels.substr(i * kImageBytes, kImageBytes) == std::string(kImageBytes, '\0');
+        EXPECT_EQ(zeros, copy.info.ids[i] == kPaddingId) << batches << " " << i;
+        padding += zeros;
+      }
+    }
+    EXPECT_EQ(batches, 18u);
+    EXPECT_EQ(padding, 12u);
+  }
+}
+
 TEST_F(DeviceLoaderTest, TheCursorCountsWhatWasGiven) {
   const LoaderFixture data(TestName(), {});
   const LoaderOptions options = data.Options(2);

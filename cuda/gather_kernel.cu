@@ -11,12 +11,11 @@ constexpr uint64_t kNone = ~uint64_t{0};
 static_assert(kNone == kNoRow);
 
 template <typename Word>
-__global__ void Gather(const uint8_t* table, const uint64_t* rows, uint64_t row_bytes,
-                       uint8_t* out) {
-  const uint64_t row = rows[blockIdx.x];
-  const uint64_t words = row_bytes / sizeof(Word);
-  const Word* const from = reinterpret_cast<const Word*>(table + row * row_bytes);
-  Word* const to = reinterpret_cast<Word*>(out + blockIdx.x * row_bytes);
+__global__ void Gather(const GatherLaunch launch) {
+  const uint64_t row = launch.rows[blockIdx.x];
+  const uint64_t words = launch.row_bytes / sizeof(Word);
+  const Word* const from = reinterpret_cast<const Word*>(launch.table + row * launch.row_bytes);
+  Word* const to = reinterpret_cast<Word*>(launch.out + blockIdx.x * launch.row_bytes);
   for (uint64_t i = uint64_t{blockIdx.y} * kThreads + threadIdx.x; i < words;
        i += uint64_t{gridDim.y} * kThreads) {
     to[i] = row == kNone ? Word{} : from[i];
@@ -34,14 +33,11 @@ int LaunchGather(const GatherLaunch& launch, void* cuda_stream) {
   const uint64_t words = launch.row_bytes / (wide ? 16 : 1);
   const uint64_t parts = (words + kThreads * 4 - 1) / (kThreads * 4);
   const dim3 grid(launch.count, static_cast<uint32_t>(parts < 64 ? parts : 64));
-  if (wide) {
-    Gather<uint4><<<grid, kThreads, 0, stream>>>(launch.table, launch.rows, launch.row_bytes,
-                                                 launch.out);
-  } else {
-    Gather<uint8_t><<<grid, kThreads, 0, stream>>>(launch.table, launch.rows, launch.row_bytes,
-                                                   launch.out);
-  }
-  return cudaGetLastError();
+  const void* const kernel = wide ? reinterpret_cast<const void*>(&Gather<uint4>)
+                                  : reinterpret_cast<const void*>(&Gather<uint8_t>);
+  void* arguments[] = {const_cast<GatherLaunch*>(&launch)};
+  // Not <<<>>>, whose error would have to be asked for, and might be an earlier call's.
+  return cudaLaunchKernel(kernel, grid, dim3(kThreads), arguments, 0, stream);
 }
 
 }  // namespace shardpack

@@ -157,7 +157,8 @@ class JpegDecoder::Impl {
     hybrid_batch_.clear();
     cpu_batch_.clear();
     for (size_t i = 0; i < known_.size(); ++i) {
-      results[i] = {};
+      // What stays so if the device fails before its turn.
+      results[i] = {absl::UnknownError("not decoded"), JpegWay::kNone};
       if (auto status = Know(&known_[i]); !status.ok()) {
         Finish(&results[i], status, JpegWay::kNone);
       } else if (!IsForNvjpeg(known_[i])) {

@@ -9,9 +9,10 @@
 // on the CPU with a copy to the device, for all that the others refuse or fail at: other formats,
 // CMYK, RGB without YCbCr, files that were cut. Which exist is found out at construction;
 // backends() says it, with the reasons. Pixels are as stored (no EXIF orientation), 8 bits,
-// channels interleaved. Ways differ by rounding: 1 to 3 levels of the CPU's. Lifetime: functions,
-// what `device` points to, and the stream outlive the decoder; files and outputs live until the
-// stream has run. Thread-safety: one thread at a time, with the device current; one a thread.
+// channels interleaved. The ways round differently, by a few levels.
+// Lifetime: functions, what `device` points to, and the stream outlive the decoder; files and
+// outputs live until the stream has run. Thread-safety: one thread at a time, with the device
+// current; one a thread.
 // Errors: a bad image has its status in its result and others are not touched; Decode itself fails
 // (Internal) only when the device does, and then all outputs are unknown. Damage within a file that
 // has its end is found as far as nvJPEG finds it; readers compare hashes before. Units: pixels;

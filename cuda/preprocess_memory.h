@@ -5,7 +5,7 @@
 //   memory.rows = SharedAxis(MakeResizeAxis(filter, top, bottom, height, out_height));
 //   ChooseParts(memory);   // then 1 << memory.width_bits columns, 1 << memory.height_bits rows
 //
-// Lifetime: a plain value, about 38 KB. Thread-safety: that of its block. Errors: none.
+// Lifetime: a plain value, about 44 KB. Thread-safety: that of its block. Errors: none.
 // Units: pixels; words of 32 bits.
 #ifndef SHARDPACK_CUDA_PREPROCESS_MEMORY_H_
 #define SHARDPACK_CUDA_PREPROCESS_MEMORY_H_
@@ -19,12 +19,12 @@
 namespace shardpack {
 
 struct TileMemory {
-  static constexpr uint32_t kMiddleWords = 2560, kWeights = 1024;
+  static constexpr uint32_t kMiddleWords = 3840, kWeights = 1024;
   // Of staged rows, where the window is no wider: a constant makes addresses cheap. And how many
   // rows a call narrows.
   static constexpr uint32_t kStagePitch = 88, kRowsACall = 8;
   static constexpr uint32_t kStageWords = 64 * kStagePitch;
-  static constexpr uint32_t kLargestPart = 32;
+  static constexpr uint32_t kLargestWidthBits = 5, kLargestHeightBits = 6;
 
   // The taps of a column or a row of the part, and what its weights are made of.
   struct Line {
@@ -43,7 +43,7 @@ struct TileMemory {
   };
   alignas(16) uint32_t middle[kMiddleWords];
   int32_t weights[kWeights];  // of columns, then of rows; tap by tap
-  Line column_lines[kLargestPart], row_lines[kLargestPart];
+  Line column_lines[1 << kLargestWidthBits], row_lines[1 << kLargestHeightBits];
   Axis columns, rows;
   // Of the part's width, at least 4, and height. No width: the filter is too wide.
   uint32_t width_bits, height_bits;
@@ -64,15 +64,16 @@ SHARDPACK_HOST_DEVICE inline uint32_t Span(const TileMemory::Axis& axis, uint32_
   return span > axis.in_size ? axis.in_size : static_cast<uint32_t>(span);
 }
 
-// Pixels of a staged row: from and to a multiple of four.
+// Pixels of a staged row: from and to a multiple of eight.
 SHARDPACK_HOST_DEVICE inline uint32_t StageWidth(uint32_t begin, uint32_t end) {
-  return (end - (begin & ~3u) + 3) & ~3u;
+  return (end - (begin & ~7u) + 7) & ~7u;
 }
 
 // Halves the part until it fits the memory.
 SHARDPACK_HOST_DEVICE inline void ChooseParts(TileMemory& memory) {
   const TileMemory::Axis &columns = memory.columns, &rows = memory.rows;
-  uint32_t width_bits = 5, height_bits = 5;
+  uint32_t width_bits = TileMemory::kLargestWidthBits;
+  uint32_t height_bits = TileMemory::kLargestHeightBits;
   for (;;) {
     const uint32_t width = 1u << width_bits, height = 1u << height_bits;
     // Sizes below 2^16 and taps below 2^32: in 64 bits nothing overflows.
@@ -80,7 +81,7 @@ SHARDPACK_HOST_DEVICE inline void ChooseParts(TileMemory& memory) {
         uint64_t{columns.taps} * width + uint64_t{rows.taps} * height <= TileMemory::kWeights &&
         (uint64_t{Span(rows, height)} + TileMemory::kRowsACall) * width <=
             TileMemory::kMiddleWords &&
-        (uint64_t{Span(columns, width)} + 6) * TileMemory::kRowsACall <= TileMemory::kStageWords;
+        (uint64_t{Span(columns, width)} + 14) * TileMemory::kRowsACall <= TileMemory::kStageWords;
     if (fits) break;
     if (width_bits > 2 && width_bits >= height_bits) {
       --width_bits;

@@ -22,7 +22,6 @@
 
 namespace shardpack {
 
-// Four bytes of a row, from byte `at`, which is a multiple of four after the row's own alignment.
 SHARDPACK_HOST_DEVICE inline uint32_t LoadWord(const uint8_t* aligned) {
 #ifdef __CUDA_ARCH__
   return __ldg(reinterpret_cast<const uint32_t*>(aligned));
@@ -42,39 +41,28 @@ SHARDPACK_HOST_DEVICE inline uint32_t Joined(uint32_t low, uint32_t high, uint32
 #endif
 }
 
-// Four pixels from byte `at` of a row as kChannels words without gaps; zeros behind the row.
-template <uint32_t kChannels>
-SHARDPACK_HOST_DEVICE inline void LoadFourPixels(const uint8_t* row, uint32_t row_bytes,
-                                                 uint32_t at, uint32_t* packed) {
+// The aligned words that the bytes [at, at + 4 * kWords) of a row lie in, joined so that they begin
+// with the first; false when some lie outside the row, which may be nobody's memory.
+template <uint32_t kWords>
+SHARDPACK_HOST_DEVICE inline bool LoadWords(const uint8_t* row, uint32_t row_bytes, uint32_t at,
+                                            uint32_t* words) {
   const uint8_t* from = row + at;
   const auto ahead = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(from) & 3);
-  const uint32_t words = kChannels + (ahead != 0);
-  // Whole words of the row alone: what lies around it may be nobody's.
-  if (at >= ahead && row_bytes - at + ahead >= 4 * words) {
-    from -= ahead;
-    uint32_t low = LoadWord(from);
-    for (uint32_t i = 0; i < kChannels; ++i) {
-      const uint32_t high = i + 1 < words ? LoadWord(from + 4 * (i + 1)) : 0;
-      packed[i] = Joined(low, high, 8 * ahead);
-      low = high;
-    }
-    return;
+  const uint32_t count = kWords + (ahead != 0);
+  if (at < ahead || row_bytes - at + ahead < 4 * count) return false;
+  from -= ahead;
+  uint32_t low = LoadWord(from);
+  for (uint32_t i = 0; i < kWords; ++i) {
+    const uint32_t high = i + 1 < count ? LoadWord(from + 4 * (i + 1)) : 0;
+    words[i] = Joined(low, high, 8 * ahead);
+    low = high;
   }
-  for (uint32_t i = 0; i < kChannels; ++i) {
-    packed[i] = 0;
-    for (uint32_t k = 0; k < 4; ++k) {
-      const uint32_t byte = 4 * i + k;
-      if (byte < row_bytes - at) packed[i] |= uint32_t{from[byte]} << (8 * k);
-    }
-  }
+  return true;
 }
 
-// A word a pixel: red in the lowest byte, then green and blue.
+// Of bytes without gaps, four pixels.
 template <uint32_t kChannels>
-SHARDPACK_HOST_DEVICE inline void StageFourPixels(const uint8_t* row, uint32_t row_bytes,
-                                                  uint32_t at, uint32_t* words) {
-  uint32_t packed[kChannels];
-  LoadFourPixels<kChannels>(row, row_bytes, at, packed);
+SHARDPACK_HOST_DEVICE inline void UnpackFourPixels(const uint32_t* packed, uint32_t* words) {
   uint32_t pixels[4];
   if constexpr (kChannels == 3) {
     pixels[0] = packed[0] & 0xFFFFFF;
@@ -85,6 +73,31 @@ SHARDPACK_HOST_DEVICE inline void StageFourPixels(const uint8_t* row, uint32_t r
     for (uint32_t i = 0; i < 4; ++i) pixels[i] = packed[0] >> (8 * i) & 0xFF;
   }
   StoreFourWords(pixels, words);
+}
+
+// Eight pixels from byte `at` of a row, which is inside; what is behind the row is left out.
+template <uint32_t kChannels>
+SHARDPACK_HOST_DEVICE inline void StageEightPixels(const uint8_t* row, uint32_t row_bytes,
+                                                   uint32_t at, uint32_t* words) {
+  uint32_t packed[2 * kChannels];
+  if (LoadWords<2 * kChannels>(row, row_bytes, at, packed)) {
+    UnpackFourPixels<kChannels>(packed, words);
+    UnpackFourPixels<kChannels>(packed + kChannels, words + 4);
+    return;
+  }
+  for (uint32_t four = 0; four < 2; ++four, at += 4 * kChannels, words += 4) {
+    if (at >= row_bytes) return;
+    if (!LoadWords<kChannels>(row, row_bytes, at, packed)) {
+      for (uint32_t i = 0; i < kChannels; ++i) {
+        packed[i] = 0;
+        for (uint32_t k = 0; k < 4; ++k) {
+          const uint32_t byte = at + 4 * i + k;
+          if (byte < row_bytes) packed[i] |= uint32_t{row[byte]} << (8 * k);
+        }
+      }
+    }
+    UnpackFourPixels<kChannels>(packed, words);
+  }
 }
 
 // One of the word's bytes.

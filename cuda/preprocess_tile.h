@@ -8,7 +8,7 @@
 // Spread(count, f) calls f(0) to f(count - 1), dealt out to the threads; SpreadRows(rows, columns,
 // f) calls f(y, x); Wait() is the barrier. Calls between two Wait() must not depend on each other.
 //
-// A tile is at most 32 x 128 pixels of the result, made in parts of at most 32 x 32, smaller ones
+// A tile is at most 32 x 128 pixels of the result, made in parts of at most 32 x 64, smaller ones
 // where the filter is wide. Weights of the columns are made once a tile, those of the rows once a
 // part, in fixed point. Of a part: (1) input rows into `stage`, a word a pixel, as many as fit; (2)
 // `middle`: these rows at the part's width, 8 bits, eight rows a call; (3) columns of `middle` to
@@ -114,7 +114,7 @@ class TileMaker {
     // Lines are in order, with a mirror the other way round.
     const TileMemory::Line& first = memory_.column_lines[sample_.mirror ? width - 1 : 0];
     const TileMemory::Line& last = memory_.column_lines[sample_.mirror ? 0 : width - 1];
-    const uint32_t begin = first.first & ~3u;
+    const uint32_t begin = first.first & ~7u;
     const uint32_t columns = StageWidth(begin, last.first + last.count);
     const uint32_t row_begin = memory_.row_lines[0].first;
     const TileMemory::Line& bottom = memory_.row_lines[height - 1];
@@ -150,9 +150,9 @@ class TileMaker {
     const uint64_t stride_bytes = sample_.stride_bytes;
     const uint32_t row_bytes = sample_.width * kChannels;
     uint32_t* const stage = memory_.stage;
-    block_.SpreadRows(count, columns / 4, [=](uint32_t y, uint32_t four) {
-      StageFourPixels<kChannels>(from + y * stride_bytes, row_bytes, (begin + 4 * four) * kChannels,
-                                 stage + y * pitch + 4 * four);
+    block_.SpreadRows(count, columns / 8, [=](uint32_t y, uint32_t eight) {
+      StageEightPixels<kChannels>(from + y * stride_bytes, row_bytes,
+                                  (begin + 8 * eight) * kChannels, stage + y * pitch + 8 * eight);
     });
   }
 

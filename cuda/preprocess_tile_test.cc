@@ -105,7 +105,7 @@ TEST(PreprocessTile, PartsFitTheMemory) {
     memory->rows = SharedAxis(rows);
     ChooseParts(*memory);
     const uint32_t width = 1u << memory->width_bits, height = 1u << memory->height_bits;
-    ++(width == 32 && height == 32 ? whole : memory->width_bits == 0 ? wide : parts);
+    ++(width == 32 && height == 64 ? whole : memory->width_bits == 0 ? wide : parts);
     if (memory->width_bits == 0) continue;
     ASSERT_GE(width, 4u);
     ASSERT_LE(memory->columns.taps * width + memory->rows.taps * height, TileMemory::kWeights);

@@ -226,9 +226,13 @@ absl::Status ResidentLoader::Core::WaitForUploads(size_t at_most) {
 }
 
 absl::StatusOr<DeviceBuffer*> ResidentLoader::Core::WaitForBuffer() {
-  DeviceBuffer* const buffer = buffers_->Take(options_.patience);
-  if (buffer != nullptr) return buffer;
-  if (IsLost(api_)) return LostStatus(api_);
+  const Clock::time_point deadline = Clock::now() + options_.patience;
+  do {
+    DeviceBuffer* const buffer =
+        buffers_->Take(std::min(options_.patience, std::chrono::milliseconds(100)));
+    if (buffer != nullptr) return buffer;
+    if (IsLost(api_)) return LostStatus(api_);
+  } while (Clock::now() < deadline);
   return absl::DeadlineExceededError(
       absl::StrCat("no batch for ", options_.patience.count(), " ms: all ", buffers_->buffers(),
                    " buffers are held, by the batches of ", buffers_->Holders()));

@@ -9,6 +9,7 @@
 #include "cuda/cuda_api.h"
 #include "cuda/device_loader.h"
 #include "cuda/host_api.h"
+#include "cuda/open_loader.h"
 
 using namespace shardpack;
 
@@ -42,8 +43,8 @@ int main(int argc, char** argv) {
                                                   .layout = PixelLayout::kNchw,
                                                   .mean = {0.485f, 0.456f, 0.406f},
                                                   .std = {0.229f, 0.224f, 0.225f}}};
-  DeviceLoader loader =
-      Get(DeviceLoader::Open(Get(Loader::Open(dataset, order, {}, options, memory)), device, api));
+  DeviceLoader loader = Get(
+      DeviceLoader::Open(Get(OpenPinnedLoader(dataset, order, {}, options, memory)), device, api));
 
   Stream stream = nullptr;  // of one's own: a cudaStream_t is cast to it
   Check(Checked(api, api.stream_create(api.self, &stream), "making a stream"));
