@@ -48,7 +48,6 @@ struct DevicePreprocess {
 
 struct DeviceOptions {
   uint32_t prefetch_batches = 2;  // so many are ready or on their way; 2 more buffers than that
-  OutputFormat decoded = {};      // what the Loader decodes to, if it does
   std::optional<DevicePreprocess> preprocess = std::nullopt;
   bool labels = true;    // a tensor of them too
   size_t raw_bytes = 0;  // room for encoded bytes a batch; 0: a quarter more than the first one's

@@ -58,7 +58,6 @@ class DeviceLoader::Core {
 
   Taken TakeFromLoader();
   absl::Status LearnShapes(const HostBatch& batch);
-  absl::Status CheckPixels(const PixelBatch& pixels) const;
   absl::Status MakeStreams();
   absl::Status MakeBuffers(size_t raw_bytes);
   absl::Status WriteSamples();
@@ -95,6 +94,8 @@ class DeviceLoader::Core {
 
   // Of a batch; of the first, and of all others.
   uint32_t slots_ = 0, width_ = 0, height_ = 0, channels_ = 0;
+  size_t decoded_bytes_ = 0;     // as the Loader gives them
+  OutputFormat decoded_format_;  // type and layout of these
   bool decoded_ = false, raw_ = false;
   bool preprocess_ = false;  // on the device
   bool on_host_ = false;     // asked for, but by the CPU

@@ -17,22 +17,6 @@ size_t Aligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 }  // namespace
 
-absl::Status DeviceLoader::Core::CheckPixels(const PixelBatch& pixels) const {
-  const size_t values = size_t{pixels.width} * pixels.height * pixels.channels;
-  const size_t expected = values * TensorTypeBytes(TensorTypeOf(options_.decoded.type));
-  if (pixels.sample_bytes != expected) {
-    return absl::InvalidArgumentError(absl::StrCat("the Loader decodes to ", pixels.sample_bytes,
-                                                   " bytes an image, but ",
-                                                   "DeviceOptions::decoded says ", expected));
-  }
-  if (options_.preprocess &&
-      (options_.decoded.type != PixelType::kU8 || options_.decoded.layout != PixelLayout::kNhwc)) {
-    return absl::InvalidArgumentError(
-        "preprocessing on the device takes 8-bit pixels in NHWC from the Loader");
-  }
-  return absl::OkStatus();
-}
-
 absl::Status DeviceLoader::Core::LearnShapes(const HostBatch& batch) {
   slots_ = static_cast<uint32_t>(batch.size());
   decoded_ = batch.pixels() != nullptr;
@@ -43,8 +27,13 @@ absl::Status DeviceLoader::Core::LearnShapes(const HostBatch& batch) {
                                : absl::OkStatus();
   }
   const PixelBatch& pixels = *batch.pixels();
-  absl::Status status = CheckPixels(pixels);
-  if (!status.ok()) return status;
+  if (options_.preprocess &&
+      (pixels.type != PixelType::kU8 || pixels.layout != PixelLayout::kNhwc)) {
+    return absl::InvalidArgumentError(
+        "preprocessing on the device takes 8-bit pixels in NHWC from the Loader");
+  }
+  decoded_bytes_ = slots_ * pixels.sample_bytes;
+  decoded_format_ = {.type = pixels.type, .layout = pixels.layout};
   width_ = pixels.width;
   height_ = pixels.height;
   channels_ = pixels.channels;
@@ -63,10 +52,7 @@ absl::Status DeviceLoader::Core::LearnShapes(const HostBatch& batch) {
 
 size_t DeviceLoader::Core::pixel_bytes() const {
   if (!decoded_) return 0;
-  if (!output_) {
-    return size_t{slots_} * width_ * height_ * channels_ *
-           TensorTypeBytes(TensorTypeOf(options_.decoded.type));
-  }
+  if (!output_) return decoded_bytes_;
   const DevicePreprocess& wanted = *options_.preprocess;
   return slots_ * output_->Bytes(wanted.width > 0 ? wanted.width : width_,
                                  wanted.height > 0 ? wanted.height : height_);
@@ -86,7 +72,7 @@ PreprocessLaunch DeviceLoader::Core::LaunchOf(const DeviceBuffer& buffer) const 
 
 DeviceTensor DeviceLoader::Core::PixelsOf(const DeviceBuffer& buffer) const {
   if (!output_) {
-    return PixelTensor(api_, buffer.output, options_.decoded, slots_, height_, width_, channels_);
+    return PixelTensor(api_, buffer.output, decoded_format_, slots_, height_, width_, channels_);
   }
   const DevicePreprocess& wanted = *options_.preprocess;
   return PixelTensor(api_, buffer.output, wanted.output, slots_,
@@ -134,13 +120,10 @@ absl::Status DeviceLoader::Core::MakeStreams() {
 }
 
 absl::Status DeviceLoader::Core::MakeBuffers(size_t raw_bytes) {
-  const size_t decoded_bytes = decoded_ ? size_t{slots_} * width_ * height_ * channels_ *
-                                              TensorTypeBytes(TensorTypeOf(options_.decoded.type))
-                                        : 0;
   absl::StatusOr<std::shared_ptr<DeviceBuffers>> buffers = DeviceBuffers::Create(
       api_, {.buffers = options_.prefetch_batches + DeviceBuffers::kLeastBuffers,
              .slots = slots_,
-             .pixel_bytes = on_host_ ? pixel_bytes() : decoded_bytes,
+             .pixel_bytes = on_host_ ? pixel_bytes() : decoded_bytes_,
              .output_bytes = preprocess_ ? pixel_bytes() : 0,
              .raw_bytes = raw_bytes,
              .samples = preprocess_});

@@ -3,9 +3,6 @@
 #include <array>
 #include <utility>
 
-#include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
-
 namespace shardpack {
 namespace {
 
@@ -76,25 +73,15 @@ DlpackManagedTensor* ExportLegacy(const DeviceTensor& tensor, std::shared_ptr<co
   return Export<DlpackManagedTensor>(tensor, std::move(owner));
 }
 
-absl::StatusOr<DeviceTensor> HostPixels(const HostBatch& batch, const OutputFormat& format) {
-  const PixelBatch* const pixels = batch.pixels();
-  if (pixels == nullptr) {
-    return absl::InvalidArgumentError("the batch holds encoded bytes: its Loader does not decode");
-  }
-  DeviceTensor tensor{.data = const_cast<std::byte*>(pixels->bytes.data()),
-                      .type = TensorTypeOf(format.type),
-                      .shape = {static_cast<int64_t>(batch.size()), pixels->height, pixels->width,
-                                pixels->channels},
+DeviceTensor HostPixels(const HostBatch& batch) {
+  const PixelBatch& pixels = *batch.pixels();
+  const auto slots = static_cast<int64_t>(batch.size());
+  DeviceTensor tensor{.data = const_cast<std::byte*>(pixels.bytes.data()),
+                      .type = TensorTypeOf(pixels.type),
+                      .shape = {slots, pixels.height, pixels.width, pixels.channels},
                       .dimensions = 4};
-  if (format.layout == PixelLayout::kNchw) {
-    tensor.shape = {static_cast<int64_t>(batch.size()), pixels->channels, pixels->height,
-                    pixels->width};
-  }
-  if (tensor.bytes() != pixels->bytes.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the batch has ", pixels->bytes.size(),
-                     " bytes of pixels, in that format it would have ", tensor.bytes()));
-  }
+  if (pixels.layout == PixelLayout::kNchw)
+    tensor.shape = {slots, pixels.channels, pixels.height, pixels.width};
   return tensor;
 }
 

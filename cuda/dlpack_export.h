@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <memory>
 
-#include "absl/status/statusor.h"
 #include "cuda/device_batch.h"
 #include "readers/host_batch.h"
 
@@ -92,9 +91,8 @@ DlpackManagedTensorVersioned* ExportVersioned(const DeviceTensor& tensor,
                                               bool read_only = false);
 DlpackManagedTensor* ExportLegacy(const DeviceTensor& tensor, std::shared_ptr<const void> owner);
 
-// The decoded pixels of a host batch, which its Loader decodes to `format`; InvalidArgument where
-// it does not decode, or not to that.
-absl::StatusOr<DeviceTensor> HostPixels(const HostBatch& batch, const OutputFormat& format);
+// Of a batch that holds pixels.
+DeviceTensor HostPixels(const HostBatch& batch);
 DeviceTensor HostLabels(const HostBatch& batch);
 
 }  // namespace shardpack

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cuda/open_loader.h"
 #include "cuda/pinned_memory.h"
 #include "python/bindings.h"
 
@@ -45,15 +46,18 @@ std::unique_ptr<PythonLoader> Open(const Dataset& dataset, const Order& order, u
   options.max_bad_samples = max_bad_samples;
   std::optional<Cursor> resume;
   if (cursor) resume = ValueOrThrow(CursorFromText(*cursor));
-  std::shared_ptr<HostMemory> memory = std::make_shared<PageableMemory>();
+  const Rank share = {.rank = rank, .world_size = world_size};
   if (device) {
-    memory = std::make_shared<PinnedMemory>(*device->api,
-                                            PinnedMemoryOptions{.budget_bytes = memory_bytes});
+    auto pinned = std::make_shared<PinnedMemory>(*device->api,
+                                                 PinnedMemoryOptions{.budget_bytes = memory_bytes});
+    Loader loader =
+        ValueOrThrow(OpenPinnedLoader(dataset, order, share, std::move(options), *pinned, resume));
+    return std::make_unique<PythonLoader>(std::move(pinned), std::move(loader), std::move(device));
   }
+  auto memory = std::make_shared<PageableMemory>();
   Loader loader =
-      ValueOrThrow(Loader::Open(dataset, order, {.rank = rank, .world_size = world_size},
-                                std::move(options), *memory, resume));
-  return std::make_unique<PythonLoader>(std::move(memory), std::move(loader), std::move(device));
+      ValueOrThrow(Loader::Open(dataset, order, share, std::move(options), *memory, resume));
+  return std::make_unique<PythonLoader>(std::move(memory), std::move(loader), std::nullopt);
 }
 
 py::object Next(PythonLoader& self) {
