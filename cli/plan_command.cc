@@ -39,7 +39,8 @@ std::string Text(const Plan& plan) {
              " from ", EscapeForTerminal(listing.root), " into ",
              Counted(plan.shards().size(), "shard", "shards"), " of ",
              std::string(plan.format().name), " (layout ", std::string(plan.layout()),
-             "), at most ", FormatBytes(plan.bound_bytes()), " in all\n");
+             plan.sizes_change() ? "), with the sources' sizes " : "), at most ",
+             FormatBytes(plan.bound_bytes()), " in all\n");
   const std::vector<uint64_t> counts = SplitCounts(plan);
   StrAppend(&out, "splits    ");
   for (size_t i = 0; i < counts.size(); ++i) {
@@ -58,7 +59,7 @@ std::string Text(const Plan& plan) {
   size_t width = 5;
   for (const PlannedShard& shard : plan.shards()) width = std::max(width, shard.name.size());
   StrAppend(&out, absl::StrFormat("\n%6s  %-*s  %12s  %12s\n", "number", width, "shard", "samples",
-                                  "at most"));
+                                  plan.sizes_change() ? "of sources" : "at most"));
   const size_t shards = plan.shards().size();
   for (size_t n = 0; n < shards; ++n) {
     // Of a long table the ends say what there is to know; --json has all of it.
