@@ -34,7 +34,8 @@ struct Result {
   bool same_place = false;
 };
 
-Result Apply(const Image& file, const TransformOptions& options, const TransformLimits& limits = {}) {
+Result Apply(const Image& file, const TransformOptions& options,
+             const TransformLimits& limits = {}) {
   Result result;
   const auto transform = ImageTransform::Create(options, limits);
   EXPECT_TRUE(transform.ok()) << transform.status();
@@ -85,7 +86,8 @@ TEST(Transform, ImagesThatAreAsAskedForKeepTheirBytes) {
       EXPECT_TRUE(Apply(png, options).same_place) << &options - kinds;
     }
   }
-  EXPECT_TRUE(Apply(WithProfile(jpeg, SrgbProfile()), {.profile = ProfileChange::kSrgb}).same_place);
+  EXPECT_TRUE(
+      Apply(WithProfile(jpeg, SrgbProfile()), {.profile = ProfileChange::kSrgb}).same_place);
   EXPECT_FALSE(
       Apply(WithProfile(jpeg, WideRgbProfile()), {.profile = ProfileChange::kSrgb}).same_place);
 }
@@ -159,10 +161,8 @@ TEST(Transform, SixteenBitsStaySixteenBits) {
   const auto* data = reinterpret_cast<const uint8_t*>(encoded->data());
   const Image file(data, data + encoded->size());
   // Encoded anew because of the bars alone.
-  const TransformOptions padded{.resize = ResizeMode::kPad,
-                                .width = kWidth,
-                                .height = kHeight + 2,
-                                .only_if_bigger = true};
+  const TransformOptions padded{
+      .resize = ResizeMode::kPad, .width = kWidth, .height = kHeight + 2, .only_if_bigger = true};
   const Result result = Apply(file, padded);
   ASSERT_TRUE(result.status.ok()) << result.status;
   ASSERT_EQ(result.info.bits_per_channel, 16);
