@@ -1,6 +1,9 @@
 #include "images/extras.h"
 
+#include <zlib.h>
+
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <string_view>
 
@@ -53,19 +56,59 @@ void MeasureJpeg(Bytes file, ImageExtras* extras) {
   }
 }
 
+// What readers of a file's text and profile inflate is counted so far: few bytes may hold
+// gigabytes.
+constexpr uint64_t kMostInflatedBytes = uint64_t{64} << 20;
+
+uint64_t InflatedBytes(Bytes data, uint64_t most_bytes) {
+  z_stream stream = {};
+  if (inflateInit(&stream) != Z_OK) return 0;
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(data.data()));
+  stream.avail_in = static_cast<uInt>(data.size());
+  static thread_local std::array<Bytef, 64 << 10> ignored;
+  uint64_t bytes = 0;
+  for (int state = Z_OK; state == Z_OK && bytes < most_bytes;) {
+    stream.next_out = ignored.data();
+    stream.avail_out = static_cast<uInt>(ignored.size());
+    state = inflate(&stream, Z_NO_FLUSH);
+    bytes += ignored.size() - stream.avail_out;
+  }
+  inflateEnd(&stream);
+  return bytes;
+}
+
+// The zlib stream of a chunk, empty when it has none (sections 11.3.3.3 to 11.3.3.5): behind a
+// keyword, its zero and a method; of iTXt a flag comes first, and two more texts after.
+Bytes CompressedPart(std::string_view name, Bytes data) {
+  const auto behind_zero = [](Bytes text) {
+    const auto zero = std::ranges::find(text, std::byte{0});
+    return zero == text.end() ? Bytes() : Bytes(zero + 1, text.end());
+  };
+  if (name != "zTXt" && name != "iCCP" && name != "iTXt") return {};
+  data = behind_zero(data);
+  if (name != "iTXt") return data.size() < 1 ? Bytes() : data.subspan(1);
+  if (data.size() < 2 || data[0] != std::byte{1}) return {};
+  return behind_zero(behind_zero(data.subspan(2)));
+}
+
 // PNG (Third Edition) section 5.4: a small first letter marks a chunk that decoders may pass over.
 // fcTL and fdAT are such, but hold an animation's frames; tRNS decides about pixels.
 void MeasurePng(Bytes file, ImageExtras* extras) {
+  uint64_t inflated_bytes = 0;
   ByteCursor cursor(file, Endian::kBig, 8);
   for (;;) {
     const uint64_t offset = cursor.offset();
     const uint32_t length = cursor.U32();
     const Bytes type = cursor.Take(4);
-    if (!cursor.Skip(uint64_t{length} + 4)) return;
+    const Bytes data = cursor.Take(length);
+    if (!cursor.Skip(4)) return;
     const std::string_view name(reinterpret_cast<const char*>(type.data()), type.size());
     if (name == "IEND") return AddTrailing(file, cursor.offset(), extras);
     if (name[0] >= 'a' && name[0] <= 'z' && name != "fcTL" && name != "fdAT" && name != "tRNS") {
-      AddPiece(name, offset, uint64_t{length} + 12, extras);
+      const uint64_t most_bytes = kMostInflatedBytes - std::min(kMostInflatedBytes, inflated_bytes);
+      const uint64_t inflated = InflatedBytes(CompressedPart(name, data), most_bytes);
+      inflated_bytes += inflated;
+      AddPiece(name, offset, std::max(uint64_t{length}, inflated) + 12, extras);
     }
   }
 }

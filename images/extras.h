@@ -4,9 +4,9 @@
 //   if (extras.ancillary_bytes > limit) Complain(extras.largest_name, extras.largest_offset);
 //
 // Ancillary are: APPn and COM segments of a JPEG, chunks of a PNG that its image can do without
-// (text, profile, EXIF, time), the like of a WebP, extensions of a GIF without its frames' control
+// (text, profile, EXIF, time; what is compressed in them counts as it is inflated, to 64 MiB), the like of a WebP, extensions of a GIF without its frames' control
 // blocks, and what follows the end of any of these. TIFF and BMP are not measured.
-// Lifetime: keeps nothing. Thread-safety: pure; no allocation, no recursion. Errors: none; of a
+// Lifetime: keeps nothing. Thread-safety: pure; no recursion, a fixed amount of memory. Errors: none; of a
 // damaged file it says what it met before the damage. Work is linear in the size. Units: bytes from
 // the file's start.
 #ifndef SHARDPACK_IMAGES_EXTRAS_H_

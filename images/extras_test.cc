@@ -1,6 +1,7 @@
 #include "images/extras.h"
 
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <string>
 
@@ -53,6 +54,38 @@ TEST(Extras, Png) {
   const ImageExtras extras = Measure(png, ImageFormat::kPng);
   EXPECT_EQ(extras.ancillary_bytes, 42u + 32 + 1);
   ExpectLargest(extras, "zTXt", 42, text);
+}
+
+// A zlib stream of so many equal letters.
+Image Deflated(size_t bytes) {
+  uLongf size = compressBound(bytes);
+  const Image text(bytes, 'a');
+  Image made(size);
+  EXPECT_EQ(compress2(made.data(), &size, text.data(), bytes, 9), Z_OK);
+  made.resize(size);
+  return made;
+}
+
+TEST(Extras, CompressedTextCountsAsItIsInflated) {
+  const auto of = [](const char* type, const std::string& head, const Image& stream) {
+    Image png = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'}, chunk;
+    PutText(&chunk, head);
+    Insert(&chunk, chunk.size(), stream);
+    PutChunk(&png, type, chunk);
+    PutChunk(&png, "IEND", {});
+    return Measure(png, ImageFormat::kPng).ancillary_bytes;
+  };
+  const Image stream = Deflated(30'000'000);
+  ASSERT_LT(stream.size(), 100'000u);
+  EXPECT_EQ(of("zTXt", std::string("k\0\0", 3), stream), 30'000'012u);
+  EXPECT_EQ(of("iCCP", std::string("k\0\0", 3), stream), 30'000'012u);
+  EXPECT_EQ(of("iTXt", std::string("k\0\1\0en\0x\0", 9), stream), 30'000'012u);
+  EXPECT_LT(of("iTXt", std::string("k\0\0\0en\0x\0", 9), stream), 100'000u) << "not compressed";
+  EXPECT_LT(of("tEXt", std::string("k\0\0", 3), stream), 100'000u);
+  EXPECT_EQ(of("zTXt", "no zero", {}), 7u + 12);
+  EXPECT_LT(of("zTXt", std::string("k\0\0damaged", 10), {}), 100u);
+  // No more work than the limit: 64 MiB and a buffer.
+  EXPECT_LE(of("zTXt", std::string("k\0\0", 3), Deflated(100'000'000)), (65u << 20));
 }
 
 TEST(Extras, Webp) {

@@ -143,7 +143,7 @@ TEST(Inspect, AncillaryLimit) {
 }
 
 TEST(Inspect, ScanLimit) {
-  const Image jpeg = Jpeg(1000, 1000, /*progressive=*/true);
+  const Image jpeg = Jpeg(300, 300, /*progressive=*/true);
   size_t last = 0;
   for (size_t at = 0; at + 1 < jpeg.size(); ++at) {
     if (jpeg[at] == 0xFF && jpeg[at + 1] == 0xDA) last = at;

@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "images/decode_testing.h"
 #include "images/pixel_pipeline.h"
+#include "images/probe_testing.h"
 #include "readers/loader.h"
 
 namespace shardpack {
@@ -117,6 +118,51 @@ TEST_F(LoaderDecodeTest, PixelsDependOnSeedEpochAndIdAlone) {
       EXPECT_GT(loader->stats().decode.items, 0u);
     }
   }
+}
+
+// Pixels without a header are cropped, resized and turned as those of a file that holds the same.
+TEST_F(LoaderDecodeTest, RawPixelsAreDecodedAlready) {
+  testing::TestDatasetOptions options{.shards = 2, .records_per_shard = 10};
+  options.samples = testing::MakeTestSamples(options);
+  for (uint32_t i = 0; i < options.samples.size(); ++i) {
+    const TestPixels pixels = MakePattern(40, 30, 3, i);
+    options.samples[i].image.assign(pixels.bytes.begin(), pixels.bytes.end());
+    options.samples[i].info = RawImageInfo(30, 40, 3);
+    // The same as a bitmap of 24 bits: rows from the top by a negative height, blue first.
+    Image bitmap;
+    PutText(&bitmap, "BM");
+    for (const uint32_t number : {54u + 3600, 0u, 54u, 40u, 40u}) PutLittle(&bitmap, number, 4);
+    PutLittle(&bitmap, static_cast<uint32_t>(-30), 4);
+    PutLittle(&bitmap, 1, 2);
+    PutLittle(&bitmap, 24, 2);
+    bitmap.resize(54);
+    for (size_t p = 0; p < pixels.bytes.size(); p += 3) {
+      for (const size_t c : {2, 1, 0}) bitmap.push_back(pixels.bytes[p + c]);
+    }
+    testing::TestSample same;
+    same.image.assign(bitmap.begin(), bitmap.end());
+    samples_.push_back(same);
+  }
+  testing::WriteTestDataset(folder_, testing::ToyFormat(), options);
+  dataset_.emplace(*Dataset::Open(folder_));
+  auto loader = Loader::Open(*dataset_, MakeOrder(), {}, Options(2), memory_);
+  ASSERT_TRUE(loader.ok()) << loader.status();
+  size_t seen = 0;
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    for (auto batch = loader->Next(); (*batch).has_value(); batch = loader->Next()) {
+      for (size_t i = 0; i < (*batch)->size(); ++i) {
+        const uint64_t id = (*batch)->ids()[i];
+        if (id == kPaddingId) continue;
+        ++seen;
+        ASSERT_EQ(PixelsOf(**batch, i), Expected((*batch)->epoch(), id));
+      }
+    }
+  }
+  EXPECT_EQ(seen, 40u);
+  // Without a decoder the bytes are the pixels.
+  const auto sample = dataset_->Read(7);
+  ASSERT_TRUE(sample.ok()) << sample.status();
+  EXPECT_EQ(sample->fields[0].bytes, options.samples[7].image);
 }
 
 TEST_F(LoaderDecodeTest, AnImageThatFailsMidwayIsABadSample) {

@@ -22,7 +22,7 @@ INSTANTIATE_TEST_SUITE_P(Rgb, FormatContract,
 INSTANTIATE_TEST_SUITE_P(Gray, FormatContract,
                          ::testing::ValuesIn(ContractOf({
                              .format = &kNpyFormat,
-                             .spec = {.layout = "array", .raw_image = RawImageInfo(28, 28, 1)},
+                             .spec = {.layout = "decoded", .raw_image = RawImageInfo(28, 28, 1)},
                              .keeps_key = false,
                              .keeps_label = false,
                          })),

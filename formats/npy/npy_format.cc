@@ -12,7 +12,7 @@ namespace shardpack {
 namespace {
 
 constexpr LayoutSpec kLayouts[] = {
-    {.name = kArrayLayout,
+    {.name = kDecodedLayout,
      .doc = "images.npy (N, height, width, channels) and labels.npy (N), for numpy.load",
      .extra_fields = false,
      .keeps_labels = false,

@@ -20,7 +20,7 @@
 
 namespace shardpack {
 
-inline constexpr std::string_view kArrayLayout = "array";
+inline constexpr std::string_view kDecodedLayout = "decoded";
 inline constexpr std::string_view kImagesFile = "images.npy";
 inline constexpr std::string_view kLabelsFile = "labels.npy";
 inline constexpr std::string_view kNpyMagic = "\x93NUMPY";

@@ -71,9 +71,9 @@ absl::Status NpyWriter::Finish() {
 
 absl::StatusOr<std::unique_ptr<ShardWriter>> CreateNpyWriter(StagedFile& file,
                                                              const ShardSpec& spec) {
-  if (!spec.layout.empty() && spec.layout != kArrayLayout) {
+  if (!spec.layout.empty() && spec.layout != kDecodedLayout) {
     return absl::InvalidArgumentError(
-        absl::StrCat("npy has no layout ", EscapeForTerminal(spec.layout), "; it has array"));
+        absl::StrCat("npy has no layout ", EscapeForTerminal(spec.layout), "; it has decoded"));
   }
   if (!spec.image_field.empty() || spec.with_metadata) {
     return absl::InvalidArgumentError("npy holds pixels alone: no image field name, no metadata");
