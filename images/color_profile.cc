@@ -11,6 +11,9 @@
 namespace shardpack {
 namespace {
 
+// Making a transform costs as much as decoding an image, and a dataset has few profiles.
+constexpr size_t kKeptTables = 8;
+
 // A context of our own: no state is shared with anybody else in the process.
 struct Context {
   cmsContext id = cmsCreateContext(nullptr, nullptr);
@@ -105,9 +108,10 @@ absl::Status ColorConverter::ToSrgb(std::span<const std::byte> profile, ProfileM
   const cmsUInt32Number from = FormatOf(model, alpha, view.sample_bytes);
   const cmsUInt32Number to =
       FormatOf(gray ? ProfileModel::kGray : ProfileModel::kRgb, alpha, view.sample_bytes);
-  const bool known = tables_ != nullptr && tables_->from == from && tables_->to == to &&
-                     std::ranges::equal(tables_->profile, profile);
-  if (!known) {
+  const auto known = std::ranges::find_if(tables_, [&](const std::unique_ptr<Tables>& each) {
+    return each->from == from && each->to == to && std::ranges::equal(each->profile, profile);
+  });
+  if (known == tables_.end()) {
     auto made = std::make_unique<Tables>();
     const Profile source(Open(made->context.id, profile));
     const Profile srgb(gray ? GraySrgb(made->context.id)
@@ -123,11 +127,14 @@ absl::Status ColorConverter::ToSrgb(std::span<const std::byte> profile, ProfileM
     made->profile.assign(profile.begin(), profile.end());
     made->from = from;
     made->to = to;
-    tables_ = std::move(made);
+    if (tables_.size() == kKeptTables) tables_.pop_back();
+    tables_.insert(tables_.begin(), std::move(made));
+  } else {
+    std::rotate(tables_.begin(), known, known + 1);  // the one used last comes first
   }
   const size_t pixel_bytes = size_t{(ink ? 3 : colors) + (alpha ? 1 : 0)} * view.sample_bytes;
   for (uint32_t y = 0; y < view.height; ++y) {
-    cmsDoTransform(tables_->transform, view.Row(y), out + y * (view.width * pixel_bytes),
+    cmsDoTransform(tables_[0]->transform, view.Row(y), out + y * (view.width * pixel_bytes),
                    view.width);
   }
   return absl::OkStatus();

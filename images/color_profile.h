@@ -7,9 +7,9 @@
 // ImageCms.profileToProfile does. Gray stays gray, with the tone curve of sRGB; CMYK is taken as
 // Adobe stores it in JPEGs (inverted) and becomes RGB.
 // Lifetime: nothing is borrowed after a call. Thread-safety: one thread at a time; the converter
-// keeps the last profile's tables. Errors: InvalidArgument for a profile that Little CMS does not
-// take, or that is of another model. Units: rows of the result without gaps; `out` may be the
-// view's own pixels where these have no gaps, but not for CMYK.
+// keeps the tables of the last few profiles. Errors: InvalidArgument for a profile that Little CMS
+// does not take, or that is of another model. Units: rows of the result without gaps; `out` may be
+// the view's own pixels where these have no gaps, but not for CMYK.
 #ifndef SHARDPACK_IMAGES_COLOR_PROFILE_H_
 #define SHARDPACK_IMAGES_COLOR_PROFILE_H_
 
@@ -47,7 +47,7 @@ class ColorConverter {
 
  private:
   struct Tables;
-  std::unique_ptr<Tables> tables_;
+  std::vector<std::unique_ptr<Tables>> tables_;
 };
 
 }  // namespace shardpack

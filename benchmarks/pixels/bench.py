@@ -1,9 +1,11 @@
 """Shrinks the same JPEGs with Shardpack, an OpenCV loop and img2dataset, in interleaved runs, and prints ratios.
 
-usage: bench.py --source FOLDER [--pack PACK] [--images 1000] [--reps 5] [--work DIR] [--no-img2dataset]
+usage: bench.py --source FOLDER [--pack PACK] [--images 1000] [--reps 5] [--work DIR] [--no-img2dataset] [--decode-bench PROGRAM]
   --source  JPEGs of ImageNet size, repeated under other names to --images
 Every program writes JPEGs of quality 95 whose shorter side is 256 into tar files. Each round runs all of them once, in an
-order that changes; a ratio is of the wall times of one round, and the median over rounds is printed.
+order that changes; a ratio is of the wall times of one round, and the median over rounds is printed. The rows "raw" write
+pixels, 256 x 256, into HDF5 instead; with --decode-bench (bazel-bin/images/decode_bench) what decoding alone takes on two
+threads is printed beside them.
 """
 
 import argparse
@@ -57,6 +59,7 @@ def main():
   parser.add_argument("--reps", type=int, default=5)
   parser.add_argument("--work")
   parser.add_argument("--no-img2dataset", action="store_true")
+  parser.add_argument("--decode-bench")
   options = parser.parse_args()
   work = pathlib.Path(options.work or tempfile.mkdtemp(prefix="shardpack-pixels-"))
   source = work / "src"
@@ -68,6 +71,8 @@ def main():
     return lambda out: [options.pack, source, "-o", out, *pixels, "-j", jobs, *more]
   programs = {"Shardpack, 2 threads": ours(2), "Shardpack, 1 thread": ours(1),
               "Shardpack, 2 threads, area": ours(2, "--interpolation", "area")}
+  raw = ["-f", "hdf5", "--layout", "decoded", "--resize", "crop", "--size", "256", "--color", "rgb", "--encode", "raw"]
+  programs["Shardpack raw, 2 threads"] = lambda out: [options.pack, source, "-o", out, *raw, "--no-fsync", "-q", "-j", 2]
   opencv = python_of("opencv")
   if opencv:
     programs["OpenCV loop, 2 threads"] = lambda out: [opencv, HERE / "opencv_loop.py", source, f"{out}.tar", 2]
@@ -96,6 +101,10 @@ def main():
   for row in rows:
     print(f"{row['program']:28} {row['images_a_second']:8.0f} images/s  {row['cpu_seconds'] * 1e3 / options.images:6.2f} ms of a "
           f"core an image  {row['times_the_wall_of_the_first']:5.2f} x the time", file=sys.stderr)
+  one, two = walls["Shardpack, 1 thread"], walls["Shardpack, 2 threads"]
+  print(f"from 1 to 2 threads: {statistics.median(a / b for a, b in zip(one, two)):.2f} x", file=sys.stderr)
+  if options.decode_bench:
+    subprocess.run([options.decode_bench, source, "2", "1", "full decode"], stdout=sys.stderr, check=True)
 
 
 main()
