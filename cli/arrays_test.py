@@ -83,6 +83,18 @@ class ArraysTest(command.PackTest):
       for a, b in zip(seen["npy-" + color], seen["h5-" + color]):
         np.testing.assert_array_equal(a, b)
 
+  def test_a_compressed_copy_is_made_as_the_page_says(self):
+    self.pack("src", "-o", "shards", "-f", "hdf5", "--layout", "decoded", *SHAPE, "rgb", "--shards", "1")
+    shard, copy = next((self.folder / "shards").glob("*.h5")), self.folder / "small.h5"
+    words = ["-l", "images:CHUNK=16x16x24x3", "-f", "images:SHUF", "-f", "images:GZIP=6"]  # of docs/formats/hdf5.md
+    subprocess.run(["h5repack", *words, shard, copy], check=True)
+    with h5py.File(shard) as whole, h5py.File(copy) as small:
+      self.assertEqual((small["images"].compression, small["images"].chunks), ("gzip", (16, 16, 24, 3)))
+      for name in ("images", "labels"):
+        np.testing.assert_array_equal(whole[name][:], small[name][:])
+    refused = self.pack("validate", copy, expect=4)
+    self.assertIn("h5repack -f NONE", refused.stdout + refused.stderr)
+
   def test_each_image_has_its_label_and_its_bytes(self):
     self.pack("src", "-o", "out", "-f", "npy", *SHAPE, "rgb", "--shards", "2")
     images, labels = self.arrays("out", "npy")
