@@ -139,15 +139,15 @@ void JudgeSamples(const Plan& plan, SampleChunk& chunk) {
   chunk.samples.erase(keep, chunk.samples.end());
 }
 
-uint64_t TransformNext(const Plan& plan, const ImageTransform& transform, TransformScratch& scratch,
-                       SampleChunk& chunk) {
+uint64_t TransformNext(const Plan& plan, const ImageTransform& transform, const TransformTarget& target,
+                       TransformScratch& scratch, SampleChunk& chunk) {
   PreparedSample& sample = chunk.samples[chunk.next++];
   const auto fail = [&](SkipReason reason, std::string why) {
     sample.failed = true;
     chunk.skips.push_back({plan.row(sample.position), reason, std::move(why)});
     return uint64_t{0};
   };
-  absl::StatusOr<TransformedImage> image = transform.Run(sample.fields[0].bytes, sample.image, scratch);
+  absl::StatusOr<TransformedImage> image = transform.Run(sample.fields[0].bytes, sample.image, target, scratch);
   if (!image.ok()) return fail(SkipReason::kDecodeFailed, std::string(image.status().message()));
   sample.changes = image->changes;
   if (image->changes == 0) {

@@ -2,7 +2,7 @@
 //
 //   auto builder = ShardBuilder::Create(plan, 0, out);
 //   LoadSamples(plan, source, first, count, chunk);  JudgeSamples(plan, chunk);   // any thread, any order
-//   while (chunk.next < chunk.samples.size()) TransformNext(plan, transform, scratch, chunk);
+//   while (chunk.next < chunk.samples.size()) TransformNext(plan, transform, target, scratch, chunk);
 //   HashSamples(chunk);
 //   (*builder)->Append(chunk);                              // in order
 //   absl::StatusOr<ShardResult> result = (*builder)->Finish();
@@ -61,9 +61,10 @@ struct SampleChunk {
 void LoadSamples(const Plan& plan, const SampleSource& source, uint64_t first, uint64_t count, SampleChunk& chunk);
 // Judges what was loaded, and hashes it unless pixels are to be looked at: computes only. A bad image becomes a Skip.
 void JudgeSamples(const Plan& plan, SampleChunk& chunk);
-// Changes, and sums on request, the pixels of one sample after the other; one that cannot be decoded or encoded becomes a Skip. Answers how
-// much longer the arena's content has become.
-uint64_t TransformNext(const Plan& plan, const ImageTransform& transform, TransformScratch& scratch, SampleChunk& chunk);
+// Changes, and sums on request, the pixels of the sample chunk.next, for which `target` was decided; one that cannot be
+// decoded or encoded becomes a Skip. Answers how much longer the arena's content has become.
+uint64_t TransformNext(const Plan& plan, const ImageTransform& transform, const TransformTarget& target,
+                       TransformScratch& scratch, SampleChunk& chunk);
 // Hashes what TransformNext has made, and forgets what it failed to make.
 void HashSamples(SampleChunk& chunk);
 // The same for the samples before chunk.next alone, which `append` then takes; they leave the chunk, and so does what

@@ -205,11 +205,12 @@ bool ShardScheduler::Transform(const std::shared_ptr<OpenShard>& shard, std::uni
   Step step = Step::kGo;
   while (chunk.next < chunk.samples.size() && step == Step::kGo) {
     const PreparedSample& sample = chunk.samples[chunk.next];
-    uint64_t bytes = transform_->WorkingBytes(sample.fields[0].bytes, sample.image);
+    const TransformTarget target = transform_->Decide(sample.fields[0].bytes, sample.image);
+    uint64_t bytes = ImageTransform::WorkingBytes(sample.image, target);
     if (plan_.options().compute_stats) bytes += DecodeMemoryBytes(sample.image, /*scans=*/1);
     step = BeginImage(shard, flight, bytes);
     if (step != Step::kGo) break;
-    const uint64_t grown_bytes = TransformNext(plan_, *transform_, *scratch, chunk);
+    const uint64_t grown_bytes = TransformNext(plan_, *transform_, target, *scratch, chunk);
     if (bytes > kScratchBytes) scratch->Trim();
     EndImage(*flight, bytes, grown_bytes);
     if (flight->grown_bytes > options_.memory_bytes / kGrownShare) AppendEarly(*shard, *flight);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "images/blend.h"
 #include "images/decode_internal.h"
 #include "images/orientation.h"
 #include "images/probe.h"
@@ -48,26 +49,13 @@ void ToGray(uint8_t* pixels, size_t count) {
   }
 }
 
-// The same with samples of any size and perhaps an alpha channel.
-template <typename Sample>
-void ToGray(Sample* samples, size_t count, size_t alpha) {
-  for (size_t i = 0; i < count; ++i) {
-    const Sample* rgb = samples + (3 + alpha) * i;
-    const auto luma = static_cast<Sample>(WideLuma(rgb[0], rgb[1], rgb[2]));
-    const Sample opacity = rgb[2 + alpha];
-    samples[(1 + alpha) * i] = luma;
-    if (alpha > 0) samples[2 * i + 1] = opacity;
-  }
-}
-
-void ToGray(const CodecRequest& request, size_t count, uint8_t* pixels) {
-  if (request.wide) {
-    ToGray(reinterpret_cast<uint16_t*>(pixels), count, request.alpha);
-  } else if (request.alpha) {
-    ToGray<uint8_t>(pixels, count, 1);
-  } else {
-    ToGray(pixels, count);
-  }
+// The decoders' rows have no gaps.
+void ToGray(const CodecRequest& request, size_t rows, uint8_t* pixels) {
+  if (!request.wide && !request.alpha) return ToGray(pixels, size_t{request.width} * rows);
+  PixelView view{pixels, request.width, static_cast<uint32_t>(rows), request.alpha ? 4u : 3u};
+  view.sample_bytes = request.wide ? 2 : 1;
+  view.stride_bytes = size_t{view.width} * view.channels * view.sample_bytes;
+  ChangeColors(view, 1, pixels);  // in place: what is written lies before what is still read
 }
 
 absl::Status DecodeWhole(ImageFormat format, std::span<const std::byte> file,
@@ -140,7 +128,7 @@ absl::Status DecodeRegion(const ImageInfo& stored, std::span<const std::byte> fi
   if (auto status = DecodeWhole(format, file, request, buffer); !status.ok()) return status;
   const PixelRegion& region = request.region;
   if (request.channels == 1) {
-    ToGray(request, size_t{request.width} * (region.top + region.height), buffer->data());
+    ToGray(request, size_t{region.top} + region.height, buffer->data());
   }
   const uint32_t channels = request.channels + (request.alpha ? 1 : 0);
   const uint32_t sample_bytes = request.wide ? 2 : 1;

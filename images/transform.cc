@@ -14,7 +14,6 @@
 namespace shardpack {
 namespace {
 
-using transform_internal::DecideTarget;
 using transform_internal::Target;
 
 // A scaled decode leaves at least so many times the pixels of the result in each direction, so that
@@ -226,16 +225,19 @@ absl::StatusOr<ImageTransform> ImageTransform::Create(const TransformOptions& op
   return ImageTransform(options, limits);
 }
 
-uint64_t ImageTransform::WorkingBytes(std::span<const std::byte> file,
-                                      const ImageInfo& info) const {
-  const Target target = DecideTarget(options_, file, info);
+TransformTarget ImageTransform::Decide(std::span<const std::byte> file,
+                                       const ImageInfo& info) const {
+  return transform_internal::DecideTarget(options_, file, info);
+}
+
+uint64_t ImageTransform::WorkingBytes(const ImageInfo& info, const TransformTarget& target) {
   return target.changes == 0 ? 0 : transform_internal::WorkingBytes(info, target);
 }
 
 absl::StatusOr<TransformedImage> ImageTransform::Run(std::span<const std::byte> file,
                                                      const ImageInfo& info,
+                                                     const TransformTarget& target,
                                                      TransformScratch& scratch) const {
-  const Target target = DecideTarget(options_, file, info);
   TransformedImage result{file, info, target.changes};
   if (target.changes == 0) return result;
   const auto encoded = TransformRun(*this, file, info, target, scratch).Run();

@@ -29,6 +29,7 @@
 #include "images/pixels.h"
 #include "images/resize.h"
 #include "images/transform_options.h"
+#include "images/transform_target.h"
 
 namespace shardpack {
 
@@ -73,18 +74,27 @@ class TransformScratch {
   PixelBuffer opaque_, resized_, converted_, recolored_, padded_;
 };
 
+// What an image shall become, decided from its headers.
+using TransformTarget = transform_internal::Target;
+
 class ImageTransform {
  public:
   static absl::StatusOr<ImageTransform> Create(const TransformOptions& options,
                                                const TransformLimits& limits = {});
 
   const TransformOptions& options() const { return options_; }
-  // What Run may take beside the file and the result, about: known from the headers alone. 0 when
-  // the image stays as it is.
-  uint64_t WorkingBytes(std::span<const std::byte> file, const ImageInfo& info) const;
   // `info` is what ProbeImage says of these bytes.
+  TransformTarget Decide(std::span<const std::byte> file, const ImageInfo& info) const;
+  // What Run may take beside the file and the result, about. 0 when the image stays as it is.
+  static uint64_t WorkingBytes(const ImageInfo& info, const TransformTarget& target);
+  // `target` is what Decide says of these bytes.
   absl::StatusOr<TransformedImage> Run(std::span<const std::byte> file, const ImageInfo& info,
+                                       const TransformTarget& target,
                                        TransformScratch& scratch) const;
+  absl::StatusOr<TransformedImage> Run(std::span<const std::byte> file, const ImageInfo& info,
+                                       TransformScratch& scratch) const {
+    return Run(file, info, Decide(file, info), scratch);
+  }
 
  private:
   friend class TransformRun;

@@ -58,9 +58,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const uint32_t shorter = std::max(1u, std::min(probe.info.width, probe.info.height));
   // A thin image with its shorter side enlarged takes time and shows nothing.
   if (options.resize == ResizeMode::kShortest && longer / shorter > 64) return 0;
-  (void)transform->WorkingBytes(file, probe.info);
+  const TransformTarget target = transform->Decide(file, probe.info);
+  (void)ImageTransform::WorkingBytes(probe.info, target);
   static TransformScratch scratch;
-  const auto image = transform->Run(file, probe.info, scratch);
+  const auto image = transform->Run(file, probe.info, target, scratch);
   if (!image.ok()) return 0;
   if (image->changes == 0) {
     Check(image->bytes.data() == file.data() && image->bytes.size() == file.size());

@@ -1,4 +1,4 @@
-// What an image shall become, decided from its headers; for images/transform*.cc only.
+// What an image shall become, decided from its headers: ImageTransform::Decide calls it.
 //
 //   const Target target = DecideTarget(options, file, info);
 //   if (target.changes == 0) return file;
