@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <string>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 
@@ -83,6 +84,17 @@ void GatherOnHost(const GatherLaunch& launch) {
     } else {
       std::memcpy(to, launch.table + launch.rows[i] * launch.row_bytes, launch.row_bytes);
     }
+  }
+}
+
+bool WaitUntilIdle(const DeviceApi& api, Stream stream, std::chrono::milliseconds patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  for (;;) {
+    const DeviceStatus status = api.stream_query(api.self, stream);
+    if (status.ok()) return true;
+    (void)Checked(api, status, "");
+    if (IsLost(api) || std::chrono::steady_clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
 }
 

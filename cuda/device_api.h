@@ -15,6 +15,7 @@
 #define SHARDPACK_CUDA_DEVICE_API_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -23,6 +24,9 @@
 #include "cuda/preprocess.h"
 
 namespace shardpack {
+
+// Pieces of one allocation begin at such places, as allocations themselves do.
+constexpr size_t DeviceAligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 // The values of cudaStream_t and cudaEvent_t.
 struct StreamHandle;
@@ -168,6 +172,9 @@ struct DeviceApi {
 // Of a lost device: Unavailable, with the first error.
 absl::Status LostStatus(const DeviceApi& api);
 inline bool IsLost(const DeviceApi& api) { return api.health->lost.load() != 0; }
+// Whether the stream has nothing left to do, after waiting for that by asking again and again: a
+// device that hangs answers too.
+bool WaitUntilIdle(const DeviceApi& api, Stream stream, std::chrono::milliseconds patience);
 // ToStatus, which also keeps in mind a loss of the device.
 absl::Status Checked(const DeviceApi& api, const DeviceStatus& status, std::string_view what);
 

@@ -7,12 +7,6 @@
 #include "absl/strings/str_cat.h"
 
 namespace shardpack {
-namespace {
-
-size_t Aligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
-
-}  // namespace
-
 absl::StatusOr<std::shared_ptr<DeviceBuffers>> DeviceBuffers::Create(const DeviceApi& api,
                                                                      DeviceBufferSpec spec) {
   spec.buffers = std::max(spec.buffers, kLeastBuffers);
@@ -44,10 +38,11 @@ absl::Status DeviceBuffers::AllocateAll(uint32_t buffers) {
 }
 
 absl::Status DeviceBuffers::AllocateOne(DeviceBuffer& buffer) {
-  const size_t pixels = Aligned(spec_.pixel_bytes), output = Aligned(spec_.output_bytes);
-  const size_t labels = Aligned(spec_.slots * sizeof(int64_t));
-  const size_t samples = spec_.samples ? Aligned(spec_.slots * sizeof(PreprocessSample)) : 0;
-  const size_t rows = spec_.rows ? Aligned(spec_.slots * sizeof(uint64_t)) : 0;
+  const size_t pixels = DeviceAligned(spec_.pixel_bytes),
+               output = DeviceAligned(spec_.output_bytes);
+  const size_t labels = DeviceAligned(spec_.slots * sizeof(int64_t));
+  const size_t samples = spec_.samples ? DeviceAligned(spec_.slots * sizeof(PreprocessSample)) : 0;
+  const size_t rows = spec_.rows ? DeviceAligned(spec_.slots * sizeof(uint64_t)) : 0;
   const size_t bytes = std::max<size_t>(pixels + output + labels + samples + rows, 256);
   absl::Status status =
       Checked(api_, api_.allocate(api_.self, &buffer.memory, bytes),
@@ -160,13 +155,13 @@ absl::Status DeviceBuffers::ReserveRaw(DeviceBuffer& buffer, size_t bytes) {
     if (!freed.ok() && IsLost(api_)) return freed;
   }
   // A quarter more, so that batches that differ a little do not each come here.
-  size_t room = Aligned(bytes + bytes / 4);
+  size_t room = DeviceAligned(bytes + bytes / 4);
   void* raw = nullptr;
   DeviceStatus allocated = api_.allocate(api_.self, &raw, room);
   if (ClassOf(allocated) == FailureClass::kResource) {
     absl::Status freed = FreeUnused();
     if (!freed.ok()) return freed;
-    room = Aligned(bytes);
+    room = DeviceAligned(bytes);
     allocated = api_.allocate(api_.self, &raw, room);
   }
   absl::Status status = Checked(

@@ -17,9 +17,6 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kLook{100};  // how often who waits looks whether the device was lost
 constexpr microseconds kShortestNap{20}, kLongestNap{1000};
-constexpr size_t kAlignment = 256;
-
-size_t Aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 uint64_t NsSince(Clock::time_point start) {
   return static_cast<uint64_t>(
@@ -42,22 +39,11 @@ DeviceLoader::Core::~Core() {
   if (thread_.joinable()) thread_.join();
   uploader_.reset();
   if (has_work_stream_ && !IsLost(api_)) {
-    if (Drain(work_stream_)) {
+    if (WaitUntilIdle(api_, work_stream_, options_.stop_patience)) {
       (void)Checked(api_, api_.stream_destroy(api_.self, work_stream_), "");
     } else if (options_.log != nullptr) {
       options_.log("the device does not end its work; its memory is left to the process's end");
     }
-  }
-}
-
-bool DeviceLoader::Core::Drain(Stream stream) const {
-  const Clock::time_point deadline = Clock::now() + options_.stop_patience;
-  for (;;) {
-    const DeviceStatus status = api_.stream_query(api_.self, stream);
-    if (status.ok()) return true;
-    (void)Checked(api_, status, "");
-    if (IsLost(api_) || Clock::now() >= deadline) return false;
-    std::this_thread::sleep_for(microseconds(200));
   }
 }
 
@@ -190,7 +176,7 @@ void DeviceLoader::Core::PlanCopies(const HostBatch& batch, DeviceBuffer& buffer
   for (const Bytes slab : batch.slabs()) {
     places.push_back(at);
     copies.push_back({slab.data(), buffer.raw + at, slab.size()});
-    at += Aligned(slab.size());
+    at += DeviceAligned(slab.size());
   }
   buffer.fields.assign(batch.fields() * batch.size(), {});
   for (size_t field = 0; field < batch.fields(); ++field) {
@@ -254,7 +240,7 @@ absl::Status DeviceLoader::Core::Enqueue(HostBatch batch, DeviceBuffer& buffer) 
   info.status.assign(batch.status().begin(), batch.status().end());
   if (raw_) {
     size_t bytes = 0;
-    for (const Bytes slab : batch.slabs()) bytes += Aligned(slab.size());
+    for (const Bytes slab : batch.slabs()) bytes += DeviceAligned(slab.size());
     absl::Status room = buffers_->ReserveRaw(buffer, bytes);
     if (!room.ok()) return room;
   }
@@ -265,7 +251,7 @@ absl::Status DeviceLoader::Core::Enqueue(HostBatch batch, DeviceBuffer& buffer) 
     std::memcpy(side.data(), info.labels.data(), slots_ * sizeof(int64_t));
     copies.push_back({side.data(), buffer.labels, slots_ * sizeof(int64_t)});
   }
-  std::byte* const rest = side.data() + Aligned(slots_ * sizeof(int64_t));
+  std::byte* const rest = side.data() + DeviceAligned(slots_ * sizeof(int64_t));
   if (preprocess_) PutSamples(buffer, rest, copies);
   if (on_host_) {
     absl::Status done = PreprocessToSide(batch, info, rest);

@@ -78,9 +78,14 @@ class DeviceLoader::Core {
   void FellBack(const std::string& why);
   absl::Status WaitedTooLong() const;
   void SetDoing(Doing doing);
-  bool Drain(Stream stream) const;
   DeviceTensor PixelsOf(const DeviceBuffer& buffer) const;
-  size_t pixel_bytes() const;  // of a batch, as it is given out
+  size_t pixel_bytes() const;   // of a batch, as it is given out
+  uint32_t out_width() const {  // of a preprocessed image
+    return options_.preprocess->width > 0 ? options_.preprocess->width : width_;
+  }
+  uint32_t out_height() const {
+    return options_.preprocess->height > 0 ? options_.preprocess->height : height_;
+  }
 
   const DeviceApi& api_;
   const DeviceOptions options_;

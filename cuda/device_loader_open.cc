@@ -13,8 +13,6 @@ namespace {
 // more of the Loader's memory.
 constexpr size_t kUploads = 2;
 
-size_t Aligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
-
 }  // namespace
 
 absl::Status DeviceLoader::Core::LearnShapes(const HostBatch& batch) {
@@ -53,9 +51,7 @@ absl::Status DeviceLoader::Core::LearnShapes(const HostBatch& batch) {
 size_t DeviceLoader::Core::pixel_bytes() const {
   if (!decoded_) return 0;
   if (!output_) return decoded_bytes_;
-  const DevicePreprocess& wanted = *options_.preprocess;
-  return slots_ * output_->Bytes(wanted.width > 0 ? wanted.width : width_,
-                                 wanted.height > 0 ? wanted.height : height_);
+  return slots_ * output_->Bytes(out_width(), out_height());
 }
 
 PreprocessLaunch DeviceLoader::Core::LaunchOf(const DeviceBuffer& buffer) const {
@@ -63,8 +59,8 @@ PreprocessLaunch DeviceLoader::Core::LaunchOf(const DeviceBuffer& buffer) const 
   return {.samples = buffer.samples,
           .count = slots_,
           .channels = channels_,
-          .out_width = wanted.width > 0 ? wanted.width : width_,
-          .out_height = wanted.height > 0 ? wanted.height : height_,
+          .out_width = out_width(),
+          .out_height = out_height(),
           .filter = wanted.filter,
           .output = *output_,
           .out = buffer.output};
@@ -75,9 +71,8 @@ DeviceTensor DeviceLoader::Core::PixelsOf(const DeviceBuffer& buffer) const {
     return PixelTensor(api_, buffer.output, decoded_format_, slots_, height_, width_, channels_);
   }
   const DevicePreprocess& wanted = *options_.preprocess;
-  return PixelTensor(api_, buffer.output, wanted.output, slots_,
-                     wanted.height > 0 ? wanted.height : height_,
-                     wanted.width > 0 ? wanted.width : width_, channels_);
+  return PixelTensor(api_, buffer.output, wanted.output, slots_, out_height(), out_width(),
+                     channels_);
 }
 
 // The places never change, so neither do the parameters: written once.
@@ -146,7 +141,7 @@ absl::Status DeviceLoader::Core::Open() {
   if (status.ok()) status = MakeStreams();
   size_t raw_bytes = options_.raw_bytes;
   if (raw_ && raw_bytes == 0) {
-    for (const Bytes slab : batch.slabs()) raw_bytes += Aligned(slab.size());
+    for (const Bytes slab : batch.slabs()) raw_bytes += DeviceAligned(slab.size());
     raw_bytes += raw_bytes / 4;
   }
   if (status.ok()) status = MakeBuffers(raw_ ? raw_bytes : 0);
@@ -173,7 +168,7 @@ absl::Status DeviceLoader::Core::Open() {
     FellBack("the Loader's memory is not page-locked: copies wait for it; use PinnedMemory");
   }
   // Labels, and behind them what the CPU preprocessed or parameters of a batch with padding.
-  size_t side_bytes = Aligned(slots_ * sizeof(int64_t));
+  size_t side_bytes = DeviceAligned(slots_ * sizeof(int64_t));
   if (preprocess_) side_bytes += slots_ * sizeof(PreprocessSample);
   if (on_host_) side_bytes += pixel_bytes();
   absl::StatusOr<std::unique_ptr<Uploader>> uploader =

@@ -238,6 +238,7 @@ using Recorded = uint64_t;
 FakeNvjpeg::FakeNvjpeg(const FakeNvjpegOptions& options)
     : options_(options), functions_(MakeFunctions()) {
   fake = this;
+  FillDevice();
 }
 
 FakeNvjpeg::~FakeNvjpeg() { fake = nullptr; }
@@ -264,47 +265,46 @@ void FakeNvjpeg::RunUntil(uint64_t count) {
   }
 }
 
-JpegDevice FakeNvjpeg::device() {
-  JpegDevice device;
-  device.self = this;
-  device.host_alloc = [](void*, void** memory, size_t bytes) {
-    if (const int code = fake->Enter("host_alloc")) return code;
+void FakeNvjpeg::FillDevice() {
+  device_.self = this;
+  device_.host_alloc = [](void*, void** memory, size_t bytes) -> DeviceStatus {
+    if (const int code = fake->Enter("host_alloc")) return {code, "fake"};
     *memory = std::malloc(bytes);
     fake->Born();
-    return 0;
+    return {};
   };
-  device.host_free = [](void*, void* memory) {
+  device_.host_free = [](void*, void* memory) -> DeviceStatus {
     std::free(memory);
     fake->Died();
-    return fake->Enter("host_free");
+    return {fake->Enter("host_free"), "fake"};
   };
-  device.event_create = [](void*, void** event) {
-    if (const int code = fake->Enter("event_create")) return code;
-    *event = new Recorded(0);
+  device_.event_create = [](void*, Event* event, bool) -> DeviceStatus {
+    if (const int code = fake->Enter("event_create")) return {code, "fake"};
+    *event = reinterpret_cast<Event>(new Recorded(0));
     fake->Born();
-    return 0;
+    return {};
   };
-  device.event_destroy = [](void*, void* event) {
-    delete static_cast<Recorded*>(event);
+  device_.event_destroy = [](void*, Event event) -> DeviceStatus {
+    delete reinterpret_cast<Recorded*>(event);
     fake->Died();
-    return fake->Enter("event_destroy");
+    return {fake->Enter("event_destroy"), "fake"};
   };
-  device.event_record = [](void*, void* event, void*) {
-    if (const int code = fake->Enter("event_record")) return code;
-    *static_cast<Recorded*>(event) = fake->enqueued();
-    return 0;
+  device_.event_record = [](void*, Event event, Stream) -> DeviceStatus {
+    if (const int code = fake->Enter("event_record")) return {code, "fake"};
+    *reinterpret_cast<Recorded*>(event) = fake->enqueued();
+    return {};
   };
-  device.event_synchronize = [](void*, void* event) {
-    if (const int code = fake->Enter("event_synchronize")) return code;
-    fake->RunUntil(*static_cast<Recorded*>(event));
-    return 0;
+  device_.event_synchronize = [](void*, Event event) -> DeviceStatus {
+    if (const int code = fake->Enter("event_synchronize")) return {code, "fake"};
+    fake->RunUntil(*reinterpret_cast<Recorded*>(event));
+    return {};
   };
-  device.copy_to_device = [](void*, void* to, const void* from, size_t bytes, void*) {
-    if (const int code = fake->Enter("copy_to_device")) return code;
+  device_.copy_to_device = [](void*, void* to, const void* from, size_t bytes,
+                              Stream) -> DeviceStatus {
+    if (const int code = fake->Enter("copy_to_device")) return {code, "fake"};
     fake->Enqueue([=] { std::memcpy(to, from, bytes); });
-    return 0;
+    return {};
   };
-  return device;
 }
 
 }  // namespace shardpack

@@ -36,7 +36,7 @@ class FakeNvjpeg {
 
   // To be changed by the test: without a symbol, say.
   NvjpegFunctions& functions() { return functions_; }
-  JpegDevice device();
+  const DeviceApi& device() const { return device_; }
 
   void FailAt(int64_t call, int code) { fail_in_ = call, code_ = code; }
   bool failed() const { return fail_in_ <= 0; }
@@ -60,11 +60,14 @@ class FakeNvjpeg {
  private:
   FakeNvjpegOptions options_;
   NvjpegFunctions functions_;
+  DeviceApi device_;  // only what a decoder calls
   std::deque<std::function<void()>> queue_;
   std::map<std::string, uint64_t> calls_;
   uint64_t enqueued_ = 0, done_ = 0;
   int64_t fail_in_ = INT64_MAX, live_ = 0, misuses_ = 0;
   int code_ = 0;
+
+  void FillDevice();
 };
 
 }  // namespace shardpack

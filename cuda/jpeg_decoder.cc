@@ -61,8 +61,7 @@ bool IsForNvjpeg(const JpegImage& image) {
 // Page-locked memory that copies to the device read from.
 class Staging {
  public:
-  explicit Staging(const JpegDevice* device)
-      : device_(device), pages_{Page(device), Page(device)} {}
+  explicit Staging(const DeviceApi* device) : device_(device), pages_{Page(device), Page(device)} {}
   ~Staging() {
     for (Page& page : pages_) {
       page.done.Wait().IgnoreError();
@@ -83,29 +82,29 @@ class Staging {
       page.memory = nullptr;
       page.bytes = 0;
       void* memory = nullptr;
-      const int error = device_->host_alloc(device_->self, &memory, bytes);
+      const int error = device_->host_alloc(device_->self, &memory, bytes).code;
       if (error != 0) return DeviceFailure("page-locked memory for decoded images", error);
       page.memory = memory;
       page.bytes = bytes;
     }
     return static_cast<uint8_t*>(page.memory);
   }
-  absl::Status Close(void* cuda_stream) {
+  absl::Status Close(Stream stream) {
     Page& page = pages_[next_];
     next_ = (next_ + 1) % pages_.size();
-    return page.done.Record(cuda_stream);
+    return page.done.Record(stream);
   }
 
  private:
   struct Page {
-    explicit Page(const JpegDevice* device) : done(device) {}
+    explicit Page(const DeviceApi* device) : done(device) {}
     void* memory = nullptr;
     size_t bytes = 0;
     bool created = false;
     JpegEvent done;
   };
 
-  const JpegDevice* device_;
+  const DeviceApi* device_;
   std::array<Page, 2> pages_;
   size_t next_ = 0;
 };
@@ -122,8 +121,7 @@ size_t StagedBytes(const JpegImage& image, uint8_t channels) {
 
 class JpegDecoder::Impl {
  public:
-  Impl(const NvjpegFunctions* functions, const JpegDevice& device,
-       const JpegDecoderOptions& options)
+  Impl(const NvjpegFunctions* functions, const DeviceApi& device, const JpegDecoderOptions& options)
       : device_(device), options_(options), staging_(&device_) {
     hardware_reason_ = hybrid_reason_ = functions == nullptr ? "no nvJPEG" : "not asked for";
     if (functions == nullptr) return;
@@ -147,7 +145,7 @@ class JpegDecoder::Impl {
     }
   }
 
-  absl::Status Decode(std::span<const JpegImage> images, void* cuda_stream,
+  absl::Status Decode(std::span<const JpegImage> images, Stream stream,
                       std::span<JpegResult> results) {
     if (images.size() != results.size()) {
       return absl::InvalidArgumentError("as many results as images");
@@ -170,9 +168,9 @@ class JpegDecoder::Impl {
       }
     }
     // What runs by itself first: the CPU works while the engines do.
-    if (auto status = ByHardware(cuda_stream, results); !status.ok()) return status;
-    if (auto status = ByHybrid(cuda_stream, results); !status.ok()) return status;
-    return ByCpu(cuda_stream, results);
+    if (auto status = ByHardware(stream, results); !status.ok()) return status;
+    if (auto status = ByHybrid(stream, results); !status.ok()) return status;
+    return ByCpu(stream, results);
   }
 
   bool has_hardware() const { return hardware_.has_value(); }
@@ -218,11 +216,11 @@ class JpegDecoder::Impl {
     *result = {std::move(status), way};
   }
 
-  absl::Status ByHardware(void* cuda_stream, std::span<JpegResult> results) {
+  absl::Status ByHardware(Stream stream, std::span<JpegResult> results) {
     if (hardware_batch_.empty()) return absl::OkStatus();
     std::vector<const JpegImage*> images;
     for (const size_t i : hardware_batch_) images.push_back(&known_[i]);
-    const absl::Status status = hardware_->Decode(images, cuda_stream);
+    const absl::Status status = hardware_->Decode(images, stream);
     if (status.code() == absl::StatusCode::kInternal) return status;
     if (!status.ok()) {
       // Which of them it was is not said: each gets its own answer.
@@ -237,13 +235,13 @@ class JpegDecoder::Impl {
     return absl::OkStatus();
   }
 
-  absl::Status ByHybrid(void* cuda_stream, std::span<JpegResult> results) {
+  absl::Status ByHybrid(Stream stream, std::span<JpegResult> results) {
     for (const size_t i : hybrid_batch_) {
       if (!hybrid_.has_value()) {
         cpu_batch_.push_back(i);
         continue;
       }
-      const absl::Status status = hybrid_->Decode(known_[i], cuda_stream);
+      const absl::Status status = hybrid_->Decode(known_[i], stream);
       if (status.code() == absl::StatusCode::kInternal) return status;
       if (status.ok()) {
         Finish(&results[i], status, JpegWay::kHybrid);
@@ -261,7 +259,7 @@ class JpegDecoder::Impl {
   }
 
   // In groups that fit the staging memory.
-  absl::Status ByCpu(void* cuda_stream, std::span<JpegResult> results) {
+  absl::Status ByCpu(Stream stream, std::span<JpegResult> results) {
     for (size_t first = 0; first < cpu_batch_.size();) {
       size_t bytes = 0, last = first;
       while (last < cpu_batch_.size()) {
@@ -279,16 +277,18 @@ class JpegDecoder::Impl {
         const absl::Status status = DecodeOnCpu(image, to);
         Finish(result, status, JpegWay::kCpu);
         if (!status.ok()) continue;
-        const int error = device_.copy_to_device(device_.self, image.out, to,
-                                                 CopyBytes(image, options_.channels), cuda_stream);
+        const int error = device_
+                              .copy_to_device(device_.self, image.out, to,
+                                              CopyBytes(image, options_.channels), stream)
+                              .code;
         if (error != 0) {
           // What was enqueued before may still read the page.
-          staging_.Close(cuda_stream).IgnoreError();
+          staging_.Close(stream).IgnoreError();
           return DeviceFailure("copying a decoded image to the device", error);
         }
         to += StagedBytes(image, options_.channels);
       }
-      if (auto status = staging_.Close(cuda_stream); !status.ok()) return status;
+      if (auto status = staging_.Close(stream); !status.ok()) return status;
     }
     return absl::OkStatus();
   }
@@ -308,7 +308,7 @@ class JpegDecoder::Impl {
     return absl::OkStatus();
   }
 
-  const JpegDevice device_;
+  const DeviceApi& device_;
   const JpegDecoderOptions options_;
   std::optional<NvjpegHardware> hardware_;
   std::optional<NvjpegHybrid> hybrid_;
@@ -321,16 +321,16 @@ class JpegDecoder::Impl {
   std::vector<size_t> hardware_batch_, hybrid_batch_, cpu_batch_;
 };
 
-JpegDecoder::JpegDecoder(const NvjpegFunctions* functions, const JpegDevice& device,
+JpegDecoder::JpegDecoder(const NvjpegFunctions* functions, const DeviceApi& device,
                          const JpegDecoderOptions& options)
     : impl_(std::make_unique<Impl>(functions, device, options)) {}
 JpegDecoder::JpegDecoder(JpegDecoder&&) noexcept = default;
 JpegDecoder& JpegDecoder::operator=(JpegDecoder&&) noexcept = default;
 JpegDecoder::~JpegDecoder() = default;
 
-absl::Status JpegDecoder::Decode(std::span<const JpegImage> images, void* cuda_stream,
+absl::Status JpegDecoder::Decode(std::span<const JpegImage> images, Stream stream,
                                  std::span<JpegResult> results) {
-  return impl_->Decode(images, cuda_stream, results);
+  return impl_->Decode(images, stream, results);
 }
 bool JpegDecoder::has_hardware() const { return impl_->has_hardware(); }
 bool JpegDecoder::has_hybrid() const { return impl_->has_hybrid(); }

@@ -10,7 +10,7 @@
 // CMYK, RGB without YCbCr, files that were cut. Which exist is found out at construction;
 // backends() says it, with the reasons. Pixels are as stored (no EXIF orientation), 8 bits,
 // channels interleaved. The ways round differently, by a few levels.
-// Lifetime: functions, what `device` points to, and the stream outlive the decoder; files and
+// Lifetime: functions, the table of device calls and the stream outlive the decoder; files and
 // outputs live until the stream has run. Thread-safety: one thread at a time, with the device
 // current; one a thread.
 // Errors: a bad image has its status in its result and others are not touched; Decode itself fails
@@ -27,25 +27,11 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "cuda/device_api.h"
 #include "cuda/nvjpeg_functions.h"
 #include "formats/core/image_info.h"
 
 namespace shardpack {
-
-// The device calls that decoding needs, by the numbers of cudaError_t (0 is success). Streams are
-// cudaStream_t, events cudaEvent_t.
-struct JpegDevice {
-  void* self = nullptr;  // first argument of every call
-  int (*host_alloc)(void* self, void** memory, size_t bytes) = nullptr;  // page-locked
-  int (*host_free)(void* self, void* memory) = nullptr;
-  int (*event_create)(void* self, void** event) = nullptr;
-  int (*event_destroy)(void* self, void* event) = nullptr;
-  int (*event_record)(void* self, void* event, void* stream) = nullptr;
-  // Success at once for an event that was never recorded.
-  int (*event_synchronize)(void* self, void* event) = nullptr;
-  int (*copy_to_device)(void* self, void* to, const void* from, size_t bytes,
-                        void* stream) = nullptr;
-};
 
 struct JpegDecoderOptions {
   uint8_t channels = 3;  // 1: luma, 3: RGB
@@ -83,7 +69,7 @@ struct JpegDecoderStats {
 class JpegDecoder {
  public:
   // Without functions everything is decoded on the CPU.
-  JpegDecoder(const NvjpegFunctions* functions, const JpegDevice& device,
+  JpegDecoder(const NvjpegFunctions* functions, const DeviceApi& device,
               const JpegDecoderOptions& options);
   JpegDecoder(JpegDecoder&&) noexcept;
   JpegDecoder& operator=(JpegDecoder&&) noexcept;
@@ -92,7 +78,7 @@ class JpegDecoder {
 
   // `results` are as many as `images`. Work is enqueued on the stream; the host waits only for
   // earlier work whose memory is needed again.
-  absl::Status Decode(std::span<const JpegImage> images, void* cuda_stream,
+  absl::Status Decode(std::span<const JpegImage> images, Stream stream,
                       std::span<JpegResult> results);
 
   bool has_hardware() const;

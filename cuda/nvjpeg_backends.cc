@@ -83,14 +83,14 @@ JpegEvent::~JpegEvent() {
 }
 
 absl::Status JpegEvent::Create() {
-  const int error = device_->event_create(device_->self, &event_);
+  const int error = device_->event_create(device_->self, &event_, false).code;
   if (error == 0) return absl::OkStatus();
   event_ = nullptr;
   return DeviceFailure("creating an event", error);
 }
 
-absl::Status JpegEvent::Record(void* cuda_stream) {
-  const int error = device_->event_record(device_->self, event_, cuda_stream);
+absl::Status JpegEvent::Record(Stream stream) {
+  const int error = device_->event_record(device_->self, event_, stream).code;
   if (error != 0) return DeviceFailure("recording an event", error);
   pending_ = true;
   return absl::OkStatus();
@@ -98,14 +98,14 @@ absl::Status JpegEvent::Record(void* cuda_stream) {
 
 absl::Status JpegEvent::Wait() {
   if (!pending_) return absl::OkStatus();
-  const int error = device_->event_synchronize(device_->self, event_);
+  const int error = device_->event_synchronize(device_->self, event_).code;
   if (error != 0) return DeviceFailure("waiting for an event", error);
   pending_ = false;
   return absl::OkStatus();
 }
 
 absl::StatusOr<NvjpegHardware> NvjpegHardware::Create(const NvjpegFunctions& functions,
-                                                      const JpegDevice& device, uint8_t channels,
+                                                      const DeviceApi& device, uint8_t channels,
                                                       uint32_t batches) {
   const NvjpegFunctions& f = functions;
   if (auto status = CheckPresent(
@@ -159,7 +159,7 @@ bool NvjpegHardware::Takes(const JpegImage& image) {
   return status == kNvjpegSuccess && unsupported == 0;
 }
 
-absl::Status NvjpegHardware::Decode(std::span<const JpegImage* const> images, void* cuda_stream) {
+absl::Status NvjpegHardware::Decode(std::span<const JpegImage* const> images, Stream stream) {
   Slot& slot = slots_[next_];
   next_ = (next_ + 1) % slots_.size();
   // A state that is in use must not be initialized.
@@ -176,15 +176,15 @@ absl::Status NvjpegHardware::Decode(std::span<const JpegImage* const> images, vo
                                                    static_cast<int>(images.size()), 1, format_);
   if (status != kNvjpegSuccess) return NvjpegRefusal("nvjpegDecodeBatchedInitialize", status);
   status = functions_->DecodeBatched(handle_.get(), slot.state.get(), slot.files.data(),
-                                     slot.sizes_bytes.data(), slot.outs.data(), cuda_stream);
+                                     slot.sizes_bytes.data(), slot.outs.data(), stream);
   // Also after a failure: part of it may be under way.
-  if (auto recorded = slot.done.Record(cuda_stream); !recorded.ok()) return recorded;
+  if (auto recorded = slot.done.Record(stream); !recorded.ok()) return recorded;
   if (status != kNvjpegSuccess) return NvjpegRefusal("nvjpegDecodeBatched", status);
   return absl::OkStatus();
 }
 
 absl::StatusOr<NvjpegHybrid> NvjpegHybrid::Create(const NvjpegFunctions& functions,
-                                                  const JpegDevice& device, uint8_t channels,
+                                                  const DeviceApi& device, uint8_t channels,
                                                   uint32_t pages) {
   const NvjpegFunctions& f = functions;
   if (auto status = CheckPresent(
@@ -234,7 +234,7 @@ absl::StatusOr<NvjpegHybrid> NvjpegHybrid::Create(const NvjpegFunctions& functio
   return made;
 }
 
-absl::Status NvjpegHybrid::AddPage(const JpegDevice& device) {
+absl::Status NvjpegHybrid::AddPage(const DeviceApi& device) {
   const NvjpegFunctions& f = *functions_;
   Page page = {.pinned = {}, .memory = {}, .headers = {}, .state = {}, .done = JpegEvent(&device)};
   NvjpegPinned pinned = nullptr;
@@ -268,7 +268,7 @@ absl::Status NvjpegHybrid::AddPage(const JpegDevice& device) {
   return absl::OkStatus();
 }
 
-absl::Status NvjpegHybrid::Decode(const JpegImage& image, void* cuda_stream) {
+absl::Status NvjpegHybrid::Decode(const JpegImage& image, Stream stream) {
   const NvjpegFunctions& f = *functions_;
   Page& page = pages_[next_];
   if (auto status = page.done.Wait(); !status.ok()) return status;
@@ -281,14 +281,14 @@ absl::Status NvjpegHybrid::Decode(const JpegImage& image, void* cuda_stream) {
   next_ = (next_ + 1) % pages_.size();
   const char* call = "nvjpegDecodeJpegTransferToDevice";
   status = f.DecodeJpegTransferToDevice(handle_.get(), decoder_.get(), page.state.get(),
-                                        page.headers.get(), cuda_stream);
+                                        page.headers.get(), stream);
   if (status == kNvjpegSuccess) {
     call = "nvjpegDecodeJpegDevice";
     NvjpegImage out = OutOf(image);
-    status = f.DecodeJpegDevice(handle_.get(), decoder_.get(), page.state.get(), &out, cuda_stream);
+    status = f.DecodeJpegDevice(handle_.get(), decoder_.get(), page.state.get(), &out, stream);
   }
   // Also after a failure: part of it may be under way.
-  if (auto recorded = page.done.Record(cuda_stream); !recorded.ok()) return recorded;
+  if (auto recorded = page.done.Record(stream); !recorded.ok()) return recorded;
   return status == kNvjpegSuccess ? absl::OkStatus() : NvjpegRefusal(call, status);
 }
 

@@ -42,7 +42,7 @@ using NvjpegOwned = std::unique_ptr<std::remove_pointer_t<Object>, NvjpegDeleter
 // An event, and whether something was recorded in it that was not waited for.
 class JpegEvent {
  public:
-  explicit JpegEvent(const JpegDevice* device) : device_(device) {}
+  explicit JpegEvent(const DeviceApi* device) : device_(device) {}
   JpegEvent(JpegEvent&& other) noexcept
       : device_(other.device_),
         event_(std::exchange(other.event_, nullptr)),
@@ -51,23 +51,23 @@ class JpegEvent {
   ~JpegEvent();
 
   absl::Status Create();
-  absl::Status Record(void* cuda_stream);
+  absl::Status Record(Stream stream);
   absl::Status Wait();
 
  private:
-  const JpegDevice* device_;
-  void* event_ = nullptr;
+  const DeviceApi* device_;
+  Event event_ = nullptr;
   bool pending_ = false;
 };
 
 class NvjpegHardware {
  public:
   static absl::StatusOr<NvjpegHardware> Create(const NvjpegFunctions& functions,
-                                               const JpegDevice& device, uint8_t channels,
+                                               const DeviceApi& device, uint8_t channels,
                                                uint32_t batches);
   unsigned engines() const { return engines_; }
   bool Takes(const JpegImage& image);
-  absl::Status Decode(std::span<const JpegImage* const> images, void* cuda_stream);
+  absl::Status Decode(std::span<const JpegImage* const> images, Stream stream);
 
  private:
   struct Slot {
@@ -94,9 +94,9 @@ class NvjpegHardware {
 class NvjpegHybrid {
  public:
   static absl::StatusOr<NvjpegHybrid> Create(const NvjpegFunctions& functions,
-                                             const JpegDevice& device, uint8_t channels,
+                                             const DeviceApi& device, uint8_t channels,
                                              uint32_t pages);
-  absl::Status Decode(const JpegImage& image, void* cuda_stream);
+  absl::Status Decode(const JpegImage& image, Stream stream);
 
  private:
   // What one image occupies until the device has it.
@@ -109,7 +109,7 @@ class NvjpegHybrid {
   };
 
   explicit NvjpegHybrid(const NvjpegFunctions& functions) : functions_(&functions) {}
-  absl::Status AddPage(const JpegDevice& device);
+  absl::Status AddPage(const DeviceApi& device);
 
   const NvjpegFunctions* functions_;
   NvjpegOwned<NvjpegHandle> handle_;

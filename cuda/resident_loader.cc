@@ -22,8 +22,6 @@ constexpr size_t kUploads = 8;  // small copies: the host runs well ahead of the
 constexpr uint32_t kFillBatch = 256;
 constexpr std::chrono::microseconds kNap{100};
 
-size_t Aligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
-
 }  // namespace
 
 class ResidentLoader::Core {
@@ -85,12 +83,7 @@ class ResidentLoader::Core {
 
 ResidentLoader::Core::~Core() {
   uploader_.reset();
-  const Clock::time_point deadline = Clock::now() + std::chrono::seconds(5);
-  bool idle = !has_work_stream_;
-  while (!idle && !IsLost(api_) && Clock::now() < deadline) {
-    idle = Checked(api_, api_.stream_query(api_.self, work_stream_), "").ok();
-    if (!idle) std::this_thread::sleep_for(kNap);
-  }
+  const bool idle = !has_work_stream_ || WaitUntilIdle(api_, work_stream_, std::chrono::seconds(5));
   if (!idle || IsLost(api_)) return;  // the device may still use it all
   if (table_ != nullptr) (void)Checked(api_, api_.free(api_.self, table_), "");
   if (has_work_stream_ && !IsLost(api_))
@@ -202,7 +195,7 @@ absl::Status ResidentLoader::Core::Open(const std::optional<Cursor>& cursor) {
                                    .rows = gathers()});
   if (!buffers.ok()) return buffers.status();
   buffers_ = *std::move(buffers);
-  const size_t side_bytes = Aligned(slots_ * sizeof(int64_t)) +
+  const size_t side_bytes = DeviceAligned(slots_ * sizeof(int64_t)) +
                             slots_ * (gathers() ? sizeof(uint64_t) : sizeof(PreprocessSample));
   absl::StatusOr<std::unique_ptr<Uploader>> uploader =
       Uploader::Create(api_, kUploads, side_bytes, memory_);
@@ -283,7 +276,7 @@ void ResidentLoader::Core::FillInfo(BatchInfo& info) const {
 absl::Status ResidentLoader::Core::Enqueue(DeviceBuffer& buffer) {
   FillInfo(buffer.info);
   std::byte* const side = uploader_->side().data();
-  std::byte* const parameters = side + Aligned(slots_ * sizeof(int64_t));
+  std::byte* const parameters = side + DeviceAligned(slots_ * sizeof(int64_t));
   std::memcpy(side, buffer.info.labels.data(), slots_ * sizeof(int64_t));
   std::vector<UploadCopy> copies = {{side, buffer.labels, slots_ * sizeof(int64_t)}};
   if (gathers()) {

@@ -1,7 +1,6 @@
 #include "cuda/uploader.h"
 
 #include <mutex>
-#include <thread>
 #include <utility>
 
 namespace shardpack {
@@ -40,20 +39,9 @@ absl::StatusOr<std::unique_ptr<Uploader>> Uploader::Create(const DeviceApi& api,
   return made;
 }
 
-bool Uploader::Drain() {
-  if (!has_stream_ || in_flight_ == 0) return true;
-  const auto deadline = std::chrono::steady_clock::now() + patience_;
-  for (;;) {
-    const DeviceStatus status = api_.stream_query(api_.self, stream_);
-    if (status.ok()) return true;
-    (void)Checked(api_, status, "");
-    if (IsLost(api_) || std::chrono::steady_clock::now() >= deadline) return false;
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
-  }
-}
-
 Uploader::~Uploader() {
-  const bool idle = !IsLost(api_) && Drain();
+  const bool unused = !has_stream_ || in_flight_ == 0;
+  const bool idle = !IsLost(api_) && (unused || WaitUntilIdle(api_, stream_, patience_));
   for (Slot& slot : slots_) {
     if (!idle && slot.batch) Abandon(*std::move(slot.batch));
     if (idle && !IsLost(api_)) {

@@ -77,8 +77,6 @@ class Uploader {
   Uploader(const DeviceApi& api, HostMemory& memory) : api_(api), memory_(memory) {}
   absl::Status Enqueue(std::span<const UploadCopy> copies, std::span<const Event> after,
                        Event done);
-  // Whether the stream has nothing left to do, after waiting for that.
-  bool Drain();
 
   const DeviceApi& api_;
   HostMemory& memory_;
