@@ -94,7 +94,7 @@ void DeviceLoader::Core::UploadAll() {
 void DeviceLoader::Core::Fail(const absl::Status& status) {
   {
     const std::lock_guard lock(mutex_);
-    failed_ = status;
+    failed_.Update(status);  // Next may have seen that the device is lost first
   }
   ready_.notify_all();
 }
