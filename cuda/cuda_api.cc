@@ -234,11 +234,11 @@ void FillTable(CudaDevice& device) {
       return error;
     });
   };
-  api.relax_capture = [](void* self) {
-    return On(self, [] {
-      cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
-      return cudaThreadExchangeStreamCaptureMode(&mode);
-    });
+  api.enter_thread = [](void* self) {
+    const cudaError_t error = cudaSetDevice(static_cast<CudaDevice*>(self)->device);
+    if (error != cudaSuccess) return From(error);
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+    return From(cudaThreadExchangeStreamCaptureMode(&mode));
   };
   api.last_error = [](void* self) { return On(self, [] { return cudaGetLastError(); }); };
   FillMemory(api);

@@ -125,8 +125,9 @@ struct DeviceApi {
 
   DeviceStatus (*info)(void* self, DeviceInfo* info) = nullptr;
   DeviceStatus (*memory_info)(void* self, uint64_t* free_bytes, uint64_t* total_bytes) = nullptr;
-  // Of the calling thread: that others capture a graph must not make its calls fail.
-  DeviceStatus (*relax_capture)(void* self) = nullptr;
+  // Of a thread that is the caller's own, for good: the device is current, for libraries that go by
+  // it, and that other threads capture a graph does not make its calls fail.
+  DeviceStatus (*enter_thread)(void* self) = nullptr;
   DeviceStatus (*last_error)(void* self) = nullptr;  // and forgets it, unless it stays
 
   // Page-locked memory. Registered for all devices (portable).

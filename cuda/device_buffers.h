@@ -94,6 +94,8 @@ class DeviceBuffers {
   std::vector<Event> Before(const DeviceBuffer& buffer) const;
   // Room for so many encoded bytes. Frees buffers that nobody uses if there is no memory else.
   absl::Status ReserveRaw(DeviceBuffer& buffer, size_t bytes);
+  // Frees buffers that nobody uses, as long as enough are left, for memory of other use.
+  absl::Status FreeUnused();
   // The buffer is a delivered batch's from now on.
   void SetHeld(DeviceBuffer& buffer);
   // With a stream: not before what was enqueued there. Without: its work is over, or never was.
@@ -115,7 +117,6 @@ class DeviceBuffers {
   void FreeOne(DeviceBuffer& buffer);
   void FreeAll();
   bool Idle(const DeviceBuffer& buffer) const;
-  absl::Status FreeUnused();
 
   const DeviceApi& api_;
   DeviceBufferSpec spec_;

@@ -12,7 +12,8 @@
 // with nullopt at the end of an epoch; its cursor counts batches that Next gave.
 // A Loader that decodes to 8-bit pixels in NHWC (OutputFormat's default) has them preprocessed on
 // the device where the options say so, padding to zeros; without a decoder encoded bytes are what a
-// batch holds.
+// batch holds, or with `decode` the images are decoded for the device (cuda/device_decoder.h): by
+// its engines, nvJPEG or threads of the CPU, in memory of their own beside the batches'.
 // Without a GPU the same with HostApi(): batches in host memory.
 // Lifetime: the table, and the Loader's HostMemory, outlive it and its batches; batches may outlive
 // it. The destructor stops it. Thread-safety: one caller of Next and NextInto at a time; Stop,
@@ -35,6 +36,7 @@
 #include "absl/status/statusor.h"
 #include "cuda/device_api.h"
 #include "cuda/device_batch.h"
+#include "cuda/device_decoder.h"
 #include "cuda/pinned_memory.h"
 #include "readers/loader.h"
 
@@ -46,9 +48,20 @@ struct DevicePreprocess {
   ResizeFilter filter = ResizeFilter::kBilinear;
 };
 
+// What becomes of an image that cannot be decoded; those that cannot be read are the Loader's.
+struct DeviceBadImages {
+  // kSubstitute: the sample of the next slot of this batch that could be decoded stands in.
+  BadSamples policy = BadSamples::kFail;
+  uint64_t most = 100;  // substituted over the life of the loader; more are an error
+};
+
 struct DeviceOptions {
   uint32_t prefetch_batches = 2;  // so many are ready or on their way; 2 more buffers than that
   std::optional<DevicePreprocess> preprocess = std::nullopt;
+  // Of a Loader without a decoder, with LoaderOptions::image_infos; needs `preprocess`, whose width
+  // and height are the crop's.
+  std::optional<DeviceDecode> decode = std::nullopt;
+  DeviceBadImages bad_images = {};
   bool labels = true;    // a tensor of them too
   size_t raw_bytes = 0;  // room for encoded bytes a batch; 0: a quarter more than the first one's
   std::chrono::milliseconds patience{30'000};      // for a consumer that holds all buffers
@@ -70,6 +83,8 @@ struct DeviceLoaderStats {
   uint64_t fallbacks = 0;             // what the device cannot do and was done otherwise
   bool pinned = false;                // the Loader's memory
   std::string why_fallback;           // the first one
+  JpegDecoderStats decode;            // with DeviceOptions::decode
+  std::string decode_backends;        // JpegDecoder::backends
 };
 
 // Where NextInto puts a batch: memory on the device that stays the consumer's.

@@ -7,6 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "cuda/abandon.h"
+#include "cuda/host_api.h"
 
 namespace shardpack {
 namespace {
@@ -37,6 +39,12 @@ DeviceLoader::Core::Core(Loader loader, const DeviceOptions& options, const Devi
 DeviceLoader::Core::~Core() {
   Stop();
   if (thread_.joinable()) thread_.join();
+  // What the device may still use is left to the end of the process.
+  if (decoder_ != nullptr && !on_host_ &&
+      (IsLost(api_) || !WaitUntilIdle(api_, uploader_->stream(), options_.stop_patience))) {
+    Abandon(std::move(decoder_));
+  }
+  decoder_.reset();
   uploader_.reset();
   if (has_work_stream_ && !IsLost(api_)) {
     if (WaitUntilIdle(api_, work_stream_, options_.stop_patience)) {
@@ -72,8 +80,9 @@ void DeviceLoader::Core::FellBack(const std::string& why) {
 }
 
 void DeviceLoader::Core::UploadAll() {
-  // Other threads of the process may be capturing a graph, which forbids some calls otherwise.
-  (void)Checked(api_, api_.relax_capture(api_.self), "");
+  absl::Status ready = Checked(api_, api_.enter_thread(api_.self), "entering a thread");
+  if (ready.ok() && options_.decode) ready = MakeDecoder();
+  if (!ready.ok()) return Fail(ready);
   for (;;) {
     // While a copy runs, one more waits behind it; with more the Loader would lack memory to read
     // ahead, or allocate some.
@@ -117,7 +126,7 @@ void DeviceLoader::Core::Deliver(Ready ready) {
 absl::Status DeviceLoader::Core::UploadOne(Taken taken) {
   absl::StatusOr<DeviceBuffer*> buffer = WaitForBuffer();
   if (!buffer.ok()) return buffer.status();
-  absl::Status status = Enqueue(**std::move(taken.batch), **buffer);
+  absl::Status status = Enqueue(**std::move(taken.batch), **buffer, taken.bad);
   if (!status.ok()) return status;
   Deliver({.buffer = *buffer, .after = taken.after, .bad = std::move(taken.bad)});
   return absl::OkStatus();
@@ -166,7 +175,7 @@ absl::Status DeviceLoader::Core::WaitForUploads() {
 
 void DeviceLoader::Core::PlanCopies(const HostBatch& batch, DeviceBuffer& buffer,
                                     std::vector<UploadCopy>& copies) {
-  if (decoded_ && !on_host_) {
+  if (decoded_ && !on_host_ && decoder_ == nullptr) {
     copies.push_back({batch.pixels()->bytes.data(), buffer.pixels, batch.pixels()->bytes.size()});
   }
   if (!raw_) return;
@@ -207,28 +216,99 @@ std::vector<PreprocessSample>& DeviceLoader::Core::SamplesAt(const uint8_t* pixe
 }
 
 // The parameters on the device are right but for padding, which the last batch of an epoch may
-// have.
+// have; of images that were decoded for it each batch has its own.
 void DeviceLoader::Core::PutSamples(DeviceBuffer& buffer, std::byte* side,
                                     std::vector<UploadCopy>& copies) {
+  const size_t bytes = slots_ * sizeof(PreprocessSample);
+  if (decoder_ != nullptr) {
+    std::memcpy(side, host_samples_.data(), bytes);
+    copies.push_back({side, buffer.samples, bytes});
+    return;
+  }
   const bool odd = std::find(buffer.info.ids.begin(), buffer.info.ids.end(), kPaddingId) !=
                    buffer.info.ids.end();
   if (!odd && !buffer.odd_samples) return;
-  const size_t bytes = slots_ * sizeof(PreprocessSample);
   std::memcpy(side, SamplesAt(buffer.pixels, &buffer.info).data(), bytes);
   copies.push_back({side, buffer.samples, bytes});
   buffer.odd_samples = odd;
 }
 
-absl::Status DeviceLoader::Core::PreprocessToSide(const HostBatch& batch, const BatchInfo& info,
-                                                  std::byte* to) {
+absl::Status DeviceLoader::Core::PreprocessToSide(const PreprocessSample* samples, std::byte* to) {
   PreprocessLaunch launch = LaunchOf(*buffers_->all().front());
-  launch.samples =
-      SamplesAt(reinterpret_cast<const uint8_t*>(batch.pixels()->bytes.data()), &info).data();
+  launch.samples = samples;
   launch.out = to;
   return PreprocessOnHost(launch);
 }
 
-absl::Status DeviceLoader::Core::Enqueue(HostBatch batch, DeviceBuffer& buffer) {
+absl::Status DeviceLoader::Core::MakeDecoder() {
+  DeviceDecode options = *options_.decode;
+  if (on_host_) options.use_hardware = options.use_hybrid = false;
+  absl::StatusOr<std::unique_ptr<DeviceDecoder>> made =
+      DeviceDecoder::Create(on_host_ ? HostApi() : api_, options, &stop_);
+  if (!made.ok()) return made.status();
+  decoder_ = *std::move(made);
+  why_bad_.resize(slots_);
+  if (api_.kind == DeviceKind::kCuda && options.use_hardware && !decoder_->has_hardware()) {
+    FellBack(absl::StrCat("images are not decoded by engines of the GPU: ", decoder_->backends()));
+  }
+  const std::lock_guard lock(mutex_);
+  stats_.decode_backends = decoder_->backends();
+  return absl::OkStatus();
+}
+
+absl::Status DeviceLoader::Core::DecodeImages(const HostBatch& batch, DeviceBuffer& buffer,
+                                              std::vector<BadSample>& bad) {
+  const auto decode = [&] {
+    return decoder_->Decode(batch, image_field_, on_host_ ? nullptr : uploader_->stream(),
+                            host_samples_, why_bad_);
+  };
+  absl::Status status = decode();
+  if (absl::IsResourceExhausted(status)) {
+    status = buffers_->FreeUnused();
+    if (status.ok()) status = decode();
+  }
+  if (!status.ok()) return status;
+  {
+    const std::lock_guard lock(mutex_);
+    stats_.decode = decoder_->stats();
+  }
+  return MendBadImages(buffer, bad);
+}
+
+absl::Status DeviceLoader::Core::MendBadImages(DeviceBuffer& buffer, std::vector<BadSample>& bad) {
+  BatchInfo& info = buffer.info;
+  for (size_t slot = 0; slot < slots_; ++slot) {
+    if (why_bad_[slot].ok()) continue;
+    const uint64_t wanted = info.ids[slot];
+    const std::string why =
+        absl::StrCat(loader_.Describe(wanted), ": ", std::string(why_bad_[slot].message()));
+    if (options_.bad_images.policy == BadSamples::kFail) return absl::DataLossError(why);
+    if (bad_images_++ >= options_.bad_images.most) {
+      return absl::DataLossError(
+          absl::StrCat("more than ", options_.bad_images.most, " bad images; the last: ", why));
+    }
+    size_t other = (slot + 1) % slots_;
+    while (other != slot && (!why_bad_[other].ok() || host_samples_[other].pixels == nullptr)) {
+      other = (other + 1) % slots_;
+    }
+    if (other == slot) {
+      return absl::DataLossError(
+          absl::StrCat("no image of a batch can be decoded; one of them: ", why));
+    }
+    host_samples_[slot] = host_samples_[other];
+    info.ids[slot] = info.ids[other];
+    info.labels[slot] = info.labels[other];
+    info.status[slot] = {SampleState::kSubstituted, wanted, why};
+    for (size_t field = 0; field * slots_ < buffer.fields.size(); ++field) {
+      buffer.fields[field * slots_ + slot] = buffer.fields[field * slots_ + other];
+    }
+    bad.push_back({info.epoch, info.step, wanted, why});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceLoader::Core::Enqueue(HostBatch batch, DeviceBuffer& buffer,
+                                         std::vector<BadSample>& bad) {
   if (batch.size() != slots_) {
     return absl::InternalError(absl::StrCat("a batch of ", batch.size(), " slots, not ", slots_));
   }
@@ -246,6 +326,15 @@ absl::Status DeviceLoader::Core::Enqueue(HostBatch batch, DeviceBuffer& buffer) 
   }
   std::vector<UploadCopy> copies;
   PlanCopies(batch, buffer, copies);
+  Event copied = nullptr;
+  if (decoder_ != nullptr) {
+    absl::Status decoded = DecodeImages(batch, buffer, bad);
+    if (!decoded.ok()) {
+      // What is under way may still read the batch.
+      (void)uploader_->Upload(std::move(batch), {}, {}, &copied);
+      return decoded;
+    }
+  }
   const std::span<std::byte> side = uploader_->side();
   if (options_.labels) {
     std::memcpy(side.data(), info.labels.data(), slots_ * sizeof(int64_t));
@@ -254,19 +343,24 @@ absl::Status DeviceLoader::Core::Enqueue(HostBatch batch, DeviceBuffer& buffer) 
   std::byte* const rest = side.data() + DeviceAligned(slots_ * sizeof(int64_t));
   if (preprocess_) PutSamples(buffer, rest, copies);
   if (on_host_) {
-    absl::Status done = PreprocessToSide(batch, info, rest);
+    const auto* pixels = decoder_ != nullptr
+                             ? nullptr
+                             : reinterpret_cast<const uint8_t*>(batch.pixels()->bytes.data());
+    absl::Status done = PreprocessToSide(
+        decoder_ != nullptr ? host_samples_.data() : SamplesAt(pixels, &info).data(), rest);
     if (!done.ok()) return done;
     copies.push_back({rest, buffer.pixels, pixel_bytes()});
   }
-  Event copied = nullptr;
   absl::Status status =
       uploader_->Upload(std::move(batch), copies, buffers_->Before(buffer), &copied);
   if (!status.ok()) return status;
   Stream last = uploader_->stream();
   if (preprocess_) {
-    last = work_stream_;
-    status = Checked(api_, api_.stream_wait(api_.self, last, copied),
-                     "making the preprocessing wait for a copy");
+    if (decoder_ == nullptr) {
+      last = work_stream_;
+      status = Checked(api_, api_.stream_wait(api_.self, last, copied),
+                       "making the preprocessing wait for a copy");
+    }
     if (status.ok()) {
       status = Checked(api_, api_.preprocess(api_.self, LaunchOf(buffer), last),
                        "starting the preprocessing");

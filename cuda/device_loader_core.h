@@ -58,6 +58,7 @@ class DeviceLoader::Core {
 
   Taken TakeFromLoader();
   absl::Status LearnShapes(const HostBatch& batch);
+  absl::Status LearnToDecode(const HostBatch& batch);
   absl::Status MakeStreams();
   absl::Status MakeBuffers(size_t raw_bytes);
   absl::Status WriteSamples();
@@ -67,10 +68,14 @@ class DeviceLoader::Core {
   absl::Status UploadOne(Taken taken);
   absl::StatusOr<DeviceBuffer*> WaitForBuffer();
   absl::Status WaitForUploads();
-  absl::Status Enqueue(HostBatch batch, DeviceBuffer& buffer);
+  absl::Status Enqueue(HostBatch batch, DeviceBuffer& buffer, std::vector<BadSample>& bad);
   void PlanCopies(const HostBatch& batch, DeviceBuffer& buffer, std::vector<UploadCopy>& copies);
-  absl::Status PreprocessToSide(const HostBatch& batch, const BatchInfo& info, std::byte* to);
+  absl::Status PreprocessToSide(const PreprocessSample* samples, std::byte* to);
   void PutSamples(DeviceBuffer& buffer, std::byte* side, std::vector<UploadCopy>& copies);
+  absl::Status MakeDecoder();
+  absl::Status DecodeImages(const HostBatch& batch, DeviceBuffer& buffer,
+                            std::vector<BadSample>& bad);
+  absl::Status MendBadImages(DeviceBuffer& buffer, std::vector<BadSample>& bad);
   std::vector<PreprocessSample>& SamplesAt(const uint8_t* pixels, const BatchInfo* info);
   PreprocessLaunch LaunchOf(const DeviceBuffer& buffer) const;
   void Deliver(Ready ready);
@@ -107,6 +112,12 @@ class DeviceLoader::Core {
   bool exhausted_ = false;   // there never was a batch
   std::optional<PixelOutput> output_;
   std::vector<PreprocessSample> host_samples_;
+  // With DeviceOptions::decode. Its work is on the stream of the copies, and so is then the
+  // preprocessing: one behind the other they share the decoder's memory.
+  std::unique_ptr<DeviceDecoder> decoder_;
+  size_t image_field_ = 0;
+  std::vector<absl::Status> why_bad_;
+  uint64_t bad_images_ = 0;
 
   mutable std::mutex mutex_;
   std::condition_variable ready_, room_;

@@ -18,6 +18,7 @@ constexpr size_t kUploads = 2;
 absl::Status DeviceLoader::Core::LearnShapes(const HostBatch& batch) {
   slots_ = static_cast<uint32_t>(batch.size());
   decoded_ = batch.pixels() != nullptr;
+  if (options_.decode) return LearnToDecode(batch);
   raw_ = !decoded_ || batch.fields() > 1;
   if (!decoded_) {
     return options_.preprocess ? absl::InvalidArgumentError(
@@ -48,6 +49,38 @@ absl::Status DeviceLoader::Core::LearnShapes(const HostBatch& batch) {
   return absl::OkStatus();
 }
 
+// Images of any size, to be decoded here, each with its own parameters.
+absl::Status DeviceLoader::Core::LearnToDecode(const HostBatch& batch) {
+  if (decoded_) return absl::InvalidArgumentError("the Loader decodes, so the device need not");
+  if (batch.image_infos().empty()) {
+    return absl::InvalidArgumentError(
+        "decoding for the device needs a Loader with LoaderOptions::image_infos");
+  }
+  while (image_field_ < batch.fields() && batch.field_name(image_field_) != kImageField) {
+    ++image_field_;
+  }
+  if (image_field_ == batch.fields()) {
+    return absl::InvalidArgumentError(absl::StrCat("decoding for the device needs the field ",
+                                                   std::string(kImageField), " of the Loader"));
+  }
+  const CropOptions& crop = options_.decode->crop;
+  absl::Status crops = CheckCropOptions(crop);
+  if (!crops.ok()) return crops;
+  if (!options_.preprocess || (options_.preprocess->width != 0 && out_width() != crop.width) ||
+      (options_.preprocess->height != 0 && out_height() != crop.height)) {
+    return absl::InvalidArgumentError(
+        "decoding for the device needs its preprocessing too, to the size of the crop");
+  }
+  decoded_ = preprocess_ = true;
+  raw_ = batch.fields() > 1;
+  width_ = crop.width;
+  height_ = crop.height;
+  channels_ = options_.decode->channels;
+  output_.emplace(options_.preprocess->output, channels_);
+  host_samples_.assign(slots_, {});
+  return absl::OkStatus();
+}
+
 size_t DeviceLoader::Core::pixel_bytes() const {
   if (!decoded_) return 0;
   if (!output_) return decoded_bytes_;
@@ -75,10 +108,12 @@ DeviceTensor DeviceLoader::Core::PixelsOf(const DeviceBuffer& buffer) const {
                      channels_);
 }
 
-// The places never change, so neither do the parameters: written once.
+// The places never change, so neither do the parameters: written once. Of images that are decoded
+// here: none yet, to try the kernel.
 absl::Status DeviceLoader::Core::WriteSamples() {
   for (const auto& buffer : buffers_->all()) {
-    const std::vector<PreprocessSample>& samples = SamplesAt(buffer->pixels, nullptr);
+    const std::vector<PreprocessSample>& samples =
+        options_.decode ? host_samples_ : SamplesAt(buffer->pixels, nullptr);
     absl::Status status =
         Checked(api_,
                 api_.copy_to_device(api_.self, buffer->samples, samples.data(),
@@ -157,8 +192,9 @@ absl::Status DeviceLoader::Core::Open() {
     }
   }
   if (!status.ok()) return status;
-  const Bytes memory =
-      decoded_ ? batch.pixels()->bytes : (batch.slabs().empty() ? Bytes() : batch.slabs()[0]);
+  const Bytes memory = batch.pixels() != nullptr
+                           ? batch.pixels()->bytes
+                           : (batch.slabs().empty() ? Bytes() : batch.slabs()[0]);
   bool pinned = memory.empty();
   const DeviceStatus asked =
       pinned ? DeviceStatus() : api_.is_pinned(api_.self, memory.data(), &pinned);

@@ -315,9 +315,9 @@ void FakeApi::FillTable() {
     *free_bytes = *total_bytes - std::min(fake.device_bytes_, *total_bytes);
     return DeviceStatus();
   };
-  api_.relax_capture = [](void* self) {
+  api_.enter_thread = [](void* self) {
     const std::lock_guard lock(Of(self).mutex_);
-    return Of(self).Begin("relax_capture", Kind::kPlain).value_or(DeviceStatus());
+    return Of(self).Begin("enter_thread", Kind::kPlain).value_or(DeviceStatus());
   };
   api_.last_error = [](void* self) {
     const std::lock_guard lock(Of(self).mutex_);

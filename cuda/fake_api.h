@@ -21,6 +21,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -56,6 +57,8 @@ class FakeApi {
   // The next `times` calls of this entry of DeviceApi.
   void FailEntry(std::string_view entry, int code, uint64_t times = UINT64_MAX);
   void LoseDevice(int code = kDeviceIllegalAddress);
+  // For fakes of libraries that work on streams: runs there, in order. Not counted as a call.
+  void Enqueue(Stream stream, std::function<void()> work);
   // Nothing runs on any stream until LetGo.
   void Hold();
   void LetGo();
@@ -82,6 +85,7 @@ class FakeApi {
   // Counts the call; an error that it is to return.
   std::optional<DeviceStatus> Begin(std::string_view entry, Kind kind);
   DeviceStatus Misuse(const std::string& what, int code);
+  bool Stopped() const;
   std::shared_ptr<FakeStream> FindStream(Stream stream);
   std::shared_ptr<FakeEvent> FindEvent(Event event);
   bool InBlock(const void* memory, size_t bytes);

@@ -130,7 +130,7 @@ int DecodeBatchedInitialize(NvjpegHandle, NvjpegState state, int batch_size, int
 }
 
 int DecodeBatched(NvjpegHandle, NvjpegState state, const unsigned char* const* data,
-                  const size_t* lengths, NvjpegImage* images, void*) {
+                  const size_t* lengths, NvjpegImage* images, void* stream) {
   if (const int code = fake->Enter("DecodeBatched")) return code;
   for (int i = 0; i < state->batch_size; ++i) {
     const std::span file(reinterpret_cast<const std::byte*>(data[i]), lengths[i]);
@@ -139,9 +139,9 @@ int DecodeBatched(NvjpegHandle, NvjpegState state, const unsigned char* const* d
     const size_t row_bytes = size_t{info->width} * state->channels;
     const NvjpegImage out = images[i];
     const uint8_t channels = state->channels;
-    fake->Enqueue([=] { PutPixels(Pixels(file, channels), row_bytes, out); });
+    state->used_until =
+        fake->Enqueue(stream, [=] { PutPixels(Pixels(file, channels), row_bytes, out); });
   }
-  state->used_until = fake->enqueued();
   return 0;
 }
 
@@ -156,21 +156,20 @@ int DecodeJpegHost(NvjpegHandle, NvjpegDecoder, NvjpegState state, NvjpegParams 
 }
 
 int DecodeJpegTransferToDevice(NvjpegHandle, NvjpegDecoder, NvjpegState state, NvjpegStream,
-                               void*) {
+                               void* stream) {
   if (const int code = fake->Enter("DecodeJpegTransferToDevice")) return code;
-  fake->Enqueue(
-      [pinned = state->pinned, memory = state->memory] { memory->bytes = pinned->bytes; });
-  state->pinned->used_until = fake->enqueued();
+  state->pinned->used_until = fake->Enqueue(
+      stream, [pinned = state->pinned, memory = state->memory] { memory->bytes = pinned->bytes; });
   return 0;
 }
 
-int DecodeJpegDevice(NvjpegHandle, NvjpegDecoder, NvjpegState state, NvjpegImage* image, void*) {
+int DecodeJpegDevice(NvjpegHandle, NvjpegDecoder, NvjpegState state, NvjpegImage* image,
+                     void* stream) {
   if (const int code = fake->Enter("DecodeJpegDevice")) return code;
   const size_t row_bytes = size_t{state->info.width} * state->channels;
-  fake->Enqueue([memory = state->memory, row_bytes, out = *image] {
+  state->used_until = fake->Enqueue(stream, [memory = state->memory, row_bytes, out = *image] {
     PutPixels(memory->bytes, row_bytes, out);
   });
-  state->used_until = fake->enqueued();
   return 0;
 }
 
@@ -235,27 +234,48 @@ using Recorded = uint64_t;
 
 }  // namespace
 
-FakeNvjpeg::FakeNvjpeg(const FakeNvjpegOptions& options)
-    : options_(options), functions_(MakeFunctions()) {
+FakeNvjpeg::FakeNvjpeg(const FakeNvjpegOptions& options, FakeApi* api)
+    : options_(options), functions_(MakeFunctions()), api_(api) {
   fake = this;
   FillDevice();
 }
 
 FakeNvjpeg::~FakeNvjpeg() { fake = nullptr; }
 
+void FakeNvjpeg::FailAt(int64_t call, int code) {
+  const std::lock_guard lock(mutex_);
+  fail_in_ = call;
+  code_ = code;
+}
+
+bool FakeNvjpeg::failed() const {
+  const std::lock_guard lock(mutex_);
+  return fail_in_ <= 0;
+}
+
 int FakeNvjpeg::Enter(const char* name) {
+  const std::lock_guard lock(mutex_);
   ++calls_[name];
   return --fail_in_ == 0 ? code_ : 0;
 }
 
 uint64_t FakeNvjpeg::Calls(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
   const auto found = calls_.find(name);
   return found == calls_.end() ? 0 : found->second;
 }
 
-void FakeNvjpeg::Enqueue(std::function<void()> work) {
-  queue_.push_back(std::move(work));
-  ++enqueued_;
+uint64_t FakeNvjpeg::Enqueue(void* stream, std::function<void()> work) {
+  const std::lock_guard lock(mutex_);
+  if (api_ == nullptr) {
+    queue_.push_back(std::move(work));
+  } else {
+    api_->Enqueue(static_cast<Stream>(stream), [this, work = std::move(work)] {
+      work();
+      ++done_;
+    });
+  }
+  return ++enqueued_;
 }
 
 void FakeNvjpeg::RunUntil(uint64_t count) {
@@ -267,6 +287,8 @@ void FakeNvjpeg::RunUntil(uint64_t count) {
 
 void FakeNvjpeg::FillDevice() {
   device_.self = this;
+  device_.health = &health_;
+  device_.enter_thread = [](void*) { return DeviceStatus(); };
   device_.host_alloc = [](void*, void** memory, size_t bytes) -> DeviceStatus {
     if (const int code = fake->Enter("host_alloc")) return {code, "fake"};
     *memory = std::malloc(bytes);
@@ -294,15 +316,16 @@ void FakeNvjpeg::FillDevice() {
     *reinterpret_cast<Recorded*>(event) = fake->enqueued();
     return {};
   };
-  device_.event_synchronize = [](void*, Event event) -> DeviceStatus {
-    if (const int code = fake->Enter("event_synchronize")) return {code, "fake"};
+  // Who asks waits: the queue runs until it has come.
+  device_.event_query = [](void*, Event event) -> DeviceStatus {
+    if (const int code = fake->Enter("event_query")) return {code, "fake"};
     fake->RunUntil(*reinterpret_cast<Recorded*>(event));
     return {};
   };
   device_.copy_to_device = [](void*, void* to, const void* from, size_t bytes,
                               Stream) -> DeviceStatus {
     if (const int code = fake->Enter("copy_to_device")) return {code, "fake"};
-    fake->Enqueue([=] { std::memcpy(to, from, bytes); });
+    fake->Enqueue(nullptr, [=] { std::memcpy(to, from, bytes); });
     return {};
   };
 }

@@ -5,20 +5,24 @@
 //   fake.FailAt(7, kNvjpegExecutionFailed);   // the 7th call from now on, nvJPEG's or the device's
 //   fake.Finish();                            // what was enqueued runs
 //
-// Work of the device runs when something waits for it, not before: memory that is used again too
-// early yields wrong pixels, and is counted as misuse. "Device memory" is the heap. One fake at a
-// time. Lifetime: outlives what uses it. Thread-safety: one thread. Errors: as told by FailAt.
+// Without a FakeApi work of the device runs when something waits for it, not before; with one it
+// runs on the FakeApi's streams. Either way memory that is used again too early yields wrong
+// pixels, and is counted as misuse. One fake at a time. Lifetime: outlives what uses it.
+// Thread-safety: any thread with a FakeApi, else one. Errors: as told by FailAt.
 // Units: bytes.
 #ifndef SHARDPACK_CUDA_FAKE_NVJPEG_H_
 #define SHARDPACK_CUDA_FAKE_NVJPEG_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <string>
 
+#include "cuda/fake_api.h"
 #include "cuda/jpeg_decoder.h"
 #include "cuda/nvjpeg_functions.h"
 
@@ -31,15 +35,16 @@ struct FakeNvjpegOptions {
 
 class FakeNvjpeg {
  public:
-  explicit FakeNvjpeg(const FakeNvjpegOptions& options);
+  // `api`: whose streams the work runs on; nullptr: of the device here, whose memory is the heap.
+  explicit FakeNvjpeg(const FakeNvjpegOptions& options, FakeApi* api = nullptr);
   ~FakeNvjpeg();
 
   // To be changed by the test: without a symbol, say.
   NvjpegFunctions& functions() { return functions_; }
-  const DeviceApi& device() const { return device_; }
+  const DeviceApi& device() const { return api_ == nullptr ? device_ : api_->api(); }
 
-  void FailAt(int64_t call, int code) { fail_in_ = call, code_ = code; }
-  bool failed() const { return fail_in_ <= 0; }
+  void FailAt(int64_t call, int code);
+  bool failed() const;
   void Finish() { RunUntil(enqueued_); }
 
   uint64_t Calls(const std::string& name) const;
@@ -49,7 +54,8 @@ class FakeNvjpeg {
 
   // For the functions themselves: counts the call; what it shall return.
   int Enter(const char* name);
-  void Enqueue(std::function<void()> work);
+  // How much was enqueued with it.
+  uint64_t Enqueue(void* stream, std::function<void()> work);
   void RunUntil(uint64_t count);
   uint64_t enqueued() const { return enqueued_; }
   uint64_t done() const { return done_; }
@@ -60,11 +66,15 @@ class FakeNvjpeg {
  private:
   FakeNvjpegOptions options_;
   NvjpegFunctions functions_;
-  DeviceApi device_;  // only what a decoder calls
+  FakeApi* const api_;
+  DeviceHealth health_;
+  DeviceApi device_;          // only what a decoder calls
+  mutable std::mutex mutex_;  // of calls_, fail_in_, and the order of what is enqueued
   std::deque<std::function<void()>> queue_;
   std::map<std::string, uint64_t> calls_;
-  uint64_t enqueued_ = 0, done_ = 0;
-  int64_t fail_in_ = INT64_MAX, live_ = 0, misuses_ = 0;
+  std::atomic<uint64_t> enqueued_{0}, done_{0};
+  std::atomic<int64_t> live_{0}, misuses_{0};
+  int64_t fail_in_ = INT64_MAX;
   int code_ = 0;
 
   void FillDevice();

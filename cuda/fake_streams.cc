@@ -39,6 +39,12 @@ void FakeApi::RunStream(FakeStream& stream) {
   }
 }
 
+// Lost, and what ran then has ended: memory that it used may be freed.
+bool FakeApi::Stopped() const {
+  const auto runs = [](const auto& stream) { return stream.second->busy; };
+  return lost_.load() != 0 && std::none_of(streams_.begin(), streams_.end(), runs);
+}
+
 std::shared_ptr<FakeApi::FakeStream> FakeApi::FindStream(Stream stream) {
   if (stream == nullptr && streams_.count(nullptr) == 0) {
     auto made = std::make_shared<FakeStream>();
@@ -91,7 +97,7 @@ DeviceStatus FakeApi::StreamIdle(Stream stream, bool wait) {
   if (error) return *error;
   const std::shared_ptr<FakeStream> found = FindStream(stream);
   if (found == nullptr) return FakeError(kDeviceInvalidHandle);
-  if (wait) changed_.wait(lock, [&] { return lost_.load() != 0 || found->idle(); });
+  if (wait) changed_.wait(lock, [&] { return Stopped() || found->idle(); });
   if (lost_.load() != 0) return FakeError(lost_.load());
   return found->idle() ? DeviceStatus() : FakeError(kDeviceNotReady);
 }
@@ -151,7 +157,7 @@ DeviceStatus FakeApi::EventDone(Event event, bool wait) {
   if (found == nullptr) return FakeError(kDeviceInvalidHandle);
   const uint64_t generation = found->recorded;
   const auto done = [&] { return found->done >= generation; };
-  if (wait) changed_.wait(lock, [&] { return lost_.load() != 0 || done(); });
+  if (wait) changed_.wait(lock, [&] { return Stopped() || done(); });
   if (lost_.load() != 0) return FakeError(lost_.load());
   return done() ? DeviceStatus() : FakeError(kDeviceNotReady);
 }
@@ -182,7 +188,7 @@ DeviceStatus FakeApi::Copy(std::string_view entry, void* to, const void* from, s
   if ((from_device && to_device) || IsPinned(host, bytes)) return {};
   // Memory that is not page-locked goes through the driver's own: the caller waits.
   ++host_syncs_;
-  changed_.wait(lock, [&] { return lost_.load() != 0 || found->idle(); });
+  changed_.wait(lock, [&] { return Stopped() || found->idle(); });
   return FakeError(lost_.load());
 }
 
@@ -216,6 +222,14 @@ DeviceStatus FakeApi::Preprocess(const PreprocessLaunch& launch, Stream stream) 
                           nullptr, nullptr});
   changed_.notify_all();
   return {};
+}
+
+void FakeApi::Enqueue(Stream stream, std::function<void()> work) {
+  const std::lock_guard lock(mutex_);
+  const std::shared_ptr<FakeStream> found = FindStream(stream);
+  if (found == nullptr) return;
+  found->queue.push_back({std::move(work), nullptr, nullptr});
+  changed_.notify_all();
 }
 
 DeviceStatus FakeApi::Gather(const GatherLaunch& launch, Stream stream) {

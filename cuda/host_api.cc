@@ -108,7 +108,7 @@ DeviceApi MakeHostApi() {
   api.health = &health;
   api.info = Info;
   api.memory_info = MemoryInfo;
-  api.relax_capture = api.last_error = [](void*) { return DeviceStatus(); };
+  api.enter_thread = api.last_error = [](void*) { return DeviceStatus(); };
   FillMemory(api);
   FillStreams(api);
   return api;

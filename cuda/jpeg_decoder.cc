@@ -4,12 +4,16 @@
 #include <array>
 #include <cstring>
 #include <optional>
+#include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cuda/jpeg_lane.h"
 #include "cuda/nvjpeg_backends.h"
 #include "images/decode.h"
+#include "images/orientation.h"
 
 namespace shardpack {
 namespace {
@@ -51,97 +55,35 @@ bool HasEnd(std::span<const std::byte> file) {
   return std::search(tail.begin(), tail.end(), kEnd.begin(), kEnd.end()) != tail.end();
 }
 
-bool IsForNvjpeg(const JpegImage& image) {
+bool IsForNvjpeg(const JpegImage& image, bool orient) {
   const ImageInfo& info = image.info;
   return info.format == ImageFormat::kJpeg && info.bits_per_channel == 8 && !info.truncated() &&
          (info.color_space == ColorSpace::kGray || info.color_space == ColorSpace::kRgb) &&
-         HasEnd(image.file) && !IsRgbCoded(image.file);
-}
-
-// Page-locked memory that copies to the device read from.
-class Staging {
- public:
-  explicit Staging(const DeviceApi* device) : device_(device), pages_{Page(device), Page(device)} {}
-  ~Staging() {
-    for (Page& page : pages_) {
-      page.done.Wait().IgnoreError();
-      if (page.memory != nullptr) device_->host_free(device_->self, page.memory);
-    }
-  }
-
-  // Memory that no copy reads any more, until the next call after Close.
-  absl::StatusOr<uint8_t*> Open(size_t bytes) {
-    Page& page = pages_[next_];
-    if (!page.created) {
-      if (auto status = page.done.Create(); !status.ok()) return status;
-      page.created = true;
-    }
-    if (auto status = page.done.Wait(); !status.ok()) return status;
-    if (page.bytes < bytes) {
-      if (page.memory != nullptr) device_->host_free(device_->self, page.memory);
-      page.memory = nullptr;
-      page.bytes = 0;
-      void* memory = nullptr;
-      const int error = device_->host_alloc(device_->self, &memory, bytes).code;
-      if (error != 0) return DeviceFailure("page-locked memory for decoded images", error);
-      page.memory = memory;
-      page.bytes = bytes;
-    }
-    return static_cast<uint8_t*>(page.memory);
-  }
-  absl::Status Close(Stream stream) {
-    Page& page = pages_[next_];
-    next_ = (next_ + 1) % pages_.size();
-    return page.done.Record(stream);
-  }
-
- private:
-  struct Page {
-    explicit Page(const DeviceApi* device) : done(device) {}
-    void* memory = nullptr;
-    size_t bytes = 0;
-    bool created = false;
-    JpegEvent done;
-  };
-
-  const DeviceApi* device_;
-  std::array<Page, 2> pages_;
-  size_t next_ = 0;
-};
-
-// What a copy of the whole image is; a multiple of 64 in the staging memory.
-size_t CopyBytes(const JpegImage& image, uint8_t channels) {
-  return image.pitch_bytes * (image.info.height - 1) + size_t{image.info.width} * channels;
-}
-size_t StagedBytes(const JpegImage& image, uint8_t channels) {
-  return (CopyBytes(image, channels) + 63) / 64 * 64;
+         !(orient && info.orientation != 1) && HasEnd(image.file) && !IsRgbCoded(image.file);
 }
 
 }  // namespace
 
+JpegSize SizeOf(const ImageInfo& info, bool orient) {
+  const bool turned = orient && OrientationOf(info.orientation).transpose;
+  return turned ? JpegSize{info.height, info.width} : JpegSize{info.width, info.height};
+}
+
 class JpegDecoder::Impl {
  public:
   Impl(const NvjpegFunctions* functions, const DeviceApi& device, const JpegDecoderOptions& options)
-      : device_(device), options_(options), staging_(&device_) {
-    hardware_reason_ = hybrid_reason_ = functions == nullptr ? "no nvJPEG" : "not asked for";
-    if (functions == nullptr) return;
-    if (options.use_hardware) {
-      auto made = NvjpegHardware::Create(*functions, device_, options.channels,
-                                         std::max(options.hardware_batches, 1u));
+      : device_(device), options_(options) {
+    hardware_reason_ = functions == nullptr ? "no nvJPEG" : "not asked for";
+    if (functions != nullptr && options.use_hardware) {
+      auto made = NvjpegHardware::Create(*functions, device_, options);
       if (made.ok()) {
         hardware_.emplace(*std::move(made));
       } else {
         hardware_reason_ = std::string(made.status().message());
       }
     }
-    if (options.use_hybrid) {
-      auto made = NvjpegHybrid::Create(*functions, device_, options.channels,
-                                       std::max(options.hybrid_pages, 1u));
-      if (made.ok()) {
-        hybrid_.emplace(*std::move(made));
-      } else {
-        hybrid_reason_ = std::string(made.status().message());
-      }
+    for (int i = 0; i < std::max(options.threads, 1); ++i) {
+      lanes_.push_back(std::make_unique<JpegLane>(functions, device_, options_));
     }
   }
 
@@ -152,40 +94,56 @@ class JpegDecoder::Impl {
     }
     known_.assign(images.begin(), images.end());
     hardware_batch_.clear();
-    hybrid_batch_.clear();
-    cpu_batch_.clear();
+    lane_batch_.clear();
     for (size_t i = 0; i < known_.size(); ++i) {
       // What stays so if the device fails before its turn.
       results[i] = {absl::UnknownError("not decoded"), JpegWay::kNone};
       if (auto status = Know(&known_[i]); !status.ok()) {
-        Finish(&results[i], status, JpegWay::kNone);
-      } else if (!IsForNvjpeg(known_[i])) {
-        cpu_batch_.push_back(i);
-      } else if (hardware_.has_value() && hardware_->Takes(known_[i])) {
+        ++stats_.failed;
+        results[i] = {std::move(status), JpegWay::kNone};
+        continue;
+      }
+      const bool for_nvjpeg = IsForNvjpeg(known_[i], options_.orient);
+      if (for_nvjpeg && hardware_.has_value() && hardware_->Takes(known_[i])) {
         hardware_batch_.push_back(i);
       } else {
-        hybrid_batch_.push_back(i);
+        lane_batch_.push_back({i, for_nvjpeg});
       }
     }
     // What runs by itself first: the CPU works while the engines do.
     if (auto status = ByHardware(stream, results); !status.ok()) return status;
-    if (auto status = ByHybrid(stream, results); !status.ok()) return status;
-    return ByCpu(stream, results);
+    return ByLanes(stream, results);
   }
 
   bool has_hardware() const { return hardware_.has_value(); }
-  bool has_hybrid() const { return hybrid_.has_value(); }
+  bool has_hybrid() const { return lanes_.front()->has_hybrid(); }
   std::string backends() const {
     const std::string engines = !hardware_.has_value() ? hardware_reason_
                                 : hardware_->engines() == 0
                                     ? "yes"
                                     : absl::StrCat(hardware_->engines(), " engines");
     return absl::StrCat("hardware: ", engines,
-                        "; hybrid: ", hybrid_.has_value() ? "yes" : hybrid_reason_);
+                        "; hybrid: ", has_hybrid() ? "yes" : lanes_.front()->why_no_hybrid());
   }
-  const JpegDecoderStats& stats() const { return stats_; }
+  JpegDecoderStats stats() const {
+    JpegDecoderStats sum = stats_;
+    for (const auto& lane : lanes_) {
+      const JpegDecoderStats& one = lane->stats();
+      sum.hybrid += one.hybrid;
+      sum.cpu += one.cpu;
+      sum.failed += one.failed;
+      sum.refused += one.refused;
+      if (sum.first_refusal.empty()) sum.first_refusal = one.first_refusal;
+    }
+    return sum;
+  }
 
  private:
+  struct LaneItem {
+    size_t image;
+    bool for_nvjpeg;
+  };
+
   // Fills in what is not known of the image and checks its place.
   absl::Status Know(JpegImage* image) {
     const uint32_t width = image->info.width, height = image->info.height;
@@ -197,7 +155,8 @@ class JpegDecoder::Impl {
       return absl::DataLossError(absl::StrCat("the image is ", known->width, "x", known->height,
                                               ", expected ", width, "x", height));
     }
-    if (image->out == nullptr || image->pitch_bytes < size_t{width} * options_.channels) {
+    const size_t row_bytes = size_t{SizeOf(*known, options_.orient).width} * options_.channels;
+    if (image->out == nullptr || image->pitch_bytes < row_bytes) {
       return absl::InvalidArgumentError("no room for the image");
     }
     if (uint64_t{width} * height > options_.max_pixels) {
@@ -207,103 +166,52 @@ class JpegDecoder::Impl {
     return absl::OkStatus();
   }
 
-  void Finish(JpegResult* result, absl::Status status, JpegWay way) {
-    uint64_t& count = !status.ok()                ? stats_.failed
-                      : way == JpegWay::kHardware ? stats_.hardware
-                      : way == JpegWay::kHybrid   ? stats_.hybrid
-                                                  : stats_.cpu;
-    ++count;
-    *result = {std::move(status), way};
-  }
-
   absl::Status ByHardware(Stream stream, std::span<JpegResult> results) {
     if (hardware_batch_.empty()) return absl::OkStatus();
     std::vector<const JpegImage*> images;
     for (const size_t i : hardware_batch_) images.push_back(&known_[i]);
     const absl::Status status = hardware_->Decode(images, stream);
-    if (status.code() == absl::StatusCode::kInternal) return status;
+    if (!status.ok() && !IsRefusal(status)) return status;
     if (!status.ok()) {
       // Which of them it was is not said: each gets its own answer.
-      Refused(status);
-      hybrid_batch_.insert(hybrid_batch_.end(), hardware_batch_.begin(), hardware_batch_.end());
+      if (stats_.first_refusal.empty()) stats_.first_refusal = std::string(status.message());
+      for (const size_t i : hardware_batch_) lane_batch_.push_back({i, true});
       return absl::OkStatus();
     }
     ++stats_.batches;
-    for (const size_t i : hardware_batch_) {
-      Finish(&results[i], absl::OkStatus(), JpegWay::kHardware);
-    }
+    stats_.hardware += hardware_batch_.size();
+    for (const size_t i : hardware_batch_) results[i] = {absl::OkStatus(), JpegWay::kHardware};
     return absl::OkStatus();
   }
 
-  absl::Status ByHybrid(Stream stream, std::span<JpegResult> results) {
-    for (const size_t i : hybrid_batch_) {
-      if (!hybrid_.has_value()) {
-        cpu_batch_.push_back(i);
-        continue;
+  // Each lane takes the next image when it is done with one; threads live for one batch, which
+  // costs little against decoding it.
+  absl::Status ByLanes(Stream stream, std::span<JpegResult> results) {
+    std::atomic<size_t> next{0};
+    std::vector<absl::Status> ends(lanes_.size());
+    const auto work = [&](size_t lane) {
+      for (size_t k = next.fetch_add(1); k < lane_batch_.size(); k = next.fetch_add(1)) {
+        const LaneItem& item = lane_batch_[k];
+        ends[lane] =
+            lanes_[lane]->Decode(known_[item.image], item.for_nvjpeg, stream, &results[item.image]);
+        if (!ends[lane].ok()) next.store(lane_batch_.size());
       }
-      const absl::Status status = hybrid_->Decode(known_[i], stream);
-      if (status.code() == absl::StatusCode::kInternal) return status;
-      if (status.ok()) {
-        Finish(&results[i], status, JpegWay::kHybrid);
-      } else {
-        ++stats_.refused;
-        Refused(status);
-        cpu_batch_.push_back(i);
+    };
+    std::vector<std::thread> threads;
+    try {
+      for (size_t lane = 1; lane < std::min(lanes_.size(), lane_batch_.size()); ++lane) {
+        threads.emplace_back([&, lane] {
+          ends[lane] = Checked(device_, device_.enter_thread(device_.self), "entering a thread");
+          if (ends[lane].ok()) work(lane);
+        });
       }
+    } catch (const std::system_error&) {
+      // Threads that cannot be had are not needed.
     }
-    return absl::OkStatus();
-  }
-
-  void Refused(const absl::Status& status) {
-    if (stats_.first_refusal.empty()) stats_.first_refusal = std::string(status.message());
-  }
-
-  // In groups that fit the staging memory.
-  absl::Status ByCpu(Stream stream, std::span<JpegResult> results) {
-    for (size_t first = 0; first < cpu_batch_.size();) {
-      size_t bytes = 0, last = first;
-      while (last < cpu_batch_.size()) {
-        const size_t more = StagedBytes(known_[cpu_batch_[last]], options_.channels);
-        if (last > first && bytes + more > options_.staging_bytes) break;
-        bytes += more;
-        ++last;
-      }
-      const auto memory = staging_.Open(std::max(bytes, options_.staging_bytes));
-      if (!memory.ok()) return memory.status();
-      uint8_t* to = *memory;
-      for (; first < last; ++first) {
-        const JpegImage& image = known_[cpu_batch_[first]];
-        JpegResult* const result = &results[cpu_batch_[first]];
-        const absl::Status status = DecodeOnCpu(image, to);
-        Finish(result, status, JpegWay::kCpu);
-        if (!status.ok()) continue;
-        const int error = device_
-                              .copy_to_device(device_.self, image.out, to,
-                                              CopyBytes(image, options_.channels), stream)
-                              .code;
-        if (error != 0) {
-          // What was enqueued before may still read the page.
-          staging_.Close(stream).IgnoreError();
-          return DeviceFailure("copying a decoded image to the device", error);
-        }
-        to += StagedBytes(image, options_.channels);
-      }
-      if (auto status = staging_.Close(stream); !status.ok()) return status;
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status DecodeOnCpu(const JpegImage& image, uint8_t* to) {
-    DecodeOptions decode;
-    decode.channels = options_.channels;
-    decode.orient = false;
-    decode.max_pixels = options_.max_pixels;
-    const auto decoded = decoder_.Decode(image.file, image.info, decode);
-    if (!decoded.ok()) return decoded.status();
-    const size_t row_bytes = size_t{image.info.width} * options_.channels;
-    for (uint32_t y = 0; y < image.info.height; ++y, to += image.pitch_bytes) {
-      std::memcpy(to, decoded->view.Row(y), row_bytes);
-      if (y + 1 < image.info.height) std::memset(to + row_bytes, 0, image.pitch_bytes - row_bytes);
+    work(0);
+    for (std::thread& thread : threads) thread.join();
+    for (const absl::Status& end : ends) {
+      if (!end.ok()) return end;
     }
     return absl::OkStatus();
   }
@@ -311,14 +219,13 @@ class JpegDecoder::Impl {
   const DeviceApi& device_;
   const JpegDecoderOptions options_;
   std::optional<NvjpegHardware> hardware_;
-  std::optional<NvjpegHybrid> hybrid_;
-  std::string hardware_reason_, hybrid_reason_;
-  ImageDecoder decoder_;
-  Staging staging_;
-  JpegDecoderStats stats_;
+  std::string hardware_reason_;
+  std::vector<std::unique_ptr<JpegLane>> lanes_;  // at least one
+  JpegDecoderStats stats_;                        // without those of the lanes
   // Of one call.
   std::vector<JpegImage> known_;
-  std::vector<size_t> hardware_batch_, hybrid_batch_, cpu_batch_;
+  std::vector<size_t> hardware_batch_;
+  std::vector<LaneItem> lane_batch_;
 };
 
 JpegDecoder::JpegDecoder(const NvjpegFunctions* functions, const DeviceApi& device,
@@ -335,6 +242,6 @@ absl::Status JpegDecoder::Decode(std::span<const JpegImage> images, Stream strea
 bool JpegDecoder::has_hardware() const { return impl_->has_hardware(); }
 bool JpegDecoder::has_hybrid() const { return impl_->has_hybrid(); }
 std::string JpegDecoder::backends() const { return impl_->backends(); }
-const JpegDecoderStats& JpegDecoder::stats() const { return impl_->stats(); }
+JpegDecoderStats JpegDecoder::stats() const { return impl_->stats(); }
 
 }  // namespace shardpack

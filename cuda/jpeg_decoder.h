@@ -7,19 +7,21 @@
 // Three ways: the GPU's JPEG engines, a batch in one call (baseline JPEG); nvJPEG's hybrid decoder
 // (Huffman codes on the CPU, the rest on the GPU; progressive JPEG too); and the project's decoder
 // on the CPU with a copy to the device, for all that the others refuse or fail at: other formats,
-// CMYK, RGB without YCbCr, files that were cut. Which exist is found out at construction;
-// backends() says it, with the reasons. Pixels are as stored (no EXIF orientation), 8 bits,
-// channels interleaved. The ways round differently, by a few levels.
+// CMYK, RGB without YCbCr, files that were cut, images that an EXIF orientation turns. Which exist
+// is found out at construction; backends() says it, with the reasons. What the engines do not take
+// is spread over `threads`. Pixels have 8 bits, channels interleaved. The ways round differently,
+// by a few levels.
 // Lifetime: functions, the table of device calls and the stream outlive the decoder; files and
-// outputs live until the stream has run. Thread-safety: one thread at a time, with the device
-// current; one a thread.
+// outputs live until the stream has run. Thread-safety: one thread at a time,
+// one that entered the device (DeviceApi::enter_thread).
 // Errors: a bad image has its status in its result and others are not touched; Decode itself fails
-// (Internal) only when the device does, and then all outputs are unknown. Damage within a file that
-// has its end is found as far as nvJPEG finds it; readers compare hashes before. Units: pixels;
-// bytes in names.
+// only when the device does (codes of cuda/device_api.h) or `stop` is set (Cancelled), and then all
+// outputs are unknown. Damage within a file that has its end is found as far as nvJPEG finds it;
+// readers compare hashes before. Units: pixels; bytes in names.
 #ifndef SHARDPACK_CUDA_JPEG_DECODER_H_
 #define SHARDPACK_CUDA_JPEG_DECODER_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -36,23 +38,30 @@ namespace shardpack {
 struct JpegDecoderOptions {
   uint8_t channels = 3;  // 1: luma, 3: RGB
   bool use_hardware = true, use_hybrid = true;
-  // Batches that the engines, images that the hybrid decoder may have under way.
-  uint32_t hardware_batches = 2, hybrid_pages = 4;
-  uint64_t max_pixels = 64'000'000;  // of an image
-  // Of page-locked memory for images that the CPU decodes, twice; one larger image takes more.
-  size_t staging_bytes = size_t{32} << 20;
+  bool orient = false;  // images as they are meant to be seen
+  int threads = 1;      // the caller's is one of them
+  // Batches that the engines, images that each thread's hybrid decoder may have under way.
+  uint32_t hardware_batches = 2, hybrid_pages = 2;
+  uint64_t max_pixels = 64'000'000;         // of an image
+  const std::atomic<bool>* stop = nullptr;  // ends waiting for the device
 };
 
 enum class JpegWay : uint8_t { kNone, kHardware, kHybrid, kCpu };
 
 struct JpegImage {
   std::span<const std::byte> file;
-  // What is known of it; `out` has room for its width and height. An image of another size is an
-  // error of that image.
+  // What is known of it; `out` has room for its width and height, swapped where `orient` turns it.
+  // An image of another size is an error of that image.
   ImageInfo info;
   uint8_t* out = nullptr;  // device
-  size_t pitch_bytes = 0;  // at least width * channels
+  size_t pitch_bytes = 0;  // at least what a row has
 };
+
+// Pixels in a row of an image, and its rows: as stored, or as it is meant to be seen.
+struct JpegSize {
+  uint32_t width = 0, height = 0;
+};
+JpegSize SizeOf(const ImageInfo& info, bool orient);
 
 struct JpegResult {
   absl::Status status;
@@ -85,7 +94,7 @@ class JpegDecoder {
   bool has_hybrid() const;
   // "hardware: 7 engines; hybrid: yes" or why not.
   std::string backends() const;
-  const JpegDecoderStats& stats() const;
+  JpegDecoderStats stats() const;
 
  private:
   class Impl;

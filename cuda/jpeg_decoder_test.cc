@@ -145,7 +145,6 @@ TEST(JpegDecoder, OldLibraryWithoutInterpolation) {
 void ExpectManyInFlight(const std::vector<File>& files, bool nvjpeg) {
   FakeNvjpeg fake({});
   JpegDecoderOptions options;
-  options.staging_bytes = 10'000;  // several groups a batch
   std::vector<std::unique_ptr<Batch>> batches;
   {
     JpegDecoder decoder(nvjpeg ? &fake.functions() : nullptr, fake.device(), options);
@@ -238,7 +237,7 @@ int FailEach(const std::vector<File>& files, int code, bool device) {
         } else {
           EXPECT_TRUE(device) << call << ": " << status;
           EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
-          EXPECT_NE(status.message().find("CUDA error"), std::string::npos) << status;
+          EXPECT_NE(status.message().find("(error "), std::string::npos) << status;
         }
       }
       over = !fake.failed();

@@ -1,7 +1,11 @@
 #include "cuda/loader_fixture.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <utility>
 
 #include "formats/io/file.h"
@@ -18,6 +22,49 @@ T Must(absl::StatusOr<T> value) {
   std::abort();
 }
 
+// With an EXIF orientation (CIPA DC-008 4.5, 4.6.4).
+Image Turned(Image jpeg, uint8_t orientation) {
+  Image exif;
+  PutText(&exif, std::string_view("Exif\0\0MM\0*\0\0\0\x08", 14));
+  PutBig(&exif, 1, 2);       // entries
+  PutBig(&exif, 0x0112, 2);  // Orientation
+  PutBig(&exif, 3, 2);       // SHORT
+  PutBig(&exif, 1, 4);
+  PutBig(&exif, orientation, 2);
+  PutBig(&exif, 0, 2 + 4);  // padding, no further directory
+  Image segment;
+  PutSegment(&segment, 0xE1, exif);
+  Insert(&jpeg, 2, segment);
+  return jpeg;
+}
+
+Image MakeJpeg(uint32_t number, bool kinds, uint32_t spread) {
+  const uint32_t width = 24 + number % spread, height = 30 - number % 5;
+  const uint32_t kind = kinds ? number % 6 : 0;
+  const uint32_t channels = kind == 3 ? 4 : kind == 5 ? 1 : 3;
+  const JpegKind how = {.sampling = {channels == 3 ? 2 : 1, channels == 3 ? 2 : 1},
+                        .progressive = kind == 2};
+  Image jpeg = EncodeJpeg(MakePattern(width, height, channels, number), how);
+  return kind == 4 ? Turned(std::move(jpeg), static_cast<uint8_t>(2 + number / 6 % 7)) : jpeg;
+}
+
+// In the middle of what a file of the folder holds.
+void FlipByte(const std::string& folder, const std::string& held) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (!entry.is_regular_file()) continue;
+    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    const size_t at = text.find(held);
+    if (at == std::string::npos) continue;
+    const size_t middle = at + held.size() / 2;
+    file.clear();
+    file.seekp(static_cast<std::streamoff>(middle));
+    file.put(static_cast<char>(~text[middle]));
+    return;
+  }
+  std::abort();
+}
+
 }  // namespace
 
 LoaderFixture::LoaderFixture(const std::string& name, const LoaderFixtureOptions& options)
@@ -25,13 +72,14 @@ LoaderFixture::LoaderFixture(const std::string& name, const LoaderFixtureOptions
   testing::TestDatasetOptions made{.shards = 2, .records_per_shard = options.samples / 2};
   made.samples = testing::MakeTestSamples(made);
   for (uint32_t i = 0; options.jpegs && i < made.samples.size(); ++i) {
-    const uint32_t width = 24 + i % 7, height = 30 - i % 5;
-    const Image jpeg = EncodeJpeg(MakePattern(width, height, 3, i), {.sampling = {2, 2}});
+    Image jpeg = MakeJpeg(i, options.kinds, options.spread);
+    made.samples[i].info = Probe(jpeg).info;
+    if (std::count(options.cut.begin(), options.cut.end(), i) > 0) jpeg.resize(jpeg.size() / 2);
     made.samples[i].image.assign(jpeg.begin(), jpeg.end());
-    made.samples[i].info = {.width = width, .height = height, .format = ImageFormat::kJpeg};
   }
   samples_ = made.samples;
   testing::WriteTestDataset(folder_, testing::ToyFormat(), made);
+  for (const size_t number : options.flipped) FlipByte(folder_, samples_[number].image);
   dataset_ = Must(Dataset::Open(folder_));
   order_ = Must(Order::Make(
       {.samples = dataset_->size(), .seed = 5, .global_batch = options.batch, .tail = Tail::kPad}));

@@ -1,5 +1,6 @@
 #include "cuda/nvjpeg_backends.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -72,41 +73,13 @@ absl::Status NvjpegRefusal(const char* call, int status) {
   return absl::FailedPreconditionError(absl::StrCat(call, ": ", NvjpegStatusName(status)));
 }
 
-absl::Status DeviceFailure(const char* what, int error) {
-  return absl::InternalError(absl::StrCat(what, ": CUDA error ", error));
-}
-
-JpegEvent::~JpegEvent() {
-  if (event_ == nullptr) return;
-  if (pending_) device_->event_synchronize(device_->self, event_);
-  device_->event_destroy(device_->self, event_);
-}
-
-absl::Status JpegEvent::Create() {
-  const int error = device_->event_create(device_->self, &event_, false).code;
-  if (error == 0) return absl::OkStatus();
-  event_ = nullptr;
-  return DeviceFailure("creating an event", error);
-}
-
-absl::Status JpegEvent::Record(Stream stream) {
-  const int error = device_->event_record(device_->self, event_, stream).code;
-  if (error != 0) return DeviceFailure("recording an event", error);
-  pending_ = true;
-  return absl::OkStatus();
-}
-
-absl::Status JpegEvent::Wait() {
-  if (!pending_) return absl::OkStatus();
-  const int error = device_->event_synchronize(device_->self, event_).code;
-  if (error != 0) return DeviceFailure("waiting for an event", error);
-  pending_ = false;
-  return absl::OkStatus();
+bool IsRefusal(const absl::Status& status) {
+  return absl::IsFailedPrecondition(status) || absl::IsDataLoss(status);
 }
 
 absl::StatusOr<NvjpegHardware> NvjpegHardware::Create(const NvjpegFunctions& functions,
-                                                      const DeviceApi& device, uint8_t channels,
-                                                      uint32_t batches) {
+                                                      const DeviceApi& device,
+                                                      const JpegDecoderOptions& options) {
   const NvjpegFunctions& f = functions;
   if (auto status = CheckPresent(
           {{"nvjpegCreateEx", f.CreateEx != nullptr},
@@ -123,7 +96,7 @@ absl::StatusOr<NvjpegHardware> NvjpegHardware::Create(const NvjpegFunctions& fun
       !status.ok()) {
     return status;
   }
-  NvjpegHardware made(functions, FormatOf(channels));
+  NvjpegHardware made(functions, FormatOf(options.channels));
   if (auto status = MakeHandle(f, kNvjpegHardware, &made.handle_); !status.ok()) return status;
   if (f.GetHardwareDecoderInfo != nullptr) {
     unsigned cores = 0;
@@ -136,7 +109,7 @@ absl::StatusOr<NvjpegHardware> NvjpegHardware::Create(const NvjpegFunctions& fun
     return NvjpegRefusal("nvjpegJpegStreamCreate", status);
   }
   made.headers_ = NvjpegOwned<NvjpegStream>(headers, {f.JpegStreamDestroy});
-  for (uint32_t i = 0; i < batches; ++i) {
+  for (uint32_t i = 0; i < std::max(options.hardware_batches, 1u); ++i) {
     NvjpegState state = nullptr;
     if (const int status = f.JpegStateCreate(made.handle_.get(), &state); status != 0) {
       return NvjpegRefusal("nvjpegJpegStateCreate", status);
@@ -145,8 +118,7 @@ absl::StatusOr<NvjpegHardware> NvjpegHardware::Create(const NvjpegFunctions& fun
                            .files = {},
                            .sizes_bytes = {},
                            .outs = {},
-                           .done = JpegEvent(&device)});
-    if (auto status = made.slots_.back().done.Create(); !status.ok()) return status;
+                           .done = DeviceEvent(device, options.stop)});
   }
   return made;
 }
@@ -184,8 +156,8 @@ absl::Status NvjpegHardware::Decode(std::span<const JpegImage* const> images, St
 }
 
 absl::StatusOr<NvjpegHybrid> NvjpegHybrid::Create(const NvjpegFunctions& functions,
-                                                  const DeviceApi& device, uint8_t channels,
-                                                  uint32_t pages) {
+                                                  const DeviceApi& device,
+                                                  const JpegDecoderOptions& options) {
   const NvjpegFunctions& f = functions;
   if (auto status = CheckPresent(
           {{"nvjpegCreateEx", f.CreateEx != nullptr},
@@ -225,18 +197,19 @@ absl::StatusOr<NvjpegHybrid> NvjpegHybrid::Create(const NvjpegFunctions& functio
     return NvjpegRefusal("nvjpegDecodeParamsCreate", status);
   }
   made.params_ = NvjpegOwned<NvjpegParams>(params, {f.DecodeParamsDestroy});
-  if (const int status = f.DecodeParamsSetOutputFormat(params, FormatOf(channels))) {
+  if (const int status = f.DecodeParamsSetOutputFormat(params, FormatOf(options.channels))) {
     return NvjpegRefusal("nvjpegDecodeParamsSetOutputFormat", status);
   }
-  for (uint32_t i = 0; i < pages; ++i) {
-    if (auto status = made.AddPage(device); !status.ok()) return status;
+  for (uint32_t i = 0; i < std::max(options.hybrid_pages, 1u); ++i) {
+    if (auto status = made.AddPage(device, options.stop); !status.ok()) return status;
   }
   return made;
 }
 
-absl::Status NvjpegHybrid::AddPage(const DeviceApi& device) {
+absl::Status NvjpegHybrid::AddPage(const DeviceApi& device, const std::atomic<bool>* stop) {
   const NvjpegFunctions& f = *functions_;
-  Page page = {.pinned = {}, .memory = {}, .headers = {}, .state = {}, .done = JpegEvent(&device)};
+  Page page = {
+      .pinned = {}, .memory = {}, .headers = {}, .state = {}, .done = DeviceEvent(device, stop)};
   NvjpegPinned pinned = nullptr;
   if (const int status = f.BufferPinnedCreate(handle_.get(), nullptr, &pinned)) {
     return NvjpegRefusal("nvjpegBufferPinnedCreate", status);
@@ -263,7 +236,6 @@ absl::Status NvjpegHybrid::AddPage(const DeviceApi& device) {
   if (const int status = f.StateAttachDeviceBuffer(state, memory)) {
     return NvjpegRefusal("nvjpegStateAttachDeviceBuffer", status);
   }
-  if (auto status = page.done.Create(); !status.ok()) return status;
   pages_.push_back(std::move(page));
   return absl::OkStatus();
 }

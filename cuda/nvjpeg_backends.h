@@ -5,12 +5,13 @@
 //   absl::Status status = engines->Decode(batch, stream);   // of all or of none
 //
 // Lifetime: the functions, the device's `self` and the stream outlive them; destruction waits for
-// what is under way. Thread-safety: one thread at a time. Errors: Internal when the device fails;
-// every other code is a refusal, after which nothing of the image is to be relied on and another
-// way may be tried on the same stream. Units: pixels; bytes in names.
+// what is under way. Thread-safety: one thread at a time. Errors: those of the device, or a refusal
+// (IsRefusal), after which nothing of the image is to be relied on and another way may be tried on
+// the same stream. Units: pixels; bytes in names.
 #ifndef SHARDPACK_CUDA_NVJPEG_BACKENDS_H_
 #define SHARDPACK_CUDA_NVJPEG_BACKENDS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -20,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cuda/device_event.h"
 #include "cuda/jpeg_decoder.h"
 #include "cuda/nvjpeg_functions.h"
 
@@ -27,8 +29,8 @@ namespace shardpack {
 
 // "nvjpegDecodeJpegHost: bad JPEG".
 absl::Status NvjpegRefusal(const char* call, int status);
-// "copying to the device: CUDA error 700".
-absl::Status DeviceFailure(const char* what, int error);
+// Whether the image was refused; every other error is the device's.
+bool IsRefusal(const absl::Status& status);
 
 template <typename Object>
 struct NvjpegDeleter {
@@ -39,32 +41,11 @@ struct NvjpegDeleter {
 template <typename Object>
 using NvjpegOwned = std::unique_ptr<std::remove_pointer_t<Object>, NvjpegDeleter<Object>>;
 
-// An event, and whether something was recorded in it that was not waited for.
-class JpegEvent {
- public:
-  explicit JpegEvent(const DeviceApi* device) : device_(device) {}
-  JpegEvent(JpegEvent&& other) noexcept
-      : device_(other.device_),
-        event_(std::exchange(other.event_, nullptr)),
-        pending_(std::exchange(other.pending_, false)) {}
-  JpegEvent& operator=(JpegEvent&& other) = delete;
-  ~JpegEvent();
-
-  absl::Status Create();
-  absl::Status Record(Stream stream);
-  absl::Status Wait();
-
- private:
-  const DeviceApi* device_;
-  Event event_ = nullptr;
-  bool pending_ = false;
-};
-
 class NvjpegHardware {
  public:
   static absl::StatusOr<NvjpegHardware> Create(const NvjpegFunctions& functions,
-                                               const DeviceApi& device, uint8_t channels,
-                                               uint32_t batches);
+                                               const DeviceApi& device,
+                                               const JpegDecoderOptions& options);
   unsigned engines() const { return engines_; }
   bool Takes(const JpegImage& image);
   absl::Status Decode(std::span<const JpegImage* const> images, Stream stream);
@@ -76,7 +57,7 @@ class NvjpegHardware {
     std::vector<size_t> sizes_bytes;
     std::vector<NvjpegImage> outs;
     // Last: waited for before the others go.
-    JpegEvent done;
+    DeviceEvent done;
   };
 
   NvjpegHardware(const NvjpegFunctions& functions, int format)
@@ -94,8 +75,8 @@ class NvjpegHardware {
 class NvjpegHybrid {
  public:
   static absl::StatusOr<NvjpegHybrid> Create(const NvjpegFunctions& functions,
-                                             const DeviceApi& device, uint8_t channels,
-                                             uint32_t pages);
+                                             const DeviceApi& device,
+                                             const JpegDecoderOptions& options);
   absl::Status Decode(const JpegImage& image, Stream stream);
 
  private:
@@ -105,11 +86,11 @@ class NvjpegHybrid {
     NvjpegOwned<NvjpegDevice> memory;
     NvjpegOwned<NvjpegStream> headers;
     NvjpegOwned<NvjpegState> state;
-    JpegEvent done;
+    DeviceEvent done;
   };
 
   explicit NvjpegHybrid(const NvjpegFunctions& functions) : functions_(&functions) {}
-  absl::Status AddPage(const DeviceApi& device);
+  absl::Status AddPage(const DeviceApi& device, const std::atomic<bool>* stop);
 
   const NvjpegFunctions* functions_;
   NvjpegOwned<NvjpegHandle> handle_;

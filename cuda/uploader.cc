@@ -1,20 +1,10 @@
 #include "cuda/uploader.h"
 
-#include <mutex>
 #include <utility>
 
+#include "cuda/abandon.h"
+
 namespace shardpack {
-namespace {
-
-// What a device that is lost or does not answer may still read is kept to the end of the process.
-void Abandon(HostBatch batch) {
-  static std::mutex mutex;
-  static auto* const kept = new std::vector<HostBatch>();
-  const std::lock_guard lock(mutex);
-  kept->push_back(std::move(batch));
-}
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<Uploader>> Uploader::Create(const DeviceApi& api, size_t slots,
                                                            size_t side_bytes, HostMemory& memory) {

@@ -22,6 +22,7 @@ struct HostBatch::Content {
   std::vector<uint64_t> ids;
   std::vector<int64_t> labels;
   std::vector<SampleStatus> status;
+  std::vector<ImageInfo> infos;  // per slot; empty unless asked for
   std::shared_ptr<const std::vector<std::string>> field_names;
   std::vector<Bytes> bytes;  // [field * slots + slot]; data() == nullptr: the sample has none
   std::vector<Bytes> slabs;

@@ -17,6 +17,7 @@ size_t HostBatch::size() const { return content_->ids.size(); }
 std::span<const uint64_t> HostBatch::ids() const { return content_->ids; }
 std::span<const int64_t> HostBatch::labels() const { return content_->labels; }
 std::span<const SampleStatus> HostBatch::status() const { return content_->status; }
+std::span<const ImageInfo> HostBatch::image_infos() const { return content_->infos; }
 size_t HostBatch::fields() const { return content_->field_names->size(); }
 const std::string& HostBatch::field_name(size_t field) const {
   return (*content_->field_names)[field];

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/core/image_info.h"
 #include "formats/io/bytes.h"
 #include "images/pixel_output.h"
 #include "readers/slab_pool.h"
@@ -60,6 +61,8 @@ class HostBatch {
   std::span<const uint64_t> ids() const;    // of what is here; kPaddingId for padding
   std::span<const int64_t> labels() const;  // kNoLabel where there is none
   std::span<const SampleStatus> status() const;
+  // What the index knows of each slot's image; empty without LoaderOptions::image_infos.
+  std::span<const ImageInfo> image_infos() const;
   size_t fields() const;
   const std::string& field_name(size_t field) const;
   // Whether the sample has this field; padding has none. With a decoder the image's encoded bytes

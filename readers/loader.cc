@@ -67,7 +67,7 @@ absl::StatusOr<Loader> Loader::Open(Dataset dataset, Order order, Rank rank, Loa
   absl::StatusOr<Fetcher> fetcher = Fetcher::Create(std::move(dataset),
                                                     {.fields = options.fields,
                                                      .verify = options.verify,
-                                                     .image_infos = options.decode.has_value(),
+                                                     .image_infos = options.image_infos || options.decode,
                                                      .slab_bytes = options.slab_bytes,
                                                      .batch_samples = slots,
                                                      .batches = options.prefetch_batches + 2,
@@ -98,6 +98,9 @@ Cursor Loader::cursor() const { return core_->InOwnProcess() ? core_->cursor() :
 LoaderStats Loader::stats() const { return core_->InOwnProcess() ? core_->stats() : LoaderStats(); }
 std::vector<BadSample> Loader::TakeBadSamples() {
   return core_->InOwnProcess() ? core_->TakeBadSamples() : std::vector<BadSample>();
+}
+std::string Loader::Describe(uint64_t id) const {
+  return core_->InOwnProcess() ? core_->Describe(id) : std::string();
 }
 void Loader::Stop() {
   if (core_->InOwnProcess()) core_->Stop();

@@ -63,6 +63,7 @@ struct LoaderOptions {
   // Decodes the field `image` to HostBatch::pixels; its encoded bytes are not kept.
   std::optional<PixelPipelineOptions> decode = std::nullopt;
   uint64_t augment_seed = 0;  // of random crops and flips
+  bool image_infos = false;   // HostBatch::image_infos is wanted, by who decodes batches himself
   BadSamples bad_samples = BadSamples::kFail;
   uint64_t max_bad_samples = 100;  // substituted over the life of the loader; more are an error
 };
@@ -81,6 +82,8 @@ class Loader {
   LoaderStats stats() const;
   // The samples that others stood in for in delivered batches, since the last call.
   std::vector<BadSample> TakeBadSamples();
+  // Shard, record and key of a sample of the dataset, as errors name it.
+  std::string Describe(uint64_t id) const;
   // Ends all work; whoever waits in Next gets Cancelled.
   void Stop();
 

@@ -294,6 +294,7 @@ void Loader::Core::StartIoThreads() {
 }
 
 void Loader::Core::Complete(Pending& batch) {
+  if (options_.image_infos) batch.content->infos = std::move(batch.plan.infos);
   if (!batch.bad.empty()) batch.status = MendBadSamples(batch);
   if (decoding_ != nullptr && batch.status.ok()) {
     HostBatch::Content& content = *batch.content;
@@ -359,6 +360,7 @@ absl::Status Loader::Core::Substitute(Pending& batch, uint32_t slot, const absl:
       content.bytes[f * slots + slot] = (*other)->bytes[f];
     content.labels[slot] = (*other)->labels[0];
     content.ids[slot] = id;
+    if (options_.image_infos) content.infos[slot] = plan.infos[0];
     content.status[slot] = {SampleState::kSubstituted, wanted, std::string(why.message())};
     content.slabs.insert(content.slabs.end(), (*other)->slabs.begin(), (*other)->slabs.end());
     content.substitutes.push_back(std::move((*other)->lease));

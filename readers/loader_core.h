@@ -79,6 +79,7 @@ class Loader::Core {
   Cursor cursor() const;
   LoaderStats stats() const;
   std::vector<BadSample> TakeBadSamples();
+  std::string Describe(uint64_t id) const { return fetcher_.table().Describe(id); }
   void Stop();
   bool InOwnProcess() const { return ::getpid() == process_; }
 
