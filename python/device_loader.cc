@@ -57,7 +57,21 @@ struct PythonDeviceLoader {
   DeviceLoader loader;
 };
 
+// Crops and what becomes of bad images as the Loader would have it.
+DeviceDecode DecodeFor(const PixelPipelineOptions& decode, const LoaderOptions& loader) {
+  if (decode.output.type != PixelType::kU8 || decode.output.layout != PixelLayout::kNhwc) {
+    throw py::value_error("dtype, layout, mean and std are the DeviceLoader's, not Decode's");
+  }
+  return {.crop = decode.crop,
+          .augment_seed = loader.augment_seed,
+          .channels = decode.channels,
+          .orient = decode.orient,
+          .max_pixels = decode.max_pixels,
+          .threads = loader.threads};
+}
+
 std::unique_ptr<PythonDeviceLoader> OpenDevice(PythonLoader& host,
+                                               const std::optional<PixelPipelineOptions>& decode,
                                                const std::optional<std::string>& dtype,
                                                const std::string& layout, std::array<float, 3> mean,
                                                std::array<float, 3> std, uint32_t width,
@@ -67,11 +81,17 @@ std::unique_ptr<PythonDeviceLoader> OpenDevice(PythonLoader& host,
     throw py::value_error("the Loader needs device=...: its memory is not pinned");
   DeviceOptions options;
   options.prefetch_batches = prefetch_batches;
-  if (dtype) {
-    options.preprocess = DevicePreprocess{.output = OutputOf(*dtype, layout, mean, std),
-                                          .width = width,
-                                          .height = height,
-                                          .filter = FilterOf(filter)};
+  if (decode) {
+    options.decode = DecodeFor(*decode, host.options());
+    options.bad_images = {.policy = host.options().bad_samples,
+                          .most = host.options().max_bad_samples};
+  }
+  if (dtype || decode) {
+    options.preprocess =
+        DevicePreprocess{.output = OutputOf(dtype.value_or("uint8"), layout, mean, std),
+                         .width = width,
+                         .height = height,
+                         .filter = decode ? decode->filter : FilterOf(filter)};
   }
   std::shared_ptr<HostMemory> memory = host.memory();
   DeviceLoader loader = ValueOrThrow(DeviceLoader::Open(host.Take(), options, *host.device()->api));
@@ -130,11 +150,13 @@ void AddDeviceLoader(py::module_& module) {
       module, "DeviceLoader",
       "The batches of a Loader (opened with device=...), copied to the device ahead of the "
       "consumer. With dtype they are resized, normalised and cast there; the Loader then decodes "
-      "to "
-      "uint8 in nhwc. It takes the Loader over.")
-      .def(py::init(&OpenDevice), py::arg("loader"), py::kw_only(), py::arg("dtype") = py::none(),
-           py::arg("layout") = "nchw", py::arg("mean") = output.mean, py::arg("std") = output.std,
-           py::arg("width") = 0, py::arg("height") = 0, py::arg("filter") = "bilinear",
+      "to uint8 in nhwc. With decode, of a Loader without one, the images are decoded for the "
+      "device: by its JPEG engines or nvJPEG where there are, else by threads. It takes the Loader "
+      "over.")
+      .def(py::init(&OpenDevice), py::arg("loader"), py::kw_only(), py::arg("decode") = py::none(),
+           py::arg("dtype") = py::none(), py::arg("layout") = "nchw", py::arg("mean") = output.mean,
+           py::arg("std") = output.std, py::arg("width") = 0, py::arg("height") = 0,
+           py::arg("filter") = "bilinear",
            py::arg("prefetch_batches") = DeviceOptions().prefetch_batches)
       .def("__iter__", [](py::object self) { return self; })
       .def("__next__", [](PythonDeviceLoader& self) { return NextOf(self.loader); })
@@ -145,6 +167,19 @@ void AddDeviceLoader(py::module_& module) {
           "epoch", [](const PythonDeviceLoader& self) { return self.loader.cursor().epoch; })
       .def_property_readonly(
           "pinned", [](const PythonDeviceLoader& self) { return self.loader.stats().pinned; })
+      .def_property_readonly(
+          "decoded_by",
+          [](const PythonDeviceLoader& self) {
+            const JpegDecoderStats decode = self.loader.stats().decode;
+            py::dict images;
+            images["hardware"] = decode.hardware;
+            images["hybrid"] = decode.hybrid;
+            images["cpu"] = decode.cpu;
+            return images;
+          },
+          "With decode: images so far, by the GPU's JPEG engines, by nvJPEG's hybrid decoder and "
+          "by "
+          "the CPU.")
       .def("take_bad_samples",
            [](PythonDeviceLoader& self) { return BadSampleRows(self.loader.TakeBadSamples()); })
       .def("stop", [](PythonDeviceLoader& self) { self.loader.Stop(); });

@@ -50,14 +50,15 @@ std::unique_ptr<PythonLoader> Open(const Dataset& dataset, const Order& order, u
   if (device) {
     auto pinned = std::make_shared<PinnedMemory>(*device->api,
                                                  PinnedMemoryOptions{.budget_bytes = memory_bytes});
-    Loader loader =
-        ValueOrThrow(OpenPinnedLoader(dataset, order, share, std::move(options), *pinned, resume));
-    return std::make_unique<PythonLoader>(std::move(pinned), std::move(loader), std::move(device));
+    options.image_infos = !options.decode;  // a DeviceLoader may be asked to decode
+    Loader loader = ValueOrThrow(OpenPinnedLoader(dataset, order, share, options, *pinned, resume));
+    return std::make_unique<PythonLoader>(std::move(pinned), std::move(loader), std::move(options),
+                                          std::move(device));
   }
   auto memory = std::make_shared<PageableMemory>();
-  Loader loader =
-      ValueOrThrow(Loader::Open(dataset, order, share, std::move(options), *memory, resume));
-  return std::make_unique<PythonLoader>(std::move(memory), std::move(loader), std::nullopt);
+  Loader loader = ValueOrThrow(Loader::Open(dataset, order, share, options, *memory, resume));
+  return std::make_unique<PythonLoader>(std::move(memory), std::move(loader), std::move(options),
+                                        std::nullopt);
 }
 
 py::object Next(PythonLoader& self) {

@@ -21,10 +21,15 @@ namespace shardpack::python {
 
 class PythonLoader {
  public:
-  PythonLoader(std::shared_ptr<HostMemory> memory, Loader loader, std::optional<Device> device)
-      : memory_(std::move(memory)), loader_(std::move(loader)), device_(device) {}
+  PythonLoader(std::shared_ptr<HostMemory> memory, Loader loader, LoaderOptions options,
+               std::optional<Device> device)
+      : memory_(std::move(memory)),
+        loader_(std::move(loader)),
+        options_(std::move(options)),
+        device_(device) {}
 
   const std::shared_ptr<HostMemory>& memory() const { return memory_; }
+  const LoaderOptions& options() const { return options_; }
   const std::optional<Device>& device() const { return device_; }  // whose pinned memory it uses
   Loader& loader() {
     if (!loader_) throw pybind11::value_error("a DeviceLoader has taken this loader");
@@ -39,6 +44,7 @@ class PythonLoader {
  private:
   std::shared_ptr<HostMemory> memory_;  // declared first: it goes last
   std::optional<Loader> loader_;
+  LoaderOptions options_;
   std::optional<Device> device_;
 };
 

@@ -170,6 +170,24 @@ class ModuleTest(unittest.TestCase):
         self.assertEqual(batch.pixels.shape, (8, 3, 24, 32))
     self.assertEqual(count, len(host))
 
+  def test_images_are_decoded_for_the_device(self):
+    order, decode, device = self.order(), shardpack.Decode(48, 40, flip=0.5), shardpack.Device()  # decoded whole
+    host = [(b.ids, b.labels, b.pixels.copy())
+            for b in shardpack.Loader(self.dataset, order, decode=decode, augment_seed=3, epochs=1)]
+    encoded = lambda: shardpack.Loader(self.dataset, order, augment_seed=3, epochs=1, device=device)
+    loader = shardpack.DeviceLoader(encoded(), decode=decode, layout="nhwc")
+    for batch, (ids, labels, pixels) in zip(loader, host, strict=True):
+      numpy.testing.assert_array_equal(batch.ids, ids)
+      if device.kind == "cpu":
+        numpy.testing.assert_array_equal(numpy.from_dlpack(batch.labels), labels)
+        numpy.testing.assert_allclose(numpy.from_dlpack(batch.pixels).astype(int), pixels, rtol=0, atol=1)
+    self.assertEqual(sum(loader.decoded_by.values()), 8 * len(host))
+    with self.assertRaisesRegex(ValueError, "the Loader decodes"):
+      both = shardpack.Loader(self.dataset, order, decode=decode, device=device)
+      shardpack.DeviceLoader(both, decode=decode)
+    with self.assertRaisesRegex(ValueError, "DeviceLoader's"):
+      shardpack.DeviceLoader(encoded(), decode=shardpack.Decode(32, 24, dtype="float32"))
+
   def test_tensors_keep_their_batch_and_give_it_back(self):
     loader = shardpack.Loader(self.dataset, self.order(), decode=shardpack.Decode(8, 8), device=shardpack.Device())
     loader = shardpack.DeviceLoader(loader)
