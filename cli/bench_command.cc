@@ -1,4 +1,10 @@
+#include <errno.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <chrono>
+#include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
@@ -6,12 +12,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/bench_ceilings.h"
+#include "cli/bench_setup.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
-#include "cli/packed_input.h"
 #include "cli/units.h"
 #include "formats/io/file.h"
-#include "formats/io/resources.h"
 #include "readers/loader.h"
 
 namespace shardpack::cli {
@@ -32,30 +37,6 @@ struct Epoch {
 struct Ceilings {
   double copy = 0, read = 0, decode = 0;  // bytes, bytes and images a second; decode 0: not asked
 };
-
-LoaderOptions Options(const CommandLine& line) {
-  LoaderOptions options;
-  options.verify = line.check_hashes;
-  options.threads = line.jobs > 0 ? line.jobs : AvailableCores();
-  options.io_threads = line.io_depth;
-  options.bad_samples = BadSamples::kSubstitute;
-  if (line.decode_size > 0) {
-    options.decode.emplace();
-    options.decode->crop.width = options.decode->crop.height = line.decode_size;
-    options.decode->crop.flip_probability = 0.5;
-  }
-  return options;
-}
-
-absl::StatusOr<Order> MakeOrder(const Dataset& dataset, const CommandLine& line) {
-  OrderSpec spec;
-  spec.samples = dataset.size();
-  spec.mode = line.order;
-  spec.seed = line.plan.seed;
-  spec.global_batch = line.batch;
-  spec.tail = Tail::kPad;
-  return Order::Make(spec);
-}
 
 // The loader reads on behind the last epoch, as it does behind each: all are measured alike.
 absl::StatusOr<std::vector<Epoch>> RunEpochs(Loader& loader, uint64_t epochs,
@@ -131,14 +112,8 @@ std::string Text(const Dataset& dataset, const CommandLine& line, const std::vec
   std::string out = StrCat(
       "dataset   ", dataset.format(), ", ", Counted(dataset.size(), "sample", "samples"), ", ",
       FormatBytes(shard_bytes), " in ", Counted(dataset.shards().size(), "shard", "shards"), "\n");
-  absl::StrAppend(&out, "loader    batches of ", line.batch,
-                  line.order == OrderMode::kSequential ? ", in order" : ", shuffled as a whole",
-                  line.check_hashes ? ", verified" : ", not verified", ", ",
-                  Counted(static_cast<uint64_t>(stats.cpu_threads), "thread", "threads"));
-  if (line.decode_size > 0) {
-    absl::StrAppend(&out, ", decoded to ", line.decode_size, " x ", line.decode_size);
-  }
-  absl::StrAppend(&out, "; the first after ", FormatDuration(first), "\n");
+  absl::StrAppend(&out, "loader    ", DescribeLoader(line, stats.cpu_threads), "; the first after ",
+                  FormatDuration(first), "\n");
   for (size_t e = 0; e < epochs.size(); ++e) {
     absl::StrAppend(&out, "epoch ", e, "   ",
                     Rate(static_cast<double>(epochs[e].samples),
@@ -176,30 +151,37 @@ std::string Json(const Dataset& dataset, const CommandLine& line, const std::vec
   return json.dump() + "\n";
 }
 
+// `pack` does not link CUDA: a program beside it does, and takes the same command line.
+ExitCode RunOnDevice(const CommandLine& line, Terminal& terminal) {
+  std::error_code ignored;
+  const std::string program =
+      (std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / "pack-bench-device")
+          .string();
+  std::vector<char*> words = {const_cast<char*>(program.c_str())};
+  for (const std::string& word : line.words) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  ::execv(program.c_str(), words.data());
+  return Fail(absl::FailedPreconditionError(absl::StrCat(
+                  "cannot start ", program, ": ", std::strerror(errno),
+                  "; it is what links CUDA: `./bazelw build //cli:pack-bench-device` makes it")),
+              terminal);
+}
+
 }  // namespace
 
 ExitCode RunBench(const CommandLine& line, Terminal& terminal) {
-  if (line.on_gpu) {
-    return Fail(absl::InvalidArgumentError(
-                    "pack does not link CUDA: build and run "
-                    "`bazel run -c opt //benchmarks/cuda:device_bench -- DATASET --device cuda`; "
-                    "`pack info --gpu` says which GPUs are seen"),
-                terminal);
+  if (line.device != DeviceChoice::kCpu) return RunOnDevice(line, terminal);
+  if (line.Given("rate")) {
+    return Fail(absl::InvalidArgumentError("--rate is of the consumer of --device"), terminal);
   }
-  absl::StatusOr<Dataset> dataset = OpenInput(line.arguments);
-  if (!dataset.ok()) return Fail(dataset.status(), terminal);
-  if (!line.split.empty()) {
-    absl::StatusOr<Dataset> split = dataset->Split(line.split);
-    if (!split.ok()) return Fail(absl::InvalidArgumentError(split.status().message()), terminal);
-    dataset = std::move(split);
-  }
-  const absl::StatusOr<Order> order = MakeOrder(*dataset, line);
-  if (!order.ok()) return Fail(order.status(), terminal);
-  const LoaderOptions options = Options(line);
+  absl::StatusOr<BenchInput> input = OpenBenchInput(line);
+  if (!input.ok()) return Fail(input.status(), terminal);
+  const Dataset& dataset = input->dataset;
+  const LoaderOptions options = BenchLoader(line);
   PageableMemory memory;
   double first = 0;
   const Clock::time_point begin = Clock::now();
-  absl::StatusOr<Loader> loader = Loader::Open(*dataset, *order, {}, options, memory);
+  absl::StatusOr<Loader> loader = Loader::Open(dataset, input->order, {}, options, memory);
   if (!loader.ok()) return Fail(loader.status(), terminal);
   const absl::StatusOr<std::vector<Epoch>> epochs = RunEpochs(*loader, line.epochs, begin, &first);
   if (!epochs.ok()) return Fail(epochs.status(), terminal);
@@ -208,16 +190,16 @@ ExitCode RunBench(const CommandLine& line, Terminal& terminal) {
   loader->Stop();
   Ceilings ceilings;
   ceilings.copy = CopyCeiling(options.threads);
-  const absl::StatusOr<double> read = ReadCeiling(*dataset, options.threads);
+  const absl::StatusOr<double> read = ReadCeiling(dataset, options.threads);
   if (!read.ok()) return Fail(read.status(), terminal);
   ceilings.read = *read;
   if (options.decode) {
-    const absl::StatusOr<double> decode = DecodeCeiling(*dataset, *options.decode, options.threads);
+    const absl::StatusOr<double> decode = DecodeCeiling(dataset, *options.decode, options.threads);
     if (!decode.ok()) return Fail(decode.status(), terminal);
     ceilings.decode = *decode;
   }
-  return PrintResult(line.json ? Json(*dataset, line, *epochs, first, stats, ceilings)
-                               : Text(*dataset, line, *epochs, first, stats, ceilings),
+  return PrintResult(line.json ? Json(dataset, line, *epochs, first, stats, ceilings)
+                               : Text(dataset, line, *epochs, first, stats, ceilings),
                      terminal);
 }
 

@@ -26,6 +26,10 @@ namespace shardpack::cli {
 
 enum class ProgressMode : uint8_t { kAuto, kAlways, kNever, kJson };
 
+// Where bench brings batches to: only read and decoded; or further, to a GPU, or for comparison
+// through the same code to host memory.
+enum class DeviceChoice : uint8_t { kCpu, kCuda, kHost };
+
 struct CommandLine {
   Verb verb = Verb::kBuild;
   std::vector<std::string> arguments;  // what is not a flag
@@ -74,7 +78,8 @@ struct CommandLine {
   uint64_t epochs = 3;
   OrderMode order = OrderMode::kShuffle;
   bool check_hashes = true;
-  bool on_gpu = false;
+  DeviceChoice device = DeviceChoice::kCpu;
+  uint64_t rate = 1786;  // images a second of a consumer whose waits are counted; 0: none
 
   // man.
   bool markdown = false;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "cuda/abandon.h"
 #include "cuda/host_api.h"
+#include "formats/io/resources.h"
 
 namespace shardpack {
 namespace {
@@ -237,7 +238,7 @@ absl::Status DeviceLoader::Core::PreprocessToSide(const PreprocessSample* sample
   PreprocessLaunch launch = LaunchOf(*buffers_->all().front());
   launch.samples = samples;
   launch.out = to;
-  return PreprocessOnHost(launch);
+  return PreprocessByThreads(launch, AvailableCores());
 }
 
 absl::Status DeviceLoader::Core::MakeDecoder() {

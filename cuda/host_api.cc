@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "formats/io/resources.h"
+
 namespace shardpack {
 namespace {
 
@@ -63,8 +65,9 @@ void FillMemory(DeviceApi& api) {
     return DeviceStatus();
   };
   api.preprocess = [](void*, const PreprocessLaunch& launch, Stream) {
-    return PreprocessOnHost(launch).ok() ? DeviceStatus()
-                                         : DeviceStatus{kDeviceInvalidValue, "invalid value"};
+    return PreprocessByThreads(launch, AvailableCores()).ok()
+               ? DeviceStatus()
+               : DeviceStatus{kDeviceInvalidValue, "invalid value"};
   };
   api.gather = [](void*, const GatherLaunch& launch, Stream) {
     GatherOnHost(launch);

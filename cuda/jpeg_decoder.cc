@@ -4,14 +4,13 @@
 #include <array>
 #include <cstring>
 #include <optional>
-#include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cuda/jpeg_lane.h"
 #include "cuda/nvjpeg_backends.h"
+#include "cuda/run_on_threads.h"
 #include "images/decode.h"
 #include "images/orientation.h"
 
@@ -184,32 +183,20 @@ class JpegDecoder::Impl {
     return absl::OkStatus();
   }
 
-  // Each lane takes the next image when it is done with one; threads live for one batch, which
-  // costs little against decoding it.
+  // Each lane takes the next image when it is done with one.
   absl::Status ByLanes(Stream stream, std::span<JpegResult> results) {
     std::atomic<size_t> next{0};
     std::vector<absl::Status> ends(lanes_.size());
-    const auto work = [&](size_t lane) {
-      for (size_t k = next.fetch_add(1); k < lane_batch_.size(); k = next.fetch_add(1)) {
+    RunOnThreads(std::min(lanes_.size(), lane_batch_.size()), [&](size_t lane) {
+      absl::Status& end = ends[lane];
+      if (lane > 0) end = Checked(device_, device_.enter_thread(device_.self), "entering a thread");
+      for (size_t k; end.ok() && (k = next.fetch_add(1)) < lane_batch_.size();) {
         const LaneItem& item = lane_batch_[k];
-        ends[lane] =
+        end =
             lanes_[lane]->Decode(known_[item.image], item.for_nvjpeg, stream, &results[item.image]);
-        if (!ends[lane].ok()) next.store(lane_batch_.size());
       }
-    };
-    std::vector<std::thread> threads;
-    try {
-      for (size_t lane = 1; lane < std::min(lanes_.size(), lane_batch_.size()); ++lane) {
-        threads.emplace_back([&, lane] {
-          ends[lane] = Checked(device_, device_.enter_thread(device_.self), "entering a thread");
-          if (ends[lane].ok()) work(lane);
-        });
-      }
-    } catch (const std::system_error&) {
-      // Threads that cannot be had are not needed.
-    }
-    work(0);
-    for (std::thread& thread : threads) thread.join();
+      if (!end.ok()) next.store(lane_batch_.size());
+    });
     for (const absl::Status& end : ends) {
       if (!end.ok()) return end;
     }

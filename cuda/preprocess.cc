@@ -1,11 +1,16 @@
 #include "cuda/preprocess.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <memory>
+#include <mutex>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cuda/preprocess_tile.h"
 #include "cuda/preprocess_work.h"
+#include "cuda/run_on_threads.h"
 
 namespace shardpack {
 namespace {
@@ -32,6 +37,28 @@ void MakeTiles(const PreprocessWork& work) {
   const auto memory = std::make_unique<TileMemory>();
   for (uint64_t i = 0; i < TileCount(work); ++i) {
     PreprocessTile<kChannels>(work, i, *memory, OneThread());
+  }
+}
+
+// No filter changes a pixel then: at this scale its weights are 1 and zeros.
+bool NeedsNoResize(const PreprocessSample& sample, const PreprocessLaunch& launch) {
+  const PixelBox& box = sample.box;
+  return sample.pixels != nullptr && BoxIsInside(sample) && box.left == std::floor(box.left) &&
+         box.top == std::floor(box.top) && box.right - box.left == launch.out_width &&
+         box.bottom - box.top == launch.out_height;
+}
+
+void Convert(const PreprocessSample& sample, const PreprocessLaunch& launch) {
+  const size_t channels = launch.channels, row_bytes = launch.out_width * channels;
+  const uint8_t* row = sample.pixels + static_cast<size_t>(sample.box.top) * sample.stride_bytes +
+                       static_cast<size_t>(sample.box.left) * channels;
+  std::vector<uint8_t> mirrored(sample.mirror ? row_bytes : 0);
+  for (uint32_t y = 0; y < launch.out_height; ++y, row += sample.stride_bytes) {
+    for (size_t x = 0; x < mirrored.size(); x += channels) {
+      std::copy_n(row + row_bytes - channels - x, channels, mirrored.data() + x);
+    }
+    launch.output.PutRow(sample.mirror ? mirrored.data() : row, y, launch.out_width,
+                         launch.out_height, launch.out);
   }
 }
 
@@ -95,6 +122,31 @@ absl::Status PreprocessOnHost(const PreprocessLaunch& launch) {
   const PreprocessWork work = MakePreprocessWork(launch);
   launch.channels == 1 ? MakeTiles<1>(work) : MakeTiles<3>(work);
   return absl::OkStatus();
+}
+
+absl::Status PreprocessByThreads(const PreprocessLaunch& launch, int threads) {
+  if (auto status = CheckPreprocess(launch); !status.ok()) return status;
+  const size_t out_bytes = launch.output.Bytes(launch.out_width, launch.out_height);
+  std::atomic<uint32_t> next{0};
+  std::mutex mutex;
+  absl::Status first;
+  RunOnThreads(static_cast<size_t>(std::max(threads, 1)), [&](size_t) {
+    for (uint32_t i; (i = next.fetch_add(1)) < launch.count;) {
+      PreprocessLaunch one = launch;
+      one.samples = launch.samples + i;
+      one.count = 1;
+      one.out = static_cast<uint8_t*>(launch.out) + i * out_bytes;
+      if (NeedsNoResize(*one.samples, launch)) {
+        Convert(*one.samples, one);
+        continue;
+      }
+      const absl::Status done = PreprocessOnHost(one);
+      if (done.ok()) continue;
+      const std::lock_guard lock(mutex);
+      first.Update(done);
+    }
+  });
+  return first;
 }
 
 }  // namespace shardpack

@@ -53,6 +53,10 @@ absl::Status CheckPreprocess(const PreprocessLaunch& launch);
 // All pointers are the host's. One thread.
 absl::Status PreprocessOnHost(const PreprocessLaunch& launch);
 
+// The same by several threads, and without a resize for samples whose box has the output's size and
+// lies on whole pixels: the same bytes.
+absl::Status PreprocessByThreads(const PreprocessLaunch& launch, int threads);
+
 // Of the target //cuda:preprocess_kernel. `cuda_stream` is a cudaStream_t.
 int LaunchPreprocess(const PreprocessLaunch& launch, void* cuda_stream);
 

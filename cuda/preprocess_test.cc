@@ -66,6 +66,44 @@ TEST(Preprocess, WithinOneLevelOfTheResizer) {
   }
 }
 
+// By threads and with a way of their own for samples that are only converted.
+TEST(Preprocess, ByThreadsTheSameBytes) {
+  for (const uint32_t channels : {1u, 3u}) {
+    TestBatch batch = MakeTestBatch({.count = 6, .channels = channels, .least_side = 40});
+    for (const bool mirror : {false, true}) {
+      const TestPixels pixels = MakePattern(33, 40, channels);
+      AddImage(pixels, {0, 0, 33, 40}, mirror, 1, 3, batch);
+      AddImage(MakePattern(50, 60, channels), {5, 7, 38, 47}, mirror, 0, 0, batch);
+      AddImage(MakePattern(50, 60, channels), {5.5, 7, 38.5, 47}, mirror, 0, 0, batch);
+    }
+    batch.samples.push_back({});  // padding
+    for (const ResizeFilter filter : kFilters) {
+      for (const PixelType type : {PixelType::kU8, PixelType::kF16, PixelType::kF32}) {
+        for (const PixelLayout layout : {PixelLayout::kNhwc, PixelLayout::kNchw}) {
+          const OutputFormat format = {.type = type,
+                                       .layout = layout,
+                                       .mean = {0.4f, 0.5f, 0.6f},
+                                       .std = {0.2f, 0.3f, 0.4f}};
+          const std::vector<uint8_t> expected = OnHost(batch, 33, 40, filter, format);
+          for (const int threads : {0, 1, 3}) {
+            std::vector<uint8_t> got(expected.size(), 0xEE);
+            const absl::Status done =
+                PreprocessByThreads(LaunchOf(batch, 33, 40, filter, format, got.data()), threads);
+            ASSERT_TRUE(done.ok()) << done;
+            EXPECT_TRUE(got == expected);
+          }
+        }
+      }
+    }
+    batch.samples[2].box.right = batch.samples[2].width + 1;
+    std::vector<uint8_t> out(batch.samples.size() * 33 * 40 * channels);
+    EXPECT_EQ(
+        PreprocessByThreads(LaunchOf(batch, 33, 40, ResizeFilter::kBilinear, {}, out.data()), 2)
+            .code(),
+        absl::StatusCode::kInvalidArgument);
+  }
+}
+
 // Filters for which parts of a tile are smaller, down to pixel by pixel.
 TEST(Preprocess, LargeReductions) {
   for (const ResizeFilter filter : kFilters) {

@@ -3,9 +3,11 @@
 CUDA_CONSUMER and PACK name the programs (default: as Bazel's tests see them).
 """
 
+import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -43,9 +45,30 @@ class CudaPageTest(unittest.TestCase):
     self.assertRegex(done.stdout, r"(?m)^gpu +(0 |none: .+; loaders give batches in host memory)")
     self.assertRegex(done.stdout, r"(?m)^cuda  ")
     self.assertRegex(done.stdout, r"(?m)^nvjpeg  ")
-    done = subprocess.run([PACK, "bench", "x", "--device", "cuda"], capture_output=True, text=True, check=False)
-    self.assertEqual(2, done.returncode)
-    self.assertIn("//benchmarks/cuda:device_bench", done.stderr)
+
+  def test_bench_measures_the_way_to_a_device(self):
+    with tempfile.TemporaryDirectory() as folder:
+      photos = pathlib.Path(folder) / "photos"
+      sample_images.write_class_folders(photos, ROOT / "testdata" / "images", count=40, classes=3, seed=4)
+      subprocess.run([PACK, "photos", "-o", "shards", "-q"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+      bench = [PACK, "bench", "shards", "--decode", "32", "-b", "16", "--epochs", "2", "--rate", "0"]
+      done = subprocess.run([*bench, "--device", "host"], cwd=folder, capture_output=True, text=True, check=False)
+      self.assertEqual(0, done.returncode, done.stderr)
+      self.assertRegex(done.stdout, r"(?m)^device     host; copy from page-locked memory \d+\.\d+ GB/s$")
+      self.assertRegex(done.stdout, r"(?m)^preprocess \d+ images/s")
+      self.assertRegex(done.stdout, r"(?m)^decode     \d+ images/s: 0 by engines, 0 hybrid, \d+ by the CPU")
+      self.assertRegex(done.stdout, r"(?m)^decoded for the device\n +\d+ images/s, \d+\.\d+ cores, \d of 3 batches")
+      done = subprocess.run([*bench, "--device", "host", "--json"], cwd=folder, capture_output=True, text=True, check=False)
+      self.assertEqual(["decoded by the loader", "decoded for the device"],
+                       [run["name"] for run in json.loads(done.stdout)["runs"]])
+      done = subprocess.run([*bench, "--device", "cuda"], cwd=folder, capture_output=True, text=True, check=False)
+      if done.returncode != 0:
+        self.assertIn("no GPU can be used", done.stderr)
+        self.assertIn("--device host runs without one", done.stderr)
+      alone = shutil.copy(PACK, folder)
+      done = subprocess.run([alone, "bench", "shards", "--device", "host"], cwd=folder, capture_output=True, text=True, check=False)
+    self.assertEqual(5, done.returncode)
+    self.assertIn("//cli:pack-bench-device", done.stderr)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,39 @@
+// pack-bench-device: what `pack bench --device` starts; it links CUDA, which pack does not. Takes
+// pack's command line.
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "cli/device_bench.h"
+#include "cli/failure.h"
+#include "cli/parse.h"
+
+namespace shardpack::cli {
+namespace {
+
+ExitCode Main(std::vector<std::string> words) {
+  absl::StatusOr<CommandLine> line = ParseCommandLine("pack", std::move(words));
+  if (line.ok() && (line->verb != Verb::kBench || line->device == DeviceChoice::kCpu)) {
+    line = absl::InvalidArgumentError("this program is for pack bench --device cuda or host");
+  }
+  if (!line.ok()) {
+    Terminal terminal;
+    return Fail(line.status(), terminal);
+  }
+  Terminal terminal(line->progress, line->quiet);
+  return RunDeviceBench(*line, terminal);
+}
+
+}  // namespace
+}  // namespace shardpack::cli
+
+int main(int argc, char** argv) {
+  try {
+    return static_cast<int>(
+        shardpack::cli::Main(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc)));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "pack: error: %s\n", error.what());
+    return static_cast<int>(shardpack::cli::ExitCode::kInternal);
+  }
+}
