@@ -6,7 +6,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <random>
 #include <thread>
 
@@ -122,6 +124,39 @@ TEST_F(DeviceLoaderTest, TheHostTableGivesTheSame) {
     EXPECT_TRUE((*batch)->WaitOn(nullptr).ok());
     EXPECT_TRUE((*batch)->Release(nullptr).ok());
     EXPECT_EQ((*batch)->WaitOn(nullptr).code(), absl::StatusCode::kFailedPrecondition);
+  }
+}
+
+// By whatever this device has for it: nvJPEG rounds otherwise than the CPU, by a few levels.
+TEST_F(DeviceLoaderTest, DecodesForTheDevice) {
+  const LoaderFixture data(TestName(), {.kinds = true});
+  const LoaderOptions host = data.Options();
+  const std::vector<HostCopy> expected = data.Expected(host);
+  LoaderOptions encoded = host;
+  encoded.decode.reset();
+  encoded.image_infos = true;
+  PinnedMemory memory(api(), {.log = nullptr});
+  DeviceLoader loader = Open(data.Open(memory, encoded),
+                             Quiet({.preprocess = DevicePreprocess{.output = {}},
+                                    .decode = DeviceDecode{.crop = host.decode->crop,
+                                                           .augment_seed = host.augment_seed}}));
+  Sink sink(device_, kPixelBytes, 16);
+  while (auto batch = *loader.Next()) sink.Put(*std::move(batch));
+  const std::vector<DeviceCopy> got = sink.Finish();
+  ASSERT_EQ(got.size(), 5u);
+  const DeviceLoaderStats stats = loader.stats();
+  EXPECT_EQ(stats.decode.hardware + stats.decode.hybrid + stats.decode.cpu, 40u);
+  const int most = stats.decode.cpu == 40 ? 1 : 16;
+  for (size_t n = 0; n < got.size(); ++n) {
+    EXPECT_EQ(got[n].info.ids, expected[n].ids);
+    EXPECT_EQ(got[n].labels, expected[n].labels);
+    ASSERT_EQ(got[n].pixels.size(), expected[n].pixels.size());
+    int largest = 0;
+    for (size_t i = 0; i < got[n].pixels.size(); ++i) {
+      largest = std::max(largest, std::abs(static_cast<uint8_t>(got[n].pixels[i]) -
+                                           static_cast<uint8_t>(expected[n].pixels[i])));
+    }
+    EXPECT_LE(largest, most) << "batch " << n << ", " << stats.decode_backends;
   }
 }
 
