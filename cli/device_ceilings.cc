@@ -164,8 +164,12 @@ absl::StatusOr<DecodeCeilings> DeviceDecodeCeiling(const DeviceApi& api, Loader&
   Bench bench(api);
   absl::Status opened = bench.Open();
   if (!opened.ok()) return opened;
-  const absl::StatusOr<double> batches =
-      bench.Rate([&] { return (*decoder)->Decode(**batch, 0, bench.stream(), samples, why); });
+  const absl::StatusOr<double> batches = bench.Rate([&] {
+    absl::Status status = (*decoder)->Prepare(**batch, 0, why);
+    if (status.ok()) status = (*decoder)->Decode(bench.stream(), samples, why);
+    if (status.ok()) status = (*decoder)->Done(bench.stream());
+    return status;
+  });
   if (!batches.ok()) return batches.status();
   const auto padding = std::count((*batch)->ids().begin(), (*batch)->ids().end(), kPaddingId);
   return DecodeCeilings{

@@ -315,6 +315,31 @@ TEST(DeviceDecode, BadImages) {
               HasSubstr("no image of a batch can be decoded"));
 }
 
+// A substitute that cannot be decoded is substituted again, for the one that was wanted first.
+TEST(DeviceDecode, SubstitutesOfSubstitutes) {
+  std::vector<size_t> flipped, cut;
+  for (size_t i = 0; i < 24; ++i) {
+    if (i % 4 == 0) flipped.push_back(i);
+    if (i % 4 == 1) cut.push_back(i);
+  }
+  const LoaderFixture data(TestName(), {.samples = 24, .cut = cut, .flipped = flipped});
+  DeviceOptions options = Decoding(data, nullptr);
+  options.bad_images.policy = BadSamples::kSubstitute;
+  const Outcome got = RunEpochs(HostApi(), data, options, 1, BadSamples::kSubstitute);
+  EXPECT_THAT(got.errors, IsEmpty());
+  std::multiset<uint64_t> wanted;
+  for (const Delivered& batch : got.batches) {
+    for (size_t slot = 0; slot < batch.info.ids.size(); ++slot) {
+      EXPECT_GE(batch.info.ids[slot] % 4, 2u);
+      const SampleStatus& status = batch.info.status[slot];
+      wanted.insert(status.state == SampleState::kSubstituted ? status.wanted_id
+                                                              : batch.info.ids[slot]);
+    }
+  }
+  EXPECT_THAT(wanted, SizeIs(24));
+  for (uint64_t id = 0; id < 24; ++id) EXPECT_EQ(wanted.count(id), 1u) << id;
+}
+
 // Each with what is known of the image that stands in.
 TEST(DeviceDecode, SubstitutesOfTheLoader) {
   const LoaderFixture data(TestName(), {.samples = 24, .kinds = true, .flipped = {1, 8, 9, 17}});
@@ -369,11 +394,11 @@ TEST(DeviceDecode, ASteadyRunAllocatesNothing) {
 
 TEST(DeviceDecode, ALittleMemoryIsEnoughOrSaysSo) {
   const LoaderFixture data(TestName(), {.samples = 24});
-  for (const uint64_t cap : {uint64_t{50'000}, uint64_t{40'000}, uint64_t{30'000}}) {
+  for (const uint64_t cap : {uint64_t{75'000}, uint64_t{68'000}, uint64_t{45'000}}) {
     FakeApi fake({.device_cap_bytes = cap});
     FakeNvjpeg nvjpeg({}, &fake);
     const Outcome got = RunEpochs(fake.api(), data, Decoding(data, &nvjpeg.functions()));
-    if (cap > 35'000) {
+    if (cap > 50'000) {
       EXPECT_THAT(got.errors, IsEmpty()) << cap;
       EXPECT_THAT(got.batches, SizeIs(3));
       EXPECT_GT(got.stats.shrinks, 0u);
@@ -383,6 +408,48 @@ TEST(DeviceDecode, ALittleMemoryIsEnoughOrSaysSo) {
     }
     EXPECT_EQ(fake.live_objects(), 0u) << fake.LiveObjects();
   }
+}
+
+// Whoever asks for a batch is told what is waited for, and may ask again.
+TEST(DeviceDecode, ADeviceThatHangsIsNoHang) {
+  const LoaderFixture data(TestName(), {.samples = 40, .kinds = true});
+  FakeApi fake;
+  FakeNvjpeg nvjpeg({}, &fake);
+  DeviceOptions options = Decoding(data, &nvjpeg.functions());
+  options.patience = milliseconds(300);
+  PinnedMemory memory(fake.api(), {.log = nullptr});
+  auto loader = DeviceLoader::Open(data.Open(memory, Encoded(data, 0)), options, fake.api());
+  ASSERT_TRUE(loader.ok()) << loader.status();
+  ASSERT_TRUE(loader->Next().ok());
+  fake.Hold();
+  absl::Status status;
+  while (status.ok()) {
+    auto batch = loader->Next();
+    status = batch.status();
+    if (batch.ok() && batch->has_value()) {
+      ASSERT_TRUE((*batch)->Release(nullptr).ok());
+    }
+  }
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("or for the device"));
+  fake.LetGo();
+  EXPECT_TRUE(loader->Next().ok());
+}
+
+TEST(DeviceDecode, EnginesThatFailAreSaid) {
+  const LoaderFixture data(TestName(), {.samples = 40});
+  const std::vector<Delivered> expected =
+      RunEpochs(HostApi(), data, Decoding(data, nullptr)).batches;
+  FakeApi fake;
+  FakeNvjpeg nvjpeg({}, &fake);
+  nvjpeg.functions().DecodeBatched = [](NvjpegHandle, NvjpegState, const unsigned char* const*,
+                                        const size_t*, NvjpegImage*,
+                                        void*) -> int { return kNvjpegInternalError; };
+  const Outcome got = RunEpochs(fake.api(), data, Decoding(data, &nvjpeg.functions()));
+  ExpectEqual(got.batches, expected);
+  EXPECT_EQ(got.stats.decode.failed_batches, 3u);
+  EXPECT_EQ(got.stats.fallbacks, 1u);
+  EXPECT_THAT(got.stats.why_fallback, HasSubstr("refused a batch: nvjpegDecodeBatched"));
 }
 
 TEST(DeviceDecode, StopsOnADeviceThatHangs) {

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/io/resources.h"
-#include "images/decode.h"
 #include "readers/order.h"
 
 namespace shardpack {
@@ -17,7 +16,7 @@ absl::StatusOr<std::unique_ptr<DeviceDecoder>> DeviceDecoder::Create(
   if (options.channels != 1 && options.channels != 3) {
     return absl::InvalidArgumentError("channels are 1 or 3");
   }
-  std::unique_ptr<DeviceDecoder> made(new DeviceDecoder(api, options));
+  std::unique_ptr<DeviceDecoder> made(new DeviceDecoder(api, options, stop));
   const NvjpegFunctions* functions = options.nvjpeg;
   if (functions == nullptr && api.kind == DeviceKind::kCuda &&
       (options.use_hardware || options.use_hybrid)) {
@@ -37,13 +36,17 @@ absl::StatusOr<std::unique_ptr<DeviceDecoder>> DeviceDecoder::Create(
                          .orient = options.orient,
                          .threads = options.threads > 0 ? options.threads : AvailableCores(),
                          .max_pixels = options.max_pixels,
+                         .max_scans = options.max_scans,
                          .stop = stop});
   return made;
 }
 
 DeviceDecoder::~DeviceDecoder() {
   decoder_.reset();
-  if (memory_ != nullptr && !IsLost(api_)) (void)Checked(api_, api_.free(api_.self, memory_), "");
+  for (Piece& piece : pieces_) {
+    if (piece.memory == nullptr || IsLost(api_)) continue;
+    (void)Checked(api_, api_.free(api_.self, piece.memory), "");
+  }
 }
 
 std::string DeviceDecoder::backends() const {
@@ -51,47 +54,29 @@ std::string DeviceDecoder::backends() const {
                                  : absl::StrCat("no nvJPEG: ", why_no_library_);
 }
 
-// Checks an image and adds the room that it takes; `out` is set when the memory is there.
-absl::Status DeviceDecoder::Plan(Bytes file, const ImageInfo& info, size_t* bytes,
-                                 JpegImage* image) const {
-  if (file.data() == nullptr) return absl::DataLossError("the sample has no image");
-  const auto known = KnownImageInfo(file, info, options_.max_pixels);
-  if (!known.ok()) return known.status();
-  if (known->width == 0 || known->height == 0) {
-    return absl::InvalidArgumentError("an image without pixels");
-  }
-  if (uint64_t{known->width} * known->height > options_.max_pixels) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        known->width, "x", known->height, " is more than ", options_.max_pixels, " pixels"));
-  }
-  const auto [width, height] = SizeOf(*known, options_.orient);
-  const size_t pitch_bytes = size_t{width} * options_.channels;
-  *image = {.file = file, .info = *known, .out = nullptr, .pitch_bytes = pitch_bytes};
-  *bytes += DeviceAligned(pitch_bytes * height);
-  return absl::OkStatus();
-}
-
-// What still reads the memory is waited for by the call that frees it.
-absl::Status DeviceDecoder::Reserve(size_t bytes) {
-  if (bytes <= memory_bytes_) return absl::OkStatus();
+// What frees memory waits for the device, consumer's streams included; the host has waited before
+// for what reads this piece.
+absl::Status DeviceDecoder::Reserve(Piece& piece, size_t bytes) {
+  if (bytes <= piece.bytes) return absl::OkStatus();
   absl::Status status;
-  if (memory_ != nullptr) {
-    status = Checked(api_, api_.free(api_.self, std::exchange(memory_, nullptr)),
+  if (piece.memory != nullptr) {
+    ++growths_;
+    piece.bytes = 0;
+    status = Checked(api_, api_.free(api_.self, std::exchange(piece.memory, nullptr)),
                      "freeing memory of decoded images");
-    memory_bytes_ = 0;
+    if (!status.ok()) return status;
   }
-  if (!status.ok()) return status;
   // A quarter more, so that batches that differ a little do not each come here; if that is too
   // much, what it takes.
   for (const size_t room : {DeviceAligned(bytes + bytes / 4), bytes}) {
     status = Checked(
-        api_, api_.allocate(api_.self, &memory_, room),
+        api_, api_.allocate(api_.self, &piece.memory, room),
         absl::StrCat("allocating ", room, " bytes on the device for a batch's decoded images"));
     if (status.ok()) {
-      memory_bytes_ = room;
+      piece.bytes = room;
       return status;
     }
-    memory_ = nullptr;
+    piece.memory = nullptr;
     if (!absl::IsResourceExhausted(status)) return status;
   }
   return status;
@@ -119,42 +104,64 @@ PreprocessSample DeviceDecoder::SampleOf(const JpegImage& image,
   return sample;
 }
 
-absl::Status DeviceDecoder::Decode(const HostBatch& batch, size_t field, Stream stream,
-                                   std::span<PreprocessSample> samples,
-                                   std::span<absl::Status> why) {
+absl::Status DeviceDecoder::Prepare(const HostBatch& batch, size_t field,
+                                    std::span<absl::Status> why) {
   images_.clear();
-  slots_.clear();
   places_.clear();
+  epoch_ = batch.epoch();
   size_t bytes = 0;
   for (size_t slot = 0; slot < batch.size(); ++slot) {
-    samples[slot] = {};
     why[slot] = absl::OkStatus();
     if (batch.ids()[slot] == kPaddingId) continue;
-    const size_t place = bytes;
-    JpegImage image;
-    why[slot] = Plan(batch.bytes(field, slot), batch.image_infos()[slot], &bytes, &image);
-    if (!why[slot].ok()) continue;
-    images_.push_back(image);
-    slots_.push_back(slot);
-    places_.push_back(place);
+    const Bytes file = batch.bytes(field, slot);
+    if (file.data() == nullptr) {
+      why[slot] = absl::DataLossError("the sample has no image");
+      continue;
+    }
+    const absl::StatusOr<ImageInfo> info =
+        CheckImage(file, batch.image_infos()[slot], options_.max_pixels);
+    if (!info.ok()) {
+      why[slot] = info.status();
+      continue;
+    }
+    const auto [width, height] = SizeOf(*info, options_.orient);
+    const size_t pitch_bytes = size_t{width} * options_.channels;
+    images_.push_back({.file = file, .info = *info, .out = nullptr, .pitch_bytes = pitch_bytes});
+    places_.push_back({.slot = slot, .offset = bytes, .id = batch.ids()[slot]});
+    bytes += DeviceAligned(pitch_bytes * height);
   }
-  absl::Status status = Reserve(bytes);
-  if (!status.ok()) return status;
+  Piece& piece = pieces_[piece_];
+  absl::Status status = piece.read.Wait();
+  if (status.ok()) status = Reserve(piece, bytes);
+  // Both at first, when the device has the most memory left.
+  Piece& other = pieces_[(piece_ + 1) % pieces_.size()];
+  if (status.ok() && other.memory == nullptr) status = Reserve(other, bytes);
+  return status;
+}
+
+absl::Status DeviceDecoder::Decode(Stream stream, std::span<PreprocessSample> samples,
+                                   std::span<absl::Status> why) {
   for (size_t i = 0; i < images_.size(); ++i) {
-    images_[i].out = static_cast<uint8_t*>(memory_) + places_[i];
+    images_[i].out = static_cast<uint8_t*>(pieces_[piece_].memory) + places_[i].offset;
   }
   results_.assign(images_.size(), {});
-  status = decoder_->Decode(images_, stream, results_);
+  absl::Status status = decoder_->Decode(images_, stream, results_);
   if (!status.ok()) return status;
+  std::fill(samples.begin(), samples.end(), PreprocessSample());
   for (size_t i = 0; i < images_.size(); ++i) {
-    const size_t slot = slots_[i];
-    why[slot] = std::move(results_[i].status);
-    if (!why[slot].ok()) continue;
-    samples[slot] =
-        SampleOf(images_[i],
-                 {.seed = options_.augment_seed, .epoch = batch.epoch(), .id = batch.ids()[slot]});
+    const Place& place = places_[i];
+    why[place.slot] = std::move(results_[i].status);
+    if (!why[place.slot].ok()) continue;
+    samples[place.slot] =
+        SampleOf(images_[i], {.seed = options_.augment_seed, .epoch = epoch_, .id = place.id});
   }
   return absl::OkStatus();
+}
+
+absl::Status DeviceDecoder::Done(Stream stream) {
+  Piece& piece = pieces_[piece_];
+  piece_ = (piece_ + 1) % pieces_.size();
+  return piece.read.Record(stream);
 }
 
 }  // namespace shardpack

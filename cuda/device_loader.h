@@ -7,13 +7,14 @@
 //
 // One thread takes host batches, enqueues a copy for each slab on a stream of copies, the
 // preprocessing on a second stream, and queues the batch; it waits for the consumer and for the
-// Loader, never for the device, and gives slabs back when an event says that their copy is done.
-// Buffers on the device are allocated once. Next gives what Loader::Next gives, in the same order,
-// with nullopt at the end of an epoch; its cursor counts batches that Next gave.
-// A Loader that decodes to 8-bit pixels in NHWC (OutputFormat's default) has them preprocessed on
-// the device where the options say so, padding to zeros; without a decoder encoded bytes are what a
+// Loader, not for the device (but see `decode`), and gives slabs back when an event says that their
+// copy is done. Buffers on the device are allocated once. Next gives what Loader::Next gives, in
+// the same order, with nullopt at the end of an epoch; its cursor counts batches that Next gave. A
+// Loader that decodes to 8-bit pixels in NHWC (OutputFormat's default) has them preprocessed on the
+// device where the options say so, padding to zeros; without a decoder encoded bytes are what a
 // batch holds, or with `decode` the images are decoded for the device (cuda/device_decoder.h): by
-// its engines, nvJPEG or threads of the CPU, in memory of their own beside the batches'.
+// its engines, nvJPEG or threads of the CPU, into memory for two batches of whole images, beside
+// the buffers; before the third is decoded the thread waits until the first was preprocessed.
 // Without a GPU the same with HostApi(): batches in host memory.
 // Lifetime: the table, and the Loader's HostMemory, outlive it and its batches; batches may outlive
 // it. The destructor stops it. Thread-safety: one caller of Next and NextInto at a time; Stop,

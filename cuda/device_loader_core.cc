@@ -7,8 +7,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "cuda/abandon.h"
-#include "cuda/host_api.h"
 #include "formats/io/resources.h"
 
 namespace shardpack {
@@ -40,12 +38,6 @@ DeviceLoader::Core::Core(Loader loader, const DeviceOptions& options, const Devi
 DeviceLoader::Core::~Core() {
   Stop();
   if (thread_.joinable()) thread_.join();
-  // What the device may still use is left to the end of the process.
-  if (decoder_ != nullptr && !on_host_ &&
-      (IsLost(api_) || !WaitUntilIdle(api_, uploader_->stream(), options_.stop_patience))) {
-    Abandon(std::move(decoder_));
-  }
-  decoder_.reset();
   uploader_.reset();
   if (has_work_stream_ && !IsLost(api_)) {
     if (WaitUntilIdle(api_, work_stream_, options_.stop_patience)) {
@@ -80,15 +72,14 @@ void DeviceLoader::Core::FellBack(const std::string& why) {
   if (stats_.fallbacks++ == 0) stats_.why_fallback = why;
 }
 
-void DeviceLoader::Core::UploadAll() {
-  absl::Status ready = Checked(api_, api_.enter_thread(api_.self), "entering a thread");
-  if (ready.ok() && options_.decode) ready = MakeDecoder();
-  if (!ready.ok()) return Fail(ready);
-  for (;;) {
+absl::Status DeviceLoader::Core::UploadAll() {
+  absl::Status status = Checked(api_, api_.enter_thread(api_.self), "entering a thread");
+  if (status.ok() && options_.decode) status = MakeDecoder();
+  while (status.ok()) {
     // While a copy runs, one more waits behind it; with more the Loader would lack memory to read
     // ahead, or allocate some.
-    absl::Status status = WaitForUploads();
-    if (!status.ok()) return Fail(status);
+    status = WaitForUploads();
+    if (!status.ok()) break;
     Taken taken = first_ ? *std::exchange(first_, std::nullopt) : TakeFromLoader();
     status = taken.batch.status();
     if (status.ok() && !taken.batch->has_value()) {
@@ -97,8 +88,8 @@ void DeviceLoader::Core::UploadAll() {
       status = UploadOne(std::move(taken));
     }
     if (status.ok() && stop_.load()) status = Stopped();
-    if (!status.ok()) return Fail(status);
   }
+  return status;
 }
 
 void DeviceLoader::Core::Fail(const absl::Status& status) {
@@ -190,8 +181,9 @@ void DeviceLoader::Core::PlanCopies(const HostBatch& batch, DeviceBuffer& buffer
   }
   buffer.fields.assign(batch.fields() * batch.size(), {});
   for (size_t field = 0; field < batch.fields(); ++field) {
+    const bool decoded = decoder_ != nullptr && field == image_field_;
     for (size_t slot = 0; slot < batch.size(); ++slot) {
-      if (!batch.has(field, slot)) continue;
+      if (decoded || !batch.has(field, slot)) continue;
       const Bytes bytes = batch.bytes(field, slot);
       for (size_t i = 0; i < places.size(); ++i) {
         const Bytes slab = batch.slabs()[i];
@@ -241,73 +233,6 @@ absl::Status DeviceLoader::Core::PreprocessToSide(const PreprocessSample* sample
   return PreprocessByThreads(launch, AvailableCores());
 }
 
-absl::Status DeviceLoader::Core::MakeDecoder() {
-  DeviceDecode options = *options_.decode;
-  if (on_host_) options.use_hardware = options.use_hybrid = false;
-  absl::StatusOr<std::unique_ptr<DeviceDecoder>> made =
-      DeviceDecoder::Create(on_host_ ? HostApi() : api_, options, &stop_);
-  if (!made.ok()) return made.status();
-  decoder_ = *std::move(made);
-  why_bad_.resize(slots_);
-  if (api_.kind == DeviceKind::kCuda && options.use_hardware && !decoder_->has_hardware()) {
-    FellBack(absl::StrCat("images are not decoded by engines of the GPU: ", decoder_->backends()));
-  }
-  const std::lock_guard lock(mutex_);
-  stats_.decode_backends = decoder_->backends();
-  return absl::OkStatus();
-}
-
-absl::Status DeviceLoader::Core::DecodeImages(const HostBatch& batch, DeviceBuffer& buffer,
-                                              std::vector<BadSample>& bad) {
-  const auto decode = [&] {
-    return decoder_->Decode(batch, image_field_, on_host_ ? nullptr : uploader_->stream(),
-                            host_samples_, why_bad_);
-  };
-  absl::Status status = decode();
-  if (absl::IsResourceExhausted(status)) {
-    status = buffers_->FreeUnused();
-    if (status.ok()) status = decode();
-  }
-  if (!status.ok()) return status;
-  {
-    const std::lock_guard lock(mutex_);
-    stats_.decode = decoder_->stats();
-  }
-  return MendBadImages(buffer, bad);
-}
-
-absl::Status DeviceLoader::Core::MendBadImages(DeviceBuffer& buffer, std::vector<BadSample>& bad) {
-  BatchInfo& info = buffer.info;
-  for (size_t slot = 0; slot < slots_; ++slot) {
-    if (why_bad_[slot].ok()) continue;
-    const uint64_t wanted = info.ids[slot];
-    const std::string why =
-        absl::StrCat(loader_.Describe(wanted), ": ", std::string(why_bad_[slot].message()));
-    if (options_.bad_images.policy == BadSamples::kFail) return absl::DataLossError(why);
-    if (bad_images_++ >= options_.bad_images.most) {
-      return absl::DataLossError(
-          absl::StrCat("more than ", options_.bad_images.most, " bad images; the last: ", why));
-    }
-    size_t other = (slot + 1) % slots_;
-    while (other != slot && (!why_bad_[other].ok() || host_samples_[other].pixels == nullptr)) {
-      other = (other + 1) % slots_;
-    }
-    if (other == slot) {
-      return absl::DataLossError(
-          absl::StrCat("no image of a batch can be decoded; one of them: ", why));
-    }
-    host_samples_[slot] = host_samples_[other];
-    info.ids[slot] = info.ids[other];
-    info.labels[slot] = info.labels[other];
-    info.status[slot] = {SampleState::kSubstituted, wanted, why};
-    for (size_t field = 0; field * slots_ < buffer.fields.size(); ++field) {
-      buffer.fields[field * slots_ + slot] = buffer.fields[field * slots_ + other];
-    }
-    bad.push_back({info.epoch, info.step, wanted, why});
-  }
-  return absl::OkStatus();
-}
-
 absl::Status DeviceLoader::Core::Enqueue(HostBatch batch, DeviceBuffer& buffer,
                                          std::vector<BadSample>& bad) {
   if (batch.size() != slots_) {
@@ -349,6 +274,7 @@ absl::Status DeviceLoader::Core::Enqueue(HostBatch batch, DeviceBuffer& buffer,
                              : reinterpret_cast<const uint8_t*>(batch.pixels()->bytes.data());
     absl::Status done = PreprocessToSide(
         decoder_ != nullptr ? host_samples_.data() : SamplesAt(pixels, &info).data(), rest);
+    if (done.ok() && decoder_ != nullptr) done = decoder_->Done(DecodeStream());
     if (!done.ok()) return done;
     copies.push_back({rest, buffer.pixels, pixel_bytes()});
   }
@@ -366,6 +292,7 @@ absl::Status DeviceLoader::Core::Enqueue(HostBatch batch, DeviceBuffer& buffer,
       status = Checked(api_, api_.preprocess(api_.self, LaunchOf(buffer), last),
                        "starting the preprocessing");
     }
+    if (status.ok() && decoder_ != nullptr) status = decoder_->Done(DecodeStream());
     if (!status.ok()) return status;
   }
   status = Checked(api_, api_.event_record(api_.self, buffer.ready, last),
@@ -395,6 +322,12 @@ absl::Status DeviceLoader::Core::WaitedTooLong() const {
     return absl::DeadlineExceededError(
         absl::StrCat(waited, "all ", buffers_->buffers(), " buffers are held, by the batches of ",
                      holders, "; release them, or raise prefetch_batches"));
+  }
+  if (doing_ == Doing::kDecode) {
+    return absl::DeadlineExceededError(absl::StrCat(
+        waited, "decoding a batch does not end; it waits for the stream that an earlier batch was",
+        " released on, or for the device, or its images are huge",
+        holders.empty() ? "" : absl::StrCat(" (held: ", holders, ")")));
   }
   if (doing_ == Doing::kCopy) {
     return absl::DeadlineExceededError(absl::StrCat(
@@ -487,13 +420,15 @@ DeviceLoaderStats DeviceLoader::Core::stats() const {
   {
     const std::lock_guard lock(mutex_);
     stats = stats_;
+    stats.device_bytes = decode_bytes_;
+    stats.growths = decode_growths_;
   }
   stats.host = loader_.stats();
   if (buffers_ != nullptr) {
     stats.buffers = buffers_->buffers();
-    stats.device_bytes = buffers_->device_bytes();
+    stats.device_bytes += buffers_->device_bytes();
     stats.shrinks = buffers_->shrinks();
-    stats.growths = buffers_->growths();
+    stats.growths += buffers_->growths();
   }
   return stats;
 }

@@ -54,7 +54,7 @@ class DeviceLoader::Core {
     std::vector<BadSample> bad;
   };
   // What the thread is waiting for.
-  enum class Doing : uint8_t { kLoader, kBuffer, kCopy, kQueue };
+  enum class Doing : uint8_t { kLoader, kBuffer, kCopy, kDecode, kQueue };
 
   Taken TakeFromLoader();
   absl::Status LearnShapes(const HostBatch& batch);
@@ -63,7 +63,7 @@ class DeviceLoader::Core {
   absl::Status MakeBuffers(size_t raw_bytes);
   absl::Status WriteSamples();
   absl::Status TryKernel();
-  void UploadAll();
+  absl::Status UploadAll();  // why it ended
   // Cancelled after Stop.
   absl::Status UploadOne(Taken taken);
   absl::StatusOr<DeviceBuffer*> WaitForBuffer();
@@ -73,6 +73,7 @@ class DeviceLoader::Core {
   absl::Status PreprocessToSide(const PreprocessSample* samples, std::byte* to);
   void PutSamples(DeviceBuffer& buffer, std::byte* side, std::vector<UploadCopy>& copies);
   absl::Status MakeDecoder();
+  void EndDecoder();
   absl::Status DecodeImages(const HostBatch& batch, DeviceBuffer& buffer,
                             std::vector<BadSample>& bad);
   absl::Status MendBadImages(DeviceBuffer& buffer, std::vector<BadSample>& bad);
@@ -84,7 +85,8 @@ class DeviceLoader::Core {
   absl::Status WaitedTooLong() const;
   void SetDoing(Doing doing);
   DeviceTensor PixelsOf(const DeviceBuffer& buffer) const;
-  size_t pixel_bytes() const;   // of a batch, as it is given out
+  size_t pixel_bytes() const;  // of a batch, as it is given out
+  Stream DecodeStream() const { return on_host_ ? nullptr : uploader_->stream(); }
   uint32_t out_width() const {  // of a preprocessed image
     return options_.preprocess->width > 0 ? options_.preprocess->width : width_;
   }
@@ -112,12 +114,12 @@ class DeviceLoader::Core {
   bool exhausted_ = false;   // there never was a batch
   std::optional<PixelOutput> output_;
   std::vector<PreprocessSample> host_samples_;
-  // With DeviceOptions::decode. Its work is on the stream of the copies, and so is then the
-  // preprocessing: one behind the other they share the decoder's memory.
+  // With DeviceOptions::decode; made and ended on the thread, which nvJPEG's device is current on.
+  // Its work is on the stream of the copies, and so is then the preprocessing.
   std::unique_ptr<DeviceDecoder> decoder_;
   size_t image_field_ = 0;
   std::vector<absl::Status> why_bad_;
-  uint64_t bad_images_ = 0;
+  uint64_t bad_images_ = 0, failed_batches_ = 0;
 
   mutable std::mutex mutex_;
   std::condition_variable ready_, room_;
@@ -127,6 +129,7 @@ class DeviceLoader::Core {
   Cursor cursor_;
   std::vector<BadSample> bad_samples_;
   DeviceLoaderStats stats_;
+  uint64_t decode_bytes_ = 0, decode_growths_ = 0;
   Doing doing_ = Doing::kLoader;
   std::chrono::steady_clock::time_point doing_since_;
   std::atomic<bool> stop_{false};

@@ -213,7 +213,10 @@ absl::Status DeviceLoader::Core::Open() {
   uploader_ = *std::move(uploader);
   uploader_->set_patience(options_.stop_patience);
   try {
-    thread_ = std::thread([this] { UploadAll(); });
+    thread_ = std::thread([this] {
+      Fail(UploadAll());
+      EndDecoder();
+    });
   } catch (const std::system_error& error) {
     return absl::ResourceExhaustedError(
         absl::StrCat("cannot start the thread of uploads: ", error.what()));

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <span>
 #include <vector>
 
@@ -122,6 +123,13 @@ int DecodeBatchedSupported(NvjpegHandle handle, NvjpegStream stream, int* unsupp
   return fake->Enter("DecodeBatchedSupported");
 }
 
+int DecodeBatchedPreAllocate(NvjpegHandle, NvjpegState state, int batch_size, int width, int height,
+                             int, int) {
+  if (state->used_until > fake->done()) fake->Misused();
+  if (batch_size < 1 || width < 1 || height < 1) fake->Misused();
+  return fake->Enter("DecodeBatchedPreAllocate");
+}
+
 int DecodeBatchedInitialize(NvjpegHandle, NvjpegState state, int batch_size, int, int format) {
   if (state->used_until > fake->done()) fake->Misused();
   state->batch_size = batch_size;
@@ -139,6 +147,9 @@ int DecodeBatched(NvjpegHandle, NvjpegState state, const unsigned char* const* d
     const size_t row_bytes = size_t{info->width} * state->channels;
     const NvjpegImage out = images[i];
     const uint8_t channels = state->channels;
+    // The engines write when they are called, whatever the stream still has to do: so measured
+    // (torchcodec, pull request 1634). And later, so that who frees early is found too.
+    PutPixels(Pixels(file, channels), row_bytes, out);
     state->used_until =
         fake->Enqueue(stream, [=] { PutPixels(Pixels(file, channels), row_bytes, out); });
   }
@@ -189,6 +200,7 @@ NvjpegFunctions MakeFunctions() {
     return End("JpegStateDestroy", s);
   };
   f.DecodeBatchedSupported = DecodeBatchedSupported;
+  f.DecodeBatchedPreAllocate = DecodeBatchedPreAllocate;
   f.DecodeBatchedInitialize = DecodeBatchedInitialize;
   f.DecodeBatched = DecodeBatched;
   f.DecoderCreate = [](NvjpegHandle, int, NvjpegDecoder* d) { return Make("DecoderCreate", d); };
@@ -292,10 +304,12 @@ void FakeNvjpeg::FillDevice() {
   device_.host_alloc = [](void*, void** memory, size_t bytes) -> DeviceStatus {
     if (const int code = fake->Enter("host_alloc")) return {code, "fake"};
     *memory = std::malloc(bytes);
+    fake->pinned_[static_cast<std::byte*>(*memory)] = bytes;
     fake->Born();
     return {};
   };
   device_.host_free = [](void*, void* memory) -> DeviceStatus {
+    fake->pinned_.erase(static_cast<std::byte*>(memory));
     std::free(memory);
     fake->Died();
     return {fake->Enter("host_free"), "fake"};
@@ -326,6 +340,11 @@ void FakeNvjpeg::FillDevice() {
                               Stream) -> DeviceStatus {
     if (const int code = fake->Enter("copy_to_device")) return {code, "fake"};
     fake->Enqueue(nullptr, [=] { std::memcpy(to, from, bytes); });
+    // Of other memory the device takes a copy before it returns.
+    const auto found = fake->pinned_.upper_bound(static_cast<std::byte*>(const_cast<void*>(from)));
+    const bool pinned =
+        found != fake->pinned_.begin() && std::prev(found)->first + std::prev(found)->second > from;
+    if (!pinned) fake->Finish();
     return {};
   };
 }

@@ -72,6 +72,7 @@ class FakeNvjpeg {
   mutable std::mutex mutex_;  // of calls_, fail_in_, and the order of what is enqueued
   std::deque<std::function<void()>> queue_;
   std::map<std::string, uint64_t> calls_;
+  std::map<std::byte*, size_t> pinned_;  // of the device here
   std::atomic<uint64_t> enqueued_{0}, done_{0};
   std::atomic<int64_t> live_{0}, misuses_{0};
   int64_t fail_in_ = INT64_MAX;

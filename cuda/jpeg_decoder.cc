@@ -11,7 +11,7 @@
 #include "cuda/jpeg_lane.h"
 #include "cuda/nvjpeg_backends.h"
 #include "cuda/run_on_threads.h"
-#include "images/decode.h"
+#include "images/marker_scan.h"
 #include "images/orientation.h"
 
 namespace shardpack {
@@ -54,14 +54,42 @@ bool HasEnd(std::span<const std::byte> file) {
   return std::search(tail.begin(), tail.end(), kEnd.begin(), kEnd.end()) != tail.end();
 }
 
-bool IsForNvjpeg(const JpegImage& image, bool orient) {
+// A progressive JPEG may have thousands of scans, each a pass over all its coefficients; the CPU's
+// decoder refuses those. What only looks like a scan counts too.
+bool HasManyScans(const JpegImage& image, uint32_t most) {
+  if (!image.info.progressive()) return false;
+  const std::span<const std::byte> file = image.file;
+  uint32_t scans = 0;
+  for (size_t at = FindJpegMarker(file, 2); at + 1 < file.size() && scans <= most;
+       at = FindJpegMarker(file, at + 2)) {
+    scans += file[at + 1] == std::byte{0xDA};
+  }
+  return scans > most;
+}
+
+bool IsForNvjpeg(const JpegImage& image, const JpegDecoderOptions& options) {
   const ImageInfo& info = image.info;
   return info.format == ImageFormat::kJpeg && info.bits_per_channel == 8 && !info.truncated() &&
          (info.color_space == ColorSpace::kGray || info.color_space == ColorSpace::kRgb) &&
-         !(orient && info.orientation != 1) && HasEnd(image.file) && !IsRgbCoded(image.file);
+         !(options.orient && info.orientation != 1) && HasEnd(image.file) &&
+         !IsRgbCoded(image.file) && !HasManyScans(image, options.max_scans);
 }
 
 }  // namespace
+
+absl::StatusOr<ImageInfo> CheckImage(std::span<const std::byte> file, const ImageInfo& info,
+                                     uint64_t max_pixels) {
+  absl::StatusOr<ImageInfo> known = KnownImageInfo(file, info, max_pixels);
+  if (!known.ok()) return known;
+  if (known->width == 0 || known->height == 0) {
+    return absl::InvalidArgumentError("an image without pixels");
+  }
+  if (uint64_t{known->width} * known->height > max_pixels) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(known->width, "x", known->height, " is more than ", max_pixels, " pixels"));
+  }
+  return known;
+}
 
 JpegSize SizeOf(const ImageInfo& info, bool orient) {
   const bool turned = orient && OrientationOf(info.orientation).transpose;
@@ -84,6 +112,7 @@ class JpegDecoder::Impl {
     for (int i = 0; i < std::max(options.threads, 1); ++i) {
       lanes_.push_back(std::make_unique<JpegLane>(functions, device_, options_));
     }
+    lanes_.front()->MakeHybrid();  // says for all whether there is one
   }
 
   absl::Status Decode(std::span<const JpegImage> images, Stream stream,
@@ -102,7 +131,7 @@ class JpegDecoder::Impl {
         results[i] = {std::move(status), JpegWay::kNone};
         continue;
       }
-      const bool for_nvjpeg = IsForNvjpeg(known_[i], options_.orient);
+      const bool for_nvjpeg = IsForNvjpeg(known_[i], options_);
       if (for_nvjpeg && hardware_.has_value() && hardware_->Takes(known_[i])) {
         hardware_batch_.push_back(i);
       } else {
@@ -138,6 +167,8 @@ class JpegDecoder::Impl {
   }
 
  private:
+  static constexpr int kMostFailures = 3;
+
   struct LaneItem {
     size_t image;
     bool for_nvjpeg;
@@ -146,10 +177,10 @@ class JpegDecoder::Impl {
   // Fills in what is not known of the image and checks its place.
   absl::Status Know(JpegImage* image) {
     const uint32_t width = image->info.width, height = image->info.height;
-    const auto known = KnownImageInfo(image->file, image->info, options_.max_pixels);
+    const absl::StatusOr<ImageInfo> known =
+        CheckImage(image->file, image->info, options_.max_pixels);
     if (!known.ok()) return known.status();
     image->info = *known;
-    if (width == 0 || height == 0) return absl::InvalidArgumentError("an image without a size");
     if (known->width != width || known->height != height) {
       return absl::DataLossError(absl::StrCat("the image is ", known->width, "x", known->height,
                                               ", expected ", width, "x", height));
@@ -157,10 +188,6 @@ class JpegDecoder::Impl {
     const size_t row_bytes = size_t{SizeOf(*known, options_.orient).width} * options_.channels;
     if (image->out == nullptr || image->pitch_bytes < row_bytes) {
       return absl::InvalidArgumentError("no room for the image");
-    }
-    if (uint64_t{width} * height > options_.max_pixels) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat(width, "x", height, " is more than ", options_.max_pixels, " pixels"));
     }
     return absl::OkStatus();
   }
@@ -174,9 +201,15 @@ class JpegDecoder::Impl {
     if (!status.ok()) {
       // Which of them it was is not said: each gets its own answer.
       if (stats_.first_refusal.empty()) stats_.first_refusal = std::string(status.message());
+      ++stats_.failed_batches;
       for (const size_t i : hardware_batch_) lane_batch_.push_back({i, true});
+      if (++failed_in_a_row_ >= kMostFailures) {
+        hardware_reason_ = absl::StrCat("given up: ", std::string(status.message()));
+        hardware_.reset();
+      }
       return absl::OkStatus();
     }
+    failed_in_a_row_ = 0;
     ++stats_.batches;
     stats_.hardware += hardware_batch_.size();
     for (const size_t i : hardware_batch_) results[i] = {absl::OkStatus(), JpegWay::kHardware};
@@ -207,6 +240,7 @@ class JpegDecoder::Impl {
   const JpegDecoderOptions options_;
   std::optional<NvjpegHardware> hardware_;
   std::string hardware_reason_;
+  int failed_in_a_row_ = 0;                       // batches, by the engines
   std::vector<std::unique_ptr<JpegLane>> lanes_;  // at least one
   JpegDecoderStats stats_;                        // without those of the lanes
   // Of one call.
@@ -218,8 +252,6 @@ class JpegDecoder::Impl {
 JpegDecoder::JpegDecoder(const NvjpegFunctions* functions, const DeviceApi& device,
                          const JpegDecoderOptions& options)
     : impl_(std::make_unique<Impl>(functions, device, options)) {}
-JpegDecoder::JpegDecoder(JpegDecoder&&) noexcept = default;
-JpegDecoder& JpegDecoder::operator=(JpegDecoder&&) noexcept = default;
 JpegDecoder::~JpegDecoder() = default;
 
 absl::Status JpegDecoder::Decode(std::span<const JpegImage> images, Stream stream,

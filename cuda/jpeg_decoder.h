@@ -29,9 +29,11 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "cuda/device_api.h"
 #include "cuda/nvjpeg_functions.h"
 #include "formats/core/image_info.h"
+#include "images/decode.h"
 
 namespace shardpack {
 
@@ -42,8 +44,9 @@ struct JpegDecoderOptions {
   int threads = 1;      // the caller's is one of them
   // Batches that the engines, images that each thread's hybrid decoder may have under way.
   uint32_t hardware_batches = 2, hybrid_pages = 2;
-  uint64_t max_pixels = 64'000'000;         // of an image
-  const std::atomic<bool>* stop = nullptr;  // ends waiting for the device
+  uint64_t max_pixels = 64'000'000;                // of an image
+  uint32_t max_scans = DecodeOptions().max_scans;  // of a progressive JPEG
+  const std::atomic<bool>* stop = nullptr;         // ends waiting for the device
 };
 
 enum class JpegWay : uint8_t { kNone, kHardware, kHybrid, kCpu };
@@ -56,6 +59,11 @@ struct JpegImage {
   uint8_t* out = nullptr;  // device
   size_t pitch_bytes = 0;  // at least what a row has
 };
+
+// What is known of an image, from `info` or else its headers, that has pixels and not too many:
+// InvalidArgument, DataLoss, ResourceExhausted.
+absl::StatusOr<ImageInfo> CheckImage(std::span<const std::byte> file, const ImageInfo& info,
+                                     uint64_t max_pixels);
 
 // Pixels in a row of an image, and its rows: as stored, or as it is meant to be seen.
 struct JpegSize {
@@ -71,8 +79,9 @@ struct JpegResult {
 struct JpegDecoderStats {
   uint64_t hardware = 0, hybrid = 0, cpu = 0, failed = 0;  // images
   uint64_t batches = 0;                                    // by the engines
-  uint64_t refused = 0;       // JPEGs that nvJPEG was asked for and that went to the CPU
-  std::string first_refusal;  // why the first of them
+  uint64_t failed_batches = 0;  // that the engines were given and refused
+  uint64_t refused = 0;         // JPEGs that nvJPEG was asked for and that went to the CPU
+  std::string first_refusal;    // why the first of them
 };
 
 class JpegDecoder {
@@ -80,13 +89,14 @@ class JpegDecoder {
   // Without functions everything is decoded on the CPU.
   JpegDecoder(const NvjpegFunctions* functions, const DeviceApi& device,
               const JpegDecoderOptions& options);
-  JpegDecoder(JpegDecoder&&) noexcept;
-  JpegDecoder& operator=(JpegDecoder&&) noexcept;
-  // Waits for what is under way.
+  JpegDecoder(const JpegDecoder&) = delete;
+  JpegDecoder& operator=(const JpegDecoder&) = delete;
+  // Waits for what is under way, unless stopped: then nothing may be.
   ~JpegDecoder();
 
   // `results` are as many as `images`. Work is enqueued on the stream; the host waits only for
-  // earlier work whose memory is needed again.
+  // earlier work whose memory is needed again. Nothing that is enqueued anywhere may still use the
+  // outputs: the engines write to them at once.
   absl::Status Decode(std::span<const JpegImage> images, Stream stream,
                       std::span<JpegResult> results);
 

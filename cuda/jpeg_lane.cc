@@ -1,5 +1,6 @@
 #include "cuda/jpeg_lane.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -14,41 +15,77 @@ JpegStaging::~JpegStaging() {
   }
 }
 
-absl::StatusOr<uint8_t*> JpegStaging::Open(size_t bytes) {
-  Page& page = pages_[next_];
-  if (auto status = page.done.Wait(); !status.ok()) return status;
-  if (page.bytes < bytes) {
-    // A quarter more, so that images that differ a little do not each come here.
-    const size_t room = DeviceAligned(bytes + bytes / 4);
+// All pages or none.
+void JpegStaging::Allocate() {
+  allocated_ = true;
+  for (Page& page : pages_) {
     void* memory = nullptr;
-    absl::Status status = Checked(device_, device_.host_alloc(device_.self, &memory, room),
-                                  "page-locked memory for a decoded image");
-    if (!status.ok()) return status;
-    std::swap(page.memory, memory);
-    page.bytes = room;
-    if (memory != nullptr) {
-      status = Checked(device_, device_.host_free(device_.self, memory),
-                       "freeing memory of a decoded image");
-      if (!status.ok()) return status;
-    }
+    if (!Checked(device_, device_.host_alloc(device_.self, &memory, kPageBytes), "").ok()) break;
+    page.memory = static_cast<std::byte*>(memory);
   }
-  return static_cast<uint8_t*>(page.memory);
+  if (pages_.back().memory != nullptr || pages_.front().memory == nullptr) return;
+  if (!IsLost(device_)) {
+    (void)Checked(device_, device_.host_free(device_.self, pages_.front().memory), "");
+  }
+  pages_.front().memory = nullptr;
 }
 
-absl::Status JpegStaging::Close(Stream stream) {
-  Page& page = pages_[next_];
-  next_ = (next_ + 1) % pages_.size();
-  return page.done.Record(stream);
+absl::Status JpegStaging::Copy(uint8_t* to, const void* from, size_t bytes, Stream stream) {
+  return Checked(device_, device_.copy_to_device(device_.self, to, from, bytes, stream),
+                 "copying a decoded image to the device");
+}
+
+absl::Status JpegStaging::Flush(Stream stream) {
+  if (used_ == 0) return absl::OkStatus();
+  Page& page = pages_[page_];
+  page_ = (page_ + 1) % pages_.size();
+  absl::Status status = Copy(page_to_, page.memory, std::exchange(used_, 0), stream);
+  // Also after a failure: part of it may be under way.
+  status.Update(page.done.Record(stream));
+  return status;
+}
+
+absl::Status JpegStaging::Put(const PixelView& pixels, uint8_t* to, size_t pitch_bytes,
+                              Stream stream) {
+  if (!allocated_) Allocate();
+  const size_t row_bytes = size_t{pixels.width} * pixels.channels;
+  absl::Status status;
+  for (uint32_t y = 0; y < pixels.height && status.ok(); ++y, to += pitch_bytes) {
+    const uint8_t* const row = pixels.Row(y);
+    if (pages_[0].memory == nullptr) {
+      status = Copy(to, row, row_bytes, stream);
+      continue;
+    }
+    for (size_t done = 0; done < row_bytes && status.ok();) {
+      if (used_ == 0) {
+        page_to_ = to + done;
+        status = pages_[page_].done.Wait();
+        if (!status.ok()) break;
+      }
+      const size_t part = std::min(row_bytes - done, kPageBytes - used_);
+      std::memcpy(pages_[page_].memory + used_, row + done, part);
+      used_ += part;
+      done += part;
+      if (used_ == kPageBytes) status = Flush(stream);
+    }
+    if (status.ok() && pitch_bytes != row_bytes) status = Flush(stream);
+  }
+  if (status.ok()) status = Flush(stream);
+  used_ = 0;
+  return status;
 }
 
 JpegLane::JpegLane(const NvjpegFunctions* functions, const DeviceApi& device,
                    const JpegDecoderOptions& options)
-    : device_(device),
+    : functions_(functions),
+      device_(device),
       options_(options),
       why_no_hybrid_(functions == nullptr ? "no nvJPEG" : "not asked for"),
-      staging_(device, options.stop) {
-  if (functions == nullptr || !options.use_hybrid) return;
-  auto made = NvjpegHybrid::Create(*functions, device, options);
+      staging_(device, options.stop) {}
+
+void JpegLane::MakeHybrid() {
+  if (std::exchange(tried_, true) || functions_ == nullptr || !options_.use_hybrid) return;
+  auto made = NvjpegHybrid::Create(*functions_, device_, options_);
   if (made.ok()) {
     hybrid_.emplace(*std::move(made));
   } else {
@@ -58,6 +95,7 @@ JpegLane::JpegLane(const NvjpegFunctions* functions, const DeviceApi& device,
 
 absl::Status JpegLane::Decode(const JpegImage& image, bool for_nvjpeg, Stream stream,
                               JpegResult* result) {
+  if (for_nvjpeg) MakeHybrid();
   if (for_nvjpeg && hybrid_.has_value()) {
     const absl::Status status = hybrid_->Decode(image, stream);
     if (status.ok()) {
@@ -76,27 +114,15 @@ absl::Status JpegLane::DecodeOnCpu(const JpegImage& image, Stream stream, JpegRe
   decode.channels = options_.channels;
   decode.orient = options_.orient;
   decode.max_pixels = options_.max_pixels;
+  decode.max_scans = options_.max_scans;
   const auto decoded = decoder_.Decode(image.file, image.info, decode);
   if (!decoded.ok()) {
     ++stats_.failed;
     *result = {decoded.status(), JpegWay::kCpu};
     return absl::OkStatus();
   }
-  const auto [width, height] = SizeOf(image.info, options_.orient);
-  const size_t row_bytes = size_t{width} * options_.channels;
-  const size_t bytes = image.pitch_bytes * (height - 1) + row_bytes;
-  const auto memory = staging_.Open(bytes);
-  if (!memory.ok()) return memory.status();
-  uint8_t* to = *memory;
-  for (uint32_t y = 0; y < height; ++y, to += image.pitch_bytes) {
-    std::memcpy(to, decoded->view.Row(y), row_bytes);
-    if (y + 1 < height) std::memset(to + row_bytes, 0, image.pitch_bytes - row_bytes);
-  }
-  absl::Status copied =
-      Checked(device_, device_.copy_to_device(device_.self, image.out, *memory, bytes, stream),
-              "copying a decoded image to the device");
-  if (!copied.ok()) return copied;
-  if (auto closed = staging_.Close(stream); !closed.ok()) return closed;
+  absl::Status put = staging_.Put(decoded->view, image.out, image.pitch_bytes, stream);
+  if (!put.ok()) return put;
   ++stats_.cpu;
   *result = {absl::OkStatus(), JpegWay::kCpu};
   return absl::OkStatus();

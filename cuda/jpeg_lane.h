@@ -20,29 +20,35 @@
 
 namespace shardpack {
 
-// Page-locked memory that copies to the device read from, a few images' by turns.
+// Copies rows of pixels to the device by way of a little page-locked memory, in parts: the device
+// reads one while the next is filled. Where there is none of it, the device's own way is taken.
 class JpegStaging {
  public:
+  static constexpr size_t kPageBytes = size_t{512} << 10;
+
   JpegStaging(const DeviceApi& device, const std::atomic<bool>* stop)
-      : device_(device), pages_{Page(device, stop), Page(device, stop), Page(device, stop)} {}
+      : device_(device), pages_{Page(device, stop), Page(device, stop)} {}
   ~JpegStaging();
 
-  // Memory that no copy reads any more, until the next call after Close.
-  absl::StatusOr<uint8_t*> Open(size_t bytes);
-  // Behind the copies from what Open gave.
-  absl::Status Close(Stream stream);
+  // `pitch_bytes` apart there; what lies between rows stays as it is.
+  absl::Status Put(const PixelView& pixels, uint8_t* to, size_t pitch_bytes, Stream stream);
 
  private:
   struct Page {
     Page(const DeviceApi& device, const std::atomic<bool>* stop) : done(device, stop) {}
-    void* memory = nullptr;
-    size_t bytes = 0;
+    std::byte* memory = nullptr;
     DeviceEvent done;
   };
 
+  void Allocate();
+  absl::Status Copy(uint8_t* to, const void* from, size_t bytes, Stream stream);
+  absl::Status Flush(Stream stream);
+
   const DeviceApi& device_;
-  std::array<Page, 3> pages_;
-  size_t next_ = 0;
+  std::array<Page, 2> pages_;
+  bool allocated_ = false;
+  size_t page_ = 0, used_ = 0;  // the page that is filled, and how far
+  uint8_t* page_to_ = nullptr;  // where it goes
 };
 
 class JpegLane {
@@ -51,6 +57,8 @@ class JpegLane {
            const JpegDecoderOptions& options);
 
   absl::Status Decode(const JpegImage& image, bool for_nvjpeg, Stream stream, JpegResult* result);
+  // Else made when it is first needed.
+  void MakeHybrid();
   bool has_hybrid() const { return hybrid_.has_value(); }
   const std::string& why_no_hybrid() const { return why_no_hybrid_; }
   const JpegDecoderStats& stats() const { return stats_; }
@@ -58,8 +66,10 @@ class JpegLane {
  private:
   absl::Status DecodeOnCpu(const JpegImage& image, Stream stream, JpegResult* result);
 
+  const NvjpegFunctions* const functions_;
   const DeviceApi& device_;
   const JpegDecoderOptions options_;
+  bool tried_ = false;
   std::optional<NvjpegHybrid> hybrid_;
   std::string why_no_hybrid_;
   ImageDecoder decoder_;

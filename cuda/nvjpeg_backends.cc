@@ -115,6 +115,9 @@ absl::StatusOr<NvjpegHardware> NvjpegHardware::Create(const NvjpegFunctions& fun
       return NvjpegRefusal("nvjpegJpegStateCreate", status);
     }
     made.slots_.push_back({.state = NvjpegOwned<NvjpegState>(state, {f.JpegStateDestroy}),
+                           .batch = 0,
+                           .width = 0,
+                           .height = 0,
                            .files = {},
                            .sizes_bytes = {},
                            .outs = {},
@@ -131,6 +134,25 @@ bool NvjpegHardware::Takes(const JpegImage& image) {
   return status == kNvjpegSuccess && unsupported == 0;
 }
 
+// For the largest so far: left to itself the library frees and allocates memory, which waits for
+// the device, whenever sizes differ.
+void NvjpegHardware::Reserve(std::span<const JpegImage* const> images, Slot& slot) {
+  if (functions_->DecodeBatchedPreAllocate == nullptr) return;
+  int batch = std::max(slot.batch, static_cast<int>(images.size()));
+  int width = slot.width, height = slot.height;
+  for (const JpegImage* image : images) {
+    width = std::max(width, static_cast<int>(image->info.width));
+    height = std::max(height, static_cast<int>(image->info.height));
+  }
+  if (batch == slot.batch && width == slot.width && height == slot.height) return;
+  // An answer is not needed: what it does not have, it allocates later.
+  (void)functions_->DecodeBatchedPreAllocate(handle_.get(), slot.state.get(), batch, width, height,
+                                             kNvjpegChroma444, format_);
+  slot.batch = batch;
+  slot.width = width;
+  slot.height = height;
+}
+
 absl::Status NvjpegHardware::Decode(std::span<const JpegImage* const> images, Stream stream) {
   Slot& slot = slots_[next_];
   next_ = (next_ + 1) % slots_.size();
@@ -144,6 +166,7 @@ absl::Status NvjpegHardware::Decode(std::span<const JpegImage* const> images, St
     slot.sizes_bytes.push_back(image->file.size());
     slot.outs.push_back(OutOf(*image));
   }
+  Reserve(images, slot);
   int status = functions_->DecodeBatchedInitialize(handle_.get(), slot.state.get(),
                                                    static_cast<int>(images.size()), 1, format_);
   if (status != kNvjpegSuccess) return NvjpegRefusal("nvjpegDecodeBatchedInitialize", status);

@@ -1,13 +1,14 @@
 // NvjpegHardware and NvjpegHybrid: the two ways of nvJPEG, each whole or absent.
 //
-//   absl::StatusOr<NvjpegHardware> engines = NvjpegHardware::Create(functions, device, 3, 2);
+//   absl::StatusOr<NvjpegHardware> engines = NvjpegHardware::Create(functions, device, options);
 //   if (engines.ok() && engines->Takes(image)) batch.push_back(&image);
 //   absl::Status status = engines->Decode(batch, stream);   // of all or of none
 //
 // Lifetime: the functions, the device's `self` and the stream outlive them; destruction waits for
-// what is under way. Thread-safety: one thread at a time. Errors: those of the device, or a refusal
-// (IsRefusal), after which nothing of the image is to be relied on and another way may be tried on
-// the same stream. Units: pixels; bytes in names.
+// what is under way, unless stopped. The engines write their results when they are called, whatever
+// the stream still has to do before. Thread-safety: one thread at a time. Errors: those of the
+// device, or a refusal (IsRefusal), after which nothing of the image is to be relied on and another
+// way may be tried on the same stream. Units: pixels; bytes in names.
 #ifndef SHARDPACK_CUDA_NVJPEG_BACKENDS_H_
 #define SHARDPACK_CUDA_NVJPEG_BACKENDS_H_
 
@@ -53,12 +54,15 @@ class NvjpegHardware {
  private:
   struct Slot {
     NvjpegOwned<NvjpegState> state;
+    int batch = 0, width = 0, height = 0;  // that memory was asked for
     std::vector<const unsigned char*> files;
     std::vector<size_t> sizes_bytes;
     std::vector<NvjpegImage> outs;
     // Last: waited for before the others go.
     DeviceEvent done;
   };
+
+  void Reserve(std::span<const JpegImage* const> images, Slot& slot);
 
   NvjpegHardware(const NvjpegFunctions& functions, int format)
       : functions_(&functions), format_(format) {}

@@ -45,47 +45,50 @@ const char* NvjpegStatusName(int status);
 
 // nvjpegBackend_t, nvjpegOutputFormat_t, flags of CreateEx, libraryPropertyType.
 inline constexpr int kNvjpegHybrid = 1, kNvjpegHardware = 3;
+inline constexpr int kNvjpegChroma444 = 0;
 inline constexpr int kNvjpegOutputY = 2, kNvjpegOutputRgbInterleaved = 5;
 // Chroma is interpolated as libjpeg does ("fancy upsampling"); from 12.1 on.
 inline constexpr unsigned kNvjpegInterpolateChroma = 32;
 inline constexpr int kNvjpegMajorVersion = 0, kNvjpegMinorVersion = 1;
 
 // F(name, (parameters)). A cudaStream_t is a void*.
-#define SHARDPACK_NVJPEG_FUNCTIONS(F)                                                           \
-  F(GetProperty, (int property, int* value))                                                    \
-  F(CreateEx, (int backend, void* dev_allocator, void* pinned_allocator, unsigned flags,        \
-               NvjpegHandle* handle))                                                           \
-  F(Destroy, (NvjpegHandle handle))                                                             \
-  F(GetHardwareDecoderInfo, (NvjpegHandle handle, unsigned* engines, unsigned* cores))          \
-  F(JpegStreamCreate, (NvjpegHandle handle, NvjpegStream * stream))                             \
-  F(JpegStreamDestroy, (NvjpegStream stream))                                                   \
-  F(JpegStreamParse, (NvjpegHandle handle, const unsigned char* data, size_t length,            \
-                      int save_metadata, int save_stream, NvjpegStream stream))                 \
-  F(JpegStreamGetFrameDimensions, (NvjpegStream stream, unsigned* width, unsigned* height))     \
-  F(JpegStateCreate, (NvjpegHandle handle, NvjpegState * state))                                \
-  F(JpegStateDestroy, (NvjpegState state))                                                      \
-  F(DecodeBatchedSupported, (NvjpegHandle handle, NvjpegStream stream, int* unsupported))       \
-  F(DecodeBatchedInitialize,                                                                    \
-    (NvjpegHandle handle, NvjpegState state, int batch_size, int max_cpu_threads, int format))  \
-  F(DecodeBatched, (NvjpegHandle handle, NvjpegState state, const unsigned char* const* data,   \
-                    const size_t* lengths, NvjpegImage* images, void* cuda_stream))             \
-  F(DecoderCreate, (NvjpegHandle handle, int backend, NvjpegDecoder* decoder))                  \
-  F(DecoderDestroy, (NvjpegDecoder decoder))                                                    \
-  F(DecoderStateCreate, (NvjpegHandle handle, NvjpegDecoder decoder, NvjpegState * state))      \
-  F(DecodeParamsCreate, (NvjpegHandle handle, NvjpegParams * params))                           \
-  F(DecodeParamsDestroy, (NvjpegParams params))                                                 \
-  F(DecodeParamsSetOutputFormat, (NvjpegParams params, int format))                             \
-  F(BufferPinnedCreate, (NvjpegHandle handle, void* allocator, NvjpegPinned* buffer))           \
-  F(BufferPinnedDestroy, (NvjpegPinned buffer))                                                 \
-  F(BufferDeviceCreate, (NvjpegHandle handle, void* allocator, NvjpegDevice* buffer))           \
-  F(BufferDeviceDestroy, (NvjpegDevice buffer))                                                 \
-  F(StateAttachPinnedBuffer, (NvjpegState state, NvjpegPinned buffer))                          \
-  F(StateAttachDeviceBuffer, (NvjpegState state, NvjpegDevice buffer))                          \
-  F(DecodeJpegHost, (NvjpegHandle handle, NvjpegDecoder decoder, NvjpegState state,             \
-                     NvjpegParams params, NvjpegStream stream))                                 \
-  F(DecodeJpegTransferToDevice, (NvjpegHandle handle, NvjpegDecoder decoder, NvjpegState state, \
-                                 NvjpegStream stream, void* cuda_stream))                       \
-  F(DecodeJpegDevice, (NvjpegHandle handle, NvjpegDecoder decoder, NvjpegState state,           \
+#define SHARDPACK_NVJPEG_FUNCTIONS(F)                                                             \
+  F(GetProperty, (int property, int* value))                                                      \
+  F(CreateEx, (int backend, void* dev_allocator, void* pinned_allocator, unsigned flags,          \
+               NvjpegHandle* handle))                                                             \
+  F(Destroy, (NvjpegHandle handle))                                                               \
+  F(GetHardwareDecoderInfo, (NvjpegHandle handle, unsigned* engines, unsigned* cores))            \
+  F(JpegStreamCreate, (NvjpegHandle handle, NvjpegStream * stream))                               \
+  F(JpegStreamDestroy, (NvjpegStream stream))                                                     \
+  F(JpegStreamParse, (NvjpegHandle handle, const unsigned char* data, size_t length,              \
+                      int save_metadata, int save_stream, NvjpegStream stream))                   \
+  F(JpegStreamGetFrameDimensions, (NvjpegStream stream, unsigned* width, unsigned* height))       \
+  F(JpegStateCreate, (NvjpegHandle handle, NvjpegState * state))                                  \
+  F(JpegStateDestroy, (NvjpegState state))                                                        \
+  F(DecodeBatchedSupported, (NvjpegHandle handle, NvjpegStream stream, int* unsupported))         \
+  F(DecodeBatchedInitialize,                                                                      \
+    (NvjpegHandle handle, NvjpegState state, int batch_size, int max_cpu_threads, int format))    \
+  F(DecodeBatchedPreAllocate, (NvjpegHandle handle, NvjpegState state, int batch_size, int width, \
+                               int height, int chroma_subsampling, int format))                   \
+  F(DecodeBatched, (NvjpegHandle handle, NvjpegState state, const unsigned char* const* data,     \
+                    const size_t* lengths, NvjpegImage* images, void* cuda_stream))               \
+  F(DecoderCreate, (NvjpegHandle handle, int backend, NvjpegDecoder* decoder))                    \
+  F(DecoderDestroy, (NvjpegDecoder decoder))                                                      \
+  F(DecoderStateCreate, (NvjpegHandle handle, NvjpegDecoder decoder, NvjpegState * state))        \
+  F(DecodeParamsCreate, (NvjpegHandle handle, NvjpegParams * params))                             \
+  F(DecodeParamsDestroy, (NvjpegParams params))                                                   \
+  F(DecodeParamsSetOutputFormat, (NvjpegParams params, int format))                               \
+  F(BufferPinnedCreate, (NvjpegHandle handle, void* allocator, NvjpegPinned* buffer))             \
+  F(BufferPinnedDestroy, (NvjpegPinned buffer))                                                   \
+  F(BufferDeviceCreate, (NvjpegHandle handle, void* allocator, NvjpegDevice* buffer))             \
+  F(BufferDeviceDestroy, (NvjpegDevice buffer))                                                   \
+  F(StateAttachPinnedBuffer, (NvjpegState state, NvjpegPinned buffer))                            \
+  F(StateAttachDeviceBuffer, (NvjpegState state, NvjpegDevice buffer))                            \
+  F(DecodeJpegHost, (NvjpegHandle handle, NvjpegDecoder decoder, NvjpegState state,               \
+                     NvjpegParams params, NvjpegStream stream))                                   \
+  F(DecodeJpegTransferToDevice, (NvjpegHandle handle, NvjpegDecoder decoder, NvjpegState state,   \
+                                 NvjpegStream stream, void* cuda_stream))                         \
+  F(DecodeJpegDevice, (NvjpegHandle handle, NvjpegDecoder decoder, NvjpegState state,             \
                        NvjpegImage * image, void* cuda_stream))
 
 struct NvjpegFunctions {

@@ -2,7 +2,7 @@
 //
 //   absl::StatusOr<NvjpegLibrary> library = NvjpegLibrary::Open();
 //   if (!library.ok()) Log(library.status());   // what was tried, and what came of each
-//   JpegDecoder::Create(&library->functions(), ...)
+//   JpegDecoder decoder(&library->functions(), ...);
 //
 // Looked for, in this order: $SHARDPACK_NVJPEG, a path, and if it is set nothing else; the names
 // libnvjpeg.so.13 and .so.12 (the loader's paths: a CUDA toolkit, LD_LIBRARY_PATH); then folders of

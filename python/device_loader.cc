@@ -62,25 +62,26 @@ DeviceDecode DecodeFor(const PixelPipelineOptions& decode, const LoaderOptions& 
   if (decode.output.type != PixelType::kU8 || decode.output.layout != PixelLayout::kNhwc) {
     throw py::value_error("dtype, layout, mean and std are the DeviceLoader's, not Decode's");
   }
+  if (decode.fast) throw py::value_error("fast is of the Loader's own decoding");
   return {.crop = decode.crop,
           .augment_seed = loader.augment_seed,
           .channels = decode.channels,
           .orient = decode.orient,
           .max_pixels = decode.max_pixels,
+          .max_scans = decode.max_scans,
           .threads = loader.threads};
 }
 
-std::unique_ptr<PythonDeviceLoader> OpenDevice(PythonLoader& host,
-                                               const std::optional<PixelPipelineOptions>& decode,
-                                               const std::optional<std::string>& dtype,
-                                               const std::string& layout, std::array<float, 3> mean,
-                                               std::array<float, 3> std, uint32_t width,
-                                               uint32_t height, const std::string& filter,
-                                               uint32_t prefetch_batches) {
+std::unique_ptr<PythonDeviceLoader> OpenDevice(
+    PythonLoader& host, const std::optional<PixelPipelineOptions>& decode,
+    const std::optional<std::string>& dtype, const std::string& layout, std::array<float, 3> mean,
+    std::array<float, 3> std, uint32_t width, uint32_t height,
+    const std::optional<std::string>& filter, uint32_t prefetch_batches) {
   if (!host.device())
     throw py::value_error("the Loader needs device=...: its memory is not pinned");
   DeviceOptions options;
   options.prefetch_batches = prefetch_batches;
+  if (decode && filter) throw py::value_error("filter is Decode's where there is one");
   if (decode) {
     options.decode = DecodeFor(*decode, host.options());
     options.bad_images = {.policy = host.options().bad_samples,
@@ -91,7 +92,7 @@ std::unique_ptr<PythonDeviceLoader> OpenDevice(PythonLoader& host,
         DevicePreprocess{.output = OutputOf(dtype.value_or("uint8"), layout, mean, std),
                          .width = width,
                          .height = height,
-                         .filter = decode ? decode->filter : FilterOf(filter)};
+                         .filter = decode ? decode->filter : FilterOf(filter.value_or("bilinear"))};
   }
   std::shared_ptr<HostMemory> memory = host.memory();
   DeviceLoader loader = ValueOrThrow(DeviceLoader::Open(host.Take(), options, *host.device()->api));
@@ -156,7 +157,7 @@ void AddDeviceLoader(py::module_& module) {
       .def(py::init(&OpenDevice), py::arg("loader"), py::kw_only(), py::arg("decode") = py::none(),
            py::arg("dtype") = py::none(), py::arg("layout") = "nchw", py::arg("mean") = output.mean,
            py::arg("std") = output.std, py::arg("width") = 0, py::arg("height") = 0,
-           py::arg("filter") = "bilinear",
+           py::arg("filter") = py::none(),
            py::arg("prefetch_batches") = DeviceOptions().prefetch_batches)
       .def("__iter__", [](py::object self) { return self; })
       .def("__next__", [](PythonDeviceLoader& self) { return NextOf(self.loader); })

@@ -64,16 +64,17 @@ absl::StatusOr<Loader> Loader::Open(Dataset dataset, Order order, Rank rank, Loa
     options.memory_bytes -= options.memory_bytes / 2;
   }
   const Digest identity = dataset.identity();
-  absl::StatusOr<Fetcher> fetcher = Fetcher::Create(std::move(dataset),
-                                                    {.fields = options.fields,
-                                                     .verify = options.verify,
-                                                     .image_infos = options.image_infos || options.decode,
-                                                     .slab_bytes = options.slab_bytes,
-                                                     .batch_samples = slots,
-                                                     .batches = options.prefetch_batches + 2,
-                                                     .memory_bytes = options.memory_bytes,
-                                                     .map_warm_shards = options.map_warm_shards},
-                                                    memory);
+  absl::StatusOr<Fetcher> fetcher =
+      Fetcher::Create(std::move(dataset),
+                      {.fields = options.fields,
+                       .verify = options.verify,
+                       .image_infos = options.image_infos || options.decode,
+                       .slab_bytes = options.slab_bytes,
+                       .batch_samples = slots,
+                       .batches = options.prefetch_batches + 2,
+                       .memory_bytes = options.memory_bytes,
+                       .map_warm_shards = options.map_warm_shards},
+                      memory);
   if (!fetcher.ok()) return fetcher.status();
   auto core = std::make_unique<Core>(std::move(order), rank, std::move(options),
                                      *std::move(fetcher), identity, std::move(decoding));

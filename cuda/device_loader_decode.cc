@@ -1,0 +1,102 @@
+// What a DeviceLoader does with images that are decoded for the device.
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "cuda/abandon.h"
+#include "cuda/device_loader_core.h"
+#include "cuda/host_api.h"
+
+namespace shardpack {
+
+// What the device may still use is left to the end of the process.
+void DeviceLoader::Core::EndDecoder() {
+  if (decoder_ == nullptr) return;
+  if (!on_host_ &&
+      (IsLost(api_) || !WaitUntilIdle(api_, uploader_->stream(), options_.stop_patience))) {
+    Abandon(std::move(decoder_));
+  }
+  decoder_.reset();
+}
+
+absl::Status DeviceLoader::Core::MakeDecoder() {
+  DeviceDecode options = *options_.decode;
+  if (on_host_) options.use_hardware = options.use_hybrid = false;
+  absl::StatusOr<std::unique_ptr<DeviceDecoder>> made =
+      DeviceDecoder::Create(on_host_ ? HostApi() : api_, options, &stop_);
+  if (!made.ok()) return made.status();
+  decoder_ = *std::move(made);
+  why_bad_.resize(slots_);
+  if (api_.kind == DeviceKind::kCuda && options.use_hardware && !decoder_->has_hardware()) {
+    FellBack(absl::StrCat("images are not decoded by engines of the GPU: ", decoder_->backends(),
+                          decoder_->has_hybrid() ? "" : "; the Loader's own decoding is faster"));
+  }
+  const std::lock_guard lock(mutex_);
+  stats_.decode_backends = decoder_->backends();
+  return absl::OkStatus();
+}
+
+absl::Status DeviceLoader::Core::DecodeImages(const HostBatch& batch, DeviceBuffer& buffer,
+                                              std::vector<BadSample>& bad) {
+  {
+    const std::lock_guard lock(mutex_);
+    SetDoing(Doing::kDecode);
+  }
+  absl::Status status = decoder_->Prepare(batch, image_field_, why_bad_);
+  if (absl::IsResourceExhausted(status)) {
+    status = buffers_->FreeUnused();
+    if (status.ok()) status = decoder_->Prepare(batch, image_field_, why_bad_);
+  }
+  if (status.ok()) status = decoder_->Decode(DecodeStream(), host_samples_, why_bad_);
+  if (!status.ok()) return status;
+  const JpegDecoderStats stats = decoder_->stats();
+  if (stats.failed_batches > 0 && failed_batches_ == 0) {
+    FellBack(absl::StrCat("the GPU's JPEG engines refused a batch: ", stats.first_refusal));
+  }
+  failed_batches_ = stats.failed_batches;
+  {
+    const std::lock_guard lock(mutex_);
+    SetDoing(Doing::kLoader);
+    stats_.decode = stats;
+    decode_bytes_ = decoder_->memory_bytes();
+    decode_growths_ = decoder_->growths();
+  }
+  return MendBadImages(buffer, bad);
+}
+
+absl::Status DeviceLoader::Core::MendBadImages(DeviceBuffer& buffer, std::vector<BadSample>& bad) {
+  BatchInfo& info = buffer.info;
+  for (size_t slot = 0; slot < slots_; ++slot) {
+    if (why_bad_[slot].ok()) continue;
+    const uint64_t bad_id = info.ids[slot];
+    const std::string why =
+        absl::StrCat(loader_.Describe(bad_id), ": ", std::string(why_bad_[slot].message()));
+    if (options_.bad_images.policy == BadSamples::kFail) return absl::DataLossError(why);
+    if (bad_images_++ >= options_.bad_images.most) {
+      return absl::DataLossError(
+          absl::StrCat("more than ", options_.bad_images.most, " bad images; the last: ", why));
+    }
+    size_t other = (slot + 1) % slots_;
+    while (other != slot && (!why_bad_[other].ok() || host_samples_[other].pixels == nullptr)) {
+      other = (other + 1) % slots_;
+    }
+    if (other == slot) {
+      return absl::DataLossError(
+          absl::StrCat("no image of a batch can be decoded; one of them: ", why));
+    }
+    host_samples_[slot] = host_samples_[other];
+    info.ids[slot] = info.ids[other];
+    info.labels[slot] = info.labels[other];
+    // The Loader may have put this one in the place of another.
+    SampleStatus& status = info.status[slot];
+    const bool again = status.state == SampleState::kSubstituted;
+    status = {SampleState::kSubstituted, again ? status.wanted_id : bad_id, why};
+    for (size_t field = 0; field * slots_ < buffer.fields.size(); ++field) {
+      buffer.fields[field * slots_ + slot] = buffer.fields[field * slots_ + other];
+    }
+    bad.push_back({info.epoch, info.step, bad_id, why});
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace shardpack
