@@ -15,8 +15,6 @@
 namespace shardpack {
 namespace {
 
-constexpr uint32_t kLargestSize = 65'535;
-
 // A block of one thread.
 struct OneThread {
   template <typename F>
@@ -43,9 +41,9 @@ void MakeTiles(const PreprocessWork& work) {
 // No filter changes a pixel then: at this scale its weights are 1 and zeros.
 bool NeedsNoResize(const PreprocessSample& sample, const PreprocessLaunch& launch) {
   const PixelBox& box = sample.box;
-  return sample.pixels != nullptr && BoxIsInside(sample) && box.left == std::floor(box.left) &&
-         box.top == std::floor(box.top) && box.right - box.left == launch.out_width &&
-         box.bottom - box.top == launch.out_height;
+  return sample.pixels != nullptr && box.IsInside(sample.width, sample.height) &&
+         box.left == std::floor(box.left) && box.top == std::floor(box.top) &&
+         box.right - box.left == launch.out_width && box.bottom - box.top == launch.out_height;
 }
 
 void Convert(const PreprocessSample& sample, const PreprocessLaunch& launch) {
@@ -69,8 +67,8 @@ absl::Status CheckPreprocess(const PreprocessLaunch& launch) {
       (launch.channels != 1 && launch.channels != 3)) {
     return absl::InvalidArgumentError("preprocess: channels are 1 or 3, and the output's");
   }
-  if (launch.out_width == 0 || launch.out_height == 0 || launch.out_width > kLargestSize ||
-      launch.out_height > kLargestSize) {
+  if (launch.out_width == 0 || launch.out_height == 0 || launch.out_width > kLargestResize ||
+      launch.out_height > kLargestResize) {
     return absl::InvalidArgumentError("preprocess: width and height are 1 to 65535");
   }
   if (launch.count != 0 && (launch.samples == nullptr || launch.out == nullptr)) {
@@ -114,7 +112,7 @@ absl::Status PreprocessOnHost(const PreprocessLaunch& launch) {
   if (auto status = CheckPreprocess(launch); !status.ok()) return status;
   for (uint32_t i = 0; i < launch.count; ++i) {
     const PreprocessSample& sample = launch.samples[i];
-    if (sample.pixels != nullptr && !BoxIsInside(sample)) {
+    if (sample.pixels != nullptr && !sample.box.IsInside(sample.width, sample.height)) {
       return absl::InvalidArgumentError(
           absl::StrCat("preprocess: sample ", i, ": the box is not inside the pixels"));
     }

@@ -48,7 +48,7 @@ class TileMaker {
   SHARDPACK_HOST_DEVICE void Make(uint32_t left, uint32_t top) {
     const uint32_t right = Least(left + kTileWidth, store_.width);
     const uint32_t bottom = Least(top + kTileHeight, store_.height);
-    if (sample_.pixels == nullptr || !BoxIsInside(sample_)) {
+    if (sample_.pixels == nullptr || !sample_.box.IsInside(sample_.width, sample_.height)) {
       return MakeZeros(left, top, right, bottom);
     }
     block_.Spread(1, [&](uint32_t) { Plan(); });

@@ -31,13 +31,6 @@ inline uint64_t TileCount(const PreprocessWork& work) {
   return uint64_t{work.tiles_x} * work.tiles_y * work.count;
 }
 
-// Written so that a box of no numbers fails too.
-SHARDPACK_HOST_DEVICE inline bool BoxIsInside(const PreprocessSample& sample) {
-  const PixelBox& box = sample.box;
-  return box.left >= 0 && box.top >= 0 && box.left < box.right && box.top < box.bottom &&
-         box.right <= sample.width && box.bottom <= sample.height;
-}
-
 SHARDPACK_HOST_DEVICE inline uint32_t Least(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
 // The column of the unmirrored result that column `x` is; behind the last one, that one.

@@ -17,6 +17,8 @@
 #include <new>
 #include <utility>
 
+#include "images/host_device.h"
+
 namespace shardpack {
 
 struct PixelView {
@@ -42,6 +44,11 @@ struct PixelRegion {
 struct PixelBox {
   double left = 0, top = 0, right = 0, bottom = 0;
 
+  // Written so that a box of no numbers is not.
+  SHARDPACK_HOST_DEVICE bool IsInside(uint32_t width, uint32_t height) const {
+    return left >= 0 && top >= 0 && left < right && top < bottom && right <= width &&
+           bottom <= height;
+  }
   friend bool operator==(const PixelBox&, const PixelBox&) = default;
 };
 

@@ -6,7 +6,6 @@
 namespace shardpack {
 namespace {
 
-constexpr uint32_t kLargestSize = 65'535;
 constexpr uint64_t kMostBytes = uint64_t{1} << 30;
 constexpr uint32_t kAtOnce = ResizeKernels::kRowsAtOnce;
 
@@ -15,15 +14,12 @@ absl::Status CheckArguments(const PixelView& view, const PixelBox& box,
   if (view.channels != output.channels() || (view.channels != 1 && view.channels != 3)) {
     return absl::InvalidArgumentError("resize: pixels and output have not the same channels");
   }
-  if (options.width == 0 || options.height == 0 || options.width > kLargestSize ||
-      options.height > kLargestSize) {
+  if (options.width == 0 || options.height == 0 || options.width > kLargestResize ||
+      options.height > kLargestResize) {
     return absl::InvalidArgumentError("resize: width and height are 1 to 65535");
   }
-  // Written so that a box of no numbers fails too.
-  const bool inside = box.left >= 0 && box.top >= 0 && box.left < box.right &&
-                      box.top < box.bottom && box.right <= view.width && box.bottom <= view.height;
-  if (!inside) return absl::InvalidArgumentError("resize: the box is not inside the pixels");
-  return absl::OkStatus();
+  if (box.IsInside(view.width, view.height)) return absl::OkStatus();
+  return absl::InvalidArgumentError("resize: the box is not inside the pixels");
 }
 
 // The narrowed rows that one row of the result needs, and those that come with the last of them.

@@ -22,6 +22,8 @@ namespace shardpack {
 
 enum class ResizeFilter : uint8_t { kBox, kBilinear, kBicubic, kLanczos };
 
+inline constexpr uint32_t kLargestResize = 65'535;  // a side of the result
+
 // Half the width of the filter, in pixels of the smaller image.
 SHARDPACK_HOST_DEVICE inline double FilterSupport(ResizeFilter filter) {
   switch (filter) {

@@ -8,8 +8,6 @@
 namespace shardpack {
 namespace {
 
-constexpr uint32_t kLargestSize = 65'535;
-
 // The taps of all output pixels of one axis, normalised.
 struct Axis {
   std::vector<ResizeTaps> taps;
@@ -125,13 +123,10 @@ class WideResizer {
 
 absl::Status ResizeWide(const PixelView& view, const PixelBox& box, uint32_t width, uint32_t height,
                         ResizeFilter filter, uint8_t* out) {
-  if (width == 0 || height == 0 || width > kLargestSize || height > kLargestSize) {
+  if (width == 0 || height == 0 || width > kLargestResize || height > kLargestResize) {
     return absl::InvalidArgumentError("resize: width and height are 1 to 65535");
   }
-  // Written so that a box of no numbers fails too.
-  const bool inside = box.left >= 0 && box.top >= 0 && box.left < box.right &&
-                      box.top < box.bottom && box.right <= view.width && box.bottom <= view.height;
-  if (!inside || view.channels < 1 || view.channels > 4) {
+  if (!box.IsInside(view.width, view.height) || view.channels < 1 || view.channels > 4) {
     return absl::InvalidArgumentError("resize: the box is not inside the pixels");
   }
   if (view.sample_bytes == 2) {

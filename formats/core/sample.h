@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "formats/core/image_info.h"
@@ -38,6 +39,9 @@ struct SampleView {
   ImageInfo image = {};
   std::span<const FieldView> fields = {};  // [0] = image
 };
+
+// Why the image is not the raw pixels that `wanted` says, for layouts of one shape; empty if it is.
+std::string WhyNotRawImage(const SampleView& sample, const ImageInfo& wanted);
 
 }  // namespace shardpack
 

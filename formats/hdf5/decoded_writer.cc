@@ -42,14 +42,8 @@ absl::Status DecodedWriter::Append(const SampleView& sample) {
   if (finished_) return absl::FailedPreconditionError("Append after Finish");
   absl::Status status = table_.Check(sample);
   if (!status.ok()) return status;
-  const ImageInfo &image = sample.image, &wanted = spec_.raw_image;
-  if (image.format != ImageFormat::kRaw || image.width != wanted.width ||
-      image.height != wanted.height || image.channels != wanted.channels ||
-      sample.fields[0].bytes.size() != image_bytes_) {
-    return SampleTable::Refuse(sample,
-                               absl::StrCat("its image is no ", wanted.width, " x ", wanted.height,
-                                            " raw pixels of ", wanted.channels, " channels"));
-  }
+  const std::string why_not = WhyNotRawImage(sample, spec_.raw_image);
+  if (!why_not.empty()) return SampleTable::Refuse(sample, why_not);
   status = pixels_->Append(sample.fields[0].bytes);
   if (status.ok()) table_.Add(sample);
   return status;

@@ -1,7 +1,6 @@
 #include "formats/hdf5/positioned_output.h"
 
 #include <errno.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,38 +15,12 @@ namespace {
 constexpr uint64_t kBufferBytes = 1 << 20;
 // Copying less than this into the buffer is cheaper than a vector of its own.
 constexpr size_t kGatherBytes = 32 << 10;
-constexpr size_t kMostParts = 8;
 
 }  // namespace
 
 absl::Status PositionedOutput::WriteAt(uint64_t offset, std::span<const Bytes> parts) {
   if (!failed_.ok()) return failed_;
-  std::array<iovec, kMostParts> vectors;
-  size_t count = 0;
-  for (const Bytes part : parts) {
-    if (part.empty()) continue;
-    if (count == kMostParts) {
-      return absl::InternalError("more parts in a write than there is room for");
-    }
-    vectors[count++] = {const_cast<std::byte*>(part.data()), part.size()};
-  }
-  for (size_t first = 0; first < count;) {
-    const ssize_t wrote = ::pwritev(file_.file().descriptor(), &vectors[first],
-                                    static_cast<int>(count - first), static_cast<off_t>(offset));
-    if (wrote < 0 && errno == EINTR) continue;
-    // A disk that takes nothing and says nothing is full.
-    if (wrote <= 0) return failed_ = IoStatus("write", file_.path(), wrote < 0 ? errno : ENOSPC);
-    offset += static_cast<uint64_t>(wrote);
-    for (auto left = static_cast<size_t>(wrote); left > 0;) {
-      iovec& vector = vectors[first];
-      const size_t taken = std::min(left, vector.iov_len);
-      vector.iov_base = static_cast<std::byte*>(vector.iov_base) + taken;
-      vector.iov_len -= taken;
-      left -= taken;
-      if (vector.iov_len == 0) ++first;
-    }
-  }
-  return absl::OkStatus();
+  return failed_ = file_.file().WriteAt(offset, parts);
 }
 
 absl::Status PositionedOutput::ReadAt(uint64_t offset, std::span<std::byte> into) {

@@ -54,7 +54,8 @@ absl::StatusOr<File> Open(const std::string& path, int flags, std::string_view o
 }  // namespace
 
 Syscalls& SyscallsForTesting() {
-  static Syscalls calls = {::pread, ::preadv2, ::writev, ::fdatasync, ::close, ::renameat2};
+  static Syscalls calls = {::pread,     ::preadv2, ::writev,   ::pwritev,
+                           ::fdatasync, ::close,   ::renameat2};
   return calls;
 }
 
@@ -189,10 +190,18 @@ absl::Status File::ReadExactlyAt(uint64_t offset, std::span<const iovec> parts) 
   return absl::OkStatus();
 }
 
-absl::Status File::Write(std::span<const Bytes> parts) {
+absl::Status File::Write(std::span<const Bytes> parts) { return WriteParts(parts, nullptr); }
+
+absl::Status File::WriteAt(uint64_t offset, std::span<const Bytes> parts) const {
+  return WriteParts(parts, &offset);
+}
+
+// Without an offset at the descriptor's position.
+absl::Status File::WriteParts(std::span<const Bytes> parts, const uint64_t* offset) const {
   constexpr size_t kMaxVectors = 64;  // well below IOV_MAX
   std::array<iovec, kMaxVectors> vectors;
   size_t part = 0, skip = 0;  // `skip` bytes of parts[part] are already written
+  uint64_t at = offset != nullptr ? *offset : 0;
   while (part < parts.size()) {
     size_t count = 0;
     for (size_t i = part; i < parts.size() && count < kMaxVectors; ++i) {
@@ -202,11 +211,15 @@ absl::Status File::Write(std::span<const Bytes> parts) {
     }
     if (count == 0) break;
     ssize_t wrote = RetryInterrupted([&] {
-      return SyscallsForTesting().writev(descriptor_, vectors.data(), static_cast<int>(count));
+      const int number = static_cast<int>(count);
+      return offset == nullptr ? SyscallsForTesting().writev(descriptor_, vectors.data(), number)
+                               : SyscallsForTesting().pwritev(descriptor_, vectors.data(), number,
+                                                              static_cast<off_t>(at));
     });
     if (wrote < 0) return IoStatus("write", path_, errno);
     // Never seen on a regular file; without this it would loop for ever.
     if (wrote == 0) return IoStatus("write", path_, EIO);
+    at += static_cast<uint64_t>(wrote);
     while (part < parts.size() && static_cast<size_t>(wrote) >= parts[part].size() - skip) {
       wrote -= static_cast<ssize_t>(parts[part].size() - skip);
       ++part;

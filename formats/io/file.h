@@ -62,11 +62,15 @@ class File {
   absl::Status ReadExactlyAt(uint64_t offset, std::span<const iovec> parts) const;
   // Writes all bytes of all parts, in order, at the descriptor's position.
   absl::Status Write(std::span<const Bytes> parts);
+  // The same at an offset, without moving that position.
+  absl::Status WriteAt(uint64_t offset, std::span<const Bytes> parts) const;
   absl::Status SyncData() const;  // fdatasync
   absl::Status Sync() const;      // fsync; what a directory needs
   absl::Status Close();
 
  private:
+  absl::Status WriteParts(std::span<const Bytes> parts, const uint64_t* offset) const;
+
   int descriptor_ = -1;
   std::string path_;
 };
@@ -88,6 +92,7 @@ struct Syscalls {
   ssize_t (*pread)(int, void*, size_t, off_t);
   ssize_t (*preadv2)(int, const iovec*, int, off_t, int);
   ssize_t (*writev)(int, const iovec*, int);
+  ssize_t (*pwritev)(int, const iovec*, int, off_t);
   int (*fdatasync)(int);
   int (*close)(int);
   int (*renameat2)(int, const char*, int, const char*, unsigned);

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -106,6 +107,26 @@ TEST_F(FileTest, WriteGathersPartsOfAnySize) {
     }
     ASSERT_TRUE(file.Close().ok());
     EXPECT_EQ(Read(), all) << limit;
+  }
+}
+
+TEST_F(FileTest, WriteAtOverwritesAndAddsWithoutMovingThePosition) {
+  const std::string first = "0123456789", over = "abc", added = "vwxyz";
+  for (const uint64_t limit : {uint64_t{1} << 40, uint64_t{1}, uint64_t{4}}) {
+    ASSERT_TRUE(RemoveFile(path_).ok());
+    File file = *File::CreateExclusive(path_);
+    {
+      FaultInjection faults;
+      faults.LimitTransfers(limit);
+      faults.InterruptEverySecondCall();
+      const std::array parts = {AsBytes(first), Bytes()};
+      ASSERT_TRUE(file.Write(parts).ok());
+      const std::array others = {AsBytes(over), AsBytes(added)};
+      ASSERT_TRUE(file.WriteAt(4, others).ok());
+      ASSERT_TRUE(file.Write(std::span(others).first(1)).ok());
+    }
+    ASSERT_TRUE(file.Close().ok());
+    EXPECT_EQ(Read(), "0123abcvwxabc") << limit;
   }
 }
 

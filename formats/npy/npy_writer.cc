@@ -1,8 +1,5 @@
 #include "formats/npy/npy_writer.h"
 
-#include <errno.h>
-#include <unistd.h>
-
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -11,18 +8,6 @@
 
 namespace shardpack {
 namespace {
-
-// `bytes` over the first ones of a file that has them. The kernel has all that came before.
-absl::Status Overwrite(const File& file, std::string_view bytes) {
-  for (size_t done = 0; done < bytes.size();) {
-    const ssize_t wrote = ::pwrite(file.descriptor(), bytes.data() + done, bytes.size() - done,
-                                   static_cast<off_t>(done));
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return IoStatus("write", file.path(), wrote < 0 ? errno : ENOSPC);
-    done += static_cast<size_t>(wrote);
-  }
-  return absl::OkStatus();
-}
 
 absl::Status Refuse(const SampleView& sample, std::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("npy cannot hold sample ",
@@ -40,14 +25,9 @@ std::string NpyWriter::Header(uint64_t samples) const {
 
 absl::Status NpyWriter::Append(const SampleView& sample) {
   if (finished_) return absl::FailedPreconditionError("Append after Finish");
-  const ImageInfo &image = sample.image, &wanted = spec_.raw_image;
   if (sample.fields.size() != 1) return Refuse(sample, "it has further fields");
-  if (image.format != ImageFormat::kRaw || image.width != wanted.width ||
-      image.height != wanted.height || image.channels != wanted.channels ||
-      sample.fields[0].bytes.size() != RawImageBytes(wanted)) {
-    return Refuse(sample, absl::StrCat("its image is no ", wanted.width, " x ", wanted.height,
-                                       " raw pixels of ", wanted.channels, " channels"));
-  }
+  const std::string why_not = WhyNotRawImage(sample, spec_.raw_image);
+  if (!why_not.empty()) return Refuse(sample, why_not);
   if (samples_ == spec_.max_records) return Refuse(sample, "more samples than were planned");
   if (!begun_) {
     begun_ = true;
@@ -66,7 +46,9 @@ absl::Status NpyWriter::Finish() {
   if (!begun_) return file_.Append(AsBytes(header));
   if (samples_ == spec_.max_records) return absl::OkStatus();
   if (absl::Status flushed = file_.Flush(); !flushed.ok()) return flushed;
-  return Overwrite(file_.file(), header);
+  // Over the first one: the kernel has all that came behind it.
+  const Bytes over = AsBytes(header);
+  return file_.file().WriteAt(0, std::span(&over, 1));
 }
 
 absl::StatusOr<std::unique_ptr<ShardWriter>> CreateNpyWriter(StagedFile& file,

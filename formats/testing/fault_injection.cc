@@ -42,7 +42,9 @@ ssize_t FaultyPread(int descriptor, void* into, size_t bytes, off_t at) {
   return f.real.pread(descriptor, into, take, at);
 }
 
-ssize_t FaultyWritev(int descriptor, const iovec* vectors, int count) {
+// `write` takes vectors and their number.
+template <typename Write>
+ssize_t WriteWithFaults(const iovec* vectors, int count, const Write& write) {
   Faults& f = *active;
   const uint64_t call = f.writes++;
   if (f.interrupt && call % 2 == 0) return Fail(EINTR);
@@ -54,7 +56,7 @@ ssize_t FaultyWritev(int descriptor, const iovec* vectors, int count) {
   const uint64_t take = std::min(f.transfer_limit, room);
   ssize_t wrote;
   if (take >= asked) {
-    wrote = f.real.writev(descriptor, vectors, count);
+    wrote = write(vectors, count);
   } else {
     // What fits, which may end within a vector.
     iovec some[64];
@@ -65,10 +67,22 @@ ssize_t FaultyWritev(int descriptor, const iovec* vectors, int count) {
       some[used].iov_len = std::min<uint64_t>(left, vectors[used].iov_len);
       left -= some[used].iov_len;
     }
-    wrote = f.real.writev(descriptor, some, used);
+    wrote = write(some, used);
   }
   if (wrote > 0) f.written += static_cast<uint64_t>(wrote);
   return wrote;
+}
+
+ssize_t FaultyWritev(int descriptor, const iovec* vectors, int count) {
+  return WriteWithFaults(vectors, count, [=](const iovec* some, int used) {
+    return active->real.writev(descriptor, some, used);
+  });
+}
+
+ssize_t FaultyPwritev(int descriptor, const iovec* vectors, int count, off_t at) {
+  return WriteWithFaults(vectors, count, [=](const iovec* some, int used) {
+    return active->real.pwritev(descriptor, some, used, at);
+  });
 }
 
 int FaultyFdatasync(int descriptor) {
@@ -100,6 +114,7 @@ FaultInjection::FaultInjection() {
   Syscalls& calls = SyscallsForTesting();
   calls.pread = FaultyPread;
   calls.writev = FaultyWritev;
+  calls.pwritev = FaultyPwritev;
   calls.fdatasync = FaultyFdatasync;
   calls.close = FaultyClose;
   calls.renameat2 = FaultyRenameat2;
@@ -126,7 +141,7 @@ void FaultInjection::FailSyncs(int error_number) { active->sync_error = error_nu
 void FaultInjection::FailCloses(int error_number) { active->close_error = error_number; }
 void FaultInjection::FailRenames(int error_number) { active->rename_error = error_number; }
 uint64_t FaultInjection::reads() const { return active->reads; }
-uint64_t FaultInjection::writes() const { return active->writes; }
+uint64_t FaultInjection::written() const { return active->written; }
 uint64_t FaultInjection::syncs() const { return active->syncs; }
 uint64_t FaultInjection::closes() const { return active->closes; }
 

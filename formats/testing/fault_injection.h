@@ -35,8 +35,8 @@ class FaultInjection {
   void FailCloses(int error_number);   // close; the descriptor is gone all the same, as on Linux
   void FailRenames(int error_number);  // renameat2; EINVAL is what NFS says to its flags
 
-  uint64_t reads() const;  // calls, those that failed included
-  uint64_t writes() const;
+  uint64_t reads() const;    // calls, those that failed included
+  uint64_t written() const;  // bytes
   uint64_t syncs() const;
   uint64_t closes() const;
 };
