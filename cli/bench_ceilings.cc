@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/seconds_since.h"
 #include "formats/core/sample.h"
 #include "formats/io/file.h"
 
@@ -23,10 +24,6 @@ constexpr size_t kCopyBytes = size_t{32} << 20;  // beyond the caches of most co
 constexpr size_t kReadBytes = size_t{1} << 20;
 constexpr size_t kDecodeSamples = 256;
 constexpr uint64_t kDecodeBytes = uint64_t{256} << 20;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // Calls `work` on each thread until half a second has passed or it answers 0; the sum of its
 // answers a second.

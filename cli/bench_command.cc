@@ -15,6 +15,7 @@
 #include "cli/bench_setup.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
+#include "cli/seconds_since.h"
 #include "cli/units.h"
 #include "formats/io/file.h"
 #include "readers/loader.h"
@@ -24,10 +25,6 @@ namespace {
 
 using absl::StrCat;
 using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 struct Epoch {
   uint64_t samples = 0, bytes = 0;

@@ -16,6 +16,7 @@
 #include "cli/bench_setup.h"
 #include "cli/device_ceilings.h"
 #include "cli/failure.h"
+#include "cli/seconds_since.h"
 #include "cli/units.h"
 #include "cuda/cuda_api.h"
 #include "cuda/device_loader.h"
@@ -31,10 +32,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kRateSeconds = 5;     // that the consumer with a rate runs
 constexpr uint64_t kWarmBatches = 20;  // before it counts
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 double CpuSeconds() {
   rusage usage;
@@ -190,7 +187,6 @@ struct Report {
   std::optional<KernelCeiling> kernel;
   std::optional<DecodeCeilings> decode;
   std::vector<Run> runs;
-  uint64_t rate = 0;
 };
 
 absl::StatusOr<Report> MeasureAll(const CommandLine& line, const DeviceApi& api) {
@@ -199,7 +195,6 @@ absl::StatusOr<Report> MeasureAll(const CommandLine& line, const DeviceApi& api)
   PinnedMemory memory(api);
   Setup setup{line, *input, api, memory};
   Report report;
-  report.rate = line.rate;
   absl::Status asked = Checked(api, api.info(api.self, &report.device), "asking for the device");
   if (!asked.ok()) return asked;
   const absl::StatusOr<double> copy = PinnedCopyCeiling(api);

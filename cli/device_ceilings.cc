@@ -1,13 +1,13 @@
 #include "cli/device_ceilings.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "cli/seconds_since.h"
 #include "cuda/pinned_memory.h"
 
 namespace shardpack::cli {
@@ -16,10 +16,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr double kSeconds = 0.5;
 constexpr size_t kCopyBytes = size_t{16} << 20;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // A stream and memory, freed whatever fails.
 class Bench {
@@ -155,9 +151,8 @@ absl::StatusOr<DecodeCeilings> DeviceDecodeCeiling(const DeviceApi& api, Loader&
   if (!batch->has_value()) return absl::InvalidArgumentError("the dataset has no samples");
   absl::Status entered = Checked(api, api.enter_thread(api.self), "entering a thread");
   if (!entered.ok()) return entered;
-  const std::atomic<bool> never{false};
   absl::StatusOr<std::unique_ptr<DeviceDecoder>> decoder =
-      DeviceDecoder::Create(api, options, &never);
+      DeviceDecoder::Create(api, options, nullptr);
   if (!decoder.ok()) return decoder.status();
   std::vector<PreprocessSample> samples((*batch)->size());
   std::vector<absl::Status> why((*batch)->size());

@@ -53,7 +53,7 @@ struct DeviceDecode {
 
 class DeviceDecoder {
  public:
-  // `stop` ends waiting for the device.
+  // `stop`, which may be nullptr, ends waiting for the device.
   static absl::StatusOr<std::unique_ptr<DeviceDecoder>> Create(const DeviceApi& api,
                                                                const DeviceDecode& options,
                                                                const std::atomic<bool>* stop);

@@ -226,9 +226,9 @@ void DeviceLoader::Core::PutSamples(DeviceBuffer& buffer, std::byte* side,
   buffer.odd_samples = odd;
 }
 
-absl::Status DeviceLoader::Core::PreprocessToSide(const PreprocessSample* samples, std::byte* to) {
+absl::Status DeviceLoader::Core::PreprocessToSide(std::byte* to) {
   PreprocessLaunch launch = LaunchOf(*buffers_->all().front());
-  launch.samples = samples;
+  launch.samples = host_samples_.data();
   launch.out = to;
   return PreprocessByThreads(launch, AvailableCores());
 }
@@ -269,12 +269,10 @@ absl::Status DeviceLoader::Core::Enqueue(HostBatch batch, DeviceBuffer& buffer,
   std::byte* const rest = side.data() + DeviceAligned(slots_ * sizeof(int64_t));
   if (preprocess_) PutSamples(buffer, rest, copies);
   if (on_host_) {
-    const auto* pixels = decoder_ != nullptr
-                             ? nullptr
-                             : reinterpret_cast<const uint8_t*>(batch.pixels()->bytes.data());
-    absl::Status done = PreprocessToSide(
-        decoder_ != nullptr ? host_samples_.data() : SamplesAt(pixels, &info).data(), rest);
-    if (done.ok() && decoder_ != nullptr) done = decoder_->Done(DecodeStream());
+    if (decoder_ == nullptr) {
+      SamplesAt(reinterpret_cast<const uint8_t*>(batch.pixels()->bytes.data()), &info);
+    }
+    absl::Status done = PreprocessToSide(rest);
     if (!done.ok()) return done;
     copies.push_back({rest, buffer.pixels, pixel_bytes()});
   }
@@ -292,9 +290,10 @@ absl::Status DeviceLoader::Core::Enqueue(HostBatch batch, DeviceBuffer& buffer,
       status = Checked(api_, api_.preprocess(api_.self, LaunchOf(buffer), last),
                        "starting the preprocessing");
     }
-    if (status.ok() && decoder_ != nullptr) status = decoder_->Done(DecodeStream());
     if (!status.ok()) return status;
   }
+  if (decoder_ != nullptr) status = decoder_->Done(DecodeStream());
+  if (!status.ok()) return status;
   status = Checked(api_, api_.event_record(api_.self, buffer.ready, last),
                    "recording that a batch is ready");
   if (!status.ok()) return status;
@@ -420,8 +419,6 @@ DeviceLoaderStats DeviceLoader::Core::stats() const {
   {
     const std::lock_guard lock(mutex_);
     stats = stats_;
-    stats.device_bytes = decode_bytes_;
-    stats.growths = decode_growths_;
   }
   stats.host = loader_.stats();
   if (buffers_ != nullptr) {

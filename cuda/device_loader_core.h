@@ -70,7 +70,7 @@ class DeviceLoader::Core {
   absl::Status WaitForUploads();
   absl::Status Enqueue(HostBatch batch, DeviceBuffer& buffer, std::vector<BadSample>& bad);
   void PlanCopies(const HostBatch& batch, DeviceBuffer& buffer, std::vector<UploadCopy>& copies);
-  absl::Status PreprocessToSide(const PreprocessSample* samples, std::byte* to);
+  absl::Status PreprocessToSide(std::byte* to);  // of host_samples_
   void PutSamples(DeviceBuffer& buffer, std::byte* side, std::vector<UploadCopy>& copies);
   absl::Status MakeDecoder();
   void EndDecoder();
@@ -119,7 +119,7 @@ class DeviceLoader::Core {
   std::unique_ptr<DeviceDecoder> decoder_;
   size_t image_field_ = 0;
   std::vector<absl::Status> why_bad_;
-  uint64_t bad_images_ = 0, failed_batches_ = 0;
+  uint64_t bad_images_ = 0;
 
   mutable std::mutex mutex_;
   std::condition_variable ready_, room_;
@@ -128,8 +128,7 @@ class DeviceLoader::Core {
   absl::Status failed_;  // after what is in the queue; at once where the device is lost
   Cursor cursor_;
   std::vector<BadSample> bad_samples_;
-  DeviceLoaderStats stats_;
-  uint64_t decode_bytes_ = 0, decode_growths_ = 0;
+  DeviceLoaderStats stats_;  // memory and growths: the decoder's alone
   Doing doing_ = Doing::kLoader;
   std::chrono::steady_clock::time_point doing_since_;
   std::atomic<bool> stop_{false};

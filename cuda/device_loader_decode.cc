@@ -50,16 +50,16 @@ absl::Status DeviceLoader::Core::DecodeImages(const HostBatch& batch, DeviceBuff
   if (status.ok()) status = decoder_->Decode(DecodeStream(), host_samples_, why_bad_);
   if (!status.ok()) return status;
   const JpegDecoderStats stats = decoder_->stats();
-  if (stats.failed_batches > 0 && failed_batches_ == 0) {
+  // This thread alone writes stats_.decode.
+  if (stats.failed_batches > 0 && stats_.decode.failed_batches == 0) {
     FellBack(absl::StrCat("the GPU's JPEG engines refused a batch: ", stats.first_refusal));
   }
-  failed_batches_ = stats.failed_batches;
   {
     const std::lock_guard lock(mutex_);
     SetDoing(Doing::kLoader);
     stats_.decode = stats;
-    decode_bytes_ = decoder_->memory_bytes();
-    decode_growths_ = decoder_->growths();
+    stats_.device_bytes = decoder_->memory_bytes();
+    stats_.growths = decoder_->growths();
   }
   return MendBadImages(buffer, bad);
 }

@@ -4,14 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
-#include <system_error>
-#include <thread>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "cuda/run_on_threads.h"
 #include "formats/io/resources.h"
 
 namespace shardpack {
@@ -133,16 +132,10 @@ void PinnedMemory::Touch(std::span<std::byte> memory) const {
     for (size_t page = pages * part / threads; page < pages * (part + 1) / threads; ++page)
       memory[page * kPageBytes] = std::byte{0};
   };
-  std::vector<std::thread> others;
-  size_t part = 1;
-  try {
-    for (; part < threads; ++part) others.emplace_back(touch, part);
-  } catch (const std::system_error&) {
-    // The rest is done here.
-  }
-  touch(0);
-  for (; part < threads; ++part) touch(part);
-  for (std::thread& other : others) other.join();
+  std::atomic<size_t> next{0};
+  RunOnThreads(threads, [&](size_t) {
+    for (size_t part; (part = next.fetch_add(1)) < threads;) touch(part);
+  });
 }
 
 void PinnedMemory::Free(std::span<std::byte> memory) {
