@@ -1,20 +1,20 @@
-#include <dirent.h>
-#include <errno.h>
-#include <sys/stat.h>
-
+#include <algorithm>
 #include <atomic>
-#include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <system_error>
+#include <span>
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands.h"
 #include "cli/extract_path.h"
 #include "cli/failure.h"
+#include "cli/output_tree.h"
 #include "cli/packed_input.h"
 #include "cli/progress.h"
 #include "cli/stop_signal.h"
 #include "cli/units.h"
+#include "converters/dataset_source.h"
+#include "converters/sidecars.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
 
@@ -24,162 +24,211 @@ namespace {
 using absl::StrCat;
 
 constexpr uint64_t kNamedLosses = 20;
-
-// Creates OUT, or finds it empty.
-absl::Status PrepareOut(const std::string& out) {
-  std::error_code error;
-  std::filesystem::create_directories(out,
-                                      error);  // says nothing when a file is there: opendir does
-  if (error && error != std::errc::file_exists && error != std::errc::not_a_directory) {
-    return IoStatus("create folder", out, error.value());
-  }
-  DIR* folder = ::opendir(out.c_str());
-  if (folder == nullptr) {
-    if (errno == ENOTDIR)
-      return absl::FailedPreconditionError(
-          StrCat(EscapeForTerminal(out), " is a file; extract needs a new or empty folder"));
-    return IoStatus("open", out, errno);
-  }
-  bool empty = true;
-  while (const dirent* entry = ::readdir(folder)) {
-    const std::string_view name = entry->d_name;
-    empty = empty && (name == "." || name == "..");
-  }
-  ::closedir(folder);
-  if (empty) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      StrCat(EscapeForTerminal(out), " is not empty; extract into a new folder"));
-}
+constexpr std::string_view kLabelEnding = "cls";
 
 class Extractor {
  public:
-  Extractor(const Dataset& dataset, std::string out, Terminal& terminal)
-      : dataset_(dataset), out_(std::move(out)), terminal_(terminal) {}
+  Extractor(const Dataset& dataset, OutputTree& out, Terminal& terminal)
+      : dataset_(dataset),
+        out_(out),
+        terminal_(terminal),
+        suffixes_(SidecarSuffixes(dataset)),
+        made_json_(HasMadeJson(dataset)) {}
 
   // One sample; an error ends the run, what is withheld does not.
   absl::Status Extract(const SampleRow& row) {
-    absl::StatusOr<OwnedSample> sample = dataset_.Read(row.id);
-    if (absl::IsDataLoss(sample.status())) {
-      Withhold(row, std::string(sample.status().message()));
-      return absl::OkStatus();
-    }
-    if (!sample.ok()) return sample.status();
-    bool written = false;
-    for (const OwnedSample::Field& field : sample->fields) {
-      const bool image = field.name == kImageField;
-      // Of a dataset of ours the other fields were made from the source, not taken from it.
-      if (!image && dataset_.manifest() != nullptr) continue;
-      const std::string path = PathOf(row, *sample, field);
-      const absl::Status status = Write(path, field.bytes);
-      if (absl::IsAlreadyExists(status) || absl::IsInvalidArgument(status) ||
-          absl::IsNotFound(status)) {
-        Withhold(row, std::string(status.message()));
-      } else if (!status.ok()) {
-        return status;
-      } else {
-        written = true;
-        ++files;
-        bytes += field.bytes.size();
+    const SampleLocation at = dataset_.Locate(row.id);
+    bool any = false;
+    for (size_t f = 0; f < row.index.fields(); ++f) {
+      if (!row.index.has_field(row.record, f)) continue;
+      any = true;
+      const std::string field(row.index.field_name(f));
+      // --with-json made it from what is known of the image; the source had no such file.
+      if (made_json_ && field == kMetadataField) continue;
+      content_.resize(row.index.field(row.record, f).length);
+      const absl::Status read =
+          dataset_.ReadField(at, f, std::as_writable_bytes(std::span(content_)));
+      if (absl::IsDataLoss(read)) {
+        Withhold(row, StrCat(std::string(read.message()),
+                             "; pack validate says what is wrong with the shard"));
+        continue;
       }
+      if (!read.ok()) return read;
+      const absl::Status written = Write(row, field, NameOf(row, field), content_);
+      if (!written.ok()) return written;
     }
-    if (!written && sample->fields.empty()) Withhold(row, "the sample has no field");
-    return absl::OkStatus();
+    if (!any) Withhold(row, "the sample has no field");
+    // The shards of WebDataset hold the label as a file of its own, which is no field.
+    const int64_t label = row.index.label(row.record);
+    const bool has_label_file = row.index.source_path(row.record).empty() && label >= 0 &&
+                                dataset_.format() == "webdataset";
+    if (!has_label_file) return absl::OkStatus();
+    const std::string ending(kLabelEnding);
+    return Write(row, ending, {KeyOf(row), StrCat(".", ending)}, StrCat(label));
   }
 
-  std::atomic<uint64_t> files = 0, withheld = 0, bytes = 0;
+  std::atomic<uint64_t> files = 0, bytes = 0;
+  uint64_t withheld = 0, renamed = 0;
+  std::map<std::string, uint64_t> of_field;  // files
 
  private:
+  struct FileName {
+    std::string stem, ending;
+  };
+
+  static std::string KeyOf(const SampleRow& row) {
+    const std::string_view key = row.index.key(row.record);
+    return key.empty() ? StrCat(row.shard.name, "-", row.record) : std::string(key);
+  }
+
   // Where pixels were changed the image may be of another format than its source.
-  std::string WithItsEnding(const std::string& path, ImageFormat format) const {
+  std::string WithItsEnding(std::string_view path, ImageFormat format) const {
     if (dataset_.manifest() == nullptr || dataset_.manifest()->facts.pixels.count("format") == 0)
-      return path;
-    return NamedAs(path, format);
+      return std::string(path);
+    return NamedAs(std::string(path), format);
   }
 
-  std::string PathOf(const SampleRow& row, const OwnedSample& sample,
-                     const OwnedSample::Field& field) const {
-    if (field.name == kImageField && !sample.source_path.empty())
-      return HarmlessPath(WithItsEnding(sample.source_path, ImageOf(dataset_, row).format));
-    const std::string key =
-        sample.key.empty() ? StrCat(row.shard.name, "-", row.record) : sample.key;
-    const std::string ending = field.name == kImageField
-                                   ? std::string(ImageExtension(ImageOf(dataset_, row).format))
-                                   : field.name;
-    return HarmlessPath(StrCat(key, ".", ending));
-  }
-
-  absl::Status Write(const std::string& path, const std::string& content) {
-    for (size_t slash = path.find('/'); slash != std::string::npos;
-         slash = path.find('/', slash + 1)) {
-      const std::string folder = StrCat(out_, "/", path.substr(0, slash));
-      const absl::Status made = MakeDirectory(folder);
-      if (!made.ok()) return made;
+  // Of the field whose bytes are in content_.
+  FileName NameOf(const SampleRow& row, const std::string& field) const {
+    const std::string_view source = row.index.source_path(row.record);
+    const std::string stem = source.empty() ? KeyOf(row) : std::string(PathStem(source));
+    if (field != kImageField) {
+      const auto suffix = suffixes_.find(field);
+      return {stem, StrCat(".", suffix == suffixes_.end() ? field : suffix->second)};
     }
-    absl::StatusOr<File> file = File::CreateExclusive(StrCat(out_, "/", path));
-    if (!file.ok()) return file.status();
-    const Bytes part = AsBytes(content);
-    const absl::Status written = file->Write({&part, 1});
-    return written.ok() ? file->Close() : written;
+    const ImageFormat format = ImageOf(row, AsBytes(content_)).format;
+    if (source.empty()) return {stem, StrCat(".", std::string(ImageExtension(format)))};
+    const std::string path = WithItsEnding(source, format);
+    return {std::string(PathStem(path)), path.substr(PathStem(path).size())};
+  }
+
+  absl::Status Write(const SampleRow& row, std::string_view field, const FileName& name,
+                     const std::string& content) {
+    const std::string path = HarmlessPath(name.stem + name.ending);
+    const std::string ending = HarmlessPath(name.ending);
+    const size_t kept = !name.ending.empty() && path.ends_with(ending) ? ending.size() : 0;
+    const absl::StatusOr<std::string> written = out_.Write(path, kept, AsBytes(content));
+    if (absl::IsInvalidArgument(written.status()) || absl::IsAlreadyExists(written.status())) {
+      Withhold(row, std::string(written.status().message()));
+      return absl::OkStatus();
+    }
+    if (!written.ok()) return written.status();
+    if (*written != path && ++renamed <= kNamedLosses) {
+      terminal_.Warn(StrCat(EscapeForTerminal(path), " is written as ", EscapeForTerminal(*written),
+                            ": the name is too long, or another file has it"));
+    }
+    ++files;
+    ++of_field[std::string(field)];
+    bytes += content.size();
+    return absl::OkStatus();
   }
 
   void Withhold(const SampleRow& row, const std::string& why) {
     if (++withheld <= kNamedLosses) {
-      terminal_.Warn(StrCat("withheld ", EscapeForTerminal(row.index.key(row.record)), ": ", why,
-                            "; pack validate says what is wrong with the shard"));
+      terminal_.Warn(
+          StrCat("withheld ", EscapeForTerminal(row.index.key(row.record)), ": ", why));
     }
   }
 
   const Dataset& dataset_;
-  const std::string out_;
+  OutputTree& out_;
   Terminal& terminal_;
+  const std::map<std::string, std::string> suffixes_;
+  const bool made_json_;
+  std::string content_;  // of the field at hand
 };
 
+// "100 images, 98 txt, 100 mask".
+std::string DescribeFields(const Extractor& extractor) {
+  std::string text;
+  const auto add = [&](const std::string& name, uint64_t count) {
+    absl::StrAppend(&text, text.empty() ? "" : ", ",
+                    name == kImageField ? Counted(count, "image", "images")
+                                        : StrCat(FormatCount(count), " ", EscapeForTerminal(name)));
+  };
+  const auto image = extractor.of_field.find(std::string(kImageField));
+  if (image != extractor.of_field.end()) add(image->first, image->second);
+  for (const auto& [name, count] : extractor.of_field) {
+    if (name != kImageField) add(name, count);
+  }
+  return text;
+}
+
 std::string Json(const Extractor& extractor, const std::string& out) {
+  nlohmann::json fields = nlohmann::json::object();
+  for (const auto& [name, count] : extractor.of_field) fields[PercentEscape(name)] = count;
   const nlohmann::json json = {{"schema", "shardpack.extract/1"},
                                {"out", PercentEscape(out)},
                                {"files", extractor.files.load()},
+                               {"fields", std::move(fields)},
                                {"bytes", extractor.bytes.load()},
-                               {"withheld", extractor.withheld.load()}};
+                               {"renamed", extractor.renamed},
+                               {"withheld", extractor.withheld}};
   return json.dump() + "\n";
+}
+
+void SaySummary(const Extractor& extractor, const OutputTree& tree, const std::string& out,
+                Terminal& terminal) {
+  const std::string fields = DescribeFields(extractor);
+  terminal.Say(StrCat("extracted ", Counted(extractor.files, "file", "files"), ", ",
+                      FormatBytes(extractor.bytes), ", into ", EscapeForTerminal(out),
+                      fields.empty() ? "" : ": ", fields));
+  if (!tree.made_parent().empty()) {
+    terminal.Say(StrCat("made      the folder ", EscapeForTerminal(tree.made_parent()),
+                        ", which was not there"));
+  }
+  if (extractor.renamed > 0)
+    terminal.Say(StrCat("renamed   ", Counted(extractor.renamed, "file", "files")));
+  if (extractor.withheld > 0)
+    terminal.Say(StrCat("withheld  ", FormatCount(extractor.withheld), " samples or fields"));
 }
 
 }  // namespace
 
 ExitCode RunExtract(const CommandLine& line, Terminal& terminal) {
-  const std::string& out = line.arguments.back();
-  absl::StatusOr<Dataset> dataset = OpenInput({line.arguments.data(), line.arguments.size() - 1});
+  std::vector<std::string> inputs = line.arguments;
+  std::string out = line.out;
+  if (out.empty() && inputs.size() > 1) {
+    out = inputs.back();
+    inputs.pop_back();
+  }
+  if (out.empty()) {
+    return Fail(absl::InvalidArgumentError(
+                    StrCat("where shall the files go? Type:\n  pack extract ", ShellQuoted(inputs[0]), " -o again")),
+                terminal);
+  }
+  absl::StatusOr<Dataset> dataset = OpenInput(inputs);
   if (!dataset.ok()) return Fail(dataset.status(), terminal);
   absl::StatusOr<Selection> selection = Selection::Make(*dataset, line);
   if (!selection.ok()) return Fail(selection.status(), terminal);
-  absl::Status status = PrepareOut(out);
-  if (!status.ok()) return Fail(status, terminal);
+  absl::StatusOr<OutputTree> tree = OutputTree::Create(out);
+  if (!tree.ok()) return Fail(tree.status(), terminal);
 
   EndAtOnceOnSignal(false);
-  Extractor extractor(*dataset, out, terminal);
+  Extractor extractor(*dataset, *tree, terminal);
   Progress progress(terminal);
+  std::atomic<uint64_t> samples = 0;
   progress.Watch([&] {
     return ProgressView{.stage = "extracting",
-                        .unit = "files",
-                        .done = extractor.files,
+                        .unit = "samples",
+                        .done = samples,
                         .total = dataset->size(),
                         .bytes_out = extractor.bytes};
   });
   absl::Status failed;
-  status = ForEachSample(*dataset, *selection, [&](const SampleRow& row) {
+  absl::Status status = ForEachSample(*dataset, *selection, [&](const SampleRow& row) {
     failed = StopSignal() == 0 ? extractor.Extract(row) : absl::CancelledError();
+    ++samples;
     return failed.ok();
   });
   progress.End();
   if (status.ok()) status = failed;
   if (!status.ok()) return Fail(status, terminal);
-  terminal.Say(StrCat("extracted ", Counted(extractor.files, "file", "files"), ", ",
-                      FormatBytes(extractor.bytes), ", into ", EscapeForTerminal(out)));
-  if (extractor.withheld > 0)
-    terminal.Say(StrCat("withheld  ", FormatCount(extractor.withheld), " samples or fields"));
+  SaySummary(extractor, *tree, out, terminal);
   Results results;
   if (line.json) results.Write(Json(extractor, out));
-  return FinishResults(results, extractor.withheld > 0 ? ExitCode::kSkipped : ExitCode::kDone,
-                       terminal);
+  const bool all = extractor.withheld == 0 && extractor.renamed == 0;
+  return FinishResults(results, all ? ExitCode::kDone : ExitCode::kSkipped, terminal);
 }
 
 }  // namespace shardpack::cli

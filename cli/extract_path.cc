@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "converters/sidecars.h"
 #include "formats/io/escape.h"
 
 namespace shardpack::cli {
@@ -46,6 +47,11 @@ std::string NamedAs(const std::string& path, ImageFormat format) {
   if (ending == "tiff") ending = "tif";
   if (ending == ImageExtension(format)) return path;
   return stem + "." + std::string(ImageExtension(format));
+}
+
+std::string_view PathStem(std::string_view path) {
+  const size_t slash = path.rfind('/'), base = slash == path.npos ? 0 : slash + 1;
+  return path.substr(0, base + Stem(path.substr(base)).size());
 }
 
 }  // namespace shardpack::cli

@@ -21,6 +21,9 @@ std::string HarmlessPath(std::string_view path);
 // "cat/1.gif" as "cat/1.png" when the image has become one; a path that says so already stays.
 std::string NamedAs(const std::string& path, ImageFormat format);
 
+// The path up to the last dot of its last component, as sidecars share it with their image.
+std::string_view PathStem(std::string_view path);
+
 }  // namespace shardpack::cli
 
 #endif  // SHARDPACK_CLI_EXTRACT_PATH_H_

@@ -37,5 +37,12 @@ TEST(NamedAs, FollowsTheContent) {
   EXPECT_EQ(NamedAs("cat/.hidden", ImageFormat::kJpeg), "cat/.hidden.jpg");
 }
 
+TEST(PathStem, IsWhatSidecarsShare) {
+  EXPECT_EQ(PathStem("c.at/1.b.jpg"), "c.at/1.b");
+  EXPECT_EQ(PathStem("c.at/1"), "c.at/1");
+  EXPECT_EQ(PathStem("1.jpg"), "1");
+  EXPECT_EQ(PathStem(""), "");
+}
+
 }  // namespace
 }  // namespace shardpack::cli

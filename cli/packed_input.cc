@@ -111,13 +111,18 @@ ImageInfo ImageOf(const Dataset& dataset, const SampleRow& row) {
   const absl::StatusOr<OwnedSample> sample = dataset.Read(row.id);
   if (!sample.ok()) return known;
   for (const OwnedSample::Field& field : sample->fields) {
-    if (field.name != kImageField) continue;
-    ProbeOptions options;
-    options.level = ProbeLevel::kHeader;
-    options.max_pixels = UINT64_MAX;
-    return ProbeImage(AsBytes(field.bytes), options).info;
+    if (field.name == kImageField) return ImageOf(row, AsBytes(field.bytes));
   }
   return known;
+}
+
+ImageInfo ImageOf(const SampleRow& row, Bytes image) {
+  const ImageInfo known = row.index.image(row.record);
+  if (known.format != ImageFormat::kUnknown) return known;
+  ProbeOptions options;
+  options.level = ProbeLevel::kHeader;
+  options.max_pixels = UINT64_MAX;
+  return ProbeImage(image, options).info;
 }
 
 }  // namespace shardpack::cli

@@ -54,6 +54,8 @@ std::string ClassName(const Dataset& dataset, int64_t label);
 // What the sample's index says of the image, or for a foreign shard, which has no such column, what
 // the image itself says; unknown when it cannot be read.
 ImageInfo ImageOf(const Dataset& dataset, const SampleRow& row);
+// The same where the image's bytes have been read.
+ImageInfo ImageOf(const SampleRow& row, Bytes image);
 
 }  // namespace shardpack::cli
 

@@ -70,10 +70,13 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      "pack cat shards/ cat/0001 > 0001.jpg",
      "The bytes are checked against their hash where there is an index.", kReadCodes},
     {Verb::kExtract, "extract", "Write samples back as files at their source paths",
-     "DATASET|SHARD... OUT", 2, kAny, "pack extract shards/ photos-again/",
-     "OUT must be new or empty. Nothing is written outside of it, and never a link. Labels come "
-     "back as\n"
-     "the folders of the source paths.",
+     "DATASET|SHARD...", 1, kAny, "pack extract shards/ -o photos-again/",
+     "Every field is written, byte for byte: the image at its source path, what lay beside it under the\n"
+     "same name (a.txt, a.mask.png), and a field from a table or COCO json as a.json, a.txt. Labels come\n"
+     "back as the folders of the source paths. Samples without a source path are named by their key. A\n"
+     "json field that --with-json made is no file of the source and stays out. OUT must be new or empty;\n"
+     "nothing is written outside of it or through a link. A name that is too long or taken gets a hash at\n"
+     "its end; such files, and those that are withheld because they are damaged, are listed.",
      kExtractCodes},
     {Verb::kBench, "bench", "Measure how fast a loader reads a dataset here, and what binds it",
      "DATASET|SHARD...", 1, kAny, "pack bench shards/ --batch 64 --decode 224",

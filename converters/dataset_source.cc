@@ -240,6 +240,8 @@ std::map<std::string, std::string> DatasetSourceOptions::ToMap(const Dataset& da
                                             {"dataset", IdentityText(dataset.identity())}};
   if (missing != MissingPart::kSkip)
     map["missing-part"] = missing == MissingPart::kError ? "error" : "drop";
+  // So that extract finds the names of the files again.
+  if (!SidecarSuffixes(dataset).empty()) map["sidecars"] = Option(dataset, "sidecars");
   return map;
 }
 
@@ -319,6 +321,16 @@ LoadResult DatasetSource::Load(const Listing& listing, uint64_t row, Arena& aren
 }
 
 bool HasMadeJson(const Dataset& dataset) { return Option(dataset, "with-json") == "on"; }
+
+std::map<std::string, std::string> SidecarSuffixes(const Dataset& dataset) {
+  std::map<std::string, std::string> suffixes;
+  const absl::StatusOr<std::vector<Sidecar>> sidecars = ParseSidecars(Option(dataset, "sidecars"));
+  if (!sidecars.ok()) return suffixes;  // none were given
+  for (const Sidecar& each : *sidecars) {
+    if (each.suffix != each.field) suffixes[each.field] = each.suffix;
+  }
+  return suffixes;
+}
 
 void InheritOptions(const Dataset& dataset, const Format& target,
                     const std::set<std::string>& given, PlanOptions* options) {

@@ -53,6 +53,10 @@ class DatasetSource : public SampleSource {
 // another writer will make it anew.
 bool HasMadeJson(const Dataset& dataset);
 
+// The fields whose files have another ending than the field's name (--sidecars png:mask), with that
+// ending.
+std::map<std::string, std::string> SidecarSuffixes(const Dataset& dataset);
+
 // Sets what the dataset was packed with where it decides about bytes and the target knows it: how
 // far images are looked into, whether truncated ones count, json fields and the name of the image.
 // `given` are flags that the user typed; those stay.

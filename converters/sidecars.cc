@@ -129,6 +129,8 @@ class Pairing {
     for (size_t s = 0; s < sidecars_.size(); ++s) {
       const Part* part = Find(row, s);
       const Skip* unusable = part == nullptr ? nullptr : FindSkip(from_, part->row);
+      // What is no image may well be a caption.
+      if (unusable != nullptr && unusable->reason == SkipReason::kEmpty) unusable = nullptr;
       if (part == nullptr || unusable != nullptr) {
         AddField(kNoPart, 0, 0);
       } else {

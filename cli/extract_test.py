@@ -1,0 +1,130 @@
+"""`pack extract`: what was packed comes out again, every field of it, and nothing is written elsewhere."""
+
+import io
+import json
+import os
+import shutil
+import tarfile
+
+import command
+from command import jpeg
+
+ESCAPED = b"\n" * 250
+
+
+class ExtractTest(command.PackTest):
+
+  def make_source(self):
+    """Images with captions, masks and json beside them."""
+    for i in range(8):
+      stem = f"src/{'cat' if i % 2 else 'dog'}/a.{i}"
+      self.write(stem + ".jpg", jpeg(i))
+      self.write(stem + ".txt", b"caption %d\r\n" % i if i else b"")
+      self.write(stem + ".png", bytes(range(i, i + 9)))
+      self.write(stem + ".mask.PNG", b"mask %d" % i)
+      self.write(stem + ".json", b'{"a":  %d}\n' % i)
+
+  def test_every_field_of_every_format(self):
+    self.make_source()
+    parts = "txt,png:small,mask.PNG,json"
+    for name, *flags in (("webdataset",), ("webdataset", "--layout", "pax"), ("tfrecord",), ("hdf5",),
+                         ("hdf5", "--layout", "vlen")):
+      with self.subTest(name, flags=flags):
+        for folder in ("out", "again", "other", "once-more"):
+          shutil.rmtree(self.folder / folder, ignore_errors=True)
+        self.pack("src", "-o", "out", "-f", name, *flags, "--sidecars", parts, "--shards", "2", "--key", "index")
+        done = self.pack("extract", "out", "again", "--json")
+        self.assertEqual(self.contents("src"), self.contents("again"))
+        result = json.loads(done.stdout)
+        self.assertEqual((40, 0, 0), (result["files"], result["withheld"], result["renamed"]))
+        self.assertEqual({"image": 8, "txt": 8, "small": 8, "mask.png": 8, "json": 8}, result["fields"])
+        self.assertEqual(sum(map(len, self.contents("src").values())), result["bytes"])
+        self.assertIn("extracted 40 files", done.stderr)
+        self.assertIn("8 images, 8 json, 8 mask.png, 8 small, 8 txt", done.stderr)
+        # And by way of another format.
+        self.pack("convert", "out", "-o", "other", "-f", "tfrecord" if name != "tfrecord" else "hdf5")
+        self.pack("extract", "other", "once-more")
+        self.assertEqual(self.contents("src"), self.contents("once-more"))
+
+  def test_what_with_json_made_is_no_file_of_the_source(self):
+    self.source()
+    self.pack("src", "-o", "out", "--with-json")
+    self.pack("extract", "out", "again")
+    self.assertEqual(self.contents("src"), self.contents("again"))
+
+  def test_shards_of_another_tool(self):
+    files = {}
+    with tarfile.open(self.folder / "foreign.tar", "w") as archive:
+      for i in range(3):
+        for ending, data in (("jpg", jpeg(i)), ("cls", b"%d" % i), ("txt", b"text"), ("seg.png", b"%d" % i)):
+          files[f"a/{i}.{ending}"] = data
+          info = tarfile.TarInfo(f"a/{i}.{ending}")
+          info.size = len(data)
+          archive.addfile(info, io.BytesIO(data))
+    self.pack("extract", "foreign.tar", "-o", "again")
+    self.assertEqual(files, self.contents("again"))
+    self.pack("index", "foreign.tar", "-o", "indexed")
+    self.pack("extract", "indexed", "-o", "once-more")
+    self.assertEqual(files, self.contents("once-more"))
+
+  def test_where_the_files_go(self):
+    self.source()
+    self.pack("src", "-o", "out")
+    self.pack("extract", "out", "-o", "again")
+    self.pack("extract", *sorted(str(path) for path in (self.folder / "out").glob("*.tar")), "-o", "lone")
+    self.assertEqual(len(self.contents("src")), len([name for name in self.contents("lone") if name.endswith(".jpg")]))
+    self.assertEqual(self.contents("src"), self.contents("again"))
+    done = self.pack("extract", "out", "new/deep/er")
+    self.assertIn("made      the folder new, which was not there", done.stderr)
+    self.assertNotIn("made ", self.pack("extract", "out", "new/deep/too").stderr)
+    self.assertIn("pack extract out -o again", self.pack("extract", "out", expect=2).stderr)
+
+  def test_files_that_are_there_are_kept(self):
+    self.source()
+    self.pack("src", "-o", "out")
+    self.write("again/cat/good-0000.jpg", b"mine")
+    for words in (["out", "again"], ["out", "-o", "again"]):
+      self.assertIn("is not empty", self.pack("extract", *words, expect=5).stderr)
+    self.assertEqual({"cat/good-0000.jpg": b"mine"}, self.contents("again"))
+
+  def test_a_name_that_is_too_long_is_shortened_and_the_others_are_written(self):
+    self.source(count=10)
+    for ending, data in ((b".jpg", jpeg(50)), (b".txt", b"text")):
+      self.write(b"src/cat/" + ESCAPED + ending, data)
+    for i in range(10):
+      self.write(f"src/{('cat', 'dog')[i % 2]}/good-{i:04}.txt", b"caption")
+    self.pack("src", "-o", "out", "--no-shuffle", "--sidecars", "txt", "--key", "index")
+    done = self.pack("extract", "out", "again", "--json", expect=3)
+    want, got = self.contents("src"), self.contents("again")
+    self.assertEqual(sorted(want.values()), sorted(got.values()))
+    odd = sorted(set(got) - set(want))
+    self.assertEqual([".jpg", ".txt"], [os.path.splitext(name)[1] for name in odd])
+    self.assertEqual(*[os.path.splitext(name)[0] for name in odd])
+    self.assertIn(odd[0], done.stderr)
+    self.assertEqual(2, json.loads(done.stdout)["renamed"])
+
+  def test_two_samples_that_want_one_file(self):
+    self.write("src/a.jpg", jpeg(1))
+    self.write("src/a.jpeg", jpeg(2))
+    self.write("src/a.txt", b"of both")
+    self.pack("src", "-o", "out", "--sidecars", "txt", "--key", "index", "--label-from", "none")
+    self.pack("extract", "out", "again")
+    self.assertEqual(self.contents("src"), self.contents("again"))
+
+  def test_a_damaged_field_does_not_take_the_others_along(self):
+    self.make_source()
+    self.pack("src", "-o", "out", "--sidecars", "txt,png:small,mask.PNG,json", "--shards", "1", "--key", "index", "-q")
+    shard = self.folder / "out/train-000000.tar"
+    with tarfile.open(shard) as archive:
+      member = next(each for each in archive if each.name.endswith(".txt") and each.size)
+    shard.chmod(0o644)
+    with open(shard, "r+b") as file:
+      file.seek(member.offset_data)
+      file.write(b"C")
+    done = self.pack("extract", "out", "again", expect=3)
+    self.assertIn("withheld", done.stderr)
+    self.assertEqual(39, len(self.contents("again")))
+
+
+if __name__ == "__main__":
+  command.main()
