@@ -12,7 +12,7 @@ import tarfile
 import time
 
 import command
-from command import jpeg
+from command import TESTDATA, jpeg
 
 VERBS = ["build", "plan", "commit", "validate", "info", "ls", "cat", "extract", "completions", "man"]
 
@@ -255,6 +255,33 @@ class VerbTest(command.PackTest):
     self.pack("extract", str(shard), "lone", expect=0)  # without an index nothing says that the image has changed
     os.truncate(shard, 700)
     self.pack("extract", str(shard), "cut", expect=4)
+
+  def test_datasets_of_older_versions(self):
+    """Their indexes have the whole name of the shard, train-000000.tar.pidx."""
+    shutil.copytree(TESTDATA.parent / "old/long-index-names", self.folder / "old")
+    self.assertTrue((self.folder / "old/train-000000.tar.pidx").exists())
+    for level in ("quick", "full", "deep"):
+      self.pack("validate", "old", "--level", level)
+    self.assertEqual(4, len(self.rows("old")))
+    self.assertIn("samples 4 in 2 shards", " ".join(self.pack("info", "old").stdout.split()))
+    self.pack("extract", "old", "files")
+    self.assertEqual({"cat/a.png", "cat/b.png", "dog/c.png", "dog/d.png"}, self.contents("files").keys())
+    self.pack("validate", "old", "--against", "files")
+    self.pack("convert", "old", "-o", "new", "--samples-per-shard", "2")
+    self.assertEqual({"manifest.json", "train-000000.tar", "train-000000.pidx", "train-000001.tar", "train-000001.pidx"},
+                     self.contents("new").keys())
+    self.assertEqual([row["key"] for row in self.rows("old")], [row["key"] for row in self.rows("new")])
+    (self.folder / "old/train-000001.tar.pidx").unlink()
+    self.assertIn("file-missing", self.pack("validate", "old", expect=4).stdout)
+
+  def test_a_pattern_for_shards_meets_shards_alone(self):
+    self.source()
+    for fmt, suffix in (("webdataset", ".tar"), ("tfrecord", ".tfrecord"), ("lmdb", ".lmdb"), ("hdf5", ".h5")):
+      self.pack("src", "-o", fmt, "-f", fmt, "--samples-per-shard", "10")
+      shards = sorted(path.name for path in (self.folder / fmt).glob(f"*{suffix}*"))
+      self.assertEqual([shard["name"] for shard in self.manifest(fmt)["shards"]], shards)
+      self.assertEqual([name.removesuffix(suffix) + ".pidx" for name in shards],
+                       sorted(path.name for path in (self.folder / fmt).glob("*.pidx")))
 
   def test_foreign_shards(self):
     with tarfile.open(self.folder / "foreign.tar", "w") as archive:

@@ -278,13 +278,13 @@ class IndexTest(command.PackTest):
   def test_what_an_interrupted_index_leaves_is_no_leave_to_build(self):
     self.source()
     self.make("in/train-000000.tar")
-    for name, data in (("lock", b""), ("stage/0.pidx", b"x"), ("index", b"train-000000.tar.pidx\n")):
+    for name, data in (("lock", b""), ("stage/0.pidx", b"x"), ("index", b"train-000000.pidx\n")):
       self.write(f"in/.pack/{name}", data)
       before = self.contents("in")
       for flags in ([], ["--overwrite"], [], ["--overwrite"]):
         self.assertIn("use another folder", self.pack("src", "-o", "in", *flags, expect=5).stderr)
         self.assertEqual(before, self.contents("in"))
-    self.write("in/train-000000.tar.pidx", b"half")
+    self.write("in/train-000000.pidx", b"half")
     self.pack("index", "in")
     self.pack("validate", "in")
     self.assertFalse((self.folder / "in/.pack").exists())
@@ -317,10 +317,10 @@ class IndexTest(command.PackTest):
 
   def test_a_foreign_index_is_not_replaced(self):
     self.make_shards()
-    self.write("in/part-1.tar.pidx", b"mine")
+    self.write("in/part-1.pidx", b"mine")
     self.write("in/.pack/lock")
-    self.assertIn("part-1.tar.pidx is there", self.pack("index", "in", expect=5).stderr)
-    self.assertEqual(b"mine", (self.folder / "in/part-1.tar.pidx").read_bytes())
+    self.assertIn("part-1.pidx is there", self.pack("index", "in", expect=5).stderr)
+    self.assertEqual(b"mine", (self.folder / "in/part-1.pidx").read_bytes())
     self.pack("index", "in", "--overwrite")
     self.pack("validate", "in")
 
@@ -330,10 +330,10 @@ class IndexTest(command.PackTest):
     # Right after the manifest was taken away.
     (self.folder / "in/manifest.json").unlink()
     self.write("in/.pack/lock")
-    self.write("in/.pack/index", b"part-0.tar.pidx\npart-1.tar.pidx\npart-2.tar.pidx\n")
+    self.write("in/.pack/index", b"part-0.pidx\npart-1.pidx\npart-2.pidx\n")
     (self.folder / "in/part-2.tar").unlink()
     self.pack("index", "in")
-    self.assertEqual({"manifest.json", "part-0.tar", "part-0.tar.pidx", "part-1.tar", "part-1.tar.pidx"},
+    self.assertEqual({"manifest.json", "part-0.tar", "part-0.pidx", "part-1.tar", "part-1.pidx"},
                      self.contents("in").keys())
     self.pack("validate", "in")
 

@@ -118,9 +118,8 @@ void Adoption::Scan(size_t n, std::span<const Format* const> formats, AdoptProgr
   if (!out.status.ok()) return;
   out.status = AddRecords(shard, index, options_.classes.size(), out);
   if (!out.status.ok()) return;
-  const std::string name = absl::StrCat(shard.name, std::string(kIndexSuffix));
   absl::StatusOr<FileEntry> staged =
-      folder_.Stage(static_cast<uint32_t>(n), name, AsText(index.bytes()));
+      folder_.Stage(static_cast<uint32_t>(n), shard.index_name, AsText(index.bytes()));
   out.status = staged.status();
   if (!out.status.ok()) return;
   out.row = {shard.name,         shard.split, scanned->bytes, index.records(), scanned->digest,
@@ -297,7 +296,8 @@ std::vector<std::string> Differences(const Manifest& was, const Manifest& now) {
       lines.push_back(absl::StrCat(shard.name, " has changed: it had ", old.bytes,
                                    " bytes and the hash ", old.xxh3_128.ToHex(), ", it has ",
                                    shard.bytes, " and ", shard.xxh3_128.ToHex()));
-    } else if (old.index != shard.index) {
+    } else if (old.index.bytes != shard.index.bytes ||
+               old.index.xxh3_128 != shard.index.xxh3_128) {  // its name may be an older one
       lines.push_back(
           absl::StrCat(shard.name, " is indexed in another way by this version of pack"));
     }

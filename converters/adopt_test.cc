@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -143,6 +144,31 @@ TEST_F(AdoptTest, AgainIsUnchanged) {
   EXPECT_EQ(Contents(out_), before);
 }
 
+// Older versions named an index after the whole name of its shard.
+TEST_F(AdoptTest, AnOlderVersionsIndexIsUnchangedUntilOverwritten) {
+  ASSERT_TRUE(Adopt().ok());
+  const std::map<std::string, std::string> whole = Contents(in_);
+  Manifest old = *Manifest::Read(in_);
+  std::filesystem::remove(in_ + "/manifest.json");
+  for (ManifestShard& shard : old.shards) {
+    const std::string was = shard.index.name;
+    shard.index.name = shard.name + ".pidx";
+    std::filesystem::rename(in_ + "/" + was, in_ + "/" + shard.index.name);
+    for (FileEntry& file : old.files) {
+      if (file.name == was) file.name = shard.index.name;
+    }
+  }
+  std::sort(old.files.begin(), old.files.end(),
+            [](const FileEntry& a, const FileEntry& b) { return a.name < b.name; });
+  WriteTestFile(in_ + "/manifest.json", old.ToJson());
+  EXPECT_EQ(Dataset::Open(in_)->Read(8)->fields[0].bytes, samples_[8].image);
+  const absl::StatusOr<AdoptReport> again = Adopt();
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_TRUE(again->unchanged);
+  ASSERT_TRUE(Adopt({.overwrite = true}).ok());
+  EXPECT_EQ(Contents(in_), whole);
+}
+
 TEST_F(AdoptTest, ChangedShardsAreAConflictUntilOverwritten) {
   ASSERT_TRUE(AdoptTo(out_).ok());
   const std::map<std::string, std::string> before = Contents(out_);
@@ -219,11 +245,11 @@ TEST_F(AdoptTest, WhatIsNotOursStays) {
   EXPECT_TRUE(absl::IsFailedPrecondition(AdoptTo(folder_).status()))
       << "not empty, not the shards'";
   // An index that pack has not made for this shard.
-  WriteTestFile(ShardPath(3) + ".pidx", "of another tool");
+  WriteTestFile(in_ + "/part-3.pidx", "of another tool");
   const std::map<std::string, std::string> before = Contents(in_);
   const absl::Status refused = Adopt().status();
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
-  EXPECT_THAT(refused.message(), HasSubstr("part-3.toy.pidx"));
+  EXPECT_THAT(refused.message(), HasSubstr("part-3.pidx"));
   EXPECT_EQ(Contents(in_), before);
   EXPECT_TRUE(Adopt({.overwrite = true}).ok());
 }
@@ -236,13 +262,13 @@ TEST_F(AdoptTest, AnUnfinishedBuildStays) {
 }
 
 TEST_F(AdoptTest, AFolderOfPackIsNoLeaveToReplace) {
-  WriteTestFile(ShardPath(3) + ".pidx", "of another tool");
-  for (const char* mark : {"", "part-0.toy.pidx\n"}) {
+  WriteTestFile(in_ + "/part-3.pidx", "of another tool");
+  for (const char* mark : {"", "part-0.pidx\n"}) {
     std::filesystem::create_directories(in_ + "/.pack/stage");
     WriteTestFile(in_ + "/.pack/index", mark);
     const absl::Status refused = Adopt().status();
     EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
-    EXPECT_EQ(ReadTestFile(ShardPath(3) + ".pidx"), "of another tool");
+    EXPECT_EQ(ReadTestFile(in_ + "/part-3.pidx"), "of another tool");
     EXPECT_EQ(std::filesystem::exists(in_ + "/.pack/index"), *mark != 0) << "until it is finished";
   }
 }
@@ -254,11 +280,11 @@ TEST_F(AdoptTest, AKilledRunIsFinishedByTheNext) {
   const std::string manifest = in_ + "/manifest.json";
   std::filesystem::create_directories(in_ + "/.pack/stage");
   WriteTestFile(in_ + "/.pack/lock", "");
-  WriteTestFile(in_ + "/.pack/index", "part-0.toy.pidx\npart-9.toy.pidx\n../secret.pidx\n");
-  WriteTestFile(in_ + "/part-9.toy.pidx", "of a shard that is gone");
+  WriteTestFile(in_ + "/.pack/index", "part-0.pidx\npart-9.pidx\n../secret.pidx\n");
+  WriteTestFile(in_ + "/part-9.pidx", "of a shard that is gone");
   WriteTestFile(folder_ + "/secret.pidx", "not in this folder");
   std::filesystem::rename(manifest, in_ + "/.pack/stage/manifest.json");
-  WriteTestFile(ShardPath(0) + ".pidx", "half");
+  WriteTestFile(in_ + "/part-0.pidx", "half");
   EXPECT_TRUE(absl::IsDataLoss(Dataset::Open(in_, kToy).status()));
   ASSERT_TRUE(Adopt().ok());
   EXPECT_EQ(Contents(in_), whole);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "formats/core/index_name.h"
 #include "formats/core/manifest.h"
 #include "formats/io/file.h"
 #include "readers/foreign_shard.h"
@@ -66,6 +67,7 @@ class Finder {
     status = FindOut();
     if (status.ok()) status = NameAll();
     if (!status.ok()) return status;
+    NameIndexes();
     SplitAll();
     return std::move(found_);
   }
@@ -79,6 +81,7 @@ class Finder {
   bool KeepsName(const AdoptedShard& shard, const Place& place) const;
   std::string MakeName(std::string_view name);
   std::string LocationOf(const AdoptedShard& shard, const Place& place) const;
+  void NameIndexes();
   void SplitAll();
 
   const std::span<const Format* const> formats_;
@@ -86,7 +89,7 @@ class Finder {
   AdoptedShards found_;
   std::vector<Place> places_;  // of found_.shards
   fs::path out_;
-  std::set<std::string> used_;                // names of shards and indexes
+  std::set<std::string> used_;                // names of shards
   std::map<std::string, uint64_t> repeated_;  // name -> how often it was made
 };
 
@@ -201,7 +204,7 @@ absl::Status Finder::FindOut() {
 bool Finder::KeepsName(const AdoptedShard& shard, const Place& place) const {
   return IsDatasetFileName(place.name) && IsDatasetFileName(shard.file_name) &&
          !place.name.ends_with(kIndexSuffix) && place.name != kManifestName &&
-         IsDatasetFileName(absl::StrCat(place.name, std::string(kIndexSuffix)));
+         IsDatasetFileName(LongIndexName(place.name));
 }
 
 // A name that a manifest can hold and that no other shard has.
@@ -213,9 +216,7 @@ std::string Finder::MakeName(std::string_view name) {
   if (made.starts_with('.')) made[0] = '_';
   std::string unique = made;
   const auto taken = [&] {
-    return used_.contains(unique) ||
-           used_.contains(absl::StrCat(unique, std::string(kIndexSuffix))) ||
-           unique.ends_with(kIndexSuffix) || unique == kManifestName;
+    return used_.contains(unique) || unique.ends_with(kIndexSuffix) || unique == kManifestName;
   };
   uint64_t& number = repeated_[made];
   if (number == 0) number = 1;
@@ -254,14 +255,12 @@ absl::Status Finder::NameAll() {
     }
     shard.name = place.name;
     used_.insert(shard.name);
-    used_.insert(absl::StrCat(shard.name, std::string(kIndexSuffix)));
   }
   // Made names make way for those that cannot change.
   for (const size_t i : unnamed) {
     AdoptedShard& shard = found_.shards[i];
     shard.name = MakeName(places_[i].name);
     used_.insert(shard.name);
-    used_.insert(absl::StrCat(shard.name, std::string(kIndexSuffix)));
     shard.location = LocationOf(shard, places_[i]);
     shard.file_name.clear();
     if (IsShardLocation(shard.location)) continue;
@@ -269,6 +268,17 @@ absl::Status Finder::NameAll() {
                                                    " is too long or odd for a manifest"));
   }
   return absl::OkStatus();
+}
+
+void Finder::NameIndexes() {
+  std::set<std::string> names;
+  for (AdoptedShard& shard : found_.shards) {
+    shard.index_name = IndexName(shard.name);
+    names.insert(shard.index_name);
+  }
+  if (names.size() == found_.shards.size()) return;
+  for (AdoptedShard& shard : found_.shards)
+    shard.index_name = LongIndexName(shard.name);
 }
 
 void Finder::SplitAll() {

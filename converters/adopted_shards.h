@@ -7,7 +7,8 @@
 // A path is a shard, or a folder whose shards are taken in the order of their names. A shard that
 // lies in the dataset's folder and whose name a manifest can hold keeps it; every other one gets a
 // location: relative to the dataset's folder where both have a folder below the root in common,
-// else absolute. Links to folders are resolved in it, a link to the shard itself is not.
+// else absolute. An index has the name that IndexName makes, unless two shards would share one: then
+// all of them keep the whole name of their shard. Links to folders are resolved in it, a link to the shard itself is not.
 // Lifetime: plain values. Thread-safety: pure but for the file system. Errors: InvalidArgument for
 // what cannot be adopted; Unimplemented for a shard without extents; DataLoss for a damaged
 // manifest in a folder given; I/O. Units: bytes.
@@ -30,6 +31,7 @@ struct AdoptedShard {
   std::string data_path;  // the file that extents count in
   uint64_t bytes = 0;     // of that file
   std::string name, split;
+  std::string index_name;
   // Just one of them: the data file's name in the dataset's folder, and a manifest's location.
   std::string file_name, location;
 };

@@ -112,6 +112,21 @@ TEST_F(AdoptedShardsTest, NamesThatNoManifestHoldsAreMadeOnes) {
                                              std::string(200, 'n') + ".toy", "caf\xE9.toy"));
 }
 
+TEST_F(AdoptedShardsTest, IndexesAreNamedWithoutTheExtensionUnlessTwoWouldShareAName) {
+  const auto indexes = [&](std::vector<std::string> paths) {
+    const absl::StatusOr<AdoptedShards> found = Find(std::move(paths));
+    std::vector<std::string> all;
+    for (const AdoptedShard& shard : found->shards) all.push_back(shard.index_name);
+    return all;
+  };
+  const std::string a = Shard("a.toy"), other = Shard("a.bin"), b = Shard("b.toy"),
+                    bare = Shard("b"), part = Shard("part.0"), next = Shard("part.1");
+  EXPECT_THAT(indexes({a, b}), ElementsAre("a.pidx", "b.pidx"));
+  EXPECT_THAT(indexes({part, next, a}), ElementsAre("part.0.pidx", "part.1.pidx", "a.pidx"));
+  EXPECT_THAT(indexes({a, other, b}), ElementsAre("a.toy.pidx", "a.bin.pidx", "b.toy.pidx"));
+  EXPECT_THAT(indexes({b, bare}), ElementsAre("b.toy.pidx", "b.pidx"));
+}
+
 TEST_F(AdoptedShardsTest, SplitsAreThoseThatAllNamesSay) {
   const std::string train = Shard("train-0.toy"), val = Shard("val_0.toy"), other = Shard("x.toy");
   const auto splits = [&](std::vector<std::string> paths, const std::string& split = "") {

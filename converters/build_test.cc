@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "converters/commit.h"
 #include "converters/testing/memory_source.h"
+#include "formats/core/index_name.h"
 #include "formats/io/file.h"
 #include "formats/testing/scratch_folder.h"
 #include "formats/testing/datasets/toy_format.h"
@@ -506,7 +507,7 @@ TEST_F(BuildTest, AShardMayBeAFolder) {
   const std::map<std::string, std::string> whole = Snapshot(scratch_.File("out"));
   const ManifestShard& first = report->manifest.shards[0];
   EXPECT_EQ(whole.count(first.name + "/data.toy"), 1u);
-  EXPECT_EQ(first.index.name, first.name + ".pidx");
+  EXPECT_EQ(first.index.name, IndexName(first.name));
   EXPECT_EQ(Manifest::Read(scratch_.File("out"))->Identity(), report->manifest.Identity());
 
   // The same after an interruption, with a shard that no journal line vouches for.
@@ -524,6 +525,48 @@ TEST_F(BuildTest, AShardMayBeAFolder) {
   ASSERT_TRUE(resumed.ok()) << resumed.status();
   EXPECT_GT(resumed->kept_shards, 0u);
   EXPECT_EQ(Snapshot(scratch_.File("resumed")), whole);
+}
+
+// Older versions named an index after the whole name of its shard.
+TEST_F(BuildTest, ABuildBegunByAnOlderVersionEndsAsAnyOther) {
+  MemorySource source(205);
+  const Plan plan = MakePlan(source);
+  ASSERT_TRUE(Run(plan, source, Out("whole")).ok());
+  const auto begin = [&](const std::string& out) {
+    std::atomic<uint64_t> seen{0};
+    source.set_on_load([&](uint64_t) {
+      if (++seen == 150) stop_ = 2;
+    });
+    EXPECT_FALSE(Run(plan, source, Out(out, 1)).ok());
+    source.set_on_load(nullptr);
+    stop_ = 0;
+    std::vector<ShardResult> results = *ReadJournals(scratch_.File(out + "/.pack"));
+    EXPECT_FALSE(results.empty());
+    std::ofstream journal(scratch_.File(out + "/.pack/journal.jsonl"));
+    for (ShardResult& result : results) {
+      const std::string was = result.index.name;
+      result.index.name = absl::StrCat(result.file.name, ".pidx");
+      std::filesystem::rename(scratch_.File(absl::StrCat(out, "/", was)),
+                              scratch_.File(absl::StrCat(out, "/", result.index.name)));
+      journal << ToJournalLine(result);
+    }
+    return results;
+  };
+  const std::vector<ShardResult> kept = begin("old");
+  absl::StatusOr<RunReport> resumed = Run(plan, source, Out("old"));
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  EXPECT_EQ(resumed->kept_shards, kept.size());
+  EXPECT_EQ(Snapshot(scratch_.File("old")), Snapshot(scratch_.File("whole")));
+
+  // Killed right after it had renamed an index; another one is damaged, so that its shard is built again.
+  const std::vector<ShardResult> results = begin("killed");
+  std::filesystem::rename(scratch_.File("killed/" + results[0].index.name),
+                          scratch_.File("killed/" + IndexName(results[0].file.name)));
+  std::ofstream(scratch_.File("killed/" + results[1].index.name)) << "x";
+  resumed = Run(plan, source, Out("killed"));
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  EXPECT_EQ(resumed->kept_shards, results.size() - 1);
+  EXPECT_EQ(Snapshot(scratch_.File("killed")), Snapshot(scratch_.File("whole")));
 }
 
 TEST_F(BuildTest, TheProofFindsAWriterThatLies) {

@@ -2,7 +2,7 @@
 // that make them a dataset.
 //
 //   absl::StatusOr<IndexFolder> folder = IndexFolder::Open("OUT", {.holds_shards = true});
-//   absl::StatusOr<FileEntry> index = folder->Stage(0, "train-000000.tar.pidx", bytes);   // each
+//   absl::StatusOr<FileEntry> index = folder->Stage(0, "train-000000.pidx", bytes);   // each
 //   absl::Status published = folder->Publish(manifest);    // indexes first, the manifest last
 //
 // Until Publish nothing has changed that a reader sees, and destruction removes what was staged.

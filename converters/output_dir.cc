@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "converters/pack_lock.h"
+#include "formats/core/index_name.h"
 #include "formats/io/sequential_reader.h"
 #include "formats/io/staged_file.h"
 
@@ -65,6 +66,17 @@ absl::StatusOr<bool> Matches(const std::string& path, const FileEntry& entry) {
   absl::StatusOr<Digest> digest = SequentialReader(*file, *size).Finish();
   if (!digest.ok()) return digest.status();
   return *digest == entry.xxh3_128;
+}
+
+// Older versions of pack named an index after the whole name of its shard. Of a build that one of
+// them began the index gets today's name, so that the end is that of an uninterrupted build.
+absl::Status RenameOldIndex(const std::string& folder, const std::string& shard, FileEntry& index) {
+  const std::string name = IndexName(shard);
+  if (index.name == name || index.name != LongIndexName(shard)) return absl::OkStatus();
+  absl::Status renamed = RenameNoReplace(absl::StrCat(folder, "/", index.name), absl::StrCat(folder, "/", name));
+  if (!renamed.ok() && !absl::IsNotFound(renamed)) return renamed;  // not found: an earlier run has done it
+  index.name = name;
+  return absl::OkStatus();
 }
 
 bool FieldsChanged(const Listing& was, const Listing& now, uint64_t row) {
@@ -312,6 +324,8 @@ absl::Status OutputDir::KeepFinished(const Plan& plan, IoPool& pool) {
     if (result.file.name != plan.DataFile(result.shard)) continue;
     const auto is_row = [&](const Skip& skip) { return skip.row < plan.listing().rows(); };
     if (!std::all_of(result.skips.begin(), result.skips.end(), is_row)) continue;
+    absl::Status renamed = RenameOldIndex(path_, plan.shards()[result.shard].name, result.index);
+    if (!renamed.ok()) return renamed;
     candidates.push_back(std::move(result));
   }
   std::vector<char> good(candidates.size(), 0);
@@ -337,7 +351,7 @@ absl::Status OutputDir::KeepFinished(const Plan& plan, IoPool& pool) {
   for (size_t n = begin; n < end; ++n) {
     if (vouched.count(static_cast<uint32_t>(n)) > 0) continue;
     const std::string& name = plan.shards()[n].name;
-    for (const std::string& file : {name, name + std::string(kIndexSuffix)}) {
+    for (const std::string& file : {name, IndexName(name), LongIndexName(name)}) {
       for (const std::string& path : {PathOf(file), StagePathOf(file)}) {
         absl::Status removed = RemoveTree(path);
         if (!removed.ok()) return removed;

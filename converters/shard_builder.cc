@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "formats/core/index_name.h"
 #include "formats/io/sequential_reader.h"
 #include "images/decode.h"
 #include "images/probe.h"
@@ -429,7 +430,7 @@ absl::StatusOr<ShardResult> ShardBuilder::Finish() {
   if (out_.options().fsync) status = staged_->SyncData();
   if (status.ok()) status = out_.Publish(*staged_, result_.file.name);
   if (!status.ok()) return status;
-  absl::StatusOr<FileEntry> index_file = out_.WriteFile(planned_.name + std::string(kIndexSuffix), *index);
+  absl::StatusOr<FileEntry> index_file = out_.WriteFile(IndexName(planned_.name), *index);
   if (!index_file.ok()) return index_file.status();
   result_.index = *std::move(index_file);
   status = out_.SyncFolder();

@@ -132,9 +132,9 @@ TEST_F(DatasetTest, OpenChecksSizesAndIndexesAreCheckedWhenTouched) {
   WriteTestFile(Path("train-1.toy"), shard + "x");
   EXPECT_TRUE(absl::IsDataLoss(Dataset::Open(folder_).status()));
   WriteTestFile(Path("train-1.toy"), shard);
-  std::string index = ReadTestFile(Path("train-1.toy.pidx"));
+  std::string index = ReadTestFile(Path("train-1.pidx"));
   index[index.size() / 2] ^= 1;
-  WriteTestFile(Path("train-1.toy.pidx"), index);
+  WriteTestFile(Path("train-1.pidx"), index);
   const absl::StatusOr<Dataset> dataset = Dataset::Open(folder_);
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   EXPECT_TRUE(dataset->Read(0).ok());

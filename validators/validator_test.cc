@@ -67,7 +67,7 @@ class Scene {
   }
   // Writes the index of shard 1 as if these were its samples, and a manifest that vouches for it.
   void Reindex(const std::vector<TestSample>& samples) {
-    Write("train-1.toy.pidx", IndexTestShard(Path("train-1.toy"), ToyFormat(), samples));
+    Write("train-1.pidx", IndexTestShard(Path("train-1.toy"), ToyFormat(), samples));
     Reseal();
   }
   // The same with any change of the rows.
@@ -113,7 +113,7 @@ void Scene::EditIndex(const std::function<void(std::vector<Row>&)>& edit) {
     row.record.fields = {&row.image, 1};
     builder.Add(row.record, row.record.key, row.record.source_path, row.record.label, {});
   }
-  Write("train-1.toy.pidx", builder.Finish(size));
+  Write("train-1.pidx", builder.Finish(size));
   Reseal();
 }
 
@@ -187,13 +187,13 @@ const std::map<FindingId, Maker>& Makers() {
        After([](Scene& s) { s.Write("train-1.toy", s.Read("train-1.toy") + "x"); })},
       {FindingId::kFileHash, After([](Scene& s) { s.Flip("skipped.jsonl", 3); })},
       {FindingId::kIndexInvalid, After([](Scene& s) {
-         s.Write("train-1.toy.pidx", "not an index");
+         s.Write("train-1.pidx", "not an index");
          s.Reseal();
        })},
       {FindingId::kIndexShardMismatch, After([](Scene& s) {
          std::vector<TestSample> samples = s.SamplesOf(1);
          samples[2].label ^= 1;
-         s.Write("train-1.toy.pidx", IndexTestShard(s.Path("train-1.toy"), ToyFormat(), samples));
+         s.Write("train-1.pidx", IndexTestShard(s.Path("train-1.toy"), ToyFormat(), samples));
        })},
       {FindingId::kRecordHash,
        After([](Scene& s) { s.Flip("train-1.toy", s.Read("train-1.toy").size() - 20); })},
@@ -383,7 +383,7 @@ TEST(Validator, OneLostRecordIsOneFindingAndTheNextOnesMatch) {
 TEST(Validator, AFindingNamesThePlace) {
   Scene scene;
   const absl::StatusOr<ShardIndex> index =
-      ShardIndex::Open(scene.Path("train-1.toy.pidx"), scene.Read("train-1.toy").size());
+      ShardIndex::Open(scene.Path("train-1.pidx"), scene.Read("train-1.toy").size());
   const Extent image = index->field(4, 0);
   scene.Flip("train-1.toy", image.offset + 11);
   const ValidationReport report = scene.Validate();
@@ -412,7 +412,7 @@ TEST(Validator, ASwappedShardOfTheSameSizeIsFoundAtEachLevel) {
               AllOf(HasSubstr("index-shard-mismatch"), HasSubstr("record-hash")));
   EXPECT_THAT(Names(ours.Validate()), HasSubstr("file-hash"));
   // With its index it is still not the one that the manifest names.
-  ours.Write("train-1.toy.pidx", ReadTestFile(other + "/train-1.toy.pidx"));
+  ours.Write("train-1.pidx", ReadTestFile(other + "/train-1.pidx"));
   EXPECT_THAT(Names(ours.Validate({.level = ValidationLevel::kQuick})),
               HasSubstr("index-shard-mismatch"));
   (void)RemoveTree(other);
@@ -480,7 +480,7 @@ TEST(Validator, ADamagedShardCannotFillTheMemory) {
   Scene scene({.shards = 1, .records_per_shard = 3000, .max_image_bytes = 60});
   std::vector<TestSample> samples = scene.made.samples;
   for (TestSample& sample : samples) sample.key += "x";
-  scene.Write("train-0.toy.pidx", IndexTestShard(scene.Path("train-0.toy"), ToyFormat(), samples));
+  scene.Write("train-0.pidx", IndexTestShard(scene.Path("train-0.toy"), ToyFormat(), samples));
   scene.Reseal();
   const ValidationReport report = scene.Validate();
   EXPECT_EQ(report.findings.count(FindingId::kKeyMismatch), 3000u);

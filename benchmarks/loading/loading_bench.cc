@@ -21,6 +21,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "formats/core/index_name.h"
 #include "formats/core/manifest.h"
 #include "formats/core/shard_index.h"
 #include "formats/io/hash.h"
@@ -83,7 +84,7 @@ int Generate(const std::string& folder, uint64_t samples) {
       index.Add(record, key, key + ".JPEG", static_cast<int64_t>((first + r) % kClasses),
                 {.width = 500, .height = 375, .format = ImageFormat::kJpeg});
     }
-    shard.index = WriteFile(folder, shard.name + ".pidx", index.Finish(shard.bytes));
+    shard.index = WriteFile(folder, IndexName(shard.name), index.Finish(shard.bytes));
     manifest.files.push_back({shard.name, shard.bytes, shard.xxh3_128});
     manifest.files.push_back(shard.index);
     manifest.splits["train"] += records;

@@ -35,7 +35,8 @@ READERS = (
     Reader("bsdtar", "read_plain_tar.py", ["bsdtar"], None, TARS, False),
     Reader("webdataset", "read_webdataset.py", [], "readers", TARS, False),
     Reader("wids", "read_wids.py", [], "torch", ["webdataset"], True),
-    Reader("HF datasets", "read_huggingface.py", [], "datasets", ["webdataset"], True),
+    Reader("HF datasets", "read_huggingface.py", ["files"], "datasets", ["webdataset"], True),
+    Reader("HF datasets, folder", "read_huggingface.py", ["folder"], "datasets", ["webdataset bare"], False),
     Reader("Energon", "read_energon.py", [], "torch", ["webdataset"], True),
     Reader("DALI", "read_dali.py", [], "dali", [*TARS, "tfrecord", "lmdb"], False),
     Reader("TensorFlow", "read_tensorflow.py", [], "tensorflow", ["tfrecord", "tfrecord imagenet"], False),
@@ -56,12 +57,16 @@ PLAIN_SIDECARS = {"webdataset": "dali,wids,energon,timm,openclip"}
 DEFAULT_LAYOUTS = {"webdataset": "ustar", "tfrecord": "classification", "lmdb": "caffe", "hdf5": "packed"}
 
 
+# Of a dataset without index files of other tools: pack's own files must be in nobody's way.
+BARE = " bare"
+
+
 class Case:
   """One packed dataset: what was packed how, and what readers must return."""
 
   def __init__(self, name, source, kind, options, keys="path", foreign_index=True, plain=False):
     self.name, self.source, self.kind, self.options = name, pathlib.Path(source), kind, options
-    self.format, _, layout = kind.partition(" ")
+    self.format, _, layout = kind.removesuffix(BARE).partition(" ")
     self.layout = layout or DEFAULT_LAYOUTS[self.format]
     self.keys = keys  # "path": readers must deliver it; "index": keys are numbers
     # False: names that DALI's own tools do not understand
@@ -74,6 +79,8 @@ class Case:
     return self.kind in reader.kinds and (self.plain or not reader.plain)
 
   def sidecars(self):
+    if self.kind.endswith(BARE):
+      return []
     table = {**SIDECARS, **PLAIN_SIDECARS} if self.plain else SIDECARS
     return ["--sidecar-index", table[self.format]] if self.format in table else []
 
@@ -212,6 +219,8 @@ def make_cases(work, real):
       Case("wds splits", generated, "webdataset", three_splits, plain=True),
       Case("wds json in order", generated, "webdataset",
            ["--with-json", "--no-shuffle", "--samples-per-shard", "64"]),
+      Case("wds bare", generated, "webdataset bare", several, foreign_index=False),
+      Case("wds bare splits", generated, "webdataset bare", three_splits, foreign_index=False),
       Case("wds index keys", generated, "webdataset", ["--key", "index", *several], keys="index", plain=True),
       Case("wds odd names", work / "odd", "webdataset", ["--shards", "3"], keys="index"),
       Case("wds ustar prefix", work / "odd", "webdataset", ["--key", "path", "--shards", "3"], foreign_index=False),

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "formats/core/index_name.h"
 #include "formats/formats.h"
 #include "formats/io/file.h"
 #include "formats/testing/datasets/test_dataset.h"
@@ -95,17 +96,17 @@ TEST_P(EachFormat, ASameSizeShardOfAnotherDatasetIsFoundAtBothLevels) {
     ASSERT_EQ(theirs.shards[i].bytes, manifest_.shards[i].bytes);
     const std::string name = manifest_.shards[i].name;
     const std::string ours = ReadTestFile(DataOf(Path(name)));
-    const std::string index = ReadTestFile(Path(name + ".pidx"));
+    const std::string index = ReadTestFile(Path(IndexName(name)));
     WriteTestFile(DataOf(Path(name)), ReadTestFile(DataOf(other + "/" + name)));
     const ValidationReport quick = Validate(folder_, ValidationLevel::kQuick);
     EXPECT_GT(quick.findings.count(FindingId::kIndexShardMismatch), 0u) << ToText(quick);
     EXPECT_GT(Validate(folder_).findings.count(FindingId::kFileHash), 0u);
-    WriteTestFile(Path(name + ".pidx"), ReadTestFile(other + "/" + name + ".pidx"));
+    WriteTestFile(Path(IndexName(name)), ReadTestFile(other + "/" + IndexName(name)));
     EXPECT_GT(
         Validate(folder_, ValidationLevel::kQuick).findings.count(FindingId::kIndexShardMismatch),
         0u);
     WriteTestFile(DataOf(Path(name)), ours);
-    WriteTestFile(Path(name + ".pidx"), index);
+    WriteTestFile(Path(IndexName(name)), index);
   }
   EXPECT_EQ(Validate(folder_).errors(), 0u) << "all is back";
   (void)RemoveTree(other);

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "formats/core/index_name.h"
 #include "formats/io/file.h"
 #include "formats/io/sequential_reader.h"
 
@@ -194,7 +195,7 @@ Manifest WriteTestDataset(const std::string& folder, const Format& format,
     shard.records = rows.size();
     const std::string path = absl::StrCat(folder, "/", shard.name);
     WriteTestShard(path, format, rows);
-    shard.index.name = absl::StrCat(shard.name, std::string(kIndexSuffix));
+    shard.index.name = IndexName(shard.name);
     WriteTestFile(absl::StrCat(folder, "/", shard.index.name), IndexTestShard(path, format, rows));
     m.files.push_back({DataPath(shard.name, format), 0, {}});
     m.files.push_back(shard.index);
