@@ -1,7 +1,5 @@
 #include "cli/summary.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -220,8 +218,6 @@ void SaySummary(const FinishedRun& run, Terminal& terminal) {
     splits.push_back(StrCat(name, " ", FormatCount(records)));
   SayRow("splits", absl::StrJoin(splits, ", "), terminal);
   SayOrder(run, terminal);
-  // On a terminal the last line of stdout says it right below.
-  if (::isatty(STDOUT_FILENO) != 1) SayRow("identity", IdentityText(manifest.Identity()), terminal);
   SayRow("next", StrCat("pack validate ", ShellQuoted(run.out)), terminal);
 }
 

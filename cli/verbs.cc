@@ -85,7 +85,7 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      "enough.",
      kReadCodes},
     {Verb::kCompletions, "completions", "Print completions for a shell", "bash|zsh|fish", 1, 1,
-     "pack completions bash > ~/.local/share/bash-completion/completions/pack", "", kPrintCodes},
+     "source <(pack completions bash)", "", kPrintCodes},
     {Verb::kMan, "man", "Print the manual page", "", 0, 0, "pack man | man -l -", "", kPrintCodes},
 }};
 

@@ -1,0 +1,229 @@
+"""Runs every command that README.md and the pages of docs/ tell a reader to type, word for word.
+
+What counts as a command, on every page: the lines of blocks marked sh or console, and of blocks that are indented by four
+blanks. In a block with lines that begin with "$ " those are the commands, and the lines below each are what it prints on a
+terminal; elsewhere every line is a command. Each block runs in a folder of its own, in the order of its lines, with what a
+reader is told to have: see Folder. Commands named in the text, as in `pack man --as markdown`, must be understood.
+
+Of what is printed every character is compared, but for durations, rates and memory, and for hashes: one on the page stands
+for one that is printed, wherever it appears again.
+"""
+
+import os
+import pathlib
+import pty
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import unittest
+import fcntl
+
+ROOT = pathlib.Path(__file__).absolute().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+import sample_images  # noqa: E402  pylint: disable=wrong-import-position
+
+PACK = os.path.abspath(os.environ.get("PACK", "cli/pack"))
+PAGES = ("README.md", "docs/*.md", "docs/formats/*.md")
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+INDENTED = re.compile(r"(?:(?<=\n\n)|\A)(?:(?: {4}.*|)\n)+")
+INLINE = re.compile(r"(?<!`)(?<!Usage: )`(pack [^`]+)`(?!`)")
+# Needs what a test has not: a network, a GPU, root, data sets of others, an hour. The command, and why.
+NOT_RUN = {
+    "./bazelw test //...": "it would run this test",
+    "./bazelw build //python:shardpack.so": "a build",
+    "./bazelw build //cuda:preprocess_gpu_test": "a build",
+    "bazel build //cli:pack //cli:pack-bench-device": "a build",
+    "pack bench DATASET --device cuda --decode 224": "a GPU",
+    "bazel test //cuda:device_loader_gpu_test //cuda:resident_loader_gpu_test //cuda:cuda_api_test": "a GPU",
+    "compute-sanitizer --error-exitcode 1 bazel-bin/cuda/device_loader_gpu_test": "a GPU",
+    "cuda/carry.sh bazel-bin/cuda/preprocess_gpu_test /tmp/carried": "a GPU",
+    "/tmp/carried/run": "a GPU",
+    "/tmp/carried/run compute-sanitizer --tool memcheck --error-exitcode 1": "a GPU",
+    "python3 benchmarks/end_to_end/bench.py --small CIFAR --large IMAGENET --update-docs": "data sets, hours",
+    "python3 benchmarks/peers/bench.py --small CIFAR --large IMAGENET --update-docs": "data sets, hours",
+    "sudo python3 benchmarks/loading/bench.py --large FOLDER": "root, hours",
+}
+# What has to be there before a block of that one command.
+BEFORE = {
+    "h5repack -l images:CHUNK=16x64x64x3 -f images:SHUF -f images:GZIP=6 shards/train-00000-of-00001.h5 small.h5":
+        "pack photos -q -o shards -f hdf5 --layout decoded --resize crop --size 64 --color rgb --encode raw --shards 1",
+    "pack commit shards/": "pack plan photos -q --shards 4 --write p && pack build --plan p --shards-range 0-3 -o shards -q",
+}
+VARIABLE = re.compile(r"\b\d[\d.,]* ([kMGT]?B/s|m?s\b)|\b\d[\d.,]*(?= (images|samples)/s)|(?<=peak memory )\d[\d.,]* [kMGT]?B")
+DIGEST = re.compile(r"\b[0-9a-f]{32}\b")
+
+
+def page_names():
+  return [str(path.relative_to(ROOT)) for pattern in PAGES for path in sorted(ROOT.glob(pattern))]
+
+
+def blocks(text):
+  """The blocks of commands of a page, as lists of lines."""
+  found = []
+  def take(match):
+    assert match.group(1), f"a block of code that does not say of what: {match.group(0)[:60]}"
+    if match.group(1) in ("sh", "console"):
+      found.append((match.start(), match.group(2)))
+    return re.sub(r"[^\n]", "x", match.group(0))  # what is not indented cannot be found below
+  # A block has a language, so that none is forgotten.
+  rest = FENCE.sub(take, text)
+  found += [(match.start(), re.sub(r"^ {4}", "", match.group(0), flags=re.MULTILINE)) for match in INDENTED.finditer(rest)
+            if match.group(0).strip()]
+  return [block.strip("\n").split("\n") for _, block in sorted(found)]
+
+
+def commands(block):
+  """[(command, what it prints or None)]; a command that ends in a backslash goes on in the next line."""
+  shown = any(line.startswith("$ ") for line in block)
+  found, goes_on = [], False
+  for line in block:
+    if goes_on:
+      found[-1][0] += "\n" + line
+    elif line.startswith("$ "):
+      found.append([line[2:], []])
+    elif shown:
+      found[-1][1].append(line)
+    elif line.strip() and not line.startswith("#"):
+      found.append([line, None])
+    goes_on = line.endswith("\\")
+  return [(command, printed) for command, printed in found]
+
+
+def without_comment(command):
+  return re.sub(r"\s+# .*", "", command).strip()
+
+
+class Folder:
+  """Where a block runs: photos/ of three classes, shards/ packed from it (unless the block makes it), shards of another
+  tool as tar and LMDB, the project's testdata/, and `./bazelw run //cli:pack --`, which starts the built program."""
+
+  def __init__(self, path, block):
+    self.path, self.exported = path, ""
+    self.environment = {**os.environ, "PATH": f"{path / 'bin'}:{os.environ['PATH']}", "HOME": str(path / "home"), "TERM": "dumb",
+                        "LC_ALL": "C.UTF-8", "PAGER": "cat"}
+    self.environment.pop("BUILD_WORKING_DIRECTORY", None)
+    for name in ("bin", "home"):
+      (path / name).mkdir()
+    (path / "bin" / "pack").symlink_to(PACK)
+    shutil.copytree(ROOT / "testdata" / "shapes", path / "testdata" / "shapes")  # in a test's folder the files are links
+    bazelw = path / "bazelw"
+    bazelw.write_text('#!/bin/sh\n[ "$1 $2 $3" = "run //cli:pack --" ] && shift 3 && exec pack "$@"\nexit 99\n')
+    bazelw.chmod(0o755)
+    self.write_photos()
+    text = "\n".join(block)
+    if not re.search(r"-o shards\b", text) and text not in BEFORE:
+      self.quietly("pack photos -o shards --split train=0.9,val=0.1")
+    if re.search(r"imagenet-|wds/|lmdb-", text):
+      self.write_foreign_shards()
+    if text in BEFORE:
+      self.quietly(BEFORE[text])
+
+  def write_photos(self):
+    bases = [(ROOT / "testdata" / "images" / name).read_bytes() for name in sample_images.BASES]
+    for label, name in enumerate(("cat", "dog", "frog")):
+      (self.path / "photos" / name).mkdir(parents=True)
+      for i in [*range(1, 70), 502]:
+        image = sample_images.with_comment(bases[i % len(bases)], b"%d of %d" % (i, label))
+        (self.path / "photos" / name / f"{i:04d}.jpg").write_bytes(image)
+
+  def write_foreign_shards(self):
+    for target, shard, files in (("wds", "*.tar", "wds/{split}-000000.tar"), (".", "*.tar", "imagenet-{split}.tar"),
+                                 (".", "*.lmdb", "lmdb-{split}")):
+      for split in ("train", "val"):
+        kind = "lmdb" if shard == "*.lmdb" else "webdataset"
+        (self.path / target).mkdir(exist_ok=True)
+        # Keys are paths, and a dataset has each once.
+        self.quietly(f"pack photos -o made -f {kind} --shards 1 --include '*{'1' if split == 'train' else '2'}.jpg'")
+        made, = (self.path / "made").glob(shard)
+        made.rename(self.path / files.format(split=split))
+        shutil.rmtree(self.path / "made")
+
+  def quietly(self, command):
+    subprocess.run(["bash", "-c", command], cwd=self.path, env=self.environment, check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.PIPE)
+
+  def type(self, command):
+    """(exit code, what a terminal of 200 columns shows)."""
+    if command.startswith(("export ", "source ", "cd ")):
+      self.exported += command + "\n"
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 200, 0, 0))
+    script = "set -o pipefail\n" + self.exported + (command if not self.exported.endswith(command + "\n") else "")
+    with subprocess.Popen(["timeout", "60", "bash", "-c", script], cwd=self.path, env=self.environment, stdin=subprocess.DEVNULL, stdout=theirs,
+                          stderr=theirs, start_new_session=True) as run:
+      os.close(theirs)
+      shown = b""
+      while True:
+        try:
+          piece = os.read(ours, 65536)
+        except OSError:  # EIO: nobody has the other end any more
+          piece = b""
+        if not piece:
+          break
+        shown += piece
+    os.close(ours)
+    return run.returncode, shown.decode(errors="surrogateescape").replace("\r\n", "\n")
+
+
+def comparable(text, digests):
+  """The text with numbers that vary taken out, and hashes by the order in which they come."""
+  return DIGEST.sub(lambda hash: digests.setdefault(hash.group(0), f"HASH-{len(digests) + 1}"), VARIABLE.sub("N", text))
+
+
+class DocumentedCommands(unittest.TestCase):
+  maxDiff = None
+
+  def run_block(self, page, block):
+    on_page, printed = {}, {}
+    with tempfile.TemporaryDirectory() as work:
+      folder = Folder(pathlib.Path(work), block)
+      for command, expected in commands(block):
+        if without_comment(command) in NOT_RUN:
+          continue
+        code, shown = folder.type(command)
+        # A reader that goes away early ends a pipe so.
+        self.assertIn(code, (0, 141) if "| head" in command else (0,), f"{page}: {command}\n{shown}")
+        if expected is None:
+          continue
+        self.assertEqual(comparable("\n".join(expected), on_page), comparable(shown.rstrip("\n"), printed), f"{page}: {command}")
+
+  def test_every_block(self):
+    count = 0
+    for page in page_names():
+      for block in blocks((ROOT / page).read_text()):
+        count += 1
+        with self.subTest(page=page, block=block[0]):
+          self.run_block(page, block)
+    self.assertGreater(count, 25)
+
+  def test_what_is_not_run_is_on_a_page(self):
+    typed = {without_comment(command) for page in page_names() for block in blocks((ROOT / page).read_text())
+             for command, _ in commands(block)}
+    self.assertEqual(set(), set(NOT_RUN) - typed)
+    self.assertEqual(set(), set(BEFORE) - typed)
+
+  def test_commands_in_the_text_are_understood(self):
+    """Verb, flags and values of each, by asking for help with them."""
+    for page in page_names():
+      text = FENCE.sub("", (ROOT / page).read_text())
+      for command in sorted(set(INLINE.findall(text))):
+        words = [word for word in command.split("|")[0].split()[1:] if word != "..."]
+        with self.subTest(page=page, command=command):
+          done = subprocess.run([PACK, *words, "--help"], capture_output=True, text=True, check=False)
+          self.assertEqual(0, done.returncode, f"{command}\n{done.stderr}")
+
+  def test_the_comparison_sees_a_difference(self):
+    same = lambda a, b: comparable(a, {}) == comparable(b, {})
+    self.assertTrue(same("in 0.1 s (73,259 images/s, 67.5 MB/s in), peak memory 23.5 MB", "in 1.5 s (1 images/s, 1 kB/s in), peak memory 9 MB"))
+    self.assertFalse(same("60 images, 25.7 MB", "60 images, 25.8 MB"))
+    first, second = "0" * 32, "1" * 32
+    self.assertTrue(same(f"{first} {first}", f"{second} {second}"))
+    self.assertFalse(same(f"{first} {first}", f"{first} {second}"))
+
+
+if __name__ == "__main__":
+  unittest.main()
