@@ -1,8 +1,12 @@
+#include <sys/stat.h>
+
 #include <chrono>
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
+#include "cli/out_folder.h"
+#include "cli/parse.h"
 #include "cli/prepare_plan.h"
 #include "cli/progress.h"
 #include "cli/stop_signal.h"
@@ -17,11 +21,11 @@ namespace {
 
 using absl::StrCat;
 
-// What a user may type again as it stands.
-std::string Command(const CommandLine& line) {
-  std::string text = ShellQuoted(line.program);
-  for (const std::string& word : line.words) absl::StrAppend(&text, " ", ShellQuoted(word));
-  return text;
+constexpr char kVerbLetters[] = "abcdefghijklmnopqrstuvwxyz-";
+
+bool Exists(const std::string& path) {
+  struct stat facts;
+  return path == "-" || ::lstat(path.c_str(), &facts) == 0;
 }
 
 absl::Status CheckWords(const CommandLine& line) {
@@ -30,14 +34,16 @@ absl::Status CheckWords(const CommandLine& line) {
     return absl::InvalidArgumentError(
         "which folder shall be packed? As in: pack photos/ -o shards/");
   }
-  if (line.out.empty() && !line.dry_run) {
-    std::string source = has_source ? line.arguments[0] : "shards";
-    while (source.size() > 1 && source.ends_with('/')) source.pop_back();
-    const std::string name = source.substr(source.rfind('/') + 1);
-    const std::string out =
-        name.empty() || name == "." || name == ".." ? "shards" : StrCat(name, "-shards");
+  if (has_source && !Exists(line.arguments[0])) {
+    const bool like_a_verb = line.arguments[0].find_first_not_of(kVerbLetters) == std::string::npos;
+    if (!line.Given("verb") && like_a_verb) return NoSuchVerb(line.arguments[0]);
     return absl::InvalidArgumentError(
-        StrCat("where shall the dataset go? Type:\n  ", Command(line), " -o ", ShellQuoted(out)));
+        StrCat("source ", EscapeForTerminal(line.arguments[0]), " does not exist"));
+  }
+  if (line.out.empty() && !line.dry_run) {
+    const std::string out = has_source ? OutFor(line.arguments[0]) : "shards";
+    return absl::InvalidArgumentError(
+        StrCat("no output folder. Type:\n  ", TypedCommand(line), " -o ", ShellQuoted(out)));
   }
   if (line.output.shards_range.has_value() && line.plan_file.empty()) {
     return absl::InvalidArgumentError(
@@ -81,7 +87,7 @@ ExitCode FailResumable(const absl::Status& status, const CommandLine& line, Term
   const bool resumes =
       code == ExitCode::kIo || code == ExitCode::kInterrupted || code == ExitCode::kTerminated;
   if (resumes)
-    terminal.Raw(StrCat("Finished shards are kept. To go on, run again:\n  ", Command(line), "\n"));
+    terminal.Raw(StrCat("Finished shards are kept. To go on, run again:\n  ", TypedCommand(line), "\n"));
   return code;
 }
 

@@ -1,15 +1,19 @@
 #include "cli/parse.h"
 
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <map>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "cli/flags.h"
+#include "cli/remote_path.h"
 #include "cli/suggest.h"
 #include "formats/io/file.h"
+#include "formats/io/url.h"
 
 namespace shardpack::cli {
 namespace {
@@ -20,7 +24,40 @@ using absl::StrCat;
 // The values of each flag as they were typed, in order.
 using Values = std::map<const Flag*, std::vector<std::string>>;
 
-bool Exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+// A link to nothing exists: what reads it says what is wrong with it.
+bool Exists(const std::string& path) {
+  struct stat facts;
+  return ::lstat(path.c_str(), &facts) == 0;
+}
+
+// What other tools call our verbs.
+struct Synonym {
+  std::string_view word, command;
+};
+constexpr std::array<Synonym, 15> kSynonyms = {{{"verify", "pack validate"},
+                                                {"check", "pack validate"},
+                                                {"list", "pack ls"},
+                                                {"show", "pack info"},
+                                                {"describe", "pack info"},
+                                                {"unpack", "pack extract"},
+                                                {"export", "pack extract"},
+                                                {"create", "pack build"},
+                                                {"make", "pack build"},
+                                                {"publish", "pack commit"},
+                                                {"transcode", "pack convert"},
+                                                {"adopt", "pack index"},
+                                                {"benchmark", "pack bench"},
+                                                {"manual", "pack man"},
+                                                {"version", "pack --version"}}};
+
+// The command that was meant, with its question; "" when no word of ours is near.
+std::string Meant(const std::string& word) {
+  for (const Synonym& synonym : kSynonyms) {
+    if (synonym.word == word) return StrCat("; did you mean ", std::string(synonym.command), "?");
+  }
+  const std::string verb = Nearest(word, VerbNames());
+  return verb.empty() ? "" : StrCat("; did you mean pack ", verb, "?");
+}
 
 std::string HelpHint(const CommandLine& line) {
   return StrCat(" (pack ", std::string(SpecOf(line.verb).name), " --help lists the flags)");
@@ -39,16 +76,18 @@ absl::Status TakeVerb(CommandLine* line, std::vector<std::string>* words) {
     words->erase(words->begin());
     return absl::OkStatus();
   }
-  if (first.starts_with("-") || Exists(first)) return absl::OkStatus();
+  if (first.starts_with("-") || !SchemeOf(first).empty() || Exists(first))
+    return absl::OkStatus();
   if (first == "help") {
     words->front() = "--help";
-    if (words->size() > 1) std::swap((*words)[0], (*words)[1]);
+    if (words->size() == 1) return absl::OkStatus();
+    std::swap((*words)[0], (*words)[1]);
+    const std::string& topic = words->front();
+    if (FindVerb(topic) == nullptr && !topic.starts_with("-")) return NoSuchVerb(topic);
     return TakeVerb(line, words);
   }
-  const std::string meant = Nearest(first, VerbNames());
-  if (meant.empty()) return absl::OkStatus();  // a source that is not there: build says so
-  return InvalidArgumentError(StrCat("there is no verb and no folder ", EscapeForTerminal(first),
-                                     "; did you mean pack ", meant, "?"));
+  // Any other word may be a source that is not there: build says so.
+  return Meant(first).empty() ? absl::OkStatus() : NoSuchVerb(first);
 }
 
 absl::Status UnknownFlag(const std::string& word, const CommandLine& line) {
@@ -118,7 +157,39 @@ absl::Status Split(const std::vector<std::string>& words, CommandLine* line, Val
   return absl::OkStatus();
 }
 
+// How the value of a flag names files; nullopt when it names none.
+std::optional<PathUse> UseOf(const Flag& flag) {
+  if (flag.name == "out") return PathUse::kWritesFolder;
+  if (flag.name == "write") return PathUse::kWritesFile;
+  if (flag.value == "FILE") return PathUse::kReadsFile;
+  for (const std::string_view word : {"DIR", "FILE", "SRC", "DATASET", "PATH"}) {
+    if (flag.value.find(word) != std::string_view::npos) return PathUse::kReads;
+  }
+  return std::nullopt;
+}
+
+absl::Status RefuseUrls(const Flag& flag, const std::vector<std::string>& values) {
+  const std::optional<PathUse> use = UseOf(flag);
+  for (const std::string& value : values) {
+    if (use && !SchemeOf(value).empty())
+      return RefuseUrl(StrCat("--", std::string(flag.name)), value, *use);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RefuseUrls(const CommandLine& line) {
+  for (size_t i = 0; i < line.arguments.size(); ++i) {
+    const std::string& argument = line.arguments[i];
+    if (SchemeOf(argument).empty() || (line.verb == Verb::kCat && i > 0)) continue;  // a key
+    const bool written = line.verb == Verb::kExtract && i + 1 == line.arguments.size() && i > 0;
+    return RefuseUrl(StrCat("pack ", std::string(SpecOf(line.verb).name)), argument,
+                     written ? PathUse::kWritesFolder : PathUse::kReads);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status StoreAll(const Flag& flag, const std::vector<std::string>& values, CommandLine* line) {
+  if (absl::Status local = RefuseUrls(flag, values); !local.ok()) return local;
   // Of a flag with one value the last counts, so that a command can be repeated with something
   // added at its end.
   const size_t first = flag.kind == FlagKind::kRepeated ? 0 : values.size() - 1;
@@ -174,6 +245,7 @@ absl::Status CheckArguments(const CommandLine& line) {
                                        ", as in: ", std::string(verb.example)));
   }
   if (count > verb.max_arguments) {
+    if (!line.Given("verb") && !Exists(line.arguments[0])) return NoSuchVerb(line.arguments[0]);
     return InvalidArgumentError(
         StrCat("unexpected argument ", EscapeForTerminal(line.arguments[verb.max_arguments]),
                ": pack ", std::string(verb.name), " takes ",
@@ -183,6 +255,18 @@ absl::Status CheckArguments(const CommandLine& line) {
 }
 
 }  // namespace
+
+absl::Status NoSuchVerb(const std::string& word) {
+  std::string text =
+      StrCat("there is no verb and no file or folder ", EscapeForTerminal(word), Meant(word));
+  if (Meant(word).empty()) {
+    std::string verbs;
+    for (const VerbSpec& verb : AllVerbs())
+      absl::StrAppend(&verbs, verbs.empty() ? "" : ", ", std::string(verb.name));
+    absl::StrAppend(&text, "; the verbs are ", verbs, ", and pack help VERB explains one");
+  }
+  return InvalidArgumentError(text);
+}
 
 absl::StatusOr<CommandLine> ParseCommandLine(std::string program, std::vector<std::string> words) {
   CommandLine line;
@@ -194,7 +278,8 @@ absl::StatusOr<CommandLine> ParseCommandLine(std::string program, std::vector<st
   status = Split(words, &line, &typed);
   if (!status.ok()) return status;
   if (const Flag* config = FindFlag(line.verb, "config"); typed.contains(config)) {
-    status = StoreConfig(typed[config].back(), typed, &line);
+    status = RefuseUrls(*config, typed[config]);
+    if (status.ok()) status = StoreConfig(typed[config].back(), typed, &line);
     if (!status.ok()) return status;
   }
   for (const auto& [flag, values] : typed) {
@@ -202,7 +287,8 @@ absl::StatusOr<CommandLine> ParseCommandLine(std::string program, std::vector<st
     if (!status.ok()) return status;
   }
   if (line.help || line.version) return line;
-  status = CheckArguments(line);
+  status = RefuseUrls(line);
+  if (status.ok()) status = CheckArguments(line);
   if (!status.ok()) return status;
   return line;
 }

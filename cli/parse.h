@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cli/command_line.h"
 
@@ -20,6 +21,9 @@ namespace shardpack::cli {
 
 // `words` is the command line after the program's name.
 absl::StatusOr<CommandLine> ParseCommandLine(std::string program, std::vector<std::string> words);
+
+// Of a first word that is no verb, and a file as little: the verb that was meant, or all of them.
+absl::Status NoSuchVerb(const std::string& word);
 
 }  // namespace shardpack::cli
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
+#include "cli/out_folder.h"
 #include "cli/prepare_plan.h"
 #include "cli/units.h"
 #include "formats/io/escape.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "cli/flags.h"
@@ -26,19 +25,6 @@ using absl::StrCat;
 
 constexpr uint64_t kMaxClassesBytes = uint64_t{64} << 20;
 constexpr uint64_t kMaxPlanBytes = uint64_t{64} << 30;
-
-std::filesystem::path Resolved(const std::string& path) {
-  std::error_code error;
-  std::filesystem::path resolved = std::filesystem::weakly_canonical(path, error);
-  if (error) resolved = std::filesystem::absolute(path, error);
-  // "a/" and "a" are the same folder.
-  return resolved.has_filename() ? resolved : resolved.parent_path();
-}
-
-bool Holds(const std::filesystem::path& outer, const std::filesystem::path& inner) {
-  const auto [end, unused] = std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end());
-  return end == outer.end();
-}
 
 absl::StatusOr<std::vector<std::string>> ReadClasses(const std::string& path) {
   absl::StatusOr<std::string> text = ReadWholeFile(path, kMaxClassesBytes);
@@ -133,47 +119,6 @@ void ShowWarnings(const std::vector<std::string>& warnings, Terminal& terminal) 
 }
 
 }  // namespace
-
-absl::Status CheckOut(const std::string& out, const std::string& source) {
-  static constexpr std::array<std::string_view, 12> kFileEndings = {
-      ".tar", ".tar.gz", ".tgz",  ".zip", ".tfrecord", ".tfrecords",
-      ".h5",  ".hdf5",   ".lmdb", ".mdb", ".rec",      ".json"};
-  std::string_view name = out;
-  while (name.size() > 1 && name.ends_with('/')) name.remove_suffix(1);
-  for (const std::string_view ending : kFileEndings) {
-    if (!name.ends_with(ending)) continue;
-    std::string format = "FORMAT", formats;
-    for (const Format* each : AllFormats()) {
-      const std::string each_name(each->name);
-      absl::StrAppend(&formats, formats.empty() ? "" : ", ", each_name);
-      if (std::string_view(each->shard_name("a", 0, 1)).ends_with(ending)) format = each_name;
-    }
-    const std::string folder(name.substr(0, name.size() - ending.size()));
-    return InvalidArgumentError(
-        StrCat("the output ", EscapeForTerminal(out),
-               " is named like a file, but a dataset is a folder. For one shard:\n  -o ",
-               ShellQuoted(folder.empty() ? "DIR" : folder), " -f ", format, " --shards 1",
-               format == "FORMAT" ? StrCat("\nwith FORMAT one of ", formats) : ""));
-  }
-  if (source.empty()) return absl::OkStatus();
-  const std::filesystem::path from = Resolved(source), to = Resolved(out);
-  const std::string pair =
-      StrCat(EscapeForTerminal(out), " and the source ", EscapeForTerminal(source));
-  if (from == to)
-    return InvalidArgumentError(
-        StrCat("the output ", pair, " are the same folder; use another one for -o"));
-  if (Holds(from, to)) {
-    return InvalidArgumentError(StrCat("the output ", EscapeForTerminal(out),
-                                       " lies inside the source ", EscapeForTerminal(source),
-                                       "; use a folder outside of it for -o"));
-  }
-  if (Holds(to, from)) {
-    return InvalidArgumentError(StrCat("the source ", EscapeForTerminal(source),
-                                       " lies inside the output ", EscapeForTerminal(out),
-                                       "; use another folder for -o"));
-  }
-  return absl::OkStatus();
-}
 
 absl::StatusOr<Prepared> PreparePlan(const CommandLine& line, IoPool& pool, Terminal& terminal) {
   const Format* format = line.format.empty() ? AllFormats().front() : FindFormat(line.format);

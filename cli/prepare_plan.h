@@ -32,9 +32,6 @@ absl::StatusOr<Prepared> PreparePlan(const CommandLine& line, IoPool& pool, Term
 // The same from what `pack plan --write` wrote (--plan).
 absl::StatusOr<Prepared> ReadPlan(const CommandLine& line, IoPool& pool, Terminal& terminal);
 
-// Refuses an OUT that looks like a file, or that lies in SRC or around it. `source` may be empty.
-absl::Status CheckOut(const std::string& out, const std::string& source);
-
 }  // namespace shardpack::cli
 
 #endif  // SHARDPACK_CLI_PREPARE_PLAN_H_

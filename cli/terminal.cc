@@ -158,4 +158,10 @@ std::string ShellQuoted(std::string_view word) {
   return out + "'";
 }
 
+std::string TypedCommand(const CommandLine& line) {
+  std::string text = ShellQuoted(line.program);
+  for (const std::string& word : line.words) absl::StrAppend(&text, " ", ShellQuoted(word));
+  return text;
+}
+
 }  // namespace shardpack::cli

@@ -79,6 +79,8 @@ class Results {
 std::string FitColumns(std::string_view text, int columns);
 // `word` as a POSIX shell reads it back, escaped for the terminal.
 std::string ShellQuoted(std::string_view word);
+// The whole command as a user may type it again.
+std::string TypedCommand(const CommandLine& line);
 
 }  // namespace shardpack::cli
 

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "converters/folder_access.h"
 #include "formats/io/file.h"
+#include "formats/io/url.h"
 
 namespace shardpack {
 namespace {
@@ -106,6 +107,10 @@ class Looker {
 }  // namespace
 
 absl::StatusOr<std::string> PathBelowRoot(std::string_view path, std::string_view root) {
+  if (!SchemeOf(path).empty()) {
+    return absl::InvalidArgumentError(
+        "a URL; copy the files here, and list their paths below the folder of --root");
+  }
   if (path.starts_with('/')) {
     if (!IsBelow(root, path) || path.size() <= root.size()) {
       return absl::InvalidArgumentError(absl::StrCat("the path is absolute and not below ",

@@ -1,0 +1,28 @@
+// SchemeOf: whether a path is a URL, which no file system here opens.
+//
+//   SchemeOf("s3://bucket/photos")   // "s3"
+//   SchemeOf("./s3://bucket")        // "": a path after all
+//
+// Lifetime: a view of the argument. Thread-safety: pure. Errors: none.
+#ifndef SHARDPACK_FORMATS_IO_URL_H_
+#define SHARDPACK_FORMATS_IO_URL_H_
+
+#include <string_view>
+
+namespace shardpack {
+
+// The scheme that `text` begins with (RFC 3986: a letter, then letters, digits, +, - and .) before
+// "://"; "" when it begins with none.
+inline std::string_view SchemeOf(std::string_view text) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const std::string_view scheme = text.substr(0, text.find("://"));
+  if (scheme.empty() || scheme.size() == text.size() || !is_letter(scheme[0])) return "";
+  for (const char c : scheme) {
+    if (!is_letter(c) && !(c >= '0' && c <= '9') && c != '+' && c != '-' && c != '.') return "";
+  }
+  return scheme;
+}
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_FORMATS_IO_URL_H_
