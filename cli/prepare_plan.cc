@@ -165,6 +165,8 @@ absl::StatusOr<Prepared> ReadPlan(const CommandLine& line, IoPool& pool, Termina
     return InvalidArgumentError(StrCat("--plan: ", std::string(bytes.status().message())));
   absl::StatusOr<Plan> plan = Plan::FromBytes(*bytes, FindFormat);
   if (!plan.ok()) return plan.status();
+  const absl::Status range = CheckShardsRange(*plan, line.output);
+  if (!range.ok()) return range;
   const std::string root = line.arguments.empty() ? plan->listing().root : line.arguments[0];
   absl::StatusOr<std::unique_ptr<SampleSource>> source = OpenPlannedSource(*plan, root, pool);
   if (!source.ok()) return source.status();

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <string>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 
@@ -112,15 +114,29 @@ absl::StatusOr<double> ParseDuration(std::string_view text) {
 }
 
 absl::StatusOr<std::pair<uint64_t, uint64_t>> ParseRange(std::string_view text) {
-  const size_t dash = text.find('-');
-  const absl::StatusOr<uint64_t> first = ParseCount(text.substr(0, dash));
-  const absl::StatusOr<uint64_t> last =
-      dash == std::string_view::npos ? first : ParseCount(text.substr(dash + 1));
-  if (!first.ok() || !last.ok() || *first > *last) {
+  if (text.find_first_of(",; ") != std::string_view::npos) {
     return absl::InvalidArgumentError(
-        "expected a range of numbers from 0, both ends included, as in 0-9");
+        "expected one range, as in 0-9, not a list; each range is a run of its own");
   }
-  return std::pair(*first, *last);
+  const size_t dash = text.find('-');
+  const std::string_view ends[] = {
+      text.substr(0, dash), dash == std::string_view::npos ? text : text.substr(dash + 1)};
+  uint64_t values[2];
+  for (int i = 0; i < 2; ++i) {
+    const auto [rest, error] =
+        std::from_chars(ends[i].data(), ends[i].data() + ends[i].size(), values[i]);
+    if (rest != ends[i].data() + ends[i].size() || error == std::errc::invalid_argument) {
+      return absl::InvalidArgumentError(
+          "expected a range of numbers from 0, both ends included, as in 0-9");
+    }
+    // More than any number of things that there is.
+    if (error == std::errc::result_out_of_range) values[i] = std::numeric_limits<uint64_t>::max();
+  }
+  if (values[0] > values[1]) {
+    return absl::InvalidArgumentError(absl::StrCat("the range ends before it begins; expected ",
+                                                   std::string(ends[1]), "-", std::string(ends[0])));
+  }
+  return std::pair(values[0], values[1]);
 }
 
 absl::StatusOr<std::vector<std::pair<std::string, double>>> ParseSplits(std::string_view text) {

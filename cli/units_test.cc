@@ -43,8 +43,23 @@ TEST(Units, SharesAndDurations) {
 TEST(Units, RangesHoldBothEnds) {
   EXPECT_EQ(*ParseRange("0-9"), std::pair(uint64_t{0}, uint64_t{9}));
   EXPECT_EQ(*ParseRange("7"), std::pair(uint64_t{7}, uint64_t{7}));
-  for (const char* bad : {"", "-", "9-0", "1-", "-1", "a-b", "1-2-3"})
+  for (const char* bad : {"", "-", "9-0", "1-", "-1", "a-b", "1-2-3", "+1-2", "0x1-2", "1.5", "1_000", "1:3",
+                          "1..3", "0 - 3"})
     EXPECT_FALSE(ParseRange(bad).ok()) << bad;
+}
+
+TEST(Units, ARangeIsNotAList) {
+  for (const char* list : {"0,2", "4-6,7", "0-9,", "1;2", "1 2"}) {
+    const auto range = ParseRange(list);
+    ASSERT_FALSE(range.ok()) << list;
+    EXPECT_NE(range.status().message().find("not a list"), std::string::npos) << list;
+  }
+}
+
+TEST(Units, RangesOfHugeNumbersDoNotOverflow) {
+  constexpr uint64_t kLargest = std::numeric_limits<uint64_t>::max();
+  EXPECT_EQ(*ParseRange("0-18446744073709551615"), std::pair(uint64_t{0}, kLargest));
+  EXPECT_EQ(*ParseRange("0-99999999999999999999999"), std::pair(uint64_t{0}, kLargest));
 }
 
 TEST(Units, SplitsAddUpToOne) {

@@ -90,6 +90,16 @@ bool FieldsChanged(const Listing& was, const Listing& now, uint64_t row) {
 
 }  // namespace
 
+absl::Status CheckShardsRange(const Plan& plan, const OutputOptions& options) {
+  if (!options.shards_range) return absl::OkStatus();
+  const auto [begin, end] = *options.shards_range;
+  const size_t shards = plan.shards().size();
+  if (begin < end && end <= shards) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--shards-range: the plan has shards 0-", shards - 1,
+                                                 begin >= shards ? ", and none from there on"
+                                                                 : absl::StrCat("; the range may end at ", shards - 1)));
+}
+
 absl::StatusOr<std::string> OutputDir::ReadPlanBytes(const std::string& out) {
   absl::StatusOr<std::string> bytes = ReadWholeFile(out + "/.pack/plan", kMaxPlanBytes);
   if (absl::IsNotFound(bytes.status())) {
@@ -101,6 +111,7 @@ absl::StatusOr<std::string> OutputDir::ReadPlanBytes(const std::string& out) {
 
 absl::StatusOr<OutputDir> OutputDir::Open(const std::string& out, const Plan& plan,
                                           const OutputOptions& options, IoPool& pool) {
+  if (absl::Status range = CheckShardsRange(plan, options); !range.ok()) return range;
   OutputDir dir;
   dir.out_ = out;
   while (dir.out_.size() > 1 && dir.out_.back() == '/') dir.out_.pop_back();

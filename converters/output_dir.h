@@ -32,6 +32,9 @@ struct OutputOptions {
   std::optional<std::pair<size_t, size_t>> shards_range;
 };
 
+// Ok when the plan has the shards of the range, if one is given; InvalidArgument that says which it has.
+absl::Status CheckShardsRange(const Plan& plan, const OutputOptions& options);
+
 class OutputDir {
  public:
   // Opens or creates OUT for this plan and verifies what an interrupted run has left (on `pool`).

@@ -45,6 +45,13 @@ absl::Status RenameWhereFlagsAreUnknown(const std::string& from, const std::stri
   return absl::OkStatus();
 }
 
+absl::Status CheckNamesAnEntry(std::string_view path) {
+  const std::string_view last = path.substr(path.rfind('/') + 1);
+  if (!last.empty() && last != "." && last != "..") return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", EscapeForTerminal(path), "\" names no file to remove; nothing was removed"));
+}
+
 absl::StatusOr<File> Open(const std::string& path, int flags, std::string_view operation) {
   const int fd = RetryInterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); });
   if (fd < 0) return IoStatus(operation, path, errno);
@@ -281,6 +288,7 @@ absl::Status RenameNoReplace(const std::string& from, const std::string& to) {
 }
 
 absl::Status RemoveFile(const std::string& path) {
+  if (absl::Status named = CheckNamesAnEntry(path); !named.ok()) return named;
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) return IoStatus("remove", path, errno);
   return absl::OkStatus();
 }
@@ -296,6 +304,7 @@ absl::Status MakeDirectory(const std::string& path) {
 }
 
 absl::Status RemoveTree(const std::string& path) {
+  if (absl::Status named = CheckNamesAnEntry(path); !named.ok()) return named;
   std::error_code error;
   std::filesystem::remove_all(path, error);
   if (error && error.value() != ENOENT) return IoStatus("remove", path, error.value());

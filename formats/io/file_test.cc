@@ -244,6 +244,10 @@ TEST_F(FileTest, FoldersAndRemoving) {
   ASSERT_EQ(::symlink(path_.c_str(), scratch_.File("link").c_str()), 0);
   EXPECT_TRUE(RemoveTree(scratch_.File("link")).ok());
   EXPECT_TRUE(ReadWholeFile(path_ + "/kept", 10).ok()) << "a link was followed";
+  for (const std::string& unnamed : {std::string(), path_ + "/", path_ + "/.", path_ + "/..", std::string("/")}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(RemoveTree(unnamed))) << unnamed;
+    EXPECT_TRUE(absl::IsInvalidArgument(RemoveFile(unnamed))) << unnamed;
+  }
   EXPECT_TRUE(RemoveTree(path_).ok());
   EXPECT_TRUE(RemoveTree(path_).ok()) << "gone already";
   EXPECT_TRUE(RemoveFile(path_).ok()) << "gone already";
