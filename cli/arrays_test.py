@@ -176,13 +176,70 @@ class ArraysTest(command.PackTest):
       self.pack("validate", layout, "--level", "deep")
 
   def test_what_the_options_must_say(self):
-    for options in ([], ["--encode", "raw"], ["--encode", "raw", "--resize", "shortest", "--size", "24"],
+    for options in ([], ["--encode", "raw", "--resize", "shortest", "--size", "24"],
                     ["--encode", "raw", "--resize", "crop", "--size", "24x16"]):
       for layout in (["-f", "npy"], ["-f", "hdf5", "--layout", "decoded"]):
         error = self.pack("src", "-o", "out", *layout, *options, expect=2).stderr
         for word in ("--encode raw", "--resize", "--size", "--color"):
           self.assertIn(word, error)
         self.assertFalse((self.folder / "out").exists())
+
+  def test_images_of_one_shape_need_no_other(self):
+    for layout, options in (("npy", ["-f", "npy"]), ("h5", ["-f", "hdf5", "--layout", "decoded"])):
+      self.pack("src", "-o", layout, *options, "--encode", "raw", "--shards", "2")
+      self.pack("src", "-o", "said", *options, "--encode", "raw", "--resize", "exact", "--size", "60x48", "--color", "rgb",
+                "--shards", "2")
+      self.assertEqual(self.contents("said"), self.contents(layout))
+      images, _ = self.arrays(layout, layout)
+      self.assertEqual((230, 48, 60, 3), images.shape)
+      for row, pixels in zip(self.rows(layout)[:20], images):
+        source = Image.open(self.folder / "src" / row["path"])
+        np.testing.assert_array_equal(pixels, np.asarray(source.convert("RGB")))
+      shutil.rmtree(self.folder / "said")
+    Image.new("RGB", (61, 48)).save(self.folder / "src/dog/9999.png")
+    for options in (["-f", "npy"], ["-f", "hdf5", "--layout", "decoded"]):
+      error = self.pack("src", "-o", "out", *options, "--encode", "raw", expect=2).stderr
+      for words in ("cat/0000.jpg has 60 x 48", "dog/9999.png has 61 x 48", "--resize exact, crop or pad with --size"):
+        self.assertIn(words, " ".join(error.split()))
+      self.assertFalse((self.folder / "out").exists())
+
+  def test_dimensions_of_decoded_are_labelled(self):
+    self.pack("src", "-o", "out", "-f", "hdf5", "--layout", "decoded", *SHAPE, "rgb", "--shards", "2")
+    for shard in sorted((self.folder / "out").glob("*.h5")):
+      with h5py.File(shard) as h5:
+        self.assertEqual(["batch", "height", "width", "channel"], [dim.label for dim in h5["images"].dims])
+
+  def test_every_file_of_a_shard_that_is_a_folder_is_vouched_for(self):
+    images = np.random.default_rng(1).integers(0, 256, (40, 8, 9, 3), np.uint8)
+    for shard in ("in/a.npy", "in/b.npy"):
+      (self.folder / shard).mkdir(parents=True)
+      np.save(self.folder / shard / "images.npy", images)
+      np.save(self.folder / shard / "labels.npy", np.arange(40) % 4)
+      np.save(self.folder / shard / "boxes.npy", np.zeros((40, 4)))  # read by nobody here, but data
+    self.pack("index", "in")
+    self.pack("index", "in", "-o", "apart")  # where they lie, nothing can be listed
+    names = [entry["name"] for entry in self.manifest("in")["files"]]
+    self.assertEqual(["a.npy/boxes.npy", "a.npy/images.npy", "a.npy/labels.npy", "a.pidx", "b.npy/boxes.npy",
+                      "b.npy/images.npy", "b.npy/labels.npy", "b.pidx"], names)
+    self.pack("validate", "in")
+    self.pack("validate", "apart")
+    for name in ("a.npy/labels.npy", "b.npy/boxes.npy"):
+      path = self.folder / "in" / name
+      data = path.read_bytes()
+      for damaged, quick in ((None, "file-missing"), (data + b"junk", "file-size"), (data[:-1], "file-size")):
+        path.unlink()
+        if damaged is not None:
+          path.write_bytes(damaged)
+        for level in ("quick", "full"):
+          self.assertIn(quick, self.pack("validate", "in", "--level", level, expect=4).stdout)
+        self.pack("index", "in", expect=None if damaged is not None else 5)
+        path.write_bytes(data)
+      path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+      self.assertIn("file-hash", self.pack("validate", "in", expect=4).stdout)
+      path.write_bytes(data)
+      self.pack("validate", "in")
+    (self.folder / "in/a.npy/labels.npy").unlink()
+    self.assertIn("label-mismatch", self.pack("validate", "apart", expect=4).stdout)
 
   def test_foreign_arrays_are_adopted_and_converted(self):
     images = np.random.default_rng(1).integers(0, 256, (40, 8, 9, 3), np.uint8)

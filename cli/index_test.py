@@ -352,6 +352,35 @@ class IndexTest(command.PackTest):
         self.pack("validate", "in")
         self.assertFalse((self.folder / "in/.pack").exists())
 
+  def test_lock_files_of_other_readers_are_no_finding(self):
+    self.source()
+    self.pack("src", "-o", "packed", "-f", "lmdb")
+    self.make_shards("lmdb raw")
+    self.pack("index", "in")
+    for folder in ("packed", "in"):
+      for shard in self.manifest(folder)["shards"]:
+        self.write(f"{folder}/{shard['name']}/lock.mdb", b"\0" * 8192)
+        for level in ("quick", "full"):
+          self.assertIn("0 errors, 0 warnings", self.pack("validate", folder, "--level", level).stdout)
+    self.pack("index", "in")
+    self.assertNotIn("lock.mdb", (self.folder / "in/manifest.json").read_text())
+    # What nobody leaves there is one, and so is a lock file where no shard is.
+    self.write(f"packed/{self.manifest('packed')['shards'][0]['name']}/other.mdb", b"x")
+    self.write("packed/lock.mdb", b"x")
+    self.assertEqual(2, self.pack("validate", "packed", "--level", "quick", expect=4).stdout.count("error file-extra"))
+
+  def test_a_shard_named_like_another_format_is_said(self):
+    self.make("in/part-0.tar")
+    shutil.copy(self.folder / "in/part-0.tar", self.folder / "x.tfrecord")
+    shutil.copy(self.folder / "in/part-0.tar", self.folder / "x.bin")
+    for level in ("quick", "full"):
+      found = self.pack("validate", "x.tfrecord", "--level", level, expect=4).stdout
+      self.assertIn("wrong-extension x.tfrecord", found)
+      self.assertIn("expected a name of webdataset, actual one of tfrecord", found)
+      self.pack("validate", "x.bin", "--level", level)  # a name that says nothing
+    self.assertIn("x.tfrecord is webdataset, but named like tfrecord",
+                  " ".join(self.pack("index", "x.tfrecord", "-o", "out").stderr.split()))
+
   def test_neighbours_of_shards_are_no_finding_but_stale_indexes_are(self):
     self.make_shards()
     self.write("in/README.md", b"of the other tool")

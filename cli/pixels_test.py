@@ -59,6 +59,19 @@ class PixelsTest(command.PackTest):
         for out in ("one", "many", "tight"):
           shutil.rmtree(self.folder / out)
 
+  def test_a_profile_that_cannot_be_used_costs_no_image(self):
+    self.images(6)
+    data = photo(40, 30)
+    body = b"ICC_PROFILE\0\1\1" + bytes(200)
+    self.write("src/cat/odd.jpg", data[:2] + b"\xff\xe2" + (len(body) + 2).to_bytes(2, "big") + body + data[2:])
+    done = self.pack("src", "-o", "out", *PIXELS)
+    self.assertIn("icc-ignored 1", " ".join(done.stderr.split()))
+    self.assertEqual(1, self.manifest()["facts"]["pixels"]["icc-ignored"])
+    self.assertEqual(7, self.manifest()["counts"]["packed"])
+    self.assertEqual({}, self.skips())
+    done = self.pack("src", "-o", "srgb", "--icc", "srgb")
+    self.assertEqual({"kept": 7, "icc-ignored": 1}, self.manifest("srgb")["facts"]["pixels"])
+
   def test_workers_make_the_same_bytes(self):
     self.images()
     for form in ("webdataset", "hdf5"):

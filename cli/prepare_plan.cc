@@ -9,6 +9,7 @@
 #include "cli/open_source.h"
 #include "cli/progress.h"
 #include "cli/suggest.h"
+#include "converters/common_shape.h"
 #include "converters/dataset_source.h"
 #include "converters/labels.h"
 #include "converters/probe_pass.h"
@@ -141,7 +142,13 @@ absl::StatusOr<Prepared> PreparePlan(const CommandLine& line, IoPool& pool, Term
   if (opened->dataset) InheritOptions(*opened->dataset, *format, line.given, &plan_options);
   status = FitFields(line, *format, &plan_options, &*listing, terminal);
   if (!status.ok()) return status;
-  if (plan_options.NeedsProbe()) Probe(*opened->source, plan_options, pool, terminal, &*listing);
+  const bool finds_shape = FindLayout(*format, plan_options.layout)->fixed_shape &&
+                           plan_options.pixels.encode == EncodeAs::kRaw &&
+                           plan_options.pixels.resize == ResizeMode::kOff;
+  if (finds_shape || plan_options.NeedsProbe())
+    Probe(*opened->source, plan_options, pool, terminal, &*listing);
+  if (finds_shape) status = UseCommonShape(*listing, &plan_options.pixels);
+  if (!status.ok()) return status;
   absl::StatusOr<Plan> plan = Plan::Make(*std::move(listing), plan_options, *format);
   if (!plan.ok()) return plan.status();
   ShowWarnings(plan->notes(), terminal);

@@ -20,6 +20,7 @@
 #include "formats/core/shard_index.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
+#include "formats/io/sequential_reader.h"
 #include "readers/foreign_shard.h"
 
 namespace shardpack {
@@ -33,6 +34,7 @@ constexpr size_t kNamedLeftOut = 10;
 struct ShardFacts {
   absl::Status status;
   ManifestShard row;
+  std::vector<FileEntry> members;
   DatasetFacts facts;
   std::vector<uint64_t> key_hashes;  // by record; 0 = no key
   std::vector<std::string> left_out, warnings;
@@ -74,6 +76,17 @@ absl::Status AddRecords(const AdoptedShard& shard, const ShardIndex& index, size
     }
   }
   return absl::OkStatus();
+}
+
+// The file of that name in the dataset's folder.
+absl::StatusOr<FileEntry> EntryOf(const std::string& folder, const std::string& name) {
+  absl::StatusOr<File> file = File::OpenRead(absl::StrCat(folder, "/", name));
+  if (!file.ok()) return file.status();
+  absl::StatusOr<uint64_t> bytes = file->Size();
+  if (!bytes.ok()) return bytes.status();
+  absl::StatusOr<Digest> digest = SequentialReader(*file, *bytes).Finish();
+  if (!digest.ok()) return digest.status();
+  return FileEntry{name, *bytes, *digest};
 }
 
 class Adoption {
@@ -124,6 +137,12 @@ void Adoption::Scan(size_t n, std::span<const Format* const> formats, AdoptProgr
   if (!out.status.ok()) return;
   out.row = {shard.name,         shard.split, scanned->bytes, index.records(), scanned->digest,
              *std::move(staged), "",          shard.location};
+  for (const std::string& name : shard.members) {
+    absl::StatusOr<FileEntry> entry = EntryOf(found_.out, name);
+    out.status = entry.status();
+    if (!out.status.ok()) return;
+    out.members.push_back(*std::move(entry));
+  }
   out.left_out = std::move(scanned->left_out);
   out.warnings = std::move(scanned->warnings);
 }
@@ -183,6 +202,8 @@ Manifest Adoption::MakeManifest() const {
     manifest.splits[row.split] += row.records;
     manifest.counts.packed += row.records;
     manifest.files.push_back(row.index);
+    const std::vector<FileEntry>& members = shards_[n].members;
+    manifest.files.insert(manifest.files.end(), members.begin(), members.end());
     if (row.location.empty())
       manifest.files.push_back({found_.shards[n].file_name, row.bytes, row.xxh3_128});
     MergeFacts(shards_[n].facts, manifest.facts);
@@ -280,6 +301,32 @@ std::vector<std::string> Adoption::Warnings() const {
   return warnings;
 }
 
+// By name, the files that are neither a shard's data nor an index.
+std::map<std::string_view, const FileEntry*> FurtherFiles(const Manifest& manifest) {
+  std::map<std::string_view, const FileEntry*> files;
+  for (const FileEntry& file : manifest.files) files[file.name] = &file;
+  for (const ManifestShard& shard : manifest.shards) {
+    files.erase(manifest.DataFileOf(shard));
+    files.erase(shard.index.name);
+  }
+  return files;
+}
+
+void CompareFurtherFiles(const Manifest& was, const Manifest& now,
+                         std::vector<std::string>& lines) {
+  std::map<std::string_view, const FileEntry*> before = FurtherFiles(was);
+  for (const auto& [name, file] : FurtherFiles(now)) {
+    const auto found = before.find(name);
+    if (found == before.end()) {
+      lines.push_back(absl::StrCat(file->name, " is not in the manifest"));
+      continue;
+    }
+    if (*found->second != *file) lines.push_back(absl::StrCat(file->name, " has changed"));
+    before.erase(found);
+  }
+  for (const auto& [name, file] : before) lines.push_back(absl::StrCat(file->name, " is gone"));
+}
+
 // What two adoptions of the same shards may differ in.
 std::vector<std::string> Differences(const Manifest& was, const Manifest& now) {
   std::vector<std::string> lines;
@@ -310,6 +357,7 @@ std::vector<std::string> Differences(const Manifest& was, const Manifest& now) {
   }
   for (const auto& [name, shard] : before)
     lines.push_back(absl::StrCat(std::string(name), " is not given any more"));
+  CompareFurtherFiles(was, now, lines);
   if (was.classes != now.classes) lines.emplace_back("the classes differ");
   if (lines.empty() && was.Identity() != now.Identity())
     lines.emplace_back("the order of the shards differs");

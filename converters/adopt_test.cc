@@ -1,5 +1,6 @@
 #include "converters/adopt.h"
 
+#include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "formats/io/file.h"
 #include "formats/testing/datasets/test_dataset.h"
 #include "formats/testing/datasets/toy_format.h"
+#include "formats/testing/fault_injection.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "readers/dataset.h"
@@ -204,6 +206,22 @@ TEST_F(AdoptTest, DamageWritesNothing) {
     EXPECT_THAT(refused.message(), HasSubstr(ShardPath(3)));
     EXPECT_THAT(refused.message(), HasSubstr("offset"));
     EXPECT_EQ(Contents(folder_), before);
+  }
+}
+
+// Each read fails once: no index without what it would have said.
+TEST_F(AdoptTest, AReadThatFailsIsAnErrorAndWritesNothing) {
+  ASSERT_TRUE(AdoptTo(folder_ + "/whole").ok());
+  const std::map<std::string, std::string> before = Contents(folder_);
+  testing::FaultInjection faults;
+  ASSERT_TRUE(AdoptTo(folder_ + "/counted").ok());
+  const uint64_t reads = faults.reads();
+  (void)RemoveTree(folder_ + "/counted");
+  for (uint64_t number = 0; number < reads; ++number) {
+    faults.FailOneRead(faults.reads() + number, EIO);
+    const absl::Status failed = AdoptTo(out_).status();
+    EXPECT_TRUE(absl::IsUnavailable(failed)) << "read " << number << " of " << reads << ": " << failed;
+    EXPECT_EQ(Contents(folder_), before) << number;
   }
 }
 

@@ -81,6 +81,7 @@ class Finder {
   bool KeepsName(const AdoptedShard& shard, const Place& place) const;
   std::string MakeName(std::string_view name);
   std::string LocationOf(const AdoptedShard& shard, const Place& place) const;
+  absl::Status FindMembers(const Place& place, AdoptedShard& shard) const;
   void NameIndexes();
   void SplitAll();
 
@@ -108,13 +109,11 @@ absl::Status Finder::AddPath(const std::string& path) {
 
 absl::Status Finder::AddFolder(const std::string& folder) {
   struct stat facts;
-  if (::stat(absl::StrCat(folder, "/", std::string(kManifestName)).c_str(), &facts) == 0) {
-    absl::StatusOr<Manifest> manifest = Manifest::Read(folder);
-    if (!manifest.ok()) return manifest.status();
-    if (!manifest->adopted()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          EscapeForTerminal(folder), " is a dataset that pack has made: it has its indexes"));
-    }
+  const absl::StatusOr<Manifest> manifest = Manifest::Read(folder);
+  if (!manifest.ok() && !absl::IsNotFound(manifest.status())) return manifest.status();
+  if (manifest.ok() && !manifest->adopted()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        EscapeForTerminal(folder), " is a dataset that pack has made: it has its indexes"));
   }
   std::vector<std::string> names;
   std::error_code error;
@@ -255,6 +254,8 @@ absl::Status Finder::NameAll() {
     }
     shard.name = place.name;
     used_.insert(shard.name);
+    absl::Status listed = FindMembers(place, shard);
+    if (!listed.ok()) return listed;
   }
   // Made names make way for those that cannot change.
   for (const size_t i : unnamed) {
@@ -268,6 +269,28 @@ absl::Status Finder::NameAll() {
                                                    " is too long or odd for a manifest"));
   }
   return absl::OkStatus();
+}
+
+// All of them, for any may carry data (the labels, say); but not what every reader makes anew.
+absl::Status Finder::FindMembers(const Place& place, AdoptedShard& shard) const {
+  const Format::Traits& traits = found_.format->traits;
+  if (traits.data_file.empty()) return absl::OkStatus();
+  std::error_code error;
+  for (fs::directory_iterator it(place.folder / place.name, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string file = it->path().filename().native();
+    const std::string name = absl::StrCat(shard.name, "/", file);
+    if (file == traits.data_file || file == traits.lock_file || !IsDatasetFileName(name)) continue;
+    const std::string path = it->path().native();
+    struct stat facts;
+    if (::stat(path.c_str(), &facts) != 0) {
+      if (errno == ENOENT || errno == ELOOP) continue;  // a link to nothing carries no data
+      return IoStatus("look at", path, errno);
+    }
+    if (S_ISREG(facts.st_mode)) shard.members.push_back(name);
+  }
+  std::sort(shard.members.begin(), shard.members.end());
+  return error ? IoStatus("list", shard.path, error.value()) : absl::OkStatus();
 }
 
 void Finder::NameIndexes() {

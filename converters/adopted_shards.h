@@ -34,6 +34,9 @@ struct AdoptedShard {
   std::string index_name;
   // Just one of them: the data file's name in the dataset's folder, and a manifest's location.
   std::string file_name, location;
+  // Of a shard that is a folder and has a file_name: the other files in it whose names a manifest
+  // can hold, in the same way.
+  std::vector<std::string> members = {};
 };
 
 struct AdoptedShards {

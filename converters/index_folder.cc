@@ -19,9 +19,11 @@
 namespace shardpack {
 namespace {
 
-bool Exists(const std::string& path) {
+absl::StatusOr<bool> Exists(const std::string& path) {
   struct stat facts;
-  return ::lstat(path.c_str(), &facts) == 0;
+  if (::lstat(path.c_str(), &facts) == 0) return true;
+  if (errno == ENOENT || errno == ENOTDIR) return false;
+  return IoStatus("look at", path, errno);
 }
 
 absl::Status Conflict(const std::string& path, const std::string& why) {
@@ -44,8 +46,10 @@ absl::StatusOr<IndexFolder> IndexFolder::Open(const std::string& out,
   folder.out_ = out;
   folder.options_ = options;
   absl::Status status = folder.ReadManifest();
-  if (status.ok() && (!folder.manifest_ || options.overwrite || Exists(out + "/.pack")))
-    status = folder.Begin();
+  if (!status.ok()) return status;
+  const absl::StatusOr<bool> unfinished = Exists(out + "/.pack");
+  if (!unfinished.ok()) return unfinished.status();
+  if (!folder.manifest_ || options.overwrite || *unfinished) status = folder.Begin();
   if (!status.ok()) return status;
   if (folder.manifest_ && !options.overwrite && folder.lock_.is_open()) {
     // Killed right after the manifest was in place, or another run has just put it there.
@@ -72,7 +76,8 @@ absl::Status IndexFolder::ReadManifest() {
         absl::StrCat("the output ", EscapeForTerminal(out_), " is a file; it must be a folder"));
   }
   manifest_.reset();
-  if (!Exists(absl::StrCat(out_, "/", std::string(kManifestName)))) return absl::OkStatus();
+  const absl::StatusOr<bool> there = Exists(absl::StrCat(out_, "/", std::string(kManifestName)));
+  if (!there.ok() || !*there) return there.status();
   absl::StatusOr<Manifest> manifest = Manifest::Read(out_);
   if (!manifest.ok()) return manifest.status();
   if (!manifest->adopted()) {
@@ -84,8 +89,10 @@ absl::Status IndexFolder::ReadManifest() {
 
 absl::Status IndexFolder::CheckPackEntries() const {
   absl::Status status = CheckPackFolder(out_);
+  if (!status.ok()) return status;
   const std::string pack = out_ + "/.pack";
-  if (!status.ok() || !Exists(pack)) return status;
+  const absl::StatusOr<bool> there = Exists(pack);
+  if (!there.ok() || !*there) return there.status();
   std::error_code error;
   for (std::filesystem::directory_iterator it(pack, error), end; !error && it != end;
        it.increment(error)) {
@@ -210,7 +217,10 @@ absl::Status IndexFolder::RemoveOld(const Manifest& manifest) {
   for (const ManifestShard& shard : manifest.shards) {
     const std::string path = absl::StrCat(out_, "/", shard.index.name);
     names.insert(shard.index.name);
-    if (!Exists(path) || options_.overwrite || marked_.contains(shard.index.name)) continue;
+    if (options_.overwrite || marked_.contains(shard.index.name)) continue;
+    const absl::StatusOr<bool> there = Exists(path);
+    if (!there.ok()) return there.status();
+    if (!*there) continue;
     absl::StatusOr<bool> same = Matches(path, shard.index);
     if (!same.ok()) return same.status();
     if (!*same) {

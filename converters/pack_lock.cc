@@ -45,9 +45,10 @@ absl::StatusOr<File> LockPackFolder(const std::string& dataset) {
     return IoStatus("lock", path, errno);
   }
   // The run that held it may have finished and removed the folder between our open and our lock.
-  struct stat opened, named;
-  if (::fstat(fd, &opened) != 0 || ::stat(path.c_str(), &named) != 0 ||
-      opened.st_ino != named.st_ino || opened.st_dev != named.st_dev) {
+  struct stat opened, named = {};
+  if (::fstat(fd, &opened) != 0) return IoStatus("look at", path, errno);
+  if (::stat(path.c_str(), &named) != 0 && errno != ENOENT) return IoStatus("look at", path, errno);
+  if (opened.st_ino != named.st_ino || opened.st_dev != named.st_dev) {
     return conflict("was finished by another run of pack just now");
   }
   return file;

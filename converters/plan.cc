@@ -84,8 +84,8 @@ class PlanMaker {
     if (layout->fixed_shape && !RawShape(options().pixels)) {
       return absl::InvalidArgumentError(absl::StrCat(
           std::string(format().name), " ", plan_.layout_,
-          " holds pixels of one shape: give --encode raw, --resize exact, crop or pad with --size, "
-          "and --color rgb or gray"));
+          " holds pixels of one shape: give --encode raw, --color rgb or gray, and where the images "
+          "have several sizes --resize exact, crop or pad with --size"));
     }
     if (layout->fixed_shape && !listing().fields.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -236,8 +236,9 @@ class PlanMaker {
     const bool by_bytes = options().shards == 0 && options().samples_per_shard == 0;
     if (by_bytes && options().shard_bytes > 0 && options().shard_bytes <= overhead) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--shard-size ", options().shard_bytes, ": an empty shard of ",
-                       std::string(format().name), " has ", overhead, " bytes already"));
+          absl::StrCat("--shard-size ", options().shard_bytes, ": what ", std::string(format().name),
+                       " keeps beside the samples of a shard takes up to ", overhead,
+                       " bytes; use a larger size"));
     }
     std::vector<uint64_t> sizes;
     for (size_t i = 0; i < split_ends_.size(); ++i)

@@ -59,7 +59,7 @@ void HashSample(PreparedSample& sample, SampleChunk& chunk) {
 }
 
 void CountChanges(uint16_t changes, DatasetFacts& facts) {
-  ++facts.pixels[changes == 0 ? "kept" : "re-encoded"];
+  ++facts.pixels[ChangesPixels(changes) ? "re-encoded" : "kept"];
   for (size_t i = 0; i < kPixelChangeNames.size(); ++i) {
     if ((changes >> i & 1) != 0) ++facts.pixels[std::string(kPixelChangeNames[i])];
   }
@@ -151,7 +151,7 @@ uint64_t TransformNext(const Plan& plan, const ImageTransform& transform, const 
   absl::StatusOr<TransformedImage> image = transform.Run(sample.fields[0].bytes, sample.image, target, scratch);
   if (!image.ok()) return fail(SkipReason::kDecodeFailed, std::string(image.status().message()));
   sample.changes = image->changes;
-  if (image->changes == 0) {
+  if (!ChangesPixels(image->changes)) {
     if (plan.options().compute_stats) SumPixels(plan, sample, scratch.decoder(), chunk);
     return 0;
   }

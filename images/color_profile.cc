@@ -68,7 +68,11 @@ ProfileModel ProfileModelOf(std::span<const std::byte> profile) {
   if (profile.empty()) return ProfileModel::kNone;
   const Context context;
   const Profile opened(Open(context.id, profile));
-  if (opened.handle == nullptr || IsNamedSrgb(opened.handle)) return ProfileModel::kNone;
+  if (opened.handle == nullptr) return ProfileModel::kUnusable;
+  // Of these two the color space is that of what goes in, but they do not describe pixels.
+  const cmsProfileClassSignature kind = cmsGetDeviceClass(opened.handle);
+  if (kind == cmsSigLinkClass || kind == cmsSigNamedColorClass) return ProfileModel::kUnusable;
+  if (IsNamedSrgb(opened.handle)) return ProfileModel::kNone;
   switch (cmsGetColorSpace(opened.handle)) {
     case cmsSigGrayData:
       return ProfileModel::kGray;
@@ -77,7 +81,7 @@ ProfileModel ProfileModelOf(std::span<const std::byte> profile) {
     case cmsSigCmykData:
       return ProfileModel::kCmyk;
     default:
-      return ProfileModel::kNone;
+      return ProfileModel::kUnusable;
   }
 }
 
@@ -102,7 +106,8 @@ absl::Status ColorConverter::ToSrgb(std::span<const std::byte> profile, ProfileM
   const bool gray = model == ProfileModel::kGray, ink = model == ProfileModel::kCmyk;
   const uint32_t colors = gray ? 1 : ink ? 4 : 3;
   const bool alpha = !ink && view.channels == colors + 1;
-  if (model == ProfileModel::kNone || (view.channels != colors && !alpha)) {
+  const bool usable = model != ProfileModel::kNone && model != ProfileModel::kUnusable;
+  if (!usable || (view.channels != colors && !alpha)) {
     return absl::InvalidArgumentError("ICC profile: pixels of another color model");
   }
   const cmsUInt32Number from = FormatOf(model, alpha, view.sample_bytes);

@@ -25,13 +25,15 @@
 namespace shardpack {
 
 enum class ProfileModel : uint8_t {
-  kNone,  // no profile, none that can be used, or sRGB itself
+  kNone,  // no profile, or sRGB itself
   kGray,
   kRgb,
   kCmyk,
+  kUnusable,  // none of the above: cut, of another color space, a link of devices, named colors
 };
 
-// By the profile's own header. A profile whose description names sRGB needs no conversion.
+// By the profile's own header. A profile whose description names sRGB needs no conversion. That a
+// profile can be converted is known only when ToSrgb has done it.
 ProfileModel ProfileModelOf(std::span<const std::byte> profile);
 
 class ColorConverter {

@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using shardpack::ColorConverter, shardpack::PixelView, shardpack::ProfileModel;
   const auto profile = std::as_bytes(std::span(data, size));
   const ProfileModel model = shardpack::ProfileModelOf(profile);
-  if (model == ProfileModel::kNone) return 0;
+  if (model == ProfileModel::kNone || model == ProfileModel::kUnusable) return 0;
   const uint32_t colors = model == ProfileModel::kGray ? 1 : model == ProfileModel::kRgb ? 3 : 4;
   const bool ink = model == ProfileModel::kCmyk;
   // With alpha, and 16 bits, where there can be.

@@ -82,7 +82,12 @@ TEST(IccProfile, ModelsByTheProfileItself) {
   EXPECT_EQ(model(InkProfile()), ProfileModel::kCmyk);
   Image damaged = WideRgbProfile();
   damaged[36] = 'x';  // the signature of all profiles
-  EXPECT_EQ(model(damaged), ProfileModel::kNone);
+  EXPECT_EQ(model(damaged), ProfileModel::kUnusable);
+  for (const char* kind : {"link", "nmcl"}) {
+    Image other = WideRgbProfile();
+    std::copy(kind, kind + 4, other.begin() + 12);  // the class of device
+    EXPECT_EQ(model(other), ProfileModel::kUnusable) << kind;
+  }
   // A profile without tables is refused, not followed.
   const Image head(damaged.begin(), damaged.begin() + 132);
   ColorConverter converter;

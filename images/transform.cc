@@ -61,8 +61,16 @@ class TransformRun {
     if (target_.embed) encode.profile = target_.profile;
     return scratch_.encoder_.Encode(*pixels, encode);
   }
+  // Run has failed because of the profile alone.
+  bool profile_failed() const { return profile_failed_; }
 
  private:
+  absl::Status ToSrgb(const PixelView& view, uint8_t* out) {
+    absl::Status status = scratch_.converter_.ToSrgb(target_.profile, target_.model, view, out);
+    profile_failed_ = !status.ok();
+    return status;
+  }
+
   DecodeOptions Decoding() const {
     DecodeOptions decode;
     // A profile is of the colours that the file has.
@@ -84,8 +92,7 @@ class TransformRun {
       return NoMemory();
     uint8_t* const out = scratch_.opaque_.data();
     if (!ink) return BlendAlpha(view, options_.background, out);
-    const absl::Status status =
-        scratch_.converter_.ToSrgb(target_.profile, target_.model, view, out);
+    const absl::Status status = ToSrgb(view, out);
     if (!status.ok()) return status;
     return PixelView{out, view.width, view.height, 3, view.width * pixel_bytes};
   }
@@ -96,8 +103,7 @@ class TransformRun {
     converted.stride_bytes = size_t{view.width} * view.channels * view.sample_bytes;
     if (!scratch_.converted_.Reserve(converted.stride_bytes * view.height)) return NoMemory();
     converted.pixels = scratch_.converted_.data();
-    const absl::Status status = scratch_.converter_.ToSrgb(target_.profile, target_.model, view,
-                                                           scratch_.converted_.data());
+    const absl::Status status = ToSrgb(view, scratch_.converted_.data());
     if (!status.ok()) return status;
     return converted;
   }
@@ -217,6 +223,7 @@ class TransformRun {
   const ImageInfo& info_;
   const Target& target_;
   TransformScratch& scratch_;
+  bool profile_failed_ = false;
 };
 
 absl::StatusOr<ImageTransform> ImageTransform::Create(const TransformOptions& options,
@@ -231,7 +238,7 @@ TransformTarget ImageTransform::Decide(std::span<const std::byte> file,
 }
 
 uint64_t ImageTransform::WorkingBytes(const ImageInfo& info, const TransformTarget& target) {
-  return target.changes == 0 ? 0 : transform_internal::WorkingBytes(info, target);
+  return ChangesPixels(target.changes) ? transform_internal::WorkingBytes(info, target) : 0;
 }
 
 absl::StatusOr<TransformedImage> ImageTransform::Run(std::span<const std::byte> file,
@@ -239,8 +246,12 @@ absl::StatusOr<TransformedImage> ImageTransform::Run(std::span<const std::byte> 
                                                      const TransformTarget& target,
                                                      TransformScratch& scratch) const {
   TransformedImage result{file, info, target.changes};
-  if (target.changes == 0) return result;
-  const auto encoded = TransformRun(*this, file, info, target, scratch).Run();
+  if (!ChangesPixels(target.changes)) return result;
+  TransformRun run(*this, file, info, target, scratch);
+  const auto encoded = run.Run();
+  if (!encoded.ok() && run.profile_failed()) {
+    return Run(file, info, transform_internal::WithoutProfile(target), scratch);
+  }
   if (!encoded.ok()) {
     scratch.Trim();
     return encoded.status();

@@ -43,14 +43,20 @@ enum PixelChange : uint16_t {
   kTurnedUpright = 32,
   kProfileApplied = 64,
   kFirstFrame = 128,  // what was an animation, or had several pages
+  // No change: the profile is none that can be used, or of another color model, and the pixels are
+  // what they were. Alone, the image stays as it is.
+  kProfileIgnored = 256,
 };
-inline constexpr std::array<std::string_view, 8> kPixelChangeNames = {
-    "resized", "format", "color", "depth", "alpha", "orientation", "icc", "first-frame"};
+inline constexpr std::array<std::string_view, 9> kPixelChangeNames = {
+    "resized",     "format", "color",       "depth",      "alpha",
+    "orientation", "icc",    "first-frame", "icc-ignored"};
+// False when the image stays byte for byte what it is.
+constexpr bool ChangesPixels(uint16_t changes) { return (changes & ~kProfileIgnored) != 0; }
 
 struct TransformedImage {
   std::span<const std::byte> bytes;
   ImageInfo info;
-  uint16_t changes = 0;  // sum of PixelChange; 0: `bytes` are those of the file
+  uint16_t changes = 0;  // sum of PixelChange; not ChangesPixels: `bytes` are those of the file
 };
 
 struct TransformLimits {

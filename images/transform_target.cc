@@ -73,18 +73,21 @@ ProfileModel ModelOf(const ImageInfo& info) {
   return ProfileModel::kNone;
 }
 
-// Finds the profile and decides what becomes of it. True when the pixels must be converted.
-bool DecideProfile(const TransformOptions& options, std::span<const std::byte> file,
+// Finds the profile and decides what becomes of it: a change, or none.
+uint16_t DecideProfile(const TransformOptions& options, std::span<const std::byte> file,
                    const ImageInfo& info, Target* target) {
   target->profile = FindIccProfile(file, info.format);
-  if (target->profile.empty()) return false;
+  if (target->profile.empty()) return 0;
   const ProfileModel fits = ModelOf(info), model = ProfileModelOf(target->profile);
+  // Of pixels that the decoder has made from ink nothing can be said.
+  if (model == ProfileModel::kUnusable || (model != ProfileModel::kNone && model != fits)) {
+    return kProfileIgnored;
+  }
   const bool ink = fits == ProfileModel::kCmyk;
-  target->embed = options.profile == ProfileChange::kKeep && !ink &&
-                  (model == fits || model == ProfileModel::kNone);
+  target->embed = options.profile == ProfileChange::kKeep && !ink;
   // The result is never CMYK, so a profile of it cannot stay.
   if (model == fits && (ink || options.profile != ProfileChange::kKeep)) target->model = model;
-  return target->model != ProfileModel::kNone;
+  return target->model == ProfileModel::kNone ? 0 : kProfileApplied;
 }
 
 }  // namespace
@@ -138,12 +141,23 @@ Target DecideTarget(const TransformOptions& options, std::span<const std::byte> 
 
   mark(info.animated(), kFirstFrame, &along);
   // Only looked for where it matters.
-  if ((asked != 0 || options.profile == ProfileChange::kSrgb) &&
-      DecideProfile(options, file, info, &target)) {
-    mark(options.profile == ProfileChange::kSrgb, kProfileApplied, &asked);
-    mark(true, kProfileApplied, &along);
+  if (asked != 0 || options.profile == ProfileChange::kSrgb) {
+    const uint16_t change = DecideProfile(options, file, info, &target);
+    mark(options.profile == ProfileChange::kSrgb && change == kProfileApplied, change, &asked);
+    along = static_cast<uint16_t>(along | change);
   }
-  if (asked != 0) target.changes = static_cast<uint16_t>(asked | along);
+  target.asked = asked;
+  target.changes = static_cast<uint16_t>(asked == 0 ? along & kProfileIgnored : asked | along);
+  return target;
+}
+
+Target WithoutProfile(Target target) {
+  target.profile.clear();
+  target.model = ProfileModel::kNone;
+  target.embed = false;
+  target.asked = static_cast<uint16_t>(target.asked & ~kProfileApplied);
+  const uint16_t others = target.asked == 0 ? 0 : target.changes & ~kProfileApplied;
+  target.changes = static_cast<uint16_t>(others | kProfileIgnored);
   return target;
 }
 

@@ -1,7 +1,7 @@
 // What an image shall become, decided from its headers: ImageTransform::Decide calls it.
 //
 //   const Target target = DecideTarget(options, file, info);
-//   if (target.changes == 0) return file;
+//   if (!ChangesPixels(target.changes)) return file;
 //
 // Lifetime: plain values. Thread-safety: pure functions. Errors: none. Units: pixels, bytes.
 #ifndef SHARDPACK_IMAGES_TRANSFORM_TARGET_H_
@@ -20,6 +20,7 @@ namespace shardpack::transform_internal {
 
 struct Target {
   uint16_t changes = 0;  // sum of PixelChange; 0: nothing is asked of this image
+  uint16_t asked = 0;    // those of them that are asked for; the others come along
   ResizePlan resize;
   ImageFormat format = ImageFormat::kUnknown;
   bool lossless = false;    // WebP
@@ -34,6 +35,9 @@ struct Target {
   ProfileModel model = ProfileModel::kNone;
   bool embed = false;  // the profile goes into the result
 };
+
+// The same without the profile, which has turned out to be none that can be used.
+Target WithoutProfile(Target target);
 
 Target DecideTarget(const TransformOptions& options, std::span<const std::byte> file,
                     const ImageInfo& info);

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -90,6 +91,65 @@ TEST(Transform, ImagesThatAreAsAskedForKeepTheirBytes) {
       Apply(WithProfile(jpeg, SrgbProfile()), {.profile = ProfileChange::kSrgb}).same_place);
   EXPECT_FALSE(
       Apply(WithProfile(jpeg, WideRgbProfile()), {.profile = ProfileChange::kSrgb}).same_place);
+}
+
+Image Patched(Image profile, size_t at, const std::string& bytes) {
+  std::copy(bytes.begin(), bytes.end(), profile.begin() + static_cast<ptrdiff_t>(at));
+  return profile;
+}
+
+size_t PlaceOf(const Image& profile, const std::string& words) {
+  return static_cast<size_t>(std::ranges::search(profile, words).begin() - profile.begin());
+}
+
+// The pixels are whole, whatever the profile is: they come out as without one, and that is counted.
+TEST(Transform, AProfileThatCannotBeUsedIsIgnored) {
+  const Image wide = WideRgbProfile();
+  const std::map<std::string, Image> odd = {
+      {"cut in the header", Image(wide.begin(), wide.begin() + 60)},
+      {"cut in the tags", Image(wide.begin(), wide.begin() + 140)},
+      {"of size 0", Patched(wide, 0, std::string(4, '\0'))},
+      {"without tags", Patched(wide, 128, std::string(4, '\0'))},
+      {"curves without primaries", Patched(wide, PlaceOf(wide, "rXYZ"), "zzzz")},
+      {"a link of devices", Patched(wide, 12, "link")},
+      {"named colors", Patched(wide, 12, "nmcl")},
+      {"of another space", Patched(wide, 16, "Lab ")},
+      {"of a space that there is not", Patched(wide, 16, "what")},
+      {"of another model", GrayProfile()},
+      {"ink", InkProfile()},
+      {"one byte", Image(1, 0)},
+  };
+  const Image jpeg = LoadTestImage("baseline.jpg");
+  for (const TransformOptions& options : {TransformOptions{.resize = ResizeMode::kShortest, .width = 9, .height = 9},
+                                          TransformOptions{.encode = EncodeAs::kPng},
+                                          TransformOptions{.encode = EncodeAs::kRaw, .color = ColorChange::kRgb},
+                                          TransformOptions{.encode = EncodeAs::kPng, .profile = ProfileChange::kKeep}}) {
+    const Result bare = Apply(jpeg, options);
+    for (const auto& [name, profile] : odd) {
+      const Result result = Apply(WithProfile(jpeg, profile), options);
+      ASSERT_TRUE(result.status.ok()) << name << ": " << result.status;
+      if (options.profile == ProfileChange::kKeep && result.changes == bare.changes) continue;
+      EXPECT_EQ(result.changes, bare.changes | kProfileIgnored) << name;
+      EXPECT_EQ(result.bytes, bare.bytes) << name;
+    }
+  }
+  // Nothing else is asked for: the file stays as it is, and that its profile is ignored is said.
+  for (const auto& [name, profile] : odd) {
+    const Image file = WithProfile(jpeg, profile);
+    const Result result = Apply(file, {.profile = ProfileChange::kSrgb});
+    ASSERT_TRUE(result.status.ok()) << name << ": " << result.status;
+    EXPECT_TRUE(result.same_place) << name;
+    EXPECT_EQ(result.changes, kProfileIgnored) << name;
+    EXPECT_FALSE(ChangesPixels(result.changes));
+  }
+  // Ink without a usable profile is taken by Adobe's convention.
+  const Image ink = LoadTestImage("cmyk.jpg");
+  const Result by_rule = Apply(ink, {.encode = EncodeAs::kPng});
+  const Image cut_ink = Patched(InkProfile(), 128, std::string(4, '\0'));
+  const Result ignored = Apply(WithProfile(ink, cut_ink), {.encode = EncodeAs::kPng});
+  ASSERT_TRUE(ignored.status.ok()) << ignored.status;
+  EXPECT_EQ(ignored.bytes, by_rule.bytes);
+  EXPECT_EQ(ignored.changes, by_rule.changes | kProfileIgnored);
 }
 
 struct Row {

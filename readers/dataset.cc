@@ -53,14 +53,28 @@ absl::Status CheckSize(const std::string& path, uint64_t expected) {
   return absl::OkStatus();
 }
 
-bool HasUnfinishedBuild(const std::string& folder) {
+absl::StatusOr<bool> HasUnfinishedBuild(const std::string& folder) {
   std::error_code error;
-  if (std::filesystem::exists(folder + "/.pack", error)) return true;
   for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
        it.increment(error)) {
-    if (it->path().native().ends_with(kIndexSuffix)) return true;
+    const std::string name = it->path().filename().native();
+    if (name == ".pack" || name.ends_with(kIndexSuffix)) return true;
   }
+  if (error) return IoStatus("list", folder, error.value());
   return false;
+}
+
+// What lies at `path` where there is no manifest: shards, or what a build has left.
+absl::Status CheckHasNoBuild(const std::string& path, bool takes_shards) {
+  const absl::StatusOr<bool> unfinished = HasUnfinishedBuild(path);
+  if (!unfinished.ok()) return unfinished.status();
+  if (*unfinished) {
+    return absl::DataLossError(absl::StrCat(EscapeForTerminal(path),
+                                            " has no manifest.json: its build has not finished"));
+  }
+  if (takes_shards) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(EscapeForTerminal(path), " is no dataset: it has no manifest.json"));
 }
 
 std::string FirstDifference(std::span<const std::string> was, std::span<const std::string> now) {
@@ -145,16 +159,13 @@ absl::StatusOr<Dataset> Dataset::Open(const std::string& path,
   struct stat facts;
   if (::stat(path.c_str(), &facts) != 0) return IoStatus("open", path, errno);
   const std::string manifest_path = absl::StrCat(path, "/", std::string(kManifestName));
+  const bool is_folder = S_ISDIR(facts.st_mode);
   struct stat manifest_facts;
-  if (!S_ISDIR(facts.st_mode) || ::stat(manifest_path.c_str(), &manifest_facts) != 0) {
-    if (S_ISDIR(facts.st_mode) && HasUnfinishedBuild(path)) {
-      return absl::DataLossError(absl::StrCat(EscapeForTerminal(path),
-                                              " has no manifest.json: its build has not finished"));
-    }
-    if (S_ISDIR(facts.st_mode) && foreign.empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(EscapeForTerminal(path), " is no dataset: it has no manifest.json"));
-    }
+  if (!is_folder || ::stat(manifest_path.c_str(), &manifest_facts) != 0) {
+    if (is_folder && errno != ENOENT) return IoStatus("look at", manifest_path, errno);
+    absl::Status usable =
+        is_folder ? CheckHasNoBuild(path, /*takes_shards=*/!foreign.empty()) : absl::OkStatus();
+    if (!usable.ok()) return usable;
     return OpenShards({&path, 1}, foreign);
   }
   absl::StatusOr<Manifest> manifest = Manifest::Read(path);

@@ -70,6 +70,8 @@ class IndexRows : public RecordSink {
                                   " samples have one that is no integer of 64 bits, and no label");
     return ToText(finding).substr(std::string_view("warning ").size());
   }
+  // The first read of an image that failed.
+  const absl::Status& status() const { return status_; }
   ShardIndexBuilder builder;
   std::set<std::string, std::less<>> left_out;
 
@@ -85,17 +87,20 @@ class IndexRows : public RecordSink {
   }
 
   // The facts that packing would have recorded. The scan has just read these bytes, so they come
-  // from the page cache; an error of reading them is one of the scan, or of the reader later.
+  // from the page cache as a rule; an index without them would say that nobody could tell them.
   ImageInfo Probe(const ScannedField& image) {
+    if (!status_.ok()) return {};
     if (image.length > bytes_.capacity() || bytes_.capacity() > kKeptImageBytes)
       std::vector<std::byte>().swap(bytes_);
     bytes_.resize(image.length);
-    if (!images_->ReadExactlyAt(image.offset, bytes_).ok()) return {};
+    status_ = images_->ReadExactlyAt(image.offset, bytes_);
+    if (!status_.ok()) return {};
     return ProbeImage(bytes_, {.max_pixels = UINT64_MAX, .allow_truncated = true}).info;
   }
 
   const File* const images_;
   std::vector<std::byte> bytes_;
+  absl::Status status_;
   uint64_t records_ = 0, no_integers_ = 0, first_record_ = 0, first_offset_ = 0;
 };
 
@@ -129,6 +134,7 @@ absl::StatusOr<ForeignShard> ScanWith(const Format& format, const std::string& p
   FirstError damage;
   absl::Status scanned =
       format.scanner->Scan(in, {.shard_name = path, .strict = false}, rows, damage);
+  if (scanned.ok()) scanned = rows.status();
   if (!scanned.ok()) return scanned;
   if (damage.first()) return absl::DataLossError(*damage.first());
   absl::StatusOr<Digest> digest = in.Finish();
@@ -161,11 +167,15 @@ std::string_view CompressionOf(std::string_view head) {
 
 absl::Status NoFormat(const std::string& path, bool is_folder) {
   std::array<char, 6> head = {};
-  absl::StatusOr<File> file = is_folder ? absl::NotFoundError("") : File::OpenRead(path);
-  const absl::StatusOr<size_t> got =
-      file.ok() ? file->ReadAt(0, std::as_writable_bytes(std::span(head))) : file.status();
-  const std::string_view compression =
-      got.ok() ? CompressionOf({head.data(), *got}) : std::string_view();
+  size_t got = 0;
+  if (!is_folder) {
+    absl::StatusOr<File> file = File::OpenRead(path);
+    if (!file.ok()) return file.status();
+    absl::StatusOr<size_t> read = file->ReadAt(0, std::as_writable_bytes(std::span(head)));
+    if (!read.ok()) return read.status();
+    got = *read;
+  }
+  const std::string_view compression = CompressionOf({head.data(), got});
   if (!compression.empty()) {
     return absl::UnimplementedError(absl::StrCat(
         EscapeForTerminal(path), " is compressed as a whole (", std::string(compression),
@@ -184,6 +194,7 @@ absl::StatusOr<ForeignShardKind> FindForeignShard(const std::string& path,
   if (kind == std::filesystem::file_type::not_found) {
     return absl::NotFoundError(absl::StrCat(EscapeForTerminal(path), ": no such file"));
   }
+  if (error) return IoStatus("look at", path, error.value());
   const bool is_folder = kind == std::filesystem::file_type::directory;
   if (!is_folder && kind != std::filesystem::file_type::regular) {
     return absl::InvalidArgumentError(
@@ -205,7 +216,17 @@ absl::StatusOr<ForeignShard> ScanForeignShard(const std::string& path,
                                               const ForeignScanOptions& options) {
   absl::StatusOr<ForeignShardKind> kind = FindForeignShard(path, formats);
   if (!kind.ok()) return kind.status();
-  return ScanWith(*kind->format, path, std::move(kind->data_path), options);
+  absl::StatusOr<ForeignShard> shard =
+      ScanWith(*kind->format, path, std::move(kind->data_path), options);
+  if (!shard.ok() || kind->format->sniff({}, path)) return shard;
+  for (const Format* other : formats) {
+    if (!other->sniff({}, path)) continue;
+    shard->warnings.push_back(absl::StrCat(EscapeForTerminal(path), " is ",
+                                           std::string(kind->format->name),
+                                           ", but named like ", std::string(other->name)));
+    break;
+  }
+  return shard;
 }
 
 }  // namespace shardpack

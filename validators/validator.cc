@@ -89,7 +89,8 @@ absl::StatusOr<std::vector<ShardOutcome>> ForEachShard(
 void ReportRepeatedKeys(
     const std::vector<size_t>& chosen, const std::vector<ShardOutcome>& outcomes,
     const std::function<std::string(size_t shard)>& name_of,
-    const std::function<std::vector<std::string>(size_t shard, std::span<const uint64_t>)>& keys_of,
+    const std::function<absl::StatusOr<std::vector<std::string>>(
+        size_t shard, std::span<const uint64_t>)>& keys_of,
     FindingTally& findings) {
   std::vector<std::span<const uint64_t>> hashes;
   for (const ShardOutcome& outcome : outcomes) hashes.push_back(outcome.key_hashes);
@@ -103,15 +104,23 @@ void ReportRepeatedKeys(
         records.push_back(r);
     }
     if (records.empty()) continue;
-    const std::vector<std::string> keys = keys_of(chosen[i], records);
     const std::string name = name_of(chosen[i]);
-    for (size_t k = 0; k < keys.size(); ++k) {
+    const absl::StatusOr<std::vector<std::string>> keys = keys_of(chosen[i], records);
+    if (!keys.ok()) {
+      Finding finding = MakeFinding(FindingId::kReadError, name);
+      finding.detail = absl::StrCat("its keys, of which some may be those of other samples: ",
+                                    std::string(keys.status().message()));
+      findings.Report(std::move(finding));
+      continue;
+    }
+    for (size_t k = 0; k < keys->size(); ++k) {
+      const std::string& key = (*keys)[k];
       const auto [place, fresh] =
-          first.try_emplace(keys[k], absl::StrCat("record ", records[k], " of ", name));
+          first.try_emplace(key, absl::StrCat("record ", records[k], " of ", name));
       if (fresh) continue;
       Finding finding = MakeFinding(FindingId::kKeyDuplicate, name);
       finding.record = records[k];
-      finding.key = keys[k];
+      finding.key = key;
       finding.detail = absl::StrCat("as ", place->second);
       findings.Report(std::move(finding));
     }
@@ -197,11 +206,9 @@ bool ReadManifest(const std::string& dataset, ValidationReport& report, Manifest
   absl::StatusOr<Manifest> read = Manifest::Read(dataset);
   if (!read.ok()) {
     ReportManifest(read.status(), report.findings);
-    if (absl::IsNotFound(read.status()) && LooksLikeDataset(dataset)) {
-      struct stat facts;
-      if (::stat((dataset + "/.pack").c_str(), &facts) == 0) {
-        report.findings.Report(MakeFinding(FindingId::kLeftoverPackFolder, ".pack"));
-      }
+    struct stat facts;
+    if (absl::IsNotFound(read.status()) && ::stat((dataset + "/.pack").c_str(), &facts) == 0) {
+      report.findings.Report(MakeFinding(FindingId::kLeftoverPackFolder, ".pack"));
     }
     report.not_checked.push_back(
         "all files beside manifest.json: without a manifest there is nothing to compare them with");
@@ -226,7 +233,11 @@ absl::Status CheckFolderItself(const std::string& dataset) {
     return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(dataset), " is no folder"));
   }
   const std::string manifest = absl::StrCat(dataset, "/", std::string(kManifestName));
-  if (::lstat(manifest.c_str(), &facts) != 0 && errno == ENOENT && !LooksLikeDataset(dataset)) {
+  if (::lstat(manifest.c_str(), &facts) == 0) return absl::OkStatus();
+  if (errno != ENOENT) return IoStatus("look at", manifest, errno);
+  const absl::StatusOr<bool> parts = LooksLikeDataset(dataset);
+  if (!parts.ok()) return parts.status();
+  if (!*parts) {
     return absl::InvalidArgumentError(
         absl::StrCat(EscapeForTerminal(dataset),
                      " is no dataset (it has no manifest.json, no index and no .pack "
@@ -259,22 +270,23 @@ absl::StatusOr<ValidationReport> ValidateDataset(const std::string& dataset,
     finding.actual = IdentityText(*report.identity);
     report.findings.Report(std::move(finding));
   }
-  const auto format = std::find_if(formats.begin(), formats.end(),
-                                   [&](const Format* row) { return row->name == manifest.format; });
-  if (format == formats.end()) {
+  const auto found = std::find_if(formats.begin(), formats.end(),
+                                  [&](const Format* row) { return row->name == manifest.format; });
+  const Format* const format = found == formats.end() ? nullptr : *found;
+  if (format == nullptr) {
     Finding finding = MakeFinding(FindingId::kUnknownFormat, kManifestName);
     finding.actual = manifest.format;
     report.findings.Report(std::move(finding));
     report.not_checked.push_back("records and container structure: the format is not known here");
   }
-  const FolderCheck folder = CheckFolder(dataset, manifest, report.findings);
+  const FolderCheck folder = CheckFolder(dataset, manifest, format, report.findings);
   const std::vector<size_t> chosen = ChooseShards(manifest.shards.size(), options);
   progress.total_bytes = report.bytes;
   const auto task_of = [&](size_t shard) {
     return ShardTask{.root = dataset,
                      .manifest = manifest,
                      .shard = shard,
-                     .format = format == formats.end() ? nullptr : *format,
+                     .format = format,
                      .folder = folder};
   };
   absl::StatusOr<std::vector<ShardOutcome>> outcomes =

@@ -43,7 +43,7 @@ absl::Status CheckFiles(const Manifest& manifest) {
   return absl::OkStatus();
 }
 
-// The entry of that name; for a shard that is a folder, of the one file in it.
+// The entry of that name, or of the first file in the folder of that name.
 const FileEntry* FindFile(const Manifest& manifest, const std::string& name) {
   const auto from = [&](const std::string& first) {
     return std::lower_bound(
@@ -55,6 +55,18 @@ const FileEntry* FindFile(const Manifest& manifest, const std::string& name) {
   const std::string folder = name + "/";
   const auto file = from(folder);
   return file != manifest.files.end() && file->name.starts_with(folder) ? &*file : nullptr;
+}
+
+// Of a shard that is a folder, the file in it that has the shard's size and hash.
+const FileEntry* FindShardFile(const Manifest& manifest, const ManifestShard& shard) {
+  const FileEntry* file = FindFile(manifest, shard.name);
+  if (file == nullptr || file->name == shard.name) return file;
+  const std::string folder = shard.name + "/";
+  const FileEntry* const end = manifest.files.data() + manifest.files.size();
+  for (const FileEntry* each = file; each != end && each->name.starts_with(folder); ++each) {
+    if (each->bytes == shard.bytes && each->xxh3_128 == shard.xxh3_128) return each;
+  }
+  return file;
 }
 
 bool IsSha256(std::string_view hex) {
@@ -79,7 +91,7 @@ absl::Status CheckShard(const Manifest& manifest, const ManifestShard& shard) {
     return RefuseManifest(
         absl::StrCat("shards: not a name for a shard: ", EscapeForTerminal(shard.name)));
   }
-  const FileEntry* file = FindFile(manifest, shard.name);
+  const FileEntry* file = FindShardFile(manifest, shard);
   if (!shard.location.empty()) {
     absl::Status fits = CheckLocation(manifest, shard, file);
     if (!fits.ok()) return fits;
@@ -194,7 +206,7 @@ Digest Manifest::Identity() const {
 
 std::string Manifest::DataFileOf(const ManifestShard& shard) const {
   if (!shard.location.empty()) return shard.location;
-  const FileEntry* file = FindFile(*this, shard.name);
+  const FileEntry* file = FindShardFile(*this, shard);
   return file == nullptr ? shard.name : file->name;
 }
 

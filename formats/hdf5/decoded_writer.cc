@@ -71,6 +71,8 @@ absl::Status DecodedWriter::Finish() {
   finished_ = true;
   absl::Status status = pixels_->Flush();
   if (status.ok() && table_.samples() < spec_.max_records) status = LayOutAgain();
+  static const std::array<std::string, 4> kLabels = {"batch", "height", "width", "channel"};
+  if (status.ok()) status = output_->LabelDimensions(kImagesName, kLabels);
   if (status.ok()) status = table_.Write(*output_, kDecodedLayout);
   absl::Status closed = output_->Close();
   return status.ok() ? closed : status;

@@ -103,6 +103,15 @@ bool WriteAttribute(hid_t file, std::string_view name, hid_t type, hid_t memory_
          (H5Sget_simple_extent_npoints(space) == 0 || H5Awrite(attribute, memory_type, value) >= 0);
 }
 
+// One dimension of strings of any length.
+bool WriteTexts(hid_t object, std::string_view name, hid_t type,
+                std::span<const std::string> values) {
+  Handle space = Line(values.size());
+  std::vector<const char*> pointers;
+  for (const std::string& value : values) pointers.push_back(value.c_str());
+  return WriteAttribute(object, name, type, type, space, pointers.data());
+}
+
 }  // namespace
 
 std::string Hdf5LibraryVersion() {
@@ -263,11 +272,18 @@ absl::Status Hdf5Output::SetText(std::string_view name, std::string_view value) 
 absl::Status Hdf5Output::SetTexts(std::string_view name, std::span<const std::string> values) {
   const LibraryLock lock;
   Handle type = StringType(H5T_VARIABLE, H5T_STR_NULLTERM);
-  Handle space = Line(values.size());
-  std::vector<const char*> pointers;
-  for (const std::string& value : values) pointers.push_back(value.c_str());
-  return Result(WriteAttribute(file_, name, type, type, space, pointers.data()), "write attribute",
-                name);
+  return Result(WriteTexts(file_, name, type, values), "write attribute", name);
+}
+
+// HDFGroup/hdf5: hl/src/H5DS.c, H5DSset_label; strings of its type, H5T_C_S1.
+absl::Status Hdf5Output::LabelDimensions(std::string_view name,
+                                         std::span<const std::string> labels) {
+  const LibraryLock lock;
+  Handle type(H5Tcopy(H5T_C_S1), &H5Tclose);
+  Handle dataset(H5Dopen2(file_, std::string(name).c_str(), H5P_DEFAULT), &H5Dclose);
+  const bool ok = H5Tset_size(type, H5T_VARIABLE) >= 0 && dataset.ok() &&
+                  WriteTexts(dataset, "DIMENSION_LABELS", type, labels);
+  return Result(ok, "label the dimensions of dataset", name);
 }
 
 absl::Status Hdf5Output::SetInteger(std::string_view name, int64_t value) {

@@ -43,6 +43,8 @@ class Hdf5Output {
     return MakeBytes(name, std::span(&count, 1));
   }
   absl::StatusOr<uint64_t> MakeBytes(std::string_view name, std::span<const uint64_t> dims);
+  // Names of a dataset's dimensions, as H5DSget_label finds them (h5py: dims[i].label).
+  absl::Status LabelDimensions(std::string_view name, std::span<const std::string> labels);
   // Contiguous datasets of one dimension.
   absl::Status WriteUint64(std::string_view name, std::span<const uint64_t> values);
   absl::Status WriteInt64(std::string_view name, std::span<const int64_t> values);

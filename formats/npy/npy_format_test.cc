@@ -1,6 +1,7 @@
 // Shards of NumPy and for NumPy: images, labels, samples left out, what is refused.
 #include "formats/npy/npy_format.h"
 
+#include <errno.h>
 #include <sys/stat.h>
 
 #include <cstdlib>
@@ -15,6 +16,7 @@
 #include "formats/io/sequential_reader.h"
 #include "formats/io/staged_file.h"
 #include "formats/npy/npy_layout.h"
+#include "formats/testing/fault_injection.h"
 #include "formats/testing/sample_generator.h"
 #include "formats/testing/scratch_folder.h"
 #include "formats/testing/test_shard.h"
@@ -112,6 +114,29 @@ TEST(Golden, LabelsThatDoNotFit) {
     ASSERT_EQ(scanned.rows.size(), 5u);
     EXPECT_EQ(scanned.rows[0].label, kNoLabel);
   }
+}
+
+// Labels that cannot be read are no labels that are not there.
+TEST(Labels, AReadThatFailsIsAnError) {
+  const File file = *File::OpenRead("formats/npy/testdata/rgb/images.npy");
+  uint64_t reads = 0;
+  for (uint64_t number = 0; number == 0 || number < reads; ++number) {
+    testing::FaultInjection faults;
+    if (reads > 0) faults.FailOneRead(number - 1, EIO);
+    SequentialReader in(file, *file.Size());
+    Rows rows;
+    FindingList findings;
+    const absl::Status scanned =
+        kNpyFormat.scanner->Scan(in, {.shard_name = "shard"}, rows, findings);
+    if (reads == 0) {
+      reads = faults.reads() + 1;
+      EXPECT_TRUE(scanned.ok());
+    } else {
+      EXPECT_TRUE(absl::IsUnavailable(scanned)) << "read " << number - 1 << ": " << scanned;
+      EXPECT_TRUE(findings.findings().empty());
+    }
+  }
+  EXPECT_GE(reads, 4u) << "images, and header and numbers of the labels";
 }
 
 void CopyFile(const std::string& from, const std::string& to, size_t less = 0) {

@@ -51,17 +51,14 @@ int64_t LoadInteger(const char* from, const IntegerType& type) {
 }
 
 // What is wrong with them; empty when `labels` has been filled.
-std::string Load(const File& file, uint64_t samples, std::vector<int64_t>* labels) {
+absl::StatusOr<std::string> Load(const File& file, uint64_t samples, std::vector<int64_t>* labels) {
   struct stat facts;
-  if (::fstat(file.descriptor(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
-    return "it is not a regular file";
-  }
+  if (::fstat(file.descriptor(), &facts) != 0) return IoStatus("look at", file.path(), errno);
+  if (!S_ISREG(facts.st_mode)) return "it is not a regular file";
   const auto size = static_cast<uint64_t>(facts.st_size);
   std::string head(std::min<uint64_t>(size, kMaxNpyPrefixBytes + kMaxNpyHeaderBytes), '\0');
-  const auto into = std::as_writable_bytes(std::span(head));
-  if (absl::Status read = file.ReadExactlyAt(0, into); !read.ok()) {
-    return std::string(read.message());
-  }
+  absl::Status read = file.ReadExactlyAt(0, std::as_writable_bytes(std::span(head)));
+  if (!read.ok()) return read;
   NpyHeader header;
   if (std::string why = ParseNpyHeader(AsBytes(head), &header); !why.empty()) return why;
   IntegerType type;
@@ -74,10 +71,8 @@ std::string Load(const File& file, uint64_t samples, std::vector<int64_t>* label
   // `samples` images lie in a file, so the product is small.
   std::string bytes(samples * type.bytes, '\0');
   if (size - header.data_offset < bytes.size()) return "it ends early";
-  const auto rest = std::as_writable_bytes(std::span(bytes));
-  if (absl::Status read = file.ReadExactlyAt(header.data_offset, rest); !read.ok()) {
-    return std::string(read.message());
-  }
+  read = file.ReadExactlyAt(header.data_offset, std::as_writable_bytes(std::span(bytes)));
+  if (!read.ok()) return read;
   labels->resize(samples);
   for (uint64_t i = 0; i < samples; ++i) {
     (*labels)[i] = LoadInteger(bytes.data() + i * type.bytes, type);
@@ -96,8 +91,8 @@ absl::StatusOr<std::vector<NamedBytes>> NpyLabelFiles(const SidecarInput& input)
   return files;
 }
 
-std::vector<int64_t> ReadNpyLabels(const std::string& images_path, uint64_t samples,
-                                   std::string_view shard, FindingSink& findings) {
+absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(const std::string& images_path, uint64_t samples,
+                                                   std::string_view shard, FindingSink& findings) {
   std::vector<int64_t> labels;
   // Only beside a file of the name that readers look for.
   const size_t slash = images_path.rfind('/');
@@ -105,13 +100,18 @@ std::vector<int64_t> ReadNpyLabels(const std::string& images_path, uint64_t samp
   const std::string path = images_path.substr(0, slash + 1) + std::string(kLabelsFile);
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0 && errno == ENOENT) return labels;
-  std::string why = "it cannot be opened";
-  if (descriptor >= 0) why = Load(File(descriptor, path), samples, &labels);
-  if (why.empty()) return labels;
+  absl::StatusOr<std::string> why = "it cannot be opened";
+  if (descriptor >= 0) {
+    why = Load(File(descriptor, path), samples, &labels);
+  } else if (errno != ELOOP && errno != ENXIO) {  // a link to itself, a socket
+    return IoStatus("open", path, errno);
+  }
+  if (!why.ok()) return why.status();
+  if (why->empty()) return labels;
   Finding finding = MakeFinding(FindingId::kNpyLabels, shard);
-  finding.detail = std::move(why);
+  finding.detail = *std::move(why);
   findings.Report(std::move(finding));
-  return {};
+  return std::vector<int64_t>();
 }
 
 }  // namespace shardpack

@@ -1,10 +1,10 @@
 // labels.npy beside images.npy: an array (N,) of int64, -1 for a sample without label.
 //
 //   absl::StatusOr<std::vector<NamedBytes>> files = NpyLabelFiles(input);   // one a shard
-//   std::vector<int64_t> labels = ReadNpyLabels(images_path, n, shard_name, findings);
+//   absl::StatusOr<std::vector<int64_t>> labels = ReadNpyLabels(path, n, shard_name, findings);
 //
-// Lifetime: values. Thread-safety: pure but for reading. Errors: of reading, findings; a shard
-// without the file has no labels. Memory: 8 bytes a sample. Units: samples.
+// Lifetime: values. Thread-safety: pure but for reading. Errors: I/O; what is wrong with the file is
+// a finding, and a shard without the file has no labels. Memory: 8 bytes a sample. Units: samples.
 #ifndef SHARDPACK_FORMATS_NPY_NPY_LABELS_H_
 #define SHARDPACK_FORMATS_NPY_NPY_LABELS_H_
 
@@ -23,8 +23,8 @@ absl::StatusOr<std::vector<NamedBytes>> NpyLabelFiles(const SidecarInput& input)
 
 // Those of the shard whose images lie at `images_path`: as many as `samples`, or none. Integers of
 // any width and byte order; (N,) or (N, 1). No other file is opened, and no pipe waited for.
-std::vector<int64_t> ReadNpyLabels(const std::string& images_path, uint64_t samples,
-                                   std::string_view shard, FindingSink& findings);
+absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(const std::string& images_path, uint64_t samples,
+                                                   std::string_view shard, FindingSink& findings);
 
 }  // namespace shardpack
 

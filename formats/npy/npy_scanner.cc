@@ -66,7 +66,10 @@ absl::Status NpyScanner::Scan(SequentialReader& in, const ScanOptions& options, 
   // Labels of a file that is cut fit nothing.
   std::vector<int64_t> labels;
   if (samples == claimed) {
-    labels = ReadNpyLabels(in.file().path(), samples, options.shard_name, findings);
+    absl::StatusOr<std::vector<int64_t>> read =
+        ReadNpyLabels(in.file().path(), samples, options.shard_name, findings);
+    if (!read.ok()) return read.status();
+    labels = *std::move(read);
   }
   for (uint64_t i = 0; i < samples; ++i) {
     ScannedField field{.name = kImageField, .offset = in.position(), .length = image_bytes};

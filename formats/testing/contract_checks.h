@@ -43,6 +43,7 @@ absl::Status CheckTruncation(const FormatCase& c, const std::string& scratch);
 absl::Status CheckBitFlips(const FormatCase& c, const std::string& scratch);
 absl::Status CheckZeroedPages(const FormatCase& c, const std::string& scratch);
 absl::Status CheckGarbage(const FormatCase& c, const std::string& scratch);
+absl::Status CheckReadErrors(const FormatCase& c, const std::string& scratch);
 
 template <typename... Parts>
 absl::Status Broken(const Parts&... parts) {

@@ -1,9 +1,12 @@
 // Damage does not go unnoticed.
+#include <errno.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "formats/testing/contract_checks.h"
 #include "formats/testing/corruptor.h"
+#include "formats/testing/fault_injection.h"
 
 namespace shardpack::testing {
 namespace {
@@ -126,6 +129,28 @@ absl::Status CheckGarbage(const FormatCase& c, const std::string& scratch) {
       return Broken(bytes, " random bytes at the end: ", std::string(sound.message()));
     if (after.Complaints() == clean->complaints)
       return Broken(bytes, " random bytes at the end go unnoticed");
+  }
+  return absl::OkStatus();
+}
+
+// Each read fails once: that is never damage, and never a shard with less in it.
+absl::Status CheckReadErrors(const FormatCase& c, const std::string& scratch) {
+  absl::StatusOr<CleanShard> clean = WriteClean(
+      c, scratch, {.count = 12, .payloads = Payloads::kRandom, .min_bytes = 3000, .max_bytes = 90000});
+  if (!clean.ok()) return clean.status();
+  FaultInjection faults;
+  (void)ScanCase(c, clean->bytes);
+  const uint64_t reads = faults.reads();
+  if (reads < 2) return Broken(reads, " reads: the shard is too small for this check");
+  for (uint64_t number = 0; number < reads; ++number) {
+    faults.FailOneRead(faults.reads() + number, EIO);
+    const ScanResult scan = ScanCase(c, clean->bytes);
+    if (!absl::IsUnavailable(scan.status)) {
+      return Broken("read ", number, " of ", reads, " failed: ", scan.status.ToString());
+    }
+    if (scan.findings.findings().size() > clean->scan.findings.findings().size()) {
+      return Broken("read ", number, " of ", reads, " failed: ", scan.Complaints());
+    }
   }
   return absl::OkStatus();
 }

@@ -18,7 +18,8 @@ constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 // The replacements are plain functions, so what they do stands here.
 struct Faults {
   Syscalls real;
-  uint64_t transfer_limit = kNever, write_room = kNever, read_fault_at = kNever, file_end = kNever;
+  uint64_t transfer_limit = kNever, write_room = kNever, read_fault_at = kNever, file_end = kNever,
+           read_fault_number = kNever;
   int write_error = 0, read_error = 0, sync_error = 0, close_error = 0, rename_error = 0;
   bool interrupt = false;
   std::atomic<uint64_t> reads{0}, writes{0}, syncs{0}, closes{0};
@@ -35,6 +36,7 @@ ssize_t FaultyPread(int descriptor, void* into, size_t bytes, off_t at) {
   Faults& f = *active;
   const uint64_t call = f.reads++, offset = static_cast<uint64_t>(at);
   if (f.interrupt && call % 2 == 0) return Fail(EINTR);
+  if (call == f.read_fault_number) return Fail(f.read_error);
   if (offset >= f.read_fault_at) return Fail(f.read_error);
   if (offset >= f.file_end) return 0;
   const uint64_t take =
@@ -134,6 +136,10 @@ void FaultInjection::FailWritesAfter(uint64_t bytes, int error_number) {
 }
 void FaultInjection::FailReadsAt(uint64_t offset, int error_number) {
   active->read_fault_at = offset;
+  active->read_error = error_number;
+}
+void FaultInjection::FailOneRead(uint64_t number, int error_number) {
+  active->read_fault_number = number;
   active->read_error = error_number;
 }
 void FaultInjection::EndFilesAt(uint64_t offset) { active->file_end = offset; }

@@ -29,6 +29,8 @@ class FaultInjection {
   void FailWritesAfter(uint64_t bytes, int error_number);
   // pread fails at this offset of any file; what lies before is read.
   void FailReadsAt(uint64_t offset, int error_number);
+  // The pread of this number, counted from 0 since the construction, fails; those after it do not.
+  void FailOneRead(uint64_t number, int error_number);
   // Every pread ends here, as if the file had been cut.
   void EndFilesAt(uint64_t offset);
   void FailSyncs(int error_number);    // fdatasync

@@ -28,6 +28,7 @@ constexpr ContractCheck kChecks[] = {
     {"BitFlips", CheckBitFlips},
     {"ZeroedPages", CheckZeroedPages},
     {"Garbage", CheckGarbage},
+    {"ReadErrors", CheckReadErrors},
 };
 
 }  // namespace

@@ -57,6 +57,7 @@ enum class Defect {
   kNoTrailingData,
   kWarnsAboutGood,
   kTakesGarbage,
+  kReadErrorIsTheEnd,
   // of the row
   kSmallBound,
   kSmallOverhead,
@@ -202,6 +203,7 @@ class ToyWalk {
       if (defect_ == Defect::kTakesGarbage && records_seen_ == 0 && !StartsLikeARecord())
         return absl::OkStatus();
       absl::StatusOr<Bytes> prefix = in_.Peek(kPrefixBytes);
+      if (!prefix.ok() && defect_ == Defect::kReadErrorIsTheEnd) return Cut();
       if (!prefix.ok()) return prefix.status();
       if (prefix->size() < kPrefixBytes) return Cut();
       const auto magic = LoadLittle<uint32_t>(prefix->data());
@@ -428,7 +430,7 @@ INSTANTIATE_TEST_SUITE_P(
         Broke<Defect::kSharedExtent>("RoundTrip"), Broke<Defect::kSilentCut>("Truncation"),
         Broke<Defect::kStatusForDamage>("Truncation"), Broke<Defect::kStatusForDamage>("BitFlips"),
         Broke<Defect::kExtentOutside>("Truncation"), Broke<Defect::kNoTrailingData>("Garbage"),
-        Broke<Defect::kTakesGarbage>("Garbage"), Broke<Defect::kWarnsAboutGood>("RoundTrip"),
+        Broke<Defect::kTakesGarbage>("Garbage"), Broke<Defect::kReadErrorIsTheEnd>("ReadErrors"), Broke<Defect::kWarnsAboutGood>("RoundTrip"),
         Broke<Defect::kSmallBound>("RecordBound"), Broke<Defect::kSmallOverhead>("NoSamples"),
         Broke<Defect::kBadShardName>("Description"), Broke<Defect::kNoSniff>("Description"),
         Broke<Defect::kAnyLayout>("Description"), Broke<Defect::kRandomSidecar>("Sidecars")));

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "formats/io/escape.h"
 #include "formats/io/file.h"
 #include "formats/webdataset/pax_records.h"
 #include "formats/webdataset/tar_header.h"
@@ -21,8 +22,8 @@ constexpr std::string_view kPaxHeaderName = "././@PaxHeader";
 constexpr size_t kMaxDecimalBytes = 20;  // of an int64_t
 constexpr std::string_view kMetadataFrame =
     R"({"class":"","filename":"","height":,"label":,"width":})";
-// EscapeForTerminal makes four bytes of one, the first of which JSON escapes again.
-constexpr size_t kMaxEscapedBytes = 5;
+constexpr size_t kMaxEscapedBytes = 6;  // of a control character, \u001b
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD in UTF-8
 
 template <typename... Parts>
 absl::Status Refuse(std::string_view key, const Parts&... why) {
@@ -41,16 +42,22 @@ bool IsPlainText(std::string_view text) {
                      [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
 }
 
-// JSON is UTF-8, a path is any bytes: what is not printable is escaped the way the terminal output
-// is.
+// JSON is UTF-8, a path is any bytes: each that is not part of UTF-8 becomes U+FFFD. A lone surrogate,
+// which could be turned back, is refused by most parsers; the exact path is in the index.
 void AppendJsonString(std::string_view text, std::string& out) {
   if (IsPlainText(text)) {
     out.push_back('"');
     out.append(text);
     out.push_back('"');
-  } else {
-    out.append(nlohmann::json(EscapeForTerminal(text)).dump());
+    return;
   }
+  std::string utf8;
+  while (!text.empty()) {
+    const size_t length = Utf8SequenceLength(text);
+    utf8.append(length == 0 ? kReplacement : text.substr(0, length));
+    text.remove_prefix(std::max<size_t>(length, 1));
+  }
+  out.append(nlohmann::json(utf8).dump());
 }
 
 void AppendDecimal(int64_t value, std::string& out) {

@@ -90,7 +90,7 @@ TEST(WebdatasetWriter, MembersAreSortedByExtension) {
 
 TEST(WebdatasetWriter, MetadataHasTheSameKeysInEverySample) {
   OwnedSample labelled = Sample("a", "x", 12), bare = Sample("b", "x");
-  labelled.source_path = "caf\xc3\xa9/\xff\"\\\n.jpg";
+  labelled.source_path = "caf\xc3\xa9/50%\xff\"\\\n\x1b.jpg";
   absl::StatusOr<std::string> bytes = Write({labelled, bare}, {.with_metadata = true});
   ASSERT_TRUE(bytes.ok()) << bytes.status();
   const ScanResult scan = ScanBytes(kWebDatasetFormat, *bytes);
@@ -103,7 +103,8 @@ TEST(WebdatasetWriter, MetadataHasTheSameKeysInEverySample) {
   const nlohmann::json first = nlohmann::json::parse(text(scan.records[0]));
   EXPECT_EQ(first["class"], "a class");
   EXPECT_EQ(first["label"], 12);
-  EXPECT_EQ(first["filename"], "caf\xc3\xa9/\\xff\"\\x5c\\x0a.jpg");
+  EXPECT_EQ(first["filename"], "caf\xc3\xa9/50%\xef\xbf\xbd\"\\\n\x1b.jpg");
+  EXPECT_NE(text(scan.records[0]).find("caf\xc3\xa9/50%\xef\xbf\xbd\\\"\\\\\\n\\u001b.jpg"), std::string::npos);
   EXPECT_EQ(first.dump(), text(scan.records[0]));  // sorted, compact
 }
 
@@ -221,8 +222,8 @@ TEST(WebdatasetWriter, RecordBoundIsExactForUstar) {
 
 TEST(WebdatasetWriter, RecordBoundHoldsForTheWorstMetadata) {
   OwnedSample sample = Sample("k", "x", std::numeric_limits<int64_t>::max());
-  sample.source_path = std::string(900, '\xff');
-  sample.class_name = std::string(300, '\\');
+  sample.source_path = std::string(900, '\x1b');
+  sample.class_name = std::string(300, '\xff');
   sample.image.width = sample.image.height = 0xffffffff;
   const ShardSpec spec{.with_metadata = true};
   const ScanResult scan = ScanBytes(kWebDatasetFormat, *Write({sample}, spec));

@@ -1,5 +1,6 @@
 // Inputs made to mislead a validator or to use it up: findings or a usage error, never a crash,
 // memory flat.
+#include <errno.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,8 +15,10 @@
 #include "formats/formats.h"
 #include "formats/io/file.h"
 #include "formats/testing/datasets/test_dataset.h"
+#include "formats/testing/fault_injection.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "readers/foreign_shard.h"
 #include "validators/validator.h"
 
 namespace shardpack {
@@ -76,6 +79,48 @@ TEST_P(EachFormat, ASoundDatasetHasNoFinding) {
     EXPECT_EQ(report.shards_checked, 2u);
   }
   EXPECT_EQ(Validate(folder_).records_checked, 10u);
+}
+
+// Each read fails once: a read error, never damage, and never passed over.
+TEST_P(EachFormat, AReadThatFailsIsSaidToBeOne) {
+  std::vector<std::string> paths;
+  for (const ManifestShard& shard : manifest_.shards) paths.push_back(Path(shard.name));
+  ValidationProgress progress;
+  std::atomic<int> stop{0};
+  const auto validate = [&](bool foreign) {
+    const ValidateOptions options{.level = ValidationLevel::kDeep, .jobs = 1};
+    return foreign ? ValidateShards(paths, AllFormats(), options, progress, stop)
+                   : ValidateDataset(folder_, AllFormats(), options, progress, stop);
+  };
+  for (const bool foreign : {false, true}) {
+    testing::FaultInjection faults;
+    const uint64_t other = validate(foreign)->errors();  // images made up of random bytes
+    const uint64_t reads = faults.reads();
+    EXPECT_GT(reads, 4u);
+    for (uint64_t number = 0; number < reads; ++number) {
+      faults.FailOneRead(faults.reads() + number, EIO);
+      const absl::StatusOr<ValidationReport> report = validate(foreign);
+      ASSERT_TRUE(report.ok()) << report.status();
+      EXPECT_GT(report->findings.count(FindingId::kReadError), 0u)
+          << (foreign ? "foreign, " : "") << "read " << number << " of " << reads << "\n"
+          << ToText(*report);
+      EXPECT_LE(report->errors() - report->findings.count(FindingId::kReadError), other)
+          << (foreign ? "foreign, " : "") << "read " << number << " of " << reads << "\n"
+          << ToText(*report);
+    }
+  }
+}
+
+TEST_P(EachFormat, AReadThatFailsEndsAScanOfForeignShards) {
+  const std::string path = Path(manifest_.shards[0].name);
+  testing::FaultInjection faults;
+  ASSERT_TRUE(ScanForeignShard(path, AllFormats(), {.probe = true}).ok());
+  const uint64_t reads = faults.reads();
+  for (uint64_t number = 0; number < reads; ++number) {
+    faults.FailOneRead(faults.reads() + number, EIO);
+    const absl::Status scanned = ScanForeignShard(path, AllFormats(), {.probe = true}).status();
+    EXPECT_TRUE(absl::IsUnavailable(scanned)) << "read " << number << " of " << reads << ": " << scanned;
+  }
 }
 
 TEST_P(EachFormat, ItsShardsAreSoundAsForeignOnes) {

@@ -59,7 +59,7 @@ void CheckEntry(const std::string& root, const FileEntry& entry, FolderCheck& ch
 
 // `prefix` is "" or the name of a folder of the manifest with its slash.
 void FindExtras(const std::string& root, const std::string& prefix, const Manifest& manifest,
-                FindingSink& findings) {
+                std::string_view lock_file, FindingSink& findings) {
   std::error_code error;
   std::vector<std::string> names;
   std::filesystem::directory_iterator it(root + "/" + prefix, error);
@@ -75,10 +75,11 @@ void FindExtras(const std::string& root, const std::string& prefix, const Manife
   for (const std::string& name : names) {
     const std::string full = prefix + name;
     if (full == kManifestName || FindEntry(manifest, full) != nullptr) continue;
+    if (!prefix.empty() && name == lock_file) continue;
     if (prefix.empty() && name == kPackFolder) {
       findings.Report(MakeFinding(FindingId::kLeftoverPackFolder, name));
     } else if (prefix.empty() && IsFolderOfManifest(manifest, name)) {
-      FindExtras(root, full + "/", manifest, findings);
+      FindExtras(root, full + "/", manifest, lock_file, findings);
     } else if (!manifest.adopted() || full.ends_with(kIndexSuffix)) {
       // Shards of others may have any neighbours.
       findings.Report(MakeFinding(FindingId::kFileExtra, full));
@@ -88,24 +89,27 @@ void FindExtras(const std::string& root, const std::string& prefix, const Manife
 
 }  // namespace
 
-FolderCheck CheckFolder(const std::string& root, const Manifest& manifest, FindingSink& findings) {
+FolderCheck CheckFolder(const std::string& root, const Manifest& manifest, const Format* format,
+                        FindingSink& findings) {
   FolderCheck check;
   for (const FileEntry& entry : manifest.files) CheckEntry(root, entry, check, findings);
   for (const ManifestShard& shard : manifest.shards) {
     if (shard.location.empty()) continue;
     CheckEntry(root, {shard.location, shard.bytes, shard.xxh3_128}, check, findings);
   }
-  FindExtras(root, "", manifest, findings);
+  const std::string_view lock_file = format == nullptr ? "" : format->traits.lock_file;
+  FindExtras(root, "", manifest, lock_file, findings);
   return check;
 }
 
-bool LooksLikeDataset(const std::string& root) {
+absl::StatusOr<bool> LooksLikeDataset(const std::string& root) {
   std::error_code error;
-  if (std::filesystem::exists(root + "/" + std::string(kPackFolder), error)) return true;
-  std::filesystem::directory_iterator it(root, error);
-  for (; !error && it != std::filesystem::directory_iterator(); it.increment(error)) {
-    if (it->path().native().ends_with(kIndexSuffix)) return true;
+  for (std::filesystem::directory_iterator it(root, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string name = it->path().filename().native();
+    if (name == kPackFolder || name.ends_with(kIndexSuffix)) return true;
   }
+  if (error) return IoStatus("list", root, error.value());
   return false;
 }
 

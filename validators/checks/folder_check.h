@@ -12,7 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "formats/core/finding.h"
+#include "formats/core/format.h"
 #include "formats/core/manifest.h"
 #include "validators/checks/check_run.h"
 
@@ -23,10 +25,13 @@ struct FolderCheck {
   std::set<std::string> present;
 };
 
-FolderCheck CheckFolder(const std::string& root, const Manifest& manifest, FindingSink& findings);
+// `format` is null when it is not known.
+FolderCheck CheckFolder(const std::string& root, const Manifest& manifest, const Format* format,
+                        FindingSink& findings);
 
 // True when the folder holds parts of a dataset, finished or not: a .pack folder or an index.
-bool LooksLikeDataset(const std::string& root);
+// Errors: I/O.
+absl::StatusOr<bool> LooksLikeDataset(const std::string& root);
 
 // Hashes the files that are neither shards nor indexes: sidecars and lists. Cancelled when the run
 // shall end.

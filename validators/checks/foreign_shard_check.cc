@@ -41,13 +41,19 @@ class RecordRules : public RecordSink {
       if (images_ != nullptr) images_->Add(ToCheck(record.fields[0], record, number));
       return;
     }
-    // The scan has just read these bytes, so they come from the page cache. An error here is one of
-    // the scan too.
+    // The scan has just read these bytes, so they come from the page cache as a rule.
     const ScannedField& image = record.fields[0];
     std::array<std::byte, kMagicBytes> head;
     const std::span<std::byte> into(head.data(), std::min<uint64_t>(image.length, kMagicBytes));
     absl::StatusOr<size_t> got = file_.ReadAt(image.offset, into);
-    if (!got.ok()) return;
+    if (!got.ok()) {
+      Finding finding = Make(FindingId::kReadError, record, number);
+      finding.field = std::string(kImageField);
+      finding.offset = image.offset;
+      finding.length = image.length;
+      finding.detail = std::string(got.status().message());
+      return out_.findings.Report(std::move(finding));
+    }
     if (SniffImageFormat(Bytes(head).first(*got)) != ImageFormat::kUnknown) {
       if (images_ != nullptr) images_->Add(ToCheck(image, record, number));
       return;
@@ -123,7 +129,7 @@ absl::StatusOr<OpenShard> OpenForeign(const std::string& path,
   const auto kind = std::filesystem::status(path, error).type();
   const bool is_folder = kind == std::filesystem::file_type::directory;
   if (!is_folder && kind != std::filesystem::file_type::regular) {
-    if (error) return absl::UnavailableError(error.message());
+    if (error) return IoStatus("look at", path, error.value());
     shard.why = "a device, pipe or socket";
     return shard;
   }
@@ -152,6 +158,19 @@ absl::StatusOr<OpenShard> OpenForeign(const std::string& path,
   return shard;
 }
 
+// A sound shard that a program which goes by the name takes for another format's.
+void CheckName(const std::string& path, const Format& format,
+               std::span<const Format* const> formats, FindingSink& findings) {
+  if (format.sniff({}, path)) return;
+  for (const Format* other : formats) {
+    if (!other->sniff({}, path)) continue;
+    Finding finding = MakeFinding(FindingId::kWrongExtension, path);
+    finding.expected = absl::StrCat("a name of ", std::string(format.name));
+    finding.actual = absl::StrCat("one of ", std::string(other->name));
+    return findings.Report(std::move(finding));
+  }
+}
+
 }  // namespace
 
 void CheckForeignShard(const std::string& path, std::span<const Format* const> formats,
@@ -168,6 +187,7 @@ void CheckForeignShard(const std::string& path, std::span<const Format* const> f
   if (shard->format == nullptr) return report(FindingId::kUnknownFormat, shard->why);
   outcome.format = std::string(shard->format->name);
   outcome.complete = true;
+  CheckName(path, *shard->format, formats, outcome.findings);
   if (run.level == ValidationLevel::kQuick)
     return;  // the first bytes are all that can be known without an index
   SequentialReader in(shard->file, shard->bytes);
@@ -194,17 +214,18 @@ void CheckForeignShard(const std::string& path, std::span<const Format* const> f
   if (outcome.records == 0) outcome.findings.Report(MakeFinding(FindingId::kShardEmpty, path));
 }
 
-std::vector<std::string> KeysOfForeignShard(const std::string& path,
-                                            std::span<const Format* const> formats,
-                                            std::span<const uint64_t> records) {
+absl::StatusOr<std::vector<std::string>> KeysOfForeignShard(const std::string& path,
+                                                            std::span<const Format* const> formats,
+                                                            std::span<const uint64_t> records) {
   absl::StatusOr<OpenShard> shard = OpenForeign(path, formats);
-  if (!shard.ok() || shard->format == nullptr) return {};
+  if (!shard.ok()) return shard.status();
+  if (shard->format == nullptr) return absl::DataLossError("it has changed since it was checked");
   SequentialReader in(shard->file, shard->bytes);
   ChosenKeys chosen(records);
   FindingTally ignored;
-  if (!shard->format->scanner->Scan(in, {.shard_name = path, .strict = false}, chosen, ignored)
-           .ok())
-    return {};
+  absl::Status scanned =
+      shard->format->scanner->Scan(in, {.shard_name = path, .strict = false}, chosen, ignored);
+  if (!scanned.ok()) return scanned;
   return std::move(chosen.keys);
 }
 

@@ -14,8 +14,9 @@ std::string ExtentText(const Extent& extent) {
 
 }  // namespace
 
-RecordMatch::RecordMatch(const ShardIndex& index, std::string_view shard, FindingSink& findings)
-    : index_(index), shard_(shard), findings_(findings) {
+RecordMatch::RecordMatch(const ShardIndex& index, std::string_view shard, bool scanned_labels,
+                         FindingSink& findings)
+    : index_(index), shard_(shard), scanned_labels_(scanned_labels), findings_(findings) {
   for (uint64_t r = 1; r < index_.records() && ascending_; ++r) {
     ascending_ = index_.record(r - 1).offset < index_.record(r).offset;
   }
@@ -122,7 +123,8 @@ void RecordMatch::OnRecord(const ScannedRecord& record) {
     finding.actual = std::string(record.key);
     findings_.Report(std::move(finding));
   }
-  if (record.label != kNoLabel && record.label != index_.label(next_)) {
+  const bool says_label = scanned_labels_ || record.label != kNoLabel;
+  if (says_label && record.label != index_.label(next_)) {
     Finding finding = Make(FindingId::kLabelMismatch, next_);
     finding.offset = record.offset;
     finding.expected = absl::StrCat(index_.label(next_));

@@ -24,7 +24,10 @@ namespace shardpack {
 
 class RecordMatch : public RecordSink {
  public:
-  RecordMatch(const ShardIndex& index, std::string_view shard, FindingSink& findings);
+  // `scanned_labels`: the index was made from a scan, so that a container without a label is one
+  // that has lost it.
+  RecordMatch(const ShardIndex& index, std::string_view shard, bool scanned_labels,
+              FindingSink& findings);
 
   void OnRecord(const ScannedRecord& record) override;
   void Finish();
@@ -40,6 +43,7 @@ class RecordMatch : public RecordSink {
 
   const ShardIndex& index_;
   const std::string shard_;
+  const bool scanned_labels_;
   FindingSink& findings_;
   bool ascending_ = true;  // the index's offsets
   uint64_t next_ = 0;      // record of the index that should come next

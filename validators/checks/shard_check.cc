@@ -98,7 +98,9 @@ void ShardCheck::OpenIndex() {
     (void)run_.Advance(row_.index.bytes);  // the pass over the shard asks again
     return;
   }
-  if (HashOfIndexFits()) {
+  if (!absl::IsDataLoss(index.status())) {
+    Report(FindingId::kReadError, row_.index.name, "", "", std::string(index.status().message()));
+  } else if (HashOfIndexFits()) {
     Report(FindingId::kIndexInvalid, row_.index.name, "", "",
            std::string(index.status().message()));
   } else if (ShardIndex::Open(path, row_.bytes).ok()) {
@@ -164,7 +166,7 @@ bool ShardCheck::CheckPass() {
     static const ShardIndex* const kEmpty =
         new ShardIndex(*ShardIndex::FromBytes(ShardIndexBuilder().Finish(0), 0));
     FindingTally ignored;
-    RecordMatch match(index_ ? *index_ : *kEmpty, row_.name,
+    RecordMatch match(index_ ? *index_ : *kEmpty, row_.name, task_.manifest.adopted(),
                       index_ ? static_cast<FindingSink&>(out_.findings) : ignored);
     absl::Status scanned = task_.format->scanner->Scan(
         in, {.shard_name = row_.name, .strict = true, .label_base = task_.manifest.label_base},
@@ -298,12 +300,13 @@ void CheckShard(const ShardTask& task, const CheckRun& run, ShardOutcome& outcom
   ShardCheck(task, run, outcome).Check();
 }
 
-std::vector<std::string> KeysOfShard(const ShardTask& task, std::span<const uint64_t> records) {
+absl::StatusOr<std::vector<std::string>> KeysOfShard(const ShardTask& task,
+                                                     std::span<const uint64_t> records) {
   const ManifestShard& row = task.manifest.shards[task.shard];
   absl::StatusOr<ShardIndex> index =
       ShardIndex::Open(absl::StrCat(task.root, "/", row.index.name), row.bytes, row.index.xxh3_128);
+  if (!index.ok()) return index.status();
   std::vector<std::string> keys;
-  if (!index.ok()) return keys;
   for (const uint64_t record : records) keys.emplace_back(index->key(record));
   return keys;
 }

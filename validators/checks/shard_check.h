@@ -40,12 +40,12 @@ void CheckShard(const ShardTask& task, const CheckRun& run, ShardOutcome& outcom
 void CheckForeignShard(const std::string& path, std::span<const Format* const> formats,
                        const CheckRun& run, ShardOutcome& outcome);
 
-// The keys of these records (ascending), for those few whose hashes repeat. Empty when they cannot
-// be read any more.
-std::vector<std::string> KeysOfShard(const ShardTask& task, std::span<const uint64_t> records);
-std::vector<std::string> KeysOfForeignShard(const std::string& path,
-                                            std::span<const Format* const> formats,
-                                            std::span<const uint64_t> records);
+// The keys of these records (ascending), for those few whose hashes repeat. Errors: of reading.
+absl::StatusOr<std::vector<std::string>> KeysOfShard(const ShardTask& task,
+                                                     std::span<const uint64_t> records);
+absl::StatusOr<std::vector<std::string>> KeysOfForeignShard(const std::string& path,
+                                                            std::span<const Format* const> formats,
+                                                            std::span<const uint64_t> records);
 
 }  // namespace shardpack
 

@@ -18,6 +18,7 @@ def main(path, expected, *shape):
     with h5py.File(path, "r") as h5:
         images = h5["images"]
         assert images.shape == shape and images.dtype == np.uint8 and images.chunks is None
+        assert [dim.label for dim in images.dims] == ["batch", "height", "width", "channel"]
         assert np.array_equal(images[:], pixels)
         assert np.array_equal(images[1:3], pixels[1:3])
         if rows:
