@@ -210,7 +210,7 @@ std::string GpuText(const GpuProbe& probe) {
   }
   if (probe.gpus.empty())
     StrAppend(&out, "gpu       none: ", EscapeForTerminal(probe.why_none),
-              "; loaders give batches in host memory\n");
+              "; loaders run with the device \"cpu\" alone\n");
   if (!probe.driver.empty() || probe.driver_cuda > 0) {
     StrAppend(&out, "driver    ", EscapeForTerminal(probe.driver),
               probe.driver_cuda > 0

@@ -13,6 +13,8 @@ ldd "$binary" | awk '$2 == "=>" && $3 ~ /^\// {print $3} $1 ~ /^\// {print $1}' 
 cat >"$folder/run" <<'END'
 #!/usr/bin/env bash
 here=$(dirname "$(readlink -f "$0")")
+# There is to be a GPU: tests that pass without one fail.
+export SHARDPACK_REQUIRE_GPU="${SHARDPACK_REQUIRE_GPU:-1}"
 under=()
 while (($# > 0)) && [[ $1 != -- ]]; do
   under+=("$1")

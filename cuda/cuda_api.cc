@@ -4,6 +4,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -11,6 +13,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "cuda/cuda_driver.h"
 #include "cuda/gather_kernel.h"
 
 namespace shardpack {
@@ -25,10 +28,14 @@ static_assert(int{kDeviceUnavailable} == int{cudaErrorDevicesUnavailable});
 static_assert(int{kDeviceInvalidFunction} == int{cudaErrorInvalidDeviceFunction});
 static_assert(int{kDeviceNone} == int{cudaErrorNoDevice});
 static_assert(int{kDeviceInvalidDevice} == int{cudaErrorInvalidDevice});
+static_assert(int{kDeviceInvalidImage} == int{cudaErrorInvalidKernelImage});
 static_assert(int{kDeviceNoKernelImage} == int{cudaErrorNoKernelImageForDevice});
 static_assert(int{kDeviceEccUncorrectable} == int{cudaErrorECCUncorrectable});
 static_assert(int{kDeviceInvalidPtx} == int{cudaErrorInvalidPtx});
+static_assert(int{kDeviceNvlink} == int{cudaErrorNvlinkUncorrectable});
+static_assert(int{kDeviceNoPtxCompiler} == int{cudaErrorJitCompilerNotFound});
 static_assert(int{kDeviceUnsupportedPtx} == int{cudaErrorUnsupportedPtxVersion});
+static_assert(int{kDevicePtxDisabled} == int{cudaErrorJitCompilationDisabled});
 static_assert(int{kDeviceOsCall} == int{cudaErrorOperatingSystem});
 static_assert(int{kDeviceInvalidHandle} == int{cudaErrorInvalidResourceHandle});
 static_assert(int{kDeviceNotReady} == int{cudaErrorNotReady});
@@ -44,51 +51,64 @@ static_assert(int{kDeviceMisalignedAddress} == int{cudaErrorMisalignedAddress});
 static_assert(int{kDeviceInvalidAddressSpace} == int{cudaErrorInvalidAddressSpace});
 static_assert(int{kDeviceInvalidPc} == int{cudaErrorInvalidPc});
 static_assert(int{kDeviceLaunchFailure} == int{cudaErrorLaunchFailure});
+static_assert(int{kDeviceMpsFailure} == int{cudaErrorMpsRpcFailure});
+static_assert(int{kDeviceMpsTerminated} == int{cudaErrorMpsClientTerminated});
 static_assert(int{kDeviceNotSupported} == int{cudaErrorNotSupported});
 static_assert(int{kDeviceUnknown} == int{cudaErrorUnknown});
 
 // What a table's `self` is.
 struct CudaDevice {
   int device = 0;
+  CudaDriver driver;
+  std::atomic<CudaDriver::Context> primary{nullptr};  // once it was needed; kept for good
   DeviceHealth health;
   DeviceApi api;
 };
 
 DeviceStatus From(cudaError_t error) {
   if (error == cudaSuccess) return {};
-  // An error that stays is told by later calls anyway; another one must not be taken for the
-  // consumer's own.
-  if (error != cudaErrorNotReady) (void)cudaGetLastError();
+  // An error that stays is told by later calls anyway; another one, or that something is not ready
+  // yet, must not be taken for the consumer's own.
+  (void)cudaGetLastError();
   return {static_cast<int>(error), cudaGetErrorName(error)};
 }
 
-// Makes the device current, and the former one again.
+// Makes the device's context current, and then again what was current before. Not by cudaSetDevice:
+// to put the former device back with it makes a context there too, and the former device of a
+// thread that never chose one is GPU 0.
 class CurrentDevice {
  public:
-  explicit CurrentDevice(void* self) {
-    const int wanted = static_cast<CudaDevice*>(self)->device;
-    error_ = cudaGetDevice(&former_);
-    if (error_ == cudaSuccess && former_ != wanted) {
-      error_ = cudaSetDevice(wanted);
-      changed_ = error_ == cudaSuccess;
+  explicit CurrentDevice(void* self) : device_(*static_cast<CudaDevice*>(self)) {
+    const CudaDriver& driver = device_.driver;
+    CudaDriver::Context wanted = device_.primary.load(), former = nullptr;
+    if (wanted == nullptr) {
+      int handle = 0;
+      result_ = driver.get(&handle, device_.device);
+      if (result_ == 0) result_ = driver.primary(&wanted, handle);
+      if (result_ == 0) device_.primary.store(wanted);
     }
+    if (result_ == 0) result_ = driver.current(&former);
+    if (result_ != 0 || former == wanted) return;
+    result_ = driver.push(wanted);
+    pushed_ = result_ == 0;
   }
   ~CurrentDevice() {
-    if (changed_) (void)cudaSetDevice(former_);
+    CudaDriver::Context context = nullptr;
+    if (pushed_) (void)device_.driver.pop(&context);
   }
   CurrentDevice(const CurrentDevice&) = delete;
   CurrentDevice& operator=(const CurrentDevice&) = delete;
 
-  // `call` when the device could be made current.
+  // `call` when the device could be made current. The driver's numbers are the runtime's.
   template <typename Call>
   DeviceStatus Do(const Call& call) const {
-    return From(error_ != cudaSuccess ? error_ : call());
+    return From(result_ != 0 ? static_cast<cudaError_t>(result_) : call());
   }
 
  private:
-  int former_ = 0;
-  cudaError_t error_ = cudaSuccess;
-  bool changed_ = false;
+  CudaDevice& device_;
+  int result_ = 0;
+  bool pushed_ = false;
 };
 
 template <typename Call>
@@ -99,29 +119,27 @@ DeviceStatus On(void* self, const Call& call) {
 cudaStream_t ToCuda(Stream stream) { return reinterpret_cast<cudaStream_t>(stream); }
 cudaEvent_t ToCuda(Event event) { return reinterpret_cast<cudaEvent_t>(event); }
 
+// Needs no context, and makes none.
 DeviceStatus Info(void* self, DeviceInfo* info) {
-  return On(self, [&] {
-    const int device = static_cast<CudaDevice*>(self)->device;
-    *info = {};
-    static_assert(sizeof(cudaDeviceProp::name) == sizeof(info->name));
-    cudaDeviceProp properties;
-    cudaError_t error = cudaGetDeviceProperties(&properties, device);
-    if (error != cudaSuccess) return error;
-    std::memcpy(info->name, properties.name, sizeof(info->name));
-    info->memory_bytes = properties.totalGlobalMem;
-    info->major = properties.major;
-    info->minor = properties.minor;
-    info->copy_engines = properties.asyncEngineCount;
-    (void)cudaDeviceGetPCIBusId(info->pci_bus_id, sizeof(info->pci_bus_id), device);
-    (void)cudaDriverGetVersion(&info->driver_version);
-    // Drivers that do not know it say so; no node is known then.
-    if (cudaDeviceGetAttribute(&info->host_numa_node, cudaDevAttrHostNumaId, device) !=
-        cudaSuccess) {
-      info->host_numa_node = -1;
-      (void)cudaGetLastError();
-    }
-    return cudaSuccess;
-  });
+  const int device = static_cast<CudaDevice*>(self)->device;
+  *info = {};
+  static_assert(sizeof(cudaDeviceProp::name) == sizeof(info->name));
+  cudaDeviceProp properties;
+  const cudaError_t error = cudaGetDeviceProperties(&properties, device);
+  if (error != cudaSuccess) return From(error);
+  std::memcpy(info->name, properties.name, sizeof(info->name));
+  info->memory_bytes = properties.totalGlobalMem;
+  info->major = properties.major;
+  info->minor = properties.minor;
+  info->copy_engines = properties.asyncEngineCount;
+  (void)cudaDeviceGetPCIBusId(info->pci_bus_id, sizeof(info->pci_bus_id), device);
+  (void)cudaDriverGetVersion(&info->driver_version);
+  // Drivers that do not know it say so; no node is known then.
+  if (cudaDeviceGetAttribute(&info->host_numa_node, cudaDevAttrHostNumaId, device) != cudaSuccess) {
+    info->host_numa_node = -1;
+    (void)cudaGetLastError();
+  }
+  return {};
 }
 
 DeviceStatus IsPinned(void* self, const void* memory, bool* pinned) {
@@ -251,7 +269,20 @@ void FillTable(CudaDevice& device) {
   };
 }
 
-std::string Reason(cudaError_t error) {
+std::string VisibleDevices() {
+  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  return visible == nullptr ? "CUDA_VISIBLE_DEVICES is not set"
+                            : absl::StrCat("CUDA_VISIBLE_DEVICES=", visible);
+}
+
+// Why there is no GPU, or none that can be used.
+absl::Status CannotStart(cudaError_t error) {
+  if (error == cudaErrorInitializationError) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("CUDA cannot start in this process (", cudaGetErrorName(error),
+                     "): most likely it was forked after CUDA was used; open the device before "
+                     "CUDA is used and after the fork, or start the process by spawn"));
+  }
   std::string reason = absl::StrCat(cudaGetErrorName(error), ": ", cudaGetErrorString(error));
   if (error == cudaErrorInsufficientDriver) {
     int driver = 0;
@@ -263,36 +294,41 @@ std::string Reason(cudaError_t error) {
                                        driver % 1000 / 10, ", this program needs ",
                                        CUDART_VERSION / 1000, ".", CUDART_VERSION % 1000 / 10));
   }
-  return reason;
+  if (error == cudaErrorNoDevice) absl::StrAppend(&reason, " (", VisibleDevices(), ")");
+  return absl::UnavailableError(absl::StrCat("no GPU can be used: ", reason));
 }
 
 }  // namespace
 
 absl::StatusOr<const DeviceApi*> CudaDeviceApi(int device) {
   static std::mutex mutex;
-  static pid_t process = 0;
+  static pid_t process = 0;  // that used CUDA
   static auto* const devices = new std::map<int, std::unique_ptr<CudaDevice>>();
   const std::lock_guard lock(mutex);
-  if (process == 0) process = ::getpid();
-  if (process != ::getpid()) {
+  if (process != 0 && process != ::getpid()) {
     return absl::FailedPreconditionError(
-        "CUDA was used before this process was forked, which it does not survive: fork first, or "
-        "start the process anew (spawn)");
+        "CUDA was used before this process was forked, which it does not survive: open the device "
+        "after the fork, or start the process by spawn");
   }
   int count = 0;
   const cudaError_t counted = cudaGetDeviceCount(&count);
   if (counted != cudaSuccess) {
     (void)cudaGetLastError();
-    return absl::UnavailableError(absl::StrCat("no GPU can be used: ", Reason(counted)));
+    return CannotStart(counted);
   }
+  process = ::getpid();
   if (device < 0 || device >= count) {
-    return absl::NotFoundError(
-        absl::StrCat("there is no GPU ", device, "; this process sees ", count));
+    return absl::NotFoundError(absl::StrCat("there is no GPU ", device, "; ", count,
+                                            count == 1 ? " is" : " are", " visible (",
+                                            VisibleDevices(), ")"));
   }
   std::unique_ptr<CudaDevice>& found = (*devices)[device];
   if (found == nullptr) {
+    const absl::StatusOr<CudaDriver> driver = OpenCudaDriver();
+    if (!driver.ok()) return driver.status();
     found = std::make_unique<CudaDevice>();
     found->device = device;
+    found->driver = *driver;
     FillTable(*found);
   }
   return &found->api;

@@ -1,12 +1,15 @@
 // CudaDeviceApi: the table of a real GPU. The one place that links the CUDA runtime.
 //
 //   absl::StatusOr<const DeviceApi*> api = CudaDeviceApi(0);
-//   if (!api.ok()) std::puts(api.status().ToString().c_str());   // and HostApi() instead
+//   if (!api.ok()) return api.status();
 //
-// CUDA is first called here, never before main or after it. The calling thread's current device is
-// the same after each call. Lifetime: static. Thread-safety: any thread. Errors: Unimplemented in a
-// build without a toolkit; Unavailable when there is no driver or GPU, with the reason; NotFound
-// for a device number that is not there; FailedPrecondition in a child of a process that used CUDA.
+// CUDA is first called here, never before main or after it. `device` is the number among those that
+// CUDA_VISIBLE_DEVICES leaves; a context is made on that GPU alone, by the first call that needs
+// one, and the calling thread's current context is the same after each call. Lifetime: static.
+// Thread-safety: any thread. Errors: Unimplemented in a build without a toolkit; Unavailable when
+// there is no driver or GPU or the driver is too old, with the reason; NotFound for a device number
+// that is not there; FailedPrecondition in a child of a process that used CUDA. cuda/open_device.h
+// says when the CPU may stand in.
 #ifndef SHARDPACK_CUDA_CUDA_API_H_
 #define SHARDPACK_CUDA_CUDA_API_H_
 

@@ -17,9 +17,12 @@ FailureClass ClassOf(const DeviceStatus& status) {
     case kDeviceInsufficientDriver:
     case kDeviceNone:
     case kDeviceInvalidFunction:
+    case kDeviceInvalidImage:
     case kDeviceNoKernelImage:
     case kDeviceInvalidPtx:
+    case kDeviceNoPtxCompiler:
     case kDeviceUnsupportedPtx:
+    case kDevicePtxDisabled:
     case kDeviceInvalidDevice:
       return FailureClass::kCapability;
     case kDeviceOutOfMemory:
@@ -27,6 +30,7 @@ FailureClass ClassOf(const DeviceStatus& status) {
     case kDeviceUnloading:
     case kDeviceUnavailable:
     case kDeviceEccUncorrectable:
+    case kDeviceNvlink:
     case kDeviceIllegalAddress:
     case kDeviceLaunchTimeout:
     case kDeviceContextDestroyed:
@@ -37,6 +41,8 @@ FailureClass ClassOf(const DeviceStatus& status) {
     case kDeviceInvalidAddressSpace:
     case kDeviceInvalidPc:
     case kDeviceLaunchFailure:
+    case kDeviceMpsFailure:
+    case kDeviceMpsTerminated:
     case kDeviceUnknown:
       return FailureClass::kLost;
     default:

@@ -53,10 +53,14 @@ enum DeviceErrorCode : int {
   kDeviceInvalidFunction = 98,
   kDeviceNone = 100,
   kDeviceInvalidDevice = 101,
+  kDeviceInvalidImage = 200,
   kDeviceNoKernelImage = 209,
   kDeviceEccUncorrectable = 214,
   kDeviceInvalidPtx = 218,
+  kDeviceNvlink = 220,
+  kDeviceNoPtxCompiler = 221,
   kDeviceUnsupportedPtx = 222,
+  kDevicePtxDisabled = 223,
   kDeviceOsCall = 304,
   kDeviceInvalidHandle = 400,
   kDeviceNotReady = 600,
@@ -73,6 +77,8 @@ enum DeviceErrorCode : int {
   kDeviceInvalidPc = 718,
   kDeviceLaunchFailure = 719,
   kDeviceNotSupported = 801,
+  kDeviceMpsFailure = 806,
+  kDeviceMpsTerminated = 810,
   kDeviceUnknown = 999,
 };
 

@@ -166,6 +166,39 @@ TEST(DeviceDecode, IsWhatTheLoaderDecodes) {
   }
 }
 
+// On a GPU, what it does not decode is said in one line, and stays in the counts.
+TEST(DeviceDecode, ThatTheCpuDecodesIsSaid) {
+  enum { kEngines = 1, kHybrid = 2 };
+  const struct {
+    int there;
+    bool turned;
+    const char* said;
+  } kCases[] = {{kEngines | kHybrid, false, ""},
+                {kHybrid, false, "the GPU decodes fewer images than it could: hardware: nvjpegCr"},
+                {kEngines, false, "the GPU decodes fewer images than it could: hardware: 2"},
+                {0, false, "no image is decoded by the GPU, the Loader's own decoding is faster: "},
+                {kEngines | kHybrid, true, "the CPU decoded all images of the first batch: "}};
+  for (const auto& wanted : kCases) {
+    SCOPED_TRACE(wanted.said);
+    const LoaderFixture data(TestName(), {.samples = 24, .turned = wanted.turned});
+    FakeApi fake({.max_delay_us = 0, .kind = DeviceKind::kCuda});
+    FakeNvjpeg nvjpeg({.engines = (wanted.there & kEngines) != 0 ? 2 : 0}, &fake);
+    if ((wanted.there & kHybrid) == 0) nvjpeg.functions().DecodeJpegHost = nullptr;
+    std::vector<std::string> lines;
+    DeviceOptions options = Decoding(data, &nvjpeg.functions());
+    options.log = [&](const std::string& line) { lines.push_back(line); };
+    const Outcome got = RunEpochs(fake.api(), data, options, 2);
+    EXPECT_THAT(got.errors, IsEmpty());
+    const bool by_cpu = wanted.turned || wanted.there == 0;
+    EXPECT_EQ(got.stats.decode.cpu, by_cpu ? 48u : 0u);
+    EXPECT_EQ(got.stats.decode.hardware, !by_cpu && (wanted.there & kEngines) != 0 ? 48u : 0u);
+    const size_t count = *wanted.said == '\0' ? 0 : 1;
+    EXPECT_THAT(lines, SizeIs(count));
+    EXPECT_EQ(got.stats.fallbacks, count);
+    EXPECT_THAT(got.stats.why_fallback, ::testing::StartsWith(wanted.said));
+  }
+}
+
 TEST(DeviceDecode, EveryCropAndFormatOnEveryTable) {
   const LoaderFixture data(TestName(), {.samples = 24, .kinds = true});
   for (const CropKind kind : {CropKind::kRandomResized, CropKind::kCenter, CropKind::kResize}) {

@@ -120,6 +120,7 @@ class DeviceLoader::Core {
   size_t image_field_ = 0;
   std::vector<absl::Status> why_bad_;
   uint64_t bad_images_ = 0;
+  bool told_of_cpu_ = false;  // that it decoded what the GPU was to decode
 
   mutable std::mutex mutex_;
   std::condition_variable ready_, room_;

@@ -27,9 +27,14 @@ absl::Status DeviceLoader::Core::MakeDecoder() {
   if (!made.ok()) return made.status();
   decoder_ = *std::move(made);
   why_bad_.resize(slots_);
-  if (api_.kind == DeviceKind::kCuda && options.use_hardware && !decoder_->has_hardware()) {
-    FellBack(absl::StrCat("images are not decoded by engines of the GPU: ", decoder_->backends(),
-                          decoder_->has_hybrid() ? "" : "; the Loader's own decoding is faster"));
+  const bool lacks = (options.use_hardware && !decoder_->has_hardware()) ||
+                     (options.use_hybrid && !decoder_->has_hybrid());
+  if (api_.kind == DeviceKind::kCuda && lacks) {
+    const bool by_gpu = decoder_->has_hardware() || decoder_->has_hybrid();
+    FellBack(absl::StrCat(
+        by_gpu ? "the GPU decodes fewer images than it could: "
+               : "no image is decoded by the GPU, the Loader's own decoding is faster: ",
+        decoder_->backends()));
   }
   const std::lock_guard lock(mutex_);
   stats_.decode_backends = decoder_->backends();
@@ -50,6 +55,13 @@ absl::Status DeviceLoader::Core::DecodeImages(const HostBatch& batch, DeviceBuff
   if (status.ok()) status = decoder_->Decode(DecodeStream(), host_samples_, why_bad_);
   if (!status.ok()) return status;
   const JpegDecoderStats stats = decoder_->stats();
+  if (api_.kind == DeviceKind::kCuda && !told_of_cpu_ && stats.cpu > 0 &&
+      stats.hardware + stats.hybrid == 0 && (decoder_->has_hardware() || decoder_->has_hybrid())) {
+    told_of_cpu_ = true;
+    FellBack(
+        "the CPU decoded all images of the first batch: the GPU takes baseline and progressive "
+        "JPEG, gray or YCbCr, not turned by EXIF");
+  }
   // This thread alone writes stats_.decode.
   if (stats.failed_batches > 0 && stats_.decode.failed_batches == 0) {
     FellBack(absl::StrCat("the GPU's JPEG engines refused a batch: ", stats.first_refusal));

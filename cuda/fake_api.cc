@@ -296,7 +296,7 @@ DeviceStatus FakeApi::Free(void* memory) {
 void FakeApi::FillTable() {
   api_.self = this;
   api_.health = &health_;
-  api_.kind = DeviceKind::kHost;  // where a test may look
+  api_.kind = options_.kind;  // the memory is the host's, where a test may look
   api_.info = [](void* self, DeviceInfo* info) {
     FakeApi& fake = Of(self);
     const std::lock_guard lock(fake.mutex_);

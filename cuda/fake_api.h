@@ -37,7 +37,8 @@ namespace shardpack {
 
 struct FakeOptions {
   uint64_t seed = 1;
-  uint32_t max_delay_us = 200;  // before each operation; 0: none
+  uint32_t max_delay_us = 200;          // before each operation; 0: none
+  DeviceKind kind = DeviceKind::kHost;  // kCuda: as a GPU's table says of itself
   uint64_t pinned_cap_bytes = UINT64_MAX, device_cap_bytes = UINT64_MAX;
 };
 

@@ -1,13 +1,12 @@
 #include "cuda/gpu_probe.h"
 
-#include <dlfcn.h>
-#include <unistd.h>
-
 #include <array>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "cuda/cuda_driver.h"
 #include "cuda/nvjpeg_library.h"
 
 namespace shardpack {
@@ -17,37 +16,7 @@ namespace {
 // the compute capability, 40 the number of copy engines.
 constexpr int kMajor = 75, kMinor = 76, kCopyEngines = 40;
 
-struct Driver {
-  int (*init)(unsigned flags) = nullptr;
-  int (*version)(int* version) = nullptr;
-  int (*count)(int* count) = nullptr;
-  int (*get)(int* device, int ordinal) = nullptr;
-  int (*name)(char* name, int bytes, int device) = nullptr;
-  int (*memory)(size_t* bytes, int device) = nullptr;
-  int (*attribute)(int* value, int attribute, int device) = nullptr;
-  int (*bus_id)(char* id, int bytes, int device) = nullptr;
-  int (*error_name)(int result, const char** name) = nullptr;
-};
-
-template <typename Function>
-bool Find(void* library, const char* name, Function*& function) {
-  function = reinterpret_cast<Function*>(::dlsym(library, name));
-  return function != nullptr;
-}
-
-bool FindAll(void* library, Driver& driver) {
-  (void)Find(library, "cuGetErrorName", driver.error_name);
-  (void)Find(library, "cuDeviceGetPCIBusId", driver.bus_id);
-  return Find(library, "cuInit", driver.init) &&
-         Find(library, "cuDriverGetVersion", driver.version) &&
-         Find(library, "cuDeviceGetCount", driver.count) &&
-         Find(library, "cuDeviceGet", driver.get) &&
-         Find(library, "cuDeviceGetName", driver.name) &&
-         Find(library, "cuDeviceTotalMem_v2", driver.memory) &&
-         Find(library, "cuDeviceGetAttribute", driver.attribute);
-}
-
-std::string ErrorName(const Driver& driver, int result) {
+std::string ErrorName(const CudaDriver& driver, int result) {
   const char* name = nullptr;
   if (driver.error_name != nullptr && driver.error_name(result, &name) == 0 && name != nullptr)
     return absl::StrCat(name, " (error ", result, ")");
@@ -77,7 +46,7 @@ std::string WhyNoLibrary(const std::string& library, const std::string& error,
   return absl::StrCat("no NVIDIA driver: ", library, " cannot be opened (", error, ")");
 }
 
-GpuFacts FactsOf(const Driver& driver, int device) {
+GpuFacts FactsOf(const CudaDriver& driver, int device) {
   GpuFacts facts;
   std::array<char, 256> text = {};
   if (driver.name(text.data(), static_cast<int>(text.size()) - 1, device) == 0)
@@ -95,16 +64,14 @@ GpuFacts FactsOf(const Driver& driver, int device) {
 }
 
 void AskDriver(const std::string& library, GpuProbe& probe) {
-  void* const opened = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (opened == nullptr) {
-    probe.why_none = WhyNoLibrary(library, ::dlerror(), probe.driver);
+  const absl::StatusOr<CudaDriver> opened = OpenCudaDriver(library);
+  if (!opened.ok()) {
+    const std::string why(opened.status().message());
+    probe.why_none =
+        absl::IsNotFound(opened.status()) ? WhyNoLibrary(library, why, probe.driver) : why;
     return;
   }
-  Driver driver;
-  if (!FindAll(opened, driver)) {
-    probe.why_none = absl::StrCat(library, " lacks functions of CUDA's driver");
-    return;
-  }
+  const CudaDriver& driver = *opened;
   int result = driver.init(0);
   (void)driver.version(&probe.driver_cuda);
   int count = 0;

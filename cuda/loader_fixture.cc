@@ -38,9 +38,10 @@ Image Turned(Image jpeg, uint8_t orientation) {
   return jpeg;
 }
 
-Image MakeJpeg(uint32_t number, bool kinds, uint32_t spread) {
-  const uint32_t width = 24 + number % spread, height = 30 - number % 5;
-  const uint32_t kind = kinds ? number % 6 : 0;
+Image MakeJpeg(uint32_t number, const LoaderFixtureOptions& options) {
+  const uint32_t width = options.least_side + number % options.spread;
+  const uint32_t height = options.least_side + 6 - number % 5;
+  const uint32_t kind = options.turned ? 4 : options.kinds ? number % 6 : 0;
   const uint32_t channels = kind == 3 ? 4 : kind == 5 ? 1 : 3;
   const JpegKind how = {.sampling = {channels == 3 ? 2 : 1, channels == 3 ? 2 : 1},
                         .progressive = kind == 2};
@@ -72,7 +73,7 @@ LoaderFixture::LoaderFixture(const std::string& name, const LoaderFixtureOptions
   testing::TestDatasetOptions made{.shards = 2, .records_per_shard = options.samples / 2};
   made.samples = testing::MakeTestSamples(made);
   for (uint32_t i = 0; options.jpegs && i < made.samples.size(); ++i) {
-    Image jpeg = MakeJpeg(i, options.kinds, options.spread);
+    Image jpeg = MakeJpeg(i, options);
     made.samples[i].info = Probe(jpeg).info;
     if (std::count(options.cut.begin(), options.cut.end(), i) > 0) jpeg.resize(jpeg.size() / 2);
     made.samples[i].image.assign(jpeg.begin(), jpeg.end());

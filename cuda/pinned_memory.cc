@@ -90,6 +90,7 @@ absl::StatusOr<std::span<std::byte>> PinnedMemory::AllocateOfBudget(size_t bytes
   }
   absl::StatusOr<std::span<std::byte>> memory = mappings_.Allocate(bytes);
   if (!memory.ok()) return memory.status();
+  mappings_.SetInherited(*memory, false);
   PreferNode(*memory, host_numa_node_);
   Touch(*memory);
   const DeviceStatus registered = api_.host_register(api_.self, memory->data(), bytes);
@@ -114,6 +115,7 @@ absl::StatusOr<std::span<std::byte>> PinnedMemory::AllocateOfBudget(size_t bytes
         return absl::ResourceExhaustedError(std::string(status.message()));
       }
       Refused(allocated, bytes, "it stays pageable, and copies from it are slow");
+      mappings_.SetInherited(*memory, true);
       kind = Kind::kPageable;
     }
   }

@@ -1,6 +1,10 @@
 // PinnedMemory: what it gives, what it falls back to, and what it says of that; OpenPinnedLoader.
 #include "cuda/pinned_memory.h"
 
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -81,6 +85,47 @@ TEST(PinnedMemory, FallsBackStepByStepAndSaysSo) {
   memory.Free(*driver);
   EXPECT_EQ(memory.stats().pageable_bytes + memory.stats().driver_bytes, 0u);
   EXPECT_EQ(fake.live_objects(), 0u);
+}
+
+// Whether a child of a fork has it.
+bool ChildHas(std::span<std::byte> memory) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    unsigned char in_core = 0;
+    const auto last = reinterpret_cast<uintptr_t>(&memory.back()) / 4096 * 4096;
+    const bool first_there = ::mincore(memory.data(), 1, &in_core) == 0;
+    const bool last_there = ::mincore(reinterpret_cast<void*>(last), 1, &in_core) == 0;
+    ::_exit(first_there && last_there ? 1 : first_there || last_there ? 2 : 0);
+  }
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) < 2) << status;
+  return WEXITSTATUS(status) == 1;
+}
+
+// A device reads the pages of the process that locked them: a fork must not share them.
+TEST(PinnedMemory, ChildrenHaveNoLockedMemory) {
+  FakeApi fake({.pinned_cap_bytes = 4 << 20});
+  PinnedMemory memory(fake.api(), {.log = nullptr});
+  for (const size_t bytes : {size_t{5000}, (size_t{3} << 20) + 1}) {
+    const auto locked = memory.Allocate(bytes);
+    ASSERT_TRUE(locked.ok());
+    ASSERT_EQ(memory.stats().registered_bytes, bytes);
+    EXPECT_FALSE(ChildHas(*locked));
+    (*locked)[0] = locked->back() = std::byte{7};  // the parent still has it
+    memory.Free(*locked);
+    // Where the memory was, others may be, who are not concerned.
+    void* const again = ::mmap(locked->data(), bytes, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    ASSERT_EQ(again, static_cast<void*>(locked->data()));
+    EXPECT_TRUE(ChildHas({static_cast<std::byte*>(again), bytes}));
+    ::munmap(again, bytes);
+  }
+  const auto pageable = memory.Allocate(5 << 20);  // beyond the cap
+  ASSERT_TRUE(pageable.ok());
+  ASSERT_EQ(memory.stats().pageable_bytes, uint64_t{5} << 20);
+  EXPECT_TRUE(ChildHas(*pageable));
+  memory.Free(*pageable);
 }
 
 TEST(PinnedMemory, ALostDeviceIsNotAskedToFree) {

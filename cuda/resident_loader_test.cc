@@ -23,9 +23,7 @@ class ResidentLoaderTest : public ::testing::Test {
  protected:
   ResidentLoaderTest()
       : data_(::testing::UnitTest::GetInstance()->current_test_info()->name(), {.samples = 44}) {}
-  void SetUp() override {
-    if (!device_.ok()) GTEST_SKIP() << device_.why();
-  }
+  void SetUp() override { ASSERT_TRUE(device_.ok()) << device_.why(); }
   void TearDown() override {
     if (device_.fake() == nullptr) return;
     EXPECT_THAT(device_.fake()->misuses(), IsEmpty());

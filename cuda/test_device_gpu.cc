@@ -1,4 +1,5 @@
 #include "cuda/cuda_api.h"
+#include "cuda/fake_nvjpeg.h"
 #include "cuda/test_device.h"
 
 namespace shardpack {
@@ -10,6 +11,16 @@ TestDevice::TestDevice(const FakeOptions&) {
   } else {
     why_ = std::string(api.status().message());
   }
+}
+TestDevice::~TestDevice() = default;
+
+const NvjpegFunctions* TestDevice::nvjpeg() const { return nullptr; }
+
+bool TestDevice::should_have_engines() const {
+  DeviceInfo info;
+  if (!api_->info(api_->self, &info).ok()) return false;
+  const int capability = info.major * 10 + info.minor;
+  return capability == 80 || capability >= 89;
 }
 
 }  // namespace shardpack

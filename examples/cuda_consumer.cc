@@ -1,14 +1,13 @@
 // A consumer of batches on a GPU: a stream of its own, a graph's fixed memory if it likes, no wait
-// of the host. Without a GPU the same program runs on batches in host memory.
+// of the host. With the device `cpu` the same program runs on batches in host memory.
 //
-//   cuda_consumer DATASET [SIDE]
+//   cuda_consumer DATASET [SIDE [DEVICE]]     e.g. shards 224 cuda:0
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 
-#include "cuda/cuda_api.h"
 #include "cuda/device_loader.h"
-#include "cuda/host_api.h"
+#include "cuda/open_device.h"
 #include "cuda/open_loader.h"
 
 using namespace shardpack;
@@ -24,9 +23,8 @@ void Check(const absl::Status& status) {
 }
 
 int main(int argc, char** argv) {
-  const absl::StatusOr<const DeviceApi*> cuda = CudaDeviceApi(0);
-  if (!cuda.ok()) std::fprintf(stderr, "%s\n", cuda.status().ToString().c_str());
-  const DeviceApi& api = cuda.ok() ? **cuda : HostApi();
+  // That GPU or an error: nobody is put on the CPU unasked.
+  const DeviceApi& api = *Get(OpenDevice(argc > 3 ? argv[3] : "cuda:0")).api;
 
   const Dataset dataset = Get(Dataset::Open(argc > 1 ? argv[1] : "shards"));
   const Order order = Get(

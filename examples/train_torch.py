@@ -13,8 +13,12 @@ import torch
 
 rank, world_size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
 local_rank = int(os.environ.get("LOCAL_RANK", 0))
-target = shardpack.Device(local_rank)  # the CPU where there is no GPU
-device = torch.device(target.kind, local_rank if target.kind == "cuda" else None)
+if torch.cuda.is_available():
+  torch.cuda.set_device(local_rank)  # else every process takes memory of the first GPU
+  device = torch.device("cuda", local_rank)
+else:
+  device = torch.device("cpu")
+target = shardpack.Device(device)  # this one, or an error
 epochs = int(sys.argv[2]) if len(sys.argv) > 2 else 2
 
 dataset = shardpack.Dataset(sys.argv[1])

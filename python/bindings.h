@@ -23,6 +23,7 @@
 namespace shardpack::python {
 
 [[noreturn]] void Throw(const absl::Status& status);
+[[noreturn]] void ThrowDeviceError(const absl::Status& status);  // that a device cannot be used
 
 inline void ThrowIfError(const absl::Status& status) {
   if (!status.ok()) Throw(status);

@@ -1,10 +1,12 @@
-// Device: where batches go: a GPU, or the CPU where there is none.
+// Device: where batches go: a GPU, or the CPU where that was asked for.
 //
-//   const Device device = Device::Open(0);
+//   const Device device = Device::Open(pybind11::int_(0));
 //   PinnedMemory memory(*device.api);
 //
-// Lifetime: a value; the table that it names is static. Thread-safety: any thread. Errors: none;
-// why_not says why it is no GPU.
+// What was asked for is a number, "cuda:3", "cpu", "auto" (cuda/open_device.h) or what Python
+// prints so, as a torch.device. Lifetime: a value; the table that it names is static.
+// Thread-safety: with the GIL held. Errors: ValueError for other words; DeviceError where that GPU
+// cannot be used; a RuntimeWarning where "auto" is the CPU, with the reason.
 #ifndef SHARDPACK_PYTHON_DEVICE_H_
 #define SHARDPACK_PYTHON_DEVICE_H_
 
@@ -17,11 +19,11 @@
 namespace shardpack::python {
 
 struct Device {
-  static Device Open(int number);
+  static Device Open(const pybind11::object& wanted);
   static void Add(pybind11::module_& module);
 
   const DeviceApi* api = nullptr;
-  std::string why_not;  // empty for a GPU
+  std::string why_not;  // of "auto", that it is the CPU
 };
 
 }  // namespace shardpack::python

@@ -9,6 +9,7 @@ namespace {
 
 PyObject* data_loss_error = nullptr;
 PyObject* cancelled_error = nullptr;
+PyObject* device_error = nullptr;
 
 PyObject* ExceptionOf(absl::StatusCode code) {
   switch (code) {
@@ -33,22 +34,27 @@ PyObject* ExceptionOf(absl::StatusCode code) {
   }
 }
 
-}  // namespace
-
-void Throw(const absl::Status& status) {
-  // Paths may hold bytes that are no UTF-8.
+[[noreturn]] void Raise(PyObject* exception, const absl::Status& status) {
+  // Paths may hold bytes that are not UTF-8.
   const std::string message(status.message());
   const pybind11::object text = pybind11::reinterpret_steal<pybind11::object>(PyUnicode_DecodeUTF8(
       message.data(), static_cast<Py_ssize_t>(message.size()), "surrogateescape"));
-  PyErr_SetObject(ExceptionOf(status.code()), text.ptr());
+  PyErr_SetObject(exception, text.ptr());
   throw pybind11::error_already_set();
 }
+
+}  // namespace
+
+void Throw(const absl::Status& status) { Raise(ExceptionOf(status.code()), status); }
+void ThrowDeviceError(const absl::Status& status) { Raise(device_error, status); }
 
 void AddErrors(pybind11::module_& module) {
   data_loss_error =
       pybind11::exception<void>(module, "DataLossError", PyExc_OSError).release().ptr();
   cancelled_error =
       pybind11::exception<void>(module, "CancelledError", PyExc_RuntimeError).release().ptr();
+  device_error =
+      pybind11::exception<void>(module, "DeviceError", PyExc_RuntimeError).release().ptr();
 }
 
 }  // namespace shardpack::python

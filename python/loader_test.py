@@ -8,10 +8,14 @@ import pathlib
 import subprocess
 import tempfile
 import unittest
+import warnings
 
 import numpy
 import PIL.Image
 import shardpack
+
+# The GPU that is promised with SHARDPACK_REQUIRE_GPU=1, so that nothing passes on the CPU then.
+DEVICE = "cuda:0" if os.environ.get("SHARDPACK_REQUIRE_GPU", "0") != "0" else "cpu"
 
 WORK = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
 CLASSES = ("bee", "cat")
@@ -148,9 +152,31 @@ class ModuleTest(unittest.TestCase):
     self.assertEqual(sum(b.status.count("substituted") for b in loader), 1)
     self.assertIn("at offset", loader.take_bad_samples()[0]["why"])
 
+  def test_a_device_is_what_was_asked_for(self):
+    cpu = shardpack.Device("cpu")
+    self.assertEqual((cpu.kind, cpu.number, cpu.why_not), ("cpu", None, None))
+    for words in ("cuda", "gpu", "", None, "cuda:x"):
+      with self.assertRaisesRegex(ValueError, '"cuda:3"'):
+        shardpack.Device(words)
+    # Of a GPU that cannot be used, by its number never the CPU; else with a warning.
+    with self.assertRaisesRegex(shardpack.DeviceError, "GPU|CUDA"):
+      shardpack.Device(1000)
+    with warnings.catch_warnings(record=True) as caught:
+      warnings.simplefilter("always")
+      device = shardpack.Device("auto")
+    self.assertEqual((device.kind == "cpu", device.number is None), (device.why_not is not None,) * 2)
+    if device.kind == "cuda":
+      self.assertEqual((caught, shardpack.Device().number, shardpack.Device("cuda:0").number), ([], 0, 0))
+      return
+    self.assertEqual([(one.category, str(one.message)) for one in caught],
+                     [(RuntimeWarning, f"the device is the CPU: {device.why_not}")])
+    for number in (shardpack.Device, lambda: shardpack.Device(0), lambda: shardpack.Device("cuda:0")):
+      with self.assertRaises(shardpack.DeviceError) as raised:
+        number()
+      self.assertEqual(str(raised.exception), device.why_not)
+
   def test_a_device_loader_gives_the_same_batches_cast_there(self):
-    device = shardpack.Device()
-    self.assertEqual(device.kind == "cpu", device.why_not is not None)
+    device = shardpack.Device(DEVICE)
     order, decode = self.order(), shardpack.Decode(32, 24, flip=0.5)
     loader = shardpack.Loader(self.dataset, order, decode=decode, epochs=2)
     host = [(b.ids, b.labels, b.pixels.copy()) for _ in range(2) for b in loader]
@@ -171,7 +197,7 @@ class ModuleTest(unittest.TestCase):
     self.assertEqual(count, len(host))
 
   def test_images_are_decoded_for_the_device(self):
-    order, decode, device = self.order(), shardpack.Decode(48, 40, flip=0.5), shardpack.Device()  # decoded whole
+    order, decode, device = self.order(), shardpack.Decode(48, 40, flip=0.5), shardpack.Device(DEVICE)  # decoded whole
     host = [(b.ids, b.labels, b.pixels.copy())
             for b in shardpack.Loader(self.dataset, order, decode=decode, augment_seed=3, epochs=1)]
     encoded = lambda: shardpack.Loader(self.dataset, order, augment_seed=3, epochs=1, device=device)
@@ -189,7 +215,7 @@ class ModuleTest(unittest.TestCase):
       shardpack.DeviceLoader(encoded(), decode=shardpack.Decode(32, 24, dtype="float32"))
 
   def test_tensors_keep_their_batch_and_give_it_back(self):
-    loader = shardpack.Loader(self.dataset, self.order(), decode=shardpack.Decode(8, 8), device=shardpack.Device())
+    loader = shardpack.Loader(self.dataset, self.order(), decode=shardpack.Decode(8, 8), device=shardpack.Device(DEVICE))
     loader = shardpack.DeviceLoader(loader)
     first = next(loader).pixels
     if first.__dlpack_device__()[0] != 1:
@@ -211,7 +237,7 @@ class ModuleTest(unittest.TestCase):
 
   def test_a_resident_loader_keeps_the_dataset_on_the_device(self):
     order = self.order()
-    loader = shardpack.ResidentLoader(self.dataset, order, shardpack.Device(), 32, 24, dtype="uint8", layout="nhwc", epochs=1)
+    loader = shardpack.ResidentLoader(self.dataset, order, shardpack.Device(DEVICE), 32, 24, dtype="uint8", layout="nhwc", epochs=1)
     host = shardpack.Loader(self.dataset, order, decode=shardpack.Decode(32, 24, crop="resize"), epochs=1)
     for mine, theirs in zip(loader, host, strict=True):
       numpy.testing.assert_array_equal(mine.ids, theirs.ids)
@@ -222,7 +248,7 @@ class ModuleTest(unittest.TestCase):
     loader = shardpack.Loader(self.dataset, self.order(), decode=shardpack.Decode(8, 8))
     with self.assertRaisesRegex(ValueError, "device="):
       shardpack.DeviceLoader(loader)
-    loader = shardpack.Loader(self.dataset, self.order(), decode=shardpack.Decode(8, 8), device=shardpack.Device())
+    loader = shardpack.Loader(self.dataset, self.order(), decode=shardpack.Decode(8, 8), device=shardpack.Device(DEVICE))
     shardpack.DeviceLoader(loader)
     with self.assertRaisesRegex(ValueError, "taken"):
       next(loader)

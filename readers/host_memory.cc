@@ -58,6 +58,12 @@ absl::StatusOr<std::span<std::byte>> PageableMemory::Allocate(size_t bytes) {
   return std::span(begin, bytes);
 }
 
+// A kernel that does not know it leaves the memory inherited, as without.
+void PageableMemory::SetInherited(std::span<std::byte> memory, bool inherited) {
+  (void)::madvise(memory.data(), MappedBytes(memory.size()),
+                  inherited ? MADV_DOFORK : MADV_DONTFORK);
+}
+
 void PageableMemory::Free(std::span<std::byte> memory) {
   const size_t mapped = MappedBytes(memory.size());
   ::munmap(memory.data(), mapped);

@@ -37,6 +37,9 @@ class PageableMemory final : public HostMemory {
 
   absl::StatusOr<std::span<std::byte>> Allocate(size_t bytes) override;
   void Free(std::span<std::byte> memory) override;
+  // Whether children of a fork have what Allocate gave, as they do at first. Where they do not, who
+  // touches it there dies of it (MADV_DONTFORK of madvise(2)). Ends with Free.
+  void SetInherited(std::span<std::byte> memory, bool inherited);
   uint64_t allocated_bytes() const { return allocated_bytes_.load(std::memory_order_relaxed); }
 
  private:

@@ -38,7 +38,7 @@ NOT_RUN = {
     "./bazelw build //cuda:preprocess_gpu_test": "a build",
     "bazel build //cli:pack //cli:pack-bench-device": "a build",
     "pack bench DATASET --device cuda --decode 224": "a GPU",
-    "bazel test //cuda:device_loader_gpu_test //cuda:resident_loader_gpu_test //cuda:cuda_api_test": "a GPU",
+    "bazel test //cuda:cuda_device_gpu_test //cuda:device_loader_gpu_test //cuda:resident_loader_gpu_test": "a GPU",
     "compute-sanitizer --error-exitcode 1 bazel-bin/cuda/device_loader_gpu_test": "a GPU",
     "cuda/carry.sh bazel-bin/cuda/preprocess_gpu_test /tmp/carried": "a GPU",
     "/tmp/carried/run": "a GPU",

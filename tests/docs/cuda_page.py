@@ -1,4 +1,4 @@
-"""The example of docs/cuda.md: shown as it is, and without a GPU every batch comes from host memory.
+"""The example of docs/cuda.md: shown as it is, and on the CPU every batch comes from host memory.
 
 CUDA_CONSUMER and PACK name the programs (default: as Bazel's tests see them).
 """
@@ -33,16 +33,20 @@ class CudaPageTest(unittest.TestCase):
       photos = pathlib.Path(folder) / "photos"
       sample_images.write_class_folders(photos, ROOT / "testdata" / "images", count=40, classes=3, seed=4)
       subprocess.run([PACK, "photos", "-o", "shards", "-q"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
-      done = subprocess.run([CUDA_CONSUMER, "shards", "64"], cwd=folder, capture_output=True, text=True, check=False)
+      unasked = subprocess.run([CUDA_CONSUMER, "shards", "64"], cwd=folder, capture_output=True, text=True, check=False)
+      done = subprocess.run([CUDA_CONSUMER, "shards", "64", "cpu"], cwd=folder, capture_output=True, text=True, check=False)
     self.assertEqual(0, done.returncode, done.stderr)
     seen = [tuple(map(int, LINE.fullmatch(line).groups())) for line in done.stdout.splitlines()]
     self.assertEqual([(epoch, step) for epoch in range(2) for step in range(3)], seen)
     self.assertIn("6 batches", done.stderr)
+    if unasked.returncode != 0:  # no GPU, so no batches either
+      self.assertRegex(unasked.stderr, "no GPU can be used|built without CUDA")
+      self.assertEqual("", unasked.stdout)
 
   def test_pack_says_what_there_is(self):
     done = subprocess.run([PACK, "info", "--gpu"], capture_output=True, text=True, check=False)
     self.assertEqual(0, done.returncode, done.stderr)
-    self.assertRegex(done.stdout, r"(?m)^gpu +(0 |none: .+; loaders give batches in host memory)")
+    self.assertRegex(done.stdout, r"(?m)^gpu +(0 |none: .+; loaders run with the device \"cpu\" alone)")
     self.assertRegex(done.stdout, r"(?m)^cuda  ")
     self.assertRegex(done.stdout, r"(?m)^nvjpeg  ")
 

@@ -16,14 +16,21 @@ config_setting(
 )
 
 cc_library(
+    name = "headers",{headers}
+)
+
+cc_library(
     name = "cudart",{cudart}
+    deps = [":headers"],
 )
 """
 
 # `includes` makes it a system header path, so that our warnings do not apply.
-_CUDART = """
+_HEADERS = """
     hdrs = glob(["include/*.h", "include/*.hpp", "include/crt/*"]),
-    includes = ["include"],
+    includes = ["include"],"""
+
+_CUDART = """
     linkopts = ["-L{home}/lib64", "-l:libcudart_static.a", "-ldl", "-lpthread", "-lrt"],"""
 
 def _cuda_toolkit_impl(repository_ctx):
@@ -40,6 +47,7 @@ def _cuda_toolkit_impl(repository_ctx):
         repository_ctx.symlink(home + "/include", "include")
     repository_ctx.file("BUILD", _BUILD.format(
         found = bool(home),
+        headers = _HEADERS if home else "",
         cudart = _CUDART.format(home = home) if home else "",
     ))
     repository_ctx.file("toolkit.bzl", "HOME = %r\nVERSION = %r\n" % (home, version))
