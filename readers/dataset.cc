@@ -53,14 +53,38 @@ absl::Status CheckSize(const std::string& path, uint64_t expected) {
   return absl::OkStatus();
 }
 
-bool HasUnfinishedBuild(const std::string& folder) {
+absl::StatusOr<bool> HasUnfinishedBuild(const std::string& folder) {
   std::error_code error;
   if (std::filesystem::exists(folder + "/.pack", error)) return true;
   for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
        it.increment(error)) {
     if (it->path().native().ends_with(kIndexSuffix)) return true;
   }
+  if (error) return IoStatus("list", folder, error.value());
   return false;
+}
+
+// Whether the folder has a manifest; only a name that is not there says that it has none.
+absl::StatusOr<bool> HasManifest(const std::string& folder) {
+  const std::string path = absl::StrCat(folder, "/", std::string(kManifestName));
+  struct stat facts;
+  if (::stat(path.c_str(), &facts) == 0) return true;
+  const absl::Status failed = IoStatus("stat", path, errno);
+  if (!absl::IsNotFound(failed)) return failed;
+  return false;
+}
+
+// What a folder without a manifest is, when it is not a shard.
+absl::Status NoDataset(const std::string& folder, bool may_be_shard) {
+  const absl::StatusOr<bool> unfinished = HasUnfinishedBuild(folder);
+  if (!unfinished.ok()) return unfinished.status();
+  const std::string name = EscapeForTerminal(folder);
+  if (*unfinished) {
+    return absl::DataLossError(
+        absl::StrCat(name, " has no manifest.json: its build has not finished"));
+  }
+  if (may_be_shard) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(name, " is no dataset: it has no manifest.json"));
 }
 
 std::string FirstDifference(std::span<const std::string> was, std::span<const std::string> now) {
@@ -144,17 +168,12 @@ absl::StatusOr<Dataset> Dataset::Open(const std::string& path,
                                       std::span<const Format* const> foreign) {
   struct stat facts;
   if (::stat(path.c_str(), &facts) != 0) return IoStatus("open", path, errno);
-  const std::string manifest_path = absl::StrCat(path, "/", std::string(kManifestName));
-  struct stat manifest_facts;
-  if (!S_ISDIR(facts.st_mode) || ::stat(manifest_path.c_str(), &manifest_facts) != 0) {
-    if (S_ISDIR(facts.st_mode) && HasUnfinishedBuild(path)) {
-      return absl::DataLossError(absl::StrCat(EscapeForTerminal(path),
-                                              " has no manifest.json: its build has not finished"));
-    }
-    if (S_ISDIR(facts.st_mode) && foreign.empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(EscapeForTerminal(path), " is no dataset: it has no manifest.json"));
-    }
+  if (!S_ISDIR(facts.st_mode)) return OpenShards({&path, 1}, foreign);
+  const absl::StatusOr<bool> has_manifest = HasManifest(path);
+  if (!has_manifest.ok()) return has_manifest.status();
+  if (!*has_manifest) {
+    const absl::Status none = NoDataset(path, /*may_be_shard=*/!foreign.empty());
+    if (!none.ok()) return none;
     return OpenShards({&path, 1}, foreign);
   }
   absl::StatusOr<Manifest> manifest = Manifest::Read(path);

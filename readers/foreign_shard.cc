@@ -1,7 +1,9 @@
 #include "readers/foreign_shard.h"
 
+#include <errno.h>
+#include <sys/stat.h>
+
 #include <array>
-#include <filesystem>
 #include <optional>
 #include <set>
 #include <utility>
@@ -70,6 +72,8 @@ class IndexRows : public RecordSink {
                                   " samples have one that is no integer of 64 bits, and no label");
     return ToText(finding).substr(std::string_view("warning ").size());
   }
+  // Of reading images; the index then lacks facts that the shard has.
+  const absl::Status& read() const { return read_; }
   ShardIndexBuilder builder;
   std::set<std::string, std::less<>> left_out;
 
@@ -85,16 +89,18 @@ class IndexRows : public RecordSink {
   }
 
   // The facts that packing would have recorded. The scan has just read these bytes, so they come
-  // from the page cache; an error of reading them is one of the scan, or of the reader later.
+  // from the page cache as a rule.
   ImageInfo Probe(const ScannedField& image) {
     if (image.length > bytes_.capacity() || bytes_.capacity() > kKeptImageBytes)
       std::vector<std::byte>().swap(bytes_);
     bytes_.resize(image.length);
-    if (!images_->ReadExactlyAt(image.offset, bytes_).ok()) return {};
+    read_.Update(images_->ReadExactlyAt(image.offset, bytes_));
+    if (!read_.ok()) return {};
     return ProbeImage(bytes_, {.max_pixels = UINT64_MAX, .allow_truncated = true}).info;
   }
 
   const File* const images_;
+  absl::Status read_;
   std::vector<std::byte> bytes_;
   uint64_t records_ = 0, no_integers_ = 0, first_record_ = 0, first_offset_ = 0;
 };
@@ -131,6 +137,7 @@ absl::StatusOr<ForeignShard> ScanWith(const Format& format, const std::string& p
       format.scanner->Scan(in, {.shard_name = path, .strict = false}, rows, damage);
   if (!scanned.ok()) return scanned;
   if (damage.first()) return absl::DataLossError(*damage.first());
+  if (!rows.read().ok()) return rows.read();
   absl::StatusOr<Digest> digest = in.Finish();
   if (!digest.ok()) return digest.status();
   absl::StatusOr<ShardIndex> index = ShardIndex::FromBytes(rows.builder.Finish(*bytes), *bytes);
@@ -179,13 +186,14 @@ absl::Status NoFormat(const std::string& path, bool is_folder) {
 
 absl::StatusOr<ForeignShardKind> FindForeignShard(const std::string& path,
                                                   std::span<const Format* const> formats) {
-  std::error_code error;
-  const auto kind = std::filesystem::status(path, error).type();
-  if (kind == std::filesystem::file_type::not_found) {
+  struct stat facts;
+  if (::stat(path.c_str(), &facts) != 0) {
+    const absl::Status failed = IoStatus("stat", path, errno);
+    if (!absl::IsNotFound(failed)) return failed;
     return absl::NotFoundError(absl::StrCat(EscapeForTerminal(path), ": no such file"));
   }
-  const bool is_folder = kind == std::filesystem::file_type::directory;
-  if (!is_folder && kind != std::filesystem::file_type::regular) {
+  const bool is_folder = S_ISDIR(facts.st_mode);
+  if (!is_folder && !S_ISREG(facts.st_mode)) {
     return absl::InvalidArgumentError(
         absl::StrCat(EscapeForTerminal(path), ": neither a file nor a folder that can be read"));
   }
