@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
 #include "readers/foreign_shard.h"
@@ -61,16 +62,6 @@ absl::StatusOr<bool> HasUnfinishedBuild(const std::string& folder) {
     if (it->path().native().ends_with(kIndexSuffix)) return true;
   }
   if (error) return IoStatus("list", folder, error.value());
-  return false;
-}
-
-// Whether the folder has a manifest; only a name that is not there says that it has none.
-absl::StatusOr<bool> HasManifest(const std::string& folder) {
-  const std::string path = absl::StrCat(folder, "/", std::string(kManifestName));
-  struct stat facts;
-  if (::stat(path.c_str(), &facts) == 0) return true;
-  const absl::Status failed = IoStatus("stat", path, errno);
-  if (!absl::IsNotFound(failed)) return failed;
   return false;
 }
 
@@ -169,7 +160,8 @@ absl::StatusOr<Dataset> Dataset::Open(const std::string& path,
   struct stat facts;
   if (::stat(path.c_str(), &facts) != 0) return IoStatus("open", path, errno);
   if (!S_ISDIR(facts.st_mode)) return OpenShards({&path, 1}, foreign);
-  const absl::StatusOr<bool> has_manifest = HasManifest(path);
+  const absl::StatusOr<bool> has_manifest =
+      Exists(absl::StrCat(path, "/", std::string(kManifestName)));
   if (!has_manifest.ok()) return has_manifest.status();
   if (!*has_manifest) {
     const absl::Status none = NoDataset(path, /*may_be_shard=*/!foreign.empty());
