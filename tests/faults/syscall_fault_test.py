@@ -77,19 +77,14 @@ class Known:
 
 # None may be left here for long: an entry says what happens, and goes with the fix.
 KNOWN = (
-    Known("build", "(open|read|stat|fstatat|mmap) .*/inputs/src/", "error", "one error of reading is taken for a bad input"),
-    Known("build", "stat .*/inputs/src.tar", "error", "exit 2: taken for no archive"),
-    Known("build", "/inputs/plan", "error", "exit 2 instead of 6"),
-    Known("build-range", "stat .*/inputs/src", "error", "exit 2 instead of 6"),
     Known("build", "out.*/(train-|.pack)|/out(.pack-new)?$", "", "the retry within a run meets what this run has made"),
     Known("convert", "out.*/(train-|.pack)|/out$", "", "the same"),
     Known("index", ".pack/lock", "error", "an error of stat is taken for another run's end"),
+    Known("index", "/inputs/foreign-", "error", "an error of stat leaves a shard out"),
     Known("build-overwrite", "", "", "a run killed or failing after the exchange cannot be finished"),
     Known("commit", "/out", "", "the same command again leaves .pack behind; an error of stat is taken for a fact"),
     Known("validate", "", "error", "an error of one look at a file is taken for a fact"),
     Known("extract", "", "", "what an extract that failed has written keeps the same command from finishing"),
-    Known("", "stat .*/manifest.json", "error", "exit 4: an error of stat is taken for an unfinished build"),
-    Known("", "/inputs/foreign-", "error", "an error of one look at a foreign shard is taken for a fact"),
 )
 
 
