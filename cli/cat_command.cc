@@ -66,7 +66,9 @@ ExitCode RunCat(const CommandLine& line, Terminal& terminal) {
                                     "with > FILE, or give --force")),
         terminal);
   }
-  return PrintResult(*bytes, terminal);
+  Results results;
+  results.WriteBytes(*bytes);
+  return FinishResults(results, ExitCode::kDone, terminal);
 }
 
 }  // namespace shardpack::cli

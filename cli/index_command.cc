@@ -5,6 +5,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
+#include "cli/given_file.h"
 #include "cli/progress.h"
 #include "cli/stop_signal.h"
 #include "cli/units.h"
@@ -33,9 +34,8 @@ absl::StatusOr<AdoptOptions> Options(const CommandLine& line) {
   options.fsync = line.output.fsync;
   options.tool = ToolVersions();
   if (line.classes_file.empty()) return options;
-  absl::StatusOr<std::string> text = ReadWholeFile(line.classes_file, kMaxClassesBytes);
-  if (absl::IsNotFound(text.status()) || absl::IsOutOfRange(text.status()))
-    return absl::InvalidArgumentError(StrCat("--classes: ", std::string(text.status().message())));
+  absl::StatusOr<std::string> text =
+      ReadGivenFile("--classes", line.classes_file, kMaxClassesBytes);
   if (!text.ok()) return text.status();
   absl::StatusOr<std::vector<std::string>> classes = ParseClasses(*text, line.classes_file);
   if (!classes.ok()) return classes.status();

@@ -20,9 +20,11 @@ struct Row {
   ImageInfo image;
 };
 
-Row Look(const Dataset& dataset, const SampleRow& row) {
+absl::StatusOr<Row> Look(const Dataset& dataset, const SampleRow& row) {
   Row facts;
-  facts.image = ImageOf(dataset, row);
+  const absl::StatusOr<ImageInfo> image = ImageOf(dataset, row);
+  if (!image.ok()) return image.status();
+  facts.image = *image;
   const std::optional<size_t> column = row.index.FindField(kImageField);
   if (column.has_value() && row.index.has_field(row.record, *column)) {
     facts.bytes = row.index.field(row.record, *column).length;
@@ -40,9 +42,8 @@ size_t KeyColumns(const ShardIndex& index) {
   return std::min<size_t>(columns, 48);
 }
 
-std::string TextLine(const Dataset& dataset, const SampleRow& row, size_t key_columns,
-                     bool long_rows) {
-  const Row facts = Look(dataset, row);
+std::string TextLine(const Dataset& dataset, const SampleRow& row, const Row& facts,
+                     size_t key_columns, bool long_rows) {
   const std::string name = EscapeForTerminal(ClassName(dataset, row.index.label(row.record)));
   const std::string pixels =
       facts.image.width == 0 ? "-" : StrCat(facts.image.width, "x", facts.image.height);
@@ -57,8 +58,7 @@ std::string TextLine(const Dataset& dataset, const SampleRow& row, size_t key_co
   return StrCat(text, path.empty() ? "" : "  ", path, "\n");
 }
 
-std::string JsonLine(const Dataset& dataset, const SampleRow& row) {
-  const Row facts = Look(dataset, row);
+std::string JsonLine(const Dataset& dataset, const SampleRow& row, const Row& facts) {
   const int64_t label = row.index.label(row.record);
   nlohmann::json json = {{"id", row.id},
                          {"shard", PercentEscape(row.shard.name)},
@@ -87,13 +87,18 @@ ExitCode RunLs(const CommandLine& line, Terminal& terminal) {
   Results results;
   const DatasetShard* shard = nullptr;
   size_t key_columns = 0;
-  const absl::Status walked = ForEachSample(*dataset, *selection, [&](const SampleRow& row) {
+  absl::Status looked;
+  absl::Status walked = ForEachSample(*dataset, *selection, [&](const SampleRow& row) {
     if (shard != &row.shard) key_columns = KeyColumns(row.index);
     shard = &row.shard;
-    results.Write(line.json ? JsonLine(*dataset, row)
-                            : TextLine(*dataset, row, key_columns, line.long_rows));
+    const absl::StatusOr<Row> facts = Look(*dataset, row);
+    looked = facts.status();
+    if (!facts.ok()) return false;
+    results.Write(line.json ? JsonLine(*dataset, row, *facts)
+                            : TextLine(*dataset, row, *facts, key_columns, line.long_rows));
     return !results.closed();
   });
+  walked.Update(looked);
   const ExitCode code = walked.ok() ? ExitCode::kDone : Fail(walked, terminal);
   return FinishResults(results, code, terminal);
 }

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <exception>
-#include <new>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -21,6 +20,7 @@
 #include "cli/parse.h"
 #include "cli/stop_signal.h"
 #include "cli/version.h"
+#include "formats/io/resources.h"
 
 namespace shardpack::cli {
 namespace {
@@ -88,19 +88,14 @@ ExitCode Main(std::string program, std::vector<std::string> words) {
   return Run(*line, terminal);
 }
 
-// TBB says in words alone that it could not start a thread.
-bool IsOutOfMemory(const std::exception& error) {
-  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
-         dynamic_cast<const std::system_error*>(&error) != nullptr ||
-         std::string_view(error.what()).find("pthread_create") != std::string_view::npos;
-}
-
 ExitCode Explain(const std::exception& error) {
-  if (IsOutOfMemory(error)) {
-    static constexpr std::string_view kText =
-        "pack: error: out of memory or threads; --memory, --io-depth and -j lower what is needed\n";
+  if (IsLackOfResources(error)) {
     // Without a buffer: there may be no memory for one.
-    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kText.data(), kText.size());
+    for (const std::string_view text :
+         {std::string_view("pack: error: "), DescribeLackOfResources(),
+          std::string_view("; --memory, --io-depth and -j lower what is needed\n")}) {
+      [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+    }
     return ExitCode::kIo;
   }
   Terminal().Error(absl::StrCat("internal error: ", error.what(), "; please report it"));

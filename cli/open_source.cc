@@ -16,6 +16,7 @@
 #include "converters/list_source.h"
 #include "formats/core/manifest.h"
 #include "formats/formats.h"
+#include "formats/io/exists.h"
 #include "formats/io/file.h"
 
 namespace shardpack::cli {
@@ -49,12 +50,14 @@ constexpr std::array<Ending, 17> kEndings = {{{".lst", "list"},
 absl::StatusOr<std::string> Recognise(const std::string& path) {
   if (path == "-") return std::string("list");
   struct stat facts;
-  if (::stat(path.c_str(), &facts) != 0)
+  if (::stat(path.c_str(), &facts) != 0) {
+    if (!IsAboutThePath(errno)) return IoStatus("look at", path, errno);
     return std::string("folder");  // which says what is wrong with it
+  }
   if (S_ISDIR(facts.st_mode)) {
-    struct stat manifest;
-    const std::string name = StrCat(path, "/", std::string(kManifestName));
-    return std::string(::stat(name.c_str(), &manifest) == 0 ? "dataset" : "folder");
+    const absl::StatusOr<bool> packed = Exists(StrCat(path, "/", std::string(kManifestName)));
+    if (!packed.ok()) return packed.status();
+    return std::string(*packed ? "dataset" : "folder");
   }
   const std::string lower = absl::AsciiStrToLower(path);
   for (const Ending& each : kEndings) {
@@ -62,6 +65,7 @@ absl::StatusOr<std::string> Recognise(const std::string& path) {
   }
   if (S_ISREG(facts.st_mode)) {
     const absl::StatusOr<const Format*> format = SniffFormat(path);
+    if (!format.ok() && !IsAboutThePath(format.status())) return format.status();
     if (format.ok() && *format != nullptr) return std::string("dataset");
   }
   return InvalidArgumentError(
@@ -232,7 +236,9 @@ absl::StatusOr<std::unique_ptr<SampleSource>> OpenPlannedSource(const Plan& plan
   }
   struct stat facts;
   // Without this a source that is not mounted would be a list of vanished files.
-  if (::stat(root.c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode)) {
+  const int error = ::stat(root.c_str(), &facts) == 0 ? 0 : errno;
+  if (error != 0 && !IsAboutThePath(error)) return IoStatus("look at", root, error);
+  if (error != 0 || !S_ISDIR(facts.st_mode)) {
     return InvalidArgumentError(
         StrCat("the source ", EscapeForTerminal(root),
                " of the plan is no folder here; say where it is: pack build SRC --plan FILE ..."));

@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "cli/device_bench.h"
+#include "cli/exit_code.h"
 #include "cli/failure.h"
 #include "cli/parse.h"
+#include "formats/io/resources.h"
 
 namespace shardpack::cli {
 namespace {
@@ -33,7 +35,8 @@ int main(int argc, char** argv) {
     return static_cast<int>(
         shardpack::cli::Main(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc)));
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "pack: error: %s\n", error.what());
-    return static_cast<int>(shardpack::cli::ExitCode::kInternal);
+    const absl::Status failed = shardpack::StatusOfException("bench", error);
+    std::fprintf(stderr, "pack: error: %s\n", std::string(failed.message()).c_str());
+    return static_cast<int>(shardpack::cli::ExitCodeOf(failed, 0));
   }
 }

@@ -105,11 +105,12 @@ std::string ClassName(const Dataset& dataset, int64_t label) {
   return StrCat(label);
 }
 
-ImageInfo ImageOf(const Dataset& dataset, const SampleRow& row) {
+absl::StatusOr<ImageInfo> ImageOf(const Dataset& dataset, const SampleRow& row) {
   const ImageInfo known = row.index.image(row.record);
   if (known.format != ImageFormat::kUnknown) return known;
   const absl::StatusOr<OwnedSample> sample = dataset.Read(row.id);
-  if (!sample.ok()) return known;
+  if (!sample.ok() && !IsAboutThePath(sample.status())) return sample.status();
+  if (!sample.ok()) return known;  // a damaged sample
   for (const OwnedSample::Field& field : sample->fields) {
     if (field.name == kImageField) return ImageOf(row, AsBytes(field.bytes));
   }

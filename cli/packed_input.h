@@ -53,7 +53,7 @@ std::string ClassName(const Dataset& dataset, int64_t label);
 
 // What the sample's index says of the image, or for a foreign shard, which has no such column, what
 // the image itself says; unknown when it cannot be read.
-ImageInfo ImageOf(const Dataset& dataset, const SampleRow& row);
+absl::StatusOr<ImageInfo> ImageOf(const Dataset& dataset, const SampleRow& row);
 // The same where the image's bytes have been read.
 ImageInfo ImageOf(const SampleRow& row, Bytes image);
 

@@ -5,11 +5,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <map>
 #include <optional>
+#include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "cli/flags.h"
+#include "cli/given_file.h"
 #include "cli/remote_path.h"
 #include "cli/suggest.h"
 #include "formats/io/file.h"
@@ -24,10 +27,11 @@ using absl::StrCat;
 // The values of each flag as they were typed, in order.
 using Values = std::map<const Flag*, std::vector<std::string>>;
 
-// A link to nothing exists: what reads it says what is wrong with it.
+// A link to nothing exists: what reads it says what is wrong with it, and so does what cannot be
+// looked at.
 bool Exists(const std::string& path) {
   struct stat facts;
-  return ::lstat(path.c_str(), &facts) == 0;
+  return ::lstat(path.c_str(), &facts) == 0 || !IsAboutThePath(errno);
 }
 
 // What other tools call our verbs.
@@ -200,18 +204,45 @@ absl::Status StoreAll(const Flag& flag, const std::vector<std::string>& values, 
   return absl::OkStatus();
 }
 
-// The flags of the file that the command line does not give.
-absl::Status StoreConfig(const std::string& path, const Values& typed, CommandLine* line) {
-  std::vector<CLI::ConfigItem> items;
+// A table within a table within ...: the parser's time grows with its square.
+absl::Status CheckDepth(std::string_view text) {
+  constexpr ptrdiff_t kMaxDepth = 8;
+  for (size_t number = 1; !text.empty(); ++number) {
+    const std::string_view row = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), row.size() + 1));
+    const std::string_view names = row.substr(0, row.find_first_of("=#"));
+    if (std::count(names.begin(), names.end(), '.') <= kMaxDepth) continue;
+    return InvalidArgumentError(
+        StrCat("line ", number, ": more than ", kMaxDepth, " tables within each other"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<CLI::ConfigItem>> ReadConfig(const std::string& path) {
+  constexpr uint64_t kMaxConfigBytes = 1 << 20;
+  const absl::StatusOr<std::string> text = ReadGivenFile("--config", path, kMaxConfigBytes);
+  if (!text.ok()) return text.status();
+  const absl::Status shallow = CheckDepth(*text);
+  if (!shallow.ok()) {
+    return InvalidArgumentError(StrCat("--config ", EscapeForTerminal(path), ": ",
+                                       std::string(shallow.message())));
+  }
+  std::istringstream in(*text);
   try {
-    items = CLI::ConfigTOML().from_file(path);
+    return CLI::ConfigTOML().from_config(in);
   } catch (const CLI::Error&) {
     return InvalidArgumentError(
         StrCat("--config ", EscapeForTerminal(path), ": cannot be read as a TOML or INI file"));
   }
+}
+
+// The flags of the file that the command line does not give.
+absl::Status StoreConfig(const std::string& path, const Values& typed, CommandLine* line) {
+  const absl::StatusOr<std::vector<CLI::ConfigItem>> items = ReadConfig(path);
+  if (!items.ok()) return items.status();
   std::vector<std::string> names;
   for (const Flag* flag : FlagsOf(line->verb)) names.emplace_back(flag->name);
-  for (const CLI::ConfigItem& item : items) {
+  for (const CLI::ConfigItem& item : *items) {
     if (item.name == "++" || item.name == "--") continue;  // begin and end of a section
     if (!item.parents.empty() && FindVerb(item.parents[0]) == nullptr) {
       return InvalidArgumentError(StrCat("--config ", EscapeForTerminal(path),

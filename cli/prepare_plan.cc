@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/flags.h"
+#include "cli/given_file.h"
 #include "cli/open_source.h"
 #include "cli/progress.h"
 #include "cli/suggest.h"
@@ -28,9 +29,8 @@ constexpr uint64_t kMaxClassesBytes = uint64_t{64} << 20;
 constexpr uint64_t kMaxPlanBytes = uint64_t{64} << 30;
 
 absl::StatusOr<std::vector<std::string>> ReadClasses(const std::string& path) {
-  absl::StatusOr<std::string> text = ReadWholeFile(path, kMaxClassesBytes);
-  if (!text.ok())
-    return InvalidArgumentError(StrCat("--classes: ", std::string(text.status().message())));
+  absl::StatusOr<std::string> text = ReadGivenFile("--classes", path, kMaxClassesBytes);
+  if (!text.ok()) return text.status();
   return ParseClasses(*text, path);
 }
 
@@ -80,7 +80,7 @@ absl::StatusOr<Listing> List(SampleSource& source, Terminal& terminal) {
   return source.List();
 }
 
-void Probe(const SampleSource& source, const PlanOptions& options, IoPool& pool, Terminal& terminal,
+absl::Status Probe(const SampleSource& source, const PlanOptions& options, IoPool& pool, Terminal& terminal,
            Listing* listing) {
   std::atomic<uint64_t> probed = 0;
   Progress progress(terminal);
@@ -88,7 +88,7 @@ void Probe(const SampleSource& source, const PlanOptions& options, IoPool& pool,
   progress.Watch(
       [&, rows] { return ProgressView{.stage = "looking at", .done = probed, .total = rows}; });
   const ProbeOptions probe = {options.verify, options.max_pixels, options.allow_truncated};
-  RunProbePass(source, probe, pool, *listing, probed);
+  return RunProbePass(source, probe, pool, *listing, probed);
 }
 
 // Law: what the target cannot hold is said before work starts.
@@ -146,8 +146,8 @@ absl::StatusOr<Prepared> PreparePlan(const CommandLine& line, IoPool& pool, Term
                            plan_options.pixels.encode == EncodeAs::kRaw &&
                            plan_options.pixels.resize == ResizeMode::kOff;
   if (finds_shape || plan_options.NeedsProbe())
-    Probe(*opened->source, plan_options, pool, terminal, &*listing);
-  if (finds_shape) status = UseCommonShape(*listing, &plan_options.pixels);
+    status = Probe(*opened->source, plan_options, pool, terminal, &*listing);
+  if (status.ok() && finds_shape) status = UseCommonShape(*listing, &plan_options.pixels);
   if (!status.ok()) return status;
   absl::StatusOr<Plan> plan = Plan::Make(*std::move(listing), plan_options, *format);
   if (!plan.ok()) return plan.status();
@@ -167,9 +167,8 @@ absl::StatusOr<Prepared> ReadPlan(const CommandLine& line, IoPool& pool, Termina
                                          " is decided by the plan; give it to pack plan --write"));
     }
   }
-  absl::StatusOr<std::string> bytes = ReadWholeFile(line.plan_file, kMaxPlanBytes);
-  if (!bytes.ok())
-    return InvalidArgumentError(StrCat("--plan: ", std::string(bytes.status().message())));
+  absl::StatusOr<std::string> bytes = ReadGivenFile("--plan", line.plan_file, kMaxPlanBytes);
+  if (!bytes.ok()) return bytes.status();
   absl::StatusOr<Plan> plan = Plan::FromBytes(*bytes, FindFormat);
   if (!plan.ok()) return plan.status();
   const absl::Status range = CheckShardsRange(*plan, line.output);

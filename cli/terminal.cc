@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "formats/io/escape.h"
 #include "formats/io/file.h"
 
 namespace shardpack::cli {
@@ -93,7 +94,7 @@ void Terminal::Put(std::string text) {
   const std::lock_guard lock(mutex_);
   std::string out;
   Erase(&out);
-  WriteAll(STDERR_FILENO, out + text);
+  WriteAll(STDERR_FILENO, out + EscapeHarmful(text));
 }
 
 void Terminal::Draw(const std::vector<std::string>& lines) {
@@ -101,12 +102,14 @@ void Terminal::Draw(const std::vector<std::string>& lines) {
   const std::lock_guard lock(mutex_);
   std::string out;
   Erase(&out);
-  for (size_t i = 0; i < lines.size(); ++i) absl::StrAppend(&out, i == 0 ? "" : "\n", lines[i]);
+  for (size_t i = 0; i < lines.size(); ++i) absl::StrAppend(&out, i == 0 ? "" : "\n", EscapeHarmful(lines[i]));
   drawn_ = lines.size();
   if (!out.empty()) WriteAll(STDERR_FILENO, out);
 }
 
-void Results::Write(std::string_view text) {
+void Results::Write(std::string_view text) { WriteBytes(EscapeHarmful(text)); }
+
+void Results::WriteBytes(std::string_view text) {
   if (closed_ || !status_.ok()) return;
   buffer_.append(text);
   if (buffer_.size() >= size_t{64} << 10) Flush();

@@ -46,6 +46,7 @@ class Terminal {
   void Warn(std::string_view text);   // "warning: ..."
   void Error(std::string_view text);  // "pack: error: ..."
   void Raw(std::string_view text);    // as it is, the line end included
+  // Whatever a message holds - names, the words of a library - controls in it reach no terminal.
 
   // Draws these lines in the place of those drawn before; none erases them.
   void Draw(const std::vector<std::string>& lines);
@@ -63,7 +64,8 @@ class Terminal {
 
 class Results {
  public:
-  void Write(std::string_view text);
+  void Write(std::string_view text);       // what a terminal must not get is escaped
+  void WriteBytes(std::string_view text);  // as they are
   bool closed() const { return closed_; }  // the reader went away: nothing more needs to be made
   // What is buffered reaches the kernel; the first error of all writes.
   absl::Status Finish();

@@ -20,6 +20,7 @@
 #include "formats/core/shard_index.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
+#include "formats/io/resources.h"
 #include "formats/io/sequential_reader.h"
 #include "readers/foreign_shard.h"
 
@@ -162,7 +163,7 @@ absl::Status Adoption::ScanAll(std::span<const Format* const> formats, AdoptProg
       });
     });
   } catch (const std::exception& error) {
-    return absl::InternalError(absl::StrCat("index: ", error.what()));
+    return StatusOfException("index", error);
   }
   if (stop.load() != 0) return absl::CancelledError("stopped");
   return WorstStatus();

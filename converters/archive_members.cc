@@ -192,15 +192,20 @@ class ArchiveMembers::Handle {
     // What follows zero blocks counts: another archive, or the rest after a header that was zeroed.
     if (archive_read_set_option(archive_, "tar", "read_concatenated_archives", "1") != ARCHIVE_OK)
       return Failure();
-    if (::lseek(file_.descriptor(), 0, SEEK_SET) != 0)
-      return IoStatus("seek in", file_.path(), errno);
-    if (archive_read_open_fd(archive_, file_.descriptor(), kReadBytes) != ARCHIVE_OK)
-      return Failure();
+    const absl::StatusOr<uint64_t> bytes = file_.Size();
+    if (!bytes.ok()) return bytes.status();
+    bytes_ = *bytes;
+    archive_read_set_callback_data(archive_, this);
+    archive_read_set_read_callback(archive_, &Read);
+    archive_read_set_skip_callback(archive_, &Skip);
+    archive_read_set_seek_callback(archive_, &Seek);
+    if (archive_read_open1(archive_) != ARCHIVE_OK) return Failure();
     return absl::OkStatus();
   }
   // False at the end.
   absl::StatusOr<bool> Next() {
     const int result = archive_read_next_header(archive_, &entry_);
+    if (!read_.ok()) return read_;  // whatever libarchive has made of it
     if (result == ARCHIVE_EOF) return false;
     // ARCHIVE_RETRY: a damaged header was passed, and with it its member.
     if (result != ARCHIVE_OK && result != ARCHIVE_WARN) return Failure();
@@ -221,9 +226,10 @@ class ArchiveMembers::Handle {
     return text == nullptr ? "unknown error" : text;
   }
   absl::Status Failure() const {
+    if (!read_.ok()) return read_;
     const int error = archive_errno(archive_);
     const std::string name = EscapeForTerminal(file_.path());
-    if (error == ENOMEM || error == EIO) return IoStatus("read", file_.path(), error);
+    if (error == ENOMEM) return IoStatus("read", file_.path(), error);
     if (entry_ == nullptr && error == kUnknownFormat) {
       return absl::InvalidArgumentError(
           absl::StrCat("source ", name, " is no tar or zip archive that can be read: ", why()));
@@ -234,9 +240,42 @@ class ArchiveMembers::Handle {
         absl::StrCat("the archive ", name, " is damaged near offset ", offset, ": ", why()));
   }
 
+  // Of reading the file: libarchive takes some of these for the end of the archive.
+  const absl::Status& read() const { return read_; }
+
  private:
+  static la_ssize_t Read(archive*, void* self, const void** block) {
+    auto* const handle = static_cast<Handle*>(self);
+    const absl::StatusOr<size_t> got = handle->file_.ReadAt(handle->place_, std::span(handle->block_));
+    if (!got.ok()) {
+      handle->read_.Update(got.status());
+      return -1;
+    }
+    *block = handle->block_.data();
+    handle->place_ += *got;
+    return static_cast<la_ssize_t>(*got);
+  }
+  static la_int64_t Skip(archive*, void* self, la_int64_t bytes) {
+    auto* const handle = static_cast<Handle*>(self);
+    const uint64_t rest = handle->bytes_ - std::min(handle->bytes_, handle->place_);
+    const uint64_t skipped = std::min(rest, static_cast<uint64_t>(std::max<la_int64_t>(bytes, 0)));
+    handle->place_ += skipped;
+    return static_cast<la_int64_t>(skipped);
+  }
+  static la_int64_t Seek(archive*, void* self, la_int64_t offset, int whence) {
+    auto* const handle = static_cast<Handle*>(self);
+    const uint64_t from = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? handle->place_ : handle->bytes_;
+    const la_int64_t place = static_cast<la_int64_t>(from) + offset;
+    if (place < 0) return ARCHIVE_FATAL;
+    handle->place_ = static_cast<uint64_t>(place);
+    return place;
+  }
+
   archive* const archive_;
   const File& file_;
+  uint64_t bytes_ = 0, place_ = 0;  // of the file; where the next block is read
+  std::vector<std::byte> block_ = std::vector<std::byte>(kReadBytes);
+  absl::Status read_;
   archive_entry* entry_ = nullptr;
 };
 
@@ -251,7 +290,9 @@ absl::Status ArchiveMembers::Walk(const std::function<bool(const ArchiveMember&)
     absl::StatusOr<bool> more = archive.Next();
     if (!more.ok()) return more.status();
     if (!*more) {
-      ends_early_ = last_header.has_value() && EndsWith(*last_header);
+      const absl::StatusOr<bool> last = last_header ? EndsWith(*last_header) : false;
+      if (!last.ok()) return last.status();
+      ends_early_ = *last;
       return absl::OkStatus();
     }
     if (archive.is_plain_tar()) last_header = archive.header_place();
@@ -287,10 +328,12 @@ absl::Status ArchiveMembers::Place(Handle& archive, ArchiveMember& member) {
   return absl::OkStatus();
 }
 
-bool ArchiveMembers::EndsWith(uint64_t header) const {
+absl::StatusOr<bool> ArchiveMembers::EndsWith(uint64_t header) const {
   const absl::StatusOr<TarData> data = FindTarData(archive_, header);
   const absl::StatusOr<uint64_t> size = archive_.Size();
-  if (!data.ok() || !data->bytes || !size.ok()) return false;
+  if (!size.ok()) return size.status();
+  if (!data.ok() && !IsAboutThePath(data.status())) return data.status();
+  if (!data.ok() || !data->bytes) return false;
   const uint64_t blocks = *data->bytes / kBlockBytes + (*data->bytes % kBlockBytes > 0 ? 1 : 0);
   return data->place + blocks * kBlockBytes >= *size;
 }
@@ -312,7 +355,7 @@ absl::Status ArchiveMembers::Spool(Handle& archive, ArchiveMember& member) {
     const la_ssize_t got = archive_read_data(archive.get(), block.data(), block.size());
     if (got == 0) break;
     if (got == ARCHIVE_RETRY) continue;
-    if (got == ARCHIVE_FATAL) return archive.Failure();
+    if (got == ARCHIVE_FATAL || !archive.read().ok()) return archive.Failure();
     if (got < 0) {
       member.unreadable = archive.why();
       break;

@@ -50,7 +50,7 @@ class ArchiveMembers {
   class Handle;
 
   absl::Status Place(Handle& archive, ArchiveMember& member);
-  bool EndsWith(uint64_t header) const;  // the member whose first header lies there
+  absl::StatusOr<bool> EndsWith(uint64_t header) const;  // the member whose first header lies there
   absl::Status Spool(Handle& archive, ArchiveMember& member);
 
   const File& archive_;

@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "converters/archive_members.h"
+#include "converters/input_failure.h"
 #include "converters/path_filter.h"
 
 namespace shardpack {
@@ -204,10 +205,11 @@ absl::StatusOr<Listing> ArchiveSource::List() {
 }
 
 LoadResult ArchiveSource::Load(const Listing& listing, uint64_t row, Arena& arena) const {
-  if (!file_.ok()) return Skip{row, SkipReason::kVanished, std::string(file_.status().message())};
+  if (!file_.ok()) return InputFailure(row, file_.status(), SkipReason::kIoError);
   const absl::StatusOr<int64_t> mtime_ns =
       is_spooled() ? listing.mtime_ns[row] : ModifiedAt(*file_);
-  if (!mtime_ns.ok() || *mtime_ns != listing.mtime_ns[row]) {
+  if (!mtime_ns.ok()) return InputFailure(row, mtime_ns.status(), SkipReason::kChanged);
+  if (*mtime_ns != listing.mtime_ns[row]) {
     return Skip{row, SkipReason::kChanged, "the archive was modified since it was listed"};
   }
   const File& file = is_spooled() ? spool_ : *file_;
@@ -225,10 +227,7 @@ LoadResult ArchiveSource::Load(const Listing& listing, uint64_t row, Arena& aren
     }
     const std::span<std::byte> payload = arena.Allocate(bytes);
     const absl::Status read = file.ReadExactlyAt(listing.places[row * (1 + fields) + i], payload);
-    if (!read.ok()) {
-      return Skip{row, absl::IsOutOfRange(read) ? SkipReason::kTruncated : SkipReason::kIoError,
-                  std::string(read.message())};
-    }
+    if (!read.ok()) return InputFailure(row, read, SkipReason::kTruncated);
     new (views + count++)
         FieldView{i == 0 ? kImageField : std::string_view(listing.fields[i - 1].name), payload};
   }

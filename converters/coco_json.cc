@@ -1,6 +1,8 @@
 #include "converters/coco_json.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -253,11 +255,21 @@ std::span<const CocoObject> CocoFile::ObjectsOf(const CocoImage& image) const {
 }
 
 absl::Status ReadCoco(const std::string& path, CocoFile* coco) {
-  const std::unique_ptr<FILE, decltype(&fclose)> file(fopen(path.c_str(), "rbe"), &fclose);
-  if (file == nullptr) {
-    const absl::Status failed = IoStatus("open", path, errno);
+  absl::StatusOr<File> opened = File::OpenRead(path);
+  if (!opened.ok()) {
+    const absl::Status failed = opened.status();
     return absl::IsNotFound(failed) ? absl::InvalidArgumentError(failed.message()) : failed;
   }
+  struct stat facts;
+  if (::fstat(opened->descriptor(), &facts) != 0) return IoStatus("stat", path, errno);
+  if (!S_ISREG(facts.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(EscapeForTerminal(path), " is not a regular file"));
+  }
+  const int copy = ::dup(opened->descriptor());
+  const std::unique_ptr<FILE, decltype(&fclose)> file(copy < 0 ? nullptr : ::fdopen(copy, "rb"),
+                                                       &fclose);
+  if (file == nullptr) return IoStatus("open", path, errno);
   absl::Status parsed = Parse(file.get(), path, coco);
   return ferror(file.get()) != 0 ? IoStatus("read", path, EIO) : parsed;
 }

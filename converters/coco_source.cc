@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <new>
 #include <optional>
@@ -41,6 +42,7 @@ CocoSource::CocoSource(CocoSourceOptions options, FolderSourceOptions folder, Io
 
 absl::StatusOr<Listing> CocoSource::List() {
   const Descriptor root(OpenAt(AT_FDCWD, root_.c_str(), O_PATH | O_DIRECTORY));
+  if (!root.ok() && !IsAboutThePath(errno)) return IoStatus("open", root_, errno);
   if (!root.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the root ", EscapeForTerminal(root_), " of the images is no folder that can be opened"));
@@ -58,7 +60,8 @@ absl::StatusOr<Listing> CocoSource::List() {
     return absl::InvalidArgumentError(
         absl::StrCat(EscapeForTerminal(options_.json), " names no image that can be packed"));
   }
-  LookAtFiles(root.get(), folder_options_, pool_, listing, listed_);
+  status = LookAtFiles(root.get(), folder_options_, pool_, listing, listed_);
+  if (!status.ok()) return status;
   listing.fields.push_back({std::string(kBoxesField), ""});
   listing.field_bytes.resize(rows);
   listing.field_mtime_ns.assign(rows, 0);
@@ -170,7 +173,8 @@ LoadResult CocoSource::Load(const Listing& listing, uint64_t row, Arena& arena) 
       listing.fields.size();  // the boxes, or none where the target cannot hold them
   const std::span<std::byte> room = arena.Allocate((1 + fields) * sizeof(FieldView));
   auto* const views = reinterpret_cast<FieldView*>(room.data());
-  std::variant<Bytes, Skip> image = folder_.LoadImage(listing, row, arena);
+  FolderSource::FileResult image = folder_.LoadImage(listing, row, arena);
+  if (absl::Status* failed = std::get_if<absl::Status>(&image)) return std::move(*failed);
   if (Skip* skip = std::get_if<Skip>(&image)) return std::move(*skip);
   new (views) FieldView{kImageField, std::get<Bytes>(image)};
   for (size_t f = 0; f < fields; ++f) {

@@ -15,6 +15,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "converters/input_failure.h"
 #include "converters/list_labels.h"
 #include "converters/record_order.h"
 #include "formats/io/file.h"
@@ -289,10 +290,8 @@ absl::StatusOr<Listing> DatasetSource::List() {
 LoadResult DatasetSource::Load(const Listing& listing, uint64_t row, Arena& arena) const {
   const size_t fields = listing.fields.size();
   const uint64_t id = listing.places.empty() ? row : listing.places[row * (1 + fields)];
-  const auto lost = [&](const absl::Status& status) {
-    const bool damaged = absl::IsDataLoss(status);
-    return Skip{row, damaged ? SkipReason::kBadCrc : SkipReason::kIoError,
-                std::string(status.message())};
+  const auto lost = [&](const absl::Status& status) -> LoadResult {
+    return InputFailure(row, status, SkipReason::kBadCrc);
   };
   const SampleLocation at = dataset_.Locate(id);
   const absl::StatusOr<const ShardIndex*> borrowed = dataset_.BorrowIndex(at.shard);

@@ -1,7 +1,6 @@
 #include "converters/folder_source.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -19,8 +18,10 @@
 #include "absl/strings/str_join.h"
 #include "converters/folder_access.h"
 #include "converters/folder_listing.h"
+#include "converters/input_failure.h"
 #include "formats/core/sample.h"
 #include "formats/io/file.h"
+#include "formats/io/resources.h"
 
 namespace shardpack {
 namespace {
@@ -84,35 +85,6 @@ std::string AbsolutePath(const std::string& path, const Descriptor& folder) {
   return real != nullptr ? real.get() : path;
 }
 
-SkipReason ReasonOf(int error) {
-  switch (error) {
-    case ENOENT:
-    case ENOTDIR:
-      return SkipReason::kVanished;
-    case EACCES:
-    case EPERM:
-      return SkipReason::kPermission;
-    case ENXIO:  // a socket
-    case ENODEV:
-      return SkipReason::kNotRegular;
-    case ELOOP:
-      return SkipReason::kSymlinkLoop;
-    default:
-      return SkipReason::kIoError;
-  }
-}
-
-Skip Failed(uint64_t row, std::string_view operation, int error) {
-  const SkipReason reason = ReasonOf(error);
-  std::string detail;
-  if (reason == SkipReason::kIoError) {
-    detail = absl::StrCat(
-        std::string(operation), ": ",
-        strerrordesc_np(error) == nullptr ? absl::StrCat("error ", error) : strerrordesc_np(error));
-  }
-  return Skip{row, reason, std::move(detail)};
-}
-
 template <typename T>
 void PutList(std::map<std::string, std::string>& map, const std::string& name, const T& list) {
   if (!list.empty()) map[name] = absl::StrJoin(list, ",");
@@ -166,9 +138,7 @@ LabelOptions LabelOptionsOf(const FolderSourceOptions& options) {
 class FolderSource::FolderHandles {
  public:
   explicit FolderHandles(Descriptor root) : root_(std::move(root)) {
-    rlimit limit;
-    const bool known = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-    spare_ = static_cast<int64_t>(known ? limit.rlim_cur / 4 : 4096);
+    spare_ = static_cast<int64_t>(std::min<size_t>(OpenFilesLimit() / 4, 4096));
   }
   ~FolderHandles() {
     for (size_t i = 0; i < size_; ++i) {
@@ -294,7 +264,8 @@ LoadResult FolderSource::Load(const Listing& listing, uint64_t row, Arena& arena
       const int64_t mtime_ns = listing.field_mtime_ns.empty() ? 0 : listing.field_mtime_ns[at];
       wanted = {row, &listing.fields[i - 1].suffix, listing.field_bytes[at], mtime_ns};
     }
-    std::variant<Bytes, Skip> loaded = LoadFile(listing, wanted, arena);
+    FileResult loaded = LoadFile(listing, wanted, arena);
+    if (absl::Status* failed = std::get_if<absl::Status>(&loaded)) return std::move(*failed);
     if (Skip* skip = std::get_if<Skip>(&loaded)) {
       if (i > 0) {
         skip->detail = absl::StrCat("its part ", listing.fields[i - 1].name,
@@ -309,8 +280,15 @@ LoadResult FolderSource::Load(const Listing& listing, uint64_t row, Arena& arena
   return LoadedSample{{views, count}};
 }
 
-std::variant<Bytes, Skip> FolderSource::LoadFile(const Listing& listing, const Wanted& wanted,
-                                                 Arena& arena) const {
+FolderSource::FileResult FolderSource::Failed(const Listing& listing, const Wanted& wanted,
+                                              std::string_view operation, int error) const {
+  std::string path = listing.Path(wanted.row);
+  if (wanted.suffix != nullptr) path = absl::StrCat(std::string(Stem(path)), ".", *wanted.suffix);
+  return InputFailure(wanted.row, operation, absl::StrCat(root_, "/", path), error);
+}
+
+FolderSource::FileResult FolderSource::LoadFile(const Listing& listing, const Wanted& wanted,
+                                                Arena& arena) const {
   const uint64_t row = wanted.row;
   Descriptor file(Open(listing, wanted, false));
   if (!file.ok() && errno == ELOOP) {
@@ -325,11 +303,11 @@ std::variant<Bytes, Skip> FolderSource::LoadFile(const Listing& listing, const W
       return Skip{row, SkipReason::kDangling, ""};
     }
   }
-  if (!file.ok()) return Failed(row, "open", errno);
+  if (!file.ok()) return Failed(listing, wanted, "open", errno);
 
   struct stat info;
   if (FolderSyscallsForTesting().fstatat(file.get(), "", &info, AT_EMPTY_PATH) != 0) {
-    return Failed(row, "stat", errno);
+    return Failed(listing, wanted, "stat", errno);
   }
   if (!S_ISREG(info.st_mode)) return Skip{row, SkipReason::kNotRegular, ""};
   const uint64_t bytes = wanted.bytes;
@@ -346,10 +324,11 @@ std::variant<Bytes, Skip> FolderSource::LoadFile(const Listing& listing, const W
     return Skip{row, SkipReason::kTooLarge,
                 absl::StrCat(bytes, " bytes, the limit is ", options_.max_file_bytes)};
   }
-  return Read(file.get(), wanted, arena);
+  return Read(file.get(), listing, wanted, arena);
 }
 
-std::variant<Bytes, Skip> FolderSource::Read(int file, const Wanted& wanted, Arena& arena) const {
+FolderSource::FileResult FolderSource::Read(int file, const Listing& listing, const Wanted& wanted,
+                                            Arena& arena) const {
   // One byte more than expected: a single call then also tells that the file has not grown.
   const uint64_t row = wanted.row, bytes = wanted.bytes;
   const std::span<std::byte> payload = arena.Allocate(bytes + 1);
@@ -358,8 +337,9 @@ std::variant<Bytes, Skip> FolderSource::Read(int file, const Wanted& wanted, Are
     const ssize_t n = FolderSyscallsForTesting().read(file, payload.data() + got, bytes + 1 - got);
     if (n < 0) {
       if (errno == EINTR) continue;
+      const int error = errno;
       arena.TrimLast(payload, 0);
-      return Failed(row, "read", errno);
+      return Failed(listing, wanted, "read", error);
     }
     if (n == 0) break;
     got += static_cast<uint64_t>(n);

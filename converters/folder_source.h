@@ -66,7 +66,8 @@ class FolderSource : public SampleSource {
   LoadResult Load(const Listing& listing, uint64_t row, Arena& arena) const override;
 
   // The image alone, for sources whose further fields are no files.
-  std::variant<Bytes, Skip> LoadImage(const Listing& listing, uint64_t row, Arena& arena) const {
+  using FileResult = std::variant<Bytes, Skip, absl::Status>;
+  FileResult LoadImage(const Listing& listing, uint64_t row, Arena& arena) const {
     return LoadFile(listing, {row, nullptr, listing.bytes[row], listing.mtime_ns[row]}, arena);
   }
 
@@ -84,8 +85,9 @@ class FolderSource : public SampleSource {
     int64_t mtime_ns = 0;
   };
   int Open(const Listing& listing, const Wanted& wanted, bool follow_link) const;
-  std::variant<Bytes, Skip> LoadFile(const Listing& listing, const Wanted& wanted, Arena& arena) const;
-  std::variant<Bytes, Skip> Read(int file, const Wanted& wanted, Arena& arena) const;
+  FileResult LoadFile(const Listing& listing, const Wanted& wanted, Arena& arena) const;
+  FileResult Read(int file, const Listing& listing, const Wanted& wanted, Arena& arena) const;
+  FileResult Failed(const Listing& listing, const Wanted& wanted, std::string_view operation, int error) const;
 
   std::string root_;
   FolderSourceOptions options_;

@@ -218,16 +218,23 @@ TEST_F(FolderReadTest, AFileThatGrowsOrShrinksWhileItIsReadHasChanged) {
   EXPECT_EQ(Load(source_, listing_, 0), "<changed>");
 }
 
-TEST_F(FolderReadTest, ErrorsOfOneFileAreSkips) {
-  FolderSyscallsForTesting().read = [](int, void*, size_t) -> ssize_t {
-    errno = EIO;
-    return -1;
-  };
-  Arena arena;
-  const LoadResult loaded = source_.Load(listing_, 0, arena);
-  EXPECT_EQ(std::get<Skip>(loaded).reason, SkipReason::kIoError);
-  EXPECT_THAT(std::get<Skip>(loaded).detail, HasSubstr("read: "));
-  FolderSyscallsForTesting() = real_;
+TEST_F(FolderReadTest, AnErrorOfReadingEndsTheRun) {
+  static int error = 0;
+  for (const int each : {EIO, EMFILE, ENOMEM, ESTALE}) {
+    error = each;
+    FolderSyscallsForTesting().read = [](int, void*, size_t) -> ssize_t {
+      errno = error;
+      return -1;
+    };
+    Arena arena;
+    const LoadResult loaded = source_.Load(listing_, 0, arena);
+    ASSERT_TRUE(std::holds_alternative<absl::Status>(loaded)) << strerror(error);
+    EXPECT_TRUE(absl::IsUnavailable(std::get<absl::Status>(loaded)));
+    EXPECT_THAT(std::get<absl::Status>(loaded).message(), HasSubstr("1.jpg: "));
+  }
+}
+
+TEST_F(FolderReadTest, AFileThatMayNotBeReadIsASkip) {
   FolderSyscallsForTesting().openat = [](int at, const char* name, int flags) {
     if (std::string_view(name) != "1.jpg") return real_.openat(at, name, flags);
     errno = EACCES;

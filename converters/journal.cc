@@ -7,6 +7,7 @@
 #include <array>
 #include <filesystem>
 #include <map>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
@@ -123,6 +124,8 @@ bool ParseJournalLine(std::string_view line, ShardResult* result) {
         facts.at(9).get<std::map<std::string, uint64_t>>()};
     *result = std::move(parsed);
     return true;
+  } catch (const std::bad_alloc&) {  // which says nothing about the line
+    throw;
   } catch (const std::exception&) {  // nlohmann's exceptions stop here
     return false;
   }

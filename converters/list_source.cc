@@ -133,6 +133,7 @@ ListSource::ListSource(ListSourceOptions options, FolderSourceOptions folder, Io
 absl::StatusOr<Listing> ListSource::List() {
   using Labels = ListSourceOptions::Labels;
   const Descriptor root(OpenAt(AT_FDCWD, root_.c_str(), O_PATH | O_DIRECTORY));
+  if (!root.ok() && !IsAboutThePath(errno)) return IoStatus("open", root_, errno);
   if (!root.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("the root ", EscapeForTerminal(root_),
                                                    " of the list is no folder that can be opened"));
@@ -157,7 +158,8 @@ absl::StatusOr<Listing> ListSource::List() {
         absl::StrCat("the list ", EscapeForTerminal(file_name), " names no image"));
   }
 
-  LookAtFiles(root.get(), folder_options_, pool_, listing, listed_);
+  status = LookAtFiles(root.get(), folder_options_, pool_, listing, listed_);
+  if (!status.ok()) return status;
   status = SettleMissingParts(folder_options_.missing, listing);
   if (!status.ok()) return status;
 

@@ -9,10 +9,12 @@
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "converters/folder_access.h"
+#include "converters/input_failure.h"
 #include "formats/io/file.h"
 #include "formats/io/url.h"
 
@@ -27,31 +29,24 @@ struct FileFacts {
   int64_t mtime_ns = 0;
   std::optional<SkipReason> reason = std::nullopt;
   std::string detail = {};
-};
-
-SkipReason ReasonOf(int error) {
-  switch (error) {
-    case ENOENT:
-    case ENOTDIR:
-      return SkipReason::kVanished;
-    case EACCES:
-    case EPERM:
-      return SkipReason::kPermission;
-    case ELOOP:
-      return SkipReason::kSymlinkLoop;
-    default:
-      return SkipReason::kIoError;
+  absl::Status failed = absl::OkStatus();  // nothing is known of the file
+  // Not there, rather than there and out of reach.
+  bool is_missing() const {
+    return reason == SkipReason::kVanished || reason == SkipReason::kDangling ||
+           reason == SkipReason::kNotRegular;
   }
-}
+};
 
 FileFacts Unusable(SkipReason reason, std::string detail) {
   return {.reason = reason, .detail = std::move(detail)};
 }
 
-FileFacts Failed(int error) {
+FileFacts Failed(const std::string& path, int error) {
   if (error == ENOENT || error == ENOTDIR)
     return Unusable(SkipReason::kVanished, "there is no such file");
-  return Unusable(ReasonOf(error), strerrordesc_np(error) == nullptr ? "" : strerrordesc_np(error));
+  std::variant<Skip, absl::Status> failure = InputFailure(0, "look at", path, error);
+  if (absl::Status* status = std::get_if<absl::Status>(&failure)) return {.failed = std::move(*status)};
+  return Unusable(std::get<Skip>(failure).reason, strerrordesc_np(error));
 }
 
 // Looks at files of one folder after the other.
@@ -68,21 +63,24 @@ class Looker {
       error_ = handle_.ok() ? 0 : errno;
       leaves_ = handle_.ok() && !follow_ && !LiesInside(handle_);
     }
-    if (error_ != 0) return Failed(error_);
+    const auto failed = [&](int error) {
+      return Failed(absl::StrCat(root_path_, "/", listing.folders[folder], "/", name), error);
+    };
+    if (error_ != 0) return failed(error_);
     if (leaves_)
       return Unusable(SkipReason::kOutsideRoot,
                       "behind a link to a folder; --follow packs what it holds");
     struct stat info;
     if (::fstatat(handle_.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
-      return Failed(errno);
+      return failed(errno);
     if (S_ISLNK(info.st_mode)) {
       const Descriptor target(OpenAt(handle_.get(), name.c_str(), O_PATH));
       if (!target.ok() && errno == ENOENT) return Unusable(SkipReason::kDangling, "");
-      if (!target.ok()) return Failed(errno);
+      if (!target.ok()) return failed(errno);
       if (!follow_ && !LiesInside(target)) {
         return Unusable(SkipReason::kOutsideRoot, "a link; --follow packs its target");
       }
-      if (::fstatat(target.get(), "", &info, AT_EMPTY_PATH) != 0) return Failed(errno);
+      if (::fstatat(target.get(), "", &info, AT_EMPTY_PATH) != 0) return failed(errno);
     }
     if (!S_ISREG(info.st_mode)) return Unusable(SkipReason::kNotRegular, "");
     return {.bytes = static_cast<uint64_t>(info.st_size),
@@ -135,8 +133,8 @@ absl::StatusOr<std::string> PathBelowRoot(std::string_view path, std::string_vie
   return below;
 }
 
-void LookAtFiles(int root, const FolderSourceOptions& options, IoPool& pool, Listing& listing,
-                 std::atomic<uint64_t>& listed) {
+absl::Status LookAtFiles(int root, const FolderSourceOptions& options, IoPool& pool, Listing& listing,
+                         std::atomic<uint64_t>& listed) {
   const std::vector<Sidecar>& parts = options.sidecars;
   const uint64_t count = listing.name_ends.size();
   for (const Sidecar& part : parts) listing.fields.push_back({part.field, part.suffix});
@@ -144,7 +142,15 @@ void LookAtFiles(int root, const FolderSourceOptions& options, IoPool& pool, Lis
   listing.mtime_ns.assign(count, 0);
   listing.field_bytes.assign(count * parts.size(), 0);
   listing.field_mtime_ns.assign(count * parts.size(), 0);
-  std::mutex mutex;  // over the skips
+  std::mutex mutex;  // over the two below
+  absl::Status failed;
+  const auto take = [&](uint64_t row, const FileFacts& facts, const std::string& what, bool* skipped) {
+    const std::lock_guard lock(mutex);
+    failed.Update(facts.failed);
+    if (!facts.reason || *skipped) return;
+    *skipped = true;
+    listing.skips.push_back({row, *facts.reason, absl::StrCat(what, facts.detail)});
+  };
   pool.ForEach((count + kStatChunk - 1) / kStatChunk, [&](size_t chunk) {
     Looker looker(root, listing.root, options.follow);
     const uint64_t end = std::min(count, (chunk + 1) * kStatChunk);
@@ -153,27 +159,23 @@ void LookAtFiles(int root, const FolderSourceOptions& options, IoPool& pool, Lis
           looker.Look(listing, listing.folder[row], std::string(listing.Name(row)));
       listing.bytes[row] = image.bytes;
       listing.mtime_ns[row] = image.mtime_ns;
-      std::optional<Skip> skip;
-      if (image.reason) skip = Skip{row, *image.reason, image.detail};
+      bool skipped = false;
+      if (image.reason || !image.failed.ok()) take(row, image, "", &skipped);
       for (size_t p = 0; p < parts.size(); ++p) {
         const std::string name =
             absl::StrCat(std::string(Stem(listing.Name(row))), ".", parts[p].suffix);
         const FileFacts part = looker.Look(listing, listing.folder[row], name);
+        if ((part.reason && !part.is_missing()) || !part.failed.ok())
+          take(row, part, absl::StrCat("its part ", parts[p].field, ": "), &skipped);
         listing.field_bytes[row * parts.size() + p] = part.reason ? kNoPart : part.bytes;
         listing.field_mtime_ns[row * parts.size() + p] = part.mtime_ns;
-        // A part that is there and cannot be read is not one that is missing.
-        const bool unreadable = part.reason && *part.reason != SkipReason::kVanished;
-        if (unreadable && !skip && options.missing == MissingPart::kKeep)
-          skip = Skip{row, *part.reason, absl::StrCat("its part ", name)};
       }
-      if (!skip) continue;
-      const std::lock_guard lock(mutex);
-      listing.skips.push_back(*std::move(skip));
     }
     listed.fetch_add(end - chunk * kStatChunk, std::memory_order_relaxed);
   });
   std::sort(listing.skips.begin(), listing.skips.end(),
             [](const Skip& a, const Skip& b) { return a.row < b.row; });
+  return failed;
 }
 
 }  // namespace shardpack

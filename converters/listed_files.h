@@ -6,7 +6,8 @@
 //
 // Lifetime: plain values. Thread-safety: one caller; LookAtFiles uses all threads of the pool.
 // Errors: PathBelowRoot answers InvalidArgument with the reason alone; a file that cannot be packed
-// is a skip, a part that cannot is kNoPart.
+// is a skip, a part that is not there is kNoPart; LookAtFiles answers I/O errors that say nothing
+// about a file.
 #ifndef SHARDPACK_CONVERTERS_LISTED_FILES_H_
 #define SHARDPACK_CONVERTERS_LISTED_FILES_H_
 
@@ -15,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "converters/folder_source.h"
 #include "converters/io_pool.h"
@@ -27,8 +29,8 @@ absl::StatusOr<std::string> PathBelowRoot(std::string_view path, std::string_vie
 
 // Of the options, `follow` and `sidecars` count. `listing.root` is absolute and resolved; `root` a
 // descriptor of it.
-void LookAtFiles(int root, const FolderSourceOptions& options, IoPool& pool, Listing& listing,
-                 std::atomic<uint64_t>& listed);
+absl::Status LookAtFiles(int root, const FolderSourceOptions& options, IoPool& pool, Listing& listing,
+                         std::atomic<uint64_t>& listed);
 
 }  // namespace shardpack
 

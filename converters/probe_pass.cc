@@ -35,12 +35,15 @@ SkipReason SkipReasonOf(ProbeVerdict verdict) {
   return SkipReason::kNotAnImage;
 }
 
-void RunProbePass(const SampleSource& source, const ProbeOptions& options, IoPool& pool,
-                  Listing& listing, std::atomic<uint64_t>& probed, const std::atomic<bool>* stop) {
+absl::Status RunProbePass(const SampleSource& source, const ProbeOptions& options, IoPool& pool,
+                          Listing& listing, std::atomic<uint64_t>& probed,
+                          const std::atomic<bool>* stop) {
   const uint64_t rows = listing.rows();
   listing.images.assign(rows, ImageInfo());
   listing.content_hash.assign(rows, 0);
-  std::mutex mutex;  // over `found`
+  std::mutex mutex;  // over `found` and `failed`
+  absl::Status failed;
+  std::atomic<bool> ended = false;
   std::vector<Skip> found;
   pool.ForEach((rows + kChunk - 1) / kChunk, [&](size_t chunk) {
     thread_local Arena arena;
@@ -49,6 +52,7 @@ void RunProbePass(const SampleSource& source, const ProbeOptions& options, IoPoo
                                  [](const Skip& known, uint64_t row) { return known.row < row; });
     for (uint64_t row = begin; row < end; ++row) {
       if (stop != nullptr && stop->load(std::memory_order_relaxed)) return;
+      if (ended.load(std::memory_order_relaxed)) return;
       probed.fetch_add(1, std::memory_order_relaxed);
       if (skip != listing.skips.end() && skip->row == row) {
         ++skip;
@@ -56,6 +60,12 @@ void RunProbePass(const SampleSource& source, const ProbeOptions& options, IoPoo
       }
       arena.Reset();
       LoadResult loaded = source.Load(listing, row, arena);
+      if (absl::Status* error = std::get_if<absl::Status>(&loaded)) {
+        ended = true;
+        const std::lock_guard lock(mutex);
+        failed.Update(std::move(*error));
+        return;
+      }
       if (Skip* bad = std::get_if<Skip>(&loaded)) {
         const std::lock_guard lock(mutex);
         found.push_back(std::move(*bad));
@@ -78,6 +88,7 @@ void RunProbePass(const SampleSource& source, const ProbeOptions& options, IoPoo
                        std::make_move_iterator(found.end()));
   std::sort(listing.skips.begin(), listing.skips.end(),
             [](const Skip& a, const Skip& b) { return a.row < b.row; });
+  return failed;
 }
 
 }  // namespace shardpack

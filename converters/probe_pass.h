@@ -6,13 +6,15 @@
 //
 // What cannot be read or is no usable image becomes a skip of the listing. Rows with a skip have a
 // zeroed image and hash. Lifetime: borrows for the call. Thread-safety: one caller; uses all
-// threads of the pool. Errors: none beside skips.
+// threads of the pool. Errors: I/O errors that say nothing about an input; the listing then is not to
+// be used.
 #ifndef SHARDPACK_CONVERTERS_PROBE_PASS_H_
 #define SHARDPACK_CONVERTERS_PROBE_PASS_H_
 
 #include <atomic>
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "converters/io_pool.h"
 #include "converters/listing.h"
 #include "converters/sample_source.h"
@@ -22,9 +24,9 @@ namespace shardpack {
 
 // `probed` is raised with each row done; setting `stop` ends the pass early, the listing then is
 // not to be used.
-void RunProbePass(const SampleSource& source, const ProbeOptions& options, IoPool& pool,
-                  Listing& listing, std::atomic<uint64_t>& probed,
-                  const std::atomic<bool>* stop = nullptr);
+absl::Status RunProbePass(const SampleSource& source, const ProbeOptions& options, IoPool& pool,
+                          Listing& listing, std::atomic<uint64_t>& probed,
+                          const std::atomic<bool>* stop = nullptr);
 
 // The reason under which an image of that verdict is skipped; the verdict is not kOk.
 SkipReason SkipReasonOf(ProbeVerdict verdict);

@@ -24,7 +24,7 @@ TEST(ProbePassTest, FillsFactsAndHashesAndSkipsWhatIsUnusable) {
     Listing listing = once;
     IoPool pool(threads);
     std::atomic<uint64_t> probed{0};
-    RunProbePass(source, {}, pool, listing, probed);
+    ASSERT_TRUE(RunProbePass(source, {}, pool, listing, probed).ok());
     EXPECT_EQ(probed.load(), 200u);
     ASSERT_THAT(listing.skips, SizeIs(3));
     EXPECT_EQ(listing.skips[0].row, 7u);
@@ -48,8 +48,19 @@ TEST(ProbePassTest, StopsWhenAsked) {
   Listing listing = *source.List();
   IoPool pool(2);
   std::atomic<uint64_t> probed{0};
-  RunProbePass(source, {}, pool, listing, probed, &stop);
+  EXPECT_TRUE(RunProbePass(source, {}, pool, listing, probed, &stop).ok());
   EXPECT_LT(probed.load(), 100u);
+}
+
+TEST(ProbePassTest, AnErrorOfReadingIsNoFactAboutAnInput) {
+  MemorySource source(200);
+  source.FailToRead(70, absl::UnavailableError("read b/70.jpg: Input/output error"));
+  Listing listing = *source.List();
+  IoPool pool(2);
+  std::atomic<uint64_t> probed{0};
+  const absl::Status failed = RunProbePass(source, {}, pool, listing, probed);
+  EXPECT_TRUE(absl::IsUnavailable(failed)) << failed;
+  EXPECT_THAT(listing.skips, SizeIs(0));
 }
 
 TEST(ProbePassTest, EveryVerdictHasItsReason) {

@@ -6,7 +6,7 @@
 //
 // Lifetime: what Load returns dies with arena.Reset(). Thread-safety: List one caller; Load any thread at once, each
 // with its own arena. Errors: List answers InvalidArgument for a source that is missing, empty or no source, and an
-// I/O status when listing breaks off; a bad input is a Skip, never a Status. Load never blocks on a FIFO.
+// I/O status when listing breaks off; a bad input is a Skip, never a Status, and a read that fails is never a Skip. Load never blocks on a FIFO.
 #ifndef SHARDPACK_CONVERTERS_SAMPLE_SOURCE_H_
 #define SHARDPACK_CONVERTERS_SAMPLE_SOURCE_H_
 
@@ -14,6 +14,7 @@
 #include <span>
 #include <variant>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "converters/arena.h"
 #include "converters/listing.h"
@@ -27,7 +28,8 @@ struct LoadedSample {
   // Of pixels without a header (ImageFormat::kRaw), which no probe can know; else unknown.
   ImageInfo image = {};
 };
-using LoadResult = std::variant<LoadedSample, Skip>;
+// A Status is no fact about the input (see InputFailure): the run ends with it.
+using LoadResult = std::variant<LoadedSample, Skip, absl::Status>;
 
 class SampleSource {
  public:

@@ -103,11 +103,18 @@ void SampleChunk::Reset() {
   sums = {};
   summed = undecodable = 0;
   bytes_in = 0;
+  failed = absl::OkStatus();
 }
 
 void LoadSamples(const Plan& plan, const SampleSource& source, uint64_t first, uint64_t count, SampleChunk& chunk) {
   for (uint64_t position = first; position < first + count; ++position) {
     LoadResult loaded = source.Load(plan.listing(), plan.row(position), chunk.arena);
+    if (absl::Status* failed = std::get_if<absl::Status>(&loaded)) {
+      chunk.samples.clear();
+      chunk.skips.clear();
+      chunk.failed = std::move(*failed);
+      return;
+    }
     if (Skip* skip = std::get_if<Skip>(&loaded)) {
       chunk.skips.push_back(std::move(*skip));
       continue;
@@ -295,6 +302,7 @@ absl::Status ShardBuilder::Unspool() {
 }
 
 absl::Status ShardBuilder::Append(const SampleChunk& chunk) {
+  if (!chunk.failed.ok()) return chunk.failed;
   for (const PreparedSample& prepared : chunk.samples) {
     const auto hashes = std::span(chunk.hashes).subspan(prepared.first_hash, prepared.fields.size());
     absl::Status appended = spool_ != nullptr ? spool_->Add(prepared, hashes) : AppendSample(prepared, hashes);

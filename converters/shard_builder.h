@@ -54,10 +54,12 @@ struct SampleChunk {
   uint64_t summed = 0, undecodable = 0;  // images
   std::vector<Skip> skips;
   uint64_t bytes_in = 0;
+  absl::Status failed;  // of reading: the shard cannot be built from this
   void Reset();
 };
 
-// Loads positions [first, first + count) into the chunk: reads only.
+// Loads positions [first, first + count) into the chunk: reads only. An error that says nothing about an input is kept
+// as chunk.failed, which Append answers.
 void LoadSamples(const Plan& plan, const SampleSource& source, uint64_t first, uint64_t count, SampleChunk& chunk);
 // Judges what was loaded, and hashes it unless pixels are to be looked at: computes only. A bad image becomes a Skip.
 void JudgeSamples(const Plan& plan, SampleChunk& chunk);

@@ -149,6 +149,7 @@ absl::Status TrySamples(const Plan& plan, const SampleSource& source) {
     arena.Reset();
     const uint32_t row = plan.row(position);
     const LoadResult loaded = source.Load(listing, row, arena);
+    if (const absl::Status* failed = std::get_if<absl::Status>(&loaded)) return *failed;
     const LoadedSample* sample = std::get_if<LoadedSample>(&loaded);
     if (sample == nullptr) continue;  // will be a skip
     const ProbeResult judged =

@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
 #include "readers/foreign_shard.h"
@@ -64,17 +65,17 @@ absl::StatusOr<bool> HasUnfinishedBuild(const std::string& folder) {
   return false;
 }
 
-// What lies at `path` where there is no manifest: shards, or what a build has left.
-absl::Status CheckHasNoBuild(const std::string& path, bool takes_shards) {
-  const absl::StatusOr<bool> unfinished = HasUnfinishedBuild(path);
+// What a folder without a manifest is, when it is not a shard.
+absl::Status NoDataset(const std::string& folder, bool may_be_shard) {
+  const absl::StatusOr<bool> unfinished = HasUnfinishedBuild(folder);
   if (!unfinished.ok()) return unfinished.status();
+  const std::string name = EscapeForTerminal(folder);
   if (*unfinished) {
-    return absl::DataLossError(absl::StrCat(EscapeForTerminal(path),
-                                            " has no manifest.json: its build has not finished"));
+    return absl::DataLossError(
+        absl::StrCat(name, " has no manifest.json: its build has not finished"));
   }
-  if (takes_shards) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(EscapeForTerminal(path), " is no dataset: it has no manifest.json"));
+  if (may_be_shard) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(name, " is no dataset: it has no manifest.json"));
 }
 
 std::string FirstDifference(std::span<const std::string> was, std::span<const std::string> now) {
@@ -158,14 +159,13 @@ absl::StatusOr<Dataset> Dataset::Open(const std::string& path,
                                       std::span<const Format* const> foreign) {
   struct stat facts;
   if (::stat(path.c_str(), &facts) != 0) return IoStatus("open", path, errno);
-  const std::string manifest_path = absl::StrCat(path, "/", std::string(kManifestName));
-  const bool is_folder = S_ISDIR(facts.st_mode);
-  struct stat manifest_facts;
-  if (!is_folder || ::stat(manifest_path.c_str(), &manifest_facts) != 0) {
-    if (is_folder && errno != ENOENT) return IoStatus("look at", manifest_path, errno);
-    absl::Status usable =
-        is_folder ? CheckHasNoBuild(path, /*takes_shards=*/!foreign.empty()) : absl::OkStatus();
-    if (!usable.ok()) return usable;
+  if (!S_ISDIR(facts.st_mode)) return OpenShards({&path, 1}, foreign);
+  const absl::StatusOr<bool> has_manifest =
+      Exists(absl::StrCat(path, "/", std::string(kManifestName)));
+  if (!has_manifest.ok()) return has_manifest.status();
+  if (!*has_manifest) {
+    const absl::Status none = NoDataset(path, /*may_be_shard=*/!foreign.empty());
+    if (!none.ok()) return none;
     return OpenShards({&path, 1}, foreign);
   }
   absl::StatusOr<Manifest> manifest = Manifest::Read(path);

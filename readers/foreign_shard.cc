@@ -1,7 +1,9 @@
 #include "readers/foreign_shard.h"
 
+#include <errno.h>
+#include <sys/stat.h>
+
 #include <array>
-#include <filesystem>
 #include <optional>
 #include <set>
 #include <utility>
@@ -189,14 +191,14 @@ absl::Status NoFormat(const std::string& path, bool is_folder) {
 
 absl::StatusOr<ForeignShardKind> FindForeignShard(const std::string& path,
                                                   std::span<const Format* const> formats) {
-  std::error_code error;
-  const auto kind = std::filesystem::status(path, error).type();
-  if (kind == std::filesystem::file_type::not_found) {
+  struct stat facts;
+  if (::stat(path.c_str(), &facts) != 0) {
+    const absl::Status failed = IoStatus("stat", path, errno);
+    if (!absl::IsNotFound(failed)) return failed;
     return absl::NotFoundError(absl::StrCat(EscapeForTerminal(path), ": no such file"));
   }
-  if (error) return IoStatus("look at", path, error.value());
-  const bool is_folder = kind == std::filesystem::file_type::directory;
-  if (!is_folder && kind != std::filesystem::file_type::regular) {
+  const bool is_folder = S_ISDIR(facts.st_mode);
+  if (!is_folder && !S_ISREG(facts.st_mode)) {
     return absl::InvalidArgumentError(
         absl::StrCat(EscapeForTerminal(path), ": neither a file nor a folder that can be read"));
   }

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "formats/io/file.h"
 
 namespace shardpack {
 namespace {
@@ -320,6 +321,10 @@ absl::Status Loader::Core::MendBadSamples(Pending& batch) {
   std::sort(batch.bad.begin(), batch.bad.end(),
             [](const BadRead& a, const BadRead& b) { return a.slot < b.slot; });
   if (options_.bad_samples == BadSamples::kFail) return batch.bad.front().why;
+  // What says nothing about a sample, as a lack of descriptors, is not answered by another one.
+  for (const BadRead& bad : batch.bad) {
+    if (!IsAboutThePath(bad.why)) return bad.why;
+  }
   for (size_t i = 0; i < batch.bad.size(); ++i) {
     if (i > 0 && batch.bad[i].slot == batch.bad[i - 1].slot) continue;
     absl::Status mended = Substitute(batch, batch.bad[i].slot, batch.bad[i].why);
@@ -348,7 +353,7 @@ absl::Status Loader::Core::Substitute(Pending& batch, uint32_t slot, const absl:
     FetchPlan plan;
     absl::StatusOr<std::unique_ptr<HostBatch::Content>> other =
         fetcher_.FetchContent(std::span(&id, 1), plan);
-    if (absl::IsResourceExhausted(other.status())) return other.status();
+    if (!other.ok() && !IsAboutThePath(other.status())) return other.status();
     if (!other.ok()) continue;  // no better than the first
     HostBatch::Content& content = *batch.content;
     const size_t slots = content.ids.size();

@@ -9,6 +9,7 @@
 #ifndef SHARDPACK_READERS_SHARD_FILES_H_
 #define SHARDPACK_READERS_SHARD_FILES_H_
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -17,13 +18,15 @@
 
 #include "absl/status/statusor.h"
 #include "formats/io/file.h"
+#include "formats/io/resources.h"
 
 namespace shardpack {
 
 class ShardFiles {
  public:
-  // `keep_open`: well below the usual limit of 1024 descriptors.
-  explicit ShardFiles(std::vector<std::string> paths, size_t keep_open = 256)
+  // `keep_open`: of the descriptors that the process may have, a quarter, and no more than 256.
+  explicit ShardFiles(std::vector<std::string> paths,
+                      size_t keep_open = std::clamp<size_t>(OpenFilesLimit() / 4, 1, 256))
       : paths_(std::move(paths)), open_(paths_.size()), keep_open_(keep_open) {}
 
   absl::StatusOr<std::shared_ptr<const File>> Get(uint32_t shard) const;

@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/core/manifest.h"
 #include "formats/io/file.h"
+#include "formats/io/resources.h"
 #include "validators/checks/folder_check.h"
 #include "validators/checks/key_hashes.h"
 #include "validators/checks/shard_check.h"
@@ -79,7 +80,7 @@ absl::StatusOr<std::vector<ShardOutcome>> ForEachShard(
       });
     });
   } catch (const std::exception& error) {
-    return absl::InternalError(absl::StrCat("validation: ", error.what()));
+    return StatusOfException("validation", error);
   }
   return outcomes;
 }

@@ -38,6 +38,7 @@ absl::StatusOr<Listing> MemorySource::List() {
 LoadResult MemorySource::Load(const Listing&, uint64_t row, Arena& arena) const {
   ++loads_;
   if (on_load_) on_load_(row);
+  if (const auto failing = failing_.find(row); failing != failing_.end()) return failing->second;
   const std::span<std::byte> copy = arena.Allocate(images_[row].size());
   std::memcpy(copy.data(), images_[row].data(), copy.size());
   auto* field = new (arena.Allocate(sizeof(FieldView)).data()) FieldView{kImageField, copy};

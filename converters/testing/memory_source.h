@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,8 @@ class MemorySource : public SampleSource {
   explicit MemorySource(size_t images, uint64_t seed = 1);
 
   void Replace(uint64_t row, std::string bytes) { images_[row] = std::move(bytes); }
+  // What each Load of that row answers.
+  void FailToRead(uint64_t row, absl::Status why) { failing_[row] = std::move(why); }
   // Called before each Load, from the loading thread.
   void set_on_load(std::function<void(uint64_t row)> on_load) { on_load_ = std::move(on_load); }
   std::string_view bytes(uint64_t row) const { return images_[row]; }
@@ -37,6 +40,7 @@ class MemorySource : public SampleSource {
 
  private:
   std::vector<std::string> images_;
+  std::map<uint64_t, absl::Status> failing_;
   std::function<void(uint64_t)> on_load_;
   mutable std::atomic<uint64_t> loads_{0};
 };

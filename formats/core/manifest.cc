@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -421,6 +422,8 @@ absl::StatusOr<Manifest> Manifest::Parse(std::string_view json) {
                                          self.ToHex(), ", actual ", envelope.self.ToHex(), ")"),
                             ManifestDefect::kSelfHash);
     }
+  } catch (const std::bad_alloc&) {  // which says nothing about the manifest
+    throw;
   } catch (const std::exception& error) {
     return RefuseManifest(EscapeForTerminal(error.what()));
   }

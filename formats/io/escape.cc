@@ -1,5 +1,8 @@
 #include "formats/io/escape.h"
 
+#include <algorithm>
+#include <cstdint>
+
 namespace shardpack {
 namespace {
 
@@ -31,6 +34,50 @@ size_t Utf8SequenceLength(std::string_view text) {
   if (lead == 0xF0 && byte(1) < 0x90) return 0;
   if (lead == 0xF4 && byte(1) > 0x8F) return 0;
   return length;
+}
+
+size_t HarmfulLength(std::string_view text) {
+  if (text.empty()) return 0;
+  const size_t length = Utf8SequenceLength(text);
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (length == 0) return 1;
+  if (length == 1) return byte(0) < 0x20 || byte(0) == 0x7F ? 1 : 0;
+  if (length == 2) {
+    const bool c1 = byte(0) == 0xC2 && byte(1) < 0xA0;
+    const bool arabic_letter_mark = byte(0) == 0xD8 && byte(1) == 0x9C;
+    return c1 || arabic_letter_mark ? 2 : 0;
+  }
+  if (length != 3 || byte(0) != 0xE2) return 0;
+  // U+200E, U+200F; U+2028 (line end) to U+202E; U+2066 to U+2069 (Unicode Standard Annex 9).
+  const bool mark = byte(1) == 0x80 && (byte(2) == 0x8E || byte(2) == 0x8F);
+  const bool embedding = byte(1) == 0x80 && byte(2) >= 0xA8 && byte(2) <= 0xAE;
+  const bool isolate = byte(1) == 0x81 && byte(2) >= 0xA6 && byte(2) <= 0xA9;
+  return mark || embedding || isolate ? 3 : 0;
+}
+
+std::string EscapeHarmful(std::string_view text) {
+  static constexpr char kLower[] = "0123456789abcdef";
+  const auto hex = [](std::string& out, uint32_t value, int digits) {
+    while (digits-- > 0) out.push_back(kLower[value >> (4 * digits) & 15]);
+  };
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const size_t length = HarmfulLength(text);
+    const auto byte = [&](size_t i) { return static_cast<uint32_t>(static_cast<unsigned char>(text[i])); };
+    if (length == 0 || text[0] == '\n' || text[0] == '\t' || text[0] == '\r' || text[0] == '\x1b') {
+      const size_t whole = std::max<size_t>(Utf8SequenceLength(text), 1);
+      out.append(text.substr(0, whole));
+      text.remove_prefix(whole);
+      continue;
+    }
+    out.append(length == 1 ? "\\x" : "\\u");
+    if (length == 1) hex(out, byte(0), 2);
+    if (length == 2) hex(out, (byte(0) & 0x1F) << 6 | (byte(1) & 0x3F), 4);
+    if (length == 3) hex(out, (byte(0) & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F), 4);
+    text.remove_prefix(length);
+  }
+  return out;
 }
 
 std::string PercentEscape(std::string_view bytes) {

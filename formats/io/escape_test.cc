@@ -37,6 +37,29 @@ TEST(PercentEscape, IsReversibleForAnyBytes) {
   }
 }
 
+TEST(EscapeHarmful, KeepsLinesAndStyles) {
+  EXPECT_EQ(EscapeHarmful("a\tb\n\x1b[1mbold\x1b[0m \xC3\xA9\xE2\x82\xAC\xF0\x9F\x90\xB1\\"),
+            "a\tb\n\x1b[1mbold\x1b[0m \xC3\xA9\xE2\x82\xAC\xF0\x9F\x90\xB1\\");
+  EXPECT_EQ(EscapeHarmful("\xC2\x9B"
+                          "2J\xC2\xA0"),
+            "\\u009b2J\xC2\xA0");
+  EXPECT_EQ(EscapeHarmful("gpj.\xE2\x80\xAE" "exe"), "gpj.\\u202eexe");
+  EXPECT_EQ(EscapeHarmful("\xE2\x80\xA6\xE2\x81\xA6\xE2\x80\x8F\xD8\x9C"), "\xE2\x80\xA6\\u2066\\u200f\\u061c");
+  EXPECT_EQ(EscapeHarmful(std::string_view("\0\x07\x7F\xFF\xC3", 5)), "\\x00\\x07\\x7f\\xff\\xc3");
+}
+
+TEST(EscapeHarmful, LeavesNothingHarmfulOfAnyBytes) {
+  testing::Random random(5);
+  for (int i = 0; i < 3000; ++i) {
+    const std::string text = EscapeHarmful(random.Bytes(random.Below(60)));
+    for (std::string_view rest = text; !rest.empty();) {
+      const bool kept = std::string_view("\n\t\r\x1b").find(rest[0]) != std::string_view::npos;
+      ASSERT_TRUE(kept || HarmfulLength(rest) == 0);
+      rest.remove_prefix(kept ? 1 : Utf8SequenceLength(rest));
+    }
+  }
+}
+
 TEST(Utf8SequenceLength, FollowsRfc3629) {
   EXPECT_EQ(Utf8SequenceLength(""), 0u);
   EXPECT_EQ(Utf8SequenceLength("a"), 1u);

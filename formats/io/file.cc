@@ -71,25 +71,45 @@ std::string EscapeForTerminal(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    size_t length = Utf8SequenceLength(text);
-    const auto lead = static_cast<unsigned char>(text[0]);
-    // C1 controls (U+0080..U+009F) drive terminals too.
-    const bool c1 = length == 2 && lead == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;
-    if (length == 0 || c1 || lead < 0x20 || lead == 0x7F || lead == '\\') {
-      absl::StrAppend(&out, "\\x", std::string(1, kDigits[lead >> 4]),
-                      std::string(1, kDigits[lead & 15]));
-      length = 1;
-    } else {
-      out.append(text.substr(0, length));
+    const size_t harmful = text[0] == '\\' ? 1 : HarmfulLength(text);
+    for (const char c : text.substr(0, harmful)) {
+      const auto byte = static_cast<unsigned char>(c);
+      absl::StrAppend(&out, "\\x", std::string(1, kDigits[byte >> 4]),
+                      std::string(1, kDigits[byte & 15]));
     }
+    const size_t length = harmful > 0 ? harmful : Utf8SequenceLength(text);
+    if (harmful == 0) out.append(text.substr(0, length));
     text.remove_prefix(length);
   }
   return out;
 }
 
+bool IsAboutThePath(int error_number) {
+  switch (error_number) {
+    case ENOENT:
+    case ENOTDIR:
+    case EACCES:
+    case EPERM:
+    case ELOOP:
+    case ENXIO:  // a socket
+    case ENODEV:
+    case EISDIR:
+    case ENAMETOOLONG:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool IsAboutThePath(const absl::Status& status) {
+  return absl::IsNotFound(status) || absl::IsPermissionDenied(status) || absl::IsDataLoss(status) ||
+         absl::IsOutOfRange(status) || absl::IsInvalidArgument(status);
+}
+
 absl::Status IoStatus(std::string_view operation, std::string_view path, int error_number) {
   std::string message = absl::StrCat(std::string(operation), " ", EscapeForTerminal(path), ": ",
                                      std::generic_category().message(error_number));
+  if (error_number == EMFILE) absl::StrAppend(&message, " (ulimit -n says how many may be open)");
   switch (error_number) {
     case ENOSPC:
     case EDQUOT:
@@ -259,13 +279,18 @@ absl::Status File::Close() {
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path, uint64_t limit_bytes) {
   absl::StatusOr<File> file = File::OpenRead(path);
   if (!file.ok()) return file.status();
-  absl::StatusOr<uint64_t> size = file->Size();
-  if (!size.ok()) return size.status();
-  if (*size > limit_bytes) {
-    return absl::OutOfRangeError(absl::StrCat(EscapeForTerminal(path), " has ", *size,
+  struct stat facts;
+  if (::fstat(file->descriptor(), &facts) != 0) return IoStatus("stat", path, errno);
+  if (!S_ISREG(facts.st_mode)) {  // one without an end would fill the memory
+    return absl::InvalidArgumentError(
+        absl::StrCat(EscapeForTerminal(path), " is not a regular file"));
+  }
+  const auto size = static_cast<uint64_t>(facts.st_size);
+  if (size > limit_bytes) {
+    return absl::OutOfRangeError(absl::StrCat(EscapeForTerminal(path), " has ", size,
                                               " bytes, the limit is ", limit_bytes));
   }
-  std::string text(*size, '\0');
+  std::string text(size, '\0');
   absl::StatusOr<size_t> got =
       file->ReadAt(0, std::as_writable_bytes(std::span(text.data(), text.size())));
   if (!got.ok()) return got.status();

@@ -28,6 +28,13 @@ namespace shardpack {
 // EROFS -> PermissionDenied; EEXIST -> AlreadyExists; everything else -> Unavailable.
 absl::Status IoStatus(std::string_view operation, std::string_view path, int error_number);
 
+// Whether the error is a fact about that path (it is not there, may not be read, is no file), which the next run would
+// find again. All others - a lack of descriptors, memory or space, a disk that fails - say nothing about it: who took
+// them for a fact would lose data.
+bool IsAboutThePath(int error_number);
+// The same of a status of this file's functions.
+bool IsAboutThePath(const absl::Status& status);
+
 // `text` with control characters, backslashes and bytes that are not UTF-8 as \xNN: safe to print
 // on a terminal.
 std::string EscapeForTerminal(std::string_view text);
@@ -75,7 +82,8 @@ class File {
   std::string path_;
 };
 
-// The whole file, which must not be larger than `limit_bytes` (OutOfRange if it is).
+// The whole file, which must be a regular one (InvalidArgument) and no larger than `limit_bytes`
+// (OutOfRange).
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path, uint64_t limit_bytes);
 // The folder's entry table reaches the disk.
 absl::Status SyncDirectory(const std::string& path);

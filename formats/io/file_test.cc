@@ -276,6 +276,8 @@ TEST(EscapeForTerminal, OnlyPrintableTextIsLeft) {
             "\\xc2\\x9b31m")
       << "CSI as a C1 control";
   EXPECT_EQ(EscapeForTerminal("\xE9\xC3"), "\\xe9\\xc3");
+  // A right-to-left override shows another name than there is.
+  EXPECT_EQ(EscapeForTerminal("\xE2\x80\xAE" "gpj"), "\\xe2\\x80\\xaegpj");
   EXPECT_EQ(EscapeForTerminal(std::string_view("\0", 1)), "\\x00");
 }
 
