@@ -168,6 +168,7 @@ void CheckForeignShard(const std::string& path, std::span<const Format* const> f
   if (shard->format == nullptr) return report(FindingId::kUnknownFormat, shard->why);
   outcome.format = std::string(shard->format->name);
   outcome.complete = true;
+  if (shard->bytes == 0) return outcome.findings.Report(MakeFinding(FindingId::kShardEmpty, path));
   if (run.level == ValidationLevel::kQuick)
     return;  // the first bytes are all that can be known without an index
   SequentialReader in(shard->file, shard->bytes);
