@@ -275,21 +275,53 @@ class NameTest(command.PackTest):
   def test_keys_that_collide(self):
     self.write("src/cat/a.jpg", jpeg(1))
     self.write("src/cat/a.JPG", jpeg(2))
-    refused = self.pack("src", "-o", "out", expect=5)
+    refused = self.pack("src", "-o", "out", "--on-duplicate-key", "error", expect=5)
     self.assertIn("cat/a.JPG", refused.stderr)
     self.assertIn("--on-duplicate-key", refused.stderr)
     self.assertFalse((self.folder / "out").exists())
+    self.assertIn("cat/a.jpg is cat/a_2", self.pack("src", "-o", "auto", expect=0).stderr)
+    self.pack("extract", "auto", "again")
+    self.assertEqual(self.contents("src"), self.contents("again"))
     self.pack("src", "-o", "suffix", "--on-duplicate-key", "suffix", expect=0)
     self.pack("src", "-o", "skip", "--on-duplicate-key", "skip", "--max-skip", "50%", expect=3)
     self.assertEqual(["duplicate-key"], list(self.skips("skip").values()))
     self.pack("src", "-o", "index", "--key", "index", expect=0)
     self.assertEqual(2, len(self.rows("index")))
 
+  def test_one_odd_name_among_many(self):
+    self.source(count=50)
+    self.write("src/cat/jack-o'-lantern.JPEG", jpeg(100))
+    self.write("src/cat/" + "x" * 200 + ".jpg", jpeg(101))
+    for form in ("webdataset", "lmdb", "tfrecord", "hdf5"):
+      done = self.pack("src", "-o", form, "-f", form)
+      self.assertIn("2 keys are not as the path", done.stderr)
+      self.assertIn("--key path", done.stderr)
+      keys = {row["path"]: row["key"] for row in self.rows(form)}
+      self.assertEqual("cat/good-0000", keys["cat/good-0000.jpg"])
+      self.assertEqual("cat/jack-o=27-lantern", keys["cat/jack-o'-lantern.JPEG"])
+      self.assertEqual(52, len(set(keys.values())))
+      self.pack("validate", form, "--against", "src")
+      self.pack("extract", form, f"{form}-again")
+      self.assertEqual(self.contents("src"), self.contents(f"{form}-again"))
+
+  def test_masks_beside_images(self):
+    for i in range(3):
+      self.write(f"src/cat/{i}.jpg", jpeg(i))
+      self.write(f"src/cat/{i}.png", png(8, 8 + i))
+    refused = self.pack("src", "-o", "out", expect=5)
+    self.assertIn("--sidecars png:mask", refused.stderr)
+    self.pack("src", "-o", "out", "--sidecars", "png:mask", expect=0)
+    self.assertEqual(3, len(self.rows("out")))
+    self.pack("src", "-o", "images", "--on-duplicate-key", "suffix", expect=0)
+    self.assertEqual(6, len(self.rows("images")))
+
   def test_unicode_twins(self):
     self.write("src/cat/caf\u00e9.jpg", jpeg(1))
     self.write("src/cat/cafe\u0301.jpg", jpeg(2))
-    self.pack("src", "-o", "out", expect=5)
-    self.pack("src", "-o", "out", "--key", "index", expect=0)
+    self.pack("src", "-o", "path", "--key", "path", "--on-duplicate-key", "error", expect=5)
+    self.pack("src", "-o", "out", expect=0)
+    self.assertEqual({"cat/caf=C3=A9", "cat/cafe=CC=81"}, {row["key"] for row in self.rows("out")})
+    self.pack("src", "-o", "index", "--key", "index", expect=0)
 
   def test_a_path_beyond_4096_bytes(self):
     # Such a path can only be made step by step.

@@ -50,6 +50,7 @@ struct CommandLine {
   ListOptions columns;       // of a list
   std::string label_from;    // the word of --label-from; "" = not given
   bool drop_fields = false;
+  bool one_split = false;    // --split-by none
   PlanOptions plan;
   OutputOptions output;
   int jobs = 0;  // 0 = the cores that this process may use

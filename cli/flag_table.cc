@@ -227,7 +227,8 @@ Status StoreMaxFileSize(Text text, Line& line) {
 
 Status StoreSplitBy(Text text, Line& line) {
   line.source.split_from_dir = text == "dir";
-  return KeepChoice(text, {"hash", "random", "stratified", "dir"}, &line.plan.split_by);
+  line.one_split = text == "none";
+  return KeepChoice(line.one_split ? "hash" : text, {"hash", "random", "stratified", "dir"}, &line.plan.split_by);
 }
 
 std::vector<std::string> FormatNames() {
@@ -375,8 +376,8 @@ constexpr Flag kFlags[] = {
     {"split", 0, kValue, "NAME", "", nullptr, "Order", In(Verb::kIndex), true,
      "the split of all shards, whatever their names say",
      [](Text t, Line& l) { return KeepText(t, &l.split); }},
-    {"split-by", 0, kValue, "hash|random|stratified|dir", "hash", nullptr, "Order", kMaking, false,
-     "what decides: the path's hash, the seed, the seed per class, or the first folder",
+    {"split-by", 0, kValue, "hash|random|stratified|dir|none", "dir where folders are named train, val, test; else hash", nullptr, "Order", kMaking, false,
+     "what decides: the path's hash, the seed, the seed per class, or the first folder; none: one split",
      StoreSplitBy},
     {"shuffle", 0, kNegatable, "", "on", nullptr, "Order", kMaking, true,
      "shuffle the samples (class-sorted shards train badly)",
@@ -439,9 +440,9 @@ constexpr Flag kFlags[] = {
     {"max-file-size", 0, kValue, "SIZE", "256MiB", nullptr, "Bad inputs", kMaking, false,
      "skip files larger than this",
      StoreMaxFileSize},
-    {"on-duplicate-key", 0, kValue, "error|suffix|skip", "error", nullptr, "Bad inputs", kMaking, false,
-     "what to do with two inputs of one key: stop, add a number, or skip the second",
-     [](Text t, Line& l) { return KeepChoice(t, {"error", "suffix", "skip"}, &l.plan.on_duplicate); }},
+    {"on-duplicate-key", 0, kValue, "auto|error|suffix|skip", "auto", nullptr, "Bad inputs", kMaking, false,
+     "two inputs of one key: stop, add a number, or skip the second; auto: add one, but stop at masks",
+     [](Text t, Line& l) { return KeepChoice(t, {"auto", "error", "suffix", "skip"}, &l.plan.on_duplicate); }},
     {"max-skip", 0, kValue, "SHARE", "1%", nullptr, "Bad inputs", kPublishing, true,
      "publish nothing when more inputs are bad",
      [](Text t, Line& l) { return Keep(ParseShare(t), &l.max_skip); }},

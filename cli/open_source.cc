@@ -175,11 +175,13 @@ absl::StatusOr<OpenedSource> OpenDataset(const CommandLine& line,
   absl::Status fits = RefuseFlags(line, "dataset",
                                   {"ext", "include", "exclude", "label-from", "classes",
                                    "class-order", "sidecars", "columns", "root", "follow"});
-  if (fits.ok() && line.plan.split_by == SplitBy::kDir) {
-    fits = InvalidArgumentError("--split-by dir is for folders; a dataset has its splits");
+  if (fits.ok() && (line.plan.split_by == SplitBy::kDir || line.one_split)) {
+    fits = InvalidArgumentError(
+        StrCat("--split-by ", line.one_split ? "none" : "dir",
+               " is for folders; a dataset has its splits, and --split train=1 makes one of them"));
   }
   if (!fits.ok()) return fits;
-  absl::StatusOr<Dataset> dataset = OpenInput(line.arguments);
+  absl::StatusOr<Dataset> dataset = OpenInput(line.arguments, /*same_labels=*/true);
   if (!dataset.ok()) return dataset.status();
   OpenedSource opened;
   DatasetSourceOptions options;

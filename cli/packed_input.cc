@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "cli/suggest.h"
 #include "cli/units.h"
+#include "converters/labels_beside.h"
+#include "formats/core/manifest.h"
 #include "formats/formats.h"
 #include "formats/io/file.h"
 #include "images/probe.h"
@@ -27,10 +29,15 @@ std::vector<std::string> SplitNames(const Dataset& dataset) {
   return names;
 }
 
+bool HasManifest(const std::string& folder) {
+  struct stat facts;
+  return ::stat(StrCat(folder, "/", std::string(kManifestName)).c_str(), &facts) == 0;
+}
+
 }  // namespace
 
-absl::StatusOr<Dataset> OpenInput(std::span<const std::string> paths) {
-  bool folder = false;
+absl::StatusOr<InputKind> KindOfInput(std::span<const std::string> paths) {
+  std::vector<std::string> datasets, shards;
   for (const std::string& path : paths) {
     struct stat facts;
     if (::stat(path.c_str(), &facts) != 0) {
@@ -38,12 +45,33 @@ absl::StatusOr<Dataset> OpenInput(std::span<const std::string> paths) {
       return InvalidArgumentError(
           StrCat(EscapeForTerminal(path), " does not exist; name a dataset's folder, or shards"));
     }
-    folder = folder || S_ISDIR(facts.st_mode);
+    bool shard = !S_ISDIR(facts.st_mode);
+    if (!shard && !HasManifest(path)) {  // of some formats a shard is a folder
+      const absl::StatusOr<const Format*> format = SniffFormat(path);
+      shard = format.ok() && *format != nullptr;
+    }
+    (shard ? shards : datasets).push_back(EscapeForTerminal(path));
   }
-  if (paths.size() == 1) return Dataset::Open(paths[0], AllFormats());
-  if (folder)
-    return InvalidArgumentError("name one dataset's folder, or any number of shards, not both");
-  return Dataset::OpenShards(paths, AllFormats());
+  if (datasets.empty()) return InputKind::kShards;
+  if (paths.size() == 1) return InputKind::kDataset;
+  if (!shards.empty()) {
+    return InvalidArgumentError(StrCat(
+        datasets[0], " is a folder and ", shards[0],
+        " a shard; name one dataset's folder, or shards alone: those of a folder are FOLDER/*"));
+  }
+  return InvalidArgumentError(
+      StrCat(datasets[0], " and ", datasets[1],
+             datasets.size() > 2 ? StrCat(" (and ", datasets.size() - 2, " more)") : "",
+             " are folders, and one dataset is taken at a time: give the command once for each"));
+}
+
+absl::StatusOr<Dataset> OpenInput(std::span<const std::string> paths, bool same_labels) {
+  const absl::StatusOr<InputKind> kind = KindOfInput(paths);
+  if (!kind.ok()) return kind.status();
+  if (*kind == InputKind::kDataset) return Dataset::Open(paths[0], AllFormats());
+  absl::StatusOr<ForeignLabels> labels = LabelsBesideShards(paths);
+  if (!labels.ok() && same_labels) return labels.status();
+  return Dataset::OpenShards(paths, AllFormats(), labels.ok() ? *labels : ForeignLabels{});
 }
 
 absl::StatusOr<Selection> Selection::Make(const Dataset& dataset, const CommandLine& line) {

@@ -26,7 +26,13 @@
 
 namespace shardpack::cli {
 
-absl::StatusOr<Dataset> OpenInput(std::span<const std::string> paths);
+// What the paths name. InvalidArgument for several datasets, and for a dataset among shards.
+enum class InputKind : uint8_t { kDataset, kShards };
+absl::StatusOr<InputKind> KindOfInput(std::span<const std::string> paths);
+
+// Shards named one by one get the names of their classes, and their splits, from the manifests
+// beside them. Where those do not agree there are only numbers; or, with `same_labels`, an error.
+absl::StatusOr<Dataset> OpenInput(std::span<const std::string> paths, bool same_labels = false);
 
 // --split, --label, --limit.
 struct Selection {

@@ -1,7 +1,9 @@
 """First words that are no verb, URLs in place of paths, and an OUT that lies in its own source."""
 
+import json
 import os
 import shlex
+import shutil
 import subprocess
 import unittest
 
@@ -136,6 +138,79 @@ class OutInSourceTest(command.PackTest):
     finally:
       subprocess.run(["umount", str(self.folder / "mount")], check=True)
     self.assertEqual(["cat", "dog"], sorted(os.listdir(self.folder / "src")))
+
+
+class PackedFolderInSourceTest(command.PackTest):
+
+  def test_a_dataset_in_the_source(self):
+    self.source()
+    self.pack("src", "-o", "out", "-f", "npy", "--encode", "raw", "--resize", "exact", "--size", "8", "--color", "rgb")
+    want = self.pack("src", "-o", "want", "--ext", "any").stdout
+    os.rename(self.folder / "out", self.folder / "src/old")
+    self.write("src/old/deeper/stray.jpg", jpeg(500))
+    done = self.pack("src", "-o", "again", "--ext", "any")
+    self.assertIn("left out old, which pack has written; --exclude /old/", done.stderr)
+    self.assertEqual(want, done.stdout)
+    self.assertNotIn("left out old", self.pack("src", "-o", "third", "--ext", "any", "--exclude", "/old/").stderr)
+
+  def test_a_build_that_has_not_ended(self):
+    self.source()
+    self.write("src/half/.pack/lock")
+    self.write("src/half/cat/1.jpg", jpeg(900))
+    self.assertIn("left out half", self.pack("src", "-o", "out").stderr)
+    self.assertEqual(20, self.manifest()["counts"]["packed"])
+    self.assertIn("has not ended", self.pack("src/half", "-o", "o2", expect=2).stderr)
+
+  def test_what_is_not_ours(self):
+    self.source()
+    self.write("src/cat/manifest.json", b"{}")
+    self.write("src/dog/.pack/notes.txt", b"x")
+    self.assertNotIn("left out", self.pack("src", "-o", "out").stderr)
+    self.assertEqual(20, self.manifest()["counts"]["packed"])
+
+
+class AnswerTest(command.PackTest):
+  """What is left out, or cannot be found, comes with the option that answers it."""
+
+  def test_a_folder_of_links(self):
+    self.write("far/1.jpg", jpeg(1))
+    os.mkdir(self.folder / "src")
+    (self.folder / "src/cat").symlink_to("../far")
+    refused = self.pack("src", "-o", "out", expect=4)
+    self.assertIn("--follow", refused.stderr)
+    self.pack("src", "-o", "out", "--follow")
+
+  def test_coco_with_the_wrong_root(self):
+    self.write("coco/images/1.jpg", jpeg(1))
+    self.write("coco/all.json", json.dumps({"images": [{"id": 1, "file_name": "1.jpg", "width": 1, "height": 1}],
+                                            "categories": [{"id": 1, "name": "cat"}],
+                                            "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1], "area": 1}]}).encode())
+    self.write("coco/all.csv", b"path,label\n1.jpg,cat\n")
+    for source in ("coco/all.json", "coco/all.csv"):
+      refused = self.pack(source, "-o", "out", expect=2)
+      self.assertIn("Paths are relative to", refused.stderr)
+      self.assertIn("--root", refused.stderr)
+      words = printed_command(refused.stderr)
+      self.assertEqual("images", os.path.basename(words[-1]))
+      shutil.rmtree(self.folder / "out", ignore_errors=True)
+      self.pack(*words)
+
+  def test_unpaired_parts(self):
+    self.source()
+    self.write("src/cat/good-0000.txt", b"a cat")
+    refused = self.pack("src", "-o", "out", "--sidecars", "txt", expect=4)
+    self.assertIn("--missing-part", refused.stderr)
+    self.assertIn("--missing-part", self.pack("src", "-o", "out", "--sidecars", "txt", "--max-skip", "100%", expect=3).stderr)
+
+  def test_truncated(self):
+    self.source(count=300)
+    self.write("src/cat/cut.jpg", jpeg(5)[:-2])
+    self.assertIn("--allow-truncated", self.pack("src", "-o", "out", expect=3).stderr)
+
+  def test_what_is_no_shard(self):
+    self.write("x.tar", b"GIF89a and no tar")
+    done = self.pack("validate", "x.tar", expect=4)
+    self.assertNotIn("--format", done.stdout)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@
 #include "converters/common_shape.h"
 #include "converters/dataset_source.h"
 #include "converters/labels.h"
+#include "converters/offered_flags.h"
 #include "converters/probe_pass.h"
 #include "converters/sidecars.h"
 #include "converters/target_trial.h"
@@ -54,6 +55,11 @@ absl::Status CheckCombinations(const CommandLine& line, const Format& format) {
   if (line.plan.split_by == SplitBy::kDir && !line.plan.splits.empty()) {
     return InvalidArgumentError(
         "--split-by dir takes the splits from the folders; leave --split out");
+  }
+  if (line.one_split && !line.plan.splits.empty()) {
+    return InvalidArgumentError(
+        "--split-by none makes one split; leave it out, or choose what --split divides by: hash, "
+        "random or stratified");
   }
   if (absl::Status pixels = CheckPixels(line); !pixels.ok()) return pixels;
   if (FindLayout(format, line.plan.layout) == nullptr) {
@@ -115,6 +121,17 @@ absl::Status FitFields(const CommandLine& line, const Format& format, PlanOption
   return absl::OkStatus();
 }
 
+// The status with the commands to type, where it offers flags.
+absl::Status WithCommands(const absl::Status& status, const CommandLine& line) {
+  std::string text(status.message());
+  const std::vector<FlagWords> offers = OfferedFlags(status);
+  for (size_t i = 0; i < offers.size(); ++i) {
+    absl::StrAppend(&text, i == 0 ? ". Type one of:\n  " : "\n  ", TypedCommand(line));
+    for (const std::string& word : offers[i]) absl::StrAppend(&text, " ", ShellQuoted(word));
+  }
+  return absl::Status(status.code(), text);
+}
+
 void ShowWarnings(const std::vector<std::string>& warnings, Terminal& terminal) {
   for (const std::string& warning : warnings) terminal.Warn(warning);
 }
@@ -131,10 +148,14 @@ absl::StatusOr<Prepared> PreparePlan(const CommandLine& line, IoPool& pool, Term
     if (!classes.ok()) return classes.status();
     options.classes = *std::move(classes);
   }
+  // The top folders are classes where that is said.
+  const bool top_is_class = options.label_dir_given && options.label_dir == 0;
+  options.find_splits = !line.Given("split-by") && !top_is_class;
   absl::StatusOr<OpenedSource> opened = OpenSource(line, options, pool);
   if (!opened.ok()) return opened.status();
   absl::StatusOr<Listing> listing = List(*opened->source, terminal);
-  if (!listing.ok()) return listing.status();
+  if (!listing.ok()) return WithCommands(listing.status(), line);
+  for (const std::string& note : listing->notes) terminal.Say(StrCat("note: ", note));
   ShowWarnings(listing->warnings, terminal);
 
   PlanOptions plan_options = line.plan;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/units.h"
 #include "converters/commit.h"
+#include "converters/skip_answers.h"
 #include "formats/io/resources.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
@@ -65,6 +66,8 @@ void SaySkips(const FinishedRun& run, Terminal& terminal) {
     terminal.Say(
         StrCat("          and ", FormatCount(run.report.skips.size() - kShownSkips), " more"));
   }
+  if (const std::string answers = SkipAnswers(run.report.skips); !answers.empty())
+    terminal.Say(StrCat("          ", answers));
 }
 
 // "kept as they are 12; encoded anew 88: resized 88, orientation 3"

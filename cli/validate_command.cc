@@ -1,9 +1,7 @@
-#include <errno.h>
-#include <sys/stat.h>
-
 #include "absl/strings/str_cat.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
+#include "cli/packed_input.h"
 #include "cli/progress.h"
 #include "cli/stop_signal.h"
 #include "formats/formats.h"
@@ -41,33 +39,13 @@ absl::StatusOr<ValidateOptions> Options(const CommandLine& line) {
   return options;
 }
 
-// A dataset's folder, or any number of shards; a shard may itself be a folder (of a format that has
-// such).
-absl::StatusOr<bool> IsDataset(const CommandLine& line) {
-  for (const std::string& path : line.arguments) {
-    struct stat facts;
-    if (::stat(path.c_str(), &facts) != 0) {
-      if (errno != ENOENT && errno != ENOTDIR) return IoStatus("look at", path, errno);
-      return absl::InvalidArgumentError(absl::StrCat(
-          EscapeForTerminal(path), " does not exist; name a dataset's folder, or shards"));
-    }
-    if (!S_ISDIR(facts.st_mode)) continue;
-    const absl::StatusOr<const Format*> shard = SniffFormat(path);
-    if (shard.ok() && *shard != nullptr) continue;
-    if (line.arguments.size() == 1) return true;
-    return absl::InvalidArgumentError(
-        absl::StrCat(EscapeForTerminal(path),
-                     " is a folder; pack validate takes one dataset, or any number of shards"));
-  }
-  return false;
-}
-
 absl::StatusOr<ValidationReport> Validate(const CommandLine& line, Terminal& terminal) {
   const absl::StatusOr<ValidateOptions> options = Options(line);
   if (!options.ok()) return options.status();
-  const absl::StatusOr<bool> dataset = IsDataset(line);
-  if (!dataset.ok()) return dataset.status();
-  if (!*dataset && (line.expect.has_value() || !line.against.empty())) {
+  const absl::StatusOr<InputKind> kind = KindOfInput(line.arguments);
+  if (!kind.ok()) return kind.status();
+  const bool dataset = *kind == InputKind::kDataset;
+  if (!dataset && (line.expect.has_value() || !line.against.empty())) {
     return absl::InvalidArgumentError(
         "--expect and --against need a dataset with a manifest, not lone shards");
   }
@@ -85,7 +63,7 @@ absl::StatusOr<ValidationReport> Validate(const CommandLine& line, Terminal& ter
     view.errors = counts.findings;
     return view;
   });
-  if (*dataset)
+  if (dataset)
     return ValidateDataset(line.arguments[0], AllFormats(), *options, counts, StopSignal());
   return ValidateShards(line.arguments, AllFormats(), *options, counts, StopSignal());
 }

@@ -15,6 +15,7 @@
 #include "converters/adopted_shards.h"
 #include "converters/index_folder.h"
 #include "converters/journal.h"
+#include "converters/labels_beside.h"
 #include "converters/splits.h"
 #include "formats/core/sample.h"
 #include "formats/core/shard_index.h"
@@ -376,6 +377,21 @@ absl::Status RefuseDifferences(const std::string& out, std::vector<std::string> 
                    absl::StrJoin(lines, "\n  "), "\n--overwrite makes it anew."));
 }
 
+// What the user does not say of classes and splits is taken from manifests beside the shards.
+absl::Status NameFromManifests(AdoptedShards& found, AdoptOptions& options) {
+  if (!options.classes.empty()) return absl::OkStatus();
+  std::vector<std::string> paths;
+  for (const AdoptedShard& shard : found.shards) paths.push_back(shard.path);
+  absl::StatusOr<ForeignLabels> labels = LabelsBesideShards(paths);
+  if (!labels.ok()) return labels.status();
+  options.classes = std::move(labels->classes);
+  for (size_t i = 0; i < labels->splits.size(); ++i) {
+    if (options.split.empty() && !labels->splits[i].empty())
+      found.shards[i].split = labels->splits[i];
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<AdoptReport> AdoptShards(std::span<const std::string> paths,
@@ -390,6 +406,8 @@ absl::StatusOr<AdoptReport> AdoptShards(std::span<const std::string> paths,
   absl::StatusOr<AdoptedShards> found =
       FindAdoptedShards(paths, formats, {.out = options.out, .split = options.split});
   if (!found.ok()) return found.status();
+  AdoptOptions named = options;
+  if (absl::Status known = NameFromManifests(*found, named); !known.ok()) return known;
   AdoptReport report;
   report.out = found->out;
   report.others = found->others;
@@ -399,7 +417,7 @@ absl::StatusOr<AdoptReport> AdoptShards(std::span<const std::string> paths,
                                      .overwrite = options.overwrite,
                                      .fsync = options.fsync});
   if (!folder.ok()) return folder.status();
-  Adoption adoption(options, *std::move(found), *folder);
+  Adoption adoption(named, *std::move(found), *folder);
   absl::Status scanned = adoption.ScanAll(formats, progress, stop);
   if (!scanned.ok()) return scanned;
   report.manifest = adoption.MakeManifest();

@@ -31,8 +31,10 @@ namespace shardpack {
 
 struct AdoptOptions {
   std::string out = {};                   // empty: the folder that all shards lie in
-  std::string split = {};                 // of all shards; empty: as their names say
-  std::vector<std::string> classes = {};  // names of the labels 0, 1, ...; empty: they have none
+  // Of all shards; empty: as manifests beside them say, or else their names.
+  std::string split = {};
+  // Names of the labels 0, 1, ...; empty: as manifests beside them say, or they have none.
+  std::vector<std::string> classes = {};
   int jobs = 0;                           // shards at a time; 0 = the cores this process may use
   bool overwrite = false;                 // the manifest and the indexes of an adopted dataset
   bool fsync = true;

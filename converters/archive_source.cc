@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "converters/archive_members.h"
+#include "converters/folder_meaning.h"
 #include "converters/input_failure.h"
 #include "converters/path_filter.h"
 
@@ -193,13 +194,9 @@ absl::StatusOr<Listing> ArchiveSource::List() {
         absl::StrCat("the archive ", EscapeForTerminal(path_), " holds no image",
                      listing.ignored.empty() ? "" : "; --ext takes other files as images"));
   }
-  if (options_.label_from == FolderSourceOptions::LabelFrom::kNone) {
-    listing.label.assign(listing.rows(), -1);
-  } else {
-    LabelOptions labels = LabelOptionsOf(options_);
-    labels.outside_counts = false;  // what is left of such a name is no folder of the archive
-    status = AssignLabels(labels, {}, listing);
-  }
+  LabelOptions labels = LabelOptionsOf(options_);
+  labels.outside_counts = false;  // what is left of such a name is no folder of the archive
+  status = AssignFolders(options_, labels, {}, listing);
   if (!status.ok()) return status;
   return listing;
 }

@@ -61,6 +61,7 @@ absl::StatusOr<Listing> CocoSource::List() {
         absl::StrCat(EscapeForTerminal(options_.json), " names no image that can be packed"));
   }
   status = LookAtFiles(root.get(), folder_options_, pool_, listing, listed_);
+  if (status.ok()) status = CheckFound(root.get(), options_.json, listing);
   if (!status.ok()) return status;
   listing.fields.push_back({std::string(kBoxesField), ""});
   listing.field_bytes.resize(rows);

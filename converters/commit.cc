@@ -14,6 +14,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "converters/record_order.h"
+#include "converters/skip_answers.h"
 #include "formats/core/shard_index.h"
 #include "formats/io/escape.h"
 #include "images/pixel_sums.h"
@@ -61,6 +62,7 @@ absl::Status Judge(const Plan& plan, std::span<const ShardResult> results, const
     std::vector<std::string> lines;
     for (const Skip& skip : skips.first(std::min(skips.size(), kNamedSkips))) lines.push_back(Describe(plan, skip));
     if (skips.size() > kNamedSkips) lines.push_back(absl::StrCat("... and ", skips.size() - kNamedSkips, " more"));
+    if (const std::string answers = SkipAnswers(skips); !answers.empty()) lines.push_back(answers);
     return absl::DataLossError(absl::StrFormat(
         "%d of %d inputs cannot be packed, %.4g %% are allowed; nothing was published.\n  %s\n%s", lost,
         counts.seen, max_skip * 100, absl::StrJoin(lines, "\n  "),

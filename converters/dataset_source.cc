@@ -250,10 +250,6 @@ DatasetSource::DatasetSource(Dataset dataset, DatasetSourceOptions options)
     : dataset_(std::move(dataset)), options_(std::move(options)) {}
 
 absl::StatusOr<Listing> DatasetSource::List() {
-  if (dataset_.size() == 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(EscapeForTerminal(options_.root), " holds no sample"));
-  }
   if (dataset_.size() > kMaxRecords) {
     return absl::InvalidArgumentError(
         absl::StrCat(dataset_.size(), " samples; a plan holds at most ", kMaxRecords));
@@ -264,6 +260,10 @@ absl::StatusOr<Listing> DatasetSource::List() {
     for (uint32_t shard = 0; shard < dataset_.shards().size(); ++shard) {
       absl::StatusOr<ShardIndex> index = dataset_.index(shard);
       if (!index.ok()) return index.status();
+      if (index->records() == 0) {  // no packer writes one: it was emptied, or never filled
+        return absl::DataLossError(absl::StrCat(
+            EscapeForTerminal(dataset_.shards()[shard].data_path), " holds no sample; leave it out"));
+      }
       if (names) {
         collector.AddFieldNames(*index);
         continue;

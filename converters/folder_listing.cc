@@ -58,6 +58,8 @@ struct Folder {
   ino_t inode = 0;
   int links = 0;  // links to folders on the way here
   bool found_by_link = false;
+  bool has_manifest = false, has_index = false;
+  bool packed = false;  // pack has written it: it holds a dataset, or a build that has not ended
 
   Descriptor fd;  // while its files are looked at
   std::string names;
@@ -203,6 +205,7 @@ class Walker {
 
   bool AddEntry(Folder& folder, const KernelEntry& entry, std::string_view name) {
     if (name == "." || name == "..") return true;
+    LookForPack(folder, name);
     if (entry.type == DT_DIR) {
       AddSubfolder(folder, name, 0);
       return true;
@@ -232,6 +235,24 @@ class Walker {
                               .outcome = Entry::kUsable});
     folder.names.append(name.data(), name.size() + 1);
     return true;
+  }
+
+  // The marks that pack leaves in a folder. One that the source itself holds is no reason to leave
+  // it out, but for a build that has not ended: the user has said that it is a folder of images.
+  static void LookForPack(Folder& folder, std::string_view name) {
+    if (name == ".pack") {
+      folder.packed |= Descriptor(OpenAt(folder.fd.get(), ".pack/lock", O_PATH | O_NOFOLLOW)).ok();
+    } else if (name == "manifest.json") {
+      folder.has_manifest = true;
+    } else if (name.ends_with(".pidx")) {
+      folder.has_index = true;
+    }
+    folder.packed |= folder.parent != nullptr && folder.has_manifest && folder.has_index;
+  }
+
+  static const Folder* PackedAbove(const Folder* folder) {
+    while (folder != nullptr && !folder->packed) folder = folder->parent;
+    return folder;
   }
 
   // What is asked for by --sidecars counts whatever the filters say: they choose images.
@@ -400,6 +421,7 @@ class Walker {
   }
 
   absl::StatusOr<FolderWalk> Merge();
+  absl::Status LeaveOutPacked(Listing& listing);
   void AddLostFolders();
   void AppendFolder(Folder& folder, Listing& listing);
 
@@ -472,7 +494,35 @@ void Walker::AppendFolder(Folder& folder, Listing& listing) {
   listing.folders.push_back(folder.path);
 }
 
+// What pack has written is no source of images: OUT may lie here, and its name be spelt otherwise.
+absl::Status Walker::LeaveOutPacked(Listing& listing) {
+  for (Folder& folder : folders_) {
+    const Folder* packed = PackedAbove(&folder);
+    if (packed == nullptr) continue;
+    if (packed->parent == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("source ", EscapeForTerminal(root_path_),
+                       " holds a build of pack that has not ended (.pack); give the folder of the "
+                       "images"));
+    }
+    if (packed == &folder) {
+      listing.warnings.push_back(absl::StrCat(
+          "left out ", EscapeForTerminal(folder.path),
+          ", which pack has written; --exclude ", EscapeForTerminal(absl::StrCat("/", folder.path, "/")),
+          " leaves it out without this line"));
+    }
+    folder.entries.clear();
+    folder.ignored.clear();
+  }
+  std::erase_if(lost_folders_, [](const LostFolder& lost) { return PackedAbove(lost.folder) != nullptr; });
+  std::sort(listing.warnings.begin(), listing.warnings.end());
+  return absl::OkStatus();
+}
+
 absl::StatusOr<FolderWalk> Walker::Merge() {
+  FolderWalk walk;
+  Listing& listing = walk.listing;
+  if (absl::Status known = LeaveOutPacked(listing); !known.ok()) return known;
   AddLostFolders();
   std::vector<Folder*> sorted;
   sorted.reserve(folders_.size());
@@ -485,8 +535,6 @@ absl::StatusOr<FolderWalk> Walker::Merge() {
   std::sort(sorted.begin(), sorted.end(),
             [](const Folder* a, const Folder* b) { return a->path < b->path; });
 
-  FolderWalk walk;
-  Listing& listing = walk.listing;
   listing.root = root_path_;
   listing.names.reserve(name_bytes);
   listing.name_ends.reserve(rows);
@@ -500,7 +548,7 @@ absl::StatusOr<FolderWalk> Walker::Merge() {
     for (const auto& [extension, count] : folder->ignored) listing.ignored[extension] += count;
     if (!folder->entries.empty()) {
       AppendFolder(*folder, listing);
-    } else if (!std::binary_search(lost.begin(), lost.end(), folder)) {
+    } else if (!std::binary_search(lost.begin(), lost.end(), folder) && PackedAbove(folder) == nullptr) {
       walk.empty_folders.push_back(folder->path);
     }
   }

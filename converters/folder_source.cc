@@ -18,6 +18,7 @@
 #include "absl/strings/str_join.h"
 #include "converters/folder_access.h"
 #include "converters/folder_listing.h"
+#include "converters/folder_meaning.h"
 #include "converters/input_failure.h"
 #include "formats/core/sample.h"
 #include "formats/io/file.h"
@@ -208,11 +209,8 @@ absl::StatusOr<Listing> FolderSource::List() {
     if (!paired.ok()) return paired;
   }
   if (listing.rows() == 0) return NoInput(root_, listing);
-  if (options_.label_from == FolderSourceOptions::LabelFrom::kNone) {
-    listing.label.assign(listing.rows(), -1);
-    return std::move(listing);
-  }
-  absl::Status assigned = AssignLabels(LabelOptionsOf(options_), walk->empty_folders, listing);
+  absl::Status assigned =
+      AssignFolders(options_, LabelOptionsOf(options_), walk->empty_folders, listing);
   if (!assigned.ok()) return assigned;
   return std::move(listing);
 }

@@ -46,6 +46,7 @@ struct FolderSourceOptions {
   bool follow = false;               // also links that leave the root
   uint64_t max_file_bytes = uint64_t{256} << 20;
   bool split_from_dir = false;       // --split-by dir: component 0 is the split
+  bool find_splits = false;          // --split-by is not given: component 0 is, where it is named so (folder_meaning.h)
   std::vector<Sidecar> sidecars = {};  // --sidecars: further fields from files beside the image
   MissingPart missing = MissingPart::kSkip;
 

@@ -1,14 +1,14 @@
-// Keys: the name of each sample in the dataset, made from its path, or its number where paths will
-// not do.
+// Keys: the name of each sample in the dataset, made from its path, or its number on request.
 //
 //   std::string key = PathKey("cat/a.v2.JPEG");   // "cat/a_v2"
-//   auto keys = PlanKeys(listing, rows, KeyMode::kAuto, OnDuplicateKey::kError, limits);
-//   if (keys->index_keys) ...                     // "000000042"
+//   MakePortableKey(95, key = "v1.0/jack-o'-lantern");   // "v1_0/jack-o=27-lantern"
+//   auto keys = PlanKeys(listing, rows, KeyMode::kAuto, OnDuplicateKey::kAuto, limits);
 //
 // A key is unique over the dataset, also when upper and lower case of the extension or the Unicode
 // form (NFC, NFD) are all that differs. Portable keys: bytes of [A-Za-z0-9_/+=@,-], no empty
 // component, none beginning with "." or "__", and short enough that key, dot and longest extension
-// fit the 100 bytes of a plain tar header. Lifetime: plain values. Thread-safety: pure functions;
+// fit the 100 bytes of a plain tar header. With kAuto each key is made so by itself: what one file
+// is called changes no other key. Lifetime: plain values. Thread-safety: pure functions;
 // PlanKeys uses TBB inside. Errors: FailedPrecondition for collisions, with the list of them;
 // InvalidArgument for paths that cannot be keys. Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_KEYS_H_
@@ -28,7 +28,8 @@
 namespace shardpack {
 
 enum class KeyMode : uint8_t { kAuto, kPath, kIndex };
-enum class OnDuplicateKey : uint8_t { kError, kSuffix, kSkip };
+// kAuto: kSuffix; but kError where the files look like images and their masks.
+enum class OnDuplicateKey : uint8_t { kAuto, kError, kSuffix, kSkip };
 
 inline constexpr size_t kMaxPortableBytes = 100;  // of key, dot and extension
 
@@ -39,6 +40,7 @@ struct KeyLimits {
 
 struct KeyPlan {
   bool index_keys = false;
+  size_t portable_bytes = 0;  // not 0: MakePortableKey of this length, suffix included
   std::map<uint32_t, uint32_t> suffixes;  // row -> n: its key is the path's with "_<n>"
   std::vector<Skip> skips;                // duplicate keys, by row
   std::vector<std::string> notes;         // for the user
@@ -54,6 +56,13 @@ void AppendKeySuffix(uint32_t n, std::string& key);
 void AppendIndexKey(uint64_t position, std::string& out);
 
 bool IsPortableKey(std::string_view key);
+
+// Leaves a portable key of at most `max_bytes` as it is. Else a dot becomes "_", any other byte that
+// is not portable "=" and two hexadecimal digits, the first "_" of a component's "__" too, an empty
+// component "_"; what is then too long is cut, and "-" with the 16 digits of the hash of the whole
+// key (XXH3-64) appended. `max_bytes` is at least kLeastPortableBytes.
+inline constexpr size_t kLeastPortableBytes = 32;
+void MakePortableKey(size_t max_bytes, std::string& key);
 
 // Keys that the source gives are kept as they are, unless `mode` is kIndex: they are never replaced by numbers.
 // `rows`, ascending, are those to be packed; duplicates are taken out of them with

@@ -66,24 +66,60 @@ TEST(KeysTest, AutoKeepsPortablePaths) {
   EXPECT_THAT(plan->notes, IsEmpty());
 }
 
-TEST(KeysTest, AutoNumbersAllWhenOneIsNotPortable) {
+std::string Portable(std::string key, size_t max_bytes = 95) {
+  MakePortableKey(max_bytes, key);
+  return key;
+}
+
+TEST(KeysTest, EachKeyIsMadePortableByItself) {
+  EXPECT_EQ(Portable("cat/1"), "cat/1");
+  EXPECT_EQ(Portable("cat/jack-o'-lantern"), "cat/jack-o=27-lantern");
+  EXPECT_EQ(Portable("001.Black footed/a"), "001_Black=20footed/a");
+  EXPECT_EQ(Portable("caf\xC3\xA9"), "caf=C3=A9");
+  EXPECT_EQ(Portable("\xE9"), "=E9");
+  EXPECT_EQ(Portable("__x__/__"), "=5F_x__/=5F_");
+  EXPECT_EQ(Portable("..a/b"), "=5F_a/b");
+  EXPECT_EQ(Portable(""), "_");
+  EXPECT_EQ(Portable("cat/"), "cat/_");
+  const std::string cut = Portable("cat/" + std::string(200, 'x'), 40);
+  EXPECT_EQ(cut.size(), 40u);
+  EXPECT_EQ(cut.substr(0, 24), "cat/" + std::string(19, 'x') + "-");
+  EXPECT_NE(cut, Portable("cat/" + std::string(201, 'x'), 40));
+  for (const std::string& odd : {std::string("a\nb/../c d"), std::string(300, '\''), std::string("\0x", 2)}) {
+    const std::string made = Portable(odd, 32);
+    EXPECT_TRUE(IsPortableKey(made)) << made;
+    EXPECT_LE(made.size(), 32u);
+  }
+}
+
+TEST(KeysTest, AutoChangesNoOtherKey) {
   const std::string long_name(92, 'x');
   for (const std::string& bad :
        {std::string("a b.jpg"), std::string("__x__/1.jpg"), "d/" + long_name + "yy.jpg",
         std::string("caf\xE9.jpg"), std::string(".jpg")}) {
     const auto plan = Keys(MakeListing({"cat/1.jpg", bad}));
     ASSERT_TRUE(plan.ok()) << plan.status();
-    EXPECT_TRUE(plan->index_keys) << bad;
-    ASSERT_EQ(plan->notes.size(), 1u);
-    EXPECT_THAT(plan->notes[0], HasSubstr("--key path"));
+    EXPECT_FALSE(plan->index_keys) << bad;
+    EXPECT_EQ(plan->portable_bytes, 95u);
+    EXPECT_THAT(plan->suffixes, IsEmpty());
+    ASSERT_EQ(plan->notes.size(), 1u) << bad;
+    EXPECT_THAT(plan->notes[0], AllOf(HasSubstr("1 key is"), HasSubstr("--key path")));
     EXPECT_THAT(plan->notes[0], Not(HasSubstr("\xE9")));  // escaped
   }
   // 100 bytes with the dot and the longest extension: just short enough.
-  EXPECT_FALSE(Keys(MakeListing({"abc/" + long_name.substr(1) + ".jpg"}))->index_keys);
-  EXPECT_TRUE(Keys(MakeListing({"abc/" + long_name + ".jpg"}))->index_keys);
-  EXPECT_TRUE(Keys(MakeListing({"abcdefghijk.jpg"}), KeyMode::kAuto, OnDuplicateKey::kError,
-                   {.max_key_bytes = 10})
+  EXPECT_THAT(Keys(MakeListing({"abc/" + long_name.substr(1) + ".jpg"}))->notes, IsEmpty());
+  EXPECT_EQ(Keys(MakeListing({"abc/" + long_name + ".jpg"}))->notes.size(), 1u);
+  EXPECT_EQ(Keys(MakeListing({"a.jpg"}), KeyMode::kAuto, OnDuplicateKey::kAuto, {.max_key_bytes = 40})->portable_bytes, 40u);
+  // Fields of such names leave no room for keys.
+  EXPECT_TRUE(Keys(MakeListing({"a.jpg"}), KeyMode::kAuto, OnDuplicateKey::kAuto,
+                   {.longest_extension_bytes = 80})
                   ->index_keys);
+}
+
+TEST(KeysTest, AMadeKeyThatExistsGetsASuffix) {
+  const auto plan = Keys(MakeListing({"a=27b.jpg", "a'b.jpg", "v1.0/a.jpg", "v1_0/a.jpg"}), KeyMode::kAuto, OnDuplicateKey::kAuto);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->suffixes.size(), 2u);
 }
 
 TEST(KeysTest, PathModeKeepsWhatTheFormatCanHold) {
@@ -99,8 +135,7 @@ TEST(KeysTest, PathModeKeepsWhatTheFormatCanHold) {
 TEST(KeysTest, CollisionsAreListedWithTheOptionsThatAnswerThem) {
   for (const KeyMode mode : {KeyMode::kAuto, KeyMode::kPath}) {
     for (const auto& [a, b] : {std::pair("x/a.jpg", "x/a.JPG"), std::pair("x/a.jpg", "x/a.png"),
-                               std::pair("x/a.b.jpg", "x/a_b.jpg"),
-                               std::pair("x/caf\xC3\xA9.jpg", "x/cafe\xCC\x81.jpg")}) {
+                               std::pair("x/a.b.jpg", "x/a_b.jpg")}) {
       const auto plan = Keys(MakeListing({a, b, "x/other.jpg"}), mode);
       ASSERT_FALSE(plan.ok()) << a;
       EXPECT_TRUE(absl::IsFailedPrecondition(plan.status()));
@@ -110,9 +145,28 @@ TEST(KeysTest, CollisionsAreListedWithTheOptionsThatAnswerThem) {
     }
   }
   EXPECT_TRUE(Keys(MakeListing({"x/a.jpg", "x/a.png"}), KeyMode::kIndex)->index_keys);
+  // One to a reader of names, but not to a reader of the keys that are made of them.
+  const Listing twins = MakeListing({"x/caf\xC3\xA9.jpg", "x/cafe\xCC\x81.jpg"});
+  EXPECT_TRUE(absl::IsFailedPrecondition(Keys(twins, KeyMode::kPath).status()));
+  EXPECT_TRUE(Keys(twins).ok());
   // Neither is a collision: case of the stem, and bytes that are not UTF-8.
   EXPECT_TRUE(Keys(MakeListing({"x/a.jpg", "x/A.jpg"})).ok());
   EXPECT_TRUE(Keys(MakeListing({"x/\xE9.jpg", "x/\xC3\xA9.jpg"})).ok());
+}
+
+TEST(KeysTest, AutoAddsSuffixesButNotToMasks) {
+  const auto accident = Keys(MakeListing({"a.jpg", "b.jpg", "c.jpg", "flower.jpg", "flower.webp"}), KeyMode::kAuto, OnDuplicateKey::kAuto);
+  ASSERT_TRUE(accident.ok()) << accident.status();
+  EXPECT_THAT(accident->suffixes, ElementsAre(Pair(4, 2)));
+  ASSERT_EQ(accident->notes.size(), 1u);
+  EXPECT_THAT(accident->notes[0], AllOf(HasSubstr("flower.webp is flower_2"), Not(HasSubstr("--sidecars"))));
+  const auto masks = Keys(MakeListing({"a.jpg", "a.png", "b.jpg", "b.png", "c.jpg"}), KeyMode::kAuto, OnDuplicateKey::kAuto);
+  EXPECT_TRUE(absl::IsFailedPrecondition(masks.status()));
+  EXPECT_THAT(masks.status().ToString(), HasSubstr("--sidecars png:mask"));
+  const auto one = Keys(MakeListing({"a.jpg", "a.png", "b.jpg", "c.jpg"}), KeyMode::kAuto, OnDuplicateKey::kAuto);
+  ASSERT_TRUE(one.ok());
+  EXPECT_THAT(one->notes[0], HasSubstr("--sidecars png:mask"));
+  EXPECT_TRUE(Keys(MakeListing({"a.jpg", "a.png", "b.jpg", "b.png"}), KeyMode::kAuto, OnDuplicateKey::kSuffix).ok());
 }
 
 TEST(KeysTest, AtMostTwentyCollisionsAreShown) {

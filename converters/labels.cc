@@ -40,21 +40,6 @@ absl::Status WithoutClass(const LabelOptions& options, const Listing& listing, u
       "without labels with --label-from none"));
 }
 
-// By folder: whether a row of it may be a sample, though it be skipped now.
-std::vector<bool> FoldersWithImages(const LabelOptions& options, const Listing& listing) {
-  std::vector<bool> holds(listing.folders.size(), false);
-  auto skip = listing.skips.begin();
-  for (uint64_t row = 0; row < listing.rows(); ++row) {
-    const bool skipped = skip != listing.skips.end() && skip->row == row;
-    const bool outside = skipped && skip->reason == SkipReason::kOutsideRoot;
-    if (skipped) ++skip;
-    if (outside && !options.outside_counts) continue;
-    if (!options.parts.empty() && SidecarOf(options.parts, listing.Name(row))) continue;
-    holds[listing.folder[row]] = true;
-  }
-  return holds;
-}
-
 // Where byte order and number order part, which surprises whoever numbered the folders.
 void WarnAboutNumbers(const std::vector<std::string>& classes, Listing& listing) {
   if (!std::all_of(classes.begin(), classes.end(), AllDigits)) return;
@@ -84,6 +69,20 @@ void WarnAboutEmptyFolders(const LabelOptions& options, std::span<const std::str
 }
 
 }  // namespace
+
+std::vector<uint64_t> ImagesByFolder(const LabelOptions& options, const Listing& listing) {
+  std::vector<uint64_t> images(listing.folders.size(), 0);
+  auto skip = listing.skips.begin();
+  for (uint64_t row = 0; row < listing.rows(); ++row) {
+    const bool skipped = skip != listing.skips.end() && skip->row == row;
+    const bool outside = skipped && skip->reason == SkipReason::kOutsideRoot;
+    if (skipped) ++skip;
+    if (outside && !options.outside_counts) continue;
+    if (!options.parts.empty() && SidecarOf(options.parts, listing.Name(row))) continue;
+    ++images[listing.folder[row]];
+  }
+  return images;
+}
 
 bool NaturalLess(std::string_view a, std::string_view b) {
   const std::string_view whole_a = a, whole_b = b;
@@ -151,11 +150,14 @@ absl::Status AssignLabels(const LabelOptions& options, std::span<const std::stri
   listing.label.assign(rows, -1);
   listing.classes = options.classes;
 
-  const std::vector<bool> holds_image = FoldersWithImages(options, listing);
+  const std::vector<uint64_t> images = ImagesByFolder(options, listing);
   std::map<std::string_view, int32_t> labels;
+  std::set<std::string_view> labelled_splits;
   for (size_t i = 0; i < listing.folders.size(); ++i) {
     const auto name = Component(listing.folders[i], options.component);
-    if (name && holds_image[i]) labels.emplace(*name, -1);
+    if (!name || images[i] == 0) continue;
+    labels.emplace(*name, -1);
+    labelled_splits.insert(*Component(listing.folders[i], 0));
   }
   if (labels.empty()) {
     if (options.component_given) {
@@ -193,10 +195,13 @@ absl::Status AssignLabels(const LabelOptions& options, std::span<const std::stri
   }
 
   std::vector<int32_t> folder_label(listing.folders.size(), -1);
+  std::vector<bool> may_lack(listing.folders.size(), false);
   for (size_t i = 0; i < listing.folders.size(); ++i) {
     const auto name = Component(listing.folders[i], options.component);
     const auto found = name ? labels.find(*name) : labels.end();
     if (found != labels.end()) folder_label[i] = found->second;
+    const auto split = Component(listing.folders[i], 0);
+    may_lack[i] = options.below_splits && split && !labelled_splits.contains(*split);
   }
   uint64_t without = 0, first_without = 0;
   size_t next_skip = 0;
@@ -204,7 +209,8 @@ absl::Status AssignLabels(const LabelOptions& options, std::span<const std::stri
     listing.label[row] = folder_label[listing.folder[row]];
     const bool skipped =
         next_skip < listing.skips.size() && listing.skips[next_skip].row == row && ++next_skip > 0;
-    if (listing.label[row] < 0 && !skipped && without++ == 0) first_without = row;
+    if (listing.label[row] >= 0 || skipped || may_lack[listing.folder[row]]) continue;
+    if (without++ == 0) first_without = row;
   }
   if (without > 0) return WithoutClass(options, listing, first_without, without);
   WarnAboutEmptyFolders(options, empty_folders, listing);

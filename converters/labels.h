@@ -35,7 +35,11 @@ struct LabelOptions {
   // out of an archive.
   std::vector<Sidecar> parts = {};
   bool outside_counts = true;
+  bool below_splits = false;  // the first folder is a split: one without class folders has no labels
 };
+
+// By folder: its rows that may be samples, though they be skipped now.
+std::vector<uint64_t> ImagesByFolder(const LabelOptions& options, const Listing& listing);
 
 // Fills listing.label and listing.classes and adds to listing.warnings. `empty_folders` are folders
 // without rows, named in a warning where they look like a class. Rows with a skip may lie anywhere.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -23,6 +24,38 @@ std::optional<int64_t> WholeNumber(std::string_view text) {
   if (rest[0] != '.' || rest.size() == 1) return std::nullopt;
   return rest.find_first_not_of('0', 1) == std::string_view::npos ? std::optional(value)
                                                                   : std::nullopt;
+}
+
+// A number of any kind, as 0.25, 1e-3 and nan.
+bool IsNumber(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return !text.empty() && stop == text.data() + text.size() && error != std::errc::invalid_argument;
+}
+
+// 2024-05-31, also with a time behind it.
+bool IsDate(std::string_view text) {
+  constexpr std::string_view kForm = "dddd-dd-dd";
+  if (text.size() < kForm.size()) return false;
+  for (size_t i = 0; i < kForm.size(); ++i) {
+    const bool digit = text[i] >= '0' && text[i] <= '9';
+    if (kForm[i] == 'd' ? !digit : text[i] != kForm[i]) return false;
+  }
+  return text.size() == kForm.size() || text[kForm.size()] == 'T' || text[kForm.size()] == ' ';
+}
+
+// Of labels that are numbers, in ascending order: those that no sample has.
+void WarnAboutGaps(const std::set<int64_t>& numbers, std::string_view file_name, Listing& listing) {
+  const uint64_t range = static_cast<uint64_t>(*numbers.rbegin()) + 1;
+  if (numbers.size() == range) return;
+  int64_t missing = 0;
+  while (numbers.contains(missing)) ++missing;
+  listing.warnings.push_back(absl::StrCat(
+      "the labels of ", EscapeForTerminal(file_name), " are ", numbers.size(),
+      " of the numbers 0 to ", range - 1, ": class ", missing,
+      range - numbers.size() > 1 ? " is the first without a sample" : " has no sample",
+      "; --classes FILE with the numbers that occur, one a line, counts them from 0 without gaps"));
 }
 
 absl::Status Bad(std::string_view file_name, uint64_t line, std::string_view label,
@@ -52,8 +85,34 @@ std::vector<std::string> NumberedClasses(int64_t largest_label) {
   return classes;
 }
 
-absl::Status ListLabels::Finish(const std::vector<std::string>& classes, ClassOrder order,
-                                std::string_view file_name, Listing& listing) const {
+absl::Status ListLabels::RefuseMeasurements(const ListLabelOptions& options,
+                                            std::string_view file_name) const {
+  const Name* first = nullptr;  // that is no whole number
+  for (const Name& name : names_) {
+    const bool whole = WholeNumber(name.text).has_value();
+    if (!whole && !IsNumber(name.text) && !IsDate(name.text)) return absl::OkStatus();
+    if (!whole && (first == nullptr || name.line < first->line)) first = &name;
+  }
+  if (first == nullptr) return absl::OkStatus();
+  const std::string where =
+      options.column.empty()
+          ? ""
+          : absl::StrCat(" of the column ", EscapeForTerminal(options.column));
+  return Bad(file_name, first->line, first->text,
+             absl::StrCat(where, " is a measurement, as all labels are, and hardly the name of a "
+                          "class. ",
+                          options.column.empty() ? "" : "--columns label=NAME takes another column, ",
+                          "--label-from dir the folders of the paths, --label-from none no label, "
+                          "and --label-from column makes a class of each value"));
+}
+
+absl::Status ListLabels::Finish(const ListLabelOptions& options, std::string_view file_name,
+                                Listing& listing) const {
+  const std::vector<std::string>& classes = options.classes;
+  if (classes.empty() && !options.asked) {
+    absl::Status named = RefuseMeasurements(options, file_name);
+    if (!named.ok()) return named;
+  }
   std::vector<int32_t> label_of(names_.size(), -1);
   std::map<std::string_view, int32_t> by_name;
   for (size_t i = 0; i < classes.size(); ++i) by_name.emplace(classes[i], static_cast<int32_t>(i));
@@ -67,7 +126,7 @@ absl::Status ListLabels::Finish(const std::vector<std::string>& classes, ClassOr
       });
   listing.classes = classes;
   if (as_numbers) {
-    int64_t largest = -1;
+    std::set<int64_t> numbers;
     for (size_t i = 0; i < names_.size(); ++i) {
       const int64_t number = *WholeNumber(names_[i].text);
       if (number < 0) return Bad(file_name, names_[i].line, names_[i].text, " is negative");
@@ -82,19 +141,25 @@ absl::Status ListLabels::Finish(const std::vector<std::string>& classes, ClassOr
                                 " classes of --classes (labels count from 0)"));
       }
       label_of[i] = static_cast<int32_t>(number);
-      largest = std::max(largest, number);
+      numbers.insert(number);
     }
-    if (classes.empty()) listing.classes = NumberedClasses(largest);
+    if (classes.empty()) {
+      listing.classes = NumberedClasses(*numbers.rbegin());
+      WarnAboutGaps(numbers, file_name, listing);
+    }
   } else {
     if (classes.empty()) {
       for (const auto& [name, id] : known_) listing.classes.push_back(name);
-      if (order == ClassOrder::kNatural)
+      if (options.order == ClassOrder::kNatural)
         std::sort(listing.classes.begin(), listing.classes.end(), NaturalLess);
       for (size_t i = 0; i < listing.classes.size(); ++i)
         by_name.emplace(listing.classes[i], static_cast<int32_t>(i));
     }
     for (size_t i = 0; i < names_.size(); ++i) {
-      const auto found = by_name.find(names_[i].text);
+      auto found = by_name.find(names_[i].text);
+      const std::optional<int64_t> number = WholeNumber(names_[i].text);
+      const std::string plain = number ? absl::StrCat(*number) : "";  // 3.000000 is 3
+      if (found == by_name.end() && number) found = by_name.find(plain);
       if (found == by_name.end()) {
         return Bad(file_name, names_[i].line, names_[i].text,
                    " is not among the classes of --classes");

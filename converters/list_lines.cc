@@ -116,7 +116,12 @@ class ListParser {
 
  private:
   absl::Status ParseLine(uint64_t line, std::string_view text) {
-    row_ = {.line = line, .text = text, .path = {}, .label = std::nullopt};
+    row_ = {.line = line,
+            .text = text,
+            .path = {},
+            .label = std::nullopt,
+            .path_column = {},
+            .label_column = {}};
     if (text.find('\0') != std::string_view::npos) return Bad("a NUL byte");
     if (text.empty()) return Bad("an empty line");
     switch (options_.kind) {
@@ -173,8 +178,15 @@ class ListParser {
     std::optional<size_t> path, label;
     if (numbers) path = ToNumber(options_.path);
     if (numbers && !options_.label.empty()) label = ToNumber(options_.label);
+    if (numbers) path_column_ = options_.path;
+    if (label) label_column_ = options_.label;
     while (csv.Next()) {
-      row_ = {.line = csv.line(), .text = csv.record(), .path = {}, .label = std::nullopt};
+      row_ = {.line = csv.line(),
+              .text = csv.record(),
+              .path = {},
+              .label = std::nullopt,
+              .path_column = path_column_,
+              .label_column = label_column_};
       if (row_.text.find('\0') != std::string_view::npos) return Bad("a NUL byte");
       const auto cells = csv.cells();
       if (header) {
@@ -182,6 +194,8 @@ class ListParser {
         columns_ = cells.size();
         absl::Status found = FindColumns(cells, &path, &label);
         if (!found.ok()) return found;
+        path_column_ = cells[*path];
+        if (label) label_column_ = cells[*label];
         continue;
       }
       if (columns_ == 0) columns_ = cells.size();
@@ -240,6 +254,7 @@ class ListParser {
   const RowSink& on_row_;
   ListRow row_;
   size_t columns_ = 0;
+  std::string path_column_, label_column_;
 };
 
 // Takes path and label out of one object; everything else is only looked at.
@@ -249,6 +264,7 @@ class JsonRow : public nlohmann::json_sax<nlohmann::json> {
       : options_(options), usual_path_(kPathNames), usual_label_(kLabelNames) {}
 
   std::optional<std::string> path, label;
+  std::string path_name, label_name;  // of their members
   std::string error = {};
 
   bool null() override { return Value("null"); }
@@ -273,6 +289,8 @@ class JsonRow : public nlohmann::json_sax<nlohmann::json> {
     if (depth_ != 1) return true;
     wants_path_ = options_.path.empty() ? usual_path_.Beats(name) : name == options_.path;
     wants_label_ = options_.label.empty() ? usual_label_.Beats(name) : name == options_.label;
+    if (wants_path_) path_name = name;
+    if (wants_label_) label_name = name;
     return true;
   }
   bool parse_error(size_t, const std::string&,
@@ -330,7 +348,9 @@ absl::Status ListParser::ParseJson(std::string_view text) {
     return Bad(absl::StrCat("no member is named ", EscapeForTerminal(options_.label)));
   }
   row_.path = *row.path;
+  row_.path_column = row.path_name;
   if (row.label) row_.label = *row.label;
+  if (row.label) row_.label_column = row.label_name;
   if (row.label && row.label->empty()) return Bad("the label is empty");
   return Emit();
 }

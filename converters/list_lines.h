@@ -38,6 +38,7 @@ struct ListRow {
   std::string_view text;  // the line, for messages
   std::string_view path;
   std::optional<std::string_view> label;
+  std::string_view path_column, label_column;  // their names; "" where the list has none
 };
 
 absl::Status ParseList(std::string_view text, const ListOptions& options,

@@ -1,5 +1,6 @@
 #include "converters/list_source.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -9,14 +10,17 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "converters/folder_access.h"
+#include "converters/folder_meaning.h"
 #include "converters/list_labels.h"
 #include "converters/listed_files.h"
+#include "converters/path_filter.h"
 #include "formats/io/file.h"
 
 namespace shardpack {
@@ -24,6 +28,7 @@ namespace {
 
 constexpr uint64_t kMaxListBytes = uint64_t{16} << 30;
 constexpr size_t kReadBytes = 1 << 20;
+constexpr size_t kMaxEntries = 100'000;
 
 absl::StatusOr<std::string> ReadStandardInput() {
   std::string text;
@@ -78,6 +83,8 @@ class Rows {
     listing.names.append(slash == std::string::npos ? *path : path->substr(slash + 1));
     listing.name_ends.push_back(listing.names.size());
     lines_.push_back(row.line);
+    path_column = row.path_column;
+    label_column = row.label_column;
     if (!wants_labels_) return absl::OkStatus();
     if (row.label) labels.Add(row.line, *row.label);
     if (labels.rows() != 0 && labels.rows() != lines_.size()) {
@@ -113,6 +120,7 @@ class Rows {
 
   Listing listing;
   ListLabels labels;
+  std::string path_column, label_column;  // of the last row; "" where there are no names
 
  private:
   const std::string_view file_name_;
@@ -120,6 +128,73 @@ class Rows {
   absl::flat_hash_map<std::string, uint32_t> folders_;
   std::vector<uint64_t> lines_;
 };
+
+// Which columns were taken because of their names, where the user has not named both.
+void NoteColumns(const Rows& rows, const ListOptions& format, Listing& listing) {
+  const bool named = !format.path.empty() && (!format.label.empty() || rows.label_column.empty());
+  if (named || rows.path_column.empty()) return;
+  listing.notes.push_back(absl::StrCat(
+      "columns taken by their names: path=", EscapeForTerminal(rows.path_column),
+      rows.label_column.empty() ? "" : ",label=", EscapeForTerminal(rows.label_column),
+      "; --columns takes others"));
+}
+
+// The entries of an open folder, which is closed; as many as tell enough.
+std::vector<std::string> EntriesOf(Descriptor folder) {
+  std::vector<std::string> names;
+  const auto close = [](DIR* entries) { ::closedir(entries); };
+  const std::unique_ptr<DIR, decltype(close)> entries(
+      folder.ok() ? ::fdopendir(folder.get()) : nullptr, close);
+  if (entries == nullptr) return names;
+  folder.Release();
+  while (const dirent* entry = readdir(entries.get())) {
+    if (entry->d_name[0] == '.') continue;
+    names.emplace_back(entry->d_name);
+    if (names.size() == kMaxEntries) break;
+  }
+  return names;
+}
+
+bool HoldsImages(int root, const std::string& folder) {
+  static const PathFilter images({}, false, {}, {});
+  const std::vector<std::string> names =
+      EntriesOf(Descriptor(OpenBelow(root, folder, O_RDONLY | O_DIRECTORY)));
+  return std::any_of(names.begin(), names.end(),
+                     [](const std::string& name) { return images.HasInputExtension(name); });
+}
+
+// Folders beside those that the classes are named after: where the list is a part of a source, its
+// classes have other numbers than those of the whole.
+void WarnAboutOtherClasses(const std::string& file_name, int root, int component,
+                           Listing& listing) {
+  std::set<std::string> parents = {""};
+  if (component == 1) {
+    parents.clear();
+    for (const std::string& folder : listing.folders)
+      if (!folder.empty()) parents.insert(folder.substr(0, folder.find('/')));
+  } else if (component > 1) {
+    return;
+  }
+  std::set<std::string> all(listing.classes.begin(), listing.classes.end());
+  for (const std::string& parent : parents) {
+    for (const std::string& name :
+         EntriesOf(Descriptor(OpenBelow(root, parent, O_RDONLY | O_DIRECTORY)))) {
+      const std::string folder = parent.empty() ? name : absl::StrCat(parent, "/", name);
+      if (!all.contains(name) && HoldsImages(root, folder)) all.insert(name);
+    }
+  }
+  for (size_t label = 0; label < listing.classes.size(); ++label) {
+    const std::string& name = listing.classes[label];
+    const auto whole = std::distance(all.begin(), all.find(name));
+    if (static_cast<size_t>(whole) == label) continue;
+    listing.warnings.push_back(absl::StrCat(
+        EscapeForTerminal(file_name), " names images of ", listing.classes.size(), " of ",
+        all.size(), " class folders, and classes are numbered among these: ",
+        EscapeForTerminal(name), " is ", label, ", of all it would be ", whole,
+        "; --classes FILE with the names of all, one a line, keeps their numbers"));
+    return;
+  }
+}
 
 }  // namespace
 
@@ -159,10 +234,12 @@ absl::StatusOr<Listing> ListSource::List() {
   }
 
   status = LookAtFiles(root.get(), folder_options_, pool_, listing, listed_);
+  if (status.ok()) status = CheckFound(root.get(), file_name, listing);
   if (!status.ok()) return status;
   status = SettleMissingParts(folder_options_.missing, listing);
   if (!status.ok()) return status;
 
+  NoteColumns(rows, options_.format, listing);
   const bool from_column = wants_labels && rows.labels.rows() > 0;
   if (options_.labels == Labels::kColumn && !from_column) {
     return absl::InvalidArgumentError(
@@ -171,14 +248,23 @@ absl::StatusOr<Listing> ListSource::List() {
                      "packs without"));
   }
   if (from_column) {
-    status = rows.labels.Finish(folder_options_.classes, folder_options_.class_order, file_name,
-                                listing);
+    status = rows.labels.Finish({.classes = folder_options_.classes,
+                                 .order = folder_options_.class_order,
+                                 .column = rows.label_column,
+                                 .asked = options_.labels == Labels::kColumn},
+                                file_name, listing);
   } else if (options_.labels == Labels::kNone) {
     listing.label.assign(count, -1);
   } else {
     LabelOptions labels = LabelOptionsOf(folder_options_);
     labels.parts.clear();  // what a list names is an image
-    status = AssignLabels(labels, {}, listing);
+    status = AssignFolders(folder_options_, labels, {}, listing);
+    const bool sorted =
+        folder_options_.classes.empty() && folder_options_.class_order == ClassOrder::kLexical;
+    if (status.ok() && sorted) {
+      const int component = listing.split_by_folder ? std::max(labels.component, 1) : labels.component;
+      WarnAboutOtherClasses(file_name, root.get(), component, listing);
+    }
   }
   if (!status.ok()) return status;
   return std::move(listing);

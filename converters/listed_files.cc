@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "converters/folder_access.h"
 #include "converters/input_failure.h"
+#include "converters/offered_flags.h"
 #include "formats/io/file.h"
 #include "formats/io/url.h"
 
@@ -176,6 +178,27 @@ absl::Status LookAtFiles(int root, const FolderSourceOptions& options, IoPool& p
   std::sort(listing.skips.begin(), listing.skips.end(),
             [](const Skip& a, const Skip& b) { return a.row < b.row; });
   return failed;
+}
+
+absl::Status CheckFound(int root, const std::string& named_by, const Listing& listing) {
+  const auto vanished = [](const Skip& skip) { return skip.reason == SkipReason::kVanished; };
+  if (listing.rows() == 0 || listing.skips.size() < listing.rows() ||
+      !std::all_of(listing.skips.begin(), listing.skips.end(), vanished))
+    return absl::OkStatus();
+  const std::string first = listing.Path(0);
+  absl::Status missing = absl::InvalidArgumentError(absl::StrCat(
+      "none of the ", listing.rows(), " images that ", EscapeForTerminal(named_by),
+      " names is there; the first would be ", EscapeForTerminal(listing.root), "/",
+      EscapeForTerminal(first), ". Paths are relative to ", EscapeForTerminal(listing.root),
+      "; --root DIR gives another folder"));
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(listing.root, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    const Descriptor file(OpenBelow(root, absl::StrCat(name, "/", first), O_PATH));
+    if (file.ok()) return OfferFlags(missing, {{"--root", it->path().string()}});
+  }
+  return missing;
 }
 
 }  // namespace shardpack

@@ -48,6 +48,8 @@ struct Listing {
   uint64_t unread_folders = 0;  // of the skips: folders that could not be listed (permission)
   std::map<std::string, uint64_t> ignored;  // files of other extensions, by lower-cased extension ("" = none)
   std::vector<std::string> warnings;        // for the user, each ending with the option that answers it
+  std::vector<std::string> notes;           // what the source has made of it where nothing was said, the same way
+  bool split_by_folder = false;             // so found: the first folder of each path is its split
   uint64_t left_out = 0;  // inputs that options of the source leave out; they are no rows
   // Filled only by sources that know them (else empty).
   std::vector<ListedField> fields;

@@ -15,6 +15,7 @@
 #include "converters/plan_filters.h"
 #include "converters/seeded_shuffle.h"
 #include "converters/shard_sizing.h"
+#include "converters/skip_answers.h"
 #include "formats/core/manifest.h"
 #include "formats/io/bytes.h"
 #include "formats/io/file.h"
@@ -40,6 +41,10 @@ class PlanMaker {
     plan_.listing_ = std::move(listing);
     plan_.options_ = options;
     plan_.format_ = &format;
+    // Spelled out, so that what the source finds by itself gives the same dataset as asking for it.
+    if (!plan_.listing_.split_by_folder || !options.splits.empty()) return;
+    plan_.options_.split_by = SplitBy::kDir;
+    plan_.options_.source["split-by"] = "dir";
   }
 
   absl::StatusOr<Plan> Make() {
@@ -74,6 +79,12 @@ class PlanMaker {
     if (options().shards > 0 && options().samples_per_shard > 0) {
       return absl::InvalidArgumentError(
           "--shards and --samples-per-shard cannot both be met; leave one out");
+    }
+    if (listing().split_by_folder && !options().splits.empty()) {
+      return absl::InvalidArgumentError(
+          "the top folders of the source are named like splits, and --split divides the samples "
+          "once more: leave it out, give one of these folders as the source, or take them as "
+          "classes with --split-by hash");
     }
     if (listing().rows() > kMaxRows) {
       return absl::InvalidArgumentError(
@@ -132,10 +143,15 @@ class PlanMaker {
   absl::Status NothingUsable() const {
     const std::vector<Skip>& skips = plan_.skips_.empty() ? listing().skips : plan_.skips_;
     if (skips.empty()) return absl::InvalidArgumentError("there is no input to pack");
-    return absl::DataLossError(absl::StrCat("none of the ", listing().rows(),
-                                            " inputs can be packed; the first is ",
-                                            EscapeForTerminal(listing().Path(skips[0].row)), " (",
-                                            std::string(SkipReasonName(skips[0].reason)), ")"));
+    const Skip& first = skips[0];
+    const std::string answer =
+        first.detail.find("--") == std::string::npos ? SkipAnswers({&first, 1}) : "";
+    return absl::DataLossError(absl::StrCat(
+        "none of the ", listing().rows(), " inputs can be packed; the first is ",
+        EscapeForTerminal(listing().Path(first.row)), " (",
+        std::string(SkipReasonName(first.reason)),
+        first.detail.empty() ? "" : absl::StrCat(": ", EscapeForTerminal(first.detail)), ")",
+        answer.empty() ? "" : absl::StrCat("; ", answer)));
   }
 
   absl::Status MakeKeys() {
@@ -153,6 +169,7 @@ class PlanMaker {
         PlanKeys(listing(), rows_, options().key, options().on_duplicate, limits);
     if (!keys.ok()) return keys.status();
     plan_.index_keys_ = keys->index_keys;
+    plan_.portable_key_bytes_ = keys->portable_bytes;
     plan_.key_suffixes_ = std::move(keys->suffixes);
     plan_.skips_.insert(plan_.skips_.end(), std::make_move_iterator(keys->skips.begin()),
                         std::make_move_iterator(keys->skips.end()));
@@ -325,11 +342,22 @@ absl::StatusOr<Plan> Plan::Make(Listing listing, const PlanOptions& options, con
 
 void Plan::AppendKey(uint64_t position, std::string& out) const {
   if (index_keys_) return AppendIndexKey(position, out);
-  const uint32_t row = order_[position];
+  AppendPathKeyOf(order_[position], out);
+}
+
+void Plan::AppendPathKeyOf(uint32_t row, std::string& out) const {
+  const size_t begin = out.size();
   AppendRowKey(listing_, row, out);
-  if (key_suffixes_.empty()) return;
-  const auto suffix = key_suffixes_.find(row);
-  if (suffix != key_suffixes_.end()) AppendKeySuffix(suffix->second, out);
+  if (!key_suffixes_.empty()) {
+    const auto suffix = key_suffixes_.find(row);
+    if (suffix != key_suffixes_.end()) AppendKeySuffix(suffix->second, out);
+  }
+  if (portable_key_bytes_ == 0) return;
+  const std::string_view made = std::string_view(out).substr(begin);
+  if (made.size() <= portable_key_bytes_ && IsPortableKey(made)) return;
+  std::string key(made);
+  MakePortableKey(portable_key_bytes_, key);
+  out.replace(begin, std::string::npos, key);
 }
 
 ShardSpec Plan::Spec(size_t shard) const {
@@ -358,28 +386,15 @@ std::string Plan::DataFile(size_t shard) const {
   return data_file.empty() ? name : absl::StrCat(name, "/", std::string(data_file));
 }
 
-// Exactly, so that the same samples under the same keys give the same bytes whatever source they come from; without
-// making each key: a path's key is the path less its extension, and perhaps a suffix.
+// Exactly, so that the same samples under the same keys give the same bytes whatever source they come from.
 void Plan::MeasureKeys() {
   std::string key;
   AppendIndexKey(positions() == 0 ? 0 : positions() - 1, key);
   longest_key_bytes_ = index_keys_ ? key.size() : 0;
   if (index_keys_) return;
   for (const uint32_t row : order_) {
-    size_t bytes;
-    if (listing_.has_keys()) {
-      bytes = listing_.Key(row).size();
-    } else {
-      const size_t folder_bytes = listing_.folders[listing_.folder[row]].size();
-      const std::string_view name = listing_.Name(row);
-      bytes = folder_bytes + (folder_bytes > 0 ? 1 : 0) + std::min(name.rfind('.'), name.size());
-    }
-    longest_key_bytes_ = std::max(longest_key_bytes_, bytes);
-  }
-  for (const auto& [row, n] : key_suffixes_) {
     key.clear();
-    AppendRowKey(listing_, row, key);
-    AppendKeySuffix(n, key);
+    AppendPathKeyOf(row, key);
     longest_key_bytes_ = std::max(longest_key_bytes_, key.size());
   }
 }

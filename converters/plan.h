@@ -52,7 +52,7 @@ struct PlanOptions {
   bool shuffle = true;
   uint64_t seed = 0;
   KeyMode key = KeyMode::kAuto;
-  OnDuplicateKey on_duplicate = OnDuplicateKey::kError;
+  OnDuplicateKey on_duplicate = OnDuplicateKey::kAuto;
   uint64_t limit = 0;  // 0 = all; which ones: a seeded choice when shuffling, else the first of the listing
 
   // Judged while packing, on each file's bytes.
@@ -96,7 +96,7 @@ struct Copy {
 };
 
 // Raised whenever equal options and listings would give another plan or another plan file.
-inline constexpr uint32_t kPlanVersion = 4;
+inline constexpr uint32_t kPlanVersion = 5;
 
 class Plan {
  public:
@@ -156,6 +156,7 @@ class Plan {
   // Of the image of that row, as far as it is known now.
   uint64_t ImageBytes(uint64_t row) const;
   void MeasureKeys();
+  void AppendPathKeyOf(uint32_t row, std::string& out) const;
 
   Listing listing_;
   PlanOptions options_;
@@ -166,6 +167,7 @@ class Plan {
   std::vector<uint32_t> order_;
   std::vector<uint32_t> unsorted_;  // per position: see unsorted_position; empty when all are the same
   bool index_keys_ = false;
+  size_t portable_key_bytes_ = 0;  // as in KeyPlan
   size_t longest_key_bytes_ = 0;  // no key is longer
   std::map<uint32_t, uint32_t> key_suffixes_;  // row -> n, with --on-duplicate-key suffix
   uint64_t filtered_ = 0;

@@ -324,6 +324,7 @@ std::string Plan::ToBytes() const {
   out.Column(order_.size(), [&](uint64_t i) { return order_[i]; });
   out.Column(unsorted_.size(), [&](uint64_t i) { return unsorted_[i]; });
   out.Number(index_keys_);
+  out.Number(portable_key_bytes_);
   out.Number(key_suffixes_.size());
   for (const auto& [row, n] : key_suffixes_) {
     out.Number(row);
@@ -412,6 +413,8 @@ class PlanReader {
   void ReadKeysAndSkips() {
     const uint64_t rows = plan_.listing_.rows();
     plan_.index_keys_ = in_.Flag();
+    plan_.portable_key_bytes_ = in_.Bounded(kMaxPortableBytes);
+    in_.Check(plan_.portable_key_bytes_ == 0 || plan_.portable_key_bytes_ >= kLeastPortableBytes);
     for (uint64_t left = in_.Count(16); left > 0 && in_.ok(); --left) {
       const uint64_t row = in_.Number();
       const uint64_t n = in_.Bounded(std::numeric_limits<uint32_t>::max());

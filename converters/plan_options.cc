@@ -25,7 +25,7 @@ std::string Word(const std::array<std::string_view, kCount>& words, Enum value) 
 
 constexpr std::array<std::string_view, 4> kSplitBy = {"hash", "random", "stratified", "dir"};
 constexpr std::array<std::string_view, 3> kKey = {"auto", "path", "index"};
-constexpr std::array<std::string_view, 3> kOnDuplicate = {"error", "suffix", "skip"};
+constexpr std::array<std::string_view, 4> kOnDuplicate = {"auto", "error", "suffix", "skip"};
 constexpr std::array<std::string_view, 3> kDedupe = {"off", "report", "drop"};
 constexpr std::array<std::string_view, 2> kVerify = {"header", "structure"};
 

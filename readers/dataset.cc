@@ -188,12 +188,17 @@ absl::StatusOr<Dataset> Dataset::Open(const std::string& path,
 }
 
 absl::StatusOr<Dataset> Dataset::OpenShards(std::span<const std::string> paths,
-                                            std::span<const Format* const> foreign) {
+                                            std::span<const Format* const> foreign,
+                                            const ForeignLabels& labels) {
   if (paths.empty()) return absl::InvalidArgumentError("no shards given");
+  if (!labels.splits.empty() && labels.splits.size() != paths.size())
+    return absl::InvalidArgumentError("a split for each shard, or none");
   auto state = std::make_shared<State>();
   state->has_manifest = false;
   state->where = paths[0];
-  for (const std::string& path : paths) {
+  state->manifest.classes = labels.classes;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    const std::string& path = paths[i];
     absl::StatusOr<ForeignShard> shard = ScanForeignShard(path, foreign);
     if (!shard.ok()) return shard.status();
     const std::string format(shard->format->name);
@@ -205,12 +210,13 @@ absl::StatusOr<Dataset> Dataset::OpenShards(std::span<const std::string> paths,
     state->manifest.format = format;
     ManifestShard row;
     row.name = FileName(path);
+    if (!labels.splits.empty()) row.split = labels.splits[i];
     row.bytes = shard->bytes;
     row.records = shard->index.records();
     row.xxh3_128 = shard->digest;
     state->manifest.shards.push_back(row);
     state->AddLeftOut(shard->left_out);
-    state->AddShard({row.name, "", shard->data_path, row.bytes, row.records});
+    state->AddShard({row.name, row.split, shard->data_path, row.bytes, row.records});
     state->Adopt(std::move(shard->index));
   }
   state->Close();

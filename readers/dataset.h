@@ -56,6 +56,12 @@ struct SampleLocation {
   uint64_t record = 0;
 };
 
+// What is known of foreign shards from elsewhere.
+struct ForeignLabels {
+  std::vector<std::string> classes;  // names of the labels 0, 1, ...; empty: there are none
+  std::vector<std::string> splits;   // one a shard; or empty: they have none
+};
+
 class Dataset {
  public:
   // A folder with a manifest; or one foreign shard, in the first of `foreign` that takes it. Cost:
@@ -65,7 +71,8 @@ class Dataset {
                                       std::span<const Format* const> foreign = {});
   // Foreign shards, in this order.
   static absl::StatusOr<Dataset> OpenShards(std::span<const std::string> paths,
-                                            std::span<const Format* const> foreign);
+                                            std::span<const Format* const> foreign,
+                                            const ForeignLabels& labels = {});
 
   // The samples of several datasets as one, numbered one dataset after the other in this order:
   // what an Order mixes by its MixtureParts. Indexes are shared. InvalidArgument when their classes

@@ -188,6 +188,7 @@ void CheckForeignShard(const std::string& path, std::span<const Format* const> f
   outcome.format = std::string(shard->format->name);
   outcome.complete = true;
   CheckName(path, *shard->format, formats, outcome.findings);
+  if (shard->bytes == 0) return outcome.findings.Report(MakeFinding(FindingId::kShardEmpty, path));
   if (run.level == ValidationLevel::kQuick)
     return;  // the first bytes are all that can be known without an index
   SequentialReader in(shard->file, shard->bytes);

@@ -1,0 +1,323 @@
+"""Labels are never guessed wrong in silence: splits in folders, shards of several datasets, columns of numbers."""
+
+
+import os
+import shlex
+import shutil
+import tarfile
+import zipfile
+
+import command
+from command import jpeg
+
+
+def commands(text):
+  """The commands that a message tells the user to type, without the program."""
+  return [shlex.split(line)[1:] for line in text.splitlines() if line.startswith("  ")]
+
+
+def empty_lmdb(path):
+  """Leaves the two meta pages, and in both of them databases without a page (struct MDB_meta of mdb.c)."""
+  os.truncate(path, 8192)
+  with open(path, "r+b") as data:
+    for page in (0, 1):
+      for database in (0, 1):
+        data.seek(page * 4096 + 16 + 24 + database * 48 + 6)
+        data.write(bytes(2 + 4 * 8) + b"\xff" * 8)  # depth, four counts; the root
+      data.write((1).to_bytes(8, "little"))  # the last page
+
+
+class SplitFolderTest(command.PackTest):
+
+  def tree(self, *folders, each=3, root="src"):
+    for number, folder in enumerate(folders):
+      for i in range(each):
+        self.write(f"{root}/{folder}/{i}.jpg", jpeg(100 * number + i))
+    return root
+
+  def classes_of(self, out="out"):
+    return {row["path"]: row.get("class") for row in self.rows(out)}
+
+  def test_split_folders_are_splits(self):
+    self.tree("train/cat", "train/dog", "val/cat", "val/dog")
+    done = self.pack("src", "-o", "out")
+    self.assertIn("--split-by none", done.stderr)
+    manifest = self.manifest()
+    self.assertEqual(["cat", "dog"], manifest["classes"])
+    self.assertEqual({"train": 6, "val": 6}, manifest["splits"])
+    self.assertEqual("cat", self.classes_of()["train/cat/0.jpg"])
+    self.pack("validate", "out", "--against", "src")
+    # The same as when asked for, so that either command resumes the other.
+    self.pack("src", "-o", "asked", "--split-by", "dir")
+    self.assertEqual(self.contents("asked"), self.contents("out"))
+    self.assertIn("complete", self.pack("src", "-o", "out", "--split-by", "dir").stderr)
+    self.pack("src", "-o", "classes", "--split-by", "none")
+    self.assertEqual(["train", "val"], self.manifest("classes")["classes"])
+    self.assertEqual({"train": 12}, self.manifest("classes")["splits"])
+    self.pack("src", "-o", "top", "--label-from", "dir:0")
+    self.assertEqual(["train", "val"], self.manifest("top")["classes"])
+    self.pack("convert", "out", "-o", "records", "-f", "tfrecord")
+    self.assertEqual({"train": 6, "val": 6}, self.manifest("records")["splits"])
+
+  def test_other_spellings(self):
+    for number, (first, second) in enumerate((("Train", "TEST"), ("training", "validation"), ("dev", "valid"), ("train2017", "val2017"))):
+      self.tree(f"{first}/cat", f"{second}/dog", root=f"src{number}")
+      self.pack(f"src{number}", "-o", f"out{number}")
+      self.assertEqual(["cat", "dog"], self.manifest(f"out{number}")["classes"])
+      self.assertEqual({first: 3, second: 3}, self.manifest(f"out{number}")["splits"])
+
+  def test_a_plan_knows_too(self):
+    self.tree("train/cat", "train/dog", "val/cat", "val/dog")
+    self.pack("plan", "src", "--write", "the.plan")
+    self.pack("build", "--plan", "the.plan", "-o", "out")
+    self.assertEqual({"train": 6, "val": 6}, self.manifest()["splits"])
+    self.pack("src", "-o", "direct")
+    self.assertEqual(self.manifest("direct")["shards"], self.manifest()["shards"])
+
+  def test_images_right_under_a_split_have_no_label(self):
+    self.tree("train/cat", "train/dog", "val/dog", "test")
+    done = self.pack("src", "-o", "out")
+    self.assertIn("test holds no class folders, so that 3 images have no label", done.stderr)
+    self.assertEqual({"test": 3, "train": 6, "val": 3}, self.manifest()["splits"])
+    found = self.classes_of()
+    self.assertIn(found["test/0.jpg"], (None, ""))
+    self.assertEqual("dog", found["val/0.jpg".replace("val", "val/dog")])
+    self.write("src/val/stray.jpg", jpeg(999))
+    self.assertIn("val/stray.jpg", self.pack("src", "-o", "o2", expect=2).stderr)
+
+  def test_images_alone(self):
+    self.tree("train", "val")
+    done = self.pack("src", "-o", "out")
+    self.assertIn("6 images have no label", done.stderr)
+    self.assertEqual([], self.manifest()["classes"])
+    self.assertEqual({"train": 3, "val": 3}, self.manifest()["splits"])
+    self.pack("src", "-o", "classes", "--split-by", "none")
+    self.assertEqual(["train", "val"], self.manifest("classes")["classes"])
+
+  def test_another_folder_beside_them(self):
+    self.tree("train/cat", "train/dog", "val/cat", "extra/cat")
+    refused = self.pack("src", "-o", "out", expect=2)
+    self.assertFalse((self.folder / "out").exists())
+    offered = commands(refused.stderr)
+    self.assertEqual(3, len(offered), refused.stderr)
+    for number, (words, classes, splits) in enumerate(zip(offered, (["cat", "dog"], ["extra", "train", "val"], ["cat", "dog"]),
+                                                          ({"extra": 3, "train": 6, "val": 3}, {"train": 12}, {"train": 6, "val": 3}))):
+      shutil.rmtree(self.folder / "out", ignore_errors=True)
+      self.pack(*words)
+      self.assertEqual((classes, splits), (self.manifest()["classes"], self.manifest()["splits"]), words)
+
+  def test_a_train_among_vehicles_is_a_class(self):
+    self.tree("train", "bus", "car")
+    self.pack("src", "-o", "out")
+    self.assertEqual(["bus", "car", "train"], self.manifest()["classes"])
+
+  def test_fractions_of_a_source_that_is_divided(self):
+    self.tree("train/cat", "val/cat")
+    self.assertIn("--split-by hash", self.pack("src", "-o", "out", "--split", "a=0.5,b=0.5", expect=2).stderr)
+    self.pack("src", "-o", "out", "--split", "a=0.5,b=0.5", "--split-by", "random")
+    self.assertEqual(["train", "val"], self.manifest()["classes"])
+    self.pack("src", "-o", "o2", "--split", "a=0.5,b=0.5", "--split-by", "none", expect=2)
+
+  def test_archives_and_lists_of_paths(self):
+    self.tree("train/cat", "val/dog")
+    with tarfile.open(self.folder / "all.tar", "w") as archive:
+      archive.add(self.folder / "src", ".")
+    with zipfile.ZipFile(self.folder / "all.zip", "w") as archive:
+      for path in sorted((self.folder / "src").rglob("*.jpg")):
+        archive.write(path, path.relative_to(self.folder / "src"))
+    paths = "".join(f"{path.relative_to(self.folder / 'src')}\n" for path in sorted((self.folder / "src").rglob("*.jpg")))
+    self.write("src/all.txt", paths.encode())
+    for number, source in enumerate((["all.tar", "--input-format", "archive"], ["all.zip"], ["src/all.txt"])):
+      self.pack(*source, "-o", f"out{number}")
+      self.assertEqual(["cat", "dog"], self.manifest(f"out{number}")["classes"], source)
+      self.assertEqual({"train": 3, "val": 3}, self.manifest(f"out{number}")["splits"], source)
+
+  def test_a_dataset_has_its_splits(self):
+    self.tree("train/cat", "val/dog")
+    self.pack("src", "-o", "out")
+    self.assertIn("--split train=1", self.pack("convert", "out", "-o", "one", "--split-by", "none", expect=2).stderr)
+    self.pack("convert", "out", "-o", "one", "--split", "train=1")
+    self.assertEqual({"train": 6}, self.manifest("one")["splits"])
+
+
+class SeveralDatasetsTest(command.PackTest):
+
+  def setUp(self):
+    super().setUp()
+    self.source("a", classes=("cat", "dog"))
+    self.source("b", classes=("bird", "frog"))
+    for name in "ab":
+      self.pack(name, "-o", f"{name}o", "--shards", "2")
+
+  def shards(self, *folders, glob="*.tar"):
+    return [str(path.relative_to(self.folder)) for folder in folders for path in sorted((self.folder / folder).glob(glob))]
+
+  def test_cat_is_never_merged_with_bird(self):
+    for words in (["convert", *self.shards("ao", "bo"), "-o", "ab"], ["index", *self.shards("ao", "bo"), "-o", "ab"]):
+      refused = self.pack(*words, expect=2)
+      self.assertIn("class 0 is cat in", refused.stderr)
+      self.assertIn("bird", refused.stderr)
+      self.assertFalse((self.folder / "ab").exists())
+
+  def test_one_datasets_shards_keep_names_and_splits(self):
+    self.pack("a", "-o", "split", "--split", "fit=0.5,check=0.5", "--split-by", "random")
+    for verb in ("convert", "index"):
+      self.pack(verb, *self.shards("split"), "-o", verb)
+      self.assertEqual(["cat", "dog"], self.manifest(verb)["classes"])
+      self.assertEqual({"fit": 10, "check": 10}, self.manifest(verb)["splits"])
+    self.assertEqual({"cat", "dog"}, {row["class"] for row in self.rows(self.shards("ao")[0])})
+
+  def test_datasets_of_equal_classes_can_be_joined(self):
+    self.source("c", classes=("cat", "dog"))
+    self.pack("c", "-o", "co", "--key", "index")
+    self.pack("convert", *self.shards("ao", "co"), "-o", "ac", "-f", "tfrecord")
+    self.assertEqual(["cat", "dog"], self.manifest("ac")["classes"])
+    self.assertEqual(40, self.manifest("ac")["counts"]["packed"])
+
+  def test_shards_that_nothing_explains(self):
+    os.mkdir(self.folder / "lone")
+    shutil.copy(self.folder / self.shards("bo")[0], self.folder / "lone/x.tar")
+    refused = self.pack("convert", self.shards("ao")[0], "lone/x.tar", "-o", "ab", expect=2)
+    self.assertIn("lone/x.tar", refused.stderr)
+    self.assertIn("--classes", refused.stderr)
+    self.pack("convert", "lone/x.tar", "-o", "alone")
+    self.assertEqual(["0", "1"], self.manifest("alone")["classes"])
+    self.write("names.txt", b"cat\ndog\n")
+    self.pack("index", "lone/x.tar", "--classes", "names.txt")
+    self.pack("convert", self.shards("ao")[0], "lone/x.tar", "-o", "ab", "--key", "index")
+
+  def test_a_damaged_manifest_is_no_missing_one(self):
+    path = self.folder / "ao/manifest.json"
+    path.write_text(path.read_text().replace('"dog"', '"cow"'))
+    self.pack("convert", *self.shards("ao"), "-o", "out", expect=4)
+    self.assertFalse((self.folder / "out").exists())
+    self.pack("ls", *self.shards("ao"))
+
+  def test_two_folders(self):
+    for words in (["convert", "ao", "bo", "-o", "ab"], ["info", "ao", "bo"], ["ls", "ao", "bo"], ["extract", "ao", "bo", "files"],
+                  ["validate", "ao", "bo"], ["bench", "ao", "bo"]):
+      refused = self.pack(*words, expect=2)
+      self.assertIn("ao and bo are folders, and one dataset is taken at a time", refused.stderr)
+    self.assertIn("bo is a folder and", self.pack("info", self.shards("ao")[0], "bo", expect=2).stderr)
+
+  def test_shards_that_are_folders(self):
+    self.pack("a", "-o", "l", "-f", "lmdb", "--shards", "2")
+    shards = self.shards("l", glob="*.lmdb")
+    self.assertEqual(2, len(shards))
+    for verb in ("validate", "info", "ls"):
+      self.pack(verb, *shards)
+    self.pack("convert", *shards, "-o", "again")
+    self.assertEqual(["cat", "dog"], self.manifest("again")["classes"])
+    self.pack("extract", *shards, "files")
+    self.assertEqual(20, len(self.contents("files")))
+
+
+class ListLabelTest(command.PackTest):
+
+  def rows_of(self, labels, name="train.csv", head="path,label"):
+    for i in range(len(labels)):
+      self.write(f"{i}.jpg", jpeg(i))
+    self.write(name, (head + "\n" + "".join(f"{i}.jpg,{label}\n" for i, label in enumerate(labels))).encode())
+    return name
+
+  def test_measurements_are_no_classes(self):
+    for labels, line, first in ((["0.25", "0.5", "1.25", "2"], 2, "0.25"), (["1", "2", "1.5"], 4, "1.5"), (["1e-3", "nan", "2"], 2, "1e-3"),
+                                (["2024-05-31", "2024-06-01T10:00:00"], 2, "2024-05-31")):
+      self.rows_of(labels, head="path,target")
+      refused = self.pack("train.csv", "-o", "out", expect=2)
+      self.assertIn(f"train.csv:{line}: the label {first} of the column target", refused.stderr)
+      for flag in ("--columns label=NAME", "--label-from none", "--label-from column"):
+        self.assertIn(flag, refused.stderr)
+      self.assertFalse((self.folder / "out").exists())
+    self.pack("train.csv", "-o", "out", "--label-from", "column")
+    self.assertEqual(["2024-05-31", "2024-06-01T10:00:00"], self.manifest()["classes"])
+    self.pack("train.csv", "-o", "none", "--label-from", "none")
+    self.assertEqual([], self.manifest("none")["classes"])
+
+  def test_of_every_kind_of_list(self):
+    self.rows_of(["0.5", "1.5"])
+    self.write("a.jsonl", b'{"path": "0.jpg", "label": 0.5}\n{"path": "1.jpg", "label": 1.5}\n')
+    self.write("a.lst", b"0\t0.500000\t0.jpg\n1\t1.500000\t1.jpg\n")
+    self.write("a.txt", b"0.jpg 0.5\n1.jpg 1.5\n")
+    for name, line in (("a.jsonl", "a.jsonl:1: the label 0.5 of the column label"), ("a.lst", "a.lst:1: the label 0.500000 is"), ("a.txt", "a.txt:1: the label 0.5 is")):
+      self.assertIn(line, self.pack(name, "-o", "out", expect=2).stderr)
+    self.write("a.lst", b"0\t0.000000\t0.jpg\n1\t1.000000\t1.jpg\n")
+    self.assertNotIn("warning", self.pack("a.lst", "-o", "out").stderr)
+
+  def test_names_stay_names(self):
+    for number, labels in enumerate((["0.5", "cat"], ["v1.2.3", "v1.2.4"], ["2024-05-31", "cat"], ["1.2.3", "1.2.4"])):
+      self.rows_of(labels)
+      self.pack("train.csv", "-o", f"out{number}")
+      self.assertEqual(sorted(labels), self.manifest(f"out{number}")["classes"])
+    self.rows_of(["0.5", "1.5"])
+    self.write("names.txt", b"1.5\n0.5\n")
+    self.pack("train.csv", "-o", "named", "--classes", "names.txt")
+    self.assertEqual(["1.5", "0.5"], self.manifest("named")["classes"])
+
+  def test_numbers_without_0_or_with_gaps(self):
+    self.rows_of(["1", "2", "3"])
+    done = self.pack("train.csv", "-o", "out")
+    self.assertIn("class 0 has no sample; --classes FILE", done.stderr)
+    self.rows_of(["0", "5", "2"])
+    self.assertIn("3 of the numbers 0 to 5: class 1 is the first without a sample", self.pack("train.csv", "-o", "gaps").stderr)
+    self.write("names.txt", b"0\n2\n5\n")
+    done = self.pack("train.csv", "-o", "named", "--classes", "names.txt")
+    self.assertNotIn("warning", done.stderr)
+    self.assertEqual(["0", "2", "5"], self.manifest("named")["classes"])
+    self.write("a.lst", b"0\t5.000000\t0.jpg\n1\t2.000000\t1.jpg\n")
+    self.pack("a.lst", "-o", "lst", "--classes", "names.txt")
+    self.assertEqual({"0.jpg": "5", "1.jpg": "2"}, {row["path"]: row["class"] for row in self.rows("lst")})
+    self.rows_of(["0", "1", "2"])
+    self.assertNotIn("warning", self.pack("train.csv", "-o", "whole").stderr)
+
+  def test_the_columns_that_were_guessed(self):
+    self.rows_of(["cat", "dog"], head="file,class")
+    self.assertIn("path=file,label=class", self.pack("train.csv", "-o", "out").stderr)
+    self.assertNotIn("taken by their names", self.pack("train.csv", "-o", "o2", "--columns", "path=file,label=class").stderr)
+    self.write("a.jsonl", b'{"image": "0.jpg", "category": "x"}\n')
+    self.assertIn("path=image,label=category", self.pack("a.jsonl", "-o", "o3").stderr)
+
+  def test_a_part_of_a_source_numbers_its_classes_anew(self):
+    self.source(classes=("cat", "dog", "emu"), count=9)
+    self.write("keys.txt", b"emu/good-0002.jpg\ndog/good-0001.jpg\n")
+    done = self.pack("keys.txt", "--root", "src", "-o", "part")
+    self.assertIn("2 of 3 class folders", done.stderr)
+    self.assertIn("dog is 0, of all it would be 1; --classes FILE", done.stderr)
+    self.write("names.txt", b"cat\ndog\nemu\n")
+    done = self.pack("keys.txt", "--root", "src", "-o", "kept", "--classes", "names.txt")
+    self.assertNotIn("warning", done.stderr)
+    self.assertEqual({"dog", "emu"}, {row["class"] for row in self.rows("kept")})
+    self.write("all.txt", b"cat/good-0000.jpg\nemu/good-0002.jpg\ndog/good-0001.jpg\n")
+    self.assertNotIn("warning", self.pack("all.txt", "--root", "src", "-o", "all").stderr)
+
+
+class EmptyShardTest(command.PackTest):
+
+  def test_an_emptied_shard_among_others(self):
+    self.source()
+    for form in ("tfrecord", "lmdb", "webdataset"):
+      self.pack("src", "-o", form, "-f", form, "--shards", "3")
+      shards = sorted(path for path in (self.folder / form).iterdir() if path.suffix in (".tfrecord", ".lmdb", ".tar"))
+      self.assertEqual(3, len(shards))
+      os.mkdir(self.folder / f"{form}-lone")
+      for shard in shards:
+        shutil.move(shard, self.folder / f"{form}-lone" / shard.name)
+      lone = [f"{form}-lone/{shard.name}" for shard in shards]
+      emptied = self.folder / lone[1]
+      if form == "lmdb":
+        empty_lmdb(emptied / "data.mdb")
+      elif form == "webdataset":
+        emptied.write_bytes(bytes(10240))
+      else:
+        emptied.write_bytes(b"")
+      for verb in (["convert", *lone, "-o", f"{form}-out"], ["index", *lone, "-o", f"{form}-out"], ["convert", lone[1], "-o", f"{form}-out"],
+                   ["validate", *lone]):
+        refused = self.pack(*verb, expect=4)
+        self.assertIn(shards[1].name, refused.stderr + refused.stdout, verb)
+      self.assertFalse((self.folder / f"{form}-out").exists())
+      if form == "tfrecord":
+        self.assertIn("shard-empty", self.pack("validate", *lone, "--level", "quick", expect=4).stdout)
+
+
+if __name__ == "__main__":
+  command.main()

@@ -1,0 +1,25 @@
+// Offered flags: what to add to the command so that an error does not come again. Libraries name
+// the flags, the command line prints the whole command.
+//
+//   return OfferFlags(absl::InvalidArgumentError("..."), {{"--split-by", "dir"}});
+//   for (const auto& words : OfferedFlags(status)) Print(command, words);
+//
+// Lifetime: plain values. Thread-safety: pure. Errors: none; a status without offers has none.
+#ifndef SHARDPACK_CONVERTERS_OFFERED_FLAGS_H_
+#define SHARDPACK_CONVERTERS_OFFERED_FLAGS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace shardpack {
+
+using FlagWords = std::vector<std::string>;  // "--exclude", "/extra/"
+
+absl::Status OfferFlags(absl::Status status, const std::vector<FlagWords>& offers);
+std::vector<FlagWords> OfferedFlags(const absl::Status& status);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CONVERTERS_OFFERED_FLAGS_H_
