@@ -21,8 +21,6 @@
 namespace shardpack {
 namespace {
 
-constexpr char kSkippedName[] = "skipped.jsonl";
-constexpr char kSha256Name[] = "SHA256SUMS";
 constexpr size_t kNamedSkips = 5;
 
 ManifestCounts CountAll(const Plan& plan, std::span<const ShardResult> results,
@@ -75,17 +73,6 @@ absl::Status Judge(const Plan& plan, std::span<const ShardResult> results, const
   return absl::OkStatus();
 }
 
-std::string SkippedLines(const Plan& plan, std::span<const Skip> skips) {
-  std::string text;
-  for (const Skip& skip : skips) {
-    const nlohmann::json line = {{"path", PercentEscape(plan.listing().Path(skip.row))},
-                                 {"reason", std::string(SkipReasonName(skip.reason))},
-                                 {"detail", PercentEscape(skip.detail)}};
-    absl::StrAppend(&text, line.dump(), "\n");
-  }
-  return text;
-}
-
 class Publisher {
  public:
   Publisher(const Plan& plan, std::span<const ShardResult> results, OutputDir& out)
@@ -101,8 +88,8 @@ class Publisher {
       return absl::DataLossError(absl::StrCat("this dataset is ", IdentityText(manifest_.Identity()), ", --expect says ",
                                               IdentityText(*options.expect), "; nothing was published"));
     }
-    if (!skips.empty()) Add({kSkippedName, SkippedLines(plan_, skips)});
-    if (plan_.options().sha256) Add({kSha256Name, Sha256Lines()});
+    if (!skips.empty()) Add({std::string(kSkippedName), SkippedLines(plan_, skips)});
+    if (plan_.options().sha256) Add({std::string(kSha256Name), Sha256Lines()});
     if (plan_.is_reordered()) Add({std::string(kRecordOrderName), RecordOrderBytes(plan_, skips)});
     if (status.ok()) status = AddSidecars();
     if (status.ok()) status = CheckNames();
@@ -250,6 +237,17 @@ class Publisher {
 };
 
 }  // namespace
+
+std::string SkippedLines(const Plan& plan, std::span<const Skip> skips) {
+  std::string text;
+  for (const Skip& skip : skips) {
+    const nlohmann::json line = {{"path", PercentEscape(plan.listing().Path(skip.row))},
+                                 {"reason", std::string(SkipReasonName(skip.reason))},
+                                 {"detail", PercentEscape(skip.detail)}};
+    absl::StrAppend(&text, line.dump(), "\n");
+  }
+  return text;
+}
 
 std::vector<Skip> AllSkips(const Plan& plan, std::span<const ShardResult> results) {
   std::vector<Skip> skips = plan.listing().skips;
