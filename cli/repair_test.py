@@ -39,7 +39,9 @@ class RepairTest(command.PackTest):
     return self.contents(out), copy_format
 
   def copy(self, copy_format, out="out", copy="copy"):
-    flags = ("--layout", "decoded") if copy_format == "hdf5" and "raw" in self.manifest(out)["options"].values() else ()
+    flags = ()
+    if self.manifest(out)["options"].get("encode") == "raw":
+      flags = RAW if copy_format == "npy" else ("--layout", "decoded", *RAW)
     self.pack("convert", out, "-o", copy, "-f", copy_format, "--shards", "3", "--no-fsync", *flags)
     return copy
 

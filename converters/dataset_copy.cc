@@ -12,7 +12,7 @@ namespace shardpack {
 namespace {
 
 constexpr size_t kOpenFiles = 64;  // of a copy
-constexpr size_t kMostPlaces = 4;  // of one hash, in different places should one be damaged
+constexpr size_t kMostPlaces = 2;  // of one hash in one shard, should one be damaged
 
 bool StaysBelow(std::string_view path) {
   if (path.empty() || path.front() == '/') return false;
@@ -73,8 +73,12 @@ void FieldFinder::Locate() {
         for (uint64_t record = 0; record < index->records(); ++record) {
           if (!index->has_field(record, field)) continue;
           const auto wanted = places_.find(index->hash(record, field));
-          if (wanted == places_.end() || wanted->second.size() >= kMostPlaces) continue;
-          wanted->second.push_back({c, shard, record, field});
+          if (wanted == places_.end()) continue;
+          std::vector<Place>& places = wanted->second;
+          const size_t size = places.size();
+          const bool enough = size >= kMostPlaces && places[size - kMostPlaces].copy == c &&
+                              places[size - kMostPlaces].shard == shard;
+          if (!enough) places.push_back({c, shard, record, field});
         }
       }
     }

@@ -326,18 +326,23 @@ std::string Sha256Lines(const Manifest& manifest) {
 
 // What the format makes of shards and indexes that are whole.
 absl::Status RebuildMadeFiles(RepairWork& work) {
-  for (uint32_t n = 0; n < work.manifest.shards.size(); ++n) {
-    if (work.LostShard(n) != nullptr || work.LostIndex(n) != nullptr) return absl::OkStatus();
-  }
   std::vector<FileMaker> makers;
   if (work.layout.files != nullptr) makers.push_back(work.layout.files);
   const std::string kinds = absl::StrCat(",", work.Option("sidecar-index"), ",");
   for (const SidecarSpec& spec : work.format.sidecars) {
     if (kinds.find(absl::StrCat(",", std::string(spec.name), ",")) != std::string::npos) makers.push_back(spec.make);
   }
+  for (uint32_t n = 0; n < work.manifest.shards.size(); ++n) {
+    if (work.LostIndex(n) == nullptr) continue;
+    for (RepairTarget* target : work.Lost()) {
+      if (target->kind == RepairTarget::Kind::kOther) target->why_not.insert("an index that it is made from is lost");
+    }
+    return absl::OkStatus();
+  }
   if (work.options.dry_run) {  // shards and a folder for their work are not there yet
     for (RepairTarget* target : work.Lost()) {
-      const bool made = target->file.name != kSkippedName && target->file.name != kRecordOrderName;
+      const bool made = target->kind == RepairTarget::Kind::kOther && target->file.name != kSkippedName &&
+                        target->file.name != kRecordOrderName;
       absl::Status said = made && !makers.empty() ? work.Publish(*target, "", "the shards") : absl::OkStatus();
       if (!said.ok()) return said;
     }
@@ -356,6 +361,7 @@ absl::Status RebuildMadeFiles(RepairWork& work) {
     absl::StatusOr<std::vector<NamedBytes>> files = make(input);
     if (!files.ok() && !IsOfOneFile(files.status())) return files.status();
     for (RepairTarget* target : work.Lost()) {
+      if (target->kind != RepairTarget::Kind::kOther) continue;
       if (!files.ok()) {
         target->why_not.insert(std::string(files.status().message()));
         continue;
