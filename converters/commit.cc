@@ -125,11 +125,26 @@ class Publisher {
       manifest_.splits[split] += result.records;
       manifest_.shards.push_back({plan_.shards()[result.shard].name, split, result.file.bytes, result.records, result.file.xxh3_128,
                                   result.index, result.sha256});
+      manifest_.shards.back().planned = PlannedOf(result);
       manifest_.files.push_back(result.file);
       manifest_.files.push_back(result.index);
       MergeFacts(result.facts, manifest_.facts);
     }
     if (plan_.options().compute_stats) DescribePixels();
+  }
+
+  // See ManifestShard::planned.
+  std::map<std::string, uint64_t> PlannedOf(const ShardResult& result) const {
+    std::map<std::string, uint64_t> planned;
+    const uint64_t records = plan_.shards()[result.shard].count;
+    if (result.records == records) return planned;
+    planned[std::string(kPlannedRecords)] = records;
+    // Where sizes change the writer is told what the samples came to.
+    if (plan_.sizes_change() && FindLayout(plan_.format(), plan_.layout())->needs_totals) return planned;
+    for (const FieldTotal& field : plan_.Spec(result.shard).fields) {
+      planned[absl::StrCat(std::string(kPlannedBytesOf), field.name)] = field.max_bytes;
+    }
+    return planned;
   }
 
   // Gray alone where all images are.

@@ -166,7 +166,11 @@ ShardSpec RepairWork::SpecOf(uint32_t shard) const {
 
 uint64_t RepairWork::FirstNumber(uint32_t shard) const {
   uint64_t first = 0;
-  for (uint32_t n = 0; n < shard; ++n) first += manifest.shards[n].records;
+  for (uint32_t n = 0; n < shard; ++n) {
+    const ManifestShard& row = manifest.shards[n];
+    const auto planned = row.planned.find(std::string(kPlannedRecords));
+    first += planned == row.planned.end() ? row.records : planned->second;
+  }
   return first;
 }
 

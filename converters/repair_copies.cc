@@ -47,11 +47,23 @@ FieldFinder MakeFinder(const RepairWork& work) {
                      sidecars.ok() ? *std::move(sidecars) : std::vector<Sidecar>());
 }
 
+// What the shard was planned for counts, not what came of it; never more than the whole source.
+void UsePlanned(const Manifest& manifest, const ManifestShard& shard, ShardSpec& spec) {
+  for (const auto& [name, value] : shard.planned) {
+    if (name == kPlannedRecords) spec.max_records = std::min(value, manifest.source_files);
+    if (value > manifest.source_bytes) continue;
+    for (FieldTotal& field : spec.fields) {
+      if (name == absl::StrCat(std::string(kPlannedBytesOf), field.name)) field.max_bytes = value;
+    }
+  }
+}
+
 // Writes and publishes the shard of these rows.
 absl::Status RebuildShard(RepairWork& work, RepairTarget& target, std::span<const RepairRow> rows,
                           const FieldFinder& finder, std::set<std::string> from) {
   ShardSpec spec = work.SpecOf(target.shard);
   DescribeRows(rows, work.layout.fixed_shape, spec);
+  UsePlanned(work.manifest, work.manifest.shards[target.shard], spec);
   const std::string path = work.StagePath();
   absl::Status written =
       WriteShard(work.format, spec, rows, work.manifest.classes, finder, work.pool, path, work.stop, from);
