@@ -176,11 +176,11 @@ uint64_t RepairWork::FirstNumber(uint32_t shard) const {
 
 absl::Status RepairWork::Publish(RepairTarget& target, const std::string& path, const std::string& from) {
   if (!options.dry_run) {
-    absl::StatusOr<bool> published = folder->Publish(path, target.file);
-    if (!published.ok() && !IsOfOneFile(published.status())) return published.status();
-    if (!published.ok() || !*published) {
-      target.why_not.insert(published.ok() ? absl::StrCat("what ", from, " gives is not what was packed")
-                                           : std::string(published.status().message()));
+    const absl::StatusOr<std::string> damage = folder->Publish(path, target.file);
+    if (!damage.ok() && !IsOfOneFile(damage.status())) return damage.status();
+    if (!damage.ok() || !damage->empty()) {
+      target.why_not.insert(damage.ok() ? absl::StrCat("what ", from, " gives is not what was packed: ", *damage)
+                                        : std::string(damage.status().message()));
       return absl::OkStatus();
     }
     if (target.kind != RepairTarget::Kind::kOther) own.Forget(target.shard);

@@ -97,13 +97,13 @@ absl::Status RepairFolder::Stage(const std::string& name, std::string_view bytes
   return status.ok() ? file->Close() : status;
 }
 
-absl::StatusOr<bool> RepairFolder::Publish(const std::string& path, const FileEntry& entry) const {
+absl::StatusOr<std::string> RepairFolder::Publish(const std::string& path, const FileEntry& entry) const {
   absl::StatusOr<std::string> damage = DamageOf(path, entry, true, nullptr);
   if (!damage.ok()) return damage.status();
   if (!damage->empty()) {
     absl::Status removed = RemoveFile(path);
     if (!removed.ok()) return removed;
-    return false;
+    return damage;
   }
   absl::Status status = CheckPlace(out_, entry.name);
   if (!status.ok()) return status;
@@ -119,7 +119,7 @@ absl::StatusOr<bool> RepairFolder::Publish(const std::string& path, const FileEn
     status = SyncDirectory(target.substr(0, target.rfind('/')));
     if (!status.ok()) return status;
   }
-  return true;
+  return std::string();
 }
 
 absl::Status RepairFolder::Close() {

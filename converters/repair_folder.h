@@ -2,7 +2,7 @@
 // that puts a rebuilt file in the place of a damaged one.
 //
 //   absl::StatusOr<RepairFolder> folder = RepairFolder::Open("OUT", /*fsync=*/true);
-//   absl::StatusOr<bool> done = folder->Publish(folder->StagePath("shard"), entry);   // false: other bytes than entry's
+//   absl::StatusOr<std::string> damage = folder->Publish(folder->StagePath("shard"), entry);   // "": it is in its place
 //   absl::Status closed = folder->Close();
 //
 // Nothing but a file with exactly the size and XXH3-128 of `entry` is ever renamed into the dataset, and over nothing but
@@ -40,9 +40,9 @@ class RepairFolder {
   std::string StagePath(const std::string& name) const { return out_ + "/.pack/stage/" + name; }
   // Writes a small file there. Replaces what a killed run has left.
   absl::Status Stage(const std::string& name, std::string_view bytes) const;
-  // Moves `path`, a file of the staging area, into the dataset; false, and nothing has changed, where it is not what
-  // `entry` says.
-  absl::StatusOr<bool> Publish(const std::string& path, const FileEntry& entry) const;
+  // Moves `path`, a file of the staging area, into the dataset. Where it is not what `entry` says, nothing has changed,
+  // and the answer is what is wrong with it; else "".
+  absl::StatusOr<std::string> Publish(const std::string& path, const FileEntry& entry) const;
   // Removes .pack and lets the lock go.
   absl::Status Close();
 
