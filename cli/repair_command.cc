@@ -40,8 +40,40 @@ absl::StatusOr<Manifest> ReadManifest(const std::string& out) {
   }
   if (!absl::IsDataLoss(manifest.status())) return manifest.status();
   return absl::DataLossError(StrCat(std::string(manifest.status().message()),
-                                    "\nThe manifest says what everything else must be, so that it cannot be repaired; "
-                                    "restore the file from a copy, then run again."));
+                                    "\nThe manifest says what everything else must be, so that it cannot be rebuilt; "
+                                    "restore the file from a copy, or name a copy of the dataset with --from."));
+}
+
+// From the first copy that is the same dataset; `status` says what is wrong with the manifest.
+absl::StatusOr<Manifest> TakeManifest(const CommandLine& line, const RepairOptions& options, const absl::Status& status,
+                                      RepairedFile& taken) {
+  std::string whys;
+  for (const std::string& path : line.from) {
+    absl::StatusOr<Manifest> manifest = RestoreManifest(line.arguments[0], path, line.expect, options);
+    if (manifest.ok()) {
+      taken = {std::string(kManifestName), 0, "missing or damaged", path, ""};
+      return manifest;
+    }
+    if (absl::IsPermissionDenied(manifest.status()) || absl::IsResourceExhausted(manifest.status()) ||
+        absl::IsUnavailable(manifest.status())) {
+      return manifest.status();
+    }
+    absl::StrAppend(&whys, "\n  ", std::string(manifest.status().message()));
+  }
+  return absl::DataLossError(StrCat(std::string(status.message()), whys));
+}
+
+RepairOptions OptionsOf(const CommandLine& line) {
+  RepairOptions options;
+  options.only.assign(line.arguments.begin() + 1, line.arguments.end());
+  options.full = line.level != "quick";
+  options.dry_run = line.dry_run;
+  options.fsync = line.output.fsync;
+  options.jobs = line.jobs > 0 ? line.jobs : AvailableCores();
+  options.memory_bytes = line.memory_bytes > 0
+                             ? line.memory_bytes
+                             : static_cast<uint64_t>(static_cast<double>(AvailableMemoryBytes()) * line.memory_share);
+  return options;
 }
 
 void SayFiles(const RepairReport& report, const CommandLine& line, Terminal& terminal) {
@@ -96,20 +128,11 @@ std::string ToJson(const RepairReport& report, const Manifest& manifest, const C
   return json.dump(1) + "\n";
 }
 
-absl::StatusOr<RepairReport> Repair(const Manifest& manifest, const Format& format, const CommandLine& line,
-                                    Terminal& terminal) {
+absl::StatusOr<RepairReport> Repair(const Manifest& manifest, const Format& format, const RepairOptions& options,
+                                    const CommandLine& line, Terminal& terminal) {
   IoPool pool(line.io_depth);
   absl::StatusOr<std::vector<RepairSource>> sources = OpenRepairSources(line, manifest, pool, terminal);
   if (!sources.ok()) return sources.status();
-  RepairOptions options;
-  options.only.assign(line.arguments.begin() + 1, line.arguments.end());
-  options.full = line.level != "quick";
-  options.dry_run = line.dry_run;
-  options.fsync = line.output.fsync;
-  options.jobs = line.jobs > 0 ? line.jobs : AvailableCores();
-  options.memory_bytes = line.memory_bytes > 0
-                             ? line.memory_bytes
-                             : static_cast<uint64_t>(static_cast<double>(AvailableMemoryBytes()) * line.memory_share);
   EndAtOnceOnSignal(false);
   RepairProgress counts;
   Progress progress(terminal);
@@ -131,7 +154,10 @@ absl::StatusOr<RepairReport> Repair(const Manifest& manifest, const Format& form
 
 ExitCode RunRepair(const CommandLine& line, Terminal& terminal) {
   const auto begin = std::chrono::steady_clock::now();
-  const absl::StatusOr<Manifest> manifest = ReadManifest(line.arguments[0]);
+  const RepairOptions options = OptionsOf(line);
+  RepairedFile taken;
+  absl::StatusOr<Manifest> manifest = ReadManifest(line.arguments[0]);
+  if (absl::IsDataLoss(manifest.status())) manifest = TakeManifest(line, options, absl::Status(manifest.status()), taken);
   if (!manifest.ok()) return Fail(manifest.status(), terminal);
   if (line.expect.has_value() && *line.expect != manifest->Identity()) {
     return Fail(absl::DataLossError(StrCat("this dataset is ", IdentityText(manifest->Identity()), ", --expect says ",
@@ -144,7 +170,7 @@ ExitCode RunRepair(const CommandLine& line, Terminal& terminal) {
                     StrCat("the format ", EscapeForTerminal(manifest->format), " is not one of this version of pack")),
                 terminal);
   }
-  const absl::StatusOr<RepairReport> report = Repair(*manifest, *format, line, terminal);
+  absl::StatusOr<RepairReport> report = Repair(*manifest, *format, options, line, terminal);
   if (!report.ok()) {
     const ExitCode code = Fail(report.status(), terminal);
     if (code == ExitCode::kIo || code == ExitCode::kInterrupted || code == ExitCode::kTerminated) {
@@ -152,6 +178,7 @@ ExitCode RunRepair(const CommandLine& line, Terminal& terminal) {
     }
     return code;
   }
+  if (taken.whole()) report->files.insert(report->files.begin(), taken);
   SayFiles(*report, line, terminal);
   Results results;
   results.Write(line.json ? ToJson(*report, *manifest, line, SecondsSince(begin))

@@ -412,6 +412,26 @@ class RepairTest(command.PackTest):
     self.assertIn("no manifest.json", self.pack("repair", "out", expect=4).stderr)
     self.assertEqual({k: v for k, v in want.items() if k != "manifest.json"}, self.contents())
 
+  def test_a_manifest_comes_from_a_copy_that_is_the_same_dataset(self):
+    self.source()
+    want, _ = self.make("webdataset")
+    shutil.copytree(self.folder / "out", self.folder / "copy")
+    self.make("webdataset", "--seed", "7", out="other")
+    identity = self.pack("repair", "copy").stdout.split()[1]
+    path = self.folder / "out/manifest.json"
+    path.write_bytes(want["manifest.json"][:100])
+    self.assertIn("may be another dataset", self.pack("repair", "out", "--from", "other", expect=4).stderr)
+    self.assertIn("would rebuild manifest.json", self.pack("repair", "out", "-n", "--from", "copy").stderr)
+    self.assertNotEqual(want, self.contents())
+    self.pack("repair", "out", "--from", "other", "--from", "copy")
+    self.assertEqual(want, self.contents())
+    # With a shard lost too only the user knows.
+    path.unlink()
+    self.lose()
+    self.pack("repair", "out", "--from", "copy", expect=4)
+    self.pack("repair", "out", "--from", "copy", "--expect", identity)
+    self.assertEqual(want, self.contents())
+
   def test_names_and_levels(self):
     self.source()
     want, _ = self.make("webdataset")
