@@ -67,6 +67,9 @@ struct CommandLine {
   double max_seconds = 0;  // 0 = no bound
   std::string against;
 
+  // repair; level and expect as above.
+  std::vector<std::string> from;
+
   // info, ls, cat, extract; split: index.
   bool long_rows = false, force = false, gpu = false;
   std::string split, field;

@@ -20,6 +20,7 @@ ExitCode RunCommit(const CommandLine& line, Terminal& terminal);
 ExitCode RunConvert(const CommandLine& line, Terminal& terminal);
 ExitCode RunIndex(const CommandLine& line, Terminal& terminal);
 ExitCode RunValidate(const CommandLine& line, Terminal& terminal);
+ExitCode RunRepair(const CommandLine& line, Terminal& terminal);
 ExitCode RunInfo(const CommandLine& line, Terminal& terminal);
 ExitCode RunLs(const CommandLine& line, Terminal& terminal);
 ExitCode RunCat(const CommandLine& line, Terminal& terminal);

@@ -22,7 +22,7 @@ constexpr VerbSet kPublishing = kBuilding | In(Verb::kCommit);
 constexpr VerbSet kReading = In(Verb::kInfo) | In(Verb::kLs) | In(Verb::kCat) | In(Verb::kExtract);
 constexpr VerbSet kSelecting = In(Verb::kLs) | In(Verb::kExtract);
 constexpr VerbSet kLong =
-    kMaking | In(Verb::kCommit) | In(Verb::kIndex) | In(Verb::kValidate) | In(Verb::kExtract);
+    kMaking | In(Verb::kCommit) | In(Verb::kIndex) | In(Verb::kValidate) | In(Verb::kRepair) | In(Verb::kExtract);
 
 template <typename Parsed, typename Into>
 Status Keep(absl::StatusOr<Parsed> parsed, Into* into) {
@@ -263,7 +263,7 @@ constexpr auto kSwitch = FlagKind::kSwitch;
 constexpr auto kNegatable = FlagKind::kNegatable;
 constexpr auto kValue = FlagKind::kValue;
 constexpr auto kRepeated = FlagKind::kRepeated;
-constexpr Verb kValidate = Verb::kValidate, kBench = Verb::kBench;
+constexpr Verb kValidate = Verb::kValidate, kRepair = Verb::kRepair, kBench = Verb::kBench;
 
 // clang-format off
 // name, letter, kind, value, default, allowed, group, verbs, common, doc, store
@@ -454,6 +454,12 @@ constexpr Flag kFlags[] = {
     {"level", 0, kValue, "quick|full|deep", "full", nullptr, "Check", In(kValidate), true,
      "how deep to look",
      [](Text t, Line& l) { return KeepText(t, &l.level); }},
+    {"level", 0, kValue, "quick|full", "full", nullptr, "Check", In(kRepair), true,
+     "how to look for damage: at sizes alone, or at every byte",
+     [](Text t, Line& l) { return KeepText(t, &l.level); }},
+    {"from", 0, kRepeated, "PATH", "the source in the manifest", nullptr, "Input", In(kRepair), true,
+     "the source where it is now, or a copy of the dataset in any format; may be repeated",
+     [](Text t, Line& l) { l.from.push_back(t); return t.empty() ? Status(absl::InvalidArgumentError("expected a path")) : absl::OkStatus(); }},
     {"subset", 0, kValue, "N/T", "1/1", nullptr, "Check", In(kValidate), true,
      "the Nth of T equal parts of the shards, to check all of them in T runs",
      StoreSubset},
@@ -517,13 +523,13 @@ constexpr Flag kFlags[] = {
      [](Text t, Line& l) { return KeepSwitch(t, &l.check_hashes); }},
 
     // Run
-    {"jobs", 'j', kValue, "N", "the cores", nullptr, "Run", kBuilding | In(Verb::kIndex) | In(kValidate) | In(kBench), true,
+    {"jobs", 'j', kValue, "N", "the cores", nullptr, "Run", kBuilding | In(Verb::kIndex) | In(kValidate) | In(kRepair) | In(kBench), true,
      "threads that compute",
      [](Text t, Line& l) { return KeepThreads(t, &l.jobs); }},
-    {"io-depth", 0, kValue, "N", "32", nullptr, "Run", kMaking | In(Verb::kCommit) | In(kBench), false,
+    {"io-depth", 0, kValue, "N", "32", nullptr, "Run", kMaking | In(Verb::kCommit) | In(kRepair) | In(kBench), false,
      "reads outstanding at once",
      [](Text t, Line& l) { return KeepThreads(t, &l.io_depth); }},
-    {"memory", 0, kValue, "SHARE|SIZE", "25%", nullptr, "Run", kBuilding, false,
+    {"memory", 0, kValue, "SHARE|SIZE", "25%", nullptr, "Run", kBuilding | In(kRepair), false,
      "ceiling for the samples in flight: a share of the memory, or a size",
      StoreMemory},
     {"overwrite", 0, kSwitch, "", "", nullptr, "Run", kBuilding, false,
@@ -535,6 +541,9 @@ constexpr Flag kFlags[] = {
     {"dry-run", 'n', kSwitch, "", "", nullptr, "Run", kBuilding, false,
      "show the plan and stop; the same as pack plan",
      [](Text t, Line& l) { return KeepSwitch(t, &l.dry_run); }},
+    {"dry-run", 'n', kSwitch, "", "", nullptr, "Run", In(kRepair), true,
+     "say what is damaged and where it would come from, and write nothing",
+     [](Text t, Line& l) { return KeepSwitch(t, &l.dry_run); }},
     {"write", 0, kValue, "FILE", "", nullptr, "Run", In(Verb::kPlan), true,
      "write the plan to a file for build --plan",
      [](Text t, Line& l) { return KeepText(t, &l.write_plan); }},
@@ -544,10 +553,10 @@ constexpr Flag kFlags[] = {
     {"shards-range", 0, kValue, "A-B", "", nullptr, "Run", In(Verb::kBuild), false,
      "with --plan: only the shards A to B, from 0, both included; pack commit then publishes",
      StoreShardsRange},
-    {"no-fsync", 0, kSwitch, "", "", nullptr, "Run", kPublishing | In(Verb::kIndex), false,
+    {"no-fsync", 0, kSwitch, "", "", nullptr, "Run", kPublishing | In(Verb::kIndex) | In(kRepair), false,
      "do not wait for the disk: faster, and not safe against a power failure",
      [](Text t, Line& l) { l.output.fsync = t != "true"; return absl::OkStatus(); }},
-    {"expect", 0, kValue, "IDENTITY", "", nullptr, "Run", kPublishing | In(kValidate), false,
+    {"expect", 0, kValue, "IDENTITY", "", nullptr, "Run", kPublishing | In(kValidate) | In(kRepair), false,
      "fail unless the dataset has this identity (xxh3:...)",
      StoreExpect},
     {"config", 0, kValue, "FILE", "", nullptr, "Run", kMaking, false,

@@ -53,6 +53,8 @@ ExitCode Run(const CommandLine& line, Terminal& terminal) {
       return RunIndex(line, terminal);
     case Verb::kValidate:
       return RunValidate(line, terminal);
+    case Verb::kRepair:
+      return RunRepair(line, terminal);
     case Verb::kInfo:
       return RunInfo(line, terminal);
     case Verb::kLs:

@@ -16,6 +16,9 @@ constexpr ExitCode kPlanCodes[] = {ExitCode::kDone, ExitCode::kUsage,       Exit
 constexpr ExitCode kValidateCodes[] = {ExitCode::kDone,        ExitCode::kUsage,
                                        ExitCode::kDamage,      ExitCode::kIo,
                                        ExitCode::kInterrupted, ExitCode::kTerminated};
+constexpr ExitCode kRepairCodes[] = {
+    ExitCode::kDone,     ExitCode::kUsage, ExitCode::kSkipped,     ExitCode::kDamage,
+    ExitCode::kConflict, ExitCode::kIo,    ExitCode::kInterrupted, ExitCode::kTerminated};
 constexpr ExitCode kIndexCodes[] = {
     ExitCode::kDone, ExitCode::kUsage,       ExitCode::kDamage,    ExitCode::kConflict,
     ExitCode::kIo,   ExitCode::kInterrupted, ExitCode::kTerminated};
@@ -61,6 +64,13 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      "quick looks at manifest, sizes, indexes and the ends of each shard; full at every byte;\n"
      "deep also decodes every image, and knows limits on pixels, scans and what lies beside the pixels.",
      kValidateCodes},
+    {Verb::kRepair, "repair", "Rebuild what is missing or damaged of a dataset, byte for byte", "DATASET [SHARD...]", 1,
+     kAny, "pack repair shards/ --from photos/",
+     "Lost shards, indexes and other files come from the source that the manifest names, from another place\n"
+     "of it, or from copies of the dataset in any format (--from, as often as needed), and from what is left.\n"
+     "Only a file with the very hash of the manifest is put in its place; nothing else is touched. With names\n"
+     "of shards or files these alone are looked at.",
+     kRepairCodes},
     {Verb::kInfo, "info", "Say what a dataset or a shard holds", "DATASET|SHARD...", 1, kAny,
      "pack info shards/", "", kReadCodes},
     {Verb::kLs, "ls", "List samples: key, label, size, pixels, source path", "DATASET|SHARD...", 1,

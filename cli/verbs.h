@@ -25,6 +25,7 @@ enum class Verb : uint8_t {
   kConvert,
   kIndex,
   kValidate,
+  kRepair,
   kInfo,
   kLs,
   kCat,

@@ -22,8 +22,6 @@
 namespace shardpack {
 namespace {
 
-constexpr char kSkippedName[] = "skipped.jsonl";
-constexpr char kSha256Name[] = "SHA256SUMS";
 constexpr size_t kNamedSkips = 5;
 
 ManifestCounts CountAll(const Plan& plan, std::span<const ShardResult> results,
@@ -77,26 +75,6 @@ absl::Status Judge(const Plan& plan, std::span<const ShardResult> results, const
   return absl::OkStatus();
 }
 
-// What is lost, and the copies that were left out as asked; those count as filtered.
-std::string SkippedLines(const Plan& plan, std::span<const Skip> skips) {
-  const Listing& listing = plan.listing();
-  std::string text;
-  const auto add = [&](uint64_t row, std::string_view reason, const std::string& detail) {
-    const nlohmann::json line = {{"path", PercentEscape(listing.Path(row))},
-                                 {"reason", std::string(reason)},
-                                 {"detail", PercentEscape(detail)}};
-    absl::StrAppend(&text, line.dump(), "\n");
-  };
-  for (const Skip& skip : skips) add(skip.row, SkipReasonName(skip.reason), skip.detail);
-  for (const Copy& copy : plan.DroppedCopies()) {
-    const bool conflict = listing.label[copy.row] != listing.label[copy.original];
-    add(copy.row, kDuplicateReason,
-        absl::StrCat("the same bytes as ", listing.Path(copy.original),
-                     conflict ? ", which has another label" : ""));
-  }
-  return text;
-}
-
 class Publisher {
  public:
   Publisher(const Plan& plan, std::span<const ShardResult> results, OutputDir& out)
@@ -113,8 +91,8 @@ class Publisher {
                                               IdentityText(*options.expect), "; nothing was published"));
     }
     if (std::string lines = SkippedLines(plan_, skips); !lines.empty())
-      Add({kSkippedName, std::move(lines)});
-    if (plan_.options().sha256) Add({kSha256Name, Sha256Lines()});
+      Add({std::string(kSkippedName), std::move(lines)});
+    if (plan_.options().sha256) Add({std::string(kSha256Name), Sha256Lines()});
     if (plan_.is_reordered()) Add({std::string(kRecordOrderName), RecordOrderBytes(plan_, skips)});
     if (status.ok()) status = AddSidecars();
     if (status.ok()) status = CheckNames();
@@ -150,11 +128,26 @@ class Publisher {
       manifest_.splits[split] += result.records;
       manifest_.shards.push_back({plan_.shards()[result.shard].name, split, result.file.bytes, result.records, result.file.xxh3_128,
                                   result.index, result.sha256});
+      manifest_.shards.back().planned = PlannedOf(result);
       manifest_.files.push_back(result.file);
       manifest_.files.push_back(result.index);
       MergeFacts(result.facts, manifest_.facts);
     }
     if (plan_.options().compute_stats) DescribePixels();
+  }
+
+  // See ManifestShard::planned.
+  std::map<std::string, uint64_t> PlannedOf(const ShardResult& result) const {
+    std::map<std::string, uint64_t> planned;
+    const uint64_t records = plan_.shards()[result.shard].count;
+    if (result.records == records) return planned;
+    planned[std::string(kPlannedRecords)] = records;
+    // Where sizes change the writer is told what the samples came to.
+    if (plan_.sizes_change() && FindLayout(plan_.format(), plan_.layout())->needs_totals) return planned;
+    for (const FieldTotal& field : plan_.Spec(result.shard).fields) {
+      planned[absl::StrCat(std::string(kPlannedBytesOf), field.name)] = field.max_bytes;
+    }
+    return planned;
   }
 
   // Gray alone where all images are.
@@ -262,6 +255,25 @@ class Publisher {
 };
 
 }  // namespace
+
+std::string SkippedLines(const Plan& plan, std::span<const Skip> skips) {
+  const Listing& listing = plan.listing();
+  std::string text;
+  const auto add = [&](uint64_t row, std::string_view reason, const std::string& detail) {
+    const nlohmann::json line = {{"path", PercentEscape(listing.Path(row))},
+                                 {"reason", std::string(reason)},
+                                 {"detail", PercentEscape(detail)}};
+    absl::StrAppend(&text, line.dump(), "\n");
+  };
+  for (const Skip& skip : skips) add(skip.row, SkipReasonName(skip.reason), skip.detail);
+  for (const Copy& copy : plan.DroppedCopies()) {
+    const bool conflict = listing.label[copy.row] != listing.label[copy.original];
+    add(copy.row, kDuplicateReason,
+        absl::StrCat("the same bytes as ", listing.Path(copy.original),
+                     conflict ? ", which has another label" : ""));
+  }
+  return text;
+}
 
 std::vector<Skip> AllSkips(const Plan& plan, std::span<const ShardResult> results) {
   std::vector<Skip> skips = plan.listing().skips;

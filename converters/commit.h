@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -19,6 +20,9 @@
 #include "converters/plan.h"
 
 namespace shardpack {
+
+inline constexpr std::string_view kSkippedName = "skipped.jsonl";
+inline constexpr std::string_view kSha256Name = "SHA256SUMS";
 
 struct CommitOptions {
   double max_skip = 0.01;
@@ -28,6 +32,10 @@ struct CommitOptions {
 
 // All skips of a run, by row: the listing's, the plan's and those of the shards.
 std::vector<Skip> AllSkips(const Plan& plan, std::span<const ShardResult> results);
+
+// The text of skipped.jsonl: what is lost (`skips`, by row), and the copies that were left out as asked; those count
+// as filtered.
+std::string SkippedLines(const Plan& plan, std::span<const Skip> skips);
 
 // `results`: one a shard of the plan, in its order.
 absl::StatusOr<Manifest> Commit(const Plan& plan, std::span<const ShardResult> results, OutputDir& out,

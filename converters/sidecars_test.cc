@@ -133,7 +133,7 @@ TEST(SidecarsTest, ABadPartIsTheReasonOfItsImage) {
   listing.skips = {{1, SkipReason::kDangling, ""}, {2, SkipReason::kPermission, ""}};
   ASSERT_TRUE(PairSidecars(sidecars, MissingPart::kSkip, listing).ok());
   ASSERT_EQ(listing.skips.size(), 2u);
-  EXPECT_EQ(listing.skips[0], (Skip{0, SkipReason::kDangling, "its part json: "}));
+  EXPECT_EQ(listing.skips[0], (Skip{0, SkipReason::kDangling, "its part 1.json"}));
   EXPECT_EQ(listing.skips[1], (Skip{1, SkipReason::kPermission, ""}));
 }
 

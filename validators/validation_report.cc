@@ -2,8 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "formats/core/manifest.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
@@ -14,7 +16,27 @@ namespace {
 // Members in the order in which a reader wants them.
 using Json = nlohmann::ordered_json;
 
-Json ToValue(const Finding& finding) {
+// As a POSIX shell reads it back.
+std::string Quoted(std::string_view path) {
+  const bool plain = !path.empty() && path[0] != '-' && std::all_of(path.begin(), path.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || std::string_view("/._-+,:@%=").find(c) != std::string_view::npos;
+  });
+  return plain ? std::string(path)
+               : absl::StrCat("'", absl::StrReplaceAll(std::string(path), {{"'", "'\\''"}}), "'");
+}
+
+// What the catalogue says, as it concerns this report: the command for this dataset, or the advice for a lone shard.
+std::string HintOf(const ValidationReport& report, const Finding& finding) {
+  static constexpr std::string_view kCommand = "`pack repair OUT`", kLone = "; a shard without a dataset: ";
+  const std::string_view hint = SpecOf(finding.id).hint;
+  const size_t command = hint.find(kCommand), lone = hint.find(kLone);
+  if (command == std::string_view::npos || lone == std::string_view::npos) return std::string(hint);
+  if (!report.identity) return std::string(hint.substr(lone + kLone.size()));
+  return absl::StrCat(std::string(hint.substr(0, command)), "`pack repair ", EscapeForTerminal(Quoted(report.subject)), "`",
+                      std::string(hint.substr(command + kCommand.size(), lone - command - kCommand.size())));
+}
+
+Json ToValue(const ValidationReport& report, const Finding& finding) {
   const FindingSpec& spec = SpecOf(finding.id);
   Json value;
   value["id"] = std::string(spec.name);
@@ -29,7 +51,7 @@ Json ToValue(const Finding& finding) {
   if (!finding.expected.empty()) value["expected"] = PercentEscape(finding.expected);
   if (!finding.actual.empty()) value["actual"] = PercentEscape(finding.actual);
   if (!finding.detail.empty()) value["detail"] = PercentEscape(finding.detail);
-  value["hint"] = std::string(spec.hint);
+  value["hint"] = PercentEscape(HintOf(report, finding));
   return value;
 }
 
@@ -63,7 +85,7 @@ std::string ToText(const ValidationReport& report) {
     absl::StrAppend(&text, ToText(finding), "\n");
     // The same advice once is enough.
     bool& told = hinted[static_cast<size_t>(finding.id)];
-    if (!told) absl::StrAppend(&text, "  hint: ", std::string(SpecOf(finding.id).hint), "\n");
+    if (!told) absl::StrAppend(&text, "  hint: ", HintOf(report, finding), "\n");
     told = true;
   }
   if (report.findings.omitted() > 0) {
@@ -126,7 +148,7 @@ std::string ToJson(const ValidationReport& report) {
   json["findings_omitted"] = report.findings.omitted();
   json["findings"] = Json::array();
   for (const Finding& finding : report.findings.kept())
-    json["findings"].push_back(ToValue(finding));
+    json["findings"].push_back(ToValue(report, finding));
   return json.dump(1) + "\n";
 }
 

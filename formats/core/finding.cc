@@ -12,15 +12,19 @@ namespace {
 constexpr Severity kError = Severity::kError;
 constexpr Severity kWarning = Severity::kWarning;
 constexpr std::string_view kRepack = "rebuild this dataset from its source";
-constexpr std::string_view kRestore =
+constexpr std::string_view kRestoreManifest =
     "restore the file from a good copy, or rebuild the dataset from its source";
+// The report puts the dataset's name in the place of OUT, and leaves out what does not concern it.
+constexpr std::string_view kRestore =
+    "run `pack repair OUT`, which rebuilds the file from the source, or with --from from a copy; a shard without a dataset: "
+    "restore it from a good copy";
 constexpr std::string_view kResume = "run the same `pack` command again to finish it";
 
 // clang-format off
 constexpr FindingSpec kCatalogue[] = {
     {FindingId::kManifestMissing, "manifest-missing", kError, "the dataset has no manifest.json: its build has not finished", kResume},
-    {FindingId::kManifestInvalid, "manifest-invalid", kError, "manifest.json cannot be read", kRestore},
-    {FindingId::kManifestSelfHash, "manifest-self-hash", kError, "manifest.json was changed after it was written", kRestore},
+    {FindingId::kManifestInvalid, "manifest-invalid", kError, "manifest.json cannot be read", kRestoreManifest},
+    {FindingId::kManifestSelfHash, "manifest-self-hash", kError, "manifest.json was changed after it was written", kRestoreManifest},
     {FindingId::kLeftoverPackFolder, "leftover-pack-folder", kWarning, "a .pack folder was left behind by an interrupted run", kResume},
     {FindingId::kFileMissing, "file-missing", kError, "a file that the manifest lists is missing", kRestore},
     {FindingId::kFileExtra, "file-extra", kError, "a file that the manifest does not list", "move it out of the dataset folder"},

@@ -44,6 +44,7 @@ Object MembersOf(ManifestShard& shard) {
   return {{"bytes", &shard.bytes},      {"index", MembersOf(shard.index)},
           {"location", &shard.location, true},
           {"name", &shard.name},
+          {"planned", &shard.planned, true},
           {"records", &shard.records},  {"sha256", &shard.sha256, true},   {"split", &shard.split},
           {"xxh3_128", &shard.xxh3_128}};
 }

@@ -47,7 +47,15 @@ struct ManifestShard {
   // Of an adopted shard that does not lie in the dataset's folder under its name: its data file,
   // absolute or relative to that folder, `..` included. It is then not in `files`.
   std::string location = {};
+  // What the shard was planned for, where samples turned out bad: "records", and "bytes of FIELD" in
+  // all. Some containers depend on it, so that without it a shard could not be made again from what
+  // is in it. Empty where it follows from the records.
+  std::map<std::string, uint64_t> planned = {};
 };
+
+// Names in ManifestShard::planned.
+inline constexpr std::string_view kPlannedRecords = "records";
+inline constexpr std::string_view kPlannedBytesOf = "bytes of ";
 
 struct ManifestCounts {
   uint64_t seen = 0, packed = 0, filtered = 0, skipped = 0, failed = 0;

@@ -16,6 +16,7 @@ import concurrent.futures
 import dataclasses
 import errno
 import hashlib
+import json
 import os
 import pathlib
 import random
@@ -349,6 +350,14 @@ def make_inputs(inputs):
     for index in foreign.rglob("*.pidx"):
       index.unlink()
   undisturbed("plan", source, *build[:2], "--write", inputs / "plan")
+  for fmt in ("webdataset", "hdf5"):
+    # A shard, the index of another one, and both of a third.
+    out = inputs / f"damaged-{fmt}" / "out"
+    shutil.copytree(inputs / fmt, out)
+    for shard, suffixes in ((0, ("shard",)), (1, ("index",)), (2, ("shard", "index"))):
+      names = json.loads((out / "manifest.json").read_text())["shards"][shard]
+      for suffix in suffixes:
+        (out / (names["name"] if suffix == "shard" else names["index"]["name"])).unlink()
   workers = inputs / "workers"
   undisturbed("build", "--plan", inputs / "plan", "-o", workers / "out", "--shards-range", "0-0", "--no-fsync")
   undisturbed("build", "--plan", inputs / "plan", "-o", workers / "out", "--shards-range", "1-2", "--no-fsync")
@@ -378,6 +387,10 @@ def cases(inputs):
   yield Case("build-range", [PACK, "build", "--plan", inputs / "plan", "-o", "@/out", "-q", "--io-depth", "1", *ONE,
                              "--shards-range", "0-2"], then=[PACK, "commit", "@/out", "-q"])
   yield Case("commit", [PACK, "commit", "@/out", "-q", "--io-depth", "1"], base=inputs / "workers")
+  for fmt in ("webdataset", "hdf5"):
+    # What cannot be read of the source or of the dataset is damage to be repaired or listed, as any other.
+    yield Case(f"repair-{fmt}", [PACK, "repair", "@/out", "-q", "--io-depth", "1", *ONE],
+               base=inputs / f"damaged-{fmt}", allowed=(IO_ERROR, 3))
   yield Case("convert", [PACK, "convert", inputs / "webdataset", "-o", "@/out", "-f", "tfrecord", *BUILD])
   yield Case("convert-lmdb", [PACK, "convert", inputs / "lmdb", "-o", "@/out", *BUILD])
   yield Case("convert-foreign", [PACK, "convert", *sorted((inputs / "foreign-hdf5").iterdir()), "-o", "@/out", *BUILD])

@@ -1,0 +1,135 @@
+#include "cli/repair_sources.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cli/flags.h"
+#include "cli/prepare_plan.h"
+#include "cli/units.h"
+#include "formats/io/file.h"
+
+namespace shardpack::cli {
+namespace {
+
+bool IsFolder(const std::string& path) {
+  struct stat facts;
+  return ::stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode);
+}
+
+bool Exists(const std::string& path) {
+  struct stat facts;
+  return ::lstat(path.c_str(), &facts) == 0;
+}
+
+bool IsDataset(const std::string& path) { return Exists(absl::StrCat(path, "/", std::string(kManifestName))); }
+
+std::string Option(const Manifest& manifest, const std::string& name) {
+  const auto found = manifest.options.find(name);
+  return found == manifest.options.end() ? "" : found->second;
+}
+
+// One option of a manifest, stored as if it had been typed. What says which libraries or which dataset it was, or that
+// the default was taken, has no flag.
+absl::Status StoreOption(const std::string& name, const std::string& value, CommandLine& line) {
+  if (name == "classes" || name == "dataset" || name == "pixel-libraries") return absl::OkStatus();
+  if (name == "drop-fields") return StoreFlag(*FindFlag(Verb::kBuild, name), "true", line);
+  const Flag* flag = FindFlag(Verb::kBuild, name);
+  if (flag == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the dataset was packed with ", EscapeForTerminal(name), ", which this version of pack does not know"));
+  }
+  const bool by_default = value == "auto" || value == "off";
+  switch (flag->kind) {
+    case FlagKind::kSwitch:
+    case FlagKind::kNegatable:
+      return StoreFlag(*flag, value == "on" ? "true" : "false", line);
+    case FlagKind::kRepeated:
+      if (name == "include" || name == "exclude") {
+        std::vector<std::string> parts;
+        SplitAt(value, ',', &parts);
+        for (const std::string& part : parts) {
+          if (absl::Status stored = StoreFlag(*flag, part, line); !stored.ok()) return stored;
+        }
+        return absl::OkStatus();
+      }
+      return StoreFlag(*flag, value, line);
+    case FlagKind::kValue:
+      break;
+  }
+  const std::vector<std::string> allowed = AllowedValues(*flag);
+  const bool has_word = std::find(allowed.begin(), allowed.end(), value) != allowed.end();
+  if (by_default && !has_word && name != "shard-size") return absl::OkStatus();
+  return StoreFlag(*flag, value, line);
+}
+
+// The command that would pack this dataset.
+absl::StatusOr<CommandLine> LineOf(const Manifest& manifest, const std::string& source, const std::string& root,
+                                   const CommandLine& repair) {
+  CommandLine line;
+  line.arguments = {source};
+  line.format = manifest.format;
+  line.root = root;
+  line.io_depth = repair.io_depth;
+  for (const auto& [name, value] : manifest.options) {
+    if (absl::Status stored = StoreOption(name, value, line); !stored.ok()) return stored;
+  }
+  // What decides about bytes comes from the manifest alone.
+  if (manifest.options.contains("classes")) line.source.classes = manifest.classes;
+  return line;
+}
+
+bool IsFolderKind(const Manifest& manifest) {
+  const std::string kind = Option(manifest, "input-format");
+  return kind.empty() || kind == "folder" || kind == "auto";
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<RepairSource>> OpenRepairSources(const CommandLine& line, const Manifest& manifest,
+                                                            IoPool& pool, Terminal& terminal) {
+  std::vector<std::string> paths = line.from;
+  if (paths.empty() && !manifest.source_root.empty() && Exists(manifest.source_root)) paths = {manifest.source_root};
+  // Where the files of a list lie.
+  std::string root = manifest.source_root;
+  for (const std::string& path : paths) {
+    if (IsFolder(path) && !IsDataset(path)) root = path;
+  }
+  std::vector<RepairSource> sources;
+  for (const std::string& path : paths) {
+    if (!Exists(path)) {
+      return absl::InvalidArgumentError(absl::StrCat("--from ", EscapeForTerminal(path), " does not exist"));
+    }
+    RepairSource source{.name = path};
+    const bool dataset = IsDataset(path);
+    if (dataset) {
+      absl::StatusOr<DatasetCopy> copy = DatasetCopy::Open(path);
+      if (!copy.ok()) return copy.status();
+      source.copy.emplace(*std::move(copy));
+    } else if (IsFolder(path)) {
+      source.folder = path;
+    } else if (IsFolder(root)) {
+      source.folder = root;
+    }
+    const std::string kind = Option(manifest, "input-format");
+    const bool plans = kind == "dataset" ? dataset : !dataset && (IsFolder(path) == IsFolderKind(manifest));
+    if (plans) {
+      const bool rooted = !IsFolderKind(manifest) && kind != "dataset" && kind != "archive" && IsFolder(root);
+      source.replan = [&manifest, &line, &pool, &terminal, path,
+                       root = rooted ? root : std::string()]() -> absl::StatusOr<Replanned> {
+        absl::StatusOr<CommandLine> planned = LineOf(manifest, path, root, line);
+        if (!planned.ok()) return planned.status();
+        absl::StatusOr<Prepared> prepared = PreparePlan(*planned, pool, terminal);
+        if (!prepared.ok()) return prepared.status();
+        return Replanned{std::move(prepared->source), std::move(prepared->plan)};
+      };
+    }
+    sources.push_back(std::move(source));
+  }
+  return sources;
+}
+
+}  // namespace shardpack::cli
