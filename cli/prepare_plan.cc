@@ -11,6 +11,7 @@
 #include "cli/suggest.h"
 #include "converters/dataset_source.h"
 #include "converters/labels.h"
+#include "converters/output_dir.h"
 #include "converters/probe_pass.h"
 #include "converters/sidecars.h"
 #include "converters/target_trial.h"
