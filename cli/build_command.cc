@@ -1,6 +1,9 @@
 #include <sys/stat.h>
 
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands.h"
@@ -86,10 +89,41 @@ ExitCode FailResumable(const absl::Status& status, const CommandLine& line, Term
   const ExitCode code = Fail(status, terminal);
   const bool resumes =
       code == ExitCode::kIo || code == ExitCode::kInterrupted || code == ExitCode::kTerminated;
-  if (resumes)
+  if (resumes && OutputDir::HoldsUnfinished(line.out))
     terminal.Raw(StrCat("Finished shards are kept. To go on, run again:\n  ", TypedCommand(line), "\n"));
   return code;
 }
+
+// Says what a run waits for that was told to stop and has not ended a moment later.
+class StopNotice {
+ public:
+  explicit StopNotice(Terminal& terminal) : thread_([this, &terminal] { Run(terminal); }) {}
+  ~StopNotice() {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    wake_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  void Run(Terminal& terminal) {
+    std::unique_lock lock(mutex_);
+    int waited = 0;
+    while (!wake_.wait_for(lock, std::chrono::milliseconds(200), [&] { return ended_; })) {
+      if (StopSignal() == 0 || ++waited != 5) continue;
+      terminal.Warn(
+          "stopping: what is being written to the disk right now is waited for; a second Ctrl-C (or SIGTERM) "
+          "ends at once, and finished shards are kept either way");
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool ended_ = false;
+  std::thread thread_;  // last: it uses the others
+};
 
 ExitCode ShowResult(const FinishedRun& run, const CommandLine& line, Terminal& terminal) {
   const bool part = line.output.shards_range.has_value() && !run.report.already_complete;
@@ -145,8 +179,10 @@ ExitCode RunBuild(const CommandLine& line, Terminal& terminal) {
   BuildProgress counts;
   Progress progress(terminal);
   progress.Watch([&] { return View(counts, options.memory_bytes); });
-  absl::StatusOr<RunReport> report =
-      Build(prepared->plan, *prepared->source, options, pool, counts, StopSignal());
+  absl::StatusOr<RunReport> report = [&] {
+    const StopNotice notice(terminal);
+    return Build(prepared->plan, *prepared->source, options, pool, counts, StopSignal());
+  }();
   progress.End();
   if (!report.ok()) return FailResumable(report.status(), line, terminal);
   const double seconds =

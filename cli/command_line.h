@@ -17,7 +17,7 @@
 #include "cli/verbs.h"
 #include "converters/folder_source.h"
 #include "converters/list_lines.h"
-#include "converters/output_dir.h"
+#include "converters/output_options.h"
 #include "converters/plan.h"
 #include "formats/core/manifest.h"
 #include "readers/order.h"

@@ -10,14 +10,18 @@
 #include "cli/version.h"
 #include "converters/commit.h"
 #include "converters/output_dir.h"
+#include "converters/published.h"
 #include "formats/formats.h"
 #include "formats/io/file.h"
 
 namespace shardpack::cli {
 namespace {
 
-// A dataset that is published already.
+// A dataset that is published already: an earlier commit may have been killed right after.
 ExitCode SayPublished(const Manifest& manifest, const CommandLine& line, Terminal& terminal) {
+  absl::Status status = OutputDir::FinishPublished(line.arguments[0]);
+  if (status.ok()) status = CheckPublishedFiles(line.arguments[0], manifest);
+  if (!status.ok()) return Fail(status, terminal);
   const std::string identity = IdentityText(manifest.Identity());
   if (line.expect.has_value() && *line.expect != manifest.Identity()) {
     return Fail(absl::DataLossError(absl::StrCat("this dataset is ", identity, ", --expect says ",
@@ -25,14 +29,23 @@ ExitCode SayPublished(const Manifest& manifest, const CommandLine& line, Termina
                 terminal);
   }
   terminal.Say(absl::StrCat(EscapeForTerminal(line.arguments[0]),
-                            " is published already, nothing was to be done"));
+                            " is published already, and its files have their sizes; nothing to do"));
   return PrintResult(absl::StrCat("dataset ", identity, "\n"), terminal);
 }
 
 absl::StatusOr<RunReport> Publish(const Plan& plan, const CommandLine& line, IoPool& pool) {
-  absl::StatusOr<OutputDir> out = OutputDir::Open(line.arguments[0], plan, line.output, pool);
+  OutputOptions options = line.output;
+  options.only_commit = true;
+  absl::StatusOr<OutputDir> out = OutputDir::Open(line.arguments[0], plan, options, pool);
   if (!out.ok()) return out.status();
   RunReport report;
+  if (out->complete()) {  // another commit was faster
+    absl::StatusOr<Manifest> manifest = Manifest::Read(out->path());
+    if (!manifest.ok()) return manifest.status();
+    report.manifest = *std::move(manifest);
+    report.already_complete = true;
+    return report;
+  }
   report.kept_shards = out->finished().size();
   report.skips = AllSkips(plan, out->finished());
   absl::StatusOr<Manifest> manifest =

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -111,13 +113,11 @@ std::string Json(const Plan& plan) {
 
 // Whole or not at all, and never over a file that is there: it may be in use by workers.
 absl::Status Write(const Plan& plan, const std::string& path) {
-  const std::string temporary = StrCat(path, ".part");
-  absl::Status status = RemoveFile(temporary);
-  if (!status.ok()) return status;
+  const std::string temporary = StrCat(path, ".", ::getpid(), ".part");
   absl::StatusOr<std::unique_ptr<StagedFile>> staged = StagedFile::Create(temporary);
   if (!staged.ok()) return staged.status();
   const std::string bytes = plan.ToBytes();
-  status = (*staged)->Append(AsBytes(bytes));
+  absl::Status status = (*staged)->Append(AsBytes(bytes));
   if (status.ok()) status = (*staged)->SyncData();
   if (status.ok()) status = (*staged)->Publish(path);
   if (absl::IsAlreadyExists(status)) {

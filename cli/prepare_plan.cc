@@ -14,6 +14,7 @@
 #include "converters/dataset_source.h"
 #include "converters/labels.h"
 #include "converters/offered_flags.h"
+#include "converters/output_dir.h"
 #include "converters/probe_pass.h"
 #include "converters/sidecars.h"
 #include "converters/target_trial.h"

@@ -186,8 +186,9 @@ void SaySummary(const FinishedRun& run, Terminal& terminal) {
              Counted(manifest.shards.size(), "shard", "shards"), " of ", manifest.format, " in ",
              shown_out, ", ", FormatBytes(ShardBytes(manifest)));
   if (run.report.already_complete) {
-    terminal.Say(StrCat(
-        shown_out, " is complete already, nothing was to be done; --overwrite builds it again"));
+    terminal.Say(StrCat(shown_out, " is complete: ",
+                        Counted(manifest.files.size(), "file has its size", "files have their sizes"),
+                        ", and the source has not changed since; nothing to do (--overwrite builds it again)"));
   } else {
     StrAppend(&packed, ", in ", FormatDuration(run.seconds));
     // A run that kept shards of another has no rate of its own.
@@ -251,6 +252,10 @@ void SayPart(const FinishedRun& run, Terminal& terminal) {
     SayRow("kept",
            StrCat(Counted(run.report.kept_shards, "shard", "shards"),
                   " of an interrupted run, verified"),
+           terminal);
+  }
+  if (run.report.others_shards > 0) {
+    SayRow("left", StrCat(Counted(run.report.others_shards, "shard", "shards"), " to other workers, which have built them"),
            terminal);
   }
   SayRow("next", StrCat("when all workers are done: pack commit ", ShellQuoted(run.out)), terminal);

@@ -142,25 +142,6 @@ std::string FitColumns(std::string_view text, int columns) {
   return std::string(text);
 }
 
-std::string ShellQuoted(std::string_view word) {
-  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) ||
-           std::string_view("_-./=,:+@%").find(c) != std::string_view::npos;
-  });
-  if (plain) return std::string(word);
-  const std::string escaped = EscapeForTerminal(word);
-  // Only $'...' can hold what had to be escaped.
-  std::string out = escaped == word ? "'" : "$'";
-  for (const char c : escaped) {
-    if (c == '\'') {
-      out += escaped == word ? "'\\''" : "\\'";
-    } else {
-      out += c;
-    }
-  }
-  return out + "'";
-}
-
 std::string TypedCommand(const CommandLine& line) {
   std::string text = ShellQuoted(line.program);
   for (const std::string& word : line.words) absl::StrAppend(&text, " ", ShellQuoted(word));

@@ -21,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "cli/command_line.h"
+#include "formats/io/shell_quoted.h"
 
 namespace shardpack::cli {
 
@@ -79,8 +80,7 @@ class Results {
 
 // `text` cut to that many columns at a character's border; one column a code point.
 std::string FitColumns(std::string_view text, int columns);
-// `word` as a POSIX shell reads it back, escaped for the terminal.
-std::string ShellQuoted(std::string_view word);
+using shardpack::ShellQuoted;
 // The whole command as a user may type it again.
 std::string TypedCommand(const CommandLine& line);
 

@@ -67,9 +67,15 @@ absl::StatusOr<RunReport> Build(const Plan& plan, const SampleSource& source, co
                              {jobs, static_cast<uint64_t>(static_cast<double>(memory) * kShareForSamples)},
                              pixels.identity() && !plan.options().compute_stats ? nullptr : &*transform, pool, progress);
     built = scheduler.Run(std::move(to_build), stop, [&](ShardResult result) {
+      const bool by_other = !result.journal.empty();  // read from there
       results.push_back(std::move(result));
-      ++report.built_shards;
+      ++(by_other ? report.others_shards : report.built_shards);
     });
+  }
+  if (!built.ok() && options.output.shards_range && out->PublishedByOther(plan)) {
+    // Overtaken: all that this worker was at work on is published, and the staging area is gone.
+    absl::StatusOr<Manifest> manifest = Manifest::Read(out->path());
+    if (manifest.ok()) return AlreadyComplete(*std::move(manifest));
   }
   if (!built.ok()) return built;
   std::sort(results.begin(), results.end(),

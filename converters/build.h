@@ -52,6 +52,7 @@ struct RunReport {
   Manifest manifest;              // empty for a worker's part
   uint64_t kept_shards = 0;       // taken over from an interrupted run
   uint64_t built_shards = 0;
+  uint64_t others_shards = 0;     // finished by other workers meanwhile
   bool already_complete = false;  // nothing was to be done
   std::vector<Skip> skips;        // all of the run, by row (not when already complete)
 };

@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "converters/commit.h"
+#include "converters/shard_results.h"
 #include "converters/testing/memory_source.h"
 #include "formats/core/index_name.h"
 #include "formats/io/file.h"
@@ -567,6 +568,38 @@ TEST_F(BuildTest, ABuildBegunByAnOlderVersionEndsAsAnyOther) {
   ASSERT_TRUE(resumed.ok()) << resumed.status();
   EXPECT_EQ(resumed->kept_shards, results.size() - 1);
   EXPECT_EQ(Snapshot(scratch_.File("killed")), Snapshot(scratch_.File("whole")));
+}
+
+TEST_F(BuildTest, ALineOfTheJournalIsBelievedOnlyWithTheNamesOfItsPlan) {
+  MemorySource source(30);
+  const Plan plan = MakePlan(source);
+  BuildOptions part = Out("out");
+  part.output.shards_range = {0, 3};
+  ASSERT_TRUE(Run(plan, source, part).ok());
+  const std::vector<ShardResult> lines = *ReadJournals(scratch_.File("out/.pack"));
+  ASSERT_EQ(lines.size(), 3u);
+  for (const ShardResult& line : lines) EXPECT_TRUE(FitsPlan(line, plan));
+  for (const std::string& name : {std::string(), std::string("../precious"), std::string("/etc/passwd"),
+                                  std::string(4096, 'a'), std::string("\xff"), std::string(".pack/plan"),
+                                  lines[1].file.name, std::string("manifest.json")}) {
+    ShardResult line = lines[0];
+    line.file.name = name;
+    EXPECT_FALSE(FitsPlan(line, plan)) << name;
+    line = lines[0];
+    line.index.name = name;
+    EXPECT_FALSE(FitsPlan(line, plan)) << name;
+  }
+  ShardResult line = lines[0];
+  line.shard = 3;
+  EXPECT_FALSE(FitsPlan(line, plan));
+  line = lines[0];
+  line.skips.push_back({30, SkipReason::kEmpty, ""});
+  EXPECT_FALSE(FitsPlan(line, plan));
+  line = lines[0];
+  line.plan = Digest{1, 2};
+  EXPECT_FALSE(FitsPlan(line, plan));
+  line.plan = std::nullopt;  // of an older version
+  EXPECT_TRUE(FitsPlan(line, plan));
 }
 
 TEST_F(BuildTest, TheProofFindsAWriterThatLies) {

@@ -2,18 +2,17 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <span>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "converters/record_order.h"
+#include "converters/replacement.h"
 #include "converters/skip_answers.h"
 #include "formats/core/shard_index.h"
 #include "formats/io/escape.h"
@@ -65,12 +64,12 @@ absl::Status Judge(const Plan& plan, std::span<const ShardResult> results, const
         "%d of %d inputs cannot be packed, %.4g %% are allowed; nothing was published.\n  %s\n%s", lost,
         counts.seen, max_skip * 100, absl::StrJoin(lines, "\n  "),
         counts.packed == 0 ? "No input is left to pack."
-                           : "Mend them, or run the same command with a higher --max-skip: finished shards are kept."));
+                           : "Fix them, or run the same command with a higher --max-skip: finished shards are kept."));
   }
   for (const ShardResult& result : results) {
     if (result.records > 0) continue;
     return absl::DataLossError(absl::StrCat("every sample of shard ", plan.shards()[result.shard].name,
-                                            " was bad; nothing was published. Use larger shards, or mend the inputs"));
+                                            " was bad; nothing was published. Use larger shards, or fix the inputs"));
   }
   return absl::OkStatus();
 }
@@ -96,8 +95,8 @@ class Publisher {
     if (plan_.is_reordered()) Add({std::string(kRecordOrderName), RecordOrderBytes(plan_, skips)});
     if (status.ok()) status = AddSidecars();
     if (status.ok()) status = CheckNames();
-    if (status.ok()) status = WriteExtras();
     if (status.ok()) status = RefuseStrangers();
+    if (status.ok()) status = WriteExtras();
     if (!status.ok()) return status;
     std::sort(manifest_.files.begin(), manifest_.files.end(),
               [](const FileEntry& a, const FileEntry& b) { return a.name < b.name; });
@@ -184,7 +183,7 @@ class Publisher {
       if (!index.ok()) return index.status();
       indexes.push_back(*std::move(index));
     }
-    const std::string scratch = out_.StagePathOf("");
+    const std::string scratch = out_.StageFolder();
     const SidecarInput input{out_.path(), manifest_, indexes, scratch};
     if (layout->files != nullptr) {
       absl::Status made = AddMade(layout->files(input));
@@ -222,11 +221,12 @@ class Publisher {
     return absl::OkStatus();
   }
 
-  // A kill during an earlier commit may have left them behind under their final names.
   absl::Status WriteExtras() {
+    std::vector<std::pair<std::string, std::string_view>> files;
+    for (const NamedBytes& file : extras_) files.emplace_back(file.name, file.bytes);
+    absl::Status claimed = files.empty() ? absl::OkStatus() : out_.ClaimExtras(files);
+    if (!claimed.ok()) return claimed;
     for (const NamedBytes& file : extras_) {
-      absl::Status removed = RemoveFile(out_.PathOf(file.name));
-      if (!removed.ok()) return removed;
       absl::StatusOr<FileEntry> entry = out_.WriteFile(file.name, file.bytes);
       if (!entry.ok()) return entry.status();
       manifest_.files.push_back(*std::move(entry));
@@ -235,16 +235,9 @@ class Publisher {
   }
 
   absl::Status RefuseStrangers() const {
-    std::set<std::string> ours = {".pack"};
-    for (const FileEntry& file : manifest_.files) ours.insert(file.name.substr(0, file.name.find('/')));
-    std::error_code error;
-    for (std::filesystem::directory_iterator it(out_.path(), error), end; !error && it != end; it.increment(error)) {
-      const std::string name = it->path().filename().string();
-      if (ours.count(name) > 0) continue;
-      return absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(out_.PathOf(name)),
-                                                        " is not part of this dataset; move it away and run again"));
-    }
-    return error ? IoStatus("list", out_.path(), error.value()) : absl::OkStatus();
+    std::set<std::string> ours = FilesOf(manifest_);
+    for (const NamedBytes& file : extras_) ours.insert(file.name);
+    return CheckHoldsOnly(out_.path(), ours, "it is not part of this dataset; move it away and run again");
   }
 
   const Plan& plan_;

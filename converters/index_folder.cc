@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "converters/owned_folder.h"
 #include "converters/pack_lock.h"
 #include "formats/io/hash.h"
 
@@ -53,7 +54,7 @@ absl::StatusOr<IndexFolder> IndexFolder::Open(const std::string& out,
   if (!status.ok()) return status;
   if (folder.manifest_ && !options.overwrite && folder.lock_.is_open()) {
     // Killed right after the manifest was in place, or another run has just put it there.
-    status = RemoveTree(out + "/.pack");
+    status = folder.RemoveOwned(".pack");
     folder.lock_ = File();
     if (!status.ok()) return status;
   }
@@ -64,9 +65,14 @@ IndexFolder::~IndexFolder() {
   // Half published, `.pack` says so until the next run.
   if (!lock_.is_open() || publishing_ || !marked_.empty()) return;
   // Nothing is left to be done about an error here: the run has failed already, or is done.
-  (void)RemoveTree(out_ + "/.pack");
+  (void)RemoveOwned(".pack");
   for (auto folder = created_.rbegin(); folder != created_.rend(); ++folder)
     (void)::rmdir(folder->c_str());
+}
+
+absl::Status IndexFolder::RemoveOwned(std::string_view name) const {
+  const absl::StatusOr<OwnedFolder> folder = OwnedFolder::Open(out_);
+  return folder.ok() ? folder->RemoveTree(name) : folder.status();
 }
 
 absl::Status IndexFolder::ReadManifest() {
@@ -138,12 +144,15 @@ absl::Status IndexFolder::WriteMark() const {
   const std::string path = absl::StrCat(out_, "/", std::string(kIndexMark));
   std::string text;
   for (const std::string& name : marked_) absl::StrAppend(&text, name, "\n");
-  absl::Status status = RemoveFile(path + ".new");
+  absl::StatusOr<OwnedFolder> folder = OwnedFolder::Open(out_);
+  if (!folder.ok()) return folder.status();
+  const std::string staged_name = absl::StrCat(std::string(kIndexMark), ".new");
+  absl::Status status = folder->RemoveFile(staged_name);
   if (!status.ok()) return status;
   absl::StatusOr<std::unique_ptr<StagedFile>> staged = StageBytes(path + ".new", text);
   if (!staged.ok()) return staged.status();
-  if (::rename((path + ".new").c_str(), path.c_str()) != 0)
-    return IoStatus("rename to", path, errno);
+  status = folder->Replace(staged_name, kIndexMark);
+  if (!status.ok()) return status;
   if (options_.fsync) status = SyncDirectory(out_ + "/.pack");
   return status.ok() ? Sync() : status;
 }
@@ -173,7 +182,7 @@ absl::Status IndexFolder::BeginLocked() {
   if (!status.ok()) lock_ = File();  // what is in `.pack` may then be another run's
   if (!status.ok() || (manifest_ && !options_.overwrite)) return status;
   status = WriteMark();
-  if (status.ok()) status = RemoveTree(out_ + "/.pack/stage");
+  if (status.ok()) status = RemoveOwned(".pack/stage");
   return status.ok() ? MakeDirectory(out_ + "/.pack/stage") : status;
 }
 
@@ -235,12 +244,12 @@ absl::Status IndexFolder::RemoveOld(const Manifest& manifest) {
   absl::Status marked = WriteMark();
   if (!marked.ok()) return marked;
   if (manifest_) {
-    absl::Status removed = RemoveFile(absl::StrCat(out_, "/", std::string(kManifestName)));
+    absl::Status removed = RemoveOwned(kManifestName);
     if (removed.ok()) removed = Sync();
     if (!removed.ok()) return removed;
   }
   for (const std::string& name : marked_) {
-    absl::Status removed = RemoveFile(absl::StrCat(out_, "/", name));
+    absl::Status removed = RemoveOwned(name);
     if (!removed.ok()) return removed;
   }
   return absl::OkStatus();
@@ -264,7 +273,7 @@ absl::Status IndexFolder::Publish(const Manifest& manifest) {
       if (status.ok()) status = SyncDirectory(parent);
     }
   }
-  if (status.ok()) status = RemoveTree(out_ + "/.pack");
+  if (status.ok()) status = RemoveOwned(".pack");
   if (status.ok()) created_.clear();
   if (status.ok()) marked_.clear();
   return status;

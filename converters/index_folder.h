@@ -60,6 +60,7 @@ class IndexFolder {
  private:
   IndexFolder() = default;
   absl::Status ReadManifest();
+  absl::Status RemoveOwned(std::string_view name) const;
   absl::Status Begin();
   absl::Status BeginLocked();
   absl::Status CheckIsOurs();

@@ -9,7 +9,9 @@
 #include <map>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -76,7 +78,7 @@ std::string ToJournalLine(const ShardResult& result) {
     skips.push_back({skip.row, std::string(SkipReasonName(skip.reason)), skip.detail});
   }
   const DatasetFacts& facts = result.facts;
-  const json line = {
+  json line = {
       {"shard", result.shard},
       {"file", ToJson(result.file)},
       {"index", ToJson(result.index)},
@@ -88,6 +90,7 @@ std::string ToJournalLine(const ShardResult& result) {
         facts.max_width, facts.min_height, facts.max_height, facts.image_formats, facts.pixels,
         facts.pixel_sums}},
   };
+  if (result.plan) line["plan"] = result.plan->ToHex();
   std::string text = Dump(line);
   text.pop_back();  // the closing brace comes after the checksum
   const std::string checksum = Xxh3_128(AsBytes(text)).ToHex();
@@ -122,6 +125,10 @@ bool ParseJournalLine(std::string_view line, ShardResult* result) {
         facts.at(6).get<uint32_t>(), facts.at(7).get<std::map<std::string, uint64_t>>(),
         facts.at(8).get<std::map<std::string, uint64_t>>(),
         facts.at(9).get<std::map<std::string, uint64_t>>()};
+    if (value.contains("plan")) {
+      parsed.plan = ParseDigest(value.at("plan").get<std::string>());
+      if (!parsed.plan) return false;
+    }
     *result = std::move(parsed);
     return true;
   } catch (const std::bad_alloc&) {  // which says nothing about the line
@@ -148,34 +155,54 @@ absl::Status Journal::Append(const ShardResult& result) {
   return written.ok() && sync_ ? file_.SyncData() : written;
 }
 
-absl::StatusOr<std::vector<ShardResult>> ReadJournals(const std::string& pack_folder) {
-  std::vector<std::string> paths;
+absl::StatusOr<std::vector<ShardResult>> JournalReader::ReadNew() {
+  std::vector<std::string> names;
   std::error_code error;
-  for (std::filesystem::directory_iterator it(pack_folder, error), end; !error && it != end;
-       it.increment(error)) {
+  for (std::filesystem::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
-    if (name.starts_with("journal") && name.ends_with(".jsonl"))
-      paths.push_back(it->path().string());
-  }
-  if (error) return IoStatus("list", pack_folder, error.value());
-  std::sort(paths.begin(), paths.end());
-  std::map<uint32_t, ShardResult> by_shard;
-  for (const std::string& path : paths) {
-    absl::StatusOr<std::string> text = ReadWholeFile(path, kMaxJournalBytes);
-    if (!text.ok()) return text.status();
-    std::string_view rest = *text;
-    while (!rest.empty()) {
-      const size_t end = rest.find('\n');
-      if (end == std::string_view::npos) break;  // torn
-      ShardResult result;
-      if (ParseJournalLine(rest.substr(0, end), &result))
-        by_shard[result.shard] = std::move(result);
-      rest.remove_prefix(end + 1);
+    if (name.starts_with("journal") && name.ends_with(".jsonl") && name != except_) {
+      names.push_back(name);
     }
   }
+  if (error) return IoStatus("list", folder_, error.value());
+  std::sort(names.begin(), names.end());
   std::vector<ShardResult> results;
-  results.reserve(by_shard.size());
-  for (auto& [shard, result] : by_shard) results.push_back(std::move(result));
+  for (const std::string& name : names) {
+    absl::StatusOr<File> file = File::OpenRead(absl::StrCat(folder_, "/", name));
+    if (!file.ok()) return file.status();
+    absl::StatusOr<uint64_t> size = file->Size();
+    if (!size.ok()) return size.status();
+    uint64_t& done = read_[name];
+    if (*size <= done) continue;
+    if (*size - done > kMaxJournalBytes) {
+      return absl::OutOfRangeError(absl::StrCat(EscapeForTerminal(file->path()), " has ", *size, " bytes"));
+    }
+    std::string text(*size - done, '\0');
+    absl::StatusOr<size_t> got = file->ReadAt(done, std::as_writable_bytes(std::span(text.data(), text.size())));
+    if (!got.ok()) return got.status();
+    std::string_view rest = std::string_view(text).substr(0, *got);
+    for (size_t end; (end = rest.find('\n')) != std::string_view::npos; rest.remove_prefix(end + 1), done += end + 1) {
+      ShardResult result;
+      if (!ParseJournalLine(rest.substr(0, end), &result)) continue;
+      result.journal = name;
+      results.push_back(std::move(result));
+    }
+  }
+  return results;
+}
+
+absl::StatusOr<std::vector<ShardResult>> ReadJournals(const std::string& pack_folder) {
+  absl::StatusOr<std::vector<ShardResult>> lines = JournalReader(pack_folder).ReadNew();
+  if (!lines.ok()) return lines.status();
+  const auto what = [](const ShardResult& line) {
+    const Digest plan = line.plan.value_or(Digest{});
+    return std::tuple(line.shard, line.file.xxh3_128.ToHex(), line.index.xxh3_128.ToHex(), plan.ToHex());
+  };
+  std::map<decltype(what(ShardResult{})), ShardResult> last;
+  for (ShardResult& line : *lines) last[what(line)] = std::move(line);
+  std::vector<ShardResult> results;
+  results.reserve(last.size());
+  for (auto& [unused, result] : last) results.push_back(std::move(result));
   return results;
 }
 

@@ -5,15 +5,18 @@
 //   absl::Status kept = journal.Append(result);
 //   std::vector<ShardResult> finished = *ReadJournals("OUT/.pack");
 //
-// One JSON object a line, closed by a checksum of the line. Lifetime: a ShardResult is a plain
-// value; a Journal owns its file. Thread-safety: Append from any thread. Errors: I/O Status. A torn
-// or damaged line is as if it were not there: its shard is built again. Units: bytes.
+// One JSON object a line, closed by a checksum of the line; it names the plan that the shard is of.
+// Lifetime: a ShardResult is a plain value; a Journal owns its file. Thread-safety: Append from any
+// thread; a JournalReader has one caller at a time. Errors: I/O Status. A torn or damaged line is as
+// if it were not there: its shard is built again. Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_JOURNAL_H_
 #define SHARDPACK_CONVERTERS_JOURNAL_H_
 
 #include <cstdint>
 #include <memory>
+#include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +38,8 @@ struct ShardResult {
   std::string sha256;  // empty unless asked for
   std::vector<Skip> skips;
   DatasetFacts facts;  // of this shard alone
+  std::optional<Digest> plan = std::nullopt;  // not in lines of older versions
+  std::string journal = {};  // the name of the file that it was read from; not in the line
 };
 
 // Adds an image of so many bytes, but for its format; one of unknown size counts by its bytes.
@@ -59,7 +64,22 @@ class Journal {
   const bool sync_;
 };
 
-// The last good line of each shard from all `journal*.jsonl` in the folder, sorted by shard.
+// Reads all `journal*.jsonl` of a folder as they grow: each call answers the lines that are new,
+// file by file.
+class JournalReader {
+ public:
+  // `except`: the name of a journal that is not read.
+  explicit JournalReader(std::string pack_folder, std::string except = "")
+      : folder_(std::move(pack_folder)), except_(std::move(except)) {}
+  absl::StatusOr<std::vector<ShardResult>> ReadNew();
+
+ private:
+  std::string folder_, except_;
+  std::map<std::string, uint64_t> read_;  // file -> bytes up to the last whole line
+};
+
+// The last of equal lines from all journals in the folder, sorted by shard. A shard has several where
+// runs wrote it with other bytes, or of another plan.
 absl::StatusOr<std::vector<ShardResult>> ReadJournals(const std::string& pack_folder);
 
 }  // namespace shardpack

@@ -1,26 +1,23 @@
 #include "converters/output_dir.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
-#include <mutex>
-#include <set>
 #include <span>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "converters/pack_lock.h"
+#include "converters/published.h"
+#include "converters/replacement.h"
+#include "converters/shard_results.h"
 #include "formats/core/index_name.h"
-#include "formats/io/sequential_reader.h"
 #include "formats/io/staged_file.h"
 
 namespace shardpack {
@@ -55,26 +52,14 @@ absl::Status PlanDiffers(const std::string& out, const std::vector<std::string>&
                                     "\nUse another folder, the same options, or --overwrite."));
 }
 
-// Hashes a file; false when it is not what the entry says.
-absl::StatusOr<bool> Matches(const std::string& path, const FileEntry& entry) {
-  absl::StatusOr<File> file = File::OpenRead(path);
-  if (absl::IsNotFound(file.status())) return false;
-  if (!file.ok()) return file.status();
-  absl::StatusOr<uint64_t> size = file->Size();
-  if (!size.ok()) return size.status();
-  if (*size != entry.bytes) return false;
-  absl::StatusOr<Digest> digest = SequentialReader(*file, *size).Finish();
-  if (!digest.ok()) return digest.status();
-  return *digest == entry.xxh3_128;
-}
-
 // Older versions of pack named an index after the whole name of its shard. Of a build that one of
 // them began the index gets today's name, so that the end is that of an uninterrupted build.
 absl::Status RenameOldIndex(const std::string& folder, const std::string& shard, FileEntry& index) {
   const std::string name = IndexName(shard);
   if (index.name == name || index.name != LongIndexName(shard)) return absl::OkStatus();
   absl::Status renamed = RenameNoReplace(absl::StrCat(folder, "/", index.name), absl::StrCat(folder, "/", name));
-  if (!renamed.ok() && !absl::IsNotFound(renamed)) return renamed;  // not found: an earlier run has done it
+  // Another worker has just done it.
+  if (!renamed.ok() && !absl::IsNotFound(renamed) && !absl::IsAlreadyExists(renamed)) return renamed;
   index.name = name;
   return absl::OkStatus();
 }
@@ -88,7 +73,30 @@ bool FieldsChanged(const Listing& was, const Listing& now, uint64_t row) {
   return !std::equal(before.begin(), before.end(), after.begin(), after.end());
 }
 
+std::string WithoutSlashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+// Every name that a build of the plan may give a file, but for what a commit adds.
+std::string MadeNames(const Plan& plan) {
+  std::set<std::string> names;
+  for (size_t n = 0; n < plan.shards().size(); ++n) {
+    const std::string& name = plan.shards()[n].name;
+    names.insert({plan.DataFile(n), IndexName(name), LongIndexName(name)});
+  }
+  names.insert(std::string(kManifestName));
+  return NamesText(names);
+}
+
 }  // namespace
+
+struct OutputDir::Followed {
+  explicit Followed(JournalReader journals) : reader(std::move(journals)) {}
+  std::mutex mutex;
+  JournalReader reader;
+  std::map<uint32_t, std::vector<ShardResult>> lines;  // of other runs
+};
 
 absl::Status CheckShardsRange(const Plan& plan, const OutputOptions& options) {
   if (!options.shards_range) return absl::OkStatus();
@@ -109,78 +117,98 @@ absl::StatusOr<std::string> OutputDir::ReadPlanBytes(const std::string& out) {
   return bytes;
 }
 
-absl::StatusOr<OutputDir> OutputDir::Open(const std::string& out, const Plan& plan,
-                                          const OutputOptions& options, IoPool& pool) {
+bool OutputDir::HoldsUnfinished(const std::string& out) {
+  const std::string path = WithoutSlashes(out);
+  return Exists(path + "/.pack/plan") || Exists(path + kOverwriteSuffix + "/.pack/plan");
+}
+
+absl::Status OutputDir::FinishPublished(const std::string& out) {
+  const std::string path = WithoutSlashes(out);
+  if (!Exists(path + "/.pack") || Exists(absl::StrCat(path, "/", std::string(kIndexMark)))) return absl::OkStatus();
+  const absl::StatusOr<File> lock = LockPackFolder(path);
+  if (!lock.ok()) {
+    return Exists(path + "/.pack") ? lock.status() : absl::OkStatus();  // another run has just done it
+  }
+  absl::Status status;
+  if (IsReplacement(path)) {
+    std::error_code error;
+    const std::string real = std::filesystem::canonical(path, error).native();
+    if (error) return IoStatus("look at", path, error.value());
+    status = FinishReplacement(path, real + kOverwriteSuffix);
+  }
+  if (!status.ok()) return status;
+  const absl::StatusOr<OwnedFolder> folder = OwnedFolder::Open(path);
+  return folder.ok() ? folder->RemoveTree(".pack") : folder.status();
+}
+
+absl::StatusOr<OutputDir> OutputDir::Open(const std::string& out, const Plan& plan, const OutputOptions& options,
+                                          IoPool& pool) {
   if (absl::Status range = CheckShardsRange(plan, options); !range.ok()) return range;
+  absl::StatusOr<OutputDir> dir = OpenOnce(out, plan, options, pool);
+  if (dir.ok() || options.overwrite) return dir;
+  // Another run may have published the dataset while this one looked: its `.pack` is then gone.
+  const absl::StatusOr<Manifest> manifest = Manifest::Read(WithoutSlashes(out));
+  if (!manifest.ok() || manifest->plan_digest != plan.digest()) return dir;
+  return OpenOnce(out, plan, options, pool);
+}
+
+absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan& plan, const OutputOptions& options,
+                                              IoPool& pool) {
   OutputDir dir;
-  dir.out_ = out;
-  while (dir.out_.size() > 1 && dir.out_.back() == '/') dir.out_.pop_back();
-  dir.path_ = dir.out_;
+  dir.out_ = dir.path_ = WithoutSlashes(out);
   dir.options_ = options;
   absl::Status status = dir.Create();
   if (status.ok()) status = dir.CheckIsOurs();
   if (!status.ok()) return status;
 
   if (Exists(dir.PathOf(std::string(kManifestName)))) {
-    absl::StatusOr<Manifest> manifest = Manifest::Read(dir.path_);
-    if (!options.overwrite) {
-      if (!manifest.ok()) {
-        return Conflict(dir.path_, absl::StrCat("holds a damaged manifest: ",
-                                                std::string(manifest.status().message())));
-      }
-      if (manifest->plan_digest != plan.digest()) {
-        std::vector<std::string> lines;
-        const std::map<std::string, std::string> now = plan.options().ToMap();
-        for (const auto& [name, value] : now) {
-          const auto was = manifest->options.find(name);
-          const std::string before = was == manifest->options.end() ? "not set" : was->second;
-          if (before != value) lines.push_back(absl::StrCat(name, " was ", before, ", is ", value));
-        }
-        for (const auto& [name, value] : manifest->options) {
-          if (now.count(name) == 0) lines.push_back(absl::StrCat(name, " was ", value, ", is not set"));
-        }
-        if (manifest->format != plan.format().name) {
-          lines.push_back(absl::StrCat("format was ", manifest->format, ", is ",
-                                       std::string(plan.format().name)));
-        }
-        if (manifest->listing_digest != plan.listing().ComputeDigest()) {
-          lines.push_back(absl::StrCat("the source's files differ (", manifest->source_files, " were packed, ",
-                                       plan.listing().rows(), " are listed)"));
-        }
-        if (lines.empty()) lines.push_back("made by another version of pack");
-        return PlanDiffers(dir.path_, lines);
-      }
-      if (Exists(dir.PackFolder())) {
-        status = dir.Lock();
-        if (status.ok()) status = RemoveTree(dir.PackFolder());
-        if (!status.ok()) return status;
-      }
+    // A run that was killed after it had exchanged the datasets is finished first.
+    const bool exchanged = IsReplacement(dir.path_);
+    const absl::StatusOr<Manifest> manifest = Manifest::Read(dir.path_);
+    if (!manifest.ok() && !options.overwrite) {
+      return Conflict(dir.path_, absl::StrCat("holds a damaged manifest: ", std::string(manifest.status().message())));
+    }
+    const bool finished = exchanged && manifest.ok() && manifest->plan_digest == plan.digest();
+    if (exchanged) status = FinishPublished(dir.path_);
+    if (!status.ok()) return status;
+    if (!options.overwrite || finished) {
+      status = dir.CheckPublished(plan, *manifest);
+      if (!status.ok()) return status;
       dir.complete_ = true;
       return dir;
     }
   }
-  if (options.overwrite && (Exists(dir.PathOf(std::string(kManifestName))) || Exists(dir.PackFolder()))) {
+  if (options.overwrite && (Exists(dir.PathOf(std::string(kManifestName))) || Exists(dir.PathOf(".pack")))) {
     status = dir.BeginReplacement();
     if (!status.ok()) return status;
   }
-  status = dir.BeginFolder();
-  if (!status.ok()) return status;
-
   bool had_plan = false;
-  status = dir.AdoptPlan(plan, &had_plan);
-  if (status.ok() && had_plan) status = dir.KeepFinished(plan, pool);
+  if (options.only_commit) status = dir.FindFinished(plan, pool);  // a commit that is refused changes nothing
+  if (status.ok()) status = dir.BeginFolder();
+  if (status.ok()) status = dir.BeginStage(plan);
+  if (status.ok()) status = dir.AdoptPlan(plan, &had_plan);
+  if (status.ok() && had_plan && !options.only_commit) status = dir.FindFinished(plan, pool);
+  if (status.ok()) status = dir.NameIndexes(plan);
   if (status.ok()) status = dir.CheckFreeSpace(plan);
   if (!status.ok()) return status;
 
   const std::string journal_name =
-      options.shards_range ? absl::StrCat("/journal-", options.shards_range->first, "-",
-                                          options.shards_range->second, ".jsonl")
-                           : "/journal.jsonl";
+      options.shards_range ? absl::StrCat("journal-", dir.stage_->owner(), ".jsonl") : "journal.jsonl";
   absl::StatusOr<std::unique_ptr<Journal>> journal =
-      Journal::Open(dir.PackFolder() + journal_name, options.fsync);
+      Journal::Open(dir.PathOf(absl::StrCat(".pack/", journal_name)), options.fsync);
   if (!journal.ok()) return journal.status();
   dir.journal_ = *std::move(journal);
+  dir.followed_ = std::make_shared<Followed>(JournalReader(dir.PathOf(".pack"), journal_name));
   return dir;
+}
+
+// A dataset that is there already is the answer only when it is of this plan, whole as far as a look tells, and no
+// source file is newer.
+absl::Status OutputDir::CheckPublished(const Plan& plan, const Manifest& manifest) {
+  if (manifest.plan_digest != plan.digest()) return PlanDiffers(path_, DifferencesFrom(manifest, plan));
+  absl::Status status = FinishPublished(path_);
+  if (status.ok()) status = CheckPublishedFiles(path_, manifest);
+  return status.ok() ? CheckSourceTimes(path_, plan.listing()) : status;
 }
 
 absl::Status OutputDir::Create() {
@@ -227,7 +255,7 @@ absl::Status OutputDir::CheckIsOurs() const {
 absl::Status OutputDir::CheckHoldsNothingElse() const {
   const absl::StatusOr<std::vector<std::string>> names = ListFolder(path_);
   if (!names.ok()) return names.status();
-  if (Exists(PackFolder() + "/plan")) return absl::OkStatus();
+  if (Exists(PathOf(".pack/plan"))) return absl::OkStatus();
   for (const std::string& name : *names) {
     if (name == ".pack") continue;
     return Conflict(path_, absl::StrCat("is not empty and holds no dataset of pack (first entry: ",
@@ -238,14 +266,23 @@ absl::Status OutputDir::CheckHoldsNothingElse() const {
 
 // With --overwrite: from here on the dataset is built beside OUT.
 absl::Status OutputDir::BeginReplacement() {
+  // A link to a dataset stays one: its target is replaced.
+  std::error_code error;
+  out_ = path_ = std::filesystem::canonical(path_, error).native();
+  if (error) return IoStatus("look at", path_, error.value());
   absl::Status status;
-  if (Exists(PackFolder())) {  // never replaced while another run works in it
+  if (Exists(PathOf(".pack"))) {  // never replaced while another run works in it
     status = Lock();
     if (status.ok()) status = CheckIsOurs();
     if (!status.ok()) return status;
   }
   // A whole dataset of ours has no plan any more.
   if (!Exists(PathOf(std::string(kManifestName)))) status = CheckHoldsNothingElse();
+  absl::StatusOr<std::set<std::string>> made = MadeFiles(path_);
+  if (status.ok()) status = made.status();
+  if (status.ok()) {
+    status = CheckHoldsOnly(path_, *made, "--overwrite would remove it. Move it away, or use another folder");
+  }
   if (!status.ok()) return status;
   path_ = out_ + kOverwriteSuffix;
   status = MakeDirectory(path_);
@@ -254,11 +291,26 @@ absl::Status OutputDir::BeginReplacement() {
 
 absl::Status OutputDir::BeginFolder() {
   absl::Status status = CheckHoldsNothingElse();
-  if (status.ok()) status = MakeDirectory(PackFolder());
+  if (status.ok()) status = MakeDirectory(PathOf(".pack"));
   if (status.ok() && !options_.shards_range) status = Lock();
   if (status.ok()) status = CheckIsOurs();  // again: another run may have been first
   if (status.ok()) status = CheckHoldsNothingElse();
-  return status.ok() ? MakeDirectory(PackFolder() + "/stage") : status;
+  return status.ok() ? MakeDirectory(PathOf(".pack/stage")) : status;
+}
+
+absl::Status OutputDir::BeginStage(const Plan& plan) {
+  absl::StatusOr<OwnedFolder> folder = OwnedFolder::Open(path_);
+  if (!folder.ok()) return folder.status();
+  folder_ = std::make_unique<OwnedFolder>(*std::move(folder));
+  absl::StatusOr<std::unique_ptr<RunStage>> stage = RunStage::Create(path_);
+  if (!stage.ok()) return stage.status();
+  stage_ = *std::move(stage);
+  if (path_ != out_ || !PublishedByOther(plan)) return absl::OkStatus();
+  // The folders were made again behind a commit's back: they go as far as they are empty.
+  stage_.reset();
+  (void)folder_->RemoveEmptyFolder(".pack/stage");
+  (void)folder_->RemoveEmptyFolder(".pack");
+  return Conflict(path_, "was published by another run just now");
 }
 
 absl::Status OutputDir::Lock() {
@@ -267,24 +319,24 @@ absl::Status OutputDir::Lock() {
   return lock.status();
 }
 
+// The file appears whole, and once: another run's file of that name stays.
+absl::Status OutputDir::PublishOnce(const std::string& name, std::string_view bytes) const {
+  absl::StatusOr<std::unique_ptr<StagedFile>> staged = Stage("of-the-run");
+  if (!staged.ok()) return staged.status();
+  absl::Status status = (*staged)->Append(AsBytes(bytes));
+  if (status.ok()) status = options_.fsync ? (*staged)->SyncData() : (*staged)->Flush();
+  if (status.ok()) status = (*staged)->Publish(PathOf(name));
+  return status;
+}
+
 absl::Status OutputDir::AdoptPlan(const Plan& plan, bool* had_plan) {
-  const std::string path = PackFolder() + "/plan";
+  const std::string path = PathOf(".pack/plan");
+  absl::Status made = PublishOnce(std::string(kMadeName), MadeNames(plan));
+  if (!made.ok() && !absl::IsAlreadyExists(made)) return made;
   absl::StatusOr<std::string> bytes = ReadWholeFile(path, kMaxPlanBytes);
   if (absl::IsNotFound(bytes.status())) {
-    // Workers may share a folder over machines, so a process number alone is not unique.
-    const std::string temporary =
-        options_.shards_range ? absl::StrCat(path, ".", options_.shards_range->first, "-",
-                                             options_.shards_range->second)
-                              : path + ".new";
-    absl::Status status = RemoveFile(temporary);
-    if (!status.ok()) return status;
-    absl::StatusOr<std::unique_ptr<StagedFile>> staged = StagedFile::Create(temporary);
-    if (!staged.ok()) return staged.status();
-    const std::string text = plan.ToBytes();
-    status = (*staged)->Append(AsBytes(text));
-    if (status.ok()) status = options_.fsync ? (*staged)->SyncData() : (*staged)->Flush();
-    if (status.ok()) status = (*staged)->Publish(path);
-    if (status.ok() && options_.fsync) status = SyncDirectory(PackFolder());
+    absl::Status status = PublishOnce(".pack/plan", plan.ToBytes());
+    if (status.ok() && options_.fsync) status = SyncDirectory(PathOf(".pack"));
     if (!absl::IsAlreadyExists(status)) return status;
     bytes = ReadWholeFile(path, kMaxPlanBytes);  // another worker was first
   }
@@ -305,7 +357,7 @@ absl::Status OutputDir::AdoptPlan(const Plan& plan, bool* had_plan) {
 // Sizes are part of the digest; a file rewritten with the same size shows in its mtime. What is already packed was
 // proven against the bytes of its time, so only shards still to build matter.
 absl::Status OutputDir::CheckFreshness(const Plan& was, const Plan& now) const {
-  absl::StatusOr<std::vector<ShardResult>> results = ReadJournals(PackFolder());
+  absl::StatusOr<std::vector<ShardResult>> results = ReadJournals(PathOf(".pack"));
   if (!results.ok()) return results.status();
   std::set<uint32_t> done;
   for (const ShardResult& result : *results) done.insert(result.shard);
@@ -323,53 +375,55 @@ absl::Status OutputDir::CheckFreshness(const Plan& was, const Plan& now) const {
   return absl::OkStatus();
 }
 
-absl::Status OutputDir::KeepFinished(const Plan& plan, IoPool& pool) {
-  absl::StatusOr<std::vector<ShardResult>> results = ReadJournals(PackFolder());
-  if (!results.ok()) return results.status();
-  const auto [begin, end] =
-      options_.shards_range.value_or(std::pair<size_t, size_t>(0, plan.shards().size()));
-  std::vector<ShardResult> candidates;
-  std::set<uint32_t> vouched;
-  for (ShardResult& result : *results) {
-    if (result.shard < begin || result.shard >= end) continue;
-    if (result.file.name != plan.DataFile(result.shard)) continue;
-    const auto is_row = [&](const Skip& skip) { return skip.row < plan.listing().rows(); };
-    if (!std::all_of(result.skips.begin(), result.skips.end(), is_row)) continue;
+// What no line vouches for is built again, and takes the place of what is there when it is published.
+absl::Status OutputDir::FindFinished(const Plan& plan, IoPool& pool) {
+  absl::StatusOr<std::vector<ShardResult>> lines = ReadJournals(PathOf(".pack"));
+  if (!lines.ok()) return lines.status();
+  absl::Status status = CheckOnePlan(path_, plan, *lines);
+  if (!status.ok()) return status;
+  const size_t shards = plan.shards().size();
+  const auto [begin, end] = options_.shards_range.value_or(std::pair<size_t, size_t>(0, shards));
+  absl::StatusOr<ShardStates> states = LookAtShards(path_, plan, *lines, begin, end, pool);
+  if (!states.ok()) return states.status();
+  if (options_.only_commit && states->finished.size() < shards) return Unfinished(path_, plan, *states);
+  finished_ = std::move(states->finished);
+  return absl::OkStatus();
+}
+
+absl::Status OutputDir::NameIndexes(const Plan& plan) {
+  for (ShardResult& result : finished_) {
     absl::Status renamed = RenameOldIndex(path_, plan.shards()[result.shard].name, result.index);
     if (!renamed.ok()) return renamed;
-    candidates.push_back(std::move(result));
-  }
-  std::vector<char> good(candidates.size(), 0);
-  std::mutex mutex;
-  absl::Status failed;
-  pool.ForEach(candidates.size(), [&](size_t i) {
-    absl::StatusOr<bool> shard = Matches(PathOf(candidates[i].file.name), candidates[i].file);
-    absl::StatusOr<bool> index = Matches(PathOf(candidates[i].index.name), candidates[i].index);
-    for (const auto* match : {&shard, &index}) {
-      if (match->ok()) continue;
-      const std::lock_guard lock(mutex);
-      failed = match->status();
-    }
-    good[i] = shard.ok() && index.ok() && *shard && *index;
-  });
-  if (!failed.ok()) return failed;
-  for (size_t i = 0; i < candidates.size(); ++i) {
-    if (!good[i]) continue;
-    vouched.insert(candidates[i].shard);
-    finished_.push_back(std::move(candidates[i]));
-  }
-  // What no journal line vouches for is built again.
-  for (size_t n = begin; n < end; ++n) {
-    if (vouched.count(static_cast<uint32_t>(n)) > 0) continue;
-    const std::string& name = plan.shards()[n].name;
-    for (const std::string& file : {name, IndexName(name), LongIndexName(name)}) {
-      for (const std::string& path : {PathOf(file), StagePathOf(file)}) {
-        absl::Status removed = RemoveTree(path);
-        if (!removed.ok()) return removed;
-      }
-    }
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<ShardResult>> OutputDir::FinishedByOther(const Plan& plan, size_t shard) const {
+  std::vector<ShardResult> lines;
+  {
+    const std::lock_guard lock(followed_->mutex);
+    absl::StatusOr<std::vector<ShardResult>> read = followed_->reader.ReadNew();
+    if (absl::IsNotFound(read.status())) return std::nullopt;  // published: .pack is gone
+    if (!read.ok()) return read.status();
+    for (ShardResult& line : *read) {
+      if (FitsPlan(line, plan)) followed_->lines[line.shard].push_back(std::move(line));
+    }
+    const auto found = followed_->lines.find(static_cast<uint32_t>(shard));
+    if (found != followed_->lines.end()) lines = found->second;
+  }
+  for (ShardResult& line : lines) {
+    const absl::StatusOr<bool> file = Matches(PathOf(line.file.name), line.file);
+    if (!file.ok()) return file.status();
+    const absl::StatusOr<bool> index = Matches(PathOf(line.index.name), line.index);
+    if (!index.ok()) return index.status();
+    if (*file && *index) return std::optional<ShardResult>(std::move(line));
+  }
+  return std::nullopt;
+}
+
+bool OutputDir::PublishedByOther(const Plan& plan) const {
+  const absl::StatusOr<Manifest> manifest = Manifest::Read(path_);
+  return manifest.ok() && manifest->plan_digest == plan.digest();
 }
 
 absl::Status OutputDir::CheckFreeSpace(const Plan& plan) const {
@@ -389,47 +443,95 @@ absl::Status OutputDir::CheckFreeSpace(const Plan& plan) const {
                                                    needed, " bytes are needed, ", free_bytes, " are free"));
 }
 
-absl::Status OutputDir::Publish(StagedFile& staged, const std::string& name) const {
-  const size_t slash = name.find('/');
-  if (slash == std::string::npos) return staged.Publish(PathOf(name));
-  const std::string folder = PathOf(name.substr(0, slash));
-  absl::Status status = MakeDirectory(folder);
-  if (status.ok()) status = staged.Publish(PathOf(name));
-  if (status.ok() && options_.fsync) status = SyncDirectory(folder);
+absl::StatusOr<std::unique_ptr<StagedFile>> OutputDir::Stage(const std::string& name) const {
+  absl::Status removed = folder_->RemoveFile(stage_->NameOf(name));
+  if (!removed.ok()) return removed;
+  return StagedFile::Create(stage_->PathOf(name));
+}
+
+absl::Status OutputDir::Publish(StagedFile& staged, const FileEntry& entry) const {
+  const size_t slash = entry.name.find('/');
+  const std::string folder = PathOf(entry.name.substr(0, slash));
+  absl::Status status = slash == std::string::npos ? absl::OkStatus() : MakeDirectory(folder);
+  if (!status.ok()) return status;
+  const std::string staged_name = staged.path().substr(path_.size() + 1);
+  status = staged.Publish(PathOf(entry.name));
+  if (absl::IsAlreadyExists(status)) {
+    const absl::StatusOr<bool> same = Matches(PathOf(entry.name), entry);
+    if (!same.ok()) return same.status();
+    status = *same ? absl::OkStatus() : folder_->Replace(staged_name, entry.name);
+  }
+  if (status.ok() && slash != std::string::npos && options_.fsync) status = SyncDirectory(folder);
   return status;
 }
 
 absl::StatusOr<FileEntry> OutputDir::WriteFile(const std::string& name, std::string_view bytes) const {
   std::string stage_name = name;
   std::replace(stage_name.begin(), stage_name.end(), '/', '_');
-  const std::string staged_path = StagePathOf(stage_name);
-  absl::Status status = RemoveFile(staged_path);
-  if (!status.ok()) return status;
-  absl::StatusOr<std::unique_ptr<StagedFile>> staged = StagedFile::Create(staged_path);
+  const FileEntry entry{name, bytes.size(), Xxh3_128(AsBytes(bytes))};
+  absl::StatusOr<std::unique_ptr<StagedFile>> staged = Stage(stage_name);
   if (!staged.ok()) return staged.status();
-  status = (*staged)->Append(AsBytes(bytes));
+  absl::Status status = (*staged)->Append(AsBytes(bytes));
   if (status.ok() && options_.fsync) status = (*staged)->SyncData();
-  if (status.ok()) status = Publish(**staged, name);
+  if (status.ok()) status = Publish(**staged, entry);
   if (!status.ok()) return status;
-  return FileEntry{name, bytes.size(), Xxh3_128(AsBytes(bytes))};
+  return entry;
+}
+
+absl::Status OutputDir::ClaimExtras(const std::vector<std::pair<std::string, std::string_view>>& files) const {
+  absl::StatusOr<std::set<std::string>> ours = ReadNames(PathOf(std::string(kMadeExtrasName)));
+  if (!ours.ok()) return ours.status();
+  std::set<std::string> names = *ours;
+  for (const auto& [name, bytes] : files) {
+    names.insert(name);
+    if (ours->contains(name)) continue;
+    struct stat facts;
+    if (::lstat(PathOf(name).c_str(), &facts) != 0) continue;
+    const absl::StatusOr<bool> same =
+        Matches(PathOf(name), FileEntry{name, bytes.size(), Xxh3_128(AsBytes(bytes))});
+    if (!same.ok()) return same.status();
+    if (!*same) return Conflict(PathOf(name), "was not made by pack, which would write it; move it away and run again");
+  }
+  const std::string staged_name = "extras";
+  absl::StatusOr<std::unique_ptr<StagedFile>> staged = Stage(staged_name);
+  if (!staged.ok()) return staged.status();
+  const std::string text = NamesText(names);
+  absl::Status status = (*staged)->Append(AsBytes(text));
+  if (status.ok()) status = options_.fsync ? (*staged)->SyncData() : (*staged)->Flush();
+  if (status.ok()) status = folder_->Replace(stage_->NameOf(staged_name), kMadeExtrasName);
+  return status;
 }
 
 absl::Status OutputDir::SyncFolder() const {
   return options_.fsync ? SyncDirectory(path_) : absl::OkStatus();
 }
 
+// The new dataset takes the place of the old one, which is removed when nothing can bring it back any more.
+absl::Status OutputDir::Exchange() {
+  absl::StatusOr<std::set<std::string>> made = MadeFiles(out_);
+  if (!made.ok()) return made.status();
+  absl::Status status = CheckHoldsOnly(out_, *made, "--overwrite would remove it. Move it away and run again");
+  if (!status.ok()) return status;
+  absl::StatusOr<FileEntry> noted = WriteFile(std::string(kReplacedName), NamesText(*made));
+  if (!noted.ok()) return noted.status();
+  if (options_.fsync) status = SyncDirectory(PathOf(".pack"));
+  if (!status.ok()) return status;
+  if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, out_.c_str(), RENAME_EXCHANGE) != 0) {
+    return IoStatus("exchange with the new dataset", out_, errno);
+  }
+  std::swap(path_, out_);  // path_: the new dataset, out_: the old one
+  const std::string parent = std::filesystem::path(path_).parent_path().native();
+  if (options_.fsync) status = SyncDirectory(parent);
+  return status.ok() ? FinishReplacement(path_, out_) : status;
+}
+
 absl::Status OutputDir::Close() {
   absl::Status status;
-  if (path_ != out_) {
-    if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, out_.c_str(), RENAME_EXCHANGE) != 0) {
-      return IoStatus("exchange with the new dataset", out_, errno);
-    }
-    status = RemoveTree(path_);  // now the old dataset
-    path_ = out_;
-  }
-  if (status.ok()) status = RemoveTree(PackFolder());
+  if (path_ != out_) status = Exchange();
+  stage_.reset();
+  if (status.ok()) status = folder_->RemoveTree(".pack");
   if (status.ok()) status = SyncFolder();
-  const std::filesystem::path parent = std::filesystem::absolute(out_).parent_path();
+  const std::filesystem::path parent = std::filesystem::absolute(path_).parent_path();
   if (status.ok() && options_.fsync) status = SyncDirectory(parent.string());
   return status;
 }

@@ -1,17 +1,23 @@
 // OutputDir: the folder that a dataset is built in: its lock, its plan, its staging area, and what is already done.
 //
-//   absl::StatusOr<OutputDir> out = OutputDir::Open("OUT", plan, OutputOptions{});
-//   if (out->complete()) ...                                    // a manifest of the same plan is there
-//   const std::vector<ShardResult>& kept = out->finished();     // verified shards of an interrupted run
+//   absl::StatusOr<OutputDir> out = OutputDir::Open("OUT", plan, OutputOptions{}, pool);
+//   if (out->complete()) ...                                    // a manifest of the same plan is there, looked at
+//   const std::vector<ShardResult>& kept = out->finished();     // verified shards of earlier and other runs
 //
-// The steps and their order are those of docs/integrity.md. Lifetime: holds the lock until destroyed. Thread-safety:
-// const from any thread. Errors: InvalidArgument (exit 2) for an OUT that cannot be one; FailedPrecondition (exit 5)
-// when OUT belongs to something else, is locked, or inputs changed since; I/O Status (exit 6). Units: bytes.
+// The steps and their order are those of docs/integrity.md. Workers (shards_range) share an OUT without a lock: each has
+// a stage and a journal of its own, the plan is published once, and what one has published the others keep.
+// Lifetime: holds the lock until destroyed. Thread-safety: const from any thread. Errors: InvalidArgument (exit 2) for an
+// OUT that cannot be one; DataLoss (exit 4) for a finished dataset that is damaged; FailedPrecondition (exit 5) when OUT
+// belongs to something else, is locked, holds shards of another plan, or inputs changed since; I/O Status (exit 6).
+// Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_OUTPUT_DIR_H_
 #define SHARDPACK_CONVERTERS_OUTPUT_DIR_H_
 
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,28 +26,28 @@
 #include "absl/status/statusor.h"
 #include "converters/io_pool.h"
 #include "converters/journal.h"
+#include "converters/output_options.h"
+#include "converters/owned_folder.h"
 #include "converters/plan.h"
+#include "converters/run_stage.h"
 #include "formats/io/staged_file.h"
 
 namespace shardpack {
-
-struct OutputOptions {
-  bool fsync = true;
-  bool overwrite = false;  // replace a dataset of ours: built beside it, exchanged at the end
-  // One worker's part of the shards, [first, second): no lock, a journal of its own.
-  std::optional<std::pair<size_t, size_t>> shards_range;
-};
 
 // Ok when the plan has the shards of the range, if one is given; InvalidArgument that says which it has.
 absl::Status CheckShardsRange(const Plan& plan, const OutputOptions& options);
 
 class OutputDir {
  public:
-  // Opens or creates OUT for this plan and verifies what an interrupted run has left (on `pool`).
+  // Opens or creates OUT for this plan and verifies what other runs have left (on `pool`).
   static absl::StatusOr<OutputDir> Open(const std::string& out, const Plan& plan, const OutputOptions& options,
                                         IoPool& pool);
   // The plan that OUT/.pack holds, for `pack commit`.
   static absl::StatusOr<std::string> ReadPlanBytes(const std::string& out);
+  // Whether a run that was interrupted can be gone on with in OUT.
+  static bool HoldsUnfinished(const std::string& out);
+  // Ends what a run that published this manifest had no time for: takes an old dataset and `.pack` away.
+  static absl::Status FinishPublished(const std::string& out);
 
   OutputDir(OutputDir&&) = default;
   OutputDir& operator=(OutputDir&&) = default;
@@ -54,37 +60,61 @@ class OutputDir {
   Journal& journal() const { return *journal_; }
 
   std::string PathOf(const std::string& name) const { return path_ + "/" + name; }
-  std::string StagePathOf(const std::string& name) const { return path_ + "/.pack/stage/" + name; }
-  std::string PackFolder() const { return path_ + "/.pack"; }
+  // A folder of this run alone, for what is not yet published.
+  std::string StageFolder() const { return stage_->PathOf(""); }
+  // A new file there; what a try that failed has left is removed.
+  absl::StatusOr<std::unique_ptr<StagedFile>> Stage(const std::string& name) const;
 
-  // Moves a finished file to its final name, in a folder of OUT if the name has one.
-  absl::Status Publish(StagedFile& staged, const std::string& name) const;
-  // Writes a small file whole, through the staging area, to its final name; replaces nothing.
+  // The shard as another run has published and journalled it since, whole; none if none has.
+  absl::StatusOr<std::optional<ShardResult>> FinishedByOther(const Plan& plan, size_t shard) const;
+  // Whether another run is at work on the shard.
+  bool HeldByOther(const std::string& shard_name) const { return stage_->HeldByOther(shard_name); }
+  // Whether another run has published this plan's dataset meanwhile.
+  bool PublishedByOther(const Plan& plan) const;
+
+  // Moves a finished file to its final name, in a folder of OUT if the name has one. What is there with the same bytes
+  // stays; with other bytes it is the remainder of a run of ours, which nobody vouches for, and is replaced.
+  absl::Status Publish(StagedFile& staged, const FileEntry& entry) const;
+  // Writes a small file whole, through the staging area, to its final name.
   absl::StatusOr<FileEntry> WriteFile(const std::string& name, std::string_view bytes) const;
+  // Before a commit writes its other files: none of the names is somebody else's file, and all are noted as ours.
+  absl::Status ClaimExtras(const std::vector<std::pair<std::string, std::string_view>>& files) const;
   // A folder entry reaches the disk, unless --no-fsync.
   absl::Status SyncFolder() const;
   // The last steps of a commit, after the manifest is in place: the exchange of --overwrite, then .pack goes.
   absl::Status Close();
 
  private:
+  struct Followed;  // what other runs have journalled, as far as it was read
+
   OutputDir() = default;
+  static absl::StatusOr<OutputDir> OpenOnce(const std::string& out, const Plan& plan, const OutputOptions& options,
+                                            IoPool& pool);
   absl::Status Lock();
   absl::Status Create();
   absl::Status CheckIsOurs() const;
   absl::Status CheckHoldsNothingElse() const;
+  absl::Status CheckPublished(const Plan& plan, const Manifest& manifest);
   absl::Status BeginReplacement();
   absl::Status BeginFolder();
+  absl::Status BeginStage(const Plan& plan);
   absl::Status AdoptPlan(const Plan& plan, bool* had_plan);
-  absl::Status KeepFinished(const Plan& plan, IoPool& pool);
+  absl::Status PublishOnce(const std::string& name, std::string_view bytes) const;
+  absl::Status FindFinished(const Plan& plan, IoPool& pool);
+  absl::Status NameIndexes(const Plan& plan);
   absl::Status CheckFreshness(const Plan& was, const Plan& now) const;
   absl::Status CheckFreeSpace(const Plan& plan) const;
+  absl::Status Exchange();
 
   std::string out_, path_;
   OutputOptions options_;
   File lock_;
   bool complete_ = false;
   std::vector<ShardResult> finished_;
+  std::unique_ptr<OwnedFolder> folder_;  // of path_
+  std::unique_ptr<RunStage> stage_;
   std::unique_ptr<Journal> journal_;
+  std::shared_ptr<Followed> followed_;
 };
 
 }  // namespace shardpack

@@ -19,6 +19,8 @@ namespace {
 
 constexpr size_t kMaxComponentBytes = 255;
 constexpr size_t kMaxNameBytes = 1024;
+// A worker that has not seen yet that its dataset is published may put files into a folder that is being removed.
+constexpr int kTries = 100;
 constexpr int kMaxDepth = 32;  // of what RemoveTree removes: pack's own folders have three levels
 
 bool IsComponent(std::string_view text) {
@@ -43,12 +45,11 @@ absl::StatusOr<File> OpenBelow(int parent, const std::string& name, const std::s
   return IoStatus("open folder", path, errno);
 }
 
-// Removes what is in the open folder, following no link.
-absl::Status Empty(const File& folder, int depth) {
-  if (depth > kMaxDepth) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(EscapeForTerminal(folder.path()), " is nested too deep to be made by pack; remove it by hand"));
-  }
+// Removes the folder of that name and all below it, following no link.
+absl::Status RemoveFolder(int parent, const std::string& name, const std::string& path, int depth);
+
+// The names in the open folder.
+absl::StatusOr<std::vector<std::string>> ListOpen(const File& folder) {
   // A descriptor of its own: fdopendir takes it, and its position.
   const int fd = ::openat(folder.descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(fd < 0 ? nullptr : ::fdopendir(fd), ::closedir);
@@ -58,23 +59,42 @@ absl::Status Empty(const File& folder, int depth) {
     errno = 0;
     const dirent* entry = ::readdir(listing.get());
     if (entry == nullptr && errno != 0) return IoStatus("list", folder.path(), errno);
-    if (entry == nullptr) break;
+    if (entry == nullptr) return names;
     const std::string_view name = entry->d_name;
     if (name != "." && name != "..") names.emplace_back(name);
   }
-  for (const std::string& name : names) {
+}
+
+absl::Status Empty(const File& folder, int depth) {
+  const absl::StatusOr<std::vector<std::string>> names = ListOpen(folder);
+  if (!names.ok()) return names.status();
+  for (const std::string& name : *names) {
     const std::string path = absl::StrCat(folder.path(), "/", name);
     if (::unlinkat(folder.descriptor(), name.c_str(), 0) == 0 || errno == ENOENT) continue;
     if (errno != EISDIR) return IoStatus("remove", path, errno);
-    absl::StatusOr<File> below = OpenBelow(folder.descriptor(), name, path);
-    if (!below.ok()) return below.status();
-    absl::Status emptied = Empty(*below, depth + 1);
-    if (!emptied.ok()) return emptied;
-    if (::unlinkat(folder.descriptor(), name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) {
-      return IoStatus("remove", path, errno);
-    }
+    absl::Status removed = RemoveFolder(folder.descriptor(), name, path, depth + 1);
+    if (!removed.ok()) return removed;
   }
   return absl::OkStatus();
+}
+
+absl::Status RemoveFolder(int parent, const std::string& name, const std::string& path, int depth) {
+  if (depth > kMaxDepth) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(EscapeForTerminal(path), " is nested too deep to be made by pack; remove it by hand"));
+  }
+  int error_number = 0;
+  for (int i = 0; i < kTries; ++i) {
+    const absl::StatusOr<File> below = OpenBelow(parent, name, path);
+    if (absl::IsNotFound(below.status())) return absl::OkStatus();
+    if (!below.ok()) return below.status();
+    absl::Status emptied = Empty(*below, depth);
+    if (!emptied.ok()) return emptied;
+    if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return absl::OkStatus();
+    error_number = errno;
+    if (error_number != ENOTEMPTY && error_number != EEXIST) break;
+  }
+  return IoStatus("remove", path, error_number);
 }
 
 }  // namespace
@@ -153,12 +173,7 @@ absl::Status OwnedFolder::RemoveTree(std::string_view name) const {
   if (!place.ok()) return place.status();
   if (::unlinkat(place->parent, place->last.c_str(), 0) == 0 || errno == ENOENT) return absl::OkStatus();
   if (errno != EISDIR) return IoStatus("remove", place->path, errno);
-  absl::StatusOr<File> below = OpenBelow(place->parent, place->last, place->path);
-  if (!below.ok()) return below.status();
-  absl::Status emptied = Empty(*below, 1);
-  if (!emptied.ok()) return emptied;
-  if (::unlinkat(place->parent, place->last.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return absl::OkStatus();
-  return IoStatus("remove", place->path, errno);
+  return RemoveFolder(place->parent, place->last, place->path, 1);
 }
 
 absl::Status OwnedFolder::Replace(std::string_view from, std::string_view to) const {

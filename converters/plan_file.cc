@@ -365,12 +365,23 @@ class PlanReader {
                                                      ", which ", format, " does not have here"));
     }
     plan_.layout_ = std::string(layout->name);
+    if (!HasNamesOfFormat()) return absl::DataLossError("the plan file's shards have other names than the format gives them");
     plan_.MeasureKeys();
     plan_.ComputeDigest();
     return std::move(plan_);
   }
 
  private:
+  // Files are written and replaced by these names: nothing but what the format makes of the splits will do.
+  bool HasNamesOfFormat() const {
+    std::vector<uint32_t> totals(plan_.splits_.size()), next(plan_.splits_.size());
+    for (const PlannedShard& shard : plan_.shards_) ++totals[shard.split];
+    return std::all_of(plan_.shards_.begin(), plan_.shards_.end(), [&](const PlannedShard& shard) {
+      return shard.name == ShardName(*plan_.format_, plan_.layout_, plan_.splits_[shard.split], next[shard.split]++,
+                                     totals[shard.split]);
+    });
+  }
+
   // The number of positions.
   uint64_t ReadShards() {
     plan_.shards_.resize(in_.Count(32));

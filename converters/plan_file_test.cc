@@ -171,6 +171,20 @@ TEST(PlanFileTest, NoPathLeadsOutOfTheRoot) {
   }
 }
 
+// Files are written and replaced by these names.
+TEST(PlanFileTest, ShardsHaveTheNamesThatTheFormatGives) {
+  const Plan plan = FullPlan();
+  for (const PlannedShard& shard : plan.shards()) {
+    std::string bytes = plan.ToBytes();
+    const size_t at = bytes.find(shard.name);
+    ASSERT_NE(at, std::string::npos);
+    std::string other(shard.name.size(), 'x');
+    if (other.size() >= 13) other.replace(0, 13, "manifest.json");
+    bytes.replace(at, other.size(), other);
+    EXPECT_TRUE(absl::IsDataLoss(Plan::FromBytes(Rehashed(bytes), &FindMadeUpFormat).status())) << other;
+  }
+}
+
 TEST(PlanFileTest, OtherVersionsAndFormatsAreNamed) {
   std::string bytes = FullPlan().ToBytes();
   const auto unknown =

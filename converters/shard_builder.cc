@@ -201,10 +201,8 @@ void HandOver(SampleChunk& chunk, const std::function<void(const SampleChunk&)>&
 // Samples in a file of their own, until it is known what they add up to.
 class ShardBuilder::Spool {
  public:
-  static absl::StatusOr<std::unique_ptr<Spool>> Create(const std::string& path) {
-    absl::Status removed = RemoveFile(path);  // of a run that was killed
-    if (!removed.ok()) return removed;
-    absl::StatusOr<std::unique_ptr<StagedFile>> file = StagedFile::Create(path);
+  static absl::StatusOr<std::unique_ptr<Spool>> Create(const OutputDir& out, const std::string& name) {
+    absl::StatusOr<std::unique_ptr<StagedFile>> file = out.Stage(name);
     if (!file.ok()) return file.status();
     auto spool = std::make_unique<Spool>();
     spool->file_ = *std::move(file);
@@ -266,17 +264,18 @@ ShardBuilder::~ShardBuilder() = default;
 ShardBuilder::ShardBuilder(const Plan& plan, size_t shard, OutputDir& out)
     : plan_(plan), out_(out), planned_(plan.shards()[shard]), spec_(plan.Spec(shard)) {
   result_.shard = static_cast<uint32_t>(shard);
+  result_.plan = plan.digest();
   expected_.reserve(planned_.count);
   expected_fields_.reserve(planned_.count);
 }
 
 absl::StatusOr<std::unique_ptr<ShardBuilder>> ShardBuilder::Create(const Plan& plan, size_t shard, OutputDir& out) {
   auto builder = std::unique_ptr<ShardBuilder>(new ShardBuilder(plan, shard, out));
-  absl::StatusOr<std::unique_ptr<StagedFile>> staged = StagedFile::Create(out.StagePathOf(builder->planned_.name));
+  absl::StatusOr<std::unique_ptr<StagedFile>> staged = out.Stage(builder->planned_.name);
   if (!staged.ok()) return staged.status();
   builder->staged_ = *std::move(staged);
   if (plan.sizes_change() && FindLayout(plan.format(), plan.layout())->needs_totals) {
-    auto spool = Spool::Create(out.StagePathOf(builder->planned_.name + ".spool"));
+    auto spool = Spool::Create(out, builder->planned_.name + ".spool");
     if (!spool.ok()) return spool.status();
     builder->spool_ = *std::move(spool);
     return builder;
@@ -439,7 +438,12 @@ absl::StatusOr<ShardResult> ShardBuilder::Finish() {
     result_.sha256 = *std::move(sha256);
   }
   if (out_.options().fsync) status = staged_->SyncData();
-  if (status.ok()) status = out_.Publish(*staged_, result_.file.name);
+  if (!status.ok()) return status;
+  // A worker that was faster: what it has published stays.
+  absl::StatusOr<std::optional<ShardResult>> theirs = out_.FinishedByOther(plan_, result_.shard);
+  if (!theirs.ok()) return theirs.status();
+  if (theirs->has_value()) return **std::move(theirs);
+  status = out_.Publish(*staged_, result_.file);
   if (!status.ok()) return status;
   absl::StatusOr<FileEntry> index_file = out_.WriteFile(IndexName(planned_.name), *index);
   if (!index_file.ok()) return index_file.status();

@@ -79,7 +79,8 @@ class ShardBuilder {
   static absl::StatusOr<std::unique_ptr<ShardBuilder>> Create(const Plan& plan, size_t shard, OutputDir& out);
 
   absl::Status Append(const SampleChunk& chunk);
-  // Completes the container, proves it, writes the index, publishes both, and journals the result.
+  // Completes the container, proves it, writes the index, publishes both, and journals the result. Where another run
+  // has done so meanwhile, the result is that one's.
   absl::StatusOr<ShardResult> Finish();
  private:
   class Proof;

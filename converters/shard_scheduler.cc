@@ -115,8 +115,8 @@ absl::Status ShardScheduler::Run(std::vector<uint32_t> shards, const std::atomic
     Launch(shard, std::move(flight));
     lock.lock();
   }
-  if (transform_ != nullptr && stop.load() != 0) {
-    // What takes milliseconds an image is not worth waiting for.
+  if (stop.load() != 0) {
+    // Chunks that wait to be changed or written are not worth waiting for; what is being finished is.
     for (const auto& shard : open_) shard->failed = true;
     Unpark();
   }
@@ -130,13 +130,34 @@ absl::Status ShardScheduler::Run(std::vector<uint32_t> shards, const std::atomic
   return absl::OkStatus();
 }
 
+// Workers leave each other what they are at work on, as long as there is something else to do.
+uint32_t ShardScheduler::TakeWaiting() {
+  const std::lock_guard lock(mutex_);
+  auto next = waiting_.begin();
+  if (out_.options().shards_range) {
+    next = std::find_if(waiting_.begin(), waiting_.end(),
+                        [&](uint32_t number) { return !out_.HeldByOther(plan_.shards()[number].name); });
+    if (next == waiting_.end()) next = waiting_.begin();
+  }
+  const uint32_t number = *next;
+  waiting_.erase(next);
+  ++attempts_[number];
+  return number;
+}
+
 absl::Status ShardScheduler::OpenNext() {
   auto shard = std::make_shared<OpenShard>();
-  {
-    const std::lock_guard lock(mutex_);
-    shard->number = waiting_.front();
-    waiting_.pop_front();
-    ++attempts_[shard->number];
+  shard->number = TakeWaiting();
+  if (out_.options().shards_range) {
+    absl::StatusOr<std::optional<ShardResult>> theirs = out_.FinishedByOther(plan_, shard->number);
+    if (!theirs.ok()) return theirs.status();
+    if (theirs->has_value()) {
+      const std::lock_guard lock(mutex_);
+      progress_.done_rows += plan_.shards()[shard->number].count;
+      progress_.skipped_rows += (*theirs)->skips.size();
+      Done(**std::move(theirs));
+      return absl::OkStatus();
+    }
   }
   absl::StatusOr<std::unique_ptr<ShardBuilder>> builder = ShardBuilder::Create(plan_, shard->number, out_);
   if (!builder.ok()) return builder.status();
@@ -350,10 +371,15 @@ void ShardScheduler::FinishShard(const std::shared_ptr<OpenShard>& shard) {
   if (!result.ok()) return FailShard(*shard, result.status());
   const std::lock_guard lock(mutex_);
   progress_.bytes_out += result->file.bytes + result->index.bytes;
-  ++progress_.done_shards;
   shard->closed = true;
   open_.erase(std::find(open_.begin(), open_.end(), shard));
-  (*done_)(*std::move(result));
+  Done(*std::move(result));
+}
+
+// Under mutex_.
+void ShardScheduler::Done(ShardResult result) {
+  ++progress_.done_shards;
+  (*done_)(std::move(result));
 }
 
 void ShardScheduler::FailShard(OpenShard& shard, absl::Status status) {

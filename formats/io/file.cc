@@ -45,6 +45,7 @@ absl::Status RenameWhereFlagsAreUnknown(const std::string& from, const std::stri
   return absl::OkStatus();
 }
 
+// What a path made from an empty name would mean is never removed.
 absl::Status CheckNamesAnEntry(std::string_view path) {
   const std::string_view last = path.substr(path.rfind('/') + 1);
   if (!last.empty() && last != "." && last != "..") return absl::OkStatus();
@@ -304,12 +305,22 @@ absl::Status SyncDirectory(const std::string& path) {
 }
 
 absl::Status RenameNoReplace(const std::string& from, const std::string& to) {
-  if (SyscallsForTesting().renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(),
-                                     RENAME_NOREPLACE) == 0) {
-    return absl::OkStatus();
+  struct stat before;
+  const bool known = ::lstat(from.c_str(), &before) == 0;
+  absl::Status status;
+  if (SyscallsForTesting().renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return status;
+  if (errno != EINVAL && errno != ENOSYS) {
+    status = IoStatus("rename to", to, errno);
+  } else {
+    status = RenameWhereFlagsAreUnknown(from, to);
   }
-  if (errno != EINVAL && errno != ENOSYS) return IoStatus("rename to", to, errno);
-  return RenameWhereFlagsAreUnknown(from, to);
+  // A network file system repeats a call whose reply was lost, and then meets what the first one has done.
+  if (!absl::IsAlreadyExists(status) && !absl::IsNotFound(status)) return status;
+  struct stat after;
+  if (!known || ::lstat(to.c_str(), &after) != 0) return status;
+  if (before.st_dev != after.st_dev || before.st_ino != after.st_ino) return status;
+  // Of a link() the first name is still there.
+  return ::unlink(from.c_str()) == 0 || errno == ENOENT ? absl::OkStatus() : IoStatus("remove", from, errno);
 }
 
 absl::Status RemoveFile(const std::string& path) {

@@ -89,8 +89,6 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path, uint64_t limi
 absl::Status SyncDirectory(const std::string& path);
 // Moves a file or folder to a name that must not exist (AlreadyExists if it does).
 absl::Status RenameNoReplace(const std::string& from, const std::string& to);
-// Neither removes what a path made from an empty name would mean: one that ends in '/', "." or ".."
-// is InvalidArgument.
 absl::Status RemoveFile(const std::string& path);     // OK when it is not there
 absl::Status MakeDirectory(const std::string& path);  // OK when it is there
 // Removes a folder and all below it, following no link; OK when it is not there.

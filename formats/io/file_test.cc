@@ -236,6 +236,31 @@ TEST_F(FileTest, RenameNeverReplaces) {
   }
 }
 
+TEST_F(FileTest, ARenameWhoseReplyWasLostIsDone) {
+  static int error_number;
+  Syscalls& calls = SyscallsForTesting();
+  const auto real = calls.renameat2;
+  for (const int lost : {EEXIST, ENOENT}) {
+    error_number = lost;
+    const std::string from = scratch_.File(std::to_string(lost)), to = from + ".final";
+    std::ofstream(from) << "x";
+    calls.renameat2 = [](int from_folder, const char* old, int to_folder, const char* now, unsigned flags) {
+      (void)::renameat2(from_folder, old, to_folder, now, flags);
+      errno = error_number;
+      return -1;
+    };
+    const absl::Status done = RenameNoReplace(from, to);
+    // The same answer when nothing was done.
+    std::ofstream(from) << "another";
+    const absl::Status refused = RenameNoReplace(from, to);
+    calls.renameat2 = real;
+    EXPECT_TRUE(done.ok()) << done;
+    EXPECT_FALSE(refused.ok());
+    EXPECT_EQ(*ReadWholeFile(to, 10), "x");
+    EXPECT_EQ(*ReadWholeFile(from, 10), "another");
+  }
+}
+
 TEST_F(FileTest, FoldersAndRemoving) {
   EXPECT_TRUE(MakeDirectory(path_).ok());
   EXPECT_TRUE(MakeDirectory(path_).ok()) << "there already";

@@ -1,0 +1,133 @@
+#include "converters/run_stage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <random>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace shardpack {
+namespace {
+
+constexpr std::string_view kStage = ".pack/stage/", kLockSuffix = ".lock";
+constexpr int kAttempts = 8;
+
+// The first digits of what this boot of this machine is called; containers of one machine share it, and its locks.
+std::string BootName() {
+  const absl::StatusOr<std::string> id = ReadWholeFile("/proc/sys/kernel/random/boot_id", 4096);
+  return id.ok() && OwnedFolder::IsName(id->substr(0, 8)) ? id->substr(0, 8) : "unknown";
+}
+
+std::string HostName() {
+  char host[65] = {};
+  if (::gethostname(host, sizeof(host) - 1) != 0) return "host";
+  std::string name;
+  for (const char c : std::string_view(host)) {
+    if (OwnedFolder::IsName(std::string_view(&c, 1)) || c == '.') name.push_back(c);
+  }
+  return name.empty() ? "host" : name;
+}
+
+std::string NewOwner() {
+  std::random_device chance;
+  return absl::StrFormat("%s-%s-%d-%08x", HostName(), BootName(), ::getpid(), chance());
+}
+
+bool LockWhole(int fd) {
+  struct flock whole = {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  return ::fcntl(fd, F_OFD_SETLK, &whole) == 0;
+}
+
+bool StillNamed(int fd, const std::string& path) {
+  struct stat opened, named;
+  return ::fstat(fd, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 && opened.st_ino == named.st_ino &&
+         opened.st_dev == named.st_dev;
+}
+
+std::vector<std::string> NamesIn(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    names.push_back(it->path().filename().native());
+  }
+  return names;
+}
+
+// What killed runs of this machine have left. An error is none of ours: it is only untidy.
+void RemoveDead(const OwnedFolder& dataset) {
+  const std::string boot = absl::StrCat("-", BootName(), "-");
+  for (const std::string& name : NamesIn(dataset.PathOf(".pack/stage"))) {
+    if (!name.ends_with(kLockSuffix) || name.find(boot) == std::string::npos || !OwnedFolder::IsName(name)) continue;
+    const std::string lock_name = absl::StrCat(std::string(kStage), name), path = dataset.PathOf(lock_name);
+    const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) continue;
+    const File lock(fd, path);
+    if (!LockWhole(fd)) continue;  // it lives
+    const std::string_view folder = std::string_view(lock_name).substr(0, lock_name.size() - kLockSuffix.size());
+    if (dataset.RemoveTree(folder).ok()) (void)dataset.RemoveFile(lock_name);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RunStage>> RunStage::Create(const std::string& dataset) {
+  absl::StatusOr<OwnedFolder> folder = OwnedFolder::Open(dataset);
+  if (!folder.ok()) return folder.status();
+  RemoveDead(*folder);
+  absl::Status status;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    absl::StatusOr<OwnedFolder> again = OwnedFolder::Open(dataset);
+    if (!again.ok()) return again.status();
+    auto stage = std::unique_ptr<RunStage>(new RunStage(*std::move(again), NewOwner()));
+    status = stage->Lock();
+    if (absl::IsAborted(status)) continue;
+    if (!status.ok()) return status;
+    return stage;
+  }
+  return status;
+}
+
+absl::Status RunStage::Lock() {
+  const std::string path = folder_.PathOf(absl::StrCat(std::string(kStage), owner_, std::string(kLockSuffix)));
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (fd < 0) return IoStatus("create", path, errno);
+  lock_ = File(fd, path);
+  // Another run took it for a dead one's before it was locked. A file system without locks has no such other run.
+  if ((!LockWhole(fd) && (errno == EAGAIN || errno == EACCES)) || !StillNamed(fd, path)) {
+    lock_ = File();
+    return absl::AbortedError(absl::StrCat(EscapeForTerminal(path), " was taken away by another run"));
+  }
+  return MakeDirectory(folder_.PathOf(absl::StrCat(std::string(kStage), owner_)));
+}
+
+RunStage::~RunStage() {
+  if (!lock_.is_open()) return;
+  // The next run, or the commit, tries again.
+  (void)folder_.RemoveTree(absl::StrCat(std::string(kStage), owner_));
+  (void)folder_.RemoveFile(absl::StrCat(std::string(kStage), owner_, std::string(kLockSuffix)));
+}
+
+std::string RunStage::NameOf(std::string_view name) const {
+  return absl::StrCat(std::string(kStage), owner_, "/", std::string(name));
+}
+
+bool RunStage::HeldByOther(std::string_view name) const {
+  const std::string stages = folder_.PathOf(".pack/stage");
+  for (const std::string& owner : NamesIn(stages)) {
+    if (owner == owner_ || owner.ends_with(kLockSuffix)) continue;
+    if (::access(absl::StrCat(stages, "/", owner, "/", std::string(name)).c_str(), F_OK) == 0) return true;
+  }
+  return false;
+}
+
+}  // namespace shardpack
