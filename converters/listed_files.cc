@@ -153,17 +153,22 @@ void LookAtFiles(int root, const FolderSourceOptions& options, IoPool& pool, Lis
           looker.Look(listing, listing.folder[row], std::string(listing.Name(row)));
       listing.bytes[row] = image.bytes;
       listing.mtime_ns[row] = image.mtime_ns;
-      if (image.reason) {
-        const std::lock_guard lock(mutex);
-        listing.skips.push_back({row, *image.reason, image.detail});
-      }
+      std::optional<Skip> skip;
+      if (image.reason) skip = Skip{row, *image.reason, image.detail};
       for (size_t p = 0; p < parts.size(); ++p) {
         const std::string name =
             absl::StrCat(std::string(Stem(listing.Name(row))), ".", parts[p].suffix);
         const FileFacts part = looker.Look(listing, listing.folder[row], name);
         listing.field_bytes[row * parts.size() + p] = part.reason ? kNoPart : part.bytes;
         listing.field_mtime_ns[row * parts.size() + p] = part.mtime_ns;
+        // A part that is there and cannot be read is not one that is missing.
+        const bool unreadable = part.reason && *part.reason != SkipReason::kVanished;
+        if (unreadable && !skip && options.missing == MissingPart::kKeep)
+          skip = Skip{row, *part.reason, absl::StrCat("its part ", name)};
       }
+      if (!skip) continue;
+      const std::lock_guard lock(mutex);
+      listing.skips.push_back(*std::move(skip));
     }
     listed.fetch_add(end - chunk * kStatChunk, std::memory_order_relaxed);
   });
