@@ -46,7 +46,6 @@ enum class FindingId : uint16_t {
   kLabelRange,
   kAccounting,
   kUnknownFormat,
-  kWrongExtension,
   kShardEmpty,
   kIdentity,
   kReadError,
