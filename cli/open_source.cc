@@ -144,7 +144,7 @@ absl::StatusOr<OpenedSource> OpenCoco(const CommandLine& line, const FolderSourc
   if (!line.label_from.empty() && line.label_from != "largest")
     opened.options["label-from"] = line.label_from;
   if (folder.missing != MissingPart::kSkip) {
-    opened.options["missing-part"] = folder.missing == MissingPart::kError ? "error" : "drop";
+    opened.options["missing-part"] = std::string(MissingPartName(folder.missing));
   }
   opened.source = std::make_unique<CocoSource>(std::move(options), folder, pool);
   return opened;
@@ -185,7 +185,8 @@ absl::StatusOr<OpenedSource> OpenDataset(const CommandLine& line,
   DatasetSourceOptions options;
   std::error_code error;
   options.root = std::filesystem::absolute(line.arguments[0], error).string();
-  options.missing = folder.missing;
+  options.missing =
+      line.Given("missing-part") ? folder.missing : InheritedMissingPart(*dataset);
   opened.options = options.ToMap(*dataset);
   opened.dataset = *dataset;
   opened.source = std::make_unique<DatasetSource>(*std::move(dataset), std::move(options));

@@ -216,7 +216,9 @@ LoadResult ArchiveSource::Load(const Listing& listing, uint64_t row, Arena& aren
   const size_t fields = listing.fields.size();
   const std::span<std::byte> room = arena.Allocate((1 + fields) * sizeof(FieldView));
   auto* const views = reinterpret_cast<FieldView*>(room.data());
+  size_t count = 0;
   for (size_t i = 0; i <= fields; ++i) {
+    if (i > 0 && !listing.HasField(row, i - 1)) continue;
     const uint64_t bytes = i == 0 ? listing.bytes[row] : listing.field_bytes[row * fields + i - 1];
     if (bytes == 0 && i == 0) return Skip{row, SkipReason::kEmpty, ""};
     if (bytes > options_.max_file_bytes) {
@@ -226,10 +228,10 @@ LoadResult ArchiveSource::Load(const Listing& listing, uint64_t row, Arena& aren
     const std::span<std::byte> payload = arena.Allocate(bytes);
     const absl::Status read = file.ReadExactlyAt(listing.places[row * (1 + fields) + i], payload);
     if (!read.ok()) return InputFailure(row, read, SkipReason::kTruncated);
-    new (views + i)
+    new (views + count++)
         FieldView{i == 0 ? kImageField : std::string_view(listing.fields[i - 1].name), payload};
   }
-  return LoadedSample{{views, 1 + fields}};
+  return LoadedSample{{views, count}};
 }
 
 }  // namespace shardpack

@@ -75,13 +75,22 @@ absl::Status Judge(const Plan& plan, std::span<const ShardResult> results, const
   return absl::OkStatus();
 }
 
+// What is lost, and the copies that were left out as asked; those count as filtered.
 std::string SkippedLines(const Plan& plan, std::span<const Skip> skips) {
+  const Listing& listing = plan.listing();
   std::string text;
-  for (const Skip& skip : skips) {
-    const nlohmann::json line = {{"path", PercentEscape(plan.listing().Path(skip.row))},
-                                 {"reason", std::string(SkipReasonName(skip.reason))},
-                                 {"detail", PercentEscape(skip.detail)}};
+  const auto add = [&](uint64_t row, std::string_view reason, const std::string& detail) {
+    const nlohmann::json line = {{"path", PercentEscape(listing.Path(row))},
+                                 {"reason", std::string(reason)},
+                                 {"detail", PercentEscape(detail)}};
     absl::StrAppend(&text, line.dump(), "\n");
+  };
+  for (const Skip& skip : skips) add(skip.row, SkipReasonName(skip.reason), skip.detail);
+  for (const Copy& copy : plan.DroppedCopies()) {
+    const bool conflict = listing.label[copy.row] != listing.label[copy.original];
+    add(copy.row, kDuplicateReason,
+        absl::StrCat("the same bytes as ", listing.Path(copy.original),
+                     conflict ? ", which has another label" : ""));
   }
   return text;
 }
@@ -101,7 +110,8 @@ class Publisher {
       return absl::DataLossError(absl::StrCat("this dataset is ", IdentityText(manifest_.Identity()), ", --expect says ",
                                               IdentityText(*options.expect), "; nothing was published"));
     }
-    if (!skips.empty()) Add({kSkippedName, SkippedLines(plan_, skips)});
+    if (std::string lines = SkippedLines(plan_, skips); !lines.empty())
+      Add({kSkippedName, std::move(lines)});
     if (plan_.options().sha256) Add({kSha256Name, Sha256Lines()});
     if (plan_.is_reordered()) Add({std::string(kRecordOrderName), RecordOrderBytes(plan_, skips)});
     if (status.ok()) status = AddSidecars();

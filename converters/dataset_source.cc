@@ -240,7 +240,7 @@ std::map<std::string, std::string> DatasetSourceOptions::ToMap(const Dataset& da
   std::map<std::string, std::string> map = {{"input-format", "dataset"},
                                             {"dataset", IdentityText(dataset.identity())}};
   if (missing != MissingPart::kSkip)
-    map["missing-part"] = missing == MissingPart::kError ? "error" : "drop";
+    map["missing-part"] = std::string(MissingPartName(missing));
   // So that extract finds the names of the files again.
   if (!SidecarSuffixes(dataset).empty()) map["sidecars"] = Option(dataset, "sidecars");
   return map;
@@ -299,7 +299,9 @@ LoadResult DatasetSource::Load(const Listing& listing, uint64_t row, Arena& aren
   const ShardIndex* const index = *borrowed;
   const std::span<std::byte> room = arena.Allocate((1 + fields) * sizeof(FieldView));
   auto* const views = reinterpret_cast<FieldView*>(room.data());
+  size_t count = 0;
   for (size_t i = 0; i <= fields; ++i) {
+    if (i > 0 && !listing.HasField(row, i - 1)) continue;
     const std::string_view name =
         i == 0 ? kImageField : std::string_view(listing.fields[i - 1].name);
     const uint64_t expected =
@@ -313,10 +315,10 @@ LoadResult DatasetSource::Load(const Listing& listing, uint64_t row, Arena& aren
     const std::span<std::byte> bytes = arena.Allocate(expected);
     absl::Status read = dataset_.ReadField(at, *field, bytes);
     if (!read.ok()) return lost(read);
-    new (views + i) FieldView{name, bytes};
+    new (views + count++) FieldView{name, bytes};
   }
   const ImageInfo image = index->image(at.record);
-  return LoadedSample{{views, 1 + fields}, image.format == ImageFormat::kRaw ? image : ImageInfo()};
+  return LoadedSample{{views, count}, image.format == ImageFormat::kRaw ? image : ImageInfo()};
 }
 
 bool HasMadeJson(const Dataset& dataset) { return Option(dataset, "with-json") == "on"; }
@@ -329,6 +331,11 @@ std::map<std::string, std::string> SidecarSuffixes(const Dataset& dataset) {
     if (each.suffix != each.field) suffixes[each.field] = each.suffix;
   }
   return suffixes;
+}
+
+MissingPart InheritedMissingPart(const Dataset& dataset) {
+  const bool keep = Option(dataset, "missing-part") == MissingPartName(MissingPart::kKeep);
+  return keep ? MissingPart::kKeep : MissingPart::kSkip;
 }
 
 void InheritOptions(const Dataset& dataset, const Format& target,

@@ -57,6 +57,9 @@ bool HasMadeJson(const Dataset& dataset);
 // ending.
 std::map<std::string, std::string> SidecarSuffixes(const Dataset& dataset);
 
+// kKeep for a dataset that was packed so: it has samples that lack a field. Else kSkip.
+MissingPart InheritedMissingPart(const Dataset& dataset);
+
 // Sets what the dataset was packed with where it decides about bytes and the target knows it: how
 // far images are looked into, whether truncated ones count, json fields and the name of the image.
 // `given` are flags that the user typed; those stay.

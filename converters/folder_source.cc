@@ -118,7 +118,7 @@ std::map<std::string, std::string> FolderSourceOptions::ToMap() const {
     map["sidecars"] = absl::StrJoin(sidecars, ",", [](std::string* out, const Sidecar& sidecar) {
       absl::StrAppend(out, sidecar.suffix, ":", sidecar.field);
     });
-    if (missing != MissingPart::kSkip) map["missing-part"] = missing == MissingPart::kError ? "error" : "drop";
+    if (missing != MissingPart::kSkip) map["missing-part"] = std::string(MissingPartName(missing));
   }
   return map;
 }
@@ -254,7 +254,9 @@ LoadResult FolderSource::Load(const Listing& listing, uint64_t row, Arena& arena
   const size_t parts = listing.fields.size();
   const std::span<std::byte> room = arena.Allocate((1 + parts) * sizeof(FieldView));
   auto* const views = reinterpret_cast<FieldView*>(room.data());
+  size_t count = 0;
   for (size_t i = 0; i <= parts; ++i) {
+    if (i > 0 && !listing.HasField(row, i - 1)) continue;
     Wanted wanted{row, nullptr, listing.bytes[row], listing.mtime_ns[row]};
     if (i > 0) {
       const uint64_t at = row * parts + i - 1;
@@ -271,10 +273,11 @@ LoadResult FolderSource::Load(const Listing& listing, uint64_t row, Arena& arena
       }
       return std::move(*skip);
     }
-    new (views + i) FieldView{i == 0 ? kImageField : std::string_view(listing.fields[i - 1].name),
-                              std::get<Bytes>(loaded)};
+    new (views + count++)
+        FieldView{i == 0 ? kImageField : std::string_view(listing.fields[i - 1].name),
+                  std::get<Bytes>(loaded)};
   }
-  return LoadedSample{{views, 1 + parts}};
+  return LoadedSample{{views, count}};
 }
 
 FolderSource::FileResult FolderSource::Failed(const Listing& listing, const Wanted& wanted,

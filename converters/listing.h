@@ -11,6 +11,7 @@
 #define SHARDPACK_CONVERTERS_LISTING_H_
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -23,12 +24,15 @@
 
 namespace shardpack {
 
-// A field beside the image, which every row has.
+// A field beside the image.
 struct ListedField {
   std::string name;    // as in FieldView
   std::string suffix;  // its file has the image's name up to the last dot, a dot and this; "" = it is no file
   friend bool operator==(const ListedField&, const ListedField&) = default;
 };
+
+// A size in Listing::field_bytes that stands for a field that the row lacks.
+inline constexpr uint64_t kNoPart = std::numeric_limits<uint64_t>::max();
 
 struct Listing {
   std::string root;                   // absolute path of the source; not part of the digest
@@ -47,7 +51,7 @@ struct Listing {
   uint64_t left_out = 0;  // inputs that options of the source leave out; they are no rows
   // Filled only by sources that know them (else empty).
   std::vector<ListedField> fields;
-  std::vector<uint64_t> field_bytes;    // rows x fields, row by row
+  std::vector<uint64_t> field_bytes;    // rows x fields, row by row; kNoPart where a row lacks the field
   std::vector<int64_t> field_mtime_ns;  // the same, of those that are files; freshness only
   std::vector<uint64_t> places;  // rows x (1 + fields): where the source finds image and fields, in its own way of counting
   std::optional<Digest> content_digest;  // of fields that are no files: the source made them while it listed
@@ -72,8 +76,12 @@ struct Listing {
   // Of the image and all fields.
   uint64_t SampleBytes(uint64_t row) const {
     uint64_t sum = bytes[row];
-    for (size_t f = 0; f < fields.size(); ++f) sum += field_bytes[row * fields.size() + f];
+    for (size_t f = 0; f < fields.size(); ++f) sum += FieldBytes(row, f);
     return sum;
+  }
+  bool HasField(uint64_t row, size_t field) const { return field_bytes[row * fields.size() + field] != kNoPart; }
+  uint64_t FieldBytes(uint64_t row, size_t field) const {
+    return HasField(row, field) ? field_bytes[row * fields.size() + field] : 0;
   }
   // Relative to the root, '/' between components.
   std::string Path(uint64_t row) const {

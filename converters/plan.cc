@@ -199,14 +199,14 @@ class PlanMaker {
       tbb::parallel_for(
           tbb::blocked_range<uint64_t>(begin, split_ends_[split], kGrain), [&](const auto& range) {
             std::string key;
-            std::vector<uint64_t> field_bytes(1 + listing().fields.size());
+            std::vector<uint64_t> field_bytes;
             for (uint64_t i = range.begin(); i < range.end(); ++i) {
               const uint32_t row = plan_.order_[i];
               const int32_t label = listing().label[row];
               const std::string& folder = listing().folders[listing().folder[row]];
-              field_bytes[0] = plan_.ImageBytes(row);
-              for (size_t f = 1; f < field_bytes.size(); ++f) {
-                field_bytes[f] = listing().field_bytes[row * listing().fields.size() + f - 1];
+              field_bytes.assign(1, plan_.ImageBytes(row));
+              for (size_t f = 0; f < listing().fields.size(); ++f) {
+                if (listing().HasField(row, f)) field_bytes.push_back(listing().FieldBytes(row, f));
               }
               const RecordShape shape{
                   .number = i,
@@ -338,7 +338,7 @@ ShardSpec Plan::Spec(size_t shard) const {
   for (uint64_t i = planned.first; i < planned.first + planned.count; ++i) {
     const uint64_t row = order_[i], fields = listing_.fields.size();
     totals[0].max_bytes += ImageBytes(row);
-    for (size_t f = 0; f < fields; ++f) totals[1 + f].max_bytes += listing_.field_bytes[row * fields + f];
+    for (size_t f = 0; f < fields; ++f) totals[1 + f].max_bytes += listing_.FieldBytes(row, f);
   }
   return {.layout = layout_,
           .image_field = options_.image_field,

@@ -90,6 +90,11 @@ struct PlannedShard {
   uint64_t bound_bytes = 0;
 };
 
+// A row whose image has the bytes of an earlier one's.
+struct Copy {
+  uint32_t row = 0, original = 0;
+};
+
 // Raised whenever equal options and listings would give another plan or another plan file.
 inline constexpr uint32_t kPlanVersion = 4;
 
@@ -121,6 +126,8 @@ class Plan {
 
   // Rows left out because the user asked (--limit, --min-size, --dedupe drop, ...).
   uint64_t filtered() const { return filtered_; }
+  // Those of them that --dedupe drop leaves out, ascending by row. Cost: a sort of all rows.
+  std::vector<Copy> DroppedCopies() const;
   // Rows left out by the plan itself beside listing().skips (duplicate keys with --on-duplicate-key skip), by row.
   const std::vector<Skip>& skips() const { return skips_; }
   // Notes for the user: switched to index keys because ..., duplicates reported by --dedupe report, ...

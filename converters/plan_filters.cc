@@ -36,44 +36,90 @@ void FilterByImage(const Listing& listing, const PlanOptions& options, FilteredR
   });
 }
 
-void FilterCopies(const Listing& listing, const PlanOptions& options, FilteredRows& rows) {
-  if (options.dedupe == Dedupe::kOff) return;
-  // Equal size and equal 64-bit hash; the first of the listing is the original.
-  std::vector<uint32_t> by_content = rows.rows;
+namespace {
+
+constexpr size_t kNamedConflicts = 20;
+
+// Equal size and equal 64-bit hash; the first of the listing is the original.
+std::vector<Copy> FindCopies(const Listing& listing, std::vector<uint32_t> rows) {
   const auto content = [&](uint32_t row) {
     return std::pair(listing.content_hash[row], listing.bytes[row]);
   };
-  tbb::parallel_sort(by_content.begin(), by_content.end(), [&](uint32_t a, uint32_t b) {
+  tbb::parallel_sort(rows.begin(), rows.end(), [&](uint32_t a, uint32_t b) {
     return std::pair(content(a), a) < std::pair(content(b), b);
   });
-  std::vector<std::pair<uint32_t, uint32_t>> copies;  // copy, original
-  uint64_t labels_differ = 0;
+  std::vector<Copy> copies;
   uint32_t original = 0;
-  for (size_t i = 0; i < by_content.size(); ++i) {
-    if (i == 0 || content(by_content[i]) != content(original)) {
-      original = by_content[i];
-      continue;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (i == 0 || content(rows[i]) != content(original)) {
+      original = rows[i];
+    } else {
+      copies.push_back({rows[i], original});
     }
-    copies.emplace_back(by_content[i], original);
-    labels_differ += listing.label[by_content[i]] != listing.label[original];
   }
+  std::sort(copies.begin(), copies.end(),
+            [](const Copy& a, const Copy& b) { return a.row < b.row; });
+  return copies;
+}
+
+std::string Labelled(const Listing& listing, uint32_t row) {
+  const int32_t label = listing.label[row];
+  return absl::StrCat(EscapeForTerminal(listing.Path(row)), " (",
+                      label < 0 ? "no label"
+                                : EscapeForTerminal(listing.classes[static_cast<size_t>(label)]),
+                      ")");
+}
+
+// The same image under two labels: one of them is wrong.
+std::string DescribeConflicts(const Listing& listing, const std::vector<Copy>& copies) {
+  std::string named;
+  uint64_t conflicts = 0;
+  for (const Copy& copy : copies) {
+    if (listing.label[copy.row] == listing.label[copy.original]) continue;
+    if (++conflicts <= kNamedConflicts) {
+      absl::StrAppend(&named, "\n  ", Labelled(listing, copy.row), " is ",
+                      Labelled(listing, copy.original));
+    }
+  }
+  if (conflicts == 0) return "";
+  return absl::StrCat("; ", conflicts, conflicts == 1 ? " has" : " have", " another label:", named,
+                      conflicts > kNamedConflicts ? "\n  ..." : "");
+}
+
+}  // namespace
+
+void FilterCopies(const Listing& listing, const PlanOptions& options, FilteredRows& rows) {
+  if (options.dedupe == Dedupe::kOff) return;
+  const std::vector<Copy> copies = FindCopies(listing, rows.rows);
   if (copies.empty()) return;
-  std::sort(copies.begin(), copies.end());
   const bool drop = options.dedupe == Dedupe::kDrop;
   rows.notes.push_back(absl::StrCat(
       copies.size(), copies.size() == 1 ? " input is a copy" : " inputs are copies",
-      " of earlier ones",
-      labels_differ == 0 ? "" : absl::StrCat(" (", labels_differ, " with another label)"),
-      ", the first is ", EscapeForTerminal(listing.Path(copies[0].first)), " of ",
-      EscapeForTerminal(listing.Path(copies[0].second)),
-      drop ? "; left out, --dedupe report packs them" : "; --dedupe drop leaves them out"));
+      " of earlier ones, the first is ", EscapeForTerminal(listing.Path(copies[0].row)), " of ",
+      EscapeForTerminal(listing.Path(copies[0].original)),
+      drop ? "; left out and listed in skipped.jsonl, --dedupe report packs them"
+           : "; --dedupe drop leaves them out",
+      DescribeConflicts(listing, copies)));
   if (!drop) return;
   auto next = copies.begin();
   rows.filtered += std::erase_if(rows.rows, [&](uint32_t row) {
-    if (next == copies.end() || next->first != row) return false;
+    if (next == copies.end() || next->row != row) return false;
     ++next;
     return true;
   });
+}
+
+std::vector<Copy> Plan::DroppedCopies() const {
+  if (options_.dedupe != Dedupe::kDrop) return {};
+  FilteredRows rows = UsableRows(listing_);
+  auto skip = skips_.begin();
+  std::erase_if(rows.rows, [&](uint32_t row) {
+    while (skip != skips_.end() && skip->row < row) ++skip;
+    const bool skipped = skip != skips_.end() && skip->row == row;
+    return skipped && skip->reason == SkipReason::kTooLarge;  // known before copies are looked for
+  });
+  FilterByImage(listing_, options_, rows);
+  return FindCopies(listing_, std::move(rows.rows));
 }
 
 void FilterByLimit(const PlanOptions& options, FilteredRows& rows) {

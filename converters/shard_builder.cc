@@ -267,7 +267,7 @@ ShardBuilder::ShardBuilder(const Plan& plan, size_t shard, OutputDir& out)
     : plan_(plan), out_(out), planned_(plan.shards()[shard]), spec_(plan.Spec(shard)) {
   result_.shard = static_cast<uint32_t>(shard);
   expected_.reserve(planned_.count);
-  expected_hashes_.reserve(planned_.count);
+  expected_fields_.reserve(planned_.count);
 }
 
 absl::StatusOr<std::unique_ptr<ShardBuilder>> ShardBuilder::Create(const Plan& plan, size_t shard, OutputDir& out) {
@@ -330,11 +330,13 @@ absl::Status ShardBuilder::AppendSample(const PreparedSample& prepared, std::spa
                           .fields = prepared.fields};
   absl::Status appended = writer_->Append(sample);
   if (!appended.ok()) return appended;
-  if (field_names_.empty()) {
-    for (const FieldView& field : sample.fields) field_names_.emplace_back(field.name);
+  for (size_t f = 0, name = 0; f < sample.fields.size(); ++f, ++name) {
+    // Of every sample in the same order, in which some may be missing.
+    while (name < field_names_.size() && field_names_[name] != sample.fields[f].name) ++name;
+    if (name == field_names_.size()) field_names_.emplace_back(sample.fields[f].name);
+    expected_fields_.push_back({static_cast<uint32_t>(name), hashes[f]});
   }
-  expected_.push_back({prepared.position, prepared.image});
-  expected_hashes_.insert(expected_hashes_.end(), hashes.begin(), hashes.end());
+  expected_.push_back({prepared.position, prepared.image, expected_fields_.size()});
   AddImageFacts(prepared.image, sample.fields[0].bytes.size(), result_.facts);
   ++format_counts_[static_cast<size_t>(prepared.image.format)];
   if (!plan_.options().pixels.identity()) CountChanges(prepared.changes, result_.facts);
@@ -361,14 +363,14 @@ class ShardBuilder::Proof : public RecordSink {
     const int64_t label = plan.listing().label[row];
     if (!record.key.empty() && record.key != key_) Fail(record, "another key");
     if (keeps_labels_ && record.label != label) Fail(record, "another label");
-    const size_t fields = builder_.field_names_.size();
-    for (size_t f = 0; f < fields; ++f) {
-      const std::string_view name = builder_.field_names_[f];
+    for (; next_field_ < expected.fields_end; ++next_field_) {
+      const ExpectedField& wanted = builder_.expected_fields_[next_field_];
+      const std::string_view name = builder_.field_names_[wanted.name];
       const auto found = std::find_if(record.fields.begin(), record.fields.end(),
                                       [&](const ScannedField& field) { return field.name == name; });
       if (found == record.fields.end()) {
         Fail(record, "a field is missing");
-      } else if (found->hash != builder_.expected_hashes_[n * fields + f]) {
+      } else if (found->hash != wanted.hash) {
         Fail(record, "other bytes than the source");
       }
     }
@@ -397,6 +399,7 @@ class ShardBuilder::Proof : public RecordSink {
   ShardBuilder& builder_;
   const bool keeps_labels_;
   ShardIndexBuilder index_;
+  uint64_t next_field_ = 0;
   std::string key_, path_;
   absl::Status failed_;
 };

@@ -87,6 +87,11 @@ class ShardBuilder {
   struct Expected {
     uint64_t position;
     ImageInfo image;
+    uint64_t fields_end;  // in expected_fields_
+  };
+  struct ExpectedField {
+    uint32_t name;  // position in field_names_
+    uint64_t hash;
   };
 
   ShardBuilder(const Plan& plan, size_t shard, OutputDir& out);
@@ -105,8 +110,8 @@ class ShardBuilder {
   std::unique_ptr<Spool> spool_;
   std::unique_ptr<ShardWriter> writer_;
   std::vector<Expected> expected_;        // one a sample, in the order of the shard
-  std::vector<uint64_t> expected_hashes_;
-  std::vector<std::string> field_names_;  // the same in every sample
+  std::vector<ExpectedField> expected_fields_;
+  std::vector<std::string> field_names_;
   std::string key_, path_;                // reused
   std::array<uint64_t, 256> format_counts_{};  // images by ImageFormat
   ShardResult result_;

@@ -13,7 +13,8 @@ namespace shardpack {
 namespace {
 
 constexpr std::string_view kAnswer =
-    "; --missing-part skip leaves such samples out, drop writes the part for none";
+    "; --missing-part skip leaves such samples out, keep packs them without it, drop writes the part "
+    "for none";
 
 // One part's file, while the rows are sorted out.
 struct Part {
@@ -137,7 +138,8 @@ class Pairing {
         AddField(from_.bytes[part->row], from_.mtime_ns[part->row],
                  from_.places.empty() ? 0 : from_.places[part->row]);
       }
-      const bool skip = unusable != nullptr && missing_ == MissingPart::kSkip &&
+      const bool lost = missing_ == MissingPart::kSkip || missing_ == MissingPart::kKeep;
+      const bool skip = unusable != nullptr && lost &&
                         FindSkip(from_, row) == nullptr &&
                         (into_.skips.empty() || into_.skips.back().row != into_.rows() - 1);
       if (!skip) continue;
@@ -176,29 +178,35 @@ class Pairing {
 
 // Takes the fields that some sample lacks away from all.
 void DropIncomplete(Listing& listing) {
-  const size_t fields = listing.fields.size();
-  std::vector<bool> lacking(fields, false);
-  auto skip = listing.skips.begin();
-  for (uint64_t row = 0; row < listing.rows(); ++row) {
-    if (skip != listing.skips.end() && skip->row == row) {
-      ++skip;
-      continue;
-    }
-    for (size_t f = 0; f < fields; ++f) {
-      if (listing.field_bytes[row * fields + f] == kNoPart) lacking[f] = true;
-    }
-  }
-  for (size_t f = 0; f < fields; ++f) {
-    if (!lacking[f]) continue;
+  std::vector<bool> drop;
+  for (const uint64_t rows : CountGaps(listing)) drop.push_back(rows > 0);
+  for (size_t f = 0; f < drop.size(); ++f) {
+    if (!drop[f]) continue;
     listing.warnings.push_back(
         absl::StrCat("the part ", EscapeForTerminal(listing.fields[f].name),
-                     " is written for no sample, because some lack it; --missing-part skip leaves "
-                     "those out instead"));
+                     " is written for no sample, because some lack it; --missing-part keep writes "
+                     "it for the others, skip leaves those out"));
   }
-  DropFields(lacking, listing);
+  DropFields(drop, listing);
+}
+
+void WarnOfGaps(Listing& listing) {
+  const std::vector<uint64_t> gaps = CountGaps(listing);
+  for (size_t f = 0; f < gaps.size(); ++f) {
+    if (gaps[f] == 0) continue;
+    listing.warnings.push_back(absl::StrCat(
+        gaps[f], " of ", listing.rows() - listing.skips.size(),
+        " samples are packed without the part ", EscapeForTerminal(listing.fields[f].name),
+        "; some readers want the same fields in all samples: --missing-part skip leaves those out"));
+  }
 }
 
 }  // namespace
+
+std::string_view MissingPartName(MissingPart missing) {
+  static constexpr std::string_view kNames[] = {"skip", "error", "drop", "keep"};
+  return kNames[static_cast<size_t>(missing)];
+}
 
 bool IsFieldName(std::string_view name) {
   if (name.empty() || name == "image" || name.size() > 64) return false;
@@ -272,6 +280,19 @@ void DropFields(const std::vector<bool>& drop, Listing& listing) {
   keep(listing.fields, 0);
 }
 
+std::vector<uint64_t> CountGaps(const Listing& listing) {
+  std::vector<uint64_t> gaps(listing.fields.size(), 0);
+  auto skip = listing.skips.begin();
+  for (uint64_t row = 0; row < listing.rows(); ++row) {
+    if (skip != listing.skips.end() && skip->row == row) {
+      ++skip;
+      continue;
+    }
+    for (size_t f = 0; f < gaps.size(); ++f) gaps[f] += listing.HasField(row, f) ? 0 : 1;
+  }
+  return gaps;
+}
+
 absl::Status PairSidecars(std::span<const Sidecar> sidecars, MissingPart missing,
                           Listing& listing) {
   absl::StatusOr<Listing> paired = Pairing(sidecars, missing, std::move(listing)).Run();
@@ -282,6 +303,10 @@ absl::Status PairSidecars(std::span<const Sidecar> sidecars, MissingPart missing
 
 absl::Status SettleMissingParts(MissingPart missing, Listing& listing) {
   const size_t fields = listing.fields.size();
+  if (missing == MissingPart::kKeep) {
+    WarnOfGaps(listing);
+    return absl::OkStatus();
+  }
   if (missing == MissingPart::kDrop) DropIncomplete(listing);
   std::vector<Skip> found;
   auto skip = listing.skips.begin();

@@ -12,7 +12,6 @@
 #define SHARDPACK_CONVERTERS_SIDECARS_H_
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,9 +29,11 @@ struct Sidecar {
   std::string field;
 };
 
-// What becomes of a sample that lacks a part: it is skipped and listed; that is an error; or the
-// part is written for no sample.
-enum class MissingPart : uint8_t { kSkip, kError, kDrop };
+// What becomes of a sample that lacks a part: it is skipped and listed; that is an error; the part
+// is written for no sample; or for those that have it.
+enum class MissingPart : uint8_t { kSkip, kError, kDrop, kKeep };
+// As on the command line.
+std::string_view MissingPartName(MissingPart missing);
 
 // "ext" or "ext:field", with commas between.
 absl::StatusOr<std::vector<Sidecar>> ParseSidecars(std::string_view text);
@@ -47,17 +48,18 @@ std::string_view Stem(std::string_view name);
 std::optional<size_t> SidecarOf(std::span<const Sidecar> sidecars, std::string_view name);
 
 // `listing` has a row for each image and each part, each folder's rows together. Rows of parts
-// leave it; one that no image wants stays as a row with the skip `unpaired` (kSkip), is an error,
-// or is counted among `ignored` (kDrop).
+// leave it; one that no image wants stays as a row with the skip `unpaired` (kSkip, kKeep), is an
+// error, or is counted among `ignored` (kDrop).
 absl::Status PairSidecars(std::span<const Sidecar> sidecars, MissingPart missing, Listing& listing);
 
-// A size in field_bytes that stands for a part that is missing.
-inline constexpr uint64_t kNoPart = std::numeric_limits<uint64_t>::max();
+// For each field the rows that lack it, of those that are not skipped.
+std::vector<uint64_t> CountGaps(const Listing& listing);
 
 // Takes these fields away from all rows; one a field.
 void DropFields(const std::vector<bool>& drop, Listing& listing);
 
-// Applies `missing` to a listing whose fields are filled but for some that are kNoPart.
+// Applies `missing` to a listing whose fields are filled but for some that are kNoPart; with kKeep
+// those stay so.
 absl::Status SettleMissingParts(MissingPart missing, Listing& listing);
 
 }  // namespace shardpack

@@ -103,6 +103,23 @@ TEST(SidecarsTest, OrTheFieldIsWrittenForNone) {
   EXPECT_EQ(listing.warnings.size(), 1u);
 }
 
+TEST(SidecarsTest, OrWhereItIs) {
+  const auto sidecars = *ParseSidecars("json,txt");
+  Listing listing = Walked({"1.jpg", "1.txt", "2.jpg", "2.json", "2.txt", "3.json", "4.jpg", "4.txt"});
+  listing.skips = {{1, SkipReason::kEmpty, ""}, {7, SkipReason::kPermission, ""}};
+  ASSERT_TRUE(PairSidecars(sidecars, MissingPart::kKeep, listing).ok());
+  EXPECT_THAT(Paths(listing), ElementsAre("1.jpg", "2.jpg", "3.json", "4.jpg"));
+  EXPECT_FALSE(listing.HasField(0, 0));
+  EXPECT_TRUE(listing.HasField(0, 1));  // empty, and there
+  EXPECT_TRUE(listing.HasField(1, 0));
+  EXPECT_EQ(listing.SampleBytes(0), 100u + 101);
+  ASSERT_EQ(listing.skips.size(), 2u);  // a part of no image, and one that cannot be read
+  EXPECT_EQ(listing.skips[0].reason, SkipReason::kUnpaired);
+  EXPECT_EQ(listing.skips[1].reason, SkipReason::kPermission);
+  ASSERT_EQ(listing.warnings.size(), 1u);
+  EXPECT_THAT(listing.warnings[0], HasSubstr("1 of 2 samples are packed without the part json"));
+}
+
 TEST(SidecarsTest, AFolderOfPartsAloneIsLeft) {
   Listing listing = Walked({"a/1.json", "b/1.jpg", "b/1.json", "c/1.json", "d/1.jpg", "d/1.json"});
   ASSERT_TRUE(PairSidecars(*ParseSidecars("json"), MissingPart::kDrop, listing).ok());

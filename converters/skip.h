@@ -42,6 +42,9 @@ inline constexpr std::array<std::string_view, 17> kSkipReasonNames = {
     "not-regular", "permission",  "io-error",  "changed", "vanished",    "symlink-loop",
     "outside-root", "dangling",   "duplicate-key", "unpaired", "decode-failed"};
 
+// In skipped.jsonl: a copy that --dedupe drop leaves out, counted as filtered.
+inline constexpr std::string_view kDuplicateReason = "duplicate";
+
 inline std::string_view SkipReasonName(SkipReason reason) {
   return kSkipReasonNames[static_cast<size_t>(reason)];
 }

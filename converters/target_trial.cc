@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "converters/sidecars.h"
 #include "formats/io/file.h"
 #include "formats/io/staged_file.h"
 #include "images/probe.h"
@@ -92,6 +93,7 @@ absl::StatusOr<std::vector<RefusedField>> RefusedFields(const Format& format,
   if (layout == nullptr) return refused;  // the plan says so
   constexpr std::string_view kKey = "key", kField = "{}";
   const std::vector<std::string> classes = {"class"};
+  const std::vector<uint64_t> gaps = CountGaps(listing);
   for (size_t f = 0; f < listing.fields.size(); ++f) {
     if (!layout->extra_fields) {
       refused.push_back({f, absl::StrCat("the layout ", std::string(layout->name),
@@ -120,9 +122,20 @@ absl::StatusOr<std::vector<RefusedField>> RefusedFields(const Format& format,
                             .image = kImageInfo,
                             .fields = fields};
     absl::Status tried = folder->Try(format, spec, sample);
+    bool gap = false;
+    if (tried.ok() && gaps[f] > 0) {
+      SampleView without = sample;
+      without.fields = sample.fields.first(1);
+      tried = folder->Try(format, spec, without);
+      gap = !tried.ok();
+    }
     if (tried.ok()) continue;
     if (!absl::IsInvalidArgument(tried) && !absl::IsUnimplemented(tried)) return tried;
-    refused.push_back({f, std::string(tried.message())});
+    refused.push_back(
+        {f, gap ? absl::StrCat("some samples lack it, and the layout ", std::string(layout->name),
+                               " holds the same fields of all; --missing-part skip leaves those "
+                               "samples out, drop writes it for none")
+                : std::string(tried.message())});
   }
   return refused;
 }
