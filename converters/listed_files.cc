@@ -32,11 +32,6 @@ struct FileFacts {
   std::optional<SkipReason> reason = std::nullopt;
   std::string detail = {};
   absl::Status failed = absl::OkStatus();  // nothing is known of the file
-  // Not there, rather than there and out of reach.
-  bool is_missing() const {
-    return reason == SkipReason::kVanished || reason == SkipReason::kDangling ||
-           reason == SkipReason::kNotRegular;
-  }
 };
 
 FileFacts Unusable(SkipReason reason, std::string detail) {
@@ -167,7 +162,8 @@ absl::Status LookAtFiles(int root, const FolderSourceOptions& options, IoPool& p
         const std::string name =
             absl::StrCat(std::string(Stem(listing.Name(row))), ".", parts[p].suffix);
         const FileFacts part = looker.Look(listing, listing.folder[row], name);
-        if ((part.reason && !part.is_missing()) || !part.failed.ok())
+        // A part that is there and cannot be read is not one that is missing.
+        if ((part.reason && *part.reason != SkipReason::kVanished) || !part.failed.ok())
           take(row, part, absl::StrCat("its part ", parts[p].field, ": "), &skipped);
         listing.field_bytes[row * parts.size() + p] = part.reason ? kNoPart : part.bytes;
         listing.field_mtime_ns[row * parts.size() + p] = part.mtime_ns;
