@@ -25,7 +25,7 @@ ExitCode SayPublished(const Manifest& manifest, const CommandLine& line, Termina
                 terminal);
   }
   terminal.Say(absl::StrCat(EscapeForTerminal(line.arguments[0]),
-                            " is published already, nothing was to be done"));
+                            " is published already; nothing to do"));
   return PrintResult(absl::StrCat("dataset ", identity, "\n"), terminal);
 }
 

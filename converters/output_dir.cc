@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "converters/pack_lock.h"
+#include "converters/plan_differences.h"
 #include "formats/core/index_name.h"
 #include "formats/io/sequential_reader.h"
 #include "formats/io/staged_file.h"
@@ -129,18 +130,9 @@ absl::StatusOr<OutputDir> OutputDir::Open(const std::string& out, const Plan& pl
                                                 std::string(manifest.status().message())));
       }
       if (manifest->plan_digest != plan.digest()) {
-        std::vector<std::string> lines;
-        const std::map<std::string, std::string> now = plan.options().ToMap();
-        for (const auto& [name, value] : now) {
-          const auto was = manifest->options.find(name);
-          const std::string before = was == manifest->options.end() ? "not set" : was->second;
-          if (before != value) lines.push_back(absl::StrCat(name, " was ", before, ", is ", value));
-        }
-        for (const auto& [name, value] : manifest->options) {
-          if (now.count(name) == 0) lines.push_back(absl::StrCat(name, " was ", value, ", is not set"));
-        }
+        std::vector<std::string> lines = OptionDifferences(manifest->options, plan.options().ToMap());
         if (manifest->format != plan.format().name) {
-          lines.push_back(absl::StrCat("format was ", manifest->format, ", is ",
+          lines.push_back(absl::StrCat("--format was ", manifest->format, ", is ",
                                        std::string(plan.format().name)));
         }
         if (manifest->listing_digest != plan.listing().ComputeDigest()) {
@@ -212,7 +204,7 @@ absl::Status OutputDir::CheckIsOurs() const {
   if (!Exists(PathOf(std::string(kManifestName)))) return absl::OkStatus();
   const absl::StatusOr<Manifest> manifest = Manifest::Read(path_);
   if (manifest.ok() && manifest->adopted()) {
-    return Conflict(path_, "holds shards that pack index has adopted, which are never replaced; use another folder");
+    return Conflict(path_, "holds shards that pack index has indexed in place, which are never replaced; use another folder");
   }
   if (!manifest.ok() && options_.overwrite) {
     return Conflict(path_, absl::StrCat("holds a damaged manifest (", std::string(manifest.status().message()),
