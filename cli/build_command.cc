@@ -66,7 +66,7 @@ std::string LimitingStage(const BuildProgress& progress) {
                 proving = progress.proving;
   if (reading + computing + proving == 0) return "";
   if (reading >= computing && reading >= proving) return "reading";
-  return computing >= proving ? "packing" : "proving";
+  return computing >= proving ? "packing" : "verifying";
 }
 
 ProgressView View(const BuildProgress& progress, uint64_t memory_ceiling) {

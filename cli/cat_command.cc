@@ -7,6 +7,7 @@
 #include "cli/failure.h"
 #include "cli/packed_input.h"
 #include "cli/suggest.h"
+#include "cli/units.h"
 #include "formats/io/file.h"
 
 namespace shardpack::cli {
@@ -61,9 +62,8 @@ ExitCode RunCat(const CommandLine& line, Terminal& terminal) {
   if (!bytes.ok()) return Fail(bytes.status(), terminal);
   if (!line.force && ::isatty(STDOUT_FILENO) == 1 && !IsText(*bytes)) {
     return Fail(
-        InvalidArgumentError(StrCat("these ", bytes->size(),
-                                    " bytes are no text for a terminal; send them to a file "
-                                    "with > FILE, or give --force")),
+        InvalidArgumentError(StrCat("refusing to write ", FormatCount(bytes->size()),
+                                    " bytes of binary data to the terminal; use > FILE, or --force")),
         terminal);
   }
   Results results;

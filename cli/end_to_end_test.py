@@ -123,11 +123,11 @@ class TypingErrorTest(command.PackTest):
 
   def test_help_of_each_verb(self):
     for verb in VERBS:
-      page = self.pack(verb, "--help")
+      page = self.pack(verb, "-h")
       self.assertEqual("", page.stderr)
       self.assertLessEqual(len(page.stdout.splitlines()), 40)
       self.assertEqual(page.stdout, self.pack("help", verb).stdout)
-    overview = self.pack("--help").stdout
+    overview = self.pack("-h").stdout
     for verb in VERBS:
       self.assertIn(f"\n  {verb} ", overview)
     self.assertRegex(self.pack("--version").stdout, r"\Apack \d+\.\d+\.\d+ .*commit \w+\+?\)\n.*xxhash")

@@ -194,7 +194,7 @@ ExitCode RunExtract(const CommandLine& line, Terminal& terminal) {
   }
   if (out.empty()) {
     return Fail(absl::InvalidArgumentError(
-                    StrCat("where shall the files go? Type:\n  pack extract ", ShellQuoted(inputs[0]), " -o again")),
+                    StrCat("no output folder. Type:\n  pack extract ", ShellQuoted(inputs[0]), " -o again")),
                 terminal);
   }
   absl::StatusOr<Dataset> dataset = OpenInput(inputs);

@@ -1,5 +1,7 @@
 #include "cli/failure.h"
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "cli/stop_signal.h"
@@ -8,12 +10,26 @@ namespace shardpack::cli {
 
 ExitCode Fail(const absl::Status& status, Terminal& terminal) {
   const int signal = StopSignal();
-  if (absl::IsCancelled(status) && signal != 0) {
-    terminal.Error("interrupted");
-  } else {
-    terminal.Error(std::string(status.message()));
-  }
+  const bool stopped = absl::IsCancelled(status) && signal != 0;
+  terminal.Fail(stopped ? "interrupted" : std::string(status.message()));
   return ExitCodeOf(status, signal);
+}
+
+bool AsksForJson(std::span<const std::string> words) {
+  const auto end = std::find(words.begin(), words.end(), "--");  // what follows are no flags
+  return std::find(words.begin(), end, "--json") != end;
+}
+
+ExitCode FinishCommand(bool json, ExitCode code, Terminal& terminal) {
+  const std::string message = terminal.failure();
+  if (!json || message.empty()) return code;
+  const nlohmann::ordered_json error = {
+      {"schema", "shardpack.error/1"}, {"code", static_cast<int>(code)}, {"message", message}};
+  Results results;
+  // A message has no bytes but those of a terminal's text; but nothing may stop an error's way out.
+  results.Write(error.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  (void)results.Finish();  // the code says already that something went wrong
+  return code;
 }
 
 ExitCode FinishResults(Results& results, ExitCode code, Terminal& terminal) {

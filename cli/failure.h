@@ -7,14 +7,24 @@
 #ifndef SHARDPACK_CLI_FAILURE_H_
 #define SHARDPACK_CLI_FAILURE_H_
 
+#include <span>
+#include <string>
+
 #include "absl/status/status.h"
 #include "cli/exit_code.h"
 #include "cli/terminal.h"
 
 namespace shardpack::cli {
 
-// A Cancelled status is said in one word: the user has asked for it.
+// Remembered by the terminal as well, for FinishCommand. A Cancelled status is said in one word: the user has asked for it.
 ExitCode Fail(const absl::Status& status, Terminal& terminal);
+
+// Whether a command line that could not be understood asks for JSON.
+bool AsksForJson(std::span<const std::string> words);
+
+// The last that a command does: with `json`, what Fail was told is the last line of stdout too, as
+// one object of the schema "shardpack.error/1" with code and message.
+ExitCode FinishCommand(bool json, ExitCode code, Terminal& terminal);
 
 // Closes the results; an error of writing them is said and makes the code worse.
 ExitCode FinishResults(Results& results, ExitCode code, Terminal& terminal);

@@ -97,7 +97,7 @@ std::string Usage(const VerbSpec& verb) {
   return StrCat("pack ", name, arguments, verb.verb == Verb::kBuild ? " -o OUT" : "", " [flags]");
 }
 
-std::string VerbHelp(Verb verb) {
+std::string VerbHelp(Verb verb, bool all) {
   const VerbSpec& spec = SpecOf(verb);
   std::string out = StrCat(std::string(spec.summary), ".\n\n  ", std::string(spec.example), "\n\n");
   StrAppend(&out, "Usage: ", Usage(spec), "\n");
@@ -107,14 +107,17 @@ std::string VerbHelp(Verb verb) {
   bool rarer = false;
   for (const Flag* flag : FlagsOf(verb)) {
     rarer = rarer || (!flag->common && flag->name != "version");
-    if (flag->common) column = std::max(column, Spelling(*flag, true).size() + 4);
+    if (flag->common || all) column = std::max(column, Spelling(*flag, true).size() + 4);
   }
   column = std::min<size_t>(column, 40);
+  std::string_view group;
   for (const Flag* flag : FlagsOf(verb)) {
-    if (flag->common) AppendFlag(*flag, column, &out);
+    if (all && flag->group != group) StrAppend(&out, group.empty() ? "" : "\n", std::string(flag->group), ":\n");
+    group = flag->group;
+    if (flag->common || all) AppendFlag(*flag, column, &out);
   }
-  if (rarer) {
-    StrAppend(&out, "\nFurther flags; `pack man | man -l -` explains them\n");
+  if (rarer && !all) {
+    StrAppend(&out, "\nFurther flags; `pack ", std::string(spec.name), " --help` explains all of them\n");
     AppendRarer(verb, &out);
   }
   AppendExitCodes(spec, &out);
@@ -123,7 +126,7 @@ std::string VerbHelp(Verb verb) {
 
 std::string Overview() {
   std::string out =
-      "pack: images to proven shards (WebDataset, TFRecord, LMDB, HDF5), and back.\n\n"
+      "pack: images to verified shards (WebDataset, TFRecord, LMDB, HDF5), and back.\n\n"
       "  pack photos/ -o shards/\n"
       "  pack validate shards/\n\n"
       "Usage: pack SRC -o OUT [flags]\n"
@@ -132,9 +135,9 @@ std::string Overview() {
     StrAppend(&out, "  ", Padded(std::string(verb.name), 13), std::string(verb.summary), "\n");
   }
   StrAppend(&out,
-            "\n`pack VERB --help` lists the flags of a verb with an example, `pack man | man -l -` "
-            "explains\n"
-            "all of them. Results go to stdout, everything else to stderr.\n\n"
+            "\n`pack VERB -h` lists the flags of a verb with an example, `pack VERB --help` explains "
+            "all of\n"
+            "them. Results go to stdout, everything else to stderr.\n\n"
             "  -h, --help      show this help\n"
             "  -V, --version   show the version, the commit and the libraries\n\n");
   std::vector<std::string> codes;

@@ -20,7 +20,7 @@ inline constexpr size_t kHelpColumns = 100;
 inline constexpr size_t kHelpLines = 40;
 
 std::string Overview();
-std::string VerbHelp(Verb verb);
+std::string VerbHelp(Verb verb, bool all = false);
 
 // "pack validate DATASET|SHARD... [flags]"
 std::string Usage(const VerbSpec& verb);

@@ -207,7 +207,7 @@ class IndexTest(command.PackTest):
     for name in ("part-0.tar.gz", "part-0.tar"):
       done = self.pack("index", f"z/{name}", expect=2)
       self.assertIn("compressed as a whole", done.stderr)
-    self.assertIn("no format that is known", self.pack("index", "z/data.txt", expect=2).stderr)
+    self.assertIn("not a shard of any known format", self.pack("index", "z/data.txt", expect=2).stderr)
     self.make("t.tfrecord", "tfrecord")
     self.write("t.tfrecord", gzip.compress((self.folder / "t.tfrecord").read_bytes()))
     self.assertIn("compressed", self.pack("index", "t.tfrecord", expect=4).stderr)

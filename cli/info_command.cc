@@ -2,12 +2,17 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/packed_input.h"
 #include "cli/units.h"
+#include "converters/plan.h"
+#include "converters/plan_differences.h"
 #include "cuda/gpu_probe.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
@@ -70,7 +75,7 @@ void AppendVersion(const Manifest& manifest, std::string* out) {
     StrAppend(out, "made by   shardpack ", EscapeForTerminal(version->second), "\n");
 }
 
-// An adopted dataset may point anywhere: whoever opens one shall be able to see where.
+// A dataset indexed in place may point anywhere: whoever opens one shall be able to see where.
 std::string WhereShardsLie(const Manifest& manifest) {
   std::map<std::string, uint64_t> folders;
   for (const ManifestShard& shard : manifest.shards) {
@@ -88,6 +93,14 @@ std::string WhereShardsLie(const Manifest& manifest) {
   return text;
 }
 
+// "0.486717631,0.461519810" to three places each; --json has them all.
+std::string Rounded(const std::string& numbers) {
+  return absl::StrJoin(absl::StrSplit(numbers, ','), ", ", [](std::string* out, absl::string_view number) {
+    double value = 0;
+    absl::StrAppend(out, absl::SimpleAtod(number, &value) ? absl::StrFormat("%.3f", value) : std::string(number));
+  });
+}
+
 void AppendManifest(const Manifest& manifest, std::string* out) {
   const DatasetFacts& facts = manifest.facts;
   std::vector<std::string> kinds;
@@ -99,11 +112,11 @@ void AppendManifest(const Manifest& manifest, std::string* out) {
             ", the largest ", FormatBytes(facts.largest_image_bytes), "\n");
   if (!facts.pixel_stats.empty()) {
     StrAppend(out, "pixels   ");
-    for (const auto& [name, value] : facts.pixel_stats) StrAppend(out, " ", name, " ", value);
+    for (const auto& [name, value] : facts.pixel_stats) StrAppend(out, " ", name, " ", Rounded(value));
     StrAppend(out, "\n");
   }
   if (manifest.adopted()) {
-    StrAppend(out, "source    shards of another tool, adopted as they are",
+    StrAppend(out, "source    third-party shards, indexed in place",
               WhereShardsLie(manifest), "\n");
     return AppendVersion(manifest, out);
   }
@@ -112,9 +125,17 @@ void AppendManifest(const Manifest& manifest, std::string* out) {
             FormatCount(counts.seen), " seen, ", FormatCount(counts.packed), " packed, ",
             FormatCount(counts.filtered), " filtered, ", FormatCount(counts.skipped), " skipped\n");
   std::vector<std::string> options;
-  for (const auto& [name, value] : manifest.options)
-    options.push_back(StrCat(name, "=", EscapeForTerminal(value)));
-  StrAppend(out, "options   ", absl::StrJoin(options, " "), "\n");
+  const std::map<std::string, std::string> defaults = DefaultOptions();
+  for (const auto& [name, value] : manifest.options) {
+    // The layout stands above; libraries are no option.
+    if (name == "layout" || name == "pixel-libraries") continue;
+    const auto fallback = defaults.find(name);
+    if (fallback != defaults.end() && fallback->second == value) continue;
+    if (name == "resize" && value == "off") continue;  // written down beside other changes of pixels
+    options.push_back(value == "off" ? StrCat("--no-", name)
+                                     : StrCat("--", name, value == "on" ? "" : StrCat(" ", EscapeForTerminal(value))));
+  }
+  if (!options.empty()) StrAppend(out, "options   ", absl::StrJoin(options, " "), "\n");
   AppendVersion(manifest, out);
 }
 
@@ -187,6 +208,7 @@ std::string Json(const Dataset& dataset, const Facts& facts) {
     json["options"] = nlohmann::json::object();
     for (const auto& [name, value] : manifest->options)
       json["options"][PercentEscape(name)] = PercentEscape(value);
+    json["pixel_stats"] = images.pixel_stats;
     json["images"] = {{"formats", images.image_formats},
                       {"bytes", images.image_bytes},
                       {"min_width", images.min_width},

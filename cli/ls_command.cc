@@ -37,7 +37,7 @@ absl::StatusOr<Row> Look(const Dataset& dataset, const SampleRow& row) {
 size_t KeyColumns(const ShardIndex& index) {
   size_t columns = 12;
   for (uint64_t record = 0; record < std::min<uint64_t>(index.records(), 1000); ++record) {
-    columns = std::max(columns, EscapeForTerminal(index.key(record)).size());
+    columns = std::max(columns, DisplayColumns(EscapeForTerminal(index.key(record))));
   }
   return std::min<size_t>(columns, 48);
 }
@@ -47,9 +47,9 @@ std::string TextLine(const Dataset& dataset, const SampleRow& row, const Row& fa
   const std::string name = EscapeForTerminal(ClassName(dataset, row.index.label(row.record)));
   const std::string pixels =
       facts.image.width == 0 ? "-" : StrCat(facts.image.width, "x", facts.image.height);
-  std::string text = absl::StrFormat("%-*s  %-12s  %9d  %9s", key_columns,
-                                     EscapeForTerminal(row.index.key(row.record)),
-                                     name.empty() ? "-" : name, facts.bytes, pixels);
+  std::string text = StrCat(PaddedTo(key_columns, EscapeForTerminal(row.index.key(row.record))), "  ",
+                            PaddedTo(12, name.empty() ? "-" : name),
+                            absl::StrFormat("  %9d  %9s", facts.bytes, pixels));
   if (long_rows) {
     text += absl::StrFormat("  %-4s  %016x  %s:%d", std::string(ImageExtension(facts.image.format)),
                             facts.hash, EscapeForTerminal(row.shard.name), row.record);

@@ -75,19 +75,26 @@ ExitCode Run(const CommandLine& line, Terminal& terminal) {
   return ExitCode::kInternal;
 }
 
+// -h is one screen, --help is all there is.
+bool AsksForAll(const std::vector<std::string>& words) {
+  return std::find(words.begin(), words.end(), "--help") != words.end();
+}
+
 ExitCode Main(std::string program, std::vector<std::string> words) {
-  const bool no_words = words.empty();
+  const bool no_words = words.empty(), json = AsksForJson(words);
   absl::StatusOr<CommandLine> line = ParseCommandLine(std::move(program), std::move(words));
   if (!line.ok()) {
     Terminal terminal;
     if (no_words) terminal.Raw(Overview());
-    return no_words ? ExitCode::kUsage : Fail(line.status(), terminal);
+    return no_words ? ExitCode::kUsage
+                    : FinishCommand(json, Fail(line.status(), terminal), terminal);
   }
   Terminal terminal(line->progress, line->quiet);
   if (line->version) return PrintResult(VersionText(), terminal);
   if (line->help)
-    return PrintResult(line->Given("verb") ? VerbHelp(line->verb) : Overview(), terminal);
-  return Run(*line, terminal);
+    return PrintResult(line->Given("verb") ? VerbHelp(line->verb, AsksForAll(line->words)) : Overview(), terminal);
+  const ExitCode code = Run(*line, terminal);
+  return FinishCommand(line->json, code, terminal);
 }
 
 ExitCode Explain(const std::exception& error) {

@@ -49,12 +49,12 @@ std::string Cell(std::string_view text) {
 std::string ManualPage() {
   std::string out =
       StrCat(".TH PACK 1 \"\" \"shardpack ", std::string(kVersion), "\" \"User Commands\"\n",
-             ".SH NAME\npack \\- folders of images to proven shards, and back\n.SH SYNOPSIS\n");
+             ".SH NAME\npack \\- folders of images to verified shards, and back\n.SH SYNOPSIS\n");
   for (const VerbSpec& verb : AllVerbs()) StrAppend(&out, ".B ", Roff(Usage(verb)), "\n.br\n");
   StrAppend(&out,
             ".SH DESCRIPTION\nPacks image files, byte for byte, into shards that a training job "
             "reads in one go, and "
-            "proves\nevery shard by reading it back before it is published. Results go to standard "
+            "verifies\nevery shard by reading it back before it is published. Results go to standard "
             "output, everything\n"
             "else to standard error.\n");
   for (const VerbSpec& verb : AllVerbs()) {

@@ -88,7 +88,7 @@ absl::Status RefuseFlags(const CommandLine& line, const std::string& format,
   for (const char* flag : flags) {
     if (!line.Given(flag)) continue;
     return InvalidArgumentError(
-        StrCat("--", flag, " says nothing about a source of the kind ", format, "; leave it out"));
+        StrCat("--", flag, " does not apply to ", format == "dataset" ? "a packed dataset" : StrCat("a source of the kind ", format)));
   }
   return absl::OkStatus();
 }
@@ -243,7 +243,7 @@ absl::StatusOr<std::unique_ptr<SampleSource>> OpenPlannedSource(const Plan& plan
   if (error != 0 || !S_ISDIR(facts.st_mode)) {
     return InvalidArgumentError(
         StrCat("the source ", EscapeForTerminal(root),
-               " of the plan is no folder here; say where it is: pack build SRC --plan FILE ..."));
+               " of the plan is not a folder here; say where it is: pack build SRC --plan FILE -o OUT"));
   }
   FolderSourceOptions options;
   options.max_file_bytes = plan.options().max_file_bytes;

@@ -15,16 +15,18 @@ namespace shardpack::cli {
 namespace {
 
 ExitCode Main(std::vector<std::string> words) {
+  const bool json = AsksForJson(words);
   absl::StatusOr<CommandLine> line = ParseCommandLine("pack", std::move(words));
   if (line.ok() && (line->verb != Verb::kBench || line->device == DeviceChoice::kCpu)) {
     line = absl::InvalidArgumentError("this program is for pack bench --device cuda or host");
   }
   if (!line.ok()) {
     Terminal terminal;
-    return Fail(line.status(), terminal);
+    return FinishCommand(json, Fail(line.status(), terminal), terminal);
   }
   Terminal terminal(line->progress, line->quiet);
-  return RunDeviceBench(*line, terminal);
+  const ExitCode code = RunDeviceBench(*line, terminal);
+  return FinishCommand(json, code, terminal);
 }
 
 }  // namespace

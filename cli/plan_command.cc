@@ -127,6 +127,21 @@ absl::Status Write(const Plan& plan, const std::string& path) {
   return status;
 }
 
+// The commands that build the plan, as two workers would; any other division will do.
+void SayWorkers(const Plan& plan, const CommandLine& line, Terminal& terminal) {
+  const size_t shards = plan.shards().size(), half = (shards + 1) / 2;
+  const std::string out = ShellQuoted(!line.out.empty()         ? line.out
+                                      : line.arguments.empty() ? std::string("shards")
+                                                                : OutFor(line.arguments[0]));
+  std::string text = StrCat("The plan is in ", EscapeForTerminal(line.write_plan), ". Workers build its shards 0-", shards - 1,
+                            ", each a range of its own, as in");
+  for (size_t first = 0; first < shards; first += half) {
+    StrAppend(&text, "\n  pack build --plan ", ShellQuoted(line.write_plan), " -o ", out, " --shards-range ", first, "-",
+              std::min(first + half, shards) - 1);
+  }
+  terminal.Say(StrCat(text, "\nand one of them at the end:\n  pack commit ", out));
+}
+
 }  // namespace
 
 ExitCode RunPlan(const CommandLine& line, Terminal& terminal) {
@@ -142,12 +157,9 @@ ExitCode RunPlan(const CommandLine& line, Terminal& terminal) {
   if (!line.write_plan.empty()) {
     status = Write(plan, line.write_plan);
     if (!status.ok()) return Fail(status, terminal);
-    terminal.Say(
-        StrCat("The plan is in ", EscapeForTerminal(line.write_plan),
-               ". Each worker runs, with ranges from 0-", plan.shards().size() - 1,
-               " that do not overlap:\n  pack build --plan ", ShellQuoted(line.write_plan),
-               " -o OUT --shards-range A-B\nand one of them at the end:\n  pack commit OUT"));
+    SayWorkers(plan, line, terminal);
   }
+  if (line.quiet && !line.json) return ExitCode::kDone;
   return PrintResult(line.json ? Json(plan) : Text(plan), terminal);
 }
 

@@ -46,21 +46,44 @@ std::string Counts(const ProgressView& view) {
   return StrCat(FormatCount(view.done), " of ", FormatCount(view.total), " ", view.unit);
 }
 
+// "packing ████░░░░ 62%  6,210 of 10,000 images  ETA 0:03". On a narrow terminal the counts go first:
+// bar and ETA say how far it is.
+std::string BarLine(const ProgressView& view, const ProgressRates& rates, int columns, bool utf8) {
+  constexpr int kLeast = 8, kMost = 30;
+  if (view.total == 0 && view.bytes_total == 0) return StrCat(view.stage, "   ", Counts(view));
+  const std::string percent = StrCat(" ", static_cast<int>(Share(view) * 100), "%");
+  const std::string eta =
+      rates.eta_seconds < 0 ? "" : StrCat("  ETA ", FormatClock(rates.eta_seconds));
+  const auto room = [&](const std::string& right) {
+    return columns - static_cast<int>(view.stage.size() + right.size()) - 2;
+  };
+  std::string right = StrCat(percent, "  ", Counts(view), eta);
+  if (room(right) < kLeast) right = StrCat(percent, eta);
+  const int bar = std::min(room(right), kMost);
+  return StrCat(view.stage, " ", bar >= kLeast ? Bar(Share(view), bar, utf8) : "", right);
+}
+
+// In as many lines as the parts need: none is cut.
+void AppendParts(const std::vector<std::string>& parts, size_t columns,
+                 std::vector<std::string>* lines) {
+  std::string line;
+  for (const std::string& part : parts) {
+    if (!line.empty() && line.size() + 2 + part.size() > columns) {
+      lines->push_back(line);
+      line.clear();
+    }
+    absl::StrAppend(&line, "  ", part);
+  }
+  if (!line.empty()) lines->push_back(line);
+}
+
 }  // namespace
 
 std::vector<std::string> RenderProgress(const ProgressView& view, const ProgressRates& rates,
                                         int columns, bool utf8) {
   std::vector<std::string> lines;
-  const bool known = view.total > 0 || view.bytes_total > 0;
-  std::string right = StrCat("  ", Counts(view));
-  if (known) {
-    right = StrCat(" ", static_cast<int>(Share(view) * 100), "%", right);
-    if (rates.eta_seconds >= 0) absl::StrAppend(&right, "  ETA ", FormatClock(rates.eta_seconds));
-  }
-  const int room = columns - static_cast<int>(view.stage.size() + right.size()) - 2;
-  lines.push_back(StrCat(view.stage, " ",
-                         known && room >= 8 ? Bar(Share(view), std::min(room, 30), utf8) : "",
-                         right));
+  const auto room = static_cast<size_t>(std::max(columns - 1, 0));
+  lines.push_back(BarLine(view, rates, columns, utf8));
 
   std::vector<std::string> parts;
   if (rates.items > 0)
@@ -70,7 +93,7 @@ std::vector<std::string> RenderProgress(const ProgressView& view, const Progress
   if (view.bytes_out > 0)
     parts.push_back(StrCat(FormatBytes(static_cast<uint64_t>(rates.bytes_out)), "/s out"));
   if (!view.limit.empty()) parts.push_back(StrCat("limit: ", view.limit));
-  if (!parts.empty()) lines.push_back(StrCat("  ", absl::StrJoin(parts, "  ")));
+  AppendParts(parts, room, &lines);
 
   parts.clear();
   if (view.shards_total > 0)
@@ -81,7 +104,7 @@ std::vector<std::string> RenderProgress(const ProgressView& view, const Progress
                            FormatBytes(view.memory_ceiling)));
   }
   if (view.errors > 0) parts.push_back(StrCat("errors ", FormatCount(view.errors)));
-  if (!parts.empty()) lines.push_back(StrCat("  ", absl::StrJoin(parts, "  ")));
+  AppendParts(parts, room, &lines);
 
   if (StopSignal() != 0) lines.push_back("  stopping; a second Ctrl-C ends at once");
   for (std::string& line : lines) line = FitColumns(line, columns - 1);

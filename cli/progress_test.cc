@@ -41,6 +41,18 @@ TEST(Progress, TheBlockSaysAllThereIsToKnow) {
   }
 }
 
+TEST(Progress, ANarrowTerminalShowsBarAndEtaAndCutsNothing) {
+  const std::vector<std::string> lines =
+      RenderProgress(View(), {41200, 38'100'000, 104'000'000, 75}, 40, false);
+  std::string all;
+  for (const std::string& line : lines) all += line + "\n";
+  EXPECT_NE(lines[0].find("##--"), std::string::npos) << all;
+  for (const char* part : {" 62%", "ETA 1:15\n", "41,200 images/s", "104 MB/s out", "limit: reading\n",
+                           "memory 212 MB of 6.00 GB\n", "shards 2 of 5"}) {
+    EXPECT_NE(all.find(part), std::string::npos) << part << " in\n" << all;
+  }
+}
+
 TEST(Progress, NeverWiderThanTheTerminal) {
   for (int columns = 20; columns < 200; columns += 7) {
     for (const bool utf8 : {false, true}) {
@@ -62,6 +74,25 @@ TEST(Progress, JsonIsOneLine) {
   EXPECT_EQ(json["schema"], "shardpack.progress/1");
   EXPECT_EQ(json["done"], 6210);
   EXPECT_TRUE(json["eta_seconds"].is_null());
+}
+
+TEST(Terminal, CountsTheColumnsThatATerminalGives) {
+  EXPECT_EQ(DisplayColumns("abc"), 3u);
+  EXPECT_EQ(DisplayColumns("日本"), 4u);
+  EXPECT_EQ(DisplayColumns("фото"), 4u);
+  EXPECT_EQ(DisplayColumns("e\u0301"), 1u);  // a combining accent
+  EXPECT_EQ(DisplayColumns("\xff"), 1u);
+  EXPECT_EQ(FitColumns("日本語", 5), "日本");
+  EXPECT_EQ(FitColumns("abc", 0), "");
+  EXPECT_EQ(PaddedTo(6, "日本"), "日本  ");
+}
+
+TEST(Terminal, WrapsAtBlanksAndSlashes) {
+  EXPECT_EQ(WrappedTo(20, "a short line\n"), "a short line\n");
+  EXPECT_EQ(WrappedTo(10, "one two three four"), "one two\nthree four");
+  EXPECT_EQ(WrappedTo(12, "in c07/n03590841/x.jpg it"), "in c07/\nn03590841/\nx.jpg it");
+  EXPECT_EQ(WrappedTo(8, "averylongname b"), "averylongname\nb");
+  EXPECT_EQ(WrappedTo(8, "type:\n  pack some/thing -o out\n"), "type:\n  pack some/thing -o out\n");
 }
 
 TEST(Terminal, QuotesForTheShell) {

@@ -21,6 +21,10 @@ const std::atomic<int>& StopSignal();
 // nothing has been written (the beginning). Otherwise it only sets StopSignal.
 void EndAtOnceOnSignal(bool at_once);
 
+// The last so many lines on the terminal are a live block, which a process that ends at once takes
+// away, so that the shell's prompt does not stand in it. 0: none. The cursor is in the last one.
+void EraseOnSecondSignal(int lines);
+
 }  // namespace shardpack::cli
 
 #endif  // SHARDPACK_CLI_STOP_SIGNAL_H_

@@ -9,6 +9,7 @@
 #include "cli/units.h"
 #include "converters/commit.h"
 #include "converters/skip_answers.h"
+#include "formats/formats.h"
 #include "formats/io/resources.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
@@ -68,6 +69,47 @@ void SaySkips(const FinishedRun& run, Terminal& terminal) {
   }
   if (const std::string answers = SkipAnswers(run.report.skips); !answers.empty())
     terminal.Say(StrCat("          ", answers));
+}
+
+// What all samples would take in the other formats that hold them, at most; of the smallest.
+std::pair<std::string, uint64_t> SmallestOther(const Plan& plan) {
+  const Listing& listing = plan.listing();
+  std::pair<std::string, uint64_t> smallest;
+  for (const Format* format : AllFormats()) {
+    const LayoutSpec& layout = format->layouts.front();
+    if (format == &plan.format() || layout.fixed_shape || !layout.extra_fields) continue;
+    const ShardSpec spec{.layout = layout.name, .classes = listing.classes};
+    uint64_t bytes = plan.shards().size() * format->traits.shard_overhead_bytes;
+    for (uint64_t row = 0; row < listing.rows(); ++row) {
+      const uint64_t image = listing.SampleBytes(row);
+      const size_t name = listing.folders[listing.folder[row]].size() + listing.Name(row).size() + 1;
+      const int32_t label = listing.label[row];
+      bytes += format->record_bound(spec, {.number = row,
+                                           .key_bytes = name,
+                                           .source_path_bytes = name,
+                                           .class_name_bytes = label < 0 ? 0 : listing.classes[static_cast<size_t>(label)].size(),
+                                           .has_label = label >= 0,
+                                           .field_bytes = {&image, 1}});
+    }
+    if (smallest.first.empty() || bytes < smallest.second) smallest = {std::string(format->name), bytes};
+  }
+  return smallest;
+}
+
+// Where the container takes as much as the images, a reader wants to know that another one would not.
+void SaySize(const FinishedRun& run, Terminal& terminal) {
+  const Manifest& manifest = run.report.manifest;
+  const uint64_t images = manifest.facts.image_bytes, shards = ShardBytes(manifest);
+  if (images == 0 || shards < images + images / 2 || !run.plan.options().pixels.identity() ||
+      !run.plan.listing().fields.empty()) {
+    return;
+  }
+  const auto [format, bytes] = SmallestOther(run.plan);
+  if (bytes == 0 || bytes > shards - shards / 5) return;
+  SayRow("size",
+         StrCat(FormatBytes(shards), " for ", FormatBytes(images), " of images; -f ", format,
+                " would take about ", FormatBytes(bytes)),
+         terminal);
 }
 
 // "kept as they are 12; encoded anew 88: resized 88, orientation 3"
@@ -204,15 +246,15 @@ void SaySummary(const FinishedRun& run, Terminal& terminal) {
   }
   SayRow("packed", packed, terminal);
   if (run.report.kept_shards > 0 && !run.report.already_complete) {
-    SayRow("kept",
-           StrCat(Counted(run.report.kept_shards, "shard", "shards"),
-                  " of an interrupted run, verified"),
+    SayRow("reused",
+           StrCat(Counted(run.report.kept_shards, "finished shard", "finished shards"), " (verified)"),
            terminal);
   }
   if (counts.filtered > 0) {
     SayRow("filtered", StrCat(Counted(counts.filtered, "image", "images"), " left out as asked"),
            terminal);
   }
+  SaySize(run, terminal);
   SayPixels(manifest.facts.pixels, terminal);
   SaySkips(run, terminal);
   SayIgnored(counts, terminal);
@@ -249,9 +291,8 @@ void SayPart(const FinishedRun& run, Terminal& terminal) {
                 FormatBytes(PeakMemoryBytes())),
          terminal);
   if (run.report.kept_shards > 0) {
-    SayRow("kept",
-           StrCat(Counted(run.report.kept_shards, "shard", "shards"),
-                  " of an interrupted run, verified"),
+    SayRow("reused",
+           StrCat(Counted(run.report.kept_shards, "finished shard", "finished shards"), " (verified)"),
            terminal);
   }
   if (run.report.others_shards > 0) {

@@ -4,11 +4,13 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include <utf8proc.h>
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "formats/io/escape.h"
+#include "cli/stop_signal.h"
 #include "formats/io/file.h"
 
 namespace shardpack::cli {
@@ -28,6 +30,15 @@ bool SpeaksUtf8() {
            value.find("utf-8") != std::string_view::npos;
   }
   return false;
+}
+
+// The bytes of the first character; adds its columns. What is no UTF-8 has one.
+size_t Character(std::string_view text, size_t* columns) {
+  utf8proc_int32_t character = -1;
+  const utf8proc_ssize_t bytes = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                                                  static_cast<utf8proc_ssize_t>(text.size()), &character);
+  *columns += bytes > 0 ? static_cast<size_t>(std::max(0, utf8proc_charwidth(character))) : 1;
+  return bytes > 0 ? static_cast<size_t>(bytes) : 1;
 }
 
 // All of it, or the errno.
@@ -73,11 +84,26 @@ void Terminal::Say(std::string_view line) {
 }
 
 void Terminal::Warn(std::string_view text) {
-  Put(absl::StrCat(Styled(Style::kYellow, "warning:"), " ", std::string(text), "\n"));
+  constexpr std::string_view kWord = "warning:";
+  const std::string all = absl::StrCat(std::string(kWord), " ", std::string(text), "\n");
+  // A terminal would break names in their midst.
+  const std::string lines = ::isatty(STDERR_FILENO) == 1 ? WrappedTo(static_cast<size_t>(width()), all) : all;
+  Put(absl::StrCat(Styled(Style::kYellow, kWord), lines.substr(kWord.size())));
 }
 
 void Terminal::Error(std::string_view text) {
   Put(absl::StrCat("pack: ", Styled(Style::kRed, "error:"), " ", std::string(text), "\n"));
+}
+
+void Terminal::Fail(std::string_view text) {
+  Error(text);
+  const std::lock_guard lock(mutex_);
+  failure_ = text;
+}
+
+std::string Terminal::failure() {
+  const std::lock_guard lock(mutex_);
+  return failure_;
 }
 
 void Terminal::Raw(std::string_view text) { Put(std::string(text)); }
@@ -88,6 +114,7 @@ void Terminal::Erase(std::string* out) {
   if (drawn_ > 1) absl::StrAppend(out, "\033[", drawn_ - 1, "A");
   absl::StrAppend(out, "\033[J");
   drawn_ = 0;
+  EraseOnSecondSignal(0);
 }
 
 void Terminal::Put(std::string text) {
@@ -104,6 +131,7 @@ void Terminal::Draw(const std::vector<std::string>& lines) {
   Erase(&out);
   for (size_t i = 0; i < lines.size(); ++i) absl::StrAppend(&out, i == 0 ? "" : "\n", EscapeHarmful(lines[i]));
   drawn_ = lines.size();
+  EraseOnSecondSignal(static_cast<int>(drawn_));
   if (!out.empty()) WriteAll(STDERR_FILENO, out);
 }
 
@@ -131,15 +159,65 @@ absl::Status Results::Finish() {
   return status_;
 }
 
+size_t DisplayColumns(std::string_view text) {
+  size_t columns = 0;
+  for (size_t at = 0; at < text.size();) at += Character(text.substr(at), &columns);
+  return columns;
+}
+
 std::string FitColumns(std::string_view text, int columns) {
-  int used = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    // Continuation bytes take no column.
-    if ((static_cast<unsigned char>(text[i]) & 0xC0) == 0x80) continue;
-    if (used == columns) return std::string(text.substr(0, i));
-    ++used;
+  size_t used = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t bytes = Character(text.substr(at), &used);
+    if (used > static_cast<size_t>(std::max(columns, 0))) return std::string(text.substr(0, at));
+    at += bytes;
   }
   return std::string(text);
+}
+
+std::string PaddedTo(size_t columns, std::string text) {
+  const size_t used = DisplayColumns(text);
+  if (used < columns) text.append(columns - used, ' ');
+  return text;
+}
+
+std::string WrappedTo(size_t columns, std::string_view text) {
+  std::string out;
+  size_t used = 0;
+  const auto put = [&](std::string_view piece) {
+    const size_t wide = DisplayColumns(piece.substr(0, piece.find_last_not_of(' ') + 1));
+    if (used > 0 && used + wide > columns) {
+      out.erase(out.find_last_not_of(' ') + 1);
+      out += '\n';
+      used = 0;
+    }
+    out += piece;
+    used += DisplayColumns(piece);
+  };
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    if (line.starts_with(' ')) {
+      out += line;
+    } else {
+      for (size_t at = 0; at < line.size();) {
+        const size_t end = std::min(line.find(' ', at), line.size() - 1) + 1;
+        std::string_view word = line.substr(at, end - at);
+        at = end;
+        while (DisplayColumns(word) > columns && word.find('/') < word.size() - 1) {
+          const size_t part = word.find('/') + 1;
+          put(word.substr(0, part));
+          word.remove_prefix(part);
+        }
+        put(word);
+      }
+    }
+    used = 0;
+    text.remove_prefix(line.size());
+    if (text.empty()) break;
+    out += '\n';
+    text.remove_prefix(1);
+  }
+  return out;
 }
 
 std::string TypedCommand(const CommandLine& line) {

@@ -46,6 +46,8 @@ class Terminal {
   void Say(std::string_view line);    // a line of the summary; not with --quiet
   void Warn(std::string_view text);   // "warning: ..."
   void Error(std::string_view text);  // "pack: error: ..."
+  void Fail(std::string_view text);   // an Error that ends the command
+  std::string failure();              // the last of these; empty when there was none
   void Raw(std::string_view text);    // as it is, the line end included
   // Whatever a message holds - names, the words of a library - controls in it reach no terminal.
 
@@ -61,6 +63,7 @@ class Terminal {
   bool live_ = false, colour_ = false, utf8_ = false;
   std::mutex mutex_;
   size_t drawn_ = 0;  // lines
+  std::string failure_;
 };
 
 class Results {
@@ -78,9 +81,16 @@ class Results {
   absl::Status status_;
 };
 
-// `text` cut to that many columns at a character's border; one column a code point.
+// How many columns a terminal gives `text`, which is UTF-8: 2 for each wide character, 0 for marks.
+size_t DisplayColumns(std::string_view text);
+// `text` cut to that many columns at a character's border.
 std::string FitColumns(std::string_view text, int columns);
 using shardpack::ShellQuoted;
+// Blanks behind it until it is that wide.
+std::string PaddedTo(size_t columns, std::string text);
+// Broken into lines at blanks, and within a longer word behind a "/"; a word without one stays whole.
+// Lines that begin with a blank are left alone: they are rows and commands.
+std::string WrappedTo(size_t columns, std::string_view text);
 // The whole command as a user may type it again.
 std::string TypedCommand(const CommandLine& line);
 

@@ -74,10 +74,13 @@ ExitCode RunValidate(const CommandLine& line, Terminal& terminal) {
   absl::StatusOr<ValidationReport> report = Validate(line, terminal);
   if (!report.ok()) return Fail(report.status(), terminal);
   Results results;
-  results.Write(line.json ? ToJson(*report) : ToText(*report));
+  results.Write(line.json ? ToJson(*report)
+                : line.quiet ? FindingsText(*report)
+                             : ToText(*report));
   ExitCode code = report->errors() > 0 ? ExitCode::kDamage : ExitCode::kDone;
   if (const int signal = StopSignal(); report->stopped && signal != 0) {
-    code = Worse(code, Fail(absl::CancelledError(), terminal));
+    terminal.Error("interrupted");  // the report is the result, also with --json
+    code = Worse(code, ExitCodeOf(absl::CancelledError(), signal));
   }
   return FinishResults(results, code, terminal);
 }

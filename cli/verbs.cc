@@ -53,16 +53,16 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      "Bytes, labels, classes, keys, splits, source paths and further fields are kept, and so is the order,\n"
      "unless --shuffle is given. What the format cannot hold is said before work starts.",
      kBuildCodes},
-    {Verb::kIndex, "index", "Make shards of any tool a dataset where they lie, without packing them again",
+    {Verb::kIndex, "index", "Index third-party shards in place as a dataset, without packing them again",
      "SHARD|DIR...", 1, kAny, "pack index imagenet-*.tar -o imagenet/",
      "Writes a manifest, and an index for each shard, beside the shards or to the folder of -o; the shards\n"
      "stay as they are. Every byte is checked first; a damaged shard is refused, and nothing is written.\n"
      "Splits are those that all names begin with (train-, val-, test-), else there is one.",
      kIndexCodes},
-    {Verb::kValidate, "validate", "Prove that a dataset, or shards of any tool, are whole",
+    {Verb::kValidate, "validate", "Verify that a dataset, or shards of any tool, are whole",
      "DATASET|SHARD...", 1, kAny, "pack validate shards/",
      "quick looks at manifest, sizes, indexes and the ends of each shard; full at every byte;\n"
-     "deep also decodes every image, and knows limits on pixels, scans and what lies beside the pixels.",
+     "deep also decodes every image and enforces limits on pixels, JPEG scans and metadata.",
      kValidateCodes},
     {Verb::kRepair, "repair", "Rebuild what is missing or damaged of a dataset, byte for byte", "DATASET [SHARD...]", 1,
      kAny, "pack repair shards/ --from photos/",
@@ -75,7 +75,7 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      "pack info shards/", "", kReadCodes},
     {Verb::kLs, "ls", "List samples: key, label, size, pixels, source path", "DATASET|SHARD...", 1,
      kAny, "pack ls shards/ --label cat --limit 10",
-     "Shards of other tools need no index: they are scanned.", kReadCodes},
+     "Third-party shards need no index: they are scanned.", kReadCodes},
     {Verb::kCat, "cat", "Write the image of one sample to stdout", "DATASET|SHARD [KEY]", 1, 2,
      "pack cat shards/ cat/0001 > 0001.jpg",
      "The bytes are checked against their hash where there is an index.", kReadCodes},
@@ -88,7 +88,7 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      "nothing is written outside of it or through a link. A name that is too long or taken gets a hash at\n"
      "its end; such files, and those that are withheld because they are damaged, are listed.",
      kExtractCodes},
-    {Verb::kBench, "bench", "Measure how fast a loader reads a dataset here, and what binds it",
+    {Verb::kBench, "bench", "Measure how fast a loader reads a dataset here, and what the bottleneck is",
      "DATASET|SHARD...", 1, kAny, "pack bench shards/ --batch 64 --decode 224",
      "Runs the C++ loader of //readers over the dataset and compares it with what the machine can do.\n"
      "The first epoch may read from the disk; later ones are served by the page cache where it is large\n"

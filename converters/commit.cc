@@ -64,7 +64,7 @@ absl::Status Judge(const Plan& plan, std::span<const ShardResult> results, const
         "%d of %d inputs cannot be packed, %.4g %% are allowed; nothing was published.\n  %s\n%s", lost,
         counts.seen, max_skip * 100, absl::StrJoin(lines, "\n  "),
         counts.packed == 0 ? "No input is left to pack."
-                           : "Fix them, or run the same command with a higher --max-skip: finished shards are kept."));
+                           : "Fix them, or rerun with a higher --max-skip; finished shards are kept."));
   }
   for (const ShardResult& result : results) {
     if (result.records > 0) continue;

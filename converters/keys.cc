@@ -188,7 +188,7 @@ absl::Status CollisionError(const KeyMaker& keys, const Collisions& collisions,
                             const Pairs& pairs) {
   const Listing& listing = keys.listing;
   std::string text = absl::StrCat(collisions.size(), collisions.size() == 1 ? " key is" : " keys are",
-                                  " shared by several files:\n");
+                                  " shared by more than one file:\n");
   for (size_t i = 0; i < std::min(collisions.size(), kCollisionsShown); ++i) {
     const std::vector<uint32_t>& rows = collisions[i];
     absl::StrAppend(&text, "  ", EscapeForTerminal(keys.Make(rows[0])), ": ",

@@ -240,7 +240,7 @@ absl::Status OutputDir::CheckIsOurs() const {
   if (!Exists(PathOf(std::string(kManifestName)))) return absl::OkStatus();
   const absl::StatusOr<Manifest> manifest = Manifest::Read(path_);
   if (manifest.ok() && manifest->adopted()) {
-    return Conflict(path_, "holds shards that pack index has adopted, which are never replaced; use another folder");
+    return Conflict(path_, "holds shards that pack index has indexed in place, which are never replaced; use another folder");
   }
   if (!manifest.ok() && options_.overwrite) {
     return Conflict(path_, absl::StrCat("holds a damaged manifest (", std::string(manifest.status().message()),

@@ -244,11 +244,13 @@ class PlanMaker {
   absl::Status CutShards() {
     SumBounds();
     const uint64_t overhead = format().traits.shard_overhead_bytes;
-    if (options().shards > plan_.positions() ||
-        (options().shards > 0 && options().shards < plan_.splits_.size())) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--shards ", options().shards, ": there are ", plan_.positions(),
-                       " samples in ", plan_.splits_.size(), " splits, and no shard may be empty"));
+    if (options().shards > plan_.positions()) {
+      return absl::InvalidArgumentError(absl::StrCat("--shards ", options().shards, " is more than the ",
+                                                     plan_.positions(), " samples"));
+    }
+    if (options().shards > 0 && options().shards < plan_.splits_.size()) {
+      return absl::InvalidArgumentError(absl::StrCat("--shards ", options().shards, " is less than the ",
+                                                     plan_.splits_.size(), " splits, each of which has shards of its own"));
     }
     const bool by_bytes = options().shards == 0 && options().samples_per_shard == 0;
     if (by_bytes && options().shard_bytes > 0 && options().shard_bytes <= overhead) {

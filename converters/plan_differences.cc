@@ -1,3 +1,5 @@
+#include "converters/plan_differences.h"
+
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -12,19 +14,18 @@ namespace {
 
 constexpr size_t kPathsShown = 5;
 
-void CompareOptions(const PlanOptions& was, const PlanOptions& now,
-                    std::vector<std::string>& lines) {
-  const auto before = was.ToMap(), after = now.ToMap();
-  std::map<std::string, std::array<const std::string*, 2>> values;
-  for (const auto& [name, value] : before) values[name][0] = &value;
-  for (const auto& [name, value] : after) values[name][1] = &value;
-  const auto show = [](const std::string* value) {
-    return value == nullptr ? "not given" : value->empty() ? "empty" : EscapeForTerminal(*value);
-  };
-  for (const auto& [name, pair] : values) {
-    if (pair[0] != nullptr && pair[1] != nullptr && *pair[0] == *pair[1]) continue;
-    lines.push_back(absl::StrCat("--", name, " was ", show(pair[0]), ", is ", show(pair[1])));
-  }
+constexpr std::string_view kPixelLibraries = "pixel-libraries";  // written down as an option, and none
+
+// What options count as that are written down only beside others.
+std::map<std::string, std::string> BesideOthers() {
+  TransformOptions pixels;
+  pixels.resize = ResizeMode::kShortest;
+  pixels.width = pixels.height = 1;
+  std::map<std::string, std::string> defaults = pixels.ToMap();
+  for (const char* own : {"resize", "size", "pixel-libraries"}) defaults.erase(own);
+  defaults["split-by"] = "hash";
+  defaults["shard-size"] = "auto";
+  return defaults;
 }
 
 // What happened to the files, the first few of each kind by name.
@@ -88,14 +89,47 @@ void CompareFiles(const Listing& was, const Listing& now, std::vector<std::strin
 
 }  // namespace
 
-std::vector<std::string> Plan::Differences(const Plan& was, const Plan& now) {
+std::map<std::string, std::string> DefaultOptions() {
+  std::map<std::string, std::string> options = PlanOptions{}.ToMap();
+  options.merge(BesideOthers());
+  return options;
+}
+
+std::vector<std::string> OptionDifferences(const std::map<std::string, std::string>& was,
+                                           const std::map<std::string, std::string>& now) {
+  const std::map<std::string, std::string> defaults = BesideOthers();
+  std::map<std::string, std::array<const std::string*, 2>> values;
+  for (const auto& [name, value] : was) values[name][0] = &value;
+  for (const auto& [name, value] : now) values[name][1] = &value;
+  const auto show = [](const std::string* value) {
+    return value == nullptr ? "not given" : value->empty() ? "empty" : EscapeForTerminal(*value);
+  };
   std::vector<std::string> lines;
-  if (was.digest() == now.digest()) return lines;
+  for (auto& [name, pair] : values) {
+    if (name == kPixelLibraries) {
+      // Without one there are no changed pixels, which the options say.
+      if (pair[0] != nullptr && pair[1] != nullptr && *pair[0] != *pair[1]) {
+        lines.push_back(absl::StrCat("the libraries that change pixels were ", show(pair[0]), ", are ", show(pair[1])));
+      }
+      continue;
+    }
+    const auto fallback = defaults.find(name);
+    for (const std::string*& value : pair) {
+      if (value == nullptr && fallback != defaults.end()) value = &fallback->second;
+    }
+    if (pair[0] != nullptr && pair[1] != nullptr && *pair[0] == *pair[1]) continue;
+    lines.push_back(absl::StrCat("--", name, " was ", show(pair[0]), ", is ", show(pair[1])));
+  }
+  return lines;
+}
+
+std::vector<std::string> Plan::Differences(const Plan& was, const Plan& now) {
+  if (was.digest() == now.digest()) return {};
+  std::vector<std::string> lines = OptionDifferences(was.options_.ToMap(), now.options_.ToMap());
   if (was.format().name != now.format().name) {
     lines.push_back(absl::StrCat("--format was ", std::string(was.format().name), ", is ",
                                  std::string(now.format().name)));
   }
-  CompareOptions(was.options_, now.options_, lines);
   const size_t options = lines.size();
   CompareFiles(was.listing_, now.listing_, lines);
   if (was.listing_.classes != now.listing_.classes) {

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "converters/plan_differences.h"
 #include "formats/io/file.h"
 #include "formats/io/shell_quoted.h"
 
@@ -29,18 +30,9 @@ std::string Named(std::vector<std::string> lines) {
 }  // namespace
 
 std::vector<std::string> DifferencesFrom(const Manifest& was, const Plan& plan) {
-  std::vector<std::string> lines;
-  const std::map<std::string, std::string> now = plan.options().ToMap();
-  for (const auto& [name, value] : now) {
-    const auto old = was.options.find(name);
-    const std::string before = old == was.options.end() ? "not set" : old->second;
-    if (before != value) lines.push_back(absl::StrCat(name, " was ", before, ", is ", value));
-  }
-  for (const auto& [name, value] : was.options) {
-    if (now.count(name) == 0) lines.push_back(absl::StrCat(name, " was ", value, ", is not set"));
-  }
+  std::vector<std::string> lines = OptionDifferences(was.options, plan.options().ToMap());
   if (was.format != plan.format().name) {
-    lines.push_back(absl::StrCat("format was ", was.format, ", is ", std::string(plan.format().name)));
+    lines.push_back(absl::StrCat("--format was ", was.format, ", is ", std::string(plan.format().name)));
   }
   if (was.listing_digest != plan.listing().ComputeDigest()) {
     lines.push_back(absl::StrCat("the source's files differ (", was.source_files, " were packed, ",

@@ -64,7 +64,7 @@ std::array<std::byte, kCursorBytes> CursorToBytes(const Cursor& cursor) {
 
 absl::StatusOr<Cursor> CursorFromBytes(Bytes bytes) {
   if (bytes.size() < kMagic.size() + sizeof(uint32_t) || !AsText(bytes).starts_with(kMagic)) {
-    return absl::InvalidArgumentError("these bytes are no cursor: they do not begin with SPCURSOR");
+    return absl::InvalidArgumentError("not a Shardpack cursor (expected SPCURSOR...)");
   }
   const uint32_t version = LoadLittle<uint32_t>(&bytes[8]);
   if (bytes.size() != kCursorBytes) {
@@ -97,7 +97,7 @@ std::string CursorToText(const Cursor& cursor) {
 absl::StatusOr<Cursor> CursorFromText(std::string_view text) {
   if (!text.starts_with(kPrefix)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("this text is no cursor: it does not begin with ", std::string(kPrefix)));
+        absl::StrCat("not a Shardpack cursor (expected ", std::string(kPrefix), "...)"));
   }
   const size_t colon = text.rfind(':');
   if (text.substr(colon + 1) != Hex(Xxh3_64(AsBytes(text.substr(0, colon))))) {
@@ -117,7 +117,7 @@ absl::StatusOr<Cursor> CursorFromText(std::string_view text) {
   }
   // What is read must be written so: no leading zero, no second spelling.
   if (!good || CursorToText(cursor) != text) {
-    return absl::InvalidArgumentError("this text is no cursor: its fields are not those of one");
+    return absl::InvalidArgumentError("not a Shardpack cursor: its fields are not those of one");
   }
   return cursor;
 }
@@ -144,7 +144,7 @@ absl::Status CheckCursor(const Cursor& cursor, const Digest& dataset, const Orde
   }
   if (differs.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("cannot go on from this cursor: ", absl::StrJoin(differs, "; ")));
+      absl::StrCat("cannot resume from this cursor: ", absl::StrJoin(differs, "; ")));
 }
 
 }  // namespace shardpack

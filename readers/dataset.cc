@@ -75,7 +75,7 @@ absl::Status NoDataset(const std::string& folder, bool may_be_shard) {
         absl::StrCat(name, " has no manifest.json: its build has not finished"));
   }
   if (may_be_shard) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(name, " is no dataset: it has no manifest.json"));
+  return absl::InvalidArgumentError(absl::StrCat(name, " is not a packed dataset (no manifest.json); pack it first: pack SRC -o OUT"));
 }
 
 std::string FirstDifference(std::span<const std::string> was, std::span<const std::string> now) {

@@ -184,7 +184,7 @@ absl::Status NoFormat(const std::string& path, bool is_folder) {
         "), so its records cannot be read one by one; unpack it first"));
   }
   return absl::InvalidArgumentError(
-      absl::StrCat(EscapeForTerminal(path), ": in no format that is known here"));
+      absl::StrCat(EscapeForTerminal(path), " is not a shard of any known format"));
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ TEST(LatencyHistogram, QuantilesAreNear) {
   EXPECT_GT(ends.Quantile(1), uint64_t{1} << 62);
 }
 
-TEST(LoaderStats, NamesTheStageThatBinds) {
+TEST(LoaderStats, NamesTheBottleneck) {
   LoaderStats stats;
   stats.wall_ns = 1'000'000'000;
   stats.cpu_threads = 2;
@@ -36,7 +36,7 @@ TEST(LoaderStats, NamesTheStageThatBinds) {
   stats.consumer_wait_ns = 900'000'000;
   stats.read.busy_ns = 1'900'000'000;
   EXPECT_EQ(stats.Binding(), "read");
-  EXPECT_THAT(stats.Explain(), StartsWith("read binds: 1000 samples/s"));
+  EXPECT_THAT(stats.Explain(), StartsWith("the bottleneck is read: 1000 samples/s"));
   EXPECT_THAT(stats.Explain(), HasSubstr("95 % of 2 threads"));
   stats.disk_read = {.items = 1, .bytes = 1, .busy_ns = 3'990'000'000};
   EXPECT_EQ(stats.Binding(), "disk");

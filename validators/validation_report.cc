@@ -78,7 +78,7 @@ std::string_view LevelName(ValidationLevel level) {
   return "deep";
 }
 
-std::string ToText(const ValidationReport& report) {
+std::string FindingsText(const ValidationReport& report) {
   std::string text;
   std::array<bool, FindingTally::kIds> hinted{};
   for (const Finding& finding : report.findings.kept()) {
@@ -96,6 +96,11 @@ std::string ToText(const ValidationReport& report) {
     const uint64_t count = report.findings.count(spec.id);
     if (count > 1) absl::StrAppend(&text, "  ", std::string(spec.name), ": ", count, "\n");
   }
+  return text;
+}
+
+std::string ToText(const ValidationReport& report) {
+  std::string text = FindingsText(report);
   if (!report.subject.empty()) absl::StrAppend(&text, EscapeForTerminal(report.subject), ": ");
   absl::StrAppend(&text, "level ", std::string(LevelName(report.level)), ", checked ",
                   PartOf(report.shards_checked, report.shards, "shard"), ", ",

@@ -52,6 +52,7 @@ struct ValidationReport {
 };
 
 std::string ToText(const ValidationReport& report);
+std::string FindingsText(const ValidationReport& report);    // the part of it that names findings; may be empty
 std::string ToJson(const ValidationReport& report);  // one object, one line end
 
 }  // namespace shardpack

@@ -231,7 +231,7 @@ absl::Status CheckFolderItself(const std::string& dataset) {
   struct stat facts;
   if (::stat(dataset.c_str(), &facts) != 0) return IoStatus("open", dataset, errno);
   if (!S_ISDIR(facts.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(dataset), " is no folder"));
+    return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(dataset), " is not a folder"));
   }
   const std::string manifest = absl::StrCat(dataset, "/", std::string(kManifestName));
   if (::lstat(manifest.c_str(), &facts) == 0) return absl::OkStatus();
@@ -241,8 +241,8 @@ absl::Status CheckFolderItself(const std::string& dataset) {
   if (!*parts) {
     return absl::InvalidArgumentError(
         absl::StrCat(EscapeForTerminal(dataset),
-                     " is no dataset (it has no manifest.json, no index and no .pack "
-                     "folder); name shards of other tools one by one"));
+                     " is not a packed dataset (it has no manifest.json, no index and no .pack "
+                     "folder); name third-party shards one by one"));
   }
   return absl::OkStatus();
 }

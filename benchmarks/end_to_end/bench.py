@@ -268,12 +268,12 @@ def ratios(groups):
 
 
 def ratio_table(rows):
-  lines = ["| measure | ratio | min .. max | reach | | CPU time |", "|---|---|---|---|---|---|"]
+  lines = ["| measure | ratio | min .. max | target | | CPU time |", "|---|---|---|---|---|---|"]
   for row in rows:
     sign = {"time": "<=", "speed": ">="}[row["kind"]]
     reach = f"{sign} {row['reach']}" if row["reach"] is not None else ""
     cpu = f"{row['cpu_ratio']:.2f} x" if row["cpu_ratio"] is not None else ""
-    verdict = {True: "reached", False: "**missed**", None: ""}[row["reached"]]
+    verdict = {True: "met", False: "**missed**", None: ""}[row["reached"]]
     lines.append(f"| {row['group']}: {row['ours']} against {row['theirs']} ({row['kind']}) | {row['ratio']:.2f} | "
                  f"{row['min']:.2f} .. {row['max']:.2f} | {reach} | {verdict} | {cpu} |")
   return "\n".join(lines)

@@ -281,10 +281,10 @@ def ratios(loaders):
 def ratio_table(rows):
   if not rows:
     return "No ratios: Shardpack's own program did not run."
-  lines = ["| measure | ratio | min .. max | reach | |", "|---|---|---|---|---|"]
+  lines = ["| measure | ratio | min .. max | target | |", "|---|---|---|---|---|"]
   for row in rows:
     lines.append(f"| {row['group']}: {row['ours']} against {row['theirs']} | {row['ratio']:.2f} | {row['min']:.2f} .. "
-                 f"{row['max']:.2f} | >= {row['reach']} | {'reached' if row['reached'] else '**missed**'} |")
+                 f"{row['max']:.2f} | >= {row['reach']} | {'met' if row['reached'] else '**missed**'} |")
   return "\n".join(lines)
 
 
