@@ -318,6 +318,9 @@ absl::StatusOr<CommandLine> ParseCommandLine(std::string program, std::vector<st
     if (!status.ok()) return status;
   }
   if (line.help || line.version) return line;
+  // Where nothing is said of the top folders; a command made of a dataset's options says all of it.
+  const bool top_is_class = line.source.label_dir_given && line.source.label_dir == 0;
+  line.source.find_splits = !line.Given("split-by") && !top_is_class;
   status = RefuseUrls(line);
   if (status.ok()) status = CheckArguments(line);
   if (!status.ok()) return status;

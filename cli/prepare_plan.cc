@@ -149,9 +149,6 @@ absl::StatusOr<Prepared> PreparePlan(const CommandLine& line, IoPool& pool, Term
     if (!classes.ok()) return classes.status();
     options.classes = *std::move(classes);
   }
-  // The top folders are classes where that is said.
-  const bool top_is_class = options.label_dir_given && options.label_dir == 0;
-  options.find_splits = !line.Given("split-by") && !top_is_class;
   absl::StatusOr<OpenedSource> opened = OpenSource(line, options, pool);
   if (!opened.ok()) return opened.status();
   absl::StatusOr<Listing> listing = List(*opened->source, terminal);

@@ -265,6 +265,7 @@ TEST(PlanTest, CopiesAreReportedOrDropped) {
 TEST(PlanTest, DuplicateKeys) {
   const auto listing = [] { return MakeListing({"a/1.jpg", "a/1.png", "a/2.jpg"}); };
   PlanOptions options;
+  options.on_duplicate = OnDuplicateKey::kError;
   EXPECT_TRUE(absl::IsFailedPrecondition(Plan::Make(listing(), options, PlainFormat()).status()));
   options.on_duplicate = OnDuplicateKey::kSkip;
   Plan plan = MakePlan(listing(), options);
@@ -280,8 +281,10 @@ TEST(PlanTest, DuplicateKeys) {
   EXPECT_EQ(Key(MakePlan(listing(), options), 1), "000000001");
   // The format's longest key counts for `auto` as well.
   options = {};
-  EXPECT_FALSE(MakePlan(MakeListing({std::string(60, 'x') + ".jpg"}), options).index_keys());
-  EXPECT_TRUE(MakePlan(MakeListing({std::string(61, 'x') + ".jpg"}), options).index_keys());
+  EXPECT_EQ(Key(MakePlan(MakeListing({std::string(60, 'x') + ".jpg"}), options), 0), std::string(60, 'x'));
+  const std::string cut = Key(MakePlan(MakeListing({std::string(61, 'x') + ".jpg"}), options), 0);
+  EXPECT_EQ(cut.size(), 60u);
+  EXPECT_EQ(cut.substr(0, 44), std::string(43, 'x') + "-");
 }
 
 TEST(PlanTest, WhatNoRecordHoldsIsSkipped) {
