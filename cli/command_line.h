@@ -48,6 +48,8 @@ struct CommandLine {
   FolderSourceOptions source;
   std::string input_format = "auto", root;
   ListOptions columns;       // of a list
+  bool coco_boxes = false;   // --coco boxes
+  std::vector<std::string> annotations;  // further COCO json
   std::string label_from;    // the word of --label-from; "" = not given
   bool drop_fields = false;
   bool one_split = false;    // --split-by none

@@ -158,5 +158,223 @@ class DedupeTest(command.PackTest):
     self.assertEqual(self.skips(), self.skips("parts"))
 
 
+class ColumnsTest(command.PackTest):
+
+  def setUp(self):
+    super().setUp()
+    self.source(count=6)
+    self.paths = sorted(self.contents("src"))
+
+  def table(self, name="a.csv", mark=","):
+    rows = [mark.join(("file", "class", "caption", "age", "note"))]
+    for i, path in enumerate(self.paths):
+      rows.append(mark.join((path, ("tabby", "beagle")[i % 2], f"caf\u00e9 {i}", f"0{i}.50", "a b")))
+    self.write(f"src/{name}", ("\n".join(rows) + "\n").encode())
+    return f"src/{name}"
+
+  def field(self, out, path, name):
+    key = next(row["key"] for row in self.rows(out) if row["path"] == path)
+    return self.pack("cat", out, key, "--field", name, text=False).stdout
+
+  def test_columns_that_are_guessed_and_not_taken_are_named(self):
+    done = self.pack(self.table(), "-o", "out")
+    self.assertIn("columns path=file label=class; not taken: caption, age, note", done.stderr)
+    done = self.pack(self.table(), "-o", "given", "--columns", "path=file,label=class")
+    self.assertIn("not taken: caption, age, note", done.stderr)
+    done = self.pack(self.table(), "-o", "all", "--columns", "path=file,label=class,txt=caption,json=*")
+    self.assertNotIn("columns path", done.stderr)
+    self.write("src/b.csv", b"path\n" + self.paths[0].encode())
+    self.assertIn("columns path=path\n", self.pack("src/b.csv", "-o", "paths").stderr)
+    lines = [json.dumps({"path": path, "label": i % 2, **({"score": 1} if i else {})}) for i, path in enumerate(self.paths)]
+    self.write("src/a.jsonl", "\n".join(lines).encode())
+    self.assertIn("columns path=path label=label; not taken: score", self.pack("src/a.jsonl", "-o", "lines").stderr)
+
+  def test_as_text_and_json_in_every_format(self):
+    for name, mark in (("a.csv", ","), ("a.tsv", "\t")):
+      for number, (carrier, *flags) in enumerate((*CARRIERS, ("hdf5",), ("hdf5", "--layout", "vlen"))):
+        out = f"{name}-{number}"
+        with self.subTest(out, carrier=carrier, flags=flags):
+          self.pack(self.table(name, mark), "-o", out, "-f", carrier, *flags, "--columns", "path=file,label=class,txt=caption,json=*")
+          self.assertEqual("caf\u00e9 1".encode(), self.field(out, self.paths[1], "txt"))
+          self.assertEqual(b'{"age":"01.50","note":"a b"}', self.field(out, self.paths[1], "json"))
+          self.pack("extract", out, out + "-again")
+          got = self.contents(out + "-again")
+          self.assertEqual(18, len(got))
+          stem = self.paths[2].removesuffix(".jpg")
+          self.assertEqual("caf\u00e9 2".encode(), got[stem + ".txt"])
+          self.assertEqual({"age": "02.50", "note": "a b"}, json.loads(got[stem + ".json"]))
+
+  def test_named_ones_numbers_and_lines(self):
+    self.pack(self.table(), "-o", "named", "--columns", "path=file,label=class,json=note,caption")
+    self.assertEqual('{"caption":"caf\u00e9 0","note":"a b"}'.encode(), self.field("named", self.paths[0], "json"))
+    self.write("src/n.csv", f"{self.paths[0]},3,words\n".encode())
+    self.pack("src/n.csv", "-o", "numbers", "--columns", "path=0,label=1,txt=2,json=*")
+    self.assertEqual(b"words", self.field("numbers", self.paths[0], "txt"))
+    self.assertEqual(b"{}", self.field("numbers", self.paths[0], "json"))
+    line = {"z": [1, 2.5, {"b": None}], "img": self.paths[0], "y": 1, "text": "hi", "a": "\u00e9", "big": 2**63}
+    self.write("src/l.jsonl", json.dumps(line).encode())
+    self.pack("src/l.jsonl", "-o", "lines", "--columns", "path=img,label=y,txt=text,json=*")
+    self.assertEqual(b"hi", self.field("lines", self.paths[0], "txt"))
+    self.assertEqual('{"a":"\u00e9","big":9223372036854775808,"z":[1,2.5,{"b":null}]}'.encode(), self.field("lines", self.paths[0], "json"))
+    self.pack("src/l.jsonl", "-o", "again", "--columns", "path=img,label=y,txt=text,json=*", "-j", "1")
+    self.assertEqual(self.contents("lines"), self.contents("again"))
+
+  def test_a_member_that_only_some_lines_have(self):
+    lines = [json.dumps({"path": path, "label": 0, **({"caption": "x"} if i % 2 else {"caption": None} if i else {})})
+             for i, path in enumerate(self.paths)]
+    self.write("src/a.jsonl", "\n".join(lines).encode())
+    flags = ["--columns", "path=path,label=label,txt=caption"]
+    self.assertIn("lacks its part txt", self.pack("src/a.jsonl", "-o", "out", *flags, expect=4).stderr)
+    self.pack("src/a.jsonl", "-o", "out2", *flags, "--missing-part", "keep")
+    self.pack("extract", "out2", "again")
+    self.assertEqual(9, len(self.contents("again")))
+
+  def test_with_sidecars(self):
+    for path in self.paths:
+      self.write("src/" + path.replace(".jpg", ".mask"), b"mask of " + path.encode())
+    self.pack(self.table(), "-o", "out", "--columns", "path=file,label=class,txt=caption", "--sidecars", "mask")
+    self.assertEqual("caf\u00e9 3".encode(), self.field("out", self.paths[3], "txt"))
+    self.assertEqual(b"mask of " + self.paths[3].encode(), self.field("out", self.paths[3], "mask"))
+    done = self.pack(self.table(), "-o", "no", "--columns", "path=file,txt=caption", "--sidecars", "txt", expect=2)
+    self.assertIn("both make the field txt", done.stderr)
+
+  def test_a_changed_caption_is_another_plan(self):
+    flags = ["--columns", "path=file,label=class,txt=caption"]
+    self.pack(self.table(), "-o", "out", *flags)
+    self.write("src/a.csv", (self.folder / "src/a.csv").read_bytes().replace(b"caf", b"tea"))
+    self.pack("src/a.csv", "-o", "out", *flags, expect=5)
+
+  def test_bad_columns(self):
+    good = self.paths[0]
+    for text, flags, why in (
+        (b"path,c\n" + good.encode() + b",caf\xe9\n", "txt=c", "a.csv:2: the column c is not UTF-8"),
+        (b"path,c\n" + good.encode() + b",caf\xe9\n", "json=*", "a.csv:2: the column c is not UTF-8"),
+        (b"path,c\n" + good.encode() + b"," + b"x" * 70_000 + b"\n", "txt=c", "a.csv:2: the column c has 70000 bytes"),
+        (b"path,c\n" + good.encode() + b",a\0b\n", "txt=c", "a.csv:2: a NUL byte"),
+        (b"path,c\n" + good.encode() + b",x\n", "txt=d", "no column is named d"),
+        (b"path,c\n" + good.encode() + b",x\n", "json=c,d", "no column is named d"),
+        (b"path,c,c\n" + good.encode() + b",x,y\n", "txt=c", "two columns are named c"),
+    ):
+      self.write("src/a.csv", text)
+      self.assertIn(why, self.pack("src/a.csv", "-o", "out", "--columns", "path=path," + flags, expect=2).stderr)
+    for line, flags, why in (
+        ('"c": "a\\u0000b"', "txt=c", "a.jsonl:1: the column c holds a NUL"),
+        ('"c": {"d": ["a\\u0000b"]}', "json=*", "a.jsonl:1: the column c holds a NUL"),
+        ('"c": [1]', "txt=c", "a.jsonl:1: the member c is an array"),
+        ('"c": 123456789012345678901234567890', "json=*", "a.jsonl:1: a whole number beyond 64 bits"),
+        ('"c": 1e400', "json=*", "a.jsonl:1: "),
+    ):
+      self.write("src/a.jsonl", ('{"path": "' + good + '", ' + line + "}").encode())
+      self.assertIn(why, self.pack("src/a.jsonl", "-o", "out", "--columns", "path=path," + flags, expect=2).stderr)
+    for flags in ("lable=c", "txt=", "txt=a,b", "json=*,a", "txt=a,txt=b", "json", "path=0,txt=c", "image=c"):
+      self.pack("src/a.csv", "-o", "out", "--columns", flags, expect=2)
+    self.assertFalse((self.folder / "out").exists())
+
+  def test_formats_without_room_and_workers_are_told_before_work_starts(self):
+    flags = ["--columns", "path=file,label=class,txt=caption"]
+    for carrier in ("lmdb",):
+      done = self.pack(self.table(), "-o", "out", "-f", carrier, *flags, expect=2)
+      self.assertIn("cannot hold a field", done.stderr)
+      self.assertFalse((self.folder / "out").exists())
+      self.pack(self.table(), "-o", "dropped", "-f", carrier, *flags, "--drop-fields")
+    self.pack("plan", self.table(), *flags, "--write", "p")
+    self.assertIn("columns of a list", self.pack("build", "--plan", "p", "-o", "part", "--shards-range", "0-0", expect=2).stderr)
+
+
+class CocoTest(command.PackTest):
+
+  def setUp(self):
+    super().setUp()
+    for i in range(4):
+      self.write(f"src/{i}.jpg", jpeg(i))
+    self.coco = {
+        "images": [{"id": i, "file_name": f"{i}.jpg", "height": 24, "width": 40, "date_captured": "2013-11-14", "license": i}
+                   for i in range(4)],
+        "annotations": [
+            {"id": 1, "image_id": 0, "category_id": 7, "bbox": [1, 2.5, 5, 10], "area": 33.25, "iscrowd": 0,
+             "segmentation": [[1.5, 2, 3, 4, 5, 6.125]], "attributes": {"occluded": False, "note": "\u00e9\n"},
+             "keypoints": [1, 2, 2, 0, 0, 0], "num_keypoints": 1},
+            {"id": 2, "image_id": 0, "category_id": 3, "bbox": [0, 0, 40, 24], "area": 900, "iscrowd": 1,
+             "segmentation": {"counts": [10, 20], "size": [24, 40]}},
+            {"id": 3, "image_id": 2, "category_id": 3, "bbox": [0, 0, 4, 4], "iscrowd": 0,
+             "segmentation": {"counts": "a\\b`c", "size": [24, 40]}},
+        ],
+        "categories": [{"id": 7, "name": "cat"}, {"id": 3, "name": "dog"}],
+    }
+    self.captions = {
+        "images": self.coco["images"],
+        "annotations": [{"id": 10 + i, "image_id": i % 4, "caption": f"caption {i}"} for i in range(6)],
+    }
+    self.write("src/instances.json", json.dumps(self.coco, indent=1).encode())
+    self.write("src/captions.json", json.dumps(self.captions).encode())
+
+  def annotations(self, folder, *files):
+    """What the files say of each image, as pycocotools would: by image id, whatever the spelling."""
+    want = {}
+    for image in self.coco["images"]:
+      of_it = [each for file in files for each in file["annotations"] if each["image_id"] == image["id"]]
+      want[image["id"]] = (image, of_it)
+    got = {}
+    for name, data in self.contents(folder).items():
+      if name.endswith(".json"):
+        fields = json.loads(data)
+        self.assertEqual(fields["image_id"], fields["image"]["id"])
+        got[fields["image_id"]] = (fields["image"], fields["annotations"])
+    return want, got
+
+  def test_annotations_come_out_whole(self):
+    for number, carrier in enumerate(("webdataset", "tfrecord", "hdf5")):
+      done = self.pack("src/instances.json", "-o", f"out{number}", "-f", carrier)
+      self.assertIn("2 of 4 images have no object: they are packed as negatives", done.stderr)
+      self.assertEqual({"0.jpg": 0, "1.jpg": None, "2.jpg": 0, "3.jpg": None},
+                       {row["path"]: row["label"] for row in self.rows(f"out{number}")})
+      self.pack("extract", f"out{number}", f"again{number}")
+      want, got = self.annotations(f"again{number}", self.coco)
+      self.assertEqual(want, got)
+      boxes = json.loads(self.contents(f"again{number}")["0.json"])["boxes"]
+      self.assertEqual([{"area": 33.25, "bbox": [1, 2.5, 5, 10], "category": "cat", "iscrowd": 0, "label": 1},
+                        {"area": 900, "bbox": [0, 0, 40, 24], "category": "dog", "iscrowd": 1, "label": 0}], boxes)
+      self.pack("validate", f"out{number}", "--against", "src")
+
+  def test_further_files_are_joined(self):
+    self.pack("src/instances.json", "--annotations", "src/captions.json", "-o", "out")
+    self.pack("extract", "out", "again")
+    want, got = self.annotations("again", self.coco, self.captions)
+    self.assertEqual(want, got)
+    self.pack("src/captions.json", "-o", "captions", "--label-from", "none")
+    self.pack("extract", "captions", "only")
+    want, got = self.annotations("only", self.captions)
+    self.assertEqual(want, got)
+    self.captions["annotations"][0]["image_id"] = 99
+    self.write("src/bad.json", json.dumps(self.captions).encode())
+    done = self.pack("src/instances.json", "--annotations", "src/bad.json", "-o", "bad", expect=2)
+    self.assertIn("src/bad.json: an annotation has the image_id 99", done.stderr)
+    for text in (b"", b"[]", b"{}", b'{"annotations": [{}]}'):
+      self.write("src/bad.json", text)
+      self.assertIn("src/bad.json", self.pack("src/instances.json", "--annotations", "src/bad.json", "-o", "bad", expect=2).stderr)
+    self.pack("src/instances.json", "--annotations", "nowhere.json", "-o", "bad", expect=2)
+    self.pack("src/instances.json", "--annotations", "src/captions.json", "--coco", "boxes", "-o", "bad", expect=2)
+    self.pack("src", "--annotations", "src/captions.json", "-o", "bad", expect=2)
+    self.assertFalse((self.folder / "bad").exists())
+
+  def test_boxes_alone_and_what_becomes_of_negatives(self):
+    self.pack("src/instances.json", "-o", "boxes", "--coco", "boxes", "--max-skip", "100%", expect=3)
+    self.assertEqual({"1.jpg": "unpaired", "3.jpg": "unpaired"}, self.skips("boxes"))
+    self.assertEqual(["boxes", "image_id"], sorted(json.loads(self.pack("cat", "boxes", "2", "--field", "json").stdout)))
+    self.pack("src/instances.json", "-o", "skip", "--missing-part", "skip", "--max-skip", "100%", expect=3)
+    self.assertEqual(2, len(self.skips("skip")))
+    self.pack("src/instances.json", "-o", "drop", "--missing-part", "drop")
+    self.assertEqual(2, self.manifest("drop")["counts"]["filtered"])
+    self.assertIn("keep packs", self.pack("src/instances.json", "-o", "error", "--missing-part", "error", expect=2).stderr)
+    self.pack("src/instances.json", "-o", "keep", "--coco", "boxes", "--missing-part", "keep")
+    self.assertEqual('{"boxes":[],"image_id":1}', self.pack("cat", "keep", "1", "--field", "json").stdout)
+
+  def test_an_annotation_that_changes_is_no_resumed_run(self):
+    self.pack("src/instances.json", "-o", "out")
+    self.coco["annotations"][0]["attributes"]["occluded"] = True
+    self.write("src/instances.json", json.dumps(self.coco).encode())
+    self.pack("src/instances.json", "-o", "out", expect=5)
+
+
 if __name__ == "__main__":
   command.main()

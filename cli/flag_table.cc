@@ -91,21 +91,6 @@ Status StoreLabelFrom(Text text, Line& line) {
   return absl::OkStatus();
 }
 
-// "path=file,label=class": names of a header or of JSON members, or numbers from 0.
-Status StoreColumns(Text text, Line& line) {
-  std::vector<std::string> parts;
-  SplitAt(text, ',', &parts);
-  for (const std::string& part : parts) {
-    const size_t equals = part.find('=');
-    const std::string what = part.substr(0, equals), column = equals == std::string::npos ? "" : part.substr(equals + 1);
-    if ((what != "path" && what != "label") || column.empty()) {
-      return absl::InvalidArgumentError("expected path=COLUMN, label=COLUMN or both, as in path=file,label=class");
-    }
-    (what == "path" ? line.columns.path : line.columns.label) = column;
-  }
-  return absl::OkStatus();
-}
-
 Status StoreExtensions(Text text, Line& line) {
   if (text == "any") {
     line.source.any_extension = true;
@@ -316,9 +301,15 @@ constexpr Flag kFlags[] = {
     {"root", 0, kValue, "DIR", "the list's folder", nullptr, "Input", kPacking, false,
      "the folder that the paths of a list or of COCO json are relative to",
      [](Text t, Line& l) { return KeepText(t, &l.root); }},
-    {"columns", 0, kValue, "path=COL,label=COL", "", nullptr, "Input", kPacking, false,
-     "the columns of csv, tsv and jsonl: by name, or by number from 0 without a header",
-     StoreColumns},
+    {"columns", 0, kValue, "path=COL,label=COL,txt=COL,json=COL,...", "", nullptr, "Input", kPacking, false,
+     "columns of csv, tsv, jsonl, by name or number: path, label, fields; json=*: all others",
+     [](Text t, Line& l) { return ParseColumns(t, &l.columns); }},
+    {"coco", 0, kValue, "full|boxes", "full", nullptr, "Input", kPacking, false,
+     "the json field of COCO json: image and annotations whole, or boxes alone",
+     [](Text t, Line& l) { l.coco_boxes = t == "boxes"; return absl::OkStatus(); }},
+    {"annotations", 0, kRepeated, "FILE", "", nullptr, "Input", kPacking, false,
+     "further COCO json of the same images (captions, keypoints), joined by image id; may be repeated",
+     [](Text t, Line& l) { l.annotations.push_back(t); return absl::OkStatus(); }},
     {"label-from", 0, kValue, "HOW", "dir", nullptr, "Input", kPacking, true,
      "the class: dir, dir:N, none; column; largest, single",
      StoreLabelFrom},

@@ -272,10 +272,10 @@ class ListLabelTest(command.PackTest):
 
   def test_the_columns_that_were_guessed(self):
     self.rows_of(["cat", "dog"], head="file,class")
-    self.assertIn("path=file,label=class", self.pack("train.csv", "-o", "out").stderr)
-    self.assertNotIn("taken by their names", self.pack("train.csv", "-o", "o2", "--columns", "path=file,label=class").stderr)
+    self.assertIn("columns path=file label=class", self.pack("train.csv", "-o", "out").stderr)
+    self.assertNotIn("columns path", self.pack("train.csv", "-o", "o2", "--columns", "path=file,label=class").stderr)
     self.write("a.jsonl", b'{"image": "0.jpg", "category": "x"}\n')
-    self.assertIn("path=image,label=category", self.pack("a.jsonl", "-o", "o3").stderr)
+    self.assertIn("columns path=image label=category", self.pack("a.jsonl", "-o", "o3").stderr)
 
   def test_a_part_of_a_source_numbers_its_classes_anew(self):
     self.source(classes=("cat", "dog", "emu"), count=9)

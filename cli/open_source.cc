@@ -9,6 +9,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cli/packed_input.h"
 #include "converters/archive_source.h"
 #include "converters/coco_source.h"
@@ -93,9 +94,20 @@ absl::Status RefuseFlags(const CommandLine& line, const std::string& format,
   return absl::OkStatus();
 }
 
+// "txt=caption,json=a,b"
+std::string FieldColumns(const ListOptions& options) {
+  std::string text;
+  for (const ColumnField& field : options.fields) {
+    absl::StrAppend(&text, text.empty() ? "" : ",", field.field, "=",
+                    field.all ? "*" : absl::StrJoin(field.columns, ","));
+  }
+  return text;
+}
+
 absl::StatusOr<OpenedSource> OpenList(const CommandLine& line, const FolderSourceOptions& folder,
                                       const std::string& format, IoPool& pool) {
-  absl::Status fits = RefuseFlags(line, format, {"ext", "include", "exclude"});
+  absl::Status fits =
+      RefuseFlags(line, format, {"ext", "include", "exclude", "coco", "annotations"});
   if (!fits.ok()) return fits;
   ListSourceOptions options;
   options.list = line.arguments[0];
@@ -106,6 +118,14 @@ absl::StatusOr<OpenedSource> OpenList(const CommandLine& line, const FolderSourc
   if (line.Given("columns") && !has_columns) {
     return InvalidArgumentError(
         "--columns is for csv, tsv and jsonl; other lists have their columns in one order");
+  }
+  for (const ColumnField& column : line.columns.fields) {
+    for (const Sidecar& sidecar : folder.sidecars) {
+      if (sidecar.field != column.field) continue;
+      return InvalidArgumentError(StrCat("--columns and --sidecars both make the field ",
+                                         column.field, "; name the sidecar's another way, as in ",
+                                         sidecar.suffix, ":", sidecar.suffix, "2"));
+    }
   }
   using Labels = ListSourceOptions::Labels;
   if (line.label_from == "largest" || line.label_from == "single") {
@@ -120,6 +140,7 @@ absl::StatusOr<OpenedSource> OpenList(const CommandLine& line, const FolderSourc
   opened.options = folder.ToMap();
   opened.options["input-format"] = format;
   if (line.label_from == "column") opened.options["label-from"] = "column";
+  if (!line.columns.fields.empty()) opened.options["columns"] = FieldColumns(line.columns);
   opened.source = std::make_unique<ListSource>(std::move(options), folder, pool);
   return opened;
 }
@@ -134,8 +155,16 @@ absl::StatusOr<OpenedSource> OpenCoco(const CommandLine& line, const FolderSourc
         StrCat("--label-from ", line.label_from,
                " is not for COCO json, where objects give the label: largest, single or none"));
   }
+  if (line.coco_boxes && !line.annotations.empty()) {
+    return InvalidArgumentError("--annotations adds to the json of --coco full, not of boxes");
+  }
   using Labels = CocoSourceOptions::Labels;
   CocoSourceOptions options{.json = line.arguments[0], .root = line.root};
+  options.keep = line.coco_boxes ? CocoKeep::kBoxes : CocoKeep::kAll;
+  options.annotations = line.annotations;
+  FolderSourceOptions images = folder;
+  // Images without an object are what a detector learns the background from.
+  if (!line.coco_boxes && !line.Given("missing-part")) images.missing = MissingPart::kKeep;
   if (line.label_from == "single") options.labels = Labels::kSingle;
   if (line.label_from == "none") options.labels = Labels::kNone;
   OpenedSource opened;
@@ -143,16 +172,17 @@ absl::StatusOr<OpenedSource> OpenCoco(const CommandLine& line, const FolderSourc
   opened.options["input-format"] = "coco";
   if (!line.label_from.empty() && line.label_from != "largest")
     opened.options["label-from"] = line.label_from;
-  if (folder.missing != MissingPart::kSkip) {
-    opened.options["missing-part"] = std::string(MissingPartName(folder.missing));
+  if (!line.coco_boxes) opened.options["coco"] = "full";
+  if (images.missing != MissingPart::kSkip) {
+    opened.options["missing-part"] = std::string(MissingPartName(images.missing));
   }
-  opened.source = std::make_unique<CocoSource>(std::move(options), folder, pool);
+  opened.source = std::make_unique<CocoSource>(std::move(options), std::move(images), pool);
   return opened;
 }
 
 absl::StatusOr<OpenedSource> OpenArchive(const CommandLine& line,
                                          const FolderSourceOptions& folder) {
-  absl::Status fits = RefuseFlags(line, "archive", {"root", "columns", "follow"});
+  absl::Status fits = RefuseFlags(line, "archive", {"root", "columns", "follow", "coco", "annotations"});
   if (!fits.ok()) return fits;
   OpenedSource opened;
   opened.options = folder.ToMap();
@@ -174,7 +204,8 @@ absl::StatusOr<OpenedSource> OpenDataset(const CommandLine& line,
                                          const FolderSourceOptions& folder) {
   absl::Status fits = RefuseFlags(line, "dataset",
                                   {"ext", "include", "exclude", "label-from", "classes",
-                                   "class-order", "sidecars", "columns", "root", "follow"});
+                                   "class-order", "sidecars", "columns", "root", "follow",
+                                   "coco", "annotations"});
   if (fits.ok() && (line.plan.split_by == SplitBy::kDir || line.one_split)) {
     fits = InvalidArgumentError(
         StrCat("--split-by ", line.one_split ? "none" : "dir",
@@ -209,7 +240,7 @@ absl::StatusOr<OpenedSource> OpenSource(const CommandLine& line, const FolderSou
   if (*format != "folder" && *format != "archive") return OpenList(line, folder, *format, pool);
   absl::Status fits = CheckLabelsFromFolders(line, *format);
   if (fits.ok() && *format == "archive") return OpenArchive(line, folder);
-  if (fits.ok()) fits = RefuseFlags(line, "folder", {"root", "columns"});
+  if (fits.ok()) fits = RefuseFlags(line, "folder", {"root", "columns", "coco", "annotations"});
   if (!fits.ok()) return fits;
   return OpenedSource{std::make_unique<FolderSource>(path, folder, pool), folder.ToMap()};
 }
@@ -235,6 +266,12 @@ absl::StatusOr<std::unique_ptr<SampleSource>> OpenPlannedSource(const Plan& plan
     return InvalidArgumentError(
         StrCat("a plan of a source of the kind ", format->second,
                " cannot be shared by workers; pack it with one command, or unpack it first"));
+  }
+  for (const ListedField& field : plan.listing().fields) {
+    if (!field.suffix.empty()) continue;
+    return InvalidArgumentError(StrCat("the field ", EscapeForTerminal(field.name),
+                                       " of the plan comes from columns of a list, which workers do "
+                                       "not have; pack it with one command"));
   }
   struct stat facts;
   // Without this a source that is not mounted would be a list of vanished files.

@@ -401,7 +401,7 @@ class CocoTest(command.PackTest):
     return {row["path"]: row["label"] for row in self.rows("out")}
 
   def test_the_largest_object_gives_the_label(self):
-    self.pack_coco(*ANY_SKIPS, expect=3)
+    self.pack_coco("--coco", "boxes", *ANY_SKIPS, expect=3)
     self.assertEqual({f"images/{i}.jpg": label for i, label in enumerate((0, 1, 0, 1, 0))}, self.labels())
     self.assertEqual(["cat", "dog"], self.manifest()["classes"])
     self.assertEqual({"images/5.jpg": "unpaired"}, self.skips())
@@ -420,7 +420,7 @@ class CocoTest(command.PackTest):
     self.pack("src/a.json", "-o", "out", "--overwrite", "--no-shuffle", "--label-from", "none")
 
   def test_single(self):
-    self.pack_coco("--label-from", "single", *ANY_SKIPS, expect=3)
+    self.pack_coco("--coco", "boxes", "--label-from", "single", *ANY_SKIPS, expect=3)
     self.assertEqual({f"images/{i}.jpg": label for i, label in ((1, 1), (2, 0), (3, 1), (4, 0))}, self.labels())
     counts = self.manifest()["counts"]
     self.assertEqual((6, 4, 1, 1), tuple(counts[name] for name in ("seen", "packed", "filtered", "skipped")))
@@ -429,7 +429,7 @@ class CocoTest(command.PackTest):
     self.pack_coco("--missing-part", "error", expect=2)
     self.pack_coco("--missing-part", "drop")
     self.assertEqual(1, self.manifest()["counts"]["filtered"])
-    self.pack_coco("--label-from", "none")
+    self.pack_coco("--coco", "boxes", "--label-from", "none")
     self.assertEqual(6, self.manifest()["counts"]["packed"])
     self.assertEqual('{"boxes":[],"image_id":5}', self.pack("cat", "out", "images/5", "--field", "json").stdout)
 

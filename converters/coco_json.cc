@@ -25,25 +25,41 @@ constexpr size_t kMaxDepth = 64;
 constexpr double kLargestExact = 9007199254740992.0;  // 2^53
 
 // Follows the parser through {"images": [{...}], "annotations": [{...}], "categories": [{...}]}:
-// members of those objects, and the numbers of a bbox one level below. All else is passed over.
+// members of those objects, and the numbers of a bbox one level below. All else is passed over, or
+// copied into the text that is kept.
 class CocoSax : public nlohmann::json_sax<nlohmann::json> {
  public:
-  explicit CocoSax(CocoFile* coco) : coco_(coco) {}
+  CocoSax(CocoKeep keep, CocoFile* coco) : keep_(keep), coco_(coco) {}
 
   std::string error = {};
   std::map<int64_t, std::string> categories;
-  bool has_images = false;
+  bool has_images = false, has_annotations = false;
+  bool takes_objects = true;  // else annotations are kept as they are, whatever they hold
 
-  bool null() override { return depth_ > 0 || Fail("the file is no object"); }
-  bool boolean(bool value) override { return Take(value ? 1 : 0); }
-  bool number_integer(number_integer_t value) override { return Take(value); }
+  bool null() override {
+    Copy("null");
+    return depth_ > 0 || Fail("the file is no object");
+  }
+  bool boolean(bool value) override {
+    Copy(value ? "true" : "false");
+    return Take(value ? 1 : 0);
+  }
+  bool number_integer(number_integer_t value) override {
+    Copy(absl::StrCat(value));
+    return Take(value);
+  }
   bool number_unsigned(number_unsigned_t value) override {
+    Copy(absl::StrCat(value));
     return value <= INT64_MAX ? Take(static_cast<int64_t>(value))
                               : TakeReal(static_cast<double>(value));
   }
-  bool number_float(number_float_t value, const string_t&) override { return TakeReal(value); }
+  bool number_float(number_float_t value, const string_t& text) override {
+    Copy(text);
+    return TakeReal(value);
+  }
   bool string(string_t& text) override {
     if (depth_ == 0) return Fail("the file is no object");
+    if (Copies()) Copy(nlohmann::json(text).dump());
     if (!AtMember()) return true;
     if (section_ == Section::kImages && key_ == "file_name") image_.file_name = text;
     if (section_ == Section::kCategories && key_ == "name") name_ = text;
@@ -55,9 +71,11 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
   bool start_object(size_t) override {
     if (++depth_ > kMaxDepth) return Fail("nested too deeply");
     if (depth_ == 3 && in_list_) Begin();
+    Open("{");
     return true;
   }
   bool end_object() override {
+    Close("}");
     const bool ends = depth_-- == 3 && in_list_;
     return !ends || End();
   }
@@ -65,12 +83,14 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
     if (depth_ == 0) return Fail("the file is no object");
     if (++depth_ > kMaxDepth) return Fail("nested too deeply");
     if (depth_ == 2) in_list_ = section_ != Section::kOther;
+    Open("[");
     in_box_ = depth_ == 4 && in_list_ && section_ == Section::kObjects && key_ == "bbox";
     if (in_box_) box_numbers_ = 0;
     return true;
   }
   bool end_array() override {
     in_box_ = false;
+    Close("]");
     if (depth_-- == 2) in_list_ = false;
     return true;
   }
@@ -81,8 +101,14 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
                  : name == "categories"  ? Section::kCategories
                                          : Section::kOther;
       has_images = has_images || section_ == Section::kImages;
+      has_annotations = has_annotations || section_ == Section::kObjects;
     }
     if (depth_ == 3 && in_list_) key_ = name;
+    if (Copies()) {
+      Copy(nlohmann::json(name).dump());
+      coco_->text += ':';
+      after_value_ = false;
+    }
     return true;
   }
   bool parse_error(size_t, const std::string&,
@@ -99,6 +125,25 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
     if (error.empty()) error = std::move(why);
     return false;
   }
+  // Whether this is within an image or annotation that is kept.
+  bool Copies() const {
+    return keep_ == CocoKeep::kAll && in_list_ && depth_ >= 3 && section_ != Section::kCategories;
+  }
+  void Copy(std::string_view value) {
+    if (!Copies()) return;
+    if (after_value_) coco_->text += ',';
+    coco_->text += value;
+    after_value_ = true;
+  }
+  void Open(std::string_view bracket) {
+    Copy(bracket);
+    after_value_ = false;
+  }
+  void Close(std::string_view bracket) {
+    after_value_ = false;
+    Copy(bracket);
+  }
+
   bool AtMember() const { return depth_ == 3 && in_list_; }
   bool IsId() const {
     return key_ == "id" ||
@@ -106,6 +151,8 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
   }
 
   void Begin() {
+    begin_ = coco_->text.size();
+    after_value_ = false;
     key_.clear();
     id_ = std::nullopt;
     image_id_ = category_id_ = std::nullopt;
@@ -141,6 +188,7 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
         if (image_.file_name.empty())
           return Fail(absl::StrCat("the image ", *id_, " has no file_name"));
         image_.id = *id_;
+        image_.json = Kept();
         coco_->images.push_back(std::move(image_));
         return true;
       case Section::kObjects:
@@ -156,11 +204,18 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
 
+  CocoText Kept() const { return {begin_, coco_->text.size() - begin_}; }
+
   bool EndObject() {
     const std::string which = id_ ? absl::StrCat("the annotation ", *id_)
-                                  : absl::StrCat("annotation number ", coco_->objects.size());
-    if (!image_id_ || !category_id_)
+                                  : absl::StrCat("annotation number ", annotations_);
+    ++annotations_;
+    const bool caption = image_id_ && !category_id_ && box_numbers_ == 0;
+    const bool is_object = takes_objects && !caption;
+    if (!image_id_ || (is_object && !category_id_))
       return Fail(absl::StrCat(which, " has no image_id or no category_id"));
+    if (keep_ == CocoKeep::kAll) coco_->annotations.push_back({*image_id_, Kept()});
+    if (!is_object) return true;
     if (box_numbers_ != 4)
       return Fail(absl::StrCat(which, " has a bbox of ", box_numbers_, " numbers; expected 4"));
     object_.image_id = *image_id_;
@@ -172,7 +227,10 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
 
+  const CocoKeep keep_;
   CocoFile* const coco_;
+  uint64_t begin_ = 0, annotations_ = 0;
+  bool after_value_ = false;
   size_t depth_ = 0;
   Section section_ = Section::kOther;
   bool in_list_ = false, in_box_ = false;
@@ -183,6 +241,27 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
   CocoObject object_;
   size_t box_numbers_ = 0;
 };
+
+// By image, each of which there is.
+absl::Status SortAnnotations(const std::vector<int64_t>& sorted_ids, CocoFile* coco) {
+  for (const CocoAnnotation& annotation : coco->annotations) {
+    if (std::binary_search(sorted_ids.begin(), sorted_ids.end(), annotation.image_id)) continue;
+    return absl::InvalidArgumentError(absl::StrCat("an annotation has the image_id ",
+                                                   annotation.image_id, ", which no image has"));
+  }
+  std::stable_sort(coco->annotations.begin(), coco->annotations.end(),
+                   [](const CocoAnnotation& a, const CocoAnnotation& b) {
+                     return a.image_id < b.image_id;
+                   });
+  return absl::OkStatus();
+}
+
+std::vector<int64_t> SortedIds(const CocoFile& coco) {
+  std::vector<int64_t> ids;
+  for (const CocoImage& image : coco.images) ids.push_back(image.id);
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
 
 // What only the whole file tells: ids that exist, names that are unique.
 absl::Status Join(const CocoSax& sax, CocoFile* coco) {
@@ -196,12 +275,12 @@ absl::Status Join(const CocoSax& sax, CocoFile* coco) {
     }
     coco->categories.push_back(name);
   }
-  std::vector<int64_t> ids;
-  for (const CocoImage& image : coco->images) ids.push_back(image.id);
-  std::sort(ids.begin(), ids.end());
+  const std::vector<int64_t> ids = SortedIds(*coco);
   const auto twice = std::adjacent_find(ids.begin(), ids.end());
   if (twice != ids.end())
     return absl::InvalidArgumentError(absl::StrCat("the image ", *twice, " stands there twice"));
+  absl::Status known_images = SortAnnotations(ids, coco);
+  if (!known_images.ok()) return known_images;
   for (CocoObject& object : coco->objects) {
     const auto known = place.find(object.category);
     if (known == place.end()) {
@@ -222,9 +301,15 @@ absl::Status Join(const CocoSax& sax, CocoFile* coco) {
   return absl::OkStatus();
 }
 
+absl::Status InFile(std::string_view name, const absl::Status& status) {
+  if (status.ok()) return status;
+  return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(name), ": ",
+                                                 EscapeForTerminal(std::string(status.message()))));
+}
+
 template <typename Input>
-absl::Status Parse(Input&& input, std::string_view name, CocoFile* coco) {
-  CocoSax sax(coco);
+absl::Status Parse(Input&& input, std::string_view name, CocoKeep keep, CocoFile* coco) {
+  CocoSax sax(keep, coco);
   const bool parsed = nlohmann::json::sax_parse(std::forward<Input>(input), &sax);
   absl::Status status;
   if (!parsed) {
@@ -234,9 +319,29 @@ absl::Status Parse(Input&& input, std::string_view name, CocoFile* coco) {
   } else {
     status = Join(sax, coco);
   }
-  if (status.ok()) return status;
-  return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(name), ": ",
-                                                 EscapeForTerminal(std::string(status.message()))));
+  return InFile(name, status);
+}
+
+// `read(file)` of the regular file at that path.
+template <typename Read>
+absl::Status WithFile(const std::string& path, const Read& read) {
+  absl::StatusOr<File> opened = File::OpenRead(path);
+  if (!opened.ok()) {
+    const absl::Status failed = opened.status();
+    return absl::IsNotFound(failed) ? absl::InvalidArgumentError(failed.message()) : failed;
+  }
+  struct stat facts;
+  if (::fstat(opened->descriptor(), &facts) != 0) return IoStatus("stat", path, errno);
+  if (!S_ISREG(facts.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(EscapeForTerminal(path), " is not a regular file"));
+  }
+  const int copy = ::dup(opened->descriptor());
+  const std::unique_ptr<FILE, decltype(&fclose)> file(copy < 0 ? nullptr : ::fdopen(copy, "rb"),
+                                                      &fclose);
+  if (file == nullptr) return IoStatus("open", path, errno);
+  const absl::Status parsed = read(file.get());
+  return ferror(file.get()) != 0 ? IoStatus("read", path, EIO) : parsed;
 }
 
 // Whole numbers without a fraction, as most tools write them.
@@ -254,32 +359,48 @@ std::span<const CocoObject> CocoFile::ObjectsOf(const CocoImage& image) const {
   return {begin, end};
 }
 
-absl::Status ReadCoco(const std::string& path, CocoFile* coco) {
-  absl::StatusOr<File> opened = File::OpenRead(path);
-  if (!opened.ok()) {
-    const absl::Status failed = opened.status();
-    return absl::IsNotFound(failed) ? absl::InvalidArgumentError(failed.message()) : failed;
-  }
-  struct stat facts;
-  if (::fstat(opened->descriptor(), &facts) != 0) return IoStatus("stat", path, errno);
-  if (!S_ISREG(facts.st_mode)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(EscapeForTerminal(path), " is not a regular file"));
-  }
-  const int copy = ::dup(opened->descriptor());
-  const std::unique_ptr<FILE, decltype(&fclose)> file(copy < 0 ? nullptr : ::fdopen(copy, "rb"),
-                                                       &fclose);
-  if (file == nullptr) return IoStatus("open", path, errno);
-  absl::Status parsed = Parse(file.get(), path, coco);
-  return ferror(file.get()) != 0 ? IoStatus("read", path, EIO) : parsed;
+std::span<const CocoAnnotation> CocoFile::AnnotationsOf(const CocoImage& image) const {
+  const auto [begin, end] = std::equal_range(
+      annotations.begin(), annotations.end(), CocoAnnotation{.image_id = image.id},
+      [](const CocoAnnotation& a, const CocoAnnotation& b) { return a.image_id < b.image_id; });
+  return {begin, end};
 }
 
-absl::Status ParseCoco(std::string_view text, std::string_view name, CocoFile* coco) {
-  return Parse(text, name, coco);
+absl::Status ReadCoco(const std::string& path, CocoKeep keep, CocoFile* coco) {
+  return WithFile(path, [&](FILE* file) { return Parse(file, path, keep, coco); });
 }
 
-std::string BoxesJson(const CocoFile& coco, const CocoImage& image,
-                      std::span<const int32_t> label_of_category) {
+absl::Status ParseCoco(std::string_view text, std::string_view name, CocoKeep keep,
+                       CocoFile* coco) {
+  return Parse(text, name, keep, coco);
+}
+
+absl::Status JoinAnnotations(const std::string& path, CocoFile* coco) {
+  CocoFile other;
+  other.text = std::move(coco->text);  // one text for both
+  CocoSax sax(CocoKeep::kAll, &other);
+  sax.takes_objects = false;
+  absl::Status status = WithFile(path, [&](FILE* file) {
+    const bool parsed = nlohmann::json::sax_parse(file, &sax);
+    if (!parsed)
+      return InFile(path, absl::InvalidArgumentError(sax.error.empty() ? "not JSON" : sax.error));
+    if (!sax.has_annotations) {
+      return InFile(path, absl::InvalidArgumentError(
+                              "no member \"annotations\": this is no COCO json"));
+    }
+    return absl::OkStatus();
+  });
+  coco->text = std::move(other.text);
+  if (!status.ok()) return status;
+  coco->annotations.insert(coco->annotations.end(), other.annotations.begin(),
+                           other.annotations.end());
+  return InFile(path, SortAnnotations(SortedIds(*coco), coco));
+}
+
+namespace {
+
+nlohmann::json Boxes(const CocoFile& coco, const CocoImage& image,
+                     std::span<const int32_t> label_of_category) {
   nlohmann::json boxes = nlohmann::json::array();
   for (const CocoObject& object : coco.ObjectsOf(image)) {
     nlohmann::json box = nlohmann::json::array();
@@ -291,7 +412,30 @@ std::string BoxesJson(const CocoFile& coco, const CocoImage& image,
                      {"iscrowd", object.crowd ? 1 : 0},
                      {"label", label_of_category[category]}});
   }
-  return nlohmann::json({{"boxes", std::move(boxes)}, {"image_id", image.id}}).dump();
+  return boxes;
+}
+
+}  // namespace
+
+std::string BoxesJson(const CocoFile& coco, const CocoImage& image,
+                      std::span<const int32_t> label_of_category) {
+  return nlohmann::json(
+             {{"boxes", Boxes(coco, image, label_of_category)}, {"image_id", image.id}})
+      .dump();
+}
+
+std::string WholeJson(const CocoFile& coco, const CocoImage& image,
+                      std::span<const int32_t> label_of_category) {
+  std::string json = "{\"annotations\":[";
+  bool first = true;
+  for (const CocoAnnotation& annotation : coco.AnnotationsOf(image)) {
+    absl::StrAppend(&json, first ? "" : ",", std::string(coco.Json(annotation.json)));
+    first = false;
+  }
+  absl::StrAppend(&json, "],\"boxes\":", Boxes(coco, image, label_of_category).dump(),
+                  ",\"image\":", std::string(coco.Json(image.json)), ",\"image_id\":", image.id,
+                  "}");
+  return json;
 }
 
 }  // namespace shardpack

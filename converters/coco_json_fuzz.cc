@@ -9,7 +9,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace shardpack;
   CocoFile coco;
-  if (!ParseCoco(std::string_view(reinterpret_cast<const char*>(data), size), "file", &coco).ok())
+  if (!ParseCoco(std::string_view(reinterpret_cast<const char*>(data), size), "file", CocoKeep::kAll, &coco).ok())
     return 0;
   size_t objects = 0;
   const std::vector<int32_t> labels(coco.categories.size(), 0);
@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         abort();
       ++objects;
     }
-    if (BoxesJson(coco, image, labels).empty()) abort();
+    if (BoxesJson(coco, image, labels).empty() || WholeJson(coco, image, labels).empty()) abort();
   }
   if (objects != coco.objects.size()) abort();
   return 0;

@@ -4,25 +4,21 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
-#include <new>
 #include <optional>
 #include <set>
 #include <span>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "converters/folder_access.h"
 #include "converters/listed_files.h"
 #include "formats/io/file.h"
-#include "formats/io/hash.h"
 
 namespace shardpack {
 namespace {
 
-constexpr std::string_view kBoxesField = "json";
+constexpr std::string_view kJsonField = "json";
 
 std::string RootOf(const CocoSourceOptions& options) {
   if (!options.root.empty()) return options.root;
@@ -48,7 +44,10 @@ absl::StatusOr<Listing> CocoSource::List() {
         "the root ", EscapeForTerminal(root_), " of the images is no folder that can be opened"));
   }
   CocoFile coco;
-  absl::Status status = ReadCoco(options_.json, &coco);
+  absl::Status status = ReadCoco(options_.json, options_.keep, &coco);
+  for (size_t i = 0; status.ok() && i < options_.annotations.size(); ++i) {
+    status = JoinAnnotations(options_.annotations[i], &coco);
+  }
   if (!status.ok()) return status;
   Listing listing;
   listing.root = DescriptorPath(root.get()).value_or(root_);
@@ -63,21 +62,22 @@ absl::StatusOr<Listing> CocoSource::List() {
   status = LookAtFiles(root.get(), folder_options_, pool_, listing, listed_);
   if (status.ok()) status = CheckFound(root.get(), options_.json, listing);
   if (!status.ok()) return status;
-  listing.fields.push_back({std::string(kBoxesField), ""});
-  listing.field_bytes.resize(rows);
-  listing.field_mtime_ns.assign(rows, 0);
-  for (uint64_t row = 0; row < rows; ++row) {
-    const uint64_t end = row + 1 < rows ? box_places_[row + 1] : boxes_.size();
-    listing.field_bytes[row] = end - box_places_[row];
-    listing.places.push_back(0);
-    listing.places.push_back(box_places_[row]);
+  made_.AppendTo(listing);
+  if (folder_options_.missing == MissingPart::kKeep) {
+    if (!without_object_.empty()) {
+      listing.notes.push_back(absl::StrCat(
+          without_object_.size(), " of ", rows,
+          " images have no object: they are packed as negatives, without a label and with an empty "
+          "list; --missing-part skip leaves them out"));
+    }
+    return listing;
   }
-  listing.content_digest = Xxh3_128(AsBytes(std::string_view(boxes_)));
   std::vector<bool> skipped(rows, false);
   for (const Skip& skip : listing.skips) skipped[skip.row] = true;
   for (const uint64_t row : without_object_) {
-    if (!skipped[row])
+    if (!skipped[row]) {
       listing.skips.push_back({row, SkipReason::kUnpaired, "no annotation gives it a label"});
+    }
   }
   std::sort(listing.skips.begin(), listing.skips.end(),
             [](const Skip& a, const Skip& b) { return a.row < b.row; });
@@ -106,8 +106,7 @@ absl::Status CocoSource::NameClasses(const CocoFile& coco, Listing& listing) {
 }
 
 absl::Status CocoSource::AddRows(const CocoFile& coco, Listing& listing) {
-  boxes_.clear();
-  box_places_.clear();
+  made_ = MadeFields({std::string(kJsonField)});
   without_object_.clear();
   folder_numbers_.clear();
   for (const CocoImage& image : coco.images) {
@@ -141,8 +140,8 @@ absl::Status CocoSource::AddRow(const CocoFile& coco, const CocoImage& image, Li
   const bool lacks = wants_label && objects.empty();
   if (lacks && folder_options_.missing == MissingPart::kError) {
     return absl::InvalidArgumentError(
-        "no annotation gives it a label; --missing-part skip leaves such images out and lists "
-        "them");
+        "no annotation gives it a label; --missing-part keep packs such images without one, skip "
+        "lists them");
   }
   const bool mixed = options_.labels == Labels::kSingle &&
                      std::any_of(objects.begin(), objects.end(), [&](const CocoObject& object) {
@@ -164,29 +163,9 @@ absl::Status CocoSource::AddRow(const CocoFile& coco, const CocoImage& image, Li
   listing.name_ends.push_back(listing.names.size());
   listing.label.push_back(
       wants_label && !lacks ? label_of_category_[static_cast<size_t>(largest->category)] : -1);
-  box_places_.push_back(boxes_.size());
-  boxes_.append(BoxesJson(coco, image, label_of_category_));
+  const auto json = options_.keep == CocoKeep::kAll ? &WholeJson : &BoxesJson;
+  made_.Add(json(coco, image, label_of_category_));
   return absl::OkStatus();
-}
-
-LoadResult CocoSource::Load(const Listing& listing, uint64_t row, Arena& arena) const {
-  const size_t fields =
-      listing.fields.size();  // the boxes, or none where the target cannot hold them
-  const std::span<std::byte> room = arena.Allocate((1 + fields) * sizeof(FieldView));
-  auto* const views = reinterpret_cast<FieldView*>(room.data());
-  FolderSource::FileResult image = folder_.LoadImage(listing, row, arena);
-  if (absl::Status* failed = std::get_if<absl::Status>(&image)) return std::move(*failed);
-  if (Skip* skip = std::get_if<Skip>(&image)) return std::move(*skip);
-  new (views) FieldView{kImageField, std::get<Bytes>(image)};
-  for (size_t f = 0; f < fields; ++f) {
-    const uint64_t place = listing.places[row * (1 + fields) + 1 + f],
-                   bytes = listing.field_bytes[row * fields + f];
-    if (place > boxes_.size() || bytes > boxes_.size() - place)
-      return Skip{row, SkipReason::kChanged, "its boxes are gone"};
-    new (views + 1 + f)
-        FieldView{listing.fields[f].name, AsBytes(std::string_view(boxes_).substr(place, bytes))};
-  }
-  return LoadedSample{{views, 1 + fields}};
 }
 
 }  // namespace shardpack

@@ -1,5 +1,5 @@
-// CocoSource: the images of a COCO json file as a SampleSource, with a label each and their boxes
-// as a json field.
+// CocoSource: the images of a COCO json file as a SampleSource, with a label each and their
+// annotations as a json field.
 //
 //   CocoSource source({.json = "instances_val2017.json", .root = "val2017"}, {}, io_pool);
 //   absl::StatusOr<Listing> listing = source.List();
@@ -7,9 +7,9 @@
 //
 // The label is the category of the largest object, or, with kSingle, of images that show one
 // category only (the others are left out, and counted). Classes are the categories in the order of
-// their ids. An image without an object has no label: MissingPart says what becomes of it (kDrop
-// leaves it out); without labels (kNone) it is packed with no boxes. Lifetime: borrows the pool;
-// holds the boxes of all images. Thread-safety: as SampleSource. Errors: as SampleSource;
+// their ids. An image without an object has no label: it is packed so (kKeep), or MissingPart says
+// what becomes of it (kDrop leaves it out); without labels (kNone) it is always packed. Lifetime:
+// borrows the pool; holds the json of all images. Thread-safety: as SampleSource. Errors: as SampleSource;
 // InvalidArgument for a file that is no COCO json. Load needs List before.
 #ifndef SHARDPACK_CONVERTERS_COCO_SOURCE_H_
 #define SHARDPACK_CONVERTERS_COCO_SOURCE_H_
@@ -18,11 +18,13 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "converters/coco_json.h"
 #include "converters/folder_source.h"
 #include "converters/io_pool.h"
+#include "converters/made_fields.h"
 #include "converters/sample_source.h"
 
 namespace shardpack {
@@ -33,6 +35,8 @@ struct CocoSourceOptions {
   std::string json;
   std::string root = {};  // "" = the folder that the json file lies in
   Labels labels = Labels::kLargest;
+  CocoKeep keep = CocoKeep::kAll;              // what the json field holds
+  std::vector<std::string> annotations = {};   // further files of the same images; with kAll
 };
 
 class CocoSource : public SampleSource {
@@ -41,7 +45,9 @@ class CocoSource : public SampleSource {
   CocoSource(CocoSourceOptions options, FolderSourceOptions folder, IoPool& pool);
 
   absl::StatusOr<Listing> List() override;
-  LoadResult Load(const Listing& listing, uint64_t row, Arena& arena) const override;
+  LoadResult Load(const Listing& listing, uint64_t row, Arena& arena) const override {
+    return folder_.Load(listing, row, arena, &made_);
+  }
   uint64_t listed() const override { return listed_.load(std::memory_order_relaxed); }
 
  private:
@@ -57,8 +63,7 @@ class CocoSource : public SampleSource {
   std::vector<int32_t> label_of_category_;
   std::map<std::string, uint32_t> folder_numbers_;
   std::vector<uint64_t> without_object_;  // rows
-  std::string boxes_;                     // json fields, end to end
-  std::vector<uint64_t> box_places_;      // per row: where its own begins
+  MadeFields made_;                       // the json fields
   std::atomic<uint64_t> listed_{0};
 };
 

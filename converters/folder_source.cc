@@ -248,13 +248,26 @@ int FolderSource::Open(const Listing& listing, const Wanted& wanted, bool follow
   return fd;
 }
 
-LoadResult FolderSource::Load(const Listing& listing, uint64_t row, Arena& arena) const {
+LoadResult FolderSource::Load(const Listing& listing, uint64_t row, Arena& arena,
+                              const MadeFields* made) const {
   const size_t parts = listing.fields.size();
   const std::span<std::byte> room = arena.Allocate((1 + parts) * sizeof(FieldView));
   auto* const views = reinterpret_cast<FieldView*>(room.data());
   size_t count = 0;
   for (size_t i = 0; i <= parts; ++i) {
     if (i > 0 && !listing.HasField(row, i - 1)) continue;
+    if (i > 0 && listing.fields[i - 1].suffix.empty()) {
+      const uint64_t place = listing.places.empty() ? 0 : listing.places[row * (1 + parts) + i];
+      const auto bytes = made == nullptr
+                             ? std::nullopt
+                             : made->Get(place, listing.FieldBytes(row, i - 1));
+      if (!bytes) {
+        return Skip{row, SkipReason::kChanged,
+                    absl::StrCat("its field ", listing.fields[i - 1].name, " is gone")};
+      }
+      new (views + count++) FieldView{listing.fields[i - 1].name, *bytes};
+      continue;
+    }
     Wanted wanted{row, nullptr, listing.bytes[row], listing.mtime_ns[row]};
     if (i > 0) {
       const uint64_t at = row * parts + i - 1;

@@ -23,6 +23,7 @@
 
 #include "absl/status/statusor.h"
 #include "converters/io_pool.h"
+#include "converters/made_fields.h"
 #include "converters/labels.h"
 #include "converters/sample_source.h"
 #include "converters/sidecars.h"
@@ -64,19 +65,18 @@ class FolderSource : public SampleSource {
 
   absl::StatusOr<Listing> List() override;
   // All calls between two List()s take listings with the same folders: their descriptors are kept by position.
-  LoadResult Load(const Listing& listing, uint64_t row, Arena& arena) const override;
-
-  // The image alone, for sources whose further fields are no files.
-  using FileResult = std::variant<Bytes, Skip, absl::Status>;
-  FileResult LoadImage(const Listing& listing, uint64_t row, Arena& arena) const {
-    return LoadFile(listing, {row, nullptr, listing.bytes[row], listing.mtime_ns[row]}, arena);
+  LoadResult Load(const Listing& listing, uint64_t row, Arena& arena) const override {
+    return Load(listing, row, arena, nullptr);
   }
+  // The same for sources of which some fields are no files: those are in `made`.
+  LoadResult Load(const Listing& listing, uint64_t row, Arena& arena, const MadeFields* made) const;
 
   // Counted while List runs, for progress.
   uint64_t listed() const override { return listed_.load(std::memory_order_relaxed); }
 
  private:
   class FolderHandles;
+  using FileResult = std::variant<Bytes, Skip, absl::Status>;
 
   // One file of a row: its image, or the part with this suffix.
   struct Wanted {

@@ -24,6 +24,7 @@ constexpr std::array<std::string_view, 6> kLabelNames = {"label",      "class", 
                                                          "label_name", "category", "target"};
 
 constexpr size_t kMaxNumberDigits = 8;
+constexpr size_t kMaxMembers = 1000;  // of jsonl, that are remembered
 
 bool IsDigits(std::string_view text) {
   return !text.empty() &&
@@ -34,17 +35,24 @@ bool IsNumber(std::string_view text) { return IsDigits(text) && text.size() <= k
 
 // A file has a header whose names are given, or none and its columns are numbered.
 absl::Status CheckColumns(const ListOptions& options) {
-  for (const std::string* column : {&options.path, &options.label}) {
+  std::vector<const std::string*> columns = {&options.path, &options.label};
+  for (const ColumnField& field : options.fields) {
+    for (const std::string& column : field.columns) columns.push_back(&column);
+  }
+  for (const std::string* column : columns) {
     if (!IsDigits(*column) || IsNumber(*column)) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("--columns: the number ", EscapeForTerminal(*column),
                      " is too large for a column (columns are counted from 0)"));
   }
-  if (!IsNumber(options.path) || options.label.empty() || IsNumber(options.label))
-    return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--columns path=", options.path, ",label=", EscapeForTerminal(options.label),
-      ": a number and a name; give both as numbers (a file without a header) or as names"));
+  if (!IsNumber(options.path)) return absl::OkStatus();
+  for (const std::string* column : columns) {
+    if (column->empty() || IsNumber(*column)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--columns path=", options.path, " and ", EscapeForTerminal(*column),
+        ": a number and a name; give all as numbers (a file without a header) or as names"));
+  }
+  return absl::OkStatus();
 }
 
 size_t ToNumber(std::string_view text) {
@@ -191,17 +199,20 @@ class ListParser {
       const auto cells = csv.cells();
       if (header) {
         header = false;
-        columns_ = cells.size();
+        column_names_.assign(cells.begin(), cells.end());
         absl::Status found = FindColumns(cells, &path, &label);
         if (!found.ok()) return found;
         path_column_ = cells[*path];
         if (label) label_column_ = cells[*label];
         continue;
       }
-      if (columns_ == 0) columns_ = cells.size();
+      if (column_names_.empty()) {
+        for (size_t i = 0; i < cells.size(); ++i) column_names_.push_back(absl::StrCat(i));
+      }
       if (row_.text.empty()) return Bad("an empty line");
-      if (cells.size() != columns_) {
-        return Bad(absl::StrCat(cells.size(), " columns, the first line has ", columns_));
+      if (cells.size() != column_names_.size()) {
+        return Bad(
+            absl::StrCat(cells.size(), " columns, the first line has ", column_names_.size()));
       }
       if (*path >= cells.size() || (label && *label >= cells.size())) {
         return Bad(absl::StrCat("there is no column ", std::max(*path, label.value_or(0)),
@@ -209,6 +220,10 @@ class ListParser {
       }
       row_.path = cells[*path];
       if (label) row_.label = cells[*label];
+      row_.path_column = column_names_[*path];
+      if (label) row_.label_column = column_names_[*label];
+      row_.columns = column_names_;
+      row_.cells = cells;
       if (label && cells[*label].empty()) return Bad("the label is empty");
       absl::Status done = Emit();
       if (!done.ok()) return done;
@@ -253,15 +268,19 @@ class ListParser {
   const std::string_view file_name_;
   const RowSink& on_row_;
   ListRow row_;
-  size_t columns_ = 0;
   std::string path_column_, label_column_;
+  std::vector<std::string> column_names_;
 };
 
 // Takes path and label out of one object; everything else is only looked at.
 class JsonRow : public nlohmann::json_sax<nlohmann::json> {
  public:
-  explicit JsonRow(const ListOptions& options)
-      : options_(options), usual_path_(kPathNames), usual_label_(kLabelNames) {}
+  // Adds members that are new to `members`.
+  JsonRow(const ListOptions& options, std::vector<std::string>& members)
+      : options_(options),
+        usual_path_(kPathNames),
+        usual_label_(kLabelNames),
+        members_(members) {}
 
   std::optional<std::string> path, label;
   std::string path_name, label_name;  // of their members
@@ -271,7 +290,12 @@ class JsonRow : public nlohmann::json_sax<nlohmann::json> {
   bool boolean(bool) override { return Value("a boolean"); }
   bool number_integer(number_integer_t value) override { return Number(absl::StrCat(value)); }
   bool number_unsigned(number_unsigned_t value) override { return Number(absl::StrCat(value)); }
-  bool number_float(number_float_t, const string_t& text) override { return Number(text); }
+  bool number_float(number_float_t, const string_t& text) override {
+    // Of these a double would keep the first 17 digits.
+    const bool whole = text.find_first_of(".eE") == text.npos;
+    if (whole && !options_.fields.empty()) return Fail("a whole number beyond 64 bits: " + text);
+    return Number(text);
+  }
   bool string(string_t& text) override {
     if (depth_ == 1 && wants_path_) path = text;
     if (depth_ == 1 && wants_label_) label = text;
@@ -291,6 +315,9 @@ class JsonRow : public nlohmann::json_sax<nlohmann::json> {
     wants_label_ = options_.label.empty() ? usual_label_.Beats(name) : name == options_.label;
     if (wants_path_) path_name = name;
     if (wants_label_) label_name = name;
+    if (std::find(members_.begin(), members_.end(), name) == members_.end() &&
+        members_.size() < kMaxMembers)
+      members_.push_back(name);
     return true;
   }
   bool parse_error(size_t, const std::string&,
@@ -331,12 +358,13 @@ class JsonRow : public nlohmann::json_sax<nlohmann::json> {
 
   const ListOptions& options_;
   UsualName usual_path_, usual_label_;
+  std::vector<std::string>& members_;
   bool wants_path_ = false, wants_label_ = false;
   size_t depth_ = 0;
 };
 
 absl::Status ListParser::ParseJson(std::string_view text) {
-  JsonRow row(options_);
+  JsonRow row(options_, column_names_);
   const bool parsed = nlohmann::json::sax_parse(text.begin(), text.end(), &row);
   if (!parsed) return Bad(row.error.empty() ? "not JSON" : row.error);
   if (!row.path) {
@@ -352,10 +380,52 @@ absl::Status ListParser::ParseJson(std::string_view text) {
   if (row.label) row_.label = *row.label;
   if (row.label) row_.label_column = row.label_name;
   if (row.label && row.label->empty()) return Bad("the label is empty");
+  row_.columns = column_names_;
   return Emit();
 }
 
 }  // namespace
+
+absl::Status ParseColumns(std::string_view text, ListOptions* options) {
+  const auto refuse = [] {
+    return absl::InvalidArgumentError(
+        "expected path=COLUMN, label=COLUMN, txt=COLUMN, json=COLUMN,... or json=*, as in "
+        "path=file,label=class,txt=caption,json=*");
+  };
+  ColumnField* list = nullptr;  // that a word without "=" belongs to
+  options->fields.clear();
+  options->fields.reserve(2);
+  for (bool more = true; more;) {
+    const size_t comma = text.find(',');
+    const std::string_view part = text.substr(0, comma);
+    more = comma != text.npos;
+    if (more) text.remove_prefix(comma + 1);
+    const size_t equals = part.find('=');
+    const std::string_view what = part.substr(0, equals);
+    if (equals == part.npos) {
+      if (list == nullptr || list->all || part.empty()) return refuse();
+      list->columns.emplace_back(part);
+      continue;
+    }
+    const std::string column(part.substr(equals + 1));
+    if (column.empty()) return refuse();
+    list = nullptr;
+    if (what == "path" || what == "label") {
+      (what == "path" ? options->path : options->label) = column;
+      continue;
+    }
+    if (what != "txt" && what != kJsonColumns) return refuse();
+    for (const ColumnField& field : options->fields) {
+      if (field.field == what) return refuse();
+    }
+    ColumnField field{.field = std::string(what)};
+    field.all = what == kJsonColumns && column == "*";
+    if (!field.all) field.columns.push_back(column);
+    options->fields.push_back(std::move(field));
+    if (what == kJsonColumns) list = &options->fields.back();
+  }
+  return absl::OkStatus();
+}
 
 absl::Status BadLine(std::string_view file_name, uint64_t line, std::string_view why,
                      std::string_view text) {

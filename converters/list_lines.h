@@ -2,7 +2,7 @@
 //
 //   absl::Status parsed = ParseList(text, {.kind = ListKind::kCsv, .label = "class"}, "train.csv",
 //   absl::Status parsed = ParseList(text, {.kind = ListKind::kCsv}, "train.csv", on_row);
-//   // on_row(row) sees row.line, row.path, row.label
+//   // on_row(row) sees row.line, row.path, row.label, row.columns
 //
 // Kinds: `lst` index TAB label TAB path (MXNet's im2rec, whose labels are written as 3.000000);
 // `text` path SPACE label (Caffe; the label follows the last blank); `paths` one path a line, or
@@ -17,8 +17,10 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 
@@ -26,19 +28,38 @@ namespace shardpack {
 
 enum class ListKind : uint8_t { kLst, kText, kPaths, kCsv, kTsv, kJsonl };
 
+// The field that is made of several columns.
+inline constexpr std::string_view kJsonColumns = "json";
+
+// A field of the samples that columns give: "txt" is one column's text, kJsonColumns an object.
+struct ColumnField {
+  std::string field;
+  std::vector<std::string> columns = {};
+  bool all = false;  // every column that nothing else takes
+};
+
 struct ListOptions {
   ListKind kind = ListKind::kText;
   // Of csv and tsv: a name of the header or a number from 0; of jsonl: a member. "" = the usual
   // names.
   std::string path = {}, label = {};
+  std::vector<ColumnField> fields = {};
 };
+
+// "path=file,label=class,txt=caption,json=a,b" or "json=*" into `options`.
+absl::Status ParseColumns(std::string_view text, ListOptions* options);
 
 struct ListRow {
   uint64_t line = 0;      // from 1, of its first line
   std::string_view text;  // the line, for messages
   std::string_view path;
   std::optional<std::string_view> label;
-  std::string_view path_column, label_column;  // their names; "" where the list has none
+  // Of csv, tsv and jsonl: where path and label stand, by name or number; "" for none.
+  std::string_view path_column = {}, label_column = {};
+  // All columns: those of the header or their numbers; of jsonl the members of this line and those
+  // before, the first 1000.
+  std::span<const std::string> columns = {};
+  std::span<const std::string> cells = {};  // of csv and tsv, one a column
 };
 
 absl::Status ParseList(std::string_view text, const ListOptions& options,

@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "converters/folder_access.h"
 #include "converters/folder_meaning.h"
+#include "converters/list_columns.h"
 #include "converters/list_labels.h"
 #include "converters/listed_files.h"
 #include "converters/path_filter.h"
@@ -65,8 +66,12 @@ std::string RootOf(const ListSourceOptions& options) {
 // Collects the rows of a list.
 class Rows {
  public:
-  Rows(const std::string& root, std::string_view file_name, bool wants_labels)
-      : file_name_(file_name), wants_labels_(wants_labels) {
+  Rows(const std::string& root, std::string_view file_name, bool wants_labels,
+       const ListOptions& format)
+      : columns(format.fields),
+        file_name_(file_name),
+        wants_labels_(wants_labels),
+        kind_(format.kind) {
     listing.root = root;
   }
 
@@ -83,6 +88,8 @@ class Rows {
     listing.names.append(slash == std::string::npos ? *path : path->substr(slash + 1));
     listing.name_ends.push_back(listing.names.size());
     lines_.push_back(row.line);
+    const absl::Status taken = columns.Add(row, kind_);
+    if (!taken.ok()) return BadLine(file_name_, row.line, std::string(taken.message()), row.text);
     path_column = row.path_column;
     label_column = row.label_column;
     if (!wants_labels_) return absl::OkStatus();
@@ -120,24 +127,16 @@ class Rows {
 
   Listing listing;
   ListLabels labels;
+  ListColumns columns;
   std::string path_column, label_column;  // of the last row; "" where there are no names
 
  private:
   const std::string_view file_name_;
   const bool wants_labels_;
+  const ListKind kind_;
   absl::flat_hash_map<std::string, uint32_t> folders_;
   std::vector<uint64_t> lines_;
 };
-
-// Which columns were taken because of their names, where the user has not named both.
-void NoteColumns(const Rows& rows, const ListOptions& format, Listing& listing) {
-  const bool named = !format.path.empty() && (!format.label.empty() || rows.label_column.empty());
-  if (named || rows.path_column.empty()) return;
-  listing.notes.push_back(absl::StrCat(
-      "columns taken by their names: path=", EscapeForTerminal(rows.path_column),
-      rows.label_column.empty() ? "" : ",label=", EscapeForTerminal(rows.label_column),
-      "; --columns takes others"));
-}
 
 // The entries of an open folder, which is closed; as many as tell enough.
 std::vector<std::string> EntriesOf(Descriptor folder) {
@@ -220,7 +219,7 @@ absl::StatusOr<Listing> ListSource::List() {
   absl::StatusOr<std::string> text = ReadList(options_.list);
   if (!text.ok()) return text.status();
   const bool wants_labels = options_.labels == Labels::kAuto || options_.labels == Labels::kColumn;
-  Rows rows(root_path, file_name, wants_labels);
+  Rows rows(root_path, file_name, wants_labels, options_.format);
   absl::Status status = ParseList(*text, options_.format, file_name,
                                   [&](const ListRow& row) { return rows.Add(row); });
   if (status.ok()) status = rows.CheckUnique();
@@ -233,13 +232,16 @@ absl::StatusOr<Listing> ListSource::List() {
         absl::StrCat("the list ", EscapeForTerminal(file_name), " names no image"));
   }
 
+  if (std::string columns = rows.columns.Describe(options_.format); !columns.empty())
+    listing.notes.push_back(std::move(columns));
   status = LookAtFiles(root.get(), folder_options_, pool_, listing, listed_);
   if (status.ok()) status = CheckFound(root.get(), file_name, listing);
   if (!status.ok()) return status;
+  made_ = rows.columns.TakeMade();
+  made_.AppendTo(listing);
   status = SettleMissingParts(folder_options_.missing, listing);
   if (!status.ok()) return status;
 
-  NoteColumns(rows, options_.format, listing);
   const bool from_column = wants_labels && rows.labels.rows() > 0;
   if (options_.labels == Labels::kColumn && !from_column) {
     return absl::InvalidArgumentError(

@@ -7,7 +7,8 @@
 // Rows are in the order of the list. Paths are relative to the root, or absolute and below it; none
 // may hold `..`, and none may stand there twice. Labels that are all whole numbers are taken as
 // they are (the classes then have numbers for names, unless a file names them); all others are
-// sorted. A list without labels takes them from folders, as FolderSource. Lifetime: borrows the
+// sorted. A list without labels takes them from folders, as FolderSource. Columns that are named
+// become fields (list_columns.h). Lifetime: borrows the
 // pool; what Load returns dies with arena.Reset(). Thread-safety: as SampleSource. Errors: as
 // SampleSource; InvalidArgument with file and line for a bad line. A file that is not there is a
 // skip.
@@ -22,6 +23,7 @@
 #include "converters/folder_source.h"
 #include "converters/io_pool.h"
 #include "converters/list_lines.h"
+#include "converters/made_fields.h"
 #include "converters/sample_source.h"
 
 namespace shardpack {
@@ -48,7 +50,7 @@ class ListSource : public SampleSource {
 
   absl::StatusOr<Listing> List() override;
   LoadResult Load(const Listing& listing, uint64_t row, Arena& arena) const override {
-    return folder_.Load(listing, row, arena);
+    return folder_.Load(listing, row, arena, &made_);
   }
   uint64_t listed() const override { return listed_.load(std::memory_order_relaxed); }
 
@@ -58,6 +60,7 @@ class ListSource : public SampleSource {
   const std::string root_;
   FolderSource folder_;
   IoPool& pool_;
+  MadeFields made_;  // of columns
   std::atomic<uint64_t> listed_{0};
 };
 

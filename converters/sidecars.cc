@@ -46,6 +46,7 @@ class Pairing {
     into_.root = from_.root;
     into_.folders = from_.folders;
     into_.ignored = from_.ignored;
+    into_.notes = from_.notes;
     into_.warnings = from_.warnings;
     into_.unread_folders = from_.unread_folders;
     for (const Sidecar& sidecar : sidecars) into_.fields.push_back({sidecar.field, sidecar.suffix});
