@@ -177,7 +177,8 @@ TEST(DeviceDecode, ThatTheCpuDecodesIsSaid) {
                 {kHybrid, false, "the GPU decodes fewer images than it could: hardware: nvjpegCr"},
                 {kEngines, false, "the GPU decodes fewer images than it could: hardware: 2"},
                 {0, false, "no image is decoded by the GPU, the Loader's own decoding is faster: "},
-                {kEngines | kHybrid, true, "the CPU decoded all images of the first batch: "}};
+                {kEngines | kHybrid, true,
+                 "the CPU decoded all images of the first batch, the GPU takes JPEG"}};
   for (const auto& wanted : kCases) {
     SCOPED_TRACE(wanted.said);
     const LoaderFixture data(TestName(), {.samples = 24, .turned = wanted.turned});
@@ -193,6 +194,7 @@ TEST(DeviceDecode, ThatTheCpuDecodesIsSaid) {
     EXPECT_EQ(got.stats.decode.cpu, by_cpu ? 48u : 0u);
     EXPECT_EQ(got.stats.decode.hardware, !by_cpu && (wanted.there & kEngines) != 0 ? 48u : 0u);
     const size_t count = *wanted.said == '\0' ? 0 : 1;
+    EXPECT_EQ(got.stats.decode.without_nvjpeg, wanted.there == 0 ? 48u : 0u);
     EXPECT_THAT(lines, SizeIs(count));
     EXPECT_EQ(got.stats.fallbacks, count);
     EXPECT_THAT(got.stats.why_fallback, ::testing::StartsWith(wanted.said));
@@ -481,8 +483,37 @@ TEST(DeviceDecode, EnginesThatFailAreSaid) {
   const Outcome got = RunEpochs(fake.api(), data, Decoding(data, &nvjpeg.functions()));
   ExpectEqual(got.batches, expected);
   EXPECT_EQ(got.stats.decode.failed_batches, 3u);
-  EXPECT_EQ(got.stats.fallbacks, 1u);
+  EXPECT_EQ(got.stats.fallbacks, 2u) << "and that they are not asked again";
   EXPECT_THAT(got.stats.why_fallback, HasSubstr("refused a batch: nvjpegDecodeBatched"));
+  EXPECT_THAT(got.stats.decode_backends, HasSubstr("hardware: given up: nvjpegDecodeBatched"));
+}
+
+TEST(DeviceDecode, WhatNvjpegRefusesIsSaid) {
+  const LoaderFixture data(TestName(), {.samples = 40});
+  FakeApi fake;
+  FakeNvjpeg nvjpeg({.engines = 0}, &fake);
+  nvjpeg.functions().DecodeJpegHost = [](NvjpegHandle, NvjpegDecoder, NvjpegState, NvjpegParams,
+                                         NvjpegStream) -> int { return kNvjpegJpegNotSupported; };
+  const Outcome got = RunEpochs(fake.api(), data, Decoding(data, &nvjpeg.functions()));
+  EXPECT_THAT(got.errors, IsEmpty());
+  EXPECT_EQ(got.stats.decode.cpu, 40u);
+  EXPECT_EQ(got.stats.decode.refused, 40u);
+  EXPECT_EQ(got.stats.fallbacks, 2u) << "all of the first batch, and one";
+  EXPECT_THAT(got.stats.why_fallback, HasSubstr("nvjpegDecodeJpegHost: "));
+}
+
+TEST(DeviceDecode, CopiesWithoutPageLocksAreSaid) {
+  const LoaderFixture data(TestName(), {.samples = 40, .turned = true});
+  FakeApi fake;
+  std::vector<std::string> lines;
+  DeviceOptions options = Decoding(data, nullptr);
+  options.log = [&](const std::string& line) { lines.push_back(line); };
+  fake.FailEntry("host_alloc", kDeviceOutOfMemory);
+  const Outcome got = RunEpochs(fake.api(), data, options);
+  EXPECT_THAT(got.errors, IsEmpty());
+  EXPECT_EQ(got.stats.decode.cpu, 40u);
+  EXPECT_EQ(got.stats.decode.pageable, 40u);
+  EXPECT_THAT(lines, ::testing::ElementsAre(HasSubstr("are copied slowly")));
 }
 
 TEST(DeviceDecode, StopsOnADeviceThatHangs) {

@@ -8,9 +8,10 @@
 namespace shardpack {
 
 absl::StatusOr<DeviceLoader> DeviceLoader::Open(Loader loader, const DeviceOptions& options,
-                                                const DeviceApi& api) {
+                                                const DeviceApi& api,
+                                                const Interrupted& interrupted) {
   auto core = std::make_unique<Core>(std::move(loader), options, api);
-  absl::Status opened = core->Open();
+  absl::Status opened = core->Open(interrupted);
   if (!opened.ok()) return opened;
   return DeviceLoader(std::move(core));
 }
@@ -26,7 +27,9 @@ DeviceLoader::~DeviceLoader() {
   if (core_ != nullptr && !core_->InOwnProcess()) (void)core_.release();
 }
 
-absl::StatusOr<std::optional<DeviceBatch>> DeviceLoader::Next() { return core_->Next(); }
+absl::StatusOr<std::optional<DeviceBatch>> DeviceLoader::Next(const Interrupted& interrupted) {
+  return core_->Next(interrupted);
+}
 absl::StatusOr<std::optional<BatchInfo>> DeviceLoader::NextInto(const DeviceTarget& target,
                                                                 Stream stream) {
   return core_->NextInto(target, stream);

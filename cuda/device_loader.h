@@ -97,14 +97,17 @@ struct DeviceTarget {
 
 class DeviceLoader {
  public:
-  // Takes the first batch from the loader, to know the sizes, and allocates everything.
+  // Takes the first batch from the loader, to know the sizes, and allocates everything. Cancelled
+  // when it was interrupted while it waited for that batch; the loader is gone then.
   static absl::StatusOr<DeviceLoader> Open(Loader loader, const DeviceOptions& options,
-                                           const DeviceApi& api);
+                                           const DeviceApi& api,
+                                           const Interrupted& interrupted = nullptr);
   DeviceLoader(DeviceLoader&&) noexcept;
   DeviceLoader& operator=(DeviceLoader&&) noexcept;
   ~DeviceLoader();
 
-  absl::StatusOr<std::optional<DeviceBatch>> Next();
+  // Cancelled when it was interrupted while it waited; the next call gives that batch.
+  absl::StatusOr<std::optional<DeviceBatch>> Next(const Interrupted& interrupted = nullptr);
   // For graphs, whose memory has fixed addresses: copies the next batch there, on the stream, after
   // what is enqueued on it already.
   absl::StatusOr<std::optional<BatchInfo>> NextInto(const DeviceTarget& target, Stream stream);

@@ -16,7 +16,8 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLook{100};  // how often who waits looks whether the device was lost
+// How often who waits looks whether the device was lost, or it is interrupted.
+constexpr milliseconds kLook{50};
 constexpr microseconds kShortestNap{20}, kLongestNap{1000};
 
 uint64_t NsSince(Clock::time_point start) {
@@ -59,8 +60,8 @@ void DeviceLoader::Core::Stop() {
   room_.notify_all();
 }
 
-DeviceLoader::Core::Taken DeviceLoader::Core::TakeFromLoader() {
-  Taken taken{.batch = loader_.Next(), .after = {}, .bad = {}};
+DeviceLoader::Core::Taken DeviceLoader::Core::TakeFromLoader(const Interrupted& interrupted) {
+  Taken taken{.batch = loader_.Next(interrupted), .after = {}, .bad = {}};
   taken.after = loader_.cursor();
   taken.bad = loader_.TakeBadSamples();
   return taken;
@@ -337,7 +338,8 @@ absl::Status DeviceLoader::Core::WaitedTooLong() const {
   return absl::OkStatus();  // the Loader is slow, which is no error
 }
 
-absl::StatusOr<std::optional<DeviceBatch>> DeviceLoader::Core::Next() {
+absl::StatusOr<std::optional<DeviceBatch>> DeviceLoader::Core::Next(
+    const Interrupted& interrupted) {
   if (!InOwnProcess()) {
     return absl::FailedPreconditionError(
         "the loader was opened in another process: neither its thread nor its device survive a "
@@ -351,6 +353,15 @@ absl::StatusOr<std::optional<DeviceBatch>> DeviceLoader::Core::Next() {
     stats_.waits += waited ? 0 : 1;
     waited = true;
     ready_.wait_until(lock, std::min(deadline, Clock::now() + kLook));
+    if (interrupted != nullptr && queue_.empty()) {
+      lock.unlock();
+      const bool give_up = interrupted();
+      lock.lock();
+      if (give_up) {
+        stats_.consumer_wait_ns += NsSince(start);
+        return absl::CancelledError("waiting for a batch was interrupted");
+      }
+    }
     if (Clock::now() < deadline || !queue_.empty()) continue;
     absl::Status too_long = WaitedTooLong();
     if (!too_long.ok()) return too_long;
@@ -386,7 +397,7 @@ absl::StatusOr<std::optional<BatchInfo>> DeviceLoader::Core::NextInto(const Devi
             ? absl::StrCat("the target has ", target.pixel_bytes, " bytes, a batch ", pixel_bytes())
             : "a batch of encoded bytes has no fixed size to be copied into a target");
   }
-  absl::StatusOr<std::optional<DeviceBatch>> batch = Next();
+  absl::StatusOr<std::optional<DeviceBatch>> batch = Next(nullptr);
   if (!batch.ok()) return batch.status();
   if (!batch->has_value()) return std::nullopt;
   absl::Status status = (*batch)->WaitOn(stream);

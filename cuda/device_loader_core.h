@@ -1,8 +1,8 @@
 // DeviceLoader::Core: the thread behind a DeviceLoader, its streams, and what it has ready.
 //
 //   auto core = std::make_unique<DeviceLoader::Core>(std::move(loader), options, api);
-//   absl::Status opened = core->Open();
-//   absl::StatusOr<std::optional<DeviceBatch>> batch = core->Next();
+//   absl::Status opened = core->Open(nullptr);
+//   absl::StatusOr<std::optional<DeviceBatch>> batch = core->Next(nullptr);
 //
 // Lifetime, thread-safety, errors, units: as DeviceLoader (cuda/device_loader.h).
 #ifndef SHARDPACK_CUDA_DEVICE_LOADER_CORE_H_
@@ -31,8 +31,8 @@ class DeviceLoader::Core {
   Core(Loader loader, const DeviceOptions& options, const DeviceApi& api);
   ~Core();
 
-  absl::Status Open();
-  absl::StatusOr<std::optional<DeviceBatch>> Next();
+  absl::Status Open(const Interrupted& interrupted);
+  absl::StatusOr<std::optional<DeviceBatch>> Next(const Interrupted& interrupted);
   absl::StatusOr<std::optional<BatchInfo>> NextInto(const DeviceTarget& target, Stream stream);
   Cursor cursor() const;
   DeviceLoaderStats stats() const;
@@ -56,7 +56,7 @@ class DeviceLoader::Core {
   // What the thread is waiting for.
   enum class Doing : uint8_t { kLoader, kBuffer, kCopy, kDecode, kQueue };
 
-  Taken TakeFromLoader();
+  Taken TakeFromLoader(const Interrupted& interrupted = nullptr);
   absl::Status LearnShapes(const HostBatch& batch);
   absl::Status LearnToDecode(const HostBatch& batch);
   absl::Status MakeStreams();
@@ -76,6 +76,7 @@ class DeviceLoader::Core {
   void EndDecoder();
   absl::Status DecodeImages(const HostBatch& batch, DeviceBuffer& buffer,
                             std::vector<BadSample>& bad);
+  void TellOfCpu(const JpegDecoderStats& now);
   absl::Status MendBadImages(DeviceBuffer& buffer, std::vector<BadSample>& bad);
   std::vector<PreprocessSample>& SamplesAt(const uint8_t* pixels, const BatchInfo* info);
   PreprocessLaunch LaunchOf(const DeviceBuffer& buffer) const;
@@ -120,7 +121,7 @@ class DeviceLoader::Core {
   size_t image_field_ = 0;
   std::vector<absl::Status> why_bad_;
   uint64_t bad_images_ = 0;
-  bool told_of_cpu_ = false;  // that it decoded what the GPU was to decode
+  bool had_engines_ = false;
 
   mutable std::mutex mutex_;
   std::condition_variable ready_, room_;

@@ -27,6 +27,7 @@ absl::Status DeviceLoader::Core::MakeDecoder() {
   if (!made.ok()) return made.status();
   decoder_ = *std::move(made);
   why_bad_.resize(slots_);
+  had_engines_ = decoder_->has_hardware();
   const bool lacks = (options.use_hardware && !decoder_->has_hardware()) ||
                      (options.use_hybrid && !decoder_->has_hybrid());
   if (api_.kind == DeviceKind::kCuda && lacks) {
@@ -39,6 +40,29 @@ absl::Status DeviceLoader::Core::MakeDecoder() {
   const std::lock_guard lock(mutex_);
   stats_.decode_backends = decoder_->backends();
   return absl::OkStatus();
+}
+
+// What the CPU does of what the GPU was asked for; each kind once.
+void DeviceLoader::Core::TellOfCpu(const JpegDecoderStats& now) {
+  const JpegDecoderStats& before = stats_.decode;  // which this thread alone writes
+  const bool first_batch = before.hardware + before.hybrid + before.cpu == 0;
+  const bool by_gpu = decoder_->has_hardware() || decoder_->has_hybrid();
+  if (first_batch && by_gpu && now.cpu > 0 && now.hardware + now.hybrid == 0) {
+    FellBack(
+        absl::StrCat("the CPU decoded all images of the first batch, the GPU takes JPEG that is "
+                     "gray or YCbCr and not turned by EXIF",
+                     now.first_refusal.empty() ? "" : ": ", now.first_refusal));
+  }
+  if (before.failed_batches == 0 && now.failed_batches > 0)
+    FellBack(absl::StrCat("the GPU's JPEG engines refused a batch: ", now.first_refusal));
+  if (std::exchange(had_engines_, decoder_->has_hardware()) && !decoder_->has_hardware())
+    FellBack(absl::StrCat("the GPU's JPEG engines are not asked again: ", decoder_->backends()));
+  if (before.refused == 0 && now.refused > 0)
+    FellBack(absl::StrCat("the CPU decodes what nvJPEG refused: ", now.first_refusal));
+  if (before.without_nvjpeg == 0 && now.without_nvjpeg > 0 && decoder_->has_hybrid())
+    FellBack("a thread got no nvJPEG decoder: the CPU decodes what it takes");
+  if (before.pageable == 0 && now.pageable > 0)
+    FellBack("images that the CPU decoded are copied slowly: no page-locked memory was given");
 }
 
 absl::Status DeviceLoader::Core::DecodeImages(const HostBatch& batch, DeviceBuffer& buffer,
@@ -55,21 +79,12 @@ absl::Status DeviceLoader::Core::DecodeImages(const HostBatch& batch, DeviceBuff
   if (status.ok()) status = decoder_->Decode(DecodeStream(), host_samples_, why_bad_);
   if (!status.ok()) return status;
   const JpegDecoderStats stats = decoder_->stats();
-  if (api_.kind == DeviceKind::kCuda && !told_of_cpu_ && stats.cpu > 0 &&
-      stats.hardware + stats.hybrid == 0 && (decoder_->has_hardware() || decoder_->has_hybrid())) {
-    told_of_cpu_ = true;
-    FellBack(
-        "the CPU decoded all images of the first batch: the GPU takes baseline and progressive "
-        "JPEG, gray or YCbCr, not turned by EXIF");
-  }
-  // This thread alone writes stats_.decode.
-  if (stats.failed_batches > 0 && stats_.decode.failed_batches == 0) {
-    FellBack(absl::StrCat("the GPU's JPEG engines refused a batch: ", stats.first_refusal));
-  }
+  TellOfCpu(stats);
   {
     const std::lock_guard lock(mutex_);
     SetDoing(Doing::kLoader);
     stats_.decode = stats;
+    stats_.decode_backends = decoder_->backends();
     stats_.device_bytes = decoder_->memory_bytes();
     stats_.growths = decoder_->growths();
   }

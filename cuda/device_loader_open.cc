@@ -163,9 +163,9 @@ absl::Status DeviceLoader::Core::MakeBuffers(size_t raw_bytes) {
   return absl::OkStatus();
 }
 
-absl::Status DeviceLoader::Core::Open() {
+absl::Status DeviceLoader::Core::Open(const Interrupted& interrupted) {
   if (!InOwnProcess()) return absl::FailedPreconditionError("opened across a fork");
-  first_ = TakeFromLoader();
+  first_ = TakeFromLoader(interrupted);
   if (!first_->batch.ok()) return first_->batch.status();
   if (!first_->batch->has_value()) {
     exhausted_ = true;

@@ -347,6 +347,29 @@ TEST_F(DeviceLoaderTest, FillsMemoryOfTheConsumer) {
   api().stream_destroy(api().self, stream);
 }
 
+TEST_F(DeviceLoaderTest, AWaitThatIsInterruptedLosesNoBatch) {
+  const LoaderFixture data(TestName(), {});
+  const LoaderOptions options = data.Options();
+  const std::vector<HostCopy> expected = data.Expected(options);
+  PinnedMemory memory(api(), {.log = nullptr});
+  DeviceLoader loader = Open(data.Open(memory, options), Quiet({.prefetch_batches = 0}));
+  std::vector<DeviceBatch> held;  // all that there is memory for
+  while (held.size() < loader.stats().buffers) held.push_back(**loader.Next());
+  ASSERT_LT(held.size(), 5u);
+  int asked = 0;
+  EXPECT_EQ(loader.Next([&] { return ++asked == 2; }).status().code(),
+            absl::StatusCode::kCancelled);
+  EXPECT_EQ(asked, 2);
+  const size_t given = held.size();
+  held.clear();
+  for (size_t n = given; n < 5; ++n) {
+    auto batch = loader.Next([] { return false; });
+    ASSERT_TRUE(batch.ok() && batch->has_value()) << batch.status();
+    EXPECT_EQ((*batch)->info().ids, expected[n].ids);
+  }
+  EXPECT_FALSE(loader.Next()->has_value());
+}
+
 TEST_F(DeviceLoaderTest, BatchesOutliveTheLoader) {
   const LoaderFixture data(TestName(), {});
   const LoaderOptions options = data.Options();

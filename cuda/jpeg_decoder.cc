@@ -161,6 +161,8 @@ class JpegDecoder::Impl {
       sum.cpu += one.cpu;
       sum.failed += one.failed;
       sum.refused += one.refused;
+      sum.without_nvjpeg += one.without_nvjpeg;
+      sum.pageable += one.pageable;
       if (sum.first_refusal.empty()) sum.first_refusal = one.first_refusal;
     }
     return sum;

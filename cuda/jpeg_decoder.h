@@ -81,7 +81,9 @@ struct JpegDecoderStats {
   uint64_t batches = 0;                                    // by the engines
   uint64_t failed_batches = 0;  // that the engines were given and refused
   uint64_t refused = 0;         // JPEGs that nvJPEG was asked for and that went to the CPU
-  std::string first_refusal;    // why the first of them
+  uint64_t without_nvjpeg = 0;  // JPEGs that nvJPEG would take, of a thread that has none
+  uint64_t pageable = 0;        // of cpu: copied from memory that is not page-locked
+  std::string first_refusal;    // why the first of the batches or JPEGs was refused
 };
 
 class JpegDecoder {

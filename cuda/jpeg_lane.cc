@@ -106,6 +106,7 @@ absl::Status JpegLane::Decode(const JpegImage& image, bool for_nvjpeg, Stream st
     if (!IsRefusal(status)) return status;
     if (stats_.refused++ == 0) stats_.first_refusal = std::string(status.message());
   }
+  if (for_nvjpeg && !hybrid_.has_value() && options_.use_hybrid) ++stats_.without_nvjpeg;
   return DecodeOnCpu(image, stream, result);
 }
 
@@ -124,6 +125,7 @@ absl::Status JpegLane::DecodeOnCpu(const JpegImage& image, Stream stream, JpegRe
   absl::Status put = staging_.Put(decoded->view, image.out, image.pitch_bytes, stream);
   if (!put.ok()) return put;
   ++stats_.cpu;
+  if (staging_.pageable()) ++stats_.pageable;
   *result = {absl::OkStatus(), JpegWay::kCpu};
   return absl::OkStatus();
 }

@@ -32,6 +32,8 @@ class JpegStaging {
 
   // `pitch_bytes` apart there; what lies between rows stays as it is.
   absl::Status Put(const PixelView& pixels, uint8_t* to, size_t pitch_bytes, Stream stream);
+  // Whether there was none, when the first image came.
+  bool pageable() const { return allocated_ && pages_[0].memory == nullptr; }
 
  private:
   struct Page {

@@ -22,6 +22,13 @@ constexpr size_t kUploads = 8;  // small copies: the host runs well ahead of the
 constexpr uint32_t kFillBatch = 256;
 constexpr std::chrono::microseconds kNap{100};
 
+// How often who waits asks whether it is interrupted.
+constexpr std::chrono::milliseconds kLook{50};
+
+absl::Status WasInterrupted() {
+  return absl::CancelledError("waiting for a batch was interrupted");
+}
+
 }  // namespace
 
 class ResidentLoader::Core {
@@ -41,8 +48,8 @@ class ResidentLoader::Core {
         memory_(api, {.log = options.log}) {}
   ~Core();
 
-  absl::Status Open(const std::optional<Cursor>& cursor);
-  absl::StatusOr<std::optional<DeviceBatch>> Next();
+  absl::Status Open(const std::optional<Cursor>& cursor, const Interrupted& interrupted);
+  absl::StatusOr<std::optional<DeviceBatch>> Next(const Interrupted& interrupted);
   Cursor cursor() const { return MakeCursor(dataset_.identity(), order_, epoch_, step_); }
   ResidentStats stats() const;
   bool InOwnProcess() const { return ::getpid() == process_; }
@@ -50,10 +57,10 @@ class ResidentLoader::Core {
  private:
   bool gathers() const { return !options_.crop && output_.plain(); }
   absl::Status Reserve();
-  absl::Status Fill();
-  absl::Status FillFrom(Loader& loader);
-  absl::Status WaitForUploads(size_t at_most);
-  absl::StatusOr<DeviceBuffer*> WaitForBuffer();
+  absl::Status Fill(const Interrupted& interrupted);
+  absl::Status FillFrom(Loader& loader, const Interrupted& interrupted);
+  absl::Status WaitForUploads(size_t at_most, const Interrupted& interrupted);
+  absl::StatusOr<DeviceBuffer*> WaitForBuffer(const Interrupted& interrupted);
   PreprocessSample SampleOf(uint64_t id) const;
   void FillInfo(BatchInfo& info) const;
   absl::Status Enqueue(DeviceBuffer& buffer);
@@ -113,11 +120,11 @@ absl::Status ResidentLoader::Core::Reserve() {
   return status;
 }
 
-absl::Status ResidentLoader::Core::FillFrom(Loader& loader) {
+absl::Status ResidentLoader::Core::FillFrom(Loader& loader, const Interrupted& interrupted) {
   for (;;) {
-    absl::Status status = WaitForUploads(1);  // the Loader needs its memory
+    absl::Status status = WaitForUploads(1, interrupted);  // the Loader needs its memory
     if (!status.ok()) return status;
-    absl::StatusOr<std::optional<HostBatch>> batch = loader.Next();
+    absl::StatusOr<std::optional<HostBatch>> batch = loader.Next(interrupted);
     if (!batch.ok()) return batch.status();
     if (!batch->has_value()) return absl::OkStatus();
     const std::span<const uint64_t> ids = (*batch)->ids();
@@ -134,7 +141,7 @@ absl::Status ResidentLoader::Core::FillFrom(Loader& loader) {
 }
 
 // In the order of ids, so that a batch is one copy.
-absl::Status ResidentLoader::Core::Fill() {
+absl::Status ResidentLoader::Core::Fill(const Interrupted& interrupted) {
   const Clock::time_point start = Clock::now();
   labels_.assign(dataset_.size(), kNoLabel);
   const auto batch = static_cast<uint32_t>(std::min<uint64_t>(kFillBatch, dataset_.size()));
@@ -152,7 +159,7 @@ absl::Status ResidentLoader::Core::Fill() {
   options.decode->channels = options_.channels;
   absl::StatusOr<Loader> loader = Loader::Open(dataset_, *all, {}, options, memory_);
   if (!loader.ok()) return loader.status();
-  absl::Status status = FillFrom(*loader);
+  absl::Status status = FillFrom(*loader, interrupted);
   if (status.ok()) {
     status = Checked(api_, api_.stream_synchronize(api_.self, uploader_->stream()),
                      "waiting for the images to be on the device");
@@ -163,7 +170,8 @@ absl::Status ResidentLoader::Core::Fill() {
   return status;
 }
 
-absl::Status ResidentLoader::Core::Open(const std::optional<Cursor>& cursor) {
+absl::Status ResidentLoader::Core::Open(const std::optional<Cursor>& cursor,
+                                        const Interrupted& interrupted) {
   absl::Status status = CheckRank(rank_, order_.spec().global_batch);
   if (!status.ok()) return status;
   if (options_.width == 0 || options_.height == 0) {
@@ -201,11 +209,12 @@ absl::Status ResidentLoader::Core::Open(const std::optional<Cursor>& cursor) {
       Uploader::Create(api_, kUploads, side_bytes, memory_);
   if (!uploader.ok()) return uploader.status();
   uploader_ = *std::move(uploader);
-  return Fill();
+  return Fill(interrupted);
 }
 
-absl::Status ResidentLoader::Core::WaitForUploads(size_t at_most) {
+absl::Status ResidentLoader::Core::WaitForUploads(size_t at_most, const Interrupted& interrupted) {
   const Clock::time_point deadline = Clock::now() + options_.patience;
+  Clock::time_point look = Clock::now() + kLook;
   for (;;) {
     absl::Status status = uploader_->Reclaim();
     if (!status.ok() || uploader_->in_flight() <= at_most) return status;
@@ -214,17 +223,21 @@ absl::Status ResidentLoader::Core::WaitForUploads(size_t at_most) {
           "the device has not begun a batch for ", options_.patience.count(),
           " ms; it waits for the stream that an earlier batch was released on, or hangs"));
     }
+    if (interrupted != nullptr && Clock::now() >= look) {
+      if (interrupted()) return WasInterrupted();
+      look = Clock::now() + kLook;
+    }
     std::this_thread::sleep_for(kNap);
   }
 }
 
-absl::StatusOr<DeviceBuffer*> ResidentLoader::Core::WaitForBuffer() {
+absl::StatusOr<DeviceBuffer*> ResidentLoader::Core::WaitForBuffer(const Interrupted& interrupted) {
   const Clock::time_point deadline = Clock::now() + options_.patience;
   do {
-    DeviceBuffer* const buffer =
-        buffers_->Take(std::min(options_.patience, std::chrono::milliseconds(100)));
+    DeviceBuffer* const buffer = buffers_->Take(std::min(options_.patience, kLook));
     if (buffer != nullptr) return buffer;
     if (IsLost(api_)) return LostStatus(api_);
+    if (interrupted != nullptr && interrupted()) return WasInterrupted();
   } while (Clock::now() < deadline);
   return absl::DeadlineExceededError(
       absl::StrCat("no batch for ", options_.patience.count(), " ms: all ", buffers_->buffers(),
@@ -324,7 +337,8 @@ absl::Status ResidentLoader::Core::Enqueue(DeviceBuffer& buffer) {
   return status;
 }
 
-absl::StatusOr<std::optional<DeviceBatch>> ResidentLoader::Core::Next() {
+absl::StatusOr<std::optional<DeviceBatch>> ResidentLoader::Core::Next(
+    const Interrupted& interrupted) {
   if (!InOwnProcess()) {
     return absl::FailedPreconditionError(
         "the loader was opened in another process: a device does not survive a fork; open it "
@@ -337,9 +351,9 @@ absl::StatusOr<std::optional<DeviceBatch>> ResidentLoader::Core::Next() {
     return std::nullopt;
   }
   if (options_.epochs > 0 && epoch_ >= options_.epochs) return std::nullopt;
-  absl::Status status = WaitForUploads(kUploads - 1);
+  absl::Status status = WaitForUploads(kUploads - 1, interrupted);
   if (!status.ok()) return status;
-  absl::StatusOr<DeviceBuffer*> buffer = WaitForBuffer();
+  absl::StatusOr<DeviceBuffer*> buffer = WaitForBuffer(interrupted);
   if (!buffer.ok()) return buffer.status();
   failed_ = Enqueue(**buffer);
   if (!failed_.ok()) return failed_;
@@ -365,9 +379,10 @@ ResidentStats ResidentLoader::Core::stats() const {
 absl::StatusOr<ResidentLoader> ResidentLoader::Open(Dataset dataset, Order order, Rank rank,
                                                     const ResidentOptions& options,
                                                     const DeviceApi& api,
-                                                    std::optional<Cursor> cursor) {
+                                                    std::optional<Cursor> cursor,
+                                                    const Interrupted& interrupted) {
   auto core = std::make_unique<Core>(std::move(dataset), std::move(order), rank, options, api);
-  absl::Status opened = core->Open(cursor);
+  absl::Status opened = core->Open(cursor, interrupted);
   if (!opened.ok()) return opened;
   return ResidentLoader(std::move(core));
 }
@@ -382,7 +397,9 @@ ResidentLoader::~ResidentLoader() {
   if (core_ != nullptr && !core_->InOwnProcess()) (void)core_.release();
 }
 
-absl::StatusOr<std::optional<DeviceBatch>> ResidentLoader::Next() { return core_->Next(); }
+absl::StatusOr<std::optional<DeviceBatch>> ResidentLoader::Next(const Interrupted& interrupted) {
+  return core_->Next(interrupted);
+}
 Cursor ResidentLoader::cursor() const { return core_->cursor(); }
 ResidentStats ResidentLoader::stats() const { return core_->stats(); }
 

@@ -31,6 +31,7 @@
 #include "images/pixel_output.h"
 #include "readers/cursor.h"
 #include "readers/dataset.h"
+#include "readers/loader.h"
 #include "readers/order.h"
 #include "readers/rank.h"
 
@@ -60,14 +61,16 @@ struct ResidentStats {
 
 class ResidentLoader {
  public:
+  // Cancelled when it was interrupted while it waited, as Next, whose next call gives that batch.
   static absl::StatusOr<ResidentLoader> Open(Dataset dataset, Order order, Rank rank,
                                              const ResidentOptions& options, const DeviceApi& api,
-                                             std::optional<Cursor> cursor = std::nullopt);
+                                             std::optional<Cursor> cursor = std::nullopt,
+                                             const Interrupted& interrupted = nullptr);
   ResidentLoader(ResidentLoader&&) noexcept;
   ResidentLoader& operator=(ResidentLoader&&) noexcept;
   ~ResidentLoader();
 
-  absl::StatusOr<std::optional<DeviceBatch>> Next();
+  absl::StatusOr<std::optional<DeviceBatch>> Next(const Interrupted& interrupted = nullptr);
   Cursor cursor() const;
   ResidentStats stats() const;
 

@@ -15,6 +15,7 @@
 #include "python/decode.h"
 #include "python/loader.h"
 #include "python/tensor.h"
+#include "python/waiting.h"
 
 namespace shardpack::python {
 namespace {
@@ -41,20 +42,29 @@ class PythonDeviceBatch {
 
 template <typename L>
 py::object NextOf(L& loader) {
-  absl::StatusOr<std::optional<DeviceBatch>> next = std::optional<DeviceBatch>();
-  {
-    const py::gil_scoped_release released;
-    next = loader.Next();
-  }
-  std::optional<DeviceBatch> batch = ValueOrThrow(std::move(next));
+  std::optional<DeviceBatch> batch = ValueOrThrow(
+      Interruptible([&](const Interrupted& interrupted) { return loader.Next(interrupted); }));
   if (!batch) throw py::stop_iteration();
   return py::cast(PythonDeviceBatch(*std::move(batch)));
 }
 
 // The pinned memory outlives the loader that uses it.
-struct PythonDeviceLoader {
+struct HeldDeviceLoader {
   std::shared_ptr<HostMemory> memory;
   DeviceLoader loader;
+};
+
+class PythonDeviceLoader {
+ public:
+  explicit PythonDeviceLoader(std::unique_ptr<HeldDeviceLoader> held) : held_(std::move(held)) {}
+  ~PythonDeviceLoader() { EndInTime(std::move(held_)); }
+  PythonDeviceLoader(const PythonDeviceLoader&) = delete;
+  PythonDeviceLoader& operator=(const PythonDeviceLoader&) = delete;
+
+  DeviceLoader& loader() const { return held_->loader; }
+
+ private:
+  std::unique_ptr<HeldDeviceLoader> held_;
 };
 
 // Crops and what becomes of bad images as the Loader would have it.
@@ -94,19 +104,26 @@ std::unique_ptr<PythonDeviceLoader> OpenDevice(
                          .height = height,
                          .filter = decode ? decode->filter : FilterOf(filter.value_or("bilinear"))};
   }
-  std::shared_ptr<HostMemory> memory = host.memory();
-  DeviceLoader loader = ValueOrThrow(DeviceLoader::Open(host.Take(), options, *host.device()->api));
-  return std::make_unique<PythonDeviceLoader>(
-      PythonDeviceLoader{std::move(memory), std::move(loader)});
+  // It waits for the first batch.
+  using Opened = absl::StatusOr<std::unique_ptr<HeldDeviceLoader>>;
+  return std::make_unique<PythonDeviceLoader>(ValueOrThrow(Abandonable([held = host.Take(), options,
+                                                                        api = host.device()->api](
+                                                                           const Interrupted&
+                                                                               interrupted) mutable
+                                                                       -> Opened {
+    absl::StatusOr<DeviceLoader> loader =
+        DeviceLoader::Open(std::move(held->loader), options, *api, interrupted);
+    if (!loader.ok()) return loader.status();
+    return std::make_unique<HeldDeviceLoader>(HeldDeviceLoader{held->memory, *std::move(loader)});
+  })));
 }
 
-ResidentLoader OpenResident(const Dataset& dataset, const Order& order, const Device& device,
-                            uint32_t width, uint32_t height,
-                            const std::optional<PixelPipelineOptions>& crop, uint32_t rank,
-                            uint32_t world_size, const std::string& dtype,
-                            const std::string& layout, std::array<float, 3> mean,
-                            std::array<float, 3> std, uint64_t epochs, uint64_t augment_seed,
-                            const std::optional<std::string>& cursor, int threads) {
+std::unique_ptr<ResidentLoader> OpenResident(
+    const Dataset& dataset, const Order& order, const Device& device, uint32_t width,
+    uint32_t height, const std::optional<PixelPipelineOptions>& crop, uint32_t rank,
+    uint32_t world_size, const std::string& dtype, const std::string& layout,
+    std::array<float, 3> mean, std::array<float, 3> std, uint64_t epochs, uint64_t augment_seed,
+    const std::optional<std::string>& cursor, int threads) {
   ResidentOptions options;
   options.width = width;
   options.height = height;
@@ -117,8 +134,39 @@ ResidentLoader OpenResident(const Dataset& dataset, const Order& order, const De
   options.threads = threads;
   std::optional<Cursor> resume;
   if (cursor) resume = ValueOrThrow(CursorFromText(*cursor));
-  return ValueOrThrow(ResidentLoader::Open(dataset, order, {.rank = rank, .world_size = world_size},
-                                           options, *device.api, resume));
+  // It reads and decodes all images.
+  const Rank share = {.rank = rank, .world_size = world_size};
+  return std::make_unique<ResidentLoader>(ValueOrThrow(Abandonable(
+      [dataset, order, share, options, api = device.api, resume](const Interrupted& interrupted) {
+        return ResidentLoader::Open(dataset, order, share, options, *api, resume, interrupted);
+      })));
+}
+
+py::dict DecodedBy(const DeviceLoaderStats& stats) {
+  py::dict images;
+  images["hardware"] = stats.decode.hardware;
+  images["hybrid"] = stats.decode.hybrid;
+  images["cpu"] = stats.decode.cpu;
+  return images;
+}
+
+py::dict StatsOf(const DeviceLoaderStats& stats) {
+  py::dict all;
+  all["batches"] = stats.batches;
+  all["uploaded_bytes"] = stats.uploaded_bytes;
+  all["device_bytes"] = stats.device_bytes;
+  all["buffers"] = stats.buffers;
+  all["growths"] = stats.growths;
+  all["waits"] = stats.waits;
+  all["consumer_wait_ns"] = stats.consumer_wait_ns;
+  all["buffer_wait_ns"] = stats.buffer_wait_ns;
+  all["copy_wait_ns"] = stats.copy_wait_ns;
+  all["pinned"] = stats.pinned;
+  all["decoded_by"] = DecodedBy(stats);
+  all["decode_backends"] = stats.decode_backends;
+  all["fallbacks"] = stats.fallbacks;
+  all["why_fallback"] = stats.why_fallback;
+  return all;
 }
 
 void AddBatch(py::module_& module) {
@@ -160,30 +208,26 @@ void AddDeviceLoader(py::module_& module) {
            py::arg("filter") = py::none(),
            py::arg("prefetch_batches") = DeviceOptions().prefetch_batches)
       .def("__iter__", [](py::object self) { return self; })
-      .def("__next__", [](PythonDeviceLoader& self) { return NextOf(self.loader); })
+      .def("__next__", [](PythonDeviceLoader& self) { return NextOf(self.loader()); })
       .def_property_readonly(
           "cursor",
-          [](const PythonDeviceLoader& self) { return CursorToText(self.loader.cursor()); })
+          [](const PythonDeviceLoader& self) { return CursorToText(self.loader().cursor()); })
       .def_property_readonly(
-          "epoch", [](const PythonDeviceLoader& self) { return self.loader.cursor().epoch; })
+          "epoch", [](const PythonDeviceLoader& self) { return self.loader().cursor().epoch; })
       .def_property_readonly(
-          "pinned", [](const PythonDeviceLoader& self) { return self.loader.stats().pinned; })
+          "pinned", [](const PythonDeviceLoader& self) { return self.loader().stats().pinned; })
       .def_property_readonly(
           "decoded_by",
-          [](const PythonDeviceLoader& self) {
-            const JpegDecoderStats decode = self.loader.stats().decode;
-            py::dict images;
-            images["hardware"] = decode.hardware;
-            images["hybrid"] = decode.hybrid;
-            images["cpu"] = decode.cpu;
-            return images;
-          },
+          [](const PythonDeviceLoader& self) { return DecodedBy(self.loader().stats()); },
           "With decode: images so far, by the GPU's JPEG engines, by nvJPEG's hybrid decoder and "
-          "by "
-          "the CPU.")
+          "by the CPU.")
+      .def(
+          "stats", [](const PythonDeviceLoader& self) { return StatsOf(self.loader().stats()); },
+          "A dict. fallbacks counts what the GPU was to do and the CPU does, why_fallback says why "
+          "of the first one.")
       .def("take_bad_samples",
-           [](PythonDeviceLoader& self) { return BadSampleRows(self.loader.TakeBadSamples()); })
-      .def("stop", [](PythonDeviceLoader& self) { self.loader.Stop(); });
+           [](PythonDeviceLoader& self) { return BadSampleRows(self.loader().TakeBadSamples()); })
+      .def("stop", [](PythonDeviceLoader& self) { self.loader().Stop(); });
   py::class_<ResidentLoader>(
       module, "ResidentLoader",
       "Batches of a dataset that fits on the device: decoded once to width x height, then gathered "

@@ -51,23 +51,22 @@ std::unique_ptr<PythonLoader> Open(const Dataset& dataset, const Order& order, u
     auto pinned = std::make_shared<PinnedMemory>(*device->api,
                                                  PinnedMemoryOptions{.budget_bytes = memory_bytes});
     options.image_infos = !options.decode;  // a DeviceLoader may be asked to decode
-    Loader loader = ValueOrThrow(OpenPinnedLoader(dataset, order, share, options, *pinned, resume));
+    Loader loader = ValueOrThrow(Unlocked(
+        [&] { return OpenPinnedLoader(dataset, order, share, options, *pinned, resume); }));
     return std::make_unique<PythonLoader>(std::move(pinned), std::move(loader), std::move(options),
                                           std::move(device));
   }
   auto memory = std::make_shared<PageableMemory>();
-  Loader loader = ValueOrThrow(Loader::Open(dataset, order, share, options, *memory, resume));
+  Loader loader = ValueOrThrow(
+      Unlocked([&] { return Loader::Open(dataset, order, share, options, *memory, resume); }));
   return std::make_unique<PythonLoader>(std::move(memory), std::move(loader), std::move(options),
                                         std::nullopt);
 }
 
 py::object Next(PythonLoader& self) {
-  absl::StatusOr<std::optional<HostBatch>> batch = std::optional<HostBatch>();
-  {
-    const py::gil_scoped_release released;
-    batch = self.loader().Next();
-  }
-  std::optional<HostBatch> made = ValueOrThrow(std::move(batch));
+  Loader& loader = self.loader();
+  std::optional<HostBatch> made = ValueOrThrow(
+      Interruptible([&](const Interrupted& interrupted) { return loader.Next(interrupted); }));
   if (!made) throw py::stop_iteration();
   return MakeBatch(*std::move(made), self.memory());
 }

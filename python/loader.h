@@ -1,6 +1,6 @@
 // What a Python Loader is made of: other files of the module take it over.
 //
-//   Loader loader = python_loader.Take();   // by a DeviceLoader, which then owns its threads
+//   auto held = python_loader.Take();   // by a DeviceLoader, which then owns its threads
 //
 // Lifetime: the memory outlives the loader. Thread-safety: with the GIL held. Errors: a Python
 // ValueError once the loader was taken.
@@ -14,36 +14,44 @@
 #include <utility>
 
 #include "python/device.h"
+#include "python/waiting.h"
 #include "readers/host_memory.h"
 #include "readers/loader.h"
 
 namespace shardpack::python {
 
+struct HeldLoader {
+  std::shared_ptr<HostMemory> memory;  // declared first: it goes last
+  Loader loader;
+};
+
 class PythonLoader {
  public:
   PythonLoader(std::shared_ptr<HostMemory> memory, Loader loader, LoaderOptions options,
                std::optional<Device> device)
-      : memory_(std::move(memory)),
-        loader_(std::move(loader)),
+      : held_(std::make_unique<HeldLoader>(HeldLoader{std::move(memory), std::move(loader)})),
         options_(std::move(options)),
         device_(device) {}
+  ~PythonLoader() { EndInTime(std::move(held_)); }
+  PythonLoader(const PythonLoader&) = delete;
+  PythonLoader& operator=(const PythonLoader&) = delete;
 
-  const std::shared_ptr<HostMemory>& memory() const { return memory_; }
+  const std::shared_ptr<HostMemory>& memory() { return held().memory; }
   const LoaderOptions& options() const { return options_; }
   const std::optional<Device>& device() const { return device_; }  // whose pinned memory it uses
-  Loader& loader() {
-    if (!loader_) throw pybind11::value_error("a DeviceLoader has taken this loader");
-    return *loader_;
-  }
-  Loader Take() {
-    Loader taken = std::move(loader());
-    loader_.reset();
-    return taken;
+  Loader& loader() { return held().loader; }
+  std::unique_ptr<HeldLoader> Take() {
+    (void)held();
+    return std::move(held_);
   }
 
  private:
-  std::shared_ptr<HostMemory> memory_;  // declared first: it goes last
-  std::optional<Loader> loader_;
+  HeldLoader& held() {
+    if (held_ == nullptr) throw pybind11::value_error("a DeviceLoader has taken this loader");
+    return *held_;
+  }
+
+  std::unique_ptr<HeldLoader> held_;
   LoaderOptions options_;
   std::optional<Device> device_;
 };

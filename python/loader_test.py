@@ -244,6 +244,48 @@ class ModuleTest(unittest.TestCase):
       if mine.pixels.__dlpack_device__()[0] == 1:
         numpy.testing.assert_array_equal(numpy.from_dlpack(mine.pixels), theirs.pixels)
 
+  def test_what_the_device_did_is_counted(self):
+    loader = shardpack.Loader(self.dataset, self.order(), epochs=1, device=shardpack.Device(DEVICE))
+    loader = shardpack.DeviceLoader(loader, decode=shardpack.Decode(32, 24))
+    count = len(list(loader))
+    stats = loader.stats()
+    self.assertEqual((stats["batches"], stats["pinned"]), (count, True))
+    self.assertEqual(stats["decoded_by"], loader.decoded_by)
+    self.assertEqual(sum(stats["decoded_by"].values()), 8 * count)
+    self.assertEqual(stats["fallbacks"] > 0, stats["why_fallback"] != "")
+    if DEVICE == "cpu":
+      self.assertEqual((stats["decoded_by"]["cpu"], stats["fallbacks"]), (8 * count, 0))
+    else:  # Python's nvJPEG, or that of SHARDPACK_NVJPEG
+      self.assertGreater(stats["decoded_by"]["hardware"] + stats["decoded_by"]["hybrid"], 0, stats["why_fallback"])
+
+  def test_tensors_outlive_the_device_loader(self):
+    order, decode = self.order(), shardpack.Decode(32, 24)
+    expected = next(shardpack.Loader(self.dataset, order, decode=decode)).pixels.copy()
+    loader = shardpack.DeviceLoader(shardpack.Loader(self.dataset, order, decode=decode, device=shardpack.Device(DEVICE)))
+    batch = next(loader)
+    loader.stop()
+    del loader
+    gc.collect()
+    if batch.pixels.__dlpack_device__()[0] == 1:
+      numpy.testing.assert_array_equal(numpy.from_dlpack(batch.pixels), expected)
+
+  def test_a_forked_child_is_told_so(self):
+    loaders = [shardpack.Loader(self.dataset, self.order())]
+    held = shardpack.Loader(self.dataset, self.order(), decode=shardpack.Decode(8, 8), device=shardpack.Device(DEVICE))
+    loaders.append(shardpack.DeviceLoader(held))
+    for loader in loaders:
+      next(loader)
+      child = os.fork()
+      if child == 0:
+        told = ""
+        try:
+          next(loader)
+        except ValueError as error:
+          told = str(error)
+        os._exit(0 if "another process" in told and "fork" in told else 1)
+      self.assertEqual(os.waitpid(child, 0)[1], 0)
+      next(loader)
+
   def test_a_loader_is_taken_once(self):
     loader = shardpack.Loader(self.dataset, self.order(), decode=shardpack.Decode(8, 8))
     with self.assertRaisesRegex(ValueError, "device="):

@@ -94,7 +94,9 @@ Loader::~Loader() {
   if (core_ != nullptr && !core_->InOwnProcess()) (void)core_.release();
 }
 
-absl::StatusOr<std::optional<HostBatch>> Loader::Next() { return core_->Next(); }
+absl::StatusOr<std::optional<HostBatch>> Loader::Next(const Interrupted& interrupted) {
+  return core_->Next(interrupted);
+}
 Cursor Loader::cursor() const { return core_->InOwnProcess() ? core_->cursor() : Cursor(); }
 LoaderStats Loader::stats() const { return core_->InOwnProcess() ? core_->stats() : LoaderStats(); }
 std::vector<BadSample> Loader::TakeBadSamples() {

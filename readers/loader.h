@@ -20,6 +20,7 @@
 #define SHARDPACK_READERS_LOADER_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,6 +38,9 @@
 #include "readers/rank.h"
 
 namespace shardpack {
+
+// Asked about every 50 ms by a call that waits, on the caller's thread; true ends the wait.
+using Interrupted = std::function<bool()>;
 
 enum class BadSamples : uint8_t {
   kFail,        // the first one is the error of Next
@@ -77,7 +81,8 @@ class Loader {
   Loader& operator=(Loader&&) noexcept;
   ~Loader();
 
-  absl::StatusOr<std::optional<HostBatch>> Next();
+  // Cancelled when it was interrupted while it waited; the next call gives that batch.
+  absl::StatusOr<std::optional<HostBatch>> Next(const Interrupted& interrupted = nullptr);
   Cursor cursor() const;
   LoaderStats stats() const;
   // The samples that others stood in for in delivered batches, since the last call.

@@ -16,6 +16,9 @@ using Clock = std::chrono::steady_clock;
 // Tries for one bad sample, before the set counts as beyond repair.
 constexpr uint64_t kMaxSubstitutes = 100;
 
+// How often who waits asks whether it is interrupted.
+constexpr std::chrono::milliseconds kLook{50};
+
 template <typename T>
 T TakeFirst(std::deque<T>& queue) {
   T first = std::move(queue.front());
@@ -377,7 +380,7 @@ absl::Status Loader::Core::Substitute(Pending& batch, uint32_t slot, const absl:
                    " samples behind a bad one can be read; it was: ", std::string(why.message())));
 }
 
-absl::StatusOr<std::optional<HostBatch>> Loader::Core::Next() {
+absl::StatusOr<std::optional<HostBatch>> Loader::Core::Next(const Interrupted& interrupted) {
   absl::Status own = CheckProcess();
   if (!own.ok()) return own;
   const Clock::time_point start = Clock::now();
@@ -395,7 +398,16 @@ absl::StatusOr<std::optional<HostBatch>> Loader::Core::Next() {
     lock.unlock();
     PokePools();
     lock.lock();
-    ready_.wait(lock, ready);
+    while (!ready_.wait_for(lock, kLook, ready)) {
+      if (interrupted == nullptr) continue;
+      lock.unlock();
+      const bool give_up = interrupted();
+      lock.lock();
+      if (!give_up) continue;
+      consumer_waits_.store(false);
+      delivered_.consumer_wait_ns += NsSince(start);
+      return absl::CancelledError("waiting for a batch was interrupted");
+    }
   }
   consumer_waits_.store(false);
   delivered_.consumer_wait_ns += NsSince(start);

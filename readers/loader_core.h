@@ -75,7 +75,7 @@ class Loader::Core {
   ~Core();
 
   absl::Status Start(const std::optional<Cursor>& cursor);
-  absl::StatusOr<std::optional<HostBatch>> Next();
+  absl::StatusOr<std::optional<HostBatch>> Next(const Interrupted& interrupted);
   Cursor cursor() const;
   LoaderStats stats() const;
   std::vector<BadSample> TakeBadSamples();

@@ -380,6 +380,43 @@ TEST_F(LoaderTest, ColdReadsAndShortOnesAreTheSameBatches) {
   EXPECT_LE(stats.io_threads, 7);
 }
 
+// Reads that wait for the disk end when they are let.
+std::mutex hang_mutex;
+std::condition_variable hang_ended;
+bool reads_hang = false;
+ssize_t HangingPreadv2(int fd, const iovec* parts, int count, off_t offset, int flags) {
+  if ((flags & RWF_NOWAIT) != 0) {
+    errno = EAGAIN;
+    return -1;
+  }
+  std::unique_lock lock(hang_mutex);
+  hang_ended.wait(lock, [] { return !reads_hang; });
+  return ::preadv2(fd, parts, count, offset, flags);
+}
+
+TEST_F(LoaderTest, AWaitThatIsInterruptedLosesNoBatch) {
+  SyscallsForTesting().preadv2 = HangingPreadv2;
+  reads_hang = true;
+  const Order order = MakeOrder(10);
+  Loader loader = Open(order, {.io_threads = 3, .epochs = 1});
+  int asked = 0;
+  EXPECT_EQ(loader.Next([&] { return ++asked == 2; }).status().code(),
+            absl::StatusCode::kCancelled);
+  EXPECT_EQ(asked, 2);
+  {
+    const std::lock_guard lock(hang_mutex);
+    reads_hang = false;
+  }
+  hang_ended.notify_all();
+  for (uint64_t step = 0; step < order.steps(); ++step) {
+    auto batch = loader.Next([] { return false; });
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    EXPECT_EQ((*batch)->step(), step);
+    ExpectRight(**batch, order);
+  }
+  EXPECT_FALSE(loader.Next()->has_value());
+}
+
 TEST_F(LoaderTest, StopsAtAnyTimeFromAnyThread) {
   const Order order = MakeOrder(5);
   std::mt19937 random(5);
