@@ -189,7 +189,10 @@ class ArraysTest(command.PackTest):
       self.pack("src", "-o", layout, *options, "--encode", "raw", "--shards", "2")
       self.pack("src", "-o", "said", *options, "--encode", "raw", "--resize", "exact", "--size", "60x48", "--color", "rgb",
                 "--shards", "2")
-      self.assertEqual(self.contents("said"), self.contents(layout))
+      # How the shape was found is in the manifest's digests alone.
+      for name, data in self.contents("said").items():
+        if name != "manifest.json":
+          self.assertEqual(data, self.contents(layout)[name], name)
       images, _ = self.arrays(layout, layout)
       self.assertEqual((230, 48, 60, 3), images.shape)
       for row, pixels in zip(self.rows(layout)[:20], images):
