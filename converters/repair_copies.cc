@@ -10,7 +10,6 @@
 #include "converters/commit.h"
 #include "converters/record_order.h"
 #include "converters/repair_work.h"
-#include "formats/io/sequential_reader.h"
 
 namespace shardpack {
 namespace {
@@ -160,17 +159,16 @@ class Recogniser : public RecordSink {
   }
 
   absl::StatusOr<std::vector<RepairRow>> Scan(const RepairWork& work, uint32_t shard) {
-    rows_.clear();
-    unknown_ = 0;
-    absl::StatusOr<File> file = File::OpenRead(work.own.DataPath(shard));
-    if (!file.ok()) return file.status();
-    SequentialReader in(*file, work.manifest.shards[shard].bytes);
-    FindingList findings(1);
-    const ScanOptions options{.shard_name = work.manifest.shards[shard].name, .strict = false,
-                              .label_base = work.layout.label_base};
-    absl::Status scanned = work.format.scanner->Scan(in, options, *this, findings);
+    const auto taken_before = by_hash_;
+    const auto begin = [&]() -> RecordSink& {
+      rows_.clear();
+      unknown_ = 0;
+      by_hash_ = taken_before;
+      return *this;
+    };
+    absl::Status scanned =
+        ScanAlone(work.format, work.layout, work.own.DataPath(shard), work.manifest.shards[shard].bytes, begin);
     if (!scanned.ok()) return scanned;
-    if (findings.errors() > 0) return absl::DataLossError(ToText(findings.findings().front()));
     if (unknown_ > 0) return absl::NotFoundError(absl::StrCat("the copy lacks ", unknown_, " of its samples"));
     return std::move(rows_);
   }

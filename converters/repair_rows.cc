@@ -1,5 +1,8 @@
 #include "converters/repair_rows.h"
 
+#include <errno.h>
+#include <fcntl.h>
+
 #include <algorithm>
 #include <mutex>
 #include <utility>
@@ -183,18 +186,34 @@ absl::Status WriteShard(const Format& format, const ShardSpec& spec, std::span<c
   return status.ok() ? staged->Publish(path) : status;
 }
 
+absl::Status ScanAlone(const Format& format, const LayoutSpec& layout, const std::string& path, uint64_t bytes,
+                       const std::function<RecordSink&()>& begin) {
+  absl::Status status;
+  for (const bool alone : {false, true}) {
+    absl::StatusOr<File> file = File::OpenRead(path);
+    if (!file.ok()) return file.status();
+    if (alone) {  // a name in a folder that is not there
+      const int descriptor = ::fcntl(file->descriptor(), F_DUPFD_CLOEXEC, 3);
+      if (descriptor < 0) return IoStatus("open", path, errno);
+      file = File(descriptor, absl::StrCat(path, "/alone/", path.substr(path.rfind('/') + 1)));
+    }
+    SequentialReader in(*file, bytes);
+    FindingList findings(1);
+    const ScanOptions options{.shard_name = path, .strict = false, .label_base = layout.label_base};
+    status = format.scanner->Scan(in, options, begin(), findings);
+    if (status.ok() && findings.errors() > 0) status = absl::DataLossError(ToText(findings.findings().front()));
+    if (status.ok()) return status;
+  }
+  return status;
+}
+
 absl::StatusOr<std::string> MakeIndex(const Format& format, const LayoutSpec& layout, const std::string& path,
                                       uint64_t bytes, std::span<const RepairRow> rows) {
-  absl::StatusOr<File> file = File::OpenRead(path);
-  if (!file.ok()) return file.status();
-  SequentialReader in(*file, bytes);
-  Joiner joiner(rows);
-  FindingList findings(1);
-  const ScanOptions options{.shard_name = path, .strict = false, .label_base = layout.label_base};
-  absl::Status scanned = format.scanner->Scan(in, options, joiner, findings);
+  std::optional<Joiner> joiner;
+  absl::Status scanned =
+      ScanAlone(format, layout, path, bytes, [&]() -> RecordSink& { return joiner.emplace(rows); });
   if (!scanned.ok()) return scanned;
-  if (findings.errors() > 0) return absl::DataLossError(ToText(findings.findings().front()));
-  return joiner.Finish(bytes);
+  return joiner->Finish(bytes);
 }
 
 }  // namespace shardpack

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -49,6 +50,11 @@ void DescribeRows(std::span<const RepairRow> rows, bool fixed_shape, ShardSpec& 
 absl::Status WriteShard(const Format& format, const ShardSpec& spec, std::span<const RepairRow> rows,
                         const std::vector<std::string>& classes, const FieldFinder& finder, IoPool& pool,
                         const std::string& path, const std::atomic<int>& stop, std::set<std::string>& from);
+
+// Walks the shard at `path`. Files beside it may be damaged: where that keeps it from being read, it is read alone.
+// `begin` is called before each walk.
+absl::Status ScanAlone(const Format& format, const LayoutSpec& layout, const std::string& path, uint64_t bytes,
+                       const std::function<RecordSink&()>& begin);
 
 // The index of the shard at `path`, which has `bytes` bytes.
 absl::StatusOr<std::string> MakeIndex(const Format& format, const LayoutSpec& layout, const std::string& path,
