@@ -372,6 +372,12 @@ class IndexTest(command.PackTest):
   def test_a_shard_named_like_another_format_is_said(self):
     self.make("in/part-0.tar")
     shutil.copy(self.folder / "in/part-0.tar", self.folder / "x.tfrecord")
+    shutil.copy(self.folder / "in/part-0.tar", self.folder / "x.bin")
+    for level in ("quick", "full"):
+      found = self.pack("validate", "x.tfrecord", "--level", level, expect=4).stdout
+      self.assertIn("wrong-extension x.tfrecord", found)
+      self.assertIn("expected a name of webdataset, actual one of tfrecord", found)
+      self.pack("validate", "x.bin", "--level", level)  # a name that says nothing
     self.assertIn("x.tfrecord is webdataset, but named like tfrecord",
                   " ".join(self.pack("index", "x.tfrecord", "-o", "out").stderr.split()))
 

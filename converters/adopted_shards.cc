@@ -13,7 +13,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/core/index_name.h"
-#include "formats/core/lock_file.h"
 #include "formats/core/manifest.h"
 #include "formats/io/file.h"
 #include "readers/foreign_shard.h"
@@ -274,15 +273,14 @@ absl::Status Finder::NameAll() {
 
 // All of them, for any may carry data (the labels, say); but not what every reader makes anew.
 absl::Status Finder::FindMembers(const Place& place, AdoptedShard& shard) const {
-  const std::string_view data_file = found_.format->traits.data_file;
-  const std::string_view lock_file = LockFileOf(*found_.format);
-  if (data_file.empty()) return absl::OkStatus();
+  const Format::Traits& traits = found_.format->traits;
+  if (traits.data_file.empty()) return absl::OkStatus();
   std::error_code error;
   for (fs::directory_iterator it(place.folder / place.name, error), end; !error && it != end;
        it.increment(error)) {
     const std::string file = it->path().filename().native();
     const std::string name = absl::StrCat(shard.name, "/", file);
-    if (file == data_file || file == lock_file || !IsDatasetFileName(name)) continue;
+    if (file == traits.data_file || file == traits.lock_file || !IsDatasetFileName(name)) continue;
     const std::string path = it->path().native();
     struct stat facts;
     if (::stat(path.c_str(), &facts) != 0) {

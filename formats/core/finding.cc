@@ -43,6 +43,7 @@ constexpr FindingSpec kCatalogue[] = {
     {FindingId::kLabelRange, "label-range", kError, "a label is outside the dataset's classes", kRepack},
     {FindingId::kAccounting, "accounting", kError, "the manifest's counts do not add up", kRepack},
     {FindingId::kUnknownFormat, "unknown-format", kError, "the file is not a shard of any known format", "give a shard or the folder of a dataset; unpack what is compressed"},
+    {FindingId::kWrongExtension, "wrong-extension", kError, "the name is that of another format than the bytes; programs that go by the name cannot read it", "rename the file"},
     {FindingId::kShardEmpty, "shard-empty", kError, "the shard holds no sample", kRepack},
     {FindingId::kIdentity, "identity-mismatch", kError, "the dataset is not the one that --expect names", "check which dataset was meant"},
     {FindingId::kReadError, "read-error", kError, "the file could not be read to its end", "check the disk, then validate again"},

@@ -46,6 +46,7 @@ enum class FindingId : uint16_t {
   kLabelRange,
   kAccounting,
   kUnknownFormat,
+  kWrongExtension,
   kShardEmpty,
   kIdentity,
   kReadError,

@@ -113,6 +113,8 @@ struct Format {
     uint64_t max_record_bytes = 0;
     uint64_t shard_overhead_bytes = 0;  // of an empty shard
     std::string_view data_file = {};  // "" = a shard is a file; else a folder that holds this file
+    // What programs of the format leave in such a folder, and no part of the data.
+    std::string_view lock_file = {};
     // The image's field is named by its content (jpg, png), so that images of several formats make
     // samples with different fields, unless ShardSpec::image_field names one for all.
     bool image_field_follows_content = false;

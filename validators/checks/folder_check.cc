@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "formats/core/lock_file.h"
 #include "formats/io/file.h"
 #include "validators/checks/field_read.h"
 
@@ -98,7 +97,7 @@ FolderCheck CheckFolder(const std::string& root, const Manifest& manifest, const
     if (shard.location.empty()) continue;
     CheckEntry(root, {shard.location, shard.bytes, shard.xxh3_128}, check, findings);
   }
-  const std::string_view lock_file = format == nullptr ? "" : LockFileOf(*format);
+  const std::string_view lock_file = format == nullptr ? "" : format->traits.lock_file;
   FindExtras(root, "", manifest, lock_file, findings);
   return check;
 }

@@ -158,6 +158,19 @@ absl::StatusOr<OpenShard> OpenForeign(const std::string& path,
   return shard;
 }
 
+// A sound shard that a program which goes by the name takes for another format's.
+void CheckName(const std::string& path, const Format& format,
+               std::span<const Format* const> formats, FindingSink& findings) {
+  if (format.sniff({}, path)) return;
+  for (const Format* other : formats) {
+    if (!other->sniff({}, path)) continue;
+    Finding finding = MakeFinding(FindingId::kWrongExtension, path);
+    finding.expected = absl::StrCat("a name of ", std::string(format.name));
+    finding.actual = absl::StrCat("one of ", std::string(other->name));
+    return findings.Report(std::move(finding));
+  }
+}
+
 }  // namespace
 
 void CheckForeignShard(const std::string& path, std::span<const Format* const> formats,
@@ -174,6 +187,7 @@ void CheckForeignShard(const std::string& path, std::span<const Format* const> f
   if (shard->format == nullptr) return report(FindingId::kUnknownFormat, shard->why);
   outcome.format = std::string(shard->format->name);
   outcome.complete = true;
+  CheckName(path, *shard->format, formats, outcome.findings);
   if (shard->bytes == 0) return outcome.findings.Report(MakeFinding(FindingId::kShardEmpty, path));
   if (run.level == ValidationLevel::kQuick)
     return;  // the first bytes are all that can be known without an index
