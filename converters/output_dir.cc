@@ -387,6 +387,10 @@ absl::Status OutputDir::FindFinished(const Plan& plan, IoPool& pool) {
   if (!states.ok()) return states.status();
   if (options_.only_commit && states->finished.size() < shards) return Unfinished(path_, plan, *states);
   finished_ = std::move(states->finished);
+  for (const ShardResult& line : *lines) {
+    if (!FitsPlan(line, plan) || line.shard < begin || line.shard >= end) continue;
+    if (line.index.name != IndexName(plan.shards()[line.shard].name)) old_indexes_.insert(line.index.name);
+  }
   return absl::OkStatus();
 }
 
@@ -394,6 +398,11 @@ absl::Status OutputDir::NameIndexes(const Plan& plan) {
   for (ShardResult& result : finished_) {
     absl::Status renamed = RenameOldIndex(path_, plan.shards()[result.shard].name, result.index);
     if (!renamed.ok()) return renamed;
+  }
+  // Those that are left are of shards that are built again.
+  for (const std::string& name : old_indexes_) {
+    absl::Status removed = folder_->RemoveFile(name);
+    if (!removed.ok()) return removed;
   }
   return absl::OkStatus();
 }

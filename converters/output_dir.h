@@ -112,6 +112,7 @@ class OutputDir {
   bool complete_ = false;
   std::vector<ShardResult> finished_;
   std::unique_ptr<OwnedFolder> folder_;  // of path_
+  std::set<std::string> old_indexes_;    // that journals name as older versions did
   std::unique_ptr<RunStage> stage_;
   std::unique_ptr<Journal> journal_;
   std::shared_ptr<Followed> followed_;
