@@ -117,8 +117,8 @@ absl::Status RunStage::Lock() {
 
 RunStage::~RunStage() {
   if (!lock_.is_open()) return;
-  // The next run, or the commit, tries again.
-  (void)folder_.RemoveTree(absl::StrCat(std::string(kStage), owner_));
+  // Where that fails, the lock's file stays, so that the next run takes both away; at last the commit does.
+  if (!folder_.RemoveTree(absl::StrCat(std::string(kStage), owner_)).ok()) return;
   (void)folder_.RemoveFile(absl::StrCat(std::string(kStage), owner_, std::string(kLockSuffix)));
 }
 
