@@ -1,6 +1,7 @@
 """Workers that share an OUT, and what pack commit makes of their parts: nobody's finished shards are ever lost."""
 
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -190,8 +191,15 @@ class OverlapTest(command.PackTest):
         killed = self.worker("out", "0-5", "-j", "1", "--io-depth", "1")
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
+    boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text()[:8]
+    stages = os.listdir(self.folder / "out/.pack/stage")
+    self.assertTrue(stages and all(f"-{boot}-{killed.pid}-" in stage for stage in stages), stages)
+    # Of another machine: nobody here knows whether its run lives.
+    self.write("out/.pack/stage/elsewhere-00000000-1-00000000.lock")
+    self.write("out/.pack/stage/elsewhere-00000000-1-00000000/train-000000.tar", b"half")
     self.worker("out").communicate(timeout=60)
-    self.assertEqual([], list((self.folder / "out/.pack/stage").iterdir()))
+    self.assertEqual(["elsewhere-00000000-1-00000000", "elsewhere-00000000-1-00000000.lock"],
+                     sorted(os.listdir(self.folder / "out/.pack/stage")))
     self.pack("commit", "out", "-q")
     self.assert_whole("out")
 

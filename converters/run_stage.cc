@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <random>
+#include <span>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -22,8 +23,12 @@ constexpr int kAttempts = 8;
 
 // The first digits of what this boot of this machine is called; containers of one machine share it, and its locks.
 std::string BootName() {
-  const absl::StatusOr<std::string> id = ReadWholeFile("/proc/sys/kernel/random/boot_id", 4096);
-  return id.ok() && OwnedFolder::IsName(id->substr(0, 8)) ? id->substr(0, 8) : "unknown";
+  // Files of /proc have no size.
+  const absl::StatusOr<File> file = File::OpenRead("/proc/sys/kernel/random/boot_id");
+  std::string id(8, '\0');
+  const absl::StatusOr<size_t> got =
+      file.ok() ? file->ReadAt(0, std::as_writable_bytes(std::span(id.data(), id.size()))) : file.status();
+  return got.ok() && OwnedFolder::IsName(id) ? id : "unknown";
 }
 
 std::string HostName() {
@@ -63,11 +68,11 @@ std::vector<std::string> NamesIn(const std::string& folder) {
   return names;
 }
 
-// What killed runs of this machine have left. An error is none of ours: it is only untidy.
+// What killed runs of this machine have left: only its own locks say that a run is dead. An error is none of ours: it is only untidy.
 void RemoveDead(const OwnedFolder& dataset) {
-  const std::string boot = absl::StrCat("-", BootName(), "-");
+  const std::string mine = absl::StrCat(HostName(), "-", BootName(), "-");
   for (const std::string& name : NamesIn(dataset.PathOf(".pack/stage"))) {
-    if (!name.ends_with(kLockSuffix) || name.find(boot) == std::string::npos || !OwnedFolder::IsName(name)) continue;
+    if (!name.ends_with(kLockSuffix) || !name.starts_with(mine) || !OwnedFolder::IsName(name)) continue;
     const std::string lock_name = absl::StrCat(std::string(kStage), name), path = dataset.PathOf(lock_name);
     const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) continue;
@@ -112,8 +117,8 @@ absl::Status RunStage::Lock() {
 
 RunStage::~RunStage() {
   if (!lock_.is_open()) return;
-  // The next run, or the commit, tries again.
-  (void)folder_.RemoveTree(absl::StrCat(std::string(kStage), owner_));
+  // Where that fails, the lock's file stays, so that the next run takes both away; at last the commit does.
+  if (!folder_.RemoveTree(absl::StrCat(std::string(kStage), owner_)).ok()) return;
   (void)folder_.RemoveFile(absl::StrCat(std::string(kStage), owner_, std::string(kLockSuffix)));
 }
 

@@ -92,14 +92,20 @@ KNOWN = (
 def content(path):
   if not path.is_file():
     return "folder"
-  if path.name.startswith("journal"):  # its lines come in the order in which shards were finished
-    return "journal"
   return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def tree(folder):
   """{path: a hash, or 'folder'} of all below the folder."""
-  return {str(path.relative_to(folder)): content(path) for path in sorted(pathlib.Path(folder).rglob("*"))}
+  found = {}
+  for path in sorted(pathlib.Path(folder).rglob("*")):
+    name = path.relative_to(folder)
+    if path.parent.name == ".pack" and path.name.startswith("journal"):
+      # Each run of a worker has one of its own, and lines come in the order in which shards were finished.
+      found.setdefault(str(name.parent / "journals"), set()).update(filter(None, path.read_bytes().splitlines()))
+    else:
+      found[str(name)] = content(path)
+  return found
 
 
 def without_times(text):
