@@ -28,7 +28,7 @@ constexpr char kVerbLetters[] = "abcdefghijklmnopqrstuvwxyz-";
 
 bool Exists(const std::string& path) {
   struct stat facts;
-  return path == "-" || ::lstat(path.c_str(), &facts) == 0;
+  return path == "-" || ::lstat(path.c_str(), &facts) == 0 || !IsAboutThePath(errno);
 }
 
 absl::Status CheckWords(const CommandLine& line) {

@@ -14,7 +14,7 @@ IO_ERROR = 6
 class OpenFilesTest(command.PackTest):
   """More shards than the process may have open files."""
 
-  SHARDS, LIMIT = 120, [(resource.RLIMIT_NOFILE, 40)]
+  SHARDS, LIMIT = 150, [(resource.RLIMIT_NOFILE, 128)]
 
   def setUp(self):
     super().setUp()
@@ -170,7 +170,9 @@ class TerminalTest(command.PackTest):
     key = json.loads(self.pack("ls", out, "--json").stdout.splitlines()[0])["key"]
     self.checked("cat", out, key + self.C1, expect=2)
     shard = next((self.folder / out).glob("*.tar"))
-    shard.write_bytes(shard.read_bytes()[:-2048] + bytes(2048))
+    data = bytearray(shard.read_bytes())
+    data[600] ^= 0xff
+    shard.write_bytes(data)
     self.checked("validate", out, expect=4)
     done = self.checked("validate", out, "--json", expect=4)
     json.loads(done.stdout)

@@ -66,10 +66,10 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      kValidateCodes},
     {Verb::kRepair, "repair", "Rebuild what is missing or damaged of a dataset, byte for byte", "DATASET [SHARD...]", 1,
      kAny, "pack repair shards/ --from photos/",
-     "Lost shards, indexes and other files come from the source that the manifest names, from another place\n"
-     "of it, or from copies of the dataset in any format (--from, as often as needed), and from what is left.\n"
-     "Only a file with the very hash of the manifest is put in its place; nothing else is touched. With names\n"
-     "of shards or files these alone are looked at.",
+     "Lost shards, indexes and other files come from the source that the manifest names, from another\n"
+     "place of it, or from copies of the dataset in any format (--from, as often as needed), and from\n"
+     "what is left. Only a file with the very hash of the manifest is put in its place; nothing else is\n"
+     "touched. With names of shards or files these alone are looked at.",
      kRepairCodes},
     {Verb::kInfo, "info", "Say what a dataset or a shard holds", "DATASET|SHARD...", 1, kAny,
      "pack info shards/", "", kReadCodes},

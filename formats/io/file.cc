@@ -332,11 +332,11 @@ absl::Status RemoveFile(const std::string& path) {
 absl::Status MakeDirectory(const std::string& path) {
   if (::mkdir(path.c_str(), 0777) == 0) return absl::OkStatus();
   const int error_number = errno;
+  if (error_number != EEXIST) return IoStatus("create folder", path, error_number);
   struct stat facts;
-  if (error_number == EEXIST && ::stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode)) {
-    return absl::OkStatus();
-  }
-  return IoStatus("create folder", path, error_number);
+  if (::stat(path.c_str(), &facts) != 0) return IoStatus("look at", path, errno);
+  if (S_ISDIR(facts.st_mode)) return absl::OkStatus();
+  return IoStatus("create folder", path, EEXIST);
 }
 
 absl::Status RemoveTree(const std::string& path) {

@@ -27,9 +27,8 @@ absl::StatusOr<File> OpenRegular(const std::string& path) {
   absl::StatusOr<File> file = File::OpenRead(path);
   if (!file.ok()) return file;
   struct stat facts;
-  if (::fstat(file->descriptor(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
-    return absl::FailedPreconditionError("not a regular file");
-  }
+  if (::fstat(file->descriptor(), &facts) != 0) return IoStatus("stat", path, errno);
+  if (!S_ISREG(facts.st_mode)) return absl::InvalidArgumentError("not a regular file");
   return file;
 }
 
@@ -50,10 +49,13 @@ void SourceCheck::Compare(const File& shard_file, const ShardIndex& index, uint6
     return report(FindingId::kSourceMissing, std::nullopt,
                   path.empty() ? "the index holds no source path" : "leads out of the folder");
   }
+  // A disk that fails does not say that the file is gone.
+  const auto unread = [&](const absl::Status& why) {
+    report(IsAboutThePath(why) ? FindingId::kSourceMissing : FindingId::kReadError, std::nullopt,
+           std::string(why.message()));
+  };
   absl::StatusOr<File> source = OpenRegular(absl::StrCat(root_, "/", path));
-  if (!source.ok()) {
-    return report(FindingId::kSourceMissing, std::nullopt, std::string(source.status().message()));
-  }
+  if (!source.ok()) return unread(source.status());
   if (changed_) return;
   ++compared_;
   const Extent extent = index.field(record, 0);
@@ -64,8 +66,7 @@ void SourceCheck::Compare(const File& shard_file, const ShardIndex& index, uint6
     const size_t wanted = std::min<uint64_t>(extent.length - done, ours_.size());
     const std::span<std::byte> ours(ours_.data(), wanted);
     absl::StatusOr<size_t> got = source->ReadAt(done, std::span(theirs_.data(), wanted + 1));
-    if (!got.ok())
-      return report(FindingId::kSourceMissing, std::nullopt, std::string(got.status().message()));
+    if (!got.ok()) return unread(got.status());
     absl::StatusOr<size_t> here = shard_file.ReadAt(extent.offset + done, ours);
     if (!here.ok() || *here != wanted) return;  // the shard's own check reports this
     const bool last = done + wanted == extent.length;
