@@ -428,8 +428,8 @@ class RepairTest(command.PackTest):
     self.pack("repair", "out", "--from", "other", "--from", "copy")
     self.assertEqual(want, self.contents())
     # With a shard lost too only the user knows.
-    path.unlink()
     self.lose()
+    path.unlink()
     self.pack("repair", "out", "--from", "copy", expect=4)
     self.pack("repair", "out", "--from", "copy", "--expect", identity)
     self.assertEqual(want, self.contents())

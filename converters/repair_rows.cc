@@ -195,7 +195,7 @@ absl::Status ScanAlone(const Format& format, const LayoutSpec& layout, const std
     if (alone) {  // a name in a folder that is not there
       const int descriptor = ::fcntl(file->descriptor(), F_DUPFD_CLOEXEC, 3);
       if (descriptor < 0) return IoStatus("open", path, errno);
-      file = File(descriptor, absl::StrCat(path, "/alone/", path.substr(path.rfind('/') + 1)));
+      file = File(descriptor, absl::StrCat(path, ".alone/", path.substr(path.rfind('/') + 1)));
     }
     SequentialReader in(*file, bytes);
     FindingList findings(1);

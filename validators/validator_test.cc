@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -150,11 +151,11 @@ ValidationReport AgainstSources(const std::function<void(const std::string& root
   return report;
 }
 
-ValidationReport ForeignReport(const std::vector<std::string>& paths,
-                               ValidateOptions options = {}) {
+ValidationReport ForeignReport(const std::vector<std::string>& paths, ValidateOptions options = {},
+                               std::span<const Format* const> formats = kToy) {
   std::atomic<int> stop{0};
   ValidationProgress progress;
-  absl::StatusOr<ValidationReport> report = ValidateShards(paths, kToy, options, progress, stop);
+  absl::StatusOr<ValidationReport> report = ValidateShards(paths, formats, options, progress, stop);
   EXPECT_TRUE(report.ok()) << report.status();
   return report.ok() ? *std::move(report) : ValidationReport();
 }
@@ -246,6 +247,18 @@ const std::map<FindingId, Maker>& Makers() {
          s.manifest.format = "other";
          s.Reseal();
        })},
+      {FindingId::kWrongExtension,
+       [] {
+         Format other = ToyFormat();
+         other.name = "other";
+         other.sniff = [](Bytes head, std::string_view name) {
+           return head.empty() && name.ends_with(".other");
+         };
+         const Format* const formats[] = {&ToyFormat(), &other};
+         Scene scene;
+         scene.Write("train.other", scene.Read("train-0.toy"));
+         return ForeignReport({scene.Path("train.other")}, {}, formats);
+       }},
       {FindingId::kShardEmpty,
        [] {
          Scene scene;

@@ -118,6 +118,7 @@ absl::Status IoStatus(std::string_view operation, std::string_view path, int err
       return absl::ResourceExhaustedError(message);
     case ENOENT:
     case ENOTDIR:
+    case EISDIR:
       return absl::NotFoundError(message);
     case EACCES:
     case EPERM:
