@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <sys/stat.h>
 
 #include <chrono>
