@@ -17,6 +17,7 @@
 #include "cli/summary.h"
 #include "cli/version.h"
 #include "converters/build.h"
+#include "converters/commit.h"
 #include "formats/io/resources.h"
 #include "formats/io/file.h"
 
@@ -137,6 +138,10 @@ ExitCode ShowResult(const FinishedRun& run, const CommandLine& line, Terminal& t
     const std::string identity =
         StrCat("dataset ", IdentityText(run.report.manifest.Identity()), "\n");
     results.Write(line.json ? SummaryJson(run) : identity);
+  }
+  if (run.report.already_complete) {
+    const absl::Status allowed = CheckBudget(run.report.manifest, line.max_skip);
+    if (!allowed.ok()) return Fail(allowed, terminal);
   }
   const ManifestCounts& counts = run.report.manifest.counts;
   const bool lost = part ? !run.report.skips.empty() : counts.skipped + counts.failed > 0;

@@ -28,9 +28,14 @@ ExitCode SayPublished(const Manifest& manifest, const CommandLine& line, Termina
                                                  IdentityText(*line.expect))),
                 terminal);
   }
+  status = CheckBudget(manifest, line.max_skip);
+  if (!status.ok()) return Fail(status, terminal);
   terminal.Say(absl::StrCat(EscapeForTerminal(line.arguments[0]),
                             " is published already, and its files have their sizes; nothing to do"));
-  return PrintResult(absl::StrCat("dataset ", identity, "\n"), terminal);
+  Results results;
+  results.Write(absl::StrCat("dataset ", identity, "\n"));
+  const bool lost = manifest.counts.skipped + manifest.counts.failed > 0;
+  return FinishResults(results, lost ? ExitCode::kSkipped : ExitCode::kDone, terminal);
 }
 
 absl::StatusOr<RunReport> Publish(const Plan& plan, const CommandLine& line, IoPool& pool) {

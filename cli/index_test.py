@@ -369,6 +369,12 @@ class IndexTest(command.PackTest):
     self.write("packed/lock.mdb", b"x")
     self.assertEqual(2, self.pack("validate", "packed", "--level", "quick", expect=4).stdout.count("error file-extra"))
 
+  def test_a_folder_in_an_indexs_place_stays(self):
+    self.make("in/part-0.tar")
+    self.write("in/part-0.pidx/mine.txt", b"mine")
+    self.pack("index", "in", "--overwrite", expect=5)
+    self.assertEqual(b"mine", (self.folder / "in/part-0.pidx/mine.txt").read_bytes())
+
   def test_a_shard_named_like_another_format_is_said(self):
     self.make("in/part-0.tar")
     shutil.copy(self.folder / "in/part-0.tar", self.folder / "x.tfrecord")

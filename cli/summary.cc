@@ -230,7 +230,7 @@ void SaySummary(const FinishedRun& run, Terminal& terminal) {
   if (run.report.already_complete) {
     terminal.Say(StrCat(shown_out, " is complete: ",
                         Counted(manifest.files.size(), "file has its size", "files have their sizes"),
-                        ", and the source has not changed since; nothing to do (--overwrite builds it again)"));
+                        ", and no source file that is listed is newer; nothing to do (--overwrite builds it again)"));
   } else {
     StrAppend(&packed, ", in ", FormatDuration(run.seconds));
     // A run that kept shards of another has no rate of its own.

@@ -215,6 +215,27 @@ class OverlapTest(command.PackTest):
     self.assert_whole("out")
 
 
+  def test_a_source_that_was_not_there_is_tried_again(self):
+    # An empty mount, say: what it lacked is in the source of the next run.
+    (self.folder / "empty").mkdir()
+    self.pack("build", "empty", "--plan", "plan", "-o", "out", "--shards-range", "2-3", "-q", expect=3)
+    self.pack("commit", "out", expect=5)
+    self.pack("build", "--plan", "plan", "-o", "out", "--shards-range", "2-3", "-q")
+    self.pack("build", "--plan", "plan", "-o", "out", "-q")
+    self.assert_whole("out")
+
+  def test_skips_are_judged_again_when_all_is_published(self):
+    self.write("src/cat/bad.jpg", b"")
+    self.pack("plan", "src", "--shards", "2", "--write", "bad")
+    self.pack("build", "--plan", "bad", "-o", "out", "--shards-range", "0-1", "-q", expect=3)
+    self.pack("commit", "out", "--strict", expect=4)
+    self.pack("commit", "out", "--max-skip", "10%", expect=3)
+    self.pack("commit", "out", "--max-skip", "10%", expect=3)
+    self.assertIn("1 of 25 inputs", self.pack("commit", "out", "--strict", expect=4).stderr)
+    self.pack("build", "--plan", "bad", "-o", "out", "--strict", expect=4)
+    self.pack("build", "--plan", "bad", "-o", "out", "--max-skip", "10%", expect=3)
+
+
 class CompleteTest(command.PackTest):
 
   def setUp(self):

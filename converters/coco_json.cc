@@ -210,7 +210,7 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
     const std::string which = id_ ? absl::StrCat("the annotation ", *id_)
                                   : absl::StrCat("annotation number ", annotations_);
     ++annotations_;
-    const bool caption = image_id_ && !category_id_ && box_numbers_ == 0;
+    const bool caption = keep_ == CocoKeep::kAll && image_id_ && !category_id_ && box_numbers_ == 0;
     const bool is_object = takes_objects && !caption;
     if (!image_id_ || (is_object && !category_id_))
       return Fail(absl::StrCat(which, " has no image_id or no category_id"));

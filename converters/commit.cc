@@ -276,6 +276,14 @@ std::vector<Skip> AllSkips(const Plan& plan, std::span<const ShardResult> result
   return skips;
 }
 
+absl::Status CheckBudget(const Manifest& manifest, double max_skip) {
+  const ManifestCounts& counts = manifest.counts;
+  const uint64_t lost = counts.skipped + counts.failed;
+  if (static_cast<double>(lost) <= max_skip * static_cast<double>(counts.seen)) return absl::OkStatus();
+  return absl::DataLossError(absl::StrFormat("%d of %d inputs are not in this dataset, %.4g %% may be missing; %s names them",
+                                             lost, counts.seen, max_skip * 100, std::string(kSkippedName)));
+}
+
 absl::StatusOr<Manifest> Commit(const Plan& plan, std::span<const ShardResult> results, OutputDir& out,
                                 const CommitOptions& options) {
   if (results.size() != plan.shards().size()) {

@@ -37,6 +37,9 @@ std::vector<Skip> AllSkips(const Plan& plan, std::span<const ShardResult> result
 // as filtered.
 std::string SkippedLines(const Plan& plan, std::span<const Skip> skips);
 
+// DataLoss when more inputs of a published dataset are missing than are allowed now.
+absl::Status CheckBudget(const Manifest& manifest, double max_skip);
+
 // `results`: one a shard of the plan, in its order.
 absl::StatusOr<Manifest> Commit(const Plan& plan, std::span<const ShardResult> results, OutputDir& out,
                                 const CommitOptions& options);

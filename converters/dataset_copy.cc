@@ -107,7 +107,9 @@ std::optional<std::string> FieldFinder::Read(const WantedField& wanted, std::spa
   if (const auto found = places_.find(wanted.hash); found != places_.end()) {
     for (const Place& place : found->second) {
       const DatasetCopy& copy = *copies_[place.copy];
-      const Extent extent = copy.index(place.shard)->field(place.record, place.field);
+      const ShardIndex* const index = copy.index(place.shard);
+      if (index == nullptr) continue;  // it was there when places were noted
+      const Extent extent = index->field(place.record, place.field);
       if (extent.length != wanted.length || !copy.Read(place.shard, extent.offset, into)) continue;
       if (Xxh3_64(into) == wanted.hash) return copy.path();
     }

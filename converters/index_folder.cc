@@ -75,6 +75,11 @@ absl::Status IndexFolder::RemoveOwned(std::string_view name) const {
   return folder.ok() ? folder->RemoveTree(name) : folder.status();
 }
 
+absl::Status IndexFolder::RemoveOwnedFile(std::string_view name) const {
+  const absl::StatusOr<OwnedFolder> folder = OwnedFolder::Open(out_);
+  return folder.ok() ? folder->RemoveFile(name) : folder.status();
+}
+
 absl::Status IndexFolder::ReadManifest() {
   struct stat facts;
   if (::stat(out_.c_str(), &facts) == 0 && !S_ISDIR(facts.st_mode)) {
@@ -244,12 +249,12 @@ absl::Status IndexFolder::RemoveOld(const Manifest& manifest) {
   absl::Status marked = WriteMark();
   if (!marked.ok()) return marked;
   if (manifest_) {
-    absl::Status removed = RemoveOwned(kManifestName);
+    absl::Status removed = RemoveOwnedFile(kManifestName);
     if (removed.ok()) removed = Sync();
     if (!removed.ok()) return removed;
   }
   for (const std::string& name : marked_) {
-    absl::Status removed = RemoveOwned(name);
+    absl::Status removed = RemoveOwnedFile(name);
     if (!removed.ok()) return removed;
   }
   return absl::OkStatus();

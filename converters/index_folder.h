@@ -61,6 +61,7 @@ class IndexFolder {
   IndexFolder() = default;
   absl::Status ReadManifest();
   absl::Status RemoveOwned(std::string_view name) const;
+  absl::Status RemoveOwnedFile(std::string_view name) const;
   absl::Status Begin();
   absl::Status BeginLocked();
   absl::Status CheckIsOurs();

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/io/file.h"
+#include "formats/io/shell_quoted.h"
 
 namespace shardpack {
 namespace {
@@ -190,8 +191,8 @@ absl::Status AssignLabels(const LabelOptions& options, std::span<const std::stri
     return absl::InvalidArgumentError(
         absl::StrCat("the folder ", EscapeForTerminal(name),
                      " is not among the classes of --classes; add it there, or leave it out with "
-                     "--exclude '",
-                     EscapeForTerminal(name), "/'"));
+                     "--exclude ",
+                     ShellQuoted(absl::StrCat(std::string(name), "/"))));
   }
 
   std::vector<int32_t> folder_label(listing.folders.size(), -1);

@@ -52,16 +52,11 @@ absl::Status PlanDiffers(const std::string& out, const std::vector<std::string>&
                                     "\nUse another folder, the same options, or --overwrite."));
 }
 
-// Older versions of pack named an index after the whole name of its shard. Of a build that one of
-// them began the index gets today's name, so that the end is that of an uninterrupted build.
-absl::Status RenameOldIndex(const std::string& folder, const std::string& shard, FileEntry& index) {
-  const std::string name = IndexName(shard);
-  if (index.name == name || index.name != LongIndexName(shard)) return absl::OkStatus();
-  absl::Status renamed = RenameNoReplace(absl::StrCat(folder, "/", index.name), absl::StrCat(folder, "/", name));
-  // Another worker has just done it.
-  if (!renamed.ok() && !absl::IsNotFound(renamed) && !absl::IsAlreadyExists(renamed)) return renamed;
-  index.name = name;
-  return absl::OkStatus();
+bool LacksWhatMayBeBack(const ShardResult& result) {
+  return std::any_of(result.skips.begin(), result.skips.end(), [](const Skip& skip) {
+    return skip.reason == SkipReason::kVanished || skip.reason == SkipReason::kChanged ||
+           skip.reason == SkipReason::kPermission || skip.reason == SkipReason::kIoError;
+  });
 }
 
 bool FieldsChanged(const Listing& was, const Listing& now, uint64_t row) {
@@ -158,7 +153,7 @@ absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan
   dir.out_ = dir.path_ = WithoutSlashes(out);
   dir.options_ = options;
   absl::Status status = dir.Create();
-  if (status.ok()) status = dir.CheckIsOurs();
+  if (status.ok()) status = dir.CheckIsOurs(dir.path_);
   if (!status.ok()) return status;
 
   if (Exists(dir.PathOf(std::string(kManifestName)))) {
@@ -182,12 +177,13 @@ absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan
     status = dir.BeginReplacement();
     if (!status.ok()) return status;
   }
-  bool had_plan = false;
+  std::optional<Plan> was;
   if (options.only_commit) status = dir.FindFinished(plan, pool);  // a commit that is refused changes nothing
   if (status.ok()) status = dir.BeginFolder();
   if (status.ok()) status = dir.BeginStage(plan);
-  if (status.ok()) status = dir.AdoptPlan(plan, &had_plan);
-  if (status.ok() && had_plan && !options.only_commit) status = dir.FindFinished(plan, pool);
+  if (status.ok()) status = dir.AdoptPlan(plan, &was);
+  if (status.ok() && was && !options.only_commit) status = dir.FindFinished(plan, pool);
+  if (status.ok() && was) status = dir.CheckFreshness(*was, plan);
   if (status.ok()) status = dir.NameIndexes(plan);
   if (status.ok()) status = dir.CheckFreeSpace(plan);
   if (!status.ok()) return status;
@@ -230,20 +226,20 @@ absl::Status OutputDir::Create() {
 
 // What pack has not built is never built over, replaced or removed: it may be the only copy, and nobody could make it
 // again.
-absl::Status OutputDir::CheckIsOurs() const {
-  absl::Status status = CheckPackFolder(path_);
+absl::Status OutputDir::CheckIsOurs(const std::string& folder) const {
+  absl::Status status = CheckPackFolder(folder);
   if (!status.ok()) return status;
-  if (Exists(PathOf(std::string(kIndexMark)))) {
-    return Conflict(path_, "holds shards that pack index works on, or has not finished with; run pack index there "
+  if (Exists(absl::StrCat(folder, "/", std::string(kIndexMark)))) {
+    return Conflict(folder, "holds shards that pack index works on, or has not finished with; run pack index there "
                            "again, or use another folder");
   }
-  if (!Exists(PathOf(std::string(kManifestName)))) return absl::OkStatus();
-  const absl::StatusOr<Manifest> manifest = Manifest::Read(path_);
+  if (!Exists(absl::StrCat(folder, "/", std::string(kManifestName)))) return absl::OkStatus();
+  const absl::StatusOr<Manifest> manifest = Manifest::Read(folder);
   if (manifest.ok() && manifest->adopted()) {
-    return Conflict(path_, "holds shards that pack index has indexed in place, which are never replaced; use another folder");
+    return Conflict(folder, "holds shards that pack index has indexed in place, which are never replaced; use another folder");
   }
   if (!manifest.ok() && options_.overwrite) {
-    return Conflict(path_, absl::StrCat("holds a damaged manifest (", std::string(manifest.status().message()),
+    return Conflict(folder, absl::StrCat("holds a damaged manifest (", std::string(manifest.status().message()),
                                         "), so that its shards may not be made by pack; remove the folder by hand, or "
                                         "use another one"));
   }
@@ -273,7 +269,7 @@ absl::Status OutputDir::BeginReplacement() {
   absl::Status status;
   if (Exists(PathOf(".pack"))) {  // never replaced while another run works in it
     status = Lock();
-    if (status.ok()) status = CheckIsOurs();
+    if (status.ok()) status = CheckIsOurs(path_);
     if (!status.ok()) return status;
   }
   // A whole dataset of ours has no plan any more.
@@ -286,14 +282,14 @@ absl::Status OutputDir::BeginReplacement() {
   if (!status.ok()) return status;
   path_ = out_ + kOverwriteSuffix;
   status = MakeDirectory(path_);
-  return status.ok() ? CheckIsOurs() : status;
+  return status.ok() ? CheckIsOurs(path_) : status;
 }
 
 absl::Status OutputDir::BeginFolder() {
   absl::Status status = CheckHoldsNothingElse();
   if (status.ok()) status = MakeDirectory(PathOf(".pack"));
   if (status.ok() && !options_.shards_range) status = Lock();
-  if (status.ok()) status = CheckIsOurs();  // again: another run may have been first
+  if (status.ok()) status = CheckIsOurs(path_);  // again: another run may have been first
   if (status.ok()) status = CheckHoldsNothingElse();
   return status.ok() ? MakeDirectory(PathOf(".pack/stage")) : status;
 }
@@ -329,7 +325,7 @@ absl::Status OutputDir::PublishOnce(const std::string& name, std::string_view by
   return status;
 }
 
-absl::Status OutputDir::AdoptPlan(const Plan& plan, bool* had_plan) {
+absl::Status OutputDir::AdoptPlan(const Plan& plan, std::optional<Plan>* was) {
   const std::string path = PathOf(".pack/plan");
   absl::Status made = PublishOnce(std::string(kMadeName), MadeNames(plan));
   if (!made.ok() && !absl::IsAlreadyExists(made)) return made;
@@ -341,28 +337,27 @@ absl::Status OutputDir::AdoptPlan(const Plan& plan, bool* had_plan) {
     bytes = ReadWholeFile(path, kMaxPlanBytes);  // another worker was first
   }
   if (!bytes.ok()) return bytes.status();
-  *had_plan = true;
-  absl::StatusOr<Plan> was = Plan::FromBytes(*bytes, [&plan](std::string_view name) {
+  absl::StatusOr<Plan> read = Plan::FromBytes(*bytes, [&plan](std::string_view name) {
     return name == plan.format().name ? &plan.format() : nullptr;
   });
-  if (!was.ok()) {
+  if (!read.ok()) {
     return Conflict(path_, absl::StrCat("holds an unfinished build that cannot be resumed: ",
-                                        std::string(was.status().message()),
+                                        std::string(read.status().message()),
                                         "; use another folder or --overwrite"));
   }
-  if (was->digest() != plan.digest()) return PlanDiffers(path_, Plan::Differences(*was, plan));
-  return CheckFreshness(*was, plan);
+  if (read->digest() != plan.digest()) return PlanDiffers(path_, Plan::Differences(*read, plan));
+  *was = *std::move(read);
+  return absl::OkStatus();
 }
 
 // Sizes are part of the digest; a file rewritten with the same size shows in its mtime. What is already packed was
 // proven against the bytes of its time, so only shards still to build matter.
 absl::Status OutputDir::CheckFreshness(const Plan& was, const Plan& now) const {
-  absl::StatusOr<std::vector<ShardResult>> results = ReadJournals(PathOf(".pack"));
-  if (!results.ok()) return results.status();
   std::set<uint32_t> done;
-  for (const ShardResult& result : *results) done.insert(result.shard);
-  for (uint32_t n = 0; n < now.shards().size(); ++n) {
-    if (done.count(n) > 0) continue;
+  for (const ShardResult& result : finished_) done.insert(result.shard);
+  const auto [begin, end] = options_.shards_range.value_or(std::pair<size_t, size_t>(0, now.shards().size()));
+  for (size_t n = begin; n < end; ++n) {
+    if (done.count(static_cast<uint32_t>(n)) > 0) continue;
     const PlannedShard& shard = now.shards()[n];
     for (uint64_t p = shard.first; p < shard.first + shard.count; ++p) {
       const uint32_t row = now.row(p);
@@ -387,6 +382,8 @@ absl::Status OutputDir::FindFinished(const Plan& plan, IoPool& pool) {
   if (!states.ok()) return states.status();
   if (options_.only_commit && states->finished.size() < shards) return Unfinished(path_, plan, *states);
   finished_ = std::move(states->finished);
+  // What was not there, or not as planned, may be by now: a worker may have had another folder, or an empty mount.
+  if (!options_.only_commit) std::erase_if(finished_, LacksWhatMayBeBack);
   for (const ShardResult& line : *lines) {
     if (!FitsPlan(line, plan) || line.shard < begin || line.shard >= end) continue;
     if (line.index.name != IndexName(plan.shards()[line.shard].name)) old_indexes_.insert(line.index.name);
@@ -394,9 +391,27 @@ absl::Status OutputDir::FindFinished(const Plan& plan, IoPool& pool) {
   return absl::OkStatus();
 }
 
+// Older versions of pack named an index after the whole name of its shard. Of a build that one of
+// them began the index gets today's name, so that the end is that of an uninterrupted build.
+absl::Status OutputDir::RenameOldIndex(const std::string& shard, FileEntry& index) const {
+  FileEntry named = index;
+  named.name = IndexName(shard);
+  if (index.name == named.name) return absl::OkStatus();
+  absl::StatusOr<bool> same = Matches(PathOf(named.name), named);  // a killed run, or another worker, has done it
+  if (!same.ok()) return same.status();
+  if (!*same) {
+    absl::Status renamed = folder_->Replace(index.name, named.name);
+    if (absl::IsNotFound(renamed)) same = Matches(PathOf(named.name), named);
+    if (!same.ok()) return same.status();
+    if (!renamed.ok() && !*same) return renamed;
+  }
+  index = std::move(named);
+  return absl::OkStatus();
+}
+
 absl::Status OutputDir::NameIndexes(const Plan& plan) {
   for (ShardResult& result : finished_) {
-    absl::Status renamed = RenameOldIndex(path_, plan.shards()[result.shard].name, result.index);
+    absl::Status renamed = RenameOldIndex(plan.shards()[result.shard].name, result.index);
     if (!renamed.ok()) return renamed;
   }
   // Those that are left are of shards that are built again.
@@ -517,9 +532,16 @@ absl::Status OutputDir::SyncFolder() const {
 
 // The new dataset takes the place of the old one, which is removed when nothing can bring it back any more.
 absl::Status OutputDir::Exchange() {
+  // Much may have happened in OUT since the build began; from here on nobody else works in it.
+  absl::Status status = MakeDirectory(out_ + "/.pack");
+  if (!status.ok()) return status;
+  const absl::StatusOr<File> old_lock = LockPackFolder(out_);
+  if (!old_lock.ok()) return old_lock.status();
+  status = CheckIsOurs(out_);
+  if (!status.ok()) return status;
   absl::StatusOr<std::set<std::string>> made = MadeFiles(out_);
   if (!made.ok()) return made.status();
-  absl::Status status = CheckHoldsOnly(out_, *made, "--overwrite would remove it. Move it away and run again");
+  status = CheckHoldsOnly(out_, *made, "--overwrite would remove it. Move it away and run again");
   if (!status.ok()) return status;
   absl::StatusOr<FileEntry> noted = WriteFile(std::string(kReplacedName), NamesText(*made));
   if (!noted.ok()) return noted.status();

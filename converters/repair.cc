@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "converters/output_dir.h"
 #include "converters/pack_lock.h"
 #include "converters/repair_work.h"
 #include "formats/io/file.h"
@@ -72,7 +73,8 @@ absl::Status Look(RepairWork& work, std::span<RepairTarget> targets) {
           DamageOf(work.own.PathOf(target.file.name), target.file, work.options.full, on_block);
       ++work.progress.done_files;
       const std::lock_guard lock(mutex);
-      if (absl::IsCancelled(damage.status())) {
+      // That a file could not be looked at says nothing about it.
+      if (!damage.ok() && !IsOfOneFile(damage.status())) {
         failed = damage.status();
       } else {
         target.damage = damage.ok() ? *damage : std::string(damage.status().message());
@@ -265,6 +267,9 @@ absl::StatusOr<RepairReport> RepairDataset(const std::string& out, const Manifes
   if (!status.ok()) return status;
   const bool leftover = options.only.empty() && HasPackFolder(out);
   if (!options.dry_run && (!work.Lost().empty() || leftover)) {
+    // What a commit or an --overwrite has left to do comes first: its notes lie in .pack.
+    status = OutputDir::FinishPublished(out);
+    if (!status.ok()) return status;
     absl::StatusOr<RepairFolder> folder = RepairFolder::Open(out, options.fsync);
     if (!folder.ok()) return folder.status();
     work.folder.emplace(*std::move(folder));

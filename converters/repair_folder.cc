@@ -98,13 +98,16 @@ absl::Status RepairFolder::Stage(const std::string& name, std::string_view bytes
 }
 
 absl::StatusOr<std::string> RepairFolder::Publish(const std::string& path, const FileEntry& entry) const {
+  absl::StatusOr<std::string> damage = Replace(path, entry);
+  if (damage.ok() && damage->empty()) return damage;
+  // The next file is staged under the same name.
+  absl::Status removed = RemoveFile(path);
+  return removed.ok() ? damage : removed;
+}
+
+absl::StatusOr<std::string> RepairFolder::Replace(const std::string& path, const FileEntry& entry) const {
   absl::StatusOr<std::string> damage = DamageOf(path, entry, true, nullptr);
-  if (!damage.ok()) return damage.status();
-  if (!damage->empty()) {
-    absl::Status removed = RemoveFile(path);
-    if (!removed.ok()) return removed;
-    return damage;
-  }
+  if (!damage.ok() || !damage->empty()) return damage;
   absl::Status status = CheckPlace(out_, entry.name);
   if (!status.ok()) return status;
   const std::string target = absl::StrCat(out_, "/", entry.name);

@@ -47,6 +47,7 @@ class RepairFolder {
   absl::Status Close();
 
  private:
+  absl::StatusOr<std::string> Replace(const std::string& path, const FileEntry& entry) const;
   RepairFolder() = default;
 
   std::string out_;

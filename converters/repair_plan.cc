@@ -113,6 +113,8 @@ class PlanRepair {
   // Builds these shards, which follow each other in the plan, beside the dataset.
   absl::Status BuildRange(std::span<const std::pair<uint32_t, uint32_t>> shards) {
     const std::string scratch = work_.folder->StagePath("build");
+    absl::Status cleared = RemoveTree(scratch);  // of a range that could not be built
+    if (!cleared.ok()) return cleared;
     BuildProgress progress;
     BuildOptions options;
     options.out = scratch;

@@ -17,6 +17,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -88,7 +89,8 @@ void EndInTime(std::unique_ptr<T> object) {
       ended->Set();
     }).detach();
   } catch (const std::system_error&) {
-    return;  // without a thread it ends here, however long that takes
+    object.reset();  // without a thread it ends here, however long that takes
+    return;
   }
   (void)object.release();
   if (!ended->WaitFor(kEndPatience))
@@ -105,6 +107,7 @@ auto Abandonable(Work work) {
     explicit State(Work work) : work(std::move(work)) {}
     std::optional<Work> work;
     std::optional<Result> result;
+    std::exception_ptr thrown;  // in place of a result
     std::atomic<bool> interrupted{false};
     EndedFlag ended;
   };
@@ -113,7 +116,11 @@ auto Abandonable(Work work) {
   {
     const pybind11::gil_scoped_release released;
     std::thread([state] {
-      state->result.emplace((*state->work)([state] { return state->interrupted.load(); }));
+      try {
+        state->result.emplace((*state->work)([state] { return state->interrupted.load(); }));
+      } catch (...) {
+        state->thrown = std::current_exception();
+      }
       state->work.reset();
       state->ended.Set();
     }).detach();
@@ -129,6 +136,7 @@ auto Abandonable(Work work) {
     EndInTime(std::make_unique<std::shared_ptr<State>>(std::move(state)));
     throw pybind11::error_already_set();
   }
+  if (state->thrown) std::rethrow_exception(state->thrown);
   return *std::move(state->result);
 }
 

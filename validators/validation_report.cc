@@ -2,28 +2,18 @@
 
 #include <nlohmann/json.hpp>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
 #include "formats/core/manifest.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
+#include "formats/io/shell_quoted.h"
 
 namespace shardpack {
 namespace {
 
 // Members in the order in which a reader wants them.
 using Json = nlohmann::ordered_json;
-
-// As a POSIX shell reads it back.
-std::string Quoted(std::string_view path) {
-  const bool plain = !path.empty() && path[0] != '-' && std::all_of(path.begin(), path.end(), [](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || std::string_view("/._-+,:@%=").find(c) != std::string_view::npos;
-  });
-  return plain ? std::string(path)
-               : absl::StrCat("'", absl::StrReplaceAll(std::string(path), {{"'", "'\\''"}}), "'");
-}
 
 // What the catalogue says, as it concerns this report: the command for this dataset, or the advice for a lone shard.
 std::string HintOf(const ValidationReport& report, const Finding& finding) {
@@ -32,7 +22,7 @@ std::string HintOf(const ValidationReport& report, const Finding& finding) {
   const size_t command = hint.find(kCommand), lone = hint.find(kLone);
   if (command == std::string_view::npos || lone == std::string_view::npos) return std::string(hint);
   if (!report.identity) return std::string(hint.substr(lone + kLone.size()));
-  return absl::StrCat(std::string(hint.substr(0, command)), "`pack repair ", EscapeForTerminal(Quoted(report.subject)), "`",
+  return absl::StrCat(std::string(hint.substr(0, command)), "`pack repair ", ShellQuoted(report.subject), "`",
                       std::string(hint.substr(command + kCommand.size(), lone - command - kCommand.size())));
 }
 
