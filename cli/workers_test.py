@@ -214,7 +214,6 @@ class OverlapTest(command.PackTest):
     self.worker("out").communicate(timeout=60)
     self.assert_whole("out")
 
-
   def test_a_source_that_was_not_there_is_tried_again(self):
     # An empty mount, say: what it lacked is in the source of the next run.
     (self.folder / "empty").mkdir()

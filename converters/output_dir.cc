@@ -430,7 +430,7 @@ absl::StatusOr<std::optional<ShardResult>> OutputDir::FinishedByOther(const Plan
     if (absl::IsNotFound(read.status())) return std::nullopt;  // published: .pack is gone
     if (!read.ok()) return read.status();
     for (ShardResult& line : *read) {
-      if (FitsPlan(line, plan)) followed_->lines[line.shard].push_back(std::move(line));
+      if (FitsPlan(line, plan) && !LacksWhatMayBeBack(line)) followed_->lines[line.shard].push_back(std::move(line));
     }
     const auto found = followed_->lines.find(static_cast<uint32_t>(shard));
     if (found != followed_->lines.end()) lines = found->second;
