@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <sys/stat.h>
 
 #include <chrono>
@@ -65,7 +66,9 @@ absl::StatusOr<RunReport> Publish(const Plan& plan, const CommandLine& line, IoP
 ExitCode RunCommit(const CommandLine& line, Terminal& terminal) {
   const std::string& out = line.arguments[0];
   struct stat facts;
-  if (::stat(out.c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode)) {
+  const int error = ::stat(out.c_str(), &facts) == 0 ? 0 : errno;
+  if (error != 0 && !IsAboutThePath(error)) return Fail(IoStatus("look at", out, error), terminal);
+  if (error != 0 || !S_ISDIR(facts.st_mode)) {
     return Fail(absl::InvalidArgumentError(absl::StrCat(
                     EscapeForTerminal(out), " is not a folder; name the OUT of the workers")),
                 terminal);
