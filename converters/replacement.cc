@@ -36,7 +36,8 @@ absl::Status AddOthers(const std::string& dataset, const std::string& below, con
     const std::string name = below.empty() ? entry : absl::StrCat(below, "/", entry);
     std::error_code unknown;
     const bool folder = it->symlink_status(unknown).type() == std::filesystem::file_type::directory;
-    if (unknown && !IsAboutThePath(unknown.value())) return IoStatus("look at", it->path().native(), unknown.value());
+    if (unknown && !IsAboutThePath(unknown.value()))
+      return IoStatus("look at", it->path().native(), unknown.value());
     if (below.empty() && entry == ".pack") continue;
     if (below.empty() && folder && folders.contains(name)) {
       inside.push_back(name);

@@ -172,9 +172,9 @@ class FaultTest(unittest.TestCase):
     shutil.rmtree(cls.scratch, ignore_errors=True)
 
   def run_pack(self, command, **fault):
-    env = dict(os.environ)
+    env = dict(os.environ, LD_PRELOAD=SHIM)  # which also saves the waits for the disk
     if fault:
-      env.update(LD_PRELOAD=SHIM, SHARDPACK_FAULT_ROOT=str(self.root), **fault)
+      env.update(SHARDPACK_FAULT_ROOT=str(self.root), **fault)
     try:
       done = subprocess.run(command, env=env, capture_output=True, timeout=60, check=False)
     except subprocess.TimeoutExpired:
