@@ -2,11 +2,11 @@
 
 What counts as a command, on every page: the lines of blocks marked sh or console, and of blocks that are indented by four
 blanks. In a block with lines that begin with "$ " those are the commands, and the lines below each are what it prints on a
-terminal; elsewhere every line is a command. Each block runs in a folder of its own, in the order of its lines, with what a
-reader is told to have: see Folder. Commands named in the text, as in `pack man --as markdown`, must be understood.
+terminal; elsewhere every line is a command. Each block runs in a folder of its own (those of a page that says ONE_FOLDER, in
+one), in the order of its lines, with what a reader is told to have: see Folder. Commands named in the text, as in `pack man --as markdown`, must be understood.
 
-Of what is printed every character is compared, but for durations, rates and memory, and for hashes: one on the page stands
-for one that is printed, wherever it appears again.
+Of what is printed every character is compared, but for durations, rates and memory, the folder, which is /home/me on a
+page, and for hashes: one on the page stands for one that is printed, wherever it appears again.
 """
 
 import os
@@ -29,6 +29,7 @@ import sample_images  # noqa: E402  pylint: disable=wrong-import-position
 PACK = os.path.abspath(os.environ.get("PACK", "cli/pack"))
 PAGES = ("README.md", "docs/*.md", "docs/formats/*.md")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+ONE_FOLDER = "<!-- commands: one folder -->"
 INDENTED = re.compile(r"(?:(?<=\n\n)|\A)(?:(?: {4}.*|)\n)+")
 INLINE = re.compile(r"(?<!`)(?<!Usage: )`(pack [^`]+)`(?!`)")
 # Needs what a test has not: a network, a GPU, root, data sets of others, an hour. The command, and why.
@@ -177,27 +178,33 @@ def comparable(text, digests):
 class DocumentedCommands(unittest.TestCase):
   maxDiff = None
 
-  def run_block(self, page, block):
-    on_page, printed = {}, {}
+  def run_blocks(self, page, blocks_of_a_folder):
+    """The blocks one after another in one folder."""
     with tempfile.TemporaryDirectory() as work:
-      folder = Folder(pathlib.Path(work), block)
-      for command, expected in commands(block):
-        if without_comment(command) in NOT_RUN:
-          continue
-        code, shown = folder.type(command)
-        # A reader that goes away early ends a pipe so.
-        self.assertIn(code, (0, 141) if "| head" in command else (0,), f"{page}: {command}\n{shown}")
-        if expected is None:
-          continue
-        self.assertEqual(comparable("\n".join(expected), on_page), comparable(shown.rstrip("\n"), printed), f"{page}: {command}")
+      path = pathlib.Path(work).resolve()
+      folder = Folder(path, [line for block in blocks_of_a_folder for line in block])
+      on_page, printed = {}, {}
+      for block in blocks_of_a_folder:
+        for command, expected in commands(block):
+          if without_comment(command) in NOT_RUN:
+            continue
+          code, shown = folder.type(command)
+          # A reader that goes away early ends a pipe so.
+          self.assertIn(code, (0, 141) if "| head" in command else (0,), f"{page}: {command}\n{shown}")
+          if expected is None:
+            continue
+          shown = shown.rstrip("\n").replace(str(path), "/home/me")
+          self.assertEqual(comparable("\n".join(expected), on_page), comparable(shown, printed), f"{page}: {command}")
 
   def test_every_block(self):
     count = 0
     for page in page_names():
-      for block in blocks((ROOT / page).read_text()):
-        count += 1
-        with self.subTest(page=page, block=block[0]):
-          self.run_block(page, block)
+      text = (ROOT / page).read_text()
+      found = blocks(text)
+      count += len(found)
+      for together in [found] if ONE_FOLDER in text else [[block] for block in found]:
+        with self.subTest(page=page, block=together[0][0]):
+          self.run_blocks(page, together)
     self.assertGreater(count, 25)
 
   def test_what_is_not_run_is_on_a_page(self):
@@ -215,6 +222,16 @@ class DocumentedCommands(unittest.TestCase):
         with self.subTest(page=page, command=command):
           done = subprocess.run([PACK, *words, "--help"], capture_output=True, text=True, check=False)
           self.assertEqual(0, done.returncode, f"{command}\n{done.stderr}")
+
+  def test_links_lead_to_pages_and_headings(self):
+    anchor = lambda heading: re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+    for page in page_names():
+      for target, heading in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", FENCE.sub("", (ROOT / page).read_text())):
+        path = pathlib.Path(os.path.normpath(ROOT / pathlib.Path(page).parent / target)) if target else ROOT / page
+        with self.subTest(page=page, link=target, heading=heading):
+          if path.suffix == ".md" and path.is_relative_to(ROOT / "docs") and "decisions" not in path.parts:
+            self.assertTrue(path.is_file())
+            self.assertTrue(not heading or heading in map(anchor, re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)))
 
   def test_the_comparison_sees_a_difference(self):
     same = lambda a, b: comparable(a, {}) == comparable(b, {})
