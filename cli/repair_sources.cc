@@ -10,6 +10,7 @@
 #include "cli/flags.h"
 #include "cli/prepare_plan.h"
 #include "cli/units.h"
+#include "converters/manifest_option.h"
 #include "formats/io/file.h"
 
 namespace shardpack::cli {
@@ -25,11 +26,10 @@ bool Exists(const std::string& path) {
   return ::lstat(path.c_str(), &facts) == 0;
 }
 
-bool IsDataset(const std::string& path) { return Exists(absl::StrCat(path, "/", std::string(kManifestName))); }
-
-std::string Option(const Manifest& manifest, const std::string& name) {
-  const auto found = manifest.options.find(name);
-  return found == manifest.options.end() ? "" : found->second;
+// What cannot be looked at is found out when it is opened.
+bool IsDataset(const std::string& path) {
+  const absl::StatusOr<bool> holds = HoldsManifest(path);
+  return holds.ok() ? *holds : Exists(absl::StrCat(path, "/", std::string(kManifestName)));
 }
 
 // One option of a manifest, stored as if it had been typed. What says which libraries or which dataset it was, or that
@@ -66,6 +66,11 @@ absl::Status StoreOption(const std::string& name, const std::string& value, Comm
   return StoreFlag(*flag, value, line);
 }
 
+bool IsFolderKind(const Manifest& manifest) {
+  const std::string kind = OptionOf(manifest, "input-format");
+  return kind.empty() || kind == "folder" || kind == "auto";
+}
+
 // The command that would pack this dataset.
 absl::StatusOr<CommandLine> LineOf(const Manifest& manifest, const std::string& source, const std::string& root,
                                    const CommandLine& repair) {
@@ -74,17 +79,14 @@ absl::StatusOr<CommandLine> LineOf(const Manifest& manifest, const std::string& 
   line.format = manifest.format;
   line.root = root;
   line.io_depth = repair.io_depth;
+  // Whatever lies in it now.
+  if (IsFolderKind(manifest)) line.input_format = "folder";
   for (const auto& [name, value] : manifest.options) {
     if (absl::Status stored = StoreOption(name, value, line); !stored.ok()) return stored;
   }
   // What decides about bytes comes from the manifest alone.
   if (manifest.options.contains("classes")) line.source.classes = manifest.classes;
   return line;
-}
-
-bool IsFolderKind(const Manifest& manifest) {
-  const std::string kind = Option(manifest, "input-format");
-  return kind.empty() || kind == "folder" || kind == "auto";
 }
 
 }  // namespace
@@ -114,7 +116,7 @@ absl::StatusOr<std::vector<RepairSource>> OpenRepairSources(const CommandLine& l
     } else if (IsFolder(root)) {
       source.folder = root;
     }
-    const std::string kind = Option(manifest, "input-format");
+    const std::string kind = OptionOf(manifest, "input-format");
     const bool plans = kind == "dataset" ? dataset : !dataset && (IsFolder(path) == IsFolderKind(manifest));
     if (plans) {
       const bool rooted = !IsFolderKind(manifest) && kind != "dataset" && kind != "archive" && IsFolder(root);

@@ -434,6 +434,39 @@ class RepairTest(command.PackTest):
     self.pack("repair", "out", "--from", "copy", "--expect", identity)
     self.assertEqual(want, self.contents())
 
+  def test_a_manifest_of_another_program_stays(self):
+    """Web programs write a manifest.json, too."""
+    theirs = b'{\n "name": "gallery", "icons": []\n}\n'
+    self.source()
+    want, _ = self.make("webdataset")
+    shutil.copytree(self.folder / "out", self.folder / "copy")
+    identity = self.pack("repair", "copy").stdout.split()[1]
+    for name in want:
+      if name.startswith("train-000000."):
+        self.write(f"src/{name}", want[name])
+    self.write("src/manifest.json", theirs)
+    before = self.contents("src")
+    for words in ((), ("-n",)):
+      done = self.pack("repair", "src", "--from", "copy", "--expect", identity, *words, expect=4)
+      self.assertIn("was not written by pack", done.stderr)
+      self.assertEqual(before, self.contents("src"))
+    # Beside images it says nothing about them.
+    lost = self.lose()
+    self.heal(want, "out", (), set(lost))
+    lost = self.lose()
+    self.heal(want, "out", ("--from", "src"), set(lost))
+
+  def test_what_is_left_of_a_manifest_is_replaced(self):
+    self.source()
+    want, _ = self.make("tfrecord")
+    shutil.copytree(self.folder / "out", self.folder / "copy")
+    whole = want["manifest.json"]
+    for left in (b"", b"{\n ", whole[:9], whole[:-1], bytes(len(whole)), bytes(64) + whole[64:], b"#" + whole[1:]):
+      with self.subTest(left[:20]):
+        self.write("out/manifest.json", left)
+        self.pack("repair", "out", "--from", "copy")
+        self.assertEqual(want, self.contents())
+
   def test_names_and_levels(self):
     self.source()
     want, _ = self.make("webdataset")

@@ -91,7 +91,7 @@ class Publisher {
     }
     if (std::string lines = SkippedLines(plan_, skips); !lines.empty())
       Add({std::string(kSkippedName), std::move(lines)});
-    if (plan_.options().sha256) Add({std::string(kSha256Name), Sha256Lines()});
+    if (plan_.options().sha256) Add({std::string(kSha256Name), Sha256Lines(manifest_)});
     if (plan_.is_reordered()) Add({std::string(kRecordOrderName), RecordOrderBytes(plan_, skips)});
     if (status.ok()) status = AddSidecars();
     if (status.ok()) status = CheckNames();
@@ -167,15 +167,10 @@ class Publisher {
     facts.pixel_stats = {{"mean", text(sums.Mean())}, {"std", text(sums.Deviation())}};
   }
 
-  std::string Sha256Lines() const {
-    std::string text;
-    for (const ShardResult& result : results_) absl::StrAppend(&text, result.sha256, "  ", result.file.name, "\n");
-    return text;
-  }
-
   absl::Status AddSidecars() {
-    const LayoutSpec* layout = FindLayout(plan_.format(), plan_.layout());
-    if (plan_.options().sidecar_indexes.empty() && layout->files == nullptr) return absl::OkStatus();
+    const absl::StatusOr<std::vector<FileMaker>> makers = FileMakersOf(
+        plan_.format(), *FindLayout(plan_.format(), plan_.layout()), plan_.options().sidecar_indexes);
+    if (!makers.ok() || makers->empty()) return makers.status();
     std::vector<ShardIndex> indexes;
     for (const ShardResult& result : results_) {
       absl::StatusOr<ShardIndex> index =
@@ -185,26 +180,11 @@ class Publisher {
     }
     const std::string scratch = out_.StageFolder();
     const SidecarInput input{out_.path(), manifest_, indexes, scratch};
-    if (layout->files != nullptr) {
-      absl::Status made = AddMade(layout->files(input));
-      if (!made.ok()) return made;
+    for (const FileMaker make : *makers) {
+      absl::StatusOr<std::vector<NamedBytes>> files = make(input);
+      if (!files.ok()) return files.status();
+      for (NamedBytes& file : *files) Add(std::move(file));
     }
-    for (const std::string& kind : plan_.options().sidecar_indexes) {
-      const auto specs = plan_.format().sidecars;
-      const auto spec =
-          std::find_if(specs.begin(), specs.end(), [&](const SidecarSpec& s) { return s.name == kind; });
-      if (spec == specs.end()) {
-        return absl::InvalidArgumentError(absl::StrCat("format ", std::string(plan_.format().name), " has no --sidecar-index ", kind));
-      }
-      absl::Status made = AddMade(spec->make(input));
-      if (!made.ok()) return made;
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status AddMade(absl::StatusOr<std::vector<NamedBytes>> files) {
-    if (!files.ok()) return files.status();
-    for (NamedBytes& file : *files) Add(std::move(file));
     return absl::OkStatus();
   }
 
@@ -274,6 +254,30 @@ std::vector<Skip> AllSkips(const Plan& plan, std::span<const ShardResult> result
   for (const ShardResult& result : results) skips.insert(skips.end(), result.skips.begin(), result.skips.end());
   std::sort(skips.begin(), skips.end(), [](const Skip& a, const Skip& b) { return a.row < b.row; });
   return skips;
+}
+
+std::string Sha256Lines(const Manifest& manifest) {
+  std::string text;
+  for (const ManifestShard& shard : manifest.shards) {
+    absl::StrAppend(&text, shard.sha256, "  ", manifest.DataFileOf(shard), "\n");
+  }
+  return text;
+}
+
+absl::StatusOr<std::vector<FileMaker>> FileMakersOf(const Format& format, const LayoutSpec& layout,
+                                                    std::span<const std::string> kinds) {
+  std::vector<FileMaker> makers;
+  if (layout.files != nullptr) makers.push_back(layout.files);
+  for (const std::string& kind : kinds) {
+    const auto spec = std::find_if(format.sidecars.begin(), format.sidecars.end(),
+                                   [&](const SidecarSpec& each) { return each.name == kind; });
+    if (spec == format.sidecars.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("format ", std::string(format.name), " has no --sidecar-index ",
+                                                     EscapeForTerminal(kind)));
+    }
+    makers.push_back(spec->make);
+  }
+  return makers;
 }
 
 absl::Status CheckBudget(const Manifest& manifest, double max_skip) {

@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "converters/output_dir.h"
 #include "converters/plan.h"
+#include "formats/core/format.h"
 
 namespace shardpack {
 
@@ -36,6 +37,14 @@ std::vector<Skip> AllSkips(const Plan& plan, std::span<const ShardResult> result
 // The text of skipped.jsonl: what is lost (`skips`, by row), and the copies that were left out as asked; those count
 // as filtered.
 std::string SkippedLines(const Plan& plan, std::span<const Skip> skips);
+
+// The text of SHA256SUMS, of a manifest whose shards have their sums.
+std::string Sha256Lines(const Manifest& manifest);
+
+// What makes a layout's files, and those of --sidecar-index, from shards and indexes, in their order. InvalidArgument
+// for a kind that the format does not have.
+absl::StatusOr<std::vector<FileMaker>> FileMakersOf(const Format& format, const LayoutSpec& layout,
+                                                    std::span<const std::string> kinds);
 
 // DataLoss when more inputs of a published dataset are missing than are allowed now.
 absl::Status CheckBudget(const Manifest& manifest, double max_skip);

@@ -17,6 +17,7 @@
 #include "absl/strings/str_join.h"
 #include "converters/input_failure.h"
 #include "converters/list_labels.h"
+#include "converters/manifest_option.h"
 #include "converters/record_order.h"
 #include "formats/io/file.h"
 
@@ -222,9 +223,7 @@ void Reorder(const std::vector<uint32_t>& places, Listing& listing) {
 
 std::string Option(const Dataset& dataset, const std::string& name) {
   const Manifest* manifest = dataset.manifest();
-  if (manifest == nullptr) return "";
-  const auto found = manifest->options.find(name);
-  return found == manifest->options.end() ? "" : found->second;
+  return manifest == nullptr ? "" : OptionOf(*manifest, name);
 }
 
 void InheritNumber(const Dataset& dataset, const std::string& name, uint64_t* into) {

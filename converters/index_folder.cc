@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <set>
 #include <sstream>
@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "converters/owned_folder.h"
+#include "converters/file_damage.h"
 #include "converters/pack_lock.h"
 #include "formats/io/hash.h"
 
@@ -31,14 +31,6 @@ absl::Status Conflict(const std::string& path, const std::string& why) {
   return absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(path), " ", why));
 }
 
-// Whether the file is, byte for byte, what the entry says.
-absl::StatusOr<bool> Matches(const std::string& path, const FileEntry& entry) {
-  absl::StatusOr<std::string> bytes = ReadWholeFile(path, entry.bytes);
-  if (absl::IsNotFound(bytes.status()) || absl::IsOutOfRange(bytes.status())) return false;
-  if (!bytes.ok()) return bytes.status();
-  return bytes->size() == entry.bytes && Xxh3_128(AsBytes(*bytes)) == entry.xxh3_128;
-}
-
 }  // namespace
 
 absl::StatusOr<IndexFolder> IndexFolder::Open(const std::string& out,
@@ -54,7 +46,7 @@ absl::StatusOr<IndexFolder> IndexFolder::Open(const std::string& out,
   if (!status.ok()) return status;
   if (folder.manifest_ && !options.overwrite && folder.lock_.is_open()) {
     // Killed right after the manifest was in place, or another run has just put it there.
-    status = folder.RemoveOwned(".pack");
+    status = folder.folder_->RemoveTree(".pack");
     folder.lock_ = File();
     if (!status.ok()) return status;
   }
@@ -65,19 +57,9 @@ IndexFolder::~IndexFolder() {
   // Half published, `.pack` says so until the next run.
   if (!lock_.is_open() || publishing_ || !marked_.empty()) return;
   // Nothing is left to be done about an error here: the run has failed already, or is done.
-  (void)RemoveOwned(".pack");
+  (void)folder_->RemoveTree(".pack");
   for (auto folder = created_.rbegin(); folder != created_.rend(); ++folder)
     (void)::rmdir(folder->c_str());
-}
-
-absl::Status IndexFolder::RemoveOwned(std::string_view name) const {
-  const absl::StatusOr<OwnedFolder> folder = OwnedFolder::Open(out_);
-  return folder.ok() ? folder->RemoveTree(name) : folder.status();
-}
-
-absl::Status IndexFolder::RemoveOwnedFile(std::string_view name) const {
-  const absl::StatusOr<OwnedFolder> folder = OwnedFolder::Open(out_);
-  return folder.ok() ? folder->RemoveFile(name) : folder.status();
 }
 
 absl::Status IndexFolder::ReadManifest() {
@@ -101,17 +83,10 @@ absl::Status IndexFolder::ReadManifest() {
 absl::Status IndexFolder::CheckPackEntries() const {
   absl::Status status = CheckPackFolder(out_);
   if (!status.ok()) return status;
-  const std::string pack = out_ + "/.pack";
-  const absl::StatusOr<bool> there = Exists(pack);
-  if (!there.ok() || !*there) return there.status();
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(pack, error), end; !error && it != end;
-       it.increment(error)) {
-    const std::string name = it->path().filename().native();
-    if (name == "lock" || name == "stage" || name == "index" || name == "index.new") continue;
-    return Conflict(out_, "holds an unfinished build; finish it, or use another folder");
-  }
-  return error ? IoStatus("list", pack, error.value()) : absl::OkStatus();
+  const absl::StatusOr<std::string> other =
+      OtherInPackFolder(out_, std::array<std::string_view, 4>{"lock", "stage", "index", "index.new"});
+  if (!other.ok() || other->empty()) return other.status();
+  return Conflict(out_, "holds an unfinished build; finish it, or use another folder");
 }
 
 absl::Status IndexFolder::CheckIsOurs() {
@@ -149,14 +124,12 @@ absl::Status IndexFolder::WriteMark() const {
   const std::string path = absl::StrCat(out_, "/", std::string(kIndexMark));
   std::string text;
   for (const std::string& name : marked_) absl::StrAppend(&text, name, "\n");
-  absl::StatusOr<OwnedFolder> folder = OwnedFolder::Open(out_);
-  if (!folder.ok()) return folder.status();
   const std::string staged_name = absl::StrCat(std::string(kIndexMark), ".new");
-  absl::Status status = folder->RemoveFile(staged_name);
+  absl::Status status = folder_->RemoveFile(staged_name);
   if (!status.ok()) return status;
   absl::StatusOr<std::unique_ptr<StagedFile>> staged = StageBytes(path + ".new", text);
   if (!staged.ok()) return staged.status();
-  status = folder->Replace(staged_name, kIndexMark);
+  status = folder_->Replace(staged_name, kIndexMark);
   if (!status.ok()) return status;
   if (options_.fsync) status = SyncDirectory(out_ + "/.pack");
   return status.ok() ? Sync() : status;
@@ -171,6 +144,9 @@ absl::Status IndexFolder::Begin() {
   }
   if (!error) std::filesystem::create_directories(out_, error);
   if (error) return IoStatus("create folder", out_, error.value());
+  absl::StatusOr<OwnedFolder> owned = OwnedFolder::Open(out_);
+  if (!owned.ok()) return owned.status();
+  folder_ = std::make_unique<OwnedFolder>(*std::move(owned));
   absl::Status status = CheckIsOurs();
   if (status.ok()) status = MakeDirectory(out_ + "/.pack");
   if (!status.ok()) return status;
@@ -187,7 +163,7 @@ absl::Status IndexFolder::BeginLocked() {
   if (!status.ok()) lock_ = File();  // what is in `.pack` may then be another run's
   if (!status.ok() || (manifest_ && !options_.overwrite)) return status;
   status = WriteMark();
-  if (status.ok()) status = RemoveOwned(".pack/stage");
+  if (status.ok()) status = folder_->RemoveTree(".pack/stage");
   return status.ok() ? MakeDirectory(out_ + "/.pack/stage") : status;
 }
 
@@ -235,9 +211,9 @@ absl::Status IndexFolder::RemoveOld(const Manifest& manifest) {
     const absl::StatusOr<bool> there = Exists(path);
     if (!there.ok()) return there.status();
     if (!*there) continue;
-    absl::StatusOr<bool> same = Matches(path, shard.index);
-    if (!same.ok()) return same.status();
-    if (!*same) {
+    const absl::StatusOr<std::string> damage = DamageOf(path, shard.index, true, nullptr);
+    if (!damage.ok()) return damage.status();
+    if (!damage->empty()) {
       return Conflict(path, "is there and not the index of this shard; --overwrite replaces it");
     }
   }
@@ -249,12 +225,12 @@ absl::Status IndexFolder::RemoveOld(const Manifest& manifest) {
   absl::Status marked = WriteMark();
   if (!marked.ok()) return marked;
   if (manifest_) {
-    absl::Status removed = RemoveOwnedFile(kManifestName);
+    absl::Status removed = folder_->RemoveFile(kManifestName);
     if (removed.ok()) removed = Sync();
     if (!removed.ok()) return removed;
   }
   for (const std::string& name : marked_) {
-    absl::Status removed = RemoveOwnedFile(name);
+    absl::Status removed = folder_->RemoveFile(name);
     if (!removed.ok()) return removed;
   }
   return absl::OkStatus();
@@ -278,7 +254,7 @@ absl::Status IndexFolder::Publish(const Manifest& manifest) {
       if (status.ok()) status = SyncDirectory(parent);
     }
   }
-  if (status.ok()) status = RemoveOwned(".pack");
+  if (status.ok()) status = folder_->RemoveTree(".pack");
   if (status.ok()) created_.clear();
   if (status.ok()) marked_.clear();
   return status;

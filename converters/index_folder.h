@@ -26,6 +26,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "converters/owned_folder.h"
 #include "formats/core/manifest.h"
 #include "formats/io/file.h"
 #include "formats/io/staged_file.h"
@@ -60,8 +61,6 @@ class IndexFolder {
  private:
   IndexFolder() = default;
   absl::Status ReadManifest();
-  absl::Status RemoveOwned(std::string_view name) const;
-  absl::Status RemoveOwnedFile(std::string_view name) const;
   absl::Status Begin();
   absl::Status BeginLocked();
   absl::Status CheckIsOurs();
@@ -75,6 +74,7 @@ class IndexFolder {
   absl::Status Sync() const;
 
   std::string out_;
+  std::unique_ptr<OwnedFolder> folder_;  // of out_, once it is there
   IndexFolderOptions options_;
   std::optional<Manifest> manifest_;
   std::vector<std::string> created_;  // folders that were not there, outermost first

@@ -12,6 +12,7 @@
 #ifndef SHARDPACK_CONVERTERS_PACK_LOCK_H_
 #define SHARDPACK_CONVERTERS_PACK_LOCK_H_
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,9 @@ inline constexpr std::string_view kIndexMark = ".pack/index";
 
 // Neither `.pack` nor `.pack/stage`, whose files are removed, may be a link to somewhere else.
 absl::Status CheckPackFolder(const std::string& dataset);
+
+// An entry of `.pack` that is none of `known`; "" when there is none.
+absl::StatusOr<std::string> OtherInPackFolder(const std::string& dataset, std::span<const std::string_view> known);
 
 // `dataset` is the folder with `.pack` in it.
 absl::StatusOr<File> LockPackFolder(const std::string& dataset);

@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "converters/output_dir.h"
-#include "converters/pack_lock.h"
 #include "converters/repair_work.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
@@ -152,11 +151,6 @@ RepairTarget* RepairWork::LostOf(RepairTarget::Kind kind, uint32_t shard) {
   return nullptr;
 }
 
-std::string RepairWork::Option(const std::string& name) const {
-  const auto found = manifest.options.find(name);
-  return found == manifest.options.end() ? "" : found->second;
-}
-
 bool RepairWork::made_json() const { return Option("with-json") == "on"; }
 
 ShardSpec RepairWork::SpecOf(uint32_t shard) const {
@@ -178,9 +172,10 @@ uint64_t RepairWork::FirstNumber(uint32_t shard) const {
   return first;
 }
 
-absl::Status RepairWork::Publish(RepairTarget& target, const std::string& path, const std::string& from) {
+absl::Status RepairWork::Publish(RepairTarget& target, const std::string& staged_name,
+                                 const std::string& from) {
   if (!options.dry_run) {
-    const absl::StatusOr<std::string> damage = folder->Publish(path, target.file);
+    const absl::StatusOr<std::string> damage = folder->Publish(staged_name, target.file);
     if (!damage.ok() && !IsOfOneFile(damage.status())) return damage.status();
     if (!damage.ok() || !damage->empty()) {
       target.why_not.insert(damage.ok() ? absl::StrCat("what ", from, " gives is not what was packed: ", *damage)
@@ -199,53 +194,9 @@ absl::Status RepairWork::PublishBytes(RepairTarget& target, std::string_view byt
     target.why_not.insert(absl::StrCat("what ", from, " gives is not what was packed"));
     return absl::OkStatus();
   }
-  if (options.dry_run) return Publish(target, "", from);
-  absl::Status staged = folder->Stage("rebuilt", bytes);
-  return staged.ok() ? Publish(target, folder->StagePath("rebuilt"), from) : staged;
-}
-
-absl::StatusOr<Manifest> RestoreManifest(const std::string& out, const std::string& copy,
-                                         const std::optional<Digest>& expect, const RepairOptions& options) {
-  const std::string name(kManifestName);
-  const absl::StatusOr<std::string> text = ReadWholeFile(absl::StrCat(copy, "/", name), kMaxManifestBytes);
-  if (!text.ok()) return text.status();
-  absl::StatusOr<Manifest> manifest = Manifest::Parse(*text);
-  if (!manifest.ok()) return manifest.status();
-  const auto refuse = [&](const std::string& why) {
-    return absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(copy), " ", why));
-  };
-  struct stat facts;
-  for (const std::string& unfinished : {std::string(".pack/plan"), std::string(kIndexMark)}) {
-    if (::lstat(absl::StrCat(out, "/", unfinished).c_str(), &facts) == 0) return refuse("cannot help a build that has not finished");
-  }
-  for (const ManifestShard& shard : manifest->shards) {
-    // Paths of shards elsewhere mean another place here.
-    if (!shard.location.empty()) return refuse("has shards outside of its folder; run pack index again");
-    if (expect) continue;
-    const std::string file = manifest->DataFileOf(shard);
-    const absl::StatusOr<std::string> damage =
-        DamageOf(PathInDataset(out, file), {file, shard.bytes, shard.xxh3_128}, true, nullptr);
-    if (!damage.ok()) return damage.status();
-    if (!damage->empty()) {
-      return refuse(absl::StrCat("may be another dataset: ", file, " is not the same here (", *damage, "); if it is, --expect ",
-                                 IdentityText(manifest->Identity()), " says so"));
-    }
-  }
-  if (expect && *expect != manifest->Identity()) {
-    return refuse(absl::StrCat("is dataset ", IdentityText(manifest->Identity()), ", --expect says ", IdentityText(*expect)));
-  }
-  if (options.dry_run) return manifest;
-  absl::StatusOr<RepairFolder> folder = RepairFolder::Open(out, options.fsync);
-  if (!folder.ok()) return folder.status();
-  absl::Status status = folder->Stage(name, *text);
-  if (!status.ok()) return status;
-  const absl::StatusOr<std::string> damage =
-      folder->Publish(folder->StagePath(name), {name, text->size(), Xxh3_128(AsBytes(*text))});
-  if (!damage.ok()) return damage.status();
-  if (!damage->empty()) return absl::UnavailableError(absl::StrCat("write ", EscapeForTerminal(out), "/", name, ": ", *damage));
-  status = folder->Close();
-  if (!status.ok()) return status;
-  return manifest;
+  const std::string name(kStagedName);
+  absl::Status staged = options.dry_run ? absl::OkStatus() : folder->Stage(name, bytes);
+  return staged.ok() ? Publish(target, name, from) : staged;
 }
 
 absl::StatusOr<RepairReport> RepairDataset(const std::string& out, const Manifest& manifest,

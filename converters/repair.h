@@ -90,9 +90,13 @@ absl::StatusOr<RepairReport> RepairDataset(const std::string& out, const Manifes
                                            const RepairOptions& options, IoPool& pool, RepairProgress& progress,
                                            const std::atomic<int>& stop);
 
+// Whether the folder's manifest.json is one of ours, or what is left of one; other programs write files of that name too.
+absl::StatusOr<bool> HoldsManifest(const std::string& folder);
+
 // Puts the manifest of a copy in the place of one that is damaged or missing, when OUT holds every shard that it lists,
-// byte for byte, or when it has the identity `expect`: then it is the same dataset. FailedPrecondition when it is not, or
-// when a build or pack index has not finished there. With `dry_run` only answers the manifest.
+// byte for byte, or when it has the identity `expect`: then it is the same dataset. FailedPrecondition when it is not,
+// when a build or pack index has not finished there, or when OUT has a manifest.json that is whole or not ours. With
+// `dry_run` only answers the manifest.
 absl::StatusOr<Manifest> RestoreManifest(const std::string& out, const std::string& copy,
                                          const std::optional<Digest>& expect, const RepairOptions& options);
 

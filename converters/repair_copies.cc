@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "converters/commit.h"
 #include "converters/record_order.h"
 #include "converters/repair_work.h"
@@ -16,11 +17,9 @@ namespace {
 
 constexpr uint64_t kMaxOrderBytes = uint64_t{4} << 32;
 
-absl::Status CopyFile(const std::string& from, const std::string& to) {
-  absl::Status removed = RemoveFile(to);
-  if (!removed.ok()) return removed;
+absl::Status StageCopy(const std::string& from, const RepairFolder& folder) {
   absl::StatusOr<File> in = File::OpenRead(from);
-  absl::StatusOr<File> out = File::CreateExclusive(to);
+  absl::StatusOr<File> out = folder.Create(kStagedName);
   if (!in.ok() || !out.ok()) return in.ok() ? out.status() : in.status();
   std::vector<std::byte> block(1 << 20);
   for (uint64_t at = 0;;) {
@@ -71,7 +70,7 @@ absl::Status RebuildShard(RepairWork& work, RepairTarget& target, std::span<cons
     target.why_not.insert(std::string(written.message()));
     return absl::OkStatus();
   }
-  return work.Publish(target, path, absl::StrJoin(from, ", "));
+  return work.Publish(target, std::string(kStagedName), absl::StrJoin(from, ", "));
 }
 
 // A record of a copy.
@@ -326,21 +325,13 @@ absl::StatusOr<std::string> OrderByCopy(const RepairWork& work, const DatasetCop
   return bytes;
 }
 
-std::string Sha256Lines(const Manifest& manifest) {
-  std::string text;
-  for (const ManifestShard& shard : manifest.shards) {
-    absl::StrAppend(&text, shard.sha256, "  ", manifest.DataFileOf(shard), "\n");
-  }
-  return text;
-}
-
 // What the format makes of shards and indexes that are whole.
 absl::Status RebuildMadeFiles(RepairWork& work) {
-  std::vector<FileMaker> makers;
-  if (work.layout.files != nullptr) makers.push_back(work.layout.files);
-  const std::string kinds = absl::StrCat(",", work.Option("sidecar-index"), ",");
-  for (const SidecarSpec& spec : work.format.sidecars) {
-    if (kinds.find(absl::StrCat(",", std::string(spec.name), ",")) != std::string::npos) makers.push_back(spec.make);
+  const std::vector<std::string> kinds = absl::StrSplit(work.Option("sidecar-index"), ',', absl::SkipEmpty());
+  const absl::StatusOr<std::vector<FileMaker>> makers = FileMakersOf(work.format, work.layout, kinds);
+  if (!makers.ok()) {
+    for (RepairTarget* target : work.Lost()) target->why_not.insert(std::string(makers.status().message()));
+    return absl::OkStatus();
   }
   for (uint32_t n = 0; n < work.manifest.shards.size(); ++n) {
     if (work.LostIndex(n) == nullptr) continue;
@@ -353,7 +344,7 @@ absl::Status RebuildMadeFiles(RepairWork& work) {
     for (RepairTarget* target : work.Lost()) {
       const bool made = target->kind == RepairTarget::Kind::kOther && target->file.name != kSkippedName &&
                         target->file.name != kRecordOrderName;
-      absl::Status said = made && !makers.empty() ? work.Publish(*target, "", "the shards") : absl::OkStatus();
+      absl::Status said = made && !makers->empty() ? work.Publish(*target, "", "the shards") : absl::OkStatus();
       if (!said.ok()) return said;
     }
     return absl::OkStatus();
@@ -366,7 +357,7 @@ absl::Status RebuildMadeFiles(RepairWork& work) {
   }
   const std::string scratch = work.folder->StagePath("");
   const SidecarInput input{work.out, work.manifest, indexes, scratch};
-  for (const FileMaker make : makers) {
+  for (const FileMaker make : *makers) {
     if (work.Lost().empty()) break;
     absl::StatusOr<std::vector<NamedBytes>> files = make(input);
     if (!files.ok() && !IsOfOneFile(files.status())) return files.status();
@@ -400,10 +391,10 @@ absl::Status TakeWholeFiles(RepairWork& work) {
       const absl::StatusOr<std::string> damage = DamageOf(path, target->file, true, nullptr);
       if (!damage.ok() || !damage->empty()) continue;
       if (!work.options.dry_run) {
-        absl::Status copied = CopyFile(path, work.StagePath());
+        absl::Status copied = StageCopy(path, *work.folder);
         if (!copied.ok()) return copied;
       }
-      absl::Status published = work.Publish(*target, work.StagePath(), source.name);
+      absl::Status published = work.Publish(*target, std::string(kStagedName), source.name);
       if (!published.ok()) return published;
     }
   }
@@ -461,7 +452,9 @@ absl::Status RebuildOtherFiles(RepairWork& work) {
       for (const RepairSource& source : work.sources) {
         if (!source.copy || !target->lost()) continue;
         const absl::StatusOr<std::string> bytes = OrderByCopy(work, *source.copy);
-        if (bytes.ok()) {
+        if (!bytes.ok() && work.options.dry_run && CopyRecords(*source.copy).InOrder().ok()) {
+          published = work.Publish(*target, "", source.name);  // an index that it takes is not there yet
+        } else if (bytes.ok()) {
           published = work.PublishBytes(*target, *bytes, source.name);
           if (!published.ok()) break;
         }

@@ -1,20 +1,21 @@
 #include "converters/repair_folder.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
-#include <functional>
-#include <memory>
+#include <array>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "converters/file_damage.h"
 #include "converters/pack_lock.h"
-#include "formats/io/sequential_reader.h"
-#include "formats/io/staged_file.h"
 
 namespace shardpack {
 namespace {
+
+constexpr std::string_view kPack = ".pack", kStage = ".pack/stage";
+
+std::string StageName(std::string_view name) { return absl::StrCat(std::string(kStage), "/", std::string(name)); }
 
 absl::Status Conflict(const std::string& path, const std::string& why) {
   return absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(path), " ", why));
@@ -22,6 +23,10 @@ absl::Status Conflict(const std::string& path, const std::string& why) {
 
 // What a file is renamed over is a file or a link, never a folder, and lies in a folder of the dataset, not behind a link.
 absl::Status CheckPlace(const std::string& out, const std::string& name) {
+  if (!IsDatasetFileName(name)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", EscapeForTerminal(name), "\" is not a name of a file of a dataset; nothing was touched"));
+  }
   struct stat facts;
   const size_t slash = name.find('/');
   if (slash != std::string::npos) {
@@ -41,94 +46,87 @@ absl::Status CheckPlace(const std::string& out, const std::string& name) {
 
 }  // namespace
 
-absl::StatusOr<std::string> DamageOf(const std::string& path, const FileEntry& entry, bool full,
-                                     const std::function<absl::Status(uint64_t bytes)>& on_block) {
-  struct stat facts;
-  if (::stat(path.c_str(), &facts) != 0) {
-    if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP) return std::string("missing");
-    return IoStatus("look at", path, errno);
+absl::Status CheckNothingUnfinished(const std::string& out) {
+  const absl::StatusOr<std::string> other = OtherInPackFolder(out, std::array<std::string_view, 2>{"lock", "stage"});
+  if (!other.ok()) return other.status();
+  if (other->empty()) return absl::OkStatus();
+  if (absl::StrCat(std::string(kPack), "/", *other) == kIndexMark) {
+    return Conflict(out, "holds shards that pack index has not finished with; run pack index there again");
   }
-  if (!S_ISREG(facts.st_mode)) return std::string("not a file");
-  const auto bytes = static_cast<uint64_t>(facts.st_size);
-  if (bytes != entry.bytes) return absl::StrCat(bytes, " bytes where ", entry.bytes, " are expected");
-  if (!full) return std::string();
-  absl::StatusOr<File> file = File::OpenRead(path);
-  if (!file.ok()) return file.status();
-  SequentialReader in(*file, bytes);
-  in.OnBlock(on_block);
-  absl::StatusOr<Digest> digest = in.Finish();
-  if (absl::IsCancelled(digest.status())) return digest.status();
-  // A disk that does not give its bytes back, or a file that changes while it is read.
-  if (!digest.ok()) return std::string(digest.status().message());
-  return std::string(*digest == entry.xxh3_128 ? "" : "other bytes");
+  return Conflict(out, absl::StrCat("holds .pack/", EscapeForTerminal(*other),
+                                    " of a build that has not finished; run the same pack command again"));
 }
 
 absl::StatusOr<RepairFolder> RepairFolder::Open(const std::string& out, bool fsync) {
-  RepairFolder folder;
-  folder.fsync_ = fsync;
+  absl::StatusOr<OwnedFolder> owned = OwnedFolder::Open(out);
+  if (!owned.ok()) return owned.status();
   absl::Status status = CheckPackFolder(out);
-  if (status.ok()) status = MakeDirectory(out + "/.pack");
+  if (status.ok()) status = MakeDirectory(owned->PathOf(kPack));
   if (!status.ok()) return status;
   absl::StatusOr<File> lock = LockPackFolder(out);
   if (!lock.ok()) return lock.status();
-  struct stat facts;
-  if (::lstat((out + "/" + std::string(kIndexMark)).c_str(), &facts) == 0) {
-    return Conflict(out, "holds shards that pack index has not finished with; run pack index there again");
-  }
-  folder.out_ = out;
-  folder.lock_ = *std::move(lock);
+  // Before anything of .pack is ours to remove.
+  status = CheckNothingUnfinished(out);
+  if (!status.ok()) return status;
+  RepairFolder folder(*std::move(owned), *std::move(lock), fsync);
   // What a killed repair has left there is of no use: nothing of it is known to be whole.
-  status = RemoveTree(out + "/.pack/stage");
-  if (status.ok()) status = MakeDirectory(out + "/.pack/stage");
+  status = folder.folder_.RemoveTree(kStage);
+  if (status.ok()) status = MakeDirectory(folder.folder_.PathOf(kStage));
   if (!status.ok()) return status;
   return folder;
 }
 
 RepairFolder::~RepairFolder() { Close().IgnoreError(); }
 
-absl::Status RepairFolder::Stage(const std::string& name, std::string_view bytes) const {
-  const std::string path = StagePath(name);
-  absl::Status status = RemoveFile(path);
-  if (!status.ok()) return status;
-  absl::StatusOr<File> file = File::CreateExclusive(path);
+std::string RepairFolder::StagePath(std::string_view name) const { return folder_.PathOf(StageName(name)); }
+
+absl::Status RepairFolder::Discard(std::string_view name) const { return folder_.RemoveTree(StageName(name)); }
+
+absl::StatusOr<File> RepairFolder::Create(std::string_view name) const {
+  absl::Status removed = Discard(name);
+  if (!removed.ok()) return removed;
+  return File::CreateExclusive(StagePath(name));
+}
+
+absl::Status RepairFolder::Stage(std::string_view name, std::string_view bytes) const {
+  absl::StatusOr<File> file = Create(name);
   if (!file.ok()) return file.status();
   const Bytes part = AsBytes(bytes);
-  status = file->Write(std::span(&part, 1));
+  absl::Status status = file->Write(std::span(&part, 1));
   return status.ok() ? file->Close() : status;
 }
 
-absl::StatusOr<std::string> RepairFolder::Publish(const std::string& path, const FileEntry& entry) const {
-  absl::StatusOr<std::string> damage = Replace(path, entry);
+absl::StatusOr<std::string> RepairFolder::Publish(std::string_view name, const FileEntry& entry) const {
+  absl::StatusOr<std::string> damage = Replace(name, entry);
   if (damage.ok() && damage->empty()) return damage;
   // The next file is staged under the same name.
-  absl::Status removed = RemoveFile(path);
+  absl::Status removed = Discard(name);
   return removed.ok() ? damage : removed;
 }
 
-absl::StatusOr<std::string> RepairFolder::Replace(const std::string& path, const FileEntry& entry) const {
+absl::StatusOr<std::string> RepairFolder::Replace(std::string_view name, const FileEntry& entry) const {
+  const std::string path = StagePath(name);
   absl::StatusOr<std::string> damage = DamageOf(path, entry, true, nullptr);
   if (!damage.ok() || !damage->empty()) return damage;
-  absl::Status status = CheckPlace(out_, entry.name);
+  absl::Status status = CheckPlace(folder_.path(), entry.name);
   if (!status.ok()) return status;
-  const std::string target = absl::StrCat(out_, "/", entry.name);
   if (fsync_) {
     absl::StatusOr<File> file = File::OpenRead(path);
     if (!file.ok()) return file.status();
     status = file->SyncData();
     if (!status.ok()) return status;
   }
-  if (::rename(path.c_str(), target.c_str()) != 0) return IoStatus("replace", target, errno);
-  if (fsync_) {
-    status = SyncDirectory(target.substr(0, target.rfind('/')));
-    if (!status.ok()) return status;
-  }
+  status = folder_.Replace(StageName(name), entry.name);
+  const std::string target = folder_.PathOf(entry.name);
+  if (status.ok() && fsync_) status = SyncDirectory(target.substr(0, target.rfind('/')));
+  if (!status.ok()) return status;
   return std::string();
 }
 
 absl::Status RepairFolder::Close() {
   if (!lock_.is_open()) return absl::OkStatus();
-  absl::Status status = RemoveTree(out_ + "/.pack");
-  if (status.ok() && fsync_) status = SyncDirectory(out_);
+  absl::Status status = folder_.RemoveTree(kPack);
+  if (status.ok() && fsync_) status = SyncDirectory(folder_.path());
   lock_ = File();
   return status;
 }

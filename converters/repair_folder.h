@@ -2,32 +2,32 @@
 // that puts a rebuilt file in the place of a damaged one.
 //
 //   absl::StatusOr<RepairFolder> folder = RepairFolder::Open("OUT", /*fsync=*/true);
-//   absl::StatusOr<std::string> damage = folder->Publish(folder->StagePath("shard"), entry);   // "": it is in its place
+//   absl::Status staged = folder->Stage("shard", bytes);
+//   absl::StatusOr<std::string> damage = folder->Publish("shard", entry);   // "": it is in its place
 //   absl::Status closed = folder->Close();
 //
 // Nothing but a file with exactly the size and XXH3-128 of `entry` is ever renamed into the dataset, and over nothing but
-// the file of that name. Lifetime: holds the lock until destroyed; the destructor removes OUT/.pack, so that a failed
-// repair leaves nothing behind. Thread-safety: one caller at a time. Errors: FailedPrecondition (exit 5) when another run
-// holds the lock, or what stands in a file's place is not a file; I/O.
+// the file of that name; all removing and renaming is OwnedFolder's. Lifetime: holds the lock until destroyed; the
+// destructor removes OUT/.pack, so that a failed repair leaves nothing behind. Thread-safety: one caller at a time.
+// Errors: InvalidArgument for a name that no file of a dataset has; FailedPrecondition (exit 5) when another run holds the
+// lock or has not finished there, or what stands in a file's place is not a file; I/O.
 #ifndef SHARDPACK_CONVERTERS_REPAIR_FOLDER_H_
 #define SHARDPACK_CONVERTERS_REPAIR_FOLDER_H_
 
-#include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "converters/owned_folder.h"
 #include "formats/core/manifest.h"
 #include "formats/io/file.h"
 
 namespace shardpack {
 
-// What is wrong with a file of a dataset, in words; "" when it is as `entry` says. `full`: every byte is hashed, else
-// the size alone counts. `on_block` may be null.
-absl::StatusOr<std::string> DamageOf(const std::string& path, const FileEntry& entry, bool full,
-                                     const std::function<absl::Status(uint64_t bytes)>& on_block);
+// Ok when `.pack` holds nothing that another verb has still to finish.
+absl::Status CheckNothingUnfinished(const std::string& out);
 
 class RepairFolder {
  public:
@@ -36,23 +36,28 @@ class RepairFolder {
   RepairFolder& operator=(RepairFolder&&) = delete;
   ~RepairFolder();
 
-  // For files that wait for Publish; `name` has no slash.
-  std::string StagePath(const std::string& name) const { return out_ + "/.pack/stage/" + name; }
-  // Writes a small file there. Replaces what a killed run has left.
-  absl::Status Stage(const std::string& name, std::string_view bytes) const;
-  // Moves `path`, a file of the staging area, into the dataset. Where it is not what `entry` says, nothing has changed,
-  // and the answer is what is wrong with it; else "".
-  absl::StatusOr<std::string> Publish(const std::string& path, const FileEntry& entry) const;
+  // Where a file of the staging area lies.
+  std::string StagePath(std::string_view name) const;
+  // A new file there, in place of one of that name.
+  absl::StatusOr<File> Create(std::string_view name) const;
+  // The same with these bytes.
+  absl::Status Stage(std::string_view name, std::string_view bytes) const;
+  // Removes a file, or a folder and all below it, of the staging area.
+  absl::Status Discard(std::string_view name) const;
+  // Moves a file of the staging area into the dataset. Where it is not what `entry` says, nothing has changed, and the
+  // answer is what is wrong with it; else "".
+  absl::StatusOr<std::string> Publish(std::string_view name, const FileEntry& entry) const;
   // Removes .pack and lets the lock go.
   absl::Status Close();
 
  private:
-  absl::StatusOr<std::string> Replace(const std::string& path, const FileEntry& entry) const;
-  RepairFolder() = default;
+  absl::StatusOr<std::string> Replace(std::string_view name, const FileEntry& entry) const;
+  RepairFolder(OwnedFolder folder, File lock, bool fsync)
+      : folder_(std::move(folder)), lock_(std::move(lock)), fsync_(fsync) {}
 
-  std::string out_;
-  bool fsync_ = true;
+  OwnedFolder folder_;  // OUT
   File lock_;
+  bool fsync_;
 };
 
 }  // namespace shardpack

@@ -17,6 +17,8 @@
 namespace shardpack {
 namespace {
 
+constexpr std::string_view kBuildName = "build";  // in the staging area
+
 // The samples of the plan that are in no shard, judged again: what the runs of the builder have left out.
 absl::StatusOr<std::vector<Skip>> SkipsAgain(const RepairWork& work, const Replanned& again) {
   const Plan& plan = again.plan;
@@ -41,6 +43,7 @@ absl::StatusOr<std::vector<Skip>> SkipsAgain(const RepairWork& work, const Repla
       if (work.stop.load() != 0) return absl::CancelledError("stopped");
       chunk.Reset();
       LoadSamples(plan, *again.source, position, 1, chunk);
+      if (!chunk.failed.ok()) return chunk.failed;
       JudgeSamples(plan, chunk);
       if (!plan.options().pixels.identity()) {
         while (chunk.next < chunk.samples.size()) {
@@ -112,8 +115,8 @@ class PlanRepair {
 
   // Builds these shards, which follow each other in the plan, beside the dataset.
   absl::Status BuildRange(std::span<const std::pair<uint32_t, uint32_t>> shards) {
-    const std::string scratch = work_.folder->StagePath("build");
-    absl::Status cleared = RemoveTree(scratch);  // of a range that could not be built
+    const std::string scratch = work_.folder->StagePath(kBuildName);
+    absl::Status cleared = work_.folder->Discard(kBuildName);  // of a range that could not be built
     if (!cleared.ok()) return cleared;
     BuildProgress progress;
     BuildOptions options;
@@ -135,13 +138,13 @@ class PlanRepair {
       const auto built = std::find_if(shards.begin(), shards.end(),
                                       [&](const auto& shard) { return shard.first == result.shard; });
       if (built == shards.end()) continue;
-      absl::Status published = PublishResult(built->second, scratch, result);
+      absl::Status published = PublishResult(built->second, result);
       if (!published.ok()) return published;
     }
-    return RemoveTree(scratch);
+    return work_.folder->Discard(kBuildName);
   }
 
-  absl::Status PublishResult(uint32_t n, const std::string& scratch, const ShardResult& result) {
+  absl::Status PublishResult(uint32_t n, const ShardResult& result) {
     if (result.file.xxh3_128 != work_.manifest.shards[n].xxh3_128) {
       const std::string lacking = result.records < work_.manifest.shards[n].records
                                       ? absl::StrCat(": ", work_.manifest.shards[n].records - result.records,
@@ -153,10 +156,9 @@ class PlanRepair {
     RepairTarget* const shard = work_.LostShard(n);
     RepairTarget* const index = work_.LostIndex(n);
     absl::Status status;
-    if (shard != nullptr) status = work_.Publish(*shard, absl::StrCat(scratch, "/", result.file.name), name_);
-    if (status.ok() && index != nullptr) {
-      status = work_.Publish(*index, absl::StrCat(scratch, "/", result.index.name), name_);
-    }
+    const std::string built = absl::StrCat(std::string(kBuildName), "/");
+    if (shard != nullptr) status = work_.Publish(*shard, built + result.file.name, name_);
+    if (status.ok() && index != nullptr) status = work_.Publish(*index, built + result.index.name, name_);
     return status;
   }
 

@@ -1,9 +1,10 @@
 // RepairRows: the records of one lost shard, in its order, without their bytes; and the two things that are made of them:
 // the shard, and its index.
 //
-//   std::optional<std::vector<RepairRow>> rows = RowsOf(*index, spec, first_number);
-//   absl::Status written = WriteShard(format, spec, *rows, finder, pool, path, &missing);
-//   absl::StatusOr<std::string> index = MakeIndex(format, layout, path, *rows);
+//   rows.push_back(*RowOf(*index, record, /*without_json=*/false));   // each
+//   DescribeRows(rows, layout.fixed_shape, spec);
+//   absl::Status written = WriteShard(format, spec, rows, classes, finder, pool, path, stop, from);
+//   absl::StatusOr<std::string> index = MakeIndex(format, layout, path, bytes, rows);
 //
 // Lifetime: plain values; calls borrow. Thread-safety: one call a path. Errors: NotFound for bytes that are nowhere, named
 // in the message; DataLoss for a shard that is not of these rows; I/O. Memory: 64 MiB of samples, or one. Units: bytes.

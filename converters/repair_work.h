@@ -1,6 +1,6 @@
 // RepairWork: what the steps of RepairDataset share: the damaged files, and the folder that rebuilt ones go to.
 //
-//   for (RepairTarget* target : work.Lost()) work.Publish(*target, staged_path, "photos/");
+//   for (RepairTarget* target : work.Lost()) work.Publish(*target, std::string(kStagedName), "photos/");
 //
 // For repair*.cc alone. Lifetime: borrows what it is made of. Thread-safety: one caller at a time. Errors: Status ends
 // the run; what keeps one file from being rebuilt goes to its `why_not`.
@@ -13,11 +13,16 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/file_damage.h"
+#include "converters/manifest_option.h"
 #include "converters/repair.h"
 #include "converters/repair_folder.h"
 #include "converters/repair_rows.h"
 
 namespace shardpack {
+
+// Of a file that is published before the next one is staged.
+inline constexpr std::string_view kStagedName = "rebuilt";
 
 struct RepairTarget {
   enum class Kind : uint8_t { kShard, kIndex, kOther };
@@ -50,14 +55,15 @@ struct RepairWork {
   RepairTarget* LostShard(uint32_t shard) { return LostOf(RepairTarget::Kind::kShard, shard); }
   RepairTarget* LostIndex(uint32_t shard) { return LostOf(RepairTarget::Kind::kIndex, shard); }
   bool made_json() const;
-  std::string Option(const std::string& name) const;
+  std::string Option(const std::string& name) const { return OptionOf(manifest, name); }
   // Of that shard but for what its rows tell.
   ShardSpec SpecOf(uint32_t shard) const;
   uint64_t FirstNumber(uint32_t shard) const;
-  std::string StagePath() const { return options.dry_run ? "" : folder->StagePath("rebuilt"); }
+  // Where a file is staged that is published next; "" with dry_run.
+  std::string StagePath() const { return options.dry_run ? "" : folder->StagePath(kStagedName); }
 
-  // Publishes what was staged at `path`; with dry_run, says that it would be.
-  absl::Status Publish(RepairTarget& target, const std::string& path, const std::string& from);
+  // Publishes the staged file of that name; with dry_run, says that it would be.
+  absl::Status Publish(RepairTarget& target, const std::string& staged_name, const std::string& from);
   // The same for bytes in memory, which are compared with the manifest in either case.
   absl::Status PublishBytes(RepairTarget& target, std::string_view bytes, const std::string& from);
 
