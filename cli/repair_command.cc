@@ -1,7 +1,11 @@
 #include <sys/stat.h>
 
 #include <chrono>
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands.h"

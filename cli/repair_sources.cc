@@ -3,14 +3,19 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-
+#include <functional>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cli/flags.h"
 #include "cli/prepare_plan.h"
 #include "cli/units.h"
 #include "converters/manifest_option.h"
+#include "formats/io/escape.h"
+#include "formats/io/exists.h"
 #include "formats/io/file.h"
 
 namespace shardpack::cli {
@@ -21,15 +26,20 @@ bool IsFolder(const std::string& path) {
   return ::stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
-bool Exists(const std::string& path) {
-  struct stat facts;
-  return ::lstat(path.c_str(), &facts) == 0;
-}
-
 // What cannot be looked at is found out when it is opened.
 bool IsDataset(const std::string& path) {
   const absl::StatusOr<bool> holds = HoldsManifest(path);
-  return holds.ok() ? *holds : Exists(absl::StrCat(path, "/", std::string(kManifestName)));
+  return holds.ok() ? *holds : !absl::IsInvalidArgument(holds.status());  // no file, but a folder
+}
+
+// Says so where it would have been of use.
+RepairSource SourceThatIsGone(const std::string& path) {
+  RepairSource source{.name = path};
+  source.replan = [path]() -> absl::StatusOr<Replanned> {
+    return absl::NotFoundError(absl::StrCat("the source that it was packed from, ", EscapeForTerminal(path),
+                                            ", is not there; name where it is now, or a copy of the dataset, with --from"));
+  };
+  return source;
 }
 
 // One option of a manifest, stored as if it had been typed. What says which libraries or which dataset it was, or that
@@ -94,15 +104,25 @@ absl::StatusOr<CommandLine> LineOf(const Manifest& manifest, const std::string& 
 absl::StatusOr<std::vector<RepairSource>> OpenRepairSources(const CommandLine& line, const Manifest& manifest,
                                                             IoPool& pool, Terminal& terminal) {
   std::vector<std::string> paths = line.from;
-  if (paths.empty() && !manifest.source_root.empty() && Exists(manifest.source_root)) paths = {manifest.source_root};
+  std::vector<RepairSource> sources;
+  if (paths.empty() && !manifest.source_root.empty()) {
+    const absl::StatusOr<bool> there = Exists(manifest.source_root);
+    if (!there.ok()) return there.status();
+    if (!*there) {
+      sources.push_back(SourceThatIsGone(manifest.source_root));
+      return sources;
+    }
+    paths = {manifest.source_root};
+  }
   // Where the files of a list lie.
   std::string root = manifest.source_root;
   for (const std::string& path : paths) {
     if (IsFolder(path) && !IsDataset(path)) root = path;
   }
-  std::vector<RepairSource> sources;
   for (const std::string& path : paths) {
-    if (!Exists(path)) {
+    const absl::StatusOr<bool> there = Exists(path);
+    if (!there.ok()) return there.status();
+    if (!*there) {
       return absl::InvalidArgumentError(absl::StrCat("--from ", EscapeForTerminal(path), " does not exist"));
     }
     RepairSource source{.name = path};

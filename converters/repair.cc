@@ -7,7 +7,13 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

@@ -1,7 +1,13 @@
 // From other copies of the dataset, and from what is left of it.
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"

@@ -4,6 +4,9 @@
 #include <sys/stat.h>
 
 #include <array>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

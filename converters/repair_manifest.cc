@@ -1,11 +1,16 @@
 // A manifest that is damaged or missing, from a copy.
 #include <algorithm>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "converters/file_damage.h"
 #include "converters/repair.h"
 #include "converters/repair_folder.h"
+#include "formats/io/exists.h"
 #include "formats/io/file.h"
 
 namespace shardpack {
@@ -19,8 +24,8 @@ absl::Status Refuse(const std::string& path, const std::string& why) {
   return absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(path), " ", why));
 }
 
-// Nothing may be replaced but what is left of a manifest of ours.
-absl::Status CheckPlace(const std::string& out) {
+// Nothing may be replaced but what is left of a manifest of ours, or a file of the dataset that has come there.
+absl::Status CheckPlace(const std::string& out, const Manifest& manifest) {
   const absl::StatusOr<bool> ours = HoldsManifest(out);
   if (!ours.ok()) return ours.status();
   const std::string path = absl::StrCat(out, "/", std::string(kManifestName));
@@ -29,8 +34,13 @@ absl::Status CheckPlace(const std::string& out) {
     if (now.ok()) return Refuse(path, "is whole: another run has put it there; run again");
     return absl::IsDataLoss(now.status()) ? absl::OkStatus() : absl::Status(now.status());
   }
-  const absl::StatusOr<std::string> text = ReadWholeFile(path, kMaxManifestBytes);
-  if (absl::IsNotFound(text.status())) return absl::OkStatus();
+  const absl::StatusOr<bool> there = Exists(path);
+  if (!there.ok() || !*there) return there.status();
+  for (const FileEntry& file : manifest.files) {
+    const absl::StatusOr<std::string> damage = DamageOf(path, file, true, nullptr);
+    if (!damage.ok()) return damage.status();
+    if (damage->empty()) return absl::OkStatus();
+  }
   return Refuse(path, "was not written by pack, so that it is not replaced; move it away and run again");
 }
 
@@ -57,7 +67,7 @@ absl::Status CheckIsCopy(const std::string& out, const std::string& copy, const 
 absl::Status CheckAll(const std::string& out, const std::string& copy, const Manifest& manifest,
                       const std::optional<Digest>& expect) {
   absl::Status status = CheckNothingUnfinished(out);
-  if (status.ok()) status = CheckPlace(out);
+  if (status.ok()) status = CheckPlace(out, manifest);
   return status.ok() ? CheckIsCopy(out, copy, manifest, expect) : status;
 }
 
@@ -66,7 +76,7 @@ absl::Status CheckAll(const std::string& out, const std::string& copy, const Man
 absl::StatusOr<bool> HoldsManifest(const std::string& folder) {
   const absl::StatusOr<std::string> text =
       ReadWholeFile(absl::StrCat(folder, "/", std::string(kManifestName)), kMaxManifestBytes);
-  if (absl::IsNotFound(text.status())) return false;
+  if (absl::IsNotFound(text.status()) || absl::IsOutOfRange(text.status())) return false;
   if (!text.ok()) return text.status();
   // Cut off, or lost with the power.
   if (text->starts_with(kBeginning) || kBeginning.starts_with(*text)) return true;

@@ -1,7 +1,11 @@
 // From the source, by planning again; and the indexes of shards that were indexed in place.
 #include <algorithm>
 #include <map>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"

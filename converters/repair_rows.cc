@@ -4,8 +4,14 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "formats/io/sequential_reader.h"

@@ -7,8 +7,10 @@
 #ifndef SHARDPACK_CONVERTERS_REPAIR_WORK_H_
 #define SHARDPACK_CONVERTERS_REPAIR_WORK_H_
 
+#include <cstdint>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
