@@ -1,6 +1,3 @@
-#include <errno.h>
-#include <sys/stat.h>
-
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -18,8 +15,9 @@
 #include "cli/version.h"
 #include "converters/build.h"
 #include "converters/commit.h"
-#include "formats/io/resources.h"
+#include "formats/io/exists.h"
 #include "formats/io/file.h"
+#include "formats/io/resources.h"
 
 namespace shardpack::cli {
 namespace {
@@ -28,18 +26,13 @@ using absl::StrCat;
 
 constexpr char kVerbLetters[] = "abcdefghijklmnopqrstuvwxyz-";
 
-bool Exists(const std::string& path) {
-  struct stat facts;
-  return path == "-" || ::lstat(path.c_str(), &facts) == 0 || !IsAboutThePath(errno);
-}
-
 absl::Status CheckWords(const CommandLine& line) {
   const bool has_source = !line.arguments.empty() && !line.arguments[0].empty();
   if (!has_source && line.plan_file.empty()) {
     return absl::InvalidArgumentError(
         "which folder shall be packed? As in: pack photos/ -o shards/");
   }
-  if (has_source && !Exists(line.arguments[0])) {
+  if (has_source && line.arguments[0] != "-" && !Exists(line.arguments[0]).value_or(true)) {
     const bool like_a_verb = line.arguments[0].find_first_not_of(kVerbLetters) == std::string::npos;
     if (!line.Given("verb") && like_a_verb) return NoSuchVerb(line.arguments[0]);
     return absl::InvalidArgumentError(

@@ -11,6 +11,7 @@
 #include "converters/labels_beside.h"
 #include "formats/core/manifest.h"
 #include "formats/formats.h"
+#include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "images/probe.h"
 
@@ -29,11 +30,6 @@ std::vector<std::string> SplitNames(const Dataset& dataset) {
   return names;
 }
 
-bool HasManifest(const std::string& folder) {
-  struct stat facts;
-  return ::stat(StrCat(folder, "/", std::string(kManifestName)).c_str(), &facts) == 0;
-}
-
 }  // namespace
 
 absl::StatusOr<InputKind> KindOfInput(std::span<const std::string> paths) {
@@ -46,7 +42,9 @@ absl::StatusOr<InputKind> KindOfInput(std::span<const std::string> paths) {
           StrCat(EscapeForTerminal(path), " does not exist; name a dataset's folder, or shards"));
     }
     bool shard = !S_ISDIR(facts.st_mode);
-    if (!shard && !HasManifest(path)) {  // of some formats a shard is a folder
+    const absl::StatusOr<bool> dataset = Exists(StrCat(path, "/", std::string(kManifestName)));
+    if (!dataset.ok()) return dataset.status();
+    if (!shard && !*dataset) {  // of some formats a shard is a folder
       const absl::StatusOr<const Format*> format = SniffFormat(path);
       shard = format.ok() && *format != nullptr;
     }

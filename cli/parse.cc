@@ -1,11 +1,8 @@
 #include "cli/parse.h"
 
-#include <sys/stat.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -15,6 +12,7 @@
 #include "cli/given_file.h"
 #include "cli/remote_path.h"
 #include "cli/suggest.h"
+#include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "formats/io/url.h"
 
@@ -27,12 +25,8 @@ using absl::StrCat;
 // The values of each flag as they were typed, in order.
 using Values = std::map<const Flag*, std::vector<std::string>>;
 
-// A link to nothing exists: what reads it says what is wrong with it, and so does what cannot be
-// looked at.
-bool Exists(const std::string& path) {
-  struct stat facts;
-  return ::lstat(path.c_str(), &facts) == 0 || !IsAboutThePath(errno);
-}
+// What cannot be looked at may be there: what reads it says what is wrong with it, as with a link to nothing.
+bool MayExist(const std::string& path) { return Exists(path).value_or(true); }
 
 // What other tools call our verbs.
 struct Synonym {
@@ -80,7 +74,7 @@ absl::Status TakeVerb(CommandLine* line, std::vector<std::string>* words) {
     words->erase(words->begin());
     return absl::OkStatus();
   }
-  if (first.starts_with("-") || !SchemeOf(first).empty() || Exists(first))
+  if (first.starts_with("-") || !SchemeOf(first).empty() || MayExist(first))
     return absl::OkStatus();
   if (first == "help") {
     words->front() = "--help";
@@ -276,7 +270,7 @@ absl::Status CheckArguments(const CommandLine& line) {
                                        ", as in: ", std::string(verb.example)));
   }
   if (count > verb.max_arguments) {
-    if (!line.Given("verb") && !Exists(line.arguments[0])) return NoSuchVerb(line.arguments[0]);
+    if (!line.Given("verb") && !MayExist(line.arguments[0])) return NoSuchVerb(line.arguments[0]);
     return InvalidArgumentError(
         StrCat("unexpected argument ", EscapeForTerminal(line.arguments[verb.max_arguments]),
                ": pack ", std::string(verb.name), " takes ",

@@ -37,6 +37,14 @@ class FirstWordTest(command.PackTest):
     self.source("verify")
     self.pack("verify", "-o", "out", expect=0)
 
+  def test_what_cannot_be_looked_at_is_not_absent(self):
+    os.symlink("loop", self.folder / "loop")
+    self.source("closed/src")
+    (self.folder / "closed").chmod(0)
+    for verb in ([], ["build"]):
+      self.assertIn("Too many levels of symbolic links", self.pack(*verb, "loop/src", "-o", "out", expect=6).stderr)
+      self.assertIn("Permission denied", self.pack(*verb, "closed/src", "-o", "out", expect=6, unprivileged=True).stderr)
+
   def test_no_folder_is_offered_for_a_source_that_is_not_there(self):
     for words in (["build", "nowhere"], ["no/where"], ["nowhere.csv"]):
       refused = self.pack(*words, expect=2)

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <sys/stat.h>
 
 #include <chrono>
@@ -18,6 +19,7 @@
 #include "converters/repair.h"
 #include "formats/formats.h"
 #include "formats/io/escape.h"
+#include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "formats/io/resources.h"
 
@@ -32,14 +34,17 @@ absl::StatusOr<Manifest> ReadManifest(const std::string& out) {
   absl::StatusOr<Manifest> manifest = Manifest::Read(out);
   if (manifest.ok()) return manifest;
   struct stat facts;
-  if (::stat(out.c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode)) {
+  const int error = ::stat(out.c_str(), &facts) == 0 ? 0 : errno;
+  if (error != 0 && !IsAboutThePath(error)) return IoStatus("look at", out, error);
+  if (error != 0 || !S_ISDIR(facts.st_mode)) {
     return absl::InvalidArgumentError(StrCat(EscapeForTerminal(out), " is not a folder; name a dataset's"));
   }
   if (absl::IsNotFound(manifest.status())) {
-    const bool unfinished = ::stat((out + "/.pack/plan").c_str(), &facts) == 0;
+    const absl::StatusOr<bool> unfinished = Exists(out + "/.pack/plan");
+    if (!unfinished.ok()) return unfinished.status();
     return absl::DataLossError(
         StrCat(EscapeForTerminal(out), " has no manifest.json: ",
-               unfinished ? "its build has not finished; run the same pack command again"
+               *unfinished ? "its build has not finished; run the same pack command again"
                           : "without it nobody knows what the dataset was; restore the file from a copy"));
   }
   if (!absl::IsDataLoss(manifest.status())) return manifest.status();

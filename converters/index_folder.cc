@@ -15,17 +15,12 @@
 #include "absl/strings/str_cat.h"
 #include "converters/file_damage.h"
 #include "converters/pack_lock.h"
+#include "formats/io/exists.h"
+#include "formats/io/list_folder.h"
 #include "formats/io/hash.h"
 
 namespace shardpack {
 namespace {
-
-absl::StatusOr<bool> Exists(const std::string& path) {
-  struct stat facts;
-  if (::lstat(path.c_str(), &facts) == 0) return true;
-  if (errno == ENOENT || errno == ENOTDIR) return false;
-  return IoStatus("look at", path, errno);
-}
 
 absl::Status Conflict(const std::string& path, const std::string& why) {
   return absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(path), " ", why));
@@ -93,16 +88,15 @@ absl::Status IndexFolder::CheckIsOurs() {
   absl::Status status = CheckPackEntries();
   if (status.ok()) status = ReadMark();
   if (!status.ok() || options_.holds_shards || manifest_ || !marked_.empty()) return status;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(out_, error), end; !error && it != end;
-       it.increment(error)) {
-    const std::string name = it->path().filename().native();
+  const absl::StatusOr<std::vector<std::string>> names = ListFolder(out_);
+  if (!names.ok()) return names.status();
+  for (const std::string& name : *names) {
     if (name == ".pack") continue;
     return Conflict(out_, absl::StrCat("is not empty and holds neither a dataset nor these shards "
                                        "(first entry: ",
                                        EscapeForTerminal(name), "); use another folder"));
   }
-  return error ? IoStatus("list", out_, error.value()) : absl::OkStatus();
+  return absl::OkStatus();
 }
 
 absl::Status IndexFolder::ReadMark() {

@@ -5,16 +5,15 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <map>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <span>
-#include <system_error>
 #include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "formats/io/list_folder.h"
 
 namespace shardpack {
 namespace {
@@ -156,18 +155,11 @@ absl::Status Journal::Append(const ShardResult& result) {
 }
 
 absl::StatusOr<std::vector<ShardResult>> JournalReader::ReadNew() {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    if (name.starts_with("journal") && name.ends_with(".jsonl") && name != except_) {
-      names.push_back(name);
-    }
-  }
-  if (error) return IoStatus("list", folder_, error.value());
-  std::sort(names.begin(), names.end());
+  const absl::StatusOr<std::vector<std::string>> names = ListFolder(folder_);
+  if (!names.ok()) return names.status();
   std::vector<ShardResult> results;
-  for (const std::string& name : names) {
+  for (const std::string& name : *names) {
+    if (!name.starts_with("journal") || !name.ends_with(".jsonl") || name == except_) continue;
     absl::StatusOr<File> file = File::OpenRead(absl::StrCat(folder_, "/", name));
     if (!file.ok()) return file.status();
     absl::StatusOr<uint64_t> size = file->Size();

@@ -18,6 +18,8 @@
 #include "converters/replacement.h"
 #include "converters/shard_results.h"
 #include "formats/core/index_name.h"
+#include "formats/io/exists.h"
+#include "formats/io/list_folder.h"
 #include "formats/io/staged_file.h"
 
 namespace shardpack {
@@ -25,23 +27,6 @@ namespace {
 
 constexpr uint64_t kMaxPlanBytes = uint64_t{64} << 30;
 constexpr char kOverwriteSuffix[] = ".pack-new";
-
-absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(path, error), end; !error && it != end;
-       it.increment(error)) {
-    names.push_back(it->path().filename().string());
-  }
-  if (error) return IoStatus("list", path, error.value());
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-bool Exists(const std::string& path) {
-  struct stat facts;
-  return ::lstat(path.c_str(), &facts) == 0;
-}
 
 absl::Status Conflict(const std::string& path, const std::string& why) {
   return absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(path), " ", why));
@@ -114,18 +99,23 @@ absl::StatusOr<std::string> OutputDir::ReadPlanBytes(const std::string& out) {
 
 bool OutputDir::HoldsUnfinished(const std::string& out) {
   const std::string path = WithoutSlashes(out);
-  return Exists(path + "/.pack/plan") || Exists(path + kOverwriteSuffix + "/.pack/plan");
+  return Exists(path + "/.pack/plan").value_or(false) || Exists(path + kOverwriteSuffix + "/.pack/plan").value_or(false);
 }
 
 absl::Status OutputDir::FinishPublished(const std::string& out) {
   const std::string path = WithoutSlashes(out);
-  if (!Exists(path + "/.pack") || Exists(absl::StrCat(path, "/", std::string(kIndexMark)))) return absl::OkStatus();
+  const absl::StatusOr<bool> pack = Exists(path + "/.pack");
+  if (!pack.ok() || !*pack) return pack.status();
+  const absl::StatusOr<bool> indexed = Exists(absl::StrCat(path, "/", std::string(kIndexMark)));
+  if (!indexed.ok() || *indexed) return indexed.status();
   const absl::StatusOr<File> lock = LockPackFolder(path);
   if (!lock.ok()) {
-    return Exists(path + "/.pack") ? lock.status() : absl::OkStatus();  // another run has just done it
+    return Exists(path + "/.pack").value_or(true) ? lock.status() : absl::OkStatus();  // another run has just done it
   }
   absl::Status status;
-  if (IsReplacement(path)) {
+  const absl::StatusOr<bool> replaced = IsReplacement(path);
+  if (!replaced.ok()) return replaced.status();
+  if (*replaced) {
     std::error_code error;
     const std::string real = std::filesystem::canonical(path, error).native();
     if (error) return IoStatus("look at", path, error.value());
@@ -156,15 +146,18 @@ absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan
   if (status.ok()) status = dir.CheckIsOurs(dir.path_);
   if (!status.ok()) return status;
 
-  if (Exists(dir.PathOf(std::string(kManifestName)))) {
+  const absl::StatusOr<bool> published = Exists(dir.PathOf(std::string(kManifestName)));
+  if (!published.ok()) return published.status();
+  if (*published) {
     // A run that was killed after it had exchanged the datasets is finished first.
-    const bool exchanged = IsReplacement(dir.path_);
+    const absl::StatusOr<bool> exchanged = IsReplacement(dir.path_);
+    if (!exchanged.ok()) return exchanged.status();
     const absl::StatusOr<Manifest> manifest = Manifest::Read(dir.path_);
     if (!manifest.ok() && !options.overwrite) {
       return Conflict(dir.path_, absl::StrCat("holds a damaged manifest: ", std::string(manifest.status().message())));
     }
-    const bool finished = exchanged && manifest.ok() && manifest->plan_digest == plan.digest();
-    if (exchanged) status = FinishPublished(dir.path_);
+    const bool finished = *exchanged && manifest.ok() && manifest->plan_digest == plan.digest();
+    if (*exchanged) status = FinishPublished(dir.path_);
     if (!status.ok()) return status;
     if (!options.overwrite || finished) {
       status = dir.CheckPublished(plan, *manifest);
@@ -173,7 +166,9 @@ absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan
       return dir;
     }
   }
-  if (options.overwrite && (Exists(dir.PathOf(std::string(kManifestName))) || Exists(dir.PathOf(".pack")))) {
+  const absl::StatusOr<bool> begun = Exists(dir.PathOf(".pack"));
+  if (!begun.ok()) return begun.status();
+  if (options.overwrite && (*published || *begun)) {
     status = dir.BeginReplacement();
     if (!status.ok()) return status;
   }
@@ -215,7 +210,9 @@ absl::Status OutputDir::Create() {
         absl::StrCat("the output ", EscapeForTerminal(out_), " is a file; it must be a folder"));
   }
   if (errno != ENOENT && errno != ENOTDIR) return IoStatus("look at", out_, errno);
-  if (Exists(out_)) {
+  const absl::StatusOr<bool> link = Exists(out_);
+  if (!link.ok()) return link.status();
+  if (*link) {
     return absl::InvalidArgumentError(absl::StrCat("the output ", EscapeForTerminal(out_), " is a dangling link"));
   }
   std::error_code error;
@@ -229,11 +226,14 @@ absl::Status OutputDir::Create() {
 absl::Status OutputDir::CheckIsOurs(const std::string& folder) const {
   absl::Status status = CheckPackFolder(folder);
   if (!status.ok()) return status;
-  if (Exists(absl::StrCat(folder, "/", std::string(kIndexMark)))) {
+  const absl::StatusOr<bool> indexed = Exists(absl::StrCat(folder, "/", std::string(kIndexMark)));
+  if (!indexed.ok()) return indexed.status();
+  if (*indexed) {
     return Conflict(folder, "holds shards that pack index works on, or has not finished with; run pack index there "
                            "again, or use another folder");
   }
-  if (!Exists(absl::StrCat(folder, "/", std::string(kManifestName)))) return absl::OkStatus();
+  const absl::StatusOr<bool> published = Exists(absl::StrCat(folder, "/", std::string(kManifestName)));
+  if (!published.ok() || !*published) return published.status();
   const absl::StatusOr<Manifest> manifest = Manifest::Read(folder);
   if (manifest.ok() && manifest->adopted()) {
     return Conflict(folder, "holds shards that pack index has indexed in place, which are never replaced; use another folder");
@@ -251,7 +251,8 @@ absl::Status OutputDir::CheckIsOurs(const std::string& folder) const {
 absl::Status OutputDir::CheckHoldsNothingElse() const {
   const absl::StatusOr<std::vector<std::string>> names = ListFolder(path_);
   if (!names.ok()) return names.status();
-  if (Exists(PathOf(".pack/plan"))) return absl::OkStatus();
+  const absl::StatusOr<bool> planned = Exists(PathOf(".pack/plan"));
+  if (!planned.ok() || *planned) return planned.status();
   for (const std::string& name : *names) {
     if (name == ".pack") continue;
     return Conflict(path_, absl::StrCat("is not empty and holds no dataset of pack (first entry: ",
@@ -267,13 +268,16 @@ absl::Status OutputDir::BeginReplacement() {
   out_ = path_ = std::filesystem::canonical(path_, error).native();
   if (error) return IoStatus("look at", path_, error.value());
   absl::Status status;
-  if (Exists(PathOf(".pack"))) {  // never replaced while another run works in it
+  const absl::StatusOr<bool> begun = Exists(PathOf(".pack")), published = Exists(PathOf(std::string(kManifestName)));
+  if (!begun.ok()) return begun.status();
+  if (!published.ok()) return published.status();
+  if (*begun) {  // never replaced while another run works in it
     status = Lock();
     if (status.ok()) status = CheckIsOurs(path_);
     if (!status.ok()) return status;
   }
   // A whole dataset of ours has no plan any more.
-  if (!Exists(PathOf(std::string(kManifestName)))) status = CheckHoldsNothingElse();
+  if (!*published) status = CheckHoldsNothingElse();
   absl::StatusOr<std::set<std::string>> made = MadeFiles(path_);
   if (status.ok()) status = made.status();
   if (status.ok()) {
@@ -509,8 +513,9 @@ absl::Status OutputDir::ClaimExtras(const std::vector<std::pair<std::string, std
   for (const auto& [name, bytes] : files) {
     names.insert(name);
     if (ours->contains(name)) continue;
-    struct stat facts;
-    if (::lstat(PathOf(name).c_str(), &facts) != 0) continue;
+    const absl::StatusOr<bool> there = Exists(PathOf(name));
+    if (!there.ok()) return there.status();
+    if (!*there) continue;
     const absl::StatusOr<bool> same =
         Matches(PathOf(name), FileEntry{name, bytes.size(), Xxh3_128(AsBytes(bytes))});
     if (!same.ok()) return same.status();

@@ -68,7 +68,7 @@ class OutputDir {
   // The shard as another run has published and journalled it since, whole; none if none has.
   absl::StatusOr<std::optional<ShardResult>> FinishedByOther(const Plan& plan, size_t shard) const;
   // Whether another run is at work on the shard.
-  bool HeldByOther(const std::string& shard_name) const { return stage_->HeldByOther(shard_name); }
+  absl::StatusOr<bool> HeldByOther(const std::string& shard_name) const { return stage_->HeldByOther(shard_name); }
   // Whether another run has published this plan's dataset meanwhile.
   bool PublishedByOther(const Plan& plan) const;
 

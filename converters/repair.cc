@@ -19,6 +19,7 @@
 #include "absl/strings/str_join.h"
 #include "converters/output_dir.h"
 #include "converters/repair_work.h"
+#include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
 
@@ -114,11 +115,6 @@ absl::Status RebuildAll(RepairWork& work) {
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
-}
-
-bool HasPackFolder(const std::string& out) {
-  struct stat facts;
-  return ::lstat((out + "/.pack").c_str(), &facts) == 0;
 }
 
 RepairReport ReportOf(const RepairWork& work) {
@@ -222,8 +218,9 @@ absl::StatusOr<RepairReport> RepairDataset(const std::string& out, const Manifes
   for (const RepairTarget& target : work.targets) progress.total_bytes += options.full ? target.file.bytes : 0;
   absl::Status status = Look(work, work.targets);
   if (!status.ok()) return status;
-  const bool leftover = options.only.empty() && HasPackFolder(out);
-  if (!options.dry_run && (!work.Lost().empty() || leftover)) {
+  const absl::StatusOr<bool> leftover = Exists(out + "/.pack");
+  if (!leftover.ok()) return leftover.status();
+  if (!options.dry_run && (!work.Lost().empty() || (*leftover && options.only.empty()))) {
     // What a commit or an --overwrite has left to do comes first: its notes lie in .pack.
     status = OutputDir::FinishPublished(out);
     if (!status.ok()) return status;

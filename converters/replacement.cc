@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "converters/journal.h"
+#include "formats/io/exists.h"
 #include "formats/io/file.h"
 
 namespace shardpack {
@@ -116,9 +117,8 @@ absl::Status CheckHoldsOnly(const std::string& dataset, const std::set<std::stri
       count > kNamed ? absl::StrCat(" and ", count - kNamed, " more") : "", "; ", std::string(advice)));
 }
 
-bool IsReplacement(const std::string& dataset) {
-  struct stat facts;
-  return ::lstat(absl::StrCat(dataset, "/", std::string(kReplacedName)).c_str(), &facts) == 0;
+absl::StatusOr<bool> IsReplacement(const std::string& dataset) {
+  return Exists(absl::StrCat(dataset, "/", std::string(kReplacedName)));
 }
 
 absl::Status FinishReplacement(const std::string& dataset, const std::string& old) {

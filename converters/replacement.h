@@ -40,7 +40,7 @@ absl::StatusOr<std::set<std::string>> MadeFiles(const std::string& dataset);
 absl::Status CheckHoldsOnly(const std::string& dataset, const std::set<std::string>& names, std::string_view advice);
 
 // True after an exchange whose old dataset may still be there.
-bool IsReplacement(const std::string& dataset);
+absl::StatusOr<bool> IsReplacement(const std::string& dataset);
 // Removes the old dataset, which lies in `old` now.
 absl::Status FinishReplacement(const std::string& dataset, const std::string& old);
 

@@ -5,15 +5,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <random>
 #include <span>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "formats/io/exists.h"
+#include "formats/io/list_folder.h"
 
 namespace shardpack {
 namespace {
@@ -59,19 +59,12 @@ bool StillNamed(int fd, const std::string& path) {
          opened.st_dev == named.st_dev;
 }
 
-std::vector<std::string> NamesIn(const std::string& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    names.push_back(it->path().filename().native());
-  }
-  return names;
-}
-
 // What killed runs of this machine have left: only its own locks say that a run is dead. An error is none of ours: it is only untidy.
 void RemoveDead(const OwnedFolder& dataset) {
   const std::string mine = absl::StrCat(HostName(), "-", BootName(), "-");
-  for (const std::string& name : NamesIn(dataset.PathOf(".pack/stage"))) {
+  const absl::StatusOr<std::vector<std::string>> names = ListFolder(dataset.PathOf(".pack/stage"));
+  if (!names.ok()) return;
+  for (const std::string& name : *names) {
     if (!name.ends_with(kLockSuffix) || !name.starts_with(mine) || !OwnedFolder::IsName(name)) continue;
     const std::string lock_name = absl::StrCat(std::string(kStage), name), path = dataset.PathOf(lock_name);
     const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -126,11 +119,15 @@ std::string RunStage::NameOf(std::string_view name) const {
   return absl::StrCat(std::string(kStage), owner_, "/", std::string(name));
 }
 
-bool RunStage::HeldByOther(std::string_view name) const {
+absl::StatusOr<bool> RunStage::HeldByOther(std::string_view name) const {
   const std::string stages = folder_.PathOf(".pack/stage");
-  for (const std::string& owner : NamesIn(stages)) {
+  const absl::StatusOr<std::vector<std::string>> owners = ListFolder(stages);
+  if (absl::IsNotFound(owners.status())) return false;  // published by another run: .pack is gone
+  if (!owners.ok()) return owners.status();
+  for (const std::string& owner : *owners) {
     if (owner == owner_ || owner.ends_with(kLockSuffix)) continue;
-    if (::access(absl::StrCat(stages, "/", owner, "/", std::string(name)).c_str(), F_OK) == 0) return true;
+    absl::StatusOr<bool> held = Exists(absl::StrCat(stages, "/", owner, "/", std::string(name)));
+    if (!held.ok() || *held) return held;
   }
   return false;
 }

@@ -34,7 +34,7 @@ class RunStage {
   std::string NameOf(std::string_view name) const;
   std::string PathOf(std::string_view name) const { return folder_.PathOf(NameOf(name)); }
   // Whether another run has a file of that name in its stage. It may be dead, if it ran on another machine.
-  bool HeldByOther(std::string_view name) const;
+  absl::StatusOr<bool> HeldByOther(std::string_view name) const;
 
  private:
   RunStage(OwnedFolder folder, std::string owner) : folder_(std::move(folder)), owner_(std::move(owner)) {}

@@ -1,7 +1,5 @@
 #include "converters/shard_results.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <mutex>
 #include <set>
@@ -10,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "formats/core/index_name.h"
+#include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "formats/io/sequential_reader.h"
 #include "formats/io/shell_quoted.h"
@@ -81,10 +80,12 @@ absl::StatusOr<ShardStates> LookAtShards(const std::string& dataset, const Plan&
     fitting.push_back(line);
     // A run that was killed while it gave indexes of an older version today's names.
     const std::string name = IndexName(plan.shards()[line.shard].name);
-    const auto is_there = [&](const std::string& file) {
-      return ::access(absl::StrCat(dataset, "/", file).c_str(), F_OK) == 0;
-    };
-    if (line.index.name != name && !is_there(line.index.name) && is_there(name)) fitting.back().index.name = name;
+    if (line.index.name == name) continue;
+    const absl::StatusOr<bool> as_before = Exists(absl::StrCat(dataset, "/", line.index.name)),
+                               as_today = Exists(absl::StrCat(dataset, "/", name));
+    if (!as_before.ok()) return as_before.status();
+    if (!as_today.ok()) return as_today.status();
+    if (!*as_before && *as_today) fitting.back().index.name = name;
   }
   std::vector<std::string> whys(fitting.size());
   std::mutex mutex;

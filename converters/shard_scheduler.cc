@@ -131,12 +131,15 @@ absl::Status ShardScheduler::Run(std::vector<uint32_t> shards, const std::atomic
 }
 
 // Workers leave each other what they are at work on, as long as there is something else to do.
-uint32_t ShardScheduler::TakeWaiting() {
+absl::StatusOr<uint32_t> ShardScheduler::TakeWaiting() {
   const std::lock_guard lock(mutex_);
   auto next = waiting_.begin();
   if (out_.options().shards_range) {
-    next = std::find_if(waiting_.begin(), waiting_.end(),
-                        [&](uint32_t number) { return !out_.HeldByOther(plan_.shards()[number].name); });
+    for (; next != waiting_.end(); ++next) {
+      const absl::StatusOr<bool> held = out_.HeldByOther(plan_.shards()[*next].name);
+      if (!held.ok()) return held.status();
+      if (!*held) break;
+    }
     if (next == waiting_.end()) next = waiting_.begin();
   }
   const uint32_t number = *next;
@@ -147,7 +150,9 @@ uint32_t ShardScheduler::TakeWaiting() {
 
 absl::Status ShardScheduler::OpenNext() {
   auto shard = std::make_shared<OpenShard>();
-  shard->number = TakeWaiting();
+  const absl::StatusOr<uint32_t> taken = TakeWaiting();
+  if (!taken.ok()) return taken.status();
+  shard->number = *taken;
   if (out_.options().shards_range) {
     absl::StatusOr<std::optional<ShardResult>> theirs = out_.FinishedByOther(plan_, shard->number);
     if (!theirs.ok()) return theirs.status();

@@ -59,7 +59,7 @@ class ShardScheduler {
   enum class Step : uint8_t { kGo, kParked, kGiveUp };
 
   absl::Status OpenNext();
-  uint32_t TakeWaiting();
+  absl::StatusOr<uint32_t> TakeWaiting();
   void Done(ShardResult result);
   std::unique_ptr<Flight> NextChunk(OpenShard& shard);
   std::unique_ptr<SampleChunk> TakeChunk();

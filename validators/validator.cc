@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "formats/core/manifest.h"
+#include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "formats/io/resources.h"
 #include "validators/checks/folder_check.h"
@@ -207,8 +208,12 @@ bool ReadManifest(const std::string& dataset, ValidationReport& report, Manifest
   absl::StatusOr<Manifest> read = Manifest::Read(dataset);
   if (!read.ok()) {
     ReportManifest(read.status(), report.findings);
-    struct stat facts;
-    if (absl::IsNotFound(read.status()) && ::stat((dataset + "/.pack").c_str(), &facts) == 0) {
+    const absl::StatusOr<bool> leftover = Exists(dataset + "/.pack");
+    if (!leftover.ok()) {
+      Finding finding = MakeFinding(FindingId::kReadError, ".pack");
+      finding.detail = std::string(leftover.status().message());
+      report.findings.Report(std::move(finding));
+    } else if (absl::IsNotFound(read.status()) && *leftover) {
       report.findings.Report(MakeFinding(FindingId::kLeftoverPackFolder, ".pack"));
     }
     report.not_checked.push_back(
@@ -234,8 +239,8 @@ absl::Status CheckFolderItself(const std::string& dataset) {
     return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(dataset), " is not a folder"));
   }
   const std::string manifest = absl::StrCat(dataset, "/", std::string(kManifestName));
-  if (::lstat(manifest.c_str(), &facts) == 0) return absl::OkStatus();
-  if (errno != ENOENT) return IoStatus("look at", manifest, errno);
+  const absl::StatusOr<bool> there = Exists(manifest);
+  if (!there.ok() || *there) return there.status();
   const absl::StatusOr<bool> parts = LooksLikeDataset(dataset);
   if (!parts.ok()) return parts.status();
   if (!*parts) {

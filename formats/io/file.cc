@@ -53,6 +53,32 @@ absl::Status CheckNamesAnEntry(std::string_view path) {
       absl::StrCat("\"", EscapeForTerminal(path), "\" names no file to remove; nothing was removed"));
 }
 
+// The one table of errors; IsAboutThePath follows from the code.
+absl::StatusCode CodeOf(int error_number) {
+  switch (error_number) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+      return absl::StatusCode::kResourceExhausted;
+    case ENOENT:
+    case ENOTDIR:
+    case EISDIR:
+    case ELOOP:   // a link to itself
+    case ENXIO:   // a socket
+    case ENODEV:  // a device without a driver
+    case ENAMETOOLONG:
+      return absl::StatusCode::kNotFound;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return absl::StatusCode::kPermissionDenied;
+    case EEXIST:
+      return absl::StatusCode::kAlreadyExists;
+    default:
+      return absl::StatusCode::kUnavailable;
+  }
+}
+
 absl::StatusOr<File> Open(const std::string& path, int flags, std::string_view operation) {
   const int fd = RetryInterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); });
   if (fd < 0) return IoStatus(operation, path, errno);
@@ -85,22 +111,7 @@ std::string EscapeForTerminal(std::string_view text) {
   return out;
 }
 
-bool IsAboutThePath(int error_number) {
-  switch (error_number) {
-    case ENOENT:
-    case ENOTDIR:
-    case EACCES:
-    case EPERM:
-    case ELOOP:
-    case ENXIO:  // a socket
-    case ENODEV:
-    case EISDIR:
-    case ENAMETOOLONG:
-      return true;
-    default:
-      return false;
-  }
-}
+bool IsAboutThePath(int error_number) { return IsAboutThePath(absl::Status(CodeOf(error_number), "")); }
 
 bool IsAboutThePath(const absl::Status& status) {
   return absl::IsNotFound(status) || absl::IsPermissionDenied(status) || absl::IsDataLoss(status) ||
@@ -111,24 +122,7 @@ absl::Status IoStatus(std::string_view operation, std::string_view path, int err
   std::string message = absl::StrCat(std::string(operation), " ", EscapeForTerminal(path), ": ",
                                      std::generic_category().message(error_number));
   if (error_number == EMFILE) absl::StrAppend(&message, " (ulimit -n says how many may be open)");
-  switch (error_number) {
-    case ENOSPC:
-    case EDQUOT:
-    case EFBIG:
-      return absl::ResourceExhaustedError(message);
-    case ENOENT:
-    case ENOTDIR:
-    case EISDIR:
-      return absl::NotFoundError(message);
-    case EACCES:
-    case EPERM:
-    case EROFS:
-      return absl::PermissionDeniedError(message);
-    case EEXIST:
-      return absl::AlreadyExistsError(message);
-    default:
-      return absl::UnavailableError(message);
-  }
+  return absl::Status(CodeOf(error_number), message);
 }
 
 File::File(File&& other) noexcept

@@ -292,6 +292,18 @@ TEST(IoStatus, CodesAndText) {
             "open a\\x1b[31m: No such file or directory");
 }
 
+TEST(IoStatus, AndItsErrorAreOfOneOpinion) {
+  for (int error = 1; error < 134; ++error) {
+    EXPECT_EQ(IsAboutThePath(error), IsAboutThePath(IoStatus("open", "a", error))) << strerror(error);
+  }
+  for (const int error : {ENOENT, ENOTDIR, EISDIR, EACCES, EPERM, EROFS, ELOOP, ENXIO, ENODEV, ENAMETOOLONG}) {
+    EXPECT_TRUE(IsAboutThePath(error)) << strerror(error);
+  }
+  for (const int error : {EIO, EMFILE, ENFILE, ENOMEM, ESTALE, ENOSPC, EDQUOT, ETIMEDOUT, EINTR, EAGAIN}) {
+    EXPECT_FALSE(IsAboutThePath(error)) << strerror(error);
+  }
+}
+
 TEST(EscapeForTerminal, OnlyPrintableTextIsLeft) {
   EXPECT_EQ(EscapeForTerminal("plain \xC3\xA4 \xF0\x9F\x90\xB1"),
             "plain \xC3\xA4 \xF0\x9F\x90\xB1");
