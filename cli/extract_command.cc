@@ -5,9 +5,11 @@
 #include <span>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cli/commands.h"
 #include "cli/extract_path.h"
 #include "cli/failure.h"
+#include "cli/out_folder.h"
 #include "cli/output_tree.h"
 #include "cli/packed_input.h"
 #include "cli/progress.h"
@@ -113,9 +115,11 @@ class Extractor {
       return absl::OkStatus();
     }
     if (!written.ok()) return written.status();
-    if (*written != path && ++renamed <= kNamedLosses) {
-      terminal_.Warn(StrCat(EscapeForTerminal(path), " is written as ", EscapeForTerminal(*written),
-                            ": the name is too long, or another file has it"));
+    const std::string wanted = name.stem + name.ending;
+    if (*written != wanted && ++renamed <= kNamedLosses) {
+      terminal_.Warn(StrCat(EscapeForTerminal(wanted), " is written as ", EscapeForTerminal(*written), ": ",
+                            *written == path ? "the name has characters that harm a terminal or a path"
+                                             : "the name is too long, or another file has it"));
     }
     ++files;
     ++of_field[std::string(field)];
@@ -183,6 +187,17 @@ void SaySummary(const Extractor& extractor, const OutputTree& tree, const std::s
     terminal.Say(StrCat("withheld  ", FormatCount(extractor.withheld), " samples or fields"));
 }
 
+// What is extracted, so that another run knows whether it is the same.
+std::string RequestOf(const Dataset& dataset, const std::vector<std::string>& inputs, const CommandLine& line) {
+  std::string request = dataset.manifest() != nullptr
+                            ? StrCat("dataset ", IdentityText(dataset.manifest()->Identity()))
+                            : absl::StrJoin(inputs, " ");
+  if (!line.split.empty()) absl::StrAppend(&request, " --split ", line.split);
+  if (line.label) absl::StrAppend(&request, " --label ", *line.label);
+  if (line.limit != 0) absl::StrAppend(&request, " --limit ", line.limit);
+  return request;
+}
+
 }  // namespace
 
 ExitCode RunExtract(const CommandLine& line, Terminal& terminal) {
@@ -201,7 +216,14 @@ ExitCode RunExtract(const CommandLine& line, Terminal& terminal) {
   if (!dataset.ok()) return Fail(dataset.status(), terminal);
   absl::StatusOr<Selection> selection = Selection::Make(*dataset, line);
   if (!selection.ok()) return Fail(selection.status(), terminal);
-  absl::StatusOr<OutputTree> tree = OutputTree::Create(out);
+  for (const std::string& input : inputs) {
+    if (dataset->manifest() != nullptr && LiesIn(out, input)) {
+      return Fail(absl::InvalidArgumentError(StrCat("the output ", EscapeForTerminal(out), " lies in the dataset ",
+                                                    EscapeForTerminal(input), "; extract into another folder")),
+                  terminal);
+    }
+  }
+  absl::StatusOr<OutputTree> tree = OutputTree::Create(out, RequestOf(*dataset, inputs, line));
   if (!tree.ok()) return Fail(tree.status(), terminal);
 
   EndAtOnceOnSignal(false);
@@ -223,7 +245,13 @@ ExitCode RunExtract(const CommandLine& line, Terminal& terminal) {
   });
   progress.End();
   if (status.ok()) status = failed;
-  if (!status.ok()) return Fail(status, terminal);
+  if (status.ok()) status = tree->Finish();
+  if (!status.ok()) {
+    const ExitCode code = Fail(status, terminal);
+    if (code != ExitCode::kConflict)
+      terminal.Raw(StrCat("What is written is kept. To go on, run again:\n  ", TypedCommand(line), "\n"));
+    return code;
+  }
   SaySummary(extractor, *tree, out, terminal);
   Results results;
   if (line.json) results.Write(Json(extractor, out));

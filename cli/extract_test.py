@@ -87,6 +87,39 @@ class ExtractTest(command.PackTest):
       self.assertIn("is not empty", self.pack("extract", *words, expect=5).stderr)
     self.assertEqual({"cat/good-0000.jpg": b"mine"}, self.contents("again"))
 
+  def test_a_folder_of_a_dataset(self):
+    self.source()
+    self.pack("src", "-o", "out")
+    self.pack("src", "-o", "other")
+    before = self.contents("out"), self.contents("other")
+    for out in ("out", "other", "out/again", "out/new/../again"):
+      with self.subTest(out):
+        self.assertRegex(self.pack("extract", "out", "-o", out, expect=2).stderr, "dataset.*; extract into another folder")
+    self.assertEqual(before, (self.contents("out"), self.contents("other")))
+
+  def test_the_same_command_goes_on(self):
+    self.source()
+    self.pack("src", "-o", "out")
+    self.pack("extract", "out", "again")
+    unfinished, image = self.folder / "again/.pack-extract", self.folder / "again/cat/good-0000.jpg"
+    unfinished.mkdir()
+    image.write_bytes(b"mine")
+    refused = self.pack("extract", "out", "again", expect=5).stderr
+    self.assertIn("again/cat/good-0000.jpg is there, and is not what the dataset has under this name", refused)
+    self.assertEqual(b"mine", image.read_bytes())
+    image.unlink()
+    self.assertIn("holds what an unfinished run", self.pack("extract", "out", "again", "--limit", "1", expect=5).stderr)
+    self.pack("extract", "out", "again")
+    self.assertEqual(self.contents("src"), self.contents("again"))
+    self.assertFalse(unfinished.exists())
+
+  def test_a_name_that_is_written_otherwise_is_listed(self):
+    self.source(count=10)
+    self.write(b"src/cat/odd\nname.jpg", jpeg(70))
+    self.pack("src", "-o", "out")
+    done = self.pack("extract", "out", "again", expect=3)
+    self.assertIn("cat/odd\\x0aname.jpg is written as cat/odd%0Aname.jpg", done.stderr)
+
   def test_a_name_that_is_too_long_is_shortened_and_the_others_are_written(self):
     self.source(count=10)
     for ending, data in ((b".jpg", jpeg(50)), (b".txt", b"text")):

@@ -89,6 +89,8 @@ bool IsFree(const path& folder) {
 
 }  // namespace
 
+bool LiesIn(const std::string& path, const std::string& folder) { return Holds(Resolved(folder), Resolved(path)); }
+
 absl::Status CheckOut(const std::string& out, const std::string& source) {
   if (absl::Status named = CheckName(out); !named.ok() || source.empty()) return named;
   const path from = Resolved(source), to = Resolved(out);

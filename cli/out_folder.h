@@ -18,6 +18,9 @@ namespace shardpack::cli {
 // by `..` or by another mount of the same folder too. `source` may be empty.
 absl::Status CheckOut(const std::string& out, const std::string& source);
 
+// Whether the path is the folder or lies below it, by links, `..` and mounts too.
+bool LiesIn(const std::string& path, const std::string& folder);
+
 // An OUT for this source that CheckOut takes: beside the working folder's files, or where that
 // would be in the source, beside the source.
 std::string OutFor(const std::string& source);

@@ -1,8 +1,9 @@
 #include "cli/output_tree.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,16 +11,21 @@
 #include <array>
 #include <filesystem>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "formats/core/manifest.h"
 #include "formats/io/hash.h"
+#include "formats/io/list_folder.h"
 
 namespace shardpack::cli {
 namespace {
 
 using absl::StrCat;
 
+constexpr char kMark[] = ".pack-extract", kRequest[] = "request", kPart[] = "part";  // the last two in the first
+constexpr size_t kMaxRequestBytes = 1 << 20;
 constexpr size_t kHashBytes = 17;         // "~" and 16 digits
 constexpr size_t kLongestEnding = 64;     // of a name that is shortened
 constexpr size_t kCompareBytes = 64 << 10;
@@ -73,24 +79,38 @@ absl::StatusOr<bool> HasBytes(const File& file, Bytes bytes) {
   return true;
 }
 
-absl::StatusOr<bool> IsEmpty(const std::string& out) {
-  DIR* const folder = ::opendir(out.c_str());
-  if (folder == nullptr) return IoStatus("open", out, errno);
-  bool empty = true;
-  errno = 0;
-  while (const dirent* entry = ::readdir(folder)) {
-    const std::string_view name = entry->d_name;
-    empty = empty && (name == "." || name == "..");
-  }
-  const int error = errno;
-  ::closedir(folder);
-  if (error != 0) return IoStatus("list", out, error);
-  return empty;
+// Gives the file a name in the folder that nothing has; answers an errno.
+int Place(const File& from, const char* part, const File& folder, const char* name) {
+  if (::renameat2(from.descriptor(), part, folder.descriptor(), name, RENAME_NOREPLACE) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return errno;
+  // NFS and others know no flags; some of them no links either.
+  if (::linkat(from.descriptor(), part, folder.descriptor(), name, 0) == 0)
+    return ::unlinkat(from.descriptor(), part, 0) == 0 ? 0 : errno;
+  if (errno != EPERM && errno != EOPNOTSUPP && errno != EMLINK && errno != ENOSYS) return errno;
+  struct stat facts;
+  if (::fstatat(folder.descriptor(), name, &facts, AT_SYMLINK_NOFOLLOW) == 0) return EEXIST;
+  if (errno != ENOENT) return errno;
+  return ::renameat(from.descriptor(), part, folder.descriptor(), name) == 0 ? 0 : errno;
+}
+
+absl::Status CreatePart(const File& mark, Bytes bytes) {
+  const std::string path = StrCat(mark.path(), "/", kPart);
+  const int descriptor =
+      ::openat(mark.descriptor(), kPart, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  if (descriptor < 0) return IoStatus("create", path, errno);
+  File file(descriptor, path);
+  absl::Status written = file.Write({&bytes, 1});
+  return written.ok() ? file.Close() : written;
+}
+
+absl::Status RemovePart(const File& mark) {
+  if (::unlinkat(mark.descriptor(), kPart, 0) == 0 || errno == ENOENT) return absl::OkStatus();
+  return IoStatus("remove", StrCat(mark.path(), "/", kPart), errno);
 }
 
 }  // namespace
 
-absl::StatusOr<OutputTree> OutputTree::Create(const std::string& out) {
+absl::StatusOr<OutputTree> OutputTree::Create(const std::string& out, std::string_view request) {
   OutputTree tree;
   std::error_code error;
   std::filesystem::path parent = std::filesystem::path(out).lexically_normal();
@@ -108,18 +128,66 @@ absl::StatusOr<OutputTree> OutputTree::Create(const std::string& out) {
     return absl::FailedPreconditionError(
         StrCat(EscapeForTerminal(out), " is a file; extract needs a new or empty folder"));
   }
-  absl::StatusOr<bool> empty = IsEmpty(out);
-  if (!empty.ok()) return empty.status();
-  if (!*empty) {
+  const absl::StatusOr<std::vector<std::string>> names = ListFolder(out);
+  if (!names.ok()) return names.status();
+  const auto has = [&](std::string_view name) { return std::ranges::find(*names, name) != names->end(); };
+  tree.resumed_ = has(kMark);
+  if (!tree.resumed_ && (has(kManifestName) || has(".pack"))) {
+    return absl::InvalidArgumentError(
+        StrCat(EscapeForTerminal(out), " holds a dataset; extract into another folder"));
+  }
+  if (!tree.resumed_ && !names->empty()) {
     return absl::FailedPreconditionError(
         StrCat(EscapeForTerminal(out), " is not empty; extract into a new folder"));
   }
   absl::StatusOr<File> root = File::OpenDirectory(out);
   if (!root.ok()) return root.status();
   tree.root_ = *std::move(root);
+  absl::Status begun = tree.Begin(request);
+  if (!begun.ok()) return begun;
   const long longest = ::fpathconf(tree.root_.descriptor(), _PC_NAME_MAX);
   if (longest > 0) tree.longest_name_ = static_cast<size_t>(std::clamp(longest, 100L, 255L));
   return tree;
+}
+
+// Marks the folder as unfinished, and as this run's alone.
+absl::Status OutputTree::Begin(std::string_view request) {
+  const std::string path = StrCat(root_.path(), "/", kMark);
+  if (::mkdirat(root_.descriptor(), kMark, 0777) != 0 && errno != EEXIST)
+    return IoStatus("create folder", path, errno);
+  const int descriptor =
+      ::openat(root_.descriptor(), kMark, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (descriptor < 0) return IoStatus("open", path, errno);
+  mark_ = File(descriptor, path);
+  // Where there are no locks, nothing tells the runs apart.
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    return absl::FailedPreconditionError(StrCat(EscapeForTerminal(root_.path()),
+                                                " is being written by another run of pack extract"));
+  }
+  absl::Status status = RemovePart(mark_);
+  if (!status.ok()) return status;
+  const std::string request_path = StrCat(path, "/", kRequest);
+  const absl::StatusOr<std::string> was = ReadWholeFile(request_path, kMaxRequestBytes);
+  if (was.ok() && *was == request) return absl::OkStatus();
+  if (was.ok()) {
+    return absl::FailedPreconditionError(
+        StrCat(EscapeForTerminal(root_.path()), " holds what an unfinished run of pack extract has written of ",
+               EscapeForTerminal(*was), ", and this is ", EscapeForTerminal(request),
+               "; finish that one, or extract into a new folder"));
+  }
+  if (!absl::IsNotFound(was.status())) return was.status();
+  status = CreatePart(mark_, AsBytes(request));
+  if (!status.ok()) return status;
+  const int error = Place(mark_, kPart, mark_, kRequest);
+  return error == 0 ? absl::OkStatus() : IoStatus("create", request_path, error);
+}
+
+absl::Status OutputTree::Finish() {
+  if (::unlinkat(mark_.descriptor(), kRequest, 0) != 0 && errno != ENOENT)
+    return IoStatus("remove", StrCat(mark_.path(), "/", kRequest), errno);
+  if (::unlinkat(root_.descriptor(), kMark, AT_REMOVEDIR) != 0 && errno != ENOENT)
+    return IoStatus("remove", mark_.path(), errno);
+  return absl::OkStatus();
 }
 
 std::string OutputTree::Fitting(std::string_view name, size_t ending_bytes) const {
@@ -170,32 +238,39 @@ absl::Status OutputTree::Enter(std::string_view folders) {
   return absl::OkStatus();
 }
 
-// AlreadyExists when other bytes have this name.
-absl::Status OutputTree::WriteNew(const std::string& name, Bytes bytes) const {
-  const File& folder = folder_.is_open() ? folder_ : root_;
+// Of a name that is there already: OK when it has these bytes, AlreadyExists when this run has given it others.
+absl::Status OutputTree::CheckTaken(const File& folder, const std::string& name, Bytes bytes) {
   const std::string path = StrCat(folder.path(), "/", name);
-  const int descriptor = ::openat(folder.descriptor(), name.c_str(),
-                                  O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-  if (descriptor < 0 && errno == EEXIST) {
-    File there(::openat(folder.descriptor(), name.c_str(),
-                        O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC),
-               path);
-    if (!there.is_open()) return errno == ELOOP ? RefuseLink(path) : IoStatus("open", path, errno);
-    struct stat facts;
-    if (::fstat(there.descriptor(), &facts) != 0) return IoStatus("stat", path, errno);
-    // Two images of one name share what lies beside them.
-    const absl::StatusOr<bool> same = S_ISREG(facts.st_mode) ? HasBytes(there, bytes) : false;
-    if (!same.ok()) return same.status();
-    return *same ? absl::OkStatus()
-                 : absl::AlreadyExistsError(StrCat(EscapeForTerminal(path), " is taken"));
+  File there(::openat(folder.descriptor(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), path);
+  if (!there.is_open()) return errno == ELOOP ? RefuseLink(path) : IoStatus("open", path, errno);
+  struct stat facts;
+  if (::fstat(there.descriptor(), &facts) != 0) return IoStatus("stat", path, errno);
+  const absl::StatusOr<bool> same = S_ISREG(facts.st_mode) ? HasBytes(there, bytes) : false;
+  if (!same.ok()) return same.status();
+  // Two images of one name share what lies beside them.
+  if (*same) return absl::OkStatus();
+  if (!resumed_ || written_.contains(Xxh3_64(AsBytes(path))))
+    return absl::AlreadyExistsError(StrCat(EscapeForTerminal(path), " is taken"));
+  return absl::FailedPreconditionError(
+      StrCat(EscapeForTerminal(path), " is there, and is not what the dataset has under this name; it is kept. Move it "
+             "away and run again, or extract into a new folder"));
+}
+
+absl::Status OutputTree::WriteNew(const std::string& name, Bytes bytes) {
+  const File& folder = folder_.is_open() ? folder_ : root_;
+  absl::Status status = CreatePart(mark_, bytes);
+  const int error = status.ok() ? Place(mark_, kPart, folder, name.c_str()) : 0;
+  if (error == EEXIST) {
+    status = CheckTaken(folder, name, bytes);
+  } else if (error != 0) {
+    status = NameStatus(StrCat(folder.path(), "/", name), error);
   }
-  if (descriptor < 0) return NameStatus(path, errno);
-  File file(descriptor, path);
-  absl::Status written = file.Write({&bytes, 1});
-  if (written.ok()) written = file.Close();
-  // Nothing is left to be done about an error of this one.
-  if (!written.ok()) (void)::unlinkat(folder.descriptor(), name.c_str(), 0);
-  return written;
+  if (!status.ok() || error != 0) {
+    const absl::Status removed = RemovePart(mark_);
+    if (status.ok()) status = removed;
+  }
+  if (status.ok() && resumed_) written_.insert(Xxh3_64(AsBytes(StrCat(folder.path(), "/", name))));
+  return status;
 }
 
 absl::StatusOr<std::string> OutputTree::Write(std::string_view path, size_t ending_bytes,

@@ -21,26 +21,60 @@ class OutputTreeTest : public ::testing::Test {
 };
 
 TEST_F(OutputTreeTest, WritesFilesWithTheirFolders) {
-  OutputTree tree = *OutputTree::Create(Path("a/b/out"));
+  OutputTree tree = *OutputTree::Create(Path("a/b/out"), "all");
   EXPECT_EQ(tree.made_parent(), Path("a"));
   for (const char* name : {"top.jpg", "cat/1.jpg", "cat/deep/er/1.jpg", "dog/1.jpg", "cat/2.jpg"}) {
     EXPECT_EQ(tree.Write(name, 4, AsBytes(std::string_view(name))).value_or("failed"), name);
     EXPECT_EQ(Content(Path("a/b/out/") + name), name);
   }
-  EXPECT_EQ(OutputTree::Create(Path("a/b/other"))->made_parent(), "");
+  EXPECT_EQ(OutputTree::Create(Path("a/b/other"), "all")->made_parent(), "");
 }
 
 TEST_F(OutputTreeTest, WantsANewOrEmptyFolder) {
-  EXPECT_TRUE(OutputTree::Create(Path("out")).ok());
-  EXPECT_TRUE(OutputTree::Create(Path("out") + "/").ok());
+  EXPECT_TRUE(OutputTree::Create(Path("out"), "all")->Finish().ok());
+  EXPECT_TRUE(OutputTree::Create(Path("out") + "/", "all")->Finish().ok());
   ASSERT_TRUE(MakeDirectory(Path("out/x")).ok());
-  EXPECT_TRUE(absl::IsFailedPrecondition(OutputTree::Create(Path("out")).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(OutputTree::Create(Path("out"), "all").status()));
+  for (const char* name : {"manifest.json", ".pack"}) {
+    const std::string dataset = Path(std::string("of-") + name);
+    ASSERT_TRUE(MakeDirectory(dataset).ok() && MakeDirectory(dataset + "/" + name).ok());
+    EXPECT_TRUE(absl::IsInvalidArgument(OutputTree::Create(dataset, "all").status())) << name;
+  }
   ASSERT_TRUE(File::CreateExclusive(Path("file")).ok());
-  EXPECT_TRUE(absl::IsFailedPrecondition(OutputTree::Create(Path("file")).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(OutputTree::Create(Path("file"), "all").status()));
+}
+
+TEST_F(OutputTreeTest, TheSameRequestGoesOn) {
+  const auto write = [](OutputTree& tree, const char* path, std::string_view text) {
+    return tree.Write(path, 0, AsBytes(text));
+  };
+  {
+    OutputTree tree = *OutputTree::Create(Path("out"), "all");
+    ASSERT_TRUE(write(tree, "cat/1", "one").ok() && write(tree, "2", "two").ok());
+    EXPECT_EQ(*write(tree, "2", "other"), "2~" + write(tree, "2", "other")->substr(2));
+    // Two at once would take each other's files.
+    EXPECT_TRUE(absl::IsFailedPrecondition(OutputTree::Create(Path("out"), "all").status()));
+  }
+  EXPECT_TRUE(absl::IsFailedPrecondition(OutputTree::Create(Path("out"), "some").status())) << "another request";
+  // What a killed run was writing.
+  ASSERT_TRUE(File::CreateExclusive(Path("out/.pack-extract/part")).ok());
+  ASSERT_TRUE(File::CreateExclusive(Path("out/mine")).ok());
+  OutputTree tree = *OutputTree::Create(Path("out"), "all");
+  EXPECT_EQ(*write(tree, "cat/1", "one"), "cat/1");
+  EXPECT_EQ(*write(tree, "2", "two"), "2");
+  EXPECT_EQ(write(tree, "2", "other")->substr(0, 2), "2~") << "a name that this run has given";
+  const absl::Status refused = write(tree, "mine", "theirs").status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_NE(refused.message().find("out/mine is there"), std::string_view::npos) << refused;
+  EXPECT_EQ(Content(Path("out/mine")), "");
+  EXPECT_EQ(*write(tree, "3", "three"), "3");
+  ASSERT_TRUE(tree.Finish().ok());
+  EXPECT_FALSE(fs::exists(Path("out/.pack-extract")));
+  EXPECT_EQ(std::distance(fs::recursive_directory_iterator(Path("out")), {}), 6);
 }
 
 TEST_F(OutputTreeTest, NeverWritesThroughALink) {
-  OutputTree tree = *OutputTree::Create(Path("out"));
+  OutputTree tree = *OutputTree::Create(Path("out"), "all");
   ASSERT_TRUE(MakeDirectory(Path("away")).ok());
   ASSERT_TRUE(MakeDirectory(Path("out/cat")).ok());
   fs::create_directory_symlink(Path("away"), Path("out/dog"));
@@ -62,7 +96,7 @@ TEST_F(OutputTreeTest, NeverWritesThroughALink) {
 }
 
 TEST_F(OutputTreeTest, ShortensNamesThatAreTooLong) {
-  OutputTree tree = *OutputTree::Create(Path("out"));
+  OutputTree tree = *OutputTree::Create(Path("out"), "all");
   std::string stem;
   for (int i = 0; i < 250; ++i) stem += "%0A";
   const std::string image = *tree.Write("cat/" + stem + ".jpg", 4, AsBytes(std::string_view("1")));
@@ -85,7 +119,7 @@ TEST_F(OutputTreeTest, ShortensNamesThatAreTooLong) {
 }
 
 TEST_F(OutputTreeTest, NamesThatAreTakenAreNotOverwritten) {
-  OutputTree tree = *OutputTree::Create(Path("out"));
+  OutputTree tree = *OutputTree::Create(Path("out"), "all");
   EXPECT_EQ(*tree.Write("a.json", 5, AsBytes(std::string_view("1"))), "a.json");
   EXPECT_EQ(*tree.Write("a.json", 5, AsBytes(std::string_view("1"))), "a.json");
   const std::string second = *tree.Write("a.json", 5, AsBytes(std::string_view("2")));

@@ -1,4 +1,6 @@
-#include <unistd.h>
+#include <errno.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -11,6 +13,7 @@
 #include "cli/prepare_plan.h"
 #include "cli/units.h"
 #include "formats/io/escape.h"
+#include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "formats/io/staged_file.h"
 
@@ -111,10 +114,47 @@ std::string Json(const Plan& plan) {
   return json.dump() + "\n";
 }
 
+// Locks the file for as long as it is open; false when it is another run's, or no longer what the path names.
+absl::StatusOr<bool> LockNamed(const File& file) {
+  // Where there are no locks, nothing tells the runs apart.
+  if (::flock(file.descriptor(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;
+  struct stat opened, named;
+  if (::fstat(file.descriptor(), &opened) != 0) return IoStatus("look at", file.path(), errno);
+  if (::lstat(file.path().c_str(), &named) != 0) {
+    if (errno == ENOENT) return false;
+    return IoStatus("look at", file.path(), errno);
+  }
+  return opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+// The file in which the plan is written first. Its name is the same each time, so that what a killed run has left of
+// it is removed by the next one.
+absl::StatusOr<std::unique_ptr<StagedFile>> CreatePart(const std::string& plan) {
+  const size_t base = plan.rfind('/') + 1;
+  const std::string path = StrCat(plan.substr(0, base), ".", plan.substr(base), ".pack-part");
+  const absl::StatusOr<bool> there = Exists(path);
+  if (!there.ok()) return there.status();
+  const absl::Status busy = absl::AbortedError(
+      StrCat("another run of pack is writing the plan ", EscapeForTerminal(plan), " (", EscapeForTerminal(path), ")"));
+  if (*there) {
+    const absl::StatusOr<File> old = File::OpenRead(path);
+    const absl::StatusOr<bool> dead = old.ok() ? LockNamed(*old) : old.status();
+    if (!dead.ok()) return dead.status();
+    if (!*dead) return busy;
+    if (absl::Status removed = RemoveFile(path); !removed.ok()) return removed;
+  }
+  absl::StatusOr<std::unique_ptr<StagedFile>> staged = StagedFile::Create(path);
+  if (absl::IsAlreadyExists(staged.status())) return busy;
+  if (!staged.ok()) return staged;
+  const absl::StatusOr<bool> ours = LockNamed((*staged)->file());
+  if (!ours.ok()) return ours.status();
+  if (!*ours) return busy;
+  return staged;
+}
+
 // Whole or not at all, and never over a file that is there: it may be in use by workers.
 absl::Status Write(const Plan& plan, const std::string& path) {
-  const std::string temporary = StrCat(path, ".", ::getpid(), ".part");
-  absl::StatusOr<std::unique_ptr<StagedFile>> staged = StagedFile::Create(temporary);
+  absl::StatusOr<std::unique_ptr<StagedFile>> staged = CreatePart(path);
   if (!staged.ok()) return staged.status();
   const std::string bytes = plan.ToBytes();
   absl::Status status = (*staged)->Append(AsBytes(bytes));

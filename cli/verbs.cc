@@ -84,9 +84,11 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      "Every field is written, byte for byte: the image at its source path, what lay beside it under the\n"
      "same name (a.txt, a.mask.png), and a field from a table or COCO json as a.json, a.txt. Labels come\n"
      "back as the folders of the source paths. Samples without a source path are named by their key. A\n"
-     "json field that --with-json made is no file of the source and stays out. OUT must be new or empty;\n"
-     "nothing is written outside of it or through a link. A name that is too long or taken gets a hash at\n"
-     "its end; such files, and those that are withheld because they are damaged, are listed.",
+     "json field that --with-json made is no file of the source and stays out. OUT must be new or empty,\n"
+     "or what an unfinished run has left: the same command goes on there, keeps the files that have the\n"
+     "dataset's bytes and refuses others. Nothing is written outside of OUT or through a link. A name that\n"
+     "is too long or taken gets a hash at its end; such files, and those that are withheld because they\n"
+     "are damaged, are listed.",
      kExtractCodes},
     {Verb::kBench, "bench", "Measure how fast a loader reads a dataset here, and what the bottleneck is",
      "DATASET|SHARD...", 1, kAny, "pack bench shards/ --batch 64 --decode 224",

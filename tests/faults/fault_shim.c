@@ -5,6 +5,8 @@
 //   ... SHARDPACK_FAULT_AT=17 SHARDPACK_FAULT_DO=5 pack ...        the 17th fails with error number 5 (EIO)
 //   ... SHARDPACK_FAULT_DO=kill-before|kill-after pack ...         the process is killed before or after it
 //   ... SHARDPACK_FAULT_DO=lost pack ...                           it is done, and answers EIO nevertheless
+//   ... SHARDPACK_FAULT_SAYS=3 SHARDPACK_FAULT_WAITS=4 pack ...    every write says so by a byte to descriptor 3, and
+//                                                                  waits for one from descriptor 4, or for its end
 //
 // One line a call in the log: number, name, path. With SHARDPACK_FAULT_AT the log holds the call that was hit alone.
 // Thread-safety: any thread; the numbers are those of one order in which the calls came.
@@ -35,6 +37,7 @@ static long hit_number;  // 0 = record
 static int hit_error;
 static int kill_before, kill_after, lost;
 static long calls;
+static int says = -1, waits = -1;  // pipes
 
 // Not through the C library, whose functions are ours here.
 static long Raw(long number, long a, long b, long c, long d) {
@@ -59,6 +62,8 @@ __attribute__((constructor)) static void Start(void) {
     lost = strcmp(what, "lost") == 0;
     hit_error = lost ? EIO : atoi(what);
   }
+  if (getenv("SHARDPACK_FAULT_SAYS") != NULL) says = atoi(getenv("SHARDPACK_FAULT_SAYS"));
+  if (getenv("SHARDPACK_FAULT_WAITS") != NULL) waits = atoi(getenv("SHARDPACK_FAULT_WAITS"));
   const char* const log = getenv("SHARDPACK_FAULT_LOG");
   if (log == NULL) return;
   const long opened = Raw(SYS_openat, AT_FDCWD, (long)log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
@@ -78,8 +83,18 @@ static size_t PathOf(int descriptor, char* into, size_t room) {
   return (size_t)length;
 }
 
+// A slow disk.
+static void Wait(const char* call) {
+  if (strstr(call, "write") == NULL && strcmp(call, "fdatasync") != 0) return;
+  char byte = '.';
+  Raw(SYS_write, says, (long)&byte, 1, 0);
+  while (Raw(SYS_read, waits, (long)&byte, 1, 0) == -EINTR) {
+  }
+}
+
 static enum Action Count(const char* call, const char* path) {
   if (root_length == 0 || strncmp(path, root, root_length) != 0) return kNothing;
+  if (waits >= 0) Wait(call);
   const long number = __atomic_add_fetch(&calls, 1, __ATOMIC_SEQ_CST);
   if (hit_number != 0 && number != hit_number) return kNothing;
   if (log_file >= 0) {

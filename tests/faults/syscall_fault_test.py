@@ -77,10 +77,7 @@ class Known:
 
 
 # None may be left here for long: an entry says what happens, and goes with the fix.
-KNOWN = (
-    Known("extract", "", "", "what an extract that failed has written keeps the same command from finishing (exit 5)"),
-    Known("plan", r"\.part$|/plan$", "kill", "a killed `plan --write` leaves its temporary file"),
-)
+KNOWN = ()
 
 
 def content(path):
