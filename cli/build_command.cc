@@ -15,6 +15,7 @@
 #include "cli/version.h"
 #include "converters/build.h"
 #include "converters/commit.h"
+#include "converters/replacement.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "formats/io/resources.h"
@@ -81,7 +82,16 @@ ProgressView View(const BuildProgress& progress, uint64_t memory_ceiling) {
 }
 
 ExitCode FailResumable(const absl::Status& status, const CommandLine& line, Terminal& terminal) {
-  const ExitCode code = Fail(status, terminal);
+  const ExitCode code = Fail(WithCommands(status, line), terminal);
+  const std::string beside = OutputDir::BesideOf(line.out);
+  if (line.output.overwrite && Exists(beside).value_or(false)) {
+    terminal.Raw(IsReplacement(line.out).value_or(false)
+                     ? StrCat(EscapeForTerminal(line.out), " is the new dataset; ", EscapeForTerminal(beside),
+                              " holds what is left of the old one, which the same command removes.\n")
+                     : StrCat(EscapeForTerminal(line.out), " is as it was; ", EscapeForTerminal(beside),
+                              " holds what was built to take its place. The same command goes on with it; to give up, "
+                              "remove that folder.\n"));
+  }
   const bool resumes =
       code == ExitCode::kIo || code == ExitCode::kInterrupted || code == ExitCode::kTerminated;
   if (resumes && OutputDir::HoldsUnfinished(line.out))
@@ -130,7 +140,7 @@ ExitCode ShowResult(const FinishedRun& run, const CommandLine& line, Terminal& t
     SaySummary(run, terminal);
     const std::string identity =
         StrCat("dataset ", IdentityText(run.report.manifest.Identity()), "\n");
-    results.Write(line.json ? SummaryJson(run) : identity);
+    results.Write(line.json ? SummaryJson(run.report, run.out, run.seconds, run.bytes_in) : identity);
   }
   if (run.report.already_complete) {
     const absl::Status allowed = CheckBudget(run.report.manifest, line.max_skip);
@@ -170,6 +180,7 @@ ExitCode RunBuild(const CommandLine& line, Terminal& terminal) {
           ? line.memory_bytes
           : static_cast<uint64_t>(static_cast<double>(AvailableMemoryBytes()) * line.memory_share);
   options.output = line.output;
+  options.output.planned_source = prepared->planned_source;
   options.max_skip = line.max_skip;
   options.tool = ToolVersions();
   options.expect = line.expect;

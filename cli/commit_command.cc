@@ -6,9 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
+#include "cli/seconds_since.h"
 #include "cli/stop_signal.h"
 #include "cli/summary.h"
 #include "cli/version.h"
+#include "converters/build.h"
 #include "converters/commit.h"
 #include "converters/output_dir.h"
 #include "converters/published.h"
@@ -20,6 +22,7 @@ namespace {
 
 // A dataset that is published already: an earlier commit may have been killed right after.
 ExitCode SayPublished(const Manifest& manifest, const CommandLine& line, Terminal& terminal) {
+  const auto begin = std::chrono::steady_clock::now();
   absl::Status status = OutputDir::FinishPublished(line.arguments[0]);
   if (status.ok()) status = CheckPublishedFiles(line.arguments[0], manifest);
   if (!status.ok()) return Fail(status, terminal);
@@ -34,7 +37,12 @@ ExitCode SayPublished(const Manifest& manifest, const CommandLine& line, Termina
   terminal.Say(absl::StrCat(EscapeForTerminal(line.arguments[0]),
                             " is published already, and its files have their sizes; nothing to do"));
   Results results;
-  results.Write(absl::StrCat("dataset ", identity, "\n"));
+  if (line.json) {
+    const RunReport report = {.manifest = manifest, .kept_shards = manifest.shards.size(), .already_complete = true, .skips = {}};
+    results.Write(SummaryJson(report, line.arguments[0], SecondsSince(begin), 0));
+  } else {
+    results.Write(absl::StrCat("dataset ", identity, "\n"));
+  }
   const bool lost = manifest.counts.skipped + manifest.counts.failed > 0;
   return FinishResults(results, lost ? ExitCode::kSkipped : ExitCode::kDone, terminal);
 }
@@ -85,14 +93,13 @@ ExitCode RunCommit(const CommandLine& line, Terminal& terminal) {
   EndAtOnceOnSignal(false);
   IoPool pool(line.io_depth);
   absl::StatusOr<RunReport> report = Publish(*plan, line, pool);
-  if (!report.ok()) return Fail(report.status(), terminal);
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (!report.ok()) return Fail(WithCommands(report.status(), line), terminal);
+  const double seconds = SecondsSince(begin);
   const FinishedRun run = {*plan, *report, out, seconds, 0};
   SaySummary(run, terminal);
   Results results;
   results.Write(line.json
-                    ? SummaryJson(run)
+                    ? SummaryJson(run.report, out, seconds, 0)
                     : absl::StrCat("dataset ", IdentityText(report->manifest.Identity()), "\n"));
   const bool lost = report->manifest.counts.skipped + report->manifest.counts.failed > 0;
   return FinishResults(results, lost ? ExitCode::kSkipped : ExitCode::kDone, terminal);

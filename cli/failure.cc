@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "cli/stop_signal.h"
+#include "converters/offered_flags.h"
 
 namespace shardpack::cli {
 
@@ -13,6 +16,20 @@ ExitCode Fail(const absl::Status& status, Terminal& terminal) {
   const bool stopped = absl::IsCancelled(status) && signal != 0;
   terminal.Fail(stopped ? "interrupted" : std::string(status.message()));
   return ExitCodeOf(status, signal);
+}
+
+absl::Status WithCommands(const absl::Status& status, const CommandLine& line) {
+  std::string text(status.message());
+  const std::vector<FlagWords> offers = OfferedFlags(status);
+  for (size_t i = 0; i < offers.size(); ++i) {
+    const FlagWords& words = offers[i];
+    CommandLine typed = line;
+    // What it offers is more than --strict allows.
+    if (!words.empty() && words[0] == "--max-skip") std::erase(typed.words, "--strict");
+    absl::StrAppend(&text, i > 0 ? "\n  " : offers.size() > 1 ? ". Type one of:\n  " : ". Type:\n  ", TypedCommand(typed));
+    for (const std::string& word : words) absl::StrAppend(&text, " ", ShellQuoted(word));
+  }
+  return absl::Status(status.code(), text);
 }
 
 bool AsksForJson(std::span<const std::string> words) {

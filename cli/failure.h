@@ -11,6 +11,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "cli/command_line.h"
 #include "cli/exit_code.h"
 #include "cli/terminal.h"
 
@@ -18,6 +19,9 @@ namespace shardpack::cli {
 
 // Remembered by the terminal as well, for FinishCommand. A Cancelled status is said in one word: the user has asked for it.
 ExitCode Fail(const absl::Status& status, Terminal& terminal);
+
+// The status with the commands to type, where it offers flags.
+absl::Status WithCommands(const absl::Status& status, const CommandLine& line);
 
 // Whether a command line that could not be understood asks for JSON.
 bool AsksForJson(std::span<const std::string> words);

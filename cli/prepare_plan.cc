@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "absl/strings/str_cat.h"
+#include "cli/failure.h"
 #include "cli/flags.h"
 #include "cli/given_file.h"
 #include "cli/open_source.h"
@@ -13,7 +14,6 @@
 #include "converters/common_shape.h"
 #include "converters/dataset_source.h"
 #include "converters/labels.h"
-#include "converters/offered_flags.h"
 #include "converters/output_dir.h"
 #include "converters/probe_pass.h"
 #include "converters/sidecars.h"
@@ -122,17 +122,6 @@ absl::Status FitFields(const CommandLine& line, const Format& format, PlanOption
   return absl::OkStatus();
 }
 
-// The status with the commands to type, where it offers flags.
-absl::Status WithCommands(const absl::Status& status, const CommandLine& line) {
-  std::string text(status.message());
-  const std::vector<FlagWords> offers = OfferedFlags(status);
-  for (size_t i = 0; i < offers.size(); ++i) {
-    absl::StrAppend(&text, i == 0 ? ". Type one of:\n  " : "\n  ", TypedCommand(line));
-    for (const std::string& word : offers[i]) absl::StrAppend(&text, " ", ShellQuoted(word));
-  }
-  return absl::Status(status.code(), text);
-}
-
 void ShowWarnings(const std::vector<std::string>& warnings, Terminal& terminal) {
   for (const std::string& warning : warnings) terminal.Warn(warning);
 }
@@ -196,7 +185,10 @@ absl::StatusOr<Prepared> ReadPlan(const CommandLine& line, IoPool& pool, Termina
   absl::StatusOr<std::unique_ptr<SampleSource>> source = OpenPlannedSource(*plan, root, pool);
   if (!source.ok()) return source.status();
   ShowWarnings(plan->notes(), terminal);
-  return Prepared{*std::move(source), *std::move(plan)};
+  const std::map<std::string, std::string>& words = plan->options().source;
+  const auto kind = words.find("input-format");
+  const bool of_files = kind == words.end() || kind->second != "dataset";  // a dataset has its identity
+  return Prepared{*std::move(source), *std::move(plan), of_files ? root : ""};
 }
 
 }  // namespace shardpack::cli

@@ -11,6 +11,7 @@
 #define SHARDPACK_CLI_PREPARE_PLAN_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -25,6 +26,7 @@ namespace shardpack::cli {
 struct Prepared {
   std::unique_ptr<SampleSource> source;
   Plan plan;
+  std::string planned_source = {};  // as in OutputOptions
 };
 
 absl::StatusOr<Prepared> PreparePlan(const CommandLine& line, IoPool& pool, Terminal& terminal);

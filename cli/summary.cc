@@ -1,5 +1,7 @@
 #include "cli/summary.h"
 
+#include <stdlib.h>
+
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -22,6 +24,7 @@ using absl::StrCat;
 
 constexpr size_t kShownClasses = 8;
 constexpr size_t kShownSkips = 3;
+constexpr size_t kShownPartSkips = 10;
 
 // "packed    9,998 of 10,000": the words at the left line up.
 void SayRow(std::string_view word, std::string_view text, Terminal& terminal) {
@@ -190,15 +193,13 @@ nlohmann::json Counts(const Manifest& manifest) {
           {"skipped", counts.skipped}, {"failed", counts.failed}, {"ignored", ignored}};
 }
 
-void AddRun(const FinishedRun& run, nlohmann::json* json) {
-  (*json)["out"] = PercentEscape(run.out);
-  (*json)["format"] = run.plan.format().name;
-  (*json)["layout"] = run.plan.layout();
-  (*json)["built_shards"] = run.report.built_shards;
-  (*json)["kept_shards"] = run.report.kept_shards;
-  (*json)["skipped_by_reason"] = SkipsByReason(run.report);
-  (*json)["seconds"] = run.seconds;
-  (*json)["bytes_read"] = run.bytes_in;
+void AddRun(const RunReport& report, const std::string& out, double seconds, uint64_t bytes_in, nlohmann::json* json) {
+  (*json)["out"] = PercentEscape(out);
+  (*json)["built_shards"] = report.built_shards;
+  (*json)["kept_shards"] = report.kept_shards;
+  (*json)["skipped_by_reason"] = SkipsByReason(report);
+  (*json)["seconds"] = seconds;
+  (*json)["bytes_read"] = bytes_in;
   (*json)["peak_memory_bytes"] = PeakMemoryBytes();
 }
 
@@ -216,6 +217,20 @@ void WarnOfMixedFields(const FinishedRun& run, Terminal& terminal) {
                        "--image-field img gives all of them one"));
 }
 
+// Where nothing else lists them yet.
+void WarnOfPartsSkips(const FinishedRun& run, Terminal& terminal) {
+  const std::vector<Skip>& skips = run.report.skips;
+  if (skips.empty()) return;
+  std::string text = StrCat("of this part ", Counted(skips.size(), "input", "inputs"), " cannot be packed:");
+  for (size_t i = 0; i < std::min(skips.size(), kShownPartSkips); ++i) {
+    StrAppend(&text, "\n  ", EscapeForTerminal(run.plan.listing().Path(skips[i].row)), ": ",
+              std::string(SkipReasonName(skips[i].reason)),
+              skips[i].detail.empty() ? "" : StrCat(", ", EscapeForTerminal(skips[i].detail)));
+  }
+  if (skips.size() > kShownPartSkips) StrAppend(&text, "\n  and ", FormatCount(skips.size() - kShownPartSkips), " more");
+  terminal.Warn(StrCat(text, "\npack commit lists all in skipped.jsonl"));
+}
+
 }  // namespace
 
 void SaySummary(const FinishedRun& run, Terminal& terminal) {
@@ -230,7 +245,7 @@ void SaySummary(const FinishedRun& run, Terminal& terminal) {
   if (run.report.already_complete) {
     terminal.Say(StrCat(shown_out, " is complete: ",
                         Counted(manifest.files.size(), "file has its size", "files have their sizes"),
-                        ", and no source file that is listed is newer; nothing to do (--overwrite builds it again)"));
+                        ", and no source file was changed since; nothing to do (--overwrite builds it again)"));
   } else {
     StrAppend(&packed, ", in ", FormatDuration(run.seconds));
     // A run that kept shards of another has no rate of its own.
@@ -267,24 +282,32 @@ void SaySummary(const FinishedRun& run, Terminal& terminal) {
   SayRow("next", StrCat("pack validate ", ShellQuoted(run.out)), terminal);
 }
 
-std::string SummaryJson(const FinishedRun& run) {
-  const Manifest& manifest = run.report.manifest;
+std::string SummaryJson(const RunReport& report, const std::string& out, double seconds, uint64_t bytes_in) {
+  const Manifest& manifest = report.manifest;
   nlohmann::json json = {{"schema", "shardpack.build/1"},
                          {"dataset", IdentityText(manifest.Identity())},
-                         {"already_complete", run.report.already_complete},
+                         {"format", manifest.format},
+                         {"layout", manifest.layout},
+                         {"already_complete", report.already_complete},
                          {"shards", manifest.shards.size()},
                          {"bytes", ShardBytes(manifest)},
                          {"classes", manifest.classes.size()},
                          {"splits", manifest.splits},
                          {"counts", Counts(manifest)},
-                         {"pixels", manifest.facts.pixels},
-                         {"shuffle", run.plan.options().shuffle},
-                         {"seed", run.plan.options().seed}};
-  AddRun(run, &json);
+                         {"pixels", manifest.facts.pixels}};
+  // Shards that were indexed in place have no options.
+  if (const auto shuffle = manifest.options.find("shuffle"); shuffle != manifest.options.end()) {
+    json["shuffle"] = shuffle->second == "on";
+  }
+  if (const auto seed = manifest.options.find("seed"); seed != manifest.options.end()) {
+    json["seed"] = std::strtoull(seed->second.c_str(), nullptr, 10);
+  }
+  AddRun(report, out, seconds, bytes_in, &json);
   return json.dump() + "\n";
 }
 
 void SayPart(const FinishedRun& run, Terminal& terminal) {
+  WarnOfPartsSkips(run, terminal);
   SayRow("built",
          StrCat(Counted(run.report.built_shards, "shard", "shards"), " in ",
                 EscapeForTerminal(run.out), ", in ", FormatDuration(run.seconds), ", peak memory ",
@@ -303,8 +326,9 @@ void SayPart(const FinishedRun& run, Terminal& terminal) {
 }
 
 std::string PartJson(const FinishedRun& run) {
-  nlohmann::json json = {{"schema", "shardpack.part/1"}};
-  AddRun(run, &json);
+  nlohmann::json json = {
+      {"schema", "shardpack.part/1"}, {"format", run.plan.format().name}, {"layout", run.plan.layout()}};
+  AddRun(run.report, run.out, run.seconds, run.bytes_in, &json);
   return json.dump() + "\n";
 }
 

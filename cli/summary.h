@@ -1,7 +1,7 @@
 // Summary: what a build has done, for people (stderr) and for programs (one JSON object).
 //
 //   SaySummary(run, terminal);
-//   results.Write(SummaryJson(run));                     // schema "shardpack.build/1"
+//   results.Write(SummaryJson(report, "OUT", seconds, bytes_read));       // schema "shardpack.build/1"
 //
 // Lifetime: borrows for the call. Thread-safety: pure but for the terminal. Errors: none. Units:
 // bytes, seconds.
@@ -25,7 +25,7 @@ struct FinishedRun {
 };
 
 void SaySummary(const FinishedRun& run, Terminal& terminal);
-std::string SummaryJson(const FinishedRun& run);
+std::string SummaryJson(const RunReport& report, const std::string& out, double seconds, uint64_t bytes_in);
 
 // A worker's part, which has no manifest yet.
 void SayPart(const FinishedRun& run, Terminal& terminal);

@@ -105,12 +105,12 @@ absl::StatusOr<double> ParseShare(std::string_view text) {
 
 absl::StatusOr<double> ParseDuration(std::string_view text) {
   double number = 0;
-  if (TakeNumber(&text, &number)) {
+  if (TakeNumber(&text, &number) && number > 0) {
     if (text.empty() || text == "s") return number;
     if (text == "m" || text == "min") return number * 60;
     if (text == "h") return number * 3600;
   }
-  return absl::InvalidArgumentError("expected a duration, as in 90s, 5m or 1h");
+  return absl::InvalidArgumentError("expected a duration above 0, as in 90s, 5m or 1h");
 }
 
 absl::StatusOr<std::pair<uint64_t, uint64_t>> ParseRange(std::string_view text) {

@@ -1,5 +1,6 @@
 """Workers that share an OUT, and what pack commit makes of their parts: nobody's finished shards are ever lost."""
 
+import json
 import os
 import pathlib
 import re
@@ -9,6 +10,32 @@ import subprocess
 import time
 
 import command
+
+
+class WorkersTest(command.PackTest):
+
+  def commands(self, text):
+    """The lines of `text` that are commands; the program may be named by its path."""
+    lines = [re.match(r"  (?:\S*/)?pack (.*)", line) for line in text.splitlines()]
+    return [f"  '{command.PACK}' {line.group(1)}" for line in lines if line]
+
+  def rewrite(self, path, data):
+    """Writes a file of the source later than out's manifest, as far as clocks of files can tell."""
+    published = (self.folder / "out/manifest.json").stat().st_mtime_ns
+    while True:
+      path.write_bytes(data)
+      if path.stat().st_mtime_ns > published:
+        return
+
+  def typed(self, text, **replaced):
+    """Runs the commands that `text` tells the user to type, word for word but for a COPY or FILE that it leaves open."""
+    done = None
+    for line in self.commands(text):
+      for word, value in replaced.items():
+        line = re.sub(rf"\b{word}\b", value, line)
+      done = subprocess.run(["sh", "-c", line], cwd=self.folder, capture_output=True, check=False)
+    self.assertIsNotNone(done, text)
+    return done
 
 
 class ShardsRangeTest(command.PackTest):
@@ -44,7 +71,7 @@ class ShardsRangeTest(command.PackTest):
 
 
 
-class OverlapTest(command.PackTest):
+class OverlapTest(WorkersTest):
   """Workers that were requeued, speculated or started twice."""
 
   def setUp(self):
@@ -235,7 +262,7 @@ class OverlapTest(command.PackTest):
     self.pack("build", "--plan", "bad", "-o", "out", "--max-skip", "10%", expect=3)
 
 
-class CompleteTest(command.PackTest):
+class CompleteTest(WorkersTest):
 
   def setUp(self):
     super().setUp()
@@ -262,22 +289,270 @@ class CompleteTest(command.PackTest):
   def test_a_source_file_that_was_changed_since(self):
     path = self.folder / "src/cat/good-0002.jpg"
     data = path.read_bytes()
-    path.write_bytes(data[:-3] + bytes([data[-3] ^ 1]) + data[-2:])
-    published = (self.folder / "out/manifest.json").stat().st_mtime_ns
-    os.utime(self.folder / "out/manifest.json", ns=(published - 10**9, published - 10**9))
+    self.rewrite(path, data[:-3] + bytes([data[-3] ^ 1]) + data[-2:])
     refused = self.pack(*self.words, expect=5).stderr
     self.assertIn("cat/good-0002.jpg", refused)
     self.assertIn("--overwrite", refused)
-    advised = [line.strip() for line in refused.splitlines() if line.startswith("  pack validate")]
-    self.assertEqual(1, len(advised), refused)
-    done = subprocess.run(["sh", "-c", advised[0].replace("pack", f"'{command.PACK}'", 1)], cwd=self.folder,
-                          capture_output=True, check=False)
+    done = self.typed(refused)  # pack validate --against
     self.assertEqual(4, done.returncode, done.stderr)
     self.pack(*self.words, "--overwrite")
     self.assertIn("nothing to do", self.pack(*self.words).stderr)
 
 
-class OverwriteTest(command.PackTest):
+  def test_a_source_file_with_an_older_time(self):
+    # Newer than nothing: as `mv`, `cp -p` and archives leave it.
+    path = self.folder / "src/dog/good-0003.jpg"
+    data = path.read_bytes()
+    self.rewrite(path, data[:-3] + bytes([data[-3] ^ 1]) + data[-2:])
+    os.utime(path, (10**9, 10**9))
+    refused = self.pack(*self.words, expect=5).stderr
+    self.assertIn("dog/good-0003.jpg", refused)
+    self.assertNotIn("good-0002", refused)
+    self.assertEqual(4, self.typed(refused).returncode)
+
+  def test_a_copy_of_the_source_without_its_times(self):
+    kept, fresh = self.folder / "kept", self.folder / "fresh"
+    shutil.copytree(self.folder / "src", kept)  # as cp -a does
+    os.rename(self.folder / "src", fresh)
+    os.rename(kept, self.folder / "src")
+    self.assertIn("nothing to do", self.pack(*self.words).stderr)
+    for path in (self.folder / "src").rglob("*.jpg"):
+      self.rewrite(path, path.read_bytes())
+    refused = self.pack(*self.words, expect=5).stderr
+    self.assertIn("all 12 files of the source were written after it was packed", refused)
+    self.assertIn("cp -a and rsync -t", refused)
+    self.assertEqual(0, self.typed(refused).returncode)
+
+  def test_a_manifest_without_times_is_compared_by_its_age(self):
+    whole = (self.folder / "out/manifest.json").read_text()
+    self.assertRegex(whole, '"times": "[0-9a-f]{32}"')
+    os.utime(self.folder / "src/cat/good-0002.jpg", (10**9, 10**9))
+    self.pack(*self.words, expect=5)
+    self.write("out/manifest.json", self.sealed(re.sub(',\n  "times": "[0-9a-f]{32}"', "", whole)))
+    self.assertIn("nothing to do", self.pack(*self.words).stderr)
+    self.rewrite(self.folder / "src/cat/good-0002.jpg", (self.folder / "src/cat/good-0002.jpg").read_bytes())
+    self.assertIn("cat/good-0002.jpg", self.pack(*self.words, expect=5).stderr)
+
+  def sealed(self, text):
+    """The text of a manifest with its own hash made right."""
+    # pack says what it should be.
+    self.write("scratch/manifest.json", text.encode())
+    said = self.pack("info", "scratch", expect=None).stderr
+    expected = re.search("expected ([0-9a-f]{32}), actual", said)
+    return re.sub('"self": "[0-9a-f]{32}"', f'"self": "{expected.group(1)}"', text).encode()
+
+  def test_a_plan_looks_at_the_source_too(self):
+    self.pack("plan", "src", "--samples-per-shard", "4", "--write", "plan")
+    words = ["build", "--plan", "plan", "-o", "out"]
+    self.assertIn("nothing to do", self.pack(*words).stderr)
+    path = self.folder / "src/cat/good-0002.jpg"
+    data = path.read_bytes()
+    path.write_bytes(data[:-1])
+    self.assertIn(f"cat/good-0002.jpg has {len(data) - 1} bytes, planned were {len(data)}", self.pack(*words, expect=5).stderr)
+    path.unlink()
+    for part in ([], ["--shards-range", "0-1"]):
+      refused = self.pack(*words, *part, expect=5).stderr
+      self.assertIn("cat/good-0002.jpg is missing", refused)
+      self.assertNotIn("--overwrite", refused)
+    self.rewrite(path, data)
+    self.assertIn("cat/good-0002.jpg", self.pack(*words, expect=5).stderr)
+
+  def test_the_identity_does_not_depend_on_times(self):
+    before = self.contents("out")
+    for path in (self.folder / "src").rglob("*.jpg"):
+      os.utime(path, (10**9, 10**9))
+    self.pack(*self.words[:2], "out", "--overwrite", *self.words[3:])
+    after = self.contents("out")
+    self.assertEqual([name for name in before if before[name] != after.get(name)], ["manifest.json"])
+
+  def test_commit_prints_json_of_what_is_published(self):
+    done = json.loads(self.pack("commit", "out", "--json").stdout)
+    self.assertTrue(done["already_complete"])
+    self.assertEqual(("shardpack.build/1", 3, 12), (done["schema"], done["kept_shards"], done["counts"]["packed"]))
+    again = json.loads(self.pack(*self.words, "--json").stdout)
+    self.assertEqual(set(done), set(again))
+
+  def test_a_manifest_that_is_lost_or_damaged(self):
+    kept = (self.folder / "out/manifest.json").read_bytes()
+    for damage, words in ((None, []), (kept[:-9], []), (kept.replace(b"cat", b"cut", 1), []), (kept[:-9], ["--overwrite"])):
+      (self.folder / "out/manifest.json").unlink()
+      if damage:
+        self.write("out/manifest.json", damage)
+      before = self.contents("out")
+      refused = self.pack(*self.words, *words, expect=4).stderr
+      self.assertEqual(before, self.contents("out"))
+      shutil.rmtree(self.folder / "copy", ignore_errors=True)
+      self.pack("src", "-o", "copy", *self.words[3:])
+      done = self.typed(refused, COPY="copy")
+      self.assertEqual(0, done.returncode, done.stderr)
+      self.assertEqual(kept, (self.folder / "out/manifest.json").read_bytes())
+
+
+class WayOnTest(WorkersTest):
+  """What a run that was refused tells the user to do works."""
+
+  def setUp(self):
+    super().setUp()
+    self.source(count=12)
+    self.words = ["src", "-o", "out dir", "--samples-per-shard", "4"]
+    self.write("src/cat/bad.jpg", command.jpeg(77)[:-40])
+
+  def good(self):
+    self.write("src/cat/bad.jpg", command.jpeg(77))
+
+  def test_an_input_that_was_skipped_and_then_fixed(self):
+    refused = self.pack(*self.words, expect=4).stderr
+    commands = self.commands(refused)
+    self.assertEqual(2, len(commands), refused)
+    self.good()
+    done = subprocess.run(["sh", "-c", commands[1]], cwd=self.folder, capture_output=True, check=False)  # pack all again
+    self.assertEqual(0, done.returncode, done.stderr)
+    self.assertEqual(13, self.manifest("out dir")["counts"]["packed"])
+    self.assertFalse((self.folder / "out dir.pack-new").exists())
+
+  def test_an_input_that_stays_bad(self):
+    for words in ([], ["--strict"], ["--max-skip", "2%"]):
+      refused = self.pack(*self.words, *words, expect=4).stderr
+      commands = self.commands(refused)
+      done = subprocess.run(["sh", "-c", commands[0]], cwd=self.folder, capture_output=True, check=False)  # go on without it
+      self.assertEqual(3, done.returncode, done.stderr)
+      self.assertIn("reused", done.stderr.decode())
+      shutil.rmtree(self.folder / "out dir")
+
+  def test_fixed_while_a_replacement_is_built(self):
+    self.pack(*self.words, "--max-skip", "50%", expect=3)
+    refused = self.pack(*self.words, "--strict", "--overwrite", "--seed", "3", expect=4).stderr
+    self.assertIn("out dir is as it was", refused)
+    self.assertIn("out dir.pack-new holds what was built to take its place", refused)
+    self.good()
+    commands = self.commands(refused)
+    done = subprocess.run(["sh", "-c", commands[1]], cwd=self.folder, capture_output=True, check=False)
+    self.assertEqual(0, done.returncode, done.stderr)
+    self.assertEqual(["out dir"], [path.name for path in self.folder.glob("out dir*")])
+    self.assertEqual(13, self.manifest("out dir")["counts"]["packed"])
+
+  def test_a_replacement_of_another_plan_is_begun_anew(self):
+    self.pack(*self.words, "--max-skip", "50%", expect=3)
+    self.pack(*self.words, "--strict", "--overwrite", "--seed", "3", expect=4)
+    self.write("out dir.pack-new/mine", b"mine")
+    self.assertIn("mine", self.pack(*self.words, "--overwrite", "--seed", "4", "--max-skip", "50%", expect=5).stderr)
+    (self.folder / "out dir.pack-new/mine").unlink()
+    self.pack(*self.words, "--overwrite", "--seed", "4", "--max-skip", "50%", expect=3)
+    self.pack("src", "-o", "want", *self.words[3:], "--seed", "4", "--max-skip", "50%", expect=3)
+    self.assertEqual(self.contents("want"), self.contents("out dir"))
+    self.assertFalse((self.folder / "out dir.pack-new").exists())
+
+  def test_a_fixed_input_after_the_first_try(self):
+    self.pack(*self.words, expect=4)
+    self.good()
+    refused = self.pack(*self.words, expect=5).stderr
+    self.assertIn("cat/bad.jpg", refused)
+    self.assertEqual(0, self.typed(refused).returncode)
+
+  def test_a_worker_names_what_it_has_skipped(self):
+    self.pack("plan", "src", "--samples-per-shard", "4", "--write", "plan")
+    done = self.pack("build", "--plan", "plan", "-o", "out", "--shards-range", "0-3", "-q", expect=3)
+    self.assertIn("cat/bad.jpg: truncated", done.stderr)
+    refused = self.pack("commit", "out", expect=4).stderr
+    self.assertEqual(3, self.typed(refused).returncode)
+
+
+class LostPlanTest(WorkersTest):
+
+  def setUp(self):
+    super().setUp()
+    self.source(count=24)
+    self.pack("plan", "src", "--samples-per-shard", "4", "--write", "plan")
+    self.pack("build", "--plan", "plan", "-o", "want", "-q")
+    self.pack("build", "--plan", "plan", "-o", "out", "--shards-range", "0-2", "-q")
+
+  def test_workers_put_a_lost_or_damaged_plan_back(self):
+    plan = self.folder / "out/.pack/plan"
+    whole = plan.read_bytes()
+    for damage in (lambda: plan.unlink(), lambda: plan.write_bytes(b""), lambda: plan.write_bytes(whole[:200]),
+                   lambda: plan.write_bytes(whole[:99] + b"?" + whole[100:])):
+      damage()
+      self.assertIn("reused    3", self.pack("build", "--plan", "plan", "-o", "out", "--shards-range", "0-2").stderr)
+      self.assertEqual(whole, plan.read_bytes())
+    plan.unlink()
+    refused = self.pack("commit", "out", expect=4).stderr
+    done = self.typed(refused, FILE="plan")
+    self.assertEqual(0, done.returncode, done.stderr)
+    self.assertEqual(self.contents("want"), self.contents("out"))
+
+  def test_a_lost_plan_is_not_replaced_by_another_one(self):
+    (self.folder / "out/.pack/plan").unlink()
+    self.pack("plan", "src", "--samples-per-shard", "4", "--seed", "9", "--write", "other")
+    before = self.contents("out")
+    for part in ([], ["--shards-range", "3-5"]):
+      refused = self.pack("build", "--plan", "other", "-o", "out", *part, expect=5).stderr
+      self.assertIn("several plans", refused)
+      self.assertFalse((self.folder / "out/.pack/plan").exists())
+    self.assertEqual(before, {name: data for name, data in self.contents("out").items() if name != ".pack/lock"})
+
+  def test_workers_are_not_told_to_overwrite(self):
+    other = ("plan", "src", "--samples-per-shard", "4", "--seed", "9", "--write", "other")
+    self.pack(*other)
+    self.pack("plan", "src", "--samples-per-shard", "4", "-f", "tfrecord", "--write", "records")
+    for plan, why in (("other", "--seed was 0, is 9"), ("records", "--format was webdataset, is tfrecord")):
+      refused = self.pack("build", "--plan", plan, "-o", "out", "--shards-range", "3-5", expect=5).stderr
+      self.assertIn(why, refused)
+      self.assertNotIn("--overwrite", refused)
+      refused = self.pack("build", "--plan", plan, "-o", "out", expect=5).stderr
+      self.assertIn(why, refused)
+      shutil.copytree(self.folder / "out", self.folder / "kept")
+      self.assertEqual(0, self.typed(refused).returncode)
+      shutil.rmtree(self.folder / "out")
+      os.rename(self.folder / "kept", self.folder / "out")
+
+  def test_a_commit_says_where_the_source_has_to_be_named(self):
+    os.rename(self.folder / "src", self.folder / "elsewhere")
+    refused = self.pack("commit", "out", expect=5).stderr
+    self.assertIn("not at", refused)
+    self.typed(refused, SRC="elsewhere")
+    self.assertEqual(self.contents("want").keys(), self.contents("out").keys())
+
+  def test_many_missing_ranges_are_bounded(self):
+    self.pack("plan", "src", "--samples-per-shard", "1", "--write", "ones")
+    for n in range(0, 24, 2):
+      self.pack("build", "--plan", "ones", "-o", "many", "--shards-range", str(n), "-q")
+    ranges = re.search("Ranges to build: (.*)", self.pack("commit", "many", expect=5).stderr).group(1)
+    self.assertEqual(" ".join(f"{n}-{n}" for n in range(1, 24, 2)), ranges)
+    self.source(name="much", count=50)
+    self.pack("plan", "much", "--samples-per-shard", "1", "--write", "ones-of-much")
+    for n in range(0, 50, 2):
+      self.pack("build", "--plan", "ones-of-much", "-o", "more", "--shards-range", str(n), "-q")
+    self.assertIn("and 5 more", self.pack("commit", "more", expect=5).stderr)
+
+  def test_what_a_user_has_put_into_the_folder_of_pack_stays(self):
+    self.write("out/.pack/mine", b"mine")
+    self.pack("build", "--plan", "plan", "-o", "out", "--shards-range", "3-5", "-q")
+    self.assertIn(".pack/mine", self.pack("commit", "out", expect=5).stderr)
+    (self.folder / "out/.pack/mine").unlink()
+    self.pack("commit", "out", "-q")
+    self.write("out/.pack/mine", b"mine")  # as if it had come during the commit
+    self.write("out/.pack/lock")
+    self.pack("commit", "out", "-q")
+    self.assertEqual(["mine"], os.listdir(self.folder / "out/.pack"))
+    self.pack("src", "-o", "out", "--overwrite", "--seed", "2", expect=5)
+    self.assertEqual(b"mine", (self.folder / "out/.pack/mine").read_bytes())
+
+  def test_a_journal_that_is_a_folder(self):
+    (self.folder / "out/.pack/journal-x.jsonl").mkdir()
+    for words in (("commit", "out"), ("build", "--plan", "plan", "-o", "out", "--shards-range", "3-5")):
+      self.assertIn(".pack/journal-x.jsonl is not a file", self.pack(*words, expect=5).stderr)
+
+  def test_the_names_are_those_of_the_plan_that_is_there(self):
+    # A worker of another plan was killed before it had published that.
+    shutil.rmtree(self.folder / "out")
+    self.write("out/.pack/made", b"NOTES.txt\n")
+    (self.folder / "out/.pack/stage").mkdir()
+    self.pack("build", "--plan", "plan", "-o", "out", "--shards-range", "0-2", "-q")
+    self.assertIn("train-000005.tar", (self.folder / "out/.pack/made").read_text())
+    self.assertNotIn("NOTES", (self.folder / "out/.pack/made").read_text())
+
+
+class OverwriteTest(WorkersTest):
 
   def setUp(self):
     super().setUp()
@@ -342,7 +617,7 @@ class OverwriteTest(command.PackTest):
     self.assertEqual(["out"], os.listdir(self.folder / "real"))
 
 
-class HostileFilesTest(command.PackTest):
+class HostileFilesTest(WorkersTest):
 
   def setUp(self):
     super().setUp()

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "converters/commit.h"
+#include "converters/offered_flags.h"
 #include "formats/io/resources.h"
 #include "converters/shard_scheduler.h"
 
@@ -21,6 +22,14 @@ RunReport AlreadyComplete(Manifest manifest) {
   report.kept_shards = manifest.shards.size();
   report.manifest = std::move(manifest);
   return report;
+}
+
+// A fixed input has another size, so that the plan is another one and every shard is packed again.
+absl::Status OrPackAgain(absl::Status status, const OutputOptions& output) {
+  std::vector<FlagWords> offers = OfferedFlags(status);
+  if (offers.empty()) return status;
+  offers.push_back(output.overwrite ? FlagWords() : FlagWords{"--overwrite"});
+  return OfferFlags(std::move(status), offers);
 }
 
 }  // namespace
@@ -84,7 +93,7 @@ absl::StatusOr<RunReport> Build(const Plan& plan, const SampleSource& source, co
   if (options.output.shards_range) return report;  // `pack commit` publishes
   absl::StatusOr<Manifest> manifest =
       Commit(plan, results, *out, {options.max_skip, options.tool, options.expect});
-  if (!manifest.ok()) return manifest.status();
+  if (!manifest.ok()) return OrPackAgain(manifest.status(), options.output);
   report.manifest = *std::move(manifest);
   return report;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -11,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "converters/offered_flags.h"
 #include "converters/record_order.h"
 #include "converters/replacement.h"
 #include "converters/skip_answers.h"
@@ -60,11 +62,14 @@ absl::Status Judge(const Plan& plan, std::span<const ShardResult> results, const
     for (const Skip& skip : skips.first(std::min(skips.size(), kNamedSkips))) lines.push_back(Describe(plan, skip));
     if (skips.size() > kNamedSkips) lines.push_back(absl::StrCat("... and ", skips.size() - kNamedSkips, " more"));
     if (const std::string answers = SkipAnswers(skips); !answers.empty()) lines.push_back(answers);
-    return absl::DataLossError(absl::StrFormat(
+    absl::Status status = absl::DataLossError(absl::StrFormat(
         "%d of %d inputs cannot be packed, %.4g %% are allowed; nothing was published.\n  %s\n%s", lost,
         counts.seen, max_skip * 100, absl::StrJoin(lines, "\n  "),
         counts.packed == 0 ? "No input is left to pack."
-                           : "Fix them, or rerun with a higher --max-skip; finished shards are kept."));
+                           : "Finished shards are kept. Go on without these inputs, or fix them and pack all again"));
+    // The shares that are allowed are whole percents: as a person would type them.
+    const auto percent = static_cast<int>(std::ceil(share * 100));
+    return counts.packed == 0 ? status : OfferFlags(std::move(status), {{"--max-skip", absl::StrCat(folder_lost ? 100 : percent, "%")}});
   }
   for (const ShardResult& result : results) {
     if (result.records > 0) continue;
@@ -118,6 +123,7 @@ class Publisher {
     manifest_.options_digest = Xxh3_128(AsBytes(canonical));
     manifest_.plan_digest = plan_.digest();
     manifest_.source_root = listing.root;
+    manifest_.source_times = TimesDigest(listing.mtime_ns, listing.field_mtime_ns).ToHex();
     manifest_.source_files = listing.rows();
     for (uint64_t row = 0; row < listing.rows(); ++row) manifest_.source_bytes += listing.SampleBytes(row);
     manifest_.listing_digest = listing.ComputeDigest();

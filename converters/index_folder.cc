@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "converters/file_damage.h"
+#include "converters/pack_folder.h"
 #include "converters/pack_lock.h"
 #include "formats/io/exists.h"
 #include "formats/io/list_folder.h"
@@ -41,7 +42,7 @@ absl::StatusOr<IndexFolder> IndexFolder::Open(const std::string& out,
   if (!status.ok()) return status;
   if (folder.manifest_ && !options.overwrite && folder.lock_.is_open()) {
     // Killed right after the manifest was in place, or another run has just put it there.
-    status = folder.folder_->RemoveTree(".pack");
+    status = RemovePackFolder(*folder.folder_);
     folder.lock_ = File();
     if (!status.ok()) return status;
   }
@@ -52,7 +53,7 @@ IndexFolder::~IndexFolder() {
   // Half published, `.pack` says so until the next run.
   if (!lock_.is_open() || publishing_ || !marked_.empty()) return;
   // Nothing is left to be done about an error here: the run has failed already, or is done.
-  (void)folder_->RemoveTree(".pack");
+  (void)RemovePackFolder(*folder_);
   for (auto folder = created_.rbegin(); folder != created_.rend(); ++folder)
     (void)::rmdir(folder->c_str());
 }
@@ -248,7 +249,7 @@ absl::Status IndexFolder::Publish(const Manifest& manifest) {
       if (status.ok()) status = SyncDirectory(parent);
     }
   }
-  if (status.ok()) status = folder_->RemoveTree(".pack");
+  if (status.ok()) status = RemovePackFolder(*folder_);
   if (status.ok()) created_.clear();
   if (status.ok()) marked_.clear();
   return status;

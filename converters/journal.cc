@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -162,14 +163,19 @@ absl::StatusOr<std::vector<ShardResult>> JournalReader::ReadNew() {
     if (!name.starts_with("journal") || !name.ends_with(".jsonl") || name == except_) continue;
     absl::StatusOr<File> file = File::OpenRead(absl::StrCat(folder_, "/", name));
     if (!file.ok()) return file.status();
-    absl::StatusOr<uint64_t> size = file->Size();
-    if (!size.ok()) return size.status();
-    uint64_t& done = read_[name];
-    if (*size <= done) continue;
-    if (*size - done > kMaxJournalBytes) {
-      return absl::OutOfRangeError(absl::StrCat(EscapeForTerminal(file->path()), " has ", *size, " bytes"));
+    struct stat facts;
+    if (::fstat(file->descriptor(), &facts) != 0) return IoStatus("look at", file->path(), errno);
+    if (!S_ISREG(facts.st_mode)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(EscapeForTerminal(file->path()), " is not a file, as pack's journals are; move it away and run again"));
     }
-    std::string text(*size - done, '\0');
+    const auto size = static_cast<uint64_t>(facts.st_size);
+    uint64_t& done = read_[name];
+    if (size <= done) continue;
+    if (size - done > kMaxJournalBytes) {
+      return absl::OutOfRangeError(absl::StrCat(EscapeForTerminal(file->path()), " has ", size, " bytes"));
+    }
+    std::string text(size - done, '\0');
     absl::StatusOr<size_t> got = file->ReadAt(done, std::as_writable_bytes(std::span(text.data(), text.size())));
     if (!got.ok()) return got.status();
     std::string_view rest = std::string_view(text).substr(0, *got);

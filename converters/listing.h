@@ -101,6 +101,9 @@ struct Listing {
   Digest ComputeDigest() const;
 };
 
+// Over when the rows' images and fields were last modified: Listing::mtime_ns and field_mtime_ns.
+Digest TimesDigest(const std::vector<int64_t>& mtime_ns, const std::vector<int64_t>& field_mtime_ns);
+
 }  // namespace shardpack
 
 #endif  // SHARDPACK_CONVERTERS_LISTING_H_

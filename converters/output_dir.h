@@ -46,6 +46,8 @@ class OutputDir {
   static absl::StatusOr<std::string> ReadPlanBytes(const std::string& out);
   // Whether a run that was interrupted can be gone on with in OUT.
   static bool HoldsUnfinished(const std::string& out);
+  // Where --overwrite builds what is to take the place of OUT, and then leaves the old one until it is removed.
+  static std::string BesideOf(const std::string& out);
   // Ends what a run that published this manifest had no time for: takes an old dataset and `.pack` away.
   static absl::Status FinishPublished(const std::string& out);
 
@@ -67,8 +69,8 @@ class OutputDir {
 
   // The shard as another run has published and journalled it since, whole; none if none has.
   absl::StatusOr<std::optional<ShardResult>> FinishedByOther(const Plan& plan, size_t shard) const;
-  // Whether another run is at work on the shard.
-  absl::StatusOr<bool> HeldByOther(const std::string& shard_name) const { return stage_->HeldByOther(shard_name); }
+  // The shards that other runs are at work on, by name.
+  absl::StatusOr<std::set<std::string>> HeldByOthers() const { return stage_->HeldByOthers(); }
   // Whether another run has published this plan's dataset meanwhile.
   bool PublishedByOther(const Plan& plan) const;
 
@@ -87,19 +89,30 @@ class OutputDir {
  private:
   struct Followed;  // what other runs have journalled, as far as it was read
 
+  static constexpr uint64_t kMaxPlanBytes = uint64_t{64} << 30;
+
   OutputDir() = default;
+  static absl::Status Conflict(const std::string& path, const std::string& why);
+  static absl::Status PlanDiffers(const std::string& out, const std::vector<std::string>& differences);
   static absl::StatusOr<OutputDir> OpenOnce(const std::string& out, const Plan& plan, const OutputOptions& options,
                                             IoPool& pool);
   absl::Status Lock();
   absl::Status Create();
   absl::Status CheckIsOurs(const std::string& folder) const;
   absl::Status CheckHoldsNothingElse() const;
-  absl::Status CheckPublished(const Plan& plan, const Manifest& manifest);
+  absl::Status CheckPublished(const Plan& plan, const Manifest& manifest, IoPool& pool);
   absl::Status BeginReplacement();
+  absl::Status BeginCommit(const Plan& plan, IoPool& pool);
   absl::Status BeginFolder();
   absl::Status BeginStage(const Plan& plan);
   absl::Status AdoptPlan(const Plan& plan, std::optional<Plan>* was);
+  absl::Status CheckJournals(const Plan& plan);
+  absl::Status ClaimNames(const Plan& plan) const;
+  absl::Status DiscardOtherPlan(const Plan& plan);
+  absl::Status OrOverwrite(const absl::Status& status) const;
+  absl::Status Replace(std::string_view name, std::string_view bytes) const;
   absl::Status PublishOnce(const std::string& name, std::string_view bytes) const;
+  void Follow(const std::string& own_journal);
   absl::Status FindFinished(const Plan& plan, IoPool& pool);
   absl::Status NameIndexes(const Plan& plan);
   absl::Status RenameOldIndex(const std::string& shard, FileEntry& index) const;
@@ -111,6 +124,7 @@ class OutputDir {
   OutputOptions options_;
   File lock_;
   bool complete_ = false;
+  bool plan_was_lost_ = false;
   std::vector<ShardResult> finished_;
   std::unique_ptr<OwnedFolder> folder_;  // of path_
   std::set<std::string> old_indexes_;    // that journals name as older versions did

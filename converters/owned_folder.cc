@@ -146,6 +146,18 @@ absl::StatusOr<OwnedFolder::Place> OwnedFolder::Find(std::string_view name) cons
   return place;
 }
 
+absl::StatusOr<std::vector<std::string>> OwnedFolder::List(std::string_view name) const {
+  const absl::StatusOr<Place> place = Find(name);
+  if (absl::IsNotFound(place.status())) return std::vector<std::string>();
+  if (!place.ok()) return place.status();
+  const absl::StatusOr<File> folder = OpenBelow(place->parent, place->last, place->path);
+  if (absl::IsNotFound(folder.status())) return std::vector<std::string>();
+  if (!folder.ok()) return folder.status();
+  absl::StatusOr<std::vector<std::string>> names = ListOpen(*folder);
+  if (names.ok()) std::sort(names->begin(), names->end());
+  return names;
+}
+
 absl::Status OwnedFolder::RemoveFile(std::string_view name) const {
   const absl::StatusOr<Place> place = Find(name);
   if (absl::IsNotFound(place.status())) return absl::OkStatus();

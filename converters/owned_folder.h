@@ -17,6 +17,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -34,6 +35,8 @@ class OwnedFolder {
   const std::string& path() const { return folder_.path(); }
   std::string PathOf(std::string_view name) const;
 
+  // The names in a folder, sorted; none when it is not there.
+  absl::StatusOr<std::vector<std::string>> List(std::string_view name) const;
   // Removes a file or link; OK when it is not there.
   absl::Status RemoveFile(std::string_view name) const;
   // Removes a folder if it is empty; OK when it is not there, or is not empty.

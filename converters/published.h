@@ -1,10 +1,10 @@
 // What a look at a finished dataset tells, without reading its bytes: one stat a file.
 //
 //   absl::Status whole = CheckPublishedFiles("OUT", manifest);            // each file is there, with its size
-//   absl::Status fresh = CheckSourceTimes("OUT", plan.listing());         // no source file is newer
+//   absl::Status fresh = CheckSource("OUT", manifest, plan.listing(), "", pool);   // no source file was changed
 //
 // Lifetime, thread-safety: pure but for the file system. Errors: DataLoss (exit 4) that names files and the command that
-// repairs them; FailedPrecondition (exit 5) for a source that was changed; I/O Status. Units: bytes.
+// repairs them; FailedPrecondition (exit 5) for a source that was changed; I/O Status. Units: bytes, nanoseconds.
 #ifndef SHARDPACK_CONVERTERS_PUBLISHED_H_
 #define SHARDPACK_CONVERTERS_PUBLISHED_H_
 
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "converters/io_pool.h"
 #include "converters/plan.h"
 #include "formats/core/manifest.h"
 
@@ -21,9 +22,11 @@ namespace shardpack {
 std::vector<std::string> DifferencesFrom(const Manifest& was, const Plan& plan);
 
 absl::Status CheckPublishedFiles(const std::string& dataset, const Manifest& manifest);
-// No source file was changed after the manifest was written, by their times; one that was set back, or lies in the future, is not
-// seen. Sizes and names are part of the plan's digest.
-absl::Status CheckSourceTimes(const std::string& dataset, const Listing& now);
+// No file of the listing was modified since it was packed, by the times that the manifest vouches for; by its own age
+// where it is of an older version. `root`: where the files of a listing from a plan lie, which are then looked at again,
+// by size and time; empty for a listing that was just made, whose names and sizes are part of the plan's digest.
+absl::Status CheckSource(const std::string& dataset, const Manifest& manifest, const Listing& listing,
+                         const std::string& root, IoPool& pool);
 
 }  // namespace shardpack
 

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "converters/file_damage.h"
+#include "converters/pack_folder.h"
 #include "converters/pack_lock.h"
 
 namespace shardpack {
@@ -128,7 +129,7 @@ absl::StatusOr<std::string> RepairFolder::Replace(std::string_view name, const F
 
 absl::Status RepairFolder::Close() {
   if (!lock_.is_open()) return absl::OkStatus();
-  absl::Status status = folder_.RemoveTree(kPack);
+  absl::Status status = RemovePackFolder(folder_);
   if (status.ok() && fsync_) status = SyncDirectory(folder_.path());
   lock_ = File();
   return status;

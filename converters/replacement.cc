@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "converters/journal.h"
+#include "converters/pack_folder.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
 
@@ -104,17 +105,34 @@ absl::Status CheckHoldsOnly(const std::string& dataset, const std::set<std::stri
   for (const std::string& name : names) {
     if (name.find('/') != std::string::npos) folders.insert(FolderOf(name));
   }
-  std::vector<std::string> others;
-  absl::Status listed = AddOthers(dataset, "", names, folders, others);
+  const absl::StatusOr<OwnedFolder> folder = OwnedFolder::Open(dataset);
+  if (!folder.ok()) return folder.status();
+  absl::StatusOr<std::vector<std::string>> others = OthersInPackFolder(*folder);
+  if (!others.ok()) return others.status();
+  absl::Status listed = AddOthers(dataset, "", names, folders, *others);
   if (!listed.ok()) return listed;
-  if (others.empty()) return absl::OkStatus();
-  std::sort(others.begin(), others.end());
-  const size_t count = others.size();
-  others.resize(std::min(count, kNamed));
-  for (std::string& name : others) name = EscapeForTerminal(name);
+  if (others->empty()) return absl::OkStatus();
+  std::sort(others->begin(), others->end());
+  const size_t count = others->size();
+  others->resize(std::min(count, kNamed));
+  for (std::string& name : *others) name = EscapeForTerminal(name);
   return absl::FailedPreconditionError(absl::StrCat(
-      EscapeForTerminal(dataset), " holds what pack has not made: ", absl::StrJoin(others, ", "),
+      EscapeForTerminal(dataset), " holds what pack has not made: ", absl::StrJoin(*others, ", "),
       count > kNamed ? absl::StrCat(" and ", count - kNamed, " more") : "", "; ", std::string(advice)));
+}
+
+// The manifest goes first: what is left is then nothing that anybody takes for a dataset.
+absl::Status RemoveMade(const OwnedFolder& folder, const std::set<std::string>& names) {
+  absl::Status status = folder.RemoveFile(kManifestName);
+  std::set<std::string> folders;
+  for (const std::string& name : names) {
+    if (status.ok()) status = folder.RemoveFile(name);
+    if (name.find('/') != std::string::npos) folders.insert(FolderOf(name));
+  }
+  for (const std::string& name : folders) {
+    if (status.ok()) status = folder.RemoveEmptyFolder(name);
+  }
+  return status;
 }
 
 absl::StatusOr<bool> IsReplacement(const std::string& dataset) {
@@ -127,17 +145,8 @@ absl::Status FinishReplacement(const std::string& dataset, const std::string& ol
   absl::StatusOr<OwnedFolder> folder = OwnedFolder::Open(old);
   if (absl::IsNotFound(folder.status())) return absl::OkStatus();  // an earlier run has come so far
   if (!folder.ok()) return folder.status();
-  // The manifest goes first: what is left is then nothing that anybody takes for a dataset.
-  absl::Status status = folder->RemoveFile(kManifestName);
-  std::set<std::string> folders;
-  for (const std::string& name : *names) {
-    if (status.ok()) status = folder->RemoveFile(name);
-    if (name.find('/') != std::string::npos) folders.insert(FolderOf(name));
-  }
-  for (const std::string& name : folders) {
-    if (status.ok()) status = folder->RemoveEmptyFolder(name);
-  }
-  if (status.ok()) status = folder->RemoveTree(".pack");
+  absl::Status status = RemoveMade(*folder, *names);
+  if (status.ok()) status = RemovePackFolder(*folder);
   if (!status.ok()) return status;
   // An empty folder alone: what somebody has put there since stays.
   if (::rmdir(old.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();

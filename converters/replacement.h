@@ -39,6 +39,9 @@ absl::StatusOr<std::set<std::string>> MadeFiles(const std::string& dataset);
 // Ok when the folder holds these files, the folders they are in, `.pack`, and no more. `advice` ends the message.
 absl::Status CheckHoldsOnly(const std::string& dataset, const std::set<std::string>& names, std::string_view advice);
 
+// Removes these files, and the folders they are in where nothing else is.
+absl::Status RemoveMade(const OwnedFolder& folder, const std::set<std::string>& names);
+
 // True after an exchange whose old dataset may still be there.
 absl::StatusOr<bool> IsReplacement(const std::string& dataset);
 // Removes the old dataset, which lies in `old` now.

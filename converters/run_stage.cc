@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <random>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@ namespace {
 
 constexpr std::string_view kStage = ".pack/stage/", kLockSuffix = ".lock";
 constexpr int kAttempts = 8;
+constexpr std::string_view kUnknownBoot = "unknown";
 
 // The first digits of what this boot of this machine is called; containers of one machine share it, and its locks.
 std::string BootName() {
@@ -28,7 +30,7 @@ std::string BootName() {
   std::string id(8, '\0');
   const absl::StatusOr<size_t> got =
       file.ok() ? file->ReadAt(0, std::as_writable_bytes(std::span(id.data(), id.size()))) : file.status();
-  return got.ok() && OwnedFolder::IsName(id) ? id : "unknown";
+  return got.ok() && OwnedFolder::IsName(id) ? id : std::string(kUnknownBoot);
 }
 
 std::string HostName() {
@@ -61,6 +63,8 @@ bool StillNamed(int fd, const std::string& path) {
 
 // What killed runs of this machine have left: only its own locks say that a run is dead. An error is none of ours: it is only untidy.
 void RemoveDead(const OwnedFolder& dataset) {
+  // Without /proc two machines of one name cannot be told apart, and locks may not reach from one to the other.
+  if (BootName() == kUnknownBoot) return;
   const std::string mine = absl::StrCat(HostName(), "-", BootName(), "-");
   const absl::StatusOr<std::vector<std::string>> names = ListFolder(dataset.PathOf(".pack/stage"));
   if (!names.ok()) return;
@@ -119,17 +123,20 @@ std::string RunStage::NameOf(std::string_view name) const {
   return absl::StrCat(std::string(kStage), owner_, "/", std::string(name));
 }
 
-absl::StatusOr<bool> RunStage::HeldByOther(std::string_view name) const {
+absl::StatusOr<std::set<std::string>> RunStage::HeldByOthers() const {
+  std::set<std::string> held;
   const std::string stages = folder_.PathOf(".pack/stage");
   const absl::StatusOr<std::vector<std::string>> owners = ListFolder(stages);
-  if (absl::IsNotFound(owners.status())) return false;  // published by another run: .pack is gone
+  if (absl::IsNotFound(owners.status())) return held;  // published by another run: .pack is gone
   if (!owners.ok()) return owners.status();
   for (const std::string& owner : *owners) {
     if (owner == owner_ || owner.ends_with(kLockSuffix)) continue;
-    absl::StatusOr<bool> held = Exists(absl::StrCat(stages, "/", owner, "/", std::string(name)));
-    if (!held.ok() || *held) return held;
+    const absl::StatusOr<std::vector<std::string>> names = ListFolder(absl::StrCat(stages, "/", owner));
+    if (absl::IsNotFound(names.status())) continue;  // that run has ended
+    if (!names.ok()) return names.status();
+    held.insert(names->begin(), names->end());
   }
-  return false;
+  return held;
 }
 
 }  // namespace shardpack

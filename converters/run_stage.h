@@ -2,7 +2,7 @@
 //
 //   absl::StatusOr<std::unique_ptr<RunStage>> stage = RunStage::Create("OUT");   // OUT/.pack/stage exists
 //   StagedFile::Create((*stage)->PathOf("train-000000.tar"));
-//   if ((*stage)->HeldByOther("train-000001.tar")) ...       // another run is at work on it
+//   if ((*stage)->HeldByOthers().contains("train-000001.tar")) ...       // another run is at work on it
 //
 // It is called after host, boot, process and chance, and beside it lies a file that is locked as long as the run lives:
 // what a killed run of this machine has left is removed by the next one; nothing else of others is touched.
@@ -12,6 +12,7 @@
 #define SHARDPACK_CONVERTERS_RUN_STAGE_H_
 
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -33,8 +34,8 @@ class RunStage {
   // Relative to the dataset's folder.
   std::string NameOf(std::string_view name) const;
   std::string PathOf(std::string_view name) const { return folder_.PathOf(NameOf(name)); }
-  // Whether another run has a file of that name in its stage. It may be dead, if it ran on another machine.
-  absl::StatusOr<bool> HeldByOther(std::string_view name) const;
+  // What other runs have in their stages. They may be dead, if they ran on another machine.
+  absl::StatusOr<std::set<std::string>> HeldByOthers() const;
 
  private:
   RunStage(OwnedFolder folder, std::string owner) : folder_(std::move(folder)), owner_(std::move(owner)) {}

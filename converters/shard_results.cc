@@ -16,7 +16,7 @@
 namespace shardpack {
 namespace {
 
-constexpr size_t kNamed = 5;
+constexpr size_t kNamed = 5, kNamedRanges = 20;
 
 std::string FirstOf(const std::vector<std::string>& names) {
   std::vector<std::string> shown(names.begin(), names.begin() + static_cast<ptrdiff_t>(std::min(names.size(), kNamed)));
@@ -128,6 +128,12 @@ absl::Status Unfinished(const std::string& dataset, const Plan& plan, const Shar
     while (n + 1 < shards && !done.contains(n + 1)) ++n;
     ranges.push_back(absl::StrCat(first, "-", n));
   }
+  const std::string first = ranges.front();
+  if (ranges.size() > kNamedRanges) {
+    const size_t more = ranges.size() - kNamedRanges;
+    ranges.resize(kNamedRanges);
+    ranges.push_back(absl::StrCat("and ", more, " more"));
+  }
   std::string text = absl::StrCat(EscapeForTerminal(dataset), " cannot be published yet, and nothing was changed: ");
   const size_t missing = shards - done.size() - states.damaged.size();
   if (missing > 0) absl::StrAppend(&text, missing, " of ", shards, " shards are not built yet");
@@ -139,10 +145,16 @@ absl::Status Unfinished(const std::string& dataset, const Plan& plan, const Shar
     }
     if (named > kNamed) absl::StrAppend(&text, "\n  ... and ", named - kNamed, " more");
   }
-  const std::string folder = ShellQuoted(dataset);
-  absl::StrAppend(&text, "\nRanges to build: ", absl::StrJoin(ranges, " "), "\nThe first of them:\n  pack build --plan ",
-                  ShellQuoted(dataset + "/.pack/plan"), " -o ", folder, " --shards-range ", ranges.front(),
-                  "\nand when all are built:\n  pack commit ", folder);
+  const std::string folder = ShellQuoted(dataset), plan_file = ShellQuoted(dataset + "/.pack/plan");
+  // Workers may have been told where the source is.
+  const std::string& root = plan.listing().root;
+  const bool source_is_here = Exists(root).value_or(true);
+  const std::string build = absl::StrCat("pack build ", source_is_here ? "" : "SRC ", "--plan ", plan_file, " -o ", folder);
+  absl::StrAppend(&text, "\nRanges to build: ", absl::StrJoin(ranges, " "), "\nThe first of them:\n  ", build,
+                  " --shards-range ", first, "\nand when all are built:\n  pack commit ", folder);
+  if (!source_is_here) {
+    absl::StrAppend(&text, "\nwith SRC the folder of the source, which is not at ", EscapeForTerminal(root), " here");
+  }
   return states.damaged.empty() ? absl::FailedPreconditionError(text) : absl::DataLossError(text);
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "images/inspect.h"
@@ -132,14 +134,15 @@ absl::Status ShardScheduler::Run(std::vector<uint32_t> shards, const std::atomic
 
 // Workers leave each other what they are at work on, as long as there is something else to do.
 absl::StatusOr<uint32_t> ShardScheduler::TakeWaiting() {
+  // Read before the lock is taken: a slow disk would hold up every thread.
+  const bool shares = out_.options().shards_range.has_value();
+  const absl::StatusOr<std::set<std::string>> held = shares ? out_.HeldByOthers() : std::set<std::string>();
+  if (!held.ok()) return held.status();
   const std::lock_guard lock(mutex_);
   auto next = waiting_.begin();
-  if (out_.options().shards_range) {
-    for (; next != waiting_.end(); ++next) {
-      const absl::StatusOr<bool> held = out_.HeldByOther(plan_.shards()[*next].name);
-      if (!held.ok()) return held.status();
-      if (!*held) break;
-    }
+  if (shares) {
+    next = std::find_if(waiting_.begin(), waiting_.end(),
+                        [&](uint32_t number) { return !held->contains(plan_.shards()[number].name); });
     if (next == waiting_.end()) next = waiting_.begin();
   }
   const uint32_t number = *next;

@@ -18,11 +18,13 @@ constexpr std::string_view kRestoreManifest =
 constexpr std::string_view kRestore =
     "run `pack repair OUT`, which rebuilds the file from the source, or with --from from a copy; a shard without a dataset: "
     "restore it from a good copy";
+constexpr std::string_view kFinishOrRestore =
+    "run the same `pack` command again to finish it; a lost file is taken from a copy by `pack repair OUT --from COPY`";
 constexpr std::string_view kResume = "run the same `pack` command again to finish it";
 
 // clang-format off
 constexpr FindingSpec kCatalogue[] = {
-    {FindingId::kManifestMissing, "manifest-missing", kError, "the dataset has no manifest.json: its build has not finished", kResume},
+    {FindingId::kManifestMissing, "manifest-missing", kError, "the dataset has no manifest.json: its build has not finished, or the file was lost", kFinishOrRestore},
     {FindingId::kManifestInvalid, "manifest-invalid", kError, "manifest.json cannot be read", kRestoreManifest},
     {FindingId::kManifestSelfHash, "manifest-self-hash", kError, "manifest.json was changed after it was written", kRestoreManifest},
     {FindingId::kLeftoverPackFolder, "leftover-pack-folder", kWarning, "a .pack folder was left behind by an interrupted run", kResume},

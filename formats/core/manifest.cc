@@ -92,7 +92,8 @@ Object MembersOf(Manifest& m, Envelope& envelope) {
           {"source", Object{{"bytes", &m.source_bytes},
                             {"files", &m.source_files},
                             {"listing_digest", &m.listing_digest},
-                            {"root", &m.source_root}}},
+                            {"root", &m.source_root},
+                            {"times", &m.source_times, true}}},
           {"splits", &m.splits},
           {"tool", &m.tool}};
 }

@@ -94,6 +94,9 @@ struct Manifest {
   Digest options_digest, plan_digest;
   std::string source_root;
   uint64_t source_files = 0, source_bytes = 0;
+  // Of when the source's files were last modified, 32 hex digits: tells a rerun that they still are what was packed.
+  // Not part of what was packed, and so not of the identity. Empty in manifests of older versions.
+  std::string source_times;
   Digest listing_digest;
   ManifestCounts counts;
   std::vector<std::string> classes;  // ordered; a label is a position here

@@ -182,6 +182,7 @@ absl::Status Manifest::Check() const {
     return RefuseManifest(absl::StrCat("origin: expected ", std::string(kAdoptedOrigin),
                                        " or none, actual ", EscapeForTerminal(origin)));
   }
+  if (!source_times.empty() && !ParseDigest(source_times)) return RefuseManifest("source.times: not a digest");
   for (const auto& check : {CheckFiles, CheckShards, CheckCounts}) {
     absl::Status checked = check(*this);
     if (!checked.ok()) return checked;

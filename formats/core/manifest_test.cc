@@ -100,6 +100,18 @@ TEST(Manifest, TheTextIsCanonical) {
   EXPECT_EQ(Resealed(json), json) << "self is the hash of the text without its line";
 }
 
+TEST(Manifest, TheTimesOfTheSourceAreNoPartOfTheIdentity) {
+  Manifest manifest = TwoShards();
+  manifest.source_times = "0123456789abcdef0123456789abcdef";
+  const absl::StatusOr<Manifest> read = Manifest::Parse(manifest.ToJson());
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->source_times, manifest.source_times);
+  EXPECT_EQ(read->Identity(), TwoShards().Identity());
+  EXPECT_EQ(Manifest::Parse(TwoShards().ToJson())->source_times, "");
+  manifest.source_times = "yesterday";
+  EXPECT_THAT(Refusal(manifest.ToJson()).message(), HasSubstr("source.times"));
+}
+
 TEST(Manifest, AnEmptyDatasetIsOne) {
   Manifest empty;
   empty.format = "tfrecord";

@@ -122,6 +122,7 @@ absl::Status IoStatus(std::string_view operation, std::string_view path, int err
   std::string message = absl::StrCat(std::string(operation), " ", EscapeForTerminal(path), ": ",
                                      std::generic_category().message(error_number));
   if (error_number == EMFILE) absl::StrAppend(&message, " (ulimit -n says how many may be open)");
+  if (error_number == EFBIG) absl::StrAppend(&message, " (ulimit -f says how large a file may become)");
   return absl::Status(CodeOf(error_number), message);
 }
 
