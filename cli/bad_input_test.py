@@ -425,6 +425,7 @@ class OutTest(command.PackTest):
     self.source(count=400)
     refused = self.pack("src", "-o", "out", "--samples-per-shard", "100", limits=[(resource.RLIMIT_FSIZE, 100_000)], expect=6)
     self.assertIn("pack src -o out", refused.stderr)
+    self.assertIn("ulimit -f", refused.stderr)
     self.assert_nothing_published()
     self.pack("src", "-o", "out", "--samples-per-shard", "100", expect=0)
     self.pack("src", "-o", "want", "--samples-per-shard", "100", expect=0)

@@ -298,7 +298,7 @@ class IndexTest(command.PackTest):
       self.write("in/manifest.json", damaged)
       before = self.contents("in")
       for flags in ([], ["--overwrite"]):
-        done = self.pack("src", "-o", "in", *flags, expect=5)
+        done = self.pack("src", "-o", "in", *flags, expect=4)
         self.assertEqual(before, self.contents("in"))
     self.assertIn("by hand", done.stderr)
 

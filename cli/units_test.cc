@@ -37,7 +37,7 @@ TEST(Units, SharesAndDurations) {
   EXPECT_DOUBLE_EQ(*ParseDuration("90"), 90);
   EXPECT_DOUBLE_EQ(*ParseDuration("5m"), 300);
   EXPECT_DOUBLE_EQ(*ParseDuration("1.5h"), 5400);
-  EXPECT_FALSE(ParseDuration("5 weeks").ok());
+  for (const char* bad : {"5 weeks", "0", "0s", "-1s", ""}) EXPECT_FALSE(ParseDuration(bad).ok()) << bad;
 }
 
 TEST(Units, RangesHoldBothEnds) {

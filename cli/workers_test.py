@@ -323,6 +323,18 @@ class CompleteTest(WorkersTest):
     self.assertIn("cp -a and rsync -t", refused)
     self.assertEqual(0, self.typed(refused).returncode)
 
+  def test_an_archive_that_was_written_again(self):
+    subprocess.run(["tar", "cf", "src.tar", "src"], cwd=self.folder, check=True)
+    words = ["src.tar", "-o", "of-tar"]
+    identity = self.pack(*words).stdout.strip()
+    self.assertIn("nothing to do", self.pack(*words).stderr)
+    os.utime(self.folder / "src.tar", (10**9, 10**9))
+    refused = self.pack(*words, expect=5).stderr
+    self.assertIn("/src.tar", refused)
+    self.assertIn(f"gives {identity}", refused)
+    self.assertEqual([], self.commands(refused))
+    self.assertEqual(identity, self.pack("src.tar", "-o", "again").stdout.strip())
+
   def test_a_manifest_without_times_is_compared_by_its_age(self):
     whole = (self.folder / "out/manifest.json").read_text()
     self.assertRegex(whole, '"times": "[0-9a-f]{32}"')

@@ -85,6 +85,7 @@ TEST_F(OwnedFolderTest, HostileNamesTouchNothing) {
     EXPECT_FALSE(OwnedFolder::IsName(name)) << name;
     EXPECT_TRUE(absl::IsInvalidArgument(out.RemoveFile(name))) << name;
     EXPECT_TRUE(absl::IsInvalidArgument(out.RemoveTree(name))) << name;
+    EXPECT_TRUE(absl::IsInvalidArgument(out.List(name).status())) << name;
     EXPECT_TRUE(absl::IsInvalidArgument(out.RemoveEmptyFolder(name))) << name;
     EXPECT_TRUE(absl::IsInvalidArgument(out.Replace(name, "b"))) << name;
     EXPECT_TRUE(absl::IsInvalidArgument(out.Replace("train-000000.tar", name))) << name;

@@ -9,6 +9,7 @@
 #define SHARDPACK_CONVERTERS_PACK_FOLDER_H_
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -16,6 +17,9 @@
 #include "converters/owned_folder.h"
 
 namespace shardpack {
+
+// Of an entry of `.pack`.
+bool IsMadeByPack(std::string_view name);
 
 // Relative to the dataset's folder, sorted; none when there is no `.pack`.
 absl::StatusOr<std::vector<std::string>> OthersInPackFolder(const OwnedFolder& dataset);

@@ -81,11 +81,12 @@ class SourceFiles {
   }
 
   // Which files were written after the dataset, be it with an older time: nobody sets the time of a file's last change.
-  absl::Status Changed(const std::string& dataset, int64_t published, IoPool& pool) {
+  absl::Status Changed(const std::string& dataset, const std::string& identity, int64_t published, IoPool& pool) {
     std::vector<std::string> written;
     uint64_t looked = 0;
     struct stat facts;
-    if (::stat(root_.c_str(), &facts) == 0 && !S_ISDIR(facts.st_mode)) {  // an archive
+    const bool archive = ::stat(root_.c_str(), &facts) == 0 && !S_ISDIR(facts.st_mode);
+    if (archive) {
       looked = 1;
       written.push_back(EscapeForTerminal(root_));
     } else {
@@ -106,10 +107,12 @@ class SourceFiles {
     } else {
       what = absl::StrCat("files of the source were changed after it was packed:\n  ", Named(std::move(written)));
     }
+    const std::string compare =
+        archive ? absl::StrCat("\nIf its images are the same, the same command in another folder gives dataset ", identity, ", and nothing is to be done.")
+                : absl::StrCat("\nWhether the bytes are the same, in which case nothing is to be done:\n  pack validate ", ShellQuoted(dataset),
+                               " --against ", ShellQuoted(root_));
     return absl::FailedPreconditionError(absl::StrCat(
-        EscapeForTerminal(dataset), " is whole, but ", what, "\nWhether the bytes are the same, in which case nothing is to be done:\n  pack validate ",
-        ShellQuoted(dataset), " --against ", ShellQuoted(root_),
-        "\nTo pack the files as they are now, run the same command with --overwrite."));
+        EscapeForTerminal(dataset), " is whole, but ", what, compare, "\nTo pack the files as they are now, run the same command with --overwrite."));
   }
 
  private:
@@ -216,7 +219,7 @@ absl::Status CheckSource(const std::string& dataset, const Manifest& manifest, c
   absl::StatusOr<int64_t> published = PublishedAt(dataset);
   if (!published.ok()) return published.status();
   if (manifest.source_times.empty() && !files.AnyModifiedAfter(*published)) return absl::OkStatus();
-  return files.Changed(dataset, *published, pool);
+  return files.Changed(dataset, IdentityText(manifest.Identity()), *published, pool);
 }
 
 }  // namespace shardpack

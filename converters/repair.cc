@@ -147,10 +147,22 @@ std::vector<RepairTarget*> RepairWork::Lost() {
 }
 
 RepairTarget* RepairWork::LostOf(RepairTarget::Kind kind, uint32_t shard) {
+  RepairTarget* const target = of_shard[shard][kind == RepairTarget::Kind::kIndex ? 1 : 0];
+  return target != nullptr && target->lost() ? target : nullptr;
+}
+
+void RepairWork::Number() {
+  of_shard.assign(manifest.shards.size(), {});
   for (RepairTarget& target : targets) {
-    if (target.kind == kind && target.shard == shard && target.lost()) return &target;
+    if (target.kind == RepairTarget::Kind::kOther) continue;
+    of_shard[target.shard][target.kind == RepairTarget::Kind::kIndex ? 1 : 0] = &target;
   }
-  return nullptr;
+  uint64_t first = 0;
+  for (const ManifestShard& row : manifest.shards) {
+    first_numbers.push_back(first);
+    const auto planned = row.planned.find(std::string(kPlannedRecords));
+    first += planned == row.planned.end() ? row.records : planned->second;
+  }
 }
 
 bool RepairWork::made_json() const { return Option("with-json") == "on"; }
@@ -162,16 +174,6 @@ ShardSpec RepairWork::SpecOf(uint32_t shard) const {
           .with_metadata = made_json(),
           .split = manifest.shards[shard].split,
           .classes = manifest.classes};
-}
-
-uint64_t RepairWork::FirstNumber(uint32_t shard) const {
-  uint64_t first = 0;
-  for (uint32_t n = 0; n < shard; ++n) {
-    const ManifestShard& row = manifest.shards[n];
-    const auto planned = row.planned.find(std::string(kPlannedRecords));
-    first += planned == row.planned.end() ? row.records : planned->second;
-  }
-  return first;
 }
 
 absl::Status RepairWork::Publish(RepairTarget& target, const std::string& staged_name,
@@ -214,6 +216,7 @@ absl::StatusOr<RepairReport> RepairDataset(const std::string& out, const Manifes
   }
   RepairWork work{out,  manifest, sources,  format,
                   *layout, options, pool, progress, stop, DatasetCopy(out, manifest), *std::move(targets), std::nullopt};
+  work.Number();
   progress.total_files = work.targets.size();
   for (const RepairTarget& target : work.targets) progress.total_bytes += options.full ? target.file.bytes : 0;
   absl::Status status = Look(work, work.targets);

@@ -7,6 +7,7 @@
 #ifndef SHARDPACK_CONVERTERS_REPAIR_WORK_H_
 #define SHARDPACK_CONVERTERS_REPAIR_WORK_H_
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -51,6 +52,9 @@ struct RepairWork {
   DatasetCopy own;  // OUT itself, as far as it is whole
   std::vector<RepairTarget> targets;
   std::optional<RepairFolder> folder;  // none with dry_run
+  // By shard, from Number: its targets (shard, index), where it has some, and the number of its first record in the plan.
+  std::vector<std::array<RepairTarget*, 2>> of_shard = {};
+  std::vector<uint64_t> first_numbers = {};
 
   std::vector<RepairTarget*> Lost();
   // The target of that shard if it is lost, else nullptr.
@@ -60,7 +64,8 @@ struct RepairWork {
   std::string Option(const std::string& name) const { return OptionOf(manifest, name); }
   // Of that shard but for what its rows tell.
   ShardSpec SpecOf(uint32_t shard) const;
-  uint64_t FirstNumber(uint32_t shard) const;
+  uint64_t FirstNumber(uint32_t shard) const { return first_numbers[shard]; }
+  void Number();  // once the targets are known
   // Where a file is staged that is published next; "" with dry_run.
   std::string StagePath() const { return options.dry_run ? "" : folder->StagePath(kStagedName); }
 
