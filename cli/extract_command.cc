@@ -212,7 +212,7 @@ ExitCode RunExtract(const CommandLine& line, Terminal& terminal) {
                     StrCat("no output folder. Type:\n  pack extract ", ShellQuoted(inputs[0]), " -o again")),
                 terminal);
   }
-  absl::StatusOr<Dataset> dataset = OpenInput(inputs);
+  absl::StatusOr<Dataset> dataset = OpenInput(inputs, /*same_labels=*/line.label.has_value());
   if (!dataset.ok()) return Fail(dataset.status(), terminal);
   absl::StatusOr<Selection> selection = Selection::Make(*dataset, line);
   if (!selection.ok()) return Fail(selection.status(), terminal);

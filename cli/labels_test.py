@@ -174,6 +174,17 @@ class SeveralDatasetsTest(command.PackTest):
     self.assertEqual(["cat", "dog"], self.manifest("ac")["classes"])
     self.assertEqual(40, self.manifest("ac")["counts"]["packed"])
 
+  def test_one_label_of_many_shards(self):
+    self.assertEqual({"cat"}, {row["class"] for row in self.rows(*self.shards("ao"), "--label", "cat")})
+    self.pack("extract", *self.shards("ao"), "--label", "cat", "-o", "cats")
+    self.assertEqual(10, sum(name.endswith(".jpg") for name in self.contents("cats")))
+    for label in ("cat", "0"):
+      for words in (["ls"], ["extract", "-o", "mixed"]):
+        self.assertIn("class 0 is cat in", self.pack(*words, *self.shards("ao", "bo"), "--label", label, expect=2).stderr)
+    self.assertFalse((self.folder / "mixed").exists())
+    self.write("lone.tar", (self.folder / self.shards("ao")[0]).read_bytes())
+    self.assertIn("give its number", self.pack("ls", "lone.tar", "--label", "cat", expect=2).stderr)
+
   def test_shards_that_nothing_explains(self):
     os.mkdir(self.folder / "lone")
     shutil.copy(self.folder / self.shards("bo")[0], self.folder / "lone/x.tar")

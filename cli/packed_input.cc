@@ -99,7 +99,7 @@ absl::StatusOr<Selection> Selection::Make(const Dataset& dataset, const CommandL
     } else {
       return InvalidArgumentError(
           StrCat("--label ", EscapeForTerminal(*line.label), ": there is no such class",
-                 classes.empty() ? " (these shards have no names for them, only numbers)" : "",
+                 classes.empty() ? " (these shards have no names for them; give its number, or name the dataset's folder)" : "",
                  DidYouMean(*line.label, classes)));
     }
   }

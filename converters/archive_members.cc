@@ -265,8 +265,8 @@ class ArchiveMembers::Handle {
   static la_int64_t Seek(archive*, void* self, la_int64_t offset, int whence) {
     auto* const handle = static_cast<Handle*>(self);
     const uint64_t from = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? handle->place_ : handle->bytes_;
-    const la_int64_t place = static_cast<la_int64_t>(from) + offset;
-    if (place < 0) return ARCHIVE_FATAL;
+    la_int64_t place = 0;  // archives name offsets of any size
+    if (__builtin_add_overflow(static_cast<la_int64_t>(from), offset, &place) || place < 0) return ARCHIVE_FATAL;
     handle->place_ = static_cast<uint64_t>(place);
     return place;
   }

@@ -3,11 +3,11 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include <array>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "converters/file_damage.h"
@@ -51,7 +51,13 @@ absl::Status CheckPlace(const std::string& out, const std::string& name) {
 }  // namespace
 
 absl::Status CheckNothingUnfinished(const std::string& out) {
-  const absl::StatusOr<std::string> other = OtherInPackFolder(out, std::array<std::string_view, 2>{"lock", "stage"});
+  const absl::StatusOr<OwnedFolder> folder = OwnedFolder::Open(out);
+  if (!folder.ok()) return folder.status();
+  const absl::StatusOr<std::vector<std::string>> theirs = OthersInPackFolder(*folder);
+  if (!theirs.ok()) return theirs.status();
+  std::vector<std::string_view> known = {"lock", "stage"};
+  for (const std::string& name : *theirs) known.push_back(std::string_view(name).substr(kPack.size() + 1));
+  const absl::StatusOr<std::string> other = OtherInPackFolder(out, known);
   if (!other.ok()) return other.status();
   if (other->empty()) return absl::OkStatus();
   if (absl::StrCat(std::string(kPack), "/", *other) == kIndexMark) {

@@ -102,6 +102,9 @@ TEST_F(RepairFolderTest, WhatABuildOrAnIndexHasNotFinishedStays) {
   }
   EXPECT_TRUE(RepairFolder::Open(Path("out"), false).ok());
   EXPECT_FALSE(fs::exists(Path("out/.pack")));
+  Write("out/.pack/mine", "theirs");  // a user's: neither in the way nor taken away
+  EXPECT_EQ("", *Publish("train-000000.tar"));
+  EXPECT_EQ("theirs", Text("out/.pack/mine"));
 }
 
 }  // namespace

@@ -199,6 +199,57 @@ TEST_F(RepairTest, ASourceThatCannotBeReadIsNoFactAboutWhatWasSkipped) {
   EXPECT_EQ(whole, ReadTestFile(Path("out/skipped.jsonl")));
 }
 
+TEST_F(RepairTest, HostileNamesOfAManifestTouchNothing) {
+  const Manifest manifest = Make("out");
+  std::filesystem::copy(Path("out"), Path("copy"), std::filesystem::copy_options::recursive);
+  WriteTestFile(Path("precious"), "mine");
+  const ManifestShard& shard = manifest.shards[0];
+  for (const std::string& name : {std::string("../precious"), Path("precious"), std::string("a/../../precious"),
+                                  std::string(".pack/lock"), std::string("..")}) {
+    Manifest forged = manifest;
+    forged.files = {{name, shard.bytes, shard.xxh3_128}};  // the copy has such a file
+    std::vector<RepairSource> sources;
+    sources.push_back(Copy("copy"));
+    RepairProgress progress;
+    const absl::StatusOr<RepairReport> report = RepairDataset(
+        Path("out"), forged, sources, ToyFormat(), {.fsync = false, .jobs = 1}, pool_, progress, stop_);
+    ASSERT_TRUE(report.ok()) << report.status();
+    ASSERT_EQ(1, report->files.size()) << name;
+    EXPECT_THAT(report->files[0].why_not, HasSubstr("not a name of a file of a dataset"));
+    EXPECT_EQ("mine", ReadTestFile(Path("precious")));
+  }
+  EXPECT_EQ(4 * 2 + 1, std::distance(std::filesystem::directory_iterator(Path("out")), {}));
+}
+
+TEST_F(RepairTest, AManifestIsPutInThePlaceOfNothingElse) {
+  const Manifest manifest = Make("out");
+  std::filesystem::copy(Path("out"), Path("copy"), std::filesystem::copy_options::recursive);
+  const std::string path = Path("out/manifest.json"), whole = ReadTestFile(path);
+  const auto restore = [&] {
+    return RestoreManifest(Path("out"), Path("copy"), manifest.Identity(), {.fsync = false}).status();
+  };
+  const auto refused = [&](const std::string& why) {
+    const absl::Status status = restore();
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(why));
+  };
+  refused("another run has put it there");  // since it was found damaged
+  WriteTestFile(path, "{\"name\": \"gallery\"}");
+  refused("was not written by pack");
+  EXPECT_EQ("{\"name\": \"gallery\"}", ReadTestFile(path));
+  std::filesystem::remove(path);
+  for (const std::string name : {"plan", "index", "journal.jsonl"}) {
+    std::filesystem::create_directory(Path("out/.pack"));
+    WriteTestFile(Path("out/.pack/" + name), "theirs");
+    refused("not finished");
+    EXPECT_EQ("theirs", ReadTestFile(Path("out/.pack/" + name)));
+    std::filesystem::remove_all(Path("out/.pack"));
+  }
+  WriteTestFile(path, ReadTestFile(Path("out/" + manifest.shards[0].name)));  // two files have changed their places
+  EXPECT_TRUE(restore().ok()) << restore();
+  EXPECT_EQ(whole, ReadTestFile(path));
+}
+
 TEST_F(RepairTest, ARunThatIsStoppedLeavesNothingBehind) {
   const Manifest manifest = Make("out");
   std::filesystem::remove(Path("out/" + manifest.shards[0].name));
