@@ -63,9 +63,6 @@ absl::Status CheckNothingUnfinished(const std::string& out) {
   if (absl::StrCat(std::string(kPack), "/", *other) == kIndexMark) {
     return Conflict(out, "holds shards that pack index has not finished with; run pack index there again");
   }
-  if (!IsMadeByPack(*other)) {
-    return Conflict(out, absl::StrCat("holds .pack/", EscapeForTerminal(*other), ", which pack has not made; move it away and run again"));
-  }
   return Conflict(out, absl::StrCat("holds .pack/", EscapeForTerminal(*other),
                                     " of a build that has not finished; run the same pack command again"));
 }
