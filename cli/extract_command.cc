@@ -2,6 +2,7 @@
 #include <atomic>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 
 #include "absl/strings/str_cat.h"
@@ -19,6 +20,7 @@
 #include "converters/sidecars.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
+#include "formats/webdataset/shard_members.h"
 
 namespace shardpack::cli {
 namespace {
@@ -61,12 +63,12 @@ class Extractor {
     }
     if (!any) Withhold(row, "the sample has no field");
     // The shards of WebDataset hold the label as a file of its own, which is no field.
-    const int64_t label = row.index.label(row.record);
-    const bool has_label_file = row.index.source_path(row.record).empty() && label >= 0 &&
-                                dataset_.format() == "webdataset";
-    if (!has_label_file) return absl::OkStatus();
+    if (!row.index.source_path(row.record).empty() || dataset_.format() != "webdataset") return absl::OkStatus();
+    const absl::StatusOr<std::optional<std::string>> label = LabelFile(row);
+    if (!label.ok()) return label.status();
+    if (!*label) return absl::OkStatus();
     const std::string ending(kLabelEnding);
-    return Write(row, ending, {KeyOf(row), StrCat(".", ending)}, StrCat(label));
+    return Write(row, ending, {KeyOf(row), StrCat(".", ending)}, **label);
   }
 
   std::atomic<uint64_t> files = 0, bytes = 0;
@@ -77,6 +79,19 @@ class Extractor {
   struct FileName {
     std::string stem, ending;
   };
+
+  // As it is written there, which a number is not: "007", "-1".
+  absl::StatusOr<std::optional<std::string>> LabelFile(const SampleRow& row) {
+    const std::optional<size_t> field = row.index.FindField(kLabelEnding);
+    if (field && row.index.has_field(row.record, *field)) return std::nullopt;  // a text, and written
+    if (row.shard.data_path != shard_.path()) {
+      absl::StatusOr<File> shard = File::OpenRead(row.shard.data_path);
+      if (!shard.ok()) return shard.status();
+      shard_ = *std::move(shard);
+    }
+    const Extent record = row.index.record(row.record);
+    return LabelText(shard_, record.offset, record.length);
+  }
 
   static std::string KeyOf(const SampleRow& row) {
     const std::string_view key = row.index.key(row.record);
@@ -140,6 +155,7 @@ class Extractor {
   const std::map<std::string, std::string> suffixes_;
   const bool made_json_;
   std::string content_;  // of the field at hand
+  File shard_;           // that a label was last read from
 };
 
 // "100 images, 98 txt, 100 mask".

@@ -67,6 +67,50 @@ class ExtractTest(command.PackTest):
     self.pack("extract", "indexed", "-o", "once-more")
     self.assertEqual(files, self.contents("once-more"))
 
+  def shard(self, name, labels):
+    """A shard of another tool; answers its files."""
+    files = {}
+    with tarfile.open(self.folder / name, "w") as archive:
+      for i, label in enumerate(labels):
+        for ending, data in (("jpg", jpeg(i)), ("cls", label), ("txt", b"text")):
+          files[f"{i}.{ending}"] = data
+          info = tarfile.TarInfo(f"{i}.{ending}")
+          info.size = len(data)
+          archive.addfile(info, io.BytesIO(data))
+    return files
+
+  def test_labels_come_back_as_they_were_written(self):
+    files = self.shard("foreign.tar", [b"-1", b"007", b"+3", b"5\n", b" 6 ", b"0", b"-0", b"9" * 25, b"cat"])
+    self.pack("extract", "foreign.tar", "-o", "again")
+    self.assertEqual(files, self.contents("again"))
+    self.pack("index", "foreign.tar", "-o", "indexed")
+    self.pack("extract", "indexed", "-o", "once-more")
+    self.assertEqual(files, self.contents("once-more"))
+
+  def test_labels_that_are_text(self):
+    self.shard("text.tar", [b"cat", b"dog"])
+    self.pack("convert", "text.tar", "-o", "kept")  # a field like others, where nothing else is the label
+    self.assertEqual("cat", self.pack("cat", "kept", "0", "--field", "cls").stdout)
+    self.shard("mixed.tar", [b"7", b"dog"])  # a number is the label, not a field
+    self.pack("convert", "mixed.tar", "-o", "mixed", "--missing-part", "keep")
+    self.assertEqual(["7", None], [row["class"] for row in sorted(self.rows("mixed"), key=lambda row: row["key"])])
+    self.assertEqual("dog", self.pack("cat", "mixed", "1", "--field", "cls").stdout)
+
+  def test_sidecars_that_are_labels(self):
+    for name, text in (("a", b"007"), ("b", b"+3"), ("c", b"-1")):
+      self.write(f"src/{name}.jpg", jpeg(ord(name)))
+      self.write(f"src/{name}.cls", text)
+      self.write(f"classed/x/{name}.jpg", jpeg(ord(name)))
+      self.write(f"classed/x/{name}.cls", text)
+    done = self.pack("classed", "-o", "out", "--sidecars", "cls", expect=2)
+    self.assertIn('cls: x/a.jpg: it has two fields "cls"; --sidecars cls:other packs these files under another name', done.stderr)
+    done = self.pack("src", "-o", "out", "--sidecars", "cls", expect=2)
+    self.assertIn("give the field another name", done.stderr)
+    for source in ("src", "classed"):
+      self.pack(source, "-o", source + "-out", "--sidecars", "cls:other")
+      self.pack("extract", source + "-out", source + "-again")
+      self.assertEqual(self.contents(source), self.contents(source + "-again"))
+
   def test_where_the_files_go(self):
     self.source()
     self.pack("src", "-o", "out")

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -18,15 +19,31 @@ ExitCode Fail(const absl::Status& status, Terminal& terminal) {
   return ExitCodeOf(status, signal);
 }
 
+namespace {
+
+// Of the same source to the same place; a plan has none, and is told what its source is.
+std::string ConvertCommand(const CommandLine& line) {
+  if (line.out.empty()) return absl::StrCat(TypedCommand(line), " --input-format dataset");
+  return absl::StrCat(ShellQuoted(line.program), " convert ", ShellQuoted(line.arguments[0]), " -o ", ShellQuoted(line.out),
+                      line.format.empty() ? "" : absl::StrCat(" -f ", line.format));
+}
+
+}  // namespace
+
 absl::Status WithCommands(const absl::Status& status, const CommandLine& line) {
   std::string text(status.message());
   const std::vector<FlagWords> offers = OfferedFlags(status);
   for (size_t i = 0; i < offers.size(); ++i) {
     const FlagWords& words = offers[i];
+    const std::string_view lead = i > 0 ? "\n  " : offers.size() > 1 ? ". Type one of:\n  " : ". Type:\n  ";
+    if (!words.empty() && words[0] == kOfferConvert) {
+      absl::StrAppend(&text, std::string(lead), ConvertCommand(line));
+      continue;
+    }
     CommandLine typed = line;
     // What it offers is more than --strict allows.
     if (!words.empty() && words[0] == "--max-skip") std::erase(typed.words, "--strict");
-    absl::StrAppend(&text, i > 0 ? "\n  " : offers.size() > 1 ? ". Type one of:\n  " : ". Type:\n  ", TypedCommand(typed));
+    absl::StrAppend(&text, std::string(lead), TypedCommand(typed));
     for (const std::string& word : words) absl::StrAppend(&text, " ", ShellQuoted(word));
   }
   return absl::Status(status.code(), text);

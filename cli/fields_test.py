@@ -228,6 +228,11 @@ class ColumnsTest(command.PackTest):
     self.pack("src/a.jsonl", "-o", "out2", *flags, "--missing-part", "keep")
     self.pack("extract", "out2", "again")
     self.assertEqual(9, len(self.contents("again")))
+    # Whoever converts it need not know how it was packed.
+    self.pack("convert", "out2", "-o", "other", "-f", "tfrecord")
+    self.pack("convert", "other", "-o", "back")
+    self.pack("extract", "back", "once-more")
+    self.assertEqual(self.contents("again"), self.contents("once-more"))
 
   def test_with_sidecars(self):
     for path in self.paths:
@@ -254,6 +259,7 @@ class ColumnsTest(command.PackTest):
         (b"path,c\n" + good.encode() + b",x\n", "txt=d", "no column is named d"),
         (b"path,c\n" + good.encode() + b",x\n", "json=c,d", "no column is named d"),
         (b"path,c,c\n" + good.encode() + b",x,y\n", "txt=c", "two columns are named c"),
+        (b"path,c,c\n" + good.encode() + b",x,y\n", "label=c", "a.csv:1: the columns 2 and 3 are both named c"),
     ):
       self.write("src/a.csv", text)
       self.assertIn(why, self.pack("src/a.csv", "-o", "out", "--columns", "path=path," + flags, expect=2).stderr)
@@ -263,10 +269,12 @@ class ColumnsTest(command.PackTest):
         ('"c": [1]', "txt=c", "a.jsonl:1: the member c is an array"),
         ('"c": 123456789012345678901234567890', "json=*", "a.jsonl:1: a whole number beyond 64 bits"),
         ('"c": 1e400', "json=*", "a.jsonl:1: "),
+        ('"c": 1, "c": 2', "label=c", "a.jsonl:1: the member c stands there twice"),
+        ('"c": {"d": 1, "d": 2}', "json=*", "a.jsonl:1: the member d stands there twice"),
     ):
       self.write("src/a.jsonl", ('{"path": "' + good + '", ' + line + "}").encode())
       self.assertIn(why, self.pack("src/a.jsonl", "-o", "out", "--columns", "path=path," + flags, expect=2).stderr)
-    for flags in ("lable=c", "txt=", "txt=a,b", "json=*,a", "txt=a,txt=b", "json", "path=0,txt=c", "image=c"):
+    for flags in ("lable=c", "label=c,label=d", "txt=", "txt=a,b", "json=*,a", "txt=a,txt=b", "json", "path=0,txt=c", "image=c"):
       self.pack("src/a.csv", "-o", "out", "--columns", flags, expect=2)
     self.assertFalse((self.folder / "out").exists())
 
@@ -356,6 +364,38 @@ class CocoTest(command.PackTest):
     self.pack("src/instances.json", "--annotations", "src/captions.json", "--coco", "boxes", "-o", "bad", expect=2)
     self.pack("src", "--annotations", "src/captions.json", "-o", "bad", expect=2)
     self.assertFalse((self.folder / "bad").exists())
+
+  def test_annotations_of_other_images_are_refused(self):
+    """Image ids are only unique within one file: the names tell."""
+    joined = ["src/instances.json", "--annotations", "src/captions.json"]
+    other = json.loads(json.dumps(self.captions))
+    other["images"][2]["file_name"] = "other.jpg"
+    self.write("src/captions.json", json.dumps(other).encode())
+    done = self.pack(*joined, "-o", "out", expect=2)
+    self.assertIn("src/captions.json: the image 2 is other.jpg, which is 2.jpg in the file that is packed", done.stderr)
+    other["images"] = other["images"][:2]
+    self.write("src/captions.json", json.dumps(other).encode())
+    done = self.pack(*joined, "-o", "out", expect=2)
+    self.assertIn("src/captions.json: an annotation has the image_id 2, which none of the file's own images has", done.stderr)
+    other = json.loads(json.dumps(self.captions))
+    for image in other["images"]:
+      image["file_name"] = "train/" + image["file_name"]
+    self.write("src/captions.json", json.dumps(other).encode())
+    self.pack(*joined, "-o", "folders")
+    # Of no image that is annotated: nothing is joined to it.
+    other["images"].append({"id": 77, "file_name": "more.jpg"})
+    self.write("src/captions.json", json.dumps(other).encode())
+    self.pack(*joined, "-o", "more")
+
+  def test_the_same_file_twice_is_refused(self):
+    (self.folder / "src/link.json").symlink_to("captions.json")
+    for words in (["src/captions.json", "src/captions.json"], ["src/captions.json", "src/../src/link.json"], ["src/instances.json"]):
+      flags = [each for word in words for each in ("--annotations", word)]
+      done = self.pack("src/instances.json", *flags, "-o", "out", expect=2)
+      self.assertIn(f"--annotations {words[-1]} is the same file as", done.stderr)
+    self.write("src/twice.json", b'{"images": [{"id": 1, "id": 2, "file_name": "0.jpg"}], "annotations": []}')
+    done = self.pack("src/twice.json", "-o", "out", expect=2)
+    self.assertIn("src/twice.json: the member id stands twice in one object", done.stderr)
 
   def test_boxes_alone_and_what_becomes_of_negatives(self):
     self.pack("src/instances.json", "-o", "boxes", "--coco", "boxes", "--max-skip", "100%", expect=3)

@@ -460,8 +460,8 @@ constexpr Flag kFlags[] = {
     {"max-duration", 0, kValue, "TIME", "", nullptr, "Check", In(kValidate), true,
      "begin no further shard after this long: 90s, 5m, 1h",
      [](Text t, Line& l) { return Keep(ParseDuration(t), &l.max_seconds); }},
-    {"against", 0, kValue, "DIR", "", nullptr, "Check", In(kValidate), true,
-     "also compare every sample with the source folder",
+    {"against", 0, kValue, "SRC", "", nullptr, "Check", In(kValidate), true,
+     "also compare every sample with the source, and name what the dataset lacks",
      [](Text t, Line& l) { return KeepText(t, &l.against); }},
 
     // Select

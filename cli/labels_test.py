@@ -4,6 +4,7 @@
 import os
 import shlex
 import shutil
+import subprocess
 import tarfile
 import zipfile
 
@@ -204,6 +205,52 @@ class SeveralDatasetsTest(command.PackTest):
     self.assertFalse((self.folder / "out").exists())
     self.pack("ls", *self.shards("ao"))
 
+  def test_a_manifest_of_other_shards(self):
+    """The name alone is no proof that a manifest's classes are those of a shard."""
+    shards = self.shards("ao")
+    os.mkdir(self.folder / "stale")
+    for folder in ("bo", "ao"):  # the shards of ao, the manifest of bo
+      for path in (self.folder / folder).iterdir():
+        if path.is_file() and (folder == "ao") == (path.suffix == ".tar"):
+          shutil.copy(path, self.folder / "stale" / path.name)
+    stale = self.shards("stale")
+    for words in (["convert", *stale, "-o", "out"], ["index", *stale, "-o", "out"]):
+      refused = self.pack(*words, expect=4)
+      self.assertIn("--classes FILE", refused.stderr)
+      self.assertFalse((self.folder / "out").exists())
+    self.assertEqual({"0", "1"}, {row["class"] for row in self.rows(*stale)})  # read they can be, by number
+    with open(self.folder / stale[0], "ab") as shard:  # of another size
+      shard.write(bytes(512))
+    for verb in ("convert", "index"):
+      self.assertIn("by the manifest in", self.pack(verb, *stale, "-o", "out", expect=4).stderr)
+    self.write("names.txt", b"cat\ndog\n")
+    self.pack("index", *shards, "--classes", "names.txt", "-o", "named")
+
+  def test_a_manifest_that_cannot_be_read_is_no_missing_one(self):
+    (self.folder / "ao/manifest.json").chmod(0)
+    for words in (["ls", *self.shards("ao")], ["convert", *self.shards("ao"), "-o", "out"]):
+      done = self.pack(*words, expect=6, unprivileged=True)
+      self.assertIn("ao/manifest.json", done.stderr)
+
+  def test_a_shard_that_is_given_twice(self):
+    one = self.shards("ao")[0]
+    shutil.copy(self.folder / one, self.folder / "copy.tar")
+    (self.folder / "link.tar").symlink_to(one)
+    for verb in ("convert", "index"):
+      for other in (one, "./" + one, "link.tar"):
+        done = self.pack(verb, one, other, "-o", "out", expect=2)
+        self.assertIn("is given twice", done.stderr)
+    os.remove(self.folder / "ao/manifest.json")
+    self.assertIn(f"copy.tar is a copy of {one}", self.pack("convert", one, "copy.tar", "-o", "out", expect=2).stderr)
+    self.assertFalse((self.folder / "out").exists())
+
+  def test_numbers_of_several_folders(self):
+    for folder in ("ao", "bo"):
+      os.remove(self.folder / folder / "manifest.json")
+    done = self.pack("convert", *self.shards("ao", "bo"), "-o", "out", "--key", "index")
+    self.assertRegex(done.stderr, "label 0 of .*ao and label 0 of .*bo become one class")
+    self.assertNotIn("become one class", self.pack("convert", *self.shards("ao"), "-o", "one").stderr)
+
   def test_two_folders(self):
     for words in (["convert", "ao", "bo", "-o", "ab"], ["info", "ao", "bo"], ["ls", "ao", "bo"], ["extract", "ao", "bo", "files"],
                   ["validate", "ao", "bo"], ["bench", "ao", "bo"]):
@@ -255,6 +302,22 @@ class ListLabelTest(command.PackTest):
     self.write("a.lst", b"0\t0.000000\t0.jpg\n1\t1.000000\t1.jpg\n")
     self.assertNotIn("warning", self.pack("a.lst", "-o", "out").stderr)
 
+  def test_names_that_may_be_slips(self):
+    for labels, why in ((["cat", "Cat", "dog", "dog "], 'differ in case or blanks alone: "Cat" and "cat", "dog" and "dog "'),
+                        (["cat", "dog", "nan", "None"], 'a.csv have classes named "nan" (line 4), "None" (line 5), as programs write'),
+                        (["cat", "NULL"], 'a class named "NULL" (line 3)'),
+                        (["0", "1", "2", "x", "2"], 'a.csv are whole numbers but for "x" (line 5): so all are taken for names'),
+                        (["0", "1", "null"], 'a.csv are whole numbers but for "null" (line 4)')):
+      self.rows_of(labels, name="a.csv")
+      done = self.pack("a.csv", "-o", "out", "--overwrite")
+      self.assertIn(why, done.stderr)
+      self.assertEqual(1, done.stderr.count("warning:"), done.stderr)
+      self.pack("a.csv", "-o", "out", expect=0)
+    self.rows_of(["1", "2", "a", "b", "c", "d"], name="a.csv")
+    self.assertNotIn("warning", self.pack("a.csv", "-o", "mixed").stderr)
+    self.source("src", classes=("Cat", "cat", "none"))
+    self.assertIn('"Cat" and "cat"', self.pack("src", "-o", "folders").stderr)
+
   def test_names_stay_names(self):
     for number, labels in enumerate((["0.5", "cat"], ["v1.2.3", "v1.2.4"], ["2024-05-31", "cat"], ["1.2.3", "1.2.4"])):
       self.rows_of(labels)
@@ -300,6 +363,69 @@ class ListLabelTest(command.PackTest):
     self.assertEqual({"dog", "emu"}, {row["class"] for row in self.rows("kept")})
     self.write("all.txt", b"cat/good-0000.jpg\nemu/good-0002.jpg\ndog/good-0001.jpg\n")
     self.assertNotIn("warning", self.pack("all.txt", "--root", "src", "-o", "all").stderr)
+
+
+class FolderMeaningTest(command.PackTest):
+
+  def test_one_class_with_sub_folders(self):
+    self.source("wrapped/s")
+    done = self.pack("wrapped", "-o", "out")
+    self.assertIn("one class s with 2 sub-folders (cat, dog); --label-from dir:1 takes those as classes, as packing", done.stderr)
+    done = self.pack("wrapped", "-o", "dir1", "--label-from", "dir:1")
+    self.assertEqual(["cat", "dog"], self.manifest("dir1")["classes"])
+    self.assertNotIn("sub-folders", done.stderr)
+    self.pack("wrapped/s", "-o", "inner")
+    self.assertEqual(["cat", "dog"], self.manifest("inner")["classes"])
+    self.write("wrapped/s/own.jpg", jpeg(99))  # s is a class of its own
+    self.assertNotIn("sub-folders", self.pack("wrapped", "-o", "own").stderr)
+
+  def test_images_and_masks(self):
+    for i in range(5):
+      self.write(f"two words/images/{i}.jpg", jpeg(i))
+      self.write(f"two words/masks/{i}.png", command.png(2, 2 + i))
+    done = self.pack("two words", "-o", "out")
+    self.assertIn("images and masks hold files of the same names", done.stderr)
+    os.mkdir(self.folder / "bin")
+    (self.folder / "bin/pack").symlink_to(command.PACK)
+    typed = "\n".join(line for line in done.stderr.splitlines() if line.startswith("  "))
+    subprocess.run(["sh", "-ec", typed], cwd=self.folder, check=True, capture_output=True,
+                   env={**os.environ, "PATH": f"{self.folder}/bin:{os.environ['PATH']}"})
+    self.assertEqual(5, self.manifest("OUT")["counts"]["packed"])
+    key = self.rows("OUT")[0]
+    self.assertTrue(self.pack("cat", "OUT", key["key"], "--field", "mask", text=False).stdout.startswith(b"\x89PNG"))
+    self.source("pets", classes=("images", "dogs"))
+    self.assertNotIn("same names", self.pack("pets", "-o", "pets-out").stderr)
+
+  def test_patterns_that_match_nothing(self):
+    self.source()
+    done = self.pack("src", "-o", "out", "--exclude", "cat", "--include", "*.jpg", "--include", "dgo/*", "--exclude", "tmp/")
+    for line in ("--include dgo/* matches no image", "--exclude cat matches no image; --exclude cat/ leaves out a folder",
+                 "--exclude tmp/ matches no folder"):
+      self.assertIn("warning: " + line, done.stderr)
+    self.assertEqual(3, done.stderr.count("warning:"))
+    self.assertNotIn("warning", self.pack("src", "-o", "dogs", "--exclude", "cat/", "--include", "*.jpg").stderr)
+    with tarfile.open(self.folder / "a.tar", "w") as archive:
+      archive.add(self.folder / "src", ".")
+    self.assertIn("--exclude cat matches no image", self.pack("a.tar", "-o", "tar", "--exclude", "cat").stderr)
+
+  def test_sidecars_in_upper_case(self):
+    self.source(count=4)
+    paths = sorted((self.folder / "src").rglob("*.jpg"))
+    for path in paths[1:]:
+      path.with_suffix(".txt").write_bytes(b"caption")
+    paths[0].with_suffix(".TXT").write_bytes(b"caption")
+    with tarfile.open(self.folder / "a.tar", "w") as archive:
+      archive.add(self.folder / "src", ".")
+    for source in ("src", "a.tar"):
+      done = self.pack(source, "-o", source + "-out", "--sidecars", "txt", "--missing-part", "keep")
+      self.assertIn("cat/good-0000.TXT is not taken, being written in another case than --sidecars has", done.stderr)
+    for path in paths[1:]:
+      path.with_suffix(".txt").rename(path.with_suffix(".TXT"))
+    done = self.pack("src", "-o", "none", "--sidecars", "txt", "--missing-part", "keep")
+    self.assertIn("4 files, the first of them cat/good-0000.TXT, are not taken", done.stderr)
+    self.pack("src", "-o", "all", "--sidecars", "TXT:txt")
+    self.pack("extract", "all", "again")
+    self.assertEqual(self.contents("src"), self.contents("again"))
 
 
 class EmptyShardTest(command.PackTest):

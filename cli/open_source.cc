@@ -140,7 +140,11 @@ absl::StatusOr<OpenedSource> OpenList(const CommandLine& line, const FolderSourc
   opened.options = folder.ToMap();
   opened.options["input-format"] = format;
   if (line.label_from == "column") opened.options["label-from"] = "column";
-  if (!line.columns.fields.empty()) opened.options["columns"] = FieldColumns(line.columns);
+  if (!line.columns.fields.empty()) {
+    opened.options["columns"] = FieldColumns(line.columns);
+    if (folder.missing != MissingPart::kSkip)
+      opened.options["missing-part"] = std::string(MissingPartName(folder.missing));
+  }
   opened.source = std::make_unique<ListSource>(std::move(options), folder, pool);
   return opened;
 }
@@ -187,7 +191,11 @@ absl::StatusOr<OpenedSource> OpenArchive(const CommandLine& line,
   OpenedSource opened;
   opened.options = folder.ToMap();
   opened.options["input-format"] = "archive";
-  opened.source = std::make_unique<ArchiveSource>(line.arguments[0], folder);
+  // Whoever names the kind of the source, or its parts, knows what is in it.
+  const bool asks = line.input_format == "auto" && folder.sidecars.empty() &&
+                    absl::AsciiStrToLower(line.arguments[0]).find(".zip") == std::string::npos;
+  opened.source = std::make_unique<ArchiveSource>(
+      line.arguments[0], folder, asks ? ArchiveSource::Shards::kRefuse : ArchiveSource::Shards::kPackImages);
   return opened;
 }
 

@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "cli/suggest.h"
@@ -13,6 +15,7 @@
 #include "formats/formats.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
+#include "formats/io/hash.h"
 #include "images/probe.h"
 
 namespace shardpack::cli {
@@ -28,6 +31,58 @@ std::vector<std::string> SplitNames(const Dataset& dataset) {
       names.push_back(shard.split);
   }
   return names;
+}
+
+// By whatever path it is named.
+absl::Status RefuseSameFile(std::span<const std::string> paths) {
+  std::map<std::pair<dev_t, ino_t>, const std::string*> seen;
+  for (const std::string& path : paths) {
+    struct stat facts;
+    if (::stat(path.c_str(), &facts) != 0) return IoStatus("look at", path, errno);
+    const auto [first, fresh] = seen.emplace(std::pair(facts.st_dev, facts.st_ino), &path);
+    if (fresh) continue;
+    return InvalidArgumentError(StrCat(EscapeForTerminal(path), " is given twice",
+                                       path == *first->second ? "" : StrCat(", also as ", EscapeForTerminal(*first->second))));
+  }
+  return absl::OkStatus();
+}
+
+// An index has the place, the label and the hash of every field: no two shards have the same.
+absl::Status RefuseCopies(const Dataset& dataset, std::span<const std::string> paths) {
+  std::map<std::pair<uint64_t, uint64_t>, size_t> seen;
+  for (uint32_t shard = 0; shard < dataset.shards().size(); ++shard) {
+    const absl::StatusOr<ShardIndex> index = dataset.index(shard);
+    if (!index.ok()) return index.status();
+    if (index->records() == 0) continue;
+    const Digest digest = Xxh3_128(index->bytes());
+    const auto [first, fresh] = seen.emplace(std::pair(digest.high, digest.low), shard);
+    if (fresh) continue;
+    return InvalidArgumentError(StrCat(EscapeForTerminal(paths[shard]), " is a copy of ", EscapeForTerminal(paths[first->second]),
+                                       ": every sample would be there twice; give one of them"));
+  }
+  return absl::OkStatus();
+}
+
+// The names of the labels are those of the bytes that the manifests describe. All have been read by now.
+absl::Status CheckBytes(const Dataset& dataset, const LabelsBeside& beside) {
+  if (beside.labels.classes.empty()) return absl::OkStatus();
+  Manifest described;
+  described.format = dataset.format();
+  described.classes = beside.labels.classes;
+  for (size_t i = 0; i < dataset.shards().size(); ++i) {
+    const DatasetShard& shard = dataset.shards()[i];
+    if (!beside.expected[i]) return absl::OkStatus();
+    ManifestShard row;
+    row.name = shard.name;
+    row.bytes = shard.bytes;
+    row.xxh3_128 = *beside.expected[i];
+    described.shards.push_back(std::move(row));
+  }
+  if (described.Identity() == dataset.identity()) return absl::OkStatus();
+  return absl::DataLossError(
+      "the shards have other bytes than the manifests beside them say, so that nothing says what their labels mean. pack "
+      "validate tells which of a dataset's shards they are; to name the classes of the shards as they are, use pack index with "
+      "--classes FILE");
 }
 
 }  // namespace
@@ -67,9 +122,19 @@ absl::StatusOr<Dataset> OpenInput(std::span<const std::string> paths, bool same_
   const absl::StatusOr<InputKind> kind = KindOfInput(paths);
   if (!kind.ok()) return kind.status();
   if (*kind == InputKind::kDataset) return Dataset::Open(paths[0], AllFormats());
-  absl::StatusOr<ForeignLabels> labels = LabelsBesideShards(paths);
-  if (!labels.ok() && same_labels) return labels.status();
-  return Dataset::OpenShards(paths, AllFormats(), labels.ok() ? *labels : ForeignLabels{});
+  absl::Status once = RefuseSameFile(paths);
+  if (!once.ok()) return once;
+  absl::StatusOr<LabelsBeside> beside = LabelsBesideShards(paths);
+  const bool doubtful = absl::IsInvalidArgument(beside.status()) || absl::IsDataLoss(beside.status());
+  if (!beside.ok() && (same_labels || !doubtful)) return beside.status();
+  absl::StatusOr<Dataset> dataset =
+      Dataset::OpenShards(paths, AllFormats(), beside.ok() ? beside->labels : ForeignLabels{});
+  if (!dataset.ok()) return dataset;
+  const absl::Status same = beside.ok() ? CheckBytes(*dataset, *beside) : absl::OkStatus();
+  if (!same_labels) return same.ok() ? dataset : Dataset::OpenShards(paths, AllFormats());
+  if (!same.ok()) return same;
+  once = RefuseCopies(*dataset, paths);
+  return once.ok() ? dataset : once;
 }
 
 absl::StatusOr<Selection> Selection::Make(const Dataset& dataset, const CommandLine& line) {

@@ -11,6 +11,7 @@
 #include "cli/open_source.h"
 #include "cli/progress.h"
 #include "cli/suggest.h"
+#include "converters/class_names.h"
 #include "converters/common_shape.h"
 #include "converters/dataset_source.h"
 #include "converters/labels.h"
@@ -144,6 +145,7 @@ absl::StatusOr<Prepared> PreparePlan(const CommandLine& line, IoPool& pool, Term
   if (!listing.ok()) return WithCommands(listing.status(), line);
   for (const std::string& note : listing->notes) terminal.Say(StrCat("note: ", note));
   ShowWarnings(listing->warnings, terminal);
+  if (!opened->dataset) ShowWarnings(DoubtfulClassNames(listing->classes), terminal);
 
   PlanOptions plan_options = line.plan;
   plan_options.source = std::move(opened->options);

@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import os
+import shutil
 import tarfile
 import zipfile
 
@@ -327,6 +328,47 @@ class ArchiveTest(command.PackTest):
       self.add(archive, "..", jpeg(2))
     self.pack("a.tar", "-o", "out", *ANY_SKIPS, expect=3)
     self.assertEqual({"(no name)": "outside-root"}, self.skips())
+
+  def test_a_tar_of_samples_is_no_silent_loss(self):
+    """Labels and captions of a shard of another tool, which lie beside the images."""
+    def members(archive, endings, every=1):
+      for i in range(6):
+        self.add(archive, f"data/{i}.jpg", jpeg(i))
+        for ending, data in endings if i % every == 0 else ():
+          self.add(archive, f"data/{i}.{ending}", data % i)
+    with tarfile.open(self.folder / "third.tar", "w") as archive:
+      members(archive, (("cls", b"%d"), ("txt", b"caption %d"), ("seg.npy", b"%d")))
+    done = self.pack("third.tar", "-o", "out", "-f", "tfrecord", expect=2)
+    self.assertIn("third.tar is a tar of samples", done.stderr)
+    self.assertIn("(.cls, .seg.npy, .txt)", done.stderr)
+    self.assertFalse((self.folder / "out").exists())
+    commands = [line.split()[1:] for line in done.stderr.splitlines() if line.startswith("  ")]
+    self.assertEqual([["convert", "third.tar", "-o", "out", "-f", "tfrecord"],
+                      ["third.tar", "-o", "out", "-f", "tfrecord", "--input-format", "archive"]], commands)
+    for words in commands:
+      self.pack(*words)
+      shutil.rmtree(self.folder / "out")
+    commands = [line.split()[1:] for line in self.pack("plan", "third.tar", expect=2).stderr.splitlines() if line.startswith("  ")]
+    self.assertEqual(["plan", "third.tar", "--input-format", "dataset"], commands[0])
+    for words in commands:
+      self.pack(*words)
+    # One label is enough; a note here and there is none.
+    with tarfile.open(self.folder / "few.tar", "w") as archive:
+      members(archive, (("cls", b"%d"),), every=6)
+    self.pack("few.tar", "-o", "out", expect=2)
+    with tarfile.open(self.folder / "notes.tar", "w") as archive:
+      members(archive, (("txt", b"%d"),), every=3)
+    self.assertIn("ignored   2 files", self.pack("notes.tar", "-o", "notes").stderr)
+    # A compressed one cannot be converted, but its parts can be packed.
+    with tarfile.open(self.folder / "captions.tgz", "w:gz") as archive:
+      members(archive, (("txt", b"caption %d"),))
+    commands = [line.split()[1:] for line in self.pack("captions.tgz", "-o", "out", expect=2).stderr.splitlines()
+                if line.startswith("  ")]
+    self.assertEqual([["captions.tgz", "-o", "out", "--sidecars", "txt"],
+                      ["captions.tgz", "-o", "out", "--input-format", "archive"]], commands)
+    for words in commands:
+      self.pack(*words)
+      shutil.rmtree(self.folder / "out")
 
   def test_archives_end_to_end(self):
     for name, numbers in (("a.tar", range(0, 5)), ("b.tar", range(5, 9))):

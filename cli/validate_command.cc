@@ -1,9 +1,12 @@
 #include "absl/strings/str_cat.h"
+#include "cli/against_source.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/packed_input.h"
 #include "cli/progress.h"
 #include "cli/stop_signal.h"
+#include "converters/io_pool.h"
+#include "formats/core/manifest.h"
 #include "formats/formats.h"
 #include "formats/io/file.h"
 #include "formats/io/resources.h"
@@ -49,6 +52,18 @@ absl::StatusOr<ValidationReport> Validate(const CommandLine& line, Terminal& ter
     return absl::InvalidArgumentError(
         "--expect and --against need a dataset with a manifest, not lone shards");
   }
+  ValidateOptions against = *options;
+  std::string gap;
+  if (!line.against.empty()) {
+    IoPool pool(line.io_depth);
+    const absl::StatusOr<Manifest> manifest = Manifest::Read(line.arguments[0]);  // damage is for the validator to report
+    absl::StatusOr<AgainstSource> source = OpenAgainst(line.against, manifest.ok() ? *manifest : Manifest(), pool);
+    if (!source.ok()) return source.status();
+    against.against = source->root;
+    against.against_parts = std::move(source->parts);
+    against.visit_source = std::move(source->visit);
+    gap = std::move(source->gap);
+  }
   EndAtOnceOnSignal(false);
   ValidationProgress counts;
   Progress progress(terminal);
@@ -63,8 +78,12 @@ absl::StatusOr<ValidationReport> Validate(const CommandLine& line, Terminal& ter
     view.errors = counts.findings;
     return view;
   });
-  if (dataset)
-    return ValidateDataset(line.arguments[0], AllFormats(), *options, counts, StopSignal());
+  if (dataset) {
+    absl::StatusOr<ValidationReport> report =
+        ValidateDataset(line.arguments[0], AllFormats(), against, counts, StopSignal());
+    if (report.ok() && !gap.empty()) report->not_checked.push_back(gap);
+    return report;
+  }
   return ValidateShards(line.arguments, AllFormats(), *options, counts, StopSignal());
 }
 

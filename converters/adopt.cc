@@ -378,18 +378,18 @@ absl::Status RefuseDifferences(const std::string& out, std::vector<std::string> 
 }
 
 // What the user does not say of classes and splits is taken from manifests beside the shards.
-absl::Status NameFromManifests(AdoptedShards& found, AdoptOptions& options) {
-  if (!options.classes.empty()) return absl::OkStatus();
+absl::StatusOr<LabelsBeside> NameFromManifests(AdoptedShards& found, AdoptOptions& options) {
+  if (!options.classes.empty()) return LabelsBeside{};
   std::vector<std::string> paths;
   for (const AdoptedShard& shard : found.shards) paths.push_back(shard.path);
-  absl::StatusOr<ForeignLabels> labels = LabelsBesideShards(paths);
-  if (!labels.ok()) return labels.status();
-  options.classes = std::move(labels->classes);
-  for (size_t i = 0; i < labels->splits.size(); ++i) {
-    if (options.split.empty() && !labels->splits[i].empty())
-      found.shards[i].split = labels->splits[i];
+  absl::StatusOr<LabelsBeside> beside = LabelsBesideShards(paths);
+  if (!beside.ok()) return beside.status();
+  options.classes = beside->labels.classes;
+  for (size_t i = 0; i < beside->labels.splits.size(); ++i) {
+    if (options.split.empty() && !beside->labels.splits[i].empty())
+      found.shards[i].split = beside->labels.splits[i];
   }
-  return absl::OkStatus();
+  return beside;
 }
 
 }  // namespace
@@ -407,7 +407,8 @@ absl::StatusOr<AdoptReport> AdoptShards(std::span<const std::string> paths,
       FindAdoptedShards(paths, formats, {.out = options.out, .split = options.split});
   if (!found.ok()) return found.status();
   AdoptOptions named = options;
-  if (absl::Status known = NameFromManifests(*found, named); !known.ok()) return known;
+  const absl::StatusOr<LabelsBeside> beside = NameFromManifests(*found, named);
+  if (!beside.ok()) return beside.status();
   AdoptReport report;
   report.out = found->out;
   report.others = found->others;
@@ -421,6 +422,10 @@ absl::StatusOr<AdoptReport> AdoptShards(std::span<const std::string> paths,
   absl::Status scanned = adoption.ScanAll(formats, progress, stop);
   if (!scanned.ok()) return scanned;
   report.manifest = adoption.MakeManifest();
+  for (size_t i = 0; i < report.manifest.shards.size(); ++i) {
+    absl::Status same = CheckShardBeside(*beside, i, adoption.found().shards[i].path, report.manifest.shards[i].xxh3_128);
+    if (!same.ok()) return same;
+  }
   absl::Status checked = report.manifest.Check();
   if (!checked.ok()) return absl::InternalError(checked.message());
   if (!folder->writable()) {

@@ -242,7 +242,9 @@ absl::Status Finder::NameAll() {
     const std::string_view data_file = found_.format->traits.data_file;
     shard.file_name = place.name;
     if (!data_file.empty()) absl::StrAppend(&shard.file_name, "/", std::string(data_file));
-    if (!data_files.insert((place.folder / shard.file_name).native()).second) {
+    std::error_code error;
+    const std::filesystem::path data = place.folder / shard.file_name, real = std::filesystem::canonical(data, error);
+    if (!data_files.insert((error ? data : real).native()).second) {
       return absl::InvalidArgumentError(
           absl::StrCat(EscapeForTerminal(shard.path), " is given twice"));
     }

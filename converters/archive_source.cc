@@ -8,15 +8,21 @@
 #include <limits>
 #include <new>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "converters/archive_members.h"
 #include "converters/folder_meaning.h"
 #include "converters/input_failure.h"
+#include "converters/offered_flags.h"
 #include "converters/path_filter.h"
+#include "converters/sidecars_in_other_case.h"
+#include "formats/io/hash.h"
 
 namespace shardpack {
 namespace {
@@ -71,6 +77,9 @@ class MemberSorter {
         !options_.sidecars.empty() && SidecarOf(options_.sidecars, found_.name).has_value();
     if (!part && !filter_.HasInputExtension(found_.name)) {
       ++ignored[NameExtension(found_.name)];
+      const size_t dot = std::min(found_.name.find('.'), found_.name.size() - 1);
+      others_.emplace_back(KeyHash(found_), found_.name.substr(dot + 1));
+      other_case_.Look(options_.sidecars, found_.folder, found_.name);
       return false;
     }
     if (!part && !filter_.Accepts(found_.folder, found_.name)) return false;
@@ -101,10 +110,34 @@ class MemberSorter {
     found.push_back(std::move(found_));
   }
 
+  // Whether the images are samples with parts that nobody has asked for; answers their extensions.
+  std::optional<std::vector<std::string>> UnwantedParts() const {
+    absl::flat_hash_set<uint64_t> images, with_parts;
+    for (const Found& each : found) images.insert(KeyHash(each));
+    std::set<std::string> extensions;
+    for (const auto& [key, extension] : others_) {
+      if (!images.contains(key)) continue;
+      with_parts.insert(key);
+      extensions.insert(extension);
+    }
+    if (with_parts.empty() || (with_parts.size() * 2 < images.size() && !extensions.contains("cls"))) return std::nullopt;
+    return std::vector<std::string>(extensions.begin(), extensions.end());
+  }
+
+  void Warn(Listing& listing) const {
+    other_case_.Warn(listing);
+    for (std::string& line : filter_.Unmatched()) listing.warnings.push_back(std::move(line));
+  }
+
   std::vector<Found> found;
   std::map<std::string, uint64_t> ignored;
 
  private:
+  // Of what readers of such shards take for one sample: all up to the first dot of the name.
+  static uint64_t KeyHash(const Found& member) {
+    return Xxh3_64(AsBytes(absl::StrCat(member.folder, "/", member.name.substr(0, member.name.find('.')))));
+  }
+
   void SkipIt(SkipReason reason, std::string detail) {
     found_.bytes = 0;
     found_.skip = Skip{0, reason, std::move(detail)};
@@ -112,6 +145,8 @@ class MemberSorter {
 
   const FolderSourceOptions& options_;
   const PathFilter filter_;
+  std::vector<std::pair<uint64_t, std::string>> others_;  // key and extension of what is ignored
+  SidecarsInOtherCase other_case_;
   Found found_;
   bool leads_out_ = false;
 };
@@ -141,6 +176,25 @@ Listing ToListing(std::vector<Found> found, int64_t mtime_ns) {
   return listing;
 }
 
+absl::Status AskAboutParts(const std::string& path, const std::vector<std::string>& extensions, bool plain) {
+  std::vector<std::string> sidecars;
+  for (const std::string& each : extensions) {
+    if (IsFieldName(each)) sidecars.push_back(each);
+  }
+  std::vector<FlagWords> offers;
+  if (plain) offers.push_back({std::string(kOfferConvert)});
+  if (!sidecars.empty() && std::find(sidecars.begin(), sidecars.end(), "cls") == sidecars.end())
+    offers.push_back({"--sidecars", absl::StrJoin(sidecars, ",")});
+  offers.push_back({"--input-format", "archive"});
+  return OfferFlags(
+      absl::InvalidArgumentError(absl::StrCat(
+          EscapeForTerminal(path), " is a tar of samples: beside its images lie files of their names (.",
+          EscapeForTerminal(absl::StrJoin(extensions, ", .")),
+          "), which would be left out. pack convert takes all of a sample, and its label from .cls; --input-format archive "
+          "packs the images alone, with their folders for classes")),
+      offers);
+}
+
 absl::StatusOr<int64_t> ModifiedAt(const File& file) {
   struct stat facts;
   if (::fstat(file.descriptor(), &facts) != 0) return IoStatus("stat", file.path(), errno);
@@ -153,8 +207,8 @@ absl::StatusOr<int64_t> ModifiedAt(const File& file) {
 
 }  // namespace
 
-ArchiveSource::ArchiveSource(std::string path, FolderSourceOptions options)
-    : path_(std::move(path)), options_(std::move(options)), file_(File::OpenRead(path_)) {}
+ArchiveSource::ArchiveSource(std::string path, FolderSourceOptions options, Shards shards)
+    : path_(std::move(path)), options_(std::move(options)), shards_(shards), file_(File::OpenRead(path_)) {}
 
 absl::StatusOr<Listing> ArchiveSource::List() {
   if (absl::IsNotFound(file_.status())) {
@@ -176,8 +230,12 @@ absl::StatusOr<Listing> ArchiveSource::List() {
       });
   if (!status.ok()) return status;
   spool_ = members.TakeSpool();
+  if (shards_ == Shards::kRefuse) {
+    if (const auto parts = sorter.UnwantedParts()) return AskAboutParts(path_, *parts, /*plain=*/!is_spooled());
+  }
   Listing listing = ToListing(std::move(sorter.found), *mtime_ns);
   listing.ignored = std::move(sorter.ignored);
+  sorter.Warn(listing);
   if (members.ends_early()) {
     listing.warnings.push_back(absl::StrCat(
         "the archive ", EscapeForTerminal(path_),

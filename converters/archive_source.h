@@ -27,8 +27,12 @@ namespace shardpack {
 
 class ArchiveSource : public SampleSource {
  public:
+  // What List does with a tar that is a shard by the looks of it: most images have files of their name beside them, or some
+  // have a .cls. Those would be left out, the labels be those of the folders.
+  enum class Shards : uint8_t { kRefuse, kPackImages };
+
   // Of the folder's options `follow` does not count.
-  ArchiveSource(std::string path, FolderSourceOptions options);
+  ArchiveSource(std::string path, FolderSourceOptions options, Shards shards = Shards::kPackImages);
 
   absl::StatusOr<Listing> List() override;
   LoadResult Load(const Listing& listing, uint64_t row, Arena& arena) const override;
@@ -40,6 +44,7 @@ class ArchiveSource : public SampleSource {
  private:
   const std::string path_;
   const FolderSourceOptions options_;
+  const Shards shards_;
   absl::StatusOr<File> file_;
   File spool_;
   std::atomic<uint64_t> listed_{0};

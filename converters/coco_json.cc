@@ -103,7 +103,10 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
       has_images = has_images || section_ == Section::kImages;
       has_annotations = has_annotations || section_ == Section::kObjects;
     }
-    if (depth_ == 3 && in_list_) key_ = name;
+    if (depth_ == 3 && in_list_) {
+      key_ = name;
+      if (!keys_.insert(name).second) return Fail(absl::StrCat("the member ", name, " stands twice in one object"));
+    }
     if (Copies()) {
       Copy(nlohmann::json(name).dump());
       coco_->text += ':';
@@ -151,6 +154,7 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
   }
 
   void Begin() {
+    keys_.clear();
     begin_ = coco_->text.size();
     after_value_ = false;
     key_.clear();
@@ -235,6 +239,7 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
   Section section_ = Section::kOther;
   bool in_list_ = false, in_box_ = false;
   std::string key_;
+  std::set<std::string> keys_;  // of the object at hand
   std::optional<int64_t> id_, image_id_, category_id_;
   std::optional<std::string> name_;
   CocoImage image_;
@@ -375,6 +380,38 @@ absl::Status ParseCoco(std::string_view text, std::string_view name, CocoKeep ke
   return Parse(text, name, keep, coco);
 }
 
+namespace {
+
+// "b/1.jpg" of "a/b/1.jpg": files say folders or leave them out.
+bool IsTailOf(std::string_view tail, std::string_view path) {
+  return path == tail || (path.ends_with(tail) && path[path.size() - tail.size() - 1] == '/');
+}
+
+// An id says which image is meant within one file alone: the names have to be the same.
+absl::Status CheckNames(const CocoFile& other, const CocoFile& coco) {
+  std::map<int64_t, std::string_view> names;
+  for (const CocoImage& image : other.images) names.emplace(image.id, image.file_name);
+  std::map<int64_t, std::string_view> ours;
+  for (const CocoImage& image : coco.images) ours.emplace(image.id, image.file_name);
+  for (const CocoAnnotation& annotation : other.annotations) {
+    const auto here = ours.find(annotation.image_id);
+    if (here == ours.end()) continue;  // said when they are sorted
+    const auto there = names.find(annotation.image_id);
+    if (there == names.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("an annotation has the image_id ", annotation.image_id, ", which none of the file's own images "
+                       "has, so that nothing says whether it means ", std::string(here->second)));
+    }
+    if (IsTailOf(there->second, here->second) || IsTailOf(here->second, there->second)) continue;
+    return absl::InvalidArgumentError(absl::StrCat("the image ", annotation.image_id, " is ", std::string(there->second),
+                                                   ", which is ", std::string(here->second),
+                                                   " in the file that is packed: annotations of other images"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::Status JoinAnnotations(const std::string& path, CocoFile* coco) {
   CocoFile other;
   other.text = std::move(coco->text);  // one text for both
@@ -391,6 +428,7 @@ absl::Status JoinAnnotations(const std::string& path, CocoFile* coco) {
     return absl::OkStatus();
   });
   coco->text = std::move(other.text);
+  if (status.ok()) status = InFile(path, CheckNames(other, *coco));
   if (!status.ok()) return status;
   coco->annotations.insert(coco->annotations.end(), other.annotations.begin(),
                            other.annotations.end());

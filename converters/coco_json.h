@@ -69,7 +69,8 @@ absl::Status ReadCoco(const std::string& path, CocoKeep keep, CocoFile* coco);
 // The same of text; `name` is for messages.
 absl::Status ParseCoco(std::string_view text, std::string_view name, CocoKeep keep, CocoFile* coco);
 
-// Adds the annotations of another file to those of the same images, behind them.
+// Adds the annotations of another file to those of the same images, behind them. The same image has
+// the same id and the same file_name, of which one file may leave out leading folders.
 absl::Status JoinAnnotations(const std::string& path, CocoFile* coco);
 
 // {"boxes":[{"area":...,"bbox":[x,y,width,height],"category":...,"iscrowd":0,"label":...},...],

@@ -1,9 +1,11 @@
 #include "converters/coco_source.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -27,6 +29,22 @@ std::string RootOf(const CocoSourceOptions& options) {
   return slash == 0 ? "/" : options.json.substr(0, slash);
 }
 
+// Each annotation would stand there twice.
+absl::Status RefuseTwice(const CocoSourceOptions& options) {
+  std::map<std::pair<dev_t, ino_t>, std::string> files;
+  std::vector<std::string> paths = options.annotations;
+  paths.insert(paths.begin(), options.json);
+  for (const std::string& path : paths) {
+    struct stat facts;
+    if (::stat(path.c_str(), &facts) != 0) continue;  // opening it says why
+    const auto [known, added] = files.emplace(std::pair(facts.st_dev, facts.st_ino), path);
+    if (added) continue;
+    return absl::InvalidArgumentError(absl::StrCat("--annotations ", EscapeForTerminal(path), " is the same file as ",
+                                                   EscapeForTerminal(known->second), "; give each file once"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 CocoSource::CocoSource(CocoSourceOptions options, FolderSourceOptions folder, IoPool& pool)
@@ -43,8 +61,10 @@ absl::StatusOr<Listing> CocoSource::List() {
     return absl::InvalidArgumentError(absl::StrCat(
         "the root ", EscapeForTerminal(root_), " of the images is no folder that can be opened"));
   }
+  absl::Status status = RefuseTwice(options_);
+  if (!status.ok()) return status;
   CocoFile coco;
-  absl::Status status = ReadCoco(options_.json, options_.keep, &coco);
+  status = ReadCoco(options_.json, options_.keep, &coco);
   for (size_t i = 0; status.ok() && i < options_.annotations.size(); ++i) {
     status = JoinAnnotations(options_.annotations[i], &coco);
   }
@@ -68,7 +88,7 @@ absl::StatusOr<Listing> CocoSource::List() {
       listing.notes.push_back(absl::StrCat(
           without_object_.size(), " of ", rows,
           " images have no object: they are packed as negatives, without a label and with an empty "
-          "list; --missing-part skip leaves them out"));
+          "list; --missing-part drop leaves them out"));
     }
     return listing;
   }
@@ -140,8 +160,8 @@ absl::Status CocoSource::AddRow(const CocoFile& coco, const CocoImage& image, Li
   const bool lacks = wants_label && objects.empty();
   if (lacks && folder_options_.missing == MissingPart::kError) {
     return absl::InvalidArgumentError(
-        "no annotation gives it a label; --missing-part keep packs such images without one, skip "
-        "lists them");
+        "no annotation gives it a label; --missing-part keep packs such images without one, drop "
+        "leaves them out");
   }
   const bool mixed = options_.labels == Labels::kSingle &&
                      std::any_of(objects.begin(), objects.end(), [&](const CocoObject& object) {

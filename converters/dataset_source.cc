@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <new>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -39,6 +41,13 @@ bool IsPlainPath(std::string_view path) {
     if (slash == std::string_view::npos) return true;
     path.remove_prefix(slash + 1);
   }
+}
+
+// The folder that a shard lies in; of some formats it is one itself.
+std::string FolderOf(const DatasetShard& shard) {
+  std::filesystem::path folder = std::filesystem::path(shard.data_path).parent_path();
+  if (folder.filename() == shard.name) folder = folder.parent_path();
+  return folder.empty() ? "." : folder.string();
 }
 
 // Fills a listing record by record.
@@ -77,7 +86,10 @@ class Collector {
         return absl::InvalidArgumentError(absl::StrCat("more than ", kMaxSplits, " splits"));
       }
     }
+    const bool nameless = dataset_.manifest() == nullptr && dataset_.classes().empty();
+    std::set<int64_t>* const labels = nameless ? &labels_of_folder_[FolderOf(shard)] : nullptr;
     for (uint64_t record = 0; record < index.records(); ++record) {
+      if (labels != nullptr && index.label(record) != kNoLabel) labels->insert(index.label(record));
       AddPath(index.source_path(record), shard.name, record);
       const bool has_image = image && index.has_field(record, *image);
       listing.bytes.push_back(has_image ? index.field(record, *image).length : 0);
@@ -110,6 +122,23 @@ class Collector {
     if (dataset_.classes().empty() && largest_label_ >= 0)
       listing.classes = NumberedClasses(largest_label_);
     return SettleMissingParts(options_.missing, listing);
+  }
+
+  // Numbers of shards from several places may mean several things, and nothing says so: "" where they cannot.
+  std::string LabelsOfSeveralFolders() const {
+    std::map<int64_t, std::string> first;
+    for (const auto& [folder, labels] : labels_of_folder_) {
+      for (const int64_t label : labels) {
+        const auto [other, fresh] = first.emplace(label, folder);
+        if (fresh) continue;
+        return absl::StrCat("the shards lie in ", labels_of_folder_.size(), " folders, and nothing names their labels: label ",
+                            label, " of ", EscapeForTerminal(other->second), " and label ", label, " of ",
+                            EscapeForTerminal(folder),
+                            " become one class; where they mean different things, first give each folder names with pack index "
+                            "and --classes FILE");
+      }
+    }
+    return "";
   }
 
   Listing listing;
@@ -150,6 +179,7 @@ class Collector {
   uint16_t split_ = 0;
   bool keyless_ = false;
   int64_t largest_label_ = -1;
+  std::map<std::string, std::set<int64_t>> labels_of_folder_;
 };
 
 // The order that the dataset was planned in; empty when its records stand in it.
@@ -277,6 +307,8 @@ absl::StatusOr<Listing> DatasetSource::List() {
   if (!places->empty()) Reorder(*places, collector.listing);
   absl::Status finished = collector.Finish();
   if (!finished.ok()) return finished;
+  if (std::string warning = collector.LabelsOfSeveralFolders(); !warning.empty())
+    collector.listing.warnings.push_back(std::move(warning));
   if (!dataset_.left_out().empty()) {
     std::vector<std::string> names;
     for (const std::string& name : dataset_.left_out()) names.push_back(EscapeForTerminal(name));

@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "converters/folder_access.h"
 #include "converters/path_filter.h"
+#include "converters/sidecars_in_other_case.h"
 #include "converters/sidecars.h"
 #include "converters/worklist.h"
 #include "formats/io/file.h"
@@ -65,10 +66,11 @@ struct Folder {
   std::string names;
   std::vector<Entry> entries;
   std::atomic<size_t> chunks_left{0};
-  std::mutex mutex;  // over the two below, which chunks of one folder share
+  std::mutex mutex;  // over the three below, which chunks of one folder share
   std::vector<std::pair<uint32_t, std::string>>
       details;  // name_at of an entry -> detail of its skip
   std::map<std::string, uint64_t> ignored;
+  SidecarsInOtherCase other_case;
 
   std::string_view Name(const Entry& entry) const {
     return std::string_view(names).substr(entry.name_at, entry.name_bytes);
@@ -214,8 +216,7 @@ class Walker {
     const bool plain = entry.type != DT_LNK && entry.type != DT_UNKNOWN;
     const bool part = IsPart(name);
     if (plain && !part && !filter_.HasInputExtension(name)) {
-      const std::lock_guard lock(folder.mutex);
-      ++folder.ignored[NameExtension(name)];
+      Ignore(folder, name);
       return true;
     }
     if (plain && !part && !filter_.Accepts(folder.path, name)) return true;
@@ -295,12 +296,15 @@ class Walker {
   bool Counts(Folder& folder, Entry& entry) {
     const std::string_view name = folder.Name(entry);
     if (IsPart(name) || (filter_.HasInputExtension(name) && filter_.Accepts(folder.path, name))) return true;
-    if (!filter_.HasInputExtension(name)) {
-      const std::lock_guard lock(folder.mutex);
-      ++folder.ignored[NameExtension(name)];
-    }
+    if (!filter_.HasInputExtension(name)) Ignore(folder, name);
     entry.outcome = Entry::kDropped;
     return false;
+  }
+
+  void Ignore(Folder& folder, std::string_view name) {
+    const std::lock_guard lock(folder.mutex);
+    ++folder.ignored[NameExtension(name)];
+    if (!options_.sidecars.empty()) folder.other_case.Look(options_.sidecars, folder.path, name);
   }
 
   void TakeFile(Folder& folder, Entry& entry, const struct stat& info) {
@@ -544,14 +548,18 @@ absl::StatusOr<FolderWalk> Walker::Merge() {
   std::vector<const Folder*> lost;
   for (const LostFolder& folder : lost_folders_) lost.push_back(folder.folder);
   std::sort(lost.begin(), lost.end());
+  SidecarsInOtherCase other_case;
   for (Folder* folder : sorted) {
     for (const auto& [extension, count] : folder->ignored) listing.ignored[extension] += count;
+    other_case.Add(folder->other_case);
     if (!folder->entries.empty()) {
       AppendFolder(*folder, listing);
     } else if (!std::binary_search(lost.begin(), lost.end(), folder) && PackedAbove(folder) == nullptr) {
       walk.empty_folders.push_back(folder->path);
     }
   }
+  other_case.Warn(listing);
+  for (std::string& line : filter_.Unmatched()) listing.warnings.push_back(std::move(line));
   return walk;
 }
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -10,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "converters/offered_flags.h"
 #include "formats/io/file.h"
+#include "formats/io/shell_quoted.h"
 
 namespace shardpack {
 namespace {
@@ -101,6 +104,64 @@ absl::StatusOr<bool> FindSplits(const LabelOptions& labels, Listing& listing) {
   return true;
 }
 
+// One class whose images all lie in sub-folders: those may be the classes.
+void NoteWrappedClasses(const FolderSourceOptions& options, const LabelOptions& labels, Listing& listing) {
+  if (listing.classes.size() != 1 || !options.classes.empty() || options.label_dir_given || labels.component != 0) return;
+  std::set<std::string_view> below;
+  const std::vector<uint64_t> images = ImagesByFolder(labels, listing);
+  for (size_t i = 0; i < images.size(); ++i) {
+    if (images[i] == 0) continue;
+    const std::string_view folder = listing.folders[i];
+    const size_t slash = folder.find('/');
+    if (slash == folder.npos) return;  // images of the class itself
+    below.insert(folder.substr(slash + 1, folder.find('/', slash + 1) - slash - 1));
+  }
+  if (below.size() < 2) return;
+  listing.warnings.push_back(absl::StrCat(
+      "one class ", EscapeForTerminal(listing.classes[0]), " with ", below.size(), " sub-folders (",
+      Named({below.begin(), below.end()}), "); --label-from dir:1 takes those as classes, as packing ",
+      EscapeForTerminal(absl::StrCat(listing.root, "/", listing.classes[0])), " does"));
+}
+
+bool IsOneOf(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), absl::AsciiStrToLower(std::string(name))) != names.end();
+}
+
+// Two folders of the same file names, of images and of their masks, are not two classes.
+void NoteMasks(const FolderSourceOptions& options, Listing& listing) {
+  if (listing.classes.size() != 2 || !options.classes.empty()) return;
+  std::string_view images, masks;
+  for (const std::string& name : listing.classes) {
+    if (IsOneOf(name, {"image", "images", "img", "imgs", "jpegimages", "photos", "rgb"})) images = name;
+    if (IsOneOf(name, {"mask", "masks", "annotation", "annotations", "label", "labels", "segmentation", "segmentations",
+                       "segmentationclass", "gt", "groundtruth", "trimaps"}))
+      masks = name;
+  }
+  if (images.empty() || masks.empty()) return;
+  std::set<std::string> stems;
+  uint64_t of_images = 0, same = 0;
+  std::string ending;  // of the masks
+  for (const std::string_view wanted : {images, masks}) {
+    for (uint64_t row = 0; row < listing.rows(); ++row) {
+      if (listing.folders[listing.folder[row]] != wanted) continue;
+      const std::string_view name = listing.Name(row), stem = Stem(name);
+      if (wanted == images) {
+        of_images += stems.emplace(stem).second ? 1 : 0;
+      } else if (stems.contains(std::string(stem))) {
+        ++same;
+        ending = std::string(name.substr(stem.size()));
+      }
+    }
+  }
+  if (same * 2 < of_images || same == 0) return;
+  const std::string from = absl::StrCat(listing.root, "/", std::string(masks)), to = absl::StrCat(listing.root, "/", std::string(images));
+  listing.warnings.push_back(absl::StrCat(
+      EscapeForTerminal(images), " and ", EscapeForTerminal(masks), " hold files of the same names, as images and their masks do, and "
+      "are packed as two classes. To pack each mask as a field of its image, put links beside the images, and pack these:\n  "
+      "for f in ", ShellQuoted(from), "/*", ending, "; do ln -s \"$f\" ", ShellQuoted(to), "/\"$(basename \"$f\" ", ending, ").mask", ending,
+      "\"; done\n  pack ", ShellQuoted(to), " --sidecars mask", ending, ":mask --label-from none --follow -o OUT"));
+}
+
 }  // namespace
 
 bool IsSplitFolder(std::string_view name) {
@@ -125,7 +186,13 @@ absl::Status AssignFolders(const FolderSourceOptions& options, LabelOptions labe
     listing.split_by_folder = labels.below_splits = *found;
     if (*found && !options.label_dir_given) labels.component = 1;
   }
-  if (labelled) return AssignLabels(labels, empty_folders, listing);
+  if (labelled) {
+    absl::Status assigned = AssignLabels(labels, empty_folders, listing);
+    if (!assigned.ok()) return assigned;
+    NoteWrappedClasses(options, labels, listing);
+    NoteMasks(options, listing);
+    return absl::OkStatus();
+  }
   listing.label.assign(listing.rows(), -1);
   return absl::OkStatus();
 }

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/core/manifest.h"
 #include "formats/io/file.h"
+#include "readers/class_difference.h"
 
 namespace shardpack {
 namespace {
@@ -76,43 +77,58 @@ class Manifests {
   std::map<path, std::optional<Beside>> read_;
 };
 
-std::string FirstDifference(const Manifests::Found& a, const Manifests::Found& b) {
-  const std::vector<std::string>&was = a.manifest->manifest.classes,
-                         &now = b.manifest->manifest.classes;
-  size_t same = 0;
-  while (same < std::min(was.size(), now.size()) && was[same] == now[same]) ++same;
-  const auto name = [same](const std::vector<std::string>& classes) {
-    return same < classes.size() ? EscapeForTerminal(classes[same]) : std::string("nothing");
-  };
-  return absl::StrCat("class ", same, " is ", name(was), " in ",
-                      EscapeForTerminal(a.folder.string()), " and ", name(now), " in ",
-                      EscapeForTerminal(b.folder.string()));
+absl::Status OtherBytes(const std::string& path, std::string_view what) {
+  return absl::DataLossError(absl::StrCat(
+      EscapeForTerminal(path), " ", std::string(what), ", so that nothing says what its labels mean. pack validate tells about "
+      "the dataset; to name the classes of the shard as it is, use pack index with --classes FILE"));
+}
+
+// A shard of another size is another shard, whatever its name.
+absl::Status CheckSize(const std::string& path, const Manifests::Found& found) {
+  std::error_code error;
+  const std::string data = PathInDataset(found.folder.string(), found.manifest->manifest.DataFileOf(*found.shard));
+  const uintmax_t bytes = std::filesystem::file_size(data, error);
+  if (error) return IoStatus("look at", data, error.value());
+  if (bytes == found.shard->bytes) return absl::OkStatus();
+  return OtherBytes(path, absl::StrCat("has ", bytes, " bytes, but ", found.shard->bytes, " by the manifest in ",
+                                       EscapeForTerminal(found.folder.string())));
+}
+
+std::string Difference(const Manifests::Found& a, const Manifests::Found& b) {
+  return FirstClassDifference(a.manifest->manifest.classes, absl::StrCat(" in ", EscapeForTerminal(a.folder.string())),
+                              b.manifest->manifest.classes, absl::StrCat(" in ", EscapeForTerminal(b.folder.string())));
 }
 
 }  // namespace
 
-absl::StatusOr<ForeignLabels> LabelsBesideShards(std::span<const std::string> paths) {
+absl::StatusOr<LabelsBeside> LabelsBesideShards(std::span<const std::string> paths) {
   Manifests manifests;
   std::optional<Manifests::Found> first;
   const std::string* unknown = nullptr;
-  ForeignLabels labels;
+  LabelsBeside beside;
+  ForeignLabels& labels = beside.labels;
   for (const std::string& shard : paths) {
     const absl::StatusOr<Manifests::Found> found = manifests.Find(shard);
     if (!found.ok()) return found.status();
     labels.splits.push_back(found->shard == nullptr ? "" : found->shard->split);
+    beside.expected.emplace_back();
     if (found->manifest == nullptr) {
       unknown = &shard;
       continue;
+    }
+    if (!found->manifest->manifest.classes.empty()) {
+      if (absl::Status same = CheckSize(shard, *found); !same.ok()) return same;
+      beside.expected.back() = found->shard->xxh3_128;
     }
     if (!first) first = *found;
     if (found->manifest->manifest.classes == first->manifest->manifest.classes) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "the shards are of datasets whose labels mean different things: ",
-        FirstDifference(*first, *found),
+        Difference(*first, *found),
         ". Take one dataset at a time; to make one of both by the names of their classes, pack "
         "extract each, put the files into one folder, and pack that"));
   }
-  if (!first) return ForeignLabels{};
+  if (!first) return LabelsBeside{};
   labels.classes = first->manifest->manifest.classes;
   if (unknown != nullptr && !labels.classes.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -121,7 +137,12 @@ absl::StatusOr<ForeignLabels> LabelsBesideShards(std::span<const std::string> pa
         "/manifest.json names the classes of other shards. Take one dataset at a time, or first "
         "name the classes of these with pack index and --classes FILE"));
   }
-  return labels;
+  return beside;
+}
+
+absl::Status CheckShardBeside(const LabelsBeside& beside, size_t shard, const std::string& path, const Digest& is) {
+  if (shard >= beside.expected.size() || !beside.expected[shard] || *beside.expected[shard] == is) return absl::OkStatus();
+  return OtherBytes(path, "has other bytes than the manifest beside it says");
 }
 
 }  // namespace shardpack

@@ -7,20 +7,30 @@
 // that lists them lies beside them. Lifetime: plain values. Thread-safety: pure but for reading
 // manifests. Errors: InvalidArgument (exit 2) where the manifests' classes differ, or only some
 // shards have one that names classes: a number would then mean two things; DataLoss for a damaged
-// manifest; I/O.
+// manifest, and for a shard of another size than it says; I/O.
 #ifndef SHARDPACK_CONVERTERS_LABELS_BESIDE_H_
 #define SHARDPACK_CONVERTERS_LABELS_BESIDE_H_
 
+#include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "formats/io/hash.h"
 #include "readers/dataset.h"
 
 namespace shardpack {
 
-// Empty where no manifest lists any of the shards.
-absl::StatusOr<ForeignLabels> LabelsBesideShards(std::span<const std::string> paths);
+struct LabelsBeside {
+  ForeignLabels labels;                         // empty where no manifest lists any of the shards
+  std::vector<std::optional<Digest>> expected;  // one a shard: what its bytes are where the labels have names
+};
+absl::StatusOr<LabelsBeside> LabelsBesideShards(std::span<const std::string> paths);
+
+// Whether these are the bytes that the labels belong to, once they have been read. DataLoss.
+absl::Status CheckShardBeside(const LabelsBeside& beside, size_t shard, const std::string& path, const Digest& is);
 
 }  // namespace shardpack
 

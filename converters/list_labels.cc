@@ -7,10 +7,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "converters/class_names.h"
 #include "formats/io/file.h"
 
 namespace shardpack {
 namespace {
+
+constexpr size_t kFewTexts = 3;  // that may be slips among at least as many times that many numbers
 
 // A whole number that fits an int64_t, also with a fraction of zeros; nullopt for anything else.
 std::optional<int64_t> WholeNumber(std::string_view text) {
@@ -56,6 +60,10 @@ void WarnAboutGaps(const std::set<int64_t>& numbers, std::string_view file_name,
       " of the numbers 0 to ", range - 1, ": class ", missing,
       range - numbers.size() > 1 ? " is the first without a sample" : " has no sample",
       "; --classes FILE with the numbers that occur, one a line, counts them from 0 without gaps"));
+}
+
+std::string AtLine(std::string_view text, uint64_t line) {
+  return absl::StrCat("\"", EscapeForTerminal(text), "\" (line ", line, ")");
 }
 
 absl::Status Bad(std::string_view file_name, uint64_t line, std::string_view label,
@@ -106,6 +114,30 @@ absl::Status ListLabels::RefuseMeasurements(const ListLabelOptions& options,
                           "and --label-from column makes a class of each value"));
 }
 
+// Texts that are classes by the letter, and may be slips.
+void ListLabels::WarnAboutSlips(std::string_view file_name, Listing& listing) const {
+  std::vector<const Name*> texts, empty;
+  for (const Name& name : names_) {
+    if (StandsForNoValue(name.text)) empty.push_back(&name);
+    if (!WholeNumber(name.text)) texts.push_back(&name);
+  }
+  const auto named = [](const std::vector<const Name*>& names) {
+    std::vector<std::string> shown;
+    for (const Name* name : names) shown.push_back(AtLine(name->text, name->line));
+    return absl::StrJoin(shown, ", ");
+  };
+  const std::string file = absl::StrCat("the labels of ", EscapeForTerminal(file_name));
+  const size_t numbers = names_.size() - texts.size();
+  if (!texts.empty() && texts.size() <= kFewTexts && numbers >= std::max<size_t>(2, texts.size() * kFewTexts - 1)) {
+    listing.warnings.push_back(absl::StrCat(file, " are whole numbers but for ", named(texts),
+                                            ": so all are taken for names, and numbered in the order of their text; "
+                                            "correct the list if they are numbers"));
+  } else if (!empty.empty()) {
+    listing.warnings.push_back(absl::StrCat(file, " have ", empty.size() == 1 ? "a class" : "classes", " named ", named(empty),
+                                            ", as programs write where there is no value; leave such lines out if it is none"));
+  }
+}
+
 absl::Status ListLabels::Finish(const ListLabelOptions& options, std::string_view file_name,
                                 Listing& listing) const {
   const std::vector<std::string>& classes = options.classes;
@@ -149,6 +181,7 @@ absl::Status ListLabels::Finish(const ListLabelOptions& options, std::string_vie
     }
   } else {
     if (classes.empty()) {
+      WarnAboutSlips(file_name, listing);
       for (const auto& [name, id] : known_) listing.classes.push_back(name);
       if (options.order == ClassOrder::kNatural)
         std::sort(listing.classes.begin(), listing.classes.end(), NaturalLess);

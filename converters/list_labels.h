@@ -45,6 +45,7 @@ class ListLabels {
  private:
   absl::Status RefuseMeasurements(const ListLabelOptions& options,
                                   std::string_view file_name) const;
+  void WarnAboutSlips(std::string_view file_name, Listing& listing) const;
   struct Name {
     std::string text;
     uint64_t line;  // where it stands first

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -250,6 +251,14 @@ class ListParser {
     if (!*label && !options_.label.empty()) {
       return Bad(absl::StrCat("no column is named ", EscapeForTerminal(options_.label)));
     }
+    for (const std::optional<size_t>& used : {*path, *label}) {
+      if (!used) continue;
+      const auto first = std::find(cells.begin(), cells.end(), cells[*used]);
+      const auto other = std::find(first + 1, cells.end(), cells[*used]);
+      if (other == cells.end()) continue;
+      return Bad(absl::StrCat("the columns ", first - cells.begin() + 1, " and ", other - cells.begin() + 1, " are both named ",
+                              EscapeForTerminal(cells[*used]), "; rename one of them"));
+    }
     return absl::OkStatus();
   }
 
@@ -302,7 +311,12 @@ class JsonRow : public nlohmann::json_sax<nlohmann::json> {
     return depth_ > 0 || Fail("expected an object");
   }
   bool binary(binary_t&) override { return Fail("binary data"); }
-  bool start_object(size_t) override { return Open("an object"); }
+  bool start_object(size_t) override {
+    if (!Open("an object")) return false;
+    keys_.resize(depth_);
+    keys_.back().clear();
+    return true;
+  }
   bool start_array(size_t) override {
     if (depth_ == 0) return Fail("expected an object, as in {\"path\": \"a.jpg\", \"label\": 1}");
     return Open("an array");
@@ -310,6 +324,10 @@ class JsonRow : public nlohmann::json_sax<nlohmann::json> {
   bool end_object() override { return Close(); }
   bool end_array() override { return Close(); }
   bool key(string_t& name) override {
+    // What stands deeper is taken with json= alone.
+    if (depth_ > 1 && options_.fields.empty()) return true;
+    if (!keys_[depth_ - 1].insert(name).second)
+      return Fail(absl::StrCat("the member ", EscapeForTerminal(name), " stands there twice"));
     if (depth_ != 1) return true;
     wants_path_ = options_.path.empty() ? usual_path_.Beats(name) : name == options_.path;
     wants_label_ = options_.label.empty() ? usual_label_.Beats(name) : name == options_.label;
@@ -361,6 +379,7 @@ class JsonRow : public nlohmann::json_sax<nlohmann::json> {
   std::vector<std::string>& members_;
   bool wants_path_ = false, wants_label_ = false;
   size_t depth_ = 0;
+  std::vector<std::set<std::string>> keys_;  // of the objects that are open, the row's first
 };
 
 absl::Status ListParser::ParseJson(std::string_view text) {
@@ -393,6 +412,7 @@ absl::Status ParseColumns(std::string_view text, ListOptions* options) {
         "path=file,label=class,txt=caption,json=*");
   };
   ColumnField* list = nullptr;  // that a word without "=" belongs to
+  std::set<std::string_view> named;
   options->fields.clear();
   options->fields.reserve(2);
   for (bool more = true; more;) {
@@ -411,6 +431,7 @@ absl::Status ParseColumns(std::string_view text, ListOptions* options) {
     if (column.empty()) return refuse();
     list = nullptr;
     if (what == "path" || what == "label") {
+      if (!named.insert(what).second) return refuse();
       (what == "path" ? options->path : options->label) = column;
       continue;
     }

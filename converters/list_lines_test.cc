@@ -66,6 +66,12 @@ TEST(ListLinesTest, CsvColumns) {
               ElementsAre(HasSubstr("no column 2")));
   EXPECT_THAT(Rows(text, {.kind = ListKind::kCsv, .path = "label", .label = "z"}),
               ElementsAre(HasSubstr("no column is named z")));
+  // The first of two would win.
+  EXPECT_THAT(Rows("path,label,label\na,1,2\n", {.kind = ListKind::kCsv}),
+              ElementsAre(HasSubstr("list:1: the columns 2 and 3 are both named label")));
+  EXPECT_THAT(Rows("x,x,path\na,b,c\n", {.kind = ListKind::kCsv, .path = "x"}),
+              ElementsAre(HasSubstr("the columns 1 and 2 are both named x")));
+  EXPECT_THAT(Rows("x,x,path\na,b,c\n", {.kind = ListKind::kCsv}), ElementsAre("2:c"));
 }
 
 TEST(ListLinesTest, Jsonl) {
@@ -81,6 +87,14 @@ TEST(ListLinesTest, Jsonl) {
   EXPECT_THAT(Rows("{\"path\":\"a\"} {}", json), ElementsAre(HasSubstr("not JSON")));
   EXPECT_THAT(Rows("{\"path\":null}", json), ElementsAre(HasSubstr("the path is null")));
   EXPECT_THAT(Rows("\"path\"", json), ElementsAre(HasSubstr("expected an object")));
+  EXPECT_THAT(Rows("{\"path\":\"a\"}\n{\"path\":\"b\",\"label\":1,\"label\":2}", json),
+              ElementsAre("1:a", HasSubstr("list:2: the member label stands there twice")));
+  // Deeper ones are looked at where they are taken.
+  const std::string deep = "{\"path\":\"a\",\"x\":[{\"b\":1},{\"b\":1,\"c\":[],\"b\":2}]}";
+  EXPECT_THAT(Rows(deep, json), ElementsAre("1:a"));
+  ListOptions takes = json;
+  takes.fields.push_back({.field = "json", .all = true});
+  EXPECT_THAT(Rows(deep, takes), ElementsAre(HasSubstr("the member b stands there twice")));
 }
 
 TEST(ListLinesTest, MarksOfOrigin) {

@@ -9,6 +9,7 @@
 #define SHARDPACK_CONVERTERS_OFFERED_FLAGS_H_
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -16,6 +17,8 @@
 namespace shardpack {
 
 using FlagWords = std::vector<std::string>;  // "--exclude", "/extra/"
+// In place of flags: another verb, with the source and the output that were given.
+inline constexpr std::string_view kOfferConvert = "convert";
 
 absl::Status OfferFlags(absl::Status status, const std::vector<FlagWords>& offers);
 std::vector<FlagWords> OfferedFlags(const absl::Status& status);

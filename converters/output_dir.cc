@@ -177,7 +177,7 @@ absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan
 // A dataset that is there already is the answer only when it is of this plan, whole as far as a look tells, and no
 // source file was changed.
 absl::Status OutputDir::CheckPublished(const Plan& plan, const Manifest& manifest, IoPool& pool) {
-  if (manifest.plan_digest != plan.digest()) return OrOverwrite(PlanDiffers(path_, DifferencesFrom(manifest, plan)));
+  if (manifest.plan_digest != plan.digest()) return OrOverwrite(PlanDiffers(path_, DifferencesFrom(path_, manifest, plan)));
   absl::Status status = FinishPublished(path_);
   if (status.ok()) status = CheckPublishedFiles(path_, manifest);
   return status.ok() ? CheckSource(path_, manifest, plan.listing(), options_.planned_source, pool) : status;

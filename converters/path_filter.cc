@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <array>
 
+#include "absl/strings/str_cat.h"
+#include "formats/io/file.h"
+#include "formats/io/shell_quoted.h"
+
 namespace shardpack {
 namespace {
 
@@ -16,19 +20,47 @@ char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 
 }  // namespace
 
-PathFilter::Glob::Glob(std::string_view text) {
-  if (text.ends_with('/')) {
+PathFilter::Glob::Glob(std::string_view flag_name, std::string_view given) : flag(flag_name), text(given) {
+  std::string_view rest = given;
+  if (rest.ends_with('/')) {
     for_folders = true;
-    text.remove_suffix(1);
+    rest.remove_suffix(1);
   }
-  name_only = text.find('/') == std::string_view::npos;
-  if (text.starts_with('/')) text.remove_prefix(1);
-  flags = text.find("**") == std::string_view::npos ? FNM_PATHNAME : 0;
-  pattern = std::string(text);
+  name_only = rest.find('/') == std::string_view::npos;
+  if (rest.starts_with('/')) rest.remove_prefix(1);
+  flags = rest.find("**") == std::string_view::npos ? FNM_PATHNAME : 0;
+  pattern = std::string(rest);
 }
 
 bool PathFilter::Glob::Matches(const char* path, const char* name) const {
-  return fnmatch(pattern.c_str(), name_only ? name : path, flags) == 0;
+  const bool matches = fnmatch(pattern.c_str(), name_only ? name : path, flags) == 0;
+  if (matches && !matched.load(std::memory_order_relaxed)) matched.store(true, std::memory_order_relaxed);
+  return matches;
+}
+
+bool PathFilter::AnyMatches(const std::deque<Glob>& globs, bool folders, const char* path, const char* name) {
+  bool any = false;
+  for (const Glob& glob : globs) {
+    if (glob.for_folders != folders || (any && glob.matched.load(std::memory_order_relaxed))) continue;
+    any = glob.Matches(path, name) || any;
+  }
+  return any;
+}
+
+std::vector<std::string> PathFilter::Unmatched() const {
+  std::vector<std::string> lines;
+  for (const std::deque<Glob>* globs : {&include_, &exclude_}) {
+    for (const Glob& glob : *globs) {
+      if (glob.matched.load(std::memory_order_relaxed)) continue;
+      const bool may_be_folder = glob.flag == "--exclude" && !glob.for_folders;
+      lines.push_back(absl::StrCat(glob.flag, " ", EscapeForTerminal(glob.text), " matches no ",
+                                   glob.for_folders ? "folder" : "image",
+                                   may_be_folder ? absl::StrCat("; --exclude ", ShellQuoted(absl::StrCat(glob.text, "/")),
+                                                                " leaves out a folder")
+                                                 : ""));
+    }
+  }
+  return lines;
 }
 
 PathFilter::PathFilter(std::span<const std::string> extensions, bool any_extension,
@@ -41,8 +73,8 @@ PathFilter::PathFilter(std::span<const std::string> extensions, bool any_extensi
   }
   if (extensions_.empty()) extensions_.assign(kImageExtensions.begin(), kImageExtensions.end());
   std::sort(extensions_.begin(), extensions_.end());
-  for (const std::string& glob : include) include_.emplace_back(glob);
-  for (const std::string& glob : exclude) exclude_.emplace_back(glob);
+  for (const std::string& glob : include) include_.emplace_back("--include", glob);
+  for (const std::string& glob : exclude) exclude_.emplace_back("--exclude", glob);
 }
 
 bool PathFilter::HasInputExtension(std::string_view name) const {
@@ -67,19 +99,14 @@ bool PathFilter::Accepts(std::string_view folder, std::string_view name) const {
   const size_t name_at = path.size();
   path.append(name);
   const char* const bare = path.c_str() + name_at;
-  const auto matches = [&](const Glob& glob) {
-    return !glob.for_folders && glob.Matches(path.c_str(), bare);
-  };
-  return (include_.empty() || std::any_of(include_.begin(), include_.end(), matches)) &&
-         std::none_of(exclude_.begin(), exclude_.end(), matches);
+  const bool included = include_.empty() || AnyMatches(include_, false, path.c_str(), bare);
+  return !AnyMatches(exclude_, false, path.c_str(), bare) && included;
 }
 
 bool PathFilter::ExcludesFolder(const std::string& path) const {
   const size_t slash = path.rfind('/');
   const char* const name = path.c_str() + (slash == std::string::npos ? 0 : slash + 1);
-  return std::any_of(exclude_.begin(), exclude_.end(), [&](const Glob& glob) {
-    return glob.for_folders && glob.Matches(path.c_str(), name);
-  });
+  return AnyMatches(exclude_, true, path.c_str(), name);
 }
 
 std::string NameExtension(std::string_view name) {

@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "converters/changed_inputs.h"
 #include "converters/plan_differences.h"
 #include "converters/sidecars.h"
 #include "formats/io/file.h"
@@ -172,14 +173,15 @@ class SourceFiles {
 
 }  // namespace
 
-std::vector<std::string> DifferencesFrom(const Manifest& was, const Plan& plan) {
+std::vector<std::string> DifferencesFrom(const std::string& dataset, const Manifest& was, const Plan& plan) {
   std::vector<std::string> lines = OptionDifferences(was.options, plan.options().ToMap());
   if (was.format != plan.format().name) {
     lines.push_back(absl::StrCat("--format was ", was.format, ", is ", std::string(plan.format().name)));
   }
   if (was.listing_digest != plan.listing().ComputeDigest()) {
+    const std::string first = FirstChangedInput(dataset, was, plan.listing());
     lines.push_back(absl::StrCat("the source's files differ (", was.source_files, " were packed, ",
-                                 plan.listing().rows(), " are listed)"));
+                                 plan.listing().rows(), " are listed)", first.empty() ? "" : ": ", first));
   }
   if (lines.empty()) lines.push_back("made by another version of pack");
   return lines;

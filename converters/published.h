@@ -18,8 +18,8 @@
 
 namespace shardpack {
 
-// What the manifest's plan and this one differ in, one line each, for the user.
-std::vector<std::string> DifferencesFrom(const Manifest& was, const Plan& plan);
+// What the plan of the dataset's manifest and this one differ in, one line each, for the user.
+std::vector<std::string> DifferencesFrom(const std::string& dataset, const Manifest& was, const Plan& plan);
 
 absl::Status CheckPublishedFiles(const std::string& dataset, const Manifest& manifest);
 // No file of the listing was modified since it was packed, by the times that the manifest vouches for; by its own age

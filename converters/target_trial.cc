@@ -80,6 +80,61 @@ std::set<uint64_t> TellingPositions(const Plan& plan) {
   return positions;
 }
 
+// A row that has the field, and a label where some of these have one.
+std::optional<uint64_t> FirstWith(const Listing& listing, size_t field) {
+  std::optional<uint64_t> first;
+  auto skip = listing.skips.begin();
+  for (uint64_t row = 0; row < listing.rows(); ++row) {
+    while (skip != listing.skips.end() && skip->row < row) ++skip;
+    if ((skip != listing.skips.end() && skip->row == row) || !listing.HasField(row, field)) continue;
+    if (listing.label[row] >= 0) return row;
+    if (!first) first = row;
+  }
+  return first;
+}
+
+constexpr std::string_view kTrialKey = "key", kOtherName = "other";
+
+// Samples of one small image and one field.
+class FieldTrial {
+ public:
+  FieldTrial(const Format& format, const LayoutSpec& layout, const PlanOptions& options, TrialFolder& folder)
+      : format_(format), layout_(layout), options_(options), folder_(folder) {}
+
+  absl::Status Try(std::string_view name, bool labelled, bool with_field) {
+    constexpr std::string_view kContent = "{}";
+    const std::vector<std::string> classes = {"class"};
+    const ShardSpec spec{.layout = layout_.name,
+                         .image_field = options_.image_field,
+                         .with_metadata = options_.with_metadata,
+                         .split = "train",
+                         .classes = classes,
+                         .longest_key_bytes = kTrialKey.size(),
+                         .max_records = 1,
+                         .fields = {{std::string(kImageField), kImage.size()}, {std::string(name), kContent.size()}}};
+    const FieldView fields[] = {{kImageField, AsBytes(kImage)}, {name, AsBytes(kContent)}};
+    const SampleView sample{.key = kTrialKey,
+                            .source_path = "key.jpg",
+                            .label = labelled ? 0 : kNoLabel,
+                            .class_name = labelled ? "class" : "",
+                            .image = kImageInfo,
+                            .fields = std::span(fields).first(with_field ? 2 : 1)};
+    return folder_.Try(format_, spec, sample);
+  }
+
+  // The writer's words, without the key that no sample has.
+  static std::string Why(const absl::Status& refused) {
+    const std::string why(refused.message()), prefix = absl::StrCat("key \"", std::string(kTrialKey), "\": ");
+    return why.starts_with(prefix) ? why.substr(prefix.size()) : why;
+  }
+
+ private:
+  const Format& format_;
+  const LayoutSpec& layout_;
+  const PlanOptions& options_;
+  TrialFolder& folder_;
+};
+
 }  // namespace
 
 absl::StatusOr<std::vector<RefusedField>> RefusedFields(const Format& format,
@@ -91,51 +146,38 @@ absl::StatusOr<std::vector<RefusedField>> RefusedFields(const Format& format,
   if (!folder.ok()) return folder.status();
   const LayoutSpec* layout = FindLayout(format, options.layout);
   if (layout == nullptr) return refused;  // the plan says so
-  constexpr std::string_view kKey = "key", kField = "{}";
-  const std::vector<std::string> classes = {"class"};
   const std::vector<uint64_t> gaps = CountGaps(listing);
+  FieldTrial trial(format, *layout, options, *folder);
   for (size_t f = 0; f < listing.fields.size(); ++f) {
     if (!layout->extra_fields) {
       refused.push_back({f, absl::StrCat("the layout ", std::string(layout->name),
                                          " holds image and label alone")});
       continue;
     }
-    if (options.with_metadata && listing.fields[f].name == kMetadataField) {
+    const std::string& name = listing.fields[f].name;
+    if (options.with_metadata && name == kMetadataField) {
       refused.push_back({f, "--with-json makes a field of this name"});
       continue;
     }
-    const ShardSpec spec{.layout = layout->name,
-                         .image_field = options.image_field,
-                         .with_metadata = options.with_metadata,
-                         .split = "train",
-                         .classes = classes,
-                         .longest_key_bytes = kKey.size(),
-                         .max_records = 1,
-                         .fields = {{std::string(kImageField), kImage.size()},
-                                    {listing.fields[f].name, kField.size()}}};
-    const FieldView fields[] = {{kImageField, AsBytes(kImage)},
-                                {listing.fields[f].name, AsBytes(kField)}};
-    const SampleView sample{.key = kKey,
-                            .source_path = "key.jpg",
-                            .label = 0,
-                            .class_name = "class",
-                            .image = kImageInfo,
-                            .fields = fields};
-    absl::Status tried = folder->Try(format, spec, sample);
-    bool gap = false;
-    if (tried.ok() && gaps[f] > 0) {
-      SampleView without = sample;
-      without.fields = sample.fields.first(1);
-      tried = folder->Try(format, spec, without);
-      gap = !tried.ok();
-    }
+    const std::optional<uint64_t> row = FirstWith(listing, f);
+    if (!row) continue;
+    const bool labelled = listing.label[*row] >= 0;
+    absl::Status tried = trial.Try(name, labelled, /*with_field=*/true);
+    const bool gap = tried.ok() && gaps[f] > 0 && !(tried = trial.Try(name, labelled, /*with_field=*/false)).ok();
     if (tried.ok()) continue;
     if (!absl::IsInvalidArgument(tried) && !absl::IsUnimplemented(tried)) return tried;
-    refused.push_back(
-        {f, gap ? absl::StrCat("some samples lack it, and the layout ", std::string(layout->name),
-                               " holds the same fields of all; --missing-part skip leaves those "
-                               "samples out, drop writes it for none")
-                : std::string(tried.message())});
+    if (gap) {
+      refused.push_back({f, absl::StrCat("some samples lack it, and the layout ", std::string(layout->name),
+                                         " holds the same fields of all; --missing-part skip leaves those "
+                                         "samples out, drop writes it for none")});
+      continue;
+    }
+    refused.push_back({f, absl::StrCat(EscapeForTerminal(listing.Path(*row)), ": ", trial.Why(tried))});
+    const std::string& suffix = listing.fields[f].suffix;
+    if (!suffix.empty() && trial.Try(kOtherName, labelled, /*with_field=*/true).ok()) {
+      absl::StrAppend(&refused.back().why, "; --sidecars ", EscapeForTerminal(suffix), ":", std::string(kOtherName),
+                      " packs these files under another name, and pack extract gives theirs back");
+    }
   }
   return refused;
 }

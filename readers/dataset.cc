@@ -19,6 +19,7 @@
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
+#include "readers/class_difference.h"
 #include "readers/foreign_shard.h"
 #include "readers/shard_files.h"
 
@@ -76,15 +77,6 @@ absl::Status NoDataset(const std::string& folder, bool may_be_shard) {
   }
   if (may_be_shard) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(name, " is not a packed dataset (no manifest.json); pack it first: pack SRC -o OUT"));
-}
-
-std::string FirstDifference(std::span<const std::string> was, std::span<const std::string> now) {
-  size_t same = 0;
-  while (same < std::min(was.size(), now.size()) && was[same] == now[same]) ++same;
-  const auto name = [same](std::span<const std::string> classes) {
-    return same < classes.size() ? EscapeForTerminal(classes[same]) : std::string("nothing");
-  };
-  return absl::StrCat("class ", same, " is ", name(was), " and ", name(now));
 }
 
 // A mismatch may come from memory rather than from the disk; whole pages, or nothing would be
@@ -314,7 +306,7 @@ absl::StatusOr<Dataset> Dataset::Join(std::span<const Dataset> parts) {
           absl::StrCat(EscapeForTerminal(state->where), " has other classes than ",
                        EscapeForTerminal(parts[0].state_->where),
                        ", so that a label would not mean the same in both: ",
-                       FirstDifference(parts[0].classes(), part.classes())));
+                       FirstClassDifference(parts[0].classes(), "", part.classes(), "")));
     }
     for (uint32_t s = 0; s < state->shards.size(); ++s) {
       manifest.shards.push_back(state->manifest.shards[s]);

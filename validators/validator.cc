@@ -23,6 +23,7 @@
 #include "validators/checks/folder_check.h"
 #include "validators/checks/key_hashes.h"
 #include "validators/checks/shard_check.h"
+#include "validators/checks/unpacked_check.h"
 
 namespace shardpack {
 namespace {
@@ -37,6 +38,7 @@ CheckRun MakeRun(const ValidateOptions& options, ValidationProgress& progress,
   CheckRun run{.level = options.level,
                .sample_percent = options.sample_percent,
                .against = options.against,
+               .against_parts = options.against_parts,
                .image_limits = options.image_limits,
                .progress = progress,
                .stop = stop,
@@ -165,7 +167,8 @@ void SayWhatWasLeftOut(const ValidateOptions& options, const CheckRun& run, bool
   }
   if (options.subset_count > 1) {
     gap(absl::StrCat("shards outside part ", options.subset_index + 1, " of ", options.subset_count,
-                     "; the same key in two parts"));
+                     "; the same key in two parts",
+                     options.visit_source ? "; which files of the source are not in the dataset" : ""));
   }
   if (options.level == ValidationLevel::kQuick && foreign) {
     gap("everything but the first bytes of each shard: without an index only levels full and deep "
@@ -309,6 +312,9 @@ absl::StatusOr<ValidationReport> ValidateDataset(const std::string& dataset,
   if (options.level != ValidationLevel::kQuick && !run.Stopped()) {
     // Cancelled is told by SayWhatWasLeftOut.
     (void)CheckOtherFiles(dataset, manifest, folder, run, report.bytes_read, report.findings);
+  }
+  if (options.visit_source && options.subset_count == 1 && !run.Stopped()) {
+    CheckForUnpacked(dataset, manifest, options.against, options.visit_source, report.findings, report.not_checked);
   }
   SayWhatWasLeftOut(options, run, /*foreign=*/false, report);
   report.seconds = std::chrono::duration<double>(Clock::now() - begin).count();

@@ -26,6 +26,8 @@
 #include "formats/io/hash.h"
 #include "images/inspect.h"
 #include "validators/checks/check_run.h"
+#include "validators/checks/source_check.h"
+#include "validators/checks/unpacked_check.h"
 #include "validators/validation_report.h"
 
 namespace shardpack {
@@ -41,6 +43,9 @@ struct ValidateOptions {
   double max_seconds = 0;                       // 0 = no limit
   std::optional<Digest> expect = std::nullopt;  // identity that the dataset must have
   std::string against = {};       // folder of the source files to compare with; empty = none
+  SourceParts against_parts = {};
+  // The inputs in `against` that a build with the manifest's options would take; null = not known.
+  SourceVisit visit_source = nullptr;
   ImageLimits image_limits = {};  // at deep
 };
 

@@ -518,6 +518,19 @@ TEST(Validator, ASourcePathThatLeavesTheFolderIsNotFollowed) {
   EXPECT_THAT(ToText(report), HasSubstr("/etc/passwd: leads out of the folder"));
 }
 
+TEST(Validator, FilesThatTheDatasetLacks) {
+  Scene scene;
+  ValidateOptions options;
+  options.visit_source = [](const SourceSeen& see) {
+    for (int i = 0; i < 100; ++i) see("cat/new.JPEG", "cat");
+    see("cat/000004.JPEG", "dog");
+  };
+  const ValidationReport report = scene.Validate(options);
+  EXPECT_EQ(report.findings.count(FindingId::kSourceMismatch), 101u);
+  EXPECT_THAT(ToText(report), HasSubstr("cat/new.JPEG: not in the dataset"));
+  EXPECT_THAT(ToText(report), HasSubstr("cat/000004.JPEG: packed as cat, now dog"));
+}
+
 // --- Adopted datasets.
 
 // The scene's shards lie in one folder, manifest and indexes in another.

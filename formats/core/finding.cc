@@ -50,7 +50,7 @@ constexpr FindingSpec kCatalogue[] = {
     {FindingId::kIdentity, "identity-mismatch", kError, "the dataset is not the one that --expect names", "check which dataset was meant"},
     {FindingId::kReadError, "read-error", kError, "the file could not be read to its end", "check the disk, then validate again"},
     {FindingId::kSourceMissing, "source-missing", kError, "a source file of --against is not there or cannot be read", "check that --against names the folder that was packed"},
-    {FindingId::kSourceMismatch, "source-mismatch", kError, "a record differs from its source file", "check that --against names the folder that was packed; a dataset built with changed pixels cannot be compared"},
+    {FindingId::kSourceMismatch, "source-mismatch", kError, "the dataset and its source differ", "check that --against names the folder that was packed; if the source is the one that is right, pack it again"},
     {FindingId::kContainerTruncated, "container-truncated", kError, "the file ends inside a record", kRestore},
     {FindingId::kTrailingData, "trailing-data", kWarning, "data follows the end of the container; readers stop before it", kRepack},
     {FindingId::kNotAnImage, "not-an-image", kError, "the image field does not begin like any image", kRepack},

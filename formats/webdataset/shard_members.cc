@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "formats/core/finding.h"
 #include "formats/webdataset/header_reader.h"
@@ -44,6 +46,28 @@ absl::StatusOr<uint64_t> VisitMembers(const File& file, uint64_t size_bytes,
   const std::string problem =
       findings.findings().empty() ? std::string() : ToText(findings.findings().front());
   return absl::DataLossError(problem);
+}
+
+absl::StatusOr<std::optional<std::string>> LabelText(const File& file, uint64_t offset, uint64_t length) {
+  HeaderReader in(file, offset + length);
+  absl::Status there = in.Skip(offset);
+  if (!there.ok()) return there;
+  FindingList ignored(/*keep=*/0);  // whoever has found the record has said what is wrong with it
+  BasicTarWalker<HeaderReader> walker(in, file.path(), ignored, /*thorough=*/false);
+  for (;;) {
+    const absl::StatusOr<bool> more = walker.Next();
+    if (!more.ok()) return more.status();
+    if (!*more) return std::nullopt;
+    const TarMember& member = walker.member();
+    const std::optional<MemberName> name = SplitMemberName(member.name);
+    if (member.type != kTarRegular || !name || member.size_bytes > kMaxLabelBytes ||
+        absl::AsciiStrToLower(absl::string_view(name->extension.data(), name->extension.size())) != kLabelExtension)
+      continue;
+    std::string text(member.size_bytes, '\0');
+    const absl::Status read = file.ReadExactlyAt(member.data_offset, std::as_writable_bytes(std::span(text)));
+    if (!read.ok()) return read;
+    return text;
+  }
 }
 
 absl::StatusOr<uint64_t> VisitMembers(const SidecarInput& input, const ManifestShard& shard,

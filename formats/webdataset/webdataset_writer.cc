@@ -146,7 +146,7 @@ absl::Status WebdatasetWriter::CollectMembers(const SampleView& sample) {
                     "\" is no lower-case extension");
     }
     if (field.name == kLabelExtension && ParseLabel(AsText(field.bytes))) {
-      return Refuse(sample.key, "readers would take field \"cls\" for its label");
+      return Refuse(sample.key, "readers would take field \"cls\" for its label; give the field another name");
     }
     members_.push_back({field.name, field.bytes});
   }

@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "images/inspect.h"
 #include "validators/checks/memory_gate.h"
+#include "validators/checks/source_check.h"
 #include "validators/finding_tally.h"
 #include "validators/validation_report.h"
 
@@ -36,6 +37,7 @@ struct CheckRun {
   ValidationLevel level = ValidationLevel::kFull;
   double sample_percent = 100;
   std::string against;  // source folder, or empty
+  const SourceParts& against_parts;
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   ImageLimits image_limits = {};
   ValidationProgress& progress;

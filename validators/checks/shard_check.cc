@@ -239,7 +239,7 @@ bool ShardCheck::CheckSources() {
     out_.not_checked.push_back(absl::StrCat(
         row_.name, ": images against their sources, because pixels were changed on purpose"));
   }
-  SourceCheck check(run_.against, row_.name, changed, out_.findings);
+  SourceCheck check(run_.against, run_.against_parts, row_.name, changed, out_.findings);
   const bool all = Whole();
   std::vector<uint64_t> chosen;
   if (!all) chosen = ChosenRecords();

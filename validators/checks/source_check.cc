@@ -34,39 +34,34 @@ absl::StatusOr<File> OpenRegular(const std::string& path) {
 
 }  // namespace
 
-void SourceCheck::Compare(const File& shard_file, const ShardIndex& index, uint64_t record) {
-  const auto report = [&](FindingId id, std::optional<uint64_t> offset, const std::string& detail) {
-    Finding finding = MakeFinding(id, shard_);
-    finding.record = record;
-    finding.key = std::string(index.key(record));
-    finding.offset = offset;
-    finding.detail = absl::StrCat(std::string(index.source_path(record)), ": ", detail);
-    findings_.Report(std::move(finding));
-  };
-  const std::string path(index.source_path(record));
-  if (index.fields() == 0 || !index.has_field(record, 0)) return;
-  if (!StaysInside(path)) {
-    return report(FindingId::kSourceMissing, std::nullopt,
-                  path.empty() ? "the index holds no source path" : "leads out of the folder");
-  }
-  // A disk that fails does not say that the file is gone.
-  const auto unread = [&](const absl::Status& why) {
-    report(IsAboutThePath(why) ? FindingId::kSourceMissing : FindingId::kReadError, std::nullopt,
-           std::string(why.message()));
-  };
-  absl::StatusOr<File> source = OpenRegular(absl::StrCat(root_, "/", path));
-  if (!source.ok()) return unread(source.status());
-  if (changed_) return;
-  ++compared_;
-  const Extent extent = index.field(record, 0);
+void SourceCheck::Report(FindingId id, const ShardIndex& index, const Place& place, std::optional<uint64_t> offset,
+                         const std::string& detail) {
+  Finding finding = MakeFinding(id, shard_);
+  finding.record = place.record;
+  finding.key = std::string(index.key(place.record));
+  if (place.field > 0) finding.field = std::string(index.field_name(place.field));
+  finding.offset = offset;
+  finding.detail = absl::StrCat(place.path, ": ", detail);
+  findings_.Report(std::move(finding));
+}
+
+// A disk that fails does not say that the file is gone.
+void SourceCheck::ReportUnread(const ShardIndex& index, const Place& place, const absl::Status& why) {
+  Report(IsAboutThePath(why) ? FindingId::kSourceMissing : FindingId::kReadError, index, place, std::nullopt,
+         std::string(why.message()));
+}
+
+void SourceCheck::CompareBytes(const File& shard_file, const ShardIndex& index, const Place& place,
+                               const File& source) {
+  const Extent extent = index.field(place.record, place.field);
   ours_.resize(std::min(extent.length, kBlockBytes));
   theirs_.resize(ours_.size() + 1);  // one more, to see that the source ends there too
   uint64_t done = 0;
   for (bool first = true; first || done < extent.length; first = false) {
     const size_t wanted = std::min<uint64_t>(extent.length - done, ours_.size());
     const std::span<std::byte> ours(ours_.data(), wanted);
-    absl::StatusOr<size_t> got = source->ReadAt(done, std::span(theirs_.data(), wanted + 1));
-    if (!got.ok()) return unread(got.status());
+    absl::StatusOr<size_t> got = source.ReadAt(done, std::span(theirs_.data(), wanted + 1));
+    if (!got.ok()) return ReportUnread(index, place, got.status());
     absl::StatusOr<size_t> here = shard_file.ReadAt(extent.offset + done, ours);
     if (!here.ok() || *here != wanted) return;  // the shard's own check reports this
     const bool last = done + wanted == extent.length;
@@ -75,10 +70,46 @@ void SourceCheck::Compare(const File& shard_file, const ShardIndex& index, uint6
         std::mismatch(ours.begin(), ours.begin() + static_cast<ptrdiff_t>(common), theirs_.begin());
     const auto same = static_cast<uint64_t>(differs.first - ours.begin());
     if (same < wanted || (last && *got > wanted)) {
-      return report(FindingId::kSourceMismatch, extent.offset + done + same,
+      return Report(FindingId::kSourceMismatch, index, place, extent.offset + done + same,
                     absl::StrCat("the source differs from its byte ", done + same, " on"));
     }
     done += wanted;
+  }
+}
+
+void SourceCheck::Compare(const File& shard_file, const ShardIndex& index, uint64_t record) {
+  const std::string path(index.source_path(record));
+  if (index.fields() == 0 || !index.has_field(record, 0)) return;
+  const Place image{record, 0, path};
+  if (!StaysInside(path)) {
+    return Report(FindingId::kSourceMissing, index, image, std::nullopt,
+                  path.empty() ? "the index holds no source path" : "leads out of the folder");
+  }
+  absl::StatusOr<File> source = OpenRegular(absl::StrCat(root_, "/", path));
+  if (!source.ok()) return ReportUnread(index, image, source.status());
+  if (!changed_) {
+    ++compared_;
+    CompareBytes(shard_file, index, image, *source);
+  }
+  for (size_t field = 1; field < index.fields(); ++field) ComparePart(shard_file, index, record, field);
+}
+
+void SourceCheck::ComparePart(const File& shard_file, const ShardIndex& index, uint64_t record, size_t field) {
+  const auto part = parts_.find(std::string(index.field_name(field)));
+  if (part == parts_.end()) return;
+  const std::string_view path = index.source_path(record);
+  const size_t slash = path.rfind('/'), name = slash == path.npos ? 0 : slash + 1;
+  const size_t dot = std::min(path.substr(name).rfind('.'), path.size() - name);
+  const Place place{record, field, absl::StrCat(std::string(path.substr(0, name + dot)), ".", part->second)};
+  absl::StatusOr<File> source = OpenRegular(absl::StrCat(root_, "/", place.path));
+  if (index.has_field(record, field)) {
+    if (!source.ok()) return ReportUnread(index, place, source.status());
+    return CompareBytes(shard_file, index, place, *source);
+  }
+  if (source.ok()) {
+    Report(FindingId::kSourceMismatch, index, place, std::nullopt, "the source has it, the sample was packed without it");
+  } else if (!IsAboutThePath(source.status())) {
+    ReportUnread(index, place, source.status());
   }
 }
 

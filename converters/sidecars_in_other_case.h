@@ -1,0 +1,33 @@
+// SidecarsInOtherCase: files that would be sidecars but for the case of their extension: a.TXT where --sidecars has txt.
+//
+//   other_case.Look(sidecars, "cat", "a.TXT");   // at each file that is ignored
+//   other_case.Warn(listing);                    // one line, or none
+//
+// Lifetime: a plain value. Thread-safety: as a plain value. Errors: none.
+#ifndef SHARDPACK_CONVERTERS_SIDECARS_IN_OTHER_CASE_H_
+#define SHARDPACK_CONVERTERS_SIDECARS_IN_OTHER_CASE_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "converters/listing.h"
+#include "converters/sidecars.h"
+
+namespace shardpack {
+
+class SidecarsInOtherCase {
+ public:
+  void Look(std::span<const Sidecar> sidecars, std::string_view folder, std::string_view name);
+  void Add(const SidecarsInOtherCase& later);
+  void Warn(Listing& listing) const;
+
+ private:
+  uint64_t count_ = 0;
+  std::string first_, offer_;
+};
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CONVERTERS_SIDECARS_IN_OTHER_CASE_H_
