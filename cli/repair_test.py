@@ -548,7 +548,19 @@ class RepairTest(command.PackTest):
     self.write(f"my out/{name}", want[name][:700] + b"x" + want[name][701:])
     done = self.pack("validate", "my out", expect=4)
     self.assertIn("run `pack repair 'my out'`", done.stdout)
+    self.write("lone.tar", (self.folder / "my out" / name).read_bytes())
+    alone = self.pack("validate", "lone.tar", expect=4).stdout
+    self.assertIn("restore the file from a good copy", alone)
+    self.assertNotIn("repair", alone)
     self.pack("repair", "my out")
+    self.pack("validate", "my out")
+    self.write("copy/manifest.json", want["manifest.json"])
+    for damage in (None, b"{}", want["manifest.json"].replace(b'"dog"', b'"cow"')):
+      (self.folder / "my out/manifest.json").unlink()
+      if damage is not None:
+        self.write("my out/manifest.json", want["manifest.json"][:50] if damage == b"{}" else damage)
+      self.assertIn("`pack repair 'my out' --from COPY`", self.pack("validate", "my out", expect=4).stdout)
+      self.pack("repair", "my out", "--from", "copy")
     self.pack("validate", "my out")
 
   def test_datasets_without_planned_records_open_and_heal(self):

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "formats/core/manifest.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
@@ -15,15 +16,12 @@ namespace {
 // Members in the order in which a reader wants them.
 using Json = nlohmann::ordered_json;
 
-// What the catalogue says, as it concerns this report: the command for this dataset, or the advice for a lone shard.
+// What the catalogue says, as it concerns this report: with the dataset's name, or for a lone shard.
 std::string HintOf(const ValidationReport& report, const Finding& finding) {
-  static constexpr std::string_view kCommand = "`pack repair OUT`", kLone = "; a shard without a dataset: ";
-  const std::string_view hint = SpecOf(finding.id).hint;
-  const size_t command = hint.find(kCommand), lone = hint.find(kLone);
-  if (command == std::string_view::npos || lone == std::string_view::npos) return std::string(hint);
-  if (!report.identity) return std::string(hint.substr(lone + kLone.size()));
-  return absl::StrCat(std::string(hint.substr(0, command)), "`pack repair ", ShellQuoted(report.subject), "`",
-                      std::string(hint.substr(command + kCommand.size(), lone - command - kCommand.size())));
+  const FindingSpec& spec = SpecOf(finding.id);
+  const bool lone = !report.identity && !spec.lone_hint.empty();
+  return absl::StrReplaceAll(std::string(lone ? spec.lone_hint : spec.hint),
+                             {{"`pack repair OUT", absl::StrCat("`pack repair ", ShellQuoted(report.subject))}});
 }
 
 Json ToValue(const ValidationReport& report, const Finding& finding) {

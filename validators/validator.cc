@@ -235,6 +235,31 @@ bool ReadManifest(const std::string& dataset, ValidationReport& report, Manifest
   return true;
 }
 
+// What a manifest that adds up can still say wrongly: nobody can go by such classes or splits.
+void CheckNames(const Manifest& manifest, const Format* format, FindingTally& findings) {
+  std::set<std::string_view> classes;
+  for (const std::string& name : manifest.classes) {
+    if (classes.insert(name).second) continue;
+    Finding finding = MakeFinding(FindingId::kClassDuplicate, kManifestName);
+    finding.detail = name;
+    findings.Report(std::move(finding));
+  }
+  // Whoever has made adopted shards has named them as they liked.
+  if (manifest.adopted() || format == nullptr || FindLayout(*format, manifest.layout) == nullptr) return;
+  std::map<std::string_view, uint32_t> total, next;
+  for (const ManifestShard& shard : manifest.shards) ++total[shard.split];
+  for (const ManifestShard& shard : manifest.shards) {
+    const std::string expected =
+        ShardName(*format, manifest.layout, shard.split, next[shard.split]++, total[shard.split]);
+    if (shard.name == expected) continue;
+    Finding finding = MakeFinding(FindingId::kSplitMismatch, shard.name);
+    finding.detail = "split " + shard.split;
+    finding.expected = expected;
+    finding.actual = shard.name;
+    findings.Report(std::move(finding));
+  }
+}
+
 absl::Status CheckFolderItself(const std::string& dataset) {
   struct stat facts;
   if (::stat(dataset.c_str(), &facts) != 0) return IoStatus("open", dataset, errno);
@@ -288,6 +313,7 @@ absl::StatusOr<ValidationReport> ValidateDataset(const std::string& dataset,
     report.findings.Report(std::move(finding));
     report.not_checked.push_back("records and container structure: the format is not known here");
   }
+  CheckNames(manifest, format, report.findings);
   const FolderCheck folder = CheckFolder(dataset, manifest, format, report.findings);
   const std::vector<size_t> chosen = ChooseShards(manifest.shards.size(), options);
   progress.total_bytes = report.bytes;

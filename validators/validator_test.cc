@@ -243,6 +243,17 @@ const std::map<FindingId, Maker>& Makers() {
          ++s.manifest.counts.seen;
          s.Reseal();
        })},
+      {FindingId::kClassDuplicate, After([](Scene& s) {
+         s.manifest.classes.back() = s.manifest.classes.front();
+         s.Reseal();
+       })},
+      {FindingId::kSplitMismatch, After([](Scene& s) {
+         ManifestShard& moved = s.manifest.shards[1];
+         moved.split = "val";
+         s.manifest.splits["train"] -= moved.records;
+         s.manifest.splits["val"] += moved.records;
+         s.Reseal();
+       })},
       {FindingId::kUnknownFormat, After([](Scene& s) {
          s.manifest.format = "other";
          s.Reseal();

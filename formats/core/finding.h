@@ -45,6 +45,8 @@ enum class FindingId : uint16_t {
   kCountMismatch,
   kLabelRange,
   kAccounting,
+  kClassDuplicate,
+  kSplitMismatch,
   kUnknownFormat,
   kWrongExtension,
   kShardEmpty,
@@ -127,7 +129,8 @@ struct FindingSpec {
   std::string_view name;  // stable, kebab-case
   Severity severity;
   std::string_view message;  // one sentence
-  std::string_view hint;     // what to do or to run next
+  std::string_view hint;     // what to do or to run next; OUT stands for the dataset's name
+  std::string_view lone_hint = {};  // the same for a shard without a dataset; empty: no other
 };
 
 // Every finding there is, in the order of FindingId. Static storage.
