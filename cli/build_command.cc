@@ -1,7 +1,4 @@
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands.h"
@@ -10,6 +7,7 @@
 #include "cli/parse.h"
 #include "cli/prepare_plan.h"
 #include "cli/progress.h"
+#include "cli/stop_notice.h"
 #include "cli/stop_signal.h"
 #include "cli/summary.h"
 #include "cli/version.h"
@@ -98,37 +96,6 @@ ExitCode FailResumable(const absl::Status& status, const CommandLine& line, Term
     terminal.Raw(StrCat("Finished shards are kept. To go on, run again:\n  ", TypedCommand(line), "\n"));
   return code;
 }
-
-// Says what a run waits for that was told to stop and has not ended a moment later.
-class StopNotice {
- public:
-  explicit StopNotice(Terminal& terminal) : thread_([this, &terminal] { Run(terminal); }) {}
-  ~StopNotice() {
-    {
-      const std::lock_guard lock(mutex_);
-      ended_ = true;
-    }
-    wake_.notify_all();
-    thread_.join();
-  }
-
- private:
-  void Run(Terminal& terminal) {
-    std::unique_lock lock(mutex_);
-    int waited = 0;
-    while (!wake_.wait_for(lock, std::chrono::milliseconds(200), [&] { return ended_; })) {
-      if (StopSignal() == 0 || ++waited != 5) continue;
-      terminal.Warn(
-          "stopping: what is being written to the disk right now is waited for; a second Ctrl-C (or SIGTERM) "
-          "ends at once, and finished shards are kept either way");
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool ended_ = false;
-  std::thread thread_;  // last: it uses the others
-};
 
 ExitCode ShowResult(const FinishedRun& run, const CommandLine& line, Terminal& terminal) {
   const bool part = line.output.shards_range.has_value() && !run.report.already_complete;

@@ -30,7 +30,7 @@ absl::StatusOr<uint64_t> Find(const Dataset& dataset, const CommandLine& line) {
   absl::StatusOr<uint64_t> id = dataset.FindKey(line.arguments[1]);
   if (!absl::IsNotFound(id.status())) return id;
   return InvalidArgumentError(StrCat("no sample has the key ", EscapeForTerminal(line.arguments[1]),
-                                     "; pack ls ", ShellQuoted(line.arguments[0]), " lists them"));
+                                     "; ", TypedProgram(), " ls ", ShellQuoted(line.arguments[0]), " lists them"));
 }
 
 bool IsText(const std::string& bytes) { return EscapeForTerminal(bytes) == bytes; }

@@ -38,6 +38,7 @@ struct CommandLine {
   std::set<std::string> given;         // the flags that were given, by long name
 
   // Everywhere.
+  std::string help_flag;               // of `pack help FLAG`
   bool help = false, version = false, json = false, quiet = false;
   ProgressMode progress = ProgressMode::kAuto;
   std::string config;

@@ -14,6 +14,7 @@
 #include "cli/output_tree.h"
 #include "cli/packed_input.h"
 #include "cli/progress.h"
+#include "cli/stop_notice.h"
 #include "cli/stop_signal.h"
 #include "cli/units.h"
 #include "converters/dataset_source.h"
@@ -225,7 +226,7 @@ ExitCode RunExtract(const CommandLine& line, Terminal& terminal) {
   }
   if (out.empty()) {
     return Fail(absl::InvalidArgumentError(
-                    StrCat("no output folder. Type:\n  pack extract ", ShellQuoted(inputs[0]), " -o again")),
+                    StrCat("no output folder. Type:\n  ", TypedProgram(), " extract ", ShellQuoted(inputs[0]), " -o again")),
                 terminal);
   }
   absl::StatusOr<Dataset> dataset = OpenInput(inputs, /*same_labels=*/line.label.has_value());
@@ -254,11 +255,14 @@ ExitCode RunExtract(const CommandLine& line, Terminal& terminal) {
                         .bytes_out = extractor.bytes};
   });
   absl::Status failed;
-  absl::Status status = ForEachSample(*dataset, *selection, [&](const SampleRow& row) {
-    failed = StopSignal() == 0 ? extractor.Extract(row) : absl::CancelledError();
-    ++samples;
-    return failed.ok();
-  });
+  absl::Status status = [&] {
+    const StopNotice notice(terminal);
+    return ForEachSample(*dataset, *selection, [&](const SampleRow& row) {
+      failed = StopSignal() == 0 ? extractor.Extract(row) : absl::CancelledError();
+      ++samples;
+      return failed.ok();
+    });
+  }();
   progress.End();
   if (status.ok()) status = failed;
   if (status.ok()) status = tree->Finish();

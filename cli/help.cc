@@ -124,6 +124,21 @@ std::string VerbHelp(Verb verb, bool all) {
   return out;
 }
 
+std::string FlagHelp(std::string_view name) {
+  std::string out;
+  for (const Flag& flag : AllFlags()) {
+    if (flag.name != name) continue;
+    if (!out.empty()) StrAppend(&out, "\n");
+    std::vector<std::string> verbs;
+    for (const VerbSpec& verb : AllVerbs()) {
+      if (FindFlag(verb.verb, name) == &flag) verbs.push_back(StrCat("pack ", std::string(verb.name)));
+    }
+    AppendFlag(flag, std::min<size_t>(Spelling(flag, true).size() + 4, 40), &out);
+    StrAppend(&out, Wrapped("  of ", verbs, ", ", 5, kHelpColumns));
+  }
+  return out;
+}
+
 std::string Overview() {
   std::string out =
       "pack: images to verified shards (WebDataset, TFRecord, LMDB, HDF5), and back.\n\n"
@@ -137,7 +152,7 @@ std::string Overview() {
   StrAppend(&out,
             "\n`pack VERB -h` lists the flags of a verb with an example, `pack VERB --help` explains "
             "all of\n"
-            "them. Results go to stdout, everything else to stderr.\n\n"
+            "them, `pack help FLAG` one of them. Results go to stdout, everything else to stderr.\n\n"
             "  -h, --help      show this help\n"
             "  -V, --version   show the version, the commit and the libraries\n\n");
   std::vector<std::string> codes;

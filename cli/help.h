@@ -22,6 +22,9 @@ inline constexpr size_t kHelpLines = 40;
 std::string Overview();
 std::string VerbHelp(Verb verb, bool all = false);
 
+// What each verb's flag of that name means; "" when no verb has one.
+std::string FlagHelp(std::string_view name);
+
 // "pack validate DATASET|SHARD... [flags]"
 std::string Usage(const VerbSpec& verb);
 

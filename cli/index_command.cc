@@ -80,7 +80,7 @@ void SayResult(const AdoptReport& report, double seconds, Terminal& terminal) {
   for (const auto& [name, records] : manifest.splits)
     splits.push_back(StrCat(name, " ", FormatCount(records)));
   terminal.Say(StrCat("splits    ", absl::StrJoin(splits, ", ")));
-  terminal.Say(StrCat("next      pack validate ", ShellQuoted(report.out)));
+  terminal.Say(StrCat("next      ", TypedProgram(), " validate ", ShellQuoted(report.out)));
 }
 
 std::string Json(const AdoptReport& report, double seconds) {

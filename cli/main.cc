@@ -82,6 +82,7 @@ bool AsksForAll(const std::vector<std::string>& words) {
 
 ExitCode Main(std::string program, std::vector<std::string> words) {
   const bool no_words = words.empty(), json = AsksForJson(words);
+  SetProgram(program);
   absl::StatusOr<CommandLine> line = ParseCommandLine(std::move(program), std::move(words));
   if (!line.ok()) {
     Terminal terminal;
@@ -91,6 +92,7 @@ ExitCode Main(std::string program, std::vector<std::string> words) {
   }
   Terminal terminal(line->progress, line->quiet);
   if (line->version) return PrintResult(VersionText(), terminal);
+  if (!line->help_flag.empty()) return PrintResult(FlagHelp(line->help_flag), terminal);
   if (line->help)
     return PrintResult(line->Given("verb") ? VerbHelp(line->verb, AsksForAll(line->words)) : Overview(), terminal);
   const ExitCode code = Run(*line, terminal);

@@ -81,6 +81,14 @@ absl::Status TakeVerb(CommandLine* line, std::vector<std::string>* words) {
     if (words->size() == 1) return absl::OkStatus();
     std::swap((*words)[0], (*words)[1]);
     const std::string& topic = words->front();
+    const std::string_view flag = std::string_view(topic).substr(topic.starts_with("--") ? 2 : 0);
+    const auto named = [&](const Flag& each) { return each.name == flag; };
+    if (words->size() == 2 && FindVerb(topic) == nullptr && std::ranges::any_of(AllFlags(), named)) {
+      line->help = true;
+      line->help_flag = std::string(flag);
+      words->clear();
+      return absl::OkStatus();
+    }
     if (FindVerb(topic) == nullptr && !topic.starts_with("-")) return NoSuchVerb(topic);
     return TakeVerb(line, words);
   }
@@ -288,7 +296,7 @@ absl::Status NoSuchVerb(const std::string& word) {
     std::string verbs;
     for (const VerbSpec& verb : AllVerbs())
       absl::StrAppend(&verbs, verbs.empty() ? "" : ", ", std::string(verb.name));
-    absl::StrAppend(&text, "; the verbs are ", verbs, ", and pack help VERB explains one");
+    absl::StrAppend(&text, "; the verbs are ", verbs, ", and pack help VERB|FLAG explains one");
   }
   return InvalidArgumentError(text);
 }

@@ -32,6 +32,9 @@ class FirstWordTest(command.PackTest):
       self.assertNotIn("-shards", refused.stderr)
     self.pack("help", expect=0)
     self.pack("help", "build", expect=0)
+    for words in (["help", "resize"], ["help", "--resize"]):
+      self.assertRegex(self.pack(*words).stdout, r"(?s)--resize shortest\|.*of pack build, pack plan, pack convert\n")
+    self.assertEqual(3, self.pack("help", "out").stdout.count("--out DIR"), "of builds, of index and of extract")
 
   def test_a_folder_of_that_name_is_a_source(self):
     self.source("verify")

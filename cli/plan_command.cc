@@ -176,10 +176,10 @@ void SayWorkers(const Plan& plan, const CommandLine& line, Terminal& terminal) {
   std::string text = StrCat("The plan is in ", EscapeForTerminal(line.write_plan), ". Workers build its shards 0-", shards - 1,
                             ", each a range of its own, as in");
   for (size_t first = 0; first < shards; first += half) {
-    StrAppend(&text, "\n  pack build --plan ", ShellQuoted(line.write_plan), " -o ", out, " --shards-range ", first, "-",
+    StrAppend(&text, "\n  ", TypedProgram(), " build --plan ", ShellQuoted(line.write_plan), " -o ", out, " --shards-range ", first, "-",
               std::min(first + half, shards) - 1);
   }
-  terminal.Say(StrCat(text, "\nand one of them at the end:\n  pack commit ", out));
+  terminal.Say(StrCat(text, "\nand one of them at the end:\n  ", TypedProgram(), " commit ", out));
 }
 
 }  // namespace

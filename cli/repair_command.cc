@@ -14,6 +14,7 @@
 #include "cli/progress.h"
 #include "cli/repair_sources.h"
 #include "cli/seconds_since.h"
+#include "cli/stop_notice.h"
 #include "cli/stop_signal.h"
 #include "cli/units.h"
 #include "converters/repair.h"
@@ -156,6 +157,7 @@ absl::StatusOr<RepairReport> Repair(const Manifest& manifest, const Format& form
     view.errors = counts.damaged;
     return view;
   });
+  const StopNotice notice(terminal);
   return RepairDataset(line.arguments[0], manifest, *sources, format, options, pool, counts, StopSignal());
 }
 

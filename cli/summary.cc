@@ -279,7 +279,7 @@ void SaySummary(const FinishedRun& run, Terminal& terminal) {
     splits.push_back(StrCat(name, " ", FormatCount(records)));
   SayRow("splits", absl::StrJoin(splits, ", "), terminal);
   SayOrder(run, terminal);
-  SayRow("next", StrCat("pack validate ", ShellQuoted(run.out)), terminal);
+  SayRow("next", StrCat(TypedProgram(), " validate ", ShellQuoted(run.out)), terminal);
 }
 
 std::string SummaryJson(const RunReport& report, const std::string& out, double seconds, uint64_t bytes_in) {
@@ -322,7 +322,7 @@ void SayPart(const FinishedRun& run, Terminal& terminal) {
     SayRow("left", StrCat(Counted(run.report.others_shards, "shard", "shards"), " to other workers, which have built them"),
            terminal);
   }
-  SayRow("next", StrCat("when all workers are done: pack commit ", ShellQuoted(run.out)), terminal);
+  SayRow("next", StrCat("when all workers are done: ", TypedProgram(), " commit ", ShellQuoted(run.out)), terminal);
 }
 
 std::string PartJson(const FinishedRun& run) {

@@ -15,7 +15,8 @@ from command import jpeg
 NAMES = ("two words", "it's", 'a "quoted" фото', "$(touch hit) `touch hit`", "back\\slash", "tab\tand\nline", "caf\udce9", "~;*&#!")
 # A line of its own, indented; or the end of a line.
 OWN_LINE = re.compile(r"(?m)^  (\S*pack .*)$")
-AT_THE_END = re.compile(r"(?m)(?:^next +|: |; )(pack .*)$")
+AT_THE_END = re.compile(r"(?m)(?:^next +|: |; )(\S*pack .*)$")
+OF_A_HINT = re.compile(r"(?m)^  hint: run `(.*)`, which")
 
 
 class TypedCommands(command.PackTest):
@@ -93,6 +94,48 @@ class TypedCommands(command.PackTest):
         self.type(self.only(OWN_LINE, self.pack(source, expect=2).stderr).split(" -o ")[0] + " " + rest)
         self.assertTrue((self.folder / (source + "-out") / "manifest.json").exists())
         subprocess.run(["rm", "-rf", source + "-out"], cwd=self.folder, check=True)
+
+  def test_what_a_finding_says(self):
+    for source in self.each_name():
+      out = source + "-out"
+      self.pack(source, "-o", out, "--shards", "3")
+      (self.folder / out / "train-000001.tar").unlink()
+      hint = self.only(OF_A_HINT, self.pack("validate", out, expect=4).stdout)
+      self.assertIn("train-000001.tar", self.type(hint))
+      self.pack("validate", out)
+
+  def test_ranges_that_a_commit_lacks(self):
+    for source in self.each_name():
+      plan, out = source + ".plan", source + "-out"
+      self.pack("plan", source, "--write", plan, "--shards", "4", "-q")
+      self.pack("build", "--plan", plan, "-o", out, "--shards-range", "1-1", "-q")
+      for commands in (2, 2):  # of shard 0, then of 2 and 3
+        typed = OWN_LINE.findall(self.pack("commit", out, expect=5).stderr)
+        self.assertEqual(commands, len(typed))
+        self.type(typed[0])
+      self.assertIn("6 of 6 images", self.type(typed[1]))
+
+  def test_a_finished_one_that_lost_a_shard(self):
+    for source in self.each_name():
+      out = source + "-out"
+      self.pack(source, "-o", out, "--shards", "3")
+      (self.folder / out / "train-000001.tar").unlink()
+      typed = OWN_LINE.findall(self.pack(source, "-o", out, "--shards", "3", expect=4).stderr)
+      self.type(typed[0])
+      self.pack("validate", out)
+
+  def test_the_program_is_named_as_it_was_called(self):
+    self.source()
+    (self.folder / "my tools").mkdir()
+    (self.folder / "my tools/pack").symlink_to(command.PACK)
+    environment = {key: value for key, value in os.environ.items() if key != "BUILD_WORKING_DIRECTORY"}
+    def run(*words):
+      return subprocess.run(["my tools/pack", *words], cwd=self.folder, env=environment, capture_output=True, text=True,
+                            check=False)
+    for said in (run("src", "-o", "out").stderr, run("extract", "out").stderr,
+                 run("plan", "src", "--write", "plan").stderr):
+      self.assertIn("'my tools/pack' ", said)
+      self.assertNotRegex(said, r"(?m)^(  |next +)pack ")
 
   def test_of_a_dataset(self):
     for source in self.each_name():

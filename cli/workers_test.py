@@ -147,11 +147,10 @@ class OverlapTest(WorkersTest):
     self.assertIn("Ranges to build: 1-1 3-5", refused)
     self.assertEqual(broken, shard.read_bytes(), "kept until it is built again")
     for _ in range(2):
-      commands = [line.strip() for line in refused.splitlines() if line.startswith("  pack ")]
+      commands = [line.strip() for line in refused.splitlines() if re.match(r"  \S*pack ", line)]
       self.assertEqual(2, len(commands), refused)
       for text in commands:
-        done = subprocess.run(["sh", "-c", text.replace("pack", f"'{command.PACK}'", 1)], cwd=self.folder,
-                              capture_output=True, check=False)
+        done = subprocess.run(["sh", "-c", text], cwd=self.folder, capture_output=True, check=False)
       refused = done.stderr.decode()
     self.assertEqual(0, done.returncode, refused)
     self.assert_whole("out dir")

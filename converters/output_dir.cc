@@ -29,7 +29,7 @@ constexpr char kOverwriteSuffix[] = ".pack-new";
 absl::Status DamagedManifest(const std::string& out, const absl::Status& why) {
   if (!absl::IsDataLoss(why)) return why;
   return absl::DataLossError(absl::StrCat(EscapeForTerminal(out), " holds a damaged manifest: ", std::string(why.message()),
-                                          "\nWith a copy of the dataset it is put back by\n  pack repair ", ShellQuoted(out),
+                                          "\nWith a copy of the dataset it is put back by\n  ", TypedProgram(), " repair ", ShellQuoted(out),
                                           " --from COPY"));
 }
 
@@ -65,7 +65,7 @@ absl::StatusOr<std::string> OutputDir::ReadPlanBytes(const std::string& out) {
     if (lines.ok() && !lines->empty()) {
       return absl::DataLossError(absl::StrCat(
           EscapeForTerminal(out), " holds ", lines->size(), " finished shards, but its plan (.pack/plan) is lost. With the plan "
-          "file of the workers, what is missing is built and all is published by\n  pack build --plan FILE -o ", ShellQuoted(out)));
+          "file of the workers, what is missing is built and all is published by\n  ", TypedProgram(), " build --plan FILE -o ", ShellQuoted(out)));
     }
     return absl::InvalidArgumentError(
         absl::StrCat(EscapeForTerminal(out), " holds no unfinished build (no .pack/plan)"));
@@ -245,7 +245,7 @@ absl::Status OutputDir::CheckHoldsNothingElse() const {
     if (std::any_of(names->begin(), names->end(), [](const std::string& each) { return each.ends_with(kIndexSuffix); })) {
       return absl::DataLossError(absl::StrCat(EscapeForTerminal(path_), " holds shards and indexes of pack, but its manifest.json is lost. "
                                               "With a copy of the dataset, such as the same command makes in another folder, it is put "
-                                              "back by\n  pack repair ", ShellQuoted(path_), " --from COPY"));
+                                              "back by\n  ", TypedProgram(), " repair ", ShellQuoted(path_), " --from COPY"));
     }
     return Conflict(path_, absl::StrCat("is not empty and holds no dataset of pack (first entry: ",
                                         EscapeForTerminal(name), "); use another folder"));

@@ -110,7 +110,7 @@ class SourceFiles {
     }
     const std::string compare =
         archive ? absl::StrCat("\nIf its images are the same, the same command in another folder gives dataset ", identity, ", and nothing is to be done.")
-                : absl::StrCat("\nWhether the bytes are the same, in which case nothing is to be done:\n  pack validate ", ShellQuoted(dataset),
+                : absl::StrCat("\nWhether the bytes are the same, in which case nothing is to be done:\n  ", TypedProgram(), " validate ", ShellQuoted(dataset),
                                " --against ", ShellQuoted(root_));
     return absl::FailedPreconditionError(absl::StrCat(
         EscapeForTerminal(dataset), " is whole, but ", what, compare, "\nTo pack the files as they are now, run the same command with --overwrite."));
@@ -205,7 +205,7 @@ absl::Status CheckPublishedFiles(const std::string& dataset, const Manifest& man
   const size_t count = lines.size();
   return absl::DataLossError(absl::StrCat(EscapeForTerminal(dataset), " is damaged: ", count, " of its ", manifest.files.size(),
                                           count == 1 ? " files is" : " files are", " not what the manifest says:\n  ",
-                                          Named(std::move(lines)), "\nTo build these alone again:\n  pack repair ",
+                                          Named(std::move(lines)), "\nTo build these alone again:\n  ", TypedProgram(), " repair ",
                                           ShellQuoted(dataset)));
 }
 

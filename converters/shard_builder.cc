@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "converters/probe_pass.h"
 #include "formats/core/index_name.h"
 #include "formats/io/sequential_reader.h"
 #include "images/decode.h"
@@ -16,18 +17,6 @@
 
 namespace shardpack {
 namespace {
-
-SkipReason ReasonOf(ProbeVerdict verdict) {
-  switch (verdict) {
-    case ProbeVerdict::kEmpty: return SkipReason::kEmpty;
-    case ProbeVerdict::kTruncated: return SkipReason::kTruncated;
-    case ProbeVerdict::kBadCrc: return SkipReason::kBadCrc;
-    case ProbeVerdict::kPixelLimit: return SkipReason::kPixelLimit;
-    case ProbeVerdict::kNotAnImage:
-    case ProbeVerdict::kOk: break;
-  }
-  return SkipReason::kNotAnImage;
-}
 
 absl::StatusOr<std::string> Sha256Of(const File& file, uint64_t bytes) {
   Sha256Stream stream;
@@ -136,7 +125,7 @@ void JudgeSamples(const Plan& plan, SampleChunk& chunk) {
     const ProbeResult judged = sample.image.format == ImageFormat::kRaw ? JudgeRaw(sample, options.max_pixels)
                                                                         : ProbeImage(sample.fields[0].bytes, probe);
     if (judged.verdict != ProbeVerdict::kOk) {
-      chunk.skips.push_back({plan.row(sample.position), ReasonOf(judged.verdict),
+      chunk.skips.push_back({plan.row(sample.position), SkipReasonOf(judged.verdict),
                              absl::StrCat(judged.detail, " at offset ", judged.offset)});
       continue;
     }

@@ -149,9 +149,9 @@ absl::Status Unfinished(const std::string& dataset, const Plan& plan, const Shar
   // Workers may have been told where the source is.
   const std::string& root = plan.listing().root;
   const bool source_is_here = Exists(root).value_or(true);
-  const std::string build = absl::StrCat("pack build ", source_is_here ? "" : "SRC ", "--plan ", plan_file, " -o ", folder);
+  const std::string build = absl::StrCat(TypedProgram(), " build ", source_is_here ? "" : "SRC ", "--plan ", plan_file, " -o ", folder);
   absl::StrAppend(&text, "\nRanges to build: ", absl::StrJoin(ranges, " "), "\nThe first of them:\n  ", build,
-                  " --shards-range ", first, "\nand when all are built:\n  pack commit ", folder);
+                  " --shards-range ", first, "\nand when all are built:\n  ", TypedProgram(), " commit ", folder);
   if (!source_is_here) {
     absl::StrAppend(&text, "\nwith SRC the folder of the source, which is not at ", EscapeForTerminal(root), " here");
   }

@@ -25,8 +25,8 @@ struct Gpu {
 };
 
 std::array<Gpu, kGpus>& Gpus() {
-  static auto* const gpus = new std::array<Gpu, kGpus>();
-  return *gpus;
+  static std::array<Gpu, kGpus> gpus;
+  return gpus;
 }
 
 std::atomic<int> start_error{0}, driver_version{13000};
@@ -61,6 +61,7 @@ bool GpusAreFake() { return true; }
 std::vector<std::string> GpuMisuses() {
   std::vector<std::string> all;
   for (int i = 0; i < kGpus; ++i) {
+    Gpus()[i].api.JoinDestroyed();
     for (const std::string& misuse : Gpus()[i].api.misuses())
       all.push_back(absl::StrCat("GPU ", i, ": ", misuse));
   }

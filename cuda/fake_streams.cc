@@ -90,6 +90,13 @@ DeviceStatus FakeApi::StreamDestroy(Stream stream) {
   return error.value_or(DeviceStatus());
 }
 
+void FakeApi::JoinDestroyed() {
+  std::unique_lock lock(mutex_);
+  const auto ended = std::exchange(ended_, {});
+  lock.unlock();
+  for (const auto& stream : ended) stream->thread.join();
+}
+
 DeviceStatus FakeApi::StreamIdle(Stream stream, bool wait) {
   std::unique_lock lock(mutex_);
   const auto error =

@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "formats/core/dataset_parts.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
@@ -55,20 +56,9 @@ absl::Status CheckSize(const std::string& path, uint64_t expected) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> HasUnfinishedBuild(const std::string& folder) {
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
-       it.increment(error)) {
-    const std::string name = it->path().filename().native();
-    if (name == ".pack" || name.ends_with(kIndexSuffix)) return true;
-  }
-  if (error) return IoStatus("list", folder, error.value());
-  return false;
-}
-
 // What a folder without a manifest is, when it is not a shard.
 absl::Status NoDataset(const std::string& folder, bool may_be_shard) {
-  const absl::StatusOr<bool> unfinished = HasUnfinishedBuild(folder);
+  const absl::StatusOr<bool> unfinished = HoldsDatasetParts(folder);
   if (!unfinished.ok()) return unfinished.status();
   const std::string name = EscapeForTerminal(folder);
   if (*unfinished) {

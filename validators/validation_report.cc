@@ -21,7 +21,7 @@ std::string HintOf(const ValidationReport& report, const Finding& finding) {
   const FindingSpec& spec = SpecOf(finding.id);
   const bool lone = !report.identity && !spec.lone_hint.empty();
   return absl::StrReplaceAll(std::string(lone ? spec.lone_hint : spec.hint),
-                             {{"`pack repair OUT", absl::StrCat("`pack repair ", ShellQuoted(report.subject))}});
+                             {{"`pack repair OUT", absl::StrCat("`", TypedProgram(), " repair ", ShellQuoted(report.subject))}});
 }
 
 Json ToValue(const ValidationReport& report, const Finding& finding) {

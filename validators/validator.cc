@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "formats/core/dataset_parts.h"
 #include "formats/core/manifest.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
@@ -269,7 +270,7 @@ absl::Status CheckFolderItself(const std::string& dataset) {
   const std::string manifest = absl::StrCat(dataset, "/", std::string(kManifestName));
   const absl::StatusOr<bool> there = Exists(manifest);
   if (!there.ok() || *there) return there.status();
-  const absl::StatusOr<bool> parts = LooksLikeDataset(dataset);
+  const absl::StatusOr<bool> parts = HoldsDatasetParts(dataset);
   if (!parts.ok()) return parts.status();
   if (!*parts) {
     return absl::InvalidArgumentError(

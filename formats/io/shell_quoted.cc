@@ -2,10 +2,19 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include "formats/io/file.h"
 
 namespace shardpack {
+namespace {
+
+std::string& Program() {
+  static auto* const program = new std::string("pack");
+  return *program;
+}
+
+}  // namespace
 
 std::string ShellQuoted(std::string_view word) {
   const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
@@ -25,5 +34,9 @@ std::string ShellQuoted(std::string_view word) {
   }
   return out + "'";
 }
+
+std::string TypedProgram() { return ShellQuoted(Program()); }
+
+void SetProgram(std::string program) { Program() = std::move(program); }
 
 }  // namespace shardpack

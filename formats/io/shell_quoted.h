@@ -1,8 +1,8 @@
-// ShellQuoted: a word in a command that the user is told to type.
+// A command that the user is told to type: its program, and its words.
 //
-//   message = StrCat("run\n  pack repair ", ShellQuoted(folder));
+//   message = StrCat("run\n  ", TypedProgram(), " repair ", ShellQuoted(folder));
 //
-// Lifetime, thread-safety: a pure function. Errors: none.
+// Lifetime: plain values. Thread-safety: pure functions; SetProgram before there are threads. Errors: none.
 #ifndef SHARDPACK_FORMATS_IO_SHELL_QUOTED_H_
 #define SHARDPACK_FORMATS_IO_SHELL_QUOTED_H_
 
@@ -13,6 +13,10 @@ namespace shardpack {
 
 // `word` as a POSIX shell reads it back, escaped for the terminal.
 std::string ShellQuoted(std::string_view word);
+
+// The program as its user has called it, quoted; "pack" where none was set.
+std::string TypedProgram();
+void SetProgram(std::string program);
 
 }  // namespace shardpack
 

@@ -4,12 +4,11 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "formats/io/file.h"
+#include "formats/io/list_folder.h"
 #include "validators/checks/field_read.h"
 
 namespace shardpack {
@@ -60,19 +59,14 @@ void CheckEntry(const std::string& root, const FileEntry& entry, FolderCheck& ch
 // `prefix` is "" or the name of a folder of the manifest with its slash.
 void FindExtras(const std::string& root, const std::string& prefix, const Manifest& manifest,
                 std::string_view lock_file, FindingSink& findings) {
-  std::error_code error;
-  std::vector<std::string> names;
-  std::filesystem::directory_iterator it(root + "/" + prefix, error);
-  for (; !error && it != std::filesystem::directory_iterator(); it.increment(error)) {
-    names.push_back(it->path().filename().native());
-  }
-  if (error) {
+  const absl::StatusOr<std::vector<std::string>> names = ListFolder(root + "/" + prefix);
+  if (!names.ok()) {
     Finding finding = MakeFinding(FindingId::kReadError, prefix.empty() ? root : prefix);
-    finding.detail = absl::StrCat("the folder cannot be listed: ", error.message());
+    finding.detail = absl::StrCat("the folder cannot be listed: ", std::string(names.status().message()));
     findings.Report(std::move(finding));
+    return;
   }
-  std::sort(names.begin(), names.end());
-  for (const std::string& name : names) {
+  for (const std::string& name : *names) {
     const std::string full = prefix + name;
     if (full == kManifestName || FindEntry(manifest, full) != nullptr) continue;
     if (!prefix.empty() && name == lock_file) continue;
@@ -100,17 +94,6 @@ FolderCheck CheckFolder(const std::string& root, const Manifest& manifest, const
   const std::string_view lock_file = format == nullptr ? "" : format->traits.lock_file;
   FindExtras(root, "", manifest, lock_file, findings);
   return check;
-}
-
-absl::StatusOr<bool> LooksLikeDataset(const std::string& root) {
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(root, error), end; !error && it != end;
-       it.increment(error)) {
-    const std::string name = it->path().filename().native();
-    if (name == kPackFolder || name.ends_with(kIndexSuffix)) return true;
-  }
-  if (error) return IoStatus("list", root, error.value());
-  return false;
 }
 
 absl::Status CheckOtherFiles(const std::string& root, const Manifest& manifest,

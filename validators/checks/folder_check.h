@@ -29,10 +29,6 @@ struct FolderCheck {
 FolderCheck CheckFolder(const std::string& root, const Manifest& manifest, const Format* format,
                         FindingSink& findings);
 
-// True when the folder holds parts of a dataset, finished or not: a .pack folder or an index.
-// Errors: I/O.
-absl::StatusOr<bool> LooksLikeDataset(const std::string& root);
-
 // Hashes the files that are neither shards nor indexes: sidecars and lists. Cancelled when the run
 // shall end.
 absl::Status CheckOtherFiles(const std::string& root, const Manifest& manifest,
