@@ -385,7 +385,7 @@ def cases(inputs):
   yield Case("build-sidecars", [PACK, source, "-o", "@/out", *BUILD, "--sidecars", "txt", "--classes",
                                 inputs / "classes.txt"])
   yield Case("build-list", [PACK, inputs / "list.csv", "--root", source, "-o", "@/out", *BUILD])
-  yield Case("build-archive", [PACK, inputs / "src.tar", "-o", "@/out", *BUILD])
+  yield Case("build-archive", [PACK, inputs / "src.tar", "-o", "@/out", *BUILD, "--input-format", "archive"])
   yield Case("build-overwrite", [PACK, source, "-o", "@/out", *BUILD, "--overwrite"], base=inputs / "older")
   yield Case("plan", [PACK, "plan", source, "--samples-per-shard", "4", "-q", "--write", "@/plan"])
   yield Case("build-plan", [PACK, "build", "--plan", inputs / "plan", "-o", "@/out", "-q", "--io-depth", "1", *ONE])
