@@ -4,8 +4,10 @@
 //   absl::StatusOr<AgainstSource> source = OpenAgainst("/data/train", manifest, pool);
 //   options.against = source->root;  options.visit_source = source->visit;
 //
-// Lifetime: plain values; `visit` holds the listing. Thread-safety: one caller. Errors: InvalidArgument for a path that is
-// not there or is nothing to compare with; what a source that changed cannot answer is said in `gap` instead.
+// Lifetime: plain values; `visit` holds the listing.
+// Thread-safety: one caller.
+// Errors: InvalidArgument for a path that is not there or is nothing to compare with; what a source
+// that changed cannot answer is said in `gap` instead.
 #ifndef SHARDPACK_CLI_AGAINST_SOURCE_H_
 #define SHARDPACK_CLI_AGAINST_SOURCE_H_
 

@@ -5,8 +5,12 @@
 //   absl::StatusOr<double> read = ReadCeiling(dataset, threads);
 //   absl::StatusOr<double> decode = DecodeCeiling(dataset, pipeline, threads);   // images a second
 //
-// Each takes about half a second. Lifetime: borrow for the call. Thread-safety: one at a time, or
-// they measure each other. Errors: those of reading. Units: bytes, images, seconds.
+// Each takes about half a second.
+//
+// Lifetime: borrow for the call.
+// Thread-safety: one at a time, or they measure each other.
+// Errors: those of reading.
+// Units: bytes, images, seconds.
 #ifndef SHARDPACK_CLI_BENCH_CEILINGS_H_
 #define SHARDPACK_CLI_BENCH_CEILINGS_H_
 

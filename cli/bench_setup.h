@@ -3,8 +3,7 @@
 //   absl::StatusOr<BenchInput> input = OpenBenchInput(line);
 //   Loader::Open(input->dataset, input->order, {}, BenchLoader(line), memory);
 //
-// Lifetime: values. Thread-safety: pure functions. Errors: those of opening; InvalidArgument for a
-// split that is not there.
+// Errors: those of opening; InvalidArgument for a split that is not there.
 #ifndef SHARDPACK_CLI_BENCH_SETUP_H_
 #define SHARDPACK_CLI_BENCH_SETUP_H_
 

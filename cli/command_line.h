@@ -3,7 +3,7 @@
 //   absl::StatusOr<CommandLine> line = ParseCommandLine(argc, argv);    // parse.h
 //   if (line->verb == Verb::kBuild) return RunBuild(*line);
 //
-// Lifetime: a plain value. Thread-safety: as a plain value. Errors: none. Units: bytes, seconds.
+// Units: bytes, seconds.
 #ifndef SHARDPACK_CLI_COMMAND_LINE_H_
 #define SHARDPACK_CLI_COMMAND_LINE_H_
 
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cli/verbs.h"
+#include "cli/terminal.h"
 #include "converters/folder_source.h"
 #include "converters/list_lines.h"
 #include "converters/output_options.h"
@@ -24,7 +25,6 @@
 
 namespace shardpack::cli {
 
-enum class ProgressMode : uint8_t { kAuto, kAlways, kNever, kJson };
 
 // Where bench brings batches to: only read and decoded; or further, to a GPU, or for comparison
 // through the same code to host memory.
@@ -93,6 +93,9 @@ struct CommandLine {
 
   bool Given(const std::string& flag) const { return given.contains(flag); }
 };
+
+// The whole command as a user may type it again.
+std::string TypedCommand(const CommandLine& line);
 
 }  // namespace shardpack::cli
 

@@ -2,9 +2,11 @@
 //
 //   ExitCode code = RunBuild(line, terminal);
 //
-// Each prints its results on stdout and all else through the terminal. Lifetime: borrow for the
-// call. Thread-safety: one command a process. Errors: said on the terminal; the exit code is what
-// is left of them.
+// Each prints its results on stdout and all else through the terminal.
+//
+// Lifetime: borrow for the call.
+// Thread-safety: one command a process.
+// Errors: said on the terminal; the exit code is what is left of them.
 #ifndef SHARDPACK_CLI_COMMANDS_H_
 #define SHARDPACK_CLI_COMMANDS_H_
 

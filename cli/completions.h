@@ -2,8 +2,6 @@
 // and flags.
 //
 //   std::cout << BashCompletions();
-//
-// Lifetime: plain values. Thread-safety: pure functions. Errors: none.
 #ifndef SHARDPACK_CLI_COMPLETIONS_H_
 #define SHARDPACK_CLI_COMPLETIONS_H_
 

@@ -4,9 +4,12 @@
 //   absl::StatusOr<KernelCeiling> kernel = PreprocessCeiling(api, 224);
 //   absl::StatusOr<DecodeCeilings> decode = DeviceDecodeCeiling(api, dataset, options, decode);
 //
-// Each takes about half a second. Lifetime: borrow for the call. Thread-safety: one at a time, or
-// they measure each other. Errors: those of the device and of reading. Units: bytes, images,
-// seconds.
+// Each takes about half a second.
+//
+// Lifetime: borrow for the call.
+// Thread-safety: one at a time, or they measure each other.
+// Errors: those of the device and of reading.
+// Units: bytes, images, seconds.
 #ifndef SHARDPACK_CLI_DEVICE_CEILINGS_H_
 #define SHARDPACK_CLI_DEVICE_CEILINGS_H_
 

@@ -1,10 +1,8 @@
 // ExitCode: the exit codes of `pack`, in one table, and how an outcome becomes one of them.
 //
 //   ExitCode code = ExitCodeOf(status, stop_signal);
-//   code = Worse(code, ExitCode::kSkipped);               // 4 beats 6 beats 5 beats 2 beats 3
-//   beats 0 return static_cast<int>(code);
-//
-// Lifetime: static storage. Thread-safety: pure functions. Errors: none.
+//   code = Worse(code, ExitCode::kSkipped);   // 4 beats 6 beats 5 beats 2 beats 3 beats 0
+//   return static_cast<int>(code);
 #ifndef SHARDPACK_CLI_EXIT_CODE_H_
 #define SHARDPACK_CLI_EXIT_CODE_H_
 

@@ -6,7 +6,7 @@
 //   HarmlessPath("../../x\n.jpg")     // "%2E%2E/%2E%2E/x%0A.jpg"
 //
 // Control characters and bytes that are not UTF-8 become %XX, empty and "." components go, ".." is
-// spelt out. Never empty. NamedAs: a path whose ending fits the image. Lifetime: plain values. Thread-safety: pure. Errors: none.
+// spelt out. Never empty. NamedAs: a path whose ending fits the image.
 #ifndef SHARDPACK_CLI_EXTRACT_PATH_H_
 #define SHARDPACK_CLI_EXTRACT_PATH_H_
 

@@ -3,7 +3,7 @@
 //   if (!plan.ok()) return Fail(plan.status(), terminal);
 //   return FinishResults(results, ExitCode::kDone, terminal);
 //
-// Lifetime: none. Thread-safety: as Terminal. Errors: none.
+// Thread-safety: as Terminal.
 #ifndef SHARDPACK_CLI_FAILURE_H_
 #define SHARDPACK_CLI_FAILURE_H_
 

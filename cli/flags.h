@@ -4,8 +4,9 @@
 //   for (const Flag* flag : FlagsOf(Verb::kBuild)) std::cout << "--" << flag->name << '\n';
 //   absl::Status stored = StoreFlag(*flag, "256MB", line);
 //
-// Lifetime: static storage. Thread-safety: any thread. Errors: StoreFlag answers InvalidArgument
-// (exit 2) with the whole message for the user, the nearest allowed value included.
+// Thread-safety: any thread.
+// Errors: StoreFlag answers InvalidArgument (exit 2) with the whole message for the user, the
+// nearest allowed value included.
 #ifndef SHARDPACK_CLI_FLAGS_H_
 #define SHARDPACK_CLI_FLAGS_H_
 

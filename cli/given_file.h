@@ -2,9 +2,12 @@
 //
 //   absl::StatusOr<std::string> text = ReadGivenFile("--classes", line.classes_file, kMaxClassesBytes);
 //
-// Never waits for a FIFO, never reads what has no end. Lifetime: plain values. Thread-safety: any
-// thread. Errors: InvalidArgument (exit 2), naming the flag, for a file that is not there, may not
-// be read, is not a regular file or too large; other errors of reading as they are. Units: bytes.
+// Never waits for a FIFO, never reads what has no end.
+//
+// Thread-safety: any thread.
+// Errors: InvalidArgument (exit 2), naming the flag, for a file that is not there, may not be read,
+// is not a regular file or too large; other errors of reading as they are.
+// Units: bytes.
 #ifndef SHARDPACK_CLI_GIVEN_FILE_H_
 #define SHARDPACK_CLI_GIVEN_FILE_H_
 

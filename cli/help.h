@@ -4,7 +4,7 @@
 //   std::cout << VerbHelp(Verb::kBuild);
 //   std::cout << Overview();                              // pack --help
 //
-// Lifetime: plain values. Thread-safety: pure functions. Errors: none. Units: columns.
+// Units: columns.
 #ifndef SHARDPACK_CLI_HELP_H_
 #define SHARDPACK_CLI_HELP_H_
 

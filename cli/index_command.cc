@@ -10,7 +10,7 @@
 #include "cli/stop_signal.h"
 #include "cli/units.h"
 #include "cli/version.h"
-#include "converters/adopt.h"
+#include "converters/index_shards.h"
 #include "converters/labels.h"
 #include "formats/io/resources.h"
 #include "formats/formats.h"
@@ -25,8 +25,8 @@ using absl::StrCat;
 constexpr size_t kNamedOthers = 5;
 constexpr uint64_t kMaxClassesBytes = uint64_t{64} << 20;
 
-absl::StatusOr<AdoptOptions> Options(const CommandLine& line) {
-  AdoptOptions options;
+absl::StatusOr<IndexOptions> Options(const CommandLine& line) {
+  IndexOptions options;
   options.out = line.out;
   options.split = line.split;
   options.jobs = line.jobs > 0 ? line.jobs : AvailableCores();
@@ -49,7 +49,7 @@ uint64_t ShardBytes(const Manifest& manifest) {
   return bytes;
 }
 
-void SayResult(const AdoptReport& report, double seconds, Terminal& terminal) {
+void SayResult(const IndexReport& report, double seconds, Terminal& terminal) {
   const Manifest& manifest = report.manifest;
   for (const std::string& warning : report.warnings) terminal.Warn(warning);
   if (report.other_files > 0) {
@@ -83,7 +83,7 @@ void SayResult(const AdoptReport& report, double seconds, Terminal& terminal) {
   terminal.Say(StrCat("next      ", TypedProgram(), " validate ", ShellQuoted(report.out)));
 }
 
-std::string Json(const AdoptReport& report, double seconds) {
+std::string Json(const IndexReport& report, double seconds) {
   std::vector<std::string> warnings;
   for (const std::string& warning : report.warnings) warnings.push_back(PercentEscape(warning));
   std::vector<std::string> others;
@@ -109,11 +109,11 @@ std::string Json(const AdoptReport& report, double seconds) {
 }  // namespace
 
 ExitCode RunIndex(const CommandLine& line, Terminal& terminal) {
-  const absl::StatusOr<AdoptOptions> options = Options(line);
+  const absl::StatusOr<IndexOptions> options = Options(line);
   if (!options.ok()) return Fail(options.status(), terminal);
   const auto begin = std::chrono::steady_clock::now();
   EndAtOnceOnSignal(false);
-  AdoptProgress counts;
+  IndexProgress counts;
   Progress progress(terminal);
   progress.Watch([&] {
     ProgressView view;
@@ -125,8 +125,8 @@ ExitCode RunIndex(const CommandLine& line, Terminal& terminal) {
     view.bytes_total = counts.total_bytes;
     return view;
   });
-  const absl::StatusOr<AdoptReport> report =
-      AdoptShards(line.arguments, AllFormats(), *options, counts, StopSignal());
+  const absl::StatusOr<IndexReport> report =
+      IndexShards(line.arguments, AllFormats(), *options, counts, StopSignal());
   progress.End();
   if (!report.ok()) return Fail(report.status(), terminal);
   const double seconds =

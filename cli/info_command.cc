@@ -109,7 +109,7 @@ void AppendManifest(const Manifest& manifest, std::string* out) {
   StrAppend(out, "images    ", absl::StrJoin(kinds, ", "), "; ",
             Range(facts.min_width, facts.max_width), " x ",
             Range(facts.min_height, facts.max_height), " pixels; ", FormatBytes(facts.image_bytes),
-            ", the largest ", FormatBytes(facts.largest_image_bytes), "\n");
+            ", the largest ", FormatBytes(facts.max_image_bytes), "\n");
   if (!facts.pixel_stats.empty()) {
     StrAppend(out, "pixels   ");
     for (const auto& [name, value] : facts.pixel_stats) StrAppend(out, " ", name, " ", Rounded(value));
@@ -215,7 +215,7 @@ std::string Json(const Dataset& dataset, const Facts& facts) {
                       {"max_width", images.max_width},
                       {"min_height", images.min_height},
                       {"max_height", images.max_height},
-                      {"largest_bytes", images.largest_image_bytes}};
+                      {"largest_bytes", images.max_image_bytes}};
   }
   return json.dump() + "\n";
 }

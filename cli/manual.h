@@ -3,8 +3,6 @@
 //
 //   std::cout << ManualPage();                  // pack man | man -l -
 //   std::cout << MarkdownReference();           // pack man --as markdown
-//
-// Lifetime: plain values. Thread-safety: pure functions. Errors: none.
 #ifndef SHARDPACK_CLI_MANUAL_H_
 #define SHARDPACK_CLI_MANUAL_H_
 

@@ -3,8 +3,10 @@
 //   absl::StatusOr<OpenedSource> opened = OpenSource(line, folder_options, pool);
 //   absl::StatusOr<Listing> listing = opened->source->List();
 //
-// Lifetime: the source borrows the pool. Thread-safety: one caller. Errors: InvalidArgument for a
-// source that is missing, is nothing that can be packed, or does not go with a flag; I/O Status.
+// Lifetime: the source borrows the pool.
+// Thread-safety: one caller.
+// Errors: InvalidArgument for a source that is missing, is nothing that can be packed, or does not
+// go with a flag; I/O Status.
 #ifndef SHARDPACK_CLI_OPEN_SOURCE_H_
 #define SHARDPACK_CLI_OPEN_SOURCE_H_
 

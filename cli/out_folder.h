@@ -3,8 +3,8 @@
 //   absl::Status fits = CheckOut(line.out, line.arguments[0]);
 //   std::string offered = OutFor("photos/");   // "photos-shards"
 //
-// Lifetime: plain values. Thread-safety: pure but for looking at the file system. Errors:
-// InvalidArgument (exit 2).
+// Thread-safety: pure but for looking at the file system.
+// Errors: InvalidArgument (exit 2).
 #ifndef SHARDPACK_CLI_OUT_FOLDER_H_
 #define SHARDPACK_CLI_OUT_FOLDER_H_
 

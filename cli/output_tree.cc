@@ -27,7 +27,7 @@ using absl::StrCat;
 constexpr char kMark[] = ".pack-extract", kRequest[] = "request", kPart[] = "part";  // the last two in the first
 constexpr size_t kMaxRequestBytes = 1 << 20;
 constexpr size_t kHashBytes = 17;         // "~" and 16 digits
-constexpr size_t kLongestEnding = 64;     // of a name that is shortened
+constexpr size_t kMaxEnding = 64;     // of a name that is shortened
 constexpr size_t kCompareBytes = 64 << 10;
 
 // Where `text` can be cut before `at` without splitting a character or an escape (%0A).
@@ -146,7 +146,7 @@ absl::StatusOr<OutputTree> OutputTree::Create(const std::string& out, std::strin
   absl::Status begun = tree.Begin(request);
   if (!begun.ok()) return begun;
   const long longest = ::fpathconf(tree.root_.descriptor(), _PC_NAME_MAX);
-  if (longest > 0) tree.longest_name_ = static_cast<size_t>(std::clamp(longest, 100L, 255L));
+  if (longest > 0) tree.max_name_ = static_cast<size_t>(std::clamp(longest, 100L, 255L));
   return tree;
 }
 
@@ -191,10 +191,10 @@ absl::Status OutputTree::Finish() {
 }
 
 std::string OutputTree::Fitting(std::string_view name, size_t ending_bytes) const {
-  if (name.size() <= longest_name_) return std::string(name);
-  const size_t ending = ending_bytes > kLongestEnding ? 0 : ending_bytes;
+  if (name.size() <= max_name_) return std::string(name);
+  const size_t ending = ending_bytes > kMaxEnding ? 0 : ending_bytes;
   // The same for all files of a sample, so that they stay together.
-  return Renamed(name, ending, longest_name_, Hash(name.substr(0, name.size() - ending)));
+  return Renamed(name, ending, max_name_, Hash(name.substr(0, name.size() - ending)));
 }
 
 // `name` becomes another one where a file has it.
@@ -215,7 +215,7 @@ absl::StatusOr<File> OutputTree::OpenFolder(const File& parent, std::string& nam
         ::fstatat(parent.descriptor(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0;
     if (known && S_ISLNK(facts.st_mode)) return RefuseLink(path);
     if (!known || !S_ISREG(facts.st_mode) || again) return NameStatus(path, error);
-    name = Renamed(name, 0, longest_name_, Hash(name));
+    name = Renamed(name, 0, max_name_, Hash(name));
   }
 }
 
@@ -283,8 +283,8 @@ absl::StatusOr<std::string> OutputTree::Write(std::string_view path, size_t endi
   std::string name = Fitting(base, ending_bytes);
   status = WriteNew(name, bytes);
   if (absl::IsAlreadyExists(status)) {
-    const size_t ending = ending_bytes > kLongestEnding ? 0 : ending_bytes;
-    name = Renamed(base, ending, longest_name_,
+    const size_t ending = ending_bytes > kMaxEnding ? 0 : ending_bytes;
+    name = Renamed(base, ending, max_name_,
                    absl::StrFormat("~%016x", Xxh3_64(bytes)));
     status = WriteNew(name, bytes);
   }

@@ -4,15 +4,17 @@
 //   absl::StatusOr<std::string> path = tree->Write("cat/7.mask.png", /*ending_bytes=*/9, bytes);
 //   absl::Status finished = tree->Finish();
 //
-// Files appear whole, by rename. Until Finish the folder `.pack-extract` says what is written there, so
-// that the same request goes on after an error or a kill: what is there with the same bytes is kept.
-// Every folder is opened from the one that holds it, and no link is ever followed: one that appears
-// meanwhile is refused. A name that is too long, or that this run has given to other bytes, becomes
-// another one with a hash at its end. Lifetime: a movable value that owns its descriptors.
-// Thread-safety: one caller; a second run in the folder is refused. Errors: InvalidArgument for a folder
-// that holds a dataset; FailedPrecondition for one that is not empty, a file in its place, another
-// request's remainder, a file of other bytes, and links; of Write, InvalidArgument for a name that the
-// file system does not take; I/O Status.
+// Files appear whole, by rename. Until Finish the folder `.pack-extract` says what is written
+// there, so that the same request goes on after an error or a kill: what is there with the same
+// bytes is kept. Every folder is opened from the one that holds it, and no link is ever followed:
+// one that appears meanwhile is refused. A name that is too long, or that this run has given to
+// other bytes, becomes another one with a hash at its end.
+//
+// Lifetime: a movable value that owns its descriptors.
+// Thread-safety: one caller; a second run in the folder is refused.
+// Errors: InvalidArgument for a folder that holds a dataset; FailedPrecondition for one that is not
+// empty, a file in its place, another request's remainder, a file of other bytes, and links; of
+// Write, InvalidArgument for a name that the file system does not take; I/O Status.
 #ifndef SHARDPACK_CLI_OUTPUT_TREE_H_
 #define SHARDPACK_CLI_OUTPUT_TREE_H_
 
@@ -58,7 +60,7 @@ class OutputTree {
   File root_, mark_, folder_;   // folder_: the last one written to, unless that is the root
   std::string entered_, real_;  // its path as it was asked for, and as it is
   std::string made_parent_;
-  size_t longest_name_ = 255;
+  size_t max_name_ = 255;
   bool resumed_ = false;
   std::unordered_set<uint64_t> written_;  // of a resumed run: hashes of the paths
 };

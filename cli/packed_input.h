@@ -6,9 +6,11 @@
 //   const auto visit = [](const SampleRow& row) { return true; };
 //   absl::Status walked = ForEachSample(*dataset, *selection, visit);
 //
-// Lifetime: a SampleRow is valid during the call. Thread-safety: pure but for reading. Errors:
-// InvalidArgument for what is not there or no shard (exit 2), with the nearest split or class;
-// DataLoss; I/O Status. Units: bytes.
+// Lifetime: a SampleRow is valid during the call.
+// Thread-safety: pure but for reading.
+// Errors: InvalidArgument for what is not there or no shard (exit 2), with the nearest split or
+// class; DataLoss; I/O Status.
+// Units: bytes.
 #ifndef SHARDPACK_CLI_PACKED_INPUT_H_
 #define SHARDPACK_CLI_PACKED_INPUT_H_
 

@@ -4,9 +4,11 @@
 //   if (line.ok() && line->help) PrintHelp(*line);
 //
 // The first word is a verb; when it is none, the verb is build. CLI11 takes the words apart, the
-// table of flags says what they mean. Lifetime: a plain value. Thread-safety: pure but for reading
-// --config. Errors: InvalidArgument (exit 2) with the nearest flag, verb or value; no exception of
-// CLI11 leaves this file.
+// table of flags says what they mean.
+//
+// Thread-safety: pure but for reading --config.
+// Errors: InvalidArgument (exit 2) with the nearest flag, verb or value; no exception of CLI11
+// leaves this file.
 #ifndef SHARDPACK_CLI_PARSE_H_
 #define SHARDPACK_CLI_PARSE_H_
 

@@ -4,9 +4,10 @@
 //   absl::StatusOr<Prepared> prepared = PreparePlan(line, pool, terminal);
 //   Build(prepared->plan, *prepared->source, ...);
 //
-// Lifetime: the source borrows the pool. Thread-safety: one caller. Errors: InvalidArgument for
-// flags and sources that cannot be; FailedPrecondition for key collisions; I/O Status. Prints the
-// warnings of listing and plan.
+// Lifetime: the source borrows the pool.
+// Thread-safety: one caller.
+// Errors: InvalidArgument for flags and sources that cannot be; FailedPrecondition for key
+// collisions; I/O Status. Prints the warnings of listing and plan.
 #ifndef SHARDPACK_CLI_PREPARE_PLAN_H_
 #define SHARDPACK_CLI_PREPARE_PLAN_H_
 

@@ -6,8 +6,8 @@
 //   progress.End();                                        // the block is gone
 //
 // Lifetime: what the view captures must live until End, the next Watch, or the destructor.
-// Thread-safety: one caller; the view is called from the other thread. Errors: none. Units: bytes,
-// seconds.
+// Thread-safety: one caller; the view is called from the other thread.
+// Units: bytes, seconds.
 #ifndef SHARDPACK_CLI_PROGRESS_H_
 #define SHARDPACK_CLI_PROGRESS_H_
 

@@ -3,8 +3,8 @@
 //   absl::StatusOr<CommandLine> line = RecordedCommand(manifest, "/data/train", /*root=*/"", 32);
 //   absl::StatusOr<Prepared> prepared = PreparePlan(*line, pool, terminal);
 //
-// Lifetime: plain values. Thread-safety: pure. Errors: InvalidArgument for an option that this version does not know, or
-// whose recorded value it does not understand.
+// Errors: InvalidArgument for an option that this version does not know, or whose recorded value it
+// does not understand.
 #ifndef SHARDPACK_CLI_RECORDED_COMMAND_H_
 #define SHARDPACK_CLI_RECORDED_COMMAND_H_
 

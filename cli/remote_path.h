@@ -2,8 +2,7 @@
 //
 //   if (!SchemeOf(path).empty()) return RefuseUrl("-o", path, PathUse::kWritesFolder);
 //
-// Lifetime: plain values. Thread-safety: pure. Errors: it is one, InvalidArgument (exit 2), with
-// the command that copies the files.
+// Errors: it is one, InvalidArgument (exit 2), with the command that copies the files.
 #ifndef SHARDPACK_CLI_REMOTE_PATH_H_
 #define SHARDPACK_CLI_REMOTE_PATH_H_
 

@@ -2,10 +2,14 @@
 //
 //   absl::StatusOr<std::vector<RepairSource>> sources = OpenRepairSources(line, manifest, pool, terminal);
 //
-// A folder with a manifest is a copy of the dataset; everything else is the source: the folder, list, archive or COCO json
-// that was packed, from which the plan can be made again with the options of the manifest. Lifetime: the sources borrow
-// the pool, the terminal and both arguments. Thread-safety: one caller. Errors: InvalidArgument for a path of --from that
-// is not there; DataLoss for a copy whose manifest is damaged.
+// A folder with a manifest is a copy of the dataset; everything else is the source: the folder,
+// list, archive or COCO json that was packed, from which the plan can be made again with the
+// options of the manifest.
+//
+// Lifetime: the sources borrow the pool, the terminal and both arguments.
+// Thread-safety: one caller.
+// Errors: InvalidArgument for a path of --from that is not there; DataLoss for a copy whose
+// manifest is damaged.
 #ifndef SHARDPACK_CLI_REPAIR_SOURCES_H_
 #define SHARDPACK_CLI_REPAIR_SOURCES_H_
 

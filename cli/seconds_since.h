@@ -2,7 +2,7 @@
 //
 //   const auto start = std::chrono::steady_clock::now();  ...  Report(SecondsSince(start));
 //
-// Lifetime: none. Thread-safety: pure. Errors: none. Units: seconds.
+// Units: seconds.
 #ifndef SHARDPACK_CLI_SECONDS_SINCE_H_
 #define SHARDPACK_CLI_SECONDS_SINCE_H_
 

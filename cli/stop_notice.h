@@ -3,7 +3,8 @@
 //   const StopNotice notice(terminal);
 //   absl::Status done = WriteAll(...);    // which looks at StopSignal() between its writes
 //
-// Lifetime: borrows the terminal; the destructor joins its thread. Thread-safety: one owner. Errors: none.
+// Lifetime: borrows the terminal; the destructor joins its thread.
+// Thread-safety: one owner.
 #ifndef SHARDPACK_CLI_STOP_NOTICE_H_
 #define SHARDPACK_CLI_STOP_NOTICE_H_
 

@@ -6,7 +6,10 @@
 //   EndAtOnceOnSignal(false);                      // a run has something to finish now
 //
 // SIGXFSZ and SIGPIPE are ignored: a file-size limit and a reader that went away become errors of
-// write(). Lifetime: of the process. Thread-safety: any thread. Errors: none.
+// write().
+//
+// Lifetime: of the process.
+// Thread-safety: any thread.
 #ifndef SHARDPACK_CLI_STOP_SIGNAL_H_
 #define SHARDPACK_CLI_STOP_SIGNAL_H_
 

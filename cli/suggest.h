@@ -3,8 +3,6 @@
 //   std::vector<std::string> words = {"validate", "plan"};
 //   std::string meant = Nearest("valdate", words);         // "validate"; "" when nothing is near
 //   std::string tail = DidYouMean("valdate", words);       // "; did you mean validate?" or ""
-//
-// Lifetime: plain values. Thread-safety: pure functions. Errors: none.
 #ifndef SHARDPACK_CLI_SUGGEST_H_
 #define SHARDPACK_CLI_SUGGEST_H_
 

@@ -3,8 +3,9 @@
 //   SaySummary(run, terminal);
 //   results.Write(SummaryJson(report, "OUT", seconds, bytes_read));       // schema "shardpack.build/1"
 //
-// Lifetime: borrows for the call. Thread-safety: pure but for the terminal. Errors: none. Units:
-// bytes, seconds.
+// Lifetime: borrows for the call.
+// Thread-safety: pure but for the terminal.
+// Units: bytes, seconds.
 #ifndef SHARDPACK_CLI_SUMMARY_H_
 #define SHARDPACK_CLI_SUMMARY_H_
 

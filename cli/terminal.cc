@@ -220,10 +220,4 @@ std::string WrappedTo(size_t columns, std::string_view text) {
   return out;
 }
 
-std::string TypedCommand(const CommandLine& line) {
-  std::string text = ShellQuoted(line.program);
-  for (const std::string& word : line.words) absl::StrAppend(&text, " ", ShellQuoted(word));
-  return text;
-}
-
 }  // namespace shardpack::cli

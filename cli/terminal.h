@@ -7,23 +7,26 @@
 //   results.Write("dataset xxh3:...\n");
 //   absl::Status written = results.Finish();
 //
-// Lifetime: a Terminal erases its live block when destroyed. Thread-safety: Terminal any thread;
-// Results one caller. Errors: those of stderr are ignored, since there is nowhere left to say so;
-// those of stdout come from Write and Finish (exit 6), but that a reader went away (EPIPE) is no
-// error: see closed(). Units: columns.
+// Lifetime: a Terminal erases its live block when destroyed.
+// Thread-safety: Terminal any thread; Results one caller.
+// Errors: those of stderr are ignored, since there is nowhere left to say so; those of stdout come
+// from Write and Finish (exit 6), but that a reader went away (EPIPE) is no error: see closed().
+// Units: columns.
 #ifndef SHARDPACK_CLI_TERMINAL_H_
 #define SHARDPACK_CLI_TERMINAL_H_
 
+#include <cstdint>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "cli/command_line.h"
 #include "formats/io/shell_quoted.h"
 
 namespace shardpack::cli {
+
+enum class ProgressMode : uint8_t { kAuto, kAlways, kNever, kJson };
 
 enum class Style : uint8_t { kPlain, kBold, kDim, kRed, kGreen, kYellow };
 
@@ -91,8 +94,6 @@ std::string PaddedTo(size_t columns, std::string text);
 // Broken into lines at blanks, and within a longer word behind a "/"; a word without one stays whole.
 // Lines that begin with a blank are left alone: they are rows and commands.
 std::string WrappedTo(size_t columns, std::string_view text);
-// The whole command as a user may type it again.
-std::string TypedCommand(const CommandLine& line);
 
 }  // namespace shardpack::cli
 

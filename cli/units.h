@@ -4,9 +4,8 @@
 //   absl::StatusOr<double> share = ParseShare("1%");            // 0.01
 //   std::string text = FormatBytes(52'430'000);                 // "52.4 MB"
 //
-// Lifetime: plain values. Thread-safety: pure functions. Errors: InvalidArgument that says what is
-// accepted; the caller adds the flag's name. Units: bytes, seconds; k, M, G, T count in thousands,
-// Ki, Mi, Gi, Ti in 1024s.
+// Errors: InvalidArgument that says what is accepted; the caller adds the flag's name.
+// Units: bytes, seconds; k, M, G, T count in thousands, Ki, Mi, Gi, Ti in 1024s.
 #ifndef SHARDPACK_CLI_UNITS_H_
 #define SHARDPACK_CLI_UNITS_H_
 

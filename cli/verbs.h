@@ -4,7 +4,7 @@
 //   const VerbSpec* verb = FindVerb("validate");            // nullptr: no such verb
 //   for (const VerbSpec& each : AllVerbs()) std::cout << each.name << "  " << each.summary << '\n';
 //
-// Lifetime: static storage. Thread-safety: any thread. Errors: none.
+// Thread-safety: any thread.
 #ifndef SHARDPACK_CLI_VERBS_H_
 #define SHARDPACK_CLI_VERBS_H_
 

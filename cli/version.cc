@@ -11,7 +11,7 @@
 
 #include "absl/base/config.h"
 #include "absl/strings/str_cat.h"
-#include "cli/commit_stamp.h"  // generated: kCommit
+#include "cli/terminal/commit_stamp.h"  // generated: kCommit
 #include "images/codec_versions.h"
 
 namespace shardpack::cli {

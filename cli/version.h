@@ -3,9 +3,7 @@
 //   std::cout << VersionText();                                  // pack --version
 //   build_options.tool = ToolVersions();                         // into the manifest
 //
-// Lifetime: plain values. Thread-safety: pure functions. Errors: none; the commit is "unknown" in a
-// build without
-// `--stamp` or outside of a checkout.
+// Errors: none; the commit is "unknown" in a build without `--stamp` or outside of a checkout.
 #ifndef SHARDPACK_CLI_VERSION_H_
 #define SHARDPACK_CLI_VERSION_H_
 

@@ -4,9 +4,12 @@
 //   ArchiveMembers members(file);
 //   absl::Status walked = members.Walk(wanted, take);   // wanted(member) chooses, take(member) gets
 //
-// Lifetime: borrows the file; a member is valid during the call. Thread-safety: one caller. Errors:
-// InvalidArgument for what is no archive; DataLoss with the offset for one that is damaged; I/O
-// Status. Memory: libarchive's, and one block. Units: bytes. Internal to the archive source.
+// Lifetime: borrows the file; a member is valid during the call.
+// Thread-safety: one caller.
+// Errors: InvalidArgument for what is no archive; DataLoss with the offset for one that is damaged;
+// I/O Status.
+// Memory: libarchive's, and one block.
+// Units: bytes. Internal to the archive source.
 #ifndef SHARDPACK_CONVERTERS_ARCHIVE_MEMBERS_H_
 #define SHARDPACK_CONVERTERS_ARCHIVE_MEMBERS_H_
 

@@ -8,9 +8,11 @@
 // The images of a plain tar are read where they lie; those of a compressed one and of a zip are
 // written once to a temporary file without a name, while the archive is listed. Nothing is unpacked
 // to a path: a member that is a link, a device, or whose name is absolute or holds `..` is a skip.
-// Lifetime: owns what it reads from. Thread-safety: as SampleSource. Errors: InvalidArgument for
-// what is no archive; DataLoss for one that is damaged; I/O Status. Units: bytes; `places` of the
-// listing are offsets in the archive or in the temporary file.
+//
+// Lifetime: owns what it reads from.
+// Thread-safety: as SampleSource.
+// Errors: InvalidArgument for what is no archive; DataLoss for one that is damaged; I/O Status.
+// Units: bytes; `places` of the listing are offsets in the archive or in the temporary file.
 #ifndef SHARDPACK_CONVERTERS_ARCHIVE_SOURCE_H_
 #define SHARDPACK_CONVERTERS_ARCHIVE_SOURCE_H_
 

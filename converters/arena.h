@@ -4,7 +4,9 @@
 //   std::span<std::byte> room = arena.Allocate(bytes + 1);  // stable until Reset
 //   arena.Reset();                                        // all spans die, the memory stays
 //
-// Lifetime: spans die with Reset or the arena. Thread-safety: one caller at a time. Errors: none (std::bad_alloc).
+// Lifetime: spans die with Reset or the arena.
+// Thread-safety: one caller at a time.
+// Errors: none (std::bad_alloc).
 // Units: bytes; spans are 64-byte aligned.
 #ifndef SHARDPACK_CONVERTERS_ARENA_H_
 #define SHARDPACK_CONVERTERS_ARENA_H_

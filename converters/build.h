@@ -4,10 +4,14 @@
 //   absl::StatusOr<RunReport> report = Build(plan, source, BuildOptions{.out = "OUT"}, pool, progress, stop);
 //   std::cout << IdentityText(report->manifest.Identity());
 //
-// Laws 1, 4 and 5 of the design: a shard depends on plan, number and source bytes alone; every input is accounted for;
-// the manifest comes last. Lifetime: borrows all arguments for the call. Thread-safety: one build an OUT.
-// Errors: InvalidArgument = usage (exit 2); DataLoss = damage or more bad inputs than allowed (4); FailedPrecondition =
-// conflict (5); ResourceExhausted, Unavailable and other I/O = 6, resumable; Cancelled = stopped by a signal, resumable.
+// Laws 1, 4 and 5 of the design: a shard depends on plan, number and source bytes alone; every
+// input is accounted for; the manifest comes last.
+//
+// Lifetime: borrows all arguments for the call.
+// Thread-safety: one build an OUT.
+// Errors: InvalidArgument = usage (exit 2); DataLoss = damage or more bad inputs than allowed (4);
+// FailedPrecondition = conflict (5); ResourceExhausted, Unavailable and other I/O = 6, resumable;
+// Cancelled = stopped by a signal, resumable.
 // Units: bytes, seconds.
 #ifndef SHARDPACK_CONVERTERS_BUILD_H_
 #define SHARDPACK_CONVERTERS_BUILD_H_

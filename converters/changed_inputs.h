@@ -2,8 +2,10 @@
 //
 //   std::string line = FirstChangedInput("OUT", manifest, plan.listing());   // "dog/7.jpg has 9 bytes, 8 were packed"
 //
-// Told by the dataset's indexes: paths, classes and, where pixels were kept, sizes. Lifetime: plain values. Thread-safety:
-// pure but for reading. Errors: "" where no input is found, and where the indexes cannot be read.
+// Told by the dataset's indexes: paths, classes and, where pixels were kept, sizes.
+//
+// Thread-safety: pure but for reading.
+// Errors: "" where no input is found, and where the indexes cannot be read.
 #ifndef SHARDPACK_CONVERTERS_CHANGED_INPUTS_H_
 #define SHARDPACK_CONVERTERS_CHANGED_INPUTS_H_
 

@@ -1,8 +1,6 @@
 // Class names that are told apart although they may be meant as one: "Cat" and "cat", "dog" and "dog ".
 //
 //   for (const std::string& line : DoubtfulClassNames(listing.classes)) Warn(line);
-//
-// Lifetime: plain values. Thread-safety: pure. Errors: none.
 #ifndef SHARDPACK_CONVERTERS_CLASS_NAMES_H_
 #define SHARDPACK_CONVERTERS_CLASS_NAMES_H_
 

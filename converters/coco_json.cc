@@ -22,7 +22,7 @@ namespace shardpack {
 namespace {
 
 constexpr size_t kMaxDepth = 64;
-constexpr double kLargestExact = 9007199254740992.0;  // 2^53
+constexpr double kMaxExact = 9007199254740992.0;  // 2^53
 
 // Follows the parser through {"images": [{...}], "annotations": [{...}], "categories": [{...}]}:
 // members of those objects, and the numbers of a bbox one level below. All else is passed over, or
@@ -351,7 +351,7 @@ absl::Status WithFile(const std::string& path, const Read& read) {
 
 // Whole numbers without a fraction, as most tools write them.
 nlohmann::json Number(double value) {
-  const bool whole = std::floor(value) == value && std::abs(value) < kLargestExact;
+  const bool whole = std::floor(value) == value && std::abs(value) < kMaxExact;
   return whole ? nlohmann::json(static_cast<int64_t>(value)) : nlohmann::json(value);
 }
 

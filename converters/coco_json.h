@@ -7,10 +7,13 @@
 //
 // With CocoKeep::kAll the json of each image and annotation is kept as it is in the file, less the
 // blanks; else polygons and captions pass by, as licenses always do. An annotation without category
-// and bbox (a caption) is no object. Lifetime: plain values. Thread-safety: pure but for the file.
+// and bbox (a caption) is no object.
+//
+// Thread-safety: pure but for the file.
 // Errors: InvalidArgument with file, line and column for what is no JSON, with the id for what does
-// not fit together; I/O Status. Memory: 80 bytes an object, the names, and what is kept of the file;
-// nothing is nested deeper than 64.
+// not fit together; I/O Status.
+// Memory: 80 bytes an object, the names, and what is kept of the file; nothing is nested deeper
+// than 64.
 #ifndef SHARDPACK_CONVERTERS_COCO_JSON_H_
 #define SHARDPACK_CONVERTERS_COCO_JSON_H_
 

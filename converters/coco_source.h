@@ -8,9 +8,11 @@
 // The label is the category of the largest object, or, with kSingle, of images that show one
 // category only (the others are left out, and counted). Classes are the categories in the order of
 // their ids. An image without an object has no label: it is packed so (kKeep), or MissingPart says
-// what becomes of it (kDrop leaves it out); without labels (kNone) it is always packed. Lifetime:
-// borrows the pool; holds the json of all images. Thread-safety: as SampleSource. Errors: as SampleSource;
-// InvalidArgument for a file that is no COCO json. Load needs List before.
+// what becomes of it (kDrop leaves it out); without labels (kNone) it is always packed.
+//
+// Lifetime: borrows the pool; holds the json of all images.
+// Thread-safety: as SampleSource.
+// Errors: as SampleSource; InvalidArgument for a file that is no COCO json. Load needs List before.
 #ifndef SHARDPACK_CONVERTERS_COCO_SOURCE_H_
 #define SHARDPACK_CONVERTERS_COCO_SOURCE_H_
 

@@ -2,9 +2,11 @@
 //
 //   absl::StatusOr<Manifest> manifest = Commit(plan, results, out, CommitOptions{});
 //
-// Lifetime: borrows for the call. Thread-safety: one caller an OUT. Errors: FailedPrecondition (exit 5) when shards are
-// missing or OUT holds files of others; DataLoss (exit 4) when more inputs were bad than allowed, a shard is left
-// without a sample, or the counts do not add up: nothing is published, the journal stays; I/O Status (exit 6).
+// Lifetime: borrows for the call.
+// Thread-safety: one caller an OUT.
+// Errors: FailedPrecondition (exit 5) when shards are missing or OUT holds files of others;
+// DataLoss (exit 4) when more inputs were bad than allowed, a shard is left without a sample, or
+// the counts do not add up: nothing is published, the journal stays; I/O Status (exit 6).
 #ifndef SHARDPACK_CONVERTERS_COMMIT_H_
 #define SHARDPACK_CONVERTERS_COMMIT_H_
 

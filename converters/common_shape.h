@@ -3,9 +3,12 @@
 //   absl::Status status = UseCommonShape(listing, &options.pixels);   // as --resize exact would say
 //
 // Sets the size that all images have when they are upright, to which nothing is resized, and where
-// no colors are asked for, those that all of them have. Lifetime: plain values. Thread-safety: a
-// pure function. Errors: InvalidArgument when the images have several sizes, which names two; the
-// listing has been probed. Units: pixels.
+// no colors are asked for, those that all of them have.
+//
+// Thread-safety: a pure function.
+// Errors: InvalidArgument when the images have several sizes, which names two; the listing has been
+// probed.
+// Units: pixels.
 #ifndef SHARDPACK_CONVERTERS_COMMON_SHAPE_H_
 #define SHARDPACK_CONVERTERS_COMMON_SHAPE_H_
 

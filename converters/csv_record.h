@@ -6,9 +6,12 @@
 //
 // RFC 4180, strictly: a cell may stand in quotes, a quote inside is doubled, nothing but the
 // separator or the line end follows the closing quote, and a quote inside a bare cell is an error.
-// Line ends are LF or CRLF. A tab as the separator means tsv: there quotes are letters. Lifetime:
-// borrows the text; cells die with the next call. Thread-safety: one caller. Errors: `error` says
-// what is wrong with the record that ends it. Memory: one record's cells.
+// Line ends are LF or CRLF. A tab as the separator means tsv: there quotes are letters.
+//
+// Lifetime: borrows the text; cells die with the next call.
+// Thread-safety: one caller.
+// Errors: `error` says what is wrong with the record that ends it.
+// Memory: one record's cells.
 #ifndef SHARDPACK_CONVERTERS_CSV_RECORD_H_
 #define SHARDPACK_CONVERTERS_CSV_RECORD_H_
 

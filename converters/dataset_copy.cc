@@ -12,7 +12,7 @@ namespace shardpack {
 namespace {
 
 constexpr size_t kOpenFiles = 64;  // of a copy
-constexpr size_t kMostPlaces = 2;  // of one hash in one shard, should one be damaged
+constexpr size_t kMaxPlaces = 2;  // of one hash in one shard, should one be damaged
 
 bool StaysBelow(std::string_view path) {
   if (path.empty() || path.front() == '/') return false;
@@ -76,8 +76,8 @@ void FieldFinder::Locate() {
           if (wanted == places_.end()) continue;
           std::vector<Place>& places = wanted->second;
           const size_t size = places.size();
-          const bool enough = size >= kMostPlaces && places[size - kMostPlaces].copy == c &&
-                              places[size - kMostPlaces].shard == shard;
+          const bool enough = size >= kMaxPlaces && places[size - kMaxPlaces].copy == c &&
+                              places[size - kMaxPlaces].shard == shard;
           if (!enough) places.push_back({c, shard, record, field});
         }
       }

@@ -6,9 +6,13 @@
 //   finder.Want(hash); ...  finder.Locate();
 //   std::optional<std::string> from = finder.Read({hash, length, "cat/1.jpg", "image"}, into);
 //
-// What is handed out always has the hash that was asked for, wherever it lies. Lifetime: a copy owns its files; a finder
-// borrows the copies. Thread-safety: const from any thread. Errors: Open answers those of Manifest::Read; everything else
-// that cannot be read counts as missing. Units: bytes.
+// What is handed out always has the hash that was asked for, wherever it lies.
+//
+// Lifetime: a copy owns its files; a finder borrows the copies.
+// Thread-safety: const from any thread.
+// Errors: Open answers those of Manifest::Read; everything else that cannot be read counts as
+// missing.
+// Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_DATASET_COPY_H_
 #define SHARDPACK_CONVERTERS_DATASET_COPY_H_
 

@@ -119,8 +119,8 @@ class Collector {
       listing.key_ends = {};
     }
     if (listing.splits.empty()) listing.split = {};
-    if (dataset_.classes().empty() && largest_label_ >= 0)
-      listing.classes = NumberedClasses(largest_label_);
+    if (dataset_.classes().empty() && max_label_ >= 0)
+      listing.classes = NumberedClasses(max_label_);
     return SettleMissingParts(options_.missing, listing);
   }
 
@@ -166,7 +166,7 @@ class Collector {
           absl::StrCat(EscapeForTerminal(dataset_.shards()[shard].name), " record ", record,
                        " has the label ", label, "; classes from 0 to ", largest, " can be kept"));
     }
-    largest_label_ = std::max(largest_label_, label);
+    max_label_ = std::max(max_label_, label);
     listing.label.push_back(static_cast<int32_t>(label));
     return absl::OkStatus();
   }
@@ -178,7 +178,7 @@ class Collector {
   absl::flat_hash_map<std::string, uint32_t> folders_;
   uint16_t split_ = 0;
   bool keyless_ = false;
-  int64_t largest_label_ = -1;
+  int64_t max_label_ = -1;
   std::map<std::string, std::set<int64_t>> labels_of_folder_;
 };
 

@@ -8,8 +8,12 @@
 // Rows are in the order in which the dataset was planned, also where its format sorted them by key.
 // Bytes are checked against the hashes of the dataset; a sample that does not match is a skip
 // (bad-crc). A path that would lead out of a folder, and one that is missing, is replaced by the
-// sample's place. Lifetime: shares the dataset. Thread-safety: as SampleSource. Errors:
-// InvalidArgument for a dataset that cannot be a source; DataLoss for damage of its indexes.
+// sample's place.
+//
+// Lifetime: shares the dataset.
+// Thread-safety: as SampleSource.
+// Errors: InvalidArgument for a dataset that cannot be a source; DataLoss for damage of its
+// indexes.
 #ifndef SHARDPACK_CONVERTERS_DATASET_SOURCE_H_
 #define SHARDPACK_CONVERTERS_DATASET_SOURCE_H_
 

@@ -3,8 +3,11 @@
 //   absl::StatusOr<std::string> damage = DamageOf("OUT/train-000000.tar", entry, /*full=*/true, nullptr);
 //   if (damage.ok() && damage->empty()) ...   // it is as `entry` says
 //
-// Lifetime: borrows for the call. Thread-safety: any thread. Errors: those of looking, which say nothing about the file;
-// whatever `on_block` answers. Bytes that the disk does not give back are damage. Units: bytes.
+// Lifetime: borrows for the call.
+// Thread-safety: any thread.
+// Errors: those of looking, which say nothing about the file; whatever `on_block` answers. Bytes
+// that the disk does not give back are damage.
+// Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_FILE_DAMAGE_H_
 #define SHARDPACK_CONVERTERS_FILE_DAMAGE_H_
 

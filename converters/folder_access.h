@@ -5,9 +5,10 @@
 //   std::optional<std::string> target = DescriptorPath(fd);
 //   bool inside = IsBelow("/data/train", *target);
 //
-// Lifetime: the caller closes what is opened. Thread-safety: any thread. Errors: errno. EINTR is
-// retried, a lack of descriptors or memory (EMFILE, ENFILE, ENOMEM) for about 0.1 s. Internal to
-// the folder source.
+// Lifetime: the caller closes what is opened.
+// Thread-safety: any thread.
+// Errors: errno. EINTR is retried, a lack of descriptors or memory (EMFILE, ENFILE, ENOMEM) for
+// about 0.1 s. Internal to the folder source.
 #ifndef SHARDPACK_CONVERTERS_FOLDER_ACCESS_H_
 #define SHARDPACK_CONVERTERS_FOLDER_ACCESS_H_
 

@@ -4,9 +4,10 @@
 //   absl::StatusOr<FolderWalk> walk = WalkFolder(root.get(), path, options, io_pool, listed);
 //   AssignLabels(label_options, walk->empty_folders, walk->listing);
 //
-// Lifetime: plain values. Thread-safety: one caller; uses all threads of the pool. Errors: as FolderSource::List.
-// Memory: what the listing needs and about 25 bytes and the name of each file, given back folder by folder.
-// Internal to the folder source.
+// Thread-safety: one caller; uses all threads of the pool.
+// Errors: as FolderSource::List.
+// Memory: what the listing needs and about 25 bytes and the name of each file, given back folder by
+// folder. Internal to the folder source.
 #ifndef SHARDPACK_CONVERTERS_FOLDER_LISTING_H_
 #define SHARDPACK_CONVERTERS_FOLDER_LISTING_H_
 

@@ -7,7 +7,8 @@
 // named like one (IsSplitFolder); what was found is said in listing.notes. Where folders that are
 // not named so lie beside splits with classes, nobody can tell: InvalidArgument, with the flags
 // that say it (offered_flags.h).
-// Lifetime: plain values. Thread-safety: pure. Errors: as AssignLabels.
+//
+// Errors: as AssignLabels.
 #ifndef SHARDPACK_CONVERTERS_FOLDER_MEANING_H_
 #define SHARDPACK_CONVERTERS_FOLDER_MEANING_H_
 

@@ -4,11 +4,15 @@
 //   absl::StatusOr<Listing> listing = source.List();
 //   LoadResult loaded = source.Load(*listing, row, arena);
 //
-// Links: a link to a file or a folder below the root is followed, one that leaves the root only with `follow`; a link to
-// a folder that it lies in, or behind more than four links to folders, is a symlink-loop.
-// Lifetime: borrows the pool; what Load returns dies with arena.Reset(). Thread-safety: as SampleSource.
-// Errors: as SampleSource. A folder without permission is one row with a skip; an I/O error while listing ends the
-// listing; a file beside class folders, which would have no class, is InvalidArgument (torchvision drops it silently).
+// Links: a link to a file or a folder below the root is followed, one that leaves the root only
+// with `follow`; a link to a folder that it lies in, or behind more than four links to folders, is
+// a symlink-loop.
+//
+// Lifetime: borrows the pool; what Load returns dies with arena.Reset().
+// Thread-safety: as SampleSource.
+// Errors: as SampleSource. A folder without permission is one row with a skip; an I/O error while
+// listing ends the listing; a file beside class folders, which would have no class, is
+// InvalidArgument (torchvision drops it silently).
 // Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_FOLDER_SOURCE_H_
 #define SHARDPACK_CONVERTERS_FOLDER_SOURCE_H_

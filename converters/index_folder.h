@@ -9,10 +9,13 @@
 // Publish replaces nothing, but with `overwrite` the manifest and the indexes of an adopted
 // dataset; no shard is ever written to, moved or removed. A run that was killed while publishing
 // leaves `.pack` behind, with a mark that names its indexes; the next one replaces just those, and
-// no build takes the folder. Lifetime: holds the lock until
-// destroyed. Thread-safety: Stage from any thread, with a number of its own. Errors:
-// InvalidArgument for an OUT that cannot be one; FailedPrecondition (exit 5) when OUT belongs to
-// something else; DataLoss for a damaged manifest there; I/O. Units: bytes.
+// no build takes the folder.
+//
+// Lifetime: holds the lock until destroyed.
+// Thread-safety: Stage from any thread, with a number of its own.
+// Errors: InvalidArgument for an OUT that cannot be one; FailedPrecondition (exit 5) when OUT
+// belongs to something else; DataLoss for a damaged manifest there; I/O.
+// Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_INDEX_FOLDER_H_
 #define SHARDPACK_CONVERTERS_INDEX_FOLDER_H_
 

@@ -2,9 +2,11 @@
 //
 //   if (fd < 0) return InputFailure(row, "open", path, errno);     // a Skip, or a Status that ends the run
 //
-// A file that is not there, may not be read or is no file is skipped and listed. A lack of descriptors or memory and
-// a disk that fails say nothing about the input: they end the run, which resumes. Lifetime: plain values.
-// Thread-safety: pure. Errors: they are the result.
+// A file that is not there, may not be read or is no file is skipped and listed. A lack of
+// descriptors or memory and a disk that fails say nothing about the input: they end the run, which
+// resumes.
+//
+// Errors: they are the result.
 #ifndef SHARDPACK_CONVERTERS_INPUT_FAILURE_H_
 #define SHARDPACK_CONVERTERS_INPUT_FAILURE_H_
 

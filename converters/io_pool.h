@@ -4,10 +4,11 @@
 //   pool.Submit([&] { ReadChunk(0); });
 //   pool.ForEach(chunks, [&](size_t i) { Stat(i); });     // waits for all of them
 //
-// Lifetime: the destructor runs what was submitted, then joins. Thread-safety: all methods from any thread; ForEach not
-// from a task of the same pool. Errors: tasks must not throw and report through what they capture.
-// Why own threads: a blocking read in a TBB worker idles a core; the number of reads outstanding is a matter of the
-// disk (32 and more), the number of computing threads one of the cores.
+// Lifetime: the destructor runs what was submitted, then joins.
+// Thread-safety: all methods from any thread; ForEach not from a task of the same pool.
+// Errors: tasks must not throw and report through what they capture. Why own threads: a blocking
+// read in a TBB worker idles a core; the number of reads outstanding is a matter of the disk (32
+// and more), the number of computing threads one of the cores.
 #ifndef SHARDPACK_CONVERTERS_IO_POOL_H_
 #define SHARDPACK_CONVERTERS_IO_POOL_H_
 

@@ -47,7 +47,7 @@ std::string Dump(const json& value) {
 
 void AddImageFacts(const ImageInfo& image, uint64_t bytes, DatasetFacts& into) {
   into.image_bytes += bytes;
-  into.largest_image_bytes = std::max(into.largest_image_bytes, bytes);
+  into.max_image_bytes = std::max(into.max_image_bytes, bytes);
   if (image.width == 0 || image.height == 0) return;
   const bool first = into.max_width == 0;
   into.min_width = first ? image.width : std::min(into.min_width, image.width);
@@ -61,7 +61,7 @@ void MergeFacts(const DatasetFacts& from, DatasetFacts& into) {
   const auto smaller = [&](uint32_t a, uint32_t b) { return first ? b : std::min(a, b); };
   into.largest_record_bytes = std::max(into.largest_record_bytes, from.largest_record_bytes);
   if (from.image_formats.empty()) return;
-  into.largest_image_bytes = std::max(into.largest_image_bytes, from.largest_image_bytes);
+  into.max_image_bytes = std::max(into.max_image_bytes, from.max_image_bytes);
   into.image_bytes += from.image_bytes;
   into.min_width = smaller(into.min_width, from.min_width);
   into.min_height = smaller(into.min_height, from.min_height);
@@ -86,7 +86,7 @@ std::string ToJournalLine(const ShardResult& result) {
       {"sha256", result.sha256},
       {"skips", std::move(skips)},
       {"facts",
-       {facts.largest_record_bytes, facts.largest_image_bytes, facts.image_bytes, facts.min_width,
+       {facts.largest_record_bytes, facts.max_image_bytes, facts.image_bytes, facts.min_width,
         facts.max_width, facts.min_height, facts.max_height, facts.image_formats, facts.pixels,
         facts.pixel_sums}},
   };

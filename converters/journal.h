@@ -6,9 +6,11 @@
 //   std::vector<ShardResult> finished = *ReadJournals("OUT/.pack");
 //
 // One JSON object a line, closed by a checksum of the line; it names the plan that the shard is of.
-// Lifetime: a ShardResult is a plain value; a Journal owns its file. Thread-safety: Append from any
-// thread; a JournalReader has one caller at a time. Errors: I/O Status. A torn or damaged line is as
-// if it were not there: its shard is built again. Units: bytes.
+//
+// Lifetime: a ShardResult is a plain value; a Journal owns its file.
+// Thread-safety: Append from any thread; a JournalReader has one caller at a time.
+// Errors: I/O Status. A torn or damaged line is as if it were not there: its shard is built again.
+// Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_JOURNAL_H_
 #define SHARDPACK_CONVERTERS_JOURNAL_H_
 

@@ -102,7 +102,7 @@ TEST(MergeFactsTest, TakesExtremesAndSums) {
   MergeFacts({}, all);  // a shard without an image says nothing about sizes
   MergeFacts({50, 95, 1, 5, 25, 35, 35, {{"png", 1}, {"jpg", 1}}}, all);
   EXPECT_EQ(all.largest_record_bytes, 100u);
-  EXPECT_EQ(all.largest_image_bytes, 95u);
+  EXPECT_EQ(all.max_image_bytes, 95u);
   EXPECT_EQ(all.image_bytes, 501u);
   EXPECT_EQ(all.min_width, 5u);
   EXPECT_EQ(all.max_width, 25u);

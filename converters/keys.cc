@@ -355,10 +355,10 @@ absl::StatusOr<KeyPlan> PlanKeys(const Listing& listing, std::vector<uint32_t>& 
   KeyPlan plan;
   if (mode == KeyMode::kAuto && listing.has_keys()) mode = KeyMode::kPath;
   size_t portable_bytes = kMaxPortableBytes - 1 -
-                          std::min(limits.longest_extension_bytes, kMaxPortableBytes - 1);
+                          std::min(limits.max_extension_bytes, kMaxPortableBytes - 1);
   if (limits.max_key_bytes > 0) portable_bytes = std::min(portable_bytes, limits.max_key_bytes);
   // Names of fields so long that no key beside them tells samples apart.
-  if (mode == KeyMode::kAuto && portable_bytes < kLeastPortableBytes) mode = KeyMode::kIndex;
+  if (mode == KeyMode::kAuto && portable_bytes < kMinPortableBytes) mode = KeyMode::kIndex;
   if (mode == KeyMode::kIndex) {
     plan.index_keys = true;
     return plan;

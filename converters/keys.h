@@ -8,9 +8,12 @@
 // form (NFC, NFD) are all that differs. Portable keys: bytes of [A-Za-z0-9_/+=@,-], no empty
 // component, none beginning with "." or "__", and short enough that key, dot and longest extension
 // fit the 100 bytes of a plain tar header. With kAuto each key is made so by itself: what one file
-// is called changes no other key. Lifetime: plain values. Thread-safety: pure functions;
-// PlanKeys uses TBB inside. Errors: FailedPrecondition for collisions, with the list of them;
-// InvalidArgument for paths that cannot be keys. Units: bytes.
+// is called changes no other key.
+//
+// Thread-safety: pure functions; PlanKeys uses TBB inside.
+// Errors: FailedPrecondition for collisions, with the list of them; InvalidArgument for paths that
+// cannot be keys.
+// Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_KEYS_H_
 #define SHARDPACK_CONVERTERS_KEYS_H_
 
@@ -34,7 +37,7 @@ enum class OnDuplicateKey : uint8_t { kAuto, kError, kSuffix, kSkip };
 inline constexpr size_t kMaxPortableBytes = 100;  // of key, dot and extension
 
 struct KeyLimits {
-  size_t longest_extension_bytes = 4;  // of all fields of a sample
+  size_t max_extension_bytes = 4;  // of all fields of a sample
   size_t max_key_bytes = 0;            // of the format; 0 = any
 };
 
@@ -60,8 +63,8 @@ bool IsPortableKey(std::string_view key);
 // Leaves a portable key of at most `max_bytes` as it is. Else a dot becomes "_", any other byte that
 // is not portable "=" and two hexadecimal digits, the first "_" of a component's "__" too, an empty
 // component "_"; what is then too long is cut, and "-" with the 16 digits of the hash of the whole
-// key (XXH3-64) appended. `max_bytes` is at least kLeastPortableBytes.
-inline constexpr size_t kLeastPortableBytes = 32;
+// key (XXH3-64) appended. `max_bytes` is at least kMinPortableBytes.
+inline constexpr size_t kMinPortableBytes = 32;
 void MakePortableKey(size_t max_bytes, std::string& key);
 
 // Keys that the source gives are kept as they are, unless `mode` is kIndex: they are never replaced by numbers.

@@ -112,7 +112,7 @@ TEST(KeysTest, AutoChangesNoOtherKey) {
   EXPECT_EQ(Keys(MakeListing({"a.jpg"}), KeyMode::kAuto, OnDuplicateKey::kAuto, {.max_key_bytes = 40})->portable_bytes, 40u);
   // Fields of such names leave no room for keys.
   EXPECT_TRUE(Keys(MakeListing({"a.jpg"}), KeyMode::kAuto, OnDuplicateKey::kAuto,
-                   {.longest_extension_bytes = 80})
+                   {.max_extension_bytes = 80})
                   ->index_keys);
 }
 

@@ -6,7 +6,8 @@
 //
 // A label is the position of the class in sorted order, from 0: byte order, as torchvision's
 // ImageFolder, unless natural order or a file with the classes is asked for. Without any folder at
-// that place nothing has a label (all -1). Lifetime: plain values. Thread-safety: pure functions.
+// that place nothing has a label (all -1).
+//
 // Errors: InvalidArgument, naming the file, folder or line.
 #ifndef SHARDPACK_CONVERTERS_LABELS_H_
 #define SHARDPACK_CONVERTERS_LABELS_H_

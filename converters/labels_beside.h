@@ -4,10 +4,12 @@
 //   Dataset::OpenShards(paths, formats, *labels);
 //
 // A label is a number; shards named one by one have lost what it stands for, unless the manifest
-// that lists them lies beside them. Lifetime: plain values. Thread-safety: pure but for reading
-// manifests. Errors: InvalidArgument (exit 2) where the manifests' classes differ, or only some
-// shards have one that names classes: a number would then mean two things; DataLoss for a damaged
-// manifest, and for a shard of another size than it says; I/O.
+// that lists them lies beside them.
+//
+// Thread-safety: pure but for reading manifests.
+// Errors: InvalidArgument (exit 2) where the manifests' classes differ, or only some shards have
+// one that names classes: a number would then mean two things; DataLoss for a damaged manifest, and
+// for a shard of another size than it says; I/O.
 #ifndef SHARDPACK_CONVERTERS_LABELS_BESIDE_H_
 #define SHARDPACK_CONVERTERS_LABELS_BESIDE_H_
 

@@ -7,8 +7,10 @@
 //
 // Text is the cell's bytes. A json object is on one line without blanks, its members sorted; a cell
 // of csv and tsv is a string there, and a member of jsonl the value that it is. A member that is
-// null, or not there, gives no text. Lifetime: a plain value. Thread-safety: one caller; const from
-// any thread. Errors: InvalidArgument with the reason alone, for the caller to add file and line.
+// null, or not there, gives no text.
+//
+// Thread-safety: one caller; const from any thread.
+// Errors: InvalidArgument with the reason alone, for the caller to add file and line.
 #ifndef SHARDPACK_CONVERTERS_LIST_COLUMNS_H_
 #define SHARDPACK_CONVERTERS_LIST_COLUMNS_H_
 

@@ -87,9 +87,9 @@ void ListLabels::Add(uint64_t line, std::string_view label) {
   ids_.push_back(id);
 }
 
-std::vector<std::string> NumberedClasses(int64_t largest_label) {
+std::vector<std::string> NumberedClasses(int64_t max_label) {
   std::vector<std::string> classes;
-  for (int64_t label = 0; label <= largest_label; ++label) classes.push_back(absl::StrCat(label));
+  for (int64_t label = 0; label <= max_label; ++label) classes.push_back(absl::StrCat(label));
   return classes;
 }
 

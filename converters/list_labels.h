@@ -8,7 +8,10 @@
 // then named "0", "1" and so on, unless `classes` names them. Anything else are names: sorted, or
 // looked up in `classes`; and so are numbers where `classes` has a number among its names. Numbers
 // with a fraction, and dates, are measurements: they are names of classes only where that is asked
-// for. Lifetime: plain values. Thread-safety: one caller. Errors: InvalidArgument, with file and line.
+// for.
+//
+// Thread-safety: one caller.
+// Errors: InvalidArgument, with file and line.
 #ifndef SHARDPACK_CONVERTERS_LIST_LABELS_H_
 #define SHARDPACK_CONVERTERS_LIST_LABELS_H_
 
@@ -56,7 +59,7 @@ class ListLabels {
 };
 
 // Classes named by number, from "0" to the largest label.
-std::vector<std::string> NumberedClasses(int64_t largest_label);
+std::vector<std::string> NumberedClasses(int64_t max_label);
 
 }  // namespace shardpack
 

@@ -1,6 +1,5 @@
 // ParseList: the lines of a list of images: a path each, and a label where the list has one.
 //
-//   absl::Status parsed = ParseList(text, {.kind = ListKind::kCsv, .label = "class"}, "train.csv",
 //   absl::Status parsed = ParseList(text, {.kind = ListKind::kCsv}, "train.csv", on_row);
 //   // on_row(row) sees row.line, row.path, row.label, row.columns
 //
@@ -8,9 +7,13 @@
 // `text` path SPACE label (Caffe; the label follows the last blank); `paths` one path a line, or
 // ended by NUL; csv (RFC 4180: quotes, quotes doubled inside, line ends inside) and tsv (no quotes)
 // with a header line, unless columns are given by number; jsonl. A byte order mark, CRLF and empty
-// lines at the end are fine. Lifetime: a row's texts are valid during the call. Thread-safety: a
-// pure function. Errors: InvalidArgument "FILE:LINE: why: the text of the line", and whatever the
-// callback answers. Memory: one line's.
+// lines at the end are fine.
+//
+// Lifetime: a row's texts are valid during the call.
+// Thread-safety: a pure function.
+// Errors: InvalidArgument "FILE:LINE: why: the text of the line", and whatever the callback
+// answers.
+// Memory: one line's.
 #ifndef SHARDPACK_CONVERTERS_LIST_LINES_H_
 #define SHARDPACK_CONVERTERS_LIST_LINES_H_
 

@@ -8,10 +8,12 @@
 // may hold `..`, and none may stand there twice. Labels that are all whole numbers are taken as
 // they are (the classes then have numbers for names, unless a file names them); all others are
 // sorted. A list without labels takes them from folders, as FolderSource. Columns that are named
-// become fields (list_columns.h). Lifetime: borrows the
-// pool; what Load returns dies with arena.Reset(). Thread-safety: as SampleSource. Errors: as
-// SampleSource; InvalidArgument with file and line for a bad line. A file that is not there is a
-// skip.
+// become fields (list_columns.h).
+//
+// Lifetime: borrows the pool; what Load returns dies with arena.Reset().
+// Thread-safety: as SampleSource.
+// Errors: as SampleSource; InvalidArgument with file and line for a bad line. A file that is not
+// there is a skip.
 #ifndef SHARDPACK_CONVERTERS_LIST_SOURCE_H_
 #define SHARDPACK_CONVERTERS_LIST_SOURCE_H_
 

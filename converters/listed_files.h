@@ -4,7 +4,7 @@
 //   listing.folders, folder, names, name_ends  are filled from PathBelowRoot(path, root)
 //   LookAtFiles(root, options, io_pool, listing, listed);   // sizes, times, parts and skips
 //
-// Lifetime: plain values. Thread-safety: one caller; LookAtFiles uses all threads of the pool.
+// Thread-safety: one caller; LookAtFiles uses all threads of the pool.
 // Errors: PathBelowRoot answers InvalidArgument with the reason alone; a file that cannot be packed
 // is a skip, a part that is not there is kNoPart; LookAtFiles answers I/O errors that say nothing
 // about a file.

@@ -3,10 +3,13 @@
 //   Listing listing = *source.List();
 //   for (uint64_t row = 0; row < listing.rows(); ++row) Use(listing.Path(row), listing.bytes[row]);
 //
-// Order: by folder, then by name, both bytewise, so that the same tree gives the same listing on every machine.
-// Lifetime: a plain movable value. Thread-safety: const from any thread. Errors: none. Units: bytes; nanoseconds.
-// Memory: 32 bytes a row beside the file name (56 once probed), and each folder's path once; the columns that only some
-// sources fill cost nothing where they are empty.
+// Order: by folder, then by name, both bytewise, so that the same tree gives the same listing on
+// every machine.
+//
+// Thread-safety: const from any thread.
+// Units: bytes; nanoseconds.
+// Memory: 32 bytes a row beside the file name (56 once probed), and each folder's path once; the
+// columns that only some sources fill cost nothing where they are empty.
 #ifndef SHARDPACK_CONVERTERS_LISTING_H_
 #define SHARDPACK_CONVERTERS_LISTING_H_
 

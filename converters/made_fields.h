@@ -5,8 +5,10 @@
 //   made.AppendTo(listing);                         // columns of sizes and places, and the digest
 //   std::optional<Bytes> bytes = made.Get(place, size);
 //
-// Lifetime: Get answers views of this object. Thread-safety: const from any thread. Errors: none; Get
-// answers nullopt for what was never added. Memory: all bytes, and 16 a field of a row.
+// Lifetime: Get answers views of this object.
+// Thread-safety: const from any thread.
+// Errors: none; Get answers nullopt for what was never added.
+// Memory: all bytes, and 16 a field of a row.
 #ifndef SHARDPACK_CONVERTERS_MADE_FIELDS_H_
 #define SHARDPACK_CONVERTERS_MADE_FIELDS_H_
 

@@ -4,7 +4,7 @@
 //   return OfferFlags(absl::InvalidArgumentError("..."), {{"--split-by", "dir"}});
 //   for (const auto& words : OfferedFlags(status)) Print(command, words);
 //
-// Lifetime: plain values. Thread-safety: pure. Errors: none; a status without offers has none.
+// Errors: none; a status without offers has none.
 #ifndef SHARDPACK_CONVERTERS_OFFERED_FLAGS_H_
 #define SHARDPACK_CONVERTERS_OFFERED_FLAGS_H_
 

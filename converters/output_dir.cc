@@ -157,7 +157,7 @@ absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan
   if (status.ok()) status = dir.BeginFolder();
   if (status.ok() && dir.path_ != dir.out_) status = dir.DiscardOtherPlan(plan);
   if (status.ok()) status = dir.BeginStage(plan);
-  if (status.ok()) status = dir.AdoptPlan(plan, &was);
+  if (status.ok()) status = dir.IndexPlan(plan, &was);
   if (status.ok() && !options.only_commit) status = dir.FindFinished(plan, pool);
   if (status.ok() && was) status = dir.CheckFreshness(*was, plan);
   if (status.ok()) status = dir.NameIndexes(plan);

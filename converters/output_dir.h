@@ -4,11 +4,15 @@
 //   if (out->complete()) ...                                    // a manifest of the same plan is there, looked at
 //   const std::vector<ShardResult>& kept = out->finished();     // verified shards of earlier and other runs
 //
-// The steps and their order are those of docs/integrity.md. Workers (shards_range) share an OUT without a lock: each has
-// a stage and a journal of its own, the plan is published once, and what one has published the others keep.
-// Lifetime: holds the lock until destroyed. Thread-safety: const from any thread. Errors: InvalidArgument (exit 2) for an
-// OUT that cannot be one; DataLoss (exit 4) for a finished dataset that is damaged; FailedPrecondition (exit 5) when OUT
-// belongs to something else, is locked, holds shards of another plan, or inputs changed since; I/O Status (exit 6).
+// The steps and their order are those of docs/integrity.md. Workers (shards_range) share an OUT
+// without a lock: each has a stage and a journal of its own, the plan is published once, and what
+// one has published the others keep.
+//
+// Lifetime: holds the lock until destroyed.
+// Thread-safety: const from any thread.
+// Errors: InvalidArgument (exit 2) for an OUT that cannot be one; DataLoss (exit 4) for a finished
+// dataset that is damaged; FailedPrecondition (exit 5) when OUT belongs to something else, is
+// locked, holds shards of another plan, or inputs changed since; I/O Status (exit 6).
 // Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_OUTPUT_DIR_H_
 #define SHARDPACK_CONVERTERS_OUTPUT_DIR_H_
@@ -105,7 +109,7 @@ class OutputDir {
   absl::Status BeginCommit(const Plan& plan, IoPool& pool);
   absl::Status BeginFolder();
   absl::Status BeginStage(const Plan& plan);
-  absl::Status AdoptPlan(const Plan& plan, std::optional<Plan>* was);
+  absl::Status IndexPlan(const Plan& plan, std::optional<Plan>* was);
   absl::Status CheckJournals(const Plan& plan);
   absl::Status ClaimNames(const Plan& plan) const;
   absl::Status DiscardOtherPlan(const Plan& plan);

@@ -61,7 +61,7 @@ void OutputDir::Follow(const std::string& own_journal) {
   followed_ = std::make_shared<Followed>(JournalReader(PathOf(".pack"), own_journal));
 }
 
-absl::Status OutputDir::AdoptPlan(const Plan& plan, std::optional<Plan>* was) {
+absl::Status OutputDir::IndexPlan(const Plan& plan, std::optional<Plan>* was) {
   const std::string path = PathOf(".pack/plan");
   absl::StatusOr<std::string> bytes = ReadWholeFile(path, kMaxPlanBytes);
   if (absl::IsNotFound(bytes.status())) {

@@ -1,8 +1,6 @@
 // OutputOptions: how a run treats the folder that it builds in.
 //
 //   OutputOptions options{.overwrite = true};
-//
-// Lifetime: a plain value. Thread-safety: as a plain value. Errors: none.
 #ifndef SHARDPACK_CONVERTERS_OUTPUT_OPTIONS_H_
 #define SHARDPACK_CONVERTERS_OUTPUT_OPTIONS_H_
 

@@ -8,10 +8,11 @@
 // of components of [A-Za-z0-9._-], none of them empty, "." or ".."; and no component of it may be a
 // link, except the last one, which is then removed or renamed itself. The folder's own path is the
 // user's and may lead over links.
-// Lifetime: holds the folder open, so that it stays the same one if its path is renamed. Thread-
-// safety: const from any thread. Errors: InvalidArgument for a name that cannot be one;
-// FailedPrecondition (exit 5) where a link or a file stands in a folder's place, or a folder in a
-// file's; AlreadyExists; I/O. Units: none.
+//
+// Lifetime: holds the folder open, so that it stays the same one if its path is renamed.
+// Thread-safety: const from any thread.
+// Errors: InvalidArgument for a name that cannot be one; FailedPrecondition (exit 5) where a link
+// or a file stands in a folder's place, or a folder in a file's; AlreadyExists; I/O.
 #ifndef SHARDPACK_CONVERTERS_OWNED_FOLDER_H_
 #define SHARDPACK_CONVERTERS_OWNED_FOLDER_H_
 

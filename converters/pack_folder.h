@@ -3,8 +3,8 @@
 //   absl::StatusOr<std::vector<std::string>> others = OthersInPackFolder(*folder);   // ".pack/mine"
 //   absl::Status removed = RemovePackFolder(*folder);        // leaves those, and then `.pack`
 //
-// Lifetime: none. Thread-safety: any thread; removing under the lock of the folder. Errors: those of OwnedFolder and of
-// listing. Units: none.
+// Thread-safety: any thread; removing under the lock of the folder.
+// Errors: those of OwnedFolder and of listing.
 #ifndef SHARDPACK_CONVERTERS_PACK_FOLDER_H_
 #define SHARDPACK_CONVERTERS_PACK_FOLDER_H_
 

@@ -5,10 +5,10 @@
 //   if (!lock.ok()) return lock.status();                     // "OUT is locked by another run"
 //   ...                                                       // locked as long as `lock` is open
 //
-// Lifetime: the lock is gone with the file or the process, however that ends. Thread-safety: any
-// thread. Errors: FailedPrecondition (exit 5) when another run holds it or has just finished, or
-// `.pack` is not a folder of ours; I/O.
-// Units: none.
+// Lifetime: the lock is gone with the file or the process, however that ends.
+// Thread-safety: any thread.
+// Errors: FailedPrecondition (exit 5) when another run holds it or has just finished, or `.pack` is
+// not a folder of ours; I/O.
 #ifndef SHARDPACK_CONVERTERS_PACK_LOCK_H_
 #define SHARDPACK_CONVERTERS_PACK_LOCK_H_
 

@@ -8,8 +8,10 @@
 // Globs: `*` and `?` stop at a slash, `**` does not (the pattern then matches as if slashes were
 // letters). A pattern without a slash is compared with the name alone; one that begins with a slash
 // with the whole path from the root; one that ends with a slash is for folders, which --exclude
-// then leaves out with all below them. Which have matched is kept. Lifetime: stays where it was made. Thread-safety: const
-// from any thread. Errors: none.
+// then leaves out with all below them. Which have matched is kept.
+//
+// Lifetime: stays where it was made.
+// Thread-safety: const from any thread.
 #ifndef SHARDPACK_CONVERTERS_PATH_FILTER_H_
 #define SHARDPACK_CONVERTERS_PATH_FILTER_H_
 

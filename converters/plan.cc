@@ -159,7 +159,7 @@ class PlanMaker {
     // longest.
     size_t longest = std::max<size_t>(4, options().image_field.size());
     for (const ListedField& field : listing().fields) longest = std::max(longest, field.name.size());
-    KeyLimits limits{.longest_extension_bytes = longest,
+    KeyLimits limits{.max_extension_bytes = longest,
                      .max_key_bytes = FindLayout(format(), plan_.layout_)->max_key_bytes};
     if (options().key == KeyMode::kPath) {
       plan_.listing_.key_ends = {};  // asked for: those of the paths
@@ -210,7 +210,7 @@ class PlanMaker {
                      .with_metadata = options().with_metadata,
                      .split = plan_.splits_[split],
                      .classes = listing().classes,
-                     .longest_key_bytes = plan_.longest_key_bytes_,
+                     .longest_key_bytes = plan_.max_key_bytes_,
                      .raw_image = plan_.RawImage()};
       const uint64_t begin = split == 0 ? 0 : split_ends_[split - 1];
       tbb::parallel_for(
@@ -376,7 +376,7 @@ ShardSpec Plan::Spec(size_t shard) const {
           .with_metadata = options_.with_metadata,
           .split = splits_[planned.split],
           .classes = listing_.classes,
-          .longest_key_bytes = longest_key_bytes_,
+          .longest_key_bytes = max_key_bytes_,
           .raw_image = RawImage(),
           .max_records = planned.count,
           .fields = std::move(totals)};
@@ -392,12 +392,12 @@ std::string Plan::DataFile(size_t shard) const {
 void Plan::MeasureKeys() {
   std::string key;
   AppendIndexKey(positions() == 0 ? 0 : positions() - 1, key);
-  longest_key_bytes_ = index_keys_ ? key.size() : 0;
+  max_key_bytes_ = index_keys_ ? key.size() : 0;
   if (index_keys_) return;
   for (const uint32_t row : order_) {
     key.clear();
     AppendPathKeyOf(row, key);
-    longest_key_bytes_ = std::max(longest_key_bytes_, key.size());
+    max_key_bytes_ = std::max(max_key_bytes_, key.size());
   }
 }
 

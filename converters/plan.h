@@ -4,11 +4,14 @@
 //   for (size_t n = 0; n < plan->shards().size(); ++n)
 //     for (uint64_t i : ShardPositions(n)) plan->row(i), plan->AppendKey(i, key)
 //
-// Words: a *row* is an input's place in the listing; a *position* its place in the plan's order, over all shards. Rows
-// that are skipped by the listing or filtered by an option have no position.
-// Lifetime: a plain movable value; owns its listing. Thread-safety: const from any thread.
-// Errors: InvalidArgument (exit 2) for options that cannot be met; FailedPrecondition (exit 5) for key collisions, with
-// the list of them; DataLoss (exit 4) when no input is usable. Units: bytes of container for shard sizes.
+// Words: a *row* is an input's place in the listing; a *position* its place in the plan's order,
+// over all shards. Rows that are skipped by the listing or filtered by an option have no position.
+//
+// Lifetime: a plain movable value; owns its listing.
+// Thread-safety: const from any thread.
+// Errors: InvalidArgument (exit 2) for options that cannot be met; FailedPrecondition (exit 5) for
+// key collisions, with the list of them; DataLoss (exit 4) when no input is usable.
+// Units: bytes of container for shard sizes.
 #ifndef SHARDPACK_CONVERTERS_PLAN_H_
 #define SHARDPACK_CONVERTERS_PLAN_H_
 
@@ -168,7 +171,7 @@ class Plan {
   std::vector<uint32_t> unsorted_;  // per position: see unsorted_position; empty when all are the same
   bool index_keys_ = false;
   size_t portable_key_bytes_ = 0;  // as in KeyPlan
-  size_t longest_key_bytes_ = 0;  // no key is longer
+  size_t max_key_bytes_ = 0;  // no key is longer
   std::map<uint32_t, uint32_t> key_suffixes_;  // row -> n, with --on-duplicate-key suffix
   uint64_t filtered_ = 0;
   std::vector<Skip> skips_;

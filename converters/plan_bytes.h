@@ -5,9 +5,11 @@
 //
 // Parts follow each other without gaps, all integers little-endian: numbers (u64), texts (u64
 // length, bytes) and columns (u64 count, u8 width, count values of that width, which is the least
-// that holds the largest). Lifetime: a reader and the texts it answers borrow the bytes.
-// Thread-safety: as plain values. Errors: after the first part that does not fit, all answers are
-// empty and `ok` is false; nothing is allocated that the bytes do not hold. Internal to the plan.
+// that holds the largest).
+//
+// Lifetime: a reader and the texts it answers borrow the bytes.
+// Errors: after the first part that does not fit, all answers are empty and `ok` is false; nothing
+// is allocated that the bytes do not hold. Internal to the plan.
 #ifndef SHARDPACK_CONVERTERS_PLAN_BYTES_H_
 #define SHARDPACK_CONVERTERS_PLAN_BYTES_H_
 
@@ -125,10 +127,10 @@ class PlanBytesReader {
     for (uint64_t left = Count(8); left > 0; --left) texts.emplace_back(Text());
     return texts;
   }
-  // The number of items of at least `least_bytes` each.
-  uint64_t Count(uint64_t least_bytes) {
+  // The number of items of at least `min_bytes` each.
+  uint64_t Count(uint64_t min_bytes) {
     const uint64_t count = Number();
-    return Check(count <= left_.size() / least_bytes) ? count : 0;
+    return Check(count <= left_.size() / min_bytes) ? count : 0;
   }
   // Values up to and including `most`.
   template <typename T>

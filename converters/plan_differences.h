@@ -4,7 +4,6 @@
 //
 // Options that only go along with another one (the quality of images that nothing encodes) have
 // their defaults where they are not written down, so that they are named only where they differ.
-// Lifetime: none. Thread-safety: pure. Errors: none.
 #ifndef SHARDPACK_CONVERTERS_PLAN_DIFFERENCES_H_
 #define SHARDPACK_CONVERTERS_PLAN_DIFFERENCES_H_
 

@@ -425,7 +425,7 @@ class PlanReader {
     const uint64_t rows = plan_.listing_.rows();
     plan_.index_keys_ = in_.Flag();
     plan_.portable_key_bytes_ = in_.Bounded(kMaxPortableBytes);
-    in_.Check(plan_.portable_key_bytes_ == 0 || plan_.portable_key_bytes_ >= kLeastPortableBytes);
+    in_.Check(plan_.portable_key_bytes_ == 0 || plan_.portable_key_bytes_ >= kMinPortableBytes);
     for (uint64_t left = in_.Count(16); left > 0 && in_.ok(); --left) {
       const uint64_t row = in_.Number();
       const uint64_t n = in_.Bounded(std::numeric_limits<uint32_t>::max());

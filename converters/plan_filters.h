@@ -5,7 +5,7 @@
 //   FilterByImage(listing, options, rows);  FilterCopies(listing, options, rows);
 //   FilterByLimit(options, rows); rows.rows;  rows.filtered;
 //
-// Lifetime: plain values. Thread-safety: pure functions. Errors: none. Internal to the plan.
+// Errors: none. Internal to the plan.
 #ifndef SHARDPACK_CONVERTERS_PLAN_FILTERS_H_
 #define SHARDPACK_CONVERTERS_PLAN_FILTERS_H_
 

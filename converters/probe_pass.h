@@ -5,9 +5,11 @@
 //   listing.images[row].width;  listing.content_hash[row];
 //
 // What cannot be read or is no usable image becomes a skip of the listing. Rows with a skip have a
-// zeroed image and hash. Lifetime: borrows for the call. Thread-safety: one caller; uses all
-// threads of the pool. Errors: I/O errors that say nothing about an input; the listing then is not to
-// be used.
+// zeroed image and hash.
+//
+// Lifetime: borrows for the call.
+// Thread-safety: one caller; uses all threads of the pool.
+// Errors: I/O errors that say nothing about an input; the listing then is not to be used.
 #ifndef SHARDPACK_CONVERTERS_PROBE_PASS_H_
 #define SHARDPACK_CONVERTERS_PROBE_PASS_H_
 

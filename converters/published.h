@@ -3,8 +3,10 @@
 //   absl::Status whole = CheckPublishedFiles("OUT", manifest);            // each file is there, with its size
 //   absl::Status fresh = CheckSource("OUT", manifest, plan.listing(), "", pool);   // no source file was changed
 //
-// Lifetime, thread-safety: pure but for the file system. Errors: DataLoss (exit 4) that names files and the command that
-// repairs them; FailedPrecondition (exit 5) for a source that was changed; I/O Status. Units: bytes, nanoseconds.
+// Lifetime, thread-safety: pure but for the file system.
+// Errors: DataLoss (exit 4) that names files and the command that repairs them; FailedPrecondition
+// (exit 5) for a source that was changed; I/O Status.
+// Units: bytes, nanoseconds.
 #ifndef SHARDPACK_CONVERTERS_PUBLISHED_H_
 #define SHARDPACK_CONVERTERS_PUBLISHED_H_
 

@@ -6,9 +6,9 @@
 //
 // `pack convert` needs it: what was packed in one order must come out in it, whatever lies in
 // between. For each record, in the order of the manifest's shards, its place in the order of the
-// plan, counted over what was packed, from 0: u32, little-endian. Lifetime: plain values.
-// Thread-safety: pure functions. Errors: DataLoss for anything that is no permutation of the
-// records.
+// plan, counted over what was packed, from 0: u32, little-endian.
+//
+// Errors: DataLoss for anything that is no permutation of the records.
 #ifndef SHARDPACK_CONVERTERS_RECORD_ORDER_H_
 #define SHARDPACK_CONVERTERS_RECORD_ORDER_H_
 

@@ -4,15 +4,19 @@
 //   absl::StatusOr<RepairReport> report = RepairDataset("OUT", manifest, sources, format, options, pool, progress, stop);
 //   for (const RepairedFile& file : report->files) if (!file.whole()) Say(file.name, file.why_not);
 //
-// A shard is a function of its index, its spec and its fields' bytes. So a shard whose index is whole is written from
-// whatever has bytes of the right hashes: the damaged shard itself, other shards, copies, the source. An index is made by
-// scanning its shard, what the scan does not tell comes from a copy. Where both are lost, a copy in the order of the plan
-// tells the records, or the plan is made again from the source. Whatever way: a file is published when it has the size
-// and XXH3-128 of the manifest, else it is left as it is.
-// Lifetime: borrows all arguments for the call. Thread-safety: one call a dataset; others end in FailedPrecondition.
-// Errors: InvalidArgument for names that the dataset does not have; FailedPrecondition (exit 5) when another run works
-// there; I/O on OUT (6), Cancelled: what was published by then stays, and the same call goes on. What cannot be rebuilt is
-// data, not an error. Units: bytes.
+// A shard is a function of its index, its spec and its fields' bytes. So a shard whose index is
+// whole is written from whatever has bytes of the right hashes: the damaged shard itself, other
+// shards, copies, the source. An index is made by scanning its shard, what the scan does not tell
+// comes from a copy. Where both are lost, a copy in the order of the plan tells the records, or the
+// plan is made again from the source. Whatever way: a file is published when it has the size and
+// XXH3-128 of the manifest, else it is left as it is.
+//
+// Lifetime: borrows all arguments for the call.
+// Thread-safety: one call a dataset; others end in FailedPrecondition.
+// Errors: InvalidArgument for names that the dataset does not have; FailedPrecondition (exit 5)
+// when another run works there; I/O on OUT (6), Cancelled: what was published by then stays, and
+// the same call goes on. What cannot be rebuilt is data, not an error.
+// Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_REPAIR_H_
 #define SHARDPACK_CONVERTERS_REPAIR_H_
 

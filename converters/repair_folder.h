@@ -6,11 +6,15 @@
 //   absl::StatusOr<std::string> damage = folder->Publish("shard", entry);   // "": it is in its place
 //   absl::Status closed = folder->Close();
 //
-// Nothing but a file with exactly the size and XXH3-128 of `entry` is ever renamed into the dataset, and over nothing but
-// the file of that name; all removing and renaming is OwnedFolder's. Lifetime: holds the lock until destroyed; the
-// destructor removes OUT/.pack, so that a failed repair leaves nothing behind. Thread-safety: one caller at a time.
-// Errors: InvalidArgument for a name that no file of a dataset has; FailedPrecondition (exit 5) when another run holds the
-// lock or has not finished there, or what stands in a file's place is not a file; I/O.
+// Nothing but a file with exactly the size and XXH3-128 of `entry` is ever renamed into the
+// dataset, and over nothing but the file of that name; all removing and renaming is OwnedFolder's.
+//
+// Lifetime: holds the lock until destroyed; the destructor removes OUT/.pack, so that a failed
+// repair leaves nothing behind.
+// Thread-safety: one caller at a time.
+// Errors: InvalidArgument for a name that no file of a dataset has; FailedPrecondition (exit 5)
+// when another run holds the lock or has not finished there, or what stands in a file's place is
+// not a file; I/O.
 #ifndef SHARDPACK_CONVERTERS_REPAIR_FOLDER_H_
 #define SHARDPACK_CONVERTERS_REPAIR_FOLDER_H_
 

@@ -6,8 +6,12 @@
 //   absl::Status written = WriteShard(format, spec, rows, classes, finder, pool, path, stop, from);
 //   absl::StatusOr<std::string> index = MakeIndex(format, layout, path, bytes, rows);
 //
-// Lifetime: plain values; calls borrow. Thread-safety: one call a path. Errors: NotFound for bytes that are nowhere, named
-// in the message; DataLoss for a shard that is not of these rows; I/O. Memory: 64 MiB of samples, or one. Units: bytes.
+// Lifetime: plain values; calls borrow.
+// Thread-safety: one call a path.
+// Errors: NotFound for bytes that are nowhere, named in the message; DataLoss for a shard that is
+// not of these rows; I/O.
+// Memory: 64 MiB of samples, or one.
+// Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_REPAIR_ROWS_H_
 #define SHARDPACK_CONVERTERS_REPAIR_ROWS_H_
 

@@ -2,8 +2,11 @@
 //
 //   for (RepairTarget* target : work.Lost()) work.Publish(*target, std::string(kStagedName), "photos/");
 //
-// For repair*.cc alone. Lifetime: borrows what it is made of. Thread-safety: one caller at a time. Errors: Status ends
-// the run; what keeps one file from being rebuilt goes to its `why_not`.
+// For repair*.cc alone.
+//
+// Lifetime: borrows what it is made of.
+// Thread-safety: one caller at a time.
+// Errors: Status ends the run; what keeps one file from being rebuilt goes to its `why_not`.
 #ifndef SHARDPACK_CONVERTERS_REPAIR_WORK_H_
 #define SHARDPACK_CONVERTERS_REPAIR_WORK_H_
 

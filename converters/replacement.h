@@ -5,9 +5,11 @@
 //   absl::Status noted = NoteReplaced("OUT.pack-new", *made);            // before the two folders are exchanged
 //   absl::Status done = FinishReplacement("OUT", "OUT.pack-new");        // after it, also after a kill
 //
-// The note lies in `.pack` of the new dataset and goes last, so that the next run finishes what a killed one began.
-// Lifetime, thread-safety: functions; under the lock of the folder. Errors: FailedPrecondition (exit 5) that names what
-// pack has not made; I/O Status. Units: none.
+// The note lies in `.pack` of the new dataset and goes last, so that the next run finishes what a
+// killed one began.
+//
+// Lifetime, thread-safety: functions; under the lock of the folder.
+// Errors: FailedPrecondition (exit 5) that names what pack has not made; I/O Status.
 #ifndef SHARDPACK_CONVERTERS_REPLACEMENT_H_
 #define SHARDPACK_CONVERTERS_REPLACEMENT_H_
 

@@ -4,10 +4,13 @@
 //   StagedFile::Create((*stage)->PathOf("train-000000.tar"));
 //   if ((*stage)->HeldByOthers().contains("train-000001.tar")) ...       // another run is at work on it
 //
-// It is called after host, boot, process and chance, and beside it lies a file that is locked as long as the run lives:
-// what a killed run of this machine has left is removed by the next one; nothing else of others is touched.
-// Lifetime: the destructor removes the folder with what is left in it. Thread-safety: const methods from any thread.
-// Errors: I/O Status. Units: none.
+// It is called after host, boot, process and chance, and beside it lies a file that is locked as
+// long as the run lives: what a killed run of this machine has left is removed by the next one;
+// nothing else of others is touched.
+//
+// Lifetime: the destructor removes the folder with what is left in it.
+// Thread-safety: const methods from any thread.
+// Errors: I/O Status.
 #ifndef SHARDPACK_CONVERTERS_RUN_STAGE_H_
 #define SHARDPACK_CONVERTERS_RUN_STAGE_H_
 

@@ -4,9 +4,11 @@
 //   LoadResult loaded = source.Load(*listing, row, arena);
 //   if (const Skip* skip = std::get_if<Skip>(&loaded)) ...  else  Use(std::get<LoadedSample>(loaded).fields);
 //
-// Lifetime: what Load returns dies with arena.Reset(). Thread-safety: List one caller; Load any thread at once, each
-// with its own arena. Errors: List answers InvalidArgument for a source that is missing, empty or no source, and an
-// I/O status when listing breaks off; a bad input is a Skip, never a Status, and a read that fails is never a Skip. Load never blocks on a FIFO.
+// Lifetime: what Load returns dies with arena.Reset().
+// Thread-safety: List one caller; Load any thread at once, each with its own arena.
+// Errors: List answers InvalidArgument for a source that is missing, empty or no source, and an I/O
+// status when listing breaks off; a bad input is a Skip, never a Status, and a read that fails is
+// never a Skip. Load never blocks on a FIFO.
 #ifndef SHARDPACK_CONVERTERS_SAMPLE_SOURCE_H_
 #define SHARDPACK_CONVERTERS_SAMPLE_SOURCE_H_
 

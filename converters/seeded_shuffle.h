@@ -7,7 +7,8 @@
 //
 // std::mt19937_64 is fixed by the standard; std::shuffle and the distributions are not, so the
 // bounded draw is ours: Lemire, "Fast Random Integer Generation in an Interval", 2019, unbiased.
-// Lifetime: a plain value. Thread-safety: one caller at a time. Errors: none.
+//
+// Thread-safety: one caller at a time.
 #ifndef SHARDPACK_CONVERTERS_SEEDED_SHUFFLE_H_
 #define SHARDPACK_CONVERTERS_SEEDED_SHUFFLE_H_
 

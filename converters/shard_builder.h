@@ -7,10 +7,15 @@
 //   (*builder)->Append(chunk);                              // in order
 //   absl::StatusOr<ShardResult> result = (*builder)->Finish();
 //
-// The proof: the finished file is read back and scanned, and every field must have the hash that was taken from the
-// source's bytes, or from the changed image's; the index is made from the scan, never from what the writer believes.
-// Lifetime: borrows plan and out. Thread-safety: one caller at a time. Errors: DataLoss when the proof fails, I/O
-// Status; after an error the staged file is discarded and the shard is built anew. Units: bytes.
+// The proof: the finished file is read back and scanned, and every field must have the hash that
+// was taken from the source's bytes, or from the changed image's; the index is made from the scan,
+// never from what the writer believes.
+//
+// Lifetime: borrows plan and out.
+// Thread-safety: one caller at a time.
+// Errors: DataLoss when the proof fails, I/O Status; after an error the staged file is discarded
+// and the shard is built anew.
+// Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_SHARD_BUILDER_H_
 #define SHARDPACK_CONVERTERS_SHARD_BUILDER_H_
 

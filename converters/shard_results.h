@@ -4,8 +4,12 @@
 //   absl::StatusOr<ShardStates> states = LookAtShards("OUT", plan, lines, 0, plan.shards().size(), pool);
 //   if (states->finished.size() < plan.shards().size()) return Unfinished("OUT", plan, *states);
 //
-// Nothing is changed. Lifetime: borrows for the call. Thread-safety: pure but for the file system. Errors:
-// FailedPrecondition (exit 5), DataLoss (exit 4), I/O Status. Units: bytes.
+// Nothing is changed.
+//
+// Lifetime: borrows for the call.
+// Thread-safety: pure but for the file system.
+// Errors: FailedPrecondition (exit 5), DataLoss (exit 4), I/O Status.
+// Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_SHARD_RESULTS_H_
 #define SHARDPACK_CONVERTERS_SHARD_RESULTS_H_
 

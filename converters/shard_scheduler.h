@@ -3,14 +3,20 @@
 //   ShardScheduler scheduler(plan, source, out, SchedulerOptions{.jobs = 8, .memory_bytes = 1 << 30}, pool, progress);
 //   absl::Status built = scheduler.Run(shards_to_build, stop, [&](ShardResult result) { ... });
 //
-// One thread (Run's caller) hands out chunks of positions, round robin over as many open shards as there are computing
-// threads. A chunk is read in the pool, judged in TBB, and appended by whichever thread completes its shard's next
-// chunk: no thread waits for another one. Lifetime: borrows everything for its own. Thread-safety: one Run at a time.
-// Where pixels are changed: an image's decoded size counts as memory before it is decoded, and so does what becomes of
-// it until its shard has it; a chunk that has grown large is appended in pieces. A chunk whose next image does not fit is put aside, so no thread waits; the chunk that its
-// shard needs next may always go on when no other image is being worked on, so the run never stands still.
-// Errors: the first error of a shard ends the run, except that a shard whose file could not be written or proven is
-// discarded and built once more. Memory: chunks in flight hold at most memory_bytes, or one sample. Units: bytes.
+// One thread (Run's caller) hands out chunks of positions, round robin over as many open shards as
+// there are computing threads. A chunk is read in the pool, judged in TBB, and appended by
+// whichever thread completes its shard's next chunk: no thread waits for another one.
+//
+// Lifetime: borrows everything for its own.
+// Thread-safety: one Run at a time. Where pixels are changed: an image's decoded size counts as
+// memory before it is decoded, and so does what becomes of it until its shard has it; a chunk that
+// has grown large is appended in pieces. A chunk whose next image does not fit is put aside, so no
+// thread waits; the chunk that its shard needs next may always go on when no other image is being
+// worked on, so the run never stands still.
+// Errors: the first error of a shard ends the run, except that a shard whose file could not be
+// written or proven is discarded and built once more.
+// Memory: chunks in flight hold at most memory_bytes, or one sample.
+// Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_SHARD_SCHEDULER_H_
 #define SHARDPACK_CONVERTERS_SHARD_SCHEDULER_H_
 

@@ -4,7 +4,7 @@
 //   std::vector<uint64_t> ends = CutByBytes(sums, 25);       // {2, 3}: shard n ends there
 //   std::vector<uint64_t> even = CutEvenly(/*samples=*/10, /*shards=*/3);  // {4, 7, 10}
 //
-// Lifetime: plain values. Thread-safety: pure functions. Errors: none. Units: bytes; positions.
+// Units: bytes; positions.
 #ifndef SHARDPACK_CONVERTERS_SHARD_SIZING_H_
 #define SHARDPACK_CONVERTERS_SHARD_SIZING_H_
 

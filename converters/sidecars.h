@@ -5,9 +5,9 @@
 //   absl::Status paired = PairSidecars(sidecars, MissingPart::kSkip, listing);  // parts become fields
 //   listing.fields;  listing.field_bytes[row * listing.fields.size() + f];
 //
-// A field is written for all samples or for none. Lifetime: plain values. Thread-safety: pure
-// functions. Errors: InvalidArgument, naming the first image without its part, with
-// MissingPart::kError.
+// A field is written for all samples or for none.
+//
+// Errors: InvalidArgument, naming the first image without its part, with MissingPart::kError.
 #ifndef SHARDPACK_CONVERTERS_SIDECARS_H_
 #define SHARDPACK_CONVERTERS_SIDECARS_H_
 

@@ -2,8 +2,6 @@
 //
 //   other_case.Look(sidecars, "cat", "a.TXT");   // at each file that is ignored
 //   other_case.Warn(listing);                    // one line, or none
-//
-// Lifetime: a plain value. Thread-safety: as a plain value. Errors: none.
 #ifndef SHARDPACK_CONVERTERS_SIDECARS_IN_OTHER_CASE_H_
 #define SHARDPACK_CONVERTERS_SIDECARS_IN_OTHER_CASE_H_
 

@@ -2,8 +2,6 @@
 //
 //   Skip skip{row, SkipReason::kTruncated, "no EOI marker"};
 //   line["reason"] = SkipReasonName(skip.reason);
-//
-// Lifetime: plain values. Thread-safety: as plain values. Errors: none.
 #ifndef SHARDPACK_CONVERTERS_SKIP_H_
 #define SHARDPACK_CONVERTERS_SKIP_H_
 

@@ -1,8 +1,6 @@
 // SkipAnswers: the options that answer why inputs were left out, for a line behind their list.
 //
 //   std::string answers = SkipAnswers(skips);   // "unpaired: --missing-part drop ..."; "" for none
-//
-// Lifetime: plain values. Thread-safety: pure. Errors: none.
 #ifndef SHARDPACK_CONVERTERS_SKIP_ANSWERS_H_
 #define SHARDPACK_CONVERTERS_SKIP_ANSWERS_H_
 

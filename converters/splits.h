@@ -1,12 +1,14 @@
 // Splits: which split (train, val, ...) each row of a listing belongs to.
 //
-//   absl::StatusOr<SplitPlan> plan = PlanSplits(listing, rows, {{"train", 0.9}, {"val", 0.1}},
-//   SplitBy::kHash, seed); for (size_t s = 0; s < plan->names.size(); ++s) plan->Rows(s);
+//   absl::StatusOr<SplitPlan> plan =
+//       PlanSplits(listing, rows, {{"train", 0.9}, {"val", 0.1}}, SplitBy::kHash, seed);
+//   for (size_t s = 0; s < plan->names.size(); ++s) plan->Rows(s);
 //
 // kHash: by a seeded hash of the path, so a file stays in its split when others come and go; sizes
 // are only about those asked for. kRandom: exact sizes. kStratified: exact sizes in each class.
-// kDir: by the first folder of the path. Lifetime: plain values. Thread-safety: pure. Errors:
-// InvalidArgument, naming what cannot be met; an empty split is one.
+// kDir: by the first folder of the path.
+//
+// Errors: InvalidArgument, naming what cannot be met; an empty split is one.
 #ifndef SHARDPACK_CONVERTERS_SPLITS_H_
 #define SHARDPACK_CONVERTERS_SPLITS_H_
 

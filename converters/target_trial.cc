@@ -64,15 +64,15 @@ constexpr ImageInfo kImageInfo = {.width = 1,
 std::set<uint64_t> TellingPositions(const Plan& plan) {
   std::set<uint64_t> positions = {0};
   std::optional<uint64_t> unlabelled;
-  uint64_t longest = 0, longest_bytes = 0;
+  uint64_t longest = 0, max_bytes = 0;
   std::string key;
   for (uint64_t i = 0; i < plan.positions(); ++i) {
     if (!unlabelled && plan.listing().label[plan.row(i)] < 0) unlabelled = i;
     key.clear();
     plan.AppendKey(i, key);
-    if (key.size() > longest_bytes) {
+    if (key.size() > max_bytes) {
       longest = i;
-      longest_bytes = key.size();
+      max_bytes = key.size();
     }
   }
   positions.insert(longest);

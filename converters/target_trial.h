@@ -6,9 +6,11 @@
 //
 // A format says what it cannot hold by refusing the sample (ShardWriter::Append, InvalidArgument);
 // here it gets samples of each kind that the listing has: the first, one without a label, the one
-// with the longest key. Lifetime: borrows for the call. Thread-safety: pure, but for a file in the
-// folder for temporary files. Errors: TrySamples InvalidArgument with the writer's own words; I/O
-// Status.
+// with the longest key.
+//
+// Lifetime: borrows for the call.
+// Thread-safety: pure, but for a file in the folder for temporary files.
+// Errors: TrySamples InvalidArgument with the writer's own words; I/O Status.
 #ifndef SHARDPACK_CONVERTERS_TARGET_TRIAL_H_
 #define SHARDPACK_CONVERTERS_TARGET_TRIAL_H_
 

@@ -5,9 +5,11 @@
 //   work.Run(io_pool);
 //
 // The newest task runs first, so that a walk goes deep before it goes wide and holds little at a
-// time. Lifetime: what tasks capture must outlive Run. Thread-safety: Push and Stop from any
-// thread; one Run. Errors: tasks report through what they capture; after Stop the tasks not yet
-// begun are dropped.
+// time.
+//
+// Lifetime: what tasks capture must outlive Run.
+// Thread-safety: Push and Stop from any thread; one Run.
+// Errors: tasks report through what they capture; after Stop the tasks not yet begun are dropped.
 #ifndef SHARDPACK_CONVERTERS_WORKLIST_H_
 #define SHARDPACK_CONVERTERS_WORKLIST_H_
 

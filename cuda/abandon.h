@@ -3,7 +3,8 @@
 //
 //   if (!idle) Abandon(std::move(batch));
 //
-// Lifetime: for ever. Thread-safety: any thread.
+// Lifetime: for ever.
+// Thread-safety: any thread.
 #ifndef SHARDPACK_CUDA_ABANDON_H_
 #define SHARDPACK_CUDA_ABANDON_H_
 

@@ -5,11 +5,13 @@
 //
 // CUDA is first called here, never before main or after it. `device` is the number among those that
 // CUDA_VISIBLE_DEVICES leaves; a context is made on that GPU alone, by the first call that needs
-// one, and the calling thread's current context is the same after each call. Lifetime: static.
-// Thread-safety: any thread. Errors: Unimplemented in a build without a toolkit; Unavailable when
-// there is no driver or GPU or the driver is too old, with the reason; NotFound for a device number
-// that is not there; FailedPrecondition in a child of a process that used CUDA. cuda/open_device.h
-// says when the CPU may stand in.
+// one, and the calling thread's current context is the same after each call.
+//
+// Thread-safety: any thread.
+// Errors: Unimplemented in a build without a toolkit; Unavailable when there is no driver or GPU or
+// the driver is too old, with the reason; NotFound for a device number that is not there;
+// FailedPrecondition in a child of a process that used CUDA. cuda/open_device.h says when the CPU
+// may stand in.
 #ifndef SHARDPACK_CUDA_CUDA_API_H_
 #define SHARDPACK_CUDA_CUDA_API_H_
 

@@ -5,9 +5,13 @@
 //
 // Opening the library and looking functions up makes no context, unlike most calls of the CUDA
 // runtime, so it takes no memory of any GPU. Results are CUresult; 0 is success, and the numbers
-// that cudaError_t has too are the same. Lifetime: the library stays open. Thread-safety: any
-// thread. Errors: NotFound where the library cannot be opened, with the loader's words;
-// Unimplemented where it lacks functions. Units: bytes.
+// that cudaError_t has too are the same.
+//
+// Lifetime: the library stays open.
+// Thread-safety: any thread.
+// Errors: NotFound where the library cannot be opened, with the loader's words; Unimplemented where
+// it lacks functions.
+// Units: bytes.
 #ifndef SHARDPACK_CUDA_CUDA_DRIVER_H_
 #define SHARDPACK_CUDA_CUDA_DRIVER_H_
 

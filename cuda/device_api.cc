@@ -1,6 +1,5 @@
 #include "cuda/device_api.h"
 
-#include <cstring>
 #include <string>
 #include <thread>
 
@@ -80,17 +79,6 @@ absl::Status LostStatus(const DeviceApi& api) {
   return absl::UnavailableError(
       absl::StrCat("the device is lost to this process: ", api.health->name.load(), " (error ",
                    api.health->lost.load(), ")"));
-}
-
-void GatherOnHost(const GatherLaunch& launch) {
-  for (uint32_t i = 0; i < launch.count; ++i) {
-    uint8_t* const to = launch.out + i * launch.row_bytes;
-    if (launch.rows[i] == kNoRow) {
-      std::memset(to, 0, launch.row_bytes);
-    } else {
-      std::memcpy(to, launch.table + launch.rows[i] * launch.row_bytes, launch.row_bytes);
-    }
-  }
 }
 
 bool WaitUntilIdle(const DeviceApi& api, Stream stream, std::chrono::milliseconds patience) {

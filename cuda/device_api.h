@@ -7,9 +7,12 @@
 //
 // Three tables exist: the CUDA runtime (cuda/cuda_api.h), a machine without a GPU
 // (cuda/host_api.h), and one that checks and breaks (cuda/fake_api.h). Each is bound to one device
-// and leaves the calling thread's current device as it was. Lifetime: the table and what `self`
-// points to outlive all that uses them. Thread-safety: any thread. Errors: DeviceStatus with the
-// numbers of cudaError_t (driver_types.h of CUDA 13.0; cuda_api.cc checks that they are the same).
+// and leaves the calling thread's current device as it was.
+//
+// Lifetime: the table and what `self` points to outlive all that uses them.
+// Thread-safety: any thread.
+// Errors: DeviceStatus with the numbers of cudaError_t (driver_types.h of CUDA 13.0; cuda_api.cc
+// checks that they are the same).
 // Units: bytes. A null Stream is the device's default stream.
 #ifndef SHARDPACK_CUDA_DEVICE_API_H_
 #define SHARDPACK_CUDA_DEVICE_API_H_
@@ -21,6 +24,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "cuda/gather.h"
 #include "cuda/preprocess.h"
 
 namespace shardpack {
@@ -104,18 +108,6 @@ struct DeviceInfo {
   int driver_version = 0;                     // 13000: 13.0
   int copy_engines = 0, host_numa_node = -1;  // -1: unknown
 };
-
-// Rows of a table in device memory to a batch.
-struct GatherLaunch {
-  const uint8_t* table = nullptr;  // device
-  const uint64_t* rows = nullptr;  // device; kNoRow: zeros
-  uint32_t count = 0;
-  uint64_t row_bytes = 0;
-  uint8_t* out = nullptr;  // device, count * row_bytes
-};
-inline constexpr uint64_t kNoRow = ~uint64_t{0};
-// The same on the CPU; all pointers are readable by the host.
-void GatherOnHost(const GatherLaunch& launch);
 
 // Shared by all that use a table, so that nobody frees through a device that somebody saw lost.
 struct DeviceHealth {

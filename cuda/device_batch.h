@@ -8,10 +8,13 @@
 // used until what was enqueued by that time on the stream of the last WaitOn (without one, as never
 // used). None of this within the capture of a graph. A consumer with several streams makes the last
 // one wait for the others first. Streams of WaitOn exist until then. After Release neither tensors
-// nor info() may be used any more. Lifetime: move-only; may outlive the loader, not the table.
-// Thread-safety: one thread at a time. Errors: FailedPrecondition after Release and in a forked
-// child; Unavailable on a lost device; those of the calls. Units: bytes; shapes in elements, rows
-// one behind the other.
+// nor info() may be used any more.
+//
+// Lifetime: move-only; may outlive the loader, not the table.
+// Thread-safety: one thread at a time.
+// Errors: FailedPrecondition after Release and in a forked child; Unavailable on a lost device;
+// those of the calls.
+// Units: bytes; shapes in elements, rows one behind the other.
 #ifndef SHARDPACK_CUDA_DEVICE_BATCH_H_
 #define SHARDPACK_CUDA_DEVICE_BATCH_H_
 

@@ -9,17 +9,17 @@
 namespace shardpack {
 absl::StatusOr<std::shared_ptr<DeviceBuffers>> DeviceBuffers::Create(const DeviceApi& api,
                                                                      DeviceBufferSpec spec) {
-  spec.buffers = std::max(spec.buffers, kLeastBuffers);
+  spec.buffers = std::max(spec.buffers, kMinBuffers);
   std::shared_ptr<DeviceBuffers> made(new DeviceBuffers(api, spec));
   absl::Status status = made->AllocateAll(spec.buffers);
   if (absl::IsResourceExhausted(status)) {
     ++made->shrinks_;
     made->FreeAll();
-    status = made->AllocateAll(kLeastBuffers);
+    status = made->AllocateAll(kMinBuffers);
     if (!status.ok()) {
       const size_t each = spec.pixel_bytes + spec.output_bytes + spec.raw_bytes;
       status = absl::Status(
-          status.code(), absl::StrCat(std::string(status.message()), "; not even ", kLeastBuffers,
+          status.code(), absl::StrCat(std::string(status.message()), "; not even ", kMinBuffers,
                                       " batches of ", each, " bytes fit on the device"));
     }
   }
@@ -179,7 +179,7 @@ absl::Status DeviceBuffers::ReserveRaw(DeviceBuffer& buffer, size_t bytes) {
 absl::Status DeviceBuffers::FreeUnused() {
   const std::lock_guard lock(mutex_);
   ++shrinks_;
-  while (!free_.empty() && all_.size() > kLeastBuffers) {
+  while (!free_.empty() && all_.size() > kMinBuffers) {
     DeviceBuffer* const buffer = free_.back();
     free_.pop_back();
     device_bytes_ -= std::min<uint64_t>(device_bytes_, buffer->raw_bytes);

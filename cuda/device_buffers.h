@@ -6,10 +6,12 @@
 //
 // A buffer that is given back is taken again at once: whoever fills it enqueues that behind
 // `Before(buffer)`, the events after which its last use is over. The host waits for none of them.
+//
 // Lifetime: shared by a loader and its batches; the table outlives it. The destructor waits for the
 // last uses for `patience` at most, then leaves the memory to the end of the process.
-// Thread-safety: any thread. Errors: those of the calls; ResourceExhausted with the sizes. Units:
-// bytes.
+// Thread-safety: any thread.
+// Errors: those of the calls; ResourceExhausted with the sizes.
+// Units: bytes.
 #ifndef SHARDPACK_CUDA_DEVICE_BUFFERS_H_
 #define SHARDPACK_CUDA_DEVICE_BUFFERS_H_
 
@@ -73,9 +75,9 @@ struct DeviceBufferSpec {
 
 class DeviceBuffers {
  public:
-  static constexpr uint32_t kLeastBuffers = 2;  // one is filled while one is used
+  static constexpr uint32_t kMinBuffers = 2;  // one is filled while one is used
 
-  // With too little memory, once more with kLeastBuffers.
+  // With too little memory, once more with kMinBuffers.
   static absl::StatusOr<std::shared_ptr<DeviceBuffers>> Create(const DeviceApi& api,
                                                                DeviceBufferSpec spec);
   ~DeviceBuffers();

@@ -559,7 +559,7 @@ TEST(DeviceDecode, WhatCannotBe) {
   options.preprocess->width = LoaderFixture::kWidth + 1;
   EXPECT_THAT(message(Encoded(data), options), HasSubstr("size of the crop"));
   options = good;
-  options.decode->crop.least_scale = -1;
+  options.decode->crop.min_scale = -1;
   EXPECT_THAT(message(Encoded(data), options), AnyOf(HasSubstr("scale"), HasSubstr("crop")));
 }
 

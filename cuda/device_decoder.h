@@ -12,10 +12,12 @@
 // Loader would choose (images/crop.h: a function of seed, epoch and id). Against the Loader's own
 // decoding the result differs where that one decodes a JPEG at a smaller scale. The host waits
 // until the piece's last batch was read, since the engines do not (cuda/nvjpeg_backends.h).
-// Lifetime: the table outlives it; the batch lives until the stream has run. Thread-safety: one
-// thread at a time, one that entered the device, always with the same stream. Errors: of an image
-// in `why`, its sample without pixels; ResourceExhausted of Prepare, which may be called again; all
-// others are the device's, or Cancelled by `stop`. Units: bytes, pixels.
+//
+// Lifetime: the table outlives it; the batch lives until the stream has run.
+// Thread-safety: one thread at a time, one that entered the device, always with the same stream.
+// Errors: of an image in `why`, its sample without pixels; ResourceExhausted of Prepare, which may
+// be called again; all others are the device's, or Cancelled by `stop`.
+// Units: bytes, pixels.
 #ifndef SHARDPACK_CUDA_DEVICE_DECODER_H_
 #define SHARDPACK_CUDA_DEVICE_DECODER_H_
 

@@ -5,9 +5,11 @@
 //   if ((status = read.Wait()).ok()) ...         // may be written again
 //
 // Wait asks again and again instead of waiting in the device's call, so that `stop` ends it even on
-// a device that hangs. Lifetime: the table outlives it; the destructor waits in the same way.
-// Thread-safety: one thread at a time; `stop` may be set by any. Errors: those of the calls;
-// Cancelled when stopped.
+// a device that hangs.
+//
+// Lifetime: the table outlives it; the destructor waits in the same way.
+// Thread-safety: one thread at a time; `stop` may be set by any.
+// Errors: those of the calls; Cancelled when stopped.
 #ifndef SHARDPACK_CUDA_DEVICE_EVENT_H_
 #define SHARDPACK_CUDA_DEVICE_EVENT_H_
 

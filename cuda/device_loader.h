@@ -16,13 +16,16 @@
 // its engines, nvJPEG or threads of the CPU, into memory for two batches of whole images, beside
 // the buffers; before the third is decoded the thread waits until the first was preprocessed.
 // Without a GPU the same with HostApi(): batches in host memory.
+//
 // Lifetime: the table, and the Loader's HostMemory, outlive it and its batches; batches may outlive
-// it. The destructor stops it. Thread-safety: one caller of Next and NextInto at a time; Stop,
-// cursor, stats from any thread. Not across fork: in the child Next is FailedPrecondition.
+// it. The destructor stops it.
+// Thread-safety: one caller of Next and NextInto at a time; Stop, cursor, stats from any thread.
+// Not across fork: in the child Next is FailedPrecondition.
 // Errors: those of Loader::Next; ResourceExhausted (less memory has been tried); Unavailable for a
 // lost device: at once, for everyone, and for ever, with the first cause; DeadlineExceeded when no
 // buffer came back within `patience`, naming the batches that hold them (a later call may succeed);
-// Cancelled after Stop. Units: bytes.
+// Cancelled after Stop.
+// Units: bytes.
 #ifndef SHARDPACK_CUDA_DEVICE_LOADER_H_
 #define SHARDPACK_CUDA_DEVICE_LOADER_H_
 

@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 
 // How often who waits looks whether the device was lost, or it is interrupted.
 constexpr milliseconds kLook{50};
-constexpr microseconds kShortestNap{20}, kLongestNap{1000};
+constexpr microseconds kMinNap{20}, kMaxNap{1000};
 
 uint64_t NsSince(Clock::time_point start) {
   return static_cast<uint64_t>(
@@ -108,7 +108,7 @@ void DeviceLoader::Core::Deliver(Ready ready) {
     // Ends of epochs need no buffer, so they are what this bounds.
     room_.wait(lock, [this] {
       return stop_.load() ||
-             queue_.size() < options_.prefetch_batches + DeviceBuffers::kLeastBuffers;
+             queue_.size() < options_.prefetch_batches + DeviceBuffers::kMinBuffers;
     });
     queue_.push_back(std::move(ready));
     SetDoing(Doing::kLoader);
@@ -136,7 +136,7 @@ absl::StatusOr<DeviceBuffer*> DeviceLoader::Core::WaitForBuffer() {
   }
   absl::Status status;
   while (buffer == nullptr && status.ok()) {
-    buffer = buffers_->Take(uploader_->in_flight() > 0 ? kLongestNap : microseconds(kLook));
+    buffer = buffers_->Take(uploader_->in_flight() > 0 ? kMaxNap : microseconds(kLook));
     if (stop_.load()) status = Stopped();
     if (status.ok()) status = uploader_->Reclaim();
     if (status.ok() && IsLost(api_)) status = LostStatus(api_);
@@ -154,8 +154,8 @@ absl::Status DeviceLoader::Core::WaitForUploads() {
   const Clock::time_point start = Clock::now();
   std::unique_lock lock(mutex_);
   SetDoing(Doing::kCopy);
-  for (microseconds nap = kShortestNap; status.ok() && uploader_->full();
-       nap = std::min(nap * 2, kLongestNap)) {
+  for (microseconds nap = kMinNap; status.ok() && uploader_->full();
+       nap = std::min(nap * 2, kMaxNap)) {
     room_.wait_for(lock, nap);
     lock.unlock();
     status = stop_.load() ? Stopped() : uploader_->Reclaim();

@@ -151,7 +151,7 @@ absl::Status DeviceLoader::Core::MakeStreams() {
 
 absl::Status DeviceLoader::Core::MakeBuffers(size_t raw_bytes) {
   absl::StatusOr<std::shared_ptr<DeviceBuffers>> buffers = DeviceBuffers::Create(
-      api_, {.buffers = options_.prefetch_batches + DeviceBuffers::kLeastBuffers,
+      api_, {.buffers = options_.prefetch_batches + DeviceBuffers::kMinBuffers,
              .slots = slots_,
              .pixel_bytes = on_host_ ? pixel_bytes() : decoded_bytes_,
              .output_bytes = preprocess_ ? pixel_bytes() : 0,

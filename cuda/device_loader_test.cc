@@ -129,7 +129,7 @@ TEST_F(DeviceLoaderTest, TheHostTableGivesTheSame) {
 // By what this device has for it, each of which must have had its share: a GPU whose images the CPU
 // decoded has not been tested. nvJPEG rounds otherwise than the CPU, by a few levels.
 TEST_F(DeviceLoaderTest, DecodesForTheDevice) {
-  const LoaderFixture data(TestName(), {.kinds = true, .least_side = 96});
+  const LoaderFixture data(TestName(), {.kinds = true, .min_side = 96});
   LoaderOptions encoded = data.Options();
   encoded.decode.reset();
   encoded.image_infos = true;

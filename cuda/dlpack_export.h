@@ -7,10 +7,13 @@
 //
 // The structures are those of DLPack 1.1, include/dlpack/dlpack.h of github.com/dmlc/dlpack (Apache
 // License 2.0), of which these are our own definitions; the names of Python's capsules are those of
-// its python_spec. Lifetime: an export shares the owner until its deleter is called, once, by who
-// took it; the last share of a DeviceBatch releases it, on the stream of its last WaitOn. Thread-
-// safety: exports from any thread; deleters from any thread, but not while another one uses the
-// batch. Errors: none. Units: elements; strides are in elements too.
+// its python_spec.
+//
+// Lifetime: an export shares the owner until its deleter is called, once, by who took it; the last
+// share of a DeviceBatch releases it, on the stream of its last WaitOn.
+// Thread-safety: exports from any thread; deleters from any thread, but not while another one uses
+// the batch.
+// Units: elements; strides are in elements too.
 #ifndef SHARDPACK_CUDA_DLPACK_EXPORT_H_
 #define SHARDPACK_CUDA_DLPACK_EXPORT_H_
 

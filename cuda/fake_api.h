@@ -7,14 +7,17 @@
 //   EXPECT_EQ(fake.live_objects(), 0); EXPECT_THAT(fake.misuses(), IsEmpty());
 //
 // A stream is a thread with a queue. Before each operation it sleeps for a random time, so streams
-// overtake each other wherever no event says otherwise, and a copy reads its source when it runs:
-// a slab that was given back too early yields wrong bytes (and a report of the thread sanitizer).
-// As on a device, copies from memory that is not page-locked block the caller, waits take an event
-// as it was last recorded, and after an error that loses the device every call fails and nothing
-// runs. "Device" memory lies between guard bytes. A call that frees does so even when it is told
-// to fail, as those of CUDA, which report what went wrong before.
+// overtake each other wherever no event says otherwise, and a copy reads its source when it runs: a
+// slab that was given back too early yields wrong bytes (and a report of the thread sanitizer). As
+// on a device, copies from memory that is not page-locked block the caller, waits take an event as
+// it was last recorded, and after an error that loses the device every call fails and nothing runs.
+// "Device" memory lies between guard bytes. A call that frees does so even when it is told to fail,
+// as those of CUDA, which report what went wrong before.
+//
 // Lifetime: outlives all that uses its table; the destructor runs what is enqueued and joins.
-// Thread-safety: any thread. Errors: DeviceStatus, with CUDA's numbers. Units: bytes, microseconds.
+// Thread-safety: any thread.
+// Errors: DeviceStatus, with CUDA's numbers.
+// Units: bytes, microseconds.
 #ifndef SHARDPACK_CUDA_FAKE_API_H_
 #define SHARDPACK_CUDA_FAKE_API_H_
 

@@ -7,8 +7,11 @@
 //
 // Without a FakeApi work of the device runs when something waits for it, not before; with one it
 // runs on the FakeApi's streams. Either way memory that is used again too early yields wrong
-// pixels, and is counted as misuse. One fake at a time. Lifetime: outlives what uses it.
-// Thread-safety: any thread with a FakeApi, else one. Errors: as told by FailAt.
+// pixels, and is counted as misuse. One fake at a time.
+//
+// Lifetime: outlives what uses it.
+// Thread-safety: any thread with a FakeApi, else one.
+// Errors: as told by FailAt.
 // Units: bytes.
 #ifndef SHARDPACK_CUDA_FAKE_NVJPEG_H_
 #define SHARDPACK_CUDA_FAKE_NVJPEG_H_

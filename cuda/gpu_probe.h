@@ -5,8 +5,12 @@
 //   if (probe.gpus.empty()) std::puts(probe.why_none.c_str());
 //
 // Opens libcuda.so.1 and asks it as cuDeviceGetName and its like do; makes no context, so no memory
-// of a GPU is taken. Lifetime: a value; the driver's library stays open. Thread-safety: any thread.
-// Errors: as text in the result. Units: bytes.
+// of a GPU is taken.
+//
+// Lifetime: a value; the driver's library stays open.
+// Thread-safety: any thread.
+// Errors: as text in the result.
+// Units: bytes.
 #ifndef SHARDPACK_CUDA_GPU_PROBE_H_
 #define SHARDPACK_CUDA_GPU_PROBE_H_
 

@@ -4,8 +4,11 @@
 //   const DeviceApi& api = cuda.ok() ? **cuda : HostApi();   // cuda.status() says why not
 //
 // So a program written for the GPU runs unchanged, with batches in host memory (DeviceKind::kHost).
-// Lifetime: static. Thread-safety: any thread; as there is no stream to wait for, who uses memory
-// from several threads orders them. Errors: out of memory. Units: bytes.
+//
+// Thread-safety: any thread; as there is no stream to wait for, who uses memory from several
+// threads orders them.
+// Errors: out of memory.
+// Units: bytes.
 #ifndef SHARDPACK_CUDA_HOST_API_H_
 #define SHARDPACK_CUDA_HOST_API_H_
 

@@ -169,7 +169,7 @@ class JpegDecoder::Impl {
   }
 
  private:
-  static constexpr int kMostFailures = 3;
+  static constexpr int kMaxFailures = 3;
 
   struct LaneItem {
     size_t image;
@@ -205,7 +205,7 @@ class JpegDecoder::Impl {
       if (stats_.first_refusal.empty()) stats_.first_refusal = std::string(status.message());
       ++stats_.failed_batches;
       for (const size_t i : hardware_batch_) lane_batch_.push_back({i, true});
-      if (++failed_in_a_row_ >= kMostFailures) {
+      if (++failed_in_a_row_ >= kMaxFailures) {
         hardware_reason_ = absl::StrCat("given up: ", std::string(status.message()));
         hardware_.reset();
       }

@@ -4,8 +4,8 @@
 //   JpegLane lane(functions, device, options);
 //   absl::Status status = lane.Decode(image, true, stream, &result);
 //
-// Lifetime, errors, units: as JpegDecoder. Thread-safety: one thread at a time; lanes share
-// nothing.
+// Lifetime, errors, units: as JpegDecoder.
+// Thread-safety: one thread at a time; lanes share nothing.
 #ifndef SHARDPACK_CUDA_JPEG_LANE_H_
 #define SHARDPACK_CUDA_JPEG_LANE_H_
 

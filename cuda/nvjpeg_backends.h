@@ -6,9 +6,11 @@
 //
 // Lifetime: the functions, the device's `self` and the stream outlive them; destruction waits for
 // what is under way, unless stopped. The engines write their results when they are called, whatever
-// the stream still has to do before. Thread-safety: one thread at a time. Errors: those of the
-// device, or a refusal (IsRefusal), after which nothing of the image is to be relied on and another
-// way may be tried on the same stream. Units: pixels; bytes in names.
+// the stream still has to do before.
+// Thread-safety: one thread at a time.
+// Errors: those of the device, or a refusal (IsRefusal), after which nothing of the image is to be
+// relied on and another way may be tried on the same stream.
+// Units: pixels; bytes in names.
 #ifndef SHARDPACK_CUDA_NVJPEG_BACKENDS_H_
 #define SHARDPACK_CUDA_NVJPEG_BACKENDS_H_
 

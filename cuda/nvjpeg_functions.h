@@ -5,8 +5,12 @@
 //   const int status = functions.CreateEx(kNvjpegHybrid, nullptr, nullptr, 0, &handle);
 //
 // Every pointer may be null: libraries differ in what they have. Names are the library's without
-// their "nvjpeg". Lifetime: that of the library. Thread-safety and errors: the library's (handles
-// from any thread, states from one at a time; 0 is success). Units: bytes, pixels.
+// their "nvjpeg".
+//
+// Lifetime: that of the library.
+// Thread-safety and errors: the library's (handles from any thread, states from one at a time; 0 is
+// success).
+// Units: bytes, pixels.
 #ifndef SHARDPACK_CUDA_NVJPEG_FUNCTIONS_H_
 #define SHARDPACK_CUDA_NVJPEG_FUNCTIONS_H_
 

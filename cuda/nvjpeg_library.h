@@ -6,11 +6,14 @@
 //
 // Looked for, in this order: $SHARDPACK_NVJPEG, a path, and if it is set nothing else; the names
 // libnvjpeg.so.13 and .so.12 (the loader's paths: a CUDA toolkit, LD_LIBRARY_PATH); then folders of
-// Python packages: NVIDIA's wheels (nvidia/cu13/lib, nvidia/nvjpeg/lib) and the private copies
-// of torchvision and torchcodec (torchvision.libs/). Lifetime: the library stays open as long as
-// the process lives, since its threads and CUDA's may; copies are cheap. Thread-safety: any thread.
+// Python packages: NVIDIA's wheels (nvidia/cu13/lib, nvidia/nvjpeg/lib) and the private copies of
+// torchvision and torchcodec (torchvision.libs/).
+//
+// Lifetime: the library stays open as long as the process lives, since its threads and CUDA's may;
+// copies are cheap.
+// Thread-safety: any thread.
 // Errors: NotFound when there is none; FailedPrecondition when all that were found are of another
-// version (12 and 13 are known) or lack what any decoding needs. Units: none.
+// version (12 and 13 are known) or lack what any decoding needs.
 #ifndef SHARDPACK_CUDA_NVJPEG_LIBRARY_H_
 #define SHARDPACK_CUDA_NVJPEG_LIBRARY_H_
 

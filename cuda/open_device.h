@@ -8,8 +8,11 @@
 // the GPU with the number in $LOCAL_RANK (0 without), or the CPU where this program or machine can
 // use none at all, `why_not` then says why, for a line that the user sees. Nothing else becomes the
 // CPU: that a GPU of another number is there, or that CUDA does not survive a fork, is an error
-// with "auto" as well. Lifetime: the tables are static. Thread-safety: any thread. Errors: those of
-// CudaDeviceApi; InvalidArgument for any other word.
+// with "auto" as well.
+//
+// Lifetime: the tables are static.
+// Thread-safety: any thread.
+// Errors: those of CudaDeviceApi; InvalidArgument for any other word.
 #ifndef SHARDPACK_CUDA_OPEN_DEVICE_H_
 #define SHARDPACK_CUDA_OPEN_DEVICE_H_
 

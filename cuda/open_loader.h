@@ -5,9 +5,11 @@
 //
 // Tried in this order: options.memory_bytes (at most the memory's budget) page-locked; half of
 // that; all of it pageable, where the memory's options allow that. Every step down is told to the
-// memory's log. Lifetime, thread-safety: as Loader::Open; nobody else uses the memory meanwhile.
-// Errors: those of Loader::Open, the first one's where all tries end for want of memory. Units:
-// bytes.
+// memory's log.
+//
+// Lifetime, thread-safety: as Loader::Open; nobody else uses the memory meanwhile.
+// Errors: those of Loader::Open, the first one's where all tries end for want of memory.
+// Units: bytes.
 #ifndef SHARDPACK_CUDA_OPEN_LOADER_H_
 #define SHARDPACK_CUDA_OPEN_LOADER_H_
 

@@ -7,13 +7,16 @@
 // Memory is mapped 2 MiB-aligned, touched by a few threads, then page-locked in one call, which is
 // several times faster than asking the driver for it. Where that is refused the driver is asked
 // (host_alloc), and if it refuses too, the memory stays pageable, or Allocate fails, as the options
-// say; each step is counted and told to the log, once a kind.
-// Children of a fork do not have page-locked memory: a device reads the pages of this process,
-// which a fork would copy or take from it. A batch is not to be touched there.
+// say; each step is counted and told to the log, once a kind. Children of a fork do not have
+// page-locked memory: a device reads the pages of this process, which a fork would copy or take
+// from it. A batch is not to be touched there.
+//
 // Lifetime: outlives every loader and batch that uses it; the table outlives it. Memory still
 // allocated when it ends, and all of it on a lost device, is left to the end of the process.
-// Thread-safety: any thread. Errors: ResourceExhausted beyond the budget or without memory, with
-// the first cause; FailedPrecondition in a forked child. Units: bytes.
+// Thread-safety: any thread.
+// Errors: ResourceExhausted beyond the budget or without memory, with the first cause;
+// FailedPrecondition in a forked child.
+// Units: bytes.
 #ifndef SHARDPACK_CUDA_PINNED_MEMORY_H_
 #define SHARDPACK_CUDA_PINNED_MEMORY_H_
 

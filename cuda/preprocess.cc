@@ -67,8 +67,8 @@ absl::Status CheckPreprocess(const PreprocessLaunch& launch) {
       (launch.channels != 1 && launch.channels != 3)) {
     return absl::InvalidArgumentError("preprocess: channels are 1 or 3, and the output's");
   }
-  if (launch.out_width == 0 || launch.out_height == 0 || launch.out_width > kLargestResize ||
-      launch.out_height > kLargestResize) {
+  if (launch.out_width == 0 || launch.out_height == 0 || launch.out_width > kMaxResize ||
+      launch.out_height > kMaxResize) {
     return absl::InvalidArgumentError("preprocess: width and height are 1 to 65535");
   }
   if (launch.count != 0 && (launch.samples == nullptr || launch.out == nullptr)) {

@@ -9,14 +9,16 @@
 // The box of each sample is resized to out_width x out_height as Pillow's Image.resize(size,
 // resample, box) does it, bit for bit (Pillow keeps the box's edges in float): filters, weights of
 // 22 bits, 8 bits between columns and rows. Numbers are those of PixelOutput. Pixels around the box
-// take part where the filter reaches them. Any reduction works, none needs memory besides.
-// A sample without pixels (nullptr), or whose box is not inside them, becomes zeros.
-// Lifetime: samples, their pixels and `out` must live until the launch has run. Thread-safety: pure
-// functions. Errors: InvalidArgument from CheckPreprocess and PreprocessOnHost; LaunchPreprocess
-// gives 1 (cudaErrorInvalidValue) for the same, what the launch gave, or 801
-// (cudaErrorNotSupported) in a build without a CUDA toolkit. Units: pixels, unless a name says
-// bytes. `out` is [count] images of output.Bytes(out_width, out_height), at any alignment that the
-// type has; 16 bytes and a width that is a multiple of 4 let stores be vectors.
+// take part where the filter reaches them. Any reduction works, none needs memory besides. A sample
+// without pixels (nullptr), or whose box is not inside them, becomes zeros.
+//
+// Lifetime: samples, their pixels and `out` must live until the launch has run.
+// Errors: InvalidArgument from CheckPreprocess and PreprocessOnHost; LaunchPreprocess gives 1
+// (cudaErrorInvalidValue) for the same, what the launch gave, or 801 (cudaErrorNotSupported) in a
+// build without a CUDA toolkit.
+// Units: pixels, unless a name says bytes. `out` is [count] images of output.Bytes(out_width,
+// out_height), at any alignment that the type has; 16 bytes and a width that is a multiple of 4 let
+// stores be vectors.
 #ifndef SHARDPACK_CUDA_PREPROCESS_H_
 #define SHARDPACK_CUDA_PREPROCESS_H_
 

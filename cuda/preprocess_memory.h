@@ -5,7 +5,8 @@
 //   memory.rows = SharedAxis(MakeResizeAxis(filter, top, bottom, height, out_height));
 //   ChooseParts(memory);   // then 1 << memory.width_bits columns, 1 << memory.height_bits rows
 //
-// Lifetime: a plain value, about 44 KB. Thread-safety: that of its block. Errors: none.
+// Lifetime: a plain value, about 44 KB.
+// Thread-safety: that of its block.
 // Units: pixels; words of 32 bits.
 #ifndef SHARDPACK_CUDA_PREPROCESS_MEMORY_H_
 #define SHARDPACK_CUDA_PREPROCESS_MEMORY_H_
@@ -24,7 +25,7 @@ struct TileMemory {
   // rows a call narrows.
   static constexpr uint32_t kStagePitch = 88, kRowsACall = 8;
   static constexpr uint32_t kStageWords = 64 * kStagePitch;
-  static constexpr uint32_t kLargestWidthBits = 5, kLargestHeightBits = 6;
+  static constexpr uint32_t kMaxWidthBits = 5, kMaxHeightBits = 6;
 
   // The taps of a column or a row of the part, and what its weights are made of.
   struct Line {
@@ -43,7 +44,7 @@ struct TileMemory {
   };
   alignas(16) uint32_t middle[kMiddleWords];
   int32_t weights[kWeights];  // of columns, then of rows; tap by tap
-  Line column_lines[1 << kLargestWidthBits], row_lines[1 << kLargestHeightBits];
+  Line column_lines[1 << kMaxWidthBits], row_lines[1 << kMaxHeightBits];
   Axis columns, rows;
   // Of the part's width, at least 4, and height. No width: the filter is too wide.
   uint32_t width_bits, height_bits;
@@ -72,8 +73,8 @@ SHARDPACK_HOST_DEVICE inline uint32_t StageWidth(uint32_t begin, uint32_t end) {
 // Halves the part until it fits the memory.
 SHARDPACK_HOST_DEVICE inline void ChooseParts(TileMemory& memory) {
   const TileMemory::Axis &columns = memory.columns, &rows = memory.rows;
-  uint32_t width_bits = TileMemory::kLargestWidthBits;
-  uint32_t height_bits = TileMemory::kLargestHeightBits;
+  uint32_t width_bits = TileMemory::kMaxWidthBits;
+  uint32_t height_bits = TileMemory::kMaxHeightBits;
   for (;;) {
     const uint32_t width = 1u << width_bits, height = 1u << height_bits;
     // Sizes below 2^16 and taps below 2^32: in 64 bits nothing overflows.

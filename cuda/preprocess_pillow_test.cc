@@ -65,7 +65,7 @@ std::vector<Case> MakeCases(bool coarse) {
     made.width = kSizes[i / 4 % 7][0];
     made.height = kSizes[i / 4 % 7][1];
     made.batch = MakeTestBatch(
-        {.count = 4, .most_side = i < 28 ? 500u : 30u, .seed = 100 + i, .coarse_boxes = coarse});
+        {.count = 4, .max_side = i < 28 ? 500u : 30u, .seed = 100 + i, .coarse_boxes = coarse});
     for (PreprocessSample& sample : made.batch.samples) sample.mirror = false;
     cases.push_back(std::move(made));
   }

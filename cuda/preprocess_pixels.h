@@ -7,9 +7,12 @@
 //   for (uint32_t k = 0; k < taps; ++k) sums.Add(words[k], weights[k]);
 //   const uint32_t pixel = sums.Pixel();
 //
-// In a word: red in the lowest byte, then green and blue; or gray alone. Lifetime: rows are
-// borrowed. Thread-safety: pure functions, plain values. Errors: none; nothing outside the row is
-// read. Units: bytes, words of 32 bits.
+// In a word: red in the lowest byte, then green and blue; or gray alone.
+//
+// Lifetime: rows are borrowed.
+// Thread-safety: pure functions, plain values.
+// Errors: none; nothing outside the row is read.
+// Units: bytes, words of 32 bits.
 #ifndef SHARDPACK_CUDA_PREPROCESS_PIXELS_H_
 #define SHARDPACK_CUDA_PREPROCESS_PIXELS_H_
 

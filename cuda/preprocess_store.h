@@ -2,7 +2,8 @@
 //
 //   StoreFourPixels<3>(store, sample, x, y, samples);   // x is a multiple of four
 //
-// Lifetime: `out` is borrowed. Thread-safety: calls for different pixels. Errors: none.
+// Lifetime: `out` is borrowed.
+// Thread-safety: calls for different pixels.
 // Units: pixels. `vectors` promises that rows are multiples of four pixels and that `out` is
 // aligned for four numbers.
 #ifndef SHARDPACK_CUDA_PREPROCESS_STORE_H_

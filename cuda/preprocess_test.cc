@@ -59,7 +59,7 @@ TEST(Preprocess, WithinOneLevelOfTheResizer) {
         TestBatchOptions options = {.count = 12, .channels = channels, .coarse_boxes = false};
         options.seed = width + channels;
         ExpectAsResizer(MakeTestBatch(options), width, height, filter);
-        options.most_side = 8;
+        options.max_side = 8;
         ExpectAsResizer(MakeTestBatch(options), width, height, filter);
       }
     }
@@ -69,7 +69,7 @@ TEST(Preprocess, WithinOneLevelOfTheResizer) {
 // By threads and with a way of their own for samples that are only converted.
 TEST(Preprocess, ByThreadsTheSameBytes) {
   for (const uint32_t channels : {1u, 3u}) {
-    TestBatch batch = MakeTestBatch({.count = 6, .channels = channels, .least_side = 40});
+    TestBatch batch = MakeTestBatch({.count = 6, .channels = channels, .min_side = 40});
     for (const bool mirror : {false, true}) {
       const TestPixels pixels = MakePattern(33, 40, channels);
       AddImage(pixels, {0, 0, 33, 40}, mirror, 1, 3, batch);

@@ -46,7 +46,7 @@ void AddImage(TestPixels image, const PixelBox& box, bool mirror, uint32_t offse
 TestBatch MakeTestBatch(const TestBatchOptions& options) {
   std::mt19937 random(options.seed);
   const auto side = [&] {
-    return options.least_side + random() % (options.most_side - options.least_side + 1);
+    return options.min_side + random() % (options.max_side - options.min_side + 1);
   };
   TestBatch batch;
   batch.channels = options.channels;

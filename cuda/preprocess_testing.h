@@ -4,8 +4,9 @@
 //   const TestBatch batch = MakeTestBatch({.count = 40, .channels = 3, .seed = 7});
 //   std::vector<uint8_t> out = OnHost(batch, 224, 224, ResizeFilter::kLanczos, {});
 //
-// Lifetime: values; samples borrow from their batch. Thread-safety: pure. Errors: a launch that is
-// refused fails the test. Units: pixels.
+// Lifetime: values; samples borrow from their batch.
+// Errors: a launch that is refused fails the test.
+// Units: pixels.
 #ifndef SHARDPACK_CUDA_PREPROCESS_TESTING_H_
 #define SHARDPACK_CUDA_PREPROCESS_TESTING_H_
 
@@ -20,7 +21,7 @@ namespace shardpack {
 
 struct TestBatchOptions {
   uint32_t count = 16, channels = 3;
-  uint32_t least_side = 1, most_side = 300;
+  uint32_t min_side = 1, max_side = 300;
   uint32_t seed = 1;
   // Edges at multiples of 1/64, which Pillow's float holds exactly; else anywhere.
   bool coarse_boxes = true;

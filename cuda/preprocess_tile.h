@@ -12,10 +12,12 @@
 // where the filter is wide. Weights of the columns are made once a tile, those of the rows once a
 // part, in fixed point. Of a part: (1) input rows into `stage`, a word a pixel, as many as fit; (2)
 // `middle`: these rows at the part's width, 8 bits, eight rows a call; (3) columns of `middle` to
-// results, four pixels a call, stored as vectors. A filter too wide even for that is computed
-// pixel by pixel, all threads at one.
-// Lifetime: borrows what PreprocessLaunch names. Thread-safety: a block's threads share a memory.
-// Errors: none. Units: pixels; words of 32 bits.
+// results, four pixels a call, stored as vectors. A filter too wide even for that is computed pixel
+// by pixel, all threads at one.
+//
+// Lifetime: borrows what PreprocessLaunch names.
+// Thread-safety: a block's threads share a memory.
+// Units: pixels; words of 32 bits.
 #ifndef SHARDPACK_CUDA_PREPROCESS_TILE_H_
 #define SHARDPACK_CUDA_PREPROCESS_TILE_H_
 

@@ -4,8 +4,11 @@
 //   WideTile<3, Block>(work, sample, index, memory, block).Make(left, top, right, bottom);
 //
 // The weights of a column are kept as far as there is room, others are made again for each use:
-// slow, but for any reduction. `memory` has its axes. Lifetime: borrows all. Thread-safety: every
-// thread of the block has its own, all call Make. Errors: none. Units: pixels of the result.
+// slow, but for any reduction. `memory` has its axes.
+//
+// Lifetime: borrows all.
+// Thread-safety: every thread of the block has its own, all call Make.
+// Units: pixels of the result.
 #ifndef SHARDPACK_CUDA_PREPROCESS_WIDE_H_
 #define SHARDPACK_CUDA_PREPROCESS_WIDE_H_
 

@@ -3,7 +3,7 @@
 //   const PreprocessWork work = MakePreprocessWork(launch);   // of one that CheckPreprocess accepts
 //   kernel<<<TileCount(work), 256, 0, stream>>>(work);
 //
-// Lifetime: borrows what the launch names. Thread-safety: a plain value. Errors: none.
+// Lifetime: borrows what the launch names.
 // Units: pixels; a tile is kTileWidth x kTileHeight pixels of a result.
 #ifndef SHARDPACK_CUDA_PREPROCESS_WORK_H_
 #define SHARDPACK_CUDA_PREPROCESS_WORK_H_

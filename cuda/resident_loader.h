@@ -9,10 +9,12 @@
 // images that the order names, and a small copy of labels and parameters. Random crops are those
 // that a Loader with the same seed chooses, but of the resized image. Nothing is read or decoded
 // again. Padding slots are zeros. Next, cursor and ends of epochs are as those of DeviceLoader.
-// Lifetime: the table outlives it and its batches; batches may outlive it. Thread-safety: one
-// thread at a time; no thread of its own runs after Open. Not across fork. Errors: Open:
-// ResourceExhausted with both sizes where the images do not fit, those of the Loader (a bad sample
-// ends it), InvalidArgument; Next: as DeviceLoader. Units: bytes, pixels.
+//
+// Lifetime: the table outlives it and its batches; batches may outlive it.
+// Thread-safety: one thread at a time; no thread of its own runs after Open. Not across fork.
+// Errors: Open: ResourceExhausted with both sizes where the images do not fit, those of the Loader
+// (a bad sample ends it), InvalidArgument; Next: as DeviceLoader.
+// Units: bytes, pixels.
 #ifndef SHARDPACK_CUDA_RESIDENT_LOADER_H_
 #define SHARDPACK_CUDA_RESIDENT_LOADER_H_
 

@@ -4,8 +4,11 @@
 //   RunOnThreads(threads, [&](size_t thread) { for (size_t i; (i = next++) < n;) Do(i, thread); });
 //
 // For work of milliseconds, against which making threads costs little. Threads that cannot be had
-// are done without, so each call must be able to do all that is left. Lifetime: returns when all
-// calls have. Thread-safety: any thread. Errors: none; `work` must not throw.
+// are done without, so each call must be able to do all that is left.
+//
+// Lifetime: returns when all calls have.
+// Thread-safety: any thread.
+// Errors: none; `work` must not throw.
 #ifndef SHARDPACK_CUDA_RUN_ON_THREADS_H_
 #define SHARDPACK_CUDA_RUN_ON_THREADS_H_
 

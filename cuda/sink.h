@@ -5,7 +5,9 @@
 //   sink.Put(**std::move(batch));                    // enqueues copies, releases the batch
 //   std::vector<DeviceCopy> got = sink.Finish();
 //
-// Lifetime: the device outlives it. Thread-safety: one thread at a time. Errors: test failures.
+// Lifetime: the device outlives it.
+// Thread-safety: one thread at a time.
+// Errors: test failures.
 // Units: bytes.
 #ifndef SHARDPACK_CUDA_SINK_H_
 #define SHARDPACK_CUDA_SINK_H_

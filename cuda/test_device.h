@@ -5,7 +5,11 @@
 //   if (FakeApi* fake = device.fake()) EXPECT_THAT(fake->misuses(), IsEmpty());
 //
 // Two targets implement it, :test_device and :test_gpu, so that the same sources are tests of both.
-// Lifetime: as FakeApi. Thread-safety: any thread. Errors: aborts. Units: bytes.
+//
+// Lifetime: as FakeApi.
+// Thread-safety: any thread.
+// Errors: aborts.
+// Units: bytes.
 #ifndef SHARDPACK_CUDA_TEST_DEVICE_H_
 #define SHARDPACK_CUDA_TEST_DEVICE_H_
 

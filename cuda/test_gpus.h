@@ -6,7 +6,9 @@
 // Two targets implement it, :cuda_api_on_fake and :test_gpus_real, so that the same sources are
 // tests of both. The fake has what a context costs: which GPUs have one, which one is current in
 // each thread, that a call without one makes one on GPU 0, and that a stream is used where it was
-// made. Lifetime: static. Thread-safety: any thread. Errors: none.
+// made.
+//
+// Thread-safety: any thread.
 #ifndef SHARDPACK_CUDA_TEST_GPUS_H_
 #define SHARDPACK_CUDA_TEST_GPUS_H_
 

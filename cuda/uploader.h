@@ -8,10 +8,13 @@
 //
 // A slot is one upload under way: its batch, a little page-locked memory of its own for what the
 // host adds (labels, parameters), and an event. The host never waits: Reclaim asks the events.
+//
 // Lifetime: the table and the memory outlive it. The destructor waits for the device for `patience`
-// at most; what is then still being read is never given back. Thread-safety: one thread at a time.
+// at most; what is then still being read is never given back.
+// Thread-safety: one thread at a time.
 // Errors: those of the calls; after one, what was enqueued keeps its memory until the stream is
-// idle. Units: bytes.
+// idle.
+// Units: bytes.
 #ifndef SHARDPACK_CUDA_UPLOADER_H_
 #define SHARDPACK_CUDA_UPLOADER_H_
 

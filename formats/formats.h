@@ -5,7 +5,9 @@
 //   for (const Format* each : AllFormats()) std::cout << each->name << ": " << each->doc << '\n';
 //
 // Adding a format is one row in formats.cc.
-// Lifetime: static storage. Thread-safety: any thread. Errors: stated at each function.
+//
+// Thread-safety: any thread.
+// Errors: stated at each function.
 #ifndef SHARDPACK_FORMATS_FORMATS_H_
 #define SHARDPACK_FORMATS_FORMATS_H_
 

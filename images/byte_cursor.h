@@ -4,7 +4,8 @@
 //   const uint16_t width = cursor.U16(), height = cursor.U16();
 //   if (!cursor.ok()) return Truncated(cursor.offset());
 //
-// Lifetime: borrows the bytes, which must outlive it. Thread-safety: as any plain value.
+// Lifetime: borrows the bytes, which must outlive it.
+// Thread-safety: as any plain value.
 // Errors: the first read or skip past the end clears ok() for good, moves nothing and yields 0, as
 // does all that follows; so a group of reads is checked once, after the group.
 // Units: offsets and sizes are bytes, from the start of the span.

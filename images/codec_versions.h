@@ -3,7 +3,6 @@
 //   for (const auto& [name, version] : CodecVersions()) std::cout << name << ' ' << version << '\n';
 //
 // Part of the digest of a plan that changes pixels: another version may give other bytes.
-// Lifetime: values. Thread-safety: pure functions. Errors: none.
 #ifndef SHARDPACK_IMAGES_CODEC_VERSIONS_H_
 #define SHARDPACK_IMAGES_CODEC_VERSIONS_H_
 

@@ -6,10 +6,12 @@
 // Perceptual intent, without black point compensation, 8 or 16 bits, alpha as it is: what Pillow's
 // ImageCms.profileToProfile does. Gray stays gray, with the tone curve of sRGB; CMYK is taken as
 // Adobe stores it in JPEGs (inverted) and becomes RGB.
-// Lifetime: nothing is borrowed after a call. Thread-safety: one thread at a time; the converter
-// keeps the tables of the last few profiles. Errors: InvalidArgument for a profile that Little CMS
-// does not take, or that is of another model. Units: rows of the result without gaps; `out` may be
-// the view's own pixels where these have no gaps, but not for CMYK.
+//
+// Lifetime: nothing is borrowed after a call.
+// Thread-safety: one thread at a time; the converter keeps the tables of the last few profiles.
+// Errors: InvalidArgument for a profile that Little CMS does not take, or that is of another model.
+// Units: rows of the result without gaps; `out` may be the view's own pixels where these have no
+// gaps, but not for CMYK.
 #ifndef SHARDPACK_IMAGES_COLOR_PROFILE_H_
 #define SHARDPACK_IMAGES_COLOR_PROFILE_H_
 

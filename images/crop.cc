@@ -75,11 +75,11 @@ PixelBox RandomResized(const CropOptions& options, uint32_t width, uint32_t heig
                        const SampleIdentity& sample) {
   constexpr int kTries = 10;
   const double area = static_cast<double>(uint64_t{width} * height);
-  const double low = std::log(options.least_ratio), high = std::log(options.most_ratio);
+  const double low = std::log(options.min_ratio), high = std::log(options.max_ratio);
   for (int i = 0; i < kTries; ++i) {
     const uint64_t n = 1 + 4 * static_cast<uint64_t>(i);  // 0 is the flip
     const double target =
-        area * Between(options.least_scale, options.most_scale, Unit(SampleRandom(sample, n)));
+        area * Between(options.min_scale, options.max_scale, Unit(SampleRandom(sample, n)));
     const double ratio = Exp(Between(low, high, Unit(SampleRandom(sample, n + 1))));
     const double w = Round(std::sqrt(target * ratio)), h = Round(std::sqrt(target / ratio));
     if (w < 1 || h < 1 || w > width || h > height) continue;
@@ -89,8 +89,8 @@ PixelBox RandomResized(const CropOptions& options, uint32_t width, uint32_t heig
   }
   double w = width, h = height;
   const double ratio = w / h;
-  if (ratio < options.least_ratio) h = std::clamp(Round(w / options.least_ratio), 1.0, h);
-  if (ratio > options.most_ratio) w = std::clamp(Round(h * options.most_ratio), 1.0, w);
+  if (ratio < options.min_ratio) h = std::clamp(Round(w / options.min_ratio), 1.0, h);
+  if (ratio > options.max_ratio) w = std::clamp(Round(h * options.max_ratio), 1.0, w);
   return WholePixels(std::floor((width - w) / 2), std::floor((height - h) / 2), w, h);
 }
 
@@ -128,12 +128,12 @@ absl::Status CheckCropOptions(const CropOptions& options) {
     return absl::InvalidArgumentError("crop: a probability is 0 to 1");
   }
   if (options.kind == CropKind::kRandomResized) {
-    if (!(options.least_scale > 0 && options.least_scale <= options.most_scale &&
-          options.most_scale <= 1)) {
+    if (!(options.min_scale > 0 && options.min_scale <= options.max_scale &&
+          options.max_scale <= 1)) {
       return absl::InvalidArgumentError("crop: scales are above 0, at most 1, the least first");
     }
-    if (!(options.least_ratio >= 1e-3 && options.least_ratio <= options.most_ratio &&
-          options.most_ratio <= 1e3)) {
+    if (!(options.min_ratio >= 1e-3 && options.min_ratio <= options.max_ratio &&
+          options.max_ratio <= 1e3)) {
       return absl::InvalidArgumentError("crop: ratios are 0.001 to 1000, the least first");
     }
   }

@@ -12,8 +12,10 @@
 //   kCenter         torchvision's Resize(shortest) and CenterCrop in one step: a box with edges
 //                   within pixels, around which the filter takes part.
 //   kResize         the whole image, whatever its ratio.
-// Lifetime, thread-safety: plain values, pure functions. Errors: InvalidArgument
-// (CheckCropOptions); ChooseCrop needs options that pass it, and an image of at least one pixel.
+//
+// Lifetime, thread-safety: plain values, pure functions.
+// Errors: InvalidArgument (CheckCropOptions); ChooseCrop needs options that pass it, and an image
+// of at least one pixel.
 // Units: pixels of the image as it is seen (after the EXIF orientation).
 #ifndef SHARDPACK_IMAGES_CROP_H_
 #define SHARDPACK_IMAGES_CROP_H_
@@ -31,8 +33,8 @@ struct CropOptions {
   CropKind kind = CropKind::kRandomResized;
   uint32_t width = 224, height = 224;  // of the result
   // kRandomResized: parts of the area, and of width / height.
-  double least_scale = 0.08, most_scale = 1;
-  double least_ratio = 3.0 / 4, most_ratio = 4.0 / 3;
+  double min_scale = 0.08, max_scale = 1;
+  double min_ratio = 3.0 / 4, max_ratio = 4.0 / 3;
   // kCenter: what the shorter side is resized to; at least width and height.
   uint32_t shortest_side = 256;
   double flip_probability = 0;  // of a mirror image, left to right

@@ -72,7 +72,7 @@ TEST(ChooseCrop, GoldenOfMany) {
 
 // Areas are spread evenly over the scale, ratios evenly over their logarithm, flips as asked for.
 TEST(ChooseCrop, IsDistributedAsAskedFor) {
-  const CropOptions options{.least_scale = 0.2, .most_scale = 0.4, .flip_probability = 0.25};
+  const CropOptions options{.min_scale = 0.2, .max_scale = 0.4, .flip_probability = 0.25};
   constexpr int kCrops = 50'000;
   double area = 0, log_ratio = 0, left = 0, flips = 0;
   for (uint64_t id = 0; id < kCrops; ++id) {
@@ -124,12 +124,12 @@ TEST(CheckCropOptions, RefusesWhatCannotBe) {
   for (const CropOptions& options : std::vector<CropOptions>{
            {.width = 0},
            {.height = 65'536},
-           {.least_scale = 0},
-           {.least_scale = nan},
-           {.least_scale = 0.5, .most_scale = 0.4},
-           {.most_scale = 1.1},
-           {.least_ratio = 2, .most_ratio = 1},
-           {.least_ratio = 0},
+           {.min_scale = 0},
+           {.min_scale = nan},
+           {.min_scale = 0.5, .max_scale = 0.4},
+           {.max_scale = 1.1},
+           {.min_ratio = 2, .max_ratio = 1},
+           {.min_ratio = 0},
            {.flip_probability = 1.5},
            {.flip_probability = nan},
            {.kind = CropKind::kCenter, .shortest_side = 223},

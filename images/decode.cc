@@ -211,12 +211,12 @@ absl::StatusOr<DecodedImage> ImageDecoder::Decode(std::span<const std::byte> fil
   }
   const Orientation turn = options.orient ? OrientationOf(known->orientation) : Orientation();
   PixelRegion region = options.region;
-  request.least_width = options.least_width;
-  request.least_height = options.least_height;
+  request.min_width = options.min_width;
+  request.min_height = options.min_height;
   uint32_t shown_width = request.width, shown_height = request.height;
   if (turn.transpose) {
     std::swap(shown_width, shown_height);
-    std::swap(request.least_width, request.least_height);
+    std::swap(request.min_width, request.min_height);
   }
   if (region == PixelRegion()) region = {0, 0, shown_width, shown_height};
   if (region.empty() || region.left >= shown_width || region.top >= shown_height ||

@@ -6,7 +6,7 @@
 //   resizer.Resize(image->view, image->box, ...);
 //
 // JPEG: a region is decoded with what its edges need, so it equals that part of the whole image,
-// byte for byte. When the region may be smaller (least_width, least_height) it is decoded by
+// byte for byte. When the region may be smaller (min_width, min_height) it is decoded by
 // scaled IDCTs to 1/2, 1/4 or 1/8, the smallest that is at least as large as asked for in both
 // directions. CMYK is read by Adobe's convention (inverted), as Pillow, OpenCV and browsers do.
 // Other formats are decoded whole; palettes and samples of other than 8 bits become 8 bits, alpha
@@ -15,11 +15,12 @@
 //
 // Lifetime: a DecodedImage borrows from the decoder until its next call, and from nothing else.
 // Thread-safety: one thread at a time. The answer depends on the arguments alone, never on images
-// decoded before. Errors: DataLoss for damaged or truncated bytes, with the codec's own words,
-// never an image with a gray rest; what lies behind the region is not looked at. Unimplemented for
-// a kind of image that is not decoded; ResourceExhausted beyond the limits or without memory;
-// InvalidArgument for a region outside the image or bytes that are no image. Nothing is thrown or
-// printed. Units: pixels.
+// decoded before.
+// Errors: DataLoss for damaged or truncated bytes, with the codec's own words, never an image with
+// a gray rest; what lies behind the region is not looked at. Unimplemented for a kind of image that
+// is not decoded; ResourceExhausted beyond the limits or without memory; InvalidArgument for a
+// region outside the image or bytes that are no image. Nothing is thrown or printed.
+// Units: pixels.
 #ifndef SHARDPACK_IMAGES_DECODE_H_
 #define SHARDPACK_IMAGES_DECODE_H_
 
@@ -47,7 +48,7 @@ struct DecodeOptions {
   // In the image as it is returned: turned with `orient`, at full scale. Empty: all of it.
   PixelRegion region = {};
   // What the region must at least measure after decoding; 0: as much as there is.
-  uint32_t least_width = 0, least_height = 0;
+  uint32_t min_width = 0, min_height = 0;
   uint8_t channels = 3;  // 1: gray (luma), 3: RGB
   // One more channel behind them: alpha, not multiplied into the colours, opaque where the format
   // has none.

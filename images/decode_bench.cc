@@ -132,8 +132,8 @@ DecodeOptions RegionOf(const CropOptions& crop, const ImageInfo& info, uint64_t 
   options.region = {static_cast<uint32_t>(box.left), static_cast<uint32_t>(box.top),
                     static_cast<uint32_t>(box.right - box.left),
                     static_cast<uint32_t>(box.bottom - box.top)};
-  options.least_width = crop.width;
-  options.least_height = crop.height;
+  options.min_width = crop.width;
+  options.min_height = crop.height;
   options.orient = false;
   return options;
 }
@@ -195,7 +195,7 @@ void PrintScaleDifference(const std::vector<EncodedImage>& images) {
     if (image.info.orientation != 1) continue;
     DecodeOptions decode = RegionOf(options.crop, image.info, id);
     if (std::min(decode.region.width, decode.region.height) < 224) continue;
-    decode.least_width = decode.least_height = 0;
+    decode.min_width = decode.min_height = 0;
     const auto full = decoder.Decode(image.bytes, image.info, decode);
     if (!full.ok() ||
         !resizer.Resize(full->view, full->box, {.width = 112, .height = 112}, output, exact.data())

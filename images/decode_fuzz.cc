@@ -34,14 +34,14 @@ shardpack::PixelRegion ChooseRegion(const uint8_t* data, size_t size, uint32_t w
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using shardpack::ImageDecoder, shardpack::ImageInfo, shardpack::PixelPipeline;
   const auto file = std::as_bytes(std::span(data, size));
-  constexpr uint64_t kMostPixels = 1 << 16;
-  const auto info = shardpack::KnownImageInfo(file, ImageInfo(), kMostPixels);
+  constexpr uint64_t kMaxPixels = 1 << 16;
+  const auto info = shardpack::KnownImageInfo(file, ImageInfo(), kMaxPixels);
   if (!info.ok()) return 0;
   ImageDecoder decoder, part_decoder;
-  const auto whole = decoder.Decode(file, *info, {.orient = false, .max_pixels = kMostPixels});
+  const auto whole = decoder.Decode(file, *info, {.orient = false, .max_pixels = kMaxPixels});
   const auto region = ChooseRegion(data, size, info->width, info->height);
   const auto part = part_decoder.Decode(
-      file, *info, {.region = region, .orient = false, .max_pixels = kMostPixels});
+      file, *info, {.region = region, .orient = false, .max_pixels = kMaxPixels});
   if (whole.ok()) {
     Check(whole->view.width == info->width && whole->view.height == info->height);
     Check(part.ok());
@@ -52,14 +52,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
   }
   shardpack::ImageInspector inspector;
-  const shardpack::ImageReport report = inspector.Inspect(file, {.max_pixels = kMostPixels});
+  const shardpack::ImageReport report = inspector.Inspect(file, {.max_pixels = kMaxPixels});
   Check(report.decoded ? whole.ok() : !report.notes.empty());
   shardpack::PixelPipelineOptions options;
   options.crop.width = 9;
   options.crop.height = 7;
   options.channels = size % 2 == 0 ? 3 : 1;
   options.fast = size % 3 == 0;
-  options.max_pixels = kMostPixels;
+  options.max_pixels = kMaxPixels;
   static std::vector<std::byte> slot;
   auto pipeline = PixelPipeline::Create(options);
   slot.resize(pipeline->output_bytes());

@@ -2,7 +2,8 @@
 //
 //   absl::Status status = DecodePng(file, request, &buffer, &image);
 //
-// Lifetime: the image borrows from the buffer. Thread-safety: pure functions. Errors: as decode.h.
+// Lifetime: the image borrows from the buffer.
+// Errors: as decode.h.
 // Units: pixels of the image as stored.
 #ifndef SHARDPACK_IMAGES_DECODE_INTERNAL_H_
 #define SHARDPACK_IMAGES_DECODE_INTERNAL_H_
@@ -24,7 +25,7 @@ using Bytes = std::span<const std::byte>;
 struct CodecRequest {
   uint32_t width = 0, height = 0;  // that the image must have; within the pixel limit
   PixelRegion region;              // inside the image, not empty
-  uint32_t least_width = 0, least_height = 0;
+  uint32_t min_width = 0, min_height = 0;
   uint32_t channels = 3;  // 1 or 3, and one more with `alpha`
   bool alpha = false, wide = false, ink = false;
   bool fast = false;

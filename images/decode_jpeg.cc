@@ -100,8 +100,8 @@ uint32_t ChooseScale(const CodecRequest& request) {
     return least != 0 && size >= uint64_t{least} * scale;
   };
   for (uint32_t scale = 8; scale > 1; scale /= 2) {
-    if (enough(request.region.width, request.least_width, scale) &&
-        enough(request.region.height, request.least_height, scale)) {
+    if (enough(request.region.width, request.min_width, scale) &&
+        enough(request.region.height, request.min_height, scale)) {
       return scale;
     }
   }

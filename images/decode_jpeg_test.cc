@@ -57,8 +57,8 @@ class JpegRegions : public ::testing::TestWithParam<Kind> {
     const auto up = [&](uint32_t size) { return std::max(1u, size / part->scale); };
     all.region = {0, 0, probe.info.width, probe.info.height};
     // The same scale for all of it.
-    all.least_width = part->scale == 1 ? 0 : up(probe.info.width);
-    all.least_height = part->scale == 1 ? 0 : up(probe.info.height);
+    all.min_width = part->scale == 1 ? 0 : up(probe.info.width);
+    all.min_height = part->scale == 1 ? 0 : up(probe.info.height);
     const auto whole = whole_decoder.Decode(Bytes(file), ImageInfo(), all);
     ASSERT_TRUE(whole.ok()) << whole.status();
     ASSERT_EQ(whole->scale, part->scale);
@@ -101,8 +101,8 @@ TEST_P(JpegRegions, EqualTheWhole) {
       options.fast = i % 3 == 2;
       if (i % 2 == 1) {
         const uint32_t scale = 1u << random() % 4;
-        options.least_width = std::max(1u, options.region.width / scale);
-        options.least_height = std::max(1u, options.region.height / scale);
+        options.min_width = std::max(1u, options.region.width / scale);
+        options.min_height = std::max(1u, options.region.height / scale);
       }
       SCOPED_TRACE(absl::StrCat(i, options.fast ? " fast" : "", " channels ", options.channels));
       ExpectAsInWhole(file, options);
@@ -116,10 +116,10 @@ INSTANTIATE_TEST_SUITE_P(Kinds, JpegRegions, ::testing::ValuesIn(AllKinds()),
 
 TEST(DecodeJpeg, ScaleIsTheSmallestThatIsLargeEnough) {
   const Image file = EncodeJpeg(MakePattern(200, 100, 3), {});
-  const auto scale_of = [&](uint32_t least_width, uint32_t least_height) {
+  const auto scale_of = [&](uint32_t min_width, uint32_t min_height) {
     ImageDecoder decoder;
     const auto image = decoder.Decode(std::as_bytes(std::span(file)), ImageInfo(),
-                                      {.least_width = least_width, .least_height = least_height});
+                                      {.min_width = min_width, .min_height = min_height});
     EXPECT_TRUE(image.ok()) << image.status();
     return image->scale;
   };

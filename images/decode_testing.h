@@ -4,7 +4,7 @@
 //   const Image jpeg = EncodeJpeg(MakePattern(97, 61, 3), kind);
 //   EXPECT_LE(LargestDifference(a->view, b->view), 1);
 //
-// Lifetime: values. Thread-safety: pure. Errors: a libjpeg error ends the process.
+// Errors: a libjpeg error ends the process.
 // Units: as images/pixels.h.
 #ifndef SHARDPACK_IMAGES_DECODE_TESTING_H_
 #define SHARDPACK_IMAGES_DECODE_TESTING_H_

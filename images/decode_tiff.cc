@@ -156,9 +156,9 @@ absl::Status DecodeTiff(Bytes file, const CodecRequest& request, PixelBuffer* bu
   TIFFOpenOptions* options = TIFFOpenOptionsAlloc();
   if (options == nullptr) return NoMemory();
   // A strip or tile is at most what the largest pixels take, and no table is larger than the file.
-  const uint64_t most_bytes =
+  const uint64_t max_bytes =
       uint64_t{request.width} * request.height * 16 + file.size() + (1 << 20);
-  TIFFOpenOptionsSetMaxSingleMemAlloc(options, static_cast<tmsize_t>(most_bytes));
+  TIFFOpenOptionsSetMaxSingleMemAlloc(options, static_cast<tmsize_t>(max_bytes));
   TIFFOpenOptionsSetErrorHandlerExtR(options, KeepError, &session);
   TIFFOpenOptionsSetWarningHandlerExtR(options, KeepWarning, &session);
   TIFF* tiff = TIFFClientOpenExt("memory", "r", &session, ReadBytes, WriteNothing, Seek, Close,

@@ -6,11 +6,15 @@
 // Settings that are not options: JPEG baseline, chroma 4:2:0, the accurate DCT, the standard
 // Huffman tables; PNG zlib level 6, the library's choice of filters; WebP method 4; lossless WebP
 // keeps the colours of transparent pixels. Raw: the samples of all rows without gaps. Nothing else
-// is written: no time, no text, no EXIF but the orientation that is asked for. Lifetime: the bytes
-// borrow from the encoder until its next call. Thread-safety: one thread at a time. The bytes
-// depend on the arguments and the libraries' versions alone. Errors: InvalidArgument for pixels or
-// sizes that the format does not hold; ResourceExhausted without memory. Units: 8 bits a sample, or
-// 16 for PNG; 1 to 4 channels, the second or fourth alpha; JPEG has none.
+// is written: no time, no text, no EXIF but the orientation that is asked for.
+//
+// Lifetime: the bytes borrow from the encoder until its next call.
+// Thread-safety: one thread at a time. The bytes depend on the arguments and the libraries'
+// versions alone.
+// Errors: InvalidArgument for pixels or sizes that the format does not hold; ResourceExhausted
+// without memory.
+// Units: 8 bits a sample, or 16 for PNG; 1 to 4 channels, the second or fourth alpha; JPEG has
+// none.
 #ifndef SHARDPACK_IMAGES_ENCODE_H_
 #define SHARDPACK_IMAGES_ENCODE_H_
 

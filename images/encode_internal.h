@@ -2,8 +2,8 @@
 //
 //   absl::Status status = EncodePng(view, options, &file);
 //
-// Lifetime: nothing is kept. Thread-safety: pure functions. Errors: as encode.h. Each replaces what
-// `file` holds.
+// Lifetime: nothing is kept.
+// Errors: as encode.h. Each replaces what `file` holds.
 #ifndef SHARDPACK_IMAGES_ENCODE_INTERNAL_H_
 #define SHARDPACK_IMAGES_ENCODE_INTERNAL_H_
 

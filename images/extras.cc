@@ -18,12 +18,12 @@ using Endian = ByteCursor::Endian;
 
 void AddPiece(std::string_view name, uint64_t offset, uint64_t bytes, ImageExtras* extras) {
   extras->ancillary_bytes += bytes;
-  if (bytes <= extras->largest_bytes) return;
-  extras->largest_bytes = bytes;
-  extras->largest_offset = offset;
-  extras->largest_name = {};
-  std::copy_n(name.begin(), std::min(name.size(), extras->largest_name.size() - 1),
-              extras->largest_name.begin());
+  if (bytes <= extras->max_bytes) return;
+  extras->max_bytes = bytes;
+  extras->max_offset = offset;
+  extras->max_name = {};
+  std::copy_n(name.begin(), std::min(name.size(), extras->max_name.size() - 1),
+              extras->max_name.begin());
 }
 
 void AddTrailing(Bytes file, uint64_t end, ImageExtras* extras) {
@@ -58,16 +58,16 @@ void MeasureJpeg(Bytes file, ImageExtras* extras) {
 
 // What readers of a file's text and profile inflate is counted so far: few bytes may hold
 // gigabytes.
-constexpr uint64_t kMostInflatedBytes = uint64_t{64} << 20;
+constexpr uint64_t kMaxInflatedBytes = uint64_t{64} << 20;
 
-uint64_t InflatedBytes(Bytes data, uint64_t most_bytes) {
+uint64_t InflatedBytes(Bytes data, uint64_t max_bytes) {
   z_stream stream = {};
   if (inflateInit(&stream) != Z_OK) return 0;
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(data.data()));
   stream.avail_in = static_cast<uInt>(data.size());
   static thread_local std::array<Bytef, 64 << 10> ignored;
   uint64_t bytes = 0;
-  for (int state = Z_OK; state == Z_OK && bytes < most_bytes;) {
+  for (int state = Z_OK; state == Z_OK && bytes < max_bytes;) {
     stream.next_out = ignored.data();
     stream.avail_out = static_cast<uInt>(ignored.size());
     state = inflate(&stream, Z_NO_FLUSH);
@@ -105,8 +105,8 @@ void MeasurePng(Bytes file, ImageExtras* extras) {
     const std::string_view name(reinterpret_cast<const char*>(type.data()), type.size());
     if (name == "IEND") return AddTrailing(file, cursor.offset(), extras);
     if (name[0] >= 'a' && name[0] <= 'z' && name != "fcTL" && name != "fdAT" && name != "tRNS") {
-      const uint64_t most_bytes = kMostInflatedBytes - std::min(kMostInflatedBytes, inflated_bytes);
-      const uint64_t inflated = InflatedBytes(CompressedPart(name, data), most_bytes);
+      const uint64_t max_bytes = kMaxInflatedBytes - std::min(kMaxInflatedBytes, inflated_bytes);
+      const uint64_t inflated = InflatedBytes(CompressedPart(name, data), max_bytes);
       inflated_bytes += inflated;
       AddPiece(name, offset, std::max(uint64_t{length}, inflated) + 12, extras);
     }

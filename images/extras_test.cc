@@ -16,9 +16,9 @@ ImageExtras Measure(const Image& image, ImageFormat format) {
 
 void ExpectLargest(const ImageExtras& extras, const std::string& name, uint64_t bytes,
                    uint64_t offset) {
-  EXPECT_EQ(std::string(extras.largest_name.data()), name);
-  EXPECT_EQ(extras.largest_bytes, bytes);
-  EXPECT_EQ(extras.largest_offset, offset);
+  EXPECT_EQ(std::string(extras.max_name.data()), name);
+  EXPECT_EQ(extras.max_bytes, bytes);
+  EXPECT_EQ(extras.max_offset, offset);
 }
 
 TEST(Extras, Jpeg) {

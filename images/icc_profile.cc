@@ -53,14 +53,14 @@ std::vector<std::byte> FromJpeg(Bytes file) {
 std::vector<std::byte> Inflate(Bytes packed) {
   z_stream stream = {};
   if (inflateInit(&stream) != Z_OK) return {};
-  std::vector<std::byte> out(std::clamp<size_t>(packed.size() * 4, 4096, kMostProfileBytes));
+  std::vector<std::byte> out(std::clamp<size_t>(packed.size() * 4, 4096, kMaxProfileBytes));
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(packed.data()));
   stream.avail_in = static_cast<uInt>(packed.size());
   int result = Z_OK;
   while (result == Z_OK) {
     if (stream.total_out == out.size()) {
-      if (out.size() >= kMostProfileBytes) break;
-      out.resize(std::min<size_t>(out.size() * 2, kMostProfileBytes));
+      if (out.size() >= kMaxProfileBytes) break;
+      out.resize(std::min<size_t>(out.size() * 2, kMaxProfileBytes));
     }
     stream.next_out = reinterpret_cast<Bytef*>(out.data() + stream.total_out);
     stream.avail_out = static_cast<uInt>(out.size() - stream.total_out);
@@ -96,7 +96,7 @@ std::vector<std::byte> FromWebp(Bytes file) {
     const uint32_t length = cursor.U32();
     if (!cursor.ok() || (type != "VP8X" && type != "ICCP")) break;
     const Bytes chunk = cursor.Take(length);
-    if (chunk.size() > kMostProfileBytes) break;
+    if (chunk.size() > kMaxProfileBytes) break;
     if (type == "ICCP") return {chunk.begin(), chunk.end()};
     cursor.Skip(length % 2);
   }
@@ -118,7 +118,7 @@ std::vector<std::byte> FromTiff(Bytes file) {
     const uint64_t size_bytes = big ? cursor.U64() : cursor.U32();
     const uint64_t at = big ? cursor.U64() : cursor.U32();
     if (tag != 34675) continue;
-    if (!cursor.ok() || size_bytes > kMostProfileBytes) return {};
+    if (!cursor.ok() || size_bytes > kMaxProfileBytes) return {};
     const Bytes profile = ByteCursor(file, endian, at).Take(size_bytes);
     return {profile.begin(), profile.end()};
   }

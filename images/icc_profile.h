@@ -4,9 +4,11 @@
 //   if (!profile.empty()) Convert(profile, ...);
 //
 // Read from JPEG (APP2, in parts), PNG (iCCP), WebP (ICCP) and TIFF (tag 34675 of the first page).
-// What does not fit together, or is larger than kMostProfileBytes, is as if it were not there.
-// Lifetime: a copy. Thread-safety: a pure function; memory is bounded by file and limit. Errors:
-// none. Units: bytes.
+// What does not fit together, or is larger than kMaxProfileBytes, is as if it were not there.
+//
+// Lifetime: a copy.
+// Thread-safety: a pure function; memory is bounded by file and limit.
+// Units: bytes.
 #ifndef SHARDPACK_IMAGES_ICC_PROFILE_H_
 #define SHARDPACK_IMAGES_ICC_PROFILE_H_
 
@@ -19,7 +21,7 @@
 
 namespace shardpack {
 
-inline constexpr uint64_t kMostProfileBytes = uint64_t{8} << 20;
+inline constexpr uint64_t kMaxProfileBytes = uint64_t{8} << 20;
 
 std::vector<std::byte> FindIccProfile(std::span<const std::byte> file, ImageFormat format);
 

@@ -28,9 +28,9 @@ bool WithinLimits(const ImageExtras& extras, const ImageLimits& limits, ImageRep
   if (extras.ancillary_bytes > limits.max_ancillary_bytes) {
     report->notes.push_back(
         {.trouble = ImageTrouble::kAncillaryLimit,
-         .offset = extras.largest_offset,
-         .detail = absl::StrCat("the largest piece is ", extras.largest_name.data(), " of ",
-                                extras.largest_bytes, " bytes"),
+         .offset = extras.max_offset,
+         .detail = absl::StrCat("the largest piece is ", extras.max_name.data(), " of ",
+                                extras.max_bytes, " bytes"),
          .expected = absl::StrCat("at most ", limits.max_ancillary_bytes, " bytes"),
          .actual = absl::StrCat(extras.ancillary_bytes, " bytes")});
   }

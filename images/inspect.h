@@ -9,9 +9,10 @@
 // decoded, so that no file costs more than its structure and the pixels that the limits allow.
 // Of an animation the first frame is decoded, of a TIFF the first page.
 //
-// Lifetime: nothing is borrowed after a call. Thread-safety: one thread at a time. The answer
-// depends on the arguments alone. Errors: values; never throws or prints. Units: pixels; offsets
-// are bytes from the file's start.
+// Lifetime: nothing is borrowed after a call.
+// Thread-safety: one thread at a time. The answer depends on the arguments alone.
+// Errors: values; never throws or prints.
+// Units: pixels; offsets are bytes from the file's start.
 #ifndef SHARDPACK_IMAGES_INSPECT_H_
 #define SHARDPACK_IMAGES_INSPECT_H_
 

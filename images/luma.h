@@ -2,8 +2,9 @@
 //
 //   const uint8_t gray = Luma(red, green, blue);
 //
-// That of ITU-R BT.601, rounded as Pillow does it; gray stays what it is. Lifetime, thread-safety:
-// pure functions. Errors: none. Units: 8 bits a sample, or 16 for WideLuma.
+// That of ITU-R BT.601, rounded as Pillow does it; gray stays what it is.
+//
+// Units: 8 bits a sample, or 16 for WideLuma.
 #ifndef SHARDPACK_IMAGES_LUMA_H_
 #define SHARDPACK_IMAGES_LUMA_H_
 

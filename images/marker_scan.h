@@ -4,7 +4,8 @@
 //   if (at == file.size()) return Truncated("no EOI marker");
 //   const std::byte code = file[at + 1];  // neither 00, FF nor RSTn
 //
-// Lifetime: keeps nothing. Thread-safety: pure. Errors: none; "none found" is file.size().
+// Lifetime: keeps nothing.
+// Errors: none; "none found" is file.size().
 // Units: offsets are bytes from the start of `file`.
 #ifndef SHARDPACK_IMAGES_MARKER_SCAN_H_
 #define SHARDPACK_IMAGES_MARKER_SCAN_H_

@@ -3,8 +3,9 @@
 //   const Orientation turn = OrientationOf(info.orientation);
 //   const PixelRegion stored = ToStored(turn, shown, info.width, info.height);
 //
-// Lifetime, thread-safety: plain values, pure functions. Errors: none; a number that EXIF does not
-// know is 1. Units: pixels. "Stored" is as the file has it, "shown" as it is meant to be seen.
+// Lifetime, thread-safety: plain values, pure functions.
+// Errors: none; a number that EXIF does not know is 1.
+// Units: pixels. "Stored" is as the file has it, "shown" as it is meant to be seen.
 #ifndef SHARDPACK_IMAGES_ORIENTATION_H_
 #define SHARDPACK_IMAGES_ORIENTATION_H_
 

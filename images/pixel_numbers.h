@@ -6,8 +6,10 @@
 //
 // Every step is rounded as IEEE 754 has it, divisions too: these are the numbers of torchvision's
 // to_tensor and normalize. A division is a product with the reciprocal and two fused steps that
-// make up for its rounding, which costs a GPU far less. Lifetime, thread-safety: plain values,
-// pure functions. Errors: none; std is finite and not zero. Units: none.
+// make up for its rounding, which costs a GPU far less.
+//
+// Lifetime, thread-safety: plain values, pure functions.
+// Errors: none; std is finite and not zero.
 #ifndef SHARDPACK_IMAGES_PIXEL_NUMBERS_H_
 #define SHARDPACK_IMAGES_PIXEL_NUMBERS_H_
 

@@ -5,9 +5,11 @@
 //                             3);
 //   output.PutRow(row, y, width, height, out);
 //
-// Numbers are (x / 255 - mean) / std, computed in float as torchvision's to_tensor and normalize
-// do (images/pixel_numbers.h), then rounded to the nearest for kF16 and kBf16. Lifetime: a value.
-// Thread-safety: const calls from any thread. Errors: none; channels are 1 or 3, std is not zero.
+// Numbers are (x / 255 - mean) / std, computed in float as torchvision's to_tensor and normalize do
+// (images/pixel_numbers.h), then rounded to the nearest for kF16 and kBf16.
+//
+// Thread-safety: const calls from any thread.
+// Errors: none; channels are 1 or 3, std is not zero.
 // Units: pixels; out is one image of Bytes(), at any alignment.
 #ifndef SHARDPACK_IMAGES_PIXEL_OUTPUT_H_
 #define SHARDPACK_IMAGES_PIXEL_OUTPUT_H_

@@ -73,8 +73,8 @@ absl::Status PixelPipeline::Run(std::span<const std::byte> file, const ImageInfo
   const double reach_y = crop.margin ? Reach(options_.filter, height, out_height) : 0;
   Cover(box.left, box.right, reach_x, known->width, &decode.region.left, &decode.region.width);
   Cover(box.top, box.bottom, reach_y, known->height, &decode.region.top, &decode.region.height);
-  decode.least_width = LeastSize(decode.region.width, width, out_width);
-  decode.least_height = LeastSize(decode.region.height, height, out_height);
+  decode.min_width = LeastSize(decode.region.width, width, out_width);
+  decode.min_height = LeastSize(decode.region.height, height, out_height);
   decode.channels = options_.channels;
   decode.orient = false;
   decode.fast = options_.fast;

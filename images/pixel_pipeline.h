@@ -8,9 +8,12 @@
 // still at least as large as the result in both directions, so that pixels are never enlarged that
 // need not be, and the antialiased resize does the rest. Against a decode at full scale the result
 // differs as two good filters differ: by 1.3 levels on average on photographs decoded at 1/2.
-// Lifetime: nothing is borrowed after a call. Thread-safety: one thread at a time; make one for
-// each thread. Errors: InvalidArgument for options that cannot be (Create); those of ImageDecoder
-// for the image (Run), after which the slot's content is unknown. Units: pixels; bytes in names.
+//
+// Lifetime: nothing is borrowed after a call.
+// Thread-safety: one thread at a time; make one for each thread.
+// Errors: InvalidArgument for options that cannot be (Create); those of ImageDecoder for the image
+// (Run), after which the slot's content is unknown.
+// Units: pixels; bytes in names.
 #ifndef SHARDPACK_IMAGES_PIXEL_PIPELINE_H_
 #define SHARDPACK_IMAGES_PIXEL_PIPELINE_H_
 

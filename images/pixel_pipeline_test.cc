@@ -125,7 +125,7 @@ TEST(PixelPipeline, ExactScaleIsTheDecodersOwn) {
   PixelPipelineOptions options;
   options.crop = {.kind = CropKind::kResize, .width = 64, .height = 64};
   const TestPixels ours = RunPipeline(file, options, {});
-  const auto eighth = Decode(file, {.least_width = 64, .least_height = 64});
+  const auto eighth = Decode(file, {.min_width = 64, .min_height = 64});
   ASSERT_TRUE(eighth.ok());
   EXPECT_EQ(ours.bytes, eighth->bytes);
 }

@@ -7,9 +7,11 @@
 //   std::array<double, 3> mean = total.Mean();   // of values 0 to 1
 //
 // Every pixel counts the same, whatever its image's size. Gray counts as red, green and blue.
-// Lifetime: a value. Thread-safety: as any value. Errors: none; sums are exact up to 2.8e14 pixels
-// (2^64 / 255^2). Units: samples of 8 bits, divided by 255 in Mean and Deviation; the deviation is
-// that of the population (numpy.std).
+//
+// Thread-safety: as any value.
+// Errors: none; sums are exact up to 2.8e14 pixels (2^64 / 255^2).
+// Units: samples of 8 bits, divided by 255 in Mean and Deviation; the deviation is that of the
+// population (numpy.std).
 #ifndef SHARDPACK_IMAGES_PIXEL_SUMS_H_
 #define SHARDPACK_IMAGES_PIXEL_SUMS_H_
 

@@ -4,10 +4,11 @@
 //   if (!buffer.Reserve(width * height * 3)) return absl::ResourceExhaustedError("no memory");
 //   const PixelView view{buffer.data(), width, height, 3, width * size_t{3}};
 //
-// Lifetime: a view borrows; a buffer owns, and Reserve ends what was in it. Thread-safety: plain
-// values. Errors: Reserve says false without memory. Units: pixels, unless a name says bytes;
-// samples are 8 bits, or 16 in the machine's order where `sample_bytes` says so, channels
-// interleaved (gray, or red, green, blue; then alpha, if any), rows top to bottom.
+// Lifetime: a view borrows; a buffer owns, and Reserve ends what was in it.
+// Errors: Reserve says false without memory.
+// Units: pixels, unless a name says bytes; samples are 8 bits, or 16 in the machine's order where
+// `sample_bytes` says so, channels interleaved (gray, or red, green, blue; then alpha, if any),
+// rows top to bottom.
 #ifndef SHARDPACK_IMAGES_PIXELS_H_
 #define SHARDPACK_IMAGES_PIXELS_H_
 

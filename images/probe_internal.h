@@ -4,9 +4,9 @@
 //   if (result.verdict == ProbeVerdict::kTruncated) ...  // options.allow_truncated not applied yet
 //   info.orientation = ExifOrientation(exif_block);
 //
-// Lifetime, thread-safety, errors, units: as probe.h.
-// Each function is called with a file whose signature SniffImageFormat has seen. It reports every
-// truncation, at both levels; ProbeImage decides what the level and the options make of it.
+// Lifetime, thread-safety, errors, units: as probe.h. Each function is called with a file whose
+// signature SniffImageFormat has seen. It reports every truncation, at both levels; ProbeImage
+// decides what the level and the options make of it.
 #ifndef SHARDPACK_IMAGES_PROBE_INTERNAL_H_
 #define SHARDPACK_IMAGES_PROBE_INTERNAL_H_
 

@@ -4,7 +4,7 @@
 //   Image jpeg = LoadTestImage("baseline.jpg");
 //   jpeg.resize(jpeg.size() - 2);
 //
-// Lifetime: values. Thread-safety: pure. Errors: a missing file throws std::runtime_error.
+// Errors: a missing file throws std::runtime_error.
 // Units: as images/probe.h.
 #ifndef SHARDPACK_IMAGES_PROBE_TESTING_H_
 #define SHARDPACK_IMAGES_PROBE_TESTING_H_

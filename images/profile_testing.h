@@ -2,7 +2,7 @@
 //
 //   const Image file = WithProfile(EncodeJpeg(pixels, {}), WideRgbProfile());
 //
-// Lifetime: values. Thread-safety: pure. Errors: a Little CMS error gives an empty profile.
+// Errors: a Little CMS error gives an empty profile.
 #ifndef SHARDPACK_IMAGES_PROFILE_TESTING_H_
 #define SHARDPACK_IMAGES_PROFILE_TESTING_H_
 

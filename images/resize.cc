@@ -6,7 +6,7 @@
 namespace shardpack {
 namespace {
 
-constexpr uint64_t kMostBytes = uint64_t{1} << 30;
+constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
 constexpr uint32_t kAtOnce = ResizeKernels::kRowsAtOnce;
 
 absl::Status CheckArguments(const PixelView& view, const PixelBox& box,
@@ -14,8 +14,8 @@ absl::Status CheckArguments(const PixelView& view, const PixelBox& box,
   if (view.channels != output.channels() || (view.channels != 1 && view.channels != 3)) {
     return absl::InvalidArgumentError("resize: pixels and output have not the same channels");
   }
-  if (options.width == 0 || options.height == 0 || options.width > kLargestResize ||
-      options.height > kLargestResize) {
+  if (options.width == 0 || options.height == 0 || options.width > kMaxResize ||
+      options.height > kMaxResize) {
     return absl::InvalidArgumentError("resize: width and height are 1 to 65535");
   }
   if (box.IsInside(view.width, view.height)) return absl::OkStatus();
@@ -46,7 +46,7 @@ absl::Status Resizer::Resize(const PixelView& view, const PixelBox& box,
   const uint64_t edge_bytes = uint64_t{view.width} * view.channels * 2 * kAtOnce;
   if (narrow_bytes + edge_bytes + ResizeTable::Bytes(columns, width) +
           ResizeTable::Bytes(rows, height) >
-      kMostBytes) {
+      kMaxBytes) {
     return absl::ResourceExhaustedError("resize: more than 1 GiB would be needed");
   }
   rows_mirrored_ = transpose ? options.mirror_x : options.mirror_y;

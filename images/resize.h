@@ -7,13 +7,15 @@
 //
 // The filter and its two passes (columns, then rows, 8 bits between them) are those of Pillow's
 // Image.resize(size, resample, box), with weights of 16 bits instead of 22: values differ by at
-// most
-// 1. As there, pixels of the view around the box take part where the filter reaches them; to cut
-// first, give a view of the box alone. Every processor gives the same bytes.
-// Lifetime: nothing is borrowed after the call. Thread-safety: one thread at a time. Errors:
-// InvalidArgument for a box that is empty or not inside the view, sizes of 0 or above 65,535, or
-// other channels than the output's; ResourceExhausted without memory, or where more than 1 GiB of
-// it would be needed besides the result. Units: pixels.
+// most 1. As there, pixels of the view around the box take part where the filter reaches them; to
+// cut first, give a view of the box alone. Every processor gives the same bytes.
+//
+// Lifetime: nothing is borrowed after the call.
+// Thread-safety: one thread at a time.
+// Errors: InvalidArgument for a box that is empty or not inside the view, sizes of 0 or above
+// 65,535, or other channels than the output's; ResourceExhausted without memory, or where more than
+// 1 GiB of it would be needed besides the result.
+// Units: pixels.
 #ifndef SHARDPACK_IMAGES_RESIZE_H_
 #define SHARDPACK_IMAGES_RESIZE_H_
 

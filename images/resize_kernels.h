@@ -4,7 +4,8 @@
 //   kernels.columns(rows, 4, 3, table, outs);
 //   kernels.rows(rows, table, y, size_bytes, out);
 //
-// All forms give the same bytes. Lifetime: static. Thread-safety: pure functions. Errors: none.
+// All forms give the same bytes.
+//
 // Units: bytes. `columns` may read up to kRowSlackBytes behind the last tap of a row and write as
 // many behind each output row.
 #ifndef SHARDPACK_IMAGES_RESIZE_KERNELS_H_

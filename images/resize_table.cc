@@ -7,7 +7,7 @@ namespace shardpack {
 namespace {
 
 // The sum of the weights' sizes is below 2, so 255 * 2 * 2^21 fits 31 bits.
-constexpr int kMostShift = 21;
+constexpr int kMaxShift = 21;
 // One less than 16 bits hold: rounding passes its remainder on.
 constexpr double kLargest = 32766;
 
@@ -72,7 +72,7 @@ void ResizeTable::Build(const ResizeAxis& axis, uint32_t out_size, bool mirror) 
       largest = std::max(largest, std::abs(exact[k]));
     }
   }
-  shift_ = kMostShift;
+  shift_ = kMaxShift;
   while (std::ldexp(largest, shift_) > kLargest) --shift_;
   const double one = std::ldexp(1, shift_);
   taps_ = (most + 3) / 4 * 4;

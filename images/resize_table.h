@@ -7,8 +7,11 @@
 // Weights have table.shift() fractional bits, as many as 16 bits hold, and sum up to exactly one,
 // so that plain areas keep their value. Each output pixel has the same number of taps, a multiple
 // of four; those that it does not need weigh nothing and may lie behind the last input pixel.
-// Lifetime: a value that is built again and again. Thread-safety: const calls from any thread.
-// Errors: as std::vector. Units: pixels.
+//
+// Lifetime: a value that is built again and again.
+// Thread-safety: const calls from any thread.
+// Errors: as std::vector.
+// Units: pixels.
 #ifndef SHARDPACK_IMAGES_RESIZE_TABLE_H_
 #define SHARDPACK_IMAGES_RESIZE_TABLE_H_
 

@@ -8,8 +8,10 @@
 // The filter of a pixel is widened by the factor of reduction, so nothing is skipped (antialias);
 // when enlarging it is the plain interpolation. Taps, their places and weights are those of
 // Pillow's precompute_coeffs (src/libImaging/Resample.c); weights here are not normalised yet.
-// Lifetime, thread-safety: plain values, pure functions. Errors: none; sizes are not zero and the
-// box is inside. Units: pixels of the input, edges between pixels.
+//
+// Lifetime, thread-safety: plain values, pure functions.
+// Errors: none; sizes are not zero and the box is inside.
+// Units: pixels of the input, edges between pixels.
 #ifndef SHARDPACK_IMAGES_RESIZE_WEIGHTS_H_
 #define SHARDPACK_IMAGES_RESIZE_WEIGHTS_H_
 
@@ -22,7 +24,7 @@ namespace shardpack {
 
 enum class ResizeFilter : uint8_t { kBox, kBilinear, kBicubic, kLanczos };
 
-inline constexpr uint32_t kLargestResize = 65'535;  // a side of the result
+inline constexpr uint32_t kMaxResize = 65'535;  // a side of the result
 
 // Half the width of the filter, in pixels of the smaller image.
 SHARDPACK_HOST_DEVICE inline double FilterSupport(ResizeFilter filter) {

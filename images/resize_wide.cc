@@ -123,7 +123,7 @@ class WideResizer {
 
 absl::Status ResizeWide(const PixelView& view, const PixelBox& box, uint32_t width, uint32_t height,
                         ResizeFilter filter, uint8_t* out) {
-  if (width == 0 || height == 0 || width > kLargestResize || height > kLargestResize) {
+  if (width == 0 || height == 0 || width > kMaxResize || height > kMaxResize) {
     return absl::InvalidArgumentError("resize: width and height are 1 to 65535");
   }
   if (!box.IsInside(view.width, view.height) || view.channels < 1 || view.channels > 4) {

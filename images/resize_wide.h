@@ -6,8 +6,11 @@
 // The same taps and weights, in floating point, rounded once at the end. Colours weigh as much as
 // they are opaque: what lies under transparent pixels does not shine through. Twenty times slower
 // than Resizer, for the few images that need it.
-// Lifetime: nothing is borrowed after the call. Thread-safety: a pure function. Errors:
-// InvalidArgument for a box that is empty or not inside the view, or sizes of 0 or above 65,535.
+//
+// Lifetime: nothing is borrowed after the call.
+// Thread-safety: a pure function.
+// Errors: InvalidArgument for a box that is empty or not inside the view, or sizes of 0 or above
+// 65,535.
 // Units: pixels; the result has the view's channels and samples, rows without gaps. The second of
 // two and the fourth of four channels are alpha.
 #ifndef SHARDPACK_IMAGES_RESIZE_WIDE_H_

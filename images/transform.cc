@@ -160,8 +160,8 @@ class TransformRun {
     if (resizes && !options_.exact && plan.filter != ResizeFilter::kBox) {
       const uint32_t width = turn.transpose ? plan.height : plan.width;
       const uint32_t height = turn.transpose ? plan.width : plan.height;
-      decode.least_width = LeastSize(info_.width, box.right - box.left, width);
-      decode.least_height = LeastSize(info_.height, box.bottom - box.top, height);
+      decode.min_width = LeastSize(info_.width, box.right - box.left, width);
+      decode.min_height = LeastSize(info_.height, box.bottom - box.top, height);
     }
     absl::StatusOr<DecodedImage> image = scratch_.decoder_.Decode(file_, info_, decode);
     if (!image.ok()) return image.status();

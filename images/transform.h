@@ -8,10 +8,13 @@
 // is decoded, turned upright, converted, resized and encoded anew; then nothing of its metadata is
 // kept but what is asked for (orientation, colour profile). Order of work: CMYK to RGB, alpha
 // blended away, resize, colour profile, gray, bars, encode. Of an animation the first frame is
-// taken. Lifetime: a result borrows from the scratch until its next run, or from the file.
+// taken.
+//
+// Lifetime: a result borrows from the scratch until its next run, or from the file.
 // Thread-safety: const calls from any thread, each with its own scratch. The result depends on
-// options and bytes alone. Errors: those of ImageDecoder and ImageEncoder; never an image with a
-// gray rest. Units: pixels; bytes in names.
+// options and bytes alone.
+// Errors: those of ImageDecoder and ImageEncoder; never an image with a gray rest.
+// Units: pixels; bytes in names.
 #ifndef SHARDPACK_IMAGES_TRANSFORM_H_
 #define SHARDPACK_IMAGES_TRANSFORM_H_
 

@@ -45,13 +45,13 @@ TransformOptions ChooseOptions(const uint8_t* end, size_t size) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  constexpr uint64_t kMostPixels = 1 << 14;
+  constexpr uint64_t kMaxPixels = 1 << 14;
   const auto file = std::as_bytes(std::span(data, size));
   const ProbeResult probe =
-      ProbeImage(file, {.level = ProbeLevel::kHeader, .max_pixels = kMostPixels});
+      ProbeImage(file, {.level = ProbeLevel::kHeader, .max_pixels = kMaxPixels});
   if (probe.verdict != ProbeVerdict::kOk) return 0;
   const auto transform = ImageTransform::Create(ChooseOptions(data + size, size),
-                                                {.max_pixels = kMostPixels, .max_scans = 20});
+                                                {.max_pixels = kMaxPixels, .max_scans = 20});
   if (!transform.ok()) return 0;
   const TransformOptions& options = transform->options();
   const uint32_t longer = std::max(probe.info.width, probe.info.height);

@@ -12,7 +12,7 @@
 namespace shardpack {
 namespace {
 
-constexpr uint32_t kLargestSize = 65'535;
+constexpr uint32_t kMaxSize = 65'535;
 
 constexpr std::array<const char*, 6> kResize = {"off",   "shortest", "longest",
                                                 "exact", "crop",     "pad"};
@@ -29,7 +29,7 @@ std::string Word(const std::array<const char*, kCount>& words, Enum value) {
 }
 
 uint32_t Rounded(double size) {
-  return static_cast<uint32_t>(std::clamp(std::floor(size + 0.5), 1.0, double{kLargestSize}));
+  return static_cast<uint32_t>(std::clamp(std::floor(size + 0.5), 1.0, double{kMaxSize}));
 }
 
 ResizeFilter FilterOf(Interpolation interpolation, bool enlarges) {
@@ -112,7 +112,7 @@ absl::Status CheckTransformOptions(const TransformOptions& options) {
   if (options.resize != ResizeMode::kOff) {
     if (options.width == 0 || options.height == 0)
       return refuse("--resize needs --size, as in 256");
-    if (options.width > kLargestSize || options.height > kLargestSize) {
+    if (options.width > kMaxSize || options.height > kMaxSize) {
       return refuse("--size: a side has at most 65535 pixels");
     }
     const bool side =

@@ -8,9 +8,10 @@
 // Default options are the identity: bytes stay as they are. kAuto of an option that a codec or a
 // policy decides means: nothing is changed for its sake, and an image that is encoded anew for
 // another reason gets the usual (turned upright, sRGB, alpha kept where the format holds it,
-// blended on white where not). Lifetime: plain values. Thread-safety: pure functions. Errors:
-// InvalidArgument for options that contradict each other, in the words of the command line. Units:
-// pixels of the image as it is seen.
+// blended on white where not).
+//
+// Errors: InvalidArgument for options that contradict each other, in the words of the command line.
+// Units: pixels of the image as it is seen.
 #ifndef SHARDPACK_IMAGES_TRANSFORM_OPTIONS_H_
 #define SHARDPACK_IMAGES_TRANSFORM_OPTIONS_H_
 

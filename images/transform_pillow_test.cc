@@ -26,7 +26,7 @@ struct Job {
   TransformOptions options;
   std::string mode;        // Pillow's
   std::string background;  // "-": alpha is kept; "drop"
-  int most_difference = 1;
+  int max_difference = 1;
 };
 
 const char* FilterName(ResizeFilter filter) {
@@ -124,7 +124,7 @@ void ExpectAsPillow(const std::vector<Job>& jobs) {
   ASSERT_EQ(expected.size(), jobs.size());
   for (size_t i = 0; i < jobs.size(); ++i) {
     const TestPixels ours = ByUs(jobs[i]);
-    EXPECT_LE(Difference(ours, expected[i]), jobs[i].most_difference)
+    EXPECT_LE(Difference(ours, expected[i]), jobs[i].max_difference)
         << jobs[i].name << ": " << ours.width << "x" << ours.height << "x" << ours.channels
         << ", Pillow has " << expected[i].width << "x" << expected[i].height << "x"
         << expected[i].channels;

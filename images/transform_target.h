@@ -3,7 +3,7 @@
 //   const Target target = DecideTarget(options, file, info);
 //   if (!ChangesPixels(target.changes)) return file;
 //
-// Lifetime: plain values. Thread-safety: pure functions. Errors: none. Units: pixels, bytes.
+// Units: pixels, bytes.
 #ifndef SHARDPACK_IMAGES_TRANSFORM_TARGET_H_
 #define SHARDPACK_IMAGES_TRANSFORM_TARGET_H_
 

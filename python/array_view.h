@@ -3,8 +3,10 @@
 //
 //   py::object array = ArrayView::Make(batch, pixels.data(), 'B', 1, {n, height, width, 3});
 //
-// Lifetime: the array keeps `owner`, which keeps the memory. Thread-safety: with the GIL held.
-// Errors: Python's exceptions. Units: items; strides are those of C.
+// Lifetime: the array keeps `owner`, which keeps the memory.
+// Thread-safety: with the GIL held.
+// Errors: Python's exceptions.
+// Units: items; strides are those of C.
 #ifndef SHARDPACK_PYTHON_ARRAY_VIEW_H_
 #define SHARDPACK_PYTHON_ARRAY_VIEW_H_
 

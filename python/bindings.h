@@ -3,8 +3,8 @@
 //
 //   Dataset dataset = ValueOrThrow(Dataset::Open(path));
 //
-// Lifetime: none. Thread-safety: with the GIL held. Errors: ValueOrThrow and ThrowIfError throw the
-// Python exception that ExceptionOf names.
+// Thread-safety: with the GIL held.
+// Errors: ValueOrThrow and ThrowIfError throw the Python exception that ExceptionOf names.
 #ifndef SHARDPACK_PYTHON_BINDINGS_H_
 #define SHARDPACK_PYTHON_BINDINGS_H_
 

@@ -39,10 +39,10 @@ PixelPipelineOptions MakeDecode(uint32_t width, uint32_t height, const std::stri
                                         {"resize", CropKind::kResize}});
   options.crop.width = width;
   options.crop.height = height;
-  options.crop.least_scale = scale.first;
-  options.crop.most_scale = scale.second;
-  options.crop.least_ratio = ratio.first;
-  options.crop.most_ratio = ratio.second;
+  options.crop.min_scale = scale.first;
+  options.crop.max_scale = scale.second;
+  options.crop.min_ratio = ratio.first;
+  options.crop.max_ratio = ratio.second;
   options.crop.shortest_side = shortest_side;
   options.crop.flip_probability = flip;
   options.filter = FilterOf(filter);
@@ -87,8 +87,8 @@ void AddDecode(py::module_& module) {
       module, "Decode", "Decoding to arrays of one size: crop, antialiased resize, flip, type.")
       .def(py::init(&MakeDecode), py::arg("width") = crop.width, py::arg("height") = crop.height,
            py::kw_only(), py::arg("crop") = "random_resized",
-           py::arg("scale") = std::pair(crop.least_scale, crop.most_scale),
-           py::arg("ratio") = std::pair(crop.least_ratio, crop.most_ratio),
+           py::arg("scale") = std::pair(crop.min_scale, crop.max_scale),
+           py::arg("ratio") = std::pair(crop.min_ratio, crop.max_ratio),
            py::arg("shortest_side") = crop.shortest_side, py::arg("flip") = 0.0,
            py::arg("filter") = "bilinear", py::arg("channels") = 3, py::arg("dtype") = "uint8",
            py::arg("layout") = "nhwc", py::arg("mean") = output.mean, py::arg("std") = output.std,

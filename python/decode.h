@@ -2,8 +2,8 @@
 //
 //   options.output = OutputOf("float16", "nchw", mean, std);
 //
-// Lifetime: none. Thread-safety: with the GIL held. Errors: a Python ValueError with the names that
-// there are.
+// Thread-safety: with the GIL held.
+// Errors: a Python ValueError with the names that there are.
 #ifndef SHARDPACK_PYTHON_DECODE_H_
 #define SHARDPACK_PYTHON_DECODE_H_
 

@@ -4,9 +4,12 @@
 //   PinnedMemory memory(*device.api);
 //
 // What was asked for is a number, "cuda:3", "cpu", "auto" (cuda/open_device.h) or what Python
-// prints so, as a torch.device. Lifetime: a value; the table that it names is static.
-// Thread-safety: with the GIL held. Errors: ValueError for other words; DeviceError where that GPU
-// cannot be used; a RuntimeWarning where "auto" is the CPU, with the reason.
+// prints so, as a torch.device.
+//
+// Lifetime: a value; the table that it names is static.
+// Thread-safety: with the GIL held.
+// Errors: ValueError for other words; DeviceError where that GPU cannot be used; a RuntimeWarning
+// where "auto" is the CPU, with the reason.
 #ifndef SHARDPACK_PYTHON_DEVICE_H_
 #define SHARDPACK_PYTHON_DEVICE_H_
 

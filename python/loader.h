@@ -2,8 +2,9 @@
 //
 //   auto held = python_loader.Take();   // by a DeviceLoader, which then owns its threads
 //
-// Lifetime: the memory outlives the loader. Thread-safety: with the GIL held. Errors: a Python
-// ValueError once the loader was taken.
+// Lifetime: the memory outlives the loader.
+// Thread-safety: with the GIL held.
+// Errors: a Python ValueError once the loader was taken.
 #ifndef SHARDPACK_PYTHON_LOADER_H_
 #define SHARDPACK_PYTHON_LOADER_H_
 

@@ -5,8 +5,12 @@
 // __dlpack__ makes the consumer's stream wait for the batch, as Python's DLPack protocol has it
 // (https://dmlc.github.io/dlpack/latest/python_spec.html). The batch's memory is filled anew when
 // all tensors taken of it are gone, after what was enqueued by then on the stream of the last
-// __dlpack__. Lifetime: a tensor keeps its batch. Thread-safety: with the GIL held. Errors: Python
-// exceptions. Units: elements.
+// __dlpack__.
+//
+// Lifetime: a tensor keeps its batch.
+// Thread-safety: with the GIL held.
+// Errors: Python exceptions.
+// Units: elements.
 #ifndef SHARDPACK_PYTHON_TENSOR_H_
 #define SHARDPACK_PYTHON_TENSOR_H_
 

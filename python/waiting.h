@@ -6,8 +6,9 @@
 //   EndInTime(std::move(loader));
 //
 // Lifetime: what the work of Abandonable holds may outlive the call, and the interpreter's last
-// word. Thread-safety: with the GIL held; it is given away meanwhile. Errors: what a handler of a
-// signal raised (KeyboardInterrupt), in place of a result.
+// word.
+// Thread-safety: with the GIL held; it is given away meanwhile.
+// Errors: what a handler of a signal raised (KeyboardInterrupt), in place of a result.
 #ifndef SHARDPACK_PYTHON_WAITING_H_
 #define SHARDPACK_PYTHON_WAITING_H_
 

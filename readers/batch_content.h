@@ -3,8 +3,8 @@
 //   auto content = std::make_unique<HostBatch::Content>();
 //   content->ids = {3, 1, 2};  ...  return HostBatch(std::move(content));
 //
-// Lifetime: the leases own all memory that the views point into. Thread-safety: as a plain value.
-// Errors: none. Units: bytes.
+// Lifetime: the leases own all memory that the views point into.
+// Units: bytes.
 #ifndef SHARDPACK_READERS_BATCH_CONTENT_H_
 #define SHARDPACK_READERS_BATCH_CONTENT_H_
 

@@ -4,9 +4,12 @@
 //   absl::Status done = (*decoder)->Decode(jpeg, info, epoch, id, slot);   // sample_bytes() there
 //
 // Random crops and flips come from (seed, epoch, id) alone, so a resumed run, another world size or
-// another number of threads gives the same pixels. Lifetime: owns a PixelPipeline for each thread
-// that decodes at once. Thread-safety: const, any thread. Errors: those of PixelPipeline. Units:
-// bytes.
+// another number of threads gives the same pixels.
+//
+// Lifetime: owns a PixelPipeline for each thread that decodes at once.
+// Thread-safety: const, any thread.
+// Errors: those of PixelPipeline.
+// Units: bytes.
 #ifndef SHARDPACK_READERS_BATCH_DECODER_H_
 #define SHARDPACK_READERS_BATCH_DECODER_H_
 

@@ -8,8 +8,9 @@
 // Every stretch of window * block places, counted from 0, holds the numbers of `window` blocks and
 // no others. The last block is shorter where `block` does not divide the size; the window it falls
 // into is as much shorter, and those after it begin as much earlier.
-// Lifetime: a plain value. Thread-safety: const, any thread. Errors: none. Units: numbers and
-// places from 0; block in numbers, window in blocks.
+//
+// Thread-safety: const, any thread.
+// Units: numbers and places from 0; block in numbers, window in blocks.
 #ifndef SHARDPACK_READERS_BLOCK_SHUFFLE_H_
 #define SHARDPACK_READERS_BLOCK_SHUFFLE_H_
 

@@ -1,8 +1,6 @@
 // FirstClassDifference: where two lists of classes part, for messages: "class 0 is cat in a and bird in b".
 //
 //   FirstClassDifference(was, " in a", now, " in b");
-//
-// Lifetime: plain values. Thread-safety: pure. Errors: none.
 #ifndef SHARDPACK_READERS_CLASS_DIFFERENCE_H_
 #define SHARDPACK_READERS_CLASS_DIFFERENCE_H_
 

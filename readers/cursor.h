@@ -13,9 +13,11 @@
 //   0 magic "SPCURSOR"  8 version u32  12 reserved u32  16 dataset high, low u64  32 order u64
 //   40 epoch u64  48 step u64  56 check u64
 // where the check is the XXH3-64 of all before it (in the text, without the colon).
-// Lifetime: plain values. Thread-safety: any thread. Errors: DataLoss for a form that was damaged;
-// InvalidArgument for what is no cursor, for one of a newer version, and for one of another dataset
-// or order (CheckCursor). Units: epochs and global steps from 0.
+//
+// Thread-safety: any thread.
+// Errors: DataLoss for a form that was damaged; InvalidArgument for what is no cursor, for one of a
+// newer version, and for one of another dataset or order (CheckCursor).
+// Units: epochs and global steps from 0.
 #ifndef SHARDPACK_READERS_CURSOR_H_
 #define SHARDPACK_READERS_CURSOR_H_
 

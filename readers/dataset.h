@@ -8,11 +8,13 @@
 // A dataset is opened through its manifest: sizes are checked, an index is verified when it is
 // first needed. Foreign shards are scanned whole, by one of the formats given. Shard bytes come by
 // positioned reads, never through a mapping: a shard cut short meanwhile is an error, not a signal.
-// Lifetime: a copy shares everything; the formats must outlive it (they are static). Thread-safety:
-// const, any thread. Errors: NotFound, InvalidArgument for a path that is no dataset (Open);
-// OutOfRange for an id or shard beyond the end; DataLoss for damage, naming shard, key and offset;
-// Unimplemented for a container that has no extents; Status of I/O. Units: bytes from the start of
-// the shard; an id is a sample's number over all shards, from 0.
+//
+// Lifetime: a copy shares everything; the formats must outlive it (they are static).
+// Thread-safety: const, any thread.
+// Errors: NotFound, InvalidArgument for a path that is no dataset (Open); OutOfRange for an id or
+// shard beyond the end; DataLoss for damage, naming shard, key and offset; Unimplemented for a
+// container that has no extents; Status of I/O.
+// Units: bytes from the start of the shard; an id is a sample's number over all shards, from 0.
 #ifndef SHARDPACK_READERS_DATASET_H_
 #define SHARDPACK_READERS_DATASET_H_
 

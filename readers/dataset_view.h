@@ -6,9 +6,12 @@
 //
 // For programs that look at more samples than they use, or hash themselves (hash()). Sizes of the
 // shards are checked when they are mapped; a shard that another program cuts short afterwards ends
-// this process with SIGBUS, which Fetcher and Loader do not risk for shards. Lifetime: views live
-// as long as one copy of this object. Thread-safety: const, any thread. Errors: those of opening;
-// DataLoss for a shard that has not the size of its index; InvalidArgument for an unknown field.
+// this process with SIGBUS, which Fetcher and Loader do not risk for shards.
+//
+// Lifetime: views live as long as one copy of this object.
+// Thread-safety: const, any thread.
+// Errors: those of opening; DataLoss for a shard that has not the size of its index;
+// InvalidArgument for an unknown field.
 // Units: bytes.
 #ifndef SHARDPACK_READERS_DATASET_VIEW_H_
 #define SHARDPACK_READERS_DATASET_VIEW_H_

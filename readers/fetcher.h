@@ -5,9 +5,13 @@
 //   absl::StatusOr<HostBatch> batch = fetcher->Fetch(ids);   // for an order of one's own
 //
 // Loader spreads the same work over threads: Plan, a lease of slabs, Place, Read of ranges of
-// items. Lifetime: keeps the dataset; the HostMemory outlives it. Thread-safety: const, any thread.
+// items.
+//
+// Lifetime: keeps the dataset; the HostMemory outlives it.
+// Thread-safety: const, any thread.
 // Errors: OutOfRange for an id; DataLoss with shard, record, key, field, offset; ResourceExhausted;
-// I/O. Units: bytes.
+// I/O.
+// Units: bytes.
 #ifndef SHARDPACK_READERS_FETCHER_H_
 #define SHARDPACK_READERS_FETCHER_H_
 

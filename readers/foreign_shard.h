@@ -3,9 +3,11 @@
 //   absl::StatusOr<ForeignShard> shard = ScanForeignShard("imagenet-000.tar", formats);
 //   uint64_t samples = shard->index.records();
 //
-// Lifetime: the result owns its memory. Thread-safety: pure but for the file. Errors: NotFound;
-// InvalidArgument when no format takes the file; DataLoss with the first damage found;
-// Unimplemented when the container has no extents; I/O; what the hook answers. Units: bytes.
+// Lifetime: the result owns its memory.
+// Thread-safety: pure but for the file.
+// Errors: NotFound; InvalidArgument when no format takes the file; DataLoss with the first damage
+// found; Unimplemented when the container has no extents; I/O; what the hook answers.
+// Units: bytes.
 // Memory: the index, and with `probe` the largest image.
 #ifndef SHARDPACK_READERS_FOREIGN_SHARD_H_
 #define SHARDPACK_READERS_FOREIGN_SHARD_H_

@@ -5,10 +5,12 @@
 //
 // Bytes of a field lie at 64-byte-aligned places within slabs of equal size (a sample larger than a
 // slab: within as many as it takes, one behind the other), in the order of slots, so that a batch
-// is a few large copies for a device. Lifetime: move-only; all views live as long as it, and the
-// destructor gives the slabs back; it may outlive the loader that made it, not the HostMemory.
-// Thread-safety: const, any thread. Errors: none. Units: bytes; a slot is a sample's place in the
-// batch of this rank.
+// is a few large copies for a device.
+//
+// Lifetime: move-only; all views live as long as it, and the destructor gives the slabs back; it
+// may outlive the loader that made it, not the HostMemory.
+// Thread-safety: const, any thread.
+// Units: bytes; a slot is a sample's place in the batch of this rank.
 #ifndef SHARDPACK_READERS_HOST_BATCH_H_
 #define SHARDPACK_READERS_HOST_BATCH_H_
 

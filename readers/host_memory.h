@@ -5,9 +5,12 @@
 //   memory.Free(*slab);
 //
 // The seam through which pinned memory comes in (a HostMemory that registers what it allocates)
-// without the readers knowing CUDA. Lifetime: must outlive every loader, fetcher and batch that
-// uses it. Thread-safety: all methods from any thread. Errors: ResourceExhausted when the memory or
-// a budget ends. Units: bytes.
+// without the readers knowing CUDA.
+//
+// Lifetime: must outlive every loader, fetcher and batch that uses it.
+// Thread-safety: all methods from any thread.
+// Errors: ResourceExhausted when the memory or a budget ends.
+// Units: bytes.
 #ifndef SHARDPACK_READERS_HOST_MEMORY_H_
 #define SHARDPACK_READERS_HOST_MEMORY_H_
 

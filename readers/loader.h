@@ -6,16 +6,18 @@
 //
 // Next gives the batches of step 0, 1, ... of an epoch, then nullopt once, then those of the next
 // epoch; batches read ahead and not given do not count for the cursor, so that a loader opened with
-// it goes on with the very next sample, at any world size that divides the global batch.
-// Threads: `threads` do the work of the CPU (reading what lies in the page cache, hashes,
-// decoding); reads that must wait for the disk go to up to `io_threads` more, started when first
-// needed. Lifetime: batches may outlive the loader, the HostMemory outlives both. The destructor
-// stops and joins the threads, which takes no longer than the reads under way. Thread-safety: one
-// caller of Next at a time; Stop, cursor and stats from any thread. Not across fork: in the child
-// Next is FailedPrecondition and all else does nothing. Errors: Open InvalidArgument (order, rank,
-// cursor, fields do not fit), ResourceExhausted; Next Cancelled after Stop, DataLoss or I/O of the
-// first bad sample under BadSamples::kFail or beyond the budget, again at each further call. Units:
-// bytes.
+// it goes on with the very next sample, at any world size that divides the global batch. Threads:
+// `threads` do the work of the CPU (reading what lies in the page cache, hashes, decoding); reads
+// that must wait for the disk go to up to `io_threads` more, started when first needed.
+//
+// Lifetime: batches may outlive the loader, the HostMemory outlives both. The destructor stops and
+// joins the threads, which takes no longer than the reads under way.
+// Thread-safety: one caller of Next at a time; Stop, cursor and stats from any thread. Not across
+// fork: in the child Next is FailedPrecondition and all else does nothing.
+// Errors: Open InvalidArgument (order, rank, cursor, fields do not fit), ResourceExhausted; Next
+// Cancelled after Stop, DataLoss or I/O of the first bad sample under BadSamples::kFail or beyond
+// the budget, again at each further call.
+// Units: bytes.
 #ifndef SHARDPACK_READERS_LOADER_H_
 #define SHARDPACK_READERS_LOADER_H_
 

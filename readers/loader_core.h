@@ -6,8 +6,9 @@
 //
 // A batch is planned by whichever CPU thread has nothing else to do, one batch at a time; its
 // pieces are read by CPU threads while that needs no waiting, by I/O threads else; then it is
-// decoded, if asked for, and completed by whoever did its last piece. Lifetime, thread-safety,
-// errors, units: as Loader (readers/loader.h).
+// decoded, if asked for, and completed by whoever did its last piece.
+//
+// Lifetime, thread-safety, errors, units: as Loader (readers/loader.h).
 #ifndef SHARDPACK_READERS_LOADER_CORE_H_
 #define SHARDPACK_READERS_LOADER_CORE_H_
 

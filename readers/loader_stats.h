@@ -4,8 +4,9 @@
 //   std::puts(stats.Explain().c_str());     // "read binds: 97 % of 2 threads ..."
 //   std::string json = stats.ToJson();
 //
-// Lifetime: a plain value, a snapshot. Thread-safety: as any plain value. Errors: none. Units:
-// nanoseconds since the loader was opened, bytes of fields.
+// Lifetime: a plain value, a snapshot.
+// Thread-safety: as any plain value.
+// Units: nanoseconds since the loader was opened, bytes of fields.
 #ifndef SHARDPACK_READERS_LOADER_STATS_H_
 #define SHARDPACK_READERS_LOADER_STATS_H_
 

@@ -8,9 +8,12 @@
 // docs/decisions/0005-mapped-copies.md). The price: Open installs a handler for SIGBUS, once a
 // process, which takes the faults of these copies and hands all others to the handler that was
 // there before. A program that installs its own handler later must hand on in the same way, or it
-// loses this protection and nothing else. Lifetime: owns the mapping; the File may be closed.
-// Thread-safety: const, any thread. Errors: Status of mmap; DataLoss for another size than
-// expected. Units: bytes from the start of the file.
+// loses this protection and nothing else.
+//
+// Lifetime: owns the mapping; the File may be closed.
+// Thread-safety: const, any thread.
+// Errors: Status of mmap; DataLoss for another size than expected.
+// Units: bytes from the start of the file.
 #ifndef SHARDPACK_READERS_MAPPED_SHARD_H_
 #define SHARDPACK_READERS_MAPPED_SHARD_H_
 

@@ -8,8 +8,10 @@
 // the parts in the order of the odd numbers over counts, (2j + 1) / count, which is the sequence of
 // seats by Webster / Sainte-Lague: evenly spread, so that every stretch of slots holds each part in
 // about its share. Integers only: the same on every machine.
-// Lifetime: plain values; a walk keeps a copy of the counts. Thread-safety: one caller at a time.
-// Errors: none. Units: slots of an epoch and samples of a part, from 0.
+//
+// Lifetime: plain values; a walk keeps a copy of the counts.
+// Thread-safety: one caller at a time.
+// Units: slots of an epoch and samples of a part, from 0.
 #ifndef SHARDPACK_READERS_MIXTURE_H_
 #define SHARDPACK_READERS_MIXTURE_H_
 

@@ -23,8 +23,11 @@
 //   padding  kPad fills the last step up with kPaddingId, so every sample comes and all ranks have
 //            equal counts; there is no other padding.
 // The same spec gives the same order in every version of the program: golden values are tested.
-// Lifetime: a value; copies share what they hold. Thread-safety: const, any thread. Errors:
-// InvalidArgument (Make) naming what cannot be. Units: ids, steps and slots count from 0.
+//
+// Lifetime: a value; copies share what they hold.
+// Thread-safety: const, any thread.
+// Errors: InvalidArgument (Make) naming what cannot be.
+// Units: ids, steps and slots count from 0.
 #ifndef SHARDPACK_READERS_ORDER_H_
 #define SHARDPACK_READERS_ORDER_H_
 

@@ -10,8 +10,11 @@
 // average. Up to n = 16, where a network would favour some orders, a Fisher-Yates shuffle packed in
 // one word. All arithmetic is our own on 64-bit integers: the result of (n, key) is the same on
 // every machine and in every version. No secret is safe behind it.
-// Lifetime: a plain value of 100 bytes. Thread-safety: const, any thread. Errors: none; arguments
-// must be below n. Units: places and values count from 0.
+//
+// Lifetime: a plain value of 100 bytes.
+// Thread-safety: const, any thread.
+// Errors: none; arguments must be below n.
+// Units: places and values count from 0.
 #ifndef SHARDPACK_READERS_PERMUTATION_H_
 #define SHARDPACK_READERS_PERMUTATION_H_
 

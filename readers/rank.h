@@ -8,8 +8,10 @@
 // The shares joined in the order of ranks are the global batch, whatever the world size is: a run
 // may go on with another one. Shares of different size cannot be expressed, so no rank waits for a
 // batch that another does not have.
-// Lifetime: a plain value. Thread-safety: any thread. Errors: InvalidArgument (CheckRank); the
-// other functions want a rank that passed it. Units: slots of a global batch, from 0.
+//
+// Thread-safety: any thread.
+// Errors: InvalidArgument (CheckRank); the other functions want a rank that passed it.
+// Units: slots of a global batch, from 0.
 #ifndef SHARDPACK_READERS_RANK_H_
 #define SHARDPACK_READERS_RANK_H_
 

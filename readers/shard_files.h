@@ -4,8 +4,9 @@
 //   absl::StatusOr<std::shared_ptr<const File>> file = files.Get(0);
 //   absl::Status read = (*file)->ReadExactlyAt(offset, into);
 //
-// Lifetime: a file stays open as long as someone holds it. Thread-safety: any thread. Errors: those
-// of opening. Units: none.
+// Lifetime: a file stays open as long as someone holds it.
+// Thread-safety: any thread.
+// Errors: those of opening.
 #ifndef SHARDPACK_READERS_SHARD_FILES_H_
 #define SHARDPACK_READERS_SHARD_FILES_H_
 

@@ -4,8 +4,10 @@
 //   SampleLocation at = table.dataset().Locate(id);
 //   absl::StatusOr<const ShardTable::Shard*> shard = table.Get(at.shard);   // opens the index once
 //
-// Lifetime: keeps the dataset. Thread-safety: const, any thread. Errors: those of
-// Dataset::BorrowIndex. Units: ids over all shards, from 0.
+// Lifetime: keeps the dataset.
+// Thread-safety: const, any thread.
+// Errors: those of Dataset::BorrowIndex.
+// Units: ids over all shards, from 0.
 #ifndef SHARDPACK_READERS_SHARD_TABLE_H_
 #define SHARDPACK_READERS_SHARD_TABLE_H_
 

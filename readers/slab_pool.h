@@ -7,9 +7,12 @@
 // A lease is taken whole or not at all, so those who hold a part never wait for the rest. A run of
 // several slabs is contiguous: one sample larger than a slab lies in it. Where the pool cannot
 // serve (a run beyond its size, or a holder that will not give back), memory of its own is
-// allocated for the lease and freed with it. Lifetime: a lease keeps the pool alive; the HostMemory
-// outlives both. Thread-safety: any thread; one Acquire that waits at a time.
-// Errors: those of HostMemory. Units: bytes, slabs.
+// allocated for the lease and freed with it.
+//
+// Lifetime: a lease keeps the pool alive; the HostMemory outlives both.
+// Thread-safety: any thread; one Acquire that waits at a time.
+// Errors: those of HostMemory.
+// Units: bytes, slabs.
 #ifndef SHARDPACK_READERS_SLAB_POOL_H_
 #define SHARDPACK_READERS_SLAB_POOL_H_
 

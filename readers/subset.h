@@ -8,8 +8,11 @@
 //   auto order = Order::Make({.samples = dataset.size(), .subset = *subset});
 //
 // Ids ascend. No sample is read; every index is, once. Eight bytes a selected sample.
-// Lifetime: the list owns its ids. Thread-safety: any thread; `keep` is called by the caller's.
-// Errors: those of Dataset::index(). Units: an id is a sample's number over all shards.
+//
+// Lifetime: the list owns its ids.
+// Thread-safety: any thread; `keep` is called by the caller's.
+// Errors: those of Dataset::index().
+// Units: an id is a sample's number over all shards.
 #ifndef SHARDPACK_READERS_SUBSET_H_
 #define SHARDPACK_READERS_SUBSET_H_
 

@@ -9,7 +9,7 @@
 namespace shardpack {
 namespace {
 
-constexpr uint32_t kFirstHits = 16, kMostHits = 1 << 20;
+constexpr uint32_t kFirstHits = 16, kMaxHits = 1 << 20;
 // Apart from each other: what the page cache drops it drops in larger pieces.
 constexpr uint64_t kWalkStepBytes = 64 << 10;
 // Slower than this is no copy from memory, unless the thread had to wait for a core: looked into
@@ -60,7 +60,7 @@ void WarmShards::TellRead(uint32_t shard, const File& file, bool was_cached) con
   const std::unique_lock lock(state.mutex, std::try_to_lock);
   if (!lock.owns_lock() || state.mapping != nullptr) return;
   state.hits.store(0, std::memory_order_relaxed);
-  state.wanted_hits.store(std::min(2 * wanted, kMostHits), std::memory_order_relaxed);
+  state.wanted_hits.store(std::min(2 * wanted, kMaxHits), std::memory_order_relaxed);
   if (!AllCached(file, state.bytes)) return;
   absl::StatusOr<MappedShard> mapped = MappedShard::Open(file, state.bytes);
   if (!mapped.ok()) return;  // it is read, which also says what is wrong

@@ -5,9 +5,12 @@
 //
 // A shard is mapped after some reads of it were served from the page cache and a walk over it found
 // every part there: a copy of what is not there would make a CPU thread wait for the disk. When
-// copies are slow, another walk looks whether parts are gone, and the mapping is dropped. Lifetime:
-// who holds a mapping keeps it. Thread-safety: const, any thread. Errors: none; a shard that cannot
-// be mapped is read. Units: bytes, nanoseconds.
+// copies are slow, another walk looks whether parts are gone, and the mapping is dropped.
+//
+// Lifetime: who holds a mapping keeps it.
+// Thread-safety: const, any thread.
+// Errors: none; a shard that cannot be mapped is read.
+// Units: bytes, nanoseconds.
 #ifndef SHARDPACK_READERS_WARM_SHARDS_H_
 #define SHARDPACK_READERS_WARM_SHARDS_H_
 

@@ -4,7 +4,8 @@
 //   scanner.Scan(in, options, records, of_shard);
 //   of_run.Add(of_shard);   // in the order of the shards, so that reports repeat
 //
-// Lifetime: a plain value. Thread-safety: one caller at a time. Errors: none. Units: findings.
+// Thread-safety: one caller at a time.
+// Units: findings.
 #ifndef SHARDPACK_VALIDATORS_FINDING_TALLY_H_
 #define SHARDPACK_VALIDATORS_FINDING_TALLY_H_
 

@@ -5,8 +5,10 @@
 //   bool damaged = report->errors() > 0;
 //
 // Neither form ever says that something is in order that was not read: level, counts and gaps stand
-// in both. Lifetime: a plain value. Thread-safety: as a plain value. Errors: none; text of any
-// bytes is escaped (ToText for terminals, ToJson as %XX). Units: bytes, seconds.
+// in both.
+//
+// Errors: none; text of any bytes is escaped (ToText for terminals, ToJson as %XX).
+// Units: bytes, seconds.
 #ifndef SHARDPACK_VALIDATORS_VALIDATION_REPORT_H_
 #define SHARDPACK_VALIDATORS_VALIDATION_REPORT_H_
 

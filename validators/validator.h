@@ -6,12 +6,15 @@
 //   if (report.ok() && report->errors() > 0) ...   // exit code 4
 //
 // Nothing is written, and nothing of the input is trusted: any bytes give findings, never a crash.
-// Lifetime: borrows all arguments for the call. Thread-safety: any number at once. Errors: damage
-// is a finding, and so is a file that cannot be read; Status means that there was nothing to
-// validate: NotFound, InvalidArgument (both usage), PermissionDenied and other I/O for the folder
-// itself. A stop is no error: the report says so. Memory: 8 bytes a record, and a block, an index
-// and the largest record's metadata a thread; at deep what MemoryGates let through. Units: bytes,
-// seconds.
+//
+// Lifetime: borrows all arguments for the call.
+// Thread-safety: any number at once.
+// Errors: damage is a finding, and so is a file that cannot be read; Status means that there was
+// nothing to validate: NotFound, InvalidArgument (both usage), PermissionDenied and other I/O for
+// the folder itself. A stop is no error: the report says so.
+// Memory: 8 bytes a record, and a block, an index and the largest record's metadata a thread; at
+// deep what MemoryGates let through.
+// Units: bytes, seconds.
 #ifndef SHARDPACK_VALIDATORS_VALIDATOR_H_
 #define SHARDPACK_VALIDATORS_VALIDATOR_H_
 

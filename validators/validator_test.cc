@@ -545,9 +545,9 @@ TEST(Validator, FilesThatTheDatasetLacks) {
 // --- Adopted datasets.
 
 // The scene's shards lie in one folder, manifest and indexes in another.
-class AdoptedScene : public Scene {
+class IndexedScene : public Scene {
  public:
-  AdoptedScene() {
+  IndexedScene() {
     ::unlink(Path("skipped.jsonl").c_str());
     std::filesystem::create_directory(Path("in"));
     manifest.origin = "adopted";
@@ -562,8 +562,8 @@ class AdoptedScene : public Scene {
   }
 };
 
-TEST(AdoptedDatasets, ShardsElsewhereAreCheckedAsThoseOfTheFolder) {
-  AdoptedScene scene;
+TEST(IndexedDatasets, ShardsElsewhereAreCheckedAsThoseOfTheFolder) {
+  IndexedScene scene;
   ValidationReport report = scene.Validate();
   EXPECT_EQ(Names(report), "");
   EXPECT_EQ(report.records_checked, 18u);
@@ -584,8 +584,8 @@ TEST(AdoptedDatasets, ShardsElsewhereAreCheckedAsThoseOfTheFolder) {
   EXPECT_EQ(Names(scene.Validate()), "file-missing ") << "and nothing waits for it";
 }
 
-TEST(AdoptedDatasets, OtherFilesMayLieThereButNoStaleIndexes) {
-  AdoptedScene scene;
+TEST(IndexedDatasets, OtherFilesMayLieThereButNoStaleIndexes) {
+  IndexedScene scene;
   scene.Write("README", "of the other tool");
   EXPECT_EQ(Names(scene.Validate()), "");
   scene.Write("old.toy.pidx", "x");

@@ -5,7 +5,7 @@
 //   Plan plan = *Plan::Make(MakeListing(40), PlanOptions{}, PlainFormat());
 //   Plan again = *Plan::FromBytes(plan.ToBytes(), &FindMadeUpFormat);
 //
-// Lifetime: formats have static storage. Thread-safety: pure functions. Errors: none.
+// Lifetime: formats have static storage.
 #ifndef SHARDPACK_CONVERTERS_TESTING_MADE_UP_H_
 #define SHARDPACK_CONVERTERS_TESTING_MADE_UP_H_
 

@@ -4,8 +4,8 @@
 //   source.Replace(7, "not an image");              // a bad input
 //   Plan plan = *Plan::Make(*source.List(), PlanOptions{}, ToyFormat());
 //
-// Lifetime: what Load returns dies with the arena. Thread-safety: as SampleSource; Replace before loading only.
-// Errors: none.
+// Lifetime: what Load returns dies with the arena.
+// Thread-safety: as SampleSource; Replace before loading only.
 #ifndef SHARDPACK_CONVERTERS_TESTING_MEMORY_SOURCE_H_
 #define SHARDPACK_CONVERTERS_TESTING_MEMORY_SOURCE_H_
 

@@ -2,7 +2,8 @@
 //
 //   absl::StatusOr<bool> parts = HoldsDatasetParts("OUT");
 //
-// Lifetime: none. Thread-safety: any thread. Errors: those of listing the folder.
+// Thread-safety: any thread.
+// Errors: those of listing the folder.
 #ifndef SHARDPACK_FORMATS_CORE_DATASET_PARTS_H_
 #define SHARDPACK_FORMATS_CORE_DATASET_PARTS_H_
 

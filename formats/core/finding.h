@@ -5,9 +5,8 @@
 //   finding.offset = 512;  finding.expected = "006377";  finding.actual = "006370";
 //   sink.Report(std::move(finding));
 //
-// Lifetime: a plain value. Thread-safety: as a plain value; a FindingSink has one caller at a time
-// unless it says otherwise. Errors: none. Units: offset and length are bytes from the start of the
-// shard file.
+// Thread-safety: as a plain value; a FindingSink has one caller at a time unless it says otherwise.
+// Units: offset and length are bytes from the start of the shard file.
 #ifndef SHARDPACK_FORMATS_CORE_FINDING_H_
 #define SHARDPACK_FORMATS_CORE_FINDING_H_
 

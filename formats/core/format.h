@@ -5,8 +5,10 @@
 //   std::string name = ShardName(*format, "ustar", "train", 0, 12);   // train-000000.tar
 //   auto writer = format->create(staged_file, spec);
 //
-// Lifetime: rows are constexpr, static storage. Thread-safety: every function here is pure or
-// thread-safe. Errors: stated at each member. Units: bytes.
+// Lifetime: rows are constexpr, static storage.
+// Thread-safety: every function here is pure or thread-safe.
+// Errors: stated at each member.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_CORE_FORMAT_H_
 #define SHARDPACK_FORMATS_CORE_FORMAT_H_
 

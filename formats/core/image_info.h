@@ -3,9 +3,9 @@
 //   ImageInfo info = sample.image;
 //   if (info.format == ImageFormat::kJpeg && info.progressive()) ...
 //
-// Lifetime: a plain value. Thread-safety: as any plain value. Errors: none.
-// Units: width and height are pixels as stored (before the EXIF orientation is applied).
-// The struct is stored as it is, little-endian, in the image column of a shard index.
+// Thread-safety: as any plain value.
+// Units: width and height are pixels as stored (before the EXIF orientation is applied). The struct
+// is stored as it is, little-endian, in the image column of a shard index.
 #ifndef SHARDPACK_FORMATS_CORE_IMAGE_INFO_H_
 #define SHARDPACK_FORMATS_CORE_IMAGE_INFO_H_
 

@@ -4,11 +4,10 @@
 //
 // The shard's name without its extension, so that a pattern for shards (*.tar*) meets no index. An
 // extension is a dot and what follows it, a letter and then letters and digits: part.0 and
-// train.tfrecord-00000-of-00012 have none, and the suffix comes after the whole name. Two shards may
-// have one index name (a.h5 and a.hdf5); whoever names files that others chose must look for that.
-// Of a dataset its manifest says what the indexes are called: those of older versions have the whole
-// name of the shard.
-// Lifetime, thread-safety: pure functions. Errors: none.
+// train.tfrecord-00000-of-00012 have none, and the suffix comes after the whole name. Two shards
+// may have one index name (a.h5 and a.hdf5); whoever names files that others chose must look for
+// that. Of a dataset its manifest says what the indexes are called: those of older versions have
+// the whole name of the shard.
 #ifndef SHARDPACK_FORMATS_CORE_INDEX_NAME_H_
 #define SHARDPACK_FORMATS_CORE_INDEX_NAME_H_
 

@@ -57,7 +57,7 @@ Object MembersOf(ManifestCounts& counts) {
 Object MembersOf(DatasetFacts& facts) {
   return {{"image_bytes", &facts.image_bytes},
           {"image_formats", &facts.image_formats},
-          {"largest_image_bytes", &facts.largest_image_bytes},
+          {"largest_image_bytes", &facts.max_image_bytes},
           {"largest_record_bytes", &facts.largest_record_bytes},
           {"max_height", &facts.max_height},
           {"max_width", &facts.max_width},

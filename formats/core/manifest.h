@@ -8,10 +8,11 @@
 // Canonical form: UTF-8, sorted keys, one blank of indent a level, one newline at the end; strings
 // through PercentEscape (formats/io/escape.h); digests as 32 hex digits. `self` is the XXH3-128 of
 // that text without the line of `self`.
-// Lifetime: a plain value. Thread-safety: as a plain value.
+//
 // Errors: Parse answers DataLoss with the place for anything that is not exactly a manifest written
 // by ToJson (hash, spelling, limits, names, sums); DefectOf says which kind. Read also answers
-// NotFound and the errors of reading. Units: bytes.
+// NotFound and the errors of reading.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_CORE_MANIFEST_H_
 #define SHARDPACK_FORMATS_CORE_MANIFEST_H_
 
@@ -64,7 +65,7 @@ struct ManifestCounts {
 
 // What a loader wants to know before it reads anything.
 struct DatasetFacts {
-  uint64_t largest_record_bytes = 0, largest_image_bytes = 0, image_bytes = 0;
+  uint64_t largest_record_bytes = 0, max_image_bytes = 0, image_bytes = 0;
   uint32_t min_width = 0, max_width = 0, min_height = 0, max_height = 0;
   std::map<std::string, uint64_t> image_formats;  // by ImageExtension
   // Where the pixels were to be changed: how many images were "kept" byte for byte, how many

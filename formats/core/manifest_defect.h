@@ -3,8 +3,7 @@
 //
 //   if (twice) return RefuseManifest(absl::StrCat("shards: twice: ", name));
 //
-// Lifetime: plain values. Thread-safety: pure. Errors: it makes one: DataLoss, with a payload for
-// DefectOf.
+// Errors: it makes one: DataLoss, with a payload for DefectOf.
 #ifndef SHARDPACK_FORMATS_CORE_MANIFEST_DEFECT_H_
 #define SHARDPACK_FORMATS_CORE_MANIFEST_DEFECT_H_
 

@@ -2,10 +2,10 @@
 //
 //   FieldView image{"image", jpeg_bytes};
 //   SampleView sample{.key = "cat/1", .source_path = "cat/1.JPEG", .label = 0, .image = info,
-//   .fields = {&image, 1}}; writer->Append(sample);
+//                     .fields = {&image, 1}};
+//   absl::Status appended = writer->Append(sample);
 //
 // Lifetime: borrows everything it points at; whoever hands one out says how long that lives.
-// Thread-safety: a plain value. Errors: none.
 #ifndef SHARDPACK_FORMATS_CORE_SAMPLE_H_
 #define SHARDPACK_FORMATS_CORE_SAMPLE_H_
 

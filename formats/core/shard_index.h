@@ -7,9 +7,12 @@
 //
 // Layout of the file (all little-endian, every section 8-aligned, see docs/formats/pidx.md): header
 // {magic, version, fields, records}, columns, key and path bytes, footer {shard length, records,
-// XXH3-128 of all before it, magic}. Lifetime: a copy shares the mapping; views are valid as long
-// as one copy is. Thread-safety: const, any thread. Errors: DataLoss when the file is damaged or
-// does not fit the shard. Units: bytes from the start of the shard.
+// XXH3-128 of all before it, magic}.
+//
+// Lifetime: a copy shares the mapping; views are valid as long as one copy is.
+// Thread-safety: const, any thread.
+// Errors: DataLoss when the file is damaged or does not fit the shard.
+// Units: bytes from the start of the shard.
 #ifndef SHARDPACK_FORMATS_CORE_SHARD_INDEX_H_
 #define SHARDPACK_FORMATS_CORE_SHARD_INDEX_H_
 

@@ -2,15 +2,19 @@
 // what is wrong with it.
 //
 //   SequentialReader in(file, size);
-//   absl::Status walked = format.scanner->Scan(in, ScanOptions{.shard_name = "train-000000.tar"},
-//   records, findings);
+//   absl::Status walked = format.scanner->Scan(
+//       in, ScanOptions{.shard_name = "train-000000.tar"}, records, findings);
 //
 // One walk serves the packer's proof, the index of foreign shards and the validator
-// (docs/decisions/0001). Lifetime: stateless, static storage; a ScannedRecord is valid during
-// OnRecord only. Thread-safety: any thread at once. Errors: damage is a finding, and the walk goes
-// on where the format lets it find the next record; Status means that the file could not be read;
-// Unimplemented that the file has no extents (compressed as a whole, say). Memory: bounded by the
-// largest record, never more than the file. Units: bytes from the start of the shard.
+// (docs/decisions/0001).
+//
+// Lifetime: stateless, static storage; a ScannedRecord is valid during OnRecord only.
+// Thread-safety: any thread at once.
+// Errors: damage is a finding, and the walk goes on where the format lets it find the next record;
+// Status means that the file could not be read; Unimplemented that the file has no extents
+// (compressed as a whole, say).
+// Memory: bounded by the largest record, never more than the file.
+// Units: bytes from the start of the shard.
 #ifndef SHARDPACK_FORMATS_CORE_SHARD_SCANNER_H_
 #define SHARDPACK_FORMATS_CORE_SHARD_SCANNER_H_
 

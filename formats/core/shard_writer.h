@@ -6,9 +6,9 @@
 //
 // Lifetime: borrows the StagedFile and the ShardSpec it was made with; a sample is borrowed until
 // Append returns. A writer destroyed before Finish leaves a file that must be discarded.
-// Thread-safety: one caller at a time, from any thread. Errors: InvalidArgument for a sample that
-// the format cannot hold (the message names the key; the shard is unchanged); any other error is
-// final. Knows nothing of indexes or hashes.
+// Thread-safety: one caller at a time, from any thread.
+// Errors: InvalidArgument for a sample that the format cannot hold (the message names the key; the
+// shard is unchanged); any other error is final. Knows nothing of indexes or hashes.
 #ifndef SHARDPACK_FORMATS_CORE_SHARD_WRITER_H_
 #define SHARDPACK_FORMATS_CORE_SHARD_WRITER_H_
 

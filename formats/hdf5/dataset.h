@@ -3,9 +3,9 @@
 //   absl::StatusOr<Hdf5Dataset> labels = ReadDataset(reader, *object, "/labels");
 //   absl::StatusOr<uint64_t> at = ContiguousAddress(reader, *labels);
 //
-// Lifetime: a plain value. Thread-safety: a plain value. Errors: as Hdf5Reader; Unimplemented for
-// a sound dataset whose data goes through filters, which the message names. Units: bytes; addresses
-// as Hdf5Reader.
+// Errors: as Hdf5Reader; Unimplemented for a sound dataset whose data goes through filters, which
+// the message names.
+// Units: bytes; addresses as Hdf5Reader.
 #ifndef SHARDPACK_FORMATS_HDF5_DATASET_H_
 #define SHARDPACK_FORMATS_HDF5_DATASET_H_
 

@@ -8,8 +8,11 @@
 // The library lays out the file at once for the samples of the plan; the pixels are written beside
 // it. A contiguous dataset cannot shrink, so when samples were left out Finish lays the file out
 // once more, for those that came: the pixels lie where they have to lie already.
+//
 // Lifetime, thread-safety, errors: as ShardWriter; a sample that is not raw pixels of the spec's
-// shape is InvalidArgument. Memory: up to 1 MiB, and a SampleTable's share a sample. Units: bytes.
+// shape is InvalidArgument.
+// Memory: up to 1 MiB, and a SampleTable's share a sample.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_HDF5_DECODED_WRITER_H_
 #define SHARDPACK_FORMATS_HDF5_DECODED_WRITER_H_
 

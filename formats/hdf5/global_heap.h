@@ -4,10 +4,13 @@
 //   absl::StatusOr<HeapObject> jpeg = heap.Find(collection_address, index);
 //
 // Collections are walked once and kept (HDF5 File Format Specification 3.0, III.E). Of a damaged
-// one the objects before the damage are found, and the damage is a finding. Lifetime: borrows the
-// reader and the findings. Thread-safety: one caller at a time. Errors: as Hdf5Reader. Memory: 24
-// bytes an object, each of which takes 16 bytes or more of the file. Units: bytes; addresses as
-// Hdf5Reader.
+// one the objects before the damage are found, and the damage is a finding.
+//
+// Lifetime: borrows the reader and the findings.
+// Thread-safety: one caller at a time.
+// Errors: as Hdf5Reader.
+// Memory: 24 bytes an object, each of which takes 16 bytes or more of the file.
+// Units: bytes; addresses as Hdf5Reader.
 #ifndef SHARDPACK_FORMATS_HDF5_GLOBAL_HEAP_H_
 #define SHARDPACK_FORMATS_HDF5_GLOBAL_HEAP_H_
 

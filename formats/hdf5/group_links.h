@@ -4,10 +4,12 @@
 //   const GroupLink* images = FindLink(*links, "images");
 //
 // Symbol tables (a B-tree of version 1 and a local heap) and link messages (HDF5 File Format
-// Specification 3.0, III.A to III.D, IV.A.2.g). Groups whose links lie in a fractal heap are
-// not read: the library makes one for more than 8 links in the newest file versions only.
-// Lifetime: owns the names. Thread-safety: plain values. Errors: as Hdf5Reader. Units: addresses as
-// Hdf5Reader.
+// Specification 3.0, III.A to III.D, IV.A.2.g). Groups whose links lie in a fractal heap are not
+// read: the library makes one for more than 8 links in the newest file versions only.
+//
+// Lifetime: owns the names.
+// Errors: as Hdf5Reader.
+// Units: addresses as Hdf5Reader.
 #ifndef SHARDPACK_FORMATS_HDF5_GROUP_LINKS_H_
 #define SHARDPACK_FORMATS_HDF5_GROUP_LINKS_H_
 

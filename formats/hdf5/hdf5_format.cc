@@ -33,7 +33,7 @@ constexpr LayoutSpec kLayouts[] = {
 // and the alignment of several fields.
 constexpr uint64_t kShardOverheadBytes = 256 << 10;
 // A collection of the global heap grows to this size before the library begins another.
-constexpr uint64_t kLargestSharedCollection = 64 << 10;
+constexpr uint64_t kMaxSharedCollection = 64 << 10;
 
 std::string ShardName(std::string_view split, uint32_t number, uint32_t total) {
   return absl::StrFormat("%s-%05d-of-%05d.h5", std::string(split), number, total);
@@ -43,7 +43,7 @@ std::string ShardName(std::string_view split, uint32_t number, uint32_t total) {
 // collection because the element did not fit.
 uint64_t VlenBound(uint64_t bytes) {
   const uint64_t object = 16 + (bytes + 7) / 8 * 8;
-  return 2 * 16 + object + std::min(object + 16, kLargestSharedCollection);
+  return 2 * 16 + object + std::min(object + 16, kMaxSharedCollection);
 }
 
 uint64_t RecordBound(const ShardSpec& spec, const RecordShape& shape) {

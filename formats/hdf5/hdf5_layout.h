@@ -4,7 +4,8 @@
 //   /images, /labels, /keys                                vlen, decoded
 //   absl::Status fits = CheckFieldName("mask.png");
 //
-// Lifetime: static storage. Thread-safety: pure functions. Errors: stated there. Units: bytes.
+// Errors: stated there.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_HDF5_HDF5_LAYOUT_H_
 #define SHARDPACK_FORMATS_HDF5_HDF5_LAYOUT_H_
 

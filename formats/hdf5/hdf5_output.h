@@ -6,9 +6,11 @@
 //   absl::Status closed = (*file)->Close();
 //
 // All calls of the library are made here, under one lock of the process: keep them few.
-// Lifetime: borrows the output. The destructor closes without reporting. Thread-safety: one caller
-// at a time an object; several objects at once. Errors: the output's own (no space left, say), else
-// Internal with what the library says. Units: bytes from the start of the file.
+//
+// Lifetime: borrows the output. The destructor closes without reporting.
+// Thread-safety: one caller at a time an object; several objects at once.
+// Errors: the output's own (no space left, say), else Internal with what the library says.
+// Units: bytes from the start of the file.
 #ifndef SHARDPACK_FORMATS_HDF5_HDF5_OUTPUT_H_
 #define SHARDPACK_FORMATS_HDF5_HDF5_OUTPUT_H_
 

@@ -12,7 +12,7 @@ namespace {
 
 // A read of fewer bytes than this fetches as many, for its neighbours: the least after a jump, and
 // twice as many each time that the next one follows, up to the most.
-constexpr uint64_t kLeastWindowBytes = 512, kMostWindowBytes = 16 << 10;
+constexpr uint64_t kMinWindowBytes = 512, kMaxWindowBytes = 16 << 10;
 // What a read costs beside the bytes it fetches, and how much all of them may cost. Small objects
 // in no order at all, of 56 bytes with their references, take the tenfold of their file.
 constexpr uint64_t kReadCost = 16;
@@ -42,7 +42,7 @@ absl::StatusOr<Bytes> Hdf5Reader::Read(uint64_t address, uint64_t bytes, std::st
   if (!held) {
     const bool follows = offset >= window_offset_ && offset <= window_end + next_window_bytes_;
     next_window_bytes_ =
-        std::clamp(follows ? 2 * next_window_bytes_ : 0, kLeastWindowBytes, kMostWindowBytes);
+        std::clamp(follows ? 2 * next_window_bytes_ : 0, kMinWindowBytes, kMaxWindowBytes);
   }
   const uint64_t fetched =
       held ? bytes : std::min(std::max(bytes, next_window_bytes_), size_ - offset);
@@ -51,7 +51,7 @@ absl::StatusOr<Bytes> Hdf5Reader::Read(uint64_t address, uint64_t bytes, std::st
     return Malformed(address, "its structures refer to each other again and again");
   }
   if (!held) {
-    if (window_.size() > kMostWindowBytes) window_ = {};  // of a single large read
+    if (window_.size() > kMaxWindowBytes) window_ = {};  // of a single large read
     window_.resize(fetched);
     window_offset_ = offset;
     absl::Status read = file_.ReadExactlyAt(offset, window_);

@@ -4,14 +4,16 @@
 //   absl::Status opened = reader.Open();                            // superblocks 0 to 3
 //   absl::StatusOr<Bytes> node = reader.Read(address, 24, "a B-tree node");
 //
-// No byte outside the file is asked for, nothing larger than the file is allocated, and all that
-// is fetched is bounded by a multiple of the file's size, so that structures which refer to each
-// other in circles come to an end.
-// Lifetime: borrows the file; what Read returns is valid until the next call. Thread-safety: one
-// caller at a time. Errors: DataLoss for damage and for what is not read here, described by
-// problem(); any other status is that of the reads. Units: an address is
-// counted from the superblock, an offset from the start of the file (HDF5 File Format Specification
-// 3.0, II.A).
+// No byte outside the file is asked for, nothing larger than the file is allocated, and all that is
+// fetched is bounded by a multiple of the file's size, so that structures which refer to each other
+// in circles come to an end.
+//
+// Lifetime: borrows the file; what Read returns is valid until the next call.
+// Thread-safety: one caller at a time.
+// Errors: DataLoss for damage and for what is not read here, described by problem(); any other
+// status is that of the reads.
+// Units: an address is counted from the superblock, an offset from the start of the file (HDF5 File
+// Format Specification 3.0, II.A).
 #ifndef SHARDPACK_FORMATS_HDF5_HDF5_READER_H_
 #define SHARDPACK_FORMATS_HDF5_HDF5_READER_H_
 

@@ -8,8 +8,10 @@
 // further fields lie elsewhere in the file. Records come in the order of the datasets. Damage to a
 // structure that all samples need ends the walk with a finding. A file whose images go through a
 // filter has no extents: Unimplemented, and the message names the filter.
-// Lifetime, thread-safety, errors: as ShardScanner. Memory: as ShardMap, and 48 bytes a sample and
-// field. Units: bytes.
+//
+// Lifetime, thread-safety, errors: as ShardScanner.
+// Memory: as ShardMap, and 48 bytes a sample and field.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_HDF5_HDF5_SCANNER_H_
 #define SHARDPACK_FORMATS_HDF5_HDF5_SCANNER_H_
 

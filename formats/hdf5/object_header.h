@@ -4,8 +4,11 @@
 //   const HeaderMessage* layout = object->Find(MessageType::kLayout);      // nullptr: none
 //
 // Versions 1 and 2 with their continuation blocks (HDF5 File Format Specification 3.0, IV.A).
-// Lifetime: owns the messages' bytes. Thread-safety: a plain value. Errors: as Hdf5Reader. Memory:
-// the header's bytes. Units: bytes; addresses as Hdf5Reader.
+//
+// Lifetime: owns the messages' bytes.
+// Errors: as Hdf5Reader.
+// Memory: the header's bytes.
+// Units: bytes; addresses as Hdf5Reader.
 #ifndef SHARDPACK_FORMATS_HDF5_OBJECT_HEADER_H_
 #define SHARDPACK_FORMATS_HDF5_OBJECT_HEADER_H_
 

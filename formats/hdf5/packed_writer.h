@@ -8,8 +8,10 @@
 // The library lays out the file at once, with the totals of the spec; the bytes are written beside
 // it, at the offsets it tells, so that shards do not wait for its lock. Fewer bytes than the spec
 // says leave an unused tail of zeros in the dataset.
-// Lifetime, thread-safety, errors: as ShardWriter. Memory: up to 1 MiB a field, and 8 bytes a field
-// and a SampleTable's share a sample. Units: bytes.
+//
+// Lifetime, thread-safety, errors: as ShardWriter.
+// Memory: up to 1 MiB a field, and 8 bytes a field and a SampleTable's share a sample.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_HDF5_PACKED_WRITER_H_
 #define SHARDPACK_FORMATS_HDF5_PACKED_WRITER_H_
 

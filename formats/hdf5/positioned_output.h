@@ -6,9 +6,11 @@
 //   absl::Status written = out.WriteAt(4096, parts);
 //   absl::Status cut = out.Resize(8192);
 //
-// Lifetime: borrows the StagedFile. Thread-safety: one caller at a time. Errors: IoStatus; after a
-// failed write every later call answers the same error and does nothing. EINTR and short transfers
-// are retried inside. Units: bytes from the start of the file.
+// Lifetime: borrows the StagedFile.
+// Thread-safety: one caller at a time.
+// Errors: IoStatus; after a failed write every later call answers the same error and does nothing.
+// EINTR and short transfers are retried inside.
+// Units: bytes from the start of the file.
 #ifndef SHARDPACK_FORMATS_HDF5_POSITIONED_OUTPUT_H_
 #define SHARDPACK_FORMATS_HDF5_POSITIONED_OUTPUT_H_
 

@@ -47,11 +47,11 @@ void SampleTable::Add(const SampleView& sample) {
   labels_.push_back(sample.label);
   keys_.append(sample.key);
   key_ends_.push_back(keys_.size());
-  longest_key_bytes_ = std::max(longest_key_bytes_, sample.key.size());
+  max_key_bytes_ = std::max(max_key_bytes_, sample.key.size());
 }
 
 absl::Status SampleTable::Write(Hdf5Output& output, std::string_view layout) const {
-  const size_t width = std::max<size_t>(longest_key_bytes_, 1);
+  const size_t width = std::max<size_t>(max_key_bytes_, 1);
   std::string cells(samples() * width, '\0');
   uint64_t begin = 0;
   for (uint64_t i = 0; i < samples(); ++i) {

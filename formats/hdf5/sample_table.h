@@ -6,9 +6,11 @@
 //   table.Add(sample);
 //   absl::Status written = table.Write(output);            // /labels, /keys, attributes
 //
-// Lifetime: borrows the spec; samples until the call returns. Thread-safety: one caller at a time.
-// Errors: InvalidArgument for a sample or a spec that the layouts cannot hold. Memory: 16 bytes and
-// the key a sample. Units: bytes.
+// Lifetime: borrows the spec; samples until the call returns.
+// Thread-safety: one caller at a time.
+// Errors: InvalidArgument for a sample or a spec that the layouts cannot hold.
+// Memory: 16 bytes and the key a sample.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_HDF5_SAMPLE_TABLE_H_
 #define SHARDPACK_FORMATS_HDF5_SAMPLE_TABLE_H_
 
@@ -44,7 +46,7 @@ class SampleTable {
   std::vector<int64_t> labels_;
   std::string keys_;                // one after the other
   std::vector<uint64_t> key_ends_;  // in keys_
-  size_t longest_key_bytes_ = 0;
+  size_t max_key_bytes_ = 0;
 };
 
 }  // namespace shardpack

@@ -26,7 +26,7 @@ constexpr std::string_view kPathNames[] = {"filenames", "paths"};
 constexpr uint64_t kReferenceBytes = 16;
 // Widths and heights beyond it are no images; nor are a few bytes, of which a file could hold more
 // than memory has room for extents.
-constexpr uint64_t kMaxSide = 1 << 20, kLeastPixelBytes = 16;
+constexpr uint64_t kMaxSide = 1 << 20, kMinPixelBytes = 16;
 
 template <typename Range>
 bool Contains(const Range& names, std::string_view name) {
@@ -159,11 +159,11 @@ absl::StatusOr<MappedField> Mapper::ReadPixels(const Hdf5Dataset& dataset) {
   const std::vector<uint64_t>& dims = dataset.dims;
   const uint64_t channels = dims.size() == 4 ? dims[3] : 1;
   const bool sides = dims[1] >= 1 && dims[1] <= kMaxSide && dims[2] >= 1 && dims[2] <= kMaxSide;
-  if (!sides || channels < 1 || channels > 4 || dims[1] * dims[2] * channels < kLeastPixelBytes) {
+  if (!sides || channels < 1 || channels > 4 || dims[1] * dims[2] * channels < kMinPixelBytes) {
     return reader_.Damage(FindingId::kHdf5Layout, dataset.header_address,
                           absl::StrCat(dataset.path, " holds no images"),
                           absl::StrCat("N x height x width with 1 to 4 channels behind, and ",
-                                       kLeastPixelBytes, " bytes an image"));
+                                       kMinPixelBytes, " bytes an image"));
   }
   absl::StatusOr<uint64_t> address = ContiguousAddress(reader_, dataset);
   if (!address.ok()) return address.status();

@@ -5,10 +5,13 @@
 //   Extent image = map->fields[0].extents[7];
 //
 // Knows the layouts packed, vlen and decoded, and what others write alike: the names that are
-// looked for stand in FORMAT.md. Lifetime: owns everything. Thread-safety: a plain value. Errors:
-// as Hdf5Reader when nothing can be handed on; what concerns a single sample or a further field is
-// a finding, and the extent is absent. Memory: 16 bytes a sample and field, labels, keys; never
-// more than a few times the file's size. Units: bytes from the start of the file.
+// looked for stand in FORMAT.md.
+//
+// Lifetime: owns everything.
+// Errors: as Hdf5Reader when nothing can be handed on; what concerns a single sample or a further
+// field is a finding, and the extent is absent.
+// Memory: 16 bytes a sample and field, labels, keys; never more than a few times the file's size.
+// Units: bytes from the start of the file.
 #ifndef SHARDPACK_FORMATS_HDF5_SHARD_MAP_H_
 #define SHARDPACK_FORMATS_HDF5_SHARD_MAP_H_
 

@@ -7,8 +7,11 @@
 // Why not the library's own driver: an error keeps its errno and its path, and after a failed write
 // the driver goes on as if nothing had happened, so that the library can always close the file and
 // frees what it holds. Whoever closes a file looks at out.status().
-// Lifetime: the output must outlive the HDF5 file. Thread-safety: under the library's lock. Errors:
-// false when the library refuses the driver. Units: bytes.
+//
+// Lifetime: the output must outlive the HDF5 file.
+// Thread-safety: under the library's lock.
+// Errors: false when the library refuses the driver.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_HDF5_STAGED_DRIVER_H_
 #define SHARDPACK_FORMATS_HDF5_STAGED_DRIVER_H_
 

@@ -6,8 +6,10 @@
 //   absl::Status finished = (*writer)->Finish();
 //
 // All bytes go through the library, a few hundred samples at a time.
-// Lifetime, thread-safety, errors: as ShardWriter. Memory: up to 8 MiB of samples, or one larger
-// one, and a SampleTable's share a sample. Units: bytes.
+//
+// Lifetime, thread-safety, errors: as ShardWriter.
+// Memory: up to 8 MiB of samples, or one larger one, and a SampleTable's share a sample.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_HDF5_VLEN_WRITER_H_
 #define SHARDPACK_FORMATS_HDF5_VLEN_WRITER_H_
 

@@ -5,8 +5,10 @@
 //   uint64_t length = LoadLittle<uint64_t>(head.data());
 //   StoreLittle<uint32_t>(out, crc);
 //
-// Lifetime: a Bytes borrows; its owner must outlive it. Thread-safety: plain values and pure
-// functions. Errors: none; the caller has checked that sizeof(T) bytes are there. Units: bytes.
+// Lifetime: a Bytes borrows; its owner must outlive it.
+// Thread-safety: plain values and pure functions.
+// Errors: none; the caller has checked that sizeof(T) bytes are there.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_IO_BYTES_H_
 #define SHARDPACK_FORMATS_IO_BYTES_H_
 

@@ -4,7 +4,7 @@
 //   std::optional<std::string> bytes = PercentUnescape(text);    // the same bytes again
 //   size_t length = Utf8SequenceLength(text);
 //
-// Lifetime: plain values. Thread-safety: pure functions. Errors: PercentUnescape answers nullopt.
+// Errors: PercentUnescape answers nullopt.
 // Units: bytes. For a name on a terminal see EscapeForTerminal in file.h.
 #ifndef SHARDPACK_FORMATS_IO_ESCAPE_H_
 #define SHARDPACK_FORMATS_IO_ESCAPE_H_

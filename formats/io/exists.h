@@ -3,8 +3,10 @@
 //   absl::StatusOr<bool> there = Exists("OUT/manifest.json");
 //   if (!there.ok()) return there.status();
 //
-// A link counts, whatever it leads to. Lifetime: none. Thread-safety: any thread. Errors: those of
-// looking, but that a part of the path is not there.
+// A link counts, whatever it leads to.
+//
+// Thread-safety: any thread.
+// Errors: those of looking, but that a part of the path is not there.
 #ifndef SHARDPACK_FORMATS_IO_EXISTS_H_
 #define SHARDPACK_FORMATS_IO_EXISTS_H_
 

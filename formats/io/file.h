@@ -4,9 +4,11 @@
 //   absl::StatusOr<size_t> got = file->ReadAt(0, buffer);   // fewer bytes only at the file's end
 //   absl::Status closed = file->Close();                    // the error of close() is not lost
 //
-// Lifetime: owns its descriptor; movable; the destructor closes without reporting. Thread-safety:
-// const methods from any thread at once (positioned I/O only). Errors: IoStatus below; each names
-// the operation and the path. EINTR and short transfers are retried inside. Units: bytes.
+// Lifetime: owns its descriptor; movable; the destructor closes without reporting.
+// Thread-safety: const methods from any thread at once (positioned I/O only).
+// Errors: IoStatus below; each names the operation and the path. EINTR and short transfers are
+// retried inside.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_IO_FILE_H_
 #define SHARDPACK_FORMATS_IO_FILE_H_
 

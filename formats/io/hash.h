@@ -5,10 +5,10 @@
 //   DigestStream stream;  stream.Update(block);  Digest file_digest = stream.Finish();
 //   uint32_t crc = Crc32c(payload);
 //
-// Lifetime: plain values. Thread-safety: pure functions; a stream has one caller at a time. Errors:
-// none (ParseDigest answers nullopt). Units: bytes in, integers out; hex is lower case, most
-// significant digit first (the canonical form of xxhash,
-// https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md).
+// Thread-safety: pure functions; a stream has one caller at a time.
+// Errors: none (ParseDigest answers nullopt).
+// Units: bytes in, integers out; hex is lower case, most significant digit first (the canonical
+// form of xxhash, https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md).
 #ifndef SHARDPACK_FORMATS_IO_HASH_H_
 #define SHARDPACK_FORMATS_IO_HASH_H_
 

@@ -2,8 +2,8 @@
 //
 //   absl::StatusOr<std::vector<std::string>> names = ListFolder("OUT/.pack");
 //
-// Lifetime: none. Thread-safety: any thread. Errors: IoStatus; names that were read before an error
-// are not an answer.
+// Thread-safety: any thread.
+// Errors: IoStatus; names that were read before an error are not an answer.
 #ifndef SHARDPACK_FORMATS_IO_LIST_FOLDER_H_
 #define SHARDPACK_FORMATS_IO_LIST_FOLDER_H_
 

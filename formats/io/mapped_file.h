@@ -3,10 +3,12 @@
 //   absl::StatusOr<MappedFile> mapped = MappedFile::Open("train-000000.tar.pidx");
 //   Bytes all = mapped->bytes();
 //
-// Lifetime: bytes() is valid as long as this object or one it was moved into. Thread-safety: const
-// methods from any thread. Errors: Status when the file cannot be opened or mapped. A file that
-// another process cuts short while it is mapped ends this process (SIGBUS): only files of our own
-// making, verified by their hash, are mapped; shard bytes go through File::ReadAt. Units: bytes.
+// Lifetime: bytes() is valid as long as this object or one it was moved into.
+// Thread-safety: const methods from any thread.
+// Errors: Status when the file cannot be opened or mapped. A file that another process cuts short
+// while it is mapped ends this process (SIGBUS): only files of our own making, verified by their
+// hash, are mapped; shard bytes go through File::ReadAt.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_IO_MAPPED_FILE_H_
 #define SHARDPACK_FORMATS_IO_MAPPED_FILE_H_
 

@@ -4,7 +4,9 @@
 //   uint64_t ceiling = AvailableMemoryBytes() / 4;
 //   uint64_t peak = PeakMemoryBytes();
 //
-// Lifetime: none. Thread-safety: any thread. Errors: none; unreadable limits count as absent. Units: bytes.
+// Thread-safety: any thread.
+// Errors: none; unreadable limits count as absent.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_IO_RESOURCES_H_
 #define SHARDPACK_FORMATS_IO_RESOURCES_H_
 

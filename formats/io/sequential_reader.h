@@ -8,9 +8,11 @@
 //   absl::StatusOr<Digest> digest = in.Finish();     // of the whole file, whatever was looked at
 //
 // Lifetime: borrows `file`. What Peek returns is valid until the next call of a non-const method.
-// Thread-safety: one caller at a time. Errors: Status of the reads; a file shorter than `size` is
-// OutOfRange, and so, at Finish, is a longer one. Memory: one block, or the largest Peek, which is
-// never more than what is left of the file. Units: bytes.
+// Thread-safety: one caller at a time.
+// Errors: Status of the reads; a file shorter than `size` is OutOfRange, and so, at Finish, is a
+// longer one.
+// Memory: one block, or the largest Peek, which is never more than what is left of the file.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_IO_SEQUENTIAL_READER_H_
 #define SHARDPACK_FORMATS_IO_SEQUENTIAL_READER_H_
 

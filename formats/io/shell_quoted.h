@@ -2,7 +2,7 @@
 //
 //   message = StrCat("run\n  ", TypedProgram(), " repair ", ShellQuoted(folder));
 //
-// Lifetime: plain values. Thread-safety: pure functions; SetProgram before there are threads. Errors: none.
+// Thread-safety: pure functions; SetProgram before there are threads.
 #ifndef SHARDPACK_FORMATS_IO_SHELL_QUOTED_H_
 #define SHARDPACK_FORMATS_IO_SHELL_QUOTED_H_
 

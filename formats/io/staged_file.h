@@ -5,10 +5,11 @@
 //   (*staged)->SyncData();
 //   absl::Status published = (*staged)->Publish("OUT/train-000000.tar");   // never replaces
 //
-// Lifetime: the destructor removes the file unless Publish has succeeded. Thread-safety: one caller
-// at a time. Errors: after a failed write or sync every later call answers the same error: such a
-// file is discarded and built anew, never retried (a second fsync may report success for lost
-// pages). Units: bytes.
+// Lifetime: the destructor removes the file unless Publish has succeeded.
+// Thread-safety: one caller at a time.
+// Errors: after a failed write or sync every later call answers the same error: such a file is
+// discarded and built anew, never retried (a second fsync may report success for lost pages).
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_IO_STAGED_FILE_H_
 #define SHARDPACK_FORMATS_IO_STAGED_FILE_H_
 

@@ -3,7 +3,7 @@
 //   SchemeOf("s3://bucket/photos")   // "s3"
 //   SchemeOf("./s3://bucket")        // "": a path after all
 //
-// Lifetime: a view of the argument. Thread-safety: pure. Errors: none.
+// Lifetime: a view of the argument.
 #ifndef SHARDPACK_FORMATS_IO_URL_H_
 #define SHARDPACK_FORMATS_IO_URL_H_
 

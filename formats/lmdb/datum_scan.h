@@ -1,14 +1,15 @@
 // ScanDatum: finds the fields of a caffe.Datum by its wire format, without copying.
 //
 //   Datum datum;
-//   if (ScanDatum(value, datum)) { Bytes image = value.subspan(datum.data_offset,
-//   datum.data_bytes); }
+//   if (ScanDatum(value, datum)) image = value.subspan(datum.data_offset, datum.data_bytes);
 //
 // BVLC/caffe: src/caffe/proto/caffe.proto; the wire format:
 // https://protobuf.dev/programming-guides/encoding/. As protobuf has it, the last of several wins,
 // a known number with another wire type is an unknown field, and unknown fields and groups are
-// skipped. Lifetime, errors: false for what protobuf refuses. Thread-safety: pure. Units: bytes
-// from the start of the value.
+// skipped.
+//
+// Lifetime, errors: false for what protobuf refuses.
+// Units: bytes from the start of the value.
 #ifndef SHARDPACK_FORMATS_LMDB_DATUM_SCAN_H_
 #define SHARDPACK_FORMATS_LMDB_DATUM_SCAN_H_
 

@@ -4,8 +4,11 @@
 //   if (found->layout) ... else what is not read here: found->name
 //
 // By entries that only one layout has (__len__, num-samples, length), then by what most of the
-// first values are; what is none of them counts as raw. Lifetime: names are static. Thread-safety:
-// one caller at a time. Errors: the file cannot be read.
+// first values are; what is none of them counts as raw.
+//
+// Lifetime: names are static.
+// Thread-safety: one caller at a time.
+// Errors: the file cannot be read.
 #ifndef SHARDPACK_FORMATS_LMDB_LAYOUT_DETECTION_H_
 #define SHARDPACK_FORMATS_LMDB_LAYOUT_DETECTION_H_
 

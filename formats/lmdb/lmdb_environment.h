@@ -1,15 +1,20 @@
 // LmdbEnvironment: a new LMDB environment in one file, filled by liblmdb in ascending key order.
 //
 //   auto environment = LmdbEnvironment::Create(staged.path(), map_bytes);
-//   absl::StatusOr<std::span<std::byte>> value = (*environment)->Reserve("00000000_cat/1.jpg",
-//   900); std::memcpy(value->data(), ...);  ...  absl::Status closed = (*environment)->Close();
+//   absl::StatusOr<std::span<std::byte>> value =
+//       (*environment)->Reserve("00000000_cat/1.jpg", jpeg.size());
+//   std::memcpy(value->data(), jpeg.data(), jpeg.size());
+//   absl::Status closed = (*environment)->Close();
 //
 // The bytes of the file depend on the map size asked for and the entries alone: transactions are
 // committed by bytes, and the map grows by bytes.
+//
 // Lifetime: what Reserve returns is to be filled before the next call. Destroyed before Close: the
-// file is to be discarded. Thread-safety: one caller at a time, from any thread (there is no lock
-// file). Errors: as IoStatus; InvalidArgument for a key that liblmdb does not take, which changes
-// nothing; any other error is final. Nothing is synced: the caller syncs. Memory: a batch.
+// file is to be discarded.
+// Thread-safety: one caller at a time, from any thread (there is no lock file).
+// Errors: as IoStatus; InvalidArgument for a key that liblmdb does not take, which changes nothing;
+// any other error is final. Nothing is synced: the caller syncs.
+// Memory: a batch.
 // Units: bytes.
 #ifndef SHARDPACK_FORMATS_LMDB_LMDB_ENVIRONMENT_H_
 #define SHARDPACK_FORMATS_LMDB_LMDB_ENVIRONMENT_H_

@@ -4,8 +4,10 @@
 //   ValueFrame frame = MakeValueFrame(LmdbLayout::kCaffe, image.size(), label);
 //   uint64_t value_bytes = frame.head().size() + image.size() + frame.tail().size();
 //
-// FORMAT.md has the sources of each fact. Lifetime: plain values; what a ValueFrame hands out lies
-// in it. Thread-safety: pure functions. Errors: none. Units: bytes.
+// FORMAT.md has the sources of each fact.
+//
+// Lifetime: plain values; what a ValueFrame hands out lies in it.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_LMDB_LMDB_LAYOUT_H_
 #define SHARDPACK_FORMATS_LMDB_LMDB_LAYOUT_H_
 

@@ -6,8 +6,10 @@
 //   problem = ParseTreePage(page, 7, nodes);  for (const LmdbNode& node : nodes) ... node.key
 //
 // Of 64-bit liblmdb 0.9 (LMDB/lmdb: libraries/liblmdb/mdb.c, MDB_page, MDB_node, MDB_meta).
-// Lifetime: a node's key points into the page. Thread-safety: pure functions. Errors: what is wrong
-// is a text of static storage; the output is then unspecified. Units: bytes; page numbers from 0.
+//
+// Lifetime: a node's key points into the page.
+// Errors: what is wrong is a text of static storage; the output is then unspecified.
+// Units: bytes; page numbers from 0.
 #ifndef SHARDPACK_FORMATS_LMDB_LMDB_PAGES_H_
 #define SHARDPACK_FORMATS_LMDB_LMDB_PAGES_H_
 

@@ -8,9 +8,11 @@
 // The layout is found by looking (layout_detection.h). Records come in key order, those of the
 // layout pickle by number. A record is the entry's node in its leaf, or its overflow pages; its one
 // field is the image within the value. Key: in layout raw. Label: in caffe and pickle. Source path:
-// in caffe. Pages are read from in.file() where they lie, so in.position() stays at 0. Lifetime,
-// thread-safety, errors: as ShardScanner. Memory: the largest value, a page for each level of the
-// tree, sixteen bytes an entry for pickle. Units: bytes.
+// in caffe. Pages are read from in.file() where they lie, so in.position() stays at 0.
+//
+// Lifetime, thread-safety, errors: as ShardScanner.
+// Memory: the largest value, a page for each level of the tree, sixteen bytes an entry for pickle.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_LMDB_LMDB_SCANNER_H_
 #define SHARDPACK_FORMATS_LMDB_LMDB_SCANNER_H_
 

@@ -5,8 +5,10 @@
 //   absl::Status finished = (*writer)->Finish();
 //
 // The samples come in ascending order: of their numbers (caffe), of their keys (raw).
+//
 // Lifetime, thread-safety, errors: as ShardWriter. Of the ShardSpec the layout and the totals are
-// looked at; an image_field is refused, with_metadata changes nothing. Memory: a batch of pages.
+// looked at; an image_field is refused, with_metadata changes nothing.
+// Memory: a batch of pages.
 // Units: bytes.
 #ifndef SHARDPACK_FORMATS_LMDB_LMDB_WRITER_H_
 #define SHARDPACK_FORMATS_LMDB_LMDB_WRITER_H_

@@ -5,8 +5,10 @@
 //
 // The sound one with the higher transaction (LMDB/lmdb: libraries/liblmdb/mdb.c,
 // mdb_env_pick_meta). liblmdb refuses a file whose first page, or second, is no meta page: each
-// that is not sound is a finding, whether or not the other one helps. Lifetime: a plain value.
-// Thread-safety: as the window. Errors: the file cannot be read; nullopt: no sound one.
+// that is not sound is a finding, whether or not the other one helps.
+//
+// Thread-safety: as the window.
+// Errors: the file cannot be read; nullopt: no sound one.
 #ifndef SHARDPACK_FORMATS_LMDB_META_CHOICE_H_
 #define SHARDPACK_FORMATS_LMDB_META_CHOICE_H_
 

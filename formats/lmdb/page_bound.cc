@@ -33,9 +33,9 @@ constexpr uint64_t kLeafInBranchBytes = kBranchTimes * (kBranchNodeBytes + kShor
 }  // namespace
 
 uint64_t LmdbPageBytes() {
-  constexpr uint64_t kLargestPage = 0x8000;  // MAX_PAGESIZE of mdb.c
+  constexpr uint64_t kMaxPage = 0x8000;  // MAX_PAGESIZE of mdb.c
   static const uint64_t page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-  return std::min(page, kLargestPage);
+  return std::min(page, kMaxPage);
 }
 
 uint64_t LeafBound(uint64_t node_bytes, uint64_t page_bytes) {

@@ -4,7 +4,7 @@
 //   uint64_t most = EntryBound(key.size(), value_bytes, LmdbPageBytes());
 //   uint64_t map_bytes = MapBytes(records, payload_bytes);
 //
-// Lifetime, errors: none. Thread-safety: pure functions. Units: bytes.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_LMDB_PAGE_BOUND_H_
 #define SHARDPACK_FORMATS_LMDB_PAGE_BOUND_H_
 

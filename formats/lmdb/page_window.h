@@ -4,9 +4,11 @@
 //   absl::StatusOr<Bytes> page = window.Read(7 * 4096, 4096);
 //   absl::StatusOr<Bytes> next = window.Read(8 * 4096, 4096);   // `page` is invalid now
 //
-// Lifetime: borrows the file; what Read returns is valid until the next Read. Thread-safety: one
-// caller at a time. Errors: those of the reads; the caller asks for bytes within the file only.
-// Memory: the window, or the largest Read. Units: bytes.
+// Lifetime: borrows the file; what Read returns is valid until the next Read.
+// Thread-safety: one caller at a time.
+// Errors: those of the reads; the caller asks for bytes within the file only.
+// Memory: the window, or the largest Read.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_LMDB_PAGE_WINDOW_H_
 #define SHARDPACK_FORMATS_LMDB_PAGE_WINDOW_H_
 

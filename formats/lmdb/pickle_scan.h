@@ -6,7 +6,10 @@
 //
 // A closed set of opcodes of protocols 2 to 5 (python/cpython: Lib/pickletools.py). Nothing is ever
 // looked up, called or built: any other opcode ends the reading.
-// Lifetime: the value holds offsets. Thread-safety: pure. Errors: kNone, and why. Memory: constant.
+//
+// Lifetime: the value holds offsets.
+// Errors: kNone, and why.
+// Memory: constant.
 // Units: bytes from the start of the pickle.
 #ifndef SHARDPACK_FORMATS_LMDB_PICKLE_SCAN_H_
 #define SHARDPACK_FORMATS_LMDB_PICKLE_SCAN_H_

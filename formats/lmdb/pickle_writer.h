@@ -6,8 +6,11 @@
 //
 // Samples come in the order of numbers, but "10" sorts before "2": values wait in a spool file
 // (beside the shard, gone with the writer) for Finish, which adds them in the order of their keys,
-// so that pages are as full as in the other layouts. Lifetime, thread-safety, errors: as
-// ShardWriter. Memory: sixteen bytes a sample. Units: bytes.
+// so that pages are as full as in the other layouts.
+//
+// Lifetime, thread-safety, errors: as ShardWriter.
+// Memory: sixteen bytes a sample.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_LMDB_PICKLE_WRITER_H_
 #define SHARDPACK_FORMATS_LMDB_PICKLE_WRITER_H_
 

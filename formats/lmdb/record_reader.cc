@@ -21,8 +21,8 @@ constexpr uint64_t kMinPickleNodeBytes = 2 + 8 + 1 + kMinPickleValueBytes;
 
 // A number as the layout pickle spells it: no sign, no leading zero.
 std::optional<uint32_t> NumberOf(std::string_view key) {
-  constexpr size_t kMostDigits = 10;
-  if (key.size() > kMostDigits) return std::nullopt;
+  constexpr size_t kMaxDigits = 10;
+  if (key.size() > kMaxDigits) return std::nullopt;
   uint32_t number = 0;
   const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), number);
   const bool whole = error == std::errc() && end == key.data() + key.size();
@@ -47,8 +47,8 @@ RecordReader::RecordReader(LmdbLayout layout, PageWindow& window, const LmdbMeta
   static_assert(sizeof(Waiting) < kMinPickleNodeBytes, "what waits is less than the file");
   if (layout == LmdbLayout::kPickle) {
     // More is believed when it has been read.
-    constexpr uint64_t kMostReserved = 1 << 20;
-    waiting_.reserve(std::min({meta.entries.entries, window.size() / kMinPickleNodeBytes, kMostReserved}));
+    constexpr uint64_t kMaxReserved = 1 << 20;
+    waiting_.reserve(std::min({meta.entries.entries, window.size() / kMinPickleNodeBytes, kMaxReserved}));
   }
 }
 

@@ -5,9 +5,14 @@
 //   absl::Status finished = reader.Finish();
 //
 // A value that does not parse is a finding and no record. Strict: what readers of the layout treat
-// differently, too. Lifetime: borrows all it is made with. Thread-safety: one caller at a time.
-// Errors: the file cannot be read. Memory: the largest value; of the layout pickle, whose records
-// are handed on at the end, sixteen bytes an entry. Units: bytes.
+// differently, too.
+//
+// Lifetime: borrows all it is made with.
+// Thread-safety: one caller at a time.
+// Errors: the file cannot be read.
+// Memory: the largest value; of the layout pickle, whose records are handed on at the end, sixteen
+// bytes an entry.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_LMDB_RECORD_READER_H_
 #define SHARDPACK_FORMATS_LMDB_RECORD_READER_H_
 

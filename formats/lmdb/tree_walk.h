@@ -2,15 +2,17 @@
 // entries in key order.
 //
 //   TreeWalk walk(window, meta, "train-00000-of-00001.lmdb", findings);
-//   absl::Status walked = walk.Run(meta.entries, KeyOrder::kBytes, [&](const LmdbEntry& entry) {
-//     return Visit(entry); });
+//   absl::Status walked = walk.Run(meta.entries, KeyOrder::kBytes,
+//                                  [&](const LmdbEntry& entry) { return Visit(entry); });
 //   walk.ReportLostPages(/*strict=*/true);
 //
 // A page is entered once in the life of the walk, so cycles and shared pages are found and the work
 // is linear in the file's size. A damaged page is a finding, and what hangs below it is left out.
-// Lifetime: borrows the window and the findings; an entry is valid during the call. Thread-safety:
-// one caller at a time. Errors: damage is a finding; Status: the file cannot be read, or what the
-// visitor answered. Memory: a page for each level, a bit or two for each page of the file.
+//
+// Lifetime: borrows the window and the findings; an entry is valid during the call.
+// Thread-safety: one caller at a time.
+// Errors: damage is a finding; Status: the file cannot be read, or what the visitor answered.
+// Memory: a page for each level, a bit or two for each page of the file.
 // Units: bytes from the start of the file; page numbers from 0.
 #ifndef SHARDPACK_FORMATS_LMDB_TREE_WALK_H_
 #define SHARDPACK_FORMATS_LMDB_TREE_WALK_H_

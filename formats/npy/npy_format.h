@@ -2,7 +2,7 @@
 //
 //   const Format* format = FindFormat("npy");   // formats/formats.h has the row
 //
-// Lifetime: static storage. Thread-safety, errors, units: as Format.
+// Thread-safety, errors, units: as Format.
 #ifndef SHARDPACK_FORMATS_NPY_NPY_FORMAT_H_
 #define SHARDPACK_FORMATS_NPY_NPY_FORMAT_H_
 

@@ -3,8 +3,11 @@
 //   absl::StatusOr<std::vector<NamedBytes>> files = NpyLabelFiles(input);   // one a shard
 //   absl::StatusOr<std::vector<int64_t>> labels = ReadNpyLabels(path, n, shard_name, findings);
 //
-// Lifetime: values. Thread-safety: pure but for reading. Errors: I/O; what is wrong with the file is
-// a finding, and a shard without the file has no labels. Memory: 8 bytes a sample. Units: samples.
+// Thread-safety: pure but for reading.
+// Errors: I/O; what is wrong with the file is a finding, and a shard without the file has no
+// labels.
+// Memory: 8 bytes a sample.
+// Units: samples.
 #ifndef SHARDPACK_FORMATS_NPY_NPY_LABELS_H_
 #define SHARDPACK_FORMATS_NPY_NPY_LABELS_H_
 

@@ -4,7 +4,7 @@
 //   std::string why = ParseNpyHeader(file_bytes_so_far, &header);   // empty: it is one
 //   std::string bytes = MakeNpyHeader("|u1", {n, height, width, channels});
 //
-// Lifetime: plain values. Thread-safety: pure functions. Errors: texts that say what is wrong.
+// Errors: texts that say what is wrong.
 // Units: bytes.
 #ifndef SHARDPACK_FORMATS_NPY_NPY_LAYOUT_H_
 #define SHARDPACK_FORMATS_NPY_NPY_LAYOUT_H_

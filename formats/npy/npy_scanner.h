@@ -4,9 +4,12 @@
 //   SequentialReader in(file, size);
 //   absl::Status walked = kNpyScanner.Scan(in, {.shard_name = name}, records, findings);
 //
-// A record is the bytes of an image; it has no key. Lifetime, thread-safety, errors: as
-// ShardScanner; an array of other elements or dimensions is a finding, as is one whose columns lie
-// together (fortran_order), because its images have no byte extents. Memory: 8 bytes a sample.
+// A record is the bytes of an image; it has no key.
+//
+// Lifetime, thread-safety, errors: as ShardScanner; an array of other elements or dimensions is a
+// finding, as is one whose columns lie together (fortran_order), because its images have no byte
+// extents.
+// Memory: 8 bytes a sample.
 // Units: bytes.
 #ifndef SHARDPACK_FORMATS_NPY_NPY_SCANNER_H_
 #define SHARDPACK_FORMATS_NPY_NPY_SCANNER_H_

@@ -7,8 +7,11 @@
 //
 // The header is written first, with the number of samples that the plan has; Finish writes it anew,
 // in the same room, when samples were left out. Labels are not in this file: NpyLabelFiles.
+//
 // Lifetime, thread-safety, errors: as ShardWriter; a sample that is not raw pixels of the spec's
-// shape, or has further fields, is InvalidArgument. Memory: the staged file's buffer. Units: bytes.
+// shape, or has further fields, is InvalidArgument.
+// Memory: the staged file's buffer.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_NPY_NPY_WRITER_H_
 #define SHARDPACK_FORMATS_NPY_NPY_WRITER_H_
 

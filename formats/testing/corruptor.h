@@ -5,8 +5,10 @@
 //   Damage damage = corruptor.FlipBit(shard_bytes);
 //   EXPECT_TRUE(Noticed(damage.bytes)) << damage.what;
 //
-// Lifetime: plain values. Thread-safety: one caller at a time. Errors: none; what cannot be damaged
-// (no bytes, a page that is zero already) comes back as it was, with `changed` false. Units: bytes.
+// Thread-safety: one caller at a time.
+// Errors: none; what cannot be damaged (no bytes, a page that is zero already) comes back as it
+// was, with `changed` false.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_TESTING_CORRUPTOR_H_
 #define SHARDPACK_FORMATS_TESTING_CORRUPTOR_H_
 

@@ -5,8 +5,9 @@
 //   faults.FailWritesAfter(1 << 20, ENOSPC);
 //   EXPECT_TRUE(absl::IsResourceExhausted(staged->Append(two_megabytes)));
 //
-// Lifetime: one at a time; the destructor puts the real calls back. Thread-safety: set it up before
-// and destroy it after the threads that do I/O. Errors: none. Units: bytes.
+// Lifetime: one at a time; the destructor puts the real calls back.
+// Thread-safety: set it up before and destroy it after the threads that do I/O.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_TESTING_FAULT_INJECTION_H_
 #define SHARDPACK_FORMATS_TESTING_FAULT_INJECTION_H_
 

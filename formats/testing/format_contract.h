@@ -1,15 +1,18 @@
 // FormatContract: what every format must do, as tests that each format instantiates.
 //
 //   INSTANTIATE_TEST_SUITE_P(Tfrecord, FormatContract,
-//                            ::testing::ValuesIn(ContractOf({.format = &kTfrecordFormat,
-//                            .extra_fields = {"txt"}})), ContractTestName);
+//       ::testing::ValuesIn(ContractOf({.format = &kTfrecordFormat, .extra_fields = {"txt"}})),
+//       ContractTestName);
 //
 // The test's target depends on //formats/testing:format_contract and //third_party:gtest_main,
 // carries the tag "threads" and needs `using shardpack::testing::FormatContract` and its like. Each
 // check is also a function that answers a Status, so that the checks themselves can be tested
-// (format_contract_test.cc). Lifetime: a FormatCase borrows the format and the texts of its spec;
-// both are static as a rule. Thread-safety: checks may run at once in folders of their own. Errors:
-// FailedPrecondition: the contract is broken, and how. Units: bytes.
+// (format_contract_test.cc).
+//
+// Lifetime: a FormatCase borrows the format and the texts of its spec; both are static as a rule.
+// Thread-safety: checks may run at once in folders of their own.
+// Errors: FailedPrecondition: the contract is broken, and how.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_TESTING_FORMAT_CONTRACT_H_
 #define SHARDPACK_FORMATS_TESTING_FORMAT_CONTRACT_H_
 

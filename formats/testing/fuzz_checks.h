@@ -4,9 +4,11 @@
 //   Require(scanned.ok(), "damage became a status");
 //   RequireField(field, bytes);
 //
-// Lifetime: MemoryFile's file is one of the process, refilled by each call. Thread-safety: one
-// caller. Errors: a condition that does not hold is said and ends the process, which is how a fuzz
-// target fails. Units: bytes.
+// Lifetime: MemoryFile's file is one of the process, refilled by each call.
+// Thread-safety: one caller.
+// Errors: a condition that does not hold is said and ends the process, which is how a fuzz target
+// fails.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_TESTING_FUZZ_CHECKS_H_
 #define SHARDPACK_FORMATS_TESTING_FUZZ_CHECKS_H_
 

@@ -5,8 +5,9 @@
 //   absl::Status appended = writer->Append(borrowed.view);
 //
 // Keys are portable and ascend bytewise, so that formats with ordered keys take them as they come.
+//
 // Lifetime: an OwnedSample owns its bytes; a BorrowedSample borrows from it and from itself.
-// Thread-safety: plain values. Errors: none. Units: bytes, pixels.
+// Units: bytes, pixels.
 #ifndef SHARDPACK_FORMATS_TESTING_SAMPLE_GENERATOR_H_
 #define SHARDPACK_FORMATS_TESTING_SAMPLE_GENERATOR_H_
 

@@ -4,8 +4,9 @@
 //   std::string path = scratch.File("train-000000.tar");
 //   EXPECT_THAT(scratch.Names(), IsEmpty());
 //
-// Lifetime: owns the folder. Thread-safety: const methods from any thread. Errors: a folder that
-// cannot be made ends the process. Units: none.
+// Lifetime: owns the folder.
+// Thread-safety: const methods from any thread.
+// Errors: a folder that cannot be made ends the process.
 #ifndef SHARDPACK_FORMATS_TESTING_SCRATCH_FOLDER_H_
 #define SHARDPACK_FORMATS_TESTING_SCRATCH_FOLDER_H_
 

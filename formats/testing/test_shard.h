@@ -5,9 +5,10 @@
 //   ScanResult scan = ScanBytes(format, *bytes);
 //   EXPECT_EQ(scan.records[0].fields[0].hash, Xxh3_64(AsBytes(samples[0].fields[0].second)));
 //
-// Lifetime: results own what they hold. Thread-safety: pure but for the file. Errors: WriteShard
-// answers the writer's; a scan's status is part of its result. Units: bytes from the start of the
-// shard.
+// Lifetime: results own what they hold.
+// Thread-safety: pure but for the file.
+// Errors: WriteShard answers the writer's; a scan's status is part of its result.
+// Units: bytes from the start of the shard.
 #ifndef SHARDPACK_FORMATS_TESTING_TEST_SHARD_H_
 #define SHARDPACK_FORMATS_TESTING_TEST_SHARD_H_
 

@@ -5,14 +5,17 @@
 //   absl::Status encoded = encoder.Encode(sample);
 //   file.Append(encoder.parts());                     // metadata | image | metadata
 //
-// The bytes are canonical: those of stock protobuf with deterministic serialization (map entries
-// in the byte order of their names, packed integers). The schema is tensorflow/tensorflow:
+// The bytes are canonical: those of stock protobuf with deterministic serialization (map entries in
+// the byte order of their names, packed integers). The schema is tensorflow/tensorflow:
 // tensorflow/core/example/{example,feature}.proto, of which example.proto is a copy; the features
 // are those of tfrecord_layout.h.
+//
 // Lifetime: parts() borrow the encoder and the sample's fields, until the next Encode.
-// Thread-safety: one caller at a time. Errors: InvalidArgument, naming the sample's key, for what
-// an Example cannot hold; parts() is then empty. Memory: reused between samples; no allocation
-// once it has seen the largest. Units: bytes.
+// Thread-safety: one caller at a time.
+// Errors: InvalidArgument, naming the sample's key, for what an Example cannot hold; parts() is
+// then empty.
+// Memory: reused between samples; no allocation once it has seen the largest.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_TFRECORD_EXAMPLE_ENCODER_H_
 #define SHARDPACK_FORMATS_TFRECORD_EXAMPLE_ENCODER_H_
 

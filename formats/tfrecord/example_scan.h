@@ -11,10 +11,12 @@
 // names, repeated and merged messages, packed, unpacked and mixed numbers, unknown fields and
 // groups. Unlike protobuf it accepts a name that is not UTF-8, as TensorFlow's own fast parser
 // does.
-// Lifetime: features borrow the payload, until the next Scan. Thread-safety: one caller at a time.
-// Errors: kMalformed, with problem() and problem_offset(). Memory: reused; bounded by
-// kMaxFeatures, never by a length that the payload states. Units: bytes from the start of the
-// payload.
+//
+// Lifetime: features borrow the payload, until the next Scan.
+// Thread-safety: one caller at a time.
+// Errors: kMalformed, with problem() and problem_offset().
+// Memory: reused; bounded by kMaxFeatures, never by a length that the payload states.
+// Units: bytes from the start of the payload.
 #ifndef SHARDPACK_FORMATS_TFRECORD_EXAMPLE_SCAN_H_
 #define SHARDPACK_FORMATS_TFRECORD_EXAMPLE_SCAN_H_
 

@@ -8,8 +8,9 @@
 // little-endian:
 //   uint64 length | uint32 masked CRC-32C of the 8 length bytes | payload | uint32 masked CRC-32C
 //   of the payload
-// Lifetime: plain values. Thread-safety: pure functions. Errors: none; a wrong checksum is visible
-// in the result. Units: bytes.
+//
+// Errors: none; a wrong checksum is visible in the result.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_TFRECORD_RECORD_FRAMING_H_
 #define SHARDPACK_FORMATS_TFRECORD_RECORD_FRAMING_H_
 

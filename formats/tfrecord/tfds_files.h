@@ -9,12 +9,13 @@
 //
 //   tfds.builder_from_directory(OUT).as_dataset(split="train")
 //
-// The dataset's name there is "dataset", its version 1.0.0. numBytes of a split counts its Examples.
-// In label.labels.txt what is not printable, a backslash, and white space at either end, is escaped
-// as \xNN: TensorFlow Datasets splits at newlines and strips.
-// Lifetime, thread-safety: pure functions. Errors: none. Units: bytes, samples. Source:
-// tensorflow/datasets: docs/external_tfrecord.md, tensorflow_datasets/core/naming.py,
-// core/proto/{dataset_info,feature}.proto, core/features/{image_feature,class_label_feature}.py.
+// The dataset's name there is "dataset", its version 1.0.0. numBytes of a split counts its
+// Examples. In label.labels.txt what is not printable, a backslash, and white space at either end,
+// is escaped as \xNN: TensorFlow Datasets splits at newlines and strips.
+//
+// Units: bytes, samples. Source: tensorflow/datasets: docs/external_tfrecord.md,
+// tensorflow_datasets/core/naming.py, core/proto/{dataset_info,feature}.proto,
+// core/features/{image_feature,class_label_feature}.py.
 #ifndef SHARDPACK_FORMATS_TFRECORD_TFDS_FILES_H_
 #define SHARDPACK_FORMATS_TFRECORD_TFDS_FILES_H_
 

@@ -8,8 +8,10 @@
 // uninitialised values, one of another kind a crash:
 // dali/operators/reader/parser/tfrecord_parser.h), vahidk/tfrecord (a Feature without a kind is an
 // exception: tfrecord/reader.py).
-// Lifetime: keeps the feature names and kinds of the first record. Thread-safety: one caller at a
-// time. Errors: none; all it says is a finding.
+//
+// Lifetime: keeps the feature names and kinds of the first record.
+// Thread-safety: one caller at a time.
+// Errors: none; all it says is a finding.
 #ifndef SHARDPACK_FORMATS_TFRECORD_TFRECORD_CHECKER_H_
 #define SHARDPACK_FORMATS_TFRECORD_TFRECORD_CHECKER_H_
 

@@ -5,10 +5,11 @@
 //   std::string name = kTfrecordFormat.shard_name("train", 0, 12);   //
 //   train-00000-of-00012.tfrecord uint64_t most = kTfrecordFormat.record_bound(ShardSpec{}, shape);
 //
-// Lifetime: static storage, constant-initialised. Thread-safety: any thread. Errors: as Format.
-// Keys are not stored (the index has them); image/filename holds the source path. The layout holds
-// filename, label, class and size anyway, so ShardSpec::with_metadata changes nothing;
-// ShardSpec::image_field is refused.
+// Lifetime: static storage, constant-initialised.
+// Thread-safety: any thread.
+// Errors: as Format. Keys are not stored (the index has them); image/filename holds the source
+// path. The layout holds filename, label, class and size anyway, so ShardSpec::with_metadata
+// changes nothing; ShardSpec::image_field is refused.
 #ifndef SHARDPACK_FORMATS_TFRECORD_TFRECORD_FORMAT_H_
 #define SHARDPACK_FORMATS_TFRECORD_TFRECORD_FORMAT_H_
 

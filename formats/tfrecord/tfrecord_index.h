@@ -7,8 +7,10 @@
 // One line a record, "offset size": the offset of its length field, and its payload plus 16 bytes
 // (NVIDIA/DALI: tools/tfrecord2idx; vahidk/tfrecord: tfrecord/tools/tfrecord2idx.py). vahidk's
 // reader cannot load an index of a single record.
-// Lifetime: owned results. Thread-safety: pure functions. Errors: InvalidArgument when indexes and
-// manifest do not have the same number of shards. Units: bytes.
+//
+// Lifetime: owned results.
+// Errors: InvalidArgument when indexes and manifest do not have the same number of shards.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_TFRECORD_TFRECORD_INDEX_H_
 #define SHARDPACK_FORMATS_TFRECORD_TFRECORD_INDEX_H_
 

@@ -8,7 +8,8 @@
 // (tensorflow/models: research/slim/datasets/build_imagenet_data.py), with labels from 0 as in
 // research/slim/datasets/dataset_utils.py. `imagenet` is that program's own, labels from 1; `tfds`
 // that of TensorFlow Datasets (tensorflow/datasets: docs/external_tfrecord.md).
-// Lifetime: static storage. Thread-safety: pure functions. Errors: none. Units: bytes.
+//
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_TFRECORD_TFRECORD_LAYOUT_H_
 #define SHARDPACK_FORMATS_TFRECORD_TFRECORD_LAYOUT_H_
 

@@ -7,8 +7,9 @@
 //
 // Lifetime, thread-safety, errors: as ShardWriter. Of the ShardSpec only `layout` and `image_field`
 // are looked at: the default layout holds filename, label, class and size anyway, so with_metadata
-// changes nothing, and each layout has its own name for the image. Memory: one record's metadata;
-// fields are not copied. Units: bytes.
+// changes nothing, and each layout has its own name for the image.
+// Memory: one record's metadata; fields are not copied.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_TFRECORD_TFRECORD_WRITER_H_
 #define SHARDPACK_FORMATS_TFRECORD_TFRECORD_WRITER_H_
 

@@ -5,10 +5,10 @@
 //   // v1.2 2
 //   // cls 512 1 cat/1.cls jpg 1536 20480 cat/1.jpg ...
 //
-// Lifetime, thread-safety: pure functions. Errors: InvalidArgument for a shard that DALI cannot
-// index (no sample, an empty extension or one with white space); DataLoss for a damaged one; else
-// those of the reads. Only headers are read. Units: bytes from the start of the shard. Source:
-// NVIDIA/DALI, tools/wds2idx.py and dali/operators/reader/loader/webdataset_loader.cc.
+// Errors: InvalidArgument for a shard that DALI cannot index (no sample, an empty extension or one
+// with white space); DataLoss for a damaged one; else those of the reads. Only headers are read.
+// Units: bytes from the start of the shard. Source: NVIDIA/DALI, tools/wds2idx.py and
+// dali/operators/reader/loader/webdataset_loader.cc.
 #ifndef SHARDPACK_FORMATS_WEBDATASET_DALI_INDEX_H_
 #define SHARDPACK_FORMATS_WEBDATASET_DALI_INDEX_H_
 

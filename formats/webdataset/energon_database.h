@@ -8,12 +8,15 @@
 //
 // Built in a file, so that memory is bounded until Finish reads it: some 250 bytes a sample of two
 // parts. The bytes are a function of the rows, their order and the version of SQLite, which stands
-// in the header. No write-ahead log: readers open the file as immutable. Lifetime: removes its file
-// when it goes. Thread-safety: one caller at a time. Errors: InvalidArgument for a key that is not
-// UTF-8 or comes twice (Energon wants it unique over the whole dataset); else SQLite's, with the
-// path. A file that is there, of a run that was killed, is replaced. Units: bytes from the start of
-// the shard. Source: NVIDIA/Megatron-Energon, src/megatron/energon/flavors/webdataset/indexing.py;
-// https://www.sqlite.org/fileformat2.html.
+// in the header. No write-ahead log: readers open the file as immutable.
+//
+// Lifetime: removes its file when it goes.
+// Thread-safety: one caller at a time.
+// Errors: InvalidArgument for a key that is not UTF-8 or comes twice (Energon wants it unique over
+// the whole dataset); else SQLite's, with the path. A file that is there, of a run that was killed,
+// is replaced.
+// Units: bytes from the start of the shard. Source: NVIDIA/Megatron-Energon,
+// src/megatron/energon/flavors/webdataset/indexing.py; https://www.sqlite.org/fileformat2.html.
 #ifndef SHARDPACK_FORMATS_WEBDATASET_ENERGON_DATABASE_H_
 #define SHARDPACK_FORMATS_WEBDATASET_ENERGON_DATABASE_H_
 

@@ -10,11 +10,14 @@
 //   // .nv-meta/index.sqlite         samples and their parts, by key
 //
 // A sample begins at the first block of its first member, extension records included, and ends
-// where the next one begins. Lifetime, thread-safety: a pure function, but for a file in
-// input.scratch (or input.root where that is empty) that is gone afterwards. Memory: the database
-// at its end, some 250 bytes a sample. Errors: InvalidArgument for a key that is not UTF-8 or comes
-// twice, and for a shard without samples; DataLoss for a damaged shard; else those of reading and
-// of SQLite. Units: bytes from the start of the shard. Source: NVIDIA/Megatron-Energon,
+// where the next one begins.
+//
+// Lifetime, thread-safety: a pure function, but for a file in input.scratch (or input.root where
+// that is empty) that is gone afterwards.
+// Memory: the database at its end, some 250 bytes a sample.
+// Errors: InvalidArgument for a key that is not UTF-8 or comes twice, and for a shard without
+// samples; DataLoss for a damaged shard; else those of reading and of SQLite.
+// Units: bytes from the start of the shard. Source: NVIDIA/Megatron-Energon,
 // src/megatron/energon/flavors/webdataset/{config,itar,indexing,prepare,structs}.py.
 #ifndef SHARDPACK_FORMATS_WEBDATASET_ENERGON_INDEX_H_
 #define SHARDPACK_FORMATS_WEBDATASET_ENERGON_INDEX_H_

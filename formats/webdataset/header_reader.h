@@ -5,8 +5,11 @@
 //   BasicTarWalker<HeaderReader> walker(in, "train-000000.tar", findings);
 //   while (*walker.Next()) Use(walker.member());
 //
-// Lifetime: borrows the file; what Peek returns is valid until the next call. Thread-safety: one
-// caller at a time. Errors: as SequentialReader. Memory: 4 KiB, or the largest Peek. Units: bytes.
+// Lifetime: borrows the file; what Peek returns is valid until the next call.
+// Thread-safety: one caller at a time.
+// Errors: as SequentialReader.
+// Memory: 4 KiB, or the largest Peek.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_WEBDATASET_HEADER_READER_H_
 #define SHARDPACK_FORMATS_WEBDATASET_HEADER_READER_H_
 

@@ -3,9 +3,9 @@
 //   absl::StatusOr<std::vector<NamedBytes>> files = MakeOpenClipSizes(input);
 //   // sizes.json: {"train-000000.tar": 50, "train-000001.tar": 50}
 //
-// Lifetime, thread-safety: a pure function. Errors: none. Units: samples. Source:
-// mlfoundations/open_clip, src/open_clip_train/data.py (get_dataset_size). Its reader takes samples
-// with a member "txt" alone.
+// Lifetime, thread-safety: a pure function.
+// Units: samples. Source: mlfoundations/open_clip, src/open_clip_train/data.py (get_dataset_size).
+// Its reader takes samples with a member "txt" alone.
 #ifndef SHARDPACK_FORMATS_WEBDATASET_OPENCLIP_SIZES_H_
 #define SHARDPACK_FORMATS_WEBDATASET_OPENCLIP_SIZES_H_
 

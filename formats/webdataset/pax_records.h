@@ -5,8 +5,9 @@
 //   if (!ParsePaxRecords(body, next)) ...                 // malformed
 //   EncodePaxPath("cat/1.jpg", block);                    // "18 path=cat/1.jpg\n"
 //
-// Lifetime: PaxOverrides owns its path and keeps its memory over Clear. Thread-safety: pure
-// functions. Errors: false. Units: bytes. Source: POSIX.1-2017, pax, "pax Extended Header".
+// Lifetime: PaxOverrides owns its path and keeps its memory over Clear.
+// Errors: false.
+// Units: bytes. Source: POSIX.1-2017, pax, "pax Extended Header".
 #ifndef SHARDPACK_FORMATS_WEBDATASET_PAX_RECORDS_H_
 #define SHARDPACK_FORMATS_WEBDATASET_PAX_RECORDS_H_
 

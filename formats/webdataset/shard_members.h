@@ -7,9 +7,10 @@
 //   };
 //   absl::StatusOr<uint64_t> end = VisitMembers(file, size, "train-000000.tar", visit);
 //
-// Lifetime: a member's texts live during its visit. Thread-safety: pure functions. Errors: DataLoss
-// with the first finding for a damaged shard; what `visit` answers, at once; else those of the
-// reads. Only headers are read. Units: bytes from the start of the shard.
+// Lifetime: a member's texts live during its visit.
+// Errors: DataLoss with the first finding for a damaged shard; what `visit` answers, at once; else
+// those of the reads. Only headers are read.
+// Units: bytes from the start of the shard.
 #ifndef SHARDPACK_FORMATS_WEBDATASET_SHARD_MEMBERS_H_
 #define SHARDPACK_FORMATS_WEBDATASET_SHARD_MEMBERS_H_
 

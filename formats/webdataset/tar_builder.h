@@ -4,8 +4,9 @@
 //   tar.Add("cat/1.jpg", jpeg).Add("link.jpg", "", '1');
 //   std::string bytes = tar.Finish();
 //
-// Lifetime: owns its bytes. Thread-safety: one caller at a time. Errors: none; the caller sees to
-// it that names fit.
+// Lifetime: owns its bytes.
+// Thread-safety: one caller at a time.
+// Errors: none; the caller sees to it that names fit.
 #ifndef SHARDPACK_FORMATS_WEBDATASET_TAR_BUILDER_H_
 #define SHARDPACK_FORMATS_WEBDATASET_TAR_BUILDER_H_
 

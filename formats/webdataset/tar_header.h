@@ -5,10 +5,11 @@
 //   EncodeTarHeader(*name, jpeg.size(), kTarRegular, block);        // block: 512 bytes
 //   TarHeader header;  TarHeaderFault fault = DecodeTarHeader(block, header);
 //
-// Lifetime: a TarName borrows the path, a TarHeader the block. Thread-safety: pure functions.
-// Errors: a TarHeaderFault. Units: bytes. Sources: the ustar interchange format and the pax format
-// in POSIX.1-2017, `pax` (https://pubs.opengroup.org/onlinepubs/9699919799/utilities/pax.html); GNU
-// tar's src/tar.h for its magic, base-256 numbers and the types S, M, V, D, L, K.
+// Lifetime: a TarName borrows the path, a TarHeader the block.
+// Errors: a TarHeaderFault.
+// Units: bytes. Sources: the ustar interchange format and the pax format in POSIX.1-2017, `pax`
+// (https://pubs.opengroup.org/onlinepubs/9699919799/utilities/pax.html); GNU tar's src/tar.h for
+// its magic, base-256 numbers and the types S, M, V, D, L, K.
 #ifndef SHARDPACK_FORMATS_WEBDATASET_TAR_HEADER_H_
 #define SHARDPACK_FORMATS_WEBDATASET_TAR_HEADER_H_
 

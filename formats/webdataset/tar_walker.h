@@ -6,10 +6,12 @@
 //     Use(walker.member(), in.HashNext(walker.member().size_bytes));
 //
 // Lifetime: borrows the reader, the shard name and the sink; member() is valid until Next.
-// Thread-safety: one caller at a time. Errors: damage is a finding, after which the walk goes on at
-// the next block that is a ustar header with the right checksum; Status means that the file could
-// not be read; Unimplemented that it is compressed as a whole. Memory: names and extension records,
-// each bounded by kMaxTarExtensionBytes. Units: bytes from the start of the file.
+// Thread-safety: one caller at a time.
+// Errors: damage is a finding, after which the walk goes on at the next block that is a ustar
+// header with the right checksum; Status means that the file could not be read; Unimplemented that
+// it is compressed as a whole.
+// Memory: names and extension records, each bounded by kMaxTarExtensionBytes.
+// Units: bytes from the start of the file.
 #ifndef SHARDPACK_FORMATS_WEBDATASET_TAR_WALKER_H_
 #define SHARDPACK_FORMATS_WEBDATASET_TAR_WALKER_H_
 

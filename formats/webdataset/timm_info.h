@@ -6,8 +6,9 @@
 //   //              "num_samples": 100, "shard_lengths": [50, 50]}}}
 //
 // An empty alt_label says that the label is the member "cls". Splits without shards are left out.
-// Lifetime, thread-safety: a pure function. Errors: none. Units: samples. Source:
-// huggingface/pytorch-image-models, timm/data/readers/reader_wds.py.
+//
+// Lifetime, thread-safety: a pure function.
+// Units: samples. Source: huggingface/pytorch-image-models, timm/data/readers/reader_wds.py.
 #ifndef SHARDPACK_FORMATS_WEBDATASET_TIMM_INFO_H_
 #define SHARDPACK_FORMATS_WEBDATASET_TIMM_INFO_H_
 

@@ -5,9 +5,11 @@
 //   std::optional<MemberName> name = checker.OnMember(member, record);  // nullopt: not a field
 //   checker.OnSample({.key = "cat/1", .extensions = extensions});  ...  checker.Finish();
 //
-// Lifetime: borrows the shard name and the sink; a MemberName borrows the member. Thread-safety:
-// one caller at a time. Errors: findings. Memory: eight bytes a sample (and the table around them)
-// for keys that come back. Units: bytes from the start of the shard.
+// Lifetime: borrows the shard name and the sink; a MemberName borrows the member.
+// Thread-safety: one caller at a time.
+// Errors: findings.
+// Memory: eight bytes a sample (and the table around them) for keys that come back.
+// Units: bytes from the start of the shard.
 #ifndef SHARDPACK_FORMATS_WEBDATASET_WEBDATASET_CHECKER_H_
 #define SHARDPACK_FORMATS_WEBDATASET_WEBDATASET_CHECKER_H_
 

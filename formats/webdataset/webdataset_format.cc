@@ -37,9 +37,9 @@ constexpr SidecarSpec kSidecars[] = {
     {"wids", "<split>.json, the index of wids, with the MD5 of each shard", &MakeWidsIndexes},
 };
 // webp and json: the longest of the names that members get here.
-constexpr size_t kLongestExtensionBytes = 4;
+constexpr size_t kMaxExtensionBytes = 4;
 // Names of further fields, which record_bound is not told, are taken to be no longer than this.
-constexpr size_t kLongestFieldNameBytes = 64;
+constexpr size_t kMaxFieldNameBytes = 64;
 
 std::string ShardName(std::string_view split, uint32_t number, uint32_t /*total*/) {
   return absl::StrFormat("%s-%06d.tar", std::string(split), number);
@@ -50,11 +50,11 @@ uint64_t RecordBound(const ShardSpec& spec, const RecordShape& shape) {
   const auto member = [&](size_t extension_bytes, uint64_t data_bytes) {
     return WebdatasetWriter::MemberBytes(pax, shape.key_bytes + 1 + extension_bytes, data_bytes);
   };
-  const size_t image_bytes = std::max(spec.image_field.size(), kLongestExtensionBytes);
+  const size_t image_bytes = std::max(spec.image_field.size(), kMaxExtensionBytes);
   uint64_t bound = 0;
   for (size_t i = 0; i < shape.field_bytes.size(); ++i) {
     // The length of a name counts in the pax layout alone: it may call for a record.
-    bound += member(i == 0 ? image_bytes : kLongestFieldNameBytes, shape.field_bytes[i]);
+    bound += member(i == 0 ? image_bytes : kMaxFieldNameBytes, shape.field_bytes[i]);
   }
   // Up to 19 digits: one block.
   if (shape.has_label) bound += member(kLabelExtension.size(), 1);

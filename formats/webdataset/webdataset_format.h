@@ -4,7 +4,9 @@
 //   auto writer = kWebDatasetFormat.create(staged_file, spec);
 //   kWebDatasetFormat.scanner->Scan(in, {.shard_name = name}, records, findings);
 //
-// Lifetime: static storage. Thread-safety: any thread. Errors: see Format. Units: bytes.
+// Thread-safety: any thread.
+// Errors: see Format.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_WEBDATASET_WEBDATASET_FORMAT_H_
 #define SHARDPACK_FORMATS_WEBDATASET_WEBDATASET_FORMAT_H_
 

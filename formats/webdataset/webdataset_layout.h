@@ -4,9 +4,9 @@
 //   bool skipped = IsMetaName("__index__/a.json");                      // true: no reader sees it
 //   ImageRank rank = RankAsImage("jpg", {});                            // the lower, the better
 //
-// Lifetime: a MemberName borrows the path. Thread-safety: pure functions. Errors: none. Units:
-// bytes. Source: webdataset's src/webdataset/tariterators.py (base_plus_ext, and skip_meta of
-// tar_file_iterator).
+// Lifetime: a MemberName borrows the path.
+// Units: bytes. Source: webdataset's src/webdataset/tariterators.py (base_plus_ext, and skip_meta
+// of tar_file_iterator).
 #ifndef SHARDPACK_FORMATS_WEBDATASET_WEBDATASET_LAYOUT_H_
 #define SHARDPACK_FORMATS_WEBDATASET_WEBDATASET_LAYOUT_H_
 

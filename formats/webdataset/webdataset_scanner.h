@@ -7,8 +7,10 @@
 //
 // A record reaches from the first block of its first member (extension records included) to the end
 // of the padding of its last one. A sample beside damage may have lost a field: it is left out
-// unless it has the same ones as the first sample that is not beside damage. Lifetime,
-// thread-safety, errors: see ShardScanner. Units: bytes from the start of the shard.
+// unless it has the same ones as the first sample that is not beside damage.
+//
+// Lifetime, thread-safety, errors: see ShardScanner.
+// Units: bytes from the start of the shard.
 #ifndef SHARDPACK_FORMATS_WEBDATASET_WEBDATASET_SCANNER_H_
 #define SHARDPACK_FORMATS_WEBDATASET_WEBDATASET_SCANNER_H_
 

@@ -5,10 +5,12 @@
 //   absl::Status added = (*writer)->Append(sample);           // cat/1.cls, cat/1.jpg
 //   absl::Status finished = (*writer)->Finish();
 //
-// Lifetime: borrows the file and the spec. Thread-safety: one caller at a time. Errors:
-// InvalidArgument for a sample that cannot be stored so that readers find it again (key, field
-// names, sizes), before anything of it is written; all else as StagedFile. Payloads of 32 KiB and
-// more are not copied. Units: bytes.
+// Lifetime: borrows the file and the spec.
+// Thread-safety: one caller at a time.
+// Errors: InvalidArgument for a sample that cannot be stored so that readers find it again (key,
+// field names, sizes), before anything of it is written; all else as StagedFile. Payloads of 32 KiB
+// and more are not copied.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_WEBDATASET_WEBDATASET_WRITER_H_
 #define SHARDPACK_FORMATS_WEBDATASET_WEBDATASET_WRITER_H_
 

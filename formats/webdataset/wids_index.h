@@ -6,11 +6,12 @@
 //   //   "shardlist": [{"url": "train-000000.tar", "md5sum": ..., "nsamples": 50, "filesize": ...}]}
 //
 // A url resolves against the folder of the file that it stands in. Each shard is read whole.
-// Lifetime, thread-safety: pure functions. Errors: InvalidArgument for a member whose name wids
-// misreads: it knows the 100 bytes of the header's name alone, neither prefix nor pax record, and
-// it finds members by lines of names; Unimplemented where OpenSSL has no MD5; DataLoss for a
-// damaged shard; else those of the reads. Units: bytes, samples. Source: webdataset/webdataset
-// v0.2.107, wids/wids_index.py, wids_specs.py, wids_mmtar.py.
+//
+// Errors: InvalidArgument for a member whose name wids misreads: it knows the 100 bytes of the
+// header's name alone, neither prefix nor pax record, and it finds members by lines of names;
+// Unimplemented where OpenSSL has no MD5; DataLoss for a damaged shard; else those of the reads.
+// Units: bytes, samples. Source: webdataset/webdataset v0.2.107, wids/wids_index.py, wids_specs.py,
+// wids_mmtar.py.
 #ifndef SHARDPACK_FORMATS_WEBDATASET_WIDS_INDEX_H_
 #define SHARDPACK_FORMATS_WEBDATASET_WIDS_INDEX_H_
 

@@ -5,8 +5,9 @@
 //   if (run.Stopped()) return;
 //   outcome.findings.Report(MakeFinding(FindingId::kFileHash, name));
 //
-// Lifetime: borrows progress, stop flag and gates. Thread-safety: Advance and Stopped from any
-// thread; a ShardOutcome has one writer. Errors: Advance answers Cancelled when the run shall end.
+// Lifetime: borrows progress, stop flag and gates.
+// Thread-safety: Advance and Stopped from any thread; a ShardOutcome has one writer.
+// Errors: Advance answers Cancelled when the run shall end.
 // Units: bytes, seconds.
 #ifndef SHARDPACK_VALIDATORS_CHECKS_CHECK_RUN_H_
 #define SHARDPACK_VALIDATORS_CHECKS_CHECK_RUN_H_

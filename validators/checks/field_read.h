@@ -5,8 +5,10 @@
 //   absl::StatusOr<uint64_t> hash = HashField(file, index.field(0, 0), block);
 //   absl::StatusOr<Digest> digest = HashFile(file, size, run);
 //
-// Lifetime: borrow all arguments. Thread-safety: one caller a block. Errors: OutOfRange when the
-// file ends first; Cancelled; I/O. Units: bytes.
+// Lifetime: borrow all arguments.
+// Thread-safety: one caller a block.
+// Errors: OutOfRange when the file ends first; Cancelled; I/O.
+// Units: bytes.
 #ifndef SHARDPACK_VALIDATORS_CHECKS_FIELD_READ_H_
 #define SHARDPACK_VALIDATORS_CHECKS_FIELD_READ_H_
 

@@ -4,7 +4,9 @@
 //   FolderCheck check = CheckFolder("OUT", manifest, findings);
 //   if (check.present.contains("train-000000.tar")) ...
 //
-// Lifetime: plain values. Thread-safety: one caller a sink. Errors: findings. Units: bytes.
+// Thread-safety: one caller a sink.
+// Errors: findings.
+// Units: bytes.
 #ifndef SHARDPACK_VALIDATORS_CHECKS_FOLDER_CHECK_H_
 #define SHARDPACK_VALIDATORS_CHECKS_FOLDER_CHECK_H_
 

@@ -5,9 +5,11 @@
 //   check.Add({.record = 7, .key = "cat/1", .field = "image", .extent = extent});
 //   check.Flush();   // those that wait for more of their kind
 //
-// Lifetime: borrows the constructor's arguments. Thread-safety: one caller at a time; the work runs
-// on the caller's TBB arena. Errors: findings; an image that the file does not hold whole is left
-// to the check of its record. Memory: what the gates let through. Units: bytes, images.
+// Lifetime: borrows the constructor's arguments.
+// Thread-safety: one caller at a time; the work runs on the caller's TBB arena.
+// Errors: findings; an image that the file does not hold whole is left to the check of its record.
+// Memory: what the gates let through.
+// Units: bytes, images.
 #ifndef SHARDPACK_VALIDATORS_CHECKS_IMAGE_CHECK_H_
 #define SHARDPACK_VALIDATORS_CHECKS_IMAGE_CHECK_H_
 

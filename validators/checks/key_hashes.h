@@ -4,8 +4,9 @@
 //   std::vector<uint64_t> twice = RepeatedHashes(hashes_of_shards, 1000);
 //
 // Equal hashes of different keys are possible (about one in 10^5 for ten million records): the
-// caller compares the keys. Lifetime: plain values. Thread-safety: pure. Errors: none. Memory: 8
-// bytes a record more.
+// caller compares the keys.
+//
+// Memory: 8 bytes a record more.
 #ifndef SHARDPACK_VALIDATORS_CHECKS_KEY_HASHES_H_
 #define SHARDPACK_VALIDATORS_CHECKS_KEY_HASHES_H_
 

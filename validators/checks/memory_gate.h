@@ -5,9 +5,11 @@
 //   ...
 //   gate.Leave(bytes);
 //
-// One that needs more than all there is waits until it is alone. Lifetime: outlives its users.
+// One that needs more than all there is waits until it is alone.
+//
+// Lifetime: outlives its users.
 // Thread-safety: any thread. Whoever is inside must not wait for something that needs the gate.
-// Errors: none. Units: bytes.
+// Units: bytes.
 #ifndef SHARDPACK_VALIDATORS_CHECKS_MEMORY_GATE_H_
 #define SHARDPACK_VALIDATORS_CHECKS_MEMORY_GATE_H_
 

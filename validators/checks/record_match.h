@@ -6,8 +6,12 @@
 //   match.Finish();   // what the index has and the scan has not met
 //
 // After damage the two are brought together again by the record's offset, so that one lost record
-// is one finding. Lifetime: borrows all arguments. Thread-safety: one caller at a time. Errors:
-// findings. Units: bytes.
+// is one finding.
+//
+// Lifetime: borrows all arguments.
+// Thread-safety: one caller at a time.
+// Errors: findings.
+// Units: bytes.
 #ifndef SHARDPACK_VALIDATORS_CHECKS_RECORD_MATCH_H_
 #define SHARDPACK_VALIDATORS_CHECKS_RECORD_MATCH_H_
 

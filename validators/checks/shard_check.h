@@ -6,10 +6,13 @@
 //   if (!outcome.complete) ...         // stopped, or it could not be read
 //
 // Full: one sequential pass feeds the file's hash, the format's own checks and the comparison with
-// the index. Quick, and a sample of the records: positioned reads of these records. Deep
-// then decodes the images. Lifetime:
-// borrow all arguments for the call. Thread-safety: shards may be checked at once, each with its
-// own outcome. Errors: findings. Units: bytes.
+// the index. Quick, and a sample of the records: positioned reads of these records. Deep then
+// decodes the images.
+//
+// Lifetime: borrow all arguments for the call.
+// Thread-safety: shards may be checked at once, each with its own outcome.
+// Errors: findings.
+// Units: bytes.
 #ifndef SHARDPACK_VALIDATORS_CHECKS_SHARD_CHECK_H_
 #define SHARDPACK_VALIDATORS_CHECKS_SHARD_CHECK_H_
 

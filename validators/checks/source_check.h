@@ -4,8 +4,10 @@
 //   SourceCheck check("/data/train", {{"mask", "png"}}, shard_name, /*changed=*/false, outcome.findings);
 //   check.Compare(shard_file, index, 7);
 //
-// Lifetime: borrows all arguments. Thread-safety: one caller at a time. Errors: findings. Units:
-// bytes.
+// Lifetime: borrows all arguments.
+// Thread-safety: one caller at a time.
+// Errors: findings.
+// Units: bytes.
 #ifndef SHARDPACK_VALIDATORS_CHECKS_SOURCE_CHECK_H_
 #define SHARDPACK_VALIDATORS_CHECKS_SOURCE_CHECK_H_
 

@@ -4,10 +4,14 @@
 //   const SourceVisit visit = [&](const auto& see) { see("cat/1.jpg", "cat"); };
 //   CheckForUnpacked("OUT", manifest, "/data/train", visit, report.findings, report.not_checked);
 //
-// What skipped.jsonl lists was left out with a reason. Of inputs that were filtered (--limit, --min-size) nobody has
-// written down which they were: then only their number counts. A file that lies in another folder than it was packed from
-// is known by its name and its bytes. Lifetime: borrows all arguments. Thread-safety: one caller. Errors: findings; what
-// could not be read is said in not_checked. Memory: 24 bytes a record.
+// What skipped.jsonl lists was left out with a reason. Of inputs that were filtered (--limit,
+// --min-size) nobody has written down which they were: then only their number counts. A file that
+// lies in another folder than it was packed from is known by its name and its bytes.
+//
+// Lifetime: borrows all arguments.
+// Thread-safety: one caller.
+// Errors: findings; what could not be read is said in not_checked.
+// Memory: 24 bytes a record.
 #ifndef SHARDPACK_VALIDATORS_CHECKS_UNPACKED_CHECK_H_
 #define SHARDPACK_VALIDATORS_CHECKS_UNPACKED_CHECK_H_
 

@@ -5,8 +5,9 @@
 //   Manifest manifest = WriteTestDataset(folder, ToyFormat(), options);
 //   Reseal(folder, manifest);   // after a test changed files on purpose
 //
-// Lifetime: plain values. Thread-safety: one caller a folder. Errors: abort with a message: a test
-// that cannot be set up has nothing to say. Units: bytes.
+// Thread-safety: one caller a folder.
+// Errors: abort with a message: a test that cannot be set up has nothing to say.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_TESTING_DATASETS_TEST_DATASET_H_
 #define SHARDPACK_FORMATS_TESTING_DATASETS_TEST_DATASET_H_
 

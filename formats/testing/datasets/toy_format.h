@@ -7,8 +7,10 @@
 //
 // A record is {"REC1", key bytes u32, label i64, fields u32, payload bytes u64 a field, name bytes
 // u32 a field, key, names, payloads}; it has no checksums, so that only the dataset's own hashes
-// can find a flipped payload bit. Lifetime: static storage. Thread-safety: pure. Errors: as
-// formats/core/format.h. Units: bytes.
+// can find a flipped payload bit.
+//
+// Errors: as formats/core/format.h.
+// Units: bytes.
 #ifndef SHARDPACK_FORMATS_TESTING_DATASETS_TOY_FORMAT_H_
 #define SHARDPACK_FORMATS_TESTING_DATASETS_TOY_FORMAT_H_
 

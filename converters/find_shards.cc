@@ -1,4 +1,4 @@
-#include "converters/adopted_shards.h"
+#include "converters/find_shards.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -55,10 +55,10 @@ absl::StatusOr<Place> PlaceOf(const std::string& path) {
 
 class Finder {
  public:
-  Finder(std::span<const Format* const> formats, const AdoptedShardsOptions& options)
+  Finder(std::span<const Format* const> formats, const FindShardsOptions& options)
       : formats_(formats), options_(options) {}
 
-  absl::StatusOr<AdoptedShards> Find(std::span<const std::string> paths) {
+  absl::StatusOr<FoundShards> Find(std::span<const std::string> paths) {
     absl::Status status;
     for (const std::string& path : paths) {
       status = AddPath(path);
@@ -78,16 +78,16 @@ class Finder {
   absl::Status Add(const std::string& path, ForeignShardKind kind);
   absl::Status FindOut();
   absl::Status NameAll();
-  bool KeepsName(const AdoptedShard& shard, const Place& place) const;
+  bool KeepsName(const FoundShard& shard, const Place& place) const;
   std::string MakeName(std::string_view name);
-  std::string LocationOf(const AdoptedShard& shard, const Place& place) const;
-  absl::Status FindMembers(const Place& place, AdoptedShard& shard) const;
+  std::string LocationOf(const FoundShard& shard, const Place& place) const;
+  absl::Status FindMembers(const Place& place, FoundShard& shard) const;
   void NameIndexes();
   void SplitAll();
 
   const std::span<const Format* const> formats_;
-  const AdoptedShardsOptions& options_;
-  AdoptedShards found_;
+  const FindShardsOptions& options_;
+  FoundShards found_;
   std::vector<Place> places_;  // of found_.shards
   fs::path out_;
   std::set<std::string> used_;                // names of shards
@@ -169,7 +169,7 @@ absl::Status Finder::Add(const std::string& path, ForeignShardKind kind) {
   if (::stat(kind.data_path.c_str(), &facts) != 0) return IoStatus("look at", path, errno);
   absl::StatusOr<Place> place = PlaceOf(path);
   if (!place.ok()) return place.status();
-  AdoptedShard shard;
+  FoundShard shard;
   shard.path = WithoutSlashes(path);
   shard.data_path = std::move(kind.data_path);
   shard.bytes = static_cast<uint64_t>(facts.st_size);
@@ -200,7 +200,7 @@ absl::Status Finder::FindOut() {
   return absl::OkStatus();
 }
 
-bool Finder::KeepsName(const AdoptedShard& shard, const Place& place) const {
+bool Finder::KeepsName(const FoundShard& shard, const Place& place) const {
   return IsDatasetFileName(place.name) && IsDatasetFileName(shard.file_name) &&
          !place.name.ends_with(kIndexSuffix) && place.name != kManifestName &&
          IsDatasetFileName(LongIndexName(place.name));
@@ -223,7 +223,7 @@ std::string Finder::MakeName(std::string_view name) {
   return unique;
 }
 
-std::string Finder::LocationOf(const AdoptedShard& shard, const Place& place) const {
+std::string Finder::LocationOf(const FoundShard& shard, const Place& place) const {
   const fs::path data = place.folder / shard.file_name;
   const auto first_folder = [](const fs::path& path) {
     auto at = path.begin();
@@ -237,7 +237,7 @@ absl::Status Finder::NameAll() {
   std::set<std::string> data_files;
   std::vector<size_t> unnamed;
   for (size_t i = 0; i < places_.size(); ++i) {
-    AdoptedShard& shard = found_.shards[i];
+    FoundShard& shard = found_.shards[i];
     const Place& place = places_[i];
     const std::string_view data_file = found_.format->traits.data_file;
     shard.file_name = place.name;
@@ -261,7 +261,7 @@ absl::Status Finder::NameAll() {
   }
   // Made names make way for those that cannot change.
   for (const size_t i : unnamed) {
-    AdoptedShard& shard = found_.shards[i];
+    FoundShard& shard = found_.shards[i];
     shard.name = MakeName(places_[i].name);
     used_.insert(shard.name);
     shard.location = LocationOf(shard, places_[i]);
@@ -274,7 +274,7 @@ absl::Status Finder::NameAll() {
 }
 
 // All of them, for any may carry data (the labels, say); but not what every reader makes anew.
-absl::Status Finder::FindMembers(const Place& place, AdoptedShard& shard) const {
+absl::Status Finder::FindMembers(const Place& place, FoundShard& shard) const {
   const Format::Traits& traits = found_.format->traits;
   if (traits.data_file.empty()) return absl::OkStatus();
   std::error_code error;
@@ -297,12 +297,12 @@ absl::Status Finder::FindMembers(const Place& place, AdoptedShard& shard) const 
 
 void Finder::NameIndexes() {
   std::set<std::string> names;
-  for (AdoptedShard& shard : found_.shards) {
+  for (FoundShard& shard : found_.shards) {
     shard.index_name = IndexName(shard.name);
     names.insert(shard.index_name);
   }
   if (names.size() == found_.shards.size()) return;
-  for (AdoptedShard& shard : found_.shards)
+  for (FoundShard& shard : found_.shards)
     shard.index_name = LongIndexName(shard.name);
 }
 
@@ -314,7 +314,7 @@ void Finder::SplitAll() {
   }
   if (told == places_.size() && options_.split.empty()) return;
   found_.splits_differ = told > 0 && told < places_.size() && options_.split.empty();
-  for (AdoptedShard& shard : found_.shards) {
+  for (FoundShard& shard : found_.shards) {
     shard.split = options_.split.empty() ? std::string(kOneSplit) : options_.split;
   }
 }
@@ -330,9 +330,9 @@ std::string_view SplitOfShardName(std::string_view name) {
   return ends ? word : "";
 }
 
-absl::StatusOr<AdoptedShards> FindAdoptedShards(std::span<const std::string> paths,
+absl::StatusOr<FoundShards> FindShards(std::span<const std::string> paths,
                                                 std::span<const Format* const> formats,
-                                                const AdoptedShardsOptions& options) {
+                                                const FindShardsOptions& options) {
   return Finder(formats, options).Find(paths);
 }
 

@@ -1,4 +1,4 @@
-#include "converters/adopted_shards.h"
+#include "converters/find_shards.h"
 
 #include <filesystem>
 #include <string>
@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 
 const Format* const kToy[] = {&ToyFormat()};
 
-class AdoptedShardsTest : public ::testing::Test {
+class FindShardsTest : public ::testing::Test {
  protected:
   void SetUp() override { folder_ = std::filesystem::canonical(MakeTestFolder("shards")).native(); }
   void TearDown() override { (void)RemoveTree(folder_); }
@@ -36,28 +36,28 @@ class AdoptedShardsTest : public ::testing::Test {
     WriteTestShard(path, ToyFormat(), MakeTestSamples({.shards = 1, .records_per_shard = 1}));
     return path;
   }
-  absl::StatusOr<AdoptedShards> Find(std::vector<std::string> paths,
-                                     const AdoptedShardsOptions& options = {}) {
-    return FindAdoptedShards(paths, kToy, options);
+  absl::StatusOr<FoundShards> Find(std::vector<std::string> paths,
+                                     const FindShardsOptions& options = {}) {
+    return FindShards(paths, kToy, options);
   }
-  static std::vector<std::string> Names(const AdoptedShards& found) {
+  static std::vector<std::string> Names(const FoundShards& found) {
     std::vector<std::string> names;
-    for (const AdoptedShard& shard : found.shards) names.push_back(shard.name);
+    for (const FoundShard& shard : found.shards) names.push_back(shard.name);
     return names;
   }
-  static std::vector<std::string> Locations(const AdoptedShards& found) {
+  static std::vector<std::string> Locations(const FoundShards& found) {
     std::vector<std::string> locations;
-    for (const AdoptedShard& shard : found.shards) locations.push_back(shard.location);
+    for (const FoundShard& shard : found.shards) locations.push_back(shard.location);
     return locations;
   }
 
   std::string folder_;
 };
 
-TEST_F(AdoptedShardsTest, AFolderMeansItsShardsByName) {
+TEST_F(FindShardsTest, AFolderMeansItsShardsByName) {
   for (const char* name : {"in/b.toy", "in/a.toy", "in/sub/c.toy"}) Shard(name);
   WriteTestFile(folder_ + "/in/README.md", "text");
-  const absl::StatusOr<AdoptedShards> found = Find({folder_ + "/in/"});
+  const absl::StatusOr<FoundShards> found = Find({folder_ + "/in/"});
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_THAT(Names(*found), ElementsAre("a.toy", "b.toy"));
   EXPECT_THAT(Locations(*found), ElementsAre("", ""));
@@ -69,16 +69,16 @@ TEST_F(AdoptedShardsTest, AFolderMeansItsShardsByName) {
   EXPECT_TRUE(absl::IsInvalidArgument(Find({folder_ + "/in/README.md"}).status()));
 }
 
-TEST_F(AdoptedShardsTest, OrderIsThatOfTheCommand) {
+TEST_F(FindShardsTest, OrderIsThatOfTheCommand) {
   const std::string a = Shard("a.toy"), b = Shard("b.toy");
   EXPECT_THAT(Names(*Find({b, a})), ElementsAre("b.toy", "a.toy"));
   EXPECT_THAT(Find({a, folder_}).status().message(), HasSubstr("given twice"));
   EXPECT_THAT(Find({a, folder_ + "/./a.toy"}).status().message(), HasSubstr("given twice"));
 }
 
-TEST_F(AdoptedShardsTest, LocationsAreRelativeWhereThatMakesSense) {
+TEST_F(FindShardsTest, LocationsAreRelativeWhereThatMakesSense) {
   const std::string a = Shard("one/a.toy"), b = Shard("two/a.toy");
-  const absl::StatusOr<AdoptedShards> found = Find({a, b}, {.out = folder_ + "/made/deep/"});
+  const absl::StatusOr<FoundShards> found = Find({a, b}, {.out = folder_ + "/made/deep/"});
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_THAT(Names(*found), ElementsAre("a.toy", "a.toy-2"));
   EXPECT_THAT(Locations(*found), ElementsAre("../../one/a.toy", "../../two/a.toy"));
@@ -90,21 +90,21 @@ TEST_F(AdoptedShardsTest, LocationsAreRelativeWhereThatMakesSense) {
   EXPECT_THAT(Locations(*Find({a}, {.out = folder_})), ElementsAre("one/a.toy"));
 }
 
-TEST_F(AdoptedShardsTest, LinksToFoldersAreResolvedLinksToShardsAreNot) {
+TEST_F(FindShardsTest, LinksToFoldersAreResolvedLinksToShardsAreNot) {
   const std::string shard = Shard("real/deep/a.toy");
   std::filesystem::create_directory_symlink("real/deep", folder_ + "/link");
   std::filesystem::create_symlink("a.toy", folder_ + "/real/deep/named.toy");
-  const absl::StatusOr<AdoptedShards> found =
+  const absl::StatusOr<FoundShards> found =
       Find({folder_ + "/link/named.toy"}, {.out = folder_ + "/out"});
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_THAT(Locations(*found), ElementsAre("../real/deep/named.toy"));
 }
 
-TEST_F(AdoptedShardsTest, NamesThatNoManifestHoldsAreMadeOnes) {
+TEST_F(FindShardsTest, NamesThatNoManifestHoldsAreMadeOnes) {
   const std::string odd = Shard("my photos.toy"), plain = Shard("my_photos.toy"),
                     hidden = Shard(".x.toy"), manifest = Shard("manifest.json"),
                     bytes = Shard(std::string(200, 'n') + ".toy"), latin = Shard("caf\xE9.toy");
-  const absl::StatusOr<AdoptedShards> found = Find({odd, plain, hidden, manifest, bytes, latin});
+  const absl::StatusOr<FoundShards> found = Find({odd, plain, hidden, manifest, bytes, latin});
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_THAT(Names(*found), ElementsAre("my_photos.toy-2", "my_photos.toy", "_x.toy",
                                          "manifest.json-2", std::string(110, 'n'), "caf_.toy"));
@@ -112,11 +112,11 @@ TEST_F(AdoptedShardsTest, NamesThatNoManifestHoldsAreMadeOnes) {
                                              std::string(200, 'n') + ".toy", "caf\xE9.toy"));
 }
 
-TEST_F(AdoptedShardsTest, IndexesAreNamedWithoutTheExtensionUnlessTwoWouldShareAName) {
+TEST_F(FindShardsTest, IndexesAreNamedWithoutTheExtensionUnlessTwoWouldShareAName) {
   const auto indexes = [&](std::vector<std::string> paths) {
-    const absl::StatusOr<AdoptedShards> found = Find(std::move(paths));
+    const absl::StatusOr<FoundShards> found = Find(std::move(paths));
     std::vector<std::string> all;
-    for (const AdoptedShard& shard : found->shards) all.push_back(shard.index_name);
+    for (const FoundShard& shard : found->shards) all.push_back(shard.index_name);
     return all;
   };
   const std::string a = Shard("a.toy"), other = Shard("a.bin"), b = Shard("b.toy"),
@@ -127,12 +127,12 @@ TEST_F(AdoptedShardsTest, IndexesAreNamedWithoutTheExtensionUnlessTwoWouldShareA
   EXPECT_THAT(indexes({b, bare}), ElementsAre("b.toy.pidx", "b.pidx"));
 }
 
-TEST_F(AdoptedShardsTest, SplitsAreThoseThatAllNamesSay) {
+TEST_F(FindShardsTest, SplitsAreThoseThatAllNamesSay) {
   const std::string train = Shard("train-0.toy"), val = Shard("val_0.toy"), other = Shard("x.toy");
   const auto splits = [&](std::vector<std::string> paths, const std::string& split = "") {
-    const absl::StatusOr<AdoptedShards> found = Find(std::move(paths), {.split = split});
+    const absl::StatusOr<FoundShards> found = Find(std::move(paths), {.split = split});
     std::vector<std::string> all;
-    for (const AdoptedShard& shard : found->shards) all.push_back(shard.split);
+    for (const FoundShard& shard : found->shards) all.push_back(shard.split);
     if (found->splits_differ) all.emplace_back("differ");
     return all;
   };
@@ -149,13 +149,13 @@ TEST_F(AdoptedShardsTest, SplitsAreThoseThatAllNamesSay) {
   EXPECT_EQ(SplitOfShardName("Train-0.tar"), "");
 }
 
-TEST_F(AdoptedShardsTest, WhatPackMadeNeedsNoIndex) {
+TEST_F(FindShardsTest, WhatPackMadeNeedsNoIndex) {
   std::filesystem::create_directory(folder_ + "/packed");
   WriteTestDataset(folder_ + "/packed", ToyFormat(), {});
   EXPECT_THAT(Find({folder_ + "/packed"}).status().message(), HasSubstr("pack has made"));
 }
 
-TEST_F(AdoptedShardsTest, CompressedShardsAreToldSo) {
+TEST_F(FindShardsTest, CompressedShardsAreToldSo) {
   WriteTestFile(folder_ + "/a.gz", std::string("\x1f\x8b\x08\0\0", 5));
   const absl::Status refused = Find({folder_ + "/a.gz"}).status();
   EXPECT_TRUE(absl::IsUnimplemented(refused)) << refused;
@@ -172,7 +172,7 @@ TEST_F(AdoptedShardsTest, CompressedShardsAreToldSo) {
   EXPECT_TRUE(Find({folder_ + "/in"}).ok());
 }
 
-TEST_F(AdoptedShardsTest, ALinkToNothingIsNotLeftOut) {
+TEST_F(FindShardsTest, ALinkToNothingIsNotLeftOut) {
   Shard("in/a.toy");
   for (const char* target : {"nowhere.toy", "b.toy"}) {
     std::filesystem::create_symlink(target, folder_ + "/in/b.toy");

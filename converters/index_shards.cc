@@ -1,4 +1,4 @@
-#include "converters/adopt.h"
+#include "converters/index_shards.h"
 
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "converters/adopted_shards.h"
+#include "converters/find_shards.h"
 #include "converters/index_folder.h"
 #include "converters/journal.h"
 #include "converters/labels_beside.h"
@@ -56,7 +56,7 @@ void AddImage(const ImageInfo& image, uint64_t bytes, ShardFacts& out) {
 }
 
 // Fails on a label without a class.
-absl::Status AddRecords(const AdoptedShard& shard, const ShardIndex& index, size_t classes,
+absl::Status AddRecords(const FoundShard& shard, const ShardIndex& index, size_t classes,
                         ShardFacts& out) {
   const std::optional<size_t> image = index.FindField(kImageField);
   out.key_hashes.resize(index.records());
@@ -91,32 +91,32 @@ absl::StatusOr<FileEntry> EntryOf(const std::string& folder, const std::string& 
   return FileEntry{name, *bytes, *digest};
 }
 
-class Adoption {
+class Indexing {
  public:
-  Adoption(const AdoptOptions& options, AdoptedShards found, IndexFolder& folder)
+  Indexing(const IndexOptions& options, FoundShards found, IndexFolder& folder)
       : options_(options), found_(std::move(found)), folder_(folder) {}
 
-  absl::Status ScanAll(std::span<const Format* const> formats, AdoptProgress& progress,
+  absl::Status ScanAll(std::span<const Format* const> formats, IndexProgress& progress,
                        const std::atomic<int>& stop);
   Manifest MakeManifest() const;
   std::vector<std::string> Warnings() const;
-  const AdoptedShards& found() const { return found_; }
+  const FoundShards& found() const { return found_; }
 
  private:
-  void Scan(size_t n, std::span<const Format* const> formats, AdoptProgress& progress,
+  void Scan(size_t n, std::span<const Format* const> formats, IndexProgress& progress,
             const std::atomic<int>& stop);
   absl::Status WorstStatus() const;
   std::optional<std::string> RepeatedKeys() const;
 
-  const AdoptOptions& options_;
-  const AdoptedShards found_;
+  const IndexOptions& options_;
+  const FoundShards found_;
   IndexFolder& folder_;
   std::vector<ShardFacts> shards_;
 };
 
-void Adoption::Scan(size_t n, std::span<const Format* const> formats, AdoptProgress& progress,
+void Indexing::Scan(size_t n, std::span<const Format* const> formats, IndexProgress& progress,
                     const std::atomic<int>& stop) {
-  const AdoptedShard& shard = found_.shards[n];
+  const FoundShard& shard = found_.shards[n];
   ShardFacts& out = shards_[n];
   ForeignScanOptions options{.probe = true};
   options.on_block = [&](uint64_t bytes) {
@@ -149,10 +149,10 @@ void Adoption::Scan(size_t n, std::span<const Format* const> formats, AdoptProgr
   out.warnings = std::move(scanned->warnings);
 }
 
-absl::Status Adoption::ScanAll(std::span<const Format* const> formats, AdoptProgress& progress,
+absl::Status Indexing::ScanAll(std::span<const Format* const> formats, IndexProgress& progress,
                                const std::atomic<int>& stop) {
   shards_.resize(found_.shards.size());
-  for (const AdoptedShard& shard : found_.shards) progress.total_bytes += shard.bytes;
+  for (const FoundShard& shard : found_.shards) progress.total_bytes += shard.bytes;
   progress.total_shards = shards_.size();
   try {
     tbb::task_arena arena(options_.jobs > 0 ? options_.jobs : tbb::task_arena::automatic);
@@ -171,7 +171,7 @@ absl::Status Adoption::ScanAll(std::span<const Format* const> formats, AdoptProg
 }
 
 // Damage before everything else; of the same kind the first, and a word on the others.
-absl::Status Adoption::WorstStatus() const {
+absl::Status Indexing::WorstStatus() const {
   const ShardFacts* worst = nullptr;
   for (const ShardFacts& shard : shards_) {
     if (shard.status.ok()) continue;
@@ -192,7 +192,7 @@ absl::Status Adoption::WorstStatus() const {
   return absl::Status(worst->status.code(), absl::StrCat(absl::StrJoin(lines, "\n  "), nothing));
 }
 
-Manifest Adoption::MakeManifest() const {
+Manifest Indexing::MakeManifest() const {
   Manifest manifest;
   manifest.origin = std::string(kAdoptedOrigin);
   manifest.format = std::string(found_.format->name);
@@ -217,7 +217,7 @@ Manifest Adoption::MakeManifest() const {
 }
 
 // Two records of one key are told apart by number alone, so this is no reason to refuse them.
-std::optional<std::string> Adoption::RepeatedKeys() const {
+std::optional<std::string> Indexing::RepeatedKeys() const {
   std::vector<uint64_t> all;
   for (const ShardFacts& shard : shards_)
     all.insert(all.end(), shard.key_hashes.begin(), shard.key_hashes.end());
@@ -258,7 +258,7 @@ std::optional<std::string> Adoption::RepeatedKeys() const {
                       "; a key then finds the first of them, and pack validate calls it an error");
 }
 
-std::vector<std::string> Adoption::Warnings() const {
+std::vector<std::string> Indexing::Warnings() const {
   std::vector<std::string> warnings;
   uint64_t without_image = 0;
   std::set<std::string> left_out;
@@ -378,10 +378,10 @@ absl::Status RefuseDifferences(const std::string& out, std::vector<std::string> 
 }
 
 // What the user does not say of classes and splits is taken from manifests beside the shards.
-absl::StatusOr<LabelsBeside> NameFromManifests(AdoptedShards& found, AdoptOptions& options) {
+absl::StatusOr<LabelsBeside> NameFromManifests(FoundShards& found, IndexOptions& options) {
   if (!options.classes.empty()) return LabelsBeside{};
   std::vector<std::string> paths;
-  for (const AdoptedShard& shard : found.shards) paths.push_back(shard.path);
+  for (const FoundShard& shard : found.shards) paths.push_back(shard.path);
   absl::StatusOr<LabelsBeside> beside = LabelsBesideShards(paths);
   if (!beside.ok()) return beside.status();
   options.classes = beside->labels.classes;
@@ -394,22 +394,22 @@ absl::StatusOr<LabelsBeside> NameFromManifests(AdoptedShards& found, AdoptOption
 
 }  // namespace
 
-absl::StatusOr<AdoptReport> AdoptShards(std::span<const std::string> paths,
+absl::StatusOr<IndexReport> IndexShards(std::span<const std::string> paths,
                                         std::span<const Format* const> formats,
-                                        const AdoptOptions& options, AdoptProgress& progress,
+                                        const IndexOptions& options, IndexProgress& progress,
                                         const std::atomic<int>& stop) {
   if (!options.split.empty() && !IsPortableSplitName(options.split)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--split ", EscapeForTerminal(options.split),
                      ": a name of letters, digits, - and _ is expected, at most 64"));
   }
-  absl::StatusOr<AdoptedShards> found =
-      FindAdoptedShards(paths, formats, {.out = options.out, .split = options.split});
+  absl::StatusOr<FoundShards> found =
+      FindShards(paths, formats, {.out = options.out, .split = options.split});
   if (!found.ok()) return found.status();
-  AdoptOptions named = options;
+  IndexOptions named = options;
   const absl::StatusOr<LabelsBeside> beside = NameFromManifests(*found, named);
   if (!beside.ok()) return beside.status();
-  AdoptReport report;
+  IndexReport report;
   report.out = found->out;
   report.others = found->others;
   report.other_files = found->other_files;
@@ -418,7 +418,7 @@ absl::StatusOr<AdoptReport> AdoptShards(std::span<const std::string> paths,
                                      .overwrite = options.overwrite,
                                      .fsync = options.fsync});
   if (!folder.ok()) return folder.status();
-  Adoption adoption(named, *std::move(found), *folder);
+  Indexing adoption(named, *std::move(found), *folder);
   absl::Status scanned = adoption.ScanAll(formats, progress, stop);
   if (!scanned.ok()) return scanned;
   report.manifest = adoption.MakeManifest();

@@ -1,4 +1,4 @@
-#include "converters/adopt.h"
+#include "converters/index_shards.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -48,7 +48,7 @@ std::map<std::string, std::string> Contents(const std::string& folder) {
   return files;
 }
 
-class AdoptTest : public ::testing::Test {
+class IndexShardsTest : public ::testing::Test {
  protected:
   void SetUp() override {
     folder_ = MakeTestFolder("adopt");
@@ -65,23 +65,23 @@ class AdoptTest : public ::testing::Test {
     const auto first = samples_.begin() + static_cast<ptrdiff_t>(s * kRecords);
     WriteTestShard(ShardPath(s), ToyFormat(), {first, first + kRecords});
   }
-  absl::StatusOr<AdoptReport> Adopt(AdoptOptions options = {}) {
+  absl::StatusOr<IndexReport> Adopt(IndexOptions options = {}) {
     const std::vector<std::string> paths = {in_};
     options.jobs = 3;
     options.fsync = false;
-    AdoptProgress progress;
-    return AdoptShards(paths, kToy, options, progress, stop_);
+    IndexProgress progress;
+    return IndexShards(paths, kToy, options, progress, stop_);
   }
-  absl::StatusOr<AdoptReport> AdoptTo(const std::string& out) { return Adopt({.out = out}); }
+  absl::StatusOr<IndexReport> IndexTo(const std::string& out) { return Adopt({.out = out}); }
 
   std::string folder_, in_, out_;
   std::vector<TestSample> samples_;
   std::atomic<int> stop_{0};
 };
 
-TEST_F(AdoptTest, EverySampleIsReadFromWhereItLies) {
+TEST_F(IndexShardsTest, EverySampleIsReadFromWhereItLies) {
   const std::map<std::string, std::string> before = Contents(in_);
-  absl::StatusOr<AdoptReport> report = AdoptTo(out_);
+  absl::StatusOr<IndexReport> report = IndexTo(out_);
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_FALSE(report->unchanged);
   EXPECT_EQ(Contents(in_), before) << "nothing is written beside the shards";
@@ -106,7 +106,7 @@ TEST_F(AdoptTest, EverySampleIsReadFromWhereItLies) {
   EXPECT_TRUE(Dataset::Open(folder_ + "/moved/out")->Read(0).ok());
 }
 
-TEST_F(AdoptTest, BesideTheShards) {
+TEST_F(IndexShardsTest, BesideTheShards) {
   WriteTestFile(in_ + "/README", "of the other tool");
   ASSERT_TRUE(Adopt().ok());
   const std::map<std::string, std::string> files = Contents(in_);
@@ -118,11 +118,11 @@ TEST_F(AdoptTest, BesideTheShards) {
   EXPECT_EQ(dataset->manifest()->files.size(), 2 * kShards);
 }
 
-TEST_F(AdoptTest, TheImagesAreProbed) {
+TEST_F(IndexShardsTest, TheImagesAreProbed) {
   // A GIF of 3 x 2 pixels, as far as its header says.
   samples_[0].image = std::string("GIF89a\3\0\2\0\0\0\0;", 14);
   WriteShard(0);
-  const absl::StatusOr<AdoptReport> report = AdoptTo(out_);
+  const absl::StatusOr<IndexReport> report = IndexTo(out_);
   const absl::StatusOr<Dataset> dataset = Dataset::Open(out_);
   ASSERT_TRUE(dataset.ok()) << report.status();
   EXPECT_EQ(dataset->Read(0)->image.format, ImageFormat::kGif);
@@ -134,10 +134,10 @@ TEST_F(AdoptTest, TheImagesAreProbed) {
   EXPECT_THAT(report->warnings, Contains(HasSubstr("34 samples have no image whose size")));
 }
 
-TEST_F(AdoptTest, AgainIsUnchanged) {
-  const Digest identity = AdoptTo(out_)->manifest.Identity();
+TEST_F(IndexShardsTest, AgainIsUnchanged) {
+  const Digest identity = IndexTo(out_)->manifest.Identity();
   const std::map<std::string, std::string> before = Contents(out_);
-  const absl::StatusOr<AdoptReport> again = AdoptTo(out_);
+  const absl::StatusOr<IndexReport> again = IndexTo(out_);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_TRUE(again->unchanged);
   EXPECT_EQ(again->manifest.Identity(), identity);
@@ -147,7 +147,7 @@ TEST_F(AdoptTest, AgainIsUnchanged) {
 }
 
 // Older versions named an index after the whole name of its shard.
-TEST_F(AdoptTest, AnOlderVersionsIndexIsUnchangedUntilOverwritten) {
+TEST_F(IndexShardsTest, AnOlderVersionsIndexIsUnchangedUntilOverwritten) {
   ASSERT_TRUE(Adopt().ok());
   const std::map<std::string, std::string> whole = Contents(in_);
   Manifest old = *Manifest::Read(in_);
@@ -164,20 +164,20 @@ TEST_F(AdoptTest, AnOlderVersionsIndexIsUnchangedUntilOverwritten) {
             [](const FileEntry& a, const FileEntry& b) { return a.name < b.name; });
   WriteTestFile(in_ + "/manifest.json", old.ToJson());
   EXPECT_EQ(Dataset::Open(in_)->Read(8)->fields[0].bytes, samples_[8].image);
-  const absl::StatusOr<AdoptReport> again = Adopt();
+  const absl::StatusOr<IndexReport> again = Adopt();
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_TRUE(again->unchanged);
   ASSERT_TRUE(Adopt({.overwrite = true}).ok());
   EXPECT_EQ(Contents(in_), whole);
 }
 
-TEST_F(AdoptTest, ChangedShardsAreAConflictUntilOverwritten) {
-  ASSERT_TRUE(AdoptTo(out_).ok());
+TEST_F(IndexShardsTest, ChangedShardsAreAConflictUntilOverwritten) {
+  ASSERT_TRUE(IndexTo(out_).ok());
   const std::map<std::string, std::string> before = Contents(out_);
   samples_[8].image.back() ^= 1;
   WriteShard(1);
   std::filesystem::remove(ShardPath(4));
-  const absl::Status refused = AdoptTo(out_).status();
+  const absl::Status refused = IndexTo(out_).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
   EXPECT_THAT(refused.message(), HasSubstr("part-1.toy has changed"));
   EXPECT_THAT(refused.message(), HasSubstr("part-4.toy is not given any more"));
@@ -186,21 +186,21 @@ TEST_F(AdoptTest, ChangedShardsAreAConflictUntilOverwritten) {
   ASSERT_TRUE(Adopt({.out = out_, .overwrite = true}).ok());
   EXPECT_EQ(Dataset::Open(out_)->Read(8)->fields[0].bytes, samples_[8].image);
   EXPECT_EQ(Contents(out_).size(), kShards) << "no index of the shard that is gone";
-  for (const auto& [what, options] : std::map<std::string, AdoptOptions>{
+  for (const auto& [what, options] : std::map<std::string, IndexOptions>{
            {"was in the split train, is in val", {.out = out_, .split = "val"}},
            {"the classes differ", {.out = out_, .classes = {"a", "b"}}}}) {
     EXPECT_THAT(Adopt(options).status().message(), HasSubstr(what));
   }
 }
 
-TEST_F(AdoptTest, DamageWritesNothing) {
+TEST_F(IndexShardsTest, DamageWritesNothing) {
   for (const size_t s : {1u, 3u}) {
     const std::string bytes = ReadTestFile(ShardPath(s));
     WriteTestFile(ShardPath(s), bytes.substr(0, bytes.size() - 20));
   }
   const std::map<std::string, std::string> before = Contents(folder_);
   for (const std::string& out : {std::string(), out_, out_ + "/deep/er"}) {
-    const absl::Status refused = AdoptTo(out).status();
+    const absl::Status refused = IndexTo(out).status();
     EXPECT_TRUE(absl::IsDataLoss(refused)) << refused;
     EXPECT_THAT(refused.message(), HasSubstr(ShardPath(1)));
     EXPECT_THAT(refused.message(), HasSubstr(ShardPath(3)));
@@ -210,35 +210,35 @@ TEST_F(AdoptTest, DamageWritesNothing) {
 }
 
 // Each read fails once: no index without what it would have said.
-TEST_F(AdoptTest, AReadThatFailsIsAnErrorAndWritesNothing) {
-  ASSERT_TRUE(AdoptTo(folder_ + "/whole").ok());
+TEST_F(IndexShardsTest, AReadThatFailsIsAnErrorAndWritesNothing) {
+  ASSERT_TRUE(IndexTo(folder_ + "/whole").ok());
   const std::map<std::string, std::string> before = Contents(folder_);
   testing::FaultInjection faults;
-  ASSERT_TRUE(AdoptTo(folder_ + "/counted").ok());
+  ASSERT_TRUE(IndexTo(folder_ + "/counted").ok());
   const uint64_t reads = faults.reads();
   (void)RemoveTree(folder_ + "/counted");
   for (uint64_t number = 0; number < reads; ++number) {
     faults.FailOneRead(faults.reads() + number, EIO);
-    const absl::Status failed = AdoptTo(out_).status();
+    const absl::Status failed = IndexTo(out_).status();
     EXPECT_TRUE(absl::IsUnavailable(failed)) << "read " << number << " of " << reads << ": " << failed;
     EXPECT_EQ(Contents(folder_), before) << number;
   }
 }
 
-TEST_F(AdoptTest, AStopWritesNothing) {
+TEST_F(IndexShardsTest, AStopWritesNothing) {
   const std::map<std::string, std::string> before = Contents(folder_);
   stop_ = SIGINT;
-  EXPECT_TRUE(absl::IsCancelled(AdoptTo(out_).status()));
+  EXPECT_TRUE(absl::IsCancelled(IndexTo(out_).status()));
   EXPECT_EQ(Contents(folder_), before);
 }
 
-TEST_F(AdoptTest, RepeatedKeysAreNamed) {
-  EXPECT_THAT(AdoptTo(out_)->warnings, ::testing::Not(Contains(HasSubstr("the key of"))));
+TEST_F(IndexShardsTest, RepeatedKeysAreNamed) {
+  EXPECT_THAT(IndexTo(out_)->warnings, ::testing::Not(Contains(HasSubstr("the key of"))));
   samples_[30].key = samples_[2].key;
   samples_[16].key = samples_[2].key;
   WriteShard(2);
   WriteShard(4);
-  const absl::StatusOr<AdoptReport> report = AdoptTo(folder_ + "/twice");
+  const absl::StatusOr<IndexReport> report = IndexTo(folder_ + "/twice");
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_THAT(report->warnings,
               Contains(HasSubstr(absl::StrCat(
@@ -246,8 +246,8 @@ TEST_F(AdoptTest, RepeatedKeysAreNamed) {
                   " of record 2 of ", ShardPath(2), " is also record 2 of ", ShardPath(0)))));
 }
 
-TEST_F(AdoptTest, ClassesNameTheLabels) {
-  const absl::StatusOr<AdoptReport> report = Adopt({.out = out_, .classes = {"cat", "dog"}});
+TEST_F(IndexShardsTest, ClassesNameTheLabels) {
+  const absl::StatusOr<IndexReport> report = Adopt({.out = out_, .classes = {"cat", "dog"}});
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_THAT(Dataset::Open(out_)->classes(), ElementsAre("cat", "dog"));
   const absl::Status refused = Adopt({.out = folder_ + "/one", .classes = {"cat"}}).status();
@@ -257,10 +257,10 @@ TEST_F(AdoptTest, ClassesNameTheLabels) {
   EXPECT_TRUE(absl::IsInvalidArgument(Adopt({.out = out_, .split = "../up"}).status()));
 }
 
-TEST_F(AdoptTest, WhatIsNotOursStays) {
+TEST_F(IndexShardsTest, WhatIsNotOursStays) {
   WriteTestFile(folder_ + "/file", "x");
-  EXPECT_TRUE(absl::IsInvalidArgument(AdoptTo(folder_ + "/file").status()));
-  EXPECT_TRUE(absl::IsFailedPrecondition(AdoptTo(folder_).status()))
+  EXPECT_TRUE(absl::IsInvalidArgument(IndexTo(folder_ + "/file").status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(IndexTo(folder_).status()))
       << "not empty, not the shards'";
   // An index that pack has not made for this shard.
   WriteTestFile(in_ + "/part-3.pidx", "of another tool");
@@ -272,14 +272,14 @@ TEST_F(AdoptTest, WhatIsNotOursStays) {
   EXPECT_TRUE(Adopt({.overwrite = true}).ok());
 }
 
-TEST_F(AdoptTest, AnUnfinishedBuildStays) {
+TEST_F(IndexShardsTest, AnUnfinishedBuildStays) {
   std::filesystem::create_directories(in_ + "/.pack");
   WriteTestFile(in_ + "/.pack/plan", "plan");
   EXPECT_TRUE(absl::IsFailedPrecondition(Adopt().status()));
   EXPECT_EQ(ReadTestFile(in_ + "/.pack/plan"), "plan");
 }
 
-TEST_F(AdoptTest, AFolderOfPackIsNoLeaveToReplace) {
+TEST_F(IndexShardsTest, AFolderOfPackIsNoLeaveToReplace) {
   WriteTestFile(in_ + "/part-3.pidx", "of another tool");
   for (const char* mark : {"", "part-0.pidx\n"}) {
     std::filesystem::create_directories(in_ + "/.pack/stage");
@@ -291,7 +291,7 @@ TEST_F(AdoptTest, AFolderOfPackIsNoLeaveToReplace) {
   }
 }
 
-TEST_F(AdoptTest, AKilledRunIsFinishedByTheNext) {
+TEST_F(IndexShardsTest, AKilledRunIsFinishedByTheNext) {
   ASSERT_TRUE(Adopt().ok());
   const std::map<std::string, std::string> whole = Contents(in_);
   // Killed between the indexes and the manifest, and shards changed since.

@@ -1,20 +1,23 @@
-// AdoptShards: makes shards of other tools a dataset where they lie: indexes, and a manifest that
+// IndexShards: makes shards of other tools a dataset where they lie: indexes, and a manifest that
 // says so.
 //
-//   AdoptProgress progress;
-//   absl::StatusOr<AdoptReport> report = AdoptShards(paths, formats, options, progress, stop);
+//   IndexProgress progress;
+//   absl::StatusOr<IndexReport> report = IndexShards(paths, formats, options, progress, stop);
 //   std::cout << IdentityText(report->manifest.Identity());
 //
 // Every shard is read once, from its first byte to its last, several at a time; nothing is
 // published unless all of them are whole. Keys, labels and fields are taken as they are; what the
 // images' headers say goes to the indexes. Where the same dataset is already, nothing is written.
-// Lifetime: borrows all arguments for the call. Thread-safety: one call a folder. Errors:
-// InvalidArgument = usage (exit 2); Unimplemented = shards without extents (2); DataLoss = damage,
-// of the first shards that have some (4); FailedPrecondition = conflict (5); Cancelled = stopped;
-// I/O (6). Memory: 8 bytes a record, and the index and the largest image of a shard a thread.
+//
+// Lifetime: borrows all arguments for the call.
+// Thread-safety: one call a folder.
+// Errors: InvalidArgument = usage (exit 2); Unimplemented = shards without extents (2); DataLoss =
+// damage, of the first shards that have some (4); FailedPrecondition = conflict (5); Cancelled =
+// stopped; I/O (6).
+// Memory: 8 bytes a record, and the index and the largest image of a shard a thread.
 // Units: bytes.
-#ifndef SHARDPACK_CONVERTERS_ADOPT_H_
-#define SHARDPACK_CONVERTERS_ADOPT_H_
+#ifndef SHARDPACK_CONVERTERS_INDEX_SHARDS_H_
+#define SHARDPACK_CONVERTERS_INDEX_SHARDS_H_
 
 #include <atomic>
 #include <cstdint>
@@ -29,7 +32,7 @@
 
 namespace shardpack {
 
-struct AdoptOptions {
+struct IndexOptions {
   std::string out = {};                   // empty: the folder that all shards lie in
   // Of all shards; empty: as manifests beside them say, or else their names.
   std::string split = {};
@@ -42,12 +45,12 @@ struct AdoptOptions {
 };
 
 // Written by the call, read by whoever shows progress; counts only grow.
-struct AdoptProgress {
+struct IndexProgress {
   std::atomic<uint64_t> total_bytes{0}, done_bytes{0};
   std::atomic<uint64_t> total_shards{0}, done_shards{0};
 };
 
-struct AdoptReport {
+struct IndexReport {
   Manifest manifest;
   std::string out;
   bool unchanged = false;             // the dataset was there, and nothing was written
@@ -57,11 +60,11 @@ struct AdoptReport {
 };
 
 // `stop` becomes non-zero when the call shall end soon (a signal's number).
-absl::StatusOr<AdoptReport> AdoptShards(std::span<const std::string> paths,
+absl::StatusOr<IndexReport> IndexShards(std::span<const std::string> paths,
                                         std::span<const Format* const> formats,
-                                        const AdoptOptions& options, AdoptProgress& progress,
+                                        const IndexOptions& options, IndexProgress& progress,
                                         const std::atomic<int>& stop);
 
 }  // namespace shardpack
 
-#endif  // SHARDPACK_CONVERTERS_ADOPT_H_
+#endif  // SHARDPACK_CONVERTERS_INDEX_SHARDS_H_
