@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "cli/commands.h"
-#include "cli/failure.h"
-#include "cli/help.h"
-#include "cli/parse.h"
-#include "cli/stop_signal.h"
-#include "cli/version.h"
+#include "cli/commands/commands.h"
+#include "cli/flags/failure.h"
+#include "cli/flags/help.h"
+#include "cli/flags/parse.h"
+#include "cli/terminal/stop_signal.h"
+#include "cli/terminal/version.h"
 #include "formats/io/resources.h"
 
 namespace shardpack::cli {

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/device_bench.h"
-#include "cli/exit_code.h"
-#include "cli/failure.h"
-#include "cli/parse.h"
+#include "cli/commands/device_bench.h"
+#include "cli/terminal/exit_code.h"
+#include "cli/flags/failure.h"
+#include "cli/flags/parse.h"
 #include "formats/io/resources.h"
 
 namespace shardpack::cli {

@@ -6,9 +6,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "cuda/device_loader.h"
-#include "cuda/open_device.h"
-#include "cuda/open_loader.h"
+#include "cuda/loading/device_loader.h"
+#include "cuda/device/open_device.h"
+#include "cuda/loading/open_loader.h"
 
 using namespace shardpack;
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstdio>
 
-#include "readers/dataset.h"
+#include "readers/dataset/dataset.h"
 
 int main(int argc, char** argv) {
   const absl::StatusOr<shardpack::Dataset> dataset =

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <string>
 
-#include "readers/loader.h"
+#include "readers/loading/loader.h"
 
 using namespace shardpack;
 

@@ -16,9 +16,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "readers/host_batch.h"
-#include "readers/host_memory.h"
-#include "readers/loader.h"
+#include "readers/loading/host_batch.h"
+#include "readers/loading/host_memory.h"
+#include "readers/loading/loader.h"
 
 namespace shardpack::python {
 

@@ -1,4 +1,4 @@
-#include "readers/dataset.h"
+#include "readers/dataset/dataset.h"
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>

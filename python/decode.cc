@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "images/pixel_pipeline.h"
+#include "images/augment/pixel_pipeline.h"
 #include "python/bindings.h"
 
 namespace shardpack::python {

@@ -10,8 +10,8 @@
 #include <array>
 #include <string>
 
-#include "images/pixel_output.h"
-#include "images/resize_weights.h"
+#include "images/pixels/pixel_output.h"
+#include "images/resize/resize_weights.h"
 
 namespace shardpack::python {
 

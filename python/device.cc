@@ -2,7 +2,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "cuda/open_device.h"
+#include "cuda/device/open_device.h"
 #include "python/bindings.h"
 
 namespace shardpack::python {

@@ -3,7 +3,7 @@
 //   const Device device = Device::Open(pybind11::int_(0));
 //   PinnedMemory memory(*device.api);
 //
-// What was asked for is a number, "cuda:3", "cpu", "auto" (cuda/open_device.h) or what Python
+// What was asked for is a number, "cuda:3", "cpu", "auto" (cuda/device/open_device.h) or what Python
 // prints so, as a torch.device.
 //
 // Lifetime: a value; the table that it names is static.
@@ -17,7 +17,7 @@
 
 #include <string>
 
-#include "cuda/device_api.h"
+#include "cuda/device/device_api.h"
 
 namespace shardpack::python {
 

@@ -1,4 +1,4 @@
-#include "cuda/device_loader.h"
+#include "cuda/loading/device_loader.h"
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "cuda/resident_loader.h"
+#include "cuda/loading/resident_loader.h"
 #include "python/array_view.h"
 #include "python/bindings.h"
 #include "python/decode.h"

@@ -1,4 +1,4 @@
-#include "readers/host_batch.h"
+#include "readers/loading/host_batch.h"
 
 #include <pybind11/pybind11.h>
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "cuda/open_loader.h"
-#include "cuda/pinned_memory.h"
+#include "cuda/loading/open_loader.h"
+#include "cuda/loading/pinned_memory.h"
 #include "python/bindings.h"
 
 namespace shardpack::python {

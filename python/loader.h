@@ -16,8 +16,8 @@
 
 #include "python/device.h"
 #include "python/waiting.h"
-#include "readers/host_memory.h"
-#include "readers/loader.h"
+#include "readers/loading/host_memory.h"
+#include "readers/loading/loader.h"
 
 namespace shardpack::python {
 

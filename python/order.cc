@@ -1,4 +1,4 @@
-#include "readers/order.h"
+#include "readers/order/order.h"
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "cuda/dlpack_export.h"
+#include "cuda/loading/dlpack_export.h"
 #include "python/bindings.h"
 
 namespace shardpack::python {

@@ -18,7 +18,7 @@
 
 #include <memory>
 
-#include "cuda/device_batch.h"
+#include "cuda/loading/device_batch.h"
 
 namespace shardpack::python {
 

@@ -26,7 +26,7 @@
 #include <thread>
 #include <utility>
 
-#include "readers/loader.h"
+#include "readers/loading/loader.h"
 
 namespace shardpack::python {
 

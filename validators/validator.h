@@ -27,11 +27,11 @@
 #include "absl/status/statusor.h"
 #include "formats/core/format.h"
 #include "formats/io/hash.h"
-#include "images/inspect.h"
+#include "images/codecs/inspect.h"
 #include "validators/checks/check_run.h"
 #include "validators/checks/source_check.h"
 #include "validators/checks/unpacked_check.h"
-#include "validators/validation_report.h"
+#include "validators/report/validation_report.h"
 
 namespace shardpack {
 

@@ -25,7 +25,7 @@
 #include "formats/core/manifest.h"
 #include "formats/core/shard_index.h"
 #include "formats/io/hash.h"
-#include "readers/loader.h"
+#include "readers/loading/loader.h"
 
 namespace shardpack {
 namespace {

@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "formats/io/hash.h"
-#include "readers/dataset.h"
-#include "readers/dataset_view.h"
-#include "readers/loader.h"
+#include "readers/dataset/dataset.h"
+#include "readers/dataset/dataset_view.h"
+#include "readers/loading/loader.h"
 
 namespace shardpack {
 namespace {

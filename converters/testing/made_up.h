@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "converters/listing.h"
+#include "converters/listing/listing.h"
 #include "formats/core/format.h"
 
 namespace shardpack::testing {

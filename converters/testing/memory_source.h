@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "converters/sample_source.h"
+#include "converters/listing/sample_source.h"
 
 namespace shardpack::testing {
 

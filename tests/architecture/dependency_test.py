@@ -29,6 +29,38 @@ ALLOWED = {
 }
 # These join everything.
 TOP = {"benchmarks", "cli", "formats/testing", "python", "tests"}
+# Within a folder: the sub-folders that a sub-folder's product code may use. Written out as above.
+ROOMS = {
+    "cli/commands": {"flags", "terminal"},
+    "cli/flags": {"terminal"},
+    "cli/terminal": set(),
+    "converters/building": {"listing", "planning", "publishing", "threads"},
+    "converters/indexing": {"planning", "publishing", "sources"},
+    "converters/listing": {"threads"},
+    "converters/planning": {"listing"},
+    "converters/publishing": {"listing", "planning", "threads"},
+    "converters/repairing": {"building", "listing", "planning", "publishing", "threads"},
+    "converters/sources": {"listing", "planning", "threads"},
+    "converters/threads": set(),
+    "cuda/device": {"dynload", "kernels"},
+    "cuda/dynload": set(),
+    "cuda/jpeg": {"device", "dynload", "kernels"},
+    "cuda/kernels": set(),
+    "cuda/loading": {"device", "dynload", "jpeg", "kernels"},
+    "images/augment": {"codecs", "pixels", "resize"},
+    "images/codecs": {"pixels", "probe"},
+    "images/pixels": set(),
+    "images/probe": set(),
+    "images/resize": {"pixels"},
+    "images/transform": {"codecs", "pixels", "probe", "resize"},
+    "readers/dataset": set(),
+    "readers/loading": {"dataset", "order"},
+    "readers/order": set(),
+    "validators/checks": {"report"},
+    "validators/report": set(),
+}
+# Tests and what supports them look in from above.
+TEST_FILE = re.compile(r"(_test|_fuzz|_bench|_testing)\.\w+$|/testing/|(^|/)dlpack_interop\.cc$")
 # Offered to the tests of every layer; a target that is no test may use it only when it is testonly, which Bazel enforces.
 TEST_SUPPORT = "formats/testing"
 
@@ -63,6 +95,20 @@ def is_allowed(user, used, exact):
   return kind in row or exact in row
 
 
+def check_room(path, line, header):
+  """An #include within a folder, from one of its sub-folders."""
+  room, used = os.path.dirname(path), os.path.dirname(header)
+  folder = room.split("/")[0]
+  if room not in ROOMS:
+    if room.startswith(tuple(known.split("/")[0] + "/" for known in ROOMS)) and room.count("/") == 1:
+      yield f"{path}: {room} has no row in ROOMS"
+    return
+  if used == room or used.split("/")[0] != folder:
+    return
+  if used.partition("/")[2] not in ROOMS[room]:
+    yield f'{path}:{line}: {room} must not include "{header}"'
+
+
 def check_source(path, text):
   user = layer_of(os.path.dirname(path)) if os.path.dirname(path) else None
   if user is None:
@@ -75,6 +121,8 @@ def check_source(path, text):
     used = layer_of(os.path.dirname(header)) if "/" in header else None
     if used is None or bracket == "<":
       continue
+    if not TEST_FILE.search(path):
+      yield from check_room(path, line, header)
     exact = os.path.dirname(header) + ":" + os.path.splitext(os.path.basename(header))[0]
     if not is_allowed(user, used, exact):
       yield f'{path}:{line}: {user} must not include "{header}"'
@@ -121,29 +169,36 @@ PLANTED = [
     ("formats/core/sample.cc", '#include "formats/io/file.h"', False),
     ("formats/core/sample.cc", '  # include "formats/formats.h"', True),
     ("formats/core/sample.cc", '#include "formats/tfrecord/tfrecord_writer.h"', True),
-    ("formats/core/sample.cc", '#include "images/probe.h"', True),
+    ("formats/core/sample.cc", '#include "images/probe/probe.h"', True),
     ("formats/tfrecord/a.cc", '#include "formats/core/sample.h"', False),
     ("formats/tfrecord/a.cc", '#include "formats/tfrecord/b.h"', False),
     ("formats/tfrecord/a.cc", '#include "formats/webdataset/b.h"', True),
     ("formats/tfrecord/a_test.cc", '#include "formats/testing/contract.h"', False),
-    ("formats/tfrecord/a.cc", '#include "converters/plan.h"', True),
+    ("formats/tfrecord/a.cc", '#include "converters/planning/plan.h"', True),
     ("formats/formats.cc", '#include "formats/tfrecord/tfrecord.h"', False),
     ("formats/testing/contract.cc", '#include "formats/formats.h"', False),
-    ("images/probe.h", '#include "formats/core/image_info.h"', False),
-    ("images/probe.h", '#include "formats/core/sample.h"', True),
-    ("readers/loader.cc", '#include "formats/core/manifest.h"', False),
-    ("readers/loader.cc", '#include "formats/formats.h"', True),
-    ("readers/loader.cc", '#include "cuda/device_api.h"', True),
-    ("readers/loader.cc", "#include <cuda_runtime.h>", True),
-    ("cuda/loader.cu", "#include <cuda_runtime.h>", False),
-    ("cuda/loader.cc", '#include "readers/loader.h"', False),
-    ("converters/plan.cc", '#include "formats/formats.h"', True),
-    ("converters/plan.cc", '#include "validators/validator.h"', True),
-    ("converters/plan.cc", '#include "readers/dataset.h"', False),
-    ("validators/a.cc", '#include "converters/plan.h"', True),
-    ("validators/a.cc", '#include "cli/main.h"', True),
-    ("cli/main.cc", '#include "formats/formats.h"\n#include "converters/plan.h"', False),
+    ("images/probe/probe.h", '#include "formats/core/image_info.h"', False),
+    ("images/probe/probe.h", '#include "formats/core/sample.h"', True),
+    ("readers/loading/loader.cc", '#include "formats/core/manifest.h"', False),
+    ("readers/loading/loader.cc", '#include "formats/formats.h"', True),
+    ("readers/loading/loader.cc", '#include "cuda/device/device_api.h"', True),
+    ("readers/loading/loader.cc", "#include <cuda_runtime.h>", True),
+    ("cuda/kernels/loader.cu", "#include <cuda_runtime.h>", False),
+    ("cuda/loading/loader.cc", '#include "readers/loading/loader.h"', False),
+    ("converters/planning/plan.cc", '#include "formats/formats.h"', True),
+    ("converters/planning/plan.cc", '#include "validators/validator.h"', True),
+    ("converters/planning/plan.cc", '#include "readers/dataset/dataset.h"', False),
+    ("validators/checks/a.cc", '#include "converters/planning/plan.h"', True),
+    ("validators/checks/a.cc", '#include "cli/main.h"', True),
+    ("cli/main.cc", '#include "formats/formats.h"\n#include "converters/planning/plan.h"', False),
     ("tests/x/a.cc", '#include "formats/lmdb/lmdb.h"', False),
+    ("converters/planning/plan.cc", '#include "converters/listing/listing.h"', False),
+    ("converters/planning/plan.cc", '#include "converters/sources/folder_source.h"', True),
+    ("converters/planning/plan_test.cc", '#include "converters/sources/folder_source.h"', False),
+    ("images/codecs/decode.cc", '#include "images/transform/transform.h"', True),
+    ("validators/checks/shard_check.cc", '#include "validators/validator.h"', True),
+    ("validators/validator.cc", '#include "validators/checks/shard_check.h"', False),
+    ("readers/elsewhere/a.cc", '#include "readers/order/order.h"', True),
     ("converters/BUILD", 'cc_library(deps = ["//formats/core:sample"])', False),
     ("converters/BUILD", 'cc_library(deps = [\n  "//formats",\n])', True),
     ("converters/BUILD", 'cc_library(deps = ["//formats:formats"])', True),
@@ -152,7 +207,7 @@ PLANTED = [
     ("converters/BUILD", 'cc_test(deps = ["//formats/testing:generators", "//third_party:gtest"])', False),
     ("formats/lmdb/BUILD", 'cc_library(deps = ["//formats/hdf5:writer"])', True),
     ("formats/core/BUILD", 'cc_library(visibility = ["//images:__subpackages__"])', False),
-    ("formats/core/BUILD", 'cc_library(visibility = ["//:x"], deps = ["//images:probe"])', True),
+    ("formats/core/BUILD", 'cc_library(visibility = ["//:x"], deps = ["//images/probe"])', True),
     ("images/BUILD", 'cc_library(deps = ["//formats/core:image_info"])', False),
     ("images/BUILD", 'cc_library(deps = ["//formats/core:sample"])', True),
     ("BUILD", 'alias(actual = "//cli:pack")', False),

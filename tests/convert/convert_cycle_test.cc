@@ -6,19 +6,19 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "converters/build.h"
-#include "converters/dataset_source.h"
-#include "converters/folder_source.h"
-#include "converters/io_pool.h"
-#include "converters/plan.h"
-#include "converters/record_order.h"
+#include "converters/building/build.h"
+#include "converters/sources/dataset_source.h"
+#include "converters/sources/folder_source.h"
+#include "converters/threads/io_pool.h"
+#include "converters/planning/plan.h"
+#include "converters/planning/record_order.h"
 #include "formats/formats.h"
 #include "formats/io/file.h"
 #include "formats/testing/datasets/test_dataset.h"
 #include "formats/testing/sample_generator.h"
 #include "formats/testing/scratch_folder.h"
 #include "gtest/gtest.h"
-#include "readers/dataset.h"
+#include "readers/dataset/dataset.h"
 
 namespace shardpack {
 namespace {

@@ -36,10 +36,10 @@ INLINE = re.compile(r"(?<!`)(?<!Usage: )`(pack [^`]+)`(?!`)")
 NOT_RUN = {
     "./bazelw test //...": "it would run this test",
     "./bazelw build //python:shardpack.so": "a build",
-    "./bazelw build //cuda:preprocess_gpu_test": "a build",
+    "./bazelw build //cuda/kernels:preprocess_gpu_test": "a build",
     "bazel build //cli:pack //cli:pack-bench-device": "a build",
     "pack bench DATASET --device cuda --decode 224": "a GPU",
-    "bazel test //cuda:cuda_device_gpu_test //cuda:device_loader_gpu_test //cuda:resident_loader_gpu_test": "a GPU",
+    "bazel test //cuda/loading:cuda_device_gpu_test //cuda/loading:device_loader_gpu_test //cuda/loading:resident_loader_gpu_test": "a GPU",
     "compute-sanitizer --error-exitcode 1 bazel-bin/cuda/device_loader_gpu_test": "a GPU",
     "cuda/carry.sh bazel-bin/cuda/preprocess_gpu_test /tmp/carried": "a GPU",
     "/tmp/carried/run": "a GPU",

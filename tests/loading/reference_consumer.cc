@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "formats/io/hash.h"
-#include "readers/loader.h"
+#include "readers/loading/loader.h"
 
 namespace shardpack {
 namespace {

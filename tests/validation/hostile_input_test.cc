@@ -18,7 +18,7 @@
 #include "formats/testing/fault_injection.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "readers/foreign_shard.h"
+#include "readers/dataset/foreign_shard.h"
 #include "validators/validator.h"
 
 namespace shardpack {

@@ -19,11 +19,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "images/inspect.h"
+#include "images/codecs/inspect.h"
 #include "validators/checks/memory_gate.h"
 #include "validators/checks/source_check.h"
-#include "validators/finding_tally.h"
-#include "validators/validation_report.h"
+#include "validators/report/finding_tally.h"
+#include "validators/report/validation_report.h"
 
 namespace shardpack {
 

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/io/file.h"
 #include "formats/io/sequential_reader.h"
-#include "images/probe.h"
+#include "images/probe/probe.h"
 #include "validators/checks/image_check.h"
 #include "validators/checks/key_hashes.h"
 #include "validators/checks/shard_check.h"

@@ -22,7 +22,7 @@
 #include "formats/core/image_info.h"
 #include "formats/core/shard_index.h"
 #include "formats/io/file.h"
-#include "images/inspect.h"
+#include "images/codecs/inspect.h"
 #include "validators/checks/check_run.h"
 
 namespace shardpack {

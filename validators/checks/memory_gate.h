@@ -18,7 +18,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "images/inspect.h"
+#include "images/codecs/inspect.h"
 
 namespace shardpack {
 

@@ -1,0 +1,35 @@
+// AgainstSource: what --against names: the folder whose files a dataset is compared with, and what a build would take
+// from it today.
+//
+//   absl::StatusOr<AgainstSource> source = OpenAgainst("/data/train", manifest, pool);
+//   options.against = source->root;  options.visit_source = source->visit;
+//
+// Lifetime: plain values; `visit` holds the listing.
+// Thread-safety: one caller.
+// Errors: InvalidArgument for a path that is not there or is nothing to compare with; what a source
+// that changed cannot answer is said in `gap` instead.
+#ifndef SHARDPACK_CLI_COMMANDS_AGAINST_SOURCE_H_
+#define SHARDPACK_CLI_COMMANDS_AGAINST_SOURCE_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "converters/threads/io_pool.h"
+#include "formats/core/manifest.h"
+#include "validators/validator.h"
+
+namespace shardpack::cli {
+
+struct AgainstSource {
+  std::string root;
+  SourceParts parts = {};
+  SourceVisit visit = nullptr;
+  std::string gap = {};  // why `visit` is null, or what it does not tell
+};
+
+// `path` is the folder that was packed or, of a dataset packed from a list, the list or the folder of its files.
+absl::StatusOr<AgainstSource> OpenAgainst(const std::string& path, const Manifest& manifest, IoPool& pool);
+
+}  // namespace shardpack::cli
+
+#endif  // SHARDPACK_CLI_COMMANDS_AGAINST_SOURCE_H_

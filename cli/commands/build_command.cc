@@ -1,0 +1,170 @@
+#include <chrono>
+
+#include "absl/strings/str_cat.h"
+#include "cli/commands/commands.h"
+#include "cli/flags/failure.h"
+#include "cli/commands/out_folder.h"
+#include "cli/flags/parse.h"
+#include "cli/commands/prepare_plan.h"
+#include "cli/terminal/progress.h"
+#include "cli/terminal/stop_notice.h"
+#include "cli/terminal/stop_signal.h"
+#include "cli/commands/summary.h"
+#include "cli/terminal/version.h"
+#include "converters/building/build.h"
+#include "converters/publishing/commit.h"
+#include "converters/publishing/replacement.h"
+#include "formats/io/exists.h"
+#include "formats/io/file.h"
+#include "formats/io/resources.h"
+
+namespace shardpack::cli {
+namespace {
+
+using absl::StrCat;
+
+constexpr char kVerbLetters[] = "abcdefghijklmnopqrstuvwxyz-";
+
+absl::Status CheckWords(const CommandLine& line) {
+  const bool has_source = !line.arguments.empty() && !line.arguments[0].empty();
+  if (!has_source && line.plan_file.empty()) {
+    return absl::InvalidArgumentError(
+        "which folder shall be packed? As in: pack photos/ -o shards/");
+  }
+  if (has_source && line.arguments[0] != "-" && !Exists(line.arguments[0]).value_or(true)) {
+    const bool like_a_verb = line.arguments[0].find_first_not_of(kVerbLetters) == std::string::npos;
+    if (!line.Given("verb") && like_a_verb) return NoSuchVerb(line.arguments[0]);
+    return absl::InvalidArgumentError(
+        StrCat("source ", EscapeForTerminal(line.arguments[0]), " does not exist"));
+  }
+  if (line.out.empty() && !line.dry_run) {
+    const std::string out = has_source ? OutFor(line.arguments[0]) : "shards";
+    return absl::InvalidArgumentError(
+        StrCat("no output folder. Type:\n  ", TypedCommand(line), " -o ", ShellQuoted(out)));
+  }
+  if (line.output.shards_range.has_value() && line.plan_file.empty()) {
+    return absl::InvalidArgumentError(
+        "--shards-range builds a part of a shared plan; make one with pack plan --write FILE, "
+        "then give --plan FILE");
+  }
+  if (line.output.shards_range.has_value() && line.output.overwrite) {
+    return absl::InvalidArgumentError(
+        "--overwrite replaces a whole dataset; a worker's part (--shards-range) cannot");
+  }
+  return absl::OkStatus();
+}
+
+// The stage that the others wait for: the one before which work is queued up.
+std::string LimitingStage(const BuildProgress& progress) {
+  const int64_t reading = progress.reading, computing = progress.computing,
+                proving = progress.proving;
+  if (reading + computing + proving == 0) return "";
+  if (reading >= computing && reading >= proving) return "reading";
+  return computing >= proving ? "packing" : "verifying";
+}
+
+ProgressView View(const BuildProgress& progress, uint64_t memory_ceiling) {
+  ProgressView view;
+  view.stage = "packing";
+  view.done = progress.done_rows;
+  view.total = progress.total_rows;
+  view.bytes_in = progress.bytes_in;
+  view.bytes_out = progress.bytes_out;
+  view.skipped = progress.skipped_rows;
+  view.shards_done = progress.done_shards;
+  view.shards_total = progress.total_shards;
+  view.memory_bytes = static_cast<uint64_t>(std::max<int64_t>(0, progress.memory_bytes));
+  view.memory_ceiling = memory_ceiling;
+  view.limit = LimitingStage(progress);
+  return view;
+}
+
+ExitCode FailResumable(const absl::Status& status, const CommandLine& line, Terminal& terminal) {
+  const ExitCode code = Fail(WithCommands(status, line), terminal);
+  const std::string beside = OutputDir::BesideOf(line.out);
+  if (line.output.overwrite && Exists(beside).value_or(false)) {
+    terminal.Raw(IsReplacement(line.out).value_or(false)
+                     ? StrCat(EscapeForTerminal(line.out), " is the new dataset; ", EscapeForTerminal(beside),
+                              " holds what is left of the old one, which the same command removes.\n")
+                     : StrCat(EscapeForTerminal(line.out), " is as it was; ", EscapeForTerminal(beside),
+                              " holds what was built to take its place. The same command goes on with it; to give up, "
+                              "remove that folder.\n"));
+  }
+  const bool resumes =
+      code == ExitCode::kIo || code == ExitCode::kInterrupted || code == ExitCode::kTerminated;
+  if (resumes && OutputDir::HoldsUnfinished(line.out))
+    terminal.Raw(StrCat("Finished shards are kept. To go on, run again:\n  ", TypedCommand(line), "\n"));
+  return code;
+}
+
+ExitCode ShowResult(const FinishedRun& run, const CommandLine& line, Terminal& terminal) {
+  const bool part = line.output.shards_range.has_value() && !run.report.already_complete;
+  Results results;
+  if (part) {
+    SayPart(run, terminal);
+    if (line.json) results.Write(PartJson(run));
+  } else {
+    SaySummary(run, terminal);
+    const std::string identity =
+        StrCat("dataset ", IdentityText(run.report.manifest.Identity()), "\n");
+    results.Write(line.json ? SummaryJson(run.report, run.out, run.seconds, run.bytes_in) : identity);
+  }
+  if (run.report.already_complete) {
+    const absl::Status allowed = CheckBudget(run.report.manifest, line.max_skip);
+    if (!allowed.ok()) return Fail(allowed, terminal);
+  }
+  const ManifestCounts& counts = run.report.manifest.counts;
+  const bool lost = part ? !run.report.skips.empty() : counts.skipped + counts.failed > 0;
+  return FinishResults(results, lost ? ExitCode::kSkipped : ExitCode::kDone, terminal);
+}
+
+}  // namespace
+
+ExitCode RunBuild(const CommandLine& line, Terminal& terminal) {
+  absl::Status status = CheckWords(line);
+  if (!status.ok()) return Fail(status, terminal);
+  if (line.dry_run) return RunPlan(line, terminal);
+  for (const std::string& source : line.arguments) {
+    status = CheckOut(line.out, source);
+    if (!status.ok()) return Fail(status, terminal);
+  }
+
+  const auto begin = std::chrono::steady_clock::now();
+  IoPool pool(line.io_depth);
+  absl::StatusOr<Prepared> prepared =
+      line.plan_file.empty() ? PreparePlan(line, pool, terminal) : ReadPlan(line, pool, terminal);
+  if (!prepared.ok()) return Fail(prepared.status(), terminal);
+  if (line.arguments.empty()) {
+    status = CheckOut(line.out, prepared->plan.listing().root);
+    if (!status.ok()) return Fail(status, terminal);
+  }
+
+  BuildOptions options;
+  options.out = line.out;
+  options.jobs = line.jobs > 0 ? line.jobs : AvailableCores();
+  options.memory_bytes =
+      line.memory_bytes > 0
+          ? line.memory_bytes
+          : static_cast<uint64_t>(static_cast<double>(AvailableMemoryBytes()) * line.memory_share);
+  options.output = line.output;
+  options.output.planned_source = prepared->planned_source;
+  options.max_skip = line.max_skip;
+  options.tool = ToolVersions();
+  options.expect = line.expect;
+  // From here on there is something to finish when a signal comes.
+  EndAtOnceOnSignal(false);
+  BuildProgress counts;
+  Progress progress(terminal);
+  progress.Watch([&] { return View(counts, options.memory_bytes); });
+  absl::StatusOr<RunReport> report = [&] {
+    const StopNotice notice(terminal);
+    return Build(prepared->plan, *prepared->source, options, pool, counts, StopSignal());
+  }();
+  progress.End();
+  if (!report.ok()) return FailResumable(report.status(), line, terminal);
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return ShowResult({prepared->plan, *report, line.out, seconds, counts.bytes_in}, line, terminal);
+}
+
+}  // namespace shardpack::cli

@@ -1,0 +1,108 @@
+#include <errno.h>
+#include <sys/stat.h>
+
+#include <chrono>
+
+#include "absl/strings/str_cat.h"
+#include "cli/commands/commands.h"
+#include "cli/flags/failure.h"
+#include "cli/terminal/seconds_since.h"
+#include "cli/terminal/stop_signal.h"
+#include "cli/commands/summary.h"
+#include "cli/terminal/version.h"
+#include "converters/building/build.h"
+#include "converters/publishing/commit.h"
+#include "converters/publishing/output_dir.h"
+#include "converters/publishing/published.h"
+#include "formats/formats.h"
+#include "formats/io/file.h"
+
+namespace shardpack::cli {
+namespace {
+
+// A dataset that is published already: an earlier commit may have been killed right after.
+ExitCode SayPublished(const Manifest& manifest, const CommandLine& line, Terminal& terminal) {
+  const auto begin = std::chrono::steady_clock::now();
+  absl::Status status = OutputDir::FinishPublished(line.arguments[0]);
+  if (status.ok()) status = CheckPublishedFiles(line.arguments[0], manifest);
+  if (!status.ok()) return Fail(status, terminal);
+  const std::string identity = IdentityText(manifest.Identity());
+  if (line.expect.has_value() && *line.expect != manifest.Identity()) {
+    return Fail(absl::DataLossError(absl::StrCat("this dataset is ", identity, ", --expect says ",
+                                                 IdentityText(*line.expect))),
+                terminal);
+  }
+  status = CheckBudget(manifest, line.max_skip);
+  if (!status.ok()) return Fail(status, terminal);
+  terminal.Say(absl::StrCat(EscapeForTerminal(line.arguments[0]),
+                            " is published already, and its files have their sizes; nothing to do"));
+  Results results;
+  if (line.json) {
+    const RunReport report = {.manifest = manifest, .kept_shards = manifest.shards.size(), .already_complete = true, .skips = {}};
+    results.Write(SummaryJson(report, line.arguments[0], SecondsSince(begin), 0));
+  } else {
+    results.Write(absl::StrCat("dataset ", identity, "\n"));
+  }
+  const bool lost = manifest.counts.skipped + manifest.counts.failed > 0;
+  return FinishResults(results, lost ? ExitCode::kSkipped : ExitCode::kDone, terminal);
+}
+
+absl::StatusOr<RunReport> Publish(const Plan& plan, const CommandLine& line, IoPool& pool) {
+  OutputOptions options = line.output;
+  options.only_commit = true;
+  absl::StatusOr<OutputDir> out = OutputDir::Open(line.arguments[0], plan, options, pool);
+  if (!out.ok()) return out.status();
+  RunReport report;
+  if (out->complete()) {  // another commit was faster
+    absl::StatusOr<Manifest> manifest = Manifest::Read(out->path());
+    if (!manifest.ok()) return manifest.status();
+    report.manifest = *std::move(manifest);
+    report.already_complete = true;
+    return report;
+  }
+  report.kept_shards = out->finished().size();
+  report.skips = AllSkips(plan, out->finished());
+  absl::StatusOr<Manifest> manifest =
+      Commit(plan, out->finished(), *out, {line.max_skip, ToolVersions(), line.expect});
+  if (!manifest.ok()) return manifest.status();
+  report.manifest = *std::move(manifest);
+  return report;
+}
+
+}  // namespace
+
+ExitCode RunCommit(const CommandLine& line, Terminal& terminal) {
+  const std::string& out = line.arguments[0];
+  struct stat facts;
+  const int error = ::stat(out.c_str(), &facts) == 0 ? 0 : errno;
+  if (error != 0 && !IsAboutThePath(error)) return Fail(IoStatus("look at", out, error), terminal);
+  if (error != 0 || !S_ISDIR(facts.st_mode)) {
+    return Fail(absl::InvalidArgumentError(absl::StrCat(
+                    EscapeForTerminal(out), " is not a folder; name the OUT of the workers")),
+                terminal);
+  }
+  const absl::StatusOr<Manifest> manifest = Manifest::Read(out);
+  if (manifest.ok()) return SayPublished(*manifest, line, terminal);
+  if (!absl::IsNotFound(manifest.status())) return Fail(manifest.status(), terminal);
+
+  const auto begin = std::chrono::steady_clock::now();
+  absl::StatusOr<std::string> bytes = OutputDir::ReadPlanBytes(out);
+  if (!bytes.ok()) return Fail(bytes.status(), terminal);
+  absl::StatusOr<Plan> plan = Plan::FromBytes(*bytes, FindFormat);
+  if (!plan.ok()) return Fail(plan.status(), terminal);
+  EndAtOnceOnSignal(false);
+  IoPool pool(line.io_depth);
+  absl::StatusOr<RunReport> report = Publish(*plan, line, pool);
+  if (!report.ok()) return Fail(WithCommands(report.status(), line), terminal);
+  const double seconds = SecondsSince(begin);
+  const FinishedRun run = {*plan, *report, out, seconds, 0};
+  SaySummary(run, terminal);
+  Results results;
+  results.Write(line.json
+                    ? SummaryJson(run.report, out, seconds, 0)
+                    : absl::StrCat("dataset ", IdentityText(report->manifest.Identity()), "\n"));
+  const bool lost = report->manifest.counts.skipped + report->manifest.counts.failed > 0;
+  return FinishResults(results, lost ? ExitCode::kSkipped : ExitCode::kDone, terminal);
+}
+
+}  // namespace shardpack::cli

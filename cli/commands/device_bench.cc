@@ -1,0 +1,327 @@
+#include "cli/commands/device_bench.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "cli/commands/bench_setup.h"
+#include "cli/commands/device_ceilings.h"
+#include "cli/flags/failure.h"
+#include "cli/terminal/seconds_since.h"
+#include "cli/terminal/units.h"
+#include "cuda/device/cuda_api.h"
+#include "cuda/loading/device_loader.h"
+#include "cuda/device/host_api.h"
+#include "cuda/loading/open_loader.h"
+
+namespace shardpack::cli {
+namespace {
+
+using absl::StrAppend;
+using absl::StrFormat;
+using Clock = std::chrono::steady_clock;
+
+constexpr double kRateSeconds = 5;     // that the consumer with a rate runs
+constexpr uint64_t kWarmBatches = 20;  // before it counts
+
+double CpuSeconds() {
+  rusage usage;
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+struct Run {
+  std::string name;
+  double seconds = 0, cpu_seconds = 0;
+  uint64_t images = 0, bytes = 0, batches = 0, waits = 0;
+  DeviceLoaderStats stats;
+
+  double images_a_second() const { return static_cast<double>(images) / seconds; }
+  double bytes_a_second() const { return static_cast<double>(bytes) / seconds; }
+  double cores() const { return cpu_seconds / seconds; }
+};
+
+// What is measured with.
+struct Setup {
+  const CommandLine& line;
+  const BenchInput& input;
+  const DeviceApi& api;
+  PinnedMemory& memory;
+  bool for_device = false;  // images are decoded for the device, not by the Loader
+};
+
+LoaderOptions LoaderFor(const Setup& setup) {
+  LoaderOptions options = BenchLoader(setup.line);
+  if (!setup.for_device) return options;
+  options.decode.reset();
+  options.image_infos = true;
+  return options;
+}
+
+DeviceDecode DecodeFor(const CommandLine& line) {
+  const LoaderOptions host = BenchLoader(line);
+  return {.crop = host.decode->crop, .threads = host.threads};
+}
+
+absl::StatusOr<Loader> OpenLoader(const Setup& setup) {
+  return OpenPinnedLoader(setup.input.dataset, setup.input.order, {}, LoaderFor(setup),
+                          setup.memory);
+}
+
+// Normalised halves, as most training takes them.
+absl::StatusOr<DeviceLoader> OpenDevice(const Setup& setup) {
+  absl::StatusOr<Loader> loader = OpenLoader(setup);
+  if (!loader.ok()) return loader.status();
+  DeviceOptions options;
+  if (setup.line.decode_size > 0) {
+    options.preprocess =
+        DevicePreprocess{.output = {.type = PixelType::kF16, .layout = PixelLayout::kNchw}};
+    options.bad_images.policy = BadSamples::kSubstitute;
+    if (setup.for_device) options.decode = DecodeFor(setup.line);
+  }
+  return DeviceLoader::Open(*std::move(loader), options, setup.api);
+}
+
+// With a rate a batch is due each batch / rate seconds, for kRateSeconds, and one that is not there
+// by then was waited for. Without: --epochs epochs as fast as it goes, of which the first fills
+// caches and is not counted where there are more.
+absl::Status Consume(const Setup& setup, double rate, Stream stream, Run& run) {
+  absl::StatusOr<DeviceLoader> loader = OpenDevice(setup);
+  if (!loader.ok()) return loader.status();
+  const uint64_t warm_epochs = setup.line.epochs > 1 ? 1 : 0;
+  const auto batch_seconds = std::chrono::duration_cast<Clock::duration>(
+      std::chrono::duration<double>(rate > 0 ? setup.line.batch / rate : 0));
+  uint64_t ends = 0, seen = 0, bytes_before = 0;
+  double cpu = CpuSeconds();
+  bool counted = rate == 0 && warm_epochs == 0;
+  Clock::time_point start = Clock::now(), due = start;
+  for (;;) {
+    if (rate > 0) std::this_thread::sleep_until(due += batch_seconds);
+    const uint64_t waits = loader->stats().waits;
+    absl::StatusOr<std::optional<DeviceBatch>> batch = loader->Next();
+    if (!batch.ok()) return batch.status();
+    if (batch->has_value()) {
+      ++seen;
+      if (counted) {
+        ++run.batches;
+        run.waits += loader->stats().waits > waits;
+        for (const SampleStatus& status : (*batch)->info().status) {
+          run.images += status.state != SampleState::kPadding;
+        }
+      }
+      absl::Status used = (*batch)->WaitOn(stream);
+      if (used.ok()) used = (*batch)->Release(stream);
+      if (!used.ok()) return used;
+    } else {
+      ++ends;
+      due -= batch_seconds;  // an end is no batch
+    }
+    if (!counted && (rate > 0 ? seen >= kWarmBatches : ends == warm_epochs)) {
+      counted = true;
+      bytes_before = loader->stats().uploaded_bytes;
+      cpu = CpuSeconds();
+      start = due = Clock::now();
+    }
+    if (counted && (rate > 0 ? SecondsSince(start) >= kRateSeconds : ends == setup.line.epochs)) {
+      break;
+    }
+  }
+  absl::Status done = Checked(setup.api, setup.api.stream_synchronize(setup.api.self, stream),
+                              "waiting for the last batch");
+  if (!done.ok()) return done;
+  run.seconds = SecondsSince(start);
+  run.cpu_seconds = CpuSeconds() - cpu;
+  run.stats = loader->stats();
+  run.bytes = run.stats.uploaded_bytes - bytes_before;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Run> Measure(const Setup& setup, std::string name, double rate) {
+  Run run;
+  run.name = std::move(name);
+  Stream stream = nullptr;
+  absl::Status status =
+      Checked(setup.api, setup.api.stream_create(setup.api.self, &stream), "making a stream");
+  if (!status.ok()) return status;
+  status = Consume(setup, rate, stream, run);
+  (void)Checked(setup.api, setup.api.stream_destroy(setup.api.self, stream), "");
+  if (!status.ok()) return status;
+  return run;
+}
+
+// Images a second of the Loader without a device.
+absl::StatusOr<double> FillRate(const Setup& setup) {
+  absl::StatusOr<Loader> loader = OpenLoader(setup);
+  if (!loader.ok()) return loader.status();
+  Clock::time_point start = Clock::now();
+  uint64_t images = 0;
+  for (uint64_t ends = 0; ends < std::max<uint64_t>(setup.line.epochs, 2);) {
+    const absl::StatusOr<std::optional<HostBatch>> batch = loader->Next();
+    if (!batch.ok()) return batch.status();
+    if (batch->has_value()) {
+      for (const SampleStatus& status : (*batch)->status()) {
+        images += ends > 0 && status.state != SampleState::kPadding;
+      }
+    } else if (++ends == 1) {
+      start = Clock::now();
+    }
+  }
+  return static_cast<double>(images) / SecondsSince(start);
+}
+
+struct Report {
+  DeviceInfo device;
+  double copy = 0, fill = 0;
+  std::optional<KernelCeiling> kernel;
+  std::optional<DecodeCeilings> decode;
+  std::vector<Run> runs;
+};
+
+absl::StatusOr<Report> MeasureAll(const CommandLine& line, const DeviceApi& api) {
+  absl::StatusOr<BenchInput> input = OpenBenchInput(line);
+  if (!input.ok()) return input.status();
+  PinnedMemory memory(api);
+  Setup setup{line, *input, api, memory};
+  Report report;
+  absl::Status asked = Checked(api, api.info(api.self, &report.device), "asking for the device");
+  if (!asked.ok()) return asked;
+  const absl::StatusOr<double> copy = PinnedCopyCeiling(api);
+  if (!copy.ok()) return copy.status();
+  report.copy = *copy;
+  const absl::StatusOr<double> fill = FillRate(setup);
+  if (!fill.ok()) return fill.status();
+  report.fill = *fill;
+  if (line.decode_size > 0) {
+    const absl::StatusOr<KernelCeiling> kernel = PreprocessCeiling(api, line.decode_size);
+    if (!kernel.ok()) return kernel.status();
+    report.kernel = *kernel;
+    Setup encoded = setup;
+    encoded.for_device = true;
+    absl::StatusOr<Loader> loader = OpenLoader(encoded);
+    if (!loader.ok()) return loader.status();
+    absl::StatusOr<DecodeCeilings> decode = DeviceDecodeCeiling(api, *loader, DecodeFor(line));
+    if (!decode.ok()) return decode.status();
+    report.decode = *std::move(decode);
+  }
+  for (const bool for_device : {false, true}) {
+    if (for_device && line.decode_size == 0) break;
+    setup.for_device = for_device;
+    std::vector<double> rates = {0};
+    if (line.rate > 0) rates.push_back(static_cast<double>(line.rate));
+    for (const double rate : rates) {
+      absl::StatusOr<Run> run =
+          Measure(setup,
+                  absl::StrCat(line.decode_size == 0 ? "encoded"
+                               : for_device          ? "decoded for the device"
+                                                     : "decoded by the loader",
+                               rate == 0 ? "" : StrFormat(", at %.0f images/s", rate)),
+                  rate);
+      if (!run.ok()) return run.status();
+      report.runs.push_back(*std::move(run));
+    }
+  }
+  return report;
+}
+
+std::string Text(const CommandLine& line, const Report& report) {
+  std::string out = StrFormat("device     %s", report.device.name);
+  if (report.device.major > 0) {
+    StrAppend(&out,
+              StrFormat(", compute capability %d.%d", report.device.major, report.device.minor));
+  }
+  StrAppend(&out, StrFormat("; copy from page-locked memory %.2f GB/s\n", report.copy / 1e9));
+  StrAppend(&out, "loader     ", DescribeLoader(line, BenchLoader(line).threads),
+            StrFormat("; %.0f images/s without a device\n", report.fill));
+  if (report.kernel) {
+    StrAppend(&out,
+              StrFormat("preprocess %.0f images/s of 500 x 375, %.0f %% of the bytes of a copy "
+                        "within the device\n",
+                        report.kernel->images, 100 * report.kernel->of_copy));
+  }
+  if (report.decode) {
+    const JpegDecoderStats& stats = report.decode->stats;
+    StrAppend(&out,
+              StrFormat("decode     %.0f images/s: %u by engines, %u hybrid, %u by the CPU (%s)\n",
+                        report.decode->images, stats.hardware, stats.hybrid, stats.cpu,
+                        report.decode->backends));
+  }
+  for (const Run& run : report.runs) {
+    StrAppend(&out, run.name, StrFormat("\n           %.0f images/s, ", run.images_a_second()));
+    if (run.stats.decode_backends.empty()) {  // else it is nvJPEG that copies
+      StrAppend(&out,
+                StrFormat("%.2f GB/s to the device (%.0f %% of the copy), ",
+                          run.bytes_a_second() / 1e9, 100 * run.bytes_a_second() / report.copy));
+    }
+    StrAppend(&out, StrFormat("%.2f cores, %u of %u batches waited for\n", run.cores(), run.waits,
+                              run.batches));
+    if (!run.stats.why_fallback.empty()) {
+      StrAppend(&out, "           ", run.stats.why_fallback, "\n");
+    }
+  }
+  return out;
+}
+
+std::string Json(const CommandLine& line, const Report& report) {
+  nlohmann::json runs = nlohmann::json::array();
+  for (const Run& run : report.runs) {
+    runs.push_back({{"name", run.name},
+                    {"images_per_second", run.images_a_second()},
+                    {"bytes_per_second", run.bytes_a_second()},
+                    {"cores", run.cores()},
+                    {"batches", run.batches},
+                    {"batches_waited_for", run.waits},
+                    {"pinned", run.stats.pinned},
+                    {"device_bytes", run.stats.device_bytes},
+                    {"fallback", run.stats.why_fallback}});
+  }
+  nlohmann::json json = {{"schema", "shardpack.device-bench/1"},
+                         {"device", report.device.name},
+                         {"batch", line.batch},
+                         {"decode_size", line.decode_size},
+                         {"verified", line.check_hashes},
+                         {"copy_bytes_per_second", report.copy},
+                         {"loader_images_per_second", report.fill},
+                         {"runs", std::move(runs)}};
+  if (report.kernel) {
+    json["preprocess_images_per_second"] = report.kernel->images;
+    json["preprocess_share_of_copy"] = report.kernel->of_copy;
+  }
+  if (report.decode) {
+    json["decode_images_per_second"] = report.decode->images;
+    json["decode_backends"] = report.decode->backends;
+  }
+  return json.dump() + "\n";
+}
+
+}  // namespace
+
+ExitCode RunDeviceBench(const CommandLine& line, Terminal& terminal) {
+  const DeviceApi* api = &HostApi();
+  if (line.device == DeviceChoice::kCuda) {
+    const absl::StatusOr<const DeviceApi*> cuda = CudaDeviceApi(0);
+    if (!cuda.ok()) {
+      return Fail(absl::FailedPreconditionError(
+                      absl::StrCat(std::string(cuda.status().message()),
+                                   "; pack info --gpu says more, --device host runs without one")),
+                  terminal);
+    }
+    api = *cuda;
+  }
+  const absl::StatusOr<Report> report = MeasureAll(line, *api);
+  if (!report.ok()) return Fail(report.status(), terminal);
+  return PrintResult(line.json ? Json(line, *report) : Text(line, *report), terminal);
+}
+
+}  // namespace shardpack::cli

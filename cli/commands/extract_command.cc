@@ -1,0 +1,282 @@
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/extract_path.h"
+#include "cli/flags/failure.h"
+#include "cli/commands/out_folder.h"
+#include "cli/commands/output_tree.h"
+#include "cli/commands/packed_input.h"
+#include "cli/terminal/progress.h"
+#include "cli/terminal/stop_notice.h"
+#include "cli/terminal/stop_signal.h"
+#include "cli/terminal/units.h"
+#include "converters/sources/dataset_source.h"
+#include "converters/listing/sidecars.h"
+#include "formats/io/escape.h"
+#include "formats/io/file.h"
+#include "formats/webdataset/shard_members.h"
+
+namespace shardpack::cli {
+namespace {
+
+using absl::StrCat;
+
+constexpr uint64_t kNamedLosses = 20;
+constexpr std::string_view kLabelEnding = "cls";
+
+class Extractor {
+ public:
+  Extractor(const Dataset& dataset, OutputTree& out, Terminal& terminal)
+      : dataset_(dataset),
+        out_(out),
+        terminal_(terminal),
+        suffixes_(SidecarSuffixes(dataset)),
+        made_json_(HasMadeJson(dataset)) {}
+
+  // One sample; an error ends the run, what is withheld does not.
+  absl::Status Extract(const SampleRow& row) {
+    const SampleLocation at = dataset_.Locate(row.id);
+    bool any = false;
+    for (size_t f = 0; f < row.index.fields(); ++f) {
+      if (!row.index.has_field(row.record, f)) continue;
+      any = true;
+      const std::string field(row.index.field_name(f));
+      // --with-json made it from what is known of the image; the source had no such file.
+      if (made_json_ && field == kMetadataField) continue;
+      content_.resize(row.index.field(row.record, f).length);
+      const absl::Status read =
+          dataset_.ReadField(at, f, std::as_writable_bytes(std::span(content_)));
+      if (absl::IsDataLoss(read)) {
+        Withhold(row, StrCat(std::string(read.message()),
+                             "; pack validate says what is wrong with the shard"));
+        continue;
+      }
+      if (!read.ok()) return read;
+      const absl::Status written = Write(row, field, NameOf(row, field), content_);
+      if (!written.ok()) return written;
+    }
+    if (!any) Withhold(row, "the sample has no field");
+    // The shards of WebDataset hold the label as a file of its own, which is no field.
+    if (!row.index.source_path(row.record).empty() || dataset_.format() != "webdataset") return absl::OkStatus();
+    const absl::StatusOr<std::optional<std::string>> label = LabelFile(row);
+    if (!label.ok()) return label.status();
+    if (!*label) return absl::OkStatus();
+    const std::string ending(kLabelEnding);
+    return Write(row, ending, {KeyOf(row), StrCat(".", ending)}, **label);
+  }
+
+  std::atomic<uint64_t> files = 0, bytes = 0;
+  uint64_t withheld = 0, renamed = 0;
+  std::map<std::string, uint64_t> of_field;  // files
+
+ private:
+  struct FileName {
+    std::string stem, ending;
+  };
+
+  // As it is written there, which a number is not: "007", "-1".
+  absl::StatusOr<std::optional<std::string>> LabelFile(const SampleRow& row) {
+    const std::optional<size_t> field = row.index.FindField(kLabelEnding);
+    if (field && row.index.has_field(row.record, *field)) return std::nullopt;  // a text, and written
+    if (row.shard.data_path != shard_.path()) {
+      absl::StatusOr<File> shard = File::OpenRead(row.shard.data_path);
+      if (!shard.ok()) return shard.status();
+      shard_ = *std::move(shard);
+    }
+    const Extent record = row.index.record(row.record);
+    return LabelText(shard_, record.offset, record.length);
+  }
+
+  static std::string KeyOf(const SampleRow& row) {
+    const std::string_view key = row.index.key(row.record);
+    return key.empty() ? StrCat(row.shard.name, "-", row.record) : std::string(key);
+  }
+
+  // Where pixels were changed the image may be of another format than its source.
+  std::string WithItsEnding(std::string_view path, ImageFormat format) const {
+    if (dataset_.manifest() == nullptr || dataset_.manifest()->facts.pixels.count("format") == 0)
+      return std::string(path);
+    return NamedAs(std::string(path), format);
+  }
+
+  // Of the field whose bytes are in content_.
+  FileName NameOf(const SampleRow& row, const std::string& field) const {
+    const std::string_view source = row.index.source_path(row.record);
+    const std::string stem = source.empty() ? KeyOf(row) : std::string(PathStem(source));
+    if (field != kImageField) {
+      const auto suffix = suffixes_.find(field);
+      return {stem, StrCat(".", suffix == suffixes_.end() ? field : suffix->second)};
+    }
+    const ImageFormat format = ImageOf(row, AsBytes(content_)).format;
+    if (source.empty()) return {stem, StrCat(".", std::string(ImageExtension(format)))};
+    const std::string path = WithItsEnding(source, format);
+    return {std::string(PathStem(path)), path.substr(PathStem(path).size())};
+  }
+
+  absl::Status Write(const SampleRow& row, std::string_view field, const FileName& name,
+                     const std::string& content) {
+    const std::string path = HarmlessPath(name.stem + name.ending);
+    const std::string ending = HarmlessPath(name.ending);
+    const size_t kept = !name.ending.empty() && path.ends_with(ending) ? ending.size() : 0;
+    const absl::StatusOr<std::string> written = out_.Write(path, kept, AsBytes(content));
+    if (absl::IsInvalidArgument(written.status()) || absl::IsAlreadyExists(written.status())) {
+      Withhold(row, std::string(written.status().message()));
+      return absl::OkStatus();
+    }
+    if (!written.ok()) return written.status();
+    const std::string wanted = name.stem + name.ending;
+    if (*written != wanted && ++renamed <= kNamedLosses) {
+      terminal_.Warn(StrCat(EscapeForTerminal(wanted), " is written as ", EscapeForTerminal(*written), ": ",
+                            *written == path ? "the name has characters that harm a terminal or a path"
+                                             : "the name is too long, or another file has it"));
+    }
+    ++files;
+    ++of_field[std::string(field)];
+    bytes += content.size();
+    return absl::OkStatus();
+  }
+
+  void Withhold(const SampleRow& row, const std::string& why) {
+    if (++withheld <= kNamedLosses) {
+      terminal_.Warn(
+          StrCat("withheld ", EscapeForTerminal(row.index.key(row.record)), ": ", why));
+    }
+  }
+
+  const Dataset& dataset_;
+  OutputTree& out_;
+  Terminal& terminal_;
+  const std::map<std::string, std::string> suffixes_;
+  const bool made_json_;
+  std::string content_;  // of the field at hand
+  File shard_;           // that a label was last read from
+};
+
+// "100 images, 98 txt, 100 mask".
+std::string DescribeFields(const Extractor& extractor) {
+  std::string text;
+  const auto add = [&](const std::string& name, uint64_t count) {
+    absl::StrAppend(&text, text.empty() ? "" : ", ",
+                    name == kImageField ? Counted(count, "image", "images")
+                                        : StrCat(FormatCount(count), " ", EscapeForTerminal(name)));
+  };
+  const auto image = extractor.of_field.find(std::string(kImageField));
+  if (image != extractor.of_field.end()) add(image->first, image->second);
+  for (const auto& [name, count] : extractor.of_field) {
+    if (name != kImageField) add(name, count);
+  }
+  return text;
+}
+
+std::string Json(const Extractor& extractor, const std::string& out) {
+  nlohmann::json fields = nlohmann::json::object();
+  for (const auto& [name, count] : extractor.of_field) fields[PercentEscape(name)] = count;
+  const nlohmann::json json = {{"schema", "shardpack.extract/1"},
+                               {"out", PercentEscape(out)},
+                               {"files", extractor.files.load()},
+                               {"fields", std::move(fields)},
+                               {"bytes", extractor.bytes.load()},
+                               {"renamed", extractor.renamed},
+                               {"withheld", extractor.withheld}};
+  return json.dump() + "\n";
+}
+
+void SaySummary(const Extractor& extractor, const OutputTree& tree, const std::string& out,
+                Terminal& terminal) {
+  const std::string fields = DescribeFields(extractor);
+  terminal.Say(StrCat("extracted ", Counted(extractor.files, "file", "files"), ", ",
+                      FormatBytes(extractor.bytes), ", into ", EscapeForTerminal(out),
+                      fields.empty() ? "" : ": ", fields));
+  if (!tree.made_parent().empty()) {
+    terminal.Say(StrCat("made      the folder ", EscapeForTerminal(tree.made_parent()),
+                        ", which was not there"));
+  }
+  if (extractor.renamed > 0)
+    terminal.Say(StrCat("renamed   ", Counted(extractor.renamed, "file", "files")));
+  if (extractor.withheld > 0)
+    terminal.Say(StrCat("withheld  ", FormatCount(extractor.withheld), " samples or fields"));
+}
+
+// What is extracted, so that another run knows whether it is the same.
+std::string RequestOf(const Dataset& dataset, const std::vector<std::string>& inputs, const CommandLine& line) {
+  std::string request = dataset.manifest() != nullptr
+                            ? StrCat("dataset ", IdentityText(dataset.manifest()->Identity()))
+                            : absl::StrJoin(inputs, " ");
+  if (!line.split.empty()) absl::StrAppend(&request, " --split ", line.split);
+  if (line.label) absl::StrAppend(&request, " --label ", *line.label);
+  if (line.limit != 0) absl::StrAppend(&request, " --limit ", line.limit);
+  return request;
+}
+
+}  // namespace
+
+ExitCode RunExtract(const CommandLine& line, Terminal& terminal) {
+  std::vector<std::string> inputs = line.arguments;
+  std::string out = line.out;
+  if (out.empty() && inputs.size() > 1) {
+    out = inputs.back();
+    inputs.pop_back();
+  }
+  if (out.empty()) {
+    return Fail(absl::InvalidArgumentError(
+                    StrCat("no output folder. Type:\n  ", TypedProgram(), " extract ", ShellQuoted(inputs[0]), " -o again")),
+                terminal);
+  }
+  absl::StatusOr<Dataset> dataset = OpenInput(inputs, /*same_labels=*/line.label.has_value());
+  if (!dataset.ok()) return Fail(dataset.status(), terminal);
+  absl::StatusOr<Selection> selection = Selection::Make(*dataset, line);
+  if (!selection.ok()) return Fail(selection.status(), terminal);
+  for (const std::string& input : inputs) {
+    if (dataset->manifest() != nullptr && LiesIn(out, input)) {
+      return Fail(absl::InvalidArgumentError(StrCat("the output ", EscapeForTerminal(out), " lies in the dataset ",
+                                                    EscapeForTerminal(input), "; extract into another folder")),
+                  terminal);
+    }
+  }
+  absl::StatusOr<OutputTree> tree = OutputTree::Create(out, RequestOf(*dataset, inputs, line));
+  if (!tree.ok()) return Fail(tree.status(), terminal);
+
+  EndAtOnceOnSignal(false);
+  Extractor extractor(*dataset, *tree, terminal);
+  Progress progress(terminal);
+  std::atomic<uint64_t> samples = 0;
+  progress.Watch([&] {
+    return ProgressView{.stage = "extracting",
+                        .unit = "samples",
+                        .done = samples,
+                        .total = dataset->size(),
+                        .bytes_out = extractor.bytes};
+  });
+  absl::Status failed;
+  absl::Status status = [&] {
+    const StopNotice notice(terminal);
+    return ForEachSample(*dataset, *selection, [&](const SampleRow& row) {
+      failed = StopSignal() == 0 ? extractor.Extract(row) : absl::CancelledError();
+      ++samples;
+      return failed.ok();
+    });
+  }();
+  progress.End();
+  if (status.ok()) status = failed;
+  if (status.ok()) status = tree->Finish();
+  if (!status.ok()) {
+    const ExitCode code = Fail(status, terminal);
+    if (code != ExitCode::kConflict)
+      terminal.Raw(StrCat("What is written is kept. To go on, run again:\n  ", TypedCommand(line), "\n"));
+    return code;
+  }
+  SaySummary(extractor, *tree, out, terminal);
+  Results results;
+  if (line.json) results.Write(Json(extractor, out));
+  const bool all = extractor.withheld == 0 && extractor.renamed == 0;
+  return FinishResults(results, all ? ExitCode::kDone : ExitCode::kSkipped, terminal);
+}
+
+}  // namespace shardpack::cli

@@ -1,0 +1,141 @@
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "cli/commands/commands.h"
+#include "cli/flags/failure.h"
+#include "cli/flags/given_file.h"
+#include "cli/terminal/progress.h"
+#include "cli/terminal/stop_signal.h"
+#include "cli/terminal/units.h"
+#include "cli/terminal/version.h"
+#include "converters/indexing/index_shards.h"
+#include "converters/listing/labels.h"
+#include "formats/io/resources.h"
+#include "formats/formats.h"
+#include "formats/io/escape.h"
+#include "formats/io/file.h"
+
+namespace shardpack::cli {
+namespace {
+
+using absl::StrCat;
+
+constexpr size_t kNamedOthers = 5;
+constexpr uint64_t kMaxClassesBytes = uint64_t{64} << 20;
+
+absl::StatusOr<IndexOptions> Options(const CommandLine& line) {
+  IndexOptions options;
+  options.out = line.out;
+  options.split = line.split;
+  options.jobs = line.jobs > 0 ? line.jobs : AvailableCores();
+  options.overwrite = line.output.overwrite;
+  options.fsync = line.output.fsync;
+  options.tool = ToolVersions();
+  if (line.classes_file.empty()) return options;
+  absl::StatusOr<std::string> text =
+      ReadGivenFile("--classes", line.classes_file, kMaxClassesBytes);
+  if (!text.ok()) return text.status();
+  absl::StatusOr<std::vector<std::string>> classes = ParseClasses(*text, line.classes_file);
+  if (!classes.ok()) return classes.status();
+  options.classes = *std::move(classes);
+  return options;
+}
+
+uint64_t ShardBytes(const Manifest& manifest) {
+  uint64_t bytes = 0;
+  for (const ManifestShard& shard : manifest.shards) bytes += shard.bytes;
+  return bytes;
+}
+
+void SayResult(const IndexReport& report, double seconds, Terminal& terminal) {
+  const Manifest& manifest = report.manifest;
+  for (const std::string& warning : report.warnings) terminal.Warn(warning);
+  if (report.other_files > 0) {
+    std::vector<std::string> names;
+    for (const std::string& path : report.others) {
+      if (names.size() < kNamedOthers) names.push_back(EscapeForTerminal(path));
+    }
+    terminal.Say(StrCat("left out  ", Counted(report.other_files, "file", "files"),
+                        " that are no shards: ", absl::StrJoin(names, ", "),
+                        report.other_files > names.size() ? ", ..." : ""));
+  }
+  const std::string out = EscapeForTerminal(report.out);
+  if (report.unchanged) {
+    terminal.Say(StrCat(out, " is unchanged: every shard is as its index says"));
+  }
+  const uint64_t bytes = ShardBytes(manifest);
+  std::string text =
+      StrCat("indexed   ", Counted(manifest.counts.packed, "sample", "samples"), " in ",
+             Counted(manifest.shards.size(), "shard", "shards"), " of ", manifest.format, ", ",
+             FormatBytes(bytes), ", in ", FormatDuration(seconds));
+  if (seconds > 0) {
+    absl::StrAppend(&text, " (",
+                    FormatBytes(static_cast<uint64_t>(static_cast<double>(bytes) / seconds)),
+                    "/s)");
+  }
+  terminal.Say(StrCat(text, ", peak memory ", FormatBytes(PeakMemoryBytes())));
+  std::vector<std::string> splits;
+  for (const auto& [name, records] : manifest.splits)
+    splits.push_back(StrCat(name, " ", FormatCount(records)));
+  terminal.Say(StrCat("splits    ", absl::StrJoin(splits, ", ")));
+  terminal.Say(StrCat("next      ", TypedProgram(), " validate ", ShellQuoted(report.out)));
+}
+
+std::string Json(const IndexReport& report, double seconds) {
+  std::vector<std::string> warnings;
+  for (const std::string& warning : report.warnings) warnings.push_back(PercentEscape(warning));
+  std::vector<std::string> others;
+  for (const std::string& path : report.others) others.push_back(PercentEscape(path));
+  const nlohmann::json json = {{"schema", "shardpack.index/1"},
+                               {"dataset", IdentityText(report.manifest.Identity())},
+                               {"out", PercentEscape(report.out)},
+                               {"format", report.manifest.format},
+                               {"unchanged", report.unchanged},
+                               {"shards", report.manifest.shards.size()},
+                               {"records", report.manifest.counts.packed},
+                               {"bytes", ShardBytes(report.manifest)},
+                               {"splits", report.manifest.splits},
+                               {"classes", report.manifest.classes.size()},
+                               {"other_files", report.other_files},
+                               {"others", others},
+                               {"warnings", warnings},
+                               {"seconds", seconds},
+                               {"peak_memory_bytes", PeakMemoryBytes()}};
+  return json.dump() + "\n";
+}
+
+}  // namespace
+
+ExitCode RunIndex(const CommandLine& line, Terminal& terminal) {
+  const absl::StatusOr<IndexOptions> options = Options(line);
+  if (!options.ok()) return Fail(options.status(), terminal);
+  const auto begin = std::chrono::steady_clock::now();
+  EndAtOnceOnSignal(false);
+  IndexProgress counts;
+  Progress progress(terminal);
+  progress.Watch([&] {
+    ProgressView view;
+    view.stage = "indexing";
+    view.unit = "shards";
+    view.done = counts.done_shards;
+    view.total = counts.total_shards;
+    view.bytes_in = counts.done_bytes;
+    view.bytes_total = counts.total_bytes;
+    return view;
+  });
+  const absl::StatusOr<IndexReport> report =
+      IndexShards(line.arguments, AllFormats(), *options, counts, StopSignal());
+  progress.End();
+  if (!report.ok()) return Fail(report.status(), terminal);
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  SayResult(*report, seconds, terminal);
+  Results results;
+  results.Write(line.json ? Json(*report, seconds)
+                          : StrCat("dataset ", IdentityText(report->manifest.Identity()), "\n"));
+  return FinishResults(results, ExitCode::kDone, terminal);
+}
+
+}  // namespace shardpack::cli

@@ -1,0 +1,299 @@
+#include "cli/commands/open_source.h"
+
+#include <sys/stat.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "cli/commands/packed_input.h"
+#include "converters/sources/archive_source.h"
+#include "converters/sources/coco_source.h"
+#include "converters/sources/dataset_source.h"
+#include "converters/sources/list_source.h"
+#include "formats/core/manifest.h"
+#include "formats/formats.h"
+#include "formats/io/exists.h"
+#include "formats/io/file.h"
+
+namespace shardpack::cli {
+namespace {
+
+using absl::InvalidArgumentError;
+using absl::StrCat;
+
+struct Ending {
+  std::string_view ending, format;
+};
+constexpr std::array<Ending, 17> kEndings = {{{".lst", "list"},
+                                              {".txt", "list"},
+                                              {".csv", "csv"},
+                                              {".tsv", "tsv"},
+                                              {".jsonl", "jsonl"},
+                                              {".ndjson", "jsonl"},
+                                              {".json", "coco"},
+                                              {".tar", "archive"},
+                                              {".tar.gz", "archive"},
+                                              {".tgz", "archive"},
+                                              {".tar.bz2", "archive"},
+                                              {".tbz2", "archive"},
+                                              {".tar.xz", "archive"},
+                                              {".txz", "archive"},
+                                              {".tar.zst", "archive"},
+                                              {".tzst", "archive"},
+                                              {".zip", "archive"}}};
+
+// What --input-format auto means for this source.
+absl::StatusOr<std::string> Recognise(const std::string& path) {
+  if (path == "-") return std::string("list");
+  struct stat facts;
+  if (::stat(path.c_str(), &facts) != 0) {
+    if (!IsAboutThePath(errno)) return IoStatus("look at", path, errno);
+    return std::string("folder");  // which says what is wrong with it
+  }
+  if (S_ISDIR(facts.st_mode)) {
+    const absl::StatusOr<bool> packed = Exists(StrCat(path, "/", std::string(kManifestName)));
+    if (!packed.ok()) return packed.status();
+    return std::string(*packed ? "dataset" : "folder");
+  }
+  const std::string lower = absl::AsciiStrToLower(path);
+  for (const Ending& each : kEndings) {
+    if (lower.ends_with(each.ending)) return std::string(each.format);
+  }
+  if (S_ISREG(facts.st_mode)) {
+    const absl::StatusOr<const Format*> format = SniffFormat(path);
+    if (!format.ok() && !IsAboutThePath(format.status())) return format.status();
+    if (format.ok() && *format != nullptr) return std::string("dataset");
+  }
+  return InvalidArgumentError(
+      StrCat("source ", EscapeForTerminal(path),
+             " is no folder, and no list, archive or shard by its name; give the folder that holds "
+             "the images, or say what it is with --input-format"));
+}
+
+ListKind KindOf(const std::string& format, const std::string& path) {
+  if (format == "csv") return ListKind::kCsv;
+  if (format == "tsv") return ListKind::kTsv;
+  if (format == "jsonl") return ListKind::kJsonl;
+  if (path == "-") return ListKind::kPaths;
+  return absl::AsciiStrToLower(path).ends_with(".lst") ? ListKind::kLst : ListKind::kText;
+}
+
+// Flags that mean nothing for this kind of source are an error, not a surprise.
+absl::Status RefuseFlags(const CommandLine& line, const std::string& format,
+                         std::initializer_list<const char*> flags) {
+  for (const char* flag : flags) {
+    if (!line.Given(flag)) continue;
+    return InvalidArgumentError(
+        StrCat("--", flag, " does not apply to ", format == "dataset" ? "a packed dataset" : StrCat("a source of the kind ", format)));
+  }
+  return absl::OkStatus();
+}
+
+// "txt=caption,json=a,b"
+std::string FieldColumns(const ListOptions& options) {
+  std::string text;
+  for (const ColumnField& field : options.fields) {
+    absl::StrAppend(&text, text.empty() ? "" : ",", field.field, "=",
+                    field.all ? "*" : absl::StrJoin(field.columns, ","));
+  }
+  return text;
+}
+
+absl::StatusOr<OpenedSource> OpenList(const CommandLine& line, const FolderSourceOptions& folder,
+                                      const std::string& format, IoPool& pool) {
+  absl::Status fits =
+      RefuseFlags(line, format, {"ext", "include", "exclude", "coco", "annotations"});
+  if (!fits.ok()) return fits;
+  ListSourceOptions options;
+  options.list = line.arguments[0];
+  options.root = line.root;
+  options.format = line.columns;
+  options.format.kind = KindOf(format, options.list);
+  const bool has_columns = format != "list";
+  if (line.Given("columns") && !has_columns) {
+    return InvalidArgumentError(
+        "--columns is for csv, tsv and jsonl; other lists have their columns in one order");
+  }
+  for (const ColumnField& column : line.columns.fields) {
+    for (const Sidecar& sidecar : folder.sidecars) {
+      if (sidecar.field != column.field) continue;
+      return InvalidArgumentError(StrCat("--columns and --sidecars both make the field ",
+                                         column.field, "; name the sidecar's another way, as in ",
+                                         sidecar.suffix, ":", sidecar.suffix, "2"));
+    }
+  }
+  using Labels = ListSourceOptions::Labels;
+  if (line.label_from == "largest" || line.label_from == "single") {
+    return InvalidArgumentError(
+        StrCat("--label-from ", line.label_from, " is for COCO json; a list has a column"));
+  }
+  options.labels = line.label_from == "dir"      ? Labels::kDir
+                   : line.label_from == "none"   ? Labels::kNone
+                   : line.label_from == "column" ? Labels::kColumn
+                                                 : Labels::kAuto;
+  OpenedSource opened;
+  opened.options = folder.ToMap();
+  opened.options["input-format"] = format;
+  if (line.label_from == "column") opened.options["label-from"] = "column";
+  if (!line.columns.fields.empty()) {
+    opened.options["columns"] = FieldColumns(line.columns);
+    if (folder.missing != MissingPart::kSkip)
+      opened.options["missing-part"] = std::string(MissingPartName(folder.missing));
+  }
+  opened.source = std::make_unique<ListSource>(std::move(options), folder, pool);
+  return opened;
+}
+
+absl::StatusOr<OpenedSource> OpenCoco(const CommandLine& line, const FolderSourceOptions& folder,
+                                      IoPool& pool) {
+  absl::Status fits = RefuseFlags(
+      line, "coco", {"ext", "include", "exclude", "columns", "sidecars", "class-order"});
+  if (!fits.ok()) return fits;
+  if (line.label_from == "dir" || line.label_from == "column") {
+    return InvalidArgumentError(
+        StrCat("--label-from ", line.label_from,
+               " is not for COCO json, where objects give the label: largest, single or none"));
+  }
+  if (line.coco_boxes && !line.annotations.empty()) {
+    return InvalidArgumentError("--annotations adds to the json of --coco full, not of boxes");
+  }
+  using Labels = CocoSourceOptions::Labels;
+  CocoSourceOptions options{.json = line.arguments[0], .root = line.root};
+  options.keep = line.coco_boxes ? CocoKeep::kBoxes : CocoKeep::kAll;
+  options.annotations = line.annotations;
+  FolderSourceOptions images = folder;
+  // Images without an object are what a detector learns the background from.
+  if (!line.coco_boxes && !line.Given("missing-part")) images.missing = MissingPart::kKeep;
+  if (line.label_from == "single") options.labels = Labels::kSingle;
+  if (line.label_from == "none") options.labels = Labels::kNone;
+  OpenedSource opened;
+  opened.options = folder.ToMap();
+  opened.options["input-format"] = "coco";
+  if (!line.label_from.empty() && line.label_from != "largest")
+    opened.options["label-from"] = line.label_from;
+  if (!line.coco_boxes) opened.options["coco"] = "full";
+  if (images.missing != MissingPart::kSkip) {
+    opened.options["missing-part"] = std::string(MissingPartName(images.missing));
+  }
+  opened.source = std::make_unique<CocoSource>(std::move(options), std::move(images), pool);
+  return opened;
+}
+
+absl::StatusOr<OpenedSource> OpenArchive(const CommandLine& line,
+                                         const FolderSourceOptions& folder) {
+  absl::Status fits = RefuseFlags(line, "archive", {"root", "columns", "follow", "coco", "annotations"});
+  if (!fits.ok()) return fits;
+  OpenedSource opened;
+  opened.options = folder.ToMap();
+  opened.options["input-format"] = "archive";
+  // Whoever names the kind of the source, or its parts, knows what is in it.
+  const bool asks = line.input_format == "auto" && folder.sidecars.empty() &&
+                    absl::AsciiStrToLower(line.arguments[0]).find(".zip") == std::string::npos;
+  opened.source = std::make_unique<ArchiveSource>(
+      line.arguments[0], folder, asks ? ArchiveSource::Shards::kRefuse : ArchiveSource::Shards::kPackImages);
+  return opened;
+}
+
+// --label-from column and the like are for sources that have such a thing.
+absl::Status CheckLabelsFromFolders(const CommandLine& line, const std::string& format) {
+  if (line.label_from != "column" && line.label_from != "largest" && line.label_from != "single")
+    return absl::OkStatus();
+  return InvalidArgumentError(StrCat("--label-from ", line.label_from,
+                                     " is not for a source of the kind ", format,
+                                     ", whose folders give the labels: dir, dir:N or none"));
+}
+
+absl::StatusOr<OpenedSource> OpenDataset(const CommandLine& line,
+                                         const FolderSourceOptions& folder) {
+  absl::Status fits = RefuseFlags(line, "dataset",
+                                  {"ext", "include", "exclude", "label-from", "classes",
+                                   "class-order", "sidecars", "columns", "root", "follow",
+                                   "coco", "annotations"});
+  if (fits.ok() && (line.plan.split_by == SplitBy::kDir || line.one_split)) {
+    fits = InvalidArgumentError(
+        StrCat("--split-by ", line.one_split ? "none" : "dir",
+               " is for folders; a dataset has its splits, and --split train=1 makes one of them"));
+  }
+  if (!fits.ok()) return fits;
+  absl::StatusOr<Dataset> dataset = OpenInput(line.arguments, /*same_labels=*/true);
+  if (!dataset.ok()) return dataset.status();
+  OpenedSource opened;
+  DatasetSourceOptions options;
+  std::error_code error;
+  options.root = std::filesystem::absolute(line.arguments[0], error).string();
+  options.missing =
+      line.Given("missing-part") ? folder.missing : InheritedMissingPart(*dataset);
+  opened.options = options.ToMap(*dataset);
+  opened.dataset = *dataset;
+  opened.source = std::make_unique<DatasetSource>(*std::move(dataset), std::move(options));
+  return opened;
+}
+
+}  // namespace
+
+absl::StatusOr<OpenedSource> OpenSource(const CommandLine& line, const FolderSourceOptions& folder,
+                                        IoPool& pool) {
+  const std::string& path = line.arguments[0];
+  const absl::StatusOr<std::string> format = line.input_format == "auto"
+                                                 ? Recognise(path)
+                                                 : absl::StatusOr<std::string>(line.input_format);
+  if (!format.ok()) return format.status();
+  if (*format == "dataset") return OpenDataset(line, folder);
+  if (*format == "coco") return OpenCoco(line, folder, pool);
+  if (*format != "folder" && *format != "archive") return OpenList(line, folder, *format, pool);
+  absl::Status fits = CheckLabelsFromFolders(line, *format);
+  if (fits.ok() && *format == "archive") return OpenArchive(line, folder);
+  if (fits.ok()) fits = RefuseFlags(line, "folder", {"root", "columns", "coco", "annotations"});
+  if (!fits.ok()) return fits;
+  return OpenedSource{std::make_unique<FolderSource>(path, folder, pool), folder.ToMap()};
+}
+
+absl::StatusOr<std::unique_ptr<SampleSource>> OpenPlannedSource(const Plan& plan,
+                                                                const std::string& root,
+                                                                IoPool& pool) {
+  const std::map<std::string, std::string>& words = plan.options().source;
+  const auto format = words.find("input-format");
+  if (format != words.end() && format->second == "dataset") {
+    absl::StatusOr<Dataset> dataset = OpenInput({&root, 1});
+    if (!dataset.ok()) return dataset.status();
+    const auto expected = words.find("dataset");
+    if (expected == words.end() || expected->second != IdentityText(dataset->identity())) {
+      return absl::FailedPreconditionError(StrCat(
+          EscapeForTerminal(root), " is dataset ", IdentityText(dataset->identity()),
+          ", the plan was made for ", expected == words.end() ? "another" : expected->second));
+    }
+    return std::make_unique<DatasetSource>(*std::move(dataset), DatasetSourceOptions{.root = root});
+  }
+  const bool archive = format != words.end() && format->second == "archive";
+  if (archive || (format != words.end() && format->second == "coco")) {
+    return InvalidArgumentError(
+        StrCat("a plan of a source of the kind ", format->second,
+               " cannot be shared by workers; pack it with one command, or unpack it first"));
+  }
+  for (const ListedField& field : plan.listing().fields) {
+    if (!field.suffix.empty()) continue;
+    return InvalidArgumentError(StrCat("the field ", EscapeForTerminal(field.name),
+                                       " of the plan comes from columns of a list, which workers do "
+                                       "not have; pack it with one command"));
+  }
+  struct stat facts;
+  // Without this a source that is not mounted would be a list of vanished files.
+  const int error = ::stat(root.c_str(), &facts) == 0 ? 0 : errno;
+  if (error != 0 && !IsAboutThePath(error)) return IoStatus("look at", root, error);
+  if (error != 0 || !S_ISDIR(facts.st_mode)) {
+    return InvalidArgumentError(
+        StrCat("the source ", EscapeForTerminal(root),
+               " of the plan is not a folder here; say where it is: pack build SRC --plan FILE -o OUT"));
+  }
+  FolderSourceOptions options;
+  options.max_file_bytes = plan.options().max_file_bytes;
+  options.follow = words.contains("follow");
+  return std::make_unique<FolderSource>(root, options, pool);
+}
+
+}  // namespace shardpack::cli

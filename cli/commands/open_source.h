@@ -1,0 +1,45 @@
+// OpenSource: from the words of the command line to the SampleSource they mean.
+//
+//   absl::StatusOr<OpenedSource> opened = OpenSource(line, folder_options, pool);
+//   absl::StatusOr<Listing> listing = opened->source->List();
+//
+// Lifetime: the source borrows the pool.
+// Thread-safety: one caller.
+// Errors: InvalidArgument for a source that is missing, is nothing that can be packed, or does not
+// go with a flag; I/O Status.
+#ifndef SHARDPACK_CLI_COMMANDS_OPEN_SOURCE_H_
+#define SHARDPACK_CLI_COMMANDS_OPEN_SOURCE_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "cli/flags/command_line.h"
+#include "converters/sources/folder_source.h"
+#include "converters/threads/io_pool.h"
+#include "converters/planning/plan.h"
+#include "converters/listing/sample_source.h"
+#include "readers/dataset/dataset.h"
+
+namespace shardpack::cli {
+
+struct OpenedSource {
+  std::unique_ptr<SampleSource> source;
+  std::map<std::string, std::string> options = {};  // for the plan's digest
+  std::optional<Dataset> dataset = std::nullopt;    // when the source is one
+};
+
+// `folder` are line.source with the classes read.
+absl::StatusOr<OpenedSource> OpenSource(const CommandLine& line, const FolderSourceOptions& folder,
+                                        IoPool& pool);
+
+// The source of a plan made elsewhere; `root` is where it is on this machine.
+absl::StatusOr<std::unique_ptr<SampleSource>> OpenPlannedSource(const Plan& plan,
+                                                                const std::string& root,
+                                                                IoPool& pool);
+
+}  // namespace shardpack::cli
+
+#endif  // SHARDPACK_CLI_COMMANDS_OPEN_SOURCE_H_

@@ -1,0 +1,295 @@
+#include "cli/commands/output_tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "formats/core/manifest.h"
+#include "formats/io/hash.h"
+#include "formats/io/list_folder.h"
+
+namespace shardpack::cli {
+namespace {
+
+using absl::StrCat;
+
+constexpr char kMark[] = ".pack-extract", kRequest[] = "request", kPart[] = "part";  // the last two in the first
+constexpr size_t kMaxRequestBytes = 1 << 20;
+constexpr size_t kHashBytes = 17;         // "~" and 16 digits
+constexpr size_t kMaxEnding = 64;     // of a name that is shortened
+constexpr size_t kCompareBytes = 64 << 10;
+
+// Where `text` can be cut before `at` without splitting a character or an escape (%0A).
+size_t CutBefore(std::string_view text, size_t at) {
+  while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) --at;
+  for (size_t back = 1; back <= 2 && back <= at; ++back) {
+    if (text[at - back] == '%') return at - back;
+  }
+  return at;
+}
+
+std::string Hash(std::string_view text) { return absl::StrFormat("~%016x", Xxh3_64(AsBytes(text))); }
+
+// The name with a hash before its ending.
+std::string Renamed(std::string_view name, size_t ending_bytes, size_t longest,
+                    std::string_view hash) {
+  const std::string_view ending = name.substr(name.size() - ending_bytes);
+  const size_t room = longest - kHashBytes - ending_bytes;
+  std::string_view stem = name.substr(0, name.size() - ending_bytes);
+  if (stem.size() > room) stem = stem.substr(0, CutBefore(stem, room));
+  return StrCat(std::string(stem), std::string(hash), std::string(ending));
+}
+
+absl::Status RefuseLink(const std::string& path) {
+  return absl::FailedPreconditionError(
+      StrCat(EscapeForTerminal(path),
+             " is a link, or was replaced meanwhile; nothing is written through it. Extract into a "
+             "new folder"));
+}
+
+// A name that this file system does not take is the name's fault, not the disk's.
+absl::Status NameStatus(const std::string& path, int error) {
+  absl::Status status = IoStatus("create", path, error);
+  const bool name = error == EINVAL || error == EILSEQ || error == ENAMETOOLONG;
+  return name ? absl::InvalidArgumentError(status.message()) : status;
+}
+
+absl::StatusOr<bool> HasBytes(const File& file, Bytes bytes) {
+  absl::StatusOr<uint64_t> size = file.Size();
+  if (!size.ok()) return size.status();
+  if (*size != bytes.size()) return false;
+  std::array<std::byte, kCompareBytes> block;
+  for (uint64_t at = 0; at < bytes.size(); at += block.size()) {
+    const std::span<std::byte> part(block.data(), std::min<uint64_t>(block.size(), bytes.size() - at));
+    absl::Status read = file.ReadExactlyAt(at, part);
+    if (!read.ok()) return read;
+    if (!std::ranges::equal(part, bytes.subspan(at, part.size()))) return false;
+  }
+  return true;
+}
+
+// Gives the file a name in the folder that nothing has; answers an errno.
+int Place(const File& from, const char* part, const File& folder, const char* name) {
+  if (::renameat2(from.descriptor(), part, folder.descriptor(), name, RENAME_NOREPLACE) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return errno;
+  // NFS and others know no flags; some of them no links either.
+  if (::linkat(from.descriptor(), part, folder.descriptor(), name, 0) == 0)
+    return ::unlinkat(from.descriptor(), part, 0) == 0 ? 0 : errno;
+  if (errno != EPERM && errno != EOPNOTSUPP && errno != EMLINK && errno != ENOSYS) return errno;
+  struct stat facts;
+  if (::fstatat(folder.descriptor(), name, &facts, AT_SYMLINK_NOFOLLOW) == 0) return EEXIST;
+  if (errno != ENOENT) return errno;
+  return ::renameat(from.descriptor(), part, folder.descriptor(), name) == 0 ? 0 : errno;
+}
+
+absl::Status CreatePart(const File& mark, Bytes bytes) {
+  const std::string path = StrCat(mark.path(), "/", kPart);
+  const int descriptor =
+      ::openat(mark.descriptor(), kPart, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  if (descriptor < 0) return IoStatus("create", path, errno);
+  File file(descriptor, path);
+  absl::Status written = file.Write({&bytes, 1});
+  return written.ok() ? file.Close() : written;
+}
+
+absl::Status RemovePart(const File& mark) {
+  if (::unlinkat(mark.descriptor(), kPart, 0) == 0 || errno == ENOENT) return absl::OkStatus();
+  return IoStatus("remove", StrCat(mark.path(), "/", kPart), errno);
+}
+
+}  // namespace
+
+absl::StatusOr<OutputTree> OutputTree::Create(const std::string& out, std::string_view request) {
+  OutputTree tree;
+  std::error_code error;
+  std::filesystem::path parent = std::filesystem::path(out).lexically_normal();
+  if (!parent.has_filename()) parent = parent.parent_path();
+  for (parent = parent.parent_path(); !parent.empty() && !std::filesystem::exists(parent, error);
+       parent = parent.parent_path()) {
+    tree.made_parent_ = parent.native();
+  }
+  std::filesystem::create_directories(out, error);  // says nothing when a file is there
+  if (error && error != std::errc::file_exists && error != std::errc::not_a_directory) {
+    return IoStatus("create folder", out, error.value());
+  }
+  struct stat facts;
+  if (::stat(out.c_str(), &facts) == 0 && !S_ISDIR(facts.st_mode)) {
+    return absl::FailedPreconditionError(
+        StrCat(EscapeForTerminal(out), " is a file; extract needs a new or empty folder"));
+  }
+  const absl::StatusOr<std::vector<std::string>> names = ListFolder(out);
+  if (!names.ok()) return names.status();
+  const auto has = [&](std::string_view name) { return std::ranges::find(*names, name) != names->end(); };
+  tree.resumed_ = has(kMark);
+  if (!tree.resumed_ && (has(kManifestName) || has(".pack"))) {
+    return absl::InvalidArgumentError(
+        StrCat(EscapeForTerminal(out), " holds a dataset; extract into another folder"));
+  }
+  if (!tree.resumed_ && !names->empty()) {
+    return absl::FailedPreconditionError(
+        StrCat(EscapeForTerminal(out), " is not empty; extract into a new folder"));
+  }
+  absl::StatusOr<File> root = File::OpenDirectory(out);
+  if (!root.ok()) return root.status();
+  tree.root_ = *std::move(root);
+  absl::Status begun = tree.Begin(request);
+  if (!begun.ok()) return begun;
+  const long longest = ::fpathconf(tree.root_.descriptor(), _PC_NAME_MAX);
+  if (longest > 0) tree.max_name_ = static_cast<size_t>(std::clamp(longest, 100L, 255L));
+  return tree;
+}
+
+// Marks the folder as unfinished, and as this run's alone.
+absl::Status OutputTree::Begin(std::string_view request) {
+  const std::string path = StrCat(root_.path(), "/", kMark);
+  if (::mkdirat(root_.descriptor(), kMark, 0777) != 0 && errno != EEXIST)
+    return IoStatus("create folder", path, errno);
+  const int descriptor =
+      ::openat(root_.descriptor(), kMark, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (descriptor < 0) return IoStatus("open", path, errno);
+  mark_ = File(descriptor, path);
+  // Where there are no locks, nothing tells the runs apart.
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    return absl::FailedPreconditionError(StrCat(EscapeForTerminal(root_.path()),
+                                                " is being written by another run of pack extract"));
+  }
+  absl::Status status = RemovePart(mark_);
+  if (!status.ok()) return status;
+  const std::string request_path = StrCat(path, "/", kRequest);
+  const absl::StatusOr<std::string> was = ReadWholeFile(request_path, kMaxRequestBytes);
+  if (was.ok() && *was == request) return absl::OkStatus();
+  if (was.ok()) {
+    return absl::FailedPreconditionError(
+        StrCat(EscapeForTerminal(root_.path()), " holds what an unfinished run of pack extract has written of ",
+               EscapeForTerminal(*was), ", and this is ", EscapeForTerminal(request),
+               "; finish that one, or extract into a new folder"));
+  }
+  if (!absl::IsNotFound(was.status())) return was.status();
+  status = CreatePart(mark_, AsBytes(request));
+  if (!status.ok()) return status;
+  const int error = Place(mark_, kPart, mark_, kRequest);
+  return error == 0 ? absl::OkStatus() : IoStatus("create", request_path, error);
+}
+
+absl::Status OutputTree::Finish() {
+  if (::unlinkat(mark_.descriptor(), kRequest, 0) != 0 && errno != ENOENT)
+    return IoStatus("remove", StrCat(mark_.path(), "/", kRequest), errno);
+  if (::unlinkat(root_.descriptor(), kMark, AT_REMOVEDIR) != 0 && errno != ENOENT)
+    return IoStatus("remove", mark_.path(), errno);
+  return absl::OkStatus();
+}
+
+std::string OutputTree::Fitting(std::string_view name, size_t ending_bytes) const {
+  if (name.size() <= max_name_) return std::string(name);
+  const size_t ending = ending_bytes > kMaxEnding ? 0 : ending_bytes;
+  // The same for all files of a sample, so that they stay together.
+  return Renamed(name, ending, max_name_, Hash(name.substr(0, name.size() - ending)));
+}
+
+// `name` becomes another one where a file has it.
+absl::StatusOr<File> OutputTree::OpenFolder(const File& parent, std::string& name) const {
+  for (bool again = false;; again = true) {
+    const std::string path = StrCat(parent.path(), "/", name);
+    constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    int descriptor = ::openat(parent.descriptor(), name.c_str(), kFlags);
+    if (descriptor < 0 && errno == ENOENT) {
+      if (::mkdirat(parent.descriptor(), name.c_str(), 0777) != 0 && errno != EEXIST)
+        return NameStatus(path, errno);
+      descriptor = ::openat(parent.descriptor(), name.c_str(), kFlags);
+    }
+    if (descriptor >= 0) return File(descriptor, path);
+    const int error = errno;
+    struct stat facts;
+    const bool known =
+        ::fstatat(parent.descriptor(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0;
+    if (known && S_ISLNK(facts.st_mode)) return RefuseLink(path);
+    if (!known || !S_ISREG(facts.st_mode) || again) return NameStatus(path, error);
+    name = Renamed(name, 0, max_name_, Hash(name));
+  }
+}
+
+absl::Status OutputTree::Enter(std::string_view folders) {
+  if (folders == entered_) return absl::OkStatus();
+  File folder;
+  std::string real;
+  for (std::string_view rest = folders; !rest.empty();) {
+    const size_t slash = std::min(rest.find('/'), rest.size());
+    std::string name = Fitting(rest.substr(0, slash), 0);
+    rest.remove_prefix(std::min(slash + 1, rest.size()));
+    absl::StatusOr<File> next = OpenFolder(folder.is_open() ? folder : root_, name);
+    if (!next.ok()) return next.status();
+    folder = *std::move(next);
+    absl::StrAppend(&real, real.empty() ? "" : "/", name);
+  }
+  folder_ = std::move(folder);
+  entered_ = std::string(folders);
+  real_ = std::move(real);
+  return absl::OkStatus();
+}
+
+// Of a name that is there already: OK when it has these bytes, AlreadyExists when this run has given it others.
+absl::Status OutputTree::CheckTaken(const File& folder, const std::string& name, Bytes bytes) {
+  const std::string path = StrCat(folder.path(), "/", name);
+  File there(::openat(folder.descriptor(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), path);
+  if (!there.is_open()) return errno == ELOOP ? RefuseLink(path) : IoStatus("open", path, errno);
+  struct stat facts;
+  if (::fstat(there.descriptor(), &facts) != 0) return IoStatus("stat", path, errno);
+  const absl::StatusOr<bool> same = S_ISREG(facts.st_mode) ? HasBytes(there, bytes) : false;
+  if (!same.ok()) return same.status();
+  // Two images of one name share what lies beside them.
+  if (*same) return absl::OkStatus();
+  if (!resumed_ || written_.contains(Xxh3_64(AsBytes(path))))
+    return absl::AlreadyExistsError(StrCat(EscapeForTerminal(path), " is taken"));
+  return absl::FailedPreconditionError(
+      StrCat(EscapeForTerminal(path), " is there, and is not what the dataset has under this name; it is kept. Move it "
+             "away and run again, or extract into a new folder"));
+}
+
+absl::Status OutputTree::WriteNew(const std::string& name, Bytes bytes) {
+  const File& folder = folder_.is_open() ? folder_ : root_;
+  absl::Status status = CreatePart(mark_, bytes);
+  const int error = status.ok() ? Place(mark_, kPart, folder, name.c_str()) : 0;
+  if (error == EEXIST) {
+    status = CheckTaken(folder, name, bytes);
+  } else if (error != 0) {
+    status = NameStatus(StrCat(folder.path(), "/", name), error);
+  }
+  if (!status.ok() || error != 0) {
+    const absl::Status removed = RemovePart(mark_);
+    if (status.ok()) status = removed;
+  }
+  if (status.ok() && resumed_) written_.insert(Xxh3_64(AsBytes(StrCat(folder.path(), "/", name))));
+  return status;
+}
+
+absl::StatusOr<std::string> OutputTree::Write(std::string_view path, size_t ending_bytes,
+                                              Bytes bytes) {
+  const size_t slash = path.rfind('/');
+  const std::string_view base = slash == path.npos ? path : path.substr(slash + 1);
+  absl::Status status = Enter(slash == path.npos ? "" : path.substr(0, slash));
+  if (!status.ok()) return status;
+  ending_bytes = std::min(ending_bytes, base.size());
+  std::string name = Fitting(base, ending_bytes);
+  status = WriteNew(name, bytes);
+  if (absl::IsAlreadyExists(status)) {
+    const size_t ending = ending_bytes > kMaxEnding ? 0 : ending_bytes;
+    name = Renamed(base, ending, max_name_,
+                   absl::StrFormat("~%016x", Xxh3_64(bytes)));
+    status = WriteNew(name, bytes);
+  }
+  if (!status.ok()) return status;
+  return real_.empty() ? name : StrCat(real_, "/", name);
+}
+
+}  // namespace shardpack::cli

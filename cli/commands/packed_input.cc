@@ -1,0 +1,220 @@
+#include "cli/commands/packed_input.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cli/flags/suggest.h"
+#include "cli/terminal/units.h"
+#include "converters/sources/labels_beside.h"
+#include "formats/core/manifest.h"
+#include "formats/formats.h"
+#include "formats/io/exists.h"
+#include "formats/io/file.h"
+#include "formats/io/hash.h"
+#include "images/probe/probe.h"
+
+namespace shardpack::cli {
+namespace {
+
+using absl::InvalidArgumentError;
+using absl::StrCat;
+
+std::vector<std::string> SplitNames(const Dataset& dataset) {
+  std::vector<std::string> names;
+  for (const DatasetShard& shard : dataset.shards()) {
+    if (std::find(names.begin(), names.end(), shard.split) == names.end())
+      names.push_back(shard.split);
+  }
+  return names;
+}
+
+// By whatever path it is named.
+absl::Status RefuseSameFile(std::span<const std::string> paths) {
+  std::map<std::pair<dev_t, ino_t>, const std::string*> seen;
+  for (const std::string& path : paths) {
+    struct stat facts;
+    if (::stat(path.c_str(), &facts) != 0) return IoStatus("look at", path, errno);
+    const auto [first, fresh] = seen.emplace(std::pair(facts.st_dev, facts.st_ino), &path);
+    if (fresh) continue;
+    return InvalidArgumentError(StrCat(EscapeForTerminal(path), " is given twice",
+                                       path == *first->second ? "" : StrCat(", also as ", EscapeForTerminal(*first->second))));
+  }
+  return absl::OkStatus();
+}
+
+// An index has the place, the label and the hash of every field: no two shards have the same.
+absl::Status RefuseCopies(const Dataset& dataset, std::span<const std::string> paths) {
+  std::map<std::pair<uint64_t, uint64_t>, size_t> seen;
+  for (uint32_t shard = 0; shard < dataset.shards().size(); ++shard) {
+    const absl::StatusOr<ShardIndex> index = dataset.index(shard);
+    if (!index.ok()) return index.status();
+    if (index->records() == 0) continue;
+    const Digest digest = Xxh3_128(index->bytes());
+    const auto [first, fresh] = seen.emplace(std::pair(digest.high, digest.low), shard);
+    if (fresh) continue;
+    return InvalidArgumentError(StrCat(EscapeForTerminal(paths[shard]), " is a copy of ", EscapeForTerminal(paths[first->second]),
+                                       ": every sample would be there twice; give one of them"));
+  }
+  return absl::OkStatus();
+}
+
+// The names of the labels are those of the bytes that the manifests describe. All have been read by now.
+absl::Status CheckBytes(const Dataset& dataset, const LabelsBeside& beside) {
+  if (beside.labels.classes.empty()) return absl::OkStatus();
+  Manifest described;
+  described.format = dataset.format();
+  described.classes = beside.labels.classes;
+  for (size_t i = 0; i < dataset.shards().size(); ++i) {
+    const DatasetShard& shard = dataset.shards()[i];
+    if (!beside.expected[i]) return absl::OkStatus();
+    ManifestShard row;
+    row.name = shard.name;
+    row.bytes = shard.bytes;
+    row.xxh3_128 = *beside.expected[i];
+    described.shards.push_back(std::move(row));
+  }
+  if (described.Identity() == dataset.identity()) return absl::OkStatus();
+  return absl::DataLossError(
+      "the shards have other bytes than the manifests beside them say, so that nothing says what their labels mean. pack "
+      "validate tells which of a dataset's shards they are; to name the classes of the shards as they are, use pack index with "
+      "--classes FILE");
+}
+
+}  // namespace
+
+absl::StatusOr<InputKind> KindOfInput(std::span<const std::string> paths) {
+  std::vector<std::string> datasets, shards;
+  for (const std::string& path : paths) {
+    struct stat facts;
+    if (::stat(path.c_str(), &facts) != 0) {
+      if (errno != ENOENT && errno != ENOTDIR) return IoStatus("look at", path, errno);
+      return InvalidArgumentError(
+          StrCat(EscapeForTerminal(path), " does not exist; name a dataset's folder, or shards"));
+    }
+    bool shard = !S_ISDIR(facts.st_mode);
+    const absl::StatusOr<bool> dataset = Exists(StrCat(path, "/", std::string(kManifestName)));
+    if (!dataset.ok()) return dataset.status();
+    if (!shard && !*dataset) {  // of some formats a shard is a folder
+      const absl::StatusOr<const Format*> format = SniffFormat(path);
+      shard = format.ok() && *format != nullptr;
+    }
+    (shard ? shards : datasets).push_back(EscapeForTerminal(path));
+  }
+  if (datasets.empty()) return InputKind::kShards;
+  if (paths.size() == 1) return InputKind::kDataset;
+  if (!shards.empty()) {
+    return InvalidArgumentError(StrCat(
+        datasets[0], " is a folder and ", shards[0],
+        " a shard; name one dataset's folder, or shards alone: those of a folder are FOLDER/*"));
+  }
+  return InvalidArgumentError(
+      StrCat(datasets[0], " and ", datasets[1],
+             datasets.size() > 2 ? StrCat(" (and ", datasets.size() - 2, " more)") : "",
+             " are folders, and one dataset is taken at a time: give the command once for each"));
+}
+
+absl::StatusOr<Dataset> OpenInput(std::span<const std::string> paths, bool same_labels) {
+  const absl::StatusOr<InputKind> kind = KindOfInput(paths);
+  if (!kind.ok()) return kind.status();
+  if (*kind == InputKind::kDataset) return Dataset::Open(paths[0], AllFormats());
+  absl::Status once = RefuseSameFile(paths);
+  if (!once.ok()) return once;
+  absl::StatusOr<LabelsBeside> beside = LabelsBesideShards(paths);
+  const bool doubtful = absl::IsInvalidArgument(beside.status()) || absl::IsDataLoss(beside.status());
+  if (!beside.ok() && (same_labels || !doubtful)) return beside.status();
+  absl::StatusOr<Dataset> dataset =
+      Dataset::OpenShards(paths, AllFormats(), beside.ok() ? beside->labels : ForeignLabels{});
+  if (!dataset.ok()) return dataset;
+  const absl::Status same = beside.ok() ? CheckBytes(*dataset, *beside) : absl::OkStatus();
+  if (!same_labels) return same.ok() ? dataset : Dataset::OpenShards(paths, AllFormats());
+  if (!same.ok()) return same;
+  once = RefuseCopies(*dataset, paths);
+  return once.ok() ? dataset : once;
+}
+
+absl::StatusOr<Selection> Selection::Make(const Dataset& dataset, const CommandLine& line) {
+  Selection selection;
+  selection.limit = line.limit;
+  if (!line.split.empty()) {
+    const std::vector<std::string> names = SplitNames(dataset);
+    if (std::find(names.begin(), names.end(), line.split) == names.end()) {
+      std::string known;
+      for (const std::string& name : names)
+        absl::StrAppend(&known, known.empty() ? "" : ", ", name);
+      return InvalidArgumentError(
+          StrCat("--split ", EscapeForTerminal(line.split), ": there is no such split, only ",
+                 known.empty() ? "one without a name" : known, DidYouMean(line.split, names)));
+    }
+    selection.split = line.split;
+  }
+  if (line.label.has_value()) {
+    const auto classes = dataset.classes();
+    const auto found = std::find(classes.begin(), classes.end(), *line.label);
+    const absl::StatusOr<uint64_t> number = ParseCount(*line.label);
+    if (found != classes.end()) {
+      selection.label = found - classes.begin();
+    } else if (number.ok() && *number <= INT64_MAX &&
+               (classes.empty() || *number < classes.size())) {
+      selection.label = static_cast<int64_t>(*number);
+    } else {
+      return InvalidArgumentError(
+          StrCat("--label ", EscapeForTerminal(*line.label), ": there is no such class",
+                 classes.empty() ? " (these shards have no names for them; give its number, or name the dataset's folder)" : "",
+                 DidYouMean(*line.label, classes)));
+    }
+  }
+  return selection;
+}
+
+absl::Status ForEachSample(const Dataset& dataset, const Selection& selection,
+                           const std::function<bool(const SampleRow&)>& visit) {
+  uint64_t chosen = 0;
+  const auto shards = dataset.shards();
+  for (uint32_t n = 0; n < shards.size(); ++n) {
+    if (!selection.split.empty() && shards[n].split != selection.split) continue;
+    absl::StatusOr<ShardIndex> index = dataset.index(n);
+    if (!index.ok()) return index.status();
+    for (uint64_t record = 0; record < index->records(); ++record) {
+      if (selection.label.has_value() && index->label(record) != *selection.label) continue;
+      if (selection.limit > 0 && chosen == selection.limit) return absl::OkStatus();
+      ++chosen;
+      if (!visit({shards[n].first_id + record, shards[n], *index, record})) return absl::OkStatus();
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::string ClassName(const Dataset& dataset, int64_t label) {
+  if (label < 0) return "";
+  const auto classes = dataset.classes();
+  if (static_cast<uint64_t>(label) < classes.size()) return classes[static_cast<size_t>(label)];
+  return StrCat(label);
+}
+
+absl::StatusOr<ImageInfo> ImageOf(const Dataset& dataset, const SampleRow& row) {
+  const ImageInfo known = row.index.image(row.record);
+  if (known.format != ImageFormat::kUnknown) return known;
+  const absl::StatusOr<OwnedSample> sample = dataset.Read(row.id);
+  if (!sample.ok() && !IsAboutThePath(sample.status())) return sample.status();
+  if (!sample.ok()) return known;  // a damaged sample
+  for (const OwnedSample::Field& field : sample->fields) {
+    if (field.name == kImageField) return ImageOf(row, AsBytes(field.bytes));
+  }
+  return known;
+}
+
+ImageInfo ImageOf(const SampleRow& row, Bytes image) {
+  const ImageInfo known = row.index.image(row.record);
+  if (known.format != ImageFormat::kUnknown) return known;
+  ProbeOptions options;
+  options.level = ProbeLevel::kHeader;
+  options.max_pixels = UINT64_MAX;
+  return ProbeImage(image, options).info;
+}
+
+}  // namespace shardpack::cli

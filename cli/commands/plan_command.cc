@@ -1,0 +1,206 @@
+#include <errno.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "cli/commands/commands.h"
+#include "cli/flags/failure.h"
+#include "cli/commands/out_folder.h"
+#include "cli/commands/prepare_plan.h"
+#include "cli/terminal/units.h"
+#include "formats/io/escape.h"
+#include "formats/io/exists.h"
+#include "formats/io/file.h"
+#include "formats/io/staged_file.h"
+
+namespace shardpack::cli {
+namespace {
+
+using absl::StrAppend;
+using absl::StrCat;
+
+constexpr size_t kShownShards = 20;
+
+uint64_t SourceBytes(const Plan& plan) {
+  uint64_t bytes = 0;
+  for (uint64_t position = 0; position < plan.positions(); ++position)
+    bytes += plan.listing().SampleBytes(plan.row(position));
+  return bytes;
+}
+
+std::vector<uint64_t> SplitCounts(const Plan& plan) {
+  std::vector<uint64_t> counts(plan.splits().size(), 0);
+  for (const PlannedShard& shard : plan.shards()) counts[shard.split] += shard.count;
+  return counts;
+}
+
+std::string Text(const Plan& plan) {
+  const Listing& listing = plan.listing();
+  std::string out =
+      StrCat(Counted(plan.positions(), "sample", "samples"), " of ", FormatBytes(SourceBytes(plan)),
+             " from ", EscapeForTerminal(listing.root), " into ",
+             Counted(plan.shards().size(), "shard", "shards"), " of ",
+             std::string(plan.format().name), " (layout ", std::string(plan.layout()),
+             plan.sizes_change() ? "), with the sources' sizes " : "), at most ",
+             FormatBytes(plan.bound_bytes()), " in all\n");
+  const std::vector<uint64_t> counts = SplitCounts(plan);
+  StrAppend(&out, "splits    ");
+  for (size_t i = 0; i < counts.size(); ++i) {
+    StrAppend(&out, i == 0 ? "" : ", ", plan.splits()[i], " ", FormatCount(counts[i]));
+  }
+  StrAppend(&out, "\nclasses   ", listing.classes.size(), "\norder     ",
+            plan.options().shuffle ? StrCat("shuffled with seed ", plan.options().seed)
+                                   : std::string("as in the source"),
+            "\nkeys      ", plan.index_keys() ? "by number" : "by path", "\n");
+  const uint64_t filtered = plan.filtered() + listing.left_out;
+  if (filtered > 0) StrAppend(&out, "filtered  ", FormatCount(filtered), "\n");
+  const size_t skips = listing.skips.size() + plan.skips().size();
+  if (skips > 0)
+    StrAppend(&out, "skipped   ", FormatCount(skips),
+              " so far; each file's bytes are judged while packing\n");
+  size_t width = 5;
+  for (const PlannedShard& shard : plan.shards()) width = std::max(width, shard.name.size());
+  StrAppend(&out, absl::StrFormat("\n%6s  %-*s  %12s  %12s\n", "number", width, "shard", "samples",
+                                  plan.sizes_change() ? "of sources" : "at most"));
+  const size_t shards = plan.shards().size();
+  for (size_t n = 0; n < shards; ++n) {
+    // Of a long table the ends say what there is to know; --json has all of it.
+    if (shards > kShownShards && n == kShownShards / 2) {
+      StrAppend(&out,
+                absl::StrFormat("%6s  ... %d more; --json lists all\n", "", shards - kShownShards));
+      n = shards - kShownShards / 2;
+    }
+    const PlannedShard& shard = plan.shards()[n];
+    StrAppend(&out, absl::StrFormat("%6d  %-*s  %12s  %12s\n", n, width, shard.name,
+                                    FormatCount(shard.count), FormatBytes(shard.bound_bytes)));
+  }
+  return out;
+}
+
+std::string Json(const Plan& plan) {
+  nlohmann::json shards = nlohmann::json::array();
+  for (const PlannedShard& shard : plan.shards()) {
+    shards.push_back({{"name", shard.name},
+                      {"split", plan.splits()[shard.split]},
+                      {"samples", shard.count},
+                      {"bound_bytes", shard.bound_bytes}});
+  }
+  nlohmann::json splits = nlohmann::json::object();
+  const std::vector<uint64_t> counts = SplitCounts(plan);
+  for (size_t i = 0; i < counts.size(); ++i) splits[plan.splits()[i]] = counts[i];
+  std::vector<std::string> classes, notes;
+  for (const std::string& name : plan.listing().classes) classes.push_back(PercentEscape(name));
+  for (const std::string& note : plan.notes()) notes.push_back(PercentEscape(note));
+  const nlohmann::json json = {{"schema", "shardpack.plan/1"},
+                               {"plan", StrCat("xxh3:", plan.digest().ToHex())},
+                               {"source", PercentEscape(plan.listing().root)},
+                               {"format", plan.format().name},
+                               {"layout", plan.layout()},
+                               {"seen", plan.listing().rows() + plan.listing().left_out},
+                               {"samples", plan.positions()},
+                               {"filtered", plan.filtered() + plan.listing().left_out},
+                               {"skipped", plan.listing().skips.size() + plan.skips().size()},
+                               {"source_bytes", SourceBytes(plan)},
+                               {"bound_bytes", plan.bound_bytes()},
+                               {"index_keys", plan.index_keys()},
+                               {"classes", classes},
+                               {"splits", splits},
+                               {"notes", notes},
+                               {"shards", shards}};
+  return json.dump() + "\n";
+}
+
+// Locks the file for as long as it is open; false when it is another run's, or no longer what the path names.
+absl::StatusOr<bool> LockNamed(const File& file) {
+  // Where there are no locks, nothing tells the runs apart.
+  if (::flock(file.descriptor(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;
+  struct stat opened, named;
+  if (::fstat(file.descriptor(), &opened) != 0) return IoStatus("look at", file.path(), errno);
+  if (::lstat(file.path().c_str(), &named) != 0) {
+    if (errno == ENOENT) return false;
+    return IoStatus("look at", file.path(), errno);
+  }
+  return opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+// The file in which the plan is written first. Its name is the same each time, so that what a killed run has left of
+// it is removed by the next one.
+absl::StatusOr<std::unique_ptr<StagedFile>> CreatePart(const std::string& plan) {
+  const size_t base = plan.rfind('/') + 1;
+  const std::string path = StrCat(plan.substr(0, base), ".", plan.substr(base), ".pack-part");
+  const absl::StatusOr<bool> there = Exists(path);
+  if (!there.ok()) return there.status();
+  const absl::Status busy = absl::AbortedError(
+      StrCat("another run of pack is writing the plan ", EscapeForTerminal(plan), " (", EscapeForTerminal(path), ")"));
+  if (*there) {
+    const absl::StatusOr<File> old = File::OpenRead(path);
+    const absl::StatusOr<bool> dead = old.ok() ? LockNamed(*old) : old.status();
+    if (!dead.ok()) return dead.status();
+    if (!*dead) return busy;
+    if (absl::Status removed = RemoveFile(path); !removed.ok()) return removed;
+  }
+  absl::StatusOr<std::unique_ptr<StagedFile>> staged = StagedFile::Create(path);
+  if (absl::IsAlreadyExists(staged.status())) return busy;
+  if (!staged.ok()) return staged;
+  const absl::StatusOr<bool> ours = LockNamed((*staged)->file());
+  if (!ours.ok()) return ours.status();
+  if (!*ours) return busy;
+  return staged;
+}
+
+// Whole or not at all, and never over a file that is there: it may be in use by workers.
+absl::Status Write(const Plan& plan, const std::string& path) {
+  absl::StatusOr<std::unique_ptr<StagedFile>> staged = CreatePart(path);
+  if (!staged.ok()) return staged.status();
+  const std::string bytes = plan.ToBytes();
+  absl::Status status = (*staged)->Append(AsBytes(bytes));
+  if (status.ok()) status = (*staged)->SyncData();
+  if (status.ok()) status = (*staged)->Publish(path);
+  if (absl::IsAlreadyExists(status)) {
+    return absl::AlreadyExistsError(StrCat("the plan ", EscapeForTerminal(path),
+                                           " exists; --write another file, or remove it"));
+  }
+  return status;
+}
+
+// The commands that build the plan, as two workers would; any other division will do.
+void SayWorkers(const Plan& plan, const CommandLine& line, Terminal& terminal) {
+  const size_t shards = plan.shards().size(), half = (shards + 1) / 2;
+  const std::string out = ShellQuoted(!line.out.empty()         ? line.out
+                                      : line.arguments.empty() ? std::string("shards")
+                                                                : OutFor(line.arguments[0]));
+  std::string text = StrCat("The plan is in ", EscapeForTerminal(line.write_plan), ". Workers build its shards 0-", shards - 1,
+                            ", each a range of its own, as in");
+  for (size_t first = 0; first < shards; first += half) {
+    StrAppend(&text, "\n  ", TypedProgram(), " build --plan ", ShellQuoted(line.write_plan), " -o ", out, " --shards-range ", first, "-",
+              std::min(first + half, shards) - 1);
+  }
+  terminal.Say(StrCat(text, "\nand one of them at the end:\n  ", TypedProgram(), " commit ", out));
+}
+
+}  // namespace
+
+ExitCode RunPlan(const CommandLine& line, Terminal& terminal) {
+  absl::Status status;
+  if (!line.out.empty())
+    status = CheckOut(line.out, line.arguments.empty() ? "" : line.arguments[0]);
+  if (!status.ok()) return Fail(status, terminal);
+  IoPool pool(line.io_depth);
+  absl::StatusOr<Prepared> prepared =
+      line.plan_file.empty() ? PreparePlan(line, pool, terminal) : ReadPlan(line, pool, terminal);
+  if (!prepared.ok()) return Fail(prepared.status(), terminal);
+  const Plan& plan = prepared->plan;
+  if (!line.write_plan.empty()) {
+    status = Write(plan, line.write_plan);
+    if (!status.ok()) return Fail(status, terminal);
+    SayWorkers(plan, line, terminal);
+  }
+  if (line.quiet && !line.json) return ExitCode::kDone;
+  return PrintResult(line.json ? Json(plan) : Text(plan), terminal);
+}
+
+}  // namespace shardpack::cli

@@ -1,0 +1,107 @@
+#include "absl/strings/str_cat.h"
+#include "cli/commands/against_source.h"
+#include "cli/commands/commands.h"
+#include "cli/flags/failure.h"
+#include "cli/commands/packed_input.h"
+#include "cli/terminal/progress.h"
+#include "cli/terminal/stop_signal.h"
+#include "converters/threads/io_pool.h"
+#include "formats/core/manifest.h"
+#include "formats/formats.h"
+#include "formats/io/file.h"
+#include "formats/io/resources.h"
+#include "validators/validator.h"
+
+namespace shardpack::cli {
+namespace {
+
+absl::StatusOr<ValidateOptions> Options(const CommandLine& line) {
+  const bool quick = line.level == "quick";
+  if (quick && line.Given("sample")) {
+    return absl::InvalidArgumentError(
+        "--sample is for --level full and deep; quick reads little anyway");
+  }
+  if (quick && !line.against.empty()) {
+    return absl::InvalidArgumentError("--against compares every byte; give it with --level full");
+  }
+  if (line.sample <= 0)
+    return absl::InvalidArgumentError("--sample: expected a share above 0, as in 5%");
+  if (line.subsets > UINT32_MAX)
+    return absl::InvalidArgumentError("--subset: expected fewer parts");
+  ValidateOptions options;
+  options.level = quick                  ? ValidationLevel::kQuick
+                  : line.level == "deep" ? ValidationLevel::kDeep
+                                         : ValidationLevel::kFull;
+  options.jobs = line.jobs > 0 ? line.jobs : AvailableCores();
+  options.subset_index = static_cast<uint32_t>(line.subset - 1);
+  options.subset_count = static_cast<uint32_t>(line.subsets);
+  options.sample_percent = line.sample * 100;
+  options.max_seconds = line.max_seconds;
+  options.expect = line.expect;
+  options.against = line.against;
+  return options;
+}
+
+absl::StatusOr<ValidationReport> Validate(const CommandLine& line, Terminal& terminal) {
+  const absl::StatusOr<ValidateOptions> options = Options(line);
+  if (!options.ok()) return options.status();
+  const absl::StatusOr<InputKind> kind = KindOfInput(line.arguments);
+  if (!kind.ok()) return kind.status();
+  const bool dataset = *kind == InputKind::kDataset;
+  if (!dataset && (line.expect.has_value() || !line.against.empty())) {
+    return absl::InvalidArgumentError(
+        "--expect and --against need a dataset with a manifest, not lone shards");
+  }
+  ValidateOptions against = *options;
+  std::string gap;
+  if (!line.against.empty()) {
+    IoPool pool(line.io_depth);
+    const absl::StatusOr<Manifest> manifest = Manifest::Read(line.arguments[0]);  // damage is for the validator to report
+    absl::StatusOr<AgainstSource> source = OpenAgainst(line.against, manifest.ok() ? *manifest : Manifest(), pool);
+    if (!source.ok()) return source.status();
+    against.against = source->root;
+    against.against_parts = std::move(source->parts);
+    against.visit_source = std::move(source->visit);
+    gap = std::move(source->gap);
+  }
+  EndAtOnceOnSignal(false);
+  ValidationProgress counts;
+  Progress progress(terminal);
+  progress.Watch([&] {
+    ProgressView view;
+    view.stage = "validating";
+    view.unit = "shards";
+    view.done = counts.done_shards;
+    view.total = counts.total_shards;
+    view.bytes_in = counts.done_bytes;
+    view.bytes_total = counts.total_bytes;
+    view.errors = counts.findings;
+    return view;
+  });
+  if (dataset) {
+    absl::StatusOr<ValidationReport> report =
+        ValidateDataset(line.arguments[0], AllFormats(), against, counts, StopSignal());
+    if (report.ok() && !gap.empty()) report->not_checked.push_back(gap);
+    return report;
+  }
+  return ValidateShards(line.arguments, AllFormats(), *options, counts, StopSignal());
+}
+
+}  // namespace
+
+ExitCode RunValidate(const CommandLine& line, Terminal& terminal) {
+  absl::StatusOr<ValidationReport> report = Validate(line, terminal);
+  if (!report.ok()) return Fail(report.status(), terminal);
+  Results results;
+  results.Write(line.json ? ToJson(*report)
+                : line.quiet ? FindingsText(*report)
+                             : ToText(*report));
+  ExitCode code = report->errors() > 0 ? ExitCode::kDamage : ExitCode::kDone;
+  if (const int signal = StopSignal(); report->stopped && signal != 0) {
+    terminal.Error("interrupted");  // the report is the result, also with --json
+    code = Worse(code, ExitCodeOf(absl::CancelledError(), signal));
+  }
+  return FinishResults(results, code, terminal);
+}
+
+}  // namespace shardpack::cli

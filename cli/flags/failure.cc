@@ -1,0 +1,80 @@
+#include "cli/flags/failure.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "cli/terminal/stop_signal.h"
+#include "converters/listing/offered_flags.h"
+
+namespace shardpack::cli {
+
+ExitCode Fail(const absl::Status& status, Terminal& terminal) {
+  const int signal = StopSignal();
+  const bool stopped = absl::IsCancelled(status) && signal != 0;
+  terminal.Fail(stopped ? "interrupted" : std::string(status.message()));
+  return ExitCodeOf(status, signal);
+}
+
+namespace {
+
+// Of the same source to the same place; a plan has none, and is told what its source is.
+std::string ConvertCommand(const CommandLine& line) {
+  if (line.out.empty()) return absl::StrCat(TypedCommand(line), " --input-format dataset");
+  return absl::StrCat(ShellQuoted(line.program), " convert ", ShellQuoted(line.arguments[0]), " -o ", ShellQuoted(line.out),
+                      line.format.empty() ? "" : absl::StrCat(" -f ", line.format));
+}
+
+}  // namespace
+
+absl::Status WithCommands(const absl::Status& status, const CommandLine& line) {
+  std::string text(status.message());
+  const std::vector<FlagWords> offers = OfferedFlags(status);
+  for (size_t i = 0; i < offers.size(); ++i) {
+    const FlagWords& words = offers[i];
+    const std::string_view lead = i > 0 ? "\n  " : offers.size() > 1 ? ". Type one of:\n  " : ". Type:\n  ";
+    if (!words.empty() && words[0] == kOfferConvert) {
+      absl::StrAppend(&text, std::string(lead), ConvertCommand(line));
+      continue;
+    }
+    CommandLine typed = line;
+    // What it offers is more than --strict allows.
+    if (!words.empty() && words[0] == "--max-skip") std::erase(typed.words, "--strict");
+    absl::StrAppend(&text, std::string(lead), TypedCommand(typed));
+    for (const std::string& word : words) absl::StrAppend(&text, " ", ShellQuoted(word));
+  }
+  return absl::Status(status.code(), text);
+}
+
+bool AsksForJson(std::span<const std::string> words) {
+  const auto end = std::find(words.begin(), words.end(), "--");  // what follows are no flags
+  return std::find(words.begin(), end, "--json") != end;
+}
+
+ExitCode FinishCommand(bool json, ExitCode code, Terminal& terminal) {
+  const std::string message = terminal.failure();
+  if (!json || message.empty()) return code;
+  const nlohmann::ordered_json error = {
+      {"schema", "shardpack.error/1"}, {"code", static_cast<int>(code)}, {"message", message}};
+  Results results;
+  // A message has no bytes but those of a terminal's text; but nothing may stop an error's way out.
+  results.Write(error.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  (void)results.Finish();  // the code says already that something went wrong
+  return code;
+}
+
+ExitCode FinishResults(Results& results, ExitCode code, Terminal& terminal) {
+  const absl::Status written = results.Finish();
+  return written.ok() ? code : Worse(code, Fail(written, terminal));
+}
+
+ExitCode PrintResult(std::string_view text, Terminal& terminal) {
+  Results results;
+  results.Write(text);
+  return FinishResults(results, ExitCode::kDone, terminal);
+}
+
+}  // namespace shardpack::cli

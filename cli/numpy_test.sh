@@ -1,5 +1,0 @@
-#!/usr/bin/env bash
-# As python_test.sh, with the distribution's Python, which has NumPy, h5py and Pillow.
-set -euo pipefail
-export PYTHONDONTWRITEBYTECODE=1
-exec /usr/bin/python3 "cli/$1"

@@ -1,0 +1,80 @@
+#include "cli/terminal/exit_code.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <array>
+
+namespace shardpack::cli {
+namespace {
+
+constexpr std::array<ExitCodeSpec, 9> kExitCodes = {{
+    {ExitCode::kDone, "done",
+     "Done: everything was packed, or everything that was checked is valid."},
+    {ExitCode::kInternal, "internal error", "Internal error: please report it."},
+    {ExitCode::kUsage, "usage",
+     "Usage: a bad flag or value, a source that is missing or empty, an OUT that cannot be one."},
+    {ExitCode::kSkipped, "done, inputs skipped",
+     "Done, but inputs were skipped or records withheld; all of them are listed."},
+    {ExitCode::kDamage, "damage",
+     "Damage was found; or more inputs were bad than --max-skip allows, or a shard was left "
+     "without "
+     "a sample: nothing was published."},
+    {ExitCode::kConflict, "conflict",
+     "Conflict: the output exists, belongs to another plan, or is locked by another run."},
+    {ExitCode::kIo, "I/O error or no space",
+     "I/O error or no space left; a build resumes when the same command is run again."},
+    {ExitCode::kInterrupted, "interrupted",
+     "Interrupted (SIGINT); a build resumes when the same command is run again."},
+    {ExitCode::kTerminated, "terminated",
+     "Terminated (SIGTERM); a build resumes when the same command is run again."},
+}};
+
+// From the mildest to the gravest.
+constexpr std::array<ExitCode, 9> kByGravity = {
+    ExitCode::kDone,     ExitCode::kSkipped,    ExitCode::kUsage,
+    ExitCode::kConflict, ExitCode::kIo,         ExitCode::kDamage,
+    ExitCode::kInternal, ExitCode::kTerminated, ExitCode::kInterrupted};
+
+}  // namespace
+
+std::span<const ExitCodeSpec> AllExitCodes() { return kExitCodes; }
+
+ExitCode Worse(ExitCode a, ExitCode b) {
+  const auto gravity = [](ExitCode code) {
+    return std::find(kByGravity.begin(), kByGravity.end(), code) - kByGravity.begin();
+  };
+  return gravity(a) < gravity(b) ? b : a;
+}
+
+ExitCode ExitCodeOf(const absl::Status& status, int stop_signal) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      return ExitCode::kDone;
+    case absl::StatusCode::kInvalidArgument:
+      return ExitCode::kUsage;
+    // What it means of a file: this one cannot be used so, although nothing is wrong with it (a
+    // compressed shard).
+    case absl::StatusCode::kUnimplemented:
+      return ExitCode::kUsage;
+    case absl::StatusCode::kDataLoss:
+      return ExitCode::kDamage;
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kAlreadyExists:
+    case absl::StatusCode::kAborted:
+      return ExitCode::kConflict;
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kOutOfRange:
+      return ExitCode::kIo;
+    case absl::StatusCode::kCancelled:
+      if (stop_signal == SIGTERM) return ExitCode::kTerminated;
+      return stop_signal == SIGINT ? ExitCode::kInterrupted : ExitCode::kInternal;
+    default:
+      return ExitCode::kInternal;
+  }
+}
+
+}  // namespace shardpack::cli

@@ -1,0 +1,62 @@
+#include "cli/terminal/stop_signal.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+namespace shardpack::cli {
+namespace {
+
+std::atomic<int> stop{0};
+std::atomic<bool> at_once{true};
+std::atomic<int> lines_drawn{0};
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free,
+              "only lock-free atomics may be touched by a signal handler");
+
+// Only what a signal handler may call.
+void EraseBlock() {
+  if (lines_drawn == 0) {
+    if (::isatty(STDERR_FILENO) == 1 && ::write(STDERR_FILENO, "\n", 1) < 0) return;
+    return;
+  }
+  char text[64] = "\r";
+  size_t size = 1;
+  // What else the terminal has shown, as ^C, stands in the block's last line.
+  for (int up = lines_drawn; up > 1 && size + 8 < sizeof(text); --up) {
+    for (const char c : {'\033', '[', 'A'}) text[size++] = c;
+  }
+  for (const char c : {'\033', '[', 'J'}) text[size++] = c;
+  if (::write(STDERR_FILENO, text, size) < 0) return;
+}
+
+void OnSignal(int signal) {
+  int none = 0;
+  if (stop.compare_exchange_strong(none, signal) && !at_once) return;
+  EraseBlock();
+  ::_exit(128 + signal);
+}
+
+}  // namespace
+
+void InstallSignals() {
+  struct sigaction action = {};
+  action.sa_handler = OnSignal;
+  // Long reads and writes go on; whoever waits looks at StopSignal.
+  action.sa_flags = SA_RESTART;
+  // A signal that was ignored from the start (nohup, a background job) stays ignored.
+  for (const int signal : {SIGINT, SIGTERM}) {
+    struct sigaction old = {};
+    ::sigaction(signal, nullptr, &old);
+    if (old.sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);
+  }
+  action.sa_handler = SIG_IGN;
+  ::sigaction(SIGXFSZ, &action, nullptr);
+  ::sigaction(SIGPIPE, &action, nullptr);
+}
+
+const std::atomic<int>& StopSignal() { return stop; }
+
+void EndAtOnceOnSignal(bool end) { at_once = end; }
+
+void EraseOnSecondSignal(int lines) { lines_drawn = lines; }
+
+}  // namespace shardpack::cli

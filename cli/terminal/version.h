@@ -1,0 +1,24 @@
+// Version: of the program and of the libraries it is linked with.
+//
+//   std::cout << VersionText();                                  // pack --version
+//   build_options.tool = ToolVersions();                         // into the manifest
+//
+// Errors: none; the commit is "unknown" in a build without `--stamp` or outside of a checkout.
+#ifndef SHARDPACK_CLI_TERMINAL_VERSION_H_
+#define SHARDPACK_CLI_TERMINAL_VERSION_H_
+
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace shardpack::cli {
+
+inline constexpr std::string_view kVersion = "0.1.0";
+
+// "version", "commit", and one entry a linked library.
+std::map<std::string, std::string> ToolVersions();
+std::string VersionText();
+
+}  // namespace shardpack::cli
+
+#endif  // SHARDPACK_CLI_TERMINAL_VERSION_H_

@@ -1,0 +1,101 @@
+#include "converters/building/build.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "converters/publishing/commit.h"
+#include "converters/listing/offered_flags.h"
+#include "formats/io/resources.h"
+#include "converters/building/shard_scheduler.h"
+
+namespace shardpack {
+namespace {
+
+// The listing's own samples, plan and indexes need room too.
+constexpr double kShareForSamples = 0.5;
+
+RunReport AlreadyComplete(Manifest manifest) {
+  RunReport report;
+  report.already_complete = true;
+  report.kept_shards = manifest.shards.size();
+  report.manifest = std::move(manifest);
+  return report;
+}
+
+// A fixed input has another size, so that the plan is another one and every shard is packed again.
+absl::Status OrPackAgain(absl::Status status, const OutputOptions& output) {
+  std::vector<FlagWords> offers = OfferedFlags(status);
+  if (offers.empty()) return status;
+  offers.push_back(output.overwrite ? FlagWords() : FlagWords{"--overwrite"});
+  return OfferFlags(std::move(status), offers);
+}
+
+}  // namespace
+
+absl::StatusOr<RunReport> Build(const Plan& plan, const SampleSource& source, const BuildOptions& options,
+                                IoPool& pool, BuildProgress& progress, const std::atomic<int>& stop) {
+  absl::StatusOr<OutputDir> out = OutputDir::Open(options.out, plan, options.output, pool);
+  if (!out.ok()) return out.status();
+  if (out->complete()) {
+    absl::StatusOr<Manifest> manifest = Manifest::Read(out->path());
+    if (!manifest.ok()) return manifest.status();
+    return AlreadyComplete(*std::move(manifest));
+  }
+  const auto [begin, end] =
+      options.output.shards_range.value_or(std::pair<size_t, size_t>(0, plan.shards().size()));
+
+  std::vector<ShardResult> results = out->finished();
+  RunReport report;
+  report.kept_shards = results.size();
+  std::set<uint32_t> finished;
+  for (const ShardResult& result : results) {
+    finished.insert(result.shard);
+    progress.done_rows += plan.shards()[result.shard].count;
+    progress.skipped_rows += result.skips.size();
+  }
+  std::vector<uint32_t> to_build;
+  for (size_t n = begin; n < end; ++n) {
+    progress.total_rows += plan.shards()[n].count;
+    if (finished.count(static_cast<uint32_t>(n)) == 0) to_build.push_back(static_cast<uint32_t>(n));
+  }
+  progress.total_shards = end - begin;
+  progress.kept_shards = report.kept_shards;
+  progress.done_shards = report.kept_shards;
+
+  const int jobs = options.jobs > 0 ? options.jobs : AvailableCores();
+  const uint64_t memory = options.memory_bytes > 0 ? options.memory_bytes : AvailableMemoryBytes() / 4;
+  absl::Status built;
+  const TransformOptions& pixels = plan.options().pixels;
+  absl::StatusOr<ImageTransform> transform =
+      ImageTransform::Create(pixels, {.max_pixels = plan.options().max_pixels});
+  if (!transform.ok()) return transform.status();
+  if (!to_build.empty()) {
+    ShardScheduler scheduler(plan, source, *out,
+                             {jobs, static_cast<uint64_t>(static_cast<double>(memory) * kShareForSamples)},
+                             pixels.identity() && !plan.options().compute_stats ? nullptr : &*transform, pool, progress);
+    built = scheduler.Run(std::move(to_build), stop, [&](ShardResult result) {
+      const bool by_other = !result.journal.empty();  // read from there
+      results.push_back(std::move(result));
+      ++(by_other ? report.others_shards : report.built_shards);
+    });
+  }
+  if (!built.ok() && options.output.shards_range && out->PublishedByOther(plan)) {
+    // Overtaken: all that this worker was at work on is published, and the staging area is gone.
+    absl::StatusOr<Manifest> manifest = Manifest::Read(out->path());
+    if (manifest.ok()) return AlreadyComplete(*std::move(manifest));
+  }
+  if (!built.ok()) return built;
+  std::sort(results.begin(), results.end(),
+            [](const ShardResult& a, const ShardResult& b) { return a.shard < b.shard; });
+  report.skips = AllSkips(plan, results);
+  if (options.output.shards_range) return report;  // `pack commit` publishes
+  absl::StatusOr<Manifest> manifest =
+      Commit(plan, results, *out, {options.max_skip, options.tool, options.expect});
+  if (!manifest.ok()) return OrPackAgain(manifest.status(), options.output);
+  report.manifest = *std::move(manifest);
+  return report;
+}
+
+}  // namespace shardpack

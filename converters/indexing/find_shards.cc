@@ -1,0 +1,339 @@
+#include "converters/indexing/find_shards.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "formats/core/index_name.h"
+#include "formats/core/manifest.h"
+#include "formats/io/file.h"
+#include "readers/dataset/foreign_shard.h"
+
+namespace shardpack {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kNamedOthers = 1000;
+// Leaves room for a number and the suffix of the index in a component of a manifest's names.
+constexpr size_t kMaxMadeNameBytes = 110;
+constexpr std::array<std::string_view, 8> kSplitWords = {
+    "train", "training", "val", "valid", "validation", "dev", "test", "testing"};
+constexpr std::string_view kOneSplit = "train";  // what pack build calls it
+
+std::string WithoutSlashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+// A shard's folder as the user spells it, its folder as it is, and its name there.
+struct Place {
+  std::string shown_folder;
+  fs::path folder;
+  std::string name;
+};
+
+absl::StatusOr<Place> PlaceOf(const std::string& path) {
+  std::error_code error;
+  fs::path shard = WithoutSlashes(path);
+  // "." and ".." name a folder, but not in its parent.
+  if (shard.filename() == "." || shard.filename() == "..") shard = fs::canonical(shard, error);
+  const fs::path parent = shard.has_parent_path() ? shard.parent_path() : fs::path(".");
+  fs::path folder;
+  if (!error) folder = fs::canonical(parent, error);
+  if (error) return IoStatus("look at", path, error.value());
+  return Place{parent.native(), std::move(folder), shard.filename().native()};
+}
+
+class Finder {
+ public:
+  Finder(std::span<const Format* const> formats, const FindShardsOptions& options)
+      : formats_(formats), options_(options) {}
+
+  absl::StatusOr<FoundShards> Find(std::span<const std::string> paths) {
+    absl::Status status;
+    for (const std::string& path : paths) {
+      status = AddPath(path);
+      if (!status.ok()) return status;
+    }
+    status = FindOut();
+    if (status.ok()) status = NameAll();
+    if (!status.ok()) return status;
+    NameIndexes();
+    SplitAll();
+    return std::move(found_);
+  }
+
+ private:
+  absl::Status AddPath(const std::string& path);
+  absl::Status AddFolder(const std::string& folder);
+  absl::Status Add(const std::string& path, ForeignShardKind kind);
+  absl::Status FindOut();
+  absl::Status NameAll();
+  bool KeepsName(const FoundShard& shard, const Place& place) const;
+  std::string MakeName(std::string_view name);
+  std::string LocationOf(const FoundShard& shard, const Place& place) const;
+  absl::Status FindMembers(const Place& place, FoundShard& shard) const;
+  void NameIndexes();
+  void SplitAll();
+
+  const std::span<const Format* const> formats_;
+  const FindShardsOptions& options_;
+  FoundShards found_;
+  std::vector<Place> places_;  // of found_.shards
+  fs::path out_;
+  std::set<std::string> used_;                // names of shards
+  std::map<std::string, uint64_t> repeated_;  // name -> how often it was made
+};
+
+absl::Status Finder::AddPath(const std::string& path) {
+  struct stat facts;
+  if (::stat(path.c_str(), &facts) != 0) {
+    if (errno != ENOENT && errno != ENOTDIR) return IoStatus("look at", path, errno);
+    return absl::InvalidArgumentError(absl::StrCat(
+        EscapeForTerminal(path), " does not exist; name shards, or the folder that they lie in"));
+  }
+  absl::StatusOr<ForeignShardKind> kind = FindForeignShard(path, formats_);
+  if (kind.ok()) return Add(path, *std::move(kind));
+  if (S_ISDIR(facts.st_mode) && absl::IsInvalidArgument(kind.status())) return AddFolder(path);
+  return kind.status();
+}
+
+absl::Status Finder::AddFolder(const std::string& folder) {
+  struct stat facts;
+  const absl::StatusOr<Manifest> manifest = Manifest::Read(folder);
+  if (!manifest.ok() && !absl::IsNotFound(manifest.status())) return manifest.status();
+  if (manifest.ok() && !manifest->adopted()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        EscapeForTerminal(folder), " is a dataset that pack has made: it has its indexes"));
+  }
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    names.push_back(it->path().filename().native());
+  }
+  if (error) return IoStatus("list", folder, error.value());
+  std::sort(names.begin(), names.end());
+  const size_t before = found_.shards.size();
+  absl::Status compressed;  // the first
+  for (const std::string& name : names) {
+    if (name.starts_with('.') || name.ends_with(kIndexSuffix) || name == kManifestName) continue;
+    const std::string path = absl::StrCat(WithoutSlashes(folder), "/", name);
+    absl::StatusOr<ForeignShardKind> kind = FindForeignShard(path, formats_);
+    const bool missing = ::stat(path.c_str(), &facts) != 0 && (errno == ENOENT || errno == ELOOP);
+    if (missing || absl::IsNotFound(kind.status())) {
+      // It was listed just now: a dataset that lacks this shard would not be what the user means.
+      return absl::InvalidArgumentError(
+          absl::StrCat(EscapeForTerminal(path),
+                       " is a dangling link, or was removed just now; name the shards "
+                       "one by one to leave it out"));
+    }
+    if (kind.ok()) {
+      absl::Status added = Add(path, *std::move(kind));
+      if (!added.ok()) return added;
+    } else if (absl::IsInvalidArgument(kind.status())) {
+      if (found_.other_files++ < kNamedOthers) found_.others.push_back(path);
+    } else if (absl::IsUnimplemented(kind.status())) {
+      if (compressed.ok()) compressed = kind.status();
+    } else {
+      return kind.status();
+    }
+  }
+  // It may be a shard as well as any other file: nothing is left out that may be a sample.
+  if (!compressed.ok()) {
+    return absl::UnimplementedError(absl::StrCat(
+        std::string(compressed.message()), ", or name the shards one by one to leave it out"));
+  }
+  if (found_.shards.size() > before) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(EscapeForTerminal(folder), " holds no shard in a format that is known here"));
+}
+
+absl::Status Finder::Add(const std::string& path, ForeignShardKind kind) {
+  if (found_.format == nullptr) found_.format = kind.format;
+  if (found_.format != kind.format) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(EscapeForTerminal(path), " is ", std::string(kind.format->name),
+                     ", the shards before it are ", std::string(found_.format->name),
+                     "; a dataset has one format"));
+  }
+  struct stat facts;
+  if (::stat(kind.data_path.c_str(), &facts) != 0) return IoStatus("look at", path, errno);
+  absl::StatusOr<Place> place = PlaceOf(path);
+  if (!place.ok()) return place.status();
+  FoundShard shard;
+  shard.path = WithoutSlashes(path);
+  shard.data_path = std::move(kind.data_path);
+  shard.bytes = static_cast<uint64_t>(facts.st_size);
+  found_.shards.push_back(std::move(shard));
+  places_.push_back(*std::move(place));
+  return absl::OkStatus();
+}
+
+absl::Status Finder::FindOut() {
+  if (found_.shards.empty()) return absl::InvalidArgumentError("no shards given");
+  std::error_code error;
+  if (!options_.out.empty()) {
+    found_.out = WithoutSlashes(options_.out);
+    out_ = fs::weakly_canonical(fs::absolute(found_.out), error);
+    if (error) return IoStatus("look at", found_.out, error.value());
+    if (!out_.has_filename()) out_ = out_.parent_path();  // of a slash at the end
+    return absl::OkStatus();
+  }
+  out_ = places_[0].folder;
+  found_.out = places_[0].shown_folder;
+  for (const Place& place : places_) {
+    if (place.folder == out_) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("the shards lie in several folders, ", EscapeForTerminal(out_.native()),
+                     " and ", EscapeForTerminal(place.folder.native()),
+                     "; say with -o which folder the manifest and the indexes go to"));
+  }
+  return absl::OkStatus();
+}
+
+bool Finder::KeepsName(const FoundShard& shard, const Place& place) const {
+  return IsDatasetFileName(place.name) && IsDatasetFileName(shard.file_name) &&
+         !place.name.ends_with(kIndexSuffix) && place.name != kManifestName &&
+         IsDatasetFileName(LongIndexName(place.name));
+}
+
+// A name that a manifest can hold and that no other shard has.
+std::string Finder::MakeName(std::string_view name) {
+  std::string made(name.substr(0, kMaxMadeNameBytes));
+  for (char& c : made) {
+    if (!IsDatasetFileName(std::string_view(&c, 1)) && c != '.') c = '_';
+  }
+  if (made.starts_with('.')) made[0] = '_';
+  std::string unique = made;
+  const auto taken = [&] {
+    return used_.contains(unique) || unique.ends_with(kIndexSuffix) || unique == kManifestName;
+  };
+  uint64_t& number = repeated_[made];
+  if (number == 0) number = 1;
+  while (taken()) unique = absl::StrCat(made, "-", ++number);
+  return unique;
+}
+
+std::string Finder::LocationOf(const FoundShard& shard, const Place& place) const {
+  const fs::path data = place.folder / shard.file_name;
+  const auto first_folder = [](const fs::path& path) {
+    auto at = path.begin();
+    return at == path.end() || ++at == path.end() ? fs::path() : *at;
+  };
+  const bool related = first_folder(data) == first_folder(out_) && data.parent_path() != "/";
+  return (related ? data.lexically_relative(out_) : data).native();
+}
+
+absl::Status Finder::NameAll() {
+  std::set<std::string> data_files;
+  std::vector<size_t> unnamed;
+  for (size_t i = 0; i < places_.size(); ++i) {
+    FoundShard& shard = found_.shards[i];
+    const Place& place = places_[i];
+    const std::string_view data_file = found_.format->traits.data_file;
+    shard.file_name = place.name;
+    if (!data_file.empty()) absl::StrAppend(&shard.file_name, "/", std::string(data_file));
+    std::error_code error;
+    const std::filesystem::path data = place.folder / shard.file_name, real = std::filesystem::canonical(data, error);
+    if (!data_files.insert((error ? data : real).native()).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(EscapeForTerminal(shard.path), " is given twice"));
+    }
+    const bool in_out = place.folder == out_;
+    found_.shards_in_out = found_.shards_in_out || in_out;
+    if (!in_out || !KeepsName(shard, place)) {
+      unnamed.push_back(i);
+      continue;
+    }
+    shard.name = place.name;
+    used_.insert(shard.name);
+    absl::Status listed = FindMembers(place, shard);
+    if (!listed.ok()) return listed;
+  }
+  // Made names make way for those that cannot change.
+  for (const size_t i : unnamed) {
+    FoundShard& shard = found_.shards[i];
+    shard.name = MakeName(places_[i].name);
+    used_.insert(shard.name);
+    shard.location = LocationOf(shard, places_[i]);
+    shard.file_name.clear();
+    if (IsShardLocation(shard.location)) continue;
+    return absl::InvalidArgumentError(absl::StrCat("the path of ", EscapeForTerminal(shard.path),
+                                                   " is too long or odd for a manifest"));
+  }
+  return absl::OkStatus();
+}
+
+// All of them, for any may carry data (the labels, say); but not what every reader makes anew.
+absl::Status Finder::FindMembers(const Place& place, FoundShard& shard) const {
+  const Format::Traits& traits = found_.format->traits;
+  if (traits.data_file.empty()) return absl::OkStatus();
+  std::error_code error;
+  for (fs::directory_iterator it(place.folder / place.name, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string file = it->path().filename().native();
+    const std::string name = absl::StrCat(shard.name, "/", file);
+    if (file == traits.data_file || file == traits.lock_file || !IsDatasetFileName(name)) continue;
+    const std::string path = it->path().native();
+    struct stat facts;
+    if (::stat(path.c_str(), &facts) != 0) {
+      if (errno == ENOENT || errno == ELOOP) continue;  // a link to nothing carries no data
+      return IoStatus("look at", path, errno);
+    }
+    if (S_ISREG(facts.st_mode)) shard.members.push_back(name);
+  }
+  std::sort(shard.members.begin(), shard.members.end());
+  return error ? IoStatus("list", shard.path, error.value()) : absl::OkStatus();
+}
+
+void Finder::NameIndexes() {
+  std::set<std::string> names;
+  for (FoundShard& shard : found_.shards) {
+    shard.index_name = IndexName(shard.name);
+    names.insert(shard.index_name);
+  }
+  if (names.size() == found_.shards.size()) return;
+  for (FoundShard& shard : found_.shards)
+    shard.index_name = LongIndexName(shard.name);
+}
+
+void Finder::SplitAll() {
+  size_t told = 0;
+  for (size_t i = 0; i < places_.size(); ++i) {
+    found_.shards[i].split = std::string(SplitOfShardName(places_[i].name));
+    told += found_.shards[i].split.empty() ? 0 : 1;
+  }
+  if (told == places_.size() && options_.split.empty()) return;
+  found_.splits_differ = told > 0 && told < places_.size() && options_.split.empty();
+  for (FoundShard& shard : found_.shards) {
+    shard.split = options_.split.empty() ? std::string(kOneSplit) : options_.split;
+  }
+}
+
+}  // namespace
+
+std::string_view SplitOfShardName(std::string_view name) {
+  const size_t end = name.find_first_not_of("abcdefghijklmnopqrstuvwxyz");
+  const std::string_view word = name.substr(0, end);
+  if (std::find(kSplitWords.begin(), kSplitWords.end(), word) == kSplitWords.end()) return "";
+  const bool ends = end == name.npos || name[end] == '-' || name[end] == '_' || name[end] == '.' ||
+                    (name[end] >= '0' && name[end] <= '9');
+  return ends ? word : "";
+}
+
+absl::StatusOr<FoundShards> FindShards(std::span<const std::string> paths,
+                                                std::span<const Format* const> formats,
+                                                const FindShardsOptions& options) {
+  return Finder(formats, options).Find(paths);
+}
+
+}  // namespace shardpack

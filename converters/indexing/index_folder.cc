@@ -1,0 +1,258 @@
+#include "converters/indexing/index_folder.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <set>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "converters/publishing/file_damage.h"
+#include "converters/publishing/pack_folder.h"
+#include "converters/publishing/pack_lock.h"
+#include "formats/io/exists.h"
+#include "formats/io/list_folder.h"
+#include "formats/io/hash.h"
+
+namespace shardpack {
+namespace {
+
+absl::Status Conflict(const std::string& path, const std::string& why) {
+  return absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(path), " ", why));
+}
+
+}  // namespace
+
+absl::StatusOr<IndexFolder> IndexFolder::Open(const std::string& out,
+                                              const IndexFolderOptions& options) {
+  IndexFolder folder;
+  folder.out_ = out;
+  folder.options_ = options;
+  absl::Status status = folder.ReadManifest();
+  if (!status.ok()) return status;
+  const absl::StatusOr<bool> unfinished = Exists(out + "/.pack");
+  if (!unfinished.ok()) return unfinished.status();
+  if (!folder.manifest_ || options.overwrite || *unfinished) status = folder.Begin();
+  if (!status.ok()) return status;
+  if (folder.manifest_ && !options.overwrite && folder.lock_.is_open()) {
+    // Killed right after the manifest was in place, or another run has just put it there.
+    status = RemovePackFolder(*folder.folder_);
+    folder.lock_ = File();
+    if (!status.ok()) return status;
+  }
+  return folder;
+}
+
+IndexFolder::~IndexFolder() {
+  // Half published, `.pack` says so until the next run.
+  if (!lock_.is_open() || publishing_ || !marked_.empty()) return;
+  // Nothing is left to be done about an error here: the run has failed already, or is done.
+  (void)RemovePackFolder(*folder_);
+  for (auto folder = created_.rbegin(); folder != created_.rend(); ++folder)
+    (void)::rmdir(folder->c_str());
+}
+
+absl::Status IndexFolder::ReadManifest() {
+  struct stat facts;
+  if (::stat(out_.c_str(), &facts) == 0 && !S_ISDIR(facts.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the output ", EscapeForTerminal(out_), " is a file; it must be a folder"));
+  }
+  manifest_.reset();
+  const absl::StatusOr<bool> there = Exists(absl::StrCat(out_, "/", std::string(kManifestName)));
+  if (!there.ok() || !*there) return there.status();
+  absl::StatusOr<Manifest> manifest = Manifest::Read(out_);
+  if (!manifest.ok()) return manifest.status();
+  if (!manifest->adopted()) {
+    return Conflict(out_, "holds a dataset that pack has made: it has its indexes");
+  }
+  manifest_ = *std::move(manifest);
+  return absl::OkStatus();
+}
+
+absl::Status IndexFolder::CheckPackEntries() const {
+  absl::Status status = CheckPackFolder(out_);
+  if (!status.ok()) return status;
+  const absl::StatusOr<std::string> other =
+      OtherInPackFolder(out_, std::array<std::string_view, 4>{"lock", "stage", "index", "index.new"});
+  if (!other.ok() || other->empty()) return other.status();
+  return Conflict(out_, "holds an unfinished build; finish it, or use another folder");
+}
+
+absl::Status IndexFolder::CheckIsOurs() {
+  absl::Status status = CheckPackEntries();
+  if (status.ok()) status = ReadMark();
+  if (!status.ok() || options_.holds_shards || manifest_ || !marked_.empty()) return status;
+  const absl::StatusOr<std::vector<std::string>> names = ListFolder(out_);
+  if (!names.ok()) return names.status();
+  for (const std::string& name : *names) {
+    if (name == ".pack") continue;
+    return Conflict(out_, absl::StrCat("is not empty and holds neither a dataset nor these shards "
+                                       "(first entry: ",
+                                       EscapeForTerminal(name), "); use another folder"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status IndexFolder::ReadMark() {
+  marked_.clear();
+  absl::StatusOr<std::string> text =
+      ReadWholeFile(absl::StrCat(out_, "/", std::string(kIndexMark)), kMaxManifestBytes);
+  if (absl::IsNotFound(text.status())) return absl::OkStatus();
+  if (!text.ok()) return text.status();
+  std::istringstream lines(*std::move(text));
+  for (std::string name; std::getline(lines, name);) {
+    // Nothing else is ever removed.
+    if (IsDatasetFileName(name) && name.ends_with(kIndexSuffix) && name.find('/') == name.npos)
+      marked_.insert(name);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status IndexFolder::WriteMark() const {
+  const std::string path = absl::StrCat(out_, "/", std::string(kIndexMark));
+  std::string text;
+  for (const std::string& name : marked_) absl::StrAppend(&text, name, "\n");
+  const std::string staged_name = absl::StrCat(std::string(kIndexMark), ".new");
+  absl::Status status = folder_->RemoveFile(staged_name);
+  if (!status.ok()) return status;
+  absl::StatusOr<std::unique_ptr<StagedFile>> staged = StageBytes(path + ".new", text);
+  if (!staged.ok()) return staged.status();
+  status = folder_->Replace(staged_name, kIndexMark);
+  if (!status.ok()) return status;
+  if (options_.fsync) status = SyncDirectory(out_ + "/.pack");
+  return status.ok() ? Sync() : status;
+}
+
+absl::Status IndexFolder::Begin() {
+  std::error_code error;
+  std::filesystem::path missing = std::filesystem::absolute(out_, error);
+  while (!error && !missing.empty() && !std::filesystem::exists(missing, error)) {
+    created_.insert(created_.begin(), missing.native());
+    missing = missing.parent_path();
+  }
+  if (!error) std::filesystem::create_directories(out_, error);
+  if (error) return IoStatus("create folder", out_, error.value());
+  absl::StatusOr<OwnedFolder> owned = OwnedFolder::Open(out_);
+  if (!owned.ok()) return owned.status();
+  folder_ = std::make_unique<OwnedFolder>(*std::move(owned));
+  absl::Status status = CheckIsOurs();
+  if (status.ok()) status = MakeDirectory(out_ + "/.pack");
+  if (!status.ok()) return status;
+  absl::StatusOr<File> lock = LockPackFolder(out_);
+  if (!lock.ok()) return lock.status();
+  lock_ = *std::move(lock);
+  return BeginLocked();
+}
+
+// What was looked at before may have been made by another run that has ended since.
+absl::Status IndexFolder::BeginLocked() {
+  absl::Status status = ReadManifest();
+  if (status.ok()) status = CheckIsOurs();
+  if (!status.ok()) lock_ = File();  // what is in `.pack` may then be another run's
+  if (!status.ok() || (manifest_ && !options_.overwrite)) return status;
+  status = WriteMark();
+  if (status.ok()) status = folder_->RemoveTree(".pack/stage");
+  return status.ok() ? MakeDirectory(out_ + "/.pack/stage") : status;
+}
+
+std::string IndexFolder::StagedPath(uint32_t number) const {
+  return absl::StrCat(out_, "/.pack/stage/", number, std::string(kIndexSuffix));
+}
+
+absl::StatusOr<std::unique_ptr<StagedFile>> IndexFolder::StageBytes(const std::string& path,
+                                                                    std::string_view bytes) const {
+  absl::StatusOr<std::unique_ptr<StagedFile>> staged = StagedFile::Create(path);
+  if (!staged.ok()) return staged.status();
+  absl::Status status = (*staged)->Append(AsBytes(bytes));
+  if (status.ok()) status = options_.fsync ? (*staged)->SyncData() : (*staged)->Flush();
+  if (!status.ok()) return status;
+  return staged;
+}
+
+absl::Status IndexFolder::WriteStaged(const std::string& path, std::string_view bytes) const {
+  absl::StatusOr<std::unique_ptr<StagedFile>> staged = StageBytes(path + ".new", bytes);
+  if (!staged.ok()) return staged.status();
+  return (*staged)->Publish(path);  // and closed: there may be more shards than descriptors
+}
+
+absl::StatusOr<FileEntry> IndexFolder::Stage(uint32_t number, const std::string& name,
+                                             std::string_view bytes) {
+  if (writable()) {
+    absl::Status written = WriteStaged(StagedPath(number), bytes);
+    if (!written.ok()) return written;
+  }
+  return FileEntry{name, bytes.size(), Xxh3_128(AsBytes(bytes))};
+}
+
+absl::Status IndexFolder::Sync() const {
+  return options_.fsync ? SyncDirectory(out_) : absl::OkStatus();
+}
+
+// Makes room for the indexes, first of all by taking the manifest away: what is left is then no
+// dataset, and none that anybody could take for whole.
+absl::Status IndexFolder::RemoveOld(const Manifest& manifest) {
+  std::set<std::string> names = marked_;
+  for (const ManifestShard& shard : manifest.shards) {
+    const std::string path = absl::StrCat(out_, "/", shard.index.name);
+    names.insert(shard.index.name);
+    if (options_.overwrite || marked_.contains(shard.index.name)) continue;
+    const absl::StatusOr<bool> there = Exists(path);
+    if (!there.ok()) return there.status();
+    if (!*there) continue;
+    const absl::StatusOr<std::string> damage = DamageOf(path, shard.index, true, nullptr);
+    if (!damage.ok()) return damage.status();
+    if (!damage->empty()) {
+      return Conflict(path, "is there and not the index of this shard; --overwrite replaces it");
+    }
+  }
+  if (manifest_) {
+    for (const ManifestShard& shard : manifest_->shards) names.insert(shard.index.name);
+  }
+  publishing_ = true;
+  marked_ = std::move(names);
+  absl::Status marked = WriteMark();
+  if (!marked.ok()) return marked;
+  if (manifest_) {
+    absl::Status removed = folder_->RemoveFile(kManifestName);
+    if (removed.ok()) removed = Sync();
+    if (!removed.ok()) return removed;
+  }
+  for (const std::string& name : marked_) {
+    absl::Status removed = folder_->RemoveFile(name);
+    if (!removed.ok()) return removed;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status IndexFolder::Publish(const Manifest& manifest) {
+  const std::string staged_manifest = out_ + "/.pack/stage/" + std::string(kManifestName);
+  absl::Status status = WriteStaged(staged_manifest, manifest.ToJson());
+  if (status.ok()) status = RemoveOld(manifest);
+  for (uint32_t i = 0; status.ok() && i < manifest.shards.size(); ++i) {
+    status = RenameNoReplace(StagedPath(i), absl::StrCat(out_, "/", manifest.shards[i].index.name));
+  }
+  if (status.ok()) status = Sync();
+  if (status.ok()) {
+    status = RenameNoReplace(staged_manifest, absl::StrCat(out_, "/", std::string(kManifestName)));
+  }
+  if (status.ok()) status = Sync();
+  if (status.ok() && options_.fsync && !created_.empty()) {
+    for (const std::string& folder : created_) {
+      const std::string parent = std::filesystem::path(folder).parent_path().native();
+      if (status.ok()) status = SyncDirectory(parent);
+    }
+  }
+  if (status.ok()) status = RemovePackFolder(*folder_);
+  if (status.ok()) created_.clear();
+  if (status.ok()) marked_.clear();
+  return status;
+}
+
+}  // namespace shardpack

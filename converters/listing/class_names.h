@@ -1,0 +1,21 @@
+// Class names that are told apart although they may be meant as one: "Cat" and "cat", "dog" and "dog ".
+//
+//   for (const std::string& line : DoubtfulClassNames(listing.classes)) Warn(line);
+#ifndef SHARDPACK_CONVERTERS_LISTING_CLASS_NAMES_H_
+#define SHARDPACK_CONVERTERS_LISTING_CLASS_NAMES_H_
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace shardpack {
+
+// One line that names the first few, or nothing.
+std::vector<std::string> DoubtfulClassNames(std::span<const std::string> classes);
+
+// "nan", "NULL", "None", "N/A", blanks: what programs write where there is no value.
+bool StandsForNoValue(const std::string& text);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CONVERTERS_LISTING_CLASS_NAMES_H_

@@ -1,0 +1,65 @@
+// Skip: one input that is left out of the dataset, and why. Skips are data, listed in skipped.jsonl.
+//
+//   Skip skip{row, SkipReason::kTruncated, "no EOI marker"};
+//   line["reason"] = SkipReasonName(skip.reason);
+#ifndef SHARDPACK_CONVERTERS_LISTING_SKIP_H_
+#define SHARDPACK_CONVERTERS_LISTING_SKIP_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace shardpack {
+
+enum class SkipReason : uint8_t {
+  kEmpty,
+  kNotAnImage,
+  kTruncated,
+  kBadCrc,
+  kPixelLimit,
+  kTooLarge,
+  kNotRegular,
+  kPermission,
+  kIoError,
+  kChanged,
+  kVanished,
+  kSymlinkLoop,
+  kOutsideRoot,
+  kDangling,
+  kDuplicateKey,
+  kUnpaired,
+  // Passed the probe, and was lost when its pixels were to be changed: counted as failed.
+  kDecodeFailed,
+};
+
+// The stable names of the reasons, in the order of the enum.
+inline constexpr std::array<std::string_view, 17> kSkipReasonNames = {
+    "empty",      "not-an-image", "truncated", "bad-crc", "pixel-limit", "too-large",
+    "not-regular", "permission",  "io-error",  "changed", "vanished",    "symlink-loop",
+    "outside-root", "dangling",   "duplicate-key", "unpaired", "decode-failed"};
+
+// In skipped.jsonl: a copy that --dedupe drop leaves out, counted as filtered.
+inline constexpr std::string_view kDuplicateReason = "duplicate";
+
+inline std::string_view SkipReasonName(SkipReason reason) {
+  return kSkipReasonNames[static_cast<size_t>(reason)];
+}
+inline std::optional<SkipReason> ParseSkipReason(std::string_view name) {
+  for (size_t i = 0; i < kSkipReasonNames.size(); ++i) {
+    if (kSkipReasonNames[i] == name) return static_cast<SkipReason>(i);
+  }
+  return std::nullopt;
+}
+
+struct Skip {
+  uint64_t row = 0;  // of the listing
+  SkipReason reason = SkipReason::kIoError;
+  std::string detail;
+  friend bool operator==(const Skip&, const Skip&) = default;
+};
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CONVERTERS_LISTING_SKIP_H_

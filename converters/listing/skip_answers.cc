@@ -1,0 +1,45 @@
+#include "converters/listing/skip_answers.h"
+
+#include <set>
+
+#include "absl/strings/str_cat.h"
+
+namespace shardpack {
+namespace {
+
+// "" where no option but --exclude answers.
+std::string_view AnswerTo(SkipReason reason) {
+  switch (reason) {
+    case SkipReason::kTruncated:
+      return "--allow-truncated packs them";
+    case SkipReason::kPixelLimit:
+      return "--max-pixels raises the limit";
+    case SkipReason::kTooLarge:
+      return "--max-file-size raises the limit";
+    case SkipReason::kOutsideRoot:
+      return "--follow packs what links point to";
+    case SkipReason::kDuplicateKey:
+      return "--on-duplicate-key suffix packs them";
+    case SkipReason::kUnpaired:
+      return "--missing-part says what becomes of a sample without one of its parts";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+std::string SkipAnswers(std::span<const Skip> skips) {
+  std::set<SkipReason> reasons;
+  for (const Skip& skip : skips) reasons.insert(skip.reason);
+  std::string text;
+  for (const SkipReason reason : reasons) {
+    const std::string_view answer = AnswerTo(reason);
+    if (answer.empty()) continue;
+    absl::StrAppend(&text, text.empty() ? "" : "; ", std::string(SkipReasonName(reason)), ": ",
+                    std::string(answer));
+  }
+  return text;
+}
+
+}  // namespace shardpack

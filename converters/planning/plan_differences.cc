@@ -1,0 +1,145 @@
+#include "converters/planning/plan_differences.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "converters/planning/plan.h"
+#include "formats/io/file.h"
+
+namespace shardpack {
+namespace {
+
+constexpr size_t kPathsShown = 5;
+
+constexpr std::string_view kPixelLibraries = "pixel-libraries";  // written down as an option, and none
+
+// What options count as that are written down only beside others.
+std::map<std::string, std::string> BesideOthers() {
+  TransformOptions pixels;
+  pixels.resize = ResizeMode::kShortest;
+  pixels.width = pixels.height = 1;
+  std::map<std::string, std::string> defaults = pixels.ToMap();
+  for (const char* own : {"resize", "size", "pixel-libraries"}) defaults.erase(own);
+  defaults["split-by"] = "hash";
+  defaults["shard-size"] = "auto";
+  return defaults;
+}
+
+// What happened to the files, the first few of each kind by name.
+struct Changes {
+  uint64_t count = 0;
+  std::string paths;
+
+  void Add(const Listing& listing, uint64_t row) {
+    if (count++ >= kPathsShown) return;
+    absl::StrAppend(&paths, paths.empty() ? "" : ", ", EscapeForTerminal(listing.Path(row)));
+  }
+  void Report(std::string_view what, std::vector<std::string>& lines) const {
+    if (count == 0) return;
+    lines.push_back(absl::StrCat("source: ", count, count == 1 ? " file was " : " files were ",
+                                 std::string(what), ": ", paths,
+                                 count > kPathsShown ? ", ..." : ""));
+  }
+};
+
+void CompareFiles(const Listing& was, const Listing& now, std::vector<std::string>& lines) {
+  Changes added, removed, resized, relabeled;
+  const auto place = [](const Listing& listing, uint64_t row) {
+    return std::pair<std::string_view, std::string_view>(listing.folders[listing.folder[row]],
+                                                         listing.Name(row));
+  };
+  const auto class_of = [](const Listing& listing, uint64_t row) -> std::string_view {
+    const int32_t label = listing.label[row];
+    return label < 0 ? std::string_view() : listing.classes[static_cast<size_t>(label)];
+  };
+  // Only folders are listed in this order.
+  const auto sorted = [&](const Listing& listing) {
+    std::vector<uint64_t> rows(listing.rows());
+    std::iota(rows.begin(), rows.end(), uint64_t{0});
+    const auto before = [&](uint64_t x, uint64_t y) { return place(listing, x) < place(listing, y); };
+    if (!std::is_sorted(rows.begin(), rows.end(), before)) std::stable_sort(rows.begin(), rows.end(), before);
+    return rows;
+  };
+  const std::vector<uint64_t> before = sorted(was), after = sorted(now);
+  uint64_t x = 0, y = 0;
+  while (x < was.rows() || y < now.rows()) {
+    const uint64_t a = x < was.rows() ? before[x] : was.rows();
+    const uint64_t b = y < now.rows() ? after[y] : now.rows();
+    if (b == now.rows() || (a < was.rows() && place(was, a) < place(now, b))) {
+      removed.Add(was, a);
+      ++x;
+    } else if (a == was.rows() || place(now, b) < place(was, a)) {
+      added.Add(now, b);
+      ++y;
+    } else {
+      if (was.SampleBytes(a) != now.SampleBytes(b)) resized.Add(now, b);
+      if (class_of(was, a) != class_of(now, b)) relabeled.Add(now, b);
+      ++x;
+      ++y;
+    }
+  }
+  added.Report("added", lines);
+  removed.Report("removed", lines);
+  resized.Report("resized", lines);
+  relabeled.Report("given another class", lines);
+}
+
+}  // namespace
+
+std::map<std::string, std::string> DefaultOptions() {
+  std::map<std::string, std::string> options = PlanOptions{}.ToMap();
+  options.merge(BesideOthers());
+  return options;
+}
+
+std::vector<std::string> OptionDifferences(const std::map<std::string, std::string>& was,
+                                           const std::map<std::string, std::string>& now) {
+  const std::map<std::string, std::string> defaults = BesideOthers();
+  std::map<std::string, std::array<const std::string*, 2>> values;
+  for (const auto& [name, value] : was) values[name][0] = &value;
+  for (const auto& [name, value] : now) values[name][1] = &value;
+  const auto show = [](const std::string* value) {
+    return value == nullptr ? "not given" : value->empty() ? "empty" : EscapeForTerminal(*value);
+  };
+  std::vector<std::string> lines;
+  for (auto& [name, pair] : values) {
+    if (name == kPixelLibraries) {
+      // Without one there are no changed pixels, which the options say.
+      if (pair[0] != nullptr && pair[1] != nullptr && *pair[0] != *pair[1]) {
+        lines.push_back(absl::StrCat("the libraries that change pixels were ", show(pair[0]), ", are ", show(pair[1])));
+      }
+      continue;
+    }
+    const auto fallback = defaults.find(name);
+    for (const std::string*& value : pair) {
+      if (value == nullptr && fallback != defaults.end()) value = &fallback->second;
+    }
+    if (pair[0] != nullptr && pair[1] != nullptr && *pair[0] == *pair[1]) continue;
+    lines.push_back(absl::StrCat("--", name, " was ", show(pair[0]), ", is ", show(pair[1])));
+  }
+  return lines;
+}
+
+std::vector<std::string> Plan::Differences(const Plan& was, const Plan& now) {
+  if (was.digest() == now.digest()) return {};
+  std::vector<std::string> lines = OptionDifferences(was.options_.ToMap(), now.options_.ToMap());
+  if (was.format().name != now.format().name) {
+    lines.push_back(absl::StrCat("--format was ", std::string(was.format().name), ", is ",
+                                 std::string(now.format().name)));
+  }
+  const size_t options = lines.size();
+  CompareFiles(was.listing_, now.listing_, lines);
+  if (was.listing_.classes != now.listing_.classes) {
+    lines.push_back(absl::StrCat("source: the classes were ", was.listing_.classes.size(), ", are ",
+                                 now.listing_.classes.size(), " or in another order"));
+  }
+  if (lines.size() == options && was.listing_.ComputeDigest() != now.listing_.ComputeDigest()) {
+    lines.push_back("source: other files are unusable, or their content changed");
+  }
+  return lines;
+}
+
+}  // namespace shardpack

@@ -1,0 +1,57 @@
+// Splits: which split (train, val, ...) each row of a listing belongs to.
+//
+//   absl::StatusOr<SplitPlan> plan =
+//       PlanSplits(listing, rows, {{"train", 0.9}, {"val", 0.1}}, SplitBy::kHash, seed);
+//   for (size_t s = 0; s < plan->names.size(); ++s) plan->Rows(s);
+//
+// kHash: by a seeded hash of the path, so a file stays in its split when others come and go; sizes
+// are only about those asked for. kRandom: exact sizes. kStratified: exact sizes in each class.
+// kDir: by the first folder of the path.
+//
+// Errors: InvalidArgument, naming what cannot be met; an empty split is one.
+#ifndef SHARDPACK_CONVERTERS_PLANNING_SPLITS_H_
+#define SHARDPACK_CONVERTERS_PLANNING_SPLITS_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "converters/listing/listing.h"
+
+namespace shardpack {
+
+enum class SplitBy : uint8_t { kHash, kRandom, kStratified, kDir };
+
+using SplitFractions = std::vector<std::pair<std::string, double>>;
+
+struct SplitPlan {
+  std::vector<std::string> names;
+  std::vector<uint32_t> rows;  // split after split, each in listing order
+  std::vector<uint64_t> ends;  // of each split in `rows`
+
+  std::span<uint32_t> Rows(size_t split) {
+    const uint64_t begin = split == 0 ? 0 : ends[split - 1];
+    return std::span(rows).subspan(begin, ends[split] - begin);
+  }
+};
+
+// `rows` ascending, not empty. No fractions = one split "train" (except with kDir, which takes
+// none).
+absl::StatusOr<SplitPlan> PlanSplits(const Listing& listing, std::vector<uint32_t> rows,
+                                     const SplitFractions& fractions, SplitBy by, uint64_t seed);
+
+// [A-Za-z0-9_-], a letter or digit first, at most 64: what every file system and shard pattern
+// takes.
+bool IsPortableSplitName(std::string_view name);
+
+// `total` divided in these proportions (not all 0), exactly, by largest remainder; ties go to the
+// earlier part.
+std::vector<uint64_t> DivideExactly(uint64_t total, std::span<const double> fractions);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CONVERTERS_PLANNING_SPLITS_H_

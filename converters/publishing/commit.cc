@@ -1,0 +1,322 @@
+#include "converters/publishing/commit.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "converters/listing/offered_flags.h"
+#include "converters/planning/record_order.h"
+#include "converters/publishing/replacement.h"
+#include "converters/listing/skip_answers.h"
+#include "formats/core/shard_index.h"
+#include "formats/io/escape.h"
+#include "images/pixels/pixel_sums.h"
+
+namespace shardpack {
+namespace {
+
+constexpr size_t kNamedSkips = 5;
+
+ManifestCounts CountAll(const Plan& plan, std::span<const ShardResult> results,
+                        std::span<const Skip> skips) {
+  ManifestCounts counts;
+  counts.seen = plan.listing().rows() + plan.listing().left_out;
+  for (const ShardResult& result : results) counts.packed += result.records;
+  counts.filtered = plan.filtered() + plan.listing().left_out;
+  counts.failed = static_cast<uint64_t>(std::count_if(skips.begin(), skips.end(), [](const Skip& skip) {
+    return skip.reason == SkipReason::kDecodeFailed;
+  }));
+  counts.skipped = skips.size() - counts.failed;
+  counts.ignored = plan.listing().ignored;
+  return counts;
+}
+
+std::string Describe(const Plan& plan, const Skip& skip) {
+  return absl::StrCat(EscapeForTerminal(plan.listing().Path(skip.row)), ": ",
+                      std::string(SkipReasonName(skip.reason)),
+                      skip.detail.empty() ? "" : absl::StrCat(" (", EscapeForTerminal(skip.detail), ")"));
+}
+
+// Law 4, and the budgets: nothing is published unless all of these hold.
+absl::Status Judge(const Plan& plan, std::span<const ShardResult> results, const ManifestCounts& counts,
+                   std::span<const Skip> skips, double max_skip) {
+  if (counts.seen != counts.packed + counts.filtered + counts.skipped + counts.failed) {
+    return absl::InternalError(absl::StrCat("the counts do not add up: ", counts.seen, " seen, ", counts.packed,
+                                            " packed, ", counts.filtered, " filtered, ", counts.skipped,
+                                            " skipped, ", counts.failed, " failed"));
+  }
+  // Nobody knows how many images such a folder holds.
+  const bool folder_lost = plan.listing().unread_folders > 0;
+  const uint64_t lost = counts.skipped + counts.failed;
+  const double share = static_cast<double>(lost) / static_cast<double>(std::max<uint64_t>(1, counts.seen));
+  if (lost > 0 && (share > max_skip || (folder_lost && max_skip < 1) || counts.packed == 0)) {
+    std::vector<std::string> lines;
+    for (const Skip& skip : skips.first(std::min(skips.size(), kNamedSkips))) lines.push_back(Describe(plan, skip));
+    if (skips.size() > kNamedSkips) lines.push_back(absl::StrCat("... and ", skips.size() - kNamedSkips, " more"));
+    if (const std::string answers = SkipAnswers(skips); !answers.empty()) lines.push_back(answers);
+    absl::Status status = absl::DataLossError(absl::StrFormat(
+        "%d of %d inputs cannot be packed, %.4g %% are allowed; nothing was published.\n  %s\n%s", lost,
+        counts.seen, max_skip * 100, absl::StrJoin(lines, "\n  "),
+        counts.packed == 0 ? "No input is left to pack."
+                           : "Finished shards are kept. Go on without these inputs, or fix them and pack all again"));
+    // The shares that are allowed are whole percents: as a person would type them.
+    const auto percent = static_cast<int>(std::ceil(share * 100));
+    return counts.packed == 0 ? status : OfferFlags(std::move(status), {{"--max-skip", absl::StrCat(folder_lost ? 100 : percent, "%")}});
+  }
+  for (const ShardResult& result : results) {
+    if (result.records > 0) continue;
+    return absl::DataLossError(absl::StrCat("every sample of shard ", plan.shards()[result.shard].name,
+                                            " was bad; nothing was published. Use larger shards, or fix the inputs"));
+  }
+  return absl::OkStatus();
+}
+
+class Publisher {
+ public:
+  Publisher(const Plan& plan, std::span<const ShardResult> results, OutputDir& out)
+      : plan_(plan), results_(results), out_(out) {}
+
+  absl::StatusOr<Manifest> Make(const CommitOptions& options) {
+    const std::vector<Skip> skips = AllSkips(plan_, results_);
+    manifest_.counts = CountAll(plan_, results_, skips);
+    absl::Status status = Judge(plan_, results_, manifest_.counts, skips, options.max_skip);
+    if (!status.ok()) return status;
+    Describe(options);
+    if (options.expect && *options.expect != manifest_.Identity()) {
+      return absl::DataLossError(absl::StrCat("this dataset is ", IdentityText(manifest_.Identity()), ", --expect says ",
+                                              IdentityText(*options.expect), "; nothing was published"));
+    }
+    if (std::string lines = SkippedLines(plan_, skips); !lines.empty())
+      Add({std::string(kSkippedName), std::move(lines)});
+    if (plan_.options().sha256) Add({std::string(kSha256Name), Sha256Lines(manifest_)});
+    if (plan_.is_reordered()) Add({std::string(kRecordOrderName), RecordOrderBytes(plan_, skips)});
+    if (status.ok()) status = AddSidecars();
+    if (status.ok()) status = CheckNames();
+    if (status.ok()) status = RefuseStrangers();
+    if (status.ok()) status = WriteExtras();
+    if (!status.ok()) return status;
+    std::sort(manifest_.files.begin(), manifest_.files.end(),
+              [](const FileEntry& a, const FileEntry& b) { return a.name < b.name; });
+    return std::move(manifest_);
+  }
+
+ private:
+  void Add(NamedBytes file) { extras_.push_back(std::move(file)); }
+
+  void Describe(const CommitOptions& options) {
+    const Listing& listing = plan_.listing();
+    manifest_.format = plan_.format().name;
+    manifest_.layout = plan_.layout();
+    manifest_.label_base = FindLayout(plan_.format(), plan_.layout())->label_base;
+    manifest_.tool = options.tool;
+    manifest_.options = plan_.options().ToMap();
+    std::string canonical;
+    for (const auto& [name, value] : manifest_.options) absl::StrAppend(&canonical, name, "=", value, "\n");
+    manifest_.options_digest = Xxh3_128(AsBytes(canonical));
+    manifest_.plan_digest = plan_.digest();
+    manifest_.source_root = listing.root;
+    manifest_.source_times = TimesDigest(listing.mtime_ns, listing.field_mtime_ns).ToHex();
+    manifest_.source_files = listing.rows();
+    for (uint64_t row = 0; row < listing.rows(); ++row) manifest_.source_bytes += listing.SampleBytes(row);
+    manifest_.listing_digest = listing.ComputeDigest();
+    manifest_.classes = listing.classes;
+    for (const ShardResult& result : results_) {
+      const std::string& split = plan_.splits()[plan_.shards()[result.shard].split];
+      manifest_.splits[split] += result.records;
+      manifest_.shards.push_back({plan_.shards()[result.shard].name, split, result.file.bytes, result.records, result.file.xxh3_128,
+                                  result.index, result.sha256});
+      manifest_.shards.back().planned = PlannedOf(result);
+      manifest_.files.push_back(result.file);
+      manifest_.files.push_back(result.index);
+      MergeFacts(result.facts, manifest_.facts);
+    }
+    if (plan_.options().compute_stats) DescribePixels();
+  }
+
+  // See ManifestShard::planned.
+  std::map<std::string, uint64_t> PlannedOf(const ShardResult& result) const {
+    std::map<std::string, uint64_t> planned;
+    const uint64_t records = plan_.shards()[result.shard].count;
+    if (result.records == records) return planned;
+    planned[std::string(kPlannedRecords)] = records;
+    // Where sizes change the writer is told what the samples came to.
+    if (plan_.sizes_change() && FindLayout(plan_.format(), plan_.layout())->needs_totals) return planned;
+    for (const FieldTotal& field : plan_.Spec(result.shard).fields) {
+      planned[absl::StrCat(std::string(kPlannedBytesOf), field.name)] = field.max_bytes;
+    }
+    return planned;
+  }
+
+  // Gray alone where all images are.
+  void DescribePixels() {
+    DatasetFacts& facts = manifest_.facts;
+    PixelSums sums;
+    sums.pixels = facts.pixel_sums["pixels"];
+    for (size_t c = 0; c < sums.sum.size(); ++c) {
+      sums.sum[c] = facts.pixel_sums[absl::StrCat("sum_", c)];
+      sums.squares[c] = facts.pixel_sums[absl::StrCat("squares_", c)];
+    }
+    const size_t channels = plan_.RawImage().channels == 1 ? 1 : sums.sum.size();
+    const auto text = [&](const std::array<double, 3>& values) {
+      return absl::StrJoin(std::span(values).first(channels), ",", [](std::string* out, double value) {
+        absl::StrAppendFormat(out, "%.9f", value);
+      });
+    };
+    facts.pixel_stats = {{"mean", text(sums.Mean())}, {"std", text(sums.Deviation())}};
+  }
+
+  absl::Status AddSidecars() {
+    const absl::StatusOr<std::vector<FileMaker>> makers = FileMakersOf(
+        plan_.format(), *FindLayout(plan_.format(), plan_.layout()), plan_.options().sidecar_indexes);
+    if (!makers.ok() || makers->empty()) return makers.status();
+    std::vector<ShardIndex> indexes;
+    for (const ShardResult& result : results_) {
+      absl::StatusOr<ShardIndex> index =
+          ShardIndex::Open(out_.PathOf(result.index.name), result.file.bytes, result.index.xxh3_128);
+      if (!index.ok()) return index.status();
+      indexes.push_back(*std::move(index));
+    }
+    const std::string scratch = out_.StageFolder();
+    const SidecarInput input{out_.path(), manifest_, indexes, scratch};
+    for (const FileMaker make : *makers) {
+      absl::StatusOr<std::vector<NamedBytes>> files = make(input);
+      if (!files.ok()) return files.status();
+      for (NamedBytes& file : *files) Add(std::move(file));
+    }
+    return absl::OkStatus();
+  }
+
+  // Index files may be named after splits, which users name.
+  absl::Status CheckNames() const {
+    std::set<std::string_view> names = {kManifestName};
+    for (const FileEntry& file : manifest_.files) names.insert(file.name);
+    for (const NamedBytes& file : extras_) {
+      if (IsDatasetFileName(file.name) && names.insert(file.name).second) continue;
+      return absl::InvalidArgumentError(absl::StrCat("two files would be called ", EscapeForTerminal(file.name),
+                                                     "; nothing was published. Rename the split, or leave "
+                                                     "--sidecar-index out"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status WriteExtras() {
+    std::vector<std::pair<std::string, std::string_view>> files;
+    for (const NamedBytes& file : extras_) files.emplace_back(file.name, file.bytes);
+    absl::Status claimed = files.empty() ? absl::OkStatus() : out_.ClaimExtras(files);
+    if (!claimed.ok()) return claimed;
+    for (const NamedBytes& file : extras_) {
+      absl::StatusOr<FileEntry> entry = out_.WriteFile(file.name, file.bytes);
+      if (!entry.ok()) return entry.status();
+      manifest_.files.push_back(*std::move(entry));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status RefuseStrangers() const {
+    std::set<std::string> ours = FilesOf(manifest_);
+    for (const NamedBytes& file : extras_) ours.insert(file.name);
+    return CheckHoldsOnly(out_.path(), ours, "it is not part of this dataset; move it away and run again");
+  }
+
+  const Plan& plan_;
+  const std::span<const ShardResult> results_;
+  OutputDir& out_;
+  Manifest manifest_;
+  std::vector<NamedBytes> extras_;
+};
+
+}  // namespace
+
+std::string SkippedLines(const Plan& plan, std::span<const Skip> skips) {
+  const Listing& listing = plan.listing();
+  std::string text;
+  const auto add = [&](uint64_t row, std::string_view reason, const std::string& detail) {
+    const nlohmann::json line = {{"path", PercentEscape(listing.Path(row))},
+                                 {"reason", std::string(reason)},
+                                 {"detail", PercentEscape(detail)}};
+    absl::StrAppend(&text, line.dump(), "\n");
+  };
+  for (const Skip& skip : skips) add(skip.row, SkipReasonName(skip.reason), skip.detail);
+  for (const Copy& copy : plan.DroppedCopies()) {
+    const bool conflict = listing.label[copy.row] != listing.label[copy.original];
+    add(copy.row, kDuplicateReason,
+        absl::StrCat("the same bytes as ", listing.Path(copy.original),
+                     conflict ? ", which has another label" : ""));
+  }
+  return text;
+}
+
+std::vector<Skip> AllSkips(const Plan& plan, std::span<const ShardResult> results) {
+  std::vector<Skip> skips = plan.listing().skips;
+  skips.insert(skips.end(), plan.skips().begin(), plan.skips().end());
+  for (const ShardResult& result : results) skips.insert(skips.end(), result.skips.begin(), result.skips.end());
+  std::sort(skips.begin(), skips.end(), [](const Skip& a, const Skip& b) { return a.row < b.row; });
+  return skips;
+}
+
+std::string Sha256Lines(const Manifest& manifest) {
+  std::string text;
+  for (const ManifestShard& shard : manifest.shards) {
+    absl::StrAppend(&text, shard.sha256, "  ", manifest.DataFileOf(shard), "\n");
+  }
+  return text;
+}
+
+absl::StatusOr<std::vector<FileMaker>> FileMakersOf(const Format& format, const LayoutSpec& layout,
+                                                    std::span<const std::string> kinds) {
+  std::vector<FileMaker> makers;
+  if (layout.files != nullptr) makers.push_back(layout.files);
+  for (const std::string& kind : kinds) {
+    const auto spec = std::find_if(format.sidecars.begin(), format.sidecars.end(),
+                                   [&](const SidecarSpec& each) { return each.name == kind; });
+    if (spec == format.sidecars.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("format ", std::string(format.name), " has no --sidecar-index ",
+                                                     EscapeForTerminal(kind)));
+    }
+    makers.push_back(spec->make);
+  }
+  return makers;
+}
+
+absl::Status CheckBudget(const Manifest& manifest, double max_skip) {
+  const ManifestCounts& counts = manifest.counts;
+  const uint64_t lost = counts.skipped + counts.failed;
+  if (static_cast<double>(lost) <= max_skip * static_cast<double>(counts.seen)) return absl::OkStatus();
+  return absl::DataLossError(absl::StrFormat("%d of %d inputs are not in this dataset, %.4g %% may be missing; %s names them",
+                                             lost, counts.seen, max_skip * 100, std::string(kSkippedName)));
+}
+
+absl::StatusOr<Manifest> Commit(const Plan& plan, std::span<const ShardResult> results, OutputDir& out,
+                                const CommitOptions& options) {
+  if (results.size() != plan.shards().size()) {
+    std::set<uint32_t> done;
+    for (const ShardResult& result : results) done.insert(result.shard);
+    uint32_t missing = 0;
+    while (done.count(missing) > 0) ++missing;
+    return absl::FailedPreconditionError(
+        absl::StrCat(plan.shards().size() - results.size(), " of ", plan.shards().size(),
+                     " shards are not built yet, the first is number ", missing, " (", plan.shards()[missing].name, ")"));
+  }
+  absl::StatusOr<Manifest> manifest = Publisher(plan, results, out).Make(options);
+  if (!manifest.ok()) return manifest.status();
+  absl::Status status = out.SyncFolder();
+  absl::StatusOr<FileEntry> written = absl::InternalError("not written");
+  if (status.ok()) {
+    written = out.WriteFile(std::string(kManifestName), manifest->ToJson());
+    status = written.status();
+  }
+  if (status.ok()) status = out.SyncFolder();
+  if (status.ok()) status = out.Close();
+  if (!status.ok()) return status;
+  return manifest;
+}
+
+}  // namespace shardpack

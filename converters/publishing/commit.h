@@ -1,0 +1,60 @@
+// Commit: publishes a dataset whose shards are all finished: sidecars, skipped.jsonl, SHA256SUMS, and last the manifest.
+//
+//   absl::StatusOr<Manifest> manifest = Commit(plan, results, out, CommitOptions{});
+//
+// Lifetime: borrows for the call.
+// Thread-safety: one caller an OUT.
+// Errors: FailedPrecondition (exit 5) when shards are missing or OUT holds files of others;
+// DataLoss (exit 4) when more inputs were bad than allowed, a shard is left without a sample, or
+// the counts do not add up: nothing is published, the journal stays; I/O Status (exit 6).
+#ifndef SHARDPACK_CONVERTERS_PUBLISHING_COMMIT_H_
+#define SHARDPACK_CONVERTERS_PUBLISHING_COMMIT_H_
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "converters/publishing/output_dir.h"
+#include "converters/planning/plan.h"
+#include "formats/core/format.h"
+
+namespace shardpack {
+
+inline constexpr std::string_view kSkippedName = "skipped.jsonl";
+inline constexpr std::string_view kSha256Name = "SHA256SUMS";
+
+struct CommitOptions {
+  double max_skip = 0.01;
+  std::map<std::string, std::string> tool;
+  std::optional<Digest> expect;
+};
+
+// All skips of a run, by row: the listing's, the plan's and those of the shards.
+std::vector<Skip> AllSkips(const Plan& plan, std::span<const ShardResult> results);
+
+// The text of skipped.jsonl: what is lost (`skips`, by row), and the copies that were left out as asked; those count
+// as filtered.
+std::string SkippedLines(const Plan& plan, std::span<const Skip> skips);
+
+// The text of SHA256SUMS, of a manifest whose shards have their sums.
+std::string Sha256Lines(const Manifest& manifest);
+
+// What makes a layout's files, and those of --sidecar-index, from shards and indexes, in their order. InvalidArgument
+// for a kind that the format does not have.
+absl::StatusOr<std::vector<FileMaker>> FileMakersOf(const Format& format, const LayoutSpec& layout,
+                                                    std::span<const std::string> kinds);
+
+// DataLoss when more inputs of a published dataset are missing than are allowed now.
+absl::Status CheckBudget(const Manifest& manifest, double max_skip);
+
+// `results`: one a shard of the plan, in its order.
+absl::StatusOr<Manifest> Commit(const Plan& plan, std::span<const ShardResult> results, OutputDir& out,
+                                const CommitOptions& options);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CONVERTERS_PUBLISHING_COMMIT_H_

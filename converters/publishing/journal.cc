@@ -1,0 +1,207 @@
+#include "converters/publishing/journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "formats/io/list_folder.h"
+
+namespace shardpack {
+namespace {
+
+using nlohmann::json;
+
+constexpr uint64_t kMaxJournalBytes = uint64_t{1} << 30;
+constexpr std::string_view kChecksum = ",\"line\":\"";
+
+json ToJson(const FileEntry& entry) {
+  return {{"name", entry.name}, {"bytes", entry.bytes}, {"xxh3_128", entry.xxh3_128.ToHex()}};
+}
+
+FileEntry FileEntryFrom(const json& value) {
+  FileEntry entry;
+  entry.name = value.at("name").get<std::string>();
+  entry.bytes = value.at("bytes").get<uint64_t>();
+  const std::optional<Digest> digest = ParseDigest(value.at("xxh3_128").get<std::string>());
+  if (!digest) throw std::invalid_argument("digest");
+  entry.xxh3_128 = *digest;
+  return entry;
+}
+
+// The details of skips may quote file content; JSON wants UTF-8.
+std::string Dump(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace
+
+void AddImageFacts(const ImageInfo& image, uint64_t bytes, DatasetFacts& into) {
+  into.image_bytes += bytes;
+  into.max_image_bytes = std::max(into.max_image_bytes, bytes);
+  if (image.width == 0 || image.height == 0) return;
+  const bool first = into.max_width == 0;
+  into.min_width = first ? image.width : std::min(into.min_width, image.width);
+  into.min_height = first ? image.height : std::min(into.min_height, image.height);
+  into.max_width = std::max(into.max_width, image.width);
+  into.max_height = std::max(into.max_height, image.height);
+}
+
+void MergeFacts(const DatasetFacts& from, DatasetFacts& into) {
+  const bool first = into.image_formats.empty();
+  const auto smaller = [&](uint32_t a, uint32_t b) { return first ? b : std::min(a, b); };
+  into.largest_record_bytes = std::max(into.largest_record_bytes, from.largest_record_bytes);
+  if (from.image_formats.empty()) return;
+  into.max_image_bytes = std::max(into.max_image_bytes, from.max_image_bytes);
+  into.image_bytes += from.image_bytes;
+  into.min_width = smaller(into.min_width, from.min_width);
+  into.min_height = smaller(into.min_height, from.min_height);
+  into.max_width = std::max(into.max_width, from.max_width);
+  into.max_height = std::max(into.max_height, from.max_height);
+  for (const auto& [format, count] : from.image_formats) into.image_formats[format] += count;
+  for (const auto& [change, count] : from.pixels) into.pixels[change] += count;
+  for (const auto& [name, sum] : from.pixel_sums) into.pixel_sums[name] += sum;
+}
+
+std::string ToJournalLine(const ShardResult& result) {
+  json skips = json::array();
+  for (const Skip& skip : result.skips) {
+    skips.push_back({skip.row, std::string(SkipReasonName(skip.reason)), skip.detail});
+  }
+  const DatasetFacts& facts = result.facts;
+  json line = {
+      {"shard", result.shard},
+      {"file", ToJson(result.file)},
+      {"index", ToJson(result.index)},
+      {"records", result.records},
+      {"sha256", result.sha256},
+      {"skips", std::move(skips)},
+      {"facts",
+       {facts.largest_record_bytes, facts.max_image_bytes, facts.image_bytes, facts.min_width,
+        facts.max_width, facts.min_height, facts.max_height, facts.image_formats, facts.pixels,
+        facts.pixel_sums}},
+  };
+  if (result.plan) line["plan"] = result.plan->ToHex();
+  std::string text = Dump(line);
+  text.pop_back();  // the closing brace comes after the checksum
+  const std::string checksum = Xxh3_128(AsBytes(text)).ToHex();
+  return absl::StrCat(text, std::string(kChecksum), checksum, "\"}\n");
+}
+
+bool ParseJournalLine(std::string_view line, ShardResult* result) {
+  const size_t cut = line.rfind(kChecksum);
+  if (cut == std::string_view::npos) return false;
+  const std::string_view rest = line.substr(cut + kChecksum.size());
+  if (rest.size() != 34 || !rest.ends_with("\"}")) return false;
+  const std::optional<Digest> checksum = ParseDigest(rest.substr(0, 32));
+  if (!checksum || *checksum != Xxh3_128(AsBytes(line.substr(0, cut)))) return false;
+  try {
+    const json value = json::parse(std::string(line.substr(0, cut)) + "}");
+    ShardResult parsed;
+    parsed.shard = value.at("shard").get<uint32_t>();
+    parsed.file = FileEntryFrom(value.at("file"));
+    parsed.index = FileEntryFrom(value.at("index"));
+    parsed.records = value.at("records").get<uint64_t>();
+    parsed.sha256 = value.at("sha256").get<std::string>();
+    for (const json& skip : value.at("skips")) {
+      const std::optional<SkipReason> reason = ParseSkipReason(skip.at(1).get<std::string>());
+      if (!reason) return false;
+      parsed.skips.push_back({skip.at(0).get<uint64_t>(), *reason, skip.at(2).get<std::string>()});
+    }
+    const json& facts = value.at("facts");
+    parsed.facts = {
+        facts.at(0).get<uint64_t>(), facts.at(1).get<uint64_t>(),
+        facts.at(2).get<uint64_t>(), facts.at(3).get<uint32_t>(),
+        facts.at(4).get<uint32_t>(), facts.at(5).get<uint32_t>(),
+        facts.at(6).get<uint32_t>(), facts.at(7).get<std::map<std::string, uint64_t>>(),
+        facts.at(8).get<std::map<std::string, uint64_t>>(),
+        facts.at(9).get<std::map<std::string, uint64_t>>()};
+    if (value.contains("plan")) {
+      parsed.plan = ParseDigest(value.at("plan").get<std::string>());
+      if (!parsed.plan) return false;
+    }
+    *result = std::move(parsed);
+    return true;
+  } catch (const std::bad_alloc&) {  // which says nothing about the line
+    throw;
+  } catch (const std::exception&) {  // nlohmann's exceptions stop here
+    return false;
+  }
+}
+
+absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(const std::string& path, bool sync) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (fd < 0) return IoStatus("open", path, errno);
+  auto journal = std::unique_ptr<Journal>(new Journal(File(fd, path), sync));
+  // A line torn by a kill must not swallow the next one.
+  absl::Status separated = journal->file_.Write(std::array{AsBytes("\n")});
+  if (!separated.ok()) return separated;
+  return journal;
+}
+
+absl::Status Journal::Append(const ShardResult& result) {
+  const std::string line = ToJournalLine(result);
+  const std::lock_guard lock(mutex_);
+  absl::Status written = file_.Write(std::array{AsBytes(line)});
+  return written.ok() && sync_ ? file_.SyncData() : written;
+}
+
+absl::StatusOr<std::vector<ShardResult>> JournalReader::ReadNew() {
+  const absl::StatusOr<std::vector<std::string>> names = ListFolder(folder_);
+  if (!names.ok()) return names.status();
+  std::vector<ShardResult> results;
+  for (const std::string& name : *names) {
+    if (!name.starts_with("journal") || !name.ends_with(".jsonl") || name == except_) continue;
+    absl::StatusOr<File> file = File::OpenRead(absl::StrCat(folder_, "/", name));
+    if (!file.ok()) return file.status();
+    struct stat facts;
+    if (::fstat(file->descriptor(), &facts) != 0) return IoStatus("look at", file->path(), errno);
+    if (!S_ISREG(facts.st_mode)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(EscapeForTerminal(file->path()), " is not a file, as pack's journals are; move it away and run again"));
+    }
+    const auto size = static_cast<uint64_t>(facts.st_size);
+    uint64_t& done = read_[name];
+    if (size <= done) continue;
+    if (size - done > kMaxJournalBytes) {
+      return absl::OutOfRangeError(absl::StrCat(EscapeForTerminal(file->path()), " has ", size, " bytes"));
+    }
+    std::string text(size - done, '\0');
+    absl::StatusOr<size_t> got = file->ReadAt(done, std::as_writable_bytes(std::span(text.data(), text.size())));
+    if (!got.ok()) return got.status();
+    std::string_view rest = std::string_view(text).substr(0, *got);
+    for (size_t end; (end = rest.find('\n')) != std::string_view::npos; rest.remove_prefix(end + 1), done += end + 1) {
+      ShardResult result;
+      if (!ParseJournalLine(rest.substr(0, end), &result)) continue;
+      result.journal = name;
+      results.push_back(std::move(result));
+    }
+  }
+  return results;
+}
+
+absl::StatusOr<std::vector<ShardResult>> ReadJournals(const std::string& pack_folder) {
+  absl::StatusOr<std::vector<ShardResult>> lines = JournalReader(pack_folder).ReadNew();
+  if (!lines.ok()) return lines.status();
+  const auto what = [](const ShardResult& line) {
+    const Digest plan = line.plan.value_or(Digest{});
+    return std::tuple(line.shard, line.file.xxh3_128.ToHex(), line.index.xxh3_128.ToHex(), plan.ToHex());
+  };
+  std::map<decltype(what(ShardResult{})), ShardResult> last;
+  for (ShardResult& line : *lines) last[what(line)] = std::move(line);
+  std::vector<ShardResult> results;
+  results.reserve(last.size());
+  for (auto& [unused, result] : last) results.push_back(std::move(result));
+  return results;
+}
+
+}  // namespace shardpack

@@ -1,0 +1,233 @@
+// OutputDir, second part: what other runs have left: the plan, the names, the finished shards.
+#include <errno.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <set>
+#include <span>
+
+#include "absl/strings/str_cat.h"
+#include "converters/publishing/output_dir.h"
+#include "converters/publishing/replacement.h"
+#include "converters/publishing/shard_results.h"
+#include "formats/core/index_name.h"
+#include "formats/io/exists.h"
+#include "formats/io/file.h"
+
+namespace shardpack {
+namespace {
+
+constexpr uint64_t kMaxNamesBytes = uint64_t{1} << 30;
+
+bool LacksWhatMayBeBack(const ShardResult& result) {
+  return std::any_of(result.skips.begin(), result.skips.end(), [](const Skip& skip) {
+    return skip.reason == SkipReason::kVanished || skip.reason == SkipReason::kChanged ||
+           skip.reason == SkipReason::kPermission || skip.reason == SkipReason::kIoError;
+  });
+}
+
+bool FieldsChanged(const Listing& was, const Listing& now, uint64_t row) {
+  const auto times = [&](const Listing& listing) {
+    const size_t fields = listing.field_mtime_ns.empty() ? 0 : listing.fields.size();
+    return std::span(listing.field_mtime_ns).subspan(fields * row, fields);
+  };
+  const auto before = times(was), after = times(now);
+  return !std::equal(before.begin(), before.end(), after.begin(), after.end());
+}
+
+// Every name that a build of the plan may give a file, but for what a commit adds.
+std::string MadeNames(const Plan& plan) {
+  std::set<std::string> names;
+  for (size_t n = 0; n < plan.shards().size(); ++n) {
+    const std::string& name = plan.shards()[n].name;
+    names.insert({plan.DataFile(n), IndexName(name), LongIndexName(name)});
+  }
+  names.insert(std::string(kManifestName));
+  return NamesText(names);
+}
+
+}  // namespace
+
+struct OutputDir::Followed {
+  explicit Followed(JournalReader journals) : reader(std::move(journals)) {}
+  std::mutex mutex;
+  JournalReader reader;
+  std::map<uint32_t, std::vector<ShardResult>> lines;  // of other runs
+};
+
+void OutputDir::Follow(const std::string& own_journal) {
+  followed_ = std::make_shared<Followed>(JournalReader(PathOf(".pack"), own_journal));
+}
+
+absl::Status OutputDir::IndexPlan(const Plan& plan, std::optional<Plan>* was) {
+  const std::string path = PathOf(".pack/plan");
+  absl::StatusOr<std::string> bytes = ReadWholeFile(path, kMaxPlanBytes);
+  if (absl::IsNotFound(bytes.status())) {
+    absl::Status status = CheckJournals(plan);
+    if (status.ok()) status = PublishOnce(".pack/plan", plan.ToBytes());
+    if (status.ok() && options_.fsync) status = SyncDirectory(PathOf(".pack"));
+    if (status.ok()) return ClaimNames(plan);
+    if (!absl::IsAlreadyExists(status)) return status;
+    bytes = ReadWholeFile(path, kMaxPlanBytes);  // another worker was first
+  }
+  if (!bytes.ok()) return bytes.status();
+  std::string other_format;
+  absl::StatusOr<Plan> read = Plan::FromBytes(*bytes, [&](std::string_view name) {
+    if (name != plan.format().name) other_format = name;
+    return other_format.empty() ? &plan.format() : nullptr;
+  });
+  if (absl::IsDataLoss(read.status())) {  // the journals know the plan of their shards
+    absl::Status status = CheckJournals(plan);
+    if (status.ok()) status = Replace(".pack/plan", plan.ToBytes());
+    return status.ok() ? ClaimNames(plan) : status;
+  }
+  if (!other_format.empty()) {
+    return OrOverwrite(PlanDiffers(
+        path_, {absl::StrCat("--format was ", EscapeForTerminal(other_format), ", is ", std::string(plan.format().name))}));
+  }
+  if (!read.ok()) {
+    return OrOverwrite(Conflict(path_, absl::StrCat("holds an unfinished build that cannot be resumed: ",
+                                                    std::string(read.status().message()))));
+  }
+  if (read->digest() != plan.digest()) return OrOverwrite(PlanDiffers(path_, Plan::Differences(*read, plan)));
+  *was = *std::move(read);
+  return ClaimNames(plan);
+}
+
+// Before a plan is put in the place of one that is lost: shards of another plan are not taken for its own.
+absl::Status OutputDir::CheckJournals(const Plan& plan) {
+  const absl::StatusOr<std::vector<ShardResult>> lines = ReadJournals(PathOf(".pack"));
+  if (!lines.ok()) return lines.status();
+  plan_was_lost_ = true;
+  return CheckOnePlan(path_, plan, *lines);
+}
+
+// What the build may name its files: written after the plan, so that it is always of the plan that is there.
+absl::Status OutputDir::ClaimNames(const Plan& plan) const {
+  const std::string names = MadeNames(plan);
+  const absl::StatusOr<std::string> was = ReadWholeFile(PathOf(std::string(kMadeName)), kMaxNamesBytes);
+  if (!was.ok() && !absl::IsNotFound(was.status())) return was.status();
+  return was.ok() && *was == names ? absl::OkStatus() : Replace(kMadeName, names);
+}
+
+// Sizes are part of the digest; a file rewritten with the same size shows in its mtime. What is already packed was
+// proven against the bytes of its time, so only shards still to build matter.
+absl::Status OutputDir::CheckFreshness(const Plan& was, const Plan& now) const {
+  std::set<uint32_t> done;
+  for (const ShardResult& result : finished_) done.insert(result.shard);
+  const auto [begin, end] = options_.shards_range.value_or(std::pair<size_t, size_t>(0, now.shards().size()));
+  for (size_t n = begin; n < end; ++n) {
+    if (done.count(static_cast<uint32_t>(n)) > 0) continue;
+    const PlannedShard& shard = now.shards()[n];
+    for (uint64_t p = shard.first; p < shard.first + shard.count; ++p) {
+      const uint32_t row = now.row(p);
+      if (was.listing().mtime_ns[row] != now.listing().mtime_ns[row] || FieldsChanged(was.listing(), now.listing(), row)) {
+        return OrOverwrite(Conflict(now.listing().Path(row), "was changed since the interrupted run began"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+// What no line vouches for is built again, and takes the place of what is there when it is published.
+absl::Status OutputDir::FindFinished(const Plan& plan, IoPool& pool) {
+  absl::StatusOr<std::vector<ShardResult>> lines = ReadJournals(PathOf(".pack"));
+  if (!lines.ok()) return lines.status();
+  absl::Status status = CheckOnePlan(path_, plan, *lines);
+  if (!status.ok()) return status;
+  // Those that name no plan are of the one that was there.
+  if (plan_was_lost_) std::erase_if(*lines, [](const ShardResult& line) { return !line.plan; });
+  const size_t shards = plan.shards().size();
+  const auto [begin, end] = options_.shards_range.value_or(std::pair<size_t, size_t>(0, shards));
+  absl::StatusOr<ShardStates> states = LookAtShards(path_, plan, *lines, begin, end, pool);
+  if (!states.ok()) return states.status();
+  if (options_.only_commit && states->finished.size() < shards) return Unfinished(path_, plan, *states);
+  finished_ = std::move(states->finished);
+  // What was not there, or not as planned, may be by now: a worker may have had another folder, or an empty mount.
+  if (!options_.only_commit) std::erase_if(finished_, LacksWhatMayBeBack);
+  for (const ShardResult& line : *lines) {
+    if (!FitsPlan(line, plan) || line.shard < begin || line.shard >= end) continue;
+    if (line.index.name != IndexName(plan.shards()[line.shard].name)) old_indexes_.insert(line.index.name);
+  }
+  return absl::OkStatus();
+}
+
+// Older versions of pack named an index after the whole name of its shard. Of a build that one of
+// them began the index gets today's name, so that the end is that of an uninterrupted build.
+absl::Status OutputDir::RenameOldIndex(const std::string& shard, FileEntry& index) const {
+  FileEntry named = index;
+  named.name = IndexName(shard);
+  if (index.name == named.name) return absl::OkStatus();
+  absl::StatusOr<bool> same = Matches(PathOf(named.name), named);  // a killed run, or another worker, has done it
+  if (!same.ok()) return same.status();
+  if (!*same) {
+    absl::Status renamed = folder_->Replace(index.name, named.name);
+    if (absl::IsNotFound(renamed)) same = Matches(PathOf(named.name), named);
+    if (!same.ok()) return same.status();
+    if (!renamed.ok() && !*same) return renamed;
+  }
+  index = std::move(named);
+  return absl::OkStatus();
+}
+
+absl::Status OutputDir::NameIndexes(const Plan& plan) {
+  for (ShardResult& result : finished_) {
+    absl::Status renamed = RenameOldIndex(plan.shards()[result.shard].name, result.index);
+    if (!renamed.ok()) return renamed;
+  }
+  // Those that are left are of shards that are built again.
+  for (const std::string& name : old_indexes_) {
+    absl::Status removed = folder_->RemoveFile(name);
+    if (!removed.ok()) return removed;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<ShardResult>> OutputDir::FinishedByOther(const Plan& plan, size_t shard) const {
+  std::vector<ShardResult> lines;
+  {
+    const std::lock_guard lock(followed_->mutex);
+    absl::StatusOr<std::vector<ShardResult>> read = followed_->reader.ReadNew();
+    if (absl::IsNotFound(read.status())) return std::nullopt;  // published: .pack is gone
+    if (!read.ok()) return read.status();
+    for (ShardResult& line : *read) {
+      if (FitsPlan(line, plan) && !LacksWhatMayBeBack(line)) followed_->lines[line.shard].push_back(std::move(line));
+    }
+    const auto found = followed_->lines.find(static_cast<uint32_t>(shard));
+    if (found != followed_->lines.end()) lines = found->second;
+  }
+  for (ShardResult& line : lines) {
+    const absl::StatusOr<bool> file = Matches(PathOf(line.file.name), line.file);
+    if (!file.ok()) return file.status();
+    const absl::StatusOr<bool> index = Matches(PathOf(line.index.name), line.index);
+    if (!index.ok()) return index.status();
+    if (*file && *index) return std::optional<ShardResult>(std::move(line));
+  }
+  return std::nullopt;
+}
+
+bool OutputDir::PublishedByOther(const Plan& plan) const {
+  const absl::StatusOr<Manifest> manifest = Manifest::Read(path_);
+  return manifest.ok() && manifest->plan_digest == plan.digest();
+}
+
+absl::Status OutputDir::CheckFreeSpace(const Plan& plan) const {
+  uint64_t needed = 0;
+  std::set<uint32_t> done;
+  for (const ShardResult& result : finished_) done.insert(result.shard);
+  const auto [begin, end] =
+      options_.shards_range.value_or(std::pair<size_t, size_t>(0, plan.shards().size()));
+  for (size_t n = begin; n < end; ++n) {
+    if (done.count(static_cast<uint32_t>(n)) == 0) needed += plan.shards()[n].bound_bytes;
+  }
+  struct statvfs facts;
+  if (::statvfs(path_.c_str(), &facts) != 0) return IoStatus("look at the free space of", path_, errno);
+  const uint64_t free_bytes = static_cast<uint64_t>(facts.f_bavail) * facts.f_frsize;
+  if (needed <= free_bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("not enough space for ", EscapeForTerminal(path_), ": up to ",
+                                                   needed, " bytes are needed, ", free_bytes, " are free"));
+}
+
+}  // namespace shardpack

@@ -1,0 +1,43 @@
+#include "converters/publishing/pack_folder.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+
+namespace shardpack {
+namespace {
+
+constexpr std::string_view kFolder = ".pack";
+constexpr std::array<std::string_view, 8> kMade = {"plan", "made", "made-extras", "replaced", "index", "index.new", "stage", "lock"};
+
+}  // namespace
+
+bool IsMadeByPack(std::string_view name) {
+  return std::find(kMade.begin(), kMade.end(), name) != kMade.end() ||
+         (name.starts_with("journal") && name.ends_with(".jsonl"));
+}
+
+absl::StatusOr<std::vector<std::string>> OthersInPackFolder(const OwnedFolder& dataset) {
+  absl::StatusOr<std::vector<std::string>> names = dataset.List(kFolder);
+  if (!names.ok()) return names.status();
+  std::erase_if(*names, IsMadeByPack);
+  for (std::string& name : *names) name = absl::StrCat(std::string(kFolder), "/", name);
+  return names;
+}
+
+absl::Status RemovePackFolder(const OwnedFolder& dataset) {
+  absl::StatusOr<std::vector<std::string>> names = dataset.List(kFolder);
+  if (!names.ok()) return names.status();
+  std::stable_partition(names->begin(), names->end(), [](const std::string& name) { return name != "lock"; });
+  for (const std::string& name : *names) {
+    const std::string path = absl::StrCat(std::string(kFolder), "/", name);
+    if (!IsMadeByPack(name) || !OwnedFolder::IsName(path)) continue;
+    absl::Status removed = name == "stage" ? dataset.RemoveTree(path) : dataset.RemoveFile(path);
+    if (!removed.ok()) return removed;
+  }
+  return dataset.RemoveEmptyFolder(kFolder);
+}
+
+}  // namespace shardpack

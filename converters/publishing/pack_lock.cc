@@ -1,0 +1,71 @@
+#include "converters/publishing/pack_lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace shardpack {
+
+absl::Status CheckPackFolder(const std::string& dataset) {
+  for (const char* name : {"/.pack", "/.pack/stage"}) {
+    const std::string path = dataset + name;
+    struct stat facts;
+    if (::lstat(path.c_str(), &facts) != 0) {
+      if (errno == ENOENT || errno == ENOTDIR) return absl::OkStatus();
+      return IoStatus("look at", path, errno);
+    }
+    if (S_ISDIR(facts.st_mode)) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(EscapeForTerminal(path),
+                     " is a link or a file, where pack has a folder; remove it by hand"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> OtherInPackFolder(const std::string& dataset, std::span<const std::string_view> known) {
+  const std::string pack = dataset + "/.pack";
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(pack, error), end; !error && it != end; it.increment(error)) {
+    std::string name = it->path().filename().native();
+    if (std::find(known.begin(), known.end(), name) == known.end()) return name;
+  }
+  if (error && error != std::errc::no_such_file_or_directory) return IoStatus("list", pack, error.value());
+  return std::string();
+}
+
+// An OFD lock belongs to the open file: it is gone with the process, however that ends.
+absl::StatusOr<File> LockPackFolder(const std::string& dataset) {
+  absl::Status ours = CheckPackFolder(dataset);
+  if (!ours.ok()) return ours;
+  const auto conflict = [&](const std::string& why) {
+    return absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(dataset), " ", why));
+  };
+  const std::string path = dataset + "/.pack/lock";
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (fd < 0) return IoStatus("open", path, errno);
+  File file(fd, path);
+  struct flock whole = {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  if (::fcntl(fd, F_OFD_SETLK, &whole) != 0) {
+    if (errno == EAGAIN || errno == EACCES) return conflict("is locked by another run of pack");
+    return IoStatus("lock", path, errno);
+  }
+  // The run that held it may have finished and removed the folder between our open and our lock.
+  struct stat opened, named = {};
+  if (::fstat(fd, &opened) != 0) return IoStatus("look at", path, errno);
+  if (::stat(path.c_str(), &named) != 0 && errno != ENOENT) return IoStatus("look at", path, errno);
+  if (opened.st_ino != named.st_ino || opened.st_dev != named.st_dev) {
+    return conflict("was finished by another run of pack just now");
+  }
+  return file;
+}
+
+}  // namespace shardpack

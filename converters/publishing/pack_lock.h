@@ -1,0 +1,40 @@
+// LockPackFolder: the lock that keeps two runs of pack out of one dataset's folder, and what else
+// `.pack` says of who works there.
+//
+//   absl::StatusOr<File> lock = LockPackFolder("OUT");       // OUT/.pack exists
+//   if (!lock.ok()) return lock.status();                     // "OUT is locked by another run"
+//   ...                                                       // locked as long as `lock` is open
+//
+// Lifetime: the lock is gone with the file or the process, however that ends.
+// Thread-safety: any thread.
+// Errors: FailedPrecondition (exit 5) when another run holds it or has just finished, or `.pack` is
+// not a folder of ours; I/O.
+#ifndef SHARDPACK_CONVERTERS_PUBLISHING_PACK_LOCK_H_
+#define SHARDPACK_CONVERTERS_PUBLISHING_PACK_LOCK_H_
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "formats/io/file.h"
+
+namespace shardpack {
+
+// In a dataset's folder: `pack index` works there, or was killed. Names, one a line, the indexes
+// that it removes and writes, once it has begun to.
+inline constexpr std::string_view kIndexMark = ".pack/index";
+
+// Neither `.pack` nor `.pack/stage`, whose files are removed, may be a link to somewhere else.
+absl::Status CheckPackFolder(const std::string& dataset);
+
+// An entry of `.pack` that is none of `known`; "" when there is none.
+absl::StatusOr<std::string> OtherInPackFolder(const std::string& dataset, std::span<const std::string_view> known);
+
+// `dataset` is the folder with `.pack` in it.
+absl::StatusOr<File> LockPackFolder(const std::string& dataset);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CONVERTERS_PUBLISHING_PACK_LOCK_H_

@@ -1,0 +1,54 @@
+// What --overwrite takes away: the files that pack has made in a folder, and nothing else.
+//
+//   absl::StatusOr<std::set<std::string>> made = MadeFiles("OUT");        // by its manifest, or what an unfinished build says
+//   absl::Status only = CheckHoldsOnly("OUT", *made);                    // else names what is not pack's
+//   absl::Status noted = NoteReplaced("OUT.pack-new", *made);            // before the two folders are exchanged
+//   absl::Status done = FinishReplacement("OUT", "OUT.pack-new");        // after it, also after a kill
+//
+// The note lies in `.pack` of the new dataset and goes last, so that the next run finishes what a
+// killed one began.
+//
+// Lifetime, thread-safety: functions; under the lock of the folder.
+// Errors: FailedPrecondition (exit 5) that names what pack has not made; I/O Status.
+#ifndef SHARDPACK_CONVERTERS_PUBLISHING_REPLACEMENT_H_
+#define SHARDPACK_CONVERTERS_PUBLISHING_REPLACEMENT_H_
+
+#include <set>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "converters/publishing/owned_folder.h"
+#include "formats/core/manifest.h"
+
+namespace shardpack {
+
+// In `.pack`: what a build may put into the folder beside its journals' files, one name a line.
+inline constexpr std::string_view kMadeName = ".pack/made";
+// The same of a commit: its other files.
+inline constexpr std::string_view kMadeExtrasName = ".pack/made-extras";
+// In `.pack` of a dataset that has replaced another one: the files of that one.
+inline constexpr std::string_view kReplacedName = ".pack/replaced";
+
+// The names in such a file that pack can have made; none when it is not there.
+absl::StatusOr<std::set<std::string>> ReadNames(const std::string& path);
+std::string NamesText(const std::set<std::string>& names);
+
+// Of the manifest, itself included.
+std::set<std::string> FilesOf(const Manifest& manifest);
+// Of the manifest in the folder; without one, of the unfinished build there.
+absl::StatusOr<std::set<std::string>> MadeFiles(const std::string& dataset);
+// Ok when the folder holds these files, the folders they are in, `.pack`, and no more. `advice` ends the message.
+absl::Status CheckHoldsOnly(const std::string& dataset, const std::set<std::string>& names, std::string_view advice);
+
+// Removes these files, and the folders they are in where nothing else is.
+absl::Status RemoveMade(const OwnedFolder& folder, const std::set<std::string>& names);
+
+// True after an exchange whose old dataset may still be there.
+absl::StatusOr<bool> IsReplacement(const std::string& dataset);
+// Removes the old dataset, which lies in `old` now.
+absl::Status FinishReplacement(const std::string& dataset, const std::string& old);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CONVERTERS_PUBLISHING_REPLACEMENT_H_

@@ -1,0 +1,54 @@
+// RunStage: one run's own staging folder in OUT/.pack/stage, so that runs which share an OUT never write to one file.
+//
+//   absl::StatusOr<std::unique_ptr<RunStage>> stage = RunStage::Create("OUT");   // OUT/.pack/stage exists
+//   StagedFile::Create((*stage)->PathOf("train-000000.tar"));
+//   if ((*stage)->HeldByOthers().contains("train-000001.tar")) ...       // another run is at work on it
+//
+// It is called after host, boot, process and chance, and beside it lies a file that is locked as
+// long as the run lives: what a killed run of this machine has left is removed by the next one;
+// nothing else of others is touched.
+//
+// Lifetime: the destructor removes the folder with what is left in it.
+// Thread-safety: const methods from any thread.
+// Errors: I/O Status.
+#ifndef SHARDPACK_CONVERTERS_PUBLISHING_RUN_STAGE_H_
+#define SHARDPACK_CONVERTERS_PUBLISHING_RUN_STAGE_H_
+
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "converters/publishing/owned_folder.h"
+#include "formats/io/file.h"
+
+namespace shardpack {
+
+class RunStage {
+ public:
+  static absl::StatusOr<std::unique_ptr<RunStage>> Create(const std::string& dataset);
+  ~RunStage();
+  RunStage(const RunStage&) = delete;
+  RunStage& operator=(const RunStage&) = delete;
+
+  const std::string& owner() const { return owner_; }
+  // Relative to the dataset's folder.
+  std::string NameOf(std::string_view name) const;
+  std::string PathOf(std::string_view name) const { return folder_.PathOf(NameOf(name)); }
+  // What other runs have in their stages. They may be dead, if they ran on another machine.
+  absl::StatusOr<std::set<std::string>> HeldByOthers() const;
+
+ private:
+  RunStage(OwnedFolder folder, std::string owner) : folder_(std::move(folder)), owner_(std::move(owner)) {}
+  absl::Status Lock();
+
+  OwnedFolder folder_;  // the dataset's
+  const std::string owner_;
+  File lock_;
+};
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CONVERTERS_PUBLISHING_RUN_STAGE_H_

@@ -1,0 +1,52 @@
+// Which lines of the journals say the truth about the shards of a plan, now.
+//
+//   absl::Status one_plan = CheckOnePlan("OUT", plan, lines);             // names what is of which plan
+//   absl::StatusOr<ShardStates> states = LookAtShards("OUT", plan, lines, 0, plan.shards().size(), pool);
+//   if (states->finished.size() < plan.shards().size()) return Unfinished("OUT", plan, *states);
+//
+// Nothing is changed.
+//
+// Lifetime: borrows for the call.
+// Thread-safety: pure but for the file system.
+// Errors: FailedPrecondition (exit 5), DataLoss (exit 4), I/O Status.
+// Units: bytes.
+#ifndef SHARDPACK_CONVERTERS_PUBLISHING_SHARD_RESULTS_H_
+#define SHARDPACK_CONVERTERS_PUBLISHING_SHARD_RESULTS_H_
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "converters/threads/io_pool.h"
+#include "converters/publishing/journal.h"
+#include "converters/planning/plan.h"
+
+namespace shardpack {
+
+struct ShardStates {
+  std::vector<ShardResult> finished;             // one a shard, sorted: its files are there with their hashes
+  std::map<uint32_t, std::string> damaged;       // journalled shards whose files are others now, and how
+};
+
+// Hashes a file; false when it is not what the entry says, which `why` then tells.
+absl::StatusOr<bool> Matches(const std::string& path, const FileEntry& entry, std::string* why = nullptr);
+
+// Whether the line can be of this plan's shard at all: its names, numbers and plan.
+bool FitsPlan(const ShardResult& line, const Plan& plan);
+
+// FailedPrecondition when lines are of another plan. A line that names none is of the plan that lies in `.pack`.
+absl::Status CheckOnePlan(const std::string& dataset, const Plan& plan, std::span<const ShardResult> lines);
+
+// Looks at the shards [begin, end).
+absl::StatusOr<ShardStates> LookAtShards(const std::string& dataset, const Plan& plan, std::span<const ShardResult> lines,
+                                         size_t begin, size_t end, IoPool& pool);
+
+// Why nothing can be published, with the ranges to build as commands to type. DataLoss when shards are damaged.
+absl::Status Unfinished(const std::string& dataset, const Plan& plan, const ShardStates& states);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CONVERTERS_PUBLISHING_SHARD_RESULTS_H_

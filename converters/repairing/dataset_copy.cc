@@ -1,0 +1,123 @@
+#include "converters/repairing/dataset_copy.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "formats/io/hash.h"
+
+namespace shardpack {
+namespace {
+
+constexpr size_t kOpenFiles = 64;  // of a copy
+constexpr size_t kMaxPlaces = 2;  // of one hash in one shard, should one be damaged
+
+bool StaysBelow(std::string_view path) {
+  if (path.empty() || path.front() == '/') return false;
+  return absl::StrCat("/", std::string(path), "/").find("/../") == std::string::npos &&
+         path.find('\0') == std::string_view::npos;
+}
+
+}  // namespace
+
+DatasetCopy::DatasetCopy(std::string path, Manifest manifest)
+    : path_(std::move(path)), manifest_(std::move(manifest)), cache_(std::make_unique<Cache>()) {}
+
+absl::StatusOr<DatasetCopy> DatasetCopy::Open(const std::string& path) {
+  absl::StatusOr<Manifest> manifest = Manifest::Read(path);
+  if (!manifest.ok()) return manifest.status();
+  return DatasetCopy(path, *std::move(manifest));
+}
+
+const ShardIndex* DatasetCopy::index(uint32_t shard) const {
+  const std::lock_guard lock(cache_->mutex);
+  const auto [entry, fresh] = cache_->indexes.try_emplace(shard);
+  if (fresh) {
+    const ManifestShard& row = manifest_.shards[shard];
+    absl::StatusOr<ShardIndex> opened = ShardIndex::Open(PathOf(row.index.name), row.bytes, row.index.xxh3_128);
+    if (opened.ok() && opened->records() == row.records) entry->second = *std::move(opened);
+  }
+  return entry->second ? &*entry->second : nullptr;
+}
+
+void DatasetCopy::Forget(uint32_t shard) {
+  const std::lock_guard lock(cache_->mutex);
+  cache_->indexes.erase(shard);
+  cache_->files.erase(shard);
+}
+
+bool DatasetCopy::Read(uint32_t shard, uint64_t offset, std::span<std::byte> into) const {
+  std::shared_ptr<const File> file;
+  {
+    const std::lock_guard lock(cache_->mutex);
+    if (cache_->files.size() >= kOpenFiles && !cache_->files.contains(shard)) cache_->files.clear();
+    std::shared_ptr<const File>& known = cache_->files[shard];
+    if (known == nullptr) {
+      absl::StatusOr<File> opened = File::OpenRead(DataPath(shard));
+      if (!opened.ok()) return false;
+      known = std::make_shared<File>(*std::move(opened));
+    }
+    file = known;
+  }
+  return file->ReadExactlyAt(offset, into).ok();
+}
+
+void FieldFinder::Locate() {
+  for (uint32_t c = 0; c < copies_.size(); ++c) {
+    for (uint32_t shard = 0; shard < copies_[c]->manifest().shards.size(); ++shard) {
+      const ShardIndex* index = copies_[c]->index(shard);
+      if (index == nullptr) continue;
+      for (size_t field = 0; field < index->fields(); ++field) {
+        for (uint64_t record = 0; record < index->records(); ++record) {
+          if (!index->has_field(record, field)) continue;
+          const auto wanted = places_.find(index->hash(record, field));
+          if (wanted == places_.end()) continue;
+          std::vector<Place>& places = wanted->second;
+          const size_t size = places.size();
+          const bool enough = size >= kMaxPlaces && places[size - kMaxPlaces].copy == c &&
+                              places[size - kMaxPlaces].shard == shard;
+          if (!enough) places.push_back({c, shard, record, field});
+        }
+      }
+    }
+  }
+}
+
+bool FieldFinder::ReadFile(const std::string& folder, const WantedField& wanted, std::span<std::byte> into) const {
+  if (!StaysBelow(wanted.source_path)) return false;
+  std::string path = absl::StrCat(folder, "/", std::string(wanted.source_path));
+  if (wanted.name != kImageField) {
+    const auto sidecar = std::find_if(sidecars_.begin(), sidecars_.end(),
+                                      [&](const Sidecar& each) { return each.field == wanted.name; });
+    if (sidecar == sidecars_.end()) return false;
+    const size_t name = path.rfind('/') + 1;
+    path.resize(name + Stem(std::string_view(path).substr(name)).size());
+    absl::StrAppend(&path, ".", sidecar->suffix);
+  }
+  struct stat facts;
+  if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return false;
+  if (static_cast<uint64_t>(facts.st_size) != wanted.length) return false;
+  absl::StatusOr<File> file = File::OpenRead(path);
+  return file.ok() && file->ReadExactlyAt(0, into).ok() && Xxh3_64(into) == wanted.hash;
+}
+
+std::optional<std::string> FieldFinder::Read(const WantedField& wanted, std::span<std::byte> into) const {
+  if (const auto found = places_.find(wanted.hash); found != places_.end()) {
+    for (const Place& place : found->second) {
+      const DatasetCopy& copy = *copies_[place.copy];
+      const ShardIndex* const index = copy.index(place.shard);
+      if (index == nullptr) continue;  // it was there when places were noted
+      const Extent extent = index->field(place.record, place.field);
+      if (extent.length != wanted.length || !copy.Read(place.shard, extent.offset, into)) continue;
+      if (Xxh3_64(into) == wanted.hash) return copy.path();
+    }
+  }
+  for (const std::string& folder : folders_) {
+    if (ReadFile(folder, wanted, into)) return folder;
+  }
+  return std::nullopt;
+}
+
+}  // namespace shardpack

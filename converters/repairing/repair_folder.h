@@ -1,0 +1,69 @@
+// RepairFolder: the one place where `pack repair` writes: the lock of a published dataset, a staging area, and the step
+// that puts a rebuilt file in the place of a damaged one.
+//
+//   absl::StatusOr<RepairFolder> folder = RepairFolder::Open("OUT", /*fsync=*/true);
+//   absl::Status staged = folder->Stage("shard", bytes);
+//   absl::StatusOr<std::string> damage = folder->Publish("shard", entry);   // "": it is in its place
+//   absl::Status closed = folder->Close();
+//
+// Nothing but a file with exactly the size and XXH3-128 of `entry` is ever renamed into the
+// dataset, and over nothing but the file of that name; all removing and renaming is OwnedFolder's.
+//
+// Lifetime: holds the lock until destroyed; the destructor removes OUT/.pack, so that a failed
+// repair leaves nothing behind.
+// Thread-safety: one caller at a time.
+// Errors: InvalidArgument for a name that no file of a dataset has; FailedPrecondition (exit 5)
+// when another run holds the lock or has not finished there, or what stands in a file's place is
+// not a file; I/O.
+#ifndef SHARDPACK_CONVERTERS_REPAIRING_REPAIR_FOLDER_H_
+#define SHARDPACK_CONVERTERS_REPAIRING_REPAIR_FOLDER_H_
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "converters/publishing/owned_folder.h"
+#include "formats/core/manifest.h"
+#include "formats/io/file.h"
+
+namespace shardpack {
+
+// Ok when `.pack` holds nothing that another verb has still to finish.
+absl::Status CheckNothingUnfinished(const std::string& out);
+
+class RepairFolder {
+ public:
+  static absl::StatusOr<RepairFolder> Open(const std::string& out, bool fsync);
+  RepairFolder(RepairFolder&&) = default;
+  RepairFolder& operator=(RepairFolder&&) = delete;
+  ~RepairFolder();
+
+  // Where a file of the staging area lies.
+  std::string StagePath(std::string_view name) const;
+  // A new file there, in place of one of that name.
+  absl::StatusOr<File> Create(std::string_view name) const;
+  // The same with these bytes.
+  absl::Status Stage(std::string_view name, std::string_view bytes) const;
+  // Removes a file, or a folder and all below it, of the staging area.
+  absl::Status Discard(std::string_view name) const;
+  // Moves a file of the staging area into the dataset. Where it is not what `entry` says, nothing has changed, and the
+  // answer is what is wrong with it; else "".
+  absl::StatusOr<std::string> Publish(std::string_view name, const FileEntry& entry) const;
+  // Removes .pack and lets the lock go.
+  absl::Status Close();
+
+ private:
+  absl::StatusOr<std::string> Replace(std::string_view name, const FileEntry& entry) const;
+  RepairFolder(OwnedFolder folder, File lock, bool fsync)
+      : folder_(std::move(folder)), lock_(std::move(lock)), fsync_(fsync) {}
+
+  OwnedFolder folder_;  // OUT
+  File lock_;
+  bool fsync_;
+};
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CONVERTERS_REPAIRING_REPAIR_FOLDER_H_

@@ -1,0 +1,250 @@
+// From the source, by planning again; and the indexes of shards that were indexed in place.
+#include <algorithm>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "converters/building/build.h"
+#include "converters/publishing/commit.h"
+#include "converters/publishing/journal.h"
+#include "converters/planning/record_order.h"
+#include "converters/repairing/repair_work.h"
+#include "converters/building/shard_builder.h"
+#include "images/transform/transform.h"
+#include "readers/dataset/foreign_shard.h"
+
+namespace shardpack {
+namespace {
+
+constexpr std::string_view kBuildName = "build";  // in the staging area
+
+// The samples of the plan that are in no shard, judged again: what the runs of the builder have left out.
+absl::StatusOr<std::vector<Skip>> SkipsAgain(const RepairWork& work, const Replanned& again) {
+  const Plan& plan = again.plan;
+  std::vector<Skip> skips = AllSkips(plan, {});
+  absl::StatusOr<ImageTransform> transform =
+      ImageTransform::Create(plan.options().pixels, {.max_pixels = plan.options().max_pixels});
+  if (!transform.ok()) return transform.status();
+  TransformScratch scratch;
+  SampleChunk chunk;
+  std::string key;
+  for (uint32_t n = 0; n < plan.shards().size(); ++n) {
+    const ShardIndex* index = n < work.manifest.shards.size() ? work.own.index(n) : nullptr;
+    if (index == nullptr) return absl::NotFoundError("an index is still missing");
+    const PlannedShard& shard = plan.shards()[n];
+    if (index->records() == shard.count) continue;
+    absl::flat_hash_set<std::string_view> packed;
+    for (uint64_t record = 0; record < index->records(); ++record) packed.insert(index->key(record));
+    for (uint64_t position = shard.first; position < shard.first + shard.count; ++position) {
+      key.clear();
+      plan.AppendKey(position, key);
+      if (packed.contains(key)) continue;
+      if (work.stop.load() != 0) return absl::CancelledError("stopped");
+      chunk.Reset();
+      LoadSamples(plan, *again.source, position, 1, chunk);
+      if (!chunk.failed.ok()) return chunk.failed;
+      JudgeSamples(plan, chunk);
+      if (!plan.options().pixels.identity()) {
+        while (chunk.next < chunk.samples.size()) {
+          const PreparedSample& sample = chunk.samples[chunk.next];
+          TransformNext(plan, *transform, transform->Decide(sample.fields[0].bytes, sample.image), scratch, chunk);
+        }
+      }
+      skips.insert(skips.end(), chunk.skips.begin(), chunk.skips.end());
+    }
+  }
+  std::sort(skips.begin(), skips.end(), [](const Skip& a, const Skip& b) { return a.row < b.row; });
+  return skips;
+}
+
+class PlanRepair {
+ public:
+  PlanRepair(RepairWork& work, const Replanned& again, const std::string& name)
+      : work_(work), again_(again), name_(name) {
+    for (uint32_t n = 0; n < again.plan.shards().size(); ++n) numbers_[again.plan.shards()[n].name] = n;
+  }
+
+  absl::Status Run() {
+    std::vector<std::pair<uint32_t, uint32_t>> lost;  // number in the plan, number in the manifest
+    for (uint32_t n = 0; n < work_.manifest.shards.size(); ++n) {
+      if (work_.LostShard(n) == nullptr && work_.LostIndex(n) == nullptr) continue;
+      const auto planned = numbers_.find(work_.manifest.shards[n].name);
+      if (planned != numbers_.end()) {
+        lost.emplace_back(planned->second, n);
+      } else {
+        Refuse(n, "the source gives a plan without this shard");
+      }
+    }
+    if (work_.options.dry_run) {
+      // Equal plans give equal shards, from equal bytes; these are compared when it is done.
+      for (const auto& [planned, n] : lost) {
+        absl::Status said = Say(n);
+        if (!said.ok()) return said;
+      }
+    } else {
+      for (size_t begin = 0, end = 0; begin < lost.size(); begin = end) {
+        for (end = begin + 1; end < lost.size() && lost[end].first == lost[end - 1].first + 1;) ++end;
+        absl::Status built = BuildRange(std::span(lost).subspan(begin, end - begin));
+        if (!built.ok()) return built;
+      }
+    }
+    return OtherFiles();
+  }
+
+ private:
+  void Refuse(uint32_t n, const std::string& why) {
+    for (RepairTarget* target : {work_.LostShard(n), work_.LostIndex(n)}) {
+      if (target != nullptr) target->why_not.insert(why);
+    }
+  }
+
+  bool SamePlan() const { return again_.plan.digest() == work_.manifest.plan_digest; }
+
+  absl::Status Say(uint32_t n) {
+    if (!SamePlan()) {
+      Refuse(n, absl::StrCat(name_, " has changed since it was packed, so that it gives another plan"));
+      return absl::OkStatus();
+    }
+    for (RepairTarget* target : {work_.LostShard(n), work_.LostIndex(n)}) {
+      absl::Status said = target == nullptr ? absl::OkStatus() : work_.Publish(*target, "", name_);
+      if (!said.ok()) return said;
+    }
+    return absl::OkStatus();
+  }
+
+  // Builds these shards, which follow each other in the plan, beside the dataset.
+  absl::Status BuildRange(std::span<const std::pair<uint32_t, uint32_t>> shards) {
+    const std::string scratch = work_.folder->StagePath(kBuildName);
+    absl::Status cleared = work_.folder->Discard(kBuildName);  // of a range that could not be built
+    if (!cleared.ok()) return cleared;
+    BuildProgress progress;
+    BuildOptions options;
+    options.out = scratch;
+    options.jobs = work_.options.jobs;
+    options.memory_bytes = work_.options.memory_bytes;
+    options.output.fsync = false;  // on publishing
+    options.output.shards_range = {shards.front().first, shards.back().first + 1};
+    const absl::StatusOr<RunReport> report =
+        Build(again_.plan, *again_.source, options, work_.pool, progress, work_.stop);
+    if (!report.ok() && !IsOfOneFile(report.status())) return report.status();
+    if (!report.ok()) {
+      for (const auto& [planned, n] : shards) Refuse(n, std::string(report.status().message()));
+      return absl::OkStatus();
+    }
+    const absl::StatusOr<std::vector<ShardResult>> results = ReadJournals(scratch + "/.pack");
+    if (!results.ok()) return results.status();
+    for (const ShardResult& result : *results) {
+      const auto built = std::find_if(shards.begin(), shards.end(),
+                                      [&](const auto& shard) { return shard.first == result.shard; });
+      if (built == shards.end()) continue;
+      absl::Status published = PublishResult(built->second, result);
+      if (!published.ok()) return published;
+    }
+    return work_.folder->Discard(kBuildName);
+  }
+
+  absl::Status PublishResult(uint32_t n, const ShardResult& result) {
+    if (result.file.xxh3_128 != work_.manifest.shards[n].xxh3_128) {
+      const std::string lacking = result.records < work_.manifest.shards[n].records
+                                      ? absl::StrCat(": ", work_.manifest.shards[n].records - result.records,
+                                                     " of its images are gone or bad")
+                                      : "";
+      Refuse(n, absl::StrCat(name_, " has changed since it was packed", lacking));
+      return absl::OkStatus();
+    }
+    RepairTarget* const shard = work_.LostShard(n);
+    RepairTarget* const index = work_.LostIndex(n);
+    absl::Status status;
+    const std::string built = absl::StrCat(std::string(kBuildName), "/");
+    if (shard != nullptr) status = work_.Publish(*shard, built + result.file.name, name_);
+    if (status.ok() && index != nullptr) status = work_.Publish(*index, built + result.index.name, name_);
+    return status;
+  }
+
+  absl::Status OtherFiles() {
+    RepairTarget* skipped = nullptr;
+    RepairTarget* order = nullptr;
+    for (RepairTarget* target : work_.Lost()) {
+      if (target->file.name == kSkippedName) skipped = target;
+      if (target->file.name == kRecordOrderName) order = target;
+    }
+    if (skipped == nullptr && order == nullptr) return absl::OkStatus();
+    const absl::StatusOr<std::vector<Skip>> skips = SkipsAgain(work_, again_);
+    if (!skips.ok() && !IsOfOneFile(skips.status())) return skips.status();
+    absl::Status status;
+    for (RepairTarget* target : {skipped, order}) {
+      if (target == nullptr || !status.ok()) continue;
+      if (!skips.ok() && work_.options.dry_run && SamePlan()) {
+        status = work_.Publish(*target, "", name_);
+      } else if (!skips.ok()) {
+        target->why_not.insert(std::string(skips.status().message()));
+      } else {
+        status = work_.PublishBytes(*target,
+                                    target == skipped ? SkippedLines(again_.plan, *skips)
+                                                      : RecordOrderBytes(again_.plan, *skips),
+                                    name_);
+      }
+    }
+    return status;
+  }
+
+  RepairWork& work_;
+  const Replanned& again_;
+  const std::string& name_;
+  std::map<std::string_view, uint32_t> numbers_;
+};
+
+// Whether a plan can help: it gives shards, indexes and the files that tell of its rows.
+bool PlanHelps(RepairWork& work) {
+  for (const RepairTarget* target : work.Lost()) {
+    if (target->kind != RepairTarget::Kind::kOther || target->file.name == kSkippedName ||
+        target->file.name == kRecordOrderName) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::Status RebuildByPlan(RepairWork& work) {
+  if (work.manifest.adopted()) return absl::OkStatus();
+  for (const RepairSource& source : work.sources) {
+    if (!source.replan || !PlanHelps(work)) continue;
+    const absl::StatusOr<Replanned> again = source.replan();
+    if (absl::IsCancelled(again.status())) return again.status();
+    if (!again.ok()) {
+      for (RepairTarget* target : work.Lost()) target->why_not.insert(std::string(again.status().message()));
+      continue;
+    }
+    absl::Status rebuilt = PlanRepair(work, *again, source.name).Run();
+    if (!rebuilt.ok()) return rebuilt;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RebuildAdoptedIndexes(RepairWork& work) {
+  if (!work.manifest.adopted()) return absl::OkStatus();
+  for (uint32_t n = 0; n < work.manifest.shards.size(); ++n) {
+    RepairTarget* const target = work.LostIndex(n);
+    if (target == nullptr) continue;
+    if (work.stop.load() != 0) return absl::CancelledError("stopped");
+    const Format* const formats[] = {&work.format};
+    const absl::StatusOr<ForeignShard> scanned =
+        ScanForeignShard(work.own.DataPath(n), formats, ForeignScanOptions{.probe = true});
+    if (!scanned.ok()) {
+      target->why_not.insert(std::string(scanned.status().message()));
+      continue;
+    }
+    absl::Status published = work.PublishBytes(*target, AsText(scanned->index.bytes()), "its shard");
+    if (!published.ok()) return published;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace shardpack

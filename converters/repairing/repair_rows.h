@@ -1,0 +1,71 @@
+// RepairRows: the records of one lost shard, in its order, without their bytes; and the two things that are made of them:
+// the shard, and its index.
+//
+//   rows.push_back(*RowOf(*index, record, /*without_json=*/false));   // each
+//   DescribeRows(rows, layout.fixed_shape, spec);
+//   absl::Status written = WriteShard(format, spec, rows, classes, finder, pool, path, stop, from);
+//   absl::StatusOr<std::string> index = MakeIndex(format, layout, path, bytes, rows);
+//
+// Lifetime: plain values; calls borrow.
+// Thread-safety: one call a path.
+// Errors: NotFound for bytes that are nowhere, named in the message; DataLoss for a shard that is
+// not of these rows; I/O.
+// Memory: 64 MiB of samples, or one.
+// Units: bytes.
+#ifndef SHARDPACK_CONVERTERS_REPAIRING_REPAIR_ROWS_H_
+#define SHARDPACK_CONVERTERS_REPAIRING_REPAIR_ROWS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "converters/repairing/dataset_copy.h"
+#include "converters/threads/io_pool.h"
+#include "formats/core/format.h"
+
+namespace shardpack {
+
+struct RepairField {
+  std::string name;
+  uint64_t hash = 0, length = 0;
+};
+
+struct RepairRow {
+  uint64_t number = 0;  // SampleView::number
+  std::string key, source_path;
+  int64_t label = kNoLabel;
+  ImageInfo image;
+  std::vector<RepairField> fields = {};  // [0] = image
+};
+
+// A record of an index as a row; nullopt where it has no image. With `without_json` the field that the format's writer
+// makes itself is left out.
+std::optional<RepairRow> RowOf(const ShardIndex& index, uint64_t record, bool without_json);
+
+// Completes what `rows` tell of a shard's spec: the totals, and the shape of raw pixels.
+void DescribeRows(std::span<const RepairRow> rows, bool fixed_shape, ShardSpec& spec);
+
+// Writes the shard to `path`, which must not exist; with an empty path only looks whether all bytes are there. `from`
+// gains the names of the places they came from.
+absl::Status WriteShard(const Format& format, const ShardSpec& spec, std::span<const RepairRow> rows,
+                        const std::vector<std::string>& classes, const FieldFinder& finder, IoPool& pool,
+                        const std::string& path, const std::atomic<int>& stop, std::set<std::string>& from);
+
+// Walks the shard at `path`. Files beside it may be damaged: where that keeps it from being read, it is read alone.
+// `begin` is called before each walk.
+absl::Status ScanAlone(const Format& format, const LayoutSpec& layout, const std::string& path, uint64_t bytes,
+                       const std::function<RecordSink&()>& begin);
+
+// The index of the shard at `path`, which has `bytes` bytes.
+absl::StatusOr<std::string> MakeIndex(const Format& format, const LayoutSpec& layout, const std::string& path,
+                                      uint64_t bytes, std::span<const RepairRow> rows);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CONVERTERS_REPAIRING_REPAIR_ROWS_H_

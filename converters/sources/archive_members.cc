@@ -1,0 +1,377 @@
+#include "converters/sources/archive_members.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace shardpack {
+namespace {
+
+constexpr size_t kReadBytes = 1 << 20;
+constexpr uint64_t kBlockBytes = 512;
+// What libarchive calls ARCHIVE_ERRNO_FILE_FORMAT in a header that it keeps to itself
+// (archive_platform.h).
+constexpr int kUnknownFormat = EILSEQ;
+constexpr int kMaxExtensionHeaders = 16;  // before one member
+constexpr uint64_t kMaxPaxBytes = 1 << 20;
+
+// A file without a name, gone with its descriptor.
+absl::StatusOr<File> OpenSpool() {
+  std::error_code error;
+  const std::string folder = std::filesystem::temp_directory_path(error).string();
+  if (error) return IoStatus("find", "the folder for temporary files", error.value());
+  int descriptor = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (descriptor < 0) {
+    std::string path = folder + "/shardpack-spool-XXXXXX";
+    descriptor = ::mkostemp(path.data(), O_CLOEXEC);
+    if (descriptor < 0) return IoStatus("create", path, errno);
+    ::unlink(path.c_str());
+  }
+  return File(descriptor, folder + "/(spool)");
+}
+
+// The number in a field of a tar header: octal, or base 256 (its first bit says so).
+uint64_t HeaderNumber(std::string_view field) {
+  uint64_t value = 0;
+  if (!field.empty() && (static_cast<unsigned char>(field[0]) & 0x80) != 0) {
+    for (const char c : field.substr(field.size() - 8))
+      value = value << 8 | static_cast<unsigned char>(c);
+    return value;
+  }
+  for (const char c : field) {
+    if (c == ' ' && value == 0) continue;
+    if (c < '0' || c > '7') break;
+    value = value << 3 | static_cast<uint64_t>(c - '0');
+  }
+  return value;
+}
+
+// The value of the last `size` record of a pax header ("30 size=1234\n"), "" = there is none.
+std::string_view PaxSize(std::string_view records) {
+  constexpr std::string_view kName = " size=";
+  std::string_view size;
+  while (!records.empty()) {
+    size_t bytes = 0;
+    const auto [stop, error] =
+        std::from_chars(records.data(), records.data() + records.size(), bytes);
+    const auto digits = static_cast<size_t>(stop - records.data());
+    if (error != std::errc() || bytes <= digits || bytes > records.size()) break;
+    const std::string_view record = records.substr(digits, bytes - digits);
+    if (record.starts_with(kName) && record.ends_with('\n'))
+      size = record.substr(kName.size(), record.size() - kName.size() - 1);
+    records.remove_prefix(bytes);
+  }
+  return size;
+}
+
+// A header's checksum is the sum of its bytes, those of the checksum itself taken for blanks.
+bool HasItsChecksum(std::string_view header) {
+  uint64_t sum = 8 * static_cast<uint64_t>(' '), signed_sum = sum;
+  for (size_t i = 0; i < header.size(); ++i) {
+    if (i >= 148 && i < 156) continue;
+    sum += static_cast<unsigned char>(header[i]);
+    signed_sum += static_cast<uint64_t>(int64_t{static_cast<signed char>(header[i])});
+  }
+  const uint64_t written = HeaderNumber(header.substr(148, 8));
+  return written == sum || written == signed_sum;
+}
+
+struct TarData {
+  uint64_t place = 0;
+  std::optional<uint64_t> bytes;  // as the headers say; nullopt = in a way that is not read here
+};
+
+// Where the data of the member begins whose first header, extension headers included, lies at or
+// after `at`, behind the zero blocks that end the archive before it. libarchive has accepted them;
+// it does not say where they end.
+absl::StatusOr<TarData> FindTarData(const File& archive, uint64_t at) {
+  std::string size;
+  for (int headers = 0; headers < kMaxExtensionHeaders;) {
+    std::array<char, kBlockBytes> block;
+    absl::Status read = archive.ReadExactlyAt(at, std::as_writable_bytes(std::span(block)));
+    if (!read.ok()) return read;
+    const std::string_view header(block.data(), block.size());
+    if (header.find_first_not_of('\0') == std::string_view::npos) {
+      at += kBlockBytes;
+      continue;
+    }
+    if (!HasItsChecksum(header)) break;
+    at += kBlockBytes;
+    const uint64_t bytes = HeaderNumber(header.substr(124, 12));
+    const char type = header[156];
+    // Of these libarchive (header_volume) takes the label alone.
+    if (type == 'V') {
+      ++headers;
+      continue;
+    }
+    const bool pax = type == 'x' || type == 'X' || type == 'g';
+    if (!pax && type != 'L' && type != 'K' && type != 'A') {
+      if (type == 'S') return TarData{at, std::nullopt};
+      uint64_t number = bytes;
+      const auto parsed = std::from_chars(size.data(), size.data() + size.size(), number);
+      if (!size.empty() && parsed.ptr != size.data() + size.size()) return TarData{at, std::nullopt};
+      return TarData{at, number};
+    }
+    if (bytes > uint64_t{1} << 40) break;
+    if (pax) {
+      if (bytes > kMaxPaxBytes) break;
+      std::string records(bytes, '\0');
+      read = archive.ReadExactlyAt(at, std::as_writable_bytes(std::span(records)));
+      if (!read.ok()) return read;
+      const std::string_view given = PaxSize(records);
+      if (!given.empty()) size = std::string(given);
+    }
+    at += (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+    ++headers;
+  }
+  return absl::DataLossError(
+      absl::StrCat(EscapeForTerminal(archive.path()), ": no tar header at offset ", at));
+}
+
+// While one lives, this thread takes text for UTF-8, which names in zip and pax archives are:
+// libarchive drops a name that the locale cannot hold.
+class Utf8Locale {
+ public:
+  Utf8Locale() : locale_(::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)) {
+    if (locale_ != nullptr) before_ = ::uselocale(locale_);
+  }
+  ~Utf8Locale() {
+    if (locale_ == nullptr) return;
+    ::uselocale(before_);
+    ::freelocale(locale_);
+  }
+  Utf8Locale(const Utf8Locale&) = delete;
+  Utf8Locale& operator=(const Utf8Locale&) = delete;
+
+ private:
+  const locale_t locale_;
+  locale_t before_ = nullptr;
+};
+
+ArchiveMember::Kind KindOf(archive_entry* entry) {
+  if (archive_entry_hardlink(entry) != nullptr) return ArchiveMember::Kind::kLink;
+  switch (archive_entry_filetype(entry)) {
+    case AE_IFREG:
+      return ArchiveMember::Kind::kFile;
+    case AE_IFDIR:
+      return ArchiveMember::Kind::kFolder;
+    case AE_IFLNK:
+      return ArchiveMember::Kind::kLink;
+    default:
+      return ArchiveMember::Kind::kOther;
+  }
+}
+
+}  // namespace
+
+// An open archive of libarchive.
+class ArchiveMembers::Handle {
+ public:
+  explicit Handle(const File& file) : archive_(archive_read_new()), file_(file) {}
+  ~Handle() { archive_read_free(archive_); }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+
+  absl::Status Open() {
+    archive_read_support_filter_all(archive_);
+    archive_read_support_format_tar(archive_);
+    archive_read_support_format_zip(archive_);
+    // What follows zero blocks counts: another archive, or the rest after a header that was zeroed.
+    if (archive_read_set_option(archive_, "tar", "read_concatenated_archives", "1") != ARCHIVE_OK)
+      return Failure();
+    const absl::StatusOr<uint64_t> bytes = file_.Size();
+    if (!bytes.ok()) return bytes.status();
+    bytes_ = *bytes;
+    archive_read_set_callback_data(archive_, this);
+    archive_read_set_read_callback(archive_, &Read);
+    archive_read_set_skip_callback(archive_, &Skip);
+    archive_read_set_seek_callback(archive_, &Seek);
+    if (archive_read_open1(archive_) != ARCHIVE_OK) return Failure();
+    return absl::OkStatus();
+  }
+  // False at the end.
+  absl::StatusOr<bool> Next() {
+    const int result = archive_read_next_header(archive_, &entry_);
+    if (!read_.ok()) return read_;  // whatever libarchive has made of it
+    if (result == ARCHIVE_EOF) return false;
+    // ARCHIVE_RETRY: a damaged header was passed, and with it its member.
+    if (result != ARCHIVE_OK && result != ARCHIVE_WARN) return Failure();
+    return true;
+  }
+  archive* get() const { return archive_; }
+  archive_entry* entry() const { return entry_; }
+  // Of the member's first header, and of zero blocks before it.
+  uint64_t header_place() const {
+    return static_cast<uint64_t>(std::max<int64_t>(0, archive_read_header_position(archive_)));
+  }
+  bool is_plain_tar() const {
+    return archive_filter_code(archive_, 0) == ARCHIVE_FILTER_NONE &&
+           (archive_format(archive_) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_TAR;
+  }
+  std::string why() const {
+    const char* text = archive_error_string(archive_);
+    return text == nullptr ? "unknown error" : text;
+  }
+  absl::Status Failure() const {
+    if (!read_.ok()) return read_;
+    const int error = archive_errno(archive_);
+    const std::string name = EscapeForTerminal(file_.path());
+    if (error == ENOMEM) return IoStatus("read", file_.path(), error);
+    if (entry_ == nullptr && error == kUnknownFormat) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("source ", name, " is no tar or zip archive that can be read: ", why()));
+    }
+    const int64_t offset =
+        is_plain_tar() ? archive_read_header_position(archive_) : archive_filter_bytes(archive_, -1);
+    return absl::DataLossError(
+        absl::StrCat("the archive ", name, " is damaged near offset ", offset, ": ", why()));
+  }
+
+  // Of reading the file: libarchive takes some of these for the end of the archive.
+  const absl::Status& read() const { return read_; }
+
+ private:
+  static la_ssize_t Read(archive*, void* self, const void** block) {
+    auto* const handle = static_cast<Handle*>(self);
+    const absl::StatusOr<size_t> got = handle->file_.ReadAt(handle->place_, std::span(handle->block_));
+    if (!got.ok()) {
+      handle->read_.Update(got.status());
+      return -1;
+    }
+    *block = handle->block_.data();
+    handle->place_ += *got;
+    return static_cast<la_ssize_t>(*got);
+  }
+  static la_int64_t Skip(archive*, void* self, la_int64_t bytes) {
+    auto* const handle = static_cast<Handle*>(self);
+    const uint64_t rest = handle->bytes_ - std::min(handle->bytes_, handle->place_);
+    const uint64_t skipped = std::min(rest, static_cast<uint64_t>(std::max<la_int64_t>(bytes, 0)));
+    handle->place_ += skipped;
+    return static_cast<la_int64_t>(skipped);
+  }
+  static la_int64_t Seek(archive*, void* self, la_int64_t offset, int whence) {
+    auto* const handle = static_cast<Handle*>(self);
+    const uint64_t from = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? handle->place_ : handle->bytes_;
+    la_int64_t place = 0;  // archives name offsets of any size
+    if (__builtin_add_overflow(static_cast<la_int64_t>(from), offset, &place) || place < 0) return ARCHIVE_FATAL;
+    handle->place_ = static_cast<uint64_t>(place);
+    return place;
+  }
+
+  archive* const archive_;
+  const File& file_;
+  uint64_t bytes_ = 0, place_ = 0;  // of the file; where the next block is read
+  std::vector<std::byte> block_ = std::vector<std::byte>(kReadBytes);
+  absl::Status read_;
+  archive_entry* entry_ = nullptr;
+};
+
+absl::Status ArchiveMembers::Walk(const std::function<bool(const ArchiveMember&)>& wanted,
+                                  const std::function<void(const ArchiveMember&)>& take) {
+  const Utf8Locale utf8;
+  Handle archive(archive_);
+  absl::Status opened = archive.Open();
+  if (!opened.ok()) return opened;
+  std::optional<uint64_t> last_header;
+  for (;;) {
+    absl::StatusOr<bool> more = archive.Next();
+    if (!more.ok()) return more.status();
+    if (!*more) {
+      const absl::StatusOr<bool> last = last_header ? EndsWith(*last_header) : false;
+      if (!last.ok()) return last.status();
+      ends_early_ = *last;
+      return absl::OkStatus();
+    }
+    if (archive.is_plain_tar()) last_header = archive.header_place();
+    ArchiveMember member;
+    // The bytes as they are, unless the archive gives them as UTF-8 that the locale cannot hold.
+    const char* path = archive_entry_pathname(archive.entry());
+    if (path == nullptr) path = archive_entry_pathname_utf8(archive.entry());
+    member.path = path == nullptr ? std::string_view() : std::string_view(path);
+    member.kind = KindOf(archive.entry());
+    member.bytes = static_cast<uint64_t>(std::max<int64_t>(0, archive_entry_size(archive.entry())));
+    if (!wanted(member)) continue;
+    if (member.kind == ArchiveMember::Kind::kFile) {
+      absl::Status placed =
+          archive.is_plain_tar() ? Place(archive, member) : Spool(archive, member);
+      if (!placed.ok()) return placed;
+    }
+    take(member);
+  }
+}
+
+absl::Status ArchiveMembers::Place(Handle& archive, ArchiveMember& member) {
+  if (archive_entry_sparse_count(archive.entry()) > 0) {
+    member.unreadable = "a sparse member";
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<TarData> data = FindTarData(archive_, archive.header_place());
+  if (!data.ok()) return data.status();
+  member.place = data->place;
+  if (data->bytes != member.bytes) {
+    member.unreadable = absl::StrCat("its header gives ", data->bytes.value_or(0), " bytes, not ",
+                                     member.bytes, ", as sparse members do");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> ArchiveMembers::EndsWith(uint64_t header) const {
+  const absl::StatusOr<TarData> data = FindTarData(archive_, header);
+  const absl::StatusOr<uint64_t> size = archive_.Size();
+  if (!size.ok()) return size.status();
+  if (!data.ok() && !IsAboutThePath(data.status())) return data.status();
+  if (!data.ok() || !data->bytes) return false;
+  const uint64_t blocks = *data->bytes / kBlockBytes + (*data->bytes % kBlockBytes > 0 ? 1 : 0);
+  return data->place + blocks * kBlockBytes >= *size;
+}
+
+absl::Status ArchiveMembers::Spool(Handle& archive, ArchiveMember& member) {
+  if (!spool_.is_open()) {
+    absl::StatusOr<File> spool = OpenSpool();
+    if (!spool.ok()) return spool.status();
+    spool_ = *std::move(spool);
+  }
+  member.place = spooled_bytes_;
+  if (member.bytes > max_member_bytes_) {
+    member.too_large = true;
+    return absl::OkStatus();
+  }
+  uint64_t bytes = 0;
+  std::vector<std::byte> block(std::min<uint64_t>(kReadBytes, max_member_bytes_ + 1));
+  for (;;) {
+    const la_ssize_t got = archive_read_data(archive.get(), block.data(), block.size());
+    if (got == 0) break;
+    if (got == ARCHIVE_RETRY) continue;
+    if (got == ARCHIVE_FATAL || !archive.read().ok()) return archive.Failure();
+    if (got < 0) {
+      member.unreadable = archive.why();
+      break;
+    }
+    bytes += static_cast<uint64_t>(got);
+    if (bytes > max_member_bytes_) {  // whatever its header says
+      member.too_large = true;
+      break;
+    }
+    const Bytes part(block.data(), static_cast<size_t>(got));
+    absl::Status written = spool_.Write(std::span(&part, 1));
+    if (!written.ok()) return written;
+    spooled_bytes_ += part.size();
+  }
+  member.bytes = bytes;
+  return absl::OkStatus();
+}
+
+}  // namespace shardpack

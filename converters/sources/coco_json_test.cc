@@ -1,0 +1,95 @@
+#include "converters/sources/coco_json.h"
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace shardpack {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+constexpr std::string_view kWhole = R"({
+  "info": {"images": [{"id": 9}], "deep": [[{"id": 1}]]},
+  "annotations": [
+    {"id": 1, "image_id": 20, "category_id": 7, "bbox": [1, 2, 3, 4], "segmentation": [[1, 2]], "area": 5.5},
+    {"id": 2, "image_id": 10, "category_id": 3, "bbox": [0.5, 0, 2, 2], "iscrowd": 1, "segmentation": {"counts": [1], "size": [2, 3]}},
+    {"id": 3, "image_id": 20, "category_id": 3, "bbox": [0, 0, 10, 2]}
+  ],
+  "images": [{"id": 20, "file_name": "b.jpg", "license": {"id": 5}}, {"id": 10, "file_name": "a.jpg"}],
+  "categories": [{"id": 7, "name": "cat"}, {"id": 3, "name": "dog", "keypoints": ["nose"]}]
+})";
+
+TEST(CocoJsonTest, ReadsWhatMattersInAnyOrder) {
+  CocoFile coco;
+  const absl::Status parsed = ParseCoco(kWhole, "a.json", CocoKeep::kBoxes, &coco);
+  ASSERT_TRUE(parsed.ok()) << parsed;
+  EXPECT_THAT(coco.categories, ElementsAre("dog", "cat"));
+  ASSERT_THAT(coco.images, SizeIs(2));
+  EXPECT_EQ(coco.images[0].file_name, "b.jpg");
+  const auto objects = coco.ObjectsOf(coco.images[0]);
+  ASSERT_THAT(objects, SizeIs(2));
+  EXPECT_EQ(objects[0].area, 5.5);
+  EXPECT_EQ(objects[0].category, 1);
+  EXPECT_EQ(objects[1].area, 20);
+  EXPECT_TRUE(coco.ObjectsOf(coco.images[1])[0].crowd);
+  EXPECT_EQ(
+      BoxesJson(coco, coco.images[1], std::vector<int32_t>{4, 5}),
+      R"({"boxes":[{"area":4,"bbox":[0.5,0,2,2],"category":"dog","iscrowd":1,"label":4}],"image_id":10})");
+}
+
+TEST(CocoJsonTest, KeepsAnnotationsAsTheyAre) {
+  CocoFile coco;
+  ASSERT_TRUE(ParseCoco(kWhole, "a.json", CocoKeep::kAll, &coco).ok());
+  EXPECT_EQ(
+      WholeJson(coco, coco.images[1], std::vector<int32_t>{4, 5}),
+      R"({"annotations":[{"id":2,"image_id":10,"category_id":3,"bbox":[0.5,0,2,2],"iscrowd":1,)"
+      R"("segmentation":{"counts":[1],"size":[2,3]}}],)"
+      R"("boxes":[{"area":4,"bbox":[0.5,0,2,2],"category":"dog","iscrowd":1,"label":4}],)"
+      R"("image":{"id":10,"file_name":"a.jpg"},"image_id":10})");
+  // Numbers as they are written, texts with their escapes, nothing at all, and captions.
+  CocoFile odd;
+  const absl::Status parsed = ParseCoco(
+      R"({"images": [{"id": 1, "file_name": "a", "x": [ ], "y": { }, "t": "\u00e9\n\"", "n": null, "b": [true, false]}],)"
+      R"("annotations": [{"image_id": 1, "caption": "a cat", "score": 1.50, "e": 1E-3, "i": -7, "u": 18446744073709551615}]})",
+      "a.json", CocoKeep::kAll, &odd);
+  ASSERT_TRUE(parsed.ok()) << parsed;
+  EXPECT_TRUE(odd.objects.empty());
+  EXPECT_EQ(
+      WholeJson(odd, odd.images[0], {}),
+      R"({"annotations":[{"image_id":1,"caption":"a cat","score":1.50,"e":1E-3,"i":-7,"u":18446744073709551615}],)"
+      R"("boxes":[],)"
+      "\"image\":{\"id\":1,\"file_name\":\"a\",\"x\":[],\"y\":{},\"t\":\"\u00e9\\n\\\"\",\"n\":null,\"b\":[true,false]},"
+      "\"image_id\":1}");
+}
+
+TEST(CocoJsonTest, ErrorsNameThePlace) {
+  for (const auto& [text, why] : std::vector<std::pair<std::string, std::string>>{
+           {"{\"images\": [\n}", "line 2"},
+           {"{\"images\": [{\"id\": \"x\"}]}", "ids are numbers"},
+           {"{\"images\": [{\"file_name\": \"a\"}]}", "image number 0"},
+           {"{\"categories\": [{\"id\": 1, \"name\": \"a\"}, {\"id\": 1, \"name\": \"b\"}]}",
+            "category 1"},
+           {"{\"annotations\": [{\"id\": 5, \"image_id\": 1, \"bbox\": [1, 2, 3, 4]}]}", "annotation 5"},
+           {"{\"annotations\": [{\"id\": 6, \"caption\": \"a cat\"}]}", "annotation 6"},
+           {"{\"annotations\": [{\"id\": 5, \"image_id\": 1, \"category_id\": 1, \"bbox\": [1, 2, "
+            "3, 4, 5]}]}",
+            "bbox of 5"},
+           {"{}", "no COCO json"},
+           {std::string(200, '['), "no object"},
+           {"{\"x\": " + std::string(200, '['), "too deeply"}}) {
+    CocoFile coco;
+    const absl::Status parsed = ParseCoco(text, "a.json", CocoKeep::kAll, &coco);
+    EXPECT_TRUE(absl::IsInvalidArgument(parsed)) << text;
+    EXPECT_THAT(std::string(parsed.message()),
+                ::testing::AllOf(HasSubstr("a.json: "), HasSubstr(why)))
+        << text;
+  }
+}
+
+}  // namespace
+}  // namespace shardpack

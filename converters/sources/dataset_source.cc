@@ -1,0 +1,387 @@
+#include "converters/sources/dataset_source.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <new>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "converters/listing/input_failure.h"
+#include "converters/sources/list_labels.h"
+#include "converters/planning/manifest_option.h"
+#include "converters/planning/record_order.h"
+#include "formats/io/file.h"
+
+namespace shardpack {
+namespace {
+
+constexpr uint64_t kMaxRecords = std::numeric_limits<uint32_t>::max() - 1;
+constexpr size_t kMaxSplits = 1000;
+constexpr uint64_t kMaxOrderBytes = kMaxRecords * 4;
+
+// Whether a path stays below a root and has no odd component.
+bool IsPlainPath(std::string_view path) {
+  for (;;) {
+    const size_t slash = path.find('/');
+    const std::string_view component = path.substr(0, slash);
+    if (component.empty() || component == "." || component == ".." ||
+        component.find('\0') != component.npos)
+      return false;
+    if (slash == std::string_view::npos) return true;
+    path.remove_prefix(slash + 1);
+  }
+}
+
+// The folder that a shard lies in; of some formats it is one itself.
+std::string FolderOf(const DatasetShard& shard) {
+  std::filesystem::path folder = std::filesystem::path(shard.data_path).parent_path();
+  if (folder.filename() == shard.name) folder = folder.parent_path();
+  return folder.empty() ? "." : folder.string();
+}
+
+// Fills a listing record by record.
+class Collector {
+ public:
+  Collector(const Dataset& dataset, const DatasetSourceOptions& options)
+      : dataset_(dataset), options_(options), made_json_(HasMadeJson(dataset)) {
+    listing.root = options.root;
+    for (const std::string& name : dataset.classes()) listing.classes.push_back(name);
+  }
+
+  void AddFieldNames(const ShardIndex& index) {
+    for (size_t f = 0; f < index.fields(); ++f) {
+      const std::string name(index.field_name(f));
+      if (name == kImageField || fields_.contains(name) || (made_json_ && name == kMetadataField))
+        continue;
+      fields_[name] = listing.fields.size();
+      listing.fields.push_back({name, ""});
+    }
+  }
+
+  absl::Status AddShard(uint32_t number, const ShardIndex& index) {
+    const DatasetShard& shard = dataset_.shards()[number];
+    std::optional<size_t> image;
+    std::vector<std::optional<size_t>> columns(listing.fields.size());
+    for (size_t f = 0; f < index.fields(); ++f) {
+      if (index.field_name(f) == kImageField) image = f;
+      const auto known = fields_.find(std::string(index.field_name(f)));
+      if (known != fields_.end()) columns[known->second] = f;
+    }
+    if (!shard.split.empty()) {
+      const auto known = std::find(listing.splits.begin(), listing.splits.end(), shard.split);
+      split_ = static_cast<uint16_t>(known - listing.splits.begin());
+      if (known == listing.splits.end()) listing.splits.push_back(shard.split);
+      if (listing.splits.size() > kMaxSplits) {
+        return absl::InvalidArgumentError(absl::StrCat("more than ", kMaxSplits, " splits"));
+      }
+    }
+    const bool nameless = dataset_.manifest() == nullptr && dataset_.classes().empty();
+    std::set<int64_t>* const labels = nameless ? &labels_of_folder_[FolderOf(shard)] : nullptr;
+    for (uint64_t record = 0; record < index.records(); ++record) {
+      if (labels != nullptr && index.label(record) != kNoLabel) labels->insert(index.label(record));
+      AddPath(index.source_path(record), shard.name, record);
+      const bool has_image = image && index.has_field(record, *image);
+      listing.bytes.push_back(has_image ? index.field(record, *image).length : 0);
+      if (!has_image) {
+        listing.skips.push_back(
+            {listing.bytes.size() - 1, SkipReason::kNotAnImage, "the sample has no image"});
+      }
+      for (const std::optional<size_t>& column : columns) {
+        const bool has = column && index.has_field(record, *column);
+        listing.field_bytes.push_back(has ? index.field(record, *column).length : kNoPart);
+      }
+      absl::Status labelled = AddLabel(index.label(record), number, record);
+      if (!labelled.ok()) return labelled;
+      listing.keys.append(index.key(record));
+      listing.key_ends.push_back(listing.keys.size());
+      keyless_ = keyless_ || index.key(record).empty();
+      listing.split.push_back(split_);
+    }
+    return absl::OkStatus();
+  }
+
+  // What only all records together tell.
+  absl::Status Finish() {
+    listing.mtime_ns.assign(listing.rows(), 0);  // content is checked by hash
+    if (keyless_) {
+      listing.keys = {};
+      listing.key_ends = {};
+    }
+    if (listing.splits.empty()) listing.split = {};
+    if (dataset_.classes().empty() && max_label_ >= 0)
+      listing.classes = NumberedClasses(max_label_);
+    return SettleMissingParts(options_.missing, listing);
+  }
+
+  // Numbers of shards from several places may mean several things, and nothing says so: "" where they cannot.
+  std::string LabelsOfSeveralFolders() const {
+    std::map<int64_t, std::string> first;
+    for (const auto& [folder, labels] : labels_of_folder_) {
+      for (const int64_t label : labels) {
+        const auto [other, fresh] = first.emplace(label, folder);
+        if (fresh) continue;
+        return absl::StrCat("the shards lie in ", labels_of_folder_.size(), " folders, and nothing names their labels: label ",
+                            label, " of ", EscapeForTerminal(other->second), " and label ", label, " of ",
+                            EscapeForTerminal(folder),
+                            " become one class; where they mean different things, first give each folder names with pack index "
+                            "and --classes FILE");
+      }
+    }
+    return "";
+  }
+
+  Listing listing;
+
+ private:
+  void AddPath(std::string_view path, const std::string& shard, uint64_t record) {
+    const std::string place = IsPlainPath(path)
+                                  ? std::string(path)
+                                  : absl::StrCat(shard, "/", absl::Dec(record, absl::kZeroPad9));
+    const size_t slash = place.rfind('/');
+    const std::string folder = slash == std::string::npos ? "" : place.substr(0, slash);
+    const auto [known, added] =
+        folders_.try_emplace(folder, static_cast<uint32_t>(listing.folders.size()));
+    if (added) listing.folders.push_back(folder);
+    listing.folder.push_back(known->second);
+    listing.names.append(slash == std::string::npos ? place : place.substr(slash + 1));
+    listing.name_ends.push_back(listing.names.size());
+  }
+
+  absl::Status AddLabel(int64_t label, uint32_t shard, uint64_t record) {
+    const auto classes = static_cast<int64_t>(dataset_.classes().size());
+    const int64_t largest = classes > 0 ? classes - 1 : kMaxNumberLabel;
+    if (label > largest || label < kNoLabel) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(EscapeForTerminal(dataset_.shards()[shard].name), " record ", record,
+                       " has the label ", label, "; classes from 0 to ", largest, " can be kept"));
+    }
+    max_label_ = std::max(max_label_, label);
+    listing.label.push_back(static_cast<int32_t>(label));
+    return absl::OkStatus();
+  }
+
+  const Dataset& dataset_;
+  const DatasetSourceOptions& options_;
+  const bool made_json_;
+  std::map<std::string, size_t> fields_;  // name -> position in listing.fields
+  absl::flat_hash_map<std::string, uint32_t> folders_;
+  uint16_t split_ = 0;
+  bool keyless_ = false;
+  int64_t max_label_ = -1;
+  std::map<std::string, std::set<int64_t>> labels_of_folder_;
+};
+
+// The order that the dataset was planned in; empty when its records stand in it.
+absl::StatusOr<std::vector<uint32_t>> PlannedOrder(const Dataset& dataset,
+                                                   const std::string& root) {
+  std::vector<uint32_t> none;
+  const Manifest* manifest = dataset.manifest();
+  if (manifest == nullptr) return none;
+  const auto file =
+      std::find_if(manifest->files.begin(), manifest->files.end(),
+                   [](const FileEntry& entry) { return entry.name == kRecordOrderName; });
+  if (file == manifest->files.end()) return none;
+  absl::StatusOr<std::string> bytes =
+      ReadWholeFile(absl::StrCat(root, "/", file->name), kMaxOrderBytes);
+  if (!bytes.ok()) return bytes.status();
+  if (Xxh3_128(AsBytes(*bytes)) != file->xxh3_128) {
+    return absl::DataLossError(absl::StrCat(EscapeForTerminal(root), "/", file->name,
+                                            " differs from its hash in the manifest"));
+  }
+  return ParseRecordOrder(*bytes, dataset.size());
+}
+
+template <typename T>
+std::vector<T> Permuted(const std::vector<T>& column, const std::vector<uint64_t>& from,
+                        size_t width) {
+  std::vector<T> permuted;
+  permuted.reserve(column.size());
+  for (const uint64_t row : from) {
+    for (size_t i = 0; i < width && !column.empty(); ++i)
+      permuted.push_back(column[row * width + i]);
+  }
+  return permuted;
+}
+
+void PermuteTexts(std::string& texts, std::vector<uint64_t>& ends,
+                  const std::vector<uint64_t>& from) {
+  if (ends.empty()) return;
+  std::string permuted;
+  permuted.reserve(texts.size());
+  std::vector<uint64_t> new_ends;
+  new_ends.reserve(ends.size());
+  for (const uint64_t row : from) {
+    const uint64_t begin = row == 0 ? 0 : ends[row - 1];
+    permuted.append(texts, begin, ends[row] - begin);
+    new_ends.push_back(permuted.size());
+  }
+  texts = std::move(permuted);
+  ends = std::move(new_ends);
+}
+
+// Moves record `r` to the row places[r]; `places` of the listing then says which record each row
+// is.
+void Reorder(const std::vector<uint32_t>& places, Listing& listing) {
+  std::vector<uint64_t> from(places.size());
+  for (uint64_t record = 0; record < places.size(); ++record) from[places[record]] = record;
+  const size_t fields = listing.fields.size();
+  PermuteTexts(listing.names, listing.name_ends, from);
+  PermuteTexts(listing.keys, listing.key_ends, from);
+  listing.folder = Permuted(listing.folder, from, 1);
+  listing.bytes = Permuted(listing.bytes, from, 1);
+  listing.field_bytes = Permuted(listing.field_bytes, from, fields);
+  listing.label = Permuted(listing.label, from, 1);
+  listing.split = Permuted(listing.split, from, 1);
+  for (Skip& skip : listing.skips) skip.row = places[skip.row];
+  std::sort(listing.skips.begin(), listing.skips.end(),
+            [](const Skip& a, const Skip& b) { return a.row < b.row; });
+  listing.places.assign(listing.rows() * (1 + fields), 0);
+  for (uint64_t row = 0; row < listing.rows(); ++row)
+    listing.places[row * (1 + fields)] = from[row];
+}
+
+std::string Option(const Dataset& dataset, const std::string& name) {
+  const Manifest* manifest = dataset.manifest();
+  return manifest == nullptr ? "" : OptionOf(*manifest, name);
+}
+
+void InheritNumber(const Dataset& dataset, const std::string& name, uint64_t* into) {
+  const std::string text = Option(dataset, name);
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size() && value > 0) *into = value;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> DatasetSourceOptions::ToMap(const Dataset& dataset) const {
+  std::map<std::string, std::string> map = {{"input-format", "dataset"},
+                                            {"dataset", IdentityText(dataset.identity())}};
+  if (missing != MissingPart::kSkip)
+    map["missing-part"] = std::string(MissingPartName(missing));
+  // So that extract finds the names of the files again.
+  if (!SidecarSuffixes(dataset).empty()) map["sidecars"] = Option(dataset, "sidecars");
+  return map;
+}
+
+DatasetSource::DatasetSource(Dataset dataset, DatasetSourceOptions options)
+    : dataset_(std::move(dataset)), options_(std::move(options)) {}
+
+absl::StatusOr<Listing> DatasetSource::List() {
+  if (dataset_.size() > kMaxRecords) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(dataset_.size(), " samples; a plan holds at most ", kMaxRecords));
+  }
+  Collector collector(dataset_, options_);
+  // The names of all fields come first: they are the columns of every row.
+  for (const bool names : {true, false}) {
+    for (uint32_t shard = 0; shard < dataset_.shards().size(); ++shard) {
+      absl::StatusOr<ShardIndex> index = dataset_.index(shard);
+      if (!index.ok()) return index.status();
+      if (index->records() == 0) {  // no packer writes one: it was emptied, or never filled
+        return absl::DataLossError(absl::StrCat(
+            EscapeForTerminal(dataset_.shards()[shard].data_path), " holds no sample; leave it out"));
+      }
+      if (names) {
+        collector.AddFieldNames(*index);
+        continue;
+      }
+      absl::Status added = collector.AddShard(shard, *index);
+      if (!added.ok()) return added;
+      listed_.fetch_add(index->records(), std::memory_order_relaxed);
+    }
+  }
+  const absl::StatusOr<std::vector<uint32_t>> places = PlannedOrder(dataset_, options_.root);
+  if (!places.ok()) return places.status();
+  if (!places->empty()) Reorder(*places, collector.listing);
+  absl::Status finished = collector.Finish();
+  if (!finished.ok()) return finished;
+  if (std::string warning = collector.LabelsOfSeveralFolders(); !warning.empty())
+    collector.listing.warnings.push_back(std::move(warning));
+  if (!dataset_.left_out().empty()) {
+    std::vector<std::string> names;
+    for (const std::string& name : dataset_.left_out()) names.push_back(EscapeForTerminal(name));
+    collector.listing.warnings.push_back(
+        absl::StrCat("left out, being neither bytes nor a label: ", absl::StrJoin(names, ", ")));
+  }
+  return std::move(collector.listing);
+}
+
+LoadResult DatasetSource::Load(const Listing& listing, uint64_t row, Arena& arena) const {
+  const size_t fields = listing.fields.size();
+  const uint64_t id = listing.places.empty() ? row : listing.places[row * (1 + fields)];
+  const auto lost = [&](const absl::Status& status) -> LoadResult {
+    return InputFailure(row, status, SkipReason::kBadCrc);
+  };
+  const SampleLocation at = dataset_.Locate(id);
+  const absl::StatusOr<const ShardIndex*> borrowed = dataset_.BorrowIndex(at.shard);
+  if (!borrowed.ok()) return lost(borrowed.status());
+  const ShardIndex* const index = *borrowed;
+  const std::span<std::byte> room = arena.Allocate((1 + fields) * sizeof(FieldView));
+  auto* const views = reinterpret_cast<FieldView*>(room.data());
+  size_t count = 0;
+  for (size_t i = 0; i <= fields; ++i) {
+    if (i > 0 && !listing.HasField(row, i - 1)) continue;
+    const std::string_view name =
+        i == 0 ? kImageField : std::string_view(listing.fields[i - 1].name);
+    const uint64_t expected =
+        i == 0 ? listing.bytes[row] : listing.field_bytes[row * fields + i - 1];
+    const std::optional<size_t> field = index->FindField(name);
+    if (!field || !index->has_field(at.record, *field) ||
+        index->field(at.record, *field).length != expected) {
+      return Skip{row, SkipReason::kChanged,
+                  absl::StrCat("its field ", std::string(name), " is not as it was listed")};
+    }
+    const std::span<std::byte> bytes = arena.Allocate(expected);
+    absl::Status read = dataset_.ReadField(at, *field, bytes);
+    if (!read.ok()) return lost(read);
+    new (views + count++) FieldView{name, bytes};
+  }
+  const ImageInfo image = index->image(at.record);
+  return LoadedSample{{views, count}, image.format == ImageFormat::kRaw ? image : ImageInfo()};
+}
+
+bool HasMadeJson(const Dataset& dataset) { return Option(dataset, "with-json") == "on"; }
+
+std::map<std::string, std::string> SidecarSuffixes(const Dataset& dataset) {
+  std::map<std::string, std::string> suffixes;
+  const absl::StatusOr<std::vector<Sidecar>> sidecars = ParseSidecars(Option(dataset, "sidecars"));
+  if (!sidecars.ok()) return suffixes;  // none were given
+  for (const Sidecar& each : *sidecars) {
+    if (each.suffix != each.field) suffixes[each.field] = each.suffix;
+  }
+  return suffixes;
+}
+
+MissingPart InheritedMissingPart(const Dataset& dataset) {
+  const bool keep = Option(dataset, "missing-part") == MissingPartName(MissingPart::kKeep);
+  return keep ? MissingPart::kKeep : MissingPart::kSkip;
+}
+
+void InheritOptions(const Dataset& dataset, const Format& target,
+                    const std::set<std::string>& given, PlanOptions* options) {
+  if (HasMadeJson(dataset)) options->with_metadata = true;
+  if (!given.contains("image-field") && target.traits.image_field_follows_content) {
+    options->image_field = Option(dataset, "image-field");
+  }
+  const std::string verify = Option(dataset, "verify");
+  if (!given.contains("verify") && verify == "header") options->verify = ProbeLevel::kHeader;
+  if (!given.contains("allow-truncated") && Option(dataset, "allow-truncated") == "on")
+    options->allow_truncated = true;
+  if (!given.contains("max-pixels")) InheritNumber(dataset, "max-pixels", &options->max_pixels);
+  if (!given.contains("max-file-size"))
+    InheritNumber(dataset, "max-file-size", &options->max_file_bytes);
+}
+
+}  // namespace shardpack

@@ -1,0 +1,574 @@
+#include "converters/sources/folder_listing.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "converters/sources/folder_access.h"
+#include "converters/listing/path_filter.h"
+#include "converters/listing/sidecars_in_other_case.h"
+#include "converters/listing/sidecars.h"
+#include "converters/threads/worklist.h"
+#include "formats/io/file.h"
+
+namespace shardpack {
+namespace {
+
+constexpr size_t kStatChunk = 2048;  // files a task; one huge folder is shared by all threads
+constexpr int kMaxFolderLinks =
+    4;  // on the way to one folder; bounds what links across folders can multiply to
+
+// As the kernel writes it; readdir's buffer is too small for huge folders.
+struct KernelEntry {
+  uint64_t inode;
+  int64_t next;
+  uint16_t record_bytes;
+  uint8_t type;
+  char name[];
+};
+
+// One file while its folder is being read. 24 bytes: there may be many millions.
+struct Entry {
+  static constexpr uint8_t kUsable = 0xFF, kDropped = 0xFE;  // else a SkipReason
+  uint64_t inode_or_bytes;  // the inode until the file is looked at, in whose order that is fastest
+                            // on a cold disk
+  int64_t mtime_ns;
+  uint32_t name_at;
+  uint16_t name_bytes;
+  uint8_t type;  // DT_...
+  uint8_t outcome;
+};
+static_assert(sizeof(Entry) == 24);
+
+struct Folder {
+  std::string path;
+  const Folder* parent = nullptr;
+  dev_t device = 0;
+  ino_t inode = 0;
+  int links = 0;  // links to folders on the way here
+  bool found_by_link = false;
+  bool has_manifest = false, has_index = false;
+  bool packed = false;  // pack has written it: it holds a dataset, or a build that has not ended
+
+  Descriptor fd;  // while its files are looked at
+  std::string names;
+  std::vector<Entry> entries;
+  std::atomic<size_t> chunks_left{0};
+  std::mutex mutex;  // over the three below, which chunks of one folder share
+  std::vector<std::pair<uint32_t, std::string>>
+      details;  // name_at of an entry -> detail of its skip
+  std::map<std::string, uint64_t> ignored;
+  SidecarsInOtherCase other_case;
+
+  std::string_view Name(const Entry& entry) const {
+    return std::string_view(names).substr(entry.name_at, entry.name_bytes);
+  }
+};
+
+class Walker {
+ public:
+  Walker(int root, const std::string& root_path, const FolderSourceOptions& options, IoPool& pool,
+         std::atomic<uint64_t>& listed)
+      : root_(root),
+        root_path_(root_path),
+        options_(options),
+        filter_(options.extensions, options.any_extension, options.include, options.exclude),
+        pool_(pool),
+        listed_(listed),
+        calls_(FolderSyscallsForTesting()) {}
+
+  absl::StatusOr<FolderWalk> Walk() {
+    AddFolder("", nullptr, 0, false);
+    worklist_.Run(pool_);
+    if (!failure_.ok()) return failure_;
+    return Merge();
+  }
+
+ private:
+  void AddFolder(std::string path, const Folder* parent, int links, bool found_by_link) {
+    Folder* folder;
+    {
+      const std::lock_guard lock(mutex_);
+      folder = &folders_.emplace_back();
+    }
+    folder->path = std::move(path);
+    folder->parent = parent;
+    folder->links = links;
+    folder->found_by_link = found_by_link;
+    worklist_.Push([this, folder] { ReadFolder(*folder); });
+  }
+
+  void Fail(absl::Status status) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (failure_.ok()) failure_ = std::move(status);
+    }
+    worklist_.Stop();
+  }
+  void FailIo(std::string_view operation, std::string_view path, int error) {
+    const std::string full =
+        path.empty() ? root_path_ : absl::StrCat(root_path_, "/", std::string(path));
+    const absl::Status status = IoStatus(operation, full, error);
+    // Losing a folder silently is the one thing a listing must not do, so every such error ends it.
+    Fail(absl::IsResourceExhausted(status) || absl::IsPermissionDenied(status)
+             ? status
+             : absl::UnavailableError(status.message()));
+  }
+
+  // A folder that cannot be listed is one row: its own path.
+  void SkipFolder(Folder& folder, SkipReason reason, std::string detail) {
+    const std::lock_guard lock(mutex_);
+    lost_folders_.push_back({&folder, reason, std::move(detail)});
+  }
+
+  bool OpenFolder(Folder& folder) {
+    const int flags = O_RDONLY | O_DIRECTORY | (folder.found_by_link ? 0 : O_NOFOLLOW);
+    folder.fd = Descriptor(OpenBelow(root_, folder.path, flags));
+    struct stat info;
+    if (folder.fd.ok() && calls_.fstatat(folder.fd.get(), "", &info, AT_EMPTY_PATH) == 0) {
+      folder.device = info.st_dev;
+      folder.inode = info.st_ino;
+      if (!folder.found_by_link || !IsLoop(folder)) return true;
+      SkipFolder(folder, SkipReason::kSymlinkLoop, "a link to a folder that it lies in");
+      return false;
+    }
+    const int error = errno;
+    if (folder.parent == nullptr) {
+      FailIo("open", folder.path, error);
+    } else if (error == EACCES || error == EPERM) {
+      SkipFolder(folder, SkipReason::kPermission, "the folder cannot be listed");
+    } else if (error == ENOENT || error == ENOTDIR) {
+      SkipFolder(folder, SkipReason::kVanished, "the folder vanished while it was listed");
+    } else if (error == ELOOP) {
+      SkipFolder(folder, SkipReason::kSymlinkLoop, "the folder turned into a link");
+    } else {
+      FailIo("open", folder.path, error);
+    }
+    return false;
+  }
+
+  static bool IsLoop(const Folder& folder) {
+    for (const Folder* above = folder.parent; above != nullptr; above = above->parent) {
+      if (above->device == folder.device && above->inode == folder.inode) return true;
+    }
+    return false;
+  }
+
+  void ReadFolder(Folder& folder) {
+    if (!OpenFolder(folder) || !ReadEntries(folder)) {
+      folder.fd = Descriptor();
+      folder.entries.clear();
+      return;
+    }
+    std::sort(folder.entries.begin(), folder.entries.end(),
+              [](const Entry& a, const Entry& b) { return a.inode_or_bytes < b.inode_or_bytes; });
+    const size_t chunks = (folder.entries.size() + kStatChunk - 1) / kStatChunk;
+    folder.chunks_left = std::max<size_t>(chunks, 1);
+    for (size_t i = 1; i < chunks; ++i) worklist_.Push([this, &folder, i] { LookAt(folder, i); });
+    LookAt(folder, 0);
+  }
+
+  bool ReadEntries(Folder& folder) {
+    static constexpr size_t kBufferBytes = size_t{256} << 10;
+    thread_local const std::unique_ptr<char[]> buffer(new char[kBufferBytes]);
+    for (;;) {
+      const ssize_t got = calls_.getdents(folder.fd.get(), buffer.get(), kBufferBytes);
+      if (got == 0) return true;
+      if (got < 0) {
+        if (errno == EINTR) continue;
+        if (errno == ENOENT && folder.parent != nullptr) {
+          SkipFolder(folder, SkipReason::kVanished, "the folder vanished while it was listed");
+        } else {
+          FailIo("list", folder.path, errno);
+        }
+        return false;
+      }
+      for (const char* at = buffer.get(); at < buffer.get() + got;) {
+        KernelEntry entry;
+        std::memcpy(&entry, at, offsetof(KernelEntry, name));
+        const char* name = at + offsetof(KernelEntry, name);
+        if (!AddEntry(folder, entry, std::string_view(name))) return false;
+        at += entry.record_bytes;
+      }
+    }
+  }
+
+  bool AddEntry(Folder& folder, const KernelEntry& entry, std::string_view name) {
+    if (name == "." || name == "..") return true;
+    LookForPack(folder, name);
+    if (entry.type == DT_DIR) {
+      AddSubfolder(folder, name, 0);
+      return true;
+    }
+    // What a link or an unknown entry is, and whether it counts, is seen when it is looked at.
+    const bool plain = entry.type != DT_LNK && entry.type != DT_UNKNOWN;
+    const bool part = IsPart(name);
+    if (plain && !part && !filter_.HasInputExtension(name)) {
+      Ignore(folder, name);
+      return true;
+    }
+    if (plain && !part && !filter_.Accepts(folder.path, name)) return true;
+    // The NUL stays, so that the name can go to the kernel as it is.
+    if (folder.names.size() + name.size() + 1 > std::numeric_limits<uint32_t>::max() ||
+        name.size() > std::numeric_limits<uint16_t>::max()) {
+      Fail(absl::ResourceExhaustedError(absl::StrCat(EscapeForTerminal(root_path_), "/",
+                                                     EscapeForTerminal(folder.path),
+                                                     ": more than 4 GiB of names in one folder")));
+      return false;
+    }
+    folder.entries.push_back({.inode_or_bytes = entry.inode,
+                              .mtime_ns = 0,
+                              .name_at = static_cast<uint32_t>(folder.names.size()),
+                              .name_bytes = static_cast<uint16_t>(name.size()),
+                              .type = entry.type,
+                              .outcome = Entry::kUsable});
+    folder.names.append(name.data(), name.size() + 1);
+    return true;
+  }
+
+  // The marks that pack leaves in a folder. One that the source itself holds is no reason to leave
+  // it out, but for a build that has not ended: the user has said that it is a folder of images.
+  static void LookForPack(Folder& folder, std::string_view name) {
+    if (name == ".pack") {
+      folder.packed |= Descriptor(OpenAt(folder.fd.get(), ".pack/lock", O_PATH | O_NOFOLLOW)).ok();
+    } else if (name == "manifest.json") {
+      folder.has_manifest = true;
+    } else if (name.ends_with(".pidx")) {
+      folder.has_index = true;
+    }
+    folder.packed |= folder.parent != nullptr && folder.has_manifest && folder.has_index;
+  }
+
+  static const Folder* PackedAbove(const Folder* folder) {
+    while (folder != nullptr && !folder->packed) folder = folder->parent;
+    return folder;
+  }
+
+  // What is asked for by --sidecars counts whatever the filters say: they choose images.
+  bool IsPart(std::string_view name) const {
+    return !options_.sidecars.empty() && SidecarOf(options_.sidecars, name).has_value();
+  }
+
+  void AddSubfolder(const Folder& folder, std::string_view name, int links) {
+    std::string path =
+        folder.path.empty() ? std::string(name) : absl::StrCat(folder.path, "/", std::string(name));
+    if (filter_.ExcludesFolder(path)) return;
+    AddFolder(std::move(path), &folder, folder.links + links, links > 0);
+  }
+
+  void LookAt(Folder& folder, size_t chunk) {
+    const size_t begin = chunk * kStatChunk;
+    const size_t end = std::min(begin + kStatChunk, folder.entries.size());
+    for (size_t i = begin; i < end; ++i) LookAtEntry(folder, folder.entries[i]);
+    listed_.fetch_add(end - begin, std::memory_order_relaxed);
+    if (folder.chunks_left.fetch_sub(1) == 1) FinishFolder(folder);
+  }
+
+  void LookAtEntry(Folder& folder, Entry& entry) {
+    if (entry.type == DT_LNK) return LookAtLink(folder, entry);
+    struct stat info;
+    const char* name = folder.names.c_str() + entry.name_at;
+    if (calls_.fstatat(folder.fd.get(), name, &info, AT_SYMLINK_NOFOLLOW) != 0) {
+      return StatFailed(folder, entry, errno);
+    }
+    if (S_ISLNK(info.st_mode)) return LookAtLink(folder, entry);
+    if (S_ISDIR(info.st_mode)) {
+      AddSubfolder(folder, folder.Name(entry), 0);
+      entry.outcome = Entry::kDropped;
+      return;
+    }
+    if (entry.type != DT_UNKNOWN || Counts(folder, entry)) TakeFile(folder, entry, info);
+  }
+
+  // Whether an entry seen late is an input; if not, it is dropped and counted.
+  bool Counts(Folder& folder, Entry& entry) {
+    const std::string_view name = folder.Name(entry);
+    if (IsPart(name) || (filter_.HasInputExtension(name) && filter_.Accepts(folder.path, name))) return true;
+    if (!filter_.HasInputExtension(name)) Ignore(folder, name);
+    entry.outcome = Entry::kDropped;
+    return false;
+  }
+
+  void Ignore(Folder& folder, std::string_view name) {
+    const std::lock_guard lock(folder.mutex);
+    ++folder.ignored[NameExtension(name)];
+    if (!options_.sidecars.empty()) folder.other_case.Look(options_.sidecars, folder.path, name);
+  }
+
+  void TakeFile(Folder& folder, Entry& entry, const struct stat& info) {
+    const uint64_t bytes = static_cast<uint64_t>(info.st_size);
+    entry.inode_or_bytes = S_ISREG(info.st_mode) ? bytes : 0;
+    entry.mtime_ns = info.st_mtim.tv_sec * int64_t{1'000'000'000} + info.st_mtim.tv_nsec;
+    if (!S_ISREG(info.st_mode)) {
+      SkipEntry(folder, entry, SkipReason::kNotRegular, "");
+    } else if (bytes == 0) {
+      SkipEntry(folder, entry, SkipReason::kEmpty, "");
+    } else if (bytes > options_.max_file_bytes) {
+      SkipEntry(folder, entry, SkipReason::kTooLarge,
+                absl::StrCat(bytes, " bytes, the limit is ", options_.max_file_bytes));
+    }
+  }
+
+  void SkipEntry(Folder& folder, Entry& entry, SkipReason reason, std::string detail) {
+    entry.outcome = static_cast<uint8_t>(reason);
+    if (detail.empty()) return;
+    const std::lock_guard lock(folder.mutex);
+    folder.details.emplace_back(entry.name_at, std::move(detail));
+  }
+
+  void StatFailed(Folder& folder, Entry& entry, int error) {
+    entry.inode_or_bytes = 0;
+    if (error == ENOENT) {
+      SkipEntry(folder, entry, SkipReason::kVanished, "");
+    } else if (error == EACCES || error == EPERM) {
+      SkipEntry(folder, entry, SkipReason::kPermission, "");
+    } else {
+      FailIo("stat",
+             absl::StrCat(folder.path, folder.path.empty() ? "" : "/",
+                          std::string(folder.Name(entry))),
+             error);
+    }
+  }
+
+  void LookAtLink(Folder& folder, Entry& entry) {
+    const std::string_view name = folder.Name(entry);
+    const Descriptor target(OpenAt(folder.fd.get(), name.data(), O_PATH));
+    struct stat info;
+    if (!target.ok() || calls_.fstatat(target.get(), "", &info, AT_EMPTY_PATH) != 0) {
+      return LinkFailed(folder, entry, errno);
+    }
+    if (S_ISDIR(info.st_mode)) return TakeFolderLink(folder, entry, target, info);
+    if (!Counts(folder, entry)) return;
+    if (!options_.follow && !LiesInside(folder, entry, target)) {
+      entry.inode_or_bytes = 0;
+      return SkipEntry(folder, entry, SkipReason::kOutsideRoot,
+                       "a link; --follow packs its target");
+    }
+    TakeFile(folder, entry, info);
+  }
+
+  void TakeFolderLink(Folder& folder, Entry& entry, const Descriptor& target,
+                      const struct stat& info) {
+    std::string path =
+        absl::StrCat(folder.path, folder.path.empty() ? "" : "/", std::string(folder.Name(entry)));
+    if (filter_.ExcludesFolder(path)) {
+      entry.outcome = Entry::kDropped;
+      return;
+    }
+    entry.inode_or_bytes = 0;
+    if (!options_.follow && !LiesInside(folder, entry, target)) {
+      return SkipEntry(folder, entry, SkipReason::kOutsideRoot,
+                       "a link to a folder; --follow packs what it holds");
+    }
+    for (const Folder* above = &folder; above != nullptr; above = above->parent) {
+      if (above->device != info.st_dev || above->inode != info.st_ino) continue;
+      return SkipEntry(folder, entry, SkipReason::kSymlinkLoop,
+                       "a link to a folder that it lies in");
+    }
+    if (folder.links >= kMaxFolderLinks) {
+      return SkipEntry(folder, entry, SkipReason::kSymlinkLoop,
+                       absl::StrCat("behind more than ", kMaxFolderLinks, " links to folders"));
+    }
+    AddSubfolder(folder, folder.Name(entry), 1);
+    entry.outcome = Entry::kDropped;
+  }
+
+  void LinkFailed(Folder& folder, Entry& entry, int error) {
+    entry.inode_or_bytes = 0;
+    // A broken link without an extension may have been a class folder: it is a row, not an ignored
+    // file.
+    const std::string_view name = folder.Name(entry);
+    const bool may_be_folder = name.find('.') == std::string_view::npos;
+    if (!may_be_folder && !Counts(folder, entry)) return;
+    switch (error) {
+      case ENOENT:
+      case ENOTDIR:
+        return SkipEntry(folder, entry, SkipReason::kDangling, "");
+      case ELOOP:
+        return SkipEntry(folder, entry, SkipReason::kSymlinkLoop, "");
+      case EACCES:
+      case EPERM:
+        return SkipEntry(folder, entry, SkipReason::kPermission, "");
+      default:
+        FailIo("open", absl::StrCat(folder.path, folder.path.empty() ? "" : "/", std::string(name)),
+               error);
+    }
+  }
+
+  bool LiesInside(const Folder& folder, const Entry& entry, const Descriptor& target) const {
+    if (const auto path = DescriptorPath(target.get())) return IsBelow(root_path_, *path);
+    // Without /proc, and for targets deeper than the kernel can name.
+    const std::string full =
+        absl::StrCat(root_path_, "/", folder.path, "/", std::string(folder.Name(entry)));
+    const std::unique_ptr<char, decltype(&free)> real(realpath(full.c_str(), nullptr), &free);
+    return real != nullptr && IsBelow(root_path_, real.get());
+  }
+
+  void FinishFolder(Folder& folder) {
+    folder.fd = Descriptor();
+    std::erase_if(folder.entries, [](const Entry& e) { return e.outcome == Entry::kDropped; });
+    std::sort(folder.entries.begin(), folder.entries.end(),
+              [&](const Entry& a, const Entry& b) { return folder.Name(a) < folder.Name(b); });
+    std::sort(folder.details.begin(), folder.details.end());
+  }
+
+  absl::StatusOr<FolderWalk> Merge();
+  absl::Status LeaveOutPacked(Listing& listing);
+  void AddLostFolders();
+  void AppendFolder(Folder& folder, Listing& listing);
+
+  struct LostFolder {
+    Folder* folder;
+    SkipReason reason;
+    std::string detail;
+  };
+
+  const int root_;
+  const std::string& root_path_;
+  const FolderSourceOptions& options_;
+  const PathFilter filter_;
+  IoPool& pool_;
+  std::atomic<uint64_t>& listed_;
+  const FolderSyscalls& calls_;
+
+  Worklist worklist_;
+  std::mutex mutex_;  // over the three below
+  std::deque<Folder> folders_;
+  std::vector<LostFolder> lost_folders_;
+  absl::Status failure_;
+};
+
+// A folder that could not be listed becomes an entry of its parent, at its place in the order.
+void Walker::AddLostFolders() {
+  for (LostFolder& lost : lost_folders_) {
+    Folder& parent =
+        const_cast<Folder&>(*lost.folder->parent);  // owned by this walker, and all tasks are done
+    const size_t slash = lost.folder->path.rfind('/');
+    const std::string name =
+        slash == std::string::npos ? lost.folder->path : lost.folder->path.substr(slash + 1);
+    Entry entry{.inode_or_bytes = 0,
+                .mtime_ns = 0,
+                .name_at = static_cast<uint32_t>(parent.names.size()),
+                .name_bytes = static_cast<uint16_t>(name.size()),
+                .type = DT_DIR,
+                .outcome = static_cast<uint8_t>(lost.reason)};
+    parent.names.append(name).push_back('\0');
+    const auto at = std::upper_bound(
+        parent.entries.begin(), parent.entries.end(), entry,
+        [&](const Entry& a, const Entry& b) { return parent.Name(a) < parent.Name(b); });
+    parent.entries.insert(at, entry);
+    parent.details.emplace_back(entry.name_at,
+                                std::move(lost.detail));  // the largest name_at: stays sorted
+  }
+}
+
+void Walker::AppendFolder(Folder& folder, Listing& listing) {
+  const uint32_t number = static_cast<uint32_t>(listing.folders.size());
+  for (const Entry& entry : folder.entries) {
+    if (entry.outcome != Entry::kUsable) {
+      const auto reason = static_cast<SkipReason>(entry.outcome);
+      const auto detail = std::lower_bound(folder.details.begin(), folder.details.end(),
+                                           std::pair(entry.name_at, std::string()));
+      const bool found = detail != folder.details.end() && detail->first == entry.name_at;
+      listing.skips.push_back({listing.name_ends.size(), reason, found ? detail->second : ""});
+      listing.unread_folders += entry.type == DT_DIR && reason == SkipReason::kPermission;
+    }
+    listing.names.append(folder.Name(entry));
+    listing.name_ends.push_back(listing.names.size());
+  }
+  folder.names = std::string();  // before the next columns grow: the peak is what counts
+  for (const Entry& entry : folder.entries) {
+    listing.folder.push_back(number);
+    listing.bytes.push_back(entry.inode_or_bytes);
+    listing.mtime_ns.push_back(entry.mtime_ns);
+  }
+  folder.entries = std::vector<Entry>();
+  listing.folders.push_back(folder.path);
+}
+
+// What pack has written is no source of images: OUT may lie here, and its name be spelt otherwise.
+absl::Status Walker::LeaveOutPacked(Listing& listing) {
+  for (Folder& folder : folders_) {
+    const Folder* packed = PackedAbove(&folder);
+    if (packed == nullptr) continue;
+    if (packed->parent == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("source ", EscapeForTerminal(root_path_),
+                       " holds a build of pack that has not ended (.pack); give the folder of the "
+                       "images"));
+    }
+    if (packed == &folder) {
+      listing.warnings.push_back(absl::StrCat(
+          "left out ", EscapeForTerminal(folder.path),
+          ", which pack has written; --exclude ", EscapeForTerminal(absl::StrCat("/", folder.path, "/")),
+          " leaves it out without this line"));
+    }
+    folder.entries.clear();
+    folder.ignored.clear();
+  }
+  std::erase_if(lost_folders_, [](const LostFolder& lost) { return PackedAbove(lost.folder) != nullptr; });
+  std::sort(listing.warnings.begin(), listing.warnings.end());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FolderWalk> Walker::Merge() {
+  FolderWalk walk;
+  Listing& listing = walk.listing;
+  if (absl::Status known = LeaveOutPacked(listing); !known.ok()) return known;
+  AddLostFolders();
+  std::vector<Folder*> sorted;
+  sorted.reserve(folders_.size());
+  uint64_t rows = 0, name_bytes = 0;
+  for (Folder& folder : folders_) {
+    sorted.push_back(&folder);
+    rows += folder.entries.size();
+    for (const Entry& entry : folder.entries) name_bytes += entry.name_bytes;
+  }
+  std::sort(sorted.begin(), sorted.end(),
+            [](const Folder* a, const Folder* b) { return a->path < b->path; });
+
+  listing.root = root_path_;
+  listing.names.reserve(name_bytes);
+  listing.name_ends.reserve(rows);
+  listing.folder.reserve(rows);
+  listing.bytes.reserve(rows);
+  listing.mtime_ns.reserve(rows);
+  std::vector<const Folder*> lost;
+  for (const LostFolder& folder : lost_folders_) lost.push_back(folder.folder);
+  std::sort(lost.begin(), lost.end());
+  SidecarsInOtherCase other_case;
+  for (Folder* folder : sorted) {
+    for (const auto& [extension, count] : folder->ignored) listing.ignored[extension] += count;
+    other_case.Add(folder->other_case);
+    if (!folder->entries.empty()) {
+      AppendFolder(*folder, listing);
+    } else if (!std::binary_search(lost.begin(), lost.end(), folder) && PackedAbove(folder) == nullptr) {
+      walk.empty_folders.push_back(folder->path);
+    }
+  }
+  other_case.Warn(listing);
+  for (std::string& line : filter_.Unmatched()) listing.warnings.push_back(std::move(line));
+  return walk;
+}
+
+}  // namespace
+
+absl::StatusOr<FolderWalk> WalkFolder(int root, const std::string& root_path,
+                                      const FolderSourceOptions& options, IoPool& pool,
+                                      std::atomic<uint64_t>& listed) {
+  return Walker(root, root_path, options, pool, listed).Walk();
+}
+
+}  // namespace shardpack

@@ -1,0 +1,209 @@
+#include "converters/sources/list_labels.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "converters/listing/class_names.h"
+#include "formats/io/file.h"
+
+namespace shardpack {
+namespace {
+
+constexpr size_t kFewTexts = 3;  // that may be slips among at least as many times that many numbers
+
+// A whole number that fits an int64_t, also with a fraction of zeros; nullopt for anything else.
+std::optional<int64_t> WholeNumber(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || text.empty() || text[0] == '+') return std::nullopt;
+  std::string_view rest(stop, static_cast<size_t>(end - stop));
+  if (rest.empty()) return value;
+  if (rest[0] != '.' || rest.size() == 1) return std::nullopt;
+  return rest.find_first_not_of('0', 1) == std::string_view::npos ? std::optional(value)
+                                                                  : std::nullopt;
+}
+
+// A number of any kind, as 0.25, 1e-3 and nan.
+bool IsNumber(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return !text.empty() && stop == text.data() + text.size() && error != std::errc::invalid_argument;
+}
+
+// 2024-05-31, also with a time behind it.
+bool IsDate(std::string_view text) {
+  constexpr std::string_view kForm = "dddd-dd-dd";
+  if (text.size() < kForm.size()) return false;
+  for (size_t i = 0; i < kForm.size(); ++i) {
+    const bool digit = text[i] >= '0' && text[i] <= '9';
+    if (kForm[i] == 'd' ? !digit : text[i] != kForm[i]) return false;
+  }
+  return text.size() == kForm.size() || text[kForm.size()] == 'T' || text[kForm.size()] == ' ';
+}
+
+// Of labels that are numbers, in ascending order: those that no sample has.
+void WarnAboutGaps(const std::set<int64_t>& numbers, std::string_view file_name, Listing& listing) {
+  const uint64_t range = static_cast<uint64_t>(*numbers.rbegin()) + 1;
+  if (numbers.size() == range) return;
+  int64_t missing = 0;
+  while (numbers.contains(missing)) ++missing;
+  listing.warnings.push_back(absl::StrCat(
+      "the labels of ", EscapeForTerminal(file_name), " are ", numbers.size(),
+      " of the numbers 0 to ", range - 1, ": class ", missing,
+      range - numbers.size() > 1 ? " is the first without a sample" : " has no sample",
+      "; --classes FILE with the numbers that occur, one a line, counts them from 0 without gaps"));
+}
+
+std::string AtLine(std::string_view text, uint64_t line) {
+  return absl::StrCat("\"", EscapeForTerminal(text), "\" (line ", line, ")");
+}
+
+absl::Status Bad(std::string_view file_name, uint64_t line, std::string_view label,
+                 std::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(file_name), ":", line,
+                                                 ": the label ", EscapeForTerminal(label),
+                                                 std::string(why)));
+}
+
+}  // namespace
+
+void ListLabels::Add(uint64_t line, std::string_view label) {
+  const auto known = known_.find(label);
+  if (known != known_.end()) {
+    ids_.push_back(known->second);
+    return;
+  }
+  const auto id = static_cast<uint32_t>(names_.size());
+  names_.push_back({std::string(label), line});
+  known_.emplace(std::string(label), id);
+  ids_.push_back(id);
+}
+
+std::vector<std::string> NumberedClasses(int64_t max_label) {
+  std::vector<std::string> classes;
+  for (int64_t label = 0; label <= max_label; ++label) classes.push_back(absl::StrCat(label));
+  return classes;
+}
+
+absl::Status ListLabels::RefuseMeasurements(const ListLabelOptions& options,
+                                            std::string_view file_name) const {
+  const Name* first = nullptr;  // that is no whole number
+  for (const Name& name : names_) {
+    const bool whole = WholeNumber(name.text).has_value();
+    if (!whole && !IsNumber(name.text) && !IsDate(name.text)) return absl::OkStatus();
+    if (!whole && (first == nullptr || name.line < first->line)) first = &name;
+  }
+  if (first == nullptr) return absl::OkStatus();
+  const std::string where =
+      options.column.empty()
+          ? ""
+          : absl::StrCat(" of the column ", EscapeForTerminal(options.column));
+  return Bad(file_name, first->line, first->text,
+             absl::StrCat(where, " is a measurement, as all labels are, and hardly the name of a "
+                          "class. ",
+                          options.column.empty() ? "" : "--columns label=NAME takes another column, ",
+                          "--label-from dir the folders of the paths, --label-from none no label, "
+                          "and --label-from column makes a class of each value"));
+}
+
+// Texts that are classes by the letter, and may be slips.
+void ListLabels::WarnAboutSlips(std::string_view file_name, Listing& listing) const {
+  std::vector<const Name*> texts, empty;
+  for (const Name& name : names_) {
+    if (StandsForNoValue(name.text)) empty.push_back(&name);
+    if (!WholeNumber(name.text)) texts.push_back(&name);
+  }
+  const auto named = [](const std::vector<const Name*>& names) {
+    std::vector<std::string> shown;
+    for (const Name* name : names) shown.push_back(AtLine(name->text, name->line));
+    return absl::StrJoin(shown, ", ");
+  };
+  const std::string file = absl::StrCat("the labels of ", EscapeForTerminal(file_name));
+  const size_t numbers = names_.size() - texts.size();
+  if (!texts.empty() && texts.size() <= kFewTexts && numbers >= std::max<size_t>(2, texts.size() * kFewTexts - 1)) {
+    listing.warnings.push_back(absl::StrCat(file, " are whole numbers but for ", named(texts),
+                                            ": so all are taken for names, and numbered in the order of their text; "
+                                            "correct the list if they are numbers"));
+  } else if (!empty.empty()) {
+    listing.warnings.push_back(absl::StrCat(file, " have ", empty.size() == 1 ? "a class" : "classes", " named ", named(empty),
+                                            ", as programs write where there is no value; leave such lines out if it is none"));
+  }
+}
+
+absl::Status ListLabels::Finish(const ListLabelOptions& options, std::string_view file_name,
+                                Listing& listing) const {
+  const std::vector<std::string>& classes = options.classes;
+  if (classes.empty() && !options.asked) {
+    absl::Status named = RefuseMeasurements(options, file_name);
+    if (!named.ok()) return named;
+  }
+  std::vector<int32_t> label_of(names_.size(), -1);
+  std::map<std::string_view, int32_t> by_name;
+  for (size_t i = 0; i < classes.size(); ++i) by_name.emplace(classes[i], static_cast<int32_t>(i));
+  const bool all_numbers = std::all_of(names_.begin(), names_.end(), [](const Name& name) {
+    return WholeNumber(name.text).has_value();
+  });
+  // Where the name of a class is a number the names decide, whichever labels occur.
+  const bool as_numbers =
+      all_numbers && std::none_of(classes.begin(), classes.end(), [](const std::string& name) {
+        return WholeNumber(name).has_value();
+      });
+  listing.classes = classes;
+  if (as_numbers) {
+    std::set<int64_t> numbers;
+    for (size_t i = 0; i < names_.size(); ++i) {
+      const int64_t number = *WholeNumber(names_[i].text);
+      if (number < 0) return Bad(file_name, names_[i].line, names_[i].text, " is negative");
+      if (number > kMaxNumberLabel) {
+        return Bad(file_name, names_[i].line, names_[i].text,
+                   absl::StrCat(" is larger than ", kMaxNumberLabel,
+                                ", the largest number that is taken for a class"));
+      }
+      if (!classes.empty() && static_cast<uint64_t>(number) >= classes.size()) {
+        return Bad(file_name, names_[i].line, names_[i].text,
+                   absl::StrCat(" is beyond the ", classes.size(),
+                                " classes of --classes (labels count from 0)"));
+      }
+      label_of[i] = static_cast<int32_t>(number);
+      numbers.insert(number);
+    }
+    if (classes.empty()) {
+      listing.classes = NumberedClasses(*numbers.rbegin());
+      WarnAboutGaps(numbers, file_name, listing);
+    }
+  } else {
+    if (classes.empty()) {
+      WarnAboutSlips(file_name, listing);
+      for (const auto& [name, id] : known_) listing.classes.push_back(name);
+      if (options.order == ClassOrder::kNatural)
+        std::sort(listing.classes.begin(), listing.classes.end(), NaturalLess);
+      for (size_t i = 0; i < listing.classes.size(); ++i)
+        by_name.emplace(listing.classes[i], static_cast<int32_t>(i));
+    }
+    for (size_t i = 0; i < names_.size(); ++i) {
+      auto found = by_name.find(names_[i].text);
+      const std::optional<int64_t> number = WholeNumber(names_[i].text);
+      const std::string plain = number ? absl::StrCat(*number) : "";  // 3.000000 is 3
+      if (found == by_name.end() && number) found = by_name.find(plain);
+      if (found == by_name.end()) {
+        return Bad(file_name, names_[i].line, names_[i].text,
+                   " is not among the classes of --classes");
+      }
+      label_of[i] = found->second;
+    }
+  }
+  listing.label.clear();
+  listing.label.reserve(ids_.size());
+  for (const uint32_t id : ids_) listing.label.push_back(label_of[id]);
+  return absl::OkStatus();
+}
+
+}  // namespace shardpack

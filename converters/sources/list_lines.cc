@@ -1,0 +1,464 @@
+#include "converters/sources/list_lines.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "converters/sources/csv_record.h"
+#include "formats/io/file.h"
+
+namespace shardpack {
+namespace {
+
+using RowSink = std::function<absl::Status(const ListRow&)>;
+
+constexpr size_t kShownBytes = 200;  // of a bad line
+constexpr size_t kMaxJsonDepth = 64;
+constexpr std::array<std::string_view, 7> kPathNames = {"path",  "file_name",  "filename", "file",
+                                                        "image", "image_path", "filepath"};
+constexpr std::array<std::string_view, 6> kLabelNames = {"label",      "class",    "class_name",
+                                                         "label_name", "category", "target"};
+
+constexpr size_t kMaxNumberDigits = 8;
+constexpr size_t kMaxMembers = 1000;  // of jsonl, that are remembered
+
+bool IsDigits(std::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+bool IsNumber(std::string_view text) { return IsDigits(text) && text.size() <= kMaxNumberDigits; }
+
+// A file has a header whose names are given, or none and its columns are numbered.
+absl::Status CheckColumns(const ListOptions& options) {
+  std::vector<const std::string*> columns = {&options.path, &options.label};
+  for (const ColumnField& field : options.fields) {
+    for (const std::string& column : field.columns) columns.push_back(&column);
+  }
+  for (const std::string* column : columns) {
+    if (!IsDigits(*column) || IsNumber(*column)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--columns: the number ", EscapeForTerminal(*column),
+                     " is too large for a column (columns are counted from 0)"));
+  }
+  if (!IsNumber(options.path)) return absl::OkStatus();
+  for (const std::string* column : columns) {
+    if (column->empty() || IsNumber(*column)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--columns path=", options.path, " and ", EscapeForTerminal(*column),
+        ": a number and a name; give all as numbers (a file without a header) or as names"));
+  }
+  return absl::OkStatus();
+}
+
+size_t ToNumber(std::string_view text) {
+  size_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+// Which of several spellings of a column is the one: the earliest of `names`.
+class UsualName {
+ public:
+  explicit UsualName(std::span<const std::string_view> names)
+      : names_(names), best_(names.size()) {}
+  // Whether `name` beats what was seen before.
+  bool Beats(std::string_view name) {
+    const auto at =
+        static_cast<size_t>(std::find(names_.begin(), names_.end(), name) - names_.begin());
+    if (at >= best_) return false;
+    best_ = at;
+    return true;
+  }
+
+ private:
+  const std::span<const std::string_view> names_;
+  size_t best_;
+};
+
+// Lines with LF or CRLF; the line end is not part of them.
+template <typename OnLine>
+absl::Status ForEachLine(std::string_view text, char end_mark, OnLine on_line) {
+  for (uint64_t line = 1; !text.empty(); ++line) {
+    const size_t end = text.find(end_mark);
+    std::string_view each = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (end_mark == '\n' && each.ends_with('\r')) each.remove_suffix(1);
+    absl::Status done = on_line(line, each);
+    if (!done.ok()) return done;
+  }
+  return absl::OkStatus();
+}
+
+class ListParser {
+ public:
+  ListParser(const ListOptions& options, std::string_view file_name, const RowSink& on_row)
+      : options_(options), file_name_(file_name), on_row_(on_row) {}
+
+  absl::Status Parse(std::string_view text) {
+    if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
+      return BadLine(file_name_, 1, "the file is UTF-16; lists are taken as UTF-8", "");
+    }
+    if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+    const bool by_nul =
+        options_.kind == ListKind::kPaths && text.find('\0') != std::string_view::npos;
+    if (!by_nul) {
+      const size_t end = text.find_last_not_of("\r\n");
+      text = text.substr(0, end == std::string_view::npos ? 0 : end + 1);
+    }
+    switch (options_.kind) {
+      case ListKind::kCsv:
+        return ParseCells(text, ',');
+      case ListKind::kTsv:
+        return ParseCells(text, '\t');
+      default:
+        return ForEachLine(text, by_nul ? '\0' : '\n', [&](uint64_t line, std::string_view each) {
+          return ParseLine(line, each);
+        });
+    }
+  }
+
+ private:
+  absl::Status ParseLine(uint64_t line, std::string_view text) {
+    row_ = {.line = line,
+            .text = text,
+            .path = {},
+            .label = std::nullopt,
+            .path_column = {},
+            .label_column = {}};
+    if (text.find('\0') != std::string_view::npos) return Bad("a NUL byte");
+    if (text.empty()) return Bad("an empty line");
+    switch (options_.kind) {
+      case ListKind::kLst:
+        return ParseLst(text);
+      case ListKind::kText:
+        return ParseText(text);
+      case ListKind::kJsonl:
+        return ParseJson(text);
+      default:
+        row_.path = text;
+        return Emit();
+    }
+  }
+
+  absl::Status ParseLst(std::string_view text) {
+    const size_t first = text.find('\t'), last = text.rfind('\t');
+    if (first == std::string_view::npos || first == last)
+      return Bad("expected index TAB label TAB path");
+    const std::string_view index = text.substr(0, first),
+                           label = text.substr(first + 1, last - first - 1);
+    if (!IsNumber(index) && (index.size() > 19 || index.empty() ||
+                             index.find_first_not_of("0123456789") != index.npos)) {
+      return Bad("the index is no number");
+    }
+    if (label.find('\t') != std::string_view::npos) return Bad("more than one label; one is taken");
+    if (label.empty()) return Bad("the label is empty");
+    row_.label = label;
+    row_.path = text.substr(last + 1);
+    return Emit();
+  }
+
+  absl::Status ParseText(std::string_view text) {
+    const size_t last = text.find_last_of(" \t");
+    if (last == std::string_view::npos) {
+      row_.path = text;
+      return Emit();
+    }
+    const size_t end = text.find_last_not_of(" \t", last);
+    if (last + 1 == text.size())
+      return Bad("nothing follows the blank at its end, where the label is expected");
+    if (end == std::string_view::npos) return Bad("a label without a path");
+    row_.path = text.substr(0, end + 1);
+    row_.label = text.substr(last + 1);
+    return Emit();
+  }
+
+  absl::Status ParseCells(std::string_view text, char separator) {
+    absl::Status fits = CheckColumns(options_);
+    if (!fits.ok()) return fits;
+    CsvReader csv(text, separator);
+    const bool numbers = IsNumber(options_.path);
+    bool header = !numbers;
+    std::optional<size_t> path, label;
+    if (numbers) path = ToNumber(options_.path);
+    if (numbers && !options_.label.empty()) label = ToNumber(options_.label);
+    if (numbers) path_column_ = options_.path;
+    if (label) label_column_ = options_.label;
+    while (csv.Next()) {
+      row_ = {.line = csv.line(),
+              .text = csv.record(),
+              .path = {},
+              .label = std::nullopt,
+              .path_column = path_column_,
+              .label_column = label_column_};
+      if (row_.text.find('\0') != std::string_view::npos) return Bad("a NUL byte");
+      const auto cells = csv.cells();
+      if (header) {
+        header = false;
+        column_names_.assign(cells.begin(), cells.end());
+        absl::Status found = FindColumns(cells, &path, &label);
+        if (!found.ok()) return found;
+        path_column_ = cells[*path];
+        if (label) label_column_ = cells[*label];
+        continue;
+      }
+      if (column_names_.empty()) {
+        for (size_t i = 0; i < cells.size(); ++i) column_names_.push_back(absl::StrCat(i));
+      }
+      if (row_.text.empty()) return Bad("an empty line");
+      if (cells.size() != column_names_.size()) {
+        return Bad(
+            absl::StrCat(cells.size(), " columns, the first line has ", column_names_.size()));
+      }
+      if (*path >= cells.size() || (label && *label >= cells.size())) {
+        return Bad(absl::StrCat("there is no column ", std::max(*path, label.value_or(0)),
+                                " (columns are counted from 0)"));
+      }
+      row_.path = cells[*path];
+      if (label) row_.label = cells[*label];
+      row_.path_column = column_names_[*path];
+      if (label) row_.label_column = column_names_[*label];
+      row_.columns = column_names_;
+      row_.cells = cells;
+      if (label && cells[*label].empty()) return Bad("the label is empty");
+      absl::Status done = Emit();
+      if (!done.ok()) return done;
+    }
+    if (csv.error().empty()) return absl::OkStatus();
+    return BadLine(file_name_, csv.line(), csv.error(), csv.record());
+  }
+
+  absl::Status FindColumns(std::span<const std::string> cells, std::optional<size_t>* path,
+                           std::optional<size_t>* label) const {
+    UsualName usual_path(kPathNames), usual_label(kLabelNames);
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (options_.path.empty() ? usual_path.Beats(cells[i]) : cells[i] == options_.path) *path = i;
+      if (options_.label.empty() ? usual_label.Beats(cells[i]) : cells[i] == options_.label)
+        *label = i;
+    }
+    if (!*path) {
+      return Bad(
+          options_.path.empty()
+              ? std::string("no column is named path; --columns path=NAME says which one it is, "
+                            "or path=0 for a file without a header")
+              : absl::StrCat("no column is named ", EscapeForTerminal(options_.path)));
+    }
+    if (!*label && !options_.label.empty()) {
+      return Bad(absl::StrCat("no column is named ", EscapeForTerminal(options_.label)));
+    }
+    for (const std::optional<size_t>& used : {*path, *label}) {
+      if (!used) continue;
+      const auto first = std::find(cells.begin(), cells.end(), cells[*used]);
+      const auto other = std::find(first + 1, cells.end(), cells[*used]);
+      if (other == cells.end()) continue;
+      return Bad(absl::StrCat("the columns ", first - cells.begin() + 1, " and ", other - cells.begin() + 1, " are both named ",
+                              EscapeForTerminal(cells[*used]), "; rename one of them"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ParseJson(std::string_view text);
+
+  absl::Status Emit() {
+    if (row_.path.empty()) return Bad("the path is empty");
+    if (row_.path.find('\0') != std::string_view::npos) return Bad("a NUL byte in the path");
+    return on_row_(row_);
+  }
+  absl::Status Bad(std::string_view why) const {
+    return BadLine(file_name_, row_.line, why, row_.text);
+  }
+
+  const ListOptions& options_;
+  const std::string_view file_name_;
+  const RowSink& on_row_;
+  ListRow row_;
+  std::string path_column_, label_column_;
+  std::vector<std::string> column_names_;
+};
+
+// Takes path and label out of one object; everything else is only looked at.
+class JsonRow : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  // Adds members that are new to `members`.
+  JsonRow(const ListOptions& options, std::vector<std::string>& members)
+      : options_(options),
+        usual_path_(kPathNames),
+        usual_label_(kLabelNames),
+        members_(members) {}
+
+  std::optional<std::string> path, label;
+  std::string path_name, label_name;  // of their members
+  std::string error = {};
+
+  bool null() override { return Value("null"); }
+  bool boolean(bool) override { return Value("a boolean"); }
+  bool number_integer(number_integer_t value) override { return Number(absl::StrCat(value)); }
+  bool number_unsigned(number_unsigned_t value) override { return Number(absl::StrCat(value)); }
+  bool number_float(number_float_t, const string_t& text) override {
+    // Of these a double would keep the first 17 digits.
+    const bool whole = text.find_first_of(".eE") == text.npos;
+    if (whole && !options_.fields.empty()) return Fail("a whole number beyond 64 bits: " + text);
+    return Number(text);
+  }
+  bool string(string_t& text) override {
+    if (depth_ == 1 && wants_path_) path = text;
+    if (depth_ == 1 && wants_label_) label = text;
+    return depth_ > 0 || Fail("expected an object");
+  }
+  bool binary(binary_t&) override { return Fail("binary data"); }
+  bool start_object(size_t) override {
+    if (!Open("an object")) return false;
+    keys_.resize(depth_);
+    keys_.back().clear();
+    return true;
+  }
+  bool start_array(size_t) override {
+    if (depth_ == 0) return Fail("expected an object, as in {\"path\": \"a.jpg\", \"label\": 1}");
+    return Open("an array");
+  }
+  bool end_object() override { return Close(); }
+  bool end_array() override { return Close(); }
+  bool key(string_t& name) override {
+    // What stands deeper is taken with json= alone.
+    if (depth_ > 1 && options_.fields.empty()) return true;
+    if (!keys_[depth_ - 1].insert(name).second)
+      return Fail(absl::StrCat("the member ", EscapeForTerminal(name), " stands there twice"));
+    if (depth_ != 1) return true;
+    wants_path_ = options_.path.empty() ? usual_path_.Beats(name) : name == options_.path;
+    wants_label_ = options_.label.empty() ? usual_label_.Beats(name) : name == options_.label;
+    if (wants_path_) path_name = name;
+    if (wants_label_) label_name = name;
+    if (std::find(members_.begin(), members_.end(), name) == members_.end() &&
+        members_.size() < kMaxMembers)
+      members_.push_back(name);
+    return true;
+  }
+  bool parse_error(size_t, const std::string&,
+                   const nlohmann::detail::exception& failure) override {
+    const std::string_view what = failure.what();
+    const size_t colon = what.find("column");
+    return Fail(absl::StrCat("not JSON", colon == what.npos ? "" : " at ",
+                             std::string(what.substr(std::min(colon, what.size())))));
+  }
+
+ private:
+  bool Fail(std::string why) {
+    if (error.empty()) error = std::move(why);
+    return false;
+  }
+  bool Value(std::string_view what) {
+    if (depth_ == 0) return Fail("expected an object");
+    if (depth_ != 1) return true;
+    if (wants_path_) return Fail(absl::StrCat("the path is ", std::string(what)));
+    if (wants_label_) return Fail(absl::StrCat("the label is ", std::string(what)));
+    return true;
+  }
+  bool Number(std::string text) {
+    if (depth_ == 1 && wants_label_) {
+      label = std::move(text);
+      return true;
+    }
+    return Value("a number");
+  }
+  bool Open(std::string_view what) {
+    if (depth_ == 1 && (wants_path_ || wants_label_)) return Value(what);
+    return ++depth_ <= kMaxJsonDepth || Fail("nested too deeply");
+  }
+  bool Close() {
+    --depth_;
+    return true;
+  }
+
+  const ListOptions& options_;
+  UsualName usual_path_, usual_label_;
+  std::vector<std::string>& members_;
+  bool wants_path_ = false, wants_label_ = false;
+  size_t depth_ = 0;
+  std::vector<std::set<std::string>> keys_;  // of the objects that are open, the row's first
+};
+
+absl::Status ListParser::ParseJson(std::string_view text) {
+  JsonRow row(options_, column_names_);
+  const bool parsed = nlohmann::json::sax_parse(text.begin(), text.end(), &row);
+  if (!parsed) return Bad(row.error.empty() ? "not JSON" : row.error);
+  if (!row.path) {
+    return Bad(options_.path.empty()
+                   ? "no member is named path; --columns path=NAME says which one it is"
+                   : absl::StrCat("no member is named ", EscapeForTerminal(options_.path)));
+  }
+  if (!row.label && !options_.label.empty()) {
+    return Bad(absl::StrCat("no member is named ", EscapeForTerminal(options_.label)));
+  }
+  row_.path = *row.path;
+  row_.path_column = row.path_name;
+  if (row.label) row_.label = *row.label;
+  if (row.label) row_.label_column = row.label_name;
+  if (row.label && row.label->empty()) return Bad("the label is empty");
+  row_.columns = column_names_;
+  return Emit();
+}
+
+}  // namespace
+
+absl::Status ParseColumns(std::string_view text, ListOptions* options) {
+  const auto refuse = [] {
+    return absl::InvalidArgumentError(
+        "expected path=COLUMN, label=COLUMN, txt=COLUMN, json=COLUMN,... or json=*, as in "
+        "path=file,label=class,txt=caption,json=*");
+  };
+  ColumnField* list = nullptr;  // that a word without "=" belongs to
+  std::set<std::string_view> named;
+  options->fields.clear();
+  options->fields.reserve(2);
+  for (bool more = true; more;) {
+    const size_t comma = text.find(',');
+    const std::string_view part = text.substr(0, comma);
+    more = comma != text.npos;
+    if (more) text.remove_prefix(comma + 1);
+    const size_t equals = part.find('=');
+    const std::string_view what = part.substr(0, equals);
+    if (equals == part.npos) {
+      if (list == nullptr || list->all || part.empty()) return refuse();
+      list->columns.emplace_back(part);
+      continue;
+    }
+    const std::string column(part.substr(equals + 1));
+    if (column.empty()) return refuse();
+    list = nullptr;
+    if (what == "path" || what == "label") {
+      if (!named.insert(what).second) return refuse();
+      (what == "path" ? options->path : options->label) = column;
+      continue;
+    }
+    if (what != "txt" && what != kJsonColumns) return refuse();
+    for (const ColumnField& field : options->fields) {
+      if (field.field == what) return refuse();
+    }
+    ColumnField field{.field = std::string(what)};
+    field.all = what == kJsonColumns && column == "*";
+    if (!field.all) field.columns.push_back(column);
+    options->fields.push_back(std::move(field));
+    if (what == kJsonColumns) list = &options->fields.back();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BadLine(std::string_view file_name, uint64_t line, std::string_view why,
+                     std::string_view text) {
+  const std::string shown = EscapeForTerminal(text.substr(0, kShownBytes));
+  return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(file_name), ":", line, ": ",
+                                                 std::string(why), shown.empty() ? "" : ": ", shown,
+                                                 text.size() > kShownBytes ? "..." : ""));
+}
+
+absl::Status ParseList(std::string_view text, const ListOptions& options,
+                       std::string_view file_name, const RowSink& on_row) {
+  return ListParser(options, file_name, on_row).Parse(text);
+}
+
+}  // namespace shardpack

@@ -1,0 +1,57 @@
+#include "converters/threads/io_pool.h"
+
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace shardpack {
+namespace {
+
+TEST(IoPoolTest, ForEachRunsEachTaskOnceAndWaits) {
+  IoPool pool(8);
+  for (const size_t count : {0, 1, 7, 1000}) {
+    std::vector<std::atomic<int>> runs(count);
+    pool.ForEach(count, [&](size_t i) { ++runs[i]; });
+    for (size_t i = 0; i < count; ++i) EXPECT_EQ(runs[i].load(), 1);
+  }
+}
+
+TEST(IoPoolTest, TheDestructorRunsWhatWasSubmitted) {
+  std::atomic<int> ran{0};
+  {
+    IoPool pool(2);
+    for (int i = 0; i < 100; ++i) pool.Submit([&] { ++ran; });
+  }
+  EXPECT_EQ(ran.load(), 100);
+}
+
+TEST(IoPoolTest, TasksOverlap) {
+  IoPool pool(4);
+  std::mutex mutex;
+  std::condition_variable all_here;
+  int here = 0;
+  // Each waits for all: with fewer than four threads at once this would hang.
+  pool.ForEach(4, [&](size_t) {
+    std::unique_lock lock(mutex);
+    if (++here == 4) all_here.notify_all();
+    all_here.wait(lock, [&] { return here == 4; });
+  });
+  EXPECT_EQ(here, 4);
+}
+
+TEST(IoPoolTest, ForEachMayBeCalledFromManyThreads) {
+  IoPool pool(3);
+  std::atomic<int> total{0};
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 4; ++c) {
+    callers.emplace_back([&] { pool.ForEach(50, [&](size_t) { ++total; }); });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(total.load(), 200);
+}
+
+}  // namespace
+}  // namespace shardpack

@@ -1,0 +1,71 @@
+// Worklist: tasks that make further tasks, run by all threads of an IoPool until none is left.
+//
+//   Worklist work;
+//   work.Push([&] { Visit(root); });     // Visit pushes a task for each child
+//   work.Run(io_pool);
+//
+// The newest task runs first, so that a walk goes deep before it goes wide and holds little at a
+// time.
+//
+// Lifetime: what tasks capture must outlive Run.
+// Thread-safety: Push and Stop from any thread; one Run.
+// Errors: tasks report through what they capture; after Stop the tasks not yet begun are dropped.
+#ifndef SHARDPACK_CONVERTERS_THREADS_WORKLIST_H_
+#define SHARDPACK_CONVERTERS_THREADS_WORKLIST_H_
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "converters/threads/io_pool.h"
+
+namespace shardpack {
+
+class Worklist {
+ public:
+  void Push(std::function<void()> task) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!stopped_) tasks_.push_back(std::move(task));
+    }
+    wake_.notify_one();
+  }
+  void Run(IoPool& pool) {
+    pool.ForEach(static_cast<size_t>(pool.threads()), [this](size_t) { Work(); });
+  }
+  void Stop() {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    tasks_.clear();
+  }
+
+ private:
+  void Work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      wake_.wait(lock, [this] { return !tasks_.empty() || running_ == 0; });
+      if (tasks_.empty()) break;
+      std::function<void()> task = std::move(tasks_.back());
+      tasks_.pop_back();
+      ++running_;
+      lock.unlock();
+      task();
+      task = nullptr;
+      lock.lock();
+      --running_;
+    }
+    wake_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<std::function<void()>> tasks_;
+  size_t running_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CONVERTERS_THREADS_WORKLIST_H_

@@ -1,0 +1,120 @@
+// JpegDecoder: a batch of encoded images into pixels on the device, by what can do each of them.
+//
+//   absl::StatusOr<NvjpegLibrary> library = NvjpegLibrary::Open();
+//   JpegDecoder decoder(library.ok() ? &library->functions() : nullptr, device, {});
+//   absl::Status status = decoder.Decode(images, stream, results);   // one result an image
+//
+// Three ways: the GPU's JPEG engines, a batch in one call (baseline JPEG); nvJPEG's hybrid decoder
+// (Huffman codes on the CPU, the rest on the GPU; progressive JPEG too); and the project's decoder
+// on the CPU with a copy to the device, for all that the others refuse or fail at: other formats,
+// CMYK, RGB without YCbCr, files that were cut, images that an EXIF orientation turns. Which exist
+// is found out at construction; backends() says it, with the reasons. What the engines do not take
+// is spread over `threads`. Pixels have 8 bits, channels interleaved. The ways round differently,
+// by a few levels.
+//
+// Lifetime: functions, the table of device calls and the stream outlive the decoder; files and
+// outputs live until the stream has run.
+// Thread-safety: one thread at a time, one that entered the device (DeviceApi::enter_thread).
+// Errors: a bad image has its status in its result and others are not touched; Decode itself fails
+// only when the device does (codes of cuda/device/device_api.h) or `stop` is set (Cancelled), and then all
+// outputs are unknown. Damage within a file that has its end is found as far as nvJPEG finds it;
+// readers compare hashes before.
+// Units: pixels; bytes in names.
+#ifndef SHARDPACK_CUDA_JPEG_JPEG_DECODER_H_
+#define SHARDPACK_CUDA_JPEG_JPEG_DECODER_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuda/device/device_api.h"
+#include "cuda/dynload/nvjpeg_functions.h"
+#include "formats/core/image_info.h"
+#include "images/codecs/decode.h"
+
+namespace shardpack {
+
+struct JpegDecoderOptions {
+  uint8_t channels = 3;  // 1: luma, 3: RGB
+  bool use_hardware = true, use_hybrid = true;
+  bool orient = false;  // images as they are meant to be seen
+  int threads = 1;      // the caller's is one of them
+  // Batches that the engines, images that each thread's hybrid decoder may have under way.
+  uint32_t hardware_batches = 2, hybrid_pages = 2;
+  uint64_t max_pixels = 64'000'000;                // of an image
+  uint32_t max_scans = DecodeOptions().max_scans;  // of a progressive JPEG
+  const std::atomic<bool>* stop = nullptr;         // ends waiting for the device
+};
+
+enum class JpegWay : uint8_t { kNone, kHardware, kHybrid, kCpu };
+
+struct JpegImage {
+  std::span<const std::byte> file;
+  // What is known of it; `out` has room for its width and height, swapped where `orient` turns it.
+  // An image of another size is an error of that image.
+  ImageInfo info;
+  uint8_t* out = nullptr;  // device
+  size_t pitch_bytes = 0;  // at least what a row has
+};
+
+// What is known of an image, from `info` or else its headers, that has pixels and not too many:
+// InvalidArgument, DataLoss, ResourceExhausted.
+absl::StatusOr<ImageInfo> CheckImage(std::span<const std::byte> file, const ImageInfo& info,
+                                     uint64_t max_pixels);
+
+// Pixels in a row of an image, and its rows: as stored, or as it is meant to be seen.
+struct JpegSize {
+  uint32_t width = 0, height = 0;
+};
+JpegSize SizeOf(const ImageInfo& info, bool orient);
+
+struct JpegResult {
+  absl::Status status;
+  JpegWay way = JpegWay::kNone;
+};
+
+struct JpegDecoderStats {
+  uint64_t hardware = 0, hybrid = 0, cpu = 0, failed = 0;  // images
+  uint64_t batches = 0;                                    // by the engines
+  uint64_t failed_batches = 0;  // that the engines were given and refused
+  uint64_t refused = 0;         // JPEGs that nvJPEG was asked for and that went to the CPU
+  uint64_t without_nvjpeg = 0;  // JPEGs that nvJPEG would take, of a thread that has none
+  uint64_t pageable = 0;        // of cpu: copied from memory that is not page-locked
+  std::string first_refusal;    // why the first of the batches or JPEGs was refused
+};
+
+class JpegDecoder {
+ public:
+  // Without functions everything is decoded on the CPU.
+  JpegDecoder(const NvjpegFunctions* functions, const DeviceApi& device,
+              const JpegDecoderOptions& options);
+  JpegDecoder(const JpegDecoder&) = delete;
+  JpegDecoder& operator=(const JpegDecoder&) = delete;
+  // Waits for what is under way, unless stopped: then nothing may be.
+  ~JpegDecoder();
+
+  // `results` are as many as `images`. Work is enqueued on the stream; the host waits only for
+  // earlier work whose memory is needed again. Nothing that is enqueued anywhere may still use the
+  // outputs: the engines write to them at once.
+  absl::Status Decode(std::span<const JpegImage> images, Stream stream,
+                      std::span<JpegResult> results);
+
+  bool has_hardware() const;
+  bool has_hybrid() const;
+  // "hardware: 7 engines; hybrid: yes" or why not.
+  std::string backends() const;
+  JpegDecoderStats stats() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CUDA_JPEG_JPEG_DECODER_H_

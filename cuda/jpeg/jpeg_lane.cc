@@ -1,0 +1,133 @@
+#include "cuda/jpeg/jpeg_lane.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace shardpack {
+
+JpegStaging::~JpegStaging() {
+  for (Page& page : pages_) {
+    (void)page.done.Wait();
+    if (page.memory != nullptr && !IsLost(device_)) {
+      (void)Checked(device_, device_.host_free(device_.self, page.memory), "");
+    }
+  }
+}
+
+// All pages or none.
+void JpegStaging::Allocate() {
+  allocated_ = true;
+  for (Page& page : pages_) {
+    void* memory = nullptr;
+    if (!Checked(device_, device_.host_alloc(device_.self, &memory, kPageBytes), "").ok()) break;
+    page.memory = static_cast<std::byte*>(memory);
+  }
+  if (pages_.back().memory != nullptr || pages_.front().memory == nullptr) return;
+  if (!IsLost(device_)) {
+    (void)Checked(device_, device_.host_free(device_.self, pages_.front().memory), "");
+  }
+  pages_.front().memory = nullptr;
+}
+
+absl::Status JpegStaging::Copy(uint8_t* to, const void* from, size_t bytes, Stream stream) {
+  return Checked(device_, device_.copy_to_device(device_.self, to, from, bytes, stream),
+                 "copying a decoded image to the device");
+}
+
+absl::Status JpegStaging::Flush(Stream stream) {
+  if (used_ == 0) return absl::OkStatus();
+  Page& page = pages_[page_];
+  page_ = (page_ + 1) % pages_.size();
+  absl::Status status = Copy(page_to_, page.memory, std::exchange(used_, 0), stream);
+  // Also after a failure: part of it may be under way.
+  status.Update(page.done.Record(stream));
+  return status;
+}
+
+absl::Status JpegStaging::Put(const PixelView& pixels, uint8_t* to, size_t pitch_bytes,
+                              Stream stream) {
+  if (!allocated_) Allocate();
+  const size_t row_bytes = size_t{pixels.width} * pixels.channels;
+  absl::Status status;
+  for (uint32_t y = 0; y < pixels.height && status.ok(); ++y, to += pitch_bytes) {
+    const uint8_t* const row = pixels.Row(y);
+    if (pages_[0].memory == nullptr) {
+      status = Copy(to, row, row_bytes, stream);
+      continue;
+    }
+    for (size_t done = 0; done < row_bytes && status.ok();) {
+      if (used_ == 0) {
+        page_to_ = to + done;
+        status = pages_[page_].done.Wait();
+        if (!status.ok()) break;
+      }
+      const size_t part = std::min(row_bytes - done, kPageBytes - used_);
+      std::memcpy(pages_[page_].memory + used_, row + done, part);
+      used_ += part;
+      done += part;
+      if (used_ == kPageBytes) status = Flush(stream);
+    }
+    if (status.ok() && pitch_bytes != row_bytes) status = Flush(stream);
+  }
+  if (status.ok()) status = Flush(stream);
+  used_ = 0;
+  return status;
+}
+
+JpegLane::JpegLane(const NvjpegFunctions* functions, const DeviceApi& device,
+                   const JpegDecoderOptions& options)
+    : functions_(functions),
+      device_(device),
+      options_(options),
+      why_no_hybrid_(functions == nullptr ? "no nvJPEG" : "not asked for"),
+      staging_(device, options.stop) {}
+
+void JpegLane::MakeHybrid() {
+  if (std::exchange(tried_, true) || functions_ == nullptr || !options_.use_hybrid) return;
+  auto made = NvjpegHybrid::Create(*functions_, device_, options_);
+  if (made.ok()) {
+    hybrid_.emplace(*std::move(made));
+  } else {
+    why_no_hybrid_ = std::string(made.status().message());
+  }
+}
+
+absl::Status JpegLane::Decode(const JpegImage& image, bool for_nvjpeg, Stream stream,
+                              JpegResult* result) {
+  if (for_nvjpeg) MakeHybrid();
+  if (for_nvjpeg && hybrid_.has_value()) {
+    const absl::Status status = hybrid_->Decode(image, stream);
+    if (status.ok()) {
+      ++stats_.hybrid;
+      *result = {absl::OkStatus(), JpegWay::kHybrid};
+      return status;
+    }
+    if (!IsRefusal(status)) return status;
+    if (stats_.refused++ == 0) stats_.first_refusal = std::string(status.message());
+  }
+  if (for_nvjpeg && !hybrid_.has_value() && options_.use_hybrid) ++stats_.without_nvjpeg;
+  return DecodeOnCpu(image, stream, result);
+}
+
+absl::Status JpegLane::DecodeOnCpu(const JpegImage& image, Stream stream, JpegResult* result) {
+  DecodeOptions decode;
+  decode.channels = options_.channels;
+  decode.orient = options_.orient;
+  decode.max_pixels = options_.max_pixels;
+  decode.max_scans = options_.max_scans;
+  const auto decoded = decoder_.Decode(image.file, image.info, decode);
+  if (!decoded.ok()) {
+    ++stats_.failed;
+    *result = {decoded.status(), JpegWay::kCpu};
+    return absl::OkStatus();
+  }
+  absl::Status put = staging_.Put(decoded->view, image.out, image.pitch_bytes, stream);
+  if (!put.ok()) return put;
+  ++stats_.cpu;
+  if (staging_.pageable()) ++stats_.pageable;
+  *result = {absl::OkStatus(), JpegWay::kCpu};
+  return absl::OkStatus();
+}
+
+}  // namespace shardpack

@@ -1,0 +1,84 @@
+// JpegLane: one thread's share of a JpegDecoder: nvJPEG's hybrid decoder, the CPU's, and
+// page-locked memory between the CPU's and the device.
+//
+//   JpegLane lane(functions, device, options);
+//   absl::Status status = lane.Decode(image, true, stream, &result);
+//
+// Lifetime, errors, units: as JpegDecoder.
+// Thread-safety: one thread at a time; lanes share nothing.
+#ifndef SHARDPACK_CUDA_JPEG_JPEG_LANE_H_
+#define SHARDPACK_CUDA_JPEG_JPEG_LANE_H_
+
+#include <array>
+#include <optional>
+#include <string>
+
+#include "cuda/device/device_event.h"
+#include "cuda/jpeg/jpeg_decoder.h"
+#include "cuda/jpeg/nvjpeg_backends.h"
+#include "images/codecs/decode.h"
+
+namespace shardpack {
+
+// Copies rows of pixels to the device by way of a little page-locked memory, in parts: the device
+// reads one while the next is filled. Where there is none of it, the device's own way is taken.
+class JpegStaging {
+ public:
+  static constexpr size_t kPageBytes = size_t{512} << 10;
+
+  JpegStaging(const DeviceApi& device, const std::atomic<bool>* stop)
+      : device_(device), pages_{Page(device, stop), Page(device, stop)} {}
+  ~JpegStaging();
+
+  // `pitch_bytes` apart there; what lies between rows stays as it is.
+  absl::Status Put(const PixelView& pixels, uint8_t* to, size_t pitch_bytes, Stream stream);
+  // Whether there was none, when the first image came.
+  bool pageable() const { return allocated_ && pages_[0].memory == nullptr; }
+
+ private:
+  struct Page {
+    Page(const DeviceApi& device, const std::atomic<bool>* stop) : done(device, stop) {}
+    std::byte* memory = nullptr;
+    DeviceEvent done;
+  };
+
+  void Allocate();
+  absl::Status Copy(uint8_t* to, const void* from, size_t bytes, Stream stream);
+  absl::Status Flush(Stream stream);
+
+  const DeviceApi& device_;
+  std::array<Page, 2> pages_;
+  bool allocated_ = false;
+  size_t page_ = 0, used_ = 0;  // the page that is filled, and how far
+  uint8_t* page_to_ = nullptr;  // where it goes
+};
+
+class JpegLane {
+ public:
+  JpegLane(const NvjpegFunctions* functions, const DeviceApi& device,
+           const JpegDecoderOptions& options);
+
+  absl::Status Decode(const JpegImage& image, bool for_nvjpeg, Stream stream, JpegResult* result);
+  // Else made when it is first needed.
+  void MakeHybrid();
+  bool has_hybrid() const { return hybrid_.has_value(); }
+  const std::string& why_no_hybrid() const { return why_no_hybrid_; }
+  const JpegDecoderStats& stats() const { return stats_; }
+
+ private:
+  absl::Status DecodeOnCpu(const JpegImage& image, Stream stream, JpegResult* result);
+
+  const NvjpegFunctions* const functions_;
+  const DeviceApi& device_;
+  const JpegDecoderOptions options_;
+  bool tried_ = false;
+  std::optional<NvjpegHybrid> hybrid_;
+  std::string why_no_hybrid_;
+  ImageDecoder decoder_;
+  JpegStaging staging_;
+  JpegDecoderStats stats_;
+};
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CUDA_JPEG_JPEG_LANE_H_

@@ -1,0 +1,111 @@
+// NvjpegHardware and NvjpegHybrid: the two ways of nvJPEG, each whole or absent.
+//
+//   absl::StatusOr<NvjpegHardware> engines = NvjpegHardware::Create(functions, device, options);
+//   if (engines.ok() && engines->Takes(image)) batch.push_back(&image);
+//   absl::Status status = engines->Decode(batch, stream);   // of all or of none
+//
+// Lifetime: the functions, the device's `self` and the stream outlive them; destruction waits for
+// what is under way, unless stopped. The engines write their results when they are called, whatever
+// the stream still has to do before.
+// Thread-safety: one thread at a time.
+// Errors: those of the device, or a refusal (IsRefusal), after which nothing of the image is to be
+// relied on and another way may be tried on the same stream.
+// Units: pixels; bytes in names.
+#ifndef SHARDPACK_CUDA_JPEG_NVJPEG_BACKENDS_H_
+#define SHARDPACK_CUDA_JPEG_NVJPEG_BACKENDS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuda/device/device_event.h"
+#include "cuda/jpeg/jpeg_decoder.h"
+#include "cuda/dynload/nvjpeg_functions.h"
+
+namespace shardpack {
+
+// "nvjpegDecodeJpegHost: bad JPEG".
+absl::Status NvjpegRefusal(const char* call, int status);
+// Whether the image was refused; every other error is the device's.
+bool IsRefusal(const absl::Status& status);
+
+template <typename Object>
+struct NvjpegDeleter {
+  int (*destroy)(Object) = nullptr;
+  using pointer = Object;
+  void operator()(Object object) const { destroy(object); }
+};
+template <typename Object>
+using NvjpegOwned = std::unique_ptr<std::remove_pointer_t<Object>, NvjpegDeleter<Object>>;
+
+class NvjpegHardware {
+ public:
+  static absl::StatusOr<NvjpegHardware> Create(const NvjpegFunctions& functions,
+                                               const DeviceApi& device,
+                                               const JpegDecoderOptions& options);
+  unsigned engines() const { return engines_; }
+  bool Takes(const JpegImage& image);
+  absl::Status Decode(std::span<const JpegImage* const> images, Stream stream);
+
+ private:
+  struct Slot {
+    NvjpegOwned<NvjpegState> state;
+    int batch = 0, width = 0, height = 0;  // that memory was asked for
+    std::vector<const unsigned char*> files;
+    std::vector<size_t> sizes_bytes;
+    std::vector<NvjpegImage> outs;
+    // Last: waited for before the others go.
+    DeviceEvent done;
+  };
+
+  void Reserve(std::span<const JpegImage* const> images, Slot& slot);
+
+  NvjpegHardware(const NvjpegFunctions& functions, int format)
+      : functions_(&functions), format_(format) {}
+
+  const NvjpegFunctions* functions_;
+  int format_;
+  unsigned engines_ = 0;
+  NvjpegOwned<NvjpegHandle> handle_;
+  NvjpegOwned<NvjpegStream> headers_;
+  std::vector<Slot> slots_;
+  size_t next_ = 0;
+};
+
+class NvjpegHybrid {
+ public:
+  static absl::StatusOr<NvjpegHybrid> Create(const NvjpegFunctions& functions,
+                                             const DeviceApi& device,
+                                             const JpegDecoderOptions& options);
+  absl::Status Decode(const JpegImage& image, Stream stream);
+
+ private:
+  // What one image occupies until the device has it.
+  struct Page {
+    NvjpegOwned<NvjpegPinned> pinned;
+    NvjpegOwned<NvjpegDevice> memory;
+    NvjpegOwned<NvjpegStream> headers;
+    NvjpegOwned<NvjpegState> state;
+    DeviceEvent done;
+  };
+
+  explicit NvjpegHybrid(const NvjpegFunctions& functions) : functions_(&functions) {}
+  absl::Status AddPage(const DeviceApi& device, const std::atomic<bool>* stop);
+
+  const NvjpegFunctions* functions_;
+  NvjpegOwned<NvjpegHandle> handle_;
+  NvjpegOwned<NvjpegDecoder> decoder_;
+  NvjpegOwned<NvjpegParams> params_;
+  std::vector<Page> pages_;
+  size_t next_ = 0;
+};
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CUDA_JPEG_NVJPEG_BACKENDS_H_

@@ -1,0 +1,18 @@
+#include "cuda/kernels/gather.h"
+
+#include <cstring>
+
+namespace shardpack {
+
+void GatherOnHost(const GatherLaunch& launch) {
+  for (uint32_t i = 0; i < launch.count; ++i) {
+    uint8_t* const to = launch.out + i * launch.row_bytes;
+    if (launch.rows[i] == kNoRow) {
+      std::memset(to, 0, launch.row_bytes);
+    } else {
+      std::memcpy(to, launch.table + launch.rows[i] * launch.row_bytes, launch.row_bytes);
+    }
+  }
+}
+
+}  // namespace shardpack

@@ -1,0 +1,29 @@
+// GatherOnHost: rows of a table to a batch, as the kernel does it on the device.
+//
+//   GatherOnHost({.table = table, .rows = rows, .count = 64, .row_bytes = 3072, .out = batch});
+//
+// Lifetime: what the launch points to lives until it has run.
+// Thread-safety: any thread.
+// Units: bytes.
+#ifndef SHARDPACK_CUDA_KERNELS_GATHER_H_
+#define SHARDPACK_CUDA_KERNELS_GATHER_H_
+
+#include <cstdint>
+
+namespace shardpack {
+
+// Rows of a table in device memory to a batch.
+struct GatherLaunch {
+  const uint8_t* table = nullptr;  // device
+  const uint64_t* rows = nullptr;  // device; kNoRow: zeros
+  uint32_t count = 0;
+  uint64_t row_bytes = 0;
+  uint8_t* out = nullptr;  // device, count * row_bytes
+};
+inline constexpr uint64_t kNoRow = ~uint64_t{0};
+// The same on the CPU; all pointers are readable by the host.
+void GatherOnHost(const GatherLaunch& launch);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CUDA_KERNELS_GATHER_H_

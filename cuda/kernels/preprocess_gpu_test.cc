@@ -1,0 +1,207 @@
+// On a GPU: the kernel's bytes are those of PreprocessOnHost, and how fast it is against a copy on
+// the device. It fails where there is no GPU. //cuda:carry.sh takes it to another machine.
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+#include "cuda/kernels/preprocess.h"
+#include "cuda/testing/preprocess_testing.h"
+
+namespace shardpack {
+namespace {
+
+#define ASSERT_CUDA(call)                                       \
+  do {                                                          \
+    const cudaError_t error = (call);                           \
+    ASSERT_EQ(error, cudaSuccess) << cudaGetErrorString(error); \
+  } while (false)
+
+constexpr std::array kFilters = {ResizeFilter::kBox, ResizeFilter::kBilinear,
+                                 ResizeFilter::kBicubic, ResizeFilter::kLanczos};
+
+// A batch on the device; each image in memory of its own, exactly as large, so that memcheck sees
+// every read beyond it.
+class OnDevice {
+ public:
+  void Upload(const TestBatch& batch) {
+    std::vector<PreprocessSample> samples = batch.samples;
+    for (size_t i = 0; i < samples.size(); ++i) {
+      if (samples[i].pixels == nullptr) continue;
+      samples[i].pixels = static_cast<uint8_t*>(Put(batch.memory[i].get(), batch.sizes_bytes[i])) +
+                          batch.offsets[i];
+    }
+    samples_ = static_cast<PreprocessSample*>(
+        Put(samples.data(), samples.size() * sizeof(PreprocessSample)));
+  }
+  ~OnDevice() {
+    for (void* memory : memory_) cudaFree(memory);
+  }
+  const PreprocessSample* samples() const { return samples_; }
+
+  void* Put(const void* from, size_t bytes) {
+    void* memory = nullptr;
+    EXPECT_EQ(cudaMalloc(&memory, bytes), cudaSuccess);
+    memory_.push_back(memory);
+    if (from != nullptr) {
+      EXPECT_EQ(cudaMemcpy(memory, from, bytes, cudaMemcpyHostToDevice), cudaSuccess);
+    }
+    return memory;
+  }
+
+ private:
+  std::vector<void*> memory_;
+  const PreprocessSample* samples_ = nullptr;
+};
+
+void ExpectSame(const TestBatch& batch, uint32_t width, uint32_t height, ResizeFilter filter,
+                const OutputFormat& format) {
+  const std::vector<uint8_t> expected = OnHost(batch, width, height, filter, format);
+  OnDevice device;
+  device.Upload(batch);
+  void* const out = device.Put(nullptr, expected.size());
+  PreprocessLaunch launch = LaunchOf(batch, width, height, filter, format, out);
+  launch.samples = device.samples();
+  ASSERT_EQ(LaunchPreprocess(launch, nullptr), 0);
+  ASSERT_CUDA(cudaDeviceSynchronize());
+  std::vector<uint8_t> got(expected.size());
+  ASSERT_CUDA(cudaMemcpy(got.data(), out, got.size(), cudaMemcpyDeviceToHost));
+  size_t other = 0;
+  for (size_t i = 0; i < got.size(); ++i) other += got[i] != expected[i];
+  ASSERT_EQ(other, 0u) << "of " << got.size() << " bytes: " << width << "x" << height << " filter "
+                       << static_cast<int>(filter) << " type " << static_cast<int>(format.type)
+                       << " layout " << static_cast<int>(format.layout) << " channels "
+                       << batch.channels;
+}
+
+class PreprocessOnGpu : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    int count = 0;
+    const cudaError_t error = cudaGetDeviceCount(&count);
+    ASSERT_TRUE(error == cudaSuccess && count > 0) << "no GPU: " << cudaGetErrorString(error);
+    cudaDeviceProp properties = {};
+    ASSERT_CUDA(cudaGetDeviceProperties(&properties, 0));
+    static bool named = false;
+    if (!std::exchange(named, true)) std::printf("%s\n", properties.name);
+  }
+};
+
+TEST_F(PreprocessOnGpu, SameBytesAsOnTheHost) {
+  const OutputFormat numbers = {.mean = {0.485f, 0.456f, 0.406f}, .std = {0.229f, 0.224f, 0.225f}};
+  for (const uint32_t channels : {1u, 3u}) {
+    for (const ResizeFilter filter : kFilters) {
+      for (const auto [width, height] :
+           {std::array{1u, 1u}, {7u, 3u}, {32u, 33u}, {65u, 300u}, {224u, 224u}}) {
+        const TestBatch batch =
+            MakeTestBatch({.count = 9, .channels = channels, .seed = width, .coarse_boxes = false});
+        for (const auto type :
+             {PixelType::kU8, PixelType::kF32, PixelType::kF16, PixelType::kBf16}) {
+          for (const auto layout : {PixelLayout::kNhwc, PixelLayout::kNchw}) {
+            OutputFormat format = numbers;
+            format.type = type;
+            format.layout = layout;
+            ExpectSame(batch, width, height, filter, format);
+            if (HasFatalFailure()) return;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_F(PreprocessOnGpu, LargeReductionsAndNoPixels) {
+  for (const ResizeFilter filter : kFilters) {
+    TestBatch batch;
+    AddImage(MakePattern(2500, 900, 3), {0, 0, 2500, 900}, false, 1, 3, batch);
+    AddImage(MakePattern(700, 2500, 3), {3.25, 1.5, 690, 2500}, true, 0, 0, batch);
+    AddImage(MakePattern(9, 9, 3), {0, 0, 9, 9}, true, 0, 0, batch);
+    batch.samples[2].pixels = nullptr;
+    for (const auto [width, height] : {std::array{2u, 3u}, {5u, 1u}, {9u, 40u}, {64u, 64u}}) {
+      ExpectSame(batch, width, height, filter, {});
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+// Median milliseconds of `work` by events.
+template <typename Work>
+float Median(const Work& work) {
+  cudaEvent_t from, to;
+  EXPECT_EQ(cudaEventCreate(&from), cudaSuccess);
+  EXPECT_EQ(cudaEventCreate(&to), cudaSuccess);
+  for (int i = 0; i < 3; ++i) work();
+  std::vector<float> times;
+  for (int i = 0; i < 31; ++i) {
+    EXPECT_EQ(cudaEventRecord(from), cudaSuccess);
+    work();
+    EXPECT_EQ(cudaEventRecord(to), cudaSuccess);
+    EXPECT_EQ(cudaEventSynchronize(to), cudaSuccess);
+    float ms = 0;
+    EXPECT_EQ(cudaEventElapsedTime(&ms, from, to), cudaSuccess);
+    times.push_back(ms);
+  }
+  cudaEventDestroy(from);
+  cudaEventDestroy(to);
+  std::nth_element(times.begin(), times.begin() + 15, times.end());
+  return times[15];
+}
+
+struct Speed {
+  const char* name;
+  uint32_t width, height;
+  PixelBox box;
+  ResizeFilter filter;
+};
+
+// Bytes that the box covers and that are written, against the same traffic of a plain copy.
+TEST_F(PreprocessOnGpu, BandwidthAgainstACopy) {
+  constexpr uint32_t kCount = 256, kSide = 224;
+  constexpr size_t kCopyBytes = size_t{256} << 20;
+  OnDevice copies;
+  void* const a = copies.Put(nullptr, kCopyBytes);
+  void* const b = copies.Put(nullptr, kCopyBytes);
+  ASSERT_CUDA(cudaMemset(a, 1, kCopyBytes));
+  const float copy_ms =
+      Median([&] { cudaMemcpyAsync(b, a, kCopyBytes, cudaMemcpyDeviceToDevice); });
+  const double copy_rate = 2.0 * kCopyBytes / copy_ms / 1e6;
+  std::printf("copy on the device: %.0f GB/s, read and written\n", copy_rate);
+  const OutputFormat f16 = {.type = PixelType::kF16,
+                            .layout = PixelLayout::kNchw,
+                            .mean = {0.485f, 0.456f, 0.406f},
+                            .std = {0.229f, 0.224f, 0.225f}};
+  for (const Speed& speed :
+       {Speed{"500x375 whole, bilinear", 500, 375, {0, 0, 500, 375}, ResizeFilter::kBilinear},
+        Speed{"500x375 part, bilinear", 500, 375, {60, 50, 360, 320}, ResizeFilter::kBilinear},
+        Speed{"500x375 whole, bicubic", 500, 375, {0, 0, 500, 375}, ResizeFilter::kBicubic},
+        Speed{"500x375 whole, lanczos", 500, 375, {0, 0, 500, 375}, ResizeFilter::kLanczos},
+        Speed{"1920x1080 whole, bilinear",
+              1920,
+              1080,
+              {0, 0, 1920, 1080},
+              ResizeFilter::kBilinear}}) {
+    TestBatch batch;
+    const TestPixels image = MakePattern(speed.width, speed.height, 3);
+    for (uint32_t i = 0; i < kCount; ++i) AddImage(image, speed.box, i % 2 == 1, 0, 0, batch);
+    OnDevice device;
+    device.Upload(batch);
+    const size_t out_bytes = PixelOutput(f16, 3).Bytes(kSide, kSide) * kCount;
+    void* const out = device.Put(nullptr, out_bytes);
+    PreprocessLaunch launch = LaunchOf(batch, kSide, kSide, speed.filter, f16, out);
+    launch.samples = device.samples();
+    const float ms = Median([&] { EXPECT_EQ(LaunchPreprocess(launch, nullptr), 0); });
+    const double in_bytes =
+        (speed.box.right - speed.box.left) * (speed.box.bottom - speed.box.top) * 3.0 * kCount;
+    const double rate = (in_bytes + static_cast<double>(out_bytes)) / ms / 1e6;
+    std::printf(
+        "%u x (%s -> %ux%u f16 NCHW): %.1f us, %.0f images/s, %.0f GB/s, %.2f of the copy\n",
+        kCount, speed.name, kSide, kSide, ms * 1e3, kCount / ms * 1e3, rate, rate / copy_rate);
+  }
+}
+
+}  // namespace
+}  // namespace shardpack

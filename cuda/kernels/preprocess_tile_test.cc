@@ -1,0 +1,137 @@
+// The kernel's code by a block of real threads: the same bytes as by one, and under the thread
+// sanitizer no two threads meet without a barrier.
+#include "cuda/kernels/preprocess_tile.h"
+
+#include <gtest/gtest.h>
+
+#include <barrier>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "cuda/testing/preprocess_testing.h"
+
+namespace shardpack {
+namespace {
+
+// One thread's view of a block. Calls are dealt out in any order.
+struct ThreadBlock {
+  uint32_t thread, threads;
+  std::barrier<>* barrier;
+
+  template <typename F>
+  void Spread(uint32_t count, const F& f) const {
+    // The last ones first, for odd threads.
+    for (uint32_t i = 0; i < count; ++i) {
+      const uint32_t call = thread % 2 == 0 ? i : count - 1 - i;
+      if (call % threads == thread) f(call);
+    }
+  }
+  template <typename F>
+  void SpreadRows(uint32_t rows, uint32_t columns, const F& f) const {
+    Spread(rows * columns, [&](uint32_t i) { f(i / columns, i % columns); });
+  }
+  void Wait() const { barrier->arrive_and_wait(); }
+};
+
+std::vector<uint8_t> ByThreads(const TestBatch& batch, uint32_t width, uint32_t height,
+                               ResizeFilter filter, const OutputFormat& format) {
+  constexpr uint32_t kThreads = 3;
+  const PixelOutput output(format, batch.channels);
+  std::vector<uint8_t> out(output.Bytes(width, height) * batch.samples.size());
+  const auto work = MakePreprocessWork(LaunchOf(batch, width, height, filter, format, out.data()));
+  // A kernel's shared memory holds whatever was there.
+  const auto memory = std::make_unique<TileMemory>();
+  std::memset(memory.get(), 0xCD, sizeof(TileMemory));
+  std::barrier barrier(kThreads);
+  std::vector<std::thread> threads;
+  for (uint32_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      const ThreadBlock block{t, kThreads, &barrier};
+      for (uint64_t tile = 0; tile < TileCount(work); ++tile) {
+        if (batch.channels == 1) {
+          PreprocessTile<1>(work, tile, *memory, block);
+        } else {
+          PreprocessTile<3>(work, tile, *memory, block);
+        }
+        block.Wait();
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  return out;
+}
+
+void ExpectSame(const TestBatch& batch, uint32_t width, uint32_t height, ResizeFilter filter,
+                const OutputFormat& format) {
+  ASSERT_EQ(ByThreads(batch, width, height, filter, format),
+            OnHost(batch, width, height, filter, format))
+      << width << "x" << height << " filter " << static_cast<int>(filter);
+}
+
+TEST(PreprocessTile, ThreadsShareATile) {
+  const OutputFormat f16 = {.type = PixelType::kF16, .layout = PixelLayout::kNchw};
+  for (const uint32_t channels : {1u, 3u}) {
+    TestBatch batch = MakeTestBatch({.count = 3, .channels = channels});
+    batch.samples[2].pixels = nullptr;
+    ExpectSame(batch, 33, 70, ResizeFilter::kBilinear, {});
+    ExpectSame(batch, 40, 28, ResizeFilter::kLanczos, f16);
+  }
+}
+
+TEST(PreprocessTile, ThreadsShareAPixel) {
+  TestBatch batch;
+  AddImage(MakePattern(2000, 300, 3), {0, 0, 2000, 300}, true, 1, 0, batch);
+  ExpectSame(batch, 3, 2, ResizeFilter::kLanczos, {});
+  ExpectSame(batch, 2, 40, ResizeFilter::kBicubic, {});
+}
+
+TEST(PreprocessTile, PartsFitTheMemory) {
+  const auto memory = std::make_unique<TileMemory>();
+  std::mt19937_64 random(3);
+  uint32_t whole = 0, parts = 0, wide = 0;
+  for (int i = 0; i < 200'000; ++i) {
+    const auto any = [&](uint32_t bits) {
+      return 1 + static_cast<uint32_t>(random() % (uint64_t{1} << (1 + random() % bits)));
+    };
+    const auto filter = static_cast<ResizeFilter>(random() % 4);
+    const uint32_t in_x = any(15), in_y = any(15), out_x = any(10), out_y = any(10);
+    const auto columns = MakeResizeAxis(filter, 0, in_x, in_x, out_x);
+    const auto rows = MakeResizeAxis(filter, 0.25, in_y, in_y, out_y);
+    memory->columns = SharedAxis(columns);
+    memory->rows = SharedAxis(rows);
+    ChooseParts(*memory);
+    const uint32_t width = 1u << memory->width_bits, height = 1u << memory->height_bits;
+    ++(width == 32 && height == 64 ? whole : memory->width_bits == 0 ? wide : parts);
+    if (memory->width_bits == 0) continue;
+    ASSERT_GE(width, 4u);
+    ASSERT_LE(memory->columns.taps * width + memory->rows.taps * height, TileMemory::kWeights);
+    // The part at any place.
+    const auto range = [](const ResizeAxis& axis, uint32_t out, uint32_t first, uint32_t size) {
+      const ResizeTaps a = TapsOf(axis, std::min(first, out - 1));
+      const ResizeTaps b = TapsOf(axis, std::min(first + size, out) - 1);
+      return std::pair(a.first, b.first + b.count);
+    };
+    const auto [left, right] =
+        range(columns, out_x, static_cast<uint32_t>(random() % out_x) / width * width, width);
+    const auto [top, bottom] =
+        range(rows, out_y, static_cast<uint32_t>(random() % out_y) / height * height, height);
+    ASSERT_LE(StageWidth(left, right), TileMemory::kStageWords / TileMemory::kRowsACall);
+    ASSERT_LT((bottom - top + TileMemory::kRowsACall - 1) * width, TileMemory::kMiddleWords);
+    for (uint32_t k = 0; k < 3; ++k) {
+      const uint32_t x = static_cast<uint32_t>(random() % out_x);
+      ASSERT_LE(TapsOf(columns, x).count, memory->columns.taps);
+      const uint32_t y = static_cast<uint32_t>(random() % out_y);
+      ASSERT_LE(TapsOf(rows, y).count, memory->rows.taps);
+    }
+  }
+  EXPECT_GT(whole, 50'000u);
+  EXPECT_GT(parts, 10'000u);
+  EXPECT_GT(wide, 1'000u);
+}
+
+}  // namespace
+}  // namespace shardpack

@@ -1,0 +1,258 @@
+// CudaDeviceApi and OpenDevice: which GPU is touched, by which thread, and what is said of one that
+// cannot be used. On four fake GPUs, and (as :cuda_device_gpu_test) on those of this machine, where
+// it fails without one; SHARDPACK_REQUIRE_GPU=2 makes it fail where there are fewer than two.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "cuda/device/cuda_api.h"
+#include "cuda/dynload/cuda_driver.h"
+#include "cuda/loading/device_loader.h"
+#include "cuda/loading/dlpack_export.h"
+#include "cuda/device/host_api.h"
+#include "cuda/testing/loader_fixture.h"
+#include "cuda/device/open_device.h"
+#include "cuda/loading/open_loader.h"
+#include "cuda/testing/test_gpus.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace shardpack {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+using Context = CudaDriver::Context;
+
+int GpusWanted() {
+  const char* const wanted = std::getenv("SHARDPACK_REQUIRE_GPU");
+  return wanted == nullptr ? 1 : std::max(std::atoi(wanted), 1);
+}
+
+// All tests use the last GPU, so that the first one stays without a context in this process.
+class CudaDeviceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const absl::StatusOr<const DeviceApi*> first = CudaDeviceApi(0);
+    ASSERT_TRUE(first.ok()) << first.status();
+    const absl::StatusOr<CudaDriver> driver = OpenCudaDriver();
+    ASSERT_TRUE(driver.ok()) << driver.status();
+    driver_ = *driver;
+    ASSERT_EQ(driver_.count(&gpus_), 0);
+    ASSERT_GE(gpus_, GpusWanted());
+    last_ = gpus_ - 1;
+    if (gpus_ < 2) GTEST_SKIP() << "one GPU: that no other is touched cannot be seen";
+    api_ = *CudaDeviceApi(last_);
+  }
+  void TearDown() override {
+    for (int gpu = 0; gpu < last_; ++gpu) EXPECT_FALSE(HasContext(gpu)) << "GPU " << gpu;
+    EXPECT_THAT(GpuMisuses(), IsEmpty());
+  }
+  bool HasContext(int gpu) const {
+    int device = -1, active = -1;
+    unsigned flags = 0;
+    EXPECT_EQ(driver_.get(&device, gpu), 0);
+    EXPECT_EQ(driver_.primary_state(device, &flags, &active), 0);
+    return active != 0;
+  }
+  Context Current() const {
+    Context context = nullptr;
+    EXPECT_EQ(driver_.current(&context), 0);
+    return context;
+  }
+  void Check(const DeviceStatus& status) const { EXPECT_TRUE(status.ok()) << status.name; }
+  // A call of each kind.
+  void UseDevice() const {
+    void* memory = nullptr;
+    Stream stream = nullptr;
+    Event event = nullptr;
+    std::string text = "to the device and back", back(text.size(), '\0');
+    Check(api_->allocate(api_->self, &memory, text.size()));
+    Check(api_->stream_create(api_->self, &stream));
+    Check(api_->event_create(api_->self, &event, false));
+    Check(api_->copy_to_device(api_->self, memory, text.data(), text.size(), stream));
+    Check(api_->event_record(api_->self, event, stream));
+    Check(api_->stream_wait(api_->self, stream, event));
+    Check(api_->copy_to_host(api_->self, back.data(), memory, text.size(), stream));
+    Check(api_->stream_synchronize(api_->self, stream));
+    EXPECT_EQ(back, text);
+    Check(api_->event_destroy(api_->self, event));
+    Check(api_->stream_destroy(api_->self, stream));
+    Check(api_->free(api_->self, memory));
+    EXPECT_EQ(api_->allocate(api_->self, &memory, size_t{1} << 50).code, kDeviceOutOfMemory);
+    Check(api_->last_error(api_->self));  // and not left for whoever asks next
+  }
+
+  CudaDriver driver_;
+  const DeviceApi* api_ = nullptr;
+  int gpus_ = 0, last_ = 0;
+};
+
+// First: no other test has made one.
+TEST_F(CudaDeviceTest, ThatADeviceIsThereMakesNoContext) {
+  DeviceInfo info;
+  Check(api_->info(api_->self, &info));
+  EXPECT_GT(info.memory_bytes, 0u);
+  EXPECT_EQ(api_->kind, DeviceKind::kCuda);
+  EXPECT_EQ(*CudaDeviceApi(last_), api_);
+  EXPECT_FALSE(HasContext(last_));
+}
+
+TEST_F(CudaDeviceTest, AThreadThatChoseNothingStaysSo) {
+  EXPECT_EQ(Current(), nullptr);
+  UseDevice();
+  EXPECT_EQ(Current(), nullptr);
+  std::thread([&] {
+    UseDevice();
+    EXPECT_EQ(Current(), nullptr);
+  }).join();
+  EXPECT_TRUE(HasContext(last_));
+}
+
+TEST_F(CudaDeviceTest, AThreadsOwnChoiceStays) {
+  Context mine = nullptr;
+  ASSERT_EQ(driver_.primary(&mine, last_), 0);
+  std::thread([&] {
+    ASSERT_EQ(driver_.push(mine), 0);
+    UseDevice();
+    EXPECT_EQ(Current(), mine);
+    ASSERT_EQ(driver_.pop(&mine), 0);
+    EXPECT_EQ(Current(), nullptr);
+  }).join();
+}
+
+TEST_F(CudaDeviceTest, ALoaderTouchesItsGpuAlone) {
+  for (const bool decode : {false, true}) {
+    const LoaderFixture data(decode ? "ALoaderDecodes" : "ALoader", {});
+    LoaderOptions options = data.Options();
+    DeviceOptions device{.preprocess = DevicePreprocess{.output = {}}, .log = nullptr};
+    if (decode) {
+      device.decode = DeviceDecode{.crop = options.decode->crop,
+                                   .use_hardware = !GpusAreFake(),
+                                   .use_hybrid = !GpusAreFake()};
+      options.decode.reset();
+      options.image_infos = true;
+    }
+    auto memory = std::make_unique<PinnedMemory>(*api_, PinnedMemoryOptions{.log = nullptr});
+    absl::StatusOr<Loader> host =
+        OpenPinnedLoader(data.dataset(), data.order(), {}, options, *memory);
+    ASSERT_TRUE(host.ok()) << host.status();
+    std::optional<DeviceLoader> loader;
+    {
+      absl::StatusOr<DeviceLoader> opened = DeviceLoader::Open(*std::move(host), device, *api_);
+      ASSERT_TRUE(opened.ok()) << opened.status();
+      loader = *std::move(opened);
+    }
+    Stream stream = nullptr;
+    Check(api_->stream_create(api_->self, &stream));
+    for (int i = 0; i < 5; ++i) {
+      absl::StatusOr<std::optional<DeviceBatch>> next = loader->Next();
+      ASSERT_TRUE(next.ok() && next->has_value()) << next.status();
+      // As a framework has it: the last tensor ends in a thread of its own.
+      auto batch = std::make_shared<DeviceBatch>(**std::move(next));
+      ASSERT_TRUE(batch->WaitOn(stream).ok());
+      const DeviceTensor& pixels = *batch->pixels();
+      EXPECT_EQ(pixels.kind, DeviceKind::kCuda);
+      DlpackManagedTensorVersioned* const tensor = ExportVersioned(pixels, std::move(batch), false);
+      EXPECT_EQ(tensor->tensor.device.type, kDlpackCuda);
+      EXPECT_EQ(tensor->tensor.device.id, last_);
+      std::thread([&] {
+        tensor->deleter(tensor);
+        EXPECT_EQ(Current(), nullptr);
+      }).join();
+    }
+    EXPECT_TRUE(loader->stats().pinned);
+    Check(api_->stream_synchronize(api_->self, stream));
+    // And as a garbage collector has it.
+    std::thread([&] {
+      loader.reset();
+      memory.reset();
+      Check(api_->stream_destroy(api_->self, stream));
+      EXPECT_EQ(Current(), nullptr);
+    }).join();
+    EXPECT_EQ(Current(), nullptr);
+  }
+}
+
+TEST_F(CudaDeviceTest, ANumberMeansThatGpu) {
+  for (const std::string& wanted : {std::to_string(last_), "cuda:" + std::to_string(last_)}) {
+    const absl::StatusOr<OpenedDevice> device = OpenDevice(wanted);
+    ASSERT_TRUE(device.ok()) << device.status();
+    EXPECT_EQ(device->api, api_);
+    EXPECT_EQ(device->why_not, "");
+  }
+  ::setenv("LOCAL_RANK", std::to_string(last_).c_str(), 1);
+  EXPECT_EQ(OpenDevice("auto")->api, api_);
+  ::setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3", GpusAreFake() ? 1 : 0);
+  ::setenv("LOCAL_RANK", "1000", 1);
+  for (const char* const wanted : {"1000", "cuda:1000", "auto"}) {
+    EXPECT_THAT(OpenDevice(wanted).status().ToString(),
+                AllOf(HasSubstr("NOT_FOUND"), HasSubstr("there is no GPU 1000; "),
+                      HasSubstr(std::to_string(gpus_) + " are visible (CUDA_VISIBLE_DEVICES")));
+  }
+  ::setenv("LOCAL_RANK", "x", 1);
+  EXPECT_THAT(OpenDevice("auto").status().ToString(), HasSubstr("LOCAL_RANK is not a number: x"));
+  ::unsetenv("LOCAL_RANK");
+  EXPECT_EQ(OpenDevice("cpu")->api, &HostApi());
+  for (const char* const wanted : {"", "cuda", "cuda:", "gpu", "1 ", "cuda:one"}) {
+    EXPECT_THAT(OpenDevice(wanted).status().ToString(),
+                AllOf(HasSubstr("INVALID_ARGUMENT"), HasSubstr("\"cuda:3\""), HasSubstr(wanted)));
+  }
+}
+
+// Neither a GPU's number nor "auto" is the CPU then: somebody made a mistake.
+TEST_F(CudaDeviceTest, AForkedChildIsToldSo) {
+  for (const char* const wanted : {"cuda:0", "auto"}) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const absl::Status status = OpenDevice(wanted).status();
+      const bool right = absl::IsFailedPrecondition(status) &&
+                         std::string(status.message()).find("forked") != std::string::npos;
+      ::_exit(right ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << wanted << " " << status;
+  }
+}
+
+// A GPU's number is never the CPU; "auto" is where no GPU can be used, and says why.
+TEST_F(CudaDeviceTest, SaysWhyNoGpuCanBeUsed) {
+  if (!GpusAreFake()) GTEST_SKIP() << "makes fakes fail";
+  ::setenv("CUDA_VISIBLE_DEVICES", "", 1);
+  const struct {
+    int code, driver;
+    bool may_be_cpu;
+    const char* why;
+  } kCases[] = {
+      {kDeviceNone, 13000, true, "cudaErrorNoDevice: in words (CUDA_VISIBLE_DEVICES=)"},
+      {kDeviceInsufficientDriver, 0, true, "no NVIDIA driver (libcuda.so.1) was found"},
+      {kDeviceInsufficientDriver, 12040, true, "the driver is for CUDA 12.4, this program needs 1"},
+      {kDeviceUnknown, 13000, true, "no GPU can be used: cudaErrorOfTheFake"},
+      {kDeviceNotInitialized, 13000, false, "forked after CUDA was used"},
+  };
+  for (const auto& wanted : kCases) {
+    SCOPED_TRACE(wanted.why);
+    FailCudaStart(wanted.code, wanted.driver);
+    const absl::StatusOr<OpenedDevice> number = OpenDevice("0"), any = OpenDevice("auto");
+    FailCudaStart(0, 13000);
+    EXPECT_EQ(number.status().code(), wanted.may_be_cpu ? absl::StatusCode::kUnavailable
+                                                        : absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(number.status().message()), HasSubstr(wanted.why));
+    ASSERT_EQ(any.ok(), wanted.may_be_cpu) << any.status();
+    if (!any.ok()) continue;
+    EXPECT_EQ(any->api, &HostApi());
+    EXPECT_THAT(any->why_not, HasSubstr(wanted.why));
+  }
+}
+
+}  // namespace
+}  // namespace shardpack

@@ -1,0 +1,118 @@
+#include "cuda/loading/device_batch.h"
+
+#include <utility>
+
+namespace shardpack {
+
+size_t TensorTypeBytes(TensorType type) {
+  switch (type) {
+    case TensorType::kU8:
+      return 1;
+    case TensorType::kF16:
+    case TensorType::kBf16:
+      return 2;
+    case TensorType::kF32:
+      return 4;
+    case TensorType::kI64:
+      return 8;
+  }
+  return 0;
+}
+
+TensorType TensorTypeOf(PixelType type) {
+  switch (type) {
+    case PixelType::kU8:
+      return TensorType::kU8;
+    case PixelType::kF32:
+      return TensorType::kF32;
+    case PixelType::kF16:
+      return TensorType::kF16;
+    case PixelType::kBf16:
+      return TensorType::kBf16;
+  }
+  return TensorType::kU8;
+}
+
+size_t DeviceTensor::bytes() const {
+  size_t elements = 1;
+  for (uint32_t i = 0; i < dimensions; ++i) elements *= static_cast<size_t>(shape[i]);
+  return elements * TensorTypeBytes(type);
+}
+
+DeviceTensor PixelTensor(const DeviceApi& api, void* data, const OutputFormat& format,
+                         uint32_t slots, uint32_t height, uint32_t width, uint32_t channels) {
+  DeviceTensor tensor{.data = data,
+                      .kind = api.kind,
+                      .device = api.device,
+                      .type = TensorTypeOf(format.type),
+                      .shape = {slots, height, width, channels},
+                      .dimensions = 4};
+  if (format.layout == PixelLayout::kNchw) tensor.shape = {slots, channels, height, width};
+  return tensor;
+}
+
+DeviceBatch::DeviceBatch(std::shared_ptr<DeviceBuffers> buffers, DeviceBuffer& buffer,
+                         std::optional<DeviceTensor> pixels, bool labels)
+    : buffers_(std::move(buffers)), buffer_(&buffer), pixels_(pixels) {
+  if (labels) {
+    labels_ = DeviceTensor{.data = buffer.labels,
+                           .kind = buffers_->api().kind,
+                           .device = buffers_->api().device,
+                           .type = TensorType::kI64,
+                           .shape = {static_cast<int64_t>(buffer.info.ids.size())},
+                           .dimensions = 1};
+  }
+}
+
+DeviceBatch& DeviceBatch::operator=(DeviceBatch&& other) noexcept {
+  if (this == &other) return *this;
+  GiveBack();
+  buffers_ = std::move(other.buffers_);
+  buffer_ = std::exchange(other.buffer_, nullptr);
+  pixels_ = other.pixels_;
+  labels_ = other.labels_;
+  last_stream_ = other.last_stream_;
+  return *this;
+}
+
+absl::Status DeviceBatch::Check() const {
+  if (buffers_ == nullptr) {
+    return absl::FailedPreconditionError("the batch has been released already");
+  }
+  if (!buffers_->InOwnProcess()) {
+    return absl::FailedPreconditionError(
+        "the batch belongs to the process before a fork: a device does not survive it");
+  }
+  if (IsLost(buffers_->api())) {
+    return LostStatus(buffers_->api());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceBatch::WaitOn(Stream stream) {
+  absl::Status status = Check();
+  if (!status.ok()) return status;
+  const DeviceApi& api = buffers_->api();
+  status = Checked(api, api.stream_wait(api.self, stream, buffer_->ready),
+                   "making a stream wait for a batch");
+  if (status.ok()) last_stream_ = stream;
+  return status;
+}
+
+absl::Status DeviceBatch::Release(Stream stream) {
+  absl::Status status = Check();
+  if (!status.ok()) return status;
+  const std::shared_ptr<DeviceBuffers> buffers = std::move(buffers_);
+  buffers_ = nullptr;
+  return buffers->GiveBack(*buffer_, stream);
+}
+
+void DeviceBatch::GiveBack() {
+  if (buffers_ == nullptr) return;
+  const std::shared_ptr<DeviceBuffers> buffers = std::move(buffers_);
+  buffers_ = nullptr;
+  // In a forked child nothing of the device is touched.
+  if (buffers->InOwnProcess()) (void)buffers->GiveBack(*buffer_, last_stream_);
+}
+
+}  // namespace shardpack

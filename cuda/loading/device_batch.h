@@ -1,0 +1,88 @@
+// DeviceBatch: the samples of one step, on the device, for streams of the consumer's.
+//
+//   absl::Status status = batch.WaitOn(stream);       // the stream waits, not the host
+//   Train<<<..., stream>>>(batch.pixels()->data, batch.labels()->data);
+//   status = batch.Release(stream);                   // used until what runs there now
+//
+// Its memory is written again after Release, or after the batch is destroyed: then it counts as
+// used until what was enqueued by that time on the stream of the last WaitOn (without one, as never
+// used). None of this within the capture of a graph. A consumer with several streams makes the last
+// one wait for the others first. Streams of WaitOn exist until then. After Release neither tensors
+// nor info() may be used any more.
+//
+// Lifetime: move-only; may outlive the loader, not the table.
+// Thread-safety: one thread at a time.
+// Errors: FailedPrecondition after Release and in a forked child; Unavailable on a lost device;
+// those of the calls.
+// Units: bytes; shapes in elements, rows one behind the other.
+#ifndef SHARDPACK_CUDA_LOADING_DEVICE_BATCH_H_
+#define SHARDPACK_CUDA_LOADING_DEVICE_BATCH_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "cuda/loading/device_buffers.h"
+#include "images/pixels/pixel_output.h"
+
+namespace shardpack {
+
+enum class TensorType : uint8_t { kU8, kF16, kBf16, kF32, kI64 };
+
+size_t TensorTypeBytes(TensorType type);
+TensorType TensorTypeOf(PixelType type);
+
+struct DeviceTensor {
+  void* data = nullptr;
+  DeviceKind kind = DeviceKind::kHost;
+  int device = 0;
+  TensorType type = TensorType::kU8;
+  std::array<int64_t, 4> shape = {};
+  uint32_t dimensions = 0;
+
+  size_t bytes() const;
+};
+
+// Of pixels: {slots, height, width, channels}, or {slots, channels, height, width}.
+DeviceTensor PixelTensor(const DeviceApi& api, void* data, const OutputFormat& format,
+                         uint32_t slots, uint32_t height, uint32_t width, uint32_t channels);
+
+class DeviceBatch {
+ public:
+  // For loaders: a filled buffer, and what its pixels are, if any.
+  DeviceBatch(std::shared_ptr<DeviceBuffers> buffers, DeviceBuffer& buffer,
+              std::optional<DeviceTensor> pixels, bool labels);
+  DeviceBatch(DeviceBatch&& other) noexcept { *this = std::move(other); }
+  DeviceBatch& operator=(DeviceBatch&& other) noexcept;
+  ~DeviceBatch() { GiveBack(); }
+
+  const BatchInfo& info() const { return buffer_->info; }
+  size_t size() const { return buffer_->info.ids.size(); }
+  // nullptr where the loader does not decode, or labels are not copied.
+  const DeviceTensor* pixels() const { return pixels_ ? &*pixels_ : nullptr; }
+  const DeviceTensor* labels() const { return labels_ ? &*labels_ : nullptr; }
+  // Encoded bytes; data == nullptr where the sample has no such field, or it was decoded.
+  DeviceBytes bytes(size_t field, size_t slot) const {
+    return buffer_->fields[field * size() + slot];
+  }
+  size_t fields() const { return size() == 0 ? 0 : buffer_->fields.size() / size(); }
+
+  // What is enqueued on the stream from now on finds the batch there.
+  absl::Status WaitOn(Stream stream);
+  absl::Status Release(Stream stream);
+
+ private:
+  void GiveBack();
+  absl::Status Check() const;
+
+  std::shared_ptr<DeviceBuffers> buffers_;  // nullptr: moved from, or released
+  DeviceBuffer* buffer_ = nullptr;
+  std::optional<DeviceTensor> pixels_, labels_;
+  std::optional<Stream> last_stream_;
+};
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CUDA_LOADING_DEVICE_BATCH_H_

@@ -1,0 +1,254 @@
+#include "cuda/loading/device_buffers.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace shardpack {
+absl::StatusOr<std::shared_ptr<DeviceBuffers>> DeviceBuffers::Create(const DeviceApi& api,
+                                                                     DeviceBufferSpec spec) {
+  spec.buffers = std::max(spec.buffers, kMinBuffers);
+  std::shared_ptr<DeviceBuffers> made(new DeviceBuffers(api, spec));
+  absl::Status status = made->AllocateAll(spec.buffers);
+  if (absl::IsResourceExhausted(status)) {
+    ++made->shrinks_;
+    made->FreeAll();
+    status = made->AllocateAll(kMinBuffers);
+    if (!status.ok()) {
+      const size_t each = spec.pixel_bytes + spec.output_bytes + spec.raw_bytes;
+      status = absl::Status(
+          status.code(), absl::StrCat(std::string(status.message()), "; not even ", kMinBuffers,
+                                      " batches of ", each, " bytes fit on the device"));
+    }
+  }
+  if (!status.ok()) return status;
+  return made;
+}
+
+absl::Status DeviceBuffers::AllocateAll(uint32_t buffers) {
+  for (uint32_t i = 0; i < buffers; ++i) {
+    all_.push_back(std::make_unique<DeviceBuffer>());
+    absl::Status status = AllocateOne(*all_.back());
+    if (!status.ok()) return status;
+    free_.push_back(all_.back().get());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceBuffers::AllocateOne(DeviceBuffer& buffer) {
+  const size_t pixels = DeviceAligned(spec_.pixel_bytes),
+               output = DeviceAligned(spec_.output_bytes);
+  const size_t labels = DeviceAligned(spec_.slots * sizeof(int64_t));
+  const size_t samples = spec_.samples ? DeviceAligned(spec_.slots * sizeof(PreprocessSample)) : 0;
+  const size_t rows = spec_.rows ? DeviceAligned(spec_.slots * sizeof(uint64_t)) : 0;
+  const size_t bytes = std::max<size_t>(pixels + output + labels + samples + rows, 256);
+  absl::Status status =
+      Checked(api_, api_.allocate(api_.self, &buffer.memory, bytes),
+              absl::StrCat("allocating ", bytes, " bytes on the device for a batch"));
+  if (!status.ok()) {
+    buffer.memory = nullptr;
+    return status;
+  }
+  device_bytes_ += bytes;
+  auto* at = static_cast<uint8_t*>(buffer.memory);
+  buffer.pixels = at;
+  buffer.output = spec_.output_bytes > 0 ? at + pixels : buffer.pixels;
+  buffer.labels = reinterpret_cast<int64_t*>(at + pixels + output);
+  if (samples > 0)
+    buffer.samples = reinterpret_cast<PreprocessSample*>(at + pixels + output + labels);
+  if (rows > 0) buffer.rows = reinterpret_cast<uint64_t*>(at + pixels + output + labels + samples);
+  for (Event* const event : {&buffer.ready, &buffer.released}) {
+    Event made = nullptr;
+    status = Checked(api_, api_.event_create(api_.self, &made, false), "making an event");
+    if (!status.ok()) return status;
+    *event = made;
+  }
+  if (spec_.raw_bytes == 0) return absl::OkStatus();
+  void* raw = nullptr;
+  status = Checked(api_, api_.allocate(api_.self, &raw, spec_.raw_bytes),
+                   absl::StrCat("allocating ", spec_.raw_bytes, " bytes on the device"));
+  if (!status.ok()) return status;
+  buffer.raw = static_cast<uint8_t*>(raw);
+  buffer.raw_bytes = spec_.raw_bytes;
+  device_bytes_ += buffer.raw_bytes;
+  return absl::OkStatus();
+}
+
+void DeviceBuffers::FreeOne(DeviceBuffer& buffer) {
+  if (IsLost(api_)) return;
+  if (buffer.memory != nullptr) (void)Checked(api_, api_.free(api_.self, buffer.memory), "");
+  if (buffer.raw != nullptr && !IsLost(api_))
+    (void)Checked(api_, api_.free(api_.self, buffer.raw), "");
+  for (const Event event : {buffer.ready, buffer.released}) {
+    if (event != nullptr && !IsLost(api_))
+      (void)Checked(api_, api_.event_destroy(api_.self, event), "");
+  }
+}
+
+void DeviceBuffers::FreeAll() {
+  for (const auto& buffer : all_) FreeOne(*buffer);
+  all_.clear();
+  free_.clear();
+  device_bytes_ = 0;
+}
+
+// Whether the device is done with it. An answer that cannot be had counts as no.
+bool DeviceBuffers::Idle(const DeviceBuffer& buffer) const {
+  for (const Event event : Before(buffer)) {
+    if (!Checked(api_, api_.event_query(api_.self, event), "").ok()) return false;
+  }
+  return true;
+}
+
+DeviceBuffers::~DeviceBuffers() {
+  if (!InOwnProcess()) return;
+  const auto deadline = std::chrono::steady_clock::now() + patience_;
+  for (const auto& buffer : all_) {
+    while (!IsLost(api_) && !Idle(*buffer)) {
+      // Freeing would wait for ever.
+      if (std::chrono::steady_clock::now() >= deadline) return;
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+  }
+  FreeAll();
+}
+
+DeviceBuffer* DeviceBuffers::TryTake() { return Take(std::chrono::microseconds(0)); }
+
+DeviceBuffer* DeviceBuffers::Take(std::chrono::microseconds for_at_most) {
+  std::unique_lock lock(mutex_);
+  if (free_.empty() && for_at_most.count() > 0) {
+    returned_.wait_for(lock, for_at_most, [this] { return poked_ || !free_.empty(); });
+    poked_ = false;
+  }
+  if (free_.empty()) return nullptr;
+  DeviceBuffer* const buffer = free_.front();
+  free_.pop_front();
+  return buffer;
+}
+
+void DeviceBuffers::Poke() {
+  {
+    const std::lock_guard lock(mutex_);
+    poked_ = true;
+  }
+  returned_.notify_all();
+}
+
+std::vector<Event> DeviceBuffers::Before(const DeviceBuffer& buffer) const {
+  std::vector<Event> events;
+  if (buffer.was_ready) events.push_back(buffer.ready);
+  if (buffer.was_released) events.push_back(buffer.released);
+  return events;
+}
+
+absl::Status DeviceBuffers::ReserveRaw(DeviceBuffer& buffer, size_t bytes) {
+  if (bytes <= buffer.raw_bytes) return absl::OkStatus();
+  if (buffer.raw != nullptr) {
+    absl::Status freed = Checked(api_, api_.free(api_.self, buffer.raw), "freeing a batch's bytes");
+    buffer.raw = nullptr;
+    const std::lock_guard lock(mutex_);
+    device_bytes_ -= std::exchange(buffer.raw_bytes, 0);
+    ++growths_;
+    if (!freed.ok() && IsLost(api_)) return freed;
+  }
+  // A quarter more, so that batches that differ a little do not each come here.
+  size_t room = DeviceAligned(bytes + bytes / 4);
+  void* raw = nullptr;
+  DeviceStatus allocated = api_.allocate(api_.self, &raw, room);
+  if (ClassOf(allocated) == FailureClass::kResource) {
+    absl::Status freed = FreeUnused();
+    if (!freed.ok()) return freed;
+    room = DeviceAligned(bytes);
+    allocated = api_.allocate(api_.self, &raw, room);
+  }
+  absl::Status status = Checked(
+      api_, allocated,
+      absl::StrCat("allocating ", room, " bytes on the device for a batch's encoded bytes"));
+  if (!status.ok()) return status;
+  buffer.raw = static_cast<uint8_t*>(raw);
+  const std::lock_guard lock(mutex_);
+  buffer.raw_bytes = room;
+  device_bytes_ += room;
+  return absl::OkStatus();
+}
+
+// As long as enough are left; their memory stays where it is not theirs alone.
+absl::Status DeviceBuffers::FreeUnused() {
+  const std::lock_guard lock(mutex_);
+  ++shrinks_;
+  while (!free_.empty() && all_.size() > kMinBuffers) {
+    DeviceBuffer* const buffer = free_.back();
+    free_.pop_back();
+    device_bytes_ -= std::min<uint64_t>(device_bytes_, buffer->raw_bytes);
+    FreeOne(*buffer);
+    if (IsLost(api_)) return LostStatus(api_);
+    all_.erase(std::find_if(all_.begin(), all_.end(),
+                            [buffer](const auto& each) { return each.get() == buffer; }));
+  }
+  return absl::OkStatus();
+}
+
+void DeviceBuffers::SetHeld(DeviceBuffer& buffer) {
+  const std::lock_guard lock(mutex_);
+  buffer.held = true;
+}
+
+absl::Status DeviceBuffers::GiveBack(DeviceBuffer& buffer, std::optional<Stream> stream) {
+  absl::Status status;
+  bool recorded = false;
+  if (stream && !IsLost(api_)) {
+    status = Checked(api_, api_.event_record(api_.self, buffer.released, *stream),
+                     "recording the release of a batch");
+    recorded = status.ok();
+    // Without the event the host has to see itself that the stream is done.
+    if (!recorded && !IsLost(api_)) {
+      status = Checked(api_, api_.stream_synchronize(api_.self, *stream),
+                       "waiting for the stream that a batch was released on");
+      // The buffer is given up: nobody knows when it may be written again.
+      if (!status.ok()) return status;
+    }
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    buffer.was_released = recorded;
+    buffer.held = false;
+    free_.push_back(&buffer);
+  }
+  returned_.notify_all();
+  return status;
+}
+
+std::string DeviceBuffers::Holders() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::pair<uint64_t, uint64_t>> held;
+  for (const auto& buffer : all_) {
+    if (buffer->held) held.emplace_back(buffer->info.epoch, buffer->info.step);
+  }
+  std::sort(held.begin(), held.end());
+  std::string text;
+  for (const auto& [epoch, step] : held)
+    absl::StrAppend(&text, text.empty() ? "" : ", ", "epoch ", epoch, " step ", step);
+  return text;
+}
+
+uint32_t DeviceBuffers::buffers() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<uint32_t>(all_.size());
+}
+uint64_t DeviceBuffers::device_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return device_bytes_;
+}
+uint64_t DeviceBuffers::shrinks() const {
+  const std::lock_guard lock(mutex_);
+  return shrinks_;
+}
+uint64_t DeviceBuffers::growths() const {
+  const std::lock_guard lock(mutex_);
+  return growths_;
+}
+
+}  // namespace shardpack

@@ -1,0 +1,137 @@
+// DeviceBuffers: the fixed set of places on the device that batches are copied to, again and again.
+//
+//   absl::StatusOr<std::shared_ptr<DeviceBuffers>> buffers = DeviceBuffers::Create(api, spec);
+//   if (DeviceBuffer* buffer = (*buffers)->TryTake()) ...   // filled, given out as a DeviceBatch
+//   absl::Status status = (*buffers)->GiveBack(buffer, stream);  // used until what runs there now
+//
+// A buffer that is given back is taken again at once: whoever fills it enqueues that behind
+// `Before(buffer)`, the events after which its last use is over. The host waits for none of them.
+//
+// Lifetime: shared by a loader and its batches; the table outlives it. The destructor waits for the
+// last uses for `patience` at most, then leaves the memory to the end of the process.
+// Thread-safety: any thread.
+// Errors: those of the calls; ResourceExhausted with the sizes.
+// Units: bytes.
+#ifndef SHARDPACK_CUDA_LOADING_DEVICE_BUFFERS_H_
+#define SHARDPACK_CUDA_LOADING_DEVICE_BUFFERS_H_
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuda/device/device_api.h"
+#include "readers/loading/host_batch.h"
+
+namespace shardpack {
+
+// What is known of a batch on the host.
+struct BatchInfo {
+  uint64_t epoch = 0, step = 0;
+  std::vector<uint64_t> ids;  // kPaddingId for padding
+  std::vector<int64_t> labels;
+  std::vector<SampleStatus> status;
+};
+
+struct DeviceBytes {
+  const void* data = nullptr;  // on the device; nullptr: the sample has no such field
+  size_t size = 0;
+};
+
+struct DeviceBuffer {
+  // On the device, each aligned to 256 bytes.
+  uint8_t* pixels = nullptr;  // as the host decoded them
+  uint8_t* output = nullptr;  // after preprocessing; == pixels without
+  int64_t* labels = nullptr;
+  PreprocessSample* samples = nullptr;
+  bool odd_samples = false;  // those of a batch with padding
+  uint64_t* rows = nullptr;  // of a gather
+  uint8_t* raw = nullptr;    // encoded bytes: the slabs one behind the other
+  size_t raw_bytes = 0;
+
+  Event ready = nullptr, released = nullptr;
+  bool was_ready = false, was_released = false;  // recorded, by the last use
+  BatchInfo info;
+  std::vector<DeviceBytes> fields;  // [field * slots + slot]
+  bool held = false;                // by a DeviceBatch that was delivered
+  void* memory = nullptr;           // of all but raw
+};
+
+struct DeviceBufferSpec {
+  uint32_t buffers = 4, slots = 0;
+  size_t pixel_bytes = 0, output_bytes = 0, raw_bytes = 0;  // a batch; output 0: not preprocessed
+  bool samples = false, rows = false;
+};
+
+class DeviceBuffers {
+ public:
+  static constexpr uint32_t kMinBuffers = 2;  // one is filled while one is used
+
+  // With too little memory, once more with kMinBuffers.
+  static absl::StatusOr<std::shared_ptr<DeviceBuffers>> Create(const DeviceApi& api,
+                                                               DeviceBufferSpec spec);
+  ~DeviceBuffers();
+  DeviceBuffers(const DeviceBuffers&) = delete;
+  DeviceBuffers& operator=(const DeviceBuffers&) = delete;
+
+  const DeviceApi& api() const { return api_; }
+  const DeviceBufferSpec& spec() const { return spec_; }  // buffers: as many as there are
+  bool InOwnProcess() const { return ::getpid() == process_; }
+
+  DeviceBuffer* TryTake();
+  // After `for_at_most`, or when Poke is called, nullptr too.
+  DeviceBuffer* Take(std::chrono::microseconds for_at_most);
+  void Poke();
+  // Events that the next use waits for on the device.
+  std::vector<Event> Before(const DeviceBuffer& buffer) const;
+  // Room for so many encoded bytes. Frees buffers that nobody uses if there is no memory else.
+  absl::Status ReserveRaw(DeviceBuffer& buffer, size_t bytes);
+  // Frees buffers that nobody uses, as long as enough are left, for memory of other use.
+  absl::Status FreeUnused();
+  // The buffer is a delivered batch's from now on.
+  void SetHeld(DeviceBuffer& buffer);
+  // With a stream: not before what was enqueued there. Without: its work is over, or never was.
+  absl::Status GiveBack(DeviceBuffer& buffer, std::optional<Stream> stream);
+
+  // "epoch 0 steps 3, 4" of the batches that are held; empty without.
+  std::string Holders() const;
+  uint32_t buffers() const;
+  uint64_t device_bytes() const;
+  uint64_t shrinks() const;  // times that there was too little memory
+  uint64_t growths() const;  // of ReserveRaw, after the first
+  void set_patience(std::chrono::milliseconds patience) { patience_ = patience; }
+  const std::vector<std::unique_ptr<DeviceBuffer>>& all() const { return all_; }
+
+ private:
+  DeviceBuffers(const DeviceApi& api, const DeviceBufferSpec& spec) : api_(api), spec_(spec) {}
+  absl::Status AllocateAll(uint32_t buffers);
+  absl::Status AllocateOne(DeviceBuffer& buffer);
+  void FreeOne(DeviceBuffer& buffer);
+  void FreeAll();
+  bool Idle(const DeviceBuffer& buffer) const;
+
+  const DeviceApi& api_;
+  DeviceBufferSpec spec_;
+  const pid_t process_ = ::getpid();
+  std::chrono::milliseconds patience_{5000};
+  mutable std::mutex mutex_;
+  std::condition_variable returned_;
+  bool poked_ = false;
+  std::vector<std::unique_ptr<DeviceBuffer>> all_;
+  std::deque<DeviceBuffer*> free_;  // in the order in which they came back
+  uint64_t device_bytes_ = 0, shrinks_ = 0, growths_ = 0;
+};
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CUDA_LOADING_DEVICE_BUFFERS_H_

@@ -1,0 +1,114 @@
+// DeviceDecoder: the encoded images of a host batch to pixels on the device, and which part of each
+// the preprocessing takes.
+//
+//   auto decoder = DeviceDecoder::Create(api, decode, &stop);
+//   absl::Status status = (*decoder)->Prepare(batch, 0, why);     // room for it
+//   status = (*decoder)->Decode(stream, samples, why);
+//   ...                                     // enqueued on the stream: what reads samples[i].pixels
+//   status = (*decoder)->Done(stream);
+//
+// Images are decoded whole by JpegDecoder (cuda/jpeg/jpeg_decoder.h) into one of two pieces of device
+// memory, which grow when a batch needs more than any before; crops and flips are those that the
+// Loader would choose (images/augment/crop.h: a function of seed, epoch and id). Against the Loader's own
+// decoding the result differs where that one decodes a JPEG at a smaller scale. The host waits
+// until the piece's last batch was read, since the engines do not (cuda/jpeg/nvjpeg_backends.h).
+//
+// Lifetime: the table outlives it; the batch lives until the stream has run.
+// Thread-safety: one thread at a time, one that entered the device, always with the same stream.
+// Errors: of an image in `why`, its sample without pixels; ResourceExhausted of Prepare, which may
+// be called again; all others are the device's, or Cancelled by `stop`.
+// Units: bytes, pixels.
+#ifndef SHARDPACK_CUDA_LOADING_DEVICE_DECODER_H_
+#define SHARDPACK_CUDA_LOADING_DEVICE_DECODER_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cuda/device/device_api.h"
+#include "cuda/device/device_event.h"
+#include "cuda/jpeg/jpeg_decoder.h"
+#include "cuda/dynload/nvjpeg_library.h"
+#include "images/augment/crop.h"
+#include "readers/loading/host_batch.h"
+
+namespace shardpack {
+
+struct DeviceDecode {
+  CropOptions crop = {};
+  uint64_t augment_seed = 0;  // of random crops and flips
+  uint8_t channels = 3;       // 1: gray, 3: RGB
+  bool orient = true;
+  uint64_t max_pixels = JpegDecoderOptions().max_pixels;  // of an image
+  uint32_t max_scans = JpegDecoderOptions().max_scans;    // of a progressive JPEG
+  int threads = 0;  // for what the GPU's engines do not take; 0: the cores this process may use
+  bool use_hardware = true, use_hybrid = true;
+  // nullptr: NvjpegLibrary::Open, where the device is a GPU.
+  const NvjpegFunctions* nvjpeg = nullptr;
+};
+
+class DeviceDecoder {
+ public:
+  // `stop`, which may be nullptr, ends waiting for the device.
+  static absl::StatusOr<std::unique_ptr<DeviceDecoder>> Create(const DeviceApi& api,
+                                                               const DeviceDecode& options,
+                                                               const std::atomic<bool>* stop);
+  ~DeviceDecoder();
+
+  // `field` is the image's; `why` has one status a slot.
+  absl::Status Prepare(const HostBatch& batch, size_t field, std::span<absl::Status> why);
+  // Of the batch that was prepared, which still lives. One sample a slot; padding has no pixels.
+  absl::Status Decode(Stream stream, std::span<PreprocessSample> samples,
+                      std::span<absl::Status> why);
+  absl::Status Done(Stream stream);
+
+  JpegDecoderStats stats() const { return decoder_->stats(); }
+  bool has_hardware() const { return decoder_->has_hardware(); }
+  bool has_hybrid() const { return decoder_->has_hybrid(); }
+  // JpegDecoder::backends, or why there is no nvJPEG.
+  std::string backends() const;
+  uint64_t memory_bytes() const { return pieces_[0].bytes + pieces_[1].bytes; }
+  uint64_t growths() const { return growths_; }  // after the first room of a piece
+
+ private:
+  // Images of one batch, until the preprocessing has read them.
+  struct Piece {
+    Piece(const DeviceApi& api, const std::atomic<bool>* stop) : read(api, stop) {}
+    void* memory = nullptr;
+    size_t bytes = 0;
+    DeviceEvent read;
+  };
+  struct Place {
+    size_t slot, offset;
+    uint64_t id;
+  };
+
+  DeviceDecoder(const DeviceApi& api, const DeviceDecode& options, const std::atomic<bool>* stop)
+      : api_(api), options_(options), pieces_{Piece(api, stop), Piece(api, stop)} {}
+  absl::Status Reserve(Piece& piece, size_t bytes);
+  PreprocessSample SampleOf(const JpegImage& image, const SampleIdentity& identity) const;
+
+  const DeviceApi& api_;
+  const DeviceDecode options_;
+  std::optional<NvjpegLibrary> library_;
+  std::string why_no_library_;
+  std::array<Piece, 2> pieces_;
+  size_t piece_ = 0;  // the next one
+  uint64_t growths_ = 0;
+  std::unique_ptr<JpegDecoder> decoder_;
+  // Of one batch.
+  uint64_t epoch_ = 0;
+  std::vector<JpegImage> images_;
+  std::vector<Place> places_;
+  std::vector<JpegResult> results_;
+};
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CUDA_LOADING_DEVICE_DECODER_H_

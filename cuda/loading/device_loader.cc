@@ -1,0 +1,48 @@
+#include "cuda/loading/device_loader.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "cuda/loading/device_loader_core.h"
+
+namespace shardpack {
+
+absl::StatusOr<DeviceLoader> DeviceLoader::Open(Loader loader, const DeviceOptions& options,
+                                                const DeviceApi& api,
+                                                const Interrupted& interrupted) {
+  auto core = std::make_unique<Core>(std::move(loader), options, api);
+  absl::Status opened = core->Open(interrupted);
+  if (!opened.ok()) return opened;
+  return DeviceLoader(std::move(core));
+}
+
+DeviceLoader::DeviceLoader(std::unique_ptr<Core> core) : core_(std::move(core)) {}
+DeviceLoader::DeviceLoader(DeviceLoader&&) noexcept = default;
+DeviceLoader& DeviceLoader::operator=(DeviceLoader&& other) noexcept {
+  std::swap(core_, other.core_);
+  return *this;
+}
+// In a forked child there is no thread to join, and no device.
+DeviceLoader::~DeviceLoader() {
+  if (core_ != nullptr && !core_->InOwnProcess()) (void)core_.release();
+}
+
+absl::StatusOr<std::optional<DeviceBatch>> DeviceLoader::Next(const Interrupted& interrupted) {
+  return core_->Next(interrupted);
+}
+absl::StatusOr<std::optional<BatchInfo>> DeviceLoader::NextInto(const DeviceTarget& target,
+                                                                Stream stream) {
+  return core_->NextInto(target, stream);
+}
+Cursor DeviceLoader::cursor() const { return core_->InOwnProcess() ? core_->cursor() : Cursor(); }
+DeviceLoaderStats DeviceLoader::stats() const {
+  return core_->InOwnProcess() ? core_->stats() : DeviceLoaderStats();
+}
+std::vector<BadSample> DeviceLoader::TakeBadSamples() {
+  return core_->InOwnProcess() ? core_->TakeBadSamples() : std::vector<BadSample>();
+}
+void DeviceLoader::Stop() {
+  if (core_->InOwnProcess()) core_->Stop();
+}
+
+}  // namespace shardpack

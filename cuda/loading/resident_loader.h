@@ -1,0 +1,87 @@
+// ResidentLoader: batches of a dataset that stays on the device: decoded once, then gathered there.
+//
+//   ResidentOptions options{.width = 32, .height = 32, .output = {.type = PixelType::kF16}};
+//   auto batches = ResidentLoader::Open(dataset, order, rank, options, api);
+//   while (auto batch = *batches->Next()) { batch->WaitOn(stream); ...; batch->Release(stream); }
+//
+// Open decodes every image to width x height 8-bit pixels, by a Loader, and uploads them; each
+// batch is then one launch on the device (crop, resize, mirror and cast, or a plain gather) of the
+// images that the order names, and a small copy of labels and parameters. Random crops are those
+// that a Loader with the same seed chooses, but of the resized image. Nothing is read or decoded
+// again. Padding slots are zeros. Next, cursor and ends of epochs are as those of DeviceLoader.
+//
+// Lifetime: the table outlives it and its batches; batches may outlive it.
+// Thread-safety: one thread at a time; no thread of its own runs after Open. Not across fork.
+// Errors: Open: ResourceExhausted with both sizes where the images do not fit, those of the Loader
+// (a bad sample ends it), InvalidArgument; Next: as DeviceLoader.
+// Units: bytes, pixels.
+#ifndef SHARDPACK_CUDA_LOADING_RESIDENT_LOADER_H_
+#define SHARDPACK_CUDA_LOADING_RESIDENT_LOADER_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "cuda/device/device_api.h"
+#include "cuda/loading/device_batch.h"
+#include "cuda/loading/pinned_memory.h"
+#include "images/augment/crop.h"
+#include "images/pixels/pixel_output.h"
+#include "readers/order/cursor.h"
+#include "readers/dataset/dataset.h"
+#include "readers/loading/loader.h"
+#include "readers/order/order.h"
+#include "readers/order/rank.h"
+
+namespace shardpack {
+
+struct ResidentOptions {
+  uint32_t width = 0, height = 0;  // of the images as they are kept
+  uint8_t channels = 3;
+  ResizeFilter filter = ResizeFilter::kBilinear;
+  std::optional<CropOptions> crop = std::nullopt;  // of each batch; else whole images as kept
+  OutputFormat output = {};
+  uint64_t augment_seed = 0;
+  uint64_t epochs = 0;           // after so many Next gives nullopt for ever; 0: no end
+  double share_of_memory = 0.8;  // of the device's free memory, at most, for the images
+  uint32_t buffers = 4;          // batches at once
+  int threads = 0;               // that decode, within Open
+  std::chrono::milliseconds patience{30'000};
+  std::function<void(const std::string&)> log = LogToStderr;
+};
+
+struct ResidentStats {
+  uint64_t images = 0, image_bytes = 0;  // on the device
+  uint64_t batches = 0;
+  double fill_seconds = 0;
+  uint64_t uploaded_bytes = 0;  // since it was filled: labels and parameters
+};
+
+class ResidentLoader {
+ public:
+  // Cancelled when it was interrupted while it waited, as Next, whose next call gives that batch.
+  static absl::StatusOr<ResidentLoader> Open(Dataset dataset, Order order, Rank rank,
+                                             const ResidentOptions& options, const DeviceApi& api,
+                                             std::optional<Cursor> cursor = std::nullopt,
+                                             const Interrupted& interrupted = nullptr);
+  ResidentLoader(ResidentLoader&&) noexcept;
+  ResidentLoader& operator=(ResidentLoader&&) noexcept;
+  ~ResidentLoader();
+
+  absl::StatusOr<std::optional<DeviceBatch>> Next(const Interrupted& interrupted = nullptr);
+  Cursor cursor() const;
+  ResidentStats stats() const;
+
+ private:
+  class Core;
+  explicit ResidentLoader(std::unique_ptr<Core> core);
+  std::unique_ptr<Core> core_;
+};
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CUDA_LOADING_RESIDENT_LOADER_H_

@@ -1,0 +1,246 @@
+// ResidentLoader: the batches of the order from images that stay on the device, cropped and
+// gathered there, without the host waiting; memory that is too small; calls that fail.
+#include "cuda/loading/resident_loader.h"
+
+#include "cuda/testing/loader_fixture.h"
+#include "cuda/testing/sink.h"
+#include "cuda/testing/test_device.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "readers/loading/loader.h"
+
+namespace shardpack {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr uint32_t kSide = 16;
+constexpr size_t kImageBytes = size_t{kSide} * kSide * 3;
+
+class ResidentLoaderTest : public ::testing::Test {
+ protected:
+  ResidentLoaderTest()
+      : data_(::testing::UnitTest::GetInstance()->current_test_info()->name(), {.samples = 44}) {}
+  void SetUp() override { ASSERT_TRUE(device_.ok()) << device_.why(); }
+  void TearDown() override {
+    if (device_.fake() == nullptr) return;
+    EXPECT_THAT(device_.fake()->misuses(), IsEmpty());
+    EXPECT_EQ(device_.fake()->live_objects(), 0u) << device_.fake()->LiveObjects();
+  }
+  static ResidentOptions Options() {
+    return {.width = kSide, .height = kSide, .epochs = 2, .log = nullptr};
+  }
+  absl::StatusOr<ResidentLoader> Open(const ResidentOptions& options,
+                                      std::optional<Cursor> cursor = std::nullopt) {
+    return ResidentLoader::Open(data_.dataset(), data_.order(), {}, options, device_.api(), cursor);
+  }
+  // All images as they are kept, by the Loader alone.
+  std::vector<std::string> Table() const {
+    PageableMemory memory;
+    LoaderOptions options{.threads = 1, .epochs = 1};
+    options.decode.emplace();
+    options.decode->crop = {.kind = CropKind::kResize, .width = kSide, .height = kSide};
+    std::vector<std::string> table(data_.dataset().size());
+    Loader loader = data_.Open(memory, options);
+    for (auto batch = loader.Next(); batch->has_value(); batch = loader.Next()) {
+      for (size_t i = 0; i < (*batch)->size(); ++i) {
+        if ((*batch)->ids()[i] == kPaddingId) continue;
+        table[(*batch)->ids()[i]] =
+            AsText((*batch)->pixels()->bytes.subspan(i * kImageBytes, kImageBytes));
+      }
+    }
+    return table;
+  }
+
+  LoaderFixture data_;
+  TestDevice device_{{.seed = 5, .max_delay_us = 300}};
+};
+
+TEST_F(ResidentLoaderTest, GathersTheOrderOverEpochs) {
+  const std::vector<std::string> table = Table();
+  auto loader = Open(Options());
+  ASSERT_TRUE(loader.ok()) << loader.status();
+  EXPECT_EQ(loader->stats().image_bytes, 44 * kImageBytes);
+  Sink sink(device_, 8 * kImageBytes, 16);
+  for (uint64_t epoch = 0; epoch < 2; ++epoch) {
+    for (uint64_t step = 0; step < data_.order().steps(); ++step) {
+      auto batch = loader->Next();
+      ASSERT_TRUE(batch.ok() && batch->has_value()) << batch.status();
+      sink.Put(**std::move(batch));
+    }
+    EXPECT_FALSE(loader->Next()->has_value());
+  }
+  EXPECT_FALSE(loader->Next()->has_value());
+  const std::vector<DeviceCopy> got = sink.Finish();
+  ASSERT_EQ(got.size(), 12u);
+  size_t padding = 0;
+  for (size_t n = 0; n < got.size(); ++n) {
+    for (uint32_t i = 0; i < 8; ++i) {
+      const uint64_t id = data_.order().IdAt(n / 6, n % 6, i);
+      ASSERT_EQ(got[n].info.ids[i], id);
+      const std::string pixels = got[n].pixels.substr(i * kImageBytes, kImageBytes);
+      if (id == kPaddingId) {
+        ++padding;
+        EXPECT_EQ(got[n].info.status[i].state, SampleState::kPadding);
+        EXPECT_TRUE(pixels == std::string(kImageBytes, '\0'));
+        EXPECT_EQ(got[n].labels[i], kNoLabel);
+      } else {
+        EXPECT_TRUE(pixels == table[id]) << n << " " << i;
+        EXPECT_EQ(got[n].labels[i], data_.dataset().Read(id)->label);
+      }
+    }
+  }
+  EXPECT_EQ(padding, 8u);
+}
+
+TEST_F(ResidentLoaderTest, CropsAsTheSeedSays) {
+  const std::vector<std::string> table = Table();
+  for (const CropKind kind : {CropKind::kRandomResized, CropKind::kCenter}) {
+    ResidentOptions options = Options();
+    options.crop = CropOptions{
+        .kind = kind, .width = 10, .height = 8, .shortest_side = 12, .flip_probability = 0.5};
+    options.augment_seed = 77;
+    options.output = {
+        .type = PixelType::kF16, .layout = PixelLayout::kNchw, .mean = {.5f, .5f, .5f}};
+    const size_t out_bytes = size_t{10} * 8 * 3 * 2;
+    auto loader = Open(options);
+    ASSERT_TRUE(loader.ok()) << loader.status();
+    Sink sink(device_, 8 * out_bytes, 16);
+    for (int n = 0; n < 5; ++n) sink.Put(**loader->Next());
+    const std::vector<DeviceCopy> got = sink.Finish();
+    ASSERT_EQ(got.size(), 5u);
+    for (const DeviceCopy& copy : got) {
+      for (uint32_t i = 0; i < 8; ++i) {
+        const uint64_t id = copy.info.ids[i];
+        const Crop crop = ChooseCrop(*options.crop, kSide, kSide, {77, 0, id});
+        const auto* pixels = reinterpret_cast<const uint8_t*>(table[id].data());
+        PreprocessSample sample{pixels, kSide, kSide, kSide * 3, crop.box, crop.flip};
+        if (!crop.margin) {
+          const auto left = static_cast<uint32_t>(crop.box.left);
+          const auto top = static_cast<uint32_t>(crop.box.top);
+          sample.width = static_cast<uint32_t>(crop.box.right) - left;
+          sample.height = static_cast<uint32_t>(crop.box.bottom) - top;
+          sample.pixels += (top * kSide + left) * 3;
+          sample.box = {0, 0, static_cast<double>(sample.width),
+                        static_cast<double>(sample.height)};
+        }
+        std::string wanted(out_bytes, '\0');
+        ASSERT_TRUE(PreprocessOnHost({.samples = &sample,
+                                      .count = 1,
+                                      .channels = 3,
+                                      .out_width = 10,
+                                      .out_height = 8,
+                                      .filter = ResizeFilter::kBilinear,
+                                      .output = PixelOutput(options.output, 3),
+                                      .out = wanted.data()})
+                        .ok());
+        ExpectCloseHalves(copy.pixels.substr(i * out_bytes, out_bytes), wanted,
+                          device_.fake() != nullptr ? 0 : 0.005);
+      }
+    }
+  }
+}
+
+TEST_F(ResidentLoaderTest, GoesOnFromACursor) {
+  Cursor cursor;
+  {
+    auto loader = Open(Options());
+    ASSERT_TRUE(loader.ok()) << loader.status();
+    for (int i = 0; i < 4; ++i) ASSERT_TRUE(loader->Next().ok());
+    cursor = loader->cursor();
+  }
+  auto loader = Open(Options(), cursor);
+  ASSERT_TRUE(loader.ok()) << loader.status();
+  auto batch = loader->Next();
+  ASSERT_TRUE(batch.ok() && batch->has_value());
+  EXPECT_EQ((*batch)->info().step, 4u);
+  cursor.order ^= 1;
+  EXPECT_EQ(Open(Options(), cursor).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(ResidentLoaderTest, ASteadyRunCopiesOnlyParameters) {
+  FakeApi* const fake = device_.fake();
+  if (fake == nullptr) GTEST_SKIP() << "counts calls of the fake device";
+  ResidentOptions options = Options();
+  options.epochs = 0;
+  auto loader = Open(options);
+  ASSERT_TRUE(loader.ok()) << loader.status();
+  const Stream stream = device_.MakeStream();
+  uint64_t allocations = 0, syncs = 0, copied = 0;
+  for (int step = 0; step < 120; ++step) {
+    if (step == 20) {
+      allocations = fake->allocations();
+      syncs = fake->host_syncs();
+      copied = fake->copied_bytes();
+    }
+    auto batch = loader->Next();
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    if (!batch->has_value()) continue;
+    ASSERT_TRUE((*batch)->WaitOn(stream).ok());
+    ASSERT_TRUE((*batch)->Release(stream).ok());
+  }
+  EXPECT_EQ(fake->allocations(), allocations);
+  EXPECT_EQ(fake->host_syncs(), syncs);
+  EXPECT_LE(fake->copied_bytes() - copied, 100u * 8 * 16) << "a label and a row a slot";
+
+  device_.api().stream_destroy(device_.api().self, stream);
+}
+
+TEST_F(ResidentLoaderTest, WhatDoesNotFitIsRefusedWithSizes) {
+  ResidentOptions options = Options();
+  options.width = options.height = 60'000;
+  EXPECT_THAT(Open(options).status().ToString(),
+              AllOf(HasSubstr("RESOURCE_EXHAUSTED"), HasSubstr("44 images of 10800000000 bytes"),
+                    HasSubstr("use DeviceLoader")));
+  options = Options();
+  options.patience = std::chrono::milliseconds(60);
+  auto loader = Open(options);
+  ASSERT_TRUE(loader.ok()) << loader.status();
+  std::vector<DeviceBatch> kept;
+  for (int i = 0; i < 4; ++i) kept.push_back(**loader->Next());
+  EXPECT_THAT(loader->Next().status().ToString(),
+              AllOf(HasSubstr("DEADLINE_EXCEEDED"), HasSubstr("epoch 0 step 3")));
+  kept.clear();
+  EXPECT_EQ((**loader->Next()).info().step, 4u);
+}
+
+TEST_F(ResidentLoaderTest, EveryCallAtEveryPosition) {
+  if (device_.fake() == nullptr) GTEST_SKIP() << "needs the fake device";
+  for (const int code : {kDeviceInvalidValue, kDeviceOutOfMemory, kDeviceIllegalAddress}) {
+    size_t runs = 0;
+    for (uint64_t n = 0, without = 0; without < 3; ++n, ++runs) {
+      FakeApi fake({.seed = n, .max_delay_us = 0});
+      fake.FailCall(n, code);
+      absl::Status status;
+      size_t batches = 0;
+      {
+        ResidentOptions options = Options();
+        options.epochs = 1;
+        auto loader = ResidentLoader::Open(data_.dataset(), data_.order(), {}, options, fake.api());
+        status = loader.status();
+        while (status.ok()) {
+          auto batch = loader->Next();
+          status = batch.status();
+          if (!batch.ok() || !batch->has_value()) break;
+          ++batches;
+          status = (*batch)->WaitOn(nullptr);
+        }
+      }
+      without = fake.failed() ? 0 : without + 1;
+      EXPECT_TRUE(!status.ok() || batches == 6u) << n;
+      EXPECT_TRUE(status.ok() || fake.failed()) << status;
+      EXPECT_THAT(fake.misuses(), IsEmpty());
+      EXPECT_EQ(fake.frees_after_loss(), 0u);
+      if (!IsLost(fake.api())) {
+        EXPECT_EQ(fake.live_objects(), 0u) << code << " at " << n << ": " << fake.LiveObjects();
+      }
+      if (::testing::Test::HasFailure()) return;
+    }
+    EXPECT_GT(runs, 50u);
+  }
+}
+
+}  // namespace
+}  // namespace shardpack

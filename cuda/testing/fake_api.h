@@ -1,0 +1,149 @@
+// FakeApi: a device made of threads, for tests: it does what the CUDA runtime promises and not a
+// bit more, notices wrong use, and fails when told to.
+//
+//   FakeApi fake({.seed = 7, .max_delay_us = 300});
+//   fake.FailCall(12, kDeviceOutOfMemory);           // the 13th call from here
+//   absl::StatusOr<DeviceLoader> loader = DeviceLoader::Open(..., fake.api());
+//   EXPECT_EQ(fake.live_objects(), 0); EXPECT_THAT(fake.misuses(), IsEmpty());
+//
+// A stream is a thread with a queue. Before each operation it sleeps for a random time, so streams
+// overtake each other wherever no event says otherwise, and a copy reads its source when it runs: a
+// slab that was given back too early yields wrong bytes (and a report of the thread sanitizer). As
+// on a device, copies from memory that is not page-locked block the caller, waits take an event as
+// it was last recorded, and after an error that loses the device every call fails and nothing runs.
+// "Device" memory lies between guard bytes. A call that frees does so even when it is told to fail,
+// as those of CUDA, which report what went wrong before.
+//
+// Lifetime: outlives all that uses its table; the destructor runs what is enqueued and joins.
+// Thread-safety: any thread.
+// Errors: DeviceStatus, with CUDA's numbers.
+// Units: bytes, microseconds.
+#ifndef SHARDPACK_CUDA_TESTING_FAKE_API_H_
+#define SHARDPACK_CUDA_TESTING_FAKE_API_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cuda/device/device_api.h"
+
+namespace shardpack {
+
+struct FakeOptions {
+  uint64_t seed = 1;
+  uint32_t max_delay_us = 200;          // before each operation; 0: none
+  DeviceKind kind = DeviceKind::kHost;  // kCuda: as a GPU's table says of itself
+  uint64_t pinned_cap_bytes = UINT64_MAX, device_cap_bytes = UINT64_MAX;
+};
+
+class FakeApi {
+ public:
+  explicit FakeApi(const FakeOptions& options = {});
+  ~FakeApi();
+  FakeApi(const FakeApi&) = delete;
+  FakeApi& operator=(const FakeApi&) = delete;
+
+  const DeviceApi& api() const { return api_; }
+
+  // The nth call from now (0: the next one) returns this error, once; errors that lose the device
+  // lose it.
+  void FailCall(uint64_t nth, int code);
+  bool failed() const;  // whether that call has come
+  // The next `times` calls of this entry of DeviceApi.
+  void FailEntry(std::string_view entry, int code, uint64_t times = UINT64_MAX);
+  void LoseDevice(int code = kDeviceIllegalAddress);
+  // For fakes of libraries that work on streams: runs there, in order. Not counted as a call.
+  void Enqueue(Stream stream, std::function<void()> work);
+  // Joins the threads of destroyed streams, which run first what is enqueued: a process that forks, or that
+  // ends without the destructor, leaves none behind. Not while the streams are held.
+  void JoinDestroyed();
+  // Nothing runs on any stream until LetGo.
+  void Hold();
+  void LetGo();
+
+  uint64_t calls() const;  // of all entries
+  uint64_t calls(std::string_view entry) const;
+  uint64_t allocations() const;  // calls that make memory, streams, events or page locks
+  uint64_t host_syncs() const;   // calls that (may) wait for the device
+  uint64_t live_objects() const;
+  std::string LiveObjects() const;  // what they are
+  uint64_t frees_after_loss() const;
+  uint64_t copied_bytes() const;       // to the device
+  std::vector<std::string> misuses();  // also looks at all guard bytes
+
+ private:
+  struct FakeStream;
+  struct FakeEvent;
+  struct Block;
+  enum class Kind : uint8_t { kPlain, kMakes, kFrees, kWaits };
+
+  void FillTable();
+  void FillMemoryEntries();
+  void FillStreamEntries();
+  // Counts the call; an error that it is to return.
+  std::optional<DeviceStatus> Begin(std::string_view entry, Kind kind);
+  DeviceStatus Misuse(const std::string& what, int code);
+  bool Stopped() const;
+  std::shared_ptr<FakeStream> FindStream(Stream stream);
+  std::shared_ptr<FakeEvent> FindEvent(Event event);
+  bool InBlock(const void* memory, size_t bytes);
+  bool IsPinned(const void* memory, size_t bytes);
+  bool BreakInGuards(const Block& block) const;
+
+  DeviceStatus HostRegister(void* memory, size_t bytes);
+  DeviceStatus HostUnregister(void* memory);
+  DeviceStatus HostAlloc(void** memory, size_t bytes);
+  DeviceStatus HostFree(void* memory);
+  DeviceStatus Allocate(void** memory, size_t bytes);
+  DeviceStatus Free(void* memory);
+  DeviceStatus StreamCreate(Stream* stream);
+  DeviceStatus StreamDestroy(Stream stream);
+  DeviceStatus StreamIdle(Stream stream, bool wait);
+  DeviceStatus StreamWait(Stream stream, Event event);
+  DeviceStatus EventCreate(Event* event);
+  DeviceStatus EventDestroy(Event event);
+  DeviceStatus EventRecord(Event event, Stream stream);
+  DeviceStatus EventDone(Event event, bool wait);
+  DeviceStatus Elapsed(float* ms, Event from, Event to);
+  DeviceStatus Copy(std::string_view entry, void* to, const void* from, size_t bytes,
+                    Stream stream);
+  DeviceStatus Fill(void* to, int byte, size_t bytes, Stream stream);
+  DeviceStatus Preprocess(const PreprocessLaunch& launch, Stream stream);
+  DeviceStatus Gather(const GatherLaunch& launch, Stream stream);
+  void RunStream(FakeStream& stream);
+
+  const FakeOptions options_;
+  DeviceHealth health_;
+  DeviceApi api_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;  // a stream went on, an event came, held, lost
+  bool held_ = false;
+  std::atomic<int> lost_{0};
+  std::mt19937_64 random_;
+  uint64_t calls_ = 0, allocations_ = 0, host_syncs_ = 0, frees_after_loss_ = 0, copied_bytes_ = 0;
+  uint64_t pinned_bytes_ = 0, device_bytes_ = 0;
+  std::map<std::string, uint64_t, std::less<>> entry_calls_;
+  std::optional<std::pair<uint64_t, int>> fail_call_;
+  bool failed_ = false;
+  std::map<std::string, std::pair<int, uint64_t>, std::less<>> fail_entries_;
+  std::map<const void*, Block> blocks_;                              // device memory
+  std::map<const void*, size_t> registered_;                         // page locks
+  std::map<const void*, std::unique_ptr<std::byte[]>> host_blocks_;  // of host_alloc
+  std::map<Stream, std::shared_ptr<FakeStream>> streams_;
+  std::map<Event, std::shared_ptr<FakeEvent>> events_;
+  std::vector<std::shared_ptr<FakeStream>> ended_;
+  std::vector<std::string> misuses_;
+};
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CUDA_TESTING_FAKE_API_H_

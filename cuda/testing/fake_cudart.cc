@@ -1,0 +1,251 @@
+// A CUDA runtime and driver of four GPUs, each a FakeApi, for cuda_api.cc to be linked with: the
+// functions that it calls and no others. What is modelled is which context a call goes to.
+#include <cuda_runtime_api.h>
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "cuda/dynload/cuda_driver.h"
+#include "cuda/testing/fake_api.h"
+#include "cuda/kernels/gather_kernel.h"
+#include "cuda/testing/test_gpus.h"
+
+namespace shardpack {
+namespace {
+
+constexpr int kGpus = 4;
+
+struct Gpu {
+  FakeApi api{{.max_delay_us = 50, .device_cap_bytes = uint64_t{8} << 30}};
+  std::atomic<bool> active{false};  // has a context
+};
+
+std::array<Gpu, kGpus>& Gpus() {
+  static std::array<Gpu, kGpus> gpus;
+  return gpus;
+}
+
+std::atomic<int> start_error{0}, driver_version{13000};
+thread_local std::vector<Gpu*> contexts;  // the last one is current
+thread_local cudaError_t last_error = cudaSuccess;
+
+// As the runtime does it in a thread that has chosen nothing.
+Gpu& Here() {
+  if (contexts.empty()) contexts.push_back(&Gpus()[0]);
+  contexts.back()->active.store(true);
+  return *contexts.back();
+}
+
+cudaError_t Keep(int code) {
+  if (code != 0) last_error = static_cast<cudaError_t>(code);
+  return static_cast<cudaError_t>(code);
+}
+
+template <typename Entry, typename... Arguments>
+cudaError_t Call(Entry DeviceApi::*entry, Arguments... arguments) {
+  const DeviceApi& api = Here().api.api();
+  return Keep((api.*entry)(api.self, arguments...).code);
+}
+
+Stream Of(cudaStream_t stream) { return reinterpret_cast<Stream>(stream); }
+Event Of(cudaEvent_t event) { return reinterpret_cast<Event>(event); }
+
+}  // namespace
+
+bool GpusAreFake() { return true; }
+
+std::vector<std::string> GpuMisuses() {
+  std::vector<std::string> all;
+  for (int i = 0; i < kGpus; ++i) {
+    Gpus()[i].api.JoinDestroyed();
+    for (const std::string& misuse : Gpus()[i].api.misuses())
+      all.push_back(absl::StrCat("GPU ", i, ": ", misuse));
+  }
+  return all;
+}
+
+void FailCudaStart(int code, int driver) {
+  start_error.store(code);
+  driver_version.store(driver);
+}
+
+absl::StatusOr<CudaDriver> OpenCudaDriver(const std::string&) {
+  CudaDriver driver;
+  driver.init = [](unsigned) { return start_error.load(); };
+  driver.count = [](int* count) {
+    *count = kGpus;
+    return 0;
+  };
+  driver.get = [](int* device, int ordinal) {
+    *device = ordinal;
+    return 0;
+  };
+  driver.primary = [](CudaDriver::Context* context, int device) {
+    Gpu& gpu = Gpus()[device];
+    gpu.active.store(true);
+    *context = &gpu;
+    return 0;
+  };
+  driver.primary_state = [](int device, unsigned* flags, int* active) {
+    *flags = 0;
+    *active = Gpus()[device].active.load() ? 1 : 0;
+    return 0;
+  };
+  driver.push = [](CudaDriver::Context context) {
+    contexts.push_back(static_cast<Gpu*>(context));
+    return 0;
+  };
+  driver.pop = [](CudaDriver::Context* context) {
+    if (contexts.empty()) return static_cast<int>(cudaErrorDeviceUninitialized);
+    *context = contexts.back();
+    contexts.pop_back();
+    return 0;
+  };
+  driver.current = [](CudaDriver::Context* context) {
+    *context = contexts.empty() ? nullptr : contexts.back();
+    return 0;
+  };
+  return driver;
+}
+
+int LaunchPreprocess(const PreprocessLaunch& launch, void* stream) {
+  return Call(&DeviceApi::preprocess, launch, static_cast<Stream>(stream));
+}
+int LaunchGather(const GatherLaunch& launch, void* stream) {
+  return Call(&DeviceApi::gather, launch, static_cast<Stream>(stream));
+}
+
+extern "C" {
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = kGpus;
+  return Keep(start_error.load());
+}
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = driver_version.load();
+  return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int* device) {
+  *device = contexts.empty() ? 0 : static_cast<int>(contexts.back() - Gpus().data());
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) {
+  if (device < 0 || device >= kGpus) return Keep(cudaErrorInvalidDevice);
+  if (!contexts.empty()) contexts.pop_back();
+  contexts.push_back(&Gpus()[device]);
+  (void)Here();
+  return cudaSuccess;
+}
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  *mode = cudaStreamCaptureModeGlobal;
+  return cudaSuccess;
+}
+cudaError_t cudaGetLastError() {
+  const cudaError_t error = last_error;
+  last_error = cudaSuccess;
+  return error;
+}
+const char* cudaGetErrorName(cudaError_t error) {
+  switch (error) {
+    case cudaErrorInitializationError:
+      return "cudaErrorInitializationError";
+    case cudaErrorInsufficientDriver:
+      return "cudaErrorInsufficientDriver";
+    case cudaErrorNoDevice:
+      return "cudaErrorNoDevice";
+    default:
+      return "cudaErrorOfTheFake";
+  }
+}
+const char* cudaGetErrorString(cudaError_t) { return "in words"; }
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  *properties = {};
+  std::strcpy(properties->name, "Fake GPU");
+  properties->totalGlobalMem = size_t{8} << 30;
+  properties->major = 9;
+  return device < kGpus ? cudaSuccess : Keep(cudaErrorInvalidDevice);
+}
+cudaError_t cudaDeviceGetPCIBusId(char* id, int bytes, int) {
+  std::strncpy(id, "0000:01:00.0", static_cast<size_t>(bytes));
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int*, cudaDeviceAttr, int) {
+  return Keep(cudaErrorInvalidValue);
+}
+cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
+  uint64_t free_now = 0, total = 0;
+  const cudaError_t error = Call(&DeviceApi::memory_info, &free_now, &total);
+  *free_bytes = free_now;
+  *total_bytes = total;
+  return error;
+}
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* memory) {
+  bool pinned = false;
+  const cudaError_t error = Call(&DeviceApi::is_pinned, memory, &pinned);
+  attributes->type = pinned ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered;
+  return error;
+}
+
+cudaError_t cudaHostRegister(void* memory, size_t bytes, unsigned) {
+  return Call(&DeviceApi::host_register, memory, bytes);
+}
+cudaError_t cudaHostUnregister(void* memory) { return Call(&DeviceApi::host_unregister, memory); }
+cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
+  return Call(&DeviceApi::host_alloc, memory, bytes);
+}
+cudaError_t cudaFreeHost(void* memory) { return Call(&DeviceApi::host_free, memory); }
+cudaError_t cudaMalloc(void** memory, size_t bytes) {
+  return Call(&DeviceApi::allocate, memory, bytes);
+}
+cudaError_t cudaFree(void* memory) { return Call(&DeviceApi::free, memory); }
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+  const auto entry = kind == cudaMemcpyHostToDevice   ? &DeviceApi::copy_to_device
+                     : kind == cudaMemcpyDeviceToHost ? &DeviceApi::copy_to_host
+                                                      : &DeviceApi::copy_within;
+  return Call(entry, to, from, bytes, Of(stream));
+}
+cudaError_t cudaMemsetAsync(void* to, int byte, size_t bytes, cudaStream_t stream) {
+  return Call(&DeviceApi::fill, to, byte, bytes, Of(stream));
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  return Call(&DeviceApi::stream_create, reinterpret_cast<Stream*>(stream));
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  return Call(&DeviceApi::stream_destroy, Of(stream));
+}
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  return Call(&DeviceApi::stream_query, Of(stream));
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  return Call(&DeviceApi::stream_synchronize, Of(stream));
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  return Call(&DeviceApi::stream_wait, Of(stream), Of(event));
+}
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  return Call(&DeviceApi::event_create, reinterpret_cast<Event*>(event), flags == cudaEventDefault);
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  return Call(&DeviceApi::event_destroy, Of(event));
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return Call(&DeviceApi::event_record, Of(event), Of(stream));
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) { return Call(&DeviceApi::event_query, Of(event)); }
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return Call(&DeviceApi::event_synchronize, Of(event));
+}
+cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to) {
+  return Call(&DeviceApi::event_elapsed_ms, ms, Of(from), Of(to));
+}
+
+}  // extern "C"
+
+}  // namespace shardpack

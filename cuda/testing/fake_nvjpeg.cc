@@ -1,0 +1,352 @@
+#include "cuda/testing/fake_nvjpeg.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+#include <span>
+#include <vector>
+
+#include "images/codecs/decode.h"
+#include "images/probe/probe.h"
+
+namespace shardpack {
+
+// What the library's opaque objects are here.
+struct NvjpegHandleTag {
+  int backend;
+};
+struct NvjpegStreamTag {
+  std::span<const std::byte> file;
+  ImageInfo info;
+};
+struct NvjpegPinnedTag {
+  std::vector<uint8_t> bytes;
+  uint64_t used_until = 0;  // of the queue
+};
+struct NvjpegDeviceTag {
+  std::vector<uint8_t> bytes;
+};
+struct NvjpegStateTag {
+  NvjpegPinned pinned = nullptr;
+  NvjpegDevice memory = nullptr;
+  ImageInfo info;
+  uint8_t channels = 0;
+  int batch_size = 0;
+  uint64_t used_until = 0;
+};
+struct NvjpegDecoderTag {};
+struct NvjpegParamsTag {
+  int format = 0;
+};
+
+namespace {
+
+FakeNvjpeg* fake = nullptr;
+
+uint8_t ChannelsOf(int format) { return format == kNvjpegOutputY ? 1 : 3; }
+
+// Pixels without gaps, or nothing of a damaged file.
+std::vector<uint8_t> Pixels(std::span<const std::byte> file, uint8_t channels) {
+  ImageDecoder decoder;
+  DecodeOptions options;
+  options.channels = channels;
+  options.orient = false;
+  const auto image = decoder.Decode(file, ImageInfo(), options);
+  std::vector<uint8_t> pixels;
+  if (!image.ok()) return pixels;
+  for (uint32_t y = 0; y < image->view.height; ++y) {
+    const uint8_t* row = image->view.Row(y);
+    pixels.insert(pixels.end(), row, row + size_t{image->view.width} * channels);
+  }
+  return pixels;
+}
+
+void PutPixels(const std::vector<uint8_t>& pixels, size_t row_bytes, const NvjpegImage& out) {
+  for (size_t y = 0; y * row_bytes < pixels.size(); ++y) {
+    std::memcpy(out.channel[0] + y * out.pitch[0], pixels.data() + y * row_bytes, row_bytes);
+  }
+}
+
+template <typename Object>
+int Make(const char* name, Object* to, std::remove_pointer_t<Object> made = {}) {
+  if (const int code = fake->Enter(name)) return code;
+  *to = new std::remove_pointer_t<Object>(std::move(made));
+  fake->Born();
+  return 0;
+}
+
+// Even when it is to fail: nothing else could free it.
+template <typename Object>
+int End(const char* name, Object object) {
+  delete object;
+  fake->Died();
+  return fake->Enter(name);
+}
+
+int CreateEx(int backend, void*, void*, unsigned flags, NvjpegHandle* handle) {
+  if (backend == kNvjpegHardware && fake->options().engines == 0) {
+    fake->Enter("CreateEx");
+    return kNvjpegArchMismatch;
+  }
+  if (flags != 0 && !fake->options().knows_interpolation) {
+    fake->Enter("CreateEx");
+    return kNvjpegInvalidParameter;
+  }
+  return Make("CreateEx", handle, {backend});
+}
+
+int GetHardwareDecoderInfo(NvjpegHandle, unsigned* engines, unsigned* cores) {
+  *engines = static_cast<unsigned>(fake->options().engines);
+  *cores = 1;
+  return fake->Enter("GetHardwareDecoderInfo");
+}
+
+int JpegStreamParse(NvjpegHandle, const unsigned char* data, size_t length, int, int,
+                    NvjpegStream stream) {
+  if (const int code = fake->Enter("JpegStreamParse")) return code;
+  stream->file = {reinterpret_cast<const std::byte*>(data), length};
+  const auto known = KnownImageInfo(stream->file, ImageInfo(), UINT64_MAX);
+  if (!known.ok() || known->format != ImageFormat::kJpeg) return kNvjpegBadJpeg;
+  stream->info = *known;
+  return 0;
+}
+
+int JpegStreamGetFrameDimensions(NvjpegStream stream, unsigned* width, unsigned* height) {
+  *width = stream->info.width;
+  *height = stream->info.height;
+  return fake->Enter("JpegStreamGetFrameDimensions");
+}
+
+int DecodeBatchedSupported(NvjpegHandle handle, NvjpegStream stream, int* unsupported) {
+  if (handle->backend != kNvjpegHardware) fake->Misused();
+  *unsupported = stream->info.progressive() ? 1 : 0;
+  return fake->Enter("DecodeBatchedSupported");
+}
+
+int DecodeBatchedPreAllocate(NvjpegHandle, NvjpegState state, int batch_size, int width, int height,
+                             int, int) {
+  if (state->used_until > fake->done()) fake->Misused();
+  if (batch_size < 1 || width < 1 || height < 1) fake->Misused();
+  return fake->Enter("DecodeBatchedPreAllocate");
+}
+
+int DecodeBatchedInitialize(NvjpegHandle, NvjpegState state, int batch_size, int, int format) {
+  if (state->used_until > fake->done()) fake->Misused();
+  state->batch_size = batch_size;
+  state->channels = ChannelsOf(format);
+  return fake->Enter("DecodeBatchedInitialize");
+}
+
+int DecodeBatched(NvjpegHandle, NvjpegState state, const unsigned char* const* data,
+                  const size_t* lengths, NvjpegImage* images, void* stream) {
+  if (const int code = fake->Enter("DecodeBatched")) return code;
+  for (int i = 0; i < state->batch_size; ++i) {
+    const std::span file(reinterpret_cast<const std::byte*>(data[i]), lengths[i]);
+    const auto info = KnownImageInfo(file, ImageInfo(), UINT64_MAX);
+    if (!info.ok()) return kNvjpegBadJpeg;
+    const size_t row_bytes = size_t{info->width} * state->channels;
+    const NvjpegImage out = images[i];
+    const uint8_t channels = state->channels;
+    // The engines write when they are called, whatever the stream still has to do: so measured
+    // (torchcodec, pull request 1634). And later, so that who frees early is found too.
+    PutPixels(Pixels(file, channels), row_bytes, out);
+    state->used_until =
+        fake->Enqueue(stream, [=] { PutPixels(Pixels(file, channels), row_bytes, out); });
+  }
+  return 0;
+}
+
+int DecodeJpegHost(NvjpegHandle, NvjpegDecoder, NvjpegState state, NvjpegParams params,
+                   NvjpegStream stream) {
+  if (const int code = fake->Enter("DecodeJpegHost")) return code;
+  if (state->pinned->used_until > fake->done()) fake->Misused();
+  state->info = stream->info;
+  state->channels = ChannelsOf(params->format);
+  state->pinned->bytes = Pixels(stream->file, state->channels);
+  return state->pinned->bytes.empty() ? kNvjpegBadJpeg : 0;
+}
+
+int DecodeJpegTransferToDevice(NvjpegHandle, NvjpegDecoder, NvjpegState state, NvjpegStream,
+                               void* stream) {
+  if (const int code = fake->Enter("DecodeJpegTransferToDevice")) return code;
+  state->pinned->used_until = fake->Enqueue(
+      stream, [pinned = state->pinned, memory = state->memory] { memory->bytes = pinned->bytes; });
+  return 0;
+}
+
+int DecodeJpegDevice(NvjpegHandle, NvjpegDecoder, NvjpegState state, NvjpegImage* image,
+                     void* stream) {
+  if (const int code = fake->Enter("DecodeJpegDevice")) return code;
+  const size_t row_bytes = size_t{state->info.width} * state->channels;
+  state->used_until = fake->Enqueue(stream, [memory = state->memory, row_bytes, out = *image] {
+    PutPixels(memory->bytes, row_bytes, out);
+  });
+  return 0;
+}
+
+NvjpegFunctions MakeFunctions() {
+  NvjpegFunctions f;
+  f.GetProperty = [](int, int* value) { return *value = 13, 0; };
+  f.CreateEx = CreateEx;
+  f.Destroy = [](NvjpegHandle h) { return End("Destroy", h); };
+  f.GetHardwareDecoderInfo = GetHardwareDecoderInfo;
+  f.JpegStreamCreate = [](NvjpegHandle, NvjpegStream* s) { return Make("JpegStreamCreate", s); };
+  f.JpegStreamDestroy = [](NvjpegStream s) { return End("JpegStreamDestroy", s); };
+  f.JpegStreamParse = JpegStreamParse;
+  f.JpegStreamGetFrameDimensions = JpegStreamGetFrameDimensions;
+  f.JpegStateCreate = [](NvjpegHandle, NvjpegState* s) { return Make("JpegStateCreate", s); };
+  f.JpegStateDestroy = [](NvjpegState s) {
+    if (s->used_until > fake->done()) fake->Misused();
+    return End("JpegStateDestroy", s);
+  };
+  f.DecodeBatchedSupported = DecodeBatchedSupported;
+  f.DecodeBatchedPreAllocate = DecodeBatchedPreAllocate;
+  f.DecodeBatchedInitialize = DecodeBatchedInitialize;
+  f.DecodeBatched = DecodeBatched;
+  f.DecoderCreate = [](NvjpegHandle, int, NvjpegDecoder* d) { return Make("DecoderCreate", d); };
+  f.DecoderDestroy = [](NvjpegDecoder d) { return End("DecoderDestroy", d); };
+  f.DecoderStateCreate = [](NvjpegHandle, NvjpegDecoder, NvjpegState* s) {
+    return Make("DecoderStateCreate", s);
+  };
+  f.DecodeParamsCreate = [](NvjpegHandle, NvjpegParams* p) {
+    return Make("DecodeParamsCreate", p);
+  };
+  f.DecodeParamsDestroy = [](NvjpegParams p) { return End("DecodeParamsDestroy", p); };
+  f.DecodeParamsSetOutputFormat = [](NvjpegParams p, int format) {
+    p->format = format;
+    return fake->Enter("DecodeParamsSetOutputFormat");
+  };
+  f.BufferPinnedCreate = [](NvjpegHandle, void*, NvjpegPinned* b) {
+    return Make("BufferPinnedCreate", b);
+  };
+  f.BufferPinnedDestroy = [](NvjpegPinned b) {
+    if (b->used_until > fake->done()) fake->Misused();
+    return End("BufferPinnedDestroy", b);
+  };
+  f.BufferDeviceCreate = [](NvjpegHandle, void*, NvjpegDevice* b) {
+    return Make("BufferDeviceCreate", b);
+  };
+  f.BufferDeviceDestroy = [](NvjpegDevice b) { return End("BufferDeviceDestroy", b); };
+  f.StateAttachPinnedBuffer = [](NvjpegState s, NvjpegPinned b) {
+    s->pinned = b;
+    return fake->Enter("StateAttachPinnedBuffer");
+  };
+  f.StateAttachDeviceBuffer = [](NvjpegState s, NvjpegDevice b) {
+    s->memory = b;
+    return fake->Enter("StateAttachDeviceBuffer");
+  };
+  f.DecodeJpegHost = DecodeJpegHost;
+  f.DecodeJpegTransferToDevice = DecodeJpegTransferToDevice;
+  f.DecodeJpegDevice = DecodeJpegDevice;
+  return f;
+}
+
+// An event: how much of the queue was before it.
+using Recorded = uint64_t;
+
+}  // namespace
+
+FakeNvjpeg::FakeNvjpeg(const FakeNvjpegOptions& options, FakeApi* api)
+    : options_(options), functions_(MakeFunctions()), api_(api) {
+  fake = this;
+  FillDevice();
+}
+
+FakeNvjpeg::~FakeNvjpeg() { fake = nullptr; }
+
+void FakeNvjpeg::FailAt(int64_t call, int code) {
+  const std::lock_guard lock(mutex_);
+  fail_in_ = call;
+  code_ = code;
+}
+
+bool FakeNvjpeg::failed() const {
+  const std::lock_guard lock(mutex_);
+  return fail_in_ <= 0;
+}
+
+int FakeNvjpeg::Enter(const char* name) {
+  const std::lock_guard lock(mutex_);
+  ++calls_[name];
+  return --fail_in_ == 0 ? code_ : 0;
+}
+
+uint64_t FakeNvjpeg::Calls(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = calls_.find(name);
+  return found == calls_.end() ? 0 : found->second;
+}
+
+uint64_t FakeNvjpeg::Enqueue(void* stream, std::function<void()> work) {
+  const std::lock_guard lock(mutex_);
+  if (api_ == nullptr) {
+    queue_.push_back(std::move(work));
+  } else {
+    api_->Enqueue(static_cast<Stream>(stream), [this, work = std::move(work)] {
+      work();
+      ++done_;
+    });
+  }
+  return ++enqueued_;
+}
+
+void FakeNvjpeg::RunUntil(uint64_t count) {
+  for (; done_ < count; ++done_) {
+    queue_.front()();
+    queue_.pop_front();
+  }
+}
+
+void FakeNvjpeg::FillDevice() {
+  device_.self = this;
+  device_.health = &health_;
+  device_.enter_thread = [](void*) { return DeviceStatus(); };
+  device_.host_alloc = [](void*, void** memory, size_t bytes) -> DeviceStatus {
+    if (const int code = fake->Enter("host_alloc")) return {code, "fake"};
+    *memory = std::malloc(bytes);
+    fake->pinned_[static_cast<std::byte*>(*memory)] = bytes;
+    fake->Born();
+    return {};
+  };
+  device_.host_free = [](void*, void* memory) -> DeviceStatus {
+    fake->pinned_.erase(static_cast<std::byte*>(memory));
+    std::free(memory);
+    fake->Died();
+    return {fake->Enter("host_free"), "fake"};
+  };
+  device_.event_create = [](void*, Event* event, bool) -> DeviceStatus {
+    if (const int code = fake->Enter("event_create")) return {code, "fake"};
+    *event = reinterpret_cast<Event>(new Recorded(0));
+    fake->Born();
+    return {};
+  };
+  device_.event_destroy = [](void*, Event event) -> DeviceStatus {
+    delete reinterpret_cast<Recorded*>(event);
+    fake->Died();
+    return {fake->Enter("event_destroy"), "fake"};
+  };
+  device_.event_record = [](void*, Event event, Stream) -> DeviceStatus {
+    if (const int code = fake->Enter("event_record")) return {code, "fake"};
+    *reinterpret_cast<Recorded*>(event) = fake->enqueued();
+    return {};
+  };
+  // Who asks waits: the queue runs until it has come.
+  device_.event_query = [](void*, Event event) -> DeviceStatus {
+    if (const int code = fake->Enter("event_query")) return {code, "fake"};
+    fake->RunUntil(*reinterpret_cast<Recorded*>(event));
+    return {};
+  };
+  device_.copy_to_device = [](void*, void* to, const void* from, size_t bytes,
+                              Stream) -> DeviceStatus {
+    if (const int code = fake->Enter("copy_to_device")) return {code, "fake"};
+    fake->Enqueue(nullptr, [=] { std::memcpy(to, from, bytes); });
+    // Of other memory the device takes a copy before it returns.
+    const auto found = fake->pinned_.upper_bound(static_cast<std::byte*>(const_cast<void*>(from)));
+    const bool pinned =
+        found != fake->pinned_.begin() && std::prev(found)->first + std::prev(found)->second > from;
+    if (!pinned) fake->Finish();
+    return {};
+  };
+}
+
+}  // namespace shardpack

@@ -1,0 +1,102 @@
+#include "images/augment/pixel_pipeline.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "images/pixels/orientation.h"
+
+namespace shardpack {
+namespace {
+
+// The whole pixels that a resize of the box reads along one axis.
+void Cover(double first, double last, double margin, uint32_t size, uint32_t* begin,
+           uint32_t* count) {
+  const double low = std::clamp<double>(std::floor(first - margin), 0, size);
+  const double high = std::clamp<double>(std::ceil(last + margin), 0, size);
+  *begin = static_cast<uint32_t>(low);
+  *count = static_cast<uint32_t>(high) - *begin;
+}
+
+// How far the filter reaches beyond the box, and a pixel for what rounding may add.
+double Reach(ResizeFilter filter, double in_size, uint32_t out_size) {
+  return FilterSupport(filter) * std::max(1.0, in_size / out_size) + 1;
+}
+
+// At which size a region must be decoded for the box in it to be as large as the result.
+uint32_t LeastSize(uint32_t region, double box, uint32_t out) {
+  return static_cast<uint32_t>(std::ceil(std::min<double>(region * (out / box), UINT32_MAX)));
+}
+
+}  // namespace
+
+PixelPipeline::PixelPipeline(const PixelPipelineOptions& options)
+    : options_(options), output_(options.output, options.channels) {}
+
+absl::StatusOr<PixelPipeline> PixelPipeline::Create(const PixelPipelineOptions& options) {
+  if (auto status = CheckCropOptions(options.crop); !status.ok()) return status;
+  if (options.channels != 1 && options.channels != 3) {
+    return absl::InvalidArgumentError("channels are 1 or 3");
+  }
+  for (uint32_t c = 0; c < options.channels; ++c) {
+    if (!std::isfinite(options.output.mean[c]) || !std::isfinite(options.output.std[c]) ||
+        options.output.std[c] == 0) {
+      return absl::InvalidArgumentError("mean and std are finite, std is not zero");
+    }
+  }
+  return PixelPipeline(options);
+}
+
+size_t PixelPipeline::output_bytes() const {
+  return output_.Bytes(options_.crop.width, options_.crop.height);
+}
+
+absl::Status PixelPipeline::Run(std::span<const std::byte> file, const ImageInfo& info,
+                                const SampleIdentity& sample, void* out) {
+  const auto known = KnownImageInfo(file, info, options_.max_pixels);
+  if (!known.ok()) return known.status();
+  const Orientation turn = options_.orient ? OrientationOf(known->orientation) : Orientation();
+  uint32_t shown_width = known->width, shown_height = known->height;
+  if (turn.transpose) std::swap(shown_width, shown_height);
+  if (shown_width == 0 || shown_height == 0) {
+    return absl::InvalidArgumentError("an image without pixels");
+  }
+  const Crop crop = ChooseCrop(options_.crop, shown_width, shown_height, sample);
+  // All else happens in the image as stored; the resize turns it.
+  const PixelBox box = ToStored(turn, crop.box, known->width, known->height);
+  const double width = box.right - box.left, height = box.bottom - box.top;
+  uint32_t out_width = options_.crop.width, out_height = options_.crop.height;
+  if (turn.transpose) std::swap(out_width, out_height);
+
+  DecodeOptions decode;
+  const double reach_x = crop.margin ? Reach(options_.filter, width, out_width) : 0;
+  const double reach_y = crop.margin ? Reach(options_.filter, height, out_height) : 0;
+  Cover(box.left, box.right, reach_x, known->width, &decode.region.left, &decode.region.width);
+  Cover(box.top, box.bottom, reach_y, known->height, &decode.region.top, &decode.region.height);
+  decode.min_width = LeastSize(decode.region.width, width, out_width);
+  decode.min_height = LeastSize(decode.region.height, height, out_height);
+  decode.channels = options_.channels;
+  decode.orient = false;
+  decode.fast = options_.fast;
+  decode.max_pixels = options_.max_pixels;
+  decode.max_scans = options_.max_scans;
+  const auto image = decoder_.Decode(file, *known, decode);
+  if (!image.ok()) return image.status();
+
+  const double unit = 1.0 / image->scale;
+  PixelBox part;
+  part.left = image->box.left + (box.left - decode.region.left) * unit;
+  part.top = image->box.top + (box.top - decode.region.top) * unit;
+  part.right = std::min<double>(part.left + width * unit, image->view.width);
+  part.bottom = std::min<double>(part.top + height * unit, image->view.height);
+  ResizeOptions resize;
+  resize.width = options_.crop.width;
+  resize.height = options_.crop.height;
+  resize.filter = options_.filter;
+  resize.transpose = turn.transpose;
+  resize.mirror_x = turn.mirror_x != crop.flip;
+  resize.mirror_y = turn.mirror_y;
+  return resizer_.Resize(image->view, part, resize, output_, out);
+}
+
+}  // namespace shardpack

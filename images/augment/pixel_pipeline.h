@@ -1,0 +1,67 @@
+// PixelPipeline: an encoded image to one slot of a batch: decode, crop, resize, flip, convert.
+//
+//   absl::StatusOr<PixelPipeline> pipeline = PixelPipeline::Create({.crop = {.width = 224}});
+//   std::vector<std::byte> slot(pipeline->output_bytes());
+//   absl::Status status = pipeline->Run(sample.image_bytes, info, {seed, epoch, id}, slot.data());
+//
+// Only the part of the image that the crop needs is decoded; a JPEG at 1/2, 1/4 or 1/8 when that is
+// still at least as large as the result in both directions, so that pixels are never enlarged that
+// need not be, and the antialiased resize does the rest. Against a decode at full scale the result
+// differs as two good filters differ: by 1.3 levels on average on photographs decoded at 1/2.
+//
+// Lifetime: nothing is borrowed after a call.
+// Thread-safety: one thread at a time; make one for each thread.
+// Errors: InvalidArgument for options that cannot be (Create); those of ImageDecoder for the image
+// (Run), after which the slot's content is unknown.
+// Units: pixels; bytes in names.
+#ifndef SHARDPACK_IMAGES_AUGMENT_PIXEL_PIPELINE_H_
+#define SHARDPACK_IMAGES_AUGMENT_PIXEL_PIPELINE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "formats/core/image_info.h"
+#include "images/augment/crop.h"
+#include "images/codecs/decode.h"
+#include "images/pixels/pixel_output.h"
+#include "images/resize/resize.h"
+
+namespace shardpack {
+
+struct PixelPipelineOptions {
+  CropOptions crop = {};
+  ResizeFilter filter = ResizeFilter::kBilinear;
+  uint8_t channels = 3;  // 1: gray, 3: RGB
+  OutputFormat output = {};
+  // As in DecodeOptions.
+  bool orient = true;
+  bool fast = false;
+  uint64_t max_pixels = DecodeOptions().max_pixels;
+  uint32_t max_scans = DecodeOptions().max_scans;
+};
+
+class PixelPipeline {
+ public:
+  static absl::StatusOr<PixelPipeline> Create(const PixelPipelineOptions& options);
+
+  // Of one slot.
+  size_t output_bytes() const;
+  // `info` is what is known of the file; with an unknown format its headers are probed.
+  absl::Status Run(std::span<const std::byte> file, const ImageInfo& info,
+                   const SampleIdentity& sample, void* out);
+
+ private:
+  explicit PixelPipeline(const PixelPipelineOptions& options);
+
+  PixelPipelineOptions options_;
+  PixelOutput output_;
+  ImageDecoder decoder_;
+  Resizer resizer_;
+};
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_IMAGES_AUGMENT_PIXEL_PIPELINE_H_

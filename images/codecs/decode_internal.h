@@ -1,0 +1,64 @@
+// The codecs that ImageDecoder is made of, one function a format; for images/decode*.cc only.
+//
+//   absl::Status status = DecodePng(file, request, &buffer, &image);
+//
+// Lifetime: the image borrows from the buffer.
+// Errors: as decode.h.
+// Units: pixels of the image as stored.
+#ifndef SHARDPACK_IMAGES_CODECS_DECODE_INTERNAL_H_
+#define SHARDPACK_IMAGES_CODECS_DECODE_INTERNAL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "images/codecs/decode.h"
+#include "images/pixels/luma.h"
+#include "images/pixels/pixels.h"
+
+namespace shardpack::decode_internal {
+
+using Bytes = std::span<const std::byte>;
+
+struct CodecRequest {
+  uint32_t width = 0, height = 0;  // that the image must have; within the pixel limit
+  PixelRegion region;              // inside the image, not empty
+  uint32_t min_width = 0, min_height = 0;
+  uint32_t channels = 3;  // 1 or 3, and one more with `alpha`
+  bool alpha = false, wide = false, ink = false;
+  bool fast = false;
+  uint32_t max_scans = 100;
+  uint64_t max_pixels = 64'000'000;    // also of what is stored beyond the image
+  DecodeWarnings* warnings = nullptr;  // nullptr: nobody asks
+};
+
+// Each fills `buffer` and sets the view, the box and the scale of the region.
+absl::Status DecodeJpeg(Bytes file, const CodecRequest& request, PixelBuffer* buffer,
+                        DecodedImage* image);
+
+// Each fills `buffer` with the rows of the whole image from the top to the end of the region at
+// least, RGB or RGBA without gaps (WholeImageBytes). Gray and the region are the caller's work.
+absl::Status DecodePng(Bytes file, const CodecRequest& request, PixelBuffer* buffer);
+absl::Status DecodeWebp(Bytes file, const CodecRequest& request, PixelBuffer* buffer);
+absl::Status DecodeGif(Bytes file, const CodecRequest& request, PixelBuffer* buffer);
+absl::Status DecodeBmp(Bytes file, const CodecRequest& request, PixelBuffer* buffer);
+absl::Status DecodeTiff(Bytes file, const CodecRequest& request, PixelBuffer* buffer);
+
+inline size_t PixelBytes(const CodecRequest& request) {
+  return (request.alpha ? 4 : 3) * (request.wide ? 2 : 1);
+}
+inline size_t WholeImageBytes(const CodecRequest& request) {
+  return size_t{request.width} * request.height * PixelBytes(request);
+}
+
+// "PNG: words"
+absl::Status Damaged(std::string_view format, std::string_view words);
+absl::Status NoMemory();
+absl::Status TooManyPixels(uint32_t width, uint32_t height, uint64_t max_pixels);
+absl::Status OtherSize(uint64_t width, uint64_t height, const CodecRequest& request);
+
+}  // namespace shardpack::decode_internal
+
+#endif  // SHARDPACK_IMAGES_CODECS_DECODE_INTERNAL_H_

@@ -1,0 +1,36 @@
+// The encoders that ImageEncoder is made of, one function a format; for images/encode*.cc only.
+//
+//   absl::Status status = EncodePng(view, options, &file);
+//
+// Lifetime: nothing is kept.
+// Errors: as encode.h. Each replaces what `file` holds.
+#ifndef SHARDPACK_IMAGES_CODECS_ENCODE_INTERNAL_H_
+#define SHARDPACK_IMAGES_CODECS_ENCODE_INTERNAL_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "images/codecs/encode.h"
+#include "images/pixels/pixels.h"
+
+namespace shardpack::encode_internal {
+
+absl::Status EncodeJpeg(const PixelView& view, const EncodeOptions& options,
+                        std::vector<std::byte>* file);
+absl::Status EncodePng(const PixelView& view, const EncodeOptions& options,
+                       std::vector<std::byte>* file);
+absl::Status EncodeWebp(const PixelView& view, const EncodeOptions& options,
+                        std::vector<std::byte>* file);
+
+// A TIFF header and one directory with the orientation alone (CIPA DC-008, 4.5 and 4.6.4 A).
+constexpr std::array<uint8_t, 26> OrientationExif(uint8_t orientation) {
+  return {'M', 'M', 0, 42, 0, 0, 0,           8, 0, 1, 0x01, 0x12, 0,
+          3,   0,   0, 0,  1, 0, orientation, 0, 0, 0, 0,    0,    0};
+}
+
+}  // namespace shardpack::encode_internal
+
+#endif  // SHARDPACK_IMAGES_CODECS_ENCODE_INTERNAL_H_

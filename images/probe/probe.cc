@@ -1,0 +1,108 @@
+#include "images/probe/probe.h"
+
+#include <cstring>
+#include <string_view>
+
+#include "images/probe/byte_cursor.h"
+#include "images/probe/probe_internal.h"
+
+namespace shardpack {
+namespace {
+
+using probe_internal::Bytes;
+
+bool HasAt(Bytes bytes, size_t offset, std::string_view text) {
+  return bytes.size() >= offset + text.size() &&
+         std::memcmp(bytes.data() + offset, text.data(), text.size()) == 0;
+}
+
+// "BM" alone begins many texts: the size of the second header must be one that exists.
+bool IsBmp(Bytes head) {
+  if (!HasAt(head, 0, "BM")) return false;
+  switch (ByteCursor(head, ByteCursor::Endian::kLittle, 14).U32()) {
+    case 12:   // BITMAPCOREHEADER, OS/2 1.x
+    case 16:   // OS/2 2.x, short
+    case 40:   // BITMAPINFOHEADER
+    case 52:   // with RGB masks
+    case 56:   // with RGBA masks
+    case 64:   // OS/2 2.x
+    case 108:  // BITMAPV4HEADER
+    case 124:  // BITMAPV5HEADER
+      return true;
+    default:
+      return false;
+  }
+}
+
+ProbeResult ProbeFormat(ImageFormat format, Bytes file, const ProbeOptions& options) {
+  switch (format) {
+    case ImageFormat::kJpeg:
+      return probe_internal::ProbeJpeg(file, options);
+    case ImageFormat::kPng:
+      return probe_internal::ProbePng(file, options);
+    case ImageFormat::kWebp:
+      return probe_internal::ProbeWebp(file, options);
+    case ImageFormat::kGif:
+      return probe_internal::ProbeGif(file, options);
+    case ImageFormat::kBmp:
+      return probe_internal::ProbeBmp(file, options);
+    case ImageFormat::kTiff:
+      return probe_internal::ProbeTiff(file, options);
+    case ImageFormat::kRaw:  // has no signature
+    case ImageFormat::kUnknown:
+      break;
+  }
+  return {ProbeVerdict::kNotAnImage, ImageInfo(), 0, "no known image signature"};
+}
+
+}  // namespace
+
+ImageFormat SniffImageFormat(std::span<const std::byte> head) {
+  using std::string_view_literals::operator""sv;
+  // SOI and the first byte of the next marker: ITU-T T.81 B.2.1.
+  if (HasAt(head, 0, "\xFF\xD8\xFF")) return ImageFormat::kJpeg;
+  // PNG specification, section 5.2.
+  if (HasAt(head, 0, "\x89PNG\r\n\x1A\n")) return ImageFormat::kPng;
+  // RFC 9649 section 2.4.
+  if (HasAt(head, 0, "RIFF") && HasAt(head, 8, "WEBP")) return ImageFormat::kWebp;
+  // GIF89a section 17.
+  if (HasAt(head, 0, "GIF87a") || HasAt(head, 0, "GIF89a")) return ImageFormat::kGif;
+  // TIFF 6.0 section 2; version 43 is BigTIFF.
+  if (HasAt(head, 0, "II*\0"sv) || HasAt(head, 0, "MM\0*"sv) || HasAt(head, 0, "II+\0"sv) ||
+      HasAt(head, 0, "MM\0+"sv)) {
+    return ImageFormat::kTiff;
+  }
+  return IsBmp(head) ? ImageFormat::kBmp : ImageFormat::kUnknown;
+}
+
+ProbeResult ProbeImage(std::span<const std::byte> file, const ProbeOptions& options) {
+  if (file.empty()) return {ProbeVerdict::kEmpty, ImageInfo(), 0, "no bytes"};
+  ProbeResult result = ProbeFormat(SniffImageFormat(file), file, options);
+  if (result.verdict == ProbeVerdict::kTruncated && result.info.width != 0 &&
+      result.info.height != 0) {
+    if (options.level == ProbeLevel::kHeader) return {ProbeVerdict::kOk, result.info, 0, ""};
+    result.info.flags |= ImageInfo::kTruncated;
+    if (options.allow_truncated) result.verdict = ProbeVerdict::kOk;
+  }
+  return result;
+}
+
+const char* ProbeVerdictName(ProbeVerdict verdict) {
+  switch (verdict) {
+    case ProbeVerdict::kOk:
+      return "ok";
+    case ProbeVerdict::kEmpty:
+      return "empty";
+    case ProbeVerdict::kNotAnImage:
+      return "not-an-image";
+    case ProbeVerdict::kTruncated:
+      return "truncated";
+    case ProbeVerdict::kBadCrc:
+      return "bad-crc";
+    case ProbeVerdict::kPixelLimit:
+      return "pixel-limit";
+  }
+  return "unknown";
+}
+
+}  // namespace shardpack

@@ -1,0 +1,60 @@
+// ResizeTable: the weights of one axis in fixed point, for all output pixels.
+//
+//   ResizeTable table;
+//   table.Build(MakeResizeAxis(filter, left, right, in_width, out_width), out_width, mirror);
+//   const int16_t* weights = table.weights(i);   // table.taps() of them, from table.first(i)
+//
+// Weights have table.shift() fractional bits, as many as 16 bits hold, and sum up to exactly one,
+// so that plain areas keep their value. Each output pixel has the same number of taps, a multiple
+// of four; those that it does not need weigh nothing and may lie behind the last input pixel.
+//
+// Lifetime: a value that is built again and again.
+// Thread-safety: const calls from any thread.
+// Errors: as std::vector.
+// Units: pixels.
+#ifndef SHARDPACK_IMAGES_RESIZE_RESIZE_TABLE_H_
+#define SHARDPACK_IMAGES_RESIZE_RESIZE_TABLE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "images/resize/resize_weights.h"
+
+namespace shardpack {
+
+class ResizeTable {
+ public:
+  static constexpr int kFineShift = 7;
+
+  // What a table takes, about.
+  static uint64_t Bytes(const ResizeAxis& axis, uint32_t out_size);
+  // With `mirror` the last output pixel comes first.
+  void Build(const ResizeAxis& axis, uint32_t out_size, bool mirror);
+
+  uint32_t size() const { return static_cast<uint32_t>(first_.size()); }
+  uint32_t taps() const { return taps_; }
+  int shift() const { return shift_; }
+  uint32_t first(uint32_t i) const { return first_[i]; }
+  // How many of the taps lie inside the input.
+  uint32_t inside(uint32_t i) const { return count_[i]; }
+  const int16_t* weights(uint32_t i) const { return weights_.data() + size_t{i} * taps_; }
+  bool has_fine() const { return !fine_.empty(); }
+  // nullptr without.
+  const int16_t* fine(uint32_t i) const {
+    return fine_.empty() ? nullptr : fine_.data() + size_t{i} * taps_;
+  }
+  // The input pixels that any output pixel needs.
+  uint32_t begin() const { return begin_; }
+  uint32_t end() const { return end_; }
+
+ private:
+  std::vector<uint32_t> first_, count_;
+  std::vector<double> exact_;
+  std::vector<int16_t> weights_, fine_;
+  uint32_t taps_ = 0, begin_ = 0, end_ = 0;
+  int shift_ = 0;
+};
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_IMAGES_RESIZE_RESIZE_TABLE_H_

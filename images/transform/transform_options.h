@@ -1,0 +1,99 @@
+// TransformOptions: what shall become of an image's pixels, as plain values with one canonical
+// text.
+//
+//   TransformOptions options{.resize = ResizeMode::kShortest, .width = 256, .height = 256};
+//   if (auto status = CheckTransformOptions(options); !status.ok()) return status;
+//   const ResizePlan plan = PlanResize(options, 500, 375);   // 341 x 256
+//
+// Default options are the identity: bytes stay as they are. kAuto of an option that a codec or a
+// policy decides means: nothing is changed for its sake, and an image that is encoded anew for
+// another reason gets the usual (turned upright, sRGB, alpha kept where the format holds it,
+// blended on white where not).
+//
+// Errors: InvalidArgument for options that contradict each other, in the words of the command line.
+// Units: pixels of the image as it is seen.
+#ifndef SHARDPACK_IMAGES_TRANSFORM_TRANSFORM_OPTIONS_H_
+#define SHARDPACK_IMAGES_TRANSFORM_TRANSFORM_OPTIONS_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "images/pixels/pixels.h"
+#include "images/resize/resize_weights.h"
+
+namespace shardpack {
+
+// Values stand in plan files: never renumber, only append.
+enum class ResizeMode : uint8_t {
+  kOff,
+  kShortest,  // the shorter side becomes `width`, the other follows
+  kLongest,   // the longer side becomes `width`, the other follows
+  kExact,     // width x height, whatever the ratio
+  kCrop,      // covers width x height, what juts out on both sides is cut off
+  kPad,       // fits into width x height, black bars around it
+};
+// Antialiased, as Pillow has them; kArea is its BOX. kAuto: bilinear, and bicubic to enlarge.
+enum class Interpolation : uint8_t { kAuto, kArea, kBilinear, kBicubic, kLanczos };
+enum class EncodeAs : uint8_t { kKeep, kJpeg, kPng, kWebp, kRaw };
+enum class ColorChange : uint8_t { kKeep, kRgb, kGray };
+enum class AlphaChange : uint8_t { kAuto, kKeep, kDrop, kBlend };
+enum class OrientChange : uint8_t { kAuto, kBake, kKeep };
+enum class ProfileChange : uint8_t { kAuto, kSrgb, kKeep };
+
+struct TransformOptions {
+  static constexpr uint8_t kDefaultQuality = 95;
+
+  ResizeMode resize = ResizeMode::kOff;
+  uint32_t width = 0, height = 0;  // kShortest and kLongest: the same number
+  bool only_if_bigger = false;     // nothing is enlarged
+  Interpolation interpolation = Interpolation::kAuto;
+  bool exact = false;  // JPEGs are decoded at full scale even where less would do
+  EncodeAs encode = EncodeAs::kKeep;
+  uint8_t quality = kDefaultQuality;  // of JPEG and lossy WebP
+  ColorChange color = ColorChange::kKeep;
+  bool depth8 = false;
+  AlphaChange alpha = AlphaChange::kAuto;
+  uint32_t background = 0xFFFFFF;  // red, green, blue: kBlend, and where alpha must go
+  OrientChange orient = OrientChange::kAuto;
+  ProfileChange profile = ProfileChange::kAuto;
+
+  // Whether no image is changed, whatever it is.
+  bool identity() const;
+  // Option of the command line -> canonical value; empty for the identity. With the versions of the
+  // libraries that decide the bytes.
+  std::map<std::string, std::string> ToMap() const;
+
+  friend bool operator==(const TransformOptions&, const TransformOptions&) = default;
+};
+
+absl::Status CheckTransformOptions(const TransformOptions& options);
+
+// What all images become when each becomes the same: options decide it, not the images.
+struct FixedShape {
+  uint32_t width = 0, height = 0, channels = 0;  // 8 bits a channel
+
+  uint64_t bytes() const { return uint64_t{width} * height * channels; }
+  friend bool operator==(const FixedShape&, const FixedShape&) = default;
+};
+// nullopt unless pixels are stored raw, all of one size and number of channels: resized to exact,
+// crop or pad, with --color rgb or gray and without alpha.
+std::optional<FixedShape> RawShape(const TransformOptions& options);
+
+// How an image of some size is resized.
+struct ResizePlan {
+  PixelBox box;                            // of the source that is resized
+  uint32_t width = 0, height = 0;          // of the resized box
+  uint32_t out_width = 0, out_height = 0;  // with the bars of kPad
+  uint32_t left = 0, top = 0;              // of the resized box in the result
+  ResizeFilter filter = ResizeFilter::kBilinear;
+  // The pixels stay as they are.
+  bool same = false;
+};
+ResizePlan PlanResize(const TransformOptions& options, uint32_t width, uint32_t height);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_IMAGES_TRANSFORM_TRANSFORM_OPTIONS_H_

@@ -1,0 +1,408 @@
+#include "readers/dataset/dataset.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "formats/core/dataset_parts.h"
+#include "formats/io/exists.h"
+#include "formats/io/file.h"
+#include "formats/io/hash.h"
+#include "readers/dataset/class_difference.h"
+#include "readers/dataset/foreign_shard.h"
+#include "readers/dataset/shard_files.h"
+
+namespace shardpack {
+namespace {
+
+// The index of a shard, loaded once by whoever needs it first.
+struct IndexSlot {
+  std::mutex mutex;
+  std::optional<ShardIndex> index;
+  std::atomic<const ShardIndex*> ready{nullptr};  // index, once it is there
+};
+
+std::string FileName(const std::string& path) {
+  std::filesystem::path name(path);
+  if (!name.has_filename()) name = name.parent_path();  // a folder spelt with a slash at its end
+  return name.filename().string();
+}
+
+absl::Status CheckSize(const std::string& path, uint64_t expected) {
+  struct stat facts;
+  if (::stat(path.c_str(), &facts) != 0) {
+    const absl::Status failed = IoStatus("stat", path, errno);
+    if (!absl::IsNotFound(failed)) return failed;
+    return absl::DataLossError(
+        absl::StrCat(EscapeForTerminal(path), " is missing: the manifest lists it"));
+  }
+  if (!S_ISREG(facts.st_mode) || static_cast<uint64_t>(facts.st_size) != expected) {
+    return absl::DataLossError(absl::StrCat(EscapeForTerminal(path), " has ",
+                                            S_ISREG(facts.st_mode) ? facts.st_size : 0,
+                                            " bytes, the manifest says ", expected));
+  }
+  return absl::OkStatus();
+}
+
+// What a folder without a manifest is, when it is not a shard.
+absl::Status NoDataset(const std::string& folder, bool may_be_shard) {
+  const absl::StatusOr<bool> unfinished = HoldsDatasetParts(folder);
+  if (!unfinished.ok()) return unfinished.status();
+  const std::string name = EscapeForTerminal(folder);
+  if (*unfinished) {
+    return absl::DataLossError(
+        absl::StrCat(name, " has no manifest.json: its build has not finished"));
+  }
+  if (may_be_shard) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(name, " is not a packed dataset (no manifest.json); pack it first: pack SRC -o OUT"));
+}
+
+// A mismatch may come from memory rather than from the disk; whole pages, or nothing would be
+// dropped.
+void DropPages(const File& file, const Extent& extent) {
+  constexpr uint64_t kPage = 4096;
+  const uint64_t begin = extent.offset & ~(kPage - 1);
+  const uint64_t end = (extent.offset + extent.length + kPage - 1) & ~(kPage - 1);
+  // Advice: when it is not taken, the second read tells the same as the first.
+  (void)::posix_fadvise(file.descriptor(), static_cast<off_t>(begin),
+                        static_cast<off_t>(end - begin), POSIX_FADV_DONTNEED);
+}
+
+}  // namespace
+
+struct Dataset::State {
+  bool has_manifest = true;
+  Manifest manifest;  // without one of its own: what Identity() needs
+  std::string root;   // of the manifest
+  std::string where;  // what was opened, for messages
+  std::vector<DatasetShard> shards;
+  std::vector<uint64_t> first_ids;  // of the shards: flat, so that a search touches few cache lines
+  uint64_t records = 0;
+  std::optional<ShardFiles> files;
+  std::vector<std::string> left_out;
+  // Of a split and of joined datasets: whose index it is that a shard has. Else empty.
+  struct Origin {
+    std::shared_ptr<const State> dataset;
+    uint32_t shard = 0;
+  };
+  std::vector<Origin> origins;
+  mutable std::deque<IndexSlot> indexes;
+
+  void AddShard(DatasetShard shard) {
+    shard.first_id = records;
+    first_ids.push_back(records);
+    records += shard.records;
+    shards.push_back(std::move(shard));
+    indexes.emplace_back();
+  }
+  void AddShardOf(const std::shared_ptr<const State>& dataset, uint32_t number) {
+    AddShard(dataset->shards[number]);
+    origins.push_back({dataset, number});
+  }
+  // The index of the shard that was added last, which is at hand.
+  void Adopt(ShardIndex index) {
+    IndexSlot& slot = indexes.back();
+    slot.index = std::move(index);
+    slot.ready.store(&*slot.index, std::memory_order_release);
+  }
+  void Close() {
+    std::vector<std::string> paths;
+    for (const DatasetShard& shard : shards) paths.push_back(shard.data_path);
+    files.emplace(std::move(paths));
+  }
+  absl::Status CheckShard(uint32_t shard) const {
+    if (shard < shards.size()) return absl::OkStatus();
+    return absl::OutOfRangeError(absl::StrCat("shard ", shard, " of ", shards.size(), " shards"));
+  }
+  void AddLeftOut(const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+      if (std::find(left_out.begin(), left_out.end(), name) == left_out.end())
+        left_out.push_back(name);
+    }
+  }
+  absl::StatusOr<const ShardIndex*> BorrowIndex(uint32_t shard) const;
+  absl::Status ReadField(uint32_t shard, const ShardIndex& index, uint64_t record, size_t field,
+                         std::span<std::byte> into) const;
+};
+
+absl::StatusOr<Dataset> Dataset::Open(const std::string& path,
+                                      std::span<const Format* const> foreign) {
+  struct stat facts;
+  if (::stat(path.c_str(), &facts) != 0) return IoStatus("open", path, errno);
+  if (!S_ISDIR(facts.st_mode)) return OpenShards({&path, 1}, foreign);
+  const absl::StatusOr<bool> has_manifest =
+      Exists(absl::StrCat(path, "/", std::string(kManifestName)));
+  if (!has_manifest.ok()) return has_manifest.status();
+  if (!*has_manifest) {
+    const absl::Status none = NoDataset(path, /*may_be_shard=*/!foreign.empty());
+    if (!none.ok()) return none;
+    return OpenShards({&path, 1}, foreign);
+  }
+  absl::StatusOr<Manifest> manifest = Manifest::Read(path);
+  if (!manifest.ok()) return manifest.status();
+  auto state = std::make_shared<State>();
+  state->manifest = *std::move(manifest);
+  state->root = state->where = path;
+  for (const ManifestShard& shard : state->manifest.shards) {
+    const std::string data = PathInDataset(path, state->manifest.DataFileOf(shard));
+    for (const auto& [file, bytes] :
+         {std::pair(data, shard.bytes),
+          std::pair(absl::StrCat(path, "/", shard.index.name), shard.index.bytes)}) {
+      absl::Status fits = CheckSize(file, bytes);
+      if (!fits.ok()) return fits;
+    }
+    state->AddShard({shard.name, shard.split, data, shard.bytes, shard.records});
+  }
+  state->Close();
+  return Dataset(std::move(state));
+}
+
+absl::StatusOr<Dataset> Dataset::OpenShards(std::span<const std::string> paths,
+                                            std::span<const Format* const> foreign,
+                                            const ForeignLabels& labels) {
+  if (paths.empty()) return absl::InvalidArgumentError("no shards given");
+  if (!labels.splits.empty() && labels.splits.size() != paths.size())
+    return absl::InvalidArgumentError("a split for each shard, or none");
+  auto state = std::make_shared<State>();
+  state->has_manifest = false;
+  state->where = paths[0];
+  state->manifest.classes = labels.classes;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    const std::string& path = paths[i];
+    absl::StatusOr<ForeignShard> shard = ScanForeignShard(path, foreign);
+    if (!shard.ok()) return shard.status();
+    const std::string format(shard->format->name);
+    if (!state->manifest.format.empty() && state->manifest.format != format) {
+      return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(path), " is ", format,
+                                                     ", the shards before it are ",
+                                                     state->manifest.format));
+    }
+    state->manifest.format = format;
+    ManifestShard row;
+    row.name = FileName(path);
+    if (!labels.splits.empty()) row.split = labels.splits[i];
+    row.bytes = shard->bytes;
+    row.records = shard->index.records();
+    row.xxh3_128 = shard->digest;
+    state->manifest.shards.push_back(row);
+    state->AddLeftOut(shard->left_out);
+    state->AddShard({row.name, row.split, shard->data_path, row.bytes, row.records});
+    state->Adopt(std::move(shard->index));
+  }
+  state->Close();
+  return Dataset(std::move(state));
+}
+
+std::span<const DatasetShard> Dataset::shards() const { return state_->shards; }
+uint64_t Dataset::size() const { return state_->records; }
+std::span<const std::string> Dataset::classes() const { return state_->manifest.classes; }
+const std::string& Dataset::format() const { return state_->manifest.format; }
+Digest Dataset::identity() const { return state_->manifest.Identity(); }
+std::span<const std::string> Dataset::left_out() const { return state_->left_out; }
+const Manifest* Dataset::manifest() const {
+  return state_->has_manifest ? &state_->manifest : nullptr;
+}
+
+uint64_t Dataset::size(std::string_view split) const {
+  uint64_t records = 0;
+  for (const DatasetShard& shard : state_->shards) {
+    if (shard.split == split) records += shard.records;
+  }
+  return records;
+}
+
+absl::StatusOr<ShardIndex> Dataset::index(uint32_t shard) const {
+  absl::StatusOr<const ShardIndex*> borrowed = BorrowIndex(shard);
+  if (!borrowed.ok()) return borrowed.status();
+  return **borrowed;
+}
+
+absl::StatusOr<const ShardIndex*> Dataset::BorrowIndex(uint32_t shard) const {
+  return state_->BorrowIndex(shard);
+}
+
+absl::StatusOr<const ShardIndex*> Dataset::State::BorrowIndex(uint32_t shard) const {
+  absl::Status known = CheckShard(shard);
+  if (!known.ok()) return known;
+  if (!origins.empty()) return origins[shard].dataset->BorrowIndex(origins[shard].shard);
+  IndexSlot& slot = indexes[shard];
+  if (const ShardIndex* ready = slot.ready.load(std::memory_order_acquire)) return ready;
+  std::lock_guard<std::mutex> lock(slot.mutex);
+  if (slot.index) return &*slot.index;
+  const ManifestShard& row = manifest.shards[shard];
+  absl::StatusOr<ShardIndex> index =
+      ShardIndex::Open(absl::StrCat(root, "/", row.index.name), row.bytes, row.index.xxh3_128);
+  if (!index.ok()) return index.status();
+  if (index->records() != row.records) {
+    return absl::DataLossError(absl::StrCat(row.index.name, " has ", index->records(),
+                                            " records, the manifest says ", row.records));
+  }
+  slot.index = *std::move(index);
+  slot.ready.store(&*slot.index, std::memory_order_release);
+  return &*slot.index;
+}
+
+absl::StatusOr<std::shared_ptr<const File>> Dataset::OpenFile(uint32_t shard) const {
+  absl::Status known = state_->CheckShard(shard);
+  if (!known.ok()) return known;
+  return state_->files->Get(shard);
+}
+
+absl::StatusOr<Dataset> Dataset::Split(std::string_view name) const {
+  auto split = std::make_shared<State>();
+  split->has_manifest = state_->has_manifest;
+  split->manifest = state_->manifest;
+  split->manifest.shards.clear();
+  split->where = state_->where;
+  std::set<std::string> names;
+  for (uint32_t s = 0; s < state_->shards.size(); ++s) {
+    names.insert(state_->shards[s].split);
+    if (state_->shards[s].split != name) continue;
+    split->manifest.shards.push_back(state_->manifest.shards[s]);
+    split->AddShardOf(state_, s);
+  }
+  if (split->shards.empty()) {
+    return absl::NotFoundError(absl::StrCat("no split ", EscapeForTerminal(name),
+                                            "; the dataset has ",
+                                            EscapeForTerminal(absl::StrJoin(names, ", "))));
+  }
+  split->Close();
+  return Dataset(std::move(split));
+}
+
+absl::StatusOr<Dataset> Dataset::Join(std::span<const Dataset> parts) {
+  if (parts.empty()) return absl::InvalidArgumentError("no datasets to join");
+  auto joined = std::make_shared<State>();
+  joined->has_manifest = false;
+  Manifest& manifest = joined->manifest;
+  manifest.classes = parts[0].state_->manifest.classes;
+  std::vector<std::string> formats, layouts;
+  for (const Dataset& part : parts) {
+    const std::shared_ptr<const State>& state = part.state_;
+    if (state->manifest.classes != manifest.classes) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(EscapeForTerminal(state->where), " has other classes than ",
+                       EscapeForTerminal(parts[0].state_->where),
+                       ", so that a label would not mean the same in both: ",
+                       FirstClassDifference(parts[0].classes(), "", part.classes(), "")));
+    }
+    for (uint32_t s = 0; s < state->shards.size(); ++s) {
+      manifest.shards.push_back(state->manifest.shards[s]);
+      joined->AddShardOf(state, s);
+      // Shards of several datasets often have the same names.
+      joined->shards.back().name = state->shards[s].data_path;
+    }
+    joined->AddLeftOut(state->left_out);
+    formats.push_back(state->manifest.format);
+    layouts.push_back(state->manifest.layout);
+  }
+  const auto different = [](std::vector<std::string> names) {
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    return absl::StrJoin(names, "+");
+  };
+  manifest.format = different(std::move(formats));
+  manifest.layout = different(std::move(layouts));
+  joined->where = absl::StrCat("the join of ", parts.size(), " datasets");
+  joined->Close();
+  return Dataset(std::move(joined));
+}
+
+SampleLocation Dataset::Locate(uint64_t id) const {
+  const std::vector<uint64_t>& first_ids = state_->first_ids;
+  // The last shard that begins at or before it, past shards without records.
+  const auto after = std::upper_bound(first_ids.begin(), first_ids.end(), id);
+  const auto shard = static_cast<size_t>(after - first_ids.begin()) - 1;
+  return {static_cast<uint32_t>(shard), id - first_ids[shard]};
+}
+
+absl::Status Dataset::State::ReadField(uint32_t shard, const ShardIndex& index, uint64_t record,
+                                       size_t field, std::span<std::byte> into) const {
+  const Extent extent = index.field(record, field);
+  const auto failed = [&](absl::StatusCode code, const std::string& why) {
+    return absl::Status(
+        code, absl::StrCat(EscapeForTerminal(shards[shard].name), " record ", record, " key ",
+                           EscapeForTerminal(index.key(record)), " field ",
+                           EscapeForTerminal(index.field_name(field)), " at offset ", extent.offset,
+                           " (", extent.length, " bytes): ", std::string(why)));
+  };
+  const auto damaged = [&](const std::string& why) {
+    return failed(absl::StatusCode::kDataLoss, why);
+  };
+  absl::StatusOr<std::shared_ptr<const File>> file = files->Get(shard);
+  if (!file.ok()) return failed(file.status().code(), std::string(file.status().message()));
+  uint64_t hash = 0;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    if (attempt > 0) DropPages(**file, extent);
+    absl::Status read = (*file)->ReadExactlyAt(extent.offset, into);
+    if (absl::IsOutOfRange(read)) return damaged("the shard was cut short");
+    if (!read.ok()) return failed(read.code(), std::string(read.message()));
+    hash = Xxh3_64(into);
+    if (hash == index.hash(record, field)) return absl::OkStatus();
+  }
+  return damaged(absl::StrCat("its bytes differ from those that were packed (expected hash ",
+                              absl::Hex(index.hash(record, field), absl::kZeroPad16), ", actual ",
+                              absl::Hex(hash, absl::kZeroPad16), ")"));
+}
+
+absl::StatusOr<OwnedSample> Dataset::Read(uint64_t id) const {
+  if (id >= size()) {
+    return absl::OutOfRangeError(absl::StrCat("sample ", id, " of ", size(), " samples"));
+  }
+  const SampleLocation at = Locate(id);
+  absl::StatusOr<const ShardIndex*> borrowed = BorrowIndex(at.shard);
+  if (!borrowed.ok()) return borrowed.status();
+  const ShardIndex* const found = *borrowed;
+  OwnedSample sample;
+  sample.key = std::string(found->key(at.record));
+  sample.source_path = std::string(found->source_path(at.record));
+  sample.label = found->label(at.record);
+  sample.image = found->image(at.record);
+  for (size_t f = 0; f < found->fields(); ++f) {
+    if (!found->has_field(at.record, f)) continue;
+    OwnedSample::Field& field = sample.fields.emplace_back();
+    field.name = std::string(found->field_name(f));
+    field.bytes.resize(found->field(at.record, f).length);
+    absl::Status read = state_->ReadField(at.shard, *found, at.record, f,
+                                          std::as_writable_bytes(std::span(field.bytes)));
+    if (!read.ok()) return read;
+  }
+  return sample;
+}
+
+absl::Status Dataset::ReadField(SampleLocation at, size_t field, std::span<std::byte> into) const {
+  absl::StatusOr<const ShardIndex*> borrowed = BorrowIndex(at.shard);
+  if (!borrowed.ok()) return borrowed.status();
+  const ShardIndex* const found = *borrowed;
+  if (at.record >= found->records() || field >= found->fields() ||
+      found->field(at.record, field).length != into.size()) {
+    return absl::OutOfRangeError(absl::StrCat(EscapeForTerminal(shards()[at.shard].name),
+                                              " record ", at.record, ": no field ", field, " of ",
+                                              into.size(), " bytes"));
+  }
+  return state_->ReadField(at.shard, *found, at.record, field, into);
+}
+
+absl::StatusOr<uint64_t> Dataset::FindKey(std::string_view key) const {
+  for (uint32_t s = 0; s < state_->shards.size(); ++s) {
+    absl::StatusOr<ShardIndex> found = index(s);
+    if (!found.ok()) return found.status();
+    for (uint64_t r = 0; r < found->records(); ++r) {
+      if (found->key(r) == key) return state_->shards[s].first_id + r;
+    }
+  }
+  return absl::NotFoundError(absl::StrCat("no sample has the key ", EscapeForTerminal(key)));
+}
+
+}  // namespace shardpack

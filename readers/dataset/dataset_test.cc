@@ -1,0 +1,282 @@
+#include "readers/dataset/dataset.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "formats/io/file.h"
+#include "formats/testing/datasets/test_dataset.h"
+#include "formats/testing/datasets/toy_format.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace shardpack {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::MakeTestFolder;
+using testing::MakeTestSamples;
+using testing::ReadTestFile;
+using testing::Reseal;
+using testing::TestDatasetOptions;
+using testing::TestSample;
+using testing::ToyFormat;
+using testing::WriteTestDataset;
+using testing::WriteTestFile;
+using testing::WriteTestShard;
+
+const Format* const kToy[] = {&ToyFormat()};
+
+class DatasetTest : public ::testing::Test {
+ protected:
+  DatasetTest()
+      : folder_(MakeTestFolder(::testing::UnitTest::GetInstance()->current_test_info()->name())) {
+    options_ = {.shards = 3, .records_per_shard = 7};
+    samples_ = MakeTestSamples(options_);
+    manifest_ = WriteTestDataset(folder_, ToyFormat(), options_);
+  }
+  ~DatasetTest() override { (void)RemoveTree(folder_); }
+
+  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+  // Changes one byte of the first field of a record where it lies in its shard.
+  void Damage(const Dataset& dataset, uint64_t id) {
+    const SampleLocation at = dataset.Locate(id);
+    const Extent extent = dataset.index(at.shard)->field(at.record, 0);
+    const std::string path = dataset.shards()[at.shard].data_path;
+    std::string bytes = ReadTestFile(path);
+    bytes[extent.offset + extent.length / 2] ^= 0x10;
+    WriteTestFile(path, bytes);
+  }
+
+  std::string folder_;
+  TestDatasetOptions options_;
+  std::vector<TestSample> samples_;
+  Manifest manifest_;
+};
+
+TEST_F(DatasetTest, GivesBackEverySample) {
+  const absl::StatusOr<Dataset> dataset = Dataset::Open(folder_);
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  ASSERT_EQ(dataset->size(), samples_.size());
+  EXPECT_EQ(dataset->size("train"), samples_.size());
+  EXPECT_EQ(dataset->size("val"), 0u);
+  EXPECT_EQ(dataset->identity(), manifest_.Identity());
+  EXPECT_EQ(dataset->shards().size(), 3u);
+  EXPECT_EQ(dataset->format(), "toy");
+  for (uint64_t id = 0; id < samples_.size(); ++id) {
+    const absl::StatusOr<OwnedSample> sample = dataset->Read(id);
+    ASSERT_TRUE(sample.ok()) << sample.status();
+    EXPECT_EQ(sample->key, samples_[id].key);
+    EXPECT_EQ(sample->source_path, samples_[id].source_path);
+    EXPECT_EQ(sample->label, samples_[id].label);
+    ASSERT_EQ(sample->fields.size(), 1u);
+    EXPECT_EQ(sample->fields[0].name, kImageField);
+    EXPECT_EQ(sample->fields[0].bytes, samples_[id].image);
+    EXPECT_EQ(*dataset->FindKey(samples_[id].key), id);
+  }
+  EXPECT_TRUE(absl::IsOutOfRange(dataset->Read(samples_.size()).status()));
+  EXPECT_TRUE(absl::IsNotFound(dataset->FindKey("cat/none").status()));
+  EXPECT_TRUE(absl::IsOutOfRange(dataset->index(3).status()));
+}
+
+TEST_F(DatasetTest, ADamagedSampleIsNamedAndTheOthersAreRead) {
+  const absl::StatusOr<Dataset> dataset = Dataset::Open(folder_);
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  Damage(*dataset, 9);
+  const absl::Status lost = dataset->Read(9).status();
+  EXPECT_TRUE(absl::IsDataLoss(lost));
+  EXPECT_THAT(
+      std::string(lost.message()),
+      AllOf(HasSubstr("train-1.toy"), HasSubstr("key dog/000009"), HasSubstr("at offset ")));
+  for (uint64_t id = 0; id < samples_.size(); ++id) {
+    EXPECT_EQ(dataset->Read(id).ok(), id != 9);
+  }
+}
+
+// The first read of a run of reads comes with a flipped bit, as from bad memory.
+std::atomic<int> reads_to_spoil{0};
+ssize_t SpoilingPread(int fd, void* into, size_t size, off_t offset) {
+  const ssize_t got = ::pread(fd, into, size, offset);
+  if (got > 0 && reads_to_spoil.fetch_sub(1) > 0) static_cast<char*>(into)[got / 2] ^= 1;
+  return got;
+}
+
+TEST_F(DatasetTest, OneBadReadIsRepeatedTwoAreDamage) {
+  const absl::StatusOr<Dataset> dataset = Dataset::Open(folder_);
+  ASSERT_TRUE(dataset->Read(0).ok());
+  SyscallsForTesting().pread = SpoilingPread;
+  reads_to_spoil = 1;
+  EXPECT_TRUE(dataset->Read(1).ok());
+  reads_to_spoil = 2;
+  EXPECT_TRUE(absl::IsDataLoss(dataset->Read(1).status()));
+  SyscallsForTesting().pread = ::pread;
+}
+
+TEST_F(DatasetTest, AShardCutWhileOpenIsAnError) {
+  const absl::StatusOr<Dataset> dataset = Dataset::Open(folder_);
+  ASSERT_TRUE(dataset->Read(20).ok());
+  ASSERT_EQ(::truncate(Path("train-2.toy").c_str(), 100), 0);
+  const absl::Status lost = dataset->Read(20).status();
+  EXPECT_TRUE(absl::IsDataLoss(lost)) << lost;
+  EXPECT_THAT(std::string(lost.message()), HasSubstr("cut short"));
+}
+
+TEST_F(DatasetTest, OpenChecksSizesAndIndexesAreCheckedWhenTouched) {
+  const std::string shard = ReadTestFile(Path("train-1.toy"));
+  WriteTestFile(Path("train-1.toy"), shard + "x");
+  EXPECT_TRUE(absl::IsDataLoss(Dataset::Open(folder_).status()));
+  WriteTestFile(Path("train-1.toy"), shard);
+  std::string index = ReadTestFile(Path("train-1.pidx"));
+  index[index.size() / 2] ^= 1;
+  WriteTestFile(Path("train-1.pidx"), index);
+  const absl::StatusOr<Dataset> dataset = Dataset::Open(folder_);
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_TRUE(dataset->Read(0).ok());
+  EXPECT_TRUE(absl::IsDataLoss(dataset->Read(7).status()));
+  EXPECT_TRUE(dataset->Read(14).ok());
+  ASSERT_EQ(::unlink(Path("train-2.toy").c_str()), 0);
+  EXPECT_TRUE(absl::IsDataLoss(Dataset::Open(folder_).status()));
+}
+
+TEST_F(DatasetTest, AnUnfinishedBuildIsNoForeignShard) {
+  ASSERT_EQ(::unlink(Path("manifest.json").c_str()), 0);
+  EXPECT_TRUE(absl::IsDataLoss(Dataset::Open(folder_, kToy).status()));
+  const std::string empty = Path("empty");
+  std::filesystem::create_directory(empty);
+  EXPECT_TRUE(absl::IsInvalidArgument(Dataset::Open(empty).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(Dataset::Open(empty, kToy).status()));
+  EXPECT_TRUE(absl::IsNotFound(Dataset::Open(Path("none")).status()));
+}
+
+TEST_F(DatasetTest, ForeignShardsAreScanned) {
+  const std::vector<std::string> paths = {Path("train-2.toy"), Path("train-0.toy")};
+  const absl::StatusOr<Dataset> dataset = Dataset::OpenShards(paths, kToy);
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ(dataset->manifest(), nullptr);
+  ASSERT_EQ(dataset->size(), 14u);
+  EXPECT_EQ(dataset->Read(0)->key, samples_[14].key);
+  EXPECT_EQ(dataset->Read(0)->fields[0].bytes, samples_[14].image);
+  EXPECT_EQ(dataset->Read(7)->label, samples_[0].label);
+  EXPECT_EQ(*dataset->FindKey(samples_[1].key), 8u);
+  EXPECT_NE(dataset->identity(), Dataset::Open(paths[0], kToy)->identity());
+  EXPECT_TRUE(absl::IsInvalidArgument(Dataset::Open(paths[0]).status())) << "no format given";
+  std::string bytes = ReadTestFile(paths[0]);
+  WriteTestFile(paths[0], bytes.substr(0, bytes.size() / 2));
+  EXPECT_TRUE(absl::IsDataLoss(Dataset::Open(paths[0], kToy).status()));
+}
+
+TEST_F(DatasetTest, AdoptedShardsAreReadWhereTheManifestSaysThatTheyLie) {
+  absl::StatusOr<Manifest> manifest = Manifest::Read(folder_);
+  const std::string elsewhere = MakeTestFolder("elsewhere");
+  manifest->origin = "adopted";
+  for (ManifestShard& shard : manifest->shards) {
+    const std::string path = elsewhere + "/" + shard.name;
+    std::filesystem::rename(Path(shard.name), path);
+    // One absolute, the others relative.
+    shard.location = manifest->shards[1].name == shard.name
+                         ? path
+                         : std::filesystem::path(path).lexically_relative(folder_).native();
+    std::erase_if(manifest->files, [&](const FileEntry& file) { return file.name == shard.name; });
+  }
+  WriteTestFile(Path("manifest.json"), manifest->ToJson());
+  {
+    const absl::StatusOr<Dataset> dataset = Dataset::Open(folder_);
+    ASSERT_TRUE(dataset.ok()) << dataset.status();
+    for (uint64_t id = 0; id < samples_.size(); ++id) {
+      EXPECT_EQ(dataset->Read(id)->fields[0].bytes, samples_[id].image);
+    }
+  }
+  WriteTestFile(elsewhere + "/train-1.toy", "another one");
+  const absl::Status changed = Dataset::Open(folder_).status();
+  EXPECT_TRUE(absl::IsDataLoss(changed)) << changed;
+  EXPECT_THAT(std::string(changed.message()), HasSubstr(elsewhere + "/train-1.toy has 11 bytes"));
+  (void)RemoveTree(elsewhere);
+}
+
+TEST_F(DatasetTest, ManyThreadsReadAtOnce) {
+  const absl::StatusOr<Dataset> dataset = Dataset::Open(folder_);
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      for (uint64_t i = 0; i < 200; ++i) {
+        const uint64_t id = (i * 5 + static_cast<uint64_t>(t)) % samples_.size();
+        const absl::StatusOr<OwnedSample> sample = dataset->Read(id);
+        if (!sample.ok() || sample->fields[0].bytes != samples_[id].image) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(DatasetSize, AShardWithoutRecordsIsPassedOver) {
+  const std::string folder = MakeTestFolder("empty_shard");
+  TestDatasetOptions options{.shards = 2, .records_per_shard = 1};
+  options.samples = MakeTestSamples(options);
+  options.shards = 3;  // the third stays empty
+  WriteTestDataset(folder, ToyFormat(), options);
+  const absl::StatusOr<Dataset> dataset = Dataset::Open(folder);
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ(dataset->size(), 2u);
+  EXPECT_EQ(dataset->Read(1)->key, options.samples[1].key);
+  (void)RemoveTree(folder);
+}
+
+TEST_F(DatasetTest, JoinedDatasetsAreOneRowOfSamples) {
+  const std::string other_folder = MakeTestFolder("joined");
+  TestDatasetOptions other_options = {.shards = 2, .records_per_shard = 5};
+  other_options.seed = 99;
+  const std::vector<TestSample> others = MakeTestSamples(other_options);
+  WriteTestDataset(other_folder, ToyFormat(), other_options);
+  const Dataset first = *Dataset::Open(folder_), second = *Dataset::Open(other_folder);
+  const Dataset both[] = {first, second}, turned[] = {second, first};
+  const absl::StatusOr<Dataset> joined = Dataset::Join(both);
+  ASSERT_TRUE(joined.ok()) << joined.status();
+  ASSERT_EQ(joined->size(), samples_.size() + others.size());
+  EXPECT_EQ(joined->size("train"), joined->size());
+  EXPECT_EQ(joined->format(), "toy");
+  EXPECT_EQ(joined->manifest(), nullptr);
+  EXPECT_EQ(joined->classes().size(), first.classes().size());
+  for (uint64_t id = 0; id < joined->size(); ++id) {
+    const TestSample& expected = id < samples_.size() ? samples_[id] : others[id - samples_.size()];
+    const absl::StatusOr<OwnedSample> sample = joined->Read(id);
+    ASSERT_TRUE(sample.ok()) << sample.status();
+    EXPECT_EQ(sample->fields[0].bytes, expected.image);
+    EXPECT_EQ(sample->label, expected.label);
+  }
+  // Another order of the parts gives other ids, so a cursor must not fit.
+  EXPECT_NE(joined->identity(), Dataset::Join(turned)->identity());
+  EXPECT_EQ(joined->identity(), Dataset::Join(both)->identity());
+  EXPECT_EQ(Dataset::Join({&first, 1})->identity(), first.identity());
+  // A split of it, and joined splits.
+  EXPECT_EQ(joined->Split("train")->size(), joined->size());
+  const Dataset split = *first.Split("train");
+  EXPECT_EQ(Dataset::Join({&split, 1})->size(), samples_.size());
+
+  Damage(*joined, samples_.size() + 7);
+  EXPECT_THAT(joined->Read(samples_.size() + 7).status().message(),
+              AllOf(HasSubstr(other_folder + "/"), HasSubstr("record 2")));
+}
+
+TEST_F(DatasetTest, DatasetsOfOtherClassesAreNotJoined) {
+  const std::string other_folder = MakeTestFolder("joined");
+  Manifest other = WriteTestDataset(other_folder, ToyFormat(), options_);
+  other.classes = {"cat", "cow"};
+  Reseal(other_folder, other);
+  const Dataset both[] = {*Dataset::Open(folder_), *Dataset::Open(other_folder)};
+  const absl::Status refused = Dataset::Join(both).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(refused));
+  EXPECT_THAT(refused.message(), AllOf(HasSubstr(other_folder), HasSubstr(folder_),
+                                       HasSubstr("class 1 is dog and cow")));
+  EXPECT_TRUE(absl::IsInvalidArgument(Dataset::Join({}).status()));
+}
+
+}  // namespace
+}  // namespace shardpack

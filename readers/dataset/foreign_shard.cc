@@ -1,0 +1,234 @@
+#include "readers/dataset/foreign_shard.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "formats/io/file.h"
+#include "formats/io/sequential_reader.h"
+#include "images/probe/probe.h"
+
+namespace shardpack {
+namespace {
+
+constexpr size_t kSniffBytes = 1024;
+constexpr size_t kMaxWarnings = 3;
+constexpr size_t kKeptImageBytes = 16 << 20;
+constexpr std::string_view kLabelField = "cls";
+constexpr size_t kMaxLeftOut = 100;  // names that are kept, enough for a warning
+
+// The first damage; warnings do not keep a shard from being read. Texts are without the severity,
+// which whoever prints them says anyway.
+class FirstError : public FindingSink {
+ public:
+  void Report(Finding finding) override {
+    if (finding.severity == Severity::kWarning) {
+      if (warnings.size() < kMaxWarnings)
+        warnings.push_back(ToText(finding).substr(std::string_view("warning ").size()));
+    } else if (!first_) {
+      first_ = ToText(finding).substr(std::string_view("error ").size());
+    }
+  }
+  const std::optional<std::string>& first() const { return first_; }
+  std::vector<std::string> warnings;
+
+ private:
+  std::optional<std::string> first_;
+};
+
+class IndexRows : public RecordSink {
+ public:
+  // `images` is the shard's file when they shall be probed, else null.
+  explicit IndexRows(const File* images) : images_(images) {}
+
+  void OnRecord(const ScannedRecord& record) override {
+    // The key column repeats what the shard says: a container without keys has empty ones.
+    const bool probe =
+        images_ != nullptr && !record.fields.empty() && record.fields[0].name == kImageField;
+    if (record.label == kNoLabel) CountLabel(record);
+    ++records_;
+    builder.Add(record, record.key, record.source_path, record.label,
+                record.image.format != ImageFormat::kUnknown ? record.image
+                : probe                                      ? Probe(record.fields[0])
+                                                             : ImageInfo{});
+  }
+  void OnLeftOut(std::string_view name) override {
+    if (left_out.size() < kMaxLeftOut && !left_out.contains(name)) left_out.emplace(name);
+  }
+  // What a reader of the labels would miss.
+  std::optional<std::string> LabelWarning(const std::string& path) const {
+    if (no_integers_ == 0) return std::nullopt;
+    Finding finding = MakeFinding(FindingId::kWdsLabelNotInteger, path);
+    finding.severity = Severity::kWarning;
+    finding.record = first_record_;
+    finding.offset = first_offset_;
+    finding.detail = absl::StrCat(no_integers_, " of ", records_,
+                                  " samples have one that is no integer of 64 bits, and no label");
+    return ToText(finding).substr(std::string_view("warning ").size());
+  }
+  // The first read of an image that failed.
+  const absl::Status& status() const { return status_; }
+  ShardIndexBuilder builder;
+  std::set<std::string, std::less<>> left_out;
+
+ private:
+  // A member that should be the label but is not: with one, it would be no field.
+  void CountLabel(const ScannedRecord& record) {
+    for (const ScannedField& field : record.fields) {
+      if (field.name != kLabelField) continue;
+      if (no_integers_++ > 0) continue;
+      first_record_ = records_;
+      first_offset_ = field.offset;
+    }
+  }
+
+  // The facts that packing would have recorded. The scan has just read these bytes, so they come
+  // from the page cache as a rule; an index without them would say that nobody could tell them.
+  ImageInfo Probe(const ScannedField& image) {
+    if (!status_.ok()) return {};
+    if (image.length > bytes_.capacity() || bytes_.capacity() > kKeptImageBytes)
+      std::vector<std::byte>().swap(bytes_);
+    bytes_.resize(image.length);
+    status_ = images_->ReadExactlyAt(image.offset, bytes_);
+    if (!status_.ok()) return {};
+    return ProbeImage(bytes_, {.max_pixels = UINT64_MAX, .allow_truncated = true}).info;
+  }
+
+  const File* const images_;
+  std::vector<std::byte> bytes_;
+  absl::Status status_;
+  uint64_t records_ = 0, no_integers_ = 0, first_record_ = 0, first_offset_ = 0;
+};
+
+// The data file of a shard at `path`, if it may be in this format. `name` is empty to ask for the
+// bytes alone.
+absl::StatusOr<std::optional<std::string>> DataFileFor(const std::string& path, bool is_folder,
+                                                       const Format& format,
+                                                       std::string_view name) {
+  if (is_folder != !format.traits.data_file.empty()) return std::optional<std::string>();
+  std::string data = path;
+  if (is_folder) absl::StrAppend(&data, "/", std::string(format.traits.data_file));
+  absl::StatusOr<File> file = File::OpenRead(data);
+  if (absl::IsNotFound(file.status()) && is_folder) return std::optional<std::string>();
+  if (!file.ok()) return file.status();
+  std::array<std::byte, kSniffBytes> head;
+  absl::StatusOr<size_t> got = file->ReadAt(0, head);
+  if (!got.ok()) return got.status();
+  if (!format.sniff(Bytes(head).first(*got), name)) return std::optional<std::string>();
+  return std::optional<std::string>(std::move(data));
+}
+
+absl::StatusOr<ForeignShard> ScanWith(const Format& format, const std::string& path,
+                                      std::string data_path, const ForeignScanOptions& options) {
+  absl::StatusOr<File> file = File::OpenRead(data_path);
+  if (!file.ok()) return file.status();
+  absl::StatusOr<uint64_t> bytes = file->Size();
+  if (!bytes.ok()) return bytes.status();
+  SequentialReader in(*file, *bytes);
+  if (options.on_block) in.OnBlock(options.on_block);
+  IndexRows rows(options.probe ? &*file : nullptr);
+  FirstError damage;
+  absl::Status scanned =
+      format.scanner->Scan(in, {.shard_name = path, .strict = false}, rows, damage);
+  if (scanned.ok()) scanned = rows.status();
+  if (!scanned.ok()) return scanned;
+  if (damage.first()) return absl::DataLossError(*damage.first());
+  absl::StatusOr<Digest> digest = in.Finish();
+  if (!digest.ok()) return digest.status();
+  absl::StatusOr<ShardIndex> index = ShardIndex::FromBytes(rows.builder.Finish(*bytes), *bytes);
+  if (!index.ok()) return index.status();
+  if (std::optional<std::string> warning = rows.LabelWarning(path))
+    damage.warnings.push_back(*std::move(warning));
+  return ForeignShard{.format = &format,
+                      .data_path = std::move(data_path),
+                      .bytes = *bytes,
+                      .digest = *digest,
+                      .index = *std::move(index),
+                      .left_out = {rows.left_out.begin(), rows.left_out.end()},
+                      .warnings = std::move(damage.warnings)};
+}
+
+// Which compression the file's first bytes announce (RFC 1952; RFC 8878; the xz and bzip2 formats);
+// empty for none.
+std::string_view CompressionOf(std::string_view head) {
+  if (head.starts_with("\x1f\x8b")) return "gzip";
+  if (head.starts_with("\x28\xb5\x2f\xfd")) return "zstd";
+  if (head.starts_with(std::string_view("\xfd"
+                                        "7zXZ\0",
+                                        6)))
+    return "xz";
+  if (head.starts_with("BZh")) return "bzip2";
+  return "";
+}
+
+absl::Status NoFormat(const std::string& path, bool is_folder) {
+  std::array<char, 6> head = {};
+  size_t got = 0;
+  if (!is_folder) {
+    absl::StatusOr<File> file = File::OpenRead(path);
+    if (!file.ok()) return file.status();
+    absl::StatusOr<size_t> read = file->ReadAt(0, std::as_writable_bytes(std::span(head)));
+    if (!read.ok()) return read.status();
+    got = *read;
+  }
+  const std::string_view compression = CompressionOf({head.data(), got});
+  if (!compression.empty()) {
+    return absl::UnimplementedError(absl::StrCat(
+        EscapeForTerminal(path), " is compressed as a whole (", std::string(compression),
+        "), so its records cannot be read one by one; unpack it first"));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(EscapeForTerminal(path), " is not a shard of any known format"));
+}
+
+}  // namespace
+
+absl::StatusOr<ForeignShardKind> FindForeignShard(const std::string& path,
+                                                  std::span<const Format* const> formats) {
+  struct stat facts;
+  if (::stat(path.c_str(), &facts) != 0) {
+    const absl::Status failed = IoStatus("stat", path, errno);
+    if (!absl::IsNotFound(failed)) return failed;
+    return absl::NotFoundError(absl::StrCat(EscapeForTerminal(path), ": no such file"));
+  }
+  const bool is_folder = S_ISDIR(facts.st_mode);
+  if (!is_folder && !S_ISREG(facts.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(EscapeForTerminal(path), ": neither a file nor a folder that can be read"));
+  }
+  // What the bytes say goes before what the name says.
+  for (const std::string& name : {std::string(), path}) {
+    for (const Format* format : formats) {
+      absl::StatusOr<std::optional<std::string>> data = DataFileFor(path, is_folder, *format, name);
+      if (!data.ok()) return data.status();
+      if (data->has_value()) return ForeignShardKind{format, **std::move(data)};
+    }
+  }
+  return NoFormat(path, is_folder);
+}
+
+absl::StatusOr<ForeignShard> ScanForeignShard(const std::string& path,
+                                              std::span<const Format* const> formats,
+                                              const ForeignScanOptions& options) {
+  absl::StatusOr<ForeignShardKind> kind = FindForeignShard(path, formats);
+  if (!kind.ok()) return kind.status();
+  absl::StatusOr<ForeignShard> shard =
+      ScanWith(*kind->format, path, std::move(kind->data_path), options);
+  if (!shard.ok() || kind->format->sniff({}, path)) return shard;
+  for (const Format* other : formats) {
+    if (!other->sniff({}, path)) continue;
+    shard->warnings.push_back(absl::StrCat(EscapeForTerminal(path), " is ",
+                                           std::string(kind->format->name),
+                                           ", but named like ", std::string(other->name)));
+    break;
+  }
+  return shard;
+}
+
+}  // namespace shardpack

@@ -1,0 +1,45 @@
+// ShardFiles: the open files of a dataset's shards, a bounded number at a time.
+//
+//   ShardFiles files({"OUT/train-000000.tar"});
+//   absl::StatusOr<std::shared_ptr<const File>> file = files.Get(0);
+//   absl::Status read = (*file)->ReadExactlyAt(offset, into);
+//
+// Lifetime: a file stays open as long as someone holds it.
+// Thread-safety: any thread.
+// Errors: those of opening.
+#ifndef SHARDPACK_READERS_DATASET_SHARD_FILES_H_
+#define SHARDPACK_READERS_DATASET_SHARD_FILES_H_
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "formats/io/file.h"
+#include "formats/io/resources.h"
+
+namespace shardpack {
+
+class ShardFiles {
+ public:
+  // `keep_open`: of the descriptors that the process may have, a quarter, and no more than 256.
+  explicit ShardFiles(std::vector<std::string> paths,
+                      size_t keep_open = std::clamp<size_t>(OpenFilesLimit() / 4, 1, 256))
+      : paths_(std::move(paths)), open_(paths_.size()), keep_open_(keep_open) {}
+
+  absl::StatusOr<std::shared_ptr<const File>> Get(uint32_t shard) const;
+
+ private:
+  const std::vector<std::string> paths_;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::shared_ptr<const File>> open_;
+  mutable std::deque<uint32_t> order_;  // of opening
+  const size_t keep_open_;
+};
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_READERS_DATASET_SHARD_FILES_H_

@@ -1,0 +1,37 @@
+// HostBatch::Content: what a batch holds, for those who fill it.
+//
+//   auto content = std::make_unique<HostBatch::Content>();
+//   content->ids = {3, 1, 2};  ...  return HostBatch(std::move(content));
+//
+// Lifetime: the leases own all memory that the views point into.
+// Units: bytes.
+#ifndef SHARDPACK_READERS_LOADING_BATCH_CONTENT_H_
+#define SHARDPACK_READERS_LOADING_BATCH_CONTENT_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "readers/loading/host_batch.h"
+
+namespace shardpack {
+
+struct HostBatch::Content {
+  uint64_t epoch = 0, step = 0;
+  std::vector<uint64_t> ids;
+  std::vector<int64_t> labels;
+  std::vector<SampleStatus> status;
+  std::vector<ImageInfo> infos;  // per slot; empty unless asked for
+  std::shared_ptr<const std::vector<std::string>> field_names;
+  std::vector<Bytes> bytes;  // [field * slots + slot]; data() == nullptr: the sample has none
+  std::vector<Bytes> slabs;
+  std::optional<PixelBatch> pixels;
+  SlabLease lease;
+  SlabLease pixel_lease;
+  std::vector<SlabLease> substitutes;
+};
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_READERS_LOADING_BATCH_CONTENT_H_

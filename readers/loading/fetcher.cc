@@ -1,0 +1,314 @@
+#include "readers/loading/fetcher.h"
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "formats/io/hash.h"
+#include "readers/loading/batch_content.h"
+#include "readers/order/order.h"
+
+namespace shardpack {
+namespace {
+
+constexpr uint64_t kAlignment = 64;
+constexpr size_t kMinSlabBytes = size_t{64} << 10, kMaxSlabBytes = size_t{16} << 20;
+// Of one call: what stays in a core's cache until it is hashed.
+constexpr uint64_t kMaxGroupBytes = 256 << 10;
+constexpr size_t kMaxGroupItems = 32;
+// Of one piece of work: large enough that taking it costs nothing, small enough to spread.
+constexpr uint64_t kPieceBytes = 128 << 10;
+constexpr size_t kPieceItems = 64;
+
+uint64_t Aligned(uint64_t bytes) { return (bytes + kAlignment - 1) & ~(kAlignment - 1); }
+
+// What lies between items is read to here and never looked at.
+std::byte* Scratch(size_t bytes) {
+  thread_local std::vector<std::byte> scratch;
+  if (scratch.size() < bytes) scratch.resize(bytes);
+  return scratch.data();
+}
+
+uint64_t MeanSampleBytes(const Dataset& dataset) {
+  uint64_t bytes = 0;
+  for (const DatasetShard& shard : dataset.shards()) bytes += shard.bytes;
+  return bytes / std::max<uint64_t>(dataset.size(), 1) + 1;
+}
+
+}  // namespace
+
+absl::StatusOr<Fetcher> Fetcher::Create(Dataset dataset, FetchOptions options, HostMemory& memory) {
+  if (options.fields.empty()) return absl::InvalidArgumentError("no fields to fetch");
+  if (dataset.size() == 0) return absl::InvalidArgumentError("the dataset has no samples");
+  const uint64_t mean = MeanSampleBytes(dataset);
+  uint64_t batch_bytes = 0;
+  if (__builtin_mul_overflow(mean + kAlignment, options.batch_samples, &batch_bytes)) {
+    return absl::InvalidArgumentError("the batch is too large");
+  }
+  if (options.slab_bytes == 0) {
+    // A quarter more than the mean batch, so that most take one slab; no more than its share.
+    const uint64_t share = options.memory_bytes / std::max<size_t>(options.batches, 1);
+    options.slab_bytes = std::clamp<uint64_t>(std::min(batch_bytes + batch_bytes / 4, share),
+                                              kMinSlabBytes, kMaxSlabBytes);
+    options.slab_bytes = (options.slab_bytes + kMinSlabBytes - 1) / kMinSlabBytes * kMinSlabBytes;
+  }
+  options.slab_bytes = Aligned(options.slab_bytes);
+  const size_t each = batch_bytes / options.slab_bytes + 1;
+  const size_t slabs = std::clamp<size_t>(options.memory_bytes / options.slab_bytes, 1,
+                                          each * std::max<size_t>(options.batches, 1));
+  Fetcher fetcher;
+  absl::StatusOr<std::shared_ptr<SlabPool>> pool =
+      SlabPool::Create(memory, options.slab_bytes, slabs);
+  if (!pool.ok()) return pool.status();
+  fetcher.pool_ = *std::move(pool);
+  fetcher.field_names_ = std::make_shared<const std::vector<std::string>>(options.fields);
+  auto table = std::make_shared<ShardTable>(std::move(dataset), options.fields);
+  absl::Status checked = table->CheckFields();
+  if (!checked.ok()) return checked;
+  if (options.map_warm_shards)
+    fetcher.warm_ = std::make_shared<const WarmShards>(table->dataset().shards());
+  fetcher.table_ = std::move(table);
+  fetcher.options_ = std::move(options);
+  return fetcher;
+}
+
+// All of them first, so that the index's columns are on their way from memory when they are read.
+absl::Status Fetcher::Locate(std::span<const uint64_t> ids, FetchPlan& plan) const {
+  plan.locations.resize(ids.size());
+  plan.shards.resize(ids.size());
+  for (size_t slot = 0; slot < ids.size(); ++slot) {
+    if (ids[slot] == kPaddingId) continue;
+    if (ids[slot] >= table_->dataset().size()) {
+      return absl::OutOfRangeError(
+          absl::StrCat("sample ", ids[slot], " of ", table_->dataset().size(), " samples"));
+    }
+    plan.locations[slot] = table_->dataset().Locate(ids[slot]);
+    const absl::StatusOr<const ShardTable::Shard*> shard = table_->Get(plan.locations[slot].shard);
+    if (!shard.ok()) return shard.status();
+    plan.shards[slot] = *shard;
+    for (const size_t column : (*shard)->columns) {
+      if (column != ShardTable::kNoColumn)
+        (*shard)->index->Prefetch(plan.locations[slot].record, column);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Fetcher::Plan(std::span<const uint64_t> ids, FetchPlan& plan,
+                           HostBatch::Content& content) const {
+  const size_t slots = ids.size(), fields = options_.fields.size();
+  content.ids.assign(ids.begin(), ids.end());
+  content.labels.assign(slots, kNoLabel);
+  content.status.assign(slots, {});
+  content.field_names = field_names_;
+  content.bytes.assign(slots * fields, {});
+  plan = {};
+  plan.items.reserve(slots * fields);
+  if (options_.image_infos) plan.infos.resize(slots);
+  absl::Status located = Locate(ids, plan);
+  if (!located.ok()) return located;
+  uint64_t place = options_.slab_bytes;  // full: the first item opens a slab
+  bool open = false;                     // whether the last run is one slab that others may join
+  for (size_t slot = 0; slot < slots; ++slot) {
+    if (ids[slot] == kPaddingId) {
+      content.status[slot].state = SampleState::kPadding;
+      continue;
+    }
+    const SampleLocation at = plan.locations[slot];
+    const ShardTable::Shard& shard = *plan.shards[slot];
+    const ShardIndex& index = *shard.index;
+    content.labels[slot] = index.label(at.record);
+    if (options_.image_infos) plan.infos[slot] = index.image(at.record);
+    for (size_t f = 0; f < fields; ++f) {
+      const size_t column = shard.columns[f];
+      if (column == ShardTable::kNoColumn || !index.has_field(at.record, column)) continue;
+      const Extent extent = index.field(at.record, column);
+      const uint64_t room = Aligned(std::max<uint64_t>(extent.length, 1));
+      if (!open || place + room > options_.slab_bytes) {
+        const uint64_t slabs = (room + options_.slab_bytes - 1) / options_.slab_bytes;
+        plan.run_slabs.push_back(slabs);
+        plan.run_bytes.push_back(0);
+        open = slabs == 1;
+        place = 0;
+      }
+      plan.items.push_back({.offset = extent.offset,
+                            .length = extent.length,
+                            .hash = index.hash(at.record, column),
+                            .record = at.record,
+                            .shard = at.shard,
+                            .slot = static_cast<uint32_t>(slot),
+                            .field = static_cast<uint16_t>(f),
+                            .column = static_cast<uint16_t>(column),
+                            .run = static_cast<uint32_t>(plan.run_slabs.size() - 1),
+                            .place = place,
+                            .into = nullptr});
+      place += room;
+      plan.run_bytes.back() = place;
+      plan.bytes += extent.length;
+    }
+  }
+  std::sort(plan.items.begin(), plan.items.end(), [](const FetchItem& a, const FetchItem& b) {
+    return a.shard != b.shard ? a.shard < b.shard : a.offset < b.offset;
+  });
+  return absl::OkStatus();
+}
+
+void Fetcher::Place(SlabLease lease, FetchPlan& plan, HostBatch::Content& content) const {
+  const std::span<const std::span<std::byte>> runs = lease.runs();
+  for (size_t r = 0; r < runs.size(); ++r)
+    content.slabs.push_back(runs[r].first(plan.run_bytes[r]));
+  const size_t slots = content.ids.size();
+  for (FetchItem& item : plan.items) {
+    item.into = runs[item.run].data() + item.place;
+    content.bytes[item.field * slots + item.slot] = Bytes(item.into, item.length);
+  }
+  content.lease = std::move(lease);
+}
+
+size_t Fetcher::PieceEnd(const FetchPlan& plan, size_t begin) const {
+  uint64_t bytes = 0;
+  size_t end = begin;
+  while (end < plan.items.size() && end - begin < kPieceItems && bytes < kPieceBytes)
+    bytes += plan.items[end++].length;
+  return end;
+}
+
+size_t Fetcher::GroupEnd(const FetchPlan& plan, size_t begin, size_t end) const {
+  const FetchItem& first = plan.items[begin];
+  uint64_t reached = first.offset + first.length;
+  size_t next = begin + 1;
+  while (next < end && next - begin < kMaxGroupItems) {
+    const FetchItem& item = plan.items[next];
+    if (item.shard != first.shard || item.offset < reached ||
+        item.offset - reached > options_.max_gap_bytes ||
+        item.offset + item.length - first.offset > kMaxGroupBytes) {
+      break;
+    }
+    reached = item.offset + item.length;
+    ++next;
+  }
+  return next;
+}
+
+bool Fetcher::ReadGroup(const FetchPlan& plan, ItemRange group, const File& file,
+                        bool may_wait) const {
+  const FetchItem& first = plan.items[group.begin];
+  std::array<iovec, 2 * kMaxGroupItems> parts;
+  size_t count = 0;
+  uint64_t reached = first.offset;
+  for (size_t i = group.begin; i < group.end; ++i) {
+    const FetchItem& item = plan.items[i];
+    if (item.offset > reached) {
+      parts[count++] = {Scratch(options_.max_gap_bytes), item.offset - reached};
+    }
+    parts[count++] = {item.into, item.length};
+    reached = item.offset + item.length;
+  }
+  const std::span<const iovec> wanted = std::span(parts).first(count);
+  if (may_wait) return file.ReadExactlyAt(first.offset, wanted).ok();
+  const bool cached = file.ReadCachedAt(first.offset, wanted);
+  if (warm_ != nullptr) warm_->TellRead(first.shard, file, cached);
+  return cached;
+}
+
+void Fetcher::Check(const FetchPlan& plan, ItemRange range, bool read,
+                    std::vector<BadRead>& bad) const {
+  for (size_t i = range.begin; i < range.end; ++i) {
+    const FetchItem& item = plan.items[i];
+    const std::span<std::byte> into(item.into, item.length);
+    if (read && (!options_.verify || Xxh3_64(into) == item.hash)) continue;
+    // Once more by the path that says what is wrong.
+    absl::Status again = table_->dataset().ReadField({item.shard, item.record}, item.column, into);
+    if (!again.ok()) bad.push_back({item.slot, std::move(again)});
+  }
+}
+
+void Fetcher::CopyMapped(const FetchPlan& plan, ItemRange range, const MappedShard& shard,
+                         std::vector<BadRead>& bad) const {
+  const auto start = std::chrono::steady_clock::now();
+  const uint32_t number = plan.items[range.begin].shard;
+  uint64_t bytes = 0;
+  for (size_t i = range.begin; i < range.end; ++i) {
+    const FetchItem& item = plan.items[i];
+    if (i + 1 < range.end) shard.Prefetch(plan.items[i + 1].offset, plan.items[i + 1].length);
+    const std::span<std::byte> into(item.into, item.length);
+    const bool copied =
+        shard.Copy(item.offset, into) && (!options_.verify || Xxh3_64(into) == item.hash);
+    if (!copied) {
+      shard.Forget(item.offset, item.length);  // what is read again is read from the disk
+      Check(plan, {i, i + 1}, false, bad);
+    }
+    bytes += item.length;
+  }
+  const auto took = std::chrono::steady_clock::now() - start;
+  const auto ns =
+      static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(took).count());
+  // The rest of a page behind the end of a file reads as zeros: without hashes only the size tells.
+  const bool slow = WarmShards::IsSlow(bytes, ns);
+  if (options_.verify && !slow) return;
+  const absl::StatusOr<std::shared_ptr<const File>> file = table_->dataset().OpenFile(number);
+  const absl::StatusOr<uint64_t> size = file.ok() ? (*file)->Size() : file.status();
+  const uint64_t expected = table_->dataset().shards()[number].bytes;
+  if (!options_.verify && (!size.ok() || *size != expected)) Check(plan, range, false, bad);
+  if (file.ok() && slow) warm_->LookAgain(number, **file);
+}
+
+void Fetcher::Read(const FetchPlan& plan, ItemRange range, std::vector<ItemRange>* missed,
+                   std::vector<BadRead>& bad) const {
+  while (range.begin < range.end) {
+    const uint32_t shard = plan.items[range.begin].shard;
+    size_t end = range.begin + 1;
+    while (end < range.end && plan.items[end].shard == shard) ++end;
+    const ItemRange here{std::exchange(range.begin, end), end};
+    if (const std::shared_ptr<const MappedShard> mapped =
+            warm_ == nullptr ? nullptr : warm_->Get(shard)) {
+      CopyMapped(plan, here, *mapped, bad);
+      continue;
+    }
+    const absl::StatusOr<std::shared_ptr<const File>> file = table_->dataset().OpenFile(shard);
+    if (!file.ok()) {
+      Check(plan, here, false, bad);
+      continue;
+    }
+    for (size_t begin = here.begin; begin < here.end;) {
+      const ItemRange group{begin, GroupEnd(plan, begin, here.end)};
+      const bool read = ReadGroup(plan, group, **file, missed == nullptr);
+      if (!read && missed != nullptr) {
+        missed->push_back(group);
+      } else {
+        Check(plan, group, read, bad);
+      }
+      begin = group.end;
+    }
+  }
+}
+
+absl::StatusOr<std::unique_ptr<HostBatch::Content>> Fetcher::FetchContent(
+    std::span<const uint64_t> ids, FetchPlan& plan) const {
+  auto content = std::make_unique<HostBatch::Content>();
+  absl::Status planned = Plan(ids, plan, *content);
+  if (!planned.ok()) return planned;
+  // Urgent: who holds all slabs may be the caller himself.
+  absl::StatusOr<SlabLease> lease =
+      pool_->Acquire(plan.run_slabs, [] { return SlabPool::Patience::kUrgent; });
+  if (!lease.ok()) return lease.status();
+  Place(*std::move(lease), plan, *content);
+  std::vector<BadRead> bad;
+  Read(plan, {0, plan.items.size()}, nullptr, bad);
+  if (!bad.empty()) return bad.front().why;
+  return content;
+}
+
+absl::StatusOr<HostBatch> Fetcher::Fetch(std::span<const uint64_t> ids) const {
+  FetchPlan plan;
+  absl::StatusOr<std::unique_ptr<HostBatch::Content>> content = FetchContent(ids, plan);
+  if (!content.ok()) return content.status();
+  return HostBatch(*std::move(content));
+}
+
+}  // namespace shardpack

@@ -1,0 +1,112 @@
+#include "readers/loading/loader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "formats/io/resources.h"
+#include "readers/loading/loader_core.h"
+
+namespace shardpack {
+namespace {
+
+constexpr uint32_t kMinPrefetch = 4, kMaxPrefetch = 1 << 16;
+
+}  // namespace
+
+// Half of the memory is for pixels; fewer batches are read ahead when they do not fit.
+absl::StatusOr<std::unique_ptr<Loader::Decoding>> Loader::MakeDecoding(LoaderOptions& options,
+                                                                       uint32_t slots,
+                                                                       HostMemory& memory) {
+  auto decoding = std::make_unique<Decoding>();
+  const auto field = std::find(options.fields.begin(), options.fields.end(), kImageField);
+  if (field == options.fields.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("decoding needs the field ", std::string(kImageField), " among the fields"));
+  }
+  decoding->field = static_cast<size_t>(field - options.fields.begin());
+  absl::StatusOr<std::unique_ptr<BatchDecoder>> decoder =
+      BatchDecoder::Create(*options.decode, options.augment_seed);
+  if (!decoder.ok()) return decoder.status();
+  decoding->decoder = *std::move(decoder);
+  const size_t batch_bytes = (decoding->decoder->sample_bytes() * slots + 63) / 64 * 64;
+  const uint64_t fit = std::max<uint64_t>(options.memory_bytes / 2 / batch_bytes, 2);
+  const auto batches = std::min<uint64_t>(fit, options.prefetch_batches + 1);
+  options.prefetch_batches = static_cast<uint32_t>(batches - 1);
+  absl::StatusOr<std::shared_ptr<SlabPool>> pool = SlabPool::Create(memory, batch_bytes, batches);
+  if (!pool.ok()) return pool.status();
+  decoding->pool = *std::move(pool);
+  return decoding;
+}
+
+absl::StatusOr<Loader> Loader::Open(Dataset dataset, Order order, Rank rank, LoaderOptions options,
+                                    HostMemory& memory, std::optional<Cursor> cursor) {
+  const uint32_t global_batch = order.spec().global_batch;
+  absl::Status fits = CheckRank(rank, global_batch);
+  if (!fits.ok()) return fits;
+  if (order.spec().samples != dataset.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("the order is of ", order.spec().samples,
+                                                   " samples, the dataset has ", dataset.size()));
+  }
+  if (options.threads <= 0) options.threads = AvailableCores();
+  options.prefetch_batches = std::min(options.prefetch_batches, kMaxPrefetch);
+  const uint32_t slots = rank.slots(global_batch);
+  if (options.prefetch_batches == 0) {
+    const auto for_disk = static_cast<uint32_t>(std::max(options.io_threads, 0)) / slots + 2;
+    options.prefetch_batches = std::max(kMinPrefetch, for_disk);
+  }
+  std::unique_ptr<Decoding> decoding;
+  if (options.decode) {
+    absl::StatusOr<std::unique_ptr<Decoding>> made = MakeDecoding(options, slots, memory);
+    if (!made.ok()) return made.status();
+    decoding = *std::move(made);
+    options.memory_bytes -= options.memory_bytes / 2;
+  }
+  const Digest identity = dataset.identity();
+  absl::StatusOr<Fetcher> fetcher =
+      Fetcher::Create(std::move(dataset),
+                      {.fields = options.fields,
+                       .verify = options.verify,
+                       .image_infos = options.image_infos || options.decode,
+                       .slab_bytes = options.slab_bytes,
+                       .batch_samples = slots,
+                       .batches = options.prefetch_batches + 2,
+                       .memory_bytes = options.memory_bytes,
+                       .map_warm_shards = options.map_warm_shards},
+                      memory);
+  if (!fetcher.ok()) return fetcher.status();
+  auto core = std::make_unique<Core>(std::move(order), rank, std::move(options),
+                                     *std::move(fetcher), identity, std::move(decoding));
+  absl::Status started = core->Start(cursor);
+  if (!started.ok()) return started;
+  return Loader(std::move(core));
+}
+
+Loader::Loader(std::unique_ptr<Core> core) : core_(std::move(core)) {}
+Loader::Loader(Loader&&) noexcept = default;
+Loader& Loader::operator=(Loader&& other) noexcept {
+  std::swap(core_, other.core_);
+  return *this;
+}
+// In a forked child there are no threads to join, and a mutex may be held for ever.
+Loader::~Loader() {
+  if (core_ != nullptr && !core_->InOwnProcess()) (void)core_.release();
+}
+
+absl::StatusOr<std::optional<HostBatch>> Loader::Next(const Interrupted& interrupted) {
+  return core_->Next(interrupted);
+}
+Cursor Loader::cursor() const { return core_->InOwnProcess() ? core_->cursor() : Cursor(); }
+LoaderStats Loader::stats() const { return core_->InOwnProcess() ? core_->stats() : LoaderStats(); }
+std::vector<BadSample> Loader::TakeBadSamples() {
+  return core_->InOwnProcess() ? core_->TakeBadSamples() : std::vector<BadSample>();
+}
+std::string Loader::Describe(uint64_t id) const {
+  return core_->InOwnProcess() ? core_->Describe(id) : std::string();
+}
+void Loader::Stop() {
+  if (core_->InOwnProcess()) core_->Stop();
+}
+
+}  // namespace shardpack

@@ -1,0 +1,463 @@
+#include "readers/loading/loader_core.h"
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "formats/io/file.h"
+
+namespace shardpack {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Tries for one bad sample, before the set counts as beyond repair.
+constexpr uint64_t kMaxSubstitutes = 100;
+
+// How often who waits asks whether it is interrupted.
+constexpr std::chrono::milliseconds kLook{50};
+
+template <typename T>
+T TakeFirst(std::deque<T>& queue) {
+  T first = std::move(queue.front());
+  queue.pop_front();
+  return first;
+}
+
+}  // namespace
+
+absl::Status Loader::Core::Start(const std::optional<Cursor>& cursor) {
+  cpu_threads_wait_.store(options_.io_threads <= 0);
+  if (cursor) {
+    absl::Status fits = CheckCursor(*cursor, dataset_, order_);
+    if (!fits.ok()) return fits;
+    const bool at_end = cursor->step == order_.steps();  // which is the next epoch's begin
+    epoch_ = plan_epoch_ = cursor->epoch + (at_end ? 1 : 0);
+    step_ = plan_step_ = at_end ? 0 : cursor->step;
+  }
+  try {
+    for (int i = 0; i < options_.threads; ++i) cpu_threads_.emplace_back([this] { CpuThread(); });
+  } catch (const std::system_error& error) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot start ", options_.threads, " threads: ", error.what()));
+  }
+  return absl::OkStatus();
+}
+
+Loader::Core::~Core() {
+  Stop();
+  for (std::thread& thread : cpu_threads_) thread.join();
+  for (std::thread& thread : io_threads_) thread.join();
+}
+
+void Loader::Core::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_.store(true);
+  }
+  cpu_work_.notify_all();
+  io_work_.notify_all();
+  ready_.notify_all();
+  PokePools();
+}
+
+void Loader::Core::PokePools() {
+  fetcher_.pool()->Poke();
+  if (decoding_ != nullptr) decoding_->pool->Poke();
+}
+
+absl::Status Loader::Core::CheckProcess() const {
+  if (InOwnProcess()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "the loader was opened in another process: threads do not survive a fork; open it after");
+}
+
+void Loader::Core::CpuThread() {
+  std::unique_lock lock(mutex_);
+  while (!stop_.load()) {
+    if (!decode_tasks_.empty()) {  // first: they are of the oldest batches
+      const Task task = TakeFirst(decode_tasks_);
+      lock.unlock();
+      DecodePiece(task);
+      lock.lock();
+    } else if (!tasks_.empty()) {
+      const Task task = TakeFirst(tasks_);
+      lock.unlock();
+      ReadPiece(task, cpu_threads_wait_.load());
+      lock.lock();
+    } else if (CanPlan()) {
+      planning_ = true;
+      auto batch = std::make_unique<Pending>();
+      batch->epoch = plan_epoch_;
+      batch->step = plan_step_;
+      if (++plan_step_ == order_.steps()) {
+        plan_step_ = 0;
+        ++plan_epoch_;
+      }
+      lock.unlock();
+      PlanNext(std::move(batch));
+      lock.lock();
+    } else {
+      cpu_work_.wait(lock);
+    }
+  }
+}
+
+void Loader::Core::IoThread() {
+  std::unique_lock lock(mutex_);
+  while (!stop_.load()) {
+    if (disk_tasks_.empty()) {
+      io_work_.wait(lock);
+      continue;
+    }
+    const Task task = TakeFirst(disk_tasks_);
+    lock.unlock();
+    ReadPiece(task, true);
+    lock.lock();
+  }
+}
+
+// One batch is planned at a time, so that the earliest one gets memory first.
+bool Loader::Core::CanPlan() const {
+  return !planning_ && pending_.size() < options_.prefetch_batches &&
+         (options_.epochs == 0 || plan_epoch_ < options_.epochs);
+}
+
+SlabPool::Patience Loader::Core::PatienceForMemory() const {
+  if (stop_.load()) return SlabPool::Patience::kGiveUp;
+  // The consumer holds all memory and waits, for this very batch, or for one that the only CPU
+  // thread, which is this one, has still to decode.
+  if (consumer_waits_.load() && (pending_count_.load() == 0 || options_.threads == 1))
+    return SlabPool::Patience::kUrgent;
+  return SlabPool::Patience::kWait;
+}
+
+absl::Status Loader::Core::Prepare(Pending& batch) {
+  const uint32_t global_batch = order_.spec().global_batch;
+  std::vector<uint64_t> ids(rank_.slots(global_batch));
+  order_.Ids(batch.epoch, batch.step, rank_.first_slot(global_batch), ids);
+  const Clock::time_point start = Clock::now();
+  batch.content->epoch = batch.epoch;
+  batch.content->step = batch.step;
+  absl::Status planned = fetcher_.Plan(ids, batch.plan, *batch.content);
+  if (!planned.ok()) return planned;
+  planned_.Add(1, batch.plan.bytes, start);
+  const Clock::time_point asked = Clock::now();
+  const auto patience = [this] { return PatienceForMemory(); };
+  absl::StatusOr<SlabLease> lease = fetcher_.pool()->Acquire(batch.plan.run_slabs, patience);
+  if (lease.ok() && decoding_ != nullptr) {
+    const size_t one = 1;
+    absl::StatusOr<SlabLease> pixels = decoding_->pool->Acquire(std::span(&one, 1), patience);
+    if (!pixels.ok()) return pixels.status();
+    batch.content->pixel_lease = *std::move(pixels);
+    const PixelPipelineOptions& made = decoding_->decoder->options();
+    const size_t sample_bytes = decoding_->decoder->sample_bytes();
+    batch.content->pixels =
+        PixelBatch{.bytes = batch.content->pixel_lease.runs()[0].first(ids.size() * sample_bytes),
+                   .sample_bytes = sample_bytes,
+                   .height = made.crop.height,
+                   .width = made.crop.width,
+                   .channels = made.channels,
+                   .type = made.output.type,
+                   .layout = made.output.layout};
+  }
+  memory_wait_ns_.fetch_add(NsSince(asked), std::memory_order_relaxed);
+  if (!lease.ok()) return lease.status();
+  fetcher_.Place(*std::move(lease), batch.plan, *batch.content);
+  return absl::OkStatus();
+}
+
+void Loader::Core::PlanNext(std::unique_ptr<Pending> batch) {
+  Pending* const added = batch.get();
+  added->status = Prepare(*added);
+  std::vector<Task> tasks;
+  if (added->status.ok()) {
+    const FetchPlan& plan = added->plan;
+    for (size_t begin = 0; begin < plan.items.size(); begin = tasks.back().range.end)
+      tasks.push_back({added, {begin, fetcher_.PieceEnd(plan, begin)}});
+  }
+  added->left.store(tasks.size());
+  {
+    const std::lock_guard lock(mutex_);
+    planning_ = false;
+    pending_.push_back(std::move(batch));
+    pending_count_.store(pending_.size());
+    tasks_.insert(tasks_.end(), tasks.begin(), tasks.end());
+  }
+  cpu_work_.notify_all();
+  // With tasks the batch may be gone already: others have read it, and the consumer is done with
+  // it.
+  if (!tasks.empty()) return;
+  if (added->status.ok()) {
+    FinishReading(*added);
+  } else {
+    Complete(*added);
+  }
+}
+
+void Loader::Core::ReadPiece(const Task& task, bool may_wait) {
+  Pending& batch = *task.batch;
+  const Clock::time_point start = Clock::now();
+  std::vector<ItemRange> missed;
+  std::vector<BadRead> bad;
+  fetcher_.Read(batch.plan, task.range, may_wait ? nullptr : &missed, bad);
+  uint64_t items = task.range.end - task.range.begin, bytes = 0;
+  for (size_t i = task.range.begin; i < task.range.end; ++i) bytes += batch.plan.items[i].length;
+  for (const ItemRange& range : missed) {
+    items -= range.end - range.begin;
+    for (size_t i = range.begin; i < range.end; ++i) bytes -= batch.plan.items[i].length;
+  }
+  const bool on_disk = may_wait && !cpu_threads_wait_.load();
+  (on_disk ? disk_read_ : read_).Add(items, bytes, start);
+  batch.AddBad(bad);
+  if (!missed.empty()) {
+    batch.left.fetch_add(missed.size());
+    {
+      const std::lock_guard lock(mutex_);
+      for (const ItemRange& range : missed) disk_tasks_.push_back({&batch, range});
+      StartIoThreads();
+    }
+    io_work_.notify_all();
+    if (cpu_threads_wait_.load()) cpu_work_.notify_all();
+  }
+  if (batch.left.fetch_sub(1) == 1) FinishReading(batch);
+}
+
+void Loader::Core::FinishReading(Pending& batch) {
+  if (decoding_ == nullptr) {
+    Complete(batch);
+    return;
+  }
+  const size_t slots = batch.content->ids.size();
+  batch.unread.assign(slots, false);
+  for (const BadRead& bad : batch.bad) batch.unread[bad.slot] = true;
+  const size_t piece = std::max<size_t>(slots / (4 * static_cast<size_t>(options_.threads)), 1);
+  batch.left.store((slots + piece - 1) / piece);
+  {
+    const std::lock_guard lock(mutex_);
+    for (size_t begin = 0; begin < slots; begin += piece)
+      decode_tasks_.push_back({&batch, {begin, std::min(begin + piece, slots)}});
+  }
+  cpu_work_.notify_all();
+}
+
+absl::Status Loader::Core::DecodeSlot(Pending& batch, uint32_t slot, Bytes encoded,
+                                      const ImageInfo& info) {
+  const size_t bytes = decoding_->decoder->sample_bytes();
+  const std::span<std::byte> into =
+      batch.content->pixel_lease.runs()[0].subspan(slot * bytes, bytes);
+  const uint64_t id = batch.content->ids[slot];
+  if (id == kPaddingId) {
+    std::fill(into.begin(), into.end(), std::byte{0});
+    return absl::OkStatus();
+  }
+  absl::Status decoded = encoded.data() == nullptr
+                             ? absl::DataLossError("the sample has no image")
+                             : decoding_->decoder->Decode(encoded, info, batch.epoch, id, into);
+  if (decoded.ok()) return decoded;
+  return absl::DataLossError(
+      absl::StrCat(fetcher_.table().Describe(id), ": ", std::string(decoded.message())));
+}
+
+void Loader::Core::DecodePiece(const Task& task) {
+  Pending& batch = *task.batch;
+  const Clock::time_point start = Clock::now();
+  const size_t slots = batch.content->ids.size();
+  std::vector<BadRead> bad;
+  for (size_t slot = task.range.begin; slot < task.range.end; ++slot) {
+    if (batch.unread[slot]) continue;
+    const auto number = static_cast<uint32_t>(slot);
+    absl::Status decoded =
+        DecodeSlot(batch, number, batch.content->bytes[decoding_->field * slots + slot],
+                   batch.plan.infos[slot]);
+    if (!decoded.ok()) bad.push_back({number, std::move(decoded)});
+  }
+  const uint64_t count = task.range.end - task.range.begin;
+  decoded_.Add(count, count * decoding_->decoder->sample_bytes(), start);
+  batch.AddBad(bad);
+  if (batch.left.fetch_sub(1) == 1) Complete(batch);
+}
+
+// Under mutex_. Threads that cannot be had are not needed as long as there is one.
+void Loader::Core::StartIoThreads() {
+  const size_t wanted =
+      std::min<size_t>(disk_tasks_.size(), static_cast<size_t>(options_.io_threads));
+  while (io_threads_.size() < wanted && !stop_.load()) {
+    try {
+      io_threads_.emplace_back([this] { IoThread(); });
+    } catch (const std::system_error&) {
+      if (!io_threads_.empty()) return;
+      cpu_threads_wait_.store(true);
+      tasks_.insert(tasks_.end(), disk_tasks_.begin(), disk_tasks_.end());
+      disk_tasks_.clear();
+      return;
+    }
+  }
+}
+
+void Loader::Core::Complete(Pending& batch) {
+  if (options_.image_infos) batch.content->infos = std::move(batch.plan.infos);
+  if (!batch.bad.empty()) batch.status = MendBadSamples(batch);
+  if (decoding_ != nullptr && batch.status.ok()) {
+    HostBatch::Content& content = *batch.content;
+    const size_t slots = content.ids.size();
+    std::fill_n(content.bytes.begin() + static_cast<ptrdiff_t>(decoding_->field * slots), slots,
+                Bytes());
+    if (options_.fields.size() == 1) {  // nothing looks at the slabs any more
+      content.slabs.clear();
+      content.lease.Return();
+      content.substitutes.clear();
+    }
+  }
+  bool first = false;
+  {
+    const std::lock_guard lock(mutex_);
+    batch.ready = true;
+    first = pending_.front().get() == &batch;
+  }
+  if (first) ready_.notify_all();
+}
+
+absl::Status Loader::Core::MendBadSamples(Pending& batch) {
+  std::sort(batch.bad.begin(), batch.bad.end(),
+            [](const BadRead& a, const BadRead& b) { return a.slot < b.slot; });
+  if (options_.bad_samples == BadSamples::kFail) return batch.bad.front().why;
+  // What says nothing about a sample, as a lack of descriptors, is not answered by another one.
+  for (const BadRead& bad : batch.bad) {
+    if (!IsAboutThePath(bad.why)) return bad.why;
+  }
+  for (size_t i = 0; i < batch.bad.size(); ++i) {
+    if (i > 0 && batch.bad[i].slot == batch.bad[i - 1].slot) continue;
+    absl::Status mended = Substitute(batch, batch.bad[i].slot, batch.bad[i].why);
+    if (!mended.ok()) return mended;
+  }
+  return absl::OkStatus();
+}
+
+// The rule knows the order alone, so whoever reads the same shards finds the same substitute.
+absl::Status Loader::Core::Substitute(Pending& batch, uint32_t slot, const absl::Status& why) {
+  if (bad_total_.fetch_add(1) >= options_.max_bad_samples) {
+    return absl::DataLossError(
+        absl::StrCat("more than ", options_.max_bad_samples,
+                     " bad samples; the last: ", std::string(why.message())));
+  }
+  const uint32_t global_batch = order_.spec().global_batch;
+  const uint64_t here = batch.step * global_batch + rank_.first_slot(global_batch) + slot;
+  const uint64_t wanted = batch.content->ids[slot];
+  const uint64_t tries = std::min(kMaxSubstitutes, order_.samples() - 1);
+  for (uint64_t k = 1; k <= tries; ++k) {
+    if (stop_.load()) return absl::CancelledError("stopped while a bad sample was substituted");
+    const uint64_t place = (here + k) % order_.samples();
+    const uint64_t id =
+        order_.IdAt(batch.epoch, place / global_batch, static_cast<uint32_t>(place % global_batch));
+    if (id == wanted || id == kPaddingId) continue;
+    FetchPlan plan;
+    absl::StatusOr<std::unique_ptr<HostBatch::Content>> other =
+        fetcher_.FetchContent(std::span(&id, 1), plan);
+    if (!other.ok() && !IsAboutThePath(other.status())) return other.status();
+    if (!other.ok()) continue;  // no better than the first
+    HostBatch::Content& content = *batch.content;
+    const size_t slots = content.ids.size();
+    if (decoding_ != nullptr) {
+      content.ids[slot] = id;  // what its random crop comes from
+      if (!DecodeSlot(batch, slot, (*other)->bytes[decoding_->field], plan.infos[0]).ok()) continue;
+    }
+    for (size_t f = 0; f < options_.fields.size(); ++f)
+      content.bytes[f * slots + slot] = (*other)->bytes[f];
+    content.labels[slot] = (*other)->labels[0];
+    content.ids[slot] = id;
+    if (options_.image_infos) content.infos[slot] = plan.infos[0];
+    content.status[slot] = {SampleState::kSubstituted, wanted, std::string(why.message())};
+    content.slabs.insert(content.slabs.end(), (*other)->slabs.begin(), (*other)->slabs.end());
+    content.substitutes.push_back(std::move((*other)->lease));
+    batch.reports.push_back({batch.epoch, batch.step, wanted, std::string(why.message())});
+    return absl::OkStatus();
+  }
+  return absl::DataLossError(
+      absl::StrCat("none of the ", tries,
+                   " samples behind a bad one can be read; it was: ", std::string(why.message())));
+}
+
+absl::StatusOr<std::optional<HostBatch>> Loader::Core::Next(const Interrupted& interrupted) {
+  absl::Status own = CheckProcess();
+  if (!own.ok()) return own;
+  const Clock::time_point start = Clock::now();
+  std::unique_lock lock(mutex_);
+  if (epoch_ended_) {
+    epoch_ended_ = false;
+    return std::nullopt;
+  }
+  if (options_.epochs > 0 && epoch_ >= options_.epochs) return std::nullopt;
+  const auto ready = [this] {
+    return stop_.load() || (!pending_.empty() && pending_.front()->ready);
+  };
+  if (!ready()) {
+    consumer_waits_.store(true);
+    lock.unlock();
+    PokePools();
+    lock.lock();
+    while (!ready_.wait_for(lock, kLook, ready)) {
+      if (interrupted == nullptr) continue;
+      lock.unlock();
+      const bool give_up = interrupted();
+      lock.lock();
+      if (!give_up) continue;
+      consumer_waits_.store(false);
+      delivered_.consumer_wait_ns += NsSince(start);
+      return absl::CancelledError("waiting for a batch was interrupted");
+    }
+  }
+  consumer_waits_.store(false);
+  delivered_.consumer_wait_ns += NsSince(start);
+  if (stop_.load()) return absl::CancelledError("the loader was stopped");
+  if (!pending_.front()->status.ok()) return pending_.front()->status;  // and again, if asked
+  const std::unique_ptr<Pending> batch = TakeFirst(pending_);
+  pending_count_.store(pending_.size());
+  if (++step_ == order_.steps()) {
+    step_ = 0;
+    ++epoch_;
+    epoch_ended_ = true;
+  }
+  ++delivered_.batches;
+  delivered_.substituted += batch->reports.size();
+  for (const SampleStatus& status : batch->content->status)
+    ++(status.state == SampleState::kPadding ? delivered_.padding : delivered_.samples);
+  bad_samples_.insert(bad_samples_.end(), batch->reports.begin(), batch->reports.end());
+  delivered_.next.Add(NsSince(start));
+  lock.unlock();
+  cpu_work_.notify_one();
+  return HostBatch(std::move(batch->content));
+}
+
+Cursor Loader::Core::cursor() const {
+  const std::lock_guard lock(mutex_);
+  return MakeCursor(dataset_, order_, epoch_, step_);
+}
+
+LoaderStats Loader::Core::stats() const {
+  const std::lock_guard lock(mutex_);
+  LoaderStats stats = delivered_;
+  stats.plan = planned_.Snapshot();
+  stats.read = read_.Snapshot();
+  stats.disk_read = disk_read_.Snapshot();
+  stats.decode = decoded_.Snapshot();
+  stats.memory_wait_ns = memory_wait_ns_.load(std::memory_order_relaxed);
+  stats.wall_ns = NsSince(opened_);
+  stats.cpu_threads = static_cast<int>(cpu_threads_.size());
+  stats.io_threads = static_cast<int>(io_threads_.size());
+  stats.slab_bytes = fetcher_.pool()->slab_bytes();
+  stats.slabs = fetcher_.pool()->slabs();
+  stats.peak_slabs = fetcher_.pool()->peak_slabs();
+  stats.overflow_bytes = fetcher_.pool()->overflow_bytes() +
+                         (decoding_ == nullptr ? 0 : decoding_->pool->overflow_bytes());
+  return stats;
+}
+
+std::vector<BadSample> Loader::Core::TakeBadSamples() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(bad_samples_, {});
+}
+
+}  // namespace shardpack

@@ -1,0 +1,162 @@
+// Loader::Core: the threads and queues behind a Loader, and each batch between plan and delivery.
+//
+//   auto core = std::make_unique<Loader::Core>(order, rank, options, fetcher, identity, nullptr);
+//   absl::Status started = core->Start(cursor);
+//   absl::StatusOr<std::optional<HostBatch>> batch = core->Next();
+//
+// A batch is planned by whichever CPU thread has nothing else to do, one batch at a time; its
+// pieces are read by CPU threads while that needs no waiting, by I/O threads else; then it is
+// decoded, if asked for, and completed by whoever did its last piece.
+//
+// Lifetime, thread-safety, errors, units: as Loader (readers/loading/loader.h).
+#ifndef SHARDPACK_READERS_LOADING_LOADER_CORE_H_
+#define SHARDPACK_READERS_LOADING_LOADER_CORE_H_
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "formats/io/hash.h"
+#include "readers/loading/batch_content.h"
+#include "readers/loading/batch_decoder.h"
+#include "readers/loading/fetcher.h"
+#include "readers/loading/loader.h"
+
+namespace shardpack {
+
+inline uint64_t NsSince(std::chrono::steady_clock::time_point start) {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start)
+          .count());
+}
+
+// Counted by many threads.
+struct StageCounters {
+  std::atomic<uint64_t> items{0}, bytes{0}, busy_ns{0};
+
+  void Add(uint64_t more_items, uint64_t more_bytes, std::chrono::steady_clock::time_point start) {
+    items.fetch_add(more_items, std::memory_order_relaxed);
+    bytes.fetch_add(more_bytes, std::memory_order_relaxed);
+    busy_ns.fetch_add(NsSince(start), std::memory_order_relaxed);
+  }
+  StageStats Snapshot() const {
+    return {items.load(std::memory_order_relaxed), bytes.load(std::memory_order_relaxed),
+            busy_ns.load(std::memory_order_relaxed)};
+  }
+};
+
+struct Loader::Decoding {
+  std::unique_ptr<BatchDecoder> decoder;
+  std::shared_ptr<SlabPool> pool;  // a slab is the pixels of a batch
+  size_t field = 0;                // of the image
+};
+
+class Loader::Core {
+ public:
+  // `decoding` null: the encoded bytes are what a batch holds.
+  Core(Order order, Rank rank, LoaderOptions options, Fetcher fetcher, Digest dataset,
+       std::unique_ptr<Decoding> decoding)
+      : order_(std::move(order)),
+        rank_(rank),
+        options_(std::move(options)),
+        fetcher_(std::move(fetcher)),
+        dataset_(dataset),
+        decoding_(std::move(decoding)) {}
+  ~Core();
+
+  absl::Status Start(const std::optional<Cursor>& cursor);
+  absl::StatusOr<std::optional<HostBatch>> Next(const Interrupted& interrupted);
+  Cursor cursor() const;
+  LoaderStats stats() const;
+  std::vector<BadSample> TakeBadSamples();
+  std::string Describe(uint64_t id) const { return fetcher_.table().Describe(id); }
+  void Stop();
+  bool InOwnProcess() const { return ::getpid() == process_; }
+
+ private:
+  // A batch between its plan and its delivery.
+  struct Pending {
+    uint64_t epoch = 0, step = 0;
+    FetchPlan plan;
+    std::unique_ptr<HostBatch::Content> content = std::make_unique<HostBatch::Content>();
+    std::atomic<size_t> left{0};  // pieces not read yet
+    std::mutex bad_mutex;
+    std::vector<BadRead> bad;
+    std::vector<bool> unread;  // per slot, while it is decoded
+    std::vector<BadSample> reports;
+    absl::Status status;
+    bool ready = false;  // under Core::mutex_
+
+    void AddBad(const std::vector<BadRead>& more) {
+      if (more.empty()) return;
+      const std::lock_guard lock(bad_mutex);
+      bad.insert(bad.end(), more.begin(), more.end());
+    }
+  };
+  struct Task {
+    Pending* batch = nullptr;
+    ItemRange range;  // of items to read, or of slots to decode
+  };
+
+  void CpuThread();
+  void IoThread();
+  bool CanPlan() const;
+  void PlanNext(std::unique_ptr<Pending> batch);
+  absl::Status Prepare(Pending& batch);
+  SlabPool::Patience PatienceForMemory() const;
+  void ReadPiece(const Task& task, bool may_wait);
+  void StartIoThreads();
+  void FinishReading(Pending& batch);
+  void DecodePiece(const Task& task);
+  absl::Status DecodeSlot(Pending& batch, uint32_t slot, Bytes encoded, const ImageInfo& info);
+  void Complete(Pending& batch);
+  absl::Status MendBadSamples(Pending& batch);
+  absl::Status Substitute(Pending& batch, uint32_t slot, const absl::Status& why);
+  absl::Status CheckProcess() const;
+  void PokePools();
+
+  const Order order_;
+  const Rank rank_;
+  const LoaderOptions options_;
+  const Fetcher fetcher_;
+  const Digest dataset_;
+  const std::unique_ptr<const Decoding> decoding_;
+  const pid_t process_ = ::getpid();
+  const std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
+
+  mutable std::mutex mutex_;
+  std::condition_variable cpu_work_, io_work_, ready_;
+  std::deque<std::unique_ptr<Pending>> pending_;  // by step; the first is the next to deliver
+  std::deque<Task> tasks_, disk_tasks_, decode_tasks_;
+  uint64_t plan_epoch_ = 0, plan_step_ = 0;
+  bool planning_ = false;
+  uint64_t epoch_ = 0, step_ = 0;  // next to deliver
+  bool epoch_ended_ = false;       // its nullopt is not given yet
+  std::vector<BadSample> bad_samples_;
+  std::vector<std::thread> cpu_threads_, io_threads_;
+
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> consumer_waits_{false};  // within Next
+  std::atomic<size_t> pending_count_{0};     // of pending_
+  // No I/O thread can be had: the CPU threads wait for the disk themselves.
+  std::atomic<bool> cpu_threads_wait_{false};
+  std::atomic<uint64_t> bad_total_{0};
+  StageCounters planned_, read_, disk_read_, decoded_;
+  std::atomic<uint64_t> memory_wait_ns_{0};
+  LoaderStats delivered_;  // what Next counts, under mutex_
+};
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_READERS_LOADING_LOADER_CORE_H_

@@ -1,0 +1,533 @@
+// Loader and Fetcher over a published dataset of a toy format: exact order, resume, bad samples,
+// faults, threads.
+#include "readers/loading/loader.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "formats/io/file.h"
+#include "formats/io/hash.h"
+#include "formats/testing/datasets/test_dataset.h"
+#include "formats/testing/datasets/toy_format.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "readers/loading/fetcher.h"
+
+namespace shardpack {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::MakeTestFolder;
+using testing::MakeTestSamples;
+using testing::ReadTestFile;
+using testing::TestDatasetOptions;
+using testing::TestSample;
+using testing::ToyFormat;
+using testing::WriteTestDataset;
+using testing::WriteTestFile;
+
+class LoaderTest : public ::testing::Test {
+ protected:
+  LoaderTest() { Make({.shards = 4, .records_per_shard = 25}); }
+  ~LoaderTest() override {
+    SyscallsForTesting().preadv2 = ::preadv2;
+    (void)RemoveTree(folder_);
+  }
+
+  void Make(const TestDatasetOptions& options) {
+    if (!folder_.empty()) (void)RemoveTree(folder_);
+    folder_ = MakeTestFolder(::testing::UnitTest::GetInstance()->current_test_info()->name());
+    samples_ = options.samples.empty() ? MakeTestSamples(options) : options.samples;
+    WriteTestDataset(folder_, ToyFormat(), options);
+    dataset_.emplace(*Dataset::Open(folder_));
+  }
+  Order MakeOrder(uint32_t global_batch, Tail tail = Tail::kDrop,
+                  OrderMode mode = OrderMode::kShuffle) const {
+    return *Order::Make({.samples = dataset_->size(),
+                         .mode = mode,
+                         .seed = 3,
+                         .global_batch = global_batch,
+                         .tail = tail});
+  }
+  absl::StatusOr<Loader> TryOpen(const Order& order, LoaderOptions options = {}, Rank rank = {},
+                                 std::optional<Cursor> cursor = std::nullopt) {
+    if (options.threads == 0) options.threads = 2;
+    return Loader::Open(*dataset_, order, rank, options, memory_, cursor);
+  }
+  Loader Open(const Order& order, LoaderOptions options = {}, Rank rank = {},
+              std::optional<Cursor> cursor = std::nullopt) {
+    absl::StatusOr<Loader> loader = TryOpen(order, options, rank, cursor);
+    EXPECT_TRUE(loader.ok()) << loader.status();
+    return *std::move(loader);
+  }
+  // Ids, labels and bytes are those of the order and of the samples.
+  void ExpectRight(const HostBatch& batch, const Order& order, Rank rank = {}) const {
+    const uint32_t global_batch = order.spec().global_batch;
+    ASSERT_EQ(batch.size(), rank.slots(global_batch));
+    for (size_t i = 0; i < batch.size(); ++i) {
+      const uint64_t id = order.IdAt(batch.epoch(), batch.step(),
+                                     rank.first_slot(global_batch) + static_cast<uint32_t>(i));
+      ASSERT_EQ(batch.ids()[i], id);
+      if (id == kPaddingId) {
+        EXPECT_EQ(batch.status()[i].state, SampleState::kPadding);
+        EXPECT_FALSE(batch.has(0, i));
+        EXPECT_EQ(batch.labels()[i], kNoLabel);
+        continue;
+      }
+      ExpectSample(batch, i);
+      EXPECT_EQ(batch.status()[i].state, SampleState::kOk);
+    }
+  }
+  void ExpectSample(const HostBatch& batch, size_t i) const {
+    const TestSample& sample = samples_[batch.ids()[i]];
+    EXPECT_EQ(batch.labels()[i], sample.label);
+    ASSERT_TRUE(batch.has(0, i));
+    ASSERT_EQ(AsText(batch.bytes(0, i)), sample.image);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(batch.bytes(0, i).data()) % 64, 0u);
+    bool inside = false;
+    for (const Bytes slab : batch.slabs()) {
+      inside = inside ||
+               (batch.bytes(0, i).data() >= slab.data() &&
+                batch.bytes(0, i).data() + batch.bytes(0, i).size() <= slab.data() + slab.size());
+    }
+    EXPECT_TRUE(inside) << i;
+  }
+  void Damage(uint64_t id) {
+    const SampleLocation at = dataset_->Locate(id);
+    const Extent extent = dataset_->index(at.shard)->field(at.record, 0);
+    const std::string path = dataset_->shards()[at.shard].data_path;
+    std::string bytes = ReadTestFile(path);
+    bytes[extent.offset + extent.length / 2] ^= 0x10;
+    WriteTestFile(path, bytes);
+  }
+
+  PageableMemory memory_;
+  std::string folder_;
+  std::vector<TestSample> samples_;
+  std::optional<Dataset> dataset_;
+};
+
+TEST_F(LoaderTest, GivesTheOrderOverEpochs) {
+  for (const Tail tail : {Tail::kDrop, Tail::kPad}) {
+    const Order order = MakeOrder(16, tail);
+    Loader loader = Open(order, {.epochs = 3});
+    for (uint64_t epoch = 0; epoch < 3; ++epoch) {
+      for (uint64_t step = 0; step < order.steps(); ++step) {
+        const auto batch = loader.Next();
+        ASSERT_TRUE(batch.ok()) << batch.status();
+        ASSERT_TRUE(batch->has_value());
+        EXPECT_EQ((*batch)->epoch(), epoch);
+        EXPECT_EQ((*batch)->step(), step);
+        ExpectRight(**batch, order);
+      }
+      EXPECT_FALSE(loader.Next()->has_value()) << epoch;
+    }
+    EXPECT_FALSE(loader.Next()->has_value());
+    const LoaderStats stats = loader.stats();
+    EXPECT_EQ(stats.batches, 3 * order.steps());
+    EXPECT_EQ(stats.samples, 3 * order.samples());
+    EXPECT_EQ(stats.samples + stats.padding, stats.batches * 16);
+    EXPECT_EQ(stats.read.items + stats.disk_read.items, stats.samples);
+  }
+}
+
+TEST_F(LoaderTest, ResumesAtEveryStepAtEveryWorldSize) {
+  const Order order = MakeOrder(24, Tail::kPad);
+  for (uint64_t at = 0; at <= order.steps(); ++at) {
+    Loader before = Open(order, {.prefetch_batches = 3});
+    for (uint64_t step = 0; step < at; ++step) ASSERT_TRUE(before.Next()->has_value());
+    const absl::StatusOr<Cursor> cursor = CursorFromText(CursorToText(before.cursor()));
+    ASSERT_TRUE(cursor.ok()) << cursor.status();
+    for (const uint32_t world : {1u, 2u, 3u, 4u, 8u}) {
+      for (uint32_t r = 0; r < world; ++r) {
+        const Rank rank{.rank = r, .world_size = world};
+        Loader loader = Open(order, {.threads = 1}, rank, *cursor);
+        for (uint64_t step = at; step < order.steps(); ++step) {
+          const auto batch = loader.Next();
+          ASSERT_TRUE(batch.ok() && batch->has_value());
+          EXPECT_EQ((*batch)->step(), step);
+          ExpectRight(**batch, order, rank);
+        }
+        if (at < order.steps()) {
+          EXPECT_FALSE(loader.Next()->has_value());
+        }
+        const auto next = loader.Next();
+        EXPECT_EQ((*next)->epoch(), 1u);
+        ExpectRight(**next, order, rank);
+      }
+    }
+  }
+}
+
+TEST_F(LoaderTest, WhatDoesNotFitTogetherIsRefused) {
+  const Order order = MakeOrder(10);
+  EXPECT_TRUE(absl::IsInvalidArgument(TryOpen(order, {}, {.rank = 0, .world_size = 3}).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(TryOpen(order, {}, {.rank = 2, .world_size = 2}).status()));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(TryOpen(*Order::Make({.samples = 99, .global_batch = 3})).status()));
+  const absl::Status field = TryOpen(order, {.fields = {"mask"}}).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(field));
+  EXPECT_THAT(field.ToString(), AllOf(HasSubstr("mask"), HasSubstr("image")));
+  const Cursor other = MakeCursor(Digest{1, 2}, order);
+  EXPECT_TRUE(absl::IsInvalidArgument(TryOpen(order, {}, {}, other).status()));
+  const Cursor reordered = MakeCursor(dataset_->identity(), MakeOrder(20));
+  EXPECT_TRUE(absl::IsInvalidArgument(TryOpen(order, {}, {}, reordered).status()));
+  PageableMemory little(4096);
+  EXPECT_TRUE(absl::IsResourceExhausted(
+      Loader::Open(*dataset_, order, {}, {.threads = 1}, little).status()));
+}
+
+TEST_F(LoaderTest, ABadSampleFailsAndStaysSo) {
+  Damage(37);
+  const Order order = MakeOrder(10);
+  for (const int io_threads : {0, 3}) {
+    Loader loader = Open(order, {.io_threads = io_threads});
+    absl::Status status;
+    uint64_t step = 0;
+    for (;; ++step) {
+      const auto batch = loader.Next();
+      if (!(status = batch.status()).ok()) break;
+      ASSERT_TRUE(batch->has_value()) << "the bad sample was delivered";
+    }
+    EXPECT_TRUE(absl::IsDataLoss(status));
+    EXPECT_THAT(status.ToString(),
+                AllOf(HasSubstr("train-1.toy"), HasSubstr("dog/000037"), HasSubstr("offset")));
+    EXPECT_EQ(loader.Next().status(), status);
+    EXPECT_EQ(loader.cursor().step, step);
+    // From there one may go on without it.
+    Loader on = Open(order, {.bad_samples = BadSamples::kSubstitute}, {}, loader.cursor());
+    EXPECT_TRUE(on.Next()->has_value());
+  }
+  Loader unverified = Open(order, {.verify = false, .epochs = 1});
+  for (uint64_t step = 0; step < order.steps(); ++step) EXPECT_TRUE(unverified.Next().ok());
+}
+
+TEST_F(LoaderTest, EverySubstituteIsTheSameForAllRanksAndReported) {
+  const std::set<uint64_t> bad = {37, 38, 5};
+  for (const uint64_t id : bad) Damage(id);
+  const Order order = MakeOrder(20, Tail::kPad);
+  std::map<std::pair<uint64_t, uint64_t>, uint64_t> stood_in;  // step and wanted id: by whom
+  for (const uint32_t world : {1u, 2u, 4u, 5u}) {
+    size_t substituted = 0;
+    for (uint32_t r = 0; r < world; ++r) {
+      const Rank rank{.rank = r, .world_size = world};
+      Loader loader = Open(order, {.epochs = 1, .bad_samples = BadSamples::kSubstitute}, rank);
+      size_t here = 0;
+      for (auto batch = loader.Next(); batch.ok() && batch->has_value(); batch = loader.Next()) {
+        EXPECT_EQ((*batch)->size(), rank.slots(20));
+        for (size_t i = 0; i < (*batch)->size(); ++i) {
+          const SampleStatus& status = (*batch)->status()[i];
+          if (status.state == SampleState::kPadding) continue;
+          ExpectSample(**batch, i);
+          EXPECT_EQ(bad.count((*batch)->ids()[i]), 0u);
+          if (status.state != SampleState::kSubstituted) continue;
+          ++here;
+          EXPECT_EQ(bad.count(status.wanted_id), 1u);
+          EXPECT_THAT(status.why, HasSubstr("offset"));
+          const auto [known, added] =
+              stood_in.emplace(std::pair((*batch)->step(), status.wanted_id), (*batch)->ids()[i]);
+          EXPECT_EQ(known->second, (*batch)->ids()[i]) << "world size " << world;
+        }
+      }
+      EXPECT_EQ(loader.stats().substituted, here);
+      EXPECT_EQ(loader.TakeBadSamples().size(), here);
+      EXPECT_TRUE(loader.TakeBadSamples().empty());
+      substituted += here;
+    }
+    EXPECT_EQ(substituted, bad.size());
+  }
+}
+
+TEST_F(LoaderTest, TheBudgetOfBadSamplesEndsTheRun) {
+  for (uint64_t id = 0; id < 30; ++id) Damage(id);
+  Loader loader = Open(MakeOrder(10),
+                       {.epochs = 1, .bad_samples = BadSamples::kSubstitute, .max_bad_samples = 5});
+  absl::Status status;
+  while (status.ok()) {
+    const auto batch = loader.Next();
+    status = batch.status();
+    if (status.ok()) {
+      ASSERT_TRUE(batch->has_value());
+    }
+  }
+  EXPECT_THAT(status.ToString(), HasSubstr("more than 5 bad samples"));
+}
+
+TEST_F(LoaderTest, AShardCutOrDeletedMeanwhileIsAnErrorNotASignal) {
+  const Order order = MakeOrder(10, Tail::kDrop, OrderMode::kSequential);
+  ASSERT_EQ(::truncate((folder_ + "/train-1.toy").c_str(), 200), 0);
+  std::filesystem::remove(folder_ + "/train-3.toy");
+  Loader loader = Open(order, {.epochs = 1});
+  absl::Status status;
+  while (status.ok()) status = loader.Next().status();
+  EXPECT_THAT(status.ToString(), AllOf(HasSubstr("train-1.toy"), HasSubstr("cut short")));
+  const Order behind = *Order::Make({.samples = 100,
+                                     .mode = OrderMode::kSequential,
+                                     .global_batch = 5,
+                                     .subset = std::make_shared<const std::vector<uint64_t>>(
+                                         std::vector<uint64_t>{90, 91, 92, 93, 94})});
+  EXPECT_THAT(Open(behind).Next().status().ToString(),
+              AllOf(HasSubstr("train-3.toy record 15 key"), HasSubstr("No such file")));
+}
+
+class PeakMemory final : public HostMemory {
+ public:
+  absl::StatusOr<std::span<std::byte>> Allocate(size_t bytes) override {
+    auto memory = memory_.Allocate(bytes);
+    uint64_t now = memory_.allocated_bytes(), peak = peak_;
+    while (now > peak && !peak_.compare_exchange_weak(peak, now)) {
+    }
+    return memory;
+  }
+  void Free(std::span<std::byte> memory) override { memory_.Free(memory); }
+  uint64_t peak() const { return peak_; }
+
+ private:
+  PageableMemory memory_;
+  std::atomic<uint64_t> peak_{0};
+};
+
+TEST_F(LoaderTest, BatchesLargerThanTheMemoryComeOneAtATime) {
+  TestDatasetOptions options{.shards = 2, .records_per_shard = 10};
+  options.samples = MakeTestSamples(options);
+  for (TestSample& sample : options.samples) sample.image += std::string(4 << 20, 'x');
+  Make(options);
+  const Order order = MakeOrder(2);
+  PeakMemory memory;
+  {
+    Loader loader = *Loader::Open(*dataset_, order, {},
+                                  {.threads = 3, .memory_bytes = 1 << 20, .epochs = 1}, memory);
+    for (uint64_t step = 0; step < order.steps(); ++step) ExpectRight(**loader.Next(), order);
+  }
+  // A batch and the pool, not four batches.
+  EXPECT_LE(memory.peak(), uint64_t{16} << 20);
+}
+
+TEST_F(LoaderTest, WithoutHashesAShardCutWithinAPageIsStillFound) {
+  const Order order = MakeOrder(10, Tail::kDrop, OrderMode::kSequential);
+  Loader loader = Open(order, {.verify = false, .prefetch_batches = 1});
+  for (int epoch = 0; epoch < 3; ++epoch) {  // until the shards are mapped
+    while ((*loader.Next()).has_value()) {
+    }
+  }
+  const std::string path = folder_ + "/train-3.toy";
+  ASSERT_EQ(::truncate(path.c_str(), static_cast<off_t>(std::filesystem::file_size(path) - 50)), 0);
+  absl::Status status;
+  for (uint64_t step = 0; status.ok() && step < 2 * order.steps(); ++step)
+    status = loader.Next().status();
+  EXPECT_THAT(status.ToString(), AllOf(HasSubstr("train-3.toy"), HasSubstr("cut short")));
+}
+
+TEST_F(LoaderTest, AHugeSampleAmongSmallOnes) {
+  TestDatasetOptions options{.shards = 2, .records_per_shard = 10};
+  options.samples = MakeTestSamples(options);
+  options.samples[7].image += std::string(30 << 20, 'x');
+  Make(options);
+  const Order order = MakeOrder(5);
+  Loader loader = Open(order, {.memory_bytes = 1 << 20, .epochs = 2});
+  for (uint64_t epoch = 0; epoch < 2; ++epoch) {
+    for (uint64_t step = 0; step < order.steps(); ++step) ExpectRight(**loader.Next(), order);
+    EXPECT_FALSE(loader.Next()->has_value());
+  }
+  EXPECT_EQ(loader.stats().overflow_bytes, 0u);
+  EXPECT_LE(memory_.allocated_bytes(), 2u << 20);
+}
+
+TEST_F(LoaderTest, WhoKeepsBatchesGetsMoreMemoryAndBatchesOutliveTheLoader) {
+  const Order order = MakeOrder(5);
+  std::vector<HostBatch> kept;
+  {
+    Loader loader = Open(order, {.prefetch_batches = 2, .epochs = 1});
+    for (uint64_t step = 0; step < order.steps(); ++step) kept.push_back(**loader.Next());
+    EXPECT_GT(loader.stats().overflow_bytes, 0u);
+  }
+  for (const HostBatch& batch : kept) ExpectRight(batch, order);
+  kept.clear();
+  EXPECT_EQ(memory_.allocated_bytes(), 0u);
+}
+
+// What is not in the page cache, and what cannot be read at once, goes to the I/O threads.
+std::atomic<int> refusals{0};
+ssize_t ColdPreadv2(int fd, const iovec* parts, int count, off_t offset, int flags) {
+  if ((flags & RWF_NOWAIT) != 0) {
+    refusals.fetch_add(1);
+    errno = EAGAIN;
+    return -1;
+  }
+  const ssize_t got = ::preadv2(fd, parts, count, offset, flags);
+  return got > 3 && offset % 3 == 0 ? got - 3 : got;  // now and then short
+}
+
+TEST_F(LoaderTest, ColdReadsAndShortOnesAreTheSameBatches) {
+  SyscallsForTesting().preadv2 = ColdPreadv2;
+  const Order order = MakeOrder(10);
+  Loader loader = Open(order, {.io_threads = 7, .epochs = 1});
+  for (uint64_t step = 0; step < order.steps(); ++step) ExpectRight(**loader.Next(), order);
+  EXPECT_GT(refusals.load(), 0);
+  const LoaderStats stats = loader.stats();
+  EXPECT_EQ(stats.disk_read.items, 100u);
+  EXPECT_EQ(stats.read.items, 0u);
+  EXPECT_GT(stats.io_threads, 0);
+  EXPECT_LE(stats.io_threads, 7);
+}
+
+// Reads that wait for the disk end when they are let.
+std::mutex hang_mutex;
+std::condition_variable hang_ended;
+bool reads_hang = false;
+ssize_t HangingPreadv2(int fd, const iovec* parts, int count, off_t offset, int flags) {
+  if ((flags & RWF_NOWAIT) != 0) {
+    errno = EAGAIN;
+    return -1;
+  }
+  std::unique_lock lock(hang_mutex);
+  hang_ended.wait(lock, [] { return !reads_hang; });
+  return ::preadv2(fd, parts, count, offset, flags);
+}
+
+TEST_F(LoaderTest, AWaitThatIsInterruptedLosesNoBatch) {
+  SyscallsForTesting().preadv2 = HangingPreadv2;
+  reads_hang = true;
+  const Order order = MakeOrder(10);
+  Loader loader = Open(order, {.io_threads = 3, .epochs = 1});
+  int asked = 0;
+  EXPECT_EQ(loader.Next([&] { return ++asked == 2; }).status().code(),
+            absl::StatusCode::kCancelled);
+  EXPECT_EQ(asked, 2);
+  {
+    const std::lock_guard lock(hang_mutex);
+    reads_hang = false;
+  }
+  hang_ended.notify_all();
+  for (uint64_t step = 0; step < order.steps(); ++step) {
+    auto batch = loader.Next([] { return false; });
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    EXPECT_EQ((*batch)->step(), step);
+    ExpectRight(**batch, order);
+  }
+  EXPECT_FALSE(loader.Next()->has_value());
+}
+
+TEST_F(LoaderTest, StopsAtAnyTimeFromAnyThread) {
+  const Order order = MakeOrder(5);
+  std::mt19937 random(5);
+  for (int round = 0; round < 60; ++round) {
+    Loader loader = Open(order, {.threads = 1 + round % 3,
+                                 .prefetch_batches = 1 + static_cast<uint32_t>(round % 4)});
+    std::thread stopper([&, delay = random() % 300] {
+      std::this_thread::sleep_for(std::chrono::microseconds(delay));
+      loader.Stop();
+    });
+    absl::Status status;
+    std::vector<HostBatch> kept;
+    while (status.ok()) {
+      auto batch = loader.Next();
+      status = batch.status();
+      if (status.ok() && batch->has_value() && round % 2 == 0) {
+        kept.push_back(**std::move(batch));
+        if (kept.size() > 20) kept.clear();
+      }
+    }
+    EXPECT_TRUE(absl::IsCancelled(status)) << status;
+    stopper.join();
+  }
+  for (int round = 0; round < 20; ++round) Open(order);  // destroyed before the first batch
+  EXPECT_EQ(memory_.allocated_bytes(), 0u);
+}
+
+TEST_F(LoaderTest, AForkedChildIsToldSo) {
+  Loader loader = Open(MakeOrder(5));
+  ASSERT_TRUE(loader.Next()->has_value());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    bool told = false;
+    {
+      Loader inherited = std::move(loader);  // its end must not wait for threads that are not here
+      told = absl::IsFailedPrecondition(inherited.Next().status());
+      inherited.Stop();
+      told = told && inherited.stats().batches == 0 && inherited.TakeBadSamples().empty();
+    }
+    ::_exit(told ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+TEST_F(LoaderTest, MemoryDoesNotGrowOverEpochs) {
+  const Order order = MakeOrder(10);
+  Loader loader = Open(order);
+  uint64_t allocated = 0;
+  for (uint64_t epoch = 0; epoch < 20; ++epoch) {
+    while ((*loader.Next()).has_value()) {
+    }
+    if (epoch == 0) allocated = memory_.allocated_bytes();
+    EXPECT_EQ(memory_.allocated_bytes(), allocated);
+  }
+}
+
+TEST_F(LoaderTest, FetcherReadsAnyIds) {
+  const absl::StatusOr<Fetcher> fetcher = Fetcher::Create(*dataset_, {.batch_samples = 4}, memory_);
+  ASSERT_TRUE(fetcher.ok()) << fetcher.status();
+  const std::vector<uint64_t> ids = {99, 0, 0, kPaddingId, 1, 50};
+  const absl::StatusOr<HostBatch> batch = fetcher->Fetch(ids);
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  for (const size_t i : {0, 1, 2, 4, 5}) ExpectSample(*batch, i);
+  EXPECT_FALSE(batch->has(0, 3));
+  EXPECT_TRUE(absl::IsOutOfRange(fetcher->Fetch(std::vector<uint64_t>{100}).status()));
+  Damage(50);
+  EXPECT_TRUE(absl::IsDataLoss(fetcher->Fetch(ids).status()));
+}
+
+TEST_F(LoaderTest, AMixtureOfJoinedDatasetsGivesEachItsShareAndResumes) {
+  const std::string other_folder = MakeTestFolder("joined");
+  TestDatasetOptions other_options{.shards = 2, .records_per_shard = 15};
+  other_options.seed = 99;
+  WriteTestDataset(other_folder, ToyFormat(), other_options);
+  const Dataset parts[] = {*dataset_, *Dataset::Open(other_folder)};
+  const std::vector<TestSample> others = MakeTestSamples(other_options);
+  samples_.insert(samples_.end(), others.begin(), others.end());
+  dataset_.emplace(*Dataset::Join(parts));
+  OrderSpec spec{.samples = dataset_->size(), .seed = 5, .global_batch = 8};
+  spec.mixture = {{.first_id = 0, .samples = parts[0].size(), .weight = 3},
+                  {.first_id = parts[0].size(), .samples = parts[1].size(), .weight = 1}};
+  spec.epoch_samples = 400;
+  const Order order = *Order::Make(spec);
+  Loader loader = Open(order, {.epochs = 1});
+  uint64_t of_others = 0;
+  for (uint64_t step = 0; step < order.steps(); ++step) {
+    const absl::StatusOr<std::optional<HostBatch>> batch = loader.Next();
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    ExpectRight(**batch, order);
+    for (const uint64_t id : (*batch)->ids()) of_others += id >= parts[0].size() ? 1 : 0;
+  }
+  EXPECT_EQ(of_others, 100u);
+
+  const Cursor cursor = MakeCursor(dataset_->identity(), order, 3, 7);
+  ExpectRight(**Open(order, {}, {}, cursor).Next(), order);
+  const Dataset turned[] = {parts[1], parts[0]};
+  dataset_.emplace(*Dataset::Join(turned));
+  EXPECT_THAT(TryOpen(order, {}, {}, cursor).status().message(), HasSubstr("another dataset"));
+}
+
+TEST_F(LoaderTest, SplitsAreDatasetsOfTheirOwn) {
+  const absl::StatusOr<Dataset> train = dataset_->Split("train");
+  ASSERT_TRUE(train.ok());
+  EXPECT_EQ(train->size(), dataset_->size());
+  EXPECT_EQ(train->Read(99)->key, dataset_->Read(99)->key);
+  const absl::Status none = dataset_->Split("test").status();
+  EXPECT_TRUE(absl::IsNotFound(none));
+  EXPECT_THAT(none.ToString(), HasSubstr("the dataset has train"));
+}
+
+}  // namespace
+}  // namespace shardpack

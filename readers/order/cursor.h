@@ -1,0 +1,68 @@
+// Cursor: where a run stands: the next step of an epoch that has not been delivered.
+//
+//   std::string saved = CursorToText(MakeCursor(dataset.identity(), order, epoch, step));
+//   absl::StatusOr<Cursor> cursor = CursorFromText(saved);
+//   absl::Status fits = CheckCursor(*cursor, dataset.identity(), order);
+//
+// It counts global steps, so it serves any rank and any world size that divides the global batch.
+// step == order.steps() says the same as step 0 of the next epoch. The text form is one line of
+// [a-z0-9:-], to be kept in a checkpoint:
+//   shardpack-cursor:1:<dataset>:<order>:<epoch>:<step>:<check>
+// with digests in hex and counts in decimal;
+// and the byte form (little-endian) is
+//   0 magic "SPCURSOR"  8 version u32  12 reserved u32  16 dataset high, low u64  32 order u64
+//   40 epoch u64  48 step u64  56 check u64
+// where the check is the XXH3-64 of all before it (in the text, without the colon).
+//
+// Thread-safety: any thread.
+// Errors: DataLoss for a form that was damaged; InvalidArgument for what is no cursor, for one of a
+// newer version, and for one of another dataset or order (CheckCursor).
+// Units: epochs and global steps from 0.
+#ifndef SHARDPACK_READERS_ORDER_CURSOR_H_
+#define SHARDPACK_READERS_ORDER_CURSOR_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "formats/io/bytes.h"
+#include "formats/io/hash.h"
+#include "readers/order/order.h"
+
+namespace shardpack {
+
+inline constexpr uint32_t kCursorVersion = 1;
+
+struct Cursor {
+  uint32_t version = kCursorVersion, reserved = 0;
+  uint64_t dataset[2] = {};  // Dataset::identity(): high, low
+  uint64_t order = 0;        // Order::digest()
+  uint64_t epoch = 0, step = 0;
+
+  friend bool operator==(const Cursor&, const Cursor&) = default;
+};
+static_assert(std::is_trivially_copyable_v<Cursor> && sizeof(Cursor) <= 128);
+
+inline constexpr size_t kCursorBytes = 64;
+
+Cursor MakeCursor(const Digest& dataset, const Order& order, uint64_t epoch = 0, uint64_t step = 0);
+
+std::array<std::byte, kCursorBytes> CursorToBytes(const Cursor& cursor);
+absl::StatusOr<Cursor> CursorFromBytes(Bytes bytes);
+
+std::string CursorToText(const Cursor& cursor);
+// Exactly what CursorToText gives; no space or line end around it.
+absl::StatusOr<Cursor> CursorFromText(std::string_view text);
+
+// Whether a run over this dataset in this order can go on from there; if not, everything that
+// differs.
+absl::Status CheckCursor(const Cursor& cursor, const Digest& dataset, const Order& order);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_READERS_ORDER_CURSOR_H_

@@ -1,0 +1,426 @@
+"""`pack index`: shards of other tools become datasets where they lie, as a user meets it."""
+
+import gzip
+import hashlib
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tarfile
+import time
+
+import command
+from command import jpeg, png
+
+MAKERS = os.path.abspath("tests/cli/foreign_shards.py")
+SUFFIXES = {"tfrecord": ".tfrecord", "lmdb datum": "", "lmdb raw": "", "h5py packed": ".h5", "h5py vlen": ".h5"}
+KINDS = ("gnu tar", "pax tar", "bsdtar", *SUFFIXES)
+
+
+class IndexTest(command.PackTest):
+
+  def make(self, shard, kind="gnu tar", first=0, count=12):
+    """A shard with these images; [(label, sha256)] in the order of the shard."""
+    samples, want = [], []
+    for i in range(first, first + count):
+      image = self.write(f"images/{i:04}.png" if i % 3 == 0 else f"images/{i:04}.jpg",
+                         png(3 + i % 5, 2, extra=command.png_chunk(b"tEXt", b"n\0%d" % i)) if i % 3 == 0 else jpeg(i))
+      samples.append((f"s{i:04}", str(image), i % 4))
+      want.append((-1 if kind == "lmdb raw" else i % 4, hashlib.sha256(image.read_bytes()).hexdigest()))
+    (self.folder / shard).parent.mkdir(parents=True, exist_ok=True)
+    # The distribution's Python, which has the distribution's lmdb and h5py.
+    subprocess.run(["/usr/bin/python3", "-B", MAKERS, kind, str(self.folder / shard)], check=True,
+                   input=json.dumps(samples).encode())
+    return want
+
+  def make_shards(self, kind="gnu tar", folder="in", count=3):
+    suffix = SUFFIXES.get(kind, ".tar")
+    return [self.make(f"{folder}/part-{i}{suffix}", kind, first=12 * i) for i in range(count)]
+
+  def samples(self, *words):
+    """[(label, sha256)] of a dataset or of shards, by number."""
+    rows = self.rows(*words)
+    return [(-1 if row["label"] is None else row["label"],
+             hashlib.sha256(self.pack("cat", *words, "--record", str(i), text=False).stdout).hexdigest())
+            for i, row in enumerate(rows)]
+
+  def everything(self):
+    return self.contents(".")
+
+  def test_every_maker(self):
+    for kind in KINDS:
+      with self.subTest(kind):
+        folder = kind.replace(" ", "-")
+        want = sum(self.make_shards(kind, folder), [])
+        before = self.contents(folder)
+        done = self.pack("index", folder, "-o", f"{folder}-out")
+        self.assertIn("36 samples in 3 shards", done.stderr)
+        self.assertEqual(before, self.contents(folder))
+        self.assertEqual(want, self.samples(f"{folder}-out"))
+        checked = json.loads(self.pack("validate", f"{folder}-out", "--json").stdout)
+        self.assertEqual((0, 36), (checked["errors"], checked["records"]["checked"]))
+        self.pack("validate", f"{folder}-out", "--level", "quick")
+        facts = json.loads(self.pack("info", f"{folder}-out", "--json").stdout)
+        self.assertEqual({"jpg": 24, "png": 12}, facts["images"]["formats"])
+        self.assertTrue(facts["adopted"])
+        self.assertNotIn(None, [row["width"] for row in self.rows(f"{folder}-out")])
+        # And beside the shards: the same dataset.
+        self.assertEqual(done.stdout, self.pack("index", folder).stdout)
+        self.assertEqual(want, self.samples(folder))
+        self.pack("validate", folder)
+
+  def test_converted_and_extracted_it_is_what_the_shards_are(self):
+    for kind in ("pax tar", "tfrecord", "lmdb datum", "h5py vlen"):
+      with self.subTest(kind):
+        folder = kind.replace(" ", "-")
+        want = sum(self.make_shards(kind, folder), [])
+        self.pack("index", folder, "-o", f"{folder}-out")
+        self.pack("convert", f"{folder}-out", "-o", f"{folder}-new", "-f", "hdf5")
+        self.assertEqual(want, self.samples(f"{folder}-new"))
+        self.pack("extract", f"{folder}-out", f"{folder}-files")
+        written = self.contents(f"{folder}-files")
+        self.assertEqual(kind == "pax tar", any(name.endswith(".cls") for name in written))
+        files = [hashlib.sha256(data).hexdigest() for name, data in written.items() if not name.endswith(".cls")]
+        self.assertEqual(sorted(sha256 for _, sha256 in want), sorted(files))
+
+  def test_again_it_is_unchanged(self):
+    self.make_shards()
+    first = self.pack("index", "in")
+    before = self.everything()
+    again = self.pack("index", "in")
+    self.assertIn("in is unchanged", again.stderr)
+    self.assertEqual(first.stdout, again.stdout)
+    self.assertTrue(json.loads(self.pack("index", "in", "--json").stdout)["unchanged"])
+    self.assertEqual(before, self.everything())
+
+  def test_changed_shards(self):
+    self.make_shards()
+    self.pack("index", "in", "-o", "out")
+    self.make("in/part-1.tar", first=50)
+    before = self.everything()
+    done = self.pack("index", "in", "-o", "out", expect=5)
+    self.assertIn("part-1.tar has changed", done.stderr)
+    self.assertIn("--overwrite", done.stderr)
+    self.assertEqual(before, self.everything())
+    self.assertIn("file-", self.pack("validate", "out", expect=4).stdout)
+    self.pack("index", "in", "-o", "out", "--overwrite")
+    self.pack("validate", "out")
+    # One bit in an image.
+    shard = self.folder / "in/part-2.tar"
+    data = bytearray(shard.read_bytes())
+    data[len(data) // 2] ^= 1
+    shard.write_bytes(data)
+    self.assertIn("file-hash", self.pack("validate", "out", expect=4).stdout)
+    shard.unlink()
+    self.assertIn("file-missing", self.pack("validate", "out", expect=4).stdout)
+    self.pack("ls", "out", expect=4)
+
+  def test_damage_is_named_and_nothing_is_written(self):
+    for kind in ("gnu tar", "tfrecord", "lmdb datum", "h5py packed"):
+      with self.subTest(kind):
+        folder = kind.replace(" ", "-")
+        self.make_shards(kind, folder)
+        name = "part-1" + SUFFIXES.get(kind, ".tar")
+        shard = self.folder / folder / name
+        shard = shard / "data.mdb" if shard.is_dir() else shard
+        shard.write_bytes(shard.read_bytes()[:shard.stat().st_size * 2 // 3 - 100])
+        before = self.everything()
+        for words in ([], ["-o", "new"]):
+          done = self.pack("index", folder, *words, expect=4)
+          self.assertIn(name, done.stderr)
+          self.assertIn("Nothing was written", done.stderr)
+          self.assertNotIn("error: error", done.stderr)
+          self.assertEqual(before, self.everything())
+          self.assertFalse((self.folder / "new").exists())
+        if kind in ("gnu tar", "tfrecord"):
+          self.assertRegex(done.stderr, r" at offset \d+")
+        if kind == "tfrecord":
+          self.assertRegex(done.stderr, r" record \d+ at offset \d+")
+
+  def test_a_shard_without_an_end_is_said(self):
+    self.make("in/a.tar")
+    with tarfile.open(self.folder / "in/a.tar") as archive:
+      end = archive.getmembers()[10].offset  # five samples of two members
+    os.truncate(self.folder / "in/a.tar", end)
+    done = self.pack("index", "in")
+    self.assertIn("warning: tar-no-end in/a.tar", done.stderr)
+    self.assertIn("4 samples", done.stderr)  # the last one may lack members
+
+  def make_tar(self, shard, members):
+    path = self.write(shard)
+    with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as archive:
+      for name, data in members:
+        info = tarfile.TarInfo(name)
+        info.size = len(data)
+        archive.addfile(info, io.BytesIO(data))
+
+  def test_labels_that_are_no_integers_are_said(self):
+    labels = (b"3", b"0x3", b"3.0", b"", b"9223372036854775808", b"-9223372036854775808", b" 7\n")
+    members = []
+    for i, label in enumerate(labels):
+      members += [(f"s{i}.jpg", jpeg(i)), (f"s{i}.cls", label)]
+    self.make_tar("in/a.tar", members)
+    self.make("in/b.tar", first=50)
+    with tarfile.open(self.folder / "in/a.tar") as archive:
+      offset = archive.getmember("s1.cls").offset_data
+    err = self.pack("index", "in").stderr
+    self.assertIn("4 of 7 samples", err)
+    self.assertRegex(err, rf"warning: wds-label-not-integer in/a.tar record 1 at offset {offset}:")
+    self.assertNotIn("b.tar", err)
+    # A number below zero is shown as none, too.
+    self.assertEqual([3, *[None] * 5, 7], [row["label"] for row in self.rows("in")][:7])
+
+  def test_a_shard_without_a_sample_is_damage(self):
+    self.make_shards()
+    self.make_tar("in/empty.tar", [])
+    before = self.everything()
+    for words in (["in"], ["in/empty.tar"]):
+      done = self.pack("index", *words, expect=4)
+      self.assertIn("empty.tar holds no sample", done.stderr)
+      self.assertEqual(before, self.everything())
+
+  def test_what_is_left_out_is_named(self):
+    self.make_shards()
+    for i in range(7):
+      self.write(f"in/note-{i}.txt", b"text")
+    done = self.pack("index", "in", "-o", "out", "--json")
+    self.assertEqual([f"in/note-{i}.txt" for i in range(7)], json.loads(done.stdout)["others"])
+    self.assertIn("7 files that are no shards: in/note-0.txt", done.stderr)
+    self.assertNotIn("note-5", done.stderr)
+    (self.folder / "in/part-9.tar").symlink_to("../gone.tar")
+    self.assertIn("in/part-9.tar", self.pack("index", "in", "-o", "new", expect=2).stderr)
+    (self.folder / "in/part-9.tar").unlink()
+    self.write("in/part-9.tar.gz", gzip.compress((self.folder / "in/part-0.tar").read_bytes()))
+    self.assertIn("in/part-9.tar.gz is compressed", self.pack("index", "in", "-o", "new", expect=2).stderr)
+
+  def test_what_has_no_extents_is_told_so(self):
+    self.make_shards()
+    self.make("in/a.h5", "h5py packed")
+    done = self.pack("index", "in", expect=2)
+    self.assertIn("a dataset has one format", done.stderr)
+    tar = (self.folder / "in/part-0.tar").read_bytes()
+    self.write("z/part-0.tar.gz", gzip.compress(tar))
+    self.write("z/part-0.tar", gzip.compress(tar))
+    self.write("z/data.txt", b"text")
+    for name in ("part-0.tar.gz", "part-0.tar"):
+      done = self.pack("index", f"z/{name}", expect=2)
+      self.assertIn("compressed as a whole", done.stderr)
+    self.assertIn("not a shard of any known format", self.pack("index", "z/data.txt", expect=2).stderr)
+    self.make("t.tfrecord", "tfrecord")
+    self.write("t.tfrecord", gzip.compress((self.folder / "t.tfrecord").read_bytes()))
+    self.assertIn("compressed", self.pack("index", "t.tfrecord", expect=4).stderr)
+    make_lzf = "import h5py,sys; f=h5py.File(sys.argv[1],'w'); f.create_dataset('images/data',(9,),'u1',compression='lzf')"
+    subprocess.run(["/usr/bin/python3", "-c", make_lzf + "; f['images/offsets']=[0,9]", str(self.folder / "lzf.h5")], check=True)
+    self.assertIn("lzf", self.pack("index", "lzf.h5", expect=2).stderr)
+    self.pack("index", expect=2)
+    self.pack("index", "nowhere", expect=2)
+    os.mkdir(self.folder / "empty")
+    self.pack("index", "empty", expect=2)
+
+  def test_splits_classes_and_order(self):
+    for i, name in enumerate(("val-0.tar", "train-1.tar", "train-0.tar")):
+      self.make(f"in/{name}", first=12 * i)
+    self.write("names.txt", b"ant\nbee\ncat\ndog\n")
+    self.pack("index", "in", "-o", "out", "--classes", "names.txt")
+    self.assertEqual({"train": 24, "val": 12}, self.manifest()["splits"])
+    self.assertEqual(["train-0.tar", "train-1.tar", "val-0.tar"], [shard["name"] for shard in self.manifest()["shards"]])
+    self.assertEqual(["ant", "bee", "cat", "dog"], self.manifest()["classes"])
+    self.assertEqual(9, len(self.rows("out", "--label", "ant")))
+    self.assertEqual(12, len(self.rows("out", "--split", "val")))
+    self.pack("index", "in/val-0.tar", "in/train-0.tar", "-o", "two", "--split", "test")
+    self.assertEqual({"test": 24}, self.manifest("two")["splits"])
+    self.assertEqual("val-0.tar", self.manifest("two")["shards"][0]["name"])
+    self.write("names.txt", b"ant\nbee\n")
+    self.assertIn("has the label 2", self.pack("index", "in", "-o", "x", "--classes", "names.txt", expect=2).stderr)
+    self.pack("index", "in", "-o", "x", "--classes", "none.txt", expect=2)
+    self.pack("index", "in", "-o", "x", "--split", "a/b", expect=2)
+
+  def test_repeated_keys_are_said(self):
+    for name in ("train-0.tar", "val-0.tar"):
+      self.make(f"in/{name}")
+    done = self.pack("index", "in", "-o", "out")
+    self.assertIn("12 samples have the key of another one, the first: key s0000", done.stderr)
+    self.assertIn("key-duplicate", self.pack("validate", "out", expect=4).stdout)
+    self.assertEqual(24, len(self.samples("out")))
+
+  def test_shards_of_several_folders_and_odd_names(self):
+    want = self.make("a/x y.tar") + self.make("b/x y.tar", first=12)
+    self.assertIn("several folders", self.pack("index", "a/x y.tar", "b/x y.tar", expect=2).stderr)
+    self.pack("index", "a/x y.tar", "b/x y.tar", "-o", "out")
+    self.assertEqual(want, self.samples("out"))
+    self.pack("index", "a")
+    self.assertEqual(want[:12], self.samples("a"))
+    self.pack("validate", "a")
+    # Relative locations: both may move together, as long as they stay neighbours.
+    os.mkdir(self.folder / "moved")
+    for name in ("a", "b", "out"):
+      os.rename(self.folder / name, self.folder / "moved" / name)
+    self.assertEqual(want, self.samples("moved/out"))
+    shutil.rmtree(self.folder / "moved/b")
+    self.pack("info", "moved/out", expect=4)
+
+  def test_adopted_shards_are_never_replaced(self):
+    self.source()
+    self.make_shards()
+    self.pack("index", "in")
+    before = self.contents("in")
+    for words in (["src"], ["src", "--overwrite"], ["convert", "in", "--overwrite"]):
+      self.pack(*words, "-o", "in", expect=None)
+      self.assertEqual(before, self.contents("in"))
+    self.pack("src", "-o", "packed")
+    packed = self.contents("packed")
+    for words in (["packed"], ["in", "-o", "packed"], ["in", "-o", "packed", "--overwrite"]):
+      self.assertIn("pack has made", self.pack("index", *words, expect=None).stderr)
+      self.assertEqual(packed, self.contents("packed"))
+
+  def test_what_an_interrupted_index_leaves_is_no_leave_to_build(self):
+    self.source()
+    self.make("in/train-000000.tar")
+    for name, data in (("lock", b""), ("stage/0.pidx", b"x"), ("index", b"train-000000.pidx\n")):
+      self.write(f"in/.pack/{name}", data)
+      before = self.contents("in")
+      for flags in ([], ["--overwrite"], [], ["--overwrite"]):
+        self.assertIn("use another folder", self.pack("src", "-o", "in", *flags, expect=5).stderr)
+        self.assertEqual(before, self.contents("in"))
+    self.write("in/train-000000.pidx", b"half")
+    self.pack("index", "in")
+    self.pack("validate", "in")
+    self.assertFalse((self.folder / "in/.pack").exists())
+
+  def test_a_damaged_manifest_is_not_overwritten(self):
+    self.source()
+    self.make_shards()
+    self.pack("index", "in")
+    text = (self.folder / "in/manifest.json").read_bytes()
+    for damaged in (text[:-40], text.replace(b"adopted", b"nothing"), b""):
+      self.write("in/manifest.json", damaged)
+      before = self.contents("in")
+      for flags in ([], ["--overwrite"]):
+        done = self.pack("src", "-o", "in", *flags, expect=4)
+        self.assertEqual(before, self.contents("in"))
+    self.assertIn("by hand", done.stderr)
+
+  def test_links_in_place_of_the_folder_of_pack(self):
+    self.source()
+    self.make_shards()
+    self.write("far/stage/precious", b"mine")
+    (self.folder / "in/.pack").symlink_to("../far")
+    os.mkdir(self.folder / "new")
+    os.mkdir(self.folder / "new/.pack")
+    (self.folder / "new/.pack/stage").symlink_to("../../far/stage")
+    before = self.everything()
+    for words in (["index", "in"], ["index", "in", "-o", "new"], ["src", "-o", "new"], ["src", "-o", "new", "--overwrite"]):
+      self.assertIn("is a link", self.pack(*words, expect=5).stderr)
+      self.assertEqual(before, self.everything())
+
+  def test_a_foreign_index_is_not_replaced(self):
+    self.make_shards()
+    self.write("in/part-1.pidx", b"mine")
+    self.write("in/.pack/lock")
+    self.assertIn("part-1.pidx is there", self.pack("index", "in", expect=5).stderr)
+    self.assertEqual(b"mine", (self.folder / "in/part-1.pidx").read_bytes())
+    self.pack("index", "in", "--overwrite")
+    self.pack("validate", "in")
+
+  def test_an_interrupted_overwrite_leaves_no_index_behind(self):
+    self.make_shards()
+    self.pack("index", "in")
+    # Right after the manifest was taken away.
+    (self.folder / "in/manifest.json").unlink()
+    self.write("in/.pack/lock")
+    self.write("in/.pack/index", b"part-0.pidx\npart-1.pidx\npart-2.pidx\n")
+    (self.folder / "in/part-2.tar").unlink()
+    self.pack("index", "in")
+    self.assertEqual({"manifest.json", "part-0.tar", "part-0.pidx", "part-1.tar", "part-1.pidx"},
+                     self.contents("in").keys())
+    self.pack("validate", "in")
+
+  def test_two_runs_side_by_side(self):
+    self.make_shards()
+    for flags in ([], ["--overwrite"]):
+      for _ in range(5):
+        (self.folder / "in/manifest.json").unlink(missing_ok=True)
+        runs = [self.start("index", "in", *flags) for _ in range(3)]
+        codes = []
+        for run in runs:
+          _, err = run.communicate(timeout=60)
+          codes.append(run.returncode)
+          self.assertIn(run.returncode, (0, 5, 6), err)
+        self.assertIn(0, codes)
+        self.pack("validate", "in")
+        self.assertFalse((self.folder / "in/.pack").exists())
+
+  def test_lock_files_of_other_readers_are_no_finding(self):
+    self.source()
+    self.pack("src", "-o", "packed", "-f", "lmdb")
+    self.make_shards("lmdb raw")
+    self.pack("index", "in")
+    for folder in ("packed", "in"):
+      for shard in self.manifest(folder)["shards"]:
+        self.write(f"{folder}/{shard['name']}/lock.mdb", b"\0" * 8192)
+        for level in ("quick", "full"):
+          self.assertIn("0 errors, 0 warnings", self.pack("validate", folder, "--level", level).stdout)
+    self.pack("index", "in")
+    self.assertNotIn("lock.mdb", (self.folder / "in/manifest.json").read_text())
+    # What nobody leaves there is one, and so is a lock file where no shard is.
+    self.write(f"packed/{self.manifest('packed')['shards'][0]['name']}/other.mdb", b"x")
+    self.write("packed/lock.mdb", b"x")
+    self.assertEqual(2, self.pack("validate", "packed", "--level", "quick", expect=4).stdout.count("error file-extra"))
+
+  def test_a_folder_in_an_indexs_place_stays(self):
+    self.make("in/part-0.tar")
+    self.write("in/part-0.pidx/mine.txt", b"mine")
+    self.pack("index", "in", "--overwrite", expect=5)
+    self.assertEqual(b"mine", (self.folder / "in/part-0.pidx/mine.txt").read_bytes())
+
+  def test_a_shard_named_like_another_format_is_said(self):
+    self.make("in/part-0.tar")
+    shutil.copy(self.folder / "in/part-0.tar", self.folder / "x.tfrecord")
+    shutil.copy(self.folder / "in/part-0.tar", self.folder / "x.bin")
+    for level in ("quick", "full"):
+      found = self.pack("validate", "x.tfrecord", "--level", level, expect=4).stdout
+      self.assertIn("wrong-extension x.tfrecord", found)
+      self.assertIn("expected a name of webdataset, actual one of tfrecord", found)
+      self.pack("validate", "x.bin", "--level", level)  # a name that says nothing
+    self.assertIn("x.tfrecord is webdataset, but named like tfrecord",
+                  " ".join(self.pack("index", "x.tfrecord", "-o", "out").stderr.split()))
+
+  def test_neighbours_of_shards_are_no_finding_but_stale_indexes_are(self):
+    self.make_shards()
+    self.write("in/README.md", b"of the other tool")
+    done = self.pack("index", "in")
+    self.assertIn("README.md", done.stderr)
+    self.pack("validate", "in")
+    self.write("in/old.tar.pidx", b"x")
+    self.assertIn("file-extra", self.pack("validate", "in", expect=4).stdout)
+
+  def test_a_hostile_manifest_does_not_lead_elsewhere(self):
+    self.make_shards()
+    self.pack("index", "in", "-o", "out")
+    self.write("secret", b"x" * 61)
+    text = (self.folder / "out/manifest.json").read_text()
+    for location in ("../secret", "/etc/passwd", "../in/../../secret", ".."):
+      self.write("out/manifest.json", text.replace("../in/part-0.tar", location).encode())
+      self.pack("ls", "out", expect=4)  # its own hash is wrong
+      self.pack("validate", "out", expect=4)
+
+  def test_killed_it_leaves_nothing_that_opens(self):
+    for i in range(40):
+      self.make(f"in/part-{i:02}.tar", first=12 * i)
+    for delay in (0.0, 0.005, 0.01, 0.02, 0.04):
+      process = self.start("index", "in", "-q")
+      time.sleep(delay)
+      process.send_signal(signal.SIGKILL)
+      process.communicate()
+      done = self.pack("info", "in", expect=None)
+      self.assertIn(done.returncode, (0, 2, 4))
+    self.pack("index", "in")
+    self.pack("validate", "in")
+    self.assertFalse((self.folder / "in/.pack").exists())
+    self.assertEqual(480, len(self.rows("in")))
+
+
+if __name__ == "__main__":
+  command.main()

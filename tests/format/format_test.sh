@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Fails for C and C++ sources that clang-format 14 would change; the style is that of .clang-format.
+set -euo pipefail
+cd "$(dirname "$(readlink -f WORKSPACE)")"
+files=$(mktemp)
+trap 'rm -f "$files"' EXIT
+find . -name 'bazel-*' -prune -o -name '.?*' -prune -o -type f \( -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.c' \) \
+  -print >"$files"
+# A wrong folder must not look like a tidy project.
+(($(wc -l <"$files") > 100)) || { echo "too few files: $(wc -l <"$files")"; exit 1; }
+xargs clang-format-14 --dry-run -Werror --ferror-limit=1 <"$files" ||
+  { echo "Format them: git ls-files '*.h' '*.cc' '*.cu' '*.c' | xargs clang-format-14 -i"; exit 1; }

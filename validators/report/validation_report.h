@@ -1,0 +1,62 @@
+// ValidationReport: what a validation looked at, what it found, and what it did not look at.
+//
+//   auto report = ValidateDataset("OUT", formats, options, progress, stop);
+//   std::cout << ToText(*report);   // or ToJson(*report): schema "shardpack.validation/1"
+//   bool damaged = report->errors() > 0;
+//
+// Neither form ever says that something is in order that was not read: level, counts and gaps stand
+// in both.
+//
+// Errors: none; text of any bytes is escaped (ToText for terminals, ToJson as %XX).
+// Units: bytes, seconds.
+#ifndef SHARDPACK_VALIDATORS_REPORT_VALIDATION_REPORT_H_
+#define SHARDPACK_VALIDATORS_REPORT_VALIDATION_REPORT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/io/hash.h"
+#include "validators/report/finding_tally.h"
+
+namespace shardpack {
+
+inline constexpr std::string_view kValidationSchema = "shardpack.validation/1";
+
+enum class ValidationLevel : uint8_t {
+  kQuick,  // manifest, sizes, names, indexes; of each shard the start and the first and last record
+  kFull,   // every byte
+  kDeep,   // and every pixel
+};
+std::string_view LevelName(ValidationLevel level);  // "quick", "full", "deep"
+
+struct ValidationReport {
+  std::string subject;  // the dataset's folder, or the shard when there is just one; else empty
+  ValidationLevel level = ValidationLevel::kFull;
+  std::string format;              // empty when it is not known, or when shards differ
+  std::optional<Digest> identity;  // of a dataset whose manifest is in order
+  // As the manifest, or the files given, announce them; and what was really read and compared.
+  uint64_t shards = 0, shards_checked = 0;
+  uint64_t records = 0, records_checked = 0;
+  uint64_t bytes = 0, bytes_read = 0;
+  uint64_t sources_compared = 0;
+  // At level deep: looked at, and of these decoded to the last pixel.
+  uint64_t images_checked = 0, images_decoded = 0;
+  double seconds = 0;
+  bool stopped = false;                  // by a signal or by the time limit
+  std::vector<std::string> not_checked;  // one sentence each
+  FindingTally findings;
+
+  uint64_t errors() const { return findings.errors(); }
+  uint64_t warnings() const { return findings.warnings(); }
+};
+
+std::string ToText(const ValidationReport& report);
+std::string FindingsText(const ValidationReport& report);    // the part of it that names findings; may be empty
+std::string ToJson(const ValidationReport& report);  // one object, one line end
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_VALIDATORS_REPORT_VALIDATION_REPORT_H_
