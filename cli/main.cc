@@ -94,7 +94,8 @@ ExitCode Main(std::string program, std::vector<std::string> words) {
   if (line->version) return PrintResult(VersionText(), terminal);
   if (!line->help_flag.empty()) return PrintResult(FlagHelp(line->help_flag), terminal);
   if (line->help)
-    return PrintResult(line->Given("verb") ? VerbHelp(line->verb, AsksForAll(line->words)) : Overview(), terminal);
+    return PrintResult(
+        line->Given("verb") ? VerbHelp(line->verb, AsksForAll(line->words)) : Overview(), terminal);
   const ExitCode code = Run(*line, terminal);
   return FinishCommand(line->json, code, terminal);
 }

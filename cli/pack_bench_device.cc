@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "cli/commands/device_bench.h"
-#include "cli/terminal/exit_code.h"
 #include "cli/flags/failure.h"
 #include "cli/flags/parse.h"
+#include "cli/terminal/exit_code.h"
 #include "formats/io/resources.h"
 
 namespace shardpack::cli {

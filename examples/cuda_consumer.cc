@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "cuda/loading/device_loader.h"
 #include "cuda/device/open_device.h"
+#include "cuda/loading/device_loader.h"
 #include "cuda/loading/open_loader.h"
 
 using namespace shardpack;

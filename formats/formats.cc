@@ -10,6 +10,7 @@
 #include "formats/hdf5/hdf5_format.h"
 #include "formats/io/bytes.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 #include "formats/lmdb/lmdb_format.h"
 #include "formats/npy/npy_format.h"
 #include "formats/tfrecord/tfrecord_format.h"
@@ -19,11 +20,7 @@ namespace shardpack {
 namespace {
 
 constexpr const Format* kFormats[] = {
-    &kWebDatasetFormat,
-    &kTfrecordFormat,
-    &kLmdbFormat,
-    &kHdf5Format,
-    &kNpyFormat,
+    &kWebDatasetFormat, &kTfrecordFormat, &kLmdbFormat, &kHdf5Format, &kNpyFormat,
 };
 
 // What Format::sniff may look at.
@@ -47,12 +44,10 @@ absl::StatusOr<bool> IsRegularFile(const std::string& path) {
 
 absl::StatusOr<const Format*> SniffFile(const std::string& path, std::string_view name,
                                         bool in_folder) {
-  absl::StatusOr<File> file = File::OpenRead(path);
-  if (!file.ok()) return file.status();
+  ASSIGN_OR_RETURN(File file, File::OpenRead(path));
   std::array<std::byte, kHeadBytes> buffer;
-  absl::StatusOr<size_t> got = file->ReadAt(0, buffer);
-  if (!got.ok()) return got.status();
-  const Bytes head = Bytes(buffer).first(*got);
+  ASSIGN_OR_RETURN(size_t got, file.ReadAt(0, buffer));
+  const Bytes head = Bytes(buffer).first(got);
   // A file's content says more than its name.
   for (const std::string_view hint : {std::string_view(), name}) {
     for (const Format* format : kFormats) {
@@ -77,9 +72,8 @@ const Format* FindFormat(std::string_view name) {
 }
 
 absl::StatusOr<const Format*> SniffFormat(const std::string& path) {
-  absl::StatusOr<bool> is_file = IsRegularFile(path);
-  if (!is_file.ok()) return is_file.status();
-  if (*is_file) return SniffFile(path, BaseName(path), /*in_folder=*/false);
+  ASSIGN_OR_RETURN(bool is_file, IsRegularFile(path));
+  if (is_file) return SniffFile(path, BaseName(path), /*in_folder=*/false);
   for (const Format* format : kFormats) {
     if (format->traits.data_file.empty()) continue;
     const std::string data_path = absl::StrCat(path, "/", std::string(format->traits.data_file));

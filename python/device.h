@@ -3,8 +3,8 @@
 //   const Device device = Device::Open(pybind11::int_(0));
 //   PinnedMemory memory(*device.api);
 //
-// What was asked for is a number, "cuda:3", "cpu", "auto" (cuda/device/open_device.h) or what Python
-// prints so, as a torch.device.
+// What was asked for is a number, "cuda:3", "cpu", "auto" (cuda/device/open_device.h) or what
+// Python prints so, as a torch.device.
 //
 // Lifetime: a value; the table that it names is static.
 // Thread-safety: with the GIL held.

@@ -21,6 +21,7 @@
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "formats/io/resources.h"
+#include "formats/io/status_macros.h"
 #include "validators/checks/folder_check.h"
 #include "validators/checks/key_hashes.h"
 #include "validators/checks/shard_check.h"
@@ -91,12 +92,12 @@ absl::StatusOr<std::vector<ShardOutcome>> ForEachShard(
 
 // Records with the same key, told apart by the keys themselves. keys_of gives the keys of some
 // records of a shard.
-void ReportRepeatedKeys(
-    const std::vector<size_t>& chosen, const std::vector<ShardOutcome>& outcomes,
-    const std::function<std::string(size_t shard)>& name_of,
-    const std::function<absl::StatusOr<std::vector<std::string>>(
-        size_t shard, std::span<const uint64_t>)>& keys_of,
-    FindingTally& findings) {
+void ReportRepeatedKeys(const std::vector<size_t>& chosen,
+                        const std::vector<ShardOutcome>& outcomes,
+                        const std::function<std::string(size_t shard)>& name_of,
+                        const std::function<absl::StatusOr<std::vector<std::string>>(
+                            size_t shard, std::span<const uint64_t>)>& keys_of,
+                        FindingTally& findings) {
   std::vector<std::span<const uint64_t>> hashes;
   for (const ShardOutcome& outcome : outcomes) hashes.push_back(outcome.key_hashes);
   const std::vector<uint64_t> repeated = RepeatedHashes(hashes, kMaxRepeatedKeys);
@@ -167,9 +168,10 @@ void SayWhatWasLeftOut(const ValidateOptions& options, const CheckRun& run, bool
         " shards are not or not wholly checked"));
   }
   if (options.subset_count > 1) {
-    gap(absl::StrCat("shards outside part ", options.subset_index + 1, " of ", options.subset_count,
-                     "; the same key in two parts",
-                     options.visit_source ? "; which files of the source are not in the dataset" : ""));
+    gap(absl::StrCat(
+        "shards outside part ", options.subset_index + 1, " of ", options.subset_count,
+        "; the same key in two parts",
+        options.visit_source ? "; which files of the source are not in the dataset" : ""));
   }
   if (options.level == ValidationLevel::kQuick && foreign) {
     gap("everything but the first bytes of each shard: without an index only levels full and deep "
@@ -246,7 +248,8 @@ void CheckNames(const Manifest& manifest, const Format* format, FindingTally& fi
     findings.Report(std::move(finding));
   }
   // Whoever has made adopted shards has named them as they liked.
-  if (manifest.adopted() || format == nullptr || FindLayout(*format, manifest.layout) == nullptr) return;
+  if (manifest.adopted() || format == nullptr || FindLayout(*format, manifest.layout) == nullptr)
+    return;
   std::map<std::string_view, uint32_t> total, next;
   for (const ManifestShard& shard : manifest.shards) ++total[shard.split];
   for (const ManifestShard& shard : manifest.shards) {
@@ -270,9 +273,8 @@ absl::Status CheckFolderItself(const std::string& dataset) {
   const std::string manifest = absl::StrCat(dataset, "/", std::string(kManifestName));
   const absl::StatusOr<bool> there = Exists(manifest);
   if (!there.ok() || *there) return there.status();
-  const absl::StatusOr<bool> parts = HoldsDatasetParts(dataset);
-  if (!parts.ok()) return parts.status();
-  if (!*parts) {
+  ASSIGN_OR_RETURN(const bool parts, HoldsDatasetParts(dataset));
+  if (!parts) {
     return absl::InvalidArgumentError(
         absl::StrCat(EscapeForTerminal(dataset),
                      " is not a packed dataset (it has no manifest.json, no index and no .pack "
@@ -319,19 +321,16 @@ absl::StatusOr<ValidationReport> ValidateDataset(const std::string& dataset,
   const std::vector<size_t> chosen = ChooseShards(manifest.shards.size(), options);
   progress.total_bytes = report.bytes;
   const auto task_of = [&](size_t shard) {
-    return ShardTask{.root = dataset,
-                     .manifest = manifest,
-                     .shard = shard,
-                     .format = format,
-                     .folder = folder};
+    return ShardTask{
+        .root = dataset, .manifest = manifest, .shard = shard, .format = format, .folder = folder};
   };
-  absl::StatusOr<std::vector<ShardOutcome>> outcomes =
-      ForEachShard(chosen, options.jobs, run,
-                   [&](size_t shard, ShardOutcome& out) { CheckShard(task_of(shard), run, out); });
-  if (!outcomes.ok()) return outcomes.status();
-  AddOutcomes(*outcomes, report);
+  ASSIGN_OR_RETURN(std::vector<ShardOutcome> outcomes,
+                   ForEachShard(chosen, options.jobs, run, [&](size_t shard, ShardOutcome& out) {
+                     CheckShard(task_of(shard), run, out);
+                   }));
+  AddOutcomes(outcomes, report);
   ReportRepeatedKeys(
-      chosen, *outcomes, [&](size_t shard) { return manifest.shards[shard].name; },
+      chosen, outcomes, [&](size_t shard) { return manifest.shards[shard].name; },
       [&](size_t shard, std::span<const uint64_t> records) {
         return KeysOfShard(task_of(shard), records);
       },
@@ -341,7 +340,8 @@ absl::StatusOr<ValidationReport> ValidateDataset(const std::string& dataset,
     (void)CheckOtherFiles(dataset, manifest, folder, run, report.bytes_read, report.findings);
   }
   if (options.visit_source && options.subset_count == 1 && !run.Stopped()) {
-    CheckForUnpacked(dataset, manifest, options.against, options.visit_source, report.findings, report.not_checked);
+    CheckForUnpacked(dataset, manifest, options.against, options.visit_source, report.findings,
+                     report.not_checked);
   }
   SayWhatWasLeftOut(options, run, /*foreign=*/false, report);
   report.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
@@ -354,8 +354,7 @@ absl::StatusOr<ValidationReport> ValidateShards(std::span<const std::string> sha
                                                 ValidationProgress& progress,
                                                 const std::atomic<int>& stop) {
   const Clock::time_point begin = Clock::now();
-  absl::Status usable = CheckOptions(options);
-  if (!usable.ok()) return usable;
+  RETURN_IF_ERROR(CheckOptions(options));
   if (shard_paths.empty()) return absl::InvalidArgumentError("no shards given");
   if (options.expect || !options.against.empty()) {
     return absl::InvalidArgumentError("expect and against need a dataset with a manifest");
@@ -384,21 +383,20 @@ absl::StatusOr<ValidationReport> ValidateShards(std::span<const std::string> sha
     for (size_t i = 0; i < count; ++i) some.push_back(chosen[i * chosen.size() / count]);
     chosen = std::move(some);
   }
-  absl::StatusOr<std::vector<ShardOutcome>> outcomes =
-      ForEachShard(chosen, options.jobs, run, [&](size_t shard, ShardOutcome& out) {
-        CheckForeignShard(shard_paths[shard], formats, run, out);
-      });
-  if (!outcomes.ok()) return outcomes.status();
-  AddOutcomes(*outcomes, report);
+  ASSIGN_OR_RETURN(std::vector<ShardOutcome> outcomes,
+                   ForEachShard(chosen, options.jobs, run, [&](size_t shard, ShardOutcome& out) {
+                     CheckForeignShard(shard_paths[shard], formats, run, out);
+                   }));
+  AddOutcomes(outcomes, report);
   std::set<std::string> found_formats;
-  for (const ShardOutcome& outcome : *outcomes) {
+  for (const ShardOutcome& outcome : outcomes) {
     report.bytes += outcome.bytes;
     report.records += outcome.records;
     found_formats.insert(outcome.format);
   }
   if (found_formats.size() == 1) report.format = *found_formats.begin();
   ReportRepeatedKeys(
-      chosen, *outcomes, [&](size_t shard) { return shard_paths[shard]; },
+      chosen, outcomes, [&](size_t shard) { return shard_paths[shard]; },
       [&](size_t shard, std::span<const uint64_t> records) {
         return KeysOfForeignShard(shard_paths[shard], formats, records);
       },

@@ -1,5 +1,5 @@
-// AgainstSource: what --against names: the folder whose files a dataset is compared with, and what a build would take
-// from it today.
+// AgainstSource: what --against names: the folder whose files a dataset is compared with, and what
+// a build would take from it today.
 //
 //   absl::StatusOr<AgainstSource> source = OpenAgainst("/data/train", manifest, pool);
 //   options.against = source->root;  options.visit_source = source->visit;
@@ -27,8 +27,10 @@ struct AgainstSource {
   std::string gap = {};  // why `visit` is null, or what it does not tell
 };
 
-// `path` is the folder that was packed or, of a dataset packed from a list, the list or the folder of its files.
-absl::StatusOr<AgainstSource> OpenAgainst(const std::string& path, const Manifest& manifest, IoPool& pool);
+// `path` is the folder that was packed or, of a dataset packed from a list, the list or the folder
+// of its files.
+absl::StatusOr<AgainstSource> OpenAgainst(const std::string& path, const Manifest& manifest,
+                                          IoPool& pool);
 
 }  // namespace shardpack::cli
 

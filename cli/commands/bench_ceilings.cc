@@ -14,6 +14,7 @@
 #include "cli/terminal/seconds_since.h"
 #include "formats/core/sample.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack::cli {
 namespace {
@@ -68,8 +69,7 @@ absl::StatusOr<double> ReadCeiling(const Dataset& dataset, int threads) {
   }
   // Opened first: a shard that is not there is said, not measured.
   for (uint32_t s = 0; s < dataset.shards().size(); ++s) {
-    const absl::StatusOr<std::shared_ptr<const File>> file = dataset.OpenFile(s);
-    if (!file.ok()) return file.status();
+    ASSIGN_OR_RETURN(const std::shared_ptr<const File> file, dataset.OpenFile(s));
   }
   if (pieces.empty()) return absl::DataLossError("the shards are empty");
   std::atomic<uint64_t> next{0};
@@ -100,8 +100,7 @@ absl::StatusOr<double> DecodeCeiling(const Dataset& dataset, const PixelPipeline
     bytes += sample->fields[0].bytes.size();
     samples.push_back(*std::move(sample));
   }
-  absl::StatusOr<PixelPipeline> first = PixelPipeline::Create(pipeline);
-  if (!first.ok()) return first.status();
+  ASSIGN_OR_RETURN(PixelPipeline first, PixelPipeline::Create(pipeline));
   if (samples.empty()) return absl::InvalidArgumentError("the samples have no images");
   std::atomic<uint64_t> next{0};
   return Rate(threads, [&]() -> uint64_t {

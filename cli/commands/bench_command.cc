@@ -18,6 +18,7 @@
 #include "cli/terminal/seconds_since.h"
 #include "cli/terminal/units.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 #include "readers/loading/loader.h"
 
 namespace shardpack::cli {
@@ -43,15 +44,14 @@ absl::StatusOr<std::vector<Epoch>> RunEpochs(Loader& loader, uint64_t epochs,
     Epoch epoch;
     const Clock::time_point start = Clock::now();
     for (;;) {
-      absl::StatusOr<std::optional<HostBatch>> batch = loader.Next();
-      if (!batch.ok()) return batch.status();
-      if (!batch->has_value()) break;
+      ASSIGN_OR_RETURN(std::optional<HostBatch> batch, loader.Next());
+      if (!batch.has_value()) break;
       if (*first == 0) *first = SecondsSince(begin);
-      for (size_t slot = 0; slot < (*batch)->size(); ++slot) {
-        if ((*batch)->status()[slot].state == SampleState::kPadding) continue;
+      for (size_t slot = 0; slot < batch->size(); ++slot) {
+        if (batch->status()[slot].state == SampleState::kPadding) continue;
         ++epoch.samples;
-        epoch.bytes += (*batch)->pixels() != nullptr ? (*batch)->pixels()->sample_bytes
-                                                     : (*batch)->bytes(0, slot).size();
+        epoch.bytes += batch->pixels() != nullptr ? batch->pixels()->sample_bytes
+                                                  : batch->bytes(0, slot).size();
       }
     }
     epoch.seconds = SecondsSince(start);
@@ -84,8 +84,9 @@ std::string CeilingLines(const Ceilings& ceilings, const Epoch& steady, uint64_t
   const double bytes = static_cast<double>(steady.bytes) / steady.seconds;
   const auto line = [](std::string_view name, std::string_view what, double reached) {
     // Both are measured, one after the other: a loader may come out ahead by that alone.
-    return absl::StrFormat("%-9s %s; the loader %s\n", std::string(name), std::string(what),
-                           reached >= 1 ? "is as fast" : absl::StrFormat("is at %.0f %% of that", 100 * reached));
+    return absl::StrFormat(
+        "%-9s %s; the loader %s\n", std::string(name), std::string(what),
+        reached >= 1 ? "is as fast" : absl::StrFormat("is at %.0f %% of that", 100 * reached));
   };
   if (ceilings.decode > 0) {
     return line("decode",
@@ -112,19 +113,27 @@ bool LargerThan(const Dataset& dataset, uint32_t side) {
 }
 
 // "494 images/s; decoding is the bottleneck (2 threads)", and what would help.
-std::string Verdict(const Dataset& dataset, const CommandLine& line, const Epoch& steady, const LoaderStats& stats) {
+std::string Verdict(const Dataset& dataset, const CommandLine& line, const Epoch& steady,
+                    const LoaderStats& stats) {
   const std::string_view limit = stats.Binding();
-  std::string text = StrCat("loads ", FormatCount(static_cast<uint64_t>(static_cast<double>(steady.samples) / steady.seconds)),
-                            " images/s; ");
-  if (limit == "consumer") return text + "the loader is never waited for: whoever takes the batches is the bottleneck";
-  const auto [stage, threads] = limit == "decode" ? std::pair("decoding", stats.cpu_threads)
-                                : limit == "read" ? std::pair("reading what is in the page cache", stats.cpu_threads)
-                                : limit == "disk" ? std::pair("reading from the disk", stats.io_threads)
-                                                  : std::pair("planning batches", stats.cpu_threads);
-  absl::StrAppend(&text, stage, " is the bottleneck (", Counted(static_cast<uint64_t>(threads), "thread", "threads"), ")");
+  std::string text = StrCat(
+      "loads ",
+      FormatCount(static_cast<uint64_t>(static_cast<double>(steady.samples) / steady.seconds)),
+      " images/s; ");
+  if (limit == "consumer")
+    return text + "the loader is never waited for: whoever takes the batches is the bottleneck";
+  const auto [stage, threads] =
+      limit == "decode" ? std::pair("decoding", stats.cpu_threads)
+      : limit == "read" ? std::pair("reading what is in the page cache", stats.cpu_threads)
+      : limit == "disk" ? std::pair("reading from the disk", stats.io_threads)
+                        : std::pair("planning batches", stats.cpu_threads);
+  absl::StrAppend(&text, stage, " is the bottleneck (",
+                  Counted(static_cast<uint64_t>(threads), "thread", "threads"), ")");
   // What RandomResizedCrop leaves of a side is seldom less than 7/8 of it.
-  if (const uint32_t side = line.decode_size * 8 / 7; limit == "decode" && side > 0 && LargerThan(dataset, side)) {
-    absl::StrAppend(&text, "; images packed with --resize shortest --size ", side, " decode faster");
+  if (const uint32_t side = line.decode_size * 8 / 7;
+      limit == "decode" && side > 0 && LargerThan(dataset, side)) {
+    absl::StrAppend(&text, "; images packed with --resize shortest --size ", side,
+                    " decode faster");
   }
   return text;
 }

@@ -6,6 +6,7 @@
 #include "cli/commands/packed_input.h"
 #include "cli/terminal/units.h"
 #include "formats/io/resources.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack::cli {
 
@@ -17,13 +18,12 @@ absl::StatusOr<BenchInput> OpenBenchInput(const CommandLine& line) {
     if (!split.ok()) return absl::InvalidArgumentError(split.status().message());
     dataset = std::move(split);
   }
-  absl::StatusOr<Order> order = Order::Make({.samples = dataset->size(),
+  ASSIGN_OR_RETURN(Order order, Order::Make({.samples = dataset->size(),
                                              .mode = line.order,
                                              .seed = line.plan.seed,
                                              .global_batch = line.batch,
-                                             .tail = Tail::kPad});
-  if (!order.ok()) return order.status();
-  return BenchInput{*std::move(dataset), *std::move(order)};
+                                             .tail = Tail::kPad}));
+  return BenchInput{*std::move(dataset), std::move(order)};
 }
 
 LoaderOptions BenchLoader(const CommandLine& line) {

@@ -2,14 +2,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands/commands.h"
-#include "cli/flags/failure.h"
 #include "cli/commands/out_folder.h"
-#include "cli/flags/parse.h"
 #include "cli/commands/prepare_plan.h"
+#include "cli/commands/summary.h"
+#include "cli/flags/failure.h"
+#include "cli/flags/parse.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/stop_notice.h"
 #include "cli/terminal/stop_signal.h"
-#include "cli/commands/summary.h"
 #include "cli/terminal/version.h"
 #include "converters/building/build.h"
 #include "converters/publishing/commit.h"
@@ -83,17 +83,21 @@ ExitCode FailResumable(const absl::Status& status, const CommandLine& line, Term
   const ExitCode code = Fail(WithCommands(status, line), terminal);
   const std::string beside = OutputDir::BesideOf(line.out);
   if (line.output.overwrite && Exists(beside).value_or(false)) {
-    terminal.Raw(IsReplacement(line.out).value_or(false)
-                     ? StrCat(EscapeForTerminal(line.out), " is the new dataset; ", EscapeForTerminal(beside),
-                              " holds what is left of the old one, which the same command removes.\n")
-                     : StrCat(EscapeForTerminal(line.out), " is as it was; ", EscapeForTerminal(beside),
-                              " holds what was built to take its place. The same command goes on with it; to give up, "
-                              "remove that folder.\n"));
+    terminal.Raw(
+        IsReplacement(line.out).value_or(false)
+            ? StrCat(EscapeForTerminal(line.out), " is the new dataset; ",
+                     EscapeForTerminal(beside),
+                     " holds what is left of the old one, which the same command removes.\n")
+            : StrCat(EscapeForTerminal(line.out), " is as it was; ", EscapeForTerminal(beside),
+                     " holds what was built to take its place. The same command goes on with it; "
+                     "to give up, "
+                     "remove that folder.\n"));
   }
   const bool resumes =
       code == ExitCode::kIo || code == ExitCode::kInterrupted || code == ExitCode::kTerminated;
   if (resumes && OutputDir::HoldsUnfinished(line.out))
-    terminal.Raw(StrCat("Finished shards are kept. To go on, run again:\n  ", TypedCommand(line), "\n"));
+    terminal.Raw(
+        StrCat("Finished shards are kept. To go on, run again:\n  ", TypedCommand(line), "\n"));
   return code;
 }
 
@@ -107,7 +111,8 @@ ExitCode ShowResult(const FinishedRun& run, const CommandLine& line, Terminal& t
     SaySummary(run, terminal);
     const std::string identity =
         StrCat("dataset ", IdentityText(run.report.manifest.Identity()), "\n");
-    results.Write(line.json ? SummaryJson(run.report, run.out, run.seconds, run.bytes_in) : identity);
+    results.Write(line.json ? SummaryJson(run.report, run.out, run.seconds, run.bytes_in)
+                            : identity);
   }
   if (run.report.already_complete) {
     const absl::Status allowed = CheckBudget(run.report.manifest, line.max_skip);

@@ -4,11 +4,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands/commands.h"
-#include "cli/flags/failure.h"
 #include "cli/commands/packed_input.h"
+#include "cli/flags/failure.h"
 #include "cli/flags/suggest.h"
 #include "cli/terminal/units.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack::cli {
 namespace {
@@ -30,21 +31,19 @@ absl::StatusOr<uint64_t> Find(const Dataset& dataset, const CommandLine& line) {
   absl::StatusOr<uint64_t> id = dataset.FindKey(line.arguments[1]);
   if (!absl::IsNotFound(id.status())) return id;
   return InvalidArgumentError(StrCat("no sample has the key ", EscapeForTerminal(line.arguments[1]),
-                                     "; ", TypedProgram(), " ls ", ShellQuoted(line.arguments[0]), " lists them"));
+                                     "; ", TypedProgram(), " ls ", ShellQuoted(line.arguments[0]),
+                                     " lists them"));
 }
 
 bool IsText(const std::string& bytes) { return EscapeForTerminal(bytes) == bytes; }
 
 absl::StatusOr<std::string> Read(const CommandLine& line) {
-  absl::StatusOr<Dataset> dataset = OpenInput({&line.arguments[0], 1});
-  if (!dataset.ok()) return dataset.status();
-  const absl::StatusOr<uint64_t> id = Find(*dataset, line);
-  if (!id.ok()) return id.status();
-  absl::StatusOr<OwnedSample> sample = dataset->Read(*id);
-  if (!sample.ok()) return sample.status();
+  ASSIGN_OR_RETURN(Dataset dataset, OpenInput({&line.arguments[0], 1}));
+  ASSIGN_OR_RETURN(const uint64_t id, Find(dataset, line));
+  ASSIGN_OR_RETURN(OwnedSample sample, dataset.Read(id));
   const std::string wanted = line.field.empty() ? std::string(kImageField) : line.field;
   std::vector<std::string> names;
-  for (OwnedSample::Field& field : sample->fields) {
+  for (OwnedSample::Field& field : sample.fields) {
     if (field.name == wanted) return std::move(field.bytes);
     names.push_back(field.name);
   }
@@ -61,10 +60,10 @@ ExitCode RunCat(const CommandLine& line, Terminal& terminal) {
   const absl::StatusOr<std::string> bytes = Read(line);
   if (!bytes.ok()) return Fail(bytes.status(), terminal);
   if (!line.force && ::isatty(STDOUT_FILENO) == 1 && !IsText(*bytes)) {
-    return Fail(
-        InvalidArgumentError(StrCat("refusing to write ", FormatCount(bytes->size()),
-                                    " bytes of binary data to the terminal; use > FILE, or --force")),
-        terminal);
+    return Fail(InvalidArgumentError(
+                    StrCat("refusing to write ", FormatCount(bytes->size()),
+                           " bytes of binary data to the terminal; use > FILE, or --force")),
+                terminal);
   }
   Results results;
   results.WriteBytes(*bytes);

@@ -5,10 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/summary.h"
 #include "cli/flags/failure.h"
 #include "cli/terminal/seconds_since.h"
 #include "cli/terminal/stop_signal.h"
-#include "cli/commands/summary.h"
 #include "cli/terminal/version.h"
 #include "converters/building/build.h"
 #include "converters/publishing/commit.h"
@@ -16,6 +16,7 @@
 #include "converters/publishing/published.h"
 #include "formats/formats.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack::cli {
 namespace {
@@ -34,11 +35,15 @@ ExitCode SayPublished(const Manifest& manifest, const CommandLine& line, Termina
   }
   status = CheckBudget(manifest, line.max_skip);
   if (!status.ok()) return Fail(status, terminal);
-  terminal.Say(absl::StrCat(EscapeForTerminal(line.arguments[0]),
-                            " is published already, and its files have their sizes; nothing to do"));
+  terminal.Say(
+      absl::StrCat(EscapeForTerminal(line.arguments[0]),
+                   " is published already, and its files have their sizes; nothing to do"));
   Results results;
   if (line.json) {
-    const RunReport report = {.manifest = manifest, .kept_shards = manifest.shards.size(), .already_complete = true, .skips = {}};
+    const RunReport report = {.manifest = manifest,
+                              .kept_shards = manifest.shards.size(),
+                              .already_complete = true,
+                              .skips = {}};
     results.Write(SummaryJson(report, line.arguments[0], SecondsSince(begin), 0));
   } else {
     results.Write(absl::StrCat("dataset ", identity, "\n"));
@@ -50,22 +55,19 @@ ExitCode SayPublished(const Manifest& manifest, const CommandLine& line, Termina
 absl::StatusOr<RunReport> Publish(const Plan& plan, const CommandLine& line, IoPool& pool) {
   OutputOptions options = line.output;
   options.only_commit = true;
-  absl::StatusOr<OutputDir> out = OutputDir::Open(line.arguments[0], plan, options, pool);
-  if (!out.ok()) return out.status();
+  ASSIGN_OR_RETURN(OutputDir out, OutputDir::Open(line.arguments[0], plan, options, pool));
   RunReport report;
-  if (out->complete()) {  // another commit was faster
-    absl::StatusOr<Manifest> manifest = Manifest::Read(out->path());
-    if (!manifest.ok()) return manifest.status();
-    report.manifest = *std::move(manifest);
+  if (out.complete()) {  // another commit was faster
+    ASSIGN_OR_RETURN(Manifest manifest, Manifest::Read(out.path()));
+    report.manifest = std::move(manifest);
     report.already_complete = true;
     return report;
   }
-  report.kept_shards = out->finished().size();
-  report.skips = AllSkips(plan, out->finished());
-  absl::StatusOr<Manifest> manifest =
-      Commit(plan, out->finished(), *out, {line.max_skip, ToolVersions(), line.expect});
-  if (!manifest.ok()) return manifest.status();
-  report.manifest = *std::move(manifest);
+  report.kept_shards = out.finished().size();
+  report.skips = AllSkips(plan, out.finished());
+  ASSIGN_OR_RETURN(Manifest manifest,
+                   Commit(plan, out.finished(), out, {line.max_skip, ToolVersions(), line.expect}));
+  report.manifest = std::move(manifest);
   return report;
 }
 

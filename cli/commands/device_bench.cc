@@ -19,8 +19,8 @@
 #include "cli/terminal/seconds_since.h"
 #include "cli/terminal/units.h"
 #include "cuda/device/cuda_api.h"
-#include "cuda/loading/device_loader.h"
 #include "cuda/device/host_api.h"
+#include "cuda/loading/device_loader.h"
 #include "cuda/loading/open_loader.h"
 
 namespace shardpack::cli {

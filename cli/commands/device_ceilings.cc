@@ -9,6 +9,7 @@
 
 #include "cli/terminal/seconds_since.h"
 #include "cuda/loading/pinned_memory.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack::cli {
 namespace {
@@ -36,8 +37,7 @@ class Bench {
   }
   absl::StatusOr<uint8_t*> Allocate(size_t bytes) {
     void* memory = nullptr;
-    absl::Status made = Checked(api_, api_.allocate(api_.self, &memory, bytes), "allocating");
-    if (!made.ok()) return made;
+    RETURN_IF_ERROR(Checked(api_, api_.allocate(api_.self, &memory, bytes), "allocating"));
     memory_.push_back(memory);
     return static_cast<uint8_t*>(memory);
   }
@@ -71,8 +71,7 @@ class Bench {
 
 absl::StatusOr<double> PinnedCopyCeiling(const DeviceApi& api) {
   PinnedMemory memory(api);
-  absl::StatusOr<std::span<std::byte>> host = memory.Allocate(kCopyBytes);
-  if (!host.ok()) return host.status();
+  ASSIGN_OR_RETURN(std::span<std::byte> host, memory.Allocate(kCopyBytes));
   absl::StatusOr<double> rate;
   {
     Bench bench(api);
@@ -80,11 +79,11 @@ absl::StatusOr<double> PinnedCopyCeiling(const DeviceApi& api) {
     absl::StatusOr<uint8_t*> to = opened.ok() ? bench.Allocate(kCopyBytes) : opened;
     rate = !to.ok() ? to.status() : bench.Rate([&] {
       return Checked(api,
-                     api.copy_to_device(api.self, *to, host->data(), kCopyBytes, bench.stream()),
+                     api.copy_to_device(api.self, *to, host.data(), kCopyBytes, bench.stream()),
                      "copying to the device");
     });
   }
-  memory.Free(*host);
+  memory.Free(host);
   if (!rate.ok()) return rate;
   return *rate * static_cast<double>(kCopyBytes);
 }
@@ -95,82 +94,70 @@ absl::StatusOr<KernelCeiling> PreprocessCeiling(const DeviceApi& api, uint32_t s
   const PixelOutput output({.type = PixelType::kF16, .layout = PixelLayout::kNchw}, kChannels);
   const size_t in_bytes = kImages * kImageBytes, out_bytes = kImages * output.Bytes(side, side);
   Bench bench(api);
-  absl::Status opened = bench.Open();
-  if (!opened.ok()) return opened;
-  absl::StatusOr<uint8_t*> in = bench.Allocate(in_bytes);
-  if (!in.ok()) return in.status();
-  absl::StatusOr<uint8_t*> out = bench.Allocate(std::max(in_bytes, out_bytes));
-  if (!out.ok()) return out.status();
-  absl::StatusOr<uint8_t*> parameters = bench.Allocate(kImages * sizeof(PreprocessSample));
-  if (!parameters.ok()) return parameters.status();
+  RETURN_IF_ERROR(bench.Open());
+  ASSIGN_OR_RETURN(uint8_t * in, bench.Allocate(in_bytes));
+  ASSIGN_OR_RETURN(uint8_t * out, bench.Allocate(std::max(in_bytes, out_bytes)));
+  ASSIGN_OR_RETURN(uint8_t * parameters, bench.Allocate(kImages * sizeof(PreprocessSample)));
   std::vector<PreprocessSample> samples;
   for (uint32_t i = 0; i < kImages; ++i) {
-    samples.push_back({.pixels = *in + i * kImageBytes,
+    samples.push_back({.pixels = in + i * kImageBytes,
                        .width = kWidth,
                        .height = kHeight,
                        .stride_bytes = kWidth * kChannels,
                        .box = {0, 0, kWidth, kHeight},
                        .mirror = i % 2 == 0});
   }
-  absl::Status put = Checked(api, api.fill(api.self, *in, 77, in_bytes, bench.stream()), "filling");
+  absl::Status put = Checked(api, api.fill(api.self, in, 77, in_bytes, bench.stream()), "filling");
   if (put.ok()) {
     put = Checked(api,
-                  api.copy_to_device(api.self, *parameters, samples.data(),
+                  api.copy_to_device(api.self, parameters, samples.data(),
                                      samples.size() * sizeof(samples[0]), bench.stream()),
                   "copying parameters");
   }
   if (put.ok()) put = bench.Wait();
   if (!put.ok()) return put;
-  const PreprocessLaunch launch = {
-      .samples = reinterpret_cast<const PreprocessSample*>(*parameters),
-      .count = kImages,
-      .channels = kChannels,
-      .out_width = side,
-      .out_height = side,
-      .filter = ResizeFilter::kBilinear,
-      .output = output,
-      .out = *out};
-  const absl::StatusOr<double> launches = bench.Rate([&] {
+  const PreprocessLaunch launch = {.samples = reinterpret_cast<const PreprocessSample*>(parameters),
+                                   .count = kImages,
+                                   .channels = kChannels,
+                                   .out_width = side,
+                                   .out_height = side,
+                                   .filter = ResizeFilter::kBilinear,
+                                   .output = output,
+                                   .out = out};
+  ASSIGN_OR_RETURN(const double launches, bench.Rate([&] {
     return Checked(api, api.preprocess(api.self, launch, bench.stream()), "preprocessing");
-  });
-  if (!launches.ok()) return launches.status();
-  const absl::StatusOr<double> copies = bench.Rate([&] {
-    return Checked(api, api.copy_within(api.self, *out, *in, in_bytes, bench.stream()),
+  }));
+  ASSIGN_OR_RETURN(const double copies, bench.Rate([&] {
+    return Checked(api, api.copy_within(api.self, out, in, in_bytes, bench.stream()),
                    "copying within the device");
-  });
-  if (!copies.ok()) return copies.status();
-  const double copied = *copies * 2 * static_cast<double>(in_bytes);
-  return KernelCeiling{.images = *launches * kImages,
-                       .of_copy = *launches * static_cast<double>(in_bytes + out_bytes) / copied};
+  }));
+  const double copied = copies * 2 * static_cast<double>(in_bytes);
+  return KernelCeiling{.images = launches * kImages,
+                       .of_copy = launches * static_cast<double>(in_bytes + out_bytes) / copied};
 }
 
 absl::StatusOr<DecodeCeilings> DeviceDecodeCeiling(const DeviceApi& api, Loader& loader,
                                                    const DeviceDecode& options) {
-  absl::StatusOr<std::optional<HostBatch>> batch = loader.Next();
-  if (!batch.ok()) return batch.status();
-  if (!batch->has_value()) return absl::InvalidArgumentError("the dataset has no samples");
-  absl::Status entered = Checked(api, api.enter_thread(api.self), "entering a thread");
-  if (!entered.ok()) return entered;
-  absl::StatusOr<std::unique_ptr<DeviceDecoder>> decoder =
-      DeviceDecoder::Create(api, options, nullptr);
-  if (!decoder.ok()) return decoder.status();
-  std::vector<PreprocessSample> samples((*batch)->size());
-  std::vector<absl::Status> why((*batch)->size());
+  ASSIGN_OR_RETURN(std::optional<HostBatch> batch, loader.Next());
+  if (!batch.has_value()) return absl::InvalidArgumentError("the dataset has no samples");
+  RETURN_IF_ERROR(Checked(api, api.enter_thread(api.self), "entering a thread"));
+  ASSIGN_OR_RETURN(std::unique_ptr<DeviceDecoder> decoder,
+                   DeviceDecoder::Create(api, options, nullptr));
+  std::vector<PreprocessSample> samples(batch->size());
+  std::vector<absl::Status> why(batch->size());
   Bench bench(api);
-  absl::Status opened = bench.Open();
-  if (!opened.ok()) return opened;
-  const absl::StatusOr<double> batches = bench.Rate([&] {
-    absl::Status status = (*decoder)->Prepare(**batch, 0, why);
-    if (status.ok()) status = (*decoder)->Decode(bench.stream(), samples, why);
-    if (status.ok()) status = (*decoder)->Done(bench.stream());
+  RETURN_IF_ERROR(bench.Open());
+  ASSIGN_OR_RETURN(const double batches, bench.Rate([&] {
+    absl::Status status = decoder->Prepare(*batch, 0, why);
+    if (status.ok()) status = decoder->Decode(bench.stream(), samples, why);
+    if (status.ok()) status = decoder->Done(bench.stream());
     return status;
-  });
-  if (!batches.ok()) return batches.status();
-  const auto padding = std::count((*batch)->ids().begin(), (*batch)->ids().end(), kPaddingId);
+  }));
+  const auto padding = std::count(batch->ids().begin(), batch->ids().end(), kPaddingId);
   return DecodeCeilings{
-      .images = *batches * static_cast<double>((*batch)->size() - static_cast<size_t>(padding)),
-      .stats = (*decoder)->stats(),
-      .backends = (*decoder)->backends()};
+      .images = batches * static_cast<double>(batch->size() - static_cast<size_t>(padding)),
+      .stats = decoder->stats(),
+      .backends = decoder->backends()};
 }
 
 }  // namespace shardpack::cli

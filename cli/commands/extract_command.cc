@@ -9,18 +9,19 @@
 #include "absl/strings/str_join.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/extract_path.h"
-#include "cli/flags/failure.h"
 #include "cli/commands/out_folder.h"
 #include "cli/commands/output_tree.h"
 #include "cli/commands/packed_input.h"
+#include "cli/flags/failure.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/stop_notice.h"
 #include "cli/terminal/stop_signal.h"
 #include "cli/terminal/units.h"
-#include "converters/sources/dataset_source.h"
 #include "converters/listing/sidecars.h"
+#include "converters/sources/dataset_source.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 #include "formats/webdataset/shard_members.h"
 
 namespace shardpack::cli {
@@ -59,17 +60,16 @@ class Extractor {
         continue;
       }
       if (!read.ok()) return read;
-      const absl::Status written = Write(row, field, NameOf(row, field), content_);
-      if (!written.ok()) return written;
+      RETURN_IF_ERROR(Write(row, field, NameOf(row, field), content_));
     }
     if (!any) Withhold(row, "the sample has no field");
     // The shards of WebDataset hold the label as a file of its own, which is no field.
-    if (!row.index.source_path(row.record).empty() || dataset_.format() != "webdataset") return absl::OkStatus();
-    const absl::StatusOr<std::optional<std::string>> label = LabelFile(row);
-    if (!label.ok()) return label.status();
-    if (!*label) return absl::OkStatus();
+    if (!row.index.source_path(row.record).empty() || dataset_.format() != "webdataset")
+      return absl::OkStatus();
+    ASSIGN_OR_RETURN(const std::optional<std::string> label, LabelFile(row));
+    if (!label) return absl::OkStatus();
     const std::string ending(kLabelEnding);
-    return Write(row, ending, {KeyOf(row), StrCat(".", ending)}, **label);
+    return Write(row, ending, {KeyOf(row), StrCat(".", ending)}, *label);
   }
 
   std::atomic<uint64_t> files = 0, bytes = 0;
@@ -84,11 +84,11 @@ class Extractor {
   // As it is written there, which a number is not: "007", "-1".
   absl::StatusOr<std::optional<std::string>> LabelFile(const SampleRow& row) {
     const std::optional<size_t> field = row.index.FindField(kLabelEnding);
-    if (field && row.index.has_field(row.record, *field)) return std::nullopt;  // a text, and written
+    if (field && row.index.has_field(row.record, *field))
+      return std::nullopt;  // a text, and written
     if (row.shard.data_path != shard_.path()) {
-      absl::StatusOr<File> shard = File::OpenRead(row.shard.data_path);
-      if (!shard.ok()) return shard.status();
-      shard_ = *std::move(shard);
+      ASSIGN_OR_RETURN(File shard, File::OpenRead(row.shard.data_path));
+      shard_ = std::move(shard);
     }
     const Extent record = row.index.record(row.record);
     return LabelText(shard_, record.offset, record.length);
@@ -133,9 +133,10 @@ class Extractor {
     if (!written.ok()) return written.status();
     const std::string wanted = name.stem + name.ending;
     if (*written != wanted && ++renamed <= kNamedLosses) {
-      terminal_.Warn(StrCat(EscapeForTerminal(wanted), " is written as ", EscapeForTerminal(*written), ": ",
-                            *written == path ? "the name has characters that harm a terminal or a path"
-                                             : "the name is too long, or another file has it"));
+      terminal_.Warn(
+          StrCat(EscapeForTerminal(wanted), " is written as ", EscapeForTerminal(*written), ": ",
+                 *written == path ? "the name has characters that harm a terminal or a path"
+                                  : "the name is too long, or another file has it"));
     }
     ++files;
     ++of_field[std::string(field)];
@@ -145,8 +146,7 @@ class Extractor {
 
   void Withhold(const SampleRow& row, const std::string& why) {
     if (++withheld <= kNamedLosses) {
-      terminal_.Warn(
-          StrCat("withheld ", EscapeForTerminal(row.index.key(row.record)), ": ", why));
+      terminal_.Warn(StrCat("withheld ", EscapeForTerminal(row.index.key(row.record)), ": ", why));
     }
   }
 
@@ -178,12 +178,9 @@ std::string DescribeFields(const Extractor& extractor) {
 std::string Json(const Extractor& extractor, const std::string& out) {
   nlohmann::json fields = nlohmann::json::object();
   for (const auto& [name, count] : extractor.of_field) fields[PercentEscape(name)] = count;
-  const nlohmann::json json = {{"schema", "shardpack.extract/1"},
-                               {"out", PercentEscape(out)},
-                               {"files", extractor.files.load()},
-                               {"fields", std::move(fields)},
-                               {"bytes", extractor.bytes.load()},
-                               {"renamed", extractor.renamed},
+  const nlohmann::json json = {{"schema", "shardpack.extract/1"}, {"out", PercentEscape(out)},
+                               {"files", extractor.files.load()}, {"fields", std::move(fields)},
+                               {"bytes", extractor.bytes.load()}, {"renamed", extractor.renamed},
                                {"withheld", extractor.withheld}};
   return json.dump() + "\n";
 }
@@ -205,7 +202,8 @@ void SaySummary(const Extractor& extractor, const OutputTree& tree, const std::s
 }
 
 // What is extracted, so that another run knows whether it is the same.
-std::string RequestOf(const Dataset& dataset, const std::vector<std::string>& inputs, const CommandLine& line) {
+std::string RequestOf(const Dataset& dataset, const std::vector<std::string>& inputs,
+                      const CommandLine& line) {
   std::string request = dataset.manifest() != nullptr
                             ? StrCat("dataset ", IdentityText(dataset.manifest()->Identity()))
                             : absl::StrJoin(inputs, " ");
@@ -225,9 +223,10 @@ ExitCode RunExtract(const CommandLine& line, Terminal& terminal) {
     inputs.pop_back();
   }
   if (out.empty()) {
-    return Fail(absl::InvalidArgumentError(
-                    StrCat("no output folder. Type:\n  ", TypedProgram(), " extract ", ShellQuoted(inputs[0]), " -o again")),
-                terminal);
+    return Fail(
+        absl::InvalidArgumentError(StrCat("no output folder. Type:\n  ", TypedProgram(),
+                                          " extract ", ShellQuoted(inputs[0]), " -o again")),
+        terminal);
   }
   absl::StatusOr<Dataset> dataset = OpenInput(inputs, /*same_labels=*/line.label.has_value());
   if (!dataset.ok()) return Fail(dataset.status(), terminal);
@@ -235,8 +234,9 @@ ExitCode RunExtract(const CommandLine& line, Terminal& terminal) {
   if (!selection.ok()) return Fail(selection.status(), terminal);
   for (const std::string& input : inputs) {
     if (dataset->manifest() != nullptr && LiesIn(out, input)) {
-      return Fail(absl::InvalidArgumentError(StrCat("the output ", EscapeForTerminal(out), " lies in the dataset ",
-                                                    EscapeForTerminal(input), "; extract into another folder")),
+      return Fail(absl::InvalidArgumentError(
+                      StrCat("the output ", EscapeForTerminal(out), " lies in the dataset ",
+                             EscapeForTerminal(input), "; extract into another folder")),
                   terminal);
     }
   }
@@ -269,7 +269,8 @@ ExitCode RunExtract(const CommandLine& line, Terminal& terminal) {
   if (!status.ok()) {
     const ExitCode code = Fail(status, terminal);
     if (code != ExitCode::kConflict)
-      terminal.Raw(StrCat("What is written is kept. To go on, run again:\n  ", TypedCommand(line), "\n"));
+      terminal.Raw(
+          StrCat("What is written is kept. To go on, run again:\n  ", TypedCommand(line), "\n"));
     return code;
   }
   SaySummary(extractor, *tree, out, terminal);

@@ -41,8 +41,9 @@ std::string NamedAs(const std::string& path, ImageFormat format) {
   const bool has_ending = dot != std::string::npos && dot > base;
   const std::string stem = has_ending ? path.substr(0, dot) : path;
   std::string ending = has_ending ? path.substr(dot + 1) : "";
-  std::ranges::transform(ending, ending.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  std::ranges::transform(ending, ending.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  });
   if (ending == "jpeg" || ending == "jpe") ending = "jpg";
   if (ending == "tiff") ending = "tif";
   if (ending == ImageExtension(format)) return path;

@@ -12,10 +12,11 @@
 #include "cli/terminal/version.h"
 #include "converters/indexing/index_shards.h"
 #include "converters/listing/labels.h"
-#include "formats/io/resources.h"
 #include "formats/formats.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
+#include "formats/io/resources.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack::cli {
 namespace {
@@ -34,12 +35,10 @@ absl::StatusOr<IndexOptions> Options(const CommandLine& line) {
   options.fsync = line.output.fsync;
   options.tool = ToolVersions();
   if (line.classes_file.empty()) return options;
-  absl::StatusOr<std::string> text =
-      ReadGivenFile("--classes", line.classes_file, kMaxClassesBytes);
-  if (!text.ok()) return text.status();
-  absl::StatusOr<std::vector<std::string>> classes = ParseClasses(*text, line.classes_file);
-  if (!classes.ok()) return classes.status();
-  options.classes = *std::move(classes);
+  ASSIGN_OR_RETURN(std::string text,
+                   ReadGivenFile("--classes", line.classes_file, kMaxClassesBytes));
+  ASSIGN_OR_RETURN(std::vector<std::string> classes, ParseClasses(text, line.classes_file));
+  options.classes = std::move(classes);
   return options;
 }
 

@@ -8,14 +8,15 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "cli/commands/commands.h"
-#include "cli/flags/failure.h"
 #include "cli/commands/packed_input.h"
+#include "cli/flags/failure.h"
 #include "cli/terminal/units.h"
 #include "converters/planning/plan.h"
 #include "converters/planning/plan_differences.h"
 #include "cuda/dynload/gpu_probe.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack::cli {
 namespace {
@@ -41,16 +42,14 @@ absl::StatusOr<Facts> Gather(const Dataset& dataset) {
     // A dataset's manifest speaks for all of its shards; the indexes of foreign ones are at hand
     // anyway.
     if (dataset.manifest() != nullptr && n > 0) continue;
-    absl::StatusOr<ShardIndex> index = dataset.index(n);
-    if (!index.ok()) return index.status();
-    for (size_t field = 0; field < index->fields(); ++field) {
-      const std::string name(index->field_name(field));
+    ASSIGN_OR_RETURN(ShardIndex index, dataset.index(n));
+    for (size_t field = 0; field < index.fields(); ++field) {
+      const std::string name(index.field_name(field));
       if (std::find(facts.fields.begin(), facts.fields.end(), name) == facts.fields.end())
         facts.fields.push_back(name);
     }
-    for (uint64_t record = 0; record < index->records() && dataset.manifest() == nullptr;
-         ++record) {
-      const int64_t label = index->label(record);
+    for (uint64_t record = 0; record < index.records() && dataset.manifest() == nullptr; ++record) {
+      const int64_t label = index.label(record);
       if (label < 0) continue;
       facts.min_label = facts.min_label < 0 ? label : std::min(facts.min_label, label);
       facts.max_label = std::max(facts.max_label, label);
@@ -95,10 +94,12 @@ std::string WhereShardsLie(const Manifest& manifest) {
 
 // "0.486717631,0.461519810" to three places each; --json has them all.
 std::string Rounded(const std::string& numbers) {
-  return absl::StrJoin(absl::StrSplit(numbers, ','), ", ", [](std::string* out, absl::string_view number) {
-    double value = 0;
-    absl::StrAppend(out, absl::SimpleAtod(number, &value) ? absl::StrFormat("%.3f", value) : std::string(number));
-  });
+  return absl::StrJoin(
+      absl::StrSplit(numbers, ','), ", ", [](std::string* out, absl::string_view number) {
+        double value = 0;
+        absl::StrAppend(out, absl::SimpleAtod(number, &value) ? absl::StrFormat("%.3f", value)
+                                                              : std::string(number));
+      });
 }
 
 void AppendManifest(const Manifest& manifest, std::string* out) {
@@ -112,12 +113,13 @@ void AppendManifest(const Manifest& manifest, std::string* out) {
             ", the largest ", FormatBytes(facts.max_image_bytes), "\n");
   if (!facts.pixel_stats.empty()) {
     StrAppend(out, "pixels   ");
-    for (const auto& [name, value] : facts.pixel_stats) StrAppend(out, " ", name, " ", Rounded(value));
+    for (const auto& [name, value] : facts.pixel_stats)
+      StrAppend(out, " ", name, " ", Rounded(value));
     StrAppend(out, "\n");
   }
   if (manifest.adopted()) {
-    StrAppend(out, "source    third-party shards, indexed in place",
-              WhereShardsLie(manifest), "\n");
+    StrAppend(out, "source    third-party shards, indexed in place", WhereShardsLie(manifest),
+              "\n");
     return AppendVersion(manifest, out);
   }
   const ManifestCounts& counts = manifest.counts;
@@ -131,9 +133,12 @@ void AppendManifest(const Manifest& manifest, std::string* out) {
     if (name == "layout" || name == "pixel-libraries") continue;
     const auto fallback = defaults.find(name);
     if (fallback != defaults.end() && fallback->second == value) continue;
-    if (name == "resize" && value == "off") continue;  // written down beside other changes of pixels
-    options.push_back(value == "off" ? StrCat("--no-", name)
-                                     : StrCat("--", name, value == "on" ? "" : StrCat(" ", EscapeForTerminal(value))));
+    if (name == "resize" && value == "off")
+      continue;  // written down beside other changes of pixels
+    options.push_back(
+        value == "off"
+            ? StrCat("--no-", name)
+            : StrCat("--", name, value == "on" ? "" : StrCat(" ", EscapeForTerminal(value))));
   }
   if (!options.empty()) StrAppend(out, "options   ", absl::StrJoin(options, " "), "\n");
   AppendVersion(manifest, out);
@@ -209,12 +214,9 @@ std::string Json(const Dataset& dataset, const Facts& facts) {
     for (const auto& [name, value] : manifest->options)
       json["options"][PercentEscape(name)] = PercentEscape(value);
     json["pixel_stats"] = images.pixel_stats;
-    json["images"] = {{"formats", images.image_formats},
-                      {"bytes", images.image_bytes},
-                      {"min_width", images.min_width},
-                      {"max_width", images.max_width},
-                      {"min_height", images.min_height},
-                      {"max_height", images.max_height},
+    json["images"] = {{"formats", images.image_formats},        {"bytes", images.image_bytes},
+                      {"min_width", images.min_width},          {"max_width", images.max_width},
+                      {"min_height", images.min_height},        {"max_height", images.max_height},
                       {"largest_bytes", images.max_image_bytes}};
   }
   return json.dump() + "\n";

@@ -4,10 +4,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/commands/commands.h"
-#include "cli/flags/failure.h"
 #include "cli/commands/packed_input.h"
+#include "cli/flags/failure.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack::cli {
 namespace {
@@ -22,9 +23,8 @@ struct Row {
 
 absl::StatusOr<Row> Look(const Dataset& dataset, const SampleRow& row) {
   Row facts;
-  const absl::StatusOr<ImageInfo> image = ImageOf(dataset, row);
-  if (!image.ok()) return image.status();
-  facts.image = *image;
+  ASSIGN_OR_RETURN(const ImageInfo image, ImageOf(dataset, row));
+  facts.image = image;
   const std::optional<size_t> column = row.index.FindField(kImageField);
   if (column.has_value() && row.index.has_field(row.record, *column)) {
     facts.bytes = row.index.field(row.record, *column).length;
@@ -47,8 +47,8 @@ std::string TextLine(const Dataset& dataset, const SampleRow& row, const Row& fa
   const std::string name = EscapeForTerminal(ClassName(dataset, row.index.label(row.record)));
   const std::string pixels =
       facts.image.width == 0 ? "-" : StrCat(facts.image.width, "x", facts.image.height);
-  std::string text = StrCat(PaddedTo(key_columns, EscapeForTerminal(row.index.key(row.record))), "  ",
-                            PaddedTo(12, name.empty() ? "-" : name),
+  std::string text = StrCat(PaddedTo(key_columns, EscapeForTerminal(row.index.key(row.record))),
+                            "  ", PaddedTo(12, name.empty() ? "-" : name),
                             absl::StrFormat("  %9d  %9s", facts.bytes, pixels));
   if (long_rows) {
     text += absl::StrFormat("  %-4s  %016x  %s:%d", std::string(ImageExtension(facts.image.format)),
@@ -80,7 +80,8 @@ std::string JsonLine(const Dataset& dataset, const SampleRow& row, const Row& fa
 }  // namespace
 
 ExitCode RunLs(const CommandLine& line, Terminal& terminal) {
-  absl::StatusOr<Dataset> dataset = OpenInput(line.arguments, /*same_labels=*/line.label.has_value());
+  absl::StatusOr<Dataset> dataset =
+      OpenInput(line.arguments, /*same_labels=*/line.label.has_value());
   if (!dataset.ok()) return Fail(dataset.status(), terminal);
   absl::StatusOr<Selection> selection = Selection::Make(*dataset, line);
   if (!selection.ok()) return Fail(selection.status(), terminal);

@@ -19,6 +19,7 @@
 #include "formats/formats.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack::cli {
 namespace {
@@ -56,9 +57,8 @@ absl::StatusOr<std::string> Recognise(const std::string& path) {
     return std::string("folder");  // which says what is wrong with it
   }
   if (S_ISDIR(facts.st_mode)) {
-    const absl::StatusOr<bool> packed = Exists(StrCat(path, "/", std::string(kManifestName)));
-    if (!packed.ok()) return packed.status();
-    return std::string(*packed ? "dataset" : "folder");
+    ASSIGN_OR_RETURN(const bool packed, Exists(StrCat(path, "/", std::string(kManifestName))));
+    return std::string(packed ? "dataset" : "folder");
   }
   const std::string lower = absl::AsciiStrToLower(path);
   for (const Ending& each : kEndings) {
@@ -89,7 +89,8 @@ absl::Status RefuseFlags(const CommandLine& line, const std::string& format,
   for (const char* flag : flags) {
     if (!line.Given(flag)) continue;
     return InvalidArgumentError(
-        StrCat("--", flag, " does not apply to ", format == "dataset" ? "a packed dataset" : StrCat("a source of the kind ", format)));
+        StrCat("--", flag, " does not apply to ",
+               format == "dataset" ? "a packed dataset" : StrCat("a source of the kind ", format)));
   }
   return absl::OkStatus();
 }
@@ -106,9 +107,7 @@ std::string FieldColumns(const ListOptions& options) {
 
 absl::StatusOr<OpenedSource> OpenList(const CommandLine& line, const FolderSourceOptions& folder,
                                       const std::string& format, IoPool& pool) {
-  absl::Status fits =
-      RefuseFlags(line, format, {"ext", "include", "exclude", "coco", "annotations"});
-  if (!fits.ok()) return fits;
+  RETURN_IF_ERROR(RefuseFlags(line, format, {"ext", "include", "exclude", "coco", "annotations"}));
   ListSourceOptions options;
   options.list = line.arguments[0];
   options.root = line.root;
@@ -151,9 +150,8 @@ absl::StatusOr<OpenedSource> OpenList(const CommandLine& line, const FolderSourc
 
 absl::StatusOr<OpenedSource> OpenCoco(const CommandLine& line, const FolderSourceOptions& folder,
                                       IoPool& pool) {
-  absl::Status fits = RefuseFlags(
-      line, "coco", {"ext", "include", "exclude", "columns", "sidecars", "class-order"});
-  if (!fits.ok()) return fits;
+  RETURN_IF_ERROR(RefuseFlags(line, "coco",
+                              {"ext", "include", "exclude", "columns", "sidecars", "class-order"}));
   if (line.label_from == "dir" || line.label_from == "column") {
     return InvalidArgumentError(
         StrCat("--label-from ", line.label_from,
@@ -186,8 +184,8 @@ absl::StatusOr<OpenedSource> OpenCoco(const CommandLine& line, const FolderSourc
 
 absl::StatusOr<OpenedSource> OpenArchive(const CommandLine& line,
                                          const FolderSourceOptions& folder) {
-  absl::Status fits = RefuseFlags(line, "archive", {"root", "columns", "follow", "coco", "annotations"});
-  if (!fits.ok()) return fits;
+  RETURN_IF_ERROR(
+      RefuseFlags(line, "archive", {"root", "columns", "follow", "coco", "annotations"}));
   OpenedSource opened;
   opened.options = folder.ToMap();
   opened.options["input-format"] = "archive";
@@ -195,7 +193,8 @@ absl::StatusOr<OpenedSource> OpenArchive(const CommandLine& line,
   const bool asks = line.input_format == "auto" && folder.sidecars.empty() &&
                     absl::AsciiStrToLower(line.arguments[0]).find(".zip") == std::string::npos;
   opened.source = std::make_unique<ArchiveSource>(
-      line.arguments[0], folder, asks ? ArchiveSource::Shards::kRefuse : ArchiveSource::Shards::kPackImages);
+      line.arguments[0], folder,
+      asks ? ArchiveSource::Shards::kRefuse : ArchiveSource::Shards::kPackImages);
   return opened;
 }
 
@@ -210,27 +209,25 @@ absl::Status CheckLabelsFromFolders(const CommandLine& line, const std::string& 
 
 absl::StatusOr<OpenedSource> OpenDataset(const CommandLine& line,
                                          const FolderSourceOptions& folder) {
-  absl::Status fits = RefuseFlags(line, "dataset",
-                                  {"ext", "include", "exclude", "label-from", "classes",
-                                   "class-order", "sidecars", "columns", "root", "follow",
-                                   "coco", "annotations"});
+  absl::Status fits =
+      RefuseFlags(line, "dataset",
+                  {"ext", "include", "exclude", "label-from", "classes", "class-order", "sidecars",
+                   "columns", "root", "follow", "coco", "annotations"});
   if (fits.ok() && (line.plan.split_by == SplitBy::kDir || line.one_split)) {
     fits = InvalidArgumentError(
         StrCat("--split-by ", line.one_split ? "none" : "dir",
                " is for folders; a dataset has its splits, and --split train=1 makes one of them"));
   }
   if (!fits.ok()) return fits;
-  absl::StatusOr<Dataset> dataset = OpenInput(line.arguments, /*same_labels=*/true);
-  if (!dataset.ok()) return dataset.status();
+  ASSIGN_OR_RETURN(Dataset dataset, OpenInput(line.arguments, /*same_labels=*/true));
   OpenedSource opened;
   DatasetSourceOptions options;
   std::error_code error;
   options.root = std::filesystem::absolute(line.arguments[0], error).string();
-  options.missing =
-      line.Given("missing-part") ? folder.missing : InheritedMissingPart(*dataset);
-  opened.options = options.ToMap(*dataset);
-  opened.dataset = *dataset;
-  opened.source = std::make_unique<DatasetSource>(*std::move(dataset), std::move(options));
+  options.missing = line.Given("missing-part") ? folder.missing : InheritedMissingPart(dataset);
+  opened.options = options.ToMap(dataset);
+  opened.dataset = dataset;
+  opened.source = std::make_unique<DatasetSource>(std::move(dataset), std::move(options));
   return opened;
 }
 
@@ -239,15 +236,14 @@ absl::StatusOr<OpenedSource> OpenDataset(const CommandLine& line,
 absl::StatusOr<OpenedSource> OpenSource(const CommandLine& line, const FolderSourceOptions& folder,
                                         IoPool& pool) {
   const std::string& path = line.arguments[0];
-  const absl::StatusOr<std::string> format = line.input_format == "auto"
+  ASSIGN_OR_RETURN(const std::string format, line.input_format == "auto"
                                                  ? Recognise(path)
-                                                 : absl::StatusOr<std::string>(line.input_format);
-  if (!format.ok()) return format.status();
-  if (*format == "dataset") return OpenDataset(line, folder);
-  if (*format == "coco") return OpenCoco(line, folder, pool);
-  if (*format != "folder" && *format != "archive") return OpenList(line, folder, *format, pool);
-  absl::Status fits = CheckLabelsFromFolders(line, *format);
-  if (fits.ok() && *format == "archive") return OpenArchive(line, folder);
+                                                 : absl::StatusOr<std::string>(line.input_format));
+  if (format == "dataset") return OpenDataset(line, folder);
+  if (format == "coco") return OpenCoco(line, folder, pool);
+  if (format != "folder" && format != "archive") return OpenList(line, folder, format, pool);
+  absl::Status fits = CheckLabelsFromFolders(line, format);
+  if (fits.ok() && format == "archive") return OpenArchive(line, folder);
   if (fits.ok()) fits = RefuseFlags(line, "folder", {"root", "columns", "coco", "annotations"});
   if (!fits.ok()) return fits;
   return OpenedSource{std::make_unique<FolderSource>(path, folder, pool), folder.ToMap()};
@@ -259,15 +255,14 @@ absl::StatusOr<std::unique_ptr<SampleSource>> OpenPlannedSource(const Plan& plan
   const std::map<std::string, std::string>& words = plan.options().source;
   const auto format = words.find("input-format");
   if (format != words.end() && format->second == "dataset") {
-    absl::StatusOr<Dataset> dataset = OpenInput({&root, 1});
-    if (!dataset.ok()) return dataset.status();
+    ASSIGN_OR_RETURN(Dataset dataset, OpenInput({&root, 1}));
     const auto expected = words.find("dataset");
-    if (expected == words.end() || expected->second != IdentityText(dataset->identity())) {
+    if (expected == words.end() || expected->second != IdentityText(dataset.identity())) {
       return absl::FailedPreconditionError(StrCat(
-          EscapeForTerminal(root), " is dataset ", IdentityText(dataset->identity()),
+          EscapeForTerminal(root), " is dataset ", IdentityText(dataset.identity()),
           ", the plan was made for ", expected == words.end() ? "another" : expected->second));
     }
-    return std::make_unique<DatasetSource>(*std::move(dataset), DatasetSourceOptions{.root = root});
+    return std::make_unique<DatasetSource>(std::move(dataset), DatasetSourceOptions{.root = root});
   }
   const bool archive = format != words.end() && format->second == "archive";
   if (archive || (format != words.end() && format->second == "coco")) {
@@ -277,18 +272,19 @@ absl::StatusOr<std::unique_ptr<SampleSource>> OpenPlannedSource(const Plan& plan
   }
   for (const ListedField& field : plan.listing().fields) {
     if (!field.suffix.empty()) continue;
-    return InvalidArgumentError(StrCat("the field ", EscapeForTerminal(field.name),
-                                       " of the plan comes from columns of a list, which workers do "
-                                       "not have; pack it with one command"));
+    return InvalidArgumentError(
+        StrCat("the field ", EscapeForTerminal(field.name),
+               " of the plan comes from columns of a list, which workers do "
+               "not have; pack it with one command"));
   }
   struct stat facts;
   // Without this a source that is not mounted would be a list of vanished files.
   const int error = ::stat(root.c_str(), &facts) == 0 ? 0 : errno;
   if (error != 0 && !IsAboutThePath(error)) return IoStatus("look at", root, error);
   if (error != 0 || !S_ISDIR(facts.st_mode)) {
-    return InvalidArgumentError(
-        StrCat("the source ", EscapeForTerminal(root),
-               " of the plan is not a folder here; say where it is: pack build SRC --plan FILE -o OUT"));
+    return InvalidArgumentError(StrCat(
+        "the source ", EscapeForTerminal(root),
+        " of the plan is not a folder here; say where it is: pack build SRC --plan FILE -o OUT"));
   }
   FolderSourceOptions options;
   options.max_file_bytes = plan.options().max_file_bytes;

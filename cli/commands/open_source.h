@@ -17,10 +17,10 @@
 
 #include "absl/status/statusor.h"
 #include "cli/flags/command_line.h"
+#include "converters/listing/sample_source.h"
+#include "converters/planning/plan.h"
 #include "converters/sources/folder_source.h"
 #include "converters/threads/io_pool.h"
-#include "converters/planning/plan.h"
-#include "converters/listing/sample_source.h"
 #include "readers/dataset/dataset.h"
 
 namespace shardpack::cli {

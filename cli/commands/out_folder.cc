@@ -89,7 +89,9 @@ bool IsFree(const path& folder) {
 
 }  // namespace
 
-bool LiesIn(const std::string& path, const std::string& folder) { return Holds(Resolved(folder), Resolved(path)); }
+bool LiesIn(const std::string& path, const std::string& folder) {
+  return Holds(Resolved(folder), Resolved(path));
+}
 
 absl::Status CheckOut(const std::string& out, const std::string& source) {
   if (absl::Status named = CheckName(out); !named.ok() || source.empty()) return named;

@@ -18,16 +18,18 @@
 #include "formats/core/manifest.h"
 #include "formats/io/hash.h"
 #include "formats/io/list_folder.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack::cli {
 namespace {
 
 using absl::StrCat;
 
-constexpr char kMark[] = ".pack-extract", kRequest[] = "request", kPart[] = "part";  // the last two in the first
+constexpr char kMark[] = ".pack-extract", kRequest[] = "request",
+               kPart[] = "part";  // the last two in the first
 constexpr size_t kMaxRequestBytes = 1 << 20;
-constexpr size_t kHashBytes = 17;         // "~" and 16 digits
-constexpr size_t kMaxEnding = 64;     // of a name that is shortened
+constexpr size_t kHashBytes = 17;  // "~" and 16 digits
+constexpr size_t kMaxEnding = 64;  // of a name that is shortened
 constexpr size_t kCompareBytes = 64 << 10;
 
 // Where `text` can be cut before `at` without splitting a character or an escape (%0A).
@@ -39,7 +41,9 @@ size_t CutBefore(std::string_view text, size_t at) {
   return at;
 }
 
-std::string Hash(std::string_view text) { return absl::StrFormat("~%016x", Xxh3_64(AsBytes(text))); }
+std::string Hash(std::string_view text) {
+  return absl::StrFormat("~%016x", Xxh3_64(AsBytes(text)));
+}
 
 // The name with a hash before its ending.
 std::string Renamed(std::string_view name, size_t ending_bytes, size_t longest,
@@ -66,14 +70,13 @@ absl::Status NameStatus(const std::string& path, int error) {
 }
 
 absl::StatusOr<bool> HasBytes(const File& file, Bytes bytes) {
-  absl::StatusOr<uint64_t> size = file.Size();
-  if (!size.ok()) return size.status();
-  if (*size != bytes.size()) return false;
+  ASSIGN_OR_RETURN(uint64_t size, file.Size());
+  if (size != bytes.size()) return false;
   std::array<std::byte, kCompareBytes> block;
   for (uint64_t at = 0; at < bytes.size(); at += block.size()) {
-    const std::span<std::byte> part(block.data(), std::min<uint64_t>(block.size(), bytes.size() - at));
-    absl::Status read = file.ReadExactlyAt(at, part);
-    if (!read.ok()) return read;
+    const std::span<std::byte> part(block.data(),
+                                    std::min<uint64_t>(block.size(), bytes.size() - at));
+    RETURN_IF_ERROR(file.ReadExactlyAt(at, part));
     if (!std::ranges::equal(part, bytes.subspan(at, part.size()))) return false;
   }
   return true;
@@ -81,7 +84,8 @@ absl::StatusOr<bool> HasBytes(const File& file, Bytes bytes) {
 
 // Gives the file a name in the folder that nothing has; answers an errno.
 int Place(const File& from, const char* part, const File& folder, const char* name) {
-  if (::renameat2(from.descriptor(), part, folder.descriptor(), name, RENAME_NOREPLACE) == 0) return 0;
+  if (::renameat2(from.descriptor(), part, folder.descriptor(), name, RENAME_NOREPLACE) == 0)
+    return 0;
   if (errno != EINVAL && errno != ENOSYS) return errno;
   // NFS and others know no flags; some of them no links either.
   if (::linkat(from.descriptor(), part, folder.descriptor(), name, 0) == 0)
@@ -128,23 +132,22 @@ absl::StatusOr<OutputTree> OutputTree::Create(const std::string& out, std::strin
     return absl::FailedPreconditionError(
         StrCat(EscapeForTerminal(out), " is a file; extract needs a new or empty folder"));
   }
-  const absl::StatusOr<std::vector<std::string>> names = ListFolder(out);
-  if (!names.ok()) return names.status();
-  const auto has = [&](std::string_view name) { return std::ranges::find(*names, name) != names->end(); };
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(out));
+  const auto has = [&](std::string_view name) {
+    return std::ranges::find(names, name) != names.end();
+  };
   tree.resumed_ = has(kMark);
   if (!tree.resumed_ && (has(kManifestName) || has(".pack"))) {
     return absl::InvalidArgumentError(
         StrCat(EscapeForTerminal(out), " holds a dataset; extract into another folder"));
   }
-  if (!tree.resumed_ && !names->empty()) {
+  if (!tree.resumed_ && !names.empty()) {
     return absl::FailedPreconditionError(
         StrCat(EscapeForTerminal(out), " is not empty; extract into a new folder"));
   }
-  absl::StatusOr<File> root = File::OpenDirectory(out);
-  if (!root.ok()) return root.status();
-  tree.root_ = *std::move(root);
-  absl::Status begun = tree.Begin(request);
-  if (!begun.ok()) return begun;
+  ASSIGN_OR_RETURN(File root, File::OpenDirectory(out));
+  tree.root_ = std::move(root);
+  RETURN_IF_ERROR(tree.Begin(request));
   const long longest = ::fpathconf(tree.root_.descriptor(), _PC_NAME_MAX);
   if (longest > 0) tree.max_name_ = static_cast<size_t>(std::clamp(longest, 100L, 255L));
   return tree;
@@ -161,8 +164,8 @@ absl::Status OutputTree::Begin(std::string_view request) {
   mark_ = File(descriptor, path);
   // Where there are no locks, nothing tells the runs apart.
   if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    return absl::FailedPreconditionError(StrCat(EscapeForTerminal(root_.path()),
-                                                " is being written by another run of pack extract"));
+    return absl::FailedPreconditionError(StrCat(
+        EscapeForTerminal(root_.path()), " is being written by another run of pack extract"));
   }
   absl::Status status = RemovePart(mark_);
   if (!status.ok()) return status;
@@ -171,7 +174,8 @@ absl::Status OutputTree::Begin(std::string_view request) {
   if (was.ok() && *was == request) return absl::OkStatus();
   if (was.ok()) {
     return absl::FailedPreconditionError(
-        StrCat(EscapeForTerminal(root_.path()), " holds what an unfinished run of pack extract has written of ",
+        StrCat(EscapeForTerminal(root_.path()),
+               " holds what an unfinished run of pack extract has written of ",
                EscapeForTerminal(*was), ", and this is ", EscapeForTerminal(request),
                "; finish that one, or extract into a new folder"));
   }
@@ -227,9 +231,8 @@ absl::Status OutputTree::Enter(std::string_view folders) {
     const size_t slash = std::min(rest.find('/'), rest.size());
     std::string name = Fitting(rest.substr(0, slash), 0);
     rest.remove_prefix(std::min(slash + 1, rest.size()));
-    absl::StatusOr<File> next = OpenFolder(folder.is_open() ? folder : root_, name);
-    if (!next.ok()) return next.status();
-    folder = *std::move(next);
+    ASSIGN_OR_RETURN(File next, OpenFolder(folder.is_open() ? folder : root_, name));
+    folder = std::move(next);
     absl::StrAppend(&real, real.empty() ? "" : "/", name);
   }
   folder_ = std::move(folder);
@@ -238,21 +241,24 @@ absl::Status OutputTree::Enter(std::string_view folders) {
   return absl::OkStatus();
 }
 
-// Of a name that is there already: OK when it has these bytes, AlreadyExists when this run has given it others.
+// Of a name that is there already: OK when it has these bytes, AlreadyExists when this run has
+// given it others.
 absl::Status OutputTree::CheckTaken(const File& folder, const std::string& name, Bytes bytes) {
   const std::string path = StrCat(folder.path(), "/", name);
-  File there(::openat(folder.descriptor(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), path);
+  File there(
+      ::openat(folder.descriptor(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC),
+      path);
   if (!there.is_open()) return errno == ELOOP ? RefuseLink(path) : IoStatus("open", path, errno);
   struct stat facts;
   if (::fstat(there.descriptor(), &facts) != 0) return IoStatus("stat", path, errno);
-  const absl::StatusOr<bool> same = S_ISREG(facts.st_mode) ? HasBytes(there, bytes) : false;
-  if (!same.ok()) return same.status();
+  ASSIGN_OR_RETURN(const bool same, S_ISREG(facts.st_mode) ? HasBytes(there, bytes) : false);
   // Two images of one name share what lies beside them.
-  if (*same) return absl::OkStatus();
+  if (same) return absl::OkStatus();
   if (!resumed_ || written_.contains(Xxh3_64(AsBytes(path))))
     return absl::AlreadyExistsError(StrCat(EscapeForTerminal(path), " is taken"));
   return absl::FailedPreconditionError(
-      StrCat(EscapeForTerminal(path), " is there, and is not what the dataset has under this name; it is kept. Move it "
+      StrCat(EscapeForTerminal(path),
+             " is there, and is not what the dataset has under this name; it is kept. Move it "
              "away and run again, or extract into a new folder"));
 }
 
@@ -284,8 +290,7 @@ absl::StatusOr<std::string> OutputTree::Write(std::string_view path, size_t endi
   status = WriteNew(name, bytes);
   if (absl::IsAlreadyExists(status)) {
     const size_t ending = ending_bytes > kMaxEnding ? 0 : ending_bytes;
-    name = Renamed(base, ending, max_name_,
-                   absl::StrFormat("~%016x", Xxh3_64(bytes)));
+    name = Renamed(base, ending, max_name_, absl::StrFormat("~%016x", Xxh3_64(bytes)));
     status = WriteNew(name, bytes);
   }
   if (!status.ok()) return status;

@@ -33,16 +33,16 @@ namespace shardpack::cli {
 
 class OutputTree {
  public:
-  // Makes the folder with its parents, finds it empty, or finds what an unfinished run has left of the
-  // same request.
+  // Makes the folder with its parents, finds it empty, or finds what an unfinished run has left of
+  // the same request.
   static absl::StatusOr<OutputTree> Create(const std::string& out, std::string_view request);
 
   // The first parent folder that had to be made; "" when all were there.
   const std::string& made_parent() const { return made_parent_; }
 
   // Writes a file that is not there yet, with its folders, and answers its path, which may be
-  // another one. `path` is relative, without empty, `.` and `..` components; its last `ending_bytes`
-  // stay as they are. Nothing is left of a file that could not be written whole.
+  // another one. `path` is relative, without empty, `.` and `..` components; its last
+  // `ending_bytes` stay as they are. Nothing is left of a file that could not be written whole.
   absl::StatusOr<std::string> Write(std::string_view path, size_t ending_bytes, Bytes bytes);
 
   // All is written.

@@ -55,7 +55,8 @@ TEST_F(OutputTreeTest, TheSameRequestGoesOn) {
     // Two at once would take each other's files.
     EXPECT_TRUE(absl::IsFailedPrecondition(OutputTree::Create(Path("out"), "all").status()));
   }
-  EXPECT_TRUE(absl::IsFailedPrecondition(OutputTree::Create(Path("out"), "some").status())) << "another request";
+  EXPECT_TRUE(absl::IsFailedPrecondition(OutputTree::Create(Path("out"), "some").status()))
+      << "another request";
   // What a killed run was writing.
   ASSERT_TRUE(File::CreateExclusive(Path("out/.pack-extract/part")).ok());
   ASSERT_TRUE(File::CreateExclusive(Path("out/mine")).ok());
@@ -100,7 +101,8 @@ TEST_F(OutputTreeTest, ShortensNamesThatAreTooLong) {
   std::string stem;
   for (int i = 0; i < 250; ++i) stem += "%0A";
   const std::string image = *tree.Write("cat/" + stem + ".jpg", 4, AsBytes(std::string_view("1")));
-  const std::string mask = *tree.Write("cat/" + stem + ".mask.png", 9, AsBytes(std::string_view("2")));
+  const std::string mask =
+      *tree.Write("cat/" + stem + ".mask.png", 9, AsBytes(std::string_view("2")));
   const std::string other = *tree.Write("cat/" + stem + "x.jpg", 4, AsBytes(std::string_view("3")));
   EXPECT_EQ(Content(Path("out/") + image), "1");
   EXPECT_EQ(Content(Path("out/") + mask), "2");
@@ -113,9 +115,11 @@ TEST_F(OutputTreeTest, ShortensNamesThatAreTooLong) {
   const size_t hash = image.rfind('~');
   EXPECT_EQ(image.substr(hash, 17), mask.substr(mask.rfind('~'), 17));
   EXPECT_EQ(image.substr(hash - 3, 3), "%0A");
-  const std::string folder = *tree.Write(std::string(300, 'f') + "/1.jpg", 4, AsBytes(std::string_view("4")));
+  const std::string folder =
+      *tree.Write(std::string(300, 'f') + "/1.jpg", 4, AsBytes(std::string_view("4")));
   EXPECT_EQ(Content(Path("out/") + folder), "4");
-  EXPECT_EQ(folder, *tree.Write(std::string(300, 'f') + "/1.jpg", 4, AsBytes(std::string_view("4"))));
+  EXPECT_EQ(folder,
+            *tree.Write(std::string(300, 'f') + "/1.jpg", 4, AsBytes(std::string_view("4"))));
 }
 
 TEST_F(OutputTreeTest, NamesThatAreTakenAreNotOverwritten) {

@@ -16,6 +16,7 @@
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
+#include "formats/io/status_macros.h"
 #include "images/probe/probe.h"
 
 namespace shardpack::cli {
@@ -41,8 +42,9 @@ absl::Status RefuseSameFile(std::span<const std::string> paths) {
     if (::stat(path.c_str(), &facts) != 0) return IoStatus("look at", path, errno);
     const auto [first, fresh] = seen.emplace(std::pair(facts.st_dev, facts.st_ino), &path);
     if (fresh) continue;
-    return InvalidArgumentError(StrCat(EscapeForTerminal(path), " is given twice",
-                                       path == *first->second ? "" : StrCat(", also as ", EscapeForTerminal(*first->second))));
+    return InvalidArgumentError(StrCat(
+        EscapeForTerminal(path), " is given twice",
+        path == *first->second ? "" : StrCat(", also as ", EscapeForTerminal(*first->second))));
   }
   return absl::OkStatus();
 }
@@ -51,19 +53,20 @@ absl::Status RefuseSameFile(std::span<const std::string> paths) {
 absl::Status RefuseCopies(const Dataset& dataset, std::span<const std::string> paths) {
   std::map<std::pair<uint64_t, uint64_t>, size_t> seen;
   for (uint32_t shard = 0; shard < dataset.shards().size(); ++shard) {
-    const absl::StatusOr<ShardIndex> index = dataset.index(shard);
-    if (!index.ok()) return index.status();
-    if (index->records() == 0) continue;
-    const Digest digest = Xxh3_128(index->bytes());
+    ASSIGN_OR_RETURN(const ShardIndex index, dataset.index(shard));
+    if (index.records() == 0) continue;
+    const Digest digest = Xxh3_128(index.bytes());
     const auto [first, fresh] = seen.emplace(std::pair(digest.high, digest.low), shard);
     if (fresh) continue;
-    return InvalidArgumentError(StrCat(EscapeForTerminal(paths[shard]), " is a copy of ", EscapeForTerminal(paths[first->second]),
+    return InvalidArgumentError(StrCat(EscapeForTerminal(paths[shard]), " is a copy of ",
+                                       EscapeForTerminal(paths[first->second]),
                                        ": every sample would be there twice; give one of them"));
   }
   return absl::OkStatus();
 }
 
-// The names of the labels are those of the bytes that the manifests describe. All have been read by now.
+// The names of the labels are those of the bytes that the manifests describe. All have been read by
+// now.
 absl::Status CheckBytes(const Dataset& dataset, const LabelsBeside& beside) {
   if (beside.labels.classes.empty()) return absl::OkStatus();
   Manifest described;
@@ -80,8 +83,10 @@ absl::Status CheckBytes(const Dataset& dataset, const LabelsBeside& beside) {
   }
   if (described.Identity() == dataset.identity()) return absl::OkStatus();
   return absl::DataLossError(
-      "the shards have other bytes than the manifests beside them say, so that nothing says what their labels mean. pack "
-      "validate tells which of a dataset's shards they are; to name the classes of the shards as they are, use pack index with "
+      "the shards have other bytes than the manifests beside them say, so that nothing says what "
+      "their labels mean. pack "
+      "validate tells which of a dataset's shards they are; to name the classes of the shards as "
+      "they are, use pack index with "
       "--classes FILE");
 }
 
@@ -97,9 +102,8 @@ absl::StatusOr<InputKind> KindOfInput(std::span<const std::string> paths) {
           StrCat(EscapeForTerminal(path), " does not exist; name a dataset's folder, or shards"));
     }
     bool shard = !S_ISDIR(facts.st_mode);
-    const absl::StatusOr<bool> dataset = Exists(StrCat(path, "/", std::string(kManifestName)));
-    if (!dataset.ok()) return dataset.status();
-    if (!shard && !*dataset) {  // of some formats a shard is a folder
+    ASSIGN_OR_RETURN(const bool dataset, Exists(StrCat(path, "/", std::string(kManifestName))));
+    if (!shard && !dataset) {  // of some formats a shard is a folder
       const absl::StatusOr<const Format*> format = SniffFormat(path);
       shard = format.ok() && *format != nullptr;
     }
@@ -119,13 +123,13 @@ absl::StatusOr<InputKind> KindOfInput(std::span<const std::string> paths) {
 }
 
 absl::StatusOr<Dataset> OpenInput(std::span<const std::string> paths, bool same_labels) {
-  const absl::StatusOr<InputKind> kind = KindOfInput(paths);
-  if (!kind.ok()) return kind.status();
-  if (*kind == InputKind::kDataset) return Dataset::Open(paths[0], AllFormats());
+  ASSIGN_OR_RETURN(const InputKind kind, KindOfInput(paths));
+  if (kind == InputKind::kDataset) return Dataset::Open(paths[0], AllFormats());
   absl::Status once = RefuseSameFile(paths);
   if (!once.ok()) return once;
   absl::StatusOr<LabelsBeside> beside = LabelsBesideShards(paths);
-  const bool doubtful = absl::IsInvalidArgument(beside.status()) || absl::IsDataLoss(beside.status());
+  const bool doubtful =
+      absl::IsInvalidArgument(beside.status()) || absl::IsDataLoss(beside.status());
   if (!beside.ok() && (same_labels || !doubtful)) return beside.status();
   absl::StatusOr<Dataset> dataset =
       Dataset::OpenShards(paths, AllFormats(), beside.ok() ? beside->labels : ForeignLabels{});
@@ -164,7 +168,9 @@ absl::StatusOr<Selection> Selection::Make(const Dataset& dataset, const CommandL
     } else {
       return InvalidArgumentError(
           StrCat("--label ", EscapeForTerminal(*line.label), ": there is no such class",
-                 classes.empty() ? " (these shards have no names for them; give its number, or name the dataset's folder)" : "",
+                 classes.empty() ? " (these shards have no names for them; give its number, or "
+                                   "name the dataset's folder)"
+                                 : "",
                  DidYouMean(*line.label, classes)));
     }
   }
@@ -177,13 +183,12 @@ absl::Status ForEachSample(const Dataset& dataset, const Selection& selection,
   const auto shards = dataset.shards();
   for (uint32_t n = 0; n < shards.size(); ++n) {
     if (!selection.split.empty() && shards[n].split != selection.split) continue;
-    absl::StatusOr<ShardIndex> index = dataset.index(n);
-    if (!index.ok()) return index.status();
-    for (uint64_t record = 0; record < index->records(); ++record) {
-      if (selection.label.has_value() && index->label(record) != *selection.label) continue;
+    ASSIGN_OR_RETURN(ShardIndex index, dataset.index(n));
+    for (uint64_t record = 0; record < index.records(); ++record) {
+      if (selection.label.has_value() && index.label(record) != *selection.label) continue;
       if (selection.limit > 0 && chosen == selection.limit) return absl::OkStatus();
       ++chosen;
-      if (!visit({shards[n].first_id + record, shards[n], *index, record})) return absl::OkStatus();
+      if (!visit({shards[n].first_id + record, shards[n], index, record})) return absl::OkStatus();
     }
   }
   return absl::OkStatus();

@@ -8,14 +8,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/commands/commands.h"
-#include "cli/flags/failure.h"
 #include "cli/commands/out_folder.h"
 #include "cli/commands/prepare_plan.h"
+#include "cli/flags/failure.h"
 #include "cli/terminal/units.h"
 #include "formats/io/escape.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "formats/io/staged_file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack::cli {
 namespace {
@@ -114,7 +115,8 @@ std::string Json(const Plan& plan) {
   return json.dump() + "\n";
 }
 
-// Locks the file for as long as it is open; false when it is another run's, or no longer what the path names.
+// Locks the file for as long as it is open; false when it is another run's, or no longer what the
+// path names.
 absl::StatusOr<bool> LockNamed(const File& file) {
   // Where there are no locks, nothing tells the runs apart.
   if (::flock(file.descriptor(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;
@@ -127,39 +129,36 @@ absl::StatusOr<bool> LockNamed(const File& file) {
   return opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-// The file in which the plan is written first. Its name is the same each time, so that what a killed run has left of
-// it is removed by the next one.
+// The file in which the plan is written first. Its name is the same each time, so that what a
+// killed run has left of it is removed by the next one.
 absl::StatusOr<std::unique_ptr<StagedFile>> CreatePart(const std::string& plan) {
   const size_t base = plan.rfind('/') + 1;
   const std::string path = StrCat(plan.substr(0, base), ".", plan.substr(base), ".pack-part");
-  const absl::StatusOr<bool> there = Exists(path);
-  if (!there.ok()) return there.status();
-  const absl::Status busy = absl::AbortedError(
-      StrCat("another run of pack is writing the plan ", EscapeForTerminal(plan), " (", EscapeForTerminal(path), ")"));
-  if (*there) {
+  ASSIGN_OR_RETURN(const bool there, Exists(path));
+  const absl::Status busy =
+      absl::AbortedError(StrCat("another run of pack is writing the plan ", EscapeForTerminal(plan),
+                                " (", EscapeForTerminal(path), ")"));
+  if (there) {
     const absl::StatusOr<File> old = File::OpenRead(path);
-    const absl::StatusOr<bool> dead = old.ok() ? LockNamed(*old) : old.status();
-    if (!dead.ok()) return dead.status();
-    if (!*dead) return busy;
-    if (absl::Status removed = RemoveFile(path); !removed.ok()) return removed;
+    ASSIGN_OR_RETURN(const bool dead, old.ok() ? LockNamed(*old) : old.status());
+    if (!dead) return busy;
+    RETURN_IF_ERROR(RemoveFile(path));
   }
   absl::StatusOr<std::unique_ptr<StagedFile>> staged = StagedFile::Create(path);
   if (absl::IsAlreadyExists(staged.status())) return busy;
   if (!staged.ok()) return staged;
-  const absl::StatusOr<bool> ours = LockNamed((*staged)->file());
-  if (!ours.ok()) return ours.status();
-  if (!*ours) return busy;
+  ASSIGN_OR_RETURN(const bool ours, LockNamed((*staged)->file()));
+  if (!ours) return busy;
   return staged;
 }
 
 // Whole or not at all, and never over a file that is there: it may be in use by workers.
 absl::Status Write(const Plan& plan, const std::string& path) {
-  absl::StatusOr<std::unique_ptr<StagedFile>> staged = CreatePart(path);
-  if (!staged.ok()) return staged.status();
+  ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, CreatePart(path));
   const std::string bytes = plan.ToBytes();
-  absl::Status status = (*staged)->Append(AsBytes(bytes));
-  if (status.ok()) status = (*staged)->SyncData();
-  if (status.ok()) status = (*staged)->Publish(path);
+  absl::Status status = staged->Append(AsBytes(bytes));
+  if (status.ok()) status = staged->SyncData();
+  if (status.ok()) status = staged->Publish(path);
   if (absl::IsAlreadyExists(status)) {
     return absl::AlreadyExistsError(StrCat("the plan ", EscapeForTerminal(path),
                                            " exists; --write another file, or remove it"));
@@ -170,14 +169,15 @@ absl::Status Write(const Plan& plan, const std::string& path) {
 // The commands that build the plan, as two workers would; any other division will do.
 void SayWorkers(const Plan& plan, const CommandLine& line, Terminal& terminal) {
   const size_t shards = plan.shards().size(), half = (shards + 1) / 2;
-  const std::string out = ShellQuoted(!line.out.empty()         ? line.out
+  const std::string out = ShellQuoted(!line.out.empty()        ? line.out
                                       : line.arguments.empty() ? std::string("shards")
-                                                                : OutFor(line.arguments[0]));
-  std::string text = StrCat("The plan is in ", EscapeForTerminal(line.write_plan), ". Workers build its shards 0-", shards - 1,
-                            ", each a range of its own, as in");
+                                                               : OutFor(line.arguments[0]));
+  std::string text =
+      StrCat("The plan is in ", EscapeForTerminal(line.write_plan), ". Workers build its shards 0-",
+             shards - 1, ", each a range of its own, as in");
   for (size_t first = 0; first < shards; first += half) {
-    StrAppend(&text, "\n  ", TypedProgram(), " build --plan ", ShellQuoted(line.write_plan), " -o ", out, " --shards-range ", first, "-",
-              std::min(first + half, shards) - 1);
+    StrAppend(&text, "\n  ", TypedProgram(), " build --plan ", ShellQuoted(line.write_plan), " -o ",
+              out, " --shards-range ", first, "-", std::min(first + half, shards) - 1);
   }
   terminal.Say(StrCat(text, "\nand one of them at the end:\n  ", TypedProgram(), " commit ", out));
 }

@@ -5,22 +5,23 @@
 #include <atomic>
 
 #include "absl/strings/str_cat.h"
+#include "cli/commands/open_source.h"
 #include "cli/flags/failure.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/given_file.h"
-#include "cli/commands/open_source.h"
-#include "cli/terminal/progress.h"
 #include "cli/flags/suggest.h"
+#include "cli/terminal/progress.h"
 #include "converters/listing/class_names.h"
 #include "converters/listing/common_shape.h"
-#include "converters/sources/dataset_source.h"
 #include "converters/listing/labels.h"
-#include "converters/publishing/output_dir.h"
 #include "converters/listing/probe_pass.h"
 #include "converters/listing/sidecars.h"
 #include "converters/planning/target_trial.h"
+#include "converters/publishing/output_dir.h"
+#include "converters/sources/dataset_source.h"
 #include "formats/formats.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack::cli {
 namespace {
@@ -32,9 +33,8 @@ constexpr uint64_t kMaxClassesBytes = uint64_t{64} << 20;
 constexpr uint64_t kMaxPlanBytes = uint64_t{64} << 30;
 
 absl::StatusOr<std::vector<std::string>> ReadClasses(const std::string& path) {
-  absl::StatusOr<std::string> text = ReadGivenFile("--classes", path, kMaxClassesBytes);
-  if (!text.ok()) return text.status();
-  return ParseClasses(*text, path);
+  ASSIGN_OR_RETURN(std::string text, ReadGivenFile("--classes", path, kMaxClassesBytes));
+  return ParseClasses(text, path);
 }
 
 absl::Status CheckPixels(const CommandLine& line) {
@@ -42,8 +42,9 @@ absl::Status CheckPixels(const CommandLine& line) {
   if (!status.ok() || !line.plan.pixels.identity()) return status;
   for (const std::string flag : {"quality", "exact", "interpolation"}) {
     if (!line.Given(flag)) continue;
-    return InvalidArgumentError(
-        StrCat("--", flag, " is for images that are encoded anew, but no option changes any; give --resize or --encode"));
+    return InvalidArgumentError(StrCat("--", flag,
+                                       " is for images that are encoded anew, but no option "
+                                       "changes any; give --resize or --encode"));
   }
   return absl::OkStatus();
 }
@@ -63,7 +64,7 @@ absl::Status CheckCombinations(const CommandLine& line, const Format& format) {
         "--split-by none makes one split; leave it out, or choose what --split divides by: hash, "
         "random or stratified");
   }
-  if (absl::Status pixels = CheckPixels(line); !pixels.ok()) return pixels;
+  RETURN_IF_ERROR(CheckPixels(line));
   if (FindLayout(format, line.plan.layout) == nullptr) {
     std::vector<std::string> names;
     for (const LayoutSpec& layout : format.layouts) names.emplace_back(layout.name);
@@ -88,8 +89,8 @@ absl::StatusOr<Listing> List(SampleSource& source, Terminal& terminal) {
   return source.List();
 }
 
-absl::Status Probe(const SampleSource& source, const PlanOptions& options, IoPool& pool, Terminal& terminal,
-           Listing* listing) {
+absl::Status Probe(const SampleSource& source, const PlanOptions& options, IoPool& pool,
+                   Terminal& terminal, Listing* listing) {
   std::atomic<uint64_t> probed = 0;
   Progress progress(terminal);
   const uint64_t rows = listing->rows();
@@ -100,21 +101,22 @@ absl::Status Probe(const SampleSource& source, const PlanOptions& options, IoPoo
 }
 
 // Law: what the target cannot hold is said before work starts.
-absl::Status FitFields(const CommandLine& line, const Format& format, PlanOptions* options, Listing* listing,
-                       Terminal& terminal) {
-  const absl::StatusOr<std::vector<RefusedField>> refused = RefusedFields(format, *options, *listing);
-  if (!refused.ok()) return refused.status();
-  if (refused->empty()) return absl::OkStatus();
+absl::Status FitFields(const CommandLine& line, const Format& format, PlanOptions* options,
+                       Listing* listing, Terminal& terminal) {
+  ASSIGN_OR_RETURN(const std::vector<RefusedField> refused,
+                   RefusedFields(format, *options, *listing));
+  if (refused.empty()) return absl::OkStatus();
   std::vector<bool> drop(listing->fields.size(), false);
   std::string names, whys;
-  for (const RefusedField& each : *refused) {
+  for (const RefusedField& each : refused) {
     drop[each.field] = true;
     const std::string name = EscapeForTerminal(listing->fields[each.field].name);
     absl::StrAppend(&names, names.empty() ? "" : ",", name);
     absl::StrAppend(&whys, "\n  ", name, ": ", each.why);
   }
   if (!line.drop_fields) {
-    return InvalidArgumentError(StrCat(std::string(format.name), " cannot hold ", refused->size() == 1 ? "a field" : "fields",
+    return InvalidArgumentError(StrCat(std::string(format.name), " cannot hold ",
+                                       refused.size() == 1 ? "a field" : "fields",
                                        " of these samples; --drop-fields leaves them out:", whys));
   }
   DropFields(drop, *listing);
@@ -135,38 +137,35 @@ absl::StatusOr<Prepared> PreparePlan(const CommandLine& line, IoPool& pool, Term
   if (!status.ok()) return status;
   FolderSourceOptions options = line.source;
   if (!line.classes_file.empty()) {
-    absl::StatusOr<std::vector<std::string>> classes = ReadClasses(line.classes_file);
-    if (!classes.ok()) return classes.status();
-    options.classes = *std::move(classes);
+    ASSIGN_OR_RETURN(std::vector<std::string> classes, ReadClasses(line.classes_file));
+    options.classes = std::move(classes);
   }
-  absl::StatusOr<OpenedSource> opened = OpenSource(line, options, pool);
-  if (!opened.ok()) return opened.status();
-  absl::StatusOr<Listing> listing = List(*opened->source, terminal);
+  ASSIGN_OR_RETURN(OpenedSource opened, OpenSource(line, options, pool));
+  absl::StatusOr<Listing> listing = List(*opened.source, terminal);
   if (!listing.ok()) return WithCommands(listing.status(), line);
   for (const std::string& note : listing->notes) terminal.Say(StrCat("note: ", note));
   ShowWarnings(listing->warnings, terminal);
-  if (!opened->dataset) ShowWarnings(DoubtfulClassNames(listing->classes), terminal);
+  if (!opened.dataset) ShowWarnings(DoubtfulClassNames(listing->classes), terminal);
 
   PlanOptions plan_options = line.plan;
-  plan_options.source = std::move(opened->options);
-  if (opened->dataset) InheritOptions(*opened->dataset, *format, line.given, &plan_options);
+  plan_options.source = std::move(opened.options);
+  if (opened.dataset) InheritOptions(*opened.dataset, *format, line.given, &plan_options);
   status = FitFields(line, *format, &plan_options, &*listing, terminal);
   if (!status.ok()) return status;
   const bool finds_shape = FindLayout(*format, plan_options.layout)->fixed_shape &&
                            plan_options.pixels.encode == EncodeAs::kRaw &&
                            plan_options.pixels.resize == ResizeMode::kOff;
   if (finds_shape || plan_options.NeedsProbe())
-    status = Probe(*opened->source, plan_options, pool, terminal, &*listing);
+    status = Probe(*opened.source, plan_options, pool, terminal, &*listing);
   if (status.ok() && finds_shape) status = UseCommonShape(*listing, &plan_options.pixels);
   if (!status.ok()) return status;
-  absl::StatusOr<Plan> plan = Plan::Make(*std::move(listing), plan_options, *format);
-  if (!plan.ok()) return plan.status();
-  ShowWarnings(plan->notes(), terminal);
-  if (opened->dataset || !plan->listing().fields.empty()) {
-    status = TrySamples(*plan, *opened->source);
+  ASSIGN_OR_RETURN(Plan plan, Plan::Make(*std::move(listing), plan_options, *format));
+  ShowWarnings(plan.notes(), terminal);
+  if (opened.dataset || !plan.listing().fields.empty()) {
+    status = TrySamples(plan, *opened.source);
     if (!status.ok()) return status;
   }
-  return Prepared{std::move(opened->source), *std::move(plan)};
+  return Prepared{std::move(opened.source), std::move(plan)};
 }
 
 absl::StatusOr<Prepared> ReadPlan(const CommandLine& line, IoPool& pool, Terminal& terminal) {
@@ -177,20 +176,17 @@ absl::StatusOr<Prepared> ReadPlan(const CommandLine& line, IoPool& pool, Termina
                                          " is decided by the plan; give it to pack plan --write"));
     }
   }
-  absl::StatusOr<std::string> bytes = ReadGivenFile("--plan", line.plan_file, kMaxPlanBytes);
-  if (!bytes.ok()) return bytes.status();
-  absl::StatusOr<Plan> plan = Plan::FromBytes(*bytes, FindFormat);
-  if (!plan.ok()) return plan.status();
-  const absl::Status range = CheckShardsRange(*plan, line.output);
-  if (!range.ok()) return range;
-  const std::string root = line.arguments.empty() ? plan->listing().root : line.arguments[0];
-  absl::StatusOr<std::unique_ptr<SampleSource>> source = OpenPlannedSource(*plan, root, pool);
-  if (!source.ok()) return source.status();
-  ShowWarnings(plan->notes(), terminal);
-  const std::map<std::string, std::string>& words = plan->options().source;
+  ASSIGN_OR_RETURN(std::string bytes, ReadGivenFile("--plan", line.plan_file, kMaxPlanBytes));
+  ASSIGN_OR_RETURN(Plan plan, Plan::FromBytes(bytes, FindFormat));
+  RETURN_IF_ERROR(CheckShardsRange(plan, line.output));
+  const std::string root = line.arguments.empty() ? plan.listing().root : line.arguments[0];
+  ASSIGN_OR_RETURN(std::unique_ptr<SampleSource> source, OpenPlannedSource(plan, root, pool));
+  ShowWarnings(plan.notes(), terminal);
+  const std::map<std::string, std::string>& words = plan.options().source;
   const auto kind = words.find("input-format");
-  const bool of_files = kind == words.end() || kind->second != "dataset";  // a dataset has its identity
-  return Prepared{*std::move(source), *std::move(plan), of_files ? root : ""};
+  const bool of_files =
+      kind == words.end() || kind->second != "dataset";  // a dataset has its identity
+  return Prepared{std::move(source), std::move(plan), of_files ? root : ""};
 }
 
 }  // namespace shardpack::cli

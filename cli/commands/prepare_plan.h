@@ -18,9 +18,9 @@
 #include "absl/status/statusor.h"
 #include "cli/flags/command_line.h"
 #include "cli/terminal/terminal.h"
-#include "converters/threads/io_pool.h"
-#include "converters/planning/plan.h"
 #include "converters/listing/sample_source.h"
+#include "converters/planning/plan.h"
+#include "converters/threads/io_pool.h"
 
 namespace shardpack::cli {
 

@@ -10,19 +10,21 @@
 #include "cli/terminal/units.h"
 #include "converters/planning/manifest_option.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack::cli {
 namespace {
 
-// One option of a manifest, stored as if it had been typed. What says which libraries or which dataset it was, or that
-// the default was taken, has no flag.
+// One option of a manifest, stored as if it had been typed. What says which libraries or which
+// dataset it was, or that the default was taken, has no flag.
 absl::Status StoreOption(const std::string& name, const std::string& value, CommandLine& line) {
   if (name == "classes" || name == "dataset" || name == "pixel-libraries") return absl::OkStatus();
   if (name == "drop-fields") return StoreFlag(*FindFlag(Verb::kBuild, name), "true", line);
   const Flag* flag = FindFlag(Verb::kBuild, name);
   if (flag == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the dataset was packed with ", EscapeForTerminal(name), ", which this version of pack does not know"));
+    return absl::InvalidArgumentError(absl::StrCat("the dataset was packed with ",
+                                                   EscapeForTerminal(name),
+                                                   ", which this version of pack does not know"));
   }
   const bool by_default = value == "auto" || value == "off";
   switch (flag->kind) {
@@ -34,7 +36,7 @@ absl::Status StoreOption(const std::string& name, const std::string& value, Comm
         std::vector<std::string> parts;
         SplitAt(value, ',', &parts);
         for (const std::string& part : parts) {
-          if (absl::Status stored = StoreFlag(*flag, part, line); !stored.ok()) return stored;
+          RETURN_IF_ERROR(StoreFlag(*flag, part, line));
         }
         return absl::OkStatus();
       }
@@ -65,7 +67,7 @@ absl::StatusOr<CommandLine> RecordedCommand(const Manifest& manifest, const std:
   // Whatever lies in it now.
   if (PackedFromFolder(manifest)) line.input_format = "folder";
   for (const auto& [name, value] : manifest.options) {
-    if (absl::Status stored = StoreOption(name, value, line); !stored.ok()) return stored;
+    RETURN_IF_ERROR(StoreOption(name, value, line));
   }
   // What decides about bytes comes from the manifest alone.
   if (manifest.options.contains("classes")) line.source.classes = manifest.classes;

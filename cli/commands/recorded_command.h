@@ -1,4 +1,5 @@
-// RecordedCommand: the command that would pack a dataset once more, from the options that its manifest records.
+// RecordedCommand: the command that would pack a dataset once more, from the options that its
+// manifest records.
 //
 //   absl::StatusOr<CommandLine> line = RecordedCommand(manifest, "/data/train", /*root=*/"", 32);
 //   absl::StatusOr<Prepared> prepared = PreparePlan(*line, pool, terminal);
@@ -16,7 +17,8 @@
 
 namespace shardpack::cli {
 
-// `source` is where the source is now; `root` where the files of a list are, empty for the list's own folder.
+// `source` is where the source is now; `root` where the files of a list are, empty for the list's
+// own folder.
 absl::StatusOr<CommandLine> RecordedCommand(const Manifest& manifest, const std::string& source,
                                             const std::string& root, int io_depth);
 

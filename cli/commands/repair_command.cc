@@ -10,9 +10,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/repair_sources.h"
 #include "cli/flags/failure.h"
 #include "cli/terminal/progress.h"
-#include "cli/commands/repair_sources.h"
 #include "cli/terminal/seconds_since.h"
 #include "cli/terminal/stop_notice.h"
 #include "cli/terminal/stop_signal.h"
@@ -23,6 +23,7 @@
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "formats/io/resources.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack::cli {
 namespace {
@@ -38,34 +39,36 @@ absl::StatusOr<Manifest> ReadManifest(const std::string& out) {
   const int error = ::stat(out.c_str(), &facts) == 0 ? 0 : errno;
   if (error != 0 && !IsAboutThePath(error)) return IoStatus("look at", out, error);
   if (error != 0 || !S_ISDIR(facts.st_mode)) {
-    return absl::InvalidArgumentError(StrCat(EscapeForTerminal(out), " is not a folder; name a dataset's"));
+    return absl::InvalidArgumentError(
+        StrCat(EscapeForTerminal(out), " is not a folder; name a dataset's"));
   }
   if (absl::IsNotFound(manifest.status())) {
-    const absl::StatusOr<bool> unfinished = Exists(out + "/.pack/plan");
-    if (!unfinished.ok()) return unfinished.status();
-    return absl::DataLossError(
-        StrCat(EscapeForTerminal(out), " has no manifest.json: ",
-               *unfinished ? "its build has not finished; run the same pack command again"
-                          : "without it nobody knows what the dataset was; restore the file from a copy"));
+    ASSIGN_OR_RETURN(const bool unfinished, Exists(out + "/.pack/plan"));
+    return absl::DataLossError(StrCat(
+        EscapeForTerminal(out), " has no manifest.json: ",
+        unfinished ? "its build has not finished; run the same pack command again"
+                   : "without it nobody knows what the dataset was; restore the file from a copy"));
   }
   if (!absl::IsDataLoss(manifest.status())) return manifest.status();
-  return absl::DataLossError(StrCat(std::string(manifest.status().message()),
-                                    "\nThe manifest says what everything else must be, so that it cannot be rebuilt; "
-                                    "restore the file from a copy, or name a copy of the dataset with --from."));
+  return absl::DataLossError(
+      StrCat(std::string(manifest.status().message()),
+             "\nThe manifest says what everything else must be, so that it cannot be rebuilt; "
+             "restore the file from a copy, or name a copy of the dataset with --from."));
 }
 
 // From the first copy that is the same dataset; `status` says what is wrong with the manifest.
-absl::StatusOr<Manifest> TakeManifest(const CommandLine& line, const RepairOptions& options, const absl::Status& status,
-                                      RepairedFile& taken) {
+absl::StatusOr<Manifest> TakeManifest(const CommandLine& line, const RepairOptions& options,
+                                      const absl::Status& status, RepairedFile& taken) {
   std::string whys;
   for (const std::string& path : line.from) {
-    absl::StatusOr<Manifest> manifest = RestoreManifest(line.arguments[0], path, line.expect, options);
+    absl::StatusOr<Manifest> manifest =
+        RestoreManifest(line.arguments[0], path, line.expect, options);
     if (manifest.ok()) {
       taken = {std::string(kManifestName), 0, "missing or damaged", path, ""};
       return manifest;
     }
-    if (absl::IsPermissionDenied(manifest.status()) || absl::IsResourceExhausted(manifest.status()) ||
-        absl::IsUnavailable(manifest.status())) {
+    if (absl::IsPermissionDenied(manifest.status()) ||
+        absl::IsResourceExhausted(manifest.status()) || absl::IsUnavailable(manifest.status())) {
       return manifest.status();
     }
     absl::StrAppend(&whys, "\n  ", std::string(manifest.status().message()));
@@ -80,37 +83,43 @@ RepairOptions OptionsOf(const CommandLine& line) {
   options.dry_run = line.dry_run;
   options.fsync = line.output.fsync;
   options.jobs = line.jobs > 0 ? line.jobs : AvailableCores();
-  options.memory_bytes = line.memory_bytes > 0
-                             ? line.memory_bytes
-                             : static_cast<uint64_t>(static_cast<double>(AvailableMemoryBytes()) * line.memory_share);
+  options.memory_bytes =
+      line.memory_bytes > 0
+          ? line.memory_bytes
+          : static_cast<uint64_t>(static_cast<double>(AvailableMemoryBytes()) * line.memory_share);
   return options;
 }
 
 void SayFiles(const RepairReport& report, const CommandLine& line, Terminal& terminal) {
   uint64_t shown = 0, lost = 0;
   for (const RepairedFile& file : report.files) {
-    const std::string name = StrCat(EscapeForTerminal(file.name), " (", EscapeForTerminal(file.damage), ")");
+    const std::string name =
+        StrCat(EscapeForTerminal(file.name), " (", EscapeForTerminal(file.damage), ")");
     if (!file.whole()) {
       if (lost++ < kShownFiles)
         terminal.Warn(StrCat(name, " cannot be rebuilt: ", EscapeForTerminal(file.why_not)));
     } else if (shown++ < kShownFiles) {
-      terminal.Say(StrCat(line.dry_run ? "would rebuild " : "rebuilt ", name, " from ", EscapeForTerminal(file.from)));
+      terminal.Say(StrCat(line.dry_run ? "would rebuild " : "rebuilt ", name, " from ",
+                          EscapeForTerminal(file.from)));
     }
   }
-  if (lost > kShownFiles) terminal.Warn(StrCat("and ", lost - kShownFiles, " more files; --json lists them all"));
+  if (lost > kShownFiles)
+    terminal.Warn(StrCat("and ", lost - kShownFiles, " more files; --json lists them all"));
   if (shown > kShownFiles) terminal.Say(StrCat("and ", shown - kShownFiles, " more files"));
-  const std::string looked =
-      StrCat(Counted(report.looked_at, "file", "files"), line.level == "quick" ? " of the right size" : "");
+  const std::string looked = StrCat(Counted(report.looked_at, "file", "files"),
+                                    line.level == "quick" ? " of the right size" : "");
   if (report.files.empty()) {
-    terminal.Say(StrCat("nothing is damaged: ", looked, line.level == "quick" ? "" : ", every byte hashed"));
+    terminal.Say(
+        StrCat("nothing is damaged: ", looked, line.level == "quick" ? "" : ", every byte hashed"));
     return;
   }
   terminal.Say(StrCat(line.dry_run ? "would rebuild " : "rebuilt ", shown, " of ",
-                      Counted(report.files.size(), "damaged file", "damaged files"), ", byte for byte; ",
-                      report.looked_at, " were looked at"));
+                      Counted(report.files.size(), "damaged file", "damaged files"),
+                      ", byte for byte; ", report.looked_at, " were looked at"));
 }
 
-std::string ToJson(const RepairReport& report, const Manifest& manifest, const CommandLine& line, double seconds) {
+std::string ToJson(const RepairReport& report, const Manifest& manifest, const CommandLine& line,
+                   double seconds) {
   nlohmann::json files = nlohmann::json::array();
   for (const RepairedFile& file : report.files) {
     nlohmann::json row = {{"name", PercentEscape(file.name)},
@@ -125,24 +134,26 @@ std::string ToJson(const RepairReport& report, const Manifest& manifest, const C
     }
     files.push_back(std::move(row));
   }
-  const nlohmann::json json = {{"schema", "shardpack.repair/1"},
-                               {"out", PercentEscape(line.arguments[0])},
-                               {"dataset", IdentityText(manifest.Identity())},
-                               {"level", line.level},
-                               {"dry_run", line.dry_run},
-                               {"looked_at", report.looked_at},
-                               {"hashed_bytes", report.hashed_bytes},
-                               {"files", std::move(files)},
-                               {"whole", report.all_whole() && (!line.dry_run || report.files.empty())},
-                               {"seconds", seconds}};
+  const nlohmann::json json = {
+      {"schema", "shardpack.repair/1"},
+      {"out", PercentEscape(line.arguments[0])},
+      {"dataset", IdentityText(manifest.Identity())},
+      {"level", line.level},
+      {"dry_run", line.dry_run},
+      {"looked_at", report.looked_at},
+      {"hashed_bytes", report.hashed_bytes},
+      {"files", std::move(files)},
+      {"whole", report.all_whole() && (!line.dry_run || report.files.empty())},
+      {"seconds", seconds}};
   return json.dump(1) + "\n";
 }
 
-absl::StatusOr<RepairReport> Repair(const Manifest& manifest, const Format& format, const RepairOptions& options,
-                                    const CommandLine& line, Terminal& terminal) {
+absl::StatusOr<RepairReport> Repair(const Manifest& manifest, const Format& format,
+                                    const RepairOptions& options, const CommandLine& line,
+                                    Terminal& terminal) {
   IoPool pool(line.io_depth);
-  absl::StatusOr<std::vector<RepairSource>> sources = OpenRepairSources(line, manifest, pool, terminal);
-  if (!sources.ok()) return sources.status();
+  ASSIGN_OR_RETURN(std::vector<RepairSource> sources,
+                   OpenRepairSources(line, manifest, pool, terminal));
   EndAtOnceOnSignal(false);
   RepairProgress counts;
   Progress progress(terminal);
@@ -158,7 +169,8 @@ absl::StatusOr<RepairReport> Repair(const Manifest& manifest, const Format& form
     return view;
   });
   const StopNotice notice(terminal);
-  return RepairDataset(line.arguments[0], manifest, *sources, format, options, pool, counts, StopSignal());
+  return RepairDataset(line.arguments[0], manifest, sources, format, options, pool, counts,
+                       StopSignal());
 }
 
 }  // namespace
@@ -168,18 +180,20 @@ ExitCode RunRepair(const CommandLine& line, Terminal& terminal) {
   const RepairOptions options = OptionsOf(line);
   RepairedFile taken;
   absl::StatusOr<Manifest> manifest = ReadManifest(line.arguments[0]);
-  if (absl::IsDataLoss(manifest.status())) manifest = TakeManifest(line, options, absl::Status(manifest.status()), taken);
+  if (absl::IsDataLoss(manifest.status()))
+    manifest = TakeManifest(line, options, absl::Status(manifest.status()), taken);
   if (!manifest.ok()) return Fail(manifest.status(), terminal);
   if (line.expect.has_value() && *line.expect != manifest->Identity()) {
-    return Fail(absl::DataLossError(StrCat("this dataset is ", IdentityText(manifest->Identity()), ", --expect says ",
-                                           IdentityText(*line.expect))),
+    return Fail(absl::DataLossError(StrCat("this dataset is ", IdentityText(manifest->Identity()),
+                                           ", --expect says ", IdentityText(*line.expect))),
                 terminal);
   }
   const Format* format = FindFormat(manifest->format);
   if (format == nullptr) {
-    return Fail(absl::InvalidArgumentError(
-                    StrCat("the format ", EscapeForTerminal(manifest->format), " is not one of this version of pack")),
-                terminal);
+    return Fail(
+        absl::InvalidArgumentError(StrCat("the format ", EscapeForTerminal(manifest->format),
+                                          " is not one of this version of pack")),
+        terminal);
   }
   absl::StatusOr<RepairReport> report = Repair(*manifest, *format, options, line, terminal);
   if (!report.ok()) {
@@ -194,7 +208,8 @@ ExitCode RunRepair(const CommandLine& line, Terminal& terminal) {
   Results results;
   results.Write(line.json ? ToJson(*report, *manifest, line, SecondsSince(begin))
                           : StrCat("dataset ", IdentityText(manifest->Identity()), "\n"));
-  return FinishResults(results, report->all_whole() ? ExitCode::kDone : ExitCode::kSkipped, terminal);
+  return FinishResults(results, report->all_whole() ? ExitCode::kDone : ExitCode::kSkipped,
+                       terminal);
 }
 
 }  // namespace shardpack::cli

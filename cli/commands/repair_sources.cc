@@ -15,6 +15,7 @@
 #include "formats/io/escape.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack::cli {
 namespace {
@@ -34,22 +35,23 @@ bool IsDataset(const std::string& path) {
 RepairSource SourceThatIsGone(const std::string& path) {
   RepairSource source{.name = path};
   source.replan = [path]() -> absl::StatusOr<Replanned> {
-    return absl::NotFoundError(absl::StrCat("the source that it was packed from, ", EscapeForTerminal(path),
-                                            ", is not there; name where it is now, or a copy of the dataset, with --from"));
+    return absl::NotFoundError(absl::StrCat(
+        "the source that it was packed from, ", EscapeForTerminal(path),
+        ", is not there; name where it is now, or a copy of the dataset, with --from"));
   };
   return source;
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<RepairSource>> OpenRepairSources(const CommandLine& line, const Manifest& manifest,
-                                                            IoPool& pool, Terminal& terminal) {
+absl::StatusOr<std::vector<RepairSource>> OpenRepairSources(const CommandLine& line,
+                                                            const Manifest& manifest, IoPool& pool,
+                                                            Terminal& terminal) {
   std::vector<std::string> paths = line.from;
   std::vector<RepairSource> sources;
   if (paths.empty() && !manifest.source_root.empty()) {
-    const absl::StatusOr<bool> there = Exists(manifest.source_root);
-    if (!there.ok()) return there.status();
-    if (!*there) {
+    ASSIGN_OR_RETURN(const bool there, Exists(manifest.source_root));
+    if (!there) {
       sources.push_back(SourceThatIsGone(manifest.source_root));
       return sources;
     }
@@ -61,33 +63,32 @@ absl::StatusOr<std::vector<RepairSource>> OpenRepairSources(const CommandLine& l
     if (IsFolder(path) && !IsDataset(path)) root = path;
   }
   for (const std::string& path : paths) {
-    const absl::StatusOr<bool> there = Exists(path);
-    if (!there.ok()) return there.status();
-    if (!*there) {
-      return absl::InvalidArgumentError(absl::StrCat("--from ", EscapeForTerminal(path), " does not exist"));
+    ASSIGN_OR_RETURN(const bool there, Exists(path));
+    if (!there) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--from ", EscapeForTerminal(path), " does not exist"));
     }
     RepairSource source{.name = path};
     const bool dataset = IsDataset(path);
     if (dataset) {
-      absl::StatusOr<DatasetCopy> copy = DatasetCopy::Open(path);
-      if (!copy.ok()) return copy.status();
-      source.copy.emplace(*std::move(copy));
+      ASSIGN_OR_RETURN(DatasetCopy copy, DatasetCopy::Open(path));
+      source.copy.emplace(std::move(copy));
     } else if (IsFolder(path)) {
       source.folder = path;
     } else if (IsFolder(root)) {
       source.folder = root;
     }
     const std::string kind = OptionOf(manifest, "input-format");
-    const bool plans = kind == "dataset" ? dataset : !dataset && (IsFolder(path) == PackedFromFolder(manifest));
+    const bool plans =
+        kind == "dataset" ? dataset : !dataset && (IsFolder(path) == PackedFromFolder(manifest));
     if (plans) {
-      const bool rooted = !PackedFromFolder(manifest) && kind != "dataset" && kind != "archive" && IsFolder(root);
+      const bool rooted =
+          !PackedFromFolder(manifest) && kind != "dataset" && kind != "archive" && IsFolder(root);
       source.replan = [&manifest, &line, &pool, &terminal, path,
                        root = rooted ? root : std::string()]() -> absl::StatusOr<Replanned> {
-        absl::StatusOr<CommandLine> planned = RecordedCommand(manifest, path, root, line.io_depth);
-        if (!planned.ok()) return planned.status();
-        absl::StatusOr<Prepared> prepared = PreparePlan(*planned, pool, terminal);
-        if (!prepared.ok()) return prepared.status();
-        return Replanned{std::move(prepared->source), std::move(prepared->plan)};
+        ASSIGN_OR_RETURN(CommandLine planned, RecordedCommand(manifest, path, root, line.io_depth));
+        ASSIGN_OR_RETURN(Prepared prepared, PreparePlan(planned, pool, terminal));
+        return Replanned{std::move(prepared.source), std::move(prepared.plan)};
       };
     }
     sources.push_back(std::move(source));

@@ -1,4 +1,5 @@
-// RepairSources: what `pack repair` may take lost bytes from: the paths of --from, or the source that the manifest names.
+// RepairSources: what `pack repair` may take lost bytes from: the paths of --from, or the source
+// that the manifest names.
 //
 //   absl::StatusOr<std::vector<RepairSource>> sources = OpenRepairSources(line, manifest, pool, terminal);
 //
@@ -18,13 +19,14 @@
 #include "absl/status/statusor.h"
 #include "cli/flags/command_line.h"
 #include "cli/terminal/terminal.h"
-#include "converters/threads/io_pool.h"
 #include "converters/repairing/repair.h"
+#include "converters/threads/io_pool.h"
 
 namespace shardpack::cli {
 
-absl::StatusOr<std::vector<RepairSource>> OpenRepairSources(const CommandLine& line, const Manifest& manifest,
-                                                            IoPool& pool, Terminal& terminal);
+absl::StatusOr<std::vector<RepairSource>> OpenRepairSources(const CommandLine& line,
+                                                            const Manifest& manifest, IoPool& pool,
+                                                            Terminal& terminal);
 
 }  // namespace shardpack::cli
 

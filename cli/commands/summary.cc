@@ -9,12 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/terminal/units.h"
-#include "converters/publishing/commit.h"
 #include "converters/listing/skip_answers.h"
+#include "converters/publishing/commit.h"
 #include "formats/formats.h"
-#include "formats/io/resources.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
+#include "formats/io/resources.h"
 
 namespace shardpack::cli {
 namespace {
@@ -46,10 +46,9 @@ std::map<std::string, uint64_t> SkipsByReason(const RunReport& report) {
 }
 
 void SaySkips(const FinishedRun& run, Terminal& terminal) {
-  const uint64_t skipped =
-      run.report.already_complete
-          ? run.report.manifest.counts.skipped + run.report.manifest.counts.failed
-          : run.report.skips.size();
+  const uint64_t skipped = run.report.already_complete ? run.report.manifest.counts.skipped +
+                                                             run.report.manifest.counts.failed
+                                                       : run.report.skips.size();
   if (skipped == 0) return;
   std::vector<std::string> reasons;
   for (const auto& [reason, count] : SkipsByReason(run.report))
@@ -85,21 +84,26 @@ std::pair<std::string, uint64_t> SmallestOther(const Plan& plan) {
     uint64_t bytes = plan.shards().size() * format->traits.shard_overhead_bytes;
     for (uint64_t row = 0; row < listing.rows(); ++row) {
       const uint64_t image = listing.SampleBytes(row);
-      const size_t name = listing.folders[listing.folder[row]].size() + listing.Name(row).size() + 1;
+      const size_t name =
+          listing.folders[listing.folder[row]].size() + listing.Name(row).size() + 1;
       const int32_t label = listing.label[row];
-      bytes += format->record_bound(spec, {.number = row,
-                                           .key_bytes = name,
-                                           .source_path_bytes = name,
-                                           .class_name_bytes = label < 0 ? 0 : listing.classes[static_cast<size_t>(label)].size(),
-                                           .has_label = label >= 0,
-                                           .field_bytes = {&image, 1}});
+      bytes += format->record_bound(
+          spec,
+          {.number = row,
+           .key_bytes = name,
+           .source_path_bytes = name,
+           .class_name_bytes = label < 0 ? 0 : listing.classes[static_cast<size_t>(label)].size(),
+           .has_label = label >= 0,
+           .field_bytes = {&image, 1}});
     }
-    if (smallest.first.empty() || bytes < smallest.second) smallest = {std::string(format->name), bytes};
+    if (smallest.first.empty() || bytes < smallest.second)
+      smallest = {std::string(format->name), bytes};
   }
   return smallest;
 }
 
-// Where the container takes as much as the images, a reader wants to know that another one would not.
+// Where the container takes as much as the images, a reader wants to know that another one would
+// not.
 void SaySize(const FinishedRun& run, Terminal& terminal) {
   const Manifest& manifest = run.report.manifest;
   const uint64_t images = manifest.facts.image_bytes, shards = ShardBytes(manifest);
@@ -193,7 +197,8 @@ nlohmann::json Counts(const Manifest& manifest) {
           {"skipped", counts.skipped}, {"failed", counts.failed}, {"ignored", ignored}};
 }
 
-void AddRun(const RunReport& report, const std::string& out, double seconds, uint64_t bytes_in, nlohmann::json* json) {
+void AddRun(const RunReport& report, const std::string& out, double seconds, uint64_t bytes_in,
+            nlohmann::json* json) {
   (*json)["out"] = PercentEscape(out);
   (*json)["built_shards"] = report.built_shards;
   (*json)["kept_shards"] = report.kept_shards;
@@ -221,13 +226,15 @@ void WarnOfMixedFields(const FinishedRun& run, Terminal& terminal) {
 void WarnOfPartsSkips(const FinishedRun& run, Terminal& terminal) {
   const std::vector<Skip>& skips = run.report.skips;
   if (skips.empty()) return;
-  std::string text = StrCat("of this part ", Counted(skips.size(), "input", "inputs"), " cannot be packed:");
+  std::string text =
+      StrCat("of this part ", Counted(skips.size(), "input", "inputs"), " cannot be packed:");
   for (size_t i = 0; i < std::min(skips.size(), kShownPartSkips); ++i) {
     StrAppend(&text, "\n  ", EscapeForTerminal(run.plan.listing().Path(skips[i].row)), ": ",
               std::string(SkipReasonName(skips[i].reason)),
               skips[i].detail.empty() ? "" : StrCat(", ", EscapeForTerminal(skips[i].detail)));
   }
-  if (skips.size() > kShownPartSkips) StrAppend(&text, "\n  and ", FormatCount(skips.size() - kShownPartSkips), " more");
+  if (skips.size() > kShownPartSkips)
+    StrAppend(&text, "\n  and ", FormatCount(skips.size() - kShownPartSkips), " more");
   terminal.Warn(StrCat(text, "\npack commit lists all in skipped.jsonl"));
 }
 
@@ -243,9 +250,10 @@ void SaySummary(const FinishedRun& run, Terminal& terminal) {
              Counted(manifest.shards.size(), "shard", "shards"), " of ", manifest.format, " in ",
              shown_out, ", ", FormatBytes(ShardBytes(manifest)));
   if (run.report.already_complete) {
-    terminal.Say(StrCat(shown_out, " is complete: ",
-                        Counted(manifest.files.size(), "file has its size", "files have their sizes"),
-                        ", and no source file was changed since; nothing to do (--overwrite builds it again)"));
+    terminal.Say(StrCat(
+        shown_out, " is complete: ",
+        Counted(manifest.files.size(), "file has its size", "files have their sizes"),
+        ", and no source file was changed since; nothing to do (--overwrite builds it again)"));
   } else {
     StrAppend(&packed, ", in ", FormatDuration(run.seconds));
     // A run that kept shards of another has no rate of its own.
@@ -261,9 +269,10 @@ void SaySummary(const FinishedRun& run, Terminal& terminal) {
   }
   SayRow("packed", packed, terminal);
   if (run.report.kept_shards > 0 && !run.report.already_complete) {
-    SayRow("reused",
-           StrCat(Counted(run.report.kept_shards, "finished shard", "finished shards"), " (verified)"),
-           terminal);
+    SayRow(
+        "reused",
+        StrCat(Counted(run.report.kept_shards, "finished shard", "finished shards"), " (verified)"),
+        terminal);
   }
   if (counts.filtered > 0) {
     SayRow("filtered", StrCat(Counted(counts.filtered, "image", "images"), " left out as asked"),
@@ -282,7 +291,8 @@ void SaySummary(const FinishedRun& run, Terminal& terminal) {
   SayRow("next", StrCat(TypedProgram(), " validate ", ShellQuoted(run.out)), terminal);
 }
 
-std::string SummaryJson(const RunReport& report, const std::string& out, double seconds, uint64_t bytes_in) {
+std::string SummaryJson(const RunReport& report, const std::string& out, double seconds,
+                        uint64_t bytes_in) {
   const Manifest& manifest = report.manifest;
   nlohmann::json json = {{"schema", "shardpack.build/1"},
                          {"dataset", IdentityText(manifest.Identity())},
@@ -314,20 +324,26 @@ void SayPart(const FinishedRun& run, Terminal& terminal) {
                 FormatBytes(PeakMemoryBytes())),
          terminal);
   if (run.report.kept_shards > 0) {
-    SayRow("reused",
-           StrCat(Counted(run.report.kept_shards, "finished shard", "finished shards"), " (verified)"),
-           terminal);
+    SayRow(
+        "reused",
+        StrCat(Counted(run.report.kept_shards, "finished shard", "finished shards"), " (verified)"),
+        terminal);
   }
   if (run.report.others_shards > 0) {
-    SayRow("left", StrCat(Counted(run.report.others_shards, "shard", "shards"), " to other workers, which have built them"),
+    SayRow("left",
+           StrCat(Counted(run.report.others_shards, "shard", "shards"),
+                  " to other workers, which have built them"),
            terminal);
   }
-  SayRow("next", StrCat("when all workers are done: ", TypedProgram(), " commit ", ShellQuoted(run.out)), terminal);
+  SayRow("next",
+         StrCat("when all workers are done: ", TypedProgram(), " commit ", ShellQuoted(run.out)),
+         terminal);
 }
 
 std::string PartJson(const FinishedRun& run) {
-  nlohmann::json json = {
-      {"schema", "shardpack.part/1"}, {"format", run.plan.format().name}, {"layout", run.plan.layout()}};
+  nlohmann::json json = {{"schema", "shardpack.part/1"},
+                         {"format", run.plan.format().name},
+                         {"layout", run.plan.layout()}};
   AddRun(run.report, run.out, run.seconds, run.bytes_in, &json);
   return json.dump() + "\n";
 }

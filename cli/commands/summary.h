@@ -26,7 +26,8 @@ struct FinishedRun {
 };
 
 void SaySummary(const FinishedRun& run, Terminal& terminal);
-std::string SummaryJson(const RunReport& report, const std::string& out, double seconds, uint64_t bytes_in);
+std::string SummaryJson(const RunReport& report, const std::string& out, double seconds,
+                        uint64_t bytes_in);
 
 // A worker's part, which has no manifest yet.
 void SayPart(const FinishedRun& run, Terminal& terminal);

@@ -1,8 +1,8 @@
 #include "absl/strings/str_cat.h"
 #include "cli/commands/against_source.h"
 #include "cli/commands/commands.h"
-#include "cli/flags/failure.h"
 #include "cli/commands/packed_input.h"
+#include "cli/flags/failure.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/stop_signal.h"
 #include "converters/threads/io_pool.h"
@@ -10,6 +10,7 @@
 #include "formats/formats.h"
 #include "formats/io/file.h"
 #include "formats/io/resources.h"
+#include "formats/io/status_macros.h"
 #include "validators/validator.h"
 
 namespace shardpack::cli {
@@ -43,26 +44,25 @@ absl::StatusOr<ValidateOptions> Options(const CommandLine& line) {
 }
 
 absl::StatusOr<ValidationReport> Validate(const CommandLine& line, Terminal& terminal) {
-  const absl::StatusOr<ValidateOptions> options = Options(line);
-  if (!options.ok()) return options.status();
-  const absl::StatusOr<InputKind> kind = KindOfInput(line.arguments);
-  if (!kind.ok()) return kind.status();
-  const bool dataset = *kind == InputKind::kDataset;
+  ASSIGN_OR_RETURN(const ValidateOptions options, Options(line));
+  ASSIGN_OR_RETURN(const InputKind kind, KindOfInput(line.arguments));
+  const bool dataset = kind == InputKind::kDataset;
   if (!dataset && (line.expect.has_value() || !line.against.empty())) {
     return absl::InvalidArgumentError(
         "--expect and --against need a dataset with a manifest, not lone shards");
   }
-  ValidateOptions against = *options;
+  ValidateOptions against = options;
   std::string gap;
   if (!line.against.empty()) {
     IoPool pool(line.io_depth);
-    const absl::StatusOr<Manifest> manifest = Manifest::Read(line.arguments[0]);  // damage is for the validator to report
-    absl::StatusOr<AgainstSource> source = OpenAgainst(line.against, manifest.ok() ? *manifest : Manifest(), pool);
-    if (!source.ok()) return source.status();
-    against.against = source->root;
-    against.against_parts = std::move(source->parts);
-    against.visit_source = std::move(source->visit);
-    gap = std::move(source->gap);
+    const absl::StatusOr<Manifest> manifest =
+        Manifest::Read(line.arguments[0]);  // damage is for the validator to report
+    ASSIGN_OR_RETURN(AgainstSource source,
+                     OpenAgainst(line.against, manifest.ok() ? *manifest : Manifest(), pool));
+    against.against = source.root;
+    against.against_parts = std::move(source.parts);
+    against.visit_source = std::move(source.visit);
+    gap = std::move(source.gap);
   }
   EndAtOnceOnSignal(false);
   ValidationProgress counts;
@@ -84,7 +84,7 @@ absl::StatusOr<ValidationReport> Validate(const CommandLine& line, Terminal& ter
     if (report.ok() && !gap.empty()) report->not_checked.push_back(gap);
     return report;
   }
-  return ValidateShards(line.arguments, AllFormats(), *options, counts, StopSignal());
+  return ValidateShards(line.arguments, AllFormats(), options, counts, StopSignal());
 }
 
 }  // namespace
@@ -93,9 +93,7 @@ ExitCode RunValidate(const CommandLine& line, Terminal& terminal) {
   absl::StatusOr<ValidationReport> report = Validate(line, terminal);
   if (!report.ok()) return Fail(report.status(), terminal);
   Results results;
-  results.Write(line.json ? ToJson(*report)
-                : line.quiet ? FindingsText(*report)
-                             : ToText(*report));
+  results.Write(line.json ? ToJson(*report) : line.quiet ? FindingsText(*report) : ToText(*report));
   ExitCode code = report->errors() > 0 ? ExitCode::kDamage : ExitCode::kDone;
   if (const int signal = StopSignal(); report->stopped && signal != 0) {
     terminal.Error("interrupted");  // the report is the result, also with --json

@@ -16,15 +16,14 @@
 
 #include "cli/flags/verbs.h"
 #include "cli/terminal/terminal.h"
-#include "converters/sources/folder_source.h"
-#include "converters/sources/list_lines.h"
 #include "converters/planning/output_options.h"
 #include "converters/planning/plan.h"
+#include "converters/sources/folder_source.h"
+#include "converters/sources/list_lines.h"
 #include "formats/core/manifest.h"
 #include "readers/order/order.h"
 
 namespace shardpack::cli {
-
 
 // Where bench brings batches to: only read and decoded; or further, to a GPU, or for comparison
 // through the same code to host memory.
@@ -38,7 +37,7 @@ struct CommandLine {
   std::set<std::string> given;         // the flags that were given, by long name
 
   // Everywhere.
-  std::string help_flag;               // of `pack help FLAG`
+  std::string help_flag;  // of `pack help FLAG`
   bool help = false, version = false, json = false, quiet = false;
   ProgressMode progress = ProgressMode::kAuto;
   std::string config;
@@ -48,12 +47,12 @@ struct CommandLine {
   bool dry_run = false;
   FolderSourceOptions source;
   std::string input_format = "auto", root;
-  ListOptions columns;       // of a list
-  bool coco_boxes = false;   // --coco boxes
+  ListOptions columns;                   // of a list
+  bool coco_boxes = false;               // --coco boxes
   std::vector<std::string> annotations;  // further COCO json
-  std::string label_from;    // the word of --label-from; "" = not given
+  std::string label_from;                // the word of --label-from; "" = not given
   bool drop_fields = false;
-  bool one_split = false;    // --split-by none
+  bool one_split = false;  // --split-by none
   PlanOptions plan;
   OutputOptions output;
   int jobs = 0;  // 0 = the cores that this process may use

@@ -24,7 +24,8 @@ namespace {
 // Of the same source to the same place; a plan has none, and is told what its source is.
 std::string ConvertCommand(const CommandLine& line) {
   if (line.out.empty()) return absl::StrCat(TypedCommand(line), " --input-format dataset");
-  return absl::StrCat(ShellQuoted(line.program), " convert ", ShellQuoted(line.arguments[0]), " -o ", ShellQuoted(line.out),
+  return absl::StrCat(ShellQuoted(line.program), " convert ", ShellQuoted(line.arguments[0]),
+                      " -o ", ShellQuoted(line.out),
                       line.format.empty() ? "" : absl::StrCat(" -f ", line.format));
 }
 
@@ -35,7 +36,9 @@ absl::Status WithCommands(const absl::Status& status, const CommandLine& line) {
   const std::vector<FlagWords> offers = OfferedFlags(status);
   for (size_t i = 0; i < offers.size(); ++i) {
     const FlagWords& words = offers[i];
-    const std::string_view lead = i > 0 ? "\n  " : offers.size() > 1 ? ". Type one of:\n  " : ". Type:\n  ";
+    const std::string_view lead = i > 0               ? "\n  "
+                                  : offers.size() > 1 ? ". Type one of:\n  "
+                                                      : ". Type:\n  ";
     if (!words.empty() && words[0] == kOfferConvert) {
       absl::StrAppend(&text, std::string(lead), ConvertCommand(line));
       continue;
@@ -61,7 +64,8 @@ ExitCode FinishCommand(bool json, ExitCode code, Terminal& terminal) {
       {"schema", "shardpack.error/1"}, {"code", static_cast<int>(code)}, {"message", message}};
   Results results;
   // A message has no bytes but those of a terminal's text; but nothing may stop an error's way out.
-  results.Write(error.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  results.Write(error.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+                "\n");
   (void)results.Finish();  // the code says already that something went wrong
   return code;
 }

@@ -17,7 +17,8 @@
 
 namespace shardpack::cli {
 
-// Remembered by the terminal as well, for FinishCommand. A Cancelled status is said in one word: the user has asked for it.
+// Remembered by the terminal as well, for FinishCommand. A Cancelled status is said in one word:
+// the user has asked for it.
 ExitCode Fail(const absl::Status& status, Terminal& terminal);
 
 // The status with the commands to type, where it offers flags.

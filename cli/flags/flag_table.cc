@@ -21,8 +21,8 @@ constexpr VerbSet kBuilding = In(Verb::kBuild) | In(Verb::kConvert);
 constexpr VerbSet kPublishing = kBuilding | In(Verb::kCommit);
 constexpr VerbSet kReading = In(Verb::kInfo) | In(Verb::kLs) | In(Verb::kCat) | In(Verb::kExtract);
 constexpr VerbSet kSelecting = In(Verb::kLs) | In(Verb::kExtract);
-constexpr VerbSet kLong =
-    kMaking | In(Verb::kCommit) | In(Verb::kIndex) | In(Verb::kValidate) | In(Verb::kRepair) | In(Verb::kExtract);
+constexpr VerbSet kLong = kMaking | In(Verb::kCommit) | In(Verb::kIndex) | In(Verb::kValidate) |
+                          In(Verb::kRepair) | In(Verb::kExtract);
 
 template <typename Parsed, typename Into>
 Status Keep(absl::StatusOr<Parsed> parsed, Into* into) {
@@ -74,7 +74,8 @@ Status KeepChoice(Text text, std::initializer_list<std::string_view> names, Enum
 
 Status StoreLabelFrom(Text text, Line& line) {
   FolderSourceOptions& source = line.source;
-  source.label_from = text == "none" ? FolderSourceOptions::LabelFrom::kNone : FolderSourceOptions::LabelFrom::kDir;
+  source.label_from =
+      text == "none" ? FolderSourceOptions::LabelFrom::kNone : FolderSourceOptions::LabelFrom::kDir;
   source.label_dir_given = false;
   line.label_from = text.starts_with("dir:") ? "dir" : text;
   for (const std::string_view word : {"dir", "none", "column", "largest", "single"}) {
@@ -132,7 +133,8 @@ Status StoreShardsRange(Text text, Line& line) {
   if (!range.ok()) return range.status();
   // What the plan has is looked up later; numbers that no plan has must not overflow until then.
   constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
-  line.output.shards_range.emplace(std::min(range->first, kMost), std::min(range->second, kMost) + 1);
+  line.output.shards_range.emplace(std::min(range->first, kMost),
+                                   std::min(range->second, kMost) + 1);
   return absl::OkStatus();
 }
 
@@ -168,8 +170,10 @@ Status StoreMaxAspect(Text text, Line& line) {
 Status StoreSize(Text text, Line& line) {
   const size_t mark = text.find('x');
   const absl::StatusOr<uint64_t> width = ParseCount(text.substr(0, mark));
-  const absl::StatusOr<uint64_t> height = mark == std::string::npos ? width : ParseCount(text.substr(mark + 1));
-  if (!width.ok() || !height.ok() || *width < 1 || *height < 1 || *width > 65535 || *height > 65535) {
+  const absl::StatusOr<uint64_t> height =
+      mark == std::string::npos ? width : ParseCount(text.substr(mark + 1));
+  if (!width.ok() || !height.ok() || *width < 1 || *height < 1 || *width > 65535 ||
+      *height > 65535) {
     return absl::InvalidArgumentError("expected pixels from 1 to 65535, as in 256 or 224x160");
   }
   line.plan.pixels.width = static_cast<uint32_t>(*width);
@@ -187,11 +191,15 @@ Status StoreQuality(Text text, Line& line) {
 // keep, drop, or what it is blended onto: "#ffffff".
 Status StoreAlpha(Text text, Line& line) {
   TransformOptions& pixels = line.plan.pixels;
-  pixels.alpha = text == "keep" ? AlphaChange::kKeep : text == "drop" ? AlphaChange::kDrop : AlphaChange::kBlend;
+  pixels.alpha = text == "keep"   ? AlphaChange::kKeep
+                 : text == "drop" ? AlphaChange::kDrop
+                                  : AlphaChange::kBlend;
   if (pixels.alpha != AlphaChange::kBlend) return absl::OkStatus();
   const bool hex = text.size() == 7 && text[0] == '#' &&
                    text.find_first_not_of("0123456789abcdefABCDEF", 1) == std::string::npos;
-  if (!hex) return absl::InvalidArgumentError("expected keep, drop or a color to blend onto, as in #ffffff");
+  if (!hex)
+    return absl::InvalidArgumentError(
+        "expected keep, drop or a color to blend onto, as in #ffffff");
   pixels.background = static_cast<uint32_t>(std::stoul(text.substr(1), nullptr, 16));
   return absl::OkStatus();
 }
@@ -213,7 +221,8 @@ Status StoreMaxFileSize(Text text, Line& line) {
 Status StoreSplitBy(Text text, Line& line) {
   line.source.split_from_dir = text == "dir";
   line.one_split = text == "none";
-  return KeepChoice(line.one_split ? "hash" : text, {"hash", "random", "stratified", "dir"}, &line.plan.split_by);
+  return KeepChoice(line.one_split ? "hash" : text, {"hash", "random", "stratified", "dir"},
+                    &line.plan.split_by);
 }
 
 std::vector<std::string> FormatNames() {

@@ -112,12 +112,14 @@ std::string VerbHelp(Verb verb, bool all) {
   column = std::min<size_t>(column, 40);
   std::string_view group;
   for (const Flag* flag : FlagsOf(verb)) {
-    if (all && flag->group != group) StrAppend(&out, group.empty() ? "" : "\n", std::string(flag->group), ":\n");
+    if (all && flag->group != group)
+      StrAppend(&out, group.empty() ? "" : "\n", std::string(flag->group), ":\n");
     group = flag->group;
     if (flag->common || all) AppendFlag(*flag, column, &out);
   }
   if (rarer && !all) {
-    StrAppend(&out, "\nFurther flags; `pack ", std::string(spec.name), " --help` explains all of them\n");
+    StrAppend(&out, "\nFurther flags; `pack ", std::string(spec.name),
+              " --help` explains all of them\n");
     AppendRarer(verb, &out);
   }
   AppendExitCodes(spec, &out);
@@ -131,7 +133,8 @@ std::string FlagHelp(std::string_view name) {
     if (!out.empty()) StrAppend(&out, "\n");
     std::vector<std::string> verbs;
     for (const VerbSpec& verb : AllVerbs()) {
-      if (FindFlag(verb.verb, name) == &flag) verbs.push_back(StrCat("pack ", std::string(verb.name)));
+      if (FindFlag(verb.verb, name) == &flag)
+        verbs.push_back(StrCat("pack ", std::string(verb.name)));
     }
     AppendFlag(flag, std::min<size_t>(Spelling(flag, true).size() + 4, 40), &out);
     StrAppend(&out, Wrapped("  of ", verbs, ", ", 5, kHelpColumns));
@@ -149,12 +152,13 @@ std::string Overview() {
   for (const VerbSpec& verb : AllVerbs()) {
     StrAppend(&out, "  ", Padded(std::string(verb.name), 13), std::string(verb.summary), "\n");
   }
-  StrAppend(&out,
-            "\n`pack VERB -h` lists the flags of a verb with an example, `pack VERB --help` explains "
-            "all of\n"
-            "them, `pack help FLAG` one of them. Results go to stdout, everything else to stderr.\n\n"
-            "  -h, --help      show this help\n"
-            "  -V, --version   show the version, the commit and the libraries\n\n");
+  StrAppend(
+      &out,
+      "\n`pack VERB -h` lists the flags of a verb with an example, `pack VERB --help` explains "
+      "all of\n"
+      "them, `pack help FLAG` one of them. Results go to stdout, everything else to stderr.\n\n"
+      "  -h, --help      show this help\n"
+      "  -V, --version   show the version, the commit and the libraries\n\n");
   std::vector<std::string> codes;
   for (const ExitCodeSpec& code : AllExitCodes()) {
     codes.push_back(StrCat(static_cast<int>(code.code), " ", std::string(code.brief)));

@@ -54,10 +54,15 @@ TEST(Help, TheLongPageExplainsEveryFlag) {
     std::string page = VerbHelp(verb.verb, /*all=*/true);
     for (const std::string& line : Lines(page)) EXPECT_LE(line.size(), kHelpColumns) << line;
     for (size_t at = 0; (at = page.find('\n', at)) != std::string::npos;) {  // as one line
-      page.replace(at, page.find_first_not_of(" \n", at) == std::string::npos ? 1 : page.find_first_not_of(" \n", at) - at, " ");
+      page.replace(at,
+                   page.find_first_not_of(" \n", at) == std::string::npos
+                       ? 1
+                       : page.find_first_not_of(" \n", at) - at,
+                   " ");
       ++at;
     }
-    for (const Flag* flag : FlagsOf(verb.verb)) EXPECT_NE(page.find(flag->doc), std::string::npos) << flag->name;
+    for (const Flag* flag : FlagsOf(verb.verb))
+      EXPECT_NE(page.find(flag->doc), std::string::npos) << flag->name;
   }
 }
 

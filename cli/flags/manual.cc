@@ -3,10 +3,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "cli/terminal/exit_code.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/help.h"
 #include "cli/flags/verbs.h"
+#include "cli/terminal/exit_code.h"
 #include "cli/terminal/version.h"
 
 namespace shardpack::cli {
@@ -51,12 +51,13 @@ std::string ManualPage() {
       StrCat(".TH PACK 1 \"\" \"shardpack ", std::string(kVersion), "\" \"User Commands\"\n",
              ".SH NAME\npack \\- folders of images to verified shards, and back\n.SH SYNOPSIS\n");
   for (const VerbSpec& verb : AllVerbs()) StrAppend(&out, ".B ", Roff(Usage(verb)), "\n.br\n");
-  StrAppend(&out,
-            ".SH DESCRIPTION\nPacks image files, byte for byte, into shards that a training job "
-            "reads in one go, and "
-            "verifies\nevery shard by reading it back before it is published. Results go to standard "
-            "output, everything\n"
-            "else to standard error.\n");
+  StrAppend(
+      &out,
+      ".SH DESCRIPTION\nPacks image files, byte for byte, into shards that a training job "
+      "reads in one go, and "
+      "verifies\nevery shard by reading it back before it is published. Results go to standard "
+      "output, everything\n"
+      "else to standard error.\n");
   for (const VerbSpec& verb : AllVerbs()) {
     StrAppend(&out, ".SH \"PACK ", Roff(verb.name), "\"\n", Roff(verb.summary), ".\n");
     if (!verb.about.empty()) StrAppend(&out, ".PP\n", Roff(verb.about), "\n");

@@ -14,6 +14,7 @@
 #include "cli/flags/suggest.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 #include "formats/io/url.h"
 
 namespace shardpack::cli {
@@ -25,7 +26,8 @@ using absl::StrCat;
 // The values of each flag as they were typed, in order.
 using Values = std::map<const Flag*, std::vector<std::string>>;
 
-// What cannot be looked at may be there: what reads it says what is wrong with it, as with a link to nothing.
+// What cannot be looked at may be there: what reads it says what is wrong with it, as with a link
+// to nothing.
 bool MayExist(const std::string& path) { return Exists(path).value_or(true); }
 
 // What other tools call our verbs.
@@ -83,7 +85,8 @@ absl::Status TakeVerb(CommandLine* line, std::vector<std::string>* words) {
     const std::string& topic = words->front();
     const std::string_view flag = std::string_view(topic).substr(topic.starts_with("--") ? 2 : 0);
     const auto named = [&](const Flag& each) { return each.name == flag; };
-    if (words->size() == 2 && FindVerb(topic) == nullptr && std::ranges::any_of(AllFlags(), named)) {
+    if (words->size() == 2 && FindVerb(topic) == nullptr &&
+        std::ranges::any_of(AllFlags(), named)) {
       line->help = true;
       line->help_flag = std::string(flag);
       words->clear();
@@ -195,13 +198,12 @@ absl::Status RefuseUrls(const CommandLine& line) {
 }
 
 absl::Status StoreAll(const Flag& flag, const std::vector<std::string>& values, CommandLine* line) {
-  if (absl::Status local = RefuseUrls(flag, values); !local.ok()) return local;
+  RETURN_IF_ERROR(RefuseUrls(flag, values));
   // Of a flag with one value the last counts, so that a command can be repeated with something
   // added at its end.
   const size_t first = flag.kind == FlagKind::kRepeated ? 0 : values.size() - 1;
   for (size_t i = first; i < values.size(); ++i) {
-    const absl::Status stored = StoreFlag(flag, values[i], *line);
-    if (!stored.ok()) return stored;
+    RETURN_IF_ERROR(StoreFlag(flag, values[i], *line));
   }
   return absl::OkStatus();
 }
@@ -222,14 +224,13 @@ absl::Status CheckDepth(std::string_view text) {
 
 absl::StatusOr<std::vector<CLI::ConfigItem>> ReadConfig(const std::string& path) {
   constexpr uint64_t kMaxConfigBytes = 1 << 20;
-  const absl::StatusOr<std::string> text = ReadGivenFile("--config", path, kMaxConfigBytes);
-  if (!text.ok()) return text.status();
-  const absl::Status shallow = CheckDepth(*text);
+  ASSIGN_OR_RETURN(const std::string text, ReadGivenFile("--config", path, kMaxConfigBytes));
+  const absl::Status shallow = CheckDepth(text);
   if (!shallow.ok()) {
-    return InvalidArgumentError(StrCat("--config ", EscapeForTerminal(path), ": ",
-                                       std::string(shallow.message())));
+    return InvalidArgumentError(
+        StrCat("--config ", EscapeForTerminal(path), ": ", std::string(shallow.message())));
   }
-  std::istringstream in(*text);
+  std::istringstream in(text);
   try {
     return CLI::ConfigTOML().from_config(in);
   } catch (const CLI::Error&) {
@@ -240,11 +241,10 @@ absl::StatusOr<std::vector<CLI::ConfigItem>> ReadConfig(const std::string& path)
 
 // The flags of the file that the command line does not give.
 absl::Status StoreConfig(const std::string& path, const Values& typed, CommandLine* line) {
-  const absl::StatusOr<std::vector<CLI::ConfigItem>> items = ReadConfig(path);
-  if (!items.ok()) return items.status();
+  ASSIGN_OR_RETURN(const std::vector<CLI::ConfigItem> items, ReadConfig(path));
   std::vector<std::string> names;
   for (const Flag* flag : FlagsOf(line->verb)) names.emplace_back(flag->name);
-  for (const CLI::ConfigItem& item : *items) {
+  for (const CLI::ConfigItem& item : items) {
     if (item.name == "++" || item.name == "--") continue;  // begin and end of a section
     if (!item.parents.empty() && FindVerb(item.parents[0]) == nullptr) {
       return InvalidArgumentError(StrCat("--config ", EscapeForTerminal(path),

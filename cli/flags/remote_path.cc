@@ -39,17 +39,15 @@ absl::Status RefuseUrl(std::string_view where, const std::string& url, PathUse u
   const std::string shown = EscapeForTerminal(url);
   const std::string what = StrCat(std::string(where), " ", shown, ": ");
   if (scheme == "file") {
-    return absl::InvalidArgumentError(
-        StrCat(what, "give the path alone, without file://, as in ",
-               ShellQuoted(url.substr(url.find("://") + 3))));
+    return absl::InvalidArgumentError(StrCat(what, "give the path alone, without file://, as in ",
+                                             ShellQuoted(url.substr(url.find("://") + 3))));
   }
   const std::string name = LocalName(url);
   const bool writes = use == PathUse::kWritesFolder || use == PathUse::kWritesFile;
   const bool file = use == PathUse::kReadsFile || use == PathUse::kWritesFile ||
                     scheme.starts_with("http") || name.find('.') != std::string::npos;
-  const std::string command =
-      writes ? CopyCommand(scheme, use == PathUse::kWritesFile, name, url)
-             : CopyCommand(scheme, file, url, name);
+  const std::string command = writes ? CopyCommand(scheme, use == PathUse::kWritesFile, name, url)
+                                     : CopyCommand(scheme, file, url, name);
   std::string way = writes ? StrCat("pack writes to folders of this machine alone. Write to ",
                                     ShellQuoted(name), " and then copy that there")
                            : StrCat("pack reads files of this machine alone. Copy it here first",

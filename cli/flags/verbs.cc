@@ -19,9 +19,9 @@ constexpr ExitCode kValidateCodes[] = {ExitCode::kDone,        ExitCode::kUsage,
 constexpr ExitCode kRepairCodes[] = {
     ExitCode::kDone,     ExitCode::kUsage, ExitCode::kSkipped,     ExitCode::kDamage,
     ExitCode::kConflict, ExitCode::kIo,    ExitCode::kInterrupted, ExitCode::kTerminated};
-constexpr ExitCode kIndexCodes[] = {
-    ExitCode::kDone, ExitCode::kUsage,       ExitCode::kDamage,    ExitCode::kConflict,
-    ExitCode::kIo,   ExitCode::kInterrupted, ExitCode::kTerminated};
+constexpr ExitCode kIndexCodes[] = {ExitCode::kDone,      ExitCode::kUsage, ExitCode::kDamage,
+                                    ExitCode::kConflict,  ExitCode::kIo,    ExitCode::kInterrupted,
+                                    ExitCode::kTerminated};
 constexpr ExitCode kReadCodes[] = {ExitCode::kDone, ExitCode::kUsage, ExitCode::kDamage,
                                    ExitCode::kIo};
 constexpr ExitCode kExtractCodes[] = {
@@ -30,10 +30,13 @@ constexpr ExitCode kExtractCodes[] = {
 constexpr ExitCode kPrintCodes[] = {ExitCode::kDone, ExitCode::kUsage, ExitCode::kIo};
 
 constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
-    {Verb::kBuild, "build", "Pack a folder or list of images into shards (the verb may be left out)", "SRC",
-     0, 1, "pack photos/ -o shards/ --split train=0.9,val=0.1",
-     "SRC: folders of images, one a class; a list (.lst .txt .csv .tsv .jsonl, COCO .json, - for paths on\n"
-     "stdin); an archive; a packed dataset. An interrupted build resumes when the command is repeated.",
+    {Verb::kBuild, "build",
+     "Pack a folder or list of images into shards (the verb may be left out)", "SRC", 0, 1,
+     "pack photos/ -o shards/ --split train=0.9,val=0.1",
+     "SRC: folders of images, one a class; a list (.lst .txt .csv .tsv .jsonl, COCO .json, - for "
+     "paths on\n"
+     "stdin); an archive; a packed dataset. An interrupted build resumes when the command is "
+     "repeated.",
      kBuildCodes},
     {Verb::kPlan, "plan",
      "Show what a build would do: shards, splits, size; or write that down for workers", "SRC", 1,
@@ -48,15 +51,19 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      "Checks that every shard of the plan is there and whole, then writes the manifest, which "
      "makes OUT a\ndataset.",
      kBuildCodes},
-    {Verb::kConvert, "convert", "Pack a dataset, or shards of any tool, into another format", "DATASET|SHARD...", 1, kAny,
-     "pack convert shards/ -o records/ -f tfrecord",
-     "Bytes, labels, classes, keys, splits, source paths and further fields are kept, and so is the order,\n"
+    {Verb::kConvert, "convert", "Pack a dataset, or shards of any tool, into another format",
+     "DATASET|SHARD...", 1, kAny, "pack convert shards/ -o records/ -f tfrecord",
+     "Bytes, labels, classes, keys, splits, source paths and further fields are kept, and so is "
+     "the order,\n"
      "unless --shuffle is given. What the format cannot hold is said before work starts.",
      kBuildCodes},
-    {Verb::kIndex, "index", "Index third-party shards in place as a dataset, without packing them again",
-     "SHARD|DIR...", 1, kAny, "pack index imagenet-*.tar -o imagenet/",
-     "Writes a manifest, and an index for each shard, beside the shards or to the folder of -o; the shards\n"
-     "stay as they are. Every byte is checked first; a damaged shard is refused, and nothing is written.\n"
+    {Verb::kIndex, "index",
+     "Index third-party shards in place as a dataset, without packing them again", "SHARD|DIR...",
+     1, kAny, "pack index imagenet-*.tar -o imagenet/",
+     "Writes a manifest, and an index for each shard, beside the shards or to the folder of -o; "
+     "the shards\n"
+     "stay as they are. Every byte is checked first; a damaged shard is refused, and nothing is "
+     "written.\n"
      "Splits are those that all names begin with (train-, val-, test-), else there is one.",
      kIndexCodes},
     {Verb::kValidate, "validate", "Verify that a dataset, or shards of any tool, are whole",
@@ -64,11 +71,14 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      "quick looks at manifest, sizes, indexes and the ends of each shard; full at every byte;\n"
      "deep also decodes every image and enforces limits on pixels, JPEG scans and metadata.",
      kValidateCodes},
-    {Verb::kRepair, "repair", "Rebuild what is missing or damaged of a dataset, byte for byte", "DATASET [SHARD...]", 1,
-     kAny, "pack repair shards/ --from photos/",
-     "Lost shards, indexes and other files come from the source that the manifest names, from another\n"
-     "place of it, or from copies of the dataset in any format (--from, as often as needed), and from\n"
-     "what is left. Only a file with the very hash of the manifest is put in its place; nothing else is\n"
+    {Verb::kRepair, "repair", "Rebuild what is missing or damaged of a dataset, byte for byte",
+     "DATASET [SHARD...]", 1, kAny, "pack repair shards/ --from photos/",
+     "Lost shards, indexes and other files come from the source that the manifest names, from "
+     "another\n"
+     "place of it, or from copies of the dataset in any format (--from, as often as needed), and "
+     "from\n"
+     "what is left. Only a file with the very hash of the manifest is put in its place; nothing "
+     "else is\n"
      "touched. With names of shards or files these alone are looked at.",
      kRepairCodes},
     {Verb::kInfo, "info", "Say what a dataset or a shard holds", "DATASET|SHARD...", 1, kAny,
@@ -81,19 +91,29 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      "The bytes are checked against their hash where there is an index.", kReadCodes},
     {Verb::kExtract, "extract", "Write samples back as files at their source paths",
      "DATASET|SHARD...", 1, kAny, "pack extract shards/ -o photos-again/",
-     "Every field is written, byte for byte: the image at its source path, what lay beside it under the\n"
-     "same name (a.txt, a.mask.png), and a field from a table or COCO json as a.json, a.txt. Labels come\n"
-     "back as the folders of the source paths. Samples without a source path are named by their key. A\n"
-     "json field that --with-json made is no file of the source and stays out. OUT must be new or empty,\n"
-     "or what an unfinished run has left: the same command goes on there, keeps the files that have the\n"
-     "dataset's bytes and refuses others. Nothing is written outside of OUT or through a link. A name that\n"
-     "is too long or taken gets a hash at its end; such files, and those that are withheld because they\n"
+     "Every field is written, byte for byte: the image at its source path, what lay beside it "
+     "under the\n"
+     "same name (a.txt, a.mask.png), and a field from a table or COCO json as a.json, a.txt. "
+     "Labels come\n"
+     "back as the folders of the source paths. Samples without a source path are named by their "
+     "key. A\n"
+     "json field that --with-json made is no file of the source and stays out. OUT must be new or "
+     "empty,\n"
+     "or what an unfinished run has left: the same command goes on there, keeps the files that "
+     "have the\n"
+     "dataset's bytes and refuses others. Nothing is written outside of OUT or through a link. A "
+     "name that\n"
+     "is too long or taken gets a hash at its end; such files, and those that are withheld because "
+     "they\n"
      "are damaged, are listed.",
      kExtractCodes},
-    {Verb::kBench, "bench", "Measure how fast a loader reads a dataset here, and what the bottleneck is",
+    {Verb::kBench, "bench",
+     "Measure how fast a loader reads a dataset here, and what the bottleneck is",
      "DATASET|SHARD...", 1, kAny, "pack bench shards/ --batch 64 --decode 224",
-     "Runs the C++ loader of //readers over the dataset and compares it with what the machine can do.\n"
-     "The first epoch may read from the disk; later ones are served by the page cache where it is large\n"
+     "Runs the C++ loader of //readers over the dataset and compares it with what the machine can "
+     "do.\n"
+     "The first epoch may read from the disk; later ones are served by the page cache where it is "
+     "large\n"
      "enough.",
      kReadCodes},
     {Verb::kCompletions, "completions", "Print completions for a shell", "bash|zsh|fish", 1, 1,

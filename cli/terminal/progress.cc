@@ -46,8 +46,8 @@ std::string Counts(const ProgressView& view) {
   return StrCat(FormatCount(view.done), " of ", FormatCount(view.total), " ", view.unit);
 }
 
-// "packing ████░░░░ 62%  6,210 of 10,000 images  ETA 0:03". On a narrow terminal the counts go first:
-// bar and ETA say how far it is.
+// "packing ████░░░░ 62%  6,210 of 10,000 images  ETA 0:03". On a narrow terminal the counts go
+// first: bar and ETA say how far it is.
 std::string BarLine(const ProgressView& view, const ProgressRates& rates, int columns, bool utf8) {
   constexpr int kLeast = 8, kMost = 30;
   if (view.total == 0 && view.bytes_total == 0) return StrCat(view.stage, "   ", Counts(view));

@@ -47,8 +47,8 @@ TEST(Progress, ANarrowTerminalShowsBarAndEtaAndCutsNothing) {
   std::string all;
   for (const std::string& line : lines) all += line + "\n";
   EXPECT_NE(lines[0].find("##--"), std::string::npos) << all;
-  for (const char* part : {" 62%", "ETA 1:15\n", "41,200 images/s", "104 MB/s out", "limit: reading\n",
-                           "memory 212 MB of 6.00 GB\n", "shards 2 of 5"}) {
+  for (const char* part : {" 62%", "ETA 1:15\n", "41,200 images/s", "104 MB/s out",
+                           "limit: reading\n", "memory 212 MB of 6.00 GB\n", "shards 2 of 5"}) {
     EXPECT_NE(all.find(part), std::string::npos) << part << " in\n" << all;
   }
 }

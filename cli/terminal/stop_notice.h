@@ -1,4 +1,5 @@
-// StopNotice: says what a run waits for that was told to stop by a signal and has not ended a moment later.
+// StopNotice: says what a run waits for that was told to stop by a signal and has not ended a
+// moment later.
 //
 //   const StopNotice notice(terminal);
 //   absl::Status done = WriteAll(...);    // which looks at StopSignal() between its writes

@@ -9,8 +9,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "formats/io/escape.h"
 #include "cli/terminal/stop_signal.h"
+#include "formats/io/escape.h"
 #include "formats/io/file.h"
 
 namespace shardpack::cli {
@@ -35,8 +35,9 @@ bool SpeaksUtf8() {
 // The bytes of the first character; adds its columns. What is no UTF-8 has one.
 size_t Character(std::string_view text, size_t* columns) {
   utf8proc_int32_t character = -1;
-  const utf8proc_ssize_t bytes = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
-                                                  static_cast<utf8proc_ssize_t>(text.size()), &character);
+  const utf8proc_ssize_t bytes =
+      utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                       static_cast<utf8proc_ssize_t>(text.size()), &character);
   *columns += bytes > 0 ? static_cast<size_t>(std::max(0, utf8proc_charwidth(character))) : 1;
   return bytes > 0 ? static_cast<size_t>(bytes) : 1;
 }
@@ -87,7 +88,8 @@ void Terminal::Warn(std::string_view text) {
   constexpr std::string_view kWord = "warning:";
   const std::string all = absl::StrCat(std::string(kWord), " ", std::string(text), "\n");
   // A terminal would break names in their midst.
-  const std::string lines = ::isatty(STDERR_FILENO) == 1 ? WrappedTo(static_cast<size_t>(width()), all) : all;
+  const std::string lines =
+      ::isatty(STDERR_FILENO) == 1 ? WrappedTo(static_cast<size_t>(width()), all) : all;
   Put(absl::StrCat(Styled(Style::kYellow, kWord), lines.substr(kWord.size())));
 }
 
@@ -129,7 +131,8 @@ void Terminal::Draw(const std::vector<std::string>& lines) {
   const std::lock_guard lock(mutex_);
   std::string out;
   Erase(&out);
-  for (size_t i = 0; i < lines.size(); ++i) absl::StrAppend(&out, i == 0 ? "" : "\n", EscapeHarmful(lines[i]));
+  for (size_t i = 0; i < lines.size(); ++i)
+    absl::StrAppend(&out, i == 0 ? "" : "\n", EscapeHarmful(lines[i]));
   drawn_ = lines.size();
   EraseOnSecondSignal(static_cast<int>(drawn_));
   if (!out.empty()) WriteAll(STDERR_FILENO, out);

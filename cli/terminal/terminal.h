@@ -91,8 +91,8 @@ std::string FitColumns(std::string_view text, int columns);
 using shardpack::ShellQuoted;
 // Blanks behind it until it is that wide.
 std::string PaddedTo(size_t columns, std::string text);
-// Broken into lines at blanks, and within a longer word behind a "/"; a word without one stays whole.
-// Lines that begin with a blank are left alone: they are rows and commands.
+// Broken into lines at blanks, and within a longer word behind a "/"; a word without one stays
+// whole. Lines that begin with a blank are left alone: they are rows and commands.
 std::string WrappedTo(size_t columns, std::string_view text);
 
 }  // namespace shardpack::cli

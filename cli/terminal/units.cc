@@ -119,8 +119,8 @@ absl::StatusOr<std::pair<uint64_t, uint64_t>> ParseRange(std::string_view text) 
         "expected one range, as in 0-9, not a list; each range is a run of its own");
   }
   const size_t dash = text.find('-');
-  const std::string_view ends[] = {
-      text.substr(0, dash), dash == std::string_view::npos ? text : text.substr(dash + 1)};
+  const std::string_view ends[] = {text.substr(0, dash),
+                                   dash == std::string_view::npos ? text : text.substr(dash + 1)};
   uint64_t values[2];
   for (int i = 0; i < 2; ++i) {
     const auto [rest, error] =
@@ -134,7 +134,8 @@ absl::StatusOr<std::pair<uint64_t, uint64_t>> ParseRange(std::string_view text) 
   }
   if (values[0] > values[1]) {
     return absl::InvalidArgumentError(absl::StrCat("the range ends before it begins; expected ",
-                                                   std::string(ends[1]), "-", std::string(ends[0])));
+                                                   std::string(ends[1]), "-",
+                                                   std::string(ends[0])));
   }
   return std::pair(values[0], values[1]);
 }

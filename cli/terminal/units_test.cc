@@ -37,14 +37,15 @@ TEST(Units, SharesAndDurations) {
   EXPECT_DOUBLE_EQ(*ParseDuration("90"), 90);
   EXPECT_DOUBLE_EQ(*ParseDuration("5m"), 300);
   EXPECT_DOUBLE_EQ(*ParseDuration("1.5h"), 5400);
-  for (const char* bad : {"5 weeks", "0", "0s", "-1s", ""}) EXPECT_FALSE(ParseDuration(bad).ok()) << bad;
+  for (const char* bad : {"5 weeks", "0", "0s", "-1s", ""})
+    EXPECT_FALSE(ParseDuration(bad).ok()) << bad;
 }
 
 TEST(Units, RangesHoldBothEnds) {
   EXPECT_EQ(*ParseRange("0-9"), std::pair(uint64_t{0}, uint64_t{9}));
   EXPECT_EQ(*ParseRange("7"), std::pair(uint64_t{7}, uint64_t{7}));
-  for (const char* bad : {"", "-", "9-0", "1-", "-1", "a-b", "1-2-3", "+1-2", "0x1-2", "1.5", "1_000", "1:3",
-                          "1..3", "0 - 3"})
+  for (const char* bad : {"", "-", "9-0", "1-", "-1", "a-b", "1-2-3", "+1-2", "0x1-2", "1.5",
+                          "1_000", "1:3", "1..3", "0 - 3"})
     EXPECT_FALSE(ParseRange(bad).ok()) << bad;
 }
 

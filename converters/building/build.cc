@@ -5,10 +5,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "converters/publishing/commit.h"
-#include "converters/listing/offered_flags.h"
-#include "formats/io/resources.h"
 #include "converters/building/shard_scheduler.h"
+#include "converters/listing/offered_flags.h"
+#include "converters/publishing/commit.h"
+#include "formats/io/resources.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -34,19 +35,18 @@ absl::Status OrPackAgain(absl::Status status, const OutputOptions& output) {
 
 }  // namespace
 
-absl::StatusOr<RunReport> Build(const Plan& plan, const SampleSource& source, const BuildOptions& options,
-                                IoPool& pool, BuildProgress& progress, const std::atomic<int>& stop) {
-  absl::StatusOr<OutputDir> out = OutputDir::Open(options.out, plan, options.output, pool);
-  if (!out.ok()) return out.status();
-  if (out->complete()) {
-    absl::StatusOr<Manifest> manifest = Manifest::Read(out->path());
-    if (!manifest.ok()) return manifest.status();
-    return AlreadyComplete(*std::move(manifest));
+absl::StatusOr<RunReport> Build(const Plan& plan, const SampleSource& source,
+                                const BuildOptions& options, IoPool& pool, BuildProgress& progress,
+                                const std::atomic<int>& stop) {
+  ASSIGN_OR_RETURN(OutputDir out, OutputDir::Open(options.out, plan, options.output, pool));
+  if (out.complete()) {
+    ASSIGN_OR_RETURN(Manifest manifest, Manifest::Read(out.path()));
+    return AlreadyComplete(std::move(manifest));
   }
   const auto [begin, end] =
       options.output.shards_range.value_or(std::pair<size_t, size_t>(0, plan.shards().size()));
 
-  std::vector<ShardResult> results = out->finished();
+  std::vector<ShardResult> results = out.finished();
   RunReport report;
   report.kept_shards = results.size();
   std::set<uint32_t> finished;
@@ -65,25 +65,26 @@ absl::StatusOr<RunReport> Build(const Plan& plan, const SampleSource& source, co
   progress.done_shards = report.kept_shards;
 
   const int jobs = options.jobs > 0 ? options.jobs : AvailableCores();
-  const uint64_t memory = options.memory_bytes > 0 ? options.memory_bytes : AvailableMemoryBytes() / 4;
+  const uint64_t memory =
+      options.memory_bytes > 0 ? options.memory_bytes : AvailableMemoryBytes() / 4;
   absl::Status built;
   const TransformOptions& pixels = plan.options().pixels;
-  absl::StatusOr<ImageTransform> transform =
-      ImageTransform::Create(pixels, {.max_pixels = plan.options().max_pixels});
-  if (!transform.ok()) return transform.status();
+  ASSIGN_OR_RETURN(ImageTransform transform,
+                   ImageTransform::Create(pixels, {.max_pixels = plan.options().max_pixels}));
   if (!to_build.empty()) {
-    ShardScheduler scheduler(plan, source, *out,
-                             {jobs, static_cast<uint64_t>(static_cast<double>(memory) * kShareForSamples)},
-                             pixels.identity() && !plan.options().compute_stats ? nullptr : &*transform, pool, progress);
+    ShardScheduler scheduler(
+        plan, source, out,
+        {jobs, static_cast<uint64_t>(static_cast<double>(memory) * kShareForSamples)},
+        pixels.identity() && !plan.options().compute_stats ? nullptr : &transform, pool, progress);
     built = scheduler.Run(std::move(to_build), stop, [&](ShardResult result) {
       const bool by_other = !result.journal.empty();  // read from there
       results.push_back(std::move(result));
       ++(by_other ? report.others_shards : report.built_shards);
     });
   }
-  if (!built.ok() && options.output.shards_range && out->PublishedByOther(plan)) {
+  if (!built.ok() && options.output.shards_range && out.PublishedByOther(plan)) {
     // Overtaken: all that this worker was at work on is published, and the staging area is gone.
-    absl::StatusOr<Manifest> manifest = Manifest::Read(out->path());
+    absl::StatusOr<Manifest> manifest = Manifest::Read(out.path());
     if (manifest.ok()) return AlreadyComplete(*std::move(manifest));
   }
   if (!built.ok()) return built;
@@ -92,7 +93,7 @@ absl::StatusOr<RunReport> Build(const Plan& plan, const SampleSource& source, co
   report.skips = AllSkips(plan, results);
   if (options.output.shards_range) return report;  // `pack commit` publishes
   absl::StatusOr<Manifest> manifest =
-      Commit(plan, results, *out, {options.max_skip, options.tool, options.expect});
+      Commit(plan, results, out, {options.max_skip, options.tool, options.expect});
   if (!manifest.ok()) return OrPackAgain(manifest.status(), options.output);
   report.manifest = *std::move(manifest);
   return report;

@@ -1,4 +1,5 @@
-// Build: packs a plan's shards, in parallel and in any order, with the same bytes every time; then commits.
+// Build: packs a plan's shards, in parallel and in any order, with the same bytes every time; then
+// commits.
 //
 //   BuildProgress progress;
 //   absl::StatusOr<RunReport> report = Build(plan, source, BuildOptions{.out = "OUT"}, pool, progress, stop);
@@ -24,10 +25,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "converters/threads/io_pool.h"
-#include "converters/publishing/output_dir.h"
-#include "converters/planning/plan.h"
 #include "converters/listing/sample_source.h"
+#include "converters/planning/plan.h"
+#include "converters/publishing/output_dir.h"
+#include "converters/threads/io_pool.h"
 #include "formats/core/manifest.h"
 
 namespace shardpack {
@@ -37,24 +38,26 @@ struct BuildOptions {
   int jobs = 0;               // computing threads; 0 = the cores this process may use
   uint64_t memory_bytes = 0;  // ceiling for samples in flight; 0 = a quarter of the memory
   OutputOptions output;
-  double max_skip = 0.01;     // share of seen inputs that may be skipped or failed; 0 with --strict
+  double max_skip = 0.01;  // share of seen inputs that may be skipped or failed; 0 with --strict
   std::map<std::string, std::string> tool;  // for the manifest: version, commit, linked libraries
   std::optional<Digest> expect;             // identity that the result must have
 };
 
-// Written by the build, read by whoever shows progress; all counts only grow, gauges go up and down.
+// Written by the build, read by whoever shows progress; all counts only grow, gauges go up and
+// down.
 struct BuildProgress {
   std::atomic<uint64_t> total_rows{0}, done_rows{0}, skipped_rows{0};
   std::atomic<uint64_t> bytes_in{0}, bytes_out{0};
   std::atomic<uint64_t> total_shards{0}, done_shards{0}, kept_shards{0};
-  // Gauges: chunks of samples being read, waiting for or in computation, and being proven; bytes of samples in memory.
+  // Gauges: chunks of samples being read, waiting for or in computation, and being proven; bytes of
+  // samples in memory.
   std::atomic<int64_t> reading{0}, computing{0}, proving{0};
   std::atomic<int64_t> memory_bytes{0};
 };
 
 struct RunReport {
-  Manifest manifest;              // empty for a worker's part
-  uint64_t kept_shards = 0;       // taken over from an interrupted run
+  Manifest manifest;         // empty for a worker's part
+  uint64_t kept_shards = 0;  // taken over from an interrupted run
   uint64_t built_shards = 0;
   uint64_t others_shards = 0;     // finished by other workers meanwhile
   bool already_complete = false;  // nothing was to be done
@@ -62,8 +65,9 @@ struct RunReport {
 };
 
 // `stop` becomes non-zero when the run shall end soon (a signal's number).
-absl::StatusOr<RunReport> Build(const Plan& plan, const SampleSource& source, const BuildOptions& options,
-                                IoPool& pool, BuildProgress& progress, const std::atomic<int>& stop);
+absl::StatusOr<RunReport> Build(const Plan& plan, const SampleSource& source,
+                                const BuildOptions& options, IoPool& pool, BuildProgress& progress,
+                                const std::atomic<int>& stop);
 
 }  // namespace shardpack
 

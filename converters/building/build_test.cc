@@ -1,4 +1,5 @@
-// Builds of images in memory with the toy format: laws 1, 4 and 5, resume, budgets, conflicts, faults.
+// Builds of images in memory with the toy format: laws 1, 4 and 5, resume, budgets, conflicts,
+// faults.
 #include "converters/building/build.h"
 
 #include <errno.h>
@@ -18,8 +19,8 @@
 #include "converters/testing/memory_source.h"
 #include "formats/core/index_name.h"
 #include "formats/io/file.h"
-#include "formats/testing/scratch_folder.h"
 #include "formats/testing/datasets/toy_format.h"
+#include "formats/testing/scratch_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -56,7 +57,8 @@ class BuildTest : public ::testing::Test {
     EXPECT_TRUE(plan.ok()) << plan.status();
     return *std::move(plan);
   }
-  absl::StatusOr<RunReport> Run(const Plan& plan, const MemorySource& source, BuildOptions options) {
+  absl::StatusOr<RunReport> Run(const Plan& plan, const MemorySource& source,
+                                BuildOptions options) {
     IoPool pool(4);
     BuildProgress progress;
     return Build(plan, source, options, pool, progress, stop_);
@@ -99,7 +101,8 @@ TEST_F(BuildTest, TheBytesOfTheSourceAreInTheShards) {
   for (const ManifestShard& shard : report->manifest.shards) {
     const std::string bytes = *ReadWholeFile(scratch_.File("out/" + shard.name), 1 << 30);
     EXPECT_EQ(Xxh3_128(AsBytes(bytes)), shard.xxh3_128);
-    auto index = ShardIndex::Open(scratch_.File("out/" + shard.index.name), shard.bytes, shard.index.xxh3_128);
+    auto index = ShardIndex::Open(scratch_.File("out/" + shard.index.name), shard.bytes,
+                                  shard.index.xxh3_128);
     ASSERT_TRUE(index.ok()) << index.status();
     for (uint64_t r = 0; r < index->records(); ++r, ++position) {
       const uint32_t row = plan.row(position);
@@ -120,9 +123,10 @@ const Format& FormatWithFiles() {
       {.name = ToyFormat().layouts[0].name,
        .doc = "",
        .label_base = 1,
-       .shard_name = [](std::string_view split, uint32_t number, uint32_t) {
-         return split == "odd" ? "" : absl::StrCat("own-", std::string(split), "-", number);
-       },
+       .shard_name =
+           [](std::string_view split, uint32_t number, uint32_t) {
+             return split == "odd" ? "" : absl::StrCat("own-", std::string(split), "-", number);
+           },
        .files = [](const SidecarInput& input) -> absl::StatusOr<std::vector<NamedBytes>> {
          EXPECT_EQ(input.indexes.size(), input.manifest.shards.size());
          EXPECT_TRUE(std::filesystem::is_directory(input.scratch));
@@ -204,7 +208,8 @@ TEST_F(BuildTest, CommitNamesTheFirstShardThatIsMissing) {
   auto out = OutputDir::Open(scratch_.File("out"), plan, {}, pool);
   auto manifest = Commit(plan, out->finished(), *out, {});
   EXPECT_EQ(manifest.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(manifest.status().message()), HasSubstr("2 of 3 shards are not built yet, the first is number 1"));
+  EXPECT_THAT(std::string(manifest.status().message()),
+              HasSubstr("2 of 3 shards are not built yet, the first is number 1"));
 }
 
 TEST_F(BuildTest, AStoppedRunResumesToTheSameBytes) {
@@ -346,7 +351,8 @@ TEST_F(BuildTest, BadInputsAreLeftOutListedAndBudgeted) {
   strict.max_skip = 0.01;
   auto refused = Run(source, strict);
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("2 of 100 inputs cannot be packed"));
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("2 of 100 inputs cannot be packed"));
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("000003.jpg: not-an-image"));
   EXPECT_FALSE(std::filesystem::exists(scratch_.File("out/manifest.json")));
 
@@ -366,7 +372,8 @@ TEST_F(BuildTest, BadInputsAreLeftOutListedAndBudgeted) {
   ASSERT_TRUE(Run(whole, Out("whole")).ok());
   uint64_t same = 0;
   const auto a = Snapshot(scratch_.File("out")), b = Snapshot(scratch_.File("whole"));
-  for (const auto& [name, bytes] : a) same += name.ends_with(".toy") && b.count(name) > 0 && b.at(name) == bytes;
+  for (const auto& [name, bytes] : a)
+    same += name.ends_with(".toy") && b.count(name) > 0 && b.at(name) == bytes;
   EXPECT_GE(same, 8u);
 }
 
@@ -434,8 +441,8 @@ ssize_t FailingWritev(int fd, const iovec* vectors, int count) {
   for (int i = 0; i < count; ++i) bytes += vectors[i].iov_len;
   char link[64], target[512] = {};
   std::snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-  if (::readlink(link, target, sizeof(target) - 1) > 0 && std::string(target).ends_with(".toy") && writes_to_fail > 0 &&
-      writes_to_fail-- > 0) {
+  if (::readlink(link, target, sizeof(target) - 1) > 0 && std::string(target).ends_with(".toy") &&
+      writes_to_fail > 0 && writes_to_fail-- > 0) {
     errno = fail_with;
     return -1;
   }
@@ -559,7 +566,8 @@ TEST_F(BuildTest, ABuildBegunByAnOlderVersionEndsAsAnyOther) {
   EXPECT_EQ(resumed->kept_shards, kept.size());
   EXPECT_EQ(Snapshot(scratch_.File("old")), Snapshot(scratch_.File("whole")));
 
-  // Killed right after it had renamed an index; another one is damaged, so that its shard is built again.
+  // Killed right after it had renamed an index; another one is damaged, so that its shard is built
+  // again.
   const std::vector<ShardResult> results = begin("killed");
   std::filesystem::rename(scratch_.File("killed/" + results[0].index.name),
                           scratch_.File("killed/" + IndexName(results[0].file.name)));
@@ -579,9 +587,10 @@ TEST_F(BuildTest, ALineOfTheJournalIsBelievedOnlyWithTheNamesOfItsPlan) {
   const std::vector<ShardResult> lines = *ReadJournals(scratch_.File("out/.pack"));
   ASSERT_EQ(lines.size(), 3u);
   for (const ShardResult& line : lines) EXPECT_TRUE(FitsPlan(line, plan));
-  for (const std::string& name : {std::string(), std::string("../precious"), std::string("/etc/passwd"),
-                                  std::string(4096, 'a'), std::string("\xff"), std::string(".pack/plan"),
-                                  lines[1].file.name, std::string("manifest.json")}) {
+  for (const std::string& name :
+       {std::string(), std::string("../precious"), std::string("/etc/passwd"),
+        std::string(4096, 'a'), std::string("\xff"), std::string(".pack/plan"), lines[1].file.name,
+        std::string("manifest.json")}) {
     ShardResult line = lines[0];
     line.file.name = name;
     EXPECT_FALSE(FitsPlan(line, plan)) << name;
@@ -604,7 +613,8 @@ TEST_F(BuildTest, ALineOfTheJournalIsBelievedOnlyWithTheNamesOfItsPlan) {
 
 TEST_F(BuildTest, TheProofFindsAWriterThatLies) {
   Format lying = ToyFormat();
-  lying.create = +[](StagedFile& file, const ShardSpec& spec) -> absl::StatusOr<std::unique_ptr<ShardWriter>> {
+  lying.create =
+      +[](StagedFile& file, const ShardSpec& spec) -> absl::StatusOr<std::unique_ptr<ShardWriter>> {
     auto writer = ToyFormat().create(file, spec);
     if (!writer.ok()) return writer.status();
     return std::make_unique<LyingWriter>(*std::move(writer));

@@ -12,6 +12,7 @@
 #include "converters/listing/probe_pass.h"
 #include "formats/core/index_name.h"
 #include "formats/io/sequential_reader.h"
+#include "formats/io/status_macros.h"
 #include "images/codecs/decode.h"
 #include "images/probe/probe.h"
 
@@ -23,8 +24,7 @@ absl::StatusOr<std::string> Sha256Of(const File& file, uint64_t bytes) {
   std::vector<std::byte> block(1 << 20);
   for (uint64_t at = 0; at < bytes;) {
     const std::span<std::byte> into(block.data(), std::min<uint64_t>(block.size(), bytes - at));
-    absl::Status read = file.ReadExactlyAt(at, into);
-    if (!read.ok()) return read;
+    RETURN_IF_ERROR(file.ReadExactlyAt(at, into));
     stream.Update(into);
     at += into.size();
   }
@@ -35,7 +35,8 @@ absl::StatusOr<std::string> Sha256Of(const File& file, uint64_t bytes) {
 ProbeResult JudgeRaw(const PreparedSample& sample, uint64_t max_pixels) {
   const ImageInfo& info = sample.image;
   const uint64_t pixels = uint64_t{info.width} * info.height;
-  if (pixels > max_pixels) return {ProbeVerdict::kPixelLimit, info, 0, "more pixels than --max-pixels"};
+  if (pixels > max_pixels)
+    return {ProbeVerdict::kPixelLimit, info, 0, "more pixels than --max-pixels"};
   if (pixels * info.channels != sample.fields[0].bytes.size()) {
     return {ProbeVerdict::kTruncated, info, 0, "raw pixels of another size"};
   }
@@ -55,9 +56,11 @@ void CountChanges(uint16_t changes, DatasetFacts& facts) {
 }
 
 // An image that cannot be decoded is packed all the same, but not in the sums.
-void SumPixels(const Plan& plan, const PreparedSample& sample, ImageDecoder& decoder, SampleChunk& chunk) {
-  const absl::StatusOr<DecodedImage> image = decoder.Decode(
-      sample.fields[0].bytes, sample.image, {.orient = false, .max_pixels = plan.options().max_pixels});
+void SumPixels(const Plan& plan, const PreparedSample& sample, ImageDecoder& decoder,
+               SampleChunk& chunk) {
+  const absl::StatusOr<DecodedImage> image =
+      decoder.Decode(sample.fields[0].bytes, sample.image,
+                     {.orient = false, .max_pixels = plan.options().max_pixels});
   if (!image.ok()) {
     ++chunk.undecodable;
     return;
@@ -77,7 +80,8 @@ void AddSums(const SampleChunk& chunk, std::map<std::string, uint64_t>& into) {
 }
 
 std::string_view ClassName(const Plan& plan, int64_t label) {
-  return label < 0 ? std::string_view() : std::string_view(plan.listing().classes[static_cast<size_t>(label)]);
+  return label < 0 ? std::string_view()
+                   : std::string_view(plan.listing().classes[static_cast<size_t>(label)]);
 }
 
 }  // namespace
@@ -95,7 +99,8 @@ void SampleChunk::Reset() {
   failed = absl::OkStatus();
 }
 
-void LoadSamples(const Plan& plan, const SampleSource& source, uint64_t first, uint64_t count, SampleChunk& chunk) {
+void LoadSamples(const Plan& plan, const SampleSource& source, uint64_t first, uint64_t count,
+                 SampleChunk& chunk) {
   for (uint64_t position = first; position < first + count; ++position) {
     LoadResult loaded = source.Load(plan.listing(), plan.row(position), chunk.arena);
     if (absl::Status* failed = std::get_if<absl::Status>(&loaded)) {
@@ -122,8 +127,9 @@ void JudgeSamples(const Plan& plan, SampleChunk& chunk) {
   const bool hash = options.pixels.identity() && !options.compute_stats;
   auto keep = chunk.samples.begin();
   for (PreparedSample& sample : chunk.samples) {
-    const ProbeResult judged = sample.image.format == ImageFormat::kRaw ? JudgeRaw(sample, options.max_pixels)
-                                                                        : ProbeImage(sample.fields[0].bytes, probe);
+    const ProbeResult judged = sample.image.format == ImageFormat::kRaw
+                                   ? JudgeRaw(sample, options.max_pixels)
+                                   : ProbeImage(sample.fields[0].bytes, probe);
     if (judged.verdict != ProbeVerdict::kOk) {
       chunk.skips.push_back({plan.row(sample.position), SkipReasonOf(judged.verdict),
                              absl::StrCat(judged.detail, " at offset ", judged.offset)});
@@ -136,15 +142,17 @@ void JudgeSamples(const Plan& plan, SampleChunk& chunk) {
   chunk.samples.erase(keep, chunk.samples.end());
 }
 
-uint64_t TransformNext(const Plan& plan, const ImageTransform& transform, const TransformTarget& target,
-                       TransformScratch& scratch, SampleChunk& chunk) {
+uint64_t TransformNext(const Plan& plan, const ImageTransform& transform,
+                       const TransformTarget& target, TransformScratch& scratch,
+                       SampleChunk& chunk) {
   PreparedSample& sample = chunk.samples[chunk.next++];
   const auto fail = [&](SkipReason reason, std::string why) {
     sample.failed = true;
     chunk.skips.push_back({plan.row(sample.position), reason, std::move(why)});
     return uint64_t{0};
   };
-  absl::StatusOr<TransformedImage> image = transform.Run(sample.fields[0].bytes, sample.image, target, scratch);
+  absl::StatusOr<TransformedImage> image =
+      transform.Run(sample.fields[0].bytes, sample.image, target, scratch);
   if (!image.ok()) return fail(SkipReason::kDecodeFailed, std::string(image.status().message()));
   sample.changes = image->changes;
   if (!ChangesPixels(image->changes)) {
@@ -153,15 +161,17 @@ uint64_t TransformNext(const Plan& plan, const ImageTransform& transform, const 
   }
   const uint64_t most = plan.format().traits.max_record_bytes;
   if (most > 0 && image->bytes.size() > most) {
-    return fail(SkipReason::kTooLarge, absl::StrCat(image->bytes.size(), " bytes when encoded, a record of ",
-                                                    std::string(plan.format().name), " takes ", most));
+    return fail(SkipReason::kTooLarge,
+                absl::StrCat(image->bytes.size(), " bytes when encoded, a record of ",
+                             std::string(plan.format().name), " takes ", most));
   }
   sample.image = image->info;
   const std::span<std::byte> bytes = chunk.changed.Allocate(image->bytes.size());
   std::memcpy(bytes.data(), image->bytes.data(), bytes.size());
   const size_t count = sample.fields.size();
   static_assert(std::is_trivially_destructible_v<FieldView>);
-  auto* fields = reinterpret_cast<FieldView*>(chunk.changed.Allocate(count * sizeof(FieldView)).data());
+  auto* fields =
+      reinterpret_cast<FieldView*>(chunk.changed.Allocate(count * sizeof(FieldView)).data());
   std::uninitialized_copy(sample.fields.begin(), sample.fields.end(), fields);
   fields[0].bytes = bytes;
   sample.fields = {fields, count};
@@ -190,11 +200,11 @@ void HandOver(SampleChunk& chunk, const std::function<void(const SampleChunk&)>&
 // Samples in a file of their own, until it is known what they add up to.
 class ShardBuilder::Spool {
  public:
-  static absl::StatusOr<std::unique_ptr<Spool>> Create(const OutputDir& out, const std::string& name) {
-    absl::StatusOr<std::unique_ptr<StagedFile>> file = out.Stage(name);
-    if (!file.ok()) return file.status();
+  static absl::StatusOr<std::unique_ptr<Spool>> Create(const OutputDir& out,
+                                                       const std::string& name) {
+    ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> file, out.Stage(name));
     auto spool = std::make_unique<Spool>();
-    spool->file_ = *std::move(file);
+    spool->file_ = std::move(file);
     return spool;
   }
 
@@ -206,8 +216,7 @@ class ShardBuilder::Spool {
     for (size_t f = 0; f < sample.fields.size(); ++f) {
       sizes_.push_back(sample.fields[f].bytes.size());
       hashes_.push_back(hashes[f]);
-      absl::Status written = file_->Append(sample.fields[f].bytes);
-      if (!written.ok()) return written;
+      RETURN_IF_ERROR(file_->Append(sample.fields[f].bytes));
     }
     return absl::OkStatus();
   }
@@ -227,7 +236,8 @@ class ShardBuilder::Spool {
     std::vector<FieldView> fields(names_.size());
     uint64_t offset = 0;
     for (size_t i = 0; i < samples_.size() && status.ok(); ++i) {
-      const std::span<const uint64_t> sizes = std::span(sizes_).subspan(i * fields.size(), fields.size());
+      const std::span<const uint64_t> sizes =
+          std::span(sizes_).subspan(i * fields.size(), fields.size());
       bytes.resize(std::accumulate(sizes.begin(), sizes.end(), uint64_t{0}));
       status = file_->file().ReadExactlyAt(offset, std::span(bytes));
       offset += bytes.size();
@@ -236,7 +246,8 @@ class ShardBuilder::Spool {
       }
       PreparedSample sample = samples_[i];
       sample.fields = fields;
-      if (status.ok()) status = append(sample, std::span(hashes_).subspan(i * fields.size(), fields.size()));
+      if (status.ok())
+        status = append(sample, std::span(hashes_).subspan(i * fields.size(), fields.size()));
     }
     return status;
   }
@@ -244,7 +255,7 @@ class ShardBuilder::Spool {
  private:
   std::unique_ptr<StagedFile> file_;
   std::vector<std::string> names_;
-  std::vector<PreparedSample> samples_;  // without their fields
+  std::vector<PreparedSample> samples_;   // without their fields
   std::vector<uint64_t> sizes_, hashes_;  // one a field
 };
 
@@ -258,25 +269,24 @@ ShardBuilder::ShardBuilder(const Plan& plan, size_t shard, OutputDir& out)
   expected_fields_.reserve(planned_.count);
 }
 
-absl::StatusOr<std::unique_ptr<ShardBuilder>> ShardBuilder::Create(const Plan& plan, size_t shard, OutputDir& out) {
+absl::StatusOr<std::unique_ptr<ShardBuilder>> ShardBuilder::Create(const Plan& plan, size_t shard,
+                                                                   OutputDir& out) {
   auto builder = std::unique_ptr<ShardBuilder>(new ShardBuilder(plan, shard, out));
-  absl::StatusOr<std::unique_ptr<StagedFile>> staged = out.Stage(builder->planned_.name);
-  if (!staged.ok()) return staged.status();
-  builder->staged_ = *std::move(staged);
+  ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, out.Stage(builder->planned_.name));
+  builder->staged_ = std::move(staged);
   if (plan.sizes_change() && FindLayout(plan.format(), plan.layout())->needs_totals) {
     auto spool = Spool::Create(out, builder->planned_.name + ".spool");
     if (!spool.ok()) return spool.status();
     builder->spool_ = *std::move(spool);
     return builder;
   }
-  if (absl::Status made = builder->CreateWriter(); !made.ok()) return made;
+  RETURN_IF_ERROR(builder->CreateWriter());
   return builder;
 }
 
 absl::Status ShardBuilder::CreateWriter() {
-  absl::StatusOr<std::unique_ptr<ShardWriter>> writer = plan_.format().create(*staged_, spec_);
-  if (!writer.ok()) return writer.status();
-  writer_ = *std::move(writer);
+  ASSIGN_OR_RETURN(std::unique_ptr<ShardWriter> writer, plan_.format().create(*staged_, spec_));
+  writer_ = std::move(writer);
   return absl::OkStatus();
 }
 
@@ -284,24 +294,27 @@ absl::Status ShardBuilder::Unspool() {
   const std::unique_ptr<Spool> spool = std::move(spool_);
   const std::vector<FieldTotal> totals = spool->Totals();
   if (!totals.empty()) spec_.fields = totals;
-  if (absl::Status made = CreateWriter(); !made.ok()) return made;
-  return spool->ForEach(
-      [&](const PreparedSample& sample, std::span<const uint64_t> hashes) { return AppendSample(sample, hashes); });
+  RETURN_IF_ERROR(CreateWriter());
+  return spool->ForEach([&](const PreparedSample& sample, std::span<const uint64_t> hashes) {
+    return AppendSample(sample, hashes);
+  });
 }
 
 absl::Status ShardBuilder::Append(const SampleChunk& chunk) {
   if (!chunk.failed.ok()) return chunk.failed;
   for (const PreparedSample& prepared : chunk.samples) {
-    const auto hashes = std::span(chunk.hashes).subspan(prepared.first_hash, prepared.fields.size());
-    absl::Status appended = spool_ != nullptr ? spool_->Add(prepared, hashes) : AppendSample(prepared, hashes);
-    if (!appended.ok()) return appended;
+    const auto hashes =
+        std::span(chunk.hashes).subspan(prepared.first_hash, prepared.fields.size());
+    RETURN_IF_ERROR(spool_ != nullptr ? spool_->Add(prepared, hashes)
+                                      : AppendSample(prepared, hashes));
   }
   result_.skips.insert(result_.skips.end(), chunk.skips.begin(), chunk.skips.end());
   if (plan_.options().compute_stats) AddSums(chunk, result_.facts.pixel_sums);
   return absl::OkStatus();
 }
 
-absl::Status ShardBuilder::AppendSample(const PreparedSample& prepared, std::span<const uint64_t> hashes) {
+absl::Status ShardBuilder::AppendSample(const PreparedSample& prepared,
+                                        std::span<const uint64_t> hashes) {
   const Listing& listing = plan_.listing();
   const uint32_t row = plan_.row(prepared.position);
   key_.clear();
@@ -316,8 +329,7 @@ absl::Status ShardBuilder::AppendSample(const PreparedSample& prepared, std::spa
                           .class_name = ClassName(plan_, label),
                           .image = prepared.image,
                           .fields = prepared.fields};
-  absl::Status appended = writer_->Append(sample);
-  if (!appended.ok()) return appended;
+  RETURN_IF_ERROR(writer_->Append(sample));
   for (size_t f = 0, name = 0; f < sample.fields.size(); ++f, ++name) {
     // Of every sample in the same order, in which some may be missing.
     while (name < field_names_.size() && field_names_[name] != sample.fields[f].name) ++name;
@@ -354,8 +366,9 @@ class ShardBuilder::Proof : public RecordSink {
     for (; next_field_ < expected.fields_end; ++next_field_) {
       const ExpectedField& wanted = builder_.expected_fields_[next_field_];
       const std::string_view name = builder_.field_names_[wanted.name];
-      const auto found = std::find_if(record.fields.begin(), record.fields.end(),
-                                      [&](const ScannedField& field) { return field.name == name; });
+      const auto found =
+          std::find_if(record.fields.begin(), record.fields.end(),
+                       [&](const ScannedField& field) { return field.name == name; });
       if (found == record.fields.end()) {
         Fail(record, "a field is missing");
       } else if (found->hash != wanted.hash) {
@@ -369,8 +382,9 @@ class ShardBuilder::Proof : public RecordSink {
 
   absl::StatusOr<std::string> Take(uint64_t shard_bytes) {
     if (failed_.ok() && index_.records() != builder_.expected_.size()) {
-      failed_ = absl::DataLossError(absl::StrCat(builder_.planned_.name, ": ", builder_.expected_.size(),
-                                                 " records were written, ", index_.records(), " read back"));
+      failed_ = absl::DataLossError(
+          absl::StrCat(builder_.planned_.name, ": ", builder_.expected_.size(),
+                       " records were written, ", index_.records(), " read back"));
     }
     if (!failed_.ok()) return failed_;
     return index_.Finish(shard_bytes);
@@ -379,9 +393,9 @@ class ShardBuilder::Proof : public RecordSink {
  private:
   void Fail(const ScannedRecord& record, const char* why) {
     if (!failed_.ok()) return;
-    failed_ = absl::DataLossError(absl::StrCat(builder_.planned_.name, " record ", index_.records(), " key ",
-                                               EscapeForTerminal(key_), " at offset ", record.offset,
-                                               ": read back with ", why));
+    failed_ = absl::DataLossError(absl::StrCat(builder_.planned_.name, " record ", index_.records(),
+                                               " key ", EscapeForTerminal(key_), " at offset ",
+                                               record.offset, ": read back with ", why));
   }
 
   ShardBuilder& builder_;
@@ -398,13 +412,12 @@ absl::StatusOr<std::string> ShardBuilder::Prove(uint64_t bytes) {
   FindingList findings(1);
   // What readers disagree about is the writer's business and its tests'; here the bytes are proven.
   const LayoutSpec* layout = FindLayout(plan_.format(), plan_.layout());
-  const ScanOptions options{.shard_name = planned_.name, .strict = false, .label_base = layout->label_base};
-  absl::Status scanned = plan_.format().scanner->Scan(in, options, proof, findings);
-  if (!scanned.ok()) return scanned;
+  const ScanOptions options{
+      .shard_name = planned_.name, .strict = false, .label_base = layout->label_base};
+  RETURN_IF_ERROR(plan_.format().scanner->Scan(in, options, proof, findings));
   if (findings.errors() > 0) return absl::DataLossError(ToText(findings.findings().front()));
-  absl::StatusOr<Digest> digest = in.Finish();
-  if (!digest.ok()) return digest.status();
-  result_.file = {plan_.DataFile(result_.shard), bytes, *digest};
+  ASSIGN_OR_RETURN(Digest digest, in.Finish());
+  result_.file = {plan_.DataFile(result_.shard), bytes, digest};
   return proof.Take(bytes);
 }
 
@@ -417,26 +430,23 @@ absl::StatusOr<ShardResult> ShardBuilder::Finish() {
   result_.records = expected_.size();
   for (size_t f = 0; f < format_counts_.size(); ++f) {
     if (format_counts_[f] == 0) continue;
-    result_.facts.image_formats[std::string(ImageExtension(static_cast<ImageFormat>(f)))] = format_counts_[f];
+    result_.facts.image_formats[std::string(ImageExtension(static_cast<ImageFormat>(f)))] =
+        format_counts_[f];
   }
-  absl::StatusOr<std::string> index = Prove(bytes);
-  if (!index.ok()) return index.status();
+  ASSIGN_OR_RETURN(std::string index, Prove(bytes));
   if (plan_.options().sha256) {
-    absl::StatusOr<std::string> sha256 = Sha256Of(staged_->file(), bytes);
-    if (!sha256.ok()) return sha256.status();
-    result_.sha256 = *std::move(sha256);
+    ASSIGN_OR_RETURN(std::string sha256, Sha256Of(staged_->file(), bytes));
+    result_.sha256 = std::move(sha256);
   }
   if (out_.options().fsync) status = staged_->SyncData();
   if (!status.ok()) return status;
   // A worker that was faster: what it has published stays.
-  absl::StatusOr<std::optional<ShardResult>> theirs = out_.FinishedByOther(plan_, result_.shard);
-  if (!theirs.ok()) return theirs.status();
-  if (theirs->has_value()) return **std::move(theirs);
+  ASSIGN_OR_RETURN(std::optional<ShardResult> theirs, out_.FinishedByOther(plan_, result_.shard));
+  if (theirs.has_value()) return *std::move(theirs);
   status = out_.Publish(*staged_, result_.file);
   if (!status.ok()) return status;
-  absl::StatusOr<FileEntry> index_file = out_.WriteFile(IndexName(planned_.name), *index);
-  if (!index_file.ok()) return index_file.status();
-  result_.index = *std::move(index_file);
+  ASSIGN_OR_RETURN(FileEntry index_file, out_.WriteFile(IndexName(planned_.name), index));
+  result_.index = std::move(index_file);
   status = out_.SyncFolder();
   if (status.ok()) status = out_.journal().Append(result_);
   if (!status.ok()) return status;

@@ -6,13 +6,14 @@
 #include <string>
 #include <utility>
 
+#include "formats/io/status_macros.h"
 #include "images/codecs/inspect.h"
 
 namespace shardpack {
 namespace {
 
-// A chunk is read by one thread without a pause: large enough that handing it over costs nothing beside it, small
-// enough that a shard has many of them outstanding on a cold disk.
+// A chunk is read by one thread without a pause: large enough that handing it over costs nothing
+// beside it, small enough that a shard has many of them outstanding on a cold disk.
 constexpr uint64_t kChunkRows = 128;
 constexpr uint64_t kChunkBytes = 1 << 20;
 // Largest number of open shards: each holds a write buffer and its expectations.
@@ -31,7 +32,7 @@ struct ShardScheduler::OpenShard {
   uint64_t next = 0, end = 0;  // positions still to hand out; Run's thread only
   uint64_t issued = 0;         // chunks; Run's thread only
   // Guarded by mutex_:
-  uint64_t appended = 0;       // chunks
+  uint64_t appended = 0;  // chunks
   uint64_t in_flight = 0;
   std::map<uint64_t, std::unique_ptr<Flight>> ready;
   bool appending = false;
@@ -57,8 +58,8 @@ struct ShardScheduler::Parked {
 };
 
 ShardScheduler::ShardScheduler(const Plan& plan, const SampleSource& source, OutputDir& out,
-                               const SchedulerOptions& options, const ImageTransform* transform, IoPool& pool,
-                               BuildProgress& progress)
+                               const SchedulerOptions& options, const ImageTransform* transform,
+                               IoPool& pool, BuildProgress& progress)
     : plan_(plan),
       source_(source),
       out_(out),
@@ -118,7 +119,8 @@ absl::Status ShardScheduler::Run(std::vector<uint32_t> shards, const std::atomic
     lock.lock();
   }
   if (stop.load() != 0) {
-    // Chunks that wait to be changed or written are not worth waiting for; what is being finished is.
+    // Chunks that wait to be changed or written are not worth waiting for; what is being finished
+    // is.
     for (const auto& shard : open_) shard->failed = true;
     Unpark();
   }
@@ -136,13 +138,14 @@ absl::Status ShardScheduler::Run(std::vector<uint32_t> shards, const std::atomic
 absl::StatusOr<uint32_t> ShardScheduler::TakeWaiting() {
   // Read before the lock is taken: a slow disk would hold up every thread.
   const bool shares = out_.options().shards_range.has_value();
-  const absl::StatusOr<std::set<std::string>> held = shares ? out_.HeldByOthers() : std::set<std::string>();
-  if (!held.ok()) return held.status();
+  ASSIGN_OR_RETURN(const std::set<std::string> held,
+                   shares ? out_.HeldByOthers() : std::set<std::string>());
   const std::lock_guard lock(mutex_);
   auto next = waiting_.begin();
   if (shares) {
-    next = std::find_if(waiting_.begin(), waiting_.end(),
-                        [&](uint32_t number) { return !held->contains(plan_.shards()[number].name); });
+    next = std::find_if(waiting_.begin(), waiting_.end(), [&](uint32_t number) {
+      return !held.contains(plan_.shards()[number].name);
+    });
     if (next == waiting_.end()) next = waiting_.begin();
   }
   const uint32_t number = *next;
@@ -153,23 +156,21 @@ absl::StatusOr<uint32_t> ShardScheduler::TakeWaiting() {
 
 absl::Status ShardScheduler::OpenNext() {
   auto shard = std::make_shared<OpenShard>();
-  const absl::StatusOr<uint32_t> taken = TakeWaiting();
-  if (!taken.ok()) return taken.status();
-  shard->number = *taken;
+  ASSIGN_OR_RETURN(const uint32_t taken, TakeWaiting());
+  shard->number = taken;
   if (out_.options().shards_range) {
-    absl::StatusOr<std::optional<ShardResult>> theirs = out_.FinishedByOther(plan_, shard->number);
-    if (!theirs.ok()) return theirs.status();
-    if (theirs->has_value()) {
+    ASSIGN_OR_RETURN(std::optional<ShardResult> theirs, out_.FinishedByOther(plan_, shard->number));
+    if (theirs.has_value()) {
       const std::lock_guard lock(mutex_);
       progress_.done_rows += plan_.shards()[shard->number].count;
-      progress_.skipped_rows += (*theirs)->skips.size();
-      Done(**std::move(theirs));
+      progress_.skipped_rows += theirs->skips.size();
+      Done(*std::move(theirs));
       return absl::OkStatus();
     }
   }
-  absl::StatusOr<std::unique_ptr<ShardBuilder>> builder = ShardBuilder::Create(plan_, shard->number, out_);
-  if (!builder.ok()) return builder.status();
-  shard->builder = *std::move(builder);
+  ASSIGN_OR_RETURN(std::unique_ptr<ShardBuilder> builder,
+                   ShardBuilder::Create(plan_, shard->number, out_));
+  shard->builder = std::move(builder);
   shard->next = plan_.shards()[shard->number].first;
   shard->end = shard->next + plan_.shards()[shard->number].count;
   const std::lock_guard lock(mutex_);
@@ -183,14 +184,16 @@ std::unique_ptr<ShardScheduler::Flight> ShardScheduler::NextChunk(OpenShard& sha
   flight->first = shard.next;
   uint64_t bytes = 0, work_bytes = 0;
   const uint64_t out_bytes = RawShape(plan_.options().pixels).value_or(FixedShape()).bytes();
-  while (shard.next < shard.end && shard.next - flight->first < kChunkRows && work_bytes < kChunkBytes) {
+  while (shard.next < shard.end && shard.next - flight->first < kChunkRows &&
+         work_bytes < kChunkBytes) {
     const uint64_t sample_bytes = plan_.listing().SampleBytes(plan_.row(shard.next++));
     bytes += sample_bytes;
     work_bytes += std::max(sample_bytes, out_bytes);
   }
   flight->count = shard.next - flight->first;
   flight->last = shard.next == shard.end;
-  flight->reserved_bytes = bytes + flight->count * 128;  // the arena's rounding and the sample's own fields
+  flight->reserved_bytes =
+      bytes + flight->count * 128;  // the arena's rounding and the sample's own fields
   return flight;
 }
 
@@ -213,7 +216,8 @@ void ShardScheduler::Launch(std::shared_ptr<OpenShard> shard, std::unique_ptr<Fl
   });
 }
 
-void ShardScheduler::Judge(const std::shared_ptr<OpenShard>& shard, std::unique_ptr<Flight> flight) {
+void ShardScheduler::Judge(const std::shared_ptr<OpenShard>& shard,
+                           std::unique_ptr<Flight> flight) {
   if (!flight->judged) JudgeSamples(plan_, *flight->chunk);
   flight->judged = true;
   if (transform_ != nullptr && !Transform(shard, flight)) return;
@@ -228,7 +232,8 @@ void ShardScheduler::Judge(const std::shared_ptr<OpenShard>& shard, std::unique_
 }
 
 // False when the chunk was put aside.
-bool ShardScheduler::Transform(const std::shared_ptr<OpenShard>& shard, std::unique_ptr<Flight>& flight) {
+bool ShardScheduler::Transform(const std::shared_ptr<OpenShard>& shard,
+                               std::unique_ptr<Flight>& flight) {
   std::unique_ptr<TransformScratch> scratch = TakeScratch();
   SampleChunk& chunk = *flight->chunk;
   Step step = Step::kGo;
@@ -259,7 +264,8 @@ std::unique_ptr<TransformScratch> ShardScheduler::TakeScratch() {
 }
 
 bool ShardScheduler::Fits(const OpenShard& shard, const Flight& flight, uint64_t bytes) const {
-  return bytes_in_flight_ + bytes <= options_.memory_bytes || (working_ == 0 && flight.sequence == shard.appended);
+  return bytes_in_flight_ + bytes <= options_.memory_bytes ||
+         (working_ == 0 && flight.sequence == shard.appended);
 }
 
 void ShardScheduler::Reserve(int64_t bytes) {
@@ -296,7 +302,8 @@ void ShardScheduler::AppendEarly(OpenShard& shard, Flight& flight) {
   {
     const std::lock_guard lock(mutex_);
     if (flight.sequence != shard.appended || shard.appending || shard.failed) return;
-    shard.appending = true;  // whoever comes meanwhile leaves its chunk to be appended after this one
+    shard.appending =
+        true;  // whoever comes meanwhile leaves its chunk to be appended after this one
   }
   absl::Status appended;
   HandOver(*flight.chunk, [&](const SampleChunk& ready) {
@@ -331,13 +338,15 @@ void ShardScheduler::Unpark() {
 }
 
 // The thread that brings a shard's next chunk appends it, and all that wait behind it.
-void ShardScheduler::Deliver(const std::shared_ptr<OpenShard>& shard, std::unique_ptr<Flight> flight) {
+void ShardScheduler::Deliver(const std::shared_ptr<OpenShard>& shard,
+                             std::unique_ptr<Flight> flight) {
   std::unique_lock lock(mutex_);
   shard->ready.emplace(flight->sequence, std::move(flight));
   if (shard->appending) return;
   shard->appending = true;
   bool complete = false;
-  while (!shard->ready.empty() && (shard->failed || shard->ready.begin()->first == shard->appended)) {
+  while (!shard->ready.empty() &&
+         (shard->failed || shard->ready.begin()->first == shard->appended)) {
     std::unique_ptr<Flight> next = std::move(shard->ready.begin()->second);
     shard->ready.erase(shard->ready.begin());
     ++shard->appended;
@@ -394,9 +403,11 @@ void ShardScheduler::FailShard(OpenShard& shard, absl::Status status) {
   const std::lock_guard lock(mutex_);
   shard.failed = true;
   // No second try where it cannot help: no space, or a sample that the format refuses.
-  const bool again = (absl::IsUnavailable(status) || absl::IsDataLoss(status)) && attempts_[shard.number] < kAttempts;
+  const bool again = (absl::IsUnavailable(status) || absl::IsDataLoss(status)) &&
+                     attempts_[shard.number] < kAttempts;
   if (again) {
-    progress_.done_rows -= std::min<uint64_t>(progress_.done_rows, plan_.shards()[shard.number].count);
+    progress_.done_rows -=
+        std::min<uint64_t>(progress_.done_rows, plan_.shards()[shard.number].count);
   } else if (failed_.ok()) {
     failed_ = std::move(status);
   }

@@ -1,4 +1,5 @@
-// ShardScheduler: builds many shards at once: reads on the I/O pool, judges on TBB, appends each shard in its order.
+// ShardScheduler: builds many shards at once: reads on the I/O pool, judges on TBB, appends each
+// shard in its order.
 //
 //   ShardScheduler scheduler(plan, source, out, SchedulerOptions{.jobs = 8, .memory_bytes = 1 << 30}, pool, progress);
 //   absl::Status built = scheduler.Run(shards_to_build, stop, [&](ShardResult result) { ... });
@@ -20,6 +21,9 @@
 #ifndef SHARDPACK_CONVERTERS_BUILDING_SHARD_SCHEDULER_H_
 #define SHARDPACK_CONVERTERS_BUILDING_SHARD_SCHEDULER_H_
 
+#include <tbb/global_control.h>
+#include <tbb/task_arena.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -28,9 +32,6 @@
 #include <memory>
 #include <mutex>
 #include <vector>
-
-#include <tbb/global_control.h>
-#include <tbb/task_arena.h>
 
 #include "absl/status/status.h"
 #include "converters/building/build.h"
@@ -47,14 +48,15 @@ struct SchedulerOptions {
 class ShardScheduler {
  public:
   // `transform`: what becomes of the pixels; nullptr: they stay as they are.
-  ShardScheduler(const Plan& plan, const SampleSource& source, OutputDir& out, const SchedulerOptions& options,
-                 const ImageTransform* transform, IoPool& pool, BuildProgress& progress);
+  ShardScheduler(const Plan& plan, const SampleSource& source, OutputDir& out,
+                 const SchedulerOptions& options, const ImageTransform* transform, IoPool& pool,
+                 BuildProgress& progress);
   ~ShardScheduler();
 
-  // Builds the shards of those numbers. `done` is called for each, one call at a time, from any thread. Cancelled when
-  // `stop` became non-zero; shards that were not finished are then discarded. Where memory or
-  // threads run out, here or in a task, std::terminate ends the process, which a later run resumes:
-  // the tasks that are under way leave no safe way back.
+  // Builds the shards of those numbers. `done` is called for each, one call at a time, from any
+  // thread. Cancelled when `stop` became non-zero; shards that were not finished are then
+  // discarded. Where memory or threads run out, here or in a task, std::terminate ends the process,
+  // which a later run resumes: the tasks that are under way leave no safe way back.
   absl::Status Run(std::vector<uint32_t> shards, const std::atomic<int>& stop,
                    const std::function<void(ShardResult)>& done) noexcept;
 
@@ -72,7 +74,8 @@ class ShardScheduler {
   void Launch(std::shared_ptr<OpenShard> shard, std::unique_ptr<Flight> flight);
   void Judge(const std::shared_ptr<OpenShard>& shard, std::unique_ptr<Flight> flight);
   bool Transform(const std::shared_ptr<OpenShard>& shard, std::unique_ptr<Flight>& flight);
-  Step BeginImage(const std::shared_ptr<OpenShard>& shard, std::unique_ptr<Flight>& flight, uint64_t bytes);
+  Step BeginImage(const std::shared_ptr<OpenShard>& shard, std::unique_ptr<Flight>& flight,
+                  uint64_t bytes);
   void EndImage(Flight& flight, uint64_t bytes, uint64_t grown_bytes);
   void AppendEarly(OpenShard& shard, Flight& flight);
   bool Fits(const OpenShard& shard, const Flight& flight, uint64_t bytes) const;
@@ -108,7 +111,7 @@ class ShardScheduler {
   std::map<uint32_t, int> attempts_;
   size_t flights_ = 0;  // chunks that hold samples
   uint64_t bytes_in_flight_ = 0;
-  size_t active_ = 0;   // tasks that still refer to us
+  size_t active_ = 0;  // tasks that still refer to us
   absl::Status failed_;
 };
 

@@ -15,6 +15,7 @@
 #include "formats/core/index_name.h"
 #include "formats/core/manifest.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 #include "readers/dataset/foreign_shard.h"
 
 namespace shardpack {
@@ -137,8 +138,7 @@ absl::Status Finder::AddFolder(const std::string& folder) {
                        "one by one to leave it out"));
     }
     if (kind.ok()) {
-      absl::Status added = Add(path, *std::move(kind));
-      if (!added.ok()) return added;
+      RETURN_IF_ERROR(Add(path, *std::move(kind)));
     } else if (absl::IsInvalidArgument(kind.status())) {
       if (found_.other_files++ < kNamedOthers) found_.others.push_back(path);
     } else if (absl::IsUnimplemented(kind.status())) {
@@ -167,14 +167,13 @@ absl::Status Finder::Add(const std::string& path, ForeignShardKind kind) {
   }
   struct stat facts;
   if (::stat(kind.data_path.c_str(), &facts) != 0) return IoStatus("look at", path, errno);
-  absl::StatusOr<Place> place = PlaceOf(path);
-  if (!place.ok()) return place.status();
+  ASSIGN_OR_RETURN(Place place, PlaceOf(path));
   FoundShard shard;
   shard.path = WithoutSlashes(path);
   shard.data_path = std::move(kind.data_path);
   shard.bytes = static_cast<uint64_t>(facts.st_size);
   found_.shards.push_back(std::move(shard));
-  places_.push_back(*std::move(place));
+  places_.push_back(std::move(place));
   return absl::OkStatus();
 }
 
@@ -243,7 +242,8 @@ absl::Status Finder::NameAll() {
     shard.file_name = place.name;
     if (!data_file.empty()) absl::StrAppend(&shard.file_name, "/", std::string(data_file));
     std::error_code error;
-    const std::filesystem::path data = place.folder / shard.file_name, real = std::filesystem::canonical(data, error);
+    const std::filesystem::path data = place.folder / shard.file_name,
+                                real = std::filesystem::canonical(data, error);
     if (!data_files.insert((error ? data : real).native()).second) {
       return absl::InvalidArgumentError(
           absl::StrCat(EscapeForTerminal(shard.path), " is given twice"));
@@ -256,8 +256,7 @@ absl::Status Finder::NameAll() {
     }
     shard.name = place.name;
     used_.insert(shard.name);
-    absl::Status listed = FindMembers(place, shard);
-    if (!listed.ok()) return listed;
+    RETURN_IF_ERROR(FindMembers(place, shard));
   }
   // Made names make way for those that cannot change.
   for (const size_t i : unnamed) {
@@ -302,8 +301,7 @@ void Finder::NameIndexes() {
     names.insert(shard.index_name);
   }
   if (names.size() == found_.shards.size()) return;
-  for (FoundShard& shard : found_.shards)
-    shard.index_name = LongIndexName(shard.name);
+  for (FoundShard& shard : found_.shards) shard.index_name = LongIndexName(shard.name);
 }
 
 void Finder::SplitAll() {
@@ -331,8 +329,8 @@ std::string_view SplitOfShardName(std::string_view name) {
 }
 
 absl::StatusOr<FoundShards> FindShards(std::span<const std::string> paths,
-                                                std::span<const Format* const> formats,
-                                                const FindShardsOptions& options) {
+                                       std::span<const Format* const> formats,
+                                       const FindShardsOptions& options) {
   return Finder(formats, options).Find(paths);
 }
 

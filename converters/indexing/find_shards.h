@@ -58,8 +58,8 @@ struct FindShardsOptions {
 };
 
 absl::StatusOr<FoundShards> FindShards(std::span<const std::string> paths,
-                                                std::span<const Format* const> formats,
-                                                const FindShardsOptions& options);
+                                       std::span<const Format* const> formats,
+                                       const FindShardsOptions& options);
 
 // The split that a shard's name begins with ("train-000000.tar", "val.tfrecord"); "" for none.
 std::string_view SplitOfShardName(std::string_view name);

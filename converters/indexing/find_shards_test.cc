@@ -37,7 +37,7 @@ class FindShardsTest : public ::testing::Test {
     return path;
   }
   absl::StatusOr<FoundShards> Find(std::vector<std::string> paths,
-                                     const FindShardsOptions& options = {}) {
+                                   const FindShardsOptions& options = {}) {
     return FindShards(paths, kToy, options);
   }
   static std::vector<std::string> Names(const FoundShards& found) {

@@ -17,8 +17,9 @@
 #include "converters/publishing/pack_folder.h"
 #include "converters/publishing/pack_lock.h"
 #include "formats/io/exists.h"
-#include "formats/io/list_folder.h"
 #include "formats/io/hash.h"
+#include "formats/io/list_folder.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -36,9 +37,8 @@ absl::StatusOr<IndexFolder> IndexFolder::Open(const std::string& out,
   folder.options_ = options;
   absl::Status status = folder.ReadManifest();
   if (!status.ok()) return status;
-  const absl::StatusOr<bool> unfinished = Exists(out + "/.pack");
-  if (!unfinished.ok()) return unfinished.status();
-  if (!folder.manifest_ || options.overwrite || *unfinished) status = folder.Begin();
+  ASSIGN_OR_RETURN(const bool unfinished, Exists(out + "/.pack"));
+  if (!folder.manifest_ || options.overwrite || unfinished) status = folder.Begin();
   if (!status.ok()) return status;
   if (folder.manifest_ && !options.overwrite && folder.lock_.is_open()) {
     // Killed right after the manifest was in place, or another run has just put it there.
@@ -67,20 +67,18 @@ absl::Status IndexFolder::ReadManifest() {
   manifest_.reset();
   const absl::StatusOr<bool> there = Exists(absl::StrCat(out_, "/", std::string(kManifestName)));
   if (!there.ok() || !*there) return there.status();
-  absl::StatusOr<Manifest> manifest = Manifest::Read(out_);
-  if (!manifest.ok()) return manifest.status();
-  if (!manifest->adopted()) {
+  ASSIGN_OR_RETURN(Manifest manifest, Manifest::Read(out_));
+  if (!manifest.adopted()) {
     return Conflict(out_, "holds a dataset that pack has made: it has its indexes");
   }
-  manifest_ = *std::move(manifest);
+  manifest_ = std::move(manifest);
   return absl::OkStatus();
 }
 
 absl::Status IndexFolder::CheckPackEntries() const {
-  absl::Status status = CheckPackFolder(out_);
-  if (!status.ok()) return status;
-  const absl::StatusOr<std::string> other =
-      OtherInPackFolder(out_, std::array<std::string_view, 4>{"lock", "stage", "index", "index.new"});
+  RETURN_IF_ERROR(CheckPackFolder(out_));
+  const absl::StatusOr<std::string> other = OtherInPackFolder(
+      out_, std::array<std::string_view, 4>{"lock", "stage", "index", "index.new"});
   if (!other.ok() || other->empty()) return other.status();
   return Conflict(out_, "holds an unfinished build; finish it, or use another folder");
 }
@@ -89,9 +87,8 @@ absl::Status IndexFolder::CheckIsOurs() {
   absl::Status status = CheckPackEntries();
   if (status.ok()) status = ReadMark();
   if (!status.ok() || options_.holds_shards || manifest_ || !marked_.empty()) return status;
-  const absl::StatusOr<std::vector<std::string>> names = ListFolder(out_);
-  if (!names.ok()) return names.status();
-  for (const std::string& name : *names) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(out_));
+  for (const std::string& name : names) {
     if (name == ".pack") continue;
     return Conflict(out_, absl::StrCat("is not empty and holds neither a dataset nor these shards "
                                        "(first entry: ",
@@ -122,8 +119,7 @@ absl::Status IndexFolder::WriteMark() const {
   const std::string staged_name = absl::StrCat(std::string(kIndexMark), ".new");
   absl::Status status = folder_->RemoveFile(staged_name);
   if (!status.ok()) return status;
-  absl::StatusOr<std::unique_ptr<StagedFile>> staged = StageBytes(path + ".new", text);
-  if (!staged.ok()) return staged.status();
+  ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, StageBytes(path + ".new", text));
   status = folder_->Replace(staged_name, kIndexMark);
   if (!status.ok()) return status;
   if (options_.fsync) status = SyncDirectory(out_ + "/.pack");
@@ -139,15 +135,13 @@ absl::Status IndexFolder::Begin() {
   }
   if (!error) std::filesystem::create_directories(out_, error);
   if (error) return IoStatus("create folder", out_, error.value());
-  absl::StatusOr<OwnedFolder> owned = OwnedFolder::Open(out_);
-  if (!owned.ok()) return owned.status();
-  folder_ = std::make_unique<OwnedFolder>(*std::move(owned));
+  ASSIGN_OR_RETURN(OwnedFolder owned, OwnedFolder::Open(out_));
+  folder_ = std::make_unique<OwnedFolder>(std::move(owned));
   absl::Status status = CheckIsOurs();
   if (status.ok()) status = MakeDirectory(out_ + "/.pack");
   if (!status.ok()) return status;
-  absl::StatusOr<File> lock = LockPackFolder(out_);
-  if (!lock.ok()) return lock.status();
-  lock_ = *std::move(lock);
+  ASSIGN_OR_RETURN(File lock, LockPackFolder(out_));
+  lock_ = std::move(lock);
   return BeginLocked();
 }
 
@@ -168,25 +162,22 @@ std::string IndexFolder::StagedPath(uint32_t number) const {
 
 absl::StatusOr<std::unique_ptr<StagedFile>> IndexFolder::StageBytes(const std::string& path,
                                                                     std::string_view bytes) const {
-  absl::StatusOr<std::unique_ptr<StagedFile>> staged = StagedFile::Create(path);
-  if (!staged.ok()) return staged.status();
-  absl::Status status = (*staged)->Append(AsBytes(bytes));
-  if (status.ok()) status = options_.fsync ? (*staged)->SyncData() : (*staged)->Flush();
+  ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, StagedFile::Create(path));
+  absl::Status status = staged->Append(AsBytes(bytes));
+  if (status.ok()) status = options_.fsync ? staged->SyncData() : staged->Flush();
   if (!status.ok()) return status;
   return staged;
 }
 
 absl::Status IndexFolder::WriteStaged(const std::string& path, std::string_view bytes) const {
-  absl::StatusOr<std::unique_ptr<StagedFile>> staged = StageBytes(path + ".new", bytes);
-  if (!staged.ok()) return staged.status();
-  return (*staged)->Publish(path);  // and closed: there may be more shards than descriptors
+  ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, StageBytes(path + ".new", bytes));
+  return staged->Publish(path);  // and closed: there may be more shards than descriptors
 }
 
 absl::StatusOr<FileEntry> IndexFolder::Stage(uint32_t number, const std::string& name,
                                              std::string_view bytes) {
   if (writable()) {
-    absl::Status written = WriteStaged(StagedPath(number), bytes);
-    if (!written.ok()) return written;
+    RETURN_IF_ERROR(WriteStaged(StagedPath(number), bytes));
   }
   return FileEntry{name, bytes.size(), Xxh3_128(AsBytes(bytes))};
 }
@@ -203,12 +194,10 @@ absl::Status IndexFolder::RemoveOld(const Manifest& manifest) {
     const std::string path = absl::StrCat(out_, "/", shard.index.name);
     names.insert(shard.index.name);
     if (options_.overwrite || marked_.contains(shard.index.name)) continue;
-    const absl::StatusOr<bool> there = Exists(path);
-    if (!there.ok()) return there.status();
-    if (!*there) continue;
-    const absl::StatusOr<std::string> damage = DamageOf(path, shard.index, true, nullptr);
-    if (!damage.ok()) return damage.status();
-    if (!damage->empty()) {
+    ASSIGN_OR_RETURN(const bool there, Exists(path));
+    if (!there) continue;
+    ASSIGN_OR_RETURN(const std::string damage, DamageOf(path, shard.index, true, nullptr));
+    if (!damage.empty()) {
       return Conflict(path, "is there and not the index of this shard; --overwrite replaces it");
     }
   }
@@ -217,16 +206,14 @@ absl::Status IndexFolder::RemoveOld(const Manifest& manifest) {
   }
   publishing_ = true;
   marked_ = std::move(names);
-  absl::Status marked = WriteMark();
-  if (!marked.ok()) return marked;
+  RETURN_IF_ERROR(WriteMark());
   if (manifest_) {
     absl::Status removed = folder_->RemoveFile(kManifestName);
     if (removed.ok()) removed = Sync();
     if (!removed.ok()) return removed;
   }
   for (const std::string& name : marked_) {
-    absl::Status removed = folder_->RemoveFile(name);
-    if (!removed.ok()) return removed;
+    RETURN_IF_ERROR(folder_->RemoveFile(name));
   }
   return absl::OkStatus();
 }

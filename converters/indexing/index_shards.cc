@@ -14,15 +14,16 @@
 #include "absl/strings/str_join.h"
 #include "converters/indexing/find_shards.h"
 #include "converters/indexing/index_folder.h"
+#include "converters/planning/splits.h"
 #include "converters/publishing/journal.h"
 #include "converters/sources/labels_beside.h"
-#include "converters/planning/splits.h"
 #include "formats/core/sample.h"
 #include "formats/core/shard_index.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
 #include "formats/io/resources.h"
 #include "formats/io/sequential_reader.h"
+#include "formats/io/status_macros.h"
 #include "readers/dataset/foreign_shard.h"
 
 namespace shardpack {
@@ -82,13 +83,10 @@ absl::Status AddRecords(const FoundShard& shard, const ShardIndex& index, size_t
 
 // The file of that name in the dataset's folder.
 absl::StatusOr<FileEntry> EntryOf(const std::string& folder, const std::string& name) {
-  absl::StatusOr<File> file = File::OpenRead(absl::StrCat(folder, "/", name));
-  if (!file.ok()) return file.status();
-  absl::StatusOr<uint64_t> bytes = file->Size();
-  if (!bytes.ok()) return bytes.status();
-  absl::StatusOr<Digest> digest = SequentialReader(*file, *bytes).Finish();
-  if (!digest.ok()) return digest.status();
-  return FileEntry{name, *bytes, *digest};
+  ASSIGN_OR_RETURN(File file, File::OpenRead(absl::StrCat(folder, "/", name)));
+  ASSIGN_OR_RETURN(uint64_t bytes, file.Size());
+  ASSIGN_OR_RETURN(Digest digest, SequentialReader(file, bytes).Finish());
+  return FileEntry{name, bytes, digest};
 }
 
 class Indexing {
@@ -382,12 +380,11 @@ absl::StatusOr<LabelsBeside> NameFromManifests(FoundShards& found, IndexOptions&
   if (!options.classes.empty()) return LabelsBeside{};
   std::vector<std::string> paths;
   for (const FoundShard& shard : found.shards) paths.push_back(shard.path);
-  absl::StatusOr<LabelsBeside> beside = LabelsBesideShards(paths);
-  if (!beside.ok()) return beside.status();
-  options.classes = beside->labels.classes;
-  for (size_t i = 0; i < beside->labels.splits.size(); ++i) {
-    if (options.split.empty() && !beside->labels.splits[i].empty())
-      found.shards[i].split = beside->labels.splits[i];
+  ASSIGN_OR_RETURN(LabelsBeside beside, LabelsBesideShards(paths));
+  options.classes = beside.labels.classes;
+  for (size_t i = 0; i < beside.labels.splits.size(); ++i) {
+    if (options.split.empty() && !beside.labels.splits[i].empty())
+      found.shards[i].split = beside.labels.splits[i];
   }
   return beside;
 }
@@ -403,41 +400,36 @@ absl::StatusOr<IndexReport> IndexShards(std::span<const std::string> paths,
         absl::StrCat("--split ", EscapeForTerminal(options.split),
                      ": a name of letters, digits, - and _ is expected, at most 64"));
   }
-  absl::StatusOr<FoundShards> found =
-      FindShards(paths, formats, {.out = options.out, .split = options.split});
-  if (!found.ok()) return found.status();
+  ASSIGN_OR_RETURN(FoundShards found,
+                   FindShards(paths, formats, {.out = options.out, .split = options.split}));
   IndexOptions named = options;
-  const absl::StatusOr<LabelsBeside> beside = NameFromManifests(*found, named);
-  if (!beside.ok()) return beside.status();
+  ASSIGN_OR_RETURN(const LabelsBeside beside, NameFromManifests(found, named));
   IndexReport report;
-  report.out = found->out;
-  report.others = found->others;
-  report.other_files = found->other_files;
-  absl::StatusOr<IndexFolder> folder =
-      IndexFolder::Open(report.out, {.holds_shards = found->shards_in_out,
-                                     .overwrite = options.overwrite,
-                                     .fsync = options.fsync});
-  if (!folder.ok()) return folder.status();
-  Indexing adoption(named, *std::move(found), *folder);
-  absl::Status scanned = adoption.ScanAll(formats, progress, stop);
-  if (!scanned.ok()) return scanned;
+  report.out = found.out;
+  report.others = found.others;
+  report.other_files = found.other_files;
+  ASSIGN_OR_RETURN(IndexFolder folder,
+                   IndexFolder::Open(report.out, {.holds_shards = found.shards_in_out,
+                                                  .overwrite = options.overwrite,
+                                                  .fsync = options.fsync}));
+  Indexing adoption(named, std::move(found), folder);
+  RETURN_IF_ERROR(adoption.ScanAll(formats, progress, stop));
   report.manifest = adoption.MakeManifest();
   for (size_t i = 0; i < report.manifest.shards.size(); ++i) {
-    absl::Status same = CheckShardBeside(*beside, i, adoption.found().shards[i].path, report.manifest.shards[i].xxh3_128);
-    if (!same.ok()) return same;
+    RETURN_IF_ERROR(CheckShardBeside(beside, i, adoption.found().shards[i].path,
+                                     report.manifest.shards[i].xxh3_128));
   }
   absl::Status checked = report.manifest.Check();
   if (!checked.ok()) return absl::InternalError(checked.message());
-  if (!folder->writable()) {
-    std::vector<std::string> lines = Differences(*folder->manifest(), report.manifest);
+  if (!folder.writable()) {
+    std::vector<std::string> lines = Differences(*folder.manifest(), report.manifest);
     if (!lines.empty()) return RefuseDifferences(report.out, std::move(lines));
-    report.manifest = *folder->manifest();
+    report.manifest = *folder.manifest();
     report.unchanged = true;
     return report;
   }
   report.warnings = adoption.Warnings();
-  absl::Status published = folder->Publish(report.manifest);
-  if (!published.ok()) return published;
+  RETURN_IF_ERROR(folder.Publish(report.manifest));
   return report;
 }
 

@@ -33,13 +33,13 @@
 namespace shardpack {
 
 struct IndexOptions {
-  std::string out = {};                   // empty: the folder that all shards lie in
+  std::string out = {};  // empty: the folder that all shards lie in
   // Of all shards; empty: as manifests beside them say, or else their names.
   std::string split = {};
   // Names of the labels 0, 1, ...; empty: as manifests beside them say, or they have none.
   std::vector<std::string> classes = {};
-  int jobs = 0;                           // shards at a time; 0 = the cores this process may use
-  bool overwrite = false;                 // the manifest and the indexes of an adopted dataset
+  int jobs = 0;            // shards at a time; 0 = the cores this process may use
+  bool overwrite = false;  // the manifest and the indexes of an adopted dataset
   bool fsync = true;
   std::map<std::string, std::string> tool = {};  // for the manifest: version, commit, libraries
 };

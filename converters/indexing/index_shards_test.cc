@@ -220,7 +220,8 @@ TEST_F(IndexShardsTest, AReadThatFailsIsAnErrorAndWritesNothing) {
   for (uint64_t number = 0; number < reads; ++number) {
     faults.FailOneRead(faults.reads() + number, EIO);
     const absl::Status failed = IndexTo(out_).status();
-    EXPECT_TRUE(absl::IsUnavailable(failed)) << "read " << number << " of " << reads << ": " << failed;
+    EXPECT_TRUE(absl::IsUnavailable(failed))
+        << "read " << number << " of " << reads << ": " << failed;
     EXPECT_EQ(Contents(folder_), before) << number;
   }
 }

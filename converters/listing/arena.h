@@ -1,4 +1,5 @@
-// Arena: a growing buffer that samples are loaded into, used again and again without giving memory back in between.
+// Arena: a growing buffer that samples are loaded into, used again and again without giving memory
+// back in between.
 //
 //   Arena arena;
 //   std::span<std::byte> room = arena.Allocate(bytes + 1);  // stable until Reset
@@ -24,7 +25,8 @@ namespace shardpack {
 class Arena {
  public:
   std::span<std::byte> Allocate(size_t bytes) {
-    if (bytes > size_t{PTRDIFF_MAX} - 63) throw std::bad_alloc();  // rounding it up must not wrap around
+    if (bytes > size_t{PTRDIFF_MAX} - 63)
+      throw std::bad_alloc();  // rounding it up must not wrap around
     const size_t padded = (bytes + 63) & ~size_t{63};
     while (current_ < blocks_.size() && blocks_[current_].bytes - used_ < padded) {
       ++current_;

@@ -26,7 +26,8 @@ std::string Plain(const std::string& name) {
 
 std::vector<std::string> DoubtfulClassNames(std::span<const std::string> classes) {
   std::map<std::string, std::vector<std::string>> alike;
-  for (const std::string& name : classes) alike[Plain(name)].push_back(absl::StrCat("\"", EscapeForTerminal(name), "\""));
+  for (const std::string& name : classes)
+    alike[Plain(name)].push_back(absl::StrCat("\"", EscapeForTerminal(name), "\""));
   std::vector<std::string> groups;
   for (const auto& [plain, names] : alike) {
     if (names.size() > 1) groups.push_back(absl::StrJoin(names, " and "));
@@ -40,7 +41,8 @@ std::vector<std::string> DoubtfulClassNames(std::span<const std::string> classes
 }
 
 bool StandsForNoValue(const std::string& text) {
-  static constexpr std::array<std::string_view, 9> kWords = {"", "nan", "null", "none", "n/a", "na", "nil", "undefined", "<na>"};
+  static constexpr std::array<std::string_view, 9> kWords = {
+      "", "nan", "null", "none", "n/a", "na", "nil", "undefined", "<na>"};
   return std::find(kWords.begin(), kWords.end(), Plain(text)) != kWords.end();
 }
 

@@ -14,15 +14,18 @@ TEST(ClassNamesTest, CaseAndBlanks) {
   using Names = std::vector<std::string>;
   EXPECT_THAT(DoubtfulClassNames(Names{}), IsEmpty());
   EXPECT_THAT(DoubtfulClassNames(Names{"cat", "dog", "dogs", "cat dog", "catdog"}), IsEmpty());
-  EXPECT_THAT(DoubtfulClassNames(Names{"Cat", "cat", "dog", "dog ", " DOG"}),
-              ElementsAre(HasSubstr("alone: \"Cat\" and \"cat\", \"dog\" and \"dog \" and \" DOG\";")));
+  EXPECT_THAT(
+      DoubtfulClassNames(Names{"Cat", "cat", "dog", "dog ", " DOG"}),
+      ElementsAre(HasSubstr("alone: \"Cat\" and \"cat\", \"dog\" and \"dog \" and \" DOG\";")));
   EXPECT_THAT(DoubtfulClassNames(Names{"a", "A", "b", "B", "c", "C", "d", "D", "e", "E"}),
               ElementsAre(HasSubstr("\"c\" and \"C\" and 2 more;")));
 }
 
 TEST(ClassNamesTest, NoValue) {
-  for (const char* text : {"", " ", "nan", "NaN", "NULL", "None", "N/A", "<NA>"}) EXPECT_TRUE(StandsForNoValue(text)) << text;
-  for (const char* text : {"0", "nana", "non", "-", "background"}) EXPECT_FALSE(StandsForNoValue(text)) << text;
+  for (const char* text : {"", " ", "nan", "NaN", "NULL", "None", "N/A", "<NA>"})
+    EXPECT_TRUE(StandsForNoValue(text)) << text;
+  for (const char* text : {"0", "nana", "non", "-", "background"})
+    EXPECT_FALSE(StandsForNoValue(text)) << text;
 }
 
 }  // namespace

@@ -42,10 +42,11 @@ absl::Status UseCommonShape(const Listing& listing, TransformOptions* pixels) {
     }
     if (color != ColorOf(image)) color = ColorChange::kKeep;
     if (UprightSize(image) == UprightSize(listing.images[*first])) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a layout of pixels of one shape needs images of one size, but ",
-        Describe(listing, *first), " and ", Describe(listing, row),
-        "; give --resize exact, crop or pad with --size, beside --encode raw and --color rgb or gray"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("a layout of pixels of one shape needs images of one size, but ",
+                     Describe(listing, *first), " and ", Describe(listing, row),
+                     "; give --resize exact, crop or pad with --size, beside --encode raw and "
+                     "--color rgb or gray"));
   }
   if (!first) return absl::OkStatus();
   std::tie(pixels->width, pixels->height) = UprightSize(listing.images[*first]);

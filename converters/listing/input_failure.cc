@@ -36,7 +36,8 @@ SkipReason ReasonOf(const absl::Status& status, SkipReason damage) {
 
 }  // namespace
 
-InputFailure::InputFailure(uint64_t row, std::string_view operation, std::string_view path, int error_number) {
+InputFailure::InputFailure(uint64_t row, std::string_view operation, std::string_view path,
+                           int error_number) {
   if (!IsAboutThePath(error_number)) {
     what_ = absl::UnavailableError(
         absl::StrCat(std::string(IoStatus(operation, path, error_number).message()),

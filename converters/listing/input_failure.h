@@ -1,4 +1,5 @@
-// InputFailure: what an error of reading one input means: a fact about it, which is a skip, or an error of the run.
+// InputFailure: what an error of reading one input means: a fact about it, which is a skip, or an
+// error of the run.
 //
 //   if (fd < 0) return InputFailure(row, "open", path, errno);     // a Skip, or a Status that ends the run
 //

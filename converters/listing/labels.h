@@ -36,7 +36,8 @@ struct LabelOptions {
   // out of an archive.
   std::vector<Sidecar> parts = {};
   bool outside_counts = true;
-  bool below_splits = false;  // the first folder is a split: one without class folders has no labels
+  bool below_splits =
+      false;  // the first folder is a split: one without class folders has no labels
 };
 
 // By folder: its rows that may be samples, though they be skipped now.

@@ -71,8 +71,8 @@ TEST(LabelsTest, AFileBesideClassFoldersIsAnErrorUnlessItIsSkipped) {
 }
 
 TEST(LabelsTest, AFolderWithoutAnImageIsNoClass) {
-  Listing listing = MakeListing({"annotations/1.json", "cat/1.jpg", "cat/2.json", "dog/1.jpg",
-                                 "outside/1.jpg"});
+  Listing listing =
+      MakeListing({"annotations/1.json", "cat/1.jpg", "cat/2.json", "dog/1.jpg", "outside/1.jpg"});
   listing.skips = {{0, SkipReason::kUnpaired, ""},
                    {2, SkipReason::kUnpaired, ""},
                    {3, SkipReason::kEmpty, ""},

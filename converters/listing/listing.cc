@@ -74,7 +74,8 @@ Digest Listing::ComputeDigest() const {
   return digest.Finish();
 }
 
-Digest TimesDigest(const std::vector<int64_t>& mtime_ns, const std::vector<int64_t>& field_mtime_ns) {
+Digest TimesDigest(const std::vector<int64_t>& mtime_ns,
+                   const std::vector<int64_t>& field_mtime_ns) {
   ListingDigest digest;
   digest.AddText("shardpack times 1");
   digest.AddColumn(mtime_ns);

@@ -1,4 +1,5 @@
-// Listing: every input of a build as sorted columns: where it is, how large, and its class. The first input of a plan.
+// Listing: every input of a build as sorted columns: where it is, how large, and its class. The
+// first input of a plan.
 //
 //   Listing listing = *source.List();
 //   for (uint64_t row = 0; row < listing.rows(); ++row) Use(listing.Path(row), listing.bytes[row]);
@@ -30,7 +31,8 @@ namespace shardpack {
 // A field beside the image.
 struct ListedField {
   std::string name;    // as in FieldView
-  std::string suffix;  // its file has the image's name up to the last dot, a dot and this; "" = it is no file
+  std::string suffix;  // its file has the image's name up to the last dot, a dot and this; "" = it
+                       // is no file
   friend bool operator==(const ListedField&, const ListedField&) = default;
 };
 
@@ -38,32 +40,37 @@ struct ListedField {
 inline constexpr uint64_t kNoPart = std::numeric_limits<uint64_t>::max();
 
 struct Listing {
-  std::string root;                   // absolute path of the source; not part of the digest
-  std::vector<std::string> folders;   // those with rows, relative to root, "" = root itself; sorted
-  std::vector<uint32_t> folder;       // per row: position in `folders`
-  std::vector<uint64_t> name_ends;    // per row: end of its file name in `names`
+  std::string root;                  // absolute path of the source; not part of the digest
+  std::vector<std::string> folders;  // those with rows, relative to root, "" = root itself; sorted
+  std::vector<uint32_t> folder;      // per row: position in `folders`
+  std::vector<uint64_t> name_ends;   // per row: end of its file name in `names`
   std::string names;
   std::vector<uint64_t> bytes;
-  std::vector<int64_t> mtime_ns;      // freshness only; not part of the digest
-  std::vector<int32_t> label;         // per row: position in `classes`, or -1
-  std::vector<std::string> classes;   // ordered
-  std::vector<Skip> skips;            // rows known to be unusable, ascending by row
-  uint64_t unread_folders = 0;  // of the skips: folders that could not be listed (permission)
-  std::map<std::string, uint64_t> ignored;  // files of other extensions, by lower-cased extension ("" = none)
-  std::vector<std::string> warnings;        // for the user, each ending with the option that answers it
-  std::vector<std::string> notes;           // what the source has made of it where nothing was said, the same way
-  bool split_by_folder = false;             // so found: the first folder of each path is its split
-  uint64_t left_out = 0;  // inputs that options of the source leave out; they are no rows
+  std::vector<int64_t> mtime_ns;     // freshness only; not part of the digest
+  std::vector<int32_t> label;        // per row: position in `classes`, or -1
+  std::vector<std::string> classes;  // ordered
+  std::vector<Skip> skips;           // rows known to be unusable, ascending by row
+  uint64_t unread_folders = 0;       // of the skips: folders that could not be listed (permission)
+  std::map<std::string, uint64_t>
+      ignored;  // files of other extensions, by lower-cased extension ("" = none)
+  std::vector<std::string> warnings;  // for the user, each ending with the option that answers it
+  std::vector<std::string>
+      notes;  // what the source has made of it where nothing was said, the same way
+  bool split_by_folder = false;  // so found: the first folder of each path is its split
+  uint64_t left_out = 0;         // inputs that options of the source leave out; they are no rows
   // Filled only by sources that know them (else empty).
   std::vector<ListedField> fields;
-  std::vector<uint64_t> field_bytes;    // rows x fields, row by row; kNoPart where a row lacks the field
+  std::vector<uint64_t>
+      field_bytes;  // rows x fields, row by row; kNoPart where a row lacks the field
   std::vector<int64_t> field_mtime_ns;  // the same, of those that are files; freshness only
-  std::vector<uint64_t> places;  // rows x (1 + fields): where the source finds image and fields, in its own way of counting
-  std::optional<Digest> content_digest;  // of fields that are no files: the source made them while it listed
-  std::vector<uint64_t> key_ends;       // per row: end of its given key in `keys`
+  std::vector<uint64_t> places;  // rows x (1 + fields): where the source finds image and fields, in
+                                 // its own way of counting
+  std::optional<Digest>
+      content_digest;  // of fields that are no files: the source made them while it listed
+  std::vector<uint64_t> key_ends;  // per row: end of its given key in `keys`
   std::string keys;
-  std::vector<std::string> splits;      // given splits, portable names
-  std::vector<uint16_t> split;          // per row: position in `splits`
+  std::vector<std::string> splits;  // given splits, portable names
+  std::vector<uint16_t> split;      // per row: position in `splits`
   // Filled by the probe pass only (else empty).
   std::vector<ImageInfo> images;
   std::vector<uint64_t> content_hash;  // XXH3-64 of the file
@@ -84,7 +91,9 @@ struct Listing {
     for (size_t f = 0; f < fields.size(); ++f) sum += FieldBytes(row, f);
     return sum;
   }
-  bool HasField(uint64_t row, size_t field) const { return field_bytes[row * fields.size() + field] != kNoPart; }
+  bool HasField(uint64_t row, size_t field) const {
+    return field_bytes[row * fields.size() + field] != kNoPart;
+  }
   uint64_t FieldBytes(uint64_t row, size_t field) const {
     return HasField(row, field) ? field_bytes[row * fields.size() + field] : 0;
   }
@@ -99,13 +108,14 @@ struct Listing {
     if (!parent.empty()) out.append(parent).push_back('/');
     out.append(Name(row));
   }
-  // Over paths, sizes, labels, classes, skips, what else the source gives and, once probed, what the probe pass found;
-  // not over root, mtimes and places.
+  // Over paths, sizes, labels, classes, skips, what else the source gives and, once probed, what
+  // the probe pass found; not over root, mtimes and places.
   Digest ComputeDigest() const;
 };
 
 // Over when the rows' images and fields were last modified: Listing::mtime_ns and field_mtime_ns.
-Digest TimesDigest(const std::vector<int64_t>& mtime_ns, const std::vector<int64_t>& field_mtime_ns);
+Digest TimesDigest(const std::vector<int64_t>& mtime_ns,
+                   const std::vector<int64_t>& field_mtime_ns);
 
 }  // namespace shardpack
 

@@ -14,9 +14,9 @@
 #include <fstream>
 #include <string>
 
+#include "converters/planning/plan.h"
 #include "converters/sources/folder_source.h"
 #include "converters/threads/io_pool.h"
-#include "converters/planning/plan.h"
 
 namespace shardpack {
 namespace {

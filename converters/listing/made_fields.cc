@@ -12,7 +12,8 @@ std::vector<T> Widened(const std::vector<T>& column, size_t width, const std::ve
   std::vector<T> wide;
   wide.reserve(rows * (width + added_width));
   for (uint64_t row = 0; row < rows; ++row) {
-    for (size_t i = 0; i < width; ++i) wide.push_back(column.empty() ? T{} : column[row * width + i]);
+    for (size_t i = 0; i < width; ++i)
+      wide.push_back(column.empty() ? T{} : column[row * width + i]);
     for (size_t i = 0; i < added_width; ++i)
       wide.push_back(added.empty() ? T{} : added[row * added_width + i]);
   }

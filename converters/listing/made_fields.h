@@ -38,8 +38,9 @@ class MadeFields {
 
  private:
   std::vector<std::string> names_;
-  std::string bytes_;                    // end to end
-  std::vector<uint64_t> places_, sizes_;  // rows x names; the size of one that is missing is kNoPart
+  std::string bytes_;  // end to end
+  std::vector<uint64_t> places_,
+      sizes_;  // rows x names; the size of one that is missing is kNoPart
 };
 
 }  // namespace shardpack

@@ -20,7 +20,8 @@ char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 
 }  // namespace
 
-PathFilter::Glob::Glob(std::string_view flag_name, std::string_view given) : flag(flag_name), text(given) {
+PathFilter::Glob::Glob(std::string_view flag_name, std::string_view given)
+    : flag(flag_name), text(given) {
   std::string_view rest = given;
   if (rest.ends_with('/')) {
     for_folders = true;
@@ -34,14 +35,17 @@ PathFilter::Glob::Glob(std::string_view flag_name, std::string_view given) : fla
 
 bool PathFilter::Glob::Matches(const char* path, const char* name) const {
   const bool matches = fnmatch(pattern.c_str(), name_only ? name : path, flags) == 0;
-  if (matches && !matched.load(std::memory_order_relaxed)) matched.store(true, std::memory_order_relaxed);
+  if (matches && !matched.load(std::memory_order_relaxed))
+    matched.store(true, std::memory_order_relaxed);
   return matches;
 }
 
-bool PathFilter::AnyMatches(const std::deque<Glob>& globs, bool folders, const char* path, const char* name) {
+bool PathFilter::AnyMatches(const std::deque<Glob>& globs, bool folders, const char* path,
+                            const char* name) {
   bool any = false;
   for (const Glob& glob : globs) {
-    if (glob.for_folders != folders || (any && glob.matched.load(std::memory_order_relaxed))) continue;
+    if (glob.for_folders != folders || (any && glob.matched.load(std::memory_order_relaxed)))
+      continue;
     any = glob.Matches(path, name) || any;
   }
   return any;
@@ -53,11 +57,12 @@ std::vector<std::string> PathFilter::Unmatched() const {
     for (const Glob& glob : *globs) {
       if (glob.matched.load(std::memory_order_relaxed)) continue;
       const bool may_be_folder = glob.flag == "--exclude" && !glob.for_folders;
-      lines.push_back(absl::StrCat(glob.flag, " ", EscapeForTerminal(glob.text), " matches no ",
-                                   glob.for_folders ? "folder" : "image",
-                                   may_be_folder ? absl::StrCat("; --exclude ", ShellQuoted(absl::StrCat(glob.text, "/")),
-                                                                " leaves out a folder")
-                                                 : ""));
+      lines.push_back(absl::StrCat(
+          glob.flag, " ", EscapeForTerminal(glob.text), " matches no ",
+          glob.for_folders ? "folder" : "image",
+          may_be_folder ? absl::StrCat("; --exclude ", ShellQuoted(absl::StrCat(glob.text, "/")),
+                                       " leaves out a folder")
+                        : ""));
     }
   }
   return lines;

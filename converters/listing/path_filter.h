@@ -49,7 +49,8 @@ class PathFilter {
     mutable std::atomic<bool> matched = false;
   };
   // Whether one of them matches; those that never have are asked in any case.
-  static bool AnyMatches(const std::deque<Glob>& globs, bool folders, const char* path, const char* name);
+  static bool AnyMatches(const std::deque<Glob>& globs, bool folders, const char* path,
+                         const char* name);
 
   bool any_extension_;
   std::vector<std::string> extensions_;  // sorted, lower case

@@ -36,10 +36,11 @@ TEST(PathFilterTest, SaysWhichMatchNothing) {
   const PathFilter filter = Globs({"cat/*", "*.png", "dgo/*"}, {"cat", "thumbs/", "tmp/", "it's"});
   EXPECT_TRUE(filter.Accepts("cat", "1.png"));  // by the first, but the second matches too
   EXPECT_TRUE(filter.ExcludesFolder("cat/thumbs"));
-  EXPECT_EQ(filter.Unmatched(), (Texts{"--include dgo/* matches no image",
-                                       "--exclude cat matches no image; --exclude cat/ leaves out a folder",
-                                       "--exclude tmp/ matches no folder",
-                                       "--exclude it's matches no image; --exclude 'it'\\''s/' leaves out a folder"}));
+  EXPECT_EQ(filter.Unmatched(),
+            (Texts{"--include dgo/* matches no image",
+                   "--exclude cat matches no image; --exclude cat/ leaves out a folder",
+                   "--exclude tmp/ matches no folder",
+                   "--exclude it's matches no image; --exclude 'it'\\''s/' leaves out a folder"}));
 }
 
 TEST(PathFilterTest, GlobsOnNameAndPath) {

@@ -17,9 +17,9 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "converters/threads/io_pool.h"
 #include "converters/listing/listing.h"
 #include "converters/listing/sample_source.h"
+#include "converters/threads/io_pool.h"
 #include "images/probe/probe.h"
 
 namespace shardpack {

@@ -1,4 +1,5 @@
-// SampleSource: where samples come from: lists them once, then loads any of them, in any order, from any thread.
+// SampleSource: where samples come from: lists them once, then loads any of them, in any order,
+// from any thread.
 //
 //   absl::StatusOr<Listing> listing = source.List();
 //   LoadResult loaded = source.Load(*listing, row, arena);
@@ -39,7 +40,8 @@ class SampleSource {
   virtual absl::StatusOr<Listing> List() = 0;
   // Inputs found so far, counted while List runs, for progress.
   virtual uint64_t listed() const { return 0; }
-  // The fields of that row. `listing` is the one that List returned, or an equal one read from a plan.
+  // The fields of that row. `listing` is the one that List returned, or an equal one read from a
+  // plan.
   virtual LoadResult Load(const Listing& listing, uint64_t row, Arena& arena) const = 0;
 };
 

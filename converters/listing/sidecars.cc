@@ -8,12 +8,14 @@
 #include "absl/strings/str_cat.h"
 #include "converters/listing/path_filter.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
 
 constexpr std::string_view kAnswer =
-    "; --missing-part skip leaves such samples out, keep packs them without it, drop writes the part "
+    "; --missing-part skip leaves such samples out, keep packs them without it, drop writes the "
+    "part "
     "for none";
 
 // One part's file, while the rows are sorted out.
@@ -69,8 +71,7 @@ class Pairing {
       if (!is_part_[row]) FindParts(row);
     }
     for (uint64_t row = 0; row < from_.rows(); ++row) {
-      absl::Status taken = is_part_[row] ? TakeUnpaired(row) : TakeImage(row);
-      if (!taken.ok()) return taken;
+      RETURN_IF_ERROR(is_part_[row] ? TakeUnpaired(row) : TakeImage(row));
     }
     DropEmptyFolders();
     return std::move(into_);
@@ -140,8 +141,7 @@ class Pairing {
                  from_.places.empty() ? 0 : from_.places[part->row]);
       }
       const bool lost = missing_ == MissingPart::kSkip || missing_ == MissingPart::kKeep;
-      const bool skip = unusable != nullptr && lost &&
-                        FindSkip(from_, row) == nullptr &&
+      const bool skip = unusable != nullptr && lost && FindSkip(from_, row) == nullptr &&
                         (into_.skips.empty() || into_.skips.back().row != into_.rows() - 1);
       if (!skip) continue;
       into_.skips.push_back({into_.rows() - 1, unusable->reason,
@@ -195,10 +195,11 @@ void WarnOfGaps(Listing& listing) {
   const std::vector<uint64_t> gaps = CountGaps(listing);
   for (size_t f = 0; f < gaps.size(); ++f) {
     if (gaps[f] == 0) continue;
-    listing.warnings.push_back(absl::StrCat(
-        gaps[f], " of ", listing.rows() - listing.skips.size(),
-        " samples are packed without the part ", EscapeForTerminal(listing.fields[f].name),
-        "; some readers want the same fields in all samples: --missing-part skip leaves those out"));
+    listing.warnings.push_back(absl::StrCat(gaps[f], " of ", listing.rows() - listing.skips.size(),
+                                            " samples are packed without the part ",
+                                            EscapeForTerminal(listing.fields[f].name),
+                                            "; some readers want the same fields in all samples: "
+                                            "--missing-part skip leaves those out"));
   }
 }
 
@@ -296,9 +297,8 @@ std::vector<uint64_t> CountGaps(const Listing& listing) {
 
 absl::Status PairSidecars(std::span<const Sidecar> sidecars, MissingPart missing,
                           Listing& listing) {
-  absl::StatusOr<Listing> paired = Pairing(sidecars, missing, std::move(listing)).Run();
-  if (!paired.ok()) return paired.status();
-  listing = *std::move(paired);
+  ASSIGN_OR_RETURN(Listing paired, Pairing(sidecars, missing, std::move(listing)).Run());
+  listing = std::move(paired);
   return SettleMissingParts(missing, listing);
 }
 

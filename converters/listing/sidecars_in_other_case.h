@@ -1,4 +1,5 @@
-// SidecarsInOtherCase: files that would be sidecars but for the case of their extension: a.TXT where --sidecars has txt.
+// SidecarsInOtherCase: files that would be sidecars but for the case of their extension: a.TXT
+// where --sidecars has txt.
 //
 //   other_case.Look(sidecars, "cat", "a.TXT");   // at each file that is ignored
 //   other_case.Warn(listing);                    // one line, or none

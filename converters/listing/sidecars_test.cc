@@ -105,7 +105,8 @@ TEST(SidecarsTest, OrTheFieldIsWrittenForNone) {
 
 TEST(SidecarsTest, OrWhereItIs) {
   const auto sidecars = *ParseSidecars("json,txt");
-  Listing listing = Walked({"1.jpg", "1.txt", "2.jpg", "2.json", "2.txt", "3.json", "4.jpg", "4.txt"});
+  Listing listing =
+      Walked({"1.jpg", "1.txt", "2.jpg", "2.json", "2.txt", "3.json", "4.jpg", "4.txt"});
   listing.skips = {{1, SkipReason::kEmpty, ""}, {7, SkipReason::kPermission, ""}};
   ASSERT_TRUE(PairSidecars(sidecars, MissingPart::kKeep, listing).ok());
   EXPECT_THAT(Paths(listing), ElementsAre("1.jpg", "2.jpg", "3.json", "4.jpg"));

@@ -1,4 +1,5 @@
-// Skip: one input that is left out of the dataset, and why. Skips are data, listed in skipped.jsonl.
+// Skip: one input that is left out of the dataset, and why. Skips are data, listed in
+// skipped.jsonl.
 //
 //   Skip skip{row, SkipReason::kTruncated, "no EOI marker"};
 //   line["reason"] = SkipReasonName(skip.reason);
@@ -36,9 +37,9 @@ enum class SkipReason : uint8_t {
 
 // The stable names of the reasons, in the order of the enum.
 inline constexpr std::array<std::string_view, 17> kSkipReasonNames = {
-    "empty",      "not-an-image", "truncated", "bad-crc", "pixel-limit", "too-large",
-    "not-regular", "permission",  "io-error",  "changed", "vanished",    "symlink-loop",
-    "outside-root", "dangling",   "duplicate-key", "unpaired", "decode-failed"};
+    "empty",        "not-an-image", "truncated",     "bad-crc",  "pixel-limit",  "too-large",
+    "not-regular",  "permission",   "io-error",      "changed",  "vanished",     "symlink-loop",
+    "outside-root", "dangling",     "duplicate-key", "unpaired", "decode-failed"};
 
 // In skipped.jsonl: a copy that --dedupe drop leaves out, counted as filtered.
 inline constexpr std::string_view kDuplicateReason = "duplicate";

@@ -80,7 +80,7 @@ uint64_t HashOf(std::string_view key) { return Xxh3_64(AsBytes(key)); }
 
 // What one pass over all keys tells.
 struct KeySurvey {
-  std::vector<uint64_t> hashes;  // of the canonical keys, sorted
+  std::vector<uint64_t> hashes;      // of the canonical keys, sorted
   uint32_t first_changed = kNoRow;   // made portable
   uint32_t first_too_long = kNoRow;  // or empty
   uint64_t changed = 0;
@@ -95,8 +95,7 @@ void LowerTo(std::atomic<uint32_t>& minimum, uint32_t row) {
 KeySurvey Survey(const KeyMaker& keys, const std::vector<uint32_t>& rows, size_t max_key_bytes) {
   KeySurvey survey;
   survey.hashes.resize(rows.size());
-  const size_t longest =
-      max_key_bytes == 0 ? std::numeric_limits<size_t>::max() : max_key_bytes;
+  const size_t longest = max_key_bytes == 0 ? std::numeric_limits<size_t>::max() : max_key_bytes;
   std::atomic<uint32_t> changed{kNoRow}, too_long{kNoRow};
   std::atomic<uint64_t> count{0};
   tbb::parallel_for(tbb::blocked_range<size_t>(0, rows.size(), kGrain), [&](const auto& range) {
@@ -187,8 +186,9 @@ std::string MaskHint(const Pairs& pairs) {
 absl::Status CollisionError(const KeyMaker& keys, const Collisions& collisions,
                             const Pairs& pairs) {
   const Listing& listing = keys.listing;
-  std::string text = absl::StrCat(collisions.size(), collisions.size() == 1 ? " key is" : " keys are",
-                                  " shared by more than one file:\n");
+  std::string text =
+      absl::StrCat(collisions.size(), collisions.size() == 1 ? " key is" : " keys are",
+                   " shared by more than one file:\n");
   for (size_t i = 0; i < std::min(collisions.size(), kCollisionsShown); ++i) {
     const std::vector<uint32_t>& rows = collisions[i];
     absl::StrAppend(&text, "  ", EscapeForTerminal(keys.Make(rows[0])), ": ",
@@ -354,8 +354,8 @@ absl::StatusOr<KeyPlan> PlanKeys(const Listing& listing, std::vector<uint32_t>& 
                                  OnDuplicateKey on_duplicate, const KeyLimits& limits) {
   KeyPlan plan;
   if (mode == KeyMode::kAuto && listing.has_keys()) mode = KeyMode::kPath;
-  size_t portable_bytes = kMaxPortableBytes - 1 -
-                          std::min(limits.max_extension_bytes, kMaxPortableBytes - 1);
+  size_t portable_bytes =
+      kMaxPortableBytes - 1 - std::min(limits.max_extension_bytes, kMaxPortableBytes - 1);
   if (limits.max_key_bytes > 0) portable_bytes = std::min(portable_bytes, limits.max_key_bytes);
   // Names of fields so long that no key beside them tells samples apart.
   if (mode == KeyMode::kAuto && portable_bytes < kMinPortableBytes) mode = KeyMode::kIndex;
@@ -371,11 +371,11 @@ absl::StatusOr<KeyPlan> PlanKeys(const Listing& listing, std::vector<uint32_t>& 
   }
   if (survey.changed > 0) {
     const uint32_t first = survey.first_changed;
-    plan.notes.push_back(absl::StrCat(
-        survey.changed, survey.changed == 1 ? " key is" : " keys are",
-        " not as the path, which has bytes that not every reader takes, or too many: ",
-        EscapeForTerminal(listing.Path(first)), " is ", keys.Make(first),
-        survey.changed > 1 ? ", ..." : "", "; --key path keeps paths as keys"));
+    plan.notes.push_back(
+        absl::StrCat(survey.changed, survey.changed == 1 ? " key is" : " keys are",
+                     " not as the path, which has bytes that not every reader takes, or too many: ",
+                     EscapeForTerminal(listing.Path(first)), " is ", keys.Make(first),
+                     survey.changed > 1 ? ", ..." : "", "; --key path keeps paths as keys"));
   }
   const Collisions collisions = FindCollisions(keys, rows, survey.hashes);
   if (collisions.empty()) return plan;
@@ -391,7 +391,8 @@ absl::StatusOr<KeyPlan> PlanKeys(const Listing& listing, std::vector<uint32_t>& 
   }
   AddSuffixes(keys, collisions, pairs, survey.hashes, plan);
   for (const auto& [row, n] : plan.suffixes) {
-    const bool too_long = limits.max_key_bytes != 0 && keys.Make(row, n).size() > limits.max_key_bytes;
+    const bool too_long =
+        limits.max_key_bytes != 0 && keys.Make(row, n).size() > limits.max_key_bytes;
     if (too_long) return CannotBeKey(listing, row, limits);
   }
   return plan;

@@ -38,12 +38,12 @@ inline constexpr size_t kMaxPortableBytes = 100;  // of key, dot and extension
 
 struct KeyLimits {
   size_t max_extension_bytes = 4;  // of all fields of a sample
-  size_t max_key_bytes = 0;            // of the format; 0 = any
+  size_t max_key_bytes = 0;        // of the format; 0 = any
 };
 
 struct KeyPlan {
   bool index_keys = false;
-  size_t portable_bytes = 0;  // not 0: MakePortableKey of this length, suffix included
+  size_t portable_bytes = 0;              // not 0: MakePortableKey of this length, suffix included
   std::map<uint32_t, uint32_t> suffixes;  // row -> n: its key is the path's with "_<n>"
   std::vector<Skip> skips;                // duplicate keys, by row
   std::vector<std::string> notes;         // for the user
@@ -60,15 +60,15 @@ void AppendIndexKey(uint64_t position, std::string& out);
 
 bool IsPortableKey(std::string_view key);
 
-// Leaves a portable key of at most `max_bytes` as it is. Else a dot becomes "_", any other byte that
-// is not portable "=" and two hexadecimal digits, the first "_" of a component's "__" too, an empty
-// component "_"; what is then too long is cut, and "-" with the 16 digits of the hash of the whole
-// key (XXH3-64) appended. `max_bytes` is at least kMinPortableBytes.
+// Leaves a portable key of at most `max_bytes` as it is. Else a dot becomes "_", any other byte
+// that is not portable "=" and two hexadecimal digits, the first "_" of a component's "__" too, an
+// empty component "_"; what is then too long is cut, and "-" with the 16 digits of the hash of the
+// whole key (XXH3-64) appended. `max_bytes` is at least kMinPortableBytes.
 inline constexpr size_t kMinPortableBytes = 32;
 void MakePortableKey(size_t max_bytes, std::string& key);
 
-// Keys that the source gives are kept as they are, unless `mode` is kIndex: they are never replaced by numbers.
-// `rows`, ascending, are those to be packed; duplicates are taken out of them with
+// Keys that the source gives are kept as they are, unless `mode` is kIndex: they are never replaced
+// by numbers. `rows`, ascending, are those to be packed; duplicates are taken out of them with
 // OnDuplicateKey::kSkip.
 absl::StatusOr<KeyPlan> PlanKeys(const Listing& listing, std::vector<uint32_t>& rows, KeyMode mode,
                                  OnDuplicateKey on_duplicate, const KeyLimits& limits);

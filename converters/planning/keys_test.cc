@@ -85,7 +85,8 @@ TEST(KeysTest, EachKeyIsMadePortableByItself) {
   EXPECT_EQ(cut.size(), 40u);
   EXPECT_EQ(cut.substr(0, 24), "cat/" + std::string(19, 'x') + "-");
   EXPECT_NE(cut, Portable("cat/" + std::string(201, 'x'), 40));
-  for (const std::string& odd : {std::string("a\nb/../c d"), std::string(300, '\''), std::string("\0x", 2)}) {
+  for (const std::string& odd :
+       {std::string("a\nb/../c d"), std::string(300, '\''), std::string("\0x", 2)}) {
     const std::string made = Portable(odd, 32);
     EXPECT_TRUE(IsPortableKey(made)) << made;
     EXPECT_LE(made.size(), 32u);
@@ -109,7 +110,10 @@ TEST(KeysTest, AutoChangesNoOtherKey) {
   // 100 bytes with the dot and the longest extension: just short enough.
   EXPECT_THAT(Keys(MakeListing({"abc/" + long_name.substr(1) + ".jpg"}))->notes, IsEmpty());
   EXPECT_EQ(Keys(MakeListing({"abc/" + long_name + ".jpg"}))->notes.size(), 1u);
-  EXPECT_EQ(Keys(MakeListing({"a.jpg"}), KeyMode::kAuto, OnDuplicateKey::kAuto, {.max_key_bytes = 40})->portable_bytes, 40u);
+  EXPECT_EQ(
+      Keys(MakeListing({"a.jpg"}), KeyMode::kAuto, OnDuplicateKey::kAuto, {.max_key_bytes = 40})
+          ->portable_bytes,
+      40u);
   // Fields of such names leave no room for keys.
   EXPECT_TRUE(Keys(MakeListing({"a.jpg"}), KeyMode::kAuto, OnDuplicateKey::kAuto,
                    {.max_extension_bytes = 80})
@@ -117,7 +121,8 @@ TEST(KeysTest, AutoChangesNoOtherKey) {
 }
 
 TEST(KeysTest, AMadeKeyThatExistsGetsASuffix) {
-  const auto plan = Keys(MakeListing({"a=27b.jpg", "a'b.jpg", "v1.0/a.jpg", "v1_0/a.jpg"}), KeyMode::kAuto, OnDuplicateKey::kAuto);
+  const auto plan = Keys(MakeListing({"a=27b.jpg", "a'b.jpg", "v1.0/a.jpg", "v1_0/a.jpg"}),
+                         KeyMode::kAuto, OnDuplicateKey::kAuto);
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->suffixes.size(), 2u);
 }
@@ -155,18 +160,24 @@ TEST(KeysTest, CollisionsAreListedWithTheOptionsThatAnswerThem) {
 }
 
 TEST(KeysTest, AutoAddsSuffixesButNotToMasks) {
-  const auto accident = Keys(MakeListing({"a.jpg", "b.jpg", "c.jpg", "flower.jpg", "flower.webp"}), KeyMode::kAuto, OnDuplicateKey::kAuto);
+  const auto accident = Keys(MakeListing({"a.jpg", "b.jpg", "c.jpg", "flower.jpg", "flower.webp"}),
+                             KeyMode::kAuto, OnDuplicateKey::kAuto);
   ASSERT_TRUE(accident.ok()) << accident.status();
   EXPECT_THAT(accident->suffixes, ElementsAre(Pair(4, 2)));
   ASSERT_EQ(accident->notes.size(), 1u);
-  EXPECT_THAT(accident->notes[0], AllOf(HasSubstr("flower.webp is flower_2"), Not(HasSubstr("--sidecars"))));
-  const auto masks = Keys(MakeListing({"a.jpg", "a.png", "b.jpg", "b.png", "c.jpg"}), KeyMode::kAuto, OnDuplicateKey::kAuto);
+  EXPECT_THAT(accident->notes[0],
+              AllOf(HasSubstr("flower.webp is flower_2"), Not(HasSubstr("--sidecars"))));
+  const auto masks = Keys(MakeListing({"a.jpg", "a.png", "b.jpg", "b.png", "c.jpg"}),
+                          KeyMode::kAuto, OnDuplicateKey::kAuto);
   EXPECT_TRUE(absl::IsFailedPrecondition(masks.status()));
   EXPECT_THAT(masks.status().ToString(), HasSubstr("--sidecars png:mask"));
-  const auto one = Keys(MakeListing({"a.jpg", "a.png", "b.jpg", "c.jpg"}), KeyMode::kAuto, OnDuplicateKey::kAuto);
+  const auto one = Keys(MakeListing({"a.jpg", "a.png", "b.jpg", "c.jpg"}), KeyMode::kAuto,
+                        OnDuplicateKey::kAuto);
   ASSERT_TRUE(one.ok());
   EXPECT_THAT(one->notes[0], HasSubstr("--sidecars png:mask"));
-  EXPECT_TRUE(Keys(MakeListing({"a.jpg", "a.png", "b.jpg", "b.png"}), KeyMode::kAuto, OnDuplicateKey::kSuffix).ok());
+  EXPECT_TRUE(Keys(MakeListing({"a.jpg", "a.png", "b.jpg", "b.png"}), KeyMode::kAuto,
+                   OnDuplicateKey::kSuffix)
+                  .ok());
 }
 
 TEST(KeysTest, AtMostTwentyCollisionsAreShown) {

@@ -16,7 +16,8 @@ struct OutputOptions {
   bool overwrite = false;  // replace a dataset of ours: built beside it, exchanged at the end
   // One worker's part of the shards, [first, second): no lock, a journal of its own.
   std::optional<std::pair<size_t, size_t>> shards_range;
-  // Where the files of a plan lie that was not made just now: looked at again before OUT is called complete.
+  // Where the files of a plan lie that was not made just now: looked at again before OUT is called
+  // complete.
   std::string planned_source;
   bool only_commit = false;  // nothing is begun unless every shard of the plan is there and whole
 };

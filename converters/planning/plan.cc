@@ -12,13 +12,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "converters/listing/skip_answers.h"
 #include "converters/planning/plan_filters.h"
 #include "converters/planning/seeded_shuffle.h"
 #include "converters/planning/shard_sizing.h"
-#include "converters/listing/skip_answers.h"
 #include "formats/core/manifest.h"
 #include "formats/io/bytes.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -50,8 +51,7 @@ class PlanMaker {
   absl::StatusOr<Plan> Make() {
     for (const auto step : {&PlanMaker::CheckOptions, &PlanMaker::ChooseRows, &PlanMaker::MakeKeys,
                             &PlanMaker::OrderRows, &PlanMaker::CutShards, &PlanMaker::NameShards}) {
-      absl::Status done = (this->*step)();
-      if (!done.ok()) return done;
+      RETURN_IF_ERROR((this->*step)());
     }
     if (FindLayout(format(), plan_.layout_)->key_ordered) SortShardsByKey();
     plan_.ComputeDigest();
@@ -93,15 +93,16 @@ class PlanMaker {
     }
     if (auto status = CheckTransformOptions(options().pixels); !status.ok()) return status;
     if (layout->fixed_shape && !RawShape(options().pixels)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          std::string(format().name), " ", plan_.layout_,
-          " holds pixels of one shape: give --encode raw, --color rgb or gray, and where the images "
-          "have several sizes --resize exact, crop or pad with --size"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(std::string(format().name), " ", plan_.layout_,
+                       " holds pixels of one shape: give --encode raw, --color rgb or gray, and "
+                       "where the images "
+                       "have several sizes --resize exact, crop or pad with --size"));
     }
     if (layout->fixed_shape && !listing().fields.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          std::string(format().name), " ", plan_.layout_, " holds pixels and labels alone, not ",
-          EscapeForTerminal(listing().fields[0].name)));
+      return absl::InvalidArgumentError(absl::StrCat(std::string(format().name), " ", plan_.layout_,
+                                                     " holds pixels and labels alone, not ",
+                                                     EscapeForTerminal(listing().fields[0].name)));
     }
     const bool probed = listing().images.size() == listing().rows() &&
                         listing().content_hash.size() == listing().rows();
@@ -158,37 +159,36 @@ class PlanMaker {
     // The extensions of a sample's fields: the image's is known once it is read, "webp" is the
     // longest.
     size_t longest = std::max<size_t>(4, options().image_field.size());
-    for (const ListedField& field : listing().fields) longest = std::max(longest, field.name.size());
+    for (const ListedField& field : listing().fields)
+      longest = std::max(longest, field.name.size());
     KeyLimits limits{.max_extension_bytes = longest,
                      .max_key_bytes = FindLayout(format(), plan_.layout_)->max_key_bytes};
     if (options().key == KeyMode::kPath) {
       plan_.listing_.key_ends = {};  // asked for: those of the paths
       plan_.listing_.keys = {};
     }
-    absl::StatusOr<KeyPlan> keys =
-        PlanKeys(listing(), rows_, options().key, options().on_duplicate, limits);
-    if (!keys.ok()) return keys.status();
-    plan_.index_keys_ = keys->index_keys;
-    plan_.portable_key_bytes_ = keys->portable_bytes;
-    plan_.key_suffixes_ = std::move(keys->suffixes);
-    plan_.skips_.insert(plan_.skips_.end(), std::make_move_iterator(keys->skips.begin()),
-                        std::make_move_iterator(keys->skips.end()));
+    ASSIGN_OR_RETURN(KeyPlan keys,
+                     PlanKeys(listing(), rows_, options().key, options().on_duplicate, limits));
+    plan_.index_keys_ = keys.index_keys;
+    plan_.portable_key_bytes_ = keys.portable_bytes;
+    plan_.key_suffixes_ = std::move(keys.suffixes);
+    plan_.skips_.insert(plan_.skips_.end(), std::make_move_iterator(keys.skips.begin()),
+                        std::make_move_iterator(keys.skips.end()));
     std::sort(plan_.skips_.begin(), plan_.skips_.end(),
               [](const Skip& a, const Skip& b) { return a.row < b.row; });
-    std::move(keys->notes.begin(), keys->notes.end(), std::back_inserter(plan_.notes_));
+    std::move(keys.notes.begin(), keys.notes.end(), std::back_inserter(plan_.notes_));
     return absl::OkStatus();
   }
 
   absl::Status OrderRows() {
-    absl::StatusOr<SplitPlan> splits = PlanSplits(listing(), std::move(rows_), options().splits,
-                                                  options().split_by, options().seed);
-    if (!splits.ok()) return splits.status();
-    for (size_t split = 0; options().shuffle && split < splits->names.size(); ++split) {
-      SeededRandom(options().seed, RandomStream::kShuffle, split).Shuffle(splits->Rows(split));
+    ASSIGN_OR_RETURN(SplitPlan splits, PlanSplits(listing(), std::move(rows_), options().splits,
+                                                  options().split_by, options().seed));
+    for (size_t split = 0; options().shuffle && split < splits.names.size(); ++split) {
+      SeededRandom(options().seed, RandomStream::kShuffle, split).Shuffle(splits.Rows(split));
     }
-    plan_.splits_ = std::move(splits->names);
-    plan_.order_ = std::move(splits->rows);
-    split_ends_ = std::move(splits->ends);
+    plan_.splits_ = std::move(splits.names);
+    plan_.order_ = std::move(splits.rows);
+    split_ends_ = std::move(splits.ends);
     plan_.MeasureKeys();
     return absl::OkStatus();
   }
@@ -245,19 +245,20 @@ class PlanMaker {
     SumBounds();
     const uint64_t overhead = format().traits.shard_overhead_bytes;
     if (options().shards > plan_.positions()) {
-      return absl::InvalidArgumentError(absl::StrCat("--shards ", options().shards, " is more than the ",
-                                                     plan_.positions(), " samples"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--shards ", options().shards, " is more than the ", plan_.positions(), " samples"));
     }
     if (options().shards > 0 && options().shards < plan_.splits_.size()) {
-      return absl::InvalidArgumentError(absl::StrCat("--shards ", options().shards, " is less than the ",
-                                                     plan_.splits_.size(), " splits, each of which has shards of its own"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("--shards ", options().shards, " is less than the ", plan_.splits_.size(),
+                       " splits, each of which has shards of its own"));
     }
     const bool by_bytes = options().shards == 0 && options().samples_per_shard == 0;
     if (by_bytes && options().shard_bytes > 0 && options().shard_bytes <= overhead) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--shard-size ", options().shard_bytes, ": what ", std::string(format().name),
-                       " keeps beside the samples of a shard takes up to ", overhead,
-                       " bytes; use a larger size"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--shard-size ", options().shard_bytes, ": what ", std::string(format().name),
+          " keeps beside the samples of a shard takes up to ", overhead,
+          " bytes; use a larger size"));
     }
     std::vector<uint64_t> sizes;
     for (size_t i = 0; i < split_ends_.size(); ++i)
@@ -271,8 +272,8 @@ class PlanMaker {
       const std::span<const uint64_t> sums = std::span(sums_).subspan(begin, samples + 1);
       const uint64_t capacity = options().shard_bytes > 0 ? options().shard_bytes - overhead
                                                           : AutomaticCapacity(sums, overhead);
-      const std::vector<uint64_t> ends = by_bytes ? CutByBytes(sums, capacity)
-                                                  : CutEvenly(samples, shards_of[split]);
+      const std::vector<uint64_t> ends =
+          by_bytes ? CutByBytes(sums, capacity) : CutEvenly(samples, shards_of[split]);
       for (size_t i = 0; i < ends.size(); ++i) {
         const uint64_t first = begin + (i == 0 ? 0 : ends[i - 1]), end = begin + ends[i];
         plan_.shards_.push_back(
@@ -298,9 +299,8 @@ class PlanMaker {
     for (const PlannedShard& shard : plan_.shards_) ++totals[shard.split];
     std::set<std::string_view> names;
     for (PlannedShard& shard : plan_.shards_) {
-      shard.name =
-          ShardName(format(), plan_.layout_, plan_.splits_[shard.split], next[shard.split]++,
-                    totals[shard.split]);
+      shard.name = ShardName(format(), plan_.layout_, plan_.splits_[shard.split],
+                             next[shard.split]++, totals[shard.split]);
       if (!IsDatasetFileName(shard.name) || !names.insert(shard.name).second) {
         return absl::InvalidArgumentError(
             absl::StrCat("the shard name ", EscapeForTerminal(shard.name), " of split ",
@@ -317,8 +317,9 @@ class PlanMaker {
     plan_.unsorted_.resize(plan_.positions());
     tbb::parallel_for(size_t{0}, plan_.shards_.size(), [&](size_t n) {
       const PlannedShard& shard = plan_.shards_[n];
-      const std::vector<uint32_t> was(plan_.order_.begin() + static_cast<ptrdiff_t>(shard.first),
-                                      plan_.order_.begin() + static_cast<ptrdiff_t>(shard.first + shard.count));
+      const std::vector<uint32_t> was(
+          plan_.order_.begin() + static_cast<ptrdiff_t>(shard.first),
+          plan_.order_.begin() + static_cast<ptrdiff_t>(shard.first + shard.count));
       std::vector<std::pair<std::string, uint32_t>> keyed(shard.count);
       for (uint64_t i = 0; i < shard.count; ++i) {
         plan_.AppendKey(shard.first + i, keyed[i].first);
@@ -388,7 +389,8 @@ std::string Plan::DataFile(size_t shard) const {
   return data_file.empty() ? name : absl::StrCat(name, "/", std::string(data_file));
 }
 
-// Exactly, so that the same samples under the same keys give the same bytes whatever source they come from.
+// Exactly, so that the same samples under the same keys give the same bytes whatever source they
+// come from.
 void Plan::MeasureKeys() {
   std::string key;
   AppendIndexKey(positions() == 0 ? 0 : positions() - 1, key);

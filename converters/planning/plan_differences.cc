@@ -14,7 +14,8 @@ namespace {
 
 constexpr size_t kPathsShown = 5;
 
-constexpr std::string_view kPixelLibraries = "pixel-libraries";  // written down as an option, and none
+constexpr std::string_view kPixelLibraries =
+    "pixel-libraries";  // written down as an option, and none
 
 // What options count as that are written down only beside others.
 std::map<std::string, std::string> BesideOthers() {
@@ -59,8 +60,11 @@ void CompareFiles(const Listing& was, const Listing& now, std::vector<std::strin
   const auto sorted = [&](const Listing& listing) {
     std::vector<uint64_t> rows(listing.rows());
     std::iota(rows.begin(), rows.end(), uint64_t{0});
-    const auto before = [&](uint64_t x, uint64_t y) { return place(listing, x) < place(listing, y); };
-    if (!std::is_sorted(rows.begin(), rows.end(), before)) std::stable_sort(rows.begin(), rows.end(), before);
+    const auto before = [&](uint64_t x, uint64_t y) {
+      return place(listing, x) < place(listing, y);
+    };
+    if (!std::is_sorted(rows.begin(), rows.end(), before))
+      std::stable_sort(rows.begin(), rows.end(), before);
     return rows;
   };
   const std::vector<uint64_t> before = sorted(was), after = sorted(now);
@@ -109,7 +113,8 @@ std::vector<std::string> OptionDifferences(const std::map<std::string, std::stri
     if (name == kPixelLibraries) {
       // Without one there are no changed pixels, which the options say.
       if (pair[0] != nullptr && pair[1] != nullptr && *pair[0] != *pair[1]) {
-        lines.push_back(absl::StrCat("the libraries that change pixels were ", show(pair[0]), ", are ", show(pair[1])));
+        lines.push_back(absl::StrCat("the libraries that change pixels were ", show(pair[0]),
+                                     ", are ", show(pair[1])));
       }
       continue;
     }

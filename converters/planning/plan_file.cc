@@ -259,9 +259,9 @@ void ReadGiven(uint64_t rows, PlanBytesReader& in, Listing& listing) {
   in.Check(fits(listing.field_bytes.size(), rows, fields));
   in.Check(listing.field_mtime_ns.empty() || fits(listing.field_mtime_ns.size(), rows, fields));
   in.Check(listing.places.empty() || fits(listing.places.size(), rows, 1 + fields));
-  in.Check(listing.key_ends.empty() ? listing.keys.empty()
-                                    : listing.key_ends.size() == rows &&
-                                          listing.key_ends.back() == listing.keys.size());
+  in.Check(listing.key_ends.empty()
+               ? listing.keys.empty()
+               : listing.key_ends.size() == rows && listing.key_ends.back() == listing.keys.size());
   in.Check(listing.splits.empty() ? listing.split.empty() : listing.split.size() == rows);
 }
 
@@ -365,20 +365,23 @@ class PlanReader {
                                                      ", which ", format, " does not have here"));
     }
     plan_.layout_ = std::string(layout->name);
-    if (!HasNamesOfFormat()) return absl::DataLossError("the plan file's shards have other names than the format gives them");
+    if (!HasNamesOfFormat())
+      return absl::DataLossError(
+          "the plan file's shards have other names than the format gives them");
     plan_.MeasureKeys();
     plan_.ComputeDigest();
     return std::move(plan_);
   }
 
  private:
-  // Files are written and replaced by these names: nothing but what the format makes of the splits will do.
+  // Files are written and replaced by these names: nothing but what the format makes of the splits
+  // will do.
   bool HasNamesOfFormat() const {
     std::vector<uint32_t> totals(plan_.splits_.size()), next(plan_.splits_.size());
     for (const PlannedShard& shard : plan_.shards_) ++totals[shard.split];
     return std::all_of(plan_.shards_.begin(), plan_.shards_.end(), [&](const PlannedShard& shard) {
-      return shard.name == ShardName(*plan_.format_, plan_.layout_, plan_.splits_[shard.split], next[shard.split]++,
-                                     totals[shard.split]);
+      return shard.name == ShardName(*plan_.format_, plan_.layout_, plan_.splits_[shard.split],
+                                     next[shard.split]++, totals[shard.split]);
     });
   }
 
@@ -447,8 +450,8 @@ class PlanReader {
   std::vector<bool> packed_;
 };
 
-absl::StatusOr<Plan> Plan::FromBytes(std::string_view bytes,
-                                     const std::function<const Format*(std::string_view)>& find_format) {
+absl::StatusOr<Plan> Plan::FromBytes(
+    std::string_view bytes, const std::function<const Format*(std::string_view)>& find_format) {
   if (bytes.size() < kPlanHeaderBytes + kPlanFooterBytes || !bytes.starts_with(kPlanMagic)) {
     return absl::DataLossError("not a plan file");
   }

@@ -181,7 +181,8 @@ TEST(PlanFileTest, ShardsHaveTheNamesThatTheFormatGives) {
     std::string other(shard.name.size(), 'x');
     if (other.size() >= 13) other.replace(0, 13, "manifest.json");
     bytes.replace(at, other.size(), other);
-    EXPECT_TRUE(absl::IsDataLoss(Plan::FromBytes(Rehashed(bytes), &FindMadeUpFormat).status())) << other;
+    EXPECT_TRUE(absl::IsDataLoss(Plan::FromBytes(Rehashed(bytes), &FindMadeUpFormat).status()))
+        << other;
   }
 }
 

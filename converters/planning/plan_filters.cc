@@ -64,10 +64,9 @@ std::vector<Copy> FindCopies(const Listing& listing, std::vector<uint32_t> rows)
 
 std::string Labelled(const Listing& listing, uint32_t row) {
   const int32_t label = listing.label[row];
-  return absl::StrCat(EscapeForTerminal(listing.Path(row)), " (",
-                      label < 0 ? "no label"
-                                : EscapeForTerminal(listing.classes[static_cast<size_t>(label)]),
-                      ")");
+  return absl::StrCat(
+      EscapeForTerminal(listing.Path(row)), " (",
+      label < 0 ? "no label" : EscapeForTerminal(listing.classes[static_cast<size_t>(label)]), ")");
 }
 
 // The same image under two labels: one of them is wrong.

@@ -281,7 +281,8 @@ TEST(PlanTest, DuplicateKeys) {
   EXPECT_EQ(Key(MakePlan(listing(), options), 1), "000000001");
   // The format's longest key counts for `auto` as well.
   options = {};
-  EXPECT_EQ(Key(MakePlan(MakeListing({std::string(60, 'x') + ".jpg"}), options), 0), std::string(60, 'x'));
+  EXPECT_EQ(Key(MakePlan(MakeListing({std::string(60, 'x') + ".jpg"}), options), 0),
+            std::string(60, 'x'));
   const std::string cut = Key(MakePlan(MakeListing({std::string(61, 'x') + ".jpg"}), options), 0);
   EXPECT_EQ(cut.size(), 60u);
   EXPECT_EQ(cut.substr(0, 44), std::string(43, 'x') + "-");

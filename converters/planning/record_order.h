@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "converters/planning/plan.h"
 #include "converters/listing/skip.h"
+#include "converters/planning/plan.h"
 
 namespace shardpack {
 

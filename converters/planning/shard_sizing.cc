@@ -23,7 +23,8 @@ std::vector<uint64_t> LatestStarts(std::span<const uint64_t> sums, uint64_t capa
 
 std::vector<uint64_t> CutByBytes(std::span<const uint64_t> sums, uint64_t capacity_bytes) {
   const uint64_t samples = sums.size() - 1;
-  capacity_bytes = std::min(capacity_bytes, sums.back());  // so that adding it to a sum cannot wrap around
+  capacity_bytes =
+      std::min(capacity_bytes, sums.back());  // so that adding it to a sum cannot wrap around
   const std::vector<uint64_t> starts = LatestStarts(sums, capacity_bytes);
   std::vector<uint64_t> ends;
   uint64_t at = 0;

@@ -143,7 +143,8 @@ TEST(DivideExactlyTest, LargestRemainder) {
   }
 }
 
-// Computed by an implementation in another language. A change here changes every dataset that was ever packed.
+// Computed by an implementation in another language. A change here changes every dataset that was
+// ever packed.
 TEST(SeededRandomTest, TheSequenceIsFixed) {
   SeededRandom random(1, RandomStream::kShuffle);
   std::vector<int> items(8);

@@ -14,6 +14,7 @@
 #include "converters/listing/sidecars.h"
 #include "formats/io/file.h"
 #include "formats/io/staged_file.h"
+#include "formats/io/status_macros.h"
 #include "images/probe/probe.h"
 
 namespace shardpack {
@@ -37,12 +38,10 @@ class TrialFolder {
 
   // Ok, or why the format does not take this sample.
   absl::Status Try(const Format& format, const ShardSpec& spec, const SampleView& sample) {
-    absl::StatusOr<std::unique_ptr<StagedFile>> file =
-        StagedFile::Create(absl::StrCat(path_, "/", next_++));
-    if (!file.ok()) return file.status();
-    absl::StatusOr<std::unique_ptr<ShardWriter>> writer = format.create(**file, spec);
-    if (!writer.ok()) return writer.status();
-    return (*writer)->Append(sample);
+    ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> file,
+                     StagedFile::Create(absl::StrCat(path_, "/", next_++)));
+    ASSIGN_OR_RETURN(std::unique_ptr<ShardWriter> writer, format.create(*file, spec));
+    return writer->Append(sample);
   }
 
  private:
@@ -86,7 +85,8 @@ std::optional<uint64_t> FirstWith(const Listing& listing, size_t field) {
   auto skip = listing.skips.begin();
   for (uint64_t row = 0; row < listing.rows(); ++row) {
     while (skip != listing.skips.end() && skip->row < row) ++skip;
-    if ((skip != listing.skips.end() && skip->row == row) || !listing.HasField(row, field)) continue;
+    if ((skip != listing.skips.end() && skip->row == row) || !listing.HasField(row, field))
+      continue;
     if (listing.label[row] >= 0) return row;
     if (!first) first = row;
   }
@@ -98,7 +98,8 @@ constexpr std::string_view kTrialKey = "key", kOtherName = "other";
 // Samples of one small image and one field.
 class FieldTrial {
  public:
-  FieldTrial(const Format& format, const LayoutSpec& layout, const PlanOptions& options, TrialFolder& folder)
+  FieldTrial(const Format& format, const LayoutSpec& layout, const PlanOptions& options,
+             TrialFolder& folder)
       : format_(format), layout_(layout), options_(options), folder_(folder) {}
 
   absl::Status Try(std::string_view name, bool labelled, bool with_field) {
@@ -111,7 +112,8 @@ class FieldTrial {
                          .classes = classes,
                          .longest_key_bytes = kTrialKey.size(),
                          .max_records = 1,
-                         .fields = {{std::string(kImageField), kImage.size()}, {std::string(name), kContent.size()}}};
+                         .fields = {{std::string(kImageField), kImage.size()},
+                                    {std::string(name), kContent.size()}}};
     const FieldView fields[] = {{kImageField, AsBytes(kImage)}, {name, AsBytes(kContent)}};
     const SampleView sample{.key = kTrialKey,
                             .source_path = "key.jpg",
@@ -124,7 +126,8 @@ class FieldTrial {
 
   // The writer's words, without the key that no sample has.
   static std::string Why(const absl::Status& refused) {
-    const std::string why(refused.message()), prefix = absl::StrCat("key \"", std::string(kTrialKey), "\": ");
+    const std::string why(refused.message()),
+        prefix = absl::StrCat("key \"", std::string(kTrialKey), "\": ");
     return why.starts_with(prefix) ? why.substr(prefix.size()) : why;
   }
 
@@ -142,12 +145,11 @@ absl::StatusOr<std::vector<RefusedField>> RefusedFields(const Format& format,
                                                         const Listing& listing) {
   std::vector<RefusedField> refused;
   if (listing.fields.empty()) return refused;
-  absl::StatusOr<TrialFolder> folder = TrialFolder::Create();
-  if (!folder.ok()) return folder.status();
+  ASSIGN_OR_RETURN(TrialFolder folder, TrialFolder::Create());
   const LayoutSpec* layout = FindLayout(format, options.layout);
   if (layout == nullptr) return refused;  // the plan says so
   const std::vector<uint64_t> gaps = CountGaps(listing);
-  FieldTrial trial(format, *layout, options, *folder);
+  FieldTrial trial(format, *layout, options, folder);
   for (size_t f = 0; f < listing.fields.size(); ++f) {
     if (!layout->extra_fields) {
       refused.push_back({f, absl::StrCat("the layout ", std::string(layout->name),
@@ -163,19 +165,23 @@ absl::StatusOr<std::vector<RefusedField>> RefusedFields(const Format& format,
     if (!row) continue;
     const bool labelled = listing.label[*row] >= 0;
     absl::Status tried = trial.Try(name, labelled, /*with_field=*/true);
-    const bool gap = tried.ok() && gaps[f] > 0 && !(tried = trial.Try(name, labelled, /*with_field=*/false)).ok();
+    const bool gap = tried.ok() && gaps[f] > 0 &&
+                     !(tried = trial.Try(name, labelled, /*with_field=*/false)).ok();
     if (tried.ok()) continue;
     if (!absl::IsInvalidArgument(tried) && !absl::IsUnimplemented(tried)) return tried;
     if (gap) {
-      refused.push_back({f, absl::StrCat("some samples lack it, and the layout ", std::string(layout->name),
-                                         " holds the same fields of all; --missing-part skip leaves those "
-                                         "samples out, drop writes it for none")});
+      refused.push_back(
+          {f, absl::StrCat("some samples lack it, and the layout ", std::string(layout->name),
+                           " holds the same fields of all; --missing-part skip leaves those "
+                           "samples out, drop writes it for none")});
       continue;
     }
-    refused.push_back({f, absl::StrCat(EscapeForTerminal(listing.Path(*row)), ": ", trial.Why(tried))});
+    refused.push_back(
+        {f, absl::StrCat(EscapeForTerminal(listing.Path(*row)), ": ", trial.Why(tried))});
     const std::string& suffix = listing.fields[f].suffix;
     if (!suffix.empty() && trial.Try(kOtherName, labelled, /*with_field=*/true).ok()) {
-      absl::StrAppend(&refused.back().why, "; --sidecars ", EscapeForTerminal(suffix), ":", std::string(kOtherName),
+      absl::StrAppend(&refused.back().why, "; --sidecars ", EscapeForTerminal(suffix), ":",
+                      std::string(kOtherName),
                       " packs these files under another name, and pack extract gives theirs back");
     }
   }
@@ -183,8 +189,7 @@ absl::StatusOr<std::vector<RefusedField>> RefusedFields(const Format& format,
 }
 
 absl::Status TrySamples(const Plan& plan, const SampleSource& source) {
-  absl::StatusOr<TrialFolder> folder = TrialFolder::Create();
-  if (!folder.ok()) return folder.status();
+  ASSIGN_OR_RETURN(TrialFolder folder, TrialFolder::Create());
   const Listing& listing = plan.listing();
   Arena arena;
   for (const uint64_t position : TellingPositions(plan)) {
@@ -221,7 +226,7 @@ absl::Status TrySamples(const Plan& plan, const SampleSource& source) {
         .class_name = label < 0 ? std::string_view() : listing.classes[static_cast<size_t>(label)],
         .image = raw ? spec.raw_image : judged.info,
         .fields = fields};
-    absl::Status tried = folder->Try(plan.format(), spec, view);
+    absl::Status tried = folder.Try(plan.format(), spec, view);
     if (tried.ok()) continue;
     return absl::Status(tried.code(),
                         absl::StrCat(std::string(plan.format().name), " (layout ",

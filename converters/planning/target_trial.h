@@ -19,8 +19,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "converters/planning/plan.h"
 #include "converters/listing/sample_source.h"
+#include "converters/planning/plan.h"
 
 namespace shardpack {
 

@@ -17,12 +17,14 @@ namespace {
 std::string ClassOf(const std::vector<std::string>& classes, int64_t label) {
   if (label < 0) return "no class";
   const auto place = static_cast<size_t>(label);
-  return place < classes.size() ? absl::StrCat("class ", EscapeForTerminal(classes[place])) : absl::StrCat("class ", label);
+  return place < classes.size() ? absl::StrCat("class ", EscapeForTerminal(classes[place]))
+                                : absl::StrCat("class ", label);
 }
 
 }  // namespace
 
-std::string FirstChangedInput(const std::string& dataset, const Manifest& manifest, const Listing& now) {
+std::string FirstChangedInput(const std::string& dataset, const Manifest& manifest,
+                              const Listing& now) {
   absl::flat_hash_map<uint64_t, uint64_t> rows;  // by hash of the path
   std::string path;
   for (uint64_t row = 0; row < now.rows(); ++row) {
@@ -32,25 +34,28 @@ std::string FirstChangedInput(const std::string& dataset, const Manifest& manife
   }
   const bool kept = !manifest.facts.pixels.contains("re-encoded");
   for (const ManifestShard& shard : manifest.shards) {
-    const absl::StatusOr<ShardIndex> index =
-        ShardIndex::Open(PathInDataset(dataset, shard.index.name), shard.bytes, shard.index.xxh3_128);
+    const absl::StatusOr<ShardIndex> index = ShardIndex::Open(
+        PathInDataset(dataset, shard.index.name), shard.bytes, shard.index.xxh3_128);
     if (!index.ok()) return "";
     for (uint64_t record = 0; record < index->records(); ++record) {
       const std::string_view packed = index->source_path(record);
       const auto row = rows.find(Xxh3_64(AsBytes(packed)));
-      if (row == rows.end()) return absl::StrCat(EscapeForTerminal(packed), " was packed and is gone");
+      if (row == rows.end())
+        return absl::StrCat(EscapeForTerminal(packed), " was packed and is gone");
       const uint64_t n = row->second;
       if (kept && index->fields() > 0 && index->field(record, 0).length != now.bytes[n]) {
-        return absl::StrCat(EscapeForTerminal(packed), " has ", now.bytes[n], " bytes, ", index->field(record, 0).length,
-                            " were packed");
+        return absl::StrCat(EscapeForTerminal(packed), " has ", now.bytes[n], " bytes, ",
+                            index->field(record, 0).length, " were packed");
       }
       const std::string was = ClassOf(manifest.classes, index->label(record));
       const std::string is = ClassOf(now.classes, now.label.empty() ? -1 : now.label[n]);
-      if (was != is) return absl::StrCat(EscapeForTerminal(packed), " was packed as ", was, " and is ", is);
+      if (was != is)
+        return absl::StrCat(EscapeForTerminal(packed), " was packed as ", was, " and is ", is);
       rows.erase(row);
     }
   }
-  // What was not packed may have been left out for a reason; only where nothing was is it new for certain.
+  // What was not packed may have been left out for a reason; only where nothing was is it new for
+  // certain.
   if (manifest.counts.seen != manifest.counts.packed || rows.empty()) return "";
   uint64_t first = UINT64_MAX;
   for (const auto& [hash, row] : rows) first = std::min(first, row);

@@ -1,4 +1,5 @@
-// FirstChangedInput: an input that is not as it was when a dataset was packed, for a message that says that some are.
+// FirstChangedInput: an input that is not as it was when a dataset was packed, for a message that
+// says that some are.
 //
 //   std::string line = FirstChangedInput("OUT", manifest, plan.listing());   // "dog/7.jpg has 9 bytes, 8 were packed"
 //
@@ -16,7 +17,8 @@
 
 namespace shardpack {
 
-std::string FirstChangedInput(const std::string& dataset, const Manifest& manifest, const Listing& now);
+std::string FirstChangedInput(const std::string& dataset, const Manifest& manifest,
+                              const Listing& now);
 
 }  // namespace shardpack
 

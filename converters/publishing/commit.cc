@@ -13,11 +13,12 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "converters/listing/offered_flags.h"
+#include "converters/listing/skip_answers.h"
 #include "converters/planning/record_order.h"
 #include "converters/publishing/replacement.h"
-#include "converters/listing/skip_answers.h"
 #include "formats/core/shard_index.h"
 #include "formats/io/escape.h"
+#include "formats/io/status_macros.h"
 #include "images/pixels/pixel_sums.h"
 
 namespace shardpack {
@@ -31,50 +32,60 @@ ManifestCounts CountAll(const Plan& plan, std::span<const ShardResult> results,
   counts.seen = plan.listing().rows() + plan.listing().left_out;
   for (const ShardResult& result : results) counts.packed += result.records;
   counts.filtered = plan.filtered() + plan.listing().left_out;
-  counts.failed = static_cast<uint64_t>(std::count_if(skips.begin(), skips.end(), [](const Skip& skip) {
-    return skip.reason == SkipReason::kDecodeFailed;
-  }));
+  counts.failed =
+      static_cast<uint64_t>(std::count_if(skips.begin(), skips.end(), [](const Skip& skip) {
+        return skip.reason == SkipReason::kDecodeFailed;
+      }));
   counts.skipped = skips.size() - counts.failed;
   counts.ignored = plan.listing().ignored;
   return counts;
 }
 
 std::string Describe(const Plan& plan, const Skip& skip) {
-  return absl::StrCat(EscapeForTerminal(plan.listing().Path(skip.row)), ": ",
-                      std::string(SkipReasonName(skip.reason)),
-                      skip.detail.empty() ? "" : absl::StrCat(" (", EscapeForTerminal(skip.detail), ")"));
+  return absl::StrCat(
+      EscapeForTerminal(plan.listing().Path(skip.row)), ": ",
+      std::string(SkipReasonName(skip.reason)),
+      skip.detail.empty() ? "" : absl::StrCat(" (", EscapeForTerminal(skip.detail), ")"));
 }
 
 // Law 4, and the budgets: nothing is published unless all of these hold.
-absl::Status Judge(const Plan& plan, std::span<const ShardResult> results, const ManifestCounts& counts,
-                   std::span<const Skip> skips, double max_skip) {
+absl::Status Judge(const Plan& plan, std::span<const ShardResult> results,
+                   const ManifestCounts& counts, std::span<const Skip> skips, double max_skip) {
   if (counts.seen != counts.packed + counts.filtered + counts.skipped + counts.failed) {
-    return absl::InternalError(absl::StrCat("the counts do not add up: ", counts.seen, " seen, ", counts.packed,
-                                            " packed, ", counts.filtered, " filtered, ", counts.skipped,
-                                            " skipped, ", counts.failed, " failed"));
+    return absl::InternalError(absl::StrCat(
+        "the counts do not add up: ", counts.seen, " seen, ", counts.packed, " packed, ",
+        counts.filtered, " filtered, ", counts.skipped, " skipped, ", counts.failed, " failed"));
   }
   // Nobody knows how many images such a folder holds.
   const bool folder_lost = plan.listing().unread_folders > 0;
   const uint64_t lost = counts.skipped + counts.failed;
-  const double share = static_cast<double>(lost) / static_cast<double>(std::max<uint64_t>(1, counts.seen));
+  const double share =
+      static_cast<double>(lost) / static_cast<double>(std::max<uint64_t>(1, counts.seen));
   if (lost > 0 && (share > max_skip || (folder_lost && max_skip < 1) || counts.packed == 0)) {
     std::vector<std::string> lines;
-    for (const Skip& skip : skips.first(std::min(skips.size(), kNamedSkips))) lines.push_back(Describe(plan, skip));
-    if (skips.size() > kNamedSkips) lines.push_back(absl::StrCat("... and ", skips.size() - kNamedSkips, " more"));
+    for (const Skip& skip : skips.first(std::min(skips.size(), kNamedSkips)))
+      lines.push_back(Describe(plan, skip));
+    if (skips.size() > kNamedSkips)
+      lines.push_back(absl::StrCat("... and ", skips.size() - kNamedSkips, " more"));
     if (const std::string answers = SkipAnswers(skips); !answers.empty()) lines.push_back(answers);
     absl::Status status = absl::DataLossError(absl::StrFormat(
-        "%d of %d inputs cannot be packed, %.4g %% are allowed; nothing was published.\n  %s\n%s", lost,
-        counts.seen, max_skip * 100, absl::StrJoin(lines, "\n  "),
+        "%d of %d inputs cannot be packed, %.4g %% are allowed; nothing was published.\n  %s\n%s",
+        lost, counts.seen, max_skip * 100, absl::StrJoin(lines, "\n  "),
         counts.packed == 0 ? "No input is left to pack."
-                           : "Finished shards are kept. Go on without these inputs, or fix them and pack all again"));
+                           : "Finished shards are kept. Go on without these inputs, or fix them "
+                             "and pack all again"));
     // The shares that are allowed are whole percents: as a person would type them.
     const auto percent = static_cast<int>(std::ceil(share * 100));
-    return counts.packed == 0 ? status : OfferFlags(std::move(status), {{"--max-skip", absl::StrCat(folder_lost ? 100 : percent, "%")}});
+    return counts.packed == 0
+               ? status
+               : OfferFlags(std::move(status),
+                            {{"--max-skip", absl::StrCat(folder_lost ? 100 : percent, "%")}});
   }
   for (const ShardResult& result : results) {
     if (result.records > 0) continue;
-    return absl::DataLossError(absl::StrCat("every sample of shard ", plan.shards()[result.shard].name,
-                                            " was bad; nothing was published. Use larger shards, or fix the inputs"));
+    return absl::DataLossError(
+        absl::StrCat("every sample of shard ", plan.shards()[result.shard].name,
+                     " was bad; nothing was published. Use larger shards, or fix the inputs"));
   }
   return absl::OkStatus();
 }
@@ -91,8 +102,9 @@ class Publisher {
     if (!status.ok()) return status;
     Describe(options);
     if (options.expect && *options.expect != manifest_.Identity()) {
-      return absl::DataLossError(absl::StrCat("this dataset is ", IdentityText(manifest_.Identity()), ", --expect says ",
-                                              IdentityText(*options.expect), "; nothing was published"));
+      return absl::DataLossError(
+          absl::StrCat("this dataset is ", IdentityText(manifest_.Identity()), ", --expect says ",
+                       IdentityText(*options.expect), "; nothing was published"));
     }
     if (std::string lines = SkippedLines(plan_, skips); !lines.empty())
       Add({std::string(kSkippedName), std::move(lines)});
@@ -119,20 +131,23 @@ class Publisher {
     manifest_.tool = options.tool;
     manifest_.options = plan_.options().ToMap();
     std::string canonical;
-    for (const auto& [name, value] : manifest_.options) absl::StrAppend(&canonical, name, "=", value, "\n");
+    for (const auto& [name, value] : manifest_.options)
+      absl::StrAppend(&canonical, name, "=", value, "\n");
     manifest_.options_digest = Xxh3_128(AsBytes(canonical));
     manifest_.plan_digest = plan_.digest();
     manifest_.source_root = listing.root;
     manifest_.source_times = TimesDigest(listing.mtime_ns, listing.field_mtime_ns).ToHex();
     manifest_.source_files = listing.rows();
-    for (uint64_t row = 0; row < listing.rows(); ++row) manifest_.source_bytes += listing.SampleBytes(row);
+    for (uint64_t row = 0; row < listing.rows(); ++row)
+      manifest_.source_bytes += listing.SampleBytes(row);
     manifest_.listing_digest = listing.ComputeDigest();
     manifest_.classes = listing.classes;
     for (const ShardResult& result : results_) {
       const std::string& split = plan_.splits()[plan_.shards()[result.shard].split];
       manifest_.splits[split] += result.records;
-      manifest_.shards.push_back({plan_.shards()[result.shard].name, split, result.file.bytes, result.records, result.file.xxh3_128,
-                                  result.index, result.sha256});
+      manifest_.shards.push_back({plan_.shards()[result.shard].name, split, result.file.bytes,
+                                  result.records, result.file.xxh3_128, result.index,
+                                  result.sha256});
       manifest_.shards.back().planned = PlannedOf(result);
       manifest_.files.push_back(result.file);
       manifest_.files.push_back(result.index);
@@ -148,7 +163,8 @@ class Publisher {
     if (result.records == records) return planned;
     planned[std::string(kPlannedRecords)] = records;
     // Where sizes change the writer is told what the samples came to.
-    if (plan_.sizes_change() && FindLayout(plan_.format(), plan_.layout())->needs_totals) return planned;
+    if (plan_.sizes_change() && FindLayout(plan_.format(), plan_.layout())->needs_totals)
+      return planned;
     for (const FieldTotal& field : plan_.Spec(result.shard).fields) {
       planned[absl::StrCat(std::string(kPlannedBytesOf), field.name)] = field.max_bytes;
     }
@@ -166,30 +182,30 @@ class Publisher {
     }
     const size_t channels = plan_.RawImage().channels == 1 ? 1 : sums.sum.size();
     const auto text = [&](const std::array<double, 3>& values) {
-      return absl::StrJoin(std::span(values).first(channels), ",", [](std::string* out, double value) {
-        absl::StrAppendFormat(out, "%.9f", value);
-      });
+      return absl::StrJoin(
+          std::span(values).first(channels), ",",
+          [](std::string* out, double value) { absl::StrAppendFormat(out, "%.9f", value); });
     };
     facts.pixel_stats = {{"mean", text(sums.Mean())}, {"std", text(sums.Deviation())}};
   }
 
   absl::Status AddSidecars() {
-    const absl::StatusOr<std::vector<FileMaker>> makers = FileMakersOf(
-        plan_.format(), *FindLayout(plan_.format(), plan_.layout()), plan_.options().sidecar_indexes);
+    const absl::StatusOr<std::vector<FileMaker>> makers =
+        FileMakersOf(plan_.format(), *FindLayout(plan_.format(), plan_.layout()),
+                     plan_.options().sidecar_indexes);
     if (!makers.ok() || makers->empty()) return makers.status();
     std::vector<ShardIndex> indexes;
     for (const ShardResult& result : results_) {
-      absl::StatusOr<ShardIndex> index =
-          ShardIndex::Open(out_.PathOf(result.index.name), result.file.bytes, result.index.xxh3_128);
-      if (!index.ok()) return index.status();
-      indexes.push_back(*std::move(index));
+      ASSIGN_OR_RETURN(ShardIndex index,
+                       ShardIndex::Open(out_.PathOf(result.index.name), result.file.bytes,
+                                        result.index.xxh3_128));
+      indexes.push_back(std::move(index));
     }
     const std::string scratch = out_.StageFolder();
     const SidecarInput input{out_.path(), manifest_, indexes, scratch};
     for (const FileMaker make : *makers) {
-      absl::StatusOr<std::vector<NamedBytes>> files = make(input);
-      if (!files.ok()) return files.status();
-      for (NamedBytes& file : *files) Add(std::move(file));
+      ASSIGN_OR_RETURN(std::vector<NamedBytes> files, make(input));
+      for (NamedBytes& file : files) Add(std::move(file));
     }
     return absl::OkStatus();
   }
@@ -200,9 +216,10 @@ class Publisher {
     for (const FileEntry& file : manifest_.files) names.insert(file.name);
     for (const NamedBytes& file : extras_) {
       if (IsDatasetFileName(file.name) && names.insert(file.name).second) continue;
-      return absl::InvalidArgumentError(absl::StrCat("two files would be called ", EscapeForTerminal(file.name),
-                                                     "; nothing was published. Rename the split, or leave "
-                                                     "--sidecar-index out"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("two files would be called ", EscapeForTerminal(file.name),
+                       "; nothing was published. Rename the split, or leave "
+                       "--sidecar-index out"));
     }
     return absl::OkStatus();
   }
@@ -210,12 +227,10 @@ class Publisher {
   absl::Status WriteExtras() {
     std::vector<std::pair<std::string, std::string_view>> files;
     for (const NamedBytes& file : extras_) files.emplace_back(file.name, file.bytes);
-    absl::Status claimed = files.empty() ? absl::OkStatus() : out_.ClaimExtras(files);
-    if (!claimed.ok()) return claimed;
+    RETURN_IF_ERROR(files.empty() ? absl::OkStatus() : out_.ClaimExtras(files));
     for (const NamedBytes& file : extras_) {
-      absl::StatusOr<FileEntry> entry = out_.WriteFile(file.name, file.bytes);
-      if (!entry.ok()) return entry.status();
-      manifest_.files.push_back(*std::move(entry));
+      ASSIGN_OR_RETURN(FileEntry entry, out_.WriteFile(file.name, file.bytes));
+      manifest_.files.push_back(std::move(entry));
     }
     return absl::OkStatus();
   }
@@ -223,7 +238,8 @@ class Publisher {
   absl::Status RefuseStrangers() const {
     std::set<std::string> ours = FilesOf(manifest_);
     for (const NamedBytes& file : extras_) ours.insert(file.name);
-    return CheckHoldsOnly(out_.path(), ours, "it is not part of this dataset; move it away and run again");
+    return CheckHoldsOnly(out_.path(), ours,
+                          "it is not part of this dataset; move it away and run again");
   }
 
   const Plan& plan_;
@@ -257,7 +273,8 @@ std::string SkippedLines(const Plan& plan, std::span<const Skip> skips) {
 std::vector<Skip> AllSkips(const Plan& plan, std::span<const ShardResult> results) {
   std::vector<Skip> skips = plan.listing().skips;
   skips.insert(skips.end(), plan.skips().begin(), plan.skips().end());
-  for (const ShardResult& result : results) skips.insert(skips.end(), result.skips.begin(), result.skips.end());
+  for (const ShardResult& result : results)
+    skips.insert(skips.end(), result.skips.begin(), result.skips.end());
   std::sort(skips.begin(), skips.end(), [](const Skip& a, const Skip& b) { return a.row < b.row; });
   return skips;
 }
@@ -278,7 +295,8 @@ absl::StatusOr<std::vector<FileMaker>> FileMakersOf(const Format& format, const 
     const auto spec = std::find_if(format.sidecars.begin(), format.sidecars.end(),
                                    [&](const SidecarSpec& each) { return each.name == kind; });
     if (spec == format.sidecars.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("format ", std::string(format.name), " has no --sidecar-index ",
+      return absl::InvalidArgumentError(absl::StrCat("format ", std::string(format.name),
+                                                     " has no --sidecar-index ",
                                                      EscapeForTerminal(kind)));
     }
     makers.push_back(spec->make);
@@ -289,13 +307,15 @@ absl::StatusOr<std::vector<FileMaker>> FileMakersOf(const Format& format, const 
 absl::Status CheckBudget(const Manifest& manifest, double max_skip) {
   const ManifestCounts& counts = manifest.counts;
   const uint64_t lost = counts.skipped + counts.failed;
-  if (static_cast<double>(lost) <= max_skip * static_cast<double>(counts.seen)) return absl::OkStatus();
-  return absl::DataLossError(absl::StrFormat("%d of %d inputs are not in this dataset, %.4g %% may be missing; %s names them",
-                                             lost, counts.seen, max_skip * 100, std::string(kSkippedName)));
+  if (static_cast<double>(lost) <= max_skip * static_cast<double>(counts.seen))
+    return absl::OkStatus();
+  return absl::DataLossError(absl::StrFormat(
+      "%d of %d inputs are not in this dataset, %.4g %% may be missing; %s names them", lost,
+      counts.seen, max_skip * 100, std::string(kSkippedName)));
 }
 
-absl::StatusOr<Manifest> Commit(const Plan& plan, std::span<const ShardResult> results, OutputDir& out,
-                                const CommitOptions& options) {
+absl::StatusOr<Manifest> Commit(const Plan& plan, std::span<const ShardResult> results,
+                                OutputDir& out, const CommitOptions& options) {
   if (results.size() != plan.shards().size()) {
     std::set<uint32_t> done;
     for (const ShardResult& result : results) done.insert(result.shard);
@@ -303,14 +323,14 @@ absl::StatusOr<Manifest> Commit(const Plan& plan, std::span<const ShardResult> r
     while (done.count(missing) > 0) ++missing;
     return absl::FailedPreconditionError(
         absl::StrCat(plan.shards().size() - results.size(), " of ", plan.shards().size(),
-                     " shards are not built yet, the first is number ", missing, " (", plan.shards()[missing].name, ")"));
+                     " shards are not built yet, the first is number ", missing, " (",
+                     plan.shards()[missing].name, ")"));
   }
-  absl::StatusOr<Manifest> manifest = Publisher(plan, results, out).Make(options);
-  if (!manifest.ok()) return manifest.status();
+  ASSIGN_OR_RETURN(Manifest manifest, Publisher(plan, results, out).Make(options));
   absl::Status status = out.SyncFolder();
   absl::StatusOr<FileEntry> written = absl::InternalError("not written");
   if (status.ok()) {
-    written = out.WriteFile(std::string(kManifestName), manifest->ToJson());
+    written = out.WriteFile(std::string(kManifestName), manifest.ToJson());
     status = written.status();
   }
   if (status.ok()) status = out.SyncFolder();

@@ -1,4 +1,5 @@
-// Commit: publishes a dataset whose shards are all finished: sidecars, skipped.jsonl, SHA256SUMS, and last the manifest.
+// Commit: publishes a dataset whose shards are all finished: sidecars, skipped.jsonl, SHA256SUMS,
+// and last the manifest.
 //
 //   absl::StatusOr<Manifest> manifest = Commit(plan, results, out, CommitOptions{});
 //
@@ -18,8 +19,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "converters/publishing/output_dir.h"
 #include "converters/planning/plan.h"
+#include "converters/publishing/output_dir.h"
 #include "formats/core/format.h"
 
 namespace shardpack {
@@ -36,15 +37,15 @@ struct CommitOptions {
 // All skips of a run, by row: the listing's, the plan's and those of the shards.
 std::vector<Skip> AllSkips(const Plan& plan, std::span<const ShardResult> results);
 
-// The text of skipped.jsonl: what is lost (`skips`, by row), and the copies that were left out as asked; those count
-// as filtered.
+// The text of skipped.jsonl: what is lost (`skips`, by row), and the copies that were left out as
+// asked; those count as filtered.
 std::string SkippedLines(const Plan& plan, std::span<const Skip> skips);
 
 // The text of SHA256SUMS, of a manifest whose shards have their sums.
 std::string Sha256Lines(const Manifest& manifest);
 
-// What makes a layout's files, and those of --sidecar-index, from shards and indexes, in their order. InvalidArgument
-// for a kind that the format does not have.
+// What makes a layout's files, and those of --sidecar-index, from shards and indexes, in their
+// order. InvalidArgument for a kind that the format does not have.
 absl::StatusOr<std::vector<FileMaker>> FileMakersOf(const Format& format, const LayoutSpec& layout,
                                                     std::span<const std::string> kinds);
 
@@ -52,8 +53,8 @@ absl::StatusOr<std::vector<FileMaker>> FileMakersOf(const Format& format, const 
 absl::Status CheckBudget(const Manifest& manifest, double max_skip);
 
 // `results`: one a shard of the plan, in its order.
-absl::StatusOr<Manifest> Commit(const Plan& plan, std::span<const ShardResult> results, OutputDir& out,
-                                const CommitOptions& options);
+absl::StatusOr<Manifest> Commit(const Plan& plan, std::span<const ShardResult> results,
+                                OutputDir& out, const CommitOptions& options);
 
 }  // namespace shardpack
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/io/file.h"
 #include "formats/io/sequential_reader.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 
@@ -18,11 +19,11 @@ absl::StatusOr<std::string> DamageOf(const std::string& path, const FileEntry& e
   }
   if (!S_ISREG(facts.st_mode)) return std::string("not a file");
   const auto bytes = static_cast<uint64_t>(facts.st_size);
-  if (bytes != entry.bytes) return absl::StrCat(bytes, " bytes where ", entry.bytes, " are expected");
+  if (bytes != entry.bytes)
+    return absl::StrCat(bytes, " bytes where ", entry.bytes, " are expected");
   if (!full) return std::string();
-  absl::StatusOr<File> file = File::OpenRead(path);
-  if (!file.ok()) return file.status();
-  SequentialReader in(*file, bytes);
+  ASSIGN_OR_RETURN(File file, File::OpenRead(path));
+  SequentialReader in(file, bytes);
   in.OnBlock(on_block);
   absl::StatusOr<Digest> digest = in.Finish();
   if (absl::IsCancelled(digest.status())) return digest.status();

@@ -21,8 +21,8 @@
 
 namespace shardpack {
 
-// In words; "" when it is as `entry` says. `full`: every byte is hashed, else the size alone counts. `on_block`, which
-// may be null, is called as bytes are read.
+// In words; "" when it is as `entry` says. `full`: every byte is hashed, else the size alone
+// counts. `on_block`, which may be null, is called as bytes are read.
 absl::StatusOr<std::string> DamageOf(const std::string& path, const FileEntry& entry, bool full,
                                      const std::function<absl::Status(uint64_t bytes)>& on_block);
 

@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/io/list_folder.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -118,13 +119,16 @@ bool ParseJournalLine(std::string_view line, ShardResult* result) {
       parsed.skips.push_back({skip.at(0).get<uint64_t>(), *reason, skip.at(2).get<std::string>()});
     }
     const json& facts = value.at("facts");
-    parsed.facts = {
-        facts.at(0).get<uint64_t>(), facts.at(1).get<uint64_t>(),
-        facts.at(2).get<uint64_t>(), facts.at(3).get<uint32_t>(),
-        facts.at(4).get<uint32_t>(), facts.at(5).get<uint32_t>(),
-        facts.at(6).get<uint32_t>(), facts.at(7).get<std::map<std::string, uint64_t>>(),
-        facts.at(8).get<std::map<std::string, uint64_t>>(),
-        facts.at(9).get<std::map<std::string, uint64_t>>()};
+    parsed.facts = {facts.at(0).get<uint64_t>(),
+                    facts.at(1).get<uint64_t>(),
+                    facts.at(2).get<uint64_t>(),
+                    facts.at(3).get<uint32_t>(),
+                    facts.at(4).get<uint32_t>(),
+                    facts.at(5).get<uint32_t>(),
+                    facts.at(6).get<uint32_t>(),
+                    facts.at(7).get<std::map<std::string, uint64_t>>(),
+                    facts.at(8).get<std::map<std::string, uint64_t>>(),
+                    facts.at(9).get<std::map<std::string, uint64_t>>()};
     if (value.contains("plan")) {
       parsed.plan = ParseDigest(value.at("plan").get<std::string>());
       if (!parsed.plan) return false;
@@ -143,8 +147,7 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(const std::string& path, 
   if (fd < 0) return IoStatus("open", path, errno);
   auto journal = std::unique_ptr<Journal>(new Journal(File(fd, path), sync));
   // A line torn by a kill must not swallow the next one.
-  absl::Status separated = journal->file_.Write(std::array{AsBytes("\n")});
-  if (!separated.ok()) return separated;
+  RETURN_IF_ERROR(journal->file_.Write(std::array{AsBytes("\n")}));
   return journal;
 }
 
@@ -156,30 +159,31 @@ absl::Status Journal::Append(const ShardResult& result) {
 }
 
 absl::StatusOr<std::vector<ShardResult>> JournalReader::ReadNew() {
-  const absl::StatusOr<std::vector<std::string>> names = ListFolder(folder_);
-  if (!names.ok()) return names.status();
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder_));
   std::vector<ShardResult> results;
-  for (const std::string& name : *names) {
+  for (const std::string& name : names) {
     if (!name.starts_with("journal") || !name.ends_with(".jsonl") || name == except_) continue;
-    absl::StatusOr<File> file = File::OpenRead(absl::StrCat(folder_, "/", name));
-    if (!file.ok()) return file.status();
+    ASSIGN_OR_RETURN(File file, File::OpenRead(absl::StrCat(folder_, "/", name)));
     struct stat facts;
-    if (::fstat(file->descriptor(), &facts) != 0) return IoStatus("look at", file->path(), errno);
+    if (::fstat(file.descriptor(), &facts) != 0) return IoStatus("look at", file.path(), errno);
     if (!S_ISREG(facts.st_mode)) {
       return absl::FailedPreconditionError(
-          absl::StrCat(EscapeForTerminal(file->path()), " is not a file, as pack's journals are; move it away and run again"));
+          absl::StrCat(EscapeForTerminal(file.path()),
+                       " is not a file, as pack's journals are; move it away and run again"));
     }
     const auto size = static_cast<uint64_t>(facts.st_size);
     uint64_t& done = read_[name];
     if (size <= done) continue;
     if (size - done > kMaxJournalBytes) {
-      return absl::OutOfRangeError(absl::StrCat(EscapeForTerminal(file->path()), " has ", size, " bytes"));
+      return absl::OutOfRangeError(
+          absl::StrCat(EscapeForTerminal(file.path()), " has ", size, " bytes"));
     }
     std::string text(size - done, '\0');
-    absl::StatusOr<size_t> got = file->ReadAt(done, std::as_writable_bytes(std::span(text.data(), text.size())));
-    if (!got.ok()) return got.status();
-    std::string_view rest = std::string_view(text).substr(0, *got);
-    for (size_t end; (end = rest.find('\n')) != std::string_view::npos; rest.remove_prefix(end + 1), done += end + 1) {
+    ASSIGN_OR_RETURN(
+        size_t got, file.ReadAt(done, std::as_writable_bytes(std::span(text.data(), text.size()))));
+    std::string_view rest = std::string_view(text).substr(0, got);
+    for (size_t end; (end = rest.find('\n')) != std::string_view::npos;
+         rest.remove_prefix(end + 1), done += end + 1) {
       ShardResult result;
       if (!ParseJournalLine(rest.substr(0, end), &result)) continue;
       result.journal = name;
@@ -190,14 +194,14 @@ absl::StatusOr<std::vector<ShardResult>> JournalReader::ReadNew() {
 }
 
 absl::StatusOr<std::vector<ShardResult>> ReadJournals(const std::string& pack_folder) {
-  absl::StatusOr<std::vector<ShardResult>> lines = JournalReader(pack_folder).ReadNew();
-  if (!lines.ok()) return lines.status();
+  ASSIGN_OR_RETURN(std::vector<ShardResult> lines, JournalReader(pack_folder).ReadNew());
   const auto what = [](const ShardResult& line) {
     const Digest plan = line.plan.value_or(Digest{});
-    return std::tuple(line.shard, line.file.xxh3_128.ToHex(), line.index.xxh3_128.ToHex(), plan.ToHex());
+    return std::tuple(line.shard, line.file.xxh3_128.ToHex(), line.index.xxh3_128.ToHex(),
+                      plan.ToHex());
   };
   std::map<decltype(what(ShardResult{})), ShardResult> last;
-  for (ShardResult& line : *lines) last[what(line)] = std::move(line);
+  for (ShardResult& line : lines) last[what(line)] = std::move(line);
   std::vector<ShardResult> results;
   results.reserve(last.size());
   for (auto& [unused, result] : last) results.push_back(std::move(result));

@@ -15,8 +15,8 @@
 #define SHARDPACK_CONVERTERS_PUBLISHING_JOURNAL_H_
 
 #include <cstdint>
-#include <memory>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -39,7 +39,7 @@ struct ShardResult {
   uint64_t records = 0;
   std::string sha256;  // empty unless asked for
   std::vector<Skip> skips;
-  DatasetFacts facts;  // of this shard alone
+  DatasetFacts facts;                         // of this shard alone
   std::optional<Digest> plan = std::nullopt;  // not in lines of older versions
   std::string journal = {};  // the name of the file that it was read from; not in the line
 };
@@ -80,8 +80,8 @@ class JournalReader {
   std::map<std::string, uint64_t> read_;  // file -> bytes up to the last whole line
 };
 
-// The last of equal lines from all journals in the folder, sorted by shard. A shard has several where
-// runs wrote it with other bytes, or of another plan.
+// The last of equal lines from all journals in the folder, sorted by shard. A shard has several
+// where runs wrote it with other bytes, or of another plan.
 absl::StatusOr<std::vector<ShardResult>> ReadJournals(const std::string& pack_folder);
 
 }  // namespace shardpack

@@ -20,8 +20,11 @@ ShardResult Example(uint32_t shard) {
   result.index = {"train-000000.tar.pidx", 400, Digest{3, 4}};
   result.records = 7;
   result.sha256 = "ab";
-  result.skips = {{11, SkipReason::kTruncated, "no EOI \"marker\"\n"}, {12, SkipReason::kChanged, ""}};
-  result.facts = {100, 90, 500, 1, 2, 3, 4, {{"jpg", 6}, {"png", 1}}, {{"kept", 7}}, {{"sum_0", 1ull << 63}}, {}};
+  result.skips = {{11, SkipReason::kTruncated, "no EOI \"marker\"\n"},
+                  {12, SkipReason::kChanged, ""}};
+  result.facts = {
+      100, 90, 500, 1, 2, 3, 4, {{"jpg", 6}, {"png", 1}}, {{"kept", 7}}, {{"sum_0", 1ull << 63}},
+      {}};
   return result;
 }
 

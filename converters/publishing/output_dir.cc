@@ -20,6 +20,7 @@
 #include "formats/io/list_folder.h"
 #include "formats/io/shell_quoted.h"
 #include "formats/io/staged_file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -28,9 +29,10 @@ constexpr char kOverwriteSuffix[] = ".pack-new";
 
 absl::Status DamagedManifest(const std::string& out, const absl::Status& why) {
   if (!absl::IsDataLoss(why)) return why;
-  return absl::DataLossError(absl::StrCat(EscapeForTerminal(out), " holds a damaged manifest: ", std::string(why.message()),
-                                          "\nWith a copy of the dataset it is put back by\n  ", TypedProgram(), " repair ", ShellQuoted(out),
-                                          " --from COPY"));
+  return absl::DataLossError(absl::StrCat(
+      EscapeForTerminal(out), " holds a damaged manifest: ", std::string(why.message()),
+      "\nWith a copy of the dataset it is put back by\n  ", TypedProgram(), " repair ",
+      ShellQuoted(out), " --from COPY"));
 }
 
 std::string WithoutSlashes(std::string path) {
@@ -45,17 +47,20 @@ absl::Status CheckShardsRange(const Plan& plan, const OutputOptions& options) {
   const auto [begin, end] = *options.shards_range;
   const size_t shards = plan.shards().size();
   if (begin < end && end <= shards) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("--shards-range: the plan has shards 0-", shards - 1,
-                                                 begin >= shards ? ", and none from there on"
-                                                                 : absl::StrCat("; the range may end at ", shards - 1)));
+  return absl::InvalidArgumentError(
+      absl::StrCat("--shards-range: the plan has shards 0-", shards - 1,
+                   begin >= shards ? ", and none from there on"
+                                   : absl::StrCat("; the range may end at ", shards - 1)));
 }
 
 absl::Status OutputDir::Conflict(const std::string& path, const std::string& why) {
   return absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(path), " ", why));
 }
 
-absl::Status OutputDir::PlanDiffers(const std::string& out, const std::vector<std::string>& differences) {
-  return Conflict(out, absl::StrCat("was made with another plan:\n  ", absl::StrJoin(differences, "\n  ")));
+absl::Status OutputDir::PlanDiffers(const std::string& out,
+                                    const std::vector<std::string>& differences) {
+  return Conflict(
+      out, absl::StrCat("was made with another plan:\n  ", absl::StrJoin(differences, "\n  ")));
 }
 
 absl::StatusOr<std::string> OutputDir::ReadPlanBytes(const std::string& out) {
@@ -63,9 +68,11 @@ absl::StatusOr<std::string> OutputDir::ReadPlanBytes(const std::string& out) {
   if (absl::IsNotFound(bytes.status())) {
     const absl::StatusOr<std::vector<ShardResult>> lines = ReadJournals(out + "/.pack");
     if (lines.ok() && !lines->empty()) {
-      return absl::DataLossError(absl::StrCat(
-          EscapeForTerminal(out), " holds ", lines->size(), " finished shards, but its plan (.pack/plan) is lost. With the plan "
-          "file of the workers, what is missing is built and all is published by\n  ", TypedProgram(), " build --plan FILE -o ", ShellQuoted(out)));
+      return absl::DataLossError(
+          absl::StrCat(EscapeForTerminal(out), " holds ", lines->size(),
+                       " finished shards, but its plan (.pack/plan) is lost. With the plan "
+                       "file of the workers, what is missing is built and all is published by\n  ",
+                       TypedProgram(), " build --plan FILE -o ", ShellQuoted(out)));
     }
     return absl::InvalidArgumentError(
         absl::StrCat(EscapeForTerminal(out), " holds no unfinished build (no .pack/plan)"));
@@ -74,7 +81,8 @@ absl::StatusOr<std::string> OutputDir::ReadPlanBytes(const std::string& out) {
 }
 
 bool OutputDir::HoldsUnfinished(const std::string& out) {
-  return Exists(WithoutSlashes(out) + "/.pack/plan").value_or(false) || Exists(BesideOf(out) + "/.pack/plan").value_or(false);
+  return Exists(WithoutSlashes(out) + "/.pack/plan").value_or(false) ||
+         Exists(BesideOf(out) + "/.pack/plan").value_or(false);
 }
 
 std::string OutputDir::BesideOf(const std::string& out) {
@@ -92,12 +100,13 @@ absl::Status OutputDir::FinishPublished(const std::string& out) {
   if (!indexed.ok() || *indexed) return indexed.status();
   const absl::StatusOr<File> lock = LockPackFolder(path);
   if (!lock.ok()) {
-    return Exists(path + "/.pack").value_or(true) ? lock.status() : absl::OkStatus();  // another run has just done it
+    return Exists(path + "/.pack").value_or(true)
+               ? lock.status()
+               : absl::OkStatus();  // another run has just done it
   }
   absl::Status status;
-  const absl::StatusOr<bool> replaced = IsReplacement(path);
-  if (!replaced.ok()) return replaced.status();
-  if (*replaced) {
+  ASSIGN_OR_RETURN(const bool replaced, IsReplacement(path));
+  if (replaced) {
     std::error_code error;
     const std::string real = std::filesystem::canonical(path, error).native();
     if (error) return IoStatus("look at", path, error.value());
@@ -108,9 +117,9 @@ absl::Status OutputDir::FinishPublished(const std::string& out) {
   return folder.ok() ? RemovePackFolder(*folder) : folder.status();
 }
 
-absl::StatusOr<OutputDir> OutputDir::Open(const std::string& out, const Plan& plan, const OutputOptions& options,
-                                          IoPool& pool) {
-  if (absl::Status range = CheckShardsRange(plan, options); !range.ok()) return range;
+absl::StatusOr<OutputDir> OutputDir::Open(const std::string& out, const Plan& plan,
+                                          const OutputOptions& options, IoPool& pool) {
+  RETURN_IF_ERROR(CheckShardsRange(plan, options));
   absl::StatusOr<OutputDir> dir = OpenOnce(out, plan, options, pool);
   if (dir.ok() || options.overwrite) return dir;
   // Another run may have published the dataset while this one looked: its `.pack` is then gone.
@@ -119,8 +128,8 @@ absl::StatusOr<OutputDir> OutputDir::Open(const std::string& out, const Plan& pl
   return OpenOnce(out, plan, options, pool);
 }
 
-absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan& plan, const OutputOptions& options,
-                                              IoPool& pool) {
+absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan& plan,
+                                              const OutputOptions& options, IoPool& pool) {
   OutputDir dir;
   dir.out_ = dir.path_ = WithoutSlashes(out);
   dir.options_ = options;
@@ -128,16 +137,14 @@ absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan
   if (status.ok()) status = dir.CheckIsOurs(dir.path_);
   if (!status.ok()) return status;
 
-  const absl::StatusOr<bool> published = Exists(dir.PathOf(std::string(kManifestName)));
-  if (!published.ok()) return published.status();
-  if (*published) {
+  ASSIGN_OR_RETURN(const bool published, Exists(dir.PathOf(std::string(kManifestName))));
+  if (published) {
     // A run that was killed after it had exchanged the datasets is finished first.
-    const absl::StatusOr<bool> exchanged = IsReplacement(dir.path_);
-    if (!exchanged.ok()) return exchanged.status();
+    ASSIGN_OR_RETURN(const bool exchanged, IsReplacement(dir.path_));
     const absl::StatusOr<Manifest> manifest = Manifest::Read(dir.path_);
     if (!manifest.ok() && !options.overwrite) return DamagedManifest(dir.path_, manifest.status());
-    const bool finished = *exchanged && manifest.ok() && manifest->plan_digest == plan.digest();
-    if (*exchanged) status = FinishPublished(dir.path_);
+    const bool finished = exchanged && manifest.ok() && manifest->plan_digest == plan.digest();
+    if (exchanged) status = FinishPublished(dir.path_);
     if (!status.ok()) return status;
     if (!options.overwrite || finished) {
       status = dir.CheckPublished(plan, *manifest, pool);
@@ -146,9 +153,8 @@ absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan
       return dir;
     }
   }
-  const absl::StatusOr<bool> begun = Exists(dir.PathOf(".pack"));
-  if (!begun.ok()) return begun.status();
-  if (options.overwrite && (*published || *begun)) {
+  ASSIGN_OR_RETURN(const bool begun, Exists(dir.PathOf(".pack")));
+  if (options.overwrite && (published || begun)) {
     status = dir.BeginReplacement();
     if (!status.ok()) return status;
   }
@@ -164,23 +170,25 @@ absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan
   if (status.ok()) status = dir.CheckFreeSpace(plan);
   if (!status.ok()) return status;
 
-  const std::string journal_name =
-      options.shards_range ? absl::StrCat("journal-", dir.stage_->owner(), ".jsonl") : "journal.jsonl";
-  absl::StatusOr<std::unique_ptr<Journal>> journal =
-      Journal::Open(dir.PathOf(absl::StrCat(".pack/", journal_name)), options.fsync);
-  if (!journal.ok()) return journal.status();
-  dir.journal_ = *std::move(journal);
+  const std::string journal_name = options.shards_range
+                                       ? absl::StrCat("journal-", dir.stage_->owner(), ".jsonl")
+                                       : "journal.jsonl";
+  ASSIGN_OR_RETURN(std::unique_ptr<Journal> journal,
+                   Journal::Open(dir.PathOf(absl::StrCat(".pack/", journal_name)), options.fsync));
+  dir.journal_ = std::move(journal);
   dir.Follow(journal_name);
   return dir;
 }
 
-// A dataset that is there already is the answer only when it is of this plan, whole as far as a look tells, and no
-// source file was changed.
+// A dataset that is there already is the answer only when it is of this plan, whole as far as a
+// look tells, and no source file was changed.
 absl::Status OutputDir::CheckPublished(const Plan& plan, const Manifest& manifest, IoPool& pool) {
-  if (manifest.plan_digest != plan.digest()) return OrOverwrite(PlanDiffers(path_, DifferencesFrom(path_, manifest, plan)));
+  if (manifest.plan_digest != plan.digest())
+    return OrOverwrite(PlanDiffers(path_, DifferencesFrom(path_, manifest, plan)));
   absl::Status status = FinishPublished(path_);
   if (status.ok()) status = CheckPublishedFiles(path_, manifest);
-  return status.ok() ? CheckSource(path_, manifest, plan.listing(), options_.planned_source, pool) : status;
+  return status.ok() ? CheckSource(path_, manifest, plan.listing(), options_.planned_source, pool)
+                     : status;
 }
 
 absl::Status OutputDir::Create() {
@@ -191,10 +199,10 @@ absl::Status OutputDir::Create() {
         absl::StrCat("the output ", EscapeForTerminal(out_), " is a file; it must be a folder"));
   }
   if (errno != ENOENT && errno != ENOTDIR) return IoStatus("look at", out_, errno);
-  const absl::StatusOr<bool> link = Exists(out_);
-  if (!link.ok()) return link.status();
-  if (*link) {
-    return absl::InvalidArgumentError(absl::StrCat("the output ", EscapeForTerminal(out_), " is a dangling link"));
+  ASSIGN_OR_RETURN(const bool link, Exists(out_));
+  if (link) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the output ", EscapeForTerminal(out_), " is a dangling link"));
   }
   std::error_code error;
   std::filesystem::create_directories(out_, error);
@@ -202,50 +210,57 @@ absl::Status OutputDir::Create() {
   return absl::OkStatus();
 }
 
-// What pack has not built is never built over, replaced or removed: it may be the only copy, and nobody could make it
-// again.
+// What pack has not built is never built over, replaced or removed: it may be the only copy, and
+// nobody could make it again.
 absl::Status OutputDir::CheckIsOurs(const std::string& folder) const {
-  absl::Status status = CheckPackFolder(folder);
-  if (!status.ok()) return status;
-  const absl::StatusOr<bool> indexed = Exists(absl::StrCat(folder, "/", std::string(kIndexMark)));
-  if (!indexed.ok()) return indexed.status();
-  if (*indexed) {
-    return Conflict(folder, "holds shards that pack index works on, or has not finished with; run pack index there "
-                           "again, or use another folder");
+  RETURN_IF_ERROR(CheckPackFolder(folder));
+  ASSIGN_OR_RETURN(const bool indexed, Exists(absl::StrCat(folder, "/", std::string(kIndexMark))));
+  if (indexed) {
+    return Conflict(
+        folder,
+        "holds shards that pack index works on, or has not finished with; run pack index there "
+        "again, or use another folder");
   }
-  const absl::StatusOr<bool> published = Exists(absl::StrCat(folder, "/", std::string(kManifestName)));
+  const absl::StatusOr<bool> published =
+      Exists(absl::StrCat(folder, "/", std::string(kManifestName)));
   if (!published.ok() || !*published) return published.status();
   const absl::StatusOr<Manifest> manifest = Manifest::Read(folder);
   if (manifest.ok() && manifest->adopted()) {
-    return Conflict(folder, "holds shards that pack index has indexed in place, which are never replaced; use another folder");
+    return Conflict(folder,
+                    "holds shards that pack index has indexed in place, which are never replaced; "
+                    "use another folder");
   }
   if (!manifest.ok() && options_.overwrite) {
     const absl::Status damaged = DamagedManifest(folder, manifest.status());
     if (!absl::IsDataLoss(damaged)) return damaged;
-    return absl::DataLossError(absl::StrCat(std::string(damaged.message()),
-                                            "\nWithout one nobody knows whether pack made its shards; remove the folder by hand, or use another one"));
+    return absl::DataLossError(
+        absl::StrCat(std::string(damaged.message()),
+                     "\nWithout one nobody knows whether pack made its shards; remove the folder "
+                     "by hand, or use another one"));
   }
   return absl::OkStatus();
 }
 
-// Without a plan nothing has been built here: whatever there is, is somebody else's. The folder is listed first, for
-// another worker may write the plan just now, and then shards.
+// Without a plan nothing has been built here: whatever there is, is somebody else's. The folder is
+// listed first, for another worker may write the plan just now, and then shards.
 absl::Status OutputDir::CheckHoldsNothingElse() const {
-  const absl::StatusOr<std::vector<std::string>> names = ListFolder(path_);
-  if (!names.ok()) return names.status();
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(path_));
   const absl::StatusOr<bool> planned = Exists(PathOf(".pack/plan"));
   if (!planned.ok() || *planned) return planned.status();
   // A build whose plan is lost still knows what it has made.
-  const absl::StatusOr<std::set<std::string>> made = MadeFiles(path_);
-  if (!made.ok()) return made.status();
+  ASSIGN_OR_RETURN(const std::set<std::string> made, MadeFiles(path_));
   std::set<std::string> ours = {".pack"};
-  for (const std::string& name : *made) ours.insert(name.substr(0, name.find('/')));
-  for (const std::string& name : *names) {
+  for (const std::string& name : made) ours.insert(name.substr(0, name.find('/')));
+  for (const std::string& name : names) {
     if (ours.contains(name)) continue;
-    if (std::any_of(names->begin(), names->end(), [](const std::string& each) { return each.ends_with(kIndexSuffix); })) {
-      return absl::DataLossError(absl::StrCat(EscapeForTerminal(path_), " holds shards and indexes of pack, but its manifest.json is lost. "
-                                              "With a copy of the dataset, such as the same command makes in another folder, it is put "
-                                              "back by\n  ", TypedProgram(), " repair ", ShellQuoted(path_), " --from COPY"));
+    if (std::any_of(names.begin(), names.end(),
+                    [](const std::string& each) { return each.ends_with(kIndexSuffix); })) {
+      return absl::DataLossError(absl::StrCat(
+          EscapeForTerminal(path_),
+          " holds shards and indexes of pack, but its manifest.json is lost. "
+          "With a copy of the dataset, such as the same command makes in another folder, it is put "
+          "back by\n  ",
+          TypedProgram(), " repair ", ShellQuoted(path_), " --from COPY"));
     }
     return Conflict(path_, absl::StrCat("is not empty and holds no dataset of pack (first entry: ",
                                         EscapeForTerminal(name), "); use another folder"));
@@ -260,7 +275,8 @@ absl::Status OutputDir::BeginReplacement() {
   out_ = path_ = std::filesystem::canonical(path_, error).native();
   if (error) return IoStatus("look at", path_, error.value());
   absl::Status status;
-  const absl::StatusOr<bool> begun = Exists(PathOf(".pack")), published = Exists(PathOf(std::string(kManifestName)));
+  const absl::StatusOr<bool> begun = Exists(PathOf(".pack")),
+                             published = Exists(PathOf(std::string(kManifestName)));
   if (!begun.ok()) return begun.status();
   if (!published.ok()) return published.status();
   if (*begun) {  // never replaced while another run works in it
@@ -273,7 +289,8 @@ absl::Status OutputDir::BeginReplacement() {
   absl::StatusOr<std::set<std::string>> made = MadeFiles(path_);
   if (status.ok()) status = made.status();
   if (status.ok()) {
-    status = CheckHoldsOnly(path_, *made, "--overwrite would remove it. Move it away, or use another folder");
+    status = CheckHoldsOnly(path_, *made,
+                            "--overwrite would remove it. Move it away, or use another folder");
   }
   if (!status.ok()) return status;
   path_ = out_ + kOverwriteSuffix;
@@ -281,7 +298,8 @@ absl::Status OutputDir::BeginReplacement() {
   return status.ok() ? CheckIsOurs(path_) : status;
 }
 
-// Under the lock, so that what was looked at is what is published; a commit that is refused changes nothing.
+// Under the lock, so that what was looked at is what is published; a commit that is refused changes
+// nothing.
 absl::Status OutputDir::BeginCommit(const Plan& plan, IoPool& pool) {
   const absl::StatusOr<bool> was_locked = Exists(PathOf(".pack/lock"));
   absl::Status status = was_locked.ok() ? Lock() : was_locked.status();
@@ -303,12 +321,10 @@ absl::Status OutputDir::BeginFolder() {
 }
 
 absl::Status OutputDir::BeginStage(const Plan& plan) {
-  absl::StatusOr<OwnedFolder> folder = OwnedFolder::Open(path_);
-  if (!folder.ok()) return folder.status();
-  folder_ = std::make_unique<OwnedFolder>(*std::move(folder));
-  absl::StatusOr<std::unique_ptr<RunStage>> stage = RunStage::Create(path_);
-  if (!stage.ok()) return stage.status();
-  stage_ = *std::move(stage);
+  ASSIGN_OR_RETURN(OwnedFolder folder, OwnedFolder::Open(path_));
+  folder_ = std::make_unique<OwnedFolder>(std::move(folder));
+  ASSIGN_OR_RETURN(std::unique_ptr<RunStage> stage, RunStage::Create(path_));
+  stage_ = std::move(stage);
   if (path_ != out_ || !PublishedByOther(plan)) return absl::OkStatus();
   // The folders were made again behind a commit's back: they go as far as they are empty.
   stage_.reset();
@@ -323,7 +339,8 @@ absl::Status OutputDir::Lock() {
   return lock.status();
 }
 
-// With --overwrite: what an earlier run began beside OUT with another plan is of no use to this one.
+// With --overwrite: what an earlier run began beside OUT with another plan is of no use to this
+// one.
 absl::Status OutputDir::DiscardOtherPlan(const Plan& plan) {
   const absl::StatusOr<std::string> bytes = ReadWholeFile(PathOf(".pack/plan"), kMaxPlanBytes);
   if (absl::IsNotFound(bytes.status())) return absl::OkStatus();
@@ -332,31 +349,35 @@ absl::Status OutputDir::DiscardOtherPlan(const Plan& plan) {
     return name == plan.format().name ? &plan.format() : nullptr;
   });
   if (was.ok() && was->digest() == plan.digest()) return absl::OkStatus();
-  const absl::StatusOr<std::set<std::string>> made = MadeFiles(path_);
-  if (!made.ok()) return made.status();
-  absl::Status status = CheckHoldsOnly(path_, *made, "an earlier run with --overwrite began this folder; move it away and run again");
-  const absl::StatusOr<OwnedFolder> folder = OwnedFolder::Open(path_);
-  if (!folder.ok()) return folder.status();
-  if (status.ok()) status = RemoveMade(*folder, *made);
-  const absl::StatusOr<std::vector<std::string>> names = folder->List(".pack");
-  if (!names.ok()) return names.status();
+  ASSIGN_OR_RETURN(const std::set<std::string> made, MadeFiles(path_));
+  absl::Status status = CheckHoldsOnly(
+      path_, made, "an earlier run with --overwrite began this folder; move it away and run again");
+  ASSIGN_OR_RETURN(const OwnedFolder folder, OwnedFolder::Open(path_));
+  if (status.ok()) status = RemoveMade(folder, made);
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, folder.List(".pack"));
   // The plan last: as long as it is there, the next run does the same.
-  for (const std::string& name : *names) {
-    if (status.ok() && name.starts_with("journal")) status = folder->RemoveFile(".pack/" + name);
+  for (const std::string& name : names) {
+    if (status.ok() && name.starts_with("journal")) status = folder.RemoveFile(".pack/" + name);
   }
   for (const std::string_view name : {kMadeName, kMadeExtrasName, std::string_view(".pack/plan")}) {
-    if (status.ok()) status = folder->RemoveFile(name);
+    if (status.ok()) status = folder.RemoveFile(name);
   }
   return status;
 }
 
-// The way on where another plan is in the way. A worker's part cannot replace what the others build.
+// The way on where another plan is in the way. A worker's part cannot replace what the others
+// build.
 absl::Status OutputDir::OrOverwrite(const absl::Status& status) const {
   const std::string text(status.message());
   if (options_.shards_range || options_.only_commit) {
-    return absl::Status(status.code(), absl::StrCat(text, "\nUse the plan that the other workers have, or another folder."));
+    return absl::Status(
+        status.code(),
+        absl::StrCat(text, "\nUse the plan that the other workers have, or another folder."));
   }
-  return OfferFlags(absl::Status(status.code(), absl::StrCat(text, "\nUse another folder, or replace what is there")), {{"--overwrite"}});
+  return OfferFlags(
+      absl::Status(status.code(),
+                   absl::StrCat(text, "\nUse another folder, or replace what is there")),
+      {{"--overwrite"}});
 }
 
 }  // namespace shardpack

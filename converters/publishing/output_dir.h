@@ -1,4 +1,5 @@
-// OutputDir: the folder that a dataset is built in: its lock, its plan, its staging area, and what is already done.
+// OutputDir: the folder that a dataset is built in: its lock, its plan, its staging area, and what
+// is already done.
 //
 //   absl::StatusOr<OutputDir> out = OutputDir::Open("OUT", plan, OutputOptions{}, pool);
 //   if (out->complete()) ...                                    // a manifest of the same plan is there, looked at
@@ -28,31 +29,34 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "converters/threads/io_pool.h"
-#include "converters/publishing/journal.h"
 #include "converters/planning/output_options.h"
-#include "converters/publishing/owned_folder.h"
 #include "converters/planning/plan.h"
+#include "converters/publishing/journal.h"
+#include "converters/publishing/owned_folder.h"
 #include "converters/publishing/run_stage.h"
+#include "converters/threads/io_pool.h"
 #include "formats/io/staged_file.h"
 
 namespace shardpack {
 
-// Ok when the plan has the shards of the range, if one is given; InvalidArgument that says which it has.
+// Ok when the plan has the shards of the range, if one is given; InvalidArgument that says which it
+// has.
 absl::Status CheckShardsRange(const Plan& plan, const OutputOptions& options);
 
 class OutputDir {
  public:
   // Opens or creates OUT for this plan and verifies what other runs have left (on `pool`).
-  static absl::StatusOr<OutputDir> Open(const std::string& out, const Plan& plan, const OutputOptions& options,
-                                        IoPool& pool);
+  static absl::StatusOr<OutputDir> Open(const std::string& out, const Plan& plan,
+                                        const OutputOptions& options, IoPool& pool);
   // The plan that OUT/.pack holds, for `pack commit`.
   static absl::StatusOr<std::string> ReadPlanBytes(const std::string& out);
   // Whether a run that was interrupted can be gone on with in OUT.
   static bool HoldsUnfinished(const std::string& out);
-  // Where --overwrite builds what is to take the place of OUT, and then leaves the old one until it is removed.
+  // Where --overwrite builds what is to take the place of OUT, and then leaves the old one until it
+  // is removed.
   static std::string BesideOf(const std::string& out);
-  // Ends what a run that published this manifest had no time for: takes an old dataset and `.pack` away.
+  // Ends what a run that published this manifest had no time for: takes an old dataset and `.pack`
+  // away.
   static absl::Status FinishPublished(const std::string& out);
 
   OutputDir(OutputDir&&) = default;
@@ -78,16 +82,20 @@ class OutputDir {
   // Whether another run has published this plan's dataset meanwhile.
   bool PublishedByOther(const Plan& plan) const;
 
-  // Moves a finished file to its final name, in a folder of OUT if the name has one. What is there with the same bytes
-  // stays; with other bytes it is the remainder of a run of ours, which nobody vouches for, and is replaced.
+  // Moves a finished file to its final name, in a folder of OUT if the name has one. What is there
+  // with the same bytes stays; with other bytes it is the remainder of a run of ours, which nobody
+  // vouches for, and is replaced.
   absl::Status Publish(StagedFile& staged, const FileEntry& entry) const;
   // Writes a small file whole, through the staging area, to its final name.
   absl::StatusOr<FileEntry> WriteFile(const std::string& name, std::string_view bytes) const;
-  // Before a commit writes its other files: none of the names is somebody else's file, and all are noted as ours.
-  absl::Status ClaimExtras(const std::vector<std::pair<std::string, std::string_view>>& files) const;
+  // Before a commit writes its other files: none of the names is somebody else's file, and all are
+  // noted as ours.
+  absl::Status ClaimExtras(
+      const std::vector<std::pair<std::string, std::string_view>>& files) const;
   // A folder entry reaches the disk, unless --no-fsync.
   absl::Status SyncFolder() const;
-  // The last steps of a commit, after the manifest is in place: the exchange of --overwrite, then .pack goes.
+  // The last steps of a commit, after the manifest is in place: the exchange of --overwrite, then
+  // .pack goes.
   absl::Status Close();
 
  private:
@@ -97,9 +105,10 @@ class OutputDir {
 
   OutputDir() = default;
   static absl::Status Conflict(const std::string& path, const std::string& why);
-  static absl::Status PlanDiffers(const std::string& out, const std::vector<std::string>& differences);
-  static absl::StatusOr<OutputDir> OpenOnce(const std::string& out, const Plan& plan, const OutputOptions& options,
-                                            IoPool& pool);
+  static absl::Status PlanDiffers(const std::string& out,
+                                  const std::vector<std::string>& differences);
+  static absl::StatusOr<OutputDir> OpenOnce(const std::string& out, const Plan& plan,
+                                            const OutputOptions& options, IoPool& pool);
   absl::Status Lock();
   absl::Status Create();
   absl::Status CheckIsOurs(const std::string& folder) const;

@@ -15,22 +15,21 @@
 #include "converters/publishing/shard_results.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 
 // The file appears whole, and once: another run's file of that name stays.
 absl::Status OutputDir::PublishOnce(const std::string& name, std::string_view bytes) const {
-  absl::StatusOr<std::unique_ptr<StagedFile>> staged = Stage("of-the-run");
-  if (!staged.ok()) return staged.status();
-  absl::Status status = (*staged)->Append(AsBytes(bytes));
-  if (status.ok()) status = options_.fsync ? (*staged)->SyncData() : (*staged)->Flush();
-  if (status.ok()) status = (*staged)->Publish(PathOf(name));
+  ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, Stage("of-the-run"));
+  absl::Status status = staged->Append(AsBytes(bytes));
+  if (status.ok()) status = options_.fsync ? staged->SyncData() : staged->Flush();
+  if (status.ok()) status = staged->Publish(PathOf(name));
   return status;
 }
 
 absl::StatusOr<std::unique_ptr<StagedFile>> OutputDir::Stage(const std::string& name) const {
-  absl::Status removed = folder_->RemoveFile(stage_->NameOf(name));
-  if (!removed.ok()) return removed;
+  RETURN_IF_ERROR(folder_->RemoveFile(stage_->NameOf(name)));
   return StagedFile::Create(stage_->PathOf(name));
 }
 
@@ -42,47 +41,45 @@ absl::Status OutputDir::Publish(StagedFile& staged, const FileEntry& entry) cons
   const std::string staged_name = staged.path().substr(path_.size() + 1);
   status = staged.Publish(PathOf(entry.name));
   if (absl::IsAlreadyExists(status)) {
-    const absl::StatusOr<bool> same = Matches(PathOf(entry.name), entry);
-    if (!same.ok()) return same.status();
+    ASSIGN_OR_RETURN(const bool same, Matches(PathOf(entry.name), entry));
     // A worker that is late: the manifest vouches for what is there.
-    if (!*same && options_.shards_range) {
-      const absl::StatusOr<bool> published = Exists(PathOf(std::string(kManifestName)));
-      if (!published.ok()) return published.status();
-      if (*published) return Conflict(path_, "was published by another run just now");
+    if (!same && options_.shards_range) {
+      ASSIGN_OR_RETURN(const bool published, Exists(PathOf(std::string(kManifestName))));
+      if (published) return Conflict(path_, "was published by another run just now");
     }
-    status = *same ? absl::OkStatus() : folder_->Replace(staged_name, entry.name);
+    status = same ? absl::OkStatus() : folder_->Replace(staged_name, entry.name);
   }
   if (status.ok() && slash != std::string::npos && options_.fsync) status = SyncDirectory(folder);
   return status;
 }
 
-absl::StatusOr<FileEntry> OutputDir::WriteFile(const std::string& name, std::string_view bytes) const {
+absl::StatusOr<FileEntry> OutputDir::WriteFile(const std::string& name,
+                                               std::string_view bytes) const {
   std::string stage_name = name;
   std::replace(stage_name.begin(), stage_name.end(), '/', '_');
   const FileEntry entry{name, bytes.size(), Xxh3_128(AsBytes(bytes))};
-  absl::StatusOr<std::unique_ptr<StagedFile>> staged = Stage(stage_name);
-  if (!staged.ok()) return staged.status();
-  absl::Status status = (*staged)->Append(AsBytes(bytes));
-  if (status.ok() && options_.fsync) status = (*staged)->SyncData();
-  if (status.ok()) status = Publish(**staged, entry);
+  ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, Stage(stage_name));
+  absl::Status status = staged->Append(AsBytes(bytes));
+  if (status.ok() && options_.fsync) status = staged->SyncData();
+  if (status.ok()) status = Publish(*staged, entry);
   if (!status.ok()) return status;
   return entry;
 }
 
-absl::Status OutputDir::ClaimExtras(const std::vector<std::pair<std::string, std::string_view>>& files) const {
-  absl::StatusOr<std::set<std::string>> ours = ReadNames(PathOf(std::string(kMadeExtrasName)));
-  if (!ours.ok()) return ours.status();
-  std::set<std::string> names = *ours;
+absl::Status OutputDir::ClaimExtras(
+    const std::vector<std::pair<std::string, std::string_view>>& files) const {
+  ASSIGN_OR_RETURN(std::set<std::string> ours, ReadNames(PathOf(std::string(kMadeExtrasName))));
+  std::set<std::string> names = ours;
   for (const auto& [name, bytes] : files) {
     names.insert(name);
-    if (ours->contains(name)) continue;
-    const absl::StatusOr<bool> there = Exists(PathOf(name));
-    if (!there.ok()) return there.status();
-    if (!*there) continue;
-    const absl::StatusOr<bool> same =
-        Matches(PathOf(name), FileEntry{name, bytes.size(), Xxh3_128(AsBytes(bytes))});
-    if (!same.ok()) return same.status();
-    if (!*same) return Conflict(PathOf(name), "was not made by pack, which would write it; move it away and run again");
+    if (ours.contains(name)) continue;
+    ASSIGN_OR_RETURN(const bool there, Exists(PathOf(name)));
+    if (!there) continue;
+    ASSIGN_OR_RETURN(const bool same, Matches(PathOf(name), FileEntry{name, bytes.size(),
+                                                                      Xxh3_128(AsBytes(bytes))}));
+    if (!same)
+      return Conflict(PathOf(name),
+                      "was not made by pack, which would write it; move it away and run again");
   }
   return Replace(kMadeExtrasName, NamesText(names));
 }
@@ -90,10 +87,9 @@ absl::Status OutputDir::ClaimExtras(const std::vector<std::pair<std::string, std
 // A small file of `.pack`, whole, in place of what is there.
 absl::Status OutputDir::Replace(std::string_view name, std::string_view bytes) const {
   const std::string staged_name = "of-the-run";
-  absl::StatusOr<std::unique_ptr<StagedFile>> staged = Stage(staged_name);
-  if (!staged.ok()) return staged.status();
-  absl::Status status = (*staged)->Append(AsBytes(bytes));
-  if (status.ok()) status = options_.fsync ? (*staged)->SyncData() : (*staged)->Flush();
+  ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, Stage(staged_name));
+  absl::Status status = staged->Append(AsBytes(bytes));
+  if (status.ok()) status = options_.fsync ? staged->SyncData() : staged->Flush();
   return status.ok() ? folder_->Replace(stage_->NameOf(staged_name), name) : status;
 }
 
@@ -101,21 +97,19 @@ absl::Status OutputDir::SyncFolder() const {
   return options_.fsync ? SyncDirectory(path_) : absl::OkStatus();
 }
 
-// The new dataset takes the place of the old one, which is removed when nothing can bring it back any more.
+// The new dataset takes the place of the old one, which is removed when nothing can bring it back
+// any more.
 absl::Status OutputDir::Exchange() {
   // Much may have happened in OUT since the build began; from here on nobody else works in it.
   absl::Status status = MakeDirectory(out_ + "/.pack");
   if (!status.ok()) return status;
-  const absl::StatusOr<File> old_lock = LockPackFolder(out_);
-  if (!old_lock.ok()) return old_lock.status();
+  ASSIGN_OR_RETURN(const File old_lock, LockPackFolder(out_));
   status = CheckIsOurs(out_);
   if (!status.ok()) return status;
-  absl::StatusOr<std::set<std::string>> made = MadeFiles(out_);
-  if (!made.ok()) return made.status();
-  status = CheckHoldsOnly(out_, *made, "--overwrite would remove it. Move it away and run again");
+  ASSIGN_OR_RETURN(std::set<std::string> made, MadeFiles(out_));
+  status = CheckHoldsOnly(out_, made, "--overwrite would remove it. Move it away and run again");
   if (!status.ok()) return status;
-  absl::StatusOr<FileEntry> noted = WriteFile(std::string(kReplacedName), NamesText(*made));
-  if (!noted.ok()) return noted.status();
+  ASSIGN_OR_RETURN(FileEntry noted, WriteFile(std::string(kReplacedName), NamesText(made)));
   if (options_.fsync) status = SyncDirectory(PathOf(".pack"));
   if (!status.ok()) return status;
   if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, out_.c_str(), RENAME_EXCHANGE) != 0) {

@@ -15,6 +15,7 @@
 #include "formats/core/index_name.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -84,72 +85,81 @@ absl::Status OutputDir::IndexPlan(const Plan& plan, std::optional<Plan>* was) {
     return status.ok() ? ClaimNames(plan) : status;
   }
   if (!other_format.empty()) {
-    return OrOverwrite(PlanDiffers(
-        path_, {absl::StrCat("--format was ", EscapeForTerminal(other_format), ", is ", std::string(plan.format().name))}));
+    return OrOverwrite(
+        PlanDiffers(path_, {absl::StrCat("--format was ", EscapeForTerminal(other_format), ", is ",
+                                         std::string(plan.format().name))}));
   }
   if (!read.ok()) {
-    return OrOverwrite(Conflict(path_, absl::StrCat("holds an unfinished build that cannot be resumed: ",
-                                                    std::string(read.status().message()))));
+    return OrOverwrite(
+        Conflict(path_, absl::StrCat("holds an unfinished build that cannot be resumed: ",
+                                     std::string(read.status().message()))));
   }
-  if (read->digest() != plan.digest()) return OrOverwrite(PlanDiffers(path_, Plan::Differences(*read, plan)));
+  if (read->digest() != plan.digest())
+    return OrOverwrite(PlanDiffers(path_, Plan::Differences(*read, plan)));
   *was = *std::move(read);
   return ClaimNames(plan);
 }
 
-// Before a plan is put in the place of one that is lost: shards of another plan are not taken for its own.
+// Before a plan is put in the place of one that is lost: shards of another plan are not taken for
+// its own.
 absl::Status OutputDir::CheckJournals(const Plan& plan) {
-  const absl::StatusOr<std::vector<ShardResult>> lines = ReadJournals(PathOf(".pack"));
-  if (!lines.ok()) return lines.status();
+  ASSIGN_OR_RETURN(const std::vector<ShardResult> lines, ReadJournals(PathOf(".pack")));
   plan_was_lost_ = true;
-  return CheckOnePlan(path_, plan, *lines);
+  return CheckOnePlan(path_, plan, lines);
 }
 
-// What the build may name its files: written after the plan, so that it is always of the plan that is there.
+// What the build may name its files: written after the plan, so that it is always of the plan that
+// is there.
 absl::Status OutputDir::ClaimNames(const Plan& plan) const {
   const std::string names = MadeNames(plan);
-  const absl::StatusOr<std::string> was = ReadWholeFile(PathOf(std::string(kMadeName)), kMaxNamesBytes);
+  const absl::StatusOr<std::string> was =
+      ReadWholeFile(PathOf(std::string(kMadeName)), kMaxNamesBytes);
   if (!was.ok() && !absl::IsNotFound(was.status())) return was.status();
   return was.ok() && *was == names ? absl::OkStatus() : Replace(kMadeName, names);
 }
 
-// Sizes are part of the digest; a file rewritten with the same size shows in its mtime. What is already packed was
-// proven against the bytes of its time, so only shards still to build matter.
+// Sizes are part of the digest; a file rewritten with the same size shows in its mtime. What is
+// already packed was proven against the bytes of its time, so only shards still to build matter.
 absl::Status OutputDir::CheckFreshness(const Plan& was, const Plan& now) const {
   std::set<uint32_t> done;
   for (const ShardResult& result : finished_) done.insert(result.shard);
-  const auto [begin, end] = options_.shards_range.value_or(std::pair<size_t, size_t>(0, now.shards().size()));
+  const auto [begin, end] =
+      options_.shards_range.value_or(std::pair<size_t, size_t>(0, now.shards().size()));
   for (size_t n = begin; n < end; ++n) {
     if (done.count(static_cast<uint32_t>(n)) > 0) continue;
     const PlannedShard& shard = now.shards()[n];
     for (uint64_t p = shard.first; p < shard.first + shard.count; ++p) {
       const uint32_t row = now.row(p);
-      if (was.listing().mtime_ns[row] != now.listing().mtime_ns[row] || FieldsChanged(was.listing(), now.listing(), row)) {
-        return OrOverwrite(Conflict(now.listing().Path(row), "was changed since the interrupted run began"));
+      if (was.listing().mtime_ns[row] != now.listing().mtime_ns[row] ||
+          FieldsChanged(was.listing(), now.listing(), row)) {
+        return OrOverwrite(
+            Conflict(now.listing().Path(row), "was changed since the interrupted run began"));
       }
     }
   }
   return absl::OkStatus();
 }
 
-// What no line vouches for is built again, and takes the place of what is there when it is published.
+// What no line vouches for is built again, and takes the place of what is there when it is
+// published.
 absl::Status OutputDir::FindFinished(const Plan& plan, IoPool& pool) {
-  absl::StatusOr<std::vector<ShardResult>> lines = ReadJournals(PathOf(".pack"));
-  if (!lines.ok()) return lines.status();
-  absl::Status status = CheckOnePlan(path_, plan, *lines);
-  if (!status.ok()) return status;
+  ASSIGN_OR_RETURN(std::vector<ShardResult> lines, ReadJournals(PathOf(".pack")));
+  RETURN_IF_ERROR(CheckOnePlan(path_, plan, lines));
   // Those that name no plan are of the one that was there.
-  if (plan_was_lost_) std::erase_if(*lines, [](const ShardResult& line) { return !line.plan; });
+  if (plan_was_lost_) std::erase_if(lines, [](const ShardResult& line) { return !line.plan; });
   const size_t shards = plan.shards().size();
   const auto [begin, end] = options_.shards_range.value_or(std::pair<size_t, size_t>(0, shards));
-  absl::StatusOr<ShardStates> states = LookAtShards(path_, plan, *lines, begin, end, pool);
-  if (!states.ok()) return states.status();
-  if (options_.only_commit && states->finished.size() < shards) return Unfinished(path_, plan, *states);
-  finished_ = std::move(states->finished);
-  // What was not there, or not as planned, may be by now: a worker may have had another folder, or an empty mount.
+  ASSIGN_OR_RETURN(ShardStates states, LookAtShards(path_, plan, lines, begin, end, pool));
+  if (options_.only_commit && states.finished.size() < shards)
+    return Unfinished(path_, plan, states);
+  finished_ = std::move(states.finished);
+  // What was not there, or not as planned, may be by now: a worker may have had another folder, or
+  // an empty mount.
   if (!options_.only_commit) std::erase_if(finished_, LacksWhatMayBeBack);
-  for (const ShardResult& line : *lines) {
+  for (const ShardResult& line : lines) {
     if (!FitsPlan(line, plan) || line.shard < begin || line.shard >= end) continue;
-    if (line.index.name != IndexName(plan.shards()[line.shard].name)) old_indexes_.insert(line.index.name);
+    if (line.index.name != IndexName(plan.shards()[line.shard].name))
+      old_indexes_.insert(line.index.name);
   }
   return absl::OkStatus();
 }
@@ -160,7 +170,8 @@ absl::Status OutputDir::RenameOldIndex(const std::string& shard, FileEntry& inde
   FileEntry named = index;
   named.name = IndexName(shard);
   if (index.name == named.name) return absl::OkStatus();
-  absl::StatusOr<bool> same = Matches(PathOf(named.name), named);  // a killed run, or another worker, has done it
+  absl::StatusOr<bool> same =
+      Matches(PathOf(named.name), named);  // a killed run, or another worker, has done it
   if (!same.ok()) return same.status();
   if (!*same) {
     absl::Status renamed = folder_->Replace(index.name, named.name);
@@ -174,18 +185,17 @@ absl::Status OutputDir::RenameOldIndex(const std::string& shard, FileEntry& inde
 
 absl::Status OutputDir::NameIndexes(const Plan& plan) {
   for (ShardResult& result : finished_) {
-    absl::Status renamed = RenameOldIndex(plan.shards()[result.shard].name, result.index);
-    if (!renamed.ok()) return renamed;
+    RETURN_IF_ERROR(RenameOldIndex(plan.shards()[result.shard].name, result.index));
   }
   // Those that are left are of shards that are built again.
   for (const std::string& name : old_indexes_) {
-    absl::Status removed = folder_->RemoveFile(name);
-    if (!removed.ok()) return removed;
+    RETURN_IF_ERROR(folder_->RemoveFile(name));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<ShardResult>> OutputDir::FinishedByOther(const Plan& plan, size_t shard) const {
+absl::StatusOr<std::optional<ShardResult>> OutputDir::FinishedByOther(const Plan& plan,
+                                                                      size_t shard) const {
   std::vector<ShardResult> lines;
   {
     const std::lock_guard lock(followed_->mutex);
@@ -193,17 +203,16 @@ absl::StatusOr<std::optional<ShardResult>> OutputDir::FinishedByOther(const Plan
     if (absl::IsNotFound(read.status())) return std::nullopt;  // published: .pack is gone
     if (!read.ok()) return read.status();
     for (ShardResult& line : *read) {
-      if (FitsPlan(line, plan) && !LacksWhatMayBeBack(line)) followed_->lines[line.shard].push_back(std::move(line));
+      if (FitsPlan(line, plan) && !LacksWhatMayBeBack(line))
+        followed_->lines[line.shard].push_back(std::move(line));
     }
     const auto found = followed_->lines.find(static_cast<uint32_t>(shard));
     if (found != followed_->lines.end()) lines = found->second;
   }
   for (ShardResult& line : lines) {
-    const absl::StatusOr<bool> file = Matches(PathOf(line.file.name), line.file);
-    if (!file.ok()) return file.status();
-    const absl::StatusOr<bool> index = Matches(PathOf(line.index.name), line.index);
-    if (!index.ok()) return index.status();
-    if (*file && *index) return std::optional<ShardResult>(std::move(line));
+    ASSIGN_OR_RETURN(const bool file, Matches(PathOf(line.file.name), line.file));
+    ASSIGN_OR_RETURN(const bool index, Matches(PathOf(line.index.name), line.index));
+    if (file && index) return std::optional<ShardResult>(std::move(line));
   }
   return std::nullopt;
 }
@@ -223,11 +232,13 @@ absl::Status OutputDir::CheckFreeSpace(const Plan& plan) const {
     if (done.count(static_cast<uint32_t>(n)) == 0) needed += plan.shards()[n].bound_bytes;
   }
   struct statvfs facts;
-  if (::statvfs(path_.c_str(), &facts) != 0) return IoStatus("look at the free space of", path_, errno);
+  if (::statvfs(path_.c_str(), &facts) != 0)
+    return IoStatus("look at the free space of", path_, errno);
   const uint64_t free_bytes = static_cast<uint64_t>(facts.f_bavail) * facts.f_frsize;
   if (needed <= free_bytes) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat("not enough space for ", EscapeForTerminal(path_), ": up to ",
-                                                   needed, " bytes are needed, ", free_bytes, " are free"));
+  return absl::ResourceExhaustedError(absl::StrCat("not enough space for ",
+                                                   EscapeForTerminal(path_), ": up to ", needed,
+                                                   " bytes are needed, ", free_bytes, " are free"));
 }
 
 }  // namespace shardpack

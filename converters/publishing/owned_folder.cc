@@ -13,29 +13,31 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
 
 constexpr size_t kMaxComponentBytes = 255;
 constexpr size_t kMaxNameBytes = 1024;
-// A worker that has not seen yet that its dataset is published may put files into a folder that is being removed.
+// A worker that has not seen yet that its dataset is published may put files into a folder that is
+// being removed.
 constexpr int kTries = 100;
 constexpr int kMaxDepth = 32;  // of what RemoveTree removes: pack's own folders have three levels
 
 bool IsComponent(std::string_view text) {
   const auto portable = [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
-           c == '-';
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
   };
   return !text.empty() && text.size() <= kMaxComponentBytes && text != "." && text != ".." &&
          std::all_of(text.begin(), text.end(), portable);
 }
 
 absl::Status NotOurKind(const std::string& path, std::string_view there, std::string_view wanted) {
-  return absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(path), " is a ", std::string(there),
-                                                    ", where pack has a ", std::string(wanted),
-                                                    "; nothing was removed, move it away by hand"));
+  return absl::FailedPreconditionError(
+      absl::StrCat(EscapeForTerminal(path), " is a ", std::string(there), ", where pack has a ",
+                   std::string(wanted), "; nothing was removed, move it away by hand"));
 }
 
 absl::StatusOr<File> OpenBelow(int parent, const std::string& name, const std::string& path) {
@@ -66,31 +68,29 @@ absl::StatusOr<std::vector<std::string>> ListOpen(const File& folder) {
 }
 
 absl::Status Empty(const File& folder, int depth) {
-  const absl::StatusOr<std::vector<std::string>> names = ListOpen(folder);
-  if (!names.ok()) return names.status();
-  for (const std::string& name : *names) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListOpen(folder));
+  for (const std::string& name : names) {
     const std::string path = absl::StrCat(folder.path(), "/", name);
     if (::unlinkat(folder.descriptor(), name.c_str(), 0) == 0 || errno == ENOENT) continue;
     if (errno != EISDIR) return IoStatus("remove", path, errno);
-    absl::Status removed = RemoveFolder(folder.descriptor(), name, path, depth + 1);
-    if (!removed.ok()) return removed;
+    RETURN_IF_ERROR(RemoveFolder(folder.descriptor(), name, path, depth + 1));
   }
   return absl::OkStatus();
 }
 
 absl::Status RemoveFolder(int parent, const std::string& name, const std::string& path, int depth) {
   if (depth > kMaxDepth) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(EscapeForTerminal(path), " is nested too deep to be made by pack; remove it by hand"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        EscapeForTerminal(path), " is nested too deep to be made by pack; remove it by hand"));
   }
   int error_number = 0;
   for (int i = 0; i < kTries; ++i) {
     const absl::StatusOr<File> below = OpenBelow(parent, name, path);
     if (absl::IsNotFound(below.status())) return absl::OkStatus();
     if (!below.ok()) return below.status();
-    absl::Status emptied = Empty(*below, depth);
-    if (!emptied.ok()) return emptied;
-    if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return absl::OkStatus();
+    RETURN_IF_ERROR(Empty(*below, depth));
+    if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT)
+      return absl::OkStatus();
     error_number = errno;
     if (error_number != ENOTEMPTY && error_number != EEXIST) break;
   }
@@ -107,9 +107,8 @@ struct OwnedFolder::Place {
 };
 
 absl::StatusOr<OwnedFolder> OwnedFolder::Open(const std::string& path) {
-  absl::StatusOr<File> folder = File::OpenDirectory(path);
-  if (!folder.ok()) return folder.status();
-  return OwnedFolder(*std::move(folder));
+  ASSIGN_OR_RETURN(File folder, File::OpenDirectory(path));
+  return OwnedFolder(std::move(folder));
 }
 
 bool OwnedFolder::IsName(std::string_view name) {
@@ -122,24 +121,27 @@ bool OwnedFolder::IsName(std::string_view name) {
   }
 }
 
-std::string OwnedFolder::PathOf(std::string_view name) const { return absl::StrCat(path(), "/", std::string(name)); }
+std::string OwnedFolder::PathOf(std::string_view name) const {
+  return absl::StrCat(path(), "/", std::string(name));
+}
 
 absl::StatusOr<OwnedFolder::Place> OwnedFolder::Find(std::string_view name) const {
   if (!IsName(name)) {
-    return absl::InvalidArgumentError(absl::StrCat("\"", EscapeForTerminal(name.substr(0, kMaxComponentBytes)),
-                                                   "\" is not a name of a file that pack makes in ",
-                                                   EscapeForTerminal(path()), "; nothing was touched"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", EscapeForTerminal(name.substr(0, kMaxComponentBytes)),
+                     "\" is not a name of a file that pack makes in ", EscapeForTerminal(path()),
+                     "; nothing was touched"));
   }
   Place place;
   place.parent = folder_.descriptor();
   place.path = PathOf(name);
   std::string path = this->path();
-  for (size_t slash; (slash = name.find('/')) != std::string_view::npos; name.remove_prefix(slash + 1)) {
+  for (size_t slash; (slash = name.find('/')) != std::string_view::npos;
+       name.remove_prefix(slash + 1)) {
     const std::string component(name.substr(0, slash));
     absl::StrAppend(&path, "/", component);
-    absl::StatusOr<File> below = OpenBelow(place.parent, component, path);
-    if (!below.ok()) return below.status();
-    place.opened = *std::move(below);
+    ASSIGN_OR_RETURN(File below, OpenBelow(place.parent, component, path));
+    place.opened = std::move(below);
     place.parent = place.opened.descriptor();
   }
   place.last = std::string(name);
@@ -162,7 +164,8 @@ absl::Status OwnedFolder::RemoveFile(std::string_view name) const {
   const absl::StatusOr<Place> place = Find(name);
   if (absl::IsNotFound(place.status())) return absl::OkStatus();
   if (!place.ok()) return place.status();
-  if (::unlinkat(place->parent, place->last.c_str(), 0) == 0 || errno == ENOENT) return absl::OkStatus();
+  if (::unlinkat(place->parent, place->last.c_str(), 0) == 0 || errno == ENOENT)
+    return absl::OkStatus();
   if (errno == EISDIR) return NotOurKind(place->path, "folder", "file");
   return IoStatus("remove", place->path, errno);
 }
@@ -171,8 +174,8 @@ absl::Status OwnedFolder::RemoveEmptyFolder(std::string_view name) const {
   const absl::StatusOr<Place> place = Find(name);
   if (absl::IsNotFound(place.status())) return absl::OkStatus();
   if (!place.ok()) return place.status();
-  if (::unlinkat(place->parent, place->last.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT || errno == ENOTEMPTY ||
-      errno == EEXIST) {
+  if (::unlinkat(place->parent, place->last.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT ||
+      errno == ENOTEMPTY || errno == EEXIST) {
     return absl::OkStatus();
   }
   if (errno == ENOTDIR) return NotOurKind(place->path, "link or a file", "folder");
@@ -183,21 +186,21 @@ absl::Status OwnedFolder::RemoveTree(std::string_view name) const {
   const absl::StatusOr<Place> place = Find(name);
   if (absl::IsNotFound(place.status())) return absl::OkStatus();
   if (!place.ok()) return place.status();
-  if (::unlinkat(place->parent, place->last.c_str(), 0) == 0 || errno == ENOENT) return absl::OkStatus();
+  if (::unlinkat(place->parent, place->last.c_str(), 0) == 0 || errno == ENOENT)
+    return absl::OkStatus();
   if (errno != EISDIR) return IoStatus("remove", place->path, errno);
   return RemoveFolder(place->parent, place->last, place->path, 1);
 }
 
 absl::Status OwnedFolder::Replace(std::string_view from, std::string_view to) const {
-  const absl::StatusOr<Place> source = Find(from);
-  if (!source.ok()) return source.status();
-  const absl::StatusOr<Place> target = Find(to);
-  if (!target.ok()) return target.status();
-  if (::renameat(source->parent, source->last.c_str(), target->parent, target->last.c_str()) == 0) {
+  ASSIGN_OR_RETURN(const Place source, Find(from));
+  ASSIGN_OR_RETURN(const Place target, Find(to));
+  if (::renameat(source.parent, source.last.c_str(), target.parent, target.last.c_str()) == 0) {
     return absl::OkStatus();
   }
-  if (errno == EISDIR || errno == ENOTEMPTY || errno == EEXIST) return NotOurKind(target->path, "folder", "file");
-  return IoStatus("rename to", target->path, errno);
+  if (errno == EISDIR || errno == ENOTEMPTY || errno == EEXIST)
+    return NotOurKind(target.path, "folder", "file");
+  return IoStatus("rename to", target.path, errno);
 }
 
 }  // namespace shardpack

@@ -31,7 +31,8 @@ class OwnedFolderTest : public ::testing::Test {
   // Everything below the scratch folder.
   std::set<std::string> All() const {
     std::set<std::string> names;
-    for (const auto& entry : fs::recursive_directory_iterator(scratch_.path())) names.insert(entry.path());
+    for (const auto& entry : fs::recursive_directory_iterator(scratch_.path()))
+      names.insert(entry.path());
     return names;
   }
   OwnedFolder Out() const { return *OwnedFolder::Open(Path("mine/out")); }
@@ -39,7 +40,8 @@ class OwnedFolderTest : public ::testing::Test {
   testing::ScratchFolder scratch_;
 };
 
-// What a crafted plan, journal or manifest, or a number past the end of a table, could make of a name.
+// What a crafted plan, journal or manifest, or a number past the end of a table, could make of a
+// name.
 std::vector<std::string> HostileNames() {
   return {"",
           "/",

@@ -5,12 +5,14 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
 
 constexpr std::string_view kFolder = ".pack";
-constexpr std::array<std::string_view, 8> kMade = {"plan", "made", "made-extras", "replaced", "index", "index.new", "stage", "lock"};
+constexpr std::array<std::string_view, 8> kMade = {"plan",  "made",      "made-extras", "replaced",
+                                                   "index", "index.new", "stage",       "lock"};
 
 }  // namespace
 
@@ -20,22 +22,20 @@ bool IsMadeByPack(std::string_view name) {
 }
 
 absl::StatusOr<std::vector<std::string>> OthersInPackFolder(const OwnedFolder& dataset) {
-  absl::StatusOr<std::vector<std::string>> names = dataset.List(kFolder);
-  if (!names.ok()) return names.status();
-  std::erase_if(*names, IsMadeByPack);
-  for (std::string& name : *names) name = absl::StrCat(std::string(kFolder), "/", name);
+  ASSIGN_OR_RETURN(std::vector<std::string> names, dataset.List(kFolder));
+  std::erase_if(names, IsMadeByPack);
+  for (std::string& name : names) name = absl::StrCat(std::string(kFolder), "/", name);
   return names;
 }
 
 absl::Status RemovePackFolder(const OwnedFolder& dataset) {
-  absl::StatusOr<std::vector<std::string>> names = dataset.List(kFolder);
-  if (!names.ok()) return names.status();
-  std::stable_partition(names->begin(), names->end(), [](const std::string& name) { return name != "lock"; });
-  for (const std::string& name : *names) {
+  ASSIGN_OR_RETURN(std::vector<std::string> names, dataset.List(kFolder));
+  std::stable_partition(names.begin(), names.end(),
+                        [](const std::string& name) { return name != "lock"; });
+  for (const std::string& name : names) {
     const std::string path = absl::StrCat(std::string(kFolder), "/", name);
     if (!IsMadeByPack(name) || !OwnedFolder::IsName(path)) continue;
-    absl::Status removed = name == "stage" ? dataset.RemoveTree(path) : dataset.RemoveFile(path);
-    if (!removed.ok()) return removed;
+    RETURN_IF_ERROR(name == "stage" ? dataset.RemoveTree(path) : dataset.RemoveFile(path));
   }
   return dataset.RemoveEmptyFolder(kFolder);
 }

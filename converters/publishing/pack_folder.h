@@ -1,4 +1,5 @@
-// PackFolder: what pack itself has put into `.pack` of a dataset's folder, by name; the rest is somebody else's.
+// PackFolder: what pack itself has put into `.pack` of a dataset's folder, by name; the rest is
+// somebody else's.
 //
 //   absl::StatusOr<std::vector<std::string>> others = OthersInPackFolder(*folder);   // ".pack/mine"
 //   absl::Status removed = RemovePackFolder(*folder);        // leaves those, and then `.pack`

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 
@@ -29,21 +30,23 @@ absl::Status CheckPackFolder(const std::string& dataset) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> OtherInPackFolder(const std::string& dataset, std::span<const std::string_view> known) {
+absl::StatusOr<std::string> OtherInPackFolder(const std::string& dataset,
+                                              std::span<const std::string_view> known) {
   const std::string pack = dataset + "/.pack";
   std::error_code error;
-  for (std::filesystem::directory_iterator it(pack, error), end; !error && it != end; it.increment(error)) {
+  for (std::filesystem::directory_iterator it(pack, error), end; !error && it != end;
+       it.increment(error)) {
     std::string name = it->path().filename().native();
     if (std::find(known.begin(), known.end(), name) == known.end()) return name;
   }
-  if (error && error != std::errc::no_such_file_or_directory) return IoStatus("list", pack, error.value());
+  if (error && error != std::errc::no_such_file_or_directory)
+    return IoStatus("list", pack, error.value());
   return std::string();
 }
 
 // An OFD lock belongs to the open file: it is gone with the process, however that ends.
 absl::StatusOr<File> LockPackFolder(const std::string& dataset) {
-  absl::Status ours = CheckPackFolder(dataset);
-  if (!ours.ok()) return ours;
+  RETURN_IF_ERROR(CheckPackFolder(dataset));
   const auto conflict = [&](const std::string& why) {
     return absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(dataset), " ", why));
   };

@@ -30,7 +30,8 @@ inline constexpr std::string_view kIndexMark = ".pack/index";
 absl::Status CheckPackFolder(const std::string& dataset);
 
 // An entry of `.pack` that is none of `known`; "" when there is none.
-absl::StatusOr<std::string> OtherInPackFolder(const std::string& dataset, std::span<const std::string_view> known);
+absl::StatusOr<std::string> OtherInPackFolder(const std::string& dataset,
+                                              std::span<const std::string_view> known);
 
 // `dataset` is the folder with `.pack` in it.
 absl::StatusOr<File> LockPackFolder(const std::string& dataset);

@@ -14,11 +14,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "converters/publishing/changed_inputs.h"
-#include "converters/planning/plan_differences.h"
 #include "converters/listing/sidecars.h"
+#include "converters/planning/plan_differences.h"
+#include "converters/publishing/changed_inputs.h"
 #include "formats/io/file.h"
 #include "formats/io/shell_quoted.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -32,7 +33,9 @@ std::string Named(std::vector<std::string> lines) {
   return absl::StrJoin(lines, "\n  ");
 }
 
-int64_t Nanoseconds(const timespec& time) { return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
+int64_t Nanoseconds(const timespec& time) {
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
 
 absl::StatusOr<int64_t> PublishedAt(const std::string& dataset) {
   const std::string path = PathInDataset(dataset, std::string(kManifestName));
@@ -45,20 +48,27 @@ absl::StatusOr<int64_t> PublishedAt(const std::string& dataset) {
 class SourceFiles {
  public:
   SourceFiles(const Listing& listing, const std::string& root)
-      : listing_(listing), root_(root), mtime_ns_(listing.mtime_ns), field_mtime_ns_(listing.field_mtime_ns) {}
+      : listing_(listing),
+        root_(root),
+        mtime_ns_(listing.mtime_ns),
+        field_mtime_ns_(listing.field_mtime_ns) {}
 
   // Takes sizes and times from the files.
   absl::Status LookAgain(IoPool& pool) {
     return ForEachFile(pool, [this](const SourceFile& file, const struct stat* facts) {
-      int64_t& time = file.field == 0 ? mtime_ns_[file.row] : field_mtime_ns_[FieldAt(file.row, file.field)];
-      const uint64_t bytes = file.field == 0 ? listing_.bytes[file.row] : listing_.FieldBytes(file.row, file.field - 1);
+      int64_t& time =
+          file.field == 0 ? mtime_ns_[file.row] : field_mtime_ns_[FieldAt(file.row, file.field)];
+      const uint64_t bytes = file.field == 0 ? listing_.bytes[file.row]
+                                             : listing_.FieldBytes(file.row, file.field - 1);
       if (facts == nullptr || !S_ISREG(facts->st_mode)) {
-        differing_.push_back(absl::StrCat(EscapeForTerminal(file.path), facts == nullptr ? " is missing" : " is not a file"));
+        differing_.push_back(absl::StrCat(EscapeForTerminal(file.path),
+                                          facts == nullptr ? " is missing" : " is not a file"));
         return;
       }
       time = Nanoseconds(facts->st_mtim);
       if (static_cast<uint64_t>(facts->st_size) == bytes) return;
-      differing_.push_back(absl::StrCat(EscapeForTerminal(file.path), " has ", facts->st_size, " bytes, planned were ", bytes));
+      differing_.push_back(absl::StrCat(EscapeForTerminal(file.path), " has ", facts->st_size,
+                                        " bytes, planned were ", bytes));
     });
   }
 
@@ -66,23 +76,27 @@ class SourceFiles {
     if (differing_.empty()) return absl::OkStatus();
     std::sort(differing_.begin(), differing_.end());
     return absl::FailedPreconditionError(absl::StrCat(
-        EscapeForTerminal(dataset), " is whole, but the source ", EscapeForTerminal(root_), " is not as planned any more:\n  ",
-        Named(std::move(differing_)),
-        "\nTo pack it as it is now, make a new plan with pack plan, and build it in another folder."));
+        EscapeForTerminal(dataset), " is whole, but the source ", EscapeForTerminal(root_),
+        " is not as planned any more:\n  ", Named(std::move(differing_)),
+        "\nTo pack it as it is now, make a new plan with pack plan, and build it in another "
+        "folder."));
   }
 
   std::string Times() const { return TimesDigest(mtime_ns_, field_mtime_ns_).ToHex(); }
 
   bool AnyModifiedAfter(int64_t time) const {
-    const int64_t today =
-        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+    const int64_t today = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                              std::chrono::system_clock::now().time_since_epoch())
+                              .count();
     const auto changed = [&](int64_t each) { return each > time && each <= today; };
     return std::any_of(mtime_ns_.begin(), mtime_ns_.end(), changed) ||
            std::any_of(field_mtime_ns_.begin(), field_mtime_ns_.end(), changed);
   }
 
-  // Which files were written after the dataset, be it with an older time: nobody sets the time of a file's last change.
-  absl::Status Changed(const std::string& dataset, const std::string& identity, int64_t published, IoPool& pool) {
+  // Which files were written after the dataset, be it with an older time: nobody sets the time of a
+  // file's last change.
+  absl::Status Changed(const std::string& dataset, const std::string& identity, int64_t published,
+                       IoPool& pool) {
     std::vector<std::string> written;
     uint64_t looked = 0;
     struct stat facts;
@@ -91,29 +105,40 @@ class SourceFiles {
       looked = 1;
       written.push_back(EscapeForTerminal(root_));
     } else {
-      absl::Status status = ForEachFile(pool, [&](const SourceFile& file, const struct stat* now) {
+      RETURN_IF_ERROR(ForEachFile(pool, [&](const SourceFile& file, const struct stat* now) {
         ++looked;
-        const bool after = now == nullptr || std::max(Nanoseconds(now->st_mtim), Nanoseconds(now->st_ctim)) > published;
+        const bool after = now == nullptr || std::max(Nanoseconds(now->st_mtim),
+                                                      Nanoseconds(now->st_ctim)) > published;
         if (after) written.push_back(EscapeForTerminal(file.path));
-      });
-      if (!status.ok()) return status;
+      }));
     }
     std::sort(written.begin(), written.end());
     std::string what;
     if (written.empty()) {
-      what = "the files of the source have the sizes, but not the times that they had when it was packed";
+      what =
+          "the files of the source have the sizes, but not the times that they had when it was "
+          "packed";
     } else if (written.size() == looked && looked > 1) {
-      what = absl::StrCat("all ", looked, " files of the source were written after it was packed, with the sizes that they had, as in a ",
+      what = absl::StrCat("all ", looked,
+                          " files of the source were written after it was packed, with the sizes "
+                          "that they had, as in a ",
                           "copy that does not keep the times (cp -a and rsync -t keep them)");
     } else {
-      what = absl::StrCat("files of the source were changed after it was packed:\n  ", Named(std::move(written)));
+      what = absl::StrCat("files of the source were changed after it was packed:\n  ",
+                          Named(std::move(written)));
     }
     const std::string compare =
-        archive ? absl::StrCat("\nIf its images are the same, the same command in another folder gives dataset ", identity, ", and nothing is to be done.")
-                : absl::StrCat("\nWhether the bytes are the same, in which case nothing is to be done:\n  ", TypedProgram(), " validate ", ShellQuoted(dataset),
-                               " --against ", ShellQuoted(root_));
+        archive
+            ? absl::StrCat(
+                  "\nIf its images are the same, the same command in another folder gives dataset ",
+                  identity, ", and nothing is to be done.")
+            : absl::StrCat(
+                  "\nWhether the bytes are the same, in which case nothing is to be done:\n  ",
+                  TypedProgram(), " validate ", ShellQuoted(dataset), " --against ",
+                  ShellQuoted(root_));
     return absl::FailedPreconditionError(absl::StrCat(
-        EscapeForTerminal(dataset), " is whole, but ", what, compare, "\nTo pack the files as they are now, run the same command with --overwrite."));
+        EscapeForTerminal(dataset), " is whole, but ", what, compare,
+        "\nTo pack the files as they are now, run the same command with --overwrite."));
   }
 
  private:
@@ -123,11 +148,14 @@ class SourceFiles {
     std::string path;  // below the root
   };
 
-  size_t FieldAt(uint64_t row, size_t field) const { return row * listing_.fields.size() + field - 1; }
+  size_t FieldAt(uint64_t row, size_t field) const {
+    return row * listing_.fields.size() + field - 1;
+  }
 
-  // One stat a file, many at a time; `take` is called for one after the other, without facts where nothing is there.
-  // Inputs that could not be used when they were listed are passed over.
-  absl::Status ForEachFile(IoPool& pool, const std::function<void(const SourceFile&, const struct stat*)>& take) const {
+  // One stat a file, many at a time; `take` is called for one after the other, without facts where
+  // nothing is there. Inputs that could not be used when they were listed are passed over.
+  absl::Status ForEachFile(
+      IoPool& pool, const std::function<void(const SourceFile&, const struct stat*)>& take) const {
     constexpr uint64_t kRows = 1024;
     std::mutex mutex;
     absl::Status failed;
@@ -138,7 +166,8 @@ class SourceFiles {
         const std::string path = absl::StrCat(root_, "/", file.path);
         struct stat facts;
         const int error = ::stat(path.c_str(), &facts) == 0 ? 0 : errno;
-        if (error != 0 && error != ENOENT && error != ENOTDIR && error != ELOOP) return IoStatus("look at", path, error);
+        if (error != 0 && error != ENOENT && error != ENOTDIR && error != ELOOP)
+          return IoStatus("look at", path, error);
         found.emplace_back(std::move(file), error == 0 ? std::optional(facts) : std::nullopt);
         return absl::OkStatus();
       };
@@ -146,9 +175,11 @@ class SourceFiles {
       for (uint64_t row = chunk * kRows; row < end && status.ok(); ++row) {
         if (IsSkipped(row)) continue;
         std::string path = listing_.Path(row);
-        for (size_t f = 0; f < listing_.fields.size() && status.ok() && !field_mtime_ns_.empty(); ++f) {
+        for (size_t f = 0; f < listing_.fields.size() && status.ok() && !field_mtime_ns_.empty();
+             ++f) {
           if (!listing_.HasField(row, f) || listing_.fields[f].suffix.empty()) continue;
-          status = look({row, f + 1, absl::StrCat(std::string(Stem(path)), ".", listing_.fields[f].suffix)});
+          status = look(
+              {row, f + 1, absl::StrCat(std::string(Stem(path)), ".", listing_.fields[f].suffix)});
         }
         if (status.ok()) status = look({row, 0, std::move(path)});
       }
@@ -173,15 +204,18 @@ class SourceFiles {
 
 }  // namespace
 
-std::vector<std::string> DifferencesFrom(const std::string& dataset, const Manifest& was, const Plan& plan) {
+std::vector<std::string> DifferencesFrom(const std::string& dataset, const Manifest& was,
+                                         const Plan& plan) {
   std::vector<std::string> lines = OptionDifferences(was.options, plan.options().ToMap());
   if (was.format != plan.format().name) {
-    lines.push_back(absl::StrCat("--format was ", was.format, ", is ", std::string(plan.format().name)));
+    lines.push_back(
+        absl::StrCat("--format was ", was.format, ", is ", std::string(plan.format().name)));
   }
   if (was.listing_digest != plan.listing().ComputeDigest()) {
     const std::string first = FirstChangedInput(dataset, was, plan.listing());
     lines.push_back(absl::StrCat("the source's files differ (", was.source_files, " were packed, ",
-                                 plan.listing().rows(), " are listed)", first.empty() ? "" : ": ", first));
+                                 plan.listing().rows(), " are listed)", first.empty() ? "" : ": ",
+                                 first));
   }
   if (lines.empty()) lines.push_back("made by another version of pack");
   return lines;
@@ -193,35 +227,38 @@ absl::Status CheckPublishedFiles(const std::string& dataset, const Manifest& man
     const std::string path = PathInDataset(dataset, file.name);
     struct stat facts;
     if (::stat(path.c_str(), &facts) != 0) {
-      if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP) return IoStatus("look at", path, errno);
+      if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
+        return IoStatus("look at", path, errno);
       lines.push_back(absl::StrCat(EscapeForTerminal(file.name), " is missing"));
     } else if (!S_ISREG(facts.st_mode)) {
       lines.push_back(absl::StrCat(EscapeForTerminal(file.name), " is not a file"));
     } else if (static_cast<uint64_t>(facts.st_size) != file.bytes) {
-      lines.push_back(absl::StrCat(EscapeForTerminal(file.name), " has ", facts.st_size, " bytes, expected ", file.bytes));
+      lines.push_back(absl::StrCat(EscapeForTerminal(file.name), " has ", facts.st_size,
+                                   " bytes, expected ", file.bytes));
     }
   }
   if (lines.empty()) return absl::OkStatus();
   const size_t count = lines.size();
-  return absl::DataLossError(absl::StrCat(EscapeForTerminal(dataset), " is damaged: ", count, " of its ", manifest.files.size(),
-                                          count == 1 ? " files is" : " files are", " not what the manifest says:\n  ",
-                                          Named(std::move(lines)), "\nTo build these alone again:\n  ", TypedProgram(), " repair ",
-                                          ShellQuoted(dataset)));
+  return absl::DataLossError(absl::StrCat(
+      EscapeForTerminal(dataset), " is damaged: ", count, " of its ", manifest.files.size(),
+      count == 1 ? " files is" : " files are", " not what the manifest says:\n  ",
+      Named(std::move(lines)), "\nTo build these alone again:\n  ", TypedProgram(), " repair ",
+      ShellQuoted(dataset)));
 }
 
-absl::Status CheckSource(const std::string& dataset, const Manifest& manifest, const Listing& listing,
-                         const std::string& root, IoPool& pool) {
+absl::Status CheckSource(const std::string& dataset, const Manifest& manifest,
+                         const Listing& listing, const std::string& root, IoPool& pool) {
   SourceFiles files(listing, root.empty() ? listing.root : root);
   if (!root.empty()) {
     absl::Status looked = files.LookAgain(pool);
     if (looked.ok()) looked = files.CheckPlanned(dataset);
     if (!looked.ok()) return looked;
   }
-  if (!manifest.source_times.empty() && files.Times() == manifest.source_times) return absl::OkStatus();
-  absl::StatusOr<int64_t> published = PublishedAt(dataset);
-  if (!published.ok()) return published.status();
-  if (manifest.source_times.empty() && !files.AnyModifiedAfter(*published)) return absl::OkStatus();
-  return files.Changed(dataset, IdentityText(manifest.Identity()), *published, pool);
+  if (!manifest.source_times.empty() && files.Times() == manifest.source_times)
+    return absl::OkStatus();
+  ASSIGN_OR_RETURN(int64_t published, PublishedAt(dataset));
+  if (manifest.source_times.empty() && !files.AnyModifiedAfter(published)) return absl::OkStatus();
+  return files.Changed(dataset, IdentityText(manifest.Identity()), published, pool);
 }
 
 }  // namespace shardpack

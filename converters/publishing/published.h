@@ -14,21 +14,23 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "converters/threads/io_pool.h"
 #include "converters/planning/plan.h"
+#include "converters/threads/io_pool.h"
 #include "formats/core/manifest.h"
 
 namespace shardpack {
 
 // What the plan of the dataset's manifest and this one differ in, one line each, for the user.
-std::vector<std::string> DifferencesFrom(const std::string& dataset, const Manifest& was, const Plan& plan);
+std::vector<std::string> DifferencesFrom(const std::string& dataset, const Manifest& was,
+                                         const Plan& plan);
 
 absl::Status CheckPublishedFiles(const std::string& dataset, const Manifest& manifest);
-// No file of the listing was modified since it was packed, by the times that the manifest vouches for; by its own age
-// where it is of an older version. `root`: where the files of a listing from a plan lie, which are then looked at again,
-// by size and time; empty for a listing that was just made, whose names and sizes are part of the plan's digest.
-absl::Status CheckSource(const std::string& dataset, const Manifest& manifest, const Listing& listing,
-                         const std::string& root, IoPool& pool);
+// No file of the listing was modified since it was packed, by the times that the manifest vouches
+// for; by its own age where it is of an older version. `root`: where the files of a listing from a
+// plan lie, which are then looked at again, by size and time; empty for a listing that was just
+// made, whose names and sizes are part of the plan's digest.
+absl::Status CheckSource(const std::string& dataset, const Manifest& manifest,
+                         const Listing& listing, const std::string& root, IoPool& pool);
 
 }  // namespace shardpack
 

@@ -17,6 +17,7 @@
 #include "converters/publishing/pack_folder.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -27,13 +28,15 @@ constexpr size_t kNamed = 5;
 std::string FolderOf(const std::string& name) { return name.substr(0, name.find('/')); }
 
 // Adds the entries of the folder that are not in `names`, in the order of their names.
-absl::Status AddOthers(const std::string& dataset, const std::string& below, const std::set<std::string>& names,
-                       const std::set<std::string>& folders, std::vector<std::string>& others) {
+absl::Status AddOthers(const std::string& dataset, const std::string& below,
+                       const std::set<std::string>& names, const std::set<std::string>& folders,
+                       std::vector<std::string>& others) {
   const std::string path = below.empty() ? dataset : absl::StrCat(dataset, "/", below);
   std::vector<std::string> entries;
   std::vector<std::string> inside;
   std::error_code error;
-  for (std::filesystem::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
+  for (std::filesystem::directory_iterator it(path, error), end; !error && it != end;
+       it.increment(error)) {
     const std::string entry = it->path().filename().native();
     const std::string name = below.empty() ? entry : absl::StrCat(below, "/", entry);
     std::error_code unknown;
@@ -50,8 +53,7 @@ absl::Status AddOthers(const std::string& dataset, const std::string& below, con
   if (error) return IoStatus("list", path, error.value());
   std::sort(inside.begin(), inside.end());
   for (const std::string& folder : inside) {
-    absl::Status added = AddOthers(dataset, folder, names, folders, entries);
-    if (!added.ok()) return added;
+    RETURN_IF_ERROR(AddOthers(dataset, folder, names, folders, entries));
   }
   others.insert(others.end(), entries.begin(), entries.end());
   return absl::OkStatus();
@@ -71,7 +73,9 @@ absl::StatusOr<std::set<std::string>> ReadNames(const std::string& path) {
   return names;
 }
 
-std::string NamesText(const std::set<std::string>& names) { return absl::StrCat(absl::StrJoin(names, "\n"), "\n"); }
+std::string NamesText(const std::set<std::string>& names) {
+  return absl::StrCat(absl::StrJoin(names, "\n"), "\n");
+}
 
 std::set<std::string> FilesOf(const Manifest& manifest) {
   std::set<std::string> names = {std::string(kManifestName)};
@@ -85,9 +89,9 @@ absl::StatusOr<std::set<std::string>> MadeFiles(const std::string& dataset) {
   if (!absl::IsNotFound(manifest.status())) return manifest.status();
   std::set<std::string> all;
   for (const std::string_view name : {kMadeName, kMadeExtrasName}) {
-    absl::StatusOr<std::set<std::string>> names = ReadNames(absl::StrCat(dataset, "/", std::string(name)));
-    if (!names.ok()) return names.status();
-    all.merge(*names);
+    ASSIGN_OR_RETURN(std::set<std::string> names,
+                     ReadNames(absl::StrCat(dataset, "/", std::string(name))));
+    all.merge(names);
   }
   absl::StatusOr<std::vector<ShardResult>> lines = ReadJournals(dataset + "/.pack");
   if (absl::IsNotFound(lines.status())) return all;
@@ -100,25 +104,24 @@ absl::StatusOr<std::set<std::string>> MadeFiles(const std::string& dataset) {
   return all;
 }
 
-absl::Status CheckHoldsOnly(const std::string& dataset, const std::set<std::string>& names, std::string_view advice) {
+absl::Status CheckHoldsOnly(const std::string& dataset, const std::set<std::string>& names,
+                            std::string_view advice) {
   std::set<std::string> folders;
   for (const std::string& name : names) {
     if (name.find('/') != std::string::npos) folders.insert(FolderOf(name));
   }
-  const absl::StatusOr<OwnedFolder> folder = OwnedFolder::Open(dataset);
-  if (!folder.ok()) return folder.status();
-  absl::StatusOr<std::vector<std::string>> others = OthersInPackFolder(*folder);
-  if (!others.ok()) return others.status();
-  absl::Status listed = AddOthers(dataset, "", names, folders, *others);
-  if (!listed.ok()) return listed;
-  if (others->empty()) return absl::OkStatus();
-  std::sort(others->begin(), others->end());
-  const size_t count = others->size();
-  others->resize(std::min(count, kNamed));
-  for (std::string& name : *others) name = EscapeForTerminal(name);
+  ASSIGN_OR_RETURN(const OwnedFolder folder, OwnedFolder::Open(dataset));
+  ASSIGN_OR_RETURN(std::vector<std::string> others, OthersInPackFolder(folder));
+  RETURN_IF_ERROR(AddOthers(dataset, "", names, folders, others));
+  if (others.empty()) return absl::OkStatus();
+  std::sort(others.begin(), others.end());
+  const size_t count = others.size();
+  others.resize(std::min(count, kNamed));
+  for (std::string& name : others) name = EscapeForTerminal(name);
   return absl::FailedPreconditionError(absl::StrCat(
-      EscapeForTerminal(dataset), " holds what pack has not made: ", absl::StrJoin(*others, ", "),
-      count > kNamed ? absl::StrCat(" and ", count - kNamed, " more") : "", "; ", std::string(advice)));
+      EscapeForTerminal(dataset), " holds what pack has not made: ", absl::StrJoin(others, ", "),
+      count > kNamed ? absl::StrCat(" and ", count - kNamed, " more") : "", "; ",
+      std::string(advice)));
 }
 
 // The manifest goes first: what is left is then nothing that anybody takes for a dataset.
@@ -140,18 +143,20 @@ absl::StatusOr<bool> IsReplacement(const std::string& dataset) {
 }
 
 absl::Status FinishReplacement(const std::string& dataset, const std::string& old) {
-  absl::StatusOr<std::set<std::string>> names = ReadNames(absl::StrCat(dataset, "/", std::string(kReplacedName)));
-  if (!names.ok()) return names.status();
+  ASSIGN_OR_RETURN(std::set<std::string> names,
+                   ReadNames(absl::StrCat(dataset, "/", std::string(kReplacedName))));
   absl::StatusOr<OwnedFolder> folder = OwnedFolder::Open(old);
   if (absl::IsNotFound(folder.status())) return absl::OkStatus();  // an earlier run has come so far
   if (!folder.ok()) return folder.status();
-  absl::Status status = RemoveMade(*folder, *names);
+  absl::Status status = RemoveMade(*folder, names);
   if (status.ok()) status = RemovePackFolder(*folder);
   if (!status.ok()) return status;
   // An empty folder alone: what somebody has put there since stays.
   if (::rmdir(old.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
   if (errno != ENOTEMPTY && errno != EEXIST) return IoStatus("remove", old, errno);
-  return CheckHoldsOnly(old, {}, absl::StrCat("the new dataset is in place; move these away and run the same command again"));
+  return CheckHoldsOnly(
+      old, {},
+      absl::StrCat("the new dataset is in place; move these away and run the same command again"));
 }
 
 }  // namespace shardpack

@@ -38,8 +38,10 @@ std::string NamesText(const std::set<std::string>& names);
 std::set<std::string> FilesOf(const Manifest& manifest);
 // Of the manifest in the folder; without one, of the unfinished build there.
 absl::StatusOr<std::set<std::string>> MadeFiles(const std::string& dataset);
-// Ok when the folder holds these files, the folders they are in, `.pack`, and no more. `advice` ends the message.
-absl::Status CheckHoldsOnly(const std::string& dataset, const std::set<std::string>& names, std::string_view advice);
+// Ok when the folder holds these files, the folders they are in, `.pack`, and no more. `advice`
+// ends the message.
+absl::Status CheckHoldsOnly(const std::string& dataset, const std::set<std::string>& names,
+                            std::string_view advice);
 
 // Removes these files, and the folders they are in where nothing else is.
 absl::Status RemoveMade(const OwnedFolder& folder, const std::set<std::string>& names);

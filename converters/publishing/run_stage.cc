@@ -15,6 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "formats/io/exists.h"
 #include "formats/io/list_folder.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -23,13 +24,15 @@ constexpr std::string_view kStage = ".pack/stage/", kLockSuffix = ".lock";
 constexpr int kAttempts = 8;
 constexpr std::string_view kUnknownBoot = "unknown";
 
-// The first digits of what this boot of this machine is called; containers of one machine share it, and its locks.
+// The first digits of what this boot of this machine is called; containers of one machine share it,
+// and its locks.
 std::string BootName() {
   // Files of /proc have no size.
   const absl::StatusOr<File> file = File::OpenRead("/proc/sys/kernel/random/boot_id");
   std::string id(8, '\0');
   const absl::StatusOr<size_t> got =
-      file.ok() ? file->ReadAt(0, std::as_writable_bytes(std::span(id.data(), id.size()))) : file.status();
+      file.ok() ? file->ReadAt(0, std::as_writable_bytes(std::span(id.data(), id.size())))
+                : file.status();
   return got.ok() && OwnedFolder::IsName(id) ? id : std::string(kUnknownBoot);
 }
 
@@ -57,25 +60,30 @@ bool LockWhole(int fd) {
 
 bool StillNamed(int fd, const std::string& path) {
   struct stat opened, named;
-  return ::fstat(fd, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 && opened.st_ino == named.st_ino &&
-         opened.st_dev == named.st_dev;
+  return ::fstat(fd, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+         opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
 
-// What killed runs of this machine have left: only its own locks say that a run is dead. An error is none of ours: it is only untidy.
+// What killed runs of this machine have left: only its own locks say that a run is dead. An error
+// is none of ours: it is only untidy.
 void RemoveDead(const OwnedFolder& dataset) {
-  // Without /proc two machines of one name cannot be told apart, and locks may not reach from one to the other.
+  // Without /proc two machines of one name cannot be told apart, and locks may not reach from one
+  // to the other.
   if (BootName() == kUnknownBoot) return;
   const std::string mine = absl::StrCat(HostName(), "-", BootName(), "-");
   const absl::StatusOr<std::vector<std::string>> names = ListFolder(dataset.PathOf(".pack/stage"));
   if (!names.ok()) return;
   for (const std::string& name : *names) {
-    if (!name.ends_with(kLockSuffix) || !name.starts_with(mine) || !OwnedFolder::IsName(name)) continue;
-    const std::string lock_name = absl::StrCat(std::string(kStage), name), path = dataset.PathOf(lock_name);
+    if (!name.ends_with(kLockSuffix) || !name.starts_with(mine) || !OwnedFolder::IsName(name))
+      continue;
+    const std::string lock_name = absl::StrCat(std::string(kStage), name),
+                      path = dataset.PathOf(lock_name);
     const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) continue;
     const File lock(fd, path);
     if (!LockWhole(fd)) continue;  // it lives
-    const std::string_view folder = std::string_view(lock_name).substr(0, lock_name.size() - kLockSuffix.size());
+    const std::string_view folder =
+        std::string_view(lock_name).substr(0, lock_name.size() - kLockSuffix.size());
     if (dataset.RemoveTree(folder).ok()) (void)dataset.RemoveFile(lock_name);
   }
 }
@@ -83,14 +91,12 @@ void RemoveDead(const OwnedFolder& dataset) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RunStage>> RunStage::Create(const std::string& dataset) {
-  absl::StatusOr<OwnedFolder> folder = OwnedFolder::Open(dataset);
-  if (!folder.ok()) return folder.status();
-  RemoveDead(*folder);
+  ASSIGN_OR_RETURN(OwnedFolder folder, OwnedFolder::Open(dataset));
+  RemoveDead(folder);
   absl::Status status;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    absl::StatusOr<OwnedFolder> again = OwnedFolder::Open(dataset);
-    if (!again.ok()) return again.status();
-    auto stage = std::unique_ptr<RunStage>(new RunStage(*std::move(again), NewOwner()));
+    ASSIGN_OR_RETURN(OwnedFolder again, OwnedFolder::Open(dataset));
+    auto stage = std::unique_ptr<RunStage>(new RunStage(std::move(again), NewOwner()));
     status = stage->Lock();
     if (absl::IsAborted(status)) continue;
     if (!status.ok()) return status;
@@ -100,21 +106,25 @@ absl::StatusOr<std::unique_ptr<RunStage>> RunStage::Create(const std::string& da
 }
 
 absl::Status RunStage::Lock() {
-  const std::string path = folder_.PathOf(absl::StrCat(std::string(kStage), owner_, std::string(kLockSuffix)));
+  const std::string path =
+      folder_.PathOf(absl::StrCat(std::string(kStage), owner_, std::string(kLockSuffix)));
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (fd < 0) return IoStatus("create", path, errno);
   lock_ = File(fd, path);
-  // Another run took it for a dead one's before it was locked. A file system without locks has no such other run.
+  // Another run took it for a dead one's before it was locked. A file system without locks has no
+  // such other run.
   if ((!LockWhole(fd) && (errno == EAGAIN || errno == EACCES)) || !StillNamed(fd, path)) {
     lock_ = File();
-    return absl::AbortedError(absl::StrCat(EscapeForTerminal(path), " was taken away by another run"));
+    return absl::AbortedError(
+        absl::StrCat(EscapeForTerminal(path), " was taken away by another run"));
   }
   return MakeDirectory(folder_.PathOf(absl::StrCat(std::string(kStage), owner_)));
 }
 
 RunStage::~RunStage() {
   if (!lock_.is_open()) return;
-  // Where that fails, the lock's file stays, so that the next run takes both away; at last the commit does.
+  // Where that fails, the lock's file stays, so that the next run takes both away; at last the
+  // commit does.
   if (!folder_.RemoveTree(absl::StrCat(std::string(kStage), owner_)).ok()) return;
   (void)folder_.RemoveFile(absl::StrCat(std::string(kStage), owner_, std::string(kLockSuffix)));
 }
@@ -131,7 +141,8 @@ absl::StatusOr<std::set<std::string>> RunStage::HeldByOthers() const {
   if (!owners.ok()) return owners.status();
   for (const std::string& owner : *owners) {
     if (owner == owner_ || owner.ends_with(kLockSuffix)) continue;
-    const absl::StatusOr<std::vector<std::string>> names = ListFolder(absl::StrCat(stages, "/", owner));
+    const absl::StatusOr<std::vector<std::string>> names =
+        ListFolder(absl::StrCat(stages, "/", owner));
     if (absl::IsNotFound(names.status())) continue;  // that run has ended
     if (!names.ok()) return names.status();
     held.insert(names->begin(), names->end());

@@ -1,4 +1,5 @@
-// RunStage: one run's own staging folder in OUT/.pack/stage, so that runs which share an OUT never write to one file.
+// RunStage: one run's own staging folder in OUT/.pack/stage, so that runs which share an OUT never
+// write to one file.
 //
 //   absl::StatusOr<std::unique_ptr<RunStage>> stage = RunStage::Create("OUT");   // OUT/.pack/stage exists
 //   StagedFile::Create((*stage)->PathOf("train-000000.tar"));
@@ -41,7 +42,8 @@ class RunStage {
   absl::StatusOr<std::set<std::string>> HeldByOthers() const;
 
  private:
-  RunStage(OwnedFolder folder, std::string owner) : folder_(std::move(folder)), owner_(std::move(owner)) {}
+  RunStage(OwnedFolder folder, std::string owner)
+      : folder_(std::move(folder)), owner_(std::move(owner)) {}
   absl::Status Lock();
 
   OwnedFolder folder_;  // the dataset's

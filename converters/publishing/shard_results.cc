@@ -12,6 +12,7 @@
 #include "formats/io/file.h"
 #include "formats/io/sequential_reader.h"
 #include "formats/io/shell_quoted.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -19,7 +20,8 @@ namespace {
 constexpr size_t kNamed = 5, kNamedRanges = 20;
 
 std::string FirstOf(const std::vector<std::string>& names) {
-  std::vector<std::string> shown(names.begin(), names.begin() + static_cast<ptrdiff_t>(std::min(names.size(), kNamed)));
+  std::vector<std::string> shown(
+      names.begin(), names.begin() + static_cast<ptrdiff_t>(std::min(names.size(), kNamed)));
   if (names.size() > kNamed) shown.push_back(absl::StrCat("and ", names.size() - kNamed, " more"));
   return absl::StrJoin(shown, ", ");
 }
@@ -34,25 +36,27 @@ absl::StatusOr<bool> Matches(const std::string& path, const FileEntry& entry, st
   absl::StatusOr<File> file = File::OpenRead(path);
   if (absl::IsNotFound(file.status())) return differs("is missing");
   if (!file.ok()) return file.status();
-  absl::StatusOr<uint64_t> size = file->Size();
-  if (!size.ok()) return size.status();
-  if (*size != entry.bytes) return differs(absl::StrCat("has ", *size, " bytes, expected ", entry.bytes));
-  absl::StatusOr<Digest> digest = SequentialReader(*file, *size).Finish();
-  if (!digest.ok()) return digest.status();
-  return *digest == entry.xxh3_128 ? true : differs("has another hash than when it was built");
+  ASSIGN_OR_RETURN(uint64_t size, file->Size());
+  if (size != entry.bytes)
+    return differs(absl::StrCat("has ", size, " bytes, expected ", entry.bytes));
+  ASSIGN_OR_RETURN(Digest digest, SequentialReader(*file, size).Finish());
+  return digest == entry.xxh3_128 ? true : differs("has another hash than when it was built");
 }
 
 bool FitsPlan(const ShardResult& line, const Plan& plan) {
-  if (line.shard >= plan.shards().size() || line.file.name != plan.DataFile(line.shard)) return false;
+  if (line.shard >= plan.shards().size() || line.file.name != plan.DataFile(line.shard))
+    return false;
   if (line.plan && *line.plan != plan.digest()) return false;
   const std::string& name = plan.shards()[line.shard].name;
   if (line.index.name != IndexName(name) && line.index.name != LongIndexName(name)) return false;
   const uint64_t rows = plan.listing().rows();
   return line.records <= plan.shards()[line.shard].count &&
-         std::all_of(line.skips.begin(), line.skips.end(), [&](const Skip& skip) { return skip.row < rows; });
+         std::all_of(line.skips.begin(), line.skips.end(),
+                     [&](const Skip& skip) { return skip.row < rows; });
 }
 
-absl::Status CheckOnePlan(const std::string& dataset, const Plan& plan, std::span<const ShardResult> lines) {
+absl::Status CheckOnePlan(const std::string& dataset, const Plan& plan,
+                          std::span<const ShardResult> lines) {
   std::map<std::string, std::vector<std::string>> files;
   std::map<std::string, std::set<std::string>> journals;
   bool others = false;
@@ -63,17 +67,22 @@ absl::Status CheckOnePlan(const std::string& dataset, const Plan& plan, std::spa
     journals[of].insert(EscapeForTerminal(line.journal));
   }
   if (!others) return absl::OkStatus();
-  std::string text = absl::StrCat(EscapeForTerminal(dataset), " holds shards of several plans, which are never mixed:");
+  std::string text = absl::StrCat(EscapeForTerminal(dataset),
+                                  " holds shards of several plans, which are never mixed:");
   for (const auto& [of, names] : files) {
-    absl::StrAppend(&text, "\n  plan xxh3:", of, of == plan.digest().ToHex() ? " (that of this dataset)" : "", ": ",
+    absl::StrAppend(&text, "\n  plan xxh3:", of,
+                    of == plan.digest().ToHex() ? " (that of this dataset)" : "", ": ",
                     FirstOf(names), ", by .pack/", absl::StrJoin(journals[of], ", .pack/"));
   }
-  return absl::FailedPreconditionError(absl::StrCat(
-      text, "\nMove the files and journals of the other plan away; then build what is missing of this one."));
+  return absl::FailedPreconditionError(
+      absl::StrCat(text,
+                   "\nMove the files and journals of the other plan away; then build what is "
+                   "missing of this one."));
 }
 
-absl::StatusOr<ShardStates> LookAtShards(const std::string& dataset, const Plan& plan, std::span<const ShardResult> lines,
-                                         size_t begin, size_t end, IoPool& pool) {
+absl::StatusOr<ShardStates> LookAtShards(const std::string& dataset, const Plan& plan,
+                                         std::span<const ShardResult> lines, size_t begin,
+                                         size_t end, IoPool& pool) {
   std::vector<ShardResult> fitting;
   for (const ShardResult& line : lines) {
     if (line.shard < begin || line.shard >= end || !FitsPlan(line, plan)) continue;
@@ -93,7 +102,8 @@ absl::StatusOr<ShardStates> LookAtShards(const std::string& dataset, const Plan&
   pool.ForEach(fitting.size(), [&](size_t i) {
     for (const FileEntry* entry : {&fitting[i].file, &fitting[i].index}) {
       std::string why;
-      const absl::StatusOr<bool> same = Matches(absl::StrCat(dataset, "/", entry->name), *entry, &why);
+      const absl::StatusOr<bool> same =
+          Matches(absl::StrCat(dataset, "/", entry->name), *entry, &why);
       if (!same.ok()) {
         const std::lock_guard lock(mutex);
         failed = same.status();
@@ -134,11 +144,13 @@ absl::Status Unfinished(const std::string& dataset, const Plan& plan, const Shar
     ranges.resize(kNamedRanges);
     ranges.push_back(absl::StrCat("and ", more, " more"));
   }
-  std::string text = absl::StrCat(EscapeForTerminal(dataset), " cannot be published yet, and nothing was changed: ");
+  std::string text = absl::StrCat(EscapeForTerminal(dataset),
+                                  " cannot be published yet, and nothing was changed: ");
   const size_t missing = shards - done.size() - states.damaged.size();
   if (missing > 0) absl::StrAppend(&text, missing, " of ", shards, " shards are not built yet");
   if (!states.damaged.empty()) {
-    absl::StrAppend(&text, missing > 0 ? "; " : "", states.damaged.size(), " of ", shards, " shards are damaged:");
+    absl::StrAppend(&text, missing > 0 ? "; " : "", states.damaged.size(), " of ", shards,
+                    " shards are damaged:");
     size_t named = 0;
     for (const auto& [shard, why] : states.damaged) {
       if (named++ < kNamed) absl::StrAppend(&text, "\n  shard ", shard, ": ", why);
@@ -149,11 +161,14 @@ absl::Status Unfinished(const std::string& dataset, const Plan& plan, const Shar
   // Workers may have been told where the source is.
   const std::string& root = plan.listing().root;
   const bool source_is_here = Exists(root).value_or(true);
-  const std::string build = absl::StrCat(TypedProgram(), " build ", source_is_here ? "" : "SRC ", "--plan ", plan_file, " -o ", folder);
-  absl::StrAppend(&text, "\nRanges to build: ", absl::StrJoin(ranges, " "), "\nThe first of them:\n  ", build,
-                  " --shards-range ", first, "\nand when all are built:\n  ", TypedProgram(), " commit ", folder);
+  const std::string build = absl::StrCat(TypedProgram(), " build ", source_is_here ? "" : "SRC ",
+                                         "--plan ", plan_file, " -o ", folder);
+  absl::StrAppend(&text, "\nRanges to build: ", absl::StrJoin(ranges, " "),
+                  "\nThe first of them:\n  ", build, " --shards-range ", first,
+                  "\nand when all are built:\n  ", TypedProgram(), " commit ", folder);
   if (!source_is_here) {
-    absl::StrAppend(&text, "\nwith SRC the folder of the source, which is not at ", EscapeForTerminal(root), " here");
+    absl::StrAppend(&text, "\nwith SRC the folder of the source, which is not at ",
+                    EscapeForTerminal(root), " here");
   }
   return states.damaged.empty() ? absl::FailedPreconditionError(text) : absl::DataLossError(text);
 }

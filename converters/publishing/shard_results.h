@@ -20,31 +20,36 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "converters/threads/io_pool.h"
-#include "converters/publishing/journal.h"
 #include "converters/planning/plan.h"
+#include "converters/publishing/journal.h"
+#include "converters/threads/io_pool.h"
 
 namespace shardpack {
 
 struct ShardStates {
-  std::vector<ShardResult> finished;             // one a shard, sorted: its files are there with their hashes
-  std::map<uint32_t, std::string> damaged;       // journalled shards whose files are others now, and how
+  std::vector<ShardResult> finished;  // one a shard, sorted: its files are there with their hashes
+  std::map<uint32_t, std::string> damaged;  // journalled shards whose files are others now, and how
 };
 
 // Hashes a file; false when it is not what the entry says, which `why` then tells.
-absl::StatusOr<bool> Matches(const std::string& path, const FileEntry& entry, std::string* why = nullptr);
+absl::StatusOr<bool> Matches(const std::string& path, const FileEntry& entry,
+                             std::string* why = nullptr);
 
 // Whether the line can be of this plan's shard at all: its names, numbers and plan.
 bool FitsPlan(const ShardResult& line, const Plan& plan);
 
-// FailedPrecondition when lines are of another plan. A line that names none is of the plan that lies in `.pack`.
-absl::Status CheckOnePlan(const std::string& dataset, const Plan& plan, std::span<const ShardResult> lines);
+// FailedPrecondition when lines are of another plan. A line that names none is of the plan that
+// lies in `.pack`.
+absl::Status CheckOnePlan(const std::string& dataset, const Plan& plan,
+                          std::span<const ShardResult> lines);
 
 // Looks at the shards [begin, end).
-absl::StatusOr<ShardStates> LookAtShards(const std::string& dataset, const Plan& plan, std::span<const ShardResult> lines,
-                                         size_t begin, size_t end, IoPool& pool);
+absl::StatusOr<ShardStates> LookAtShards(const std::string& dataset, const Plan& plan,
+                                         std::span<const ShardResult> lines, size_t begin,
+                                         size_t end, IoPool& pool);
 
-// Why nothing can be published, with the ranges to build as commands to type. DataLoss when shards are damaged.
+// Why nothing can be published, with the ranges to build as commands to type. DataLoss when shards
+// are damaged.
 absl::Status Unfinished(const std::string& dataset, const Plan& plan, const ShardStates& states);
 
 }  // namespace shardpack

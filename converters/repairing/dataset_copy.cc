@@ -7,12 +7,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/io/hash.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
 
 constexpr size_t kOpenFiles = 64;  // of a copy
-constexpr size_t kMaxPlaces = 2;  // of one hash in one shard, should one be damaged
+constexpr size_t kMaxPlaces = 2;   // of one hash in one shard, should one be damaged
 
 bool StaysBelow(std::string_view path) {
   if (path.empty() || path.front() == '/') return false;
@@ -26,9 +27,8 @@ DatasetCopy::DatasetCopy(std::string path, Manifest manifest)
     : path_(std::move(path)), manifest_(std::move(manifest)), cache_(std::make_unique<Cache>()) {}
 
 absl::StatusOr<DatasetCopy> DatasetCopy::Open(const std::string& path) {
-  absl::StatusOr<Manifest> manifest = Manifest::Read(path);
-  if (!manifest.ok()) return manifest.status();
-  return DatasetCopy(path, *std::move(manifest));
+  ASSIGN_OR_RETURN(Manifest manifest, Manifest::Read(path));
+  return DatasetCopy(path, std::move(manifest));
 }
 
 const ShardIndex* DatasetCopy::index(uint32_t shard) const {
@@ -36,7 +36,8 @@ const ShardIndex* DatasetCopy::index(uint32_t shard) const {
   const auto [entry, fresh] = cache_->indexes.try_emplace(shard);
   if (fresh) {
     const ManifestShard& row = manifest_.shards[shard];
-    absl::StatusOr<ShardIndex> opened = ShardIndex::Open(PathOf(row.index.name), row.bytes, row.index.xxh3_128);
+    absl::StatusOr<ShardIndex> opened =
+        ShardIndex::Open(PathOf(row.index.name), row.bytes, row.index.xxh3_128);
     if (opened.ok() && opened->records() == row.records) entry->second = *std::move(opened);
   }
   return entry->second ? &*entry->second : nullptr;
@@ -85,12 +86,14 @@ void FieldFinder::Locate() {
   }
 }
 
-bool FieldFinder::ReadFile(const std::string& folder, const WantedField& wanted, std::span<std::byte> into) const {
+bool FieldFinder::ReadFile(const std::string& folder, const WantedField& wanted,
+                           std::span<std::byte> into) const {
   if (!StaysBelow(wanted.source_path)) return false;
   std::string path = absl::StrCat(folder, "/", std::string(wanted.source_path));
   if (wanted.name != kImageField) {
-    const auto sidecar = std::find_if(sidecars_.begin(), sidecars_.end(),
-                                      [&](const Sidecar& each) { return each.field == wanted.name; });
+    const auto sidecar = std::find_if(sidecars_.begin(), sidecars_.end(), [&](const Sidecar& each) {
+      return each.field == wanted.name;
+    });
     if (sidecar == sidecars_.end()) return false;
     const size_t name = path.rfind('/') + 1;
     path.resize(name + Stem(std::string_view(path).substr(name)).size());
@@ -103,7 +106,8 @@ bool FieldFinder::ReadFile(const std::string& folder, const WantedField& wanted,
   return file.ok() && file->ReadExactlyAt(0, into).ok() && Xxh3_64(into) == wanted.hash;
 }
 
-std::optional<std::string> FieldFinder::Read(const WantedField& wanted, std::span<std::byte> into) const {
+std::optional<std::string> FieldFinder::Read(const WantedField& wanted,
+                                             std::span<std::byte> into) const {
   if (const auto found = places_.find(wanted.hash); found != places_.end()) {
     for (const Place& place : found->second) {
       const DatasetCopy& copy = *copies_[place.copy];

@@ -1,5 +1,5 @@
-// DatasetCopy: a dataset that may be damaged, as a store of bytes to repair another one, or itself, from. FieldFinder:
-// finds bytes by their hash, in copies and in folders.
+// DatasetCopy: a dataset that may be damaged, as a store of bytes to repair another one, or itself,
+// from. FieldFinder: finds bytes by their hash, in copies and in folders.
 //
 //   absl::StatusOr<DatasetCopy> copy = DatasetCopy::Open("OTHER");       // its manifest alone must be whole
 //   FieldFinder finder(copies, folders, sidecars);
@@ -44,7 +44,9 @@ class DatasetCopy {
   const std::string& path() const { return path_; }
   const Manifest& manifest() const { return manifest_; }
   std::string PathOf(const std::string& name) const { return PathInDataset(path_, name); }
-  std::string DataPath(uint32_t shard) const { return PathOf(manifest_.DataFileOf(manifest_.shards[shard])); }
+  std::string DataPath(uint32_t shard) const {
+    return PathOf(manifest_.DataFileOf(manifest_.shards[shard]));
+  }
   // nullptr where it is missing or damaged. Opened and verified when it is first asked for.
   const ShardIndex* index(uint32_t shard) const;
   // A file of the dataset that has been put right since.
@@ -71,15 +73,18 @@ struct WantedField {
 
 class FieldFinder {
  public:
-  // `folders`: files lie there under their source paths; `sidecars` says which files further fields are.
-  FieldFinder(std::vector<const DatasetCopy*> copies, std::vector<std::string> folders, std::vector<Sidecar> sidecars)
+  // `folders`: files lie there under their source paths; `sidecars` says which files further fields
+  // are.
+  FieldFinder(std::vector<const DatasetCopy*> copies, std::vector<std::string> folders,
+              std::vector<Sidecar> sidecars)
       : copies_(std::move(copies)), folders_(std::move(folders)), sidecars_(std::move(sidecars)) {}
 
   // Fields of this hash will be asked for.
   void Want(uint64_t hash) { places_.try_emplace(hash); }
   // Walks the copies' indexes once for all that is wanted.
   void Locate();
-  // Where the bytes were found, which are then in `into`; nullopt: nowhere. `into` has the wanted length.
+  // Where the bytes were found, which are then in `into`; nullopt: nowhere. `into` has the wanted
+  // length.
   std::optional<std::string> Read(const WantedField& wanted, std::span<std::byte> into) const;
 
  private:
@@ -87,7 +92,8 @@ class FieldFinder {
     uint32_t copy, shard;
     uint64_t record, field;
   };
-  bool ReadFile(const std::string& folder, const WantedField& wanted, std::span<std::byte> into) const;
+  bool ReadFile(const std::string& folder, const WantedField& wanted,
+                std::span<std::byte> into) const;
 
   const std::vector<const DatasetCopy*> copies_;
   const std::vector<std::string> folders_;

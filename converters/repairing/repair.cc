@@ -22,12 +22,14 @@
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
 
 // Every file of the dataset, or those that `only` names.
-absl::StatusOr<std::vector<RepairTarget>> ListTargets(const Manifest& manifest, const std::vector<std::string>& only) {
+absl::StatusOr<std::vector<RepairTarget>> ListTargets(const Manifest& manifest,
+                                                      const std::vector<std::string>& only) {
   std::map<std::string_view, std::pair<RepairTarget::Kind, uint32_t>> known;
   std::vector<RepairTarget> targets;
   std::set<std::string> wanted(only.begin(), only.end()), unknown = wanted;
@@ -43,7 +45,8 @@ absl::StatusOr<std::vector<RepairTarget>> ListTargets(const Manifest& manifest, 
                        .outside = true});
   }
   std::map<std::string, uint32_t> shard_files;
-  for (uint32_t n = 0; n < manifest.shards.size(); ++n) shard_files[manifest.DataFileOf(manifest.shards[n])] = n;
+  for (uint32_t n = 0; n < manifest.shards.size(); ++n)
+    shard_files[manifest.DataFileOf(manifest.shards[n])] = n;
   for (const FileEntry& file : manifest.files) {
     RepairTarget target{.file = file};
     if (const auto index = known.find(file.name); index != known.end()) {
@@ -57,9 +60,11 @@ absl::StatusOr<std::vector<RepairTarget>> ListTargets(const Manifest& manifest, 
   for (const RepairTarget& target : targets) unknown.erase(target.file.name);
   if (!unknown.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(EscapeForTerminal(*unknown.begin()), " is not a shard or file of this dataset; pack info lists them"));
+        absl::StrCat(EscapeForTerminal(*unknown.begin()),
+                     " is not a shard or file of this dataset; pack info lists them"));
   }
-  if (!only.empty()) std::erase_if(targets, [&](const RepairTarget& t) { return !wanted.contains(t.file.name); });
+  if (!only.empty())
+    std::erase_if(targets, [&](const RepairTarget& t) { return !wanted.contains(t.file.name); });
   return targets;
 }
 
@@ -105,14 +110,15 @@ absl::Status LookAgain(RepairWork& work) {
 
 absl::Status RebuildAll(RepairWork& work) {
   for (RepairTarget* target : work.Lost()) {
-    if (target->outside) target->why_not = {"it lies outside of the dataset's folder, where nothing is written; restore it"};
+    if (target->outside)
+      target->why_not = {
+          "it lies outside of the dataset's folder, where nothing is written; restore it"};
   }
-  for (const auto way : {TakeWholeFiles, RebuildAdoptedIndexes, RebuildByIndex, RebuildByCopies, RebuildByPlan,
-                         RebuildOtherFiles}) {
+  for (const auto way : {TakeWholeFiles, RebuildAdoptedIndexes, RebuildByIndex, RebuildByCopies,
+                         RebuildByPlan, RebuildOtherFiles}) {
     if (work.Lost().empty()) break;
     if (work.stop.load() != 0) return absl::CancelledError("stopped");
-    absl::Status status = way(work);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(way(work));
   }
   return absl::OkStatus();
 }
@@ -126,7 +132,8 @@ RepairReport ReportOf(const RepairWork& work) {
     report.files.push_back({target.file.name, target.file.bytes, target.damage, target.from,
                             target.from.empty() ? absl::StrJoin(target.why_not, "; ") : ""});
     RepairedFile& file = report.files.back();
-    if (!file.whole() && file.why_not.empty()) file.why_not = "no source has what it takes; name one with --from";
+    if (!file.whole() && file.why_not.empty())
+      file.why_not = "no source has what it takes; name one with --from";
   }
   return report;
 }
@@ -135,7 +142,8 @@ RepairReport ReportOf(const RepairWork& work) {
 
 bool IsOfOneFile(const absl::Status& status) {
   return absl::IsNotFound(status) || absl::IsDataLoss(status) || absl::IsInvalidArgument(status) ||
-         absl::IsFailedPrecondition(status) || absl::IsUnimplemented(status) || absl::IsOutOfRange(status);
+         absl::IsFailedPrecondition(status) || absl::IsUnimplemented(status) ||
+         absl::IsOutOfRange(status);
 }
 
 std::vector<RepairTarget*> RepairWork::Lost() {
@@ -169,8 +177,9 @@ bool RepairWork::made_json() const { return Option("with-json") == "on"; }
 
 ShardSpec RepairWork::SpecOf(uint32_t shard) const {
   return {.layout = layout.name,
-          .image_field = manifest.options.contains("image-field") ? std::string_view(manifest.options.at("image-field"))
-                                                                  : std::string_view(),
+          .image_field = manifest.options.contains("image-field")
+                             ? std::string_view(manifest.options.at("image-field"))
+                             : std::string_view(),
           .with_metadata = made_json(),
           .split = manifest.shards[shard].split,
           .classes = manifest.classes};
@@ -182,8 +191,9 @@ absl::Status RepairWork::Publish(RepairTarget& target, const std::string& staged
     const absl::StatusOr<std::string> damage = folder->Publish(staged_name, target.file);
     if (!damage.ok() && !IsOfOneFile(damage.status())) return damage.status();
     if (!damage.ok() || !damage->empty()) {
-      target.why_not.insert(damage.ok() ? absl::StrCat("what ", from, " gives is not what was packed: ", *damage)
-                                        : std::string(damage.status().message()));
+      target.why_not.insert(
+          damage.ok() ? absl::StrCat("what ", from, " gives is not what was packed: ", *damage)
+                      : std::string(damage.status().message()));
       return absl::OkStatus();
     }
     if (target.kind != RepairTarget::Kind::kOther) own.Forget(target.shard);
@@ -193,7 +203,8 @@ absl::Status RepairWork::Publish(RepairTarget& target, const std::string& staged
   return absl::OkStatus();
 }
 
-absl::Status RepairWork::PublishBytes(RepairTarget& target, std::string_view bytes, const std::string& from) {
+absl::Status RepairWork::PublishBytes(RepairTarget& target, std::string_view bytes,
+                                      const std::string& from) {
   if (bytes.size() != target.file.bytes || Xxh3_128(AsBytes(bytes)) != target.file.xxh3_128) {
     target.why_not.insert(absl::StrCat("what ", from, " gives is not what was packed"));
     return absl::OkStatus();
@@ -205,31 +216,40 @@ absl::Status RepairWork::PublishBytes(RepairTarget& target, std::string_view byt
 
 absl::StatusOr<RepairReport> RepairDataset(const std::string& out, const Manifest& manifest,
                                            std::span<RepairSource> sources, const Format& format,
-                                           const RepairOptions& options, IoPool& pool, RepairProgress& progress,
-                                           const std::atomic<int>& stop) {
-  absl::StatusOr<std::vector<RepairTarget>> targets = ListTargets(manifest, options.only);
-  if (!targets.ok()) return targets.status();
+                                           const RepairOptions& options, IoPool& pool,
+                                           RepairProgress& progress, const std::atomic<int>& stop) {
+  ASSIGN_OR_RETURN(std::vector<RepairTarget> targets, ListTargets(manifest, options.only));
   const LayoutSpec* layout = FindLayout(format, manifest.layout);
   if (layout == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat("the layout ", EscapeForTerminal(manifest.layout), " of ",
-                                                   EscapeForTerminal(out), " is not one of this version of pack"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the layout ", EscapeForTerminal(manifest.layout), " of ",
+                     EscapeForTerminal(out), " is not one of this version of pack"));
   }
-  RepairWork work{out,  manifest, sources,  format,
-                  *layout, options, pool, progress, stop, DatasetCopy(out, manifest), *std::move(targets), std::nullopt};
+  RepairWork work{out,
+                  manifest,
+                  sources,
+                  format,
+                  *layout,
+                  options,
+                  pool,
+                  progress,
+                  stop,
+                  DatasetCopy(out, manifest),
+                  std::move(targets),
+                  std::nullopt};
   work.Number();
   progress.total_files = work.targets.size();
-  for (const RepairTarget& target : work.targets) progress.total_bytes += options.full ? target.file.bytes : 0;
+  for (const RepairTarget& target : work.targets)
+    progress.total_bytes += options.full ? target.file.bytes : 0;
   absl::Status status = Look(work, work.targets);
   if (!status.ok()) return status;
-  const absl::StatusOr<bool> leftover = Exists(out + "/.pack");
-  if (!leftover.ok()) return leftover.status();
-  if (!options.dry_run && (!work.Lost().empty() || (*leftover && options.only.empty()))) {
+  ASSIGN_OR_RETURN(const bool leftover, Exists(out + "/.pack"));
+  if (!options.dry_run && (!work.Lost().empty() || (leftover && options.only.empty()))) {
     // What a commit or an --overwrite has left to do comes first: its notes lie in .pack.
     status = OutputDir::FinishPublished(out);
     if (!status.ok()) return status;
-    absl::StatusOr<RepairFolder> folder = RepairFolder::Open(out, options.fsync);
-    if (!folder.ok()) return folder.status();
-    work.folder.emplace(*std::move(folder));
+    ASSIGN_OR_RETURN(RepairFolder folder, RepairFolder::Open(out, options.fsync));
+    work.folder.emplace(std::move(folder));
     status = LookAgain(work);
     if (!status.ok()) return status;
   }

@@ -30,10 +30,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "converters/listing/sample_source.h"
+#include "converters/planning/plan.h"
 #include "converters/repairing/dataset_copy.h"
 #include "converters/threads/io_pool.h"
-#include "converters/planning/plan.h"
-#include "converters/listing/sample_source.h"
 #include "formats/core/format.h"
 #include "formats/core/manifest.h"
 
@@ -46,10 +46,11 @@ struct Replanned {
 
 // Where lost bytes may come from.
 struct RepairSource {
-  std::string name;                 // for the report
+  std::string name;  // for the report
   std::optional<DatasetCopy> copy = std::nullopt;
-  std::string folder = {};          // files lie there under their source paths; empty: none
-  std::function<absl::StatusOr<Replanned>()> replan = nullptr;  // from this source and the manifest's options
+  std::string folder = {};  // files lie there under their source paths; empty: none
+  std::function<absl::StatusOr<Replanned>()> replan =
+      nullptr;  // from this source and the manifest's options
 };
 
 struct RepairOptions {
@@ -57,8 +58,8 @@ struct RepairOptions {
   bool full = true;                    // false: files of the right size count as whole
   bool dry_run = false;                // nothing is written; what would be
   bool fsync = true;
-  int jobs = 0;                        // computing threads; 0 = the cores this process may use
-  uint64_t memory_bytes = 0;           // see BuildOptions
+  int jobs = 0;               // computing threads; 0 = the cores this process may use
+  uint64_t memory_bytes = 0;  // see BuildOptions
 };
 
 // Written by the call, read by whoever shows progress.
@@ -88,21 +89,24 @@ struct RepairReport {
   }
 };
 
-// `format` is that of the manifest, `formats` all there are. `stop` becomes non-zero when the call shall end soon.
+// `format` is that of the manifest, `formats` all there are. `stop` becomes non-zero when the call
+// shall end soon.
 absl::StatusOr<RepairReport> RepairDataset(const std::string& out, const Manifest& manifest,
                                            std::span<RepairSource> sources, const Format& format,
-                                           const RepairOptions& options, IoPool& pool, RepairProgress& progress,
-                                           const std::atomic<int>& stop);
+                                           const RepairOptions& options, IoPool& pool,
+                                           RepairProgress& progress, const std::atomic<int>& stop);
 
-// Whether the folder's manifest.json is one of ours, or what is left of one; other programs write files of that name too.
+// Whether the folder's manifest.json is one of ours, or what is left of one; other programs write
+// files of that name too.
 absl::StatusOr<bool> HoldsManifest(const std::string& folder);
 
-// Puts the manifest of a copy in the place of one that is damaged or missing, when OUT holds every shard that it lists,
-// byte for byte, or when it has the identity `expect`: then it is the same dataset. FailedPrecondition when it is not,
-// when a build or pack index has not finished there, or when OUT has a manifest.json that is whole or not ours. With
-// `dry_run` only answers the manifest.
+// Puts the manifest of a copy in the place of one that is damaged or missing, when OUT holds every
+// shard that it lists, byte for byte, or when it has the identity `expect`: then it is the same
+// dataset. FailedPrecondition when it is not, when a build or pack index has not finished there, or
+// when OUT has a manifest.json that is whole or not ours. With `dry_run` only answers the manifest.
 absl::StatusOr<Manifest> RestoreManifest(const std::string& out, const std::string& copy,
-                                         const std::optional<Digest>& expect, const RepairOptions& options);
+                                         const std::optional<Digest>& expect,
+                                         const RepairOptions& options);
 
 }  // namespace shardpack
 

@@ -14,9 +14,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "converters/publishing/commit.h"
 #include "converters/planning/record_order.h"
+#include "converters/publishing/commit.h"
 #include "converters/repairing/repair_work.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -29,13 +30,11 @@ absl::Status StageCopy(const std::string& from, const RepairFolder& folder) {
   if (!in.ok() || !out.ok()) return in.ok() ? out.status() : in.status();
   std::vector<std::byte> block(1 << 20);
   for (uint64_t at = 0;;) {
-    absl::StatusOr<size_t> got = in->ReadAt(at, block);
-    if (!got.ok()) return got.status();
-    if (*got == 0) return out->Close();
-    const Bytes part = std::span(block).first(*got);
-    absl::Status written = out->Write(std::span(&part, 1));
-    if (!written.ok()) return written;
-    at += *got;
+    ASSIGN_OR_RETURN(size_t got, in->ReadAt(at, block));
+    if (got == 0) return out->Close();
+    const Bytes part = std::span(block).first(got);
+    RETURN_IF_ERROR(out->Write(std::span(&part, 1)));
+    at += got;
   }
 }
 
@@ -69,8 +68,8 @@ absl::Status RebuildShard(RepairWork& work, RepairTarget& target, std::span<cons
   DescribeRows(rows, work.layout.fixed_shape, spec);
   UsePlanned(work.manifest, work.manifest.shards[target.shard], spec);
   const std::string path = work.StagePath();
-  absl::Status written =
-      WriteShard(work.format, spec, rows, work.manifest.classes, finder, work.pool, path, work.stop, from);
+  absl::Status written = WriteShard(work.format, spec, rows, work.manifest.classes, finder,
+                                    work.pool, path, work.stop, from);
   if (!written.ok()) {
     if (!IsOfOneFile(written)) return written;
     target.why_not.insert(std::string(written.message()));
@@ -97,19 +96,20 @@ class CopyRecords {
     const Manifest& manifest = copy_.manifest();
     for (uint32_t shard = 0; shard < manifest.shards.size(); ++shard) {
       if (copy_.index(shard) == nullptr) {
-        return absl::DataLossError(absl::StrCat(EscapeForTerminal(copy_.path()), " has a damaged index itself"));
+        return absl::DataLossError(
+            absl::StrCat(EscapeForTerminal(copy_.path()), " has a damaged index itself"));
       }
-      for (uint64_t record = 0; record < manifest.shards[shard].records; ++record) places.push_back({shard, record});
+      for (uint64_t record = 0; record < manifest.shards[shard].records; ++record)
+        places.push_back({shard, record});
     }
     for (const FileEntry& file : manifest.files) {
       if (file.name != kRecordOrderName) continue;
-      absl::StatusOr<std::string> bytes = ReadWholeFile(copy_.PathOf(file.name), kMaxOrderBytes);
-      if (!bytes.ok()) return bytes.status();
-      if (Xxh3_128(AsBytes(*bytes)) != file.xxh3_128) return absl::DataLossError("its order.u32 is damaged");
-      absl::StatusOr<std::vector<uint32_t>> order = ParseRecordOrder(*bytes, places.size());
-      if (!order.ok()) return order.status();
+      ASSIGN_OR_RETURN(std::string bytes, ReadWholeFile(copy_.PathOf(file.name), kMaxOrderBytes));
+      if (Xxh3_128(AsBytes(bytes)) != file.xxh3_128)
+        return absl::DataLossError("its order.u32 is damaged");
+      ASSIGN_OR_RETURN(std::vector<uint32_t> order, ParseRecordOrder(bytes, places.size()));
       std::vector<Place> sorted(places.size());
-      for (size_t i = 0; i < places.size(); ++i) sorted[(*order)[i]] = places[i];
+      for (size_t i = 0; i < places.size(); ++i) sorted[order[i]] = places[i];
       return sorted;
     }
     return places;
@@ -124,8 +124,8 @@ class CopyRecords {
   const bool made_json_;
 };
 
-// The rows of a whole shard: its records in its order, found in the copy by key, or where the shard holds no keys by the
-// image's hash.
+// The rows of a whole shard: its records in its order, found in the copy by key, or where the shard
+// holds no keys by the image's hash.
 class Recogniser : public RecordSink {
  public:
   Recogniser(const CopyRecords& copy, std::span<const Place> order) : copy_(copy) {
@@ -171,10 +171,10 @@ class Recogniser : public RecordSink {
       by_hash_ = taken_before;
       return *this;
     };
-    absl::Status scanned =
-        ScanAlone(work.format, work.layout, work.own.DataPath(shard), work.manifest.shards[shard].bytes, begin);
-    if (!scanned.ok()) return scanned;
-    if (unknown_ > 0) return absl::NotFoundError(absl::StrCat("the copy lacks ", unknown_, " of its samples"));
+    RETURN_IF_ERROR(ScanAlone(work.format, work.layout, work.own.DataPath(shard),
+                              work.manifest.shards[shard].bytes, begin));
+    if (unknown_ > 0)
+      return absl::NotFoundError(absl::StrCat("the copy lacks ", unknown_, " of its samples"));
     return std::move(rows_);
   }
 
@@ -186,11 +186,11 @@ class Recogniser : public RecordSink {
   uint64_t unknown_ = 0;
 };
 
-// The rows of the shards that have no index, from a copy in the order of the plan: those of its records that no index of
-// ours has, in turn.
-absl::StatusOr<std::map<uint32_t, std::vector<RepairRow>>> RowsLeftOver(RepairWork& work, const CopyRecords& copy,
-                                                                        std::span<const Place> order,
-                                                                        const Manifest& copied) {
+// The rows of the shards that have no index, from a copy in the order of the plan: those of its
+// records that no index of ours has, in turn.
+absl::StatusOr<std::map<uint32_t, std::vector<RepairRow>>> RowsLeftOver(
+    RepairWork& work, const CopyRecords& copy, std::span<const Place> order,
+    const Manifest& copied) {
   absl::flat_hash_set<std::string_view> known;
   std::map<std::string, std::vector<uint32_t>> shards;  // without an index, by split
   std::map<std::string, uint64_t> wanted;
@@ -212,16 +212,19 @@ absl::StatusOr<std::map<uint32_t, std::vector<RepairRow>>> RowsLeftOver(RepairWo
   for (const auto& [split, numbers] : shards) {
     const std::vector<Place>& places = left[split];
     if (places.size() != wanted[split]) {
-      return absl::NotFoundError(absl::StrCat("the copy has ", places.size(), " samples that are in no other shard, ",
+      return absl::NotFoundError(absl::StrCat("the copy has ", places.size(),
+                                              " samples that are in no other shard, ",
                                               wanted[split], " are missing"));
     }
     size_t next = 0;
     for (const uint32_t n : numbers) {
       const auto begin = places.begin() + static_cast<ptrdiff_t>(next);
-      std::vector<Place> own(begin, begin + static_cast<ptrdiff_t>(work.manifest.shards[n].records));
+      std::vector<Place> own(begin,
+                             begin + static_cast<ptrdiff_t>(work.manifest.shards[n].records));
       next += own.size();
       if (work.layout.key_ordered) {
-        std::sort(own.begin(), own.end(), [&](Place a, Place b) { return copy.key(a) < copy.key(b); });
+        std::sort(own.begin(), own.end(),
+                  [&](Place a, Place b) { return copy.key(a) < copy.key(b); });
       }
       for (const Place at : own) {
         std::optional<RepairRow> row = copy.Row(at);
@@ -238,7 +241,8 @@ void NumberRows(uint64_t first, std::vector<RepairRow>& rows) {
 }
 
 // The shard if it is lost, then its index, both of these rows.
-absl::Status RebuildBoth(RepairWork& work, uint32_t n, std::vector<RepairRow>& rows, const std::string& from) {
+absl::Status RebuildBoth(RepairWork& work, uint32_t n, std::vector<RepairRow>& rows,
+                         const std::string& from) {
   NumberRows(work.FirstNumber(n), rows);
   if (RepairTarget* shard = work.LostShard(n); shard != nullptr) {
     FieldFinder finder = MakeFinder(work);
@@ -256,8 +260,8 @@ absl::Status RebuildBoth(RepairWork& work, uint32_t n, std::vector<RepairRow>& r
   }
   RepairTarget* target = work.LostIndex(n);
   if (target == nullptr) return absl::OkStatus();
-  absl::StatusOr<std::string> index =
-      MakeIndex(work.format, work.layout, work.own.DataPath(n), work.manifest.shards[n].bytes, rows);
+  absl::StatusOr<std::string> index = MakeIndex(work.format, work.layout, work.own.DataPath(n),
+                                                work.manifest.shards[n].bytes, rows);
   if (index.ok()) return work.PublishBytes(*target, *index, from);
   if (!IsOfOneFile(index.status())) return index.status();
   target->why_not.insert(std::string(index.status().message()));
@@ -271,14 +275,16 @@ absl::Status RebuildByCopy(RepairWork& work, const DatasetCopy& from) {
   }
   const auto refuse = [&](uint32_t n, const absl::Status& status) {
     for (RepairTarget* target : {work.LostShard(n), work.LostIndex(n)}) {
-      if (target != nullptr) target->why_not.insert(absl::StrCat(from.path(), ": ", std::string(status.message())));
+      if (target != nullptr)
+        target->why_not.insert(absl::StrCat(from.path(), ": ", std::string(status.message())));
     }
   };
   if (lost.empty()) return absl::OkStatus();
   const CopyRecords copy(from);
   const absl::StatusOr<std::vector<Place>> order =
-      from.manifest().classes == work.manifest.classes ? copy.InOrder()
-                                                       : absl::FailedPreconditionError("it has other classes");
+      from.manifest().classes == work.manifest.classes
+          ? copy.InOrder()
+          : absl::FailedPreconditionError("it has other classes");
   if (!order.ok()) {
     for (const uint32_t n : lost) refuse(n, order.status());
     return absl::OkStatus();
@@ -292,10 +298,10 @@ absl::Status RebuildByCopy(RepairWork& work, const DatasetCopy& from) {
       refuse(n, rows.status());
       continue;
     }
-    absl::Status rebuilt = RebuildBoth(work, n, *rows, from.path());
-    if (!rebuilt.ok()) return rebuilt;
+    RETURN_IF_ERROR(RebuildBoth(work, n, *rows, from.path()));
   }
-  if (std::none_of(lost.begin(), lost.end(), [&](uint32_t n) { return work.LostIndex(n) != nullptr; })) {
+  if (std::none_of(lost.begin(), lost.end(),
+                   [&](uint32_t n) { return work.LostIndex(n) != nullptr; })) {
     return absl::OkStatus();
   }
   auto rows = RowsLeftOver(work, copy, *order, from.manifest());
@@ -303,8 +309,7 @@ absl::Status RebuildByCopy(RepairWork& work, const DatasetCopy& from) {
     if (!rows.ok()) {
       refuse(n, rows.status());
     } else if (work.LostIndex(n) != nullptr && rows->contains(n)) {
-      absl::Status rebuilt = RebuildBoth(work, n, (*rows)[n], from.path());
-      if (!rebuilt.ok()) return rebuilt;
+      RETURN_IF_ERROR(RebuildBoth(work, n, (*rows)[n], from.path()));
     }
   }
   return absl::OkStatus();
@@ -313,10 +318,10 @@ absl::Status RebuildByCopy(RepairWork& work, const DatasetCopy& from) {
 // The place in the plan's order of each record, when a copy stands in that order.
 absl::StatusOr<std::string> OrderByCopy(const RepairWork& work, const DatasetCopy& from) {
   const CopyRecords copy(from);
-  const absl::StatusOr<std::vector<Place>> order = copy.InOrder();
-  if (!order.ok()) return order.status();
+  ASSIGN_OR_RETURN(const std::vector<Place> order, copy.InOrder());
   absl::flat_hash_map<std::string_view, uint32_t> places;
-  for (const Place at : *order) places.try_emplace(copy.key(at), static_cast<uint32_t>(places.size()));
+  for (const Place at : order)
+    places.try_emplace(copy.key(at), static_cast<uint32_t>(places.size()));
   std::string bytes;
   for (uint32_t n = 0; n < work.manifest.shards.size(); ++n) {
     const ShardIndex* index = work.own.index(n);
@@ -333,25 +338,29 @@ absl::StatusOr<std::string> OrderByCopy(const RepairWork& work, const DatasetCop
 
 // What the format makes of shards and indexes that are whole.
 absl::Status RebuildMadeFiles(RepairWork& work) {
-  const std::vector<std::string> kinds = absl::StrSplit(work.Option("sidecar-index"), ',', absl::SkipEmpty());
-  const absl::StatusOr<std::vector<FileMaker>> makers = FileMakersOf(work.format, work.layout, kinds);
+  const std::vector<std::string> kinds =
+      absl::StrSplit(work.Option("sidecar-index"), ',', absl::SkipEmpty());
+  const absl::StatusOr<std::vector<FileMaker>> makers =
+      FileMakersOf(work.format, work.layout, kinds);
   if (!makers.ok()) {
-    for (RepairTarget* target : work.Lost()) target->why_not.insert(std::string(makers.status().message()));
+    for (RepairTarget* target : work.Lost())
+      target->why_not.insert(std::string(makers.status().message()));
     return absl::OkStatus();
   }
   for (uint32_t n = 0; n < work.manifest.shards.size(); ++n) {
     if (work.LostIndex(n) == nullptr) continue;
     for (RepairTarget* target : work.Lost()) {
-      if (target->kind == RepairTarget::Kind::kOther) target->why_not.insert("an index that it is made from is lost");
+      if (target->kind == RepairTarget::Kind::kOther)
+        target->why_not.insert("an index that it is made from is lost");
     }
     return absl::OkStatus();
   }
   if (work.options.dry_run) {  // shards and a folder for their work are not there yet
     for (RepairTarget* target : work.Lost()) {
-      const bool made = target->kind == RepairTarget::Kind::kOther && target->file.name != kSkippedName &&
-                        target->file.name != kRecordOrderName;
-      absl::Status said = made && !makers->empty() ? work.Publish(*target, "", "the shards") : absl::OkStatus();
-      if (!said.ok()) return said;
+      const bool made = target->kind == RepairTarget::Kind::kOther &&
+                        target->file.name != kSkippedName && target->file.name != kRecordOrderName;
+      RETURN_IF_ERROR(made && !makers->empty() ? work.Publish(*target, "", "the shards")
+                                               : absl::OkStatus());
     }
     return absl::OkStatus();
   }
@@ -375,8 +384,7 @@ absl::Status RebuildMadeFiles(RepairWork& work) {
       }
       for (const NamedBytes& file : *files) {
         if (file.name != target->file.name) continue;
-        absl::Status published = work.PublishBytes(*target, file.bytes, "the shards");
-        if (!published.ok()) return published;
+        RETURN_IF_ERROR(work.PublishBytes(*target, file.bytes, "the shards"));
       }
     }
   }
@@ -389,7 +397,8 @@ absl::Status TakeWholeFiles(RepairWork& work) {
   for (const RepairSource& source : work.sources) {
     if (!source.copy) continue;
     std::map<std::string, const FileEntry*> by_hash;
-    for (const FileEntry& file : source.copy->manifest().files) by_hash[file.xxh3_128.ToHex()] = &file;
+    for (const FileEntry& file : source.copy->manifest().files)
+      by_hash[file.xxh3_128.ToHex()] = &file;
     for (RepairTarget* target : work.Lost()) {
       const auto found = by_hash.find(target->file.xxh3_128.ToHex());
       if (target->outside || found == by_hash.end()) continue;
@@ -397,11 +406,9 @@ absl::Status TakeWholeFiles(RepairWork& work) {
       const absl::StatusOr<std::string> damage = DamageOf(path, target->file, true, nullptr);
       if (!damage.ok() || !damage->empty()) continue;
       if (!work.options.dry_run) {
-        absl::Status copied = StageCopy(path, *work.folder);
-        if (!copied.ok()) return copied;
+        RETURN_IF_ERROR(StageCopy(path, *work.folder));
       }
-      absl::Status published = work.Publish(*target, std::string(kStagedName), source.name);
-      if (!published.ok()) return published;
+      RETURN_IF_ERROR(work.Publish(*target, std::string(kStagedName), source.name));
     }
   }
   return absl::OkStatus();
@@ -433,8 +440,7 @@ absl::Status RebuildByIndex(RepairWork& work) {
     }
     if (rows.size() != index.records()) continue;
     NumberRows(work.FirstNumber(target->shard), rows);
-    absl::Status rebuilt = RebuildShard(work, *target, rows, finder, {});
-    if (!rebuilt.ok()) return rebuilt;
+    RETURN_IF_ERROR(RebuildShard(work, *target, rows, finder, {}));
   }
   return absl::OkStatus();
 }
@@ -443,8 +449,7 @@ absl::Status RebuildByCopies(RepairWork& work) {
   if (work.manifest.adopted()) return absl::OkStatus();
   for (const RepairSource& source : work.sources) {
     if (!source.copy) continue;
-    absl::Status rebuilt = RebuildByCopy(work, *source.copy);
-    if (!rebuilt.ok()) return rebuilt;
+    RETURN_IF_ERROR(RebuildByCopy(work, *source.copy));
   }
   return absl::OkStatus();
 }
@@ -459,7 +464,8 @@ absl::Status RebuildOtherFiles(RepairWork& work) {
         if (!source.copy || !target->lost()) continue;
         const absl::StatusOr<std::string> bytes = OrderByCopy(work, *source.copy);
         if (!bytes.ok() && work.options.dry_run && CopyRecords(*source.copy).InOrder().ok()) {
-          published = work.Publish(*target, "", source.name);  // an index that it takes is not there yet
+          published =
+              work.Publish(*target, "", source.name);  // an index that it takes is not there yet
         } else if (bytes.ok()) {
           published = work.PublishBytes(*target, *bytes, source.name);
           if (!published.ok()) break;

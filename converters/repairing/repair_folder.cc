@@ -13,23 +13,28 @@
 #include "converters/publishing/file_damage.h"
 #include "converters/publishing/pack_folder.h"
 #include "converters/publishing/pack_lock.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
 
 constexpr std::string_view kPack = ".pack", kStage = ".pack/stage";
 
-std::string StageName(std::string_view name) { return absl::StrCat(std::string(kStage), "/", std::string(name)); }
+std::string StageName(std::string_view name) {
+  return absl::StrCat(std::string(kStage), "/", std::string(name));
+}
 
 absl::Status Conflict(const std::string& path, const std::string& why) {
   return absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(path), " ", why));
 }
 
-// What a file is renamed over is a file or a link, never a folder, and lies in a folder of the dataset, not behind a link.
+// What a file is renamed over is a file or a link, never a folder, and lies in a folder of the
+// dataset, not behind a link.
 absl::Status CheckPlace(const std::string& out, const std::string& name) {
   if (!IsDatasetFileName(name)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("\"", EscapeForTerminal(name), "\" is not a name of a file of a dataset; nothing was touched"));
+        absl::StrCat("\"", EscapeForTerminal(name),
+                     "\" is not a name of a file of a dataset; nothing was touched"));
   }
   struct stat facts;
   const size_t slash = name.find('/');
@@ -37,7 +42,9 @@ absl::Status CheckPlace(const std::string& out, const std::string& name) {
     const std::string folder = absl::StrCat(out, "/", name.substr(0, slash));
     absl::Status made = MakeDirectory(folder);
     if (::lstat(folder.c_str(), &facts) == 0 && !S_ISDIR(facts.st_mode)) {
-      return Conflict(folder, "is a link or a file, where the dataset has a folder; move it away and run again");
+      return Conflict(
+          folder,
+          "is a link or a file, where the dataset has a folder; move it away and run again");
     }
     if (!made.ok()) return made;
   }
@@ -51,34 +58,32 @@ absl::Status CheckPlace(const std::string& out, const std::string& name) {
 }  // namespace
 
 absl::Status CheckNothingUnfinished(const std::string& out) {
-  const absl::StatusOr<OwnedFolder> folder = OwnedFolder::Open(out);
-  if (!folder.ok()) return folder.status();
-  const absl::StatusOr<std::vector<std::string>> theirs = OthersInPackFolder(*folder);
-  if (!theirs.ok()) return theirs.status();
+  ASSIGN_OR_RETURN(const OwnedFolder folder, OwnedFolder::Open(out));
+  ASSIGN_OR_RETURN(const std::vector<std::string> theirs, OthersInPackFolder(folder));
   std::vector<std::string_view> known = {"lock", "stage"};
-  for (const std::string& name : *theirs) known.push_back(std::string_view(name).substr(kPack.size() + 1));
-  const absl::StatusOr<std::string> other = OtherInPackFolder(out, known);
-  if (!other.ok()) return other.status();
-  if (other->empty()) return absl::OkStatus();
-  if (absl::StrCat(std::string(kPack), "/", *other) == kIndexMark) {
-    return Conflict(out, "holds shards that pack index has not finished with; run pack index there again");
+  for (const std::string& name : theirs)
+    known.push_back(std::string_view(name).substr(kPack.size() + 1));
+  ASSIGN_OR_RETURN(const std::string other, OtherInPackFolder(out, known));
+  if (other.empty()) return absl::OkStatus();
+  if (absl::StrCat(std::string(kPack), "/", other) == kIndexMark) {
+    return Conflict(
+        out, "holds shards that pack index has not finished with; run pack index there again");
   }
-  return Conflict(out, absl::StrCat("holds .pack/", EscapeForTerminal(*other),
-                                    " of a build that has not finished; run the same pack command again"));
+  return Conflict(
+      out, absl::StrCat("holds .pack/", EscapeForTerminal(other),
+                        " of a build that has not finished; run the same pack command again"));
 }
 
 absl::StatusOr<RepairFolder> RepairFolder::Open(const std::string& out, bool fsync) {
-  absl::StatusOr<OwnedFolder> owned = OwnedFolder::Open(out);
-  if (!owned.ok()) return owned.status();
+  ASSIGN_OR_RETURN(OwnedFolder owned, OwnedFolder::Open(out));
   absl::Status status = CheckPackFolder(out);
-  if (status.ok()) status = MakeDirectory(owned->PathOf(kPack));
+  if (status.ok()) status = MakeDirectory(owned.PathOf(kPack));
   if (!status.ok()) return status;
-  absl::StatusOr<File> lock = LockPackFolder(out);
-  if (!lock.ok()) return lock.status();
+  ASSIGN_OR_RETURN(File lock, LockPackFolder(out));
   // Before anything of .pack is ours to remove.
   status = CheckNothingUnfinished(out);
   if (!status.ok()) return status;
-  RepairFolder folder(*std::move(owned), *std::move(lock), fsync);
+  RepairFolder folder(std::move(owned), std::move(lock), fsync);
   // What a killed repair has left there is of no use: nothing of it is known to be whole.
   status = folder.folder_.RemoveTree(kStage);
   if (status.ok()) status = MakeDirectory(folder.folder_.PathOf(kStage));
@@ -88,25 +93,28 @@ absl::StatusOr<RepairFolder> RepairFolder::Open(const std::string& out, bool fsy
 
 RepairFolder::~RepairFolder() { Close().IgnoreError(); }
 
-std::string RepairFolder::StagePath(std::string_view name) const { return folder_.PathOf(StageName(name)); }
+std::string RepairFolder::StagePath(std::string_view name) const {
+  return folder_.PathOf(StageName(name));
+}
 
-absl::Status RepairFolder::Discard(std::string_view name) const { return folder_.RemoveTree(StageName(name)); }
+absl::Status RepairFolder::Discard(std::string_view name) const {
+  return folder_.RemoveTree(StageName(name));
+}
 
 absl::StatusOr<File> RepairFolder::Create(std::string_view name) const {
-  absl::Status removed = Discard(name);
-  if (!removed.ok()) return removed;
+  RETURN_IF_ERROR(Discard(name));
   return File::CreateExclusive(StagePath(name));
 }
 
 absl::Status RepairFolder::Stage(std::string_view name, std::string_view bytes) const {
-  absl::StatusOr<File> file = Create(name);
-  if (!file.ok()) return file.status();
+  ASSIGN_OR_RETURN(File file, Create(name));
   const Bytes part = AsBytes(bytes);
-  absl::Status status = file->Write(std::span(&part, 1));
-  return status.ok() ? file->Close() : status;
+  absl::Status status = file.Write(std::span(&part, 1));
+  return status.ok() ? file.Close() : status;
 }
 
-absl::StatusOr<std::string> RepairFolder::Publish(std::string_view name, const FileEntry& entry) const {
+absl::StatusOr<std::string> RepairFolder::Publish(std::string_view name,
+                                                  const FileEntry& entry) const {
   absl::StatusOr<std::string> damage = Replace(name, entry);
   if (damage.ok() && damage->empty()) return damage;
   // The next file is staged under the same name.
@@ -114,16 +122,16 @@ absl::StatusOr<std::string> RepairFolder::Publish(std::string_view name, const F
   return removed.ok() ? damage : removed;
 }
 
-absl::StatusOr<std::string> RepairFolder::Replace(std::string_view name, const FileEntry& entry) const {
+absl::StatusOr<std::string> RepairFolder::Replace(std::string_view name,
+                                                  const FileEntry& entry) const {
   const std::string path = StagePath(name);
   absl::StatusOr<std::string> damage = DamageOf(path, entry, true, nullptr);
   if (!damage.ok() || !damage->empty()) return damage;
   absl::Status status = CheckPlace(folder_.path(), entry.name);
   if (!status.ok()) return status;
   if (fsync_) {
-    absl::StatusOr<File> file = File::OpenRead(path);
-    if (!file.ok()) return file.status();
-    status = file->SyncData();
+    ASSIGN_OR_RETURN(File file, File::OpenRead(path));
+    status = file.SyncData();
     if (!status.ok()) return status;
   }
   status = folder_.Replace(StageName(name), entry.name);

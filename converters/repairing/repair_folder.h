@@ -1,5 +1,5 @@
-// RepairFolder: the one place where `pack repair` writes: the lock of a published dataset, a staging area, and the step
-// that puts a rebuilt file in the place of a damaged one.
+// RepairFolder: the one place where `pack repair` writes: the lock of a published dataset, a
+// staging area, and the step that puts a rebuilt file in the place of a damaged one.
 //
 //   absl::StatusOr<RepairFolder> folder = RepairFolder::Open("OUT", /*fsync=*/true);
 //   absl::Status staged = folder->Stage("shard", bytes);
@@ -48,8 +48,8 @@ class RepairFolder {
   absl::Status Stage(std::string_view name, std::string_view bytes) const;
   // Removes a file, or a folder and all below it, of the staging area.
   absl::Status Discard(std::string_view name) const;
-  // Moves a file of the staging area into the dataset. Where it is not what `entry` says, nothing has changed, and the
-  // answer is what is wrong with it; else "".
+  // Moves a file of the staging area into the dataset. Where it is not what `entry` says, nothing
+  // has changed, and the answer is what is wrong with it; else "".
   absl::StatusOr<std::string> Publish(std::string_view name, const FileEntry& entry) const;
   // Removes .pack and lets the lock go.
   absl::Status Close();

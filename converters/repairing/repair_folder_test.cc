@@ -33,7 +33,8 @@ class RepairFolderTest : public ::testing::Test {
   }
   std::set<std::string> All() const {
     std::set<std::string> names;
-    for (const auto& entry : fs::recursive_directory_iterator(scratch_.path())) names.insert(entry.path());
+    for (const auto& entry : fs::recursive_directory_iterator(scratch_.path()))
+      names.insert(entry.path());
     return names;
   }
   static FileEntry Entry(const std::string& name, const std::string& bytes) {
@@ -62,9 +63,24 @@ TEST_F(RepairFolderTest, PublishesWhatHasTheHashAndNothingElse) {
 TEST_F(RepairFolderTest, HostileNamesTouchNothing) {
   fs::create_directory_symlink(Path("elsewhere"), Path("out/link"));
   const std::set<std::string> before = All();
-  const std::string names[] = {"", ".", "..", "/", "../precious.txt", "/etc/passwd", "a/../../precious.txt", "a/",
-                               "a//b", "a/b/c", ".pack/lock", ".hidden", "./train-000000.tar", "link/x", "caf\xc3\xa9",
-                               std::string("a\0b", 3), std::string(4096, 'x'), "precious.txt/../x"};
+  const std::string names[] = {"",
+                               ".",
+                               "..",
+                               "/",
+                               "../precious.txt",
+                               "/etc/passwd",
+                               "a/../../precious.txt",
+                               "a/",
+                               "a//b",
+                               "a/b/c",
+                               ".pack/lock",
+                               ".hidden",
+                               "./train-000000.tar",
+                               "link/x",
+                               "caf\xc3\xa9",
+                               std::string("a\0b", 3),
+                               std::string(4096, 'x'),
+                               "precious.txt/../x"};
   for (const std::string& name : names) {
     EXPECT_FALSE(Publish(name).ok()) << name;
     EXPECT_EQ(before, All()) << name;

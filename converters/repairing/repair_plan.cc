@@ -10,11 +10,12 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "converters/building/build.h"
+#include "converters/building/shard_builder.h"
+#include "converters/planning/record_order.h"
 #include "converters/publishing/commit.h"
 #include "converters/publishing/journal.h"
-#include "converters/planning/record_order.h"
 #include "converters/repairing/repair_work.h"
-#include "converters/building/shard_builder.h"
+#include "formats/io/status_macros.h"
 #include "images/transform/transform.h"
 #include "readers/dataset/foreign_shard.h"
 
@@ -23,13 +24,14 @@ namespace {
 
 constexpr std::string_view kBuildName = "build";  // in the staging area
 
-// The samples of the plan that are in no shard, judged again: what the runs of the builder have left out.
+// The samples of the plan that are in no shard, judged again: what the runs of the builder have
+// left out.
 absl::StatusOr<std::vector<Skip>> SkipsAgain(const RepairWork& work, const Replanned& again) {
   const Plan& plan = again.plan;
   std::vector<Skip> skips = AllSkips(plan, {});
-  absl::StatusOr<ImageTransform> transform =
-      ImageTransform::Create(plan.options().pixels, {.max_pixels = plan.options().max_pixels});
-  if (!transform.ok()) return transform.status();
+  ASSIGN_OR_RETURN(
+      ImageTransform transform,
+      ImageTransform::Create(plan.options().pixels, {.max_pixels = plan.options().max_pixels}));
   TransformScratch scratch;
   SampleChunk chunk;
   std::string key;
@@ -39,7 +41,8 @@ absl::StatusOr<std::vector<Skip>> SkipsAgain(const RepairWork& work, const Repla
     const PlannedShard& shard = plan.shards()[n];
     if (index->records() == shard.count) continue;
     absl::flat_hash_set<std::string_view> packed;
-    for (uint64_t record = 0; record < index->records(); ++record) packed.insert(index->key(record));
+    for (uint64_t record = 0; record < index->records(); ++record)
+      packed.insert(index->key(record));
     for (uint64_t position = shard.first; position < shard.first + shard.count; ++position) {
       key.clear();
       plan.AppendKey(position, key);
@@ -52,7 +55,8 @@ absl::StatusOr<std::vector<Skip>> SkipsAgain(const RepairWork& work, const Repla
       if (!plan.options().pixels.identity()) {
         while (chunk.next < chunk.samples.size()) {
           const PreparedSample& sample = chunk.samples[chunk.next];
-          TransformNext(plan, *transform, transform->Decide(sample.fields[0].bytes, sample.image), scratch, chunk);
+          TransformNext(plan, transform, transform.Decide(sample.fields[0].bytes, sample.image),
+                        scratch, chunk);
         }
       }
       skips.insert(skips.end(), chunk.skips.begin(), chunk.skips.end());
@@ -66,7 +70,8 @@ class PlanRepair {
  public:
   PlanRepair(RepairWork& work, const Replanned& again, const std::string& name)
       : work_(work), again_(again), name_(name) {
-    for (uint32_t n = 0; n < again.plan.shards().size(); ++n) numbers_[again.plan.shards()[n].name] = n;
+    for (uint32_t n = 0; n < again.plan.shards().size(); ++n)
+      numbers_[again.plan.shards()[n].name] = n;
   }
 
   absl::Status Run() {
@@ -83,14 +88,13 @@ class PlanRepair {
     if (work_.options.dry_run) {
       // Equal plans give equal shards, from equal bytes; these are compared when it is done.
       for (const auto& [planned, n] : lost) {
-        absl::Status said = Say(n);
-        if (!said.ok()) return said;
+        RETURN_IF_ERROR(Say(n));
       }
     } else {
       for (size_t begin = 0, end = 0; begin < lost.size(); begin = end) {
-        for (end = begin + 1; end < lost.size() && lost[end].first == lost[end - 1].first + 1;) ++end;
-        absl::Status built = BuildRange(std::span(lost).subspan(begin, end - begin));
-        if (!built.ok()) return built;
+        for (end = begin + 1; end < lost.size() && lost[end].first == lost[end - 1].first + 1;)
+          ++end;
+        RETURN_IF_ERROR(BuildRange(std::span(lost).subspan(begin, end - begin)));
       }
     }
     return OtherFiles();
@@ -107,12 +111,12 @@ class PlanRepair {
 
   absl::Status Say(uint32_t n) {
     if (!SamePlan()) {
-      Refuse(n, absl::StrCat(name_, " has changed since it was packed, so that it gives another plan"));
+      Refuse(n, absl::StrCat(name_,
+                             " has changed since it was packed, so that it gives another plan"));
       return absl::OkStatus();
     }
     for (RepairTarget* target : {work_.LostShard(n), work_.LostIndex(n)}) {
-      absl::Status said = target == nullptr ? absl::OkStatus() : work_.Publish(*target, "", name_);
-      if (!said.ok()) return said;
+      RETURN_IF_ERROR(target == nullptr ? absl::OkStatus() : work_.Publish(*target, "", name_));
     }
     return absl::OkStatus();
   }
@@ -136,24 +140,24 @@ class PlanRepair {
       for (const auto& [planned, n] : shards) Refuse(n, std::string(report.status().message()));
       return absl::OkStatus();
     }
-    const absl::StatusOr<std::vector<ShardResult>> results = ReadJournals(scratch + "/.pack");
-    if (!results.ok()) return results.status();
-    for (const ShardResult& result : *results) {
-      const auto built = std::find_if(shards.begin(), shards.end(),
-                                      [&](const auto& shard) { return shard.first == result.shard; });
+    ASSIGN_OR_RETURN(const std::vector<ShardResult> results, ReadJournals(scratch + "/.pack"));
+    for (const ShardResult& result : results) {
+      const auto built = std::find_if(shards.begin(), shards.end(), [&](const auto& shard) {
+        return shard.first == result.shard;
+      });
       if (built == shards.end()) continue;
-      absl::Status published = PublishResult(built->second, result);
-      if (!published.ok()) return published;
+      RETURN_IF_ERROR(PublishResult(built->second, result));
     }
     return work_.folder->Discard(kBuildName);
   }
 
   absl::Status PublishResult(uint32_t n, const ShardResult& result) {
     if (result.file.xxh3_128 != work_.manifest.shards[n].xxh3_128) {
-      const std::string lacking = result.records < work_.manifest.shards[n].records
-                                      ? absl::StrCat(": ", work_.manifest.shards[n].records - result.records,
-                                                     " of its images are gone or bad")
-                                      : "";
+      const std::string lacking =
+          result.records < work_.manifest.shards[n].records
+              ? absl::StrCat(": ", work_.manifest.shards[n].records - result.records,
+                             " of its images are gone or bad")
+              : "";
       Refuse(n, absl::StrCat(name_, " has changed since it was packed", lacking));
       return absl::OkStatus();
     }
@@ -162,7 +166,8 @@ class PlanRepair {
     absl::Status status;
     const std::string built = absl::StrCat(std::string(kBuildName), "/");
     if (shard != nullptr) status = work_.Publish(*shard, built + result.file.name, name_);
-    if (status.ok() && index != nullptr) status = work_.Publish(*index, built + result.index.name, name_);
+    if (status.ok() && index != nullptr)
+      status = work_.Publish(*index, built + result.index.name, name_);
     return status;
   }
 
@@ -219,11 +224,11 @@ absl::Status RebuildByPlan(RepairWork& work) {
     const absl::StatusOr<Replanned> again = source.replan();
     if (absl::IsCancelled(again.status())) return again.status();
     if (!again.ok()) {
-      for (RepairTarget* target : work.Lost()) target->why_not.insert(std::string(again.status().message()));
+      for (RepairTarget* target : work.Lost())
+        target->why_not.insert(std::string(again.status().message()));
       continue;
     }
-    absl::Status rebuilt = PlanRepair(work, *again, source.name).Run();
-    if (!rebuilt.ok()) return rebuilt;
+    RETURN_IF_ERROR(PlanRepair(work, *again, source.name).Run());
   }
   return absl::OkStatus();
 }
@@ -241,8 +246,7 @@ absl::Status RebuildAdoptedIndexes(RepairWork& work) {
       target->why_not.insert(std::string(scanned.status().message()));
       continue;
     }
-    absl::Status published = work.PublishBytes(*target, AsText(scanned->index.bytes()), "its shard");
-    if (!published.ok()) return published;
+    RETURN_IF_ERROR(work.PublishBytes(*target, AsText(scanned->index.bytes()), "its shard"));
   }
   return absl::OkStatus();
 }

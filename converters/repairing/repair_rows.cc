@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/io/sequential_reader.h"
 #include "formats/io/staged_file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -63,8 +64,9 @@ class RowChunk {
           if (place) {
             found.insert(*std::move(place));
           } else {
-            lost.push_back(absl::StrCat("the bytes of ", EscapeForTerminal(row.key), " (", field.name, " of ",
-                                        EscapeForTerminal(row.source_path), ") are nowhere"));
+            lost.push_back(absl::StrCat("the bytes of ", EscapeForTerminal(row.key), " (",
+                                        field.name, " of ", EscapeForTerminal(row.source_path),
+                                        ") are nowhere"));
           }
         }
       }
@@ -74,10 +76,13 @@ class RowChunk {
       missing_count += lost.size();
     });
     if (missing_count == 0) return absl::OkStatus();
-    return absl::NotFoundError(missing_count == 1 ? missing : absl::StrCat(missing, ", and ", missing_count - 1, " more"));
+    return absl::NotFoundError(
+        missing_count == 1 ? missing : absl::StrCat(missing, ", and ", missing_count - 1, " more"));
   }
 
-  std::span<const std::byte> BytesOf(size_t row) const { return std::span(bytes_).subspan(begins_[row - first_]); }
+  std::span<const std::byte> BytesOf(size_t row) const {
+    return std::span(bytes_).subspan(begins_[row - first_]);
+  }
 
  private:
   size_t first_ = 0;
@@ -85,21 +90,22 @@ class RowChunk {
   std::vector<std::byte> bytes_;
 };
 
-absl::Status Append(const RepairRow& row, const std::vector<std::string>& classes, std::span<const std::byte> bytes,
-                    ShardWriter& writer) {
+absl::Status Append(const RepairRow& row, const std::vector<std::string>& classes,
+                    std::span<const std::byte> bytes, ShardWriter& writer) {
   std::vector<FieldView> fields;
   for (const RepairField& field : row.fields) {
     fields.push_back({field.name, bytes.first(field.length)});
     bytes = bytes.subspan(field.length);
   }
   const bool named = row.label >= 0 && static_cast<uint64_t>(row.label) < classes.size();
-  return writer.Append({.number = row.number,
-                        .key = row.key,
-                        .source_path = row.source_path,
-                        .label = row.label,
-                        .class_name = named ? std::string_view(classes[static_cast<size_t>(row.label)]) : "",
-                        .image = row.image,
-                        .fields = fields});
+  return writer.Append(
+      {.number = row.number,
+       .key = row.key,
+       .source_path = row.source_path,
+       .label = row.label,
+       .class_name = named ? std::string_view(classes[static_cast<size_t>(row.label)]) : "",
+       .image = row.image,
+       .fields = fields});
 }
 
 // Joins what is scanned with the rows that it must be.
@@ -117,7 +123,8 @@ class Joiner : public RecordSink {
   }
 
   absl::StatusOr<std::string> Finish(uint64_t bytes) {
-    if (failed_ || index_.records() != rows_.size()) return absl::DataLossError("the shard holds other records");
+    if (failed_ || index_.records() != rows_.size())
+      return absl::DataLossError("the shard holds other records");
     return index_.Finish(bytes);
   }
 
@@ -137,7 +144,8 @@ std::optional<RepairRow> RowOf(const ShardIndex& index, uint64_t record, bool wi
                 .label = index.label(record),
                 .image = index.image(record)};
   const auto add = [&](size_t f) {
-    row.fields.push_back({std::string(index.field_name(f)), index.hash(record, f), index.field(record, f).length});
+    row.fields.push_back(
+        {std::string(index.field_name(f)), index.hash(record, f), index.field(record, f).length});
   };
   add(*image);
   for (size_t f = 0; f < index.fields(); ++f) {
@@ -161,29 +169,26 @@ void DescribeRows(std::span<const RepairRow> rows, bool fixed_shape, ShardSpec& 
   if (fixed_shape && !rows.empty()) spec.raw_image = rows[0].image;
 }
 
-absl::Status WriteShard(const Format& format, const ShardSpec& spec, std::span<const RepairRow> rows,
-                        const std::vector<std::string>& classes, const FieldFinder& finder, IoPool& pool,
-                        const std::string& path, const std::atomic<int>& stop, std::set<std::string>& from) {
+absl::Status WriteShard(const Format& format, const ShardSpec& spec,
+                        std::span<const RepairRow> rows, const std::vector<std::string>& classes,
+                        const FieldFinder& finder, IoPool& pool, const std::string& path,
+                        const std::atomic<int>& stop, std::set<std::string>& from) {
   std::unique_ptr<StagedFile> staged;
   std::unique_ptr<ShardWriter> writer;
   if (!path.empty()) {
-    absl::StatusOr<std::unique_ptr<StagedFile>> file = StagedFile::Create(path + ".part");
-    if (!file.ok()) return file.status();
-    staged = *std::move(file);
-    absl::StatusOr<std::unique_ptr<ShardWriter>> made = format.create(*staged, spec);
-    if (!made.ok()) return made.status();
-    writer = *std::move(made);
+    ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> file, StagedFile::Create(path + ".part"));
+    staged = std::move(file);
+    ASSIGN_OR_RETURN(std::unique_ptr<ShardWriter> made, format.create(*staged, spec));
+    writer = std::move(made);
   }
   RowChunk chunk;
   for (size_t first = 0; first < rows.size();) {
     if (stop.load() != 0) return absl::CancelledError("stopped");
     const size_t end = chunk.Choose(rows, first);
-    absl::Status loaded = chunk.Load(rows, finder, pool, from);
-    if (!loaded.ok()) return loaded;
+    RETURN_IF_ERROR(chunk.Load(rows, finder, pool, from));
     for (; first < end; ++first) {
       if (writer == nullptr) continue;
-      absl::Status appended = Append(rows[first], classes, chunk.BytesOf(first), *writer);
-      if (!appended.ok()) return appended;
+      RETURN_IF_ERROR(Append(rows[first], classes, chunk.BytesOf(first), *writer));
     }
   }
   if (writer == nullptr) return absl::OkStatus();
@@ -192,8 +197,8 @@ absl::Status WriteShard(const Format& format, const ShardSpec& spec, std::span<c
   return status.ok() ? staged->Publish(path) : status;
 }
 
-absl::Status ScanAlone(const Format& format, const LayoutSpec& layout, const std::string& path, uint64_t bytes,
-                       const std::function<RecordSink&()>& begin) {
+absl::Status ScanAlone(const Format& format, const LayoutSpec& layout, const std::string& path,
+                       uint64_t bytes, const std::function<RecordSink&()>& begin) {
   absl::Status status;
   for (const bool alone : {false, true}) {
     absl::StatusOr<File> file = File::OpenRead(path);
@@ -207,18 +212,19 @@ absl::Status ScanAlone(const Format& format, const LayoutSpec& layout, const std
     FindingList findings(1);
     const ScanOptions options{.shard_name = path, .strict = false, .label_base = layout.label_base};
     status = format.scanner->Scan(in, options, begin(), findings);
-    if (status.ok() && findings.errors() > 0) status = absl::DataLossError(ToText(findings.findings().front()));
+    if (status.ok() && findings.errors() > 0)
+      status = absl::DataLossError(ToText(findings.findings().front()));
     if (status.ok()) return status;
   }
   return status;
 }
 
-absl::StatusOr<std::string> MakeIndex(const Format& format, const LayoutSpec& layout, const std::string& path,
-                                      uint64_t bytes, std::span<const RepairRow> rows) {
+absl::StatusOr<std::string> MakeIndex(const Format& format, const LayoutSpec& layout,
+                                      const std::string& path, uint64_t bytes,
+                                      std::span<const RepairRow> rows) {
   std::optional<Joiner> joiner;
-  absl::Status scanned =
-      ScanAlone(format, layout, path, bytes, [&]() -> RecordSink& { return joiner.emplace(rows); });
-  if (!scanned.ok()) return scanned;
+  RETURN_IF_ERROR(ScanAlone(format, layout, path, bytes,
+                            [&]() -> RecordSink& { return joiner.emplace(rows); }));
   return joiner->Finish(bytes);
 }
 

@@ -1,5 +1,5 @@
-// RepairRows: the records of one lost shard, in its order, without their bytes; and the two things that are made of them:
-// the shard, and its index.
+// RepairRows: the records of one lost shard, in its order, without their bytes; and the two things
+// that are made of them: the shard, and its index.
 //
 //   rows.push_back(*RowOf(*index, record, /*without_json=*/false));   // each
 //   DescribeRows(rows, layout.fixed_shape, spec);
@@ -44,27 +44,29 @@ struct RepairRow {
   std::vector<RepairField> fields = {};  // [0] = image
 };
 
-// A record of an index as a row; nullopt where it has no image. With `without_json` the field that the format's writer
-// makes itself is left out.
+// A record of an index as a row; nullopt where it has no image. With `without_json` the field that
+// the format's writer makes itself is left out.
 std::optional<RepairRow> RowOf(const ShardIndex& index, uint64_t record, bool without_json);
 
 // Completes what `rows` tell of a shard's spec: the totals, and the shape of raw pixels.
 void DescribeRows(std::span<const RepairRow> rows, bool fixed_shape, ShardSpec& spec);
 
-// Writes the shard to `path`, which must not exist; with an empty path only looks whether all bytes are there. `from`
-// gains the names of the places they came from.
-absl::Status WriteShard(const Format& format, const ShardSpec& spec, std::span<const RepairRow> rows,
-                        const std::vector<std::string>& classes, const FieldFinder& finder, IoPool& pool,
-                        const std::string& path, const std::atomic<int>& stop, std::set<std::string>& from);
+// Writes the shard to `path`, which must not exist; with an empty path only looks whether all bytes
+// are there. `from` gains the names of the places they came from.
+absl::Status WriteShard(const Format& format, const ShardSpec& spec,
+                        std::span<const RepairRow> rows, const std::vector<std::string>& classes,
+                        const FieldFinder& finder, IoPool& pool, const std::string& path,
+                        const std::atomic<int>& stop, std::set<std::string>& from);
 
-// Walks the shard at `path`. Files beside it may be damaged: where that keeps it from being read, it is read alone.
-// `begin` is called before each walk.
-absl::Status ScanAlone(const Format& format, const LayoutSpec& layout, const std::string& path, uint64_t bytes,
-                       const std::function<RecordSink&()>& begin);
+// Walks the shard at `path`. Files beside it may be damaged: where that keeps it from being read,
+// it is read alone. `begin` is called before each walk.
+absl::Status ScanAlone(const Format& format, const LayoutSpec& layout, const std::string& path,
+                       uint64_t bytes, const std::function<RecordSink&()>& begin);
 
 // The index of the shard at `path`, which has `bytes` bytes.
-absl::StatusOr<std::string> MakeIndex(const Format& format, const LayoutSpec& layout, const std::string& path,
-                                      uint64_t bytes, std::span<const RepairRow> rows);
+absl::StatusOr<std::string> MakeIndex(const Format& format, const LayoutSpec& layout,
+                                      const std::string& path, uint64_t bytes,
+                                      std::span<const RepairRow> rows);
 
 }  // namespace shardpack
 

@@ -1,4 +1,5 @@
-// Repairs of datasets of images in memory with the toy format: what is found, what is trusted, what is refused.
+// Repairs of datasets of images in memory with the toy format: what is found, what is trusted, what
+// is refused.
 #include "converters/repairing/repair.h"
 
 #include <atomic>
@@ -61,7 +62,8 @@ class RepairTest : public ::testing::Test {
     source.replan = [this, failing]() -> absl::StatusOr<Replanned> {
       auto again = std::make_unique<MemorySource>(kImages);
       if (bad_) again->Replace(*bad_, std::string(source_.bytes(*bad_)));
-      if (failing) again->FailToRead(*failing, absl::UnavailableError("read x: Input/output error"));
+      if (failing)
+        again->FailToRead(*failing, absl::UnavailableError("read x: Input/output error"));
       absl::StatusOr<Plan> plan = Plan::Make(*again->List(), plan_->options(), ToyFormat());
       if (!plan.ok()) return plan.status();
       return Replanned{std::move(again), *std::move(plan)};
@@ -71,7 +73,8 @@ class RepairTest : public ::testing::Test {
   absl::StatusOr<RepairReport> Repair(const std::string& out, std::vector<RepairSource> sources,
                                       const RepairOptions& options = {.fsync = false, .jobs = 1}) {
     RepairProgress progress;
-    return RepairDataset(Path(out), *Manifest::Read(Path(out)), sources, ToyFormat(), options, pool_, progress, stop_);
+    return RepairDataset(Path(out), *Manifest::Read(Path(out)), sources, ToyFormat(), options,
+                         pool_, progress, stop_);
   }
   void Flip(const std::string& name, size_t at) const {
     std::string bytes = ReadTestFile(Path(name));
@@ -80,7 +83,8 @@ class RepairTest : public ::testing::Test {
   }
   static std::vector<std::string> Damages(const RepairReport& report) {
     std::vector<std::string> damages;
-    for (const RepairedFile& file : report.files) damages.push_back(absl::StrCat(file.name, " ", file.damage));
+    for (const RepairedFile& file : report.files)
+      damages.push_back(absl::StrCat(file.name, " ", file.damage));
     return damages;
   }
 
@@ -100,12 +104,15 @@ TEST_F(RepairTest, EachKindOfDamageIsFound) {
   std::filesystem::remove(Path("out/" + shards[2].index.name));
   std::filesystem::remove(Path("out/" + shards[3].name));
   std::filesystem::create_directory(Path("out/" + shards[3].name));
-  const std::string cut = absl::StrCat(shards[1].name, " 5 bytes where ", shards[1].bytes, " are expected");
-  const std::string gone = shards[2].index.name + " missing", folder = shards[3].name + " not a file";
+  const std::string cut =
+      absl::StrCat(shards[1].name, " 5 bytes where ", shards[1].bytes, " are expected");
+  const std::string gone = shards[2].index.name + " missing",
+                    folder = shards[3].name + " not a file";
 
   absl::StatusOr<RepairReport> report = Repair("out", {}, {.dry_run = true, .jobs = 1});
   ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_THAT(Damages(*report), ::testing::UnorderedElementsAre(shards[0].name + " other bytes", cut, gone, folder));
+  EXPECT_THAT(Damages(*report),
+              ::testing::UnorderedElementsAre(shards[0].name + " other bytes", cut, gone, folder));
   EXPECT_EQ(manifest.files.size(), report->looked_at);
   report = Repair("out", {}, {.full = false, .dry_run = true, .jobs = 1});
   EXPECT_THAT(Damages(*report), ::testing::UnorderedElementsAre(cut, gone, folder));
@@ -120,8 +127,9 @@ TEST_F(RepairTest, ACopyThatLiesAboutItsHashesIsRefused) {
   std::filesystem::copy(Path("out"), Path("liar"), std::filesystem::copy_options::recursive);
   const std::string& shard = manifest.shards[0].name;
   // Its index and manifest say what they said before, of bytes that are others now.
-  const ShardIndex index = *ShardIndex::Open(Path("out/" + manifest.shards[0].index.name), manifest.shards[0].bytes,
-                                             manifest.shards[0].index.xxh3_128);
+  const ShardIndex index =
+      *ShardIndex::Open(Path("out/" + manifest.shards[0].index.name), manifest.shards[0].bytes,
+                        manifest.shards[0].index.xxh3_128);
   Flip("liar/" + shard, index.field(2, 0).offset);
   const std::string whole = ReadTestFile(Path("out/" + shard));
   std::filesystem::remove(Path("out/" + shard));
@@ -164,8 +172,8 @@ TEST_F(RepairTest, RowsOfAnIndexGiveTheShardAndTheIndex) {
   DescribeRows(rows, false, spec);
   EXPECT_EQ(5, spec.max_records);
   std::set<std::string> from;
-  absl::Status written =
-      WriteShard(ToyFormat(), spec, rows, manifest.classes, finder, pool_, Path("shard"), stop_, from);
+  absl::Status written = WriteShard(ToyFormat(), spec, rows, manifest.classes, finder, pool_,
+                                    Path("shard"), stop_, from);
   ASSERT_TRUE(written.ok()) << written;
   EXPECT_EQ(ReadTestFile(Path("out/" + shard.name)), ReadTestFile(Path("shard")));
   EXPECT_THAT(from, ElementsAre(Path("out")));
@@ -175,9 +183,11 @@ TEST_F(RepairTest, RowsOfAnIndexGiveTheShardAndTheIndex) {
             *MakeIndex(ToyFormat(), layout, Path("shard"), shard.bytes, rows));
   // Rows that are not the shard's.
   std::swap(rows[0], rows[1]);
-  EXPECT_TRUE(absl::IsDataLoss(MakeIndex(ToyFormat(), layout, Path("shard"), shard.bytes, rows).status()));
+  EXPECT_TRUE(
+      absl::IsDataLoss(MakeIndex(ToyFormat(), layout, Path("shard"), shard.bytes, rows).status()));
   rows.pop_back();
-  EXPECT_TRUE(absl::IsDataLoss(MakeIndex(ToyFormat(), layout, Path("shard"), shard.bytes, rows).status()));
+  EXPECT_TRUE(
+      absl::IsDataLoss(MakeIndex(ToyFormat(), layout, Path("shard"), shard.bytes, rows).status()));
 }
 
 TEST_F(RepairTest, ASourceThatCannotBeReadIsNoFactAboutWhatWasSkipped) {
@@ -204,15 +214,17 @@ TEST_F(RepairTest, HostileNamesOfAManifestTouchNothing) {
   std::filesystem::copy(Path("out"), Path("copy"), std::filesystem::copy_options::recursive);
   WriteTestFile(Path("precious"), "mine");
   const ManifestShard& shard = manifest.shards[0];
-  for (const std::string& name : {std::string("../precious"), Path("precious"), std::string("a/../../precious"),
-                                  std::string(".pack/lock"), std::string("..")}) {
+  for (const std::string& name :
+       {std::string("../precious"), Path("precious"), std::string("a/../../precious"),
+        std::string(".pack/lock"), std::string("..")}) {
     Manifest forged = manifest;
     forged.files = {{name, shard.bytes, shard.xxh3_128}};  // the copy has such a file
     std::vector<RepairSource> sources;
     sources.push_back(Copy("copy"));
     RepairProgress progress;
-    const absl::StatusOr<RepairReport> report = RepairDataset(
-        Path("out"), forged, sources, ToyFormat(), {.fsync = false, .jobs = 1}, pool_, progress, stop_);
+    const absl::StatusOr<RepairReport> report =
+        RepairDataset(Path("out"), forged, sources, ToyFormat(), {.fsync = false, .jobs = 1}, pool_,
+                      progress, stop_);
     ASSERT_TRUE(report.ok()) << report.status();
     ASSERT_EQ(1, report->files.size()) << name;
     EXPECT_THAT(report->files[0].why_not, HasSubstr("not a name of a file of a dataset"));
@@ -226,7 +238,8 @@ TEST_F(RepairTest, AManifestIsPutInThePlaceOfNothingElse) {
   std::filesystem::copy(Path("out"), Path("copy"), std::filesystem::copy_options::recursive);
   const std::string path = Path("out/manifest.json"), whole = ReadTestFile(path);
   const auto restore = [&] {
-    return RestoreManifest(Path("out"), Path("copy"), manifest.Identity(), {.fsync = false}).status();
+    return RestoreManifest(Path("out"), Path("copy"), manifest.Identity(), {.fsync = false})
+        .status();
   };
   const auto refused = [&](const std::string& why) {
     const absl::Status status = restore();
@@ -245,7 +258,9 @@ TEST_F(RepairTest, AManifestIsPutInThePlaceOfNothingElse) {
     EXPECT_EQ("theirs", ReadTestFile(Path("out/.pack/" + name)));
     std::filesystem::remove_all(Path("out/.pack"));
   }
-  WriteTestFile(path, ReadTestFile(Path("out/" + manifest.shards[0].name)));  // two files have changed their places
+  WriteTestFile(
+      path,
+      ReadTestFile(Path("out/" + manifest.shards[0].name)));  // two files have changed their places
   EXPECT_TRUE(restore().ok()) << restore();
   EXPECT_EQ(whole, ReadTestFile(path));
 }

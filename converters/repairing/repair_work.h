@@ -1,4 +1,5 @@
-// RepairWork: what the steps of RepairDataset share: the damaged files, and the folder that rebuilt ones go to.
+// RepairWork: what the steps of RepairDataset share: the damaged files, and the folder that rebuilt
+// ones go to.
 //
 //   for (RepairTarget* target : work.Lost()) work.Publish(*target, std::string(kStagedName), "photos/");
 //
@@ -19,8 +20,8 @@
 #include <string_view>
 #include <vector>
 
-#include "converters/publishing/file_damage.h"
 #include "converters/planning/manifest_option.h"
+#include "converters/publishing/file_damage.h"
 #include "converters/repairing/repair.h"
 #include "converters/repairing/repair_folder.h"
 #include "converters/repairing/repair_rows.h"
@@ -34,11 +35,11 @@ struct RepairTarget {
   enum class Kind : uint8_t { kShard, kIndex, kOther };
   FileEntry file;
   Kind kind = Kind::kOther;
-  uint32_t shard = 0;     // of a shard and an index
+  uint32_t shard = 0;       // of a shard and an index
   std::string damage = {};  // "" = whole
-  std::string from = {};  // see RepairedFile
+  std::string from = {};    // see RepairedFile
   std::set<std::string> why_not = {};
-  bool outside = false;   // a shard that was indexed in place elsewhere: never written to
+  bool outside = false;  // a shard that was indexed in place elsewhere: never written to
   bool lost() const { return !damage.empty() && from.empty(); }
 };
 
@@ -55,7 +56,8 @@ struct RepairWork {
   DatasetCopy own;  // OUT itself, as far as it is whole
   std::vector<RepairTarget> targets;
   std::optional<RepairFolder> folder;  // none with dry_run
-  // By shard, from Number: its targets (shard, index), where it has some, and the number of its first record in the plan.
+  // By shard, from Number: its targets (shard, index), where it has some, and the number of its
+  // first record in the plan.
   std::vector<std::array<RepairTarget*, 2>> of_shard = {};
   std::vector<uint64_t> first_numbers = {};
 
@@ -73,7 +75,8 @@ struct RepairWork {
   std::string StagePath() const { return options.dry_run ? "" : folder->StagePath(kStagedName); }
 
   // Publishes the staged file of that name; with dry_run, says that it would be.
-  absl::Status Publish(RepairTarget& target, const std::string& staged_name, const std::string& from);
+  absl::Status Publish(RepairTarget& target, const std::string& staged_name,
+                       const std::string& from);
   // The same for bytes in memory, which are compared with the manifest in either case.
   absl::Status PublishBytes(RepairTarget& target, std::string_view bytes, const std::string& from);
 

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -122,7 +123,8 @@ absl::StatusOr<TarData> FindTarData(const File& archive, uint64_t at) {
       if (type == 'S') return TarData{at, std::nullopt};
       uint64_t number = bytes;
       const auto parsed = std::from_chars(size.data(), size.data() + size.size(), number);
-      if (!size.empty() && parsed.ptr != size.data() + size.size()) return TarData{at, std::nullopt};
+      if (!size.empty() && parsed.ptr != size.data() + size.size())
+        return TarData{at, std::nullopt};
       return TarData{at, number};
     }
     if (bytes > uint64_t{1} << 40) break;
@@ -192,9 +194,8 @@ class ArchiveMembers::Handle {
     // What follows zero blocks counts: another archive, or the rest after a header that was zeroed.
     if (archive_read_set_option(archive_, "tar", "read_concatenated_archives", "1") != ARCHIVE_OK)
       return Failure();
-    const absl::StatusOr<uint64_t> bytes = file_.Size();
-    if (!bytes.ok()) return bytes.status();
-    bytes_ = *bytes;
+    ASSIGN_OR_RETURN(const uint64_t bytes, file_.Size());
+    bytes_ = bytes;
     archive_read_set_callback_data(archive_, this);
     archive_read_set_read_callback(archive_, &Read);
     archive_read_set_skip_callback(archive_, &Skip);
@@ -234,8 +235,8 @@ class ArchiveMembers::Handle {
       return absl::InvalidArgumentError(
           absl::StrCat("source ", name, " is no tar or zip archive that can be read: ", why()));
     }
-    const int64_t offset =
-        is_plain_tar() ? archive_read_header_position(archive_) : archive_filter_bytes(archive_, -1);
+    const int64_t offset = is_plain_tar() ? archive_read_header_position(archive_)
+                                          : archive_filter_bytes(archive_, -1);
     return absl::DataLossError(
         absl::StrCat("the archive ", name, " is damaged near offset ", offset, ": ", why()));
   }
@@ -246,7 +247,8 @@ class ArchiveMembers::Handle {
  private:
   static la_ssize_t Read(archive*, void* self, const void** block) {
     auto* const handle = static_cast<Handle*>(self);
-    const absl::StatusOr<size_t> got = handle->file_.ReadAt(handle->place_, std::span(handle->block_));
+    const absl::StatusOr<size_t> got =
+        handle->file_.ReadAt(handle->place_, std::span(handle->block_));
     if (!got.ok()) {
       handle->read_.Update(got.status());
       return -1;
@@ -264,9 +266,12 @@ class ArchiveMembers::Handle {
   }
   static la_int64_t Seek(archive*, void* self, la_int64_t offset, int whence) {
     auto* const handle = static_cast<Handle*>(self);
-    const uint64_t from = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? handle->place_ : handle->bytes_;
+    const uint64_t from = whence == SEEK_SET   ? 0
+                          : whence == SEEK_CUR ? handle->place_
+                                               : handle->bytes_;
     la_int64_t place = 0;  // archives name offsets of any size
-    if (__builtin_add_overflow(static_cast<la_int64_t>(from), offset, &place) || place < 0) return ARCHIVE_FATAL;
+    if (__builtin_add_overflow(static_cast<la_int64_t>(from), offset, &place) || place < 0)
+      return ARCHIVE_FATAL;
     handle->place_ = static_cast<uint64_t>(place);
     return place;
   }
@@ -283,16 +288,13 @@ absl::Status ArchiveMembers::Walk(const std::function<bool(const ArchiveMember&)
                                   const std::function<void(const ArchiveMember&)>& take) {
   const Utf8Locale utf8;
   Handle archive(archive_);
-  absl::Status opened = archive.Open();
-  if (!opened.ok()) return opened;
+  RETURN_IF_ERROR(archive.Open());
   std::optional<uint64_t> last_header;
   for (;;) {
-    absl::StatusOr<bool> more = archive.Next();
-    if (!more.ok()) return more.status();
-    if (!*more) {
-      const absl::StatusOr<bool> last = last_header ? EndsWith(*last_header) : false;
-      if (!last.ok()) return last.status();
-      ends_early_ = *last;
+    ASSIGN_OR_RETURN(bool more, archive.Next());
+    if (!more) {
+      ASSIGN_OR_RETURN(const bool last, last_header ? EndsWith(*last_header) : false);
+      ends_early_ = last;
       return absl::OkStatus();
     }
     if (archive.is_plain_tar()) last_header = archive.header_place();
@@ -305,9 +307,7 @@ absl::Status ArchiveMembers::Walk(const std::function<bool(const ArchiveMember&)
     member.bytes = static_cast<uint64_t>(std::max<int64_t>(0, archive_entry_size(archive.entry())));
     if (!wanted(member)) continue;
     if (member.kind == ArchiveMember::Kind::kFile) {
-      absl::Status placed =
-          archive.is_plain_tar() ? Place(archive, member) : Spool(archive, member);
-      if (!placed.ok()) return placed;
+      RETURN_IF_ERROR(archive.is_plain_tar() ? Place(archive, member) : Spool(archive, member));
     }
     take(member);
   }
@@ -318,11 +318,10 @@ absl::Status ArchiveMembers::Place(Handle& archive, ArchiveMember& member) {
     member.unreadable = "a sparse member";
     return absl::OkStatus();
   }
-  const absl::StatusOr<TarData> data = FindTarData(archive_, archive.header_place());
-  if (!data.ok()) return data.status();
-  member.place = data->place;
-  if (data->bytes != member.bytes) {
-    member.unreadable = absl::StrCat("its header gives ", data->bytes.value_or(0), " bytes, not ",
+  ASSIGN_OR_RETURN(const TarData data, FindTarData(archive_, archive.header_place()));
+  member.place = data.place;
+  if (data.bytes != member.bytes) {
+    member.unreadable = absl::StrCat("its header gives ", data.bytes.value_or(0), " bytes, not ",
                                      member.bytes, ", as sparse members do");
   }
   return absl::OkStatus();
@@ -330,19 +329,17 @@ absl::Status ArchiveMembers::Place(Handle& archive, ArchiveMember& member) {
 
 absl::StatusOr<bool> ArchiveMembers::EndsWith(uint64_t header) const {
   const absl::StatusOr<TarData> data = FindTarData(archive_, header);
-  const absl::StatusOr<uint64_t> size = archive_.Size();
-  if (!size.ok()) return size.status();
+  ASSIGN_OR_RETURN(const uint64_t size, archive_.Size());
   if (!data.ok() && !IsAboutThePath(data.status())) return data.status();
   if (!data.ok() || !data->bytes) return false;
   const uint64_t blocks = *data->bytes / kBlockBytes + (*data->bytes % kBlockBytes > 0 ? 1 : 0);
-  return data->place + blocks * kBlockBytes >= *size;
+  return data->place + blocks * kBlockBytes >= size;
 }
 
 absl::Status ArchiveMembers::Spool(Handle& archive, ArchiveMember& member) {
   if (!spool_.is_open()) {
-    absl::StatusOr<File> spool = OpenSpool();
-    if (!spool.ok()) return spool.status();
-    spool_ = *std::move(spool);
+    ASSIGN_OR_RETURN(File spool, OpenSpool());
+    spool_ = std::move(spool);
   }
   member.place = spooled_bytes_;
   if (member.bytes > max_member_bytes_) {
@@ -366,8 +363,7 @@ absl::Status ArchiveMembers::Spool(Handle& archive, ArchiveMember& member) {
       break;
     }
     const Bytes part(block.data(), static_cast<size_t>(got));
-    absl::Status written = spool_.Write(std::span(&part, 1));
-    if (!written.ok()) return written;
+    RETURN_IF_ERROR(spool_.Write(std::span(&part, 1)));
     spooled_bytes_ += part.size();
   }
   member.bytes = bytes;

@@ -16,13 +16,14 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "converters/sources/archive_members.h"
-#include "converters/sources/folder_meaning.h"
 #include "converters/listing/input_failure.h"
 #include "converters/listing/offered_flags.h"
 #include "converters/listing/path_filter.h"
 #include "converters/listing/sidecars_in_other_case.h"
+#include "converters/sources/archive_members.h"
+#include "converters/sources/folder_meaning.h"
 #include "formats/io/hash.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -120,7 +121,9 @@ class MemberSorter {
       with_parts.insert(key);
       extensions.insert(extension);
     }
-    if (with_parts.empty() || (with_parts.size() * 2 < images.size() && !extensions.contains("cls"))) return std::nullopt;
+    if (with_parts.empty() ||
+        (with_parts.size() * 2 < images.size() && !extensions.contains("cls")))
+      return std::nullopt;
     return std::vector<std::string>(extensions.begin(), extensions.end());
   }
 
@@ -135,7 +138,8 @@ class MemberSorter {
  private:
   // Of what readers of such shards take for one sample: all up to the first dot of the name.
   static uint64_t KeyHash(const Found& member) {
-    return Xxh3_64(AsBytes(absl::StrCat(member.folder, "/", member.name.substr(0, member.name.find('.')))));
+    return Xxh3_64(
+        AsBytes(absl::StrCat(member.folder, "/", member.name.substr(0, member.name.find('.')))));
   }
 
   void SkipIt(SkipReason reason, std::string detail) {
@@ -176,7 +180,8 @@ Listing ToListing(std::vector<Found> found, int64_t mtime_ns) {
   return listing;
 }
 
-absl::Status AskAboutParts(const std::string& path, const std::vector<std::string>& extensions, bool plain) {
+absl::Status AskAboutParts(const std::string& path, const std::vector<std::string>& extensions,
+                           bool plain) {
   std::vector<std::string> sidecars;
   for (const std::string& each : extensions) {
     if (IsFieldName(each)) sidecars.push_back(each);
@@ -186,13 +191,14 @@ absl::Status AskAboutParts(const std::string& path, const std::vector<std::strin
   if (!sidecars.empty() && std::find(sidecars.begin(), sidecars.end(), "cls") == sidecars.end())
     offers.push_back({"--sidecars", absl::StrJoin(sidecars, ",")});
   offers.push_back({"--input-format", "archive"});
-  return OfferFlags(
-      absl::InvalidArgumentError(absl::StrCat(
-          EscapeForTerminal(path), " is a tar of samples: beside its images lie files of their names (.",
-          EscapeForTerminal(absl::StrJoin(extensions, ", .")),
-          "), which would be left out. pack convert takes all of a sample, and its label from .cls; --input-format archive "
-          "packs the images alone, with their folders for classes")),
-      offers);
+  return OfferFlags(absl::InvalidArgumentError(absl::StrCat(
+                        EscapeForTerminal(path),
+                        " is a tar of samples: beside its images lie files of their names (.",
+                        EscapeForTerminal(absl::StrJoin(extensions, ", .")),
+                        "), which would be left out. pack convert takes all of a sample, and its "
+                        "label from .cls; --input-format archive "
+                        "packs the images alone, with their folders for classes")),
+                    offers);
 }
 
 absl::StatusOr<int64_t> ModifiedAt(const File& file) {
@@ -208,7 +214,10 @@ absl::StatusOr<int64_t> ModifiedAt(const File& file) {
 }  // namespace
 
 ArchiveSource::ArchiveSource(std::string path, FolderSourceOptions options, Shards shards)
-    : path_(std::move(path)), options_(std::move(options)), shards_(shards), file_(File::OpenRead(path_)) {}
+    : path_(std::move(path)),
+      options_(std::move(options)),
+      shards_(shards),
+      file_(File::OpenRead(path_)) {}
 
 absl::StatusOr<Listing> ArchiveSource::List() {
   if (absl::IsNotFound(file_.status())) {
@@ -216,8 +225,7 @@ absl::StatusOr<Listing> ArchiveSource::List() {
         absl::StrCat("source ", EscapeForTerminal(path_), " does not exist"));
   }
   if (!file_.ok()) return file_.status();
-  const absl::StatusOr<int64_t> mtime_ns = ModifiedAt(*file_);
-  if (!mtime_ns.ok()) return mtime_ns.status();
+  ASSIGN_OR_RETURN(const int64_t mtime_ns, ModifiedAt(*file_));
   MemberSorter sorter(options_);
   ArchiveMembers members(*file_, options_.max_file_bytes);
   absl::Status status = members.Walk(
@@ -231,9 +239,10 @@ absl::StatusOr<Listing> ArchiveSource::List() {
   if (!status.ok()) return status;
   spool_ = members.TakeSpool();
   if (shards_ == Shards::kRefuse) {
-    if (const auto parts = sorter.UnwantedParts()) return AskAboutParts(path_, *parts, /*plain=*/!is_spooled());
+    if (const auto parts = sorter.UnwantedParts())
+      return AskAboutParts(path_, *parts, /*plain=*/!is_spooled());
   }
-  Listing listing = ToListing(std::move(sorter.found), *mtime_ns);
+  Listing listing = ToListing(std::move(sorter.found), mtime_ns);
   listing.ignored = std::move(sorter.ignored);
   sorter.Warn(listing);
   if (members.ends_early()) {

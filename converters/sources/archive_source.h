@@ -21,16 +21,17 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "converters/sources/folder_source.h"
 #include "converters/listing/sample_source.h"
+#include "converters/sources/folder_source.h"
 #include "formats/io/file.h"
 
 namespace shardpack {
 
 class ArchiveSource : public SampleSource {
  public:
-  // What List does with a tar that is a shard by the looks of it: most images have files of their name beside them, or some
-  // have a .cls. Those would be left out, the labels be those of the folders.
+  // What List does with a tar that is a shard by the looks of it: most images have files of their
+  // name beside them, or some have a .cls. Those would be left out, the labels be those of the
+  // folders.
   enum class Shards : uint8_t { kRefuse, kPackImages };
 
   // Of the folder's options `follow` does not count.

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -105,7 +106,8 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
     }
     if (depth_ == 3 && in_list_) {
       key_ = name;
-      if (!keys_.insert(name).second) return Fail(absl::StrCat("the member ", name, " stands twice in one object"));
+      if (!keys_.insert(name).second)
+        return Fail(absl::StrCat("the member ", name, " stands twice in one object"));
     }
     if (Copies()) {
       Copy(nlohmann::json(name).dump());
@@ -254,10 +256,9 @@ absl::Status SortAnnotations(const std::vector<int64_t>& sorted_ids, CocoFile* c
     return absl::InvalidArgumentError(absl::StrCat("an annotation has the image_id ",
                                                    annotation.image_id, ", which no image has"));
   }
-  std::stable_sort(coco->annotations.begin(), coco->annotations.end(),
-                   [](const CocoAnnotation& a, const CocoAnnotation& b) {
-                     return a.image_id < b.image_id;
-                   });
+  std::stable_sort(
+      coco->annotations.begin(), coco->annotations.end(),
+      [](const CocoAnnotation& a, const CocoAnnotation& b) { return a.image_id < b.image_id; });
   return absl::OkStatus();
 }
 
@@ -284,8 +285,7 @@ absl::Status Join(const CocoSax& sax, CocoFile* coco) {
   const auto twice = std::adjacent_find(ids.begin(), ids.end());
   if (twice != ids.end())
     return absl::InvalidArgumentError(absl::StrCat("the image ", *twice, " stands there twice"));
-  absl::Status known_images = SortAnnotations(ids, coco);
-  if (!known_images.ok()) return known_images;
+  RETURN_IF_ERROR(SortAnnotations(ids, coco));
   for (CocoObject& object : coco->objects) {
     const auto known = place.find(object.category);
     if (known == place.end()) {
@@ -398,14 +398,16 @@ absl::Status CheckNames(const CocoFile& other, const CocoFile& coco) {
     if (here == ours.end()) continue;  // said when they are sorted
     const auto there = names.find(annotation.image_id);
     if (there == names.end()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("an annotation has the image_id ", annotation.image_id, ", which none of the file's own images "
-                       "has, so that nothing says whether it means ", std::string(here->second)));
+      return absl::InvalidArgumentError(absl::StrCat("an annotation has the image_id ",
+                                                     annotation.image_id,
+                                                     ", which none of the file's own images "
+                                                     "has, so that nothing says whether it means ",
+                                                     std::string(here->second)));
     }
     if (IsTailOf(there->second, here->second) || IsTailOf(here->second, there->second)) continue;
-    return absl::InvalidArgumentError(absl::StrCat("the image ", annotation.image_id, " is ", std::string(there->second),
-                                                   ", which is ", std::string(here->second),
-                                                   " in the file that is packed: annotations of other images"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the image ", annotation.image_id, " is ", std::string(there->second), ", which is ",
+        std::string(here->second), " in the file that is packed: annotations of other images"));
   }
   return absl::OkStatus();
 }
@@ -422,8 +424,8 @@ absl::Status JoinAnnotations(const std::string& path, CocoFile* coco) {
     if (!parsed)
       return InFile(path, absl::InvalidArgumentError(sax.error.empty() ? "not JSON" : sax.error));
     if (!sax.has_annotations) {
-      return InFile(path, absl::InvalidArgumentError(
-                              "no member \"annotations\": this is no COCO json"));
+      return InFile(path,
+                    absl::InvalidArgumentError("no member \"annotations\": this is no COCO json"));
     }
     return absl::OkStatus();
   });
@@ -457,8 +459,7 @@ nlohmann::json Boxes(const CocoFile& coco, const CocoImage& image,
 
 std::string BoxesJson(const CocoFile& coco, const CocoImage& image,
                       std::span<const int32_t> label_of_category) {
-  return nlohmann::json(
-             {{"boxes", Boxes(coco, image, label_of_category)}, {"image_id", image.id}})
+  return nlohmann::json({{"boxes", Boxes(coco, image, label_of_category)}, {"image_id", image.id}})
       .dump();
 }
 

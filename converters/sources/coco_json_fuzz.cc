@@ -9,7 +9,9 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace shardpack;
   CocoFile coco;
-  if (!ParseCoco(std::string_view(reinterpret_cast<const char*>(data), size), "file", CocoKeep::kAll, &coco).ok())
+  if (!ParseCoco(std::string_view(reinterpret_cast<const char*>(data), size), "file",
+                 CocoKeep::kAll, &coco)
+           .ok())
     return 0;
   size_t objects = 0;
   const std::vector<int32_t> labels(coco.categories.size(), 0);

@@ -63,7 +63,8 @@ TEST(CocoJsonTest, KeepsAnnotationsAsTheyAre) {
       WholeJson(odd, odd.images[0], {}),
       R"({"annotations":[{"image_id":1,"caption":"a cat","score":1.50,"e":1E-3,"i":-7,"u":18446744073709551615}],)"
       R"("boxes":[],)"
-      "\"image\":{\"id\":1,\"file_name\":\"a\",\"x\":[],\"y\":{},\"t\":\"\u00e9\\n\\\"\",\"n\":null,\"b\":[true,false]},"
+      "\"image\":{\"id\":1,\"file_name\":\"a\",\"x\":[],\"y\":{},\"t\":\"\u00e9\\n\\\"\",\"n\":"
+      "null,\"b\":[true,false]},"
       "\"image_id\":1}");
 }
 
@@ -74,7 +75,8 @@ TEST(CocoJsonTest, ErrorsNameThePlace) {
            {"{\"images\": [{\"file_name\": \"a\"}]}", "image number 0"},
            {"{\"categories\": [{\"id\": 1, \"name\": \"a\"}, {\"id\": 1, \"name\": \"b\"}]}",
             "category 1"},
-           {"{\"annotations\": [{\"id\": 5, \"image_id\": 1, \"bbox\": [1, 2, 3, 4]}]}", "annotation 5"},
+           {"{\"annotations\": [{\"id\": 5, \"image_id\": 1, \"bbox\": [1, 2, 3, 4]}]}",
+            "annotation 5"},
            {"{\"annotations\": [{\"id\": 6, \"caption\": \"a cat\"}]}", "annotation 6"},
            {"{\"annotations\": [{\"id\": 5, \"image_id\": 1, \"category_id\": 1, \"bbox\": [1, 2, "
             "3, 4, 5]}]}",

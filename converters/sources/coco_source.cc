@@ -16,6 +16,7 @@
 #include "converters/sources/folder_access.h"
 #include "converters/sources/listed_files.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -39,8 +40,9 @@ absl::Status RefuseTwice(const CocoSourceOptions& options) {
     if (::stat(path.c_str(), &facts) != 0) continue;  // opening it says why
     const auto [known, added] = files.emplace(std::pair(facts.st_dev, facts.st_ino), path);
     if (added) continue;
-    return absl::InvalidArgumentError(absl::StrCat("--annotations ", EscapeForTerminal(path), " is the same file as ",
-                                                   EscapeForTerminal(known->second), "; give each file once"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--annotations ", EscapeForTerminal(path), " is the same file as ",
+                     EscapeForTerminal(known->second), "; give each file once"));
   }
   return absl::OkStatus();
 }
@@ -148,9 +150,8 @@ absl::Status CocoSource::AddRows(const CocoFile& coco, Listing& listing) {
 
 absl::Status CocoSource::AddRow(const CocoFile& coco, const CocoImage& image, Listing& listing) {
   using Labels = CocoSourceOptions::Labels;
-  const absl::StatusOr<std::string> path = PathBelowRoot(image.file_name, listing.root);
-  if (!path.ok()) return path.status();
-  if (path->find('\0') != std::string::npos)
+  ASSIGN_OR_RETURN(const std::string path, PathBelowRoot(image.file_name, listing.root));
+  if (path.find('\0') != std::string::npos)
     return absl::InvalidArgumentError("a NUL byte in the file_name");
   const std::span<const CocoObject> objects = coco.ObjectsOf(image);
   const auto largest =
@@ -173,13 +174,13 @@ absl::Status CocoSource::AddRow(const CocoFile& coco, const CocoImage& image, Li
   }
   const uint64_t row = listing.name_ends.size();
   if (lacks) without_object_.push_back(row);
-  const size_t slash = path->rfind('/');
-  const std::string folder = slash == std::string::npos ? "" : path->substr(0, slash);
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "" : path.substr(0, slash);
   const auto [known, added] =
       folder_numbers_.try_emplace(folder, static_cast<uint32_t>(listing.folders.size()));
   if (added) listing.folders.push_back(folder);
   listing.folder.push_back(known->second);
-  listing.names.append(slash == std::string::npos ? *path : path->substr(slash + 1));
+  listing.names.append(slash == std::string::npos ? path : path.substr(slash + 1));
   listing.name_ends.push_back(listing.names.size());
   listing.label.push_back(
       wants_label && !lacks ? label_of_category_[static_cast<size_t>(largest->category)] : -1);

@@ -23,11 +23,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "converters/listing/made_fields.h"
+#include "converters/listing/sample_source.h"
 #include "converters/sources/coco_json.h"
 #include "converters/sources/folder_source.h"
 #include "converters/threads/io_pool.h"
-#include "converters/listing/made_fields.h"
-#include "converters/listing/sample_source.h"
 
 namespace shardpack {
 
@@ -37,8 +37,8 @@ struct CocoSourceOptions {
   std::string json;
   std::string root = {};  // "" = the folder that the json file lies in
   Labels labels = Labels::kLargest;
-  CocoKeep keep = CocoKeep::kAll;              // what the json field holds
-  std::vector<std::string> annotations = {};   // further files of the same images; with kAll
+  CocoKeep keep = CocoKeep::kAll;             // what the json field holds
+  std::vector<std::string> annotations = {};  // further files of the same images; with kAll
 };
 
 class CocoSource : public SampleSource {

@@ -18,10 +18,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "converters/listing/input_failure.h"
-#include "converters/sources/list_labels.h"
 #include "converters/planning/manifest_option.h"
 #include "converters/planning/record_order.h"
+#include "converters/sources/list_labels.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -101,8 +102,7 @@ class Collector {
         const bool has = column && index.has_field(record, *column);
         listing.field_bytes.push_back(has ? index.field(record, *column).length : kNoPart);
       }
-      absl::Status labelled = AddLabel(index.label(record), number, record);
-      if (!labelled.ok()) return labelled;
+      RETURN_IF_ERROR(AddLabel(index.label(record), number, record));
       listing.keys.append(index.key(record));
       listing.key_ends.push_back(listing.keys.size());
       keyless_ = keyless_ || index.key(record).empty();
@@ -124,17 +124,20 @@ class Collector {
     return SettleMissingParts(options_.missing, listing);
   }
 
-  // Numbers of shards from several places may mean several things, and nothing says so: "" where they cannot.
+  // Numbers of shards from several places may mean several things, and nothing says so: "" where
+  // they cannot.
   std::string LabelsOfSeveralFolders() const {
     std::map<int64_t, std::string> first;
     for (const auto& [folder, labels] : labels_of_folder_) {
       for (const int64_t label : labels) {
         const auto [other, fresh] = first.emplace(label, folder);
         if (fresh) continue;
-        return absl::StrCat("the shards lie in ", labels_of_folder_.size(), " folders, and nothing names their labels: label ",
-                            label, " of ", EscapeForTerminal(other->second), " and label ", label, " of ",
+        return absl::StrCat("the shards lie in ", labels_of_folder_.size(),
+                            " folders, and nothing names their labels: label ", label, " of ",
+                            EscapeForTerminal(other->second), " and label ", label, " of ",
                             EscapeForTerminal(folder),
-                            " become one class; where they mean different things, first give each folder names with pack index "
+                            " become one class; where they mean different things, first give each "
+                            "folder names with pack index "
                             "and --classes FILE");
       }
     }
@@ -192,14 +195,13 @@ absl::StatusOr<std::vector<uint32_t>> PlannedOrder(const Dataset& dataset,
       std::find_if(manifest->files.begin(), manifest->files.end(),
                    [](const FileEntry& entry) { return entry.name == kRecordOrderName; });
   if (file == manifest->files.end()) return none;
-  absl::StatusOr<std::string> bytes =
-      ReadWholeFile(absl::StrCat(root, "/", file->name), kMaxOrderBytes);
-  if (!bytes.ok()) return bytes.status();
-  if (Xxh3_128(AsBytes(*bytes)) != file->xxh3_128) {
+  ASSIGN_OR_RETURN(std::string bytes,
+                   ReadWholeFile(absl::StrCat(root, "/", file->name), kMaxOrderBytes));
+  if (Xxh3_128(AsBytes(bytes)) != file->xxh3_128) {
     return absl::DataLossError(absl::StrCat(EscapeForTerminal(root), "/", file->name,
                                             " differs from its hash in the manifest"));
   }
-  return ParseRecordOrder(*bytes, dataset.size());
+  return ParseRecordOrder(bytes, dataset.size());
 }
 
 template <typename T>
@@ -268,8 +270,7 @@ void InheritNumber(const Dataset& dataset, const std::string& name, uint64_t* in
 std::map<std::string, std::string> DatasetSourceOptions::ToMap(const Dataset& dataset) const {
   std::map<std::string, std::string> map = {{"input-format", "dataset"},
                                             {"dataset", IdentityText(dataset.identity())}};
-  if (missing != MissingPart::kSkip)
-    map["missing-part"] = std::string(MissingPartName(missing));
+  if (missing != MissingPart::kSkip) map["missing-part"] = std::string(MissingPartName(missing));
   // So that extract finds the names of the files again.
   if (!SidecarSuffixes(dataset).empty()) map["sidecars"] = Option(dataset, "sidecars");
   return map;
@@ -287,26 +288,23 @@ absl::StatusOr<Listing> DatasetSource::List() {
   // The names of all fields come first: they are the columns of every row.
   for (const bool names : {true, false}) {
     for (uint32_t shard = 0; shard < dataset_.shards().size(); ++shard) {
-      absl::StatusOr<ShardIndex> index = dataset_.index(shard);
-      if (!index.ok()) return index.status();
-      if (index->records() == 0) {  // no packer writes one: it was emptied, or never filled
-        return absl::DataLossError(absl::StrCat(
-            EscapeForTerminal(dataset_.shards()[shard].data_path), " holds no sample; leave it out"));
+      ASSIGN_OR_RETURN(ShardIndex index, dataset_.index(shard));
+      if (index.records() == 0) {  // no packer writes one: it was emptied, or never filled
+        return absl::DataLossError(
+            absl::StrCat(EscapeForTerminal(dataset_.shards()[shard].data_path),
+                         " holds no sample; leave it out"));
       }
       if (names) {
-        collector.AddFieldNames(*index);
+        collector.AddFieldNames(index);
         continue;
       }
-      absl::Status added = collector.AddShard(shard, *index);
-      if (!added.ok()) return added;
-      listed_.fetch_add(index->records(), std::memory_order_relaxed);
+      RETURN_IF_ERROR(collector.AddShard(shard, index));
+      listed_.fetch_add(index.records(), std::memory_order_relaxed);
     }
   }
-  const absl::StatusOr<std::vector<uint32_t>> places = PlannedOrder(dataset_, options_.root);
-  if (!places.ok()) return places.status();
-  if (!places->empty()) Reorder(*places, collector.listing);
-  absl::Status finished = collector.Finish();
-  if (!finished.ok()) return finished;
+  ASSIGN_OR_RETURN(const std::vector<uint32_t> places, PlannedOrder(dataset_, options_.root));
+  if (!places.empty()) Reorder(places, collector.listing);
+  RETURN_IF_ERROR(collector.Finish());
   if (std::string warning = collector.LabelsOfSeveralFolders(); !warning.empty())
     collector.listing.warnings.push_back(std::move(warning));
   if (!dataset_.left_out().empty()) {

@@ -24,9 +24,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "converters/planning/plan.h"
 #include "converters/listing/sample_source.h"
 #include "converters/listing/sidecars.h"
+#include "converters/planning/plan.h"
 #include "readers/dataset/dataset.h"
 
 namespace shardpack {

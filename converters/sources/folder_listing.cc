@@ -16,12 +16,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "converters/sources/folder_access.h"
 #include "converters/listing/path_filter.h"
-#include "converters/listing/sidecars_in_other_case.h"
 #include "converters/listing/sidecars.h"
+#include "converters/listing/sidecars_in_other_case.h"
+#include "converters/sources/folder_access.h"
 #include "converters/threads/worklist.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -295,7 +296,8 @@ class Walker {
   // Whether an entry seen late is an input; if not, it is dropped and counted.
   bool Counts(Folder& folder, Entry& entry) {
     const std::string_view name = folder.Name(entry);
-    if (IsPart(name) || (filter_.HasInputExtension(name) && filter_.Accepts(folder.path, name))) return true;
+    if (IsPart(name) || (filter_.HasInputExtension(name) && filter_.Accepts(folder.path, name)))
+      return true;
     if (!filter_.HasInputExtension(name)) Ignore(folder, name);
     entry.outcome = Entry::kDropped;
     return false;
@@ -511,14 +513,15 @@ absl::Status Walker::LeaveOutPacked(Listing& listing) {
     }
     if (packed == &folder) {
       listing.warnings.push_back(absl::StrCat(
-          "left out ", EscapeForTerminal(folder.path),
-          ", which pack has written; --exclude ", EscapeForTerminal(absl::StrCat("/", folder.path, "/")),
+          "left out ", EscapeForTerminal(folder.path), ", which pack has written; --exclude ",
+          EscapeForTerminal(absl::StrCat("/", folder.path, "/")),
           " leaves it out without this line"));
     }
     folder.entries.clear();
     folder.ignored.clear();
   }
-  std::erase_if(lost_folders_, [](const LostFolder& lost) { return PackedAbove(lost.folder) != nullptr; });
+  std::erase_if(lost_folders_,
+                [](const LostFolder& lost) { return PackedAbove(lost.folder) != nullptr; });
   std::sort(listing.warnings.begin(), listing.warnings.end());
   return absl::OkStatus();
 }
@@ -526,7 +529,7 @@ absl::Status Walker::LeaveOutPacked(Listing& listing) {
 absl::StatusOr<FolderWalk> Walker::Merge() {
   FolderWalk walk;
   Listing& listing = walk.listing;
-  if (absl::Status known = LeaveOutPacked(listing); !known.ok()) return known;
+  RETURN_IF_ERROR(LeaveOutPacked(listing));
   AddLostFolders();
   std::vector<Folder*> sorted;
   sorted.reserve(folders_.size());
@@ -554,7 +557,8 @@ absl::StatusOr<FolderWalk> Walker::Merge() {
     other_case.Add(folder->other_case);
     if (!folder->entries.empty()) {
       AppendFolder(*folder, listing);
-    } else if (!std::binary_search(lost.begin(), lost.end(), folder) && PackedAbove(folder) == nullptr) {
+    } else if (!std::binary_search(lost.begin(), lost.end(), folder) &&
+               PackedAbove(folder) == nullptr) {
       walk.empty_folders.push_back(folder->path);
     }
   }

@@ -1,4 +1,5 @@
-// WalkFolder: finds every input below a root folder, in parallel, and merges what was found into sorted columns.
+// WalkFolder: finds every input below a root folder, in parallel, and merges what was found into
+// sorted columns.
 //
 //   Descriptor root(open(path, O_PATH | O_DIRECTORY));
 //   absl::StatusOr<FolderWalk> walk = WalkFolder(root.get(), path, options, io_pool, listed);
@@ -17,9 +18,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "converters/listing/listing.h"
 #include "converters/sources/folder_source.h"
 #include "converters/threads/io_pool.h"
-#include "converters/listing/listing.h"
 
 namespace shardpack {
 

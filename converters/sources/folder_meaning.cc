@@ -13,6 +13,7 @@
 #include "converters/listing/offered_flags.h"
 #include "formats/io/file.h"
 #include "formats/io/shell_quoted.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -20,7 +21,7 @@ namespace {
 constexpr size_t kNamedFolders = 3;
 
 struct TopFolder {
-  uint64_t images = 0;          // directly in it
+  uint64_t images = 0;       // directly in it
   bool has_classes = false;  // images in folders of it
 };
 using TopFolders = std::map<std::string_view, TopFolder>;
@@ -48,7 +49,8 @@ std::string Named(const std::vector<std::string_view>& folders) {
     if (names.size() < kNamedFolders) names.push_back(EscapeForTerminal(folder));
   }
   const size_t more = folders.size() - names.size();
-  return absl::StrCat(absl::StrJoin(names, ", "), more > 0 ? absl::StrCat(" and ", more, " more") : "");
+  return absl::StrCat(absl::StrJoin(names, ", "),
+                      more > 0 ? absl::StrCat(" and ", more, " more") : "");
 }
 
 absl::Status AskWhatFoldersAre(const std::vector<std::string_view>& splits,
@@ -77,8 +79,8 @@ std::string Note(const TopFolders& tops) {
     flat.push_back(name);
     unlabelled += top.images;
   }
-  std::string note = absl::StrCat("the top folders (", Named(splits),
-                                  ") are named like splits and read as such");
+  std::string note =
+      absl::StrCat("the top folders (", Named(splits), ") are named like splits and read as such");
   if (!flat.empty()) {
     absl::StrAppend(&note, "; ", Named(flat), flat.size() == 1 ? " holds" : " hold",
                     " no class folders, so that ", unlabelled,
@@ -105,8 +107,11 @@ absl::StatusOr<bool> FindSplits(const LabelOptions& labels, Listing& listing) {
 }
 
 // One class whose images all lie in sub-folders: those may be the classes.
-void NoteWrappedClasses(const FolderSourceOptions& options, const LabelOptions& labels, Listing& listing) {
-  if (listing.classes.size() != 1 || !options.classes.empty() || options.label_dir_given || labels.component != 0) return;
+void NoteWrappedClasses(const FolderSourceOptions& options, const LabelOptions& labels,
+                        Listing& listing) {
+  if (listing.classes.size() != 1 || !options.classes.empty() || options.label_dir_given ||
+      labels.component != 0)
+    return;
   std::set<std::string_view> below;
   const std::vector<uint64_t> images = ImagesByFolder(labels, listing);
   for (size_t i = 0; i < images.size(); ++i) {
@@ -119,12 +124,14 @@ void NoteWrappedClasses(const FolderSourceOptions& options, const LabelOptions& 
   if (below.size() < 2) return;
   listing.warnings.push_back(absl::StrCat(
       "one class ", EscapeForTerminal(listing.classes[0]), " with ", below.size(), " sub-folders (",
-      Named({below.begin(), below.end()}), "); --label-from dir:1 takes those as classes, as packing ",
+      Named({below.begin(), below.end()}),
+      "); --label-from dir:1 takes those as classes, as packing ",
       EscapeForTerminal(absl::StrCat(listing.root, "/", listing.classes[0])), " does"));
 }
 
 bool IsOneOf(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), absl::AsciiStrToLower(std::string(name))) != names.end();
+  return std::find(names.begin(), names.end(), absl::AsciiStrToLower(std::string(name))) !=
+         names.end();
 }
 
 // Two folders of the same file names, of images and of their masks, are not two classes.
@@ -132,9 +139,11 @@ void NoteMasks(const FolderSourceOptions& options, Listing& listing) {
   if (listing.classes.size() != 2 || !options.classes.empty()) return;
   std::string_view images, masks;
   for (const std::string& name : listing.classes) {
-    if (IsOneOf(name, {"image", "images", "img", "imgs", "jpegimages", "photos", "rgb"})) images = name;
-    if (IsOneOf(name, {"mask", "masks", "annotation", "annotations", "label", "labels", "segmentation", "segmentations",
-                       "segmentationclass", "gt", "groundtruth", "trimaps"}))
+    if (IsOneOf(name, {"image", "images", "img", "imgs", "jpegimages", "photos", "rgb"}))
+      images = name;
+    if (IsOneOf(name,
+                {"mask", "masks", "annotation", "annotations", "label", "labels", "segmentation",
+                 "segmentations", "segmentationclass", "gt", "groundtruth", "trimaps"}))
       masks = name;
   }
   if (images.empty() || masks.empty()) return;
@@ -154,19 +163,24 @@ void NoteMasks(const FolderSourceOptions& options, Listing& listing) {
     }
   }
   if (same * 2 < of_images || same == 0) return;
-  const std::string from = absl::StrCat(listing.root, "/", std::string(masks)), to = absl::StrCat(listing.root, "/", std::string(images));
+  const std::string from = absl::StrCat(listing.root, "/", std::string(masks)),
+                    to = absl::StrCat(listing.root, "/", std::string(images));
   listing.warnings.push_back(absl::StrCat(
-      EscapeForTerminal(images), " and ", EscapeForTerminal(masks), " hold files of the same names, as images and their masks do, and "
-      "are packed as two classes. To pack each mask as a field of its image, put links beside the images, and pack these:\n  "
-      "for f in ", ShellQuoted(from), "/*", ending, "; do ln -s \"$f\" ", ShellQuoted(to), "/\"$(basename \"$f\" ", ending, ").mask", ending,
-      "\"; done\n  pack ", ShellQuoted(to), " --sidecars mask", ending, ":mask --label-from none --follow -o OUT"));
+      EscapeForTerminal(images), " and ", EscapeForTerminal(masks),
+      " hold files of the same names, as images and their masks do, and "
+      "are packed as two classes. To pack each mask as a field of its image, put links beside the "
+      "images, and pack these:\n  "
+      "for f in ",
+      ShellQuoted(from), "/*", ending, "; do ln -s \"$f\" ", ShellQuoted(to),
+      "/\"$(basename \"$f\" ", ending, ").mask", ending, "\"; done\n  pack ", ShellQuoted(to),
+      " --sidecars mask", ending, ":mask --label-from none --follow -o OUT"));
 }
 
 }  // namespace
 
 bool IsSplitFolder(std::string_view name) {
   static constexpr std::array<std::string_view, 11> kNames = {
-      "train", "training", "trainval", "val",     "valid", "validation",
+      "train", "training", "trainval", "val",  "valid",     "validation",
       "dev",   "test",     "testing",  "eval", "evaluation"};
   std::string lower = absl::AsciiStrToLower(std::string(name));
   // The year of COCO and VOC: train2017.
@@ -181,14 +195,12 @@ absl::Status AssignFolders(const FolderSourceOptions& options, LabelOptions labe
   const bool labelled = options.label_from != FolderSourceOptions::LabelFrom::kNone;
   labels.below_splits = options.split_from_dir;
   if (options.find_splits) {
-    const absl::StatusOr<bool> found = FindSplits(labels, listing);
-    if (!found.ok()) return found.status();
-    listing.split_by_folder = labels.below_splits = *found;
-    if (*found && !options.label_dir_given) labels.component = 1;
+    ASSIGN_OR_RETURN(const bool found, FindSplits(labels, listing));
+    listing.split_by_folder = labels.below_splits = found;
+    if (found && !options.label_dir_given) labels.component = 1;
   }
   if (labelled) {
-    absl::Status assigned = AssignLabels(labels, empty_folders, listing);
-    if (!assigned.ok()) return assigned;
+    RETURN_IF_ERROR(AssignLabels(labels, empty_folders, listing));
     NoteWrappedClasses(options, labels, listing);
     NoteMasks(options, listing);
     return absl::OkStatus();

@@ -17,9 +17,9 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "converters/sources/folder_source.h"
 #include "converters/listing/labels.h"
 #include "converters/listing/listing.h"
+#include "converters/sources/folder_source.h"
 
 namespace shardpack {
 

@@ -16,13 +16,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "converters/listing/input_failure.h"
 #include "converters/sources/folder_access.h"
 #include "converters/sources/folder_listing.h"
 #include "converters/sources/folder_meaning.h"
-#include "converters/listing/input_failure.h"
 #include "formats/core/sample.h"
 #include "formats/io/file.h"
 #include "formats/io/resources.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -200,18 +201,14 @@ absl::StatusOr<Listing> FolderSource::List() {
   if (!root.ok()) return BadRoot(root_, errno);
   const std::string absolute = AbsolutePath(root_, root);
   listed_.store(0, std::memory_order_relaxed);
-  absl::StatusOr<FolderWalk> walk = WalkFolder(root.get(), absolute, options_, pool_, listed_);
-  if (!walk.ok()) return walk.status();
+  ASSIGN_OR_RETURN(FolderWalk walk, WalkFolder(root.get(), absolute, options_, pool_, listed_));
   handles_ = std::make_unique<FolderHandles>(std::move(root));
-  Listing& listing = walk->listing;
+  Listing& listing = walk.listing;
   if (!options_.sidecars.empty()) {
-    absl::Status paired = PairSidecars(options_.sidecars, options_.missing, listing);
-    if (!paired.ok()) return paired;
+    RETURN_IF_ERROR(PairSidecars(options_.sidecars, options_.missing, listing));
   }
   if (listing.rows() == 0) return NoInput(root_, listing);
-  absl::Status assigned =
-      AssignFolders(options_, LabelOptionsOf(options_), walk->empty_folders, listing);
-  if (!assigned.ok()) return assigned;
+  RETURN_IF_ERROR(AssignFolders(options_, LabelOptionsOf(options_), walk.empty_folders, listing));
   return std::move(listing);
 }
 
@@ -258,9 +255,8 @@ LoadResult FolderSource::Load(const Listing& listing, uint64_t row, Arena& arena
     if (i > 0 && !listing.HasField(row, i - 1)) continue;
     if (i > 0 && listing.fields[i - 1].suffix.empty()) {
       const uint64_t place = listing.places.empty() ? 0 : listing.places[row * (1 + parts) + i];
-      const auto bytes = made == nullptr
-                             ? std::nullopt
-                             : made->Get(place, listing.FieldBytes(row, i - 1));
+      const auto bytes =
+          made == nullptr ? std::nullopt : made->Get(place, listing.FieldBytes(row, i - 1));
       if (!bytes) {
         return Skip{row, SkipReason::kChanged,
                     absl::StrCat("its field ", listing.fields[i - 1].name, " is gone")};

@@ -1,4 +1,5 @@
-// FolderSource: a folder of image files as a SampleSource: class folders (default) or one flat folder.
+// FolderSource: a folder of image files as a SampleSource: class folders (default) or one flat
+// folder.
 //
 //   FolderSource source("/data/imagenet/train", FolderSourceOptions{}, io_pool);
 //   absl::StatusOr<Listing> listing = source.List();
@@ -26,11 +27,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "converters/threads/io_pool.h"
-#include "converters/listing/made_fields.h"
 #include "converters/listing/labels.h"
+#include "converters/listing/made_fields.h"
 #include "converters/listing/sample_source.h"
 #include "converters/listing/sidecars.h"
+#include "converters/threads/io_pool.h"
 
 namespace shardpack {
 
@@ -39,19 +40,23 @@ struct FolderSourceOptions {
   using ClassOrder = shardpack::ClassOrder;
 
   LabelFrom label_from = LabelFrom::kDir;
-  int label_dir = 0;           // dir:N - which path component names the class, from 0
-  bool label_dir_given = false;  // false: component 0, or 1 when splits come from folders; no subfolder = no label
+  int label_dir = 0;  // dir:N - which path component names the class, from 0
+  bool label_dir_given =
+      false;  // false: component 0, or 1 when splits come from folders; no subfolder = no label
   ClassOrder class_order = ClassOrder::kLexical;
-  std::vector<std::string> classes = {};  // --classes FILE: these, in this order; other folders are an error
-  bool any_extension = false;        // --ext any
+  std::vector<std::string> classes =
+      {};                      // --classes FILE: these, in this order; other folders are an error
+  bool any_extension = false;  // --ext any
   std::vector<std::string> extensions = {};  // --ext jpg,png; empty = those of images
-  // Globs on the relative path (`**` crosses folders, `*` does not). One without a slash is compared with the file's
-  // name in every folder; a leading slash stands for the root; a trailing one makes --exclude leave out a folder.
+  // Globs on the relative path (`**` crosses folders, `*` does not). One without a slash is
+  // compared with the file's name in every folder; a leading slash stands for the root; a trailing
+  // one makes --exclude leave out a folder.
   std::vector<std::string> include = {}, exclude = {};
-  bool follow = false;               // also links that leave the root
+  bool follow = false;  // also links that leave the root
   uint64_t max_file_bytes = uint64_t{256} << 20;
-  bool split_from_dir = false;       // --split-by dir: component 0 is the split
-  bool find_splits = false;          // --split-by is not given: component 0 is, where it is named so (folder_meaning.h)
+  bool split_from_dir = false;  // --split-by dir: component 0 is the split
+  bool find_splits =
+      false;  // --split-by is not given: component 0 is, where it is named so (folder_meaning.h)
   std::vector<Sidecar> sidecars = {};  // --sidecars: further fields from files beside the image
   MissingPart missing = MissingPart::kSkip;
 
@@ -68,7 +73,8 @@ class FolderSource : public SampleSource {
   ~FolderSource() override;
 
   absl::StatusOr<Listing> List() override;
-  // All calls between two List()s take listings with the same folders: their descriptors are kept by position.
+  // All calls between two List()s take listings with the same folders: their descriptors are kept
+  // by position.
   LoadResult Load(const Listing& listing, uint64_t row, Arena& arena) const override {
     return Load(listing, row, arena, nullptr);
   }
@@ -92,7 +98,8 @@ class FolderSource : public SampleSource {
   int Open(const Listing& listing, const Wanted& wanted, bool follow_link) const;
   FileResult LoadFile(const Listing& listing, const Wanted& wanted, Arena& arena) const;
   FileResult Read(int file, const Listing& listing, const Wanted& wanted, Arena& arena) const;
-  FileResult Failed(const Listing& listing, const Wanted& wanted, std::string_view operation, int error) const;
+  FileResult Failed(const Listing& listing, const Wanted& wanted, std::string_view operation,
+                    int error) const;
 
   std::string root_;
   FolderSourceOptions options_;

@@ -13,10 +13,10 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "converters/sources/folder_access.h"
-#include "converters/threads/io_pool.h"
 #include "converters/planning/plan.h"
+#include "converters/sources/folder_access.h"
 #include "converters/testing/made_up.h"
+#include "converters/threads/io_pool.h"
 #include "formats/testing/scratch_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/core/manifest.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 #include "readers/dataset/class_difference.h"
 
 namespace shardpack {
@@ -32,8 +33,7 @@ path Resolved(const std::string& name) {
 absl::StatusOr<std::optional<Beside>> ReadBeside(const path& folder) {
   absl::StatusOr<Manifest> manifest = Manifest::Read(folder.string());
   if (absl::IsNotFound(manifest.status())) return std::nullopt;
-  if (absl::IsDataLoss(manifest.status()) &&
-      DefectOf(manifest.status()) == ManifestDefect::kOther)
+  if (absl::IsDataLoss(manifest.status()) && DefectOf(manifest.status()) == ManifestDefect::kOther)
     return std::nullopt;  // another tool's file of that name
   if (!manifest.ok()) return manifest.status();
   Beside beside{*std::move(manifest), {}};
@@ -61,9 +61,8 @@ class Manifests {
     for (const path& folder : {parent, parent.parent_path()}) {
       auto known = read_.find(folder);
       if (known == read_.end()) {
-        absl::StatusOr<std::optional<Beside>> beside = ReadBeside(folder);
-        if (!beside.ok()) return beside.status();
-        known = read_.emplace(folder, *std::move(beside)).first;
+        ASSIGN_OR_RETURN(std::optional<Beside> beside, ReadBeside(folder));
+        known = read_.emplace(folder, std::move(beside)).first;
       }
       if (!known->second) continue;
       const auto row = known->second->shards.find(file);
@@ -78,25 +77,30 @@ class Manifests {
 };
 
 absl::Status OtherBytes(const std::string& path, std::string_view what) {
-  return absl::DataLossError(absl::StrCat(
-      EscapeForTerminal(path), " ", std::string(what), ", so that nothing says what its labels mean. pack validate tells about "
-      "the dataset; to name the classes of the shard as it is, use pack index with --classes FILE"));
+  return absl::DataLossError(
+      absl::StrCat(EscapeForTerminal(path), " ", std::string(what),
+                   ", so that nothing says what its labels mean. pack validate tells about "
+                   "the dataset; to name the classes of the shard as it is, use pack index with "
+                   "--classes FILE"));
 }
 
 // A shard of another size is another shard, whatever its name.
 absl::Status CheckSize(const std::string& path, const Manifests::Found& found) {
   std::error_code error;
-  const std::string data = PathInDataset(found.folder.string(), found.manifest->manifest.DataFileOf(*found.shard));
+  const std::string data =
+      PathInDataset(found.folder.string(), found.manifest->manifest.DataFileOf(*found.shard));
   const uintmax_t bytes = std::filesystem::file_size(data, error);
   if (error) return IoStatus("look at", data, error.value());
   if (bytes == found.shard->bytes) return absl::OkStatus();
-  return OtherBytes(path, absl::StrCat("has ", bytes, " bytes, but ", found.shard->bytes, " by the manifest in ",
-                                       EscapeForTerminal(found.folder.string())));
+  return OtherBytes(
+      path, absl::StrCat("has ", bytes, " bytes, but ", found.shard->bytes, " by the manifest in ",
+                         EscapeForTerminal(found.folder.string())));
 }
 
 std::string Difference(const Manifests::Found& a, const Manifests::Found& b) {
-  return FirstClassDifference(a.manifest->manifest.classes, absl::StrCat(" in ", EscapeForTerminal(a.folder.string())),
-                              b.manifest->manifest.classes, absl::StrCat(" in ", EscapeForTerminal(b.folder.string())));
+  return FirstClassDifference(
+      a.manifest->manifest.classes, absl::StrCat(" in ", EscapeForTerminal(a.folder.string())),
+      b.manifest->manifest.classes, absl::StrCat(" in ", EscapeForTerminal(b.folder.string())));
 }
 
 }  // namespace
@@ -108,23 +112,22 @@ absl::StatusOr<LabelsBeside> LabelsBesideShards(std::span<const std::string> pat
   LabelsBeside beside;
   ForeignLabels& labels = beside.labels;
   for (const std::string& shard : paths) {
-    const absl::StatusOr<Manifests::Found> found = manifests.Find(shard);
-    if (!found.ok()) return found.status();
-    labels.splits.push_back(found->shard == nullptr ? "" : found->shard->split);
+    ASSIGN_OR_RETURN(const Manifests::Found found, manifests.Find(shard));
+    labels.splits.push_back(found.shard == nullptr ? "" : found.shard->split);
     beside.expected.emplace_back();
-    if (found->manifest == nullptr) {
+    if (found.manifest == nullptr) {
       unknown = &shard;
       continue;
     }
-    if (!found->manifest->manifest.classes.empty()) {
-      if (absl::Status same = CheckSize(shard, *found); !same.ok()) return same;
-      beside.expected.back() = found->shard->xxh3_128;
+    if (!found.manifest->manifest.classes.empty()) {
+      RETURN_IF_ERROR(CheckSize(shard, found));
+      beside.expected.back() = found.shard->xxh3_128;
     }
-    if (!first) first = *found;
-    if (found->manifest->manifest.classes == first->manifest->manifest.classes) continue;
+    if (!first) first = found;
+    if (found.manifest->manifest.classes == first->manifest->manifest.classes) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "the shards are of datasets whose labels mean different things: ",
-        Difference(*first, *found),
+        Difference(*first, found),
         ". Take one dataset at a time; to make one of both by the names of their classes, pack "
         "extract each, put the files into one folder, and pack that"));
   }
@@ -140,8 +143,10 @@ absl::StatusOr<LabelsBeside> LabelsBesideShards(std::span<const std::string> pat
   return beside;
 }
 
-absl::Status CheckShardBeside(const LabelsBeside& beside, size_t shard, const std::string& path, const Digest& is) {
-  if (shard >= beside.expected.size() || !beside.expected[shard] || *beside.expected[shard] == is) return absl::OkStatus();
+absl::Status CheckShardBeside(const LabelsBeside& beside, size_t shard, const std::string& path,
+                              const Digest& is) {
+  if (shard >= beside.expected.size() || !beside.expected[shard] || *beside.expected[shard] == is)
+    return absl::OkStatus();
   return OtherBytes(path, "has other bytes than the manifest beside it says");
 }
 

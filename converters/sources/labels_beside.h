@@ -26,13 +26,15 @@
 namespace shardpack {
 
 struct LabelsBeside {
-  ForeignLabels labels;                         // empty where no manifest lists any of the shards
-  std::vector<std::optional<Digest>> expected;  // one a shard: what its bytes are where the labels have names
+  ForeignLabels labels;  // empty where no manifest lists any of the shards
+  std::vector<std::optional<Digest>>
+      expected;  // one a shard: what its bytes are where the labels have names
 };
 absl::StatusOr<LabelsBeside> LabelsBesideShards(std::span<const std::string> paths);
 
 // Whether these are the bytes that the labels belong to, once they have been read. DataLoss.
-absl::Status CheckShardBeside(const LabelsBeside& beside, size_t shard, const std::string& path, const Digest& is);
+absl::Status CheckShardBeside(const LabelsBeside& beside, size_t shard, const std::string& path,
+                              const Digest& is);
 
 }  // namespace shardpack
 

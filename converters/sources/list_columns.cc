@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -125,8 +126,7 @@ absl::Status ListColumns::AddCells(const ListRow& row) {
     }
     if (field.field != kJsonColumns) continue;
     const std::string text = object.dump();
-    absl::Status fits = CheckObject(text);
-    if (!fits.ok()) return fits;
+    RETURN_IF_ERROR(CheckObject(text));
     made_.Add(text);
   }
   return absl::OkStatus();
@@ -149,8 +149,7 @@ absl::Status ListColumns::AddMembers(const ListRow& row) {
         object[name] = value;
       }
       const std::string text = object.dump();
-      absl::Status fits = CheckObject(text);
-      if (!fits.ok()) return fits;
+      RETURN_IF_ERROR(CheckObject(text));
       made_.Add(text);
       continue;
     }
@@ -163,11 +162,11 @@ absl::Status ListColumns::AddMembers(const ListRow& row) {
     if (found->is_structured()) {
       return InvalidArgumentError(StrCat("the member ", EscapeForTerminal(name), " is ",
                                          found->is_array() ? "an array" : "an object",
-                                         ", not a text; json=", EscapeForTerminal(name), " takes it"));
+                                         ", not a text; json=", EscapeForTerminal(name),
+                                         " takes it"));
     }
     const std::string text = found->is_string() ? found->get<std::string>() : found->dump();
-    absl::Status fits = CheckText(name, text);
-    if (!fits.ok()) return fits;
+    RETURN_IF_ERROR(CheckText(name, text));
     made_.Add(text);
   }
   return absl::OkStatus();

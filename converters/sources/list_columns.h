@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "converters/sources/list_lines.h"
 #include "converters/listing/made_fields.h"
+#include "converters/sources/list_lines.h"
 
 namespace shardpack {
 

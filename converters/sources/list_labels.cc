@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "converters/listing/class_names.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -103,15 +104,16 @@ absl::Status ListLabels::RefuseMeasurements(const ListLabelOptions& options,
   }
   if (first == nullptr) return absl::OkStatus();
   const std::string where =
-      options.column.empty()
-          ? ""
-          : absl::StrCat(" of the column ", EscapeForTerminal(options.column));
-  return Bad(file_name, first->line, first->text,
-             absl::StrCat(where, " is a measurement, as all labels are, and hardly the name of a "
-                          "class. ",
-                          options.column.empty() ? "" : "--columns label=NAME takes another column, ",
-                          "--label-from dir the folders of the paths, --label-from none no label, "
-                          "and --label-from column makes a class of each value"));
+      options.column.empty() ? ""
+                             : absl::StrCat(" of the column ", EscapeForTerminal(options.column));
+  return Bad(
+      file_name, first->line, first->text,
+      absl::StrCat(where,
+                   " is a measurement, as all labels are, and hardly the name of a "
+                   "class. ",
+                   options.column.empty() ? "" : "--columns label=NAME takes another column, ",
+                   "--label-from dir the folders of the paths, --label-from none no label, "
+                   "and --label-from column makes a class of each value"));
 }
 
 // Texts that are classes by the letter, and may be slips.
@@ -128,13 +130,16 @@ void ListLabels::WarnAboutSlips(std::string_view file_name, Listing& listing) co
   };
   const std::string file = absl::StrCat("the labels of ", EscapeForTerminal(file_name));
   const size_t numbers = names_.size() - texts.size();
-  if (!texts.empty() && texts.size() <= kFewTexts && numbers >= std::max<size_t>(2, texts.size() * kFewTexts - 1)) {
-    listing.warnings.push_back(absl::StrCat(file, " are whole numbers but for ", named(texts),
-                                            ": so all are taken for names, and numbered in the order of their text; "
-                                            "correct the list if they are numbers"));
+  if (!texts.empty() && texts.size() <= kFewTexts &&
+      numbers >= std::max<size_t>(2, texts.size() * kFewTexts - 1)) {
+    listing.warnings.push_back(
+        absl::StrCat(file, " are whole numbers but for ", named(texts),
+                     ": so all are taken for names, and numbered in the order of their text; "
+                     "correct the list if they are numbers"));
   } else if (!empty.empty()) {
-    listing.warnings.push_back(absl::StrCat(file, " have ", empty.size() == 1 ? "a class" : "classes", " named ", named(empty),
-                                            ", as programs write where there is no value; leave such lines out if it is none"));
+    listing.warnings.push_back(absl::StrCat(
+        file, " have ", empty.size() == 1 ? "a class" : "classes", " named ", named(empty),
+        ", as programs write where there is no value; leave such lines out if it is none"));
   }
 }
 
@@ -142,8 +147,7 @@ absl::Status ListLabels::Finish(const ListLabelOptions& options, std::string_vie
                                 Listing& listing) const {
   const std::vector<std::string>& classes = options.classes;
   if (classes.empty() && !options.asked) {
-    absl::Status named = RefuseMeasurements(options, file_name);
-    if (!named.ok()) return named;
+    RETURN_IF_ERROR(RefuseMeasurements(options, file_name));
   }
   std::vector<int32_t> label_of(names_.size(), -1);
   std::map<std::string_view, int32_t> by_name;

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "converters/sources/csv_record.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -89,8 +90,7 @@ absl::Status ForEachLine(std::string_view text, char end_mark, OnLine on_line) {
     std::string_view each = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     if (end_mark == '\n' && each.ends_with('\r')) each.remove_suffix(1);
-    absl::Status done = on_line(line, each);
-    if (!done.ok()) return done;
+    RETURN_IF_ERROR(on_line(line, each));
   }
   return absl::OkStatus();
 }
@@ -179,8 +179,7 @@ class ListParser {
   }
 
   absl::Status ParseCells(std::string_view text, char separator) {
-    absl::Status fits = CheckColumns(options_);
-    if (!fits.ok()) return fits;
+    RETURN_IF_ERROR(CheckColumns(options_));
     CsvReader csv(text, separator);
     const bool numbers = IsNumber(options_.path);
     bool header = !numbers;
@@ -201,8 +200,7 @@ class ListParser {
       if (header) {
         header = false;
         column_names_.assign(cells.begin(), cells.end());
-        absl::Status found = FindColumns(cells, &path, &label);
-        if (!found.ok()) return found;
+        RETURN_IF_ERROR(FindColumns(cells, &path, &label));
         path_column_ = cells[*path];
         if (label) label_column_ = cells[*label];
         continue;
@@ -226,8 +224,7 @@ class ListParser {
       row_.columns = column_names_;
       row_.cells = cells;
       if (label && cells[*label].empty()) return Bad("the label is empty");
-      absl::Status done = Emit();
-      if (!done.ok()) return done;
+      RETURN_IF_ERROR(Emit());
     }
     if (csv.error().empty()) return absl::OkStatus();
     return BadLine(file_name_, csv.line(), csv.error(), csv.record());
@@ -256,7 +253,8 @@ class ListParser {
       const auto first = std::find(cells.begin(), cells.end(), cells[*used]);
       const auto other = std::find(first + 1, cells.end(), cells[*used]);
       if (other == cells.end()) continue;
-      return Bad(absl::StrCat("the columns ", first - cells.begin() + 1, " and ", other - cells.begin() + 1, " are both named ",
+      return Bad(absl::StrCat("the columns ", first - cells.begin() + 1, " and ",
+                              other - cells.begin() + 1, " are both named ",
                               EscapeForTerminal(cells[*used]), "; rename one of them"));
     }
     return absl::OkStatus();
@@ -286,10 +284,7 @@ class JsonRow : public nlohmann::json_sax<nlohmann::json> {
  public:
   // Adds members that are new to `members`.
   JsonRow(const ListOptions& options, std::vector<std::string>& members)
-      : options_(options),
-        usual_path_(kPathNames),
-        usual_label_(kLabelNames),
-        members_(members) {}
+      : options_(options), usual_path_(kPathNames), usual_label_(kLabelNames), members_(members) {}
 
   std::optional<std::string> path, label;
   std::string path_name, label_name;  // of their members

@@ -16,12 +16,12 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "converters/listing/path_filter.h"
 #include "converters/sources/folder_access.h"
 #include "converters/sources/folder_meaning.h"
 #include "converters/sources/list_columns.h"
 #include "converters/sources/list_labels.h"
 #include "converters/sources/listed_files.h"
-#include "converters/listing/path_filter.h"
 #include "formats/io/file.h"
 
 namespace shardpack {
@@ -186,11 +186,11 @@ void WarnAboutOtherClasses(const std::string& file_name, int root, int component
     const std::string& name = listing.classes[label];
     const auto whole = std::distance(all.begin(), all.find(name));
     if (static_cast<size_t>(whole) == label) continue;
-    listing.warnings.push_back(absl::StrCat(
-        EscapeForTerminal(file_name), " names images of ", listing.classes.size(), " of ",
-        all.size(), " class folders, and classes are numbered among these: ",
-        EscapeForTerminal(name), " is ", label, ", of all it would be ", whole,
-        "; --classes FILE with the names of all, one a line, keeps their numbers"));
+    listing.warnings.push_back(
+        absl::StrCat(EscapeForTerminal(file_name), " names images of ", listing.classes.size(),
+                     " of ", all.size(), " class folders, and classes are numbered among these: ",
+                     EscapeForTerminal(name), " is ", label, ", of all it would be ", whole,
+                     "; --classes FILE with the names of all, one a line, keeps their numbers"));
     return;
   }
 }
@@ -264,7 +264,8 @@ absl::StatusOr<Listing> ListSource::List() {
     const bool sorted =
         folder_options_.classes.empty() && folder_options_.class_order == ClassOrder::kLexical;
     if (status.ok() && sorted) {
-      const int component = listing.split_by_folder ? std::max(labels.component, 1) : labels.component;
+      const int component =
+          listing.split_by_folder ? std::max(labels.component, 1) : labels.component;
       WarnAboutOtherClasses(file_name, root.get(), component, listing);
     }
   }

@@ -22,11 +22,11 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "converters/sources/folder_source.h"
-#include "converters/threads/io_pool.h"
-#include "converters/sources/list_lines.h"
 #include "converters/listing/made_fields.h"
 #include "converters/listing/sample_source.h"
+#include "converters/sources/folder_source.h"
+#include "converters/sources/list_lines.h"
+#include "converters/threads/io_pool.h"
 
 namespace shardpack {
 

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "converters/sources/folder_access.h"
 #include "converters/listing/input_failure.h"
 #include "converters/listing/offered_flags.h"
+#include "converters/sources/folder_access.h"
 #include "formats/io/file.h"
 #include "formats/io/url.h"
 
@@ -42,7 +42,8 @@ FileFacts Failed(const std::string& path, int error) {
   if (error == ENOENT || error == ENOTDIR)
     return Unusable(SkipReason::kVanished, "there is no such file");
   std::variant<Skip, absl::Status> failure = InputFailure(0, "look at", path, error);
-  if (absl::Status* status = std::get_if<absl::Status>(&failure)) return {.failed = std::move(*status)};
+  if (absl::Status* status = std::get_if<absl::Status>(&failure))
+    return {.failed = std::move(*status)};
   return Unusable(std::get<Skip>(failure).reason, strerrordesc_np(error));
 }
 
@@ -130,8 +131,8 @@ absl::StatusOr<std::string> PathBelowRoot(std::string_view path, std::string_vie
   return below;
 }
 
-absl::Status LookAtFiles(int root, const FolderSourceOptions& options, IoPool& pool, Listing& listing,
-                         std::atomic<uint64_t>& listed) {
+absl::Status LookAtFiles(int root, const FolderSourceOptions& options, IoPool& pool,
+                         Listing& listing, std::atomic<uint64_t>& listed) {
   const std::vector<Sidecar>& parts = options.sidecars;
   const uint64_t count = listing.name_ends.size();
   for (const Sidecar& part : parts) listing.fields.push_back({part.field, part.suffix});
@@ -141,7 +142,8 @@ absl::Status LookAtFiles(int root, const FolderSourceOptions& options, IoPool& p
   listing.field_mtime_ns.assign(count * parts.size(), 0);
   std::mutex mutex;  // over the two below
   absl::Status failed;
-  const auto take = [&](uint64_t row, const FileFacts& facts, const std::string& what, bool* skipped) {
+  const auto take = [&](uint64_t row, const FileFacts& facts, const std::string& what,
+                        bool* skipped) {
     const std::lock_guard lock(mutex);
     failed.Update(facts.failed);
     if (!facts.reason || *skipped) return;
@@ -182,11 +184,11 @@ absl::Status CheckFound(int root, const std::string& named_by, const Listing& li
       !std::all_of(listing.skips.begin(), listing.skips.end(), vanished))
     return absl::OkStatus();
   const std::string first = listing.Path(0);
-  absl::Status missing = absl::InvalidArgumentError(absl::StrCat(
-      "none of the ", listing.rows(), " images that ", EscapeForTerminal(named_by),
-      " names is there; the first would be ", EscapeForTerminal(listing.root), "/",
-      EscapeForTerminal(first), ". Paths are relative to ", EscapeForTerminal(listing.root),
-      "; --root DIR gives another folder"));
+  absl::Status missing = absl::InvalidArgumentError(
+      absl::StrCat("none of the ", listing.rows(), " images that ", EscapeForTerminal(named_by),
+                   " names is there; the first would be ", EscapeForTerminal(listing.root), "/",
+                   EscapeForTerminal(first), ". Paths are relative to ",
+                   EscapeForTerminal(listing.root), "; --root DIR gives another folder"));
   std::error_code error;
   for (std::filesystem::directory_iterator it(listing.root, error), end; !error && it != end;
        it.increment(error)) {

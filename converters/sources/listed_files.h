@@ -18,9 +18,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "converters/listing/listing.h"
 #include "converters/sources/folder_source.h"
 #include "converters/threads/io_pool.h"
-#include "converters/listing/listing.h"
 
 namespace shardpack {
 
@@ -29,8 +29,8 @@ absl::StatusOr<std::string> PathBelowRoot(std::string_view path, std::string_vie
 
 // Of the options, `follow` and `sidecars` count. `listing.root` is absolute and resolved; `root` a
 // descriptor of it.
-absl::Status LookAtFiles(int root, const FolderSourceOptions& options, IoPool& pool, Listing& listing,
-                         std::atomic<uint64_t>& listed);
+absl::Status LookAtFiles(int root, const FolderSourceOptions& options, IoPool& pool,
+                         Listing& listing, std::atomic<uint64_t>& listed);
 
 // InvalidArgument where not one of the files is there, with the folder that has the first, if one
 // below the root does (offered_flags.h). `named_by` is what lists them.

@@ -17,8 +17,7 @@ constexpr Format MakeFormat(std::string_view name, std::span<const LayoutSpec> l
       .name = name,
       .doc = "",
       .layouts = layouts,
-      .traits = {.max_record_bytes = 1'000'000,
-                 .shard_overhead_bytes = 100},
+      .traits = {.max_record_bytes = 1'000'000, .shard_overhead_bytes = 100},
       .shard_name =
           [](std::string_view split, uint32_t number, uint32_t total) {
             return std::string(split) + "-" + std::to_string(number) + "-of-" +

@@ -45,7 +45,8 @@ void IoPool::ForEach(size_t count, const std::function<void(size_t)>& task) {
   for (size_t r = 0; r < runners; ++r) {
     Submit([&] {
       for (size_t i = next++; i < count; i = next++) task(i);
-      const std::lock_guard lock(mutex);  // notified under the lock: `done` dies right after the last runner
+      const std::lock_guard lock(
+          mutex);  // notified under the lock: `done` dies right after the last runner
       if (--running == 0) done.notify_one();
     });
   }

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "cuda/dynload/cuda_driver.h"
 #include "cuda/kernels/gather_kernel.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -324,11 +325,10 @@ absl::StatusOr<const DeviceApi*> CudaDeviceApi(int device) {
   }
   std::unique_ptr<CudaDevice>& found = (*devices)[device];
   if (found == nullptr) {
-    const absl::StatusOr<CudaDriver> driver = OpenCudaDriver();
-    if (!driver.ok()) return driver.status();
+    ASSIGN_OR_RETURN(const CudaDriver driver, OpenCudaDriver());
     found = std::make_unique<CudaDevice>();
     found->device = device;
-    found->driver = *driver;
+    found->driver = driver;
     FillTable(*found);
   }
   return &found->api;

@@ -10,8 +10,8 @@
 // Thread-safety: any thread.
 // Errors: Unimplemented in a build without a toolkit; Unavailable when there is no driver or GPU or
 // the driver is too old, with the reason; NotFound for a device number that is not there;
-// FailedPrecondition in a child of a process that used CUDA. cuda/device/open_device.h says when the CPU
-// may stand in.
+// FailedPrecondition in a child of a process that used CUDA. cuda/device/open_device.h says when
+// the CPU may stand in.
 #ifndef SHARDPACK_CUDA_DEVICE_CUDA_API_H_
 #define SHARDPACK_CUDA_DEVICE_CUDA_API_H_
 

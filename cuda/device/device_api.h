@@ -6,8 +6,8 @@
 //   if (IsLost(api)) ...   // nothing more can be done on this device, nor freed
 //
 // Three tables exist: the CUDA runtime (cuda/device/cuda_api.h), a machine without a GPU
-// (cuda/device/host_api.h), and one that checks and breaks (cuda/testing/fake_api.h). Each is bound to one device
-// and leaves the calling thread's current device as it was.
+// (cuda/device/host_api.h), and one that checks and breaks (cuda/testing/fake_api.h). Each is bound
+// to one device and leaves the calling thread's current device as it was.
 //
 // Lifetime: the table and what `self` points to outlive all that uses them.
 // Thread-safety: any thread.

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <thread>
 
+#include "formats/io/status_macros.h"
+
 namespace shardpack {
 
 DeviceEvent::~DeviceEvent() {
@@ -15,9 +17,8 @@ DeviceEvent::~DeviceEvent() {
 absl::Status DeviceEvent::Record(Stream stream) {
   if (event_ == nullptr) {
     Event made = nullptr;
-    absl::Status created =
-        Checked(*api_, api_->event_create(api_->self, &made, false), "making an event");
-    if (!created.ok()) return created;
+    RETURN_IF_ERROR(
+        Checked(*api_, api_->event_create(api_->self, &made, false), "making an event"));
     event_ = made;
   }
   absl::Status recorded =

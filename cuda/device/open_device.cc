@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "cuda/device/cuda_api.h"
 #include "cuda/device/host_api.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -44,9 +45,8 @@ absl::StatusOr<OpenedDevice> OpenDevice(std::string_view wanted) {
         absl::StrCat("a device is a GPU's number (3, or \"cuda:3\"), \"cpu\" or \"auto\", not \"",
                      std::string(wanted), "\""));
   }
-  const absl::StatusOr<const DeviceApi*> cuda = CudaDeviceApi(*number);
-  if (!cuda.ok()) return cuda.status();
-  return OpenedDevice{*cuda, ""};
+  ASSIGN_OR_RETURN(const DeviceApi* const cuda, CudaDeviceApi(*number));
+  return OpenedDevice{cuda, ""};
 }
 
 }  // namespace shardpack

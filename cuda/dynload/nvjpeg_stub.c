@@ -1,4 +1,5 @@
-/* Libraries that call themselves nvJPEG, for tests: of a version, with or without what decoding needs. */
+/* Libraries that call themselves nvJPEG, for tests: of a version, with or without what decoding
+ * needs. */
 int nvjpegGetProperty(int property, int* value) {
   *value = property == 0 ? STUB_MAJOR : 7;
   return 0;

@@ -11,8 +11,9 @@
 #include "cuda/jpeg/jpeg_lane.h"
 #include "cuda/jpeg/nvjpeg_backends.h"
 #include "cuda/kernels/run_on_threads.h"
-#include "images/probe/marker_scan.h"
+#include "formats/io/status_macros.h"
 #include "images/pixels/orientation.h"
+#include "images/probe/marker_scan.h"
 
 namespace shardpack {
 namespace {
@@ -179,15 +180,14 @@ class JpegDecoder::Impl {
   // Fills in what is not known of the image and checks its place.
   absl::Status Know(JpegImage* image) {
     const uint32_t width = image->info.width, height = image->info.height;
-    const absl::StatusOr<ImageInfo> known =
-        CheckImage(image->file, image->info, options_.max_pixels);
-    if (!known.ok()) return known.status();
-    image->info = *known;
-    if (known->width != width || known->height != height) {
-      return absl::DataLossError(absl::StrCat("the image is ", known->width, "x", known->height,
+    ASSIGN_OR_RETURN(const ImageInfo known,
+                     CheckImage(image->file, image->info, options_.max_pixels));
+    image->info = known;
+    if (known.width != width || known.height != height) {
+      return absl::DataLossError(absl::StrCat("the image is ", known.width, "x", known.height,
                                               ", expected ", width, "x", height));
     }
-    const size_t row_bytes = size_t{SizeOf(*known, options_.orient).width} * options_.channels;
+    const size_t row_bytes = size_t{SizeOf(known, options_.orient).width} * options_.channels;
     if (image->out == nullptr || image->pitch_bytes < row_bytes) {
       return absl::InvalidArgumentError("no room for the image");
     }

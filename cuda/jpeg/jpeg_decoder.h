@@ -16,10 +16,9 @@
 // outputs live until the stream has run.
 // Thread-safety: one thread at a time, one that entered the device (DeviceApi::enter_thread).
 // Errors: a bad image has its status in its result and others are not touched; Decode itself fails
-// only when the device does (codes of cuda/device/device_api.h) or `stop` is set (Cancelled), and then all
-// outputs are unknown. Damage within a file that has its end is found as far as nvJPEG finds it;
-// readers compare hashes before.
-// Units: pixels; bytes in names.
+// only when the device does (codes of cuda/device/device_api.h) or `stop` is set (Cancelled), and
+// then all outputs are unknown. Damage within a file that has its end is found as far as nvJPEG
+// finds it; readers compare hashes before. Units: pixels; bytes in names.
 #ifndef SHARDPACK_CUDA_JPEG_JPEG_DECODER_H_
 #define SHARDPACK_CUDA_JPEG_JPEG_DECODER_H_
 

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "formats/io/status_macros.h"
+
 namespace shardpack {
 
 JpegStaging::~JpegStaging() {
@@ -122,8 +124,7 @@ absl::Status JpegLane::DecodeOnCpu(const JpegImage& image, Stream stream, JpegRe
     *result = {decoded.status(), JpegWay::kCpu};
     return absl::OkStatus();
   }
-  absl::Status put = staging_.Put(decoded->view, image.out, image.pitch_bytes, stream);
-  if (!put.ok()) return put;
+  RETURN_IF_ERROR(staging_.Put(decoded->view, image.out, image.pitch_bytes, stream));
   ++stats_.cpu;
   if (staging_.pageable()) ++stats_.pageable;
   *result = {absl::OkStatus(), JpegWay::kCpu};

@@ -25,8 +25,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuda/device/device_event.h"
-#include "cuda/jpeg/jpeg_decoder.h"
 #include "cuda/dynload/nvjpeg_functions.h"
+#include "cuda/jpeg/jpeg_decoder.h"
 
 namespace shardpack {
 

@@ -14,7 +14,9 @@
 namespace shardpack {
 namespace {
 
-std::string Stub(const std::string& name) { return std::filesystem::absolute("cuda/dynload/" + name); }
+std::string Stub(const std::string& name) {
+  return std::filesystem::absolute("cuda/dynload/" + name);
+}
 
 class NvjpegLibraryTest : public ::testing::Test {
  protected:

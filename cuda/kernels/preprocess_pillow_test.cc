@@ -49,8 +49,8 @@ std::string ByPillow(const std::vector<Case>& cases) {
   lines.close();
   pixels.close();
   const std::string command =
-      absl::StrCat("/usr/bin/python3 -B images/resize/resize_with_pillow.py ", scratch.File("cases"), " ",
-                   scratch.File("pixels"), " ", scratch.File("result"));
+      absl::StrCat("/usr/bin/python3 -B images/resize/resize_with_pillow.py ",
+                   scratch.File("cases"), " ", scratch.File("pixels"), " ", scratch.File("result"));
   EXPECT_EQ(std::system(command.c_str()), 0) << command;
   return ReadFile(scratch.File("result"));
 }

@@ -12,13 +12,13 @@
 #include <thread>
 
 #include "cuda/device/cuda_api.h"
+#include "cuda/device/host_api.h"
+#include "cuda/device/open_device.h"
 #include "cuda/dynload/cuda_driver.h"
 #include "cuda/loading/device_loader.h"
 #include "cuda/loading/dlpack_export.h"
-#include "cuda/device/host_api.h"
-#include "cuda/testing/loader_fixture.h"
-#include "cuda/device/open_device.h"
 #include "cuda/loading/open_loader.h"
+#include "cuda/testing/loader_fixture.h"
 #include "cuda/testing/test_gpus.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

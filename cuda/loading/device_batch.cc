@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "formats/io/status_macros.h"
+
 namespace shardpack {
 
 size_t TensorTypeBytes(TensorType type) {
@@ -100,8 +102,7 @@ absl::Status DeviceBatch::WaitOn(Stream stream) {
 }
 
 absl::Status DeviceBatch::Release(Stream stream) {
-  absl::Status status = Check();
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(Check());
   const std::shared_ptr<DeviceBuffers> buffers = std::move(buffers_);
   buffers_ = nullptr;
   return buffers->GiveBack(*buffer_, stream);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 absl::StatusOr<std::shared_ptr<DeviceBuffers>> DeviceBuffers::Create(const DeviceApi& api,
@@ -18,9 +19,9 @@ absl::StatusOr<std::shared_ptr<DeviceBuffers>> DeviceBuffers::Create(const Devic
     status = made->AllocateAll(kMinBuffers);
     if (!status.ok()) {
       const size_t each = spec.pixel_bytes + spec.output_bytes + spec.raw_bytes;
-      status = absl::Status(
-          status.code(), absl::StrCat(std::string(status.message()), "; not even ", kMinBuffers,
-                                      " batches of ", each, " bytes fit on the device"));
+      status = absl::Status(status.code(),
+                            absl::StrCat(std::string(status.message()), "; not even ", kMinBuffers,
+                                         " batches of ", each, " bytes fit on the device"));
     }
   }
   if (!status.ok()) return status;
@@ -30,8 +31,7 @@ absl::StatusOr<std::shared_ptr<DeviceBuffers>> DeviceBuffers::Create(const Devic
 absl::Status DeviceBuffers::AllocateAll(uint32_t buffers) {
   for (uint32_t i = 0; i < buffers; ++i) {
     all_.push_back(std::make_unique<DeviceBuffer>());
-    absl::Status status = AllocateOne(*all_.back());
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(AllocateOne(*all_.back()));
     free_.push_back(all_.back().get());
   }
   return absl::OkStatus();
@@ -159,15 +159,13 @@ absl::Status DeviceBuffers::ReserveRaw(DeviceBuffer& buffer, size_t bytes) {
   void* raw = nullptr;
   DeviceStatus allocated = api_.allocate(api_.self, &raw, room);
   if (ClassOf(allocated) == FailureClass::kResource) {
-    absl::Status freed = FreeUnused();
-    if (!freed.ok()) return freed;
+    RETURN_IF_ERROR(FreeUnused());
     room = DeviceAligned(bytes);
     allocated = api_.allocate(api_.self, &raw, room);
   }
-  absl::Status status = Checked(
+  RETURN_IF_ERROR(Checked(
       api_, allocated,
-      absl::StrCat("allocating ", room, " bytes on the device for a batch's encoded bytes"));
-  if (!status.ok()) return status;
+      absl::StrCat("allocating ", room, " bytes on the device for a batch's encoded bytes")));
   buffer.raw = static_cast<uint8_t*>(raw);
   const std::lock_guard lock(mutex_);
   buffer.raw_bytes = room;

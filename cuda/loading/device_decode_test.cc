@@ -6,10 +6,10 @@
 #include <set>
 #include <thread>
 
+#include "cuda/device/host_api.h"
 #include "cuda/loading/device_loader.h"
 #include "cuda/testing/fake_api.h"
 #include "cuda/testing/fake_nvjpeg.h"
-#include "cuda/device/host_api.h"
 #include "cuda/testing/loader_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

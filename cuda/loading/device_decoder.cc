@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/io/resources.h"
+#include "formats/io/status_macros.h"
 #include "readers/order/order.h"
 
 namespace shardpack {
@@ -145,8 +146,7 @@ absl::Status DeviceDecoder::Decode(Stream stream, std::span<PreprocessSample> sa
     images_[i].out = static_cast<uint8_t*>(pieces_[piece_].memory) + places_[i].offset;
   }
   results_.assign(images_.size(), {});
-  absl::Status status = decoder_->Decode(images_, stream, results_);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(decoder_->Decode(images_, stream, results_));
   std::fill(samples.begin(), samples.end(), PreprocessSample());
   for (size_t i = 0; i < images_.size(); ++i) {
     const Place& place = places_[i];

@@ -7,11 +7,12 @@
 //   ...                                     // enqueued on the stream: what reads samples[i].pixels
 //   status = (*decoder)->Done(stream);
 //
-// Images are decoded whole by JpegDecoder (cuda/jpeg/jpeg_decoder.h) into one of two pieces of device
-// memory, which grow when a batch needs more than any before; crops and flips are those that the
-// Loader would choose (images/augment/crop.h: a function of seed, epoch and id). Against the Loader's own
-// decoding the result differs where that one decodes a JPEG at a smaller scale. The host waits
-// until the piece's last batch was read, since the engines do not (cuda/jpeg/nvjpeg_backends.h).
+// Images are decoded whole by JpegDecoder (cuda/jpeg/jpeg_decoder.h) into one of two pieces of
+// device memory, which grow when a batch needs more than any before; crops and flips are those that
+// the Loader would choose (images/augment/crop.h: a function of seed, epoch and id). Against the
+// Loader's own decoding the result differs where that one decodes a JPEG at a smaller scale. The
+// host waits until the piece's last batch was read, since the engines do not
+// (cuda/jpeg/nvjpeg_backends.h).
 //
 // Lifetime: the table outlives it; the batch lives until the stream has run.
 // Thread-safety: one thread at a time, one that entered the device, always with the same stream.
@@ -33,8 +34,8 @@
 #include "absl/status/statusor.h"
 #include "cuda/device/device_api.h"
 #include "cuda/device/device_event.h"
-#include "cuda/jpeg/jpeg_decoder.h"
 #include "cuda/dynload/nvjpeg_library.h"
+#include "cuda/jpeg/jpeg_decoder.h"
 #include "images/augment/crop.h"
 #include "readers/loading/host_batch.h"
 

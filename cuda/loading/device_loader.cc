@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "cuda/loading/device_loader_core.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 
@@ -11,8 +12,7 @@ absl::StatusOr<DeviceLoader> DeviceLoader::Open(Loader loader, const DeviceOptio
                                                 const DeviceApi& api,
                                                 const Interrupted& interrupted) {
   auto core = std::make_unique<Core>(std::move(loader), options, api);
-  absl::Status opened = core->Open(interrupted);
-  if (!opened.ok()) return opened;
+  RETURN_IF_ERROR(core->Open(interrupted));
   return DeviceLoader(std::move(core));
 }
 

@@ -12,10 +12,10 @@
 // the same order, with nullopt at the end of an epoch; its cursor counts batches that Next gave. A
 // Loader that decodes to 8-bit pixels in NHWC (OutputFormat's default) has them preprocessed on the
 // device where the options say so, padding to zeros; without a decoder encoded bytes are what a
-// batch holds, or with `decode` the images are decoded for the device (cuda/loading/device_decoder.h): by
-// its engines, nvJPEG or threads of the CPU, into memory for two batches of whole images, beside
-// the buffers; before the third is decoded the thread waits until the first was preprocessed.
-// Without a GPU the same with HostApi(): batches in host memory.
+// batch holds, or with `decode` the images are decoded for the device
+// (cuda/loading/device_decoder.h): by its engines, nvJPEG or threads of the CPU, into memory for
+// two batches of whole images, beside the buffers; before the third is decoded the thread waits
+// until the first was preprocessed. Without a GPU the same with HostApi(): batches in host memory.
 //
 // Lifetime: the table, and the Loader's HostMemory, outlive it and its batches; batches may outlive
 // it. The destructor stops it.

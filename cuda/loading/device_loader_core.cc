@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "formats/io/resources.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -107,8 +108,7 @@ void DeviceLoader::Core::Deliver(Ready ready) {
     SetDoing(Doing::kQueue);
     // Ends of epochs need no buffer, so they are what this bounds.
     room_.wait(lock, [this] {
-      return stop_.load() ||
-             queue_.size() < options_.prefetch_batches + DeviceBuffers::kMinBuffers;
+      return stop_.load() || queue_.size() < options_.prefetch_batches + DeviceBuffers::kMinBuffers;
     });
     queue_.push_back(std::move(ready));
     SetDoing(Doing::kLoader);
@@ -117,11 +117,9 @@ void DeviceLoader::Core::Deliver(Ready ready) {
 }
 
 absl::Status DeviceLoader::Core::UploadOne(Taken taken) {
-  absl::StatusOr<DeviceBuffer*> buffer = WaitForBuffer();
-  if (!buffer.ok()) return buffer.status();
-  absl::Status status = Enqueue(**std::move(taken.batch), **buffer, taken.bad);
-  if (!status.ok()) return status;
-  Deliver({.buffer = *buffer, .after = taken.after, .bad = std::move(taken.bad)});
+  ASSIGN_OR_RETURN(DeviceBuffer * buffer, WaitForBuffer());
+  RETURN_IF_ERROR(Enqueue(**std::move(taken.batch), *buffer, taken.bad));
+  Deliver({.buffer = buffer, .after = taken.after, .bad = std::move(taken.bad)});
   return absl::OkStatus();
 }
 
@@ -248,8 +246,7 @@ absl::Status DeviceLoader::Core::Enqueue(HostBatch batch, DeviceBuffer& buffer,
   if (raw_) {
     size_t bytes = 0;
     for (const Bytes slab : batch.slabs()) bytes += DeviceAligned(slab.size());
-    absl::Status room = buffers_->ReserveRaw(buffer, bytes);
-    if (!room.ok()) return room;
+    RETURN_IF_ERROR(buffers_->ReserveRaw(buffer, bytes));
   }
   std::vector<UploadCopy> copies;
   PlanCopies(batch, buffer, copies);
@@ -273,8 +270,7 @@ absl::Status DeviceLoader::Core::Enqueue(HostBatch batch, DeviceBuffer& buffer,
     if (decoder_ == nullptr) {
       SamplesAt(reinterpret_cast<const uint8_t*>(batch.pixels()->bytes.data()), &info);
     }
-    absl::Status done = PreprocessToSide(rest);
-    if (!done.ok()) return done;
+    RETURN_IF_ERROR(PreprocessToSide(rest));
     copies.push_back({rest, buffer.pixels, pixel_bytes()});
   }
   absl::Status status =
@@ -363,8 +359,7 @@ absl::StatusOr<std::optional<DeviceBatch>> DeviceLoader::Core::Next(
       }
     }
     if (Clock::now() < deadline || !queue_.empty()) continue;
-    absl::Status too_long = WaitedTooLong();
-    if (!too_long.ok()) return too_long;
+    RETURN_IF_ERROR(WaitedTooLong());
     deadline = Clock::now() + options_.patience;
   }
   stats_.consumer_wait_ns += NsSince(start);
@@ -397,24 +392,23 @@ absl::StatusOr<std::optional<BatchInfo>> DeviceLoader::Core::NextInto(const Devi
             ? absl::StrCat("the target has ", target.pixel_bytes, " bytes, a batch ", pixel_bytes())
             : "a batch of encoded bytes has no fixed size to be copied into a target");
   }
-  absl::StatusOr<std::optional<DeviceBatch>> batch = Next(nullptr);
-  if (!batch.ok()) return batch.status();
-  if (!batch->has_value()) return std::nullopt;
-  absl::Status status = (*batch)->WaitOn(stream);
+  ASSIGN_OR_RETURN(std::optional<DeviceBatch> batch, Next(nullptr));
+  if (!batch.has_value()) return std::nullopt;
+  absl::Status status = batch->WaitOn(stream);
   if (status.ok()) {
     status = Checked(api_,
-                     api_.copy_within(api_.self, target.pixels, (*batch)->pixels()->data,
+                     api_.copy_within(api_.self, target.pixels, batch->pixels()->data,
                                       target.pixel_bytes, stream),
                      "copying a batch into its target");
   }
   if (status.ok() && target.labels != nullptr && options_.labels) {
     status = Checked(api_,
-                     api_.copy_within(api_.self, target.labels, (*batch)->labels()->data,
+                     api_.copy_within(api_.self, target.labels, batch->labels()->data,
                                       slots_ * sizeof(int64_t), stream),
                      "copying labels into their target");
   }
-  std::optional<BatchInfo> info = (*batch)->info();
-  absl::Status released = (*batch)->Release(stream);
+  std::optional<BatchInfo> info = batch->info();
+  absl::Status released = batch->Release(stream);
   if (!status.ok()) return status;
   if (!released.ok()) return released;
   return info;

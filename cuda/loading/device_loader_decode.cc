@@ -4,8 +4,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "cuda/device/abandon.h"
-#include "cuda/loading/device_loader_core.h"
 #include "cuda/device/host_api.h"
+#include "cuda/loading/device_loader_core.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 
@@ -22,10 +23,9 @@ void DeviceLoader::Core::EndDecoder() {
 absl::Status DeviceLoader::Core::MakeDecoder() {
   DeviceDecode options = *options_.decode;
   if (on_host_) options.use_hardware = options.use_hybrid = false;
-  absl::StatusOr<std::unique_ptr<DeviceDecoder>> made =
-      DeviceDecoder::Create(on_host_ ? HostApi() : api_, options, &stop_);
-  if (!made.ok()) return made.status();
-  decoder_ = *std::move(made);
+  ASSIGN_OR_RETURN(std::unique_ptr<DeviceDecoder> made,
+                   DeviceDecoder::Create(on_host_ ? HostApi() : api_, options, &stop_));
+  decoder_ = std::move(made);
   why_bad_.resize(slots_);
   had_engines_ = decoder_->has_hardware();
   const bool lacks = (options.use_hardware && !decoder_->has_hardware()) ||

@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "cuda/loading/device_loader_core.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -64,8 +65,7 @@ absl::Status DeviceLoader::Core::LearnToDecode(const HostBatch& batch) {
                                                    std::string(kImageField), " of the Loader"));
   }
   const CropOptions& crop = options_.decode->crop;
-  absl::Status crops = CheckCropOptions(crop);
-  if (!crops.ok()) return crops;
+  RETURN_IF_ERROR(CheckCropOptions(crop));
   if (!options_.preprocess || (options_.preprocess->width != 0 && out_width() != crop.width) ||
       (options_.preprocess->height != 0 && out_height() != crop.height)) {
     return absl::InvalidArgumentError(
@@ -150,16 +150,16 @@ absl::Status DeviceLoader::Core::MakeStreams() {
 }
 
 absl::Status DeviceLoader::Core::MakeBuffers(size_t raw_bytes) {
-  absl::StatusOr<std::shared_ptr<DeviceBuffers>> buffers = DeviceBuffers::Create(
-      api_, {.buffers = options_.prefetch_batches + DeviceBuffers::kMinBuffers,
-             .slots = slots_,
-             .pixel_bytes = on_host_ ? pixel_bytes() : decoded_bytes_,
-             .output_bytes = preprocess_ ? pixel_bytes() : 0,
-             .raw_bytes = raw_bytes,
-             .samples = preprocess_});
-  if (!buffers.ok()) return buffers.status();
-  (*buffers)->set_patience(options_.stop_patience);
-  buffers_ = *std::move(buffers);
+  ASSIGN_OR_RETURN(std::shared_ptr<DeviceBuffers> buffers,
+                   DeviceBuffers::Create(
+                       api_, {.buffers = options_.prefetch_batches + DeviceBuffers::kMinBuffers,
+                              .slots = slots_,
+                              .pixel_bytes = on_host_ ? pixel_bytes() : decoded_bytes_,
+                              .output_bytes = preprocess_ ? pixel_bytes() : 0,
+                              .raw_bytes = raw_bytes,
+                              .samples = preprocess_}));
+  buffers->set_patience(options_.stop_patience);
+  buffers_ = std::move(buffers);
   return absl::OkStatus();
 }
 
@@ -207,10 +207,9 @@ absl::Status DeviceLoader::Core::Open(const Interrupted& interrupted) {
   size_t side_bytes = DeviceAligned(slots_ * sizeof(int64_t));
   if (preprocess_) side_bytes += slots_ * sizeof(PreprocessSample);
   if (on_host_) side_bytes += pixel_bytes();
-  absl::StatusOr<std::unique_ptr<Uploader>> uploader =
-      Uploader::Create(api_, kUploads, side_bytes, side_memory_);
-  if (!uploader.ok()) return uploader.status();
-  uploader_ = *std::move(uploader);
+  ASSIGN_OR_RETURN(std::unique_ptr<Uploader> uploader,
+                   Uploader::Create(api_, kUploads, side_bytes, side_memory_));
+  uploader_ = std::move(uploader);
   uploader_->set_patience(options_.stop_patience);
   try {
     thread_ = std::thread([this] {

@@ -2,9 +2,9 @@
 // made of them, without a Python module.
 #include <cstdio>
 
+#include "cuda/device/host_api.h"
 #include "cuda/loading/device_loader.h"
 #include "cuda/loading/dlpack_export.h"
-#include "cuda/device/host_api.h"
 #include "cuda/testing/loader_fixture.h"
 
 namespace shardpack {

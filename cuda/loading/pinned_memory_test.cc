@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cuda/loading/open_loader.h"
 #include "cuda/testing/fake_api.h"
 #include "cuda/testing/loader_fixture.h"
-#include "cuda/loading/open_loader.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

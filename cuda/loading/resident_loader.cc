@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "cuda/loading/uploader.h"
+#include "formats/io/status_macros.h"
 #include "readers/loading/loader.h"
 
 namespace shardpack {
@@ -124,18 +125,16 @@ absl::Status ResidentLoader::Core::FillFrom(Loader& loader, const Interrupted& i
   for (;;) {
     absl::Status status = WaitForUploads(1, interrupted);  // the Loader needs its memory
     if (!status.ok()) return status;
-    absl::StatusOr<std::optional<HostBatch>> batch = loader.Next(interrupted);
-    if (!batch.ok()) return batch.status();
-    if (!batch->has_value()) return absl::OkStatus();
-    const std::span<const uint64_t> ids = (*batch)->ids();
+    ASSIGN_OR_RETURN(std::optional<HostBatch> batch, loader.Next(interrupted));
+    if (!batch.has_value()) return absl::OkStatus();
+    const std::span<const uint64_t> ids = batch->ids();
     const auto padding = std::find(ids.begin(), ids.end(), kPaddingId);
     const auto images = static_cast<size_t>(padding - ids.begin());
-    std::copy_n((*batch)->labels().begin(), images,
-                labels_.begin() + static_cast<ptrdiff_t>(ids[0]));
-    const UploadCopy copy{(*batch)->pixels()->bytes.data(), table_ + ids[0] * image_bytes_,
+    std::copy_n(batch->labels().begin(), images, labels_.begin() + static_cast<ptrdiff_t>(ids[0]));
+    const UploadCopy copy{batch->pixels()->bytes.data(), table_ + ids[0] * image_bytes_,
                           images * image_bytes_};
     Event copied = nullptr;
-    status = uploader_->Upload(**std::move(batch), std::span(&copy, 1), {}, &copied);
+    status = uploader_->Upload(*std::move(batch), std::span(&copy, 1), {}, &copied);
     if (!status.ok()) return status;
   }
 }
@@ -145,11 +144,10 @@ absl::Status ResidentLoader::Core::Fill(const Interrupted& interrupted) {
   const Clock::time_point start = Clock::now();
   labels_.assign(dataset_.size(), kNoLabel);
   const auto batch = static_cast<uint32_t>(std::min<uint64_t>(kFillBatch, dataset_.size()));
-  absl::StatusOr<Order> all = Order::Make({.samples = dataset_.size(),
+  ASSIGN_OR_RETURN(Order all, Order::Make({.samples = dataset_.size(),
                                            .mode = OrderMode::kSequential,
                                            .global_batch = batch,
-                                           .tail = Tail::kPad});
-  if (!all.ok()) return all.status();
+                                           .tail = Tail::kPad}));
   LoaderOptions options{
       .threads = options_.threads, .memory_bytes = memory_.options().budget_bytes / 2, .epochs = 1};
   options.decode.emplace();
@@ -157,9 +155,8 @@ absl::Status ResidentLoader::Core::Fill(const Interrupted& interrupted) {
       .kind = CropKind::kResize, .width = options_.width, .height = options_.height};
   options.decode->filter = options_.filter;
   options.decode->channels = options_.channels;
-  absl::StatusOr<Loader> loader = Loader::Open(dataset_, *all, {}, options, memory_);
-  if (!loader.ok()) return loader.status();
-  absl::Status status = FillFrom(*loader, interrupted);
+  ASSIGN_OR_RETURN(Loader loader, Loader::Open(dataset_, all, {}, options, memory_));
+  absl::Status status = FillFrom(loader, interrupted);
   if (status.ok()) {
     status = Checked(api_, api_.stream_synchronize(api_.self, uploader_->stream()),
                      "waiting for the images to be on the device");
@@ -195,20 +192,19 @@ absl::Status ResidentLoader::Core::Open(const std::optional<Cursor>& cursor,
   status = Checked(api_, api_.stream_create(api_.self, &work_stream_), "making a stream");
   has_work_stream_ = status.ok();
   if (!status.ok()) return status;
-  absl::StatusOr<std::shared_ptr<DeviceBuffers>> buffers =
+  ASSIGN_OR_RETURN(
+      std::shared_ptr<DeviceBuffers> buffers,
       DeviceBuffers::Create(api_, {.buffers = options_.buffers,
                                    .slots = slots_,
                                    .pixel_bytes = slots_ * output_.Bytes(out_width_, out_height_),
                                    .samples = !gathers(),
-                                   .rows = gathers()});
-  if (!buffers.ok()) return buffers.status();
-  buffers_ = *std::move(buffers);
+                                   .rows = gathers()}));
+  buffers_ = std::move(buffers);
   const size_t side_bytes = DeviceAligned(slots_ * sizeof(int64_t)) +
                             slots_ * (gathers() ? sizeof(uint64_t) : sizeof(PreprocessSample));
-  absl::StatusOr<std::unique_ptr<Uploader>> uploader =
-      Uploader::Create(api_, kUploads, side_bytes, memory_);
-  if (!uploader.ok()) return uploader.status();
-  uploader_ = *std::move(uploader);
+  ASSIGN_OR_RETURN(std::unique_ptr<Uploader> uploader,
+                   Uploader::Create(api_, kUploads, side_bytes, memory_));
+  uploader_ = std::move(uploader);
   return Fill(interrupted);
 }
 
@@ -351,11 +347,9 @@ absl::StatusOr<std::optional<DeviceBatch>> ResidentLoader::Core::Next(
     return std::nullopt;
   }
   if (options_.epochs > 0 && epoch_ >= options_.epochs) return std::nullopt;
-  absl::Status status = WaitForUploads(kUploads - 1, interrupted);
-  if (!status.ok()) return status;
-  absl::StatusOr<DeviceBuffer*> buffer = WaitForBuffer(interrupted);
-  if (!buffer.ok()) return buffer.status();
-  failed_ = Enqueue(**buffer);
+  RETURN_IF_ERROR(WaitForUploads(kUploads - 1, interrupted));
+  ASSIGN_OR_RETURN(DeviceBuffer * buffer, WaitForBuffer(interrupted));
+  failed_ = Enqueue(*buffer);
   if (!failed_.ok()) return failed_;
   if (++step_ == order_.steps()) {
     step_ = 0;
@@ -363,9 +357,9 @@ absl::StatusOr<std::optional<DeviceBatch>> ResidentLoader::Core::Next(
     epoch_ended_ = true;
   }
   ++stats_.batches;
-  buffers_->SetHeld(**buffer);
-  return DeviceBatch(buffers_, **buffer,
-                     PixelTensor(api_, (*buffer)->output, options_.output, slots_, out_height_,
+  buffers_->SetHeld(*buffer);
+  return DeviceBatch(buffers_, *buffer,
+                     PixelTensor(api_, buffer->output, options_.output, slots_, out_height_,
                                  out_width_, options_.channels),
                      true);
 }
@@ -382,8 +376,7 @@ absl::StatusOr<ResidentLoader> ResidentLoader::Open(Dataset dataset, Order order
                                                     std::optional<Cursor> cursor,
                                                     const Interrupted& interrupted) {
   auto core = std::make_unique<Core>(std::move(dataset), std::move(order), rank, options, api);
-  absl::Status opened = core->Open(cursor, interrupted);
-  if (!opened.ok()) return opened;
+  RETURN_IF_ERROR(core->Open(cursor, interrupted));
   return ResidentLoader(std::move(core));
 }
 

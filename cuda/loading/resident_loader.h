@@ -31,9 +31,9 @@
 #include "cuda/loading/pinned_memory.h"
 #include "images/augment/crop.h"
 #include "images/pixels/pixel_output.h"
-#include "readers/order/cursor.h"
 #include "readers/dataset/dataset.h"
 #include "readers/loading/loader.h"
+#include "readers/order/cursor.h"
 #include "readers/order/order.h"
 #include "readers/order/rank.h"
 

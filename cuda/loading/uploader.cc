@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "cuda/device/abandon.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 
@@ -10,21 +11,18 @@ absl::StatusOr<std::unique_ptr<Uploader>> Uploader::Create(const DeviceApi& api,
                                                            size_t side_bytes, HostMemory& memory) {
   if (slots == 0) return absl::InvalidArgumentError("an uploader without slots");
   std::unique_ptr<Uploader> made(new Uploader(api, memory));
-  absl::Status stream =
-      Checked(api, api.stream_create(api.self, &made->stream_), "making a stream for copies");
-  if (!stream.ok()) return stream;
+  RETURN_IF_ERROR(
+      Checked(api, api.stream_create(api.self, &made->stream_), "making a stream for copies"));
   made->has_stream_ = true;
   made->slots_.reserve(slots);
   for (size_t i = 0; i < slots; ++i) {
     Event event = nullptr;
-    absl::Status created =
-        Checked(api, api.event_create(api.self, &event, false), "making an event for copies");
-    if (!created.ok()) return created;
+    RETURN_IF_ERROR(
+        Checked(api, api.event_create(api.self, &event, false), "making an event for copies"));
     made->slots_.emplace_back().event = event;
     if (side_bytes == 0) continue;
-    absl::StatusOr<std::span<std::byte>> side = memory.Allocate(side_bytes);
-    if (!side.ok()) return side.status();
-    made->slots_.back().side = *side;
+    ASSIGN_OR_RETURN(std::span<std::byte> side, memory.Allocate(side_bytes));
+    made->slots_.back().side = side;
   }
   return made;
 }
@@ -49,8 +47,7 @@ absl::Status Uploader::Reclaim() {
     const DeviceStatus done = slot.broken ? api_.stream_query(api_.self, stream_)
                                           : api_.event_query(api_.self, slot.event);
     if (done.code == kDeviceNotReady) return absl::OkStatus();
-    absl::Status status = Checked(api_, done, "asking whether a copy is done");
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(Checked(api_, done, "asking whether a copy is done"));
     slot.batch.reset();
     slot.broken = false;
     oldest_ = (oldest_ + 1) % slots_.size();
@@ -85,16 +82,14 @@ absl::Status Uploader::Upload(std::optional<HostBatch> batch, std::span<const Up
 absl::Status Uploader::Enqueue(std::span<const UploadCopy> copies, std::span<const Event> after,
                                Event done) {
   for (const Event event : after) {
-    absl::Status waits = Checked(api_, api_.stream_wait(api_.self, stream_, event),
-                                 "making a copy wait for the last use of its place");
-    if (!waits.ok()) return waits;
+    RETURN_IF_ERROR(Checked(api_, api_.stream_wait(api_.self, stream_, event),
+                            "making a copy wait for the last use of its place"));
   }
   for (const UploadCopy& copy : copies) {
     if (copy.bytes == 0) continue;
-    absl::Status copied =
-        Checked(api_, api_.copy_to_device(api_.self, copy.to, copy.from, copy.bytes, stream_),
-                "copying a batch to the device");
-    if (!copied.ok()) return copied;
+    RETURN_IF_ERROR(Checked(api_,
+                            api_.copy_to_device(api_.self, copy.to, copy.from, copy.bytes, stream_),
+                            "copying a batch to the device"));
     uploaded_bytes_ += copy.bytes;
   }
   return Checked(api_, api_.event_record(api_.self, done, stream_), "recording the end of a copy");

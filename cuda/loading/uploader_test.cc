@@ -4,8 +4,8 @@
 #include <array>
 #include <cstring>
 
-#include "cuda/testing/fake_api.h"
 #include "cuda/loading/pinned_memory.h"
+#include "cuda/testing/fake_api.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

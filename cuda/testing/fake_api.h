@@ -63,8 +63,8 @@ class FakeApi {
   void LoseDevice(int code = kDeviceIllegalAddress);
   // For fakes of libraries that work on streams: runs there, in order. Not counted as a call.
   void Enqueue(Stream stream, std::function<void()> work);
-  // Joins the threads of destroyed streams, which run first what is enqueued: a process that forks, or that
-  // ends without the destructor, leaves none behind. Not while the streams are held.
+  // Joins the threads of destroyed streams, which run first what is enqueued: a process that forks,
+  // or that ends without the destructor, leaves none behind. Not while the streams are held.
   void JoinDestroyed();
   // Nothing runs on any stream until LetGo.
   void Hold();

@@ -10,8 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuda/dynload/cuda_driver.h"
-#include "cuda/testing/fake_api.h"
 #include "cuda/kernels/gather_kernel.h"
+#include "cuda/testing/fake_api.h"
 #include "cuda/testing/test_gpus.h"
 
 namespace shardpack {

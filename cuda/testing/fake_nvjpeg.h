@@ -25,9 +25,9 @@
 #include <mutex>
 #include <string>
 
-#include "cuda/testing/fake_api.h"
-#include "cuda/jpeg/jpeg_decoder.h"
 #include "cuda/dynload/nvjpeg_functions.h"
+#include "cuda/jpeg/jpeg_decoder.h"
+#include "cuda/testing/fake_api.h"
 
 namespace shardpack {
 

@@ -26,7 +26,7 @@ struct LoaderFixtureOptions {
   uint32_t batch = 8;
   bool kinds = false;                // progressive, CMYK, gray and turned ones among the JPEGs
   bool turned = false;               // all of them
-  uint32_t min_side = 24;          // of JPEGs; the engines of GPUs take 64 and more
+  uint32_t min_side = 24;            // of JPEGs; the engines of GPUs take 64 and more
   uint32_t spread = 7;               // the widths of JPEGs differ by less
   std::vector<size_t> cut = {};      // numbers of JPEGs that end in the middle
   std::vector<size_t> flipped = {};  // numbers of samples with another byte than was hashed

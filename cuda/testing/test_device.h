@@ -16,8 +16,8 @@
 #include <memory>
 #include <string>
 
-#include "cuda/testing/fake_api.h"
 #include "cuda/dynload/nvjpeg_functions.h"
+#include "cuda/testing/fake_api.h"
 
 namespace shardpack {
 

@@ -1,4 +1,5 @@
-// HoldsDatasetParts: what a folder without a manifest is: an unfinished or damaged dataset, or none.
+// HoldsDatasetParts: what a folder without a manifest is: an unfinished or damaged dataset, or
+// none.
 //
 //   absl::StatusOr<bool> parts = HoldsDatasetParts("OUT");
 //

@@ -13,14 +13,17 @@ constexpr Severity kError = Severity::kError;
 constexpr Severity kWarning = Severity::kWarning;
 constexpr std::string_view kRepack = "rebuild this dataset from its source";
 constexpr std::string_view kRestoreManifest =
-    "run `pack repair OUT --from COPY`, where COPY is a copy of the dataset, or rebuild the dataset from its source";
+    "run `pack repair OUT --from COPY`, where COPY is a copy of the dataset, or rebuild the "
+    "dataset from its source";
 constexpr std::string_view kRepair =
     "run `pack repair OUT`, which rebuilds the file from the source, or with --from from a copy";
 constexpr std::string_view kRestore = "restore the file from a good copy";
 constexpr std::string_view kResume = "run the same `pack` command again to finish it";
-constexpr std::string_view kReplaceManifest = "put a good copy of manifest.json in its place, or rebuild the dataset from its source";
+constexpr std::string_view kReplaceManifest =
+    "put a good copy of manifest.json in its place, or rebuild the dataset from its source";
 constexpr std::string_view kFinishOrRestore =
-    "run the same `pack` command again to finish it; a lost file is taken from a copy by `pack repair OUT --from COPY`";
+    "run the same `pack` command again to finish it; a lost file is taken from a copy by `pack "
+    "repair OUT --from COPY`";
 
 // clang-format off
 constexpr FindingSpec kCatalogue[] = {

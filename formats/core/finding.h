@@ -127,8 +127,8 @@ struct FindingSpec {
   FindingId id;
   std::string_view name;  // stable, kebab-case
   Severity severity;
-  std::string_view message;  // one sentence
-  std::string_view hint;     // what to do or to run next; OUT stands for the dataset's name
+  std::string_view message;         // one sentence
+  std::string_view hint;            // what to do or to run next; OUT stands for the dataset's name
   std::string_view lone_hint = {};  // the same for a shard without a dataset; empty: no other
 };
 

@@ -34,7 +34,8 @@ TEST(Catalogue, EveryRowSaysSomething) {
     EXPECT_GT(spec.message.size(), 10u) << spec.name;
     EXPECT_GT(spec.hint.size(), 10u) << spec.name;
     // A lone shard has no dataset to repair.
-    EXPECT_EQ(spec.hint.find("`pack repair OUT`") != spec.hint.npos, !spec.lone_hint.empty()) << spec.name;
+    EXPECT_EQ(spec.hint.find("`pack repair OUT`") != spec.hint.npos, !spec.lone_hint.empty())
+        << spec.name;
     EXPECT_EQ(spec.lone_hint.find("OUT"), spec.lone_hint.npos) << spec.name;
     EXPECT_NE(spec.message.back(), '.') << spec.name << ": the text goes on after it";
     EXPECT_EQ(MakeFinding(spec.id, "s").severity, spec.severity);

@@ -13,6 +13,7 @@
 #include "formats/core/manifest_defect.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -41,11 +42,14 @@ Object MembersOf(FileEntry& file) {
 }
 
 Object MembersOf(ManifestShard& shard) {
-  return {{"bytes", &shard.bytes},      {"index", MembersOf(shard.index)},
+  return {{"bytes", &shard.bytes},
+          {"index", MembersOf(shard.index)},
           {"location", &shard.location, true},
           {"name", &shard.name},
           {"planned", &shard.planned, true},
-          {"records", &shard.records},  {"sha256", &shard.sha256, true},   {"split", &shard.split},
+          {"records", &shard.records},
+          {"sha256", &shard.sha256, true},
+          {"split", &shard.split},
           {"xxh3_128", &shard.xxh3_128}};
 }
 
@@ -429,8 +433,7 @@ absl::StatusOr<Manifest> Manifest::Parse(std::string_view json) {
   } catch (const std::exception& error) {
     return RefuseManifest(EscapeForTerminal(error.what()));
   }
-  absl::Status checked = manifest.Check();
-  if (!checked.ok()) return checked;
+  RETURN_IF_ERROR(manifest.Check());
   return manifest;
 }
 

@@ -48,9 +48,9 @@ struct ManifestShard {
   // Of an adopted shard that does not lie in the dataset's folder under its name: its data file,
   // absolute or relative to that folder, `..` included. It is then not in `files`.
   std::string location = {};
-  // What the shard was planned for, where samples turned out bad: "records", and "bytes of FIELD" in
-  // all. Some containers depend on it, so that without it a shard could not be made again from what
-  // is in it. Empty where it follows from the records.
+  // What the shard was planned for, where samples turned out bad: "records", and "bytes of FIELD"
+  // in all. Some containers depend on it, so that without it a shard could not be made again from
+  // what is in it. Empty where it follows from the records.
   std::map<std::string, uint64_t> planned = {};
 };
 
@@ -95,8 +95,9 @@ struct Manifest {
   Digest options_digest, plan_digest;
   std::string source_root;
   uint64_t source_files = 0, source_bytes = 0;
-  // Of when the source's files were last modified, 32 hex digits: tells a rerun that they still are what was packed.
-  // Not part of what was packed, and so not of the identity. Empty in manifests of older versions.
+  // Of when the source's files were last modified, 32 hex digits: tells a rerun that they still are
+  // what was packed. Not part of what was packed, and so not of the identity. Empty in manifests of
+  // older versions.
   std::string source_times;
   Digest listing_digest;
   ManifestCounts counts;

@@ -8,6 +8,7 @@
 #include "formats/core/manifest.h"
 #include "formats/core/manifest_defect.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -93,8 +94,7 @@ absl::Status CheckShard(const Manifest& manifest, const ManifestShard& shard) {
   }
   const FileEntry* file = FindShardFile(manifest, shard);
   if (!shard.location.empty()) {
-    absl::Status fits = CheckLocation(manifest, shard, file);
-    if (!fits.ok()) return fits;
+    RETURN_IF_ERROR(CheckLocation(manifest, shard, file));
   } else if (file == nullptr || file->bytes != shard.bytes || file->xxh3_128 != shard.xxh3_128) {
     return RefuseManifest(
         absl::StrCat("shards: ", shard.name, " is not in files with this size and hash"));
@@ -114,8 +114,7 @@ absl::Status CheckShards(const Manifest& manifest) {
   std::map<std::string, uint64_t> records;  // of each split
   std::set<std::string_view> names;
   for (const ManifestShard& shard : manifest.shards) {
-    absl::Status checked = CheckShard(manifest, shard);
-    if (!checked.ok()) return checked;
+    RETURN_IF_ERROR(CheckShard(manifest, shard));
     if (!names.insert(shard.name).second || !names.insert(shard.index.name).second) {
       return RefuseManifest(absl::StrCat("shards: twice: ", shard.name));
     }
@@ -182,10 +181,10 @@ absl::Status Manifest::Check() const {
     return RefuseManifest(absl::StrCat("origin: expected ", std::string(kAdoptedOrigin),
                                        " or none, actual ", EscapeForTerminal(origin)));
   }
-  if (!source_times.empty() && !ParseDigest(source_times)) return RefuseManifest("source.times: not a digest");
+  if (!source_times.empty() && !ParseDigest(source_times))
+    return RefuseManifest("source.times: not a digest");
   for (const auto& check : {CheckFiles, CheckShards, CheckCounts}) {
-    absl::Status checked = check(*this);
-    if (!checked.ok()) return checked;
+    RETURN_IF_ERROR(check(*this));
   }
   return absl::OkStatus();
 }

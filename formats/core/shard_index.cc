@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/io/file.h"
 #include "formats/io/mapped_file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -57,8 +58,8 @@ absl::Status Damaged(std::string_view path, const std::string& why) {
 // when it is looked at. Kernels before 5.14 do not know the advice.
 absl::Status ReadPages(const std::string& path, Bytes mapped) {
 #ifdef MADV_POPULATE_READ
-  if (!mapped.empty() && ::madvise(const_cast<std::byte*>(mapped.data()), mapped.size(),
-                                   MADV_POPULATE_READ) != 0) {
+  if (!mapped.empty() &&
+      ::madvise(const_cast<std::byte*>(mapped.data()), mapped.size(), MADV_POPULATE_READ) != 0) {
     if (errno == EFAULT || errno == EHWPOISON) return IoStatus("read", path, EIO);
   }
 #endif
@@ -74,17 +75,15 @@ struct ShardIndex::Storage {
 
 absl::StatusOr<ShardIndex> ShardIndex::Open(const std::string& path, uint64_t shard_bytes,
                                             std::optional<Digest> expect) {
-  absl::StatusOr<MappedFile> mapped = MappedFile::Open(path);
-  if (!mapped.ok()) return mapped.status();
+  ASSIGN_OR_RETURN(MappedFile mapped, MappedFile::Open(path));
   ShardIndex index;
-  index.bytes_ = mapped->bytes();
-  if (absl::Status read = ReadPages(path, index.bytes_); !read.ok()) return read;
-  index.storage_ = std::make_shared<const Storage>(Storage{path, *std::move(mapped)});
+  index.bytes_ = mapped.bytes();
+  RETURN_IF_ERROR(ReadPages(path, index.bytes_));
+  index.storage_ = std::make_shared<const Storage>(Storage{path, std::move(mapped)});
   if (expect && Xxh3_128(index.bytes_) != *expect) {
     return Damaged(path, "its hash differs from the manifest");
   }
-  absl::Status parsed = index.Parse(shard_bytes);
-  if (!parsed.ok()) return parsed;
+  RETURN_IF_ERROR(index.Parse(shard_bytes));
   return index;
 }
 
@@ -93,8 +92,7 @@ absl::StatusOr<ShardIndex> ShardIndex::FromBytes(std::string bytes, uint64_t sha
   auto storage = std::make_shared<const Storage>(Storage{"index in memory", std::move(bytes)});
   index.bytes_ = AsBytes(std::get<std::string>(storage->owner));
   index.storage_ = std::move(storage);
-  absl::Status parsed = index.Parse(shard_bytes);
-  if (!parsed.ok()) return parsed;
+  RETURN_IF_ERROR(index.Parse(shard_bytes));
   return index;
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -84,17 +85,14 @@ absl::StatusOr<Hdf5Dataset> Parser::Run() {
     return reader_.Damage(FindingId::kHdf5External, external->address,
                           absl::StrCat(dataset_.path, " keeps its data in external files"));
   }
-  absl::StatusOr<const HeaderMessage*> space = Need(MessageType::kDataspace, "dataspace");
-  if (!space.ok()) return space.status();
-  absl::Status read = ReadSpace(**space);
+  ASSIGN_OR_RETURN(const HeaderMessage* space, Need(MessageType::kDataspace, "dataspace"));
+  absl::Status read = ReadSpace(*space);
   if (!read.ok()) return read;
-  absl::StatusOr<const HeaderMessage*> type = Need(MessageType::kDatatype, "datatype");
-  if (!type.ok()) return type.status();
-  read = ReadType(**type);
+  ASSIGN_OR_RETURN(const HeaderMessage* type, Need(MessageType::kDatatype, "datatype"));
+  read = ReadType(*type);
   if (!read.ok()) return read;
-  absl::StatusOr<const HeaderMessage*> layout = Need(MessageType::kLayout, "layout");
-  if (!layout.ok()) return layout.status();
-  read = ReadLayout(**layout);
+  ASSIGN_OR_RETURN(const HeaderMessage* layout, Need(MessageType::kLayout, "layout"));
+  read = ReadLayout(*layout);
   if (!read.ok()) return read;
   if (const HeaderMessage* filters = object_.Find(MessageType::kFilters)) {
     read = ReadFilters(*filters);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -78,28 +79,26 @@ absl::StatusOr<std::string> Walk::Run() {
 }
 
 absl::Status Walk::ReadTree(uint64_t address, int parent_level) {
-  absl::StatusOr<Bytes> head = reader_.Read(address, kNodeHeadBytes, "a B-tree node of chunks");
-  if (!head.ok()) return head.status();
-  if (AsText(head->first(4)) != "TREE" || (*head)[4] != std::byte{1}) {
+  ASSIGN_OR_RETURN(Bytes head, reader_.Read(address, kNodeHeadBytes, "a B-tree node of chunks"));
+  if (AsText(head.first(4)) != "TREE" || head[4] != std::byte{1}) {
     return reader_.Malformed(address, "no B-tree node of chunks");
   }
-  const auto level = std::to_integer<int>((*head)[5]);
-  const auto entries = LoadLittle<uint16_t>(head->data() + 6);
+  const auto level = std::to_integer<int>(head[5]);
+  const auto entries = LoadLittle<uint16_t>(head.data() + 6);
   if (level >= parent_level || (parent_level <= kMaxLevel && level != parent_level - 1)) {
     return reader_.Malformed(address, "a B-tree node of the wrong level", "", absl::StrCat(level));
   }
   // Size, filter mask, an offset for each dimension, and one within the element.
   const uint64_t key_bytes = 8 + (dataset_.dims.size() + 1) * 8, step = key_bytes + 8;
-  absl::StatusOr<Bytes> body =
-      reader_.Read(address + kNodeHeadBytes, entries * step + key_bytes, "a B-tree node of chunks");
-  if (!body.ok()) return body.status();
+  ASSIGN_OR_RETURN(Bytes body, reader_.Read(address + kNodeHeadBytes, entries * step + key_bytes,
+                                            "a B-tree node of chunks"));
   struct Child {
     uint64_t element, address;
     uint32_t bytes;
   };
   std::vector<Child> children;
   for (uint16_t i = 0; i < entries; ++i) {
-    const std::byte* key = body->data() + i * step;
+    const std::byte* key = body.data() + i * step;
     children.push_back({LoadLittle<uint64_t>(key + 8), LoadLittle<uint64_t>(key + key_bytes),
                         LoadLittle<uint32_t>(key)});
   }
@@ -109,9 +108,8 @@ absl::Status Walk::ReadTree(uint64_t address, int parent_level) {
                                absl::StrCat("a chunk of ", dataset_.path, " has another size"),
                                absl::StrCat(chunk_bytes_), absl::StrCat(child.bytes));
     }
-    absl::Status read =
-        level == 0 ? CopyChunk(child.element, child.address) : ReadTree(child.address, level);
-    if (!read.ok()) return read;
+    RETURN_IF_ERROR(level == 0 ? CopyChunk(child.element, child.address)
+                               : ReadTree(child.address, level));
   }
   return absl::OkStatus();
 }
@@ -125,18 +123,16 @@ absl::Status Walk::CheckSum(uint64_t address, Bytes all) {
 }
 
 absl::Status Walk::ReadFixedArray() {
-  absl::StatusOr<Bytes> head =
-      reader_.Read(dataset_.address, kArrayHeaderBytes, "the header of a fixed array");
-  if (!head.ok()) return head.status();
-  if (AsText(head->first(4)) != "FAHD" || (*head)[4] != std::byte{0}) {
+  ASSIGN_OR_RETURN(
+      Bytes head, reader_.Read(dataset_.address, kArrayHeaderBytes, "the header of a fixed array"));
+  if (AsText(head.first(4)) != "FAHD" || head[4] != std::byte{0}) {
     return reader_.Malformed(dataset_.address, "no header of a fixed array");
   }
-  absl::Status sound = CheckSum(dataset_.address, *head);
-  if (!sound.ok()) return sound;
-  const auto client = std::to_integer<int>((*head)[5]), width = std::to_integer<int>((*head)[6]);
-  const auto page_bits = std::to_integer<unsigned>((*head)[7]);
-  const auto entries = LoadLittle<uint64_t>(head->data() + 8);
-  const auto block = LoadLittle<uint64_t>(head->data() + 16);
+  RETURN_IF_ERROR(CheckSum(dataset_.address, head));
+  const auto client = std::to_integer<int>(head[5]), width = std::to_integer<int>(head[6]);
+  const auto page_bits = std::to_integer<unsigned>(head[7]);
+  const auto entries = LoadLittle<uint64_t>(head.data() + 8);
+  const auto block = LoadLittle<uint64_t>(head.data() + 16);
   if (client != 0 || width != 8 || entries < seen_.size() || page_bits >= 32) {
     return reader_.Malformed(dataset_.address, "a fixed array of another kind");
   }
@@ -153,24 +149,22 @@ absl::Status Walk::ReadArrayBlock(uint64_t address, uint64_t chunks, uint64_t pa
   const uint64_t bitmap_bytes = (pages + 7) / 8;
   const uint64_t head_bytes =
       kArrayBlockHeadBytes + (pages == 0 ? chunks * 8 : bitmap_bytes) + kChecksumBytes;
-  absl::StatusOr<Bytes> head = reader_.Read(address, head_bytes, "a block of a fixed array");
-  if (!head.ok()) return head.status();
-  if (AsText(head->first(4)) != "FADB" || (*head)[4] != std::byte{0}) {
+  ASSIGN_OR_RETURN(Bytes head, reader_.Read(address, head_bytes, "a block of a fixed array"));
+  if (AsText(head.first(4)) != "FADB" || head[4] != std::byte{0}) {
     return reader_.Malformed(address, "no block of a fixed array");
   }
-  absl::Status sound = CheckSum(address, *head);
+  absl::Status sound = CheckSum(address, head);
   if (!sound.ok()) return sound;
   if (pages == 0) return ReadArrayPage(address + kArrayBlockHeadBytes, chunks, 0);
-  const std::string bitmap(AsText(head->subspan(kArrayBlockHeadBytes, bitmap_bytes)));
+  const std::string bitmap(AsText(head.subspan(kArrayBlockHeadBytes, bitmap_bytes)));
   uint64_t at = address + head_bytes;
   for (uint64_t page = 0; page < pages; ++page) {
     const uint64_t count = std::min(page_chunks, chunks - page * page_chunks);
     // The highest bit is the first page (HDFGroup/hdf5: src/H5VM.c, H5VM_bit_get).
     if (((static_cast<uint8_t>(bitmap[page / 8]) << (page % 8)) & 0x80) != 0) {
-      absl::StatusOr<Bytes> whole =
-          reader_.Read(at, count * 8 + kChecksumBytes, "a page of a fixed array");
-      if (!whole.ok()) return whole.status();
-      sound = CheckSum(at, *whole);
+      ASSIGN_OR_RETURN(Bytes whole,
+                       reader_.Read(at, count * 8 + kChecksumBytes, "a page of a fixed array"));
+      sound = CheckSum(at, whole);
       if (sound.ok()) sound = ReadArrayPage(at, count, page * page_chunks);
       if (!sound.ok()) return sound;
     }
@@ -180,16 +174,14 @@ absl::Status Walk::ReadArrayBlock(uint64_t address, uint64_t chunks, uint64_t pa
 }
 
 absl::Status Walk::ReadArrayPage(uint64_t address, uint64_t entries, uint64_t first_chunk) {
-  absl::StatusOr<Bytes> read = reader_.Read(address, entries * 8, "a page of a fixed array");
-  if (!read.ok()) return read.status();
+  ASSIGN_OR_RETURN(Bytes read, reader_.Read(address, entries * 8, "a page of a fixed array"));
   std::vector<uint64_t> addresses;
   for (uint64_t i = 0; i < entries; ++i) {
-    addresses.push_back(LoadLittle<uint64_t>(read->data() + i * 8));
+    addresses.push_back(LoadLittle<uint64_t>(read.data() + i * 8));
   }
   for (uint64_t i = 0; i < entries && first_chunk + i < seen_.size(); ++i) {
     if (addresses[i] == kUndefinedAddress) continue;
-    absl::Status copied = CopyChunk((first_chunk + i) * dataset_.chunk_dims[0], addresses[i]);
-    if (!copied.ok()) return copied;
+    RETURN_IF_ERROR(CopyChunk((first_chunk + i) * dataset_.chunk_dims[0], addresses[i]));
   }
   return absl::OkStatus();
 }
@@ -206,10 +198,9 @@ absl::Status Walk::CopyChunk(uint64_t first_element, uint64_t address) {
   }
   seen_[chunk] = true;
   const uint64_t begin = first_element * dataset_.element_bytes;
-  absl::StatusOr<Bytes> read = reader_.Read(address, chunk_bytes_, "a chunk");
-  if (!read.ok()) return read.status();
+  ASSIGN_OR_RETURN(Bytes read, reader_.Read(address, chunk_bytes_, "a chunk"));
   const uint64_t bytes = std::min(chunk_bytes_, total_bytes() - begin);
-  const std::string_view text = AsText(read->first(bytes));
+  const std::string_view text = AsText(read.first(bytes));
   std::copy(text.begin(), text.end(), elements_.begin() + static_cast<ptrdiff_t>(begin));
   return absl::OkStatus();
 }
@@ -234,12 +225,10 @@ absl::StatusOr<std::string> ReadElements(Hdf5Reader& reader, const Hdf5Dataset& 
     return dataset.compact.substr(0, bytes);
   }
   if (dataset.storage == Storage::kContiguous) {
-    absl::StatusOr<uint64_t> address = ContiguousAddress(reader, dataset);
-    if (!address.ok()) return address.status();
+    ASSIGN_OR_RETURN(uint64_t address, ContiguousAddress(reader, dataset));
     if (bytes == 0) return std::string();
-    absl::StatusOr<Bytes> read = reader.Read(*address, bytes, dataset.path);
-    if (!read.ok()) return read.status();
-    return std::string(AsText(*read));
+    ASSIGN_OR_RETURN(Bytes read, reader.Read(address, bytes, dataset.path));
+    return std::string(AsText(read));
   }
   if (!dataset.is_line()) {
     return reader.Unsupported(absl::StrCat(dataset.path, " has chunks of several dimensions"));

@@ -7,13 +7,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/hdf5/hdf5_layout.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 
 absl::StatusOr<std::unique_ptr<ShardWriter>> DecodedWriter::Create(StagedFile& file,
                                                                    const ShardSpec& spec) {
-  absl::Status status = SampleTable::CheckSpec(spec);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(SampleTable::CheckSpec(spec));
   if (spec.raw_image.format != ImageFormat::kRaw || RawImageBytes(spec.raw_image) == 0) {
     return absl::InvalidArgumentError(
         "the layout decoded holds raw pixels of one shape, and none is given");
@@ -22,17 +22,15 @@ absl::StatusOr<std::unique_ptr<ShardWriter>> DecodedWriter::Create(StagedFile& f
     return absl::InvalidArgumentError("the layout decoded holds no further fields");
   }
   auto writer = std::unique_ptr<DecodedWriter>(new DecodedWriter(file, spec));
-  absl::StatusOr<uint64_t> offset = writer->LayOut(spec.max_records);
-  if (!offset.ok()) return offset.status();
-  writer->offset_ = *offset;
-  writer->pixels_.emplace(writer->out_, *offset, spec.max_records * writer->image_bytes_);
+  ASSIGN_OR_RETURN(uint64_t offset, writer->LayOut(spec.max_records));
+  writer->offset_ = offset;
+  writer->pixels_.emplace(writer->out_, offset, spec.max_records * writer->image_bytes_);
   return writer;
 }
 
 absl::StatusOr<uint64_t> DecodedWriter::LayOut(uint64_t samples) {
-  absl::StatusOr<std::unique_ptr<Hdf5Output>> output = Hdf5Output::Create(out_);
-  if (!output.ok()) return output.status();
-  output_ = *std::move(output);
+  ASSIGN_OR_RETURN(std::unique_ptr<Hdf5Output> output, Hdf5Output::Create(out_));
+  output_ = std::move(output);
   const ImageInfo& image = spec_.raw_image;
   const uint64_t dims[] = {samples, image.height, image.width, image.channels};
   return output_->MakeBytes(kImagesName, dims);
@@ -59,11 +57,10 @@ absl::Status DecodedWriter::LayOutAgain() {
   // What the first layout has left would show where the second has nothing.
   if (small) status.Update(out_.Resize(0));
   if (!status.ok()) return status;
-  absl::StatusOr<uint64_t> offset = LayOut(table_.samples());
-  if (!offset.ok()) return offset.status();
-  if (!small && *offset != offset_) return absl::InternalError("hdf5: /images has moved");
+  ASSIGN_OR_RETURN(uint64_t offset, LayOut(table_.samples()));
+  if (!small && offset != offset_) return absl::InternalError("hdf5: /images has moved");
   const std::array<Bytes, 1> part = {Bytes(moved)};
-  return small ? out_.WriteAt(*offset, part) : absl::OkStatus();
+  return small ? out_.WriteAt(offset, part) : absl::OkStatus();
 }
 
 absl::Status DecodedWriter::Finish() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -12,12 +13,11 @@ constexpr uint64_t kCollectionHeadBytes = 16;
 }  // namespace
 
 absl::StatusOr<HeapObject> GlobalHeap::Find(uint64_t collection, uint32_t index) {
-  absl::StatusOr<const Collection*> loaded = Load(collection);
-  if (!loaded.ok()) return loaded.status();
+  ASSIGN_OR_RETURN(const Collection* loaded, Load(collection));
   const auto entry =
-      std::lower_bound((*loaded)->begin(), (*loaded)->end(), index,
+      std::lower_bound(loaded->begin(), loaded->end(), index,
                        [](const Entry& e, uint32_t wanted) { return e.index < wanted; });
-  if (entry == (*loaded)->end() || entry->index != index) {
+  if (entry == loaded->end() || entry->index != index) {
     return reader_.Malformed(collection, absl::StrCat("a heap collection has no object ", index));
   }
   return entry->object;
@@ -43,12 +43,11 @@ absl::StatusOr<const GlobalHeap::Collection*> GlobalHeap::Load(uint64_t address)
 }
 
 absl::Status GlobalHeap::Walk(uint64_t address, Collection& objects) {
-  absl::StatusOr<Bytes> head = reader_.Read(address, kCollectionHeadBytes, "a heap collection");
-  if (!head.ok()) return head.status();
-  if (AsText(head->first(4)) != "GCOL" || (*head)[4] != std::byte{1}) {
+  ASSIGN_OR_RETURN(Bytes head, reader_.Read(address, kCollectionHeadBytes, "a heap collection"));
+  if (AsText(head.first(4)) != "GCOL" || head[4] != std::byte{1}) {
     return reader_.Malformed(address, "no heap collection of version 1");
   }
-  const auto bytes = LoadLittle<uint64_t>(head->data() + 8);
+  const auto bytes = LoadLittle<uint64_t>(head.data() + 8);
   if (bytes < kCollectionHeadBytes || !reader_.Holds(address, bytes)) {
     return reader_.Malformed(address, "a heap collection of an impossible size", "",
                              absl::StrCat(bytes, " bytes"));
@@ -59,11 +58,10 @@ absl::Status GlobalHeap::Walk(uint64_t address, Collection& objects) {
     if (walked_bytes_ > 2 * reader_.size()) {
       return reader_.Malformed(address, "heap collections share bytes again and again");
     }
-    absl::StatusOr<Bytes> object =
-        reader_.Read(address + at, kHeapObjectHeadBytes, "an object of a heap collection");
-    if (!object.ok()) return object.status();
-    const auto index = LoadLittle<uint16_t>(object->data());
-    const auto object_bytes = LoadLittle<uint64_t>(object->data() + 8);
+    ASSIGN_OR_RETURN(Bytes object, reader_.Read(address + at, kHeapObjectHeadBytes,
+                                                "an object of a heap collection"));
+    const auto index = LoadLittle<uint16_t>(object.data());
+    const auto object_bytes = LoadLittle<uint64_t>(object.data() + 8);
     if (index == 0) break;  // the free space is the last
     at += kHeapObjectHeadBytes;
     if (object_bytes > bytes - at) {

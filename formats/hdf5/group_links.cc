@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -37,57 +38,50 @@ absl::Status SymbolTable::Run(uint64_t tree, uint64_t heap) {
 }
 
 absl::Status SymbolTable::ReadHeap(uint64_t address) {
-  absl::StatusOr<Bytes> head = reader_.Read(address, kHeapHeadBytes, "a local heap");
-  if (!head.ok()) return head.status();
-  if (AsText(head->first(4)) != "HEAP" || (*head)[4] != std::byte{0}) {
+  ASSIGN_OR_RETURN(Bytes head, reader_.Read(address, kHeapHeadBytes, "a local heap"));
+  if (AsText(head.first(4)) != "HEAP" || head[4] != std::byte{0}) {
     return reader_.Malformed(address, "no local heap of version 0");
   }
-  const auto bytes = LoadLittle<uint64_t>(head->data() + 8);
-  const auto data = LoadLittle<uint64_t>(head->data() + 24);
-  absl::StatusOr<Bytes> names = reader_.Read(data, bytes, "the data of a local heap");
-  if (!names.ok()) return names.status();
-  names_ = std::string(AsText(*names));
+  const auto bytes = LoadLittle<uint64_t>(head.data() + 8);
+  const auto data = LoadLittle<uint64_t>(head.data() + 24);
+  ASSIGN_OR_RETURN(Bytes names, reader_.Read(data, bytes, "the data of a local heap"));
+  names_ = std::string(AsText(names));
   return absl::OkStatus();
 }
 
 absl::Status SymbolTable::ReadNode(uint64_t address, int parent_level) {
-  absl::StatusOr<Bytes> head = reader_.Read(address, kNodeHeadBytes, "a B-tree node of a group");
-  if (!head.ok()) return head.status();
-  if (AsText(head->first(4)) != "TREE" || (*head)[4] != std::byte{0}) {
+  ASSIGN_OR_RETURN(Bytes head, reader_.Read(address, kNodeHeadBytes, "a B-tree node of a group"));
+  if (AsText(head.first(4)) != "TREE" || head[4] != std::byte{0}) {
     return reader_.Malformed(address, "no B-tree node of a group");
   }
-  const auto level = std::to_integer<int>((*head)[5]);
-  const auto entries = LoadLittle<uint16_t>(head->data() + 6);
+  const auto level = std::to_integer<int>(head[5]);
+  const auto entries = LoadLittle<uint16_t>(head.data() + 6);
   if (level >= parent_level || (parent_level <= kMaxLevel && level != parent_level - 1)) {
     return reader_.Malformed(address, "a B-tree node of the wrong level", "", absl::StrCat(level));
   }
   // A key before each child and one at the end, all of 8 bytes.
-  absl::StatusOr<Bytes> body = reader_.Read(address + kNodeHeadBytes, entries * uint64_t{16} + 8,
-                                            "a B-tree node of a group");
-  if (!body.ok()) return body.status();
+  ASSIGN_OR_RETURN(Bytes body, reader_.Read(address + kNodeHeadBytes, entries * uint64_t{16} + 8,
+                                            "a B-tree node of a group"));
   std::vector<uint64_t> children;
   for (uint16_t i = 0; i < entries; ++i) {
-    children.push_back(LoadLittle<uint64_t>(body->data() + 16 * i + 8));
+    children.push_back(LoadLittle<uint64_t>(body.data() + 16 * i + 8));
   }
   for (const uint64_t child : children) {
-    absl::Status read = level == 0 ? ReadSymbols(child) : ReadNode(child, level);
-    if (!read.ok()) return read;
+    RETURN_IF_ERROR(level == 0 ? ReadSymbols(child) : ReadNode(child, level));
   }
   return absl::OkStatus();
 }
 
 absl::Status SymbolTable::ReadSymbols(uint64_t address) {
-  absl::StatusOr<Bytes> head = reader_.Read(address, kSymbolHeadBytes, "a symbol table node");
-  if (!head.ok()) return head.status();
-  if (AsText(head->first(4)) != "SNOD" || (*head)[4] != std::byte{1}) {
+  ASSIGN_OR_RETURN(Bytes head, reader_.Read(address, kSymbolHeadBytes, "a symbol table node"));
+  if (AsText(head.first(4)) != "SNOD" || head[4] != std::byte{1}) {
     return reader_.Malformed(address, "no symbol table node of version 1");
   }
-  const auto count = LoadLittle<uint16_t>(head->data() + 6);
-  absl::StatusOr<Bytes> body =
-      reader_.Read(address + kSymbolHeadBytes, count * kSymbolBytes, "a symbol table node");
-  if (!body.ok()) return body.status();
+  const auto count = LoadLittle<uint16_t>(head.data() + 6);
+  ASSIGN_OR_RETURN(Bytes body, reader_.Read(address + kSymbolHeadBytes, count * kSymbolBytes,
+                                            "a symbol table node"));
   for (uint16_t i = 0; i < count; ++i) {
-    const std::byte* entry = body->data() + i * kSymbolBytes;
+    const std::byte* entry = body.data() + i * kSymbolBytes;
     const auto name_at = LoadLittle<uint64_t>(entry);
     const size_t end = name_at < names_.size() ? names_.find('\0', name_at) : std::string::npos;
     if (end == std::string::npos) {

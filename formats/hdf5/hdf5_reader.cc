@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "formats/hdf5/hdf5_layout.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -74,11 +75,9 @@ absl::Status Hdf5Reader::Damage(FindingId id, uint64_t address, std::string_view
 }
 
 absl::Status Hdf5Reader::Open() {
-  absl::Status found = FindSuperblock();
-  if (!found.ok()) return found;
-  absl::StatusOr<Bytes> version = Read(kHdf5Signature.size(), 1, "the superblock's version");
-  if (!version.ok()) return version.status();
-  const auto number = std::to_integer<uint8_t>((*version)[0]);
+  RETURN_IF_ERROR(FindSuperblock());
+  ASSIGN_OR_RETURN(Bytes version, Read(kHdf5Signature.size(), 1, "the superblock's version"));
+  const auto number = std::to_integer<uint8_t>(version[0]);
   if (number <= 1) return ReadOldSuperblock(number);
   if (number <= 3) return ReadNewSuperblock();
   return Malformed(0, "the superblock has an unknown version", "0 to 3", absl::StrCat(number));
@@ -89,9 +88,8 @@ absl::Status Hdf5Reader::FindSuperblock() {
   for (uint64_t at = 0; at < size_; at = at == 0 ? 512 : at * 2) {
     base_ = at;
     if (size_ - at < kHdf5Signature.size()) break;
-    absl::StatusOr<Bytes> head = Read(0, kHdf5Signature.size(), "the signature");
-    if (!head.ok()) return head.status();
-    if (AsText(*head) == kHdf5Signature) return absl::OkStatus();
+    ASSIGN_OR_RETURN(Bytes head, Read(0, kHdf5Signature.size(), "the signature"));
+    if (AsText(head) == kHdf5Signature) return absl::OkStatus();
   }
   base_ = 0;
   return Malformed(0, "no HDF5 signature");
@@ -123,9 +121,8 @@ absl::Status Hdf5Reader::SetEnd(uint64_t stored_base, uint64_t stored_end) {
 
 absl::Status Hdf5Reader::ReadOldSuperblock(uint8_t version) {
   const size_t shift = version == 1 ? 4 : 0;
-  absl::StatusOr<Bytes> block = Read(0, kOldSuperblockBytes + shift, "the superblock");
-  if (!block.ok()) return block.status();
-  const std::byte* at = block->data();
+  ASSIGN_OR_RETURN(Bytes block, Read(0, kOldSuperblockBytes + shift, "the superblock"));
+  const std::byte* at = block.data();
   const auto stored_base = LoadLittle<uint64_t>(at + 24 + shift);
   const auto stored_end = LoadLittle<uint64_t>(at + 40 + shift);
   root_ = LoadLittle<uint64_t>(at + 64 + shift);
@@ -134,10 +131,9 @@ absl::Status Hdf5Reader::ReadOldSuperblock(uint8_t version) {
 }
 
 absl::Status Hdf5Reader::ReadNewSuperblock() {
-  absl::StatusOr<Bytes> block = Read(0, kNewSuperblockBytes, "the superblock");
-  if (!block.ok()) return block.status();
-  const std::byte* at = block->data();
-  const uint32_t computed = Lookup3(block->first(44)), stored = LoadLittle<uint32_t>(at + 44);
+  ASSIGN_OR_RETURN(Bytes block, Read(0, kNewSuperblockBytes, "the superblock"));
+  const std::byte* at = block.data();
+  const uint32_t computed = Lookup3(block.first(44)), stored = LoadLittle<uint32_t>(at + 44);
   const auto stored_base = LoadLittle<uint64_t>(at + 12);
   const auto stored_end = LoadLittle<uint64_t>(at + 28);
   root_ = LoadLittle<uint64_t>(at + 36);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/hdf5/hdf5_reader.h"
 #include "formats/hdf5/shard_map.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -63,8 +64,7 @@ absl::Status Walk::Run() {
     return absl::OkStatus();
   }
   if (!opened.ok()) return opened;
-  absl::Status hashed = HashPieces();
-  if (!hashed.ok()) return hashed;
+  RETURN_IF_ERROR(HashPieces());
   for (uint64_t sample = 0; sample < map_.samples; ++sample) HandOn(sample);
   return absl::OkStatus();
 }
@@ -96,11 +96,9 @@ absl::Status Walk::HashPieces() {
       map_.fields[piece.field].extents[piece.sample] = {};
       continue;
     }
-    absl::Status skipped = in_.Skip(piece.offset - in_.position());
-    if (!skipped.ok()) return skipped;
-    absl::StatusOr<uint64_t> hash = in_.HashNext(piece.length);
-    if (!hash.ok()) return hash.status();
-    hashes_[piece.field][piece.sample] = *hash;
+    RETURN_IF_ERROR(in_.Skip(piece.offset - in_.position()));
+    ASSIGN_OR_RETURN(uint64_t hash, in_.HashNext(piece.length));
+    hashes_[piece.field][piece.sample] = hash;
   }
   return absl::OkStatus();
 }

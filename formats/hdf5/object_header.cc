@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -59,9 +60,8 @@ class Parser {
 };
 
 absl::StatusOr<ObjectHeader> Parser::Run() {
-  absl::StatusOr<Bytes> head = reader_.Read(header_.address, 4, "an object header");
-  if (!head.ok()) return head.status();
-  new_style_ = AsText(*head) == "OHDR";
+  ASSIGN_OR_RETURN(Bytes head, reader_.Read(header_.address, 4, "an object header"));
+  new_style_ = AsText(head) == "OHDR";
   absl::Status read = new_style_ ? ReadNewPrefix() : ReadOldPrefix();
   for (size_t i = 0; read.ok() && i < blocks_.size(); ++i) {
     const Block block = blocks_[i];
@@ -72,9 +72,9 @@ absl::StatusOr<ObjectHeader> Parser::Run() {
 }
 
 absl::Status Parser::ReadOldPrefix() {
-  absl::StatusOr<Bytes> prefix = reader_.Read(header_.address, kOldPrefixBytes, "an object header");
-  if (!prefix.ok()) return prefix.status();
-  const std::byte* at = prefix->data();
+  ASSIGN_OR_RETURN(Bytes prefix,
+                   reader_.Read(header_.address, kOldPrefixBytes, "an object header"));
+  const std::byte* at = prefix.data();
   const auto version = std::to_integer<int>(at[0]);
   const auto bytes = LoadLittle<uint32_t>(at + 8);
   if (version != 1) {
@@ -86,9 +86,8 @@ absl::Status Parser::ReadOldPrefix() {
 }
 
 absl::Status Parser::ReadNewPrefix() {
-  absl::StatusOr<Bytes> head = reader_.Read(header_.address, 6, "an object header");
-  if (!head.ok()) return head.status();
-  const auto version = std::to_integer<int>((*head)[4]), flags = std::to_integer<int>((*head)[5]);
+  ASSIGN_OR_RETURN(Bytes head, reader_.Read(header_.address, 6, "an object header"));
+  const auto version = std::to_integer<int>(head[4]), flags = std::to_integer<int>(head[5]);
   if (version != 2) {
     return reader_.Malformed(header_.address, "an object header of unknown version", "2",
                              absl::StrCat(version));
@@ -97,11 +96,10 @@ absl::Status Parser::ReadNewPrefix() {
   const uint64_t size_at = 6 + ((flags & 0x20) != 0 ? 16 : 0) + ((flags & 0x10) != 0 ? 4 : 0);
   const uint64_t width = uint64_t{1} << (flags & 3);
   prefix_bytes_ = size_at + width;
-  absl::StatusOr<Bytes> prefix = reader_.Read(header_.address, prefix_bytes_, "an object header");
-  if (!prefix.ok()) return prefix.status();
+  ASSIGN_OR_RETURN(Bytes prefix, reader_.Read(header_.address, prefix_bytes_, "an object header"));
   uint64_t bytes = 0;
   for (uint64_t i = 0; i < width; ++i) {
-    bytes |= std::to_integer<uint64_t>((*prefix)[size_at + i]) << (8 * i);
+    bytes |= std::to_integer<uint64_t>(prefix[size_at + i]) << (8 * i);
   }
   if (!reader_.Holds(header_.address, prefix_bytes_) || !reader_.Holds(header_.address, bytes)) {
     return reader_.Malformed(header_.address, "an object header passes the end of the file", "",
@@ -112,21 +110,20 @@ absl::Status Parser::ReadNewPrefix() {
 }
 
 absl::Status Parser::ReadBlock(const Block& block, bool first) {
-  absl::StatusOr<Bytes> read = reader_.Read(block.address, block.bytes, "an object header");
-  if (!read.ok()) return read.status();
-  if (!new_style_) return ReadMessages(std::string(AsText(*read)), block.address);
+  ASSIGN_OR_RETURN(Bytes read, reader_.Read(block.address, block.bytes, "an object header"));
+  if (!new_style_) return ReadMessages(std::string(AsText(read)), block.address);
   const uint64_t prefix = first ? prefix_bytes_ : 4;
-  if (block.bytes < prefix + kChecksumBytes || (!first && AsText(read->first(4)) != "OCHK")) {
+  if (block.bytes < prefix + kChecksumBytes || (!first && AsText(read.first(4)) != "OCHK")) {
     return reader_.Malformed(block.address, "no continuation of an object header");
   }
   const uint64_t covered = block.bytes - kChecksumBytes;
-  const uint32_t computed = Lookup3(read->first(covered));
-  const auto stored = LoadLittle<uint32_t>(read->data() + covered);
+  const uint32_t computed = Lookup3(read.first(covered));
+  const auto stored = LoadLittle<uint32_t>(read.data() + covered);
   if (computed != stored) {
     return reader_.Malformed(block.address, "the checksum of an object header is wrong",
                              absl::StrFormat("%08x", computed), absl::StrFormat("%08x", stored));
   }
-  return ReadMessages(std::string(AsText(read->subspan(prefix, covered - prefix))),
+  return ReadMessages(std::string(AsText(read.subspan(prefix, covered - prefix))),
                       block.address + prefix);
 }
 
@@ -151,8 +148,7 @@ absl::Status Parser::ReadMessages(const std::string& bytes, uint64_t address) {
     if (IsOfUse(message.type)) {
       message.bytes = bytes.substr(at, length);
       if (message.type == MessageType::kContinuation) {
-        absl::Status added = AddContinuation(message);
-        if (!added.ok()) return added;
+        RETURN_IF_ERROR(AddContinuation(message));
       } else if (header_.messages.size() == kMaxMessages) {
         return reader_.Malformed(message.address, "an object header has too many messages",
                                  absl::StrCat("at most ", kMaxMessages), "more");

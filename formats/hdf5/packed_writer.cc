@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/hdf5/hdf5_layout.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 
@@ -15,9 +16,8 @@ absl::StatusOr<std::unique_ptr<ShardWriter>> PackedWriter::Create(StagedFile& fi
   if (!status.ok()) return status;
   auto writer = std::unique_ptr<PackedWriter>(new PackedWriter(file, spec));
   const uint64_t images = spec.fields.empty() ? 0 : spec.fields[0].max_bytes;
-  absl::StatusOr<std::unique_ptr<Hdf5Output>> output = Hdf5Output::Create(writer->out_);
-  if (!output.ok()) return output.status();
-  writer->output_ = *std::move(output);
+  ASSIGN_OR_RETURN(std::unique_ptr<Hdf5Output> output, Hdf5Output::Create(writer->out_));
+  writer->output_ = std::move(output);
   status = writer->MakeField(kImagesName, images);
   for (size_t f = 1; f < spec.fields.size() && status.ok(); ++f) {
     status = writer->MakeField(spec.fields[f].name, spec.fields[f].max_bytes);
@@ -27,12 +27,11 @@ absl::StatusOr<std::unique_ptr<ShardWriter>> PackedWriter::Create(StagedFile& fi
 }
 
 absl::Status PackedWriter::MakeField(std::string_view name, uint64_t max_bytes) {
-  absl::Status made = output_->MakeGroup(name);
-  if (!made.ok()) return made;
-  absl::StatusOr<uint64_t> offset =
-      output_->MakeBytes(absl::StrCat(std::string(name), "/", std::string(kDataName)), max_bytes);
-  if (!offset.ok()) return offset.status();
-  regions_.emplace_back(out_, *offset, max_bytes);
+  RETURN_IF_ERROR(output_->MakeGroup(name));
+  ASSIGN_OR_RETURN(
+      uint64_t offset,
+      output_->MakeBytes(absl::StrCat(std::string(name), "/", std::string(kDataName)), max_bytes));
+  regions_.emplace_back(out_, offset, max_bytes);
   offsets_.push_back({0});
   return absl::OkStatus();
 }

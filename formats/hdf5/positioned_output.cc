@@ -7,6 +7,7 @@
 #include <array>
 
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -51,8 +52,7 @@ absl::Status OutputRegion::Append(Bytes part) {
   appended_ += part.size();
   if (part.size() >= kGatherBytes) return Write(part);
   if (buffer_.size() + part.size() > kBufferBytes) {
-    absl::Status flushed = Flush();
-    if (!flushed.ok()) return flushed;
+    RETURN_IF_ERROR(Flush());
   }
   buffer_.insert(buffer_.end(), part.begin(), part.end());
   return absl::OkStatus();

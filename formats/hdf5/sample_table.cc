@@ -5,13 +5,13 @@
 #include "absl/strings/str_cat.h"
 #include "formats/hdf5/hdf5_layout.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 
 absl::Status SampleTable::CheckSpec(const ShardSpec& spec) {
   for (size_t f = 1; f < spec.fields.size(); ++f) {
-    absl::Status fits = CheckFieldName(spec.fields[f].name);
-    if (!fits.ok()) return fits;
+    RETURN_IF_ERROR(CheckFieldName(spec.fields[f].name));
     for (size_t other = 0; other < f; ++other) {
       if (spec.fields[other].name == spec.fields[f].name) {
         return absl::InvalidArgumentError(

@@ -12,6 +12,7 @@
 #include "formats/hdf5/group_links.h"
 #include "formats/hdf5/hdf5_layout.h"
 #include "formats/hdf5/object_header.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -105,11 +106,9 @@ absl::StatusOr<ObjectHeader> Mapper::Follow(const GroupLink& link, std::string_v
 }
 
 absl::StatusOr<ShardMap> Mapper::Run() {
-  absl::StatusOr<ObjectHeader> root = ReadObjectHeader(reader_, reader_.root_address());
-  if (!root.ok()) return root.status();
-  absl::StatusOr<std::vector<GroupLink>> links = ReadLinks(reader_, *root);
-  if (!links.ok()) return links.status();
-  root_ = *std::move(links);
+  ASSIGN_OR_RETURN(ObjectHeader root, ReadObjectHeader(reader_, reader_.root_address()));
+  ASSIGN_OR_RETURN(std::vector<GroupLink> links, ReadLinks(reader_, root));
+  root_ = std::move(links);
   images_ = FirstOf(kImageNames);
   if (images_ == nullptr) {
     return reader_.Damage(FindingId::kHdf5Layout, reader_.root_address(),
@@ -117,17 +116,15 @@ absl::StatusOr<ShardMap> Mapper::Run() {
                           "images, encoded_images, image, features, data, X, records or records_0");
   }
   const std::string path = absl::StrCat("/", images_->name);
-  absl::StatusOr<ObjectHeader> object = Follow(*images_, path);
-  if (!object.ok()) return object.status();
-  absl::StatusOr<MappedField> field = ReadField(*object, path);
-  if (!field.ok()) return field.status();
-  map_.samples = field->extents.size();
-  if (!IsGroup(*object) && map_.image.format != ImageFormat::kRaw) {
+  ASSIGN_OR_RETURN(ObjectHeader object, Follow(*images_, path));
+  ASSIGN_OR_RETURN(MappedField field, ReadField(object, path));
+  map_.samples = field.extents.size();
+  if (!IsGroup(object) && map_.image.format != ImageFormat::kRaw) {
     map_.before_image = kHeapObjectHeadBytes;
     map_.image_alignment = 8;
   }
-  field->name = std::string(kImageField);
-  map_.fields.push_back(*std::move(field));
+  field.name = std::string(kImageField);
+  map_.fields.push_back(std::move(field));
   absl::Status status = Forgive(ReadLabels());
   if (status.ok()) status = Forgive(ReadTexts(kKeyNames, map_.keys));
   if (status.ok()) status = Forgive(ReadTexts(kPathNames, map_.source_paths));
@@ -138,16 +135,14 @@ absl::StatusOr<ShardMap> Mapper::Run() {
 
 absl::StatusOr<MappedField> Mapper::ReadField(const ObjectHeader& object, std::string_view path) {
   if (IsGroup(object)) {
-    absl::StatusOr<std::vector<GroupLink>> links = ReadLinks(reader_, object);
-    if (!links.ok()) return links.status();
-    return ReadPacked(*links, path);
+    ASSIGN_OR_RETURN(std::vector<GroupLink> links, ReadLinks(reader_, object));
+    return ReadPacked(links, path);
   }
-  absl::StatusOr<Hdf5Dataset> dataset = ReadDataset(reader_, object, path);
-  if (!dataset.ok()) return dataset.status();
-  if (dataset->kind == ElementKind::kBytesVlen && dataset->is_line()) return ReadVlen(*dataset);
-  if (dataset->kind == ElementKind::kInteger && dataset->element_bytes == 1 &&
-      (dataset->dims.size() == 3 || dataset->dims.size() == 4)) {
-    return ReadPixels(*dataset);
+  ASSIGN_OR_RETURN(Hdf5Dataset dataset, ReadDataset(reader_, object, path));
+  if (dataset.kind == ElementKind::kBytesVlen && dataset.is_line()) return ReadVlen(dataset);
+  if (dataset.kind == ElementKind::kInteger && dataset.element_bytes == 1 &&
+      (dataset.dims.size() == 3 || dataset.dims.size() == 4)) {
+    return ReadPixels(dataset);
   }
   return reader_.Damage(FindingId::kHdf5Layout, object.address,
                         absl::StrCat(std::string(path), " holds no images"),
@@ -165,8 +160,7 @@ absl::StatusOr<MappedField> Mapper::ReadPixels(const Hdf5Dataset& dataset) {
                           absl::StrCat("N x height x width with 1 to 4 channels behind, and ",
                                        kMinPixelBytes, " bytes an image"));
   }
-  absl::StatusOr<uint64_t> address = ContiguousAddress(reader_, dataset);
-  if (!address.ok()) return address.status();
+  ASSIGN_OR_RETURN(uint64_t address, ContiguousAddress(reader_, dataset));
   const ImageInfo image =
       RawImageInfo(static_cast<uint32_t>(dims[1]), static_cast<uint32_t>(dims[2]),
                    static_cast<uint8_t>(channels));
@@ -174,7 +168,7 @@ absl::StatusOr<MappedField> Mapper::ReadPixels(const Hdf5Dataset& dataset) {
   MappedField field;
   field.extents.resize(dims[0]);
   for (uint64_t i = 0; i < dims[0]; ++i) {
-    field.extents[i] = {reader_.OffsetOf(*address + i * bytes), bytes};
+    field.extents[i] = {reader_.OffsetOf(address + i * bytes), bytes};
   }
   if (map_.fields.empty()) map_.image = image;
   return field;
@@ -191,11 +185,9 @@ absl::StatusOr<MappedField> Mapper::ReadPacked(std::span<const GroupLink> links,
       return reader_.Damage(FindingId::kHdf5Layout, kUndefinedAddress,
                             absl::StrCat(part_path, " is missing"));
     }
-    absl::StatusOr<ObjectHeader> object = Follow(*link, part_path);
-    if (!object.ok()) return object.status();
-    absl::StatusOr<Hdf5Dataset> part = ReadDataset(reader_, *object, part_path);
-    if (!part.ok()) return part.status();
-    parts[i] = *std::move(part);
+    ASSIGN_OR_RETURN(ObjectHeader object, Follow(*link, part_path));
+    ASSIGN_OR_RETURN(Hdf5Dataset part, ReadDataset(reader_, object, part_path));
+    parts[i] = std::move(part);
   }
   const Hdf5Dataset &data = parts[0], &offsets = parts[1];
   if (data.kind != ElementKind::kInteger || data.element_bytes != 1 || data.dims.size() != 1 ||
@@ -205,22 +197,20 @@ absl::StatusOr<MappedField> Mapper::ReadPacked(std::span<const GroupLink> links,
                           absl::StrCat(std::string(path), " has data or offsets of another type"),
                           "uint8 and little-endian uint64, of one dimension");
   }
-  absl::StatusOr<uint64_t> address = ContiguousAddress(reader_, data);
-  if (!address.ok()) return address.status();
-  absl::StatusOr<std::string> bytes = ReadElements(reader_, offsets);
-  if (!bytes.ok()) return bytes.status();
+  ASSIGN_OR_RETURN(uint64_t address, ContiguousAddress(reader_, data));
+  ASSIGN_OR_RETURN(std::string bytes, ReadElements(reader_, offsets));
   MappedField field;
   const uint64_t samples = offsets.dims[0] - 1, total = data.dims[0];
   field.extents.resize(samples);
   for (uint64_t i = 0; i < samples; ++i) {
-    const auto begin = LoadLittle<uint64_t>(bytes->data() + i * 8);
-    const auto end = LoadLittle<uint64_t>(bytes->data() + i * 8 + 8);
+    const auto begin = LoadLittle<uint64_t>(bytes.data() + i * 8);
+    const auto end = LoadLittle<uint64_t>(bytes.data() + i * 8 + 8);
     if (begin > end || end > total) {
       ReportExtent(i, absl::StrCat(std::string(path), "/offsets"),
                    absl::StrCat("ascending, at most ", total), absl::StrCat(begin, " to ", end));
       continue;
     }
-    field.extents[i] = {reader_.OffsetOf(*address + begin), end - begin};
+    field.extents[i] = {reader_.OffsetOf(address + begin), end - begin};
   }
   return field;
 }
@@ -230,25 +220,22 @@ absl::StatusOr<MappedExtent> Mapper::Resolve(const std::byte* reference) {
   const auto collection = LoadLittle<uint64_t>(reference + 4);
   const auto index = LoadLittle<uint32_t>(reference + 12);
   if (length == 0) return MappedExtent{0, 0};
-  absl::StatusOr<HeapObject> object = heap_.Find(collection, index);
-  if (!object.ok()) return object.status();
+  ASSIGN_OR_RETURN(HeapObject object, heap_.Find(collection, index));
   // The library stores an element of bytes as an object of its length.
-  if (object->bytes != length) {
-    return reader_.Damage(FindingId::kHdf5Extent, object->address,
+  if (object.bytes != length) {
+    return reader_.Damage(FindingId::kHdf5Extent, object.address,
                           "a heap object is not as long as its element",
-                          absl::StrCat(length, " bytes"), absl::StrCat(object->bytes, " bytes"));
+                          absl::StrCat(length, " bytes"), absl::StrCat(object.bytes, " bytes"));
   }
-  return MappedExtent{reader_.OffsetOf(object->address), length};
+  return MappedExtent{reader_.OffsetOf(object.address), length};
 }
 
 absl::StatusOr<MappedField> Mapper::ReadVlen(const Hdf5Dataset& dataset) {
-  absl::StatusOr<std::string> references = ReadElements(reader_, dataset);
-  if (!references.ok()) return references.status();
+  ASSIGN_OR_RETURN(std::string references, ReadElements(reader_, dataset));
   MappedField field;
   field.extents.resize(dataset.dims[0]);
   for (uint64_t i = 0; i < dataset.dims[0]; ++i) {
-    absl::StatusOr<MappedExtent> extent =
-        Resolve(AsBytes(*references).data() + i * kReferenceBytes);
+    absl::StatusOr<MappedExtent> extent = Resolve(AsBytes(references).data() + i * kReferenceBytes);
     if (extent.ok()) {
       field.extents[i] = *extent;
       continue;
@@ -302,27 +289,24 @@ absl::Status Mapper::ReadLabels() {
   const GroupLink* link = FirstOf(kLabelNames);
   if (link == nullptr) return absl::OkStatus();
   const std::string path = absl::StrCat("/", link->name);
-  absl::StatusOr<ObjectHeader> object = Follow(*link, path);
-  if (!object.ok()) return object.status();
-  absl::StatusOr<Hdf5Dataset> dataset = ReadDataset(reader_, *object, path);
-  if (!dataset.ok()) return dataset.status();
-  if (dataset->kind != ElementKind::kInteger) {
-    return reader_.Damage(FindingId::kHdf5Layout, object->address,
+  ASSIGN_OR_RETURN(ObjectHeader object, Follow(*link, path));
+  ASSIGN_OR_RETURN(Hdf5Dataset dataset, ReadDataset(reader_, object, path));
+  if (dataset.kind != ElementKind::kInteger) {
+    return reader_.Damage(FindingId::kHdf5Layout, object.address,
                           absl::StrCat(path, " holds no integers"));
   }
-  absl::StatusOr<std::string> bytes = ReadColumn(*dataset);
-  if (!bytes.ok()) return bytes.status();
-  const uint32_t width = dataset->element_bytes;
+  ASSIGN_OR_RETURN(std::string bytes, ReadColumn(dataset));
+  const uint32_t width = dataset.element_bytes;
   map_.labels.reserve(map_.samples);
   for (uint64_t i = 0; i < map_.samples; ++i) {
     uint64_t value = 0;
     for (uint32_t b = 0; b < width; ++b) {
-      const uint32_t from = dataset->big_endian ? width - 1 - b : b;
-      value |= uint64_t{static_cast<uint8_t>((*bytes)[i * width + from])} << (8 * b);
+      const uint32_t from = dataset.big_endian ? width - 1 - b : b;
+      value |= uint64_t{static_cast<uint8_t>(bytes[i * width + from])} << (8 * b);
     }
     const unsigned unused = 64 - 8 * width;
-    map_.labels.push_back(dataset->is_signed ? static_cast<int64_t>(value << unused) >> unused
-                                             : static_cast<int64_t>(value));
+    map_.labels.push_back(dataset.is_signed ? static_cast<int64_t>(value << unused) >> unused
+                                            : static_cast<int64_t>(value));
   }
   return absl::OkStatus();
 }
@@ -339,18 +323,16 @@ absl::Status Mapper::AppendText(const Hdf5Dataset& dataset, const char* element,
     }
     column.bytes.append(text);
   } else {
-    absl::StatusOr<MappedExtent> extent = Resolve(AsBytes({element, kReferenceBytes}).data());
-    if (!extent.ok()) return extent.status();
+    ASSIGN_OR_RETURN(MappedExtent extent, Resolve(AsBytes({element, kReferenceBytes}).data()));
     // No string lies twice in a file.
-    if (extent->length > reader_.size() - std::min(column.bytes.size(), reader_.size())) {
+    if (extent.length > reader_.size() - std::min(column.bytes.size(), reader_.size())) {
       return reader_.Malformed(dataset.header_address, absl::StrCat("the strings of ", dataset.path,
                                                                     " are longer than the file"));
     }
-    if (extent->length > 0) {
-      absl::StatusOr<Bytes> text =
-          reader_.Read(extent->offset - reader_.base(), extent->length, dataset.path);
-      if (!text.ok()) return text.status();
-      column.bytes.append(AsText(*text).substr(0, AsText(*text).find('\0')));
+    if (extent.length > 0) {
+      ASSIGN_OR_RETURN(Bytes text,
+                       reader_.Read(extent.offset - reader_.base(), extent.length, dataset.path));
+      column.bytes.append(AsText(text).substr(0, AsText(text).find('\0')));
     }
   }
   column.ends.push_back(column.bytes.size());
@@ -361,20 +343,17 @@ absl::Status Mapper::ReadTexts(std::span<const std::string_view> names, TextColu
   const GroupLink* link = FirstOf(names);
   if (link == nullptr) return absl::OkStatus();
   const std::string path = absl::StrCat("/", link->name);
-  absl::StatusOr<ObjectHeader> object = Follow(*link, path);
-  if (!object.ok()) return object.status();
-  absl::StatusOr<Hdf5Dataset> dataset = ReadDataset(reader_, *object, path);
-  if (!dataset.ok()) return dataset.status();
-  if (dataset->kind != ElementKind::kString && dataset->kind != ElementKind::kStringVlen) {
-    return reader_.Damage(FindingId::kHdf5Layout, object->address,
+  ASSIGN_OR_RETURN(ObjectHeader object, Follow(*link, path));
+  ASSIGN_OR_RETURN(Hdf5Dataset dataset, ReadDataset(reader_, object, path));
+  if (dataset.kind != ElementKind::kString && dataset.kind != ElementKind::kStringVlen) {
+    return reader_.Damage(FindingId::kHdf5Layout, object.address,
                           absl::StrCat(path, " holds no strings"));
   }
-  absl::StatusOr<std::string> bytes = ReadColumn(*dataset);
-  if (!bytes.ok()) return bytes.status();
+  ASSIGN_OR_RETURN(std::string bytes, ReadColumn(dataset));
   TextColumn read;
   absl::Status status;
   for (uint64_t i = 0; i < map_.samples && status.ok(); ++i) {
-    status = AppendText(*dataset, bytes->data() + i * dataset->element_bytes, read);
+    status = AppendText(dataset, bytes.data() + i * dataset.element_bytes, read);
   }
   if (status.ok()) column = std::move(read);
   return status;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/hdf5/hdf5_layout.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -19,9 +20,8 @@ absl::StatusOr<std::unique_ptr<ShardWriter>> VlenWriter::Create(StagedFile& file
   absl::Status status = SampleTable::CheckSpec(spec);
   if (!status.ok()) return status;
   auto writer = std::unique_ptr<VlenWriter>(new VlenWriter(file, spec));
-  absl::StatusOr<std::unique_ptr<Hdf5Output>> output = Hdf5Output::Create(writer->out_);
-  if (!output.ok()) return output.status();
-  writer->output_ = *std::move(output);
+  ASSIGN_OR_RETURN(std::unique_ptr<Hdf5Output> output, Hdf5Output::Create(writer->out_));
+  writer->output_ = std::move(output);
   writer->names_.emplace_back(kImagesName);
   for (size_t f = 1; f < spec.fields.size(); ++f) writer->names_.push_back(spec.fields[f].name);
   for (const std::string& name : writer->names_) {

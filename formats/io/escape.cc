@@ -64,7 +64,9 @@ std::string EscapeHarmful(std::string_view text) {
   out.reserve(text.size());
   while (!text.empty()) {
     const size_t length = HarmfulLength(text);
-    const auto byte = [&](size_t i) { return static_cast<uint32_t>(static_cast<unsigned char>(text[i])); };
+    const auto byte = [&](size_t i) {
+      return static_cast<uint32_t>(static_cast<unsigned char>(text[i]));
+    };
     if (length == 0 || text[0] == '\n' || text[0] == '\t' || text[0] == '\r' || text[0] == '\x1b') {
       const size_t whole = std::max<size_t>(Utf8SequenceLength(text), 1);
       out.append(text.substr(0, whole));

@@ -43,8 +43,11 @@ TEST(EscapeHarmful, KeepsLinesAndStyles) {
   EXPECT_EQ(EscapeHarmful("\xC2\x9B"
                           "2J\xC2\xA0"),
             "\\u009b2J\xC2\xA0");
-  EXPECT_EQ(EscapeHarmful("gpj.\xE2\x80\xAE" "exe"), "gpj.\\u202eexe");
-  EXPECT_EQ(EscapeHarmful("\xE2\x80\xA6\xE2\x81\xA6\xE2\x80\x8F\xD8\x9C"), "\xE2\x80\xA6\\u2066\\u200f\\u061c");
+  EXPECT_EQ(EscapeHarmful("gpj.\xE2\x80\xAE"
+                          "exe"),
+            "gpj.\\u202eexe");
+  EXPECT_EQ(EscapeHarmful("\xE2\x80\xA6\xE2\x81\xA6\xE2\x80\x8F\xD8\x9C"),
+            "\xE2\x80\xA6\\u2066\\u200f\\u061c");
   EXPECT_EQ(EscapeHarmful(std::string_view("\0\x07\x7F\xFF\xC3", 5)), "\\x00\\x07\\x7f\\xff\\xc3");
 }
 

@@ -29,7 +29,8 @@ TEST(ListFolder, SortedNames) {
   const testing::ScratchFolder scratch;
   ASSERT_TRUE(MakeDirectory(scratch.File("folder")).ok());
   EXPECT_TRUE(ListFolder(scratch.File("folder"))->empty());
-  for (const char* name : {"b", ".hidden", "a"}) ASSERT_TRUE(MakeDirectory(scratch.File("folder/") + name).ok());
+  for (const char* name : {"b", ".hidden", "a"})
+    ASSERT_TRUE(MakeDirectory(scratch.File("folder/") + name).ok());
   EXPECT_EQ(*ListFolder(scratch.File("folder")), (std::vector<std::string>{".hidden", "a", "b"}));
   EXPECT_TRUE(absl::IsNotFound(ListFolder(scratch.File("other")).status()));
 }

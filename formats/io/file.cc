@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/io/escape.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -49,8 +50,8 @@ absl::Status RenameWhereFlagsAreUnknown(const std::string& from, const std::stri
 absl::Status CheckNamesAnEntry(std::string_view path) {
   const std::string_view last = path.substr(path.rfind('/') + 1);
   if (!last.empty() && last != "." && last != "..") return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("\"", EscapeForTerminal(path), "\" names no file to remove; nothing was removed"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "\"", EscapeForTerminal(path), "\" names no file to remove; nothing was removed"));
 }
 
 // The one table of errors; IsAboutThePath follows from the code.
@@ -111,7 +112,9 @@ std::string EscapeForTerminal(std::string_view text) {
   return out;
 }
 
-bool IsAboutThePath(int error_number) { return IsAboutThePath(absl::Status(CodeOf(error_number), "")); }
+bool IsAboutThePath(int error_number) {
+  return IsAboutThePath(absl::Status(CodeOf(error_number), ""));
+}
 
 bool IsAboutThePath(const absl::Status& status) {
   return absl::IsNotFound(status) || absl::IsPermissionDenied(status) || absl::IsDataLoss(status) ||
@@ -122,7 +125,8 @@ absl::Status IoStatus(std::string_view operation, std::string_view path, int err
   std::string message = absl::StrCat(std::string(operation), " ", EscapeForTerminal(path), ": ",
                                      std::generic_category().message(error_number));
   if (error_number == EMFILE) absl::StrAppend(&message, " (ulimit -n says how many may be open)");
-  if (error_number == EFBIG) absl::StrAppend(&message, " (ulimit -f says how large a file may become)");
+  if (error_number == EFBIG)
+    absl::StrAppend(&message, " (ulimit -f says how large a file may become)");
   return absl::Status(CodeOf(error_number), message);
 }
 
@@ -177,11 +181,10 @@ absl::StatusOr<size_t> File::ReadAt(uint64_t offset, std::span<std::byte> into) 
 }
 
 absl::Status File::ReadExactlyAt(uint64_t offset, std::span<std::byte> into) const {
-  absl::StatusOr<size_t> got = ReadAt(offset, into);
-  if (!got.ok()) return got.status();
-  if (*got != into.size()) {
+  ASSIGN_OR_RETURN(size_t got, ReadAt(offset, into));
+  if (got != into.size()) {
     return absl::OutOfRangeError(absl::StrCat(EscapeForTerminal(path_), " ends at offset ",
-                                              offset + *got, ", expected ", into.size(),
+                                              offset + got, ", expected ", into.size(),
                                               " bytes at offset ", offset));
   }
   return absl::OkStatus();
@@ -206,9 +209,8 @@ absl::Status File::ReadExactlyAt(uint64_t offset, std::span<const iovec> parts) 
   if (got >= 0 && static_cast<size_t>(got) == wanted) return absl::OkStatus();
   // Short or failed: part by part, which ends with the right error.
   for (const iovec& part : parts) {
-    absl::Status read =
-        ReadExactlyAt(offset, std::span(static_cast<std::byte*>(part.iov_base), part.iov_len));
-    if (!read.ok()) return read;
+    RETURN_IF_ERROR(
+        ReadExactlyAt(offset, std::span(static_cast<std::byte*>(part.iov_base), part.iov_len)));
     offset += part.iov_len;
   }
   return absl::OkStatus();
@@ -274,24 +276,22 @@ absl::Status File::Close() {
 }
 
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path, uint64_t limit_bytes) {
-  absl::StatusOr<File> file = File::OpenRead(path);
-  if (!file.ok()) return file.status();
+  ASSIGN_OR_RETURN(File file, File::OpenRead(path));
   struct stat facts;
-  if (::fstat(file->descriptor(), &facts) != 0) return IoStatus("stat", path, errno);
+  if (::fstat(file.descriptor(), &facts) != 0) return IoStatus("stat", path, errno);
   if (!S_ISREG(facts.st_mode)) {  // one without an end would fill the memory
     return absl::InvalidArgumentError(
         absl::StrCat(EscapeForTerminal(path), " is not a regular file"));
   }
   const auto size = static_cast<uint64_t>(facts.st_size);
   if (size > limit_bytes) {
-    return absl::OutOfRangeError(absl::StrCat(EscapeForTerminal(path), " has ", size,
-                                              " bytes, the limit is ", limit_bytes));
+    return absl::OutOfRangeError(
+        absl::StrCat(EscapeForTerminal(path), " has ", size, " bytes, the limit is ", limit_bytes));
   }
   std::string text(size, '\0');
-  absl::StatusOr<size_t> got =
-      file->ReadAt(0, std::as_writable_bytes(std::span(text.data(), text.size())));
-  if (!got.ok()) return got.status();
-  text.resize(*got);
+  ASSIGN_OR_RETURN(size_t got,
+                   file.ReadAt(0, std::as_writable_bytes(std::span(text.data(), text.size()))));
+  text.resize(got);
   return text;
 }
 
@@ -304,23 +304,27 @@ absl::Status RenameNoReplace(const std::string& from, const std::string& to) {
   struct stat before;
   const bool known = ::lstat(from.c_str(), &before) == 0;
   absl::Status status;
-  if (SyscallsForTesting().renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return status;
+  if (SyscallsForTesting().renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(),
+                                     RENAME_NOREPLACE) == 0)
+    return status;
   if (errno != EINVAL && errno != ENOSYS) {
     status = IoStatus("rename to", to, errno);
   } else {
     status = RenameWhereFlagsAreUnknown(from, to);
   }
-  // A network file system repeats a call whose reply was lost, and then meets what the first one has done.
+  // A network file system repeats a call whose reply was lost, and then meets what the first one
+  // has done.
   if (!absl::IsAlreadyExists(status) && !absl::IsNotFound(status)) return status;
   struct stat after;
   if (!known || ::lstat(to.c_str(), &after) != 0) return status;
   if (before.st_dev != after.st_dev || before.st_ino != after.st_ino) return status;
   // Of a link() the first name is still there.
-  return ::unlink(from.c_str()) == 0 || errno == ENOENT ? absl::OkStatus() : IoStatus("remove", from, errno);
+  return ::unlink(from.c_str()) == 0 || errno == ENOENT ? absl::OkStatus()
+                                                        : IoStatus("remove", from, errno);
 }
 
 absl::Status RemoveFile(const std::string& path) {
-  if (absl::Status named = CheckNamesAnEntry(path); !named.ok()) return named;
+  RETURN_IF_ERROR(CheckNamesAnEntry(path));
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) return IoStatus("remove", path, errno);
   return absl::OkStatus();
 }
@@ -336,7 +340,7 @@ absl::Status MakeDirectory(const std::string& path) {
 }
 
 absl::Status RemoveTree(const std::string& path) {
-  if (absl::Status named = CheckNamesAnEntry(path); !named.ok()) return named;
+  RETURN_IF_ERROR(CheckNamesAnEntry(path));
   std::error_code error;
   std::filesystem::remove_all(path, error);
   if (error && error.value() != ENOENT) return IoStatus("remove", path, error.value());

@@ -30,9 +30,9 @@ namespace shardpack {
 // EROFS -> PermissionDenied; EEXIST -> AlreadyExists; everything else -> Unavailable.
 absl::Status IoStatus(std::string_view operation, std::string_view path, int error_number);
 
-// Whether the error is a fact about that path (it is not there, may not be read, is no file), which the next run would
-// find again. All others - a lack of descriptors, memory or space, a disk that fails - say nothing about it: who took
-// them for a fact would lose data.
+// Whether the error is a fact about that path (it is not there, may not be read, is no file), which
+// the next run would find again. All others - a lack of descriptors, memory or space, a disk that
+// fails - say nothing about it: who took them for a fact would lose data.
 bool IsAboutThePath(int error_number);
 // The same of a status of this file's functions.
 bool IsAboutThePath(const absl::Status& status);

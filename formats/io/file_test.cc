@@ -244,7 +244,8 @@ TEST_F(FileTest, ARenameWhoseReplyWasLostIsDone) {
     error_number = lost;
     const std::string from = scratch_.File(std::to_string(lost)), to = from + ".final";
     std::ofstream(from) << "x";
-    calls.renameat2 = [](int from_folder, const char* old, int to_folder, const char* now, unsigned flags) {
+    calls.renameat2 = [](int from_folder, const char* old, int to_folder, const char* now,
+                         unsigned flags) {
       (void)::renameat2(from_folder, old, to_folder, now, flags);
       errno = error_number;
       return -1;
@@ -269,7 +270,8 @@ TEST_F(FileTest, FoldersAndRemoving) {
   ASSERT_EQ(::symlink(path_.c_str(), scratch_.File("link").c_str()), 0);
   EXPECT_TRUE(RemoveTree(scratch_.File("link")).ok());
   EXPECT_TRUE(ReadWholeFile(path_ + "/kept", 10).ok()) << "a link was followed";
-  for (const std::string& unnamed : {std::string(), path_ + "/", path_ + "/.", path_ + "/..", std::string("/")}) {
+  for (const std::string& unnamed :
+       {std::string(), path_ + "/", path_ + "/.", path_ + "/..", std::string("/")}) {
     EXPECT_TRUE(absl::IsInvalidArgument(RemoveTree(unnamed))) << unnamed;
     EXPECT_TRUE(absl::IsInvalidArgument(RemoveFile(unnamed))) << unnamed;
   }
@@ -294,12 +296,15 @@ TEST(IoStatus, CodesAndText) {
 
 TEST(IoStatus, AndItsErrorAreOfOneOpinion) {
   for (int error = 1; error < 134; ++error) {
-    EXPECT_EQ(IsAboutThePath(error), IsAboutThePath(IoStatus("open", "a", error))) << strerror(error);
+    EXPECT_EQ(IsAboutThePath(error), IsAboutThePath(IoStatus("open", "a", error)))
+        << strerror(error);
   }
-  for (const int error : {ENOENT, ENOTDIR, EISDIR, EACCES, EPERM, EROFS, ELOOP, ENXIO, ENODEV, ENAMETOOLONG}) {
+  for (const int error :
+       {ENOENT, ENOTDIR, EISDIR, EACCES, EPERM, EROFS, ELOOP, ENXIO, ENODEV, ENAMETOOLONG}) {
     EXPECT_TRUE(IsAboutThePath(error)) << strerror(error);
   }
-  for (const int error : {EIO, EMFILE, ENFILE, ENOMEM, ESTALE, ENOSPC, EDQUOT, ETIMEDOUT, EINTR, EAGAIN}) {
+  for (const int error :
+       {EIO, EMFILE, ENFILE, ENOMEM, ESTALE, ENOSPC, EDQUOT, ETIMEDOUT, EINTR, EAGAIN}) {
     EXPECT_FALSE(IsAboutThePath(error)) << strerror(error);
   }
 }
@@ -314,7 +319,9 @@ TEST(EscapeForTerminal, OnlyPrintableTextIsLeft) {
       << "CSI as a C1 control";
   EXPECT_EQ(EscapeForTerminal("\xE9\xC3"), "\\xe9\\xc3");
   // A right-to-left override shows another name than there is.
-  EXPECT_EQ(EscapeForTerminal("\xE2\x80\xAE" "gpj"), "\\xe2\\x80\\xaegpj");
+  EXPECT_EQ(EscapeForTerminal("\xE2\x80\xAE"
+                              "gpj"),
+            "\\xe2\\x80\\xaegpj");
   EXPECT_EQ(EscapeForTerminal(std::string_view("\0", 1)), "\\x00");
 }
 

@@ -11,7 +11,8 @@ namespace shardpack {
 absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path) {
   std::vector<std::string> names;
   std::error_code error;
-  for (std::filesystem::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
+  for (std::filesystem::directory_iterator it(path, error), end; !error && it != end;
+       it.increment(error)) {
     names.push_back(it->path().filename().native());
   }
   if (error) return IoStatus("list", path, error.value());

@@ -5,21 +5,21 @@
 
 #include <utility>
 
+#include "formats/io/status_macros.h"
+
 namespace shardpack {
 
 absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path) {
-  absl::StatusOr<File> file = File::OpenRead(path);
-  if (!file.ok()) return file.status();
-  return Map(*file);
+  ASSIGN_OR_RETURN(File file, File::OpenRead(path));
+  return Map(file);
 }
 
 absl::StatusOr<MappedFile> MappedFile::Map(const File& file) {
-  absl::StatusOr<uint64_t> size = file.Size();
-  if (!size.ok()) return size.status();
-  if (*size == 0) return MappedFile(Bytes());  // mmap refuses an empty file
-  void* at = ::mmap(nullptr, *size, PROT_READ, MAP_SHARED, file.descriptor(), 0);
+  ASSIGN_OR_RETURN(uint64_t size, file.Size());
+  if (size == 0) return MappedFile(Bytes());  // mmap refuses an empty file
+  void* at = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.descriptor(), 0);
   if (at == MAP_FAILED) return IoStatus("map", file.path(), errno);
-  return MappedFile(Bytes(static_cast<const std::byte*>(at), *size));
+  return MappedFile(Bytes(static_cast<const std::byte*>(at), size));
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -26,8 +27,7 @@ absl::Status SequentialReader::Fill(size_t wanted) {
   const uint64_t left_in_file = size_ - window_offset_ - end_;
   const size_t take = std::min<uint64_t>(window_.size() - end_, left_in_file);
   const std::span<std::byte> into(window_.data() + end_, take);
-  absl::Status read = file_.ReadExactlyAt(window_offset_ + end_, into);
-  if (!read.ok()) return read;
+  RETURN_IF_ERROR(file_.ReadExactlyAt(window_offset_ + end_, into));
   digest_.Update(into);
   end_ += take;
   return on_block_ ? on_block_(take) : absl::OkStatus();
@@ -35,8 +35,7 @@ absl::Status SequentialReader::Fill(size_t wanted) {
 
 absl::StatusOr<Bytes> SequentialReader::Peek(uint64_t bytes) {
   const size_t wanted = std::min(bytes, remaining());
-  absl::Status filled = Fill(wanted);
-  if (!filled.ok()) return filled;
+  RETURN_IF_ERROR(Fill(wanted));
   return Bytes(window_.data() + begin_, wanted);
 }
 
@@ -47,8 +46,7 @@ absl::Status SequentialReader::Skip(uint64_t bytes) {
                                               bytes));
   }
   while (bytes > 0) {
-    absl::Status filled = Fill(std::min<uint64_t>(bytes, 1));
-    if (!filled.ok()) return filled;
+    RETURN_IF_ERROR(Fill(std::min<uint64_t>(bytes, 1)));
     const size_t step = std::min<uint64_t>(bytes, end_ - begin_);
     begin_ += step;
     bytes -= step;
@@ -59,17 +57,15 @@ absl::Status SequentialReader::Skip(uint64_t bytes) {
 absl::StatusOr<uint64_t> SequentialReader::HashNext(uint64_t bytes) {
   if (bytes <= kBlockBytes || bytes <= end_ - begin_) {
     if (bytes > remaining()) return Skip(bytes);
-    absl::StatusOr<Bytes> whole = Peek(bytes);
-    if (!whole.ok()) return whole.status();
-    const uint64_t hash = Xxh3_64(*whole);
+    ASSIGN_OR_RETURN(Bytes whole, Peek(bytes));
+    const uint64_t hash = Xxh3_64(whole);
     begin_ += bytes;
     return hash;
   }
   if (bytes > remaining()) return Skip(bytes);
   FieldHashStream stream;
   while (bytes > 0) {
-    absl::Status filled = Fill(1);
-    if (!filled.ok()) return filled;
+    RETURN_IF_ERROR(Fill(1));
     const size_t step = std::min<uint64_t>(bytes, end_ - begin_);
     stream.Update(Bytes(window_.data() + begin_, step));
     begin_ += step;
@@ -79,13 +75,11 @@ absl::StatusOr<uint64_t> SequentialReader::HashNext(uint64_t bytes) {
 }
 
 absl::StatusOr<Digest> SequentialReader::Finish() {
-  absl::Status rest = Skip(remaining());
-  if (!rest.ok()) return rest;
+  RETURN_IF_ERROR(Skip(remaining()));
   // A file that grows while it is read is not the one that was asked for.
   std::byte beyond;
-  absl::StatusOr<size_t> more = file_.ReadAt(size_, std::span(&beyond, 1));
-  if (!more.ok()) return more.status();
-  if (*more != 0) {
+  ASSIGN_OR_RETURN(size_t more, file_.ReadAt(size_, std::span(&beyond, 1)));
+  if (more != 0) {
     return absl::OutOfRangeError(absl::StrCat(EscapeForTerminal(file_.path()),
                                               " has more than the ", size_,
                                               " bytes it was expected to have"));

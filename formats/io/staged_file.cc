@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -18,9 +19,8 @@ constexpr size_t kGatherBytes = 32 << 10;
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<StagedFile>> StagedFile::Create(const std::string& path) {
-  absl::StatusOr<File> file = File::CreateExclusive(path);
-  if (!file.ok()) return file.status();
-  return std::unique_ptr<StagedFile>(new StagedFile(*std::move(file)));
+  ASSIGN_OR_RETURN(File file, File::CreateExclusive(path));
+  return std::unique_ptr<StagedFile>(new StagedFile(std::move(file)));
 }
 
 StagedFile::StagedFile(File file) : file_(std::move(file)) { buffer_.reserve(kBufferBytes); }
@@ -40,14 +40,12 @@ absl::Status StagedFile::Append(std::span<const Bytes> parts) {
     size_ += part.size();
     if (part.size() >= kGatherBytes) {
       const std::array<Bytes, 2> both = {Bytes(buffer_), part};
-      absl::Status written = Remember(file_.Write(both));
-      if (!written.ok()) return written;
+      RETURN_IF_ERROR(Remember(file_.Write(both)));
       buffer_.clear();
       continue;
     }
     if (buffer_.size() + part.size() > kBufferBytes) {
-      absl::Status flushed = Flush();
-      if (!flushed.ok()) return flushed;
+      RETURN_IF_ERROR(Flush());
     }
     buffer_.insert(buffer_.end(), part.begin(), part.end());
   }
@@ -74,11 +72,9 @@ absl::Status StagedFile::SyncData() {
 }
 
 absl::Status StagedFile::Publish(const std::string& final_path) {
-  absl::Status flushed = Flush();
-  if (!flushed.ok()) return flushed;
+  RETURN_IF_ERROR(Flush());
   const std::string staged_path = file_.path();
-  absl::Status closed = Remember(file_.Close());
-  if (!closed.ok()) return closed;
+  RETURN_IF_ERROR(Remember(file_.Close()));
   absl::Status renamed = Remember(RenameNoReplace(staged_path, final_path));
   if (!renamed.ok()) return renamed;
   published_ = true;

@@ -4,6 +4,7 @@
 #include <array>
 #include <iterator>
 
+#include "formats/io/status_macros.h"
 #include "formats/lmdb/datum_scan.h"
 #include "formats/lmdb/pickle_scan.h"
 
@@ -65,25 +66,22 @@ absl::StatusOr<FoundLayout> DetectLayout(TreeWalk& walk, const LmdbTree& tree, P
   constexpr uint64_t kMarkBytes = 32;  // no such value is longer
   for (const Mark& mark : kMarks) {
     bool fits = false;
-    absl::Status looked = walk.VisitLeaf(tree, mark.key, [&](const LmdbEntry& entry) {
+    RETURN_IF_ERROR(walk.VisitLeaf(tree, mark.key, [&](const LmdbEntry& entry) {
       if (entry.key != mark.key || entry.value_bytes > kMarkBytes) return absl::OkStatus();
       absl::StatusOr<Bytes> value = window.Read(entry.value_offset, entry.value_bytes);
       fits = value.ok() && mark.fits(*value);
       return value.status();
-    });
-    if (!looked.ok()) return looked;
+    }));
     if (fits) return mark.found;
   }
   std::array<int, std::size(kFound)> votes = {};
   uint64_t voters = 0;
-  absl::Status looked = walk.VisitLeaf(tree, "", [&](const LmdbEntry& entry) {
+  RETURN_IF_ERROR(walk.VisitLeaf(tree, "", [&](const LmdbEntry& entry) {
     if (voters++ >= kVoters) return absl::OkStatus();
-    absl::StatusOr<Bytes> value = window.Read(entry.value_offset, entry.value_bytes);
-    if (!value.ok()) return value.status();
-    if (const std::optional<size_t> vote = Vote(*value)) ++votes[*vote];
+    ASSIGN_OR_RETURN(Bytes value, window.Read(entry.value_offset, entry.value_bytes));
+    if (const std::optional<size_t> vote = Vote(value)) ++votes[*vote];
     return absl::OkStatus();
-  });
-  if (!looked.ok()) return looked;
+  }));
   const auto most = std::max_element(votes.begin(), votes.end());
   return *most == 0 ? kFound[0] : kFound[most - votes.begin()];
 }

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 #include "formats/lmdb/lmdb_layout.h"
 #include "formats/lmdb/page_bound.h"
 
@@ -43,8 +44,7 @@ LmdbEnvironment::~LmdbEnvironment() {
 absl::StatusOr<std::unique_ptr<LmdbEnvironment>> LmdbEnvironment::Create(const std::string& path,
                                                                          uint64_t map_bytes) {
   auto created = std::unique_ptr<LmdbEnvironment>(new LmdbEnvironment(path, map_bytes));
-  absl::Status opened = created->Open();
-  if (!opened.ok()) return opened;
+  RETURN_IF_ERROR(created->Open());
   return created;
 }
 
@@ -98,8 +98,7 @@ absl::Status LmdbEnvironment::MakeRoom(uint64_t entry_bytes) {
   const uint64_t wanted = committed_bytes_ + pending_bytes_ + entry_bytes + kCommitBytes;
   const bool grow = wanted > map_bytes_;
   if (grow || pending_bytes_ >= kBatchBytes) {
-    absl::Status committed = Commit();
-    if (!committed.ok()) return committed;
+    RETURN_IF_ERROR(Commit());
   }
   if (grow) {
     while (map_bytes_ < wanted) map_bytes_ += map_bytes_ / 4 / kMapUnitBytes * kMapUnitBytes;
@@ -123,8 +122,7 @@ absl::StatusOr<std::span<std::byte>> LmdbEnvironment::Reserve(std::string_view k
                      EscapeForTerminal(last_key_), "; LMDB entries are written in key order"));
   }
   const uint64_t entry_bytes = EntryBound(key.size(), value_bytes, LmdbPageBytes());
-  absl::Status room = MakeRoom(entry_bytes);
-  if (!room.ok()) return room;
+  RETURN_IF_ERROR(MakeRoom(entry_bytes));
   MDB_val lmdb_key = {key.size(), const_cast<char*>(key.data())};
   MDB_val value = {value_bytes, nullptr};
   const int error = mdb_cursor_put(cursor_, &lmdb_key, &value, MDB_APPEND | MDB_RESERVE);
@@ -136,8 +134,7 @@ absl::StatusOr<std::span<std::byte>> LmdbEnvironment::Reserve(std::string_view k
 
 absl::Status LmdbEnvironment::Close() {
   if (!failed_.ok()) return failed_;
-  absl::Status committed = Commit();
-  if (!committed.ok()) return committed;
+  RETURN_IF_ERROR(Commit());
   mdb_env_close(std::exchange(environment_, nullptr));
   failed_ = absl::FailedPreconditionError("the environment is closed");
   return absl::OkStatus();

@@ -42,8 +42,8 @@ inline constexpr uint64_t kMaxCaffeNumber = 99'999'999;
 inline constexpr std::string_view kPickleKeysKey = "__keys__";
 inline constexpr std::string_view kPickleLengthKey = "__len__";
 
-// "%08d_<source path>", as convert_imageset of Caffe names its entries, cut to kMaxLmdbKeyBytes: the
-// number keeps it unique.
+// "%08d_<source path>", as convert_imageset of Caffe names its entries, cut to kMaxLmdbKeyBytes:
+// the number keeps it unique.
 void AppendCaffeKey(uint64_t number, std::string_view source_path, std::string& key);
 // What follows the number and its underscore; empty for a key of another form.
 std::string_view SourcePathOfCaffeKey(std::string_view key);

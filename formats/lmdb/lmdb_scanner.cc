@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "formats/io/status_macros.h"
 #include "formats/lmdb/layout_detection.h"
 #include "formats/lmdb/lmdb_pages.h"
 #include "formats/lmdb/meta_choice.h"
@@ -22,10 +23,9 @@ constexpr uint64_t kHugeMapBytes = uint64_t{1} << 40, kHugeMapTimes = 16;
 absl::Status ReadFreeList(TreeWalk& walk, PageWindow& window, const LmdbMeta& meta,
                           const std::string& shard, FindingSink& findings) {
   return walk.Run(meta.free_pages, KeyOrder::kInteger, [&](const LmdbEntry& entry) {
-    absl::StatusOr<Bytes> value = window.Read(entry.value_offset, entry.value_bytes);
-    if (!value.ok()) return value.status();
-    const uint64_t words = value->size() / sizeof(uint64_t);
-    const uint64_t count = words == 0 ? 0 : LoadLittle<uint64_t>(value->data());
+    ASSIGN_OR_RETURN(Bytes value, window.Read(entry.value_offset, entry.value_bytes));
+    const uint64_t words = value.size() / sizeof(uint64_t);
+    const uint64_t count = words == 0 ? 0 : LoadLittle<uint64_t>(value.data());
     if (entry.key.size() != sizeof(uint64_t) || words == 0 || count > words - 1) {
       Finding finding = MakeFinding(FindingId::kLmdbFreeList, shard);
       finding.offset = entry.offset;
@@ -36,7 +36,7 @@ absl::Status ReadFreeList(TreeWalk& walk, PageWindow& window, const LmdbMeta& me
       return absl::OkStatus();
     }
     for (uint64_t i = 1; i <= count; ++i) {
-      walk.Free(LoadLittle<uint64_t>(value->data() + i * sizeof(uint64_t)));
+      walk.Free(LoadLittle<uint64_t>(value.data() + i * sizeof(uint64_t)));
     }
     return absl::OkStatus();
   });
@@ -76,10 +76,10 @@ constinit const LmdbScanner kLmdbScanner;
 absl::Status LmdbScanner::Scan(SequentialReader& in, const ScanOptions& options,
                                RecordSink& records, FindingSink& findings) const {
   PageWindow window(in.file(), in.size());
-  absl::StatusOr<std::optional<LmdbMeta>> chosen = ChooseMeta(window, options.shard_name, findings);
-  if (!chosen.ok()) return chosen.status();
-  if (!*chosen) return absl::OkStatus();
-  const LmdbMeta& meta = **chosen;
+  ASSIGN_OR_RETURN(std::optional<LmdbMeta> chosen,
+                   ChooseMeta(window, options.shard_name, findings));
+  if (!chosen) return absl::OkStatus();
+  const LmdbMeta& meta = *chosen;
   TreeWalk walk(window, meta, options.shard_name, findings);
   bool named_databases = false;
   absl::Status status;
@@ -88,16 +88,15 @@ absl::Status LmdbScanner::Scan(SequentialReader& in, const ScanOptions& options,
     status = absl::OkStatus();
     named_databases = true;  // pages of another kind, which are not walked
   } else {
-    absl::StatusOr<FoundLayout> found = DetectLayout(walk, meta.entries, window);
-    if (!found.ok()) return found.status();
-    if (found->layout) {
-      RecordReader reader(*found->layout, window, meta, options, records, findings);
+    ASSIGN_OR_RETURN(FoundLayout found, DetectLayout(walk, meta.entries, window));
+    if (found.layout) {
+      RecordReader reader(*found.layout, window, meta, options, records, findings);
       status = walk.Run(meta.entries, KeyOrder::kBytes,
                         [&](const LmdbEntry& entry) { return reader.OnEntry(entry); });
       if (status.ok()) status = reader.Finish();
       named_databases = reader.named_databases();
     } else {
-      ReportLayout(std::string(found->name), options, findings);
+      ReportLayout(std::string(found.name), options, findings);
       status = SkipEntries(walk, meta.entries);
     }
   }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "formats/io/status_macros.h"
 #include "formats/lmdb/page_bound.h"
 #include "formats/lmdb/pickle_writer.h"
 
@@ -45,8 +46,7 @@ absl::Status CheckLmdbSample(LmdbLayout layout, const SampleView& sample) {
 }
 
 absl::Status LmdbWriter::Append(const SampleView& sample) {
-  absl::Status fits = CheckLmdbSample(layout_, sample);
-  if (!fits.ok()) return fits;
+  RETURN_IF_ERROR(CheckLmdbSample(layout_, sample));
   key_.clear();
   if (layout_ == LmdbLayout::kCaffe) {
     AppendCaffeKey(sample.number, sample.source_path, key_);
@@ -56,10 +56,9 @@ absl::Status LmdbWriter::Append(const SampleView& sample) {
   const Bytes image = sample.fields[0].bytes;
   const ValueFrame frame = MakeValueFrame(layout_, image.size(), sample.label);
   const Bytes head = frame.head(), tail = frame.tail();
-  absl::StatusOr<std::span<std::byte>> value =
-      environment_->Reserve(key_, head.size() + image.size() + tail.size());
-  if (!value.ok()) return value.status();
-  std::byte* out = value->data();
+  ASSIGN_OR_RETURN(std::span<std::byte> value,
+                   environment_->Reserve(key_, head.size() + image.size() + tail.size()));
+  std::byte* out = value.data();
   for (const Bytes part : {head, image, tail}) {
     if (!part.empty()) std::memcpy(out, part.data(), part.size());
     out += part.size();

@@ -166,8 +166,7 @@ TEST(PickleWriter, TakesThePlaceOfAKilledOne) {
   const ScratchFolder scratch;
   const std::vector<OwnedSample> samples = GenerateSamples({.count = 20});
   std::ofstream(scratch.File("shard.part.values")) << "what it left behind";
-  EXPECT_TRUE(
-      WriteShard(kLmdbFormat, {.layout = "pickle"}, samples, scratch.File("shard")).ok());
+  EXPECT_TRUE(WriteShard(kLmdbFormat, {.layout = "pickle"}, samples, scratch.File("shard")).ok());
   EXPECT_EQ(scratch.Names(), std::vector<std::string>{"shard"});
 }
 

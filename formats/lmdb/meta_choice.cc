@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -12,10 +13,9 @@ namespace {
 absl::StatusOr<const char*> ReadMeta(PageWindow& window, uint64_t offset, uint64_t number,
                                      LmdbMeta& meta) {
   if (offset >= window.size()) return "the file ends before it";
-  absl::StatusOr<Bytes> head =
-      window.Read(offset, std::min<uint64_t>(kMetaBytes, window.size() - offset));
-  if (!head.ok()) return head.status();
-  return ParseMeta(*head, number, meta);
+  ASSIGN_OR_RETURN(Bytes head,
+                   window.Read(offset, std::min<uint64_t>(kMetaBytes, window.size() - offset)));
+  return ParseMeta(head, number, meta);
 }
 
 void Report(uint64_t number, uint64_t offset, const char* problem, std::string_view shard,
@@ -27,8 +27,8 @@ void Report(uint64_t number, uint64_t offset, const char* problem, std::string_v
   findings.Report(std::move(finding));
 }
 
-// mdb_env_write_meta puts transaction n into page n % 2; a new environment has 0 in both; and a file
-// never gets shorter. Otherwise an older tree might be taken for the newest one.
+// mdb_env_write_meta puts transaction n into page n % 2; a new environment has 0 in both; and a
+// file never gets shorter. Otherwise an older tree might be taken for the newest one.
 bool FollowEachOther(const LmdbMeta& first, const LmdbMeta& second) {
   const bool second_is_newer = second.transaction > first.transaction;
   const LmdbMeta& older = second_is_newer ? first : second;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "formats/io/status_macros.h"
+
 namespace shardpack {
 namespace {
 
@@ -20,8 +22,7 @@ absl::StatusOr<Bytes> PageWindow::Read(uint64_t offset, uint64_t bytes) {
   const uint64_t take = std::min(std::max(bytes, ahead_bytes_), size_ - offset);
   if (buffer_.size() < take) buffer_.resize(take);
   begin_ = end_ = 0;
-  absl::Status read = file_.ReadExactlyAt(offset, std::span(buffer_.data(), take));
-  if (!read.ok()) return read;
+  RETURN_IF_ERROR(file_.ReadExactlyAt(offset, std::span(buffer_.data(), take)));
   begin_ = offset;
   end_ = offset + take;
   return Bytes(buffer_).first(bytes);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "formats/io/status_macros.h"
 #include "formats/lmdb/lmdb_layout.h"
 #include "formats/lmdb/lmdb_writer.h"
 
@@ -31,14 +32,12 @@ absl::StatusOr<std::unique_ptr<ShardWriter>> PickleWriter::Create(
   const std::string spool_path = path + ".values";
   absl::Status removed = RemoveFile(spool_path);  // of a run that was killed
   if (!removed.ok()) return removed;
-  absl::StatusOr<std::unique_ptr<StagedFile>> spool = StagedFile::Create(spool_path);
-  if (!spool.ok()) return spool.status();
-  return std::unique_ptr<ShardWriter>(new PickleWriter(*std::move(spool), std::move(environment)));
+  ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> spool, StagedFile::Create(spool_path));
+  return std::unique_ptr<ShardWriter>(new PickleWriter(std::move(spool), std::move(environment)));
 }
 
 absl::Status PickleWriter::Append(const SampleView& sample) {
-  absl::Status fits = CheckLmdbSample(LmdbLayout::kPickle, sample);
-  if (!fits.ok()) return fits;
+  RETURN_IF_ERROR(CheckLmdbSample(LmdbLayout::kPickle, sample));
   const Bytes image = sample.fields[0].bytes;
   const ValueFrame frame = MakeValueFrame(LmdbLayout::kPickle, image.size(), sample.label);
   const std::array<Bytes, 3> parts = {frame.head(), image, frame.tail()};
@@ -48,9 +47,8 @@ absl::Status PickleWriter::Append(const SampleView& sample) {
 }
 
 absl::Status PickleWriter::Put(const std::string& key, std::string_view value) {
-  absl::StatusOr<std::span<std::byte>> into = environment_->Reserve(key, value.size());
-  if (!into.ok()) return into.status();
-  std::memcpy(into->data(), value.data(), value.size());
+  ASSIGN_OR_RETURN(std::span<std::byte> into, environment_->Reserve(key, value.size()));
+  std::memcpy(into.data(), value.data(), value.size());
   return absl::OkStatus();
 }
 

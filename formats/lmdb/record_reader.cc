@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/core/sample.h"
 #include "formats/io/hash.h"
+#include "formats/io/status_macros.h"
 #include "formats/lmdb/datum_scan.h"
 #include "formats/lmdb/lmdb_pages.h"
 #include "formats/lmdb/pickle_scan.h"
@@ -48,7 +49,8 @@ RecordReader::RecordReader(LmdbLayout layout, PageWindow& window, const LmdbMeta
   if (layout == LmdbLayout::kPickle) {
     // More is believed when it has been read.
     constexpr uint64_t kMaxReserved = 1 << 20;
-    waiting_.reserve(std::min({meta.entries.entries, window.size() / kMinPickleNodeBytes, kMaxReserved}));
+    waiting_.reserve(
+        std::min({meta.entries.entries, window.size() / kMinPickleNodeBytes, kMaxReserved}));
   }
 }
 
@@ -89,9 +91,8 @@ absl::Status RecordReader::OnEntry(const LmdbEntry& entry) {
     return absl::OkStatus();
   }
   if (layout_ == LmdbLayout::kPickle) return KeepPickle(entry);
-  absl::StatusOr<Bytes> value = window_.Read(entry.value_offset, entry.value_bytes);
-  if (!value.ok()) return value.status();
-  layout_ == LmdbLayout::kCaffe ? OnDatum(entry, *value) : OnRaw(entry, *value);
+  ASSIGN_OR_RETURN(Bytes value, window_.Read(entry.value_offset, entry.value_bytes));
+  layout_ == LmdbLayout::kCaffe ? OnDatum(entry, value) : OnRaw(entry, value);
   return absl::OkStatus();
 }
 
@@ -129,13 +130,12 @@ absl::Status RecordReader::KeepPickle(const LmdbEntry& entry) {
     Report(FindingId::kLmdbPickle, entry, "its key is no number");
     return absl::OkStatus();
   }
-  absl::StatusOr<Bytes> value = window_.Read(entry.value_offset, entry.value_bytes);
-  if (!value.ok()) return value.status();
+  ASSIGN_OR_RETURN(Bytes value, window_.Read(entry.value_offset, entry.value_bytes));
   if (entry.key == kPickleKeysKey) {
-    OnPickleKeys(entry, *value);
+    OnPickleKeys(entry, value);
     return absl::OkStatus();
   }
-  const PickleValue length = ScanPickle(*value);
+  const PickleValue length = ScanPickle(value);
   if (length.kind == PickleValue::Kind::kInteger && length.integer >= 0) {
     stated_length_ = static_cast<uint64_t>(length.integer);
   } else {
@@ -170,15 +170,14 @@ absl::Status RecordReader::OnPickle(const Waiting& waiting) {
   entry.offset = waiting.value_offset - (alone ? kPageHeaderBytes : 8 + key.size());
   const uint64_t end = waiting.value_offset + waiting.value_bytes;
   entry.length = (alone ? (end + page_bytes_ - 1) / page_bytes_ * page_bytes_ : end) - entry.offset;
-  absl::StatusOr<Bytes> value = window_.Read(waiting.value_offset, waiting.value_bytes);
-  if (!value.ok()) return value.status();
-  const PickleValue pair = ScanPickle(*value);
+  ASSIGN_OR_RETURN(Bytes value, window_.Read(waiting.value_offset, waiting.value_bytes));
+  const PickleValue pair = ScanPickle(value);
   if (pair.kind != PickleValue::Kind::kPair) {
     Report(FindingId::kLmdbPickle, entry,
            pair.problem.empty() ? "it is no pair of bytes and label" : pair.problem);
     return absl::OkStatus();
   }
-  HandOn(entry, *value, pair.offset, pair.length, "", "", pair.integer);
+  HandOn(entry, value, pair.offset, pair.length, "", "", pair.integer);
   return absl::OkStatus();
 }
 
@@ -187,8 +186,7 @@ absl::Status RecordReader::Finish() {
   std::sort(waiting_.begin(), waiting_.end(),
             [](const Waiting& a, const Waiting& b) { return a.number < b.number; });
   for (const Waiting& waiting : waiting_) {
-    absl::Status handed_on = OnPickle(waiting);
-    if (!handed_on.ok()) return handed_on;
+    RETURN_IF_ERROR(OnPickle(waiting));
   }
   const uint64_t found = waiting_.size();
   const bool gap = !waiting_.empty() && waiting_.back().number != found - 1;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "formats/io/status_macros.h"
 #include "formats/lmdb/page_bound.h"
 
 namespace shardpack {
@@ -76,11 +77,10 @@ bool TreeWalk::Claim(uint64_t page, uint64_t pages, const char* what) {
 }
 
 absl::StatusOr<bool> TreeWalk::Load(uint64_t page, Level& level, const char** problem) {
-  absl::StatusOr<Bytes> bytes = window_.Read(PageOffset(page), meta_.page_bytes);
-  if (!bytes.ok()) return bytes.status();
+  ASSIGN_OR_RETURN(Bytes bytes, window_.Read(PageOffset(page), meta_.page_bytes));
   level.page = page;
   level.next = 0;
-  level.bytes.assign(bytes->begin(), bytes->end());
+  level.bytes.assign(bytes.begin(), bytes.end());
   *problem = ParseTreePage(level.bytes, page, level.parsed);
   return *problem == nullptr;
 }
@@ -148,10 +148,9 @@ absl::StatusOr<bool> TreeWalk::Locate(uint64_t page, const LmdbNode& node, bool 
   const bool inside = IsPage(node.child) && needed <= used_.size() - node.child;
   if (!inside && !claim) return false;
   if (!inside) return Claim(node.child, needed, "a value");
-  absl::StatusOr<Bytes> header = window_.Read(PageOffset(node.child), kPageHeaderBytes);
-  if (!header.ok()) return header.status();
+  ASSIGN_OR_RETURN(Bytes header, window_.Read(PageOffset(node.child), kPageHeaderBytes));
   uint64_t pages = 0;
-  const char* problem = ParseOverflowHeader(*header, node.child, pages);
+  const char* problem = ParseOverflowHeader(header, node.child, pages);
   if (problem == nullptr && pages < needed) problem = "it has fewer pages than its value needs";
   if (problem != nullptr) {
     if (claim) Damage(FindingId::kLmdbPage, node.child, problem);
@@ -169,11 +168,9 @@ absl::Status TreeWalk::VisitNodes(Level& level, KeyOrder order, const Visitor& v
   for (const LmdbNode& node : level.parsed.nodes) {
     if (!CheckKey(level, node, order)) continue;
     LmdbEntry entry;
-    absl::StatusOr<bool> located = Locate(level.page, node, /*claim=*/true, entry);
-    if (!located.ok()) return located.status();
-    if (*located) {
-      absl::Status visited = visit(entry);
-      if (!visited.ok()) return visited;
+    ASSIGN_OR_RETURN(bool located, Locate(level.page, node, /*claim=*/true, entry));
+    if (located) {
+      RETURN_IF_ERROR(visit(entry));
     }
     ++entries_;
   }
@@ -192,8 +189,7 @@ absl::Status TreeWalk::Run(const LmdbTree& tree, KeyOrder order, const Visitor& 
   while (!done) {
     Level& level = levels_[depth];
     if (level.parsed.is_leaf) {
-      absl::Status visited = VisitNodes(level, order, visit);
-      if (!visited.ok()) return visited;
+      RETURN_IF_ERROR(VisitNodes(level, order, visit));
       level.next = level.parsed.nodes.size();
     }
     if (level.next == level.parsed.nodes.size()) {
@@ -236,9 +232,8 @@ absl::Status TreeWalk::VisitLeaf(const LmdbTree& tree, std::string_view key, con
   for (int depth = 0; depth < tree.depth; ++depth) {
     if (!IsPage(page)) return absl::OkStatus();
     const char* problem = nullptr;
-    absl::StatusOr<bool> loaded = Load(page, level, &problem);
-    if (!loaded.ok()) return loaded.status();
-    if (!*loaded || level.parsed.nodes.empty()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(bool loaded, Load(page, level, &problem));
+    if (!loaded || level.parsed.nodes.empty()) return absl::OkStatus();
     if (level.parsed.is_leaf) break;
     const std::vector<LmdbNode>& nodes = level.parsed.nodes;
     const auto after = std::upper_bound(
@@ -249,11 +244,9 @@ absl::Status TreeWalk::VisitLeaf(const LmdbTree& tree, std::string_view key, con
   if (!level.parsed.is_leaf) return absl::OkStatus();
   for (const LmdbNode& node : level.parsed.nodes) {
     LmdbEntry entry;
-    absl::StatusOr<bool> located = Locate(level.page, node, /*claim=*/false, entry);
-    if (!located.ok()) return located.status();
-    if (!*located) continue;
-    absl::Status visited = visit(entry);
-    if (!visited.ok()) return visited;
+    ASSIGN_OR_RETURN(bool located, Locate(level.page, node, /*claim=*/false, entry));
+    if (!located) continue;
+    RETURN_IF_ERROR(visit(entry));
   }
   return absl::OkStatus();
 }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/core/sample.h"
+#include "formats/io/status_macros.h"
 #include "formats/npy/npy_labels.h"
 #include "formats/npy/npy_layout.h"
 
@@ -40,10 +41,9 @@ absl::Status NpyScanner::Scan(SequentialReader& in, const ScanOptions& options, 
     finding.offset = offset;
     return finding;
   };
-  const absl::StatusOr<Bytes> head = in.Peek(kMaxNpyPrefixBytes + kMaxNpyHeaderBytes);
-  if (!head.ok()) return head.status();
+  ASSIGN_OR_RETURN(const Bytes head, in.Peek(kMaxNpyPrefixBytes + kMaxNpyHeaderBytes));
   NpyHeader header;
-  if (std::string why = ParseNpyHeader(*head, &header); !why.empty()) {
+  if (std::string why = ParseNpyHeader(head, &header); !why.empty()) {
     Finding finding = make(FindingId::kNpyHeader, 0);
     finding.detail = std::move(why);
     findings.Report(std::move(finding));
@@ -59,23 +59,21 @@ absl::Status NpyScanner::Scan(SequentialReader& in, const ScanOptions& options, 
     findings.Report(std::move(finding));
     return absl::OkStatus();
   }
-  if (absl::Status skipped = in.Skip(header.data_offset); !skipped.ok()) return skipped;
+  RETURN_IF_ERROR(in.Skip(header.data_offset));
   const uint64_t image_bytes = RawImageBytes(image);
   const uint64_t claimed = header.shape[0], there = in.remaining() / image_bytes;
   const uint64_t samples = std::min(claimed, there);
   // Labels of a file that is cut fit nothing.
   std::vector<int64_t> labels;
   if (samples == claimed) {
-    absl::StatusOr<std::vector<int64_t>> read =
-        ReadNpyLabels(in.file().path(), samples, options.shard_name, findings);
-    if (!read.ok()) return read.status();
-    labels = *std::move(read);
+    ASSIGN_OR_RETURN(std::vector<int64_t> read,
+                     ReadNpyLabels(in.file().path(), samples, options.shard_name, findings));
+    labels = std::move(read);
   }
   for (uint64_t i = 0; i < samples; ++i) {
     ScannedField field{.name = kImageField, .offset = in.position(), .length = image_bytes};
-    absl::StatusOr<uint64_t> hash = in.HashNext(image_bytes);
-    if (!hash.ok()) return hash.status();
-    field.hash = *hash;
+    ASSIGN_OR_RETURN(uint64_t hash, in.HashNext(image_bytes));
+    field.hash = hash;
     records.OnRecord({.label = labels.empty() ? kNoLabel : labels[i],
                       .offset = field.offset,
                       .length = image_bytes,

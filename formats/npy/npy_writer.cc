@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 #include "formats/npy/npy_layout.h"
 
 namespace shardpack {
@@ -32,9 +33,9 @@ absl::Status NpyWriter::Append(const SampleView& sample) {
   if (!begun_) {
     begun_ = true;
     const std::string header = Header(spec_.max_records);
-    if (absl::Status written = file_.Append(AsBytes(header)); !written.ok()) return written;
+    RETURN_IF_ERROR(file_.Append(AsBytes(header)));
   }
-  if (absl::Status written = file_.Append(sample.fields[0].bytes); !written.ok()) return written;
+  RETURN_IF_ERROR(file_.Append(sample.fields[0].bytes));
   ++samples_;
   return absl::OkStatus();
 }
@@ -45,7 +46,7 @@ absl::Status NpyWriter::Finish() {
   const std::string header = Header(samples_);
   if (!begun_) return file_.Append(AsBytes(header));
   if (samples_ == spec_.max_records) return absl::OkStatus();
-  if (absl::Status flushed = file_.Flush(); !flushed.ok()) return flushed;
+  RETURN_IF_ERROR(file_.Flush());
   // Over the first one: the kernel has all that came behind it.
   const Bytes over = AsBytes(header);
   return file_.file().WriteAt(0, std::span(&over, 1));

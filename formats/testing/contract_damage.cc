@@ -136,7 +136,8 @@ absl::Status CheckGarbage(const FormatCase& c, const std::string& scratch) {
 // Each read fails once: that is never damage, and never a shard with less in it.
 absl::Status CheckReadErrors(const FormatCase& c, const std::string& scratch) {
   absl::StatusOr<CleanShard> clean = WriteClean(
-      c, scratch, {.count = 12, .payloads = Payloads::kRandom, .min_bytes = 3000, .max_bytes = 90000});
+      c, scratch,
+      {.count = 12, .payloads = Payloads::kRandom, .min_bytes = 3000, .max_bytes = 90000});
   if (!clean.ok()) return clean.status();
   FaultInjection faults;
   (void)ScanCase(c, clean->bytes);

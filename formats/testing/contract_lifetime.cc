@@ -219,8 +219,7 @@ absl::Status CheckFullDisk(const FormatCase& c, const std::string& scratch) {
     absl::StatusOr<std::string> bytes =
         WriteShard(*c.format, c.spec, samples, absl::StrCat(scratch, "/full-", room));
     if (!absl::IsResourceExhausted(bytes.status())) {
-      return Broken("room for ", room, " bytes of ", written, " gives ",
-                    bytes.status().ToString());
+      return Broken("room for ", room, " bytes of ", written, " gives ", bytes.status().ToString());
     }
   }
   FaultInjection faults;

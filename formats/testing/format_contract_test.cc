@@ -430,10 +430,11 @@ INSTANTIATE_TEST_SUITE_P(
         Broke<Defect::kSharedExtent>("RoundTrip"), Broke<Defect::kSilentCut>("Truncation"),
         Broke<Defect::kStatusForDamage>("Truncation"), Broke<Defect::kStatusForDamage>("BitFlips"),
         Broke<Defect::kExtentOutside>("Truncation"), Broke<Defect::kNoTrailingData>("Garbage"),
-        Broke<Defect::kTakesGarbage>("Garbage"), Broke<Defect::kReadErrorIsTheEnd>("ReadErrors"), Broke<Defect::kWarnsAboutGood>("RoundTrip"),
-        Broke<Defect::kSmallBound>("RecordBound"), Broke<Defect::kSmallOverhead>("NoSamples"),
-        Broke<Defect::kBadShardName>("Description"), Broke<Defect::kNoSniff>("Description"),
-        Broke<Defect::kAnyLayout>("Description"), Broke<Defect::kRandomSidecar>("Sidecars")));
+        Broke<Defect::kTakesGarbage>("Garbage"), Broke<Defect::kReadErrorIsTheEnd>("ReadErrors"),
+        Broke<Defect::kWarnsAboutGood>("RoundTrip"), Broke<Defect::kSmallBound>("RecordBound"),
+        Broke<Defect::kSmallOverhead>("NoSamples"), Broke<Defect::kBadShardName>("Description"),
+        Broke<Defect::kNoSniff>("Description"), Broke<Defect::kAnyLayout>("Description"),
+        Broke<Defect::kRandomSidecar>("Sidecars")));
 
 // A format without an end mark may lose whole records in silence, but nothing else.
 TEST(FormatContract, SilentCutsOnlyBetweenRecords) {

@@ -1,12 +1,14 @@
-// The main of fuzz targets where libFuzzer is absent (see third_party/fuzz.bzl): runs LLVMFuzzerTestOneInput over the
-// corpus and over inputs derived from it by a fixed pseudo-random sequence, so that every build and every sanitizer
-// configuration exercises each target, with the same inputs each time.
+// The main of fuzz targets where libFuzzer is absent (see third_party/fuzz.bzl): runs
+// LLVMFuzzerTestOneInput over the corpus and over inputs derived from it by a fixed pseudo-random
+// sequence, so that every build and every sanitizer configuration exercises each target, with the
+// same inputs each time.
 //
 // Arguments are libFuzzer's, as far as they are needed:
 //   -seed_inputs=FILE,FILE   the corpus          -seed=N   another sequence (default 1)
 //   -runs=N                  generated inputs    -max_len=N   longest generated input (default 65536)
 //   FILE...                  runs just these
-// On a crash the input is left in $TEST_UNDECLARED_OUTPUTS_DIR, or else in $TMPDIR or /tmp, and its name is printed.
+// On a crash the input is left in $TEST_UNDECLARED_OUTPUTS_DIR, or else in $TMPDIR or /tmp, and its
+// name is printed.
 
 #include <fcntl.h>
 #include <signal.h>
@@ -103,11 +105,23 @@ class Random {
   uint64_t state_;
 };
 
-// Overwrites one to eight bytes with a number that sits at the edge of a length, an offset or a count.
+// Overwrites one to eight bytes with a number that sits at the edge of a length, an offset or a
+// count.
 void OverwriteWithEdgeValue(Random& random, Bytes& bytes) {
-  static constexpr uint64_t kEdges[] = {
-      0,      1,      0x7f,       0x80,       0xff,       0x100,              0x7fff,
-      0x8000, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, 0x7fffffffffffffff, 0xffffffffffffffff};
+  static constexpr uint64_t kEdges[] = {0,
+                                        1,
+                                        0x7f,
+                                        0x80,
+                                        0xff,
+                                        0x100,
+                                        0x7fff,
+                                        0x8000,
+                                        0xffff,
+                                        0x7fffffff,
+                                        0x80000000,
+                                        0xffffffff,
+                                        0x7fffffffffffffff,
+                                        0xffffffffffffffff};
   const uint64_t value = kEdges[random.Below(std::size(kEdges))];
   const size_t width = std::min<size_t>(size_t{1} << random.Below(4), bytes.size());
   const size_t at = random.Below(bytes.size() - width + 1);
@@ -199,7 +213,8 @@ bool ParseNumber(std::string_view argument, std::string_view name, uint64_t& val
   const char* end = argument.data() + argument.size();
   const auto [stop, error] = std::from_chars(argument.data(), end, value);
   if (error != std::errc() || stop != end) {
-    fprintf(stderr, "fuzz_driver: bad number in %.*s\n", static_cast<int>(name.size()), name.data());
+    fprintf(stderr, "fuzz_driver: bad number in %.*s\n", static_cast<int>(name.size()),
+            name.data());
     exit(2);
   }
   return true;
@@ -248,7 +263,8 @@ int main(int argc, char** argv) {
 
   std::vector<Bytes> corpus;
   for (const std::string& path : options.seed_inputs) corpus.push_back(ReadFileOrDie(path));
-  // Always there: a target without a corpus still gets inputs, and one with a corpus the empty input.
+  // Always there: a target without a corpus still gets inputs, and one with a corpus the empty
+  // input.
   corpus.emplace_back();
   for (const Bytes& bytes : corpus) RunInput(bytes);
 

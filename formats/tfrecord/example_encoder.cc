@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -248,8 +249,7 @@ void ExampleEncoder::WriteParts(uint64_t features_bytes, uint64_t scratch_bytes)
 absl::Status ExampleEncoder::Encode(const SampleView& sample) {
   parts_.clear();
   size_bytes_ = 0;
-  absl::Status checked = Check(sample);
-  if (!checked.ok()) return checked;
+  RETURN_IF_ERROR(Check(sample));
   Collect(sample);
   uint64_t features_bytes = 0, borrowed_bytes = 0;
   for (size_t i = 0; i < entries_.size(); ++i) {

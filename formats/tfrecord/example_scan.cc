@@ -353,7 +353,8 @@ bool ExampleScan::IsField(const ScannedFeature& feature) const {
 }
 
 bool ExampleScan::IsLost(const ScannedFeature& feature) const {
-  if (feature.values == 0 || IsField(feature) || &feature == image_ || &feature == label_) return false;
+  if (feature.values == 0 || IsField(feature) || &feature == image_ || &feature == label_)
+    return false;
   return feature.values > 1 || !(IsMetadataFeature(feature.name) || KindInLayout(feature.name));
 }
 

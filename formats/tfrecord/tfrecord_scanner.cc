@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "formats/core/sample.h"
 #include "formats/io/hash.h"
+#include "formats/io/status_macros.h"
 #include "formats/tfrecord/example_scan.h"
 #include "formats/tfrecord/record_framing.h"
 #include "formats/tfrecord/tfrecord_checker.h"
@@ -88,12 +89,11 @@ Finding Walk::MakeHere(FindingId id, uint64_t offset, uint64_t length) const {
 
 absl::Status Walk::Run() {
   for (; in_.remaining() > 0; ++number_) {
-    absl::StatusOr<Bytes> head = in_.Peek(kRecordHeaderBytes);
-    if (!head.ok()) return head.status();
-    const bool whole_header = head->size() == kRecordHeaderBytes;
-    const bool valid = whole_header && HeaderAt(*head).valid();
+    ASSIGN_OR_RETURN(Bytes head, in_.Peek(kRecordHeaderBytes));
+    const bool whole_header = head.size() == kRecordHeaderBytes;
+    const bool valid = whole_header && HeaderAt(head).valid();
     if (in_.position() == 0 && !valid) {
-      const std::string_view compression = CompressionOf(*head);
+      const std::string_view compression = CompressionOf(head);
       if (!compression.empty()) {
         Finding finding = MakeFinding(FindingId::kTfrecordCompressed, options_.shard_name);
         finding.detail = std::string(compression);
@@ -101,12 +101,10 @@ absl::Status Walk::Run() {
         return absl::OkStatus();
       }
     }
-    if (!whole_header) return EndInHeader(*head);
-    const RecordHeader header = HeaderAt(*head);
-    absl::Status visited = !valid || !Fits(header.length, in_.remaining())
-                               ? RefuseHeader(header)
-                               : VisitRecord(header.length);
-    if (!visited.ok()) return visited;
+    if (!whole_header) return EndInHeader(head);
+    const RecordHeader header = HeaderAt(head);
+    RETURN_IF_ERROR(!valid || !Fits(header.length, in_.remaining()) ? RefuseHeader(header)
+                                                                    : VisitRecord(header.length));
   }
   return absl::OkStatus();
 }
@@ -122,8 +120,7 @@ absl::Status Walk::EndInHeader(Bytes head) {
 
 absl::Status Walk::RefuseHeader(const RecordHeader& header) {
   const uint64_t offset = in_.position(), left = in_.remaining();
-  absl::StatusOr<bool> found = SeekNextHeader();
-  if (!found.ok()) return found.status();
+  ASSIGN_OR_RETURN(bool found, SeekNextHeader());
   const FindingId id =
       header.valid() ? FindingId::kContainerTruncated : FindingId::kTfrecordLengthCrc;
   Finding finding = MakeHere(id, offset, in_.position() - offset);
@@ -136,8 +133,8 @@ absl::Status Walk::RefuseHeader(const RecordHeader& header) {
     finding.actual = HexCrc(header.stored_crc);
   }
   absl::StrAppend(&finding.detail, finding.detail.empty() ? "" : "; ",
-                  *found ? absl::StrCat("the next record begins at offset ", in_.position())
-                         : "no record follows");
+                  found ? absl::StrCat("the next record begins at offset ", in_.position())
+                        : "no record follows");
   findings_.Report(std::move(finding));
   return absl::OkStatus();
 }
@@ -148,14 +145,13 @@ absl::Status Walk::RefuseHeader(const RecordHeader& header) {
 absl::StatusOr<bool> Walk::SeekNextHeader() {
   absl::Status skipped = in_.Skip(1);
   while (skipped.ok() && in_.remaining() >= kRecordOverheadBytes) {
-    absl::StatusOr<Bytes> window = in_.Peek(kStepBytes);
-    if (!window.ok()) return window.status();
+    ASSIGN_OR_RETURN(Bytes window, in_.Peek(kStepBytes));
     const uint64_t left = in_.remaining();
-    const size_t candidates = window->size() - kRecordHeaderBytes + 1;
+    const size_t candidates = window.size() - kRecordHeaderBytes + 1;
     for (size_t i = 0; i < candidates; ++i) {
       // The length first: it rules out nearly all offsets without a checksum.
-      if (!Fits(LoadLittle<uint64_t>(window->data() + i), left - i)) continue;
-      if (!HeaderAt(*window, i).valid()) continue;
+      if (!Fits(LoadLittle<uint64_t>(window.data() + i), left - i)) continue;
+      if (!HeaderAt(window, i).valid()) continue;
       skipped = in_.Skip(i);
       if (!skipped.ok()) return skipped;
       return true;
@@ -180,9 +176,8 @@ bool Walk::CheckDataCrc(uint32_t computed, uint32_t stored, uint64_t payload_byt
 absl::Status Walk::VisitRecord(uint64_t payload_bytes) {
   if (payload_bytes > kMaxExampleBytes) return VisitOversized(payload_bytes);
   const uint64_t record_bytes = payload_bytes + kRecordOverheadBytes;
-  absl::StatusOr<Bytes> record = in_.Peek(record_bytes);
-  if (!record.ok()) return record.status();
-  const Bytes payload = record->subspan(kRecordHeaderBytes, payload_bytes);
+  ASSIGN_OR_RETURN(Bytes record, in_.Peek(record_bytes));
+  const Bytes payload = record.subspan(kRecordHeaderBytes, payload_bytes);
   const auto stored = LoadLittle<uint32_t>(payload.data() + payload_bytes);
   if (CheckDataCrc(MaskedCrc32c(payload), stored, payload_bytes)) {
     VisitExample(payload, in_.position());
@@ -202,16 +197,14 @@ absl::Status Walk::VisitOversized(uint64_t payload_bytes) {
   absl::Status skipped = in_.Skip(kRecordHeaderBytes);
   uint32_t crc = 0;
   for (uint64_t left = payload_bytes; skipped.ok() && left > 0;) {
-    absl::StatusOr<Bytes> piece = in_.Peek(std::min(left, kStepBytes));
-    if (!piece.ok()) return piece.status();
-    crc = Crc32c(*piece, crc);
-    left -= piece->size();
-    skipped = in_.Skip(piece->size());
+    ASSIGN_OR_RETURN(Bytes piece, in_.Peek(std::min(left, kStepBytes)));
+    crc = Crc32c(piece, crc);
+    left -= piece.size();
+    skipped = in_.Skip(piece.size());
   }
   if (!skipped.ok()) return skipped;
-  absl::StatusOr<Bytes> footer = in_.Peek(kRecordFooterBytes);
-  if (!footer.ok()) return footer.status();
-  const auto stored = LoadLittle<uint32_t>(footer->data());
+  ASSIGN_OR_RETURN(Bytes footer, in_.Peek(kRecordFooterBytes));
+  const auto stored = LoadLittle<uint32_t>(footer.data());
   if (MaskCrc(crc) != stored) {
     Finding damaged =
         MakeHere(FindingId::kTfrecordDataCrc, offset, payload_bytes + kRecordOverheadBytes);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
+#include "formats/io/status_macros.h"
 #include "formats/tfrecord/record_framing.h"
 #include "formats/tfrecord/tfrecord_layout.h"
 
@@ -14,8 +15,7 @@ namespace shardpack {
 
 absl::Status TfrecordWriter::Append(const SampleView& sample) {
   if (finished_) return absl::FailedPreconditionError("Append after Finish");
-  absl::Status encoded = encoder_.Encode(sample);
-  if (!encoded.ok()) return encoded;
+  RETURN_IF_ERROR(encoder_.Encode(sample));
   uint32_t crc = 0;
   for (const Bytes part : encoder_.parts()) crc = Crc32c(part, crc);
   const std::array header = EncodeRecordHeader(encoder_.size_bytes());

@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "formats/core/manifest.h"
+#include "formats/io/status_macros.h"
 #include "formats/webdataset/shard_members.h"
 
 namespace shardpack {
@@ -25,7 +26,8 @@ struct Component {
 absl::StatusOr<std::vector<Component>> ListComponents(const File& file, uint64_t size_bytes,
                                                       std::string_view shard_name) {
   std::vector<Component> components;
-  absl::StatusOr<uint64_t> end =
+  ASSIGN_OR_RETURN(
+      uint64_t end,
       VisitMembers(file, size_bytes, shard_name, [&](const ShardMember& member) -> absl::Status {
         if (member.extension.empty() || HasSpace(member.extension)) {
           return absl::InvalidArgumentError(absl::StrCat(
@@ -35,8 +37,7 @@ absl::StatusOr<std::vector<Component>> ListComponents(const File& file, uint64_t
         components.push_back({std::string(member.extension), std::string(member.name),
                               member.data_offset, member.size_bytes, member.begins_sample});
         return absl::OkStatus();
-      });
-  if (!end.ok()) return end.status();
+      }));
   return components;
 }
 
@@ -44,19 +45,18 @@ absl::StatusOr<std::vector<Component>> ListComponents(const File& file, uint64_t
 
 absl::StatusOr<std::string> DaliIndexText(const File& file, uint64_t size_bytes,
                                           std::string_view shard_name) {
-  absl::StatusOr<std::vector<Component>> components = ListComponents(file, size_bytes, shard_name);
-  if (!components.ok()) return components.status();
-  if (components->empty()) {
+  ASSIGN_OR_RETURN(std::vector<Component> components, ListComponents(file, size_bytes, shard_name));
+  if (components.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(EscapeForTerminal(shard_name), ": DALI takes no index of an empty shard"));
   }
-  const size_t samples = std::count_if(components->begin(), components->end(),
+  const size_t samples = std::count_if(components.begin(), components.end(),
                                        [](const Component& c) { return c.begins_sample; });
   // Version 1.1 is the one without names.
-  const bool named = std::none_of(components->begin(), components->end(),
+  const bool named = std::none_of(components.begin(), components.end(),
                                   [](const Component& c) { return HasSpace(c.name); });
   std::string text = absl::StrCat(named ? "v1.2 " : "v1.1 ", samples);
-  for (const Component& component : *components) {
+  for (const Component& component : components) {
     absl::StrAppend(&text, component.begins_sample ? "\n" : " ", component.extension, " ",
                     component.data_offset, " ", component.size_bytes);
     if (named) absl::StrAppend(&text, " ", component.name);
@@ -68,14 +68,12 @@ absl::StatusOr<std::string> DaliIndexText(const File& file, uint64_t size_bytes,
 absl::StatusOr<std::vector<NamedBytes>> MakeWebdatasetDaliIndexes(const SidecarInput& input) {
   std::vector<NamedBytes> files;
   for (const ManifestShard& shard : input.manifest.shards) {
-    absl::StatusOr<File> file =
-        File::OpenRead(absl::StrCat(std::string(input.root), "/", shard.name));
-    if (!file.ok()) return file.status();
-    absl::StatusOr<std::string> text = DaliIndexText(*file, shard.bytes, shard.name);
-    if (!text.ok()) return text.status();
+    ASSIGN_OR_RETURN(File file,
+                     File::OpenRead(absl::StrCat(std::string(input.root), "/", shard.name)));
+    ASSIGN_OR_RETURN(std::string text, DaliIndexText(file, shard.bytes, shard.name));
     std::string name = shard.name;
     if (name.ends_with(kSuffix)) name.resize(name.size() - kSuffix.size());
-    files.push_back({name + ".idx", *std::move(text)});
+    files.push_back({name + ".idx", std::move(text)});
   }
   return files;
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -63,11 +64,9 @@ void BindText(sqlite3_stmt* statement, int column, std::string_view text) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<EnergonDatabase>> EnergonDatabase::Create(const std::string& path) {
-  absl::Status removed = RemoveFile(path);
-  if (!removed.ok()) return removed;
+  RETURN_IF_ERROR(RemoveFile(path));
   // The file is made here: SQLite would open one that is there, and follow a link.
-  absl::StatusOr<File> file = File::CreateExclusive(path);
-  if (!file.ok()) return file.status();
+  ASSIGN_OR_RETURN(File file, File::CreateExclusive(path));
   std::unique_ptr<EnergonDatabase> made(new EnergonDatabase(path));
   made->created_ = true;
   const int opened = ::sqlite3_open_v2(path.c_str(), &made->database_, SQLITE_OPEN_READWRITE,
@@ -161,8 +160,7 @@ absl::Status EnergonDatabase::AddPart(Place place, std::string_view name, uint64
 
 absl::StatusOr<std::string> EnergonDatabase::Finish() {
   if (database_ == nullptr) return absl::FailedPreconditionError("Finish was called before");
-  absl::Status indexed = Run(kIndexes);
-  if (!indexed.ok()) return indexed;
+  RETURN_IF_ERROR(Run(kIndexes));
   Close();
   return ReadWholeFile(path_, kMaxDatabaseBytes);
 }

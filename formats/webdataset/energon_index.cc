@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/core/manifest.h"
 #include "formats/io/bytes.h"
+#include "formats/io/status_macros.h"
 #include "formats/webdataset/energon_database.h"
 #include "formats/webdataset/shard_members.h"
 #include "formats/webdataset/webdataset_layout.h"
@@ -39,8 +40,7 @@ class ShardIndexer {
 
   absl::Status OnMember(const ShardMember& member) {
     if (member.begins_sample) {
-      absl::Status ended = EndSample(member.offset);
-      if (!ended.ok()) return ended;
+      RETURN_IF_ERROR(EndSample(member.offset));
       AppendOffset(member.offset);
       key_.assign(member.key);
       begin_ = member.offset;
@@ -51,8 +51,7 @@ class ShardIndexer {
   }
 
   absl::StatusOr<std::string> Finish(uint64_t end) {
-    absl::Status ended = EndSample(end);
-    if (!ended.ok()) return ended;
+    RETURN_IF_ERROR(EndSample(end));
     AppendOffset(end);
     return std::move(offsets_);
   }
@@ -135,27 +134,24 @@ std::string Uuid(const Digest& identity) {
 
 absl::StatusOr<std::vector<NamedBytes>> MakeEnergonIndex(const SidecarInput& input) {
   const std::string scratch(input.scratch.empty() ? input.root : input.scratch);
-  absl::StatusOr<std::unique_ptr<EnergonDatabase>> database =
-      EnergonDatabase::Create(absl::StrCat(scratch, "/", kScratchName));
-  if (!database.ok()) return database.status();
+  ASSIGN_OR_RETURN(std::unique_ptr<EnergonDatabase> database,
+                   EnergonDatabase::Create(absl::StrCat(scratch, "/", kScratchName)));
   std::vector<NamedBytes> files;
   nlohmann::json counts = nlohmann::json::object();
   for (const ManifestShard* shard : ShardsByName(input.manifest)) {
-    ShardIndexer indexer(**database, files.size());
-    absl::StatusOr<uint64_t> end = VisitMembers(
-        input, *shard, [&](const ShardMember& member) { return indexer.OnMember(member); });
-    if (!end.ok()) return end.status();
-    absl::StatusOr<std::string> offsets = indexer.Finish(*end);
-    if (!offsets.ok()) return offsets.status();
+    ShardIndexer indexer(*database, files.size());
+    ASSIGN_OR_RETURN(uint64_t end, VisitMembers(input, *shard, [&](const ShardMember& member) {
+                       return indexer.OnMember(member);
+                     }));
+    ASSIGN_OR_RETURN(std::string offsets, indexer.Finish(end));
     if (indexer.samples() == 0) {
       return absl::InvalidArgumentError(
           absl::StrCat(shard->name, ": Energon takes no shard without samples"));
     }
-    files.push_back({shard->name + ".idx", *std::move(offsets)});
+    files.push_back({shard->name + ".idx", std::move(offsets)});
     counts[shard->name] = indexer.samples();
   }
-  absl::StatusOr<std::string> table = (*database)->Finish();
-  if (!table.ok()) return table.status();
+  ASSIGN_OR_RETURN(std::string table, database->Finish());
   const nlohmann::json info = {{"shard_counts", std::move(counts)}};
   const auto add = [&](const char* name, std::string bytes) {
     files.push_back({absl::StrCat(kFolder, name), std::move(bytes)});
@@ -164,7 +160,7 @@ absl::StatusOr<std::vector<NamedBytes>> MakeEnergonIndex(const SidecarInput& inp
   add("split.yaml", SplitYaml(input.manifest));
   add("dataset.yaml", DatasetYaml(input.manifest));
   add("index.uuid", Uuid(input.manifest.Identity()));
-  add("index.sqlite", *std::move(table));
+  add("index.sqlite", std::move(table));
   return files;
 }
 

@@ -46,9 +46,10 @@ absl::StatusOr<uint64_t> VisitMembers(const File& file, uint64_t size_bytes,
 absl::StatusOr<uint64_t> VisitMembers(const SidecarInput& input, const ManifestShard& shard,
                                       const MemberVisitor& visit);
 
-// The member of the record at [offset, offset + length) that is its label, as it is written there: "007", "+3", "5\n".
-// nullopt where it has none. Errors: those of the reads.
-absl::StatusOr<std::optional<std::string>> LabelText(const File& file, uint64_t offset, uint64_t length);
+// The member of the record at [offset, offset + length) that is its label, as it is written there:
+// "007", "+3", "5\n". nullopt where it has none. Errors: those of the reads.
+absl::StatusOr<std::optional<std::string>> LabelText(const File& file, uint64_t offset,
+                                                     uint64_t length);
 
 }  // namespace shardpack
 

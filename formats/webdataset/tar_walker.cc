@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "formats/io/status_macros.h"
 #include "formats/webdataset/header_reader.h"
 
 namespace shardpack {
@@ -54,8 +55,7 @@ absl::StatusOr<bool> BasicTarWalker<Reader>::Next() {
   if (done_) return false;
   if (in_member_) {
     in_member_ = false;
-    absl::Status finished = FinishData(member_.data_offset + member_.size_bytes);
-    if (!finished.ok()) return finished;
+    RETURN_IF_ERROR(FinishData(member_.data_offset + member_.size_bytes));
     if (done_) return false;
   }
   next_.Clear();
@@ -63,10 +63,9 @@ absl::StatusOr<bool> BasicTarWalker<Reader>::Next() {
   member_.has_extension_record = false;
   member_.offset = in_.position();
   for (;;) {
-    absl::StatusOr<Step> step = ReadHeader();
-    if (!step.ok()) return step.status();
-    if (*step == Step::kMember) return true;
-    if (*step == Step::kEnd) {
+    ASSIGN_OR_RETURN(Step step, ReadHeader());
+    if (step == Step::kMember) return true;
+    if (step == Step::kEnd) {
       done_ = true;
       return false;
     }
@@ -76,26 +75,24 @@ absl::StatusOr<bool> BasicTarWalker<Reader>::Next() {
 template <typename Reader>
 absl::StatusOr<typename BasicTarWalker<Reader>::Step> BasicTarWalker<Reader>::ReadHeader() {
   const uint64_t at = in_.position();
-  absl::StatusOr<Bytes> block = in_.Peek(kTarBlockBytes);
-  if (!block.ok()) return block.status();
+  ASSIGN_OR_RETURN(Bytes block, in_.Peek(kTarBlockBytes));
   if (at == 0) {
-    absl::Status plain = RefuseCompressed(*block);
-    if (!plain.ok()) return plain;
-    if (block->empty()) return Truncated(0, "the file is empty");
+    RETURN_IF_ERROR(RefuseCompressed(block));
+    if (block.empty()) return Truncated(0, "the file is empty");
   }
-  if (block->empty()) {
+  if (block.empty()) {
     if (member_.has_extension_record) return Truncated(at, "no member after an extension record");
     findings_.Report(At(FindingId::kTarNoEnd, at));
     no_end_ = true;
     return Step::kEnd;
   }
-  if (block->size() < kTarBlockBytes) return Truncated(at, "part of a header");
+  if (block.size() < kTarBlockBytes) return Truncated(at, "part of a header");
   TarHeader header;
-  const TarHeaderFault fault = DecodeTarHeader(block->data(), header);
-  if (fault != TarHeaderFault::kNone) return OnFault(fault, *block);
+  const TarHeaderFault fault = DecodeTarHeader(block.data(), header);
+  if (fault != TarHeaderFault::kNone) return OnFault(fault, block);
   if (!header.usual_checksum && thorough_) {
     Finding finding = At(FindingId::kTarFieldStyle, at);
-    finding.detail = absl::StrCat("checksum field ", TarChecksumField(block->data()));
+    finding.detail = absl::StrCat("checksum field ", TarChecksumField(block.data()));
     findings_.Report(std::move(finding));
   }
   return OnHeader(header);
@@ -133,8 +130,7 @@ absl::StatusOr<typename BasicTarWalker<Reader>::Step> BasicTarWalker<Reader>::On
 
   const bool map_follows = header.type == kTarGnuSparse &&
                            in_.Peek(kTarBlockBytes)->data()[kSparseExtendedAt] != std::byte{0};
-  absl::Status skipped = in_.Skip(kTarBlockBytes);
-  if (!skipped.ok()) return skipped;
+  RETURN_IF_ERROR(in_.Skip(kTarBlockBytes));
   member_.data_offset = in_.position();
   if (header.type == kTarGnuSparse || header.type == kTarGnuMultiVolume || next_.sparse ||
       global_.sparse) {
@@ -169,8 +165,7 @@ absl::StatusOr<typename BasicTarWalker<Reader>::Step> BasicTarWalker<Reader>::On
   const uint64_t at = in_.position();
   if (fault == TarHeaderFault::kChecksum && IsAllZero(block)) {
     if (member_.has_extension_record) Truncated(at, "no member after an extension record");
-    absl::Status ended = End();
-    if (!ended.ok()) return ended;
+    RETURN_IF_ERROR(End());
     return Step::kEnd;
   }
   Finding finding =
@@ -190,20 +185,18 @@ absl::StatusOr<typename BasicTarWalker<Reader>::Step> BasicTarWalker<Reader>::Re
     char type, uint64_t size_bytes) {
   const uint64_t at = in_.position();
   member_.has_extension_record = true;
-  absl::Status skipped = in_.Skip(kTarBlockBytes);
-  if (!skipped.ok()) return skipped;
+  RETURN_IF_ERROR(in_.Skip(kTarBlockBytes));
   if (size_bytes > in_.remaining()) return Truncated(at, "an extension record");
   const uint64_t data_end = in_.position() + size_bytes;
   bool good = size_bytes <= kMaxTarExtensionBytes;
   if (good) {
-    absl::StatusOr<Bytes> body = in_.Peek(size_bytes);
-    if (!body.ok()) return body.status();
+    ASSIGN_OR_RETURN(Bytes body, in_.Peek(size_bytes));
     if (type == kTarPaxNext) {
-      good = ParsePaxRecords(*body, next_);
+      good = ParsePaxRecords(body, next_);
     } else if (type == kTarPaxGlobal) {
-      good = ParsePaxRecords(*body, global_);
+      good = ParsePaxRecords(body, global_);
     } else if (type == kTarGnuLongName) {
-      const std::string_view text = AsText(*body);
+      const std::string_view text = AsText(body);
       long_name_.assign(text.substr(0, text.find('\0')));
       has_long_name_ = true;
     }
@@ -214,8 +207,7 @@ absl::StatusOr<typename BasicTarWalker<Reader>::Step> BasicTarWalker<Reader>::Re
     findings_.Report(std::move(finding));
     ++gaps_;
   }
-  absl::Status finished = FinishData(data_end);
-  if (!finished.ok()) return finished;
+  RETURN_IF_ERROR(FinishData(data_end));
   return done_ ? Step::kEnd : Step::kAgain;
 }
 
@@ -227,16 +219,13 @@ absl::StatusOr<typename BasicTarWalker<Reader>::Step> BasicTarWalker<Reader>::Re
   findings_.Report(std::move(finding));
   ++gaps_;
   while (gnu_map_follows) {
-    absl::StatusOr<Bytes> map = in_.Peek(kTarBlockBytes);
-    if (!map.ok()) return map.status();
-    if (map->size() < kTarBlockBytes) return Truncated(in_.position(), "a sparse map");
-    gnu_map_follows = (*map)[kSparseBlockExtendedAt] != std::byte{0};
-    absl::Status skipped = in_.Skip(kTarBlockBytes);
-    if (!skipped.ok()) return skipped;
+    ASSIGN_OR_RETURN(Bytes map, in_.Peek(kTarBlockBytes));
+    if (map.size() < kTarBlockBytes) return Truncated(in_.position(), "a sparse map");
+    gnu_map_follows = map[kSparseBlockExtendedAt] != std::byte{0};
+    RETURN_IF_ERROR(in_.Skip(kTarBlockBytes));
   }
   if (size_bytes > in_.remaining()) return Truncated(member_.header_offset, "a sparse member");
-  absl::Status finished = FinishData(in_.position() + size_bytes);
-  if (!finished.ok()) return finished;
+  RETURN_IF_ERROR(FinishData(in_.position() + size_bytes));
   if (done_) return Step::kEnd;
   next_.Clear();
   has_long_name_ = false;
@@ -249,16 +238,14 @@ absl::StatusOr<typename BasicTarWalker<Reader>::Step> BasicTarWalker<Reader>::Re
 template <typename Reader>
 absl::Status BasicTarWalker<Reader>::FinishData(uint64_t data_end) {
   if (data_end > in_.position()) {
-    absl::Status skipped = in_.Skip(data_end - in_.position());
-    if (!skipped.ok()) return skipped;
+    RETURN_IF_ERROR(in_.Skip(data_end - in_.position()));
   }
   const uint64_t padding_bytes = PaddedToTarBlock(data_end) - data_end;
   if (padding_bytes == 0) return absl::OkStatus();
-  absl::StatusOr<Bytes> padding = in_.Peek(padding_bytes);
-  if (!padding.ok()) return padding.status();
-  const size_t stray = FirstNonZero(*padding);
-  if (stray < padding->size()) findings_.Report(At(FindingId::kTarPadding, data_end + stray));
-  if (padding->size() < padding_bytes) {
+  ASSIGN_OR_RETURN(Bytes padding, in_.Peek(padding_bytes));
+  const size_t stray = FirstNonZero(padding);
+  if (stray < padding.size()) findings_.Report(At(FindingId::kTarPadding, data_end + stray));
+  if (padding.size() < padding_bytes) {
     Truncated(data_end, "the padding after a member");
     done_ = true;
     return absl::OkStatus();
@@ -274,18 +261,15 @@ absl::StatusOr<typename BasicTarWalker<Reader>::Step> BasicTarWalker<Reader>::Re
   has_long_name_ = false;
   member_.has_extension_record = false;
   do {
-    absl::Status skipped = in_.Skip(kTarBlockBytes);
-    if (!skipped.ok()) return skipped;
-    absl::StatusOr<Bytes> block = in_.Peek(kTarBlockBytes);
-    if (!block.ok()) return block.status();
-    if (block->size() < kTarBlockBytes) {
+    RETURN_IF_ERROR(in_.Skip(kTarBlockBytes));
+    ASSIGN_OR_RETURN(Bytes block, in_.Peek(kTarBlockBytes));
+    if (block.size() < kTarBlockBytes) {
       // Nothing more can be told; the finding that led here stands for the rest.
-      absl::Status rest = in_.Skip(block->size());
-      if (!rest.ok()) return rest;
+      RETURN_IF_ERROR(in_.Skip(block.size()));
       return Step::kEnd;
     }
     TarHeader header;
-    if (DecodeTarHeader(block->data(), header) == TarHeaderFault::kNone &&
+    if (DecodeTarHeader(block.data(), header) == TarHeaderFault::kNone &&
         header.dialect != TarDialect::kV7) {
       break;
     }
@@ -297,11 +281,9 @@ absl::StatusOr<typename BasicTarWalker<Reader>::Step> BasicTarWalker<Reader>::Re
 template <typename Reader>
 absl::Status BasicTarWalker<Reader>::End() {
   const uint64_t at = in_.position();
-  absl::Status skipped = in_.Skip(kTarBlockBytes);
-  if (!skipped.ok()) return skipped;
-  absl::StatusOr<Bytes> second = in_.Peek(kTarBlockBytes);
-  if (!second.ok()) return second.status();
-  if (second->size() < kTarBlockBytes || !IsAllZero(*second)) {
+  RETURN_IF_ERROR(in_.Skip(kTarBlockBytes));
+  ASSIGN_OR_RETURN(Bytes second, in_.Peek(kTarBlockBytes));
+  if (second.size() < kTarBlockBytes || !IsAllZero(second)) {
     Finding finding = At(FindingId::kTarNoEnd, at);
     finding.detail = "one zero block only";
     findings_.Report(std::move(finding));
@@ -313,17 +295,15 @@ template <typename Reader>
 absl::Status BasicTarWalker<Reader>::CheckRest() {
   const uint64_t begin = in_.position();
   while (in_.remaining() > 0) {
-    absl::StatusOr<Bytes> look = in_.Peek(kLookBytes);
-    if (!look.ok()) return look.status();
-    const size_t stray = FirstNonZero(*look);
-    if (stray < look->size()) {
+    ASSIGN_OR_RETURN(Bytes look, in_.Peek(kLookBytes));
+    const size_t stray = FirstNonZero(look);
+    if (stray < look.size()) {
       Finding finding = At(FindingId::kTrailingData, in_.position() + stray);
       finding.length = in_.remaining() - stray;
       findings_.Report(std::move(finding));
       return absl::OkStatus();
     }
-    absl::Status skipped = in_.Skip(look->size());
-    if (!skipped.ok()) return skipped;
+    RETURN_IF_ERROR(in_.Skip(look.size()));
   }
   // One more zero block ends the archive; a writer that pads further does so by whole records of
   // some blocks.

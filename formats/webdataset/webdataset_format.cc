@@ -21,8 +21,9 @@ namespace {
 
 constexpr LayoutSpec kLayouts[] = {
     {.name = kUstarLayout,
-     .doc = "plain POSIX ustar, which every reader understands; names up to 100 bytes, or 255 around "
-            "a slash",
+     .doc =
+         "plain POSIX ustar, which every reader understands; names up to 100 bytes, or 255 around "
+         "a slash",
      .max_key_bytes = kMaxWebdatasetKeyBytes},
     {.name = kPaxLayout,
      .doc = "ustar with a pax record before a member whose name does not fit",

@@ -12,7 +12,7 @@ namespace {
 // normalised spellings and that of pixels without a header.
 constexpr std::array<std::string_view, 18> kImageExtensions = {
     "jpg", "png", "webp", "gif", "bmp", "tif",  "tiff", "jpeg", "jpe",
-    "ppm", "pgm", "pbm",  "pnm", "jp2", "avif", "heic", "jxl", "raw"};
+    "ppm", "pgm", "pbm",  "pnm", "jp2", "avif", "heic", "jxl",  "raw"};
 
 bool BeginsLikeAnImage(Bytes head) {
   const std::string_view text = AsText(head);

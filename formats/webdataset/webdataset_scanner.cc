@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "formats/core/sample.h"
 #include "formats/io/hash.h"
+#include "formats/io/status_macros.h"
 #include "formats/webdataset/tar_walker.h"
 #include "formats/webdataset/webdataset_checker.h"
 #include "formats/webdataset/webdataset_layout.h"
@@ -32,11 +33,9 @@ class Walk {
 
   absl::Status Run() {
     for (;;) {
-      absl::StatusOr<bool> more = walker_.Next();
-      if (!more.ok()) return more.status();
-      if (!*more) break;
-      absl::Status member = OnMember();
-      if (!member.ok()) return member;
+      ASSIGN_OR_RETURN(bool more, walker_.Next());
+      if (!more) break;
+      RETURN_IF_ERROR(OnMember());
     }
     EndSample();
     checker_.Finish();
@@ -112,22 +111,21 @@ class Walk {
     part.name_bytes = extension_.size();
     part.field.offset = member.data_offset;
     part.field.length = member.size_bytes;
-    absl::StatusOr<Bytes> head =
-        in_.Peek(std::min<uint64_t>(member.size_bytes, std::max(kMaxLabelBytes, kImageHeadBytes)));
-    if (!head.ok()) return head.status();
+    ASSIGN_OR_RETURN(
+        Bytes head,
+        in_.Peek(std::min<uint64_t>(member.size_bytes, std::max(kMaxLabelBytes, kImageHeadBytes))));
     if (extension_ == kLabelExtension) {
       const std::optional<int64_t> label =
-          member.size_bytes <= kMaxLabelBytes ? ParseLabel(AsText(*head)) : std::nullopt;
+          member.size_bytes <= kMaxLabelBytes ? ParseLabel(AsText(head)) : std::nullopt;
       part.is_label = label.has_value();
       if (label) label_ = *label;
       if (!label) checker_.OnLabelNotInteger(member, name, number_);
     } else {
-      part.rank = RankAsImage(extension_, *head);
+      part.rank = RankAsImage(extension_, head);
     }
     if (!part.is_label) {
-      absl::StatusOr<uint64_t> hash = in_.HashNext(member.size_bytes);
-      if (!hash.ok()) return hash.status();
-      part.field.hash = *hash;
+      ASSIGN_OR_RETURN(uint64_t hash, in_.HashNext(member.size_bytes));
+      part.field.hash = hash;
     }
     names_.append(extension_);
     parts_.push_back(part);

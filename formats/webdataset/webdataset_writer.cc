@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 #include "formats/webdataset/pax_records.h"
 #include "formats/webdataset/tar_header.h"
 #include "formats/webdataset/webdataset_layout.h"
@@ -22,7 +23,7 @@ constexpr std::string_view kPaxHeaderName = "././@PaxHeader";
 constexpr size_t kMaxDecimalBytes = 20;  // of an int64_t
 constexpr std::string_view kMetadataFrame =
     R"({"class":"","filename":"","height":,"label":,"width":})";
-constexpr size_t kMaxEscapedBytes = 6;  // of a control character, \u001b
+constexpr size_t kMaxEscapedBytes = 6;                     // of a control character, \u001b
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD in UTF-8
 
 template <typename... Parts>
@@ -42,8 +43,9 @@ bool IsPlainText(std::string_view text) {
                      [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
 }
 
-// JSON is UTF-8, a path is any bytes: each that is not part of UTF-8 becomes U+FFFD. A lone surrogate,
-// which could be turned back, is refused by most parsers; the exact path is in the index.
+// JSON is UTF-8, a path is any bytes: each that is not part of UTF-8 becomes U+FFFD. A lone
+// surrogate, which could be turned back, is refused by most parsers; the exact path is in the
+// index.
 void AppendJsonString(std::string_view text, std::string& out) {
   if (IsPlainText(text)) {
     out.push_back('"');
@@ -146,7 +148,8 @@ absl::Status WebdatasetWriter::CollectMembers(const SampleView& sample) {
                     "\" is no lower-case extension");
     }
     if (field.name == kLabelExtension && ParseLabel(AsText(field.bytes))) {
-      return Refuse(sample.key, "readers would take field \"cls\" for its label; give the field another name");
+      return Refuse(sample.key,
+                    "readers would take field \"cls\" for its label; give the field another name");
     }
     members_.push_back({field.name, field.bytes});
   }
@@ -184,8 +187,7 @@ absl::Status WebdatasetWriter::CheckImageIsFound(const SampleView& sample,
 // Sorts the members and looks at all that could go wrong before a byte is written.
 absl::Status WebdatasetWriter::CheckMembers(const SampleView& sample) {
   const Member image = members_[0];
-  absl::Status found = CheckImageIsFound(sample, image);
-  if (!found.ok()) return found;
+  RETURN_IF_ERROR(CheckImageIsFound(sample, image));
   // As TarWriter orders them.
   std::sort(members_.begin(), members_.end(),
             [](const Member& a, const Member& b) { return a.extension < b.extension; });
@@ -275,8 +277,7 @@ absl::Status WebdatasetWriter::Append(const SampleView& sample) {
     AddData(member);
   }
   EndRun();
-  absl::Status written = file_.Append(parts_);
-  if (!written.ok()) return written;
+  RETURN_IF_ERROR(file_.Append(parts_));
   last_key_.assign(sample.key);
   any_ = true;
   return absl::OkStatus();

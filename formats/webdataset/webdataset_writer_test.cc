@@ -104,7 +104,8 @@ TEST(WebdatasetWriter, MetadataHasTheSameKeysInEverySample) {
   EXPECT_EQ(first["class"], "a class");
   EXPECT_EQ(first["label"], 12);
   EXPECT_EQ(first["filename"], "caf\xc3\xa9/50%\xef\xbf\xbd\"\\\n\x1b.jpg");
-  EXPECT_NE(text(scan.records[0]).find("caf\xc3\xa9/50%\xef\xbf\xbd\\\"\\\\\\n\\u001b.jpg"), std::string::npos);
+  EXPECT_NE(text(scan.records[0]).find("caf\xc3\xa9/50%\xef\xbf\xbd\\\"\\\\\\n\\u001b.jpg"),
+            std::string::npos);
   EXPECT_EQ(first.dump(), text(scan.records[0]));  // sorted, compact
 }
 

@@ -10,6 +10,7 @@
 #include "formats/core/manifest.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
+#include "formats/io/status_macros.h"
 #include "formats/webdataset/shard_members.h"
 
 namespace shardpack {
@@ -42,8 +43,7 @@ absl::StatusOr<std::string> Md5Of(const File& file, uint64_t size_bytes) {
   for (uint64_t at = 0; at < size_bytes;) {
     const std::span<std::byte> into(block.data(),
                                     std::min<uint64_t>(block.size(), size_bytes - at));
-    absl::Status read = file.ReadExactlyAt(at, into);
-    if (!read.ok()) return read;
+    RETURN_IF_ERROR(file.ReadExactlyAt(at, into));
     stream.Update(into);
     at += into.size();
   }
@@ -53,15 +53,12 @@ absl::StatusOr<std::string> Md5Of(const File& file, uint64_t size_bytes) {
 }
 
 absl::StatusOr<nlohmann::json> Describe(const SidecarInput& input, const ManifestShard& shard) {
-  absl::Status checked = CheckMembers(input, shard);
-  if (!checked.ok()) return checked;
-  absl::StatusOr<File> file =
-      File::OpenRead(absl::StrCat(std::string(input.root), "/", shard.name));
-  if (!file.ok()) return file.status();
-  absl::StatusOr<std::string> md5 = Md5Of(*file, shard.bytes);
-  if (!md5.ok()) return md5.status();
+  RETURN_IF_ERROR(CheckMembers(input, shard));
+  ASSIGN_OR_RETURN(File file,
+                   File::OpenRead(absl::StrCat(std::string(input.root), "/", shard.name)));
+  ASSIGN_OR_RETURN(std::string md5, Md5Of(file, shard.bytes));
   return nlohmann::json{{"url", shard.name},
-                        {"md5sum", *std::move(md5)},
+                        {"md5sum", std::move(md5)},
                         {"nsamples", shard.records},
                         {"filesize", shard.bytes}};
 }
@@ -75,9 +72,8 @@ absl::StatusOr<std::vector<NamedBytes>> MakeWidsIndexes(const SidecarInput& inpu
   for (const auto& [split, shards] : splits) {
     nlohmann::json list = nlohmann::json::array();
     for (const auto& [name, shard] : shards) {
-      absl::StatusOr<nlohmann::json> entry = Describe(input, *shard);
-      if (!entry.ok()) return entry.status();
-      list.push_back(*std::move(entry));
+      ASSIGN_OR_RETURN(nlohmann::json entry, Describe(input, *shard));
+      list.push_back(std::move(entry));
     }
     const nlohmann::json index = {
         {"__kind__", kKind}, {"wids_version", 1}, {"name", split}, {"shardlist", std::move(list)}};

@@ -31,9 +31,9 @@
 #include <vector>
 
 #include "images/augment/crop.h"
+#include "images/augment/pixel_pipeline.h"
 #include "images/codecs/decode.h"
 #include "images/pixels/pixel_output.h"
-#include "images/augment/pixel_pipeline.h"
 #include "images/probe/probe.h"
 #include "images/resize/resize.h"
 

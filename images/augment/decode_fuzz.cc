@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "images/augment/pixel_pipeline.h"
 #include "images/codecs/decode.h"
 #include "images/codecs/inspect.h"
-#include "images/augment/pixel_pipeline.h"
 #include "images/probe/probe.h"
 
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "images/pixels/blend.h"
 #include "images/codecs/decode_internal.h"
+#include "images/pixels/blend.h"
 #include "images/pixels/orientation.h"
 #include "images/probe/probe.h"
 

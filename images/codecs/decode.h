@@ -61,7 +61,8 @@ struct DecodeOptions {
   bool orient = true;
   // JPEG with a less exact IDCT and chroma by repetition, WebP the latter: on photographs 1.3
   // levels off on average, 2.0 root mean square, 55 at most (100 of ImageNet,
-  // //images/augment:decode_bench), for about 2 % more images a second. More is lost at qualities above 95.
+  // //images/augment:decode_bench), for about 2 % more images a second. More is lost at qualities
+  // above 95.
   bool fast = false;
   uint64_t max_pixels = 64'000'000;  // of the whole image, and of a GIF's frame
   uint32_t max_scans = 100;          // of a progressive JPEG; encoders make about ten

@@ -5,8 +5,9 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "images/probe/byte_cursor.h"
+#include "formats/io/status_macros.h"
 #include "images/codecs/decode_internal.h"
+#include "images/probe/byte_cursor.h"
 
 // The layout is that of Microsoft's "Bitmap Storage" (wingdi.h), and of OS/2 for the short headers.
 namespace shardpack::decode_internal {
@@ -160,7 +161,7 @@ absl::Status DecodeBmp(Bytes file, const CodecRequest& request, PixelBuffer* buf
     return OtherSize(static_cast<uint64_t>(std::abs(bitmap.width)), static_cast<uint64_t>(rows),
                      request);
   }
-  if (absl::Status status = CheckKind(bitmap); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckKind(bitmap));
   const uint64_t stride_bytes = bitmap.stride_bytes();
   // Below 2^28 bytes a row and 2^31 rows.
   if (bitmap.pixels_offset > file.size() ||

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "formats/io/status_macros.h"
 #include "images/codecs/decode_internal.h"
 
 namespace shardpack::decode_internal {
@@ -117,7 +118,7 @@ absl::Status DecodeOpened(GifFileType* gif, const CodecRequest& request, PixelBu
   const auto height = static_cast<uint32_t>(gif->SHeight);
   if (width != request.width || height != request.height) return OtherSize(width, height, request);
   int transparent = NO_TRANSPARENT_COLOR;
-  if (absl::Status status = FindFrame(gif, &transparent); !status.ok()) return status;
+  RETURN_IF_ERROR(FindFrame(gif, &transparent));
   if (!buffer->Reserve(WholeImageBytes(request))) return NoMemory();
   PutBackground(*gif, size_t{width} * height, PixelBytes(request), buffer->data());
   return PutFrame(gif, transparent, request, buffer->data());

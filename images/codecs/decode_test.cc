@@ -62,8 +62,8 @@ std::map<std::string, TestPixels> DecodeWithPillow(const std::vector<std::string
   const testing::ScratchFolder scratch;
   const std::string result = scratch.File("result");
   const std::string command =
-      absl::StrCat("/usr/bin/python3 -B images/codecs/decode_with_pillow.py testdata/images ", result, " ",
-                   absl::StrJoin(names, " "));
+      absl::StrCat("/usr/bin/python3 -B images/codecs/decode_with_pillow.py testdata/images ",
+                   result, " ", absl::StrJoin(names, " "));
   EXPECT_EQ(std::system(command.c_str()), 0) << command;
   std::ifstream in(result, std::ios::binary);
   std::map<std::string, TestPixels> images;

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "images/transform/color_profile.h"
 #include "images/codecs/decode_testing.h"
 #include "images/codecs/encode.h"
+#include "images/transform/color_profile.h"
 #include "images/transform/profile_testing.h"
 
 namespace shardpack {

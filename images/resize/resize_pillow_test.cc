@@ -81,8 +81,8 @@ TEST(ResizeAsPillow, WithinOneLevel) {
   pixels.close();
   const std::string result = scratch.File("result");
   const std::string command =
-      absl::StrCat("/usr/bin/python3 -B images/resize/resize_with_pillow.py ", scratch.File("cases"), " ",
-                   scratch.File("pixels"), " ", result);
+      absl::StrCat("/usr/bin/python3 -B images/resize/resize_with_pillow.py ",
+                   scratch.File("cases"), " ", scratch.File("pixels"), " ", result);
   ASSERT_EQ(std::system(command.c_str()), 0) << command;
   const std::string expected = ReadFile(result);
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "formats/io/status_macros.h"
 #include "images/pixels/blend.h"
 #include "images/pixels/orientation.h"
 #include "images/probe/probe.h"
@@ -92,8 +93,7 @@ class TransformRun {
       return NoMemory();
     uint8_t* const out = scratch_.opaque_.data();
     if (!ink) return BlendAlpha(view, options_.background, out);
-    const absl::Status status = ToSrgb(view, out);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(ToSrgb(view, out));
     return PixelView{out, view.width, view.height, 3, view.width * pixel_bytes};
   }
 
@@ -103,8 +103,7 @@ class TransformRun {
     converted.stride_bytes = size_t{view.width} * view.channels * view.sample_bytes;
     if (!scratch_.converted_.Reserve(converted.stride_bytes * view.height)) return NoMemory();
     converted.pixels = scratch_.converted_.data();
-    const absl::Status status = ToSrgb(view, scratch_.converted_.data());
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(ToSrgb(view, scratch_.converted_.data()));
     return converted;
   }
 
@@ -127,20 +126,17 @@ class TransformRun {
     decode.orient = target_.bake;
     decode.alpha = target_.alpha || target_.blend;
     decode.wide = target_.wide;
-    absl::StatusOr<DecodedImage> image = scratch_.decoder_.Decode(file_, info_, decode);
-    if (!image.ok()) return image.status();
-    absl::StatusOr<PixelView> opaque = Opaque(image->view);
-    if (!opaque.ok()) return opaque.status();
-    const PixelView& view = *opaque;
+    ASSIGN_OR_RETURN(DecodedImage image, scratch_.decoder_.Decode(file_, info_, decode));
+    ASSIGN_OR_RETURN(PixelView opaque, Opaque(image.view));
+    const PixelView& view = opaque;
     const ResizePlan& plan = target_.resize;
     if (plan.width == view.width && plan.height == view.height) return view;
     const size_t row_bytes = size_t{plan.width} * view.channels * view.sample_bytes;
     if (!scratch_.resized_.Reserve(row_bytes * plan.height)) {
       return NoMemory();
     }
-    absl::Status status =
-        ResizeWide(view, plan.box, plan.width, plan.height, plan.filter, scratch_.resized_.data());
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(
+        ResizeWide(view, plan.box, plan.width, plan.height, plan.filter, scratch_.resized_.data()));
     return PixelView{scratch_.resized_.data(), plan.width, plan.height, view.channels, row_bytes,
                      view.sample_bytes};
   }
@@ -163,13 +159,11 @@ class TransformRun {
       decode.min_width = LeastSize(info_.width, box.right - box.left, width);
       decode.min_height = LeastSize(info_.height, box.bottom - box.top, height);
     }
-    absl::StatusOr<DecodedImage> image = scratch_.decoder_.Decode(file_, info_, decode);
-    if (!image.ok()) return image.status();
-    absl::StatusOr<PixelView> opaque = Opaque(image->view);
-    if (!opaque.ok()) return opaque.status();
-    const PixelView& view = *opaque;
+    ASSIGN_OR_RETURN(DecodedImage image, scratch_.decoder_.Decode(file_, info_, decode));
+    ASSIGN_OR_RETURN(PixelView opaque, Opaque(image.view));
+    const PixelView& view = opaque;
     if (!resizes) return view;
-    return Resized(view, box, image->scale, turn);
+    return Resized(view, box, image.scale, turn);
   }
 
   absl::StatusOr<PixelView> Resized(const PixelView& view, const PixelBox& box, uint32_t scale,
@@ -191,9 +185,8 @@ class TransformRun {
                                 .transpose = turn.transpose,
                                 .mirror_x = turn.mirror_x,
                                 .mirror_y = turn.mirror_y};
-    absl::Status status =
-        scratch_.resizer_.Resize(view, part, options, output, scratch_.resized_.data());
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(
+        scratch_.resizer_.Resize(view, part, options, output, scratch_.resized_.data()));
     return PixelView{scratch_.resized_.data(), plan.width, plan.height, view.channels,
                      size_t{plan.width} * view.channels};
   }

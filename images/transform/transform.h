@@ -26,11 +26,11 @@
 
 #include "absl/status/statusor.h"
 #include "formats/core/image_info.h"
-#include "images/transform/color_profile.h"
 #include "images/codecs/decode.h"
 #include "images/codecs/encode.h"
 #include "images/pixels/pixels.h"
 #include "images/resize/resize.h"
+#include "images/transform/color_profile.h"
 #include "images/transform/transform_options.h"
 #include "images/transform/transform_target.h"
 

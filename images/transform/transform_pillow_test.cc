@@ -65,8 +65,9 @@ std::vector<TestPixels> ByPillow(const std::vector<Job>& jobs) {
   }
   lines.close();
   const std::string result = scratch.File("result");
-  const std::string command = absl::StrCat("/usr/bin/python3 -B images/transform/transform_with_pillow.py ",
-                                           scratch.File("jobs"), " ", result);
+  const std::string command =
+      absl::StrCat("/usr/bin/python3 -B images/transform/transform_with_pillow.py ",
+                   scratch.File("jobs"), " ", result);
   EXPECT_EQ(std::system(command.c_str()), 0) << command;
   std::ifstream in(result, std::ios::binary);
   std::vector<TestPixels> images;

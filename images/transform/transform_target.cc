@@ -4,8 +4,8 @@
 #include <cstring>
 #include <utility>
 
-#include "images/probe/icc_profile.h"
 #include "images/pixels/orientation.h"
+#include "images/probe/icc_profile.h"
 #include "images/transform/transform.h"
 
 namespace shardpack::transform_internal {
@@ -75,7 +75,7 @@ ProfileModel ModelOf(const ImageInfo& info) {
 
 // Finds the profile and decides what becomes of it: a change, or none.
 uint16_t DecideProfile(const TransformOptions& options, std::span<const std::byte> file,
-                   const ImageInfo& info, Target* target) {
+                       const ImageInfo& info, Target* target) {
   target->profile = FindIccProfile(file, info.format);
   if (target->profile.empty()) return 0;
   const ProfileModel fits = ModelOf(info), model = ProfileModelOf(target->profile);

@@ -120,10 +120,11 @@ TEST(Transform, AProfileThatCannotBeUsedIsIgnored) {
       {"one byte", Image(1, 0)},
   };
   const Image jpeg = LoadTestImage("baseline.jpg");
-  for (const TransformOptions& options : {TransformOptions{.resize = ResizeMode::kShortest, .width = 9, .height = 9},
-                                          TransformOptions{.encode = EncodeAs::kPng},
-                                          TransformOptions{.encode = EncodeAs::kRaw, .color = ColorChange::kRgb},
-                                          TransformOptions{.encode = EncodeAs::kPng, .profile = ProfileChange::kKeep}}) {
+  for (const TransformOptions& options :
+       {TransformOptions{.resize = ResizeMode::kShortest, .width = 9, .height = 9},
+        TransformOptions{.encode = EncodeAs::kPng},
+        TransformOptions{.encode = EncodeAs::kRaw, .color = ColorChange::kRgb},
+        TransformOptions{.encode = EncodeAs::kPng, .profile = ProfileChange::kKeep}}) {
     const Result bare = Apply(jpeg, options);
     for (const auto& [name, profile] : odd) {
       const Result result = Apply(WithProfile(jpeg, profile), options);

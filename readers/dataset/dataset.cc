@@ -20,6 +20,7 @@
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
+#include "formats/io/status_macros.h"
 #include "readers/dataset/class_difference.h"
 #include "readers/dataset/foreign_shard.h"
 #include "readers/dataset/shard_files.h"
@@ -58,15 +59,15 @@ absl::Status CheckSize(const std::string& path, uint64_t expected) {
 
 // What a folder without a manifest is, when it is not a shard.
 absl::Status NoDataset(const std::string& folder, bool may_be_shard) {
-  const absl::StatusOr<bool> unfinished = HoldsDatasetParts(folder);
-  if (!unfinished.ok()) return unfinished.status();
+  ASSIGN_OR_RETURN(const bool unfinished, HoldsDatasetParts(folder));
   const std::string name = EscapeForTerminal(folder);
-  if (*unfinished) {
+  if (unfinished) {
     return absl::DataLossError(
         absl::StrCat(name, " has no manifest.json: its build has not finished"));
   }
   if (may_be_shard) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(name, " is not a packed dataset (no manifest.json); pack it first: pack SRC -o OUT"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      name, " is not a packed dataset (no manifest.json); pack it first: pack SRC -o OUT"));
 }
 
 // A mismatch may come from memory rather than from the disk; whole pages, or nothing would be
@@ -142,26 +143,22 @@ absl::StatusOr<Dataset> Dataset::Open(const std::string& path,
   struct stat facts;
   if (::stat(path.c_str(), &facts) != 0) return IoStatus("open", path, errno);
   if (!S_ISDIR(facts.st_mode)) return OpenShards({&path, 1}, foreign);
-  const absl::StatusOr<bool> has_manifest =
-      Exists(absl::StrCat(path, "/", std::string(kManifestName)));
-  if (!has_manifest.ok()) return has_manifest.status();
-  if (!*has_manifest) {
-    const absl::Status none = NoDataset(path, /*may_be_shard=*/!foreign.empty());
-    if (!none.ok()) return none;
+  ASSIGN_OR_RETURN(const bool has_manifest,
+                   Exists(absl::StrCat(path, "/", std::string(kManifestName))));
+  if (!has_manifest) {
+    RETURN_IF_ERROR(NoDataset(path, /*may_be_shard=*/!foreign.empty()));
     return OpenShards({&path, 1}, foreign);
   }
-  absl::StatusOr<Manifest> manifest = Manifest::Read(path);
-  if (!manifest.ok()) return manifest.status();
+  ASSIGN_OR_RETURN(Manifest manifest, Manifest::Read(path));
   auto state = std::make_shared<State>();
-  state->manifest = *std::move(manifest);
+  state->manifest = std::move(manifest);
   state->root = state->where = path;
   for (const ManifestShard& shard : state->manifest.shards) {
     const std::string data = PathInDataset(path, state->manifest.DataFileOf(shard));
     for (const auto& [file, bytes] :
          {std::pair(data, shard.bytes),
           std::pair(absl::StrCat(path, "/", shard.index.name), shard.index.bytes)}) {
-      absl::Status fits = CheckSize(file, bytes);
-      if (!fits.ok()) return fits;
+      RETURN_IF_ERROR(CheckSize(file, bytes));
     }
     state->AddShard({shard.name, shard.split, data, shard.bytes, shard.records});
   }
@@ -181,9 +178,8 @@ absl::StatusOr<Dataset> Dataset::OpenShards(std::span<const std::string> paths,
   state->manifest.classes = labels.classes;
   for (size_t i = 0; i < paths.size(); ++i) {
     const std::string& path = paths[i];
-    absl::StatusOr<ForeignShard> shard = ScanForeignShard(path, foreign);
-    if (!shard.ok()) return shard.status();
-    const std::string format(shard->format->name);
+    ASSIGN_OR_RETURN(ForeignShard shard, ScanForeignShard(path, foreign));
+    const std::string format(shard.format->name);
     if (!state->manifest.format.empty() && state->manifest.format != format) {
       return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(path), " is ", format,
                                                      ", the shards before it are ",
@@ -193,13 +189,13 @@ absl::StatusOr<Dataset> Dataset::OpenShards(std::span<const std::string> paths,
     ManifestShard row;
     row.name = FileName(path);
     if (!labels.splits.empty()) row.split = labels.splits[i];
-    row.bytes = shard->bytes;
-    row.records = shard->index.records();
-    row.xxh3_128 = shard->digest;
+    row.bytes = shard.bytes;
+    row.records = shard.index.records();
+    row.xxh3_128 = shard.digest;
     state->manifest.shards.push_back(row);
-    state->AddLeftOut(shard->left_out);
-    state->AddShard({row.name, row.split, shard->data_path, row.bytes, row.records});
-    state->Adopt(std::move(shard->index));
+    state->AddLeftOut(shard.left_out);
+    state->AddShard({row.name, row.split, shard.data_path, row.bytes, row.records});
+    state->Adopt(std::move(shard.index));
   }
   state->Close();
   return Dataset(std::move(state));
@@ -224,9 +220,8 @@ uint64_t Dataset::size(std::string_view split) const {
 }
 
 absl::StatusOr<ShardIndex> Dataset::index(uint32_t shard) const {
-  absl::StatusOr<const ShardIndex*> borrowed = BorrowIndex(shard);
-  if (!borrowed.ok()) return borrowed.status();
-  return **borrowed;
+  ASSIGN_OR_RETURN(const ShardIndex* borrowed, BorrowIndex(shard));
+  return *borrowed;
 }
 
 absl::StatusOr<const ShardIndex*> Dataset::BorrowIndex(uint32_t shard) const {
@@ -234,29 +229,26 @@ absl::StatusOr<const ShardIndex*> Dataset::BorrowIndex(uint32_t shard) const {
 }
 
 absl::StatusOr<const ShardIndex*> Dataset::State::BorrowIndex(uint32_t shard) const {
-  absl::Status known = CheckShard(shard);
-  if (!known.ok()) return known;
+  RETURN_IF_ERROR(CheckShard(shard));
   if (!origins.empty()) return origins[shard].dataset->BorrowIndex(origins[shard].shard);
   IndexSlot& slot = indexes[shard];
   if (const ShardIndex* ready = slot.ready.load(std::memory_order_acquire)) return ready;
   std::lock_guard<std::mutex> lock(slot.mutex);
   if (slot.index) return &*slot.index;
   const ManifestShard& row = manifest.shards[shard];
-  absl::StatusOr<ShardIndex> index =
-      ShardIndex::Open(absl::StrCat(root, "/", row.index.name), row.bytes, row.index.xxh3_128);
-  if (!index.ok()) return index.status();
-  if (index->records() != row.records) {
-    return absl::DataLossError(absl::StrCat(row.index.name, " has ", index->records(),
+  ASSIGN_OR_RETURN(ShardIndex index, ShardIndex::Open(absl::StrCat(root, "/", row.index.name),
+                                                      row.bytes, row.index.xxh3_128));
+  if (index.records() != row.records) {
+    return absl::DataLossError(absl::StrCat(row.index.name, " has ", index.records(),
                                             " records, the manifest says ", row.records));
   }
-  slot.index = *std::move(index);
+  slot.index = std::move(index);
   slot.ready.store(&*slot.index, std::memory_order_release);
   return &*slot.index;
 }
 
 absl::StatusOr<std::shared_ptr<const File>> Dataset::OpenFile(uint32_t shard) const {
-  absl::Status known = state_->CheckShard(shard);
-  if (!known.ok()) return known;
+  RETURN_IF_ERROR(state_->CheckShard(shard));
   return state_->files->Get(shard);
 }
 
@@ -361,9 +353,8 @@ absl::StatusOr<OwnedSample> Dataset::Read(uint64_t id) const {
     return absl::OutOfRangeError(absl::StrCat("sample ", id, " of ", size(), " samples"));
   }
   const SampleLocation at = Locate(id);
-  absl::StatusOr<const ShardIndex*> borrowed = BorrowIndex(at.shard);
-  if (!borrowed.ok()) return borrowed.status();
-  const ShardIndex* const found = *borrowed;
+  ASSIGN_OR_RETURN(const ShardIndex* borrowed, BorrowIndex(at.shard));
+  const ShardIndex* const found = borrowed;
   OwnedSample sample;
   sample.key = std::string(found->key(at.record));
   sample.source_path = std::string(found->source_path(at.record));
@@ -374,17 +365,15 @@ absl::StatusOr<OwnedSample> Dataset::Read(uint64_t id) const {
     OwnedSample::Field& field = sample.fields.emplace_back();
     field.name = std::string(found->field_name(f));
     field.bytes.resize(found->field(at.record, f).length);
-    absl::Status read = state_->ReadField(at.shard, *found, at.record, f,
-                                          std::as_writable_bytes(std::span(field.bytes)));
-    if (!read.ok()) return read;
+    RETURN_IF_ERROR(state_->ReadField(at.shard, *found, at.record, f,
+                                      std::as_writable_bytes(std::span(field.bytes))));
   }
   return sample;
 }
 
 absl::Status Dataset::ReadField(SampleLocation at, size_t field, std::span<std::byte> into) const {
-  absl::StatusOr<const ShardIndex*> borrowed = BorrowIndex(at.shard);
-  if (!borrowed.ok()) return borrowed.status();
-  const ShardIndex* const found = *borrowed;
+  ASSIGN_OR_RETURN(const ShardIndex* borrowed, BorrowIndex(at.shard));
+  const ShardIndex* const found = borrowed;
   if (at.record >= found->records() || field >= found->fields() ||
       found->field(at.record, field).length != into.size()) {
     return absl::OutOfRangeError(absl::StrCat(EscapeForTerminal(shards()[at.shard].name),
@@ -396,10 +385,9 @@ absl::Status Dataset::ReadField(SampleLocation at, size_t field, std::span<std::
 
 absl::StatusOr<uint64_t> Dataset::FindKey(std::string_view key) const {
   for (uint32_t s = 0; s < state_->shards.size(); ++s) {
-    absl::StatusOr<ShardIndex> found = index(s);
-    if (!found.ok()) return found.status();
-    for (uint64_t r = 0; r < found->records(); ++r) {
-      if (found->key(r) == key) return state_->shards[s].first_id + r;
+    ASSIGN_OR_RETURN(ShardIndex found, index(s));
+    for (uint64_t r = 0; r < found.records(); ++r) {
+      if (found.key(r) == key) return state_->shards[s].first_id + r;
     }
   }
   return absl::NotFoundError(absl::StrCat("no sample has the key ", EscapeForTerminal(key)));

@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "formats/io/mapped_file.h"
+#include "formats/io/status_macros.h"
 #include "readers/dataset/shard_table.h"
 
 namespace shardpack {
@@ -26,21 +27,18 @@ struct DatasetView::State {
 
 absl::StatusOr<DatasetView> DatasetView::Open(Dataset dataset, std::string field) {
   auto state = std::make_shared<State>(std::move(dataset), std::move(field));
-  absl::Status checked = state->table.CheckFields();
-  if (!checked.ok()) return checked;
+  RETURN_IF_ERROR(state->table.CheckFields());
   const std::span<const DatasetShard> shards = state->table.dataset().shards();
   for (uint32_t s = 0; s < shards.size(); ++s) {
-    absl::StatusOr<MappedFile> file = MappedFile::Open(shards[s].data_path);
-    if (!file.ok()) return file.status();
-    if (file->bytes().size() != shards[s].bytes) {
+    ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(shards[s].data_path));
+    if (file.bytes().size() != shards[s].bytes) {
       return absl::DataLossError(absl::StrCat(EscapeForTerminal(shards[s].data_path), " has ",
-                                              file->bytes().size(),
+                                              file.bytes().size(),
                                               " bytes, its index was made for ", shards[s].bytes));
     }
-    const absl::StatusOr<const ShardTable::Shard*> shard = state->table.Get(s);
-    if (!shard.ok()) return shard.status();
-    state->shards.push_back({file->bytes().data(), (*shard)->index, (*shard)->columns[0]});
-    state->files.push_back(*std::move(file));
+    ASSIGN_OR_RETURN(const ShardTable::Shard* const shard, state->table.Get(s));
+    state->shards.push_back({file.bytes().data(), shard->index, shard->columns[0]});
+    state->files.push_back(std::move(file));
   }
   return DatasetView(std::move(state));
 }

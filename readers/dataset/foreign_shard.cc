@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/io/file.h"
 #include "formats/io/sequential_reader.h"
+#include "formats/io/status_macros.h"
 #include "images/probe/probe.h"
 
 namespace shardpack {
@@ -118,38 +119,33 @@ absl::StatusOr<std::optional<std::string>> DataFileFor(const std::string& path, 
   if (absl::IsNotFound(file.status()) && is_folder) return std::optional<std::string>();
   if (!file.ok()) return file.status();
   std::array<std::byte, kSniffBytes> head;
-  absl::StatusOr<size_t> got = file->ReadAt(0, head);
-  if (!got.ok()) return got.status();
-  if (!format.sniff(Bytes(head).first(*got), name)) return std::optional<std::string>();
+  ASSIGN_OR_RETURN(size_t got, file->ReadAt(0, head));
+  if (!format.sniff(Bytes(head).first(got), name)) return std::optional<std::string>();
   return std::optional<std::string>(std::move(data));
 }
 
 absl::StatusOr<ForeignShard> ScanWith(const Format& format, const std::string& path,
                                       std::string data_path, const ForeignScanOptions& options) {
-  absl::StatusOr<File> file = File::OpenRead(data_path);
-  if (!file.ok()) return file.status();
-  absl::StatusOr<uint64_t> bytes = file->Size();
-  if (!bytes.ok()) return bytes.status();
-  SequentialReader in(*file, *bytes);
+  ASSIGN_OR_RETURN(File file, File::OpenRead(data_path));
+  ASSIGN_OR_RETURN(uint64_t bytes, file.Size());
+  SequentialReader in(file, bytes);
   if (options.on_block) in.OnBlock(options.on_block);
-  IndexRows rows(options.probe ? &*file : nullptr);
+  IndexRows rows(options.probe ? &file : nullptr);
   FirstError damage;
   absl::Status scanned =
       format.scanner->Scan(in, {.shard_name = path, .strict = false}, rows, damage);
   if (scanned.ok()) scanned = rows.status();
   if (!scanned.ok()) return scanned;
   if (damage.first()) return absl::DataLossError(*damage.first());
-  absl::StatusOr<Digest> digest = in.Finish();
-  if (!digest.ok()) return digest.status();
-  absl::StatusOr<ShardIndex> index = ShardIndex::FromBytes(rows.builder.Finish(*bytes), *bytes);
-  if (!index.ok()) return index.status();
+  ASSIGN_OR_RETURN(Digest digest, in.Finish());
+  ASSIGN_OR_RETURN(ShardIndex index, ShardIndex::FromBytes(rows.builder.Finish(bytes), bytes));
   if (std::optional<std::string> warning = rows.LabelWarning(path))
     damage.warnings.push_back(*std::move(warning));
   return ForeignShard{.format = &format,
                       .data_path = std::move(data_path),
-                      .bytes = *bytes,
-                      .digest = *digest,
-                      .index = *std::move(index),
+                      .bytes = bytes,
+                      .digest = digest,
+                      .index = std::move(index),
                       .left_out = {rows.left_out.begin(), rows.left_out.end()},
                       .warnings = std::move(damage.warnings)};
 }
@@ -171,11 +167,9 @@ absl::Status NoFormat(const std::string& path, bool is_folder) {
   std::array<char, 6> head = {};
   size_t got = 0;
   if (!is_folder) {
-    absl::StatusOr<File> file = File::OpenRead(path);
-    if (!file.ok()) return file.status();
-    absl::StatusOr<size_t> read = file->ReadAt(0, std::as_writable_bytes(std::span(head)));
-    if (!read.ok()) return read.status();
-    got = *read;
+    ASSIGN_OR_RETURN(File file, File::OpenRead(path));
+    ASSIGN_OR_RETURN(size_t read, file.ReadAt(0, std::as_writable_bytes(std::span(head))));
+    got = read;
   }
   const std::string_view compression = CompressionOf({head.data(), got});
   if (!compression.empty()) {
@@ -205,9 +199,9 @@ absl::StatusOr<ForeignShardKind> FindForeignShard(const std::string& path,
   // What the bytes say goes before what the name says.
   for (const std::string& name : {std::string(), path}) {
     for (const Format* format : formats) {
-      absl::StatusOr<std::optional<std::string>> data = DataFileFor(path, is_folder, *format, name);
-      if (!data.ok()) return data.status();
-      if (data->has_value()) return ForeignShardKind{format, **std::move(data)};
+      ASSIGN_OR_RETURN(std::optional<std::string> data,
+                       DataFileFor(path, is_folder, *format, name));
+      if (data.has_value()) return ForeignShardKind{format, *std::move(data)};
     }
   }
   return NoFormat(path, is_folder);
@@ -216,16 +210,15 @@ absl::StatusOr<ForeignShardKind> FindForeignShard(const std::string& path,
 absl::StatusOr<ForeignShard> ScanForeignShard(const std::string& path,
                                               std::span<const Format* const> formats,
                                               const ForeignScanOptions& options) {
-  absl::StatusOr<ForeignShardKind> kind = FindForeignShard(path, formats);
-  if (!kind.ok()) return kind.status();
+  ASSIGN_OR_RETURN(ForeignShardKind kind, FindForeignShard(path, formats));
   absl::StatusOr<ForeignShard> shard =
-      ScanWith(*kind->format, path, std::move(kind->data_path), options);
-  if (!shard.ok() || kind->format->sniff({}, path)) return shard;
+      ScanWith(*kind.format, path, std::move(kind.data_path), options);
+  if (!shard.ok() || kind.format->sniff({}, path)) return shard;
   for (const Format* other : formats) {
     if (!other->sniff({}, path)) continue;
     shard->warnings.push_back(absl::StrCat(EscapeForTerminal(path), " is ",
-                                           std::string(kind->format->name),
-                                           ", but named like ", std::string(other->name)));
+                                           std::string(kind.format->name), ", but named like ",
+                                           std::string(other->name)));
     break;
   }
   return shard;

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -60,9 +61,8 @@ void InstallHandler() {
 }  // namespace
 
 absl::StatusOr<MappedShard> MappedShard::Open(const File& file, uint64_t bytes) {
-  absl::StatusOr<MappedFile> mapped = MappedFile::Map(file);
-  if (!mapped.ok()) return mapped.status();
-  const Bytes all = mapped->bytes();
+  ASSIGN_OR_RETURN(MappedFile mapped, MappedFile::Map(file));
+  const Bytes all = mapped.bytes();
   if (all.size() != bytes) {
     return absl::DataLossError(absl::StrCat(EscapeForTerminal(file.path()), " has ", all.size(),
                                             " bytes, expected ", bytes));
@@ -72,7 +72,7 @@ absl::StatusOr<MappedShard> MappedShard::Open(const File& file, uint64_t bytes) 
 #ifdef MADV_POPULATE_READ
   (void)::madvise(const_cast<std::byte*>(all.data()), all.size(), MADV_POPULATE_READ);
 #endif
-  return MappedShard(*std::move(mapped));
+  return MappedShard(std::move(mapped));
 }
 
 bool MappedShard::Copy(uint64_t offset, std::span<std::byte> into) const {

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 
@@ -15,11 +16,10 @@ ShardTable::ShardTable(Dataset dataset, std::vector<std::string> fields)
 
 absl::StatusOr<const ShardTable::Shard*> ShardTable::Get(uint32_t shard) const {
   if (const Shard* open = open_[shard].load(std::memory_order_acquire)) return open;
-  absl::StatusOr<const ShardIndex*> index = dataset_.BorrowIndex(shard);
-  if (!index.ok()) return index.status();
-  Shard made{*index, {}};
+  ASSIGN_OR_RETURN(const ShardIndex* index, dataset_.BorrowIndex(shard));
+  Shard made{index, {}};
   for (const std::string& field : fields_) {
-    made.columns.push_back((*index)->FindField(field).value_or(kNoColumn));
+    made.columns.push_back(index->FindField(field).value_or(kNoColumn));
   }
   const std::lock_guard lock(mutex_);
   if (const Shard* open = open_[shard].load(std::memory_order_acquire)) return open;
@@ -40,14 +40,12 @@ absl::Status ShardTable::CheckFields() const {
   std::vector<bool> found(fields_.size(), false);
   std::set<std::string> names;
   for (uint32_t s = 0; s < open_.size(); ++s) {
-    const absl::StatusOr<const Shard*> shard = Get(s);
-    if (!shard.ok()) return shard.status();
+    ASSIGN_OR_RETURN(const Shard* const shard, Get(s));
     for (size_t f = 0; f < fields_.size(); ++f) {
-      if ((*shard)->columns[f] != kNoColumn) found[f] = true;
+      if (shard->columns[f] != kNoColumn) found[f] = true;
     }
     if (std::find(found.begin(), found.end(), false) == found.end()) return absl::OkStatus();
-    for (size_t c = 0; c < (*shard)->index->fields(); ++c)
-      names.emplace((*shard)->index->field_name(c));
+    for (size_t c = 0; c < shard->index->fields(); ++c) names.emplace(shard->index->field_name(c));
   }
   const auto missing = std::find(found.begin(), found.end(), false) - found.begin();
   return absl::InvalidArgumentError(absl::StrCat(

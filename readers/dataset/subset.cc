@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "formats/io/status_macros.h"
+
 namespace shardpack {
 
 absl::StatusOr<std::shared_ptr<const std::vector<uint64_t>>> SelectSamples(
@@ -9,10 +11,9 @@ absl::StatusOr<std::shared_ptr<const std::vector<uint64_t>>> SelectSamples(
   std::vector<uint64_t> ids;
   for (uint32_t s = 0; s < dataset.shards().size(); ++s) {
     const DatasetShard& shard = dataset.shards()[s];
-    const absl::StatusOr<ShardIndex> index = dataset.index(s);
-    if (!index.ok()) return index.status();
-    for (uint64_t record = 0; record < index->records(); ++record) {
-      if (keep(shard, *index, record)) ids.push_back(shard.first_id + record);
+    ASSIGN_OR_RETURN(const ShardIndex index, dataset.index(s));
+    for (uint64_t record = 0; record < index.records(); ++record) {
+      if (keep(shard, index, record)) ids.push_back(shard.first_id + record);
     }
   }
   return std::make_shared<const std::vector<uint64_t>>(std::move(ids));

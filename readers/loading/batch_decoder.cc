@@ -2,15 +2,16 @@
 
 #include <utility>
 
+#include "formats/io/status_macros.h"
+
 namespace shardpack {
 
 absl::StatusOr<std::unique_ptr<BatchDecoder>> BatchDecoder::Create(
     const PixelPipelineOptions& options, uint64_t seed) {
-  absl::StatusOr<PixelPipeline> pipeline = PixelPipeline::Create(options);
-  if (!pipeline.ok()) return pipeline.status();
-  const size_t sample_bytes = pipeline->output_bytes();
+  ASSIGN_OR_RETURN(PixelPipeline pipeline, PixelPipeline::Create(options));
+  const size_t sample_bytes = pipeline.output_bytes();
   auto decoder = std::unique_ptr<BatchDecoder>(new BatchDecoder(options, seed, sample_bytes));
-  decoder->idle_.push_back(std::make_unique<PixelPipeline>(*std::move(pipeline)));
+  decoder->idle_.push_back(std::make_unique<PixelPipeline>(std::move(pipeline)));
   return decoder;
 }
 
@@ -25,9 +26,8 @@ absl::Status BatchDecoder::Decode(Bytes encoded, const ImageInfo& info, uint64_t
     }
   }
   if (pipeline == nullptr) {
-    absl::StatusOr<PixelPipeline> made = PixelPipeline::Create(options_);
-    if (!made.ok()) return made.status();
-    pipeline = std::make_unique<PixelPipeline>(*std::move(made));
+    ASSIGN_OR_RETURN(PixelPipeline made, PixelPipeline::Create(options_));
+    pipeline = std::make_unique<PixelPipeline>(std::move(made));
   }
   absl::Status decoded =
       pipeline->Run(encoded, info, {.seed = seed_, .epoch = epoch, .id = id}, slot.data());

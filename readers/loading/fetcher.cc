@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "formats/io/hash.h"
+#include "formats/io/status_macros.h"
 #include "readers/loading/batch_content.h"
 #include "readers/order/order.h"
 
@@ -62,14 +63,12 @@ absl::StatusOr<Fetcher> Fetcher::Create(Dataset dataset, FetchOptions options, H
   const size_t slabs = std::clamp<size_t>(options.memory_bytes / options.slab_bytes, 1,
                                           each * std::max<size_t>(options.batches, 1));
   Fetcher fetcher;
-  absl::StatusOr<std::shared_ptr<SlabPool>> pool =
-      SlabPool::Create(memory, options.slab_bytes, slabs);
-  if (!pool.ok()) return pool.status();
-  fetcher.pool_ = *std::move(pool);
+  ASSIGN_OR_RETURN(std::shared_ptr<SlabPool> pool,
+                   SlabPool::Create(memory, options.slab_bytes, slabs));
+  fetcher.pool_ = std::move(pool);
   fetcher.field_names_ = std::make_shared<const std::vector<std::string>>(options.fields);
   auto table = std::make_shared<ShardTable>(std::move(dataset), options.fields);
-  absl::Status checked = table->CheckFields();
-  if (!checked.ok()) return checked;
+  RETURN_IF_ERROR(table->CheckFields());
   if (options.map_warm_shards)
     fetcher.warm_ = std::make_shared<const WarmShards>(table->dataset().shards());
   fetcher.table_ = std::move(table);
@@ -88,12 +87,11 @@ absl::Status Fetcher::Locate(std::span<const uint64_t> ids, FetchPlan& plan) con
           absl::StrCat("sample ", ids[slot], " of ", table_->dataset().size(), " samples"));
     }
     plan.locations[slot] = table_->dataset().Locate(ids[slot]);
-    const absl::StatusOr<const ShardTable::Shard*> shard = table_->Get(plan.locations[slot].shard);
-    if (!shard.ok()) return shard.status();
-    plan.shards[slot] = *shard;
-    for (const size_t column : (*shard)->columns) {
+    ASSIGN_OR_RETURN(const ShardTable::Shard* const shard, table_->Get(plan.locations[slot].shard));
+    plan.shards[slot] = shard;
+    for (const size_t column : shard->columns) {
       if (column != ShardTable::kNoColumn)
-        (*shard)->index->Prefetch(plan.locations[slot].record, column);
+        shard->index->Prefetch(plan.locations[slot].record, column);
     }
   }
   return absl::OkStatus();
@@ -110,8 +108,7 @@ absl::Status Fetcher::Plan(std::span<const uint64_t> ids, FetchPlan& plan,
   plan = {};
   plan.items.reserve(slots * fields);
   if (options_.image_infos) plan.infos.resize(slots);
-  absl::Status located = Locate(ids, plan);
-  if (!located.ok()) return located;
+  RETURN_IF_ERROR(Locate(ids, plan));
   uint64_t place = options_.slab_bytes;  // full: the first item opens a slab
   bool open = false;                     // whether the last run is one slab that others may join
   for (size_t slot = 0; slot < slots; ++slot) {
@@ -291,13 +288,11 @@ void Fetcher::Read(const FetchPlan& plan, ItemRange range, std::vector<ItemRange
 absl::StatusOr<std::unique_ptr<HostBatch::Content>> Fetcher::FetchContent(
     std::span<const uint64_t> ids, FetchPlan& plan) const {
   auto content = std::make_unique<HostBatch::Content>();
-  absl::Status planned = Plan(ids, plan, *content);
-  if (!planned.ok()) return planned;
+  RETURN_IF_ERROR(Plan(ids, plan, *content));
   // Urgent: who holds all slabs may be the caller himself.
-  absl::StatusOr<SlabLease> lease =
-      pool_->Acquire(plan.run_slabs, [] { return SlabPool::Patience::kUrgent; });
-  if (!lease.ok()) return lease.status();
-  Place(*std::move(lease), plan, *content);
+  ASSIGN_OR_RETURN(SlabLease lease,
+                   pool_->Acquire(plan.run_slabs, [] { return SlabPool::Patience::kUrgent; }));
+  Place(std::move(lease), plan, *content);
   std::vector<BadRead> bad;
   Read(plan, {0, plan.items.size()}, nullptr, bad);
   if (!bad.empty()) return bad.front().why;
@@ -306,9 +301,8 @@ absl::StatusOr<std::unique_ptr<HostBatch::Content>> Fetcher::FetchContent(
 
 absl::StatusOr<HostBatch> Fetcher::Fetch(std::span<const uint64_t> ids) const {
   FetchPlan plan;
-  absl::StatusOr<std::unique_ptr<HostBatch::Content>> content = FetchContent(ids, plan);
-  if (!content.ok()) return content.status();
-  return HostBatch(*std::move(content));
+  ASSIGN_OR_RETURN(std::unique_ptr<HostBatch::Content> content, FetchContent(ids, plan));
+  return HostBatch(std::move(content));
 }
 
 }  // namespace shardpack

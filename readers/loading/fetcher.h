@@ -25,11 +25,11 @@
 #include "formats/core/image_info.h"
 #include "formats/core/sample.h"
 #include "readers/dataset/dataset.h"
+#include "readers/dataset/shard_table.h"
+#include "readers/dataset/warm_shards.h"
 #include "readers/loading/host_batch.h"
 #include "readers/loading/host_memory.h"
-#include "readers/dataset/shard_table.h"
 #include "readers/loading/slab_pool.h"
-#include "readers/dataset/warm_shards.h"
 
 namespace shardpack {
 

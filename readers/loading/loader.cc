@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "formats/io/resources.h"
+#include "formats/io/status_macros.h"
 #include "readers/loading/loader_core.h"
 
 namespace shardpack {
@@ -26,25 +27,22 @@ absl::StatusOr<std::unique_ptr<Loader::Decoding>> Loader::MakeDecoding(LoaderOpt
         absl::StrCat("decoding needs the field ", std::string(kImageField), " among the fields"));
   }
   decoding->field = static_cast<size_t>(field - options.fields.begin());
-  absl::StatusOr<std::unique_ptr<BatchDecoder>> decoder =
-      BatchDecoder::Create(*options.decode, options.augment_seed);
-  if (!decoder.ok()) return decoder.status();
-  decoding->decoder = *std::move(decoder);
+  ASSIGN_OR_RETURN(std::unique_ptr<BatchDecoder> decoder,
+                   BatchDecoder::Create(*options.decode, options.augment_seed));
+  decoding->decoder = std::move(decoder);
   const size_t batch_bytes = (decoding->decoder->sample_bytes() * slots + 63) / 64 * 64;
   const uint64_t fit = std::max<uint64_t>(options.memory_bytes / 2 / batch_bytes, 2);
   const auto batches = std::min<uint64_t>(fit, options.prefetch_batches + 1);
   options.prefetch_batches = static_cast<uint32_t>(batches - 1);
-  absl::StatusOr<std::shared_ptr<SlabPool>> pool = SlabPool::Create(memory, batch_bytes, batches);
-  if (!pool.ok()) return pool.status();
-  decoding->pool = *std::move(pool);
+  ASSIGN_OR_RETURN(std::shared_ptr<SlabPool> pool, SlabPool::Create(memory, batch_bytes, batches));
+  decoding->pool = std::move(pool);
   return decoding;
 }
 
 absl::StatusOr<Loader> Loader::Open(Dataset dataset, Order order, Rank rank, LoaderOptions options,
                                     HostMemory& memory, std::optional<Cursor> cursor) {
   const uint32_t global_batch = order.spec().global_batch;
-  absl::Status fits = CheckRank(rank, global_batch);
-  if (!fits.ok()) return fits;
+  RETURN_IF_ERROR(CheckRank(rank, global_batch));
   if (order.spec().samples != dataset.size()) {
     return absl::InvalidArgumentError(absl::StrCat("the order is of ", order.spec().samples,
                                                    " samples, the dataset has ", dataset.size()));
@@ -58,28 +56,25 @@ absl::StatusOr<Loader> Loader::Open(Dataset dataset, Order order, Rank rank, Loa
   }
   std::unique_ptr<Decoding> decoding;
   if (options.decode) {
-    absl::StatusOr<std::unique_ptr<Decoding>> made = MakeDecoding(options, slots, memory);
-    if (!made.ok()) return made.status();
-    decoding = *std::move(made);
+    ASSIGN_OR_RETURN(std::unique_ptr<Decoding> made, MakeDecoding(options, slots, memory));
+    decoding = std::move(made);
     options.memory_bytes -= options.memory_bytes / 2;
   }
   const Digest identity = dataset.identity();
-  absl::StatusOr<Fetcher> fetcher =
-      Fetcher::Create(std::move(dataset),
-                      {.fields = options.fields,
-                       .verify = options.verify,
-                       .image_infos = options.image_infos || options.decode,
-                       .slab_bytes = options.slab_bytes,
-                       .batch_samples = slots,
-                       .batches = options.prefetch_batches + 2,
-                       .memory_bytes = options.memory_bytes,
-                       .map_warm_shards = options.map_warm_shards},
-                      memory);
-  if (!fetcher.ok()) return fetcher.status();
-  auto core = std::make_unique<Core>(std::move(order), rank, std::move(options),
-                                     *std::move(fetcher), identity, std::move(decoding));
-  absl::Status started = core->Start(cursor);
-  if (!started.ok()) return started;
+  ASSIGN_OR_RETURN(Fetcher fetcher,
+                   Fetcher::Create(std::move(dataset),
+                                   {.fields = options.fields,
+                                    .verify = options.verify,
+                                    .image_infos = options.image_infos || options.decode,
+                                    .slab_bytes = options.slab_bytes,
+                                    .batch_samples = slots,
+                                    .batches = options.prefetch_batches + 2,
+                                    .memory_bytes = options.memory_bytes,
+                                    .map_warm_shards = options.map_warm_shards},
+                                   memory));
+  auto core = std::make_unique<Core>(std::move(order), rank, std::move(options), std::move(fetcher),
+                                     identity, std::move(decoding));
+  RETURN_IF_ERROR(core->Start(cursor));
   return Loader(std::move(core));
 }
 

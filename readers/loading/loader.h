@@ -31,11 +31,11 @@
 #include "absl/status/statusor.h"
 #include "formats/core/sample.h"
 #include "images/augment/pixel_pipeline.h"
-#include "readers/order/cursor.h"
 #include "readers/dataset/dataset.h"
 #include "readers/loading/host_batch.h"
 #include "readers/loading/host_memory.h"
 #include "readers/loading/loader_stats.h"
+#include "readers/order/cursor.h"
 #include "readers/order/order.h"
 #include "readers/order/rank.h"
 
@@ -58,7 +58,8 @@ struct BadSample {
 struct LoaderOptions {
   std::vector<std::string> fields = {std::string(kImageField)};
   bool verify = true;  // every field against its hash, each time it is read
-  // Copies from mappings of shards that lie in the page cache (readers/dataset/mapped_shard.h: SIGBUS).
+  // Copies from mappings of shards that lie in the page cache (readers/dataset/mapped_shard.h:
+  // SIGBUS).
   bool map_warm_shards = true;
   int threads = 0;  // 0: the cores this process may use
   int io_threads = 32;

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -31,8 +32,7 @@ T TakeFirst(std::deque<T>& queue) {
 absl::Status Loader::Core::Start(const std::optional<Cursor>& cursor) {
   cpu_threads_wait_.store(options_.io_threads <= 0);
   if (cursor) {
-    absl::Status fits = CheckCursor(*cursor, dataset_, order_);
-    if (!fits.ok()) return fits;
+    RETURN_IF_ERROR(CheckCursor(*cursor, dataset_, order_));
     const bool at_end = cursor->step == order_.steps();  // which is the next epoch's begin
     epoch_ = plan_epoch_ = cursor->epoch + (at_end ? 1 : 0);
     step_ = plan_step_ = at_end ? 0 : cursor->step;
@@ -141,17 +141,15 @@ absl::Status Loader::Core::Prepare(Pending& batch) {
   const Clock::time_point start = Clock::now();
   batch.content->epoch = batch.epoch;
   batch.content->step = batch.step;
-  absl::Status planned = fetcher_.Plan(ids, batch.plan, *batch.content);
-  if (!planned.ok()) return planned;
+  RETURN_IF_ERROR(fetcher_.Plan(ids, batch.plan, *batch.content));
   planned_.Add(1, batch.plan.bytes, start);
   const Clock::time_point asked = Clock::now();
   const auto patience = [this] { return PatienceForMemory(); };
   absl::StatusOr<SlabLease> lease = fetcher_.pool()->Acquire(batch.plan.run_slabs, patience);
   if (lease.ok() && decoding_ != nullptr) {
     const size_t one = 1;
-    absl::StatusOr<SlabLease> pixels = decoding_->pool->Acquire(std::span(&one, 1), patience);
-    if (!pixels.ok()) return pixels.status();
-    batch.content->pixel_lease = *std::move(pixels);
+    ASSIGN_OR_RETURN(SlabLease pixels, decoding_->pool->Acquire(std::span(&one, 1), patience));
+    batch.content->pixel_lease = std::move(pixels);
     const PixelPipelineOptions& made = decoding_->decoder->options();
     const size_t sample_bytes = decoding_->decoder->sample_bytes();
     batch.content->pixels =
@@ -330,8 +328,7 @@ absl::Status Loader::Core::MendBadSamples(Pending& batch) {
   }
   for (size_t i = 0; i < batch.bad.size(); ++i) {
     if (i > 0 && batch.bad[i].slot == batch.bad[i - 1].slot) continue;
-    absl::Status mended = Substitute(batch, batch.bad[i].slot, batch.bad[i].why);
-    if (!mended.ok()) return mended;
+    RETURN_IF_ERROR(Substitute(batch, batch.bad[i].slot, batch.bad[i].why));
   }
   return absl::OkStatus();
 }
@@ -381,8 +378,7 @@ absl::Status Loader::Core::Substitute(Pending& batch, uint32_t slot, const absl:
 }
 
 absl::StatusOr<std::optional<HostBatch>> Loader::Core::Next(const Interrupted& interrupted) {
-  absl::Status own = CheckProcess();
-  if (!own.ok()) return own;
+  RETURN_IF_ERROR(CheckProcess());
   const Clock::time_point start = Clock::now();
   std::unique_lock lock(mutex_);
   if (epoch_ended_) {

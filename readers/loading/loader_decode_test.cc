@@ -12,8 +12,8 @@
 #include "formats/testing/datasets/toy_format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "images/codecs/decode_testing.h"
 #include "images/augment/pixel_pipeline.h"
+#include "images/codecs/decode_testing.h"
 #include "images/probe/probe_testing.h"
 #include "readers/loading/loader.h"
 

@@ -36,11 +36,12 @@ std::string StageLine(std::string_view name, const StageStats& stage, uint64_t w
                       int threads) {
   const double seconds = static_cast<double>(stage.busy_ns) / kSecond;
   const double share = Share(stage.busy_ns, wall_ns, threads);
-  std::string text = absl::StrFormat("  %-10s %3.0f %% of %d threads, %u items", std::string(name), 100 * share,
-                                     threads, stage.items);
+  std::string text = absl::StrFormat("  %-10s %3.0f %% of %d threads, %u items", std::string(name),
+                                     100 * share, threads, stage.items);
   // Of a stage with next to nothing to do a rate says nothing.
   if (share >= 0.01 && stage.bytes > 0) {
-    absl::StrAppendFormat(&text, ", %.2f GB/s per thread", static_cast<double>(stage.bytes) / seconds / 1e9);
+    absl::StrAppendFormat(&text, ", %.2f GB/s per thread",
+                          static_cast<double>(stage.bytes) / seconds / 1e9);
   }
   return text + "\n";
 }
@@ -80,10 +81,10 @@ std::string_view LoaderStats::Binding() const {
 
 std::string LoaderStats::Explain() const {
   const double wall = static_cast<double>(wall_ns) / kSecond;
-  std::string text =
-      absl::StrFormat("the bottleneck is %s: %.0f samples/s, the consumer waits %.0f %% of the time\n",
-                      std::string(Binding()), wall > 0 ? static_cast<double>(samples) / wall : 0,
-                      100 * Share(consumer_wait_ns, wall_ns, 1));
+  std::string text = absl::StrFormat(
+      "the bottleneck is %s: %.0f samples/s, the consumer waits %.0f %% of the time\n",
+      std::string(Binding()), wall > 0 ? static_cast<double>(samples) / wall : 0,
+      100 * Share(consumer_wait_ns, wall_ns, 1));
   text += StageLine("plan", plan, wall_ns, cpu_threads);
   text += StageLine("read", read, wall_ns, cpu_threads);
   if (disk_read.items > 0) text += StageLine("disk read", disk_read, wall_ns, io_threads);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -36,9 +37,8 @@ void SlabLease::Return() {
 absl::StatusOr<std::shared_ptr<SlabPool>> SlabPool::Create(HostMemory& memory, size_t slab_bytes,
                                                            size_t slabs) {
   if (slab_bytes == 0 || slabs == 0) return absl::InvalidArgumentError("a pool without slabs");
-  absl::StatusOr<std::span<std::byte>> all = memory.Allocate(slab_bytes * slabs);
-  if (!all.ok()) return all.status();
-  return std::shared_ptr<SlabPool>(new SlabPool(memory, *all, slab_bytes));
+  ASSIGN_OR_RETURN(std::span<std::byte> all, memory.Allocate(slab_bytes * slabs));
+  return std::shared_ptr<SlabPool>(new SlabPool(memory, all, slab_bytes));
 }
 
 SlabPool::~SlabPool() { memory_.Free(all_); }
@@ -68,11 +68,10 @@ absl::StatusOr<SlabLease> SlabPool::AllocateOutside(std::span<const size_t> run_
   lease.pool_ = shared_from_this();
   lease.own_memory_ = true;
   for (const size_t wanted : run_slabs) {
-    absl::StatusOr<std::span<std::byte>> run = memory_.Allocate(wanted * slab_bytes_);
-    if (!run.ok()) return run.status();
+    ASSIGN_OR_RETURN(std::span<std::byte> run, memory_.Allocate(wanted * slab_bytes_));
     const std::lock_guard lock(mutex_);
-    lease.runs_.push_back(*run);
-    overflow_bytes_ += run->size();
+    lease.runs_.push_back(run);
+    overflow_bytes_ += run.size();
   }
   return lease;
 }

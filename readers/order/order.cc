@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/io/bytes.h"
 #include "formats/io/hash.h"
+#include "formats/io/status_macros.h"
 #include "readers/order/block_shuffle.h"
 #include "readers/order/mixture.h"
 #include "readers/order/permutation.h"
@@ -183,8 +184,7 @@ struct Order::State {
 };
 
 absl::StatusOr<Order> Order::Make(OrderSpec spec) {
-  absl::Status fits = CheckSpec(spec);
-  if (!fits.ok()) return fits;
+  RETURN_IF_ERROR(CheckSpec(spec));
   const uint64_t pass = spec.subset != nullptr ? spec.subset->size() : spec.samples;
   const uint64_t epoch = spec.epoch_samples != 0 ? spec.epoch_samples : pass;
   auto state = std::make_shared<State>();
@@ -203,13 +203,12 @@ absl::StatusOr<Order> Order::Make(OrderSpec spec) {
     state->rows.push_back(
         {0, pass, spec.epoch_samples != 0 ? state->samples : pass, MixKey(key, 0)});
   } else {
-    absl::StatusOr<std::vector<uint64_t>> counts = PartCounts(spec, state->samples);
-    if (!counts.ok()) return counts.status();
-    for (size_t i = 0; i < counts->size(); ++i) {
+    ASSIGN_OR_RETURN(std::vector<uint64_t> counts, PartCounts(spec, state->samples));
+    for (size_t i = 0; i < counts.size(); ++i) {
       const MixturePart& part = spec.mixture[i];
-      state->rows.push_back({part.first_id, part.samples, (*counts)[i], MixKey(key, i)});
+      state->rows.push_back({part.first_id, part.samples, counts[i], MixKey(key, i)});
     }
-    state->counts = *std::move(counts);
+    state->counts = std::move(counts);
   }
   state->text = Explain(spec, state->steps, state->rows);
   state->digest = Xxh3_64(AsBytes(state->text));

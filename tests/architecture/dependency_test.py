@@ -20,7 +20,7 @@ ALLOWED = {
     "formats/core": {"formats/io"},
     "formats/*": {"formats/core", "formats/io"},
     "formats": {"formats/*", "formats/core", "formats/io"},
-    "images": {"formats/core:image_info"},
+    "images": {"formats/core:image_info", "formats/io:status_macros"},
     "readers": {"formats/core", "formats/io", "images"},
     "converters": {"formats/core", "formats/io", "images", "readers"},
     "validators": {"formats/core", "formats/io", "images"},

@@ -7,11 +7,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "converters/building/build.h"
+#include "converters/planning/plan.h"
+#include "converters/planning/record_order.h"
 #include "converters/sources/dataset_source.h"
 #include "converters/sources/folder_source.h"
 #include "converters/threads/io_pool.h"
-#include "converters/planning/plan.h"
-#include "converters/planning/record_order.h"
 #include "formats/formats.h"
 #include "formats/io/file.h"
 #include "formats/testing/datasets/test_dataset.h"

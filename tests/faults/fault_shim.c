@@ -1,5 +1,5 @@
-// Loaded into `pack` by LD_PRELOAD, it counts the calls that name or use a file below a folder, and lets one of them
-// fail, or ends the process at it.
+// Loaded into `pack` by LD_PRELOAD, it counts the calls that name or use a file below a folder, and
+// lets one of them fail, or ends the process at it.
 //
 //   LD_PRELOAD=libfault_shim.so SHARDPACK_FAULT_ROOT=/tmp/x SHARDPACK_FAULT_LOG=calls pack ...      records all calls
 //   ... SHARDPACK_FAULT_AT=17 SHARDPACK_FAULT_DO=5 pack ...        the 17th fails with error number 5 (EIO)
@@ -8,8 +8,9 @@
 //   ... SHARDPACK_FAULT_SAYS=3 SHARDPACK_FAULT_WAITS=4 pack ...    every write says so by a byte to descriptor 3, and
 //                                                                  waits for one from descriptor 4, or for its end
 //
-// One line a call in the log: number, name, path. With SHARDPACK_FAULT_AT the log holds the call that was hit alone.
-// Thread-safety: any thread; the numbers are those of one order in which the calls came.
+// One line a call in the log: number, name, path. With SHARDPACK_FAULT_AT the log holds the call
+// that was hit alone. Thread-safety: any thread; the numbers are those of one order in which the
+// calls came.
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE
 #include <dirent.h>
@@ -66,9 +67,11 @@ __attribute__((constructor)) static void Start(void) {
   if (getenv("SHARDPACK_FAULT_WAITS") != NULL) waits = atoi(getenv("SHARDPACK_FAULT_WAITS"));
   const char* const log = getenv("SHARDPACK_FAULT_LOG");
   if (log == NULL) return;
-  const long opened = Raw(SYS_openat, AT_FDCWD, (long)log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  const long opened =
+      Raw(SYS_openat, AT_FDCWD, (long)log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (opened < 0) return;
-  log_file = (int)Raw(SYS_fcntl, opened, F_DUPFD_CLOEXEC, 900, 0);  // out of the way of the program's own
+  log_file =
+      (int)Raw(SYS_fcntl, opened, F_DUPFD_CLOEXEC, 900, 0);  // out of the way of the program's own
   if (log_file >= 0) Raw(SYS_close, opened, 0, 0, 0);
   if (log_file < 0) log_file = (int)opened;
 }
@@ -100,7 +103,8 @@ static enum Action Count(const char* call, const char* path) {
   if (log_file >= 0) {
     char line[4300];
     const int length = snprintf(line, sizeof(line), "%ld %s %s\n", number, call, path);
-    Raw(SYS_write, log_file, (long)line, length < (int)sizeof(line) ? length : (int)sizeof(line) - 1, 0);
+    Raw(SYS_write, log_file, (long)line,
+        length < (int)sizeof(line) ? length : (int)sizeof(line) - 1, 0);
   }
   if (hit_number == 0) return kNothing;
   if (kill_before) Raw(SYS_kill, Raw(SYS_getpid, 0, 0, 0, 0), SIGKILL, 0, 0);
@@ -117,7 +121,8 @@ static enum Action CountFile(const char* call, int descriptor) {
 
 static enum Action CountPath(const char* call, int folder, const char* name) {
   char path[8400];
-  if (name == NULL || name[0] == '\0') return folder == AT_FDCWD ? kNothing : CountFile(call, folder);
+  if (name == NULL || name[0] == '\0')
+    return folder == AT_FDCWD ? kNothing : CountFile(call, folder);
   if (name[0] == '/') return Count(call, name);
   size_t length = 0;
   if (folder == AT_FDCWD) {
@@ -130,56 +135,56 @@ static enum Action CountPath(const char* call, int folder, const char* name) {
   return Count(call, path);
 }
 
-#define REAL(name)                                                        \
-  static __typeof__(&name) real;                                         \
+#define REAL(name)               \
+  static __typeof__(&name) real; \
   if (real == NULL) real = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
 
 // What a call answers whose turn it is; `bad` is what it answers for a failure.
-#define ANSWER(type, bad, count, call)                                 \
-  const enum Action action = (count);                                  \
-  if (action == kFail) {                                               \
-    errno = hit_error;                                                 \
-    return bad;                                                        \
-  }                                                                    \
-  type result = (call);                                                \
+#define ANSWER(type, bad, count, call)                                                 \
+  const enum Action action = (count);                                                  \
+  if (action == kFail) {                                                               \
+    errno = hit_error;                                                                 \
+    return bad;                                                                        \
+  }                                                                                    \
+  type result = (call);                                                                \
   if (action == kKillAfter) Raw(SYS_kill, Raw(SYS_getpid, 0, 0, 0, 0), SIGKILL, 0, 0); \
-  if (action == kLost) {                                               \
-    errno = hit_error;                                                 \
-    return bad;                                                        \
-  }                                                                    \
+  if (action == kLost) {                                                               \
+    errno = hit_error;                                                                 \
+    return bad;                                                                        \
+  }                                                                                    \
   return result
 
-#define BY_FILE(type, name, bad, parameters, arguments)              \
-  type name parameters {                                             \
-    REAL(name);                                                      \
-    ANSWER(type, bad, CountFile(#name, fd), real arguments);         \
+#define BY_FILE(type, name, bad, parameters, arguments)      \
+  type name parameters {                                     \
+    REAL(name);                                              \
+    ANSWER(type, bad, CountFile(#name, fd), real arguments); \
   }
-#define BY_PATH(type, name, bad, folder, path, parameters, arguments) \
-  type name parameters {                                              \
-    REAL(name);                                                       \
+#define BY_PATH(type, name, bad, folder, path, parameters, arguments)  \
+  type name parameters {                                               \
+    REAL(name);                                                        \
     ANSWER(type, bad, CountPath(#name, folder, path), real arguments); \
   }
 
 // ---- opening
-#define MODE_OF(flags)                                   \
-  mode_t mode = 0;                                       \
-  if (((flags) & O_CREAT) != 0 || ((flags) & O_TMPFILE) == O_TMPFILE) { \
-    va_list list;                                        \
-    va_start(list, flags);                               \
-    mode = va_arg(list, mode_t);                         \
-    va_end(list);                                        \
+#define MODE_OF(flags)                                              \
+  mode_t mode = 0;                                                  \
+  if (((flags)&O_CREAT) != 0 || ((flags)&O_TMPFILE) == O_TMPFILE) { \
+    va_list list;                                                   \
+    va_start(list, flags);                                          \
+    mode = va_arg(list, mode_t);                                    \
+    va_end(list);                                                   \
   }
-#define OPEN_NAME(flags) (((flags) & O_CREAT) != 0 ? "create" : "open")
-#define OPEN(name)                                                                             \
-  int name(const char* path, int flags, ...) {                                                \
-    REAL(name);                                                                                \
-    MODE_OF(flags)                                                                             \
-    ANSWER(int, -1, CountPath(OPEN_NAME(flags), AT_FDCWD, path), real(path, flags, mode));     \
+#define OPEN_NAME(flags) (((flags)&O_CREAT) != 0 ? "create" : "open")
+#define OPEN(name)                                                                         \
+  int name(const char* path, int flags, ...) {                                             \
+    REAL(name);                                                                            \
+    MODE_OF(flags)                                                                         \
+    ANSWER(int, -1, CountPath(OPEN_NAME(flags), AT_FDCWD, path), real(path, flags, mode)); \
   }
-#define OPENAT(name)                                                                           \
-  int name(int folder, const char* path, int flags, ...) {                                    \
-    REAL(name);                                                                                \
-    MODE_OF(flags)                                                                             \
+#define OPENAT(name)                                                                             \
+  int name(int folder, const char* path, int flags, ...) {                                       \
+    REAL(name);                                                                                  \
+    MODE_OF(flags)                                                                               \
     ANSWER(int, -1, CountPath(OPEN_NAME(flags), folder, path), real(folder, path, flags, mode)); \
   }
 OPEN(open)
@@ -190,10 +195,11 @@ int __open_2(const char* path, int flags) { return open(path, flags); }
 int __open64_2(const char* path, int flags) { return open64(path, flags); }
 int __openat_2(int folder, const char* path, int flags) { return openat(folder, path, flags); }
 int __openat64_2(int folder, const char* path, int flags) { return openat64(folder, path, flags); }
-#define FOPEN(name)                                                                              \
-  FILE* name(const char* path, const char* mode) {                                              \
-    REAL(name);                                                                                  \
-    ANSWER(FILE*, NULL, CountPath(mode[0] == 'r' ? "open" : "create", AT_FDCWD, path), real(path, mode)); \
+#define FOPEN(name)                                                                    \
+  FILE* name(const char* path, const char* mode) {                                     \
+    REAL(name);                                                                        \
+    ANSWER(FILE*, NULL, CountPath(mode[0] == 'r' ? "open" : "create", AT_FDCWD, path), \
+           real(path, mode));                                                          \
   }
 FOPEN(fopen)
 FOPEN(fopen64)
@@ -207,11 +213,14 @@ BY_FILE(ssize_t, read, -1, (int fd, void* into, size_t bytes), (fd, into, bytes)
 BY_FILE(ssize_t, pread, -1, (int fd, void* into, size_t bytes, off_t at), (fd, into, bytes, at))
 BY_FILE(ssize_t, pread64, -1, (int fd, void* into, size_t bytes, off64_t at), (fd, into, bytes, at))
 BY_FILE(ssize_t, readv, -1, (int fd, const struct iovec* parts, int count), (fd, parts, count))
-BY_FILE(ssize_t, preadv, -1, (int fd, const struct iovec* parts, int count, off_t at), (fd, parts, count, at))
-BY_FILE(ssize_t, preadv64, -1, (int fd, const struct iovec* parts, int count, off64_t at), (fd, parts, count, at))
+BY_FILE(ssize_t, preadv, -1, (int fd, const struct iovec* parts, int count, off_t at),
+        (fd, parts, count, at))
+BY_FILE(ssize_t, preadv64, -1, (int fd, const struct iovec* parts, int count, off64_t at),
+        (fd, parts, count, at))
 BY_FILE(ssize_t, preadv2, -1, (int fd, const struct iovec* parts, int count, off_t at, int flags),
         (fd, parts, count, at, flags))
-BY_FILE(ssize_t, preadv64v2, -1, (int fd, const struct iovec* parts, int count, off64_t at, int flags),
+BY_FILE(ssize_t, preadv64v2, -1,
+        (int fd, const struct iovec* parts, int count, off64_t at, int flags),
         (fd, parts, count, at, flags))
 ssize_t __read_chk(int fd, void* into, size_t bytes, size_t room) {
   return read(fd, into, bytes <= room ? bytes : room);
@@ -222,19 +231,19 @@ ssize_t __pread_chk(int fd, void* into, size_t bytes, off_t at, size_t room) {
 ssize_t __pread64_chk(int fd, void* into, size_t bytes, off64_t at, size_t room) {
   return pread64(fd, into, bytes <= room ? bytes : room, at);
 }
-#define READDIR(name, entry)                                         \
-  struct entry* name(DIR* folder) {                                  \
-    REAL(name);                                                      \
+#define READDIR(name, entry)                                                        \
+  struct entry* name(DIR* folder) {                                                 \
+    REAL(name);                                                                     \
     ANSWER(struct entry*, NULL, CountFile("readdir", dirfd(folder)), real(folder)); \
   }
 READDIR(readdir, dirent)
 READDIR(readdir64, dirent64)
-#define MAP(name, offset)                                                                             \
-  void* name(void* at, size_t bytes, int protection, int flags, int fd, offset from) {                \
-    static __typeof__(&name) real;                                                                     \
-    if (real == NULL) real = (__typeof__(&name))dlsym(RTLD_NEXT, #name);                              \
-    ANSWER(void*, MAP_FAILED, fd < 0 ? kNothing : CountFile("mmap", fd),                              \
-           real(at, bytes, protection, flags, fd, from));                                             \
+#define MAP(name, offset)                                                              \
+  void* name(void* at, size_t bytes, int protection, int flags, int fd, offset from) { \
+    static __typeof__(&name) real;                                                     \
+    if (real == NULL) real = (__typeof__(&name))dlsym(RTLD_NEXT, #name);               \
+    ANSWER(void*, MAP_FAILED, fd < 0 ? kNothing : CountFile("mmap", fd),               \
+           real(at, bytes, protection, flags, fd, from));                              \
   }
 MAP(mmap, off_t)
 MAP(mmap64, off64_t)
@@ -251,11 +260,15 @@ long syscall(long number, ...) {
 
 // ---- writing
 BY_FILE(ssize_t, write, -1, (int fd, const void* from, size_t bytes), (fd, from, bytes))
-BY_FILE(ssize_t, pwrite, -1, (int fd, const void* from, size_t bytes, off_t at), (fd, from, bytes, at))
-BY_FILE(ssize_t, pwrite64, -1, (int fd, const void* from, size_t bytes, off64_t at), (fd, from, bytes, at))
+BY_FILE(ssize_t, pwrite, -1, (int fd, const void* from, size_t bytes, off_t at),
+        (fd, from, bytes, at))
+BY_FILE(ssize_t, pwrite64, -1, (int fd, const void* from, size_t bytes, off64_t at),
+        (fd, from, bytes, at))
 BY_FILE(ssize_t, writev, -1, (int fd, const struct iovec* parts, int count), (fd, parts, count))
-BY_FILE(ssize_t, pwritev, -1, (int fd, const struct iovec* parts, int count, off_t at), (fd, parts, count, at))
-BY_FILE(ssize_t, pwritev64, -1, (int fd, const struct iovec* parts, int count, off64_t at), (fd, parts, count, at))
+BY_FILE(ssize_t, pwritev, -1, (int fd, const struct iovec* parts, int count, off_t at),
+        (fd, parts, count, at))
+BY_FILE(ssize_t, pwritev64, -1, (int fd, const struct iovec* parts, int count, off64_t at),
+        (fd, parts, count, at))
 BY_FILE(ssize_t, copy_file_range, -1,
         (int from, off64_t* from_at, int fd, off64_t* at, size_t bytes, unsigned flags),
         (from, from_at, fd, at, bytes, flags))
@@ -266,8 +279,8 @@ BY_FILE(int, fallocate64, -1, (int fd, int mode, off64_t at, off64_t bytes), (fd
 // These answer the error's number.
 BY_FILE(int, posix_fallocate, hit_error, (int fd, off_t at, off_t bytes), (fd, at, bytes))
 BY_FILE(int, posix_fallocate64, hit_error, (int fd, off64_t at, off64_t bytes), (fd, at, bytes))
-// Counted, but not done: a process that is killed loses nothing that it has written, and a thousand runs need not wait
-// for the disk.
+// Counted, but not done: a process that is killed loses nothing that it has written, and a thousand
+// runs need not wait for the disk.
 int fsync(int fd) { ANSWER(int, -1, CountFile("fsync", fd), 0); }
 int fdatasync(int fd) { ANSWER(int, -1, CountFile("fdatasync", fd), 0); }
 int close(int fd) {
@@ -282,23 +295,28 @@ int close(int fd) {
 
 // ---- names
 BY_PATH(int, rename, -1, AT_FDCWD, to, (const char* from, const char* to), (from, to))
-BY_PATH(int, renameat, -1, in, to, (int at, const char* from, int in, const char* to), (at, from, in, to))
-BY_PATH(int, renameat2, -1, in, to, (int at, const char* from, int in, const char* to, unsigned flags),
+BY_PATH(int, renameat, -1, in, to, (int at, const char* from, int in, const char* to),
+        (at, from, in, to))
+BY_PATH(int, renameat2, -1, in, to,
+        (int at, const char* from, int in, const char* to, unsigned flags),
         (at, from, in, to, flags))
 BY_PATH(int, link, -1, AT_FDCWD, to, (const char* from, const char* to), (from, to))
 BY_PATH(int, linkat, -1, in, to, (int at, const char* from, int in, const char* to, int flags),
         (at, from, in, to, flags))
 BY_PATH(int, symlink, -1, AT_FDCWD, path, (const char* target, const char* path), (target, path))
 BY_PATH(int, unlink, -1, AT_FDCWD, path, (const char* path), (path))
-BY_PATH(int, unlinkat, -1, folder, path, (int folder, const char* path, int flags), (folder, path, flags))
+BY_PATH(int, unlinkat, -1, folder, path, (int folder, const char* path, int flags),
+        (folder, path, flags))
 BY_PATH(int, remove, -1, AT_FDCWD, path, (const char* path), (path))
 BY_PATH(int, rmdir, -1, AT_FDCWD, path, (const char* path), (path))
 BY_PATH(int, mkdir, -1, AT_FDCWD, path, (const char* path, mode_t mode), (path, mode))
-BY_PATH(int, mkdirat, -1, folder, path, (int folder, const char* path, mode_t mode), (folder, path, mode))
+BY_PATH(int, mkdirat, -1, folder, path, (int folder, const char* path, mode_t mode),
+        (folder, path, mode))
 BY_PATH(int, chmod, -1, AT_FDCWD, path, (const char* path, mode_t mode), (path, mode))
 BY_FILE(int, fchmod, -1, (int fd, mode_t mode), (fd, mode))
 BY_FILE(int, futimens, -1, (int fd, const struct timespec times[2]), (fd, times))
-BY_PATH(int, utimensat, -1, folder, path, (int folder, const char* path, const struct timespec times[2], int flags),
+BY_PATH(int, utimensat, -1, folder, path,
+        (int folder, const char* path, const struct timespec times[2], int flags),
         (folder, path, times, flags))
 
 // ---- looking
@@ -310,13 +328,15 @@ BY_FILE(int, fstat, -1, (int fd, struct stat* out), (fd, out))
 BY_FILE(int, fstat64, -1, (int fd, struct stat64* out), (fd, out))
 BY_PATH(int, fstatat, -1, folder, path, (int folder, const char* path, struct stat* out, int flags),
         (folder, path, out, flags))
-BY_PATH(int, fstatat64, -1, folder, path, (int folder, const char* path, struct stat64* out, int flags),
-        (folder, path, out, flags))
+BY_PATH(int, fstatat64, -1, folder, path,
+        (int folder, const char* path, struct stat64* out, int flags), (folder, path, out, flags))
 BY_PATH(int, statx, -1, folder, path,
-        (int folder, const char* path, int flags, unsigned mask, struct statx* out), (folder, path, flags, mask, out))
+        (int folder, const char* path, int flags, unsigned mask, struct statx* out),
+        (folder, path, flags, mask, out))
 BY_PATH(int, statvfs, -1, AT_FDCWD, path, (const char* path, struct statvfs* out), (path, out))
 BY_PATH(int, statvfs64, -1, AT_FDCWD, path, (const char* path, struct statvfs64* out), (path, out))
 BY_PATH(int, access, -1, AT_FDCWD, path, (const char* path, int mode), (path, mode))
-BY_PATH(ssize_t, readlink, -1, AT_FDCWD, path, (const char* path, char* into, size_t room), (path, into, room))
-BY_PATH(ssize_t, readlinkat, -1, folder, path, (int folder, const char* path, char* into, size_t room),
-        (folder, path, into, room))
+BY_PATH(ssize_t, readlink, -1, AT_FDCWD, path, (const char* path, char* into, size_t room),
+        (path, into, room))
+BY_PATH(ssize_t, readlinkat, -1, folder, path,
+        (int folder, const char* path, char* into, size_t room), (folder, path, into, room))

@@ -119,7 +119,8 @@ TEST_P(EachFormat, AReadThatFailsEndsAScanOfForeignShards) {
   for (uint64_t number = 0; number < reads; ++number) {
     faults.FailOneRead(faults.reads() + number, EIO);
     const absl::Status scanned = ScanForeignShard(path, AllFormats(), {.probe = true}).status();
-    EXPECT_TRUE(absl::IsUnavailable(scanned)) << "read " << number << " of " << reads << ": " << scanned;
+    EXPECT_TRUE(absl::IsUnavailable(scanned))
+        << "read " << number << " of " << reads << ": " << scanned;
   }
 }
 

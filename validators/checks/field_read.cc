@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/io/sequential_reader.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -18,15 +19,13 @@ absl::StatusOr<uint64_t> HashField(const File& file, const Extent& extent,
   block.resize(std::max<uint64_t>(block.size(), std::min(extent.length, kBlockBytes)));
   if (extent.length <= kBlockBytes) {
     const std::span<std::byte> whole(block.data(), extent.length);
-    absl::Status read = file.ReadExactlyAt(extent.offset, whole);
-    if (!read.ok()) return read;
+    RETURN_IF_ERROR(file.ReadExactlyAt(extent.offset, whole));
     return Xxh3_64(whole);
   }
   FieldHashStream stream;
   for (uint64_t done = 0; done < extent.length;) {
     const std::span<std::byte> part(block.data(), std::min(kBlockBytes, extent.length - done));
-    absl::Status read = file.ReadExactlyAt(extent.offset + done, part);
-    if (!read.ok()) return read;
+    RETURN_IF_ERROR(file.ReadExactlyAt(extent.offset + done, part));
     stream.Update(part);
     done += part.size();
   }

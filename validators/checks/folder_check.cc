@@ -62,7 +62,8 @@ void FindExtras(const std::string& root, const std::string& prefix, const Manife
   const absl::StatusOr<std::vector<std::string>> names = ListFolder(root + "/" + prefix);
   if (!names.ok()) {
     Finding finding = MakeFinding(FindingId::kReadError, prefix.empty() ? root : prefix);
-    finding.detail = absl::StrCat("the folder cannot be listed: ", std::string(names.status().message()));
+    finding.detail =
+        absl::StrCat("the folder cannot be listed: ", std::string(names.status().message()));
     findings.Report(std::move(finding));
     return;
   }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/io/file.h"
 #include "formats/io/sequential_reader.h"
+#include "formats/io/status_macros.h"
 #include "images/probe/probe.h"
 #include "validators/checks/image_check.h"
 #include "validators/checks/key_hashes.h"
@@ -74,7 +75,8 @@ class RecordRules : public RecordSink {
     return finding;
   }
 
-  static std::optional<ImageInfo> IndexedOf(const ScannedField& field, const ScannedRecord& record) {
+  static std::optional<ImageInfo> IndexedOf(const ScannedField& field,
+                                            const ScannedRecord& record) {
     if (field.name != kImageField || record.image.format != ImageFormat::kRaw) return std::nullopt;
     return record.image;
   }
@@ -142,13 +144,11 @@ absl::StatusOr<OpenShard> OpenForeign(const std::string& path,
       absl::StatusOr<File> file = File::OpenRead(data);
       if (is_folder && absl::IsNotFound(file.status())) continue;
       if (!file.ok()) return file.status();
-      absl::StatusOr<uint64_t> bytes = file->Size();
-      if (!bytes.ok()) return bytes.status();
+      ASSIGN_OR_RETURN(uint64_t bytes, file->Size());
       std::array<std::byte, kSniffBytes> head;
-      absl::StatusOr<size_t> got = file->ReadAt(0, head);
-      if (!got.ok()) return got.status();
-      shard.bytes = *bytes;
-      if (!format->sniff(Bytes(head).first(*got), by_name ? path : "")) continue;
+      ASSIGN_OR_RETURN(size_t got, file->ReadAt(0, head));
+      shard.bytes = bytes;
+      if (!format->sniff(Bytes(head).first(got), by_name ? path : "")) continue;
       shard.format = format;
       shard.file = *std::move(file);
       return shard;
@@ -218,15 +218,13 @@ void CheckForeignShard(const std::string& path, std::span<const Format* const> f
 absl::StatusOr<std::vector<std::string>> KeysOfForeignShard(const std::string& path,
                                                             std::span<const Format* const> formats,
                                                             std::span<const uint64_t> records) {
-  absl::StatusOr<OpenShard> shard = OpenForeign(path, formats);
-  if (!shard.ok()) return shard.status();
-  if (shard->format == nullptr) return absl::DataLossError("it has changed since it was checked");
-  SequentialReader in(shard->file, shard->bytes);
+  ASSIGN_OR_RETURN(OpenShard shard, OpenForeign(path, formats));
+  if (shard.format == nullptr) return absl::DataLossError("it has changed since it was checked");
+  SequentialReader in(shard.file, shard.bytes);
   ChosenKeys chosen(records);
   FindingTally ignored;
-  absl::Status scanned =
-      shard->format->scanner->Scan(in, {.shard_name = path, .strict = false}, chosen, ignored);
-  if (!scanned.ok()) return scanned;
+  RETURN_IF_ERROR(
+      shard.format->scanner->Scan(in, {.shard_name = path, .strict = false}, chosen, ignored));
   return std::move(chosen.keys);
 }
 

@@ -9,6 +9,7 @@
 #include "formats/core/shard_index.h"
 #include "formats/io/file.h"
 #include "formats/io/sequential_reader.h"
+#include "formats/io/status_macros.h"
 #include "validators/checks/field_read.h"
 #include "validators/checks/image_check.h"
 #include "validators/checks/key_hashes.h"
@@ -303,11 +304,10 @@ void CheckShard(const ShardTask& task, const CheckRun& run, ShardOutcome& outcom
 absl::StatusOr<std::vector<std::string>> KeysOfShard(const ShardTask& task,
                                                      std::span<const uint64_t> records) {
   const ManifestShard& row = task.manifest.shards[task.shard];
-  absl::StatusOr<ShardIndex> index =
-      ShardIndex::Open(absl::StrCat(task.root, "/", row.index.name), row.bytes, row.index.xxh3_128);
-  if (!index.ok()) return index.status();
+  ASSIGN_OR_RETURN(ShardIndex index, ShardIndex::Open(absl::StrCat(task.root, "/", row.index.name),
+                                                      row.bytes, row.index.xxh3_128));
   std::vector<std::string> keys;
-  for (const uint64_t record : records) keys.emplace_back(index->key(record));
+  for (const uint64_t record : records) keys.emplace_back(index.key(record));
   return keys;
 }
 

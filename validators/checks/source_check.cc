@@ -34,8 +34,8 @@ absl::StatusOr<File> OpenRegular(const std::string& path) {
 
 }  // namespace
 
-void SourceCheck::Report(FindingId id, const ShardIndex& index, const Place& place, std::optional<uint64_t> offset,
-                         const std::string& detail) {
+void SourceCheck::Report(FindingId id, const ShardIndex& index, const Place& place,
+                         std::optional<uint64_t> offset, const std::string& detail) {
   Finding finding = MakeFinding(id, shard_);
   finding.record = place.record;
   finding.key = std::string(index.key(place.record));
@@ -46,9 +46,10 @@ void SourceCheck::Report(FindingId id, const ShardIndex& index, const Place& pla
 }
 
 // A disk that fails does not say that the file is gone.
-void SourceCheck::ReportUnread(const ShardIndex& index, const Place& place, const absl::Status& why) {
-  Report(IsAboutThePath(why) ? FindingId::kSourceMissing : FindingId::kReadError, index, place, std::nullopt,
-         std::string(why.message()));
+void SourceCheck::ReportUnread(const ShardIndex& index, const Place& place,
+                               const absl::Status& why) {
+  Report(IsAboutThePath(why) ? FindingId::kSourceMissing : FindingId::kReadError, index, place,
+         std::nullopt, std::string(why.message()));
 }
 
 void SourceCheck::CompareBytes(const File& shard_file, const ShardIndex& index, const Place& place,
@@ -91,23 +92,27 @@ void SourceCheck::Compare(const File& shard_file, const ShardIndex& index, uint6
     ++compared_;
     CompareBytes(shard_file, index, image, *source);
   }
-  for (size_t field = 1; field < index.fields(); ++field) ComparePart(shard_file, index, record, field);
+  for (size_t field = 1; field < index.fields(); ++field)
+    ComparePart(shard_file, index, record, field);
 }
 
-void SourceCheck::ComparePart(const File& shard_file, const ShardIndex& index, uint64_t record, size_t field) {
+void SourceCheck::ComparePart(const File& shard_file, const ShardIndex& index, uint64_t record,
+                              size_t field) {
   const auto part = parts_.find(std::string(index.field_name(field)));
   if (part == parts_.end()) return;
   const std::string_view path = index.source_path(record);
   const size_t slash = path.rfind('/'), name = slash == path.npos ? 0 : slash + 1;
   const size_t dot = std::min(path.substr(name).rfind('.'), path.size() - name);
-  const Place place{record, field, absl::StrCat(std::string(path.substr(0, name + dot)), ".", part->second)};
+  const Place place{record, field,
+                    absl::StrCat(std::string(path.substr(0, name + dot)), ".", part->second)};
   absl::StatusOr<File> source = OpenRegular(absl::StrCat(root_, "/", place.path));
   if (index.has_field(record, field)) {
     if (!source.ok()) return ReportUnread(index, place, source.status());
     return CompareBytes(shard_file, index, place, *source);
   }
   if (source.ok()) {
-    Report(FindingId::kSourceMismatch, index, place, std::nullopt, "the source has it, the sample was packed without it");
+    Report(FindingId::kSourceMismatch, index, place, std::nullopt,
+           "the source has it, the sample was packed without it");
   } else if (!IsAboutThePath(source.status())) {
     ReportUnread(index, place, source.status());
   }

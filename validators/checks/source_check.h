@@ -1,5 +1,6 @@
-// SourceCheck: compares a record's image and its sidecars with the files they were packed from, byte by byte; where the
-// pixels were changed on purpose, of the image only whether that file is there.
+// SourceCheck: compares a record's image and its sidecars with the files they were packed from,
+// byte by byte; where the pixels were changed on purpose, of the image only whether that file is
+// there.
 //
 //   SourceCheck check("/data/train", {{"mask", "png"}}, shard_name, /*changed=*/false, outcome.findings);
 //   check.Compare(shard_file, index, 7);
@@ -25,15 +26,22 @@
 
 namespace shardpack {
 
-// Fields that are files beside the image: what stands in place of its extension, by the field's name.
+// Fields that are files beside the image: what stands in place of its extension, by the field's
+// name.
 using SourceParts = std::map<std::string, std::string>;
 
 class SourceCheck {
  public:
-  SourceCheck(std::string root, const SourceParts& parts, std::string_view shard, bool changed, FindingSink& findings)
-      : root_(std::move(root)), parts_(parts), shard_(shard), changed_(changed), findings_(findings) {}
+  SourceCheck(std::string root, const SourceParts& parts, std::string_view shard, bool changed,
+              FindingSink& findings)
+      : root_(std::move(root)),
+        parts_(parts),
+        shard_(shard),
+        changed_(changed),
+        findings_(findings) {}
 
-  // Field 0 of the record with the file at the recorded source path, and the parts with those beside it.
+  // Field 0 of the record with the file at the recorded source path, and the parts with those
+  // beside it.
   void Compare(const File& shard_file, const ShardIndex& index, uint64_t record);
   uint64_t compared() const { return compared_; }
 
@@ -43,10 +51,11 @@ class SourceCheck {
     size_t field;
     std::string path;  // below the root
   };
-  void Report(FindingId id, const ShardIndex& index, const Place& place, std::optional<uint64_t> offset,
-              const std::string& detail);
+  void Report(FindingId id, const ShardIndex& index, const Place& place,
+              std::optional<uint64_t> offset, const std::string& detail);
   void ReportUnread(const ShardIndex& index, const Place& place, const absl::Status& why);
-  void CompareBytes(const File& shard_file, const ShardIndex& index, const Place& place, const File& source);
+  void CompareBytes(const File& shard_file, const ShardIndex& index, const Place& place,
+                    const File& source);
   void ComparePart(const File& shard_file, const ShardIndex& index, uint64_t record, size_t field);
 
   const std::string root_;

@@ -1,5 +1,5 @@
-// CheckForUnpacked: what --against finds beside the records: files of the source that no record has, and files whose class
-// is another one now.
+// CheckForUnpacked: what --against finds beside the records: files of the source that no record
+// has, and files whose class is another one now.
 //
 //   const SourceVisit visit = [&](const auto& see) { see("cat/1.jpg", "cat"); };
 //   CheckForUnpacked("OUT", manifest, "/data/train", visit, report.findings, report.not_checked);
@@ -25,13 +25,14 @@
 
 namespace shardpack {
 
-// Calls back for each input that a build would take from the source: its path below the root, and the name of its class
-// (its number where classes have no names, "" for none).
+// Calls back for each input that a build would take from the source: its path below the root, and
+// the name of its class (its number where classes have no names, "" for none).
 using SourceSeen = std::function<void(std::string_view path, std::string_view class_name)>;
 using SourceVisit = std::function<void(const SourceSeen&)>;
 
 void CheckForUnpacked(const std::string& dataset, const Manifest& manifest, const std::string& root,
-                      const SourceVisit& visit, FindingSink& findings, std::vector<std::string>& not_checked);
+                      const SourceVisit& visit, FindingSink& findings,
+                      std::vector<std::string>& not_checked);
 
 }  // namespace shardpack
 

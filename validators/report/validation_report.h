@@ -54,7 +54,8 @@ struct ValidationReport {
 };
 
 std::string ToText(const ValidationReport& report);
-std::string FindingsText(const ValidationReport& report);    // the part of it that names findings; may be empty
+std::string FindingsText(
+    const ValidationReport& report);  // the part of it that names findings; may be empty
 std::string ToJson(const ValidationReport& report);  // one object, one line end
 
 }  // namespace shardpack

@@ -38,8 +38,7 @@ class IndexRows : public RecordSink {
       : samples_(samples), builder_(builder) {}
   void OnRecord(const ScannedRecord& record) override {
     const TestSample& sample = samples_.at(builder_.records());
-    builder_.Add(record, sample.key, sample.source_path, sample.label,
-                 sample.info);
+    builder_.Add(record, sample.key, sample.source_path, sample.label, sample.info);
   }
 
  private:
