@@ -26,8 +26,7 @@ struct Component {
 absl::StatusOr<std::vector<Component>> ListComponents(const File& file, uint64_t size_bytes,
                                                       std::string_view shard_name) {
   std::vector<Component> components;
-  ASSIGN_OR_RETURN(
-      uint64_t end,
+  RETURN_IF_ERROR(
       VisitMembers(file, size_bytes, shard_name, [&](const ShardMember& member) -> absl::Status {
         if (member.extension.empty() || HasSpace(member.extension)) {
           return absl::InvalidArgumentError(absl::StrCat(
@@ -37,7 +36,7 @@ absl::StatusOr<std::vector<Component>> ListComponents(const File& file, uint64_t
         components.push_back({std::string(member.extension), std::string(member.name),
                               member.data_offset, member.size_bytes, member.begins_sample});
         return absl::OkStatus();
-      }));
+      }).status());
   return components;
 }
 
