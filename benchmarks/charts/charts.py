@@ -1,6 +1,6 @@
 """Draws the charts of docs/benchmarks.md from the newest logs.
 
-  python3 benchmarks/charts/charts.py           writes docs/pictures/{packing,loading}.svg
+  python3 benchmarks/charts/charts.py           writes docs/charts/{packing,loading}.svg
   python3 benchmarks/charts/charts.py --check   fails when they are not those of the logs
 """
 
@@ -12,7 +12,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 LOGS = ROOT / "benchmarks" / "log"
-PICTURES = ROOT / "docs" / "pictures"
+CHARTS = ROOT / "docs" / "charts"
 WIDTH, NAMES, ROW = 760, 230, 26
 
 STYLE = """
@@ -76,10 +76,10 @@ def loading():
 def main():
   made = {"packing.svg": packing(), "loading.svg": loading()}
   if sys.argv[1:] == ["--check"]:
-    old = [name for name, text in made.items() if not (PICTURES / name).is_file() or (PICTURES / name).read_text() != text]
+    old = [name for name, text in made.items() if not (CHARTS / name).is_file() or (CHARTS / name).read_text() != text]
     sys.exit(f"not those of the newest logs: {', '.join(old)}; run python3 benchmarks/charts/charts.py" if old else 0)
   for name, text in made.items():
-    (PICTURES / name).write_text(text)
+    (CHARTS / name).write_text(text)
 
 
 if __name__ == "__main__":

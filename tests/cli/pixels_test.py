@@ -103,7 +103,7 @@ class PixelsTest(command.PackTest):
   def differences(self, refused):
     """The lines of the message, each of which names a flag that there is."""
     flags = self.pack("man", "--as", "markdown").stdout
-    lines = [line[2:] for line in refused.stderr.splitlines() if line.startswith("  ")]
+    lines = [line[2:] for line in refused.stderr.splitlines() if line.startswith("  --")]
     for line in lines:
       self.assertIn(line.split()[0], flags)
     return lines
