@@ -56,9 +56,10 @@ void SayResult(const IndexReport& report, double seconds, Terminal& terminal) {
     for (const std::string& path : report.others) {
       if (names.size() < kNamedOthers) names.push_back(EscapeForTerminal(path));
     }
-    terminal.Say(StrCat("left out  ", Counted(report.other_files, "file", "files"),
-                        " that are no shards: ", absl::StrJoin(names, ", "),
-                        report.other_files > names.size() ? ", ..." : ""));
+    terminal.Say(StrCat(
+        "left out  ",
+        Counted(report.other_files, "file that is not a shard: ", "files that are not shards: "),
+        absl::StrJoin(names, ", "), report.other_files > names.size() ? ", ..." : ""));
   }
   const std::string out = EscapeForTerminal(report.out);
   if (report.unchanged) {

@@ -15,6 +15,21 @@
 namespace shardpack::cli {
 namespace {
 
+// Globs divided by commas; one that is led by a backslash belongs to the glob.
+std::vector<std::string> RecordedGlobs(std::string_view text) {
+  std::vector<std::string> globs(1);
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text.substr(i).starts_with("\\,")) {
+      globs.back().push_back(text[++i]);
+    } else if (text[i] == ',') {
+      globs.emplace_back();
+    } else {
+      globs.back().push_back(text[i]);
+    }
+  }
+  return globs;
+}
+
 // One option of a manifest, stored as if it had been typed. What says which libraries or which
 // dataset it was, or that the default was taken, has no flag.
 absl::Status StoreOption(const std::string& name, const std::string& value, CommandLine& line) {
@@ -33,9 +48,7 @@ absl::Status StoreOption(const std::string& name, const std::string& value, Comm
       return StoreFlag(*flag, value == "on" ? "true" : "false", line);
     case FlagKind::kRepeated:
       if (name == "include" || name == "exclude") {
-        std::vector<std::string> parts;
-        SplitAt(value, ',', &parts);
-        for (const std::string& part : parts) {
+        for (const std::string& part : RecordedGlobs(value)) {
           RETURN_IF_ERROR(StoreFlag(*flag, part, line));
         }
         return absl::OkStatus();

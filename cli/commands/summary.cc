@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/terminal/units.h"
+#include "converters/listing/hidden_entries.h"
 #include "converters/listing/skip_answers.h"
 #include "converters/publishing/commit.h"
 #include "formats/formats.h"
@@ -140,12 +141,15 @@ void SayPixels(const std::map<std::string, uint64_t>& pixels, Terminal& terminal
 }
 
 void SayIgnored(const ManifestCounts& counts, Terminal& terminal) {
-  uint64_t files = 0;
+  uint64_t files = 0, hidden = 0;
   std::vector<std::string> kinds;
   for (const auto& [extension, count] : counts.ignored) {
     files += count;
+    if (extension == kHiddenFiles) hidden = count;
     kinds.push_back(StrCat(FormatCount(count), " ",
-                           extension.empty() ? "without" : "." + EscapeForTerminal(extension)));
+                           extension.empty()           ? "without"
+                           : extension == kHiddenFiles ? extension
+                                                       : "." + EscapeForTerminal(extension)));
   }
   if (files == 0) return;
   if (kinds.size() > kShownClasses) {
@@ -154,7 +158,7 @@ void SayIgnored(const ManifestCounts& counts, Terminal& terminal) {
   }
   SayRow("ignored",
          StrCat(Counted(files, "file", "files"), " by extension: ", absl::StrJoin(kinds, ", "),
-                "; --ext any packs them"),
+                files > hidden ? "; --ext any packs them" : ""),
          terminal);
 }
 
@@ -253,7 +257,13 @@ void SaySummary(const FinishedRun& run, Terminal& terminal) {
     terminal.Say(StrCat(
         shown_out, " is complete: ",
         Counted(manifest.files.size(), "file has its size", "files have their sizes"),
-        ", and no source file was changed since; nothing to do (--overwrite builds it again)"));
+        ", and so have the source's files, and their times; nothing to do (--overwrite builds it "
+        "again",
+        !run.plan.options().source.contains("input-format")
+            ? StrCat("; bytes are compared by ", TypedProgram(), " validate ", ShellQuoted(run.out),
+                     " --against ", ShellQuoted(run.plan.listing().root))
+            : "",
+        ")"));
   } else {
     StrAppend(&packed, ", in ", FormatDuration(run.seconds));
     // A run that kept shards of another has no rate of its own.

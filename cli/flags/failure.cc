@@ -36,7 +36,9 @@ absl::Status WithCommands(const absl::Status& status, const CommandLine& line) {
   const std::vector<FlagWords> offers = OfferedFlags(status);
   for (size_t i = 0; i < offers.size(); ++i) {
     const FlagWords& words = offers[i];
-    const std::string_view lead = i > 0               ? "\n  "
+    const bool from_input = !line.arguments.empty() && line.arguments[0] == "-";
+    const std::string_view lead = i > 0        ? "\n  "
+                                  : from_input ? ". Give the same list on standard input to:\n  "
                                   : offers.size() > 1 ? ". Type one of:\n  "
                                                       : ". Type:\n  ";
     if (!words.empty() && words[0] == kOfferConvert) {

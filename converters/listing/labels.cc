@@ -62,11 +62,13 @@ void WarnAboutEmptyFolders(const LabelOptions& options, std::span<const std::str
     if (name && !known.contains(*name)) empty.insert(*name);
   }
   if (empty.empty()) return;
-  listing.warnings.push_back(absl::StrCat(
-      empty.size() == 1 ? "the folder "
-                        : absl::StrCat(empty.size(), " folders, the first of them "),
-      EscapeForTerminal(*empty.begin()), empty.size() == 1 ? ", holds" : ", hold",
-      " no images and gets no label; --classes FILE keeps a label for every class in the file"));
+  listing.warnings.push_back(
+      absl::StrCat(empty.size() == 1 ? "the folder "
+                                     : absl::StrCat(empty.size(), " folders, the first of them "),
+                   EscapeForTerminal(*empty.begin()),
+                   empty.size() == 1 ? " holds no images and gets no label"
+                                     : ", hold no images and get no label",
+                   "; --classes FILE keeps a label for every class in the file"));
 }
 
 }  // namespace

@@ -74,6 +74,8 @@ struct Listing {
   // Filled by the probe pass only (else empty).
   std::vector<ImageInfo> images;
   std::vector<uint64_t> content_hash;  // XXH3-64 of the file
+  // The same of the row's fields, where there are some; not part of the digest.
+  std::vector<uint64_t> fields_hash;
 
   uint64_t rows() const { return bytes.size(); }
   std::string_view Name(uint64_t row) const {

@@ -1,6 +1,7 @@
 #include "converters/listing/probe_pass.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <mutex>
 #include <span>
@@ -9,12 +10,24 @@
 #include <vector>
 
 #include "converters/listing/arena.h"
+#include "formats/io/bytes.h"
 #include "formats/io/hash.h"
 
 namespace shardpack {
 namespace {
 
 constexpr uint64_t kChunk = 64;  // rows a task
+
+// Over the fields beside the image.
+uint64_t FieldsHash(std::span<const FieldView> fields) {
+  uint64_t hash = 0;
+  for (const FieldView& field : fields.subspan(1)) {
+    const std::array<uint64_t, 3> parts = {hash, Xxh3_64(AsBytes(field.name)),
+                                           Xxh3_64(field.bytes)};
+    hash = Xxh3_64(std::as_bytes(std::span(parts)));
+  }
+  return hash;
+}
 
 }  // namespace
 
@@ -41,6 +54,7 @@ absl::Status RunProbePass(const SampleSource& source, const ProbeOptions& option
   const uint64_t rows = listing.rows();
   listing.images.assign(rows, ImageInfo());
   listing.content_hash.assign(rows, 0);
+  if (!listing.fields.empty()) listing.fields_hash.assign(rows, 0);
   std::mutex mutex;  // over `found` and `failed`
   absl::Status failed;
   std::atomic<bool> ended = false;
@@ -82,6 +96,8 @@ absl::Status RunProbePass(const SampleSource& source, const ProbeOptions& option
       }
       listing.images[row] = result.info;
       listing.content_hash[row] = Xxh3_64(image);
+      if (!listing.fields.empty())
+        listing.fields_hash[row] = FieldsHash(std::get<LoadedSample>(loaded).fields);
     }
   });
   listing.skips.insert(listing.skips.end(), std::make_move_iterator(found.begin()),

@@ -85,6 +85,43 @@ std::string DescribeConflicts(const Listing& listing, const std::vector<Copy>& c
                       conflicts > kNamedConflicts ? "\n  ..." : "");
 }
 
+// "; 2 lie in another split, the first is val/1.jpg of train/1.jpg", of the copies that differ so.
+template <typename Differ>
+std::string DescribeOthers(const Listing& listing, const std::vector<Copy>& copies,
+                           std::string_view one, std::string_view many, Differ differ) {
+  uint64_t count = 0;
+  const Copy* first = nullptr;
+  for (const Copy& copy : copies) {
+    if (differ(copy.row, copy.original) && count++ == 0) first = &copy;
+  }
+  if (count == 0) return "";
+  return absl::StrCat("; ", count, " ", std::string(count == 1 ? one : many), ", the first is ",
+                      EscapeForTerminal(listing.Path(first->row)), " of ",
+                      EscapeForTerminal(listing.Path(first->original)));
+}
+
+// The same image in two splits, as far as the source says which: the one is no test of the other.
+std::string DescribeLeaks(const Listing& listing, const PlanOptions& options,
+                          const std::vector<Copy>& copies) {
+  const bool by_folder = listing.split_by_folder || options.split_by == SplitBy::kDir;
+  if (listing.splits.empty() && !by_folder) return "";
+  const auto top = [&](uint32_t row) {
+    const std::string_view folder = listing.folders[listing.folder[row]];
+    return folder.substr(0, folder.find('/'));
+  };
+  return DescribeOthers(
+      listing, copies, "lies in another split", "lie in other splits", [&](uint32_t a, uint32_t b) {
+        return listing.splits.empty() ? top(a) != top(b) : listing.split[a] != listing.split[b];
+      });
+}
+
+std::string DescribeOtherFields(const Listing& listing, const std::vector<Copy>& copies) {
+  if (listing.fields_hash.empty()) return "";
+  return DescribeOthers(
+      listing, copies, "has other fields", "have other fields",
+      [&](uint32_t a, uint32_t b) { return listing.fields_hash[a] != listing.fields_hash[b]; });
+}
+
 }  // namespace
 
 void FilterCopies(const Listing& listing, const PlanOptions& options, FilteredRows& rows) {
@@ -98,6 +135,7 @@ void FilterCopies(const Listing& listing, const PlanOptions& options, FilteredRo
       EscapeForTerminal(listing.Path(copies[0].original)),
       drop ? "; left out and listed in skipped.jsonl, --dedupe report packs them"
            : "; --dedupe drop leaves them out",
+      DescribeLeaks(listing, options, copies), DescribeOtherFields(listing, copies),
       DescribeConflicts(listing, copies)));
   if (!drop) return;
   auto next = copies.begin();

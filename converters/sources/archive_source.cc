@@ -16,6 +16,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "converters/listing/hidden_entries.h"
 #include "converters/listing/input_failure.h"
 #include "converters/listing/offered_flags.h"
 #include "converters/listing/path_filter.h"
@@ -89,7 +90,15 @@ class MemberSorter {
       const size_t up = folder.rfind('/');
       folder.resize(up == std::string::npos ? 0 : up);
     }
-    return true;
+    const std::string_view hidden = HiddenFolderOf(found_.folder);
+    if (!hidden.empty()) {
+      hidden_.AddFolder(hidden);
+    } else if (IsHiddenFile(found_.name)) {
+      hidden_.AddFile(path);
+    } else {
+      return true;
+    }
+    return false;
   }
 
   // The member that Wants has just answered true for.
@@ -129,6 +138,7 @@ class MemberSorter {
 
   void Warn(Listing& listing) const {
     other_case_.Warn(listing);
+    hidden_.Report(listing);
     for (std::string& line : filter_.Unmatched()) listing.warnings.push_back(std::move(line));
   }
 
@@ -151,6 +161,7 @@ class MemberSorter {
   const PathFilter filter_;
   std::vector<std::pair<uint64_t, std::string>> others_;  // key and extension of what is ignored
   SidecarsInOtherCase other_case_;
+  HiddenEntries hidden_;
   Found found_;
   bool leads_out_ = false;
 };
@@ -263,7 +274,7 @@ absl::StatusOr<Listing> ArchiveSource::List() {
   }
   LabelOptions labels = LabelOptionsOf(options_);
   labels.outside_counts = false;  // what is left of such a name is no folder of the archive
-  status = AssignFolders(options_, labels, {}, listing);
+  status = AssignFolders(options_, labels, {}, SourceKind::kArchive, listing);
   if (!status.ok()) return status;
   return listing;
 }

@@ -181,6 +181,8 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
   bool TakeReal(double value) {
     if (depth_ == 0) return Fail("the file is no object");
     if (AtMember() && section_ == Section::kObjects && key_ == "area") object_.area = value;
+    if (AtMember() && section_ == Section::kImages && key_ == "width") image_.width = value;
+    if (AtMember() && section_ == Section::kImages && key_ == "height") image_.height = value;
     if (!in_box_ || depth_ != 4) return true;
     if (box_numbers_ < 4) object_.box[box_numbers_] = value;
     ++box_numbers_;

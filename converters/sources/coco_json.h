@@ -38,6 +38,7 @@ struct CocoText {
 struct CocoImage {
   int64_t id = 0;
   std::string file_name;
+  double width = 0, height = 0;  // 0 = the file does not say
   CocoText json = {};
 };
 

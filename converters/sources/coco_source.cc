@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "converters/sources/coco_sizes.h"
 #include "converters/sources/folder_access.h"
 #include "converters/sources/listed_files.h"
 #include "formats/io/file.h"
@@ -84,9 +85,15 @@ absl::StatusOr<Listing> CocoSource::List() {
   status = LookAtFiles(root.get(), folder_options_, pool_, listing, listed_);
   if (status.ok()) status = CheckFound(root.get(), options_.json, listing);
   if (!status.ok()) return status;
+  WarnAboutSizes(root.get(), coco, image_of_row_, pool_, listing);
   made_.AppendTo(listing);
   if (folder_options_.missing == MissingPart::kKeep) {
-    if (!without_object_.empty()) {
+    if (coco.objects.empty()) {
+      listing.notes.push_back(
+          absl::StrCat("no annotation of ", EscapeForTerminal(options_.json),
+                       " has a category or a box, as in a file of captions or of a test set: the "
+                       "samples have no label, and an empty list of boxes"));
+    } else if (!without_object_.empty()) {
       listing.notes.push_back(absl::StrCat(
           without_object_.size(), " of ", rows,
           " images have no object: they are packed as negatives, without a label and with an empty "
@@ -130,6 +137,7 @@ absl::Status CocoSource::NameClasses(const CocoFile& coco, Listing& listing) {
 absl::Status CocoSource::AddRows(const CocoFile& coco, Listing& listing) {
   made_ = MadeFields({std::string(kJsonField)});
   without_object_.clear();
+  image_of_row_.clear();
   folder_numbers_.clear();
   for (const CocoImage& image : coco.images) {
     absl::Status added = AddRow(coco, image, listing);
@@ -174,6 +182,7 @@ absl::Status CocoSource::AddRow(const CocoFile& coco, const CocoImage& image, Li
   }
   const uint64_t row = listing.name_ends.size();
   if (lacks) without_object_.push_back(row);
+  image_of_row_.push_back(static_cast<size_t>(&image - coco.images.data()));
   const size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "" : path.substr(0, slash);
   const auto [known, added] =

@@ -65,6 +65,7 @@ class CocoSource : public SampleSource {
   std::vector<int32_t> label_of_category_;
   std::map<std::string, uint32_t> folder_numbers_;
   std::vector<uint64_t> without_object_;  // rows
+  std::vector<size_t> image_of_row_;      // position in CocoFile::images
   MadeFields made_;                       // the json fields
   std::atomic<uint64_t> listed_{0};
 };

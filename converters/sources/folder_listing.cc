@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "converters/listing/hidden_entries.h"
 #include "converters/listing/path_filter.h"
 #include "converters/listing/sidecars.h"
 #include "converters/listing/sidecars_in_other_case.h"
@@ -67,11 +68,12 @@ struct Folder {
   std::string names;
   std::vector<Entry> entries;
   std::atomic<size_t> chunks_left{0};
-  std::mutex mutex;  // over the three below, which chunks of one folder share
+  std::mutex mutex;  // over the four below, which chunks of one folder share
   std::vector<std::pair<uint32_t, std::string>>
       details;  // name_at of an entry -> detail of its skip
   std::map<std::string, uint64_t> ignored;
   SidecarsInOtherCase other_case;
+  HiddenEntries hidden;
 
   std::string_view Name(const Entry& entry) const {
     return std::string_view(names).substr(entry.name_at, entry.name_bytes);
@@ -221,6 +223,10 @@ class Walker {
       return true;
     }
     if (plain && !part && !filter_.Accepts(folder.path, name)) return true;
+    if (plain && IsHiddenFile(name)) {
+      HideFile(folder, name);
+      return true;
+    }
     // The NUL stays, so that the name can go to the kernel as it is.
     if (folder.names.size() + name.size() + 1 > std::numeric_limits<uint32_t>::max() ||
         name.size() > std::numeric_limits<uint16_t>::max()) {
@@ -262,10 +268,28 @@ class Walker {
     return !options_.sidecars.empty() && SidecarOf(options_.sidecars, name).has_value();
   }
 
-  void AddSubfolder(const Folder& folder, std::string_view name, int links) {
-    std::string path =
-        folder.path.empty() ? std::string(name) : absl::StrCat(folder.path, "/", std::string(name));
-    if (filter_.ExcludesFolder(path)) return;
+  static std::string PathIn(const Folder& folder, std::string_view name) {
+    return folder.path.empty() ? std::string(name)
+                               : absl::StrCat(folder.path, "/", std::string(name));
+  }
+
+  // Whether a folder is left out, for whatever reason.
+  bool LeavesOut(Folder& folder, std::string_view name, const std::string& path) {
+    if (filter_.ExcludesFolder(path)) return true;
+    if (!IsHiddenFolder(name)) return false;
+    const std::lock_guard lock(folder.mutex);
+    folder.hidden.AddFolder(path);
+    return true;
+  }
+
+  void HideFile(Folder& folder, std::string_view name) {
+    const std::lock_guard lock(folder.mutex);
+    folder.hidden.AddFile(PathIn(folder, name));
+  }
+
+  void AddSubfolder(Folder& folder, std::string_view name, int links) {
+    std::string path = PathIn(folder, name);
+    if (LeavesOut(folder, name, path)) return;
     AddFolder(std::move(path), &folder, folder.links + links, links > 0);
   }
 
@@ -296,9 +320,12 @@ class Walker {
   // Whether an entry seen late is an input; if not, it is dropped and counted.
   bool Counts(Folder& folder, Entry& entry) {
     const std::string_view name = folder.Name(entry);
-    if (IsPart(name) || (filter_.HasInputExtension(name) && filter_.Accepts(folder.path, name)))
-      return true;
-    if (!filter_.HasInputExtension(name)) Ignore(folder, name);
+    if (IsPart(name) || (filter_.HasInputExtension(name) && filter_.Accepts(folder.path, name))) {
+      if (!IsHiddenFile(name)) return true;
+      HideFile(folder, name);
+    } else if (!filter_.HasInputExtension(name)) {
+      Ignore(folder, name);
+    }
     entry.outcome = Entry::kDropped;
     return false;
   }
@@ -363,9 +390,7 @@ class Walker {
 
   void TakeFolderLink(Folder& folder, Entry& entry, const Descriptor& target,
                       const struct stat& info) {
-    std::string path =
-        absl::StrCat(folder.path, folder.path.empty() ? "" : "/", std::string(folder.Name(entry)));
-    if (filter_.ExcludesFolder(path)) {
+    if (LeavesOut(folder, folder.Name(entry), PathIn(folder, folder.Name(entry)))) {
       entry.outcome = Entry::kDropped;
       return;
     }
@@ -519,6 +544,7 @@ absl::Status Walker::LeaveOutPacked(Listing& listing) {
     }
     folder.entries.clear();
     folder.ignored.clear();
+    folder.hidden = HiddenEntries();
   }
   std::erase_if(lost_folders_,
                 [](const LostFolder& lost) { return PackedAbove(lost.folder) != nullptr; });
@@ -552,9 +578,11 @@ absl::StatusOr<FolderWalk> Walker::Merge() {
   for (const LostFolder& folder : lost_folders_) lost.push_back(folder.folder);
   std::sort(lost.begin(), lost.end());
   SidecarsInOtherCase other_case;
+  HiddenEntries hidden;
   for (Folder* folder : sorted) {
     for (const auto& [extension, count] : folder->ignored) listing.ignored[extension] += count;
     other_case.Add(folder->other_case);
+    hidden.Add(folder->hidden);
     if (!folder->entries.empty()) {
       AppendFolder(*folder, listing);
     } else if (!std::binary_search(lost.begin(), lost.end(), folder) &&
@@ -563,6 +591,7 @@ absl::StatusOr<FolderWalk> Walker::Merge() {
     }
   }
   other_case.Warn(listing);
+  hidden.Report(listing);
   for (std::string& line : filter_.Unmatched()) listing.warnings.push_back(std::move(line));
   return walk;
 }

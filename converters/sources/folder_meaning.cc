@@ -2,23 +2,18 @@
 
 #include <algorithm>
 #include <array>
-#include <initializer_list>
 #include <map>
-#include <set>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "converters/listing/offered_flags.h"
+#include "converters/sources/folder_doubts.h"
 #include "formats/io/file.h"
-#include "formats/io/shell_quoted.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
-
-constexpr size_t kNamedFolders = 3;
 
 struct TopFolder {
   uint64_t images = 0;       // directly in it
@@ -43,16 +38,6 @@ TopFolders FindTopFolders(const LabelOptions& labels, const Listing& listing) {
   return tops;
 }
 
-std::string Named(const std::vector<std::string_view>& folders) {
-  std::vector<std::string> names;
-  for (const std::string_view folder : folders) {
-    if (names.size() < kNamedFolders) names.push_back(EscapeForTerminal(folder));
-  }
-  const size_t more = folders.size() - names.size();
-  return absl::StrCat(absl::StrJoin(names, ", "),
-                      more > 0 ? absl::StrCat(" and ", more, " more") : "");
-}
-
 absl::Status AskWhatFoldersAre(const std::vector<std::string_view>& splits,
                                const std::vector<std::string_view>& others) {
   std::vector<FlagWords> offers = {{"--split-by", "dir"}, {"--split-by", "none"}};
@@ -63,8 +48,10 @@ absl::Status AskWhatFoldersAre(const std::vector<std::string_view>& splits,
   }
   return OfferFlags(
       absl::InvalidArgumentError(absl::StrCat(
-          "the top folders ", Named(splits), " are named like splits and hold class folders, but ",
-          Named(others), others.size() == 1 ? " beside them is" : " beside them are",
+          splits.size() == 1 ? "the top folder " : "the top folders ", NamedFolders(splits),
+          splits.size() == 1 ? " is named like a split and holds class folders, but "
+                             : " are named like splits and hold class folders, but ",
+          NamedFolders(others), others.size() == 1 ? " beside them is" : " beside them are",
           " not: say with --split-by whether all are splits (dir) or classes (none), or leave out "
           "what is neither")),
       offers);
@@ -79,10 +66,10 @@ std::string Note(const TopFolders& tops) {
     flat.push_back(name);
     unlabelled += top.images;
   }
-  std::string note =
-      absl::StrCat("the top folders (", Named(splits), ") are named like splits and read as such");
+  std::string note = absl::StrCat("the top folders (", NamedFolders(splits),
+                                  ") are named like splits and read as such");
   if (!flat.empty()) {
-    absl::StrAppend(&note, "; ", Named(flat), flat.size() == 1 ? " holds" : " hold",
+    absl::StrAppend(&note, "; ", NamedFolders(flat), flat.size() == 1 ? " holds" : " hold",
                     " no class folders, so that ", unlabelled,
                     unlabelled == 1 ? " image has no label" : " images have no label");
   }
@@ -106,76 +93,6 @@ absl::StatusOr<bool> FindSplits(const LabelOptions& labels, Listing& listing) {
   return true;
 }
 
-// One class whose images all lie in sub-folders: those may be the classes.
-void NoteWrappedClasses(const FolderSourceOptions& options, const LabelOptions& labels,
-                        Listing& listing) {
-  if (listing.classes.size() != 1 || !options.classes.empty() || options.label_dir_given ||
-      labels.component != 0)
-    return;
-  std::set<std::string_view> below;
-  const std::vector<uint64_t> images = ImagesByFolder(labels, listing);
-  for (size_t i = 0; i < images.size(); ++i) {
-    if (images[i] == 0) continue;
-    const std::string_view folder = listing.folders[i];
-    const size_t slash = folder.find('/');
-    if (slash == folder.npos) return;  // images of the class itself
-    below.insert(folder.substr(slash + 1, folder.find('/', slash + 1) - slash - 1));
-  }
-  if (below.size() < 2) return;
-  listing.warnings.push_back(absl::StrCat(
-      "one class ", EscapeForTerminal(listing.classes[0]), " with ", below.size(), " sub-folders (",
-      Named({below.begin(), below.end()}),
-      "); --label-from dir:1 takes those as classes, as packing ",
-      EscapeForTerminal(absl::StrCat(listing.root, "/", listing.classes[0])), " does"));
-}
-
-bool IsOneOf(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), absl::AsciiStrToLower(std::string(name))) !=
-         names.end();
-}
-
-// Two folders of the same file names, of images and of their masks, are not two classes.
-void NoteMasks(const FolderSourceOptions& options, Listing& listing) {
-  if (listing.classes.size() != 2 || !options.classes.empty()) return;
-  std::string_view images, masks;
-  for (const std::string& name : listing.classes) {
-    if (IsOneOf(name, {"image", "images", "img", "imgs", "jpegimages", "photos", "rgb"}))
-      images = name;
-    if (IsOneOf(name,
-                {"mask", "masks", "annotation", "annotations", "label", "labels", "segmentation",
-                 "segmentations", "segmentationclass", "gt", "groundtruth", "trimaps"}))
-      masks = name;
-  }
-  if (images.empty() || masks.empty()) return;
-  std::set<std::string> stems;
-  uint64_t of_images = 0, same = 0;
-  std::string ending;  // of the masks
-  for (const std::string_view wanted : {images, masks}) {
-    for (uint64_t row = 0; row < listing.rows(); ++row) {
-      if (listing.folders[listing.folder[row]] != wanted) continue;
-      const std::string_view name = listing.Name(row), stem = Stem(name);
-      if (wanted == images) {
-        of_images += stems.emplace(stem).second ? 1 : 0;
-      } else if (stems.contains(std::string(stem))) {
-        ++same;
-        ending = std::string(name.substr(stem.size()));
-      }
-    }
-  }
-  if (same * 2 < of_images || same == 0) return;
-  const std::string from = absl::StrCat(listing.root, "/", std::string(masks)),
-                    to = absl::StrCat(listing.root, "/", std::string(images));
-  listing.warnings.push_back(absl::StrCat(
-      EscapeForTerminal(images), " and ", EscapeForTerminal(masks),
-      " hold files of the same names, as images and their masks do, and "
-      "are packed as two classes. To pack each mask as a field of its image, put links beside the "
-      "images, and pack these:\n  "
-      "for f in ",
-      ShellQuoted(from), "/*", ending, "; do ln -s \"$f\" ", ShellQuoted(to),
-      "/\"$(basename \"$f\" ", ending, ").mask", ending, "\"; done\n  pack ", ShellQuoted(to),
-      " --sidecars mask", ending, ":mask --label-from none --follow -o OUT"));
-}
-
 }  // namespace
 
 bool IsSplitFolder(std::string_view name) {
@@ -191,7 +108,8 @@ bool IsSplitFolder(std::string_view name) {
 }
 
 absl::Status AssignFolders(const FolderSourceOptions& options, LabelOptions labels,
-                           std::span<const std::string> empty_folders, Listing& listing) {
+                           std::span<const std::string> empty_folders, SourceKind kind,
+                           Listing& listing) {
   const bool labelled = options.label_from != FolderSourceOptions::LabelFrom::kNone;
   labels.below_splits = options.split_from_dir;
   if (options.find_splits) {
@@ -201,11 +119,10 @@ absl::Status AssignFolders(const FolderSourceOptions& options, LabelOptions labe
   }
   if (labelled) {
     RETURN_IF_ERROR(AssignLabels(labels, empty_folders, listing));
-    NoteWrappedClasses(options, labels, listing);
-    NoteMasks(options, listing);
-    return absl::OkStatus();
+  } else {
+    listing.label.assign(listing.rows(), -1);
   }
-  listing.label.assign(listing.rows(), -1);
+  WarnAboutFolders(options, labels, kind, listing);
   return absl::OkStatus();
 }
 

@@ -8,10 +8,13 @@
 // not named so lie beside splits with classes, nobody can tell: InvalidArgument, with the flags
 // that say it (offered_flags.h).
 //
+// What is left in doubt is said in listing.warnings (folder_doubts.h).
+//
 // Errors: as AssignLabels.
 #ifndef SHARDPACK_CONVERTERS_SOURCES_FOLDER_MEANING_H_
 #define SHARDPACK_CONVERTERS_SOURCES_FOLDER_MEANING_H_
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,11 +26,15 @@
 
 namespace shardpack {
 
+// Of what the folders are: paths in a kFolder's can be typed as sources.
+enum class SourceKind : uint8_t { kFolder, kArchive, kList };
+
 // "train", "Val", "test", "dev", "train2017" and the like.
 bool IsSplitFolder(std::string_view name);
 
 absl::Status AssignFolders(const FolderSourceOptions& options, LabelOptions labels,
-                           std::span<const std::string> empty_folders, Listing& listing);
+                           std::span<const std::string> empty_folders, SourceKind kind,
+                           Listing& listing);
 
 }  // namespace shardpack
 

@@ -16,6 +16,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "converters/listing/hidden_entries.h"
 #include "converters/listing/input_failure.h"
 #include "converters/sources/folder_access.h"
 #include "converters/sources/folder_listing.h"
@@ -33,8 +35,9 @@ std::string DescribeIgnored(const std::map<std::string, uint64_t>& ignored) {
   std::vector<std::pair<uint64_t, std::string>> kinds;
   uint64_t files = 0;
   for (const auto& [extension, count] : ignored) {
-    kinds.emplace_back(count,
-                       extension.empty() ? "no extension" : "." + EscapeForTerminal(extension));
+    kinds.emplace_back(count, extension.empty()           ? "no extension"
+                              : extension == kHiddenFiles ? extension
+                                                          : "." + EscapeForTerminal(extension));
     files += count;
   }
   std::stable_sort(kinds.begin(), kinds.end(),
@@ -52,11 +55,12 @@ absl::Status NoInput(const std::string& root, const Listing& listing) {
   const std::string name = EscapeForTerminal(root);
   if (listing.ignored.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "source ", name, " holds no image: there is no file in it that was not excluded"));
+        "source ", name, " holds no image: there is no file in it that was not excluded",
+        listing.notes.empty() ? "" : absl::StrCat("; ", listing.notes[0])));
   }
   std::string hint;
   for (const auto& [extension, count] : listing.ignored) {
-    if (!extension.empty() && hint.size() < 40) {
+    if (!extension.empty() && extension != kHiddenFiles && hint.size() < 40) {
       absl::StrAppend(&hint, hint.empty() ? "" : ",", EscapeForTerminal(extension));
     }
   }
@@ -92,6 +96,15 @@ void PutList(std::map<std::string, std::string>& map, const std::string& name, c
   if (!list.empty()) map[name] = absl::StrJoin(list, ",");
 }
 
+// A comma in a glob is led by a backslash, which means the same to one.
+void PutGlobs(std::map<std::string, std::string>& map, const std::string& name,
+              const std::vector<std::string>& globs) {
+  std::vector<std::string> escaped;
+  for (const std::string& glob : globs)
+    escaped.push_back(absl::StrReplaceAll(glob, {{",", "\\,"}}));
+  PutList(map, name, escaped);
+}
+
 }  // namespace
 
 std::map<std::string, std::string> FolderSourceOptions::ToMap() const {
@@ -110,8 +123,8 @@ std::map<std::string, std::string> FolderSourceOptions::ToMap() const {
   } else {
     PutList(map, "ext", extensions);
   }
-  PutList(map, "include", include);
-  PutList(map, "exclude", exclude);
+  PutGlobs(map, "include", include);
+  PutGlobs(map, "exclude", exclude);
   if (follow) map["follow"] = "on";
   if (max_file_bytes != defaults.max_file_bytes)
     map["max-file-size"] = absl::StrCat(max_file_bytes);
@@ -208,7 +221,8 @@ absl::StatusOr<Listing> FolderSource::List() {
     RETURN_IF_ERROR(PairSidecars(options_.sidecars, options_.missing, listing));
   }
   if (listing.rows() == 0) return NoInput(root_, listing);
-  RETURN_IF_ERROR(AssignFolders(options_, LabelOptionsOf(options_), walk.empty_folders, listing));
+  RETURN_IF_ERROR(AssignFolders(options_, LabelOptionsOf(options_), walk.empty_folders,
+                                SourceKind::kFolder, listing));
   return std::move(listing);
 }
 

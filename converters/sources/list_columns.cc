@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
@@ -69,6 +70,16 @@ absl::Status CheckObject(const std::string& text) {
 ListColumns::ListColumns(std::vector<ColumnField> fields)
     : fields_(std::move(fields)), made_(Names(fields_)) {
   for (const ColumnField& field : fields_) takes_all_ = takes_all_ || field.all;
+}
+
+std::string ListColumns::SplitColumn() const {
+  for (const std::string& column : columns_) {
+    const std::string lower = absl::AsciiStrToLower(column);
+    const bool reads_so =
+        lower == "split" || lower == "subset" || lower == "partition" || lower == "data_split";
+    if (reads_so && column != path_ && column != label_) return column;
+  }
+  return "";
 }
 
 bool ListColumns::IsTaken(std::string_view column) const { return taken_.contains(column); }

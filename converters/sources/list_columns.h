@@ -37,6 +37,10 @@ class ListColumns {
   // all of them, and for lists without columns.
   std::string Describe(const ListOptions& options) const;
 
+  // The column that reads like the splits of the samples, and is neither path nor label; "" when
+  // there is none.
+  std::string SplitColumn() const;
+
  private:
   absl::Status AddCells(const ListRow& row);
   absl::Status AddMembers(const ListRow& row);

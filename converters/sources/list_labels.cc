@@ -63,6 +63,14 @@ void WarnAboutGaps(const std::set<int64_t>& numbers, std::string_view file_name,
       "; --classes FILE with the numbers that occur, one a line, counts them from 0 without gaps"));
 }
 
+std::string NamedTexts(const std::vector<std::string>& texts) {
+  std::vector<std::string> named;
+  for (const std::string& text : texts) {
+    if (named.size() < kFewTexts) named.push_back(EscapeForTerminal(text));
+  }
+  return absl::StrCat(absl::StrJoin(named, ", "), texts.size() > named.size() ? ", ..." : "");
+}
+
 std::string AtLine(std::string_view text, uint64_t line) {
   return absl::StrCat("\"", EscapeForTerminal(text), "\" (line ", line, ")");
 }
@@ -109,8 +117,8 @@ absl::Status ListLabels::RefuseMeasurements(const ListLabelOptions& options,
   return Bad(
       file_name, first->line, first->text,
       absl::StrCat(where,
-                   " is a measurement, as all labels are, and hardly the name of a "
-                   "class. ",
+                   " is not a whole number, and all labels are numbers or dates: measurements, "
+                   "and hardly the names of classes. ",
                    options.column.empty() ? "" : "--columns label=NAME takes another column, ",
                    "--label-from dir the folders of the paths, --label-from none no label, "
                    "and --label-from column makes a class of each value"));
@@ -141,6 +149,18 @@ void ListLabels::WarnAboutSlips(std::string_view file_name, Listing& listing) co
         file, " have ", empty.size() == 1 ? "a class" : "classes", " named ", named(empty),
         ", as programs write where there is no value; leave such lines out if it is none"));
   }
+}
+
+// Per name: whether a file is there of its samples.
+std::vector<bool> ListLabels::NamesOfFiles(const Listing& listing) const {
+  std::vector<bool> there(names_.size(), false);
+  auto skip = listing.skips.begin();
+  for (uint64_t row = 0; row < ids_.size(); ++row) {
+    const bool skipped = skip != listing.skips.end() && skip->row == row;
+    there[ids_[row]] = there[ids_[row]] || !skipped || skip->reason != SkipReason::kVanished;
+    if (skipped) ++skip;
+  }
+  return there;
 }
 
 absl::Status ListLabels::Finish(const ListLabelOptions& options, std::string_view file_name,
@@ -186,7 +206,15 @@ absl::Status ListLabels::Finish(const ListLabelOptions& options, std::string_vie
   } else {
     if (classes.empty()) {
       WarnAboutSlips(file_name, listing);
-      for (const auto& [name, id] : known_) listing.classes.push_back(name);
+      const std::vector<bool> there = NamesOfFiles(listing);
+      std::vector<std::string> gone;
+      for (const auto& [name, id] : known_) (there[id] ? listing.classes : gone).push_back(name);
+      if (!gone.empty()) {
+        listing.warnings.push_back(absl::StrCat(
+            "no file is there of the samples of ", EscapeForTerminal(file_name), " labelled ",
+            NamedTexts(gone), ", which ", gone.size() == 1 ? "gets no number" : "get no numbers",
+            "; --classes FILE with the names of all, one a line, keeps their numbers"));
+      }
       if (options.order == ClassOrder::kNatural)
         std::sort(listing.classes.begin(), listing.classes.end(), NaturalLess);
       for (size_t i = 0; i < listing.classes.size(); ++i)
@@ -197,6 +225,7 @@ absl::Status ListLabels::Finish(const ListLabelOptions& options, std::string_vie
       const std::optional<int64_t> number = WholeNumber(names_[i].text);
       const std::string plain = number ? absl::StrCat(*number) : "";  // 3.000000 is 3
       if (found == by_name.end() && number) found = by_name.find(plain);
+      if (found == by_name.end() && classes.empty()) continue;  // no row of it is there
       if (found == by_name.end()) {
         return Bad(file_name, names_[i].line, names_[i].text,
                    " is not among the classes of --classes");

@@ -41,13 +41,15 @@ class ListLabels {
  public:
   void Add(uint64_t line, std::string_view label);
   uint64_t rows() const { return ids_.size(); }
-  // Also adds to listing.warnings.
+  // The listing has the rows and their skips: a label that only files have which are not there
+  // makes no class. Also adds to listing.warnings.
   absl::Status Finish(const ListLabelOptions& options, std::string_view file_name,
                       Listing& listing) const;
 
  private:
   absl::Status RefuseMeasurements(const ListLabelOptions& options,
                                   std::string_view file_name) const;
+  std::vector<bool> NamesOfFiles(const Listing& listing) const;
   void WarnAboutSlips(std::string_view file_name, Listing& listing) const;
   struct Name {
     std::string text;

@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "converters/sources/csv_record.h"
 #include "formats/io/file.h"
@@ -196,15 +197,15 @@ class ListParser {
               .path_column = path_column_,
               .label_column = label_column_};
       if (row_.text.find('\0') != std::string_view::npos) return Bad("a NUL byte");
-      const auto cells = csv.cells();
       if (header) {
         header = false;
-        column_names_.assign(cells.begin(), cells.end());
-        RETURN_IF_ERROR(FindColumns(cells, &path, &label));
-        path_column_ = cells[*path];
-        if (label) label_column_ = cells[*label];
+        TakeHeader(csv.cells());
+        RETURN_IF_ERROR(FindColumns(column_names_, &path, &label));
+        path_column_ = column_names_[*path];
+        if (label) label_column_ = column_names_[*label];
         continue;
       }
+      const std::span<const std::string> cells = Trimmed(csv.cells());
       if (column_names_.empty()) {
         for (size_t i = 0; i < cells.size(); ++i) column_names_.push_back(absl::StrCat(i));
       }
@@ -223,6 +224,7 @@ class ListParser {
       if (label) row_.label_column = column_names_[*label];
       row_.columns = column_names_;
       row_.cells = cells;
+      row_.trimmed = trimmed_names_;
       if (label && cells[*label].empty()) return Bad("the label is empty");
       RETURN_IF_ERROR(Emit());
     }
@@ -230,20 +232,50 @@ class ListParser {
     return BadLine(file_name_, csv.line(), csv.error(), csv.record());
   }
 
+  void TakeHeader(std::span<const std::string> cells) {
+    for (const std::string& cell : cells) {
+      std::string& name = column_names_.emplace_back(cell);
+      absl::StripAsciiWhitespace(&name);
+      trims_.push_back(name != cell);
+      if (name != cell) trimmed_names_.push_back(cell);
+    }
+  }
+
+  // The cells, without the blanks around those of columns whose name has some.
+  std::span<const std::string> Trimmed(std::span<const std::string> cells) {
+    if (trimmed_names_.empty()) return cells;
+    trimmed_cells_.assign(cells.begin(), cells.end());
+    for (size_t i = 0; i < std::min(cells.size(), trims_.size()); ++i) {
+      if (trims_[i]) absl::StripAsciiWhitespace(&trimmed_cells_[i]);
+    }
+    return trimmed_cells_;
+  }
+
+  // Why the header has no column of that name; "" = no column is named path.
+  std::string NoColumn(std::span<const std::string> cells, const std::string& name) const {
+    if (cells.size() == 1 && cells[0].find('\t') != std::string::npos)
+      return "the columns are divided by tabs: --input-format tsv takes those";
+    if (cells.size() == 1 && cells[0].find(';') != std::string::npos) {
+      return "the columns are divided by semicolons, which are not taken; write the file with "
+             "commas";
+    }
+    if (!name.empty()) return absl::StrCat("no column is named ", EscapeForTerminal(name));
+    return "no column is named path; --columns path=NAME says which one it is, or path=0 for a "
+           "file without a header";
+  }
+
   absl::Status FindColumns(std::span<const std::string> cells, std::optional<size_t>* path,
                            std::optional<size_t>* label) const {
     UsualName usual_path(kPathNames), usual_label(kLabelNames);
+    std::string path_name = options_.path, label_name = options_.label;
+    absl::StripAsciiWhitespace(&path_name);
+    absl::StripAsciiWhitespace(&label_name);
     for (size_t i = 0; i < cells.size(); ++i) {
-      if (options_.path.empty() ? usual_path.Beats(cells[i]) : cells[i] == options_.path) *path = i;
-      if (options_.label.empty() ? usual_label.Beats(cells[i]) : cells[i] == options_.label)
-        *label = i;
+      if (options_.path.empty() ? usual_path.Beats(cells[i]) : cells[i] == path_name) *path = i;
+      if (options_.label.empty() ? usual_label.Beats(cells[i]) : cells[i] == label_name) *label = i;
     }
     if (!*path) {
-      return Bad(
-          options_.path.empty()
-              ? std::string("no column is named path; --columns path=NAME says which one it is, "
-                            "or path=0 for a file without a header")
-              : absl::StrCat("no column is named ", EscapeForTerminal(options_.path)));
+      return Bad(NoColumn(cells, options_.path));
     }
     if (!*label && !options_.label.empty()) {
       return Bad(absl::StrCat("no column is named ", EscapeForTerminal(options_.label)));
@@ -277,6 +309,8 @@ class ListParser {
   ListRow row_;
   std::string path_column_, label_column_;
   std::vector<std::string> column_names_;
+  std::vector<std::string> trimmed_names_, trimmed_cells_;  // names as they stand in the header
+  std::vector<bool> trims_;                                 // per column
 };
 
 // Takes path and label out of one object; everything else is only looked at.
@@ -441,6 +475,15 @@ absl::Status ParseColumns(std::string_view text, ListOptions* options) {
     if (what == kJsonColumns) list = &options->fields.back();
   }
   return absl::OkStatus();
+}
+
+bool IsPathHeader(std::string_view path) {
+  static constexpr std::array<std::string_view, 5> kMore = {"img", "img_path", "image_id",
+                                                            "image_name", "imagepath"};
+  std::string lower = absl::AsciiStrToLower(std::string(path));
+  absl::StripAsciiWhitespace(&lower);
+  return std::find(kPathNames.begin(), kPathNames.end(), lower) != kPathNames.end() ||
+         std::find(kMore.begin(), kMore.end(), lower) != kMore.end();
 }
 
 absl::Status BadLine(std::string_view file_name, uint64_t line, std::string_view why,

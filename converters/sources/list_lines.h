@@ -63,11 +63,17 @@ struct ListRow {
   // before, the first 1000.
   std::span<const std::string> columns = {};
   std::span<const std::string> cells = {};  // of csv and tsv, one a column
+  // The columns of csv and tsv whose names have blanks around them: these are dropped, and those
+  // around their cells.
+  std::span<const std::string> trimmed = {};
 };
 
 absl::Status ParseList(std::string_view text, const ListOptions& options,
                        std::string_view file_name,
                        const std::function<absl::Status(const ListRow& row)>& on_row);
+
+// Whether the first line of a list says so of its paths: "path", "Filename", "image" and the like.
+bool IsPathHeader(std::string_view path);
 
 // "FILE:LINE: why: the text of the line".
 absl::Status BadLine(std::string_view file_name, uint64_t line, std::string_view why,

@@ -16,6 +16,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "converters/listing/hidden_entries.h"
 #include "converters/listing/path_filter.h"
 #include "converters/sources/folder_access.h"
 #include "converters/sources/folder_meaning.h"
@@ -91,6 +93,7 @@ class Rows {
     const absl::Status taken = columns.Add(row, kind_);
     if (!taken.ok()) return BadLine(file_name_, row.line, std::string(taken.message()), row.text);
     path_column = row.path_column;
+    if (trimmed.empty()) trimmed.assign(row.trimmed.begin(), row.trimmed.end());
     label_column = row.label_column;
     if (!wants_labels_) return absl::OkStatus();
     if (row.label) labels.Add(row.line, *row.label);
@@ -129,6 +132,22 @@ class Rows {
   ListLabels labels;
   ListColumns columns;
   std::string path_column, label_column;  // of the last row; "" where there are no names
+  std::vector<std::string> trimmed;       // names of columns that had blanks around them
+
+  // A header that was taken for a sample, since the user has numbered the columns or its kind has
+  // none.
+  absl::Status CheckHeader() const {
+    const std::string first = listing.Path(0);
+    const bool vanished = !listing.skips.empty() && listing.skips[0].row == 0 &&
+                          listing.skips[0].reason == SkipReason::kVanished;
+    if (!vanished || !IsPathHeader(first)) return absl::OkStatus();
+    const bool cells = kind_ == ListKind::kCsv || kind_ == ListKind::kTsv;
+    return BadLine(file_name_, lines_[0],
+                   cells ? "there is no such file, and it reads like a header; --columns with the "
+                           "names of its columns, as in path=NAME,label=NAME, takes it as one"
+                         : "there is no such file, and it reads like a header; leave the line out",
+                   first);
+  }
 
  private:
   const std::string_view file_name_;
@@ -147,7 +166,7 @@ std::vector<std::string> EntriesOf(Descriptor folder) {
   if (entries == nullptr) return names;
   folder.Release();
   while (const dirent* entry = readdir(entries.get())) {
-    if (entry->d_name[0] == '.') continue;
+    if (IsHiddenFolder(entry->d_name)) continue;
     names.emplace_back(entry->d_name);
     if (names.size() == kMaxEntries) break;
   }
@@ -236,7 +255,20 @@ absl::StatusOr<Listing> ListSource::List() {
     listing.notes.push_back(std::move(columns));
   status = LookAtFiles(root.get(), folder_options_, pool_, listing, listed_);
   if (status.ok()) status = CheckFound(root.get(), file_name, listing);
+  if (status.ok()) status = rows.CheckHeader();
   if (!status.ok()) return status;
+  if (!rows.trimmed.empty()) {
+    listing.warnings.push_back(absl::StrCat(
+        "names of columns of ", EscapeForTerminal(file_name), " have blanks around them: \"",
+        EscapeForTerminal(absl::StrJoin(rows.trimmed, "\", \"")),
+        "\"; they are taken without these, and so are the cells of such columns"));
+  }
+  if (const std::string column = rows.columns.SplitColumn(); !column.empty()) {
+    listing.warnings.push_back(absl::StrCat(
+        "the column ", EscapeForTerminal(column), " of ", EscapeForTerminal(file_name),
+        " reads like splits, and is not taken as such: all its samples are packed alike. To keep "
+        "the splits, write a list for each and pack each by itself"));
+  }
   made_ = rows.columns.TakeMade();
   made_.AppendTo(listing);
   status = SettleMissingParts(folder_options_.missing, listing);
@@ -260,7 +292,7 @@ absl::StatusOr<Listing> ListSource::List() {
   } else {
     LabelOptions labels = LabelOptionsOf(folder_options_);
     labels.parts.clear();  // what a list names is an image
-    status = AssignFolders(folder_options_, labels, {}, listing);
+    status = AssignFolders(folder_options_, labels, {}, SourceKind::kList, listing);
     const bool sorted =
         folder_options_.classes.empty() && folder_options_.class_order == ClassOrder::kLexical;
     if (status.ok() && sorted) {

@@ -187,7 +187,7 @@ class IndexTest(command.PackTest):
       self.write(f"in/note-{i}.txt", b"text")
     done = self.pack("index", "in", "-o", "out", "--json")
     self.assertEqual([f"in/note-{i}.txt" for i in range(7)], json.loads(done.stdout)["others"])
-    self.assertIn("7 files that are no shards: in/note-0.txt", done.stderr)
+    self.assertIn("7 files that are not shards: in/note-0.txt", done.stderr)
     self.assertNotIn("note-5", done.stderr)
     (self.folder / "in/part-9.tar").symlink_to("../gone.tar")
     self.assertIn("in/part-9.tar", self.pack("index", "in", "-o", "new", expect=2).stderr)

@@ -2,6 +2,7 @@
 
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -351,6 +352,59 @@ class ListLabelTest(command.PackTest):
     self.write("a.jsonl", b'{"image": "0.jpg", "category": "x"}\n')
     self.assertIn("columns path=image label=category", self.pack("a.jsonl", "-o", "o3").stderr)
 
+  def test_blanks_in_a_header(self):
+    self.source(count=2)
+    self.write("a.csv", b"path, label\ncat/good-0000.jpg, wolf\ndog/good-0001.jpg, ape\n")
+    for number, flags in enumerate(((), ("--columns", "path=path,label=label"), ("--columns", "path=path,label= label"))):
+      done = self.pack("a.csv", "--root", "src", "-o", f"out{number}", *flags)
+      self.assertEqual({"cat/good-0000.jpg": "wolf", "dog/good-0001.jpg": "ape"}, {row["path"]: row["class"] for row in self.rows(f"out{number}")})
+      self.assertIn('have blanks around them: " label"', done.stderr)
+    self.write("b.csv", b"label, path\nwolf, cat/good-0000.jpg\n")
+    self.pack("b.csv", "--root", "src", "-o", "b")
+    self.write("c.csv", b"path,label\ncat/good-0000.jpg,wolf\n")
+    self.assertNotIn("blanks", self.pack("c.csv", "--root", "src", "-o", "c").stderr)
+
+  def test_a_header_that_is_taken_for_a_row(self):
+    self.rows_of(["tabby", "zorro"], head="filename,breed")
+    refused = self.pack("train.csv", "-o", "out", "--columns", "path=0,label=1", "--max-skip", "90%", expect=2)
+    self.assertIn("train.csv:1: there is no such file, and it reads like a header", refused.stderr)
+    self.pack("train.csv", "-o", "named", "--columns", "path=filename,label=breed")
+    self.assertEqual(["tabby", "zorro"], self.manifest("named")["classes"])
+    self.write("a.txt", b"image label\n0.jpg 0\n1.jpg 1\n")
+    self.assertIn("a.txt:1: there is no such file", self.pack("a.txt", "-o", "text", "--max-skip", "90%", expect=2).stderr)
+
+  def test_a_row_without_a_file_makes_no_class(self):
+    self.rows_of(["cat", "dog", "bird"])
+    (self.folder / "2.jpg").unlink()
+    done = self.pack("train.csv", "-o", "out", "--max-skip", "90%", expect=3)
+    self.assertEqual(["cat", "dog"], self.manifest()["classes"])
+    self.assertIn("labelled bird, which gets no number; --classes FILE", done.stderr)
+    self.write("names.txt", b"bird\ncat\ndog\n")
+    self.pack("train.csv", "-o", "kept", "--max-skip", "90%", "--classes", "names.txt", expect=3)
+    self.assertEqual(["bird", "cat", "dog"], self.manifest("kept")["classes"])
+
+  def test_a_column_of_splits(self):
+    self.source(count=2)
+    self.write("l.csv", b"filename,label,split\ncat/good-0000.jpg,cat,train\ndog/good-0001.jpg,dog,val\n")
+    done = self.pack("l.csv", "--root", "src", "-o", "out")
+    self.assertIn("warning: the column split of l.csv reads like splits, and is not taken as such", done.stderr)
+
+  def test_other_separators(self):
+    self.rows_of(["cat"])
+    self.write("a.csv", b"filename;label\n0.jpg;cat\n")
+    self.assertIn("semicolons, which are not taken", self.pack("a.csv", "-o", "out", "--columns", "path=filename", expect=2).stderr)
+    self.write("b.csv", b"filename\tlabel\n0.jpg\tcat\n")
+    self.assertIn("--input-format tsv", self.pack("b.csv", "-o", "out", expect=2).stderr)
+    self.pack("b.csv", "-o", "out", "--input-format", "tsv")
+
+  def test_the_same_list_again_on_standard_input(self):
+    self.source(count=4)
+    self.write("src/cat/bad.jpg", b"no image")
+    paths = "".join(f"{path.relative_to(self.folder)}\n" for path in sorted((self.folder / "src").rglob("*.jpg")))
+    with open(self.write("list", paths.encode())) as stdin:
+      refused = self.pack("-", "-o", "out", stdin=stdin, expect=4)
+    self.assertIn("Give the same list on standard input to:", refused.stderr)
+
   def test_a_part_of_a_source_numbers_its_classes_anew(self):
     self.source(classes=("cat", "dog", "emu"), count=9)
     self.write("keys.txt", b"emu/good-0002.jpg\ndog/good-0001.jpg\n")
@@ -395,6 +449,166 @@ class FolderMeaningTest(command.PackTest):
     self.assertTrue(self.pack("cat", "OUT", key["key"], "--field", "mask", text=False).stdout.startswith(b"\x89PNG"))
     self.source("pets", classes=("images", "dogs"))
     self.assertNotIn("same names", self.pack("pets", "-o", "pets-out").stderr)
+
+  def typed(self, text):
+    """Types the lines that a message shows, as a user would."""
+    (self.folder / "bin").mkdir(exist_ok=True)
+    if not (self.folder / "bin/pack").exists():
+      (self.folder / "bin/pack").symlink_to(command.PACK)
+    lines = "\n".join(line for line in text.splitlines() if line.startswith("  "))
+    self.assertTrue(lines, text)
+    return subprocess.run(["sh", "-ec", lines], cwd=self.folder, check=True, capture_output=True, text=True,
+                          env={**os.environ, "PATH": f"{self.folder}/bin:{os.environ['PATH']}"})
+
+  def warnings(self, done):
+    return [line for line in done.stderr.splitlines() if line.startswith("warning:")]
+
+  def archives(self, name):
+    """The folder as a tar and as a zip."""
+    with tarfile.open(self.folder / f"{name}.tar", "w") as archive:
+      archive.add(self.folder / name, ".")
+    with zipfile.ZipFile(self.folder / f"{name}.zip", "w") as archive:
+      for path in sorted((self.folder / name).rglob("*.*")):
+        archive.write(path, path.relative_to(self.folder / name))
+    return f"{name}.tar", f"{name}.zip"
+
+  def test_hidden_folders_and_files_are_left_out(self):
+    self.source(count=4)
+    for path in (".ipynb_checkpoints/0-checkpoint.jpg", "cat/.ipynb_checkpoints/1.jpg", "__MACOSX/cat/._good-0000.jpg",
+                 "cat/._good-0000.jpg", "dog/._good-0001.jpg"):
+      self.write(f"src/{path}", jpeg(77))
+    for source in ("src", *self.archives("src")):
+      done = self.pack(source, "-o", source + "-out")
+      self.assertEqual(["cat", "dog"], self.manifest(source + "-out")["classes"], source)
+      self.assertEqual((4, 4), tuple(self.manifest(source + "-out")["counts"][name] for name in ("seen", "packed")))
+      self.assertIn("note: left out as hidden: the folders .ipynb_checkpoints, __MACOSX, cat/.ipynb_checkpoints; "
+                    "2 files of macOS (the first is cat/._good-0000.jpg)", done.stderr)
+      self.assertIn("ignored   2 files by extension: 2 ._*\n", done.stderr)
+    self.pack("validate", "src-out", "--against", "src")
+    done = self.pack("src", "-o", "excluded", "--exclude", "__MACOSX/", "--exclude", ".ipynb_checkpoints/", "--exclude", "._*")
+    self.assertNotIn("hidden", done.stderr)
+    self.assertEqual([], self.warnings(done))
+    self.pack("src/.ipynb_checkpoints", "-o", "itself")  # a source that is named is packed
+    shutil.rmtree(self.folder / "src/cat")
+    shutil.rmtree(self.folder / "src/dog")
+    self.assertIn("left out as hidden: the folders", self.pack("src", "-o", "none", expect=2).stderr)
+
+  def test_splits_below_the_classes(self):
+    for name in ("cat", "dog"):
+      for split in ("train", "val"):
+        self.write(f"two words/{name}/{split}/{split}-{name}.jpg", jpeg(len(name + split)))
+    done = self.pack("two words", "-o", "out")
+    self.assertIn("the class folders hold folders named like splits (train, val)", done.stderr)
+    self.typed(done.stderr[done.stderr.index("warning:"):done.stderr.index("packed")])
+    self.assertEqual((["cat", "dog"], {"train": 2, "val": 2}), (self.manifest("OUT")["classes"], self.manifest("OUT")["splits"]))
+    for source in self.archives("two words"):
+      done = self.pack(source, "-o", source + "-out")
+      self.assertIn("named like splits (train, val)", done.stderr)
+      self.assertNotIn("ln -s", done.stderr)
+    self.assertEqual([], self.warnings(self.pack("two words", "-o", "none", "--split-by", "none")))
+
+  def test_folders_of_the_same_names(self):
+    for number, (first, second) in enumerate((("train_data", "test_data"), ("fold1", "fold2"))):
+      for top in (first, second):
+        for name in ("bird", "cat"):
+          self.write(f"src{number}/{top}/{name}/{top}.jpg", jpeg(len(top + name)))
+      done = self.pack(f"src{number}", "-o", f"out{number}")
+      self.assertIn("hold folders of the same names (bird, cat), as splits do; --split-by dir", done.stderr)
+      self.pack(f"src{number}", "-o", f"dir{number}", "--split-by", "dir")
+      self.assertEqual((["bird", "cat"], {first: 2, second: 2}),
+                       (self.manifest(f"dir{number}")["classes"], self.manifest(f"dir{number}")["splits"]))
+      self.assertEqual([], self.warnings(self.pack(f"src{number}", "-o", f"none{number}", "--split-by", "none")))
+    for name in ("cat/a", "cat/b", "dog/c", "dog/d"):
+      self.write(f"deep/{name}/1.jpg", jpeg(ord(name[-1])))
+    self.assertEqual([], self.warnings(self.pack("deep", "-o", "deep-out")))
+
+  def test_splits_below_one_top_folder(self):
+    for name in ("train/cat", "val/dog"):
+      self.write(f"src/data/{name}/1.jpg", jpeg(len(name)))
+    done = self.pack("src", "-o", "out")
+    self.assertNotIn("--label-from dir:1", done.stderr)
+    self.typed(done.stderr[done.stderr.index("warning:"):done.stderr.index("packed")])
+    self.assertEqual((["cat", "dog"], {"train": 1, "val": 1}), (self.manifest("OUT")["classes"], self.manifest("OUT")["splits"]))
+    for source in self.archives("src"):
+      done = self.pack(source, "-o", source + "-out")
+      self.assertIn("named like splits", done.stderr)
+      self.assertNotIn(f"{source}/data", done.stderr)
+    self.source("wrapped/s")
+    for source in self.archives("wrapped"):
+      self.assertNotIn("as packing", self.pack(source, "-o", source + "-out").stderr)
+
+  def test_masks_wherever_they_lie(self):
+    layouts = {
+        "beside": ("cat/{}.jpg", "cat/{}_mask.jpg"),
+        "splits": ("train/images/{}.jpg", "train/masks/{}.png"),
+        "inner": ("images/train/{}.jpg", "masks/train/{}.png"),
+        "below": ("cat/images/{}.jpg", "cat/masks/{}.png"),
+        "named": ("imgs/{}.jpg", "annotations/{}_mask.png"),
+        "flat": ("{}.jpg", "{}-mask.png"),
+    }
+    for layout, (image, mask) in layouts.items():
+      for i in range(3):
+        self.write(f"{layout}/{image.format(i)}", jpeg(i))
+        self.write(f"{layout}/{mask.format(i)}", command.png(2, 2 + i))
+      found = [line for line in self.warnings(self.pack(layout, "-o", layout + "-out", expect=None)) if "mask" in line]
+      self.assertEqual(1, len(found), layout)
+      self.assertIn(mask.format(0), found[0])
+    for i in range(3):
+      self.write(f"it's/cat/{i}.jpg", jpeg(i))
+      self.write(f"it's/cat/{i}_mask.png", command.png(2, 2 + i))
+    done = self.pack("it's", "-o", "typed-out")
+    self.typed(done.stderr[done.stderr.index("3 images are named like the mask"):done.stderr.index("packed")])
+    self.assertEqual((3, ["cat"]), (self.manifest("OUT")["counts"]["packed"], self.manifest("OUT")["classes"]))
+    self.assertTrue(self.pack("cat", "OUT", "cat/0", "--field", "mask", text=False).stdout.startswith(b"\x89PNG"))
+
+  def test_a_printed_command_holds_no_part_of_a_name(self):
+    for i in range(3):
+      self.write(f"evil/images/{i}.jpg", jpeg(i))
+      self.write(f"evil/masks/{i}.$(touch pwned)", command.png(2, 2 + i))
+    done = self.pack("evil", "-o", "out", "--ext", "any")
+    self.assertIn("hold files of the same names", done.stderr)
+    self.assertNotIn("ln -s", done.stderr)
+    for i in range(3):
+      self.write(f"mixed/images/{i}.jpg", jpeg(i))
+      self.write(f"mixed/masks/{i}.{'PNG' if i == 1 else 'png'}", command.png(2, 2 + i))
+    for source in ("mixed", *self.archives("mixed")):
+      done = self.pack(source, "-o", source + "-out")
+      self.assertIn("hold files of the same names", done.stderr)
+      self.assertNotIn("ln -s", done.stderr)
+
+  def test_commas_in_patterns_are_recorded(self):
+    self.source(count=4)
+    self.write("src/Smith, John/1.jpg", jpeg(50))
+    self.pack("src", "-o", "out", "--exclude", "Smith, John/", "--exclude", "*.gif")
+    self.assertEqual(4, self.manifest()["counts"]["packed"])
+    self.pack("validate", "out", "--against", "src")
+    self.pack("src", "-o", "plain", "--exclude", "Smith*/", "--exclude", "*.gif")
+    self.assertEqual("Smith*/,*.gif", self.manifest("plain")["options"]["exclude"])
+    self.pack("validate", "plain", "--against", "src")
+
+  def test_a_complete_dataset_claims_no_more_than_was_looked_at(self):
+    self.source("my src", count=4)
+    self.pack("my src", "-o", "out")
+    path = next((self.folder / "my src").rglob("*.jpg"))
+    times = os.stat(path)
+    path.write_bytes(path.read_bytes().replace(b"number", b"NUMBER"))
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    done = self.pack("my src", "-o", "out")
+    self.assertNotIn("no source file was changed", done.stderr)
+    self.assertIn(f"bytes are compared by {command.PACK} validate out --against '", done.stderr)
+    typed = re.search(r"bytes are compared by (.*)\)", done.stderr)[1]
+    self.assertEqual(4, subprocess.run(["sh", "-c", typed], cwd=self.folder, capture_output=True, check=False).returncode)
+
+  def test_copies_with_other_fields_and_in_other_splits(self):
+    for path in ("train/cat/1.jpg", "train/cat/2.jpg", "val/cat/3.jpg", "val/cat/4.jpg"):
+      self.write(f"src/{path}", jpeg(4 if "4" in path else 1))
+      self.write(f"src/{path[:-4]}.txt", b"two" if "2" in path else b"one")
+    for mode in ("report", "drop"):
+      done = self.pack("src", "-o", mode, "--dedupe", mode, "--sidecars", "txt")
+      self.assertIn("2 inputs are copies", done.stderr)
+      self.assertIn("; 1 lies in another split, the first is val/cat/3.jpg of train/cat/1.jpg", done.stderr)
+      self.assertIn("; 1 has other fields, the first is train/cat/2.jpg of train/cat/1.jpg", done.stderr)
+    self.assertNotIn("other fields", self.pack("src", "-o", "images", "--dedupe", "drop").stderr)
 
   def test_patterns_that_match_nothing(self):
     self.source()

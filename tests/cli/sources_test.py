@@ -467,6 +467,24 @@ class CocoTest(command.PackTest):
     counts = self.manifest()["counts"]
     self.assertEqual((6, 4, 1, 1), tuple(counts[name] for name in ("seen", "packed", "filtered", "skipped")))
 
+  def test_sizes_that_are_not_those_of_the_pictures(self):
+    done = self.pack_coco()
+    self.assertNotIn("warning", done.stderr)
+    self.coco["images"][1].update(width=640, height=480)
+    self.coco["images"][2].update(width=24, height=40)
+    self.coco["annotations"][0]["bbox"] = [30, 2, 20, 10]
+    self.coco["annotations"][3]["bbox"] = [3, 2, 5, -10]
+    done = self.pack_coco()
+    self.assertIn("warning: 2 images have another size than the annotations say: images/1.jpg is 40x24, and 640x480 there", done.stderr)
+    self.assertIn("warning: 2 boxes lie outside of the image, or with a negative side: the first is [30, 2, 20, 10] of images/0.jpg, 40x24",
+                  done.stderr)
+
+  def test_captions_are_no_negatives(self):
+    self.coco["annotations"] = [{"id": i, "image_id": i, "caption": "a cat"} for i in range(6)]
+    done = self.pack_coco()
+    self.assertIn("no annotation of src/a.json has a category or a box", done.stderr)
+    self.assertNotIn("--missing-part", done.stderr)
+
   def test_missing_annotations(self):
     self.pack_coco("--missing-part", "error", expect=2)
     self.pack_coco("--missing-part", "drop")

@@ -1,0 +1,34 @@
+// Warnings about folders that may mean something else than what they are taken for: classes below
+// one folder, splits below classes, splits taken for classes, masks taken for images.
+//
+//   WarnAboutFolders(options, labels, SourceKind::kFolder, listing);   // once labels are assigned
+//
+// Nothing is guessed: each warning ends with what takes the folders the other way, where there is a
+// way.
+//
+// Thread-safety: a pure function. Internal to folder_meaning.
+#ifndef SHARDPACK_CONVERTERS_SOURCES_FOLDER_DOUBTS_H_
+#define SHARDPACK_CONVERTERS_SOURCES_FOLDER_DOUBTS_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "converters/listing/labels.h"
+#include "converters/listing/listing.h"
+#include "converters/sources/folder_meaning.h"
+#include "converters/sources/folder_source.h"
+
+namespace shardpack {
+
+inline constexpr size_t kNamedFolders = 3;
+
+// "cat, dog, emu and 4 more", for the terminal.
+std::string NamedFolders(const std::vector<std::string_view>& folders);
+
+void WarnAboutFolders(const FolderSourceOptions& options, const LabelOptions& labels,
+                      SourceKind kind, Listing& listing);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CONVERTERS_SOURCES_FOLDER_DOUBTS_H_
