@@ -37,18 +37,18 @@ absl::Status WithCommands(const absl::Status& status, const CommandLine& line) {
   for (size_t i = 0; i < offers.size(); ++i) {
     const FlagWords& words = offers[i];
     const bool from_input = !line.arguments.empty() && line.arguments[0] == "-";
-    const std::string_view lead = i > 0        ? "\n  "
-                                  : from_input ? ". Give the same list on standard input to:\n  "
-                                  : offers.size() > 1 ? ". Type one of:\n  "
-                                                      : ". Type:\n  ";
+    const std::string lead =
+        i > 0 ? "\n  "
+              : absl::StrCat(from_input ? ". Give the same list on standard input to" : ". Type",
+                             offers.size() > 1 ? " one of:\n  " : ":\n  ");
     if (!words.empty() && words[0] == kOfferConvert) {
-      absl::StrAppend(&text, std::string(lead), ConvertCommand(line));
+      absl::StrAppend(&text, lead, ConvertCommand(line));
       continue;
     }
     CommandLine typed = line;
     // What it offers is more than --strict allows.
     if (!words.empty() && words[0] == "--max-skip") std::erase(typed.words, "--strict");
-    absl::StrAppend(&text, std::string(lead), TypedCommand(typed));
+    absl::StrAppend(&text, lead, TypedCommand(typed));
     for (const std::string& word : words) absl::StrAppend(&text, " ", ShellQuoted(word));
   }
   return absl::Status(status.code(), text);

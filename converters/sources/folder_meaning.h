@@ -1,6 +1,7 @@
 // What the folders of a listing mean: splits, classes, or nothing.
 //
-//   absl::Status assigned = AssignFolders(options, LabelOptionsOf(options), empty_folders, listing);
+//   absl::Status assigned = AssignFolders(options, LabelOptionsOf(options), empty,
+//                                         SourceKind::kFolder, listing);
 //   if (listing.split_by_folder) ...   // train/cat/1.jpg: split train, class cat
 //
 // With options.find_splits the first folder of each path is taken for a split where all of them are

@@ -403,7 +403,7 @@ class ListLabelTest(command.PackTest):
     paths = "".join(f"{path.relative_to(self.folder)}\n" for path in sorted((self.folder / "src").rglob("*.jpg")))
     with open(self.write("list", paths.encode())) as stdin:
       refused = self.pack("-", "-o", "out", stdin=stdin, expect=4)
-    self.assertIn("Give the same list on standard input to:", refused.stderr)
+    self.assertIn("Give the same list on standard input to one of:", refused.stderr)
 
   def test_a_part_of_a_source_numbers_its_classes_anew(self):
     self.source(classes=("cat", "dog", "emu"), count=9)
