@@ -233,7 +233,9 @@ bool ReadManifest(const std::string& dataset, ValidationReport& report, Manifest
   for (const ManifestShard& shard : manifest.shards) report.records += shard.records;
   for (const FileEntry& file : manifest.files) report.bytes += file.bytes;
   for (const ManifestShard& shard : manifest.shards) {
-    if (!shard.location.empty()) report.bytes += shard.bytes;
+    if (shard.location.empty()) continue;
+    report.bytes += shard.bytes;
+    report.elsewhere.insert({shard.name, shard.location});
   }
   return true;
 }

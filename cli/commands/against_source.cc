@@ -14,6 +14,7 @@
 #include "converters/listing/sidecars.h"
 #include "converters/planning/manifest_option.h"
 #include "formats/io/file.h"
+#include "formats/io/shell_quoted.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack::cli {
@@ -50,6 +51,16 @@ absl::StatusOr<AgainstSource> OpenAgainst(const std::string& path, const Manifes
         "--against ", EscapeForTerminal(path), " does not exist; name the folder that was packed"));
   }
   const bool folder = S_ISDIR(facts.st_mode);
+  if (folder && Manifest::Read(path).ok()) {
+    const std::string& root = manifest.source_root;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--against ", EscapeForTerminal(path),
+                     " names a dataset, not its source; name the folder "
+                     "that was packed",
+                     root.empty() || ::stat(root.c_str(), &facts) != 0
+                         ? ""
+                         : absl::StrCat(": --against ", ShellQuoted(root))));
+  }
   const std::string kind = OptionOf(manifest, "input-format");
   const bool listed =
       !PackedFromFolder(manifest) && kind != "dataset" && kind != "archive" && !manifest.adopted();

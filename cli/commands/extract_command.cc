@@ -27,6 +27,7 @@
 namespace shardpack::cli {
 namespace {
 
+using absl::StrAppend;
 using absl::StrCat;
 
 constexpr uint64_t kNamedLosses = 20;
@@ -60,20 +61,27 @@ class Extractor {
         continue;
       }
       if (!read.ok()) return read;
-      RETURN_IF_ERROR(Write(row, field, NameOf(row, field), content_));
+      Add(field, NameOf(row, field));
     }
     if (!any) Withhold(row, "the sample has no field");
     // The shards of WebDataset hold the label as a file of its own, which is no field.
-    if (!row.index.source_path(row.record).empty() || dataset_.format() != "webdataset")
-      return absl::OkStatus();
-    ASSIGN_OR_RETURN(const std::optional<std::string> label, LabelFile(row));
-    if (!label) return absl::OkStatus();
-    const std::string ending(kLabelEnding);
-    return Write(row, ending, {KeyOf(row), StrCat(".", ending)}, *label);
+    if (row.index.source_path(row.record).empty() && dataset_.format() == "webdataset") {
+      ASSIGN_OR_RETURN(std::optional<std::string> label, LabelFile(row));
+      if (label) {
+        content_ = *std::move(label);
+        Add(std::string(kLabelEnding), {KeyOf(row), StrCat(".", std::string(kLabelEnding))});
+      }
+    } else if (!LabelIsAFolder(row) && lost_labels++ == 0) {
+      lost_label = StrCat(EscapeForTerminal(PathOf(row)), " is ",
+                          EscapeForTerminal(ClassName(dataset_, row.index.label(row.record))));
+    }
+    return WriteAll(row);
   }
 
   std::atomic<uint64_t> files = 0, bytes = 0;
   uint64_t withheld = 0, renamed = 0;
+  uint64_t lost_labels = 0;  // samples that pack would give another label, or none, or the number
+  std::string lost_label;    // "cat/1.jpg is dog", the first
   std::map<std::string, uint64_t> of_field;  // files
 
  private:
@@ -120,28 +128,59 @@ class Extractor {
     return {std::string(PathStem(path)), path.substr(PathStem(path).size())};
   }
 
-  absl::Status Write(const SampleRow& row, std::string_view field, const FileName& name,
-                     const std::string& content) {
-    const std::string path = HarmlessPath(name.stem + name.ending);
-    const std::string ending = HarmlessPath(name.ending);
-    const size_t kept = !name.ending.empty() && path.ends_with(ending) ? ending.size() : 0;
-    const absl::StatusOr<std::string> written = out_.Write(path, kept, AsBytes(content));
-    if (absl::IsInvalidArgument(written.status()) || absl::IsAlreadyExists(written.status())) {
-      Withhold(row, std::string(written.status().message()));
-      return absl::OkStatus();
+  static std::string PathOf(const SampleRow& row) {
+    const std::string_view source = row.index.source_path(row.record);
+    return source.empty() ? KeyOf(row) : std::string(source);
+  }
+
+  // Whether a folder of the path is named as the class, so that packing finds it again; also of a
+  // sample without a label.
+  bool LabelIsAFolder(const SampleRow& row) const {
+    const int64_t label = row.index.label(row.record);
+    if (label < 0) return true;
+    const std::string name = ClassName(dataset_, label);
+    const std::string path = PathOf(row);
+    // Classes of several folders are named with their slashes.
+    return StrCat("/", path).find(StrCat("/", name, "/")) != std::string::npos;
+  }
+
+  // What content_ holds becomes a file of the sample.
+  void Add(std::string field, FileName name) {
+    pending_.push_back({std::move(field), std::move(name), std::move(content_)});
+    content_.clear();
+  }
+
+  absl::Status WriteAll(const SampleRow& row) {
+    std::vector<OutputTree::NewFile> together;
+    for (const Pending& file : pending_) {
+      std::string path = HarmlessPath(file.name.stem + file.name.ending);
+      const std::string ending = HarmlessPath(file.name.ending);
+      const size_t kept = !file.name.ending.empty() && path.ends_with(ending) ? ending.size() : 0;
+      together.push_back({std::move(path), kept, AsBytes(file.content)});
     }
-    if (!written.ok()) return written.status();
-    const std::string wanted = name.stem + name.ending;
-    if (*written != wanted && ++renamed <= kNamedLosses) {
-      terminal_.Warn(
-          StrCat(EscapeForTerminal(wanted), " is written as ", EscapeForTerminal(*written), ": ",
-                 *written == path ? "the name has characters that harm a terminal or a path"
-                                  : "the name is too long, or another file has it"));
+    ASSIGN_OR_RETURN(const std::vector<OutputTree::Written> written, out_.WriteTogether(together));
+    for (size_t i = 0; i < written.size(); ++i) {
+      if (!written[i].path.ok()) {
+        Withhold(row, std::string(written[i].path.status().message()));
+        continue;
+      }
+      SayRenamed(pending_[i].name, together[i].path, *written[i].path);
+      if (!written[i].fresh) continue;  // another sample has the same file
+      ++files;
+      ++of_field[pending_[i].field];
+      bytes += pending_[i].content.size();
     }
-    ++files;
-    ++of_field[std::string(field)];
-    bytes += content.size();
+    pending_.clear();
     return absl::OkStatus();
+  }
+
+  void SayRenamed(const FileName& name, const std::string& path, const std::string& written) {
+    const std::string wanted = name.stem + name.ending;
+    if (written == wanted || ++renamed > kNamedLosses) return;
+    terminal_.Warn(
+        StrCat(EscapeForTerminal(wanted), " is written as ", EscapeForTerminal(written), ": ",
+               written == path ? "the name has characters that harm a terminal or a path"
+                               : "the name is too long, or another sample's file has it"));
   }
 
   void Withhold(const SampleRow& row, const std::string& why) {
@@ -155,17 +194,23 @@ class Extractor {
   Terminal& terminal_;
   const std::map<std::string, std::string> suffixes_;
   const bool made_json_;
-  std::string content_;  // of the field at hand
-  File shard_;           // that a label was last read from
+  struct Pending {
+    std::string field;
+    FileName name;
+    std::string content;
+  };
+  std::vector<Pending> pending_;  // of the sample at hand
+  std::string content_;           // of the field at hand
+  File shard_;                    // that a label was last read from
 };
 
 // "100 images, 98 txt, 100 mask".
 std::string DescribeFields(const Extractor& extractor) {
   std::string text;
   const auto add = [&](const std::string& name, uint64_t count) {
-    absl::StrAppend(&text, text.empty() ? "" : ", ",
-                    name == kImageField ? Counted(count, "image", "images")
-                                        : StrCat(FormatCount(count), " ", EscapeForTerminal(name)));
+    StrAppend(&text, text.empty() ? "" : ", ",
+              name == kImageField ? Counted(count, "image", "images")
+                                  : StrCat(FormatCount(count), " ", EscapeForTerminal(name)));
   };
   const auto image = extractor.of_field.find(std::string(kImageField));
   if (image != extractor.of_field.end()) add(image->first, image->second);
@@ -201,15 +246,31 @@ void SaySummary(const Extractor& extractor, const OutputTree& tree, const std::s
     terminal.Say(StrCat("withheld  ", FormatCount(extractor.withheld), " samples or fields"));
 }
 
+// With the commands that pack the files with their labels.
+void WarnOfLabels(const Extractor& extractor, const std::vector<std::string>& inputs,
+                  const std::string& out, Terminal& terminal) {
+  if (extractor.lost_labels == 0) return;
+  std::string packed;
+  for (const std::string& input : inputs) StrAppend(&packed, " ", ShellQuoted(input));
+  const bool many = extractor.lost_labels != 1;
+  terminal.Warn(StrCat(
+      many ? "the labels of " : "the label of ", FormatCount(extractor.lost_labels),
+      many ? " samples are not the folders of their paths (the first: "
+           : " sample is not a folder of its path (",
+      extractor.lost_label, "), and not in ", EscapeForTerminal(out), ". To pack it with them:\n  ",
+      TypedProgram(), " ls", packed, " --json > labels.jsonl\n  ", TypedProgram(),
+      " labels.jsonl --root ", ShellQuoted(out), " --columns path=path,label=class -o OUT"));
+}
+
 // What is extracted, so that another run knows whether it is the same.
 std::string RequestOf(const Dataset& dataset, const std::vector<std::string>& inputs,
                       const CommandLine& line) {
   std::string request = dataset.manifest() != nullptr
                             ? StrCat("dataset ", IdentityText(dataset.manifest()->Identity()))
                             : absl::StrJoin(inputs, " ");
-  if (!line.split.empty()) absl::StrAppend(&request, " --split ", line.split);
-  if (line.label) absl::StrAppend(&request, " --label ", *line.label);
-  if (line.limit != 0) absl::StrAppend(&request, " --limit ", line.limit);
+  if (!line.split.empty()) StrAppend(&request, " --split ", line.split);
+  if (line.label) StrAppend(&request, " --label ", *line.label);
+  if (line.limit != 0) StrAppend(&request, " --limit ", line.limit);
   return request;
 }
 
@@ -274,6 +335,7 @@ ExitCode RunExtract(const CommandLine& line, Terminal& terminal) {
     return code;
   }
   SaySummary(extractor, *tree, out, terminal);
+  WarnOfLabels(extractor, inputs, out, terminal);
   Results results;
   if (line.json) results.Write(Json(extractor, out));
   const bool all = extractor.withheld == 0 && extractor.renamed == 0;

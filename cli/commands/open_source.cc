@@ -225,6 +225,11 @@ absl::StatusOr<OpenedSource> OpenDataset(const CommandLine& line,
   std::error_code error;
   options.root = std::filesystem::absolute(line.arguments[0], error).string();
   options.missing = line.Given("missing-part") ? folder.missing : InheritedMissingPart(dataset);
+  if (dataset.manifest() == nullptr && SplitsOfShards(line.arguments).differ) {
+    options.warnings.push_back(StrCat(std::string(kSplitsDiffer),
+                                      "; convert those of each split into its own folder, or "
+                                      "name their splits with pack index --split NAME"));
+  }
   opened.options = options.ToMap(dataset);
   opened.dataset = dataset;
   opened.source = std::make_unique<DatasetSource>(std::move(dataset), std::move(options));

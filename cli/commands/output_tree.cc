@@ -23,6 +23,7 @@
 namespace shardpack::cli {
 namespace {
 
+using absl::StrAppend;
 using absl::StrCat;
 
 constexpr char kMark[] = ".pack-extract", kRequest[] = "request",
@@ -233,7 +234,7 @@ absl::Status OutputTree::Enter(std::string_view folders) {
     rest.remove_prefix(std::min(slash + 1, rest.size()));
     ASSIGN_OR_RETURN(File next, OpenFolder(folder.is_open() ? folder : root_, name));
     folder = std::move(next);
-    absl::StrAppend(&real, real.empty() ? "" : "/", name);
+    StrAppend(&real, real.empty() ? "" : "/", name);
   }
   folder_ = std::move(folder);
   entered_ = std::string(folders);
@@ -262,10 +263,13 @@ absl::Status OutputTree::CheckTaken(const File& folder, const std::string& name,
              "away and run again, or extract into a new folder"));
 }
 
-absl::Status OutputTree::WriteNew(const std::string& name, Bytes bytes) {
+absl::Status OutputTree::WriteNew(const std::string& name, Bytes bytes, bool& fresh) {
   const File& folder = folder_.is_open() ? folder_ : root_;
+  const uint64_t path = Xxh3_64(AsBytes(StrCat(folder.path(), "/", name)));
   absl::Status status = CreatePart(mark_, bytes);
   const int error = status.ok() ? Place(mark_, kPart, folder, name.c_str()) : 0;
+  // What an unfinished run has left is written by this one.
+  fresh = error == 0 || (resumed_ && !written_.contains(path));
   if (error == EEXIST) {
     status = CheckTaken(folder, name, bytes);
   } else if (error != 0) {
@@ -275,26 +279,77 @@ absl::Status OutputTree::WriteNew(const std::string& name, Bytes bytes) {
     const absl::Status removed = RemovePart(mark_);
     if (status.ok()) status = removed;
   }
-  if (status.ok() && resumed_) written_.insert(Xxh3_64(AsBytes(StrCat(folder.path(), "/", name))));
+  if (status.ok() && resumed_) written_.insert(path);
   return status;
+}
+
+// With a hash the name gets it; without one only where it is taken or too long.
+absl::StatusOr<std::string> OutputTree::WriteAs(const NewFile& file, std::string_view hash,
+                                                bool& fresh) {
+  const std::string_view path = file.path;
+  const size_t slash = path.rfind('/');
+  const std::string_view base = slash == path.npos ? path : path.substr(slash + 1);
+  RETURN_IF_ERROR(Enter(slash == path.npos ? "" : path.substr(0, slash)));
+  const size_t ending_bytes = std::min(file.ending_bytes, base.size());
+  const size_t ending = ending_bytes > kMaxEnding ? 0 : ending_bytes;
+  std::string name =
+      hash.empty() ? Fitting(base, ending_bytes) : Renamed(base, ending, max_name_, hash);
+  absl::Status status = WriteNew(name, file.bytes, fresh);
+  if (absl::IsAlreadyExists(status)) {
+    name = Renamed(base, ending, max_name_, absl::StrFormat("~%016x", Xxh3_64(file.bytes)));
+    status = WriteNew(name, file.bytes, fresh);
+  }
+  if (!status.ok()) return status;
+  return real_.empty() ? name : StrCat(real_, "/", name);
 }
 
 absl::StatusOr<std::string> OutputTree::Write(std::string_view path, size_t ending_bytes,
                                               Bytes bytes) {
+  bool fresh = false;
+  return WriteAs({std::string(path), ending_bytes, bytes}, "", fresh);
+}
+
+// By this run, with other bytes. What cannot be a name is for the writing to say.
+absl::StatusOr<bool> OutputTree::IsTaken(const NewFile& file) {
+  const std::string_view path = file.path;
   const size_t slash = path.rfind('/');
+  const absl::Status entered = Enter(slash == path.npos ? "" : path.substr(0, slash));
+  if (absl::IsInvalidArgument(entered)) return false;
+  if (!entered.ok()) return entered;
   const std::string_view base = slash == path.npos ? path : path.substr(slash + 1);
-  absl::Status status = Enter(slash == path.npos ? "" : path.substr(0, slash));
+  const std::string name = Fitting(base, std::min(file.ending_bytes, base.size()));
+  const File& folder = folder_.is_open() ? folder_ : root_;
+  struct stat facts;
+  if (::fstatat(folder.descriptor(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) return false;
+  const absl::Status status = CheckTaken(folder, name, file.bytes);
+  if (absl::IsAlreadyExists(status)) return true;
   if (!status.ok()) return status;
-  ending_bytes = std::min(ending_bytes, base.size());
-  std::string name = Fitting(base, ending_bytes);
-  status = WriteNew(name, bytes);
-  if (absl::IsAlreadyExists(status)) {
-    const size_t ending = ending_bytes > kMaxEnding ? 0 : ending_bytes;
-    name = Renamed(base, ending, max_name_, absl::StrFormat("~%016x", Xxh3_64(bytes)));
-    status = WriteNew(name, bytes);
+  return false;
+}
+
+absl::StatusOr<std::vector<OutputTree::Written>> OutputTree::WriteTogether(
+    std::span<const NewFile> files) {
+  bool taken = false;
+  for (const NewFile& file : files) {
+    ASSIGN_OR_RETURN(const bool other, IsTaken(file));
+    taken = taken || other;
   }
-  if (!status.ok()) return status;
-  return real_.empty() ? name : StrCat(real_, "/", name);
+  std::string hash;
+  if (taken) {
+    std::string hashes;
+    for (const NewFile& file : files) StrAppend(&hashes, Hash(AsText(file.bytes)), "/");
+    hash = Hash(hashes);
+  }
+  std::vector<Written> written;
+  for (const NewFile& file : files) {
+    bool fresh = false;
+    absl::StatusOr<std::string> path = WriteAs(file, hash, fresh);
+    const absl::Status& status = path.status();
+    if (!status.ok() && !absl::IsInvalidArgument(status) && !absl::IsAlreadyExists(status))
+      return status;
+    written.push_back({std::move(path), fresh});
+  }
+  return written;
 }
 
 }  // namespace shardpack::cli

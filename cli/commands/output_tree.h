@@ -20,9 +20,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -45,6 +47,20 @@ class OutputTree {
   // `ending_bytes` stay as they are. Nothing is left of a file that could not be written whole.
   absl::StatusOr<std::string> Write(std::string_view path, size_t ending_bytes, Bytes bytes);
 
+  struct NewFile {
+    std::string path;
+    size_t ending_bytes = 0;
+    Bytes bytes;
+  };
+  struct Written {
+    absl::StatusOr<std::string> path;  // as Write answers
+    bool fresh = false;  // false also where this run has written the file for another sample
+  };
+  // The files of one sample, which stay together: where one of their names has been given to other
+  // bytes, all of them get the same hash at their end. One answer a file; the first Status that is
+  // neither InvalidArgument nor AlreadyExists ends the call.
+  absl::StatusOr<std::vector<Written>> WriteTogether(std::span<const NewFile> files);
+
   // All is written.
   absl::Status Finish();
 
@@ -54,7 +70,9 @@ class OutputTree {
   absl::Status Enter(std::string_view folders);
   absl::StatusOr<File> OpenFolder(const File& parent, std::string& name) const;
   std::string Fitting(std::string_view name, size_t ending_bytes) const;
-  absl::Status WriteNew(const std::string& name, Bytes bytes);
+  absl::StatusOr<bool> IsTaken(const NewFile& file);
+  absl::StatusOr<std::string> WriteAs(const NewFile& file, std::string_view hash, bool& fresh);
+  absl::Status WriteNew(const std::string& name, Bytes bytes, bool& fresh);
   absl::Status CheckTaken(const File& folder, const std::string& name, Bytes bytes);
 
   File root_, mark_, folder_;   // folder_: the last one written to, unless that is the root

@@ -16,6 +16,8 @@
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
+#include "formats/io/list_folder.h"
+#include "formats/io/shell_quoted.h"
 #include "formats/io/status_macros.h"
 #include "images/probe/probe.h"
 
@@ -90,6 +92,28 @@ absl::Status CheckBytes(const Dataset& dataset, const LabelsBeside& beside) {
       "--classes FILE");
 }
 
+// Of a folder that is not a dataset: what to type where it holds shards, else `why`.
+absl::Status NameShardsOf(const std::string& folder, const absl::Status& why) {
+  ASSIGN_OR_RETURN(std::vector<std::string> names, ListFolder(folder));
+  std::sort(names.begin(), names.end());
+  for (const std::string& name : names) {
+    if (name.starts_with('.')) continue;
+    const absl::StatusOr<const Format*> format = SniffFormat(StrCat(folder, "/", name));
+    if (!format.ok() || *format == nullptr) continue;
+    const size_t dot = name.rfind('.');
+    const std::string ending =
+        dot == name.npos || name.find("-of-", dot) != name.npos ? "" : name.substr(dot);
+    std::string shown = folder;
+    while (shown.size() > 1 && shown.back() == '/') shown.pop_back();
+    const std::string quoted = ShellQuoted(shown);
+    return InvalidArgumentError(StrCat(
+        EscapeForTerminal(shown), " is not a dataset (no manifest.json), but holds shards, ",
+        EscapeForTerminal(name), " for one: name them, as in ", quoted, "/*", ending,
+        ", or first make them a dataset where they lie: ", TypedProgram(), " index ", quoted));
+  }
+  return why;
+}
+
 }  // namespace
 
 absl::StatusOr<InputKind> KindOfInput(std::span<const std::string> paths) {
@@ -122,20 +146,55 @@ absl::StatusOr<InputKind> KindOfInput(std::span<const std::string> paths) {
              " are folders, and one dataset is taken at a time: give the command once for each"));
 }
 
+namespace {
+
+// As `pack index` has them: what manifests beside the shards say, then what the names tell.
+void SplitByNames(std::span<const std::string> paths, std::vector<std::string>& splits) {
+  const ShardSplits told = SplitsOfShards(paths);
+  const bool some = !told.splits.empty() ||
+                    std::ranges::any_of(splits, [](const std::string& s) { return !s.empty(); });
+  if (!some) return;
+  splits.resize(paths.size());
+  for (size_t i = 0; i < paths.size(); ++i) {
+    if (splits[i].empty())
+      splits[i] = told.splits.empty() ? std::string(kOneSplit) : told.splits[i];
+  }
+}
+
+}  // namespace
+
+ShardSplits SplitsOfShards(std::span<const std::string> paths) {
+  std::vector<std::string> names;
+  for (const std::string& path : paths) {
+    const std::string_view whole = std::string_view(path).substr(0, path.find_last_not_of('/') + 1);
+    names.emplace_back(whole.substr(whole.rfind('/') + 1));
+  }
+  return SplitsOfShardNames(names);
+}
+
 absl::StatusOr<Dataset> OpenInput(std::span<const std::string> paths, bool same_labels) {
   ASSIGN_OR_RETURN(const InputKind kind, KindOfInput(paths));
-  if (kind == InputKind::kDataset) return Dataset::Open(paths[0], AllFormats());
+  if (kind == InputKind::kDataset) {
+    absl::StatusOr<Dataset> dataset = Dataset::Open(paths[0], AllFormats());
+    return absl::IsInvalidArgument(dataset.status()) ? NameShardsOf(paths[0], dataset.status())
+                                                     : dataset;
+  }
   absl::Status once = RefuseSameFile(paths);
   if (!once.ok()) return once;
   absl::StatusOr<LabelsBeside> beside = LabelsBesideShards(paths);
   const bool doubtful =
       absl::IsInvalidArgument(beside.status()) || absl::IsDataLoss(beside.status());
   if (!beside.ok() && (same_labels || !doubtful)) return beside.status();
-  absl::StatusOr<Dataset> dataset =
-      Dataset::OpenShards(paths, AllFormats(), beside.ok() ? beside->labels : ForeignLabels{});
+  ForeignLabels labels = beside.ok() ? beside->labels : ForeignLabels{};
+  SplitByNames(paths, labels.splits);
+  absl::StatusOr<Dataset> dataset = Dataset::OpenShards(paths, AllFormats(), labels);
   if (!dataset.ok()) return dataset;
   const absl::Status same = beside.ok() ? CheckBytes(*dataset, *beside) : absl::OkStatus();
-  if (!same_labels) return same.ok() ? dataset : Dataset::OpenShards(paths, AllFormats());
+  if (!same_labels && !same.ok()) {
+    labels.classes.clear();
+    return Dataset::OpenShards(paths, AllFormats(), labels);
+  }
+  if (!same_labels) return dataset;
   if (!same.ok()) return same;
   once = RefuseCopies(*dataset, paths);
   return once.ok() ? dataset : once;

@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "converters/sources/shard_splits.h"
 #include "formats/core/index_name.h"
 #include "formats/core/manifest.h"
 #include "formats/io/file.h"
@@ -26,10 +26,6 @@ namespace fs = std::filesystem;
 constexpr size_t kNamedOthers = 1000;
 // Leaves room for a number and the suffix of the index in a component of a manifest's names.
 constexpr size_t kMaxMadeNameBytes = 110;
-constexpr std::array<std::string_view, 8> kSplitWords = {
-    "train", "training", "val", "valid", "validation", "dev", "test", "testing"};
-constexpr std::string_view kOneSplit = "train";  // what pack build calls it
-
 std::string WithoutSlashes(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;
@@ -305,28 +301,18 @@ void Finder::NameIndexes() {
 }
 
 void Finder::SplitAll() {
-  size_t told = 0;
-  for (size_t i = 0; i < places_.size(); ++i) {
-    found_.shards[i].split = std::string(SplitOfShardName(places_[i].name));
-    told += found_.shards[i].split.empty() ? 0 : 1;
-  }
-  if (told == places_.size() && options_.split.empty()) return;
-  found_.splits_differ = told > 0 && told < places_.size() && options_.split.empty();
-  for (FoundShard& shard : found_.shards) {
-    shard.split = options_.split.empty() ? std::string(kOneSplit) : options_.split;
+  std::vector<std::string> names;
+  for (const Place& place : places_) names.push_back(place.name);
+  const ShardSplits told = SplitsOfShardNames(names);
+  found_.splits_differ = told.differ && options_.split.empty();
+  for (size_t i = 0; i < found_.shards.size(); ++i) {
+    found_.shards[i].split = !options_.split.empty() ? options_.split
+                             : told.splits.empty()   ? std::string(kOneSplit)
+                                                     : told.splits[i];
   }
 }
 
 }  // namespace
-
-std::string_view SplitOfShardName(std::string_view name) {
-  const size_t end = name.find_first_not_of("abcdefghijklmnopqrstuvwxyz");
-  const std::string_view word = name.substr(0, end);
-  if (std::find(kSplitWords.begin(), kSplitWords.end(), word) == kSplitWords.end()) return "";
-  const bool ends = end == name.npos || name[end] == '-' || name[end] == '_' || name[end] == '.' ||
-                    (name[end] >= '0' && name[end] <= '9');
-  return ends ? word : "";
-}
 
 absl::StatusOr<FoundShards> FindShards(std::span<const std::string> paths,
                                        std::span<const Format* const> formats,

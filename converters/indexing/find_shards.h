@@ -61,9 +61,6 @@ absl::StatusOr<FoundShards> FindShards(std::span<const std::string> paths,
                                        std::span<const Format* const> formats,
                                        const FindShardsOptions& options);
 
-// The split that a shard's name begins with ("train-000000.tar", "val.tfrecord"); "" for none.
-std::string_view SplitOfShardName(std::string_view name);
-
 }  // namespace shardpack
 
 #endif  // SHARDPACK_CONVERTERS_INDEXING_FIND_SHARDS_H_

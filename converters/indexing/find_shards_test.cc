@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "converters/sources/shard_splits.h"
 #include "formats/io/file.h"
 #include "formats/testing/datasets/test_dataset.h"
 #include "formats/testing/datasets/toy_format.h"
@@ -141,6 +142,15 @@ TEST_F(FindShardsTest, SplitsAreThoseThatAllNamesSay) {
   EXPECT_THAT(splits({other}), ElementsAre("train"));
   EXPECT_THAT(splits({val, other}), ElementsAre("train", "train", "differ"));
   EXPECT_THAT(splits({val, other}, "dev"), ElementsAre("dev", "dev"));
+  const std::string tfds = Shard("mnist-test.tfrecord-00000-of-00001");
+  EXPECT_THAT(splits({train, tfds}), ElementsAre("train", "test"));
+  EXPECT_EQ(SplitOfShardName("mnist-train.tfrecord-00000-of-00001"), "train");
+  EXPECT_EQ(SplitOfShardName("a-b-validation.array_record-00010-of-00011"), "validation");
+  EXPECT_EQ(SplitOfShardName("mnist-data.tfrecord-00000-of-00001"), "");
+  EXPECT_EQ(SplitOfShardName("mnist-train.tfrecord"), "");
+  EXPECT_EQ(SplitOfShardName("-train.tfrecord-00000-of-00001"), "");
+  EXPECT_EQ(SplitOfShardName("mnist_train.tfrecord-00000-of-00001"), "");
+  EXPECT_EQ(SplitOfShardName("0-of-1"), "");
   EXPECT_EQ(SplitOfShardName("train.tfrecord-00000-of-00001"), "train");
   EXPECT_EQ(SplitOfShardName("test"), "test");
   EXPECT_EQ(SplitOfShardName("validation00.tar"), "validation");

@@ -17,6 +17,7 @@
 #include "converters/planning/splits.h"
 #include "converters/publishing/journal.h"
 #include "converters/sources/labels_beside.h"
+#include "converters/sources/shard_splits.h"
 #include "formats/core/sample.h"
 #include "formats/core/shard_index.h"
 #include "formats/io/file.h"
@@ -43,6 +44,7 @@ struct ShardFacts {
   std::vector<std::string> left_out, warnings;
   uint64_t without_image = 0;              // or with one that is none
   std::optional<uint64_t> negative_label;  // record of the first below kNoLabel
+  std::optional<int64_t> label_base;       // of a shard with labels
 };
 
 // Never 0 for a key that is not empty.
@@ -104,6 +106,7 @@ class Indexing {
   void Scan(size_t n, std::span<const Format* const> formats, IndexProgress& progress,
             const std::atomic<int>& stop);
   absl::Status WorstStatus() const;
+  absl::Status CheckLabelBases() const;
   std::optional<std::string> RepeatedKeys() const;
 
   const IndexOptions& options_;
@@ -145,6 +148,7 @@ void Indexing::Scan(size_t n, std::span<const Format* const> formats, IndexProgr
   }
   out.left_out = std::move(scanned->left_out);
   out.warnings = std::move(scanned->warnings);
+  out.label_base = scanned->label_base;
 }
 
 absl::Status Indexing::ScanAll(std::span<const Format* const> formats, IndexProgress& progress,
@@ -165,7 +169,24 @@ absl::Status Indexing::ScanAll(std::span<const Format* const> formats, IndexProg
     return StatusOfException("index", error);
   }
   if (stop.load() != 0) return absl::CancelledError("stopped");
-  return WorstStatus();
+  RETURN_IF_ERROR(WorstStatus());
+  return CheckLabelBases();
+}
+
+// A manifest has one number for what its shards store for class 0.
+absl::Status Indexing::CheckLabelBases() const {
+  std::optional<size_t> first;
+  for (size_t n = 0; n < shards_.size(); ++n) {
+    if (!shards_[n].label_base) continue;
+    if (!first) first = n;
+    if (shards_[*first].label_base == shards_[n].label_base) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        EscapeForTerminal(found_.shards[*first].path), " stores ", *shards_[*first].label_base,
+        " for its first class, ", EscapeForTerminal(found_.shards[n].path), " stores ",
+        *shards_[n].label_base,
+        ": they are of different layouts. Index those of each layout into a folder of their own"));
+  }
+  return absl::OkStatus();
 }
 
 // Damage before everything else; of the same kind the first, and a word on the others.
@@ -206,6 +227,7 @@ Manifest Indexing::MakeManifest() const {
     manifest.files.insert(manifest.files.end(), members.begin(), members.end());
     if (row.location.empty())
       manifest.files.push_back({found_.shards[n].file_name, row.bytes, row.xxh3_128});
+    if (shards_[n].label_base) manifest.label_base = *shards_[n].label_base;
     MergeFacts(shards_[n].facts, manifest.facts);
   }
   manifest.counts.seen = manifest.counts.packed;
@@ -295,8 +317,8 @@ std::vector<std::string> Indexing::Warnings() const {
   if (const std::optional<std::string> repeated = RepeatedKeys()) warnings.push_back(*repeated);
   if (found_.splits_differ) {
     warnings.push_back(
-        "some names of shards begin with a split and some do not, so that all are in the split "
-        "train; --split NAME says another, and other splits are datasets of their own");
+        absl::StrCat(std::string(kSplitsDiffer),
+                     "; --split NAME says another, and other splits are datasets of their own"));
   }
   return warnings;
 }

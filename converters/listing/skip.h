@@ -33,13 +33,14 @@ enum class SkipReason : uint8_t {
   kUnpaired,
   // Passed the probe, and was lost when its pixels were to be changed: counted as failed.
   kDecodeFailed,
+  kBadLabel,
 };
 
 // The stable names of the reasons, in the order of the enum.
-inline constexpr std::array<std::string_view, 17> kSkipReasonNames = {
-    "empty",        "not-an-image", "truncated",     "bad-crc",  "pixel-limit",  "too-large",
-    "not-regular",  "permission",   "io-error",      "changed",  "vanished",     "symlink-loop",
-    "outside-root", "dangling",     "duplicate-key", "unpaired", "decode-failed"};
+inline constexpr std::array<std::string_view, 18> kSkipReasonNames = {
+    "empty",        "not-an-image", "truncated",     "bad-crc",  "pixel-limit",   "too-large",
+    "not-regular",  "permission",   "io-error",      "changed",  "vanished",      "symlink-loop",
+    "outside-root", "dangling",     "duplicate-key", "unpaired", "decode-failed", "bad-label"};
 
 // In skipped.jsonl: a copy that --dedupe drop leaves out, counted as filtered.
 inline constexpr std::string_view kDuplicateReason = "duplicate";

@@ -22,6 +22,8 @@ std::string_view AnswerTo(SkipReason reason) {
       return "--on-duplicate-key suffix packs them";
     case SkipReason::kUnpaired:
       return "--missing-part says what becomes of a sample without one of its parts";
+    case SkipReason::kBadLabel:
+      return "--missing-part keep packs them without a label";
     default:
       return "";
   }

@@ -240,8 +240,8 @@ absl::Status RebuildAdoptedIndexes(RepairWork& work) {
     if (target == nullptr) continue;
     if (work.stop.load() != 0) return absl::CancelledError("stopped");
     const Format* const formats[] = {&work.format};
-    const absl::StatusOr<ForeignShard> scanned =
-        ScanForeignShard(work.own.DataPath(n), formats, ForeignScanOptions{.probe = true});
+    const absl::StatusOr<ForeignShard> scanned = ScanForeignShard(
+        work.own.DataPath(n), formats, {.label_base = work.manifest.label_base, .probe = true});
     if (!scanned.ok()) {
       target->why_not.insert(std::string(scanned.status().message()));
       continue;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "converters/listing/input_failure.h"
@@ -22,6 +23,7 @@
 #include "converters/planning/record_order.h"
 #include "converters/sources/list_labels.h"
 #include "formats/io/file.h"
+#include "formats/io/shell_quoted.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
@@ -50,6 +52,11 @@ std::string FolderOf(const DatasetShard& shard) {
   if (folder.filename() == shard.name) folder = folder.parent_path();
   return folder.empty() ? "." : folder.string();
 }
+
+// What says that a value of this name was meant to be the label, and is not a number.
+constexpr std::string_view kLabelField = "cls";
+constexpr size_t kMaxShownLabelBytes = 64;
+constexpr size_t kMaxNamedShards = 3;
 
 // Fills a listing record by record.
 class Collector {
@@ -92,6 +99,7 @@ class Collector {
     for (uint64_t record = 0; record < index.records(); ++record) {
       if (labels != nullptr && index.label(record) != kNoLabel) labels->insert(index.label(record));
       AddPath(index.source_path(record), shard.name, record);
+      CountLabel(index, number, record);
       const bool has_image = image && index.has_field(record, *image);
       listing.bytes.push_back(has_image ? index.field(record, *image).length : 0);
       if (!has_image) {
@@ -108,6 +116,34 @@ class Collector {
       keyless_ = keyless_ || index.key(record).empty();
       listing.split.push_back(split_);
     }
+    return absl::OkStatus();
+  }
+
+  // Where other samples have a label, the one whose .cls is a text is the bad one, not those that
+  // lack such a field. Rows are still in the order of the records.
+  absl::Status SettleTextLabels() {
+    if (text_labels_.empty() || options_.missing == MissingPart::kKeep ||
+        options_.missing == MissingPart::kDrop || labels_beside_texts_)
+      return absl::OkStatus();
+    if (labelled_ == 0) {
+      if (dataset_.manifest() == nullptr || dataset_.manifest()->adopted())
+        listing.warnings.push_back(TextLabelsWarning());
+      return absl::OkStatus();
+    }
+    for (const TextLabel& text : text_labels_) {
+      ASSIGN_OR_RETURN(const std::string why, WhyNoLabel(text));
+      if (options_.missing == MissingPart::kError)
+        return absl::InvalidArgumentError(
+            absl::StrCat(EscapeForTerminal(listing.Path(text.row)), ": ", why));
+      const auto place =
+          std::lower_bound(listing.skips.begin(), listing.skips.end(), text.row,
+                           [](const Skip& skip, uint64_t row) { return skip.row < row; });
+      if (place != listing.skips.end() && place->row == text.row) continue;
+      listing.skips.insert(place, {text.row, SkipReason::kBadLabel, why});
+    }
+    std::vector<bool> drop(listing.fields.size());
+    drop[fields_.at(std::string(kLabelField))] = true;
+    DropFields(drop, listing);
     return absl::OkStatus();
   }
 
@@ -174,9 +210,68 @@ class Collector {
     return absl::OkStatus();
   }
 
+  struct TextLabel {
+    uint64_t row = 0;
+    SampleLocation at;
+    size_t field = 0;
+    uint64_t bytes = 0;
+  };
+
+  // Of the record whose row is being made.
+  void CountLabel(const ShardIndex& index, uint32_t shard, uint64_t record) {
+    const bool labelled = index.label(record) != kNoLabel;
+    labelled_ += labelled ? 1 : 0;
+    const std::optional<size_t> field = index.FindField(kLabelField);
+    if (!field || !index.has_field(record, *field)) return;
+    labels_beside_texts_ = labels_beside_texts_ || labelled;  // then it is a field like others
+    text_labels_.push_back(
+        {listing.bytes.size(), {shard, record}, *field, index.field(record, *field).length});
+  }
+
+  absl::StatusOr<std::string> WhyNoLabel(const TextLabel& text) const {
+    ASSIGN_OR_RETURN(const ShardIndex* index, dataset_.BorrowIndex(text.at.shard));
+    const std::string key = EscapeForTerminal(index->key(text.at.record));
+    std::string value = absl::StrCat(text.bytes, " bytes");
+    if (text.bytes <= kMaxShownLabelBytes) {
+      std::string bytes(text.bytes, '\0');
+      const absl::Status read =
+          dataset_.ReadField(text.at, text.field, std::as_writable_bytes(std::span(bytes)));
+      if (!read.ok()) return read;
+      value = EscapeForTerminal(std::string(absl::StripAsciiWhitespace(bytes)));
+    }
+    return absl::StrCat(key.empty() ? "its ." : "the .", std::string(kLabelField),
+                        key.empty() ? "" : " of ", key, " is not a number: ", value);
+  }
+
+  // Commands that pack the texts as classes.
+  std::string TextLabelsWarning() const {
+    std::string shards;
+    if (dataset_.manifest() != nullptr) {
+      shards = ShellQuoted(options_.root);
+    } else if (dataset_.shards().size() > kMaxNamedShards) {
+      shards = "SHARD...";
+    } else {
+      for (const DatasetShard& shard : dataset_.shards())
+        absl::StrAppend(&shards, shards.empty() ? "" : " ", ShellQuoted(shard.data_path));
+    }
+    return absl::StrCat(
+        text_labels_.size(),
+        text_labels_.size() == 1 ? " sample has a .cls" : " samples have a .cls",
+        " that is not a number, and no label: a field like others. To take these texts as "
+        "classes:\n  ",
+        TypedProgram(), " extract ", shards,
+        " -o again\n  find again -name '*.cls' | while read -r f; do d=\"classes/$(cat "
+        "\"$f\")/$(dirname "
+        "\"${f#again/}\")\"; mkdir -p \"$d\"; mv \"${f%.cls}\".* \"$d\"; done\n  ",
+        TypedProgram(), " classes -o OUT");
+  }
+
   const Dataset& dataset_;
   const DatasetSourceOptions& options_;
   const bool made_json_;
+  uint64_t labelled_ = 0;
+  std::vector<TextLabel> text_labels_;
+  bool labels_beside_texts_ = false;
   std::map<std::string, size_t> fields_;  // name -> position in listing.fields
   absl::flat_hash_map<std::string, uint32_t> folders_;
   uint16_t split_ = 0;
@@ -302,9 +397,13 @@ absl::StatusOr<Listing> DatasetSource::List() {
       listed_.fetch_add(index.records(), std::memory_order_relaxed);
     }
   }
+  RETURN_IF_ERROR(collector.SettleTextLabels());
   ASSIGN_OR_RETURN(const std::vector<uint32_t> places, PlannedOrder(dataset_, options_.root));
   if (!places.empty()) Reorder(places, collector.listing);
   RETURN_IF_ERROR(collector.Finish());
+  std::vector<std::string>& warnings = collector.listing.warnings;
+  warnings.insert(warnings.end(), options_.warnings.begin(), options_.warnings.end());
+  warnings.insert(warnings.end(), dataset_.warnings().begin(), dataset_.warnings().end());
   if (std::string warning = collector.LabelsOfSeveralFolders(); !warning.empty())
     collector.listing.warnings.push_back(std::move(warning));
   if (!dataset_.left_out().empty()) {

@@ -22,6 +22,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "converters/listing/sample_source.h"
@@ -34,6 +35,7 @@ namespace shardpack {
 struct DatasetSourceOptions {
   std::string root = {};  // where the dataset is, for the manifest of what is made of it
   MissingPart missing = MissingPart::kSkip;  // a field that only some samples have
+  std::vector<std::string> warnings = {};    // for the listing, of whoever opened the dataset
 
   // For the plan's digest; `dataset` counts with its identity.
   std::map<std::string, std::string> ToMap(const Dataset& dataset) const;

@@ -19,6 +19,7 @@
 #define SHARDPACK_FORMATS_CORE_SHARD_SCANNER_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -43,6 +44,9 @@ struct ScannedRecord {
   std::span<const ScannedField> fields = {};  // [0] = image, if the record has one
   // What the container says of an image that has no header of its own (kRaw); else kUnknown.
   ImageInfo image = {};
+  // What the shard stores for class 0, by which `label` was lowered; of a record that stores 0 or
+  // more. Where it stores less than that for the background, `label` is kNoLabel.
+  std::optional<int64_t> label_base = {};
 };
 
 class RecordSink {
@@ -59,9 +63,9 @@ struct ScanOptions {
   // format's well-known readers disagree about or refuse (names, field sets, extension records), as
   // findings.
   bool strict = true;
-  // What the shard stores for class 0, as its manifest says; what is scanned counts from 0. Of a
-  // foreign shard nobody knows: its labels are handed on as they are.
-  int64_t label_base = 0;
+  // What the shard stores for class 0, as its manifest says; what is scanned counts from 0. Unknown
+  // of a foreign shard: the scanner then takes what the layout of its records says, else 0.
+  std::optional<int64_t> label_base = {};
 };
 
 class ShardScanner {

@@ -99,7 +99,7 @@ absl::StatusOr<std::string> WriteShard(const Format& format, const ShardSpec& sp
 }
 
 ScanResult ScanBytes(const Format& format, std::string_view bytes, bool strict,
-                     int64_t label_base) {
+                     std::optional<int64_t> label_base) {
   ScanResult result;
   absl::StatusOr<File> file = FileInMemory(bytes);
   if (!file.ok()) {

@@ -13,6 +13,7 @@
 #define SHARDPACK_FORMATS_TESTING_TEST_SHARD_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -67,7 +68,7 @@ absl::StatusOr<std::string> WriteShard(const Format& format, const ShardSpec& sp
 
 // Scans bytes through a file in memory, and the file's digest to its end.
 ScanResult ScanBytes(const Format& format, std::string_view bytes, bool strict = true,
-                     int64_t label_base = 0);
+                     std::optional<int64_t> label_base = {});
 
 // The index the packer would write for this shard.
 absl::StatusOr<ShardIndex> IndexOf(const ScanResult& scan, std::span<const OwnedSample> samples,

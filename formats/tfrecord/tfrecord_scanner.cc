@@ -38,17 +38,32 @@ std::string_view CompressionOf(Bytes head) {
   return zlib ? "zlib" : "";
 }
 
-// A number that cannot be taken lower is no label that a writer made, and stays what it is.
+// A negative number is no label that a writer made, and stays what it is.
 int64_t LabelFromZero(int64_t stored, int64_t base) {
   int64_t label = 0;
-  return __builtin_sub_overflow(stored, base, &label) ? stored : label;
+  if (stored < 0 || __builtin_sub_overflow(stored, base, &label)) return stored;
+  return std::max(label, kNoLabel);
+}
+
+// Of an Example with a label. Synsets are ImageNet's; the programs that write them count from 1
+// (tensorflow/models: build_imagenet_data.py; tensorflow/tpu: imagenet_to_gcs.py).
+int64_t LabelBaseOf(const ExampleScan& example) {
+  const ScannedFeature* const synset = example.Find(kFeatureSynset);
+  return synset != nullptr && synset->kind == FeatureKind::kBytes &&
+                 example.label()->name == kFeatureLabel
+             ? kImagenetLabelBase
+             : 0;
 }
 
 // The state of one Scan.
 class Walk {
  public:
   Walk(SequentialReader& in, const ScanOptions& options, RecordSink& records, FindingSink& findings)
-      : in_(in), options_(options), records_(records), findings_(findings) {}
+      : in_(in),
+        options_(options),
+        records_(records),
+        findings_(findings),
+        label_base_(options.label_base) {}
 
   absl::Status Run();
 
@@ -73,6 +88,7 @@ class Walk {
   const ScanOptions& options_;
   RecordSink& records_;
   FindingSink& findings_;
+  std::optional<int64_t> label_base_;  // unknown: as the first record with a label tells
   uint64_t number_ = 0;  // of the record at the current position; a damaged stretch counts as one
   ExampleScan example_;
   TfrecordChecker checker_;
@@ -259,7 +275,10 @@ void Walk::HandOn(Bytes payload, uint64_t record_offset) {
   ScannedRecord record;
   if (example_.filename() != nullptr) record.source_path = AsText(bytes_of(*example_.filename()));
   if (example_.label() != nullptr) {
-    record.label = LabelFromZero(example_.label()->first_integer, options_.label_base);
+    const int64_t stored = example_.label()->first_integer;
+    if (!label_base_) label_base_ = LabelBaseOf(example_);
+    record.label = LabelFromZero(stored, *label_base_);
+    if (stored >= 0) record.label_base = label_base_;
   }
   record.offset = record_offset;
   record.length = payload.size() + kRecordOverheadBytes;

@@ -28,6 +28,8 @@
 namespace shardpack {
 namespace {
 
+constexpr size_t kMaxWarnings = 10;
+
 // The index of a shard, loaded once by whoever needs it first.
 struct IndexSlot {
   std::mutex mutex;
@@ -92,7 +94,7 @@ struct Dataset::State {
   std::vector<uint64_t> first_ids;  // of the shards: flat, so that a search touches few cache lines
   uint64_t records = 0;
   std::optional<ShardFiles> files;
-  std::vector<std::string> left_out;
+  std::vector<std::string> left_out, warnings;
   // Of a split and of joined datasets: whose index it is that a shard has. Else empty.
   struct Origin {
     std::shared_ptr<const State> dataset;
@@ -194,6 +196,8 @@ absl::StatusOr<Dataset> Dataset::OpenShards(std::span<const std::string> paths,
     row.xxh3_128 = shard.digest;
     state->manifest.shards.push_back(row);
     state->AddLeftOut(shard.left_out);
+    if (shard.background > 0 && state->warnings.size() < kMaxWarnings)
+      state->warnings.push_back(BackgroundWarning(path, shard.background, row.records));
     state->AddShard({row.name, row.split, shard.data_path, row.bytes, row.records});
     state->Adopt(std::move(shard.index));
   }
@@ -207,6 +211,7 @@ std::span<const std::string> Dataset::classes() const { return state_->manifest.
 const std::string& Dataset::format() const { return state_->manifest.format; }
 Digest Dataset::identity() const { return state_->manifest.Identity(); }
 std::span<const std::string> Dataset::left_out() const { return state_->left_out; }
+std::span<const std::string> Dataset::warnings() const { return state_->warnings; }
 const Manifest* Dataset::manifest() const {
   return state_->has_manifest ? &state_->manifest : nullptr;
 }

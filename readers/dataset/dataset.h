@@ -93,6 +93,8 @@ class Dataset {
   // Names of values in foreign shards that are no field of a sample, such as TFRecord's numbers and
   // lists; the first of many.
   std::span<const std::string> left_out() const;
+  // What is odd about the labels of foreign shards, a sentence each; the first of many.
+  std::span<const std::string> warnings() const;
   // nullptr for foreign shards and joined datasets.
   const Manifest* manifest() const;
 

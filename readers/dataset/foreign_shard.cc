@@ -53,6 +53,8 @@ class IndexRows : public RecordSink {
     const bool probe =
         images_ != nullptr && !record.fields.empty() && record.fields[0].name == kImageField;
     if (record.label == kNoLabel) CountLabel(record);
+    if (record.label_base) label_base = record.label_base;
+    if (record.label_base && record.label == kNoLabel) ++background;
     ++records_;
     builder.Add(record, record.key, record.source_path, record.label,
                 record.image.format != ImageFormat::kUnknown ? record.image
@@ -77,6 +79,8 @@ class IndexRows : public RecordSink {
   const absl::Status& status() const { return status_; }
   ShardIndexBuilder builder;
   std::set<std::string, std::less<>> left_out;
+  std::optional<int64_t> label_base;
+  uint64_t background = 0;
 
  private:
   // A member that should be the label but is not: with one, it would be no field.
@@ -132,8 +136,8 @@ absl::StatusOr<ForeignShard> ScanWith(const Format& format, const std::string& p
   if (options.on_block) in.OnBlock(options.on_block);
   IndexRows rows(options.probe ? &file : nullptr);
   FirstError damage;
-  absl::Status scanned =
-      format.scanner->Scan(in, {.shard_name = path, .strict = false}, rows, damage);
+  absl::Status scanned = format.scanner->Scan(
+      in, {.shard_name = path, .strict = false, .label_base = options.label_base}, rows, damage);
   if (scanned.ok()) scanned = rows.status();
   if (!scanned.ok()) return scanned;
   if (damage.first()) return absl::DataLossError(*damage.first());
@@ -141,13 +145,17 @@ absl::StatusOr<ForeignShard> ScanWith(const Format& format, const std::string& p
   ASSIGN_OR_RETURN(ShardIndex index, ShardIndex::FromBytes(rows.builder.Finish(bytes), bytes));
   if (std::optional<std::string> warning = rows.LabelWarning(path))
     damage.warnings.push_back(*std::move(warning));
+  if (rows.background > 0)
+    damage.warnings.push_back(BackgroundWarning(path, rows.background, index.records()));
   return ForeignShard{.format = &format,
                       .data_path = std::move(data_path),
                       .bytes = bytes,
                       .digest = digest,
                       .index = std::move(index),
                       .left_out = {rows.left_out.begin(), rows.left_out.end()},
-                      .warnings = std::move(damage.warnings)};
+                      .warnings = std::move(damage.warnings),
+                      .label_base = rows.label_base,
+                      .background = rows.background};
 }
 
 // Which compression the file's first bytes announce (RFC 1952; RFC 8878; the xz and bzip2 formats);
@@ -182,6 +190,13 @@ absl::Status NoFormat(const std::string& path, bool is_folder) {
 }
 
 }  // namespace
+
+std::string BackgroundWarning(const std::string& path, uint64_t background, uint64_t records) {
+  return absl::StrCat(EscapeForTerminal(path), ": ", background, " of ", records,
+                      background == 1 ? " samples has" : " samples have",
+                      " the label 0, which is the background where classes count from 1, as they "
+                      "do in this layout: no label");
+}
 
 absl::StatusOr<ForeignShardKind> FindForeignShard(const std::string& path,
                                                   std::span<const Format* const> formats) {

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,9 +33,16 @@ struct ForeignShard {
   ShardIndex index;
   std::vector<std::string> left_out;  // names of values that no field of the index is
   std::vector<std::string> warnings;  // what is odd, but can be read; the first of many
+  // What the labels of the shard were lowered by so that they count from 0; nullopt when no sample
+  // has one.
+  std::optional<int64_t> label_base;
+  // Samples whose label is the background's, which is none; also told by a warning.
+  uint64_t background = 0;
 };
 
 struct ForeignScanOptions {
+  // What the shard stores for class 0, where a manifest says so; else as its layout has it.
+  std::optional<int64_t> label_base = std::nullopt;
   bool probe = false;  // fills the index's column of image facts, for which it reads images twice
   // Told of every block that was read; an error ends the scan.
   std::function<absl::Status(uint64_t bytes)> on_block = nullptr;
@@ -43,6 +51,9 @@ struct ForeignScanOptions {
 absl::StatusOr<ForeignShard> ScanForeignShard(const std::string& path,
                                               std::span<const Format* const> formats,
                                               const ForeignScanOptions& options = {});
+
+// What ForeignShard::background means, in a sentence.
+std::string BackgroundWarning(const std::string& path, uint64_t background, uint64_t records);
 
 // Which format takes the shard, and its data file; as ScanForeignShard without the scan.
 struct ForeignShardKind {

@@ -116,6 +116,11 @@ class AgainstTest(command.PackTest):
     self.assertIn("--against nowhere does not exist", self.pack("validate", "out", "--against", "nowhere", expect=2).stderr)
     self.write("file", b"x")
     self.assertIn("--against file is not a folder", self.pack("validate", "out", "--against", "file", expect=2).stderr)
+    self.pack("src", "-o", "other")
+    for dataset in ("out", "other"):
+      refused = self.pack("validate", "out", "--against", dataset, expect=2).stderr
+      self.assertIn(f"--against {dataset} names a dataset, not its source", refused)
+      self.assertIn(f"--against {self.folder / 'src'}", refused)
 
 
 if __name__ == "__main__":

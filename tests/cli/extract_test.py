@@ -188,6 +188,62 @@ class ExtractTest(command.PackTest):
     self.pack("extract", "out", "again")
     self.assertEqual(self.contents("src"), self.contents("again"))
 
+  def tar(self, name, samples):
+    with tarfile.open(self.folder / name, "w") as archive:
+      for key, parts in samples.items():
+        for ending, data in parts.items():
+          info = tarfile.TarInfo(f"{key}.{ending}")
+          info.size = len(data)
+          archive.addfile(info, io.BytesIO(data))
+    return name
+
+  def test_the_files_of_a_sample_whose_key_repeats_stay_together(self):
+    first = {"jpg": jpeg(1), "txt": b"one", "cls": b"0"}
+    for name, change in (("all", {"jpg": jpeg(2), "txt": b"two", "cls": b"1"}), ("image", {"jpg": jpeg(2)}),
+                         ("text", {"txt": b"two"}), ("label", {"cls": b"5"})):
+      with self.subTest(name):
+        second = {**first, **change}
+        self.tar("a.tar", {"000": first, "001": first})
+        self.tar("b.tar", {"000": second})
+        done = self.pack("extract", "a.tar", "b.tar", "-o", name, "--json", expect=3)
+        files = self.contents(name)
+        result = json.loads(done.stdout)
+        self.assertEqual((9, {"image": 3, "txt": 3, "cls": 3}, 3), (result["files"], result["fields"], result["renamed"]))
+        self.assertEqual(9, len(files))
+        stems = {path.rsplit(".", 1)[0] for path in files}
+        self.assertEqual(3, len(stems), files.keys())
+        renamed = (stems - {"000", "001"}).pop()
+        self.assertEqual(second, {ending: files[f"{renamed}.{ending}"] for ending in second})
+        self.assertEqual(first, {ending: files[f"000.{ending}"] for ending in first})
+
+  def test_a_sample_that_is_there_twice_is_counted_once(self):
+    for name in ("a.tar", "b.tar"):
+      self.tar(name, {"000": {"jpg": jpeg(1), "txt": b"one"}, name[0]: {"jpg": jpeg(1)}})
+    result = json.loads(self.pack("extract", "a.tar", "b.tar", "-o", "again", "--json").stdout)
+    self.assertEqual((4, {"image": 3, "txt": 1}), (result["files"], result["fields"]))
+    self.assertEqual(4, len(self.contents("again")))
+    # What an unfinished run has left is counted as this one's.
+    (self.folder / "again/.pack-extract").mkdir()
+    result = json.loads(self.pack("extract", "a.tar", "b.tar", "-o", "again", "--json").stdout)
+    self.assertEqual(4, result["files"])
+
+  def test_labels_that_are_no_folders_are_told(self):
+    for name in ("cat/1.jpg", "dog/2.jpg", "dog/3.jpg"):
+      self.write("src/" + name, jpeg(int(name[4])))
+    self.write("list.csv", b"cat/1.jpg,dog\ndog/2.jpg,cat\ndog/3.jpg,dog\n")
+    self.pack("list.csv", "--root", "src", "-o", "out", "--columns", "path=0,label=1")
+    done = self.pack("extract", "out", "-o", "again")
+    self.assertIn("the labels of 2 samples are not the folders of their paths", done.stderr)
+    self.assertEqual(2, sum(line.startswith("  ") for line in done.stderr.splitlines()))
+    with open(self.folder / "labels.jsonl", "w") as labels:
+      labels.write(self.pack("ls", "out", "--json").stdout)
+    self.assertIn("labels.jsonl --root again --columns path=path,label=class -o OUT", done.stderr)
+    self.pack("labels.jsonl", "--root", "again", "--columns", "path=path,label=class", "-o", "OUT")
+    self.assertEqual({"cat/1.jpg": "dog", "dog/2.jpg": "cat", "dog/3.jpg": "dog"}, {row["path"]: row["class"] for row in self.rows("OUT")})
+    for words in (["src", "-o", "folders"], ["src", "-o", "none", "--label-from", "none"], ["src", "-o", "deep", "--label-from", "dir"]):
+      self.pack(*words)
+      self.assertNotIn("not the folder", self.pack("extract", words[2], words[2] + "-again").stderr)
+
   def test_a_damaged_field_does_not_take_the_others_along(self):
     self.make_source()
     self.pack("src", "-o", "out", "--sidecars", "txt,png:small,mask.PNG,json", "--shards", "1", "--key", "index", "-q")

@@ -387,6 +387,22 @@ class IndexTest(command.PackTest):
     self.assertIn("x.tfrecord is webdataset, but named like tfrecord",
                   " ".join(self.pack("index", "x.tfrecord", "-o", "out").stderr.split()))
 
+  def test_what_lies_elsewhere_is_not_said_to_be_repaired(self):
+    self.make("shards/a.tar")
+    self.make("shards/b.tar", first=50)
+    self.pack("index", "shards/a.tar", "shards/b.tar", "-o", "out")
+    (self.folder / "shards/a.tar").unlink()
+    with open(self.folder / "shards/b.tar", "r+b") as shard:
+      shard.seek(600)
+      shard.write(b"damage")
+    found = self.pack("validate", "out", expect=4).stdout
+    self.assertIn("file-missing", found)
+    self.assertIn("file-hash", found)
+    self.assertNotIn("pack repair", found.replace(command.PACK, "pack"))
+    self.assertIn("restore the file from a good copy", found)
+    os.remove(self.folder / "out/b.pidx")  # lies in the dataset
+    self.assertIn("repair out", self.pack("validate", "out", expect=4).stdout)
+
   def test_neighbours_of_shards_are_no_finding_but_stale_indexes_are(self):
     self.make_shards()
     self.write("in/README.md", b"of the other tool")

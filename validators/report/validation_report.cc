@@ -16,11 +16,12 @@ namespace {
 // Members in the order in which a reader wants them.
 using Json = nlohmann::ordered_json;
 
-// What the catalogue says, as it concerns this report: with the dataset's name, or for a lone
-// shard.
+// What the catalogue says, as it concerns this report: with the dataset's name, or for a shard that
+// is alone or lies elsewhere.
 std::string HintOf(const ValidationReport& report, const Finding& finding) {
   const FindingSpec& spec = SpecOf(finding.id);
-  const bool lone = !report.identity && !spec.lone_hint.empty();
+  const bool lone =
+      (!report.identity || report.elsewhere.contains(finding.shard)) && !spec.lone_hint.empty();
   return absl::StrReplaceAll(std::string(lone ? spec.lone_hint : spec.hint),
                              {{"`pack repair OUT", absl::StrCat("`", TypedProgram(), " repair ",
                                                                 ShellQuoted(report.subject))}});

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,8 +36,9 @@ std::string_view LevelName(ValidationLevel level);  // "quick", "full", "deep"
 struct ValidationReport {
   std::string subject;  // the dataset's folder, or the shard when there is just one; else empty
   ValidationLevel level = ValidationLevel::kFull;
-  std::string format;              // empty when it is not known, or when shards differ
-  std::optional<Digest> identity;  // of a dataset whose manifest is in order
+  std::string format;               // empty when it is not known, or when shards differ
+  std::optional<Digest> identity;   // of a dataset whose manifest is in order
+  std::set<std::string> elsewhere;  // shards and their paths that lie outside of it: never repaired
   // As the manifest, or the files given, announce them; and what was really read and compared.
   uint64_t shards = 0, shards_checked = 0;
   uint64_t records = 0, records_checked = 0;

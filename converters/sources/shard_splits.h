@@ -1,0 +1,35 @@
+// SplitsOfShardNames: the splits that the names of shards tell, where nothing else does.
+//
+//   SplitOfShardName("val-000000.tar");                          // "val"
+//   SplitOfShardName("mnist-train.tfrecord-00000-of-00001");     // "train", as TFDS names its files
+//   ShardSplits told = SplitsOfShardNames({"train-0.tar", "val-0.tar"});
+//
+// Thread-safety: pure.
+#ifndef SHARDPACK_CONVERTERS_SOURCES_SHARD_SPLITS_H_
+#define SHARDPACK_CONVERTERS_SOURCES_SHARD_SPLITS_H_
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shardpack {
+
+inline constexpr std::string_view kOneSplit = "train";  // what pack build calls it
+inline constexpr std::string_view kSplitsDiffer =
+    "some names of shards tell a split and some do not, so that all are in the split train";
+
+struct ShardSplits {
+  std::vector<std::string> splits;  // one a name; empty unless all names tell one
+  bool differ = false;              // some names tell one and some do not
+};
+// Names of files, without folders.
+ShardSplits SplitsOfShardNames(std::span<const std::string> names);
+
+// The split that a shard's name begins with, or that TensorFlow Datasets has put into it
+// (NAME-SPLIT.FORMAT-00000-of-00001); "" for none.
+std::string_view SplitOfShardName(std::string_view name);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_CONVERTERS_SOURCES_SHARD_SPLITS_H_
