@@ -79,10 +79,12 @@ ProgressView View(const BuildProgress& progress, uint64_t memory_ceiling) {
   return view;
 }
 
-ExitCode FailResumable(const absl::Status& status, const CommandLine& line, Terminal& terminal) {
+// `replacing`: what lies beside OUT is what this run has begun, or gone on with.
+ExitCode FailResumable(const absl::Status& status, const CommandLine& line, bool replacing,
+                       Terminal& terminal) {
   const ExitCode code = Fail(WithCommands(status, line), terminal);
   const std::string beside = OutputDir::BesideOf(line.out);
-  if (line.output.overwrite && Exists(beside).value_or(false)) {
+  if (replacing && Exists(beside).value_or(false)) {
     terminal.Raw(
         IsReplacement(line.out).value_or(false)
             ? StrCat(EscapeForTerminal(line.out), " is the new dataset; ",
@@ -166,7 +168,7 @@ ExitCode RunBuild(const CommandLine& line, Terminal& terminal) {
     return Build(prepared->plan, *prepared->source, options, pool, counts, StopSignal());
   }();
   progress.End();
-  if (!report.ok()) return FailResumable(report.status(), line, terminal);
+  if (!report.ok()) return FailResumable(report.status(), line, counts.replacing, terminal);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return ShowResult({prepared->plan, *report, line.out, seconds, counts.bytes_in}, line, terminal);

@@ -91,7 +91,7 @@ ExitCode RunCommit(const CommandLine& line, Terminal& terminal) {
   absl::StatusOr<std::string> bytes = OutputDir::ReadPlanBytes(out);
   if (!bytes.ok()) return Fail(bytes.status(), terminal);
   absl::StatusOr<Plan> plan = Plan::FromBytes(*bytes, FindFormat);
-  if (!plan.ok()) return Fail(plan.status(), terminal);
+  if (!plan.ok()) return Fail(OutputDir::DamagedPlan(out, plan.status()), terminal);
   EndAtOnceOnSignal(false);
   IoPool pool(line.io_depth);
   absl::StatusOr<RunReport> report = Publish(*plan, line, pool);

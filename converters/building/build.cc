@@ -25,7 +25,8 @@ RunReport AlreadyComplete(Manifest manifest) {
   return report;
 }
 
-// A fixed input has another size, so that the plan is another one and every shard is packed again.
+// A fixed input has another size, so that the plan is another one and every shard is packed again;
+// or another time, so that its shard is.
 absl::Status OrPackAgain(absl::Status status, const OutputOptions& output) {
   std::vector<FlagWords> offers = OfferedFlags(status);
   if (offers.empty()) return status;
@@ -39,6 +40,7 @@ absl::StatusOr<RunReport> Build(const Plan& plan, const SampleSource& source,
                                 const BuildOptions& options, IoPool& pool, BuildProgress& progress,
                                 const std::atomic<int>& stop) {
   ASSIGN_OR_RETURN(OutputDir out, OutputDir::Open(options.out, plan, options.output, pool));
+  progress.replacing = out.replaces();
   if (out.complete()) {
     ASSIGN_OR_RETURN(Manifest manifest, Manifest::Read(out.path()));
     return AlreadyComplete(std::move(manifest));

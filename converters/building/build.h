@@ -53,6 +53,8 @@ struct BuildProgress {
   // samples in memory.
   std::atomic<int64_t> reading{0}, computing{0}, proving{0};
   std::atomic<int64_t> memory_bytes{0};
+  // What the run builds, or has built, lies beside OUT in a folder of its own, which it has locked.
+  std::atomic<bool> replacing{false};
 };
 
 struct RunReport {

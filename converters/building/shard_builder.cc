@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "converters/listing/probe_pass.h"
+#include "converters/publishing/shard_results.h"
 #include "formats/core/index_name.h"
 #include "formats/io/sequential_reader.h"
 #include "formats/io/status_macros.h"
@@ -265,6 +266,7 @@ ShardBuilder::ShardBuilder(const Plan& plan, size_t shard, OutputDir& out)
     : plan_(plan), out_(out), planned_(plan.shards()[shard]), spec_(plan.Spec(shard)) {
   result_.shard = static_cast<uint32_t>(shard);
   result_.plan = plan.digest();
+  result_.times = ShardTimes(plan, shard);
   expected_.reserve(planned_.count);
   expected_fields_.reserve(planned_.count);
 }

@@ -92,6 +92,7 @@ std::string ToJournalLine(const ShardResult& result) {
         facts.pixel_sums}},
   };
   if (result.plan) line["plan"] = result.plan->ToHex();
+  if (result.times) line["times"] = result.times->ToHex();
   std::string text = Dump(line);
   text.pop_back();  // the closing brace comes after the checksum
   const std::string checksum = Xxh3_128(AsBytes(text)).ToHex();
@@ -132,6 +133,10 @@ bool ParseJournalLine(std::string_view line, ShardResult* result) {
     if (value.contains("plan")) {
       parsed.plan = ParseDigest(value.at("plan").get<std::string>());
       if (!parsed.plan) return false;
+    }
+    if (value.contains("times")) {
+      parsed.times = ParseDigest(value.at("times").get<std::string>());
+      if (!parsed.times) return false;
     }
     *result = std::move(parsed);
     return true;
@@ -196,9 +201,9 @@ absl::StatusOr<std::vector<ShardResult>> JournalReader::ReadNew() {
 absl::StatusOr<std::vector<ShardResult>> ReadJournals(const std::string& pack_folder) {
   ASSIGN_OR_RETURN(std::vector<ShardResult> lines, JournalReader(pack_folder).ReadNew());
   const auto what = [](const ShardResult& line) {
-    const Digest plan = line.plan.value_or(Digest{});
+    const Digest none, plan = line.plan.value_or(none), times = line.times.value_or(none);
     return std::tuple(line.shard, line.file.xxh3_128.ToHex(), line.index.xxh3_128.ToHex(),
-                      plan.ToHex());
+                      plan.ToHex(), times.ToHex());
   };
   std::map<decltype(what(ShardResult{})), ShardResult> last;
   for (ShardResult& line : lines) last[what(line)] = std::move(line);

@@ -41,6 +41,8 @@ struct ShardResult {
   std::vector<Skip> skips;
   DatasetFacts facts;                         // of this shard alone
   std::optional<Digest> plan = std::nullopt;  // not in lines of older versions
+  // ShardTimes of the files that it was built from; not in lines of older versions.
+  std::optional<Digest> times = std::nullopt;
   std::string journal = {};  // the name of the file that it was read from; not in the line
 };
 

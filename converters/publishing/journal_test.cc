@@ -25,6 +25,8 @@ ShardResult Example(uint32_t shard) {
   result.facts = {
       100, 90, 500, 1, 2, 3, 4, {{"jpg", 6}, {"png", 1}}, {{"kept", 7}}, {{"sum_0", 1ull << 63}},
       {}};
+  result.plan = Digest{5, 6};
+  result.times = Digest{7, 8};
   return result;
 }
 
@@ -45,6 +47,8 @@ TEST(JournalTest, ALineComesBackAsItWas) {
   EXPECT_EQ(parsed.file, result.file);
   EXPECT_EQ(parsed.index, result.index);
   EXPECT_EQ(parsed.records, 7u);
+  EXPECT_EQ(parsed.plan, result.plan);
+  EXPECT_EQ(parsed.times, result.times);
   EXPECT_EQ(parsed.sha256, "ab");
   EXPECT_EQ(parsed.skips, result.skips);
   EXPECT_EQ(parsed.facts.image_formats, result.facts.image_formats);

@@ -17,6 +17,7 @@
 #include "converters/publishing/shard_results.h"
 #include "formats/core/index_name.h"
 #include "formats/io/exists.h"
+#include "formats/io/hash.h"
 #include "formats/io/list_folder.h"
 #include "formats/io/shell_quoted.h"
 #include "formats/io/staged_file.h"
@@ -80,6 +81,15 @@ absl::StatusOr<std::string> OutputDir::ReadPlanBytes(const std::string& out) {
   return bytes;
 }
 
+absl::Status OutputDir::DamagedPlan(const std::string& out, const absl::Status& why) {
+  return absl::Status(
+      why.code(),
+      absl::StrCat(EscapeForTerminal(out + "/.pack/plan"), ": ", std::string(why.message()),
+                   ". With the plan file of the workers it is put back, what is "
+                   "missing is built, and all is published by\n  ",
+                   TypedProgram(), " build --plan FILE -o ", ShellQuoted(out)));
+}
+
 bool OutputDir::HoldsUnfinished(const std::string& out) {
   return Exists(WithoutSlashes(out) + "/.pack/plan").value_or(false) ||
          Exists(BesideOf(out) + "/.pack/plan").value_or(false);
@@ -98,23 +108,28 @@ absl::Status OutputDir::FinishPublished(const std::string& out) {
   if (!pack.ok() || !*pack) return pack.status();
   const absl::StatusOr<bool> indexed = Exists(absl::StrCat(path, "/", std::string(kIndexMark)));
   if (!indexed.ok() || *indexed) return indexed.status();
+  RETURN_IF_ERROR(CheckPackFolder(path));
+  {
+    ASSIGN_OR_RETURN(const OwnedFolder looked_at, OwnedFolder::Open(path));
+    ASSIGN_OR_RETURN(const std::vector<std::string> names, looked_at.List(".pack"));
+    if (!names.empty() && std::none_of(names.begin(), names.end(), IsMadeByPack))
+      return absl::OkStatus();
+  }
   const absl::StatusOr<File> lock = LockPackFolder(path);
   if (!lock.ok()) {
     return Exists(path + "/.pack").value_or(true)
                ? lock.status()
                : absl::OkStatus();  // another run has just done it
   }
-  absl::Status status;
   ASSIGN_OR_RETURN(const bool replaced, IsReplacement(path));
   if (replaced) {
     std::error_code error;
     const std::string real = std::filesystem::canonical(path, error).native();
     if (error) return IoStatus("look at", path, error.value());
-    status = FinishReplacement(path, real + kOverwriteSuffix);
+    RETURN_IF_ERROR(FinishReplacement(path, real + kOverwriteSuffix));
   }
-  if (!status.ok()) return status;
-  const absl::StatusOr<OwnedFolder> folder = OwnedFolder::Open(path);
-  return folder.ok() ? RemovePackFolder(*folder) : folder.status();
+  ASSIGN_OR_RETURN(const OwnedFolder folder, OwnedFolder::Open(path));
+  return RemovePackFolder(folder);
 }
 
 absl::StatusOr<OutputDir> OutputDir::Open(const std::string& out, const Plan& plan,
@@ -143,8 +158,9 @@ absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan
     ASSIGN_OR_RETURN(const bool exchanged, IsReplacement(dir.path_));
     const absl::StatusOr<Manifest> manifest = Manifest::Read(dir.path_);
     if (!manifest.ok() && !options.overwrite) return DamagedManifest(dir.path_, manifest.status());
-    const bool finished = exchanged && manifest.ok() && manifest->plan_digest == plan.digest();
-    if (exchanged) status = FinishPublished(dir.path_);
+    const bool of_plan = manifest.ok() && manifest->plan_digest == plan.digest();
+    const bool finished = of_plan && (exchanged || !options.overwrite);
+    if (exchanged || finished) status = FinishPublished(dir.path_);
     if (!status.ok()) return status;
     if (!options.overwrite || finished) {
       status = dir.CheckPublished(plan, *manifest, pool);
@@ -161,11 +177,14 @@ absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan
   std::optional<Plan> was;
   if (options.only_commit) status = dir.BeginCommit(plan, pool);
   if (status.ok()) status = dir.BeginFolder();
-  if (status.ok() && dir.path_ != dir.out_) status = dir.DiscardOtherPlan(plan);
+  if (status.ok() && dir.replaces()) status = dir.DiscardOtherPlan(plan);
   if (status.ok()) status = dir.BeginStage(plan);
+  if (status.ok() && dir.replaces())
+    status = dir.Replace(kReplacesName, NamesText({dir.ReplacesName()}));
   if (status.ok()) status = dir.IndexPlan(plan, &was);
-  if (status.ok() && !options.only_commit) status = dir.FindFinished(plan, pool);
+  if (status.ok() && !options.only_commit) status = dir.FindFinished(plan, was, pool);
   if (status.ok() && was) status = dir.CheckFreshness(*was, plan);
+  if (status.ok() && was) status = dir.RenewPlan(*was, plan);
   if (status.ok()) status = dir.NameIndexes(plan);
   if (status.ok()) status = dir.CheckFreeSpace(plan);
   if (!status.ok()) return status;
@@ -185,10 +204,8 @@ absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan
 absl::Status OutputDir::CheckPublished(const Plan& plan, const Manifest& manifest, IoPool& pool) {
   if (manifest.plan_digest != plan.digest())
     return OrOverwrite(PlanDiffers(path_, DifferencesFrom(path_, manifest, plan)));
-  absl::Status status = FinishPublished(path_);
-  if (status.ok()) status = CheckPublishedFiles(path_, manifest);
-  return status.ok() ? CheckSource(path_, manifest, plan.listing(), options_.planned_source, pool)
-                     : status;
+  RETURN_IF_ERROR(CheckPublishedFiles(path_, manifest));
+  return CheckSource(path_, manifest, plan, options_, pool);
 }
 
 absl::Status OutputDir::Create() {
@@ -248,11 +265,14 @@ absl::Status OutputDir::CheckHoldsNothingElse() const {
   const absl::StatusOr<bool> planned = Exists(PathOf(".pack/plan"));
   if (!planned.ok() || *planned) return planned.status();
   // A build whose plan is lost still knows what it has made.
-  ASSIGN_OR_RETURN(const std::set<std::string> made, MadeFiles(path_));
+  ASSIGN_OR_RETURN(std::set<std::string> made, UnfinishedFiles(path_));
+  made.erase(std::string(kManifestName));  // a dataset is never built over
   std::set<std::string> ours = {".pack"};
   for (const std::string& name : made) ours.insert(name.substr(0, name.find('/')));
   for (const std::string& name : names) {
     if (ours.contains(name)) continue;
+    if (std::find(names.begin(), names.end(), kManifestName) != names.end())
+      return Conflict(path_, "holds a dataset already; move it away, or use another folder");
     if (std::any_of(names.begin(), names.end(),
                     [](const std::string& each) { return each.ends_with(kIndexSuffix); })) {
       return absl::DataLossError(absl::StrCat(
@@ -294,8 +314,43 @@ absl::Status OutputDir::BeginReplacement() {
   }
   if (!status.ok()) return status;
   path_ = out_ + kOverwriteSuffix;
-  status = MakeDirectory(path_);
-  return status.ok() ? CheckIsOurs(path_) : status;
+  return CheckBeside();
+}
+
+// Beside OUT anything may lie, even a dataset or a build that pack has made for somebody: only what
+// bears the mark of an --overwrite of this very OUT is gone on with, or begun anew.
+absl::Status OutputDir::CheckBeside() const {
+  struct stat facts;
+  if (::lstat(path_.c_str(), &facts) != 0)
+    return errno == ENOENT ? absl::OkStatus() : IoStatus("look at", path_, errno);
+  const std::string advice = "move it away, or use another folder";
+  if (!S_ISDIR(facts.st_mode)) {
+    return Conflict(path_, absl::StrCat("is a link or a file, where --overwrite builds what is to "
+                                        "take the place of ",
+                                        EscapeForTerminal(out_), "; ", advice));
+  }
+  RETURN_IF_ERROR(CheckIsOurs(path_));
+  ASSIGN_OR_RETURN(const std::set<std::string> replaced,
+                   ReadNames(PathOf(std::string(kReplacesName))));
+  if (replaced == std::set<std::string>{ReplacesName()}) return absl::OkStatus();
+  // All that a run leaves that was killed before it had made its mark.
+  const std::set<std::string_view> unmarked = {".pack", ".pack/lock", ".pack/stage"};
+  ASSIGN_OR_RETURN(std::vector<std::string> names, ListFolder(path_));
+  ASSIGN_OR_RETURN(const OwnedFolder folder, OwnedFolder::Open(path_));
+  ASSIGN_OR_RETURN(const std::vector<std::string> inside, folder.List(".pack"));
+  for (const std::string& name : inside) names.push_back(".pack/" + name);
+  for (const std::string& name : names) {
+    if (unmarked.contains(name)) continue;
+    return Conflict(path_, absl::StrCat("was not begun by --overwrite of ", EscapeForTerminal(out_),
+                                        " (first entry: ", EscapeForTerminal(name), "); ", advice));
+  }
+  return absl::OkStatus();
+}
+
+// The mark of a folder beside OUT: what OUT is called, as far as a list of names can say it.
+std::string OutputDir::ReplacesName() const {
+  const std::string name = std::filesystem::path(out_).filename().native();
+  return IsDatasetFileName(name) ? name : Xxh3_128(AsBytes(name)).ToHex();
 }
 
 // Under the lock, so that what was looked at is what is published; a commit that is refused changes
@@ -304,7 +359,7 @@ absl::Status OutputDir::BeginCommit(const Plan& plan, IoPool& pool) {
   const absl::StatusOr<bool> was_locked = Exists(PathOf(".pack/lock"));
   absl::Status status = was_locked.ok() ? Lock() : was_locked.status();
   if (!status.ok()) return status;
-  status = FindFinished(plan, pool);
+  status = FindFinished(plan, std::nullopt, pool);
   if (status.ok() || *was_locked) return status;
   const absl::StatusOr<OwnedFolder> folder = OwnedFolder::Open(path_);
   if (folder.ok()) (void)folder->RemoveFile(".pack/lock");  // an error leaves an empty file
@@ -312,10 +367,12 @@ absl::Status OutputDir::BeginCommit(const Plan& plan, IoPool& pool) {
 }
 
 absl::Status OutputDir::BeginFolder() {
-  absl::Status status = CheckHoldsNothingElse();
+  absl::Status status = replaces() ? MakeDirectory(path_) : absl::OkStatus();
+  if (status.ok()) status = CheckHoldsNothingElse();
   if (status.ok()) status = MakeDirectory(PathOf(".pack"));
   if (status.ok() && !options_.shards_range && !options_.only_commit) status = Lock();
-  if (status.ok()) status = CheckIsOurs(path_);  // again: another run may have been first
+  // Again: another run may have been first.
+  if (status.ok()) status = replaces() ? CheckBeside() : CheckIsOurs(path_);
   if (status.ok()) status = CheckHoldsNothingElse();
   return status.ok() ? MakeDirectory(PathOf(".pack/stage")) : status;
 }

@@ -50,13 +50,15 @@ class OutputDir {
                                         const OutputOptions& options, IoPool& pool);
   // The plan that OUT/.pack holds, for `pack commit`.
   static absl::StatusOr<std::string> ReadPlanBytes(const std::string& out);
+  // The error of one that is damaged, with the way on.
+  static absl::Status DamagedPlan(const std::string& out, const absl::Status& why);
   // Whether a run that was interrupted can be gone on with in OUT.
   static bool HoldsUnfinished(const std::string& out);
   // Where --overwrite builds what is to take the place of OUT, and then leaves the old one until it
   // is removed.
   static std::string BesideOf(const std::string& out);
   // Ends what a run that published this manifest had no time for: takes an old dataset and `.pack`
-  // away.
+  // away. Where `.pack` holds nothing of pack, nothing is written.
   static absl::Status FinishPublished(const std::string& out);
 
   OutputDir(OutputDir&&) = default;
@@ -66,6 +68,8 @@ class OutputDir {
   const std::string& path() const { return path_; }
   const OutputOptions& options() const { return options_; }
   bool complete() const { return complete_; }
+  // The files go, or went, to a folder beside OUT, which no other run works in.
+  bool replaces() const { return path_ != out_; }
   const std::vector<ShardResult>& finished() const { return finished_; }
   Journal& journal() const { return *journal_; }
 
@@ -115,6 +119,8 @@ class OutputDir {
   absl::Status CheckHoldsNothingElse() const;
   absl::Status CheckPublished(const Plan& plan, const Manifest& manifest, IoPool& pool);
   absl::Status BeginReplacement();
+  absl::Status CheckBeside() const;
+  std::string ReplacesName() const;
   absl::Status BeginCommit(const Plan& plan, IoPool& pool);
   absl::Status BeginFolder();
   absl::Status BeginStage(const Plan& plan);
@@ -126,10 +132,11 @@ class OutputDir {
   absl::Status Replace(std::string_view name, std::string_view bytes) const;
   absl::Status PublishOnce(const std::string& name, std::string_view bytes) const;
   void Follow(const std::string& own_journal);
-  absl::Status FindFinished(const Plan& plan, IoPool& pool);
+  absl::Status FindFinished(const Plan& plan, const std::optional<Plan>& was, IoPool& pool);
   absl::Status NameIndexes(const Plan& plan);
   absl::Status RenameOldIndex(const std::string& shard, FileEntry& index) const;
   absl::Status CheckFreshness(const Plan& was, const Plan& now) const;
+  absl::Status RenewPlan(const Plan& was, const Plan& now);
   absl::Status CheckFreeSpace(const Plan& plan) const;
   absl::Status Exchange();
 
@@ -139,6 +146,7 @@ class OutputDir {
   bool complete_ = false;
   bool plan_was_lost_ = false;
   std::vector<ShardResult> finished_;
+  std::set<uint32_t> journalled_;        // shards that were finished once, as they may be still
   std::unique_ptr<OwnedFolder> folder_;  // of path_
   std::set<std::string> old_indexes_;    // that journals name as older versions did
   std::unique_ptr<RunStage> stage_;

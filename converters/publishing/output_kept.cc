@@ -29,15 +29,6 @@ bool LacksWhatMayBeBack(const ShardResult& result) {
   });
 }
 
-bool FieldsChanged(const Listing& was, const Listing& now, uint64_t row) {
-  const auto times = [&](const Listing& listing) {
-    const size_t fields = listing.field_mtime_ns.empty() ? 0 : listing.fields.size();
-    return std::span(listing.field_mtime_ns).subspan(fields * row, fields);
-  };
-  const auto before = times(was), after = times(now);
-  return !std::equal(before.begin(), before.end(), after.begin(), after.end());
-}
-
 // Every name that a build of the plan may give a file, but for what a commit adds.
 std::string MadeNames(const Plan& plan) {
   std::set<std::string> names;
@@ -118,35 +109,50 @@ absl::Status OutputDir::ClaimNames(const Plan& plan) const {
   return was.ok() && *was == names ? absl::OkStatus() : Replace(kMadeName, names);
 }
 
-// Sizes are part of the digest; a file rewritten with the same size shows in its mtime. What is
-// already packed was proven against the bytes of its time, so only shards still to build matter.
+// Sizes are part of the digest; a file rewritten with the same size shows in its mtime. Shards that
+// were finished are built again from such files; so is everything with --overwrite, which takes the
+// files as they are. A worker cannot know which of two plans the others have.
 absl::Status OutputDir::CheckFreshness(const Plan& was, const Plan& now) const {
-  std::set<uint32_t> done;
-  for (const ShardResult& result : finished_) done.insert(result.shard);
+  if (path_ != out_) return absl::OkStatus();
   const auto [begin, end] =
       options_.shards_range.value_or(std::pair<size_t, size_t>(0, now.shards().size()));
   for (size_t n = begin; n < end; ++n) {
-    if (done.count(static_cast<uint32_t>(n)) > 0) continue;
-    const PlannedShard& shard = now.shards()[n];
-    for (uint64_t p = shard.first; p < shard.first + shard.count; ++p) {
-      const uint32_t row = now.row(p);
-      if (was.listing().mtime_ns[row] != now.listing().mtime_ns[row] ||
-          FieldsChanged(was.listing(), now.listing(), row)) {
-        return OrOverwrite(
-            Conflict(now.listing().Path(row), "was changed since the interrupted run began"));
-      }
+    if (!options_.shards_range && journalled_.contains(static_cast<uint32_t>(n))) continue;
+    if (const std::optional<uint32_t> row = FirstChangedRow(was, now, n)) {
+      return OrOverwrite(
+          Conflict(now.listing().Path(*row), "was changed since the interrupted run began"));
     }
   }
   return absl::OkStatus();
 }
 
+// From here on the plan in the folder is the one with today's times, which a commit vouches for.
+// No line of an older version, which has no times, is left to say that a shard was built from them.
+absl::Status OutputDir::RenewPlan(const Plan& was, const Plan& now) {
+  if (options_.shards_range || options_.only_commit) return absl::OkStatus();
+  bool differ = false;
+  std::set<uint32_t> done;
+  for (const ShardResult& result : finished_) done.insert(result.shard);
+  for (size_t n = 0; n < now.shards().size(); ++n) {
+    if (!FirstChangedRow(was, now, n)) continue;
+    differ = true;
+    const auto shard = static_cast<uint32_t>(n);
+    if (!journalled_.contains(shard) || done.contains(shard)) continue;
+    RETURN_IF_ERROR(folder_->RemoveFile(IndexName(now.shards()[n].name)));
+  }
+  return differ ? Replace(".pack/plan", now.ToBytes()) : absl::OkStatus();
+}
+
 // What no line vouches for is built again, and takes the place of what is there when it is
 // published.
-absl::Status OutputDir::FindFinished(const Plan& plan, IoPool& pool) {
+absl::Status OutputDir::FindFinished(const Plan& plan, const std::optional<Plan>& was,
+                                     IoPool& pool) {
   ASSIGN_OR_RETURN(std::vector<ShardResult> lines, ReadJournals(PathOf(".pack")));
   RETURN_IF_ERROR(CheckOnePlan(path_, plan, lines));
-  // Those that name no plan are of the one that was there.
-  if (plan_was_lost_) std::erase_if(lines, [](const ShardResult& line) { return !line.plan; });
+  // Those that name no plan, or no times, are of the one that was there.
+  if (plan_was_lost_) {
+    std::erase_if(lines, [](const ShardResult& line) { return !line.plan || !line.times; });
+  }
   const size_t shards = plan.shards().size();
   const auto [begin, end] = options_.shards_range.value_or(std::pair<size_t, size_t>(0, shards));
   ASSIGN_OR_RETURN(ShardStates states, LookAtShards(path_, plan, lines, begin, end, pool));
@@ -156,8 +162,13 @@ absl::Status OutputDir::FindFinished(const Plan& plan, IoPool& pool) {
   // What was not there, or not as planned, may be by now: a worker may have had another folder, or
   // an empty mount.
   if (!options_.only_commit) std::erase_if(finished_, LacksWhatMayBeBack);
+  std::erase_if(finished_, [&](const ShardResult& result) {  // lines of older versions
+    return was && !result.times && FirstChangedRow(*was, plan, result.shard);
+  });
   for (const ShardResult& line : lines) {
-    if (!FitsPlan(line, plan) || line.shard < begin || line.shard >= end) continue;
+    if (line.shard < begin || line.shard >= end) continue;
+    journalled_.insert(line.shard);
+    if (!FitsPlan(line, plan)) continue;
     if (line.index.name != IndexName(plan.shards()[line.shard].name))
       old_indexes_.insert(line.index.name);
   }

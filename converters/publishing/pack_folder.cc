@@ -11,8 +11,8 @@ namespace shardpack {
 namespace {
 
 constexpr std::string_view kFolder = ".pack";
-constexpr std::array<std::string_view, 8> kMade = {"plan",  "made",      "made-extras", "replaced",
-                                                   "index", "index.new", "stage",       "lock"};
+constexpr std::array<std::string_view, 9> kMade = {
+    "plan", "made", "made-extras", "replaced", "replaces", "index", "index.new", "stage", "lock"};
 
 }  // namespace
 

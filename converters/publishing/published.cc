@@ -6,9 +6,10 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
-#include <map>
+#include <iterator>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -26,12 +27,26 @@ namespace {
 
 constexpr size_t kNamed = 5;
 
-std::string Named(std::vector<std::string> lines) {
-  const size_t count = lines.size();
-  lines.resize(std::min(count, kNamed));
-  if (count > kNamed) lines.push_back(absl::StrCat("... and ", count - kNamed, " more"));
-  return absl::StrJoin(lines, "\n  ");
-}
+// The first few of many lines, in their order.
+class FirstLines {
+ public:
+  void Add(std::string line) {
+    ++count_;
+    lines_.insert(std::move(line));
+    if (lines_.size() > kNamed) lines_.erase(std::prev(lines_.end()));
+  }
+  uint64_t count() const { return count_; }
+  std::string Text() const {
+    return absl::StrCat(absl::StrJoin(lines_, "\n  "),
+                        count_ > lines_.size()
+                            ? absl::StrCat("\n  ... and ", count_ - lines_.size(), " more")
+                            : "");
+  }
+
+ private:
+  uint64_t count_ = 0;
+  std::multiset<std::string> lines_;
+};
 
 int64_t Nanoseconds(const timespec& time) {
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
@@ -47,37 +62,33 @@ absl::StatusOr<int64_t> PublishedAt(const std::string& dataset) {
 // The files of a listing: when they were modified, as listed or as they are now.
 class SourceFiles {
  public:
-  SourceFiles(const Listing& listing, const std::string& root)
+  // `rows`: those to look at; null for all of them.
+  SourceFiles(const Listing& listing, const std::string& root, const std::vector<uint32_t>* rows)
       : listing_(listing),
         root_(root),
+        rows_(rows),
         mtime_ns_(listing.mtime_ns),
         field_mtime_ns_(listing.field_mtime_ns) {}
 
-  // Takes sizes and times from the files.
-  absl::Status LookAgain(IoPool& pool) {
-    return ForEachFile(pool, [this](const SourceFile& file, const struct stat* facts) {
-      int64_t& time =
-          file.field == 0 ? mtime_ns_[file.row] : field_mtime_ns_[FieldAt(file.row, file.field)];
-      const uint64_t bytes = file.field == 0 ? listing_.bytes[file.row]
-                                             : listing_.FieldBytes(file.row, file.field - 1);
-      if (facts == nullptr || !S_ISREG(facts->st_mode)) {
-        differing_.push_back(absl::StrCat(EscapeForTerminal(file.path),
-                                          facts == nullptr ? " is missing" : " is not a file"));
-        return;
-      }
-      time = Nanoseconds(facts->st_mtim);
-      if (static_cast<uint64_t>(facts->st_size) == bytes) return;
-      differing_.push_back(absl::StrCat(EscapeForTerminal(file.path), " has ", facts->st_size,
-                                        " bytes, planned were ", bytes));
+  // One stat a file. Finds those that were written after the dataset, be it with an older time:
+  // nobody sets the time of a file's last change. `planned`: takes the times from the files, and
+  // compares their sizes.
+  absl::Status Look(int64_t published, bool planned, IoPool& pool) {
+    looked_ = true;
+    return ForEachFile(pool, [&](const SourceFile& file, const struct stat* facts) {
+      ++files_;
+      const bool written = facts == nullptr || std::max(Nanoseconds(facts->st_mtim),
+                                                        Nanoseconds(facts->st_ctim)) > published;
+      if (written) written_.Add(EscapeForTerminal(file.path));
+      if (planned) Compare(file, facts);
     });
   }
 
-  absl::Status CheckPlanned(const std::string& dataset) {
-    if (differing_.empty()) return absl::OkStatus();
-    std::sort(differing_.begin(), differing_.end());
+  absl::Status CheckPlanned(const std::string& dataset) const {
+    if (differing_.count() == 0) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat(
         EscapeForTerminal(dataset), " is whole, but the source ", EscapeForTerminal(root_),
-        " is not as planned any more:\n  ", Named(std::move(differing_)),
+        " is not as planned any more:\n  ", differing_.Text(),
         "\nTo pack it as it is now, make a new plan with pack plan, and build it in another "
         "folder."));
   }
@@ -93,39 +104,28 @@ class SourceFiles {
            std::any_of(field_mtime_ns_.begin(), field_mtime_ns_.end(), changed);
   }
 
-  // Which files were written after the dataset, be it with an older time: nobody sets the time of a
-  // file's last change.
   absl::Status Changed(const std::string& dataset, const std::string& identity, int64_t published,
                        IoPool& pool) {
-    std::vector<std::string> written;
-    uint64_t looked = 0;
     struct stat facts;
     const bool archive = ::stat(root_.c_str(), &facts) == 0 && !S_ISDIR(facts.st_mode);
     if (archive) {
-      looked = 1;
-      written.push_back(EscapeForTerminal(root_));
-    } else {
-      RETURN_IF_ERROR(ForEachFile(pool, [&](const SourceFile& file, const struct stat* now) {
-        ++looked;
-        const bool after = now == nullptr || std::max(Nanoseconds(now->st_mtim),
-                                                      Nanoseconds(now->st_ctim)) > published;
-        if (after) written.push_back(EscapeForTerminal(file.path));
-      }));
+      written_.Add(EscapeForTerminal(root_));
+    } else if (!looked_) {
+      RETURN_IF_ERROR(Look(published, /*planned=*/false, pool));
     }
-    std::sort(written.begin(), written.end());
     std::string what;
-    if (written.empty()) {
+    if (written_.count() == 0) {
       what =
           "the files of the source have the sizes, but not the times that they had when it was "
           "packed";
-    } else if (written.size() == looked && looked > 1) {
-      what = absl::StrCat("all ", looked,
-                          " files of the source were written after it was packed, with the sizes "
-                          "that they had, as in a ",
-                          "copy that does not keep the times (cp -a and rsync -t keep them)");
+    } else if (written_.count() == files_ && files_ > 1) {
+      what = absl::StrCat("all ", files_, " files of ",
+                          rows_ == nullptr ? "the source" : "these shards",
+                          " were written after it was packed, with the sizes that they had, as in "
+                          "a copy that does not keep the times (cp -a and rsync -t keep them)");
     } else {
       what = absl::StrCat("files of the source were changed after it was packed:\n  ",
-                          Named(std::move(written)));
+                          written_.Text());
     }
     const std::string compare =
         archive
@@ -148,6 +148,21 @@ class SourceFiles {
     std::string path;  // below the root
   };
 
+  void Compare(const SourceFile& file, const struct stat* facts) {
+    int64_t& time =
+        file.field == 0 ? mtime_ns_[file.row] : field_mtime_ns_[FieldAt(file.row, file.field)];
+    const uint64_t bytes =
+        file.field == 0 ? listing_.bytes[file.row] : listing_.FieldBytes(file.row, file.field - 1);
+    const std::string path = EscapeForTerminal(file.path);
+    if (facts == nullptr || !S_ISREG(facts->st_mode)) {
+      differing_.Add(absl::StrCat(path, facts == nullptr ? " is missing" : " is not a file"));
+      return;
+    }
+    time = Nanoseconds(facts->st_mtim);
+    if (static_cast<uint64_t>(facts->st_size) == bytes) return;
+    differing_.Add(absl::StrCat(path, " has ", facts->st_size, " bytes, planned were ", bytes));
+  }
+
   size_t FieldAt(uint64_t row, size_t field) const {
     return row * listing_.fields.size() + field - 1;
   }
@@ -159,8 +174,9 @@ class SourceFiles {
     constexpr uint64_t kRows = 1024;
     std::mutex mutex;
     absl::Status failed;
-    pool.ForEach((listing_.rows() + kRows - 1) / kRows, [&](size_t chunk) {
-      const uint64_t end = std::min(listing_.rows(), (chunk + 1) * kRows);
+    const uint64_t rows = rows_ == nullptr ? listing_.rows() : rows_->size();
+    pool.ForEach((rows + kRows - 1) / kRows, [&](size_t chunk) {
+      const uint64_t end = std::min(rows, (chunk + 1) * kRows);
       std::vector<std::pair<SourceFile, std::optional<struct stat>>> found;
       const auto look = [&](SourceFile file) {
         const std::string path = absl::StrCat(root_, "/", file.path);
@@ -172,7 +188,8 @@ class SourceFiles {
         return absl::OkStatus();
       };
       absl::Status status;
-      for (uint64_t row = chunk * kRows; row < end && status.ok(); ++row) {
+      for (uint64_t n = chunk * kRows; n < end && status.ok(); ++n) {
+        const uint64_t row = rows_ == nullptr ? n : (*rows_)[n];
         if (IsSkipped(row)) continue;
         std::string path = listing_.Path(row);
         for (size_t f = 0; f < listing_.fields.size() && status.ok() && !field_mtime_ns_.empty();
@@ -198,8 +215,11 @@ class SourceFiles {
 
   const Listing& listing_;
   const std::string root_;
+  const std::vector<uint32_t>* const rows_;
   std::vector<int64_t> mtime_ns_, field_mtime_ns_;
-  std::vector<std::string> differing_;
+  bool looked_ = false;
+  uint64_t files_ = 0;  // looked at
+  FirstLines differing_, written_;
 };
 
 }  // namespace
@@ -222,41 +242,50 @@ std::vector<std::string> DifferencesFrom(const std::string& dataset, const Manif
 }
 
 absl::Status CheckPublishedFiles(const std::string& dataset, const Manifest& manifest) {
-  std::vector<std::string> lines;
+  FirstLines lines;
   for (const FileEntry& file : manifest.files) {
     const std::string path = PathInDataset(dataset, file.name);
     struct stat facts;
     if (::stat(path.c_str(), &facts) != 0) {
       if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
         return IoStatus("look at", path, errno);
-      lines.push_back(absl::StrCat(EscapeForTerminal(file.name), " is missing"));
+      lines.Add(absl::StrCat(EscapeForTerminal(file.name), " is missing"));
     } else if (!S_ISREG(facts.st_mode)) {
-      lines.push_back(absl::StrCat(EscapeForTerminal(file.name), " is not a file"));
+      lines.Add(absl::StrCat(EscapeForTerminal(file.name), " is not a file"));
     } else if (static_cast<uint64_t>(facts.st_size) != file.bytes) {
-      lines.push_back(absl::StrCat(EscapeForTerminal(file.name), " has ", facts.st_size,
-                                   " bytes, expected ", file.bytes));
+      lines.Add(absl::StrCat(EscapeForTerminal(file.name), " has ", facts.st_size,
+                             " bytes, expected ", file.bytes));
     }
   }
-  if (lines.empty()) return absl::OkStatus();
-  const size_t count = lines.size();
+  const uint64_t count = lines.count();
+  if (count == 0) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(
       EscapeForTerminal(dataset), " is damaged: ", count, " of its ", manifest.files.size(),
-      count == 1 ? " files is" : " files are", " not what the manifest says:\n  ",
-      Named(std::move(lines)), "\nTo build these alone again:\n  ", TypedProgram(), " repair ",
-      ShellQuoted(dataset)));
+      count == 1 ? " files is" : " files are", " not what the manifest says:\n  ", lines.Text(),
+      "\nTo build these alone again:\n  ", TypedProgram(), " repair ", ShellQuoted(dataset)));
 }
 
-absl::Status CheckSource(const std::string& dataset, const Manifest& manifest,
-                         const Listing& listing, const std::string& root, IoPool& pool) {
-  SourceFiles files(listing, root.empty() ? listing.root : root);
-  if (!root.empty()) {
-    absl::Status looked = files.LookAgain(pool);
-    if (looked.ok()) looked = files.CheckPlanned(dataset);
-    if (!looked.ok()) return looked;
+absl::Status CheckSource(const std::string& dataset, const Manifest& manifest, const Plan& plan,
+                         const OutputOptions& options, IoPool& pool) {
+  const Listing& listing = plan.listing();
+  const bool planned = !options.planned_source.empty();
+  std::vector<uint32_t> rows;
+  if (options.shards_range) {
+    for (size_t n = options.shards_range->first; n < options.shards_range->second; ++n) {
+      const PlannedShard& shard = plan.shards()[n];
+      for (uint64_t p = shard.first; p < shard.first + shard.count; ++p)
+        rows.push_back(plan.row(p));
+    }
+  }
+  SourceFiles files(listing, planned ? options.planned_source : listing.root,
+                    options.shards_range ? &rows : nullptr);
+  ASSIGN_OR_RETURN(const int64_t published, PublishedAt(dataset));
+  if (planned) {
+    RETURN_IF_ERROR(files.Look(published, planned, pool));
+    RETURN_IF_ERROR(files.CheckPlanned(dataset));
   }
   if (!manifest.source_times.empty() && files.Times() == manifest.source_times)
     return absl::OkStatus();
-  ASSIGN_OR_RETURN(int64_t published, PublishedAt(dataset));
   if (manifest.source_times.empty() && !files.AnyModifiedAfter(published)) return absl::OkStatus();
   return files.Changed(dataset, IdentityText(manifest.Identity()), published, pool);
 }

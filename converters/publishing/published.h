@@ -1,7 +1,7 @@
 // What a look at a finished dataset tells, without reading its bytes: one stat a file.
 //
 //   absl::Status whole = CheckPublishedFiles("OUT", manifest);            // each file is there, with its size
-//   absl::Status fresh = CheckSource("OUT", manifest, plan.listing(), "", pool);   // no source file was changed
+//   absl::Status fresh = CheckSource("OUT", manifest, plan, options, pool);   // no source file was changed
 //
 // Lifetime, thread-safety: pure but for the file system.
 // Errors: DataLoss (exit 4) that names files and the command that repairs them; FailedPrecondition
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "converters/planning/output_options.h"
 #include "converters/planning/plan.h"
 #include "converters/threads/io_pool.h"
 #include "formats/core/manifest.h"
@@ -25,12 +26,12 @@ std::vector<std::string> DifferencesFrom(const std::string& dataset, const Manif
                                          const Plan& plan);
 
 absl::Status CheckPublishedFiles(const std::string& dataset, const Manifest& manifest);
-// No file of the listing was modified since it was packed, by the times that the manifest vouches
-// for; by its own age where it is of an older version. `root`: where the files of a listing from a
-// plan lie, which are then looked at again, by size and time; empty for a listing that was just
-// made, whose names and sizes are part of the plan's digest.
-absl::Status CheckSource(const std::string& dataset, const Manifest& manifest,
-                         const Listing& listing, const std::string& root, IoPool& pool);
+// No file of the plan's listing was modified since it was packed, by the times that the manifest
+// vouches for; by its own age where it is of an older version. With `planned_source` the files are
+// looked at again there, by size and time; the names and sizes of a listing that was just made are
+// part of the plan's digest. With a range of shards the files of these alone are looked at.
+absl::Status CheckSource(const std::string& dataset, const Manifest& manifest, const Plan& plan,
+                         const OutputOptions& options, IoPool& pool);
 
 }  // namespace shardpack
 

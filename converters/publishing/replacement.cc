@@ -86,7 +86,10 @@ std::set<std::string> FilesOf(const Manifest& manifest) {
 absl::StatusOr<std::set<std::string>> MadeFiles(const std::string& dataset) {
   absl::StatusOr<Manifest> manifest = Manifest::Read(dataset);
   if (manifest.ok()) return FilesOf(*manifest);
-  if (!absl::IsNotFound(manifest.status())) return manifest.status();
+  return absl::IsNotFound(manifest.status()) ? UnfinishedFiles(dataset) : manifest.status();
+}
+
+absl::StatusOr<std::set<std::string>> UnfinishedFiles(const std::string& dataset) {
   std::set<std::string> all;
   for (const std::string_view name : {kMadeName, kMadeExtrasName}) {
     ASSIGN_OR_RETURN(std::set<std::string> names,

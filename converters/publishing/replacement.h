@@ -30,6 +30,9 @@ inline constexpr std::string_view kMadeExtrasName = ".pack/made-extras";
 // In `.pack` of a dataset that has replaced another one: the files of that one.
 inline constexpr std::string_view kReplacedName = ".pack/replaced";
 
+// In `.pack` of a folder that --overwrite builds beside OUT: what OUT is called.
+inline constexpr std::string_view kReplacesName = ".pack/replaces";
+
 // The names in such a file that pack can have made; none when it is not there.
 absl::StatusOr<std::set<std::string>> ReadNames(const std::string& path);
 std::string NamesText(const std::set<std::string>& names);
@@ -38,6 +41,8 @@ std::string NamesText(const std::set<std::string>& names);
 std::set<std::string> FilesOf(const Manifest& manifest);
 // Of the manifest in the folder; without one, of the unfinished build there.
 absl::StatusOr<std::set<std::string>> MadeFiles(const std::string& dataset);
+// What an unfinished build says, whatever manifest lies there.
+absl::StatusOr<std::set<std::string>> UnfinishedFiles(const std::string& dataset);
 // Ok when the folder holds these files, the folders they are in, `.pack`, and no more. `advice`
 // ends the message.
 absl::Status CheckHoldsOnly(const std::string& dataset, const std::set<std::string>& names,

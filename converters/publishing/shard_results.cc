@@ -26,6 +26,11 @@ std::string FirstOf(const std::vector<std::string>& names) {
   return absl::StrJoin(shown, ", ");
 }
 
+std::span<const int64_t> FieldTimes(const Listing& listing, uint64_t row) {
+  const size_t fields = listing.field_mtime_ns.empty() ? 0 : listing.fields.size();
+  return std::span(listing.field_mtime_ns).subspan(fields * row, fields);
+}
+
 }  // namespace
 
 absl::StatusOr<bool> Matches(const std::string& path, const FileEntry& entry, std::string* why) {
@@ -35,6 +40,8 @@ absl::StatusOr<bool> Matches(const std::string& path, const FileEntry& entry, st
   };
   absl::StatusOr<File> file = File::OpenRead(path);
   if (absl::IsNotFound(file.status())) return differs("is missing");
+  if (!file.ok() && IsAboutThePath(file.status()))
+    return differs(absl::StrCat("cannot be read: ", std::string(file.status().message())));
   if (!file.ok()) return file.status();
   ASSIGN_OR_RETURN(uint64_t size, file->Size());
   if (size != entry.bytes)
@@ -43,10 +50,37 @@ absl::StatusOr<bool> Matches(const std::string& path, const FileEntry& entry, st
   return digest == entry.xxh3_128 ? true : differs("has another hash than when it was built");
 }
 
+Digest ShardTimes(const Plan& plan, size_t shard) {
+  const Listing& listing = plan.listing();
+  const PlannedShard& planned = plan.shards()[shard];
+  std::vector<int64_t> times, field_times;
+  for (uint64_t p = planned.first; p < planned.first + planned.count; ++p) {
+    const uint32_t row = plan.row(p);
+    if (!listing.mtime_ns.empty()) times.push_back(listing.mtime_ns[row]);
+    const std::span<const int64_t> fields = FieldTimes(listing, row);
+    field_times.insert(field_times.end(), fields.begin(), fields.end());
+  }
+  return TimesDigest(times, field_times);
+}
+
+std::optional<uint32_t> FirstChangedRow(const Plan& was, const Plan& now, size_t shard) {
+  const PlannedShard& planned = now.shards()[shard];
+  for (uint64_t p = planned.first; p < planned.first + planned.count; ++p) {
+    const uint32_t row = now.row(p);
+    const std::span<const int64_t> before = FieldTimes(was.listing(), row),
+                                   after = FieldTimes(now.listing(), row);
+    if (was.listing().mtime_ns[row] != now.listing().mtime_ns[row] ||
+        !std::equal(before.begin(), before.end(), after.begin(), after.end()))
+      return row;
+  }
+  return std::nullopt;
+}
+
 bool FitsPlan(const ShardResult& line, const Plan& plan) {
   if (line.shard >= plan.shards().size() || line.file.name != plan.DataFile(line.shard))
     return false;
   if (line.plan && *line.plan != plan.digest()) return false;
+  if (line.times && *line.times != ShardTimes(plan, line.shard)) return false;
   const std::string& name = plan.shards()[line.shard].name;
   if (line.index.name != IndexName(name) && line.index.name != LongIndexName(name)) return false;
   const uint64_t rows = plan.listing().rows();

@@ -14,6 +14,7 @@
 #define SHARDPACK_CONVERTERS_PUBLISHING_SHARD_RESULTS_H_
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,11 +32,18 @@ struct ShardStates {
   std::map<uint32_t, std::string> damaged;  // journalled shards whose files are others now, and how
 };
 
-// Hashes a file; false when it is not what the entry says, which `why` then tells.
+// Hashes a file; false when it is not what the entry says, or may not be read, which `why` then
+// tells.
 absl::StatusOr<bool> Matches(const std::string& path, const FileEntry& entry,
                              std::string* why = nullptr);
 
-// Whether the line can be of this plan's shard at all: its names, numbers and plan.
+// When the files of a shard were last modified, as listed. The plan's digest does not know.
+Digest ShardTimes(const Plan& plan, size_t shard);
+// A row of the shard of which a file has another time in the two plans, which have one digest.
+std::optional<uint32_t> FirstChangedRow(const Plan& was, const Plan& now, size_t shard);
+
+// Whether the line can be of this plan's shard at all: its names, numbers, plan, and the times of
+// the files that it was built from.
 bool FitsPlan(const ShardResult& line, const Plan& plan);
 
 // FailedPrecondition when lines are of another plan. A line that names none is of the plan that

@@ -1,5 +1,7 @@
 """Interrupted runs go on to the same bytes; two runs into one OUT do not disturb each other."""
 
+import json
+import os
 import random
 import shutil
 import signal
@@ -129,6 +131,114 @@ class ResumeTest(command.PackTest):
     process.communicate(timeout=30)
     self.assertEqual(130, process.returncode)
 
+
+class ChangedInputsTest(command.PackTest):
+  """Files that were rewritten with their size while a build was interrupted: only their times tell."""
+
+  def setUp(self):
+    super().setUp()
+    self.source("few", count=12)
+    self.few = ["few", "--samples-per-shard", "4"]
+    self.pack(*self.few, "-o", "before")
+    rows = self.rows("before")
+    self.of_shard = [[row["path"] for row in rows if row["shard"] == f"train-{n:06}.tar"] for n in range(3)]
+
+  def halt(self, *words, built=1):
+    """What a run of these words leaves that was killed when shards 0 to `built` - 1 were finished: a worker's part is that."""
+    self.pack("plan", *self.few, "--write", "few.plan")
+    out = words[words.index("-o") + 1]
+    if "--overwrite" in words:
+      self.pack(*words[:-1], "--seed", "8")  # what is to be replaced
+      # One that cannot commit leaves all that it has built.
+      self.pack(*words, "--expect", "xxh3:" + "0" * 32, expect=4)
+      for journal in (self.folder / f"{out}.pack-new/.pack").glob("journal*"):
+        lines = [line for line in filter(None, journal.read_text().splitlines()) if json.loads(line)["shard"] < built]
+        journal.write_text("".join(line + "\n" for line in lines))
+    else:
+      self.pack("build", "--plan", "few.plan", "-o", out, "--shards-range", f"0-{built - 1}", "-q")
+
+  def change(self, name):
+    """Other bytes, the same size, another time."""
+    path = self.folder / "few" / name
+    data = path.read_bytes()
+    was = path.stat().st_mtime_ns
+    path.write_bytes(data[:-3] + bytes([data[-3] ^ 1]) + data[-2:])
+    os.utime(path, ns=(was + 10**9, was + 10**9))
+
+  def test_a_file_of_a_finished_shard_that_was_changed_is_packed_again(self):
+    words = [*self.few, "-o", "out"]
+    self.halt(*words)
+    self.change(self.of_shard[0][0])
+    self.assertNotIn("reused", self.pack(*words).stderr)
+    self.pack(*self.few, "-o", "fresh")
+    self.assertEqual(self.contents("fresh"), self.contents("out"))
+    self.assertIn("nothing to do", self.pack(*words).stderr)
+
+  def test_a_file_that_was_changed_and_changed_back(self):
+    words = [*self.few, "-o", "out"]
+    path = self.folder / "few" / self.of_shard[0][0]
+    data, time_ns = path.read_bytes(), path.stat().st_mtime_ns
+    self.halt(*words, built=3)
+    self.change(self.of_shard[0][0])
+    self.pack(*words, "--expect", "xxh3:" + "0" * 32, expect=4)  # all is built, nothing published
+    path.write_bytes(data)
+    os.utime(path, ns=(time_ns, time_ns))
+    self.pack(*words)
+    self.assertEqual(self.contents("before"), self.contents("out"))
+
+  def test_a_commit_vouches_for_the_times_of_what_was_built(self):
+    self.halt(*self.few, "-o", "out", built=3)
+    self.change(self.of_shard[1][0])
+    self.pack(*self.few, "-o", "out", "--expect", "xxh3:" + "0" * 32, expect=4)
+    self.pack("commit", "out")
+    self.pack(*self.few, "-o", "fresh")
+    self.assertEqual(self.contents("fresh"), self.contents("out"))
+
+  def test_a_file_of_a_shard_that_was_not_built_is_a_conflict(self):
+    words = [*self.few, "-o", "out"]
+    self.halt(*words)
+    self.change(self.of_shard[1][0])
+    refused = self.pack(*words, expect=5).stderr
+    self.assertIn(f"{self.of_shard[1][0]} was changed since", refused)
+    typed = [line.strip() for line in refused.splitlines() if " --overwrite" in line]
+    done = subprocess.run(["sh", "-c", typed[-1]], cwd=self.folder, capture_output=True, check=False)
+    self.assertEqual(0, done.returncode, done.stderr)
+    self.pack(*self.few, "-o", "fresh")
+    self.assertEqual(self.contents("fresh"), self.contents("out"))
+
+  def test_overwrite_takes_the_files_as_they_are(self):
+    words = [*self.few, "-o", "out", "--overwrite"]
+    self.halt(*words)
+    for shard in (0, 1):  # one that is built and one that is not
+      self.change(self.of_shard[shard][0])
+    self.pack(*words)
+    self.pack(*self.few, "-o", "fresh")
+    self.assertEqual(self.contents("fresh"), self.contents("out"))
+    self.assertFalse((self.folder / "out.pack-new").exists())
+
+  def test_a_bad_file_that_was_fixed_with_the_same_size(self):
+    bad = self.folder / "few/cat/good-0002.jpg"
+    data = bad.read_bytes()
+    bad.write_bytes(bytes(len(data)))
+    for out, flags in (("a", []), ("b", ["--overwrite"])):
+      bad.write_bytes(bytes(len(data)))
+      os.utime(bad, (10**9, 10**9))
+      words = ["few", "--samples-per-shard", "4", "-o", out]
+      if flags:
+        self.pack(*words, "--max-skip", "50%", "--seed", "4", expect=3)
+      self.pack(*words, *flags, expect=4)
+      bad.write_bytes(data)
+      self.pack(*words, *flags)  # the command that is printed for a fixed input, and the same one
+      self.assertEqual(12, self.manifest(out)["counts"]["packed"])
+
+  def test_a_worker_does_not_choose_between_two_plans(self):
+    self.halt(*self.few, "-o", "out", built=2)
+    self.change(self.of_shard[0][0])
+    self.pack("plan", *self.few, "--write", "later.plan")
+    refused = self.pack("build", "--plan", "later.plan", "-o", "out", "--shards-range", "0-1", expect=5).stderr
+    self.assertIn(self.of_shard[0][0], refused)
+    self.assertIn("the plan that the other workers have", refused)
+    self.assertNotIn("--overwrite", refused)
 
 if __name__ == "__main__":
   command.main()

@@ -34,6 +34,8 @@ class WorkersTest(command.PackTest):
       for word, value in replaced.items():
         line = re.sub(rf"\b{word}\b", value, line)
       done = subprocess.run(["sh", "-c", line], cwd=self.folder, capture_output=True, check=False)
+      if done.returncode != 0:
+        break
     self.assertIsNotNone(done, text)
     return done
 
@@ -166,6 +168,19 @@ class OverlapTest(WorkersTest):
     self.assertTrue(shard.exists())
     self.worker("out", "2-4").communicate(timeout=60)
     self.pack("commit", "out", "-q")
+    self.assert_whole("out")
+
+  def test_a_shard_that_may_not_be_read_is_built_again(self):
+    part = ["build", "--plan", "plan", "-o", "out", "--shards-range"]
+    self.pack(*part, "0-5", "-q", unprivileged=True)
+    (self.folder / "out/train-000002.tar").chmod(0)
+    (self.folder / "out/train-000004.pidx").chmod(0)
+    refused = self.pack("commit", "out", expect=4, unprivileged=True).stderr
+    self.assertIn("2 of 6 shards are damaged", refused)
+    self.assertIn("train-000002.tar: Permission denied", refused)
+    self.assertIn("Ranges to build: 2-2 4-4", refused)
+    self.pack(*part, "2-4", "-q", unprivileged=True)
+    self.pack("commit", "out", "-q", unprivileged=True)
     self.assert_whole("out")
 
   def test_shards_of_two_plans_are_never_mixed(self):
@@ -361,12 +376,47 @@ class CompleteTest(WorkersTest):
     path.write_bytes(data[:-1])
     self.assertIn(f"cat/good-0002.jpg has {len(data) - 1} bytes, planned were {len(data)}", self.pack(*words, expect=5).stderr)
     path.unlink()
-    for part in ([], ["--shards-range", "0-1"]):
+    holds = next(n for n in range(3) if "cat/good-0002.jpg" in self.sources_of(n))
+    for part in ([], ["--shards-range", str(holds)]):
       refused = self.pack(*words, *part, expect=5).stderr
       self.assertIn("cat/good-0002.jpg is missing", refused)
       self.assertNotIn("--overwrite", refused)
     self.rewrite(path, data)
     self.assertIn("cat/good-0002.jpg", self.pack(*words, expect=5).stderr)
+
+  def sources_of(self, shard):
+    return [row["path"] for row in self.rows("out") if row["shard"] == f"train-{shard:06}.tar"]
+
+  def test_a_late_worker_looks_at_its_part_of_the_source(self):
+    self.pack("plan", "src", "--samples-per-shard", "4", "--write", "plan")
+    words = ["build", "--plan", "plan", "-o", "out", "--shards-range"]
+    for name in self.sources_of(0)[:2]:
+      (self.folder / "src" / name).unlink()
+    for n in (1, 2):
+      self.assertIn("nothing to do", self.pack(*words, str(n)).stderr)
+    self.assertIn(f"{min(self.sources_of(0)[:2])} is missing", self.pack(*words, "0", expect=5).stderr)
+    for name in self.sources_of(2):
+      path = self.folder / "src" / name
+      self.rewrite(path, path.read_bytes())
+    self.assertIn("nothing to do", self.pack(*words, "1").stderr)
+    self.assertIn("all 4 files of these shards were written after it was packed", self.pack(*words, "2", expect=5).stderr)
+
+  def test_many_files_that_differ_are_counted(self):
+    self.pack("plan", "src", "--samples-per-shard", "4", "--write", "plan")
+    names = sorted(path for path in (self.folder / "src").rglob("*.jpg"))
+    for path in names[:8]:
+      path.unlink()
+    refused = self.pack("build", "--plan", "plan", "-o", "out", expect=5).stderr
+    listed = [line.split()[0] for line in refused.splitlines() if line.endswith(" is missing")]
+    self.assertEqual([str(path.relative_to(self.folder / "src")) for path in names[:5]], listed)
+    self.assertIn("... and 3 more", refused)
+
+  def test_what_a_user_has_put_there_is_no_reason_to_write(self):
+    self.write("out/.pack/mine", b"mine")
+    (self.folder / "out/.pack").chmod(0o555)
+    for words in (self.words, ["commit", "out"]):
+      self.assertIn("nothing to do", self.pack(*words, unprivileged=True).stderr)
+    self.assertEqual(["mine"], os.listdir(self.folder / "out/.pack"))
 
   def test_the_identity_does_not_depend_on_times(self):
     before = self.contents("out")
@@ -520,8 +570,11 @@ class LostPlanTest(WorkersTest):
     os.rename(self.folder / "src", self.folder / "elsewhere")
     refused = self.pack("commit", "out", expect=5).stderr
     self.assertIn("not at", refused)
-    self.typed(refused, SRC="elsewhere")
-    self.assertEqual(self.contents("want").keys(), self.contents("out").keys())
+    self.assertEqual(0, self.typed(refused, SRC="elsewhere").returncode)
+    want, got = self.contents("want"), self.contents("out")
+    for each in (want, got):
+      each.pop("manifest.json")  # it names the source
+    self.assertEqual(want, got)
 
   def test_many_missing_ranges_are_bounded(self):
     self.pack("plan", "src", "--samples-per-shard", "1", "--write", "ones")
@@ -604,6 +657,79 @@ class OverwriteTest(WorkersTest):
     self.assertIn("keep.txt", self.pack(*self.words, expect=5).stderr)
     self.assertEqual(b"mine", (self.folder / "out.pack-new/keep.txt").read_bytes())
 
+  def assert_beside_stays(self, name="out.pack-new"):
+    """An --overwrite is refused, changes nothing there, and does not tell the user to remove it."""
+    before = self.contents(name)
+    refused = self.pack(*self.words, expect=5).stderr
+    self.assertEqual(before, self.contents(name))
+    self.assertIn("out.pack-new", refused)
+    self.assertNotIn("remove that folder", refused)
+    self.assertNotIn("goes on with it", refused)
+    return refused
+
+  def test_what_lies_beside_stays_unless_this_command_began_it(self):
+    self.pack("src", "-o", "out", "--samples-per-shard", "4")
+    beside = self.folder / "out.pack-new"
+    # A dataset, of another plan and of this one; one that has more in it; a build of workers.
+    for samples in ("6", "3"):
+      self.pack("src", "-o", "out.pack-new", "--samples-per-shard", samples)
+      self.assertIn("manifest.json", self.assert_beside_stays())
+      self.write("out.pack-new/thesis.txt", b"mine")
+      self.assertNotIn("pack repair", self.assert_beside_stays())
+      shutil.rmtree(beside)
+    for samples in ("6", "3"):
+      self.pack("plan", "src", "--samples-per-shard", samples, "--write", f"plan-{samples}")
+      self.pack("build", "--plan", f"plan-{samples}", "-o", "out.pack-new", "--shards-range", "0")
+      self.assert_beside_stays()
+      shutil.rmtree(beside)
+    self.write("out.pack-new/photo.jpg", b"mine")
+    self.assertIn("photo.jpg", self.assert_beside_stays())
+    os.rename(beside, self.folder / "photos")
+    beside.symlink_to("photos")
+    self.assertIn("link", self.assert_beside_stays("photos"))
+    beside.unlink()
+    beside.write_bytes(b"mine")
+    self.assert_beside_stays("photos")
+    beside.unlink()
+    self.pack(*self.words)
+    self.assertEqual(self.want, self.contents("out"))
+
+  def test_what_was_begun_for_another_out_stays(self):
+    self.pack("src", "-o", "other", "--samples-per-shard", "4")
+    self.pack("src", "-o", "out", "--samples-per-shard", "4")
+    self.pack("src", "-o", "other", "--samples-per-shard", "3", "--overwrite", "--expect", "xxh3:" + "0" * 32, expect=4)
+    os.rename(self.folder / "other.pack-new", self.folder / "out.pack-new")
+    self.assert_beside_stays()
+
+  def test_an_empty_folder_beside_is_built_in(self):
+    self.pack("src", "-o", "out", "--samples-per-shard", "4")
+    (self.folder / "out.pack-new/.pack/stage").mkdir(parents=True)  # as of a run that was killed early
+    self.pack(*self.words)
+    self.assertEqual(self.want, self.contents("out"))
+
+  def test_two_at_once(self):
+    self.pack("src", "-o", "out", "--samples-per-shard", "4")
+    begun = self.folder / "out.pack-new/.pack/plan"
+    while True:
+      first = self.start(*self.words)
+      while first.poll() is None and not begun.exists():
+        pass
+      first.send_signal(signal.SIGSTOP)
+      try:
+        met = first.poll() is None and begun.exists()
+        if met:
+          refused = self.pack(*self.words, expect=5).stderr
+      finally:
+        first.send_signal(signal.SIGCONT)
+      _, err = first.communicate(timeout=60)
+      self.assertEqual(0, first.returncode, err)
+      if met:  # else it was too fast
+        break
+    self.assertIn("locked by another run", refused)
+    self.assertNotIn("remove that folder", refused)
+    self.assertNotIn("goes on with it", refused)
+    self.assertEqual(self.want, self.contents("out"))
+
   def test_killed_after_the_exchange(self):
     """What a run leaves that was killed while the old dataset was being removed."""
     self.pack("src", "-o", "out", "--samples-per-shard", "4")
@@ -650,8 +776,10 @@ class HostileFilesTest(WorkersTest):
     self.pack("build", "--plan", "plan", "-o", "out", "--shards-range", "0", "-q")
     self.write("out/.pack/plan", bytes(data))
     before = self.contents("out")
-    self.pack("commit", "out", expect=4)
+    refused = self.pack("commit", "out", expect=4).stderr
     self.assertEqual(before, self.contents("out"))
+    self.assertIn("out/.pack/plan: ", refused)
+    self.assertEqual(0, self.typed(refused, FILE="plan").returncode)
 
   def test_journals_with_hostile_names(self):
     self.write("precious.tar", b"mine")
