@@ -342,7 +342,7 @@ absl::StatusOr<ValidationReport> ValidateDataset(const std::string& dataset,
     (void)CheckOtherFiles(dataset, manifest, folder, run, report.bytes_read, report.findings);
   }
   if (options.visit_source && options.subset_count == 1 && !run.Stopped()) {
-    CheckForUnpacked(dataset, manifest, options.against, options.visit_source, report.findings,
+    CheckForUnpacked(dataset, manifest, options.against, options.visit_source, run, report.findings,
                      report.not_checked);
   }
   SayWhatWasLeftOut(options, run, /*foreign=*/false, report);

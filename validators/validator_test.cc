@@ -542,6 +542,73 @@ TEST(Validator, FilesThatTheDatasetLacks) {
   EXPECT_THAT(ToText(report), HasSubstr("cat/000004.JPEG: packed as cat, now dog"));
 }
 
+int source_reads = 0;
+
+ssize_t CountingPread(int fd, void* into, size_t size, off_t offset) {
+  const std::string link = "/proc/self/fd/" + std::to_string(fd);
+  std::error_code error;
+  if (std::filesystem::read_symlink(link, error).native().ends_with("rgb.jpg")) ++source_reads;
+  return ::pread(fd, into, size, offset);
+}
+
+// A folder a sample, and one file name in all of them: the folder above has got another name.
+TEST(Validator, AFileThatNoRecordHasIsReadOnce) {
+  constexpr int kFiles = 60;
+  TestDatasetOptions options{.shards = 1, .records_per_shard = kFiles};
+  options.samples = MakeTestSamples(options);
+  for (int i = 0; i < kFiles; ++i) {
+    options.samples[i].source_path = "was/" + std::to_string(i) + "/rgb.jpg";
+    options.samples[i].image.resize(40);
+    options.samples[i].image[20] = static_cast<char>(i);  // all of them differ
+  }
+  Scene scene(options);
+  const std::string source = MakeTestFolder("moved");
+  for (int i = 0; i < kFiles; ++i) {
+    std::filesystem::create_directories(source + "/is/" + std::to_string(i));
+    WriteTestFile(source + "/is/" + std::to_string(i) + "/rgb.jpg", options.samples[i].image);
+  }
+  WriteTestFile(source + "/new.jpg", options.samples[0].image);
+  ValidateOptions against{.against = source};
+  against.visit_source = [](const SourceSeen& see) {
+    for (int i = kFiles; i-- > 0;) see("is/" + std::to_string(i) + "/rgb.jpg", "cat");
+    see("new.jpg", "cat");
+  };
+  source_reads = 0;
+  const auto pread = SyscallsForTesting().pread;
+  SyscallsForTesting().pread = CountingPread;
+  const ValidationReport report = scene.Validate(against);
+  SyscallsForTesting().pread = pread;
+  EXPECT_EQ(report.findings.count(FindingId::kSourceMismatch), kFiles + 1u);
+  std::vector<std::string> details;
+  for (const Finding& finding : report.findings.kept()) details.push_back(finding.detail);
+  for (int i = 0; i < kFiles; ++i) {
+    const std::string number = std::to_string(i);
+    EXPECT_THAT(details, Contains(AllOf(HasSubstr("is/" + number + "/rgb.jpg: packed from "),
+                                        HasSubstr("was/" + number + "/rgb.jpg"))));
+  }
+  EXPECT_THAT(details, Contains("new.jpg: not in the dataset"));
+  EXPECT_GE(source_reads, kFiles);
+  EXPECT_LE(source_reads, 3 * kFiles);
+  (void)RemoveTree(source);
+}
+
+TEST(Validator, AStopEndsTheLookForMovedFiles) {
+  Scene scene;
+  std::atomic<int> stop{0};
+  ValidateOptions options;
+  options.visit_source = [&](const SourceSeen& see) {
+    see("new.jpg", "cat");
+    stop = 2;
+    see("newer.jpg", "cat");
+  };
+  ValidationProgress progress;
+  const auto report = ValidateDataset(scene.folder, kToy, options, progress, stop);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->findings.count(FindingId::kSourceMismatch), 0u);
+  EXPECT_THAT(report->not_checked,
+              Contains("which files of the source are not in the dataset: stopped"));
+}
+
 // --- Adopted datasets.
 
 // The scene's shards lie in one folder, manifest and indexes in another.

@@ -95,11 +95,8 @@ ExitCode FailResumable(const absl::Status& status, const CommandLine& line, bool
                      "to give up, "
                      "remove that folder.\n"));
   }
-  const bool resumes =
-      code == ExitCode::kIo || code == ExitCode::kInterrupted || code == ExitCode::kTerminated;
-  if (resumes && OutputDir::HoldsUnfinished(line.out))
-    terminal.Raw(
-        StrCat("Finished shards are kept. To go on, run again:\n  ", TypedCommand(line), "\n"));
+  if (OutputDir::HoldsUnfinished(line.out))
+    SayHowToGoOn(code, "Finished shards are kept.", line, terminal);
   return code;
 }
 

@@ -6,7 +6,6 @@
 #include <span>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/extract_path.h"
 #include "cli/commands/out_folder.h"
@@ -21,6 +20,7 @@
 #include "converters/sources/dataset_source.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
+#include "formats/io/hash.h"
 #include "formats/io/status_macros.h"
 #include "formats/webdataset/shard_members.h"
 
@@ -262,16 +262,18 @@ void WarnOfLabels(const Extractor& extractor, const std::vector<std::string>& in
       " labels.jsonl --root ", ShellQuoted(out), " --columns path=path,label=class -o OUT"));
 }
 
-// What is extracted, so that another run knows whether it is the same.
+// What is extracted, so that another run knows whether it is the same: a line of what was opened
+// and chosen, whatever path it has, and a line for people.
 std::string RequestOf(const Dataset& dataset, const std::vector<std::string>& inputs,
                       const CommandLine& line) {
-  std::string request = dataset.manifest() != nullptr
-                            ? StrCat("dataset ", IdentityText(dataset.manifest()->Identity()))
-                            : absl::StrJoin(inputs, " ");
-  if (!line.split.empty()) StrAppend(&request, " --split ", line.split);
-  if (line.label) StrAppend(&request, " --label ", *line.label);
-  if (line.limit != 0) StrAppend(&request, " --limit ", line.limit);
-  return request;
+  std::string chosen;
+  if (!line.split.empty()) absl::StrAppend(&chosen, " --split ", ShellQuoted(line.split));
+  if (line.label) absl::StrAppend(&chosen, " --label ", ShellQuoted(*line.label));
+  if (line.limit != 0) absl::StrAppend(&chosen, " --limit ", line.limit);
+  const std::string key = StrCat(IdentityText(dataset.identity()), chosen);
+  return StrCat(Xxh3_128(AsBytes(key)).ToHex(), "\n", inputs[0],
+                inputs.size() > 1 ? StrCat(" and ", inputs.size() - 1, " more") : "", " (",
+                IdentityText(dataset.identity()), ")", chosen);
 }
 
 }  // namespace
@@ -329,9 +331,7 @@ ExitCode RunExtract(const CommandLine& line, Terminal& terminal) {
   if (status.ok()) status = tree->Finish();
   if (!status.ok()) {
     const ExitCode code = Fail(status, terminal);
-    if (code != ExitCode::kConflict)
-      terminal.Raw(
-          StrCat("What is written is kept. To go on, run again:\n  ", TypedCommand(line), "\n"));
+    SayHowToGoOn(code, "What is written is kept.", line, terminal);
     return code;
   }
   SaySummary(extractor, *tree, out, terminal);

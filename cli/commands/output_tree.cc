@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include "formats/core/manifest.h"
 #include "formats/io/hash.h"
 #include "formats/io/list_folder.h"
+#include "formats/io/named_lock.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack::cli {
@@ -26,8 +26,7 @@ namespace {
 using absl::StrAppend;
 using absl::StrCat;
 
-constexpr char kMark[] = ".pack-extract", kRequest[] = "request",
-               kPart[] = "part";  // the last two in the first
+constexpr char kMark[] = ".pack-extract", kPart[] = ".pack-extract-part";
 constexpr size_t kMaxRequestBytes = 1 << 20;
 constexpr size_t kHashBytes = 17;  // "~" and 16 digits
 constexpr size_t kMaxEnding = 64;  // of a name that is shortened
@@ -98,19 +97,17 @@ int Place(const File& from, const char* part, const File& folder, const char* na
   return ::renameat(from.descriptor(), part, folder.descriptor(), name) == 0 ? 0 : errno;
 }
 
-absl::Status CreatePart(const File& mark, Bytes bytes) {
-  const std::string path = StrCat(mark.path(), "/", kPart);
-  const int descriptor =
-      ::openat(mark.descriptor(), kPart, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-  if (descriptor < 0) return IoStatus("create", path, errno);
-  File file(descriptor, path);
-  absl::Status written = file.Write({&bytes, 1});
-  return written.ok() ? file.Close() : written;
+absl::Status NotEmpty(const std::string& out) {
+  return absl::FailedPreconditionError(
+      StrCat(EscapeForTerminal(out), " is not empty; extract into a new folder"));
 }
 
-absl::Status RemovePart(const File& mark) {
-  if (::unlinkat(mark.descriptor(), kPart, 0) == 0 || errno == ENOENT) return absl::OkStatus();
-  return IoStatus("remove", StrCat(mark.path(), "/", kPart), errno);
+// The line that tells requests apart, and what there is to say of it.
+std::string_view KeyOf(std::string_view request) { return request.substr(0, request.find('\n')); }
+
+std::string TextOf(std::string_view request) {
+  const size_t line = request.find('\n');
+  return EscapeForTerminal(line == request.npos ? request : request.substr(line + 1));
 }
 
 }  // namespace
@@ -143,8 +140,7 @@ absl::StatusOr<OutputTree> OutputTree::Create(const std::string& out, std::strin
         StrCat(EscapeForTerminal(out), " holds a dataset; extract into another folder"));
   }
   if (!tree.resumed_ && !names.empty()) {
-    return absl::FailedPreconditionError(
-        StrCat(EscapeForTerminal(out), " is not empty; extract into a new folder"));
+    return NotEmpty(out);
   }
   ASSIGN_OR_RETURN(File root, File::OpenDirectory(out));
   tree.root_ = std::move(root);
@@ -154,45 +150,84 @@ absl::StatusOr<OutputTree> OutputTree::Create(const std::string& out, std::strin
   return tree;
 }
 
-// Marks the folder as unfinished, and as this run's alone.
-absl::Status OutputTree::Begin(std::string_view request) {
+absl::Status OutputTree::Lock() {
   const std::string path = StrCat(root_.path(), "/", kMark);
-  if (::mkdirat(root_.descriptor(), kMark, 0777) != 0 && errno != EEXIST)
-    return IoStatus("create folder", path, errno);
-  const int descriptor =
-      ::openat(root_.descriptor(), kMark, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (descriptor < 0) return IoStatus("open", path, errno);
-  mark_ = File(descriptor, path);
-  // Where there are no locks, nothing tells the runs apart.
-  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+  mark_ = File(::openat(root_.descriptor(), kMark,
+                        O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666),
+               path);
+  const int error = errno;
+  struct stat facts;
+  const bool other = !mark_.is_open()
+                         ? error == EISDIR || error == ELOOP || error == ENXIO
+                         : ::fstat(mark_.descriptor(), &facts) == 0 && !S_ISREG(facts.st_mode);
+  if (other) {
+    return absl::FailedPreconditionError(
+        StrCat(EscapeForTerminal(path),
+               " is not a file that pack extract has made; extract into a new folder"));
+  }
+  if (!mark_.is_open()) return IoStatus("open", path, error);
+  const absl::StatusOr<bool> locked = LockNamed(mark_, root_.descriptor(), kMark);
+  if (locked.ok() && *locked) return absl::OkStatus();
+  if (locked.ok()) {
     return absl::FailedPreconditionError(StrCat(
         EscapeForTerminal(root_.path()), " is being written by another run of pack extract"));
   }
-  absl::Status status = RemovePart(mark_);
-  if (!status.ok()) return status;
-  const std::string request_path = StrCat(path, "/", kRequest);
-  const absl::StatusOr<std::string> was = ReadWholeFile(request_path, kMaxRequestBytes);
-  if (was.ok() && *was == request) return absl::OkStatus();
-  if (was.ok()) {
-    return absl::FailedPreconditionError(
-        StrCat(EscapeForTerminal(root_.path()),
-               " holds what an unfinished run of pack extract has written of ",
-               EscapeForTerminal(*was), ", and this is ", EscapeForTerminal(request),
-               "; finish that one, or extract into a new folder"));
-  }
-  if (!absl::IsNotFound(was.status())) return was.status();
-  status = CreatePart(mark_, AsBytes(request));
-  if (!status.ok()) return status;
-  const int error = Place(mark_, kPart, mark_, kRequest);
-  return error == 0 ? absl::OkStatus() : IoStatus("create", request_path, error);
+  // Nothing was begun, so that nothing is left behind.
+  if (!resumed_) (void)::unlinkat(root_.descriptor(), kMark, 0);
+  return locked.status();
 }
 
+absl::StatusOr<size_t> OutputTree::OtherFiles() const {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(root_.path()));
+  return static_cast<size_t>(std::ranges::count_if(
+      names, [](const std::string& name) { return name != kMark && name != kPart; }));
+}
+
+// Marks the folder as unfinished, and as this run's alone. The request is there, whole, before any
+// other file is.
+absl::Status OutputTree::Begin(std::string_view request) {
+  RETURN_IF_ERROR(Lock());
+  ASSIGN_OR_RETURN(const uint64_t size, mark_.Size());
+  std::string was(std::min<uint64_t>(size, kMaxRequestBytes), '\0');
+  RETURN_IF_ERROR(mark_.ReadExactlyAt(0, std::as_writable_bytes(std::span(was))));
+  // Another run may have ended since the folder was looked at.
+  ASSIGN_OR_RETURN(const size_t others, OtherFiles());
+  if (others > 0 && was.empty()) {
+    RETURN_IF_ERROR(Finish());
+    return NotEmpty(root_.path());
+  }
+  if (others > 0 && KeyOf(was) != KeyOf(request)) {
+    return absl::FailedPreconditionError(StrCat(
+        EscapeForTerminal(root_.path()),
+        " holds what an unfinished run of pack extract has written of ", TextOf(was),
+        ", and this is ", TextOf(request), "; finish that one, or extract into a new folder"));
+  }
+  RETURN_IF_ERROR(RemovePart());
+  if (others > 0) return absl::OkStatus();
+  if (::ftruncate(mark_.descriptor(), 0) != 0) return IoStatus("cut", mark_.path(), errno);
+  const Bytes bytes = AsBytes(request);
+  return mark_.WriteAt(0, {&bytes, 1});
+}
+
+// In one step: a folder without the mark is finished.
 absl::Status OutputTree::Finish() {
-  if (::unlinkat(mark_.descriptor(), kRequest, 0) != 0 && errno != ENOENT)
-    return IoStatus("remove", StrCat(mark_.path(), "/", kRequest), errno);
-  if (::unlinkat(root_.descriptor(), kMark, AT_REMOVEDIR) != 0 && errno != ENOENT)
-    return IoStatus("remove", mark_.path(), errno);
-  return absl::OkStatus();
+  if (::unlinkat(root_.descriptor(), kMark, 0) == 0 || errno == ENOENT) return absl::OkStatus();
+  return IoStatus("remove", mark_.path(), errno);
+}
+
+absl::Status OutputTree::CreatePart(Bytes bytes) const {
+  const std::string path = StrCat(root_.path(), "/", kPart);
+  const int descriptor =
+      ::openat(root_.descriptor(), kPart, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  if (descriptor < 0) return IoStatus("create", path, errno);
+  File file(descriptor, path);
+  absl::Status written = file.Write({&bytes, 1});
+  return written.ok() ? file.Close() : written;
+}
+
+absl::Status OutputTree::RemovePart() const {
+  if (::unlinkat(root_.descriptor(), kPart, 0) == 0 || errno == ENOENT) return absl::OkStatus();
+  return IoStatus("remove", StrCat(root_.path(), "/", kPart), errno);
 }
 
 std::string OutputTree::Fitting(std::string_view name, size_t ending_bytes) const {
@@ -266,8 +301,8 @@ absl::Status OutputTree::CheckTaken(const File& folder, const std::string& name,
 absl::Status OutputTree::WriteNew(const std::string& name, Bytes bytes, bool& fresh) {
   const File& folder = folder_.is_open() ? folder_ : root_;
   const uint64_t path = Xxh3_64(AsBytes(StrCat(folder.path(), "/", name)));
-  absl::Status status = CreatePart(mark_, bytes);
-  const int error = status.ok() ? Place(mark_, kPart, folder, name.c_str()) : 0;
+  absl::Status status = CreatePart(bytes);
+  const int error = status.ok() ? Place(root_, kPart, folder, name.c_str()) : 0;
   // What an unfinished run has left is written by this one.
   fresh = error == 0 || (resumed_ && !written_.contains(path));
   if (error == EEXIST) {
@@ -276,7 +311,7 @@ absl::Status OutputTree::WriteNew(const std::string& name, Bytes bytes, bool& fr
     status = NameStatus(StrCat(folder.path(), "/", name), error);
   }
   if (!status.ok() || error != 0) {
-    const absl::Status removed = RemovePart(mark_);
+    const absl::Status removed = RemovePart();
     if (status.ok()) status = removed;
   }
   if (status.ok() && resumed_) written_.insert(path);

@@ -4,14 +4,15 @@
 //   absl::StatusOr<std::string> path = tree->Write("cat/7.mask.png", /*ending_bytes=*/9, bytes);
 //   absl::Status finished = tree->Finish();
 //
-// Files appear whole, by rename. Until Finish the folder `.pack-extract` says what is written
-// there, so that the same request goes on after an error or a kill: what is there with the same
-// bytes is kept. Every folder is opened from the one that holds it, and no link is ever followed:
+// Files appear whole, by rename. Until Finish the file `.pack-extract` says what is written there,
+// so that the same request goes on after an error or a kill: what is there with the same bytes is
+// kept. Every folder is opened from the one that holds it, and no link is ever followed:
 // one that appears meanwhile is refused. A name that is too long, or that this run has given to
 // other bytes, becomes another one with a hash at its end.
 //
 // Lifetime: a movable value that owns its descriptors.
-// Thread-safety: one caller; a second run in the folder is refused.
+// Thread-safety: one caller; a second run in the folder is refused, and so is a file system without
+// locks.
 // Errors: InvalidArgument for a folder that holds a dataset; FailedPrecondition for one that is not
 // empty, a file in its place, another request's remainder, a file of other bytes, and links; of
 // Write, InvalidArgument for a name that the file system does not take; I/O Status.
@@ -36,7 +37,7 @@ namespace shardpack::cli {
 class OutputTree {
  public:
   // Makes the folder with its parents, finds it empty, or finds what an unfinished run has left of
-  // the same request.
+  // the same request: its first line tells requests apart, what follows is for messages.
   static absl::StatusOr<OutputTree> Create(const std::string& out, std::string_view request);
 
   // The first parent folder that had to be made; "" when all were there.
@@ -66,16 +67,20 @@ class OutputTree {
 
  private:
   OutputTree() = default;
+  absl::Status Lock();
   absl::Status Begin(std::string_view request);
+  absl::StatusOr<size_t> OtherFiles() const;
   absl::Status Enter(std::string_view folders);
   absl::StatusOr<File> OpenFolder(const File& parent, std::string& name) const;
   std::string Fitting(std::string_view name, size_t ending_bytes) const;
+  absl::Status CreatePart(Bytes bytes) const;
+  absl::Status RemovePart() const;
   absl::StatusOr<bool> IsTaken(const NewFile& file);
   absl::StatusOr<std::string> WriteAs(const NewFile& file, std::string_view hash, bool& fresh);
   absl::Status WriteNew(const std::string& name, Bytes bytes, bool& fresh);
   absl::Status CheckTaken(const File& folder, const std::string& name, Bytes bytes);
 
-  File root_, mark_, folder_;   // folder_: the last one written to, unless that is the root
+  File root_, mark_, folder_;   // mark_: locked; folder_: the last one written to, or the root's
   std::string entered_, real_;  // its path as it was asked for, and as it is
   std::string made_parent_;
   size_t max_name_ = 255;

@@ -1,11 +1,28 @@
 #include "cli/commands/output_tree.h"
 
+#include <errno.h>
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <filesystem>
 
 #include "formats/testing/scratch_folder.h"
+
+namespace {
+
+int lock_error = 0;  // what flock answers; 0: what the system does
+
+}  // namespace
+
+// In place of the C library's.
+extern "C" int flock(int descriptor, int operation) noexcept {
+  if (lock_error != 0) {
+    errno = lock_error;
+    return -1;
+  }
+  return static_cast<int>(::syscall(SYS_flock, descriptor, operation));
+}
 
 namespace shardpack::cli {
 namespace {
@@ -57,8 +74,9 @@ TEST_F(OutputTreeTest, TheSameRequestGoesOn) {
   }
   EXPECT_TRUE(absl::IsFailedPrecondition(OutputTree::Create(Path("out"), "some").status()))
       << "another request";
+  EXPECT_TRUE(OutputTree::Create(Path("out"), "all\nsaid in other words").ok());
   // What a killed run was writing.
-  ASSERT_TRUE(File::CreateExclusive(Path("out/.pack-extract/part")).ok());
+  ASSERT_TRUE(File::CreateExclusive(Path("out/.pack-extract-part")).ok());
   ASSERT_TRUE(File::CreateExclusive(Path("out/mine")).ok());
   OutputTree tree = *OutputTree::Create(Path("out"), "all");
   EXPECT_EQ(*write(tree, "cat/1", "one"), "cat/1");
@@ -72,6 +90,40 @@ TEST_F(OutputTreeTest, TheSameRequestGoesOn) {
   ASSERT_TRUE(tree.Finish().ok());
   EXPECT_FALSE(fs::exists(Path("out/.pack-extract")));
   EXPECT_EQ(std::distance(fs::recursive_directory_iterator(Path("out")), {}), 6);
+}
+
+// Two requests would be mixed in it.
+TEST_F(OutputTreeTest, AFolderWithAMarkOfNobodyIsNotGoneOnWith) {
+  for (const bool folder : {false, true}) {
+    const std::string out = Path(folder ? "folder" : "file");
+    ASSERT_TRUE(OutputTree::Create(out, "all")->Write("1", 0, AsBytes(std::string_view("1"))).ok());
+    fs::remove_all(out + "/.pack-extract");
+    if (folder) {
+      ASSERT_TRUE(MakeDirectory(out + "/.pack-extract").ok());
+    } else {
+      ASSERT_TRUE(File::CreateExclusive(out + "/.pack-extract").ok());
+    }
+    const absl::Status refused = OutputTree::Create(out, "some").status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+    EXPECT_EQ(Content(out + "/1"), "1");
+  }
+}
+
+TEST_F(OutputTreeTest, AKilledRunThatHasNotBegunIsNoObstacle) {
+  ASSERT_TRUE(MakeDirectory(Path("out")).ok());
+  ASSERT_TRUE(File::CreateExclusive(Path("out/.pack-extract")).ok());
+  EXPECT_TRUE(OutputTree::Create(Path("out"), "all").ok());
+  EXPECT_TRUE(OutputTree::Create(Path("out"), "another one, and nothing is there yet").ok());
+}
+
+TEST_F(OutputTreeTest, WithoutLocksNothingIsWritten) {
+  for (const int error : {ENOSYS, ENOLCK}) {
+    lock_error = error;
+    const absl::Status failed = OutputTree::Create(Path("out"), "all").status();
+    lock_error = 0;
+    EXPECT_TRUE(absl::IsUnavailable(failed)) << failed;
+    EXPECT_TRUE(fs::is_empty(Path("out")));
+  }
 }
 
 TEST_F(OutputTreeTest, NeverWritesThroughALink) {

@@ -1,9 +1,10 @@
 #include <errno.h>
-#include <sys/file.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -12,9 +13,11 @@
 #include "cli/commands/prepare_plan.h"
 #include "cli/flags/failure.h"
 #include "cli/terminal/units.h"
+#include "converters/planning/plan_bytes.h"
 #include "formats/io/escape.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
+#include "formats/io/named_lock.h"
 #include "formats/io/staged_file.h"
 #include "formats/io/status_macros.h"
 
@@ -115,18 +118,33 @@ std::string Json(const Plan& plan) {
   return json.dump() + "\n";
 }
 
-// Locks the file for as long as it is open; false when it is another run's, or no longer what the
-// path names.
-absl::StatusOr<bool> LockNamed(const File& file) {
-  // Where there are no locks, nothing tells the runs apart.
-  if (::flock(file.descriptor(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;
-  struct stat opened, named;
-  if (::fstat(file.descriptor(), &opened) != 0) return IoStatus("look at", file.path(), errno);
-  if (::lstat(file.path().c_str(), &named) != 0) {
-    if (errno == ENOENT) return false;
-    return IoStatus("look at", file.path(), errno);
+// Takes away what a killed run has left of a plan, and nothing else. False when that run lives.
+absl::StatusOr<bool> RemoveLeftover(const std::string& path) {
+  const auto refuse = [&](const std::string& why) {
+    return absl::FailedPreconditionError(StrCat(EscapeForTerminal(path),
+                                                " is not what a killed run of pack has left (", why,
+                                                "); move it away, or --write to another folder"));
+  };
+  // Never through a link.
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor < 0) {
+    const int error = errno;
+    if (error == ENOENT) return true;
+    const absl::Status failed = IoStatus("open", path, error);
+    return IsAboutThePath(failed) ? refuse(std::string(failed.message())) : failed;
   }
-  return opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+  const File old(descriptor, path);
+  struct stat facts;
+  if (::fstat(descriptor, &facts) != 0) return IoStatus("look at", path, errno);
+  if (!S_ISREG(facts.st_mode)) return refuse("no regular file");
+  ASSIGN_OR_RETURN(const bool dead, LockNamed(old, AT_FDCWD, path));
+  if (!dead) return false;
+  std::string begins(kPlanMagic.size(), '\0');
+  ASSIGN_OR_RETURN(const size_t got, old.ReadAt(0, std::as_writable_bytes(std::span(begins))));
+  begins.resize(got);
+  if (!kPlanMagic.starts_with(begins)) return refuse("no plan");
+  RETURN_IF_ERROR(RemoveFile(path));
+  return true;
 }
 
 // The file in which the plan is written first. Its name is the same each time, so that what a
@@ -139,15 +157,13 @@ absl::StatusOr<std::unique_ptr<StagedFile>> CreatePart(const std::string& plan) 
       absl::AbortedError(StrCat("another run of pack is writing the plan ", EscapeForTerminal(plan),
                                 " (", EscapeForTerminal(path), ")"));
   if (there) {
-    const absl::StatusOr<File> old = File::OpenRead(path);
-    ASSIGN_OR_RETURN(const bool dead, old.ok() ? LockNamed(*old) : old.status());
-    if (!dead) return busy;
-    RETURN_IF_ERROR(RemoveFile(path));
+    ASSIGN_OR_RETURN(const bool removed, RemoveLeftover(path));
+    if (!removed) return busy;
   }
   absl::StatusOr<std::unique_ptr<StagedFile>> staged = StagedFile::Create(path);
   if (absl::IsAlreadyExists(staged.status())) return busy;
   if (!staged.ok()) return staged;
-  ASSIGN_OR_RETURN(const bool ours, LockNamed((*staged)->file()));
+  ASSIGN_OR_RETURN(const bool ours, LockNamed((*staged)->file(), AT_FDCWD, path));
   if (!ours) return busy;
   return staged;
 }

@@ -198,9 +198,7 @@ ExitCode RunRepair(const CommandLine& line, Terminal& terminal) {
   absl::StatusOr<RepairReport> report = Repair(*manifest, *format, options, line, terminal);
   if (!report.ok()) {
     const ExitCode code = Fail(report.status(), terminal);
-    if (code == ExitCode::kIo || code == ExitCode::kInterrupted || code == ExitCode::kTerminated) {
-      terminal.Raw("What was rebuilt is kept. Run the same command again for the rest.\n");
-    }
+    SayHowToGoOn(code, "What was rebuilt is kept.", line, terminal);
     return code;
   }
   if (taken.whole()) report->files.insert(report->files.begin(), taken);

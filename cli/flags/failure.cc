@@ -19,6 +19,13 @@ ExitCode Fail(const absl::Status& status, Terminal& terminal) {
   return ExitCodeOf(status, signal);
 }
 
+void SayHowToGoOn(ExitCode code, const std::string& kept, const CommandLine& line,
+                  Terminal& terminal) {
+  if (code != ExitCode::kIo && code != ExitCode::kInterrupted && code != ExitCode::kTerminated)
+    return;
+  terminal.Raw(absl::StrCat(kept, " To go on, run again:\n  ", TypedCommand(line), "\n"));
+}
+
 namespace {
 
 // Of the same source to the same place; a plan has none, and is told what its source is.

@@ -21,6 +21,11 @@ namespace shardpack::cli {
 // the user has asked for it.
 ExitCode Fail(const absl::Status& status, Terminal& terminal);
 
+// After a command that has ended early: `kept`, and the command that goes on. Only after errors
+// that another run may not meet: I/O, a signal.
+void SayHowToGoOn(ExitCode code, const std::string& kept, const CommandLine& line,
+                  Terminal& terminal);
+
 // The status with the commands to type, where it offers flags.
 absl::Status WithCommands(const absl::Status& status, const CommandLine& line);
 

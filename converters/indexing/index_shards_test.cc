@@ -273,6 +273,30 @@ TEST_F(IndexShardsTest, WhatIsNotOursStays) {
   EXPECT_TRUE(Adopt({.overwrite = true}).ok());
 }
 
+ssize_t PreadWithoutIndexes(int fd, void* into, size_t size, off_t offset) {
+  const std::string link = absl::StrCat("/proc/self/fd/", fd);
+  std::error_code error;
+  if (std::filesystem::read_symlink(link, error).native().ends_with("/in/part-3.pidx")) {
+    errno = EIO;
+    return -1;
+  }
+  return ::pread(fd, into, size, offset);
+}
+
+// What could not be read is not said to be another file.
+TEST_F(IndexShardsTest, AnIndexThatCannotBeReadIsAnError) {
+  ASSERT_TRUE(Adopt().ok());
+  std::filesystem::remove(in_ + "/manifest.json");
+  const std::map<std::string, std::string> before = Contents(in_);
+  const auto pread = SyscallsForTesting().pread;
+  SyscallsForTesting().pread = PreadWithoutIndexes;
+  const absl::Status failed = Adopt().status();
+  SyscallsForTesting().pread = pread;
+  EXPECT_TRUE(absl::IsUnavailable(failed)) << failed;
+  EXPECT_EQ(Contents(in_), before);
+  EXPECT_TRUE(Adopt().ok());
+}
+
 TEST_F(IndexShardsTest, AnUnfinishedBuildStays) {
   std::filesystem::create_directories(in_ + "/.pack");
   WriteTestFile(in_ + "/.pack/plan", "plan");

@@ -25,12 +25,18 @@ std::string ClassOf(const std::vector<std::string>& classes, int64_t label) {
 
 std::string FirstChangedInput(const std::string& dataset, const Manifest& manifest,
                               const Listing& now) {
-  absl::flat_hash_map<uint64_t, uint64_t> rows;  // by hash of the path
+  struct Rows {
+    uint64_t first = 0, count = 0, left = 0;
+  };
+  // By hash of the path, which several samples of a conversion may have.
+  absl::flat_hash_map<uint64_t, Rows> rows;
   std::string path;
   for (uint64_t row = 0; row < now.rows(); ++row) {
     path.clear();
     now.AppendPath(row, path);
-    rows.emplace(Xxh3_64(AsBytes(path)), row);
+    Rows& of_path = rows.try_emplace(Xxh3_64(AsBytes(path)), Rows{.first = row}).first->second;
+    ++of_path.count;
+    ++of_path.left;
   }
   const bool kept = !manifest.facts.pixels.contains("re-encoded");
   for (const ManifestShard& shard : manifest.shards) {
@@ -39,10 +45,12 @@ std::string FirstChangedInput(const std::string& dataset, const Manifest& manife
     if (!index.ok()) return "";
     for (uint64_t record = 0; record < index->records(); ++record) {
       const std::string_view packed = index->source_path(record);
-      const auto row = rows.find(Xxh3_64(AsBytes(packed)));
-      if (row == rows.end())
+      const auto found = rows.find(Xxh3_64(AsBytes(packed)));
+      if (found == rows.end() || found->second.left == 0)
         return absl::StrCat(EscapeForTerminal(packed), " was packed and is gone");
-      const uint64_t n = row->second;
+      --found->second.left;
+      if (found->second.count > 1) continue;  // which of them it is nothing says
+      const uint64_t n = found->second.first;
       if (kept && index->fields() > 0 && index->field(record, 0).length != now.bytes[n]) {
         return absl::StrCat(EscapeForTerminal(packed), " has ", now.bytes[n], " bytes, ",
                             index->field(record, 0).length, " were packed");
@@ -51,15 +59,16 @@ std::string FirstChangedInput(const std::string& dataset, const Manifest& manife
       const std::string is = ClassOf(now.classes, now.label.empty() ? -1 : now.label[n]);
       if (was != is)
         return absl::StrCat(EscapeForTerminal(packed), " was packed as ", was, " and is ", is);
-      rows.erase(row);
     }
   }
   // What was not packed may have been left out for a reason; only where nothing was is it new for
   // certain.
-  if (manifest.counts.seen != manifest.counts.packed || rows.empty()) return "";
+  if (manifest.counts.seen != manifest.counts.packed) return "";
   uint64_t first = UINT64_MAX;
-  for (const auto& [hash, row] : rows) first = std::min(first, row);
-  return absl::StrCat(EscapeForTerminal(now.Path(first)), " is new");
+  for (const auto& [hash, of_path] : rows) {
+    if (of_path.left > 0) first = std::min(first, of_path.first);
+  }
+  return first == UINT64_MAX ? "" : absl::StrCat(EscapeForTerminal(now.Path(first)), " is new");
 }
 
 }  // namespace shardpack

@@ -11,24 +11,36 @@
 namespace shardpack {
 
 absl::StatusOr<std::string> DamageOf(const std::string& path, const FileEntry& entry, bool full,
-                                     const std::function<absl::Status(uint64_t bytes)>& on_block) {
+                                     const std::function<absl::Status(uint64_t bytes)>& on_block,
+                                     Unreadable unreadable) {
+  const auto unread = [&](const absl::Status& why) -> absl::StatusOr<std::string> {
+    if (unreadable == Unreadable::kIsError) return why;
+    return std::string(why.message());
+  };
   struct stat facts;
   if (::stat(path.c_str(), &facts) != 0) {
     if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP) return std::string("missing");
-    return IoStatus("look at", path, errno);
+    const int error = errno;
+    const absl::Status looked = IoStatus("look at", path, error);
+    if (error == EIO || IsAboutThePath(error)) return unread(looked);
+    return looked;
   }
   if (!S_ISREG(facts.st_mode)) return std::string("not a file");
   const auto bytes = static_cast<uint64_t>(facts.st_size);
   if (bytes != entry.bytes)
     return absl::StrCat(bytes, " bytes where ", entry.bytes, " are expected");
   if (!full) return std::string();
-  ASSIGN_OR_RETURN(File file, File::OpenRead(path));
-  SequentialReader in(file, bytes);
+  const absl::StatusOr<File> file = File::OpenRead(path);
+  // A lack of descriptors or memory is never damage.
+  if (!file.ok() && !IsAboutThePath(file.status())) return file.status();
+  if (!file.ok()) return unread(file.status());
+  SequentialReader in(*file, bytes);
   in.OnBlock(on_block);
   absl::StatusOr<Digest> digest = in.Finish();
   if (absl::IsCancelled(digest.status())) return digest.status();
-  // A disk that does not give its bytes back, or a file that changes while it is read.
-  if (!digest.ok()) return std::string(digest.status().message());
+  // It changes while it is read.
+  if (absl::IsOutOfRange(digest.status())) return std::string(digest.status().message());
+  if (!digest.ok()) return unread(digest.status());
   return std::string(*digest == entry.xxh3_128 ? "" : "other bytes");
 }
 

@@ -5,8 +5,7 @@
 //
 // Lifetime: borrows for the call.
 // Thread-safety: any thread.
-// Errors: those of looking, which say nothing about the file; whatever `on_block` answers. Bytes
-// that the disk does not give back are damage.
+// Errors: those of looking, which say nothing about the file; whatever `on_block` answers.
 // Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_PUBLISHING_FILE_DAMAGE_H_
 #define SHARDPACK_CONVERTERS_PUBLISHING_FILE_DAMAGE_H_
@@ -21,10 +20,15 @@
 
 namespace shardpack {
 
+// What a file is that is there and cannot be read: an error of looking; or damage, for a caller
+// that would put another in its place.
+enum class Unreadable : uint8_t { kIsError, kIsDamage };
+
 // In words; "" when it is as `entry` says. `full`: every byte is hashed, else the size alone
 // counts. `on_block`, which may be null, is called as bytes are read.
 absl::StatusOr<std::string> DamageOf(const std::string& path, const FileEntry& entry, bool full,
-                                     const std::function<absl::Status(uint64_t bytes)>& on_block);
+                                     const std::function<absl::Status(uint64_t bytes)>& on_block,
+                                     Unreadable unreadable = Unreadable::kIsError);
 
 }  // namespace shardpack
 

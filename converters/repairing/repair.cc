@@ -81,7 +81,8 @@ absl::Status Look(RepairWork& work, std::span<RepairTarget> targets) {
     tbb::parallel_for(size_t{0}, targets.size(), [&](size_t i) {
       RepairTarget& target = targets[i];
       absl::StatusOr<std::string> damage =
-          DamageOf(work.own.PathOf(target.file.name), target.file, work.options.full, on_block);
+          DamageOf(work.own.PathOf(target.file.name), target.file, work.options.full, on_block,
+                   Unreadable::kIsDamage);
       ++work.progress.done_files;
       const std::lock_guard lock(mutex);
       // That a file could not be looked at says nothing about it.

@@ -1,5 +1,6 @@
 #include "converters/repairing/repair_folder.h"
 
+#include <errno.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include <string>
 
 #include "formats/io/hash.h"
+#include "formats/testing/fault_injection.h"
 #include "formats/testing/scratch_folder.h"
 
 namespace shardpack {
@@ -58,6 +60,17 @@ TEST_F(RepairFolderTest, PublishesWhatHasTheHashAndNothingElse) {
   EXPECT_EQ("", *Publish("train-000001/data.mdb"));
   EXPECT_EQ("whole", Text("out/train-000001/data.mdb"));
   EXPECT_FALSE(fs::exists(Path("out/.pack")));
+}
+
+// It says nothing of what the source gave.
+TEST_F(RepairFolderTest, AStagedFileThatCannotBeReadIsAnError) {
+  absl::StatusOr<RepairFolder> folder = RepairFolder::Open(Path("out"), false);
+  ASSERT_TRUE(folder.ok() && folder->Stage("rebuilt", "whole").ok());
+  testing::FaultInjection faults;
+  faults.FailReadsAt(0, EIO);
+  const auto damage = folder->Publish("rebuilt", Entry("train-000000.tar", "whole"));
+  EXPECT_TRUE(absl::IsUnavailable(damage.status())) << damage.status();
+  EXPECT_EQ("damaged", Text("out/train-000000.tar"));
 }
 
 TEST_F(RepairFolderTest, HostileNamesTouchNothing) {

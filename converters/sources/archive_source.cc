@@ -193,8 +193,12 @@ Listing ToListing(std::vector<Found> found, int64_t mtime_ns) {
 
 absl::Status AskAboutParts(const std::string& path, const std::vector<std::string>& extensions,
                            bool plain) {
-  std::vector<std::string> sidecars;
-  for (const std::string& each : extensions) {
+  constexpr size_t kNamed = 8;
+  const bool many = extensions.size() > kNamed;
+  std::vector<std::string> sidecars, named = extensions;
+  if (many) named.resize(kNamed);
+  // Of names that have something of their own behind the first dot there is one a sample.
+  for (const std::string& each : many ? std::vector<std::string>() : extensions) {
     if (IsFieldName(each)) sidecars.push_back(each);
   }
   std::vector<FlagWords> offers;
@@ -205,7 +209,8 @@ absl::Status AskAboutParts(const std::string& path, const std::vector<std::strin
   return OfferFlags(absl::InvalidArgumentError(absl::StrCat(
                         EscapeForTerminal(path),
                         " is a tar of samples: beside its images lie files of their names (.",
-                        EscapeForTerminal(absl::StrJoin(extensions, ", .")),
+                        EscapeForTerminal(absl::StrJoin(named, ", .")),
+                        many ? absl::StrCat(", and ", extensions.size() - kNamed, " more") : "",
                         "), which would be left out. pack convert takes all of a sample, and its "
                         "label from .cls; --input-format archive "
                         "packs the images alone, with their folders for classes")),

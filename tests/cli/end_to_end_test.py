@@ -180,6 +180,23 @@ class VerbTest(command.PackTest):
     for part in parts:
       part.communicate()
 
+  def test_a_plan_takes_away_only_what_a_killed_run_has_left(self):
+    part = self.write(".the.plan.pack-part", b"SPKPL")
+    self.pack("plan", "src", "--write", "the.plan")
+    self.assertFalse(part.exists())
+    part = self.write(".b.plan.pack-part", b"mine")
+    self.assertIn("move it away", self.pack("plan", "src", "--write", "b.plan", expect=5).stderr)
+    self.assertEqual(b"mine", part.read_bytes())
+    part.unlink()
+    part.symlink_to("the.plan")
+    done = self.pack("plan", "src", "--write", "b.plan", expect=5)
+    self.assertNotIn("another run", done.stderr)
+    self.assertTrue(part.is_symlink() and (self.folder / "the.plan").exists())
+    part.unlink()
+    self.write(".b.plan.pack-part", b"").chmod(0)
+    done = self.pack("plan", "src", "--write", "b.plan", expect=5, unprivileged=True)
+    self.assertIn("ermission denied); move it away", done.stderr)
+
   def test_commit_needs_all_parts(self):
     self.pack("plan", "src", "--samples-per-shard", "5", "--write", "the.plan")
     self.pack("build", "--plan", "the.plan", "-o", "two", "--shards-range", "0-3")

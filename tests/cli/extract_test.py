@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import resource
 import shutil
 import tarfile
 
@@ -10,6 +11,7 @@ import command
 from command import jpeg
 
 ESCAPED = b"\n" * 250
+NO_BIG_FILE = [(resource.RLIMIT_FSIZE, 100_000)]
 
 
 class ExtractTest(command.PackTest):
@@ -142,11 +144,12 @@ class ExtractTest(command.PackTest):
     self.assertEqual(before, (self.contents("out"), self.contents("other")))
 
   def test_the_same_command_goes_on(self):
-    self.source()
-    self.pack("src", "-o", "out")
-    self.pack("extract", "out", "again")
+    self.big_source()
+    self.pack("src", "-o", "out", "--no-shuffle")
     unfinished, image = self.folder / "again/.pack-extract", self.folder / "again/cat/good-0000.jpg"
-    unfinished.mkdir()
+    done = self.pack("extract", "out", "again", expect=6, limits=NO_BIG_FILE)
+    self.assertIn("What is written is kept. To go on, run again:\n  ", done.stderr)
+    self.assertTrue(unfinished.exists())
     image.write_bytes(b"mine")
     refused = self.pack("extract", "out", "again", expect=5).stderr
     self.assertIn("again/cat/good-0000.jpg is there, and is not what the dataset has under this name", refused)
@@ -156,6 +159,41 @@ class ExtractTest(command.PackTest):
     self.pack("extract", "out", "again")
     self.assertEqual(self.contents("src"), self.contents("again"))
     self.assertFalse(unfinished.exists())
+    # It is finished: nobody writes into it any more.
+    for words in ((), ("--limit", "1")):
+      self.assertIn("is not empty", self.pack("extract", "out", "again", *words, expect=5).stderr)
+
+  def big_source(self):
+    self.source()
+    self.write("src/last/big.jpg", jpeg(99) + bytes(200_000))
+
+  def test_lone_shards_are_known_by_what_they_hold(self):
+    self.big_source()
+    self.pack("src", "-o", "out", "--no-shuffle", "--shards", "1")
+    (self.folder / "out/manifest.json").unlink()
+    (self.folder / "elsewhere").mkdir()
+    self.pack("extract", "out/train-000000.tar", "-o", "again", expect=6, limits=NO_BIG_FILE)
+    before = self.contents("again")
+    # Another shard of that name.
+    self.write("src/cat/good-0000.jpg", jpeg(1000))
+    self.pack("src", "-o", "other", "--no-shuffle", "--shards", "1")
+    shutil.copy(self.folder / "out/train-000000.tar", self.folder / "kept.tar")
+    shutil.copy(self.folder / "other/train-000000.tar", self.folder / "out/train-000000.tar")
+    done = self.pack("extract", "out/train-000000.tar", "-o", "again", expect=5)
+    self.assertIn("holds what an unfinished run of pack extract has written of out/train-000000.tar (xxh3:", done.stderr)
+    self.assertEqual(before, self.contents("again"))
+    # The same, by another path.
+    shutil.copy(self.folder / "kept.tar", self.folder / "elsewhere/train-000000.tar")
+    self.pack("extract", "elsewhere/train-000000.tar", "-o", "again")
+    self.assertEqual(len(self.contents("src")), len([name for name in self.contents("again") if name.endswith(".jpg")]))
+
+  def test_what_another_run_would_meet_again_is_not_said_to_go_on(self):
+    self.source()
+    self.pack("src", "-o", "out", "--shards", "2")
+    index = self.folder / "out/train-000001.pidx"
+    index.write_bytes(bytes(len(index.read_bytes())))
+    done = self.pack("extract", "out", "again", expect=4)
+    self.assertNotIn("To go on", done.stderr)
 
   def test_a_name_that_is_written_otherwise_is_listed(self):
     self.source(count=10)

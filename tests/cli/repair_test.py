@@ -409,6 +409,25 @@ class RepairTest(command.PackTest):
     self.assertFalse((self.folder / "out" / ".pack").exists())
     self.heal(want, "out", (), set(lost))
 
+  def test_what_may_not_be_read_is_damaged(self):
+    """It does not stand in the way of the others."""
+    self.source()
+    want, _ = self.make("webdataset")
+    (self.folder / "out/train-000000.tar").unlink()
+    for name in ("train-000001.tar", "train-000002.pidx"):
+      (self.folder / "out" / name).chmod(0)
+    done = self.pack("repair", "out", "--dry-run", unprivileged=True)
+    self.assertRegex(done.stderr, r"would rebuild train-000001.tar \(open .*ermission denied\) from")
+    self.pack("repair", "out", unprivileged=True)
+    self.assertEqual(want, self.contents())
+    # Nor where nothing gives it.
+    (self.folder / "out/train-000000.tar").unlink()
+    (self.folder / "out/train-000001.tar").chmod(0)
+    (self.folder / "src/cat/good-0000.jpg").unlink()
+    done = self.pack("repair", "out", expect=None, unprivileged=True)
+    self.assertIn(done.returncode, (0, 3), done.stderr)
+    self.assertNotIn("To go on", done.stderr)
+
   def test_one_repair_at_a_time(self):
     self.source()
     want, _ = self.make("webdataset")

@@ -119,6 +119,17 @@ class ResumeTest(command.PackTest):
     self.write("few/dog/good-0003.jpg", good)
     self.assertIn("(12 were packed, 13 are listed): dog/renamed.jpg is new", self.pack("few", "-o", "out", expect=5).stderr)
 
+  def test_samples_of_one_path_are_not_taken_for_gone(self):
+    for name in ("a", "b"):
+      self.source(name, count=4)
+      self.write(f"{name}/cat/good-0000.jpg", command.jpeg(ord(name)))
+      self.pack(name, "-o", name + "o", "--shards", "1")
+    words = ("convert", "ao/train-000000.tar", "bo/train-000000.tar", "-o", "both", "--key", "index")
+    self.pack(*words)
+    self.write("b/cat/good-0000.jpg", command.jpeg(1000))
+    self.pack("b", "-o", "bo", "--shards", "1", "--overwrite")
+    self.assertNotIn("is gone", self.pack(*words, expect=5).stderr)
+
   def test_a_changed_input_is_refused_and_named(self):
     self.interrupt("out")
     for path in (self.folder / "src").rglob("*.jpg"):

@@ -329,6 +329,17 @@ class ArchiveTest(command.PackTest):
     self.pack("a.tar", "-o", "out", *ANY_SKIPS, expect=3)
     self.assertEqual({"(no name)": "outside-root"}, self.skips())
 
+  def test_many_extensions_are_not_all_listed(self):
+    """What stands behind the first dot of a name may be of that name alone."""
+    with tarfile.open(self.folder / "third.tar", "w") as archive:
+      for i in range(100):
+        self.add(archive, f"{i:04}.jpg", jpeg(i))
+        self.add(archive, f"{i:04}.2024-01-{i:02}.json", b"{}")
+    done = self.pack("third.tar", "-o", "out", expect=2)
+    self.assertIn(".2024-01-07.json, and 92 more)", done.stderr)
+    self.assertLess(len(done.stderr), 1500)
+    self.assertNotIn("--sidecars", done.stderr)
+
   def test_a_tar_of_samples_is_no_silent_loss(self):
     """Labels and captions of a shard of another tool, which lie beside the images."""
     def members(archive, endings, every=1):

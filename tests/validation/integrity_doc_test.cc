@@ -44,5 +44,13 @@ TEST(IntegrityDoc, ShowsTheCatalogueAsItIs) {
   EXPECT_EQ(doc.substr(table, to - table), "\n" + Table() + "\n") << "paste this:\n\n" << Table();
 }
 
+TEST(IntegrityDoc, SaysWhatIsSaidOfShardsAlone) {
+  std::ifstream in("docs/integrity.md");
+  std::stringstream text;
+  text << in.rdbuf();
+  for (const FindingSpec& spec : AllFindings())
+    EXPECT_NE(text.str().find(spec.lone_hint), std::string::npos) << spec.lone_hint;
+}
+
 }  // namespace
 }  // namespace shardpack

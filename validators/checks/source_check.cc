@@ -113,8 +113,10 @@ void SourceCheck::ComparePart(const File& shard_file, const ShardIndex& index, u
   if (source.ok()) {
     Report(FindingId::kSourceMismatch, index, place, std::nullopt,
            "the source has it, the sample was packed without it");
-  } else if (!IsAboutThePath(source.status())) {
-    ReportUnread(index, place, source.status());
+  } else if (!absl::IsNotFound(source.status()) && !absl::IsInvalidArgument(source.status())) {
+    // Nobody knows what it is: it may not be read, or the disk fails.
+    Report(FindingId::kReadError, index, place, std::nullopt,
+           std::string(source.status().message()));
   }
 }
 

@@ -1,9 +1,13 @@
 #include "validators/checks/unpacked_check.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -27,12 +31,13 @@ std::string_view BaseName(std::string_view path) { return path.substr(path.rfind
 class UnpackedCheck {
  public:
   UnpackedCheck(const std::string& dataset, const Manifest& manifest, const std::string& root,
-                FindingSink& findings)
-      : dataset_(dataset), manifest_(manifest), root_(root), findings_(findings) {}
+                const CheckRun& run, FindingTally& findings)
+      : dataset_(dataset), manifest_(manifest), root_(root), run_(run), findings_(findings) {}
 
   absl::Status Read();
   void Compare(const SourceVisit& visit);
-  void ReportUnpacked(std::vector<std::string>& not_checked);
+  // Cancelled when the run was stopped; nothing is said then of files that were not looked at.
+  absl::Status ReportUnpacked(std::vector<std::string>& not_checked);
 
  private:
   struct Known {
@@ -42,8 +47,8 @@ class UnpackedCheck {
   struct Gone {
     std::string path;
     int64_t label;
-    uint64_t bytes, hash;
   };
+  using Content = std::tuple<std::string, uint64_t, uint64_t>;  // file name, bytes, hash
   absl::StatusOr<ShardIndex> Open(const ManifestShard& shard) const {
     return ShardIndex::Open(absl::StrCat(dataset_, "/", shard.index.name), shard.bytes,
                             shard.index.xxh3_128);
@@ -51,7 +56,11 @@ class UnpackedCheck {
   absl::Status ReadSkipped();
   std::string ClassOf(int64_t label) const;
   void FindGone();
+  std::optional<Gone> TakeGone(const std::string& path);
   bool ReportMoved(const std::string& path, const std::string& class_name);
+  absl::Status CheckStop() const {
+    return run_.Stopped() ? absl::CancelledError("stopped") : absl::OkStatus();
+  }
   void Report(const std::string& detail) const {
     Finding finding = MakeFinding(FindingId::kSourceMismatch, kManifestName);
     finding.detail = detail;
@@ -61,11 +70,12 @@ class UnpackedCheck {
   const std::string& dataset_;
   const Manifest& manifest_;
   const std::string& root_;
-  FindingSink& findings_;
+  const CheckRun& run_;
+  FindingTally& findings_;
   absl::flat_hash_map<uint64_t, Known> known_;  // by hash of the path: a dataset may have many
   uint64_t listed_as_filtered_ = 0;
   std::vector<std::pair<std::string, std::string>> unpacked_;  // path and class
-  std::multimap<std::string, Gone, std::less<>> gone_;         // by file name
+  std::multimap<Content, Gone> gone_;
 };
 
 std::string UnpackedCheck::ClassOf(int64_t label) const {
@@ -77,6 +87,7 @@ std::string UnpackedCheck::ClassOf(int64_t label) const {
 
 absl::Status UnpackedCheck::Read() {
   for (const ManifestShard& shard : manifest_.shards) {
+    RETURN_IF_ERROR(CheckStop());
     ASSIGN_OR_RETURN(const ShardIndex index, Open(shard));
     for (uint64_t record = 0; record < index.records(); ++record)
       known_[Xxh3_64(AsBytes(index.source_path(record)))] = {.label = index.label(record)};
@@ -105,6 +116,7 @@ absl::Status UnpackedCheck::ReadSkipped() {
 
 void UnpackedCheck::Compare(const SourceVisit& visit) {
   visit([&](std::string_view path, std::string_view class_name) {
+    if (run_.Stopped()) return;
     const auto found = known_.find(Xxh3_64(AsBytes(path)));
     if (found == known_.end()) {
       unpacked_.emplace_back(path, class_name);
@@ -124,74 +136,98 @@ void UnpackedCheck::Compare(const SourceVisit& visit) {
 // The records whose files the source no longer has.
 void UnpackedCheck::FindGone() {
   for (const ManifestShard& shard : manifest_.shards) {
+    if (run_.Stopped()) return;
     const absl::StatusOr<ShardIndex> index = Open(shard);
     if (!index.ok()) return;  // was read before
     for (uint64_t record = 0; record < index->records() && gone_.size() < kMaxMoved; ++record) {
       const std::string_view path = index->source_path(record);
       const auto known = known_.find(Xxh3_64(AsBytes(path)));
       if (known == known_.end() || known->second.seen || index->fields() == 0) continue;
-      gone_.emplace(std::string(BaseName(path)),
-                    Gone{std::string(path), index->label(record), index->field(record, 0).length,
-                         index->hash(record, 0)});
+      gone_.emplace(Content(BaseName(path), index->field(record, 0).length, index->hash(record, 0)),
+                    Gone{std::string(path), index->label(record)});
     }
   }
+}
+
+// The first record that is gone and had this name and these bytes. The file is read once, and only
+// when its size is that of one.
+std::optional<UnpackedCheck::Gone> UnpackedCheck::TakeGone(const std::string& path) {
+  const std::string full = absl::StrCat(root_, "/", path);
+  struct stat facts;
+  if (gone_.empty() || ::stat(full.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode))
+    return std::nullopt;
+  const auto bytes = static_cast<uint64_t>(facts.st_size);
+  const std::string name(BaseName(path));
+  const auto alike = gone_.lower_bound({name, bytes, 0});
+  if (alike == gone_.end() || std::get<0>(alike->first) != name ||
+      std::get<1>(alike->first) != bytes)
+    return std::nullopt;
+  const absl::StatusOr<std::string> text = ReadWholeFile(full, bytes);
+  if (!text.ok()) return std::nullopt;
+  const Content content(name, text->size(), Xxh3_64(AsBytes(*text)));
+  const auto found = gone_.lower_bound(content);
+  if (found == gone_.end() || found->first != content) return std::nullopt;
+  Gone gone = std::move(found->second);
+  gone_.erase(found);
+  return gone;
 }
 
 bool UnpackedCheck::ReportMoved(const std::string& path, const std::string& class_name) {
-  const auto [begin, end] = gone_.equal_range(BaseName(path));
-  for (auto each = begin; each != end; ++each) {
-    const Gone& gone = each->second;
-    const absl::StatusOr<std::string> text =
-        ReadWholeFile(absl::StrCat(root_, "/", path), gone.bytes);
-    if (!text.ok() || text->size() != gone.bytes || Xxh3_64(AsBytes(*text)) != gone.hash) continue;
-    const std::string packed = ClassOf(gone.label);
-    if (packed == class_name) {
-      Report(absl::StrCat(path, ": packed from ", gone.path));
-    } else {
-      Report(absl::StrCat(path, ": packed from ", gone.path, " as ",
-                          packed.empty() ? "of no class" : packed, ", now ",
-                          class_name.empty() ? "of no class" : class_name));
-    }
-    gone_.erase(each);
-    return true;
+  const std::optional<Gone> gone = TakeGone(path);
+  if (!gone) return false;
+  const std::string packed = ClassOf(gone->label);
+  if (packed == class_name) {
+    Report(absl::StrCat(path, ": packed from ", gone->path));
+  } else {
+    Report(absl::StrCat(path, ": packed from ", gone->path, " as ",
+                        packed.empty() ? "of no class" : packed, ", now ",
+                        class_name.empty() ? "of no class" : class_name));
   }
-  return false;
+  return true;
 }
 
-void UnpackedCheck::ReportUnpacked(std::vector<std::string>& not_checked) {
-  if (unpacked_.empty()) return;
+absl::Status UnpackedCheck::ReportUnpacked(std::vector<std::string>& not_checked) {
+  RETURN_IF_ERROR(CheckStop());
+  if (unpacked_.empty()) return absl::OkStatus();
   FindGone();
-  std::erase_if(unpacked_, [&](const auto& each) { return ReportMoved(each.first, each.second); });
   const uint64_t filtered = manifest_.counts.filtered;
   const uint64_t unlisted = filtered - std::min(filtered, listed_as_filtered_);
-  if (unlisted == 0) {
-    for (const auto& [path, class_name] : unpacked_)
-      Report(absl::StrCat(path, ": not in the dataset"));
-  } else if (unpacked_.size() > unlisted) {
-    Report(absl::StrCat(unpacked_.size(), " files are not in the dataset, of which only ", unlisted,
-                        " were left out as asked; the first is ", unpacked_[0].first));
-  } else if (!unpacked_.empty()) {
+  uint64_t lacking = 0;
+  std::string first;
+  for (const auto& [path, class_name] : unpacked_) {
+    RETURN_IF_ERROR(CheckStop());
+    // A file is a finding, moved or not: which of them it is matters only where it is shown.
+    const bool shown = findings_.keeps(FindingId::kSourceMismatch);
+    if ((shown || unlisted > 0) && ReportMoved(path, class_name)) continue;
+    if (lacking++ == 0) first = path;
+    if (unlisted == 0) Report(absl::StrCat(path, ": not in the dataset"));
+  }
+  if (unlisted == 0 || lacking == 0) return absl::OkStatus();
+  if (lacking > unlisted) {
+    Report(absl::StrCat(lacking, " files are not in the dataset, of which only ", unlisted,
+                        " were left out as asked; the first is ", first));
+  } else {
     not_checked.push_back(absl::StrCat(
-        "whether the ", unpacked_.size(),
+        "whether the ", lacking,
         " files of the source that are not in the dataset are those that were left out as "
         "asked; the first is ",
-        EscapeForTerminal(unpacked_[0].first)));
+        EscapeForTerminal(first)));
   }
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 void CheckForUnpacked(const std::string& dataset, const Manifest& manifest, const std::string& root,
-                      const SourceVisit& visit, FindingSink& findings,
+                      const SourceVisit& visit, const CheckRun& run, FindingTally& findings,
                       std::vector<std::string>& not_checked) {
-  UnpackedCheck check(dataset, manifest, root, findings);
-  if (const absl::Status read = check.Read(); !read.ok()) {
-    not_checked.push_back(absl::StrCat("which files of the source are not in the dataset: ",
-                                       std::string(read.message())));
-    return;
-  }
-  check.Compare(visit);
-  check.ReportUnpacked(not_checked);
+  UnpackedCheck check(dataset, manifest, root, run, findings);
+  absl::Status status = check.Read();
+  if (status.ok()) check.Compare(visit);
+  if (status.ok()) status = check.ReportUnpacked(not_checked);
+  if (status.ok()) return;
+  not_checked.push_back(absl::StrCat("which files of the source are not in the dataset: ",
+                                     std::string(status.message())));
 }
 
 }  // namespace shardpack

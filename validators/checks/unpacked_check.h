@@ -2,15 +2,17 @@
 // has, and files whose class is another one now.
 //
 //   const SourceVisit visit = [&](const auto& see) { see("cat/1.jpg", "cat"); };
-//   CheckForUnpacked("OUT", manifest, "/data/train", visit, report.findings, report.not_checked);
+//   CheckForUnpacked("OUT", manifest, "/data/train", visit, run, report.findings,
+//                    report.not_checked);
 //
 // What skipped.jsonl lists was left out with a reason. Of inputs that were filtered (--limit,
 // --min-size) nobody has written down which they were: then only their number counts. A file that
-// lies in another folder than it was packed from is known by its name and its bytes.
+// lies in another folder than it was packed from is known by its name and its bytes: a file that no
+// record has is read once at most.
 //
 // Lifetime: borrows all arguments.
 // Thread-safety: one caller.
-// Errors: findings; what could not be read is said in not_checked.
+// Errors: findings; what could not be read, and a stop, is said in not_checked.
 // Memory: 24 bytes a record.
 #ifndef SHARDPACK_VALIDATORS_CHECKS_UNPACKED_CHECK_H_
 #define SHARDPACK_VALIDATORS_CHECKS_UNPACKED_CHECK_H_
@@ -22,6 +24,7 @@
 
 #include "formats/core/finding.h"
 #include "formats/core/manifest.h"
+#include "validators/checks/check_run.h"
 
 namespace shardpack {
 
@@ -31,7 +34,7 @@ using SourceSeen = std::function<void(std::string_view path, std::string_view cl
 using SourceVisit = std::function<void(const SourceSeen&)>;
 
 void CheckForUnpacked(const std::string& dataset, const Manifest& manifest, const std::string& root,
-                      const SourceVisit& visit, FindingSink& findings,
+                      const SourceVisit& visit, const CheckRun& run, FindingTally& findings,
                       std::vector<std::string>& not_checked);
 
 }  // namespace shardpack

@@ -30,6 +30,8 @@ class FindingTally : public FindingSink {
 
   const std::vector<Finding>& kept() const { return kept_; }
   uint64_t count(FindingId id) const { return counts_[static_cast<size_t>(id)]; }
+  // Whether the next one of this id would be kept.
+  bool keeps(FindingId id) const { return kept_counts_[static_cast<size_t>(id)] < keep_each_; }
   uint64_t errors() const { return errors_; }
   uint64_t warnings() const { return warnings_; }
   uint64_t omitted() const { return errors_ + warnings_ - kept_.size(); }
