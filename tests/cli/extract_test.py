@@ -261,8 +261,9 @@ class ExtractTest(command.PackTest):
     self.assertEqual((4, {"image": 3, "txt": 1}), (result["files"], result["fields"]))
     self.assertEqual(4, len(self.contents("again")))
     # What an unfinished run has left is counted as this one's.
-    (self.folder / "again/.pack-extract").mkdir()
-    result = json.loads(self.pack("extract", "a.tar", "b.tar", "-o", "again", "--json").stdout)
+    self.tar("b.tar", {"000": {"jpg": jpeg(1), "txt": b"one"}, "b": {"jpg": jpeg(1) + bytes(200_000)}})
+    self.pack("extract", "a.tar", "b.tar", "-o", "cut", "--json", expect=6, limits=NO_BIG_FILE)
+    result = json.loads(self.pack("extract", "a.tar", "b.tar", "-o", "cut", "--json").stdout)
     self.assertEqual(4, result["files"])
 
   def test_labels_that_are_no_folders_are_told(self):

@@ -499,7 +499,7 @@ class FolderMeaningTest(command.PackTest):
         self.write(f"two words/{name}/{split}/{split}-{name}.jpg", jpeg(len(name + split)))
     done = self.pack("two words", "-o", "out")
     self.assertIn("the class folders hold folders named like splits (train, val)", done.stderr)
-    self.typed(done.stderr[done.stderr.index("warning:"):done.stderr.index("packed")])
+    self.typed(done.stderr[done.stderr.index("warning:"):done.stderr.index("\npacked ")])
     self.assertEqual((["cat", "dog"], {"train": 2, "val": 2}), (self.manifest("OUT")["classes"], self.manifest("OUT")["splits"]))
     for source in self.archives("two words"):
       done = self.pack(source, "-o", source + "-out")
@@ -527,7 +527,7 @@ class FolderMeaningTest(command.PackTest):
       self.write(f"src/data/{name}/1.jpg", jpeg(len(name)))
     done = self.pack("src", "-o", "out")
     self.assertNotIn("--label-from dir:1", done.stderr)
-    self.typed(done.stderr[done.stderr.index("warning:"):done.stderr.index("packed")])
+    self.typed(done.stderr[done.stderr.index("warning:"):done.stderr.index("\npacked ")])
     self.assertEqual((["cat", "dog"], {"train": 1, "val": 1}), (self.manifest("OUT")["classes"], self.manifest("OUT")["splits"]))
     for source in self.archives("src"):
       done = self.pack(source, "-o", source + "-out")
@@ -557,7 +557,7 @@ class FolderMeaningTest(command.PackTest):
       self.write(f"it's/cat/{i}.jpg", jpeg(i))
       self.write(f"it's/cat/{i}_mask.png", command.png(2, 2 + i))
     done = self.pack("it's", "-o", "typed-out")
-    self.typed(done.stderr[done.stderr.index("3 images are named like the mask"):done.stderr.index("packed")])
+    self.typed(done.stderr[done.stderr.index("3 images are named like the mask"):done.stderr.index("\npacked ")])
     self.assertEqual((3, ["cat"]), (self.manifest("OUT")["counts"]["packed"], self.manifest("OUT")["classes"]))
     self.assertTrue(self.pack("cat", "OUT", "cat/0", "--field", "mask", text=False).stdout.startswith(b"\x89PNG"))
 
