@@ -45,7 +45,7 @@ class Scene {
  public:
   explicit Scene(TestDatasetOptions options = {.shards = 3, .records_per_shard = 6})
       : folder(MakeTestFolder("scene")), made(options) {
-    made.samples = MakeTestSamples(made);
+    if (made.samples.empty()) made.samples = MakeTestSamples(made);
     manifest = WriteTestDataset(folder, ToyFormat(), made);
   }
   ~Scene() { (void)RemoveTree(folder); }
