@@ -160,7 +160,8 @@ absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan
     if (!manifest.ok() && !options.overwrite) return DamagedManifest(dir.path_, manifest.status());
     const bool of_plan = manifest.ok() && manifest->plan_digest == plan.digest();
     const bool finished = of_plan && (exchanged || !options.overwrite);
-    if (exchanged || finished) status = FinishPublished(dir.path_);
+    // A late worker leaves that to the commit, which may be at it just now.
+    if (exchanged || (finished && !options.shards_range)) status = FinishPublished(dir.path_);
     if (!status.ok()) return status;
     if (!options.overwrite || finished) {
       status = dir.CheckPublished(plan, *manifest, pool);

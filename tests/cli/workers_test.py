@@ -1,5 +1,6 @@
 """Workers that share an OUT, and what pack commit makes of their parts: nobody's finished shards are ever lost."""
 
+import fcntl
 import json
 import os
 import pathlib
@@ -115,6 +116,17 @@ class OverlapTest(WorkersTest):
       self.pack("commit", "out", "-q")
       self.assert_whole("out")
       shutil.rmtree(self.folder / "out")
+
+  def test_a_worker_that_comes_while_the_commit_removes_its_folder(self):
+    self.pack("build", "--plan", "plan", "-o", "out", "-q")
+    (self.folder / "out/.pack").mkdir()
+    with open(self.folder / "out/.pack/lock", "w", encoding="utf-8") as lock:
+      fcntl.lockf(lock, fcntl.LOCK_EX)
+      late = self.pack("build", "--plan", "plan", "-o", "out", "--shards-range", "5")
+      self.assertIn("is complete", late.stderr + late.stdout)
+      self.pack("build", "--plan", "plan", "-o", "out", expect=5)
+    self.pack("commit", "out", "-q")
+    self.assert_whole("out")
 
   def test_a_worker_leaves_what_another_has_built(self):
     self.worker("out", "0-3").communicate(timeout=60)
