@@ -23,7 +23,7 @@ namespace {
 using nlohmann::json;
 
 constexpr uint64_t kMaxJournalBytes = uint64_t{1} << 30;
-constexpr std::string_view kChecksum = ",\"line\":\"";
+constexpr std::string_view kLineBegin = "{\"facts\":[", kChecksum = ",\"line\":\"";
 
 json ToJson(const FileEntry& entry) {
   return {{"name", entry.name}, {"bytes", entry.bytes}, {"xxh3_128", entry.xxh3_128.ToHex()}};
@@ -147,10 +147,39 @@ bool ParseJournalLine(std::string_view line, ShardResult* result) {
   }
 }
 
+bool IsJournalText(std::string_view text) {
+  bool blank = true;
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    // Of a file that was not written out when the power went, all or a part is zeros.
+    if (line.find_first_not_of('\0') == std::string_view::npos) continue;
+    blank = false;
+    ShardResult unused;
+    if (line.starts_with(kLineBegin) || kLineBegin.starts_with(line) ||
+        ParseJournalLine(line, &unused))
+      return true;
+  }
+  return blank;
+}
+
+bool IsJournalName(std::string_view name) {
+  return name.starts_with("journal") && name.ends_with(".jsonl");
+}
+
 absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(const std::string& path, bool sync) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (fd < 0) return IoStatus("open", path, errno);
   auto journal = std::unique_ptr<Journal>(new Journal(File(fd, path), sync));
+  ASSIGN_OR_RETURN(const uint64_t size, journal->file_.Size());
+  std::string beginning(std::min(size, kJournalBeginningBytes), '\0');
+  RETURN_IF_ERROR(journal->file_.ReadExactlyAt(
+      0, std::as_writable_bytes(std::span(beginning.data(), beginning.size()))));
+  if (!IsJournalText(beginning)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        EscapeForTerminal(path), " is not a journal of pack; move it away and run again"));
+  }
   // A line torn by a kill must not swallow the next one.
   RETURN_IF_ERROR(journal->file_.Write(std::array{AsBytes("\n")}));
   return journal;
@@ -167,7 +196,7 @@ absl::StatusOr<std::vector<ShardResult>> JournalReader::ReadNew() {
   ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder_));
   std::vector<ShardResult> results;
   for (const std::string& name : names) {
-    if (!name.starts_with("journal") || !name.ends_with(".jsonl") || name == except_) continue;
+    if (!IsJournalName(name) || name == except_) continue;
     ASSIGN_OR_RETURN(File file, File::OpenRead(absl::StrCat(folder_, "/", name)));
     struct stat facts;
     if (::fstat(file.descriptor(), &facts) != 0) return IoStatus("look at", file.path(), errno);

@@ -111,9 +111,8 @@ absl::Status OutputDir::FinishPublished(const std::string& out) {
   RETURN_IF_ERROR(CheckPackFolder(path));
   {
     ASSIGN_OR_RETURN(const OwnedFolder looked_at, OwnedFolder::Open(path));
-    ASSIGN_OR_RETURN(const std::vector<std::string> names, looked_at.List(".pack"));
-    if (!names.empty() && std::none_of(names.begin(), names.end(), IsMadeByPack))
-      return absl::OkStatus();
+    ASSIGN_OR_RETURN(const PackEntries entries, ListPackFolder(looked_at));
+    if (!entries.AnyOfPack() && !entries.others.empty()) return absl::OkStatus();
   }
   const absl::StatusOr<File> lock = LockPackFolder(path);
   if (!lock.ok()) {
@@ -335,13 +334,13 @@ absl::Status OutputDir::CheckBeside() const {
                    ReadNames(PathOf(std::string(kReplacesName))));
   if (replaced == std::set<std::string>{ReplacesName()}) return absl::OkStatus();
   // All that a run leaves that was killed before it had made its mark.
-  const std::set<std::string_view> unmarked = {".pack", ".pack/lock", ".pack/stage"};
   ASSIGN_OR_RETURN(std::vector<std::string> names, ListFolder(path_));
+  std::erase(names, ".pack");
   ASSIGN_OR_RETURN(const OwnedFolder folder, OwnedFolder::Open(path_));
-  ASSIGN_OR_RETURN(const std::vector<std::string> inside, folder.List(".pack"));
-  for (const std::string& name : inside) names.push_back(".pack/" + name);
+  ASSIGN_OR_RETURN(const PackEntries entries, ListPackFolder(folder));
+  for (const std::string& name : entries.Unfinished()) names.push_back(name);
+  names.insert(names.end(), entries.others.begin(), entries.others.end());
   for (const std::string& name : names) {
-    if (unmarked.contains(name)) continue;
     return Conflict(path_, absl::StrCat("was not begun by --overwrite of ", EscapeForTerminal(out_),
                                         " (first entry: ", EscapeForTerminal(name), "); ", advice));
   }
@@ -412,10 +411,13 @@ absl::Status OutputDir::DiscardOtherPlan(const Plan& plan) {
       path_, made, "an earlier run with --overwrite began this folder; move it away and run again");
   ASSIGN_OR_RETURN(const OwnedFolder folder, OwnedFolder::Open(path_));
   if (status.ok()) status = RemoveMade(folder, made);
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, folder.List(".pack"));
+  // What the stages hold is told by what the plan has noted.
+  if (status.ok()) status = RemoveStage(folder);
+  if (status.ok()) status = MakeDirectory(PathOf(".pack/stage"));
+  ASSIGN_OR_RETURN(const PackEntries entries, ListPackFolder(folder));
   // The plan last: as long as it is there, the next run does the same.
-  for (const std::string& name : names) {
-    if (status.ok() && name.starts_with("journal")) status = folder.RemoveFile(".pack/" + name);
+  for (const std::string& name : entries.files) {
+    if (status.ok() && name.starts_with(".pack/journal")) status = folder.RemoveFile(name);
   }
   for (const std::string_view name : {kMadeName, kMadeExtrasName, std::string_view(".pack/plan")}) {
     if (status.ok()) status = folder.RemoveFile(name);

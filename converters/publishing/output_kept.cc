@@ -20,8 +20,6 @@
 namespace shardpack {
 namespace {
 
-constexpr uint64_t kMaxNamesBytes = uint64_t{1} << 30;
-
 bool LacksWhatMayBeBack(const ShardResult& result) {
   return std::any_of(result.skips.begin(), result.skips.end(), [](const Skip& skip) {
     return skip.reason == SkipReason::kVanished || skip.reason == SkipReason::kChanged ||

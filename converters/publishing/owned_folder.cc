@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -146,6 +147,34 @@ absl::StatusOr<OwnedFolder::Place> OwnedFolder::Find(std::string_view name) cons
   }
   place.last = std::string(name);
   return place;
+}
+
+absl::StatusOr<OwnedFolder::Look> OwnedFolder::LookAt(std::string_view name) const {
+  const absl::StatusOr<Place> place = Find(name);
+  if (absl::IsNotFound(place.status())) return Look{};
+  if (!place.ok()) return place.status();
+  struct stat facts;
+  if (::fstatat(place->parent, place->last.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (errno == ENOENT) return Look{};
+    return IoStatus("look at", place->path, errno);
+  }
+  if (S_ISDIR(facts.st_mode)) return Look{Kind::kFolder};
+  if (!S_ISREG(facts.st_mode)) return Look{Kind::kOther};
+  return Look{Kind::kFile, static_cast<uint64_t>(facts.st_size)};
+}
+
+absl::StatusOr<std::string> OwnedFolder::Read(std::string_view name, uint64_t max_bytes) const {
+  ASSIGN_OR_RETURN(const Place place, Find(name));
+  const int fd =
+      ::openat(place.parent, place.last.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return IoStatus("open", place.path, errno);
+  const File file(fd, place.path);
+  ASSIGN_OR_RETURN(const uint64_t size, file.Size());
+  std::string text(std::min(size, max_bytes), '\0');
+  ASSIGN_OR_RETURN(const size_t got,
+                   file.ReadAt(0, std::as_writable_bytes(std::span(text.data(), text.size()))));
+  text.resize(got);
+  return text;
 }
 
 absl::StatusOr<std::vector<std::string>> OwnedFolder::List(std::string_view name) const {

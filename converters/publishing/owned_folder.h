@@ -16,6 +16,7 @@
 #ifndef SHARDPACK_CONVERTERS_PUBLISHING_OWNED_FOLDER_H_
 #define SHARDPACK_CONVERTERS_PUBLISHING_OWNED_FOLDER_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,15 @@ class OwnedFolder {
   const std::string& path() const { return folder_.path(); }
   std::string PathOf(std::string_view name) const;
 
+  enum class Kind { kNothing, kFile, kFolder, kOther };
+  struct Look {
+    Kind kind = Kind::kNothing;
+    uint64_t bytes = 0;  // of a file
+  };
+  // What lies there; a link is kOther.
+  absl::StatusOr<Look> LookAt(std::string_view name) const;
+  // The beginning of a file, at most so many bytes; NotFound when it is not there.
+  absl::StatusOr<std::string> Read(std::string_view name, uint64_t max_bytes) const;
   // The names in a folder, sorted; none when it is not there.
   absl::StatusOr<std::vector<std::string>> List(std::string_view name) const;
   // Removes a file or link; OK when it is not there.

@@ -2,41 +2,311 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <regex>
+#include <set>
 #include <string_view>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "converters/publishing/journal.h"
+#include "converters/publishing/replacement.h"
+#include "formats/core/manifest.h"
+#include "formats/io/escape.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
 
-constexpr std::string_view kFolder = ".pack";
-constexpr std::array<std::string_view, 9> kMade = {
-    "plan", "made", "made-extras", "replaced", "replaces", "index", "index.new", "stage", "lock"};
+using Kind = OwnedFolder::Kind;
+
+constexpr char kFolder[] = ".pack", kStage[] = ".pack/stage";
+constexpr std::string_view kLockSuffix = ".lock";
+constexpr std::array<std::string_view, 7> kMade = {"plan",     "made",  "made-extras", "replaced",
+                                                   "replaces", "index", "index.new"};
+// In stages, beside the dataset's files: of builds, of `pack repair`, and of writers of sidecars.
+constexpr std::array<std::string_view, 4> kScratch = {"of-the-run", ".pack_replaced", "rebuilt",
+                                                      "energon-index.sqlite"};
+constexpr std::string_view kRebuilding =
+    "build";  // a dataset that `pack repair` builds in its stage
+// A worker that has not seen yet that its dataset is published may put files into a stage that is
+// being removed.
+constexpr int kTries = 100;
+
+template <typename List>
+bool Contains(const List& list, std::string_view name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+std::string In(std::string_view folder, std::string_view name) {
+  return absl::StrCat(std::string(folder), "/", std::string(name));
+}
+
+// The files of a dataset as stages call them.
+void AddStaged(const std::set<std::string>& names, std::set<std::string>& staged) {
+  for (const std::string& name : names) {
+    std::string flat = name;
+    std::replace(flat.begin(), flat.end(), '/', '_');
+    staged.insert({name, name.substr(0, name.find('/')), flat});
+  }
+}
+
+// An index that `pack index` has staged by the number of its shard.
+bool IsNumberedIndex(std::string_view name) {
+  if (!name.ends_with(kIndexSuffix)) return false;
+  name.remove_suffix(kIndexSuffix.size());
+  return !name.empty() && std::all_of(name.begin(), name.end(),
+                                      [](unsigned char c) { return c >= '0' && c <= '9'; });
+}
+
+class PackLister {
+ public:
+  explicit PackLister(const OwnedFolder& dataset) : dataset_(dataset) {}
+
+  PackEntries Take() {
+    std::sort(entries_.others.begin(), entries_.others.end());
+    return std::move(entries_);
+  }
+
+  absl::Status Pack(const std::string& folder) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> names, dataset_.List(folder));
+    std::optional<std::string> lock;
+    for (const std::string& name : names) {
+      const std::string path = In(folder, name);
+      if (!OwnedFolder::IsName(path)) {
+        entries_.others.push_back(path);
+      } else if (name == "stage") {
+        RETURN_IF_ERROR(Stage(path));
+      } else if (Contains(kMade, name)) {
+        entries_.files.push_back(path);
+      } else if (name == "lock") {
+        ASSIGN_OR_RETURN(const bool empty, IsEmptyFile(path));
+        if (empty) lock = path;
+        if (!empty) entries_.others.push_back(path);
+      } else {
+        ASSIGN_OR_RETURN(const bool journal, IsJournal(path, name));
+        (journal ? entries_.files : entries_.others).push_back(path);
+      }
+    }
+    if (lock) entries_.files.push_back(*lock);
+    return absl::OkStatus();
+  }
+
+  absl::Status Stage(const std::string& folder) {
+    return WithFolder(folder, [&](const std::string& name, const std::string& path) {
+      return StageEntry(name, path);
+    });
+  }
+
+  // A run's folder.
+  absl::Status Run(const std::string& folder) {
+    return WithFolder(folder, [&](const std::string& name, const std::string& path) {
+      return StagedEntry(name, path);
+    });
+  }
+
+ private:
+  // Takes each entry of a folder of pack, then the folder if nothing in it is of others.
+  template <typename Take>
+  absl::Status WithFolder(const std::string& folder, const Take& take) {
+    ASSIGN_OR_RETURN(const OwnedFolder::Look look, dataset_.LookAt(folder));
+    if (look.kind == Kind::kNothing) return absl::OkStatus();
+    const size_t others = entries_.others.size();
+    ASSIGN_OR_RETURN(const std::vector<std::string> names, dataset_.List(folder));
+    for (const std::string& name : names) {
+      const std::string path = In(folder, name);
+      if (OwnedFolder::IsName(path)) {
+        RETURN_IF_ERROR(take(name, path));
+      } else {
+        entries_.others.push_back(path);
+      }
+    }
+    if (entries_.others.size() == others) entries_.folders.push_back(folder);
+    return absl::OkStatus();
+  }
+
+  absl::Status StageEntry(const std::string& name, const std::string& path) {
+    ASSIGN_OR_RETURN(const OwnedFolder::Look look, dataset_.LookAt(path));
+    if (look.kind == Kind::kFolder && IsRunName(name)) return Run(path);
+    const std::string_view run =
+        std::string_view(name).substr(0, name.size() - std::min(name.size(), kLockSuffix.size()));
+    if (look.kind == Kind::kFile && look.bytes == 0 && name.ends_with(kLockSuffix) &&
+        IsRunName(run)) {
+      entries_.files.push_back(path);
+      return absl::OkStatus();
+    }
+    return StagedEntry(name, path);  // older versions have no folders of runs for all that they do
+  }
+
+  absl::Status StagedEntry(const std::string& name, const std::string& path) {
+    ASSIGN_OR_RETURN(const OwnedFolder::Look look, dataset_.LookAt(path));
+    if (look.kind == Kind::kFolder && name == kRebuilding) return Rebuilding(path);
+    bool ours = false;
+    if (look.kind == Kind::kFile) {
+      ASSIGN_OR_RETURN(ours, IsStaged(name));
+    }
+    if (look.kind != Kind::kNothing) (ours ? entries_.files : entries_.others).push_back(path);
+    return absl::OkStatus();
+  }
+
+  // The files of the shards that `pack repair` builds, and `.pack` of that build.
+  absl::Status Rebuilding(const std::string& folder) {
+    ASSIGN_OR_RETURN(const std::set<std::string> noted, NotedIn(folder));
+    RETURN_IF_ERROR(ReadNamesOnce());
+    AddStaged(noted, *names_);
+    return WithFolder(folder, [&](const std::string& name, const std::string& path) {
+      return RebuiltEntry(name, path, /*below=*/"");
+    });
+  }
+
+  absl::Status RebuiltEntry(const std::string& name, const std::string& path,
+                            const std::string& below) {
+    ASSIGN_OR_RETURN(const OwnedFolder::Look look, dataset_.LookAt(path));
+    if (look.kind == Kind::kFolder && below.empty() && name == kFolder) {
+      const size_t others = entries_.others.size();
+      RETURN_IF_ERROR(Pack(path));
+      if (entries_.others.size() == others) entries_.folders.push_back(path);
+      return absl::OkStatus();
+    }
+    if (look.kind == Kind::kFolder && below.empty() && names_->contains(name)) {
+      return WithFolder(path, [&](const std::string& inner, const std::string& inner_path) {
+        return RebuiltEntry(inner, inner_path, name + "/");
+      });
+    }
+    const bool ours = look.kind == Kind::kFile && names_->contains(below + name);
+    (ours ? entries_.files : entries_.others).push_back(path);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<bool> IsEmptyFile(const std::string& path) const {
+    ASSIGN_OR_RETURN(const OwnedFolder::Look look, dataset_.LookAt(path));
+    return look.kind == Kind::kFile && look.bytes == 0;
+  }
+
+  // By the name that a worker gives its own, else by its content.
+  absl::StatusOr<bool> IsJournal(const std::string& path, std::string_view name) const {
+    constexpr std::string_view kPrefix = "journal-", kSuffix = ".jsonl";
+    if (!IsJournalName(name)) return false;
+    ASSIGN_OR_RETURN(const OwnedFolder::Look look, dataset_.LookAt(path));
+    if (look.kind != Kind::kFile) return false;
+    if (name.starts_with(kPrefix) &&
+        IsRunName(name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size())))
+      return true;
+    ASSIGN_OR_RETURN(const std::string text, dataset_.Read(path, kJournalBeginningBytes));
+    return IsJournalText(text);
+  }
+
+  absl::StatusOr<bool> IsStaged(std::string_view name) {
+    if (Contains(kScratch, name)) return true;
+    for (const std::string_view suffix : {"", ".new", ".spool"}) {
+      if (!name.ends_with(suffix)) continue;
+      const std::string_view whole = name.substr(0, name.size() - suffix.size());
+      if (whole == kManifestName || IsNumberedIndex(whole)) return true;
+      RETURN_IF_ERROR(ReadNamesOnce());
+      if (names_->contains(std::string(whole))) return true;
+    }
+    return false;
+  }
+
+  // What a build in the folder has noted that it may write.
+  absl::StatusOr<std::set<std::string>> NotedIn(const std::string& folder) const {
+    std::set<std::string> noted;
+    for (const std::string_view name : {kMadeName, kMadeExtrasName}) {
+      const absl::StatusOr<std::string> text =
+          dataset_.Read(folder.empty() ? std::string(name) : In(folder, name), kMaxNamesBytes);
+      if (!text.ok() && !absl::IsNotFound(text.status())) return text.status();
+      if (text.ok()) noted.merge(ParseNames(*text));
+    }
+    return noted;
+  }
+
+  absl::Status ReadNamesOnce() {
+    if (names_) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const std::set<std::string> noted, NotedIn(""));
+    std::set<std::string> names;
+    AddStaged(noted, names);
+    const absl::StatusOr<std::string> text = dataset_.Read(kManifestName, kMaxManifestBytes);
+    if (!text.ok() && !absl::IsNotFound(text.status())) return text.status();
+    // One that is damaged tells nothing.
+    const absl::StatusOr<Manifest> manifest =
+        text.ok() ? Manifest::Parse(*text) : absl::StatusOr<Manifest>(text.status());
+    if (manifest.ok()) AddStaged(FilesOf(*manifest), names);
+    names_ = std::move(names);
+    return absl::OkStatus();
+  }
+
+  const OwnedFolder& dataset_;
+  PackEntries entries_;
+  std::optional<std::set<std::string>> names_;  // of the dataset's files in stages
+};
+
+absl::Status Remove(const OwnedFolder& dataset, const PackEntries& entries) {
+  for (const std::string& name : entries.files) {
+    RETURN_IF_ERROR(dataset.RemoveFile(name));
+  }
+  for (const std::string& name : entries.folders) {
+    RETURN_IF_ERROR(dataset.RemoveEmptyFolder(name));
+  }
+  return absl::OkStatus();
+}
+
+// Until nothing of pack is left there; answers what is of others.
+template <typename List>
+absl::StatusOr<std::vector<std::string>> RemoveAll(const OwnedFolder& dataset, const List& list) {
+  for (int i = 0; i < kTries; ++i) {
+    PackLister lister(dataset);
+    RETURN_IF_ERROR(list(lister));
+    const PackEntries entries = lister.Take();
+    if (!entries.AnyOfPack()) return entries.others;
+    RETURN_IF_ERROR(Remove(dataset, entries));
+  }
+  return absl::UnavailableError(absl::StrCat("remove ", EscapeForTerminal(dataset.PathOf(kStage)),
+                                             ": another run keeps writing there"));
+}
 
 }  // namespace
 
-bool IsMadeByPack(std::string_view name) {
-  return std::find(kMade.begin(), kMade.end(), name) != kMade.end() ||
-         (name.starts_with("journal") && name.ends_with(".jsonl"));
-}
-
-absl::StatusOr<std::vector<std::string>> OthersInPackFolder(const OwnedFolder& dataset) {
-  ASSIGN_OR_RETURN(std::vector<std::string> names, dataset.List(kFolder));
-  std::erase_if(names, IsMadeByPack);
-  for (std::string& name : names) name = absl::StrCat(std::string(kFolder), "/", name);
+std::vector<std::string> PackEntries::Unfinished() const {
+  std::vector<std::string> names;
+  for (const std::string& name : files) {
+    if (name != ".pack/lock" && !name.starts_with(In(kStage, ""))) names.push_back(name);
+  }
   return names;
 }
 
+bool IsRunName(std::string_view name) {
+  static const auto& pattern =
+      *new std::regex("[A-Za-z0-9._-]+-([0-9a-f]{8}|unknown)-[0-9]+-[0-9a-f]+");
+  return std::regex_match(name.begin(), name.end(), pattern);
+}
+
+absl::StatusOr<PackEntries> ListPackFolder(const OwnedFolder& dataset) {
+  PackLister lister(dataset);
+  RETURN_IF_ERROR(lister.Pack(kFolder));
+  return lister.Take();
+}
+
+absl::Status RemoveRunStage(const OwnedFolder& dataset, const std::string& run) {
+  const std::string folder = In(kStage, run);
+  ASSIGN_OR_RETURN(const OwnedFolder::Look look, dataset.LookAt(folder));
+  if (look.kind == Kind::kNothing) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<std::string> others,
+                   RemoveAll(dataset, [&](PackLister& lister) { return lister.Run(folder); }));
+  return others.empty()
+             ? absl::OkStatus()
+             : absl::FailedPreconditionError(absl::StrCat(
+                   EscapeForTerminal(dataset.PathOf(others.front())), " was not made by pack"));
+}
+
+absl::Status RemoveStage(const OwnedFolder& dataset) {
+  return RemoveAll(dataset, [&](PackLister& lister) { return lister.Stage(kStage); }).status();
+}
+
 absl::Status RemovePackFolder(const OwnedFolder& dataset) {
-  ASSIGN_OR_RETURN(std::vector<std::string> names, dataset.List(kFolder));
-  std::stable_partition(names.begin(), names.end(),
-                        [](const std::string& name) { return name != "lock"; });
-  for (const std::string& name : names) {
-    const std::string path = absl::StrCat(std::string(kFolder), "/", name);
-    if (!IsMadeByPack(name) || !OwnedFolder::IsName(path)) continue;
-    RETURN_IF_ERROR(name == "stage" ? dataset.RemoveTree(path) : dataset.RemoveFile(path));
-  }
+  // The stages first: what of them is pack's is told by what is removed then.
+  RETURN_IF_ERROR(RemoveStage(dataset));
+  ASSIGN_OR_RETURN(const PackEntries entries, ListPackFolder(dataset));
+  RETURN_IF_ERROR(Remove(dataset, entries));
   return dataset.RemoveEmptyFolder(kFolder);
 }
 

@@ -1,11 +1,16 @@
-// PackFolder: what pack itself has put into `.pack` of a dataset's folder, by name; the rest is
-// somebody else's.
+// PackFolder: what pack itself has put into `.pack` of a dataset's folder; the rest is somebody
+// else's, and is never removed.
 //
-//   absl::StatusOr<std::vector<std::string>> others = OthersInPackFolder(*folder);   // ".pack/mine"
-//   absl::Status removed = RemovePackFolder(*folder);        // leaves those, and then `.pack`
+//   absl::StatusOr<PackEntries> entries = ListPackFolder(*folder);
+//   if (!entries->others.empty()) ...                        // ".pack/mine", ".pack/stage/notes"
+//   absl::Status removed = RemovePackFolder(*folder);        // leaves those
+//
+// Of pack is what has a name that pack gives, and the kind and, for a lock and a journal, the
+// content. In the stage of a run these are the names of the dataset's files, as the manifest or
+// `.pack/made` lists them, and those of a few scratch files.
 //
 // Thread-safety: any thread; removing under the lock of the folder.
-// Errors: those of OwnedFolder and of listing.
+// Errors: those of OwnedFolder.
 #ifndef SHARDPACK_CONVERTERS_PUBLISHING_PACK_FOLDER_H_
 #define SHARDPACK_CONVERTERS_PUBLISHING_PACK_FOLDER_H_
 
@@ -19,12 +24,28 @@
 
 namespace shardpack {
 
-// Of an entry of `.pack`.
-bool IsMadeByPack(std::string_view name);
+// Relative to the dataset's folder.
+struct PackEntries {
+  std::vector<std::string> files;    // of pack; the lock comes last
+  std::vector<std::string> folders;  // of pack, with nothing of others in them; inner ones first
+  std::vector<std::string> others;   // sorted
 
-// Relative to the dataset's folder, sorted; none when there is no `.pack`.
-absl::StatusOr<std::vector<std::string>> OthersInPackFolder(const OwnedFolder& dataset);
+  bool AnyOfPack() const { return !files.empty() || !folders.empty(); }
+  // What a build or `pack index` has still to finish: all of pack but lock and stages.
+  std::vector<std::string> Unfinished() const;
+};
 
+// `.pack` itself is not among them; all are empty when there is none.
+absl::StatusOr<PackEntries> ListPackFolder(const OwnedFolder& dataset);
+
+// What a run calls its stage, a folder in `.pack/stage`: <host>-<boot>-<process>-<chance>.
+bool IsRunName(std::string_view name);
+
+// Removes what a run has left in its stage, and the folder; FailedPrecondition when something else
+// is in it, which stays.
+absl::Status RemoveRunStage(const OwnedFolder& dataset, const std::string& run);
+// The same for all that is in `.pack/stage`, whoever else is at work; what is of others stays.
+absl::Status RemoveStage(const OwnedFolder& dataset);
 // The lock goes last but for the folder itself.
 absl::Status RemovePackFolder(const OwnedFolder& dataset);
 

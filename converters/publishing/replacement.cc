@@ -5,9 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <sstream>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -17,12 +15,12 @@
 #include "converters/publishing/pack_folder.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
+#include "formats/io/list_folder.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
 
-constexpr uint64_t kMaxNamesBytes = uint64_t{1} << 30;
 constexpr size_t kNamed = 5;
 
 std::string FolderOf(const std::string& name) { return name.substr(0, name.find('/')); }
@@ -34,24 +32,20 @@ absl::Status AddOthers(const std::string& dataset, const std::string& below,
   const std::string path = below.empty() ? dataset : absl::StrCat(dataset, "/", below);
   std::vector<std::string> entries;
   std::vector<std::string> inside;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(path, error), end; !error && it != end;
-       it.increment(error)) {
-    const std::string entry = it->path().filename().native();
-    const std::string name = below.empty() ? entry : absl::StrCat(below, "/", entry);
-    std::error_code unknown;
-    const bool folder = it->symlink_status(unknown).type() == std::filesystem::file_type::directory;
-    if (unknown && !IsAboutThePath(unknown.value()))
-      return IoStatus("look at", it->path().native(), unknown.value());
+  ASSIGN_OR_RETURN(const std::vector<std::string> listed, ListFolder(path));
+  for (const std::string& entry : listed) {
     if (below.empty() && entry == ".pack") continue;
+    const std::string name = below.empty() ? entry : absl::StrCat(below, "/", entry);
+    struct stat facts = {};
+    if (::lstat(absl::StrCat(path, "/", entry).c_str(), &facts) != 0 && !IsAboutThePath(errno))
+      return IoStatus("look at", absl::StrCat(path, "/", entry), errno);
+    const bool folder = S_ISDIR(facts.st_mode);
     if (below.empty() && folder && folders.contains(name)) {
       inside.push_back(name);
     } else if (folder || !names.contains(name)) {
       entries.push_back(name + (folder ? "/" : ""));
     }
   }
-  if (error) return IoStatus("list", path, error.value());
-  std::sort(inside.begin(), inside.end());
   for (const std::string& folder : inside) {
     RETURN_IF_ERROR(AddOthers(dataset, folder, names, folders, entries));
   }
@@ -62,11 +56,15 @@ absl::Status AddOthers(const std::string& dataset, const std::string& below,
 }  // namespace
 
 absl::StatusOr<std::set<std::string>> ReadNames(const std::string& path) {
-  absl::StatusOr<std::string> text = ReadWholeFile(path, kMaxNamesBytes);
+  const absl::StatusOr<std::string> text = ReadWholeFile(path, kMaxNamesBytes);
   if (absl::IsNotFound(text.status())) return std::set<std::string>();
   if (!text.ok()) return text.status();
+  return ParseNames(*text);
+}
+
+std::set<std::string> ParseNames(const std::string& text) {
   std::set<std::string> names;
-  std::istringstream lines(*std::move(text));
+  std::istringstream lines(text);
   for (std::string name; std::getline(lines, name);) {
     if (IsDatasetFileName(name)) names.insert(name);
   }
@@ -114,7 +112,8 @@ absl::Status CheckHoldsOnly(const std::string& dataset, const std::set<std::stri
     if (name.find('/') != std::string::npos) folders.insert(FolderOf(name));
   }
   ASSIGN_OR_RETURN(const OwnedFolder folder, OwnedFolder::Open(dataset));
-  ASSIGN_OR_RETURN(std::vector<std::string> others, OthersInPackFolder(folder));
+  ASSIGN_OR_RETURN(PackEntries entries, ListPackFolder(folder));
+  std::vector<std::string> others = std::move(entries.others);
   RETURN_IF_ERROR(AddOthers(dataset, "", names, folders, others));
   if (others.empty()) return absl::OkStatus();
   std::sort(others.begin(), others.end());

@@ -35,6 +35,8 @@ inline constexpr std::string_view kReplacesName = ".pack/replaces";
 
 // The names in such a file that pack can have made; none when it is not there.
 absl::StatusOr<std::set<std::string>> ReadNames(const std::string& path);
+std::set<std::string> ParseNames(const std::string& text);
+inline constexpr uint64_t kMaxNamesBytes = uint64_t{1} << 30;
 std::string NamesText(const std::set<std::string>& names);
 
 // Of the manifest, itself included.

@@ -5,14 +5,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <random>
 #include <set>
-#include <span>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "converters/publishing/pack_folder.h"
 #include "formats/io/exists.h"
 #include "formats/io/list_folder.h"
 #include "formats/io/status_macros.h"
@@ -26,14 +27,13 @@ constexpr std::string_view kUnknownBoot = "unknown";
 
 // The first digits of what this boot of this machine is called; containers of one machine share it,
 // and its locks.
-std::string BootName() {
-  // Files of /proc have no size.
-  const absl::StatusOr<File> file = File::OpenRead("/proc/sys/kernel/random/boot_id");
-  std::string id(8, '\0');
-  const absl::StatusOr<size_t> got =
-      file.ok() ? file->ReadAt(0, std::as_writable_bytes(std::span(id.data(), id.size())))
-                : file.status();
-  return got.ok() && OwnedFolder::IsName(id) ? id : std::string(kUnknownBoot);
+const std::string& BootName() {
+  static const std::string& name = *new std::string([] {
+    std::string id(8, '\0');
+    const bool read = bool(std::ifstream("/proc/sys/kernel/random/boot_id").read(id.data(), 8));
+    return read && OwnedFolder::IsName(id) ? id : std::string(kUnknownBoot);
+  }());
+  return name;
 }
 
 std::string HostName() {
@@ -65,7 +65,7 @@ bool StillNamed(int fd, const std::string& path) {
 }
 
 // What killed runs of this machine have left: only its own locks say that a run is dead. An error
-// is none of ours: it is only untidy.
+// only leaves it untidy.
 void RemoveDead(const OwnedFolder& dataset) {
   // Without /proc two machines of one name cannot be told apart, and locks may not reach from one
   // to the other.
@@ -82,9 +82,8 @@ void RemoveDead(const OwnedFolder& dataset) {
     if (fd < 0) continue;
     const File lock(fd, path);
     if (!LockWhole(fd)) continue;  // it lives
-    const std::string_view folder =
-        std::string_view(lock_name).substr(0, lock_name.size() - kLockSuffix.size());
-    if (dataset.RemoveTree(folder).ok()) (void)dataset.RemoveFile(lock_name);
+    const std::string run = name.substr(0, name.size() - kLockSuffix.size());
+    if (IsRunName(run) && RemoveRunStage(dataset, run).ok()) (void)dataset.RemoveFile(lock_name);
   }
 }
 
@@ -125,7 +124,7 @@ RunStage::~RunStage() {
   if (!lock_.is_open()) return;
   // Where that fails, the lock's file stays, so that the next run takes both away; at last the
   // commit does.
-  if (!folder_.RemoveTree(absl::StrCat(std::string(kStage), owner_)).ok()) return;
+  if (!RemoveRunStage(folder_, owner_).ok()) return;
   (void)folder_.RemoveFile(absl::StrCat(std::string(kStage), owner_, std::string(kLockSuffix)));
 }
 

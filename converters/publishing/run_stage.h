@@ -9,7 +9,8 @@
 // long as the run lives: what a killed run of this machine has left is removed by the next one;
 // nothing else of others is touched.
 //
-// Lifetime: the destructor removes the folder with what is left in it.
+// Lifetime: the destructor removes what is left of the run, and the folder unless somebody has put
+// something else there.
 // Thread-safety: const methods from any thread.
 // Errors: I/O Status.
 #ifndef SHARDPACK_CONVERTERS_PUBLISHING_RUN_STAGE_H_
@@ -29,6 +30,7 @@ namespace shardpack {
 
 class RunStage {
  public:
+  // `.pack/stage` must exist.
   static absl::StatusOr<std::unique_ptr<RunStage>> Create(const std::string& dataset);
   ~RunStage();
   RunStage(const RunStage&) = delete;

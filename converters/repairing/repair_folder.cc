@@ -18,12 +18,6 @@
 namespace shardpack {
 namespace {
 
-constexpr std::string_view kPack = ".pack", kStage = ".pack/stage";
-
-std::string StageName(std::string_view name) {
-  return absl::StrCat(std::string(kStage), "/", std::string(name));
-}
-
 absl::Status Conflict(const std::string& path, const std::string& why) {
   return absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(path), " ", why));
 }
@@ -59,25 +53,22 @@ absl::Status CheckPlace(const std::string& out, const std::string& name) {
 
 absl::Status CheckNothingUnfinished(const std::string& out) {
   ASSIGN_OR_RETURN(const OwnedFolder folder, OwnedFolder::Open(out));
-  ASSIGN_OR_RETURN(const std::vector<std::string> theirs, OthersInPackFolder(folder));
-  std::vector<std::string_view> known = {"lock", "stage"};
-  for (const std::string& name : theirs)
-    known.push_back(std::string_view(name).substr(kPack.size() + 1));
-  ASSIGN_OR_RETURN(const std::string other, OtherInPackFolder(out, known));
-  if (other.empty()) return absl::OkStatus();
-  if (absl::StrCat(std::string(kPack), "/", other) == kIndexMark) {
+  ASSIGN_OR_RETURN(const PackEntries entries, ListPackFolder(folder));
+  const std::vector<std::string> unfinished = entries.Unfinished();
+  if (unfinished.empty()) return absl::OkStatus();
+  if (unfinished.front() == kIndexMark) {
     return Conflict(
         out, "holds shards that pack index has not finished with; run pack index there again");
   }
   return Conflict(
-      out, absl::StrCat("holds .pack/", EscapeForTerminal(other),
+      out, absl::StrCat("holds ", unfinished.front(),
                         " of a build that has not finished; run the same pack command again"));
 }
 
 absl::StatusOr<RepairFolder> RepairFolder::Open(const std::string& out, bool fsync) {
   ASSIGN_OR_RETURN(OwnedFolder owned, OwnedFolder::Open(out));
   absl::Status status = CheckPackFolder(out);
-  if (status.ok()) status = MakeDirectory(owned.PathOf(kPack));
+  if (status.ok()) status = MakeDirectory(owned.PathOf(".pack"));
   if (!status.ok()) return status;
   ASSIGN_OR_RETURN(File lock, LockPackFolder(out));
   // Before anything of .pack is ours to remove.
@@ -85,20 +76,19 @@ absl::StatusOr<RepairFolder> RepairFolder::Open(const std::string& out, bool fsy
   if (!status.ok()) return status;
   RepairFolder folder(std::move(owned), std::move(lock), fsync);
   // What a killed repair has left there is of no use: nothing of it is known to be whole.
-  status = folder.folder_.RemoveTree(kStage);
-  if (status.ok()) status = MakeDirectory(folder.folder_.PathOf(kStage));
+  status = RemoveStage(folder.folder_);
+  if (status.ok()) status = MakeDirectory(folder.folder_.PathOf(".pack/stage"));
   if (!status.ok()) return status;
+  ASSIGN_OR_RETURN(folder.stage_, RunStage::Create(out));
   return folder;
 }
 
 RepairFolder::~RepairFolder() { Close().IgnoreError(); }
 
-std::string RepairFolder::StagePath(std::string_view name) const {
-  return folder_.PathOf(StageName(name));
-}
+std::string RepairFolder::StagePath(std::string_view name) const { return stage_->PathOf(name); }
 
 absl::Status RepairFolder::Discard(std::string_view name) const {
-  return folder_.RemoveTree(StageName(name));
+  return folder_.RemoveTree(stage_->NameOf(name));
 }
 
 absl::StatusOr<File> RepairFolder::Create(std::string_view name) const {
@@ -134,7 +124,7 @@ absl::StatusOr<std::string> RepairFolder::Replace(std::string_view name,
     status = file.SyncData();
     if (!status.ok()) return status;
   }
-  status = folder_.Replace(StageName(name), entry.name);
+  status = folder_.Replace(stage_->NameOf(name), entry.name);
   const std::string target = folder_.PathOf(entry.name);
   if (status.ok() && fsync_) status = SyncDirectory(target.substr(0, target.rfind('/')));
   if (!status.ok()) return status;
@@ -143,6 +133,7 @@ absl::StatusOr<std::string> RepairFolder::Replace(std::string_view name,
 
 absl::Status RepairFolder::Close() {
   if (!lock_.is_open()) return absl::OkStatus();
+  stage_.reset();
   absl::Status status = RemovePackFolder(folder_);
   if (status.ok() && fsync_) status = SyncDirectory(folder_.path());
   lock_ = File();

@@ -18,6 +18,7 @@
 #ifndef SHARDPACK_CONVERTERS_REPAIRING_REPAIR_FOLDER_H_
 #define SHARDPACK_CONVERTERS_REPAIRING_REPAIR_FOLDER_H_
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +26,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "converters/publishing/owned_folder.h"
+#include "converters/publishing/run_stage.h"
 #include "formats/core/manifest.h"
 #include "formats/io/file.h"
 
@@ -61,6 +63,7 @@ class RepairFolder {
 
   OwnedFolder folder_;  // OUT
   File lock_;
+  std::unique_ptr<RunStage> stage_;
   bool fsync_;
 };
 

@@ -8,7 +8,9 @@
 #include <iterator>
 #include <set>
 #include <string>
+#include <utility>
 
+#include "converters/publishing/journal.h"
 #include "formats/io/hash.h"
 #include "formats/testing/fault_injection.h"
 #include "formats/testing/scratch_folder.h"
@@ -121,19 +123,34 @@ TEST_F(RepairFolderTest, FoldersAndLinksInTheWayStay) {
 }
 
 TEST_F(RepairFolderTest, WhatABuildOrAnIndexHasNotFinishedStays) {
-  for (const std::string name : {"out/.pack/plan", "out/.pack/index", "out/.pack/journal.jsonl"}) {
-    Write(name, "theirs");
-    Write("out/.pack/stage/theirs", "theirs");
+  const std::pair<std::string, std::string> unfinished[] = {
+      {"out/.pack/plan", "theirs"},
+      {"out/.pack/index", "theirs"},
+      {"out/.pack/journal.jsonl", ToJournalLine(ShardResult())}};
+  for (const auto& [name, text] : unfinished) {
+    Write(name, text);
+    Write("out/.pack/stage/rebuilt", "theirs");
     EXPECT_FALSE(RepairFolder::Open(Path("out"), false).ok()) << name;
-    EXPECT_EQ("theirs", Text(name));
-    EXPECT_EQ("theirs", Text("out/.pack/stage/theirs"));
+    EXPECT_EQ(text, Text(name));
+    EXPECT_EQ("theirs", Text("out/.pack/stage/rebuilt"));
     fs::remove(Path(name));
   }
   EXPECT_TRUE(RepairFolder::Open(Path("out"), false).ok());
   EXPECT_FALSE(fs::exists(Path("out/.pack")));
-  Write("out/.pack/mine", "theirs");  // a user's: neither in the way nor taken away
+}
+
+// A user's: neither in the way nor taken away.
+TEST_F(RepairFolderTest, WhatPackHasNotPutIntoItsFolderStays) {
+  const std::string names[] = {"mine",        "journal-notes.jsonl", "journal.jsonl",
+                               "stage/mine",  "stage/notes/a",       "stage/build/a",
+                               "stage/x.lock"};
+  for (const std::string& name : names) Write("out/.pack/" + name, "theirs");
+  Write("out/.pack/stage/rebuilt", "half");
+  Write("out/.pack/stage/build/manifest.json", "half");
   EXPECT_EQ("", *Publish("train-000000.tar"));
-  EXPECT_EQ("theirs", Text("out/.pack/mine"));
+  for (const std::string& name : names) EXPECT_EQ("theirs", Text("out/.pack/" + name)) << name;
+  EXPECT_FALSE(fs::exists(Path("out/.pack/stage/rebuilt")));
+  EXPECT_FALSE(fs::exists(Path("out/.pack/lock")));
 }
 
 }  // namespace

@@ -1,0 +1,103 @@
+"""What pack has not put into `.pack` stays there, whatever is run, and is named where it is in the way."""
+
+import os
+import pathlib
+import shutil
+
+import command
+
+RUN = "elsewhere-00000000-1-00000000"  # of another machine
+THEIRS = {
+    "stage/notes/thesis.txt": b"precious", "stage/mine": b"precious", "stage/build/thesis.txt": b"precious",
+    "stage/caf\u00e9": b"precious", f"stage/{RUN}/thesis.txt": b"precious", "stage/node.lock": b"",
+    f"stage/{RUN}.lock": b"precious", "journal-notes.jsonl": b"precious", "lock": b"precious",
+}
+# What a killed run leaves beside them.
+LEFT = {f"stage/{RUN}/train-000000.tar": b"half", f"stage/{RUN}/of-the-run": b"half",
+        "stage/node-00000000-2-00000000.lock": b"", "stage/node-00000000-2-00000000/train-000001.pidx": b"half",
+        "journal-node-00000000-2-00000000.jsonl": b"torn", "journal-old.jsonl": b'\n{"facts":[1,'}
+
+
+class PackFolderTest(command.PackTest):
+
+  def setUp(self):
+    super().setUp()
+    self.source()
+    self.pack("plan", "src", "--shards", "4", "--write", "plan")
+
+  def put(self, out="out", journals=True):
+    for name, data in {**THEIRS, **LEFT}.items():
+      if journals or name not in LEFT or not name.startswith("journal"):
+        self.write(f"{out}/.pack/{name}", data)
+
+  def assert_kept(self, out="out"):
+    top = self.folder / out / ".pack"
+    left = {str(path.relative_to(top)): path.read_bytes() for path in top.rglob("*") if path.is_file()}
+    self.assertEqual(THEIRS, left)
+
+  def assert_named(self, text):
+    first = sorted(".pack/" + name for name in THEIRS)[:3]
+    for name in first:
+      self.assertIn(os.path.dirname(name) if "notes/" in name else name, text)
+
+  def built(self):
+    self.pack("build", "--plan", "plan", "-o", "out", "--shards-range", "0-3", "-q")
+    self.put()
+    return self.contents()
+
+  def test_a_commit_names_them(self):
+    before = self.built()
+    self.assert_named(self.pack("commit", "out", expect=5).stderr)
+    self.assertEqual(before, {name: data for name, data in self.contents().items() if name in before})
+    for name in THEIRS:
+      (self.folder / "out/.pack" / name).unlink()
+    shutil.rmtree(self.folder / "out/.pack/stage/notes")
+    self.pack("commit", "out")
+    self.assertFalse((self.folder / "out/.pack").exists())
+
+  def test_a_build_that_ends_names_them(self):
+    before = self.built()
+    self.assert_named(self.pack("build", "--plan", "plan", "-o", "out", expect=5).stderr)
+    self.assert_named(self.pack("build", "--plan", "plan", "-o", "out", "--overwrite", expect=5).stderr)
+    after = self.contents()
+    for name in before:
+      if name.startswith(".pack") and name[len(".pack/"):] in THEIRS:
+        self.assertEqual(before[name], after.get(name), name)
+
+  def test_a_dataset_that_is_whole(self):
+    self.pack("src", "-o", "out", "--shards", "4")
+    for words in (["src", "-o", "out", "--shards", "4"], ["commit", "out"], ["repair", "out"],
+                  ["build", "--plan", "plan", "-o", "out"]):
+      self.put()
+      self.pack(*words)
+      self.assert_kept()
+    self.put()
+    before = self.contents()
+    self.assert_named(self.pack("src", "-o", "out", "--seed", "3", "--overwrite", expect=5).stderr)
+    self.assertEqual(before, self.contents())
+
+  def test_a_repair(self):
+    self.pack("src", "-o", "out", "--shards", "4")
+    want = self.contents()
+    for lost in (["train-000000.tar"], ["train-000001.tar", "train-000001.pidx"], ["manifest.json"]):
+      for name in lost:
+        (self.folder / "out" / name).unlink()
+      self.put(journals=False)
+      if lost == ["manifest.json"]:
+        self.pack("src", "-o", "copy", "--shards", "4")
+        self.pack("repair", "out", "--from", "copy")
+      else:
+        self.pack("repair", "out")
+      self.assert_kept()
+      self.assertEqual(want, {name: data for name, data in self.contents().items() if not name.startswith(".pack")})
+
+  def test_a_run_does_not_write_to_a_journal_of_somebody_else(self):
+    self.pack("build", "--plan", "plan", "-o", "out", "--shards-range", "0-1", "-q")
+    self.write("out/.pack/journal.jsonl", b'{"mine": 1}\n')
+    refused = self.pack("build", "--plan", "plan", "-o", "out", expect=5).stderr
+    self.assertIn("out/.pack/journal.jsonl is not a journal of pack; move it away", refused)
+    self.assertEqual(b'{"mine": 1}\n', pathlib.Path(self.folder / "out/.pack/journal.jsonl").read_bytes())
+
+
+if __name__ == "__main__":
+  command.main()
