@@ -39,8 +39,8 @@ CheckRun MakeRun(const ValidateOptions& options, ValidationProgress& progress,
                  const std::atomic<int>& stop, MemoryGates& gates) {
   CheckRun run{.level = options.level,
                .sample_percent = options.sample_percent,
-               .against = options.against,
                .against_parts = options.against_parts,
+               .open_source = options.open_source,
                .image_limits = options.image_limits,
                .progress = progress,
                .stop = stop,
@@ -342,7 +342,7 @@ absl::StatusOr<ValidationReport> ValidateDataset(const std::string& dataset,
     (void)CheckOtherFiles(dataset, manifest, folder, run, report.bytes_read, report.findings);
   }
   if (options.visit_source && options.subset_count == 1 && !run.Stopped()) {
-    CheckForUnpacked(dataset, manifest, options.against, options.visit_source, run, report.findings,
+    CheckForUnpacked(dataset, manifest, options.visit_source, run, report.findings,
                      report.not_checked);
   }
   SayWhatWasLeftOut(options, run, /*foreign=*/false, report);
@@ -358,7 +358,7 @@ absl::StatusOr<ValidationReport> ValidateShards(std::span<const std::string> sha
   const Clock::time_point begin = Clock::now();
   RETURN_IF_ERROR(CheckOptions(options));
   if (shard_paths.empty()) return absl::InvalidArgumentError("no shards given");
-  if (options.expect || !options.against.empty()) {
+  if (options.expect || options.open_source) {
     return absl::InvalidArgumentError("expect and against need a dataset with a manifest");
   }
   MemoryGates gates;

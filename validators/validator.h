@@ -45,9 +45,10 @@ struct ValidateOptions {
   double sample_percent = 100;
   double max_seconds = 0;                       // 0 = no limit
   std::optional<Digest> expect = std::nullopt;  // identity that the dataset must have
-  std::string against = {};  // folder of the source files to compare with; empty = none
+  // The source files to compare with; null = none.
+  SourceOpener open_source = nullptr;
   SourceParts against_parts = {};
-  // The inputs in `against` that a build with the manifest's options would take; null = not known.
+  // The inputs in the source that a build with the manifest's options would take; null = not known.
   SourceVisit visit_source = nullptr;
   ImageLimits image_limits = {};  // at deep
 };

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -75,6 +76,7 @@ class Scene {
   struct Row {
     ScannedRecord record;
     ScannedField image;
+    std::optional<ScannedField> text = std::nullopt;  // a second field
   };
   void EditIndex(const std::function<void(std::vector<Row>&)>& edit);
 
@@ -111,7 +113,9 @@ void Scene::EditIndex(const std::function<void(std::vector<Row>&)>& edit) {
   edit(rows);
   ShardIndexBuilder builder;
   for (Row& row : rows) {
-    row.record.fields = {&row.image, 1};
+    std::vector<ScannedField> fields = {row.image};
+    if (row.text) fields.push_back(*row.text);
+    row.record.fields = fields;
     builder.Add(row.record, row.record.key, row.record.source_path, row.record.label, {});
   }
   Write("train-1.pidx", builder.Finish(size));
@@ -146,7 +150,30 @@ ValidationReport AgainstSources(const std::function<void(const std::string& root
   for (const TestSample& sample : scene.made.samples)
     WriteTestFile(root + "/" + sample.source_path, sample.image);
   change(root);
-  ValidationReport report = scene.Validate({.against = root});
+  ValidationReport report = scene.Validate({.open_source = FilesBelow(root)});
+  (void)RemoveTree(root);
+  return report;
+}
+
+// A dataset of which one sample has a text, against a source in which samples have these.
+ValidationReport AgainstTexts(const std::map<size_t, std::string>& texts) {
+  Scene scene;
+  const std::vector<TestSample> samples = scene.SamplesOf(1);
+  scene.EditIndex([&](std::vector<Scene::Row>& rows) {
+    rows[2].text = {"txt", rows[2].image.offset, 4,
+                    Xxh3_64(AsBytes(samples[2].image.substr(0, 4)))};
+  });
+  const std::string root = MakeTestFolder("texts");
+  for (const std::string_view folder : {"/cat", "/dog"})
+    std::filesystem::create_directories(root + std::string(folder));
+  for (const TestSample& sample : scene.made.samples)
+    WriteTestFile(root + "/" + sample.source_path, sample.image);
+  for (const auto& [number, text] : texts) {
+    const std::string& path = samples[number].source_path;
+    WriteTestFile(root + "/" + path.substr(0, path.rfind('.')) + ".txt", text);
+  }
+  ValidationReport report =
+      scene.Validate({.open_source = FilesBelow(root), .against_parts = {{"txt", "txt"}}});
   (void)RemoveTree(root);
   return report;
 }
@@ -299,12 +326,55 @@ const std::map<FindingId, Maker>& Makers() {
          return AgainstSources(
              [](const std::string& root) { ::unlink((root + "/cat/000004.JPEG").c_str()); });
        }},
-      {FindingId::kSourceMismatch,
+      {FindingId::kSourceBytesMismatch,
        [] {
          return AgainstSources([](const std::string& root) {
            const std::string path = root + "/cat/000004.JPEG";
            WriteTestFile(path, ReadTestFile(path) + "x");
          });
+       }},
+      {FindingId::kSourceUnreadable,
+       [] {
+         ValidateOptions options;
+         options.open_source = [](const std::string&) {
+           return absl::PermissionDeniedError("may not be read");
+         };
+         return Scene().Validate(options);
+       }},
+      {FindingId::kSourceMoved,
+       [] {
+         Scene scene;
+         ValidateOptions options;
+         options.open_source = [&](const std::string& path) -> absl::StatusOr<SourceFile> {
+           if (path != "cat/moved/000004.JPEG") return absl::NotFoundError("gone");
+           WriteTestFile(scene.Path("../moved"), scene.made.samples[4].image);
+           return FilesBelow(scene.Path(".."))("moved");
+         };
+         options.visit_source = [](const SourceSeen& see) { see("cat/moved/000004.JPEG", "cat"); };
+         ValidationReport report = scene.Validate(options);
+         (void)RemoveTree(scene.Path("../moved"));
+         return report;
+       }},
+      {FindingId::kSourceFieldMissing, [] { return AgainstTexts({}); }},
+      {FindingId::kSourceFieldMismatch,
+       [] {
+         return AgainstTexts({{2, "else"}});
+       }},
+      {FindingId::kSourceFieldExtra,
+       [] {
+         return AgainstTexts({{3, "more"}});
+       }},
+      {FindingId::kSourceExtra,
+       [] {
+         ValidateOptions options;
+         options.visit_source = [](const SourceSeen& see) { see("cat/new.JPEG", "cat"); };
+         return Scene().Validate(options);
+       }},
+      {FindingId::kSourceClassMismatch,
+       [] {
+         ValidateOptions options;
+         options.visit_source = [](const SourceSeen& see) { see("cat/000004.JPEG", "dog"); };
+         return Scene().Validate(options);
        }},
       {FindingId::kNotAnImage,
        [] {
@@ -524,7 +594,7 @@ TEST(Validator, ASourcePathThatLeavesTheFolderIsNotFollowed) {
   samples[0].source_path = "../scene/secret";
   samples[1].source_path = "/etc/passwd";
   scene.Reindex(samples);
-  const ValidationReport report = scene.Validate({.against = scene.folder});
+  const ValidationReport report = scene.Validate({.open_source = FilesBelow(scene.folder)});
   EXPECT_EQ(report.findings.count(FindingId::kSourceMissing), 18u);
   EXPECT_THAT(ToText(report), HasSubstr("/etc/passwd: leads out of the folder"));
 }
@@ -537,8 +607,9 @@ TEST(Validator, FilesThatTheDatasetLacks) {
     see("cat/000004.JPEG", "dog");
   };
   const ValidationReport report = scene.Validate(options);
-  EXPECT_EQ(report.findings.count(FindingId::kSourceMismatch), 101u);
-  EXPECT_THAT(ToText(report), HasSubstr("cat/new.JPEG: not in the dataset"));
+  EXPECT_EQ(report.findings.count(FindingId::kSourceExtra), 100u);
+  EXPECT_EQ(report.findings.count(FindingId::kSourceClassMismatch), 1u);
+  EXPECT_THAT(ToText(report), HasSubstr("not in the dataset: cat/new.JPEG"));
   EXPECT_THAT(ToText(report), HasSubstr("cat/000004.JPEG: packed as cat, now dog"));
 }
 
@@ -568,7 +639,7 @@ TEST(Validator, AFileThatNoRecordHasIsReadOnce) {
     WriteTestFile(source + "/is/" + std::to_string(i) + "/rgb.jpg", options.samples[i].image);
   }
   WriteTestFile(source + "/new.jpg", options.samples[0].image);
-  ValidateOptions against{.against = source};
+  ValidateOptions against{.open_source = FilesBelow(source)};
   against.visit_source = [](const SourceSeen& see) {
     for (int i = kFiles; i-- > 0;) see("is/" + std::to_string(i) + "/rgb.jpg", "cat");
     see("new.jpg", "cat");
@@ -578,7 +649,10 @@ TEST(Validator, AFileThatNoRecordHasIsReadOnce) {
   SyscallsForTesting().pread = CountingPread;
   const ValidationReport report = scene.Validate(against);
   SyscallsForTesting().pread = pread;
-  EXPECT_EQ(report.findings.count(FindingId::kSourceMismatch), kFiles + 1u);
+  EXPECT_EQ(report.findings.count(FindingId::kSourceMoved) +
+                report.findings.count(FindingId::kSourceClassMismatch),
+            static_cast<uint64_t>(kFiles));
+  EXPECT_EQ(report.findings.count(FindingId::kSourceExtra), 1u);
   std::vector<std::string> details;
   for (const Finding& finding : report.findings.kept()) details.push_back(finding.detail);
   for (int i = 0; i < kFiles; ++i) {
@@ -586,7 +660,7 @@ TEST(Validator, AFileThatNoRecordHasIsReadOnce) {
     EXPECT_THAT(details, Contains(AllOf(HasSubstr("is/" + number + "/rgb.jpg: packed from "),
                                         HasSubstr("was/" + number + "/rgb.jpg"))));
   }
-  EXPECT_THAT(details, Contains("new.jpg: not in the dataset"));
+  EXPECT_THAT(details, Contains("new.jpg"));
   EXPECT_GE(source_reads, kFiles);
   EXPECT_LE(source_reads, 3 * kFiles);
   (void)RemoveTree(source);
@@ -604,7 +678,7 @@ TEST(Validator, AStopEndsTheLookForMovedFiles) {
   ValidationProgress progress;
   const auto report = ValidateDataset(scene.folder, kToy, options, progress, stop);
   ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(report->findings.count(FindingId::kSourceMismatch), 0u);
+  EXPECT_EQ(report->findings.count(FindingId::kSourceExtra), 0u);
   EXPECT_THAT(report->not_checked,
               Contains("which files of the source are not in the dataset: stopped"));
 }

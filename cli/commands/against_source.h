@@ -1,10 +1,10 @@
-// AgainstSource: what --against names: the folder whose files a dataset is compared with, and what
-// a build would take from it today.
+// AgainstSource: what --against names: the folder or archive whose files a dataset is compared
+// with, and what a build would take from it today.
 //
 //   absl::StatusOr<AgainstSource> source = OpenAgainst("/data/train", manifest, pool);
-//   options.against = source->root;  options.visit_source = source->visit;
+//   options.open_source = source->open;  options.visit_source = source->visit;
 //
-// Lifetime: plain values; `visit` holds the listing.
+// Lifetime: plain values; `visit` holds the listing, `open` the archive.
 // Thread-safety: one caller.
 // Errors: InvalidArgument for a path that is not there or is nothing to compare with; what a source
 // that changed cannot answer is said in `gap` instead.
@@ -21,14 +21,14 @@
 namespace shardpack::cli {
 
 struct AgainstSource {
-  std::string root;
+  SourceOpener open;
   SourceParts parts = {};
   SourceVisit visit = nullptr;
   std::string gap = {};  // why `visit` is null, or what it does not tell
 };
 
-// `path` is the folder that was packed or, of a dataset packed from a list, the list or the folder
-// of its files.
+// `path` is the folder or archive that was packed, or one of the same files; of a dataset packed
+// from a list the list, or the folder of its files.
 absl::StatusOr<AgainstSource> OpenAgainst(const std::string& path, const Manifest& manifest,
                                           IoPool& pool);
 

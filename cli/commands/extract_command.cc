@@ -18,6 +18,7 @@
 #include "cli/terminal/units.h"
 #include "converters/listing/sidecars.h"
 #include "converters/sources/dataset_source.h"
+#include "formats/core/class_name.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
@@ -72,8 +73,9 @@ class Extractor {
         Add(std::string(kLabelEnding), {KeyOf(row), StrCat(".", std::string(kLabelEnding))});
       }
     } else if (!LabelIsAFolder(row) && lost_labels++ == 0) {
-      lost_label = StrCat(EscapeForTerminal(PathOf(row)), " is ",
-                          EscapeForTerminal(ClassName(dataset_, row.index.label(row.record))));
+      lost_label =
+          StrCat(EscapeForTerminal(PathOf(row)), " is ",
+                 EscapeForTerminal(ClassName(dataset_.classes(), row.index.label(row.record))));
     }
     return WriteAll(row);
   }
@@ -138,7 +140,7 @@ class Extractor {
   bool LabelIsAFolder(const SampleRow& row) const {
     const int64_t label = row.index.label(row.record);
     if (label < 0) return true;
-    const std::string name = ClassName(dataset_, label);
+    const std::string name = ClassName(dataset_.classes(), label);
     const std::string path = PathOf(row);
     // Classes of several folders are named with their slashes.
     return StrCat("/", path).find(StrCat("/", name, "/")) != std::string::npos;

@@ -6,6 +6,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/packed_input.h"
 #include "cli/flags/failure.h"
+#include "formats/core/class_name.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
 #include "formats/io/status_macros.h"
@@ -44,7 +45,8 @@ size_t KeyColumns(const ShardIndex& index) {
 
 std::string TextLine(const Dataset& dataset, const SampleRow& row, const Row& facts,
                      size_t key_columns, bool long_rows) {
-  const std::string name = EscapeForTerminal(ClassName(dataset, row.index.label(row.record)));
+  const std::string name =
+      EscapeForTerminal(ClassName(dataset.classes(), row.index.label(row.record)));
   const std::string pixels =
       facts.image.width == 0 ? "-" : StrCat(facts.image.width, "x", facts.image.height);
   std::string text = StrCat(PaddedTo(key_columns, EscapeForTerminal(row.index.key(row.record))),
@@ -72,8 +74,8 @@ std::string JsonLine(const Dataset& dataset, const SampleRow& row, const Row& fa
                          {"xxh3_64", absl::StrFormat("%016x", facts.hash)},
                          {"path", PercentEscape(row.index.source_path(row.record))}};
   json["label"] = label < 0 ? nlohmann::json() : nlohmann::json(label);
-  json["class"] =
-      label < 0 ? nlohmann::json() : nlohmann::json(PercentEscape(ClassName(dataset, label)));
+  json["class"] = label < 0 ? nlohmann::json()
+                            : nlohmann::json(PercentEscape(ClassName(dataset.classes(), label)));
   return json.dump() + "\n";
 }
 

@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/commands/packed_input.h"
-#include "converters/sources/archive_source.h"
 #include "converters/sources/coco_source.h"
 #include "converters/sources/dataset_source.h"
 #include "converters/sources/list_source.h"
@@ -192,9 +191,11 @@ absl::StatusOr<OpenedSource> OpenArchive(const CommandLine& line,
   // Whoever names the kind of the source, or its parts, knows what is in it.
   const bool asks = line.input_format == "auto" && folder.sidecars.empty() &&
                     absl::AsciiStrToLower(line.arguments[0]).find(".zip") == std::string::npos;
-  opened.source = std::make_unique<ArchiveSource>(
+  auto source = std::make_unique<ArchiveSource>(
       line.arguments[0], folder,
       asks ? ArchiveSource::Shards::kRefuse : ArchiveSource::Shards::kPackImages);
+  opened.archive = source.get();
+  opened.source = std::move(source);
   return opened;
 }
 

@@ -19,6 +19,7 @@
 #include "cli/flags/command_line.h"
 #include "converters/listing/sample_source.h"
 #include "converters/planning/plan.h"
+#include "converters/sources/archive_source.h"
 #include "converters/sources/folder_source.h"
 #include "converters/threads/io_pool.h"
 #include "readers/dataset/dataset.h"
@@ -29,6 +30,7 @@ struct OpenedSource {
   std::unique_ptr<SampleSource> source;
   std::map<std::string, std::string> options = {};  // for the plan's digest
   std::optional<Dataset> dataset = std::nullopt;    // when the source is one
+  ArchiveSource* archive = nullptr;                 // `source`, when it is one
 };
 
 // `folder` are line.source with the classes read.

@@ -253,13 +253,6 @@ absl::Status ForEachSample(const Dataset& dataset, const Selection& selection,
   return absl::OkStatus();
 }
 
-std::string ClassName(const Dataset& dataset, int64_t label) {
-  if (label < 0) return "";
-  const auto classes = dataset.classes();
-  if (static_cast<uint64_t>(label) < classes.size()) return classes[static_cast<size_t>(label)];
-  return StrCat(label);
-}
-
 absl::StatusOr<ImageInfo> ImageOf(const Dataset& dataset, const SampleRow& row) {
   const ImageInfo known = row.index.image(row.record);
   if (known.format != ImageFormat::kUnknown) return known;

@@ -61,9 +61,6 @@ struct SampleRow {
 absl::Status ForEachSample(const Dataset& dataset, const Selection& selection,
                            const std::function<bool(const SampleRow&)>& visit);
 
-// The class of that label: its name, else its number; "" for none.
-std::string ClassName(const Dataset& dataset, int64_t label);
-
 // What the sample's index says of the image, or for a foreign shard, which has no such column, what
 // the image itself says; unknown when it cannot be read.
 absl::StatusOr<ImageInfo> ImageOf(const Dataset& dataset, const SampleRow& row);

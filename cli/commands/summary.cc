@@ -254,15 +254,16 @@ void SaySummary(const FinishedRun& run, Terminal& terminal) {
              Counted(manifest.shards.size(), "shard", "shards"), " of ", manifest.format, " in ",
              shown_out, ", ", FormatBytes(ShardBytes(manifest)));
   if (run.report.already_complete) {
+    const auto kind = run.plan.options().source.find("input-format");
+    const bool tree = kind == run.plan.options().source.end() || kind->second == "archive";
     terminal.Say(StrCat(
         shown_out, " is complete: ",
         Counted(manifest.files.size(), "file has its size", "files have their sizes"),
         ", and so have the source's files, and their times; nothing to do (--overwrite builds it "
         "again",
-        !run.plan.options().source.contains("input-format")
-            ? StrCat("; bytes are compared by ", TypedProgram(), " validate ", ShellQuoted(run.out),
-                     " --against ", ShellQuoted(run.plan.listing().root))
-            : "",
+        tree ? StrCat("; bytes are compared by ", TypedProgram(), " validate ",
+                      ShellQuoted(run.out), " --against ", ShellQuoted(run.plan.listing().root))
+             : "",
         ")"));
   } else {
     StrAppend(&packed, ", in ", FormatDuration(run.seconds));

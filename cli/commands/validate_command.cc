@@ -39,7 +39,6 @@ absl::StatusOr<ValidateOptions> Options(const CommandLine& line) {
   options.sample_percent = line.sample * 100;
   options.max_seconds = line.max_seconds;
   options.expect = line.expect;
-  options.against = line.against;
   return options;
 }
 
@@ -59,7 +58,7 @@ absl::StatusOr<ValidationReport> Validate(const CommandLine& line, Terminal& ter
         Manifest::Read(line.arguments[0]);  // damage is for the validator to report
     ASSIGN_OR_RETURN(AgainstSource source,
                      OpenAgainst(line.against, manifest.ok() ? *manifest : Manifest(), pool));
-    against.against = source.root;
+    against.open_source = std::move(source.open);
     against.against_parts = std::move(source.parts);
     against.visit_source = std::move(source.visit);
     gap = std::move(source.gap);

@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "formats/core/class_name.h"
 #include "formats/core/shard_index.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
@@ -15,10 +16,8 @@ namespace shardpack {
 namespace {
 
 std::string ClassOf(const std::vector<std::string>& classes, int64_t label) {
-  if (label < 0) return "no class";
-  const auto place = static_cast<size_t>(label);
-  return place < classes.size() ? absl::StrCat("class ", EscapeForTerminal(classes[place]))
-                                : absl::StrCat("class ", label);
+  const std::string name = ClassName(classes, label);
+  return name.empty() ? "no class" : absl::StrCat("class ", EscapeForTerminal(name));
 }
 
 }  // namespace

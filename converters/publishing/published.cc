@@ -104,8 +104,7 @@ class SourceFiles {
            std::any_of(field_mtime_ns_.begin(), field_mtime_ns_.end(), changed);
   }
 
-  absl::Status Changed(const std::string& dataset, const std::string& identity, int64_t published,
-                       IoPool& pool) {
+  absl::Status Changed(const std::string& dataset, int64_t published, IoPool& pool) {
     struct stat facts;
     const bool archive = ::stat(root_.c_str(), &facts) == 0 && !S_ISDIR(facts.st_mode);
     if (archive) {
@@ -127,17 +126,10 @@ class SourceFiles {
       what = absl::StrCat("files of the source were changed after it was packed:\n  ",
                           written_.Text());
     }
-    const std::string compare =
-        archive
-            ? absl::StrCat(
-                  "\nIf its images are the same, the same command in another folder gives dataset ",
-                  identity, ", and nothing is to be done.")
-            : absl::StrCat(
-                  "\nWhether the bytes are the same, in which case nothing is to be done:\n  ",
-                  TypedProgram(), " validate ", ShellQuoted(dataset), " --against ",
-                  ShellQuoted(root_));
     return absl::FailedPreconditionError(absl::StrCat(
-        EscapeForTerminal(dataset), " is whole, but ", what, compare,
+        EscapeForTerminal(dataset), " is whole, but ", what,
+        "\nWhether the bytes are the same, in which case nothing is to be done:\n  ",
+        TypedProgram(), " validate ", ShellQuoted(dataset), " --against ", ShellQuoted(root_),
         "\nTo pack the files as they are now, run the same command with --overwrite."));
   }
 
@@ -287,7 +279,7 @@ absl::Status CheckSource(const std::string& dataset, const Manifest& manifest, c
   if (!manifest.source_times.empty() && files.Times() == manifest.source_times)
     return absl::OkStatus();
   if (manifest.source_times.empty() && !files.AnyModifiedAfter(published)) return absl::OkStatus();
-  return files.Changed(dataset, IdentityText(manifest.Identity()), published, pool);
+  return files.Changed(dataset, published, pool);
 }
 
 }  // namespace shardpack

@@ -259,6 +259,7 @@ absl::StatusOr<Listing> ArchiveSource::List() {
       return AskAboutParts(path_, *parts, /*plain=*/!is_spooled());
   }
   Listing listing = ToListing(std::move(sorter.found), mtime_ns);
+  if (keeps_places_) NotePlaces(listing);
   listing.ignored = std::move(sorter.ignored);
   sorter.Warn(listing);
   if (members.ends_early()) {
@@ -282,6 +283,29 @@ absl::StatusOr<Listing> ArchiveSource::List() {
   status = AssignFolders(options_, labels, {}, SourceKind::kArchive, listing);
   if (!status.ok()) return status;
   return listing;
+}
+
+void ArchiveSource::NotePlaces(const Listing& walked) {
+  auto skip = walked.skips.begin();
+  for (uint64_t row = 0; row < walked.rows(); ++row) {
+    Kept kept{walked.places[row], walked.bytes[row]};
+    if (skip != walked.skips.end() && skip->row == row) kept.skip = *skip++;
+    places_.try_emplace(Xxh3_64(AsBytes(walked.Path(row))), std::move(kept));  // the first counts
+  }
+}
+
+absl::StatusOr<ArchivePlace> ArchiveSource::Find(std::string_view path) const {
+  const auto found = places_.find(Xxh3_64(AsBytes(path)));
+  if (found == places_.end()) {
+    return absl::NotFoundError(
+        absl::StrCat(EscapeForTerminal(path_), " has no member of this name"));
+  }
+  const Kept& kept = found->second;
+  if (!kept.skip) return ArchivePlace{is_spooled() ? &spool_ : &*file_, kept.place, kept.bytes};
+  const bool is_file = kept.skip->reason != SkipReason::kNotRegular;
+  return absl::Status(
+      is_file ? absl::StatusCode::kUnavailable : absl::StatusCode::kInvalidArgument,
+      kept.skip->detail.empty() ? "not a regular file" : EscapeForTerminal(kept.skip->detail));
 }
 
 LoadResult ArchiveSource::Load(const Listing& listing, uint64_t row, Arena& arena) const {

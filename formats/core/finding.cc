@@ -25,6 +25,10 @@ constexpr std::string_view kFinishOrRestore =
     "run the same `pack` command again to finish it; a lost file is taken from a copy by `pack "
     "repair OUT --from COPY`";
 
+constexpr std::string_view kOtherSource =
+    "check that --against names the source that was packed; if the source is the one that is "
+    "right, pack it again";
+
 // clang-format off
 constexpr FindingSpec kCatalogue[] = {
     {FindingId::kManifestMissing, "manifest-missing", kError, "the dataset has no manifest.json: its build has not finished, or the file was lost", kFinishOrRestore},
@@ -54,8 +58,15 @@ constexpr FindingSpec kCatalogue[] = {
     {FindingId::kShardEmpty, "shard-empty", kError, "the shard holds no sample", kRepack},
     {FindingId::kIdentity, "identity-mismatch", kError, "the dataset is not the one that --expect names", "check which dataset was meant"},
     {FindingId::kReadError, "read-error", kError, "the file could not be read to its end", "check the disk, then validate again"},
-    {FindingId::kSourceMissing, "source-missing", kError, "a source file of --against is not there or cannot be read", "check that --against names the folder that was packed"},
-    {FindingId::kSourceMismatch, "source-mismatch", kError, "the dataset and its source differ", "check that --against names the folder that was packed; if the source is the one that is right, pack it again"},
+    {FindingId::kSourceMissing, "source-missing", kError, "a file that was packed is not in the source", kOtherSource},
+    {FindingId::kSourceExtra, "source-extra", kError, "a file of the source is not in the dataset", kOtherSource},
+    {FindingId::kSourceMoved, "source-moved", kError, "a file of the source lies elsewhere than when it was packed", kOtherSource},
+    {FindingId::kSourceBytesMismatch, "source-bytes-mismatch", kError, "an image's bytes differ from its file in the source", kOtherSource},
+    {FindingId::kSourceClassMismatch, "source-class-mismatch", kError, "a sample's class differs from its file's in the source", kOtherSource},
+    {FindingId::kSourceFieldMissing, "source-field-missing", kError, "the file that a field was packed from is not in the source", kOtherSource},
+    {FindingId::kSourceFieldExtra, "source-field-extra", kError, "the source has a file for a field that the sample was packed without", kOtherSource},
+    {FindingId::kSourceFieldMismatch, "source-field-mismatch", kError, "a field's bytes differ from its file in the source", kOtherSource},
+    {FindingId::kSourceUnreadable, "source-unreadable", kError, "a file of the source cannot be read, and was not compared", "check its permissions and the disk, then validate again"},
     {FindingId::kContainerTruncated, "container-truncated", kError, "the file ends inside a record", kRepair, kRestore},
     {FindingId::kTrailingData, "trailing-data", kWarning, "data follows the end of the container; readers stop before it", kRepack},
     {FindingId::kNotAnImage, "not-an-image", kError, "the image field does not begin like any image", kRepack},

@@ -1,6 +1,10 @@
 """pack validate --against: what differs between a dataset and the source as it is now."""
 
 import json
+import os
+import shlex
+import tarfile
+import zipfile
 
 import command
 from command import jpeg
@@ -25,14 +29,14 @@ class AgainstTest(command.PackTest):
     self.assertEqual([], self.findings(expect=0)[0])
     self.write("src/dog/new.jpg", jpeg(100))
     self.write("src/new/new\n.png", command.png(2, 2))
-    self.assertEqual([("source-mismatch", "dog/new.jpg: not in the dataset"), ("source-mismatch", "new/new%0A.png: not in the dataset")], self.findings()[0])
+    self.assertEqual([("source-extra", "dog/new.jpg"), ("source-extra", "new/new%0A.png")], self.findings()[0])
     self.assertIn("not in the dataset", self.pack("validate", "out", "--against", "src", expect=4).stdout)
     # Classes as they were given are no reason to look away.
     self.write("names", b"dog\ncat\nnew\n")
     self.pack("src", "-o", "named", "--classes", "names", "--max-skip", "50%", expect=3)
     self.assertEqual([], self.findings("named", expect=0)[0])
     self.write("src/newer/1.png", command.png(3, 3))
-    self.assertEqual([("source-mismatch", "newer/1.png: not in the dataset")], self.findings("named")[0])
+    self.assertEqual([("source-extra", "newer/1.png")], self.findings("named")[0])
 
   def test_what_was_left_out_as_asked_is_no_loss(self):
     self.source(count=10)
@@ -67,13 +71,14 @@ class AgainstTest(command.PackTest):
     for carrier in ("webdataset", "tfrecord"):
       found, _ = self.findings(carrier)
       self.assertEqual([
-          ("source-mismatch", "cat/good-0002.cls: the source differs from its byte 0 on"),
-          ("source-mismatch", "cat/good-0004.txt: the source differs from its byte 23 on"),
-          ("source-mismatch", "cat/good-0006.cls: the source has it, the sample was packed without it"),
-          ("source-mismatch", "dog/good-0001.txt: the source differs from its byte 0 on"),
-          ("source-mismatch", "dog/good-0003.png: the source differs from its byte 21 on"),
-      ], [each for each in found if each[0] == "source-mismatch"])
-      self.assertEqual(["dog/good-0005.txt"], [detail.split(":")[0] for id, detail in found if id == "source-missing"])
+          ("source-field-mismatch", "cat/good-0002.cls: the source differs from its byte 0 on"),
+          ("source-field-mismatch", "cat/good-0004.txt: the source differs from its byte 23 on"),
+          ("source-field-mismatch", "dog/good-0001.txt: the source differs from its byte 0 on"),
+          ("source-field-mismatch", "dog/good-0003.png: the source differs from its byte 21 on"),
+      ], [each for each in found if each[0] == "source-field-mismatch"])
+      self.assertEqual(["dog/good-0005.txt"], [detail.split(":")[0] for id, detail in found if id == "source-field-missing"])
+      self.assertEqual(["cat/good-0006.cls"], [detail for id, detail in found if id == "source-field-extra"])
+      self.assertEqual(6, len(found))
     # Pixels that were changed on purpose say nothing of captions.
     self.pack("src", "-o", "small", "--resize", "shortest", "--size", "8", "--sidecars", "png:mask")
     self.assertEqual([], self.findings("small", expect=0)[0])
@@ -88,7 +93,7 @@ class AgainstTest(command.PackTest):
     self.write("src/cat/good-0000.txt", b"a caption").chmod(0)
     found = json.loads(self.pack("validate", "out", "--against", "src", "--json", expect=4, unprivileged=True).stdout)
     errors = [each for each in found["findings"] if each["severity"] == "error"]
-    self.assertEqual(["read-error"], [each["id"] for each in errors])
+    self.assertEqual(["source-unreadable"], [each["id"] for each in errors])
     self.assertIn("ermission denied", errors[0]["detail"])
 
   def test_an_image_that_lies_in_another_class_now(self):
@@ -98,10 +103,79 @@ class AgainstTest(command.PackTest):
     self.write("src/dog/good-0006.jpg", jpeg(600))  # of that name, but another image
     (self.folder / "src/cat/good-0006.jpg").unlink()
     found, _ = self.findings()
-    self.assertEqual([("source-mismatch", "dog/good-0004.jpg: packed from cat/good-0004.jpg as cat, now dog"),
-                      ("source-mismatch", "dog/good-0006.jpg: not in the dataset")],
-                     [each for each in found if each[0] == "source-mismatch"])
+    self.assertEqual([("source-class-mismatch", "dog/good-0004.jpg: packed from cat/good-0004.jpg as cat, now dog"),
+                      ("source-extra", "dog/good-0006.jpg")],
+                     [each for each in found if each[0] != "source-missing"])
     self.assertEqual(2, sum(each[0] == "source-missing" for each in found))
+
+  def test_an_image_that_lies_in_another_folder_of_its_class_now(self):
+    self.write("src/cat/a/1.jpg", jpeg(1))
+    self.write("src/dog/2.jpg", jpeg(2))
+    self.pack("src", "-o", "out")
+    (self.folder / "src/cat/a").rename(self.folder / "src/cat/b")
+    found, _ = self.findings()
+    self.assertEqual([("source-moved", "cat/b/1.jpg: packed from cat/a/1.jpg")], [each for each in found if each[0] != "source-missing"])
+    self.assertEqual(1, sum(each[0] == "source-missing" for each in found))
+
+  def test_an_image_of_other_bytes(self):
+    self.source(count=4)
+    self.pack("src", "-o", "out")
+    self.write("src/cat/good-0000.jpg", jpeg(9))
+    self.assertEqual(["source-bytes-mismatch"], [id for id, _ in self.findings()[0]])
+
+  def archives(self):
+    """The source in each kind of archive, one after the other."""
+    for ending, mode in (("tar", "w"), ("tar.gz", "w:gz")):
+      with tarfile.open(self.folder / f"a.{ending}", mode) as archive:
+        for child in sorted((self.folder / "src").iterdir()):
+          archive.add(child, child.name)
+      yield f"a.{ending}"
+    with zipfile.ZipFile(self.folder / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+      for path in sorted((self.folder / "src").rglob("*.*")):
+        archive.write(path, path.relative_to(self.folder / "src"))
+    yield "a.zip"
+
+  def test_archives(self):
+    self.source(count=6)
+    self.captions()
+    self.write("src/cat/bad.jpg", b"no image")
+    for archive in self.archives():
+      self.pack(archive, "-o", f"{archive}.out", "--sidecars", "txt", "--missing-part", "keep", "--max-skip", "50%", expect=3)
+    self.pack("src", "-o", "folder.out", "--sidecars", "txt", "--missing-part", "keep", "--max-skip", "50%", expect=3)
+    for archive in self.archives():
+      for out in (f"{archive}.out", "folder.out"):
+        found, gaps = self.findings(out, against=archive, expect=0)
+        self.assertEqual([], found)
+        self.assertFalse([gap for gap in gaps if "source" in gap], gaps)
+    # Unpacked, it is the same source.
+    self.assertEqual([], self.findings("a.zip.out", expect=0)[0])
+    (self.folder / "src/cat/good-0000.jpg").unlink()
+    (self.folder / "src/dog/good-0001.txt").unlink()
+    (self.folder / "src/cat/good-0002.jpg").rename(self.folder / "src/dog/good-0002.jpg")
+    (self.folder / "src/cat/good-0002.txt").rename(self.folder / "src/dog/good-0002.txt")
+    self.write("src/dog/good-0003.jpg", jpeg(33))
+    self.write("src/dog/good-0005.txt", b"caption of good-0005.jpG")
+    self.write("src/dog/new.jpg", jpeg(44))
+    for archive in self.archives():
+      for out in (f"{archive}.out", "folder.out"):
+        with self.subTest(archive=archive, out=out):
+          found, _ = self.findings(out, against=archive)
+          self.assertEqual([("source-bytes-mismatch", "dog/good-0003.jpg"), ("source-class-mismatch", "dog/good-0002.jpg"),
+                            ("source-extra", "dog/new.jpg"), ("source-field-mismatch", "dog/good-0005.txt"),
+                            ("source-field-missing", "dog/good-0001.txt"), ("source-missing", "cat/good-0000.jpg"),
+                            ("source-missing", "cat/good-0002.jpg")],
+                           [(id, detail.split(":")[0]) for id, detail in found if not detail.startswith("cat/good-0000.txt")])
+
+  def test_the_archive_that_a_rerun_names(self):
+    self.source(count=4)
+    archive = next(self.archives())
+    self.pack(archive, "-o", "out")
+    os.utime(self.folder / archive, (1, 1))
+    said = self.pack(archive, "-o", "out", expect=5).stderr
+    typed = next(line for line in said.splitlines() if " validate " in line)
+    self.pack(*shlex.split(typed)[1:])
+    (self.folder / archive).write_bytes((self.folder / archive).read_bytes()[:-3000])
+    self.assertEqual(4, self.pack("validate", "out", "--against", archive, expect=None).returncode)
 
   def test_lists(self):
     self.source(count=4)
@@ -118,7 +192,7 @@ class AgainstTest(command.PackTest):
     lines[1] = lines[1].replace("tabby", "beagle")
     self.write("src/cat/new.jpg", jpeg(9))
     self.write("src/a.csv", ("\n".join(["path,label,text", *lines, "cat/new.jpg,tabby,new"]) + "\n").encode())
-    self.assertEqual(sorted([("source-mismatch", f"{paths[1]}: packed as tabby, now beagle"), ("source-mismatch", "cat/new.jpg: not in the dataset")]),
+    self.assertEqual(sorted([("source-class-mismatch", f"{paths[1]}: packed as tabby, now beagle"), ("source-extra", "cat/new.jpg")]),
                      self.findings(against="src/a.csv")[0])
 
   def test_what_is_no_source(self):

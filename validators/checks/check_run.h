@@ -37,8 +37,8 @@ struct ValidationProgress {
 struct CheckRun {
   ValidationLevel level = ValidationLevel::kFull;
   double sample_percent = 100;
-  std::string against;  // source folder, or empty
   const SourceParts& against_parts;
+  const SourceOpener& open_source;  // null: nothing to compare with
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   ImageLimits image_limits = {};
   ValidationProgress& progress;

@@ -233,14 +233,14 @@ bool ShardCheck::CheckChosenRecords() {
 }
 
 bool ShardCheck::CheckSources() {
-  if (run_.against.empty()) return true;
+  if (!run_.open_source) return true;
   const auto& pixels = task_.manifest.facts.pixels;
   const bool changed = pixels.contains("re-encoded");
   if (changed) {
     out_.not_checked.push_back(absl::StrCat(
         row_.name, ": images against their sources, because pixels were changed on purpose"));
   }
-  SourceCheck check(run_.against, run_.against_parts, row_.name, changed, out_.findings);
+  SourceCheck check(run_.open_source, run_.against_parts, row_.name, changed, out_.findings);
   const bool all = Whole();
   std::vector<uint64_t> chosen;
   if (!all) chosen = ChosenRecords();

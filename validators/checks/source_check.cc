@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -23,16 +24,29 @@ bool StaysInside(std::string_view path) {
   return true;
 }
 
-absl::StatusOr<File> OpenRegular(const std::string& path) {
-  absl::StatusOr<File> file = File::OpenRead(path);
-  if (!file.ok()) return file;
-  struct stat facts;
-  if (::fstat(file->descriptor(), &facts) != 0) return IoStatus("stat", path, errno);
-  if (!S_ISREG(facts.st_mode)) return absl::InvalidArgumentError("not a regular file");
-  return file;
+// That the path names nothing, or no file, is a fact about the source; all else says nothing of it.
+bool IsNotThere(const absl::Status& status) {
+  return absl::IsNotFound(status) || absl::IsInvalidArgument(status);
 }
 
 }  // namespace
+
+absl::StatusOr<size_t> SourceFile::ReadAt(uint64_t offset, std::span<std::byte> into) const {
+  const uint64_t left = bytes - std::min(bytes, offset);
+  return file->ReadAt(begin + offset, into.first(std::min<uint64_t>(into.size(), left)));
+}
+
+SourceOpener FilesBelow(std::string folder) {
+  return [folder = std::move(folder)](const std::string& below) -> absl::StatusOr<SourceFile> {
+    const std::string path = absl::StrCat(folder, "/", below);
+    ASSIGN_OR_RETURN(File file, File::OpenRead(path));
+    struct stat facts;
+    if (::fstat(file.descriptor(), &facts) != 0) return IoStatus("stat", path, errno);
+    if (!S_ISREG(facts.st_mode)) return absl::InvalidArgumentError("not a regular file");
+    return SourceFile{.file = std::make_shared<const File>(std::move(file)),
+                      .bytes = static_cast<uint64_t>(facts.st_size)};
+  };
+}
 
 void SourceCheck::Report(FindingId id, const ShardIndex& index, const Place& place,
                          std::optional<uint64_t> offset, const std::string& detail) {
@@ -41,19 +55,20 @@ void SourceCheck::Report(FindingId id, const ShardIndex& index, const Place& pla
   finding.key = std::string(index.key(place.record));
   if (place.field > 0) finding.field = std::string(index.field_name(place.field));
   finding.offset = offset;
-  finding.detail = absl::StrCat(place.path, ": ", detail);
+  finding.detail = absl::StrCat(place.path, detail.empty() ? "" : ": ", detail);
   findings_.Report(std::move(finding));
 }
 
-// A disk that fails does not say that the file is gone.
 void SourceCheck::ReportUnread(const ShardIndex& index, const Place& place,
                                const absl::Status& why) {
-  Report(IsAboutThePath(why) ? FindingId::kSourceMissing : FindingId::kReadError, index, place,
-         std::nullopt, std::string(why.message()));
+  const FindingId missing =
+      place.field > 0 ? FindingId::kSourceFieldMissing : FindingId::kSourceMissing;
+  Report(IsNotThere(why) ? missing : FindingId::kSourceUnreadable, index, place, std::nullopt,
+         std::string(why.message()));
 }
 
 void SourceCheck::CompareBytes(const File& shard_file, const ShardIndex& index, const Place& place,
-                               const File& source) {
+                               const SourceFile& source) {
   const Extent extent = index.field(place.record, place.field);
   ours_.resize(std::min(extent.length, kBlockBytes));
   theirs_.resize(ours_.size() + 1);  // one more, to see that the source ends there too
@@ -67,11 +82,13 @@ void SourceCheck::CompareBytes(const File& shard_file, const ShardIndex& index, 
     if (!here.ok() || *here != wanted) return;  // the shard's own check reports this
     const bool last = done + wanted == extent.length;
     const size_t common = std::min(wanted, *got);
-    const auto differs =
+    const auto ends =
         std::mismatch(ours.begin(), ours.begin() + static_cast<ptrdiff_t>(common), theirs_.begin());
-    const auto same = static_cast<uint64_t>(differs.first - ours.begin());
+    const auto same = static_cast<uint64_t>(ends.first - ours.begin());
     if (same < wanted || (last && *got > wanted)) {
-      return Report(FindingId::kSourceMismatch, index, place, extent.offset + done + same,
+      const FindingId differs =
+          place.field > 0 ? FindingId::kSourceFieldMismatch : FindingId::kSourceBytesMismatch;
+      return Report(differs, index, place, extent.offset + done + same,
                     absl::StrCat("the source differs from its byte ", done + same, " on"));
     }
     done += wanted;
@@ -86,7 +103,7 @@ void SourceCheck::Compare(const File& shard_file, const ShardIndex& index, uint6
     return Report(FindingId::kSourceMissing, index, image, std::nullopt,
                   path.empty() ? "the index holds no source path" : "leads out of the folder");
   }
-  absl::StatusOr<File> source = OpenRegular(absl::StrCat(root_, "/", path));
+  const absl::StatusOr<SourceFile> source = open_(path);
   if (!source.ok()) return ReportUnread(index, image, source.status());
   if (!changed_) {
     ++compared_;
@@ -105,18 +122,15 @@ void SourceCheck::ComparePart(const File& shard_file, const ShardIndex& index, u
   const size_t dot = std::min(path.substr(name).rfind('.'), path.size() - name);
   const Place place{record, field,
                     absl::StrCat(std::string(path.substr(0, name + dot)), ".", part->second)};
-  absl::StatusOr<File> source = OpenRegular(absl::StrCat(root_, "/", place.path));
+  const absl::StatusOr<SourceFile> source = open_(place.path);
   if (index.has_field(record, field)) {
     if (!source.ok()) return ReportUnread(index, place, source.status());
     return CompareBytes(shard_file, index, place, *source);
   }
   if (source.ok()) {
-    Report(FindingId::kSourceMismatch, index, place, std::nullopt,
-           "the source has it, the sample was packed without it");
-  } else if (!absl::IsNotFound(source.status()) && !absl::IsInvalidArgument(source.status())) {
-    // Nobody knows what it is: it may not be read, or the disk fails.
-    Report(FindingId::kReadError, index, place, std::nullopt,
-           std::string(source.status().message()));
+    Report(FindingId::kSourceFieldExtra, index, place, std::nullopt, "");
+  } else if (!IsNotThere(source.status())) {
+    ReportUnread(index, place, source.status());
   }
 }
 

@@ -1,8 +1,9 @@
 // SourceCheck: compares a record's image and its sidecars with the files they were packed from,
 // byte by byte; where the pixels were changed on purpose, of the image only whether that file is
-// there.
+// there. SourceOpener: how a file of the source is opened, be it in a folder or in an archive.
 //
-//   SourceCheck check("/data/train", {{"mask", "png"}}, shard_name, /*changed=*/false, outcome.findings);
+//   const SourceOpener open = FilesBelow("/data/train");
+//   SourceCheck check(open, {{"mask", "png"}}, shard_name, /*changed=*/false, outcome.findings);
 //   check.Compare(shard_file, index, 7);
 //
 // Lifetime: borrows all arguments.
@@ -13,13 +14,16 @@
 #define SHARDPACK_VALIDATORS_CHECKS_SOURCE_CHECK_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "formats/core/finding.h"
 #include "formats/core/shard_index.h"
 #include "formats/io/file.h"
@@ -30,15 +34,26 @@ namespace shardpack {
 // name.
 using SourceParts = std::map<std::string, std::string>;
 
+// Where the bytes of one file of the source lie.
+struct SourceFile {
+  std::shared_ptr<const File> file;
+  uint64_t begin = 0, bytes = 0;
+
+  // As File::ReadAt, with the offset from the source file's begin.
+  absl::StatusOr<size_t> ReadAt(uint64_t offset, std::span<std::byte> into) const;
+};
+
+// Opens the file of this path below the source; from any thread. NotFound where there is none,
+// InvalidArgument for what is no file.
+using SourceOpener = std::function<absl::StatusOr<SourceFile>(const std::string& path)>;
+
+SourceOpener FilesBelow(std::string folder);
+
 class SourceCheck {
  public:
-  SourceCheck(std::string root, const SourceParts& parts, std::string_view shard, bool changed,
-              FindingSink& findings)
-      : root_(std::move(root)),
-        parts_(parts),
-        shard_(shard),
-        changed_(changed),
-        findings_(findings) {}
+  SourceCheck(const SourceOpener& open, const SourceParts& parts, std::string_view shard,
+              bool changed, FindingSink& findings)
+      : open_(open), parts_(parts), shard_(shard), changed_(changed), findings_(findings) {}
 
   // Field 0 of the record with the file at the recorded source path, and the parts with those
   // beside it.
@@ -55,10 +70,10 @@ class SourceCheck {
               std::optional<uint64_t> offset, const std::string& detail);
   void ReportUnread(const ShardIndex& index, const Place& place, const absl::Status& why);
   void CompareBytes(const File& shard_file, const ShardIndex& index, const Place& place,
-                    const File& source);
+                    const SourceFile& source);
   void ComparePart(const File& shard_file, const ShardIndex& index, uint64_t record, size_t field);
 
-  const std::string root_;
+  const SourceOpener& open_;
   const SourceParts& parts_;
   const std::string shard_;
   const bool changed_;

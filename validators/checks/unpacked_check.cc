@@ -1,18 +1,18 @@
 #include "validators/checks/unpacked_check.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "formats/core/class_name.h"
 #include "formats/core/shard_index.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
@@ -26,13 +26,21 @@ constexpr std::string_view kSkippedName = "skipped.jsonl";
 constexpr uint64_t kMaxSkippedBytes = uint64_t{4} << 30;
 constexpr size_t kMaxMoved = 100'000;
 
+// " as cat, now dog"
+std::string AsAndNow(std::string_view packed, std::string_view now) {
+  const auto shown = [](std::string_view name) {
+    return name.empty() ? std::string("of no class") : std::string(name);
+  };
+  return absl::StrCat(" as ", shown(packed), ", now ", shown(now));
+}
+
 std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 class UnpackedCheck {
  public:
-  UnpackedCheck(const std::string& dataset, const Manifest& manifest, const std::string& root,
-                const CheckRun& run, FindingTally& findings)
-      : dataset_(dataset), manifest_(manifest), root_(root), run_(run), findings_(findings) {}
+  UnpackedCheck(const std::string& dataset, const Manifest& manifest, const CheckRun& run,
+                FindingTally& findings)
+      : dataset_(dataset), manifest_(manifest), run_(run), findings_(findings) {}
 
   absl::Status Read();
   void Compare(const SourceVisit& visit);
@@ -54,22 +62,20 @@ class UnpackedCheck {
                             shard.index.xxh3_128);
   }
   absl::Status ReadSkipped();
-  std::string ClassOf(int64_t label) const;
   void FindGone();
   std::optional<Gone> TakeGone(const std::string& path);
   bool ReportMoved(const std::string& path, const std::string& class_name);
   absl::Status CheckStop() const {
     return run_.Stopped() ? absl::CancelledError("stopped") : absl::OkStatus();
   }
-  void Report(const std::string& detail) const {
-    Finding finding = MakeFinding(FindingId::kSourceMismatch, kManifestName);
+  void Report(FindingId id, const std::string& detail) const {
+    Finding finding = MakeFinding(id, kManifestName);
     finding.detail = detail;
     findings_.Report(std::move(finding));
   }
 
   const std::string& dataset_;
   const Manifest& manifest_;
-  const std::string& root_;
   const CheckRun& run_;
   FindingTally& findings_;
   absl::flat_hash_map<uint64_t, Known> known_;  // by hash of the path: a dataset may have many
@@ -77,13 +83,6 @@ class UnpackedCheck {
   std::vector<std::pair<std::string, std::string>> unpacked_;  // path and class
   std::multimap<Content, Gone> gone_;
 };
-
-std::string UnpackedCheck::ClassOf(int64_t label) const {
-  if (label == kNoLabel) return "";
-  const auto place = static_cast<size_t>(label);
-  return label >= 0 && place < manifest_.classes.size() ? manifest_.classes[place]
-                                                        : absl::StrCat(label);
-}
 
 absl::Status UnpackedCheck::Read() {
   for (const ManifestShard& shard : manifest_.shards) {
@@ -124,11 +123,10 @@ void UnpackedCheck::Compare(const SourceVisit& visit) {
     }
     found->second.seen = true;
     if (found->second.skipped) return;
-    const std::string packed = ClassOf(found->second.label);
+    const std::string packed = ClassName(manifest_.classes, found->second.label);
     if (packed != class_name) {
-      Report(absl::StrCat(std::string(path), ": packed as ",
-                          packed.empty() ? "of no class" : packed, ", now ",
-                          class_name.empty() ? "of no class" : std::string(class_name)));
+      Report(FindingId::kSourceClassMismatch,
+             absl::StrCat(std::string(path), ": packed", AsAndNow(packed, class_name)));
     }
   });
 }
@@ -152,19 +150,21 @@ void UnpackedCheck::FindGone() {
 // The first record that is gone and had this name and these bytes. The file is read once, and only
 // when its size is that of one.
 std::optional<UnpackedCheck::Gone> UnpackedCheck::TakeGone(const std::string& path) {
-  const std::string full = absl::StrCat(root_, "/", path);
-  struct stat facts;
-  if (gone_.empty() || ::stat(full.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode))
-    return std::nullopt;
-  const auto bytes = static_cast<uint64_t>(facts.st_size);
   const std::string name(BaseName(path));
-  const auto alike = gone_.lower_bound({name, bytes, 0});
-  if (alike == gone_.end() || std::get<0>(alike->first) != name ||
-      std::get<1>(alike->first) != bytes)
+  const auto named = gone_.lower_bound({name, 0, 0});
+  if (named == gone_.end() || std::get<0>(named->first) != name || !run_.open_source)
     return std::nullopt;
-  const absl::StatusOr<std::string> text = ReadWholeFile(full, bytes);
-  if (!text.ok()) return std::nullopt;
-  const Content content(name, text->size(), Xxh3_64(AsBytes(*text)));
+  const absl::StatusOr<SourceFile> file = run_.open_source(path);
+  if (!file.ok()) return std::nullopt;
+  const auto alike = gone_.lower_bound({name, file->bytes, 0});
+  if (alike == gone_.end() || std::get<0>(alike->first) != name ||
+      std::get<1>(alike->first) != file->bytes)
+    return std::nullopt;
+  std::string text(file->bytes, '\0');
+  const absl::StatusOr<size_t> got =
+      file->ReadAt(0, std::as_writable_bytes(std::span(text.data(), text.size())));
+  if (!got.ok() || *got != text.size()) return std::nullopt;
+  const Content content(name, text.size(), Xxh3_64(AsBytes(text)));
   const auto found = gone_.lower_bound(content);
   if (found == gone_.end() || found->first != content) return std::nullopt;
   Gone gone = std::move(found->second);
@@ -175,14 +175,11 @@ std::optional<UnpackedCheck::Gone> UnpackedCheck::TakeGone(const std::string& pa
 bool UnpackedCheck::ReportMoved(const std::string& path, const std::string& class_name) {
   const std::optional<Gone> gone = TakeGone(path);
   if (!gone) return false;
-  const std::string packed = ClassOf(gone->label);
-  if (packed == class_name) {
-    Report(absl::StrCat(path, ": packed from ", gone->path));
-  } else {
-    Report(absl::StrCat(path, ": packed from ", gone->path, " as ",
-                        packed.empty() ? "of no class" : packed, ", now ",
-                        class_name.empty() ? "of no class" : class_name));
-  }
+  const std::string packed = ClassName(manifest_.classes, gone->label);
+  const bool same = packed == class_name;
+  Report(
+      same ? FindingId::kSourceMoved : FindingId::kSourceClassMismatch,
+      absl::StrCat(path, ": packed from ", gone->path, same ? "" : AsAndNow(packed, class_name)));
   return true;
 }
 
@@ -196,16 +193,14 @@ absl::Status UnpackedCheck::ReportUnpacked(std::vector<std::string>& not_checked
   std::string first;
   for (const auto& [path, class_name] : unpacked_) {
     RETURN_IF_ERROR(CheckStop());
-    // A file is a finding, moved or not: which of them it is matters only where it is shown.
-    const bool shown = findings_.keeps(FindingId::kSourceMismatch);
-    if ((shown || unlisted > 0) && ReportMoved(path, class_name)) continue;
+    if (ReportMoved(path, class_name)) continue;
     if (lacking++ == 0) first = path;
-    if (unlisted == 0) Report(absl::StrCat(path, ": not in the dataset"));
+    if (unlisted == 0) Report(FindingId::kSourceExtra, path);
   }
   if (unlisted == 0 || lacking == 0) return absl::OkStatus();
   if (lacking > unlisted) {
-    Report(absl::StrCat(lacking, " files are not in the dataset, of which only ", unlisted,
-                        " were left out as asked; the first is ", first));
+    Report(FindingId::kSourceExtra, absl::StrCat(lacking, " files, of which only ", unlisted,
+                                                 " were left out as asked; the first is ", first));
   } else {
     not_checked.push_back(absl::StrCat(
         "whether the ", lacking,
@@ -218,10 +213,10 @@ absl::Status UnpackedCheck::ReportUnpacked(std::vector<std::string>& not_checked
 
 }  // namespace
 
-void CheckForUnpacked(const std::string& dataset, const Manifest& manifest, const std::string& root,
+void CheckForUnpacked(const std::string& dataset, const Manifest& manifest,
                       const SourceVisit& visit, const CheckRun& run, FindingTally& findings,
                       std::vector<std::string>& not_checked) {
-  UnpackedCheck check(dataset, manifest, root, run, findings);
+  UnpackedCheck check(dataset, manifest, run, findings);
   absl::Status status = check.Read();
   if (status.ok()) check.Compare(visit);
   if (status.ok()) status = check.ReportUnpacked(not_checked);

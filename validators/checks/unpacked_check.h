@@ -2,8 +2,7 @@
 // has, and files whose class is another one now.
 //
 //   const SourceVisit visit = [&](const auto& see) { see("cat/1.jpg", "cat"); };
-//   CheckForUnpacked("OUT", manifest, "/data/train", visit, run, report.findings,
-//                    report.not_checked);
+//   CheckForUnpacked("OUT", manifest, visit, run, report.findings, report.not_checked);
 //
 // What skipped.jsonl lists was left out with a reason. Of inputs that were filtered (--limit,
 // --min-size) nobody has written down which they were: then only their number counts. A file that
@@ -33,7 +32,8 @@ namespace shardpack {
 using SourceSeen = std::function<void(std::string_view path, std::string_view class_name)>;
 using SourceVisit = std::function<void(const SourceSeen&)>;
 
-void CheckForUnpacked(const std::string& dataset, const Manifest& manifest, const std::string& root,
+// Where run.open_source is null, no file of the source is read, and none is known as moved.
+void CheckForUnpacked(const std::string& dataset, const Manifest& manifest,
                       const SourceVisit& visit, const CheckRun& run, FindingTally& findings,
                       std::vector<std::string>& not_checked);
 
