@@ -25,12 +25,38 @@
 namespace shardpack::cli {
 namespace {
 
-// Without this a file opened later would become standard output, and take the results.
-void FillStandardDescriptors() {
+// Without this a file opened later would become standard output, and take the results. False when
+// standard output was closed.
+bool FillStandardDescriptors() {
+  bool has_output = true;
   for (int descriptor = 0; descriptor < 3; ++descriptor) {
-    if (::fcntl(descriptor, F_GETFD) < 0 && errno == EBADF && ::open("/dev/null", O_RDWR) < 0)
-      ::_exit(1);
+    if (::fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
+    if (::open("/dev/null", O_RDWR) < 0) ::_exit(1);
+    has_output = has_output && descriptor != STDOUT_FILENO;
   }
+  return has_output;
+}
+
+// Of a command that does nothing else: writing its results to a closed standard output is then an
+// error, as it is to a full disk.
+void FailToWriteResults(Verb verb) {
+  switch (verb) {
+    case Verb::kInfo:
+    case Verb::kLs:
+    case Verb::kCat:
+    case Verb::kValidate:
+      break;
+    default:
+      return;
+  }
+  const int unwritable = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (unwritable < 0 || ::dup2(unwritable, STDOUT_FILENO) < 0) ::_exit(1);
+  ::close(unwritable);
+}
+
+// In commands that the user is told to type such a path would be read as a flag.
+void KeepFromFlags(std::string& path) {
+  if (path.size() > 1 && path.starts_with('-')) path.insert(0, "./");
 }
 
 // `bazel run` starts programs in a folder of its own and says here where the user stands.
@@ -80,7 +106,7 @@ bool AsksForAll(const std::vector<std::string>& words) {
   return std::find(words.begin(), words.end(), "--help") != words.end();
 }
 
-ExitCode Main(std::string program, std::vector<std::string> words) {
+ExitCode Main(std::string program, std::vector<std::string> words, bool has_output) {
   const bool no_words = words.empty(), json = AsksForJson(words);
   SetProgram(program);
   absl::StatusOr<CommandLine> line = ParseCommandLine(std::move(program), std::move(words));
@@ -96,6 +122,9 @@ ExitCode Main(std::string program, std::vector<std::string> words) {
   if (line->help)
     return PrintResult(
         line->Given("verb") ? VerbHelp(line->verb, AsksForAll(line->words)) : Overview(), terminal);
+  if (!has_output) FailToWriteResults(line->verb);
+  KeepFromFlags(line->out);
+  if (!line->arguments.empty()) KeepFromFlags(line->arguments[0]);
   const ExitCode code = Run(*line, terminal);
   return FinishCommand(line->json, code, terminal);
 }
@@ -133,12 +162,13 @@ int main(int argc, char** argv) {
   using shardpack::cli::ExitCode;
   std::set_terminate(shardpack::cli::EndUnfinished);
   ExitCode code = ExitCode::kInternal;
-  shardpack::cli::FillStandardDescriptors();
+  const bool has_output = shardpack::cli::FillStandardDescriptors();
   shardpack::cli::InstallSignals();
   shardpack::cli::EnterUsersFolder();
   try {
     code = shardpack::cli::Main(argc > 0 ? argv[0] : "pack",
-                                std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
+                                std::vector<std::string>(argv + std::min(argc, 1), argv + argc),
+                                has_output);
   } catch (const std::exception& error) {
     code = shardpack::cli::Explain(error);
   }

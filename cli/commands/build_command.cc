@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 
 #include "absl/strings/str_cat.h"
@@ -39,8 +40,10 @@ absl::Status CheckWords(const CommandLine& line) {
   }
   if (line.out.empty() && !line.dry_run) {
     const std::string out = has_source ? OutFor(line.arguments[0]) : "shards";
-    return absl::InvalidArgumentError(
-        StrCat("no output folder. Type:\n  ", TypedCommand(line), " -o ", ShellQuoted(out)));
+    CommandLine typed = line;
+    const auto flags_end = std::find(typed.words.begin(), typed.words.end(), "--");
+    typed.words.insert(flags_end, {"-o", out});
+    return absl::InvalidArgumentError(StrCat("no output folder. Type:\n  ", TypedCommand(typed)));
   }
   if (line.output.shards_range.has_value() && line.plan_file.empty()) {
     return absl::InvalidArgumentError(
@@ -50,6 +53,13 @@ absl::Status CheckWords(const CommandLine& line) {
   if (line.output.shards_range.has_value() && line.output.overwrite) {
     return absl::InvalidArgumentError(
         "--overwrite replaces a whole dataset; a worker's part (--shards-range) cannot");
+  }
+  for (const std::string flag : {"expect", "strict", "max-skip"}) {
+    if (!line.output.shards_range.has_value() || !line.Given(flag)) continue;
+    return absl::InvalidArgumentError(
+        StrCat("--", flag,
+               " is about the whole dataset, and a worker makes a part of it (--shards-range); "
+               "give it to pack commit"));
   }
   return absl::OkStatus();
 }
@@ -153,6 +163,7 @@ ExitCode RunBuild(const CommandLine& line, Terminal& terminal) {
   options.output = line.output;
   options.output.planned_source = prepared->planned_source;
   options.max_skip = line.max_skip;
+  options.plan_is_given = !line.plan_file.empty();
   options.tool = ToolVersions();
   options.expect = line.expect;
   // From here on there is something to finish when a signal comes.

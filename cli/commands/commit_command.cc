@@ -14,6 +14,7 @@
 #include "converters/publishing/commit.h"
 #include "converters/publishing/output_dir.h"
 #include "converters/publishing/published.h"
+#include "converters/publishing/skip_budget.h"
 #include "formats/formats.h"
 #include "formats/io/file.h"
 #include "formats/io/status_macros.h"
@@ -64,7 +65,7 @@ absl::StatusOr<RunReport> Publish(const Plan& plan, const CommandLine& line, IoP
     return report;
   }
   report.kept_shards = out.finished().size();
-  report.skips = AllSkips(plan, out.finished());
+  report.skips = SkipsOfToday(plan, plan.listing().root, AllSkips(plan, out.finished()));
   ASSIGN_OR_RETURN(Manifest manifest,
                    Commit(plan, out.finished(), out, {line.max_skip, ToolVersions(), line.expect}));
   report.manifest = std::move(manifest);

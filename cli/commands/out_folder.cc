@@ -127,7 +127,7 @@ std::string OutFor(const std::string& source) {
   for (uint64_t turn = 1;; ++turn) {
     const path out = folder / StrCat(name, name.empty() ? "shards" : "-shards",
                                      turn == 1 ? "" : StrCat("-", turn));
-    if (IsFree(out)) return out.string();
+    if (IsFree(out)) return out.native().starts_with('-') ? "./" + out.string() : out.string();
   }
 }
 

@@ -27,7 +27,7 @@ namespace {
 using absl::StrAppend;
 using absl::StrCat;
 
-constexpr size_t kShownShards = 20;
+constexpr size_t kShownShards = 20, kShownFolders = 5;
 
 uint64_t SourceBytes(const Plan& plan) {
   uint64_t bytes = 0;
@@ -85,6 +85,25 @@ std::string Text(const Plan& plan) {
   return out;
 }
 
+// A folder that could not be listed is a class that is not there, or one without its files: a plan
+// of it numbers the classes behind it anew.
+std::vector<std::string> UnreadFolders(const Listing& listing) {
+  std::vector<std::string> warnings;
+  if (listing.unread_folders == 0) return warnings;
+  for (const Skip& skip : listing.skips) {
+    if (skip.reason != SkipReason::kPermission || skip.detail.find("folder") == std::string::npos)
+      continue;
+    warnings.push_back(StrCat(EscapeForTerminal(listing.Path(skip.row)), ": ", skip.detail,
+                              " (permission denied); its files are not in the plan, and the labels "
+                              "are numbered without it"));
+    if (warnings.size() < kShownFolders || listing.unread_folders == warnings.size()) continue;
+    warnings.push_back(
+        StrCat("and ", listing.unread_folders - warnings.size(), " more folders like it"));
+    break;
+  }
+  return warnings;
+}
+
 std::string Json(const Plan& plan) {
   nlohmann::json shards = nlohmann::json::array();
   for (const PlannedShard& shard : plan.shards()) {
@@ -99,6 +118,7 @@ std::string Json(const Plan& plan) {
   std::vector<std::string> classes, notes;
   for (const std::string& name : plan.listing().classes) classes.push_back(PercentEscape(name));
   for (const std::string& note : plan.notes()) notes.push_back(PercentEscape(note));
+  for (const std::string& note : UnreadFolders(plan.listing())) notes.push_back(note);
   const nlohmann::json json = {{"schema", "shardpack.plan/1"},
                                {"plan", StrCat("xxh3:", plan.digest().ToHex())},
                                {"source", PercentEscape(plan.listing().root)},
@@ -175,6 +195,12 @@ absl::Status Write(const Plan& plan, const std::string& path) {
   absl::Status status = staged->Append(AsBytes(bytes));
   if (status.ok()) status = staged->SyncData();
   if (status.ok()) status = staged->Publish(path);
+  struct stat facts;
+  if (absl::IsAlreadyExists(status) && ::stat(path.c_str(), &facts) == 0 &&
+      S_ISDIR(facts.st_mode)) {
+    return absl::AlreadyExistsError(
+        StrCat(EscapeForTerminal(path), " is a folder; name a file in it with --write"));
+  }
   if (absl::IsAlreadyExists(status)) {
     return absl::AlreadyExistsError(StrCat("the plan ", EscapeForTerminal(path),
                                            " exists; --write another file, or remove it"));
@@ -210,6 +236,7 @@ ExitCode RunPlan(const CommandLine& line, Terminal& terminal) {
       line.plan_file.empty() ? PreparePlan(line, pool, terminal) : ReadPlan(line, pool, terminal);
   if (!prepared.ok()) return Fail(prepared.status(), terminal);
   const Plan& plan = prepared->plan;
+  for (const std::string& warning : UnreadFolders(plan.listing())) terminal.Warn(warning);
   if (!line.write_plan.empty()) {
     status = Write(plan, line.write_plan);
     if (!status.ok()) return Fail(status, terminal);

@@ -148,12 +148,12 @@ std::string ToJson(const RepairReport& report, const Manifest& manifest, const C
   return json.dump(1) + "\n";
 }
 
-absl::StatusOr<RepairReport> Repair(const Manifest& manifest, const Format& format,
-                                    const RepairOptions& options, const CommandLine& line,
-                                    Terminal& terminal) {
+absl::StatusOr<RepairReport> Repair(const Manifest& manifest, bool manifest_taken,
+                                    const Format& format, const RepairOptions& options,
+                                    const CommandLine& line, Terminal& terminal) {
   IoPool pool(line.io_depth);
   ASSIGN_OR_RETURN(std::vector<RepairSource> sources,
-                   OpenRepairSources(line, manifest, pool, terminal));
+                   OpenRepairSources(line, manifest, manifest_taken, pool, terminal));
   EndAtOnceOnSignal(false);
   RepairProgress counts;
   Progress progress(terminal);
@@ -195,7 +195,8 @@ ExitCode RunRepair(const CommandLine& line, Terminal& terminal) {
                                           " is not one of this version of pack")),
         terminal);
   }
-  absl::StatusOr<RepairReport> report = Repair(*manifest, *format, options, line, terminal);
+  absl::StatusOr<RepairReport> report =
+      Repair(*manifest, taken.whole(), *format, options, line, terminal);
   if (!report.ok()) {
     const ExitCode code = Fail(report.status(), terminal);
     SayHowToGoOn(code, "What was rebuilt is kept.", line, terminal);

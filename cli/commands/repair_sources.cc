@@ -45,7 +45,8 @@ RepairSource SourceThatIsGone(const std::string& path) {
 }  // namespace
 
 absl::StatusOr<std::vector<RepairSource>> OpenRepairSources(const CommandLine& line,
-                                                            const Manifest& manifest, IoPool& pool,
+                                                            const Manifest& manifest,
+                                                            bool manifest_taken, IoPool& pool,
                                                             Terminal& terminal) {
   std::vector<std::string> paths = line.from;
   std::vector<RepairSource> sources;
@@ -56,6 +57,9 @@ absl::StatusOr<std::vector<RepairSource>> OpenRepairSources(const CommandLine& l
       return sources;
     }
     paths = {manifest.source_root};
+  } else if (manifest_taken && !manifest.source_root.empty()) {
+    ASSIGN_OR_RETURN(const bool there, Exists(manifest.source_root));
+    if (there) paths.push_back(manifest.source_root);
   }
   // Where the files of a list lie.
   std::string root = manifest.source_root;

@@ -24,8 +24,11 @@
 
 namespace shardpack::cli {
 
+// Those of --from, or the recorded one. With `manifest_taken` from one of them it may hold nothing
+// else, so that the recorded one is looked into as well, if it is there.
 absl::StatusOr<std::vector<RepairSource>> OpenRepairSources(const CommandLine& line,
-                                                            const Manifest& manifest, IoPool& pool,
+                                                            const Manifest& manifest,
+                                                            bool manifest_taken, IoPool& pool,
                                                             Terminal& terminal);
 
 }  // namespace shardpack::cli

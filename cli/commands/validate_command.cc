@@ -93,6 +93,8 @@ ExitCode RunValidate(const CommandLine& line, Terminal& terminal) {
   if (!report.ok()) return Fail(report.status(), terminal);
   Results results;
   results.Write(line.json ? ToJson(*report) : line.quiet ? FindingsText(*report) : ToText(*report));
+  if (report->shards > 0 && report->shards_checked == 0)
+    terminal.Warn("no shard was checked: what was to be looked at holds none of them");
   ExitCode code = report->errors() > 0 ? ExitCode::kDamage : ExitCode::kDone;
   if (const int signal = StopSignal(); report->stopped && signal != 0) {
     terminal.Error("interrupted");  // the report is the result, also with --json

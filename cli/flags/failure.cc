@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -28,12 +29,27 @@ void SayHowToGoOn(ExitCode code, const std::string& kept, const CommandLine& lin
 
 namespace {
 
+// Behind a "--" there are no flags.
+CommandLine WithFlags(CommandLine line, const FlagWords& flags) {
+  line.words.insert(std::find(line.words.begin(), line.words.end(), "--"), flags.begin(),
+                    flags.end());
+  return line;
+}
+
 // Of the same source to the same place; a plan has none, and is told what its source is.
 std::string ConvertCommand(const CommandLine& line) {
-  if (line.out.empty()) return absl::StrCat(TypedCommand(line), " --input-format dataset");
+  if (line.out.empty()) return TypedCommand(WithFlags(line, {"--input-format", "dataset"}));
   return absl::StrCat(ShellQuoted(line.program), " convert ", ShellQuoted(line.arguments[0]),
                       " -o ", ShellQuoted(line.out),
                       line.format.empty() ? "" : absl::StrCat(" -f ", line.format));
+}
+
+// A flag that is offered with another value.
+void RemoveValue(const std::string& flag, std::vector<std::string>& words) {
+  std::erase_if(words, [&](const std::string& word) { return word.starts_with(flag + "="); });
+  const auto end = std::find(words.begin(), words.end(), "--");
+  const auto at = std::find(words.begin(), end, flag);
+  if (at != end && at + 1 != end) words.erase(at, at + 2);
 }
 
 }  // namespace
@@ -54,9 +70,11 @@ absl::Status WithCommands(const absl::Status& status, const CommandLine& line) {
     }
     CommandLine typed = line;
     // What it offers is more than --strict allows.
-    if (!words.empty() && words[0] == "--max-skip") std::erase(typed.words, "--strict");
-    absl::StrAppend(&text, lead, TypedCommand(typed));
-    for (const std::string& word : words) absl::StrAppend(&text, " ", ShellQuoted(word));
+    if (!words.empty() && words[0] == "--max-skip") {
+      std::erase(typed.words, "--strict");
+      RemoveValue(words[0], typed.words);
+    }
+    absl::StrAppend(&text, lead, TypedCommand(WithFlags(std::move(typed), words)));
   }
   return absl::Status(status.code(), text);
 }

@@ -107,6 +107,7 @@ absl::StatusOr<double> ParseDuration(std::string_view text) {
   double number = 0;
   if (TakeNumber(&text, &number) && number > 0) {
     if (text.empty() || text == "s") return number;
+    if (text == "ms") return number / 1000;
     if (text == "m" || text == "min") return number * 60;
     if (text == "h") return number * 3600;
   }
@@ -114,7 +115,8 @@ absl::StatusOr<double> ParseDuration(std::string_view text) {
 }
 
 absl::StatusOr<std::pair<uint64_t, uint64_t>> ParseRange(std::string_view text) {
-  if (text.find_first_of(",; ") != std::string_view::npos) {
+  const bool padded = !text.empty() && (text.front() == ' ' || text.back() == ' ');
+  if (!padded && text.find_first_of(",; ") != std::string_view::npos) {
     return absl::InvalidArgumentError(
         "expected one range, as in 0-9, not a list; each range is a run of its own");
   }
@@ -131,6 +133,9 @@ absl::StatusOr<std::pair<uint64_t, uint64_t>> ParseRange(std::string_view text) 
     }
     // More than any number of things that there is.
     if (error == std::errc::result_out_of_range) values[i] = std::numeric_limits<uint64_t>::max();
+  }
+  if (values[0] > values[1] && values[0] == std::numeric_limits<uint64_t>::max()) {
+    return absl::InvalidArgumentError("the range begins behind every number that there is");
   }
   if (values[0] > values[1]) {
     return absl::InvalidArgumentError(absl::StrCat("the range ends before it begins; expected ",

@@ -6,8 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "converters/building/shard_scheduler.h"
-#include "converters/listing/offered_flags.h"
 #include "converters/publishing/commit.h"
+#include "converters/publishing/published.h"
+#include "converters/publishing/skip_budget.h"
 #include "formats/io/resources.h"
 #include "formats/io/status_macros.h"
 
@@ -23,15 +24,6 @@ RunReport AlreadyComplete(Manifest manifest) {
   report.kept_shards = manifest.shards.size();
   report.manifest = std::move(manifest);
   return report;
-}
-
-// A fixed input has another size, so that the plan is another one and every shard is packed again;
-// or another time, so that its shard is.
-absl::Status OrPackAgain(absl::Status status, const OutputOptions& output) {
-  std::vector<FlagWords> offers = OfferedFlags(status);
-  if (offers.empty()) return status;
-  offers.push_back(output.overwrite ? FlagWords() : FlagWords{"--overwrite"});
-  return OfferFlags(std::move(status), offers);
 }
 
 }  // namespace
@@ -61,6 +53,10 @@ absl::StatusOr<RunReport> Build(const Plan& plan, const SampleSource& source,
   for (size_t n = begin; n < end; ++n) {
     progress.total_rows += plan.shards()[n].count;
     if (finished.count(static_cast<uint32_t>(n)) == 0) to_build.push_back(static_cast<uint32_t>(n));
+  }
+  const std::string& given = options.output.planned_source;
+  if (!given.empty()) {
+    RETURN_IF_ERROR(CheckKeepsTimes(plan, given, to_build));
   }
   progress.total_shards = end - begin;
   progress.kept_shards = report.kept_shards;
@@ -92,11 +88,12 @@ absl::StatusOr<RunReport> Build(const Plan& plan, const SampleSource& source,
   if (!built.ok()) return built;
   std::sort(results.begin(), results.end(),
             [](const ShardResult& a, const ShardResult& b) { return a.shard < b.shard; });
-  report.skips = AllSkips(plan, results);
+  report.skips =
+      SkipsOfToday(plan, given.empty() ? plan.listing().root : given, AllSkips(plan, results));
   if (options.output.shards_range) return report;  // `pack commit` publishes
-  absl::StatusOr<Manifest> manifest =
-      Commit(plan, results, out, {options.max_skip, options.tool, options.expect});
-  if (!manifest.ok()) return OrPackAgain(manifest.status(), options.output);
+  absl::StatusOr<Manifest> manifest = Commit(
+      plan, results, out, {options.max_skip, options.tool, options.expect, options.plan_is_given});
+  if (!manifest.ok()) return manifest.status();
   report.manifest = *std::move(manifest);
   return report;
 }

@@ -40,6 +40,7 @@ struct BuildOptions {
   OutputOptions output;
   double max_skip = 0.01;  // share of seen inputs that may be skipped or failed; 0 with --strict
   std::map<std::string, std::string> tool;  // for the manifest: version, commit, linked libraries
+  bool plan_is_given = false;               // see CommitOptions
   std::optional<Digest> expect;             // identity that the result must have
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -12,10 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "converters/listing/offered_flags.h"
-#include "converters/listing/skip_answers.h"
 #include "converters/planning/record_order.h"
 #include "converters/publishing/replacement.h"
+#include "converters/publishing/skip_budget.h"
 #include "formats/core/shard_index.h"
 #include "formats/io/escape.h"
 #include "formats/io/status_macros.h"
@@ -23,8 +21,6 @@
 
 namespace shardpack {
 namespace {
-
-constexpr size_t kNamedSkips = 5;
 
 ManifestCounts CountAll(const Plan& plan, std::span<const ShardResult> results,
                         std::span<const Skip> skips) {
@@ -41,55 +37,6 @@ ManifestCounts CountAll(const Plan& plan, std::span<const ShardResult> results,
   return counts;
 }
 
-std::string Describe(const Plan& plan, const Skip& skip) {
-  return absl::StrCat(
-      EscapeForTerminal(plan.listing().Path(skip.row)), ": ",
-      std::string(SkipReasonName(skip.reason)),
-      skip.detail.empty() ? "" : absl::StrCat(" (", EscapeForTerminal(skip.detail), ")"));
-}
-
-// Law 4, and the budgets: nothing is published unless all of these hold.
-absl::Status Judge(const Plan& plan, std::span<const ShardResult> results,
-                   const ManifestCounts& counts, std::span<const Skip> skips, double max_skip) {
-  if (counts.seen != counts.packed + counts.filtered + counts.skipped + counts.failed) {
-    return absl::InternalError(absl::StrCat(
-        "the counts do not add up: ", counts.seen, " seen, ", counts.packed, " packed, ",
-        counts.filtered, " filtered, ", counts.skipped, " skipped, ", counts.failed, " failed"));
-  }
-  // Nobody knows how many images such a folder holds.
-  const bool folder_lost = plan.listing().unread_folders > 0;
-  const uint64_t lost = counts.skipped + counts.failed;
-  const double share =
-      static_cast<double>(lost) / static_cast<double>(std::max<uint64_t>(1, counts.seen));
-  if (lost > 0 && (share > max_skip || (folder_lost && max_skip < 1) || counts.packed == 0)) {
-    std::vector<std::string> lines;
-    for (const Skip& skip : skips.first(std::min(skips.size(), kNamedSkips)))
-      lines.push_back(Describe(plan, skip));
-    if (skips.size() > kNamedSkips)
-      lines.push_back(absl::StrCat("... and ", skips.size() - kNamedSkips, " more"));
-    if (const std::string answers = SkipAnswers(skips); !answers.empty()) lines.push_back(answers);
-    absl::Status status = absl::DataLossError(absl::StrFormat(
-        "%d of %d inputs cannot be packed, %.4g %% are allowed; nothing was published.\n  %s\n%s",
-        lost, counts.seen, max_skip * 100, absl::StrJoin(lines, "\n  "),
-        counts.packed == 0 ? "No input is left to pack."
-                           : "Finished shards are kept. Go on without these inputs, or fix them "
-                             "and pack all again"));
-    // The shares that are allowed are whole percents: as a person would type them.
-    const auto percent = static_cast<int>(std::ceil(share * 100));
-    return counts.packed == 0
-               ? status
-               : OfferFlags(std::move(status),
-                            {{"--max-skip", absl::StrCat(folder_lost ? 100 : percent, "%")}});
-  }
-  for (const ShardResult& result : results) {
-    if (result.records > 0) continue;
-    return absl::DataLossError(
-        absl::StrCat("every sample of shard ", plan.shards()[result.shard].name,
-                     " was bad; nothing was published. Use larger shards, or fix the inputs"));
-  }
-  return absl::OkStatus();
-}
-
 class Publisher {
  public:
   Publisher(const Plan& plan, std::span<const ShardResult> results, OutputDir& out)
@@ -98,7 +45,7 @@ class Publisher {
   absl::StatusOr<Manifest> Make(const CommitOptions& options) {
     const std::vector<Skip> skips = AllSkips(plan_, results_);
     manifest_.counts = CountAll(plan_, results_, skips);
-    absl::Status status = Judge(plan_, results_, manifest_.counts, skips, options.max_skip);
+    absl::Status status = CheckSkips(plan_, results_, manifest_.counts, skips, options, out_);
     if (!status.ok()) return status;
     Describe(options);
     if (options.expect && *options.expect != manifest_.Identity()) {

@@ -32,6 +32,7 @@ struct CommitOptions {
   double max_skip = 0.01;
   std::map<std::string, std::string> tool;
   std::optional<Digest> expect;
+  bool plan_is_given = false;  // it was made earlier, and does not change with the source
 };
 
 // All skips of a run, by row: the listing's, the plan's and those of the shards.

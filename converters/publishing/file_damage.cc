@@ -1,6 +1,7 @@
 #include "converters/publishing/file_damage.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include "absl/strings/str_cat.h"
@@ -30,11 +31,16 @@ absl::StatusOr<std::string> DamageOf(const std::string& path, const FileEntry& e
   if (bytes != entry.bytes)
     return absl::StrCat(bytes, " bytes where ", entry.bytes, " are expected");
   if (!full) return std::string();
-  const absl::StatusOr<File> file = File::OpenRead(path);
-  // A lack of descriptors or memory is never damage.
-  if (!file.ok() && !IsAboutThePath(file.status())) return file.status();
-  if (!file.ok()) return unread(file.status());
-  SequentialReader in(*file, bytes);
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) {
+    const int error = errno;
+    const absl::Status opened = IoStatus("open", path, error);
+    // A lack of descriptors or memory is never damage.
+    if (error == EIO || IsAboutThePath(error)) return unread(opened);
+    return opened;
+  }
+  const File file(descriptor, path);
+  SequentialReader in(file, bytes);
   in.OnBlock(on_block);
   absl::StatusOr<Digest> digest = in.Finish();
   if (absl::IsCancelled(digest.status())) return digest.status();

@@ -36,6 +36,22 @@ absl::Status DamagedManifest(const std::string& out, const absl::Status& why) {
       ShellQuoted(out), " --from COPY"));
 }
 
+bool HoldsIndexes(const std::vector<std::string>& names) {
+  return std::any_of(names.begin(), names.end(),
+                     [](const std::string& each) { return each.ends_with(kIndexSuffix); });
+}
+
+// Nobody can tell any more whether it was a dataset or a build.
+absl::Status LostManifest(const std::string& out) {
+  return absl::DataLossError(absl::StrCat(
+      EscapeForTerminal(out),
+      " holds shards and indexes of pack, but neither a build that can be gone on with (.pack) nor "
+      "a manifest.json. If its build had not finished, remove the folder by hand and build again. "
+      "If its manifest.json is lost: with a copy of the dataset, such as the same command makes in "
+      "another folder, it is put back by\n  ",
+      TypedProgram(), " repair ", ShellQuoted(out), " --from COPY"));
+}
+
 std::string WithoutSlashes(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;
@@ -75,6 +91,8 @@ absl::StatusOr<std::string> OutputDir::ReadPlanBytes(const std::string& out) {
                        "file of the workers, what is missing is built and all is published by\n  ",
                        TypedProgram(), " build --plan FILE -o ", ShellQuoted(out)));
     }
+    const absl::StatusOr<std::vector<std::string>> names = ListFolder(out);
+    if (names.ok() && HoldsIndexes(*names)) return LostManifest(out);
     return absl::InvalidArgumentError(
         absl::StrCat(EscapeForTerminal(out), " holds no unfinished build (no .pack/plan)"));
   }
@@ -273,15 +291,7 @@ absl::Status OutputDir::CheckHoldsNothingElse() const {
     if (ours.contains(name)) continue;
     if (std::find(names.begin(), names.end(), kManifestName) != names.end())
       return Conflict(path_, "holds a dataset already; move it away, or use another folder");
-    if (std::any_of(names.begin(), names.end(),
-                    [](const std::string& each) { return each.ends_with(kIndexSuffix); })) {
-      return absl::DataLossError(absl::StrCat(
-          EscapeForTerminal(path_),
-          " holds shards and indexes of pack, but its manifest.json is lost. "
-          "With a copy of the dataset, such as the same command makes in another folder, it is put "
-          "back by\n  ",
-          TypedProgram(), " repair ", ShellQuoted(path_), " --from COPY"));
-    }
+    if (HoldsIndexes(names)) return LostManifest(path_);
     return Conflict(path_, absl::StrCat("is not empty and holds no dataset of pack (first entry: ",
                                         EscapeForTerminal(name), "); use another folder"));
   }

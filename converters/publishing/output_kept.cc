@@ -20,13 +20,6 @@
 namespace shardpack {
 namespace {
 
-bool LacksWhatMayBeBack(const ShardResult& result) {
-  return std::any_of(result.skips.begin(), result.skips.end(), [](const Skip& skip) {
-    return skip.reason == SkipReason::kVanished || skip.reason == SkipReason::kChanged ||
-           skip.reason == SkipReason::kPermission || skip.reason == SkipReason::kIoError;
-  });
-}
-
 // Every name that a build of the plan may give a file, but for what a commit adds.
 std::string MadeNames(const Plan& plan) {
   std::set<std::string> names;

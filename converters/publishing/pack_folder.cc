@@ -20,7 +20,7 @@ namespace {
 
 using Kind = OwnedFolder::Kind;
 
-constexpr char kFolder[] = ".pack", kStage[] = ".pack/stage";
+constexpr char kFolder[] = ".pack", kStage[] = ".pack/stage", kJournal[] = ".pack/journal.jsonl";
 constexpr std::string_view kLockSuffix = ".lock";
 constexpr std::array<std::string_view, 7> kMade = {"plan",     "made",  "made-extras", "replaced",
                                                    "replaces", "index", "index.new"};
@@ -271,6 +271,8 @@ std::vector<std::string> PackEntries::Unfinished() const {
   for (const std::string& name : files) {
     if (name != ".pack/lock" && !name.starts_with(In(kStage, ""))) names.push_back(name);
   }
+  // Damaged it says nothing, but nobody else gives a file this name.
+  if (Contains(others, kJournal)) names.emplace_back(kJournal);
   return names;
 }
 

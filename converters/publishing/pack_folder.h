@@ -31,7 +31,8 @@ struct PackEntries {
   std::vector<std::string> others;   // sorted
 
   bool AnyOfPack() const { return !files.empty() || !folders.empty(); }
-  // What a build or `pack index` has still to finish: all of pack but lock and stages.
+  // What a build or `pack index` has still to finish: all of pack but lock and stages, and a
+  // journal that is damaged.
   std::vector<std::string> Unfinished() const;
 };
 

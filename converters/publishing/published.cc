@@ -257,6 +257,34 @@ absl::Status CheckPublishedFiles(const std::string& dataset, const Manifest& man
       "\nTo build these alone again:\n  ", TypedProgram(), " repair ", ShellQuoted(dataset)));
 }
 
+// The first file that is as planned, or is not that of the plan at all, is the answer: in a source
+// that is as it was, one look.
+absl::Status CheckKeepsTimes(const Plan& plan, const std::string& root,
+                             std::span<const uint32_t> shards) {
+  const Listing& listing = plan.listing();
+  uint64_t files = 0;
+  if (listing.mtime_ns.empty()) return absl::OkStatus();
+  for (const uint32_t n : shards) {
+    const PlannedShard& shard = plan.shards()[n];
+    for (uint64_t p = shard.first; p < shard.first + shard.count; ++p, ++files) {
+      const uint32_t row = plan.row(p);
+      struct stat facts;
+      const bool same = ::stat(absl::StrCat(root, "/", listing.Path(row)).c_str(), &facts) == 0 &&
+                        S_ISREG(facts.st_mode) &&
+                        static_cast<uint64_t>(facts.st_size) == listing.bytes[row];
+      if (!same || Nanoseconds(facts.st_mtim) == listing.mtime_ns[row]) return absl::OkStatus();
+    }
+  }
+  if (files < 2) return absl::OkStatus();  // it may well have been changed
+  return absl::FailedPreconditionError(absl::StrCat(
+      "all ", files, " files of these shards in ", EscapeForTerminal(root),
+      " have the sizes, but not the times that they were planned with, as in a copy that does not "
+      "keep the times; nothing was built. Copy them with their times (cp -a and rsync -t keep "
+      "them) "
+      "and run the same command again; or make a plan of this copy with pack plan, and build it in "
+      "another folder"));
+}
+
 absl::Status CheckSource(const std::string& dataset, const Manifest& manifest, const Plan& plan,
                          const OutputOptions& options, IoPool& pool) {
   const Listing& listing = plan.listing();

@@ -10,6 +10,8 @@
 #ifndef SHARDPACK_CONVERTERS_PUBLISHING_PUBLISHED_H_
 #define SHARDPACK_CONVERTERS_PUBLISHING_PUBLISHED_H_
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,6 +34,12 @@ absl::Status CheckPublishedFiles(const std::string& dataset, const Manifest& man
 // part of the plan's digest. With a range of shards the files of these alone are looked at.
 absl::Status CheckSource(const std::string& dataset, const Manifest& manifest, const Plan& plan,
                          const OutputOptions& options, IoPool& pool);
+
+// Before these shards are built: FailedPrecondition when all their files, below `root`, have the
+// sizes but none the time that the plan has, as in a copy that was made without keeping times. Each
+// would be taken for one that was changed.
+absl::Status CheckKeepsTimes(const Plan& plan, const std::string& root,
+                             std::span<const uint32_t> shards);
 
 }  // namespace shardpack
 

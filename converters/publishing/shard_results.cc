@@ -161,16 +161,21 @@ absl::StatusOr<ShardStates> LookAtShards(const std::string& dataset, const Plan&
   return states;
 }
 
-absl::Status Unfinished(const std::string& dataset, const Plan& plan, const ShardStates& states) {
-  std::set<uint32_t> done;
-  for (const ShardResult& result : states.finished) done.insert(result.shard);
-  const size_t shards = plan.shards().size();
+bool LacksWhatMayBeBack(const ShardResult& result) {
+  return std::any_of(result.skips.begin(), result.skips.end(), [](const Skip& skip) {
+    return skip.reason == SkipReason::kVanished || skip.reason == SkipReason::kChanged ||
+           skip.reason == SkipReason::kPermission || skip.reason == SkipReason::kIoError;
+  });
+}
+
+std::string RangesToBuild(const std::string& dataset, const Plan& plan,
+                          const std::set<uint32_t>& shards) {
   std::vector<std::string> ranges;
-  for (uint32_t n = 0; n < shards; ++n) {
-    if (done.contains(n)) continue;
-    const uint32_t first = n;
-    while (n + 1 < shards && !done.contains(n + 1)) ++n;
-    ranges.push_back(absl::StrCat(first, "-", n));
+  for (auto at = shards.begin(); at != shards.end();) {
+    const uint32_t first = *at;
+    uint32_t last = first;
+    while (++at != shards.end() && *at == last + 1) ++last;
+    ranges.push_back(absl::StrCat(first, "-", last));
   }
   const std::string first = ranges.front();
   if (ranges.size() > kNamedRanges) {
@@ -178,9 +183,31 @@ absl::Status Unfinished(const std::string& dataset, const Plan& plan, const Shar
     ranges.resize(kNamedRanges);
     ranges.push_back(absl::StrCat("and ", more, " more"));
   }
+  const std::string folder = ShellQuoted(dataset), plan_file = ShellQuoted(dataset + "/.pack/plan");
+  // Workers may have been told where the source is.
+  const std::string& root = plan.listing().root;
+  const bool source_is_here = Exists(root).value_or(true);
+  const std::string build = absl::StrCat(TypedProgram(), " build ", source_is_here ? "" : "SRC ",
+                                         "--plan ", plan_file, " -o ", folder);
+  std::string text =
+      absl::StrCat("\nRanges to build: ", absl::StrJoin(ranges, " "), "\nThe first of them:\n  ",
+                   build, " --shards-range ", first, "\nand when all are built:\n  ",
+                   TypedProgram(), " commit ", folder);
+  if (!source_is_here) {
+    absl::StrAppend(&text, "\nwith SRC the folder of the source, which is not at ",
+                    EscapeForTerminal(root), " here");
+  }
+  return text;
+}
+
+absl::Status Unfinished(const std::string& dataset, const Plan& plan, const ShardStates& states) {
+  const size_t shards = plan.shards().size(), done = states.finished.size();
+  std::set<uint32_t> to_build;
+  for (uint32_t n = 0; n < shards; ++n) to_build.insert(n);
+  for (const ShardResult& result : states.finished) to_build.erase(result.shard);
   std::string text = absl::StrCat(EscapeForTerminal(dataset),
                                   " cannot be published yet, and nothing was changed: ");
-  const size_t missing = shards - done.size() - states.damaged.size();
+  const size_t missing = shards - done - states.damaged.size();
   if (missing > 0) absl::StrAppend(&text, missing, " of ", shards, " shards are not built yet");
   if (!states.damaged.empty()) {
     absl::StrAppend(&text, missing > 0 ? "; " : "", states.damaged.size(), " of ", shards,
@@ -191,19 +218,7 @@ absl::Status Unfinished(const std::string& dataset, const Plan& plan, const Shar
     }
     if (named > kNamed) absl::StrAppend(&text, "\n  ... and ", named - kNamed, " more");
   }
-  const std::string folder = ShellQuoted(dataset), plan_file = ShellQuoted(dataset + "/.pack/plan");
-  // Workers may have been told where the source is.
-  const std::string& root = plan.listing().root;
-  const bool source_is_here = Exists(root).value_or(true);
-  const std::string build = absl::StrCat(TypedProgram(), " build ", source_is_here ? "" : "SRC ",
-                                         "--plan ", plan_file, " -o ", folder);
-  absl::StrAppend(&text, "\nRanges to build: ", absl::StrJoin(ranges, " "),
-                  "\nThe first of them:\n  ", build, " --shards-range ", first,
-                  "\nand when all are built:\n  ", TypedProgram(), " commit ", folder);
-  if (!source_is_here) {
-    absl::StrAppend(&text, "\nwith SRC the folder of the source, which is not at ",
-                    EscapeForTerminal(root), " here");
-  }
+  absl::StrAppend(&text, RangesToBuild(dataset, plan, to_build));
   return states.damaged.empty() ? absl::FailedPreconditionError(text) : absl::DataLossError(text);
 }
 

@@ -15,6 +15,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -55,6 +56,14 @@ absl::Status CheckOnePlan(const std::string& dataset, const Plan& plan,
 absl::StatusOr<ShardStates> LookAtShards(const std::string& dataset, const Plan& plan,
                                          std::span<const ShardResult> lines, size_t begin,
                                          size_t end, IoPool& pool);
+
+// Whether it lacks inputs that may be back as they were planned: a worker may have had another
+// folder, or an empty mount. Such a shard is built again.
+bool LacksWhatMayBeBack(const ShardResult& result);
+
+// The ranges of these shards, one at least, and the commands that build and publish them.
+std::string RangesToBuild(const std::string& dataset, const Plan& plan,
+                          const std::set<uint32_t>& shards);
 
 // Why nothing can be published, with the ranges to build as commands to type. DataLoss when shards
 // are damaged.

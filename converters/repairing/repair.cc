@@ -60,8 +60,8 @@ absl::StatusOr<std::vector<RepairTarget>> ListTargets(const Manifest& manifest,
   for (const RepairTarget& target : targets) unknown.erase(target.file.name);
   if (!unknown.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(EscapeForTerminal(*unknown.begin()),
-                     " is not a shard or file of this dataset; pack info lists them"));
+        absl::StrCat("\"", EscapeForTerminal(*unknown.begin()),
+                     "\" is not a shard or file of this dataset; pack info lists them"));
   }
   if (!only.empty())
     std::erase_if(targets, [&](const RepairTarget& t) { return !wanted.contains(t.file.name); });

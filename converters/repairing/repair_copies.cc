@@ -336,6 +336,12 @@ absl::StatusOr<std::string> OrderByCopy(const RepairWork& work, const DatasetCop
   return bytes;
 }
 
+bool AnyShardLost(const RepairWork& work) {
+  return std::any_of(work.targets.begin(), work.targets.end(), [](const RepairTarget& target) {
+    return target.lost() && target.kind == RepairTarget::Kind::kShard;
+  });
+}
+
 // What the format makes of shards and indexes that are whole.
 absl::Status RebuildMadeFiles(RepairWork& work) {
   const std::vector<std::string> kinds =
@@ -375,7 +381,10 @@ absl::Status RebuildMadeFiles(RepairWork& work) {
   for (const FileMaker make : *makers) {
     if (work.Lost().empty()) break;
     absl::StatusOr<std::vector<NamedBytes>> files = make(input);
-    if (!files.ok() && !IsOfOneFile(files.status())) return files.status();
+    // A shard that could not be rebuilt may be one that cannot be read.
+    const bool of_shard = AnyShardLost(work) && (absl::IsPermissionDenied(files.status()) ||
+                                                 absl::IsUnavailable(files.status()));
+    if (!files.ok() && !of_shard && !IsOfOneFile(files.status())) return files.status();
     for (RepairTarget* target : work.Lost()) {
       if (target->kind != RepairTarget::Kind::kOther) continue;
       if (!files.ok()) {

@@ -141,9 +141,8 @@ TEST_F(RepairFolderTest, WhatABuildOrAnIndexHasNotFinishedStays) {
 
 // A user's: neither in the way nor taken away.
 TEST_F(RepairFolderTest, WhatPackHasNotPutIntoItsFolderStays) {
-  const std::string names[] = {"mine",        "journal-notes.jsonl", "journal.jsonl",
-                               "stage/mine",  "stage/notes/a",       "stage/build/a",
-                               "stage/x.lock"};
+  const std::string names[] = {"mine",          "journal-notes.jsonl", "stage/mine",
+                               "stage/notes/a", "stage/build/a",       "stage/x.lock"};
   for (const std::string& name : names) Write("out/.pack/" + name, "theirs");
   Write("out/.pack/stage/rebuilt", "half");
   Write("out/.pack/stage/build/manifest.json", "half");

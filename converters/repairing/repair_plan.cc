@@ -68,8 +68,8 @@ absl::StatusOr<std::vector<Skip>> SkipsAgain(const RepairWork& work, const Repla
 
 class PlanRepair {
  public:
-  PlanRepair(RepairWork& work, const Replanned& again, const std::string& name)
-      : work_(work), again_(again), name_(name) {
+  PlanRepair(RepairWork& work, const Replanned& again, const RepairSource& source)
+      : work_(work), again_(again), name_(source.name), searched_(!source.folder.empty()) {
     for (uint32_t n = 0; n < again.plan.shards().size(); ++n)
       numbers_[again.plan.shards()[n].name] = n;
   }
@@ -109,12 +109,25 @@ class PlanRepair {
 
   bool SamePlan() const { return again_.plan.digest() == work_.manifest.plan_digest; }
 
+  // Then what a builder packs are the bytes of files, and no others.
+  bool TakesFilesAsTheyAre() const {
+    const std::vector<ListedField>& fields = again_.plan.listing().fields;
+    return again_.plan.options().pixels.identity() &&
+           !work_.manifest.options.contains("with-json") &&
+           std::all_of(fields.begin(), fields.end(),
+                       [](const ListedField& field) { return !field.suffix.empty(); });
+  }
+
   absl::Status Say(uint32_t n) {
     if (!SamePlan()) {
       Refuse(n, absl::StrCat(name_,
                              " has changed since it was packed, so that it gives another plan"));
       return absl::OkStatus();
     }
+    // Bytes that were looked for there, and are not there, are not there for a builder either.
+    if (searched_ && work_.LostIndex(n) == nullptr && TakesFilesAsTheyAre() &&
+        !work_.LostShard(n)->why_not.empty())
+      return absl::OkStatus();
     for (RepairTarget* target : {work_.LostShard(n), work_.LostIndex(n)}) {
       RETURN_IF_ERROR(target == nullptr ? absl::OkStatus() : work_.Publish(*target, "", name_));
     }
@@ -201,6 +214,7 @@ class PlanRepair {
   RepairWork& work_;
   const Replanned& again_;
   const std::string& name_;
+  const bool searched_;  // for the bytes of the shards that have an index
   std::map<std::string_view, uint32_t> numbers_;
 };
 
@@ -228,7 +242,7 @@ absl::Status RebuildByPlan(RepairWork& work) {
         target->why_not.insert(std::string(again.status().message()));
       continue;
     }
-    RETURN_IF_ERROR(PlanRepair(work, *again, source.name).Run());
+    RETURN_IF_ERROR(PlanRepair(work, *again, source).Run());
   }
   return absl::OkStatus();
 }

@@ -185,7 +185,7 @@ uint32_t TarChecksum(const std::byte* block) {
 }
 
 std::string TarChecksumField(const std::byte* block) {
-  return EscapeForTerminal({AsChars(block) + kChecksumAt, kChecksumBytes});
+  return std::string(AsChars(block) + kChecksumAt, kChecksumBytes);
 }
 
 bool IsAllZero(Bytes bytes) { return FirstNonZero(bytes) == bytes.size(); }

@@ -72,8 +72,8 @@ enum class TarHeaderFault : uint8_t { kNone, kChecksum, kSize };
 // Fills `header` as far as the fault lets it.
 TarHeaderFault DecodeTarHeader(const std::byte* block, TarHeader& header);
 
-// The sum of the block's bytes with the checksum field taken as spaces, and what that field says
-// (escaped), for messages.
+// The sum of the block's bytes with the checksum field taken as spaces, and the bytes of that
+// field, for messages.
 uint32_t TarChecksum(const std::byte* block);
 std::string TarChecksumField(const std::byte* block);
 

@@ -6,6 +6,7 @@ import os
 import pty
 import signal
 import struct
+import subprocess
 import termios
 
 import command
@@ -62,6 +63,40 @@ class JsonErrors(command.PackTest):
     next((self.folder / "out").glob("*.tar")).unlink()
     done = self.pack("validate", "out", "--json", expect=4)
     self.assertEqual("shardpack.validation/1", json.loads(done.stdout)["schema"])
+
+
+class ClosedOutput(command.PackTest):
+  """Results that nobody can get."""
+
+  def test_a_closed_standard_output(self):
+    self.source()
+    self.pack("src", "-o", "out")
+    for words in (["ls", "out"], ["info", "out"], ["validate", "out"], ["cat", "out", "cat/good-0000"]):
+      done = subprocess.run(["sh", "-c", '"$0" "$@" >&-', command.PACK, *words], cwd=self.folder, capture_output=True, check=False)
+      self.assertEqual(6, done.returncode, (words, done.stderr))
+
+  def test_bytes_of_a_header_are_escaped_once(self):
+    self.source()
+    self.pack("src", "-o", "out", "--shards", "1")
+    shard = self.folder / "out/train-000000.tar"
+    data = bytearray(shard.read_bytes())
+    data[1] ^= 1
+    shard.write_bytes(data)
+    damaged = self.pack("validate", "out", expect=4).stdout
+    self.assertRegex(damaged, r"tar-checksum .*actual [0-7]{6}\\x00 \)")
+    self.assertNotIn("x5c", damaged)
+
+  def test_nothing_to_check(self):
+    self.source()
+    self.pack("src", "-o", "out", "--shards", "2")
+    self.assertIn("warning: no shard was checked", self.pack("validate", "out", "--subset", "9/9").stderr)
+    self.assertNotIn("warning", self.pack("validate", "out", "--subset", "2/2").stderr)
+
+  def test_a_plan_is_no_folder(self):
+    self.source()
+    (self.folder / "plans").mkdir()
+    refused = self.pack("plan", "src", "--write", "plans", expect=5).stderr
+    self.assertIn("plans is a folder; name a file in it with --write", refused)
 
 
 class Quiet(command.PackTest):

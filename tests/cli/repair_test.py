@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import random
+import re
 import resource
 import shutil
 import tarfile
@@ -443,6 +444,48 @@ class RepairTest(command.PackTest):
     self.write("out/.pack/stage/rebuilt", b"half")
     self.pack("repair", "out")
     self.assertEqual(want, self.contents())
+
+  def test_a_dry_run_does_not_promise_what_the_source_has_no_more(self):
+    self.source()
+    self.pack("src", "-o", "out", "--shards", "4")
+    name = self.rows("out")[0]["path"]
+    path = self.folder / "src" / name
+    path.write_bytes(path.read_bytes()[:-1] + b"Q")
+    (self.folder / "out/train-000000.tar").unlink()
+    (self.folder / "out/train-000001.tar").unlink()
+    for words in (["--dry-run"], []):
+      done = self.pack("repair", "out", *words, expect=3)
+      self.assertIn(f"of {name}) are nowhere", done.stderr.replace("\n", " "))
+      self.assertIn("rebuild 1 of 2" if words else "rebuilt 1 of 2", done.stderr)
+
+  def test_a_manifest_alone_does_not_keep_the_source_away(self):
+    self.source()
+    self.pack("src", "-o", "out", "--shards", "4")
+    want = self.contents()
+    expect = re.search("xxh3:[0-9a-f]{32}", self.pack("info", "out").stdout).group(0)
+    (self.folder / "kept").mkdir()
+    shutil.move(self.folder / "out/manifest.json", self.folder / "kept/manifest.json")
+    (self.folder / "out/train-000001.tar").unlink()
+    self.pack("repair", "out", "--from", "kept", "--expect", expect)
+    self.assertEqual(want, self.contents())
+
+  def test_a_shard_that_may_not_be_read_and_a_source_that_lacks_files(self):
+    self.source()
+    for kind in ("wids", "dali"):
+      self.pack("src", "-o", "out", "--shards", "4", "--sidecar-index", kind)
+      lost = self.rows("out")[0]["path"]
+      shutil.copytree(self.folder / "src", self.folder / "less")
+      (self.folder / "less" / lost).unlink()
+      for path in [*(self.folder / "out").glob("*.idx"), self.folder / "out/train.json"]:
+        path.unlink(missing_ok=True)
+      (self.folder / "out/train-000000.tar").chmod(0)
+      (self.folder / "out/train-000001.tar").unlink()
+      done = self.pack("repair", "out", "--from", "less", "--json", unprivileged=True, expect=3)
+      files = {file["name"]: file["repairable"] for file in json.loads(done.stdout)["files"]}
+      self.assertTrue(files["train-000001.tar"], files)
+      self.assertFalse(files["train-000000.tar"], files)
+      shutil.rmtree(self.folder / "less")
+      shutil.rmtree(self.folder / "out")
 
   def test_what_is_not_a_file_is_left_alone(self):
     self.source()

@@ -147,6 +147,37 @@ class TypedCommands(command.PackTest):
       self.assertIn("extracted 6 files", self.type(typed))
       subprocess.run(["rm", "-rf", "again"], cwd=self.folder, check=True)
 
+  # Names that begin with a dash.
+
+  def last_line(self, text, begin):
+    lines = [line.strip() for line in text.splitlines() if begin in line]
+    self.assertTrue(lines, text)
+    return lines[-1][lines[-1].index(command.PACK):]
+
+  def test_an_output_folder_that_begins_with_a_dash(self):
+    self.source(count=6)
+    self.pack("plan", "src", "--shards", "2", "--write", "plan")
+    done = self.pack("build", "--plan", "plan", "-o", "-x", "--shards-range", "0-1")
+    self.assertIn("commit ./-x", done.stderr)
+    self.type(self.last_line(done.stderr, "commit"))
+    self.type(self.last_line(self.pack("src", "-o", "-y").stderr, "validate"))
+
+  def test_flags_go_before_the_end_of_flags(self):
+    self.source(count=6)
+    self.write("src/cat/bad.jpg")
+    self.pack("plan", "src", "--shards", "1", "--write", "plan")
+    self.pack("build", "--plan", "plan", "-o", "-x", "--shards-range", "0-0", expect=3)
+    refused = self.pack("commit", "--", "-x", expect=4).stderr
+    self.type(self.last_line(refused, "--max-skip"), expect=3)
+
+  def test_a_source_that_begins_with_a_dash(self):
+    self.source(name="-src", count=6)
+    self.type(self.last_line(self.pack("--", "-src", expect=2).stderr, " -o "))
+    planned = self.pack("plan", "--write", "plan", "--", "-src").stderr
+    for line in [line.strip() for line in planned.splitlines() if "build --plan" in line]:
+      self.type(line)
+    self.type(self.last_line(planned, "commit"))
+
 
 if __name__ == "__main__":
   command.main()

@@ -5,6 +5,7 @@
 //   ... SHARDPACK_FAULT_AT=17 SHARDPACK_FAULT_DO=5 pack ...        the 17th fails with error number 5 (EIO)
 //   ... SHARDPACK_FAULT_DO=kill-before|kill-after pack ...         the process is killed before or after it
 //   ... SHARDPACK_FAULT_DO=lost pack ...                           it is done, and answers EIO nevertheless
+//   ... SHARDPACK_FAULT_EACH=open SHARDPACK_FAULT_DO=5 pack ...    every call of that name fails so
 //   ... SHARDPACK_FAULT_SAYS=3 SHARDPACK_FAULT_WAITS=4 pack ...    every write says so by a byte to descriptor 3, and
 //                                                                  waits for one from descriptor 4, or for its end
 //
@@ -34,7 +35,8 @@ enum Action { kNothing, kFail, kKillAfter, kLost };
 static const char* root;
 static size_t root_length;
 static int log_file = -1;
-static long hit_number;  // 0 = record
+static long hit_number;   // 0 = record
+static const char* each;  // the name of calls that all fail
 static int hit_error;
 static int kill_before, kill_after, lost;
 static long calls;
@@ -57,6 +59,7 @@ __attribute__((constructor)) static void Start(void) {
   const char* const at = getenv("SHARDPACK_FAULT_AT");
   const char* const what = getenv("SHARDPACK_FAULT_DO");
   hit_number = at == NULL ? 0 : atol(at);
+  each = getenv("SHARDPACK_FAULT_EACH");
   if (what != NULL) {
     kill_before = strcmp(what, "kill-before") == 0;
     kill_after = strcmp(what, "kill-after") == 0;
@@ -98,6 +101,7 @@ static void Wait(const char* call) {
 static enum Action Count(const char* call, const char* path) {
   if (root_length == 0 || strncmp(path, root, root_length) != 0) return kNothing;
   if (waits >= 0) Wait(call);
+  if (each != NULL) return strcmp(call, each) == 0 ? kFail : kNothing;
   const long number = __atomic_add_fetch(&calls, 1, __ATOMIC_SEQ_CST);
   if (hit_number != 0 && number != hit_number) return kNothing;
   if (log_file >= 0) {

@@ -1,0 +1,167 @@
+#include "converters/publishing/skip_budget.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "converters/listing/offered_flags.h"
+#include "converters/listing/skip_answers.h"
+#include "converters/publishing/shard_results.h"
+#include "formats/io/escape.h"
+
+namespace shardpack {
+namespace {
+
+constexpr size_t kNamed = 5;
+
+std::string FirstOf(std::vector<std::string> names, const char* separator) {
+  const size_t count = names.size();
+  names.resize(std::min(count, kNamed));
+  if (count > kNamed) names.push_back(absl::StrCat("... and ", count - kNamed, " more"));
+  return absl::StrJoin(names, separator);
+}
+
+std::string Describe(const Plan& plan, const Skip& skip) {
+  return absl::StrCat(
+      EscapeForTerminal(plan.listing().Path(skip.row)), ": ",
+      std::string(SkipReasonName(skip.reason)),
+      skip.detail.empty() ? "" : absl::StrCat(" (", EscapeForTerminal(skip.detail), ")"));
+}
+
+class Refusal {
+ public:
+  Refusal(const Plan& plan, std::span<const ShardResult> results, const ManifestCounts& counts,
+          const CommitOptions& options, const OutputDir& out)
+      : plan_(plan), results_(results), counts_(counts), options_(options), out_(out) {
+    for (const ShardResult& result : results) {
+      if (result.records == 0) empty_.push_back(plan.shards()[result.shard].name);
+    }
+  }
+
+  // Nobody knows how many images a folder holds that could not be listed.
+  bool FolderLost() const { return plan_.listing().unread_folders > 0; }
+  uint64_t Lost() const { return counts_.skipped + counts_.failed; }
+  double Share() const {
+    return static_cast<double>(Lost()) / static_cast<double>(std::max<uint64_t>(1, counts_.seen));
+  }
+  bool TooMany() const {
+    return Lost() > 0 && (Share() > options_.max_skip || (FolderLost() && options_.max_skip < 1) ||
+                          counts_.packed == 0);
+  }
+  bool AnyEmpty() const { return !empty_.empty(); }
+
+  absl::Status Say(std::span<const Skip> skips) const {
+    std::string text = TooMany() ? TooManyText(skips) : "";
+    if (AnyEmpty() && counts_.packed > 0) {
+      absl::StrAppend(&text, text.empty() ? "" : "\n", "every sample of shard ",
+                      FirstOf(empty_, ", "), " was bad",
+                      text.empty() ? "; nothing was published. Use larger shards, or fix the inputs"
+                                   : ", and no share of skips publishes a shard without one");
+    }
+    absl::StrAppend(
+        &text, counts_.packed == 0 ? "\nNo input is left to pack." : "\nFinished shards are kept.");
+    const bool given = options_.plan_is_given || out_.options().only_commit;
+    return given ? OfGivenPlan(std::move(text)) : OfSource(std::move(text));
+  }
+
+ private:
+  std::string TooManyText(std::span<const Skip> skips) const {
+    std::vector<std::string> lines;
+    for (const Skip& skip : skips) lines.push_back(Describe(plan_, skip));
+    std::string text = absl::StrFormat(
+        "%d of %d inputs cannot be packed, %.4g %% are allowed; nothing was published.\n  %s",
+        Lost(), counts_.seen, options_.max_skip * 100, FirstOf(std::move(lines), "\n  "));
+    const std::string answers = SkipAnswers(skips);
+    return answers.empty() ? text : absl::StrCat(text, "\n  ", answers);
+  }
+
+  // The shares that are allowed are whole percents: as a person would type them.
+  FlagWords MaxSkip() const {
+    const int percent = FolderLost() ? 100 : static_cast<int>(std::ceil(Share() * 100));
+    return {"--max-skip", absl::StrCat(percent, "%")};
+  }
+
+  // A fixed input has another size, so that the plan is another one and every shard is packed
+  // again; or another time, so that its shard is.
+  absl::Status OfSource(std::string text) const {
+    if (counts_.packed == 0) return absl::DataLossError(text);
+    std::vector<FlagWords> ways;
+    if (!AnyEmpty()) ways.push_back(MaxSkip());
+    ways.push_back(out_.options().overwrite ? FlagWords() : FlagWords{"--overwrite"});
+    absl::StrAppend(&text, AnyEmpty() ? " Fix the inputs and pack all again"
+                                      : " Go on without these inputs, or fix them and pack all "
+                                        "again");
+    return OfferFlags(absl::DataLossError(text), ways);
+  }
+
+  absl::Status OfGivenPlan(std::string text) const {
+    std::set<uint32_t> again;
+    for (const ShardResult& result : results_) {
+      if (LacksWhatMayBeBack(result)) again.insert(result.shard);
+    }
+    if (!again.empty()) {
+      absl::StrAppend(
+          &text,
+          "\nOnce the inputs that are gone or have changed are as planned again, their shards ",
+          out_.replaces()
+              ? "are built again by the same command."
+              : absl::StrCat("are built again.", RangesToBuild(out_.path(), plan_, again)));
+    }
+    absl::StrAppend(&text,
+                    "\nA plan does not change with its source: to pack that as it is now, make a "
+                    "new plan with pack plan, and build it in another folder.");
+    if (counts_.packed == 0 || AnyEmpty()) return absl::DataLossError(text);
+    absl::StrAppend(&text, "\nOr go on without these inputs");
+    return OfferFlags(absl::DataLossError(text), {MaxSkip()});
+  }
+
+  const Plan& plan_;
+  const std::span<const ShardResult> results_;
+  const ManifestCounts& counts_;
+  const CommitOptions& options_;
+  const OutputDir& out_;
+  std::vector<std::string> empty_;  // shards without a sample
+};
+
+}  // namespace
+
+std::vector<Skip> SkipsOfToday(const Plan& plan, const std::string& root,
+                               std::span<const Skip> skips) {
+  std::vector<Skip> today(skips.begin(), skips.end());
+  for (Skip& skip : today) {
+    struct stat facts;
+    const bool has_bytes =
+        skip.reason == SkipReason::kEmpty && plan.listing().bytes[skip.row] == 0 &&
+        ::stat(absl::StrCat(root, "/", plan.listing().Path(skip.row)).c_str(), &facts) == 0 &&
+        S_ISREG(facts.st_mode) && facts.st_size > 0;
+    if (!has_bytes) continue;
+    skip.reason = SkipReason::kChanged;
+    skip.detail = absl::StrCat("listed with 0 bytes, now ", facts.st_size);
+  }
+  return today;
+}
+
+// Law 4, and the budgets: nothing is published unless all of these hold.
+absl::Status CheckSkips(const Plan& plan, std::span<const ShardResult> results,
+                        const ManifestCounts& counts, std::span<const Skip> skips,
+                        const CommitOptions& options, const OutputDir& out) {
+  if (counts.seen != counts.packed + counts.filtered + counts.skipped + counts.failed) {
+    return absl::InternalError(absl::StrCat(
+        "the counts do not add up: ", counts.seen, " seen, ", counts.packed, " packed, ",
+        counts.filtered, " filtered, ", counts.skipped, " skipped, ", counts.failed, " failed"));
+  }
+  const Refusal refusal(plan, results, counts, options, out);
+  if (!refusal.TooMany() && !refusal.AnyEmpty()) return absl::OkStatus();
+  const std::string& given = out.options().planned_source;
+  return refusal.Say(SkipsOfToday(plan, given.empty() ? plan.listing().root : given, skips));
+}
+
+}  // namespace shardpack
