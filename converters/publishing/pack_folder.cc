@@ -196,16 +196,17 @@ class PackLister {
     return IsJournalText(text);
   }
 
-  absl::StatusOr<bool> IsStaged(std::string_view name) {
-    if (Contains(kScratch, name)) return true;
-    for (const std::string_view suffix : {"", ".new", ".spool"}) {
-      if (!name.ends_with(suffix)) continue;
-      const std::string_view whole = name.substr(0, name.size() - suffix.size());
-      if (whole == kManifestName || IsNumberedIndex(whole)) return true;
+  // A name that stages have, or one with something behind it: what writers of shards put beside
+  // their files is called after these.
+  absl::StatusOr<bool> IsStaged(const std::string& name) {
+    for (size_t end = name.find('.', 1);; end = name.find('.', end + 1)) {
+      const std::string whole = name.substr(0, end);
+      if (Contains(kScratch, whole) || whole == kManifestName || IsNumberedIndex(whole))
+        return true;
       RETURN_IF_ERROR(ReadNamesOnce());
-      if (names_->contains(std::string(whole))) return true;
+      if (names_->contains(whole)) return true;
+      if (end == std::string::npos) return false;
     }
-    return false;
   }
 
   // What a build in the folder has noted that it may write.
