@@ -50,6 +50,15 @@ absl::Status CheckWords(const CommandLine& line) {
         "--shards-range builds a part of a shared plan; make one with pack plan --write FILE, "
         "then give --plan FILE");
   }
+  if (line.output.compare && !line.plan_file.empty()) {
+    return absl::InvalidArgumentError(
+        "--compare needs a source that is listed now; leave --plan out, and name the source");
+  }
+  if (line.output.compare && line.output.overwrite) {
+    return absl::InvalidArgumentError(
+        "--compare keeps a dataset whose source has the same bytes, --overwrite replaces it; give "
+        "one of them");
+  }
   if (line.output.shards_range.has_value() && line.output.overwrite) {
     return absl::InvalidArgumentError(
         "--overwrite replaces a whole dataset; a worker's part (--shards-range) cannot");
@@ -111,6 +120,10 @@ ExitCode FailResumable(const absl::Status& status, const CommandLine& line, bool
 }
 
 ExitCode ShowResult(const FinishedRun& run, const CommandLine& line, Terminal& terminal) {
+  if (run.report.already_complete) {
+    const absl::Status allowed = CheckBudget(run.report.manifest, line.max_skip);
+    if (!allowed.ok()) return Fail(WithCommands(allowed, line), terminal);
+  }
   const bool part = line.output.shards_range.has_value() && !run.report.already_complete;
   Results results;
   if (part) {
@@ -122,10 +135,6 @@ ExitCode ShowResult(const FinishedRun& run, const CommandLine& line, Terminal& t
         StrCat("dataset ", IdentityText(run.report.manifest.Identity()), "\n");
     results.Write(line.json ? SummaryJson(run.report, run.out, run.seconds, run.bytes_in)
                             : identity);
-  }
-  if (run.report.already_complete) {
-    const absl::Status allowed = CheckBudget(run.report.manifest, line.max_skip);
-    if (!allowed.ok()) return Fail(allowed, terminal);
   }
   const ManifestCounts& counts = run.report.manifest.counts;
   const bool lost = part ? !run.report.skips.empty() : counts.skipped + counts.failed > 0;

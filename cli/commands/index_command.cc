@@ -128,7 +128,7 @@ ExitCode RunIndex(const CommandLine& line, Terminal& terminal) {
   const absl::StatusOr<IndexReport> report =
       IndexShards(line.arguments, AllFormats(), *options, counts, StopSignal());
   progress.End();
-  if (!report.ok()) return Fail(report.status(), terminal);
+  if (!report.ok()) return Fail(WithCommands(report.status(), line), terminal);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   SayResult(*report, seconds, terminal);

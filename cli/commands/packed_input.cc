@@ -17,6 +17,7 @@
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
 #include "formats/io/list_folder.h"
+#include "formats/io/same_file.h"
 #include "formats/io/shell_quoted.h"
 #include "formats/io/status_macros.h"
 #include "images/probe/probe.h"
@@ -38,17 +39,12 @@ std::vector<std::string> SplitNames(const Dataset& dataset) {
 
 // By whatever path it is named.
 absl::Status RefuseSameFile(std::span<const std::string> paths) {
-  std::map<std::pair<dev_t, ino_t>, const std::string*> seen;
-  for (const std::string& path : paths) {
-    struct stat facts;
-    if (::stat(path.c_str(), &facts) != 0) return IoStatus("look at", path, errno);
-    const auto [first, fresh] = seen.emplace(std::pair(facts.st_dev, facts.st_ino), &path);
-    if (fresh) continue;
-    return InvalidArgumentError(StrCat(
-        EscapeForTerminal(path), " is given twice",
-        path == *first->second ? "" : StrCat(", also as ", EscapeForTerminal(*first->second))));
-  }
-  return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::optional<SameFile> twice, FindSameFile(paths));
+  if (!twice) return absl::OkStatus();
+  const std::string &path = paths[twice->again], &first = paths[twice->first];
+  return InvalidArgumentError(
+      StrCat(EscapeForTerminal(path), " is given twice",
+             path == first ? "" : StrCat(", also as ", EscapeForTerminal(first))));
 }
 
 // An index has the place, the label and the hash of every field: no two shards have the same.

@@ -11,6 +11,7 @@
 #include "cli/terminal/units.h"
 #include "converters/listing/hidden_entries.h"
 #include "converters/listing/skip_answers.h"
+#include "converters/planning/class_gaps.h"
 #include "converters/publishing/commit.h"
 #include "formats/formats.h"
 #include "formats/io/escape.h"
@@ -162,10 +163,21 @@ void SayIgnored(const ManifestCounts& counts, Terminal& terminal) {
          terminal);
 }
 
-void SayClasses(const Manifest& manifest, Terminal& terminal) {
+// Only what can be typed, and helps.
+std::string WhyNoClasses(const Plan& plan) {
+  const std::map<std::string, std::string>& source = plan.options().source;
+  const std::vector<std::string>& folders = plan.listing().folders;
+  const bool of_folders = !source.contains("input-format") && !source.contains("label-from");
+  const bool flat = std::all_of(folders.begin(), folders.end(),
+                                [](const std::string& folder) { return folder.empty(); });
+  return of_folders && flat ? "; the folders below the source would name them, and it has none"
+                            : "";
+}
+
+void SayClasses(const FinishedRun& run, Terminal& terminal) {
+  const Manifest& manifest = run.report.manifest;
   if (manifest.classes.empty()) {
-    SayRow("classes", "none: the samples have no label; --label-from says which folder names it",
-           terminal);
+    SayRow("classes", StrCat("none: the samples have no label", WhyNoClasses(run.plan)), terminal);
     return;
   }
   std::vector<std::string> names;
@@ -246,6 +258,11 @@ void WarnOfPartsSkips(const FinishedRun& run, Terminal& terminal) {
 
 void SaySummary(const FinishedRun& run, Terminal& terminal) {
   WarnOfMixedFields(run, terminal);
+  // The plan has told the others.
+  const std::vector<std::string> told = ClassGaps(run.plan, {});
+  for (const std::string& line : ClassGaps(run.plan, run.report.skips)) {
+    if (std::find(told.begin(), told.end(), line) == told.end()) terminal.Warn(line);
+  }
   const Manifest& manifest = run.report.manifest;
   const ManifestCounts& counts = manifest.counts;
   const std::string shown_out = EscapeForTerminal(run.out);
@@ -259,11 +276,14 @@ void SaySummary(const FinishedRun& run, Terminal& terminal) {
     terminal.Say(StrCat(
         shown_out, " is complete: ",
         Counted(manifest.files.size(), "file has its size", "files have their sizes"),
-        ", and so have the source's files, and their times; nothing to do (--overwrite builds it "
-        "again",
-        tree ? StrCat("; bytes are compared by ", TypedProgram(), " validate ",
-                      ShellQuoted(run.out), " --against ", ShellQuoted(run.plan.listing().root))
-             : "",
+        run.report.compared ? ", and every byte of the source is the one that was packed; nothing "
+                              "to do (--overwrite builds it again"
+                            : ", and so have the source's files, and their times; nothing to do "
+                              "(--overwrite builds it again",
+        tree && !run.report.compared
+            ? StrCat("; bytes are compared by ", TypedProgram(), " validate ", ShellQuoted(run.out),
+                     " --against ", ShellQuoted(run.plan.listing().root))
+            : "",
         ")"));
   } else {
     StrAppend(&packed, ", in ", FormatDuration(run.seconds));
@@ -293,7 +313,7 @@ void SaySummary(const FinishedRun& run, Terminal& terminal) {
   SayPixels(manifest.facts.pixels, terminal);
   SaySkips(run, terminal);
   SayIgnored(counts, terminal);
-  SayClasses(manifest, terminal);
+  SayClasses(run, terminal);
   std::vector<std::string> splits;
   for (const auto& [name, records] : manifest.splits)
     splits.push_back(StrCat(name, " ", FormatCount(records)));

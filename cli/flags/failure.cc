@@ -74,6 +74,7 @@ absl::Status WithCommands(const absl::Status& status, const CommandLine& line) {
       std::erase(typed.words, "--strict");
       RemoveValue(words[0], typed.words);
     }
+    if (!words.empty() && words[0] == "--overwrite") std::erase(typed.words, "--compare");
     absl::StrAppend(&text, lead, TypedCommand(WithFlags(std::move(typed), words)));
   }
   return absl::Status(status.code(), text);

@@ -41,7 +41,9 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
     {Verb::kPlan, "plan",
      "Show what a build would do: shards, splits, size; or write that down for workers", "SRC", 1,
      1, "pack plan photos/ --shard-size 1GB --write photos.plan",
-     "Takes the flags of build. Workers then share the plan: `pack build --plan photos.plan -o "
+     "Takes the flags of build that say what is in the dataset; how a run goes (--jobs, --memory,\n"
+     "--overwrite, ...) is for build. Workers then share the plan: `pack build --plan photos.plan "
+     "-o "
      "OUT\n"
      "--shards-range 0-9` packs the shards 0 to 9, both included; `pack commit OUT` publishes the "
      "result.",

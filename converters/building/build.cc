@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "converters/building/compare_source.h"
 #include "converters/building/shard_scheduler.h"
 #include "converters/publishing/commit.h"
 #include "converters/publishing/published.h"
@@ -35,7 +36,13 @@ absl::StatusOr<RunReport> Build(const Plan& plan, const SampleSource& source,
   progress.replacing = out.replaces();
   if (out.complete()) {
     ASSIGN_OR_RETURN(Manifest manifest, Manifest::Read(out.path()));
-    return AlreadyComplete(std::move(manifest));
+    if (options.output.compare) {
+      RETURN_IF_ERROR(CompareWithSource(out.path(), manifest, plan, source, pool, progress, stop));
+      ASSIGN_OR_RETURN(manifest, out.TakeSourceTimes(plan));
+    }
+    RunReport report = AlreadyComplete(std::move(manifest));
+    report.compared = options.output.compare;
+    return report;
   }
   const auto [begin, end] =
       options.output.shards_range.value_or(std::pair<size_t, size_t>(0, plan.shards().size()));

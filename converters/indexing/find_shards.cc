@@ -15,6 +15,7 @@
 #include "formats/core/index_name.h"
 #include "formats/core/manifest.h"
 #include "formats/io/file.h"
+#include "formats/io/same_file.h"
 #include "formats/io/status_macros.h"
 #include "readers/dataset/foreign_shard.h"
 
@@ -229,21 +230,24 @@ std::string Finder::LocationOf(const FoundShard& shard, const Place& place) cons
 }
 
 absl::Status Finder::NameAll() {
-  std::set<std::string> data_files;
+  std::vector<std::string> data_files;
+  for (size_t i = 0; i < places_.size(); ++i) {
+    const std::string_view data_file = found_.format->traits.data_file;
+    std::string& name = found_.shards[i].file_name;
+    name = places_[i].name;
+    if (!data_file.empty()) absl::StrAppend(&name, "/", std::string(data_file));
+    data_files.push_back((places_[i].folder / name).native());
+  }
+  ASSIGN_OR_RETURN(const std::optional<SameFile> twice, FindSameFile(data_files));
+  if (twice) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        EscapeForTerminal(found_.shards[twice->again].path), " is given twice, the first time as ",
+        EscapeForTerminal(found_.shards[twice->first].path)));
+  }
   std::vector<size_t> unnamed;
   for (size_t i = 0; i < places_.size(); ++i) {
     FoundShard& shard = found_.shards[i];
     const Place& place = places_[i];
-    const std::string_view data_file = found_.format->traits.data_file;
-    shard.file_name = place.name;
-    if (!data_file.empty()) absl::StrAppend(&shard.file_name, "/", std::string(data_file));
-    std::error_code error;
-    const std::filesystem::path data = place.folder / shard.file_name,
-                                real = std::filesystem::canonical(data, error);
-    if (!data_files.insert((error ? data : real).native()).second) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(EscapeForTerminal(shard.path), " is given twice"));
-    }
     const bool in_out = place.folder == out_;
     found_.shards_in_out = found_.shards_in_out || in_out;
     if (!in_out || !KeepsName(shard, place)) {

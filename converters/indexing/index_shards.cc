@@ -4,6 +4,7 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
 #include <optional>
 #include <set>
@@ -14,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "converters/indexing/find_shards.h"
 #include "converters/indexing/index_folder.h"
+#include "converters/listing/offered_flags.h"
 #include "converters/planning/splits.h"
 #include "converters/publishing/journal.h"
 #include "converters/sources/labels_beside.h"
@@ -352,6 +354,13 @@ void CompareFurtherFiles(const Manifest& was, const Manifest& now,
 // What two adoptions of the same shards may differ in.
 std::vector<std::string> Differences(const Manifest& was, const Manifest& now) {
   std::vector<std::string> lines;
+  const bool rebased = was.label_base != now.label_base;
+  if (rebased) {
+    lines.push_back(absl::StrCat("the shards' labels count from ", now.label_base,
+                                 ", its index took them as counting from ", was.label_base,
+                                 ", so that each is ", std::abs(now.label_base - was.label_base),
+                                 now.label_base > was.label_base ? " too high" : " too low"));
+  }
   std::map<std::string_view, const ManifestShard*> before;
   for (const ManifestShard& shard : was.shards) before[shard.name] = &shard;
   for (const ManifestShard& shard : now.shards) {
@@ -365,8 +374,9 @@ std::vector<std::string> Differences(const Manifest& was, const Manifest& now) {
       lines.push_back(absl::StrCat(shard.name, " has changed: it had ", old.bytes,
                                    " bytes and the hash ", old.xxh3_128.ToHex(), ", it has ",
                                    shard.bytes, " and ", shard.xxh3_128.ToHex()));
-    } else if (old.index.bytes != shard.index.bytes ||
-               old.index.xxh3_128 != shard.index.xxh3_128) {  // its name may be an older one
+    } else if (!rebased &&
+               (old.index.bytes != shard.index.bytes ||
+                old.index.xxh3_128 != shard.index.xxh3_128)) {  // its name may be an older one
       lines.push_back(
           absl::StrCat(shard.name, " is indexed in another way by this version of pack"));
     }
@@ -392,9 +402,10 @@ absl::Status RefuseDifferences(const std::string& out, std::vector<std::string> 
     lines.resize(kNamedTroubles);
     lines.push_back(absl::StrCat("and ", count - kNamedTroubles, " more"));
   }
-  return absl::FailedPreconditionError(
-      absl::StrCat(EscapeForTerminal(out), " holds an index that does not fit:\n  ",
-                   absl::StrJoin(lines, "\n  "), "\n--overwrite makes it anew."));
+  return OfferFlags(absl::FailedPreconditionError(absl::StrCat(
+                        EscapeForTerminal(out), " holds an index that does not fit:\n  ",
+                        absl::StrJoin(lines, "\n  "), "\n--overwrite makes it anew")),
+                    {{"--overwrite"}});
 }
 
 // What the user does not say of classes and splits is taken from manifests beside the shards.

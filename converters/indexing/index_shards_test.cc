@@ -23,6 +23,7 @@
 namespace shardpack {
 namespace {
 
+using ::shardpack::testing::IndexTestShard;
 using ::shardpack::testing::MakeTestFolder;
 using ::shardpack::testing::MakeTestSamples;
 using ::shardpack::testing::ReadTestFile;
@@ -34,6 +35,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 const Format* const kToy[] = {&ToyFormat()};
 constexpr size_t kShards = 5, kRecords = 7;
@@ -167,6 +169,35 @@ TEST_F(IndexShardsTest, AnOlderVersionsIndexIsUnchangedUntilOverwritten) {
   const absl::StatusOr<IndexReport> again = Adopt();
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_TRUE(again->unchanged);
+  ASSERT_TRUE(Adopt({.overwrite = true}).ok());
+  EXPECT_EQ(Contents(in_), whole);
+}
+
+// An older version took labels that count from 1 as they are stored.
+TEST_F(IndexShardsTest, AnOlderVersionsLabelsAreToldUntilOverwritten) {
+  ASSERT_TRUE(Adopt().ok());
+  const std::map<std::string, std::string> whole = Contents(in_);
+  Manifest old = *Manifest::Read(in_);
+  old.label_base = 1;
+  for (ManifestShard& shard : old.shards) {
+    std::vector<TestSample> samples(samples_.begin() + (&shard - old.shards.data()) * kRecords,
+                                    samples_.begin() + (&shard - old.shards.data() + 1) * kRecords);
+    for (TestSample& sample : samples) --sample.label;
+    const std::string bytes =
+        IndexTestShard(absl::StrCat(in_, "/", shard.name), ToyFormat(), samples);
+    WriteTestFile(absl::StrCat(in_, "/", shard.index.name), bytes);
+    shard.index = {shard.index.name, bytes.size(), Xxh3_128(AsBytes(bytes))};
+    for (FileEntry& file : old.files) {
+      if (file.name == shard.index.name) file = shard.index;
+    }
+  }
+  WriteTestFile(in_ + "/manifest.json", old.ToJson());
+  const absl::Status refused = Adopt().status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(refused.message(),
+              HasSubstr("labels count from 0, its index took them as counting from 1, so that "
+                        "each is 1 too low"));
+  EXPECT_THAT(refused.message(), Not(HasSubstr("in another way"))) << "that is why";
   ASSERT_TRUE(Adopt({.overwrite = true}).ok());
   EXPECT_EQ(Contents(in_), whole);
 }

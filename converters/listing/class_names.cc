@@ -9,7 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "formats/io/file.h"
+#include "converters/listing/first_few.h"
 
 namespace shardpack {
 namespace {
@@ -27,17 +27,22 @@ std::string Plain(const std::string& name) {
 std::vector<std::string> DoubtfulClassNames(std::span<const std::string> classes) {
   std::map<std::string, std::vector<std::string>> alike;
   for (const std::string& name : classes)
-    alike[Plain(name)].push_back(absl::StrCat("\"", EscapeForTerminal(name), "\""));
+    alike[Plain(name)].push_back(absl::StrCat("\"", name, "\""));
   std::vector<std::string> groups;
   for (const auto& [plain, names] : alike) {
     if (names.size() > 1) groups.push_back(absl::StrJoin(names, " and "));
   }
   if (groups.empty()) return {};
-  const size_t count = groups.size();
-  groups.resize(std::min(count, kNamed));
-  return {absl::StrCat("classes that differ in case or blanks alone: ", absl::StrJoin(groups, ", "),
-                       count > kNamed ? absl::StrCat(" and ", count - kNamed, " more") : "",
+  return {absl::StrCat("classes that differ in case or blanks alone: ", FirstFew(groups, kNamed),
                        "; where they are meant as one, give them one name in the source")};
+}
+
+std::string AlikeClass(std::span<const std::string> classes, const std::string& name) {
+  const std::string plain = Plain(name);
+  for (const std::string& each : classes) {
+    if (Plain(each) == plain) return absl::StrCat(" (there is \"", EscapeForTerminal(each), "\")");
+  }
+  return "";
 }
 
 bool StandsForNoValue(const std::string& text) {

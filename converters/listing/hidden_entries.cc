@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "converters/listing/first_few.h"
 #include "formats/io/file.h"
 
 namespace shardpack {
@@ -42,14 +43,8 @@ void HiddenEntries::Add(const HiddenEntries& other) {
 void HiddenEntries::Report(Listing& listing) const {
   std::vector<std::string> parts;
   if (!folders_.empty()) {
-    std::vector<std::string> named;
-    for (const std::string& folder : folders_) {
-      if (named.size() < kNamedFolders) named.push_back(EscapeForTerminal(folder));
-    }
-    const size_t more = folders_.size() - named.size();
     parts.push_back(absl::StrCat(folders_.size() == 1 ? "the folder " : "the folders ",
-                                 absl::StrJoin(named, ", "),
-                                 more > 0 ? absl::StrCat(" and ", more, " more") : ""));
+                                 FirstFew(folders_, kNamedFolders)));
   }
   if (files_ > 0) {
     listing.ignored[std::string(kHiddenFiles)] += files_;

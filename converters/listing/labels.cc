@@ -6,6 +6,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "converters/listing/class_names.h"
 #include "formats/io/file.h"
 #include "formats/io/shell_quoted.h"
 
@@ -190,11 +191,11 @@ absl::Status AssignLabels(const LabelOptions& options, std::span<const std::stri
   }
   for (const auto& [name, label] : labels) {
     if (label >= 0) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("the folder ", EscapeForTerminal(name),
-                     " is not among the classes of --classes; add it there, or leave it out with "
-                     "--exclude ",
-                     ShellQuoted(absl::StrCat(std::string(name), "/"))));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the folder \"", EscapeForTerminal(name), "\" is not among the classes of --classes",
+        AlikeClass(listing.classes, std::string(name)),
+        "; add it there, or leave it out with --exclude ",
+        ShellQuoted(absl::StrCat(std::string(name), "/"))));
   }
 
   std::vector<int32_t> folder_label(listing.folders.size(), -1);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "converters/listing/arena.h"
+#include "converters/listing/find_skip.h"
 #include "formats/io/bytes.h"
 #include "formats/io/hash.h"
 
@@ -62,8 +63,7 @@ absl::Status RunProbePass(const SampleSource& source, const ProbeOptions& option
   pool.ForEach((rows + kChunk - 1) / kChunk, [&](size_t chunk) {
     thread_local Arena arena;
     const uint64_t begin = chunk * kChunk, end = std::min(begin + kChunk, rows);
-    auto skip = std::lower_bound(listing.skips.begin(), listing.skips.end(), begin,
-                                 [](const Skip& known, uint64_t row) { return known.row < row; });
+    auto skip = listing.skips.begin() + static_cast<ptrdiff_t>(SkipsBefore(listing.skips, begin));
     for (uint64_t row = begin; row < end; ++row) {
       if (stop != nullptr && stop->load(std::memory_order_relaxed)) return;
       if (ended.load(std::memory_order_relaxed)) return;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "converters/listing/find_skip.h"
 #include "converters/listing/path_filter.h"
 #include "formats/io/file.h"
 #include "formats/io/status_macros.h"
@@ -29,13 +30,6 @@ struct Part {
            std::tie(other.folder, other.stem, other.sidecar, other.row);
   }
 };
-
-const Skip* FindSkip(const Listing& listing, uint64_t row) {
-  const auto found =
-      std::lower_bound(listing.skips.begin(), listing.skips.end(), row,
-                       [](const Skip& skip, uint64_t wanted) { return skip.row < wanted; });
-  return found != listing.skips.end() && found->row == row ? &*found : nullptr;
-}
 
 // Moves rows from the walked listing to the paired one.
 class Pairing {
@@ -115,7 +109,7 @@ class Pairing {
     into_.bytes.push_back(from_.bytes[row]);
     into_.mtime_ns.push_back(from_.mtime_ns[row]);
     if (!from_.places.empty()) into_.places.push_back(from_.places[row]);
-    if (const Skip* skip = FindSkip(from_, row)) {
+    if (const Skip* skip = FindSkip(from_.skips, row)) {
       into_.skips.push_back(*skip);
       into_.skips.back().row = into_.rows() - 1;
     }
@@ -131,7 +125,7 @@ class Pairing {
     CopyRow(row);
     for (size_t s = 0; s < sidecars_.size(); ++s) {
       const Part* part = Find(row, s);
-      const Skip* unusable = part == nullptr ? nullptr : FindSkip(from_, part->row);
+      const Skip* unusable = part == nullptr ? nullptr : FindSkip(from_.skips, part->row);
       // What is no image may well be a caption.
       if (unusable != nullptr && unusable->reason == SkipReason::kEmpty) unusable = nullptr;
       if (part == nullptr || unusable != nullptr) {
@@ -141,7 +135,7 @@ class Pairing {
                  from_.places.empty() ? 0 : from_.places[part->row]);
       }
       const bool lost = missing_ == MissingPart::kSkip || missing_ == MissingPart::kKeep;
-      const bool skip = unusable != nullptr && lost && FindSkip(from_, row) == nullptr &&
+      const bool skip = unusable != nullptr && lost && FindSkip(from_.skips, row) == nullptr &&
                         (into_.skips.empty() || into_.skips.back().row != into_.rows() - 1);
       if (!skip) continue;
       into_.skips.push_back({into_.rows() - 1, unusable->reason,
@@ -163,7 +157,7 @@ class Pairing {
     }
     CopyRow(row);
     for (size_t s = 0; s < sidecars_.size(); ++s) AddField(0, 0, 0);
-    if (FindSkip(from_, row) == nullptr) {
+    if (FindSkip(from_.skips, row) == nullptr) {
       into_.skips.push_back({into_.rows() - 1, SkipReason::kUnpaired, "no image has its name"});
     }
     return absl::OkStatus();

@@ -19,6 +19,9 @@ struct OutputOptions {
   // Where the files of a plan lie that was not made just now: looked at again before OUT is called
   // complete.
   std::string planned_source;
+  // A finished dataset is compared with its source byte by byte (CompareWithSource), in place of by
+  // the times of its files; where all is the same, its manifest takes these times.
+  bool compare = false;
   bool only_commit = false;  // nothing is begun unless every shard of the plan is there and whole
 };
 

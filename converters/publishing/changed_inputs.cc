@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "converters/listing/find_skip.h"
 #include "formats/core/class_name.h"
 #include "formats/core/shard_index.h"
 #include "formats/io/file.h"
@@ -18,6 +20,25 @@ namespace {
 std::string ClassOf(const std::vector<std::string>& classes, int64_t label) {
   const std::string name = ClassName(classes, label);
   return name.empty() ? "no class" : absl::StrCat("class ", EscapeForTerminal(name));
+}
+
+// What of the sample's fields differs, by presence and size; "" when nothing does.
+std::string ChangedField(const ShardIndex& index, uint64_t record, const Listing& now,
+                         uint64_t row) {
+  const std::string path = EscapeForTerminal(index.source_path(record));
+  for (size_t f = 0; f < now.fields.size(); ++f) {
+    const std::optional<size_t> packed = index.FindField(now.fields[f].name);
+    const bool had = packed && index.has_field(record, *packed), has = now.HasField(row, f);
+    const std::string name = EscapeForTerminal(now.fields[f].name);
+    if (had && !has) return absl::StrCat(path, " was packed with a field ", name, " and has none");
+    if (!had && has)
+      return absl::StrCat(path, " was packed without a field ", name, " and has one");
+    if (had && index.field(record, *packed).length != now.FieldBytes(row, f)) {
+      return absl::StrCat("the field ", name, " of ", path, " has ", now.FieldBytes(row, f),
+                          " bytes, ", index.field(record, *packed).length, " were packed");
+    }
+  }
+  return "";
 }
 
 }  // namespace
@@ -54,20 +75,35 @@ std::string FirstChangedInput(const std::string& dataset, const Manifest& manife
         return absl::StrCat(EscapeForTerminal(packed), " has ", now.bytes[n], " bytes, ",
                             index->field(record, 0).length, " were packed");
       }
+      if (const Skip* skip = FindSkip(now.skips, n); skip != nullptr) {
+        return absl::StrCat(EscapeForTerminal(packed), " was packed and is skipped (",
+                            std::string(SkipReasonName(skip->reason)),
+                            skip->detail.empty() ? "" : ": ", EscapeForTerminal(skip->detail), ")");
+      }
+      if (std::string field = ChangedField(*index, record, now, n); !field.empty()) return field;
       const std::string was = ClassOf(manifest.classes, index->label(record));
       const std::string is = ClassOf(now.classes, now.label.empty() ? -1 : now.label[n]);
       if (was != is)
         return absl::StrCat(EscapeForTerminal(packed), " was packed as ", was, " and is ", is);
     }
   }
+  // Its size is that of before.
+  const auto made = std::find_if(now.fields.begin(), now.fields.end(),
+                                 [](const ListedField& field) { return field.suffix.empty(); });
   // What was not packed may have been left out for a reason; only where nothing was is it new for
   // certain.
-  if (manifest.counts.seen != manifest.counts.packed) return "";
+  const std::string content =
+      made == now.fields.end()
+          ? ""
+          : absl::StrCat("the field ", EscapeForTerminal(made->name),
+                         ", which the source makes itself, may have other content");
+  if (manifest.counts.seen != manifest.counts.packed) return content;
   uint64_t first = UINT64_MAX;
   for (const auto& [hash, of_path] : rows) {
     if (of_path.left > 0) first = std::min(first, of_path.first);
   }
-  return first == UINT64_MAX ? "" : absl::StrCat(EscapeForTerminal(now.Path(first)), " is new");
+  return first == UINT64_MAX ? content
+                             : absl::StrCat(EscapeForTerminal(now.Path(first)), " is new");
 }
 
 }  // namespace shardpack

@@ -83,6 +83,9 @@ class OutputDir {
   absl::StatusOr<std::optional<ShardResult>> FinishedByOther(const Plan& plan, size_t shard) const;
   // The shards that other runs are at work on, by name.
   absl::StatusOr<std::set<std::string>> HeldByOthers() const { return stage_->HeldByOthers(); }
+  // Of a dataset that is complete and whose source was compared with it: the manifest vouches for
+  // the source as it is listed now, by the times of its files. The identity stays.
+  absl::StatusOr<Manifest> TakeSourceTimes(const Plan& plan);
   // Whether another run has published this plan's dataset meanwhile.
   bool PublishedByOther(const Plan& plan) const;
 

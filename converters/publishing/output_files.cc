@@ -93,6 +93,29 @@ absl::Status OutputDir::Replace(std::string_view name, std::string_view bytes) c
   return status.ok() ? folder_->Replace(stage_->NameOf(staged_name), name) : status;
 }
 
+absl::StatusOr<Manifest> OutputDir::TakeSourceTimes(const Plan& plan) {
+  ASSIGN_OR_RETURN(Manifest manifest, Manifest::Read(path_));
+  const std::string times =
+      TimesDigest(plan.listing().mtime_ns, plan.listing().field_mtime_ns).ToHex();
+  if (manifest.source_times == times && manifest.source_root == plan.listing().root)
+    return manifest;
+  // A kill leaves `.pack` beside a whole dataset: the next run takes it away.
+  RETURN_IF_ERROR(MakeDirectory(PathOf(".pack")));
+  RETURN_IF_ERROR(Lock());
+  ASSIGN_OR_RETURN(manifest, Manifest::Read(path_));  // once more, under the lock
+  if (manifest.plan_digest != plan.digest())
+    return Conflict(path_, "was replaced by another run just now");
+  RETURN_IF_ERROR(MakeDirectory(PathOf(".pack/stage")));
+  ASSIGN_OR_RETURN(OwnedFolder folder, OwnedFolder::Open(path_));
+  folder_ = std::make_unique<OwnedFolder>(std::move(folder));
+  ASSIGN_OR_RETURN(stage_, RunStage::Create(path_));
+  manifest.source_times = times;
+  manifest.source_root = plan.listing().root;
+  RETURN_IF_ERROR(Replace(kManifestName, manifest.ToJson()));
+  RETURN_IF_ERROR(Close());
+  return manifest;
+}
+
 absl::Status OutputDir::SyncFolder() const {
   return options_.fsync ? SyncDirectory(path_) : absl::OkStatus();
 }

@@ -6,15 +6,15 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
-#include <iterator>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "converters/listing/find_skip.h"
+#include "converters/listing/first_few.h"
+#include "converters/listing/offered_flags.h"
 #include "converters/listing/sidecars.h"
 #include "converters/planning/plan_differences.h"
 #include "converters/publishing/changed_inputs.h"
@@ -24,29 +24,6 @@
 
 namespace shardpack {
 namespace {
-
-constexpr size_t kNamed = 5;
-
-// The first few of many lines, in their order.
-class FirstLines {
- public:
-  void Add(std::string line) {
-    ++count_;
-    lines_.insert(std::move(line));
-    if (lines_.size() > kNamed) lines_.erase(std::prev(lines_.end()));
-  }
-  uint64_t count() const { return count_; }
-  std::string Text() const {
-    return absl::StrCat(absl::StrJoin(lines_, "\n  "),
-                        count_ > lines_.size()
-                            ? absl::StrCat("\n  ... and ", count_ - lines_.size(), " more")
-                            : "");
-  }
-
- private:
-  uint64_t count_ = 0;
-  std::multiset<std::string> lines_;
-};
 
 int64_t Nanoseconds(const timespec& time) {
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
@@ -104,7 +81,8 @@ class SourceFiles {
            std::any_of(field_mtime_ns_.begin(), field_mtime_ns_.end(), changed);
   }
 
-  absl::Status Changed(const std::string& dataset, int64_t published, IoPool& pool) {
+  // `compare`: whether --compare can be typed.
+  absl::Status Changed(const std::string& dataset, int64_t published, bool compare, IoPool& pool) {
     struct stat facts;
     const bool archive = ::stat(root_.c_str(), &facts) == 0 && !S_ISDIR(facts.st_mode);
     if (archive) {
@@ -126,11 +104,17 @@ class SourceFiles {
       what = absl::StrCat("files of the source were changed after it was packed:\n  ",
                           written_.Text());
     }
-    return absl::FailedPreconditionError(absl::StrCat(
+    const absl::Status changed = absl::FailedPreconditionError(absl::StrCat(
         EscapeForTerminal(dataset), " is whole, but ", what,
-        "\nWhether the bytes are the same, in which case nothing is to be done:\n  ",
-        TypedProgram(), " validate ", ShellQuoted(dataset), " --against ", ShellQuoted(root_),
-        "\nTo pack the files as they are now, run the same command with --overwrite."));
+        "\nWhether the bytes are the same is told by\n  ", TypedProgram(), " validate ",
+        ShellQuoted(dataset), " --against ", ShellQuoted(root_),
+        rows_ != nullptr ? ""  // a worker replaces nothing
+        : compare        ? "\n--compare reads the source too, and where every byte is the one that "
+                           "was packed takes it as it is now; --overwrite packs it again"
+                         : "\n--overwrite packs the files as they are now"));
+    if (rows_ != nullptr) return changed;
+    return compare ? OfferFlags(changed, {{"--compare"}, {"--overwrite"}})
+                   : OfferFlags(changed, {{"--overwrite"}});
   }
 
  private:
@@ -182,7 +166,7 @@ class SourceFiles {
       absl::Status status;
       for (uint64_t n = chunk * kRows; n < end && status.ok(); ++n) {
         const uint64_t row = rows_ == nullptr ? n : (*rows_)[n];
-        if (IsSkipped(row)) continue;
+        if (FindSkip(listing_.skips, row) != nullptr) continue;
         std::string path = listing_.Path(row);
         for (size_t f = 0; f < listing_.fields.size() && status.ok() && !field_mtime_ns_.empty();
              ++f) {
@@ -197,12 +181,6 @@ class SourceFiles {
       for (const auto& [file, facts] : found) take(file, facts ? &*facts : nullptr);
     });
     return failed;
-  }
-
-  bool IsSkipped(uint64_t row) const {
-    const auto skip = std::lower_bound(listing_.skips.begin(), listing_.skips.end(), row,
-                                       [](const Skip& each, uint64_t at) { return each.row < at; });
-    return skip != listing_.skips.end() && skip->row == row;
   }
 
   const Listing& listing_;
@@ -307,7 +285,8 @@ absl::Status CheckSource(const std::string& dataset, const Manifest& manifest, c
   if (!manifest.source_times.empty() && files.Times() == manifest.source_times)
     return absl::OkStatus();
   if (manifest.source_times.empty() && !files.AnyModifiedAfter(published)) return absl::OkStatus();
-  return files.Changed(dataset, published, pool);
+  const bool compare = !planned && plan.options().pixels.identity();
+  return files.Changed(dataset, published, compare, pool);
 }
 
 }  // namespace shardpack

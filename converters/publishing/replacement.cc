@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "converters/listing/first_few.h"
 #include "converters/publishing/journal.h"
 #include "converters/publishing/pack_folder.h"
 #include "formats/io/exists.h"
@@ -117,12 +118,8 @@ absl::Status CheckHoldsOnly(const std::string& dataset, const std::set<std::stri
   RETURN_IF_ERROR(AddOthers(dataset, "", names, folders, others));
   if (others.empty()) return absl::OkStatus();
   std::sort(others.begin(), others.end());
-  const size_t count = others.size();
-  others.resize(std::min(count, kNamed));
-  for (std::string& name : others) name = EscapeForTerminal(name);
   return absl::FailedPreconditionError(absl::StrCat(
-      EscapeForTerminal(dataset), " holds what pack has not made: ", absl::StrJoin(others, ", "),
-      count > kNamed ? absl::StrCat(" and ", count - kNamed, " more") : "", "; ",
+      EscapeForTerminal(dataset), " holds what pack has not made: ", FirstFew(others, kNamed), "; ",
       std::string(advice)));
 }
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "converters/listing/first_few.h"
 #include "formats/core/index_name.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
@@ -18,13 +19,6 @@ namespace shardpack {
 namespace {
 
 constexpr size_t kNamed = 5, kNamedRanges = 20;
-
-std::string FirstOf(const std::vector<std::string>& names) {
-  std::vector<std::string> shown(
-      names.begin(), names.begin() + static_cast<ptrdiff_t>(std::min(names.size(), kNamed)));
-  if (names.size() > kNamed) shown.push_back(absl::StrCat("and ", names.size() - kNamed, " more"));
-  return absl::StrJoin(shown, ", ");
-}
 
 std::span<const int64_t> FieldTimes(const Listing& listing, uint64_t row) {
   const size_t fields = listing.field_mtime_ns.empty() ? 0 : listing.fields.size();
@@ -97,16 +91,16 @@ absl::Status CheckOnePlan(const std::string& dataset, const Plan& plan,
   for (const ShardResult& line : lines) {
     const std::string of = line.plan.value_or(plan.digest()).ToHex();
     others = others || of != plan.digest().ToHex();
-    files[of].push_back(EscapeForTerminal(line.file.name));
+    files[of].push_back(line.file.name);
     journals[of].insert(EscapeForTerminal(line.journal));
   }
   if (!others) return absl::OkStatus();
   std::string text = absl::StrCat(EscapeForTerminal(dataset),
                                   " holds shards of several plans, which are never mixed:");
   for (const auto& [of, names] : files) {
-    absl::StrAppend(&text, "\n  plan xxh3:", of,
-                    of == plan.digest().ToHex() ? " (that of this dataset)" : "", ": ",
-                    FirstOf(names), ", by .pack/", absl::StrJoin(journals[of], ", .pack/"));
+    absl::StrAppend(
+        &text, "\n  plan xxh3:", of, of == plan.digest().ToHex() ? " (that of this dataset)" : "",
+        ": ", FirstFew(names, kNamed), ", by .pack/", absl::StrJoin(journals[of], ", .pack/"));
   }
   return absl::FailedPreconditionError(
       absl::StrCat(text,

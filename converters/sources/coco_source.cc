@@ -1,7 +1,6 @@
 #include "converters/sources/coco_source.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,10 +12,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "converters/listing/class_names.h"
 #include "converters/sources/coco_sizes.h"
 #include "converters/sources/folder_access.h"
 #include "converters/sources/listed_files.h"
 #include "formats/io/file.h"
+#include "formats/io/same_file.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
@@ -33,19 +34,13 @@ std::string RootOf(const CocoSourceOptions& options) {
 
 // Each annotation would stand there twice.
 absl::Status RefuseTwice(const CocoSourceOptions& options) {
-  std::map<std::pair<dev_t, ino_t>, std::string> files;
   std::vector<std::string> paths = options.annotations;
   paths.insert(paths.begin(), options.json);
-  for (const std::string& path : paths) {
-    struct stat facts;
-    if (::stat(path.c_str(), &facts) != 0) continue;  // opening it says why
-    const auto [known, added] = files.emplace(std::pair(facts.st_dev, facts.st_ino), path);
-    if (added) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("--annotations ", EscapeForTerminal(path), " is the same file as ",
-                     EscapeForTerminal(known->second), "; give each file once"));
-  }
-  return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::optional<SameFile> twice, FindSameFile(paths));
+  if (!twice) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--annotations ", EscapeForTerminal(paths[twice->again]), " is the same file as ",
+      EscapeForTerminal(paths[twice->first]), "; give each file once"));
 }
 
 }  // namespace
@@ -125,8 +120,9 @@ absl::Status CocoSource::NameClasses(const CocoFile& coco, Listing& listing) {
     const auto found = std::find(given.begin(), given.end(), coco.categories[i]);
     if (found == given.end()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the category ", EscapeForTerminal(coco.categories[i]),
-                       " is not among the classes of --classes; add it there"));
+          absl::StrCat("the category \"", EscapeForTerminal(coco.categories[i]),
+                       "\" is not among the classes of --classes",
+                       AlikeClass(given, coco.categories[i]), "; add it there"));
     }
     label_of_category_.push_back(static_cast<int32_t>(found - given.begin()));
   }

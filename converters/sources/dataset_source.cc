@@ -18,6 +18,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "converters/listing/find_skip.h"
 #include "converters/listing/input_failure.h"
 #include "converters/planning/manifest_option.h"
 #include "converters/planning/record_order.h"
@@ -135,10 +136,9 @@ class Collector {
       if (options_.missing == MissingPart::kError)
         return absl::InvalidArgumentError(
             absl::StrCat(EscapeForTerminal(listing.Path(text.row)), ": ", why));
+      if (FindSkip(listing.skips, text.row) != nullptr) continue;
       const auto place =
-          std::lower_bound(listing.skips.begin(), listing.skips.end(), text.row,
-                           [](const Skip& skip, uint64_t row) { return skip.row < row; });
-      if (place != listing.skips.end() && place->row == text.row) continue;
+          listing.skips.begin() + static_cast<ptrdiff_t>(SkipsBefore(listing.skips, text.row));
       listing.skips.insert(place, {text.row, SkipReason::kBadLabel, why});
     }
     std::vector<bool> drop(listing.fields.size());

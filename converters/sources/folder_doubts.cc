@@ -12,6 +12,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "converters/listing/first_few.h"
 #include "formats/io/file.h"
 #include "formats/io/shell_quoted.h"
 
@@ -62,10 +63,6 @@ std::map<std::string_view, std::set<std::string_view>> FoldersBelowTops(const La
   return below;
 }
 
-std::string NamedFolders(const std::set<std::string_view>& folders) {
-  return shardpack::NamedFolders(std::vector<std::string_view>(folders.begin(), folders.end()));
-}
-
 bool AreSplits(const std::set<std::string_view>& folders) {
   return std::all_of(folders.begin(), folders.end(), IsSplitFolder);
 }
@@ -76,7 +73,7 @@ void WarnAboutOneTop(std::string_view top, const std::set<std::string_view>& bel
   if (below.size() < 2 || below.contains("")) return;
   const std::string inner = absl::StrCat(listing.root, "/", std::string(top));
   std::string text = absl::StrCat("one class ", EscapeForTerminal(top), " with ", below.size(),
-                                  " sub-folders (", NamedFolders(below), ")");
+                                  " sub-folders (", FirstFew(below, kNamedFolders), ")");
   if (!AreSplits(below)) {
     absl::StrAppend(&text, "; --label-from dir:1 takes those as classes");
     if (kind == SourceKind::kFolder)
@@ -103,7 +100,7 @@ bool WarnAboutSplitsBelow(const std::map<std::string_view, std::set<std::string_
   }
   if (splits.size() < 2) return false;
   std::string text = absl::StrCat(
-      "the class folders hold folders named like splits (", NamedFolders(splits),
+      "the class folders hold folders named like splits (", FirstFew(splits, kNamedFolders),
       "), whose images are packed into one split all the same: the split has to come first, as in ",
       EscapeForTerminal(*splits.begin()), "/", EscapeForTerminal(tops.begin()->first), ".");
   if (kind == SourceKind::kFolder) {
@@ -130,10 +127,10 @@ void WarnAboutSameNames(const std::map<std::string_view, std::set<std::string_vi
   }
   if (common.size() < 2 || common.size() * 2 < all.size()) return;
   listing.warnings.push_back(absl::StrCat(
-      "the top folders (", shardpack::NamedFolders(names),
+      "the top folders (", FirstFew(names, kNamedFolders),
       ") are packed as classes, but hold "
       "folders of the same names (",
-      NamedFolders(common),
+      FirstFew(common, kNamedFolders),
       "), as splits do; --split-by dir takes them as splits and the folders in them as classes, "
       "--split-by none leaves them classes without this line"));
 }
@@ -299,16 +296,6 @@ void WarnAboutMasksBeside(SourceKind kind, Listing& listing) {
 }
 
 }  // namespace
-
-std::string NamedFolders(const std::vector<std::string_view>& folders) {
-  std::vector<std::string> names;
-  for (const std::string_view folder : folders) {
-    if (names.size() < kNamedFolders) names.push_back(EscapeForTerminal(folder));
-  }
-  const size_t more = folders.size() - names.size();
-  return absl::StrCat(absl::StrJoin(names, ", "),
-                      more > 0 ? absl::StrCat(" and ", more, " more") : "");
-}
 
 void WarnAboutFolders(const FolderSourceOptions& options, const LabelOptions& labels,
                       SourceKind kind, Listing& listing) {

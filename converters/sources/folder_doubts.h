@@ -23,9 +23,6 @@ namespace shardpack {
 
 inline constexpr size_t kNamedFolders = 3;
 
-// "cat, dog, emu and 4 more", for the terminal.
-std::string NamedFolders(const std::vector<std::string_view>& folders);
-
 void WarnAboutFolders(const FolderSourceOptions& options, const LabelOptions& labels,
                       SourceKind kind, Listing& listing);
 

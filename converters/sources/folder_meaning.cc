@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "converters/listing/first_few.h"
 #include "converters/listing/offered_flags.h"
 #include "converters/sources/folder_doubts.h"
 #include "formats/io/file.h"
@@ -48,10 +49,12 @@ absl::Status AskWhatFoldersAre(const std::vector<std::string_view>& splits,
   }
   return OfferFlags(
       absl::InvalidArgumentError(absl::StrCat(
-          splits.size() == 1 ? "the top folder " : "the top folders ", NamedFolders(splits),
+          splits.size() == 1 ? "the top folder " : "the top folders ",
+          FirstFew(splits, kNamedFolders),
           splits.size() == 1 ? " is named like a split and holds class folders, but "
                              : " are named like splits and hold class folders, but ",
-          NamedFolders(others), others.size() == 1 ? " beside them is" : " beside them are",
+          FirstFew(others, kNamedFolders),
+          others.size() == 1 ? " beside them is" : " beside them are",
           " not: say with --split-by whether all are splits (dir) or classes (none), or leave out "
           "what is neither")),
       offers);
@@ -66,12 +69,12 @@ std::string Note(const TopFolders& tops) {
     flat.push_back(name);
     unlabelled += top.images;
   }
-  std::string note = absl::StrCat("the top folders (", NamedFolders(splits),
+  std::string note = absl::StrCat("the top folders (", FirstFew(splits, kNamedFolders),
                                   ") are named like splits and read as such");
   if (!flat.empty()) {
-    absl::StrAppend(&note, "; ", NamedFolders(flat), flat.size() == 1 ? " holds" : " hold",
-                    " no class folders, so that ", unlabelled,
-                    unlabelled == 1 ? " image has no label" : " images have no label");
+    absl::StrAppend(&note, "; ", FirstFew(flat, kNamedFolders),
+                    flat.size() == 1 ? " holds" : " hold", " no class folders, so that ",
+                    unlabelled, unlabelled == 1 ? " image has no label" : " images have no label");
   }
   return absl::StrCat(note, "; --split-by none takes the top folders as classes");
 }

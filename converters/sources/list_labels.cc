@@ -228,7 +228,8 @@ absl::Status ListLabels::Finish(const ListLabelOptions& options, std::string_vie
       if (found == by_name.end() && classes.empty()) continue;  // no row of it is there
       if (found == by_name.end()) {
         return Bad(file_name, names_[i].line, names_[i].text,
-                   " is not among the classes of --classes");
+                   absl::StrCat(" is not among the classes of --classes",
+                                AlikeClass(classes, names_[i].text)));
       }
       label_of[i] = found->second;
     }

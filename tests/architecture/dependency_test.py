@@ -35,7 +35,7 @@ ROOMS = {
     "cli/flags": {"terminal"},
     "cli/terminal": set(),
     "converters/building": {"listing", "planning", "publishing", "threads"},
-    "converters/indexing": {"planning", "publishing", "sources"},
+    "converters/indexing": {"listing", "planning", "publishing", "sources"},
     "converters/listing": {"threads"},
     "converters/planning": {"listing"},
     "converters/publishing": {"listing", "planning", "threads"},

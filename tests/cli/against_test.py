@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import shutil
 import tarfile
 import zipfile
 
@@ -206,6 +207,102 @@ class AgainstTest(command.PackTest):
       refused = self.pack("validate", "out", "--against", dataset, expect=2).stderr
       self.assertIn(f"--against {dataset} names a dataset, not its source", refused)
       self.assertIn(f"--against {self.folder / 'src'}", refused)
+
+
+class CompareTest(command.PackTest):
+  """A rerun whose source has other times than when it was packed."""
+
+  WORDS = ("-o", "out", "--sidecars", "txt", "--missing-part", "keep", "--max-skip", "50%")
+
+  def setUp(self):
+    super().setUp()
+    self.source(count=6)
+    self.write("src/cat/good-0002.txt", b"a cat")
+    self.write("src/cat/bad.jpg", bytes(len(jpeg(9))))
+    self.pack("src", *self.WORDS, expect=3)
+    self.before = self.contents()
+    self.touch()
+
+  def touch(self):
+    for path in (self.folder / "src").rglob("*.*"):
+      os.utime(path, (1, 1))
+
+  def test_a_source_of_other_times_and_the_same_bytes(self):
+    refused = self.pack("src", *self.WORDS, expect=5).stderr
+    typed = [shlex.split(line)[1:] for line in refused.splitlines() if line.endswith(" --compare")]
+    self.assertEqual(1, len(typed), refused)
+    self.assertEqual(self.before, self.contents())
+    done = self.pack(*typed[0], expect=3)
+    self.assertIn("every byte of the source is the one that was packed", done.stderr)
+    after = self.contents()
+    was, now = (json.loads(files.pop("manifest.json")) for files in (self.before, after))
+    self.assertEqual(self.before, after)
+    self.assertNotEqual(was["source"].pop("times"), now["source"].pop("times"))
+    differing = {name for name in was if was[name] != now[name]}
+    self.assertLessEqual(len(differing), 1, differing)  # its own hash
+    self.assertIn("out is complete", self.pack("src", *self.WORDS, expect=3).stderr)
+    self.assertEqual([], list((self.folder / "out").glob(".*")))
+    self.pack("validate", "out", "--against", "src")
+
+  def test_the_source_in_another_place(self):
+    shutil.copytree(self.folder / "src", self.folder / "copy", copy_function=shutil.copyfile)
+    self.pack("copy", *self.WORDS, expect=5)
+    self.pack("copy", *self.WORDS, "--compare", expect=3)
+    self.assertIn("out is complete", self.pack("copy", *self.WORDS, expect=3).stderr)
+    manifest = json.loads((self.folder / "out/manifest.json").read_bytes())
+    self.assertTrue(manifest["source"]["root"].endswith("/copy"), manifest["source"])
+
+  def test_other_bytes_of_the_same_size(self):
+    for path, data, named in (("cat/good-0002.txt", b"a dog", "cat/good-0002.jpg"), ("cat/good-0000.jpg", jpeg(7), "cat/good-0000.jpg"),
+                              ("cat/bad.jpg", jpeg(9), "cat/bad.jpg"), ("dog/good-0001.jpg", bytes(len(jpeg(1))), "dog/good-0001.jpg")):
+      with self.subTest(path):
+        whole = (self.folder / "src" / path).read_bytes()
+        self.assertEqual(len(whole), len(data))
+        self.write(f"src/{path}", data)
+        self.touch()
+        refused = self.pack("src", *self.WORDS, "--compare", expect=5).stderr
+        self.assertIn(f"1 input of the source has other bytes than were packed:\n  {named}", refused)
+        self.assertIn(" --overwrite", refused.splitlines()[-1])
+        self.assertNotIn("--compare", refused.splitlines()[-1])
+        self.assertEqual(self.before, self.contents())
+        self.write(f"src/{path}", whole)
+    self.touch()
+    self.pack("src", *self.WORDS, "--compare", expect=3)
+
+  def test_times_that_say_nothing(self):
+    # Bytes that changed although the times did not.
+    self.pack("src", *self.WORDS, "--compare", expect=3)
+    self.write("src/cat/good-0000.jpg", jpeg(7))
+    self.touch()
+    self.assertIn("out is complete", self.pack("src", *self.WORDS, expect=3).stderr)
+    self.assertIn("cat/good-0000.jpg", self.pack("src", *self.WORDS, "--compare", expect=5).stderr)
+
+  def test_sources_that_are_not_folders(self):
+    with tarfile.open(self.folder / "a.tar.gz", "w:gz") as archive:
+      archive.add(self.folder / "src", "src")
+    self.write("src/a.csv", b"path,label,text\ncat/good-0000.jpg,tabby,one\ndog/good-0001.jpg,pug,two\n")
+    for source, words in (("a.tar.gz", ("--sidecars", "txt", "--missing-part", "keep", "--max-skip", "50%")),
+                          ("src/a.csv", ("--columns", "path=path,label=label,txt=text"))):
+      with self.subTest(source):
+        code = self.pack(source, "-o", "other", *words, expect=None).returncode
+        for path in [*self.folder.glob("a.*"), *(self.folder / "src").rglob("*.*")]:
+          os.utime(path, (2, path.stat().st_mtime + 1))
+        self.pack(source, "-o", "other", *words, expect=5)
+        self.pack(source, "-o", "other", *words, "--compare", expect=code)
+        self.assertIn("other is complete", self.pack(source, "-o", "other", *words, expect=code).stderr)
+        shutil.rmtree(self.folder / "other")
+
+  def test_what_cannot_be_compared(self):
+    self.pack("src", "-o", "small", "--resize", "shortest", "--size", "4", "--max-skip", "50%", expect=3)
+    os.utime(self.folder / "src/cat/good-0000.jpg", (5, 5))
+    words = ("src", "-o", "small", "--resize", "shortest", "--size", "4", "--max-skip", "50%")
+    self.assertNotIn("--compare", self.pack(*words, expect=5).stderr)
+    self.assertIn("pixels were changed", self.pack(*words, "--compare", expect=2).stderr)
+    self.assertIn("--overwrite", self.pack("src", *self.WORDS, "--compare", "--overwrite", expect=2).stderr)
+    self.pack("plan", "src", "--write", "p")
+    self.assertIn("--plan", self.pack("build", "--plan", "p", "-o", "planned", "--compare", expect=2).stderr)
+    # Where nothing is packed yet there is nothing to compare.
+    self.pack("src", "-o", "fresh", "--max-skip", "50%", "--compare", expect=3)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import ctypes
 import json
 import os
 import pathlib
+import re
 import resource
 import signal
 import struct
@@ -134,6 +135,14 @@ class PackTest(unittest.TestCase):
     """{name: bytes} of every file below the folder."""
     top = self.folder / out
     return {str(path.relative_to(top)): path.read_bytes() for path in sorted(top.rglob("*")) if path.is_file()}
+
+  def sealed(self, text):
+    """The text of a manifest with its own hash made right."""
+    # pack says what it should be.
+    self.write("scratch/manifest.json", text.encode())
+    said = self.pack("info", "scratch", expect=None).stderr
+    expected = re.search("expected ([0-9a-f]{32}), actual", said)
+    return re.sub('"self": "[0-9a-f]{32}"', f'"self": "{expected.group(1)}"', text).encode()
 
   def assert_nothing_published(self, out="out"):
     self.assertFalse((self.folder / out / "manifest.json").exists(), "a manifest was published")

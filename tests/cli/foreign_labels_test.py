@@ -2,6 +2,7 @@
 
 import io
 import os
+import shlex
 import shutil
 import subprocess
 import tarfile
@@ -112,6 +113,18 @@ class LabelsFromOneTest(ForeignTest):
     self.assertEqual((self.folder / "bare-a/train-00000-of-00001").read_bytes(), (self.folder / shard).read_bytes())
     self.pack("convert", self.shard, "-o", "tar", "--key", "index")
     self.assertEqual(self.want, self.found("tar"))
+
+  def test_the_index_of_an_older_version(self):
+    self.pack("index", "bare")
+    manifest = self.folder / "bare/manifest.json"
+    whole = manifest.read_text()
+    self.assertIn('"label_base": 1,', whole)
+    manifest.write_bytes(self.sealed(whole.replace('"label_base": 1,', '"label_base": 0,')))
+    refused = self.pack("index", "bare", expect=5).stderr
+    self.assertIn("labels count from 1, its index took them as counting from 0, so that each is 1 too high", refused)
+    self.pack(*shlex.split(refused.splitlines()[-1])[1:])
+    self.assertEqual(whole, manifest.read_text())
+    self.pack("index", "bare")
 
   def test_by_way_of_an_index(self):
     self.write("names.txt", b"bird\ncat\ndog\n")

@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -105,7 +106,9 @@ class IndexTest(command.PackTest):
     self.assertIn("--overwrite", done.stderr)
     self.assertEqual(before, self.everything())
     self.assertIn("file-", self.pack("validate", "out", expect=4).stdout)
-    self.pack("index", "in", "-o", "out", "--overwrite")
+    typed = shlex.split(done.stderr.splitlines()[-1])
+    self.assertEqual(["index", "in", "-o", "out", "--overwrite"], typed[1:])
+    self.pack(*typed[1:])
     self.pack("validate", "out")
     # One bit in an image.
     shard = self.folder / "in/part-2.tar"

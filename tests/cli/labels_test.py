@@ -670,5 +670,33 @@ class EmptyShardTest(command.PackTest):
         self.assertIn("shard-empty", self.pack("validate", *lone, "--level", "quick", expect=4).stdout)
 
 
+class ClassGapsTest(command.PackTest):
+
+  def test_a_class_of_which_nothing_could_be_packed(self):
+    self.source(count=10)
+    self.write("src/auk/1.jpg", b"no image")
+    said = self.pack("src", "-o", "out", "--max-skip", "50%", expect=3).stderr
+    self.assertIn("the class auk has no sample in the dataset", said)
+    self.write("src/auk/2.jpg", jpeg(99))
+    self.assertNotIn("has no sample", self.pack("src", "-o", "two", "--max-skip", "50%", expect=3).stderr)
+
+  def test_no_classes(self):
+    self.source(count=4)
+    self.assertIn("the folders below the source would name them", self.pack("src/cat", "-o", "flat").stderr)
+    self.assertNotIn("--label-from", self.pack("src/cat", "-o", "flat2").stderr)
+    said = self.pack("src", "-o", "none", "--label-from", "none").stderr
+    self.assertIn("none: the samples have no label\n", said)
+    said = self.pack("convert", "none", "-o", "converted", "-f", "tfrecord").stderr
+    self.assertIn("none: the samples have no label\n", said)
+
+  def test_a_class_with_a_blank(self):
+    self.source(count=4)
+    self.write("names", b"cat \nDog\n")
+    said = self.pack("src", "-o", "out", "--classes", "names", expect=2).stderr
+    self.assertIn('the folder "cat" is not among the classes of --classes (there is "cat "); add it there', said)
+    self.write("src/a.csv", b"path,label\ncat/good-0000.jpg,Cat\n")
+    self.assertIn('(there is "cat ")', self.pack("src/a.csv", "-o", "out", "--classes", "names", expect=2).stderr)
+
+
 if __name__ == "__main__":
   command.main()

@@ -190,5 +190,45 @@ class OnATerminal(command.PackTest):
     self.assertTrue(shown.endswith(b"\033[J"), shown)
 
 
+class RerunTest(command.PackTest):
+
+  def test_more_skips_than_a_rerun_allows(self):
+    self.source(count=10)
+    self.write("src/cat/bad.jpg", b"no image")
+    self.pack("src", "-o", "out", "--max-skip", "50%", expect=3)
+    done = self.pack("src", "-o", "out", expect=4)
+    self.assertNotIn("complete", done.stderr)
+    self.assertEqual("", done.stdout)
+    self.assertEqual(["src", "-o", "out", "--max-skip", "10%"], done.stderr.splitlines()[-1].split()[1:])
+    self.pack("src", "-o", "out", "--max-skip", "10%", expect=3)
+
+  def test_what_changed_is_named(self):
+    self.source(count=4)
+    for path in sorted((self.folder / "src").rglob("*.jpg")):
+      path.with_suffix(".txt").write_bytes(b"caption")
+    words = ("src", "-o", "out", "--sidecars", "txt", "--max-skip", "50%")
+    self.pack(*words)
+    self.write("src/cat/good-0002.txt", b"another")  # of the same size
+    self.write("src/cat/good-0000.txt", b"another caption")
+    self.assertIn("the field txt of cat/good-0000.jpg has 15 bytes, 7 were packed", self.pack(*words, expect=5).stderr)
+    (self.folder / "src/cat/good-0000.txt").unlink()
+    self.assertIn("cat/good-0000.jpg was packed and is skipped (unpaired: it lacks its part txt)", self.pack(*words, expect=5).stderr)
+    self.pack("src", "-o", "kept", "--sidecars", "txt", "--missing-part", "keep")
+    (self.folder / "src/dog/good-0001.txt").unlink()
+    self.assertIn("dog/good-0001.jpg was packed with a field txt and has none",
+                  self.pack("src", "-o", "kept", "--sidecars", "txt", "--missing-part", "keep", expect=5).stderr)
+
+  def test_a_changed_caption_of_a_list(self):
+    self.source(count=4)
+    columns = ("--columns", "path=path,label=label,txt=text")
+    for text, named in ((b"one", ""), (b"three", "the field txt of cat/good-0000.jpg has 5 bytes, 3 were packed"), (b"two", "the field txt, which the source makes itself, may have other content")):
+      self.write("src/a.csv", b"path,label,text\ncat/good-0000.jpg,tabby," + text + b"\n")
+      self.assertIn(named, self.pack("src/a.csv", "-o", "out", *columns, expect=5 if named else 0).stderr)
+
+  def test_flags_that_plan_has_not(self):
+    self.source(count=4)
+    self.assertIn("belongs to pack build", self.pack("plan", "src", "--jobs", "2", expect=2).stderr)
+
+
 if __name__ == "__main__":
   command.main()

@@ -41,6 +41,7 @@ ONLY = tuple(filter(None, os.environ.get("SHARDPACK_FAULT_CASES", "").split(",")
 WORKERS = int(os.environ.get("SHARDPACK_FAULT_WORKERS", "3"))
 PASS_OVER_KNOWN = os.environ.get("SHARDPACK_FAULT_KNOWN", "1") != "0"
 IO_ERROR, KILLED = 6, -signal.SIGKILL
+READ_ERRORS = ("read-error", "source-unreadable")
 # One thread each, so that the calls come in nearly the same order each time.
 ONE = ["-j", "1"]
 BUILD = ["--samples-per-shard", "4", "-q", "--io-depth", "1", *ONE]
@@ -109,7 +110,7 @@ def without_times(text):
 class Case:
   """A command in a folder of its own. `base` is what that folder holds before; `shared` are inputs outside of it."""
 
-  # `allowed`: exit codes of a failed call; 4 with a finding read-error is that of validate.
+  # `allowed`: exit codes of a failed call; 4 with a finding of READ_ERRORS is that of validate.
   # `then`: a second command, whose result shall be the same in the end.
   def __init__(self, name, words, base=None, reads_only=False, allowed=(IO_ERROR,), then=None):
     self.name, self.words, self.base, self.reads_only = name, words, base, reads_only
@@ -227,8 +228,8 @@ class FaultTest(unittest.TestCase):
         wrong.append(f"ends as if all were well, but {difference(want.files, case.files(place)) or got.out[:300]}")
       elif got.code not in ((KILLED,) if str(action).startswith("kill") else case.allowed):
         wrong.append(f"exit code {got.code}")
-      elif got.code == 4 and "read-error" not in got.out:
-        wrong.append("exit code 4 without a read-error")
+      elif got.code == 4 and not any(finding in got.out for finding in READ_ERRORS):
+        wrong.append("exit code 4 without a finding that says so")
       elif got.code != KILLED and not got.err.strip() + got.out.strip():
         wrong.append("nothing is said of the error")
       if not case.reads_only:
@@ -375,6 +376,11 @@ def make_inputs(inputs):
 
 def cases(inputs):
   source = inputs / "src"
+  copied = inputs / "copied"  # packed before its source lost its times
+  shutil.copytree(source, inputs / "copied-src")
+  undisturbed(inputs / "copied-src", "-o", copied / "out", "--samples-per-shard", "4", "--no-fsync")
+  for path in (inputs / "copied-src").rglob("*.*"):
+    os.utime(path, (1, 1))
   yield Case("build-webdataset", [PACK, source, "-o", "@/out", *BUILD, "--sha256", "--sidecar-index", "dali,wids"])
   yield Case("build-tfrecord", [PACK, source, "-o", "@/out", *BUILD, "-f", "tfrecord"])
   yield Case("build-lmdb", [PACK, source, "-o", "@/out", *BUILD, "-f", "lmdb"])
@@ -387,6 +393,7 @@ def cases(inputs):
   yield Case("build-list", [PACK, inputs / "list.csv", "--root", source, "-o", "@/out", *BUILD])
   yield Case("build-archive", [PACK, inputs / "src.tar", "-o", "@/out", *BUILD, "--input-format", "archive"])
   yield Case("build-overwrite", [PACK, source, "-o", "@/out", *BUILD, "--overwrite"], base=inputs / "older")
+  yield Case("build-compare", [PACK, inputs / "copied-src", "-o", "@/out", *BUILD, "--compare"], base=inputs / "copied")
   yield Case("plan", [PACK, "plan", source, "--samples-per-shard", "4", "-q", "--write", "@/plan"])
   yield Case("build-plan", [PACK, "build", "--plan", inputs / "plan", "-o", "@/out", "-q", "--io-depth", "1", *ONE])
   yield Case("build-range", [PACK, "build", "--plan", inputs / "plan", "-o", "@/out", "-q", "--io-depth", "1", *ONE,

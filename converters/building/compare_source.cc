@@ -1,0 +1,174 @@
+#include "converters/building/compare_source.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "converters/building/shard_builder.h"
+#include "converters/listing/first_few.h"
+#include "converters/listing/offered_flags.h"
+#include "formats/core/format.h"
+#include "formats/core/shard_index.h"
+#include "formats/io/file.h"
+#include "formats/io/status_macros.h"
+
+namespace shardpack {
+namespace {
+
+constexpr uint64_t kChunkRows = 64, kChunkBytes = uint64_t{8} << 20;
+
+// The fields that a format's writer makes itself are none of the source's.
+bool SameFields(const PreparedSample& sample, std::span<const uint64_t> hashes,
+                const ShardIndex& index, uint64_t record) {
+  for (size_t f = 0; f < sample.fields.size(); ++f) {
+    const std::optional<size_t> packed = index.FindField(sample.fields[f].name);
+    if (!packed || !index.has_field(record, *packed)) return false;
+    if (index.field(record, *packed).length != sample.fields[f].bytes.size() ||
+        index.hash(record, *packed) != hashes[f])
+      return false;
+  }
+  for (size_t f = 0; f < index.fields(); ++f) {
+    if (!index.has_field(record, f) || index.field_name(f) == kMetadataField) continue;
+    const bool has =
+        std::any_of(sample.fields.begin(), sample.fields.end(),
+                    [&](const FieldView& field) { return field.name == index.field_name(f); });
+    if (!has) return false;
+  }
+  return true;
+}
+
+class Comparison {
+ public:
+  Comparison(const std::string& out, const Manifest& manifest, const Plan& plan,
+             const SampleSource& source, BuildProgress& progress, const std::atomic<int>& stop)
+      : out_(out),
+        manifest_(manifest),
+        plan_(plan),
+        source_(source),
+        progress_(progress),
+        stop_(stop) {}
+
+  absl::Status Run(IoPool& pool) {
+    for (const PlannedShard& planned : plan_.shards()) progress_.total_rows += planned.count;
+    for (const PlannedShard& planned : plan_.shards()) RETURN_IF_ERROR(CompareShard(planned, pool));
+    if (differing_.count() == 0) return absl::OkStatus();
+    return OfferFlags(
+        absl::FailedPreconditionError(absl::StrCat(
+            EscapeForTerminal(out_), " is whole, but ", differing_.count(),
+            differing_.count() == 1 ? " input of the source has" : " inputs of the source have",
+            " other bytes than were packed:\n  ", differing_.Text(),
+            "\n--overwrite packs the files as they are now")),
+        {{"--overwrite"}});
+  }
+
+ private:
+  struct Chunk {
+    uint64_t first, count;
+  };
+
+  // Which record each position of the shard became, if any.
+  absl::Status FindRecords(const PlannedShard& planned) {
+    index_.reset();
+    record_of_.assign(planned.count, std::nullopt);
+    const auto shard =
+        std::find_if(manifest_.shards.begin(), manifest_.shards.end(),
+                     [&](const ManifestShard& each) { return each.name == planned.name; });
+    if (shard == manifest_.shards.end()) return absl::OkStatus();  // none of it could be packed
+    ASSIGN_OR_RETURN(ShardIndex index, ShardIndex::Open(PathInDataset(out_, shard->index.name),
+                                                        shard->bytes, shard->index.xxh3_128));
+    uint64_t record = 0;
+    std::string path;
+    for (uint64_t i = 0; i < planned.count && record < index.records(); ++i) {
+      path.clear();
+      plan_.listing().AppendPath(plan_.row(planned.first + i), path);
+      if (index.source_path(record) == path) record_of_[i] = record++;
+    }
+    if (record < index.records()) {
+      return absl::DataLossError(absl::StrCat(EscapeForTerminal(shard->index.name),
+                                              " holds other records than were planned"));
+    }
+    index_ = std::move(index);
+    return absl::OkStatus();
+  }
+
+  absl::Status CompareShard(const PlannedShard& planned, IoPool& pool) {
+    RETURN_IF_ERROR(FindRecords(planned));
+    std::vector<Chunk> chunks;
+    uint64_t bytes = 0;
+    for (uint64_t p = planned.first; p < planned.first + planned.count; ++p) {
+      const uint64_t sample = plan_.listing().SampleBytes(plan_.row(p));
+      if (chunks.empty() || bytes + sample > kChunkBytes || chunks.back().count == kChunkRows) {
+        chunks.push_back({p, 0});
+        bytes = 0;
+      }
+      ++chunks.back().count;
+      bytes += sample;
+    }
+    pool.ForEach(chunks.size(), [&](size_t n) {
+      if (stop_.load() == 0) CompareChunk(planned, chunks[n]);
+    });
+    if (stop_.load() != 0) return absl::CancelledError("stopped");
+    return failed_;
+  }
+
+  void CompareChunk(const PlannedShard& planned, const Chunk& rows) {
+    SampleChunk chunk;
+    LoadSamples(plan_, source_, rows.first, rows.count, chunk);
+    if (chunk.failed.ok()) JudgeSamples(plan_, chunk);
+    if (chunk.hashes.empty()) HashSamples(chunk);
+    const std::lock_guard lock(mutex_);
+    if (!chunk.failed.ok()) failed_ = chunk.failed;
+    if (!failed_.ok()) return;
+    progress_.done_rows += rows.count;
+    progress_.bytes_in += chunk.bytes_in;
+    auto sample = chunk.samples.begin();
+    for (uint64_t p = rows.first; p < rows.first + rows.count; ++p) {
+      const bool good = sample != chunk.samples.end() && sample->position == p;
+      const std::optional<uint64_t> record = record_of_[p - planned.first];
+      // What cannot be packed now could not be then: no byte of it is in the dataset.
+      const bool same =
+          good && record
+              ? SameFields(
+                    *sample,
+                    std::span(chunk.hashes).subspan(sample->first_hash, sample->fields.size()),
+                    *index_, *record)
+              : !good && !record;
+      if (!same) differing_.Add(EscapeForTerminal(plan_.listing().Path(plan_.row(p))));
+      if (good) ++sample;
+    }
+  }
+
+  const std::string& out_;
+  const Manifest& manifest_;
+  const Plan& plan_;
+  const SampleSource& source_;
+  BuildProgress& progress_;
+  const std::atomic<int>& stop_;
+  std::optional<ShardIndex> index_;  // of the shard at hand
+  std::vector<std::optional<uint64_t>> record_of_;
+  std::mutex mutex_;
+  FirstLines differing_;
+  absl::Status failed_;
+};
+
+}  // namespace
+
+absl::Status CompareWithSource(const std::string& out, const Manifest& manifest, const Plan& plan,
+                               const SampleSource& source, IoPool& pool, BuildProgress& progress,
+                               const std::atomic<int>& stop) {
+  if (!plan.options().pixels.identity()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--compare: pixels were changed when ", EscapeForTerminal(out),
+                     " was packed, so that its bytes do not tell whether those of the source are "
+                     "the same; --overwrite builds it again"));
+  }
+  return Comparison(out, manifest, plan, source, progress, stop).Run(pool);
+}
+
+}  // namespace shardpack
