@@ -13,6 +13,7 @@
 #include "cli/commands/prepare_plan.h"
 #include "cli/flags/failure.h"
 #include "cli/terminal/units.h"
+#include "converters/planning/class_gaps.h"
 #include "converters/planning/plan_bytes.h"
 #include "formats/io/escape.h"
 #include "formats/io/exists.h"
@@ -237,6 +238,7 @@ ExitCode RunPlan(const CommandLine& line, Terminal& terminal) {
   if (!prepared.ok()) return Fail(prepared.status(), terminal);
   const Plan& plan = prepared->plan;
   for (const std::string& warning : UnreadFolders(plan.listing())) terminal.Warn(warning);
+  for (const std::string& warning : ClassGaps(plan, {})) terminal.Warn(warning);
   if (!line.write_plan.empty()) {
     status = Write(plan, line.write_plan);
     if (!status.ok()) return Fail(status, terminal);

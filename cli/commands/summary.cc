@@ -258,11 +258,7 @@ void WarnOfPartsSkips(const FinishedRun& run, Terminal& terminal) {
 
 void SaySummary(const FinishedRun& run, Terminal& terminal) {
   WarnOfMixedFields(run, terminal);
-  // The plan has told the others.
-  const std::vector<std::string> told = ClassGaps(run.plan, {});
-  for (const std::string& line : ClassGaps(run.plan, run.report.skips)) {
-    if (std::find(told.begin(), told.end(), line) == told.end()) terminal.Warn(line);
-  }
+  for (const std::string& line : ClassGaps(run.plan, run.report.skips)) terminal.Warn(line);
   const Manifest& manifest = run.report.manifest;
   const ManifestCounts& counts = manifest.counts;
   const std::string shown_out = EscapeForTerminal(run.out);

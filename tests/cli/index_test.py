@@ -96,6 +96,11 @@ class IndexTest(command.PackTest):
     self.assertTrue(json.loads(self.pack("index", "in", "--json").stdout)["unchanged"])
     self.assertEqual(before, self.everything())
 
+  def test_one_shard_under_two_names(self):
+    self.make("in/part-0.tar")
+    os.link(self.folder / "in/part-0.tar", self.folder / "in/part-1.tar")
+    self.assertIn("in/part-1.tar is given twice, the first time as in/part-0.tar", self.pack("index", "in", expect=2).stderr)
+
   def test_changed_shards(self):
     self.make_shards()
     self.pack("index", "in", "-o", "out")

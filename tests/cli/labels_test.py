@@ -672,6 +672,14 @@ class EmptyShardTest(command.PackTest):
 
 class ClassGapsTest(command.PackTest):
 
+  def test_a_class_that_the_split_train_lacks(self):
+    self.source("src/train", count=4)
+    self.source("src/val", count=6, classes=("cat", "dog", "emu"))
+    for words in (("plan", "src"), ("src", "-o", "out")):
+      self.assertIn("the class emu has samples, but none in the split train", self.pack(*words).stderr)
+    self.write("src/train/emu/1.jpg", jpeg(9))
+    self.assertNotIn("none in the split", self.pack("src", "-o", "all").stderr)
+
   def test_a_class_of_which_nothing_could_be_packed(self):
     self.source(count=10)
     self.write("src/auk/1.jpg", b"no image")
