@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Fails for C and C++ sources that clang-format 14 would change; the style is that of .clang-format.
+# Fails for C and C++ sources that clang-format 14 would change (the style is that of .clang-format), and for those that
+# leave it to others, such as the precompiled headers, to include what they use of the standard library.
 set -euo pipefail
 cd "$(dirname "$(readlink -f WORKSPACE)")"
 files=$(mktemp)
@@ -10,3 +11,4 @@ find . -name 'bazel-*' -prune -o -name '.?*' -prune -o -type f \( -name '*.h' -o
 (($(wc -l <"$files") > 100)) || { echo "too few files: $(wc -l <"$files")"; exit 1; }
 xargs clang-format-14 --dry-run -Werror --ferror-limit=1 <"$files" ||
   { echo "Format them: git ls-files '*.h' '*.cc' '*.cu' '*.c' | xargs clang-format-14 -i"; exit 1; }
+grep -v '\.cu\?$' "$files" | xargs cpplint --quiet --filter=-,+build/include_what_you_use

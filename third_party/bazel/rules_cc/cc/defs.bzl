@@ -1,10 +1,35 @@
-"""The native C++ rules under the labels of rules_cc."""
+"""The native C++ rules under the labels of rules_cc; C++ source files begin with a precompiled header."""
 
-cc_binary = native.cc_binary
+_PRECOMPILED = "@shardpack//third_party/precompiled:"
+
+# gcc 12 forgets for these that a precompiled header is one of the system.
+_NO_WARNINGS = ["-Wno-array-bounds", "-Wno-restrict", "-Wno-stringop-overflow", "-Wno-stringop-overread"]
+
+def _with_precompiled(rule, srcs = [], deps = [], copts = [], **kwargs):
+    if type(srcs) == "list" and [src for src in srcs if src.endswith(".cc")] and not [src for src in srcs if src.endswith(".c")]:
+        tested = rule == native.cc_test and [src for src in srcs if src.endswith("_test.cc")]
+        header = "test" if tested else "library"
+        deps = deps + select({
+            _PRECOMPILED + "off": [],
+            "//conditions:default": [_PRECOMPILED + header],
+        })
+        copts = copts + select({
+            _PRECOMPILED + "off": [],
+            "//conditions:default": ["-include", "third_party/precompiled/pch/%s.h" % header] + _NO_WARNINGS,
+        })
+    rule(srcs = srcs, deps = deps, copts = copts, **kwargs)
+
+def cc_binary(**kwargs):
+    _with_precompiled(native.cc_binary, **kwargs)
+
+def cc_library(**kwargs):
+    _with_precompiled(native.cc_library, **kwargs)
+
+def cc_test(**kwargs):
+    _with_precompiled(native.cc_test, **kwargs)
+
 cc_import = native.cc_import
-cc_library = native.cc_library
 cc_proto_library = native.cc_proto_library
-cc_test = native.cc_test
 cc_toolchain = native.cc_toolchain
 cc_toolchain_suite = native.cc_toolchain_suite
 fdo_prefetch_hints = native.fdo_prefetch_hints
