@@ -99,16 +99,17 @@ KeySurvey Survey(const KeyMaker& keys, const std::vector<uint32_t>& rows, size_t
   std::atomic<uint32_t> changed{kNoRow}, too_long{kNoRow};
   std::atomic<uint64_t> count{0};
   tbb::parallel_for(tbb::blocked_range<size_t>(0, rows.size(), kGrain), [&](const auto& range) {
-    std::string raw, key;
+    std::string key;
     for (size_t i = range.begin(); i < range.end(); ++i) {
-      raw.clear();
-      AppendRowKey(keys.listing, rows[i], raw);
-      keys.MakeCanonicalKey(rows[i], 0, key);
-      if (raw.empty() || raw.size() > longest) LowerTo(too_long, rows[i]);
-      if (keys.portable_bytes > 0 && key != raw) {
-        LowerTo(changed, rows[i]);
+      const uint32_t row = rows[i];
+      key.clear();
+      AppendRowKey(keys.listing, row, key);
+      if (key.empty() || key.size() > longest) LowerTo(too_long, row);
+      if (keys.portable_bytes > 0 && MakePortableKey(keys.portable_bytes, key)) {
+        LowerTo(changed, row);
         count.fetch_add(1, std::memory_order_relaxed);
       }
+      MakeCanonical(key);
       survey.hashes[i] = HashOf(key);
     }
   });
@@ -291,6 +292,12 @@ void AppendRowKey(const Listing& listing, uint64_t row, std::string& out) {
   }
 }
 
+size_t RowKeyBytes(const Listing& listing, uint64_t row) {
+  if (listing.has_keys()) return listing.Key(row).size();
+  const std::string_view folder = listing.folders[listing.folder[row]], name = listing.Name(row);
+  return folder.size() + (folder.empty() ? 0 : 1) + std::min(name.rfind('.'), name.size());
+}
+
 void AppendKeySuffix(uint32_t n, std::string& key) { absl::StrAppend(&key, "_", n); }
 
 void AppendIndexKey(uint64_t position, std::string& out) {
@@ -317,8 +324,8 @@ bool IsPortableKey(std::string_view key) {
   }
 }
 
-void MakePortableKey(size_t max_bytes, std::string& key) {
-  if (key.size() <= max_bytes && IsPortableKey(key)) return;
+bool MakePortableKey(size_t max_bytes, std::string& key) {
+  if (key.size() <= max_bytes && IsPortableKey(key)) return false;
   static constexpr std::string_view kHex = "0123456789ABCDEF";
   std::string made;
   const auto escape = [&](char c) {
@@ -348,6 +355,7 @@ void MakePortableKey(size_t max_bytes, std::string& key) {
     absl::StrAppend(&made, "-", absl::Hex(HashOf(key), absl::kZeroPad16));
   }
   key = std::move(made);
+  return true;
 }
 
 absl::StatusOr<KeyPlan> PlanKeys(const Listing& listing, std::vector<uint32_t>& rows, KeyMode mode,
@@ -378,7 +386,10 @@ absl::StatusOr<KeyPlan> PlanKeys(const Listing& listing, std::vector<uint32_t>& 
                      survey.changed > 1 ? ", ..." : "", "; --key path keeps paths as keys"));
   }
   const Collisions collisions = FindCollisions(keys, rows, survey.hashes);
-  if (collisions.empty()) return plan;
+  if (collisions.empty()) {
+    if (survey.changed == 0) plan.portable_bytes = 0;
+    return plan;
+  }
   const Pairs pairs = FindPairs(listing, collisions);
   // Half of the samples or more: no accident.
   const bool masks = pairs.count >= 2 && 2 * pairs.count >= rows.size() - pairs.count;

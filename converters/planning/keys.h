@@ -43,7 +43,8 @@ struct KeyLimits {
 
 struct KeyPlan {
   bool index_keys = false;
-  size_t portable_bytes = 0;              // not 0: MakePortableKey of this length, suffix included
+  // Not 0: MakePortableKey of this length, suffix included, which changes some key.
+  size_t portable_bytes = 0;
   std::map<uint32_t, uint32_t> suffixes;  // row -> n: its key is the path's with "_<n>"
   std::vector<Skip> skips;                // duplicate keys, by row
   std::vector<std::string> notes;         // for the user
@@ -54,6 +55,8 @@ std::string PathKey(std::string_view path);
 void AppendPathKey(std::string_view folder, std::string_view name, std::string& out);
 // The key that the source gives the row, or else that of its path.
 void AppendRowKey(const Listing& listing, uint64_t row, std::string& out);
+// How much AppendRowKey appends.
+size_t RowKeyBytes(const Listing& listing, uint64_t row);
 void AppendKeySuffix(uint32_t n, std::string& key);
 // At least nine digits.
 void AppendIndexKey(uint64_t position, std::string& out);
@@ -63,9 +66,10 @@ bool IsPortableKey(std::string_view key);
 // Leaves a portable key of at most `max_bytes` as it is. Else a dot becomes "_", any other byte
 // that is not portable "=" and two hexadecimal digits, the first "_" of a component's "__" too, an
 // empty component "_"; what is then too long is cut, and "-" with the 16 digits of the hash of the
-// whole key (XXH3-64) appended. `max_bytes` is at least kMinPortableBytes.
+// whole key (XXH3-64) appended. Says whether it changed the key. `max_bytes` is at least
+// kMinPortableBytes.
 inline constexpr size_t kMinPortableBytes = 32;
-void MakePortableKey(size_t max_bytes, std::string& key);
+bool MakePortableKey(size_t max_bytes, std::string& key);
 
 // Keys that the source gives are kept as they are, unless `mode` is kIndex: they are never replaced
 // by numbers. `rows`, ascending, are those to be packed; duplicates are taken out of them with

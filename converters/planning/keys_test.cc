@@ -111,9 +111,10 @@ TEST(KeysTest, AutoChangesNoOtherKey) {
   EXPECT_THAT(Keys(MakeListing({"abc/" + long_name.substr(1) + ".jpg"}))->notes, IsEmpty());
   EXPECT_EQ(Keys(MakeListing({"abc/" + long_name + ".jpg"}))->notes.size(), 1u);
   EXPECT_EQ(
-      Keys(MakeListing({"a.jpg"}), KeyMode::kAuto, OnDuplicateKey::kAuto, {.max_key_bytes = 40})
+      Keys(MakeListing({"a b.jpg"}), KeyMode::kAuto, OnDuplicateKey::kAuto, {.max_key_bytes = 40})
           ->portable_bytes,
       40u);
+  EXPECT_EQ(Keys(MakeListing({"a.jpg"}))->portable_bytes, 0u);  // no key has to be changed
   // Fields of such names leave no room for keys.
   EXPECT_TRUE(Keys(MakeListing({"a.jpg"}), KeyMode::kAuto, OnDuplicateKey::kAuto,
                    {.max_extension_bytes = 80})

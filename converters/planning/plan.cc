@@ -183,20 +183,16 @@ class PlanMaker {
   absl::Status OrderRows() {
     ASSIGN_OR_RETURN(SplitPlan splits, PlanSplits(listing(), std::move(rows_), options().splits,
                                                   options().split_by, options().seed));
-    for (size_t split = 0; options().shuffle && split < splits.names.size(); ++split) {
-      SeededRandom(options().seed, RandomStream::kShuffle, split).Shuffle(splits.Rows(split));
-    }
     plan_.splits_ = std::move(splits.names);
     plan_.order_ = std::move(splits.rows);
     split_ends_ = std::move(splits.ends);
-    plan_.MeasureKeys();
+    plan_.MeasureKeys();  // before the shuffle: in the order in which they lie in memory
+    for (size_t split = 0; options().shuffle && split < plan_.splits_.size(); ++split) {
+      const uint64_t begin = split == 0 ? 0 : split_ends_[split - 1];
+      SeededRandom(options().seed, RandomStream::kShuffle, split)
+          .Shuffle(std::span(plan_.order_).subspan(begin, split_ends_[split] - begin));
+    }
     return absl::OkStatus();
-  }
-
-  size_t KeyBytes(uint64_t position, std::string& scratch) const {
-    scratch.clear();
-    plan_.AppendKey(position, scratch);
-    return scratch.size();
   }
 
   // Container bytes before each position, and of all at the end.
@@ -227,7 +223,7 @@ class PlanMaker {
               }
               const RecordShape shape{
                   .number = i,
-                  .key_bytes = KeyBytes(i, key),
+                  .key_bytes = plan_.KeyBytes(i, key),
                   .source_path_bytes =
                       folder.size() + (folder.empty() ? 0 : 1) + listing().Name(row).size(),
                   .class_name_bytes =
@@ -389,18 +385,22 @@ std::string Plan::DataFile(size_t shard) const {
   return data_file.empty() ? name : absl::StrCat(name, "/", std::string(data_file));
 }
 
+size_t Plan::KeyBytes(uint64_t position, std::string& scratch) const {
+  if (!index_keys_ && portable_key_bytes_ == 0 && key_suffixes_.empty())
+    return RowKeyBytes(listing_, order_[position]);
+  scratch.clear();
+  AppendKey(position, scratch);
+  return scratch.size();
+}
+
 // Exactly, so that the same samples under the same keys give the same bytes whatever source they
 // come from.
 void Plan::MeasureKeys() {
-  std::string key;
-  AppendIndexKey(positions() == 0 ? 0 : positions() - 1, key);
-  max_key_bytes_ = index_keys_ ? key.size() : 0;
-  if (index_keys_) return;
-  for (const uint32_t row : order_) {
-    key.clear();
-    AppendPathKeyOf(row, key);
-    max_key_bytes_ = std::max(max_key_bytes_, key.size());
-  }
+  std::string scratch;
+  max_key_bytes_ = 0;
+  // Numbers grow with their position.
+  for (uint64_t i = index_keys_ ? positions() - 1 : 0; i < positions(); ++i)
+    max_key_bytes_ = std::max(max_key_bytes_, KeyBytes(i, scratch));
 }
 
 ImageInfo Plan::RawImage() const {

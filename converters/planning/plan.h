@@ -170,6 +170,7 @@ class Plan {
   void ComputeDigest();
   // Of the image of that row, as far as it is known now.
   uint64_t ImageBytes(uint64_t row) const;
+  size_t KeyBytes(uint64_t position, std::string& scratch) const;
   void MeasureKeys();
   void AppendPathKeyOf(uint32_t row, std::string& out) const;
 

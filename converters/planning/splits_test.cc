@@ -1,5 +1,6 @@
 #include "converters/planning/splits.h"
 
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
