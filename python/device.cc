@@ -1,5 +1,7 @@
 #include "python/device.h"
 
+#include <utility>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "cuda/device/open_device.h"

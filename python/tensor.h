@@ -17,6 +17,7 @@
 #include <pybind11/pybind11.h>
 
 #include <memory>
+#include <utility>
 
 #include "cuda/loading/device_batch.h"
 

@@ -41,9 +41,23 @@ size_t CutBefore(std::string_view text, size_t at) {
   return at;
 }
 
-std::string Hash(std::string_view text) {
-  return absl::StrFormat("~%016x", Xxh3_64(AsBytes(text)));
+std::string Hash(Bytes bytes) { return absl::StrFormat("~%016x", Xxh3_64(bytes)); }
+
+struct Place {
+  std::string_view folder, name;
+  size_t ending_bytes;
+};
+
+Place PlaceOf(const OutputTree::NewFile& file) {
+  const std::string_view path = file.path;
+  const size_t slash = path.rfind('/');
+  const std::string_view name = path.substr(slash == path.npos ? 0 : slash + 1);
+  return {path.substr(0, slash == path.npos ? 0 : slash), name,
+          std::min(file.ending_bytes, name.size())};
 }
+
+// What a name keeps behind its hash.
+size_t KeptEnding(size_t ending_bytes) { return ending_bytes > kMaxEnding ? 0 : ending_bytes; }
 
 // The name with a hash before its ending.
 std::string Renamed(std::string_view name, size_t ending_bytes, size_t longest,
@@ -83,7 +97,7 @@ absl::StatusOr<bool> HasBytes(const File& file, Bytes bytes) {
 }
 
 // Gives the file a name in the folder that nothing has; answers an errno.
-int Place(const File& from, const char* part, const File& folder, const char* name) {
+int MoveInto(const File& from, const char* part, const File& folder, const char* name) {
   if (::renameat2(from.descriptor(), part, folder.descriptor(), name, RENAME_NOREPLACE) == 0)
     return 0;
   if (errno != EINVAL && errno != ENOSYS) return errno;
@@ -142,8 +156,7 @@ absl::StatusOr<OutputTree> OutputTree::Create(const std::string& out, std::strin
   if (!tree.resumed_ && !names.empty()) {
     return NotEmpty(out);
   }
-  ASSIGN_OR_RETURN(File root, File::OpenDirectory(out));
-  tree.root_ = std::move(root);
+  ASSIGN_OR_RETURN(tree.root_, File::OpenDirectory(out));
   RETURN_IF_ERROR(tree.Begin(request));
   const long longest = ::fpathconf(tree.root_.descriptor(), _PC_NAME_MAX);
   if (longest > 0) tree.max_name_ = static_cast<size_t>(std::clamp(longest, 100L, 255L));
@@ -232,9 +245,9 @@ absl::Status OutputTree::RemovePart() const {
 
 std::string OutputTree::Fitting(std::string_view name, size_t ending_bytes) const {
   if (name.size() <= max_name_) return std::string(name);
-  const size_t ending = ending_bytes > kMaxEnding ? 0 : ending_bytes;
+  const size_t ending = KeptEnding(ending_bytes);
   // The same for all files of a sample, so that they stay together.
-  return Renamed(name, ending, max_name_, Hash(name.substr(0, name.size() - ending)));
+  return Renamed(name, ending, max_name_, Hash(AsBytes(name.substr(0, name.size() - ending))));
 }
 
 // `name` becomes another one where a file has it.
@@ -255,7 +268,7 @@ absl::StatusOr<File> OutputTree::OpenFolder(const File& parent, std::string& nam
         ::fstatat(parent.descriptor(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0;
     if (known && S_ISLNK(facts.st_mode)) return RefuseLink(path);
     if (!known || !S_ISREG(facts.st_mode) || again) return NameStatus(path, error);
-    name = Renamed(name, 0, max_name_, Hash(name));
+    name = Renamed(name, 0, max_name_, Hash(AsBytes(name)));
   }
 }
 
@@ -267,8 +280,7 @@ absl::Status OutputTree::Enter(std::string_view folders) {
     const size_t slash = std::min(rest.find('/'), rest.size());
     std::string name = Fitting(rest.substr(0, slash), 0);
     rest.remove_prefix(std::min(slash + 1, rest.size()));
-    ASSIGN_OR_RETURN(File next, OpenFolder(folder.is_open() ? folder : root_, name));
-    folder = std::move(next);
+    ASSIGN_OR_RETURN(folder, OpenFolder(folder.is_open() ? folder : root_, name));
     StrAppend(&real, real.empty() ? "" : "/", name);
   }
   folder_ = std::move(folder);
@@ -302,7 +314,7 @@ absl::Status OutputTree::WriteNew(const std::string& name, Bytes bytes, bool& fr
   const File& folder = folder_.is_open() ? folder_ : root_;
   const uint64_t path = Xxh3_64(AsBytes(StrCat(folder.path(), "/", name)));
   absl::Status status = CreatePart(bytes);
-  const int error = status.ok() ? Place(root_, kPart, folder, name.c_str()) : 0;
+  const int error = status.ok() ? MoveInto(root_, kPart, folder, name.c_str()) : 0;
   // What an unfinished run has left is written by this one.
   fresh = error == 0 || (resumed_ && !written_.contains(path));
   if (error == EEXIST) {
@@ -321,17 +333,15 @@ absl::Status OutputTree::WriteNew(const std::string& name, Bytes bytes, bool& fr
 // With a hash the name gets it; without one only where it is taken or too long.
 absl::StatusOr<std::string> OutputTree::WriteAs(const NewFile& file, std::string_view hash,
                                                 bool& fresh) {
-  const std::string_view path = file.path;
-  const size_t slash = path.rfind('/');
-  const std::string_view base = slash == path.npos ? path : path.substr(slash + 1);
-  RETURN_IF_ERROR(Enter(slash == path.npos ? "" : path.substr(0, slash)));
-  const size_t ending_bytes = std::min(file.ending_bytes, base.size());
-  const size_t ending = ending_bytes > kMaxEnding ? 0 : ending_bytes;
-  std::string name =
-      hash.empty() ? Fitting(base, ending_bytes) : Renamed(base, ending, max_name_, hash);
+  const Place place = PlaceOf(file);
+  RETURN_IF_ERROR(Enter(place.folder));
+  const auto renamed = [&](std::string_view with) {
+    return Renamed(place.name, KeptEnding(place.ending_bytes), max_name_, with);
+  };
+  std::string name = hash.empty() ? Fitting(place.name, place.ending_bytes) : renamed(hash);
   absl::Status status = WriteNew(name, file.bytes, fresh);
   if (absl::IsAlreadyExists(status)) {
-    name = Renamed(base, ending, max_name_, absl::StrFormat("~%016x", Xxh3_64(file.bytes)));
+    name = renamed(Hash(file.bytes));
     status = WriteNew(name, file.bytes, fresh);
   }
   if (!status.ok()) return status;
@@ -346,13 +356,11 @@ absl::StatusOr<std::string> OutputTree::Write(std::string_view path, size_t endi
 
 // By this run, with other bytes. What cannot be a name is for the writing to say.
 absl::StatusOr<bool> OutputTree::IsTaken(const NewFile& file) {
-  const std::string_view path = file.path;
-  const size_t slash = path.rfind('/');
-  const absl::Status entered = Enter(slash == path.npos ? "" : path.substr(0, slash));
+  const Place place = PlaceOf(file);
+  const absl::Status entered = Enter(place.folder);
   if (absl::IsInvalidArgument(entered)) return false;
   if (!entered.ok()) return entered;
-  const std::string_view base = slash == path.npos ? path : path.substr(slash + 1);
-  const std::string name = Fitting(base, std::min(file.ending_bytes, base.size()));
+  const std::string name = Fitting(place.name, place.ending_bytes);
   const File& folder = folder_.is_open() ? folder_ : root_;
   struct stat facts;
   if (::fstatat(folder.descriptor(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) return false;
@@ -372,8 +380,8 @@ absl::StatusOr<std::vector<OutputTree::Written>> OutputTree::WriteTogether(
   std::string hash;
   if (taken) {
     std::string hashes;
-    for (const NewFile& file : files) StrAppend(&hashes, Hash(AsText(file.bytes)), "/");
-    hash = Hash(hashes);
+    for (const NewFile& file : files) StrAppend(&hashes, Hash(file.bytes), "/");
+    hash = Hash(AsBytes(hashes));
   }
   std::vector<Written> written;
   for (const NewFile& file : files) {

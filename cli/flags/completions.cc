@@ -1,5 +1,7 @@
 #include "cli/flags/completions.h"
 
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/flags/flags.h"

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "cli/flags/flags.h"

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <utility>
+#include <vector>
+
 namespace shardpack::cli {
 namespace {
 

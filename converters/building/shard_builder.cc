@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <type_traits>
@@ -274,8 +275,7 @@ ShardBuilder::ShardBuilder(const Plan& plan, size_t shard, OutputDir& out)
 absl::StatusOr<std::unique_ptr<ShardBuilder>> ShardBuilder::Create(const Plan& plan, size_t shard,
                                                                    OutputDir& out) {
   auto builder = std::unique_ptr<ShardBuilder>(new ShardBuilder(plan, shard, out));
-  ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, out.Stage(builder->planned_.name));
-  builder->staged_ = std::move(staged);
+  ASSIGN_OR_RETURN(builder->staged_, out.Stage(builder->planned_.name));
   if (plan.sizes_change() && FindLayout(plan.format(), plan.layout())->needs_totals) {
     auto spool = Spool::Create(out, builder->planned_.name + ".spool");
     if (!spool.ok()) return spool.status();
@@ -287,8 +287,7 @@ absl::StatusOr<std::unique_ptr<ShardBuilder>> ShardBuilder::Create(const Plan& p
 }
 
 absl::Status ShardBuilder::CreateWriter() {
-  ASSIGN_OR_RETURN(std::unique_ptr<ShardWriter> writer, plan_.format().create(*staged_, spec_));
-  writer_ = std::move(writer);
+  ASSIGN_OR_RETURN(writer_, plan_.format().create(*staged_, spec_));
   return absl::OkStatus();
 }
 
@@ -437,8 +436,7 @@ absl::StatusOr<ShardResult> ShardBuilder::Finish() {
   }
   ASSIGN_OR_RETURN(std::string index, Prove(bytes));
   if (plan_.options().sha256) {
-    ASSIGN_OR_RETURN(std::string sha256, Sha256Of(staged_->file(), bytes));
-    result_.sha256 = std::move(sha256);
+    ASSIGN_OR_RETURN(result_.sha256, Sha256Of(staged_->file(), bytes));
   }
   if (out_.options().fsync) status = staged_->SyncData();
   if (!status.ok()) return status;
@@ -447,8 +445,7 @@ absl::StatusOr<ShardResult> ShardBuilder::Finish() {
   if (theirs.has_value()) return *std::move(theirs);
   status = out_.Publish(*staged_, result_.file);
   if (!status.ok()) return status;
-  ASSIGN_OR_RETURN(FileEntry index_file, out_.WriteFile(IndexName(planned_.name), index));
-  result_.index = std::move(index_file);
+  ASSIGN_OR_RETURN(result_.index, out_.WriteFile(IndexName(planned_.name), index));
   status = out_.SyncFolder();
   if (status.ok()) status = out_.journal().Append(result_);
   if (!status.ok()) return status;

@@ -168,9 +168,7 @@ absl::Status ShardScheduler::OpenNext() {
       return absl::OkStatus();
     }
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<ShardBuilder> builder,
-                   ShardBuilder::Create(plan_, shard->number, out_));
-  shard->builder = std::move(builder);
+  ASSIGN_OR_RETURN(shard->builder, ShardBuilder::Create(plan_, shard->number, out_));
   shard->next = plan_.shards()[shard->number].first;
   shard->end = shard->next + plan_.shards()[shard->number].count;
   const std::lock_guard lock(mutex_);

@@ -140,8 +140,7 @@ absl::Status IndexFolder::Begin() {
   absl::Status status = CheckIsOurs();
   if (status.ok()) status = MakeDirectory(out_ + "/.pack");
   if (!status.ok()) return status;
-  ASSIGN_OR_RETURN(File lock, LockPackFolder(out_));
-  lock_ = std::move(lock);
+  ASSIGN_OR_RETURN(lock_, LockPackFolder(out_));
   return BeginLocked();
 }
 

@@ -9,6 +9,7 @@
 #define SHARDPACK_CONVERTERS_LISTING_HIDDEN_ENTRIES_H_
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>

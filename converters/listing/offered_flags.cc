@@ -1,6 +1,7 @@
 #include "converters/listing/offered_flags.h"
 
 #include <string_view>
+#include <utility>
 
 #include "absl/strings/cord.h"
 

@@ -1,6 +1,7 @@
 #include "converters/listing/probe_pass.h"
 
 #include <atomic>
+#include <string>
 
 #include "converters/testing/memory_source.h"
 #include "formats/io/hash.h"

@@ -2,12 +2,14 @@
 // is refused.
 #include "converters/repairing/repair.h"
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"

@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "formats/io/status_macros.h"
@@ -338,8 +339,7 @@ absl::StatusOr<bool> ArchiveMembers::EndsWith(uint64_t header) const {
 
 absl::Status ArchiveMembers::Spool(Handle& archive, ArchiveMember& member) {
   if (!spool_.is_open()) {
-    ASSIGN_OR_RETURN(File spool, OpenSpool());
-    spool_ = std::move(spool);
+    ASSIGN_OR_RETURN(spool_, OpenSpool());
   }
   member.place = spooled_bytes_;
   if (member.bytes > max_member_bytes_) {

@@ -1,6 +1,7 @@
 #include "converters/sources/coco_json.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"

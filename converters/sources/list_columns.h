@@ -14,6 +14,7 @@
 #ifndef SHARDPACK_CONVERTERS_SOURCES_LIST_COLUMNS_H_
 #define SHARDPACK_CONVERTERS_SOURCES_LIST_COLUMNS_H_
 
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>

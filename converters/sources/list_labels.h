@@ -16,6 +16,7 @@
 #define SHARDPACK_CONVERTERS_SOURCES_LIST_LABELS_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>

@@ -23,9 +23,7 @@ void DeviceLoader::Core::EndDecoder() {
 absl::Status DeviceLoader::Core::MakeDecoder() {
   DeviceDecode options = *options_.decode;
   if (on_host_) options.use_hardware = options.use_hybrid = false;
-  ASSIGN_OR_RETURN(std::unique_ptr<DeviceDecoder> made,
-                   DeviceDecoder::Create(on_host_ ? HostApi() : api_, options, &stop_));
-  decoder_ = std::move(made);
+  ASSIGN_OR_RETURN(decoder_, DeviceDecoder::Create(on_host_ ? HostApi() : api_, options, &stop_));
   why_bad_.resize(slots_);
   had_engines_ = decoder_->has_hardware();
   const bool lacks = (options.use_hardware && !decoder_->has_hardware()) ||

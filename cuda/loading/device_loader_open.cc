@@ -207,9 +207,7 @@ absl::Status DeviceLoader::Core::Open(const Interrupted& interrupted) {
   size_t side_bytes = DeviceAligned(slots_ * sizeof(int64_t));
   if (preprocess_) side_bytes += slots_ * sizeof(PreprocessSample);
   if (on_host_) side_bytes += pixel_bytes();
-  ASSIGN_OR_RETURN(std::unique_ptr<Uploader> uploader,
-                   Uploader::Create(api_, kUploads, side_bytes, side_memory_));
-  uploader_ = std::move(uploader);
+  ASSIGN_OR_RETURN(uploader_, Uploader::Create(api_, kUploads, side_bytes, side_memory_));
   uploader_->set_patience(options_.stop_patience);
   try {
     thread_ = std::thread([this] {

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <random>
 #include <thread>
+#include <utility>
 
 #include "cuda/device/host_api.h"
 #include "cuda/testing/loader_fixture.h"

@@ -1,6 +1,9 @@
 // What a DLPack export says, and who releases the batch when.
 #include "cuda/loading/dlpack_export.h"
 
+#include <utility>
+#include <vector>
+
 #include "cuda/loading/device_loader.h"
 #include "cuda/testing/fake_api.h"
 #include "cuda/testing/loader_fixture.h"

@@ -1,6 +1,7 @@
 #include "cuda/loading/open_loader.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "cuda/loading/open_loader.h"
 #include "cuda/testing/fake_api.h"

@@ -193,18 +193,15 @@ absl::Status ResidentLoader::Core::Open(const std::optional<Cursor>& cursor,
   has_work_stream_ = status.ok();
   if (!status.ok()) return status;
   ASSIGN_OR_RETURN(
-      std::shared_ptr<DeviceBuffers> buffers,
+      buffers_,
       DeviceBuffers::Create(api_, {.buffers = options_.buffers,
                                    .slots = slots_,
                                    .pixel_bytes = slots_ * output_.Bytes(out_width_, out_height_),
                                    .samples = !gathers(),
                                    .rows = gathers()}));
-  buffers_ = std::move(buffers);
   const size_t side_bytes = DeviceAligned(slots_ * sizeof(int64_t)) +
                             slots_ * (gathers() ? sizeof(uint64_t) : sizeof(PreprocessSample));
-  ASSIGN_OR_RETURN(std::unique_ptr<Uploader> uploader,
-                   Uploader::Create(api_, kUploads, side_bytes, memory_));
-  uploader_ = std::move(uploader);
+  ASSIGN_OR_RETURN(uploader_, Uploader::Create(api_, kUploads, side_bytes, memory_));
   return Fill(interrupted);
 }
 

@@ -2,6 +2,9 @@
 // gathered there, without the host waiting; memory that is too small; calls that fail.
 #include "cuda/loading/resident_loader.h"
 
+#include <utility>
+#include <vector>
+
 #include "cuda/testing/loader_fixture.h"
 #include "cuda/testing/sink.h"
 #include "cuda/testing/test_device.h"

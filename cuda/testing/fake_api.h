@@ -32,6 +32,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cuda/device/device_api.h"

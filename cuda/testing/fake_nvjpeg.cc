@@ -4,6 +4,7 @@
 #include <cstring>
 #include <iterator>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "images/codecs/decode.h"

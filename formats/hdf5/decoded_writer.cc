@@ -29,8 +29,7 @@ absl::StatusOr<std::unique_ptr<ShardWriter>> DecodedWriter::Create(StagedFile& f
 }
 
 absl::StatusOr<uint64_t> DecodedWriter::LayOut(uint64_t samples) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Hdf5Output> output, Hdf5Output::Create(out_));
-  output_ = std::move(output);
+  ASSIGN_OR_RETURN(output_, Hdf5Output::Create(out_));
   const ImageInfo& image = spec_.raw_image;
   const uint64_t dims[] = {samples, image.height, image.width, image.channels};
   return output_->MakeBytes(kImagesName, dims);

@@ -1,6 +1,8 @@
 #include "formats/hdf5/hdf5_format.h"
 
 #include <algorithm>
+#include <memory>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

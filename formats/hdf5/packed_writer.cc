@@ -16,8 +16,7 @@ absl::StatusOr<std::unique_ptr<ShardWriter>> PackedWriter::Create(StagedFile& fi
   if (!status.ok()) return status;
   auto writer = std::unique_ptr<PackedWriter>(new PackedWriter(file, spec));
   const uint64_t images = spec.fields.empty() ? 0 : spec.fields[0].max_bytes;
-  ASSIGN_OR_RETURN(std::unique_ptr<Hdf5Output> output, Hdf5Output::Create(writer->out_));
-  writer->output_ = std::move(output);
+  ASSIGN_OR_RETURN(writer->output_, Hdf5Output::Create(writer->out_));
   status = writer->MakeField(kImagesName, images);
   for (size_t f = 1; f < spec.fields.size() && status.ok(); ++f) {
     status = writer->MakeField(spec.fields[f].name, spec.fields[f].max_bytes);

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <csignal>
+#include <memory>
 #include <string>
 
 #include "formats/io/file.h"

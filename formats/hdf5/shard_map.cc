@@ -107,8 +107,7 @@ absl::StatusOr<ObjectHeader> Mapper::Follow(const GroupLink& link, std::string_v
 
 absl::StatusOr<ShardMap> Mapper::Run() {
   ASSIGN_OR_RETURN(ObjectHeader root, ReadObjectHeader(reader_, reader_.root_address()));
-  ASSIGN_OR_RETURN(std::vector<GroupLink> links, ReadLinks(reader_, root));
-  root_ = std::move(links);
+  ASSIGN_OR_RETURN(root_, ReadLinks(reader_, root));
   images_ = FirstOf(kImageNames);
   if (images_ == nullptr) {
     return reader_.Damage(FindingId::kHdf5Layout, reader_.root_address(),

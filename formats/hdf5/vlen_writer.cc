@@ -20,8 +20,7 @@ absl::StatusOr<std::unique_ptr<ShardWriter>> VlenWriter::Create(StagedFile& file
   absl::Status status = SampleTable::CheckSpec(spec);
   if (!status.ok()) return status;
   auto writer = std::unique_ptr<VlenWriter>(new VlenWriter(file, spec));
-  ASSIGN_OR_RETURN(std::unique_ptr<Hdf5Output> output, Hdf5Output::Create(writer->out_));
-  writer->output_ = std::move(output);
+  ASSIGN_OR_RETURN(writer->output_, Hdf5Output::Create(writer->out_));
   writer->names_.emplace_back(kImagesName);
   for (size_t f = 1; f < spec.fields.size(); ++f) writer->names_.push_back(spec.fields[f].name);
   for (const std::string& name : writer->names_) {

@@ -7,6 +7,7 @@
 #include <array>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "formats/testing/fault_injection.h"

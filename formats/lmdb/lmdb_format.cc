@@ -1,6 +1,7 @@
 #include "formats/lmdb/lmdb_format.h"
 
 #include <algorithm>
+#include <string>
 
 #include "absl/strings/str_format.h"
 #include "formats/lmdb/lmdb_environment.h"

@@ -66,9 +66,8 @@ absl::Status NpyScanner::Scan(SequentialReader& in, const ScanOptions& options, 
   // Labels of a file that is cut fit nothing.
   std::vector<int64_t> labels;
   if (samples == claimed) {
-    ASSIGN_OR_RETURN(std::vector<int64_t> read,
+    ASSIGN_OR_RETURN(labels,
                      ReadNpyLabels(in.file().path(), samples, options.shard_name, findings));
-    labels = std::move(read);
   }
   for (uint64_t i = 0; i < samples; ++i) {
     ScannedField field{.name = kImageField, .offset = in.position(), .length = image_bytes};

@@ -1,5 +1,7 @@
 #include "formats/tfrecord/tfrecord_format.h"
 
+#include <string>
+
 #include "absl/strings/str_format.h"
 #include "formats/tfrecord/example_encoder.h"
 #include "formats/tfrecord/record_framing.h"

@@ -63,9 +63,7 @@ absl::StatusOr<Fetcher> Fetcher::Create(Dataset dataset, FetchOptions options, H
   const size_t slabs = std::clamp<size_t>(options.memory_bytes / options.slab_bytes, 1,
                                           each * std::max<size_t>(options.batches, 1));
   Fetcher fetcher;
-  ASSIGN_OR_RETURN(std::shared_ptr<SlabPool> pool,
-                   SlabPool::Create(memory, options.slab_bytes, slabs));
-  fetcher.pool_ = std::move(pool);
+  ASSIGN_OR_RETURN(fetcher.pool_, SlabPool::Create(memory, options.slab_bytes, slabs));
   fetcher.field_names_ = std::make_shared<const std::vector<std::string>>(options.fields);
   auto table = std::make_shared<ShardTable>(std::move(dataset), options.fields);
   RETURN_IF_ERROR(table->CheckFields());

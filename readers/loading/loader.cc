@@ -34,8 +34,7 @@ absl::StatusOr<std::unique_ptr<Loader::Decoding>> Loader::MakeDecoding(LoaderOpt
   const uint64_t fit = std::max<uint64_t>(options.memory_bytes / 2 / batch_bytes, 2);
   const auto batches = std::min<uint64_t>(fit, options.prefetch_batches + 1);
   options.prefetch_batches = static_cast<uint32_t>(batches - 1);
-  ASSIGN_OR_RETURN(std::shared_ptr<SlabPool> pool, SlabPool::Create(memory, batch_bytes, batches));
-  decoding->pool = std::move(pool);
+  ASSIGN_OR_RETURN(decoding->pool, SlabPool::Create(memory, batch_bytes, batches));
   return decoding;
 }
 
@@ -56,8 +55,7 @@ absl::StatusOr<Loader> Loader::Open(Dataset dataset, Order order, Rank rank, Loa
   }
   std::unique_ptr<Decoding> decoding;
   if (options.decode) {
-    ASSIGN_OR_RETURN(std::unique_ptr<Decoding> made, MakeDecoding(options, slots, memory));
-    decoding = std::move(made);
+    ASSIGN_OR_RETURN(decoding, MakeDecoding(options, slots, memory));
     options.memory_bytes -= options.memory_bytes / 2;
   }
   const Digest identity = dataset.identity();

@@ -1,6 +1,7 @@
 #include "readers/loading/loader_core.h"
 
 #include <algorithm>
+#include <string>
 #include <system_error>
 #include <utility>
 

@@ -12,6 +12,7 @@
 #include <random>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "formats/io/file.h"
 #include "formats/io/hash.h"

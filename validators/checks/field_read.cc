@@ -1,6 +1,7 @@
 #include "validators/checks/field_read.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

@@ -1,7 +1,9 @@
 #include "formats/testing/datasets/toy_format.h"
 
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
