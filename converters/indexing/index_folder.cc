@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <filesystem>
 #include <set>
 #include <sstream>
@@ -50,6 +49,7 @@ absl::StatusOr<IndexFolder> IndexFolder::Open(const std::string& out,
 }
 
 IndexFolder::~IndexFolder() {
+  stage_.reset();
   // Half published, `.pack` says so until the next run.
   if (!lock_.is_open() || publishing_ || !marked_.empty()) return;
   // Nothing is left to be done about an error here: the run has failed already, or is done.
@@ -77,10 +77,12 @@ absl::Status IndexFolder::ReadManifest() {
 
 absl::Status IndexFolder::CheckPackEntries() const {
   RETURN_IF_ERROR(CheckPackFolder(out_));
-  const absl::StatusOr<std::string> other = OtherInPackFolder(
-      out_, std::array<std::string_view, 4>{"lock", "stage", "index", "index.new"});
-  if (!other.ok() || other->empty()) return other.status();
-  return Conflict(out_, "holds an unfinished build; finish it, or use another folder");
+  ASSIGN_OR_RETURN(const PackEntries entries, ListPackFolder(*folder_));
+  for (const std::string& name : entries.Unfinished()) {
+    if (name.starts_with(kIndexMark)) continue;
+    return Conflict(out_, "holds an unfinished build; finish it, or use another folder");
+  }
+  return absl::OkStatus();
 }
 
 absl::Status IndexFolder::CheckIsOurs() {
@@ -151,12 +153,15 @@ absl::Status IndexFolder::BeginLocked() {
   if (!status.ok()) lock_ = File();  // what is in `.pack` may then be another run's
   if (!status.ok() || (manifest_ && !options_.overwrite)) return status;
   status = WriteMark();
-  if (status.ok()) status = folder_->RemoveTree(".pack/stage");
-  return status.ok() ? MakeDirectory(out_ + "/.pack/stage") : status;
+  if (status.ok()) status = RemoveStage(*folder_);
+  if (status.ok()) status = MakeDirectory(out_ + "/.pack/stage");
+  if (!status.ok()) return status;
+  ASSIGN_OR_RETURN(stage_, RunStage::Create(out_));
+  return absl::OkStatus();
 }
 
 std::string IndexFolder::StagedPath(uint32_t number) const {
-  return absl::StrCat(out_, "/.pack/stage/", number, std::string(kIndexSuffix));
+  return stage_->PathOf(absl::StrCat(number, std::string(kIndexSuffix)));
 }
 
 absl::StatusOr<std::unique_ptr<StagedFile>> IndexFolder::StageBytes(const std::string& path,
@@ -218,7 +223,7 @@ absl::Status IndexFolder::RemoveOld(const Manifest& manifest) {
 }
 
 absl::Status IndexFolder::Publish(const Manifest& manifest) {
-  const std::string staged_manifest = out_ + "/.pack/stage/" + std::string(kManifestName);
+  const std::string staged_manifest = stage_->PathOf(kManifestName);
   absl::Status status = WriteStaged(staged_manifest, manifest.ToJson());
   if (status.ok()) status = RemoveOld(manifest);
   for (uint32_t i = 0; status.ok() && i < manifest.shards.size(); ++i) {
@@ -235,6 +240,7 @@ absl::Status IndexFolder::Publish(const Manifest& manifest) {
       if (status.ok()) status = SyncDirectory(parent);
     }
   }
+  stage_.reset();
   if (status.ok()) status = RemovePackFolder(*folder_);
   if (status.ok()) created_.clear();
   if (status.ok()) marked_.clear();

@@ -30,6 +30,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "converters/publishing/owned_folder.h"
+#include "converters/publishing/run_stage.h"
 #include "formats/core/manifest.h"
 #include "formats/io/file.h"
 #include "formats/io/staged_file.h"
@@ -82,6 +83,7 @@ class IndexFolder {
   std::optional<Manifest> manifest_;
   std::vector<std::string> created_;  // folders that were not there, outermost first
   File lock_;
+  std::unique_ptr<RunStage> stage_;
   std::set<std::string> marked_;  // indexes in OUT that this run, or a killed one, has put there
   bool publishing_ = false;
 };

@@ -4,9 +4,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -28,20 +25,6 @@ absl::Status CheckPackFolder(const std::string& dataset) {
                      " is a link or a file, where pack has a folder; remove it by hand"));
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<std::string> OtherInPackFolder(const std::string& dataset,
-                                              std::span<const std::string_view> known) {
-  const std::string pack = dataset + "/.pack";
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(pack, error), end; !error && it != end;
-       it.increment(error)) {
-    std::string name = it->path().filename().native();
-    if (std::find(known.begin(), known.end(), name) == known.end()) return name;
-  }
-  if (error && error != std::errc::no_such_file_or_directory)
-    return IoStatus("list", pack, error.value());
-  return std::string();
 }
 
 // An OFD lock belongs to the open file: it is gone with the process, however that ends.

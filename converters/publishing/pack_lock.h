@@ -1,5 +1,4 @@
-// LockPackFolder: the lock that keeps two runs of pack out of one dataset's folder, and what else
-// `.pack` says of who works there.
+// LockPackFolder: the lock that keeps two runs of pack out of one dataset's folder.
 //
 //   absl::StatusOr<File> lock = LockPackFolder("OUT");       // OUT/.pack exists
 //   if (!lock.ok()) return lock.status();                     // "OUT is locked by another run"
@@ -12,7 +11,6 @@
 #ifndef SHARDPACK_CONVERTERS_PUBLISHING_PACK_LOCK_H_
 #define SHARDPACK_CONVERTERS_PUBLISHING_PACK_LOCK_H_
 
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -28,10 +26,6 @@ inline constexpr std::string_view kIndexMark = ".pack/index";
 
 // Neither `.pack` nor `.pack/stage`, whose files are removed, may be a link to somewhere else.
 absl::Status CheckPackFolder(const std::string& dataset);
-
-// An entry of `.pack` that is none of `known`; "" when there is none.
-absl::StatusOr<std::string> OtherInPackFolder(const std::string& dataset,
-                                              std::span<const std::string_view> known);
 
 // `dataset` is the folder with `.pack` in it.
 absl::StatusOr<File> LockPackFolder(const std::string& dataset);

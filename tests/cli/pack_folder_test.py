@@ -93,6 +93,18 @@ class PackFolderTest(command.PackTest):
       self.assert_kept()
       self.assertEqual(want, {name: data for name, data in self.contents().items() if not name.startswith(".pack")})
 
+  def test_an_index(self):
+    self.pack("src", "-o", "made", "--shards", "2")
+    (self.folder / "in").mkdir()
+    for shard in (self.folder / "made").glob("*.tar"):
+      shutil.copy(shard, self.folder / "in")
+    for flags in ([], [], ["--overwrite"]):
+      self.put("in", journals=False)
+      for name in ("0.pidx", "manifest.json.new"):
+        self.write(f"in/.pack/stage/{name}", b"half")
+      self.pack("index", "in", *flags)
+      self.assert_kept("in")
+
   def test_a_run_does_not_write_to_a_journal_of_somebody_else(self):
     self.pack("build", "--plan", "plan", "-o", "out", "--shards-range", "0-1", "-q")
     self.write("out/.pack/journal.jsonl", b'{"mine": 1}\n')
