@@ -39,6 +39,7 @@ TEST(Units, SharesAndDurations) {
   EXPECT_DOUBLE_EQ(*ParseDuration("90"), 90);
   EXPECT_DOUBLE_EQ(*ParseDuration("5m"), 300);
   EXPECT_DOUBLE_EQ(*ParseDuration("1.5h"), 5400);
+  EXPECT_EQ(*ParseDuration("1500ms"), 1.5);
   for (const char* bad : {"5 weeks", "0", "0s", "-1s", ""})
     EXPECT_FALSE(ParseDuration(bad).ok()) << bad;
 }
@@ -56,6 +57,12 @@ TEST(Units, ARangeIsNotAList) {
     const auto range = ParseRange(list);
     ASSERT_FALSE(range.ok()) << list;
     EXPECT_NE(range.status().message().find("not a list"), std::string::npos) << list;
+  }
+  for (const char* other : {" 0-3", "0-3 ", "99999999999999999999-1"}) {
+    const auto range = ParseRange(other);
+    ASSERT_FALSE(range.ok()) << other;
+    EXPECT_EQ(range.status().message().find("not a list"), std::string::npos) << other;
+    EXPECT_EQ(range.status().message().find("99999"), std::string::npos) << range.status();
   }
 }
 
