@@ -115,8 +115,15 @@ absl::Status UnknownFlag(const std::string& word, const CommandLine& line) {
   if (FindFlag(line.verb, name) != nullptr) {
     return InvalidArgumentError(StrCat(message, "; long flags have two dashes: --", name));
   }
+  // "-j8" is a letter and its value.
+  const auto has_letter = [&](Verb verb) {
+    return dashes == 1 && std::ranges::any_of(FlagsOf(verb), [&](const Flag* flag) {
+             return flag->letter != 0 && name.starts_with(flag->letter);
+           });
+  };
   for (const VerbSpec& other : AllVerbs()) {
-    if (name.size() > 1 && FindFlag(other.verb, name) != nullptr) {
+    const bool is_its = name.size() > 1 && FindFlag(other.verb, name) != nullptr;
+    if (is_its || has_letter(other.verb)) {
       return InvalidArgumentError(StrCat(message, ": it belongs to pack ", std::string(other.name),
                                          ", not to pack ", verb, HelpHint(line)));
     }

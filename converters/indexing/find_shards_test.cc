@@ -76,6 +76,9 @@ TEST_F(FindShardsTest, OrderIsThatOfTheCommand) {
   EXPECT_THAT(Names(*Find({b, a})), ElementsAre("b.toy", "a.toy"));
   EXPECT_THAT(Find({a, folder_}).status().message(), HasSubstr("given twice"));
   EXPECT_THAT(Find({a, folder_ + "/./a.toy"}).status().message(), HasSubstr("given twice"));
+  std::filesystem::create_hard_link(a, folder_ + "/c.toy");
+  EXPECT_THAT(Find({a, folder_ + "/c.toy"}).status().message(),
+              HasSubstr("c.toy is given twice, the first time as "));
 }
 
 TEST_F(FindShardsTest, LocationsAreRelativeWhereThatMakesSense) {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "converters/listing/offered_flags.h"
 #include "converters/publishing/file_damage.h"
 #include "converters/publishing/pack_folder.h"
 #include "converters/publishing/pack_lock.h"
@@ -202,7 +203,9 @@ absl::Status IndexFolder::RemoveOld(const Manifest& manifest) {
     if (!there) continue;
     ASSIGN_OR_RETURN(const std::string damage, DamageOf(path, shard.index, true, nullptr));
     if (!damage.empty()) {
-      return Conflict(path, "is there and not the index of this shard; --overwrite replaces it");
+      return OfferFlags(
+          Conflict(path, "is there and not the index of this shard; --overwrite replaces it"),
+          {{"--overwrite"}});
     }
   }
   if (manifest_) {

@@ -228,6 +228,7 @@ class RerunTest(command.PackTest):
   def test_flags_that_plan_has_not(self):
     self.source(count=4)
     self.assertIn("belongs to pack build", self.pack("plan", "src", "--jobs", "2", expect=2).stderr)
+    self.assertIn("belongs to pack build", self.pack("plan", "src", "-j2", expect=2).stderr)
 
 
 if __name__ == "__main__":
