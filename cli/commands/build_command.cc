@@ -15,6 +15,7 @@
 #include "converters/building/build.h"
 #include "converters/publishing/commit.h"
 #include "converters/publishing/replacement.h"
+#include "converters/publishing/skip_budget.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "formats/io/resources.h"
@@ -120,7 +121,8 @@ ExitCode FailResumable(const absl::Status& status, const CommandLine& line, bool
 }
 
 ExitCode ShowResult(const FinishedRun& run, const CommandLine& line, Terminal& terminal) {
-  if (run.report.already_complete) {
+  // A worker's part has no share of its own: the commit has judged it.
+  if (run.report.already_complete && !line.output.shards_range.has_value()) {
     const absl::Status allowed = CheckBudget(run.report.manifest, line.max_skip);
     if (!allowed.ok()) return Fail(WithCommands(allowed, line), terminal);
   }

@@ -35,7 +35,7 @@ ExitCode SayPublished(const Manifest& manifest, const CommandLine& line, Termina
                 terminal);
   }
   status = CheckBudget(manifest, line.max_skip);
-  if (!status.ok()) return Fail(status, terminal);
+  if (!status.ok()) return Fail(WithCommands(status, line), terminal);
   terminal.Say(
       absl::StrCat(EscapeForTerminal(line.arguments[0]),
                    " is published already, and its files have their sizes; nothing to do"));

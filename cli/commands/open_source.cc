@@ -255,6 +255,24 @@ absl::StatusOr<OpenedSource> OpenSource(const CommandLine& line, const FolderSou
   return OpenedSource{std::make_unique<FolderSource>(path, folder, pool), folder.ToMap()};
 }
 
+absl::Status CheckShared(const Plan& plan) {
+  const std::map<std::string, std::string>& words = plan.options().source;
+  const auto format = words.find("input-format");
+  if (format != words.end() && (format->second == "archive" || format->second == "coco")) {
+    return InvalidArgumentError(
+        StrCat("a plan of a source of the kind ", format->second,
+               " cannot be shared by workers; pack it with one command, or unpack it first"));
+  }
+  for (const ListedField& field : plan.listing().fields) {
+    if (!field.suffix.empty() || (format != words.end() && format->second == "dataset")) continue;
+    return InvalidArgumentError(
+        StrCat("the field ", EscapeForTerminal(field.name),
+               " of the plan comes from columns of a list, which workers do "
+               "not have; pack it with one command"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<SampleSource>> OpenPlannedSource(const Plan& plan,
                                                                 const std::string& root,
                                                                 IoPool& pool) {
@@ -270,19 +288,7 @@ absl::StatusOr<std::unique_ptr<SampleSource>> OpenPlannedSource(const Plan& plan
     }
     return std::make_unique<DatasetSource>(std::move(dataset), DatasetSourceOptions{.root = root});
   }
-  const bool archive = format != words.end() && format->second == "archive";
-  if (archive || (format != words.end() && format->second == "coco")) {
-    return InvalidArgumentError(
-        StrCat("a plan of a source of the kind ", format->second,
-               " cannot be shared by workers; pack it with one command, or unpack it first"));
-  }
-  for (const ListedField& field : plan.listing().fields) {
-    if (!field.suffix.empty()) continue;
-    return InvalidArgumentError(
-        StrCat("the field ", EscapeForTerminal(field.name),
-               " of the plan comes from columns of a list, which workers do "
-               "not have; pack it with one command"));
-  }
+  RETURN_IF_ERROR(CheckShared(plan));
   struct stat facts;
   // Without this a source that is not mounted would be a list of vanished files.
   const int error = ::stat(root.c_str(), &facts) == 0 ? 0 : errno;

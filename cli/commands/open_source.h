@@ -37,6 +37,9 @@ struct OpenedSource {
 absl::StatusOr<OpenedSource> OpenSource(const CommandLine& line, const FolderSourceOptions& folder,
                                         IoPool& pool);
 
+// InvalidArgument for a plan whose source other processes cannot open.
+absl::Status CheckShared(const Plan& plan);
+
 // The source of a plan made elsewhere; `root` is where it is on this machine.
 absl::StatusOr<std::unique_ptr<SampleSource>> OpenPlannedSource(const Plan& plan,
                                                                 const std::string& root,

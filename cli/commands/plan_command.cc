@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/open_source.h"
 #include "cli/commands/out_folder.h"
 #include "cli/commands/prepare_plan.h"
 #include "cli/flags/failure.h"
@@ -240,7 +241,8 @@ ExitCode RunPlan(const CommandLine& line, Terminal& terminal) {
   for (const std::string& warning : UnreadFolders(plan.listing())) terminal.Warn(warning);
   for (const std::string& warning : ClassGaps(plan, {})) terminal.Warn(warning);
   if (!line.write_plan.empty()) {
-    status = Write(plan, line.write_plan);
+    status = CheckShared(plan);
+    if (status.ok()) status = Write(plan, line.write_plan);
     if (!status.ok()) return Fail(status, terminal);
     SayWorkers(plan, line, terminal);
   }

@@ -64,6 +64,8 @@ absl::StatusOr<RunReport> Build(const Plan& plan, const SampleSource& source,
   const std::string& given = options.output.planned_source;
   if (!given.empty()) {
     RETURN_IF_ERROR(CheckKeepsTimes(plan, given, to_build));
+    const std::vector<uint32_t> built(finished.begin(), finished.end());
+    RETURN_IF_ERROR(CheckBuiltFrom(out.path(), plan, given, built, pool));
   }
   progress.total_shards = end - begin;
   progress.kept_shards = report.kept_shards;

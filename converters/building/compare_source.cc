@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "converters/building/shard_builder.h"
 #include "converters/listing/first_few.h"
@@ -43,6 +44,12 @@ bool SameFields(const PreparedSample& sample, std::span<const uint64_t> hashes,
   return true;
 }
 
+// Of a skip that says nothing about the input's bytes.
+bool IsUnread(const Skip& skip) {
+  return skip.reason == SkipReason::kPermission || skip.reason == SkipReason::kIoError ||
+         skip.reason == SkipReason::kVanished || skip.reason == SkipReason::kChanged;
+}
+
 class Comparison {
  public:
   Comparison(const std::string& out, const Manifest& manifest, const Plan& plan,
@@ -52,11 +59,20 @@ class Comparison {
         plan_(plan),
         source_(source),
         progress_(progress),
-        stop_(stop) {}
+        stop_(stop) {
+    for (const ManifestShard& shard : manifest.shards) shards_[shard.name] = &shard;
+  }
 
   absl::Status Run(IoPool& pool) {
     for (const PlannedShard& planned : plan_.shards()) progress_.total_rows += planned.count;
     for (const PlannedShard& planned : plan_.shards()) RETURN_IF_ERROR(CompareShard(planned, pool));
+    if (unread_.count() > 0) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          unread_.count(), unread_.count() == 1 ? " input" : " inputs",
+          " of the source could not be read, so that nobody knows whether the bytes are those of ",
+          EscapeForTerminal(out_), ":\n  ", unread_.Text(),
+          "\nMake them readable and run the same command again"));
+    }
     if (differing_.count() == 0) return absl::OkStatus();
     return OfferFlags(
         absl::FailedPreconditionError(absl::StrCat(
@@ -69,19 +85,21 @@ class Comparison {
 
  private:
   struct Chunk {
-    uint64_t first, count;
+    uint64_t first, count, bytes;
   };
 
   // Which record each position of the shard became, if any.
   absl::Status FindRecords(const PlannedShard& planned) {
     index_.reset();
     record_of_.assign(planned.count, std::nullopt);
-    const auto shard =
-        std::find_if(manifest_.shards.begin(), manifest_.shards.end(),
-                     [&](const ManifestShard& each) { return each.name == planned.name; });
-    if (shard == manifest_.shards.end()) return absl::OkStatus();  // none of it could be packed
-    ASSIGN_OR_RETURN(ShardIndex index, ShardIndex::Open(PathInDataset(out_, shard->index.name),
-                                                        shard->bytes, shard->index.xxh3_128));
+    const auto found = shards_.find(planned.name);
+    if (found == shards_.end()) {
+      return absl::DataLossError(absl::StrCat("the manifest of ", EscapeForTerminal(out_),
+                                              " lacks the shard ", planned.name));
+    }
+    const ManifestShard& shard = *found->second;
+    ASSIGN_OR_RETURN(ShardIndex index, ShardIndex::Open(PathInDataset(out_, shard.index.name),
+                                                        shard.bytes, shard.index.xxh3_128));
     uint64_t record = 0;
     std::string path;
     for (uint64_t i = 0; i < planned.count && record < index.records(); ++i) {
@@ -90,7 +108,7 @@ class Comparison {
       if (index.source_path(record) == path) record_of_[i] = record++;
     }
     if (record < index.records()) {
-      return absl::DataLossError(absl::StrCat(EscapeForTerminal(shard->index.name),
+      return absl::DataLossError(absl::StrCat(EscapeForTerminal(shard.index.name),
                                               " holds other records than were planned"));
     }
     index_ = std::move(index);
@@ -100,15 +118,13 @@ class Comparison {
   absl::Status CompareShard(const PlannedShard& planned, IoPool& pool) {
     RETURN_IF_ERROR(FindRecords(planned));
     std::vector<Chunk> chunks;
-    uint64_t bytes = 0;
     for (uint64_t p = planned.first; p < planned.first + planned.count; ++p) {
       const uint64_t sample = plan_.listing().SampleBytes(plan_.row(p));
-      if (chunks.empty() || bytes + sample > kChunkBytes || chunks.back().count == kChunkRows) {
-        chunks.push_back({p, 0});
-        bytes = 0;
-      }
+      if (chunks.empty() || chunks.back().bytes + sample > kChunkBytes ||
+          chunks.back().count == kChunkRows)
+        chunks.push_back({p, 0, 0});
       ++chunks.back().count;
-      bytes += sample;
+      chunks.back().bytes += sample;
     }
     pool.ForEach(chunks.size(), [&](size_t n) {
       if (stop_.load() == 0) CompareChunk(planned, chunks[n]);
@@ -118,6 +134,8 @@ class Comparison {
   }
 
   void CompareChunk(const PlannedShard& planned, const Chunk& rows) {
+    std::unique_lock alone(large_, std::defer_lock);
+    if (rows.bytes > kChunkBytes) alone.lock();
     SampleChunk chunk;
     LoadSamples(plan_, source_, rows.first, rows.count, chunk);
     if (chunk.failed.ok()) JudgeSamples(plan_, chunk);
@@ -127,8 +145,13 @@ class Comparison {
     if (!failed_.ok()) return;
     progress_.done_rows += rows.count;
     progress_.bytes_in += chunk.bytes_in;
+    std::map<uint64_t, const Skip*> unread;
+    for (const Skip& skip : chunk.skips) {
+      if (IsUnread(skip)) unread[skip.row] = &skip;
+    }
     auto sample = chunk.samples.begin();
     for (uint64_t p = rows.first; p < rows.first + rows.count; ++p) {
+      const uint32_t row = plan_.row(p);
       const bool good = sample != chunk.samples.end() && sample->position == p;
       const std::optional<uint64_t> record = record_of_[p - planned.first];
       // What cannot be packed now could not be then: no byte of it is in the dataset.
@@ -139,7 +162,15 @@ class Comparison {
                     std::span(chunk.hashes).subspan(sample->first_hash, sample->fields.size()),
                     *index_, *record)
               : !good && !record;
-      if (!same) differing_.Add(EscapeForTerminal(plan_.listing().Path(plan_.row(p))));
+      const std::string name = EscapeForTerminal(plan_.listing().Path(row));
+      if (const auto skip = unread.find(row); skip != unread.end()) {
+        unread_.Add(absl::StrCat(name, ": ", std::string(SkipReasonName(skip->second->reason)),
+                                 skip->second->detail.empty() ? "" : " (",
+                                 EscapeForTerminal(skip->second->detail),
+                                 skip->second->detail.empty() ? "" : ")"));
+      } else if (!same) {
+        differing_.Add(name);
+      }
       if (good) ++sample;
     }
   }
@@ -150,10 +181,12 @@ class Comparison {
   const SampleSource& source_;
   BuildProgress& progress_;
   const std::atomic<int>& stop_;
+  absl::flat_hash_map<std::string_view, const ManifestShard*> shards_;
   std::optional<ShardIndex> index_;  // of the shard at hand
   std::vector<std::optional<uint64_t>> record_of_;
-  std::mutex mutex_;
-  FirstLines differing_;
+  std::mutex large_;  // of samples that are larger than a chunk, one is in memory
+  std::mutex mutex_;  // of what follows
+  FirstLines differing_, unread_;
   absl::Status failed_;
 };
 

@@ -6,10 +6,10 @@
 //
 // Lifetime: borrows all arguments for the call.
 // Thread-safety: any number at once.
-// Errors: FailedPrecondition that names the first inputs that differ; InvalidArgument where pixels
-// were changed when the dataset was packed, so that its bytes tell nothing of the source's; what
-// OutputDir and the source answer; Cancelled.
-// Memory: 8 MiB of samples, or one, a thread of the pool.
+// Errors: FailedPrecondition that names the first inputs that differ, or that cannot be read;
+// InvalidArgument where pixels were changed when the dataset was packed, so that its bytes tell
+// nothing of the source's; what OutputDir and the source answer; Cancelled. Memory: 8 MiB of
+// samples a thread of the pool, and one sample that is larger.
 #ifndef SHARDPACK_CONVERTERS_BUILDING_COMPARE_SOURCE_H_
 #define SHARDPACK_CONVERTERS_BUILDING_COMPARE_SOURCE_H_
 

@@ -34,11 +34,7 @@ std::vector<std::string> ClassGaps(const Plan& plan, std::span<const Skip> skips
   for (const PlannedShard& shard : plan.shards()) {
     for (uint64_t p = shard.first; p < shard.first + shard.count; ++p) {
       const uint32_t row = plan.row(p);
-      const auto skip =
-          std::lower_bound(skips.begin(), skips.end(), row,
-                           [](const Skip& each, uint64_t wanted) { return each.row < wanted; });
-      const bool skipped = skip != skips.end() && skip->row == row;
-      if (!skipped && listing.label[row] >= 0)
+      if (FindSkip(skips, row) == nullptr && listing.label[row] >= 0)
         ++samples[shard.split * classes + static_cast<size_t>(listing.label[row])];
     }
   }

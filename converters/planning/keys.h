@@ -43,7 +43,7 @@ struct KeyLimits {
 
 struct KeyPlan {
   bool index_keys = false;
-  // Not 0: MakePortableKey of this length, suffix included, which changes some key.
+  // Not 0: MakePortableKey of this length, suffix included. 0 where that would change no key.
   size_t portable_bytes = 0;
   std::map<uint32_t, uint32_t> suffixes;  // row -> n: its key is the path's with "_<n>"
   std::vector<Skip> skips;                // duplicate keys, by row

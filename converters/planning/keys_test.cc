@@ -93,6 +93,23 @@ TEST(KeysTest, EachKeyIsMadePortableByItself) {
   }
 }
 
+TEST(KeysTest, SizesAreThoseOfTheKeys) {
+  Listing listing = MakeListing(
+      {"flat.jpg", ".jpg", "noext", "cat/1.jpg", "cat/a.b.jpg", "a/b.c/.hidden.v2.png"});
+  for (const bool given : {false, true}) {
+    for (uint64_t row = 0; row < listing.rows(); ++row) {
+      std::string key;
+      AppendRowKey(listing, row, key);
+      EXPECT_EQ(key.size(), RowKeyBytes(listing, row)) << key;
+      if (!given) listing.keys += "key of " + std::to_string(row * row * row);
+    }
+    for (uint64_t row = 0, end = 0; !given && row < listing.rows(); ++row) {
+      end += ("key of " + std::to_string(row * row * row)).size();
+      listing.key_ends.push_back(end);
+    }
+  }
+}
+
 TEST(KeysTest, AutoChangesNoOtherKey) {
   const std::string long_name(92, 'x');
   for (const std::string& bad :

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -12,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "converters/listing/offered_flags.h"
 #include "converters/planning/record_order.h"
 #include "converters/publishing/replacement.h"
 #include "converters/publishing/skip_budget.h"
@@ -251,19 +249,6 @@ absl::StatusOr<std::vector<FileMaker>> FileMakersOf(const Format& format, const 
     makers.push_back(spec->make);
   }
   return makers;
-}
-
-absl::Status CheckBudget(const Manifest& manifest, double max_skip) {
-  const ManifestCounts& counts = manifest.counts;
-  const uint64_t lost = counts.skipped + counts.failed;
-  if (static_cast<double>(lost) <= max_skip * static_cast<double>(counts.seen))
-    return absl::OkStatus();
-  const double share = static_cast<double>(lost) / static_cast<double>(counts.seen);
-  return OfferFlags(
-      absl::DataLossError(absl::StrFormat(
-          "%d of %d inputs are not in this dataset, %.4g %% may be missing; %s names them", lost,
-          counts.seen, max_skip * 100, std::string(kSkippedName))),
-      {{"--max-skip", absl::StrCat(std::ceil(share * 100), "%")}});
 }
 
 absl::StatusOr<Manifest> Commit(const Plan& plan, std::span<const ShardResult> results,

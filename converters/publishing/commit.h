@@ -50,9 +50,6 @@ std::string Sha256Lines(const Manifest& manifest);
 absl::StatusOr<std::vector<FileMaker>> FileMakersOf(const Format& format, const LayoutSpec& layout,
                                                     std::span<const std::string> kinds);
 
-// DataLoss when more inputs of a published dataset are missing than are allowed now.
-absl::Status CheckBudget(const Manifest& manifest, double max_skip);
-
 // `results`: one a shard of the plan, in its order.
 absl::StatusOr<Manifest> Commit(const Plan& plan, std::span<const ShardResult> results,
                                 OutputDir& out, const CommitOptions& options);

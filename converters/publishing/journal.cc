@@ -148,6 +148,7 @@ bool ParseJournalLine(std::string_view line, ShardResult* result) {
 }
 
 bool IsJournalText(std::string_view text) {
+  const bool begun = text.starts_with('\n');  // as Journal::Open begins one
   bool blank = true;
   while (!text.empty()) {
     const size_t end = text.find('\n');
@@ -157,7 +158,8 @@ bool IsJournalText(std::string_view text) {
     if (line.find_first_not_of('\0') == std::string_view::npos) continue;
     blank = false;
     ShardResult unused;
-    if (line.starts_with(kLineBegin) || kLineBegin.starts_with(line) ||
+    const bool torn = begun && text.empty() && end == std::string_view::npos;
+    if (line.starts_with(kLineBegin) || (torn && kLineBegin.starts_with(line)) ||
         ParseJournalLine(line, &unused))
       return true;
   }

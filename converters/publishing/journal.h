@@ -54,8 +54,8 @@ void MergeFacts(const DatasetFacts& from, DatasetFacts& into);
 std::string ToJournalLine(const ShardResult& result);  // with the line end
 // False for anything that ToJournalLine has not written.
 bool ParseJournalLine(std::string_view line, ShardResult* result);
-// Whether a file that begins so can be a journal: a line is one or a part of one, or there is none
-// yet. A file of a journal's name may be somebody else's.
+// Whether a file that begins so can be a journal: a line is one or the beginning of one, or there
+// is none yet. A file of a journal's name may be somebody else's.
 bool IsJournalText(std::string_view text);
 inline constexpr uint64_t kJournalBeginningBytes = uint64_t{1} << 20;  // enough to tell
 // Of a file in `.pack`: it is read as a journal, if it is one.

@@ -103,6 +103,17 @@ TEST(JournalTest, PartsOfSeveralWorkersAreOne) {
   for (uint32_t n = 0; n < 3; ++n) EXPECT_EQ((*results)[n].shard, n);
 }
 
+TEST(JournalTest, TextIsTheirsUnlessALineIsOfAJournal) {
+  const std::string line = ToJournalLine(Example(1));
+  for (const std::string& ours :
+       {std::string(), std::string("\n"), line, "\n" + line, "\n" + line.substr(0, 40),
+        "\n" + line.substr(0, 5), std::string(9, '\0'), "torn\n" + line})
+    EXPECT_TRUE(IsJournalText(ours)) << ours;
+  for (const std::string theirs : {"precious", "{\n  \"notes\": 1\n}\n", "{\"mine\": 1}\n", "{",
+                                   "\n{\n\"a\": 1}\n", "\n{\"fa\nmore\n"})
+    EXPECT_FALSE(IsJournalText(theirs)) << theirs;
+}
+
 TEST(MergeFactsTest, TakesExtremesAndSums) {
   DatasetFacts all;
   MergeFacts({100, 90, 500, 10, 20, 30, 40, {{"jpg", 6}}}, all);

@@ -78,6 +78,9 @@ class OutputDir {
   std::string StageFolder() const { return stage_->PathOf(""); }
   // A new file there; what a try that failed has left is removed.
   absl::StatusOr<std::unique_ptr<StagedFile>> Stage(const std::string& name) const;
+  // The same with these bytes, on the disk where that is asked for.
+  absl::StatusOr<std::unique_ptr<StagedFile>> StageWhole(const std::string& name,
+                                                         std::string_view bytes) const;
 
   // The shard as another run has published and journalled it since, whole; none if none has.
   absl::StatusOr<std::optional<ShardResult>> FinishedByOther(const Plan& plan, size_t shard) const;
@@ -90,8 +93,8 @@ class OutputDir {
   bool PublishedByOther(const Plan& plan) const;
 
   // Moves a finished file to its final name, in a folder of OUT if the name has one. What is there
-  // with the same bytes stays; with other bytes it is the remainder of a run of ours, which nobody
-  // vouches for, and is replaced.
+  // with the same bytes stays; with other bytes it is replaced, when a run of ours has noted it as
+  // its own, and else FailedPrecondition.
   absl::Status Publish(StagedFile& staged, const FileEntry& entry) const;
   // Writes a small file whole, through the staging area, to its final name.
   absl::StatusOr<FileEntry> WriteFile(const std::string& name, std::string_view bytes) const;
@@ -136,6 +139,7 @@ class OutputDir {
   absl::Status PublishOnce(const std::string& name, std::string_view bytes) const;
   void Follow(const std::string& own_journal);
   absl::Status FindFinished(const Plan& plan, const std::optional<Plan>& was, IoPool& pool);
+  absl::Status FindStrangers(const Plan& plan, const std::vector<ShardResult>& lines);
   absl::Status NameIndexes(const Plan& plan);
   absl::Status RenameOldIndex(const std::string& shard, FileEntry& index) const;
   absl::Status CheckFreshness(const Plan& was, const Plan& now) const;
@@ -152,6 +156,7 @@ class OutputDir {
   std::set<uint32_t> journalled_;        // shards that were finished once, as they may be still
   std::unique_ptr<OwnedFolder> folder_;  // of path_
   std::set<std::string> old_indexes_;    // that journals name as older versions did
+  std::set<std::string> strangers_;      // shards and indexes that were there and no run has noted
   std::unique_ptr<RunStage> stage_;
   std::unique_ptr<Journal> journal_;
   std::shared_ptr<Followed> followed_;

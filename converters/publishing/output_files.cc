@@ -18,19 +18,29 @@
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
+namespace {
+
+constexpr char kOfTheRun[] = "of-the-run";  // in the stage
+
+}  // namespace
 
 // The file appears whole, and once: another run's file of that name stays.
 absl::Status OutputDir::PublishOnce(const std::string& name, std::string_view bytes) const {
-  ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, Stage("of-the-run"));
-  absl::Status status = staged->Append(AsBytes(bytes));
-  if (status.ok()) status = options_.fsync ? staged->SyncData() : staged->Flush();
-  if (status.ok()) status = staged->Publish(PathOf(name));
-  return status;
+  ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, StageWhole(kOfTheRun, bytes));
+  return staged->Publish(PathOf(name));
 }
 
 absl::StatusOr<std::unique_ptr<StagedFile>> OutputDir::Stage(const std::string& name) const {
   RETURN_IF_ERROR(folder_->RemoveFile(stage_->NameOf(name)));
   return StagedFile::Create(stage_->PathOf(name));
+}
+
+absl::StatusOr<std::unique_ptr<StagedFile>> OutputDir::StageWhole(const std::string& name,
+                                                                  std::string_view bytes) const {
+  ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, Stage(name));
+  RETURN_IF_ERROR(staged->Append(AsBytes(bytes)));
+  RETURN_IF_ERROR(options_.fsync ? staged->SyncData() : staged->Flush());
+  return staged;
 }
 
 absl::Status OutputDir::Publish(StagedFile& staged, const FileEntry& entry) const {
@@ -47,6 +57,11 @@ absl::Status OutputDir::Publish(StagedFile& staged, const FileEntry& entry) cons
       ASSIGN_OR_RETURN(const bool published, Exists(PathOf(std::string(kManifestName))));
       if (published) return Conflict(path_, "was published by another run just now");
     }
+    if (!same && strangers_.contains(entry.name)) {
+      return Conflict(PathOf(entry.name),
+                      "was not made by this build, which would write another file of this name; "
+                      "move it away and run again");
+    }
     status = same ? absl::OkStatus() : folder_->Replace(staged_name, entry.name);
   }
   if (status.ok() && slash != std::string::npos && options_.fsync) status = SyncDirectory(folder);
@@ -58,11 +73,8 @@ absl::StatusOr<FileEntry> OutputDir::WriteFile(const std::string& name,
   std::string stage_name = name;
   std::replace(stage_name.begin(), stage_name.end(), '/', '_');
   const FileEntry entry{name, bytes.size(), Xxh3_128(AsBytes(bytes))};
-  ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, Stage(stage_name));
-  absl::Status status = staged->Append(AsBytes(bytes));
-  if (status.ok() && options_.fsync) status = staged->SyncData();
-  if (status.ok()) status = Publish(*staged, entry);
-  if (!status.ok()) return status;
+  ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, StageWhole(stage_name, bytes));
+  RETURN_IF_ERROR(Publish(*staged, entry));
   return entry;
 }
 
@@ -86,11 +98,8 @@ absl::Status OutputDir::ClaimExtras(
 
 // A small file of `.pack`, whole, in place of what is there.
 absl::Status OutputDir::Replace(std::string_view name, std::string_view bytes) const {
-  const std::string staged_name = "of-the-run";
-  ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, Stage(staged_name));
-  absl::Status status = staged->Append(AsBytes(bytes));
-  if (status.ok()) status = options_.fsync ? staged->SyncData() : staged->Flush();
-  return status.ok() ? folder_->Replace(stage_->NameOf(staged_name), name) : status;
+  ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> staged, StageWhole(kOfTheRun, bytes));
+  return folder_->Replace(stage_->NameOf(kOfTheRun), name);
 }
 
 absl::StatusOr<Manifest> OutputDir::TakeSourceTimes(const Plan& plan) {

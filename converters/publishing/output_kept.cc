@@ -94,10 +94,8 @@ absl::Status OutputDir::CheckJournals(const Plan& plan) {
 // is there.
 absl::Status OutputDir::ClaimNames(const Plan& plan) const {
   const std::string names = MadeNames(plan);
-  const absl::StatusOr<std::string> was =
-      ReadWholeFile(PathOf(std::string(kMadeName)), kMaxNamesBytes);
-  if (!was.ok() && !absl::IsNotFound(was.status())) return was.status();
-  return was.ok() && *was == names ? absl::OkStatus() : Replace(kMadeName, names);
+  ASSIGN_OR_RETURN(const std::set<std::string> was, ReadNames(PathOf(std::string(kMadeName))));
+  return NamesText(was) == names ? absl::OkStatus() : Replace(kMadeName, names);
 }
 
 // Sizes are part of the digest; a file rewritten with the same size shows in its mtime. Shards that
@@ -134,12 +132,31 @@ absl::Status OutputDir::RenewPlan(const Plan& was, const Plan& now) {
   return differ ? Replace(".pack/plan", now.ToBytes()) : absl::OkStatus();
 }
 
+// What a run has not noted may be somebody else's, or what was left of a run that was killed
+// between two steps; then the build makes the same bytes again.
+absl::Status OutputDir::FindStrangers(const Plan& plan, const std::vector<ShardResult>& lines) {
+  if (options_.only_commit) return absl::OkStatus();
+  std::set<uint32_t> noted;
+  for (const ShardResult& line : lines) noted.insert(line.shard);
+  const auto [begin, end] =
+      options_.shards_range.value_or(std::pair<size_t, size_t>(0, plan.shards().size()));
+  for (size_t n = begin; n < end; ++n) {
+    if (noted.contains(static_cast<uint32_t>(n))) continue;
+    for (const std::string& name : {plan.DataFile(n), IndexName(plan.shards()[n].name)}) {
+      ASSIGN_OR_RETURN(const bool there, Exists(PathOf(name)));
+      if (there) strangers_.insert(name);
+    }
+  }
+  return absl::OkStatus();
+}
+
 // What no line vouches for is built again, and takes the place of what is there when it is
 // published.
 absl::Status OutputDir::FindFinished(const Plan& plan, const std::optional<Plan>& was,
                                      IoPool& pool) {
   ASSIGN_OR_RETURN(std::vector<ShardResult> lines, ReadJournals(PathOf(".pack")));
   RETURN_IF_ERROR(CheckOnePlan(path_, plan, lines));
+  RETURN_IF_ERROR(FindStrangers(plan, lines));
   // Those that name no plan, or no times, are of the one that was there.
   if (plan_was_lost_) {
     std::erase_if(lines, [](const ShardResult& line) { return !line.plan || !line.times; });

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "converters/planning/plan_bytes.h"
 #include "converters/publishing/journal.h"
 #include "converters/publishing/replacement.h"
 #include "formats/core/manifest.h"
@@ -75,17 +76,24 @@ class PackLister {
       const std::string path = In(folder, name);
       if (!OwnedFolder::IsName(path)) {
         entries_.others.push_back(path);
-      } else if (name == "stage") {
+        continue;
+      }
+      if (name == "stage") {
         RETURN_IF_ERROR(Stage(path));
-      } else if (Contains(kMade, name)) {
-        entries_.files.push_back(path);
+        continue;
+      }
+      ASSIGN_OR_RETURN(const OwnedFolder::Look look, dataset_.LookAt(path));
+      if (look.kind == Kind::kNothing) continue;  // another run has ended meanwhile
+      const absl::StatusOr<bool> ours =
+          look.kind == Kind::kFile ? IsOfPack(path, name, look.bytes) : false;
+      if (absl::IsNotFound(ours.status())) continue;
+      if (!ours.ok()) return ours.status();
+      if (!*ours) {
+        entries_.others.push_back(path);
       } else if (name == "lock") {
-        ASSIGN_OR_RETURN(const bool empty, IsEmptyFile(path));
-        if (empty) lock = path;
-        if (!empty) entries_.others.push_back(path);
+        lock = path;
       } else {
-        ASSIGN_OR_RETURN(const bool journal, IsJournal(path, name));
-        (journal ? entries_.files : entries_.others).push_back(path);
+        entries_.files.push_back(path);
       }
     }
     if (lock) entries_.files.push_back(*lock);
@@ -173,22 +181,29 @@ class PackLister {
         return RebuiltEntry(inner, inner_path, name + "/");
       });
     }
+    if (look.kind == Kind::kNothing) return absl::OkStatus();
     const bool ours = look.kind == Kind::kFile && names_->contains(below + name);
     (ours ? entries_.files : entries_.others).push_back(path);
     return absl::OkStatus();
   }
 
-  absl::StatusOr<bool> IsEmptyFile(const std::string& path) const {
-    ASSIGN_OR_RETURN(const OwnedFolder::Look look, dataset_.LookAt(path));
-    return look.kind == Kind::kFile && look.bytes == 0;
+  // A file in `.pack`, by its name and content; NotFound when it is gone.
+  absl::StatusOr<bool> IsOfPack(const std::string& path, const std::string& name,
+                                uint64_t bytes) const {
+    if (name == "lock") return bytes == 0;
+    if (!Contains(kMade, name)) return IsJournal(path, name);
+    if (name == "plan") {
+      ASSIGN_OR_RETURN(const std::string text, dataset_.Read(path, kPlanMagic.size()));
+      return kPlanMagic.starts_with(text);  // one that is cut as well
+    }
+    ASSIGN_OR_RETURN(const std::string text, dataset_.Read(path, kMaxNamesBytes));
+    return IsNamesText(text);
   }
 
   // By the name that a worker gives its own, else by its content.
   absl::StatusOr<bool> IsJournal(const std::string& path, std::string_view name) const {
     constexpr std::string_view kPrefix = "journal-", kSuffix = ".jsonl";
     if (!IsJournalName(name)) return false;
-    ASSIGN_OR_RETURN(const OwnedFolder::Look look, dataset_.LookAt(path));
-    if (look.kind != Kind::kFile) return false;
     if (name.starts_with(kPrefix) &&
         IsRunName(name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size())))
       return true;

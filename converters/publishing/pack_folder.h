@@ -5,8 +5,9 @@
 //   if (!entries->others.empty()) ...                        // ".pack/mine", ".pack/stage/notes"
 //   absl::Status removed = RemovePackFolder(*folder);        // leaves those
 //
-// Of pack is what has a name that pack gives, and the kind and, for a lock and a journal, the
-// content. In the stage of a run these are the names of the dataset's files, as the manifest or
+// Of pack is what has a name that pack gives, the kind, and the content: a lock is empty, a plan
+// has its magic, a journal its lines, and lists of names nothing but names. In the stage of a run
+// these are the names of the dataset's files, as the manifest or
 // `.pack/made` lists them, and those of a few scratch files.
 //
 // Thread-safety: any thread; removing under the lock of the folder.

@@ -25,6 +25,10 @@
 namespace shardpack {
 namespace {
 
+constexpr uint64_t kMaxLooks = 1000;
+constexpr char kNewPlan[] =
+    "\nTo pack it as it is now, make a new plan with pack plan, and build it in another folder.";
+
 int64_t Nanoseconds(const timespec& time) {
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
@@ -65,9 +69,18 @@ class SourceFiles {
     if (differing_.count() == 0) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat(
         EscapeForTerminal(dataset), " is whole, but the source ", EscapeForTerminal(root_),
-        " is not as planned any more:\n  ", differing_.Text(),
-        "\nTo pack it as it is now, make a new plan with pack plan, and build it in another "
-        "folder."));
+        " is not as planned any more:\n  ", differing_.Text(), kNewPlan));
+  }
+
+  // Of shards that were built from these files, as planned. What is not there any more tells
+  // nothing about what was packed.
+  absl::Status CheckBuilt(const std::string& out) const {
+    if (rewritten_.count() == 0) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat(EscapeForTerminal(out), " holds shards that were built before files of ",
+                     EscapeForTerminal(root_), " were changed:\n  ", rewritten_.Text(), kNewPlan,
+                     "\nOnce all shards are built, what was packed is published by\n  ",
+                     TypedProgram(), " commit ", ShellQuoted(out)));
   }
 
   std::string Times() const { return TimesDigest(mtime_ns_, field_mtime_ns_).ToHex(); }
@@ -81,8 +94,9 @@ class SourceFiles {
            std::any_of(field_mtime_ns_.begin(), field_mtime_ns_.end(), changed);
   }
 
-  // `compare`: whether --compare can be typed.
-  absl::Status Changed(const std::string& dataset, int64_t published, bool compare, IoPool& pool) {
+  // `compare`: whether --compare can be typed; `planned`: by a run of a given plan.
+  absl::Status Changed(const std::string& dataset, int64_t published, bool compare, bool planned,
+                       IoPool& pool) {
     struct stat facts;
     const bool archive = ::stat(root_.c_str(), &facts) == 0 && !S_ISDIR(facts.st_mode);
     if (archive) {
@@ -108,11 +122,12 @@ class SourceFiles {
         EscapeForTerminal(dataset), " is whole, but ", what,
         "\nWhether the bytes are the same is told by\n  ", TypedProgram(), " validate ",
         ShellQuoted(dataset), " --against ", ShellQuoted(root_),
-        rows_ != nullptr ? ""  // a worker replaces nothing
-        : compare        ? "\n--compare reads the source too, and where every byte is the one that "
-                           "was packed takes it as it is now; --overwrite packs it again"
-                         : "\n--overwrite packs the files as they are now"));
-    if (rows_ != nullptr) return changed;
+        planned            ? kNewPlan
+        : rows_ != nullptr ? ""  // a worker replaces nothing
+        : compare ? "\n--compare reads the source too, and where every byte is the one that "
+                    "was packed takes it as it is now; --overwrite packs it again"
+                  : "\n--overwrite packs the files as they are now"));
+    if (planned || rows_ != nullptr) return changed;
     return compare ? OfferFlags(changed, {{"--compare"}, {"--overwrite"}})
                    : OfferFlags(changed, {{"--overwrite"}});
   }
@@ -134,8 +149,11 @@ class SourceFiles {
       differing_.Add(absl::StrCat(path, facts == nullptr ? " is missing" : " is not a file"));
       return;
     }
+    const bool same_time = time == Nanoseconds(facts->st_mtim);
     time = Nanoseconds(facts->st_mtim);
-    if (static_cast<uint64_t>(facts->st_size) == bytes) return;
+    const bool same_size = static_cast<uint64_t>(facts->st_size) == bytes;
+    if (!same_time || !same_size) rewritten_.Add(path);
+    if (same_size) return;
     differing_.Add(absl::StrCat(path, " has ", facts->st_size, " bytes, planned were ", bytes));
   }
 
@@ -189,7 +207,7 @@ class SourceFiles {
   std::vector<int64_t> mtime_ns_, field_mtime_ns_;
   bool looked_ = false;
   uint64_t files_ = 0;  // looked at
-  FirstLines differing_, written_;
+  FirstLines differing_, rewritten_, written_;
 };
 
 }  // namespace
@@ -235,8 +253,21 @@ absl::Status CheckPublishedFiles(const std::string& dataset, const Manifest& man
       "\nTo build these alone again:\n  ", TypedProgram(), " repair ", ShellQuoted(dataset)));
 }
 
+absl::Status CheckBuiltFrom(const std::string& out, const Plan& plan, const std::string& root,
+                            std::span<const uint32_t> shards, IoPool& pool) {
+  if (plan.listing().mtime_ns.empty()) return absl::OkStatus();
+  std::vector<uint32_t> rows;
+  for (const uint32_t n : shards) {
+    const PlannedShard& shard = plan.shards()[n];
+    for (uint64_t p = shard.first; p < shard.first + shard.count; ++p) rows.push_back(plan.row(p));
+  }
+  SourceFiles files(plan.listing(), root, &rows);
+  RETURN_IF_ERROR(files.Look(/*published=*/0, /*planned=*/true, pool));
+  return files.CheckBuilt(out);
+}
+
 // The first file that is as planned, or is not that of the plan at all, is the answer: in a source
-// that is as it was, one look.
+// that is as it was, one look. Of one that is not, so many tell as much as all.
 absl::Status CheckKeepsTimes(const Plan& plan, const std::string& root,
                              std::span<const uint32_t> shards) {
   const Listing& listing = plan.listing();
@@ -244,7 +275,8 @@ absl::Status CheckKeepsTimes(const Plan& plan, const std::string& root,
   if (listing.mtime_ns.empty()) return absl::OkStatus();
   for (const uint32_t n : shards) {
     const PlannedShard& shard = plan.shards()[n];
-    for (uint64_t p = shard.first; p < shard.first + shard.count; ++p, ++files) {
+    for (uint64_t p = shard.first; p < shard.first + shard.count && files < kMaxLooks;
+         ++p, ++files) {
       const uint32_t row = plan.row(p);
       struct stat facts;
       const bool same = ::stat(absl::StrCat(root, "/", listing.Path(row)).c_str(), &facts) == 0 &&
@@ -255,7 +287,8 @@ absl::Status CheckKeepsTimes(const Plan& plan, const std::string& root,
   }
   if (files < 2) return absl::OkStatus();  // it may well have been changed
   return absl::FailedPreconditionError(absl::StrCat(
-      "all ", files, " files of these shards in ", EscapeForTerminal(root),
+      files == kMaxLooks ? "the first " : "all ", files, " files of these shards in ",
+      EscapeForTerminal(root),
       " have the sizes, but not the times that they were planned with, as in a copy that does not "
       "keep the times; nothing was built. Copy them with their times (cp -a and rsync -t keep "
       "them) "
@@ -286,7 +319,7 @@ absl::Status CheckSource(const std::string& dataset, const Manifest& manifest, c
     return absl::OkStatus();
   if (manifest.source_times.empty() && !files.AnyModifiedAfter(published)) return absl::OkStatus();
   const bool compare = !planned && plan.options().pixels.identity();
-  return files.Changed(dataset, published, compare, pool);
+  return files.Changed(dataset, published, compare, planned, pool);
 }
 
 }  // namespace shardpack

@@ -35,6 +35,11 @@ absl::Status CheckPublishedFiles(const std::string& dataset, const Manifest& man
 absl::Status CheckSource(const std::string& dataset, const Manifest& manifest, const Plan& plan,
                          const OutputOptions& options, IoPool& pool);
 
+// FailedPrecondition when files of these shards, which are built, have other sizes or times below
+// `root` than were planned; those that are not there are passed over.
+absl::Status CheckBuiltFrom(const std::string& out, const Plan& plan, const std::string& root,
+                            std::span<const uint32_t> shards, IoPool& pool);
+
 // Before these shards are built: FailedPrecondition when all their files, below `root`, have the
 // sizes but none the time that the plan has, as in a copy that was made without keeping times. Each
 // would be taken for one that was changed.

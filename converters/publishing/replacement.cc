@@ -72,6 +72,16 @@ std::set<std::string> ParseNames(const std::string& text) {
   return names;
 }
 
+bool IsNamesText(std::string_view text) {
+  // Of a file that was not written out when the power went, all or a part is zeros.
+  text = text.substr(0, text.find('\0'));
+  for (size_t end; (end = text.find('\n')) != text.npos; text.remove_prefix(end + 1)) {
+    const std::string name(text.substr(0, end));
+    if (!name.empty() && !IsDatasetFileName(name)) return false;
+  }
+  return text.empty() || IsDatasetFileName(std::string(text)) || text.ends_with('/');
+}
+
 std::string NamesText(const std::set<std::string>& names) {
   return absl::StrCat(absl::StrJoin(names, "\n"), "\n");
 }
@@ -147,7 +157,9 @@ absl::Status FinishReplacement(const std::string& dataset, const std::string& ol
   absl::StatusOr<OwnedFolder> folder = OwnedFolder::Open(old);
   if (absl::IsNotFound(folder.status())) return absl::OkStatus();  // an earlier run has come so far
   if (!folder.ok()) return folder.status();
-  absl::Status status = RemoveMade(*folder, names);
+  // What its stages hold is told by its manifest, which goes next.
+  absl::Status status = RemoveStage(*folder);
+  if (status.ok()) status = RemoveMade(*folder, names);
   if (status.ok()) status = RemovePackFolder(*folder);
   if (!status.ok()) return status;
   // An empty folder alone: what somebody has put there since stays.

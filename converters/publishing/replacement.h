@@ -36,6 +36,9 @@ inline constexpr std::string_view kReplacesName = ".pack/replaces";
 // The names in such a file that pack can have made; none when it is not there.
 absl::StatusOr<std::set<std::string>> ReadNames(const std::string& path);
 std::set<std::string> ParseNames(const std::string& text);
+// Whether it is such a file's: each line is a name that pack can have made, but for a last one that
+// is cut off.
+bool IsNamesText(std::string_view text);
 inline constexpr uint64_t kMaxNamesBytes = uint64_t{1} << 30;
 std::string NamesText(const std::set<std::string>& names);
 

@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <string>
 #include <utility>
@@ -11,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
+#include "converters/listing/first_few.h"
 #include "converters/listing/offered_flags.h"
 #include "converters/listing/skip_answers.h"
 #include "converters/publishing/shard_results.h"
@@ -22,13 +21,6 @@ namespace {
 
 constexpr size_t kNamed = 5;
 
-std::string FirstOf(std::vector<std::string> names, const char* separator) {
-  const size_t count = names.size();
-  names.resize(std::min(count, kNamed));
-  if (count > kNamed) names.push_back(absl::StrCat("... and ", count - kNamed, " more"));
-  return absl::StrJoin(names, separator);
-}
-
 std::string Describe(const Plan& plan, const Skip& skip) {
   return absl::StrCat(
       EscapeForTerminal(plan.listing().Path(skip.row)), ": ",
@@ -36,11 +28,22 @@ std::string Describe(const Plan& plan, const Skip& skip) {
       skip.detail.empty() ? "" : absl::StrCat(" (", EscapeForTerminal(skip.detail), ")"));
 }
 
+SkipShare ShareOf(const ManifestCounts& counts) {
+  return {counts.skipped + counts.failed, counts.seen};
+}
+
+FlagWords OfferedShare(uint64_t percent) { return {"--max-skip", absl::StrCat(percent, "%")}; }
+
 class Refusal {
  public:
   Refusal(const Plan& plan, std::span<const ShardResult> results, const ManifestCounts& counts,
           const CommitOptions& options, const OutputDir& out)
-      : plan_(plan), results_(results), counts_(counts), options_(options), out_(out) {
+      : plan_(plan),
+        results_(results),
+        counts_(counts),
+        share_(ShareOf(counts)),
+        options_(options),
+        out_(out) {
     for (const ShardResult& result : results) {
       if (result.records == 0) empty_.push_back(plan.shards()[result.shard].name);
     }
@@ -48,13 +51,9 @@ class Refusal {
 
   // Nobody knows how many images a folder holds that could not be listed.
   bool FolderLost() const { return plan_.listing().unread_folders > 0; }
-  uint64_t Lost() const { return counts_.skipped + counts_.failed; }
-  double Share() const {
-    return static_cast<double>(Lost()) / static_cast<double>(std::max<uint64_t>(1, counts_.seen));
-  }
   bool TooMany() const {
-    return Lost() > 0 && (Share() > options_.max_skip || (FolderLost() && options_.max_skip < 1) ||
-                          counts_.packed == 0);
+    return share_.lost > 0 && (!share_.Within(options_.max_skip) ||
+                               (FolderLost() && options_.max_skip < 1) || counts_.packed == 0);
   }
   bool AnyEmpty() const { return !empty_.empty(); }
 
@@ -62,7 +61,7 @@ class Refusal {
     std::string text = TooMany() ? TooManyText(skips) : "";
     if (AnyEmpty() && counts_.packed > 0) {
       absl::StrAppend(&text, text.empty() ? "" : "\n", "every sample of shard ",
-                      FirstOf(empty_, ", "), " was bad",
+                      FirstFew(empty_, kNamed), " was bad",
                       text.empty() ? "; nothing was published. Use larger shards, or fix the inputs"
                                    : ", and no share of skips publishes a shard without one");
     }
@@ -74,20 +73,18 @@ class Refusal {
 
  private:
   std::string TooManyText(std::span<const Skip> skips) const {
-    std::vector<std::string> lines;
-    for (const Skip& skip : skips) lines.push_back(Describe(plan_, skip));
     std::string text = absl::StrFormat(
-        "%d of %d inputs cannot be packed, %.4g %% are allowed; nothing was published.\n  %s",
-        Lost(), counts_.seen, options_.max_skip * 100, FirstOf(std::move(lines), "\n  "));
+        "%d of %d inputs cannot be packed, %.4g %% are allowed; nothing was published.",
+        share_.lost, share_.seen, options_.max_skip * 100);
+    for (const Skip& skip : skips.first(std::min(skips.size(), kNamed)))
+      absl::StrAppend(&text, "\n  ", Describe(plan_, skip));
+    if (skips.size() > kNamed)
+      absl::StrAppend(&text, "\n  ... and ", skips.size() - kNamed, " more");
     const std::string answers = SkipAnswers(skips);
     return answers.empty() ? text : absl::StrCat(text, "\n  ", answers);
   }
 
-  // The shares that are allowed are whole percents: as a person would type them.
-  FlagWords MaxSkip() const {
-    const int percent = FolderLost() ? 100 : static_cast<int>(std::ceil(Share() * 100));
-    return {"--max-skip", absl::StrCat(percent, "%")};
-  }
+  FlagWords MaxSkip() const { return OfferedShare(FolderLost() ? 100 : share_.Percent()); }
 
   // A fixed input has another size, so that the plan is another one and every shard is packed
   // again; or another time, so that its shard is.
@@ -126,12 +123,31 @@ class Refusal {
   const Plan& plan_;
   const std::span<const ShardResult> results_;
   const ManifestCounts& counts_;
+  const SkipShare share_;
   const CommitOptions& options_;
   const OutputDir& out_;
   std::vector<std::string> empty_;  // shards without a sample
 };
 
 }  // namespace
+
+double SkipShare::share() const {
+  return static_cast<double>(lost) / static_cast<double>(std::max<uint64_t>(1, seen));
+}
+
+uint64_t SkipShare::Percent() const {
+  return (100 * lost + seen - 1) / std::max<uint64_t>(1, seen);
+}
+
+absl::Status CheckBudget(const Manifest& manifest, double max_skip) {
+  const SkipShare share = ShareOf(manifest.counts);
+  if (share.Within(max_skip)) return absl::OkStatus();
+  return OfferFlags(
+      absl::DataLossError(absl::StrFormat(
+          "%d of %d inputs are not in this dataset, %.4g %% may be missing; %s names them",
+          share.lost, share.seen, max_skip * 100, std::string(kSkippedName))),
+      {OfferedShare(share.Percent())});
+}
 
 std::vector<Skip> SkipsOfToday(const Plan& plan, const std::string& root,
                                std::span<const Skip> skips) {

@@ -1,6 +1,8 @@
 // CheckSkips: whether what a run had to leave out lets it be published, and else what leads on.
+// CheckBudget: the same of a dataset that is published.
 //
 //   absl::Status allowed = CheckSkips(plan, results, counts, skips, options, out);
+//   absl::Status still = CheckBudget(manifest, 0.01);
 //
 // The ways on are those that work: a share that publishes a shard without a sample is not offered,
 // nor is packing again what a given plan holds as bad.
@@ -12,6 +14,7 @@
 #ifndef SHARDPACK_CONVERTERS_PUBLISHING_SKIP_BUDGET_H_
 #define SHARDPACK_CONVERTERS_PUBLISHING_SKIP_BUDGET_H_
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,6 +23,19 @@
 #include "converters/publishing/commit.h"
 
 namespace shardpack {
+
+// The share of the inputs that are not in a dataset.
+struct SkipShare {
+  uint64_t lost = 0, seen = 0;
+
+  double share() const;
+  bool Within(double max_skip) const { return share() <= max_skip; }
+  // The smallest that it is within, in whole percents: as a person would type them.
+  uint64_t Percent() const;
+};
+
+// DataLoss when more inputs of a published dataset are missing than are allowed now.
+absl::Status CheckBudget(const Manifest& manifest, double max_skip);
 
 // `skips`: all of the run, by row.
 absl::Status CheckSkips(const Plan& plan, std::span<const ShardResult> results,

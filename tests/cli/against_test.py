@@ -227,6 +227,15 @@ class CompareTest(command.PackTest):
     for path in (self.folder / "src").rglob("*.*"):
       os.utime(path, (1, 1))
 
+  def test_an_input_that_cannot_be_read(self):
+    path = self.folder / "src/cat/good-0000.jpg"
+    path.chmod(0)
+    refused = self.pack("src", *self.WORDS, "--compare", expect=5, unprivileged=True).stderr
+    self.assertIn("cat/good-0000.jpg: permission", refused)
+    self.assertNotIn("other bytes", refused)
+    self.assertNotIn("--overwrite", refused)
+    self.assertEqual(self.before, self.contents())
+
   def test_a_source_of_other_times_and_the_same_bytes(self):
     refused = self.pack("src", *self.WORDS, expect=5).stderr
     typed = [shlex.split(line)[1:] for line in refused.splitlines() if line.endswith(" --compare")]

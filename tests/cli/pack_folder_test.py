@@ -9,6 +9,7 @@ import command
 RUN = "elsewhere-00000000-1-00000000"  # of another machine
 THEIRS = {
     "stage/notes/thesis.txt": b"precious", "stage/mine": b"precious", "stage/build/thesis.txt": b"precious",
+    "journal-pretty.jsonl": b'{\n  "notes": 1\n}\n',
     "stage/caf\u00e9": b"precious", f"stage/{RUN}/thesis.txt": b"precious", "stage/node.lock": b"",
     f"stage/{RUN}.lock": b"precious", "journal-notes.jsonl": b"precious", "lock": b"precious",
 }
@@ -46,6 +47,41 @@ class PackFolderTest(command.PackTest):
     self.pack("build", "--plan", "plan", "-o", "out", "--shards-range", "0-3", "-q")
     self.put()
     return self.contents()
+
+  def test_notes_of_a_user_with_a_name_of_pack(self):
+    notes = b"Training notes: lr 0.1\n"
+    for name in ("plan", "made", "made-extras", "replaced", "replaces"):
+      shutil.rmtree(self.folder / "out", ignore_errors=True)
+      self.pack("build", "--plan", "plan", "-o", "out", "-q")
+      self.write(f"out/.pack/{name}", notes)
+      self.pack("commit", "out", expect=None)
+      self.pack("build", "--plan", "plan", "-o", "out", expect=None)
+      (self.folder / "out/train-000000.tar").unlink()
+      self.pack("repair", "out", expect=None)
+      self.pack("src", "-o", "out", "--shards", "5", "--overwrite", expect=None)
+      self.assertEqual(notes, (self.folder / f"out/.pack/{name}").read_bytes(), name)
+
+  def test_a_file_of_a_user_with_the_name_of_a_shard(self):
+    for name in ("train-000002.tar", "train-000002.pidx"):
+      shutil.rmtree(self.folder / "out", ignore_errors=True)
+      self.pack("build", "--plan", "plan", "-o", "out", "--shards-range", "0-1", "-q")
+      self.write(f"out/{name}", b"precious")
+      for words in (("--shards-range", "2-3"), ()):
+        refused = self.pack("build", "--plan", "plan", "-o", "out", *words, expect=5).stderr
+        self.assertIn(name, refused)
+        self.assertIn("move it away", refused)
+        self.assertEqual(b"precious", (self.folder / "out" / name).read_bytes())
+      (self.folder / "out" / name).unlink()
+      self.pack("build", "--plan", "plan", "-o", "out", "-q")
+      self.pack("validate", "out")
+
+  def test_a_shard_that_a_killed_run_has_not_noted(self):
+    self.pack("build", "--plan", "plan", "-o", "out", "--shards-range", "0-3", "-q")
+    for journal in (self.folder / "out/.pack").glob("journal*"):
+      lines = journal.read_bytes().splitlines(keepends=True)
+      journal.write_bytes(b"".join(lines[:-2]))
+    self.pack("build", "--plan", "plan", "-o", "out", "-q")
+    self.pack("validate", "out")
 
   def test_a_commit_names_them(self):
     before = self.built()

@@ -820,6 +820,36 @@ class GivenPlanTest(WorkersTest):
     self.assertIn("make a new plan with pack plan, and build it in another folder", text)
     self.assertNotIn("--overwrite", text)
 
+  def test_a_finished_dataset_whose_source_has_other_times(self):
+    os.utime(self.folder / "src/dog/good-0001.jpg", (1, 1))
+    self.assert_no_dead_end(self.pack("build", "--plan", "plan", "-o", "want", expect=5).stderr)
+    self.assertEqual(self.want, self.contents("want"))
+
+  def test_shards_that_were_built_before_their_files_were_changed(self):
+    self.pack("build", "--plan", "plan", "-o", "out", "--shards-range", "0-5", "-q")
+    path = self.folder / "src/dog/good-0001.jpg"
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    for words in (("--shards-range", "0-5"), ()):
+      refused = self.pack("build", "--plan", "plan", "-o", "out", *words, expect=5).stderr
+      self.assertIn("dog/good-0001.jpg", refused)
+      self.assert_no_dead_end(refused)
+    self.assertEqual(0, self.typed(refused).returncode)  # the commit
+    self.assertEqual(self.want, self.contents("out"))
+
+  def test_a_worker_that_comes_to_a_dataset_with_skips(self):
+    (self.folder / "src/dog/good-0001.jpg").unlink()
+    self.pack("build", "--plan", "plan", "-o", "out", "--shards-range", "0-5", "-q", expect=3)
+    self.pack("commit", "out", "--max-skip", "10%", "-q", expect=3)
+    done = self.pack("build", "--plan", "plan", "-o", "out", "--shards-range", "0", expect=None)
+    self.assertNotIn("--max-skip", done.stderr)
+    refused = self.pack("commit", "out", expect=4).stderr
+    self.assertEqual(3, self.typed(refused).returncode, refused)
+
+  def test_a_plan_that_workers_could_not_build(self):
+    shutil.make_archive(self.folder / "src", "tar", self.folder / "src")
+    self.assertIn("cannot be shared", self.pack("plan", "src.tar", "--write", "p", expect=2).stderr)
+    self.assertFalse((self.folder / "p").exists())
+
   def away(self, *names):
     for name in names:
       (self.folder / "away" / name).parent.mkdir(parents=True, exist_ok=True)
