@@ -27,6 +27,8 @@ using absl::StrAppend;
 using absl::StrCat;
 
 constexpr char kMark[] = ".pack-extract", kPart[] = ".pack-extract-part";
+// What the mark begins with; the request follows. A file without it is somebody else's.
+constexpr std::string_view kMarkBegin = "shardpack extract, version 1\n";
 constexpr size_t kMaxRequestBytes = 1 << 20;
 constexpr size_t kHashBytes = 17;  // "~" and 16 digits
 constexpr size_t kMaxEnding = 64;  // of a name that is shortened
@@ -111,6 +113,13 @@ int MoveInto(const File& from, const char* part, const File& folder, const char*
   return ::renameat(from.descriptor(), part, folder.descriptor(), name) == 0 ? 0 : errno;
 }
 
+absl::Status NotOurMark(const std::string& path) {
+  return absl::FailedPreconditionError(
+      StrCat(EscapeForTerminal(path),
+             " is not a file that this version of pack extract has made; move it away, or extract "
+             "into a new folder"));
+}
+
 absl::Status NotEmpty(const std::string& out) {
   return absl::FailedPreconditionError(
       StrCat(EscapeForTerminal(out), " is not empty; extract into a new folder"));
@@ -173,11 +182,7 @@ absl::Status OutputTree::Lock() {
   const bool other = !mark_.is_open()
                          ? error == EISDIR || error == ELOOP || error == ENXIO
                          : ::fstat(mark_.descriptor(), &facts) == 0 && !S_ISREG(facts.st_mode);
-  if (other) {
-    return absl::FailedPreconditionError(
-        StrCat(EscapeForTerminal(path),
-               " is not a file that pack extract has made; extract into a new folder"));
-  }
+  if (other) return NotOurMark(path);
   if (!mark_.is_open()) return IoStatus("open", path, error);
   const absl::StatusOr<bool> locked = LockNamed(mark_, root_.descriptor(), kMark);
   if (locked.ok() && *locked) return absl::OkStatus();
@@ -190,10 +195,10 @@ absl::Status OutputTree::Lock() {
   return locked.status();
 }
 
-absl::StatusOr<size_t> OutputTree::OtherFiles() const {
+absl::StatusOr<size_t> OutputTree::OtherFiles(bool begun) const {
   ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(root_.path()));
   return static_cast<size_t>(std::ranges::count_if(
-      names, [](const std::string& name) { return name != kMark && name != kPart; }));
+      names, [&](const std::string& name) { return name != kMark && !(begun && name == kPart); }));
 }
 
 // Marks the folder as unfinished, and as this run's alone. The request is there, whole, before any
@@ -203,10 +208,13 @@ absl::Status OutputTree::Begin(std::string_view request) {
   ASSIGN_OR_RETURN(const uint64_t size, mark_.Size());
   std::string was(std::min<uint64_t>(size, kMaxRequestBytes), '\0');
   RETURN_IF_ERROR(mark_.ReadExactlyAt(0, std::as_writable_bytes(std::span(was))));
+  const bool begun = !was.empty();
+  if (begun && !was.starts_with(kMarkBegin)) return NotOurMark(mark_.path());
+  if (begun) was.erase(0, kMarkBegin.size());
   // Another run may have ended since the folder was looked at.
-  ASSIGN_OR_RETURN(const size_t others, OtherFiles());
-  if (others > 0 && was.empty()) {
-    RETURN_IF_ERROR(Finish());
+  ASSIGN_OR_RETURN(const size_t others, OtherFiles(begun));
+  if (others > 0 && !begun) {
+    if (!resumed_) RETURN_IF_ERROR(Finish());
     return NotEmpty(root_.path());
   }
   if (others > 0 && KeyOf(was) != KeyOf(request)) {
@@ -215,10 +223,11 @@ absl::Status OutputTree::Begin(std::string_view request) {
         " holds what an unfinished run of pack extract has written of ", TextOf(was),
         ", and this is ", TextOf(request), "; finish that one, or extract into a new folder"));
   }
-  RETURN_IF_ERROR(RemovePart());
+  if (begun) RETURN_IF_ERROR(RemovePart());
   if (others > 0) return absl::OkStatus();
   if (::ftruncate(mark_.descriptor(), 0) != 0) return IoStatus("cut", mark_.path(), errno);
-  const Bytes bytes = AsBytes(request);
+  const std::string text = StrCat(std::string(kMarkBegin), std::string(request));
+  const Bytes bytes = AsBytes(text);
   return mark_.WriteAt(0, {&bytes, 1});
 }
 

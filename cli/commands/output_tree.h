@@ -14,8 +14,9 @@
 // Thread-safety: one caller; a second run in the folder is refused, and so is a file system without
 // locks.
 // Errors: InvalidArgument for a folder that holds a dataset; FailedPrecondition for one that is not
-// empty, a file in its place, another request's remainder, a file of other bytes, and links; of
-// Write, InvalidArgument for a name that the file system does not take; I/O Status.
+// empty, a file in its place, a `.pack-extract` of somebody else, another request's remainder, a
+// file of other bytes, and links; of Write, InvalidArgument for a name that the file system does
+// not take; I/O Status.
 #ifndef SHARDPACK_CLI_COMMANDS_OUTPUT_TREE_H_
 #define SHARDPACK_CLI_COMMANDS_OUTPUT_TREE_H_
 
@@ -69,7 +70,7 @@ class OutputTree {
   OutputTree() = default;
   absl::Status Lock();
   absl::Status Begin(std::string_view request);
-  absl::StatusOr<size_t> OtherFiles() const;
+  absl::StatusOr<size_t> OtherFiles(bool begun) const;
   absl::Status Enter(std::string_view folders);
   absl::StatusOr<File> OpenFolder(const File& parent, std::string& name) const;
   std::string Fitting(std::string_view name, size_t ending_bytes) const;

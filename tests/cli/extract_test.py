@@ -163,6 +163,23 @@ class ExtractTest(command.PackTest):
     for words in ((), ("--limit", "1")):
       self.assertIn("is not empty", self.pack("extract", "out", "again", *words, expect=5).stderr)
 
+  def test_a_file_called_as_what_extract_notes_is_kept(self):
+    self.source()
+    self.pack("src", "-o", "out")
+    mine = b"".join(b"%d\n" % i for i in range(50))
+    for name, files in (("alone", {}), ("others", {"notes": b"mine"}), ("part", {".pack-extract-part": b"mine"})):
+      files = {**files, ".pack-extract": mine}
+      for path, data in files.items():
+        self.write(f"{name}/{path}", data)
+      self.assertIn(f"{name}/.pack-extract is not a file that this version of pack extract has made; move it away",
+                    self.pack("extract", "out", "-o", name, expect=5).stderr)
+      self.assertEqual(files, self.contents(name))
+    files = {".pack-extract": b"", ".pack-extract-part": b"mine"}
+    for path, data in files.items():
+      self.write(f"empty/{path}", data)
+    self.assertIn("is not empty", self.pack("extract", "out", "-o", "empty", expect=5).stderr)
+    self.assertEqual(files, self.contents("empty"))
+
   def big_source(self):
     self.source()
     self.write("src/last/big.jpg", jpeg(99) + bytes(200_000))
