@@ -61,6 +61,14 @@ void SayResult(const IndexReport& report, double seconds, Terminal& terminal) {
         Counted(report.other_files, "file that is not a shard: ", "files that are not shards: "),
         absl::StrJoin(names, ", "), report.other_files > names.size() ? ", ..." : ""));
   }
+  if (!report.kept.empty()) {
+    std::vector<std::string> names;
+    for (const std::string& name : report.kept) {
+      if (names.size() < kNamedOthers) names.push_back(EscapeForTerminal(name));
+    }
+    terminal.Say(StrCat("kept      what pack has not made: ", absl::StrJoin(names, ", "),
+                        report.kept.size() > names.size() ? ", ..." : ""));
+  }
   const std::string out = EscapeForTerminal(report.out);
   if (report.unchanged) {
     terminal.Say(StrCat(out, " is unchanged: every shard is as its index says"));

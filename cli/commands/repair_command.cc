@@ -32,6 +32,12 @@ using absl::StrCat;
 
 constexpr uint64_t kShownFiles = 20;  // of each kind
 
+// The shards of an index in a folder of its own say all that its manifest did.
+std::string IndexAgain(const std::string& out) {
+  return StrCat("; an index of shards that lie elsewhere is made again by\n  ", TypedProgram(),
+                " index SHARDS -o ", ShellQuoted(out), " --overwrite");
+}
+
 absl::StatusOr<Manifest> ReadManifest(const std::string& out) {
   absl::StatusOr<Manifest> manifest = Manifest::Read(out);
   if (manifest.ok()) return manifest;
@@ -46,14 +52,17 @@ absl::StatusOr<Manifest> ReadManifest(const std::string& out) {
     ASSIGN_OR_RETURN(const bool unfinished, Exists(out + "/.pack/plan"));
     return absl::DataLossError(StrCat(
         EscapeForTerminal(out), " has no manifest.json: ",
-        unfinished ? "its build has not finished; run the same pack command again"
-                   : "without it nobody knows what the dataset was; restore the file from a copy"));
+        unfinished ? std::string("its build has not finished; run the same pack command again")
+                   : StrCat("without it nobody knows what the dataset was; restore the file from a "
+                            "copy",
+                            IndexAgain(out))));
   }
   if (!absl::IsDataLoss(manifest.status())) return manifest.status();
   return absl::DataLossError(
       StrCat(std::string(manifest.status().message()),
              "\nThe manifest says what everything else must be, so that it cannot be rebuilt; "
-             "restore the file from a copy, or name a copy of the dataset with --from."));
+             "restore the file from a copy, or name a copy of the dataset with --from",
+             IndexAgain(out)));
 }
 
 // From the first copy that is the same dataset; `status` says what is wrong with the manifest.

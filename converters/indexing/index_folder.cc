@@ -5,15 +5,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <set>
-#include <sstream>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "converters/listing/offered_flags.h"
 #include "converters/publishing/file_damage.h"
+#include "converters/publishing/index_mark.h"
 #include "converters/publishing/pack_folder.h"
 #include "converters/publishing/pack_lock.h"
 #include "formats/io/exists.h"
@@ -23,6 +25,41 @@
 
 namespace shardpack {
 namespace {
+
+constexpr std::string_view kIndexMagic = "SPKPIDX1";  // docs/formats/pidx.md
+constexpr char kMarkBeingWritten[] = "of-the-run";    // in the stage
+
+absl::StatusOr<bool> IsIndex(const OwnedFolder& folder, const std::string& name) {
+  if (!OwnedFolder::IsName(name)) return false;
+  ASSIGN_OR_RETURN(const OwnedFolder::Look look, folder.LookAt(name));
+  if (look.kind != OwnedFolder::Kind::kFile) return false;
+  const absl::StatusOr<std::string> magic = folder.Read(name, kIndexMagic.size());
+  if (!magic.ok() && !absl::IsNotFound(magic.status())) return magic.status();
+  return magic.ok() && *magic == kIndexMagic;
+}
+
+// The first entry of a folder that is neither `.pack`, the manifest nor an index; "" when there is
+// none.
+absl::StatusOr<std::string> FirstOther(const OwnedFolder& folder) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder.path()));
+  for (const std::string& name : names) {
+    if (name == ".pack" || name == kManifestName) continue;
+    ASSIGN_OR_RETURN(const bool index, IsIndex(folder, name));
+    if (!index) return name;
+  }
+  return std::string();
+}
+
+// What is not made again: with shards beside it a manifest may be that of a dataset that pack has
+// built.
+absl::StatusOr<bool> HoldsOnlyIndexes(const std::string& out) {
+  ASSIGN_OR_RETURN(const OwnedFolder folder, OwnedFolder::Open(out));
+  ASSIGN_OR_RETURN(const std::string other, FirstOther(folder));
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(out));
+  return other.empty() && std::any_of(names.begin(), names.end(), [](const std::string& name) {
+           return name.ends_with(kIndexSuffix);
+         });
+}
 
 absl::Status Conflict(const std::string& path, const std::string& why) {
   return absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(path), " ", why));
@@ -66,21 +103,37 @@ absl::Status IndexFolder::ReadManifest() {
         absl::StrCat("the output ", EscapeForTerminal(out_), " is a file; it must be a folder"));
   }
   manifest_.reset();
+  damaged_ = false;
   const absl::StatusOr<bool> there = Exists(absl::StrCat(out_, "/", std::string(kManifestName)));
   if (!there.ok() || !*there) return there.status();
-  ASSIGN_OR_RETURN(Manifest manifest, Manifest::Read(out_));
-  if (!manifest.adopted()) {
+  absl::StatusOr<Manifest> manifest = Manifest::Read(out_);
+  if (!manifest.ok()) return TakeDamage(manifest.status());
+  if (!manifest->adopted()) {
     return Conflict(out_, "holds a dataset that pack has made: it has its indexes");
   }
-  manifest_ = std::move(manifest);
+  manifest_ = *std::move(manifest);
   return absl::OkStatus();
+}
+
+// A damaged manifest beside nothing but indexes is made again from the shards.
+absl::Status IndexFolder::TakeDamage(const absl::Status& damage) {
+  if (!absl::IsDataLoss(damage)) return damage;
+  ASSIGN_OR_RETURN(const bool only_indexes, HoldsOnlyIndexes(out_));
+  if (!only_indexes) return damage;
+  damaged_ = options_.overwrite;
+  if (damaged_) return absl::OkStatus();
+  return OfferFlags(
+      absl::DataLossError(absl::StrCat(std::string(damage.message()),
+                                       "\n--overwrite makes it anew from the shards, and the "
+                                       "indexes beside it")),
+      {{"--overwrite"}});
 }
 
 absl::Status IndexFolder::CheckPackEntries() const {
   RETURN_IF_ERROR(CheckPackFolder(out_));
   ASSIGN_OR_RETURN(const PackEntries entries, ListPackFolder(*folder_));
   for (const std::string& name : entries.Unfinished()) {
-    if (name.starts_with(kIndexMark)) continue;
+    if (name == kIndexMark) continue;
     return Conflict(out_, "holds an unfinished build; finish it, or use another folder");
   }
   return absl::OkStatus();
@@ -90,40 +143,33 @@ absl::Status IndexFolder::CheckIsOurs() {
   absl::Status status = CheckPackEntries();
   if (status.ok()) status = ReadMark();
   if (!status.ok() || options_.holds_shards || manifest_ || !marked_.empty()) return status;
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(out_));
-  for (const std::string& name : names) {
-    if (name == ".pack") continue;
-    return Conflict(out_, absl::StrCat("is not empty and holds neither a dataset nor these shards "
-                                       "(first entry: ",
-                                       EscapeForTerminal(name), "); use another folder"));
-  }
-  return absl::OkStatus();
+  // Indexes that have lost their manifest are not in the way of others.
+  ASSIGN_OR_RETURN(const std::string other, FirstOther(*folder_));
+  if (other.empty()) return absl::OkStatus();
+  return Conflict(out_, absl::StrCat("is not empty and holds neither a dataset nor these shards "
+                                     "(first entry: ",
+                                     EscapeForTerminal(other), "); use another folder"));
 }
 
 absl::Status IndexFolder::ReadMark() {
   marked_.clear();
-  absl::StatusOr<std::string> text =
-      ReadWholeFile(absl::StrCat(out_, "/", std::string(kIndexMark)), kMaxManifestBytes);
+  const absl::StatusOr<std::string> text = folder_->Read(kIndexMark, kMaxManifestBytes);
   if (absl::IsNotFound(text.status())) return absl::OkStatus();
   if (!text.ok()) return text.status();
-  std::istringstream lines(*std::move(text));
-  for (std::string name; std::getline(lines, name);) {
-    // Nothing else is ever removed.
-    if (IsDatasetFileName(name) && name.ends_with(kIndexSuffix) && name.find('/') == name.npos)
-      marked_.insert(name);
+  std::optional<std::set<std::string>> names = ParseIndexMark(*text);
+  if (!names) {
+    return Conflict(folder_->PathOf(kIndexMark),
+                    "is not what this version of pack index notes there; move it away and run "
+                    "again");
   }
+  marked_ = *std::move(names);
   return absl::OkStatus();
 }
 
 absl::Status IndexFolder::WriteMark() const {
-  const std::string path = absl::StrCat(out_, "/", std::string(kIndexMark));
-  std::string text;
-  for (const std::string& name : marked_) absl::StrAppend(&text, name, "\n");
-  const std::string staged_name = absl::StrCat(std::string(kIndexMark), ".new");
-  absl::Status status = folder_->RemoveFile(staged_name);
-  if (!status.ok()) return status;
-  ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, StageBytes(path + ".new", text));
-  status = folder_->Replace(staged_name, kIndexMark);
+  ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged,
+                   StageBytes(stage_->PathOf(kMarkBeingWritten), IndexMarkText(marked_)));
+  absl::Status status = folder_->Replace(stage_->NameOf(kMarkBeingWritten), kIndexMark);
   if (!status.ok()) return status;
   if (options_.fsync) status = SyncDirectory(out_ + "/.pack");
   return status.ok() ? Sync() : status;
@@ -153,12 +199,11 @@ absl::Status IndexFolder::BeginLocked() {
   if (status.ok()) status = CheckIsOurs();
   if (!status.ok()) lock_ = File();  // what is in `.pack` may then be another run's
   if (!status.ok() || (manifest_ && !options_.overwrite)) return status;
-  status = WriteMark();
-  if (status.ok()) status = RemoveStage(*folder_);
+  status = RemoveStage(*folder_);
   if (status.ok()) status = MakeDirectory(out_ + "/.pack/stage");
   if (!status.ok()) return status;
   ASSIGN_OR_RETURN(stage_, RunStage::Create(out_));
-  return absl::OkStatus();
+  return WriteMark();
 }
 
 std::string IndexFolder::StagedPath(uint32_t number) const {
@@ -191,36 +236,50 @@ absl::Status IndexFolder::Sync() const {
   return options_.fsync ? SyncDirectory(out_) : absl::OkStatus();
 }
 
+// What lies where an index shall go may be replaced: this very index, one that a killed run has put
+// there, and with `overwrite` any other one.
+absl::Status IndexFolder::CheckPlaceOf(const FileEntry& index) const {
+  const std::string path = folder_->PathOf(index.name);
+  ASSIGN_OR_RETURN(const OwnedFolder::Look look, folder_->LookAt(index.name));
+  if (look.kind == OwnedFolder::Kind::kNothing) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const bool is_index, IsIndex(*folder_, index.name));
+  if (!is_index) {
+    return Conflict(path,
+                    "is there and is not an index of pack, so that it is not replaced; move it "
+                    "away and run again");
+  }
+  if (options_.overwrite || marked_.contains(index.name)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::string damage, DamageOf(path, index, true, nullptr));
+  if (damage.empty()) return absl::OkStatus();
+  return OfferFlags(
+      Conflict(path, "is there and not the index of this shard; --overwrite replaces it"),
+      {{"--overwrite"}});
+}
+
 // Makes room for the indexes, first of all by taking the manifest away: what is left is then no
 // dataset, and none that anybody could take for whole.
 absl::Status IndexFolder::RemoveOld(const Manifest& manifest) {
-  std::set<std::string> names = marked_;
-  for (const ManifestShard& shard : manifest.shards) {
-    const std::string path = absl::StrCat(out_, "/", shard.index.name);
-    names.insert(shard.index.name);
-    if (options_.overwrite || marked_.contains(shard.index.name)) continue;
-    ASSIGN_OR_RETURN(const bool there, Exists(path));
-    if (!there) continue;
-    ASSIGN_OR_RETURN(const std::string damage, DamageOf(path, shard.index, true, nullptr));
-    if (!damage.empty()) {
-      return OfferFlags(
-          Conflict(path, "is there and not the index of this shard; --overwrite replaces it"),
-          {{"--overwrite"}});
-    }
-  }
+  std::set<std::string> listed;  // by the manifest that is there: damaged they are indexes, too
   if (manifest_) {
-    for (const ManifestShard& shard : manifest_->shards) names.insert(shard.index.name);
+    for (const ManifestShard& shard : manifest_->shards) listed.insert(shard.index.name);
+  }
+  std::set<std::string> names = marked_;
+  names.insert(listed.begin(), listed.end());
+  for (const ManifestShard& shard : manifest.shards) {
+    if (!listed.contains(shard.index.name)) RETURN_IF_ERROR(CheckPlaceOf(shard.index));
+    names.insert(shard.index.name);
   }
   publishing_ = true;
   marked_ = std::move(names);
   RETURN_IF_ERROR(WriteMark());
-  if (manifest_) {
+  if (manifest_ || damaged_) {
     absl::Status removed = folder_->RemoveFile(kManifestName);
     if (removed.ok()) removed = Sync();
     if (!removed.ok()) return removed;
   }
   for (const std::string& name : marked_) {
-    RETURN_IF_ERROR(folder_->RemoveFile(name));
+    ASSIGN_OR_RETURN(const bool index, IsIndex(*folder_, name));
+    if (index || listed.contains(name)) RETURN_IF_ERROR(folder_->RemoveFile(name));
   }
   return absl::OkStatus();
 }

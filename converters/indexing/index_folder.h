@@ -7,15 +7,16 @@
 //
 // Until Publish nothing has changed that a reader sees, and destruction removes what was staged.
 // Publish replaces nothing, but with `overwrite` the manifest and the indexes of an adopted
-// dataset; no shard is ever written to, moved or removed. A run that was killed while publishing
-// leaves `.pack` behind, with a mark that names its indexes; the next one replaces just those, and
-// no build takes the folder.
+// dataset; what is not an index by its content is kept, whatever its name; no shard is ever written
+// to, moved or removed. A run that was killed while publishing leaves `.pack` behind, with a mark
+// that names its indexes (index_mark.h); the next one replaces just those, and no build takes the
+// folder.
 //
 // Lifetime: holds the lock until destroyed.
 // Thread-safety: Stage from any thread, with a number of its own.
 // Errors: InvalidArgument for an OUT that cannot be one; FailedPrecondition (exit 5) when OUT
-// belongs to something else; DataLoss for a damaged manifest there; I/O.
-// Units: bytes.
+// belongs to something else; DataLoss for a damaged manifest there, which `overwrite` replaces
+// where there are only indexes beside it; I/O. Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_INDEXING_INDEX_FOLDER_H_
 #define SHARDPACK_CONVERTERS_INDEXING_INDEX_FOLDER_H_
 
@@ -65,12 +66,14 @@ class IndexFolder {
  private:
   IndexFolder() = default;
   absl::Status ReadManifest();
+  absl::Status TakeDamage(const absl::Status& damage);
   absl::Status Begin();
   absl::Status BeginLocked();
   absl::Status CheckIsOurs();
   absl::Status CheckPackEntries() const;
   absl::Status ReadMark();
   absl::Status WriteMark() const;
+  absl::Status CheckPlaceOf(const FileEntry& index) const;
   absl::Status RemoveOld(const Manifest& manifest);
   absl::StatusOr<std::unique_ptr<StagedFile>> StageBytes(const std::string& path,
                                                          std::string_view bytes) const;
@@ -81,6 +84,7 @@ class IndexFolder {
   std::unique_ptr<OwnedFolder> folder_;  // of out_, once it is there
   IndexFolderOptions options_;
   std::optional<Manifest> manifest_;
+  bool damaged_ = false;              // the manifest, which `overwrite` replaces
   std::vector<std::string> created_;  // folders that were not there, outermost first
   File lock_;
   std::unique_ptr<RunStage> stage_;

@@ -18,6 +18,7 @@
 #include "converters/listing/offered_flags.h"
 #include "converters/planning/splits.h"
 #include "converters/publishing/journal.h"
+#include "converters/publishing/pack_folder.h"
 #include "converters/sources/labels_beside.h"
 #include "converters/sources/shard_splits.h"
 #include "formats/core/sample.h"
@@ -459,10 +460,13 @@ absl::StatusOr<IndexReport> IndexShards(std::span<const std::string> paths,
     if (!lines.empty()) return RefuseDifferences(report.out, std::move(lines));
     report.manifest = *folder.manifest();
     report.unchanged = true;
-    return report;
+  } else {
+    report.warnings = adoption.Warnings();
+    RETURN_IF_ERROR(folder.Publish(report.manifest));
   }
-  report.warnings = adoption.Warnings();
-  RETURN_IF_ERROR(folder.Publish(report.manifest));
+  ASSIGN_OR_RETURN(const OwnedFolder there, OwnedFolder::Open(report.out));
+  ASSIGN_OR_RETURN(PackEntries entries, ListPackFolder(there));
+  report.kept = std::move(entries.others);
   return report;
 }
 

@@ -55,6 +55,7 @@ struct IndexReport {
   std::string out;
   bool unchanged = false;             // the dataset was there, and nothing was written
   std::vector<std::string> warnings;  // one sentence each; not where unchanged
+  std::vector<std::string> kept;      // in `.pack` of the folder, not made by pack
   std::vector<std::string> others;    // files in folders given that are no shards; the first 1000
   uint64_t other_files = 0;           // of these
 };

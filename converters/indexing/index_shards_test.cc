@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "converters/publishing/index_mark.h"
 #include "formats/core/shard_index.h"
 #include "formats/io/file.h"
 #include "formats/testing/datasets/test_dataset.h"
@@ -300,7 +302,10 @@ TEST_F(IndexShardsTest, WhatIsNotOursStays) {
   const absl::Status refused = Adopt().status();
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
   EXPECT_THAT(refused.message(), HasSubstr("part-3.pidx"));
+  EXPECT_TRUE(absl::IsFailedPrecondition(Adopt({.overwrite = true}).status()));
   EXPECT_EQ(Contents(in_), before);
+  WriteTestFile(in_ + "/part-3.pidx", "SPKPIDX1 of another shard");
+  EXPECT_TRUE(absl::IsFailedPrecondition(Adopt().status()));
   EXPECT_TRUE(Adopt({.overwrite = true}).ok());
 }
 
@@ -337,13 +342,14 @@ TEST_F(IndexShardsTest, AnUnfinishedBuildStays) {
 
 TEST_F(IndexShardsTest, AFolderOfPackIsNoLeaveToReplace) {
   WriteTestFile(in_ + "/part-3.pidx", "of another tool");
-  for (const char* mark : {"", "part-0.pidx\n"}) {
+  for (const std::set<std::string>& names : {std::set<std::string>{}, {"part-0.pidx"}}) {
     std::filesystem::create_directories(in_ + "/.pack/stage");
-    WriteTestFile(in_ + "/.pack/index", mark);
+    WriteTestFile(in_ + "/.pack/index", IndexMarkText(names));
     const absl::Status refused = Adopt().status();
     EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
     EXPECT_EQ(ReadTestFile(in_ + "/part-3.pidx"), "of another tool");
-    EXPECT_EQ(std::filesystem::exists(in_ + "/.pack/index"), *mark != 0) << "until it is finished";
+    EXPECT_EQ(std::filesystem::exists(in_ + "/.pack/index"), !names.empty())
+        << "until it is finished";
   }
 }
 
@@ -354,15 +360,16 @@ TEST_F(IndexShardsTest, AKilledRunIsFinishedByTheNext) {
   const std::string manifest = in_ + "/manifest.json";
   std::filesystem::create_directories(in_ + "/.pack/stage");
   WriteTestFile(in_ + "/.pack/lock", "");
-  WriteTestFile(in_ + "/.pack/index", "part-0.pidx\npart-9.pidx\n../secret.pidx\n");
-  WriteTestFile(in_ + "/part-9.pidx", "of a shard that is gone");
-  WriteTestFile(folder_ + "/secret.pidx", "not in this folder");
+  WriteTestFile(in_ + "/.pack/index",
+                IndexMarkText({"part-0.pidx", "part-9.pidx", "../secret.pidx"}));
+  WriteTestFile(in_ + "/part-9.pidx", "SPKPIDX1 of a shard that is gone");
+  WriteTestFile(folder_ + "/secret.pidx", "SPKPIDX1 not in this folder");
   std::filesystem::rename(manifest, in_ + "/.pack/stage/manifest.json");
-  WriteTestFile(in_ + "/part-0.pidx", "half");
+  WriteTestFile(in_ + "/part-0.pidx", "SPKPIDX1 half");
   EXPECT_TRUE(absl::IsDataLoss(Dataset::Open(in_, kToy).status()));
   ASSERT_TRUE(Adopt().ok());
   EXPECT_EQ(Contents(in_), whole);
-  EXPECT_EQ(ReadTestFile(folder_ + "/secret.pidx"), "not in this folder");
+  EXPECT_EQ(ReadTestFile(folder_ + "/secret.pidx"), "SPKPIDX1 not in this folder");
   // Killed after the manifest.
   std::filesystem::create_directories(in_ + "/.pack/stage");
   EXPECT_TRUE(Adopt()->unchanged);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "converters/listing/offered_flags.h"
+#include "converters/publishing/index_mark.h"
 #include "converters/publishing/pack_folder.h"
 #include "converters/publishing/pack_lock.h"
 #include "converters/publishing/published.h"
@@ -250,13 +251,7 @@ absl::Status OutputDir::Create() {
 // nobody could make it again.
 absl::Status OutputDir::CheckIsOurs(const std::string& folder) const {
   RETURN_IF_ERROR(CheckPackFolder(folder));
-  ASSIGN_OR_RETURN(const bool indexed, Exists(absl::StrCat(folder, "/", std::string(kIndexMark))));
-  if (indexed) {
-    return Conflict(
-        folder,
-        "holds shards that pack index works on, or has not finished with; run pack index there "
-        "again, or use another folder");
-  }
+  RETURN_IF_ERROR(CheckNotIndexed(folder));
   const absl::StatusOr<bool> published =
       Exists(absl::StrCat(folder, "/", std::string(kManifestName)));
   if (!published.ok() || !*published) return published.status();

@@ -98,6 +98,7 @@ absl::Status OutputDir::ClaimExtras(
 
 // A small file of `.pack`, whole, in place of what is there.
 absl::Status OutputDir::Replace(std::string_view name, std::string_view bytes) const {
+  RETURN_IF_ERROR(CheckPackFolder(path_));  // a link of somebody else would be lost
   ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> staged, StageWhole(kOfTheRun, bytes));
   return folder_->Replace(stage_->NameOf(kOfTheRun), name);
 }

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "converters/planning/plan_bytes.h"
+#include "converters/publishing/index_mark.h"
 #include "converters/publishing/journal.h"
 #include "converters/publishing/replacement.h"
 #include "formats/core/manifest.h"
@@ -23,8 +24,8 @@ using Kind = OwnedFolder::Kind;
 
 constexpr char kFolder[] = ".pack", kStage[] = ".pack/stage", kJournal[] = ".pack/journal.jsonl";
 constexpr std::string_view kLockSuffix = ".lock";
-constexpr std::array<std::string_view, 7> kMade = {"plan",     "made",  "made-extras", "replaced",
-                                                   "replaces", "index", "index.new"};
+constexpr std::array<std::string_view, 5> kMade = {"plan", "made", "made-extras", "replaced",
+                                                   "replaces"};
 // In stages, beside the dataset's files: of builds, of `pack repair`, and of writers of sidecars.
 constexpr std::array<std::string_view, 4> kScratch = {"of-the-run", ".pack_replaced", "rebuilt",
                                                       "energon-index.sqlite"};
@@ -191,6 +192,7 @@ class PackLister {
   absl::StatusOr<bool> IsOfPack(const std::string& path, const std::string& name,
                                 uint64_t bytes) const {
     if (name == "lock") return bytes == 0;
+    if (name == "index") return IsIndexMark(dataset_, path);
     if (!Contains(kMade, name)) return IsJournal(path, name);
     if (name == "plan") {
       ASSIGN_OR_RETURN(const std::string text, dataset_.Read(path, kPlanMagic.size()));

@@ -11,12 +11,32 @@
 
 namespace shardpack {
 
+namespace {
+
+absl::Status CheckPackFiles(const std::string& dataset) {
+  for (const char* name : {"plan", "made", "made-extras", "replaced", "replaces", "index"}) {
+    const std::string path = absl::StrCat(dataset, "/.pack/", name);
+    struct stat facts;
+    if (::lstat(path.c_str(), &facts) != 0) {
+      if (errno == ENOENT || errno == ENOTDIR) continue;
+      return IoStatus("look at", path, errno);
+    }
+    if (S_ISREG(facts.st_mode)) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(EscapeForTerminal(path),
+                     " is a link or a folder, where pack has a file; move it away and run again"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::Status CheckPackFolder(const std::string& dataset) {
   for (const char* name : {"/.pack", "/.pack/stage"}) {
     const std::string path = dataset + name;
     struct stat facts;
     if (::lstat(path.c_str(), &facts) != 0) {
-      if (errno == ENOENT || errno == ENOTDIR) return absl::OkStatus();
+      if (errno == ENOENT || errno == ENOTDIR) continue;
       return IoStatus("look at", path, errno);
     }
     if (S_ISDIR(facts.st_mode)) continue;
@@ -24,7 +44,7 @@ absl::Status CheckPackFolder(const std::string& dataset) {
         absl::StrCat(EscapeForTerminal(path),
                      " is a link or a file, where pack has a folder; remove it by hand"));
   }
-  return absl::OkStatus();
+  return CheckPackFiles(dataset);
 }
 
 // An OFD lock belongs to the open file: it is gone with the process, however that ends.

@@ -7,12 +7,11 @@
 // Lifetime: the lock is gone with the file or the process, however that ends.
 // Thread-safety: any thread.
 // Errors: FailedPrecondition (exit 5) when another run holds it or has just finished, or `.pack` is
-// not a folder of ours; I/O.
+// not a folder of ours, or holds links in place of files; I/O.
 #ifndef SHARDPACK_CONVERTERS_PUBLISHING_PACK_LOCK_H_
 #define SHARDPACK_CONVERTERS_PUBLISHING_PACK_LOCK_H_
 
 #include <string>
-#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -20,11 +19,8 @@
 
 namespace shardpack {
 
-// In a dataset's folder: `pack index` works there, or was killed. Names, one a line, the indexes
-// that it removes and writes, once it has begun to.
-inline constexpr std::string_view kIndexMark = ".pack/index";
-
-// Neither `.pack` nor `.pack/stage`, whose files are removed, may be a link to somewhere else.
+// Neither `.pack` nor `.pack/stage`, whose files are removed, may be a link to somewhere else; nor
+// may what is read, replaced and removed there be anything but a regular file.
 absl::Status CheckPackFolder(const std::string& dataset);
 
 // `dataset` is the folder with `.pack` in it.

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "converters/publishing/file_damage.h"
+#include "converters/publishing/index_mark.h"
 #include "converters/publishing/pack_folder.h"
 #include "converters/publishing/pack_lock.h"
 #include "formats/io/status_macros.h"
@@ -52,14 +53,11 @@ absl::Status CheckPlace(const std::string& out, const std::string& name) {
 }  // namespace
 
 absl::Status CheckNothingUnfinished(const std::string& out) {
+  RETURN_IF_ERROR(CheckNotIndexed(out));
   ASSIGN_OR_RETURN(const OwnedFolder folder, OwnedFolder::Open(out));
   ASSIGN_OR_RETURN(const PackEntries entries, ListPackFolder(folder));
   const std::vector<std::string> unfinished = entries.Unfinished();
   if (unfinished.empty()) return absl::OkStatus();
-  if (unfinished.front() == kIndexMark) {
-    return Conflict(
-        out, "holds shards that pack index has not finished with; run pack index there again");
-  }
   return Conflict(
       out, absl::StrCat("holds ", unfinished.front(),
                         " of a build that has not finished; run the same pack command again"));
@@ -68,6 +66,7 @@ absl::Status CheckNothingUnfinished(const std::string& out) {
 absl::StatusOr<RepairFolder> RepairFolder::Open(const std::string& out, bool fsync) {
   ASSIGN_OR_RETURN(OwnedFolder owned, OwnedFolder::Open(out));
   absl::Status status = CheckPackFolder(out);
+  if (status.ok()) status = CheckNotIndexed(out);
   if (status.ok()) status = MakeDirectory(owned.PathOf(".pack"));
   if (!status.ok()) return status;
   ASSIGN_OR_RETURN(File lock, LockPackFolder(out));

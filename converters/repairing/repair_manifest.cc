@@ -51,7 +51,8 @@ absl::Status CheckIsCopy(const std::string& out, const std::string& copy, const 
   for (const ManifestShard& shard : manifest.shards) {
     // Paths of shards elsewhere mean another place here.
     if (!shard.location.empty())
-      return Refuse(copy, "has shards outside of its folder; run pack index again");
+      return Refuse(
+          copy, "has shards outside of its folder: it is an index, which pack index makes again");
     if (expect) continue;
     const std::string file = manifest.DataFileOf(shard);
     ASSIGN_OR_RETURN(

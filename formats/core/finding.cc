@@ -14,7 +14,8 @@ constexpr Severity kWarning = Severity::kWarning;
 constexpr std::string_view kRepack = "rebuild this dataset from its source";
 constexpr std::string_view kRestoreManifest =
     "run `pack repair OUT --from COPY`, where COPY is a copy of the dataset, or rebuild the "
-    "dataset from its source";
+    "dataset from its source; an index of shards that lie elsewhere is made again by `pack index "
+    "SHARDS -o OUT --overwrite`";
 constexpr std::string_view kRepair =
     "run `pack repair OUT`, which rebuilds the file from the source, or with --from from a copy";
 constexpr std::string_view kRestore = "restore the file from a good copy";
@@ -23,7 +24,8 @@ constexpr std::string_view kReplaceManifest =
     "put a good copy of manifest.json in its place, or rebuild the dataset from its source";
 constexpr std::string_view kFinishOrRestore =
     "run the same `pack` command again to finish it; a lost file is taken from a copy by `pack "
-    "repair OUT --from COPY`";
+    "repair OUT --from COPY`, and an index of shards that lie elsewhere is made again by `pack "
+    "index SHARDS -o OUT --overwrite`";
 
 constexpr std::string_view kOtherSource =
     "check that --against names the source that was packed; if the source is the one that is "

@@ -221,7 +221,11 @@ class Reader : public nlohmann::json_sax<Json> {
   bool parse_error(size_t position, const std::string&,
                    const nlohmann::detail::exception& error) override {
     if (problem_.empty()) {
-      problem_ = absl::StrCat("malformed JSON at offset ", position, ": ", error.what());
+      // Without the name that the library gives the kind of error.
+      const std::string_view what = error.what();
+      const size_t name = what.starts_with('[') ? what.find("] ") : what.npos;
+      problem_ = absl::StrCat("malformed JSON at offset ", position, ": ",
+                              std::string(name == what.npos ? what : what.substr(name + 2)));
     }
     return false;
   }
@@ -406,6 +410,7 @@ absl::StatusOr<Manifest> Manifest::Parse(std::string_view json) {
   if (json.size() > kMaxManifestBytes) {
     return RefuseManifest(absl::StrCat(json.size(), " bytes, the limit is ", kMaxManifestBytes));
   }
+  if (json.empty()) return RefuseManifest("the file is empty");
   Manifest manifest;
   Envelope envelope;
   try {

@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -17,6 +18,7 @@ from command import jpeg, png
 
 MAKERS = os.path.abspath("tests/cli/foreign_shards.py")
 SUFFIXES = {"tfrecord": ".tfrecord", "lmdb datum": "", "lmdb raw": "", "h5py packed": ".h5", "h5py vlen": ".h5"}
+NOTED = b"shardpack index run, version 1\n"  # the first line of .pack/index
 KINDS = ("gnu tar", "pax tar", "bsdtar", *SUFFIXES)
 
 
@@ -286,13 +288,13 @@ class IndexTest(command.PackTest):
   def test_what_an_interrupted_index_leaves_is_no_leave_to_build(self):
     self.source()
     self.make("in/train-000000.tar")
-    for name, data in (("lock", b""), ("stage/0.pidx", b"x"), ("index", b"train-000000.pidx\n")):
+    for name, data in (("lock", b""), ("stage/0.pidx", b"x"), ("index", NOTED + b"train-000000.pidx\n")):
       self.write(f"in/.pack/{name}", data)
       before = self.contents("in")
       for flags in ([], ["--overwrite"], [], ["--overwrite"]):
         self.assertIn("use another folder", self.pack("src", "-o", "in", *flags, expect=5).stderr)
         self.assertEqual(before, self.contents("in"))
-    self.write("in/train-000000.pidx", b"half")
+    self.write("in/train-000000.pidx", b"SPKPIDX1 half")
     self.pack("index", "in")
     self.pack("validate", "in")
     self.assertFalse((self.folder / "in/.pack").exists())
@@ -329,8 +331,135 @@ class IndexTest(command.PackTest):
     self.write("in/.pack/lock")
     self.assertIn("part-1.pidx is there", self.pack("index", "in", expect=5).stderr)
     self.assertEqual(b"mine", (self.folder / "in/part-1.pidx").read_bytes())
+    refused = self.pack("index", "in", "--overwrite", expect=5).stderr
+    self.assertIn("in/part-1.pidx is there and is not an index of pack, so that it is not replaced; move it away", refused)
+    self.assertEqual(b"mine", (self.folder / "in/part-1.pidx").read_bytes())
+    # One that pack has made, of another shard.
+    self.pack("index", "in/part-0.tar", "-o", "other")
+    shutil.copy(self.folder / "other/part-0.pidx", self.folder / "in/part-1.pidx")
+    self.assertIn("--overwrite replaces it", self.pack("index", "in", expect=5).stderr)
     self.pack("index", "in", "--overwrite")
     self.pack("validate", "in")
+
+  def test_a_file_called_as_what_index_notes_is_kept(self):
+    self.make_shards()
+    def notes(path):
+      self.write(path, b"part-0.pidx\nmine.pidx\n")
+      return path + " is not what"
+    def link(path):
+      self.write("notes", b"mine")
+      (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+      (self.folder / path).symlink_to(self.folder / "notes")
+      return path + " is a link"
+    def folder(path):
+      self.write(path + "/notes", b"mine")
+      return path + " is a link or a folder"
+    self.write("in/mine.pidx", b"mine")
+    self.write("in/part-0.pidx", b"mine")
+    for i, make in enumerate((notes, link, folder)):
+      for out in ("in", f"new-{i}", f"there-{i}"):
+        if out.startswith("there"):
+          self.pack("index", "in", "-o", out)
+        said = make(f"{out}/.pack/index")
+        before = self.everything()
+        for flags in ([], ["--overwrite"]):
+          refused = self.pack("index", "in", "-o", out, *flags, expect=5).stderr
+          self.assertIn(said, refused)
+          self.assertIn("move it away", refused)
+          self.assertEqual(before, self.everything())
+      path = self.folder / "in/.pack/index"
+      shutil.rmtree(path) if make == folder else path.unlink()
+    # The name that older versions wrote it under first; and what is not pack's is named.
+    self.pack("index", "in", "-o", "out")
+    for name in ("index.new", "stage/x", "lock"):
+      self.write(f"out/.pack/{name}", b"mine")
+    for flags in ([], ["--overwrite"]):
+      kept = self.pack("index", "in", "-o", "out", *flags).stderr
+      self.assertIn("kept      what pack has not made: .pack/index.new, .pack/lock, .pack/stage/x\n", kept)
+      for name in ("index.new", "stage/x", "lock"):
+        self.assertEqual(b"mine", (self.folder / f"out/.pack/{name}").read_bytes())
+
+  def test_what_a_killed_run_has_noted_is_removed_only_if_it_is_an_index(self):
+    self.make_shards()
+    self.pack("index", "in", "-o", "out")
+    shutil.copy(self.folder / "out/part-1.pidx", self.folder / "in/gone.pidx")
+    self.write("in/mine.pidx", b"mine")
+    self.write("in/.pack/index", NOTED + b"gone.pidx\nmine.pidx\npart-0.pidx\n")
+    self.pack("index", "in")
+    self.assertEqual(b"mine", (self.folder / "in/mine.pidx").read_bytes())
+    self.assertFalse((self.folder / "in/gone.pidx").exists())
+    self.assertFalse((self.folder / "in/.pack").exists())
+    self.write("in/part-0.pidx", b"mine")
+    (self.folder / "in/manifest.json").unlink()
+    self.write("in/.pack/index", NOTED + b"part-0.pidx\n")
+    self.assertIn("in/part-0.pidx is there and is not an index of pack", self.pack("index", "in", expect=5).stderr)
+    self.assertEqual(b"mine", (self.folder / "in/part-0.pidx").read_bytes())
+
+  def test_overwrite_of_an_older_versions_index_keeps_a_file_of_todays_name(self):
+    self.make_shards(count=1)
+    self.pack("index", "in")
+    self.rename_index("in", "part-0.pidx", "part-0.tar.pidx")
+    self.write("in/part-0.pidx", b"mine")
+    before = self.contents("in")
+    self.assertIn("in/part-0.pidx is there and is not an index of pack", self.pack("index", "in", "--overwrite", expect=5).stderr)
+    self.assertEqual(before, self.contents("in"))
+    (self.folder / "in/part-0.pidx").unlink()
+    self.pack("index", "in", "--overwrite")
+    self.assertEqual({"manifest.json", "part-0.tar", "part-0.pidx"}, self.contents("in").keys())
+
+  def rename_index(self, folder, name, to):
+    """As an older version called it, with a manifest that says so."""
+    manifest = self.folder / folder / "manifest.json"
+    facts = json.loads(manifest.read_text().replace(f'"{name}"', f'"{to}"'))
+    facts["files"].sort(key=lambda file: file["name"])
+    text = json.dumps(facts, indent=1, sort_keys=True) + "\n"
+    manifest.write_text(text)
+    (self.folder / folder / name).rename(self.folder / folder / to)
+    # The manifest's own hash is told by the refusal.
+    refused = self.pack("info", folder, expect=4).stderr
+    right, wrong = re.search(r"self: expected (\w+), actual (\w+)", refused).groups()
+    manifest.write_text(text.replace(wrong, right))
+    self.pack("validate", folder)
+
+  def test_an_index_without_its_manifest_is_made_again(self):
+    self.make_shards()
+    self.pack("index", "in", "-o", "out")
+    self.pack("index", "in", "-o", "copy")
+    want = self.contents("out")
+    manifest = self.folder / "out/manifest.json"
+    for damaged in (None, b"", want["manifest.json"][:-40], want["manifest.json"].replace(b"adopted", b"nothing"), b'{"name": 1}'):
+      with self.subTest(damaged=damaged):
+        def damage():
+          manifest.unlink()
+          if damaged is not None:
+            manifest.write_bytes(damaged)
+          return self.contents("out")
+        for words in (["validate", "out"], ["repair", "out"], ["repair", "out", "--from", "copy"]):
+          before = damage()
+          done = self.pack(*words, expect=4)
+          self.assertNotIn("json.exception", done.stdout + done.stderr)
+          typed = re.search(r" (index SHARDS -o out --overwrite)", done.stdout + done.stderr)
+          self.assertEqual(before, self.contents("out"))
+          self.pack(*typed[1].replace("SHARDS", "in").split())
+          self.assertEqual(want, self.contents("out"))
+        before = damage()
+        done = self.pack("index", "in", "-o", "out", expect=0 if damaged is None else 4)
+        self.assertNotIn("json.exception", done.stderr)
+        if damaged is not None:
+          self.assertEqual(before, self.contents("out"))
+          self.pack(*shlex.split(done.stderr.splitlines()[-1])[1:])
+        self.assertEqual(want, self.contents("out"))
+    # Not what may be a dataset that pack has built, or somebody else's folder.
+    for name in ("part-0.tar", "notes"):
+      manifest.write_bytes(b"")
+      self.write(f"out/{name}", b"mine")
+      before = self.contents("out")
+      self.pack("index", "in", "-o", "out", "--overwrite", expect=4)
+      self.assertEqual(before, self.contents("out"))
+      (self.folder / f"out/{name}").unlink()
+    self.write("site/manifest.json", b"{}")
+    self.pack("index", "in", "-o", "site", "--overwrite", expect=4)
+    self.assertEqual({"manifest.json": b"{}"}, self.contents("site"))
 
   def test_an_interrupted_overwrite_leaves_no_index_behind(self):
     self.make_shards()
@@ -338,7 +467,7 @@ class IndexTest(command.PackTest):
     # Right after the manifest was taken away.
     (self.folder / "in/manifest.json").unlink()
     self.write("in/.pack/lock")
-    self.write("in/.pack/index", b"part-0.pidx\npart-1.pidx\npart-2.pidx\n")
+    self.write("in/.pack/index", NOTED + b"part-0.pidx\npart-1.pidx\npart-2.pidx\n")
     (self.folder / "in/part-2.tar").unlink()
     self.pack("index", "in")
     self.assertEqual({"manifest.json", "part-0.tar", "part-0.pidx", "part-1.tar", "part-1.pidx"},

@@ -141,6 +141,37 @@ class PackFolderTest(command.PackTest):
       self.pack("index", "in", *flags)
       self.assert_kept("in")
 
+  def test_what_is_in_the_way_of_a_build_is_named(self):
+    self.pack("src", "-o", "out", "--shards", "4")
+    for name, data, said in (("index", b"train-000000.pidx\n", "index is not what pack index notes there"),
+                             ("index", b"shardpack index run, version 1\n", "index is of a run of pack index")):
+      self.write(f"out/.pack/{name}", data)
+      before = self.contents()
+      for words in (["src", "-o", "out", "--shards", "4"], ["src", "-o", "out", "--seed", "3", "--overwrite"], ["repair", "out"]):
+        refused = self.pack(*words, expect=5).stderr
+        self.assertIn(f"out/.pack/{said}", refused)
+        self.assertIn("move it away and run again", refused)
+        self.assertEqual(before, self.contents())
+
+  def test_links_and_folders_in_place_of_files_of_pack(self):
+    self.pack("src", "-o", "done", "--shards", "4")
+    self.write("mine", b"train-000000.tar\n")
+    commands = {"out": (["index", "done/train-000000.tar", "-o", "out"], ["src", "-o", "out"], ["src", "-o", "out", "--overwrite"]),
+                "done": (["src", "-o", "done"], ["src", "-o", "done", "--seed", "3", "--overwrite"], ["repair", "done"])}
+    for name in ("plan", "made", "made-extras", "replaced", "replaces"):
+      for folder in (False, True):
+        for out, each in commands.items():
+          path = self.folder / out / ".pack" / name
+          path.parent.mkdir(parents=True)
+          path.mkdir() if folder else path.symlink_to(self.folder / "mine")
+          for words in each:
+            with self.subTest(name, folder=folder, words=words):
+              self.assertIn(f"{out}/.pack/{name} is a link or a folder", self.pack(*words, expect=5).stderr)
+              self.assertTrue(path.is_dir() if folder else path.is_symlink())
+          shutil.rmtree(path) if folder else path.unlink()
+          shutil.rmtree(path.parent)
+    self.assertEqual(b"train-000000.tar\n", (self.folder / "mine").read_bytes())
+
   def test_a_run_does_not_write_to_a_journal_of_somebody_else(self):
     self.pack("build", "--plan", "plan", "-o", "out", "--shards-range", "0-1", "-q")
     self.write("out/.pack/journal.jsonl", b'{"mine": 1}\n')

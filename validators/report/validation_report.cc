@@ -22,9 +22,12 @@ std::string HintOf(const ValidationReport& report, const Finding& finding) {
   const FindingSpec& spec = SpecOf(finding.id);
   const bool lone =
       (!report.identity || report.elsewhere.contains(finding.shard)) && !spec.lone_hint.empty();
-  return absl::StrReplaceAll(std::string(lone ? spec.lone_hint : spec.hint),
-                             {{"`pack repair OUT", absl::StrCat("`", TypedProgram(), " repair ",
-                                                                ShellQuoted(report.subject))}});
+  const std::string program = absl::StrCat("`", TypedProgram());
+  const std::string out = ShellQuoted(report.subject);
+  return absl::StrReplaceAll(
+      std::string(lone ? spec.lone_hint : spec.hint),
+      {{"`pack repair OUT", absl::StrCat(program, " repair ", out)},
+       {"`pack index SHARDS -o OUT", absl::StrCat(program, " index SHARDS -o ", out)}});
 }
 
 Json ToValue(const ValidationReport& report, const Finding& finding) {
