@@ -91,7 +91,7 @@ IndexFolder::~IndexFolder() {
   // Half published, `.pack` says so until the next run.
   if (!lock_.is_open() || publishing_ || !marked_.empty()) return;
   // Nothing is left to be done about an error here: the run has failed already, or is done.
-  (void)RemovePackFolder(*folder_);
+  (void)RemovePack();
   for (auto folder = created_.rbegin(); folder != created_.rend(); ++folder)
     (void)::rmdir(folder->c_str());
 }
@@ -269,6 +269,11 @@ absl::Status IndexFolder::RemoveOld(const Manifest& manifest) {
     if (!listed.contains(shard.index.name)) RETURN_IF_ERROR(CheckPlaceOf(shard.index));
     names.insert(shard.index.name);
   }
+  std::vector<std::string> old;  // read before anything is changed
+  for (const std::string& name : names) {
+    ASSIGN_OR_RETURN(const bool index, IsIndex(*folder_, name));
+    if (index || listed.contains(name)) old.push_back(name);
+  }
   publishing_ = true;
   marked_ = std::move(names);
   RETURN_IF_ERROR(WriteMark());
@@ -277,11 +282,16 @@ absl::Status IndexFolder::RemoveOld(const Manifest& manifest) {
     if (removed.ok()) removed = Sync();
     if (!removed.ok()) return removed;
   }
-  for (const std::string& name : marked_) {
-    ASSIGN_OR_RETURN(const bool index, IsIndex(*folder_, name));
-    if (index || listed.contains(name)) RETURN_IF_ERROR(folder_->RemoveFile(name));
+  for (const std::string& name : old) {
+    RETURN_IF_ERROR(folder_->RemoveFile(name));
   }
   return absl::OkStatus();
+}
+
+// The mark is known to be this run's, so that its content need not be read again.
+absl::Status IndexFolder::RemovePack() const {
+  RETURN_IF_ERROR(folder_->RemoveFile(kIndexMark));
+  return RemovePackFolder(*folder_);
 }
 
 absl::Status IndexFolder::Publish(const Manifest& manifest) {
@@ -303,7 +313,7 @@ absl::Status IndexFolder::Publish(const Manifest& manifest) {
     }
   }
   stage_.reset();
-  if (status.ok()) status = RemovePackFolder(*folder_);
+  if (status.ok()) status = RemovePack();
   if (status.ok()) created_.clear();
   if (status.ok()) marked_.clear();
   return status;

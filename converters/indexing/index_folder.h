@@ -75,6 +75,7 @@ class IndexFolder {
   absl::Status WriteMark() const;
   absl::Status CheckPlaceOf(const FileEntry& index) const;
   absl::Status RemoveOld(const Manifest& manifest);
+  absl::Status RemovePack() const;
   absl::StatusOr<std::unique_ptr<StagedFile>> StageBytes(const std::string& path,
                                                          std::string_view bytes) const;
   absl::Status WriteStaged(const std::string& name, std::string_view bytes) const;
