@@ -2,19 +2,25 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstddef>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "cli/commands/open_source.h"
 #include "cli/commands/recorded_command.h"
+#include "converters/listing/find_skip.h"
 #include "converters/listing/sidecars.h"
 #include "converters/planning/manifest_option.h"
 #include "formats/core/class_name.h"
 #include "formats/io/file.h"
+#include "formats/io/hash.h"
 #include "formats/io/shell_quoted.h"
 #include "formats/io/status_macros.h"
 
@@ -29,17 +35,19 @@ struct ListedAgain {
   Listing listing;
 };
 
-absl::StatusOr<ListedAgain> ListAgain(const std::string& path, Kind kind, const Manifest& manifest,
-                                      IoPool& pool) {
-  std::string root;
+bool IsFolder(const std::string& path) {
   struct stat facts;
-  if (kind == Kind::kList && ::stat(manifest.source_root.c_str(), &facts) == 0)
-    root = manifest.source_root;
+  return ::stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode);
+}
+
+absl::StatusOr<ListedAgain> ListAgain(const std::string& path, Kind kind, const Manifest& manifest,
+                                      const std::string& root, IoPool& pool) {
   ASSIGN_OR_RETURN(CommandLine line, RecordedCommand(manifest, path, root, /*io_depth=*/0));
   // A sample without a part, or a folder that no list of classes has, is something to find, not a
   // reason to stop.
   if (line.source.missing == MissingPart::kError) line.source.missing = MissingPart::kSkip;
   if (kind != Kind::kList) line.source.classes.clear();
+  line.annotations.clear();  // for fields, which are not compared
   // Whatever it was when it was packed: an archive and its folder have the same paths.
   if (kind != Kind::kList) line.input_format = kind == Kind::kFolder ? "folder" : "archive";
   ASSIGN_OR_RETURN(OpenedSource opened, OpenSource(line, line.source, pool));
@@ -56,6 +64,80 @@ SourceOpener MembersOf(const ListedAgain& listed) {
   };
 }
 
+// The images of a list lie in its own folder, or where --root said when it was packed: a folder
+// that has none of them, and no list of this name, of which it would be the own one.
+absl::StatusOr<ListedAgain> ListAgainWithRoot(const std::string& path, const Manifest& manifest,
+                                              IoPool& pool, std::string& gap) {
+  absl::StatusOr<ListedAgain> listed = ListAgain(path, Kind::kList, manifest, "", pool);
+  const std::string& root = manifest.source_root;
+  struct stat facts;
+  const std::string namesake = absl::StrCat(root, "/", path.substr(path.rfind('/') + 1));
+  if (absl::IsInvalidArgument(listed.status()) && IsFolder(root) &&
+      ::stat(namesake.c_str(), &facts) != 0) {
+    absl::StatusOr<ListedAgain> elsewhere = ListAgain(path, Kind::kList, manifest, root, pool);
+    if (elsewhere.ok()) {
+      gap = absl::StrCat("the images of the list's own folder, which are not there; those of ",
+                         EscapeForTerminal(root), " were read, where the packed ones lay");
+      return elsewhere;
+    }
+  }
+  if (listed.ok() || !absl::IsInvalidArgument(listed.status())) return listed;
+  const std::string unrecorded = UnrecordedFlags(manifest);
+  return absl::InvalidArgumentError(absl::StrCat("--against ", EscapeForTerminal(path), ": ",
+                                                 std::string(listed.status().message()),
+                                                 unrecorded.empty() ? "" : "\n", unrecorded));
+}
+
+// The files that the list names, and those beside them that are parts of their samples.
+SourceOpener FilesOfList(const Listing& listing, const SourceParts& parts) {
+  auto named = std::make_shared<absl::flat_hash_set<uint64_t>>();
+  std::string path;
+  for (uint64_t row = 0; row < listing.rows(); ++row) {
+    path.clear();
+    listing.AppendPath(row, path);
+    named->insert(Xxh3_64(AsBytes(path)));
+    const size_t name = path.rfind('/') + 1;
+    const size_t dot = path.find('.', name) == path.npos ? path.size() : path.rfind('.');
+    for (const auto& [field, suffix] : parts)
+      named->insert(Xxh3_64(AsBytes(absl::StrCat(path.substr(0, dot), ".", suffix))));
+  }
+  return [named,
+          open = FilesBelow(listing.root)](const std::string& below) -> absl::StatusOr<SourceFile> {
+    if (!named->contains(Xxh3_64(AsBytes(below))))
+      return absl::NotFoundError("the list does not name it");
+    return open(below);
+  };
+}
+
+// A list is text; columns of anything else would be noise.
+absl::Status CheckIsText(const std::string& path) {
+  ASSIGN_OR_RETURN(const File file, File::OpenRead(path));
+  std::array<std::byte, 4096> head;
+  ASSIGN_OR_RETURN(const size_t got, file.ReadAt(0, head));
+  if (std::find(head.begin(), head.begin() + static_cast<ptrdiff_t>(got), std::byte{0}) ==
+      head.begin() + static_cast<ptrdiff_t>(got))
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--against ", EscapeForTerminal(path),
+      " is not text; the dataset was packed from a list: name that, or the folder of its files"));
+}
+
+// ": --against DIR" with the source that a dataset was made of in the end, past those that it was
+// converted from; "" where none is there.
+std::string SourceToName(const Manifest& manifest) {
+  constexpr int kMaxConversions = 16;
+  Manifest at = manifest;
+  for (int i = 0; i < kMaxConversions && !at.adopted(); ++i) {
+    struct stat facts;
+    const std::string root = at.source_root;
+    if (root.empty() || ::stat(root.c_str(), &facts) != 0) return "";
+    absl::StatusOr<Manifest> next = Manifest::Read(root);
+    if (!next.ok()) return absl::StrCat(": --against ", ShellQuoted(root));
+    at = *std::move(next);
+  }
+  return "";
+}
+
 }  // namespace
 
 absl::StatusOr<AgainstSource> OpenAgainst(const std::string& path, const Manifest& manifest,
@@ -66,20 +148,22 @@ absl::StatusOr<AgainstSource> OpenAgainst(const std::string& path, const Manifes
     return absl::InvalidArgumentError(absl::StrCat(
         "--against ", EscapeForTerminal(path), " does not exist; name the source that was packed"));
   }
-  const bool folder = S_ISDIR(facts.st_mode), adopted = manifest.adopted();
-  if (folder && Manifest::Read(path).ok()) {
-    const std::string& root = manifest.source_root;
+  const bool folder = S_ISDIR(facts.st_mode);
+  if (manifest.adopted()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--against ", EscapeForTerminal(path),
-                     " names a dataset, not its source; name the folder "
-                     "that was packed",
-                     root.empty() || ::stat(root.c_str(), &facts) != 0
-                         ? ""
-                         : absl::StrCat(": --against ", ShellQuoted(root))));
+        "--against: the dataset was indexed in place and has no paths of source files, so that "
+        "there is nothing to compare");
   }
   const std::string packed = OptionOf(manifest, "input-format");
-  const bool tree = (PackedFromFolder(manifest) || packed == "archive") && !adopted;
-  const bool listed = !tree && packed != "dataset" && !adopted;
+  if (const absl::StatusOr<Manifest> other = Manifest::Read(path); folder && other.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--against ", EscapeForTerminal(path), " names a dataset, not ",
+        packed == "dataset" ? "the files that it was once packed from; name the folder of these"
+                            : "its source; name the folder that was packed",
+        SourceToName(manifest)));
+  }
+  const bool tree = PackedFromFolder(manifest) || packed == "archive";
+  const bool listed = !tree && packed != "dataset";
   if (!folder && !listed && !tree) {
     return absl::InvalidArgumentError(
         absl::StrCat("--against ", EscapeForTerminal(path),
@@ -98,7 +182,10 @@ absl::StatusOr<AgainstSource> OpenAgainst(const std::string& path, const Manifes
     return source;
   }
   const Kind kind = folder ? Kind::kFolder : tree ? Kind::kArchive : Kind::kList;
-  absl::StatusOr<ListedAgain> listed_again = ListAgain(path, kind, manifest, pool);
+  if (kind == Kind::kList && packed != "list") RETURN_IF_ERROR(CheckIsText(path));
+  absl::StatusOr<ListedAgain> listed_again =
+      kind == Kind::kList ? ListAgainWithRoot(path, manifest, pool, source.gap)
+                          : ListAgain(path, kind, manifest, "", pool);
   if (!listed_again.ok()) {
     // A source that is of no use at all is an error; one that has changed can still be compared
     // file by file.
@@ -114,17 +201,21 @@ absl::StatusOr<AgainstSource> OpenAgainst(const std::string& path, const Manifes
     return source;
   }
   Listing& listing = listed_again->listing;
-  source.open =
-      listed_again->archive != nullptr ? MembersOf(*listed_again) : FilesBelow(listing.root);
-  for (const ListedField& field : listing.fields) {
-    if (field.suffix.empty())
-      source.gap = "fields that come from columns or annotations, against the list";
+  source.open = listed_again->archive != nullptr ? MembersOf(*listed_again)
+                : kind == Kind::kList            ? FilesOfList(listing, source.parts)
+                                                 : FilesBelow(listing.root);
+  if (std::any_of(listing.fields.begin(), listing.fields.end(),
+                  [](const ListedField& field) { return field.suffix.empty(); })) {
+    absl::StrAppend(&source.gap, source.gap.empty() ? "" : "; ",
+                    "fields that come from columns or annotations, against the list");
   }
   source.visit = [shared =
                       std::make_shared<const Listing>(std::move(listing))](const SourceSeen& see) {
-    for (uint64_t row = 0; row < shared->rows(); ++row)
+    for (uint64_t row = 0; row < shared->rows(); ++row) {
+      if (FindSkip(shared->skips, row) != nullptr) continue;
       see(shared->Path(row),
           shared->label.empty() ? "" : ClassName(shared->classes, shared->label[row]));
+    }
   };
   return source;
 }

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/commands/packed_input.h"
+#include "cli/commands/recorded_command.h"
 #include "converters/sources/coco_source.h"
 #include "converters/sources/dataset_source.h"
 #include "converters/sources/list_source.h"
@@ -94,9 +95,12 @@ absl::Status RefuseFlags(const CommandLine& line, const std::string& format,
   return absl::OkStatus();
 }
 
-// "txt=caption,json=a,b"
-std::string FieldColumns(const ListOptions& options) {
+// "path=file,label=class,txt=caption,json=a,b": what --columns said.
+std::string GivenColumns(const ListOptions& options) {
   std::string text;
+  if (!options.path.empty()) absl::StrAppend(&text, "path=", options.path);
+  if (!options.label.empty())
+    absl::StrAppend(&text, text.empty() ? "" : ",", "label=", options.label);
   for (const ColumnField& field : options.fields) {
     absl::StrAppend(&text, text.empty() ? "" : ",", field.field, "=",
                     field.all ? "*" : absl::StrJoin(field.columns, ","));
@@ -138,11 +142,10 @@ absl::StatusOr<OpenedSource> OpenList(const CommandLine& line, const FolderSourc
   opened.options = folder.ToMap();
   opened.options["input-format"] = format;
   if (line.label_from == "column") opened.options["label-from"] = "column";
-  if (!line.columns.fields.empty()) {
-    opened.options["columns"] = FieldColumns(line.columns);
-    if (folder.missing != MissingPart::kSkip)
-      opened.options["missing-part"] = std::string(MissingPartName(folder.missing));
-  }
+  if (std::string columns = GivenColumns(line.columns); !columns.empty())
+    opened.options["columns"] = std::move(columns);
+  if (!line.columns.fields.empty() && folder.missing != MissingPart::kSkip)
+    opened.options["missing-part"] = std::string(MissingPartName(folder.missing));
   opened.source = std::make_unique<ListSource>(std::move(options), folder, pool);
   return opened;
 }
@@ -174,6 +177,8 @@ absl::StatusOr<OpenedSource> OpenCoco(const CommandLine& line, const FolderSourc
   if (!line.label_from.empty() && line.label_from != "largest")
     opened.options["label-from"] = line.label_from;
   if (!line.coco_boxes) opened.options["coco"] = "full";
+  if (!line.annotations.empty())
+    opened.options["annotations"] = RecordedAnnotations(line.arguments[0], line.annotations);
   if (images.missing != MissingPart::kSkip) {
     opened.options["missing-part"] = std::string(MissingPartName(images.missing));
   }

@@ -2,9 +2,11 @@
 
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -42,6 +44,22 @@ RepairSource SourceThatIsGone(const std::string& path) {
   return source;
 }
 
+// Where the images of a list may lie: in a folder that was named; else in its own, or where --root
+// said when it was packed. What comes from them has the hashes that were packed, or is not taken.
+std::vector<std::string> RootsOfList(const std::string& list, const Manifest& manifest,
+                                     const std::vector<std::string>& named) {
+  if (!named.empty()) return named;
+  const size_t slash = list.rfind('/');
+  std::vector<std::string> roots = {slash == std::string::npos ? "."
+                                    : slash == 0               ? "/"
+                                                               : list.substr(0, slash)};
+  std::error_code error;
+  const std::string& packed = manifest.source_root;
+  if (IsFolder(packed) && !std::filesystem::equivalent(packed, roots[0], error))
+    roots.push_back(packed);
+  return roots;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<RepairSource>> OpenRepairSources(const CommandLine& line,
@@ -61,10 +79,11 @@ absl::StatusOr<std::vector<RepairSource>> OpenRepairSources(const CommandLine& l
     ASSIGN_OR_RETURN(const bool there, Exists(manifest.source_root));
     if (there) paths.push_back(manifest.source_root);
   }
-  // Where the files of a list lie.
-  std::string root = manifest.source_root;
+  const std::string kind = OptionOf(manifest, "input-format");
+  const bool listed = !PackedFromFolder(manifest) && kind != "dataset" && kind != "archive";
+  std::vector<std::string> folders;  // of --from
   for (const std::string& path : paths) {
-    if (IsFolder(path) && !IsDataset(path)) root = path;
+    if (IsFolder(path) && !IsDataset(path)) folders.push_back(path);
   }
   for (const std::string& path : paths) {
     ASSIGN_OR_RETURN(const bool there, Exists(path));
@@ -73,27 +92,35 @@ absl::StatusOr<std::vector<RepairSource>> OpenRepairSources(const CommandLine& l
           absl::StrCat("--from ", EscapeForTerminal(path), " does not exist"));
     }
     RepairSource source{.name = path};
-    const bool dataset = IsDataset(path);
-    if (dataset) {
+    const auto replan = [&manifest, &line, &pool, &terminal,
+                         path](const std::string& root) -> absl::StatusOr<Replanned> {
+      ASSIGN_OR_RETURN(CommandLine planned, RecordedCommand(manifest, path, root, line.io_depth));
+      absl::StatusOr<Prepared> prepared = PreparePlan(planned, pool, terminal);
+      const std::string unrecorded = UnrecordedFlags(manifest);
+      if (absl::IsInvalidArgument(prepared.status()) && !unrecorded.empty()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(std::string(prepared.status().message()), ". ", unrecorded));
+      }
+      if (!prepared.ok()) return prepared.status();
+      return Replanned{std::move(prepared->source), std::move(prepared->plan), unrecorded};
+    };
+    if (IsDataset(path)) {
       ASSIGN_OR_RETURN(DatasetCopy copy, DatasetCopy::Open(path));
       source.copy.emplace(std::move(copy));
+      if (kind == "dataset") source.replan = [replan] { return replan(""); };
+    } else if (listed && !IsFolder(path)) {
+      for (const std::string& root : RootsOfList(path, manifest, folders)) {
+        source.folder = root;
+        source.replan = [replan, root] { return replan(root); };
+        sources.push_back(RepairSource{path, std::nullopt, source.folder, source.replan});
+      }
+      continue;
     } else if (IsFolder(path)) {
       source.folder = path;
-    } else if (IsFolder(root)) {
-      source.folder = root;
-    }
-    const std::string kind = OptionOf(manifest, "input-format");
-    const bool plans =
-        kind == "dataset" ? dataset : !dataset && (IsFolder(path) == PackedFromFolder(manifest));
-    if (plans) {
-      const bool rooted =
-          !PackedFromFolder(manifest) && kind != "dataset" && kind != "archive" && IsFolder(root);
-      source.replan = [&manifest, &line, &pool, &terminal, path,
-                       root = rooted ? root : std::string()]() -> absl::StatusOr<Replanned> {
-        ASSIGN_OR_RETURN(CommandLine planned, RecordedCommand(manifest, path, root, line.io_depth));
-        ASSIGN_OR_RETURN(Prepared prepared, PreparePlan(planned, pool, terminal));
-        return Replanned{std::move(prepared.source), std::move(prepared.plan)};
-      };
+      if (PackedFromFolder(manifest)) source.replan = [replan] { return replan(""); };
+    } else {
+      if (IsFolder(manifest.source_root)) source.folder = manifest.source_root;
+      if (kind == "archive") source.replan = [replan] { return replan(""); };
     }
     sources.push_back(std::move(source));
   }

@@ -71,11 +71,14 @@ std::string FirstChangedInput(const std::string& dataset, const Manifest& manife
       --found->second.left;
       if (found->second.count > 1) continue;  // which of them it is nothing says
       const uint64_t n = found->second.first;
+      const Skip* const skip = FindSkip(now.skips, n);
+      if (skip != nullptr && skip->reason == SkipReason::kVanished)
+        return absl::StrCat(EscapeForTerminal(packed), " was packed and is gone");
       if (kept && index->fields() > 0 && index->field(record, 0).length != now.bytes[n]) {
         return absl::StrCat(EscapeForTerminal(packed), " has ", now.bytes[n], " bytes, ",
                             index->field(record, 0).length, " were packed");
       }
-      if (const Skip* skip = FindSkip(now.skips, n); skip != nullptr) {
+      if (skip != nullptr) {
         return absl::StrCat(EscapeForTerminal(packed), " was packed and is skipped (",
                             std::string(SkipReasonName(skip->reason)),
                             skip->detail.empty() ? "" : ": ", EscapeForTerminal(skip->detail), ")");

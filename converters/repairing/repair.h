@@ -42,6 +42,7 @@ namespace shardpack {
 struct Replanned {
   std::unique_ptr<SampleSource> source;
   Plan plan;
+  std::string unrecorded = {};  // a sentence on options that the manifest may lack; "" = none
 };
 
 // Where lost bytes may come from.

@@ -109,6 +109,11 @@ class PlanRepair {
 
   bool SamePlan() const { return again_.plan.digest() == work_.manifest.plan_digest; }
 
+  std::string Unrecorded() const {
+    if (SamePlan() || again_.unrecorded.empty()) return "";
+    return absl::StrCat(". ", again_.unrecorded);
+  }
+
   // Then what a builder packs are the bytes of files, and no others.
   bool TakesFilesAsTheyAre() const {
     const std::vector<ListedField>& fields = again_.plan.listing().fields;
@@ -120,8 +125,9 @@ class PlanRepair {
 
   absl::Status Say(uint32_t n) {
     if (!SamePlan()) {
-      Refuse(n, absl::StrCat(name_,
-                             " has changed since it was packed, so that it gives another plan"));
+      Refuse(n,
+             absl::StrCat(name_, " has changed since it was packed, so that it gives another plan",
+                          Unrecorded()));
       return absl::OkStatus();
     }
     // Bytes that were looked for there, and are not there, are not there for a builder either.
@@ -171,7 +177,7 @@ class PlanRepair {
               ? absl::StrCat(": ", work_.manifest.shards[n].records - result.records,
                              " of its images are gone or bad")
               : "";
-      Refuse(n, absl::StrCat(name_, " has changed since it was packed", lacking));
+      Refuse(n, absl::StrCat(name_, " has changed since it was packed", lacking, Unrecorded()));
       return absl::OkStatus();
     }
     RepairTarget* const shard = work_.LostShard(n);

@@ -238,8 +238,9 @@ class ArchiveMembers::Handle {
     }
     const int64_t offset = is_plain_tar() ? archive_read_header_position(archive_)
                                           : archive_filter_bytes(archive_, -1);
-    return absl::DataLossError(
-        absl::StrCat("the archive ", name, " is damaged near offset ", offset, ": ", why()));
+    return absl::DataLossError(absl::StrCat("the archive ", name, " is damaged",
+                                            offset < 0 ? "" : absl::StrCat(" near offset ", offset),
+                                            ": ", why()));
   }
 
   // Of reading the file: libarchive takes some of these for the end of the archive.

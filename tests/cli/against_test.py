@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import shutil
 import tarfile
@@ -18,7 +19,10 @@ class AgainstTest(command.PackTest):
     return sorted((each["id"], each["detail"]) for each in found["findings"] if each["id"].startswith("source-")), found["not_checked"]
 
   def captions(self):
-    for path in sorted((self.folder / "src").rglob("*.jpg")):
+    self.captions_of("src")
+
+  def captions_of(self, root):
+    for path in sorted((self.folder / root).rglob("*.jpg")):
       path.with_suffix(".txt").write_bytes(b"caption of " + path.name.encode())
 
   def test_files_that_the_dataset_lacks_are_named(self):
@@ -195,6 +199,145 @@ class AgainstTest(command.PackTest):
     self.write("src/a.csv", ("\n".join(["path,label,text", *lines, "cat/new.jpg,tabby,new"]) + "\n").encode())
     self.assertEqual(sorted([("source-class-mismatch", f"{paths[1]}: packed as tabby, now beagle"), ("source-extra", "cat/new.jpg")]),
                      self.findings(against="src/a.csv")[0])
+
+  def lists(self, root="A"):
+    """A csv and a COCO json of the folder's images."""
+    paths = sorted(path for path in self.contents(root) if path.endswith(".jpg"))
+    self.write(f"{root}/l.csv", ("path,label\n" + "".join(f"{path},{path[:3]}\n" for path in paths)).encode())
+    self.write(f"{root}/c.json", json.dumps(self.coco(paths)).encode())
+    return paths
+
+  def coco(self, paths):
+    return {"images": [{"id": i, "file_name": path, "width": 40, "height": 24} for i, path in enumerate(paths)],
+            "annotations": [{"id": i, "image_id": i, "category_id": 1, "bbox": [0, 0, 2, 2], "area": 4} for i in range(len(paths))],
+            "categories": [{"id": 1, "name": "x"}]}
+
+  def test_the_images_of_the_list_that_is_named(self):
+    self.source("A", count=6)
+    self.lists()
+    for name in ("l.csv", "c.json"):
+      self.pack(f"A/{name}", "-o", "out-" + name[0])
+    shutil.copytree(self.folder / "A", self.folder / "B")
+    self.write("B/cat/good-0000.jpg", jpeg(9))
+    (self.folder / "B/dog/good-0001.jpg").unlink()
+    for name in ("l.csv", "c.json"):
+      with self.subTest(name):
+        self.assertEqual([], self.findings("out-" + name[0], f"A/{name}", expect=0)[0])
+        self.assertEqual([("source-bytes-mismatch", "cat/good-0000.jpg"), ("source-missing", "dog/good-0001.jpg")],
+                         [(id, detail.split(":")[0]) for id, detail in self.findings("out-" + name[0], f"B/{name}")[0]])
+    # With none of the images beside it, the list is not compared with those of another one.
+    shutil.rmtree(self.folder / "B/cat")
+    shutil.rmtree(self.folder / "B/dog")
+    for name in ("l.csv", "c.json"):
+      self.assertIn("none of the 6 images", self.pack("validate", "out-" + name[0], "--against", f"B/{name}", expect=2).stderr)
+
+  def test_a_list_whose_images_lie_elsewhere(self):
+    self.source("A", count=6)
+    self.lists()
+    for name in ("l.csv", "c.json"):
+      with self.subTest(name):
+        os.makedirs(self.folder / "lists", exist_ok=True)
+        os.rename(self.folder / "A" / name, self.folder / "lists" / name)
+        self.pack(f"lists/{name}", "--root", "A", "-o", "out-" + name[0])
+        found, gaps = self.findings("out-" + name[0], f"lists/{name}", expect=0)
+        self.assertEqual([], found)
+        self.assertTrue(any(f"those of {self.folder / 'A'} were read" in gap for gap in gaps), gaps)
+    self.write("A/cat/good-0000.jpg", jpeg(9))
+    self.assertEqual(1, len(self.findings("out-l", "lists/l.csv")[0]))
+
+  def test_images_that_the_list_no_longer_names(self):
+    self.source("A", count=6)
+    self.captions_of("A")
+    paths = self.lists()
+    self.pack("A/l.csv", "-o", "out-l", "--sidecars", "txt")
+    self.pack("A/c.json", "-o", "out-c")
+    self.write("A/l.csv", ("path,label\n" + "".join(f"{path},{path[:3]}\n" for path in paths[:2] + paths[3:])).encode())
+    self.write("A/c.json", json.dumps(self.coco(paths[:2] + paths[3:])).encode())
+    for name in ("l.csv", "c.json"):
+      with self.subTest(name):
+        self.assertEqual([("source-missing", paths[2] + ": the list does not name it")], self.findings("out-" + name[0], f"A/{name}")[0])
+
+  def test_columns_that_were_given(self):
+    self.source(count=4)
+    paths = sorted(self.contents("src"))
+    for header, row, columns in (("path,label,real", "{0},same,{1}", "path=path,label=real"),
+                                 ("file,label,real", "{0},{0},{1}", "path=file,label=real"),
+                                 ("where,x,what", "{0},{0},{1}", "path=where,label=what"),
+                                 ("", "{0},{0},{1}", "path=0,label=2")):
+      with self.subTest(columns):
+        def write(last):
+          lines = [row.format(path, path[:3]) for path in paths[:-1]] + [row.format(paths[-1], last)]
+          self.write("src/a.csv", ("\n".join([header, *lines] if header else lines) + "\n").encode())
+        write("dog")
+        self.pack("src/a.csv", "-o", "out", "--columns", columns)
+        self.assertEqual(columns, self.manifest()["options"]["columns"])
+        self.assertEqual([], self.findings(against="src/a.csv", expect=0)[0])
+        write("cat")
+        self.assertEqual([("source-class-mismatch", f"{paths[-1]}: packed as dog, now cat")], self.findings(against="src/a.csv")[0])
+        shutil.rmtree(self.folder / "out")
+
+  def test_columns_that_were_not_recorded(self):
+    self.source(count=4)
+    self.write("src/a.csv", ("where,label\n" + "".join(f"{path},{path[:3]}\n" for path in sorted(self.contents("src")))).encode())
+    self.pack("src/a.csv", "-o", "out", "--columns", "path=where")
+    text = (self.folder / "out/manifest.json").read_text()
+    self.write("out/manifest.json", self.sealed(re.sub(r"\s*" + re.escape('"columns": "path=where",'), "", text)))
+    self.assertIn("records no --columns", self.pack("validate", "out", "--against", "src/a.csv", expect=2).stderr)
+
+  def test_skipped_inputs_that_are_good_now(self):
+    self.source(count=6)
+    self.write("src/cat/bad.jpg", b"no image")
+    self.write("src/cat/cut.jpg", jpeg(50)[:-40])
+    self.write("src/dog/empty.jpg", b"")
+    self.write("src/l.csv", ("path,label\n" + "".join(f"{path},{path[:3]}\n" for path in sorted(self.contents("src")))).encode())
+    self.pack("src", "-o", "out", "--max-skip", "90%", expect=3)
+    self.pack("src/l.csv", "-o", "listed", "--max-skip", "90%", expect=3)
+    self.assertEqual([], self.findings(expect=0)[0])
+    self.write("src/cat/bad.jpg", jpeg(60))
+    self.write("src/dog/empty.jpg", jpeg(61))
+    now = [("source-extra", f"{path}: skipped when it was packed, and usable now") for path in ("cat/bad.jpg", "dog/empty.jpg")]
+    self.assertEqual(now, self.findings()[0])
+    self.assertEqual(now, self.findings("listed", "src/l.csv")[0])
+
+  def test_datasets_without_source_paths(self):
+    self.source(count=4)
+    self.pack("src", "-o", "made")
+    for name in sorted(self.contents("made")):
+      if name.endswith(".tar"):
+        self.write(f"place/{name}", (self.folder / "made" / name).read_bytes())
+    self.pack("index", "place")
+    said = self.pack("validate", "place", "--against", "src", expect=2).stderr
+    self.assertIn("no paths of source files", said)
+    self.assertEqual(1, len(said.splitlines()), said)
+    # What was converted from it: the path that is refused is not the one to name.
+    self.pack("convert", "place", "-o", "tfrecord", "-f", "tfrecord")
+    refused = self.pack("validate", "tfrecord", "--against", "place", expect=2).stderr
+    self.assertIn("names a dataset", refused)
+    self.assertNotIn("--against /", refused)
+    self.pack("convert", "made", "-o", "again", "-f", "tfrecord")
+    self.assertIn(f"--against {self.folder / 'src'}", self.pack("validate", "again", "--against", "made", expect=2).stderr)
+    self.pack("validate", "again", "--against", "src")
+
+  def test_an_archive_in_place_of_a_list(self):
+    self.source(count=4)
+    self.write("src/l.csv", ("path,label\n" + "".join(f"{path},{path[:3]}\n" for path in sorted(self.contents("src")))).encode())
+    self.pack("src/l.csv", "-o", "out")
+    said = self.pack("validate", "out", "--against", next(self.archives()), expect=2).stderr
+    self.assertIn("is not text", said)
+    self.assertNotIn("x00", said)
+
+  def test_what_messages_say_of_damage_and_of_loss(self):
+    self.source(count=4)
+    archive = next(self.archives())
+    whole = (self.folder / archive).read_bytes()
+    for cut in (700, 1030, len(whole) // 2, len(whole) // 2 + 30):
+      (self.folder / archive).write_bytes(whole[:cut])
+      self.assertNotIn("offset -", self.pack(archive, "-o", "out", expect=None).stderr)
+    paths = sorted(self.contents("src"))
+    self.write("src/l.csv", ("path,label\n" + "".join(f"{path},{path[:3]}\n" for path in paths)).encode())
+    self.pack("src/l.csv", "-o", "listed")
+    (self.folder / "src" / paths[0]).unlink()
+    self.assertIn(f"{paths[0]} was packed and is gone", self.pack("src/l.csv", "-o", "listed", expect=5).stderr)
 
   def test_what_is_no_source(self):
     self.source(count=4)

@@ -244,6 +244,64 @@ class RepairTest(command.PackTest):
         self.pack("build", source, "-o", out, "--shards", "3", "--sha256", *more)
         self.check(out, words)
 
+  def test_flags_that_the_source_needs(self):
+    """Without indexes the plan is made again, from what the manifest records of the flags."""
+    self.source()
+    files = sorted(path.relative_to(self.folder / "src") for path in (self.folder / "src").rglob("*.jpg"))
+    self.write("src/m.csv", ("file,label,real\n" + "".join(f"{path},{path},{path.parent}\n" for path in files)).encode())
+    images = [{"id": i, "file_name": str(path), "width": 40, "height": 24} for i, path in enumerate(files)]
+    boxes = [{"id": i, "image_id": i, "category_id": 1, "bbox": [0, 0, 2, 2], "area": 4} for i in range(1, len(files))]
+    self.write("src/c.json", json.dumps({"images": images, "annotations": boxes, "categories": [{"id": 1, "name": "x"}]}).encode())
+    self.write("src/caps, all.json", json.dumps({"images": images, "annotations": [{"id": 1, "image_id": 1, "caption": "one"}]}).encode())
+    shutil.copytree(self.folder / "src", self.folder / "moved")
+    for name, source, flags in (("columns", "m.csv", ("--columns", "path=file,label=real")),
+                                ("text", "m.csv", ("--columns", "path=file,label=real,txt=label")),
+                                ("numbers", "c.json", ("--label-from", "none", "--coco", "boxes")),
+                                ("boxes", "c.json", ("--coco", "boxes", "--max-skip", "50%")),
+                                ("negatives", "c.json", ("--coco", "boxes", "--missing-part", "keep")),
+                                ("skipped", "c.json", ("--missing-part", "skip", "--max-skip", "50%")),
+                                ("dropped", "c.json", ("--missing-part", "drop")),
+                                ("captions", "c.json", ("--annotations", "src/caps, all.json"))):
+      self.pack("src/" + source, "-o", name, "--shards", "3", *flags, expect=3 if name in ("boxes", "skipped") else 0)
+      want = self.contents(name)
+      for folder in ("src", "moved"):
+        with self.subTest(name, folder=folder):
+          lost = {*self.lose(name, 0), *self.lose(name, 1), *self.lose(name, 2)}
+          self.heal(want, name, ("--from", f"{folder}/{source}"), lost)
+
+  def test_flags_that_an_older_version_did_not_record(self):
+    self.source()
+    files = sorted(path.relative_to(self.folder / "src") for path in (self.folder / "src").rglob("*.jpg"))
+    self.write("src/m.csv", ("file,label,real\n" + "".join(f"{path},{path},{path.parent}\n" for path in files)).encode())
+    self.pack("src/m.csv", "-o", "out", "--columns", "path=file,label=real")
+    text = (self.folder / "out/manifest.json").read_text()
+    self.write("out/manifest.json", self.sealed(re.sub(r"\s*" + re.escape('"columns": "path=file,label=real",'), "", text)))
+    self.lose()
+    for more in ((), ("-n",)):
+      self.assertIn("records no --columns", self.pack("repair", "out", "--from", "src/m.csv", *more, expect=3).stderr)
+
+  def test_the_images_of_the_list_that_is_named(self):
+    self.source("A")
+    files = sorted(path.relative_to(self.folder / "A") for path in (self.folder / "A").rglob("*.jpg"))
+    self.write("A/l.csv", ("path,label\n" + "".join(f"{path},{path.parent}\n" for path in files)).encode())
+    self.pack("A/l.csv", "-o", "out", "--shards", "1")
+    want = self.contents()
+    shard = self.manifest()["shards"][0]["name"]
+    shutil.copytree(self.folder / "A", self.folder / "B")
+    changed = self.folder / "B" / files[3]
+    changed.write_bytes(changed.read_bytes()[:-3] + bytes(3))
+    (self.folder / "out" / shard).unlink()
+    # Where the list's own folder has other bytes, those that were packed are looked for too.
+    self.heal(want, "out", ("--from", "B/l.csv"), {shard})
+    os.rename(self.folder / "A", self.folder / "gone")
+    (self.folder / "out" / shard).unlink()
+    for more in (("-n",), ()):
+      done = self.pack("repair", "out", "--from", "B/l.csv", *more, expect=3)
+      self.assertIn(str(files[3]), done.stderr)
+      self.assertNotIn(" more", done.stderr)
+    changed.write_bytes((self.folder / "gone" / files[3]).read_bytes())
+    self.heal(want, "out", ("--from", "B/l.csv"), {shard})
+
   def test_shards_that_were_indexed_in_place(self):
     self.source()
     self.pack("src", "-o", "made", "--shards", "3")

@@ -1,6 +1,8 @@
 #include "validators/checks/unpacked_check.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -11,6 +13,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "formats/core/class_name.h"
 #include "formats/core/shard_index.h"
@@ -18,6 +21,7 @@
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
 #include "formats/io/status_macros.h"
+#include "images/probe/probe.h"
 
 namespace shardpack {
 namespace {
@@ -25,6 +29,12 @@ namespace {
 constexpr std::string_view kSkippedName = "skipped.jsonl";
 constexpr uint64_t kMaxSkippedBytes = uint64_t{4} << 30;
 constexpr size_t kMaxMoved = 100'000;
+// Reasons of skipped.jsonl that a file may lose. The others lie in the whole of the source (keys,
+// labels), or in what becomes of the pixels.
+constexpr std::array<std::string_view, 14> kFileReasons = {
+    "empty",        "not-an-image", "truncated", "bad-crc", "pixel-limit",
+    "not-regular",  "permission",   "io-error",  "changed", "vanished",
+    "symlink-loop", "outside-root", "dangling",  "unpaired"};
 
 // " as cat, now dog"
 std::string AsAndNow(std::string_view packed, std::string_view now) {
@@ -51,6 +61,7 @@ class UnpackedCheck {
   struct Known {
     int64_t label = kNoLabel;
     bool skipped = false, seen = false;
+    bool may_be_usable = false;  // skipped, for a reason that lay in the file
   };
   struct Gone {
     std::string path;
@@ -62,6 +73,7 @@ class UnpackedCheck {
                             shard.index.xxh3_128);
   }
   absl::Status ReadSkipped();
+  bool IsUsable(const std::string& path) const;
   void FindGone();
   std::optional<Gone> TakeGone(const std::string& path);
   bool ReportMoved(const std::string& path, const std::string& class_name);
@@ -108,7 +120,10 @@ absl::Status UnpackedCheck::ReadSkipped() {
     if (!line.is_object() || !line.contains("path") || !line["path"].is_string()) continue;
     if (line.contains("reason") && line["reason"] == "duplicate") ++listed_as_filtered_;
     const auto path = PercentUnescape(line["path"].get_ref<const std::string&>());
-    if (path) known_[Xxh3_64(AsBytes(*path))] = {.skipped = true};
+    const bool of_file =
+        line.contains("reason") &&
+        std::find(kFileReasons.begin(), kFileReasons.end(), line["reason"]) != kFileReasons.end();
+    if (path) known_[Xxh3_64(AsBytes(*path))] = {.skipped = true, .may_be_usable = of_file};
   }
   return absl::OkStatus();
 }
@@ -122,6 +137,10 @@ void UnpackedCheck::Compare(const SourceVisit& visit) {
       return;
     }
     found->second.seen = true;
+    if (found->second.may_be_usable && IsUsable(std::string(path))) {
+      Report(FindingId::kSourceExtra,
+             absl::StrCat(std::string(path), ": skipped when it was packed, and usable now"));
+    }
     if (found->second.skipped) return;
     const std::string packed = ClassName(manifest_.classes, found->second.label);
     if (packed != class_name) {
@@ -129,6 +148,26 @@ void UnpackedCheck::Compare(const SourceVisit& visit) {
              absl::StrCat(std::string(path), ": packed", AsAndNow(packed, class_name)));
     }
   });
+}
+
+// Judged as a build with the manifest's options would.
+bool UnpackedCheck::IsUsable(const std::string& path) const {
+  const auto option = [&](const char* name) {
+    const auto found = manifest_.options.find(name);
+    return found == manifest_.options.end() ? std::string() : found->second;
+  };
+  uint64_t most = 0;
+  ProbeOptions probe;
+  probe.level = option("verify") == "header" ? ProbeLevel::kHeader : ProbeLevel::kStructure;
+  probe.allow_truncated = option("allow-truncated") == "on";
+  if (!absl::SimpleAtoi(option("max-pixels"), &probe.max_pixels) ||
+      !absl::SimpleAtoi(option("max-file-size"), &most) || !run_.open_source)
+    return false;
+  const absl::StatusOr<SourceFile> file = run_.open_source(path);
+  if (!file.ok() || file->bytes > most) return false;
+  std::vector<std::byte> bytes(file->bytes);
+  const absl::StatusOr<size_t> got = file->ReadAt(0, bytes);
+  return got.ok() && *got == bytes.size() && ProbeImage(bytes, probe).verdict == ProbeVerdict::kOk;
 }
 
 // The records whose files the source no longer has.

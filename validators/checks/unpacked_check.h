@@ -4,7 +4,8 @@
 //   const SourceVisit visit = [&](const auto& see) { see("cat/1.jpg", "cat"); };
 //   CheckForUnpacked("OUT", manifest, visit, run, report.findings, report.not_checked);
 //
-// What skipped.jsonl lists was left out with a reason. Of inputs that were filtered (--limit,
+// What skipped.jsonl lists was left out with a reason; where that lay in the file, it is looked at
+// again, and named when it could be packed now. Of inputs that were filtered (--limit,
 // --min-size) nobody has written down which they were: then only their number counts. A file that
 // lies in another folder than it was packed from is known by its name and its bytes: a file that no
 // record has is read once at most.
