@@ -83,9 +83,11 @@ absl::StatusOr<ListedAgain> ListAgainWithRoot(const std::string& path, const Man
   }
   if (listed.ok() || !absl::IsInvalidArgument(listed.status())) return listed;
   const std::string unrecorded = UnrecordedFlags(manifest);
-  return absl::InvalidArgumentError(absl::StrCat("--against ", EscapeForTerminal(path), ": ",
-                                                 std::string(listed.status().message()),
-                                                 unrecorded.empty() ? "" : "\n", unrecorded));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--against ", EscapeForTerminal(path), ": ", std::string(listed.status().message()),
+      unrecorded.empty() ? "" : "\n", unrecorded,
+      "\npack validate takes no flags for the source; --against with the folder of the images "
+      "compares these alone."));
 }
 
 // The files that the list names, and those beside them that are parts of their samples.
@@ -138,17 +140,7 @@ std::string SourceToName(const Manifest& manifest) {
   return "";
 }
 
-}  // namespace
-
-absl::StatusOr<AgainstSource> OpenAgainst(const std::string& path, const Manifest& manifest,
-                                          IoPool& pool) {
-  struct stat facts;
-  if (::stat(path.c_str(), &facts) != 0) {
-    if (!IsAboutThePath(errno)) return IoStatus("look at", path, errno);
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--against ", EscapeForTerminal(path), " does not exist; name the source that was packed"));
-  }
-  const bool folder = S_ISDIR(facts.st_mode);
+absl::Status CheckCanBeCompared(const std::string& path, bool folder, const Manifest& manifest) {
   if (manifest.adopted()) {
     return absl::InvalidArgumentError(
         "--against: the dataset was indexed in place and has no paths of source files, so that "
@@ -162,13 +154,39 @@ absl::StatusOr<AgainstSource> OpenAgainst(const std::string& path, const Manifes
                             : "its source; name the folder that was packed",
         SourceToName(manifest)));
   }
-  const bool tree = PackedFromFolder(manifest) || packed == "archive";
-  const bool listed = !tree && packed != "dataset";
-  if (!folder && !listed && !tree) {
+  if (!folder && packed == "dataset") {
     return absl::InvalidArgumentError(
         absl::StrCat("--against ", EscapeForTerminal(path),
                      " is not a folder; name the folder that holds the source's files"));
   }
+  return absl::OkStatus();
+}
+
+SourceVisit VisitRows(Listing listing) {
+  return [shared = std::make_shared<const Listing>(std::move(listing))](const SourceSeen& see) {
+    for (uint64_t row = 0; row < shared->rows(); ++row) {
+      if (FindSkip(shared->skips, row) != nullptr) continue;
+      see(shared->Path(row),
+          shared->label.empty() ? "" : ClassName(shared->classes, shared->label[row]));
+    }
+  };
+}
+
+}  // namespace
+
+absl::StatusOr<AgainstSource> OpenAgainst(const std::string& path, const Manifest& manifest,
+                                          IoPool& pool) {
+  struct stat facts;
+  if (::stat(path.c_str(), &facts) != 0) {
+    if (!IsAboutThePath(errno)) return IoStatus("look at", path, errno);
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--against ", EscapeForTerminal(path), " does not exist; name the source that was packed"));
+  }
+  const bool folder = S_ISDIR(facts.st_mode);
+  const std::string packed = OptionOf(manifest, "input-format");
+  const bool tree = PackedFromFolder(manifest) || packed == "archive";
+  const bool listed = !tree && packed != "dataset";
+  RETURN_IF_ERROR(CheckCanBeCompared(path, folder, manifest));
   AgainstSource source{.open = FilesBelow(path)};
   if (const absl::StatusOr<std::vector<Sidecar>> sidecars =
           ParseSidecars(OptionOf(manifest, "sidecars"));
@@ -209,14 +227,7 @@ absl::StatusOr<AgainstSource> OpenAgainst(const std::string& path, const Manifes
     absl::StrAppend(&source.gap, source.gap.empty() ? "" : "; ",
                     "fields that come from columns or annotations, against the list");
   }
-  source.visit = [shared =
-                      std::make_shared<const Listing>(std::move(listing))](const SourceSeen& see) {
-    for (uint64_t row = 0; row < shared->rows(); ++row) {
-      if (FindSkip(shared->skips, row) != nullptr) continue;
-      see(shared->Path(row),
-          shared->label.empty() ? "" : ClassName(shared->classes, shared->label[row]));
-    }
-  };
+  source.visit = VisitRows(std::move(listing));
   return source;
 }
 

@@ -60,6 +60,20 @@ std::vector<std::string> RootsOfList(const std::string& list, const Manifest& ma
   return roots;
 }
 
+absl::StatusOr<Replanned> PlanAgain(const Manifest& manifest, const std::string& path,
+                                    const std::string& root, const CommandLine& line, IoPool& pool,
+                                    Terminal& terminal) {
+  ASSIGN_OR_RETURN(CommandLine planned, RecordedCommand(manifest, path, root, line.io_depth));
+  absl::StatusOr<Prepared> prepared = PreparePlan(planned, pool, terminal);
+  const std::string unrecorded = UnrecordedFlags(manifest);
+  if (absl::IsInvalidArgument(prepared.status()) && !unrecorded.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(std::string(prepared.status().message()), ". ", unrecorded));
+  }
+  if (!prepared.ok()) return prepared.status();
+  return Replanned{std::move(prepared->source), std::move(prepared->plan), unrecorded};
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<RepairSource>> OpenRepairSources(const CommandLine& line,
@@ -92,17 +106,8 @@ absl::StatusOr<std::vector<RepairSource>> OpenRepairSources(const CommandLine& l
           absl::StrCat("--from ", EscapeForTerminal(path), " does not exist"));
     }
     RepairSource source{.name = path};
-    const auto replan = [&manifest, &line, &pool, &terminal,
-                         path](const std::string& root) -> absl::StatusOr<Replanned> {
-      ASSIGN_OR_RETURN(CommandLine planned, RecordedCommand(manifest, path, root, line.io_depth));
-      absl::StatusOr<Prepared> prepared = PreparePlan(planned, pool, terminal);
-      const std::string unrecorded = UnrecordedFlags(manifest);
-      if (absl::IsInvalidArgument(prepared.status()) && !unrecorded.empty()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(std::string(prepared.status().message()), ". ", unrecorded));
-      }
-      if (!prepared.ok()) return prepared.status();
-      return Replanned{std::move(prepared->source), std::move(prepared->plan), unrecorded};
+    const auto replan = [&manifest, &line, &pool, &terminal, path](const std::string& root) {
+      return PlanAgain(manifest, path, root, line, pool, terminal);
     };
     if (IsDataset(path)) {
       ASSIGN_OR_RETURN(DatasetCopy copy, DatasetCopy::Open(path));

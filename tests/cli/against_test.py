@@ -229,7 +229,9 @@ class AgainstTest(command.PackTest):
     shutil.rmtree(self.folder / "B/cat")
     shutil.rmtree(self.folder / "B/dog")
     for name in ("l.csv", "c.json"):
-      self.assertIn("none of the 6 images", self.pack("validate", "out-" + name[0], "--against", f"B/{name}", expect=2).stderr)
+      said = self.pack("validate", "out-" + name[0], "--against", f"B/{name}", expect=2).stderr
+      self.assertIn("none of the 6 images", said)
+      self.assertIn("takes no flags for the source", said)
 
   def test_a_list_whose_images_lie_elsewhere(self):
     self.source("A", count=6)
