@@ -146,7 +146,9 @@ void AddOutcomes(const std::vector<ShardOutcome>& outcomes, ValidationReport& re
     report.findings.Add(outcome.findings);
     for (const std::string& gap : outcome.not_checked) {
       constexpr size_t kMaxGaps = 100;
-      if (report.not_checked.size() < kMaxGaps) report.not_checked.push_back(gap);
+      const bool told = std::find(report.not_checked.begin(), report.not_checked.end(), gap) !=
+                        report.not_checked.end();  // the same of every shard
+      if (!told && report.not_checked.size() < kMaxGaps) report.not_checked.push_back(gap);
     }
   }
   if (animated > 0) {

@@ -96,7 +96,7 @@ std::string UnrecordedFlags(const Manifest& manifest) {
   if (kind == "coco" && OptionOf(manifest, "annotations").empty() &&
       OptionOf(manifest, "coco") == "full") {
     return "Its manifest records no --annotations; if an older version of pack was given some, "
-           "nobody can plan it again.";
+           "a copy of the dataset is needed.";
   }
   const bool columns = kind == "csv" || kind == "tsv" || kind == "jsonl";
   if (!columns || OptionOf(manifest, "columns").find("path=") != std::string::npos) return "";

@@ -301,6 +301,14 @@ class AgainstTest(command.PackTest):
     self.assertEqual(now, self.findings()[0])
     self.assertEqual(now, self.findings("listed", "src/l.csv")[0])
 
+  def test_that_changed_pixels_are_not_compared_is_said_once(self):
+    self.source(count=6)
+    self.pack("src", "-o", "small", "--resize", "shortest", "--size", "8", "--shards", "3")
+    self.write("src/cat/good-0000.jpg", jpeg(9))
+    found, gaps = self.findings("small", expect=0)
+    self.assertEqual([], found)
+    self.assertEqual(1, sum("pixels were changed on purpose" in gap for gap in gaps), gaps)
+
   def test_datasets_without_source_paths(self):
     self.source(count=4)
     self.pack("src", "-o", "made")
