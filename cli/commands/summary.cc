@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
+#include <vector>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"

@@ -94,9 +94,10 @@ class SourceFiles {
            std::any_of(field_mtime_ns_.begin(), field_mtime_ns_.end(), changed);
   }
 
-  // `compare`: whether --compare can be typed; `planned`: by a run of a given plan.
-  absl::Status Changed(const std::string& dataset, int64_t published, bool compare, bool planned,
+  // `whole`: images were packed as they are; `planned`: by a run of a given plan.
+  absl::Status Changed(const std::string& dataset, int64_t published, bool whole, bool planned,
                        IoPool& pool) {
+    const bool compare = whole && !planned;
     struct stat facts;
     const bool archive = ::stat(root_.c_str(), &facts) == 0 && !S_ISDIR(facts.st_mode);
     if (archive) {
@@ -120,8 +121,10 @@ class SourceFiles {
     }
     const absl::Status changed = absl::FailedPreconditionError(absl::StrCat(
         EscapeForTerminal(dataset), " is whole, but ", what,
-        "\nWhether the bytes are the same is told by\n  ", TypedProgram(), " validate ",
-        ShellQuoted(dataset), " --against ", ShellQuoted(root_),
+        whole ? "\nWhether the bytes are the same is told by\n  "
+              : "\nPixels were changed when it was packed, so that bytes cannot be compared. What "
+                "is missing, new or of another class is told by\n  ",
+        TypedProgram(), " validate ", ShellQuoted(dataset), " --against ", ShellQuoted(root_),
         planned            ? kNewPlan
         : rows_ != nullptr ? ""  // a worker replaces nothing
         : compare ? "\n--compare reads the source too, and where every byte is the one that "
@@ -318,8 +321,7 @@ absl::Status CheckSource(const std::string& dataset, const Manifest& manifest, c
   if (!manifest.source_times.empty() && files.Times() == manifest.source_times)
     return absl::OkStatus();
   if (manifest.source_times.empty() && !files.AnyModifiedAfter(published)) return absl::OkStatus();
-  const bool compare = !planned && plan.options().pixels.identity();
-  return files.Changed(dataset, published, compare, planned, pool);
+  return files.Changed(dataset, published, plan.options().pixels.identity(), planned, pool);
 }
 
 }  // namespace shardpack

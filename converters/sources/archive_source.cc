@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <new>
 #include <optional>
 #include <set>
