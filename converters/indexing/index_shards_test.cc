@@ -335,9 +335,9 @@ TEST_F(IndexShardsTest, AnIndexThatCannotBeReadIsAnError) {
 
 TEST_F(IndexShardsTest, AnUnfinishedBuildStays) {
   std::filesystem::create_directories(in_ + "/.pack");
-  WriteTestFile(in_ + "/.pack/plan", "plan");
+  WriteTestFile(in_ + "/.pack/plan", "SPKPLAN1");
   EXPECT_TRUE(absl::IsFailedPrecondition(Adopt().status()));
-  EXPECT_EQ(ReadTestFile(in_ + "/.pack/plan"), "plan");
+  EXPECT_EQ(ReadTestFile(in_ + "/.pack/plan"), "SPKPLAN1");
 }
 
 TEST_F(IndexShardsTest, AFolderOfPackIsNoLeaveToReplace) {

@@ -124,7 +124,7 @@ TEST_F(RepairFolderTest, FoldersAndLinksInTheWayStay) {
 
 TEST_F(RepairFolderTest, WhatABuildOrAnIndexHasNotFinishedStays) {
   const std::pair<std::string, std::string> unfinished[] = {
-      {"out/.pack/plan", "theirs"},
+      {"out/.pack/plan", "SPKPLAN1"},
       {"out/.pack/index", "theirs"},
       {"out/.pack/journal.jsonl", ToJournalLine(ShardResult())}};
   for (const auto& [name, text] : unfinished) {
