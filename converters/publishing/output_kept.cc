@@ -135,7 +135,7 @@ absl::Status OutputDir::RenewPlan(const Plan& was, const Plan& now) {
 // What a run has not noted may be somebody else's, or what was left of a run that was killed
 // between two steps; then the build makes the same bytes again.
 absl::Status OutputDir::FindStrangers(const Plan& plan, const std::vector<ShardResult>& lines) {
-  if (options_.only_commit) return absl::OkStatus();
+  if (options_.only_commit || replaces()) return absl::OkStatus();  // beside OUT all is ours
   std::set<uint32_t> noted;
   for (const ShardResult& line : lines) noted.insert(line.shard);
   const auto [begin, end] =

@@ -253,11 +253,16 @@ TEST_F(RepairTest, AManifestIsPutInThePlaceOfNothingElse) {
   refused("was not written by pack");
   EXPECT_EQ("{\"name\": \"gallery\"}", ReadTestFile(path));
   std::filesystem::remove(path);
-  for (const std::string name : {"plan", "index", "journal.jsonl"}) {
+  struct Note {
+    std::string name, bytes, why;
+  };
+  for (const Note& note :
+       {Note{"plan", "SPKPLAN1", "not finished"}, Note{"journal.jsonl", "theirs", "not finished"},
+        Note{"index", "theirs", "move it away"}}) {
     std::filesystem::create_directory(Path("out/.pack"));
-    WriteTestFile(Path("out/.pack/" + name), "theirs");
-    refused("not finished");
-    EXPECT_EQ("theirs", ReadTestFile(Path("out/.pack/" + name)));
+    WriteTestFile(Path("out/.pack/" + note.name), note.bytes);
+    refused(note.why);
+    EXPECT_EQ(note.bytes, ReadTestFile(Path("out/.pack/" + note.name)));
     std::filesystem::remove_all(Path("out/.pack"));
   }
   WriteTestFile(
