@@ -14,6 +14,7 @@
 #include "converters/building/shard_builder.h"
 #include "converters/listing/first_few.h"
 #include "converters/listing/offered_flags.h"
+#include "converters/publishing/shard_results.h"
 #include "formats/core/format.h"
 #include "formats/core/shard_index.h"
 #include "formats/io/file.h"
@@ -42,12 +43,6 @@ bool SameFields(const PreparedSample& sample, std::span<const uint64_t> hashes,
     if (!has) return false;
   }
   return true;
-}
-
-// Of a skip that says nothing about the input's bytes.
-bool IsUnread(const Skip& skip) {
-  return skip.reason == SkipReason::kPermission || skip.reason == SkipReason::kIoError ||
-         skip.reason == SkipReason::kVanished || skip.reason == SkipReason::kChanged;
 }
 
 class Comparison {
@@ -147,7 +142,7 @@ class Comparison {
     progress_.bytes_in += chunk.bytes_in;
     std::map<uint64_t, const Skip*> unread;
     for (const Skip& skip : chunk.skips) {
-      if (IsUnread(skip)) unread[skip.row] = &skip;
+      if (MayBeBack(skip)) unread[skip.row] = &skip;
     }
     auto sample = chunk.samples.begin();
     for (uint64_t p = rows.first; p < rows.first + rows.count; ++p) {

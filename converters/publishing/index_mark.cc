@@ -1,9 +1,7 @@
 #include "converters/publishing/index_mark.h"
 
-#include <sstream>
-
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "converters/publishing/replacement.h"
 #include "formats/core/manifest.h"
 #include "formats/io/escape.h"
 #include "formats/io/exists.h"
@@ -24,12 +22,10 @@ std::string IndexMarkText(const std::set<std::string>& names) {
 
 std::optional<std::set<std::string>> ParseIndexMark(const std::string& text) {
   if (!text.starts_with(kFirstLine)) return std::nullopt;
-  std::set<std::string> names;
-  std::istringstream lines(text.substr(kFirstLine.size()));
-  for (std::string name; std::getline(lines, name);) {
-    if (IsDatasetFileName(name) && name.ends_with(kIndexSuffix) && name.find('/') == name.npos)
-      names.insert(name);
-  }
+  std::set<std::string> names = ParseNames(text.substr(kFirstLine.size()));
+  std::erase_if(names, [](const std::string& name) {
+    return !name.ends_with(kIndexSuffix) || name.find('/') != name.npos;
+  });
   return names;
 }
 

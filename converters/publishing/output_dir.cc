@@ -346,11 +346,10 @@ absl::Status OutputDir::CheckBeside() const {
   ASSIGN_OR_RETURN(const PackEntries entries, ListPackFolder(folder));
   for (const std::string& name : entries.Unfinished()) names.push_back(name);
   names.insert(names.end(), entries.others.begin(), entries.others.end());
-  for (const std::string& name : names) {
-    return Conflict(path_, absl::StrCat("was not begun by --overwrite of ", EscapeForTerminal(out_),
-                                        " (first entry: ", EscapeForTerminal(name), "); ", advice));
-  }
-  return absl::OkStatus();
+  if (names.empty()) return absl::OkStatus();
+  return Conflict(path_,
+                  absl::StrCat("was not begun by --overwrite of ", EscapeForTerminal(out_),
+                               " (first entry: ", EscapeForTerminal(names.front()), "); ", advice));
 }
 
 // The mark of a folder beside OUT: what OUT is called, as far as a list of names can say it.

@@ -11,40 +11,28 @@
 
 namespace shardpack {
 
-namespace {
-
-absl::Status CheckPackFiles(const std::string& dataset) {
-  for (const char* name : {"plan", "made", "made-extras", "replaced", "replaces", "index"}) {
-    const std::string path = absl::StrCat(dataset, "/.pack/", name);
+absl::Status CheckPackFolder(const std::string& dataset) {
+  const auto check = [&](const std::string& name, mode_t kind, const char* what) {
+    const std::string path = absl::StrCat(dataset, "/", name);
     struct stat facts;
     if (::lstat(path.c_str(), &facts) != 0) {
-      if (errno == ENOENT || errno == ENOTDIR) continue;
-      return IoStatus("look at", path, errno);
+      return errno == ENOENT || errno == ENOTDIR ? absl::OkStatus()
+                                                 : IoStatus("look at", path, errno);
     }
-    if (S_ISREG(facts.st_mode)) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat(EscapeForTerminal(path),
-                     " is a link or a folder, where pack has a file; move it away and run again"));
+    return (facts.st_mode & S_IFMT) == kind
+               ? absl::OkStatus()
+               : absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(path), what));
+  };
+  for (const char* name : {".pack", ".pack/stage"}) {
+    RETURN_IF_ERROR(
+        check(name, S_IFDIR, " is a link or a file, where pack has a folder; remove it by hand"));
+  }
+  for (const char* name : {"plan", "made", "made-extras", "replaced", "replaces", "index"}) {
+    RETURN_IF_ERROR(
+        check(absl::StrCat(".pack/", name), S_IFREG,
+              " is a link or a folder, where pack has a file; move it away and run again"));
   }
   return absl::OkStatus();
-}
-
-}  // namespace
-
-absl::Status CheckPackFolder(const std::string& dataset) {
-  for (const char* name : {"/.pack", "/.pack/stage"}) {
-    const std::string path = dataset + name;
-    struct stat facts;
-    if (::lstat(path.c_str(), &facts) != 0) {
-      if (errno == ENOENT || errno == ENOTDIR) continue;
-      return IoStatus("look at", path, errno);
-    }
-    if (S_ISDIR(facts.st_mode)) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat(EscapeForTerminal(path),
-                     " is a link or a file, where pack has a folder; remove it by hand"));
-  }
-  return CheckPackFiles(dataset);
 }
 
 // An OFD lock belongs to the open file: it is gone with the process, however that ends.

@@ -33,6 +33,11 @@ int64_t Nanoseconds(const timespec& time) {
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
+void AddRows(const Plan& plan, size_t n, std::vector<uint32_t>& rows) {
+  const PlannedShard& shard = plan.shards()[n];
+  for (uint64_t p = shard.first; p < shard.first + shard.count; ++p) rows.push_back(plan.row(p));
+}
+
 absl::StatusOr<int64_t> PublishedAt(const std::string& dataset) {
   const std::string path = PathInDataset(dataset, std::string(kManifestName));
   struct stat facts;
@@ -258,12 +263,9 @@ absl::Status CheckPublishedFiles(const std::string& dataset, const Manifest& man
 
 absl::Status CheckBuiltFrom(const std::string& out, const Plan& plan, const std::string& root,
                             std::span<const uint32_t> shards, IoPool& pool) {
-  if (plan.listing().mtime_ns.empty()) return absl::OkStatus();
+  if (shards.empty() || plan.listing().mtime_ns.empty()) return absl::OkStatus();
   std::vector<uint32_t> rows;
-  for (const uint32_t n : shards) {
-    const PlannedShard& shard = plan.shards()[n];
-    for (uint64_t p = shard.first; p < shard.first + shard.count; ++p) rows.push_back(plan.row(p));
-  }
+  for (const uint32_t n : shards) AddRows(plan, n, rows);
   SourceFiles files(plan.listing(), root, &rows);
   RETURN_IF_ERROR(files.Look(/*published=*/0, /*planned=*/true, pool));
   return files.CheckBuilt(out);
@@ -305,11 +307,8 @@ absl::Status CheckSource(const std::string& dataset, const Manifest& manifest, c
   const bool planned = !options.planned_source.empty();
   std::vector<uint32_t> rows;
   if (options.shards_range) {
-    for (size_t n = options.shards_range->first; n < options.shards_range->second; ++n) {
-      const PlannedShard& shard = plan.shards()[n];
-      for (uint64_t p = shard.first; p < shard.first + shard.count; ++p)
-        rows.push_back(plan.row(p));
-    }
+    for (size_t n = options.shards_range->first; n < options.shards_range->second; ++n)
+      AddRows(plan, n, rows);
   }
   SourceFiles files(listing, planned ? options.planned_source : listing.root,
                     options.shards_range ? &rows : nullptr);

@@ -155,11 +155,13 @@ absl::StatusOr<ShardStates> LookAtShards(const std::string& dataset, const Plan&
   return states;
 }
 
+bool MayBeBack(const Skip& skip) {
+  return skip.reason == SkipReason::kVanished || skip.reason == SkipReason::kChanged ||
+         skip.reason == SkipReason::kPermission || skip.reason == SkipReason::kIoError;
+}
+
 bool LacksWhatMayBeBack(const ShardResult& result) {
-  return std::any_of(result.skips.begin(), result.skips.end(), [](const Skip& skip) {
-    return skip.reason == SkipReason::kVanished || skip.reason == SkipReason::kChanged ||
-           skip.reason == SkipReason::kPermission || skip.reason == SkipReason::kIoError;
-  });
+  return std::any_of(result.skips.begin(), result.skips.end(), MayBeBack);
 }
 
 std::string RangesToBuild(const std::string& dataset, const Plan& plan,

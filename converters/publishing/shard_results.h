@@ -57,8 +57,11 @@ absl::StatusOr<ShardStates> LookAtShards(const std::string& dataset, const Plan&
                                          std::span<const ShardResult> lines, size_t begin,
                                          size_t end, IoPool& pool);
 
-// Whether it lacks inputs that may be back as they were planned: a worker may have had another
-// folder, or an empty mount. Such a shard is built again.
+// Of a skip that tells nothing of the input's bytes: it may be back as it was planned.
+bool MayBeBack(const Skip& skip);
+
+// Whether it lacks such inputs: a worker may have had another folder, or an empty mount. Such a
+// shard is built again.
 bool LacksWhatMayBeBack(const ShardResult& result);
 
 // The ranges of these shards, one at least, and the commands that build and publish them.
