@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -123,7 +124,11 @@ ExitCode Main(std::string program, std::vector<std::string> words, bool has_outp
     return PrintResult(
         line->Given("verb") ? VerbHelp(line->verb, AsksForAll(line->words)) : Overview(), terminal);
   if (!has_output) FailToWriteResults(line->verb);
-  KeepFromFlags(line->out);
+  std::visit(
+      [](auto& flags) {
+        if constexpr (requires { flags.out; }) KeepFromFlags(flags.out);
+      },
+      line->flags);
   if (!line->arguments.empty()) KeepFromFlags(line->arguments[0]);
   const ExitCode code = Run(*line, terminal);
   return FinishCommand(line->json, code, terminal);

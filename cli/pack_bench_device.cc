@@ -17,7 +17,7 @@ namespace {
 ExitCode Main(std::vector<std::string> words) {
   const bool json = AsksForJson(words);
   absl::StatusOr<CommandLine> line = ParseCommandLine("pack", std::move(words));
-  if (line.ok() && (line->verb != Verb::kBench || line->device == DeviceChoice::kCpu)) {
+  if (line.ok() && (line->verb != Verb::kBench || line->bench().device == DeviceChoice::kCpu)) {
     line = absl::InvalidArgumentError("this program is for pack bench --device cuda or host");
   }
   if (!line.ok()) {

@@ -130,7 +130,7 @@ std::string Verdict(const Dataset& dataset, const CommandLine& line, const Epoch
   absl::StrAppend(&text, stage, " is the bottleneck (",
                   Counted(static_cast<uint64_t>(threads), "thread", "threads"), ")");
   // What RandomResizedCrop leaves of a side is seldom less than 7/8 of it.
-  if (const uint32_t side = line.decode_size * 8 / 7;
+  if (const uint32_t side = line.bench().decode_size * 8 / 7;
       limit == "decode" && side > 0 && LargerThan(dataset, side)) {
     absl::StrAppend(&text, "; images packed with --resize shortest --size ", side,
                     " decode faster");
@@ -171,9 +171,9 @@ std::string Json(const Dataset& dataset, const CommandLine& line, const std::vec
   nlohmann::json json = {{"schema", "shardpack.bench/1"},
                          {"dataset", IdentityText(dataset.identity())},
                          {"format", dataset.format()},
-                         {"batch", line.batch},
-                         {"decode_size", line.decode_size},
-                         {"verified", line.check_hashes},
+                         {"batch", line.bench().batch},
+                         {"decode_size", line.bench().decode_size},
+                         {"verified", line.bench().check_hashes},
                          {"epochs", rows},
                          {"first_batch_seconds", first},
                          {"copy_ceiling_bytes_per_second", ceilings.copy},
@@ -202,7 +202,7 @@ ExitCode RunOnDevice(const CommandLine& line, Terminal& terminal) {
 }  // namespace
 
 ExitCode RunBench(const CommandLine& line, Terminal& terminal) {
-  if (line.device != DeviceChoice::kCpu) return RunOnDevice(line, terminal);
+  if (line.bench().device != DeviceChoice::kCpu) return RunOnDevice(line, terminal);
   if (line.Given("rate")) {
     return Fail(absl::InvalidArgumentError("--rate is of the consumer of --device"), terminal);
   }
@@ -215,7 +215,8 @@ ExitCode RunBench(const CommandLine& line, Terminal& terminal) {
   const Clock::time_point begin = Clock::now();
   absl::StatusOr<Loader> loader = Loader::Open(dataset, input->order, {}, options, memory);
   if (!loader.ok()) return Fail(loader.status(), terminal);
-  const absl::StatusOr<std::vector<Epoch>> epochs = RunEpochs(*loader, line.epochs, begin, &first);
+  const absl::StatusOr<std::vector<Epoch>> epochs =
+      RunEpochs(*loader, line.bench().epochs, begin, &first);
   if (!epochs.ok()) return Fail(epochs.status(), terminal);
   const LoaderStats stats = loader->stats();
   for (const BadSample& bad : loader->TakeBadSamples()) terminal.Warn(bad.why);

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/out_folder.h"
-#include "cli/commands/prepare_plan.h"
+#include "cli/commands/packing.h"
 #include "cli/commands/summary.h"
 #include "cli/flags/failure.h"
 #include "cli/flags/parse.h"
@@ -18,7 +18,6 @@
 #include "converters/publishing/skip_budget.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
-#include "formats/io/resources.h"
 
 namespace shardpack::cli {
 namespace {
@@ -28,8 +27,9 @@ using absl::StrCat;
 constexpr char kVerbLetters[] = "abcdefghijklmnopqrstuvwxyz-";
 
 absl::Status CheckWords(const CommandLine& line) {
+  const PackFlags& flags = line.pack();
   const bool has_source = !line.arguments.empty() && !line.arguments[0].empty();
-  if (!has_source && line.plan_file.empty()) {
+  if (!has_source && flags.plan_file.empty()) {
     return absl::InvalidArgumentError(
         "which folder shall be packed? As in: pack photos/ -o shards/");
   }
@@ -39,33 +39,33 @@ absl::Status CheckWords(const CommandLine& line) {
     return absl::InvalidArgumentError(
         StrCat("source ", EscapeForTerminal(line.arguments[0]), " does not exist"));
   }
-  if (line.out.empty() && !line.dry_run) {
+  if (flags.out.empty() && !flags.dry_run) {
     const std::string out = has_source ? OutFor(line.arguments[0]) : "shards";
     CommandLine typed = line;
     const auto flags_end = std::find(typed.words.begin(), typed.words.end(), "--");
     typed.words.insert(flags_end, {"-o", out});
     return absl::InvalidArgumentError(StrCat("no output folder. Type:\n  ", TypedCommand(typed)));
   }
-  if (line.output.shards_range.has_value() && line.plan_file.empty()) {
+  if (flags.output.shards_range.has_value() && flags.plan_file.empty()) {
     return absl::InvalidArgumentError(
         "--shards-range builds a part of a shared plan; make one with pack plan --write FILE, "
         "then give --plan FILE");
   }
-  if (line.output.compare && !line.plan_file.empty()) {
+  if (flags.output.compare && !flags.plan_file.empty()) {
     return absl::InvalidArgumentError(
         "--compare needs a source that is listed now; leave --plan out, and name the source");
   }
-  if (line.output.compare && line.output.overwrite) {
+  if (flags.output.compare && flags.output.overwrite) {
     return absl::InvalidArgumentError(
         "--compare keeps a dataset whose source has the same bytes, --overwrite replaces it; give "
         "one of them");
   }
-  if (line.output.shards_range.has_value() && line.output.overwrite) {
+  if (flags.output.shards_range.has_value() && flags.output.overwrite) {
     return absl::InvalidArgumentError(
         "--overwrite replaces a whole dataset; a worker's part (--shards-range) cannot");
   }
   for (const std::string flag : {"expect", "strict", "max-skip"}) {
-    if (!line.output.shards_range.has_value() || !line.Given(flag)) continue;
+    if (!flags.output.shards_range.has_value() || !line.Given(flag)) continue;
     return absl::InvalidArgumentError(
         StrCat("--", flag,
                " is about the whole dataset, and a worker makes a part of it (--shards-range); "
@@ -103,30 +103,31 @@ ProgressView View(const BuildProgress& progress, uint64_t memory_ceiling) {
 ExitCode FailResumable(const absl::Status& status, const CommandLine& line, bool replacing,
                        Terminal& terminal) {
   const ExitCode code = Fail(WithCommands(status, line), terminal);
-  const std::string beside = OutputDir::BesideOf(line.out);
+  const std::string beside = OutputDir::BesideOf(line.pack().out);
   if (replacing && Exists(beside).value_or(false)) {
     terminal.Raw(
-        IsReplacement(line.out).value_or(false)
-            ? StrCat(EscapeForTerminal(line.out), " is the new dataset; ",
+        IsReplacement(line.pack().out).value_or(false)
+            ? StrCat(EscapeForTerminal(line.pack().out), " is the new dataset; ",
                      EscapeForTerminal(beside),
                      " holds what is left of the old one, which the same command removes.\n")
-            : StrCat(EscapeForTerminal(line.out), " is as it was; ", EscapeForTerminal(beside),
+            : StrCat(EscapeForTerminal(line.pack().out), " is as it was; ",
+                     EscapeForTerminal(beside),
                      " holds what was built to take its place. The same command goes on with it; "
                      "to give up, "
                      "remove that folder.\n"));
   }
-  if (OutputDir::HoldsUnfinished(line.out))
+  if (OutputDir::HoldsUnfinished(line.pack().out))
     SayHowToGoOn(code, "Finished shards are kept.", line, terminal);
   return code;
 }
 
 ExitCode ShowResult(const FinishedRun& run, const CommandLine& line, Terminal& terminal) {
   // A worker's part has no share of its own: the commit has judged it.
-  if (run.report.already_complete && !line.output.shards_range.has_value()) {
-    const absl::Status allowed = CheckBudget(run.report.manifest, line.max_skip);
+  if (run.report.already_complete && !line.pack().output.shards_range.has_value()) {
+    const absl::Status allowed = CheckBudget(run.report.manifest, line.pack().max_skip);
     if (!allowed.ok()) return Fail(WithCommands(allowed, line), terminal);
   }
-  const bool part = line.output.shards_range.has_value() && !run.report.already_complete;
+  const bool part = line.pack().output.shards_range.has_value() && !run.report.already_complete;
   Results results;
   if (part) {
     SayPart(run, terminal);
@@ -146,37 +147,35 @@ ExitCode ShowResult(const FinishedRun& run, const CommandLine& line, Terminal& t
 }  // namespace
 
 ExitCode RunBuild(const CommandLine& line, Terminal& terminal) {
+  const PackFlags& flags = line.pack();
   absl::Status status = CheckWords(line);
   if (!status.ok()) return Fail(status, terminal);
-  if (line.dry_run) return RunPlan(line, terminal);
+  if (flags.dry_run) return RunPlan(line, terminal);
   for (const std::string& source : line.arguments) {
-    status = CheckOut(line.out, source);
+    status = CheckOut(flags.out, source);
     if (!status.ok()) return Fail(status, terminal);
   }
 
   const auto begin = std::chrono::steady_clock::now();
-  IoPool pool(line.io_depth);
-  absl::StatusOr<Prepared> prepared =
-      line.plan_file.empty() ? PreparePlan(line, pool, terminal) : ReadPlan(line, pool, terminal);
+  IoPool pool(line.run.io_depth);
+  absl::StatusOr<Prepared> prepared = Prepare(line, pool, terminal);
   if (!prepared.ok()) return Fail(prepared.status(), terminal);
   if (line.arguments.empty()) {
-    status = CheckOut(line.out, prepared->plan.listing().root);
+    status = CheckOut(flags.out, prepared->plan.listing().root);
     if (!status.ok()) return Fail(status, terminal);
   }
 
   BuildOptions options;
-  options.out = line.out;
-  options.jobs = line.jobs > 0 ? line.jobs : AvailableCores();
-  options.memory_bytes =
-      line.memory_bytes > 0
-          ? line.memory_bytes
-          : static_cast<uint64_t>(static_cast<double>(AvailableMemoryBytes()) * line.memory_share);
-  options.output = line.output;
+  options.out = flags.out;
+  options.jobs = line.run.Jobs();
+  options.memory_bytes = line.run.MemoryBytes();
+  options.output = flags.output;
+  options.output.fsync = line.run.fsync;
   options.output.planned_source = prepared->planned_source;
-  options.max_skip = line.max_skip;
-  options.plan_is_given = !line.plan_file.empty();
+  options.max_skip = flags.max_skip;
+  options.plan_is_given = !flags.plan_file.empty();
   options.tool = ToolVersions();
-  options.expect = line.expect;
+  options.expect = line.run.expect;
   // From here on there is something to finish when a signal comes.
   EndAtOnceOnSignal(false);
   BuildProgress counts;
@@ -190,7 +189,7 @@ ExitCode RunBuild(const CommandLine& line, Terminal& terminal) {
   if (!report.ok()) return FailResumable(report.status(), line, counts.replacing, terminal);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  return ShowResult({prepared->plan, *report, line.out, seconds, counts.bytes_in}, line, terminal);
+  return ShowResult({prepared->plan, *report, flags.out, seconds, counts.bytes_in}, line, terminal);
 }
 
 }  // namespace shardpack::cli

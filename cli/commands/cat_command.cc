@@ -4,12 +4,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/packed_input.h"
+#include "cli/commands/selection.h"
 #include "cli/flags/failure.h"
 #include "cli/flags/suggest.h"
 #include "cli/terminal/units.h"
 #include "formats/io/file.h"
 #include "formats/io/status_macros.h"
+#include "jobs/open_input.h"
 
 namespace shardpack::cli {
 namespace {
@@ -19,14 +20,14 @@ using absl::StrCat;
 
 absl::StatusOr<uint64_t> Find(const Dataset& dataset, const CommandLine& line) {
   const bool has_key = line.arguments.size() > 1;
-  if (has_key == line.record.has_value()) {
+  if (has_key == line.samples().record.has_value()) {
     return InvalidArgumentError(
         "which sample? Give its key or --record N, as in: pack cat shards/ cat/0001 > 0001.jpg");
   }
-  if (line.record.has_value()) {
-    if (*line.record < dataset.size()) return *line.record;
-    return InvalidArgumentError(StrCat("--record ", *line.record, ": there are ", dataset.size(),
-                                       " samples, numbered from 0"));
+  if (line.samples().record.has_value()) {
+    if (*line.samples().record < dataset.size()) return *line.samples().record;
+    return InvalidArgumentError(StrCat("--record ", *line.samples().record, ": there are ",
+                                       dataset.size(), " samples, numbered from 0"));
   }
   absl::StatusOr<uint64_t> id = dataset.FindKey(line.arguments[1]);
   if (!absl::IsNotFound(id.status())) return id;
@@ -41,7 +42,8 @@ absl::StatusOr<std::string> Read(const CommandLine& line) {
   ASSIGN_OR_RETURN(Dataset dataset, OpenInput({&line.arguments[0], 1}));
   ASSIGN_OR_RETURN(const uint64_t id, Find(dataset, line));
   ASSIGN_OR_RETURN(OwnedSample sample, dataset.Read(id));
-  const std::string wanted = line.field.empty() ? std::string(kImageField) : line.field;
+  const std::string wanted =
+      line.samples().field.empty() ? std::string(kImageField) : line.samples().field;
   std::vector<std::string> names;
   for (OwnedSample::Field& field : sample.fields) {
     if (field.name == wanted) return std::move(field.bytes);
@@ -59,7 +61,7 @@ absl::StatusOr<std::string> Read(const CommandLine& line) {
 ExitCode RunCat(const CommandLine& line, Terminal& terminal) {
   const absl::StatusOr<std::string> bytes = Read(line);
   if (!bytes.ok()) return Fail(bytes.status(), terminal);
-  if (!line.force && ::isatty(STDOUT_FILENO) == 1 && !IsText(*bytes)) {
+  if (!line.samples().force && ::isatty(STDOUT_FILENO) == 1 && !IsText(*bytes)) {
     return Fail(InvalidArgumentError(
                     StrCat("refusing to write ", FormatCount(bytes->size()),
                            " bytes of binary data to the terminal; use > FILE, or --force")),

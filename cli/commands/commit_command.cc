@@ -11,13 +11,11 @@
 #include "cli/terminal/stop_signal.h"
 #include "cli/terminal/version.h"
 #include "converters/building/build.h"
-#include "converters/publishing/commit.h"
 #include "converters/publishing/output_dir.h"
 #include "converters/publishing/published.h"
 #include "converters/publishing/skip_budget.h"
-#include "formats/formats.h"
 #include "formats/io/file.h"
-#include "formats/io/status_macros.h"
+#include "jobs/commit_parts.h"
 
 namespace shardpack::cli {
 namespace {
@@ -29,12 +27,12 @@ ExitCode SayPublished(const Manifest& manifest, const CommandLine& line, Termina
   if (status.ok()) status = CheckPublishedFiles(line.arguments[0], manifest);
   if (!status.ok()) return Fail(status, terminal);
   const std::string identity = IdentityText(manifest.Identity());
-  if (line.expect.has_value() && *line.expect != manifest.Identity()) {
+  if (line.run.expect.has_value() && *line.run.expect != manifest.Identity()) {
     return Fail(absl::DataLossError(absl::StrCat("this dataset is ", identity, ", --expect says ",
-                                                 IdentityText(*line.expect))),
+                                                 IdentityText(*line.run.expect))),
                 terminal);
   }
-  status = CheckBudget(manifest, line.max_skip);
+  status = CheckBudget(manifest, line.pack().max_skip);
   if (!status.ok()) return Fail(WithCommands(status, line), terminal);
   terminal.Say(
       absl::StrCat(EscapeForTerminal(line.arguments[0]),
@@ -51,25 +49,6 @@ ExitCode SayPublished(const Manifest& manifest, const CommandLine& line, Termina
   }
   const bool lost = manifest.counts.skipped + manifest.counts.failed > 0;
   return FinishResults(results, lost ? ExitCode::kSkipped : ExitCode::kDone, terminal);
-}
-
-absl::StatusOr<RunReport> Publish(const Plan& plan, const CommandLine& line, IoPool& pool) {
-  OutputOptions options = line.output;
-  options.only_commit = true;
-  ASSIGN_OR_RETURN(OutputDir out, OutputDir::Open(line.arguments[0], plan, options, pool));
-  RunReport report;
-  if (out.complete()) {  // another commit was faster
-    ASSIGN_OR_RETURN(Manifest manifest, Manifest::Read(out.path()));
-    report.manifest = std::move(manifest);
-    report.already_complete = true;
-    return report;
-  }
-  report.kept_shards = out.finished().size();
-  report.skips = SkipsOfToday(plan, plan.listing().root, AllSkips(plan, out.finished()));
-  ASSIGN_OR_RETURN(Manifest manifest,
-                   Commit(plan, out.finished(), out, {line.max_skip, ToolVersions(), line.expect}));
-  report.manifest = std::move(manifest);
-  return report;
 }
 
 }  // namespace
@@ -89,22 +68,22 @@ ExitCode RunCommit(const CommandLine& line, Terminal& terminal) {
   if (!absl::IsNotFound(manifest.status())) return Fail(manifest.status(), terminal);
 
   const auto begin = std::chrono::steady_clock::now();
-  absl::StatusOr<std::string> bytes = OutputDir::ReadPlanBytes(out);
-  if (!bytes.ok()) return Fail(bytes.status(), terminal);
-  absl::StatusOr<Plan> plan = Plan::FromBytes(*bytes, FindFormat);
-  if (!plan.ok()) return Fail(OutputDir::DamagedPlan(out, plan.status()), terminal);
   EndAtOnceOnSignal(false);
-  IoPool pool(line.io_depth);
-  absl::StatusOr<RunReport> report = Publish(*plan, line, pool);
-  if (!report.ok()) return Fail(WithCommands(report.status(), line), terminal);
+  IoPool pool(line.run.io_depth);
+  OutputOptions output = line.pack().output;
+  output.fsync = line.run.fsync;
+  const absl::StatusOr<CommittedParts> committed =
+      CommitParts(out, output, {line.pack().max_skip, ToolVersions(), line.run.expect}, pool);
+  if (!committed.ok()) return Fail(WithCommands(committed.status(), line), terminal);
+  const RunReport& report = committed->report;
   const double seconds = SecondsSince(begin);
-  const FinishedRun run = {*plan, *report, out, seconds, 0};
+  const FinishedRun run = {committed->plan, report, out, seconds, 0};
   SaySummary(run, terminal);
   Results results;
   results.Write(line.json
-                    ? SummaryJson(run.report, out, seconds, 0)
-                    : absl::StrCat("dataset ", IdentityText(report->manifest.Identity()), "\n"));
-  const bool lost = report->manifest.counts.skipped + report->manifest.counts.failed > 0;
+                    ? SummaryJson(report, out, seconds, 0)
+                    : absl::StrCat("dataset ", IdentityText(report.manifest.Identity()), "\n"));
+  const bool lost = report.manifest.counts.skipped + report.manifest.counts.failed > 0;
   return FinishResults(results, lost ? ExitCode::kSkipped : ExitCode::kDone, terminal);
 }
 

@@ -5,8 +5,9 @@ namespace shardpack::cli {
 // A build whose source is a dataset, and which changes nothing that was not asked for.
 ExitCode RunConvert(const CommandLine& line, Terminal& terminal) {
   CommandLine build = line;
-  build.input_format = "dataset";
-  build.plan.shuffle = line.Given("shuffle") && line.plan.shuffle;
+  build.pack().request.input_format = "dataset";
+  bool& shuffle = build.pack().request.plan.shuffle;
+  shuffle = line.Given("shuffle") && shuffle;
   return RunBuild(build, terminal);
 }
 

@@ -85,7 +85,7 @@ absl::StatusOr<DeviceLoader> OpenDevice(const Setup& setup) {
   absl::StatusOr<Loader> loader = OpenLoader(setup);
   if (!loader.ok()) return loader.status();
   DeviceOptions options;
-  if (setup.line.decode_size > 0) {
+  if (setup.line.bench().decode_size > 0) {
     options.preprocess =
         DevicePreprocess{.output = {.type = PixelType::kF16, .layout = PixelLayout::kNchw}};
     options.bad_images.policy = BadSamples::kSubstitute;
@@ -100,9 +100,9 @@ absl::StatusOr<DeviceLoader> OpenDevice(const Setup& setup) {
 absl::Status Consume(const Setup& setup, double rate, Stream stream, Run& run) {
   absl::StatusOr<DeviceLoader> loader = OpenDevice(setup);
   if (!loader.ok()) return loader.status();
-  const uint64_t warm_epochs = setup.line.epochs > 1 ? 1 : 0;
+  const uint64_t warm_epochs = setup.line.bench().epochs > 1 ? 1 : 0;
   const auto batch_seconds = std::chrono::duration_cast<Clock::duration>(
-      std::chrono::duration<double>(rate > 0 ? setup.line.batch / rate : 0));
+      std::chrono::duration<double>(rate > 0 ? setup.line.bench().batch / rate : 0));
   uint64_t ends = 0, seen = 0, bytes_before = 0;
   double cpu = CpuSeconds();
   bool counted = rate == 0 && warm_epochs == 0;
@@ -134,7 +134,8 @@ absl::Status Consume(const Setup& setup, double rate, Stream stream, Run& run) {
       cpu = CpuSeconds();
       start = due = Clock::now();
     }
-    if (counted && (rate > 0 ? SecondsSince(start) >= kRateSeconds : ends == setup.line.epochs)) {
+    if (counted &&
+        (rate > 0 ? SecondsSince(start) >= kRateSeconds : ends == setup.line.bench().epochs)) {
       break;
     }
   }
@@ -167,7 +168,7 @@ absl::StatusOr<double> FillRate(const Setup& setup) {
   if (!loader.ok()) return loader.status();
   Clock::time_point start = Clock::now();
   uint64_t images = 0;
-  for (uint64_t ends = 0; ends < std::max<uint64_t>(setup.line.epochs, 2);) {
+  for (uint64_t ends = 0; ends < std::max<uint64_t>(setup.line.bench().epochs, 2);) {
     const absl::StatusOr<std::optional<HostBatch>> batch = loader->Next();
     if (!batch.ok()) return batch.status();
     if (batch->has_value()) {
@@ -203,8 +204,8 @@ absl::StatusOr<Report> MeasureAll(const CommandLine& line, const DeviceApi& api)
   const absl::StatusOr<double> fill = FillRate(setup);
   if (!fill.ok()) return fill.status();
   report.fill = *fill;
-  if (line.decode_size > 0) {
-    const absl::StatusOr<KernelCeiling> kernel = PreprocessCeiling(api, line.decode_size);
+  if (line.bench().decode_size > 0) {
+    const absl::StatusOr<KernelCeiling> kernel = PreprocessCeiling(api, line.bench().decode_size);
     if (!kernel.ok()) return kernel.status();
     report.kernel = *kernel;
     Setup encoded = setup;
@@ -216,16 +217,16 @@ absl::StatusOr<Report> MeasureAll(const CommandLine& line, const DeviceApi& api)
     report.decode = *std::move(decode);
   }
   for (const bool for_device : {false, true}) {
-    if (for_device && line.decode_size == 0) break;
+    if (for_device && line.bench().decode_size == 0) break;
     setup.for_device = for_device;
     std::vector<double> rates = {0};
-    if (line.rate > 0) rates.push_back(static_cast<double>(line.rate));
+    if (line.bench().rate > 0) rates.push_back(static_cast<double>(line.bench().rate));
     for (const double rate : rates) {
       absl::StatusOr<Run> run =
           Measure(setup,
-                  absl::StrCat(line.decode_size == 0 ? "encoded"
-                               : for_device          ? "decoded for the device"
-                                                     : "decoded by the loader",
+                  absl::StrCat(line.bench().decode_size == 0 ? "encoded"
+                               : for_device                  ? "decoded for the device"
+                                                             : "decoded by the loader",
                                rate == 0 ? "" : StrFormat(", at %.0f images/s", rate)),
                   rate);
       if (!run.ok()) return run.status();
@@ -288,9 +289,9 @@ std::string Json(const CommandLine& line, const Report& report) {
   }
   nlohmann::json json = {{"schema", "shardpack.device-bench/1"},
                          {"device", report.device.name},
-                         {"batch", line.batch},
-                         {"decode_size", line.decode_size},
-                         {"verified", line.check_hashes},
+                         {"batch", line.bench().batch},
+                         {"decode_size", line.bench().decode_size},
+                         {"verified", line.bench().check_hashes},
                          {"copy_bytes_per_second", report.copy},
                          {"loader_images_per_second", report.fill},
                          {"runs", std::move(runs)}};
@@ -309,7 +310,7 @@ std::string Json(const CommandLine& line, const Report& report) {
 
 ExitCode RunDeviceBench(const CommandLine& line, Terminal& terminal) {
   const DeviceApi* api = &HostApi();
-  if (line.device == DeviceChoice::kCuda) {
+  if (line.bench().device == DeviceChoice::kCuda) {
     const absl::StatusOr<const DeviceApi*> cuda = CudaDeviceApi(0);
     if (!cuda.ok()) {
       return Fail(absl::FailedPreconditionError(

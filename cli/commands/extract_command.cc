@@ -10,7 +10,7 @@
 #include "cli/commands/extract_path.h"
 #include "cli/commands/out_folder.h"
 #include "cli/commands/output_tree.h"
-#include "cli/commands/packed_input.h"
+#include "cli/commands/selection.h"
 #include "cli/flags/failure.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/stop_notice.h"
@@ -24,6 +24,7 @@
 #include "formats/io/hash.h"
 #include "formats/io/status_macros.h"
 #include "formats/webdataset/shard_members.h"
+#include "jobs/open_input.h"
 
 namespace shardpack::cli {
 namespace {
@@ -269,9 +270,11 @@ void WarnOfLabels(const Extractor& extractor, const std::vector<std::string>& in
 std::string RequestOf(const Dataset& dataset, const std::vector<std::string>& inputs,
                       const CommandLine& line) {
   std::string chosen;
-  if (!line.split.empty()) absl::StrAppend(&chosen, " --split ", ShellQuoted(line.split));
-  if (line.label) absl::StrAppend(&chosen, " --label ", ShellQuoted(*line.label));
-  if (line.limit != 0) absl::StrAppend(&chosen, " --limit ", line.limit);
+  if (!line.samples().split.empty())
+    absl::StrAppend(&chosen, " --split ", ShellQuoted(line.samples().split));
+  if (line.samples().label)
+    absl::StrAppend(&chosen, " --label ", ShellQuoted(*line.samples().label));
+  if (line.samples().limit != 0) absl::StrAppend(&chosen, " --limit ", line.samples().limit);
   const std::string key = StrCat(IdentityText(dataset.identity()), chosen);
   return StrCat(Xxh3_128(AsBytes(key)).ToHex(), "\n", inputs[0],
                 inputs.size() > 1 ? StrCat(" and ", inputs.size() - 1, " more") : "", " (",
@@ -282,7 +285,7 @@ std::string RequestOf(const Dataset& dataset, const std::vector<std::string>& in
 
 ExitCode RunExtract(const CommandLine& line, Terminal& terminal) {
   std::vector<std::string> inputs = line.arguments;
-  std::string out = line.out;
+  std::string out = line.samples().out;
   if (out.empty() && inputs.size() > 1) {
     out = inputs.back();
     inputs.pop_back();
@@ -293,7 +296,8 @@ ExitCode RunExtract(const CommandLine& line, Terminal& terminal) {
                                           " extract ", ShellQuoted(inputs[0]), " -o again")),
         terminal);
   }
-  absl::StatusOr<Dataset> dataset = OpenInput(inputs, /*same_labels=*/line.label.has_value());
+  absl::StatusOr<Dataset> dataset =
+      OpenInput(inputs, /*same_labels=*/line.samples().label.has_value());
   if (!dataset.ok()) return Fail(dataset.status(), terminal);
   absl::StatusOr<Selection> selection = Selection::Make(*dataset, line);
   if (!selection.ok()) return Fail(selection.status(), terminal);

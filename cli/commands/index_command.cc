@@ -4,14 +4,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/packing.h"
 #include "cli/flags/failure.h"
-#include "cli/flags/given_file.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/stop_signal.h"
 #include "cli/terminal/units.h"
 #include "cli/terminal/version.h"
 #include "converters/indexing/index_shards.h"
-#include "converters/listing/labels.h"
 #include "formats/formats.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
@@ -24,21 +23,19 @@ namespace {
 using absl::StrCat;
 
 constexpr size_t kNamedOthers = 5;
-constexpr uint64_t kMaxClassesBytes = uint64_t{64} << 20;
 
 absl::StatusOr<IndexOptions> Options(const CommandLine& line) {
+  const IndexFlags& flags = line.index();
   IndexOptions options;
-  options.out = line.out;
-  options.split = line.split;
-  options.jobs = line.jobs > 0 ? line.jobs : AvailableCores();
-  options.overwrite = line.output.overwrite;
-  options.fsync = line.output.fsync;
+  options.out = flags.out;
+  options.split = flags.split;
+  options.jobs = line.run.Jobs();
+  options.overwrite = flags.overwrite;
+  options.fsync = line.run.fsync;
   options.tool = ToolVersions();
-  if (line.classes_file.empty()) return options;
-  ASSIGN_OR_RETURN(std::string text,
-                   ReadGivenFile("--classes", line.classes_file, kMaxClassesBytes));
-  ASSIGN_OR_RETURN(std::vector<std::string> classes, ParseClasses(text, line.classes_file));
-  options.classes = std::move(classes);
+  if (!flags.classes_file.empty()) {
+    ASSIGN_OR_RETURN(options.classes, ReadClasses(flags.classes_file));
+  }
   return options;
 }
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/packed_input.h"
+#include "cli/commands/selection.h"
 #include "cli/flags/failure.h"
 #include "cli/terminal/units.h"
 #include "converters/planning/plan.h"
@@ -17,6 +17,7 @@
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
 #include "formats/io/status_macros.h"
+#include "jobs/open_input.h"
 
 namespace shardpack::cli {
 namespace {
@@ -276,7 +277,7 @@ nlohmann::json GpuJson(const GpuProbe& probe) {
 
 ExitCode RunInfo(const CommandLine& line, Terminal& terminal) {
   std::string gpu;
-  if (line.gpu) {
+  if (line.samples().gpu) {
     const GpuProbe probe = ProbeGpus();
     gpu = line.json ? GpuJson(probe).dump() + "\n" : GpuText(probe);
   }

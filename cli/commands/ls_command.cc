@@ -4,12 +4,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/packed_input.h"
+#include "cli/commands/selection.h"
 #include "cli/flags/failure.h"
 #include "formats/core/class_name.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
 #include "formats/io/status_macros.h"
+#include "jobs/open_input.h"
 
 namespace shardpack::cli {
 namespace {
@@ -83,7 +84,7 @@ std::string JsonLine(const Dataset& dataset, const SampleRow& row, const Row& fa
 
 ExitCode RunLs(const CommandLine& line, Terminal& terminal) {
   absl::StatusOr<Dataset> dataset =
-      OpenInput(line.arguments, /*same_labels=*/line.label.has_value());
+      OpenInput(line.arguments, /*same_labels=*/line.samples().label.has_value());
   if (!dataset.ok()) return Fail(dataset.status(), terminal);
   absl::StatusOr<Selection> selection = Selection::Make(*dataset, line);
   if (!selection.ok()) return Fail(selection.status(), terminal);
@@ -97,8 +98,9 @@ ExitCode RunLs(const CommandLine& line, Terminal& terminal) {
     const absl::StatusOr<Row> facts = Look(*dataset, row);
     looked = facts.status();
     if (!facts.ok()) return false;
-    results.Write(line.json ? JsonLine(*dataset, row, *facts)
-                            : TextLine(*dataset, row, *facts, key_columns, line.long_rows));
+    results.Write(line.json
+                      ? JsonLine(*dataset, row, *facts)
+                      : TextLine(*dataset, row, *facts, key_columns, line.samples().long_rows));
     return !results.closed();
   });
   walked.Update(looked);

@@ -9,9 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/open_source.h"
 #include "cli/commands/out_folder.h"
-#include "cli/commands/prepare_plan.h"
+#include "cli/commands/packing.h"
 #include "cli/flags/failure.h"
 #include "cli/terminal/units.h"
 #include "converters/planning/class_gaps.h"
@@ -22,6 +21,7 @@
 #include "formats/io/named_lock.h"
 #include "formats/io/staged_file.h"
 #include "formats/io/status_macros.h"
+#include "jobs/open_source.h"
 
 namespace shardpack::cli {
 namespace {
@@ -213,15 +213,15 @@ absl::Status Write(const Plan& plan, const std::string& path) {
 // The commands that build the plan, as two workers would; any other division will do.
 void SayWorkers(const Plan& plan, const CommandLine& line, Terminal& terminal) {
   const size_t shards = plan.shards().size(), half = (shards + 1) / 2;
-  const std::string out = ShellQuoted(!line.out.empty()        ? line.out
+  const std::string out = ShellQuoted(!line.pack().out.empty() ? line.pack().out
                                       : line.arguments.empty() ? std::string("shards")
                                                                : OutFor(line.arguments[0]));
   std::string text =
-      StrCat("The plan is in ", EscapeForTerminal(line.write_plan), ". Workers build its shards 0-",
-             shards - 1, ", each a range of its own, as in");
+      StrCat("The plan is in ", EscapeForTerminal(line.pack().write_plan),
+             ". Workers build its shards 0-", shards - 1, ", each a range of its own, as in");
   for (size_t first = 0; first < shards; first += half) {
-    StrAppend(&text, "\n  ", TypedProgram(), " build --plan ", ShellQuoted(line.write_plan), " -o ",
-              out, " --shards-range ", first, "-", std::min(first + half, shards) - 1);
+    StrAppend(&text, "\n  ", TypedProgram(), " build --plan ", ShellQuoted(line.pack().write_plan),
+              " -o ", out, " --shards-range ", first, "-", std::min(first + half, shards) - 1);
   }
   terminal.Say(StrCat(text, "\nand one of them at the end:\n  ", TypedProgram(), " commit ", out));
 }
@@ -230,19 +230,18 @@ void SayWorkers(const Plan& plan, const CommandLine& line, Terminal& terminal) {
 
 ExitCode RunPlan(const CommandLine& line, Terminal& terminal) {
   absl::Status status;
-  if (!line.out.empty())
-    status = CheckOut(line.out, line.arguments.empty() ? "" : line.arguments[0]);
+  if (!line.pack().out.empty())
+    status = CheckOut(line.pack().out, line.arguments.empty() ? "" : line.arguments[0]);
   if (!status.ok()) return Fail(status, terminal);
-  IoPool pool(line.io_depth);
-  absl::StatusOr<Prepared> prepared =
-      line.plan_file.empty() ? PreparePlan(line, pool, terminal) : ReadPlan(line, pool, terminal);
+  IoPool pool(line.run.io_depth);
+  absl::StatusOr<Prepared> prepared = Prepare(line, pool, terminal);
   if (!prepared.ok()) return Fail(prepared.status(), terminal);
   const Plan& plan = prepared->plan;
   for (const std::string& warning : UnreadFolders(plan.listing())) terminal.Warn(warning);
   for (const std::string& warning : ClassGaps(plan, {})) terminal.Warn(warning);
-  if (!line.write_plan.empty()) {
+  if (!line.pack().write_plan.empty()) {
     status = CheckShared(plan);
-    if (status.ok()) status = Write(plan, line.write_plan);
+    if (status.ok()) status = Write(plan, line.pack().write_plan);
     if (!status.ok()) return Fail(status, terminal);
     SayWorkers(plan, line, terminal);
   }

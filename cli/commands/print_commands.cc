@@ -22,7 +22,7 @@ ExitCode RunCompletions(const CommandLine& line, Terminal& terminal) {
 }
 
 ExitCode RunMan(const CommandLine& line, Terminal& terminal) {
-  return PrintResult(line.markdown ? MarkdownReference() : ManualPage(), terminal);
+  return PrintResult(line.print().markdown ? MarkdownReference() : ManualPage(), terminal);
 }
 
 }  // namespace shardpack::cli

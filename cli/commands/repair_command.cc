@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/repair_sources.h"
+#include "cli/commands/packing.h"
 #include "cli/flags/failure.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/seconds_since.h"
@@ -22,8 +22,8 @@
 #include "formats/io/escape.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
-#include "formats/io/resources.h"
 #include "formats/io/status_macros.h"
+#include "jobs/repair_sources.h"
 
 namespace shardpack::cli {
 namespace {
@@ -69,9 +69,9 @@ absl::StatusOr<Manifest> ReadManifest(const std::string& out) {
 absl::StatusOr<Manifest> TakeManifest(const CommandLine& line, const RepairOptions& options,
                                       const absl::Status& status, RepairedFile& taken) {
   std::string whys;
-  for (const std::string& path : line.from) {
+  for (const std::string& path : line.repair().from) {
     absl::StatusOr<Manifest> manifest =
-        RestoreManifest(line.arguments[0], path, line.expect, options);
+        RestoreManifest(line.arguments[0], path, line.run.expect, options);
     if (manifest.ok()) {
       taken = {std::string(kManifestName), 0, "missing or damaged", path, ""};
       return manifest;
@@ -88,14 +88,11 @@ absl::StatusOr<Manifest> TakeManifest(const CommandLine& line, const RepairOptio
 RepairOptions OptionsOf(const CommandLine& line) {
   RepairOptions options;
   options.only.assign(line.arguments.begin() + 1, line.arguments.end());
-  options.full = line.level != "quick";
-  options.dry_run = line.dry_run;
-  options.fsync = line.output.fsync;
-  options.jobs = line.jobs > 0 ? line.jobs : AvailableCores();
-  options.memory_bytes =
-      line.memory_bytes > 0
-          ? line.memory_bytes
-          : static_cast<uint64_t>(static_cast<double>(AvailableMemoryBytes()) * line.memory_share);
+  options.full = line.repair().level != "quick";
+  options.dry_run = line.repair().dry_run;
+  options.fsync = line.run.fsync;
+  options.jobs = line.run.Jobs();
+  options.memory_bytes = line.run.MemoryBytes();
   return options;
 }
 
@@ -108,7 +105,7 @@ void SayFiles(const RepairReport& report, const CommandLine& line, Terminal& ter
       if (lost++ < kShownFiles)
         terminal.Warn(StrCat(name, " cannot be rebuilt: ", EscapeForTerminal(file.why_not)));
     } else if (shown++ < kShownFiles) {
-      terminal.Say(StrCat(line.dry_run ? "would rebuild " : "rebuilt ", name, " from ",
+      terminal.Say(StrCat(line.repair().dry_run ? "would rebuild " : "rebuilt ", name, " from ",
                           EscapeForTerminal(file.from)));
     }
   }
@@ -116,13 +113,13 @@ void SayFiles(const RepairReport& report, const CommandLine& line, Terminal& ter
     terminal.Warn(StrCat("and ", lost - kShownFiles, " more files; --json lists them all"));
   if (shown > kShownFiles) terminal.Say(StrCat("and ", shown - kShownFiles, " more files"));
   const std::string looked = StrCat(Counted(report.looked_at, "file", "files"),
-                                    line.level == "quick" ? " of the right size" : "");
+                                    line.repair().level == "quick" ? " of the right size" : "");
   if (report.files.empty()) {
-    terminal.Say(
-        StrCat("nothing is damaged: ", looked, line.level == "quick" ? "" : ", every byte hashed"));
+    terminal.Say(StrCat("nothing is damaged: ", looked,
+                        line.repair().level == "quick" ? "" : ", every byte hashed"));
     return;
   }
-  terminal.Say(StrCat(line.dry_run ? "would rebuild " : "rebuilt ", shown, " of ",
+  terminal.Say(StrCat(line.repair().dry_run ? "would rebuild " : "rebuilt ", shown, " of ",
                       Counted(report.files.size(), "damaged file", "damaged files"),
                       ", byte for byte; ", report.looked_at, " were looked at"));
 }
@@ -134,7 +131,7 @@ std::string ToJson(const RepairReport& report, const Manifest& manifest, const C
     nlohmann::json row = {{"name", PercentEscape(file.name)},
                           {"bytes", file.bytes},
                           {"damage", PercentEscape(file.damage)},
-                          {"repaired", file.whole() && !line.dry_run},
+                          {"repaired", file.whole() && !line.repair().dry_run},
                           {"repairable", file.whole()}};
     if (file.whole()) {
       row["from"] = PercentEscape(file.from);
@@ -147,12 +144,12 @@ std::string ToJson(const RepairReport& report, const Manifest& manifest, const C
       {"schema", "shardpack.repair/1"},
       {"out", PercentEscape(line.arguments[0])},
       {"dataset", IdentityText(manifest.Identity())},
-      {"level", line.level},
-      {"dry_run", line.dry_run},
+      {"level", line.repair().level},
+      {"dry_run", line.repair().dry_run},
       {"looked_at", report.looked_at},
       {"hashed_bytes", report.hashed_bytes},
       {"files", std::move(files)},
-      {"whole", report.all_whole() && (!line.dry_run || report.files.empty())},
+      {"whole", report.all_whole() && (!line.repair().dry_run || report.files.empty())},
       {"seconds", seconds}};
   return json.dump(1) + "\n";
 }
@@ -160,9 +157,10 @@ std::string ToJson(const RepairReport& report, const Manifest& manifest, const C
 absl::StatusOr<RepairReport> Repair(const Manifest& manifest, bool manifest_taken,
                                     const Format& format, const RepairOptions& options,
                                     const CommandLine& line, Terminal& terminal) {
-  IoPool pool(line.io_depth);
+  IoPool pool(line.run.io_depth);
+  ShownPlanning shown(terminal);
   ASSIGN_OR_RETURN(std::vector<RepairSource> sources,
-                   OpenRepairSources(line, manifest, manifest_taken, pool, terminal));
+                   OpenRepairSources(line.repair().from, manifest, manifest_taken, pool, shown));
   EndAtOnceOnSignal(false);
   RepairProgress counts;
   Progress progress(terminal);
@@ -192,9 +190,9 @@ ExitCode RunRepair(const CommandLine& line, Terminal& terminal) {
   if (absl::IsDataLoss(manifest.status()))
     manifest = TakeManifest(line, options, absl::Status(manifest.status()), taken);
   if (!manifest.ok()) return Fail(manifest.status(), terminal);
-  if (line.expect.has_value() && *line.expect != manifest->Identity()) {
+  if (line.run.expect.has_value() && *line.run.expect != manifest->Identity()) {
     return Fail(absl::DataLossError(StrCat("this dataset is ", IdentityText(manifest->Identity()),
-                                           ", --expect says ", IdentityText(*line.expect))),
+                                           ", --expect says ", IdentityText(*line.run.expect))),
                 terminal);
   }
   const Format* format = FindFormat(manifest->format);

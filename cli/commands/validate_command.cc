@@ -1,7 +1,5 @@
 #include "absl/strings/str_cat.h"
-#include "cli/commands/against_source.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/packed_input.h"
 #include "cli/flags/failure.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/stop_signal.h"
@@ -9,55 +7,58 @@
 #include "formats/core/manifest.h"
 #include "formats/formats.h"
 #include "formats/io/file.h"
-#include "formats/io/resources.h"
 #include "formats/io/status_macros.h"
+#include "jobs/against_source.h"
+#include "jobs/open_input.h"
 #include "validators/validator.h"
 
 namespace shardpack::cli {
 namespace {
 
 absl::StatusOr<ValidateOptions> Options(const CommandLine& line) {
-  const bool quick = line.level == "quick";
+  const ValidateFlags& flags = line.validate();
+  const bool quick = flags.level == "quick";
   if (quick && line.Given("sample")) {
     return absl::InvalidArgumentError(
         "--sample is for --level full and deep; quick reads little anyway");
   }
-  if (quick && !line.against.empty()) {
+  if (quick && !flags.against.empty()) {
     return absl::InvalidArgumentError("--against compares every byte; give it with --level full");
   }
-  if (line.sample <= 0)
+  if (flags.sample <= 0)
     return absl::InvalidArgumentError("--sample: expected a share above 0, as in 5%");
-  if (line.subsets > UINT32_MAX)
+  if (flags.subsets > UINT32_MAX)
     return absl::InvalidArgumentError("--subset: expected fewer parts");
   ValidateOptions options;
-  options.level = quick                  ? ValidationLevel::kQuick
-                  : line.level == "deep" ? ValidationLevel::kDeep
-                                         : ValidationLevel::kFull;
-  options.jobs = line.jobs > 0 ? line.jobs : AvailableCores();
-  options.subset_index = static_cast<uint32_t>(line.subset - 1);
-  options.subset_count = static_cast<uint32_t>(line.subsets);
-  options.sample_percent = line.sample * 100;
-  options.max_seconds = line.max_seconds;
-  options.expect = line.expect;
+  options.level = quick                   ? ValidationLevel::kQuick
+                  : flags.level == "deep" ? ValidationLevel::kDeep
+                                          : ValidationLevel::kFull;
+  options.jobs = line.run.Jobs();
+  options.subset_index = static_cast<uint32_t>(flags.subset - 1);
+  options.subset_count = static_cast<uint32_t>(flags.subsets);
+  options.sample_percent = flags.sample * 100;
+  options.max_seconds = flags.max_seconds;
+  options.expect = line.run.expect;
   return options;
 }
 
 absl::StatusOr<ValidationReport> Validate(const CommandLine& line, Terminal& terminal) {
+  const ValidateFlags& flags = line.validate();
   ASSIGN_OR_RETURN(const ValidateOptions options, Options(line));
   ASSIGN_OR_RETURN(const InputKind kind, KindOfInput(line.arguments));
   const bool dataset = kind == InputKind::kDataset;
-  if (!dataset && (line.expect.has_value() || !line.against.empty())) {
+  if (!dataset && (line.run.expect.has_value() || !flags.against.empty())) {
     return absl::InvalidArgumentError(
         "--expect and --against need a dataset with a manifest, not lone shards");
   }
   ValidateOptions against = options;
   std::string gap;
-  if (!line.against.empty()) {
-    IoPool pool(line.io_depth);
+  if (!flags.against.empty()) {
+    IoPool pool(line.run.io_depth);
     const absl::StatusOr<Manifest> manifest =
         Manifest::Read(line.arguments[0]);  // damage is for the validator to report
     ASSIGN_OR_RETURN(AgainstSource source,
-                     OpenAgainst(line.against, manifest.ok() ? *manifest : Manifest(), pool));
+                     OpenAgainst(flags.against, manifest.ok() ? *manifest : Manifest(), pool));
     against.open_source = std::move(source.open);
     against.against_parts = std::move(source.parts);
     against.visit_source = std::move(source.visit);

@@ -1,4 +1,5 @@
-// CommandLine: everything that a user can ask for, as the rows of the table of flags store it.
+// CommandLine: what a user has asked for, as the rows of the table of flags store it: what is
+// common to all verbs, and the flags of the verb.
 //
 //   absl::StatusOr<CommandLine> line = ParseCommandLine(argc, argv);    // parse.h
 //   if (line->verb == Verb::kBuild) return RunBuild(*line);
@@ -11,16 +12,14 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
+#include <variant>
 #include <vector>
 
 #include "cli/flags/verbs.h"
 #include "cli/terminal/terminal.h"
 #include "converters/planning/output_options.h"
-#include "converters/planning/plan.h"
-#include "converters/sources/folder_source.h"
-#include "converters/sources/list_lines.h"
-#include "formats/core/manifest.h"
+#include "formats/io/hash.h"
+#include "jobs/pack_request.h"
 #include "readers/order/order.h"
 
 namespace shardpack::cli {
@@ -29,6 +28,75 @@ namespace shardpack::cli {
 // through the same code to host memory.
 enum class DeviceChoice : uint8_t { kCpu, kCuda, kHost };
 
+// Of build, plan, convert and commit.
+struct PackFlags {
+  PackRequest request;  // paths and given: see RequestOf
+  std::string out, classes_file, plan_file, write_plan;
+  bool dry_run = false;
+  OutputOptions output;  // fsync: see RunFlags
+  double max_skip = 0.01;
+};
+
+struct IndexFlags {
+  std::string out, classes_file, split;
+  bool overwrite = false;
+};
+
+struct ValidateFlags {
+  std::string level = "full", against;
+  uint64_t subset = 1, subsets = 1;  // --subset n/t, n from 1
+  double sample = 1;
+  double max_seconds = 0;  // 0 = no bound
+};
+
+struct RepairFlags {
+  std::string level = "full";
+  std::vector<std::string> from;
+  bool dry_run = false;
+};
+
+// Of info, ls, cat and extract.
+struct SampleFlags {
+  std::string out;  // of extract
+  std::string split, field;
+  std::optional<std::string> label;
+  uint64_t limit = 0;  // 0 = all
+  std::optional<uint64_t> record;
+  bool long_rows = false, force = false, gpu = false;
+};
+
+struct BenchFlags {
+  std::string split;
+  uint64_t seed = 0;
+  uint32_t batch = 256, decode_size = 0;  // 0: not decoded
+  uint64_t epochs = 3;
+  OrderMode order = OrderMode::kShuffle;
+  bool check_hashes = true;
+  DeviceChoice device = DeviceChoice::kCpu;
+  uint64_t rate = 1786;  // images per second of a consumer whose waits are counted; 0: none
+};
+
+// Of completions and man.
+struct PrintFlags {
+  bool markdown = false;
+};
+
+// Of every verb that works for a while.
+struct RunFlags {
+  int jobs = 0;  // 0 = the cores that this process may use
+  int io_depth = 32;
+  uint64_t memory_bytes = 0;  // 0: memory_share counts
+  double memory_share = 0.25;
+  bool fsync = true;
+  std::optional<Digest> expect;
+
+  int Jobs() const;
+  uint64_t MemoryBytes() const;
+};
+
+using VerbFlags = std::variant<PackFlags, IndexFlags, ValidateFlags, RepairFlags, SampleFlags,
+                               BenchFlags, PrintFlags>;
+
 struct CommandLine {
   Verb verb = Verb::kBuild;
   std::vector<std::string> arguments;  // what is not a flag
@@ -36,61 +104,32 @@ struct CommandLine {
   std::vector<std::string> words;      // all of the command line after the program
   std::set<std::string> given;         // the flags that were given, by long name
 
-  // Everywhere.
   std::string help_flag;  // of `pack help FLAG`
   bool help = false, version = false, json = false, quiet = false;
   ProgressMode progress = ProgressMode::kAuto;
   std::string config;
 
-  // build, plan, commit, convert, index.
-  std::string out, format, classes_file, plan_file, write_plan;
-  bool dry_run = false;
-  FolderSourceOptions source;
-  std::string input_format = "auto", root;
-  ListOptions columns;                   // of a list
-  bool coco_boxes = false;               // --coco boxes
-  std::vector<std::string> annotations;  // further COCO json
-  std::string label_from;                // the word of --label-from; "" = not given
-  bool drop_fields = false;
-  bool one_split = false;  // --split-by none
-  PlanOptions plan;
-  OutputOptions output;
-  int jobs = 0;  // 0 = the cores that this process may use
-  int io_depth = 32;
-  uint64_t memory_bytes = 0;  // 0: memory_share counts
-  double memory_share = 0.25;
-  double max_skip = 0.01;
-  std::optional<Digest> expect;
+  RunFlags run;
+  VerbFlags flags;  // those of `verb`
 
-  // validate.
-  std::string level = "full";
-  uint64_t subset = 1, subsets = 1;  // --subset n/t, n from 1
-  double sample = 1;
-  double max_seconds = 0;  // 0 = no bound
-  std::string against;
-
-  // repair; level and expect as above.
-  std::vector<std::string> from;
-
-  // info, ls, cat, extract; split: index.
-  bool long_rows = false, force = false, gpu = false;
-  std::string split, field;
-  std::optional<std::string> label;
-  uint64_t limit = 0;  // 0 = all
-  std::optional<uint64_t> record;
-
-  // bench.
-  uint32_t batch = 256, decode_size = 0;  // 0: not decoded
-  uint64_t epochs = 3;
-  OrderMode order = OrderMode::kShuffle;
-  bool check_hashes = true;
-  DeviceChoice device = DeviceChoice::kCpu;
-  uint64_t rate = 1786;  // images a second of a consumer whose waits are counted; 0: none
-
-  // man.
-  bool markdown = false;
+  // The verb, with the defaults of its flags.
+  void SetVerb(Verb to);
 
   bool Given(const std::string& flag) const { return given.contains(flag); }
+  PackFlags& pack() { return std::get<PackFlags>(flags); }
+  const PackFlags& pack() const { return std::get<PackFlags>(flags); }
+  IndexFlags& index() { return std::get<IndexFlags>(flags); }
+  const IndexFlags& index() const { return std::get<IndexFlags>(flags); }
+  ValidateFlags& validate() { return std::get<ValidateFlags>(flags); }
+  const ValidateFlags& validate() const { return std::get<ValidateFlags>(flags); }
+  RepairFlags& repair() { return std::get<RepairFlags>(flags); }
+  const RepairFlags& repair() const { return std::get<RepairFlags>(flags); }
+  SampleFlags& samples() { return std::get<SampleFlags>(flags); }
+  const SampleFlags& samples() const { return std::get<SampleFlags>(flags); }
+  BenchFlags& bench() { return std::get<BenchFlags>(flags); }
+  const BenchFlags& bench() const { return std::get<BenchFlags>(flags); }
+  PrintFlags& print() { return std::get<PrintFlags>(flags); }
+  const PrintFlags& print() const { return std::get<PrintFlags>(flags); }
 };
 
 // The whole command as a user may type it again.

@@ -38,10 +38,11 @@ CommandLine WithFlags(CommandLine line, const FlagWords& flags) {
 
 // Of the same source to the same place; a plan has none, and is told what its source is.
 std::string ConvertCommand(const CommandLine& line) {
-  if (line.out.empty()) return TypedCommand(WithFlags(line, {"--input-format", "dataset"}));
+  const PackFlags& pack = line.pack();
+  if (pack.out.empty()) return TypedCommand(WithFlags(line, {"--input-format", "dataset"}));
   return absl::StrCat(ShellQuoted(line.program), " convert ", ShellQuoted(line.arguments[0]),
-                      " -o ", ShellQuoted(line.out),
-                      line.format.empty() ? "" : absl::StrCat(" -f ", line.format));
+                      " -o ", ShellQuoted(pack.out),
+                      pack.request.format.empty() ? "" : absl::StrCat(" -f ", pack.request.format));
 }
 
 // A flag that is offered with another value.

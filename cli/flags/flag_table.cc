@@ -6,6 +6,7 @@
 #include "cli/flags/flags.h"
 #include "cli/terminal/units.h"
 #include "formats/formats.h"
+#include "formats/io/enum_words.h"
 #include "formats/io/hash.h"
 
 namespace shardpack::cli {
@@ -23,6 +24,8 @@ constexpr VerbSet kReading = In(Verb::kInfo) | In(Verb::kLs) | In(Verb::kCat) | 
 constexpr VerbSet kSelecting = In(Verb::kLs) | In(Verb::kExtract);
 constexpr VerbSet kLong = kMaking | In(Verb::kCommit) | In(Verb::kIndex) | In(Verb::kValidate) |
                           In(Verb::kRepair) | In(Verb::kExtract);
+
+PackRequest& Request(Line& line) { return line.pack().request; }
 
 template <typename Parsed, typename Into>
 Status Keep(absl::StatusOr<Parsed> parsed, Into* into) {
@@ -65,7 +68,14 @@ Status KeepThreads(Text text, int* into) {
   return absl::OkStatus();
 }
 
-// The position of `text` among the allowed values, which StoreFlag has checked.
+// StoreFlag has checked that `text` is an allowed value.
+template <HasWords Enum>
+Status KeepWord(Text text, Enum* into) {
+  *into = FindWord<Enum>(text).value_or(*into);
+  return absl::OkStatus();
+}
+
+// The same for choices whose words stand in the table alone.
 template <typename Enum>
 Status KeepChoice(Text text, std::initializer_list<std::string_view> names, Enum* into) {
   *into = static_cast<Enum>(std::find(names.begin(), names.end(), text) - names.begin());
@@ -73,11 +83,11 @@ Status KeepChoice(Text text, std::initializer_list<std::string_view> names, Enum
 }
 
 Status StoreLabelFrom(Text text, Line& line) {
-  FolderSourceOptions& source = line.source;
+  FolderSourceOptions& source = Request(line).source;
   source.label_from =
       text == "none" ? FolderSourceOptions::LabelFrom::kNone : FolderSourceOptions::LabelFrom::kDir;
   source.label_dir_given = false;
-  line.label_from = text.starts_with("dir:") ? "dir" : text;
+  Request(line).label_from = text.starts_with("dir:") ? "dir" : text;
   for (const std::string_view word : {"dir", "none", "column", "largest", "single"}) {
     if (text == word) return absl::OkStatus();
   }
@@ -94,7 +104,7 @@ Status StoreLabelFrom(Text text, Line& line) {
 
 Status StoreExtensions(Text text, Line& line) {
   if (text == "any") {
-    line.source.any_extension = true;
+    Request(line).source.any_extension = true;
     return absl::OkStatus();
   }
   std::vector<std::string> extensions;
@@ -103,18 +113,18 @@ Status StoreExtensions(Text text, Line& line) {
     return absl::InvalidArgumentError("expected extensions, as in jpg,png, or any");
   for (std::string& extension : extensions) {
     if (extension.starts_with(".")) extension.erase(0, 1);
-    line.source.extensions.push_back(std::move(extension));
+    Request(line).source.extensions.push_back(std::move(extension));
   }
   return absl::OkStatus();
 }
 
 Status StoreMemory(Text text, Line& line) {
   if (text.ends_with("%")) {
-    line.memory_bytes = 0;
-    const Status kept = Keep(ParseShare(text), &line.memory_share);
-    if (kept.ok() && line.memory_share > 0) return kept;
+    line.run.memory_bytes = 0;
+    const Status kept = Keep(ParseShare(text), &line.run.memory_share);
+    if (kept.ok() && line.run.memory_share > 0) return kept;
   } else if (const absl::StatusOr<uint64_t> bytes = ParseSize(text); bytes.ok() && *bytes > 0) {
-    line.memory_bytes = *bytes;
+    line.run.memory_bytes = *bytes;
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError("expected a share or a size, as in 25% or 4GiB");
@@ -122,8 +132,8 @@ Status StoreMemory(Text text, Line& line) {
 
 Status StoreExpect(Text text, Line& line) {
   const std::string_view hex = std::string_view(text).substr(text.starts_with("xxh3:") ? 5 : 0);
-  line.expect = ParseDigest(hex);
-  if (line.expect.has_value()) return absl::OkStatus();
+  line.run.expect = ParseDigest(hex);
+  if (line.run.expect.has_value()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       "expected an identity, xxh3: and 32 hexadecimal digits, as pack prints it");
 }
@@ -133,8 +143,8 @@ Status StoreShardsRange(Text text, Line& line) {
   if (!range.ok()) return range.status();
   // What the plan has is looked up later; numbers that no plan has must not overflow until then.
   constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
-  line.output.shards_range.emplace(std::min(range->first, kMost),
-                                   std::min(range->second, kMost) + 1);
+  line.pack().output.shards_range.emplace(std::min(range->first, kMost),
+                                          std::min(range->second, kMost) + 1);
   return absl::OkStatus();
 }
 
@@ -147,22 +157,22 @@ Status StoreSubset(Text text, Line& line) {
   if (!part.ok() || !parts.ok() || *part < 1 || *part > *parts) {
     return absl::InvalidArgumentError("expected n/t with n from 1 to t, as in 1/7");
   }
-  line.subset = *part;
-  line.subsets = *parts;
+  line.validate().subset = *part;
+  line.validate().subsets = *parts;
   return absl::OkStatus();
 }
 
 Status StoreShardSize(Text text, Line& line) {
-  line.plan.shard_bytes = 0;  // chosen by the plan
+  Request(line).plan.shard_bytes = 0;  // chosen by the plan
   return text == "auto" ? absl::OkStatus()
-                        : KeepAtLeastOne(ParseSize(text), &line.plan.shard_bytes);
+                        : KeepAtLeastOne(ParseSize(text), &Request(line).plan.shard_bytes);
 }
 
 Status StoreMaxAspect(Text text, Line& line) {
   const absl::StatusOr<double> ratio = ParseNumber(text);
   if (!ratio.ok() || *ratio < 1)
     return absl::InvalidArgumentError("expected a ratio of 1 or more, as in 4");
-  line.plan.max_aspect = *ratio;
+  Request(line).plan.max_aspect = *ratio;
   return absl::OkStatus();
 }
 
@@ -176,21 +186,21 @@ Status StoreSize(Text text, Line& line) {
       *height > 65535) {
     return absl::InvalidArgumentError("expected pixels from 1 to 65535, as in 256 or 224x160");
   }
-  line.plan.pixels.width = static_cast<uint32_t>(*width);
-  line.plan.pixels.height = static_cast<uint32_t>(*height);
+  Request(line).plan.pixels.width = static_cast<uint32_t>(*width);
+  Request(line).plan.pixels.height = static_cast<uint32_t>(*height);
   return absl::OkStatus();
 }
 
 Status StoreQuality(Text text, Line& line) {
   uint32_t quality = 0;
   const Status kept = KeepBelow(text, 100, &quality);
-  line.plan.pixels.quality = static_cast<uint8_t>(quality);
+  Request(line).plan.pixels.quality = static_cast<uint8_t>(quality);
   return kept;
 }
 
 // keep, drop, or what it is blended onto: "#ffffff".
 Status StoreAlpha(Text text, Line& line) {
-  TransformOptions& pixels = line.plan.pixels;
+  TransformOptions& pixels = Request(line).plan.pixels;
   pixels.alpha = text == "keep"   ? AlphaChange::kKeep
                  : text == "drop" ? AlphaChange::kDrop
                                   : AlphaChange::kBlend;
@@ -204,25 +214,16 @@ Status StoreAlpha(Text text, Line& line) {
   return absl::OkStatus();
 }
 
-// The first value of the enum is what counts when the flag is not given.
-template <typename Enum>
-Status KeepGiven(Text text, std::initializer_list<std::string_view> names, Enum* into) {
-  const Status kept = KeepChoice(text, names, into);
-  *into = static_cast<Enum>(static_cast<int>(*into) + 1);
-  return kept;
-}
-
 Status StoreMaxFileSize(Text text, Line& line) {
-  const Status kept = KeepAtLeastOne(ParseSize(text), &line.plan.max_file_bytes);
-  line.source.max_file_bytes = line.plan.max_file_bytes;
+  const Status kept = KeepAtLeastOne(ParseSize(text), &Request(line).plan.max_file_bytes);
+  Request(line).source.max_file_bytes = Request(line).plan.max_file_bytes;
   return kept;
 }
 
 Status StoreSplitBy(Text text, Line& line) {
-  line.source.split_from_dir = text == "dir";
-  line.one_split = text == "none";
-  return KeepChoice(line.one_split ? "hash" : text, {"hash", "random", "stratified", "dir"},
-                    &line.plan.split_by);
+  Request(line).source.split_from_dir = text == "dir";
+  Request(line).one_split = text == "none";
+  return KeepWord(Request(line).one_split ? "hash" : text, &Request(line).plan.split_by);
 }
 
 std::vector<std::string> FormatNames() {
@@ -265,300 +266,306 @@ constexpr Flag kFlags[] = {
     // Output
     {"out", 'o', kValue, "DIR", "", nullptr, "Output", kMaking, true,
      "where the dataset goes: a folder, new or of the same run",
-     [](Text t, Line& l) { return KeepText(t, &l.out); }},
+     [](Text t, Line& l) { return KeepText(t, &l.pack().out); }},
     {"out", 'o', kValue, "DIR", "beside the shards", nullptr, "Output", In(Verb::kIndex), true,
      "where manifest and indexes go: a folder, new or of the same shards",
-     [](Text t, Line& l) { return KeepText(t, &l.out); }},
+     [](Text t, Line& l) { return KeepText(t, &l.index().out); }},
     {"out", 'o', kValue, "DIR", "", nullptr, "Output", In(Verb::kExtract), true,
      "where the files go: a folder, new or empty; the last argument where this is not given",
-     [](Text t, Line& l) { return KeepText(t, &l.out); }},
+     [](Text t, Line& l) { return KeepText(t, &l.samples().out); }},
     {"format", 'f', kValue, "FORMAT", kFirst, FormatNames, "Output", kMaking, true,
      "the format of the shards",
-     [](Text t, Line& l) { return KeepText(t, &l.format); }},
+     [](Text t, Line& l) { return KeepText(t, &Request(l).format); }},
     {"layout", 0, kValue, "NAME", "the format's first", LayoutNames, "Output", kMaking, false,
      "the variant of the format; tfds calls every dataset \"dataset\"",
-     [](Text t, Line& l) { return KeepText(t, &l.plan.layout); }},
+     [](Text t, Line& l) { return KeepText(t, &Request(l).plan.layout); }},
     {"shard-size", 0, kValue, "auto|SIZE", "auto", nullptr, "Output", kMaking, true,
      "the largest shard (100MB, 1GiB); auto: at most 256MB",
      StoreShardSize},
     {"samples-per-shard", 0, kValue, "N", "", nullptr, "Output", kMaking, false,
      "no shard with more samples than this",
-     [](Text t, Line& l) { return KeepAtLeastOne(ParseCount(t), &l.plan.samples_per_shard); }},
+     [](Text t, Line& l) { return KeepAtLeastOne(ParseCount(t), &Request(l).plan.samples_per_shard); }},
     {"shards", 0, kValue, "N", "", nullptr, "Output", kMaking, true,
      "this many shards in all, whatever their size",
-     [](Text t, Line& l) { return KeepAtLeastOne(ParseCount(t), &l.plan.shards); }},
+     [](Text t, Line& l) { return KeepAtLeastOne(ParseCount(t), &Request(l).plan.shards); }},
     {"key", 0, kValue, "auto|path|index", "auto", nullptr, "Output", kMaking, false,
      "how samples are named: by their path, by number, or by path where every reader takes it",
-     [](Text t, Line& l) { return KeepChoice(t, {"auto", "path", "index"}, &l.plan.key); }},
+     [](Text t, Line& l) { return KeepWord(t, &Request(l).plan.key); }},
     {"image-field", 0, kValue, "NAME", "", nullptr, "Output", kMaking, false,
      "one name for the image in every sample, not the extension of its content",
-     [](Text t, Line& l) { return KeepText(t, &l.plan.image_field); }},
+     [](Text t, Line& l) { return KeepText(t, &Request(l).plan.image_field); }},
     {"with-json", 0, kSwitch, "", "", nullptr, "Output", kMaking, false,
      "add a json field with file name, label, class, width and height",
-     [](Text t, Line& l) { return KeepSwitch(t, &l.plan.with_metadata); }},
+     [](Text t, Line& l) { return KeepSwitch(t, &Request(l).plan.with_metadata); }},
     {"sidecar-index", 0, kRepeated, "TOOL,...", "", SidecarNames, "Output", kMaking, false,
      "also write the index files of other tools",
-     [](Text t, Line& l) { SplitAt(t, ',', &l.plan.sidecar_indexes); return absl::OkStatus(); }},
+     [](Text t, Line& l) { SplitAt(t, ',', &Request(l).plan.sidecar_indexes); return absl::OkStatus(); }},
     {"sha256", 0, kSwitch, "", "", nullptr, "Output", kMaking, false,
      "also write SHA256SUMS",
-     [](Text t, Line& l) { return KeepSwitch(t, &l.plan.sha256); }},
+     [](Text t, Line& l) { return KeepSwitch(t, &Request(l).plan.sha256); }},
 
     // Input
     {"input-format", 0, kValue, "auto|folder|list|csv|tsv|jsonl|coco|archive|dataset", "auto", nullptr, "Input", kPacking, false,
      "what SRC is, where its name does not tell; list: .lst, or lines of path and label",
-     [](Text t, Line& l) { l.input_format = t; return absl::OkStatus(); }},
+     [](Text t, Line& l) { Request(l).input_format = t; return absl::OkStatus(); }},
     {"root", 0, kValue, "DIR", "the list's folder", nullptr, "Input", kPacking, false,
      "the folder that the paths of a list or of COCO json are relative to",
-     [](Text t, Line& l) { return KeepText(t, &l.root); }},
+     [](Text t, Line& l) { return KeepText(t, &Request(l).root); }},
     {"columns", 0, kValue, "path=COL,label=COL,txt=COL,json=COL,...", "", nullptr, "Input", kPacking, false,
      "columns of csv, tsv, jsonl, by name or number: path, label, fields; json=*: all others",
-     [](Text t, Line& l) { return ParseColumns(t, &l.columns); }},
+     [](Text t, Line& l) { return ParseColumns(t, &Request(l).columns); }},
     {"coco", 0, kValue, "full|boxes", "full", nullptr, "Input", kPacking, false,
      "the json field of COCO json: image and annotations whole, or boxes alone",
-     [](Text t, Line& l) { l.coco_boxes = t == "boxes"; return absl::OkStatus(); }},
+     [](Text t, Line& l) { Request(l).coco_boxes = t == "boxes"; return absl::OkStatus(); }},
     {"annotations", 0, kRepeated, "FILE", "", nullptr, "Input", kPacking, false,
      "further COCO json of the same images (captions, keypoints), joined by image id; may be repeated",
-     [](Text t, Line& l) { l.annotations.push_back(t); return absl::OkStatus(); }},
+     [](Text t, Line& l) { Request(l).annotations.push_back(t); return absl::OkStatus(); }},
     {"label-from", 0, kValue, "HOW", "dir", nullptr, "Input", kPacking, true,
      "the class: dir, dir:N, none; column; largest, single",
      StoreLabelFrom},
     {"sidecars", 0, kValue, "EXT[:FIELD],...", "", nullptr, "Input", kPacking, false,
      "further fields from files of the image's name: json,txt,png:mask",
-     [](Text t, Line& l) { return Keep(ParseSidecars(t), &l.source.sidecars); }},
+     [](Text t, Line& l) { return Keep(ParseSidecars(t), &Request(l).source.sidecars); }},
     {"missing-part", 0, kValue, "skip|error|drop|keep", "skip", nullptr, "Input", kMaking, false,
      "a sample without one of its parts: skip and list it, stop, leave the part out of all, or of this one",
-     [](Text t, Line& l) { return KeepChoice(t, {"skip", "error", "drop", "keep"}, &l.source.missing); }},
+     [](Text t, Line& l) { return KeepChoice(t, {"skip", "error", "drop", "keep"}, &Request(l).source.missing); }},
     {"drop-fields", 0, kSwitch, "", "", nullptr, "Input", kMaking, false,
      "leave out the fields that the format cannot hold",
-     [](Text t, Line& l) { return KeepSwitch(t, &l.drop_fields); }},
+     [](Text t, Line& l) { return KeepSwitch(t, &Request(l).drop_fields); }},
     {"classes", 0, kValue, "FILE", "", nullptr, "Input", kPacking, false,
      "the classes, one a line, in this order; other folders are an error",
-     [](Text t, Line& l) { return KeepText(t, &l.classes_file); }},
+     [](Text t, Line& l) { return KeepText(t, &l.pack().classes_file); }},
     {"classes", 0, kValue, "FILE", "", nullptr, "Input", In(Verb::kIndex), true,
      "names of the labels 0, 1, ..., one a line; the shards hold numbers",
-     [](Text t, Line& l) { return KeepText(t, &l.classes_file); }},
+     [](Text t, Line& l) { return KeepText(t, &l.index().classes_file); }},
     {"class-order", 0, kValue, "lexical|natural", "lexical", nullptr, "Input", kPacking, false,
      "the order that numbers the classes: by bytes, as torchvision, or 2 before 10",
-     [](Text t, Line& l) { return KeepChoice(t, {"lexical", "natural"}, &l.source.class_order); }},
+     [](Text t, Line& l) { return KeepChoice(t, {"lexical", "natural"}, &Request(l).source.class_order); }},
     {"ext", 0, kRepeated, "jpg,png,...", "images", nullptr, "Input", kPacking, false,
      "files with these extensions count as inputs; any for all files",
      StoreExtensions},
     {"include", 0, kRepeated, "GLOB", "", nullptr, "Input", kPacking, false,
      "only paths that match, relative to SRC; may be repeated",
-     [](Text t, Line& l) { l.source.include.push_back(t); return absl::OkStatus(); }},
+     [](Text t, Line& l) { Request(l).source.include.push_back(t); return absl::OkStatus(); }},
     {"exclude", 0, kRepeated, "GLOB", "", nullptr, "Input", kPacking, false,
      "no paths that match, relative to SRC; may be repeated",
-     [](Text t, Line& l) { l.source.exclude.push_back(t); return absl::OkStatus(); }},
+     [](Text t, Line& l) { Request(l).source.exclude.push_back(t); return absl::OkStatus(); }},
     {"follow", 0, kSwitch, "", "", nullptr, "Input", kPacking, false,
      "follow links to folders, and links that leave SRC",
-     [](Text t, Line& l) { return KeepSwitch(t, &l.source.follow); }},
+     [](Text t, Line& l) { return KeepSwitch(t, &Request(l).source.follow); }},
     {"limit", 0, kValue, "N", "", nullptr, "Input", kMaking, false,
      "pack at most this many samples",
-     [](Text t, Line& l) { return KeepAtLeastOne(ParseCount(t), &l.plan.limit); }},
+     [](Text t, Line& l) { return KeepAtLeastOne(ParseCount(t), &Request(l).plan.limit); }},
     {"min-size", 0, kValue, "PIXELS", "", nullptr, "Input", kMaking, false,
      "leave out images with a side shorter than this",
      [](Text t, Line& l) {
        const absl::StatusOr<uint64_t> side = ParseCount(t);
        if (!side.ok() || *side > std::numeric_limits<uint32_t>::max()) return Status(absl::InvalidArgumentError("expected a number of pixels, as in 32"));
-       return Keep(side, &l.plan.min_side);
+       return Keep(side, &Request(l).plan.min_side);
      }},
     {"max-aspect", 0, kValue, "RATIO", "", nullptr, "Input", kMaking, false,
      "leave out images whose longer side is more than RATIO times the shorter",
      StoreMaxAspect},
     {"dedupe", 0, kValue, "off|report|drop", "off", nullptr, "Input", kMaking, false,
      "files with equal bytes: pack all, say so, or keep the first",
-     [](Text t, Line& l) { return KeepChoice(t, {"off", "report", "drop"}, &l.plan.dedupe); }},
+     [](Text t, Line& l) { return KeepWord(t, &Request(l).plan.dedupe); }},
 
     // Order
     {"split", 0, kValue, "NAME=SHARE,...", "", nullptr, "Order", kMaking, true,
      "divide the samples, as in train=0.9,val=0.1",
-     [](Text t, Line& l) { return Keep(ParseSplits(t), &l.plan.splits); }},
+     [](Text t, Line& l) { return Keep(ParseSplits(t), &Request(l).plan.splits); }},
     {"split", 0, kValue, "NAME", "", nullptr, "Order", In(Verb::kIndex), true,
      "the split of all shards, whatever their names say",
-     [](Text t, Line& l) { return KeepText(t, &l.split); }},
+     [](Text t, Line& l) { return KeepText(t, &l.index().split); }},
     {"split-by", 0, kValue, "hash|random|stratified|dir|none", "dir where folders are named train, val, test; else hash", nullptr, "Order", kMaking, false,
      "what decides: the path's hash, the seed, the seed per class, or the first folder; none: one split",
      StoreSplitBy},
     {"shuffle", 0, kNegatable, "", "on", nullptr, "Order", kMaking, true,
      "shuffle the samples (class-sorted shards train badly)",
-     [](Text t, Line& l) { return KeepSwitch(t, &l.plan.shuffle); }},
-    {"seed", 0, kValue, "N", "0", nullptr, "Order", kMaking | In(kBench), false,
+     [](Text t, Line& l) { return KeepSwitch(t, &Request(l).plan.shuffle); }},
+    {"seed", 0, kValue, "N", "0", nullptr, "Order", kMaking, false,
      "of the shuffle and of random splits",
-     [](Text t, Line& l) { return Keep(ParseCount(t), &l.plan.seed); }},
+     [](Text t, Line& l) { return Keep(ParseCount(t), &Request(l).plan.seed); }},
+    {"seed", 0, kValue, "N", "0", nullptr, "Order", In(kBench), false,
+     "of the shuffle and of random splits",
+     [](Text t, Line& l) { return Keep(ParseCount(t), &l.bench().seed); }},
 
     // Pixels
     {"resize", 0, kValue, "shortest|longest|exact|crop|pad", "", nullptr, "Pixels", kMaking, false,
      "resize: a side to --size, or to WxH: whatever the ratio, cut, or with bars",
-     [](Text t, Line& l) { return KeepGiven(t, {"shortest", "longest", "exact", "crop", "pad"}, &l.plan.pixels.resize); }},
+     [](Text t, Line& l) { return KeepWord(t, &Request(l).plan.pixels.resize); }},
     {"size", 0, kValue, "N|WxH", "", nullptr, "Pixels", kMaking, false,
      "what --resize resizes to, in pixels",
      StoreSize},
     {"only-if-bigger", 0, kSwitch, "", "", nullptr, "Pixels", kMaking, false,
      "--resize enlarges nothing",
-     [](Text t, Line& l) { return KeepSwitch(t, &l.plan.pixels.only_if_bigger); }},
+     [](Text t, Line& l) { return KeepSwitch(t, &Request(l).plan.pixels.only_if_bigger); }},
     {"interpolation", 0, kValue, "auto|area|bilinear|bicubic|lanczos", "auto", nullptr, "Pixels", kMaking, false,
      "the filter of --resize, always antialiased; auto: bilinear, and bicubic to enlarge",
-     [](Text t, Line& l) { return KeepChoice(t, {"auto", "area", "bilinear", "bicubic", "lanczos"}, &l.plan.pixels.interpolation); }},
+     [](Text t, Line& l) { return KeepWord(t, &Request(l).plan.pixels.interpolation); }},
     {"exact", 0, kSwitch, "", "", nullptr, "Pixels", kMaking, false,
      "decode JPEGs at full scale even where a half or less is twice the size asked for",
-     [](Text t, Line& l) { return KeepSwitch(t, &l.plan.pixels.exact); }},
+     [](Text t, Line& l) { return KeepSwitch(t, &Request(l).plan.pixels.exact); }},
     {"encode", 0, kValue, "keep|jpg|png|webp|raw", "keep", nullptr, "Pixels", kMaking, false,
      "the format of images; raw: samples of 8 bits without a header",
-     [](Text t, Line& l) { return KeepChoice(t, {"keep", "jpg", "png", "webp", "raw"}, &l.plan.pixels.encode); }},
+     [](Text t, Line& l) { return KeepWord(t, &Request(l).plan.pixels.encode); }},
     {"quality", 0, kValue, "1-100", "95", nullptr, "Pixels", kMaking, false,
      "of the JPEGs and WebPs that are encoded anew",
      StoreQuality},
     {"color", 0, kValue, "keep|rgb|gray", "keep", nullptr, "Pixels", kMaking, false,
      "make all images RGB, or gray",
-     [](Text t, Line& l) { return KeepChoice(t, {"keep", "rgb", "gray"}, &l.plan.pixels.color); }},
+     [](Text t, Line& l) { return KeepWord(t, &Request(l).plan.pixels.color); }},
     {"compute-stats", 0, kSwitch, "", "", nullptr, "Pixels", kMaking, false,
      "mean and standard deviation of all pixels, per channel, into the manifest",
-     [](Text t, Line& l) { return KeepSwitch(t, &l.plan.compute_stats); }},
+     [](Text t, Line& l) { return KeepSwitch(t, &Request(l).plan.compute_stats); }},
     {"depth", 0, kValue, "keep|8", "keep", nullptr, "Pixels", kMaking, false,
      "8: bring samples of 16, 4, 2 or 1 bits to 8",
-     [](Text t, Line& l) { return KeepChoice(t, {"keep", "8"}, &l.plan.pixels.depth8); }},
+     [](Text t, Line& l) { return KeepChoice(t, {"keep", "8"}, &Request(l).plan.pixels.depth8); }},
     {"alpha", 0, kValue, "keep|drop|#RRGGBB", "", nullptr, "Pixels", kMaking, false,
      "transparency: keep it, drop it, or blend onto a color; by itself: #ffffff where it cannot be kept",
      StoreAlpha},
     {"orient", 0, kValue, "bake|keep", "", nullptr, "Pixels", kMaking, false,
      "the EXIF orientation: turn the pixels, or keep the tag; by itself: bake what is encoded anew",
-     [](Text t, Line& l) { return KeepGiven(t, {"bake", "keep"}, &l.plan.pixels.orient); }},
+     [](Text t, Line& l) { return KeepWord(t, &Request(l).plan.pixels.orient); }},
     {"icc", 0, kValue, "srgb|keep", "", nullptr, "Pixels", kMaking, false,
      "color profiles: convert to sRGB, or keep them; by itself: srgb for what is encoded anew",
-     [](Text t, Line& l) { return KeepGiven(t, {"srgb", "keep"}, &l.plan.pixels.profile); }},
+     [](Text t, Line& l) { return KeepWord(t, &Request(l).plan.pixels.profile); }},
 
     // Bad inputs
     {"verify", 0, kValue, "header|structure", "structure", nullptr, "Bad inputs", kMaking, false,
      "how far each image is looked into before it is packed",
-     [](Text t, Line& l) { return KeepChoice(t, {"header", "structure"}, &l.plan.verify); }},
+     [](Text t, Line& l) { return KeepWord(t, &Request(l).plan.verify); }},
     {"allow-truncated", 0, kSwitch, "", "", nullptr, "Bad inputs", kMaking, false,
      "pack images that end early, and mark them",
-     [](Text t, Line& l) { return KeepSwitch(t, &l.plan.allow_truncated); }},
+     [](Text t, Line& l) { return KeepSwitch(t, &Request(l).plan.allow_truncated); }},
     {"max-pixels", 0, kValue, "N", "64000000", nullptr, "Bad inputs", kMaking, false,
      "skip images with more pixels than this",
-     [](Text t, Line& l) { return KeepAtLeastOne(ParseCount(t), &l.plan.max_pixels); }},
+     [](Text t, Line& l) { return KeepAtLeastOne(ParseCount(t), &Request(l).plan.max_pixels); }},
     {"max-file-size", 0, kValue, "SIZE", "256MiB", nullptr, "Bad inputs", kMaking, false,
      "skip files larger than this",
      StoreMaxFileSize},
     {"on-duplicate-key", 0, kValue, "auto|error|suffix|skip", "auto", nullptr, "Bad inputs", kMaking, false,
      "two inputs of one key: stop, add a number, or skip the second; auto: add one, but stop at masks",
-     [](Text t, Line& l) { return KeepChoice(t, {"auto", "error", "suffix", "skip"}, &l.plan.on_duplicate); }},
+     [](Text t, Line& l) { return KeepWord(t, &Request(l).plan.on_duplicate); }},
     {"max-skip", 0, kValue, "SHARE", "1%", nullptr, "Bad inputs", kPublishing, true,
      "publish nothing when more inputs are bad",
-     [](Text t, Line& l) { return Keep(ParseShare(t), &l.max_skip); }},
+     [](Text t, Line& l) { return Keep(ParseShare(t), &l.pack().max_skip); }},
     {"strict", 0, kSwitch, "", "", nullptr, "Bad inputs", kPublishing, false,
      "the same as --max-skip 0",
-     [](Text t, Line& l) { if (t == "true") l.max_skip = 0; return absl::OkStatus(); }},
+     [](Text t, Line& l) { if (t == "true") l.pack().max_skip = 0; return absl::OkStatus(); }},
 
     // Check
     {"level", 0, kValue, "quick|full|deep", "full", nullptr, "Check", In(kValidate), true,
      "how deep to look",
-     [](Text t, Line& l) { return KeepText(t, &l.level); }},
+     [](Text t, Line& l) { return KeepText(t, &l.validate().level); }},
     {"level", 0, kValue, "quick|full", "full", nullptr, "Check", In(kRepair), true,
      "how to look for damage: at sizes alone, or at every byte",
-     [](Text t, Line& l) { return KeepText(t, &l.level); }},
+     [](Text t, Line& l) { return KeepText(t, &l.repair().level); }},
     {"from", 0, kRepeated, "PATH", "the source in the manifest", nullptr, "Input", In(kRepair), true,
      "the source where it is now, or a copy of the dataset in any format; may be repeated",
-     [](Text t, Line& l) { l.from.push_back(t); return t.empty() ? Status(absl::InvalidArgumentError("expected a path")) : absl::OkStatus(); }},
+     [](Text t, Line& l) { l.repair().from.push_back(t); return t.empty() ? Status(absl::InvalidArgumentError("expected a path")) : absl::OkStatus(); }},
     {"subset", 0, kValue, "N/T", "1/1", nullptr, "Check", In(kValidate), true,
      "the Nth of T equal parts of the shards, to check all of them in T runs",
      StoreSubset},
     {"sample", 0, kValue, "SHARE", "100%", nullptr, "Check", In(kValidate), true,
      "a share of the records, spread over all shards",
-     [](Text t, Line& l) { return Keep(ParseShare(t), &l.sample); }},
+     [](Text t, Line& l) { return Keep(ParseShare(t), &l.validate().sample); }},
     {"max-duration", 0, kValue, "TIME", "", nullptr, "Check", In(kValidate), true,
      "begin no further shard after this long: 90s, 5m, 1h",
-     [](Text t, Line& l) { return Keep(ParseDuration(t), &l.max_seconds); }},
+     [](Text t, Line& l) { return Keep(ParseDuration(t), &l.validate().max_seconds); }},
     {"against", 0, kValue, "SRC", "", nullptr, "Check", In(kValidate), true,
      "also compare every sample with the source, and name what the dataset lacks",
-     [](Text t, Line& l) { return KeepText(t, &l.against); }},
+     [](Text t, Line& l) { return KeepText(t, &l.validate().against); }},
 
     // Select
-    {"split", 0, kValue, "NAME", "", nullptr, "Select", kSelecting | In(kBench), true,
+    {"split", 0, kValue, "NAME", "", nullptr, "Select", kSelecting, true,
      "samples of this split alone",
-     [](Text t, Line& l) { return KeepText(t, &l.split); }},
+     [](Text t, Line& l) { return KeepText(t, &l.samples().split); }},
+    {"split", 0, kValue, "NAME", "", nullptr, "Select", In(kBench), true,
+     "samples of this split alone",
+     [](Text t, Line& l) { return KeepText(t, &l.bench().split); }},
     {"label", 0, kValue, "NAME|N", "", nullptr, "Select", kSelecting, true,
      "samples of this class alone, by name or number",
-     [](Text t, Line& l) { l.label = t; return absl::OkStatus(); }},
+     [](Text t, Line& l) { l.samples().label = t; return absl::OkStatus(); }},
     {"limit", 0, kValue, "N", "", nullptr, "Select", kSelecting, true,
      "at most this many samples",
-     [](Text t, Line& l) { return KeepAtLeastOne(ParseCount(t), &l.limit); }},
+     [](Text t, Line& l) { return KeepAtLeastOne(ParseCount(t), &l.samples().limit); }},
     {"long", 'l', kSwitch, "", "", nullptr, "Select", In(Verb::kLs), true,
      "also shard, record, image format and hash",
-     [](Text t, Line& l) { return KeepSwitch(t, &l.long_rows); }},
+     [](Text t, Line& l) { return KeepSwitch(t, &l.samples().long_rows); }},
     {"record", 0, kValue, "N", "", nullptr, "Select", In(Verb::kCat), true,
      "the Nth sample, from 0, in place of a key",
-     [](Text t, Line& l) { uint64_t n = 0; const Status kept = Keep(ParseCount(t), &n); l.record = n; return kept; }},
+     [](Text t, Line& l) { uint64_t n = 0; const Status kept = Keep(ParseCount(t), &n); l.samples().record = n; return kept; }},
     {"field", 0, kValue, "NAME", "image", nullptr, "Select", In(Verb::kCat), true,
      "this field of the sample; pack info names them",
-     [](Text t, Line& l) { return KeepText(t, &l.field); }},
+     [](Text t, Line& l) { return KeepText(t, &l.samples().field); }},
     {"gpu", 0, kSwitch, "", "", nullptr, "Select", In(Verb::kInfo), true,
      "also say which GPUs and libraries a loader would use here, and why not; needs no dataset",
-     [](Text t, Line& l) { return KeepSwitch(t, &l.gpu); }},
+     [](Text t, Line& l) { return KeepSwitch(t, &l.samples().gpu); }},
     {"force", 0, kSwitch, "", "", nullptr, "Select", In(Verb::kCat), true,
      "write the bytes even to a terminal",
-     [](Text t, Line& l) { return KeepSwitch(t, &l.force); }},
+     [](Text t, Line& l) { return KeepSwitch(t, &l.samples().force); }},
 
     // Load
     {"batch", 'b', kValue, "N", "256", nullptr, "Load", In(kBench), true,
      "samples per batch",
-     [](Text t, Line& l) { return KeepBelow(t, 1 << 20, &l.batch); }},
+     [](Text t, Line& l) { return KeepBelow(t, 1 << 20, &l.bench().batch); }},
     {"epochs", 0, kValue, "N", "3", nullptr, "Load", In(kBench), true,
      "how often the dataset is read",
-     [](Text t, Line& l) { return KeepAtLeastOne(ParseCount(t), &l.epochs); }},
+     [](Text t, Line& l) { return KeepAtLeastOne(ParseCount(t), &l.bench().epochs); }},
     {"order", 0, kValue, "sequential|shuffle|blocks", "shuffle", nullptr, "Load", In(kBench), true,
      "in order, shuffled as a whole, or by blocks for slow disks",
-     [](Text t, Line& l) { return KeepChoice(t, {"sequential", "shuffle", "blocks"}, &l.order); }},
+     [](Text t, Line& l) { return KeepChoice(t, {"sequential", "shuffle", "blocks"}, &l.bench().order); }},
     {"device", 0, kValue, "cpu|cuda|host", "cpu", nullptr, "Load", In(kBench), true,
      "where batches go: cpu, cuda, or host: the GPU path with host memory",
-     [](Text t, Line& l) { return KeepChoice(t, {"cpu", "cuda", "host"}, &l.device); }},
+     [](Text t, Line& l) { return KeepChoice(t, {"cpu", "cuda", "host"}, &l.bench().device); }},
     {"rate", 0, kValue, "N", "1786", nullptr, "Load", In(kBench), false,
      "images a second of a consumer on --device whose waits are counted; 0: none",
-     [](Text t, Line& l) { return Keep(ParseCount(t), &l.rate); }},
+     [](Text t, Line& l) { return Keep(ParseCount(t), &l.bench().rate); }},
     {"decode", 0, kValue, "PIXELS", "", nullptr, "Load", In(kBench), true,
      "decode to squares of this side, by a random resized crop and a flip",
-     [](Text t, Line& l) { return KeepBelow(t, 1 << 14, &l.decode_size); }},
+     [](Text t, Line& l) { return KeepBelow(t, 1 << 14, &l.bench().decode_size); }},
     {"verify", 0, kNegatable, "", "on", nullptr, "Load", In(kBench), true,
      "check every image against its hash",
-     [](Text t, Line& l) { return KeepSwitch(t, &l.check_hashes); }},
+     [](Text t, Line& l) { return KeepSwitch(t, &l.bench().check_hashes); }},
 
     // Run
     {"jobs", 'j', kValue, "N", "the cores", nullptr, "Run", kBuilding | In(Verb::kIndex) | In(kValidate) | In(kRepair) | In(kBench), true,
      "threads that compute",
-     [](Text t, Line& l) { return KeepThreads(t, &l.jobs); }},
+     [](Text t, Line& l) { return KeepThreads(t, &l.run.jobs); }},
     {"io-depth", 0, kValue, "N", "32", nullptr, "Run", kMaking | In(Verb::kCommit) | In(kRepair) | In(kBench), false,
      "reads outstanding at once",
-     [](Text t, Line& l) { return KeepThreads(t, &l.io_depth); }},
+     [](Text t, Line& l) { return KeepThreads(t, &l.run.io_depth); }},
     {"memory", 0, kValue, "SHARE|SIZE", "25%", nullptr, "Run", kBuilding | In(kRepair), false,
      "ceiling for the samples in flight: a share of the memory, or a size",
      StoreMemory},
     {"overwrite", 0, kSwitch, "", "", nullptr, "Run", kBuilding, false,
      "replace a dataset in OUT, at the very end",
-     [](Text t, Line& l) { return KeepSwitch(t, &l.output.overwrite); }},
+     [](Text t, Line& l) { return KeepSwitch(t, &l.pack().output.overwrite); }},
     {"compare", 0, kSwitch, "", "", nullptr, "Run", kBuilding, false,
      "where OUT is finished: compare the source's bytes, not its times, and keep OUT if all are the same",
-     [](Text t, Line& l) { return KeepSwitch(t, &l.output.compare); }},
+     [](Text t, Line& l) { return KeepSwitch(t, &l.pack().output.compare); }},
     {"overwrite", 0, kSwitch, "", "", nullptr, "Run", In(Verb::kIndex), true,
      "replace the manifest and the indexes of shards that have changed",
-     [](Text t, Line& l) { return KeepSwitch(t, &l.output.overwrite); }},
+     [](Text t, Line& l) { return KeepSwitch(t, &l.index().overwrite); }},
     {"dry-run", 'n', kSwitch, "", "", nullptr, "Run", kBuilding, false,
      "show the plan and stop; the same as pack plan",
-     [](Text t, Line& l) { return KeepSwitch(t, &l.dry_run); }},
+     [](Text t, Line& l) { return KeepSwitch(t, &l.pack().dry_run); }},
     {"dry-run", 'n', kSwitch, "", "", nullptr, "Run", In(kRepair), true,
      "say what is damaged and where it would come from, and write nothing",
-     [](Text t, Line& l) { return KeepSwitch(t, &l.dry_run); }},
+     [](Text t, Line& l) { return KeepSwitch(t, &l.repair().dry_run); }},
     {"write", 0, kValue, "FILE", "", nullptr, "Run", In(Verb::kPlan), true,
      "write the plan to a file for build --plan",
-     [](Text t, Line& l) { return KeepText(t, &l.write_plan); }},
+     [](Text t, Line& l) { return KeepText(t, &l.pack().write_plan); }},
     {"plan", 0, kValue, "FILE", "", nullptr, "Run", In(Verb::kBuild), false,
      "build what pack plan --write has planned; SRC then says where the source is on this machine",
-     [](Text t, Line& l) { return KeepText(t, &l.plan_file); }},
+     [](Text t, Line& l) { return KeepText(t, &l.pack().plan_file); }},
     {"shards-range", 0, kValue, "A-B", "", nullptr, "Run", In(Verb::kBuild), false,
      "with --plan: only the shards A to B, from 0, both included; pack commit then publishes",
      StoreShardsRange},
     {"no-fsync", 0, kSwitch, "", "", nullptr, "Run", kPublishing | In(Verb::kIndex) | In(kRepair), false,
      "do not wait for the disk: faster, and not safe against a power failure",
-     [](Text t, Line& l) { l.output.fsync = t != "true"; return absl::OkStatus(); }},
+     [](Text t, Line& l) { l.run.fsync = t != "true"; return absl::OkStatus(); }},
     {"expect", 0, kValue, "IDENTITY", "", nullptr, "Run", kPublishing | In(kValidate) | In(kRepair), false,
      "fail unless the dataset has this identity (xxh3:...)",
      StoreExpect},
@@ -573,7 +580,7 @@ constexpr Flag kFlags[] = {
      [](Text t, Line& l) { return KeepSwitch(t, &l.json); }},
     {"as", 0, kValue, "roff|markdown", "roff", nullptr, "Run", In(Verb::kMan), true,
      "the manual page, or the reference part of docs/cli.md",
-     [](Text t, Line& l) { l.markdown = t == "markdown"; return absl::OkStatus(); }},
+     [](Text t, Line& l) { l.print().markdown = t == "markdown"; return absl::OkStatus(); }},
     {"quiet", 'q', kSwitch, "", "", nullptr, "Run", kLong, false,
      "no progress and no summary, only warnings and errors",
      [](Text t, Line& l) { return KeepSwitch(t, &l.quiet); }},

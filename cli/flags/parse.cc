@@ -72,7 +72,7 @@ absl::Status TakeVerb(CommandLine* line, std::vector<std::string>* words) {
   }
   const std::string first = words->front();
   if (const VerbSpec* verb = FindVerb(first)) {
-    line->verb = verb->verb;
+    line->SetVerb(verb->verb);
     line->given.insert("verb");
     words->erase(words->begin());
     return absl::OkStatus();
@@ -279,7 +279,7 @@ absl::Status StoreConfig(const std::string& path, const Values& typed, CommandLi
 absl::Status CheckArguments(const CommandLine& line) {
   const VerbSpec& verb = SpecOf(line.verb);
   const size_t count = line.arguments.size();
-  const bool none_needed = line.verb == Verb::kInfo && line.gpu;
+  const bool none_needed = line.verb == Verb::kInfo && line.samples().gpu;
   if (count < verb.min_arguments && !none_needed) {
     return InvalidArgumentError(StrCat("pack ", std::string(verb.name), " needs ",
                                        std::string(verb.arguments),
@@ -328,9 +328,12 @@ absl::StatusOr<CommandLine> ParseCommandLine(std::string program, std::vector<st
     if (!status.ok()) return status;
   }
   if (line.help || line.version) return line;
-  // Where nothing is said of the top folders; a command made of a dataset's options says all of it.
-  const bool top_is_class = line.source.label_dir_given && line.source.label_dir == 0;
-  line.source.find_splits = !line.Given("split-by") && !top_is_class;
+  if (PackFlags* pack = std::get_if<PackFlags>(&line.flags)) {
+    // Where nothing is said of the top folders; what a manifest records says all of it.
+    FolderSourceOptions& source = pack->request.source;
+    const bool top_is_class = source.label_dir_given && source.label_dir == 0;
+    source.find_splits = !line.Given("split-by") && !top_is_class;
+  }
   status = RefuseUrls(line);
   if (status.ok()) status = CheckArguments(line);
   if (!status.ok()) return status;

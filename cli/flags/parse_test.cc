@@ -31,7 +31,7 @@ TEST(Parse, BuildNeedsNoVerb) {
     const CommandLine line = Parsed(words);
     EXPECT_EQ(line.verb, Verb::kBuild);
     EXPECT_EQ(line.arguments, Words{"photos"});
-    EXPECT_EQ(line.out, "out");
+    EXPECT_EQ(line.pack().out, "out");
   }
 }
 
@@ -81,25 +81,26 @@ TEST(Parse, ValuesArriveWhereTheyBelong) {
                                    "dali",
                                    "--progress",
                                    "json"});
-  EXPECT_EQ(line.format, "tfrecord");
-  EXPECT_EQ(line.plan.shard_bytes, uint64_t{1} << 30);
-  EXPECT_EQ(line.plan.splits.size(), 2u);
-  EXPECT_FALSE(line.plan.shuffle);
-  EXPECT_EQ(line.plan.seed, 7u);
-  EXPECT_TRUE(line.source.label_dir_given);
-  EXPECT_EQ(line.source.label_dir, 1);
-  EXPECT_EQ(line.source.extensions, (Words{"jpg", "PNG"}));
-  EXPECT_EQ(line.source.include, (Words{"a*", "b*"}));
-  EXPECT_EQ(line.jobs, 4);
-  EXPECT_DOUBLE_EQ(line.memory_share, 0.1);
-  EXPECT_DOUBLE_EQ(line.max_skip, 0);
-  EXPECT_FALSE(line.output.fsync);
-  EXPECT_EQ(line.plan.split_by, SplitBy::kStratified);
-  EXPECT_EQ(line.plan.key, KeyMode::kIndex);
-  EXPECT_EQ(line.output.shards_range, std::pair(size_t{2}, size_t{6}));  // both ends included
-  EXPECT_EQ(line.plan.verify, ProbeLevel::kHeader);
-  ASSERT_TRUE(line.expect.has_value());
-  EXPECT_EQ(line.plan.sidecar_indexes, Words{"dali"});
+  EXPECT_EQ(line.pack().request.format, "tfrecord");
+  EXPECT_EQ(line.pack().request.plan.shard_bytes, uint64_t{1} << 30);
+  EXPECT_EQ(line.pack().request.plan.splits.size(), 2u);
+  EXPECT_FALSE(line.pack().request.plan.shuffle);
+  EXPECT_EQ(line.pack().request.plan.seed, 7u);
+  EXPECT_TRUE(line.pack().request.source.label_dir_given);
+  EXPECT_EQ(line.pack().request.source.label_dir, 1);
+  EXPECT_EQ(line.pack().request.source.extensions, (Words{"jpg", "PNG"}));
+  EXPECT_EQ(line.pack().request.source.include, (Words{"a*", "b*"}));
+  EXPECT_EQ(line.run.jobs, 4);
+  EXPECT_DOUBLE_EQ(line.run.memory_share, 0.1);
+  EXPECT_DOUBLE_EQ(line.pack().max_skip, 0);
+  EXPECT_FALSE(line.run.fsync);
+  EXPECT_EQ(line.pack().request.plan.split_by, SplitBy::kStratified);
+  EXPECT_EQ(line.pack().request.plan.key, KeyMode::kIndex);
+  EXPECT_EQ(line.pack().output.shards_range,
+            std::pair(size_t{2}, size_t{6}));  // both ends included
+  EXPECT_EQ(line.pack().request.plan.verify, ProbeLevel::kHeader);
+  ASSERT_TRUE(line.run.expect.has_value());
+  EXPECT_EQ(line.pack().request.plan.sidecar_indexes, Words{"dali"});
   EXPECT_EQ(line.progress, ProgressMode::kJson);
 }
 
@@ -111,18 +112,18 @@ TEST(Parse, TheDefaultsAreThoseOfTheTable) {
     CommandLine line;
     const absl::Status stored = StoreFlag(*flag, DefaultWord(*flag), line);
     if (!stored.ok()) continue;  // a default in words: "the cores"
-    EXPECT_EQ(line.plan.ToMap(), bare.plan.ToMap()) << flag->name;
-    EXPECT_EQ(line.source.ToMap(), bare.source.ToMap()) << flag->name;
-    EXPECT_EQ(line.memory_share, bare.memory_share);
-    EXPECT_EQ(line.max_skip, bare.max_skip);
-    EXPECT_EQ(line.io_depth, bare.io_depth);
+    EXPECT_EQ(line.pack().request.plan.ToMap(), bare.pack().request.plan.ToMap()) << flag->name;
+    EXPECT_EQ(line.pack().request.source.ToMap(), bare.pack().request.source.ToMap()) << flag->name;
+    EXPECT_EQ(line.run.memory_share, bare.run.memory_share);
+    EXPECT_EQ(line.pack().max_skip, bare.pack().max_skip);
+    EXPECT_EQ(line.run.io_depth, bare.run.io_depth);
     EXPECT_EQ(line.progress, bare.progress);
   }
 }
 
 TEST(Parse, TheLastOfSeveralCounts) {
-  EXPECT_EQ(Parsed({"photos", "--seed", "1", "--seed", "2"}).plan.seed, 2u);
-  EXPECT_TRUE(Parsed({"photos", "--no-shuffle", "--shuffle"}).plan.shuffle);
+  EXPECT_EQ(Parsed({"photos", "--seed", "1", "--seed", "2"}).pack().request.plan.seed, 2u);
+  EXPECT_TRUE(Parsed({"photos", "--no-shuffle", "--shuffle"}).pack().request.plan.shuffle);
 }
 
 TEST(Parse, TypingErrorsAreMet) {
@@ -166,7 +167,8 @@ TEST(Parse, PixelsAreStored) {
                                           "srgb",
                                           "--exact",
                                           "--only-if-bigger"})
-                                      .plan.pixels;
+                                      .pack()
+                                      .request.plan.pixels;
   TransformOptions expected{.resize = ResizeMode::kPad, .width = 224, .height = 160};
   expected.only_if_bigger = expected.exact = expected.depth8 = true;
   expected.interpolation = Interpolation::kLanczos;
@@ -178,7 +180,9 @@ TEST(Parse, PixelsAreStored) {
   expected.orient = OrientChange::kKeep;
   expected.profile = ProfileChange::kSrgb;
   EXPECT_EQ(pixels, expected);
-  EXPECT_TRUE(Parsed({"photos", "--encode", "keep", "--color", "keep"}).plan.pixels.identity());
+  EXPECT_TRUE(Parsed({"photos", "--encode", "keep", "--color", "keep"})
+                  .pack()
+                  .request.plan.pixels.identity());
   EXPECT_NE(Refusal({"photos", "--size", "12y8"}).find("224x160"), std::string::npos);
   EXPECT_NE(Refusal({"photos", "--alpha", "#12345"}).find("#ffffff"), std::string::npos);
 }
@@ -227,11 +231,11 @@ TEST_F(ConfigFile, GivesWhatTheCommandLineDoesNot) {
       "shard-size = \"1MB\"\nseed = 4\nshuffle = false\ninclude = [\"a*\", \"b*\"]\n"
       "[plan]\nseed = 5\n[validate]\nlevel = \"quick\"\n");
   const CommandLine line = Parsed({"photos", "--config", path, "--shard-size", "2MB"});
-  EXPECT_EQ(line.plan.shard_bytes, 2'000'000u);
-  EXPECT_EQ(line.plan.seed, 4u);
-  EXPECT_FALSE(line.plan.shuffle);
-  EXPECT_EQ(line.source.include, (Words{"a*", "b*"}));
-  EXPECT_EQ(Parsed({"plan", "photos", "--config", path}).plan.seed, 5u);
+  EXPECT_EQ(line.pack().request.plan.shard_bytes, 2'000'000u);
+  EXPECT_EQ(line.pack().request.plan.seed, 4u);
+  EXPECT_FALSE(line.pack().request.plan.shuffle);
+  EXPECT_EQ(line.pack().request.source.include, (Words{"a*", "b*"}));
+  EXPECT_EQ(Parsed({"plan", "photos", "--config", path}).pack().request.plan.seed, 5u);
 }
 
 TEST_F(ConfigFile, IsCheckedToo) {

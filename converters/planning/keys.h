@@ -17,6 +17,7 @@
 #ifndef SHARDPACK_CONVERTERS_PLANNING_KEYS_H_
 #define SHARDPACK_CONVERTERS_PLANNING_KEYS_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -33,6 +34,13 @@ namespace shardpack {
 enum class KeyMode : uint8_t { kAuto, kPath, kIndex };
 // kAuto: kSuffix; but kError where the files look like images and their masks.
 enum class OnDuplicateKey : uint8_t { kAuto, kError, kSuffix, kSkip };
+
+constexpr auto WordsOf(KeyMode) {
+  return std::to_array<std::string_view>({"auto", "path", "index"});
+}
+constexpr auto WordsOf(OnDuplicateKey) {
+  return std::to_array<std::string_view>({"auto", "error", "suffix", "skip"});
+}
 
 inline constexpr size_t kMaxPortableBytes = 100;  // of key, dot and extension
 

@@ -21,72 +21,14 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "converters/listing/listing.h"
-#include "converters/planning/keys.h"
-#include "converters/planning/splits.h"
+#include "converters/planning/plan_options.h"
 #include "formats/core/format.h"
-#include "images/probe/probe.h"
-#include "images/transform/transform_options.h"
 
 namespace shardpack {
-
-enum class Dedupe : uint8_t { kOff, kReport, kDrop };
-
-// Everything that can change a byte of the output. Two runs with equal options and listings give
-// equal datasets.
-struct PlanOptions {
-  std::string layout;       // "" = the format's default
-  std::string image_field;  // see ShardSpec
-  bool with_metadata = false;
-
-  // Sizing: at most one of the last two is set, and then shard_bytes does not count. shard_bytes is
-  // the container size that no shard exceeds, except one that holds a single larger sample; as few
-  // shards as that allows, about equally large. samples_per_shard is a maximum as well. Shards made
-  // by count differ by one sample at most. 0 = chosen by AutomaticCapacity (shard_sizing.h): small
-  // datasets get several shards.
-  uint64_t shard_bytes = 0;
-  uint64_t samples_per_shard = 0;
-  uint64_t shards = 0;  // in all; divided among the splits by their size
-
-  std::vector<std::pair<std::string, double>> splits;  // name, fraction; empty = one split "train"
-  SplitBy split_by = SplitBy::kHash;
-
-  bool shuffle = true;
-  uint64_t seed = 0;
-  KeyMode key = KeyMode::kAuto;
-  OnDuplicateKey on_duplicate = OnDuplicateKey::kAuto;
-  uint64_t limit =
-      0;  // 0 = all; which ones: a seeded choice when shuffling, else the first of the listing
-
-  // Judged while packing, on each file's bytes.
-  ProbeLevel verify = ProbeLevel::kStructure;
-  bool allow_truncated = false;
-  uint64_t max_pixels = 64'000'000;
-  uint64_t max_file_bytes = uint64_t{256} << 20;
-
-  // These need the probe pass.
-  uint32_t min_side = 0;  // --min-size: both sides at least
-  double max_aspect = 0;  // --max-aspect: longer side / shorter side at most; 0 = any
-  Dedupe dedupe = Dedupe::kOff;
-  bool NeedsProbe() const { return min_side > 0 || max_aspect > 0 || dedupe != Dedupe::kOff; }
-
-  // What becomes of the pixels; the identity unless the user asks.
-  TransformOptions pixels;
-
-  bool compute_stats = false;  // mean and standard deviation of the pixels, in the manifest
-  bool sha256 = false;
-  std::vector<std::string> sidecar_indexes;  // names of the format's SidecarSpecs
-  // Options of the source that change the listing (label-from, ext, include, ...): name -> value,
-  // for the digest and for saying what differs.
-  std::map<std::string, std::string> source;
-
-  // Every option that is part of the digest: name as on the command line -> canonical value.
-  std::map<std::string, std::string> ToMap() const;
-};
 
 struct PlannedShard {
   std::string name;    // of its file, or of the folder that holds it (Format::Traits::data_file)

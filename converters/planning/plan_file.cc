@@ -4,6 +4,7 @@
 //   "SPKPLAN1", u32 version, u32 0, parts (plan_bytes.h), XXH3-128 of all before it (low word, high
 //   word)
 #include <algorithm>
+#include <concepts>
 #include <limits>
 #include <set>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "converters/planning/plan_bytes.h"
 #include "formats/core/manifest.h"
 #include "formats/io/bytes.h"
+#include "formats/io/enum_words.h"
 #include "formats/io/file.h"
 
 namespace shardpack {
@@ -40,121 +42,77 @@ std::vector<Skip> ReadSkips(uint64_t rows, PlanBytesReader& in) {
   return skips;
 }
 
-void WritePixels(const TransformOptions& pixels, PlanBytesWriter& out) {
-  out.Number(static_cast<uint64_t>(pixels.resize));
-  out.Number(pixels.width);
-  out.Number(pixels.height);
-  out.Number(pixels.only_if_bigger);
-  out.Number(static_cast<uint64_t>(pixels.interpolation));
-  out.Number(pixels.exact);
-  out.Number(static_cast<uint64_t>(pixels.encode));
-  out.Number(pixels.quality);
-  out.Number(static_cast<uint64_t>(pixels.color));
-  out.Number(pixels.depth8);
-  out.Number(static_cast<uint64_t>(pixels.alpha));
-  out.Number(pixels.background);
-  out.Number(static_cast<uint64_t>(pixels.orient));
-  out.Number(static_cast<uint64_t>(pixels.profile));
-}
+// Writes each member of a description as the number or text that it is.
+class OptionsWriter {
+ public:
+  explicit OptionsWriter(PlanBytesWriter& out) : out_(out) {}
 
-template <typename Enum>
-Enum ReadEnum(Enum last, PlanBytesReader& in) {
-  return static_cast<Enum>(in.Bounded(static_cast<uint64_t>(last)));
-}
+  template <typename T>
+  void Option(const char*, const T& value, bool = true) {
+    Part(value);
+  }
+  template <typename T>
+  requires std::unsigned_integral<T> || HasWords<T>
+  void Part(T value) { out_.Number(static_cast<uint64_t>(value)); }
+  void Part(double value) { out_.Real(value); }
+  void Part(const std::string& text) { out_.Text(text); }
+  void Part(const std::vector<std::string>& texts) { out_.Texts(texts); }
+  void Part(const TransformOptions& pixels) { VisitMembers(pixels, *this); }
+  void Part(const PlanOptions& options) { VisitMembers(options, *this); }
+  // Pairs: of splits and of the options of the source.
+  template <typename Pairs>
+  requires requires(const Pairs& pairs) { pairs.begin()->second; }
+  void Part(const Pairs& pairs) {
+    out_.Number(pairs.size());
+    for (const auto& [name, value] : pairs) {
+      Part(name);
+      Part(value);
+    }
+  }
 
-TransformOptions ReadPixels(PlanBytesReader& in) {
-  TransformOptions pixels;
-  pixels.resize = ReadEnum(ResizeMode::kPad, in);
-  pixels.width = static_cast<uint32_t>(in.Bounded(std::numeric_limits<uint32_t>::max()));
-  pixels.height = static_cast<uint32_t>(in.Bounded(std::numeric_limits<uint32_t>::max()));
-  pixels.only_if_bigger = in.Flag();
-  pixels.interpolation = ReadEnum(Interpolation::kLanczos, in);
-  pixels.exact = in.Flag();
-  pixels.encode = ReadEnum(EncodeAs::kRaw, in);
-  pixels.quality = static_cast<uint8_t>(in.Bounded(100));
-  pixels.color = ReadEnum(ColorChange::kGray, in);
-  pixels.depth8 = in.Flag();
-  pixels.alpha = ReadEnum(AlphaChange::kBlend, in);
-  pixels.background = static_cast<uint32_t>(in.Bounded(0xFFFFFF));
-  pixels.orient = ReadEnum(OrientChange::kKeep, in);
-  pixels.profile = ReadEnum(ProfileChange::kKeep, in);
-  in.Check(CheckTransformOptions(pixels).ok());
-  return pixels;
-}
+ private:
+  PlanBytesWriter& out_;
+};
 
-void WriteOptions(const PlanOptions& options, PlanBytesWriter& out) {
-  out.Text(options.layout);
-  out.Text(options.image_field);
-  out.Number(options.with_metadata);
-  out.Number(options.shard_bytes);
-  out.Number(options.samples_per_shard);
-  out.Number(options.shards);
-  out.Number(options.splits.size());
-  for (const auto& [name, fraction] : options.splits) {
-    out.Text(name);
-    out.Real(fraction);
-  }
-  out.Number(static_cast<uint64_t>(options.split_by));
-  out.Number(options.shuffle);
-  out.Number(options.seed);
-  out.Number(static_cast<uint64_t>(options.key));
-  out.Number(static_cast<uint64_t>(options.on_duplicate));
-  out.Number(options.limit);
-  out.Number(static_cast<uint64_t>(options.verify));
-  out.Number(options.allow_truncated);
-  out.Number(options.max_pixels);
-  out.Number(options.max_file_bytes);
-  out.Number(options.min_side);
-  out.Real(options.max_aspect);
-  out.Number(static_cast<uint64_t>(options.dedupe));
-  WritePixels(options.pixels, out);
-  out.Number(options.compute_stats);
-  out.Number(options.sha256);
-  out.Texts(options.sidecar_indexes);
-  out.Number(options.source.size());
-  for (const auto& [name, value] : options.source) {
-    out.Text(name);
-    out.Text(value);
-  }
-}
+class OptionsReader {
+ public:
+  explicit OptionsReader(PlanBytesReader& in) : in_(in) {}
 
-PlanOptions ReadOptions(PlanBytesReader& in) {
-  PlanOptions options;
-  options.layout = std::string(in.Text());
-  options.image_field = std::string(in.Text());
-  options.with_metadata = in.Flag();
-  options.shard_bytes = in.Number();
-  options.samples_per_shard = in.Number();
-  options.shards = in.Number();
-  for (uint64_t left = in.Count(16); left > 0; --left) {
-    std::string name(in.Text());
-    options.splits.emplace_back(std::move(name), in.Real());
+  template <typename T>
+  void Option(const char*, T& value, bool = true) {
+    Part(value);
   }
-  options.split_by = static_cast<SplitBy>(in.Bounded(static_cast<uint64_t>(SplitBy::kDir)));
-  options.shuffle = in.Flag();
-  options.seed = in.Number();
-  options.key = static_cast<KeyMode>(in.Bounded(static_cast<uint64_t>(KeyMode::kIndex)));
-  options.on_duplicate =
-      static_cast<OnDuplicateKey>(in.Bounded(static_cast<uint64_t>(OnDuplicateKey::kSkip)));
-  options.limit = in.Number();
-  options.verify =
-      static_cast<ProbeLevel>(in.Bounded(static_cast<uint64_t>(ProbeLevel::kStructure)));
-  options.allow_truncated = in.Flag();
-  options.max_pixels = in.Number();
-  options.max_file_bytes = in.Number();
-  options.min_side = static_cast<uint32_t>(in.Bounded(std::numeric_limits<uint32_t>::max()));
-  options.max_aspect = in.Real();
-  options.dedupe = static_cast<Dedupe>(in.Bounded(static_cast<uint64_t>(Dedupe::kDrop)));
-  options.pixels = ReadPixels(in);
-  options.compute_stats = in.Flag();
-  options.sha256 = in.Flag();
-  options.sidecar_indexes = in.Texts();
-  for (uint64_t left = in.Count(16); left > 0; --left) {
-    std::string name(in.Text());
-    options.source[std::move(name)] = std::string(in.Text());
+  void Part(bool& value) { value = in_.Flag(); }
+  template <std::unsigned_integral T>
+  void Part(T& value) {
+    value = static_cast<T>(in_.Bounded(std::numeric_limits<T>::max()));
   }
-  return options;
-}
+  template <HasWords Enum>
+  void Part(Enum& value) {
+    value = static_cast<Enum>(in_.Bounded(WordsOf(value).size() - 1));
+  }
+  void Part(double& value) { value = in_.Real(); }
+  void Part(std::string& text) { text = std::string(in_.Text()); }
+  void Part(std::vector<std::string>& texts) { texts = in_.Texts(); }
+  void Part(TransformOptions& pixels) {
+    VisitMembers(pixels, *this);
+    in_.Check(CheckTransformOptions(pixels).ok());
+  }
+  void Part(PlanOptions& options) { VisitMembers(options, *this); }
+  template <typename Pairs>
+  requires requires(const Pairs& pairs) { pairs.begin()->second; }
+  void Part(Pairs& pairs) {
+    for (uint64_t left = in_.Count(16); left > 0; --left) {
+      std::pair<std::string, typename Pairs::value_type::second_type> pair;
+      Part(pair.first);
+      Part(pair.second);
+      pairs.insert(pairs.end(), std::move(pair));
+    }
+  }
+
+ private:
+  PlanBytesReader& in_;
+};
 
 void WriteLengths(const std::vector<uint64_t>& ends, PlanBytesWriter& out) {
   out.Column(ends.size(), [&](uint64_t i) { return ends[i] - (i == 0 ? 0 : ends[i - 1]); });
@@ -311,7 +269,7 @@ Listing ReadListing(PlanBytesReader& in) {
 std::string Plan::ToBytes() const {
   PlanBytesWriter out(kPlanVersion);
   out.Text(format_->name);
-  WriteOptions(options_, out);
+  OptionsWriter(out).Part(options_);
   WriteListing(listing_, out);
   out.Texts(splits_);
   out.Number(shards_.size());
@@ -343,7 +301,7 @@ class PlanReader {
 
   absl::StatusOr<Plan> Read(const std::function<const Format*(std::string_view)>& find_format) {
     const std::string format(in_.Text());
-    plan_.options_ = ReadOptions(in_);
+    OptionsReader(in_).Part(plan_.options_);
     plan_.listing_ = ReadListing(in_);
     plan_.splits_ = in_.Texts();
     for (const std::string& split : plan_.splits_) in_.Check(IsPortableSplitName(split));

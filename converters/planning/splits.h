@@ -12,6 +12,7 @@
 #ifndef SHARDPACK_CONVERTERS_PLANNING_SPLITS_H_
 #define SHARDPACK_CONVERTERS_PLANNING_SPLITS_H_
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -25,6 +26,9 @@
 namespace shardpack {
 
 enum class SplitBy : uint8_t { kHash, kRandom, kStratified, kDir };
+constexpr auto WordsOf(SplitBy) {
+  return std::to_array<std::string_view>({"hash", "random", "stratified", "dir"});
+}
 
 using SplitFractions = std::vector<std::pair<std::string, double>>;
 

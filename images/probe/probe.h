@@ -18,9 +18,11 @@
 #ifndef SHARDPACK_IMAGES_PROBE_PROBE_H_
 #define SHARDPACK_IMAGES_PROBE_PROBE_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "formats/core/image_info.h"
 
@@ -30,6 +32,10 @@ enum class ProbeLevel : uint8_t {
   kHeader,     // the facts of ImageInfo only; a cut after width and height is not looked for
   kStructure,  // also walks the whole file: markers, chunks with their CRC, blocks, directories
 };
+
+constexpr auto WordsOf(ProbeLevel) {
+  return std::to_array<std::string_view>({"header", "structure"});
+}
 
 enum class ProbeVerdict : uint8_t {
   kOk,

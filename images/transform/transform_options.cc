@@ -1,32 +1,18 @@
 #include "images/transform/transform_options.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "formats/io/enum_words.h"
 #include "images/codecs/codec_versions.h"
+#include "images/transform/option_texts.h"
 
 namespace shardpack {
 namespace {
 
 constexpr uint32_t kMaxSize = 65'535;
-
-constexpr std::array<const char*, 6> kResize = {"off",   "shortest", "longest",
-                                                "exact", "crop",     "pad"};
-constexpr std::array<const char*, 5> kInterpolation = {"auto", "area", "bilinear", "bicubic",
-                                                       "lanczos"};
-constexpr std::array<const char*, 5> kEncode = {"keep", "jpg", "png", "webp", "raw"};
-constexpr std::array<const char*, 3> kColor = {"keep", "rgb", "gray"};
-constexpr std::array<const char*, 3> kOrient = {"auto", "bake", "keep"};
-constexpr std::array<const char*, 3> kProfile = {"auto", "srgb", "keep"};
-
-template <typename Enum, size_t kCount>
-std::string Word(const std::array<const char*, kCount>& words, Enum value) {
-  return words[static_cast<size_t>(value)];
-}
 
 uint32_t Rounded(double size) {
   return static_cast<uint32_t>(std::clamp(std::floor(size + 0.5), 1.0, double{kMaxSize}));
@@ -85,24 +71,14 @@ bool TransformOptions::identity() const {
 std::map<std::string, std::string> TransformOptions::ToMap() const {
   std::map<std::string, std::string> map;
   if (identity()) return map;
-  map["resize"] = Word(kResize, resize);
+  OptionTexts texts(map);
+  VisitMembers(*this, texts);
   if (resize != ResizeMode::kOff) {
     const bool side = resize == ResizeMode::kShortest || resize == ResizeMode::kLongest;
     map["size"] = side ? absl::StrCat(width) : absl::StrCat(width, "x", height);
-    map["only-if-bigger"] = only_if_bigger ? "on" : "off";
-    map["interpolation"] = Word(kInterpolation, interpolation);
-    map["exact"] = exact ? "on" : "off";
   }
-  map["encode"] = Word(kEncode, encode);
-  map["quality"] = absl::StrCat(quality);
-  map["color"] = Word(kColor, color);
   map["depth"] = depth8 ? "8" : "keep";
-  map["alpha"] = alpha == AlphaChange::kAuto   ? "auto"
-                 : alpha == AlphaChange::kKeep ? "keep"
-                 : alpha == AlphaChange::kDrop ? "drop"
-                                               : absl::StrFormat("#%06x", background);
-  map["orient"] = Word(kOrient, orient);
-  map["icc"] = Word(kProfile, profile);
+  map["alpha"] = alpha == AlphaChange::kBlend ? absl::StrFormat("#%06x", background) : Word(alpha);
   map["pixel-libraries"] = CodecVersionsText();
   return map;
 }
@@ -123,6 +99,7 @@ absl::Status CheckTransformOptions(const TransformOptions& options) {
   } else if (options.width != 0 || options.only_if_bigger) {
     return refuse("--size and --only-if-bigger need --resize");
   }
+  if (options.background > 0xFFFFFF) return refuse("--alpha: a color has 24 bits, as in #ffffff");
   if (options.quality < 1 || options.quality > 100) return refuse("--quality is 1 to 100");
   if (options.encode == EncodeAs::kJpeg && options.alpha == AlphaChange::kKeep) {
     return refuse("--alpha keep: a JPEG holds no alpha; --alpha drop or --alpha #ffffff remove it");

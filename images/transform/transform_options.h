@@ -15,10 +15,14 @@
 #ifndef SHARDPACK_IMAGES_TRANSFORM_TRANSFORM_OPTIONS_H_
 #define SHARDPACK_IMAGES_TRANSFORM_TRANSFORM_OPTIONS_H_
 
+#include <array>
+#include <concepts>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <type_traits>
 
 #include "absl/status/status.h"
 #include "images/pixels/pixels.h"
@@ -42,6 +46,28 @@ enum class ColorChange : uint8_t { kKeep, kRgb, kGray };
 enum class AlphaChange : uint8_t { kAuto, kKeep, kDrop, kBlend };
 enum class OrientChange : uint8_t { kAuto, kBake, kKeep };
 enum class ProfileChange : uint8_t { kAuto, kSrgb, kKeep };
+
+constexpr auto WordsOf(ResizeMode) {
+  return std::to_array<std::string_view>({"off", "shortest", "longest", "exact", "crop", "pad"});
+}
+constexpr auto WordsOf(Interpolation) {
+  return std::to_array<std::string_view>({"auto", "area", "bilinear", "bicubic", "lanczos"});
+}
+constexpr auto WordsOf(EncodeAs) {
+  return std::to_array<std::string_view>({"keep", "jpg", "png", "webp", "raw"});
+}
+constexpr auto WordsOf(ColorChange) {
+  return std::to_array<std::string_view>({"keep", "rgb", "gray"});
+}
+constexpr auto WordsOf(AlphaChange) {
+  return std::to_array<std::string_view>({"auto", "keep", "drop", "blend"});
+}
+constexpr auto WordsOf(OrientChange) {
+  return std::to_array<std::string_view>({"auto", "bake", "keep"});
+}
+constexpr auto WordsOf(ProfileChange) {
+  return std::to_array<std::string_view>({"auto", "srgb", "keep"});
+}
 
 struct TransformOptions {
   static constexpr uint8_t kDefaultQuality = 95;
@@ -68,6 +94,27 @@ struct TransformOptions {
 
   friend bool operator==(const TransformOptions&, const TransformOptions&) = default;
 };
+
+// The one description of the options, in the order of plan files (see VisitMembers of PlanOptions).
+template <typename Self, typename Visitor>
+requires std::same_as<std::remove_const_t<Self>, TransformOptions>
+void VisitMembers(Self& options, Visitor& visitor) {
+  const bool resized = options.resize != ResizeMode::kOff;
+  visitor.Option("resize", options.resize);
+  visitor.Part(options.width);
+  visitor.Part(options.height);
+  visitor.Option("only-if-bigger", options.only_if_bigger, resized);
+  visitor.Option("interpolation", options.interpolation, resized);
+  visitor.Option("exact", options.exact, resized);
+  visitor.Option("encode", options.encode);
+  visitor.Option("quality", options.quality);
+  visitor.Option("color", options.color);
+  visitor.Part(options.depth8);
+  visitor.Part(options.alpha);
+  visitor.Part(options.background);
+  visitor.Option("orient", options.orient);
+  visitor.Option("icc", options.profile);
+}
 
 absl::Status CheckTransformOptions(const TransformOptions& options);
 

@@ -20,12 +20,14 @@ ALLOWED = {
     "formats/core": {"formats/io"},
     "formats/*": {"formats/core", "formats/io"},
     "formats": {"formats/*", "formats/core", "formats/io"},
-    "images": {"formats/core:image_info", "formats/io:status_macros"},
+    "images": {"formats/core:image_info", "formats/io:enum_words", "formats/io:status_macros"},
     "readers": {"formats/core", "formats/io", "images"},
     "converters": {"formats/core", "formats/io", "images", "readers"},
     "validators": {"formats/core", "formats/io", "images"},
     "cuda": {"formats/core", "formats/io", "images", "readers"},
     "examples": {"cuda", "readers"},
+    # Whole commands as calls of a library: what cli/ and python/ call.
+    "jobs": {"converters", "formats", "formats/core", "formats/io", "readers", "validators"},
 }
 # These join everything.
 TOP = {"benchmarks", "cli", "formats/testing", "python", "tests"}

@@ -1,14 +1,14 @@
-// OpenSource: from the words of the command line to the SampleSource they mean.
+// OpenSource: from a request to the SampleSource that it means.
 //
-//   absl::StatusOr<OpenedSource> opened = OpenSource(line, folder_options, pool);
+//   absl::StatusOr<OpenedSource> opened = OpenSource(request, pool);
 //   absl::StatusOr<Listing> listing = opened->source->List();
 //
 // Lifetime: the source borrows the pool.
 // Thread-safety: one caller.
 // Errors: InvalidArgument for a source that is missing, is nothing that can be packed, or does not
 // go with a flag; I/O Status.
-#ifndef SHARDPACK_CLI_COMMANDS_OPEN_SOURCE_H_
-#define SHARDPACK_CLI_COMMANDS_OPEN_SOURCE_H_
+#ifndef SHARDPACK_JOBS_OPEN_SOURCE_H_
+#define SHARDPACK_JOBS_OPEN_SOURCE_H_
 
 #include <map>
 #include <memory>
@@ -16,15 +16,15 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "cli/flags/command_line.h"
 #include "converters/listing/sample_source.h"
 #include "converters/planning/plan.h"
 #include "converters/sources/archive_source.h"
 #include "converters/sources/folder_source.h"
 #include "converters/threads/io_pool.h"
+#include "jobs/pack_request.h"
 #include "readers/dataset/dataset.h"
 
-namespace shardpack::cli {
+namespace shardpack {
 
 struct OpenedSource {
   std::unique_ptr<SampleSource> source;
@@ -33,9 +33,7 @@ struct OpenedSource {
   ArchiveSource* archive = nullptr;                 // `source`, when it is one
 };
 
-// `folder` are line.source with the classes read.
-absl::StatusOr<OpenedSource> OpenSource(const CommandLine& line, const FolderSourceOptions& folder,
-                                        IoPool& pool);
+absl::StatusOr<OpenedSource> OpenSource(const PackRequest& request, IoPool& pool);
 
 // InvalidArgument for a plan whose source other processes cannot open.
 absl::Status CheckShared(const Plan& plan);
@@ -45,6 +43,6 @@ absl::StatusOr<std::unique_ptr<SampleSource>> OpenPlannedSource(const Plan& plan
                                                                 const std::string& root,
                                                                 IoPool& pool);
 
-}  // namespace shardpack::cli
+}  // namespace shardpack
 
-#endif  // SHARDPACK_CLI_COMMANDS_OPEN_SOURCE_H_
+#endif  // SHARDPACK_JOBS_OPEN_SOURCE_H_

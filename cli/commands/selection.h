@@ -1,5 +1,5 @@
-// PackedInput: what info, ls, cat and extract read: a dataset, or shards of any tool, and the
-// samples chosen from it.
+// Selection: the samples that info, ls, cat and extract read of a dataset, or of shards of any
+// tool.
 //
 //   absl::StatusOr<Dataset> dataset = OpenInput(line.arguments);
 //   absl::StatusOr<Selection> selection = Selection::Make(*dataset, line);
@@ -11,8 +11,8 @@
 // Errors: InvalidArgument for what is not there or no shard (exit 2), with the nearest split or
 // class; DataLoss; I/O Status.
 // Units: bytes.
-#ifndef SHARDPACK_CLI_COMMANDS_PACKED_INPUT_H_
-#define SHARDPACK_CLI_COMMANDS_PACKED_INPUT_H_
+#ifndef SHARDPACK_CLI_COMMANDS_SELECTION_H_
+#define SHARDPACK_CLI_COMMANDS_SELECTION_H_
 
 #include <cstdint>
 #include <functional>
@@ -23,23 +23,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cli/flags/command_line.h"
-#include "converters/sources/shard_splits.h"
 #include "formats/core/shard_index.h"
+#include "jobs/open_input.h"
 #include "readers/dataset/dataset.h"
 
 namespace shardpack::cli {
-
-// What the paths name. InvalidArgument for several datasets, and for a dataset among shards.
-enum class InputKind : uint8_t { kDataset, kShards };
-absl::StatusOr<InputKind> KindOfInput(std::span<const std::string> paths);
-
-// Shards named one by one get the names of their classes, and their splits, from the manifests
-// beside them; else the splits that their names tell. Where manifests do not agree there are only
-// numbers; or, with `same_labels`, an error.
-absl::StatusOr<Dataset> OpenInput(std::span<const std::string> paths, bool same_labels = false);
-
-// What the names of the shards' files tell.
-ShardSplits SplitsOfShards(std::span<const std::string> paths);
 
 // --split, --label, --limit.
 struct Selection {
@@ -69,4 +57,4 @@ ImageInfo ImageOf(const SampleRow& row, Bytes image);
 
 }  // namespace shardpack::cli
 
-#endif  // SHARDPACK_CLI_COMMANDS_PACKED_INPUT_H_
+#endif  // SHARDPACK_CLI_COMMANDS_SELECTION_H_

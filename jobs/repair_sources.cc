@@ -1,4 +1,4 @@
-#include "cli/commands/repair_sources.h"
+#include "jobs/repair_sources.h"
 
 #include <sys/stat.h>
 
@@ -11,15 +11,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "cli/commands/prepare_plan.h"
-#include "cli/commands/recorded_command.h"
 #include "converters/planning/manifest_option.h"
 #include "formats/io/escape.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "formats/io/status_macros.h"
+#include "jobs/prepare_plan.h"
+#include "jobs/recorded_request.h"
 
-namespace shardpack::cli {
+namespace shardpack {
 namespace {
 
 bool IsFolder(const std::string& path) {
@@ -61,10 +61,9 @@ std::vector<std::string> RootsOfList(const std::string& list, const Manifest& ma
 }
 
 absl::StatusOr<Replanned> PlanAgain(const Manifest& manifest, const std::string& path,
-                                    const std::string& root, const CommandLine& line, IoPool& pool,
-                                    Terminal& terminal) {
-  ASSIGN_OR_RETURN(CommandLine planned, RecordedCommand(manifest, path, root, line.io_depth));
-  absl::StatusOr<Prepared> prepared = PreparePlan(planned, pool, terminal);
+                                    const std::string& root, IoPool& pool, PlanObserver& observer) {
+  ASSIGN_OR_RETURN(const PackRequest request, RecordedRequest(manifest, path, root));
+  absl::StatusOr<Prepared> prepared = PreparePlan(request, pool, observer);
   const std::string unrecorded = UnrecordedFlags(manifest);
   if (absl::IsInvalidArgument(prepared.status()) && !unrecorded.empty()) {
     return absl::InvalidArgumentError(
@@ -76,11 +75,11 @@ absl::StatusOr<Replanned> PlanAgain(const Manifest& manifest, const std::string&
 
 }  // namespace
 
-absl::StatusOr<std::vector<RepairSource>> OpenRepairSources(const CommandLine& line,
+absl::StatusOr<std::vector<RepairSource>> OpenRepairSources(std::span<const std::string> from,
                                                             const Manifest& manifest,
                                                             bool manifest_taken, IoPool& pool,
-                                                            Terminal& terminal) {
-  std::vector<std::string> paths = line.from;
+                                                            PlanObserver& observer) {
+  std::vector<std::string> paths(from.begin(), from.end());
   std::vector<RepairSource> sources;
   if (paths.empty() && !manifest.source_root.empty()) {
     ASSIGN_OR_RETURN(const bool there, Exists(manifest.source_root));
@@ -106,8 +105,8 @@ absl::StatusOr<std::vector<RepairSource>> OpenRepairSources(const CommandLine& l
           absl::StrCat("--from ", EscapeForTerminal(path), " does not exist"));
     }
     RepairSource source{.name = path};
-    const auto replan = [&manifest, &line, &pool, &terminal, path](const std::string& root) {
-      return PlanAgain(manifest, path, root, line, pool, terminal);
+    const auto replan = [&manifest, &pool, &observer, path](const std::string& root) {
+      return PlanAgain(manifest, path, root, pool, observer);
     };
     if (IsDataset(path)) {
       ASSIGN_OR_RETURN(DatasetCopy copy, DatasetCopy::Open(path));
@@ -132,4 +131,4 @@ absl::StatusOr<std::vector<RepairSource>> OpenRepairSources(const CommandLine& l
   return sources;
 }
 
-}  // namespace shardpack::cli
+}  // namespace shardpack

@@ -1,4 +1,4 @@
-#include "cli/commands/packed_input.h"
+#include "jobs/open_input.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -9,8 +9,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "cli/flags/suggest.h"
-#include "cli/terminal/units.h"
 #include "converters/sources/labels_beside.h"
 #include "formats/core/manifest.h"
 #include "formats/formats.h"
@@ -21,22 +19,12 @@
 #include "formats/io/same_file.h"
 #include "formats/io/shell_quoted.h"
 #include "formats/io/status_macros.h"
-#include "images/probe/probe.h"
 
-namespace shardpack::cli {
+namespace shardpack {
 namespace {
 
 using absl::InvalidArgumentError;
 using absl::StrCat;
-
-std::vector<std::string> SplitNames(const Dataset& dataset) {
-  std::vector<std::string> names;
-  for (const DatasetShard& shard : dataset.shards()) {
-    if (std::find(names.begin(), names.end(), shard.split) == names.end())
-      names.push_back(shard.split);
-  }
-  return names;
-}
 
 // By whatever path it is named.
 absl::Status RefuseSameFile(std::span<const std::string> paths) {
@@ -197,78 +185,4 @@ absl::StatusOr<Dataset> OpenInput(std::span<const std::string> paths, bool same_
   return once.ok() ? dataset : once;
 }
 
-absl::StatusOr<Selection> Selection::Make(const Dataset& dataset, const CommandLine& line) {
-  Selection selection;
-  selection.limit = line.limit;
-  if (!line.split.empty()) {
-    const std::vector<std::string> names = SplitNames(dataset);
-    if (std::find(names.begin(), names.end(), line.split) == names.end()) {
-      std::string known;
-      for (const std::string& name : names)
-        absl::StrAppend(&known, known.empty() ? "" : ", ", name);
-      return InvalidArgumentError(
-          StrCat("--split ", EscapeForTerminal(line.split), ": there is no such split, only ",
-                 known.empty() ? "one without a name" : known, DidYouMean(line.split, names)));
-    }
-    selection.split = line.split;
-  }
-  if (line.label.has_value()) {
-    const auto classes = dataset.classes();
-    const auto found = std::find(classes.begin(), classes.end(), *line.label);
-    const absl::StatusOr<uint64_t> number = ParseCount(*line.label);
-    if (found != classes.end()) {
-      selection.label = found - classes.begin();
-    } else if (number.ok() && *number <= INT64_MAX &&
-               (classes.empty() || *number < classes.size())) {
-      selection.label = static_cast<int64_t>(*number);
-    } else {
-      return InvalidArgumentError(
-          StrCat("--label ", EscapeForTerminal(*line.label), ": there is no such class",
-                 classes.empty() ? " (these shards have no names for them; give its number, or "
-                                   "name the dataset's folder)"
-                                 : "",
-                 DidYouMean(*line.label, classes)));
-    }
-  }
-  return selection;
-}
-
-absl::Status ForEachSample(const Dataset& dataset, const Selection& selection,
-                           const std::function<bool(const SampleRow&)>& visit) {
-  uint64_t chosen = 0;
-  const auto shards = dataset.shards();
-  for (uint32_t n = 0; n < shards.size(); ++n) {
-    if (!selection.split.empty() && shards[n].split != selection.split) continue;
-    ASSIGN_OR_RETURN(ShardIndex index, dataset.index(n));
-    for (uint64_t record = 0; record < index.records(); ++record) {
-      if (selection.label.has_value() && index.label(record) != *selection.label) continue;
-      if (selection.limit > 0 && chosen == selection.limit) return absl::OkStatus();
-      ++chosen;
-      if (!visit({shards[n].first_id + record, shards[n], index, record})) return absl::OkStatus();
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<ImageInfo> ImageOf(const Dataset& dataset, const SampleRow& row) {
-  const ImageInfo known = row.index.image(row.record);
-  if (known.format != ImageFormat::kUnknown) return known;
-  const absl::StatusOr<OwnedSample> sample = dataset.Read(row.id);
-  if (!sample.ok() && !IsAboutThePath(sample.status())) return sample.status();
-  if (!sample.ok()) return known;  // a damaged sample
-  for (const OwnedSample::Field& field : sample->fields) {
-    if (field.name == kImageField) return ImageOf(row, AsBytes(field.bytes));
-  }
-  return known;
-}
-
-ImageInfo ImageOf(const SampleRow& row, Bytes image) {
-  const ImageInfo known = row.index.image(row.record);
-  if (known.format != ImageFormat::kUnknown) return known;
-  ProbeOptions options;
-  options.level = ProbeLevel::kHeader;
-  options.max_pixels = UINT64_MAX;
-  return ProbeImage(image, options).info;
-}
-
-}  // namespace shardpack::cli
+}  // namespace shardpack

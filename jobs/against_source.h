@@ -8,8 +8,8 @@
 // Thread-safety: one caller.
 // Errors: InvalidArgument for a path that is not there or is nothing to compare with; what a source
 // that changed cannot answer is said in `gap` instead.
-#ifndef SHARDPACK_CLI_COMMANDS_AGAINST_SOURCE_H_
-#define SHARDPACK_CLI_COMMANDS_AGAINST_SOURCE_H_
+#ifndef SHARDPACK_JOBS_AGAINST_SOURCE_H_
+#define SHARDPACK_JOBS_AGAINST_SOURCE_H_
 
 #include <string>
 
@@ -18,7 +18,7 @@
 #include "formats/core/manifest.h"
 #include "validators/validator.h"
 
-namespace shardpack::cli {
+namespace shardpack {
 
 struct AgainstSource {
   SourceOpener open;
@@ -32,6 +32,6 @@ struct AgainstSource {
 absl::StatusOr<AgainstSource> OpenAgainst(const std::string& path, const Manifest& manifest,
                                           IoPool& pool);
 
-}  // namespace shardpack::cli
+}  // namespace shardpack
 
-#endif  // SHARDPACK_CLI_COMMANDS_AGAINST_SOURCE_H_
+#endif  // SHARDPACK_JOBS_AGAINST_SOURCE_H_

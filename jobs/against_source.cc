@@ -1,4 +1,4 @@
-#include "cli/commands/against_source.h"
+#include "jobs/against_source.h"
 
 #include <sys/stat.h>
 
@@ -13,8 +13,6 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "cli/commands/open_source.h"
-#include "cli/commands/recorded_command.h"
 #include "converters/listing/find_skip.h"
 #include "converters/listing/sidecars.h"
 #include "converters/planning/manifest_option.h"
@@ -23,8 +21,10 @@
 #include "formats/io/hash.h"
 #include "formats/io/shell_quoted.h"
 #include "formats/io/status_macros.h"
+#include "jobs/open_source.h"
+#include "jobs/recorded_request.h"
 
-namespace shardpack::cli {
+namespace shardpack {
 namespace {
 
 enum class Kind : uint8_t { kFolder, kArchive, kList };
@@ -42,15 +42,15 @@ bool IsFolder(const std::string& path) {
 
 absl::StatusOr<ListedAgain> ListAgain(const std::string& path, Kind kind, const Manifest& manifest,
                                       const std::string& root, IoPool& pool) {
-  ASSIGN_OR_RETURN(CommandLine line, RecordedCommand(manifest, path, root, /*io_depth=*/0));
+  ASSIGN_OR_RETURN(PackRequest request, RecordedRequest(manifest, path, root));
   // A sample without a part, or a folder that no list of classes has, is something to find, not a
   // reason to stop.
-  if (line.source.missing == MissingPart::kError) line.source.missing = MissingPart::kSkip;
-  if (kind != Kind::kList) line.source.classes.clear();
-  line.annotations.clear();  // for fields, which are not compared
+  if (request.source.missing == MissingPart::kError) request.source.missing = MissingPart::kSkip;
+  if (kind != Kind::kList) request.source.classes.clear();
+  request.annotations.clear();  // for fields, which are not compared
   // Whatever it was when it was packed: an archive and its folder have the same paths.
-  if (kind != Kind::kList) line.input_format = kind == Kind::kFolder ? "folder" : "archive";
-  ASSIGN_OR_RETURN(OpenedSource opened, OpenSource(line, line.source, pool));
+  if (kind != Kind::kList) request.input_format = kind == Kind::kFolder ? "folder" : "archive";
+  ASSIGN_OR_RETURN(OpenedSource opened, OpenSource(request, pool));
   if (opened.archive != nullptr) opened.archive->KeepPlaces();
   ASSIGN_OR_RETURN(Listing listing, opened.source->List());
   return ListedAgain{std::move(opened.source), opened.archive, std::move(listing)};
@@ -231,4 +231,4 @@ absl::StatusOr<AgainstSource> OpenAgainst(const std::string& path, const Manifes
   return source;
 }
 
-}  // namespace shardpack::cli
+}  // namespace shardpack

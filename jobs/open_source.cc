@@ -1,4 +1,4 @@
-#include "cli/commands/open_source.h"
+#include "jobs/open_source.h"
 
 #include <sys/stat.h>
 
@@ -10,8 +10,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "cli/commands/packed_input.h"
-#include "cli/commands/recorded_command.h"
 #include "converters/sources/coco_source.h"
 #include "converters/sources/dataset_source.h"
 #include "converters/sources/list_source.h"
@@ -20,8 +18,10 @@
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "formats/io/status_macros.h"
+#include "jobs/open_input.h"
+#include "jobs/recorded_request.h"
 
-namespace shardpack::cli {
+namespace shardpack {
 namespace {
 
 using absl::InvalidArgumentError;
@@ -84,10 +84,10 @@ ListKind KindOf(const std::string& format, const std::string& path) {
 }
 
 // Flags that mean nothing for this kind of source are an error, not a surprise.
-absl::Status RefuseFlags(const CommandLine& line, const std::string& format,
+absl::Status RefuseFlags(const PackRequest& request, const std::string& format,
                          std::initializer_list<const char*> flags) {
   for (const char* flag : flags) {
-    if (!line.Given(flag)) continue;
+    if (!request.Given(flag)) continue;
     return InvalidArgumentError(
         StrCat("--", flag, " does not apply to ",
                format == "dataset" ? "a packed dataset" : StrCat("a source of the kind ", format)));
@@ -108,20 +108,22 @@ std::string GivenColumns(const ListOptions& options) {
   return text;
 }
 
-absl::StatusOr<OpenedSource> OpenList(const CommandLine& line, const FolderSourceOptions& folder,
-                                      const std::string& format, IoPool& pool) {
-  RETURN_IF_ERROR(RefuseFlags(line, format, {"ext", "include", "exclude", "coco", "annotations"}));
+absl::StatusOr<OpenedSource> OpenList(const PackRequest& request, const std::string& format,
+                                      IoPool& pool) {
+  const FolderSourceOptions& folder = request.source;
+  RETURN_IF_ERROR(
+      RefuseFlags(request, format, {"ext", "include", "exclude", "coco", "annotations"}));
   ListSourceOptions options;
-  options.list = line.arguments[0];
-  options.root = line.root;
-  options.format = line.columns;
+  options.list = request.paths[0];
+  options.root = request.root;
+  options.format = request.columns;
   options.format.kind = KindOf(format, options.list);
   const bool has_columns = format != "list";
-  if (line.Given("columns") && !has_columns) {
+  if (request.Given("columns") && !has_columns) {
     return InvalidArgumentError(
         "--columns is for csv, tsv and jsonl; other lists have their columns in one order");
   }
-  for (const ColumnField& column : line.columns.fields) {
+  for (const ColumnField& column : request.columns.fields) {
     for (const Sidecar& sidecar : folder.sidecars) {
       if (sidecar.field != column.field) continue;
       return InvalidArgumentError(StrCat("--columns and --sidecars both make the field ",
@@ -130,55 +132,55 @@ absl::StatusOr<OpenedSource> OpenList(const CommandLine& line, const FolderSourc
     }
   }
   using Labels = ListSourceOptions::Labels;
-  if (line.label_from == "largest" || line.label_from == "single") {
+  if (request.label_from == "largest" || request.label_from == "single") {
     return InvalidArgumentError(
-        StrCat("--label-from ", line.label_from, " is for COCO json; a list has a column"));
+        StrCat("--label-from ", request.label_from, " is for COCO json; a list has a column"));
   }
-  options.labels = line.label_from == "dir"      ? Labels::kDir
-                   : line.label_from == "none"   ? Labels::kNone
-                   : line.label_from == "column" ? Labels::kColumn
-                                                 : Labels::kAuto;
+  options.labels = request.label_from == "dir"      ? Labels::kDir
+                   : request.label_from == "none"   ? Labels::kNone
+                   : request.label_from == "column" ? Labels::kColumn
+                                                    : Labels::kAuto;
   OpenedSource opened;
   opened.options = folder.ToMap();
   opened.options["input-format"] = format;
-  if (line.label_from == "column") opened.options["label-from"] = "column";
-  if (std::string columns = GivenColumns(line.columns); !columns.empty())
+  if (request.label_from == "column") opened.options["label-from"] = "column";
+  if (std::string columns = GivenColumns(request.columns); !columns.empty())
     opened.options["columns"] = std::move(columns);
-  if (!line.columns.fields.empty() && folder.missing != MissingPart::kSkip)
+  if (!request.columns.fields.empty() && folder.missing != MissingPart::kSkip)
     opened.options["missing-part"] = std::string(MissingPartName(folder.missing));
   opened.source = std::make_unique<ListSource>(std::move(options), folder, pool);
   return opened;
 }
 
-absl::StatusOr<OpenedSource> OpenCoco(const CommandLine& line, const FolderSourceOptions& folder,
-                                      IoPool& pool) {
-  RETURN_IF_ERROR(RefuseFlags(line, "coco",
+absl::StatusOr<OpenedSource> OpenCoco(const PackRequest& request, IoPool& pool) {
+  const FolderSourceOptions& folder = request.source;
+  RETURN_IF_ERROR(RefuseFlags(request, "coco",
                               {"ext", "include", "exclude", "columns", "sidecars", "class-order"}));
-  if (line.label_from == "dir" || line.label_from == "column") {
+  if (request.label_from == "dir" || request.label_from == "column") {
     return InvalidArgumentError(
-        StrCat("--label-from ", line.label_from,
+        StrCat("--label-from ", request.label_from,
                " is not for COCO json, where objects give the label: largest, single or none"));
   }
-  if (line.coco_boxes && !line.annotations.empty()) {
+  if (request.coco_boxes && !request.annotations.empty()) {
     return InvalidArgumentError("--annotations adds to the json of --coco full, not of boxes");
   }
   using Labels = CocoSourceOptions::Labels;
-  CocoSourceOptions options{.json = line.arguments[0], .root = line.root};
-  options.keep = line.coco_boxes ? CocoKeep::kBoxes : CocoKeep::kAll;
-  options.annotations = line.annotations;
+  CocoSourceOptions options{.json = request.paths[0], .root = request.root};
+  options.keep = request.coco_boxes ? CocoKeep::kBoxes : CocoKeep::kAll;
+  options.annotations = request.annotations;
   FolderSourceOptions images = folder;
   // Images without an object are what a detector learns the background from.
-  if (!line.coco_boxes && !line.Given("missing-part")) images.missing = MissingPart::kKeep;
-  if (line.label_from == "single") options.labels = Labels::kSingle;
-  if (line.label_from == "none") options.labels = Labels::kNone;
+  if (!request.coco_boxes && !request.Given("missing-part")) images.missing = MissingPart::kKeep;
+  if (request.label_from == "single") options.labels = Labels::kSingle;
+  if (request.label_from == "none") options.labels = Labels::kNone;
   OpenedSource opened;
   opened.options = folder.ToMap();
   opened.options["input-format"] = "coco";
-  if (!line.label_from.empty() && line.label_from != "largest")
-    opened.options["label-from"] = line.label_from;
-  if (!line.coco_boxes) opened.options["coco"] = "full";
-  if (!line.annotations.empty())
-    opened.options["annotations"] = RecordedAnnotations(line.arguments[0], line.annotations);
+  if (!request.label_from.empty() && request.label_from != "largest")
+    opened.options["label-from"] = request.label_from;
+  if (!request.coco_boxes) opened.options["coco"] = "full";
+  if (!request.annotations.empty())
+    opened.options["annotations"] = RecordedAnnotations(request.paths[0], request.annotations);
   if (images.missing != MissingPart::kSkip) {
     opened.options["missing-part"] = std::string(MissingPartName(images.missing));
   }
@@ -186,18 +188,18 @@ absl::StatusOr<OpenedSource> OpenCoco(const CommandLine& line, const FolderSourc
   return opened;
 }
 
-absl::StatusOr<OpenedSource> OpenArchive(const CommandLine& line,
-                                         const FolderSourceOptions& folder) {
+absl::StatusOr<OpenedSource> OpenArchive(const PackRequest& request) {
+  const FolderSourceOptions& folder = request.source;
   RETURN_IF_ERROR(
-      RefuseFlags(line, "archive", {"root", "columns", "follow", "coco", "annotations"}));
+      RefuseFlags(request, "archive", {"root", "columns", "follow", "coco", "annotations"}));
   OpenedSource opened;
   opened.options = folder.ToMap();
   opened.options["input-format"] = "archive";
   // Whoever names the kind of the source, or its parts, knows what is in it.
-  const bool asks = line.input_format == "auto" && folder.sidecars.empty() &&
-                    absl::AsciiStrToLower(line.arguments[0]).find(".zip") == std::string::npos;
+  const bool asks = request.input_format == "auto" && folder.sidecars.empty() &&
+                    absl::AsciiStrToLower(request.paths[0]).find(".zip") == std::string::npos;
   auto source = std::make_unique<ArchiveSource>(
-      line.arguments[0], folder,
+      request.paths[0], folder,
       asks ? ArchiveSource::Shards::kRefuse : ArchiveSource::Shards::kPackImages);
   opened.archive = source.get();
   opened.source = std::move(source);
@@ -205,33 +207,34 @@ absl::StatusOr<OpenedSource> OpenArchive(const CommandLine& line,
 }
 
 // --label-from column and the like are for sources that have such a thing.
-absl::Status CheckLabelsFromFolders(const CommandLine& line, const std::string& format) {
-  if (line.label_from != "column" && line.label_from != "largest" && line.label_from != "single")
+absl::Status CheckLabelsFromFolders(const PackRequest& request, const std::string& format) {
+  if (request.label_from != "column" && request.label_from != "largest" &&
+      request.label_from != "single")
     return absl::OkStatus();
-  return InvalidArgumentError(StrCat("--label-from ", line.label_from,
+  return InvalidArgumentError(StrCat("--label-from ", request.label_from,
                                      " is not for a source of the kind ", format,
                                      ", whose folders give the labels: dir, dir:N or none"));
 }
 
-absl::StatusOr<OpenedSource> OpenDataset(const CommandLine& line,
-                                         const FolderSourceOptions& folder) {
+absl::StatusOr<OpenedSource> OpenDataset(const PackRequest& request) {
   absl::Status fits =
-      RefuseFlags(line, "dataset",
+      RefuseFlags(request, "dataset",
                   {"ext", "include", "exclude", "label-from", "classes", "class-order", "sidecars",
                    "columns", "root", "follow", "coco", "annotations"});
-  if (fits.ok() && (line.plan.split_by == SplitBy::kDir || line.one_split)) {
+  if (fits.ok() && (request.plan.split_by == SplitBy::kDir || request.one_split)) {
     fits = InvalidArgumentError(
-        StrCat("--split-by ", line.one_split ? "none" : "dir",
+        StrCat("--split-by ", request.one_split ? "none" : "dir",
                " is for folders; a dataset has its splits, and --split train=1 makes one of them"));
   }
   if (!fits.ok()) return fits;
-  ASSIGN_OR_RETURN(Dataset dataset, OpenInput(line.arguments, /*same_labels=*/true));
+  ASSIGN_OR_RETURN(Dataset dataset, OpenInput(request.paths, /*same_labels=*/true));
   OpenedSource opened;
   DatasetSourceOptions options;
   std::error_code error;
-  options.root = std::filesystem::absolute(line.arguments[0], error).string();
-  options.missing = line.Given("missing-part") ? folder.missing : InheritedMissingPart(dataset);
-  if (dataset.manifest() == nullptr && SplitsOfShards(line.arguments).differ) {
+  options.root = std::filesystem::absolute(request.paths[0], error).string();
+  options.missing =
+      request.Given("missing-part") ? request.source.missing : InheritedMissingPart(dataset);
+  if (dataset.manifest() == nullptr && SplitsOfShards(request.paths).differ) {
     options.warnings.push_back(StrCat(std::string(kSplitsDiffer),
                                       "; convert those of each split into its own folder, or "
                                       "name their splits with pack index --split NAME"));
@@ -244,18 +247,19 @@ absl::StatusOr<OpenedSource> OpenDataset(const CommandLine& line,
 
 }  // namespace
 
-absl::StatusOr<OpenedSource> OpenSource(const CommandLine& line, const FolderSourceOptions& folder,
-                                        IoPool& pool) {
-  const std::string& path = line.arguments[0];
-  ASSIGN_OR_RETURN(const std::string format, line.input_format == "auto"
-                                                 ? Recognise(path)
-                                                 : absl::StatusOr<std::string>(line.input_format));
-  if (format == "dataset") return OpenDataset(line, folder);
-  if (format == "coco") return OpenCoco(line, folder, pool);
-  if (format != "folder" && format != "archive") return OpenList(line, folder, format, pool);
-  absl::Status fits = CheckLabelsFromFolders(line, format);
-  if (fits.ok() && format == "archive") return OpenArchive(line, folder);
-  if (fits.ok()) fits = RefuseFlags(line, "folder", {"root", "columns", "coco", "annotations"});
+absl::StatusOr<OpenedSource> OpenSource(const PackRequest& request, IoPool& pool) {
+  const FolderSourceOptions& folder = request.source;
+  const std::string& path = request.paths[0];
+  ASSIGN_OR_RETURN(const std::string format,
+                   request.input_format == "auto"
+                       ? Recognise(path)
+                       : absl::StatusOr<std::string>(request.input_format));
+  if (format == "dataset") return OpenDataset(request);
+  if (format == "coco") return OpenCoco(request, pool);
+  if (format != "folder" && format != "archive") return OpenList(request, format, pool);
+  absl::Status fits = CheckLabelsFromFolders(request, format);
+  if (fits.ok() && format == "archive") return OpenArchive(request);
+  if (fits.ok()) fits = RefuseFlags(request, "folder", {"root", "columns", "coco", "annotations"});
   if (!fits.ok()) return fits;
   return OpenedSource{std::make_unique<FolderSource>(path, folder, pool), folder.ToMap()};
 }
@@ -309,4 +313,4 @@ absl::StatusOr<std::unique_ptr<SampleSource>> OpenPlannedSource(const Plan& plan
   return std::make_unique<FolderSource>(root, options, pool);
 }
 
-}  // namespace shardpack::cli
+}  // namespace shardpack

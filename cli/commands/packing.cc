@@ -1,0 +1,77 @@
+#include "cli/commands/packing.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "cli/flags/failure.h"
+#include "cli/flags/flags.h"
+#include "cli/flags/given_file.h"
+#include "converters/listing/labels.h"
+#include "converters/publishing/output_dir.h"
+#include "formats/io/status_macros.h"
+
+namespace shardpack::cli {
+namespace {
+
+constexpr uint64_t kMaxClassesBytes = uint64_t{64} << 20;
+constexpr uint64_t kMaxPlanBytes = uint64_t{64} << 30;
+
+absl::StatusOr<PackRequest> RequestOf(const CommandLine& line) {
+  PackRequest request = line.pack().request;
+  request.paths = line.arguments;
+  request.given = line.given;
+  if (!line.pack().classes_file.empty()) {
+    ASSIGN_OR_RETURN(request.source.classes, ReadClasses(line.pack().classes_file));
+  }
+  return request;
+}
+
+absl::StatusOr<Prepared> PrepareGivenPlan(const CommandLine& line, IoPool& pool,
+                                          PlanObserver& observer) {
+  for (const Flag* flag : FlagsOf(Verb::kPlan)) {
+    const bool decides = flag->group != "Run" && flag->name != "out";
+    if (decides && line.Given(std::string(flag->name))) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--", std::string(flag->name), " is decided by the plan; give it to pack plan --write"));
+    }
+  }
+  const PackFlags& flags = line.pack();
+  ASSIGN_OR_RETURN(const std::string bytes,
+                   ReadGivenFile("--plan", flags.plan_file, kMaxPlanBytes));
+  const std::string root = line.arguments.empty() ? "" : line.arguments[0];
+  ASSIGN_OR_RETURN(Prepared prepared, PreparePlanned(bytes, root, pool, observer));
+  RETURN_IF_ERROR(CheckShardsRange(prepared.plan, flags.output));
+  return prepared;
+}
+
+}  // namespace
+
+void ShownPlanning::Note(const std::string& text) { terminal_.Say(absl::StrCat("note: ", text)); }
+
+void ShownPlanning::Warn(const std::string& text) { terminal_.Warn(text); }
+
+void ShownPlanning::BeginStage(const std::string& stage, std::function<uint64_t()> done,
+                               uint64_t total) {
+  progress_.Watch([stage, done = std::move(done), total] {
+    return ProgressView{
+        .stage = stage, .unit = total == 0 ? "files" : "images", .done = done(), .total = total};
+  });
+}
+
+void ShownPlanning::EndStage() { progress_.End(); }
+
+absl::StatusOr<std::vector<std::string>> ReadClasses(const std::string& file) {
+  ASSIGN_OR_RETURN(const std::string text, ReadGivenFile("--classes", file, kMaxClassesBytes));
+  return ParseClasses(text, file);
+}
+
+absl::StatusOr<Prepared> Prepare(const CommandLine& line, IoPool& pool, Terminal& terminal) {
+  ShownPlanning shown(terminal);
+  if (!line.pack().plan_file.empty()) return PrepareGivenPlan(line, pool, shown);
+  ASSIGN_OR_RETURN(const PackRequest request, RequestOf(line));
+  absl::StatusOr<Prepared> prepared = PreparePlan(request, pool, shown);
+  return prepared.ok() ? std::move(prepared) : WithCommands(prepared.status(), line);
+}
+
+}  // namespace shardpack::cli

@@ -1,0 +1,107 @@
+#include "cli/commands/selection.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "cli/flags/suggest.h"
+#include "cli/terminal/units.h"
+#include "formats/core/sample.h"
+#include "formats/io/file.h"
+#include "formats/io/status_macros.h"
+#include "images/probe/probe.h"
+
+namespace shardpack::cli {
+namespace {
+
+using absl::InvalidArgumentError;
+using absl::StrCat;
+
+std::vector<std::string> SplitNames(const Dataset& dataset) {
+  std::vector<std::string> names;
+  for (const DatasetShard& shard : dataset.shards()) {
+    if (std::find(names.begin(), names.end(), shard.split) == names.end())
+      names.push_back(shard.split);
+  }
+  return names;
+}
+
+}  // namespace
+
+absl::StatusOr<Selection> Selection::Make(const Dataset& dataset, const CommandLine& line) {
+  Selection selection;
+  selection.limit = line.samples().limit;
+  if (!line.samples().split.empty()) {
+    const std::vector<std::string> names = SplitNames(dataset);
+    if (std::find(names.begin(), names.end(), line.samples().split) == names.end()) {
+      std::string known;
+      for (const std::string& name : names)
+        absl::StrAppend(&known, known.empty() ? "" : ", ", name);
+      return InvalidArgumentError(StrCat(
+          "--split ", EscapeForTerminal(line.samples().split), ": there is no such split, only ",
+          known.empty() ? "one without a name" : known, DidYouMean(line.samples().split, names)));
+    }
+    selection.split = line.samples().split;
+  }
+  if (line.samples().label.has_value()) {
+    const auto classes = dataset.classes();
+    const auto found = std::find(classes.begin(), classes.end(), *line.samples().label);
+    const absl::StatusOr<uint64_t> number = ParseCount(*line.samples().label);
+    if (found != classes.end()) {
+      selection.label = found - classes.begin();
+    } else if (number.ok() && *number <= INT64_MAX &&
+               (classes.empty() || *number < classes.size())) {
+      selection.label = static_cast<int64_t>(*number);
+    } else {
+      return InvalidArgumentError(
+          StrCat("--label ", EscapeForTerminal(*line.samples().label), ": there is no such class",
+                 classes.empty() ? " (these shards have no names for them; give its number, or "
+                                   "name the dataset's folder)"
+                                 : "",
+                 DidYouMean(*line.samples().label, classes)));
+    }
+  }
+  return selection;
+}
+
+absl::Status ForEachSample(const Dataset& dataset, const Selection& selection,
+                           const std::function<bool(const SampleRow&)>& visit) {
+  uint64_t chosen = 0;
+  const auto shards = dataset.shards();
+  for (uint32_t n = 0; n < shards.size(); ++n) {
+    if (!selection.split.empty() && shards[n].split != selection.split) continue;
+    ASSIGN_OR_RETURN(ShardIndex index, dataset.index(n));
+    for (uint64_t record = 0; record < index.records(); ++record) {
+      if (selection.label.has_value() && index.label(record) != *selection.label) continue;
+      if (selection.limit > 0 && chosen == selection.limit) return absl::OkStatus();
+      ++chosen;
+      if (!visit({shards[n].first_id + record, shards[n], index, record})) return absl::OkStatus();
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ImageInfo> ImageOf(const Dataset& dataset, const SampleRow& row) {
+  const ImageInfo known = row.index.image(row.record);
+  if (known.format != ImageFormat::kUnknown) return known;
+  const absl::StatusOr<OwnedSample> sample = dataset.Read(row.id);
+  if (!sample.ok() && !IsAboutThePath(sample.status())) return sample.status();
+  if (!sample.ok()) return known;  // a damaged sample
+  for (const OwnedSample::Field& field : sample->fields) {
+    if (field.name == kImageField) return ImageOf(row, AsBytes(field.bytes));
+  }
+  return known;
+}
+
+ImageInfo ImageOf(const SampleRow& row, Bytes image) {
+  const ImageInfo known = row.index.image(row.record);
+  if (known.format != ImageFormat::kUnknown) return known;
+  ProbeOptions options;
+  options.level = ProbeLevel::kHeader;
+  options.max_pixels = UINT64_MAX;
+  return ProbeImage(image, options).info;
+}
+
+}  // namespace shardpack::cli

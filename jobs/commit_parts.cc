@@ -1,0 +1,32 @@
+#include "jobs/commit_parts.h"
+
+#include <utility>
+
+#include "converters/publishing/output_dir.h"
+#include "converters/publishing/skip_budget.h"
+#include "formats/formats.h"
+#include "formats/io/status_macros.h"
+
+namespace shardpack {
+
+absl::StatusOr<CommittedParts> CommitParts(const std::string& out, const OutputOptions& output,
+                                           const CommitOptions& options, IoPool& pool) {
+  ASSIGN_OR_RETURN(const std::string bytes, OutputDir::ReadPlanBytes(out));
+  absl::StatusOr<Plan> plan = Plan::FromBytes(bytes, FindFormat);
+  if (!plan.ok()) return OutputDir::DamagedPlan(out, plan.status());
+  OutputOptions only_commit = output;
+  only_commit.only_commit = true;
+  ASSIGN_OR_RETURN(OutputDir folder, OutputDir::Open(out, *plan, only_commit, pool));
+  RunReport report;
+  if (folder.complete()) {  // another commit was faster
+    ASSIGN_OR_RETURN(report.manifest, Manifest::Read(folder.path()));
+    report.already_complete = true;
+  } else {
+    report.kept_shards = folder.finished().size();
+    report.skips = SkipsOfToday(*plan, plan->listing().root, AllSkips(*plan, folder.finished()));
+    ASSIGN_OR_RETURN(report.manifest, Commit(*plan, folder.finished(), folder, options));
+  }
+  return CommittedParts{*std::move(plan), std::move(report)};
+}
+
+}  // namespace shardpack
