@@ -6,12 +6,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "formats/hdf5/decoded_writer.h"
 #include "formats/hdf5/hdf5_layout.h"
-#include "formats/hdf5/hdf5_output.h"
-#include "formats/hdf5/hdf5_scanner.h"
-#include "formats/hdf5/packed_writer.h"
-#include "formats/hdf5/vlen_writer.h"
+#include "formats/hdf5/reading/hdf5_scanner.h"
+#include "formats/hdf5/writing/decoded_writer.h"
+#include "formats/hdf5/writing/hdf5_output.h"
+#include "formats/hdf5/writing/packed_writer.h"
+#include "formats/hdf5/writing/vlen_writer.h"
 
 namespace shardpack {
 namespace {
