@@ -57,7 +57,7 @@ uint64_t RecordBound(const ShardSpec& spec, const RecordShape& shape) {
   return bound;
 }
 
-// At the start, or behind the smallest user blocks; a larger one hides the signature from here.
+// At the start, or after the smallest user blocks; a larger one hides the signature from here.
 bool Sniff(Bytes head, std::string_view file_name) {
   const std::string_view text = AsText(head);
   for (const size_t at : {0, 512}) {

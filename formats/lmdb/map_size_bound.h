@@ -1,5 +1,5 @@
 // How much room entries need in a B-tree that liblmdb fills in key order: upper bounds that hold
-// whatever the entries before and behind are.
+// whatever the entries before and after are.
 //
 //   uint64_t most = EntryBound(key.size(), value_bytes, LmdbPageBytes());
 //   uint64_t map_bytes = MapBytes(records, payload_bytes);

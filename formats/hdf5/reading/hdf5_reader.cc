@@ -83,7 +83,7 @@ absl::Status Hdf5Reader::Open() {
   return Malformed(0, "the superblock has an unknown version", "0 to 3", absl::StrCat(number));
 }
 
-// At 0, or behind a user block of 512 bytes or a larger power of two.
+// At 0, or after a user block of 512 bytes or a larger power of two.
 absl::Status Hdf5Reader::FindSuperblock() {
   for (uint64_t at = 0; at < size_; at = at == 0 ? 512 : at * 2) {
     base_ = at;

@@ -43,7 +43,7 @@ class Hdf5Reader {
   uint64_t size() const { return size_; }
   std::string_view shard_name() const { return shard_name_; }
   uint64_t base() const { return base_; }          // the superblock's offset
-  uint64_t end() const { return end_; }            // offset behind the last byte in use
+  uint64_t end() const { return end_; }            // offset after the last byte in use
   uint64_t root_address() const { return root_; }  // of the root group's object header
 
   // `what` is for the message: "the header of object 800".

@@ -264,7 +264,7 @@ absl::Status Mapper::ReadFurtherFields() {
         map_.fields.push_back(*std::move(field));
       }
     }
-    // What is no field of these samples is none of our business, but damage is.
+    // An object that is not a field of these samples is passed over; damage is not.
     if (absl::IsUnimplemented(status)) continue;
     if (absl::IsDataLoss(status) && (reader_.problem().id == FindingId::kHdf5Layout)) continue;
     status = Forgive(status);

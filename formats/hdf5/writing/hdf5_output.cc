@@ -213,7 +213,7 @@ absl::Status Hdf5Output::WriteInt64(std::string_view name, std::span<const int64
 
 absl::Status Hdf5Output::WriteStrings(std::string_view name, size_t width, std::string_view cells) {
   const LibraryLock lock;
-  // There is no string type of no bytes.
+  // HDF5 has no string type of zero bytes.
   Handle type = StringType(std::max<size_t>(width, 1), H5T_STR_NULLPAD);
   return WriteArray(name, type, width == 0 ? 0 : cells.size() / width, cells.data());
 }

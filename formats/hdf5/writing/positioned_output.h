@@ -30,7 +30,7 @@ class PositionedOutput {
 
   // The parts one after the other.
   absl::Status WriteAt(uint64_t offset, std::span<const Bytes> parts);
-  // Bytes behind the end of the file are zero.
+  // Bytes after the end of the file are zero.
   absl::Status ReadAt(uint64_t offset, std::span<std::byte> into);
   // Cuts or lengthens the file; what is added is zero.
   absl::Status Resize(uint64_t bytes);

@@ -32,7 +32,7 @@ class SampleTable {
   // InvalidArgument: fields that cannot be stored under their names, or twice the same.
   static absl::Status CheckSpec(const ShardSpec& spec);
   // OK when the sample has a key and the fields that the spec has, and the spec's counts are not
-  // exceeded. Whether the fields' totals are is for the writer to say.
+  // exceeded. Field totals are checked by the writer, not here.
   absl::Status Check(const SampleView& sample) const;
   void Add(const SampleView& sample);
   uint64_t samples() const { return labels_.size(); }

@@ -4,7 +4,7 @@
 //   if (meta.ok() && meta->has_value()) ... (*meta)->entries.root
 //
 // The sound one with the higher transaction (LMDB/lmdb: libraries/liblmdb/mdb.c,
-// mdb_env_pick_meta). liblmdb refuses a file whose first page, or second, is no meta page: each
+// mdb_env_pick_meta). liblmdb refuses a file whose first page, or second, is not a meta page: each
 // that is not sound is a finding, whether or not the other one helps.
 //
 // Thread-safety: as the window.

@@ -164,7 +164,7 @@ absl::Status RecordReader::OnPickle(const Waiting& waiting) {
   entry.number = waiting.number;
   entry.value_offset = waiting.value_offset;
   entry.value_bytes = waiting.value_bytes;
-  // A value begins behind a page's header only when it has pages of its own.
+  // A value begins after a page's header only when it has pages of its own.
   const uint64_t in_page = waiting.value_offset % page_bytes_;
   const bool alone = in_page == kPageHeaderBytes;
   entry.offset = waiting.value_offset - (alone ? kPageHeaderBytes : 8 + key.size());

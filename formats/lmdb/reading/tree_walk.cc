@@ -50,7 +50,7 @@ void TreeWalk::Damage(FindingId id, uint64_t page, std::string detail, std::stri
   findings_.Report(std::move(finding));
 }
 
-// Says who names a page that is none, or one that has been met before.
+// Marks the pages as used; reports `what` if one is out of range or already used.
 bool TreeWalk::Claim(uint64_t page, uint64_t pages, const char* what) {
   if (!IsPage(page) || pages > used_.size() - page) {
     damaged_ = true;
@@ -96,7 +96,7 @@ absl::StatusOr<bool> TreeWalk::Enter(uint64_t page, size_t depth, const LmdbTree
     Damage(FindingId::kLmdbPage, page, problem);
     return false;
   }
-  // A length that was made smaller: which one, nobody knows, so the nodes count as they are.
+  // Some node's length was shrunk; nothing says which, so the nodes are kept as stored.
   if (!level.parsed.is_packed) Damage(FindingId::kLmdbPage, page, "its nodes leave a gap");
   const bool must_be_leaf = depth + 1 == tree.depth;
   if (level.parsed.is_leaf != must_be_leaf || level.parsed.nodes.empty()) {
