@@ -93,6 +93,11 @@ TEST(SniffFormat, OtherFilesAreNone) {
   const absl::StatusOr<const Format*> folder = SniffFormat(scratch.path());
   ASSERT_TRUE(folder.ok()) << folder.status();
   EXPECT_EQ(*folder, nullptr);
+  // Named like the data file of a format.
+  ASSERT_EQ(::mkdir(scratch.File("data.mdb").c_str(), 0700), 0);
+  const absl::StatusOr<const Format*> nested = SniffFormat(scratch.path());
+  ASSERT_TRUE(nested.ok()) << nested.status();
+  EXPECT_EQ(*nested, nullptr);
 }
 
 TEST(SniffFormat, WhatCannotBeReadIsAStatus) {

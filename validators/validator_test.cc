@@ -18,6 +18,7 @@
 #include "formats/io/sequential_reader.h"
 #include "formats/testing/datasets/test_dataset.h"
 #include "formats/testing/datasets/toy_format.h"
+#include "formats/testing/fault_injection.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -33,6 +34,7 @@ using testing::MakeTestFolder;
 using testing::MakeTestSamples;
 using ::testing::Not;
 using testing::ReadTestFile;
+using testing::ScopedSyscalls;
 using testing::TestDatasetOptions;
 using testing::TestSample;
 using testing::ToyFormat;
@@ -315,9 +317,9 @@ const std::map<FindingId, Maker>& Makers() {
       {FindingId::kReadError,
        [] {
          Scene scene;
+         const ScopedSyscalls restored;
          SyscallsForTesting().pread = FailingPread;
          ValidationReport report = scene.Validate();
-         SyscallsForTesting().pread = ::pread;
          EXPECT_EQ(report.shards_checked, 2u) << "the others are still checked";
          EXPECT_EQ(report.records_checked, 12u);
          return report;
@@ -646,10 +648,9 @@ TEST(Validator, AFileThatNoRecordHasIsReadOnce) {
     see("new.jpg", "cat");
   };
   source_reads = 0;
-  const auto pread = SyscallsForTesting().pread;
+  const ScopedSyscalls restored;
   SyscallsForTesting().pread = CountingPread;
   const ValidationReport report = scene.Validate(against);
-  SyscallsForTesting().pread = pread;
   EXPECT_EQ(report.findings.count(FindingId::kSourceMoved) +
                 report.findings.count(FindingId::kSourceClassMismatch),
             static_cast<uint64_t>(kFiles));

@@ -23,7 +23,7 @@
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
 #include "formats/io/status_macros.h"
-#include "formats/webdataset/shard_members.h"
+#include "formats/webdataset/tool_indexes/shard_members.h"
 #include "jobs/open_input.h"
 
 namespace shardpack::cli {

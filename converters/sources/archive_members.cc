@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -18,17 +17,21 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/io/status_macros.h"
+#include "formats/tar/pax_records.h"
+#include "formats/tar/tar_header.h"
+#include "formats/tar/tar_walker.h"
 
 namespace shardpack {
 namespace {
 
 constexpr size_t kReadBytes = 1 << 20;
-constexpr uint64_t kBlockBytes = 512;
 // What libarchive calls ARCHIVE_ERRNO_FILE_FORMAT in a header that it keeps to itself
 // (archive_platform.h).
 constexpr int kUnknownFormat = EILSEQ;
 constexpr int kMaxExtensionHeaders = 16;  // before one member
-constexpr uint64_t kMaxPaxBytes = 1 << 20;
+constexpr uint64_t kMaxExtensionBytes = uint64_t{1} << 40;
+// Types of header that tar shards never have.
+constexpr char kVolumeLabel = 'V', kSolarisPax = 'X', kSolarisAcl = 'A';
 
 // A file without a name, gone with its descriptor.
 absl::StatusOr<File> OpenSpool() {
@@ -45,52 +48,6 @@ absl::StatusOr<File> OpenSpool() {
   return File(descriptor, folder + "/(spool)");
 }
 
-// The number in a field of a tar header: octal, or base 256 (its first bit says so).
-uint64_t HeaderNumber(std::string_view field) {
-  uint64_t value = 0;
-  if (!field.empty() && (static_cast<unsigned char>(field[0]) & 0x80) != 0) {
-    for (const char c : field.substr(field.size() - 8))
-      value = value << 8 | static_cast<unsigned char>(c);
-    return value;
-  }
-  for (const char c : field) {
-    if (c == ' ' && value == 0) continue;
-    if (c < '0' || c > '7') break;
-    value = value << 3 | static_cast<uint64_t>(c - '0');
-  }
-  return value;
-}
-
-// The value of the last `size` record of a pax header ("30 size=1234\n"), "" = there is none.
-std::string_view PaxSize(std::string_view records) {
-  constexpr std::string_view kName = " size=";
-  std::string_view size;
-  while (!records.empty()) {
-    size_t bytes = 0;
-    const auto [stop, error] =
-        std::from_chars(records.data(), records.data() + records.size(), bytes);
-    const auto digits = static_cast<size_t>(stop - records.data());
-    if (error != std::errc() || bytes <= digits || bytes > records.size()) break;
-    const std::string_view record = records.substr(digits, bytes - digits);
-    if (record.starts_with(kName) && record.ends_with('\n'))
-      size = record.substr(kName.size(), record.size() - kName.size() - 1);
-    records.remove_prefix(bytes);
-  }
-  return size;
-}
-
-// A header's checksum is the sum of its bytes, those of the checksum itself taken for blanks.
-bool HasItsChecksum(std::string_view header) {
-  uint64_t sum = 8 * static_cast<uint64_t>(' '), signed_sum = sum;
-  for (size_t i = 0; i < header.size(); ++i) {
-    if (i >= 148 && i < 156) continue;
-    sum += static_cast<unsigned char>(header[i]);
-    signed_sum += static_cast<uint64_t>(int64_t{static_cast<signed char>(header[i])});
-  }
-  const uint64_t written = HeaderNumber(header.substr(148, 8));
-  return written == sum || written == signed_sum;
-}
-
 struct TarData {
   uint64_t place = 0;
   std::optional<uint64_t> bytes;  // as the headers say; nullopt = in a way that is not read here
@@ -100,45 +57,38 @@ struct TarData {
 // after `at`, behind the zero blocks that end the archive before it. libarchive has accepted them;
 // it does not say where they end.
 absl::StatusOr<TarData> FindTarData(const File& archive, uint64_t at) {
-  std::string size;
+  PaxOverrides pax;
   for (int headers = 0; headers < kMaxExtensionHeaders;) {
-    std::array<char, kBlockBytes> block;
-    absl::Status read = archive.ReadExactlyAt(at, std::as_writable_bytes(std::span(block)));
-    if (!read.ok()) return read;
-    const std::string_view header(block.data(), block.size());
-    if (header.find_first_not_of('\0') == std::string_view::npos) {
-      at += kBlockBytes;
+    std::array<std::byte, kTarBlockBytes> block;
+    RETURN_IF_ERROR(archive.ReadExactlyAt(at, block));
+    if (IsAllZero(block)) {
+      at += kTarBlockBytes;
       continue;
     }
-    if (!HasItsChecksum(header)) break;
-    at += kBlockBytes;
-    const uint64_t bytes = HeaderNumber(header.substr(124, 12));
-    const char type = header[156];
-    // Of these libarchive (header_volume) takes the label alone.
-    if (type == 'V') {
-      ++headers;
-      continue;
-    }
-    const bool pax = type == 'x' || type == 'X' || type == 'g';
-    if (!pax && type != 'L' && type != 'K' && type != 'A') {
-      if (type == 'S') return TarData{at, std::nullopt};
-      uint64_t number = bytes;
-      const auto parsed = std::from_chars(size.data(), size.data() + size.size(), number);
-      if (!size.empty() && parsed.ptr != size.data() + size.size())
-        return TarData{at, std::nullopt};
-      return TarData{at, number};
-    }
-    if (bytes > uint64_t{1} << 40) break;
-    if (pax) {
-      if (bytes > kMaxPaxBytes) break;
-      std::string records(bytes, '\0');
-      read = archive.ReadExactlyAt(at, std::as_writable_bytes(std::span(records)));
-      if (!read.ok()) return read;
-      const std::string_view given = PaxSize(records);
-      if (!given.empty()) size = std::string(given);
-    }
-    at += (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+    TarHeader header;
+    const TarHeaderFault fault = DecodeTarHeader(block.data(), header);
+    if (fault == TarHeaderFault::kChecksum) break;
+    at += kTarBlockBytes;
     ++headers;
+    // Of these libarchive (header_volume) takes the label alone.
+    if (header.type == kVolumeLabel) continue;
+    const bool is_pax =
+        header.type == kTarPaxNext || header.type == kSolarisPax || header.type == kTarPaxGlobal;
+    if (!is_pax && header.type != kTarGnuLongName && header.type != kTarGnuLongLink &&
+        header.type != kSolarisAcl) {
+      if (header.type == kTarGnuSparse) return TarData{at, std::nullopt};
+      if (pax.has_size) return TarData{at, pax.size_bytes};
+      if (fault == TarHeaderFault::kSize) return TarData{at, std::nullopt};
+      return TarData{at, header.size_bytes};
+    }
+    if (fault == TarHeaderFault::kSize || header.size_bytes > kMaxExtensionBytes) break;
+    if (is_pax) {
+      if (header.size_bytes > kMaxTarExtensionBytes) break;
+      std::vector<std::byte> records(header.size_bytes);
+      RETURN_IF_ERROR(archive.ReadExactlyAt(at, records));
+      (void)ParsePaxRecords(records, pax);  // what is malformed libarchive has passed over
+    }
+    at += PaddedToTarBlock(header.size_bytes);
   }
   return absl::DataLossError(
       absl::StrCat(EscapeForTerminal(archive.path()), ": no tar header at offset ", at));
@@ -334,8 +284,7 @@ absl::StatusOr<bool> ArchiveMembers::EndsWith(uint64_t header) const {
   ASSIGN_OR_RETURN(const uint64_t size, archive_.Size());
   if (!data.ok() && !IsAboutThePath(data.status())) return data.status();
   if (!data.ok() || !data->bytes) return false;
-  const uint64_t blocks = *data->bytes / kBlockBytes + (*data->bytes % kBlockBytes > 0 ? 1 : 0);
-  return data->place + blocks * kBlockBytes >= size;
+  return data->place + PaddedToTarBlock(*data->bytes) >= size;
 }
 
 absl::Status ArchiveMembers::Spool(Handle& archive, ArchiveMember& member) {

@@ -6,12 +6,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "formats/hdf5/decoded_writer.h"
 #include "formats/hdf5/hdf5_layout.h"
-#include "formats/hdf5/hdf5_output.h"
-#include "formats/hdf5/hdf5_scanner.h"
-#include "formats/hdf5/packed_writer.h"
-#include "formats/hdf5/vlen_writer.h"
+#include "formats/hdf5/reading/hdf5_scanner.h"
+#include "formats/hdf5/writing/decoded_writer.h"
+#include "formats/hdf5/writing/hdf5_output.h"
+#include "formats/hdf5/writing/packed_writer.h"
+#include "formats/hdf5/writing/vlen_writer.h"
 
 namespace shardpack {
 namespace {
@@ -57,7 +57,7 @@ uint64_t RecordBound(const ShardSpec& spec, const RecordShape& shape) {
   return bound;
 }
 
-// At the start, or behind the smallest user blocks; a larger one hides the signature from here.
+// At the start, or after the smallest user blocks; a larger one hides the signature from here.
 bool Sniff(Bytes head, std::string_view file_name) {
   const std::string_view text = AsText(head);
   for (const size_t at : {0, 512}) {

@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/hdf5/hdf5_layout.h"
-#include "formats/hdf5/hdf5_output.h"
+#include "formats/hdf5/writing/hdf5_output.h"
 #include "formats/io/file.h"
 #include "formats/testing/sample_generator.h"
 #include "formats/testing/scratch_folder.h"

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "formats/core/sample.h"
-#include "formats/hdf5/hdf5_reader.h"
-#include "formats/hdf5/hdf5_scanner.h"
+#include "formats/hdf5/reading/hdf5_reader.h"
+#include "formats/hdf5/reading/hdf5_scanner.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
 #include "formats/testing/fuzz_checks.h"

@@ -1,5 +1,5 @@
 // Files of other writers, and files broken in one way each.
-#include "formats/hdf5/hdf5_scanner.h"
+#include "formats/hdf5/reading/hdf5_scanner.h"
 
 #include <algorithm>
 #include <string>
@@ -7,7 +7,7 @@
 
 #include "formats/hdf5/hdf5_format.h"
 #include "formats/hdf5/hdf5_layout.h"
-#include "formats/hdf5/hdf5_reader.h"
+#include "formats/hdf5/reading/hdf5_reader.h"
 #include "formats/io/file.h"
 #include "formats/testing/sample_generator.h"
 #include "formats/testing/scratch_folder.h"

@@ -4,12 +4,12 @@
 #include <string>
 
 #include "absl/strings/str_format.h"
-#include "formats/lmdb/lmdb_environment.h"
 #include "formats/lmdb/lmdb_layout.h"
-#include "formats/lmdb/lmdb_pages.h"
-#include "formats/lmdb/lmdb_scanner.h"
-#include "formats/lmdb/lmdb_writer.h"
-#include "formats/lmdb/page_bound.h"
+#include "formats/lmdb/map_size_bound.h"
+#include "formats/lmdb/reading/lmdb_pages.h"
+#include "formats/lmdb/reading/lmdb_scanner.h"
+#include "formats/lmdb/writing/lmdb_environment.h"
+#include "formats/lmdb/writing/lmdb_writer.h"
 
 namespace shardpack {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "formats/io/file.h"
-#include "formats/lmdb/lmdb_scanner.h"
+#include "formats/lmdb/reading/lmdb_scanner.h"
 #include "formats/testing/fuzz_checks.h"
 
 namespace shardpack {

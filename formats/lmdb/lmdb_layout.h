@@ -38,7 +38,7 @@ inline constexpr uint64_t kMaxValueBytes = (uint64_t{1} << 31) - 1 - 16;
 // A caffe key has eight digits; one more would no longer sort as a number.
 inline constexpr uint64_t kMaxCaffeNumber = 99'999'999;
 
-// The entries of the pickle layout that are no samples. Both sort behind every number.
+// The entries of the pickle layout that are not samples. Both sort after every number.
 inline constexpr std::string_view kPickleKeysKey = "__keys__";
 inline constexpr std::string_view kPickleLengthKey = "__len__";
 

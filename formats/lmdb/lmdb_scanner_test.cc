@@ -1,4 +1,4 @@
-#include "formats/lmdb/lmdb_scanner.h"
+#include "formats/lmdb/reading/lmdb_scanner.h"
 
 #include <algorithm>
 #include <functional>
@@ -11,7 +11,7 @@
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
 #include "formats/lmdb/lmdb_format.h"
-#include "formats/lmdb/lmdb_pages.h"
+#include "formats/lmdb/reading/lmdb_pages.h"
 #include "formats/testing/scratch_folder.h"
 #include "formats/testing/test_shard.h"
 #include "gtest/gtest.h"

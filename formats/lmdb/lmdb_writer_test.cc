@@ -1,4 +1,4 @@
-#include "formats/lmdb/lmdb_writer.h"
+#include "formats/lmdb/writing/lmdb_writer.h"
 
 #include <errno.h>
 
@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/lmdb/lmdb_format.h"
-#include "formats/lmdb/lmdb_pages.h"
+#include "formats/lmdb/reading/lmdb_pages.h"
 #include "formats/testing/fault_injection.h"
 #include "formats/testing/sample_generator.h"
 #include "formats/testing/scratch_folder.h"

@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "formats/lmdb/datum_scan.h"
-#include "formats/lmdb/pickle_scan.h"
+#include "formats/lmdb/reading/datum_scan.h"
+#include "formats/lmdb/reading/pickle_scan.h"
 
 namespace shardpack {
 namespace {

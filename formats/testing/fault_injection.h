@@ -13,7 +13,23 @@
 
 #include <cstdint>
 
+#include "formats/io/file.h"
+
 namespace shardpack::testing {
+
+// Puts the system calls back as it found them, whatever a test has put in their stead.
+class ScopedSyscalls {
+ public:
+  ScopedSyscalls() = default;
+  ~ScopedSyscalls() { SyscallsForTesting() = found_; }
+  ScopedSyscalls(const ScopedSyscalls&) = delete;
+  ScopedSyscalls& operator=(const ScopedSyscalls&) = delete;
+
+  const Syscalls& found() const { return found_; }
+
+ private:
+  const Syscalls found_ = SyscallsForTesting();
+};
 
 class FaultInjection {
  public:

@@ -56,9 +56,10 @@ int64_t LabelBaseOf(const ExampleScan& example) {
 }
 
 // The state of one Scan.
-class Walk {
+class RecordWalk {
  public:
-  Walk(SequentialReader& in, const ScanOptions& options, RecordSink& records, FindingSink& findings)
+  RecordWalk(SequentialReader& in, const ScanOptions& options, RecordSink& records,
+             FindingSink& findings)
       : in_(in),
         options_(options),
         records_(records),
@@ -95,7 +96,7 @@ class Walk {
   std::vector<ScannedField> fields_;
 };
 
-Finding Walk::MakeHere(FindingId id, uint64_t offset, uint64_t length) const {
+Finding RecordWalk::MakeHere(FindingId id, uint64_t offset, uint64_t length) const {
   Finding finding = MakeFinding(id, options_.shard_name);
   finding.record = number_;
   finding.offset = offset;
@@ -103,7 +104,7 @@ Finding Walk::MakeHere(FindingId id, uint64_t offset, uint64_t length) const {
   return finding;
 }
 
-absl::Status Walk::Run() {
+absl::Status RecordWalk::Run() {
   for (; in_.remaining() > 0; ++number_) {
     ASSIGN_OR_RETURN(Bytes head, in_.Peek(kRecordHeaderBytes));
     const bool whole_header = head.size() == kRecordHeaderBytes;
@@ -125,7 +126,7 @@ absl::Status Walk::Run() {
   return absl::OkStatus();
 }
 
-absl::Status Walk::EndInHeader(Bytes head) {
+absl::Status RecordWalk::EndInHeader(Bytes head) {
   Finding finding = MakeHere(FindingId::kContainerTruncated, in_.position(), head.size());
   finding.detail = "the header of a record";
   finding.expected = absl::StrCat(kRecordHeaderBytes, " bytes");
@@ -134,7 +135,7 @@ absl::Status Walk::EndInHeader(Bytes head) {
   return in_.Skip(head.size());
 }
 
-absl::Status Walk::RefuseHeader(const RecordHeader& header) {
+absl::Status RecordWalk::RefuseHeader(const RecordHeader& header) {
   const uint64_t offset = in_.position(), left = in_.remaining();
   ASSIGN_OR_RETURN(bool found, SeekNextHeader());
   const FindingId id =
@@ -158,7 +159,7 @@ absl::Status Walk::RefuseHeader(const RecordHeader& header) {
 // Moves to the next offset whose 12 bytes are a header that fits the file, or to the end of the
 // file. The data is not looked at, so the work is linear whatever the file holds: 32 bits of
 // checksum and a length below the file's size come together by chance once in 2^50 bytes and more.
-absl::StatusOr<bool> Walk::SeekNextHeader() {
+absl::StatusOr<bool> RecordWalk::SeekNextHeader() {
   absl::Status skipped = in_.Skip(1);
   while (skipped.ok() && in_.remaining() >= kRecordOverheadBytes) {
     ASSIGN_OR_RETURN(Bytes window, in_.Peek(kStepBytes));
@@ -179,7 +180,7 @@ absl::StatusOr<bool> Walk::SeekNextHeader() {
   return false;
 }
 
-bool Walk::CheckDataCrc(uint32_t computed, uint32_t stored, uint64_t payload_bytes) {
+bool RecordWalk::CheckDataCrc(uint32_t computed, uint32_t stored, uint64_t payload_bytes) {
   if (computed == stored) return true;
   Finding finding =
       MakeHere(FindingId::kTfrecordDataCrc, in_.position(), payload_bytes + kRecordOverheadBytes);
@@ -189,7 +190,7 @@ bool Walk::CheckDataCrc(uint32_t computed, uint32_t stored, uint64_t payload_byt
   return false;
 }
 
-absl::Status Walk::VisitRecord(uint64_t payload_bytes) {
+absl::Status RecordWalk::VisitRecord(uint64_t payload_bytes) {
   if (payload_bytes > kMaxExampleBytes) return VisitOversized(payload_bytes);
   const uint64_t record_bytes = payload_bytes + kRecordOverheadBytes;
   ASSIGN_OR_RETURN(Bytes record, in_.Peek(record_bytes));
@@ -202,7 +203,7 @@ absl::Status Walk::VisitRecord(uint64_t payload_bytes) {
 }
 
 // No Example is that large, so its bytes need not be in memory at once.
-absl::Status Walk::VisitOversized(uint64_t payload_bytes) {
+absl::Status RecordWalk::VisitOversized(uint64_t payload_bytes) {
   Finding finding =
       MakeHere(FindingId::kTfrecordExample, in_.position(), payload_bytes + kRecordOverheadBytes);
   finding.detail = "larger than protobuf can parse";
@@ -231,7 +232,7 @@ absl::Status Walk::VisitOversized(uint64_t payload_bytes) {
   return in_.Skip(kRecordFooterBytes);
 }
 
-void Walk::VisitExample(Bytes payload, uint64_t record_offset) {
+void RecordWalk::VisitExample(Bytes payload, uint64_t record_offset) {
   const uint64_t record_bytes = payload.size() + kRecordOverheadBytes;
   const ExampleScan::Outcome outcome = example_.Scan(payload);
   if (outcome == ExampleScan::Outcome::kMalformed) {
@@ -252,7 +253,7 @@ void Walk::VisitExample(Bytes payload, uint64_t record_offset) {
   HandOn(payload, record_offset);
 }
 
-void Walk::HandOn(Bytes payload, uint64_t record_offset) {
+void RecordWalk::HandOn(Bytes payload, uint64_t record_offset) {
   const auto bytes_of = [&](const ScannedFeature& feature) {
     return payload.subspan(feature.offset, feature.length);
   };
@@ -292,7 +293,7 @@ constinit const TfrecordScanner kTfrecordScanner;
 
 absl::Status TfrecordScanner::Scan(SequentialReader& in, const ScanOptions& options,
                                    RecordSink& records, FindingSink& findings) const {
-  return Walk(in, options, records, findings).Run();
+  return RecordWalk(in, options, records, findings).Run();
 }
 
 }  // namespace shardpack

@@ -13,7 +13,7 @@
 #include "formats/io/file.h"
 #include "formats/io/sequential_reader.h"
 #include "formats/io/staged_file.h"
-#include "formats/webdataset/tar_header.h"
+#include "formats/tar/tar_header.h"
 #include "formats/webdataset/webdataset_format.h"
 
 namespace shardpack {

@@ -22,7 +22,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "formats/core/finding.h"
-#include "formats/webdataset/tar_walker.h"
+#include "formats/tar/tar_walker.h"
 #include "formats/webdataset/webdataset_layout.h"
 
 namespace shardpack {

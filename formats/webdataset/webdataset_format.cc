@@ -6,15 +6,15 @@
 #include <string_view>
 
 #include "absl/strings/str_format.h"
-#include "formats/webdataset/dali_index.h"
-#include "formats/webdataset/energon_index.h"
-#include "formats/webdataset/openclip_sizes.h"
-#include "formats/webdataset/tar_header.h"
-#include "formats/webdataset/timm_info.h"
+#include "formats/tar/tar_header.h"
+#include "formats/webdataset/tool_indexes/dali_index.h"
+#include "formats/webdataset/tool_indexes/energon_index.h"
+#include "formats/webdataset/tool_indexes/openclip_sizes.h"
+#include "formats/webdataset/tool_indexes/timm_info.h"
+#include "formats/webdataset/tool_indexes/wids_index.h"
 #include "formats/webdataset/webdataset_layout.h"
 #include "formats/webdataset/webdataset_scanner.h"
 #include "formats/webdataset/webdataset_writer.h"
-#include "formats/webdataset/wids_index.h"
 
 namespace shardpack {
 namespace {

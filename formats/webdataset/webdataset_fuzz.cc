@@ -15,8 +15,8 @@
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
 #include "formats/io/sequential_reader.h"
-#include "formats/webdataset/dali_index.h"
-#include "formats/webdataset/tar_header.h"
+#include "formats/tar/tar_header.h"
+#include "formats/webdataset/tool_indexes/dali_index.h"
 #include "formats/webdataset/webdataset_scanner.h"
 
 namespace shardpack {

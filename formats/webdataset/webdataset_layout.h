@@ -38,7 +38,7 @@ bool LeavesFolder(std::string_view path);
 // What Python's int() makes of the bytes, as webdataset's decoder does, if it fits; underscores are
 // not taken.
 std::optional<int64_t> ParseLabel(std::string_view text);
-// More is no label.
+// Longer text is never a label.
 inline constexpr size_t kMaxLabelBytes = 64;
 
 // What decides which field of a sample is its image: the first one of the lowest rank.

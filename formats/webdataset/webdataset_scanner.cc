@@ -9,7 +9,7 @@
 #include "formats/core/sample.h"
 #include "formats/io/hash.h"
 #include "formats/io/status_macros.h"
-#include "formats/webdataset/tar_walker.h"
+#include "formats/tar/tar_walker.h"
 #include "formats/webdataset/webdataset_checker.h"
 #include "formats/webdataset/webdataset_layout.h"
 
@@ -23,9 +23,10 @@ constexpr size_t kFewFields = 16;
 char LowerCase(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 // One Scan. Its vectors and strings keep their memory from sample to sample.
-class Walk {
+class SampleWalk {
  public:
-  Walk(SequentialReader& in, const ScanOptions& options, RecordSink& records, FindingSink& findings)
+  SampleWalk(SequentialReader& in, const ScanOptions& options, RecordSink& records,
+             FindingSink& findings)
       : in_(in),
         records_(records),
         walker_(in, options.shard_name, findings, options.strict),
@@ -200,7 +201,7 @@ class Walk {
 
 absl::Status WebdatasetScanner::Scan(SequentialReader& in, const ScanOptions& options,
                                      RecordSink& records, FindingSink& findings) const {
-  return Walk(in, options, records, findings).Run();
+  return SampleWalk(in, options, records, findings).Run();
 }
 
 }  // namespace shardpack

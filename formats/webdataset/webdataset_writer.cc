@@ -9,8 +9,8 @@
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
 #include "formats/io/status_macros.h"
-#include "formats/webdataset/pax_records.h"
-#include "formats/webdataset/tar_header.h"
+#include "formats/tar/pax_records.h"
+#include "formats/tar/tar_header.h"
 #include "formats/webdataset/webdataset_layout.h"
 #include "nlohmann/json.hpp"
 

@@ -76,7 +76,7 @@ class WebdatasetWriter : public ShardWriter {
   bool finished_ = false;
   bool any_ = false;
   std::string last_key_;
-  // Used anew for each sample, so that no sample allocates once they have grown.
+  // Used again for each sample, so that no sample allocates once they have grown.
   std::vector<Member> members_;
   std::string path_, metadata_, label_;
   std::vector<std::byte> scratch_;

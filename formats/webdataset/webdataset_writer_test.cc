@@ -12,10 +12,10 @@
 
 #include "formats/core/format.h"
 #include "formats/io/file.h"
+#include "formats/tar/tar_header.h"
 #include "formats/testing/sample_generator.h"
 #include "formats/testing/scratch_folder.h"
 #include "formats/testing/test_shard.h"
-#include "formats/webdataset/tar_header.h"
 #include "formats/webdataset/webdataset_format.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"

@@ -12,6 +12,7 @@
 #include "formats/io/file.h"
 #include "formats/testing/datasets/test_dataset.h"
 #include "formats/testing/datasets/toy_format.h"
+#include "formats/testing/fault_injection.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -24,6 +25,7 @@ using testing::MakeTestFolder;
 using testing::MakeTestSamples;
 using testing::ReadTestFile;
 using testing::Reseal;
+using testing::ScopedSyscalls;
 using testing::TestDatasetOptions;
 using testing::TestSample;
 using testing::ToyFormat;
@@ -110,12 +112,12 @@ ssize_t SpoilingPread(int fd, void* into, size_t size, off_t offset) {
 TEST_F(DatasetTest, OneBadReadIsRepeatedTwoAreDamage) {
   const absl::StatusOr<Dataset> dataset = Dataset::Open(folder_);
   ASSERT_TRUE(dataset->Read(0).ok());
+  const ScopedSyscalls restored;
   SyscallsForTesting().pread = SpoilingPread;
   reads_to_spoil = 1;
   EXPECT_TRUE(dataset->Read(1).ok());
   reads_to_spoil = 2;
   EXPECT_TRUE(absl::IsDataLoss(dataset->Read(1).status()));
-  SyscallsForTesting().pread = ::pread;
 }
 
 TEST_F(DatasetTest, AShardCutWhileOpenIsAnError) {

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "formats/core/find_shard.h"
 #include "formats/io/file.h"
 #include "formats/io/sequential_reader.h"
 #include "formats/io/status_macros.h"
@@ -18,7 +19,6 @@
 namespace shardpack {
 namespace {
 
-constexpr size_t kSniffBytes = 1024;
 constexpr size_t kMaxWarnings = 3;
 constexpr size_t kKeptImageBytes = 16 << 20;
 constexpr std::string_view kLabelField = "cls";
@@ -111,23 +111,6 @@ class IndexRows : public RecordSink {
   uint64_t records_ = 0, no_integers_ = 0, first_record_ = 0, first_offset_ = 0;
 };
 
-// The data file of a shard at `path`, if it may be in this format. `name` is empty to ask for the
-// bytes alone.
-absl::StatusOr<std::optional<std::string>> DataFileFor(const std::string& path, bool is_folder,
-                                                       const Format& format,
-                                                       std::string_view name) {
-  if (is_folder != !format.traits.data_file.empty()) return std::optional<std::string>();
-  std::string data = path;
-  if (is_folder) absl::StrAppend(&data, "/", std::string(format.traits.data_file));
-  absl::StatusOr<File> file = File::OpenRead(data);
-  if (absl::IsNotFound(file.status()) && is_folder) return std::optional<std::string>();
-  if (!file.ok()) return file.status();
-  std::array<std::byte, kSniffBytes> head;
-  ASSIGN_OR_RETURN(size_t got, file->ReadAt(0, head));
-  if (!format.sniff(Bytes(head).first(got), name)) return std::optional<std::string>();
-  return std::optional<std::string>(std::move(data));
-}
-
 absl::StatusOr<ForeignShard> ScanWith(const Format& format, const std::string& path,
                                       std::string data_path, const ForeignScanOptions& options) {
   ASSIGN_OR_RETURN(File file, File::OpenRead(data_path));
@@ -211,14 +194,8 @@ absl::StatusOr<ForeignShardKind> FindForeignShard(const std::string& path,
     return absl::InvalidArgumentError(
         absl::StrCat(EscapeForTerminal(path), ": neither a file nor a folder that can be read"));
   }
-  // What the bytes say goes before what the name says.
-  for (const std::string& name : {std::string(), path}) {
-    for (const Format* format : formats) {
-      ASSIGN_OR_RETURN(std::optional<std::string> data,
-                       DataFileFor(path, is_folder, *format, name));
-      if (data.has_value()) return ForeignShardKind{format, *std::move(data)};
-    }
-  }
+  ASSIGN_OR_RETURN(FoundShard found, FindShard(path, is_folder, formats));
+  if (found.format != nullptr) return ForeignShardKind{found.format, std::move(found.data_path)};
   return NoFormat(path, is_folder);
 }
 

@@ -49,7 +49,7 @@ bool WarmShards::AllCached(const File& file, uint64_t bytes) {
   return bytes == 0 || file.ReadCachedAt(bytes - 1, std::span(&one, 1));
 }
 
-void WarmShards::TellRead(uint32_t shard, const File& file, bool was_cached) const {
+void WarmShards::RecordRead(uint32_t shard, const File& file, bool was_cached) const {
   State& state = states_[shard];
   if (!was_cached) {
     state.hits.store(0, std::memory_order_relaxed);

@@ -1,7 +1,7 @@
 // WarmShards: the shards that lie in the page cache as a whole, as mappings.
 //
 //   if (std::shared_ptr<const MappedShard> shard = warm.Get(n)) shard->Copy(offset, into);
-//   warm.TellRead(n, *file, was_cached);       // else: how a read that did not wait went
+//   warm.RecordRead(n, *file, was_cached);     // else: how a read that did not wait went
 //
 // A shard is mapped after some reads of it were served from the page cache and a walk over it found
 // every part there: a copy of what is not there would make a CPU thread wait for the disk. When
@@ -32,7 +32,7 @@ class WarmShards {
   explicit WarmShards(std::span<const DatasetShard> shards);
 
   std::shared_ptr<const MappedShard> Get(uint32_t shard) const;
-  void TellRead(uint32_t shard, const File& file, bool was_cached) const;
+  void RecordRead(uint32_t shard, const File& file, bool was_cached) const;
   // Whether a copy took longer than one from memory does.
   static bool IsSlow(uint64_t bytes, uint64_t ns);
   // After a slow one; looks no more than once a second.

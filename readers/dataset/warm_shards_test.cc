@@ -13,12 +13,14 @@
 #include <thread>
 #include <vector>
 
+#include "formats/testing/fault_injection.h"
 #include "formats/testing/scratch_folder.h"
 #include "gtest/gtest.h"
 
 namespace shardpack {
 namespace {
 
+using testing::ScopedSyscalls;
 using testing::ScratchFolder;
 
 std::string WriteFile(const ScratchFolder& scratch, size_t bytes) {
@@ -114,11 +116,11 @@ TEST(WarmShards, MapsWhatIsCachedAsAWholeAfterSomeReads) {
   shards[0].bytes = content.size();
   const WarmShards warm(shards);
   EXPECT_EQ(warm.Get(0), nullptr);
-  for (int i = 0; i < 15; ++i) warm.TellRead(0, file, true);
-  warm.TellRead(0, file, false);  // a miss begins anew
-  for (int i = 0; i < 15; ++i) warm.TellRead(0, file, true);
+  for (int i = 0; i < 15; ++i) warm.RecordRead(0, file, true);
+  warm.RecordRead(0, file, false);  // a miss begins anew
+  for (int i = 0; i < 15; ++i) warm.RecordRead(0, file, true);
   EXPECT_EQ(warm.Get(0), nullptr);
-  warm.TellRead(0, file, true);
+  warm.RecordRead(0, file, true);
   const std::shared_ptr<const MappedShard> mapped = warm.Get(0);
   ASSERT_NE(mapped, nullptr);
   EXPECT_TRUE(WarmShards::IsSlow(1000, 1'000'000));
@@ -140,16 +142,16 @@ TEST(WarmShards, WhatIsNotCachedIsNotMappedAndWhatIsGoneIsDropped) {
   std::vector<DatasetShard> shards(1);
   shards[0].bytes = content.size();
   const WarmShards warm(shards);
+  const ScopedSyscalls restored;
   SyscallsForTesting().preadv2 = ColdPreadv2;
-  for (int i = 0; i < 16; ++i) warm.TellRead(0, file, true);
+  for (int i = 0; i < 16; ++i) warm.RecordRead(0, file, true);
   EXPECT_EQ(warm.Get(0), nullptr);
   SyscallsForTesting().preadv2 = ::preadv2;
-  for (int i = 0; i < 32; ++i) warm.TellRead(0, file, true);  // twice as many the second time
+  for (int i = 0; i < 32; ++i) warm.RecordRead(0, file, true);  // twice as many the second time
   ASSERT_NE(warm.Get(0), nullptr);
   SyscallsForTesting().preadv2 = ColdPreadv2;
   warm.LookAgain(0, file);
   EXPECT_EQ(warm.Get(0), nullptr);
-  SyscallsForTesting().preadv2 = ::preadv2;
 }
 
 }  // namespace

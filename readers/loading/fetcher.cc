@@ -107,8 +107,8 @@ absl::Status Fetcher::Plan(std::span<const uint64_t> ids, FetchPlan& plan,
   plan.items.reserve(slots * fields);
   if (options_.image_infos) plan.infos.resize(slots);
   RETURN_IF_ERROR(Locate(ids, plan));
-  uint64_t place = options_.slab_bytes;  // full: the first item opens a slab
-  bool open = false;                     // whether the last run is one slab that others may join
+  uint64_t buffer_offset = options_.slab_bytes;  // full: the first item opens a slab
+  bool open = false;  // whether the last run is one slab that others may join
   for (size_t slot = 0; slot < slots; ++slot) {
     if (ids[slot] == kPaddingId) {
       content.status[slot].state = SampleState::kPadding;
@@ -124,12 +124,12 @@ absl::Status Fetcher::Plan(std::span<const uint64_t> ids, FetchPlan& plan,
       if (column == ShardTable::kNoColumn || !index.has_field(at.record, column)) continue;
       const Extent extent = index.field(at.record, column);
       const uint64_t room = Aligned(std::max<uint64_t>(extent.length, 1));
-      if (!open || place + room > options_.slab_bytes) {
+      if (!open || buffer_offset + room > options_.slab_bytes) {
         const uint64_t slabs = (room + options_.slab_bytes - 1) / options_.slab_bytes;
         plan.run_slabs.push_back(slabs);
         plan.run_bytes.push_back(0);
         open = slabs == 1;
-        place = 0;
+        buffer_offset = 0;
       }
       plan.items.push_back({.offset = extent.offset,
                             .length = extent.length,
@@ -140,10 +140,10 @@ absl::Status Fetcher::Plan(std::span<const uint64_t> ids, FetchPlan& plan,
                             .field = static_cast<uint16_t>(f),
                             .column = static_cast<uint16_t>(column),
                             .run = static_cast<uint32_t>(plan.run_slabs.size() - 1),
-                            .place = place,
+                            .buffer_offset = buffer_offset,
                             .into = nullptr});
-      place += room;
-      plan.run_bytes.back() = place;
+      buffer_offset += room;
+      plan.run_bytes.back() = buffer_offset;
       plan.bytes += extent.length;
     }
   }
@@ -159,7 +159,7 @@ void Fetcher::Place(SlabLease lease, FetchPlan& plan, HostBatch::Content& conten
     content.slabs.push_back(runs[r].first(plan.run_bytes[r]));
   const size_t slots = content.ids.size();
   for (FetchItem& item : plan.items) {
-    item.into = runs[item.run].data() + item.place;
+    item.into = runs[item.run].data() + item.buffer_offset;
     content.bytes[item.field * slots + item.slot] = Bytes(item.into, item.length);
   }
   content.lease = std::move(lease);
@@ -207,7 +207,7 @@ bool Fetcher::ReadGroup(const FetchPlan& plan, ItemRange group, const File& file
   const std::span<const iovec> wanted = std::span(parts).first(count);
   if (may_wait) return file.ReadExactlyAt(first.offset, wanted).ok();
   const bool cached = file.ReadCachedAt(first.offset, wanted);
-  if (warm_ != nullptr) warm_->TellRead(first.shard, file, cached);
+  if (warm_ != nullptr) warm_->RecordRead(first.shard, file, cached);
   return cached;
 }
 

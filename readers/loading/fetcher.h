@@ -1,4 +1,4 @@
-// Fetcher: reads any samples of a dataset into slabs: sorted by place, near ones in one call, each
+// Fetcher: reads any samples of a dataset into slabs: sorted by offset, near ones in one call, each
 // checked against its hash while it is in the cache.
 //
 //   absl::StatusOr<Fetcher> fetcher = Fetcher::Create(dataset, {.fields = {"image"}}, memory);
@@ -55,7 +55,7 @@ struct FetchItem {
   uint16_t field;   // position in FetchOptions::fields
   uint16_t column;  // in the shard's index
   uint32_t run;     // of the lease, and where in it
-  uint64_t place;
+  uint64_t buffer_offset;
   std::byte* into;  // set by Place
 };
 
@@ -94,8 +94,8 @@ class Fetcher {
   const FetchOptions& options() const { return options_; }
   const std::shared_ptr<SlabPool>& pool() const { return pool_; }
 
-  // Items and places for these ids; fills ids, labels, status, bytes of `content` but for what
-  // Place adds. kPaddingId is a slot without bytes.
+  // Items and their offsets for these ids; fills ids, labels, status, bytes of `content` but for
+  // what Place adds. kPaddingId is a slot without bytes.
   absl::Status Plan(std::span<const uint64_t> ids, FetchPlan& plan,
                     HostBatch::Content& content) const;
   void Place(SlabLease lease, FetchPlan& plan, HostBatch::Content& content) const;

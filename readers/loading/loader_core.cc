@@ -347,9 +347,9 @@ absl::Status Loader::Core::Substitute(Pending& batch, uint32_t slot, const absl:
   const uint64_t tries = std::min(kMaxSubstitutes, order_.samples() - 1);
   for (uint64_t k = 1; k <= tries; ++k) {
     if (stop_.load()) return absl::CancelledError("stopped while a bad sample was substituted");
-    const uint64_t place = (here + k) % order_.samples();
-    const uint64_t id =
-        order_.IdAt(batch.epoch, place / global_batch, static_cast<uint32_t>(place % global_batch));
+    const uint64_t position = (here + k) % order_.samples();
+    const uint64_t id = order_.IdAt(batch.epoch, position / global_batch,
+                                    static_cast<uint32_t>(position % global_batch));
     if (id == wanted || id == kPaddingId) continue;
     FetchPlan plan;
     absl::StatusOr<std::unique_ptr<HostBatch::Content>> other =

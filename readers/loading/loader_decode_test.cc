@@ -10,6 +10,7 @@
 #include "formats/io/file.h"
 #include "formats/testing/datasets/test_dataset.h"
 #include "formats/testing/datasets/toy_format.h"
+#include "formats/testing/fault_injection.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "images/augment/pixel_pipeline.h"
@@ -205,19 +206,17 @@ ssize_t ColdPreadv2(int fd, const iovec* parts, int count, off_t offset, int fla
 
 TEST_F(LoaderDecodeTest, OneThreadServesAConsumerThatKeepsBatches) {
   Make();
+  const testing::ScopedSyscalls restored;
   SyscallsForTesting().preadv2 = ColdPreadv2;
   LoaderOptions options = Options(1);
   options.prefetch_batches = 2;
-  {
-    auto loader = *Loader::Open(*dataset_, MakeOrder(), {}, options, memory_);
-    std::vector<HostBatch> kept;
-    for (int epoch = 0; epoch < 2; ++epoch) {
-      for (auto batch = loader.Next(); (*batch).has_value(); batch = loader.Next())
-        kept.push_back(**std::move(batch));
-    }
-    EXPECT_EQ(kept.size(), 8u);
+  auto loader = *Loader::Open(*dataset_, MakeOrder(), {}, options, memory_);
+  std::vector<HostBatch> kept;
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    for (auto batch = loader.Next(); (*batch).has_value(); batch = loader.Next())
+      kept.push_back(**std::move(batch));
   }
-  SyscallsForTesting().preadv2 = ::preadv2;
+  EXPECT_EQ(kept.size(), 8u);
 }
 
 TEST_F(LoaderDecodeTest, DecodingNeedsTheImageAndOptionsThatCanBe) {

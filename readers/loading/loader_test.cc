@@ -18,6 +18,7 @@
 #include "formats/io/hash.h"
 #include "formats/testing/datasets/test_dataset.h"
 #include "formats/testing/datasets/toy_format.h"
+#include "formats/testing/fault_injection.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "readers/loading/fetcher.h"
@@ -30,6 +31,7 @@ using ::testing::HasSubstr;
 using testing::MakeTestFolder;
 using testing::MakeTestSamples;
 using testing::ReadTestFile;
+using testing::ScopedSyscalls;
 using testing::TestDatasetOptions;
 using testing::TestSample;
 using testing::ToyFormat;
@@ -39,10 +41,7 @@ using testing::WriteTestFile;
 class LoaderTest : public ::testing::Test {
  protected:
   LoaderTest() { Make({.shards = 4, .records_per_shard = 25}); }
-  ~LoaderTest() override {
-    SyscallsForTesting().preadv2 = ::preadv2;
-    (void)RemoveTree(folder_);
-  }
+  ~LoaderTest() override { (void)RemoveTree(folder_); }
 
   void Make(const TestDatasetOptions& options) {
     if (!folder_.empty()) (void)RemoveTree(folder_);
@@ -111,6 +110,7 @@ class LoaderTest : public ::testing::Test {
     WriteTestFile(path, bytes);
   }
 
+  const ScopedSyscalls restored_;
   PageableMemory memory_;
   std::string folder_;
   std::vector<TestSample> samples_;

@@ -44,7 +44,7 @@ absl::StatusOr<std::shared_ptr<SlabPool>> SlabPool::Create(HostMemory& memory, s
 SlabPool::~SlabPool() { memory_.Free(all_); }
 
 std::optional<std::vector<size_t>> SlabPool::FindLocked(std::span<const size_t> run_slabs) const {
-  std::vector<size_t> places;
+  std::vector<size_t> begins;
   std::vector<bool> used = used_;
   for (const size_t wanted : run_slabs) {
     size_t begin = 0, length = 0;
@@ -58,9 +58,9 @@ std::optional<std::vector<size_t>> SlabPool::FindLocked(std::span<const size_t> 
     }
     if (length < wanted) return std::nullopt;
     std::fill_n(used.begin() + static_cast<ptrdiff_t>(begin), wanted, true);
-    places.push_back(begin);
+    begins.push_back(begin);
   }
-  return places;
+  return begins;
 }
 
 absl::StatusOr<SlabLease> SlabPool::AllocateOutside(std::span<const size_t> run_slabs) {
@@ -88,12 +88,12 @@ absl::StatusOr<SlabLease> SlabPool::Acquire(std::span<const size_t> run_slabs,
       lock.unlock();
       return AllocateOutside(run_slabs);
     }
-    if (const std::optional<std::vector<size_t>> places = FindLocked(run_slabs)) {
+    if (const std::optional<std::vector<size_t>> begins = FindLocked(run_slabs)) {
       SlabLease lease;
       lease.pool_ = shared_from_this();
       for (size_t i = 0; i < run_slabs.size(); ++i) {
-        std::fill_n(used_.begin() + static_cast<ptrdiff_t>((*places)[i]), run_slabs[i], true);
-        lease.runs_.push_back(all_.subspan((*places)[i] * slab_bytes_, run_slabs[i] * slab_bytes_));
+        std::fill_n(used_.begin() + static_cast<ptrdiff_t>((*begins)[i]), run_slabs[i], true);
+        lease.runs_.push_back(all_.subspan((*begins)[i] * slab_bytes_, run_slabs[i] * slab_bytes_));
       }
       used_count_ += total;
       peak_ = std::max(peak_, used_count_);

@@ -82,7 +82,7 @@ class SlabPool : public std::enable_shared_from_this<SlabPool> {
   SlabPool(HostMemory& memory, std::span<std::byte> all, size_t slab_bytes)
       : memory_(memory), all_(all), slab_bytes_(slab_bytes), used_(all.size() / slab_bytes) {}
 
-  // Places of the runs, or nullopt when they do not fit now.
+  // First slabs of the runs, or nullopt when they do not fit now.
   std::optional<std::vector<size_t>> FindLocked(std::span<const size_t> run_slabs) const;
   absl::StatusOr<SlabLease> AllocateOutside(std::span<const size_t> run_slabs);
   void Take(SlabLease& lease);

@@ -21,26 +21,26 @@ BlockShuffle::BlockShuffle(uint64_t size, uint32_t block, uint32_t window, uint6
       missing_(Blocks(size, block) * block - size),
       key_(MixKey(key, kOfWindows)),
       blocks_(Blocks(size, block), MixKey(key, kOfBlocks)),
-      last_block_place_(blocks_.Inverse(blocks_.size() - 1)) {}
+      last_block_index_(blocks_.Inverse(blocks_.size() - 1)) {}
 
 uint64_t BlockShuffle::WindowBegin(uint64_t window) const {
   const uint64_t begin = window * window_ * block_;
-  return std::min(size_, window > last_block_place_ / window_ ? begin - missing_ : begin);
+  return std::min(size_, window > last_block_index_ / window_ ? begin - missing_ : begin);
 }
 
-uint64_t BlockShuffle::WindowOf(uint64_t place) const {
-  const bool before = place < WindowBegin(last_block_place_ / window_ + 1);
-  return (before ? place : place + missing_) / (window_ * block_);
+uint64_t BlockShuffle::WindowOf(uint64_t index) const {
+  const bool before = index < WindowBegin(last_block_index_ / window_ + 1);
+  return (before ? index : index + missing_) / (window_ * block_);
 }
 
-void BlockShuffle::Fill(uint64_t first_place, std::span<uint64_t> out) const {
+void BlockShuffle::Fill(uint64_t first_index, std::span<uint64_t> out) const {
   while (!out.empty()) {
-    const uint64_t window = WindowOf(first_place);
+    const uint64_t window = WindowOf(first_index);
     const uint64_t begin = WindowBegin(window), end = WindowBegin(window + 1);
     const Permutation mix(end - begin, MixKey(key_, window));
-    const uint64_t run = std::min<uint64_t>(out.size(), end - first_place);
-    FillFromWindow(window, mix, first_place - begin, out.first(run));
-    first_place += run;
+    const uint64_t run = std::min<uint64_t>(out.size(), end - first_index);
+    FillFromWindow(window, mix, first_index - begin, out.first(run));
+    first_index += run;
     out = out.subspan(run);
   }
 }
@@ -49,8 +49,8 @@ void BlockShuffle::FillFromWindow(uint64_t window, const Permutation& mix, uint6
                                   std::span<uint64_t> out) const {
   // Where the window's numbers, counted through its blocks, have to skip what the last block lacks.
   uint64_t skip_from = ~uint64_t{0};
-  if (window == last_block_place_ / window_) {
-    skip_from = (last_block_place_ - window * window_ + 1) * block_ - missing_;
+  if (window == last_block_index_ / window_) {
+    skip_from = (last_block_index_ - window * window_ + 1) * block_ - missing_;
   }
   std::array<uint64_t, 256> in_block;
   while (!out.empty()) {

@@ -93,7 +93,7 @@ TEST(BlockShuffleTest, AWindowOfATerabyteScaleSetIsExact) {
   const uint64_t size = (uint64_t{1} << 40) - 12'345, block = 256, window = 64;
   const BlockShuffle shuffle(size, block, window, 5);
   for (const uint64_t number : {uint64_t{0}, uint64_t{1'000'003}, size / (block * window) - 2}) {
-    // Behind the short block, wherever it lies, windows begin earlier: these places touch two.
+    // Behind the short block, wherever it lies, windows begin earlier: these indexes touch two.
     const std::vector<uint64_t> values = Part(shuffle, number * block * window, block * window);
     std::set<uint64_t> blocks;
     for (const uint64_t value : values) {

@@ -32,7 +32,7 @@ struct Row {
   uint64_t key = 0;
 
   void Fill(const OrderSpec& spec, uint64_t epoch, uint64_t index, std::span<uint64_t> out) const;
-  void FillFromPass(const OrderSpec& spec, uint64_t pass, uint64_t place,
+  void FillFromPass(const OrderSpec& spec, uint64_t pass, uint64_t position,
                     std::span<uint64_t> out) const;
 };
 
@@ -41,23 +41,23 @@ void Row::Fill(const OrderSpec& spec, uint64_t epoch, uint64_t index,
   using Wide = unsigned __int128;
   const Wide at = Wide{epoch} * epoch_samples + index;
   auto pass = static_cast<uint64_t>(at / samples);
-  auto place = static_cast<uint64_t>(at % samples);
+  auto position = static_cast<uint64_t>(at % samples);
   while (!out.empty()) {
-    const uint64_t run = std::min<uint64_t>(out.size(), samples - place);
-    FillFromPass(spec, pass, place, out.first(run));
+    const uint64_t run = std::min<uint64_t>(out.size(), samples - position);
+    FillFromPass(spec, pass, position, out.first(run));
     out = out.subspan(run);
     ++pass;
-    place = 0;
+    position = 0;
   }
 }
 
-void Row::FillFromPass(const OrderSpec& spec, uint64_t pass, uint64_t place,
+void Row::FillFromPass(const OrderSpec& spec, uint64_t pass, uint64_t position,
                        std::span<uint64_t> out) const {
   const uint64_t pass_key = MixKey(key, pass);
   if (spec.mode == OrderMode::kBlockShuffle) {
-    BlockShuffle(samples, spec.block_samples, spec.window_blocks, pass_key).Fill(place, out);
+    BlockShuffle(samples, spec.block_samples, spec.window_blocks, pass_key).Fill(position, out);
   } else {
-    std::iota(out.begin(), out.end(), place);
+    std::iota(out.begin(), out.end(), position);
     if (spec.mode == OrderMode::kShuffle) Permutation(samples, pass_key).MapAll(out);
   }
   for (uint64_t& id : out) id += first;

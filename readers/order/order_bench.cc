@@ -22,13 +22,13 @@ void SetRate(benchmark::State& state, size_t ids) {
 void BM_Permutation(benchmark::State& state) {
   const auto size = static_cast<uint64_t>(state.range(0));
   const Permutation permutation(size, 1);
-  std::vector<uint64_t> places(std::min<uint64_t>(size, 1 << 14));
+  std::vector<uint64_t> indexes(std::min<uint64_t>(size, 1 << 14));
   for (auto _ : state) {
-    std::iota(places.begin(), places.end(), 0);
-    permutation.MapAll(places);
-    benchmark::DoNotOptimize(places.data());
+    std::iota(indexes.begin(), indexes.end(), 0);
+    permutation.MapAll(indexes);
+    benchmark::DoNotOptimize(indexes.data());
   }
-  SetRate(state, places.size());
+  SetRate(state, indexes.size());
 }
 BENCHMARK(BM_Permutation)
     ->Arg(50'000)

@@ -18,9 +18,9 @@ inline uint64_t Scramble(uint64_t x) {
 // numbers are a table in one word.
 constexpr uint64_t kTableSize = 16;
 
-inline uint64_t Nibble(uint64_t table, uint64_t place) { return table >> (4 * place) & 15; }
+inline uint64_t Nibble(uint64_t table, uint64_t index) { return table >> (4 * index) & 15; }
 
-// Fisher-Yates: of the numbers from `i` on, one drawn goes to place `i`.
+// Fisher-Yates: of the numbers from `i` on, one drawn goes to `i`.
 uint64_t ShuffledTable(uint64_t size, uint64_t key) {
   uint64_t table = 0xFEDCBA9876543210;
   for (uint64_t i = 0; i + 1 < size; ++i) {
@@ -67,34 +67,34 @@ inline uint64_t Permutation::Backward(uint64_t x) const {
   return high << low_bits_ | low;
 }
 
-uint64_t Permutation::Map(uint64_t place) const {
-  if (size_ <= kTableSize) return Nibble(table_, place);
-  uint64_t x = Forward(place);
+uint64_t Permutation::Map(uint64_t index) const {
+  if (size_ <= kTableSize) return Nibble(table_, index);
+  uint64_t x = Forward(index);
   while (x >= size_) x = Forward(x);
   return x;
 }
 
 uint64_t Permutation::Inverse(uint64_t value) const {
   if (size_ <= kTableSize) {
-    uint64_t place = 0;
-    while (Nibble(table_, place) != value) ++place;
-    return place;
+    uint64_t index = 0;
+    while (Nibble(table_, index) != value) ++index;
+    return index;
   }
   uint64_t x = Backward(value);
   while (x >= size_) x = Backward(x);
   return x;
 }
 
-void Permutation::MapAll(std::span<uint64_t> places) const {
+void Permutation::MapAll(std::span<uint64_t> indexes) const {
   if (size_ <= kTableSize) {
-    for (uint64_t& place : places) place = Nibble(table_, place);
+    for (uint64_t& index : indexes) index = Nibble(table_, index);
     return;
   }
   // One step of every walk, none waiting for another; then one more of those that are still above
   // the end, and so on. No branch depends on where a walk is.
   std::array<uint16_t, 256> walking;
-  while (!places.empty()) {
-    const std::span<uint64_t> run = places.first(std::min(places.size(), walking.size()));
+  while (!indexes.empty()) {
+    const std::span<uint64_t> run = indexes.first(std::min(indexes.size(), walking.size()));
     size_t left = 0;
     for (size_t i = 0; i < run.size(); ++i) {
       run[i] = Forward(run[i]);
@@ -110,7 +110,7 @@ void Permutation::MapAll(std::span<uint64_t> places) const {
         left += run[lane] >= size_;
       }
     }
-    places = places.subspan(run.size());
+    indexes = indexes.subspan(run.size());
   }
 }
 

@@ -1,8 +1,8 @@
-// Permutation: a keyed shuffle of the numbers below n; any place of it at once, without a table.
+// Permutation: a keyed shuffle of the numbers below n; any index of it at once, without a table.
 //
 //   Permutation shuffle(50'000, MixKey(seed, epoch));
-//   uint64_t id = shuffle.Map(7);            // what stands at place 7
-//   uint64_t place = shuffle.Inverse(id);    // 7 again
+//   uint64_t id = shuffle.Map(7);            // what stands at index 7
+//   uint64_t index = shuffle.Inverse(id);    // 7 again
 //
 // A Feistel network over the next power of two (halves differ by a bit where its exponent is odd),
 // walked until it falls below n (cycle walking: J. Black and P. Rogaway, "Ciphers with Arbitrary
@@ -14,7 +14,7 @@
 // Lifetime: a plain value of 100 bytes.
 // Thread-safety: const, any thread.
 // Errors: none; arguments must be below n.
-// Units: places and values count from 0.
+// Units: indexes and values count from 0.
 #ifndef SHARDPACK_READERS_ORDER_PERMUTATION_H_
 #define SHARDPACK_READERS_ORDER_PERMUTATION_H_
 
@@ -41,11 +41,11 @@ class Permutation {
   Permutation(uint64_t size, uint64_t key);
 
   uint64_t size() const { return size_; }
-  uint64_t Map(uint64_t place) const;
+  uint64_t Map(uint64_t index) const;
   uint64_t Inverse(uint64_t value) const;
-  // Map of each place, in its stead. Several times faster than one by one: the walks of many places
+  // Replaces each index by its Map. Several times faster than one by one: the walks of many indexes
   // overlap.
-  void MapAll(std::span<uint64_t> places) const;
+  void MapAll(std::span<uint64_t> indexes) const;
 
  private:
   // In pairs: the low half changes the high one, then the reverse. Six pass the tests of quality

@@ -29,13 +29,13 @@ TEST(PermutationTest, IsOneToOneForEverySize) {
       const Permutation permutation(size, key);
       const std::vector<uint64_t> values = All(permutation);
       std::vector<bool> seen(size);
-      for (uint64_t place = 0; place < size; ++place) {
-        const uint64_t value = values[place];
+      for (uint64_t index = 0; index < size; ++index) {
+        const uint64_t value = values[index];
         ASSERT_LT(value, size);
         ASSERT_FALSE(seen[value]) << value << " twice, of " << size;
         seen[value] = true;
-        ASSERT_EQ(permutation.Map(place), value) << size << " at " << place;
-        ASSERT_EQ(permutation.Inverse(value), place) << size;
+        ASSERT_EQ(permutation.Map(index), value) << size << " at " << index;
+        ASSERT_EQ(permutation.Inverse(value), index) << size;
       }
     }
   }
@@ -51,17 +51,17 @@ TEST(PermutationTest, IsOneToOneForLargeSizes) {
   sizes.push_back(Permutation::kMaxSize);
   for (const uint64_t size : sizes) {
     const Permutation permutation(size, random());
-    std::vector<uint64_t> places(700), values;
-    for (uint64_t& place : places) place = random() % size;
-    places.front() = 0;
-    places.back() = size - 1;
-    values = places;
+    std::vector<uint64_t> indexes(700), values;
+    for (uint64_t& index : indexes) index = random() % size;
+    indexes.front() = 0;
+    indexes.back() = size - 1;
+    values = indexes;
     permutation.MapAll(values);
-    for (size_t i = 0; i < places.size(); ++i) {
+    for (size_t i = 0; i < indexes.size(); ++i) {
       ASSERT_LT(values[i], size);
-      ASSERT_EQ(permutation.Inverse(values[i]), places[i]) << size;
-      ASSERT_EQ(permutation.Map(places[i]), values[i]) << size;
-      ASSERT_EQ(permutation.Map(permutation.Inverse(places[i])), places[i]) << size;
+      ASSERT_EQ(permutation.Inverse(values[i]), indexes[i]) << size;
+      ASSERT_EQ(permutation.Map(indexes[i]), values[i]) << size;
+      ASSERT_EQ(permutation.Map(permutation.Inverse(indexes[i])), indexes[i]) << size;
     }
   }
 }
@@ -70,10 +70,10 @@ TEST(PermutationTest, MapsNoneOrAFew) {
   const Permutation permutation(1000, 5);
   permutation.MapAll({});
   for (size_t length : {1, 2, 255, 256, 257, 511, 513}) {
-    std::vector<uint64_t> places(length);
-    for (size_t i = 0; i < length; ++i) places[i] = (i * 7) % 1000;
-    permutation.MapAll(places);
-    for (size_t i = 0; i < length; ++i) ASSERT_EQ(places[i], permutation.Map((i * 7) % 1000));
+    std::vector<uint64_t> indexes(length);
+    for (size_t i = 0; i < length; ++i) indexes[i] = (i * 7) % 1000;
+    permutation.MapAll(indexes);
+    for (size_t i = 0; i < length; ++i) ASSERT_EQ(indexes[i], permutation.Map((i * 7) % 1000));
   }
 }
 
@@ -118,8 +118,8 @@ TEST(PermutationTest, EveryOrderOfAFewComesEquallyOften) {
   }
 }
 
-// Over many keys, each value comes to each place, and each distance between the values of
-// neighbouring places, equally often.
+// Over many keys, each value comes to each index, and each distance between the values of
+// neighbouring indexes, equally often.
 TEST(PermutationTest, PlacesAndNeighboursAreIndependent) {
   for (const uint64_t size : {7, 16, 17, 31, 32, 33, 64, 100, 127}) {
     std::vector<double> values(size * size), steps(size - 1);

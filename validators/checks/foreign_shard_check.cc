@@ -1,10 +1,10 @@
 // CheckForeignShard: see shard_check.h.
-#include <array>
 #include <filesystem>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "formats/core/find_shard.h"
 #include "formats/io/file.h"
 #include "formats/io/sequential_reader.h"
 #include "formats/io/status_macros.h"
@@ -16,7 +16,6 @@
 namespace shardpack {
 namespace {
 
-constexpr size_t kSniffBytes = 1024;
 constexpr size_t kMagicBytes = 18;  // what SniffImageFormat needs
 
 // What can be said of a record without an index.
@@ -135,26 +134,16 @@ absl::StatusOr<OpenShard> OpenForeign(const std::string& path,
     shard.why = "a device, pipe or socket";
     return shard;
   }
-  // What the bytes say goes before what the name says.
-  for (const bool by_name : {false, true}) {
-    for (const Format* format : formats) {
-      if (is_folder != !format->traits.data_file.empty()) continue;
-      const std::string data =
-          is_folder ? absl::StrCat(path, "/", std::string(format->traits.data_file)) : path;
-      absl::StatusOr<File> file = File::OpenRead(data);
-      if (is_folder && absl::IsNotFound(file.status())) continue;
-      if (!file.ok()) return file.status();
-      ASSIGN_OR_RETURN(uint64_t bytes, file->Size());
-      std::array<std::byte, kSniffBytes> head;
-      ASSIGN_OR_RETURN(size_t got, file->ReadAt(0, head));
-      shard.bytes = bytes;
-      if (!format->sniff(Bytes(head).first(got), by_name ? path : "")) continue;
-      shard.format = format;
-      shard.file = *std::move(file);
-      return shard;
-    }
+  ASSIGN_OR_RETURN(const FoundShard found, FindShard(path, is_folder, formats));
+  shard.format = found.format;
+  if (shard.format == nullptr) {
+    shard.why = is_folder                                      ? "a folder without a shard"
+                : std::filesystem::file_size(path, error) == 0 ? "an empty file"
+                                                               : "";
+    return shard;
   }
-  shard.why = is_folder ? "a folder without a shard" : shard.bytes == 0 ? "an empty file" : "";
+  ASSIGN_OR_RETURN(shard.file, File::OpenRead(found.data_path));
+  ASSIGN_OR_RETURN(shard.bytes, shard.file.Size());
   return shard;
 }
 

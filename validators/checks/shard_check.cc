@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "formats/core/find_shard.h"
 #include "formats/core/shard_index.h"
 #include "formats/io/file.h"
 #include "formats/io/sequential_reader.h"
@@ -18,8 +19,6 @@
 
 namespace shardpack {
 namespace {
-
-constexpr size_t kSniffBytes = 1024;
 
 class ShardCheck {
  public:

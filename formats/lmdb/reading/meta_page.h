@@ -1,0 +1,30 @@
+// ChooseMeta: which of the two meta pages of an LMDB file counts.
+//
+//   absl::StatusOr<std::optional<LmdbMeta>> meta = ChooseMeta(window, shard, findings);
+//   if (meta.ok() && meta->has_value()) ... (*meta)->entries.root
+//
+// The sound one with the higher transaction (LMDB/lmdb: libraries/liblmdb/mdb.c,
+// mdb_env_pick_meta). liblmdb refuses a file whose first page, or second, is not a meta page: each
+// that is not sound is a finding, whether or not the other one helps.
+//
+// Thread-safety: as the window.
+// Errors: the file cannot be read; nullopt: no sound one.
+#ifndef SHARDPACK_FORMATS_LMDB_READING_META_PAGE_H_
+#define SHARDPACK_FORMATS_LMDB_READING_META_PAGE_H_
+
+#include <optional>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "formats/core/finding.h"
+#include "formats/lmdb/reading/lmdb_pages.h"
+#include "formats/lmdb/reading/page_window.h"
+
+namespace shardpack {
+
+absl::StatusOr<std::optional<LmdbMeta>> ChooseMeta(PageWindow& window, std::string_view shard,
+                                                   FindingSink& findings);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_FORMATS_LMDB_READING_META_PAGE_H_

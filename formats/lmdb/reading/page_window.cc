@@ -1,0 +1,31 @@
+#include "formats/lmdb/reading/page_window.h"
+
+#include <algorithm>
+#include <span>
+
+#include "formats/io/status_macros.h"
+
+namespace shardpack {
+namespace {
+
+// Going forward, few calls; elsewhere, little more than was asked for.
+constexpr uint64_t kMaxBytes = 256 << 10, kMinBytes = 16 << 10;
+
+}  // namespace
+
+absl::StatusOr<Bytes> PageWindow::Read(uint64_t offset, uint64_t bytes) {
+  if (offset >= begin_ && offset <= end_ && bytes <= end_ - offset) {
+    return Bytes(buffer_).subspan(offset - begin_, bytes);
+  }
+  const bool forward = offset >= begin_ && offset <= end_ + kMaxBytes;
+  ahead_bytes_ = forward ? std::min(ahead_bytes_ * 2, kMaxBytes) : kMinBytes;
+  const uint64_t take = std::min(std::max(bytes, ahead_bytes_), size_ - offset);
+  if (buffer_.size() < take) buffer_.resize(take);
+  begin_ = end_ = 0;
+  RETURN_IF_ERROR(file_.ReadExactlyAt(offset, std::span(buffer_.data(), take)));
+  begin_ = offset;
+  end_ = offset + take;
+  return Bytes(buffer_).first(bytes);
+}
+
+}  // namespace shardpack

@@ -1,0 +1,56 @@
+// VisitMembers: the members of a finished shard that belong to samples, for those who write an
+// index of them.
+//
+//   const auto visit = [&](const ShardMember& member) {
+//     samples += member.begins_sample;
+//     return absl::OkStatus();
+//   };
+//   absl::StatusOr<uint64_t> end = VisitMembers(file, size, "train-000000.tar", visit);
+//
+// Lifetime: a member's texts live during its visit.
+// Errors: DataLoss with the first finding for a damaged shard; what `visit` answers, at once; else
+// those of the reads. Only headers are read.
+// Units: bytes from the start of the shard.
+#ifndef SHARDPACK_FORMATS_WEBDATASET_TOOL_INDEXES_SHARD_MEMBERS_H_
+#define SHARDPACK_FORMATS_WEBDATASET_TOOL_INDEXES_SHARD_MEMBERS_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "formats/core/format.h"
+#include "formats/io/file.h"
+
+namespace shardpack {
+
+struct ShardMember {
+  std::string_view key, extension, name;  // as spelt
+  uint64_t offset = 0;                    // of its first block, extension records included
+  uint64_t data_offset = 0, size_bytes = 0;
+  bool has_extension_record = false;
+  bool begins_sample = false;  // its key is not that of the member before
+};
+
+using MemberVisitor = std::function<absl::Status(const ShardMember& member)>;
+
+// Visits what readers take for members of samples, in their order. Answers where the last member of
+// any kind ends, its padding included; 0 when there is none.
+absl::StatusOr<uint64_t> VisitMembers(const File& file, uint64_t size_bytes,
+                                      std::string_view shard_name, const MemberVisitor& visit);
+
+// The same for a shard of the dataset that `input` describes.
+absl::StatusOr<uint64_t> VisitMembers(const SidecarInput& input, const ManifestShard& shard,
+                                      const MemberVisitor& visit);
+
+// The member of the record at [offset, offset + length) that is its label, as it is written there:
+// "007", "+3", "5\n". nullopt where it has none. Errors: those of the reads.
+absl::StatusOr<std::optional<std::string>> LabelText(const File& file, uint64_t offset,
+                                                     uint64_t length);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_FORMATS_WEBDATASET_TOOL_INDEXES_SHARD_MEMBERS_H_

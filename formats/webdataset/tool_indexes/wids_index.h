@@ -1,0 +1,30 @@
+// The index of wids (random access to webdataset's shards): <split>.json, with the size, the number
+// of samples and the MD5 of each shard.
+//
+//   absl::StatusOr<std::vector<NamedBytes>> files = MakeWidsIndexes(input);
+//   // train.json: {"__kind__": "wids-shard-index-v1", "name": "train", "wids_version": 1,
+//   //   "shardlist": [{"url": "train-000000.tar", "md5sum": ..., "nsamples": 50, "filesize": ...}]}
+//
+// A url resolves against the folder of the file that it stands in. Each shard is read whole.
+//
+// Errors: InvalidArgument for a member whose name wids misreads: it knows the 100 bytes of the
+// header's name alone, neither prefix nor pax record, and it finds members by lines of names;
+// Unimplemented where OpenSSL has no MD5; DataLoss for a damaged shard; else those of the reads.
+// Units: bytes, samples. Source: webdataset/webdataset v0.2.107, wids/wids_index.py, wids_specs.py,
+// wids_mmtar.py.
+#ifndef SHARDPACK_FORMATS_WEBDATASET_TOOL_INDEXES_WIDS_INDEX_H_
+#define SHARDPACK_FORMATS_WEBDATASET_TOOL_INDEXES_WIDS_INDEX_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "formats/core/format.h"
+
+namespace shardpack {
+
+// The sidecar "wids": one file a split that has shards.
+absl::StatusOr<std::vector<NamedBytes>> MakeWidsIndexes(const SidecarInput& input);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_FORMATS_WEBDATASET_TOOL_INDEXES_WIDS_INDEX_H_
