@@ -306,6 +306,9 @@ class ListLabelTest(command.PackTest):
   def test_names_that_may_be_slips(self):
     for labels, why in ((["cat", "Cat", "dog", "dog "], 'differ in case or blanks alone: "Cat" and "cat", "dog" and "dog "'),
                         (["cat", "dog", "nan", "None"], 'a.csv have classes named "nan" (line 4), "None" (line 5), as programs write'),
+                        ([" cat", " dog", " dog"], 'names of classes begin or end with a blank: " cat", " dog"'),
+                        ([f"cap {i}" for i in range(20)], "each of the 20 samples of a.csv has a label of its own"),
+                        ([str(i) for i in range(20)], "each of the 20 samples of a.csv has a label of its own"),
                         (["cat", "NULL"], 'a class named "NULL" (line 3)'),
                         (["0", "1", "2", "x", "2"], 'a.csv are whole numbers but for "x" (line 5): so all are taken for names'),
                         (["0", "1", "null"], 'a.csv are whole numbers but for "null" (line 4)')):
