@@ -102,7 +102,10 @@ void TextLabels::Count(const ShardIndex& index, SampleLocation at, uint64_t row)
   const bool labelled = index.label(at.record) != kNoLabel;
   labelled_ += labelled ? 1 : 0;
   const std::optional<size_t> field = index.FindField(kLabelField);
-  if (!field || !index.has_field(at.record, *field)) return;
+  if (!field || !index.has_field(at.record, *field)) {
+    unlabelled_ += labelled ? 0 : 1;
+    return;
+  }
   labels_beside_texts_ = labels_beside_texts_ || labelled;
   texts_.push_back({row, at, *field, index.field(at.record, *field).length});
 }
@@ -129,7 +132,19 @@ absl::StatusOr<std::string> TextLabels::WhyNoLabel(const Text& text) const {
   return absl::StrCat(Name(*index, text), " is not a number: ", value);
 }
 
+// A sample that others forgot, or marked as one to ignore.
+void TextLabels::WarnOfUnlabelled(Listing& listing) const {
+  const bool foreign = dataset_.manifest() == nullptr || dataset_.manifest()->adopted();
+  if (!foreign || dataset_.format() != "webdataset" || labelled_ == 0 || unlabelled_ == 0) return;
+  listing.warnings.push_back(absl::StrCat(unlabelled_, " of ", listing.rows(), " samples ",
+                                          unlabelled_ == 1
+                                              ? "has no .cls, or a number below 0, and is"
+                                              : "have no .cls, or a number below 0, and are",
+                                          " packed without a label"));
+}
+
 absl::Status TextLabels::Settle(MissingPart missing, Listing& listing) const {
+  WarnOfUnlabelled(listing);
   if (texts_.empty() || missing == MissingPart::kKeep || missing == MissingPart::kDrop ||
       labels_beside_texts_)
     return absl::OkStatus();

@@ -34,8 +34,8 @@ class TextLabels {
   void Count(const ShardIndex& index, SampleLocation at, uint64_t row);
 
   // Where other samples have a label, the one whose .cls is a text is the bad one, not those that
-  // lack such a field. Where none has, a warning says how the texts are taken as classes. Rows are
-  // still in the order of the records.
+  // lack such a field. Where none has, a warning says how the texts are taken as classes; another
+  // counts samples that have neither. Rows are still in the order of the records.
   absl::Status Settle(MissingPart missing, Listing& listing) const;
 
   // Takes the texts as classes: `given` in this order, or all of them sorted by their bytes. A
@@ -54,9 +54,10 @@ class TextLabels {
   std::string Name(const ShardIndex& index, const Text& text) const;
   absl::StatusOr<std::string> Read(const Text& text) const;
   absl::StatusOr<std::string> WhyNoLabel(const Text& text) const;
+  void WarnOfUnlabelled(Listing& listing) const;
 
   const Dataset& dataset_;
-  uint64_t labelled_ = 0;
+  uint64_t labelled_ = 0, unlabelled_ = 0;
   std::vector<Text> texts_;
   bool labels_beside_texts_ = false;  // then the label comes from elsewhere
 };

@@ -186,6 +186,13 @@ class TextLabelsTest(ForeignTest):
         self.assertEqual({f"a.tar/{bad:09}": "bad-label"}, self.skips())
         self.assertEqual({f"{i:03}": i % 3 for i in range(200) if i != bad}, self.labels("out"))
 
+  def test_samples_without_a_label_among_others_are_counted(self):
+    done = self.pack("convert", self.tar("a.tar", [b"0", None, b"-1", b"1"]), "-o", "out")
+    self.assertIn("2 of 4 samples have no .cls, or a number below 0, and are packed without a label", done.stderr)
+    self.assertEqual({"000": 0, "001": None, "002": None, "003": 1}, self.labels("out"))
+    self.assertNotIn("without a label", self.pack("convert", "out", "-o", "again").stderr)
+    self.assertNotIn("without a label", self.pack("convert", self.tar("b.tar", [None, None]), "-o", "none").stderr)
+
   def test_one_number_among_texts(self):
     labels = [b"cat"] * 20
     labels[7] = b"7"
