@@ -20,12 +20,15 @@
 #include "formats/io/status_macros.h"
 #include "jobs/open_input.h"
 #include "jobs/recorded_request.h"
+#include "jobs/unlisted_shards.h"
 
 namespace shardpack {
 namespace {
 
 using absl::InvalidArgumentError;
 using absl::StrCat;
+
+constexpr std::string_view kLabelFromCls = "cls";
 
 struct Ending {
   std::string_view ending, format;
@@ -217,10 +220,11 @@ absl::Status CheckLabelsFromFolders(const PackRequest& request, const std::strin
 }
 
 absl::StatusOr<OpenedSource> OpenDataset(const PackRequest& request) {
-  absl::Status fits =
-      RefuseFlags(request, "dataset",
-                  {"ext", "include", "exclude", "label-from", "classes", "class-order", "sidecars",
-                   "columns", "root", "follow", "coco", "annotations"});
+  absl::Status fits = RefuseFlags(request, "dataset",
+                                  {"ext", "include", "exclude", "class-order", "sidecars",
+                                   "columns", "root", "follow", "coco", "annotations"});
+  const bool texts = request.label_from == kLabelFromCls;
+  if (fits.ok() && !texts) fits = RefuseFlags(request, "dataset", {"label-from", "classes"});
   if (fits.ok() && (request.plan.split_by == SplitBy::kDir || request.one_split)) {
     fits = InvalidArgumentError(
         StrCat("--split-by ", request.one_split ? "none" : "dir",
@@ -234,10 +238,17 @@ absl::StatusOr<OpenedSource> OpenDataset(const PackRequest& request) {
   options.root = std::filesystem::absolute(request.paths[0], error).string();
   options.missing =
       request.Given("missing-part") ? request.source.missing : InheritedMissingPart(dataset);
+  options.texts_as_classes = texts;
+  if (texts) options.classes = request.source.classes;
   if (dataset.manifest() == nullptr && SplitsOfShards(request.paths).differ) {
     options.warnings.push_back(StrCat(std::string(kSplitsDiffer),
                                       "; convert those of each split into its own folder, or "
                                       "name their splits with pack index --split NAME"));
+  }
+  if (dataset.manifest() != nullptr) {
+    if (std::string line_of = UnlistedShards(line.arguments[0], *dataset.manifest());
+        !line_of.empty())
+      options.warnings.push_back(std::move(line_of));
   }
   opened.options = options.ToMap(dataset);
   opened.dataset = dataset;
@@ -255,6 +266,12 @@ absl::StatusOr<OpenedSource> OpenSource(const PackRequest& request, IoPool& pool
                        ? Recognise(path)
                        : absl::StatusOr<std::string>(request.input_format));
   if (format == "dataset") return OpenDataset(request);
+  if (request.label_from == kLabelFromCls) {
+    return InvalidArgumentError(
+        StrCat("--label-from cls is for shards, whose samples have a .cls, not for a source of the "
+               "kind ",
+               format));
+  }
   if (format == "coco") return OpenCoco(request, pool);
   if (format != "folder" && format != "archive") return OpenList(request, format, pool);
   absl::Status fits = CheckLabelsFromFolders(request, format);

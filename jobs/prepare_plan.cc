@@ -133,7 +133,8 @@ absl::StatusOr<Prepared> PreparePlan(const PackRequest& request, IoPool& pool,
   ASSIGN_OR_RETURN(Listing listing, List(*opened.source, observer));
   for (const std::string& note : listing.notes) observer.Note(note);
   ShowWarnings(listing.warnings, observer);
-  if (!opened.dataset) ShowWarnings(DoubtfulClassNames(listing.classes), observer);
+  if (!opened.dataset || !request.label_from.empty())
+    ShowWarnings(DoubtfulClassNames(listing.classes), observer);
 
   PlanOptions plan_options = request.plan;
   plan_options.source = std::move(opened.options);

@@ -50,7 +50,8 @@ bool SetLabelFrom(const std::string& value, PackRequest& request) {
   request.label_from = value.starts_with("dir:") ? "dir" : value;
   if (value == "none") source.label_from = FolderSourceOptions::LabelFrom::kNone;
   if (request.label_from != "dir") {
-    return value == "none" || value == "column" || value == "largest" || value == "single";
+    return value == "none" || value == "column" || value == "largest" || value == "single" ||
+           value == "cls";
   }
   constexpr int kMaxLevel = 100;
   source.label_dir_given = value != "dir";

@@ -18,6 +18,7 @@
 #include "converters/publishing/skip_budget.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
+#include "formats/io/shell_quoted.h"
 
 namespace shardpack::cli {
 namespace {
@@ -52,8 +53,11 @@ absl::Status CheckWords(const CommandLine& line) {
         "then give --plan FILE");
   }
   if (flags.output.compare && !flags.plan_file.empty()) {
-    return absl::InvalidArgumentError(
-        "--compare needs a source that is listed now; leave --plan out, and name the source");
+    return absl::InvalidArgumentError(StrCat(
+        "--compare lists the source as it is now, and --plan holds a listing of before. Give "
+        "the source with the flags of the plan in its place, as in\n  ",
+        TypedProgram(), " build ", has_source ? ShellQuoted(line.arguments[0]) : "SRC", " -o ",
+        ShellQuoted(flags.out.empty() ? "OUT" : flags.out), " --compare"));
   }
   if (flags.output.compare && flags.output.overwrite) {
     return absl::InvalidArgumentError(

@@ -249,20 +249,39 @@ void SaySummary(const Extractor& extractor, const OutputTree& tree, const std::s
     terminal.Say(StrCat("withheld  ", FormatCount(extractor.withheld), " samples or fields"));
 }
 
-// With the commands that pack the files with their labels.
-void WarnOfLabels(const Extractor& extractor, const std::vector<std::string>& inputs,
-                  const std::string& out, Terminal& terminal) {
-  if (extractor.lost_labels == 0) return;
+// The commands that pack the files with their labels, or why there are none.
+std::string HowToKeepLabels(std::span<const std::string> classes,
+                            const std::vector<std::string>& inputs, const std::string& out) {
+  const auto odd = std::find_if(classes.begin(), classes.end(), [](const std::string& name) {
+    return PercentEscape(name) != name;
+  });
+  if (odd != classes.end()) {
+    return StrCat("A list would give its classes other names (", EscapeForTerminal(*odd),
+                  " is written as ", PercentEscape(*odd),
+                  "); pack convert takes the dataset with the names that it has");
+  }
   std::string packed;
   for (const std::string& input : inputs) StrAppend(&packed, " ", ShellQuoted(input));
+  return StrCat("To pack it with them:\n  ", TypedProgram(), " ls", packed,
+                " --json > labels.jsonl\n  ", TypedProgram(), " labels.jsonl --root ",
+                ShellQuoted(out), " --columns path=path,label=class -o OUT",
+                std::is_sorted(classes.begin(), classes.end())
+                    ? ""
+                    : "\nwhich numbers the classes by their names; to keep their numbers, add "
+                      "--classes FILE with the names, one a line, in the order that they have now");
+}
+
+void WarnOfLabels(const Extractor& extractor, std::span<const std::string> classes,
+                  const std::vector<std::string>& inputs, const std::string& out,
+                  Terminal& terminal) {
+  if (extractor.lost_labels == 0) return;
   const bool many = extractor.lost_labels != 1;
-  terminal.Warn(StrCat(
-      many ? "the labels of " : "the label of ", FormatCount(extractor.lost_labels),
-      many ? " samples are not the folders of their paths (the first: "
-           : " sample is not a folder of its path (",
-      extractor.lost_label, "), and not in ", EscapeForTerminal(out), ". To pack it with them:\n  ",
-      TypedProgram(), " ls", packed, " --json > labels.jsonl\n  ", TypedProgram(),
-      " labels.jsonl --root ", ShellQuoted(out), " --columns path=path,label=class -o OUT"));
+  terminal.Warn(StrCat(many ? "the labels of " : "the label of ",
+                       FormatCount(extractor.lost_labels),
+                       many ? " samples are not the folders of their paths (the first: "
+                            : " sample is not a folder of its path (",
+                       extractor.lost_label, "), and not in ", EscapeForTerminal(out), ". ",
+                       HowToKeepLabels(classes, inputs, out)));
 }
 
 // What is extracted, so that another run knows whether it is the same: a line of what was opened
@@ -341,7 +360,7 @@ ExitCode RunExtract(const CommandLine& line, Terminal& terminal) {
     return code;
   }
   SaySummary(extractor, *tree, out, terminal);
-  WarnOfLabels(extractor, inputs, out, terminal);
+  WarnOfLabels(extractor, dataset->classes(), inputs, out, terminal);
   Results results;
   if (line.json) results.Write(Json(extractor, out));
   const bool all = extractor.withheld == 0 && extractor.renamed == 0;

@@ -10,6 +10,7 @@
 #include "formats/io/status_macros.h"
 #include "jobs/against_source.h"
 #include "jobs/open_input.h"
+#include "jobs/unlisted_shards.h"
 #include "validators/validator.h"
 
 namespace shardpack::cli {
@@ -82,6 +83,12 @@ absl::StatusOr<ValidationReport> Validate(const CommandLine& line, Terminal& ter
     absl::StatusOr<ValidationReport> report =
         ValidateDataset(line.arguments[0], AllFormats(), against, counts, StopSignal());
     if (report.ok() && !gap.empty()) report->not_checked.push_back(gap);
+    const absl::StatusOr<Manifest> manifest = Manifest::Read(line.arguments[0]);
+    // In a folder that pack has made it is an error, and was named.
+    if (report.ok() && manifest.ok() && manifest->adopted()) {
+      std::string unlisted = UnlistedShards(line.arguments[0], *manifest);
+      if (!unlisted.empty()) report->not_checked.push_back(std::move(unlisted));
+    }
     return report;
   }
   return ValidateShards(line.arguments, AllFormats(), options, counts, StopSignal());

@@ -1,5 +1,6 @@
 #include "converters/sources/labels_beside.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -7,8 +8,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "converters/sources/damaged_manifest.h"
 #include "formats/core/manifest.h"
 #include "formats/io/file.h"
+#include "formats/io/list_folder.h"
 #include "formats/io/status_macros.h"
 #include "readers/dataset/class_difference.h"
 
@@ -29,13 +32,23 @@ path Resolved(const std::string& name) {
   return error ? std::filesystem::absolute(name, error).lexically_normal() : resolved;
 }
 
+absl::StatusOr<bool> HoldsIndexes(const std::string& folder) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder));
+  return std::any_of(names.begin(), names.end(),
+                     [](const std::string& name) { return name.ends_with(kIndexSuffix); });
+}
+
 // nullopt where there is no manifest of ours.
 absl::StatusOr<std::optional<Beside>> ReadBeside(const path& folder) {
   absl::StatusOr<Manifest> manifest = Manifest::Read(folder.string());
   if (absl::IsNotFound(manifest.status())) return std::nullopt;
-  if (absl::IsDataLoss(manifest.status()) && DefectOf(manifest.status()) == ManifestDefect::kOther)
-    return std::nullopt;  // another tool's file of that name
-  if (!manifest.ok()) return manifest.status();
+  if (absl::IsDataLoss(manifest.status()) &&
+      DefectOf(manifest.status()) == ManifestDefect::kOther) {
+    // Without an index of pack beside it, it is another tool's file of that name.
+    ASSIGN_OR_RETURN(const bool ours, HoldsIndexes(folder.string()));
+    if (!ours) return std::nullopt;
+  }
+  if (!manifest.ok()) return DamagedManifest(folder.string(), manifest.status());
   Beside beside{*std::move(manifest), {}};
   for (size_t i = 0; i < beside.manifest.shards.size(); ++i) {
     const ManifestShard& shard = beside.manifest.shards[i];

@@ -15,6 +15,7 @@
 namespace shardpack {
 namespace {
 
+constexpr size_t kManyClasses = 20;  // no list of so many samples means a class for each
 constexpr size_t kFewTexts = 3;  // that may be slips among at least as many times that many numbers
 
 // A whole number that fits an int64_t, also with a fraction of zeros; nullopt for anything else.
@@ -233,6 +234,13 @@ absl::Status ListLabels::Finish(const ListLabelOptions& options, std::string_vie
       }
       label_of[i] = found->second;
     }
+  }
+  if (classes.empty() && !options.asked && names_.size() == ids_.size() &&
+      names_.size() >= kManyClasses) {
+    listing.warnings.push_back(
+        absl::StrCat("each of the ", ids_.size(), " samples of ", EscapeForTerminal(file_name),
+                     " has a label of its own, which is hardly a class",
+                     options.column.empty() ? "" : "; --columns label=NAME takes another column"));
   }
   listing.label.clear();
   listing.label.reserve(ids_.size());

@@ -136,7 +136,8 @@ absl::StatusOr<Manifest> Manifest::Parse(std::string_view json) {
     const std::string problem = ReadManifestText(json, manifest, envelope);
     if (!problem.empty()) return RefuseManifest(problem);
     if (envelope.schema != kSchema) {
-      return RefuseManifest(absl::StrCat("schema ", envelope.schema, ", expected ", int{kSchema}));
+      return RefuseManifest(absl::StrCat("schema ", envelope.schema, ", expected ", int{kSchema},
+                                         "; another version of pack has written it"));
     }
     std::string body = Body(manifest);
     const Digest self = Xxh3_128(AsBytes(body));

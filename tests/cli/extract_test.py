@@ -296,6 +296,16 @@ class ExtractTest(command.PackTest):
     self.assertIn("labels.jsonl --root again --columns path=path,label=class -o OUT", done.stderr)
     self.pack("labels.jsonl", "--root", "again", "--columns", "path=path,label=class", "-o", "OUT")
     self.assertEqual({"cat/1.jpg": "dog", "dog/2.jpg": "cat", "dog/3.jpg": "dog"}, {row["path"]: row["class"] for row in self.rows("OUT")})
+    # Where the list would number or name the classes in another way, that is said.
+    self.assertNotIn("--classes FILE", done.stderr)
+    self.write("order", b"dog\ncat\n")
+    self.pack("list.csv", "--root", "src", "-o", "ordered", "--columns", "path=0,label=1", "--classes", "order")
+    self.assertIn("to keep their numbers, add --classes FILE", self.pack("extract", "ordered", "-o", "ordered-again").stderr)
+    self.write("list.csv", b"cat/1.jpg,a%b\ndog/2.jpg,cat\ndog/3.jpg,dog\n")
+    self.pack("list.csv", "--root", "src", "-o", "odd", "--columns", "path=0,label=1")
+    done = self.pack("extract", "odd", "-o", "odd-again")
+    self.assertIn("(a%b is written as a%25b)", done.stderr)
+    self.assertNotIn("labels.jsonl", done.stderr)
     for words in (["src", "-o", "folders"], ["src", "-o", "none", "--label-from", "none"], ["src", "-o", "deep", "--label-from", "dir"]):
       self.pack(*words)
       self.assertNotIn("not the folder", self.pack("extract", words[2], words[2] + "-again").stderr)
