@@ -34,13 +34,9 @@ bool IsDataset(const std::string& path) {
 }
 
 // Says so where it would have been of use.
-RepairSource SourceThatIsGone(const std::string& path) {
+RepairSource SourceWithout(const std::string& path, const absl::Status& why) {
   RepairSource source{.name = path};
-  source.replan = [path]() -> absl::StatusOr<Replanned> {
-    return absl::NotFoundError(absl::StrCat(
-        "the source that it was packed from, ", EscapeForTerminal(path),
-        ", is not there; name where it is now, or a copy of the dataset, with --from"));
-  };
+  source.replan = [why]() -> absl::StatusOr<Replanned> { return why; };
   return source;
 }
 
@@ -74,62 +70,114 @@ absl::StatusOr<Replanned> PlanAgain(const Manifest& manifest, const std::string&
   return Replanned{std::move(prepared->source), std::move(prepared->plan), unrecorded};
 }
 
-}  // namespace
+class Opener {
+ public:
+  Opener(const CommandLine& line, const Manifest& manifest, IoPool& pool, Terminal& terminal)
+      : line_(line),
+        manifest_(manifest),
+        pool_(pool),
+        terminal_(terminal),
+        kind_(OptionOf(manifest, "input-format")) {}
 
-absl::StatusOr<std::vector<RepairSource>> OpenRepairSources(const CommandLine& line,
-                                                            const Manifest& manifest,
-                                                            bool manifest_taken, IoPool& pool,
-                                                            Terminal& terminal) {
-  std::vector<std::string> paths = line.from;
-  std::vector<RepairSource> sources;
-  if (paths.empty() && !manifest.source_root.empty()) {
-    ASSIGN_OR_RETURN(const bool there, Exists(manifest.source_root));
-    if (!there) {
-      sources.push_back(SourceThatIsGone(manifest.source_root));
-      return sources;
+  // One that cannot be opened does not keep the others away.
+  absl::Status AddGiven() {
+    for (const std::string& path : line_.from) {
+      if (IsFolder(path) && !IsDataset(path)) folders_.push_back(path);
     }
-    paths = {manifest.source_root};
-  } else if (manifest_taken && !manifest.source_root.empty()) {
-    ASSIGN_OR_RETURN(const bool there, Exists(manifest.source_root));
-    if (there) paths.push_back(manifest.source_root);
+    absl::Status failed;
+    for (const std::string& path : line_.from) {
+      const absl::Status added = Add(path);
+      if (added.ok()) continue;
+      failed.Update(added);
+      if (line_.from.size() == 1) continue;
+      terminal_.Warn(absl::StrCat(std::string(added.message()),
+                                  "; this source is left out, the others are used"));
+    }
+    return sources_.empty() ? failed : absl::OkStatus();
   }
-  const std::string kind = OptionOf(manifest, "input-format");
-  const bool listed = !PackedFromFolder(manifest) && kind != "dataset" && kind != "archive";
-  std::vector<std::string> folders;  // of --from
-  for (const std::string& path : paths) {
-    if (IsFolder(path) && !IsDataset(path)) folders.push_back(path);
+
+  // That of the manifest. `alone`: no other was named, so that it is said where it is missing.
+  absl::Status AddRecorded(bool alone) {
+    const std::string& root = manifest_.source_root;
+    if (root.empty()) return absl::OkStatus();
+    const absl::StatusOr<bool> there = Exists(root);
+    if (there.ok() && !*there) {
+      if (alone) {
+        sources_.push_back(SourceWithout(
+            root, absl::NotFoundError(absl::StrCat(
+                      "the source that it was packed from, ", EscapeForTerminal(root),
+                      ", is not there; name where it is now, or a copy of the dataset, with "
+                      "--from"))));
+      }
+      return absl::OkStatus();
+    }
+    absl::Status added = there.ok() ? Add(root) : there.status();
+    if (added.ok() || !IsAboutThePath(added)) return added;
+    sources_.push_back(SourceWithout(
+        root, absl::Status(added.code(),
+                           absl::StrCat("the source that it was packed from cannot be read: ",
+                                        std::string(added.message())))));
+    return absl::OkStatus();
   }
-  for (const std::string& path : paths) {
+
+  std::vector<RepairSource> Take() { return std::move(sources_); }
+
+ private:
+  absl::Status Add(const std::string& path) {
     ASSIGN_OR_RETURN(const bool there, Exists(path));
     if (!there) {
       return absl::InvalidArgumentError(
           absl::StrCat("--from ", EscapeForTerminal(path), " does not exist"));
     }
     RepairSource source{.name = path};
-    const auto replan = [&manifest, &line, &pool, &terminal, path](const std::string& root) {
+    // It may outlive this object.
+    const auto replan = [&manifest = manifest_, &line = line_, &pool = pool_, &terminal = terminal_,
+                         path](const std::string& root) {
       return PlanAgain(manifest, path, root, line, pool, terminal);
     };
+    const bool listed = !PackedFromFolder(manifest_) && kind_ != "dataset" && kind_ != "archive";
     if (IsDataset(path)) {
       ASSIGN_OR_RETURN(DatasetCopy copy, DatasetCopy::Open(path));
       source.copy.emplace(std::move(copy));
-      if (kind == "dataset") source.replan = [replan] { return replan(""); };
+      if (kind_ == "dataset") source.replan = [replan] { return replan(""); };
     } else if (listed && !IsFolder(path)) {
-      for (const std::string& root : RootsOfList(path, manifest, folders)) {
+      for (const std::string& root : RootsOfList(path, manifest_, folders_)) {
         source.folder = root;
         source.replan = [replan, root] { return replan(root); };
-        sources.push_back(RepairSource{path, std::nullopt, source.folder, source.replan});
+        sources_.push_back(RepairSource{path, std::nullopt, source.folder, source.replan});
       }
-      continue;
+      return absl::OkStatus();
     } else if (IsFolder(path)) {
       source.folder = path;
-      if (PackedFromFolder(manifest)) source.replan = [replan] { return replan(""); };
+      if (PackedFromFolder(manifest_)) source.replan = [replan] { return replan(""); };
     } else {
-      if (IsFolder(manifest.source_root)) source.folder = manifest.source_root;
-      if (kind == "archive") source.replan = [replan] { return replan(""); };
+      if (IsFolder(manifest_.source_root)) source.folder = manifest_.source_root;
+      if (kind_ == "archive") source.replan = [replan] { return replan(""); };
     }
-    sources.push_back(std::move(source));
+    sources_.push_back(std::move(source));
+    return absl::OkStatus();
   }
-  return sources;
+
+  const CommandLine& line_;
+  const Manifest& manifest_;
+  IoPool& pool_;
+  Terminal& terminal_;
+  const std::string kind_;
+  std::vector<std::string> folders_;  // of --from
+  std::vector<RepairSource> sources_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<RepairSource>> OpenRepairSources(const CommandLine& line,
+                                                            const Manifest& manifest,
+                                                            bool manifest_taken, IoPool& pool,
+                                                            Terminal& terminal) {
+  Opener opener(line, manifest, pool, terminal);
+  const bool alone = line.from.empty();
+  if (!alone) RETURN_IF_ERROR(opener.AddGiven());
+  if (alone || manifest_taken) RETURN_IF_ERROR(opener.AddRecorded(alone));
+  return opener.Take();
 }
 
 }  // namespace shardpack::cli

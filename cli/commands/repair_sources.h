@@ -1,7 +1,7 @@
 // RepairSources: what `pack repair` may take lost bytes from: the paths of --from, or the source
 // that the manifest names.
 //
-//   absl::StatusOr<std::vector<RepairSource>> sources = OpenRepairSources(line, manifest, pool, terminal);
+//   absl::StatusOr<std::vector<RepairSource>> sources = OpenRepairSources(line, manifest, false, pool, terminal);
 //
 // A folder with a manifest is a copy of the dataset; everything else is the source: the folder,
 // list, archive or COCO json that was packed, from which the plan can be made again with the
@@ -10,7 +10,7 @@
 // Lifetime: the sources borrow the pool, the terminal and both arguments.
 // Thread-safety: one caller.
 // Errors: InvalidArgument for a path of --from that is not there; DataLoss for a copy whose
-// manifest is damaged.
+// manifest is damaged; I/O Status; all of them when no other source is left, and else a warning.
 #ifndef SHARDPACK_CLI_COMMANDS_REPAIR_SOURCES_H_
 #define SHARDPACK_CLI_COMMANDS_REPAIR_SOURCES_H_
 
