@@ -34,13 +34,9 @@ bool IsDataset(const std::string& path) {
 }
 
 // Says so where it would have been of use.
-RepairSource SourceThatIsGone(const std::string& path) {
+RepairSource SourceWithout(const std::string& path, const absl::Status& why) {
   RepairSource source{.name = path};
-  source.replan = [path]() -> absl::StatusOr<Replanned> {
-    return absl::NotFoundError(absl::StrCat(
-        "the source that it was packed from, ", EscapeForTerminal(path),
-        ", is not there; name where it is now, or a copy of the dataset, with --from"));
-  };
+  source.replan = [why]() -> absl::StatusOr<Replanned> { return why; };
   return source;
 }
 
@@ -73,62 +69,115 @@ absl::StatusOr<Replanned> PlanAgain(const Manifest& manifest, const std::string&
   return Replanned{std::move(prepared->source), std::move(prepared->plan), unrecorded};
 }
 
-}  // namespace
+class Opener {
+ public:
+  Opener(std::span<const std::string> from, const Manifest& manifest, IoPool& pool,
+         PlanObserver& observer)
+      : from_(from),
+        manifest_(manifest),
+        pool_(pool),
+        observer_(observer),
+        kind_(OptionOf(manifest, "input-format")) {}
 
-absl::StatusOr<std::vector<RepairSource>> OpenRepairSources(std::span<const std::string> from,
-                                                            const Manifest& manifest,
-                                                            bool manifest_taken, IoPool& pool,
-                                                            PlanObserver& observer) {
-  std::vector<std::string> paths(from.begin(), from.end());
-  std::vector<RepairSource> sources;
-  if (paths.empty() && !manifest.source_root.empty()) {
-    ASSIGN_OR_RETURN(const bool there, Exists(manifest.source_root));
-    if (!there) {
-      sources.push_back(SourceThatIsGone(manifest.source_root));
-      return sources;
+  // One that cannot be opened does not keep the others away.
+  absl::Status AddGiven() {
+    for (const std::string& path : from_) {
+      if (IsFolder(path) && !IsDataset(path)) folders_.push_back(path);
     }
-    paths = {manifest.source_root};
-  } else if (manifest_taken && !manifest.source_root.empty()) {
-    ASSIGN_OR_RETURN(const bool there, Exists(manifest.source_root));
-    if (there) paths.push_back(manifest.source_root);
+    absl::Status failed;
+    for (const std::string& path : from_) {
+      const absl::Status added = Add(path);
+      if (added.ok()) continue;
+      failed.Update(added);
+      if (from_.size() == 1) continue;
+      observer_.Warn(absl::StrCat(std::string(added.message()),
+                                  "; this source is left out, the others are used"));
+    }
+    return sources_.empty() ? failed : absl::OkStatus();
   }
-  const std::string kind = OptionOf(manifest, "input-format");
-  const bool listed = !PackedFromFolder(manifest) && kind != "dataset" && kind != "archive";
-  std::vector<std::string> folders;  // of --from
-  for (const std::string& path : paths) {
-    if (IsFolder(path) && !IsDataset(path)) folders.push_back(path);
+
+  // That of the manifest. `alone`: no other was named, so that it is said where it is missing.
+  absl::Status AddRecorded(bool alone) {
+    const std::string& root = manifest_.source_root;
+    if (root.empty()) return absl::OkStatus();
+    const absl::StatusOr<bool> there = Exists(root);
+    if (there.ok() && !*there) {
+      if (alone) {
+        sources_.push_back(SourceWithout(
+            root, absl::NotFoundError(absl::StrCat(
+                      "the source that it was packed from, ", EscapeForTerminal(root),
+                      ", is not there; name where it is now, or a copy of the dataset, with "
+                      "--from"))));
+      }
+      return absl::OkStatus();
+    }
+    absl::Status added = there.ok() ? Add(root) : there.status();
+    if (added.ok() || !IsAboutThePath(added)) return added;
+    sources_.push_back(SourceWithout(
+        root, absl::Status(added.code(),
+                           absl::StrCat("the source that it was packed from cannot be read: ",
+                                        std::string(added.message())))));
+    return absl::OkStatus();
   }
-  for (const std::string& path : paths) {
+
+  std::vector<RepairSource> Take() { return std::move(sources_); }
+
+ private:
+  absl::Status Add(const std::string& path) {
     ASSIGN_OR_RETURN(const bool there, Exists(path));
     if (!there) {
       return absl::InvalidArgumentError(
           absl::StrCat("--from ", EscapeForTerminal(path), " does not exist"));
     }
     RepairSource source{.name = path};
-    const auto replan = [&manifest, &pool, &observer, path](const std::string& root) {
+    // It may outlive this object.
+    const auto replan = [&manifest = manifest_, &pool = pool_, &observer = observer_,
+                         path](const std::string& root) {
       return PlanAgain(manifest, path, root, pool, observer);
     };
+    const bool listed = !PackedFromFolder(manifest_) && kind_ != "dataset" && kind_ != "archive";
     if (IsDataset(path)) {
       ASSIGN_OR_RETURN(DatasetCopy copy, DatasetCopy::Open(path));
       source.copy.emplace(std::move(copy));
-      if (kind == "dataset") source.replan = [replan] { return replan(""); };
+      if (kind_ == "dataset") source.replan = [replan] { return replan(""); };
     } else if (listed && !IsFolder(path)) {
-      for (const std::string& root : RootsOfList(path, manifest, folders)) {
+      for (const std::string& root : RootsOfList(path, manifest_, folders_)) {
         source.folder = root;
         source.replan = [replan, root] { return replan(root); };
-        sources.push_back(RepairSource{path, std::nullopt, source.folder, source.replan});
+        sources_.push_back(RepairSource{path, std::nullopt, source.folder, source.replan});
       }
-      continue;
+      return absl::OkStatus();
     } else if (IsFolder(path)) {
       source.folder = path;
-      if (PackedFromFolder(manifest)) source.replan = [replan] { return replan(""); };
+      if (PackedFromFolder(manifest_)) source.replan = [replan] { return replan(""); };
     } else {
-      if (IsFolder(manifest.source_root)) source.folder = manifest.source_root;
-      if (kind == "archive") source.replan = [replan] { return replan(""); };
+      if (IsFolder(manifest_.source_root)) source.folder = manifest_.source_root;
+      if (kind_ == "archive") source.replan = [replan] { return replan(""); };
     }
-    sources.push_back(std::move(source));
+    sources_.push_back(std::move(source));
+    return absl::OkStatus();
   }
-  return sources;
+
+  const std::span<const std::string> from_;
+  const Manifest& manifest_;
+  IoPool& pool_;
+  PlanObserver& observer_;
+  const std::string kind_;
+  std::vector<std::string> folders_;  // of --from
+  std::vector<RepairSource> sources_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<RepairSource>> OpenRepairSources(std::span<const std::string> from,
+                                                            const Manifest& manifest,
+                                                            bool manifest_taken, IoPool& pool,
+                                                            PlanObserver& observer) {
+  Opener opener(from, manifest, pool, observer);
+  const bool alone = from.empty();
+  if (!alone) RETURN_IF_ERROR(opener.AddGiven());
+  if (alone || manifest_taken) RETURN_IF_ERROR(opener.AddRecorded(alone));
+  return opener.Take();
 }
 
 }  // namespace shardpack

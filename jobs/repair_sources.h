@@ -10,7 +10,7 @@
 // Lifetime: the sources borrow the pool, the observer and the manifest.
 // Thread-safety: one caller.
 // Errors: InvalidArgument for a path that is not there; DataLoss for a copy whose
-// manifest is damaged.
+// manifest is damaged; I/O Status; all of them where no other source is left, and else a warning.
 #ifndef SHARDPACK_JOBS_REPAIR_SOURCES_H_
 #define SHARDPACK_JOBS_REPAIR_SOURCES_H_
 

@@ -65,7 +65,8 @@ ExitCode RunCommit(const CommandLine& line, Terminal& terminal) {
   }
   const absl::StatusOr<Manifest> manifest = Manifest::Read(out);
   if (manifest.ok()) return SayPublished(*manifest, line, terminal);
-  if (!absl::IsNotFound(manifest.status())) return Fail(manifest.status(), terminal);
+  if (!absl::IsNotFound(manifest.status()))
+    return Fail(OutputDir::DamagedManifest(out, manifest.status()), terminal);
 
   const auto begin = std::chrono::steady_clock::now();
   EndAtOnceOnSignal(false);

@@ -69,6 +69,7 @@ absl::StatusOr<Manifest> ReadManifest(const std::string& out) {
 absl::StatusOr<Manifest> TakeManifest(const CommandLine& line, const RepairOptions& options,
                                       const absl::Status& status, RepairedFile& taken) {
   std::string whys;
+  absl::Status unread;
   for (const std::string& path : line.repair().from) {
     absl::StatusOr<Manifest> manifest =
         RestoreManifest(line.arguments[0], path, line.run.expect, options);
@@ -76,13 +77,14 @@ absl::StatusOr<Manifest> TakeManifest(const CommandLine& line, const RepairOptio
       taken = {std::string(kManifestName), 0, "missing or damaged", path, ""};
       return manifest;
     }
-    if (absl::IsPermissionDenied(manifest.status()) ||
-        absl::IsResourceExhausted(manifest.status()) || absl::IsUnavailable(manifest.status())) {
-      return manifest.status();
-    }
+    if (absl::IsResourceExhausted(manifest.status())) return manifest.status();
+    // It may be of this copy alone.
+    if (absl::IsPermissionDenied(manifest.status()) || absl::IsUnavailable(manifest.status()))
+      unread.Update(manifest.status());
     absl::StrAppend(&whys, "\n  ", std::string(manifest.status().message()));
   }
-  return absl::DataLossError(StrCat(std::string(status.message()), whys));
+  return absl::Status(unread.ok() ? absl::StatusCode::kDataLoss : unread.code(),
+                      StrCat(std::string(status.message()), whys));
 }
 
 RepairOptions OptionsOf(const CommandLine& line) {

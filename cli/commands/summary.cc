@@ -270,14 +270,17 @@ void SaySummary(const FinishedRun& run, Terminal& terminal) {
              shown_out, ", ", FormatBytes(ShardBytes(manifest)));
   if (run.report.already_complete) {
     const auto kind = run.plan.options().source.find("input-format");
+    const bool lost = counts.skipped + counts.failed > 0;
     const bool tree = kind == run.plan.options().source.end() || kind->second == "archive";
     terminal.Say(StrCat(
         shown_out, " is complete: ",
         Counted(manifest.files.size(), "file has its size", "files have their sizes"),
-        run.report.compared ? ", and every byte of the source is the one that was packed; nothing "
-                              "to do (--overwrite builds it again"
-                            : ", and so have the source's files, and their times; nothing to do "
-                              "(--overwrite builds it again",
+        run.report.compared
+            ? ", and every byte of the source is the one that was packed; nothing "
+              "to do (--overwrite builds it again"
+            : StrCat(", and so have the source's files", lost ? " that were packed" : "",
+                     ", and their times; nothing to do (--overwrite builds it "
+                     "again"),
         tree && !run.report.compared
             ? StrCat("; bytes are compared by ", TypedProgram(), " validate ", ShellQuoted(run.out),
                      " --against ", ShellQuoted(run.plan.listing().root))

@@ -14,6 +14,7 @@
 #include "converters/building/shard_builder.h"
 #include "converters/listing/first_few.h"
 #include "converters/listing/offered_flags.h"
+#include "converters/listing/skip_answers.h"
 #include "converters/publishing/shard_results.h"
 #include "formats/core/format.h"
 #include "formats/core/shard_index.h"
@@ -158,14 +159,11 @@ class Comparison {
                     std::span(chunk.hashes).subspan(sample->first_hash, sample->fields.size()),
                     *index_, *record)
               : !good && !record;
-      const std::string name = EscapeForTerminal(plan_.listing().Path(row));
+      const std::string path = plan_.listing().Path(row);
       if (const auto skip = unread.find(row); skip != unread.end()) {
-        unread_.Add(absl::StrCat(name, ": ", std::string(SkipReasonName(skip->second->reason)),
-                                 skip->second->detail.empty() ? "" : " (",
-                                 EscapeForTerminal(skip->second->detail),
-                                 skip->second->detail.empty() ? "" : ")"));
+        unread_.Add(SkipText(path, *skip->second));
       } else if (!same) {
-        differing_.Add(name);
+        differing_.Add(EscapeForTerminal(path));
       }
       if (good) ++sample;
     }

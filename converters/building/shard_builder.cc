@@ -443,9 +443,11 @@ absl::StatusOr<ShardResult> ShardBuilder::Finish() {
   // A worker that was faster: what it has published stays.
   ASSIGN_OR_RETURN(std::optional<ShardResult> theirs, out_.FinishedByOther(plan_, result_.shard));
   if (theirs.has_value()) return *std::move(theirs);
-  status = out_.Publish(*staged_, result_.file);
+  result_.index = {IndexName(planned_.name), index.size(), Xxh3_128(AsBytes(index))};
+  status = out_.journal().AppendPending(result_);
+  if (status.ok()) status = out_.Publish(*staged_, result_.file);
   if (!status.ok()) return status;
-  ASSIGN_OR_RETURN(result_.index, out_.WriteFile(IndexName(planned_.name), index));
+  ASSIGN_OR_RETURN(result_.index, out_.WriteFile(result_.index.name, index));
   status = out_.SyncFolder();
   if (status.ok()) status = out_.journal().Append(result_);
   if (!status.ok()) return status;

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "formats/io/file.h"
 
 namespace shardpack {
 namespace {
@@ -30,6 +31,12 @@ std::string_view AnswerTo(SkipReason reason) {
 }
 
 }  // namespace
+
+std::string SkipText(std::string_view path, const Skip& skip) {
+  return absl::StrCat(
+      EscapeForTerminal(path), ": ", std::string(SkipReasonName(skip.reason)),
+      skip.detail.empty() ? "" : absl::StrCat(" (", EscapeForTerminal(skip.detail), ")"));
+}
 
 std::string SkipAnswers(std::span<const Skip> skips) {
   std::set<SkipReason> reasons;

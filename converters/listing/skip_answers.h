@@ -1,15 +1,21 @@
-// SkipAnswers: the options that answer why inputs were left out, for a line behind their list.
+// SkipText: an input that is left out, and why, for a message. SkipAnswers: the options that answer
+// why inputs were left out, for a line behind their list.
 //
+//   Say(SkipText("cat/7.jpg", skip));           // "cat/7.jpg: truncated (no EOI marker)"
 //   std::string answers = SkipAnswers(skips);   // "unpaired: --missing-part drop ..."; "" for none
 #ifndef SHARDPACK_CONVERTERS_LISTING_SKIP_ANSWERS_H_
 #define SHARDPACK_CONVERTERS_LISTING_SKIP_ANSWERS_H_
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "converters/listing/skip.h"
 
 namespace shardpack {
+
+// Escaped for a terminal.
+std::string SkipText(std::string_view path, const Skip& skip);
 
 std::string SkipAnswers(std::span<const Skip> skips);
 

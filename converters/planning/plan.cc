@@ -147,12 +147,10 @@ class PlanMaker {
     const Skip& first = skips[0];
     const std::string answer =
         first.detail.find("--") == std::string::npos ? SkipAnswers({&first, 1}) : "";
-    return absl::DataLossError(absl::StrCat(
-        "none of the ", listing().rows(), " inputs can be packed; the first is ",
-        EscapeForTerminal(listing().Path(first.row)), " (",
-        std::string(SkipReasonName(first.reason)),
-        first.detail.empty() ? "" : absl::StrCat(": ", EscapeForTerminal(first.detail)), ")",
-        answer.empty() ? "" : absl::StrCat("; ", answer)));
+    return absl::DataLossError(absl::StrCat("none of the ", listing().rows(),
+                                            " inputs can be packed; the first is ",
+                                            SkipText(listing().Path(first.row), first),
+                                            answer.empty() ? "" : absl::StrCat("; ", answer)));
   }
 
   absl::Status MakeKeys() {

@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "converters/listing/find_skip.h"
+#include "converters/listing/skip_answers.h"
 #include "formats/core/class_name.h"
 #include "formats/core/shard_index.h"
 #include "formats/io/file.h"
@@ -79,9 +80,7 @@ std::string FirstChangedInput(const std::string& dataset, const Manifest& manife
                             index->field(record, 0).length, " were packed");
       }
       if (skip != nullptr) {
-        return absl::StrCat(EscapeForTerminal(packed), " was packed and is skipped (",
-                            std::string(SkipReasonName(skip->reason)),
-                            skip->detail.empty() ? "" : ": ", EscapeForTerminal(skip->detail), ")");
+        return absl::StrCat("an input that was packed is skipped, ", SkipText(packed, *skip));
       }
       if (std::string field = ChangedField(*index, record, now, n); !field.empty()) return field;
       const std::string was = ClassOf(manifest.classes, index->label(record));

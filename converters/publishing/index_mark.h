@@ -20,10 +20,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "converters/publishing/owned_folder.h"
+#include "converters/publishing/pack_names.h"
 
 namespace shardpack {
-
-inline constexpr std::string_view kIndexMark = ".pack/index";
 
 std::string IndexMarkText(const std::set<std::string>& names);
 // The names in it that an index can have.

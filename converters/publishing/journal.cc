@@ -91,6 +91,7 @@ std::string ToJournalLine(const ShardResult& result) {
         facts.max_width, facts.min_height, facts.max_height, facts.image_formats, facts.pixels,
         facts.pixel_sums}},
   };
+  if (result.pending) line["pending"] = true;
   if (result.plan) line["plan"] = result.plan->ToHex();
   if (result.times) line["times"] = result.times->ToHex();
   std::string text = Dump(line);
@@ -130,6 +131,7 @@ bool ParseJournalLine(std::string_view line, ShardResult* result) {
                     facts.at(7).get<std::map<std::string, uint64_t>>(),
                     facts.at(8).get<std::map<std::string, uint64_t>>(),
                     facts.at(9).get<std::map<std::string, uint64_t>>()};
+    parsed.pending = value.contains("pending");
     if (value.contains("plan")) {
       parsed.plan = ParseDigest(value.at("plan").get<std::string>());
       if (!parsed.plan) return false;
@@ -194,6 +196,19 @@ absl::Status Journal::Append(const ShardResult& result) {
   return written.ok() && sync_ ? file_.SyncData() : written;
 }
 
+// Not flushed: a file that outlives this line when the power goes is named, and stays.
+absl::Status Journal::AppendPending(const ShardResult& result) {
+  ShardResult pending;
+  pending.shard = result.shard;
+  pending.file = result.file;
+  pending.index = result.index;
+  pending.plan = result.plan;
+  pending.pending = true;
+  const std::string line = ToJournalLine(pending);
+  const std::lock_guard lock(mutex_);
+  return file_.Write(std::array{AsBytes(line)});
+}
+
 absl::StatusOr<std::vector<ShardResult>> JournalReader::ReadNew() {
   ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder_));
   std::vector<ShardResult> results;
@@ -223,7 +238,7 @@ absl::StatusOr<std::vector<ShardResult>> JournalReader::ReadNew() {
       ShardResult result;
       if (!ParseJournalLine(rest.substr(0, end), &result)) continue;
       result.journal = name;
-      results.push_back(std::move(result));
+      (result.pending ? pending_ : results).push_back(std::move(result));
     }
   }
   return results;

@@ -45,6 +45,7 @@ struct ShardResult {
   // ShardTimes of the files that it was built from; not in lines of older versions.
   std::optional<Digest> times = std::nullopt;
   std::string journal = {};  // the name of the file that it was read from; not in the line
+  bool pending = false;      // it says what is about to be published, not what is finished
 };
 
 // Adds an image of so many bytes, but for its format; one of unknown size counts by its bytes.
@@ -68,6 +69,9 @@ class Journal {
   // journal.
   static absl::StatusOr<std::unique_ptr<Journal>> Open(const std::string& path, bool sync);
   absl::Status Append(const ShardResult& result);
+  // Before the files of a shard are published: should the run be killed before its line is there,
+  // they are known by their bytes.
+  absl::Status AppendPending(const ShardResult& result);
 
  private:
   Journal(File file, bool sync) : file_(std::move(file)), sync_(sync) {}
@@ -84,9 +88,12 @@ class JournalReader {
   explicit JournalReader(std::string pack_folder, std::string except = "")
       : folder_(std::move(pack_folder)), except_(std::move(except)) {}
   absl::StatusOr<std::vector<ShardResult>> ReadNew();
+  // Of all calls: what was about to be published. Not among the lines that these answer.
+  const std::vector<ShardResult>& pending() const { return pending_; }
 
  private:
   std::string folder_, except_;
+  std::vector<ShardResult> pending_;
   std::map<std::string, uint64_t> read_;  // file -> bytes up to the last whole line
 };
 

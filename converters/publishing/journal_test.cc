@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "converters/publishing/pack_names.h"
+#include "formats/io/file.h"
 #include "formats/testing/scratch_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -55,6 +57,38 @@ TEST(JournalTest, ALineComesBackAsItWas) {
   EXPECT_EQ(parsed.facts.pixels, result.facts.pixels);
   EXPECT_EQ(parsed.facts.pixel_sums, result.facts.pixel_sums);
   EXPECT_EQ(ToJournalLine(parsed), line);
+}
+
+TEST(JournalTest, WhatIsAboutToBePublishedIsNotFinished) {
+  const ScratchFolder scratch;
+  auto journal = Journal::Open(scratch.File("journal.jsonl"), false);
+  ASSERT_TRUE(journal.ok());
+  const ShardResult result = Example(3);
+  ASSERT_TRUE((*journal)->AppendPending(result).ok());
+  EXPECT_TRUE(IsJournalText(*ReadWholeFile(scratch.File("journal.jsonl"), 1 << 20)));
+  EXPECT_THAT(*ReadJournals(scratch.path()), IsEmpty());
+  JournalReader reader(scratch.path());
+  EXPECT_THAT(*reader.ReadNew(), IsEmpty());
+  ASSERT_THAT(reader.pending(), SizeIs(1));
+  EXPECT_EQ(reader.pending()[0].file, result.file);
+  EXPECT_EQ(reader.pending()[0].index, result.index);
+  EXPECT_EQ(reader.pending()[0].plan, result.plan);
+  ASSERT_TRUE((*journal)->Append(result).ok());
+  EXPECT_THAT(*reader.ReadNew(), SizeIs(1));
+  EXPECT_THAT(reader.pending(), SizeIs(1));
+}
+
+TEST(JournalTest, OnlyNamesThatPackGivesAreOfItsJournals) {
+  const std::string run = "node1-0a1b2c3d-4711-9f3a00c2";
+  EXPECT_EQ(NameInFolder(WorkersJournal(run)), "journal-" + run + ".jsonl");
+  for (const std::string& ours :
+       {std::string(NameInFolder(kJournalName)), std::string(NameInFolder(WorkersJournal(run)))})
+    EXPECT_TRUE(IsOwnJournalName(ours)) << ours;
+  for (const std::string theirs : {"journal", "journal.jsonl.bak", "journal-.jsonl",
+                                   "journal-backup.jsonl", "journal-0-2.jsonl", "old-journal.jsonl",
+                                   "journal-node1-0a1b2c3d-4711-9f3a00c2.jsonl.jsonl",
+                                   "journal-node1-0a1b2c3d-4711-9f3a00c2 (copy).jsonl"})
+    EXPECT_FALSE(IsOwnJournalName(theirs)) << theirs;
 }
 
 TEST(JournalTest, EveryFlippedBitAndEveryCutIsRefused) {

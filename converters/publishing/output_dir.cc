@@ -13,6 +13,7 @@
 #include "converters/publishing/index_mark.h"
 #include "converters/publishing/pack_folder.h"
 #include "converters/publishing/pack_lock.h"
+#include "converters/publishing/pack_names.h"
 #include "converters/publishing/published.h"
 #include "converters/publishing/replacement.h"
 #include "converters/publishing/shard_results.h"
@@ -28,14 +29,6 @@ namespace shardpack {
 namespace {
 
 constexpr char kOverwriteSuffix[] = ".pack-new";
-
-absl::Status DamagedManifest(const std::string& out, const absl::Status& why) {
-  if (!absl::IsDataLoss(why)) return why;
-  return absl::DataLossError(absl::StrCat(
-      EscapeForTerminal(out), " holds a damaged manifest: ", std::string(why.message()),
-      "\nWith a copy of the dataset it is put back by\n  ", TypedProgram(), " repair ",
-      ShellQuoted(out), " --from COPY"));
-}
 
 bool HoldsIndexes(const std::vector<std::string>& names) {
   return std::any_of(names.begin(), names.end(),
@@ -56,6 +49,10 @@ absl::Status LostManifest(const std::string& out) {
 std::string WithoutSlashes(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;
+}
+
+bool IsUnfinished(const std::string& folder) {
+  return Exists(absl::StrCat(WithoutSlashes(folder), "/", std::string(kPlanName))).value_or(false);
 }
 
 }  // namespace
@@ -109,9 +106,22 @@ absl::Status OutputDir::DamagedPlan(const std::string& out, const absl::Status& 
                    TypedProgram(), " build --plan FILE -o ", ShellQuoted(out)));
 }
 
+absl::Status OutputDir::DamagedManifest(const std::string& out, const absl::Status& why) {
+  if (!absl::IsDataLoss(why)) return why;
+  const std::string text = absl::StrCat(EscapeForTerminal(out),
+                                        " holds a damaged manifest: ", std::string(why.message()));
+  // It may well be somebody else's.
+  if (IsUnfinished(out)) {
+    return absl::DataLossError(absl::StrCat(
+        text, "\nThe build there has not finished; move that file away and run again"));
+  }
+  return absl::DataLossError(
+      absl::StrCat(text, "\nWith a copy of the dataset it is put back by\n  ", TypedProgram(),
+                   " repair ", ShellQuoted(out), " --from COPY"));
+}
+
 bool OutputDir::HoldsUnfinished(const std::string& out) {
-  return Exists(WithoutSlashes(out) + "/.pack/plan").value_or(false) ||
-         Exists(BesideOf(out) + "/.pack/plan").value_or(false);
+  return IsUnfinished(out) || IsUnfinished(BesideOf(out));
 }
 
 std::string OutputDir::BesideOf(const std::string& out) {
@@ -170,7 +180,7 @@ absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan
   if (status.ok()) status = dir.CheckIsOurs(dir.path_);
   if (!status.ok()) return status;
 
-  ASSIGN_OR_RETURN(const bool published, Exists(dir.PathOf(std::string(kManifestName))));
+  ASSIGN_OR_RETURN(const bool published, Exists(dir.PathOf(kManifestName)));
   if (published) {
     // A run that was killed after it had exchanged the datasets is finished first.
     ASSIGN_OR_RETURN(const bool exchanged, IsReplacement(dir.path_));
@@ -188,7 +198,7 @@ absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan
       return dir;
     }
   }
-  ASSIGN_OR_RETURN(const bool begun, Exists(dir.PathOf(".pack")));
+  ASSIGN_OR_RETURN(const bool begun, Exists(dir.PathOf(kPackFolder)));
   if (options.overwrite && (published || begun)) {
     status = dir.BeginReplacement();
     if (!status.ok()) return status;
@@ -208,13 +218,10 @@ absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan
   if (status.ok()) status = dir.CheckFreeSpace(plan);
   if (!status.ok()) return status;
 
-  const std::string journal_name = options.shards_range
-                                       ? absl::StrCat("journal-", dir.stage_->owner(), ".jsonl")
-                                       : "journal.jsonl";
-  ASSIGN_OR_RETURN(std::unique_ptr<Journal> journal,
-                   Journal::Open(dir.PathOf(absl::StrCat(".pack/", journal_name)), options.fsync));
-  dir.journal_ = std::move(journal);
-  dir.Follow(journal_name);
+  const std::string journal_name =
+      options.shards_range ? WorkersJournal(dir.stage_->owner()) : std::string(kJournalName);
+  ASSIGN_OR_RETURN(dir.journal_, Journal::Open(dir.PathOf(journal_name), options.fsync));
+  dir.Follow(std::string(NameInFolder(journal_name)));
   return dir;
 }
 
@@ -271,7 +278,7 @@ absl::Status OutputDir::CheckIsOurs(const std::string& folder) const {
   }
   if (!manifest.ok() && options_.overwrite) {
     const absl::Status damaged = DamagedManifest(folder, manifest.status());
-    if (!absl::IsDataLoss(damaged)) return damaged;
+    if (!absl::IsDataLoss(damaged) || IsUnfinished(folder)) return damaged;
     return absl::DataLossError(
         absl::StrCat(std::string(damaged.message()),
                      "\nWithout one nobody knows whether pack made its shards; remove the folder "
@@ -284,12 +291,14 @@ absl::Status OutputDir::CheckIsOurs(const std::string& folder) const {
 // listed first, for another worker may write the plan just now, and then shards.
 absl::Status OutputDir::CheckHoldsNothingElse() const {
   ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(path_));
-  const absl::StatusOr<bool> planned = Exists(PathOf(".pack/plan"));
+  const absl::StatusOr<bool> planned = Exists(PathOf(kPlanName));
   if (!planned.ok() || *planned) return planned.status();
   // A build whose plan is lost still knows what it has made.
-  ASSIGN_OR_RETURN(std::set<std::string> made, UnfinishedFiles(path_));
+  ASSIGN_OR_RETURN(std::set<std::string> made, NotedFiles(path_));
+  ASSIGN_OR_RETURN(std::set<std::string> may_be_made, ReadNames(PathOf(kMadeName)));
+  made.merge(std::move(may_be_made));      // Publish looks at what such a file is
   made.erase(std::string(kManifestName));  // a dataset is never built over
-  std::set<std::string> ours = {".pack"};
+  std::set<std::string> ours = {std::string(kPackFolder)};
   for (const std::string& name : made) ours.insert(name.substr(0, name.find('/')));
   for (const std::string& name : names) {
     if (ours.contains(name)) continue;
@@ -309,8 +318,8 @@ absl::Status OutputDir::BeginReplacement() {
   out_ = path_ = std::filesystem::canonical(path_, error).native();
   if (error) return IoStatus("look at", path_, error.value());
   absl::Status status;
-  const absl::StatusOr<bool> begun = Exists(PathOf(".pack")),
-                             published = Exists(PathOf(std::string(kManifestName)));
+  const absl::StatusOr<bool> begun = Exists(PathOf(kPackFolder)),
+                             published = Exists(PathOf(kManifestName));
   if (!begun.ok()) return begun.status();
   if (!published.ok()) return published.status();
   if (*begun) {  // never replaced while another run works in it
@@ -344,12 +353,11 @@ absl::Status OutputDir::CheckBeside() const {
                                         EscapeForTerminal(out_), "; ", advice));
   }
   RETURN_IF_ERROR(CheckIsOurs(path_));
-  ASSIGN_OR_RETURN(const std::set<std::string> replaced,
-                   ReadNames(PathOf(std::string(kReplacesName))));
+  ASSIGN_OR_RETURN(const std::set<std::string> replaced, ReadNames(PathOf(kReplacesName)));
   if (replaced == std::set<std::string>{ReplacesName()}) return absl::OkStatus();
   // All that a run leaves that was killed before it had made its mark.
   ASSIGN_OR_RETURN(std::vector<std::string> names, ListFolder(path_));
-  std::erase(names, ".pack");
+  std::erase(names, kPackFolder);
   ASSIGN_OR_RETURN(const OwnedFolder folder, OwnedFolder::Open(path_));
   ASSIGN_OR_RETURN(const PackEntries entries, ListPackFolder(folder));
   for (const std::string& name : entries.Unfinished()) names.push_back(name);
@@ -369,25 +377,25 @@ std::string OutputDir::ReplacesName() const {
 // Under the lock, so that what was looked at is what is published; a commit that is refused changes
 // nothing.
 absl::Status OutputDir::BeginCommit(const Plan& plan, IoPool& pool) {
-  const absl::StatusOr<bool> was_locked = Exists(PathOf(".pack/lock"));
+  const absl::StatusOr<bool> was_locked = Exists(PathOf(kLockName));
   absl::Status status = was_locked.ok() ? Lock() : was_locked.status();
   if (!status.ok()) return status;
   status = FindFinished(plan, std::nullopt, pool);
   if (status.ok() || *was_locked) return status;
   const absl::StatusOr<OwnedFolder> folder = OwnedFolder::Open(path_);
-  if (folder.ok()) (void)folder->RemoveFile(".pack/lock");  // an error leaves an empty file
+  if (folder.ok()) (void)folder->RemoveFile(kLockName);  // an error leaves an empty file
   return status;
 }
 
 absl::Status OutputDir::BeginFolder() {
   absl::Status status = replaces() ? MakeDirectory(path_) : absl::OkStatus();
   if (status.ok()) status = CheckHoldsNothingElse();
-  if (status.ok()) status = MakeDirectory(PathOf(".pack"));
+  if (status.ok()) status = MakeDirectory(PathOf(kPackFolder));
   if (status.ok() && !options_.shards_range && !options_.only_commit) status = Lock();
   // Again: another run may have been first.
   if (status.ok()) status = replaces() ? CheckBeside() : CheckIsOurs(path_);
   if (status.ok()) status = CheckHoldsNothingElse();
-  return status.ok() ? MakeDirectory(PathOf(".pack/stage")) : status;
+  return status.ok() ? MakeDirectory(PathOf(kStageFolder)) : status;
 }
 
 absl::Status OutputDir::BeginStage(const Plan& plan) {
@@ -398,8 +406,8 @@ absl::Status OutputDir::BeginStage(const Plan& plan) {
   if (path_ != out_ || !PublishedByOther(plan)) return absl::OkStatus();
   // The folders were made again behind a commit's back: they go as far as they are empty.
   stage_.reset();
-  (void)folder_->RemoveEmptyFolder(".pack/stage");
-  (void)folder_->RemoveEmptyFolder(".pack");
+  (void)folder_->RemoveEmptyFolder(kStageFolder);
+  (void)folder_->RemoveEmptyFolder(kPackFolder);
   return Conflict(path_, "was published by another run just now");
 }
 
@@ -412,7 +420,7 @@ absl::Status OutputDir::Lock() {
 // With --overwrite: what an earlier run began beside OUT with another plan is of no use to this
 // one.
 absl::Status OutputDir::DiscardOtherPlan(const Plan& plan) {
-  const absl::StatusOr<std::string> bytes = ReadWholeFile(PathOf(".pack/plan"), kMaxPlanBytes);
+  const absl::StatusOr<std::string> bytes = ReadWholeFile(PathOf(kPlanName), kMaxPlanBytes);
   if (absl::IsNotFound(bytes.status())) return absl::OkStatus();
   if (!bytes.ok()) return bytes.status();
   const absl::StatusOr<Plan> was = Plan::FromBytes(*bytes, [&](std::string_view name) {
@@ -426,13 +434,13 @@ absl::Status OutputDir::DiscardOtherPlan(const Plan& plan) {
   if (status.ok()) status = RemoveMade(folder, made);
   // What the stages hold is told by what the plan has noted.
   if (status.ok()) status = RemoveStage(folder);
-  if (status.ok()) status = MakeDirectory(PathOf(".pack/stage"));
+  if (status.ok()) status = MakeDirectory(PathOf(kStageFolder));
   ASSIGN_OR_RETURN(const PackEntries entries, ListPackFolder(folder));
   // The plan last: as long as it is there, the next run does the same.
   for (const std::string& name : entries.files) {
     if (status.ok() && name.starts_with(".pack/journal")) status = folder.RemoveFile(name);
   }
-  for (const std::string_view name : {kMadeName, kMadeExtrasName, std::string_view(".pack/plan")}) {
+  for (const std::string_view name : {kMadeName, kMadeExtrasName, kPlanName}) {
     if (status.ok()) status = folder.RemoveFile(name);
   }
   return status;

@@ -24,6 +24,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -52,6 +53,8 @@ class OutputDir {
   static absl::StatusOr<std::string> ReadPlanBytes(const std::string& out);
   // The error of one that is damaged, with the way on.
   static absl::Status DamagedPlan(const std::string& out, const absl::Status& why);
+  // The same of a manifest; other errors as they are.
+  static absl::Status DamagedManifest(const std::string& out, const absl::Status& why);
   // Whether a run that was interrupted can be gone on with in OUT.
   static bool HoldsUnfinished(const std::string& out);
   // Where --overwrite builds what is to take the place of OUT, and then leaves the old one until it
@@ -73,7 +76,7 @@ class OutputDir {
   const std::vector<ShardResult>& finished() const { return finished_; }
   Journal& journal() const { return *journal_; }
 
-  std::string PathOf(const std::string& name) const { return path_ + "/" + name; }
+  std::string PathOf(std::string_view name) const { return path_ + "/" + std::string(name); }
   // A folder of this run alone, for what is not yet published.
   std::string StageFolder() const { return stage_->PathOf(""); }
   // A new file there; what a try that failed has left is removed.
@@ -139,7 +142,7 @@ class OutputDir {
   absl::Status PublishOnce(const std::string& name, std::string_view bytes) const;
   void Follow(const std::string& own_journal);
   absl::Status FindFinished(const Plan& plan, const std::optional<Plan>& was, IoPool& pool);
-  absl::Status FindStrangers(const Plan& plan, const std::vector<ShardResult>& lines);
+  absl::Status CheckMayReplace(const std::string& name) const;
   absl::Status NameIndexes(const Plan& plan);
   absl::Status RenameOldIndex(const std::string& shard, FileEntry& index) const;
   absl::Status CheckFreshness(const Plan& was, const Plan& now) const;
@@ -156,7 +159,7 @@ class OutputDir {
   std::set<uint32_t> journalled_;        // shards that were finished once, as they may be still
   std::unique_ptr<OwnedFolder> folder_;  // of path_
   std::set<std::string> old_indexes_;    // that journals name as older versions did
-  std::set<std::string> strangers_;      // shards and indexes that were there and no run has noted
+  std::set<std::string> noted_;          // files that earlier runs have noted as their own
   std::unique_ptr<RunStage> stage_;
   std::unique_ptr<Journal> journal_;
   std::shared_ptr<Followed> followed_;

@@ -6,11 +6,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "converters/publishing/output_dir.h"
 #include "converters/publishing/pack_folder.h"
 #include "converters/publishing/pack_lock.h"
+#include "converters/publishing/pack_names.h"
 #include "converters/publishing/replacement.h"
 #include "converters/publishing/shard_results.h"
 #include "formats/io/exists.h"
@@ -54,18 +57,26 @@ absl::Status OutputDir::Publish(StagedFile& staged, const FileEntry& entry) cons
     ASSIGN_OR_RETURN(const bool same, Matches(PathOf(entry.name), entry));
     // A worker that is late: the manifest vouches for what is there.
     if (!same && options_.shards_range) {
-      ASSIGN_OR_RETURN(const bool published, Exists(PathOf(std::string(kManifestName))));
+      ASSIGN_OR_RETURN(const bool published, Exists(PathOf(kManifestName)));
       if (published) return Conflict(path_, "was published by another run just now");
     }
-    if (!same && strangers_.contains(entry.name)) {
-      return Conflict(PathOf(entry.name),
-                      "was not made by this build, which would write another file of this name; "
-                      "move it away and run again");
-    }
+    if (!same) RETURN_IF_ERROR(CheckMayReplace(entry.name));
     status = same ? absl::OkStatus() : folder_->Replace(staged_name, entry.name);
   }
   if (status.ok() && slash != std::string::npos && options_.fsync) status = SyncDirectory(folder);
   return status;
+}
+
+// What no run has noted is somebody else's, whenever it has come. Beside OUT a manifest is that of
+// an earlier run.
+absl::Status OutputDir::CheckMayReplace(const std::string& name) const {
+  const bool own = name == kReplacedName || (name == kManifestName && replaces());
+  if (own || noted_.contains(name)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::set<std::string> noted, NotedFiles(path_));
+  if (noted.contains(name)) return absl::OkStatus();
+  return Conflict(PathOf(name),
+                  "was not made by this build, which would write another file of this name; "
+                  "move it away and run again");
 }
 
 absl::StatusOr<FileEntry> OutputDir::WriteFile(const std::string& name,
@@ -80,7 +91,7 @@ absl::StatusOr<FileEntry> OutputDir::WriteFile(const std::string& name,
 
 absl::Status OutputDir::ClaimExtras(
     const std::vector<std::pair<std::string, std::string_view>>& files) const {
-  ASSIGN_OR_RETURN(std::set<std::string> ours, ReadNames(PathOf(std::string(kMadeExtrasName))));
+  ASSIGN_OR_RETURN(std::set<std::string> ours, ReadNames(PathOf(kMadeExtrasName)));
   std::set<std::string> names = ours;
   for (const auto& [name, bytes] : files) {
     names.insert(name);
@@ -110,12 +121,12 @@ absl::StatusOr<Manifest> OutputDir::TakeSourceTimes(const Plan& plan) {
   if (manifest.source_times == times && manifest.source_root == plan.listing().root)
     return manifest;
   // A kill leaves `.pack` beside a whole dataset: the next run takes it away.
-  RETURN_IF_ERROR(MakeDirectory(PathOf(".pack")));
+  RETURN_IF_ERROR(MakeDirectory(PathOf(kPackFolder)));
   RETURN_IF_ERROR(Lock());
   ASSIGN_OR_RETURN(manifest, Manifest::Read(path_));  // once more, under the lock
   if (manifest.plan_digest != plan.digest())
     return Conflict(path_, "was replaced by another run just now");
-  RETURN_IF_ERROR(MakeDirectory(PathOf(".pack/stage")));
+  RETURN_IF_ERROR(MakeDirectory(PathOf(kStageFolder)));
   ASSIGN_OR_RETURN(OwnedFolder folder, OwnedFolder::Open(path_));
   folder_ = std::make_unique<OwnedFolder>(std::move(folder));
   ASSIGN_OR_RETURN(stage_, RunStage::Create(path_));
@@ -134,7 +145,7 @@ absl::Status OutputDir::SyncFolder() const {
 // any more.
 absl::Status OutputDir::Exchange() {
   // Much may have happened in OUT since the build began; from here on nobody else works in it.
-  absl::Status status = MakeDirectory(out_ + "/.pack");
+  absl::Status status = MakeDirectory(absl::StrCat(out_, "/", std::string(kPackFolder)));
   if (!status.ok()) return status;
   ASSIGN_OR_RETURN(const File old_lock, LockPackFolder(out_));
   status = CheckIsOurs(out_);
@@ -143,7 +154,7 @@ absl::Status OutputDir::Exchange() {
   status = CheckHoldsOnly(out_, made, "--overwrite would remove it. Move it away and run again");
   if (!status.ok()) return status;
   ASSIGN_OR_RETURN(FileEntry noted, WriteFile(std::string(kReplacedName), NamesText(made)));
-  if (options_.fsync) status = SyncDirectory(PathOf(".pack"));
+  if (options_.fsync) status = SyncDirectory(PathOf(kPackFolder));
   if (!status.ok()) return status;
   if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, out_.c_str(), RENAME_EXCHANGE) != 0) {
     return IoStatus("exchange with the new dataset", out_, errno);

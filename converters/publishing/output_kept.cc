@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "converters/publishing/output_dir.h"
+#include "converters/publishing/pack_names.h"
 #include "converters/publishing/replacement.h"
 #include "converters/publishing/shard_results.h"
 #include "formats/core/index_name.h"
@@ -41,16 +42,16 @@ struct OutputDir::Followed {
 };
 
 void OutputDir::Follow(const std::string& own_journal) {
-  followed_ = std::make_shared<Followed>(JournalReader(PathOf(".pack"), own_journal));
+  followed_ = std::make_shared<Followed>(JournalReader(PathOf(kPackFolder), own_journal));
 }
 
 absl::Status OutputDir::IndexPlan(const Plan& plan, std::optional<Plan>* was) {
-  const std::string path = PathOf(".pack/plan");
+  const std::string path = PathOf(kPlanName);
   absl::StatusOr<std::string> bytes = ReadWholeFile(path, kMaxPlanBytes);
   if (absl::IsNotFound(bytes.status())) {
     absl::Status status = CheckJournals(plan);
-    if (status.ok()) status = PublishOnce(".pack/plan", plan.ToBytes());
-    if (status.ok() && options_.fsync) status = SyncDirectory(PathOf(".pack"));
+    if (status.ok()) status = PublishOnce(std::string(kPlanName), plan.ToBytes());
+    if (status.ok() && options_.fsync) status = SyncDirectory(PathOf(kPackFolder));
     if (status.ok()) return ClaimNames(plan);
     if (!absl::IsAlreadyExists(status)) return status;
     bytes = ReadWholeFile(path, kMaxPlanBytes);  // another worker was first
@@ -63,7 +64,7 @@ absl::Status OutputDir::IndexPlan(const Plan& plan, std::optional<Plan>* was) {
   });
   if (absl::IsDataLoss(read.status())) {  // the journals know the plan of their shards
     absl::Status status = CheckJournals(plan);
-    if (status.ok()) status = Replace(".pack/plan", plan.ToBytes());
+    if (status.ok()) status = Replace(kPlanName, plan.ToBytes());
     return status.ok() ? ClaimNames(plan) : status;
   }
   if (!other_format.empty()) {
@@ -85,7 +86,7 @@ absl::Status OutputDir::IndexPlan(const Plan& plan, std::optional<Plan>* was) {
 // Before a plan is put in the place of one that is lost: shards of another plan are not taken for
 // its own.
 absl::Status OutputDir::CheckJournals(const Plan& plan) {
-  ASSIGN_OR_RETURN(const std::vector<ShardResult> lines, ReadJournals(PathOf(".pack")));
+  ASSIGN_OR_RETURN(const std::vector<ShardResult> lines, ReadJournals(PathOf(kPackFolder)));
   plan_was_lost_ = true;
   return CheckOnePlan(path_, plan, lines);
 }
@@ -94,7 +95,7 @@ absl::Status OutputDir::CheckJournals(const Plan& plan) {
 // is there.
 absl::Status OutputDir::ClaimNames(const Plan& plan) const {
   const std::string names = MadeNames(plan);
-  ASSIGN_OR_RETURN(const std::set<std::string> was, ReadNames(PathOf(std::string(kMadeName))));
+  ASSIGN_OR_RETURN(const std::set<std::string> was, ReadNames(PathOf(kMadeName)));
   return NamesText(was) == names ? absl::OkStatus() : Replace(kMadeName, names);
 }
 
@@ -129,34 +130,18 @@ absl::Status OutputDir::RenewPlan(const Plan& was, const Plan& now) {
     if (!journalled_.contains(shard) || done.contains(shard)) continue;
     RETURN_IF_ERROR(folder_->RemoveFile(IndexName(now.shards()[n].name)));
   }
-  return differ ? Replace(".pack/plan", now.ToBytes()) : absl::OkStatus();
-}
-
-// What a run has not noted may be somebody else's, or what was left of a run that was killed
-// between two steps; then the build makes the same bytes again.
-absl::Status OutputDir::FindStrangers(const Plan& plan, const std::vector<ShardResult>& lines) {
-  if (options_.only_commit || replaces()) return absl::OkStatus();  // beside OUT all is ours
-  std::set<uint32_t> noted;
-  for (const ShardResult& line : lines) noted.insert(line.shard);
-  const auto [begin, end] =
-      options_.shards_range.value_or(std::pair<size_t, size_t>(0, plan.shards().size()));
-  for (size_t n = begin; n < end; ++n) {
-    if (noted.contains(static_cast<uint32_t>(n))) continue;
-    for (const std::string& name : {plan.DataFile(n), IndexName(plan.shards()[n].name)}) {
-      ASSIGN_OR_RETURN(const bool there, Exists(PathOf(name)));
-      if (there) strangers_.insert(name);
-    }
-  }
-  return absl::OkStatus();
+  return differ ? Replace(kPlanName, now.ToBytes()) : absl::OkStatus();
 }
 
 // What no line vouches for is built again, and takes the place of what is there when it is
 // published.
 absl::Status OutputDir::FindFinished(const Plan& plan, const std::optional<Plan>& was,
                                      IoPool& pool) {
-  ASSIGN_OR_RETURN(std::vector<ShardResult> lines, ReadJournals(PathOf(".pack")));
+  ASSIGN_OR_RETURN(std::vector<ShardResult> lines, ReadJournals(PathOf(kPackFolder)));
   RETURN_IF_ERROR(CheckOnePlan(path_, plan, lines));
-  RETURN_IF_ERROR(FindStrangers(plan, lines));
+  if (!options_.only_commit) {
+    ASSIGN_OR_RETURN(noted_, NotedFiles(path_));
+  }
   // Those that name no plan, or no times, are of the one that was there.
   if (plan_was_lost_) {
     std::erase_if(lines, [](const ShardResult& line) { return !line.plan || !line.times; });
@@ -177,8 +162,9 @@ absl::Status OutputDir::FindFinished(const Plan& plan, const std::optional<Plan>
     if (line.shard < begin || line.shard >= end) continue;
     journalled_.insert(line.shard);
     if (!FitsPlan(line, plan)) continue;
-    if (line.index.name != IndexName(plan.shards()[line.shard].name))
-      old_indexes_.insert(line.index.name);
+    const std::string index = IndexName(plan.shards()[line.shard].name);
+    noted_.insert(index);  // the name that NameIndexes gives it
+    if (line.index.name != index) old_indexes_.insert(line.index.name);
   }
   return absl::OkStatus();
 }

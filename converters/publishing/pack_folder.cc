@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <regex>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "converters/planning/plan_bytes.h"
 #include "converters/publishing/index_mark.h"
 #include "converters/publishing/journal.h"
+#include "converters/publishing/pack_names.h"
 #include "converters/publishing/replacement.h"
 #include "formats/core/manifest.h"
 #include "formats/io/escape.h"
@@ -22,10 +22,7 @@ namespace {
 
 using Kind = OwnedFolder::Kind;
 
-constexpr char kFolder[] = ".pack", kStage[] = ".pack/stage", kJournal[] = ".pack/journal.jsonl";
 constexpr std::string_view kLockSuffix = ".lock";
-constexpr std::array<std::string_view, 5> kMade = {"plan", "made", "made-extras", "replaced",
-                                                   "replaces"};
 // In stages, beside the dataset's files: of builds, of `pack repair`, and of writers of sidecars.
 constexpr std::array<std::string_view, 4> kScratch = {"of-the-run", ".pack_replaced", "rebuilt",
                                                       "energon-index.sqlite"};
@@ -79,7 +76,7 @@ class PackLister {
         entries_.others.push_back(path);
         continue;
       }
-      if (name == "stage") {
+      if (name == NameInFolder(kStageFolder)) {
         RETURN_IF_ERROR(Stage(path));
         continue;
       }
@@ -91,7 +88,7 @@ class PackLister {
       if (!ours.ok()) return ours.status();
       if (!*ours) {
         entries_.others.push_back(path);
-      } else if (name == "lock") {
+      } else if (name == NameInFolder(kLockName)) {
         lock = path;
       } else {
         entries_.files.push_back(path);
@@ -171,7 +168,7 @@ class PackLister {
   absl::Status RebuiltEntry(const std::string& name, const std::string& path,
                             const std::string& below) {
     ASSIGN_OR_RETURN(const OwnedFolder::Look look, dataset_.LookAt(path));
-    if (look.kind == Kind::kFolder && below.empty() && name == kFolder) {
+    if (look.kind == Kind::kFolder && below.empty() && name == kPackFolder) {
       const size_t others = entries_.others.size();
       RETURN_IF_ERROR(Pack(path));
       if (entries_.others.size() == others) entries_.folders.push_back(path);
@@ -191,10 +188,11 @@ class PackLister {
   // A file in `.pack`, by its name and content; NotFound when it is gone.
   absl::StatusOr<bool> IsOfPack(const std::string& path, const std::string& name,
                                 uint64_t bytes) const {
-    if (name == "lock") return bytes == 0;
-    if (name == "index") return IsIndexMark(dataset_, path);
-    if (!Contains(kMade, name)) return IsJournal(path, name);
-    if (name == "plan") {
+    const auto is = [&](std::string_view known) { return name == NameInFolder(known); };
+    if (is(kLockName)) return bytes == 0;
+    if (is(kIndexMark)) return IsIndexMark(dataset_, path);
+    if (std::none_of(kBuildNotes.begin(), kBuildNotes.end(), is)) return IsJournal(path, name);
+    if (is(kPlanName)) {
       ASSIGN_OR_RETURN(const std::string text, dataset_.Read(path, kPlanMagic.size()));
       return kPlanMagic.starts_with(text);  // one that is cut as well
     }
@@ -202,13 +200,9 @@ class PackLister {
     return IsNamesText(text);
   }
 
-  // By the name that a worker gives its own, else by its content.
+  // A copy that a user has made of one, under another name, is the user's.
   absl::StatusOr<bool> IsJournal(const std::string& path, std::string_view name) const {
-    constexpr std::string_view kPrefix = "journal-", kSuffix = ".jsonl";
-    if (!IsJournalName(name)) return false;
-    if (name.starts_with(kPrefix) &&
-        IsRunName(name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size())))
-      return true;
+    if (!IsOwnJournalName(name)) return false;
     ASSIGN_OR_RETURN(const std::string text, dataset_.Read(path, kJournalBeginningBytes));
     return IsJournalText(text);
   }
@@ -278,7 +272,8 @@ absl::StatusOr<std::vector<std::string>> RemoveAll(const OwnedFolder& dataset, c
     if (!entries.AnyOfPack()) return entries.others;
     RETURN_IF_ERROR(Remove(dataset, entries));
   }
-  return absl::UnavailableError(absl::StrCat("remove ", EscapeForTerminal(dataset.PathOf(kStage)),
+  return absl::UnavailableError(absl::StrCat("remove ",
+                                             EscapeForTerminal(dataset.PathOf(kStageFolder)),
                                              ": another run keeps writing there"));
 }
 
@@ -287,27 +282,21 @@ absl::StatusOr<std::vector<std::string>> RemoveAll(const OwnedFolder& dataset, c
 std::vector<std::string> PackEntries::Unfinished() const {
   std::vector<std::string> names;
   for (const std::string& name : files) {
-    if (name != ".pack/lock" && !name.starts_with(In(kStage, ""))) names.push_back(name);
+    if (name != kLockName && !name.starts_with(In(kStageFolder, ""))) names.push_back(name);
   }
   // Damaged it says nothing, but nobody else gives a file this name.
-  if (Contains(others, kJournal)) names.emplace_back(kJournal);
+  if (Contains(others, kJournalName)) names.emplace_back(kJournalName);
   return names;
-}
-
-bool IsRunName(std::string_view name) {
-  static const auto& pattern =
-      *new std::regex("[A-Za-z0-9._-]+-([0-9a-f]{8}|unknown)-[0-9]+-[0-9a-f]+");
-  return std::regex_match(name.begin(), name.end(), pattern);
 }
 
 absl::StatusOr<PackEntries> ListPackFolder(const OwnedFolder& dataset) {
   PackLister lister(dataset);
-  RETURN_IF_ERROR(lister.Pack(kFolder));
+  RETURN_IF_ERROR(lister.Pack(std::string(kPackFolder)));
   return lister.Take();
 }
 
 absl::Status RemoveRunStage(const OwnedFolder& dataset, const std::string& run) {
-  const std::string folder = In(kStage, run);
+  const std::string folder = In(kStageFolder, run);
   ASSIGN_OR_RETURN(const OwnedFolder::Look look, dataset.LookAt(folder));
   if (look.kind == Kind::kNothing) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::vector<std::string> others,
@@ -319,7 +308,8 @@ absl::Status RemoveRunStage(const OwnedFolder& dataset, const std::string& run) 
 }
 
 absl::Status RemoveStage(const OwnedFolder& dataset) {
-  return RemoveAll(dataset, [&](PackLister& lister) { return lister.Stage(kStage); }).status();
+  const std::string folder(kStageFolder);
+  return RemoveAll(dataset, [&](PackLister& lister) { return lister.Stage(folder); }).status();
 }
 
 absl::Status RemovePackFolder(const OwnedFolder& dataset) {
@@ -327,7 +317,7 @@ absl::Status RemovePackFolder(const OwnedFolder& dataset) {
   RETURN_IF_ERROR(RemoveStage(dataset));
   ASSIGN_OR_RETURN(const PackEntries entries, ListPackFolder(dataset));
   RETURN_IF_ERROR(Remove(dataset, entries));
-  return dataset.RemoveEmptyFolder(kFolder);
+  return dataset.RemoveEmptyFolder(kPackFolder);
 }
 
 }  // namespace shardpack

@@ -8,8 +8,7 @@
 // Of pack is what has a name that pack gives, the kind, and the content: a lock is empty, a plan
 // has its magic, a journal its lines, what `pack index` notes its first line, and lists of names
 // nothing but names. In the stage of a run these are the names of the dataset's files, as the
-// manifest or
-// `.pack/made` lists them, and those of a few scratch files.
+// manifest or `.pack/made` lists them, and those of a few scratch files.
 //
 // Thread-safety: any thread; removing under the lock of the folder.
 // Errors: those of OwnedFolder.
@@ -17,7 +16,6 @@
 #define SHARDPACK_CONVERTERS_PUBLISHING_PACK_FOLDER_H_
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -40,9 +38,6 @@ struct PackEntries {
 
 // `.pack` itself is not among them; all are empty when there is none.
 absl::StatusOr<PackEntries> ListPackFolder(const OwnedFolder& dataset);
-
-// What a run calls its stage, a folder in `.pack/stage`: <host>-<boot>-<process>-<chance>.
-bool IsRunName(std::string_view name);
 
 // Removes what a run has left in its stage, and the folder; FailedPrecondition when something else
 // is in it, which stays.

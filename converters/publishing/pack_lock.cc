@@ -4,16 +4,18 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "converters/publishing/pack_names.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
 
 absl::Status CheckPackFolder(const std::string& dataset) {
-  const auto check = [&](const std::string& name, mode_t kind, const char* what) {
-    const std::string path = absl::StrCat(dataset, "/", name);
+  const auto check = [&](std::string_view name, mode_t kind, const char* what) {
+    const std::string path = absl::StrCat(dataset, "/", std::string(name));
     struct stat facts;
     if (::lstat(path.c_str(), &facts) != 0) {
       return errno == ENOENT || errno == ENOTDIR ? absl::OkStatus()
@@ -23,16 +25,16 @@ absl::Status CheckPackFolder(const std::string& dataset) {
                ? absl::OkStatus()
                : absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(path), what));
   };
-  for (const char* name : {".pack", ".pack/stage"}) {
+  for (const std::string_view name : {kPackFolder, kStageFolder}) {
     RETURN_IF_ERROR(
         check(name, S_IFDIR, " is a link or a file, where pack has a folder; remove it by hand"));
   }
-  for (const char* name : {"plan", "made", "made-extras", "replaced", "replaces", "index"}) {
-    RETURN_IF_ERROR(
-        check(absl::StrCat(".pack/", name), S_IFREG,
-              " is a link or a folder, where pack has a file; move it away and run again"));
+  constexpr char kNoFile[] =
+      " is a link or a folder, where pack has a file; move it away and run again";
+  for (const std::string_view name : kBuildNotes) {
+    RETURN_IF_ERROR(check(name, S_IFREG, kNoFile));
   }
-  return absl::OkStatus();
+  return check(kIndexMark, S_IFREG, kNoFile);
 }
 
 // An OFD lock belongs to the open file: it is gone with the process, however that ends.
@@ -41,7 +43,7 @@ absl::StatusOr<File> LockPackFolder(const std::string& dataset) {
   const auto conflict = [&](const std::string& why) {
     return absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(dataset), " ", why));
   };
-  const std::string path = dataset + "/.pack/lock";
+  const std::string path = absl::StrCat(dataset, "/", std::string(kLockName));
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (fd < 0) return IoStatus("open", path, errno);
   File file(fd, path);

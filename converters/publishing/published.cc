@@ -7,10 +7,14 @@
 #include <chrono>
 #include <functional>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "converters/listing/find_skip.h"
 #include "converters/listing/first_few.h"
@@ -18,6 +22,9 @@
 #include "converters/listing/sidecars.h"
 #include "converters/planning/plan_differences.h"
 #include "converters/publishing/changed_inputs.h"
+#include "converters/publishing/commit.h"
+#include "converters/publishing/shard_results.h"
+#include "formats/io/escape.h"
 #include "formats/io/file.h"
 #include "formats/io/shell_quoted.h"
 #include "formats/io/status_macros.h"
@@ -26,6 +33,7 @@ namespace shardpack {
 namespace {
 
 constexpr uint64_t kMaxLooks = 1000;
+constexpr uint64_t kMaxSkippedBytes = uint64_t{4} << 30;
 constexpr char kNewPlan[] =
     "\nTo pack it as it is now, make a new plan with pack plan, and build it in another folder.";
 
@@ -45,14 +53,47 @@ absl::StatusOr<int64_t> PublishedAt(const std::string& dataset) {
   return Nanoseconds(facts.st_mtim);
 }
 
+using Rows = absl::flat_hash_set<uint64_t>;
+
+// The rows that the dataset lacks because their files were not as planned: what becomes of these
+// files changes nothing about it.
+absl::StatusOr<Rows> RowsNotAsPlanned(const std::string& dataset, const Manifest& manifest,
+                                      const Listing& listing) {
+  const bool any = std::any_of(manifest.files.begin(), manifest.files.end(),
+                               [](const FileEntry& file) { return file.name == kSkippedName; });
+  if (!any) return Rows();
+  ASSIGN_OR_RETURN(
+      const std::string text,
+      ReadWholeFile(PathInDataset(dataset, std::string(kSkippedName)), kMaxSkippedBytes));
+  absl::flat_hash_set<std::string> paths;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const auto value = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!value.is_object() || !value.value("path", nlohmann::json()).is_string() ||
+        !value.value("reason", nlohmann::json()).is_string())
+      continue;  // damaged: as if it were not there
+    const std::optional<SkipReason> reason =
+        ParseSkipReason(value["reason"].get_ref<const std::string&>());
+    std::optional<std::string> path = PercentUnescape(value["path"].get_ref<const std::string&>());
+    if (reason && path && MayBeBack({0, *reason, ""})) paths.insert(*std::move(path));
+  }
+  Rows rows;
+  for (uint64_t row = 0; row < listing.rows() && !paths.empty(); ++row) {
+    if (paths.contains(listing.Path(row))) rows.insert(row);
+  }
+  return rows;
+}
+
 // The files of a listing: when they were modified, as listed or as they are now.
 class SourceFiles {
  public:
-  // `rows`: those to look at; null for all of them.
-  SourceFiles(const Listing& listing, const std::string& root, const std::vector<uint32_t>* rows)
+  // `rows`: those to look at; null for all of them. `passed_over`: those not to look at.
+  SourceFiles(const Listing& listing, const std::string& root, const std::vector<uint32_t>* rows,
+              Rows passed_over = {})
       : listing_(listing),
         root_(root),
         rows_(rows),
+        passed_over_(std::move(passed_over)),
         mtime_ns_(listing.mtime_ns),
         field_mtime_ns_(listing.field_mtime_ns) {}
 
@@ -173,7 +214,7 @@ class SourceFiles {
   }
 
   // One stat a file, many at a time; `take` is called for one after the other, without facts where
-  // nothing is there. Inputs that could not be used when they were listed are passed over.
+  // nothing is there. Inputs that could not be used when they were listed are passed over, too.
   absl::Status ForEachFile(
       IoPool& pool, const std::function<void(const SourceFile&, const struct stat*)>& take) const {
     constexpr uint64_t kRows = 1024;
@@ -195,7 +236,7 @@ class SourceFiles {
       absl::Status status;
       for (uint64_t n = chunk * kRows; n < end && status.ok(); ++n) {
         const uint64_t row = rows_ == nullptr ? n : (*rows_)[n];
-        if (FindSkip(listing_.skips, row) != nullptr) continue;
+        if (FindSkip(listing_.skips, row) != nullptr || passed_over_.contains(row)) continue;
         std::string path = listing_.Path(row);
         for (size_t f = 0; f < listing_.fields.size() && status.ok() && !field_mtime_ns_.empty();
              ++f) {
@@ -215,6 +256,7 @@ class SourceFiles {
   const Listing& listing_;
   const std::string root_;
   const std::vector<uint32_t>* const rows_;
+  const Rows passed_over_;
   std::vector<int64_t> mtime_ns_, field_mtime_ns_;
   bool looked_ = false;
   uint64_t files_ = 0;  // looked at
@@ -313,8 +355,12 @@ absl::Status CheckSource(const std::string& dataset, const Manifest& manifest, c
     for (size_t n = options.shards_range->first; n < options.shards_range->second; ++n)
       AddRows(plan, n, rows);
   }
+  Rows passed_over;
+  if (planned) {
+    ASSIGN_OR_RETURN(passed_over, RowsNotAsPlanned(dataset, manifest, listing));
+  }
   SourceFiles files(listing, planned ? options.planned_source : listing.root,
-                    options.shards_range ? &rows : nullptr);
+                    options.shards_range ? &rows : nullptr, std::move(passed_over));
   ASSIGN_OR_RETURN(const int64_t published, PublishedAt(dataset));
   if (planned) {
     RETURN_IF_ERROR(files.Look(published, planned, pool));

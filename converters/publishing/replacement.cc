@@ -14,6 +14,7 @@
 #include "converters/listing/first_few.h"
 #include "converters/publishing/journal.h"
 #include "converters/publishing/pack_folder.h"
+#include "converters/publishing/shard_results.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "formats/io/list_folder.h"
@@ -35,7 +36,7 @@ absl::Status AddOthers(const std::string& dataset, const std::string& below,
   std::vector<std::string> inside;
   ASSIGN_OR_RETURN(const std::vector<std::string> listed, ListFolder(path));
   for (const std::string& entry : listed) {
-    if (below.empty() && entry == ".pack") continue;
+    if (below.empty() && entry == kPackFolder) continue;
     const std::string name = below.empty() ? entry : absl::StrCat(below, "/", entry);
     struct stat facts = {};
     if (::lstat(absl::StrCat(path, "/", entry).c_str(), &facts) != 0 && !IsAboutThePath(errno))
@@ -95,25 +96,32 @@ std::set<std::string> FilesOf(const Manifest& manifest) {
 absl::StatusOr<std::set<std::string>> MadeFiles(const std::string& dataset) {
   absl::StatusOr<Manifest> manifest = Manifest::Read(dataset);
   if (manifest.ok()) return FilesOf(*manifest);
-  return absl::IsNotFound(manifest.status()) ? UnfinishedFiles(dataset) : manifest.status();
+  return absl::IsNotFound(manifest.status()) ? NotedFiles(dataset) : manifest.status();
 }
 
-absl::StatusOr<std::set<std::string>> UnfinishedFiles(const std::string& dataset) {
-  std::set<std::string> all;
-  for (const std::string_view name : {kMadeName, kMadeExtrasName}) {
-    ASSIGN_OR_RETURN(std::set<std::string> names,
-                     ReadNames(absl::StrCat(dataset, "/", std::string(name))));
-    all.merge(names);
-  }
-  absl::StatusOr<std::vector<ShardResult>> lines = ReadJournals(dataset + "/.pack");
-  if (absl::IsNotFound(lines.status())) return all;
+absl::StatusOr<std::set<std::string>> NotedFiles(const std::string& dataset) {
+  const auto in = [&](std::string_view name) {
+    return absl::StrCat(dataset, "/", std::string(name));
+  };
+  ASSIGN_OR_RETURN(std::set<std::string> noted, ReadNames(in(kMadeExtrasName)));
+  JournalReader journals(in(kPackFolder));
+  const absl::StatusOr<std::vector<ShardResult>> lines = journals.ReadNew();
+  if (absl::IsNotFound(lines.status())) return noted;
   if (!lines.ok()) return lines.status();
   for (const ShardResult& line : *lines) {
     for (const std::string& name : {line.file.name, line.index.name}) {
-      if (IsDatasetFileName(name)) all.insert(name);
+      if (IsDatasetFileName(name)) noted.insert(name);
     }
   }
-  return all;
+  // A file that somebody else has put there since has other bytes.
+  for (const ShardResult& line : journals.pending()) {
+    for (const FileEntry* entry : {&line.file, &line.index}) {
+      if (!IsDatasetFileName(entry->name) || noted.contains(entry->name)) continue;
+      ASSIGN_OR_RETURN(const bool same, Matches(in(entry->name), *entry));
+      if (same) noted.insert(entry->name);
+    }
+  }
+  return noted;
 }
 
 absl::Status CheckHoldsOnly(const std::string& dataset, const std::set<std::string>& names,

@@ -15,25 +15,18 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "converters/publishing/owned_folder.h"
+#include "converters/publishing/pack_names.h"
 #include "formats/core/manifest.h"
 
 namespace shardpack {
 
-// In `.pack`: what a build may put into the folder beside its journals' files, one name a line.
-inline constexpr std::string_view kMadeName = ".pack/made";
-// The same of a commit: its other files.
-inline constexpr std::string_view kMadeExtrasName = ".pack/made-extras";
-// In `.pack` of a dataset that has replaced another one: the files of that one.
-inline constexpr std::string_view kReplacedName = ".pack/replaced";
-
-// In `.pack` of a folder that --overwrite builds beside OUT: what OUT is called.
-inline constexpr std::string_view kReplacesName = ".pack/replaces";
-
-// The names in such a file that pack can have made; none when it is not there.
+// The names in a file of `.pack` that lists some, as far as pack can have made them; none when it
+// is not there.
 absl::StatusOr<std::set<std::string>> ReadNames(const std::string& path);
 std::set<std::string> ParseNames(const std::string& text);
 // Whether it is such a file's: each line is a name that pack can have made, but for a last one that
@@ -44,10 +37,13 @@ std::string NamesText(const std::set<std::string>& names);
 
 // Of the manifest, itself included.
 std::set<std::string> FilesOf(const Manifest& manifest);
-// Of the manifest in the folder; without one, of the unfinished build there.
+// What may be removed: the files of the manifest in the folder; without one, of the unfinished
+// build there, as far as it has noted them.
 absl::StatusOr<std::set<std::string>> MadeFiles(const std::string& dataset);
-// What an unfinished build says, whatever manifest lies there.
-absl::StatusOr<std::set<std::string>> UnfinishedFiles(const std::string& dataset);
+// What the runs of an unfinished build have noted as their own, whatever manifest lies there: the
+// shards and indexes that they have finished, those that they were about to publish if they are
+// there with the bytes that were noted, and the other files of a commit.
+absl::StatusOr<std::set<std::string>> NotedFiles(const std::string& dataset);
 // Ok when the folder holds these files, the folders they are in, `.pack`, and no more. `advice`
 // ends the message.
 absl::Status CheckHoldsOnly(const std::string& dataset, const std::set<std::string>& names,

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "converters/publishing/pack_folder.h"
+#include "converters/publishing/pack_names.h"
 #include "formats/io/exists.h"
 #include "formats/io/list_folder.h"
 #include "formats/io/status_macros.h"
@@ -21,7 +22,7 @@
 namespace shardpack {
 namespace {
 
-constexpr std::string_view kStage = ".pack/stage/", kLockSuffix = ".lock";
+constexpr std::string_view kLockSuffix = ".lock";
 constexpr int kAttempts = 8;
 constexpr std::string_view kUnknownBoot = "unknown";
 
@@ -51,6 +52,14 @@ std::string NewOwner() {
   return absl::StrFormat("%s-%s-%d-%08x", HostName(), BootName(), ::getpid(), chance());
 }
 
+std::string InStage(const std::string& name) {
+  return absl::StrCat(std::string(kStageFolder), "/", name);
+}
+
+std::string LockOf(const std::string& run) {
+  return absl::StrCat(InStage(run), std::string(kLockSuffix));
+}
+
 bool LockWhole(int fd) {
   struct flock whole = {};
   whole.l_type = F_WRLCK;
@@ -71,13 +80,12 @@ void RemoveDead(const OwnedFolder& dataset) {
   // to the other.
   if (BootName() == kUnknownBoot) return;
   const std::string mine = absl::StrCat(HostName(), "-", BootName(), "-");
-  const absl::StatusOr<std::vector<std::string>> names = ListFolder(dataset.PathOf(".pack/stage"));
+  const absl::StatusOr<std::vector<std::string>> names = ListFolder(dataset.PathOf(kStageFolder));
   if (!names.ok()) return;
   for (const std::string& name : *names) {
     if (!name.ends_with(kLockSuffix) || !name.starts_with(mine) || !OwnedFolder::IsName(name))
       continue;
-    const std::string lock_name = absl::StrCat(std::string(kStage), name),
-                      path = dataset.PathOf(lock_name);
+    const std::string lock_name = InStage(name), path = dataset.PathOf(lock_name);
     const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) continue;
     const File lock(fd, path);
@@ -105,8 +113,7 @@ absl::StatusOr<std::unique_ptr<RunStage>> RunStage::Create(const std::string& da
 }
 
 absl::Status RunStage::Lock() {
-  const std::string path =
-      folder_.PathOf(absl::StrCat(std::string(kStage), owner_, std::string(kLockSuffix)));
+  const std::string path = folder_.PathOf(LockOf(owner_));
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (fd < 0) return IoStatus("create", path, errno);
   lock_ = File(fd, path);
@@ -117,7 +124,7 @@ absl::Status RunStage::Lock() {
     return absl::AbortedError(
         absl::StrCat(EscapeForTerminal(path), " was taken away by another run"));
   }
-  return MakeDirectory(folder_.PathOf(absl::StrCat(std::string(kStage), owner_)));
+  return MakeDirectory(folder_.PathOf(InStage(owner_)));
 }
 
 RunStage::~RunStage() {
@@ -125,16 +132,16 @@ RunStage::~RunStage() {
   // Where that fails, the lock's file stays, so that the next run takes both away; at last the
   // commit does.
   if (!RemoveRunStage(folder_, owner_).ok()) return;
-  (void)folder_.RemoveFile(absl::StrCat(std::string(kStage), owner_, std::string(kLockSuffix)));
+  (void)folder_.RemoveFile(LockOf(owner_));
 }
 
 std::string RunStage::NameOf(std::string_view name) const {
-  return absl::StrCat(std::string(kStage), owner_, "/", std::string(name));
+  return absl::StrCat(InStage(owner_), "/", std::string(name));
 }
 
 absl::StatusOr<std::set<std::string>> RunStage::HeldByOthers() const {
   std::set<std::string> held;
-  const std::string stages = folder_.PathOf(".pack/stage");
+  const std::string stages = folder_.PathOf(kStageFolder);
   const absl::StatusOr<std::vector<std::string>> owners = ListFolder(stages);
   if (absl::IsNotFound(owners.status())) return held;  // published by another run: .pack is gone
   if (!owners.ok()) return owners.status();

@@ -14,19 +14,11 @@
 #include "converters/listing/offered_flags.h"
 #include "converters/listing/skip_answers.h"
 #include "converters/publishing/shard_results.h"
-#include "formats/io/escape.h"
 
 namespace shardpack {
 namespace {
 
 constexpr size_t kNamed = 5;
-
-std::string Describe(const Plan& plan, const Skip& skip) {
-  return absl::StrCat(
-      EscapeForTerminal(plan.listing().Path(skip.row)), ": ",
-      std::string(SkipReasonName(skip.reason)),
-      skip.detail.empty() ? "" : absl::StrCat(" (", EscapeForTerminal(skip.detail), ")"));
-}
 
 SkipShare ShareOf(const ManifestCounts& counts) {
   return {counts.skipped + counts.failed, counts.seen};
@@ -77,7 +69,7 @@ class Refusal {
         "%d of %d inputs cannot be packed, %.4g %% are allowed; nothing was published.",
         share_.lost, share_.seen, options_.max_skip * 100);
     for (const Skip& skip : skips.first(std::min(skips.size(), kNamed)))
-      absl::StrAppend(&text, "\n  ", Describe(plan_, skip));
+      absl::StrAppend(&text, "\n  ", SkipText(plan_.listing().Path(skip.row), skip));
     if (skips.size() > kNamed)
       absl::StrAppend(&text, "\n  ... and ", skips.size() - kNamed, " more");
     const std::string answers = SkipAnswers(skips);

@@ -1,5 +1,6 @@
 #include "converters/repairing/dataset_copy.h"
 
+#include <errno.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -49,20 +50,19 @@ void DatasetCopy::Forget(uint32_t shard) {
   cache_->files.erase(shard);
 }
 
-bool DatasetCopy::Read(uint32_t shard, uint64_t offset, std::span<std::byte> into) const {
+absl::Status DatasetCopy::Read(uint32_t shard, uint64_t offset, std::span<std::byte> into) const {
   std::shared_ptr<const File> file;
   {
     const std::lock_guard lock(cache_->mutex);
     if (cache_->files.size() >= kOpenFiles && !cache_->files.contains(shard)) cache_->files.clear();
     std::shared_ptr<const File>& known = cache_->files[shard];
     if (known == nullptr) {
-      absl::StatusOr<File> opened = File::OpenRead(DataPath(shard));
-      if (!opened.ok()) return false;
-      known = std::make_shared<File>(*std::move(opened));
+      ASSIGN_OR_RETURN(File opened, File::OpenRead(DataPath(shard)));
+      known = std::make_shared<File>(std::move(opened));
     }
     file = known;
   }
-  return file->ReadExactlyAt(offset, into).ok();
+  return file->ReadExactlyAt(offset, into);
 }
 
 void FieldFinder::Locate() {
@@ -86,40 +86,52 @@ void FieldFinder::Locate() {
   }
 }
 
-bool FieldFinder::ReadFile(const std::string& folder, const WantedField& wanted,
-                           std::span<std::byte> into) const {
-  if (!StaysBelow(wanted.source_path)) return false;
+absl::Status FieldFinder::ReadFile(const std::string& folder, const WantedField& wanted,
+                                   std::span<std::byte> into) const {
+  const absl::Status nowhere = absl::NotFoundError("");
+  if (!StaysBelow(wanted.source_path)) return nowhere;
   std::string path = absl::StrCat(folder, "/", std::string(wanted.source_path));
   if (wanted.name != kImageField) {
     const auto sidecar = std::find_if(sidecars_.begin(), sidecars_.end(), [&](const Sidecar& each) {
       return each.field == wanted.name;
     });
-    if (sidecar == sidecars_.end()) return false;
+    if (sidecar == sidecars_.end()) return nowhere;
     const size_t name = path.rfind('/') + 1;
     path.resize(name + Stem(std::string_view(path).substr(name)).size());
     absl::StrAppend(&path, ".", sidecar->suffix);
   }
   struct stat facts;
-  if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return false;
-  if (static_cast<uint64_t>(facts.st_size) != wanted.length) return false;
-  absl::StatusOr<File> file = File::OpenRead(path);
-  return file.ok() && file->ReadExactlyAt(0, into).ok() && Xxh3_64(into) == wanted.hash;
+  if (::stat(path.c_str(), &facts) != 0) return IoStatus("look at", path, errno);
+  if (!S_ISREG(facts.st_mode) || static_cast<uint64_t>(facts.st_size) != wanted.length)
+    return nowhere;
+  ASSIGN_OR_RETURN(const File file, File::OpenRead(path));
+  RETURN_IF_ERROR(file.ReadExactlyAt(0, into));
+  return Xxh3_64(into) == wanted.hash ? absl::OkStatus() : nowhere;
 }
 
-std::optional<std::string> FieldFinder::Read(const WantedField& wanted,
-                                             std::span<std::byte> into) const {
+std::optional<std::string> FieldFinder::Read(const WantedField& wanted, std::span<std::byte> into,
+                                             std::string& unread) const {
+  // That something is not there, or shorter than it was, is no error of reading.
+  const auto note = [&](const absl::Status& status) {
+    if (absl::IsPermissionDenied(status) || absl::IsUnavailable(status))
+      unread = std::string(status.message());
+  };
   if (const auto found = places_.find(wanted.hash); found != places_.end()) {
     for (const Place& place : found->second) {
       const DatasetCopy& copy = *copies_[place.copy];
       const ShardIndex* const index = copy.index(place.shard);
       if (index == nullptr) continue;  // it was there when places were noted
       const Extent extent = index->field(place.record, place.field);
-      if (extent.length != wanted.length || !copy.Read(place.shard, extent.offset, into)) continue;
-      if (Xxh3_64(into) == wanted.hash) return copy.path();
+      if (extent.length != wanted.length) continue;
+      const absl::Status read = copy.Read(place.shard, extent.offset, into);
+      if (read.ok() && Xxh3_64(into) == wanted.hash) return copy.path();
+      note(read);
     }
   }
   for (const std::string& folder : folders_) {
-    if (ReadFile(folder, wanted, into)) return folder;
+    const absl::Status read = ReadFile(folder, wanted, into);
+    if (read.ok()) return folder;
+    note(read);
   }
   return std::nullopt;
 }

@@ -4,7 +4,7 @@
 //   absl::StatusOr<DatasetCopy> copy = DatasetCopy::Open("OTHER");       // its manifest alone must be whole
 //   FieldFinder finder(copies, folders, sidecars);
 //   finder.Want(hash); ...  finder.Locate();
-//   std::optional<std::string> from = finder.Read({hash, length, "cat/1.jpg", "image"}, into);
+//   std::optional<std::string> from = finder.Read({hash, length, "cat/1.jpg", "image"}, into, unread);
 //
 // What is handed out always has the hash that was asked for, wherever it lies.
 //
@@ -52,8 +52,8 @@ class DatasetCopy {
   const ShardIndex* index(uint32_t shard) const;
   // A file of the dataset that has been put right since.
   void Forget(uint32_t shard);
-  // False where the bytes cannot be read.
-  bool Read(uint32_t shard, uint64_t offset, std::span<std::byte> into) const;
+  // NotFound where the shard is not there.
+  absl::Status Read(uint32_t shard, uint64_t offset, std::span<std::byte> into) const;
 
  private:
   struct Cache {
@@ -84,17 +84,19 @@ class FieldFinder {
   void Want(uint64_t hash) { places_.try_emplace(hash); }
   // Walks the copies' indexes once for all that is wanted.
   void Locate();
-  // Where the bytes were found, which are then in `into`; nullopt: nowhere. `into` has the wanted
-  // length.
-  std::optional<std::string> Read(const WantedField& wanted, std::span<std::byte> into) const;
+  // Where the bytes were found, which are then in `into`; nullopt: nowhere, or in `unread`, which
+  // says so, cannot be read. `into` has the wanted length.
+  std::optional<std::string> Read(const WantedField& wanted, std::span<std::byte> into,
+                                  std::string& unread) const;
 
  private:
   struct Place {
     uint32_t copy, shard;
     uint64_t record, field;
   };
-  bool ReadFile(const std::string& folder, const WantedField& wanted,
-                std::span<std::byte> into) const;
+  // NotFound where it is not there or has other bytes.
+  absl::Status ReadFile(const std::string& folder, const WantedField& wanted,
+                        std::span<std::byte> into) const;
 
   const std::vector<const DatasetCopy*> copies_;
   const std::vector<std::string> folders_;

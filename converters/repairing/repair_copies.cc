@@ -24,17 +24,21 @@ namespace {
 
 constexpr uint64_t kMaxOrderBytes = uint64_t{4} << 32;
 
-absl::Status StageCopy(const std::string& from, const RepairFolder& folder) {
-  absl::StatusOr<File> in = File::OpenRead(from);
-  absl::StatusOr<File> out = folder.Create(kStagedName);
-  if (!in.ok() || !out.ok()) return in.ok() ? out.status() : in.status();
+// The status is that of OUT; what cannot be read of the copy is told by `unread`.
+absl::Status StageCopy(const std::string& from, const RepairFolder& folder, absl::Status& unread) {
+  const absl::StatusOr<File> in = File::OpenRead(from);
+  unread = in.status();
+  if (!in.ok()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(File out, folder.Create(kStagedName));
   std::vector<std::byte> block(1 << 20);
   for (uint64_t at = 0;;) {
-    ASSIGN_OR_RETURN(size_t got, in->ReadAt(at, block));
-    if (got == 0) return out->Close();
-    const Bytes part = std::span(block).first(got);
-    RETURN_IF_ERROR(out->Write(std::span(&part, 1)));
-    at += got;
+    const absl::StatusOr<size_t> got = in->ReadAt(at, block);
+    unread = got.status();
+    if (!got.ok()) return absl::OkStatus();
+    if (*got == 0) return out.Close();
+    const Bytes part = std::span(block).first(*got);
+    RETURN_IF_ERROR(out.Write(std::span(&part, 1)));
+    at += *got;
   }
 }
 
@@ -413,9 +417,13 @@ absl::Status TakeWholeFiles(RepairWork& work) {
       if (target->outside || found == by_hash.end()) continue;
       const std::string path = source.copy->PathOf(found->second->name);
       const absl::StatusOr<std::string> damage = DamageOf(path, target->file, true, nullptr);
-      if (!damage.ok() || !damage->empty()) continue;
-      if (!work.options.dry_run) {
-        RETURN_IF_ERROR(StageCopy(path, *work.folder));
+      if (damage.ok() && !damage->empty()) continue;
+      absl::Status unread = damage.status();
+      if (unread.ok() && !work.options.dry_run)
+        RETURN_IF_ERROR(StageCopy(path, *work.folder, unread));
+      if (!unread.ok()) {
+        target->why_not.insert(std::string(unread.message()));
+        continue;
       }
       RETURN_IF_ERROR(work.Publish(*target, std::string(kStagedName), source.name));
     }

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "converters/building/build.h"
 #include "converters/building/shard_builder.h"
+#include "converters/listing/skip_answers.h"
 #include "converters/planning/record_order.h"
 #include "converters/publishing/commit.h"
 #include "converters/publishing/journal.h"
@@ -70,6 +71,8 @@ class PlanRepair {
  public:
   PlanRepair(RepairWork& work, const Replanned& again, const RepairSource& source)
       : work_(work), again_(again), name_(source.name), searched_(!source.folder.empty()) {
+    // Of the same plan they were left out when it was packed, too.
+    if (!SamePlan()) unlisted_ = Unread(again.plan.listing().skips);
     for (uint32_t n = 0; n < again.plan.shards().size(); ++n)
       numbers_[again.plan.shards()[n].name] = n;
   }
@@ -82,7 +85,7 @@ class PlanRepair {
       if (planned != numbers_.end()) {
         lost.emplace_back(planned->second, n);
       } else {
-        Refuse(n, "the source gives a plan without this shard");
+        Refuse(n, Changed("the source gives a plan without this shard"));
       }
     }
     if (work_.options.dry_run) {
@@ -107,6 +110,23 @@ class PlanRepair {
     }
   }
 
+  // What may not be read has not changed, as far as anybody knows; "" where there is nothing such.
+  std::string Unread(std::span<const Skip> skips) const {
+    std::string text;
+    uint64_t count = 0;
+    for (const Skip& skip : skips) {
+      if (skip.reason != SkipReason::kPermission && skip.reason != SkipReason::kIoError) continue;
+      if (count++ == 0) text = SkipText(again_.plan.listing().Path(skip.row), skip);
+    }
+    if (count == 0) return "";
+    return absl::StrCat(count, count == 1 ? " input of " : " inputs of ", EscapeForTerminal(name_),
+                        count == 1 ? " cannot be read: " : " cannot be read, the first: ", text);
+  }
+
+  std::string Changed(const std::string& text) const {
+    return unlisted_.empty() ? text : unlisted_;
+  }
+
   bool SamePlan() const { return again_.plan.digest() == work_.manifest.plan_digest; }
 
   std::string Unrecorded() const {
@@ -125,9 +145,9 @@ class PlanRepair {
 
   absl::Status Say(uint32_t n) {
     if (!SamePlan()) {
-      Refuse(n,
-             absl::StrCat(name_, " has changed since it was packed, so that it gives another plan",
-                          Unrecorded()));
+      Refuse(n, Changed(absl::StrCat(
+                    name_, " has changed since it was packed, so that it gives another plan",
+                    Unrecorded())));
       return absl::OkStatus();
     }
     // Bytes that were looked for there, and are not there, are not there for a builder either.
@@ -177,7 +197,10 @@ class PlanRepair {
               ? absl::StrCat(": ", work_.manifest.shards[n].records - result.records,
                              " of its images are gone or bad")
               : "";
-      Refuse(n, absl::StrCat(name_, " has changed since it was packed", lacking, Unrecorded()));
+      const std::string unread = Unread(result.skips);
+      Refuse(n, !unread.empty() ? unread
+                                : Changed(absl::StrCat(name_, " has changed since it was packed",
+                                                       lacking, Unrecorded())));
       return absl::OkStatus();
     }
     RepairTarget* const shard = work_.LostShard(n);
@@ -220,7 +243,8 @@ class PlanRepair {
   RepairWork& work_;
   const Replanned& again_;
   const std::string& name_;
-  const bool searched_;  // for the bytes of the shards that have an index
+  const bool searched_;   // for the bytes of the shards that have an index
+  std::string unlisted_;  // what of the source could not be listed; "" = nothing
   std::map<std::string_view, uint32_t> numbers_;
 };
 
@@ -239,6 +263,7 @@ bool PlanHelps(RepairWork& work) {
 
 absl::Status RebuildByPlan(RepairWork& work) {
   if (work.manifest.adopted()) return absl::OkStatus();
+  absl::Status failed;
   for (const RepairSource& source : work.sources) {
     if (!source.replan || !PlanHelps(work)) continue;
     const absl::StatusOr<Replanned> again = source.replan();
@@ -248,9 +273,13 @@ absl::Status RebuildByPlan(RepairWork& work) {
         target->why_not.insert(std::string(again.status().message()));
       continue;
     }
-    RETURN_IF_ERROR(PlanRepair(work, *again, source).Run());
+    const absl::Status run = PlanRepair(work, *again, source).Run();
+    if (absl::IsCancelled(run) || absl::IsResourceExhausted(run)) return run;
+    if (run.ok()) continue;
+    failed.Update(run);  // it may be of this source alone
+    for (RepairTarget* target : work.Lost()) target->why_not.insert(std::string(run.message()));
   }
-  return absl::OkStatus();
+  return PlanHelps(work) ? failed : absl::OkStatus();
 }
 
 absl::Status RebuildAdoptedIndexes(RepairWork& work) {

@@ -59,14 +59,16 @@ class RowChunk {
         for (const RepairField& field : row.fields) {
           const auto into = std::span(bytes_).subspan(at, field.length);
           at += field.length;
+          std::string unread;
           std::optional<std::string> place =
-              finder.Read({field.hash, field.length, row.source_path, field.name}, into);
+              finder.Read({field.hash, field.length, row.source_path, field.name}, into, unread);
           if (place) {
             found.insert(*std::move(place));
           } else {
-            lost.push_back(absl::StrCat("the bytes of ", EscapeForTerminal(row.key), " (",
-                                        field.name, " of ", EscapeForTerminal(row.source_path),
-                                        ") are nowhere"));
+            lost.push_back(
+                absl::StrCat("the bytes of ", EscapeForTerminal(row.key), " (", field.name, " of ",
+                             EscapeForTerminal(row.source_path),
+                             unread.empty() ? ") are nowhere" : ") cannot be read: ", unread));
           }
         }
       }

@@ -212,7 +212,7 @@ class RerunTest(command.PackTest):
     self.write("src/cat/good-0000.txt", b"another caption")
     self.assertIn("the field txt of cat/good-0000.jpg has 15 bytes, 7 were packed", self.pack(*words, expect=5).stderr)
     (self.folder / "src/cat/good-0000.txt").unlink()
-    self.assertIn("cat/good-0000.jpg was packed and is skipped (unpaired: it lacks its part txt)", self.pack(*words, expect=5).stderr)
+    self.assertIn("an input that was packed is skipped, cat/good-0000.jpg: unpaired (it lacks its part txt)", self.pack(*words, expect=5).stderr)
     self.pack("src", "-o", "kept", "--sidecars", "txt", "--missing-part", "keep")
     (self.folder / "src/dog/good-0001.txt").unlink()
     self.assertIn("dog/good-0001.jpg was packed with a field txt and has none",

@@ -1,5 +1,6 @@
 """What pack has not put into `.pack` stays there, whatever is run, and is named where it is in the way."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -12,13 +13,14 @@ THEIRS = {
     "journal-pretty.jsonl": b'{\n  "notes": 1\n}\n',
     "stage/caf\u00e9": b"precious", f"stage/{RUN}/thesis.txt": b"precious", "stage/node.lock": b"",
     f"stage/{RUN}.lock": b"precious", "journal-notes.jsonl": b"precious", "lock": b"precious",
+    "journal-backup.jsonl": b'\n{"facts":[1,', "journal-node-00000000-3-00000000.jsonl": b"precious",
 }
 # What a killed run leaves beside them.
 LEFT = {f"stage/{RUN}/train-000000.tar": b"half", f"stage/{RUN}/of-the-run": b"half",
         f"stage/{RUN}/train-000000.tar.values": b"half", f"stage/{RUN}/train-000001.tar.spool": b"half",
         f"stage/{RUN}/rebuilt.part": b"half", f"stage/{RUN}/0.pidx.new": b"half",
         "stage/node-00000000-2-00000000.lock": b"", "stage/node-00000000-2-00000000/train-000001.pidx": b"half",
-        "journal-node-00000000-2-00000000.jsonl": b"torn", "journal-old.jsonl": b'\n{"facts":[1,'}
+        "journal-node-00000000-2-00000000.jsonl": b'\n{"facts":[1,'}
 
 
 class PackFolderTest(command.PackTest):
@@ -82,6 +84,85 @@ class PackFolderTest(command.PackTest):
       journal.write_bytes(b"".join(lines[:-2]))
     self.pack("build", "--plan", "plan", "-o", "out", "-q")
     self.pack("validate", "out")
+
+  def begin(self, shards="0-1"):
+    shutil.rmtree(self.folder / "out", ignore_errors=True)
+    self.pack("build", "--plan", "plan", "-o", "out", "--shards-range", shards, "-q")
+
+  def published_but_not_journalled(self):
+    """As a run leaves a shard that was killed between the two steps: its last line but one says what it was about to do."""
+    self.begin()
+    journal, = (self.folder / "out/.pack").glob("journal*")
+    lines = journal.read_text().splitlines(keepends=True)
+    last = [n for n, line in enumerate(lines) if line.strip() and not json.loads(line).get("pending")][-1]
+    shard = json.loads(lines.pop(last))["file"]["name"]
+    journal.write_text("".join(lines))
+    return shard
+
+  def test_overwrite_of_an_unfinished_build_removes_what_that_has_made(self):
+    for words in (["build", "--plan", "plan"], ["build", "src", "--shards", "3"]):
+      for begin in (self.begin, self.published_but_not_journalled):
+        with self.subTest(words, begin=begin.__name__):
+          begin()
+          self.pack(*words, "-o", "out", "--overwrite", "-q")
+          self.pack("validate", "out")
+          self.assertFalse((self.folder / "out.pack-new").exists())
+
+  def test_overwrite_of_an_unfinished_build_keeps_a_file_of_a_user(self):
+    for words in (["build", "--plan", "plan"], ["build", "src", "--shards", "3"]):
+      for name in ("train-000003.tar", "train-000002.pidx", "manifest.json"):
+        with self.subTest(words, name=name):
+          self.begin()
+          self.write(f"out/{name}", b"precious")
+          before = self.contents()
+          refused = self.pack(*words, "-o", "out", "--overwrite", expect=4 if name == "manifest.json" else 5).stderr
+          self.assertIn(name, refused)
+          if name == "manifest.json":
+            for text in (refused, self.pack("commit", "out", expect=4).stderr, self.pack(*words, "-o", "out", expect=4).stderr):
+              self.assertIn("The build there has not finished; move that file away and run again", text)
+          self.assertEqual(before, {name: data for name, data in self.contents().items() if name != ".pack/lock"})
+          (self.folder / "out" / name).unlink()
+          self.pack(*words, "-o", "out", "--overwrite", "-q")
+          self.pack("validate", "out")
+
+  def test_overwrite_keeps_a_file_in_the_place_of_a_shard_that_was_about_to_be_published(self):
+    shard = self.published_but_not_journalled()
+    self.write(f"out/{shard}", b"precious")
+    for words in (["--overwrite"], []):
+      self.assertIn(shard, self.pack("build", "--plan", "plan", "-o", "out", *words, expect=5).stderr)
+      self.assertEqual(b"precious", (self.folder / "out" / shard).read_bytes())
+
+  def test_what_overwrite_has_begun_beside_keeps_a_file_of_a_user(self):
+    never = ["--expect", "xxh3:" + "0" * 32, "-q"]
+    for words in (["--seed", "4"], ["--seed", "3"]):  # another plan begins the folder anew
+      shutil.rmtree(self.folder / "out", ignore_errors=True)
+      shutil.rmtree(self.folder / "out.pack-new", ignore_errors=True)
+      self.pack("src", "-o", "out", "--shards", "2", "-q")
+      self.pack("src", "-o", "out", "--shards", "4", "--seed", "3", "--overwrite", *never, expect=4)
+      beside = self.folder / "out.pack-new"
+      for journal in (beside / ".pack").glob("journal*"):
+        journal.write_bytes(b"")
+      for path in beside.glob("train-*"):
+        path.unlink()
+      self.write("out.pack-new/train-000001.tar", b"precious")
+      refused = self.pack("src", "-o", "out", "--shards", "4", *words, "--overwrite", expect=5).stderr
+      self.assertIn("train-000001.tar", refused)
+      self.assertEqual(b"precious", (beside / "train-000001.tar").read_bytes())
+
+  def test_a_copy_of_a_journal_is_the_users(self):
+    self.begin("0-3")
+    journal, = (self.folder / "out/.pack").glob("journal*")
+    shutil.copy(journal, self.folder / "out/.pack/journal-backup.jsonl")
+    copied = journal.read_bytes()
+    for words in (["commit", "out"], ["build", "--plan", "plan", "-o", "out"], ["build", "--plan", "plan", "-o", "out", "--overwrite"]):
+      self.assertIn("journal-backup.jsonl", self.pack(*words, expect=5).stderr)
+    self.assertEqual(copied, (self.folder / "out/.pack/journal-backup.jsonl").read_bytes())
+    (self.folder / "out/.pack/journal-backup.jsonl").unlink()
+    self.pack("build", "--plan", "plan", "-o", "out", "-q")
+    self.write("out/.pack/journal-backup.jsonl", copied)
+    for words in (["commit", "out"], ["build", "--plan", "plan", "-o", "out"], ["repair", "out"]):
+      self.pack(*words)
+      self.assertEqual(copied, (self.folder / "out/.pack/journal-backup.jsonl").read_bytes())
 
   def test_a_commit_names_them(self):
     before = self.built()

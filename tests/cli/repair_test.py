@@ -545,6 +545,99 @@ class RepairTest(command.PackTest):
       shutil.rmtree(self.folder / "less")
       shutil.rmtree(self.folder / "out")
 
+  def delete(self, *names, out="out"):
+    for name in names:
+      (self.folder / out / name).unlink(missing_ok=True)
+
+  def test_an_input_that_may_not_be_read_has_not_changed(self):
+    self.source()
+    want, _ = self.make("webdataset")
+    shard = {row["path"]: row["shard"] for row in self.rows("out")}["cat/good-0000.jpg"]
+    index = shard[:-len(".tar")] + ".pidx"
+    (self.folder / "src/cat/good-0000.jpg").chmod(0)
+    for names in ([shard], [shard, index]):
+      self.delete(*names)
+      done = self.pack("repair", "out", expect=3, unprivileged=True).stderr.replace("\n", " ")
+      self.assertIn("1 input of ", done)
+      self.assertIn("cannot be read: cat/good-0000.jpg: permission", done)
+      self.assertNotIn("has changed", done)
+      self.assertNotIn("nowhere", done)
+      self.assertEqual(len(names) == 1, "src/cat/good-0000.jpg: Permission denied" in done, done)
+      for name in names:
+        self.write(f"out/{name}", want[name])
+    (self.folder / "src/cat/good-0000.jpg").chmod(0o644)
+    (self.folder / "src/cat").chmod(0)
+    for flags in ([], ["--dry-run"]):
+      self.delete(shard, index)
+      done = self.pack("repair", "out", *flags, expect=3, unprivileged=True).stderr.replace("\n", " ")
+      self.assertIn("cannot be read: cat: permission", done)
+      self.assertNotIn("has changed", done)
+      for name in (shard, index):
+        self.write(f"out/{name}", want[name])
+
+  def test_a_recorded_source_that_may_not_be_read(self):
+    self.source()
+    want, _ = self.make("webdataset")
+    (self.folder / "src").chmod(0)
+    self.delete("train-000000.pidx", "train-000001.tar", "train-000001.pidx")
+    done = self.pack("repair", "out", expect=3, unprivileged=True).stderr.replace("\n", " ")
+    self.assertIn("the source that it was packed from cannot be read: ", done)
+    self.assertIn("Permission denied", done)
+    (self.folder / "src").chmod(0o755)
+    self.pack("repair", "out")
+    self.assertEqual(want, self.contents("out"))
+
+  def test_one_of_several_sources_that_cannot_be_used(self):
+    self.source()
+    want, copy_format = self.make("webdataset")
+    self.copy(copy_format)
+    self.copy(copy_format, copy="damaged")
+    manifest = self.folder / "damaged/manifest.json"
+    manifest.write_bytes(manifest.read_bytes()[:-30])
+    shutil.copytree(self.folder / "copy", self.folder / "closed")
+    (self.folder / "closed").chmod(0)
+    shutil.copytree(self.folder / "copy", self.folder / "unread")
+    (self.folder / "unread/manifest.json").chmod(0)
+    said = {"nowhere": "--from nowhere does not exist", "damaged": "damaged/manifest.json: ",
+            "closed": "closed/manifest.json: Permission denied", "unread": "unread/manifest.json: Permission denied"}
+    for bad, why in said.items():
+      for good in ("src", "copy"):
+        for words in ([bad, good], [good, bad]):
+          with self.subTest(words):
+            self.delete("train-000000.tar", "train-000001.tar", "train-000001.pidx")
+            words = [word for name in words for word in ("--from", name)]
+            done = self.pack("repair", "out", *words, unprivileged=True).stderr.replace("\n", " ")
+            self.assertIn(why, done)
+            self.assertIn("this source is left out, the others are used", done)
+            self.assertEqual(want, self.contents("out"))
+    self.delete("train-000000.tar")
+    for bad, code in {"nowhere": 2, "damaged": 4, "closed": 6, "unread": 6}.items():
+      self.assertIn(said[bad], self.pack("repair", "out", "--from", bad, expect=code, unprivileged=True).stderr)
+
+  def test_a_manifest_from_one_of_several_copies(self):
+    self.source()
+    want, _ = self.make("webdataset")
+    shutil.copytree(self.folder / "out", self.folder / "copy")
+    shutil.copytree(self.folder / "out", self.folder / "unread")
+    (self.folder / "unread/manifest.json").chmod(0)
+    self.delete("manifest.json", "train-000000.pidx")
+    refused = self.pack("repair", "out", "--from", "unread", expect=6, unprivileged=True).stderr
+    self.assertIn("open unread/manifest.json: Permission denied", refused)
+    self.pack("repair", "out", "--from", "unread", "--from", "copy", unprivileged=True)
+    self.assertEqual(want, self.contents("out"))
+
+  def test_a_copy_of_which_a_file_may_not_be_read(self):
+    self.source()
+    want, _ = self.make("webdataset")
+    shutil.copytree(self.folder / "out", self.folder / "copy")
+    (self.folder / "copy/train-000000.tar").chmod(0)
+    (self.folder / "empty").mkdir()
+    self.delete("train-000000.tar")
+    done = self.pack("repair", "out", "--from", "copy", "--from", "empty", expect=3, unprivileged=True).stderr
+    self.assertIn("copy/train-000000.tar: Permission denied", done.replace("\n", " "))
+    self.pack("repair", "out", "--from", "copy", "--from", "src", unprivileged=True)
+    self.assertEqual(want, self.contents("out"))
+
   def test_what_is_not_a_file_is_left_alone(self):
     self.source()
     want, _ = self.make("webdataset")

@@ -845,6 +845,43 @@ class GivenPlanTest(WorkersTest):
     refused = self.pack("commit", "out", expect=4).stderr
     self.assertEqual(3, self.typed(refused).returncode, refused)
 
+  def test_a_finished_dataset_whose_inputs_were_not_as_planned(self):
+    path = self.folder / "src/dog/good-0001.jpg"
+    data = path.read_bytes()
+
+    def of_the_size():
+      path.write_bytes(bytes([data[0]]) + data[:0:-1])
+    for lose in (path.unlink, lambda: path.write_bytes(data + b"more"), of_the_size):
+      for workers in (True, False):
+        with self.subTest(lose, workers=workers):
+          shutil.rmtree(self.folder / "out", ignore_errors=True)
+          path.write_bytes(data)
+          os.utime(path, (10**9, 10**9))
+          lose()
+          build = ["build", "--plan", "plan", "-o", "out"]
+          if workers:
+            self.pack(*build, "--shards-range", "0-5", "-q", expect=3)
+            self.pack("commit", "out", "--max-skip", "10%", "-q", expect=3)
+          else:
+            self.pack(*build, "--max-skip", "10%", "-q", expect=3)
+          before = self.contents("out")
+          for words in ([*build, "--max-skip", "10%"], [*build, "--shards-range", "0-5"], ["commit", "out", "--max-skip", "10%"]):
+            self.assertIn("nothing to do", self.pack(*words, expect=3).stderr)
+          self.typed(self.pack(*build, expect=4).stderr)
+          self.assertEqual(before, self.contents("out"))
+          os.utime(self.folder / "src/cat/good-0000.jpg")
+          self.assertIn("cat/good-0000.jpg", self.pack(*build, "--max-skip", "10%", expect=5).stderr)
+          os.utime(self.folder / "src/cat/good-0000.jpg", (10**9, 10**9))
+
+  def test_a_bad_file_that_was_fixed_after_it_was_skipped(self):
+    path = self.write("src/dog/bad.jpg", b"no image")
+    self.plan("bad", "--samples-per-shard", "4")
+    build = ["build", "--plan", "bad", "-o", "out", "--max-skip", "10%"]
+    self.pack(*build, "-q", expect=3)
+    self.assertIn("nothing to do", self.pack(*build, expect=3).stderr)
+    path.write_bytes(command.jpeg(90))
+    self.assertIn("dog/bad.jpg has ", self.pack(*build, expect=5).stderr)
+
   def test_a_plan_that_workers_could_not_build(self):
     shutil.make_archive(self.folder / "src", "tar", self.folder / "src")
     self.assertIn("cannot be shared", self.pack("plan", "src.tar", "--write", "p", expect=2).stderr)

@@ -69,7 +69,8 @@ def journal_lines(out):
   lines = 0
   for path in pathlib.Path(out).glob(".pack/journal*.jsonl"):
     try:
-      lines += path.read_bytes().count(b"\n")
+      data = path.read_bytes()
+      lines += data.count(b"\n") - data.count(b'"pending":')  # those are of what is about to be published
     except FileNotFoundError:
       pass  # the build ended in between
   return lines

@@ -1,5 +1,5 @@
-"""A disk that gives one file of a dataset no more: pack repair rebuilds that file, and the others. By hand as
-syscall_fault_test.py.
+"""A disk that gives one file no more. Of a dataset: pack repair rebuilds that file, and the others. Of the source: it says
+so, and other sources are used. By hand as syscall_fault_test.py.
 """
 
 import os
@@ -28,14 +28,33 @@ class DeadFileTest(unittest.TestCase):
   def tearDown(self):
     shutil.rmtree(self.scratch, ignore_errors=True)
 
+  def repair(self, dead, *words):
+    env = dict(os.environ, LD_PRELOAD=SHIM, SHARDPACK_FAULT_ROOT=str(dead), SHARDPACK_FAULT_EACH="open", SHARDPACK_FAULT_DO="5")
+    return subprocess.run([PACK, "repair", self.out, *words], env=env, capture_output=True, text=True, check=False)
+
+  def test_an_input_that_cannot_be_opened(self):
+    copy = self.scratch / "copy"
+    pack_runs.run([PACK, "convert", self.out, "-o", copy, "-f", "tfrecord", "-q", "--no-fsync"], expect=0)
+    dead = next(path for path in sorted(self.source.rglob("*")) if path.is_file())
+    for lost in ([".tar"], [".tar", ".pidx"]):
+      with self.subTest(lost):
+        for path in self.out.glob("train-*"):
+          if path.suffix in lost:
+            path.unlink()
+        done = self.repair(dead)
+        self.assertEqual(6, done.returncode, done.stderr)
+        self.assertIn(f"{dead}: Input/output error", done.stderr)
+        self.assertNotIn("has changed", done.stderr)
+        done = self.repair(dead, "--from", self.source, "--from", copy)
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertEqual(self.want, pack_runs.contents(self.out))
+
   def test_a_file_that_cannot_be_opened(self):
     for dead in ("train-000002.tar", "train-000002.pidx"):
       with self.subTest(dead):
-        env = dict(os.environ, LD_PRELOAD=SHIM, SHARDPACK_FAULT_ROOT=str(self.out / dead), SHARDPACK_FAULT_EACH="open",
-                   SHARDPACK_FAULT_DO="5")
         before = os.stat(self.out / dead).st_ino
         (self.out / "train-000000.tar").unlink(missing_ok=True)
-        done = subprocess.run([PACK, "repair", self.out], env=env, capture_output=True, check=False)
+        done = self.repair(self.out / dead)
         self.assertEqual(0, done.returncode, done.stderr)
         self.assertEqual(self.want, pack_runs.contents(self.out))
         self.assertNotEqual(before, os.stat(self.out / dead).st_ino, "it is another file")
