@@ -5,7 +5,7 @@
 The source is made: small images, padded to --image-bytes. The peer is a worker that builds that one shard from a shared
 plan (pack build --plan FILE --shards-range N-N), which neither lists the source nor looks at any other shard. With the
 shard alone lost, repairs find it by its size (--level quick), by its name (SHARD), and by every byte; what looking at every
-byte costs alone is measured too (a repair of a whole dataset). With its index lost as well the plan must be made again:
+byte costs alone is measured too (a repair of a whole dataset), beside `pack validate --level full` and `cat` of the same files. With its index lost as well the plan must be made again:
 the peer is then `pack plan` and the build, and repair looks at sizes. Everything is in the page cache, --no-fsync everywhere. Runs alternate;
 medians of the times, and of the processor's seconds, which others on the machine disturb less.
 """
@@ -21,7 +21,7 @@ import tempfile
 import time
 
 SHARDS, LOST = 64, 17
-MEASURES = ("build", "quick", "named", "full", "look", "plan and build", "both lost")
+MEASURES = ("build", "quick", "named", "full", "look", "cat", "validate", "plan and build", "both lost")
 
 
 def make_source(folder, count, image_bytes):
@@ -40,10 +40,12 @@ def make_source(folder, count, image_bytes):
 
 
 def table_of(rows, title):
-  head = ("format", "the shard", "--level quick", "SHARD", "every byte", "looking alone", "with its index lost")
+  head = ("format", "the shard", "--level quick", "SHARD", "every byte", "looking alone", "looking / validate", "looking / cat",
+          "with its index lost")
   lines = [title, "", "| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
   for fmt, cost in rows:
     ratios = [cost[name] / cost["build"] for name in ("quick", "named", "full", "look")]
+    ratios += [cost["look"] / cost["validate"], cost["look"] / cost["cat"]]
     ratios.append(cost["both lost"] / cost["plan and build"])
     lines.append(f"| {fmt} | {cost['build']:.3f} s | " + " | ".join(f"{ratio:.2f}" for ratio in ratios) + " |")
   return "\n".join(lines)
@@ -68,7 +70,8 @@ def main():
       """Wall time and processor time of these commands, one after the other."""
       begin, used = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
       for words in commands:
-        subprocess.run([pack, *map(str, words), "-q"], check=True, capture_output=True)
+        program = words if words[0] == "cat" else [pack, *map(str, words), "-q"]
+        subprocess.run(program, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
       after = resource.getrusage(resource.RUSAGE_CHILDREN)
       return (time.perf_counter() - begin, after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime)
 
@@ -98,6 +101,8 @@ def main():
           lose(shard["name"])
           measures[name].append(repair(*words))
         measures["look"].append(repair())
+        measures["validate"].append(timed(("validate", out, "--level", "full")))
+        measures["cat"].append(timed(("cat", *(path for path in out.rglob("*") if path.is_file()))))
         shutil.rmtree(part)
         plan.unlink()
         measures["plan and build"].append(timed(plan_it, build_it))

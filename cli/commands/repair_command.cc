@@ -65,17 +65,36 @@ absl::StatusOr<Manifest> ReadManifest(const std::string& out) {
              IndexAgain(out)));
 }
 
+// `counts` outlive `progress`.
+void Watch(const RepairProgress& counts, Progress& progress) {
+  progress.Watch([&counts] {
+    ProgressView view;
+    view.stage = "looking at";
+    view.unit = "files";
+    view.done = counts.done_files;
+    view.total = counts.total_files;
+    view.bytes_in = counts.done_bytes;
+    view.bytes_total = counts.total_bytes;
+    view.errors = counts.damaged;
+    return view;
+  });
+}
+
 // From the first copy that is the same dataset; `status` says what is wrong with the manifest.
-absl::StatusOr<Manifest> TakeManifest(const CommandLine& line, const RepairOptions& options,
-                                      const absl::Status& status, RepairedFile& taken) {
+absl::StatusOr<Manifest> TakeManifest(const CommandLine& line, const absl::Status& status,
+                                      RepairOptions& options, RepairedFile& taken,
+                                      RepairProgress& counts, Terminal& terminal) {
+  Progress progress(terminal);
+  Watch(counts, progress);
   std::string whys;
   absl::Status unread;
   for (const std::string& path : line.repair().from) {
-    absl::StatusOr<Manifest> manifest =
-        RestoreManifest(line.arguments[0], path, line.run.expect, options);
+    absl::StatusOr<RestoredManifest> manifest =
+        RestoreManifest(line.arguments[0], path, line.run.expect, options, counts, StopSignal());
     if (manifest.ok()) {
       taken = {std::string(kManifestName), 0, "missing or damaged", path, ""};
-      return manifest;
+      options.whole = std::move(manifest->whole);
+      return std::move(manifest->manifest);
     }
     if (absl::IsResourceExhausted(manifest.status())) return manifest.status();
     // It may be of this copy alone.
@@ -158,25 +177,15 @@ std::string ToJson(const RepairReport& report, const Manifest& manifest, const C
 
 absl::StatusOr<RepairReport> Repair(const Manifest& manifest, bool manifest_taken,
                                     const Format& format, const RepairOptions& options,
-                                    const CommandLine& line, Terminal& terminal) {
+                                    const CommandLine& line, RepairProgress& counts,
+                                    Terminal& terminal) {
   IoPool pool(line.run.io_depth);
   ShownPlanning shown(terminal);
   ASSIGN_OR_RETURN(std::vector<RepairSource> sources,
                    OpenRepairSources(line.repair().from, manifest, manifest_taken, pool, shown));
   EndAtOnceOnSignal(false);
-  RepairProgress counts;
   Progress progress(terminal);
-  progress.Watch([&] {
-    ProgressView view;
-    view.stage = "looking at";
-    view.unit = "files";
-    view.done = counts.done_files;
-    view.total = counts.total_files;
-    view.bytes_in = counts.done_bytes;
-    view.bytes_total = counts.total_bytes;
-    view.errors = counts.damaged;
-    return view;
-  });
+  Watch(counts, progress);
   const StopNotice notice(terminal);
   return RepairDataset(line.arguments[0], manifest, sources, format, options, pool, counts,
                        StopSignal());
@@ -186,11 +195,13 @@ absl::StatusOr<RepairReport> Repair(const Manifest& manifest, bool manifest_take
 
 ExitCode RunRepair(const CommandLine& line, Terminal& terminal) {
   const auto begin = std::chrono::steady_clock::now();
-  const RepairOptions options = OptionsOf(line);
+  RepairOptions options = OptionsOf(line);
+  RepairProgress counts;
   RepairedFile taken;
   absl::StatusOr<Manifest> manifest = ReadManifest(line.arguments[0]);
   if (absl::IsDataLoss(manifest.status()))
-    manifest = TakeManifest(line, options, absl::Status(manifest.status()), taken);
+    manifest =
+        TakeManifest(line, absl::Status(manifest.status()), options, taken, counts, terminal);
   if (!manifest.ok()) return Fail(manifest.status(), terminal);
   if (line.run.expect.has_value() && *line.run.expect != manifest->Identity()) {
     return Fail(absl::DataLossError(StrCat("this dataset is ", IdentityText(manifest->Identity()),
@@ -205,7 +216,7 @@ ExitCode RunRepair(const CommandLine& line, Terminal& terminal) {
         terminal);
   }
   absl::StatusOr<RepairReport> report =
-      Repair(*manifest, taken.whole(), *format, options, line, terminal);
+      Repair(*manifest, taken.whole(), *format, options, line, counts, terminal);
   if (!report.ok()) {
     const ExitCode code = Fail(report.status(), terminal);
     SayHowToGoOn(code, "What was rebuilt is kept.", line, terminal);

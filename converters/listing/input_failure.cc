@@ -39,9 +39,7 @@ SkipReason ReasonOf(const absl::Status& status, SkipReason damage) {
 InputFailure::InputFailure(uint64_t row, std::string_view operation, std::string_view path,
                            int error_number) {
   if (!IsAboutThePath(error_number)) {
-    what_ = absl::UnavailableError(
-        absl::StrCat(std::string(IoStatus(operation, path, error_number).message()),
-                     error_number == EIO ? "; if it stays so, --exclude leaves the file out" : ""));
+    what_ = IoStatus(operation, path, error_number);
     return;
   }
   const SkipReason reason = ReasonOf(error_number);

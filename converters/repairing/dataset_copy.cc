@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/io/hash.h"
+#include "formats/io/lack_of_resources.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
@@ -22,6 +23,12 @@ bool StaysBelow(std::string_view path) {
          path.find('\0') == std::string_view::npos;
 }
 
+// Whether the error says nothing about what is there: that it is not, or is too short or damaged,
+// would be an answer.
+bool IsUnread(const absl::Status& status) {
+  return !status.ok() && (absl::IsPermissionDenied(status) || !IsAboutThePath(status));
+}
+
 }  // namespace
 
 DatasetCopy::DatasetCopy(std::string path, Manifest manifest)
@@ -32,16 +39,18 @@ absl::StatusOr<DatasetCopy> DatasetCopy::Open(const std::string& path) {
   return DatasetCopy(path, std::move(manifest));
 }
 
-const ShardIndex* DatasetCopy::index(uint32_t shard) const {
+absl::StatusOr<const ShardIndex*> DatasetCopy::index(uint32_t shard) const {
   const std::lock_guard lock(cache_->mutex);
-  const auto [entry, fresh] = cache_->indexes.try_emplace(shard);
-  if (fresh) {
+  auto known = cache_->indexes.find(shard);
+  if (known == cache_->indexes.end()) {
     const ManifestShard& row = manifest_.shards[shard];
     absl::StatusOr<ShardIndex> opened =
         ShardIndex::Open(PathOf(row.index.name), row.bytes, row.index.xxh3_128);
-    if (opened.ok() && opened->records() == row.records) entry->second = *std::move(opened);
+    if (IsUnread(opened.status())) return opened.status();
+    known = cache_->indexes.try_emplace(shard).first;
+    if (opened.ok() && opened->records() == row.records) known->second = *std::move(opened);
   }
-  return entry->second ? &*entry->second : nullptr;
+  return known->second ? &*known->second : nullptr;
 }
 
 void DatasetCopy::Forget(uint32_t shard) {
@@ -65,10 +74,14 @@ absl::Status DatasetCopy::Read(uint32_t shard, uint64_t offset, std::span<std::b
   return file->ReadExactlyAt(offset, into);
 }
 
-void FieldFinder::Locate() {
+absl::Status FieldFinder::Locate() {
   for (uint32_t c = 0; c < copies_.size(); ++c) {
     for (uint32_t shard = 0; shard < copies_[c]->manifest().shards.size(); ++shard) {
-      const ShardIndex* index = copies_[c]->index(shard);
+      const absl::StatusOr<const ShardIndex*> opened = copies_[c]->index(shard);
+      if (IsLackOfResources(opened.status())) return opened.status();
+      if (!opened.ok() && unread_index_.empty())
+        unread_index_ = std::string(opened.status().message());
+      const ShardIndex* index = opened.value_or(nullptr);
       if (index == nullptr) continue;
       for (size_t field = 0; field < index->fields(); ++field) {
         for (uint64_t record = 0; record < index->records(); ++record) {
@@ -84,18 +97,19 @@ void FieldFinder::Locate() {
       }
     }
   }
+  return absl::OkStatus();
 }
 
 absl::Status FieldFinder::ReadFile(const std::string& folder, const WantedField& wanted,
                                    std::span<std::byte> into) const {
-  const absl::Status nowhere = absl::NotFoundError("");
-  if (!StaysBelow(wanted.source_path)) return nowhere;
+  const absl::Status no_such_file = absl::NotFoundError("");
+  if (!StaysBelow(wanted.source_path)) return no_such_file;
   std::string path = absl::StrCat(folder, "/", std::string(wanted.source_path));
   if (wanted.name != kImageField) {
     const auto sidecar = std::find_if(sidecars_.begin(), sidecars_.end(), [&](const Sidecar& each) {
       return each.field == wanted.name;
     });
-    if (sidecar == sidecars_.end()) return nowhere;
+    if (sidecar == sidecars_.end()) return no_such_file;
     const size_t name = path.rfind('/') + 1;
     path.resize(name + Stem(std::string_view(path).substr(name)).size());
     absl::StrAppend(&path, ".", sidecar->suffix);
@@ -103,36 +117,40 @@ absl::Status FieldFinder::ReadFile(const std::string& folder, const WantedField&
   struct stat facts;
   if (::stat(path.c_str(), &facts) != 0) return IoStatus("look at", path, errno);
   if (!S_ISREG(facts.st_mode) || static_cast<uint64_t>(facts.st_size) != wanted.length)
-    return nowhere;
+    return no_such_file;
   ASSIGN_OR_RETURN(const File file, File::OpenRead(path));
-  RETURN_IF_ERROR(file.ReadExactlyAt(0, into));
-  return Xxh3_64(into) == wanted.hash ? absl::OkStatus() : nowhere;
+  return file.ReadExactlyAt(0, into);
 }
 
-std::optional<std::string> FieldFinder::Read(const WantedField& wanted, std::span<std::byte> into,
-                                             std::string& unread) const {
-  // That something is not there, or shorter than it was, is no error of reading.
+absl::StatusOr<std::optional<std::string>> FieldFinder::Read(const WantedField& wanted,
+                                                             std::span<std::byte> into,
+                                                             std::string& unread) const {
   const auto note = [&](const absl::Status& status) {
-    if (absl::IsPermissionDenied(status) || absl::IsUnavailable(status))
-      unread = std::string(status.message());
+    if (IsUnread(status)) unread = std::string(status.message());
   };
   if (const auto found = places_.find(wanted.hash); found != places_.end()) {
     for (const Place& place : found->second) {
       const DatasetCopy& copy = *copies_[place.copy];
-      const ShardIndex* const index = copy.index(place.shard);
-      if (index == nullptr) continue;  // it was there when places were noted
-      const Extent extent = index->field(place.record, place.field);
-      if (extent.length != wanted.length) continue;
-      const absl::Status read = copy.Read(place.shard, extent.offset, into);
+      const absl::StatusOr<const ShardIndex*> index = copy.index(place.shard);
+      absl::Status read = index.status();
+      if (read.ok()) {
+        if (*index == nullptr) continue;  // it was there when places were noted
+        const Extent extent = (*index)->field(place.record, place.field);
+        if (extent.length != wanted.length) continue;
+        read = copy.Read(place.shard, extent.offset, into);
+      }
+      if (IsLackOfResources(read)) return read;
       if (read.ok() && Xxh3_64(into) == wanted.hash) return copy.path();
       note(read);
     }
   }
   for (const std::string& folder : folders_) {
     const absl::Status read = ReadFile(folder, wanted, into);
-    if (read.ok()) return folder;
+    if (IsLackOfResources(read)) return read;
+    if (read.ok() && Xxh3_64(into) == wanted.hash) return folder;
     note(read);
   }
+  if (unread.empty()) unread = unread_index_;
   return std::nullopt;
 }
 

@@ -4,14 +4,15 @@
 //   absl::StatusOr<DatasetCopy> copy = DatasetCopy::Open("OTHER");       // its manifest alone must be whole
 //   FieldFinder finder(copies, folders, sidecars);
 //   finder.Want(hash); ...  finder.Locate();
-//   std::optional<std::string> from = finder.Read({hash, length, "cat/1.jpg", "image"}, into, unread);
+//   auto from = finder.Read({hash, length, "cat/1.jpg", "image"}, into, unread);
 //
 // What is handed out always has the hash that was asked for, wherever it lies.
 //
 // Lifetime: a copy owns its files; a finder borrows the copies.
 // Thread-safety: const from any thread.
-// Errors: Open answers those of Manifest::Read; everything else that cannot be read counts as
-// missing.
+// Errors: Open answers those of Manifest::Read. That something is not there, or not what it should
+// be, is an answer, not an error. A finder goes on where one place cannot be read, and says so; a
+// lack of descriptors or memory ends its calls.
 // Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_REPAIRING_DATASET_COPY_H_
 #define SHARDPACK_CONVERTERS_REPAIRING_DATASET_COPY_H_
@@ -28,6 +29,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "converters/listing/sidecars.h"
 #include "formats/core/manifest.h"
@@ -49,10 +51,10 @@ class DatasetCopy {
     return PathOf(manifest_.DataFileOf(manifest_.shards[shard]));
   }
   // nullptr where it is missing or damaged. Opened and verified when it is first asked for.
-  const ShardIndex* index(uint32_t shard) const;
+  absl::StatusOr<const ShardIndex*> index(uint32_t shard) const;
   // A file of the dataset that has been put right since.
   void Forget(uint32_t shard);
-  // NotFound where the shard is not there.
+  // NotFound where the shard is not there, OutOfRange where it is too short.
   absl::Status Read(uint32_t shard, uint64_t offset, std::span<std::byte> into) const;
 
  private:
@@ -83,18 +85,19 @@ class FieldFinder {
   // Fields of this hash will be asked for.
   void Want(uint64_t hash) { places_.try_emplace(hash); }
   // Walks the copies' indexes once for all that is wanted.
-  void Locate();
-  // Where the bytes were found, which are then in `into`; nullopt: nowhere, or in `unread`, which
-  // says so, cannot be read. `into` has the wanted length.
-  std::optional<std::string> Read(const WantedField& wanted, std::span<std::byte> into,
-                                  std::string& unread) const;
+  absl::Status Locate();
+  // Where the bytes were found, which are then in `into`; nullopt: nowhere, or in a place that
+  // cannot be read, of which `unread` then tells. `into` has the wanted length.
+  absl::StatusOr<std::optional<std::string>> Read(const WantedField& wanted,
+                                                  std::span<std::byte> into,
+                                                  std::string& unread) const;
 
  private:
   struct Place {
     uint32_t copy, shard;
     uint64_t record, field;
   };
-  // NotFound where it is not there or has other bytes.
+  // As DatasetCopy::Read; the bytes may be others.
   absl::Status ReadFile(const std::string& folder, const WantedField& wanted,
                         std::span<std::byte> into) const;
 
@@ -102,6 +105,7 @@ class FieldFinder {
   const std::vector<std::string> folders_;
   const std::vector<Sidecar> sidecars_;
   absl::flat_hash_map<uint64_t, std::vector<Place>> places_;
+  std::string unread_index_;  // the first that could not be looked through; "" = none
 };
 
 }  // namespace shardpack

@@ -1,12 +1,7 @@
 #include "converters/repairing/repair.h"
 
-#include <sys/stat.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
-
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <set>
 #include <span>
 #include <string>
@@ -18,10 +13,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "converters/publishing/output_dir.h"
+#include "converters/repairing/file_look.h"
 #include "converters/repairing/repair_work.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
+#include "formats/io/lack_of_resources.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
@@ -68,33 +65,20 @@ absl::StatusOr<std::vector<RepairTarget>> ListTargets(const Manifest& manifest,
   return targets;
 }
 
-// Looks at all targets, several at once.
+bool ReadsAllOf(const RepairOptions& options, const RepairTarget& target) {
+  return options.full && !options.whole.contains(target.file.name);
+}
+
 absl::Status Look(RepairWork& work, std::span<RepairTarget> targets) {
-  std::mutex mutex;
-  absl::Status failed;
-  tbb::task_arena arena(work.options.jobs > 0 ? work.options.jobs : tbb::task_arena::automatic);
-  const auto on_block = [&](uint64_t bytes) {
-    work.progress.done_bytes += bytes;
-    return work.stop.load() == 0 ? absl::OkStatus() : absl::CancelledError("stopped");
-  };
-  arena.execute([&] {
-    tbb::parallel_for(size_t{0}, targets.size(), [&](size_t i) {
-      RepairTarget& target = targets[i];
-      absl::StatusOr<std::string> damage =
-          DamageOf(work.own.PathOf(target.file.name), target.file, work.options.full, on_block,
-                   Unreadable::kIsDamage);
-      ++work.progress.done_files;
-      const std::lock_guard lock(mutex);
-      // That a file could not be looked at says nothing about it.
-      if (!damage.ok() && !IsOfOneFile(damage.status())) {
-        failed = damage.status();
-      } else {
-        target.damage = damage.ok() ? *damage : std::string(damage.status().message());
-        if (!target.damage.empty()) ++work.progress.damaged;
-      }
-    });
-  });
-  return failed;
+  std::vector<FileLook> looks;
+  for (const RepairTarget& target : targets) {
+    looks.push_back(
+        {work.own.PathOf(target.file.name), target.file, ReadsAllOf(work.options, target)});
+  }
+  RETURN_IF_ERROR(
+      LookAtFiles(looks, Unreadable::kIsDamage, work.options.jobs, work.progress, work.stop));
+  for (size_t i = 0; i < looks.size(); ++i) targets[i].damage = std::move(looks[i].damage);
+  return absl::OkStatus();
 }
 
 // Under the lock, for another run may have been here since.
@@ -118,7 +102,7 @@ absl::Status RebuildAll(RepairWork& work) {
   for (const auto way : {TakeWholeFiles, RebuildAdoptedIndexes, RebuildByIndex, RebuildByCopies,
                          RebuildByPlan, RebuildOtherFiles}) {
     if (work.Lost().empty()) break;
-    if (work.stop.load() != 0) return absl::CancelledError("stopped");
+    RETURN_IF_ERROR(work.CheckStop());
     RETURN_IF_ERROR(way(work));
   }
   return absl::OkStatus();
@@ -145,6 +129,10 @@ bool IsOfOneFile(const absl::Status& status) {
   return absl::IsNotFound(status) || absl::IsDataLoss(status) || absl::IsInvalidArgument(status) ||
          absl::IsFailedPrecondition(status) || absl::IsUnimplemented(status) ||
          absl::IsOutOfRange(status);
+}
+
+bool EndsTheRun(const absl::Status& status) {
+  return absl::IsCancelled(status) || IsLackOfResources(status);
 }
 
 std::vector<RepairTarget*> RepairWork::Lost() {
@@ -174,6 +162,16 @@ void RepairWork::Number() {
   }
 }
 
+absl::StatusOr<const ShardIndex*> RepairWork::OwnIndex(uint32_t shard) const {
+  absl::StatusOr<const ShardIndex*> index = own.index(shard);
+  if (index.ok() || EndsTheRun(index.status())) return index;
+  return nullptr;
+}
+
+absl::Status RepairWork::CheckStop() const {
+  return stop.load() == 0 ? absl::OkStatus() : absl::CancelledError("stopped");
+}
+
 bool RepairWork::made_json() const { return Option("with-json") == "on"; }
 
 ShardSpec RepairWork::SpecOf(uint32_t shard) const {
@@ -189,7 +187,8 @@ ShardSpec RepairWork::SpecOf(uint32_t shard) const {
 absl::Status RepairWork::Publish(RepairTarget& target, const std::string& staged_name,
                                  const std::string& from) {
   if (!options.dry_run) {
-    const absl::StatusOr<std::string> damage = folder->Publish(staged_name, target.file);
+    const absl::StatusOr<std::string> damage =
+        folder->Publish(staged_name, target.file, [this](uint64_t) { return CheckStop(); });
     if (!damage.ok() && !IsOfOneFile(damage.status())) return damage.status();
     if (!damage.ok() || !damage->empty()) {
       target.why_not.insert(
@@ -239,9 +238,11 @@ absl::StatusOr<RepairReport> RepairDataset(const std::string& out, const Manifes
                   std::move(targets),
                   std::nullopt};
   work.Number();
+  progress.done_files = 0;
+  progress.damaged = 0;
   progress.total_files = work.targets.size();
   for (const RepairTarget& target : work.targets)
-    progress.total_bytes += options.full ? target.file.bytes : 0;
+    progress.total_bytes += ReadsAllOf(options, target) ? target.file.bytes : 0;
   absl::Status status = Look(work, work.targets);
   if (!status.ok()) return status;
   ASSIGN_OR_RETURN(const bool leftover, Exists(out + "/.pack"));

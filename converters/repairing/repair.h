@@ -25,6 +25,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -56,6 +57,7 @@ struct RepairSource {
 
 struct RepairOptions {
   std::vector<std::string> only = {};  // names of shards or files to look at; empty: all
+  std::set<std::string> whole = {};    // files that this run has hashed: see RestoredManifest
   bool full = true;                    // false: files of the right size count as whole
   bool dry_run = false;                // nothing is written; what would be
   bool fsync = true;
@@ -101,13 +103,21 @@ absl::StatusOr<RepairReport> RepairDataset(const std::string& out, const Manifes
 // files of that name too.
 absl::StatusOr<bool> HoldsManifest(const std::string& folder);
 
+struct RestoredManifest {
+  Manifest manifest;
+  std::set<std::string> whole;  // the shards' files that were hashed to prove that it is OUT's
+};
+
 // Puts the manifest of a copy in the place of one that is damaged or missing, when OUT holds every
 // shard that it lists, byte for byte, or when it has the identity `expect`: then it is the same
-// dataset. FailedPrecondition when it is not, when a build or pack index has not finished there, or
-// when OUT has a manifest.json that is whole or not ours. With `dry_run` only answers the manifest.
-absl::StatusOr<Manifest> RestoreManifest(const std::string& out, const std::string& copy,
-                                         const std::optional<Digest>& expect,
-                                         const RepairOptions& options);
+// dataset. FailedPrecondition when it is not, or when OUT holds shards of another dataset, which
+// their indexes prove; when a build or pack index has not finished there, or when OUT has a
+// manifest.json that is whole or not ours. With `dry_run` only answers the manifest.
+absl::StatusOr<RestoredManifest> RestoreManifest(const std::string& out, const std::string& copy,
+                                                 const std::optional<Digest>& expect,
+                                                 const RepairOptions& options,
+                                                 RepairProgress& progress,
+                                                 const std::atomic<int>& stop);
 
 }  // namespace shardpack
 

@@ -1,4 +1,4 @@
-// From other copies of the dataset, and from what is left of it.
+// Shards and indexes, from other copies of the dataset, and from what is left of it.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -13,34 +13,12 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
-#include "converters/planning/record_order.h"
-#include "converters/publishing/commit.h"
+#include "converters/repairing/copy_records.h"
 #include "converters/repairing/repair_work.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
-
-constexpr uint64_t kMaxOrderBytes = uint64_t{4} << 32;
-
-// The status is that of OUT; what cannot be read of the copy is told by `unread`.
-absl::Status StageCopy(const std::string& from, const RepairFolder& folder, absl::Status& unread) {
-  const absl::StatusOr<File> in = File::OpenRead(from);
-  unread = in.status();
-  if (!in.ok()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(File out, folder.Create(kStagedName));
-  std::vector<std::byte> block(1 << 20);
-  for (uint64_t at = 0;;) {
-    const absl::StatusOr<size_t> got = in->ReadAt(at, block);
-    unread = got.status();
-    if (!got.ok()) return absl::OkStatus();
-    if (*got == 0) return out.Close();
-    const Bytes part = std::span(block).first(*got);
-    RETURN_IF_ERROR(out.Write(std::span(&part, 1)));
-    at += *got;
-  }
-}
 
 FieldFinder MakeFinder(const RepairWork& work) {
   std::vector<const DatasetCopy*> copies = {&work.own};
@@ -82,68 +60,22 @@ absl::Status RebuildShard(RepairWork& work, RepairTarget& target, std::span<cons
   return work.Publish(target, std::string(kStagedName), absl::StrJoin(from, ", "));
 }
 
-// A record of a copy.
-struct Place {
-  uint32_t shard = 0;
-  uint64_t record = 0;
-};
-
-// What a copy says of the dataset's records.
-class CopyRecords {
- public:
-  explicit CopyRecords(const DatasetCopy& copy)
-      : copy_(copy), made_json_(copy.manifest().options.contains("with-json")) {}
-
-  // In the order of its plan; empty where an index of it is damaged.
-  absl::StatusOr<std::vector<Place>> InOrder() const {
-    std::vector<Place> places;
-    const Manifest& manifest = copy_.manifest();
-    for (uint32_t shard = 0; shard < manifest.shards.size(); ++shard) {
-      if (copy_.index(shard) == nullptr) {
-        return absl::DataLossError(
-            absl::StrCat(EscapeForTerminal(copy_.path()), " has a damaged index itself"));
-      }
-      for (uint64_t record = 0; record < manifest.shards[shard].records; ++record)
-        places.push_back({shard, record});
-    }
-    for (const FileEntry& file : manifest.files) {
-      if (file.name != kRecordOrderName) continue;
-      ASSIGN_OR_RETURN(std::string bytes, ReadWholeFile(copy_.PathOf(file.name), kMaxOrderBytes));
-      if (Xxh3_128(AsBytes(bytes)) != file.xxh3_128)
-        return absl::DataLossError("its order.u32 is damaged");
-      ASSIGN_OR_RETURN(std::vector<uint32_t> order, ParseRecordOrder(bytes, places.size()));
-      std::vector<Place> sorted(places.size());
-      for (size_t i = 0; i < places.size(); ++i) sorted[order[i]] = places[i];
-      return sorted;
-    }
-    return places;
-  }
-
-  const ShardIndex& index(Place at) const { return *copy_.index(at.shard); }
-  std::string_view key(Place at) const { return index(at).key(at.record); }
-  std::optional<RepairRow> Row(Place at) const { return RowOf(index(at), at.record, made_json_); }
-
- private:
-  const DatasetCopy& copy_;
-  const bool made_json_;
-};
-
 // The rows of a whole shard: its records in its order, found in the copy by key, or where the shard
 // holds no keys by the image's hash.
 class Recogniser : public RecordSink {
  public:
-  Recogniser(const CopyRecords& copy, std::span<const Place> order) : copy_(copy) {
-    for (const Place at : order) {
+  Recogniser(const CopyRecords& copy, std::span<const RecordPlace> order) : copy_(copy) {
+    for (const RecordPlace at : order) {
       by_key_.try_emplace(copy.key(at), at);
       const std::optional<size_t> image = copy.index(at).FindField(kImageField);
       if (image && copy.index(at).has_field(at.record, *image)) {
-        by_hash_[copy.index(at).hash(at.record, *image)].push_back(at);
+        by_hash_[copy.index(at).hash(at.record, *image)].push_back({at});
       }
     }
   }
 
   void OnRecord(const ScannedRecord& record) override {
-    std::optional<Place> found;
+    std::optional<RecordPlace> found;
     if (!record.key.empty()) {
       const auto known = by_key_.find(record.key);
       if (known != by_key_.end()) found = known->second;
@@ -151,14 +83,17 @@ class Recogniser : public RecordSink {
       const auto known = by_hash_.find(record.fields[0].hash);
       if (known != by_hash_.end()) {
         // Of equal images each is taken once, in the order of the plan, those of its label first.
-        std::vector<Place>& equal = known->second;
-        auto taken = std::find_if(equal.begin(), equal.end(), [&](Place at) {
-          return copy_.index(at).label(at.record) == record.label;
-        });
-        if (taken == equal.end()) taken = equal.begin();
-        if (taken != equal.end()) {
-          found = *taken;
-          equal.erase(taken);
+        Candidate* next = nullptr;
+        for (Candidate& each : known->second) {
+          if (each.taken) continue;
+          const bool same_label = copy_.index(each.at).label(each.at.record) == record.label;
+          if (next == nullptr || same_label) next = &each;
+          if (same_label) break;
+        }
+        if (next != nullptr) {
+          next->taken = true;
+          taken_.push_back(next);
+          found = next->at;
         }
       }
     }
@@ -168,24 +103,41 @@ class Recogniser : public RecordSink {
   }
 
   absl::StatusOr<std::vector<RepairRow>> Scan(const RepairWork& work, uint32_t shard) {
-    const auto taken_before = by_hash_;
     const auto begin = [&]() -> RecordSink& {
       rows_.clear();
       unknown_ = 0;
-      by_hash_ = taken_before;
+      GiveBack();
       return *this;
     };
-    RETURN_IF_ERROR(ScanAlone(work.format, work.layout, work.own.DataPath(shard),
-                              work.manifest.shards[shard].bytes, begin));
-    if (unknown_ > 0)
-      return absl::NotFoundError(absl::StrCat("the copy lacks ", unknown_, " of its samples"));
+    absl::Status scanned = ScanAlone(work.format, work.layout, work.own.DataPath(shard),
+                                     work.manifest.shards[shard].bytes, work.stop, begin);
+    if (scanned.ok() && unknown_ > 0) {
+      scanned = absl::NotFoundError(absl::StrCat("the copy lacks ", unknown_, " of its samples"));
+    }
+    if (!scanned.ok()) {
+      GiveBack();
+      return scanned;
+    }
+    taken_.clear();  // they are this shard's
     return std::move(rows_);
   }
 
  private:
+  struct Candidate {
+    RecordPlace at;
+    bool taken = false;
+  };
+
+  // What the walk has taken so far is there for the next one.
+  void GiveBack() {
+    for (Candidate* candidate : taken_) candidate->taken = false;
+    taken_.clear();
+  }
+
   const CopyRecords& copy_;
-  absl::flat_hash_map<std::string_view, Place> by_key_;
-  absl::flat_hash_map<uint64_t, std::vector<Place>> by_hash_;
+  absl::flat_hash_map<std::string_view, RecordPlace> by_key_;
+  absl::flat_hash_map<uint64_t, std::vector<Candidate>> by_hash_;
+  std::vector<Candidate*> taken_;  // by this walk
   std::vector<RepairRow> rows_;
   uint64_t unknown_ = 0;
 };
@@ -193,13 +145,13 @@ class Recogniser : public RecordSink {
 // The rows of the shards that have no index, from a copy in the order of the plan: those of its
 // records that no index of ours has, in turn.
 absl::StatusOr<std::map<uint32_t, std::vector<RepairRow>>> RowsLeftOver(
-    RepairWork& work, const CopyRecords& copy, std::span<const Place> order,
+    RepairWork& work, const CopyRecords& copy, std::span<const RecordPlace> order,
     const Manifest& copied) {
   absl::flat_hash_set<std::string_view> known;
   std::map<std::string, std::vector<uint32_t>> shards;  // without an index, by split
   std::map<std::string, uint64_t> wanted;
   for (uint32_t n = 0; n < work.manifest.shards.size(); ++n) {
-    const ShardIndex* index = work.own.index(n);
+    ASSIGN_OR_RETURN(const ShardIndex* index, work.OwnIndex(n));
     const ManifestShard& shard = work.manifest.shards[n];
     if (index == nullptr) {
       shards[shard.split].push_back(n);
@@ -208,13 +160,13 @@ absl::StatusOr<std::map<uint32_t, std::vector<RepairRow>>> RowsLeftOver(
     }
     for (uint64_t record = 0; record < index->records(); ++record) known.insert(index->key(record));
   }
-  std::map<std::string, std::vector<Place>> left;
-  for (const Place at : order) {
+  std::map<std::string, std::vector<RecordPlace>> left;
+  for (const RecordPlace at : order) {
     if (!known.contains(copy.key(at))) left[copied.shards[at.shard].split].push_back(at);
   }
   std::map<uint32_t, std::vector<RepairRow>> rows;
   for (const auto& [split, numbers] : shards) {
-    const std::vector<Place>& places = left[split];
+    const std::vector<RecordPlace>& places = left[split];
     if (places.size() != wanted[split]) {
       return absl::NotFoundError(absl::StrCat("the copy has ", places.size(),
                                               " samples that are in no other shard, ",
@@ -223,14 +175,14 @@ absl::StatusOr<std::map<uint32_t, std::vector<RepairRow>>> RowsLeftOver(
     size_t next = 0;
     for (const uint32_t n : numbers) {
       const auto begin = places.begin() + static_cast<ptrdiff_t>(next);
-      std::vector<Place> own(begin,
-                             begin + static_cast<ptrdiff_t>(work.manifest.shards[n].records));
+      std::vector<RecordPlace> own(begin,
+                                   begin + static_cast<ptrdiff_t>(work.manifest.shards[n].records));
       next += own.size();
       if (work.layout.key_ordered) {
         std::sort(own.begin(), own.end(),
-                  [&](Place a, Place b) { return copy.key(a) < copy.key(b); });
+                  [&](RecordPlace a, RecordPlace b) { return copy.key(a) < copy.key(b); });
       }
-      for (const Place at : own) {
+      for (const RecordPlace at : own) {
         std::optional<RepairRow> row = copy.Row(at);
         if (!row) return absl::NotFoundError("the copy has samples without an image");
         rows[n].push_back(*std::move(row));
@@ -244,16 +196,23 @@ void NumberRows(uint64_t first, std::vector<RepairRow>& rows) {
   for (RepairRow& row : rows) row.number = first++;
 }
 
+// The index of a shard that is there, of these rows.
+absl::Status RebuildIndex(RepairWork& work, uint32_t n, std::span<const RepairRow> rows,
+                          const std::string& from) {
+  RepairTarget* target = work.LostIndex(n);
+  if (target == nullptr) return absl::OkStatus();
+  absl::StatusOr<std::string> index = MakeIndex(work.format, work.layout, work.own.DataPath(n),
+                                                work.manifest.shards[n].bytes, rows, work.stop);
+  if (index.ok()) return work.PublishBytes(*target, *index, from);
+  if (!IsOfOneFile(index.status())) return index.status();
+  target->why_not.insert(std::string(index.status().message()));
+  return absl::OkStatus();
+}
+
 // The shard if it is lost, then its index, both of these rows.
-absl::Status RebuildBoth(RepairWork& work, uint32_t n, std::vector<RepairRow>& rows,
-                         const std::string& from) {
-  NumberRows(work.FirstNumber(n), rows);
+absl::Status RebuildBoth(RepairWork& work, uint32_t n, std::span<const RepairRow> rows,
+                         const FieldFinder& finder, const std::string& from) {
   if (RepairTarget* shard = work.LostShard(n); shard != nullptr) {
-    FieldFinder finder = MakeFinder(work);
-    for (const RepairRow& row : rows) {
-      for (const RepairField& field : row.fields) finder.Want(field.hash);
-    }
-    finder.Locate();
     absl::Status rebuilt = RebuildShard(work, *shard, rows, finder, {from});
     if (!rebuilt.ok() || shard->lost()) return rebuilt;
     // Nobody has written the shard that its index would be made from.
@@ -262,13 +221,27 @@ absl::Status RebuildBoth(RepairWork& work, uint32_t n, std::vector<RepairRow>& r
       return index == nullptr ? rebuilt : work.Publish(*index, "", from);
     }
   }
-  RepairTarget* target = work.LostIndex(n);
-  if (target == nullptr) return absl::OkStatus();
-  absl::StatusOr<std::string> index = MakeIndex(work.format, work.layout, work.own.DataPath(n),
-                                                work.manifest.shards[n].bytes, rows);
-  if (index.ok()) return work.PublishBytes(*target, *index, from);
-  if (!IsOfOneFile(index.status())) return index.status();
-  target->why_not.insert(std::string(index.status().message()));
+  return RebuildIndex(work, n, rows, from);
+}
+
+// The shards that have no index, of the rows that are left over.
+absl::Status RebuildAllBoth(RepairWork& work, std::map<uint32_t, std::vector<RepairRow>>& rows,
+                            const std::string& from) {
+  FieldFinder finder = MakeFinder(work);
+  bool wanted = false;
+  for (auto& [n, shard_rows] : rows) {
+    NumberRows(work.FirstNumber(n), shard_rows);
+    if (work.LostShard(n) == nullptr) continue;
+    wanted = true;
+    for (const RepairRow& row : shard_rows) {
+      for (const RepairField& field : row.fields) finder.Want(field.hash);
+    }
+  }
+  if (wanted) RETURN_IF_ERROR(finder.Locate());
+  for (const auto& [n, shard_rows] : rows) {
+    if (work.LostIndex(n) == nullptr) continue;
+    RETURN_IF_ERROR(RebuildBoth(work, n, shard_rows, finder, from));
+  }
   return absl::OkStatus();
 }
 
@@ -284,11 +257,12 @@ absl::Status RebuildByCopy(RepairWork& work, const DatasetCopy& from) {
     }
   };
   if (lost.empty()) return absl::OkStatus();
-  const CopyRecords copy(from);
-  const absl::StatusOr<std::vector<Place>> order =
+  CopyRecords copy(from);
+  const absl::StatusOr<std::vector<RecordPlace>> order =
       from.manifest().classes == work.manifest.classes
           ? copy.InOrder()
           : absl::FailedPreconditionError("it has other classes");
+  if (EndsTheRun(order.status())) return order.status();
   if (!order.ok()) {
     for (const uint32_t n : lost) refuse(n, order.status());
     return absl::OkStatus();
@@ -298,148 +272,36 @@ absl::Status RebuildByCopy(RepairWork& work, const DatasetCopy& from) {
     if (work.LostShard(n) != nullptr) continue;
     if (!recogniser) recogniser.emplace(copy, *order);
     absl::StatusOr<std::vector<RepairRow>> rows = recogniser->Scan(work, n);
+    if (EndsTheRun(rows.status())) return rows.status();
     if (!rows.ok()) {
       refuse(n, rows.status());
       continue;
     }
-    RETURN_IF_ERROR(RebuildBoth(work, n, *rows, from.path()));
+    NumberRows(work.FirstNumber(n), *rows);
+    RETURN_IF_ERROR(RebuildIndex(work, n, *rows, from.path()));
   }
   if (std::none_of(lost.begin(), lost.end(),
                    [&](uint32_t n) { return work.LostIndex(n) != nullptr; })) {
     return absl::OkStatus();
   }
   auto rows = RowsLeftOver(work, copy, *order, from.manifest());
-  for (const uint32_t n : lost) {
-    if (!rows.ok()) {
-      refuse(n, rows.status());
-    } else if (work.LostIndex(n) != nullptr && rows->contains(n)) {
-      RETURN_IF_ERROR(RebuildBoth(work, n, (*rows)[n], from.path()));
-    }
-  }
-  return absl::OkStatus();
-}
-
-// The place in the plan's order of each record, when a copy stands in that order.
-absl::StatusOr<std::string> OrderByCopy(const RepairWork& work, const DatasetCopy& from) {
-  const CopyRecords copy(from);
-  ASSIGN_OR_RETURN(const std::vector<Place> order, copy.InOrder());
-  absl::flat_hash_map<std::string_view, uint32_t> places;
-  for (const Place at : order)
-    places.try_emplace(copy.key(at), static_cast<uint32_t>(places.size()));
-  std::string bytes;
-  for (uint32_t n = 0; n < work.manifest.shards.size(); ++n) {
-    const ShardIndex* index = work.own.index(n);
-    if (index == nullptr) return absl::DataLossError("an index is still missing");
-    for (uint64_t record = 0; record < index->records(); ++record) {
-      const auto place = places.find(index->key(record));
-      if (place == places.end()) return absl::NotFoundError("the copy lacks samples");
-      bytes.resize(bytes.size() + 4);
-      StoreLittle(bytes.data() + bytes.size() - 4, place->second);
-    }
-  }
-  return bytes;
-}
-
-bool AnyShardLost(const RepairWork& work) {
-  return std::any_of(work.targets.begin(), work.targets.end(), [](const RepairTarget& target) {
-    return target.lost() && target.kind == RepairTarget::Kind::kShard;
-  });
-}
-
-// What the format makes of shards and indexes that are whole.
-absl::Status RebuildMadeFiles(RepairWork& work) {
-  const std::vector<std::string> kinds =
-      absl::StrSplit(work.Option("sidecar-index"), ',', absl::SkipEmpty());
-  const absl::StatusOr<std::vector<FileMaker>> makers =
-      FileMakersOf(work.format, work.layout, kinds);
-  if (!makers.ok()) {
-    for (RepairTarget* target : work.Lost())
-      target->why_not.insert(std::string(makers.status().message()));
-    return absl::OkStatus();
-  }
-  for (uint32_t n = 0; n < work.manifest.shards.size(); ++n) {
-    if (work.LostIndex(n) == nullptr) continue;
-    for (RepairTarget* target : work.Lost()) {
-      if (target->kind == RepairTarget::Kind::kOther)
-        target->why_not.insert("an index that it is made from is lost");
-    }
-    return absl::OkStatus();
-  }
-  if (work.options.dry_run) {  // shards and a folder for their work are not there yet
-    for (RepairTarget* target : work.Lost()) {
-      const bool made = target->kind == RepairTarget::Kind::kOther &&
-                        target->file.name != kSkippedName && target->file.name != kRecordOrderName;
-      RETURN_IF_ERROR(made && !makers->empty() ? work.Publish(*target, "", "the shards")
-                                               : absl::OkStatus());
-    }
-    return absl::OkStatus();
-  }
-  std::vector<ShardIndex> indexes;
-  for (uint32_t n = 0; n < work.manifest.shards.size(); ++n) {
-    const ShardIndex* index = work.own.index(n);
-    if (index == nullptr) return absl::OkStatus();  // not asked for, and damaged
-    indexes.push_back(*index);
-  }
-  const std::string scratch = work.folder->StagePath("");
-  const SidecarInput input{work.out, work.manifest, indexes, scratch};
-  for (const FileMaker make : *makers) {
-    if (work.Lost().empty()) break;
-    absl::StatusOr<std::vector<NamedBytes>> files = make(input);
-    // A shard that could not be rebuilt may be one that cannot be read.
-    const bool of_shard = AnyShardLost(work) && (absl::IsPermissionDenied(files.status()) ||
-                                                 absl::IsUnavailable(files.status()));
-    if (!files.ok() && !of_shard && !IsOfOneFile(files.status())) return files.status();
-    for (RepairTarget* target : work.Lost()) {
-      if (target->kind != RepairTarget::Kind::kOther) continue;
-      if (!files.ok()) {
-        target->why_not.insert(std::string(files.status().message()));
-        continue;
-      }
-      for (const NamedBytes& file : *files) {
-        if (file.name != target->file.name) continue;
-        RETURN_IF_ERROR(work.PublishBytes(*target, file.bytes, "the shards"));
-      }
-    }
-  }
+  if (rows.ok()) return RebuildAllBoth(work, *rows, from.path());
+  if (EndsTheRun(rows.status())) return rows.status();
+  for (const uint32_t n : lost) refuse(n, rows.status());
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::Status TakeWholeFiles(RepairWork& work) {
-  for (const RepairSource& source : work.sources) {
-    if (!source.copy) continue;
-    std::map<std::string, const FileEntry*> by_hash;
-    for (const FileEntry& file : source.copy->manifest().files)
-      by_hash[file.xxh3_128.ToHex()] = &file;
-    for (RepairTarget* target : work.Lost()) {
-      const auto found = by_hash.find(target->file.xxh3_128.ToHex());
-      if (target->outside || found == by_hash.end()) continue;
-      const std::string path = source.copy->PathOf(found->second->name);
-      const absl::StatusOr<std::string> damage = DamageOf(path, target->file, true, nullptr);
-      if (damage.ok() && !damage->empty()) continue;
-      absl::Status unread = damage.status();
-      if (unread.ok() && !work.options.dry_run)
-        RETURN_IF_ERROR(StageCopy(path, *work.folder, unread));
-      if (!unread.ok()) {
-        target->why_not.insert(std::string(unread.message()));
-        continue;
-      }
-      RETURN_IF_ERROR(work.Publish(*target, std::string(kStagedName), source.name));
-    }
-  }
-  return absl::OkStatus();
-}
-
 absl::Status RebuildByIndex(RepairWork& work) {
   if (work.manifest.adopted()) return absl::OkStatus();
   FieldFinder finder = MakeFinder(work);
-  std::vector<RepairTarget*> targets;
+  std::vector<std::pair<RepairTarget*, const ShardIndex*>> targets;
   for (RepairTarget* target : work.Lost()) {
-    const bool shard = target->kind == RepairTarget::Kind::kShard;
-    const ShardIndex* index = shard ? work.own.index(target->shard) : nullptr;
+    if (target->kind != RepairTarget::Kind::kShard) continue;
+    ASSIGN_OR_RETURN(const ShardIndex* index, work.OwnIndex(target->shard));
     if (index == nullptr) continue;
-    targets.push_back(target);
+    targets.emplace_back(target, index);
     for (size_t field = 0; field < index->fields(); ++field) {
       for (uint64_t record = 0; record < index->records(); ++record) {
         if (index->has_field(record, field)) finder.Want(index->hash(record, field));
@@ -447,15 +309,14 @@ absl::Status RebuildByIndex(RepairWork& work) {
     }
   }
   if (targets.empty()) return absl::OkStatus();
-  finder.Locate();
-  for (RepairTarget* target : targets) {
-    const ShardIndex& index = *work.own.index(target->shard);
+  RETURN_IF_ERROR(finder.Locate());
+  for (const auto& [target, index] : targets) {
     std::vector<RepairRow> rows;
-    for (uint64_t record = 0; record < index.records(); ++record) {
-      std::optional<RepairRow> row = RowOf(index, record, work.made_json());
+    for (uint64_t record = 0; record < index->records(); ++record) {
+      std::optional<RepairRow> row = RowOf(*index, record, work.made_json());
       if (row) rows.push_back(*std::move(row));
     }
-    if (rows.size() != index.records()) continue;
+    if (rows.size() != index->records()) continue;
     NumberRows(work.FirstNumber(target->shard), rows);
     RETURN_IF_ERROR(RebuildShard(work, *target, rows, finder, {}));
   }
@@ -469,29 +330,6 @@ absl::Status RebuildByCopies(RepairWork& work) {
     RETURN_IF_ERROR(RebuildByCopy(work, *source.copy));
   }
   return absl::OkStatus();
-}
-
-absl::Status RebuildOtherFiles(RepairWork& work) {
-  for (RepairTarget* target : work.Lost()) {
-    absl::Status published;
-    if (target->file.name == kSha256Name) {
-      published = work.PublishBytes(*target, Sha256Lines(work.manifest), "the manifest");
-    } else if (target->file.name == kRecordOrderName) {
-      for (const RepairSource& source : work.sources) {
-        if (!source.copy || !target->lost()) continue;
-        const absl::StatusOr<std::string> bytes = OrderByCopy(work, *source.copy);
-        if (!bytes.ok() && work.options.dry_run && CopyRecords(*source.copy).InOrder().ok()) {
-          published =
-              work.Publish(*target, "", source.name);  // an index that it takes is not there yet
-        } else if (bytes.ok()) {
-          published = work.PublishBytes(*target, *bytes, source.name);
-          if (!published.ok()) break;
-        }
-      }
-    }
-    if (!published.ok()) return published;
-  }
-  return RebuildMadeFiles(work);
 }
 
 }  // namespace shardpack

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -102,19 +104,21 @@ absl::Status RepairFolder::Stage(std::string_view name, std::string_view bytes) 
   return status.ok() ? file.Close() : status;
 }
 
-absl::StatusOr<std::string> RepairFolder::Publish(std::string_view name,
-                                                  const FileEntry& entry) const {
-  absl::StatusOr<std::string> damage = Replace(name, entry);
+absl::StatusOr<std::string> RepairFolder::Publish(
+    std::string_view name, const FileEntry& entry,
+    const std::function<absl::Status(uint64_t)>& on_block) const {
+  absl::StatusOr<std::string> damage = Replace(name, entry, on_block);
   if (damage.ok() && damage->empty()) return damage;
   // The next file is staged under the same name.
   absl::Status removed = Discard(name);
   return removed.ok() ? damage : removed;
 }
 
-absl::StatusOr<std::string> RepairFolder::Replace(std::string_view name,
-                                                  const FileEntry& entry) const {
+absl::StatusOr<std::string> RepairFolder::Replace(
+    std::string_view name, const FileEntry& entry,
+    const std::function<absl::Status(uint64_t)>& on_block) const {
   const std::string path = StagePath(name);
-  absl::StatusOr<std::string> damage = DamageOf(path, entry, true, nullptr);
+  absl::StatusOr<std::string> damage = DamageOf(path, entry, true, on_block);
   if (!damage.ok() || !damage->empty()) return damage;
   absl::Status status = CheckPlace(folder_.path(), entry.name);
   if (!status.ok()) return status;

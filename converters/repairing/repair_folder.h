@@ -18,6 +18,8 @@
 #ifndef SHARDPACK_CONVERTERS_REPAIRING_REPAIR_FOLDER_H_
 #define SHARDPACK_CONVERTERS_REPAIRING_REPAIR_FOLDER_H_
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -51,13 +53,16 @@ class RepairFolder {
   // Removes a file, or a folder and all below it, of the staging area.
   absl::Status Discard(std::string_view name) const;
   // Moves a file of the staging area into the dataset. Where it is not what `entry` says, nothing
-  // has changed, and the answer is what is wrong with it; else "".
-  absl::StatusOr<std::string> Publish(std::string_view name, const FileEntry& entry) const;
+  // has changed, and the answer is what is wrong with it; else "". `on_block`: as DamageOf.
+  absl::StatusOr<std::string> Publish(
+      std::string_view name, const FileEntry& entry,
+      const std::function<absl::Status(uint64_t)>& on_block = nullptr) const;
   // Removes .pack and lets the lock go.
   absl::Status Close();
 
  private:
-  absl::StatusOr<std::string> Replace(std::string_view name, const FileEntry& entry) const;
+  absl::StatusOr<std::string> Replace(std::string_view name, const FileEntry& entry,
+                                      const std::function<absl::Status(uint64_t)>& on_block) const;
   RepairFolder(OwnedFolder folder, File lock, bool fsync)
       : folder_(std::move(folder)), lock_(std::move(lock)), fsync_(fsync) {}
 

@@ -1,23 +1,32 @@
 // A manifest that is damaged or missing, from a copy.
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "converters/publishing/file_damage.h"
+#include "converters/repairing/file_look.h"
 #include "converters/repairing/repair.h"
 #include "converters/repairing/repair_folder.h"
+#include "formats/core/shard_index.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
+#include "formats/io/hash.h"
+#include "formats/io/lack_of_resources.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
 
-// How a manifest begins, and members of it that no other program's manifest.json has.
+// How a manifest begins, and members that no other program's manifest.json has together.
 constexpr std::string_view kBeginning = "{\n \"classes\": [";
 constexpr std::string_view kMembers[] = {"\"listing_digest\": \"", "\"plan_digest\": \"",
                                          "\"xxh3_128\": \""};
@@ -46,34 +55,90 @@ absl::Status CheckPlace(const std::string& out, const Manifest& manifest) {
                 "was not written by pack, so that it is not replaced; move it away and run again");
 }
 
-absl::Status CheckIsCopy(const std::string& out, const std::string& copy, const Manifest& manifest,
-                         const std::optional<Digest>& expect) {
+std::string DataPathOf(const std::string& out, const Manifest& manifest,
+                       const ManifestShard& shard) {
+  return PathInDataset(out, manifest.DataFileOf(shard));
+}
+
+// Whether the index beside a shard of OUT is whole and made for a file of that size, and neither
+// index nor shard are of the manifest's dataset: then another one's would be replaced, not a
+// damaged shard of this one. `indexes`: those of the manifest, for files may have changed their
+// places.
+absl::StatusOr<bool> IsOfAnotherDataset(const std::string& out, const Manifest& manifest,
+                                        const ManifestShard& shard,
+                                        const std::set<Digest>& indexes) {
+  const std::string path = DataPathOf(out, manifest, shard);
+  struct stat facts;
+  if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return false;
+  const absl::StatusOr<ShardIndex> index =
+      ShardIndex::Open(PathInDataset(out, shard.index.name), static_cast<uint64_t>(facts.st_size));
+  if (IsLackOfResources(index.status())) return index.status();
+  if (!index.ok() || indexes.contains(Xxh3_128(index->bytes()))) return false;
+  ASSIGN_OR_RETURN(const std::string damage, DamageOf(path, {path, shard.bytes, shard.xxh3_128},
+                                                      true, nullptr, Unreadable::kIsDamage));
+  return !damage.empty();
+}
+
+// What of the copy's manifest tells that OUT is another dataset.
+absl::Status CheckMayBeCopy(const std::string& out, const std::string& copy,
+                            const Manifest& manifest, const std::optional<Digest>& expect) {
+  if (expect && *expect != manifest.Identity()) {
+    return Refuse(copy, absl::StrCat("is dataset ", IdentityText(manifest.Identity()),
+                                     ", --expect says ", IdentityText(*expect)));
+  }
+  std::set<Digest> indexes;
   for (const ManifestShard& shard : manifest.shards) {
     // Paths of shards elsewhere mean another place here.
     if (!shard.location.empty())
       return Refuse(
           copy, "has shards outside of its folder: it is an index, which pack index makes again");
-    if (expect) continue;
-    const std::string file = manifest.DataFileOf(shard);
-    ASSIGN_OR_RETURN(
-        const std::string damage,
-        DamageOf(PathInDataset(out, file), {file, shard.bytes, shard.xxh3_128}, true, nullptr));
-    if (!damage.empty()) {
-      return Refuse(copy, absl::StrCat("may be another dataset: ", file, " is not the same here (",
-                                       damage, "); if it is, --expect ",
-                                       IdentityText(manifest.Identity()), " says so"));
-    }
+    indexes.insert(shard.index.xxh3_128);
   }
-  if (!expect || *expect == manifest.Identity()) return absl::OkStatus();
-  return Refuse(copy, absl::StrCat("is dataset ", IdentityText(manifest.Identity()),
-                                   ", --expect says ", IdentityText(*expect)));
+  for (const ManifestShard& shard : manifest.shards) {
+    ASSIGN_OR_RETURN(const bool another, IsOfAnotherDataset(out, manifest, shard, indexes));
+    if (!another) continue;
+    return Refuse(copy, absl::StrCat("is another dataset: the index of ",
+                                     EscapeForTerminal(DataPathOf(out, manifest, shard)),
+                                     " is whole, fits it, and is not one of that dataset's. Should "
+                                     "only this shard be there by mistake, move it and its index "
+                                     "away and run again"));
+  }
+  return absl::OkStatus();
 }
 
-absl::Status CheckAll(const std::string& out, const std::string& copy, const Manifest& manifest,
-                      const std::optional<Digest>& expect) {
-  absl::Status status = CheckNothingUnfinished(out);
-  if (status.ok()) status = CheckPlace(out, manifest);
-  return status.ok() ? CheckIsCopy(out, copy, manifest, expect) : status;
+// The files of all shards, once every byte of them has been compared.
+absl::StatusOr<std::set<std::string>> CheckShards(const std::string& out, const std::string& copy,
+                                                  const Manifest& manifest,
+                                                  const RepairOptions& options,
+                                                  RepairProgress& progress,
+                                                  const std::atomic<int>& stop) {
+  std::set<std::string> whole;
+  std::vector<FileLook> looks;
+  for (const ManifestShard& shard : manifest.shards) {
+    const std::string file = manifest.DataFileOf(shard);
+    whole.insert(file);
+    looks.push_back({PathInDataset(out, file), {file, shard.bytes, shard.xxh3_128}, false});
+  }
+  progress.total_files = looks.size();
+  // Sizes tell most.
+  for (const bool full : {false, true}) {
+    progress.done_files = 0;
+    for (FileLook& look : looks) {
+      look.full = full;
+      progress.total_bytes += full ? look.file.bytes : 0;
+    }
+    RETURN_IF_ERROR(LookAtFiles(looks, Unreadable::kIsError, options.jobs, progress, stop));
+    for (const FileLook& look : looks) {
+      if (look.damage.empty()) continue;
+      return Refuse(copy,
+                    absl::StrCat("may be another dataset: ", EscapeForTerminal(look.file.name),
+                                 " is not the same here (", look.damage, "). Only if ",
+                                 EscapeForTerminal(out),
+                                 " was that very dataset before it was damaged, add --expect ",
+                                 IdentityText(manifest.Identity())));
+    }
+  }
+  return whole;
 }
 
 }  // namespace
@@ -86,35 +151,41 @@ absl::StatusOr<bool> HoldsManifest(const std::string& folder) {
   // Cut off, or lost with the power.
   if (text->starts_with(kBeginning) || kBeginning.starts_with(*text)) return true;
   if (std::all_of(text->begin(), text->end(), [](char c) { return c == '\0'; })) return true;
-  return std::any_of(std::begin(kMembers), std::end(kMembers), [&](std::string_view member) {
+  return std::all_of(std::begin(kMembers), std::end(kMembers), [&](std::string_view member) {
     return text->find(member) != std::string::npos;
   });
 }
 
-absl::StatusOr<Manifest> RestoreManifest(const std::string& out, const std::string& copy,
-                                         const std::optional<Digest>& expect,
-                                         const RepairOptions& options) {
+absl::StatusOr<RestoredManifest> RestoreManifest(const std::string& out, const std::string& copy,
+                                                 const std::optional<Digest>& expect,
+                                                 const RepairOptions& options,
+                                                 RepairProgress& progress,
+                                                 const std::atomic<int>& stop) {
   const std::string name(kManifestName);
   ASSIGN_OR_RETURN(const std::string text,
                    ReadWholeFile(absl::StrCat(copy, "/", name), kMaxManifestBytes));
   ASSIGN_OR_RETURN(Manifest manifest, Manifest::Parse(text));
-  // Before a folder that is not a dataset's gains anything, and once more under the lock.
-  absl::Status status = CheckAll(out, copy, manifest, expect);
-  if (!status.ok()) return status;
-  if (options.dry_run) return manifest;
+  // Before a folder that is not a dataset's gains anything; the notes and the place once more under
+  // the lock.
+  RETURN_IF_ERROR(CheckNothingUnfinished(out));
+  RETURN_IF_ERROR(CheckPlace(out, manifest));
+  RETURN_IF_ERROR(CheckMayBeCopy(out, copy, manifest, expect));
+  std::set<std::string> whole;
+  if (!expect) {
+    ASSIGN_OR_RETURN(whole, CheckShards(out, copy, manifest, options, progress, stop));
+  }
+  if (options.dry_run) return RestoredManifest{std::move(manifest), std::move(whole)};
   ASSIGN_OR_RETURN(RepairFolder folder, RepairFolder::Open(out, options.fsync));
-  status = CheckAll(out, copy, manifest, expect);
-  if (status.ok()) status = folder.Stage(name, text);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckPlace(out, manifest));
+  RETURN_IF_ERROR(folder.Stage(name, text));
   ASSIGN_OR_RETURN(const std::string damage,
                    folder.Publish(name, {name, text.size(), Xxh3_128(AsBytes(text))}));
   if (!damage.empty()) {
     return absl::UnavailableError(
         absl::StrCat("write ", EscapeForTerminal(out), "/", name, ": ", damage));
   }
-  status = folder.Close();
-  if (!status.ok()) return status;
-  return manifest;
+  RETURN_IF_ERROR(folder.Close());
+  return RestoredManifest{std::move(manifest), std::move(whole)};
 }
 
 }  // namespace shardpack

@@ -37,7 +37,8 @@ absl::StatusOr<std::vector<Skip>> SkipsAgain(const RepairWork& work, const Repla
   SampleChunk chunk;
   std::string key;
   for (uint32_t n = 0; n < plan.shards().size(); ++n) {
-    const ShardIndex* index = n < work.manifest.shards.size() ? work.own.index(n) : nullptr;
+    if (n >= work.manifest.shards.size()) return absl::NotFoundError("the plan has more shards");
+    ASSIGN_OR_RETURN(const ShardIndex* index, work.OwnIndex(n));
     if (index == nullptr) return absl::NotFoundError("an index is still missing");
     const PlannedShard& shard = plan.shards()[n];
     if (index->records() == shard.count) continue;
@@ -48,7 +49,7 @@ absl::StatusOr<std::vector<Skip>> SkipsAgain(const RepairWork& work, const Repla
       key.clear();
       plan.AppendKey(position, key);
       if (packed.contains(key)) continue;
-      if (work.stop.load() != 0) return absl::CancelledError("stopped");
+      RETURN_IF_ERROR(work.CheckStop());
       chunk.Reset();
       LoadSamples(plan, *again.source, position, 1, chunk);
       if (!chunk.failed.ok()) return chunk.failed;
@@ -267,7 +268,7 @@ absl::Status RebuildByPlan(RepairWork& work) {
   for (const RepairSource& source : work.sources) {
     if (!source.replan || !PlanHelps(work)) continue;
     const absl::StatusOr<Replanned> again = source.replan();
-    if (absl::IsCancelled(again.status())) return again.status();
+    if (EndsTheRun(again.status())) return again.status();
     if (!again.ok()) {
       for (RepairTarget* target : work.Lost())
         target->why_not.insert(std::string(again.status().message()));
@@ -287,10 +288,11 @@ absl::Status RebuildAdoptedIndexes(RepairWork& work) {
   for (uint32_t n = 0; n < work.manifest.shards.size(); ++n) {
     RepairTarget* const target = work.LostIndex(n);
     if (target == nullptr) continue;
-    if (work.stop.load() != 0) return absl::CancelledError("stopped");
+    RETURN_IF_ERROR(work.CheckStop());
     const Format* const formats[] = {&work.format};
     const absl::StatusOr<ForeignShard> scanned = ScanForeignShard(
         work.own.DataPath(n), formats, {.label_base = work.manifest.label_base, .probe = true});
+    if (EndsTheRun(scanned.status())) return scanned.status();
     if (!scanned.ok()) {
       target->why_not.insert(std::string(scanned.status().message()));
       continue;

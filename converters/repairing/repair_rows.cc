@@ -48,11 +48,13 @@ class RowChunk {
   absl::Status Load(std::span<const RepairRow> rows, const FieldFinder& finder, IoPool& pool,
                     std::set<std::string>& from) {
     std::mutex mutex;
+    absl::Status failed;
     std::string missing;
     uint64_t missing_count = 0;
     pool.ForEach((begins_.size() + kTaskRows - 1) / kTaskRows, [&](size_t task) {
       std::set<std::string> found;
       std::vector<std::string> lost;
+      absl::Status lack;
       for (size_t i = task * kTaskRows; i < std::min(begins_.size(), (task + 1) * kTaskRows); ++i) {
         const RepairRow& row = rows[first_ + i];
         uint64_t at = begins_[i];
@@ -60,10 +62,12 @@ class RowChunk {
           const auto into = std::span(bytes_).subspan(at, field.length);
           at += field.length;
           std::string unread;
-          std::optional<std::string> place =
+          absl::StatusOr<std::optional<std::string>> place =
               finder.Read({field.hash, field.length, row.source_path, field.name}, into, unread);
-          if (place) {
-            found.insert(*std::move(place));
+          if (!place.ok()) {
+            lack = place.status();
+          } else if (*place) {
+            found.insert(**std::move(place));
           } else {
             lost.push_back(
                 absl::StrCat("the bytes of ", EscapeForTerminal(row.key), " (", field.name, " of ",
@@ -73,11 +77,12 @@ class RowChunk {
         }
       }
       const std::lock_guard lock(mutex);
+      failed.Update(lack);
       from.merge(found);
       if (!lost.empty() && missing.empty()) missing = lost.front();
       missing_count += lost.size();
     });
-    if (missing_count == 0) return absl::OkStatus();
+    if (!failed.ok() || missing_count == 0) return failed;
     return absl::NotFoundError(
         missing_count == 1 ? missing : absl::StrCat(missing, ", and ", missing_count - 1, " more"));
   }
@@ -200,7 +205,8 @@ absl::Status WriteShard(const Format& format, const ShardSpec& spec,
 }
 
 absl::Status ScanAlone(const Format& format, const LayoutSpec& layout, const std::string& path,
-                       uint64_t bytes, const std::function<RecordSink&()>& begin) {
+                       uint64_t bytes, const std::atomic<int>& stop,
+                       const std::function<RecordSink&()>& begin) {
   absl::Status status;
   for (const bool alone : {false, true}) {
     absl::StatusOr<File> file = File::OpenRead(path);
@@ -211,21 +217,25 @@ absl::Status ScanAlone(const Format& format, const LayoutSpec& layout, const std
       file = File(descriptor, absl::StrCat(path, ".alone/", path.substr(path.rfind('/') + 1)));
     }
     SequentialReader in(*file, bytes);
+    in.OnBlock([&](uint64_t) {
+      return stop.load() == 0 ? absl::OkStatus() : absl::CancelledError("stopped");
+    });
     FindingList findings(1);
     const ScanOptions options{.shard_name = path, .strict = false, .label_base = layout.label_base};
     status = format.scanner->Scan(in, options, begin(), findings);
     if (status.ok() && findings.errors() > 0)
       status = absl::DataLossError(ToText(findings.findings().front()));
-    if (status.ok()) return status;
+    if (status.ok() || absl::IsCancelled(status)) return status;
   }
   return status;
 }
 
 absl::StatusOr<std::string> MakeIndex(const Format& format, const LayoutSpec& layout,
                                       const std::string& path, uint64_t bytes,
-                                      std::span<const RepairRow> rows) {
+                                      std::span<const RepairRow> rows,
+                                      const std::atomic<int>& stop) {
   std::optional<Joiner> joiner;
-  RETURN_IF_ERROR(ScanAlone(format, layout, path, bytes,
+  RETURN_IF_ERROR(ScanAlone(format, layout, path, bytes, stop,
                             [&]() -> RecordSink& { return joiner.emplace(rows); }));
   return joiner->Finish(bytes);
 }

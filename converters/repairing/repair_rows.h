@@ -4,12 +4,12 @@
 //   rows.push_back(*RowOf(*index, record, /*without_json=*/false));   // each
 //   DescribeRows(rows, layout.fixed_shape, spec);
 //   absl::Status written = WriteShard(format, spec, rows, classes, finder, pool, path, stop, from);
-//   absl::StatusOr<std::string> index = MakeIndex(format, layout, path, bytes, rows);
+//   absl::StatusOr<std::string> index = MakeIndex(format, layout, path, bytes, rows, stop);
 //
 // Lifetime: plain values; calls borrow.
 // Thread-safety: one call a path.
-// Errors: NotFound for bytes that are nowhere, named in the message; DataLoss for a shard that is
-// not of these rows; I/O.
+// Errors: NotFound for bytes that are nowhere, or where they cannot be read, named in the message;
+// DataLoss for a shard that is not of these rows; Cancelled; I/O.
 // Memory: 64 MiB of samples, or one.
 // Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_REPAIRING_REPAIR_ROWS_H_
@@ -61,12 +61,14 @@ absl::Status WriteShard(const Format& format, const ShardSpec& spec,
 // Walks the shard at `path`. Files beside it may be damaged: where that keeps it from being read,
 // it is read alone. `begin` is called before each walk.
 absl::Status ScanAlone(const Format& format, const LayoutSpec& layout, const std::string& path,
-                       uint64_t bytes, const std::function<RecordSink&()>& begin);
+                       uint64_t bytes, const std::atomic<int>& stop,
+                       const std::function<RecordSink&()>& begin);
 
 // The index of the shard at `path`, which has `bytes` bytes.
 absl::StatusOr<std::string> MakeIndex(const Format& format, const LayoutSpec& layout,
                                       const std::string& path, uint64_t bytes,
-                                      std::span<const RepairRow> rows);
+                                      std::span<const RepairRow> rows,
+                                      const std::atomic<int>& stop);
 
 }  // namespace shardpack
 

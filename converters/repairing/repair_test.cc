@@ -2,10 +2,15 @@
 // is refused.
 #include "converters/repairing/repair.h"
 
+#include <errno.h>
+
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -32,6 +37,48 @@ using ::shardpack::testing::ToyFormat;
 using ::shardpack::testing::WriteTestFile;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Sees what File reads while it lives. `before` is asked for the number of an error, 0 = none.
+class ReadWatch {
+ public:
+  explicit ReadWatch(std::function<int(const std::string& path)> before = nullptr)
+      : before_(std::move(before)), real_(SyscallsForTesting()) {
+    active = this;
+    SyscallsForTesting().pread = &Pread;
+  }
+  ~ReadWatch() { SyscallsForTesting() = real_; }
+  ReadWatch(const ReadWatch&) = delete;
+  ReadWatch& operator=(const ReadWatch&) = delete;
+
+  // Of files whose path ends so.
+  uint64_t BytesOf(const std::string& end) const {
+    uint64_t sum = 0;
+    for (const auto& [path, bytes] : bytes_) sum += path.ends_with(end) ? bytes : 0;
+    return sum;
+  }
+
+ private:
+  static ssize_t Pread(int descriptor, void* into, size_t bytes, off_t at) {
+    const std::string path =
+        std::filesystem::read_symlink(absl::StrCat("/proc/self/fd/", descriptor));
+    const std::lock_guard lock(active->mutex_);
+    const int error = active->before_ == nullptr ? 0 : active->before_(path);
+    if (error != 0) {
+      errno = error;
+      return -1;
+    }
+    const ssize_t got = active->real_.pread(descriptor, into, bytes, at);
+    active->bytes_[path] += got > 0 ? static_cast<uint64_t>(got) : 0;
+    return got;
+  }
+
+  static inline ReadWatch* active = nullptr;
+  const std::function<int(const std::string&)> before_;
+  const Syscalls real_;
+  std::mutex mutex_;
+  std::map<std::string, uint64_t> bytes_;
+};
 
 class RepairTest : public ::testing::Test {
  protected:
@@ -77,6 +124,14 @@ class RepairTest : public ::testing::Test {
     RepairProgress progress;
     return RepairDataset(Path(out), *Manifest::Read(Path(out)), sources, ToyFormat(), options,
                          pool_, progress, stop_);
+  }
+  // The manifest of a copy whose first shard has another name, and so another hash for all we know.
+  static Manifest Renamed(Manifest manifest, const std::string& from, const std::string& to) {
+    manifest.shards[0].name = to;
+    for (FileEntry& file : manifest.files) {
+      if (file.name == from) file = {to, file.bytes, {}};
+    }
+    return manifest;
   }
   void Flip(const std::string& name, size_t at) const {
     std::string bytes = ReadTestFile(Path(name));
@@ -169,7 +224,7 @@ TEST_F(RepairTest, RowsOfAnIndexGiveTheShardAndTheIndex) {
     finder.Want(row->fields[0].hash);
     rows.push_back(*std::move(row));
   }
-  finder.Locate();
+  ASSERT_TRUE(finder.Locate().ok());
   ShardSpec spec{.layout = manifest.layout, .split = shard.split, .classes = manifest.classes};
   DescribeRows(rows, false, spec);
   EXPECT_EQ(5, spec.max_records);
@@ -182,14 +237,17 @@ TEST_F(RepairTest, RowsOfAnIndexGiveTheShardAndTheIndex) {
 
   const LayoutSpec& layout = *FindLayout(ToyFormat(), manifest.layout);
   EXPECT_EQ(ReadTestFile(Path("out/" + shard.index.name)),
-            *MakeIndex(ToyFormat(), layout, Path("shard"), shard.bytes, rows));
+            *MakeIndex(ToyFormat(), layout, Path("shard"), shard.bytes, rows, stop_));
   // Rows that are not the shard's.
+  const auto status = [&] {
+    return MakeIndex(ToyFormat(), layout, Path("shard"), shard.bytes, rows, stop_).status();
+  };
   std::swap(rows[0], rows[1]);
-  EXPECT_TRUE(
-      absl::IsDataLoss(MakeIndex(ToyFormat(), layout, Path("shard"), shard.bytes, rows).status()));
+  EXPECT_TRUE(absl::IsDataLoss(status())) << status();
   rows.pop_back();
-  EXPECT_TRUE(
-      absl::IsDataLoss(MakeIndex(ToyFormat(), layout, Path("shard"), shard.bytes, rows).status()));
+  EXPECT_TRUE(absl::IsDataLoss(status())) << status();
+  stop_ = 1;
+  EXPECT_TRUE(absl::IsCancelled(status())) << status();
 }
 
 TEST_F(RepairTest, ASourceThatCannotBeReadIsNoFactAboutWhatWasSkipped) {
@@ -240,7 +298,9 @@ TEST_F(RepairTest, AManifestIsPutInThePlaceOfNothingElse) {
   std::filesystem::copy(Path("out"), Path("copy"), std::filesystem::copy_options::recursive);
   const std::string path = Path("out/manifest.json"), whole = ReadTestFile(path);
   const auto restore = [&] {
-    return RestoreManifest(Path("out"), Path("copy"), manifest.Identity(), {.fsync = false})
+    RepairProgress progress;
+    return RestoreManifest(Path("out"), Path("copy"), manifest.Identity(), {.fsync = false},
+                           progress, stop_)
         .status();
   };
   const auto refused = [&](const std::string& why) {
@@ -249,9 +309,13 @@ TEST_F(RepairTest, AManifestIsPutInThePlaceOfNothingElse) {
     EXPECT_THAT(std::string(status.message()), HasSubstr(why));
   };
   refused("another run has put it there");  // since it was found damaged
-  WriteTestFile(path, "{\"name\": \"gallery\"}");
-  refused("was not written by pack");
-  EXPECT_EQ("{\"name\": \"gallery\"}", ReadTestFile(path));
+  for (const std::string theirs :
+       {R"({"name": "gallery"})", R"({"tool": "mine", "xxh3_128": "abc"})",
+        R"({"plan_digest": "abc", "xxh3_128": "abc"})"}) {
+    WriteTestFile(path, theirs);
+    refused("was not written by pack");
+    EXPECT_EQ(theirs, ReadTestFile(path));
+  }
   std::filesystem::remove(path);
   struct Note {
     std::string name, bytes, why;
@@ -270,6 +334,96 @@ TEST_F(RepairTest, AManifestIsPutInThePlaceOfNothingElse) {
       ReadTestFile(Path("out/" + manifest.shards[0].name)));  // two files have changed their places
   EXPECT_TRUE(restore().ok()) << restore();
   EXPECT_EQ(whole, ReadTestFile(path));
+}
+
+TEST_F(RepairTest, AShardIsReadOnceWhenAManifestIsRestored) {
+  const Manifest manifest = Make("out");
+  std::filesystem::copy(Path("out"), Path("copy"), std::filesystem::copy_options::recursive);
+  std::filesystem::remove(Path("out/manifest.json"));
+  RepairProgress progress;
+  RepairOptions options{.fsync = false, .jobs = 1};
+  const ReadWatch watch;
+  absl::StatusOr<RestoredManifest> restored =
+      RestoreManifest(Path("out"), Path("copy"), std::nullopt, options, progress, stop_);
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  options.whole = std::move(restored->whole);
+  const absl::StatusOr<RepairReport> report = RepairDataset(
+      Path("out"), restored->manifest, {}, ToyFormat(), options, pool_, progress, stop_);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_TRUE(report->files.empty());
+  for (const ManifestShard& shard : manifest.shards)
+    EXPECT_EQ(shard.bytes, watch.BytesOf("/out/" + shard.name)) << shard.name;
+}
+
+TEST_F(RepairTest, FilesOfACopyAreReadOnce) {
+  const Manifest manifest = Make("out");
+  std::filesystem::copy(Path("out"), Path("copy"), std::filesystem::copy_options::recursive);
+  for (const ManifestShard& shard : manifest.shards)
+    std::filesystem::remove(Path("out/" + shard.name));
+  std::vector<RepairSource> sources;
+  sources.push_back(Copy("copy"));
+  const ReadWatch watch;
+  const absl::StatusOr<RepairReport> report = Repair("out", std::move(sources));
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_TRUE(report->all_whole());
+  for (const ManifestShard& shard : manifest.shards)
+    EXPECT_EQ(shard.bytes, watch.BytesOf("/copy/" + shard.name)) << shard.name;
+}
+
+TEST_F(RepairTest, TakingFilesOfACopyIsStopped) {
+  const Manifest manifest = Make("out");
+  std::filesystem::copy(Path("out"), Path("copy"), std::filesystem::copy_options::recursive);
+  for (const ManifestShard& shard : manifest.shards)
+    std::filesystem::remove(Path("out/" + shard.name));
+  for (const std::string where : {"/copy/", "/.pack/stage/"}) {
+    stop_ = 0;
+    std::vector<RepairSource> sources;
+    sources.push_back(Copy("copy"));
+    const ReadWatch watch([&](const std::string& path) {
+      if (path.find(where) != std::string::npos) stop_ = 1;
+      return 0;
+    });
+    const absl::StatusOr<RepairReport> report = Repair("out", std::move(sources));
+    EXPECT_EQ(1, stop_) << where;
+    EXPECT_TRUE(absl::IsCancelled(report.status())) << where << report.status();
+    for (const ManifestShard& shard : manifest.shards)
+      EXPECT_FALSE(std::filesystem::exists(Path("out/" + shard.name))) << where;
+    EXPECT_FALSE(std::filesystem::exists(Path("out/.pack"))) << where;
+  }
+}
+
+// An error of reading says nothing about what a copy has.
+TEST_F(RepairTest, ACopyThatCannotBeReadDoesNotLackTheBytes) {
+  const Manifest manifest = Make("out");
+  std::filesystem::copy(Path("out"), Path("copy"), std::filesystem::copy_options::recursive);
+  const std::string& shard = manifest.shards[0].name;
+  std::filesystem::remove(Path("out/" + shard));
+  const auto repair = [&](int error, const std::string& copied, bool dry_run) {
+    std::vector<RepairSource> sources;
+    sources.push_back(Copy("copy"));
+    if (copied != shard) sources[0].copy.emplace(Path("copy"), Renamed(manifest, shard, copied));
+    const ReadWatch watch(
+        [&](const std::string& path) { return path.ends_with("/copy/" + copied) ? error : 0; });
+    return Repair("out", std::move(sources), {.dry_run = dry_run, .fsync = false, .jobs = 1});
+  };
+  // The second copy has the same samples in a file that is another one.
+  std::filesystem::copy(Path("copy/" + shard), Path("copy/other.toy"));
+  WriteTestFile(Path("copy/other.toy"), ReadTestFile(Path("copy/other.toy")) + "x");
+  for (const bool dry_run : {true, false}) {
+    for (const std::string& copied : {shard, std::string("other.toy")}) {
+      const absl::StatusOr<RepairReport> report = repair(EIO, copied, dry_run);
+      ASSERT_TRUE(report.ok()) << report.status();
+      ASSERT_EQ(1, report->files.size());
+      EXPECT_FALSE(report->files[0].whole());
+      EXPECT_THAT(report->files[0].why_not, HasSubstr("copy/" + copied + ": Input/output error"));
+      EXPECT_THAT(report->files[0].why_not, Not(HasSubstr("nowhere")));
+      for (const int lack : {ENOMEM, EMFILE}) {
+        EXPECT_TRUE(absl::IsUnavailable(repair(lack, copied, dry_run).status()))
+            << copied << repair(lack, copied, dry_run).status();
+      }
+    }
+  }
+  EXPECT_TRUE(repair(0, shard, false)->all_whole());
 }
 
 TEST_F(RepairTest, ARunThatIsStoppedLeavesNothingBehind) {

@@ -71,6 +71,11 @@ struct RepairWork {
   ShardSpec SpecOf(uint32_t shard) const;
   uint64_t FirstNumber(uint32_t shard) const { return first_numbers[shard]; }
   void Number();  // once the targets are known
+  // Of OUT; nullptr as well where it cannot be read, which is damage. A lack of resources is an
+  // error.
+  absl::StatusOr<const ShardIndex*> OwnIndex(uint32_t shard) const;
+  // Cancelled once the call shall end.
+  absl::Status CheckStop() const;
   // Where a file is staged that is published next; "" with dry_run.
   std::string StagePath() const { return options.dry_run ? "" : folder->StagePath(kStagedName); }
 
@@ -86,6 +91,8 @@ struct RepairWork {
 
 // Whether an error is about one source or file, so that the run goes on without it.
 bool IsOfOneFile(const absl::Status& status);
+// Whether an error of reading a copy is more than that: the run was stopped, or lacks resources.
+bool EndsTheRun(const absl::Status& status);
 
 // Each takes on what is still lost. From files of copies that have the very hash:
 absl::Status TakeWholeFiles(RepairWork& work);

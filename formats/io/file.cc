@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "formats/io/escape.h"
 #include "formats/io/status_macros.h"
@@ -127,7 +128,11 @@ absl::Status IoStatus(std::string_view operation, std::string_view path, int err
   if (error_number == EMFILE) absl::StrAppend(&message, " (ulimit -n says how many may be open)");
   if (error_number == EFBIG)
     absl::StrAppend(&message, " (ulimit -f says how large a file may become)");
-  return absl::Status(CodeOf(error_number), message);
+  absl::Status status(CodeOf(error_number), message);
+  // For IsLackOfResources.
+  if (error_number == EMFILE || error_number == ENFILE || error_number == ENOMEM)
+    status.SetPayload("shardpack/lack-of-resources", absl::Cord());
+  return status;
 }
 
 File::File(File&& other) noexcept

@@ -679,7 +679,7 @@ class RepairTest(command.PackTest):
     identity = self.pack("repair", "copy").stdout.split()[1]
     path = self.folder / "out/manifest.json"
     path.write_bytes(want["manifest.json"][:100])
-    self.assertIn("may be another dataset", self.pack("repair", "out", "--from", "other", expect=4).stderr)
+    self.assertIn("is another dataset", self.pack("repair", "out", "--from", "other", expect=4).stderr)
     self.assertIn("would rebuild manifest.json", self.pack("repair", "out", "-n", "--from", "copy").stderr)
     self.assertNotEqual(want, self.contents())
     self.pack("repair", "out", "--from", "other", "--from", "copy")
@@ -687,9 +687,40 @@ class RepairTest(command.PackTest):
     # With a shard lost too only the user knows.
     self.lose()
     path.unlink()
-    self.pack("repair", "out", "--from", "copy", expect=4)
+    done = self.pack("repair", "out", "--from", "copy", expect=4)
+    self.assertIn(f"Only if out was that very dataset before it was damaged, add --expect {identity}",
+                  done.stderr.replace("\n", " "))
     self.pack("repair", "out", "--from", "copy", "--expect", identity)
     self.assertEqual(want, self.contents())
+
+  def test_shards_of_another_dataset_are_not_replaced(self):
+    """What their indexes prove, --expect cannot deny."""
+    self.source()
+    for kind in ("webdataset", "tfrecord", "lmdb raw", "npy"):
+      with self.subTest(kind):
+        mine, theirs = "mine-" + kind.replace(" ", "-"), "theirs-" + kind.replace(" ", "-")
+        self.make(kind, out=mine)
+        self.make(kind, "--seed", "7", out=theirs)
+        identity = self.pack("repair", theirs).stdout.split()[1]
+        shutil.move(self.folder / mine / "manifest.json", self.folder / "kept.json")
+        before = self.contents(mine)
+        for words in ((), ("--expect", identity), ("--expect", identity, "-n")):
+          done = self.pack("repair", mine, "--from", theirs, *words, expect=4).stderr.replace("\n", " ")
+          self.assertIn("is another dataset", done)
+          self.assertNotIn("add --expect", done)
+          self.assertEqual(before, self.contents(mine))
+        # Shards that have changed their places are of the same dataset.
+        shutil.move(self.folder / "kept.json", self.folder / mine / "manifest.json")
+        want = self.contents(mine)
+        self.write("kept/manifest.json", want["manifest.json"])
+        identity = self.pack("repair", mine).stdout.split()[1]
+        (self.folder / mine / "manifest.json").unlink()
+        shards = self.manifest("kept")["shards"]
+        for first, second in ((shards[0]["index"]["name"], shards[1]["index"]["name"]),):
+          self.write(f"{mine}/{first}", want[second])
+          self.write(f"{mine}/{second}", want[first])
+        self.pack("repair", mine, "--from", "kept", "--expect", identity)
+        self.assertEqual(want, self.contents(mine))
 
   def test_a_manifest_of_another_program_stays(self):
     """Web programs write a manifest.json, too."""
@@ -707,6 +738,12 @@ class RepairTest(command.PackTest):
       done = self.pack("repair", "src", "--from", "copy", "--expect", identity, *words, expect=4)
       self.assertIn("was not written by pack", done.stderr)
       self.assertEqual(before, self.contents("src"))
+    # Nor one that has a member of ours.
+    for theirs in (b'{"tool": "mine", "xxh3_128": "abc"}', b'{"plan_digest": "abc"}'):
+      self.write("copied/manifest.json", theirs)
+      done = self.pack("repair", "copied", "--from", "copy", "--expect", identity, expect=4)
+      self.assertIn("was not written by pack", done.stderr)
+      self.assertEqual({"manifest.json": theirs}, self.contents("copied"))
     # Beside images it says nothing about them.
     lost = self.lose()
     self.heal(want, "out", (), set(lost))

@@ -1,0 +1,193 @@
+// Files that are the same in a copy; what the formats and the manifest make of shards and indexes.
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "converters/planning/record_order.h"
+#include "converters/publishing/commit.h"
+#include "converters/repairing/copy_records.h"
+#include "converters/repairing/repair_work.h"
+#include "formats/io/status_macros.h"
+
+namespace shardpack {
+namespace {
+
+// The status is that of OUT; what keeps the copy from being read goes to `unread`.
+absl::Status StageCopy(const RepairWork& work, const std::string& from, absl::Status& unread) {
+  const absl::StatusOr<File> in = File::OpenRead(from);
+  unread = in.status();
+  if (!in.ok()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(File out, work.folder->Create(kStagedName));
+  std::vector<std::byte> block(1 << 20);
+  for (uint64_t at = 0;;) {
+    RETURN_IF_ERROR(work.CheckStop());
+    const absl::StatusOr<size_t> got = in->ReadAt(at, block);
+    unread = got.status();
+    if (!got.ok()) return absl::OkStatus();
+    if (*got == 0) return out.Close();
+    const Bytes part = std::span(block).first(*got);
+    RETURN_IF_ERROR(out.Write(std::span(&part, 1)));
+    at += *got;
+  }
+}
+
+// The file of a copy that the target should be. Its bytes are hashed where they are staged; with
+// dry_run nothing is.
+absl::Status TakeWholeFile(RepairWork& work, RepairTarget& target, const std::string& path,
+                           const std::string& from) {
+  const absl::StatusOr<std::string> damage =
+      DamageOf(path, target.file, work.options.dry_run, [&](uint64_t) { return work.CheckStop(); });
+  absl::Status unread = damage.status();
+  if (damage.ok() && !damage->empty()) return absl::OkStatus();
+  if (unread.ok() && !work.options.dry_run) RETURN_IF_ERROR(StageCopy(work, path, unread));
+  if (unread.ok()) return work.Publish(target, std::string(kStagedName), from);
+  if (EndsTheRun(unread)) return unread;
+  target.why_not.insert(std::string(unread.message()));
+  return absl::OkStatus();
+}
+
+// The place in the plan's order of each record, when a copy stands in that order.
+absl::StatusOr<std::string> OrderByCopy(const RepairWork& work, const DatasetCopy& from) {
+  CopyRecords copy(from);
+  ASSIGN_OR_RETURN(const std::vector<RecordPlace> order, copy.InOrder());
+  absl::flat_hash_map<std::string_view, uint32_t> places;
+  for (const RecordPlace at : order)
+    places.try_emplace(copy.key(at), static_cast<uint32_t>(places.size()));
+  std::string bytes;
+  for (uint32_t n = 0; n < work.manifest.shards.size(); ++n) {
+    RETURN_IF_ERROR(work.CheckStop());
+    ASSIGN_OR_RETURN(const ShardIndex* index, work.OwnIndex(n));
+    if (index == nullptr) return absl::DataLossError("an index is still missing");
+    for (uint64_t record = 0; record < index->records(); ++record) {
+      const auto place = places.find(index->key(record));
+      if (place == places.end()) return absl::NotFoundError("the copy lacks samples");
+      bytes.resize(bytes.size() + 4);
+      StoreLittle(bytes.data() + bytes.size() - 4, place->second);
+    }
+  }
+  return bytes;
+}
+
+// order.u32, from a copy in the order of the plan.
+absl::Status RebuildOrder(RepairWork& work, RepairTarget& target) {
+  for (const RepairSource& source : work.sources) {
+    if (!source.copy || !target.lost()) continue;
+    const absl::StatusOr<std::string> bytes = OrderByCopy(work, *source.copy);
+    if (EndsTheRun(bytes.status())) return bytes.status();
+    if (bytes.ok()) {
+      RETURN_IF_ERROR(work.PublishBytes(target, *bytes, source.name));
+    } else if (work.options.dry_run && CopyRecords(*source.copy).InOrder().ok()) {
+      // An index that it takes is not there yet.
+      RETURN_IF_ERROR(work.Publish(target, "", source.name));
+    } else {
+      target.why_not.insert(absl::StrCat(source.name, ": ", std::string(bytes.status().message())));
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool AnyShardLost(const RepairWork& work) {
+  return std::any_of(work.targets.begin(), work.targets.end(), [](const RepairTarget& target) {
+    return target.lost() && target.kind == RepairTarget::Kind::kShard;
+  });
+}
+
+// What the format makes of shards and indexes that are whole.
+absl::Status RebuildMadeFiles(RepairWork& work) {
+  const std::vector<std::string> kinds =
+      absl::StrSplit(work.Option("sidecar-index"), ',', absl::SkipEmpty());
+  const absl::StatusOr<std::vector<FileMaker>> makers =
+      FileMakersOf(work.format, work.layout, kinds);
+  if (!makers.ok()) {
+    for (RepairTarget* target : work.Lost())
+      target->why_not.insert(std::string(makers.status().message()));
+    return absl::OkStatus();
+  }
+  for (uint32_t n = 0; n < work.manifest.shards.size(); ++n) {
+    if (work.LostIndex(n) == nullptr) continue;
+    for (RepairTarget* target : work.Lost()) {
+      if (target->kind == RepairTarget::Kind::kOther)
+        target->why_not.insert("an index that it is made from is lost");
+    }
+    return absl::OkStatus();
+  }
+  if (work.options.dry_run) {  // shards and a folder for their work are not there yet
+    for (RepairTarget* target : work.Lost()) {
+      const bool made = target->kind == RepairTarget::Kind::kOther &&
+                        target->file.name != kSkippedName && target->file.name != kRecordOrderName;
+      RETURN_IF_ERROR(made && !makers->empty() ? work.Publish(*target, "", "the shards")
+                                               : absl::OkStatus());
+    }
+    return absl::OkStatus();
+  }
+  std::vector<ShardIndex> indexes;
+  for (uint32_t n = 0; n < work.manifest.shards.size(); ++n) {
+    ASSIGN_OR_RETURN(const ShardIndex* index, work.OwnIndex(n));
+    if (index == nullptr) return absl::OkStatus();  // not asked for, and damaged
+    indexes.push_back(*index);
+  }
+  const std::string scratch = work.folder->StagePath("");
+  const SidecarInput input{work.out, work.manifest, indexes, scratch};
+  for (const FileMaker make : *makers) {
+    if (work.Lost().empty()) break;
+    RETURN_IF_ERROR(work.CheckStop());
+    absl::StatusOr<std::vector<NamedBytes>> files = make(input);
+    if (EndsTheRun(files.status())) return files.status();
+    // A shard that could not be rebuilt may be one that cannot be read.
+    const bool of_shard = AnyShardLost(work) && (absl::IsPermissionDenied(files.status()) ||
+                                                 absl::IsUnavailable(files.status()));
+    if (!files.ok() && !of_shard && !IsOfOneFile(files.status())) return files.status();
+    for (RepairTarget* target : work.Lost()) {
+      if (target->kind != RepairTarget::Kind::kOther) continue;
+      if (!files.ok()) {
+        target->why_not.insert(std::string(files.status().message()));
+        continue;
+      }
+      for (const NamedBytes& file : *files) {
+        if (file.name != target->file.name) continue;
+        RETURN_IF_ERROR(work.PublishBytes(*target, file.bytes, "the shards"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status TakeWholeFiles(RepairWork& work) {
+  for (const RepairSource& source : work.sources) {
+    if (!source.copy) continue;
+    std::map<std::string, const FileEntry*> by_hash;
+    for (const FileEntry& file : source.copy->manifest().files)
+      by_hash[file.xxh3_128.ToHex()] = &file;
+    for (RepairTarget* target : work.Lost()) {
+      const auto found = by_hash.find(target->file.xxh3_128.ToHex());
+      if (target->outside || found == by_hash.end()) continue;
+      RETURN_IF_ERROR(work.CheckStop());
+      RETURN_IF_ERROR(
+          TakeWholeFile(work, *target, source.copy->PathOf(found->second->name), source.name));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RebuildOtherFiles(RepairWork& work) {
+  for (RepairTarget* target : work.Lost()) {
+    if (target->file.name == kSha256Name) {
+      RETURN_IF_ERROR(work.PublishBytes(*target, Sha256Lines(work.manifest), "the manifest"));
+    } else if (target->file.name == kRecordOrderName) {
+      RETURN_IF_ERROR(RebuildOrder(work, *target));
+    }
+  }
+  return RebuildMadeFiles(work);
+}
+
+}  // namespace shardpack
