@@ -14,7 +14,7 @@
 #include "cli/terminal/version.h"
 #include "converters/building/build.h"
 #include "converters/publishing/commit.h"
-#include "converters/publishing/replacement.h"
+#include "converters/publishing/exchange.h"
 #include "converters/publishing/skip_budget.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"

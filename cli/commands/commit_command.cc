@@ -23,8 +23,10 @@ namespace {
 // A dataset that is published already: an earlier commit may have been killed right after.
 ExitCode SayPublished(const Manifest& manifest, const CommandLine& line, Terminal& terminal) {
   const auto begin = std::chrono::steady_clock::now();
-  absl::Status status = OutputDir::FinishPublished(line.arguments[0]);
-  if (status.ok()) status = CheckPublishedFiles(line.arguments[0], manifest);
+  const absl::StatusOr<std::string> notice = OutputDir::FinishPublished(line.arguments[0]);
+  if (!notice.ok()) return Fail(notice.status(), terminal);
+  if (!notice->empty()) terminal.Warn(*notice);
+  absl::Status status = CheckPublishedFiles(line.arguments[0], manifest);
   if (!status.ok()) return Fail(status, terminal);
   const std::string identity = IdentityText(manifest.Identity());
   if (line.run.expect.has_value() && *line.run.expect != manifest.Identity()) {

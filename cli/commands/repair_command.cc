@@ -223,6 +223,7 @@ ExitCode RunRepair(const CommandLine& line, Terminal& terminal) {
     return code;
   }
   if (taken.whole()) report->files.insert(report->files.begin(), taken);
+  if (!report->notice.empty()) terminal.Warn(report->notice);
   SayFiles(*report, line, terminal);
   Results results;
   results.Write(line.json ? ToJson(*report, *manifest, line, SecondsSince(begin))

@@ -259,6 +259,7 @@ void WarnOfPartsSkips(const FinishedRun& run, Terminal& terminal) {
 }  // namespace
 
 void SaySummary(const FinishedRun& run, Terminal& terminal) {
+  if (!run.report.notice.empty()) terminal.Warn(run.report.notice);
   WarnOfMixedFields(run, terminal);
   for (const std::string& line : ClassGaps(run.plan, run.report.skips)) terminal.Warn(line);
   const Manifest& manifest = run.report.manifest;

@@ -42,6 +42,7 @@ absl::StatusOr<RunReport> Build(const Plan& plan, const SampleSource& source,
     }
     RunReport report = AlreadyComplete(std::move(manifest));
     report.compared = options.output.compare;
+    report.notice = out.notice();
     return report;
   }
   const auto [begin, end] =
@@ -104,6 +105,7 @@ absl::StatusOr<RunReport> Build(const Plan& plan, const SampleSource& source,
       plan, results, out, {options.max_skip, options.tool, options.expect, options.plan_is_given});
   if (!manifest.ok()) return manifest.status();
   report.manifest = *std::move(manifest);
+  report.notice = out.notice();
   return report;
 }
 

@@ -65,6 +65,7 @@ struct RunReport {
   uint64_t others_shards = 0;     // finished by other workers meanwhile
   bool already_complete = false;  // nothing was to be done
   bool compared = false;          // then: with every byte of the source
+  std::string notice = {};        // what the user has to be told: see OutputDir::FinishPublished
   std::vector<Skip> skips;        // all of the run, by row (not when already complete)
 };
 

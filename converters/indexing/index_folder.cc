@@ -133,6 +133,7 @@ absl::Status IndexFolder::TakeDamage(const absl::Status& damage) {
 absl::Status IndexFolder::CheckPackEntries() const {
   RETURN_IF_ERROR(CheckPackFolder(out_));
   ASSIGN_OR_RETURN(const PackEntries entries, ListPackFolder(*folder_));
+  RETURN_IF_ERROR(CheckJournal(*folder_, entries));
   for (const std::string& name : entries.Unfinished()) {
     if (name == kIndexMark) continue;
     return Conflict(out_, "holds an unfinished build; finish it, or use another folder");

@@ -185,6 +185,8 @@ class Publisher {
   absl::Status RefuseStrangers() const {
     std::set<std::string> ours = FilesOf(manifest_);
     for (const NamedBytes& file : extras_) ours.insert(file.name);
+    // It is written last; one that is there is somebody else's, but beside OUT.
+    if (!out_.replaces()) ours.erase(std::string(kManifestName));
     return CheckHoldsOnly(out_.path(), ours,
                           "it is not part of this dataset; move it away and run again");
   }

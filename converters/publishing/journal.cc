@@ -173,17 +173,20 @@ bool IsJournalName(std::string_view name) {
 }
 
 absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(const std::string& path, bool sync) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (fd < 0) return IoStatus("open", path, errno);
+  const absl::Status not_ours = absl::FailedPreconditionError(absl::StrCat(
+      EscapeForTerminal(path), " is not a journal of pack; move it away and run again"));
+  const int fd =
+      ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+  if (fd < 0) return errno == ELOOP ? not_ours : IoStatus("open", path, errno);
   auto journal = std::unique_ptr<Journal>(new Journal(File(fd, path), sync));
-  ASSIGN_OR_RETURN(const uint64_t size, journal->file_.Size());
+  struct stat facts;
+  if (::fstat(fd, &facts) != 0) return IoStatus("look at", path, errno);
+  if (!S_ISREG(facts.st_mode)) return not_ours;
+  const auto size = static_cast<uint64_t>(facts.st_size);
   std::string beginning(std::min(size, kJournalBeginningBytes), '\0');
   RETURN_IF_ERROR(journal->file_.ReadExactlyAt(
       0, std::as_writable_bytes(std::span(beginning.data(), beginning.size()))));
-  if (!IsJournalText(beginning)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        EscapeForTerminal(path), " is not a journal of pack; move it away and run again"));
-  }
+  if (!IsJournalText(beginning)) return not_ours;
   // A line torn by a kill must not swallow the next one.
   RETURN_IF_ERROR(journal->file_.Write(std::array{AsBytes("\n")}));
   return journal;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "converters/listing/offered_flags.h"
+#include "converters/publishing/exchange.h"
 #include "converters/publishing/index_mark.h"
 #include "converters/publishing/pack_folder.h"
 #include "converters/publishing/pack_lock.h"
@@ -131,33 +133,37 @@ std::string OutputDir::BesideOf(const std::string& out) {
   return (error ? WithoutSlashes(out) : real) + kOverwriteSuffix;
 }
 
-absl::Status OutputDir::FinishPublished(const std::string& out) {
-  const std::string path = WithoutSlashes(out);
+absl::StatusOr<std::string> OutputDir::FinishPublished(const std::string& out) {
+  const std::string path = WithoutSlashes(out), nothing;
   const absl::StatusOr<bool> pack = Exists(path + "/.pack");
-  if (!pack.ok() || !*pack) return pack.status();
+  if (!pack.ok()) return pack.status();
+  if (!*pack) return nothing;
   const absl::StatusOr<bool> indexed = Exists(absl::StrCat(path, "/", std::string(kIndexMark)));
-  if (!indexed.ok() || *indexed) return indexed.status();
+  if (!indexed.ok()) return indexed.status();
+  if (*indexed) return nothing;
   RETURN_IF_ERROR(CheckPackFolder(path));
   {
     ASSIGN_OR_RETURN(const OwnedFolder looked_at, OwnedFolder::Open(path));
     ASSIGN_OR_RETURN(const PackEntries entries, ListPackFolder(looked_at));
-    if (!entries.AnyOfPack() && !entries.others.empty()) return absl::OkStatus();
+    if (!entries.AnyOfPack() && !entries.others.empty()) return nothing;
   }
   const absl::StatusOr<File> lock = LockPackFolder(path);
   if (!lock.ok()) {
-    return Exists(path + "/.pack").value_or(true)
-               ? lock.status()
-               : absl::OkStatus();  // another run has just done it
+    if (Exists(path + "/.pack").value_or(true)) return lock.status();
+    return nothing;  // another run has just done it
   }
   ASSIGN_OR_RETURN(const bool replaced, IsReplacement(path));
+  std::string notice;
   if (replaced) {
     std::error_code error;
     const std::string real = std::filesystem::canonical(path, error).native();
     if (error) return IoStatus("look at", path, error.value());
-    RETURN_IF_ERROR(FinishReplacement(path, real + kOverwriteSuffix));
+    ASSIGN_OR_RETURN(const bool gone, FinishReplacement(path, real + kOverwriteSuffix));
+    if (!gone) notice = NotTheReplaced(real + kOverwriteSuffix);
   }
   ASSIGN_OR_RETURN(const OwnedFolder folder, OwnedFolder::Open(path));
-  return RemovePackFolder(folder);
+  RETURN_IF_ERROR(RemovePackFolder(folder));
+  return notice;
 }
 
 absl::StatusOr<OutputDir> OutputDir::Open(const std::string& out, const Plan& plan,
@@ -189,8 +195,9 @@ absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan
     const bool of_plan = manifest.ok() && manifest->plan_digest == plan.digest();
     const bool finished = of_plan && (exchanged || !options.overwrite);
     // A late worker leaves that to the commit, which may be at it just now.
-    if (exchanged || (finished && !options.shards_range)) status = FinishPublished(dir.path_);
-    if (!status.ok()) return status;
+    if (exchanged || (finished && !options.shards_range)) {
+      ASSIGN_OR_RETURN(dir.notice_, FinishPublished(dir.path_));
+    }
     if (!options.overwrite || finished) {
       status = dir.CheckPublished(plan, *manifest, pool);
       if (!status.ok()) return status;
@@ -208,8 +215,7 @@ absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan
   if (status.ok()) status = dir.BeginFolder();
   if (status.ok() && dir.replaces()) status = dir.DiscardOtherPlan(plan);
   if (status.ok()) status = dir.BeginStage(plan);
-  if (status.ok() && dir.replaces())
-    status = dir.Replace(kReplacesName, NamesText({dir.ReplacesName()}));
+  if (status.ok() && dir.replaces()) status = dir.Replace(kReplacesName, ReplacesText(dir.out_));
   if (status.ok()) status = dir.IndexPlan(plan, &was);
   if (status.ok() && !options.only_commit) status = dir.FindFinished(plan, was, pool);
   if (status.ok() && was) status = dir.CheckFreshness(*was, plan);
@@ -317,6 +323,9 @@ absl::Status OutputDir::BeginReplacement() {
   std::error_code error;
   out_ = path_ = std::filesystem::canonical(path_, error).native();
   if (error) return IoStatus("look at", path_, error.value());
+  for (const std::string& path : {out_, out_ + kOverwriteSuffix}) {
+    RETURN_IF_ERROR(CheckNotMounted(path));
+  }
   absl::Status status;
   const absl::StatusOr<bool> begun = Exists(PathOf(kPackFolder)),
                              published = Exists(PathOf(kManifestName));
@@ -353,8 +362,9 @@ absl::Status OutputDir::CheckBeside() const {
                                         EscapeForTerminal(out_), "; ", advice));
   }
   RETURN_IF_ERROR(CheckIsOurs(path_));
-  ASSIGN_OR_RETURN(const std::set<std::string> replaced, ReadNames(PathOf(kReplacesName)));
-  if (replaced == std::set<std::string>{ReplacesName()}) return absl::OkStatus();
+  const absl::StatusOr<std::string> replaces = ReadWholeFile(PathOf(kReplacesName), kMaxNamesBytes);
+  if (!replaces.ok() && !absl::IsNotFound(replaces.status())) return replaces.status();
+  if (replaces.ok() && *replaces == ReplacesText(out_)) return absl::OkStatus();
   // All that a run leaves that was killed before it had made its mark.
   ASSIGN_OR_RETURN(std::vector<std::string> names, ListFolder(path_));
   std::erase(names, kPackFolder);
@@ -368,10 +378,15 @@ absl::Status OutputDir::CheckBeside() const {
                                " (first entry: ", EscapeForTerminal(names.front()), "); ", advice));
 }
 
-// The mark of a folder beside OUT: what OUT is called, as far as a list of names can say it.
-std::string OutputDir::ReplacesName() const {
-  const std::string name = std::filesystem::path(out_).filename().native();
-  return IsDatasetFileName(name) ? name : Xxh3_128(AsBytes(name)).ToHex();
+// Where --overwrite is refused after all: nothing was built here yet.
+void OutputDir::RemoveUnused() const {
+  const absl::StatusOr<OwnedFolder> folder = OwnedFolder::Open(path_);
+  const absl::StatusOr<std::vector<std::string>> names = ListFolder(path_);
+  if (!folder.ok() || !names.ok() || *names != std::vector<std::string>{std::string(kPackFolder)})
+    return;
+  const absl::StatusOr<PackEntries> entries = ListPackFolder(*folder);
+  if (!entries.ok() || !entries->others.empty() || !entries->Unfinished().empty()) return;
+  if (RemovePackFolder(*folder).ok()) ::rmdir(path_.c_str());  // an error leaves an empty folder
 }
 
 // Under the lock, so that what was looked at is what is published; a commit that is refused changes
@@ -395,7 +410,12 @@ absl::Status OutputDir::BeginFolder() {
   // Again: another run may have been first.
   if (status.ok()) status = replaces() ? CheckBeside() : CheckIsOurs(path_);
   if (status.ok()) status = CheckHoldsNothingElse();
-  return status.ok() ? MakeDirectory(PathOf(kStageFolder)) : status;
+  if (status.ok()) status = MakeDirectory(PathOf(kStageFolder));
+  if (!status.ok() || !replaces()) return status;
+  ASSIGN_OR_RETURN(const OwnedFolder beside, OwnedFolder::Open(path_));
+  status = TryExchange(beside, out_);
+  if (!status.ok()) RemoveUnused();
+  return status;
 }
 
 absl::Status OutputDir::BeginStage(const Plan& plan) {

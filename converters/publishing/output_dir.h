@@ -61,8 +61,9 @@ class OutputDir {
   // is removed.
   static std::string BesideOf(const std::string& out);
   // Ends what a run that published this manifest had no time for: takes an old dataset and `.pack`
-  // away. Where `.pack` holds nothing of pack, nothing is written.
-  static absl::Status FinishPublished(const std::string& out);
+  // away. Where `.pack` holds nothing of pack, nothing is written. Answers what the user has to be
+  // told, if anything: what lies where the old dataset was, and is another one, stays.
+  static absl::StatusOr<std::string> FinishPublished(const std::string& out);
 
   OutputDir(OutputDir&&) = default;
   OutputDir& operator=(OutputDir&&) = default;
@@ -73,6 +74,8 @@ class OutputDir {
   bool complete() const { return complete_; }
   // The files go, or went, to a folder beside OUT, which no other run works in.
   bool replaces() const { return path_ != out_; }
+  // See FinishPublished.
+  const std::string& notice() const { return notice_; }
   const std::vector<ShardResult>& finished() const { return finished_; }
   Journal& journal() const { return *journal_; }
 
@@ -96,15 +99,15 @@ class OutputDir {
   bool PublishedByOther(const Plan& plan) const;
 
   // Moves a finished file to its final name, in a folder of OUT if the name has one. What is there
-  // with the same bytes stays; with other bytes it is replaced, when a run of ours has noted it as
-  // its own, and else FailedPrecondition.
+  // with the same bytes stays. With other bytes it is replaced when it lay there as this run began,
+  // under a name that an earlier one had noted as its own, or when a run has noted these very
+  // bytes; else FailedPrecondition.
   absl::Status Publish(StagedFile& staged, const FileEntry& entry) const;
   // Writes a small file whole, through the staging area, to its final name.
   absl::StatusOr<FileEntry> WriteFile(const std::string& name, std::string_view bytes) const;
   // Before a commit writes its other files: none of the names is somebody else's file, and all are
   // noted as ours.
-  absl::Status ClaimExtras(
-      const std::vector<std::pair<std::string, std::string_view>>& files) const;
+  absl::Status ClaimExtras(const std::vector<std::pair<std::string, std::string_view>>& files);
   // A folder entry reaches the disk, unless --no-fsync.
   absl::Status SyncFolder() const;
   // The last steps of a commit, after the manifest is in place: the exchange of --overwrite, then
@@ -113,6 +116,11 @@ class OutputDir {
 
  private:
   struct Followed;  // what other runs have journalled, as far as it was read
+  struct Seen {     // which file it was, and of which state
+    uint64_t device, inode, bytes;
+    int64_t modified_ns;
+    bool operator==(const Seen&) const = default;
+  };
 
   static constexpr uint64_t kMaxPlanBytes = uint64_t{64} << 30;
 
@@ -129,7 +137,7 @@ class OutputDir {
   absl::Status CheckPublished(const Plan& plan, const Manifest& manifest, IoPool& pool);
   absl::Status BeginReplacement();
   absl::Status CheckBeside() const;
-  std::string ReplacesName() const;
+  void RemoveUnused() const;
   absl::Status BeginCommit(const Plan& plan, IoPool& pool);
   absl::Status BeginFolder();
   absl::Status BeginStage(const Plan& plan);
@@ -142,15 +150,18 @@ class OutputDir {
   absl::Status PublishOnce(const std::string& name, std::string_view bytes) const;
   void Follow(const std::string& own_journal);
   absl::Status FindFinished(const Plan& plan, const std::optional<Plan>& was, IoPool& pool);
+  absl::StatusOr<std::optional<Seen>> LookAt(const std::string& name) const;
+  absl::Status MayReplace(const std::string& name);
   absl::Status CheckMayReplace(const std::string& name) const;
   absl::Status NameIndexes(const Plan& plan);
-  absl::Status RenameOldIndex(const std::string& shard, FileEntry& index) const;
+  absl::Status RenameOldIndex(const std::string& shard, FileEntry& index);
   absl::Status CheckFreshness(const Plan& was, const Plan& now) const;
   absl::Status RenewPlan(const Plan& was, const Plan& now);
   absl::Status CheckFreeSpace(const Plan& plan) const;
   absl::Status Exchange();
+  absl::Status MarkAndExchange();
 
-  std::string out_, path_;
+  std::string out_, path_, notice_;
   OutputOptions options_;
   File lock_;
   bool complete_ = false;
@@ -159,7 +170,8 @@ class OutputDir {
   std::set<uint32_t> journalled_;        // shards that were finished once, as they may be still
   std::unique_ptr<OwnedFolder> folder_;  // of path_
   std::set<std::string> old_indexes_;    // that journals name as older versions did
-  std::set<std::string> noted_;          // files that earlier runs have noted as their own
+  // Files that earlier runs have noted as their own, as they were when this one began.
+  std::map<std::string, Seen> replaceable_;
   std::unique_ptr<RunStage> stage_;
   std::unique_ptr<Journal> journal_;
   std::shared_ptr<Followed> followed_;

@@ -1,15 +1,15 @@
 // OutputDir, third part: how files come to be in the folder, and how a commit ends.
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "converters/publishing/exchange.h"
 #include "converters/publishing/output_dir.h"
 #include "converters/publishing/pack_folder.h"
 #include "converters/publishing/pack_lock.h"
@@ -67,13 +67,32 @@ absl::Status OutputDir::Publish(StagedFile& staged, const FileEntry& entry) cons
   return status;
 }
 
-// What no run has noted is somebody else's, whenever it has come. Beside OUT a manifest is that of
-// an earlier run.
+absl::StatusOr<std::optional<OutputDir::Seen>> OutputDir::LookAt(const std::string& name) const {
+  const std::string path = PathOf(name);
+  struct stat facts;
+  if (::lstat(path.c_str(), &facts) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
+    return IoStatus("look at", path, errno);
+  }
+  return Seen{facts.st_dev, facts.st_ino, static_cast<uint64_t>(facts.st_size),
+              int64_t{facts.st_mtim.tv_sec} * 1'000'000'000 + facts.st_mtim.tv_nsec};
+}
+
+// Under a name that an earlier run has noted as its own.
+absl::Status OutputDir::MayReplace(const std::string& name) {
+  ASSIGN_OR_RETURN(const std::optional<Seen> there, LookAt(name));
+  if (there) replaceable_[name] = *there;
+  return absl::OkStatus();
+}
+
+// What has come since this run began is somebody else's, if it is not what another run of ours has
+// noted.
 absl::Status OutputDir::CheckMayReplace(const std::string& name) const {
-  const bool own = name == kReplacedName || (name == kManifestName && replaces());
-  if (own || noted_.contains(name)) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const std::set<std::string> noted, NotedFiles(path_));
-  if (noted.contains(name)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::optional<Seen> there, LookAt(name));
+  const auto seen = replaceable_.find(name);
+  if (!there || (seen != replaceable_.end() && seen->second == *there)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const bool noted, IsNoted(path_, name));
+  if (noted) return absl::OkStatus();
   return Conflict(PathOf(name),
                   "was not made by this build, which would write another file of this name; "
                   "move it away and run again");
@@ -90,12 +109,15 @@ absl::StatusOr<FileEntry> OutputDir::WriteFile(const std::string& name,
 }
 
 absl::Status OutputDir::ClaimExtras(
-    const std::vector<std::pair<std::string, std::string_view>>& files) const {
+    const std::vector<std::pair<std::string, std::string_view>>& files) {
   ASSIGN_OR_RETURN(std::set<std::string> ours, ReadNames(PathOf(kMadeExtrasName)));
   std::set<std::string> names = ours;
   for (const auto& [name, bytes] : files) {
     names.insert(name);
-    if (ours.contains(name)) continue;
+    if (ours.contains(name)) {
+      RETURN_IF_ERROR(MayReplace(name));
+      continue;
+    }
     ASSIGN_OR_RETURN(const bool there, Exists(PathOf(name)));
     if (!there) continue;
     ASSIGN_OR_RETURN(const bool same, Matches(PathOf(name), FileEntry{name, bytes.size(),
@@ -107,9 +129,13 @@ absl::Status OutputDir::ClaimExtras(
   return Replace(kMadeExtrasName, NamesText(names));
 }
 
-// A small file of `.pack`, whole, in place of what is there.
+// A small file of `.pack`, or the manifest that was read just now, whole, in place of what is
+// there.
 absl::Status OutputDir::Replace(std::string_view name, std::string_view bytes) const {
   RETURN_IF_ERROR(CheckPackFolder(path_));  // a link of somebody else would be lost
+  if (name != kManifestName) {
+    RETURN_IF_ERROR(CheckMayWrite(*folder_, name));
+  }
   ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> staged, StageWhole(kOfTheRun, bytes));
   return folder_->Replace(stage_->NameOf(kOfTheRun), name);
 }
@@ -144,25 +170,41 @@ absl::Status OutputDir::SyncFolder() const {
 // The new dataset takes the place of the old one, which is removed when nothing can bring it back
 // any more.
 absl::Status OutputDir::Exchange() {
-  // Much may have happened in OUT since the build began; from here on nobody else works in it.
-  absl::Status status = MakeDirectory(absl::StrCat(out_, "/", std::string(kPackFolder)));
-  if (!status.ok()) return status;
+  const std::string pack_folder = absl::StrCat(out_, "/", std::string(kPackFolder));
+  ASSIGN_OR_RETURN(const bool was_there, Exists(pack_folder));
+  RETURN_IF_ERROR(MakeDirectory(pack_folder));
   ASSIGN_OR_RETURN(const File old_lock, LockPackFolder(out_));
-  status = CheckIsOurs(out_);
-  if (!status.ok()) return status;
-  ASSIGN_OR_RETURN(std::set<std::string> made, MadeFiles(out_));
-  status = CheckHoldsOnly(out_, made, "--overwrite would remove it. Move it away and run again");
-  if (!status.ok()) return status;
-  ASSIGN_OR_RETURN(FileEntry noted, WriteFile(std::string(kReplacedName), NamesText(made)));
-  if (options_.fsync) status = SyncDirectory(PathOf(kPackFolder));
-  if (!status.ok()) return status;
-  if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, out_.c_str(), RENAME_EXCHANGE) != 0) {
-    return IoStatus("exchange with the new dataset", out_, errno);
+  ASSIGN_OR_RETURN(const OwnedFolder old, OwnedFolder::Open(out_));
+  const absl::Status status = MarkAndExchange();
+  if (!status.ok()) {  // OUT is as it was
+    if (CheckMayWrite(old, kReplacedByName).ok()) (void)old.RemoveFile(kReplacedByName);
+    if (was_there) return status;
+    (void)old.RemoveFile(kLockName);
+    (void)old.RemoveEmptyFolder(kPackFolder);
+    return status;
   }
   std::swap(path_, out_);  // path_: the new dataset, out_: the old one
-  const std::string parent = std::filesystem::path(path_).parent_path().native();
-  if (options_.fsync) status = SyncDirectory(parent);
-  return status.ok() ? FinishReplacement(path_, out_) : status;
+  if (options_.fsync) {
+    RETURN_IF_ERROR(SyncDirectory(std::filesystem::path(path_).parent_path().native()));
+  }
+  ASSIGN_OR_RETURN(const bool gone, FinishReplacement(path_, out_));
+  if (!gone) notice_ = NotTheReplaced(out_);
+  return absl::OkStatus();
+}
+
+absl::Status OutputDir::MarkAndExchange() {
+  // Much may have happened in OUT since the build began; from here on nobody else works in it.
+  RETURN_IF_ERROR(CheckIsOurs(out_));
+  ASSIGN_OR_RETURN(std::set<std::string> made, MadeFiles(out_));
+  RETURN_IF_ERROR(
+      CheckHoldsOnly(out_, made, "--overwrite would remove it. Move it away and run again"));
+  const ReplacedNote note{NewMark(), std::move(made)};
+  RETURN_IF_ERROR(MarkReplaced(out_, note.mark, options_.fsync));
+  RETURN_IF_ERROR(Replace(kReplacedName, ReplacedText(note)));
+  if (options_.fsync) {
+    RETURN_IF_ERROR(SyncDirectory(PathOf(kPackFolder)));
+  }
+  return ExchangeFolders(path_, out_, out_);
 }
 
 absl::Status OutputDir::Close() {

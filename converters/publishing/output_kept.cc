@@ -139,8 +139,11 @@ absl::Status OutputDir::FindFinished(const Plan& plan, const std::optional<Plan>
                                      IoPool& pool) {
   ASSIGN_OR_RETURN(std::vector<ShardResult> lines, ReadJournals(PathOf(kPackFolder)));
   RETURN_IF_ERROR(CheckOnePlan(path_, plan, lines));
-  if (!options_.only_commit) {
-    ASSIGN_OR_RETURN(noted_, NotedFiles(path_));
+  ASSIGN_OR_RETURN(std::set<std::string> noted, NotedFiles(path_));
+  // Beside OUT a manifest is that of a run that was killed before the exchange.
+  if (replaces() && PublishedByOther(plan)) noted.insert(std::string(kManifestName));
+  for (const std::string& name : noted) {
+    RETURN_IF_ERROR(MayReplace(name));
   }
   // Those that name no plan, or no times, are of the one that was there.
   if (plan_was_lost_) {
@@ -163,7 +166,7 @@ absl::Status OutputDir::FindFinished(const Plan& plan, const std::optional<Plan>
     journalled_.insert(line.shard);
     if (!FitsPlan(line, plan)) continue;
     const std::string index = IndexName(plan.shards()[line.shard].name);
-    noted_.insert(index);  // the name that NameIndexes gives it
+    RETURN_IF_ERROR(MayReplace(index));  // the name that NameIndexes gives it
     if (line.index.name != index) old_indexes_.insert(line.index.name);
   }
   return absl::OkStatus();
@@ -171,7 +174,7 @@ absl::Status OutputDir::FindFinished(const Plan& plan, const std::optional<Plan>
 
 // Older versions of pack named an index after the whole name of its shard. Of a build that one of
 // them began the index gets today's name, so that the end is that of an uninterrupted build.
-absl::Status OutputDir::RenameOldIndex(const std::string& shard, FileEntry& index) const {
+absl::Status OutputDir::RenameOldIndex(const std::string& shard, FileEntry& index) {
   FileEntry named = index;
   named.name = IndexName(shard);
   if (index.name == named.name) return absl::OkStatus();
@@ -179,10 +182,12 @@ absl::Status OutputDir::RenameOldIndex(const std::string& shard, FileEntry& inde
       Matches(PathOf(named.name), named);  // a killed run, or another worker, has done it
   if (!same.ok()) return same.status();
   if (!*same) {
+    RETURN_IF_ERROR(CheckMayReplace(named.name));
     absl::Status renamed = folder_->Replace(index.name, named.name);
     if (absl::IsNotFound(renamed)) same = Matches(PathOf(named.name), named);
     if (!same.ok()) return same.status();
     if (!renamed.ok() && !*same) return renamed;
+    RETURN_IF_ERROR(MayReplace(named.name));
   }
   index = std::move(named);
   return absl::OkStatus();

@@ -112,6 +112,11 @@ absl::StatusOr<OwnedFolder> OwnedFolder::Open(const std::string& path) {
   return OwnedFolder(std::move(folder));
 }
 
+absl::StatusOr<OwnedFolder> OwnedFolder::OpenNoLink(const std::string& path) {
+  ASSIGN_OR_RETURN(File folder, OpenBelow(AT_FDCWD, path, path));
+  return OwnedFolder(std::move(folder));
+}
+
 bool OwnedFolder::IsName(std::string_view name) {
   if (name.size() > kMaxNameBytes) return false;
   for (;;) {

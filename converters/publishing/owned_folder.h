@@ -32,6 +32,8 @@ class OwnedFolder {
  public:
   // The folder must exist.
   static absl::StatusOr<OwnedFolder> Open(const std::string& path);
+  // The same, but FailedPrecondition where the path itself is a link, or a file.
+  static absl::StatusOr<OwnedFolder> OpenNoLink(const std::string& path);
   // True for what a name in the folder may be.
   static bool IsName(std::string_view name);
 

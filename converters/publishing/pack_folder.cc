@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "converters/planning/plan_bytes.h"
+#include "converters/publishing/exchange.h"
 #include "converters/publishing/index_mark.h"
 #include "converters/publishing/journal.h"
 #include "converters/publishing/pack_names.h"
@@ -24,7 +25,7 @@ using Kind = OwnedFolder::Kind;
 
 constexpr std::string_view kLockSuffix = ".lock";
 // In stages, beside the dataset's files: of builds, of `pack repair`, and of writers of sidecars.
-constexpr std::array<std::string_view, 4> kScratch = {"of-the-run", ".pack_replaced", "rebuilt",
+constexpr std::array<std::string_view, 3> kScratch = {"of-the-run", "rebuilt",
                                                       "energon-index.sqlite"};
 constexpr std::string_view kRebuilding =
     "build";  // a dataset that `pack repair` builds in its stage
@@ -69,7 +70,7 @@ class PackLister {
 
   absl::Status Pack(const std::string& folder) {
     ASSIGN_OR_RETURN(const std::vector<std::string> names, dataset_.List(folder));
-    std::optional<std::string> lock;
+    std::optional<std::string> lock, mark;
     for (const std::string& name : names) {
       const std::string path = In(folder, name);
       if (!OwnedFolder::IsName(path)) {
@@ -90,12 +91,23 @@ class PackLister {
         entries_.others.push_back(path);
       } else if (name == NameInFolder(kLockName)) {
         lock = path;
+      } else if (name == NameInFolder(kReplacedByName)) {
+        mark = path;
       } else {
         entries_.files.push_back(path);
       }
     }
     if (lock) entries_.files.push_back(*lock);
+    if (mark) entries_.files.push_back(*mark);
     return absl::OkStatus();
+  }
+
+  // Of a file in `.pack`; true when nothing is there.
+  absl::StatusOr<bool> MayWrite(const std::string& path) const {
+    ASSIGN_OR_RETURN(const OwnedFolder::Look look, dataset_.LookAt(path));
+    if (look.kind == Kind::kNothing) return true;
+    if (look.kind != Kind::kFile) return false;
+    return IsOfPack(path, std::string(NameInFolder(path)), look.bytes);
   }
 
   absl::Status Stage(const std::string& folder) {
@@ -134,6 +146,12 @@ class PackLister {
   absl::Status StageEntry(const std::string& name, const std::string& path) {
     ASSIGN_OR_RETURN(const OwnedFolder::Look look, dataset_.LookAt(path));
     if (look.kind == Kind::kFolder && IsRunName(name)) return Run(path);
+    if (look.kind == Kind::kFolder && Contains(kTriedFolders, path)) {
+      return WithFolder(path, [&](const std::string&, const std::string& inner) {
+        entries_.others.push_back(inner);
+        return absl::OkStatus();
+      });
+    }
     const std::string_view run =
         std::string_view(name).substr(0, name.size() - std::min(name.size(), kLockSuffix.size()));
     if (look.kind == Kind::kFile && look.bytes == 0 && name.ends_with(kLockSuffix) &&
@@ -194,9 +212,12 @@ class PackLister {
     if (std::none_of(kBuildNotes.begin(), kBuildNotes.end(), is)) return IsJournal(path, name);
     if (is(kPlanName)) {
       ASSIGN_OR_RETURN(const std::string text, dataset_.Read(path, kPlanMagic.size()));
-      return kPlanMagic.starts_with(text);  // one that is cut as well
+      // One that is cut as well, or was not written out when the power went.
+      return kPlanMagic.starts_with(std::string_view(text).substr(0, text.find('\0')));
     }
     ASSIGN_OR_RETURN(const std::string text, dataset_.Read(path, kMaxNamesBytes));
+    if (is(kReplacesName)) return IsReplacesText(text);
+    if (is(kReplacedName) || is(kReplacedByName)) return IsReplacedText(text);
     return IsNamesText(text);
   }
 
@@ -282,10 +303,9 @@ absl::StatusOr<std::vector<std::string>> RemoveAll(const OwnedFolder& dataset, c
 std::vector<std::string> PackEntries::Unfinished() const {
   std::vector<std::string> names;
   for (const std::string& name : files) {
-    if (name != kLockName && !name.starts_with(In(kStageFolder, ""))) names.push_back(name);
+    if (name != kLockName && name != kReplacedByName && !name.starts_with(In(kStageFolder, "")))
+      names.push_back(name);
   }
-  // Damaged it says nothing, but nobody else gives a file this name.
-  if (Contains(others, kJournalName)) names.emplace_back(kJournalName);
   return names;
 }
 
@@ -293,6 +313,21 @@ absl::StatusOr<PackEntries> ListPackFolder(const OwnedFolder& dataset) {
   PackLister lister(dataset);
   RETURN_IF_ERROR(lister.Pack(std::string(kPackFolder)));
   return lister.Take();
+}
+
+absl::Status CheckJournal(const OwnedFolder& dataset, const PackEntries& entries) {
+  if (!Contains(entries.others, kJournalName)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(EscapeForTerminal(dataset.PathOf(kJournalName)),
+                   " is not a journal of pack; move it away and run again"));
+}
+
+absl::Status CheckMayWrite(const OwnedFolder& dataset, std::string_view name) {
+  ASSIGN_OR_RETURN(const bool ours, PackLister(dataset).MayWrite(std::string(name)));
+  if (ours) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(EscapeForTerminal(dataset.PathOf(name)),
+                   " was not made by pack, which would write it; move it away and run again"));
 }
 
 absl::Status RemoveRunStage(const OwnedFolder& dataset, const std::string& run) {

@@ -16,6 +16,7 @@
 #define SHARDPACK_CONVERTERS_PUBLISHING_PACK_FOLDER_H_
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -31,13 +32,20 @@ struct PackEntries {
   std::vector<std::string> others;   // sorted
 
   bool AnyOfPack() const { return !files.empty() || !folders.empty(); }
-  // What a build or `pack index` has still to finish: all of pack but lock and stages, and a
-  // journal that is damaged.
+  // What a build or `pack index` has still to finish: all of pack but lock, stages, and the mark of
+  // a dataset that was about to be replaced.
   std::vector<std::string> Unfinished() const;
 };
 
 // `.pack` itself is not among them; all are empty when there is none.
 absl::StatusOr<PackEntries> ListPackFolder(const OwnedFolder& dataset);
+
+// FailedPrecondition when `.pack/journal.jsonl` is there and is none: then nobody can tell whether
+// a build has to be finished.
+absl::Status CheckJournal(const OwnedFolder& dataset, const PackEntries& entries);
+// FailedPrecondition when what lies at a name in `.pack` is not a file of pack, which is about to
+// write it.
+absl::Status CheckMayWrite(const OwnedFolder& dataset, std::string_view name);
 
 // Removes what a run has left in its stage, and the folder; FailedPrecondition when something else
 // is in it, which stays.

@@ -34,6 +34,7 @@ absl::Status CheckPackFolder(const std::string& dataset) {
   for (const std::string_view name : kBuildNotes) {
     RETURN_IF_ERROR(check(name, S_IFREG, kNoFile));
   }
+  RETURN_IF_ERROR(check(kLockName, S_IFREG, kNoFile));
   return check(kIndexMark, S_IFREG, kNoFile);
 }
 

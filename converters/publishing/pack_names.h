@@ -24,8 +24,10 @@ inline constexpr std::string_view kPlanName = ".pack/plan";
 inline constexpr std::string_view kMadeName = ".pack/made";
 // What a commit has put there, or is about to, beside the shards: nobody else's file is among them.
 inline constexpr std::string_view kMadeExtrasName = ".pack/made-extras";
-// In a dataset that has replaced another one: the files of that one.
+// In a dataset that has replaced another one: the mark of that one, and its files. See exchange.h.
 inline constexpr std::string_view kReplacedName = ".pack/replaced";
+// In a dataset that is about to be replaced, or was: its mark.
+inline constexpr std::string_view kReplacedByName = ".pack/replaced-by";
 // In a folder that --overwrite builds beside OUT: what OUT is called.
 inline constexpr std::string_view kReplacesName = ".pack/replaces";
 // See index_mark.h.
@@ -34,8 +36,12 @@ inline constexpr std::string_view kIndexMark = ".pack/index";
 inline constexpr std::string_view kJournalName = ".pack/journal.jsonl";
 
 // Those of a build, but for its journals.
-inline constexpr std::array<std::string_view, 5> kBuildNotes = {
-    kPlanName, kMadeName, kMadeExtrasName, kReplacedName, kReplacesName};
+inline constexpr std::array<std::string_view, 6> kBuildNotes = {
+    kPlanName, kMadeName, kMadeExtrasName, kReplacedName, kReplacedByName, kReplacesName};
+
+// Empty folders that --overwrite exchanges to see whether the file system can.
+inline constexpr std::array<std::string_view, 2> kTriedFolders = {".pack/stage/tried-1",
+                                                                  ".pack/stage/tried-2"};
 
 // The last component.
 inline constexpr std::string_view NameInFolder(std::string_view name) {

@@ -124,6 +124,22 @@ absl::StatusOr<std::set<std::string>> NotedFiles(const std::string& dataset) {
   return noted;
 }
 
+absl::StatusOr<bool> IsNoted(const std::string& dataset, const std::string& name) {
+  JournalReader journals(absl::StrCat(dataset, "/", std::string(kPackFolder)));
+  absl::StatusOr<std::vector<ShardResult>> lines = journals.ReadNew();
+  if (absl::IsNotFound(lines.status())) return false;
+  if (!lines.ok()) return lines.status();
+  lines->insert(lines->end(), journals.pending().begin(), journals.pending().end());
+  for (const ShardResult& line : *lines) {
+    for (const FileEntry* entry : {&line.file, &line.index}) {
+      if (entry->name != name) continue;
+      ASSIGN_OR_RETURN(const bool same, Matches(absl::StrCat(dataset, "/", name), *entry));
+      if (same) return true;
+    }
+  }
+  return false;
+}
+
 absl::Status CheckHoldsOnly(const std::string& dataset, const std::set<std::string>& names,
                             std::string_view advice) {
   std::set<std::string> folders;
@@ -153,29 +169,6 @@ absl::Status RemoveMade(const OwnedFolder& folder, const std::set<std::string>& 
     if (status.ok()) status = folder.RemoveEmptyFolder(name);
   }
   return status;
-}
-
-absl::StatusOr<bool> IsReplacement(const std::string& dataset) {
-  return Exists(absl::StrCat(dataset, "/", std::string(kReplacedName)));
-}
-
-absl::Status FinishReplacement(const std::string& dataset, const std::string& old) {
-  ASSIGN_OR_RETURN(std::set<std::string> names,
-                   ReadNames(absl::StrCat(dataset, "/", std::string(kReplacedName))));
-  absl::StatusOr<OwnedFolder> folder = OwnedFolder::Open(old);
-  if (absl::IsNotFound(folder.status())) return absl::OkStatus();  // an earlier run has come so far
-  if (!folder.ok()) return folder.status();
-  // What its stages hold is told by its manifest, which goes next.
-  absl::Status status = RemoveStage(*folder);
-  if (status.ok()) status = RemoveMade(*folder, names);
-  if (status.ok()) status = RemovePackFolder(*folder);
-  if (!status.ok()) return status;
-  // An empty folder alone: what somebody has put there since stays.
-  if (::rmdir(old.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
-  if (errno != ENOTEMPTY && errno != EEXIST) return IoStatus("remove", old, errno);
-  return CheckHoldsOnly(
-      old, {},
-      absl::StrCat("the new dataset is in place; move these away and run the same command again"));
 }
 
 }  // namespace shardpack

@@ -1,12 +1,10 @@
 // What --overwrite takes away: the files that pack has made in a folder, and nothing else.
 //
-//   absl::StatusOr<std::set<std::string>> made = MadeFiles("OUT");        // by its manifest, or what an unfinished build says
-//   absl::Status only = CheckHoldsOnly("OUT", *made);                    // else names what is not pack's
-//   absl::Status noted = NoteReplaced("OUT.pack-new", *made);            // before the two folders are exchanged
-//   absl::Status done = FinishReplacement("OUT", "OUT.pack-new");        // after it, also after a kill
+//   absl::StatusOr<std::set<std::string>> made = MadeFiles("OUT");  // by its manifest, or what an unfinished build says
+//   absl::Status only = CheckHoldsOnly("OUT", *made, "move it away");  // else names what is not pack's
+//   absl::Status removed = RemoveMade(*folder, *made);
 //
-// The note lies in `.pack` of the new dataset and goes last, so that the next run finishes what a
-// killed one began.
+// How one dataset comes into another's place: exchange.h.
 //
 // Lifetime, thread-safety: functions; under the lock of the folder.
 // Errors: FailedPrecondition (exit 5) that names what pack has not made; I/O Status.
@@ -44,6 +42,8 @@ absl::StatusOr<std::set<std::string>> MadeFiles(const std::string& dataset);
 // shards and indexes that they have finished, those that they were about to publish if they are
 // there with the bytes that were noted, and the other files of a commit.
 absl::StatusOr<std::set<std::string>> NotedFiles(const std::string& dataset);
+// Whether a run has noted a file of that name with the bytes that it has there.
+absl::StatusOr<bool> IsNoted(const std::string& dataset, const std::string& name);
 // Ok when the folder holds these files, the folders they are in, `.pack`, and no more. `advice`
 // ends the message.
 absl::Status CheckHoldsOnly(const std::string& dataset, const std::set<std::string>& names,
@@ -51,11 +51,6 @@ absl::Status CheckHoldsOnly(const std::string& dataset, const std::set<std::stri
 
 // Removes these files, and the folders they are in where nothing else is.
 absl::Status RemoveMade(const OwnedFolder& folder, const std::set<std::string>& names);
-
-// True after an exchange whose old dataset may still be there.
-absl::StatusOr<bool> IsReplacement(const std::string& dataset);
-// Removes the old dataset, which lies in `old` now.
-absl::Status FinishReplacement(const std::string& dataset, const std::string& old);
 
 }  // namespace shardpack
 

@@ -112,6 +112,7 @@ RepairReport ReportOf(const RepairWork& work) {
   RepairReport report;
   report.looked_at = work.targets.size();
   report.hashed_bytes = work.progress.done_bytes;
+  report.notice = work.notice;
   for (const RepairTarget& target : work.targets) {
     if (target.damage.empty()) continue;
     report.files.push_back({target.file.name, target.file.bytes, target.damage, target.from,
@@ -248,8 +249,7 @@ absl::StatusOr<RepairReport> RepairDataset(const std::string& out, const Manifes
   ASSIGN_OR_RETURN(const bool leftover, Exists(out + "/.pack"));
   if (!options.dry_run && (!work.Lost().empty() || (leftover && options.only.empty()))) {
     // What a commit or an --overwrite has left to do comes first: its notes lie in .pack.
-    status = OutputDir::FinishPublished(out);
-    if (!status.ok()) return status;
+    ASSIGN_OR_RETURN(work.notice, OutputDir::FinishPublished(out));
     ASSIGN_OR_RETURN(RepairFolder folder, RepairFolder::Open(out, options.fsync));
     work.folder.emplace(std::move(folder));
     status = LookAgain(work);

@@ -84,6 +84,7 @@ struct RepairReport {
   std::vector<RepairedFile> files;  // the damaged ones, in the order of the manifest's files
   uint64_t looked_at = 0;           // files
   uint64_t hashed_bytes = 0;
+  std::string notice = {};  // what the user has to be told: see OutputDir::FinishPublished
   bool all_whole() const {
     for (const RepairedFile& file : files) {
       if (!file.whole()) return false;

@@ -58,6 +58,7 @@ absl::Status CheckNothingUnfinished(const std::string& out) {
   RETURN_IF_ERROR(CheckNotIndexed(out));
   ASSIGN_OR_RETURN(const OwnedFolder folder, OwnedFolder::Open(out));
   ASSIGN_OR_RETURN(const PackEntries entries, ListPackFolder(folder));
+  RETURN_IF_ERROR(CheckJournal(folder, entries));
   const std::vector<std::string> unfinished = entries.Unfinished();
   if (unfinished.empty()) return absl::OkStatus();
   return Conflict(

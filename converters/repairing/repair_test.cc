@@ -321,7 +321,7 @@ TEST_F(RepairTest, AManifestIsPutInThePlaceOfNothingElse) {
     std::string name, bytes, why;
   };
   for (const Note& note :
-       {Note{"plan", "SPKPLAN1", "not finished"}, Note{"journal.jsonl", "theirs", "not finished"},
+       {Note{"plan", "SPKPLAN1", "not finished"}, Note{"journal.jsonl", "theirs", "move it away"},
         Note{"index", "theirs", "move it away"}}) {
     std::filesystem::create_directory(Path("out/.pack"));
     WriteTestFile(Path("out/.pack/" + note.name), note.bytes);

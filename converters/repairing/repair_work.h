@@ -60,6 +60,7 @@ struct RepairWork {
   // first record in the plan.
   std::vector<std::array<RepairTarget*, 2>> of_shard = {};
   std::vector<uint64_t> first_numbers = {};
+  std::string notice = {};  // of RepairReport
 
   std::vector<RepairTarget*> Lost();
   // The target of that shard if it is lost, else nullptr.

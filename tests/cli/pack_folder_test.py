@@ -63,6 +63,32 @@ class PackFolderTest(command.PackTest):
       self.pack("src", "-o", "out", "--shards", "5", "--overwrite", expect=None)
       self.assertEqual(notes, (self.folder / f"out/.pack/{name}").read_bytes(), name)
 
+  def test_a_note_of_one_word(self):
+    self.pack("src", "-o", "out", "--shards", "4")
+    for name in ("replaced", "replaced-by", "replaces"):
+      self.write(f"out/.pack/{name}", b"thesis\n")
+      for words in (["src", "-o", "out", "--shards", "4"], ["commit", "out"], ["repair", "out"]):
+        self.pack(*words)
+        self.assertEqual(b"thesis\n", (self.folder / f"out/.pack/{name}").read_bytes(), words)
+      self.assertIn(name, self.pack("src", "-o", "out", "--shards", "5", "--overwrite", expect=5).stderr)
+      self.assertEqual(b"thesis\n", (self.folder / f"out/.pack/{name}").read_bytes())
+      (self.folder / f"out/.pack/{name}").unlink()
+
+  def test_notes_of_a_user_in_a_build_that_goes_on(self):
+    notes = b"Training notes: lr 0.1\n"
+    for name in ("plan", "made"):
+      self.begin()
+      note = self.folder / f"out/.pack/{name}"
+      note.write_bytes(notes)
+      for words in (["--shards-range", "2-3"], []):
+        refused = self.pack("build", "--plan", "plan", "-o", "out", *words, expect=5).stderr
+        self.assertIn(f"out/.pack/{name} was not made by pack", refused)
+        self.assertIn("move it away", refused)
+        self.assertEqual(notes, note.read_bytes())
+      note.unlink()
+      self.pack("build", "--plan", "plan", "-o", "out", "-q")
+      self.pack("validate", "out")
+
   def test_a_file_of_a_user_with_the_name_of_a_shard(self):
     for name in ("train-000002.tar", "train-000002.pidx"):
       shutil.rmtree(self.folder / "out", ignore_errors=True)
@@ -239,7 +265,7 @@ class PackFolderTest(command.PackTest):
     self.write("mine", b"train-000000.tar\n")
     commands = {"out": (["index", "done/train-000000.tar", "-o", "out"], ["src", "-o", "out"], ["src", "-o", "out", "--overwrite"]),
                 "done": (["src", "-o", "done"], ["src", "-o", "done", "--seed", "3", "--overwrite"], ["repair", "done"])}
-    for name in ("plan", "made", "made-extras", "replaced", "replaces"):
+    for name in ("plan", "made", "made-extras", "replaced", "replaced-by", "replaces", "lock"):
       for folder in (False, True):
         for out, each in commands.items():
           path = self.folder / out / ".pack" / name
@@ -259,6 +285,25 @@ class PackFolderTest(command.PackTest):
     refused = self.pack("build", "--plan", "plan", "-o", "out", expect=5).stderr
     self.assertIn("out/.pack/journal.jsonl is not a journal of pack; move it away", refused)
     self.assertEqual(b'{"mine": 1}\n', pathlib.Path(self.folder / "out/.pack/journal.jsonl").read_bytes())
+
+  def test_a_run_does_not_write_through_a_link(self):
+    self.begin()
+    self.write("mine")
+    (self.folder / "out/.pack/journal.jsonl").symlink_to(self.folder / "mine")
+    refused = self.pack("build", "--plan", "plan", "-o", "out", expect=5).stderr
+    self.assertIn("out/.pack/journal.jsonl is not a journal of pack; move it away", refused)
+    self.assertEqual(b"", (self.folder / "mine").read_bytes())
+
+  def test_a_journal_of_somebody_else_in_a_damaged_dataset(self):
+    self.pack("src", "-o", "out", "--shards", "4")
+    want = self.contents()
+    self.write("out/.pack/journal.jsonl", b"bar\n")
+    (self.folder / "out/train-000002.tar").unlink()
+    self.assertIn("repair out", self.pack("src", "-o", "out", "--shards", "4", expect=4).stderr)
+    self.assertIn("out/.pack/journal.jsonl is not a journal of pack; move it away", self.pack("repair", "out", expect=5).stderr)
+    os.rename(self.folder / "out/.pack/journal.jsonl", self.folder / "moved")
+    self.pack("repair", "out")
+    self.assertEqual(want, self.contents())
 
 
 if __name__ == "__main__":

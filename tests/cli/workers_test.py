@@ -735,21 +735,6 @@ class OverwriteTest(WorkersTest):
     self.assertNotIn("goes on with it", refused)
     self.assertEqual(self.want, self.contents("out"))
 
-  def test_killed_after_the_exchange(self):
-    """What a run leaves that was killed while the old dataset was being removed."""
-    self.pack("src", "-o", "out", "--samples-per-shard", "4")
-    old = self.contents("out")
-    for removed in range(len(old) + 1):
-      shutil.rmtree(self.folder / "out")
-      shutil.copytree(self.folder / "want", self.folder / "out")
-      self.write("out/.pack/replaced", ("\n".join(sorted(old)) + "\n").encode())
-      self.write("out/.pack/lock")
-      for name in sorted(old)[removed:]:
-        self.write(f"out.pack-new/{name}", old[name])
-      self.pack(*self.words)
-      self.assertEqual(self.want, self.contents("out"))
-      self.assertFalse((self.folder / "out.pack-new").exists())
-
   def test_an_out_that_is_a_link_stays_one(self):
     self.pack("src", "-o", "real/out", "--samples-per-shard", "4")
     (self.folder / "out").symlink_to("real/out")
