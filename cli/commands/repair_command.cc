@@ -22,6 +22,7 @@
 #include "formats/io/escape.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
+#include "formats/io/lack_of_resources.h"
 #include "formats/io/status_macros.h"
 #include "jobs/repair_sources.h"
 
@@ -96,7 +97,8 @@ absl::StatusOr<Manifest> TakeManifest(const CommandLine& line, const absl::Statu
       options.whole = std::move(manifest->whole);
       return std::move(manifest->manifest);
     }
-    if (absl::IsResourceExhausted(manifest.status())) return manifest.status();
+    if (IsLackOfResources(manifest.status()) || absl::IsCancelled(manifest.status()))
+      return manifest.status();
     // It may be of this copy alone.
     if (absl::IsPermissionDenied(manifest.status()) || absl::IsUnavailable(manifest.status()))
       unread.Update(manifest.status());

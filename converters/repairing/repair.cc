@@ -93,6 +93,12 @@ absl::Status LookAgain(RepairWork& work) {
   return status;
 }
 
+// What the folder's manifest says that it is; nullopt where there is none to be read.
+std::optional<Digest> PublishedIdentity(const std::string& out) {
+  const absl::StatusOr<Manifest> manifest = Manifest::Read(out);
+  return manifest.ok() ? std::optional(manifest->Identity()) : std::nullopt;
+}
+
 absl::Status RebuildAll(RepairWork& work) {
   for (RepairTarget* target : work.Lost()) {
     if (target->outside)
@@ -244,6 +250,7 @@ absl::StatusOr<RepairReport> RepairDataset(const std::string& out, const Manifes
   progress.total_files = work.targets.size();
   for (const RepairTarget& target : work.targets)
     progress.total_bytes += ReadsAllOf(options, target) ? target.file.bytes : 0;
+  const std::optional<Digest> before = PublishedIdentity(out);
   absl::Status status = Look(work, work.targets);
   if (!status.ok()) return status;
   ASSIGN_OR_RETURN(const bool leftover, Exists(out + "/.pack"));
@@ -252,6 +259,11 @@ absl::StatusOr<RepairReport> RepairDataset(const std::string& out, const Manifes
     ASSIGN_OR_RETURN(work.notice, OutputDir::FinishPublished(out));
     ASSIGN_OR_RETURN(RepairFolder folder, RepairFolder::Open(out, options.fsync));
     work.folder.emplace(std::move(folder));
+    if (PublishedIdentity(out) != before) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(EscapeForTerminal(out),
+                       " was replaced while it was looked at; nothing was changed, run again"));
+    }
     status = LookAgain(work);
     if (!status.ok()) return status;
   }

@@ -275,7 +275,7 @@ absl::Status RebuildByPlan(RepairWork& work) {
       continue;
     }
     const absl::Status run = PlanRepair(work, *again, source).Run();
-    if (absl::IsCancelled(run) || absl::IsResourceExhausted(run)) return run;
+    if (EndsTheRun(run)) return run;
     if (run.ok()) continue;
     failed.Update(run);  // it may be of this source alone
     for (RepairTarget* target : work.Lost()) target->why_not.insert(std::string(run.message()));

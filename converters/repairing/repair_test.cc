@@ -209,6 +209,31 @@ TEST_F(RepairTest, ACopyThatLiesAboutItsHashesIsRefused) {
   EXPECT_EQ(whole, ReadTestFile(Path("out/" + shard)));
 }
 
+TEST_F(RepairTest, ADatasetThatIsReplacedMeanwhileIsLeftAlone) {
+  const Manifest manifest = Make("out");
+  const std::string shard = "out/" + manifest.shards[0].name;
+  source_.Replace(0, std::string(source_.bytes(1)));
+  const Manifest other = Make("new");
+  ASSERT_NE(manifest.Identity(), other.Identity());
+  Flip(shard, 100);
+  bool replaced = false;
+  // As an --overwrite does that ends between the first look and the lock.
+  const ReadWatch watch([&](const std::string&) {
+    if (std::exchange(replaced, true)) return 0;
+    std::filesystem::rename(Path("out"), Path("old"));
+    std::filesystem::rename(Path("new"), Path("out"));
+    return 0;
+  });
+  std::vector<RepairSource> again;
+  again.push_back(Again());
+  RepairProgress progress;
+  const absl::StatusOr<RepairReport> report =
+      RepairDataset(Path("out"), manifest, again, ToyFormat(), {.fsync = false, .jobs = 1}, pool_,
+                    progress, stop_);
+  EXPECT_TRUE(absl::IsFailedPrecondition(report.status())) << report.status();
+  EXPECT_EQ(other.Identity(), Manifest::Read(Path("out"))->Identity());
+}
+
 TEST_F(RepairTest, RowsOfAnIndexGiveTheShardAndTheIndex) {
   const Manifest manifest = Make("out");
   const ManifestShard& shard = manifest.shards[1];
