@@ -14,6 +14,7 @@
 #include "cli/commands/recorded_command.h"
 #include "converters/sources/coco_source.h"
 #include "converters/sources/dataset_source.h"
+#include "converters/sources/indexed_shards.h"
 #include "converters/sources/list_source.h"
 #include "formats/core/manifest.h"
 #include "formats/formats.h"
@@ -48,8 +49,9 @@ constexpr std::array<Ending, 17> kEndings = {{{".lst", "list"},
                                               {".tzst", "archive"},
                                               {".zip", "archive"}}};
 
-// What --input-format auto means for this source.
-absl::StatusOr<std::string> Recognise(const std::string& path) {
+}  // namespace
+
+absl::StatusOr<std::string> KindOfSource(const std::string& path) {
   if (path == "-") return std::string("list");
   struct stat facts;
   if (::stat(path.c_str(), &facts) != 0) {
@@ -74,6 +76,8 @@ absl::StatusOr<std::string> Recognise(const std::string& path) {
              " is no folder, and no list, archive or shard by its name; give the folder that holds "
              "the images, or say what it is with --input-format"));
 }
+
+namespace {
 
 ListKind KindOf(const std::string& format, const std::string& path) {
   if (format == "csv") return ListKind::kCsv;
@@ -117,6 +121,7 @@ absl::StatusOr<OpenedSource> OpenList(const CommandLine& line, const FolderSourc
   options.format = line.columns;
   options.format.kind = KindOf(format, options.list);
   const bool has_columns = format != "list";
+  options.format.empty_labels = folder.missing == MissingPart::kKeep;
   if (line.Given("columns") && !has_columns) {
     return InvalidArgumentError(
         "--columns is for csv, tsv and jsonl; other lists have their columns in one order");
@@ -144,7 +149,9 @@ absl::StatusOr<OpenedSource> OpenList(const CommandLine& line, const FolderSourc
   if (line.label_from == "column") opened.options["label-from"] = "column";
   if (std::string columns = GivenColumns(line.columns); !columns.empty())
     opened.options["columns"] = std::move(columns);
-  if (!line.columns.fields.empty() && folder.missing != MissingPart::kSkip)
+  const bool may_lack =
+      !line.columns.fields.empty() || (has_columns && options.format.empty_labels);
+  if (may_lack && folder.missing != MissingPart::kSkip)
     opened.options["missing-part"] = std::string(MissingPartName(folder.missing));
   opened.source = std::make_unique<ListSource>(std::move(options), folder, pool);
   return opened;
@@ -213,8 +220,8 @@ absl::Status CheckLabelsFromFolders(const CommandLine& line, const std::string& 
                                      ", whose folders give the labels: dir, dir:N or none"));
 }
 
-absl::StatusOr<OpenedSource> OpenDataset(const CommandLine& line,
-                                         const FolderSourceOptions& folder) {
+absl::StatusOr<OpenedSource> OpenDataset(const CommandLine& line, const FolderSourceOptions& folder,
+                                         IoPool& pool) {
   absl::Status fits =
       RefuseFlags(line, "dataset",
                   {"ext", "include", "exclude", "label-from", "classes", "class-order", "sidecars",
@@ -226,6 +233,7 @@ absl::StatusOr<OpenedSource> OpenDataset(const CommandLine& line,
   }
   if (!fits.ok()) return fits;
   ASSIGN_OR_RETURN(Dataset dataset, OpenInput(line.arguments, /*same_labels=*/true));
+  RETURN_IF_ERROR(CheckIndexedShards(dataset, line.arguments[0], pool));
   OpenedSource opened;
   DatasetSourceOptions options;
   std::error_code error;
@@ -248,9 +256,9 @@ absl::StatusOr<OpenedSource> OpenSource(const CommandLine& line, const FolderSou
                                         IoPool& pool) {
   const std::string& path = line.arguments[0];
   ASSIGN_OR_RETURN(const std::string format, line.input_format == "auto"
-                                                 ? Recognise(path)
+                                                 ? KindOfSource(path)
                                                  : absl::StatusOr<std::string>(line.input_format));
-  if (format == "dataset") return OpenDataset(line, folder);
+  if (format == "dataset") return OpenDataset(line, folder, pool);
   if (format == "coco") return OpenCoco(line, folder, pool);
   if (format != "folder" && format != "archive") return OpenList(line, folder, format, pool);
   absl::Status fits = CheckLabelsFromFolders(line, format);

@@ -33,6 +33,10 @@ struct OpenedSource {
   ArchiveSource* archive = nullptr;                 // `source`, when it is one
 };
 
+// What --input-format auto means for this source: "folder", "csv", "dataset" and the like.
+// InvalidArgument where its name does not tell.
+absl::StatusOr<std::string> KindOfSource(const std::string& path);
+
 // `folder` are line.source with the classes read.
 absl::StatusOr<OpenedSource> OpenSource(const CommandLine& line, const FolderSourceOptions& folder,
                                         IoPool& pool);

@@ -74,7 +74,7 @@ struct CommandLine {
 
   // info, ls, cat, extract; split: index.
   bool long_rows = false, force = false, gpu = false;
-  std::string split, field;
+  std::string split, field, list;
   std::optional<std::string> label;
   uint64_t limit = 0;  // 0 = all
   std::optional<uint64_t> record;

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "formats/core/dataset_parts.h"
 #include "formats/core/manifest.h"
 #include "formats/io/file.h"
+#include "formats/io/shell_quoted.h"
 #include "formats/io/status_macros.h"
 #include "readers/dataset/class_difference.h"
 
@@ -29,12 +31,25 @@ path Resolved(const std::string& name) {
   return error ? std::filesystem::absolute(name, error).lexically_normal() : resolved;
 }
 
+// What cannot be read as a manifest may be another tool's file of that name; not beside indexes.
+absl::StatusOr<bool> IsOurs(const path& folder, const absl::Status& damage) {
+  if (DefectOf(damage) != ManifestDefect::kOther) return true;
+  return HoldsDatasetParts(folder.string());
+}
+
 // nullopt where there is no manifest of ours.
 absl::StatusOr<std::optional<Beside>> ReadBeside(const path& folder) {
   absl::StatusOr<Manifest> manifest = Manifest::Read(folder.string());
   if (absl::IsNotFound(manifest.status())) return std::nullopt;
-  if (absl::IsDataLoss(manifest.status()) && DefectOf(manifest.status()) == ManifestDefect::kOther)
-    return std::nullopt;  // another tool's file of that name
+  if (absl::IsDataLoss(manifest.status())) {
+    ASSIGN_OR_RETURN(const bool ours, IsOurs(folder, manifest.status()));
+    if (!ours) return std::nullopt;
+    return absl::DataLossError(absl::StrCat(
+        std::string(manifest.status().message()),
+        ", so that nothing says what the labels of the shards beside it mean. With a copy of the "
+        "dataset it is put back by\n  ",
+        TypedProgram(), " repair ", ShellQuoted(folder.string()), " --from COPY"));
+  }
   if (!manifest.ok()) return manifest.status();
   Beside beside{*std::move(manifest), {}};
   for (size_t i = 0; i < beside.manifest.shards.size(); ++i) {
@@ -128,8 +143,9 @@ absl::StatusOr<LabelsBeside> LabelsBesideShards(std::span<const std::string> pat
     return absl::InvalidArgumentError(absl::StrCat(
         "the shards are of datasets whose labels mean different things: ",
         Difference(*first, found),
-        ". Take one dataset at a time; to make one of both by the names of their classes, pack "
-        "extract each, put the files into one folder, and pack that"));
+        ". Take one dataset at a time; to make one of both by the names of their classes, where "
+        "the folders of their files are the classes, pack extract each, put the files into one "
+        "folder, and pack that"));
   }
   if (!first) return LabelsBeside{};
   labels.classes = first->manifest->manifest.classes;
