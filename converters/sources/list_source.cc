@@ -252,7 +252,7 @@ absl::StatusOr<Listing> ListSource::List() {
         absl::StrCat("the list ", EscapeForTerminal(file_name), " names no image"));
   }
 
-  if (std::string columns = rows.columns.Describe(options_.format); !columns.empty())
+  if (std::string columns = rows.columns.Describe(options_.format, wants_labels); !columns.empty())
     listing.notes.push_back(std::move(columns));
   status = LookAtFiles(root.get(), folder_options_, pool_, listing, listed_);
   if (status.ok()) status = CheckFound(root.get(), file_name, listing);

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+import resource
 import shutil
 import struct
 import subprocess
@@ -185,6 +186,17 @@ class ExtractListTest(command.PackTest):
     for name, why in (("out/l.csv", "lies in the dataset"), ("again/l.csv", "lies among the extracted files"), ("no/l.csv", "no such folder")):
       self.assertIn(why, self.pack("extract", "out", "-o", "again", "--list", name, expect=2).stderr)
     self.assertFalse((self.folder / "again").exists())
+
+  def test_a_run_that_goes_on_lists_all(self):
+    self.odd_list(ODD)
+    self.write("flat/big.jpg", jpeg(99) + bytes(200_000))
+    with open(self.folder / "odd.csv", "ab") as rows:
+      rows.write(b"big.jpg,big\n")
+    self.pack("odd.csv", "--root", "flat", "-o", "out")
+    words = ("extract", "out", "-o", "again0", "--list", "l0.csv")
+    self.pack(*words, expect=6, limits=[(resource.RLIMIT_FSIZE, 100_000)])
+    self.assertEqual([], sorted(self.folder.glob("l0.csv*")))
+    self.same("out", self.round_trip("out"))
 
   def test_names_of_the_list_itself(self):
     self.source()

@@ -290,11 +290,9 @@ class ExtractTest(command.PackTest):
     self.pack("list.csv", "--root", "src", "-o", "out", "--columns", "path=0,label=1")
     done = self.pack("extract", "out", "-o", "again")
     self.assertIn("the labels of 2 samples are not the folders of their paths", done.stderr)
-    self.assertEqual(2, sum(line.startswith("  ") for line in done.stderr.splitlines()))
-    with open(self.folder / "labels.jsonl", "w") as labels:
-      labels.write(self.pack("ls", "out", "--json").stdout)
-    self.assertIn("labels.jsonl --root again --columns path=path,label=class -o OUT", done.stderr)
-    self.pack("labels.jsonl", "--root", "again", "--columns", "path=path,label=class", "-o", "OUT")
+    self.assertIn(" extract out -o again-labelled --list again-labelled.csv\n", done.stderr)
+    self.pack("extract", "out", "-o", "again-labelled", "--list", "again-labelled.csv")
+    self.pack("again-labelled.csv", "--root", "again-labelled", "--classes", "again-labelled.csv.classes", "-o", "OUT")
     self.assertEqual({"cat/1.jpg": "dog", "dog/2.jpg": "cat", "dog/3.jpg": "dog"}, {row["path"]: row["class"] for row in self.rows("OUT")})
     for words in (["src", "-o", "folders"], ["src", "-o", "none", "--label-from", "none"], ["src", "-o", "deep", "--label-from", "dir"]):
       self.pack(*words)
