@@ -19,6 +19,7 @@
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "formats/io/resources.h"
+#include "formats/io/shell_quoted.h"
 
 namespace shardpack::cli {
 namespace {
@@ -52,8 +53,11 @@ absl::Status CheckWords(const CommandLine& line) {
         "then give --plan FILE");
   }
   if (line.output.compare && !line.plan_file.empty()) {
-    return absl::InvalidArgumentError(
-        "--compare needs a source that is listed now; leave --plan out, and name the source");
+    return absl::InvalidArgumentError(StrCat(
+        "--compare lists the source as it is now, and --plan holds a listing of before. Give "
+        "the source with the flags of the plan in its place, as in\n  ",
+        TypedProgram(), " build ", has_source ? ShellQuoted(line.arguments[0]) : "SRC", " -o ",
+        ShellQuoted(line.out.empty() ? "OUT" : line.out), " --compare"));
   }
   if (line.output.compare && line.output.overwrite) {
     return absl::InvalidArgumentError(

@@ -11,6 +11,7 @@
 #include "cli/terminal/units.h"
 #include "cli/terminal/version.h"
 #include "converters/indexing/index_shards.h"
+#include "converters/listing/first_few.h"
 #include "converters/listing/labels.h"
 #include "formats/formats.h"
 #include "formats/io/escape.h"
@@ -59,16 +60,14 @@ void SayResult(const IndexReport& report, double seconds, Terminal& terminal) {
     terminal.Say(StrCat(
         "left out  ",
         Counted(report.other_files, "file that is not a shard: ", "files that are not shards: "),
-        absl::StrJoin(names, ", "), report.other_files > names.size() ? ", ..." : ""));
+        AndMore(names, report.other_files)));
   }
-  if (!report.kept.empty()) {
-    std::vector<std::string> names;
-    for (const std::string& name : report.kept) {
-      if (names.size() < kNamedOthers) names.push_back(EscapeForTerminal(name));
-    }
-    terminal.Say(StrCat("kept      what pack has not made: ", absl::StrJoin(names, ", "),
-                        report.kept.size() > names.size() ? ", ..." : ""));
+  if (!report.hidden.empty()) {
+    terminal.Say(StrCat("left out  as hidden: ", FirstFew(report.hidden, kNamedOthers),
+                        "; give them other names to index them"));
   }
+  if (!report.kept.empty())
+    terminal.Say(StrCat("kept      what pack has not made: ", FirstFew(report.kept, kNamedOthers)));
   const std::string out = EscapeForTerminal(report.out);
   if (report.unchanged) {
     terminal.Say(StrCat(out, " is unchanged: every shard is as its index says"));
@@ -96,6 +95,8 @@ std::string Json(const IndexReport& report, double seconds) {
   for (const std::string& warning : report.warnings) warnings.push_back(PercentEscape(warning));
   std::vector<std::string> others;
   for (const std::string& path : report.others) others.push_back(PercentEscape(path));
+  std::vector<std::string> hidden;
+  for (const std::string& path : report.hidden) hidden.push_back(PercentEscape(path));
   const nlohmann::json json = {{"schema", "shardpack.index/1"},
                                {"dataset", IdentityText(report.manifest.Identity())},
                                {"out", PercentEscape(report.out)},
@@ -108,6 +109,7 @@ std::string Json(const IndexReport& report, double seconds) {
                                {"classes", report.manifest.classes.size()},
                                {"other_files", report.other_files},
                                {"others", others},
+                               {"hidden", hidden},
                                {"warnings", warnings},
                                {"seconds", seconds},
                                {"peak_memory_bytes", PeakMemoryBytes()}};

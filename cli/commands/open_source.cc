@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/commands/packed_input.h"
 #include "cli/commands/recorded_command.h"
+#include "cli/commands/unlisted_shards.h"
 #include "converters/sources/coco_source.h"
 #include "converters/sources/dataset_source.h"
 #include "converters/sources/indexed_shards.h"
@@ -27,6 +28,8 @@ namespace {
 
 using absl::InvalidArgumentError;
 using absl::StrCat;
+
+constexpr std::string_view kLabelFromCls = "cls";
 
 struct Ending {
   std::string_view ending, format;
@@ -222,10 +225,11 @@ absl::Status CheckLabelsFromFolders(const CommandLine& line, const std::string& 
 
 absl::StatusOr<OpenedSource> OpenDataset(const CommandLine& line, const FolderSourceOptions& folder,
                                          IoPool& pool) {
-  absl::Status fits =
-      RefuseFlags(line, "dataset",
-                  {"ext", "include", "exclude", "label-from", "classes", "class-order", "sidecars",
-                   "columns", "root", "follow", "coco", "annotations"});
+  absl::Status fits = RefuseFlags(line, "dataset",
+                                  {"ext", "include", "exclude", "class-order", "sidecars",
+                                   "columns", "root", "follow", "coco", "annotations"});
+  const bool texts = line.label_from == kLabelFromCls;
+  if (fits.ok() && !texts) fits = RefuseFlags(line, "dataset", {"label-from", "classes"});
   if (fits.ok() && (line.plan.split_by == SplitBy::kDir || line.one_split)) {
     fits = InvalidArgumentError(
         StrCat("--split-by ", line.one_split ? "none" : "dir",
@@ -239,10 +243,17 @@ absl::StatusOr<OpenedSource> OpenDataset(const CommandLine& line, const FolderSo
   std::error_code error;
   options.root = std::filesystem::absolute(line.arguments[0], error).string();
   options.missing = line.Given("missing-part") ? folder.missing : InheritedMissingPart(dataset);
+  options.texts_as_classes = texts;
+  if (texts) options.classes = folder.classes;
   if (dataset.manifest() == nullptr && SplitsOfShards(line.arguments).differ) {
     options.warnings.push_back(StrCat(std::string(kSplitsDiffer),
                                       "; convert those of each split into its own folder, or "
                                       "name their splits with pack index --split NAME"));
+  }
+  if (dataset.manifest() != nullptr) {
+    if (std::string line_of = UnlistedShards(line.arguments[0], *dataset.manifest());
+        !line_of.empty())
+      options.warnings.push_back(std::move(line_of));
   }
   opened.options = options.ToMap(dataset);
   opened.dataset = dataset;
@@ -259,6 +270,12 @@ absl::StatusOr<OpenedSource> OpenSource(const CommandLine& line, const FolderSou
                                                  ? KindOfSource(path)
                                                  : absl::StatusOr<std::string>(line.input_format));
   if (format == "dataset") return OpenDataset(line, folder, pool);
+  if (line.label_from == kLabelFromCls) {
+    return InvalidArgumentError(
+        StrCat("--label-from cls is for shards, whose samples have a .cls, not for a source of the "
+               "kind ",
+               format));
+  }
   if (format == "coco") return OpenCoco(line, folder, pool);
   if (format != "folder" && format != "archive") return OpenList(line, folder, format, pool);
   absl::Status fits = CheckLabelsFromFolders(line, format);

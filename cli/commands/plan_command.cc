@@ -91,17 +91,18 @@ std::string Text(const Plan& plan) {
 // of it numbers the classes behind it anew.
 std::vector<std::string> UnreadFolders(const Listing& listing) {
   std::vector<std::string> warnings;
-  if (listing.unread_folders == 0) return warnings;
-  for (const Skip& skip : listing.skips) {
-    if (skip.reason != SkipReason::kPermission || skip.detail.find("folder") == std::string::npos)
-      continue;
-    warnings.push_back(StrCat(EscapeForTerminal(listing.Path(skip.row)), ": ", skip.detail,
-                              " (permission denied); its files are not in the plan, and the labels "
-                              "are numbered without it"));
-    if (warnings.size() < kShownFolders || listing.unread_folders == warnings.size()) continue;
-    warnings.push_back(
-        StrCat("and ", listing.unread_folders - warnings.size(), " more folders like it"));
-    break;
+  const size_t count = listing.unread_folders.size();
+  for (const UnreadFolder& folder : listing.unread_folders) {
+    if (warnings.size() == kShownFolders) {
+      warnings.push_back(StrCat("and ", count - kShownFolders, " more folders like it"));
+      break;
+    }
+    warnings.push_back(StrCat(EscapeForTerminal(folder.path),
+                              folder.reason == SkipReason::kVanished
+                                  ? ": the folder vanished while it was listed"
+                                  : ": the folder cannot be listed (permission denied)",
+                              "; its files are not in the plan, and the labels are numbered "
+                              "without it"));
   }
   return warnings;
 }

@@ -148,7 +148,8 @@ absl::StatusOr<Prepared> PreparePlan(const CommandLine& line, IoPool& pool, Term
   if (!listing.ok()) return WithCommands(listing.status(), line);
   for (const std::string& note : listing->notes) terminal.Say(StrCat("note: ", note));
   ShowWarnings(listing->warnings, terminal);
-  if (!opened.dataset) ShowWarnings(DoubtfulClassNames(listing->classes), terminal);
+  if (!opened.dataset || !line.label_from.empty())
+    ShowWarnings(DoubtfulClassNames(listing->classes), terminal);
 
   PlanOptions plan_options = line.plan;
   plan_options.source = std::move(opened.options);

@@ -2,6 +2,7 @@
 #include "cli/commands/against_source.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/packed_input.h"
+#include "cli/commands/unlisted_shards.h"
 #include "cli/flags/failure.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/stop_signal.h"
@@ -81,6 +82,12 @@ absl::StatusOr<ValidationReport> Validate(const CommandLine& line, Terminal& ter
     absl::StatusOr<ValidationReport> report =
         ValidateDataset(line.arguments[0], AllFormats(), against, counts, StopSignal());
     if (report.ok() && !gap.empty()) report->not_checked.push_back(gap);
+    const absl::StatusOr<Manifest> manifest = Manifest::Read(line.arguments[0]);
+    // In a folder that pack has made it is an error, and was named.
+    if (report.ok() && manifest.ok() && manifest->adopted()) {
+      std::string unlisted = UnlistedShards(line.arguments[0], *manifest);
+      if (!unlisted.empty()) report->not_checked.push_back(std::move(unlisted));
+    }
     return report;
   }
   return ValidateShards(line.arguments, AllFormats(), options, counts, StopSignal());

@@ -78,14 +78,14 @@ Status StoreLabelFrom(Text text, Line& line) {
       text == "none" ? FolderSourceOptions::LabelFrom::kNone : FolderSourceOptions::LabelFrom::kDir;
   source.label_dir_given = false;
   line.label_from = text.starts_with("dir:") ? "dir" : text;
-  for (const std::string_view word : {"dir", "none", "column", "largest", "single"}) {
+  for (const std::string_view word : {"dir", "none", "column", "largest", "single", "cls"}) {
     if (text == word) return absl::OkStatus();
   }
   const absl::StatusOr<uint64_t> level =
       text.starts_with("dir:") ? ParseCount(text.substr(4)) : absl::InvalidArgumentError("");
   if (!level.ok() || *level > 100) {
     return absl::InvalidArgumentError(
-        "expected dir, dir:N with N counting folders from 0, column, largest, single or none");
+        "expected dir, dir:N with N counting folders from 0, column, largest, single, cls or none");
   }
   source.label_dir = static_cast<int>(*level);
   source.label_dir_given = true;
@@ -325,6 +325,9 @@ constexpr Flag kFlags[] = {
     {"label-from", 0, kValue, "HOW", "dir", nullptr, "Input", kPacking, true,
      "the class: dir, dir:N, none; column; largest, single",
      StoreLabelFrom},
+    {"label-from", 0, kValue, "cls", "", nullptr, "Input", In(Verb::kConvert), false,
+     "the class: the text of .cls where it is not a number",
+     StoreLabelFrom},
     {"sidecars", 0, kValue, "EXT[:FIELD],...", "", nullptr, "Input", kPacking, false,
      "further fields from files of the image's name: json,txt,png:mask",
      [](Text t, Line& l) { return Keep(ParseSidecars(t), &l.source.sidecars); }},
@@ -336,6 +339,9 @@ constexpr Flag kFlags[] = {
      [](Text t, Line& l) { return KeepSwitch(t, &l.drop_fields); }},
     {"classes", 0, kValue, "FILE", "", nullptr, "Input", kPacking, false,
      "the classes, one a line, in this order; other folders are an error",
+     [](Text t, Line& l) { return KeepText(t, &l.classes_file); }},
+    {"classes", 0, kValue, "FILE", "", nullptr, "Input", In(Verb::kConvert), false,
+     "with --label-from cls: the classes, one a line, in this order; another text is an error",
      [](Text t, Line& l) { return KeepText(t, &l.classes_file); }},
     {"classes", 0, kValue, "FILE", "", nullptr, "Input", In(Verb::kIndex), true,
      "names of the labels 0, 1, ..., one a line; the shards hold numbers",

@@ -18,6 +18,7 @@
 #include "formats/core/format.h"
 #include "formats/core/shard_index.h"
 #include "formats/io/file.h"
+#include "formats/io/shell_quoted.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
@@ -191,10 +192,15 @@ absl::Status CompareWithSource(const std::string& out, const Manifest& manifest,
                                const SampleSource& source, IoPool& pool, BuildProgress& progress,
                                const std::atomic<int>& stop) {
   if (!plan.options().pixels.identity()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--compare: pixels were changed when ", EscapeForTerminal(out),
-                     " was packed, so that its bytes do not tell whether those of the source are "
-                     "the same; --overwrite builds it again"));
+    return OfferFlags(
+        absl::InvalidArgumentError(absl::StrCat(
+            "--compare: pixels were changed when ", EscapeForTerminal(out),
+            " was packed, and no hash of the source's images was kept, so that nothing tells "
+            "whether their bytes are the same. What is missing, new or of another class is told "
+            "by\n  ",
+            TypedProgram(), " validate ", ShellQuoted(out), " --against ",
+            ShellQuoted(plan.listing().root), "\nand --overwrite packs the source as it is now")),
+        {{"--overwrite"}});
   }
   return Comparison(out, manifest, plan, source, progress, stop).Run(pool);
 }

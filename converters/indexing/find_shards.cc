@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "converters/sources/damaged_manifest.h"
 #include "converters/sources/shard_splits.h"
 #include "formats/core/index_name.h"
 #include "formats/core/manifest.h"
@@ -108,7 +109,8 @@ absl::Status Finder::AddPath(const std::string& path) {
 absl::Status Finder::AddFolder(const std::string& folder) {
   struct stat facts;
   const absl::StatusOr<Manifest> manifest = Manifest::Read(folder);
-  if (!manifest.ok() && !absl::IsNotFound(manifest.status())) return manifest.status();
+  if (!manifest.ok() && !absl::IsNotFound(manifest.status()))
+    return DamagedManifest(WithoutSlashes(folder), manifest.status());
   if (manifest.ok() && !manifest->adopted()) {
     return absl::InvalidArgumentError(absl::StrCat(
         EscapeForTerminal(folder), " is a dataset that pack has made: it has its indexes"));
@@ -123,8 +125,12 @@ absl::Status Finder::AddFolder(const std::string& folder) {
   const size_t before = found_.shards.size();
   absl::Status compressed;  // the first
   for (const std::string& name : names) {
-    if (name.starts_with('.') || name.ends_with(kIndexSuffix) || name == kManifestName) continue;
+    if (name == ".pack" || name.ends_with(kIndexSuffix) || name == kManifestName) continue;
     const std::string path = absl::StrCat(WithoutSlashes(folder), "/", name);
+    if (name.starts_with('.')) {
+      found_.hidden.push_back(path);
+      continue;
+    }
     absl::StatusOr<ForeignShardKind> kind = FindForeignShard(path, formats_);
     const bool missing = ::stat(path.c_str(), &facts) != 0 && (errno == ENOENT || errno == ELOOP);
     if (missing || absl::IsNotFound(kind.status())) {

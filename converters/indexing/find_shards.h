@@ -49,7 +49,8 @@ struct FoundShards {
   std::vector<FoundShard> shards;
   std::vector<std::string> others;  // files in folders given that are no shards; the first of many
   uint64_t other_files = 0;
-  bool splits_differ = false;  // some names begin with a split and some do not: all are in one
+  std::vector<std::string> hidden;  // whose names begin with a dot, in folders given: left out
+  bool splits_differ = false;       // some names begin with a split and some do not: all are in one
 };
 
 struct FindShardsOptions {

@@ -18,6 +18,7 @@
 #include "converters/publishing/index_mark.h"
 #include "converters/publishing/pack_folder.h"
 #include "converters/publishing/pack_lock.h"
+#include "converters/sources/damaged_manifest.h"
 #include "formats/core/shard_index.h"
 #include "formats/io/exists.h"
 #include "formats/io/hash.h"
@@ -145,9 +146,9 @@ absl::Status IndexFolder::ReadManifest() {
 
 // A damaged manifest beside nothing but indexes is made again from the shards.
 absl::Status IndexFolder::TakeDamage(const absl::Status& damage) {
-  if (!absl::IsDataLoss(damage)) return damage;
+  if (!absl::IsDataLoss(damage)) return DamagedManifest(out_, damage);
   ASSIGN_OR_RETURN(const bool only_indexes, HoldsOnlyIndexes(out_));
-  if (!only_indexes) return damage;
+  if (!only_indexes) return DamagedManifest(out_, damage);
   damaged_ = options_.overwrite;
   if (damaged_) return absl::OkStatus();
   return OfferFlags(

@@ -466,6 +466,7 @@ absl::StatusOr<IndexReport> IndexShards(std::span<const std::string> paths,
   report.out = found.out;
   report.others = found.others;
   report.other_files = found.other_files;
+  report.hidden = found.hidden;
   ASSIGN_OR_RETURN(IndexFolder folder,
                    IndexFolder::Open(report.out, {.holds_shards = found.shards_in_out,
                                                   .overwrite = options.overwrite,

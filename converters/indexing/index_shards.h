@@ -58,6 +58,7 @@ struct IndexReport {
   std::vector<std::string> kept;      // in `.pack` of the folder, not made by pack
   std::vector<std::string> others;    // files in folders given that are no shards; the first 1000
   uint64_t other_files = 0;           // of these
+  std::vector<std::string> hidden;    // in folders given, and left out whatever they are
 };
 
 // `stop` becomes non-zero when the call shall end soon (a signal's number).

@@ -32,9 +32,23 @@ std::vector<std::string> DoubtfulClassNames(std::span<const std::string> classes
   for (const auto& [plain, names] : alike) {
     if (names.size() > 1) groups.push_back(absl::StrJoin(names, " and "));
   }
-  if (groups.empty()) return {};
-  return {absl::StrCat("classes that differ in case or blanks alone: ", FirstFew(groups, kNamed),
-                       "; where they are meant as one, give them one name in the source")};
+  std::vector<std::string> lines;
+  if (!groups.empty()) {
+    lines.push_back(
+        absl::StrCat("classes that differ in case or blanks alone: ", FirstFew(groups, kNamed),
+                     "; where they are meant as one, give them one name in the source"));
+  }
+  std::vector<std::string> blanks;
+  for (const std::string& name : classes) {
+    if (name != absl::StripAsciiWhitespace(name)) blanks.push_back(absl::StrCat("\"", name, "\""));
+  }
+  // Of one among others the line above tells.
+  if (!blanks.empty() && groups.empty()) {
+    lines.push_back(
+        absl::StrCat("names of classes begin or end with a blank: ", FirstFew(blanks, kNamed),
+                     "; where it is not meant, take it out in the source"));
+  }
+  return lines;
 }
 
 std::string AlikeClass(std::span<const std::string> classes, const std::string& name) {

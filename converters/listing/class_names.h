@@ -1,5 +1,5 @@
-// Class names that are told apart although they may be meant as one: "Cat" and "cat", "dog" and
-// "dog ".
+// Class names that may be slips: "Cat" and "cat", "dog" and "dog ", which are told apart although
+// they may be meant as one; " dog".
 //
 //   for (const std::string& line : DoubtfulClassNames(listing.classes)) Warn(line);
 #ifndef SHARDPACK_CONVERTERS_LISTING_CLASS_NAMES_H_

@@ -17,6 +17,8 @@ TEST(ClassNamesTest, CaseAndBlanks) {
   EXPECT_THAT(
       DoubtfulClassNames(Names{"Cat", "cat", "dog", "dog ", " DOG"}),
       ElementsAre(HasSubstr("alone: \"Cat\" and \"cat\", \"dog\" and \"dog \" and \" DOG\";")));
+  EXPECT_THAT(DoubtfulClassNames(Names{" cat", "dog", "emu\t"}),
+              ElementsAre(HasSubstr("with a blank: \" cat\", \"emu")));
   EXPECT_THAT(DoubtfulClassNames(Names{"a", "A", "b", "B", "c", "C", "d", "D", "e", "E"}),
               ElementsAre(HasSubstr("\"c\" and \"C\" and 2 more;")));
 }

@@ -36,6 +36,13 @@ struct ListedField {
   friend bool operator==(const ListedField&, const ListedField&) = default;
 };
 
+// A folder of the source that could not be listed: what it holds is not known.
+struct UnreadFolder {
+  std::string path;  // relative to the root
+  SkipReason reason = SkipReason::kPermission;
+  friend bool operator==(const UnreadFolder&, const UnreadFolder&) = default;
+};
+
 // A size in Listing::field_bytes that stands for a field that the row lacks.
 inline constexpr uint64_t kNoPart = std::numeric_limits<uint64_t>::max();
 
@@ -46,11 +53,11 @@ struct Listing {
   std::vector<uint64_t> name_ends;   // per row: end of its file name in `names`
   std::string names;
   std::vector<uint64_t> bytes;
-  std::vector<int64_t> mtime_ns;     // freshness only; not part of the digest
-  std::vector<int32_t> label;        // per row: position in `classes`, or -1
-  std::vector<std::string> classes;  // ordered
-  std::vector<Skip> skips;           // rows known to be unusable, ascending by row
-  uint64_t unread_folders = 0;       // of the skips: folders that could not be listed (permission)
+  std::vector<int64_t> mtime_ns;             // freshness only; not part of the digest
+  std::vector<int32_t> label;                // per row: position in `classes`, or -1
+  std::vector<std::string> classes;          // ordered
+  std::vector<Skip> skips;                   // rows known to be unusable, ascending by row
+  std::vector<UnreadFolder> unread_folders;  // each is also a skip; by path
   std::map<std::string, uint64_t>
       ignored;  // files of other extensions, by lower-cased extension ("" = none)
   std::vector<std::string> warnings;  // for the user, each ending with the option that answers it

@@ -40,6 +40,24 @@ std::vector<Skip> ReadSkips(uint64_t rows, PlanBytesReader& in) {
   return skips;
 }
 
+void WriteUnreadFolders(const std::vector<UnreadFolder>& folders, PlanBytesWriter& out) {
+  out.Number(folders.size());
+  for (const UnreadFolder& folder : folders) {
+    out.Text(folder.path);
+    out.Number(static_cast<uint64_t>(folder.reason));
+  }
+}
+
+std::vector<UnreadFolder> ReadUnreadFolders(PlanBytesReader& in) {
+  std::vector<UnreadFolder> folders(in.Count(16));
+  for (UnreadFolder& folder : folders) {
+    folder.path = std::string(in.Text());
+    folder.reason = static_cast<SkipReason>(in.Bounded(kSkipReasonNames.size() - 1));
+    in.Check(!folder.path.empty());
+  }
+  return folders;
+}
+
 void WritePixels(const TransformOptions& pixels, PlanBytesWriter& out) {
   out.Number(static_cast<uint64_t>(pixels.resize));
   out.Number(pixels.width);
@@ -192,7 +210,7 @@ void WriteListing(const Listing& listing, PlanBytesWriter& out) {
   out.Column(rows, [&](uint64_t i) { return static_cast<uint32_t>(listing.label[i] + 1); });
   out.Texts(listing.classes);
   WriteSkips(listing.skips, out);
-  out.Number(listing.unread_folders);
+  WriteUnreadFolders(listing.unread_folders, out);
   out.Number(listing.ignored.size());
   for (const auto& [extension, count] : listing.ignored) {
     out.Text(extension);
@@ -292,7 +310,7 @@ Listing ReadListing(PlanBytesReader& in) {
     listing.label.push_back(static_cast<int32_t>(labels[row]) - 1);
   }
   listing.skips = ReadSkips(rows, in);
-  listing.unread_folders = in.Bounded(listing.skips.size());
+  listing.unread_folders = ReadUnreadFolders(in);
   for (uint64_t left = in.Count(16); left > 0; --left) {
     std::string extension(in.Text());
     listing.ignored[std::move(extension)] = in.Number();

@@ -25,6 +25,7 @@ Plan FullPlan() {
   listing.bytes = {1, 2, 300, 70'000, 5, 6, uint64_t{1} << 33};
   listing.mtime_ns[0] = -5;
   listing.skips = {{4, SkipReason::kTooLarge, "too \xE9 large"}};
+  listing.unread_folders = {{"a/closed", SkipReason::kPermission}, {"b", SkipReason::kVanished}};
   listing.ignored = {{"", 3}, {"txt", 1}};
   listing.images.resize(7);
   listing.images[2].width = 640;
@@ -78,6 +79,7 @@ TEST(PlanFileTest, RoundTrip) {
   EXPECT_THAT(Plan::Differences(plan, *read), IsEmpty());
   EXPECT_EQ(&read->format(), &plan.format());
   EXPECT_EQ(read->layout(), plan.layout());
+  EXPECT_EQ(read->listing().unread_folders, plan.listing().unread_folders);
   EXPECT_EQ(read->options().ToMap(), plan.options().ToMap());
   EXPECT_EQ(read->listing().root, plan.listing().root);
   EXPECT_EQ(read->listing().mtime_ns, plan.listing().mtime_ns);

@@ -221,8 +221,16 @@ absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan
 // A dataset that is there already is the answer only when it is of this plan, whole as far as a
 // look tells, and no source file was changed.
 absl::Status OutputDir::CheckPublished(const Plan& plan, const Manifest& manifest, IoPool& pool) {
-  if (manifest.plan_digest != plan.digest())
-    return OrOverwrite(PlanDiffers(path_, DifferencesFrom(path_, manifest, plan)));
+  if (manifest.plan_digest != plan.digest()) {
+    std::vector<std::string> lines = DifferencesFrom(path_, manifest, plan);
+    if (manifest.listing_digest != plan.listing().ComputeDigest()) {
+      lines.push_back(
+          "names, sizes and classes of the inputs are part of the plan: all inputs are packed "
+          "again, not those alone that have changed (pack repair puts back what was packed, and "
+          "--compare answers for other times alone)");
+    }
+    return OrOverwrite(PlanDiffers(path_, lines));
+  }
   RETURN_IF_ERROR(CheckPublishedFiles(path_, manifest));
   if (options_.compare) return absl::OkStatus();  // the caller reads the source
   return CheckSource(path_, manifest, plan, options_, pool);

@@ -105,13 +105,16 @@ class SourceFiles {
     const bool compare = whole && !planned;
     struct stat facts;
     const bool archive = ::stat(root_.c_str(), &facts) == 0 && !S_ISDIR(facts.st_mode);
-    if (archive) {
-      written_.Add(EscapeForTerminal(root_));
-    } else if (!looked_) {
+    if (!archive && !looked_) {
       RETURN_IF_ERROR(Look(published, /*planned=*/false, pool));
     }
     std::string what;
-    if (written_.count() == 0) {
+    if (archive) {
+      what = absl::StrCat(
+          "the archive ", EscapeForTerminal(root_),
+          " has its members with their names and sizes, but not the time that it had when it was "
+          "packed, as a copy that does not keep the time (cp -a and rsync -t keep it)");
+    } else if (written_.count() == 0) {
       what =
           "the files of the source have the sizes, but not the times that they had when it was "
           "packed";

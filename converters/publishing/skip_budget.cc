@@ -50,7 +50,7 @@ class Refusal {
   }
 
   // Nobody knows how many images a folder holds that could not be listed.
-  bool FolderLost() const { return plan_.listing().unread_folders > 0; }
+  bool FolderLost() const { return !plan_.listing().unread_folders.empty(); }
   bool TooMany() const {
     return share_.lost > 0 && (!share_.Within(options_.max_skip) ||
                                (FolderLost() && options_.max_skip < 1) || counts_.packed == 0);

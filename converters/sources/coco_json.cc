@@ -282,6 +282,7 @@ absl::Status Join(const CocoSax& sax, CocoFile* coco) {
           "the category ", id, " has the name of another one, or none: ", EscapeForTerminal(name)));
     }
     coco->categories.push_back(name);
+    coco->category_ids.push_back(id);
   }
   const std::vector<int64_t> ids = SortedIds(*coco);
   const auto twice = std::adjacent_find(ids.begin(), ids.end());
@@ -414,6 +415,17 @@ absl::Status CheckNames(const CocoFile& other, const CocoFile& coco) {
   return absl::OkStatus();
 }
 
+absl::Status CheckCategories(const std::map<int64_t, std::string>& other, const CocoFile& coco) {
+  for (size_t i = 0; i < coco.categories.size(); ++i) {
+    const auto there = other.find(coco.category_ids[i]);
+    if (there == other.end() || there->second == coco.categories[i]) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the category ", there->first, " is ", there->second, ", which is ", coco.categories[i],
+        " in the file that is packed: its annotations would mean other classes"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status JoinAnnotations(const std::string& path, CocoFile* coco) {
@@ -433,6 +445,7 @@ absl::Status JoinAnnotations(const std::string& path, CocoFile* coco) {
   });
   coco->text = std::move(other.text);
   if (status.ok()) status = InFile(path, CheckNames(other, *coco));
+  if (status.ok()) status = InFile(path, CheckCategories(sax.categories, *coco));
   if (!status.ok()) return status;
   coco->annotations.insert(coco->annotations.end(), other.annotations.begin(),
                            other.annotations.end());

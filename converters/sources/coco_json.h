@@ -60,6 +60,7 @@ struct CocoFile {
   std::vector<CocoObject> objects;          // by image, in the order of the file
   std::vector<CocoAnnotation> annotations;  // the same of all of them, with kAll
   std::vector<std::string> categories;      // names, by id
+  std::vector<int64_t> category_ids;        // of these
   std::string text;                         // of images and annotations, with kAll
 
   std::span<const CocoObject> ObjectsOf(const CocoImage& image) const;
@@ -74,7 +75,8 @@ absl::Status ReadCoco(const std::string& path, CocoKeep keep, CocoFile* coco);
 absl::Status ParseCoco(std::string_view text, std::string_view name, CocoKeep keep, CocoFile* coco);
 
 // Adds the annotations of another file to those of the same images, behind them. The same image has
-// the same id and the same file_name, of which one file may leave out leading folders.
+// the same id and the same file_name, of which one file may leave out leading folders; a category
+// of the same id has the same name.
 absl::Status JoinAnnotations(const std::string& path, CocoFile* coco);
 
 // {"boxes":[{"area":...,"bbox":[x,y,width,height],"category":...,"iscrowd":0,"label":...},...],

@@ -15,16 +15,14 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "converters/listing/find_skip.h"
 #include "converters/listing/input_failure.h"
 #include "converters/planning/manifest_option.h"
 #include "converters/planning/record_order.h"
 #include "converters/sources/list_labels.h"
+#include "converters/sources/text_labels.h"
 #include "formats/io/file.h"
-#include "formats/io/shell_quoted.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
@@ -54,16 +52,11 @@ std::string FolderOf(const DatasetShard& shard) {
   return folder.empty() ? "." : folder.string();
 }
 
-// What says that a value of this name was meant to be the label, and is not a number.
-constexpr std::string_view kLabelField = "cls";
-constexpr size_t kMaxShownLabelBytes = 64;
-constexpr size_t kMaxNamedShards = 3;
-
 // Fills a listing record by record.
 class Collector {
  public:
   Collector(const Dataset& dataset, const DatasetSourceOptions& options)
-      : dataset_(dataset), options_(options), made_json_(HasMadeJson(dataset)) {
+      : dataset_(dataset), options_(options), made_json_(HasMadeJson(dataset)), texts_(dataset) {
     listing.root = options.root;
     for (const std::string& name : dataset.classes()) listing.classes.push_back(name);
   }
@@ -100,7 +93,7 @@ class Collector {
     for (uint64_t record = 0; record < index.records(); ++record) {
       if (labels != nullptr && index.label(record) != kNoLabel) labels->insert(index.label(record));
       AddPath(index.source_path(record), shard.name, record);
-      CountLabel(index, number, record);
+      texts_.Count(index, {number, record}, listing.bytes.size());
       const bool has_image = image && index.has_field(record, *image);
       listing.bytes.push_back(has_image ? index.field(record, *image).length : 0);
       if (!has_image) {
@@ -120,31 +113,11 @@ class Collector {
     return absl::OkStatus();
   }
 
-  // Where other samples have a label, the one whose .cls is a text is the bad one, not those that
-  // lack such a field. Rows are still in the order of the records.
+  // What the samples say whose .cls is a text. Rows are still in the order of the records.
   absl::Status SettleTextLabels() {
-    if (text_labels_.empty() || options_.missing == MissingPart::kKeep ||
-        options_.missing == MissingPart::kDrop || labels_beside_texts_)
-      return absl::OkStatus();
-    if (labelled_ == 0) {
-      if (dataset_.manifest() == nullptr || dataset_.manifest()->adopted())
-        listing.warnings.push_back(TextLabelsWarning());
-      return absl::OkStatus();
-    }
-    for (const TextLabel& text : text_labels_) {
-      ASSIGN_OR_RETURN(const std::string why, WhyNoLabel(text));
-      if (options_.missing == MissingPart::kError)
-        return absl::InvalidArgumentError(
-            absl::StrCat(EscapeForTerminal(listing.Path(text.row)), ": ", why));
-      if (FindSkip(listing.skips, text.row) != nullptr) continue;
-      const auto place =
-          listing.skips.begin() + static_cast<ptrdiff_t>(SkipsBefore(listing.skips, text.row));
-      listing.skips.insert(place, {text.row, SkipReason::kBadLabel, why});
-    }
-    std::vector<bool> drop(listing.fields.size());
-    drop[fields_.at(std::string(kLabelField))] = true;
-    DropFields(drop, listing);
-    return absl::OkStatus();
+    if (!options_.texts_as_classes) return texts_.Settle(options_.missing, listing);
+    max_label_ = -1;  // numbers are names then
+    return texts_.MakeClasses(options_.classes, options_.missing, listing);
   }
 
   // What only all records together tell.
@@ -210,68 +183,10 @@ class Collector {
     return absl::OkStatus();
   }
 
-  struct TextLabel {
-    uint64_t row = 0;
-    SampleLocation at;
-    size_t field = 0;
-    uint64_t bytes = 0;
-  };
-
-  // Of the record whose row is being made.
-  void CountLabel(const ShardIndex& index, uint32_t shard, uint64_t record) {
-    const bool labelled = index.label(record) != kNoLabel;
-    labelled_ += labelled ? 1 : 0;
-    const std::optional<size_t> field = index.FindField(kLabelField);
-    if (!field || !index.has_field(record, *field)) return;
-    labels_beside_texts_ = labels_beside_texts_ || labelled;  // then it is a field like others
-    text_labels_.push_back(
-        {listing.bytes.size(), {shard, record}, *field, index.field(record, *field).length});
-  }
-
-  absl::StatusOr<std::string> WhyNoLabel(const TextLabel& text) const {
-    ASSIGN_OR_RETURN(const ShardIndex* index, dataset_.BorrowIndex(text.at.shard));
-    const std::string key = EscapeForTerminal(index->key(text.at.record));
-    std::string value = absl::StrCat(text.bytes, " bytes");
-    if (text.bytes <= kMaxShownLabelBytes) {
-      std::string bytes(text.bytes, '\0');
-      const absl::Status read =
-          dataset_.ReadField(text.at, text.field, std::as_writable_bytes(std::span(bytes)));
-      if (!read.ok()) return read;
-      value = EscapeForTerminal(std::string(absl::StripAsciiWhitespace(bytes)));
-    }
-    return absl::StrCat(key.empty() ? "its ." : "the .", std::string(kLabelField),
-                        key.empty() ? "" : " of ", key, " is not a number: ", value);
-  }
-
-  // Commands that pack the texts as classes.
-  std::string TextLabelsWarning() const {
-    std::string shards;
-    if (dataset_.manifest() != nullptr) {
-      shards = ShellQuoted(options_.root);
-    } else if (dataset_.shards().size() > kMaxNamedShards) {
-      shards = "SHARD...";
-    } else {
-      for (const DatasetShard& shard : dataset_.shards())
-        absl::StrAppend(&shards, shards.empty() ? "" : " ", ShellQuoted(shard.data_path));
-    }
-    return absl::StrCat(
-        text_labels_.size(),
-        text_labels_.size() == 1 ? " sample has a .cls" : " samples have a .cls",
-        " that is not a number, and no label: a field like others. To take these texts as "
-        "classes:\n  ",
-        TypedProgram(), " extract ", shards,
-        " -o again\n  find again -name '*.cls' | while read -r f; do d=\"classes/$(cat "
-        "\"$f\")/$(dirname "
-        "\"${f#again/}\")\"; mkdir -p \"$d\"; mv \"${f%.cls}\".* \"$d\"; done\n  ",
-        TypedProgram(), " classes -o OUT");
-  }
-
   const Dataset& dataset_;
   const DatasetSourceOptions& options_;
   const bool made_json_;
-  uint64_t labelled_ = 0;
-  std::vector<TextLabel> text_labels_;
-  bool labels_beside_texts_ = false;
+  TextLabels texts_;
   std::map<std::string, size_t> fields_;  // name -> position in listing.fields
   absl::flat_hash_map<std::string, uint32_t> folders_;
   uint16_t split_ = 0;
@@ -365,6 +280,9 @@ void InheritNumber(const Dataset& dataset, const std::string& name, uint64_t* in
 std::map<std::string, std::string> DatasetSourceOptions::ToMap(const Dataset& dataset) const {
   std::map<std::string, std::string> map = {{"input-format", "dataset"},
                                             {"dataset", IdentityText(dataset.identity())}};
+  if (texts_as_classes) map["label-from"] = "cls";
+  // Their names are part of the listing's digest.
+  if (!classes.empty()) map["classes"] = absl::StrCat(classes.size(), " names");
   if (missing != MissingPart::kSkip) map["missing-part"] = std::string(MissingPartName(missing));
   // So that extract finds the names of the files again.
   if (!SidecarSuffixes(dataset).empty()) map["sidecars"] = Option(dataset, "sidecars");

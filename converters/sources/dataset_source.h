@@ -35,6 +35,8 @@ namespace shardpack {
 struct DatasetSourceOptions {
   std::string root = {};  // where the dataset is, for the manifest of what is made of it
   MissingPart missing = MissingPart::kSkip;  // a field that only some samples have
+  bool texts_as_classes = false;             // of .cls, where it is not a number
+  std::vector<std::string> classes = {};     // then these, in this order; empty = all texts, sorted
   std::vector<std::string> warnings = {};    // for the listing, of whoever opened the dataset
 
   // For the plan's digest; `dataset` counts with its identity.

@@ -106,7 +106,7 @@ bool WarnAboutSplitsBelow(const std::map<std::string_view, std::set<std::string_
   if (kind == SourceKind::kFolder) {
     absl::StrAppend(&text, " To pack them so, make a folder of links:\n  for d in ",
                     ShellQuoted(listing.root),
-                    "/*/*/; do s=by-split/\"$(basename \"$d\")\"; mkdir -p \"$s\"; ln -s \"$d\" "
+                    "/*/*/; do s=by-split/\"$(basename \"$d\")\"; mkdir -p \"$s\"; ln -s -- \"$d\" "
                     "\"$s/$(basename \"$(dirname \"$d\")\")\"; done\n  ",
                     TypedProgram(), " by-split --follow -o OUT");
   }
@@ -234,7 +234,7 @@ bool WarnAboutMaskFolders(SourceKind kind, Listing& listing) {
     absl::StrAppend(&text,
                     ". To pack each mask as a field of its image, put links beside the images, and "
                     "pack these:\n  for f in ",
-                    ShellQuoted(from), "/*", ending, "; do ln -s \"$f\" ", ShellQuoted(to),
+                    ShellQuoted(from), "/*", ending, "; do ln -s -- \"$f\" ", ShellQuoted(to),
                     "/\"$(basename \"$f\" ", ending, ").mask", ending, "\"; done\n  ",
                     TypedProgram(), " ", ShellQuoted(to), " --sidecars mask", ending,
                     ":mask --label-from none --follow -o OUT");
@@ -286,7 +286,7 @@ void WarnAboutMasksBeside(SourceKind kind, Listing& listing) {
                     " leaves them out. To pack each as a field of its image, make links of the "
                     "name that --sidecars takes, and pack these:\n  find ",
                     root, " -name '*", found.ending,
-                    "' -exec sh -c 'for f; do ln -s \"${f##*/}\" \"${f%", found.ending, "}.mask",
+                    "' -exec sh -c 'for f; do ln -s -- \"${f##*/}\" \"${f%", found.ending, "}.mask",
                     found.extension, "\"; done' sh {} +\n  ", TypedProgram(), " ", root,
                     " --sidecars mask", found.extension, ":mask ", exclude, " -o OUT");
   } else {

@@ -511,7 +511,6 @@ void Walker::AppendFolder(Folder& folder, Listing& listing) {
                                            std::pair(entry.name_at, std::string()));
       const bool found = detail != folder.details.end() && detail->first == entry.name_at;
       listing.skips.push_back({listing.name_ends.size(), reason, found ? detail->second : ""});
-      listing.unread_folders += entry.type == DT_DIR && reason == SkipReason::kPermission;
     }
     listing.names.append(folder.Name(entry));
     listing.name_ends.push_back(listing.names.size());
@@ -558,6 +557,12 @@ absl::StatusOr<FolderWalk> Walker::Merge() {
   Listing& listing = walk.listing;
   RETURN_IF_ERROR(LeaveOutPacked(listing));
   AddLostFolders();
+  for (const LostFolder& lost : lost_folders_) {
+    if (lost.reason != SkipReason::kSymlinkLoop)  // what such a link names is listed elsewhere
+      listing.unread_folders.push_back({lost.folder->path, lost.reason});
+  }
+  std::sort(listing.unread_folders.begin(), listing.unread_folders.end(),
+            [](const UnreadFolder& a, const UnreadFolder& b) { return a.path < b.path; });
   std::vector<Folder*> sorted;
   sorted.reserve(folders_.size());
   uint64_t rows = 0, name_bytes = 0;

@@ -279,7 +279,9 @@ TEST_F(FolderListingTest, AFolderWithoutPermissionIsOneRow) {
     EXPECT_THAT(Rows(*listing), UnorderedElementsAre(
                                     Pair("closed", "permission"), Pair("open/closed", "permission"),
                                     Pair("open/1.jpg", ""), Pair("open/secret.jpg", "")));
-    EXPECT_EQ(listing->unread_folders, 2u);
+    EXPECT_THAT(listing->unread_folders,
+                ElementsAre(UnreadFolder{"closed", SkipReason::kPermission},
+                            UnreadFolder{"open/closed", SkipReason::kPermission}));
     ASSERT_EQ(listing->Path(3), "open/secret.jpg");
     Arena arena;
     const LoadResult loaded = source.Load(*listing, 3, arena);
@@ -379,7 +381,9 @@ TEST_F(FolderFaultTest, AFolderThatVanishesIsARow) {
     }
     return real_.openat(at, name, flags);
   };
-  EXPECT_THAT(Rows(List()), UnorderedElementsAre(Pair("a/1.jpg", ""), Pair("b", "vanished")));
+  const Listing listing = List();
+  EXPECT_THAT(Rows(listing), UnorderedElementsAre(Pair("a/1.jpg", ""), Pair("b", "vanished")));
+  EXPECT_THAT(listing.unread_folders, ElementsAre(UnreadFolder{"b", SkipReason::kVanished}));
 }
 
 TEST_F(FolderFaultTest, AFileThatVanishesIsASkipAndAStatErrorEndsTheListing) {

@@ -1,5 +1,6 @@
 #include "converters/sources/labels_beside.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -7,10 +8,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "formats/core/dataset_parts.h"
+#include "converters/sources/damaged_manifest.h"
 #include "formats/core/manifest.h"
 #include "formats/io/file.h"
-#include "formats/io/shell_quoted.h"
+#include "formats/io/list_folder.h"
 #include "formats/io/status_macros.h"
 #include "readers/dataset/class_difference.h"
 
@@ -31,10 +32,10 @@ path Resolved(const std::string& name) {
   return error ? std::filesystem::absolute(name, error).lexically_normal() : resolved;
 }
 
-// What cannot be read as a manifest may be another tool's file of that name; not beside indexes.
-absl::StatusOr<bool> IsOurs(const path& folder, const absl::Status& damage) {
-  if (DefectOf(damage) != ManifestDefect::kOther) return true;
-  return HoldsDatasetParts(folder.string());
+absl::StatusOr<bool> HoldsIndexes(const std::string& folder) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder));
+  return std::any_of(names.begin(), names.end(),
+                     [](const std::string& name) { return name.ends_with(kIndexSuffix); });
 }
 
 // nullopt where there is no manifest of ours.
@@ -42,15 +43,17 @@ absl::StatusOr<std::optional<Beside>> ReadBeside(const path& folder) {
   absl::StatusOr<Manifest> manifest = Manifest::Read(folder.string());
   if (absl::IsNotFound(manifest.status())) return std::nullopt;
   if (absl::IsDataLoss(manifest.status())) {
-    ASSIGN_OR_RETURN(const bool ours, IsOurs(folder, manifest.status()));
-    if (!ours) return std::nullopt;
-    return absl::DataLossError(absl::StrCat(
-        std::string(manifest.status().message()),
-        ", so that nothing says what the labels of the shards beside it mean. With a copy of the "
-        "dataset it is put back by\n  ",
-        TypedProgram(), " repair ", ShellQuoted(folder.string()), " --from COPY"));
+    // Without an index of pack beside it, it may be another tool's file of that name.
+    if (DefectOf(manifest.status()) == ManifestDefect::kOther) {
+      ASSIGN_OR_RETURN(const bool ours, HoldsIndexes(folder.string()));
+      if (!ours) return std::nullopt;
+    }
+    const std::string why =
+        absl::StrCat(std::string(manifest.status().message()),
+                     ", so that nothing says what the labels of the shards beside it mean");
+    return DamagedManifest(folder.string(), absl::DataLossError(why));
   }
-  if (!manifest.ok()) return manifest.status();
+  if (!manifest.ok()) return DamagedManifest(folder.string(), manifest.status());
   Beside beside{*std::move(manifest), {}};
   for (size_t i = 0; i < beside.manifest.shards.size(); ++i) {
     const ManifestShard& shard = beside.manifest.shards[i];

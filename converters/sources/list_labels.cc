@@ -16,6 +16,7 @@
 namespace shardpack {
 namespace {
 
+constexpr size_t kManyClasses = 20;  // no list of so many samples means a class for each
 constexpr size_t kFewTexts = 3;  // that may be slips among at least as many times that many numbers
 
 // A whole number that fits an int64_t, also with a fraction of zeros; nullopt for anything else.
@@ -228,6 +229,13 @@ absl::Status ListLabels::Finish(const ListLabelOptions& options, std::string_vie
     if (ids_[row] != kNoName) listing.label[row] = label_of[ids_[row]];
   }
   if (as_numbers && !classes.empty()) WarnAboutFolders(file_name, listing);
+  if (classes.empty() && !options.asked && names_.size() == ids_.size() &&
+      names_.size() >= kManyClasses) {
+    listing.warnings.push_back(
+        absl::StrCat("each of the ", ids_.size(), " samples of ", EscapeForTerminal(file_name),
+                     " has a label of its own, which is hardly a class",
+                     options.column.empty() ? "" : "; --columns label=NAME takes another column"));
+  }
   return absl::OkStatus();
 }
 

@@ -418,7 +418,8 @@ absl::StatusOr<Manifest> Manifest::Parse(std::string_view json) {
     if (!Json::sax_parse(json.begin(), json.end(), &reader))
       return RefuseManifest(reader.problem());
     if (envelope.schema != kSchema) {
-      return RefuseManifest(absl::StrCat("schema ", envelope.schema, ", expected ", int{kSchema}));
+      return RefuseManifest(absl::StrCat("schema ", envelope.schema, ", expected ", int{kSchema},
+                                         "; another version of pack has written it"));
     }
     std::string body = Body(manifest);
     const Digest self = Xxh3_128(AsBytes(body));

@@ -356,6 +356,10 @@ class CocoTest(command.PackTest):
     self.write("src/bad.json", json.dumps(self.captions).encode())
     done = self.pack("src/instances.json", "--annotations", "src/bad.json", "-o", "bad", expect=2)
     self.assertIn("src/bad.json: an annotation has the image_id 99", done.stderr)
+    swapped = dict(self.coco, categories=[dict(each, name=self.coco["categories"][i - 1]["name"]) for i, each in enumerate(self.coco["categories"])])
+    self.write("src/bad.json", json.dumps(swapped).encode())
+    done = self.pack("src/instances.json", "--annotations", "src/bad.json", "-o", "bad", expect=2)
+    self.assertIn("in the file that is packed: its annotations would mean other classes", done.stderr)
     for text in (b"", b"[]", b"{}", b'{"annotations": [{}]}'):
       self.write("src/bad.json", text)
       self.assertIn("src/bad.json", self.pack("src/instances.json", "--annotations", "src/bad.json", "-o", "bad", expect=2).stderr)

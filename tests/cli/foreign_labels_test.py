@@ -4,7 +4,6 @@ import io
 import os
 import shlex
 import shutil
-import subprocess
 import tarfile
 
 import command
@@ -71,6 +70,26 @@ class SplitsTest(ForeignTest):
     other = self.tar("other/x.tar", [b"1"] * 2, first=2)
     self.pack("convert", shard, other, "-o", "both")
     self.assertEqual({"fit": 2, "train": 2}, self.manifest("both")["splits"])
+
+  def test_a_damaged_manifest_beside_shards_is_not_that_of_another_tool(self):
+    self.source(count=6)
+    self.pack("src", "-o", "own")
+    shards = [f"own/{shard['name']}" for shard in self.manifest("own")["shards"]]
+    manifest = self.folder / "own/manifest.json"
+    whole = manifest.read_bytes()
+    for damaged in (whole[:-40], b""):
+      manifest.write_bytes(damaged)
+      before = self.contents("own")
+      for verb in ("convert", "index"):
+        refused = self.pack(verb, *shards, "-o", "out", expect=4).stderr
+        self.assertIn("own/manifest.json", refused)
+        self.assertIn("repair", refused)
+        self.assertIn("mv -n -- ", refused)
+        self.assertEqual(before, self.contents("own"))
+      self.assertEqual(6, len(self.rows(*shards)))
+    for index in (self.folder / "own").glob("*.pidx"):
+      index.unlink()
+    self.pack("convert", *shards, "-o", "out")
 
   def test_a_folder_of_shards_is_told_to_be_named_or_indexed(self):
     self.tar("some shards/val-0.tar", [b"0"] * 2)
@@ -167,6 +186,13 @@ class TextLabelsTest(ForeignTest):
         self.assertEqual({f"a.tar/{bad:09}": "bad-label"}, self.skips())
         self.assertEqual({f"{i:03}": i % 3 for i in range(200) if i != bad}, self.labels("out"))
 
+  def test_samples_without_a_label_among_others_are_counted(self):
+    done = self.pack("convert", self.tar("a.tar", [b"0", None, b"-1", b"1"]), "-o", "out")
+    self.assertIn("2 of 4 samples have no .cls, or a number below 0, and are packed without a label", done.stderr)
+    self.assertEqual({"000": 0, "001": None, "002": None, "003": 1}, self.labels("out"))
+    self.assertNotIn("without a label", self.pack("convert", "out", "-o", "again").stderr)
+    self.assertNotIn("without a label", self.pack("convert", self.tar("b.tar", [None, None]), "-o", "none").stderr)
+
   def test_one_number_among_texts(self):
     labels = [b"cat"] * 20
     labels[7] = b"7"
@@ -186,20 +212,78 @@ class TextLabelsTest(ForeignTest):
       with self.subTest(source):
         done = self.pack("convert", source, "-o", f"out{number}")
         self.assertIn("3 samples have a .cls that is not a number", done.stderr)
-        program = self.folder / "bin/pack"
-        program.parent.mkdir(exist_ok=True)
-        program.exists() or program.symlink_to(command.PACK)
-        typed = [line.strip() for line in done.stderr.splitlines() if line.startswith("  ")]
-        self.assertEqual(3, len(typed), done.stderr)
-        typed[0] = typed[0].replace(command.PACK, "pack")
-        typed[2] = typed[2].replace(command.PACK, "pack")
-        for line in typed:
-          subprocess.run(line, shell=True, check=True, cwd=self.folder, stderr=subprocess.DEVNULL,
-                         env={**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"})
-        self.assertEqual(["cat", "dog"], self.manifest("OUT")["classes"])
-        self.assertEqual({"cat": 2, "dog": 1}, {name: sum(row["class"] == name for row in self.rows("OUT")) for name in ("cat", "dog")})
-        for folder in ("again", "classes", "OUT"):
-          shutil.rmtree(self.folder / folder)
+        self.assertIn("--label-from cls takes these texts as classes", done.stderr)
+        self.assertNotIn("find ", done.stderr)
+        self.pack("convert", source, "-o", f"made{number}", "--label-from", "cls")
+        self.assertEqual(["cat", "dog"], self.manifest(f"made{number}")["classes"])
+        self.assertEqual({"000": "cat", "001": "dog", "002": "cat"}, self.classes(f"made{number}"))
+
+  def classes(self, *words):
+    return {row["key"]: row["class"] for row in self.rows(*words)}
+
+  HOSTILE = ("cat", "../dog", "a b", "-rf", "x/y", "/abs", ".hidden", "..", ".", "$(touch pwned)", "`touch pwned`", "a'b\"c", "*", "~",
+             "caf\u00e9", "a\\b", "NaN", "%41", " padded ", "CON", "x" * 255)
+
+  def test_hostile_texts_are_classes_by_the_letter(self):
+    texts = [text.encode() for text in self.HOSTILE] + [b"caf\xe9"]
+    self.tar("-a b.tar", texts * 2)
+    done = self.pack("convert", "--label-from", "cls", "-o", "out", "--", "-a b.tar")
+    self.assertIn("classes", done.stderr)
+    want = sorted(text.strip() for text in texts)
+    self.assertEqual(len(want), len(self.manifest()["classes"]))
+    self.assertEqual({f"{i:03}": want.index(texts[i % len(texts)].strip()) for i in range(2 * len(texts))}, self.labels("out"))
+    self.pack("validate", "out")
+    before = self.contents(".")
+    for number, form in enumerate(("tfrecord", "lmdb", "hdf5")):
+      self.pack("convert", "out", "-o", f"as{number}", "-f", form)
+      self.assertEqual(self.classes("out"), self.classes(f"as{number}"))
+    # Nothing is written by the name of a class.
+    self.pack("extract", "out", "-o", "files")
+    self.assertEqual(before, {name: data for name, data in self.contents(".").items() if not name.startswith(("as", "files/"))})
+    self.assertEqual([], list(self.folder.rglob("pwned")))
+    # What a class is called is what a repair of lost bytes packs again.
+    shard = next((self.folder / "out").glob("*.tar"))
+    whole = shard.read_bytes()
+    shard.write_bytes(whole[:-2000])
+    self.pack("repair", "out")
+    self.assertEqual(whole, shard.read_bytes())
+
+  def test_texts_that_are_no_class(self):
+    labels = [b"cat", b"", b" \n", b"cat\ndog", b"x" * 300, b"dog\0", None, b"7", b"dog"]
+    self.tar("a.tar", labels)
+    done = self.pack("convert", "a.tar", "-o", "out", "--label-from", "cls", "--max-skip", "90%", expect=3)
+    self.assertEqual({"000": "cat", "007": "7", "008": "dog"}, self.classes("out"))
+    self.assertEqual(6, len(self.skips()))
+    self.assertEqual({"bad-label"}, set(self.skips().values()))
+    for why in ("the .cls of 001 is empty", "the .cls of 003 has control characters", "the .cls of 004 has 300 bytes", "it has no .cls"):
+      self.assertIn(why, (self.folder / "out/skipped.jsonl").read_text())
+    self.assertIn("packed    3 of 9 images", done.stderr)
+    self.assertIn("no name of a class: cat\\x0adog", done.stderr)
+    self.assertIn("is empty", self.pack("convert", "a.tar", "-o", "x", "--label-from", "cls", "--missing-part", "error", expect=2).stderr)
+    self.pack("convert", "a.tar", "-o", "kept", "--label-from", "cls", "--missing-part", "keep")
+    self.assertEqual(6, sum(label is None for label in self.classes("kept").values()))
+
+  def test_classes_that_are_given_keep_their_numbers(self):
+    self.tar("a.tar", [b"dog", b"cat"])
+    self.write("names", b"bird\ndog\ncat\n")
+    words = ("convert", "a.tar", "--label-from", "cls", "--classes", "names", "-o")
+    self.pack(*words, "out")
+    self.assertEqual(["bird", "dog", "cat"], self.manifest()["classes"])
+    self.assertEqual({"000": 1, "001": 2}, self.labels("out"))
+    self.pack(*words, "out")
+    self.write("names", b"bird\nDog\ncat\n")
+    refused = self.pack(*words, "new", expect=2).stderr
+    self.assertIn('the .cls "dog" is not among the classes of --classes (there is "Dog")', refused)
+
+  def test_where_there_are_no_texts(self):
+    self.tar("a.tar", [b"0", b"1"])
+    self.assertIn("leave it out", self.pack("convert", "a.tar", "-o", "out", "--label-from", "cls", expect=2).stderr)
+    for words in (("--label-from", "dir"), ("--classes", "a.tar")):
+      self.pack("convert", "a.tar", "-o", "out", *words, expect=2)
+    self.source(count=2)
+    self.write("src/a.csv", b"path,label\ncat/good-0000.jpg,1\n")
+    for source in ("src", "src/a.csv"):
+      self.assertIn("--label-from cls is for shards", self.pack(source, "-o", "out", "--label-from", "cls", expect=2).stderr)
 
 
 if __name__ == "__main__":

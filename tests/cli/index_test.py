@@ -312,6 +312,50 @@ class IndexTest(command.PackTest):
         self.assertEqual(before, self.contents("in"))
     self.assertIn("by hand", done.stderr)
 
+  def test_index_beside_a_damaged_manifest_says_what_to_type(self):
+    for folder in ("in", "-odd one"):
+      self.make_shards(folder=folder)
+      self.pack("index", "--", folder)
+      text = (self.folder / folder / "manifest.json").read_bytes()
+      other = re.sub(rb'"schema": 1\b', b'"schema": 99', text)
+      self.assertNotEqual(text, other)
+      shards = [f"{folder}/part-{i}.tar" for i in range(3)]
+      for damaged, why in ((text[:-40], "malformed JSON"), (b"", "is empty"), (b'{"name": 1}', "manifest.json"), (b"[]", "manifest.json"),
+                           (other, "another version of pack"), (text.replace(b"adopted", b"nothing"), "manifest.json")):
+        with self.subTest(folder=folder, damaged=damaged[:20]):
+          self.write(f"{folder}/manifest.json", damaged)
+          before = self.contents(folder)
+          for words in (["--", folder], ["--overwrite", "--", folder], ["--", *shards]):
+            refused = self.pack("index", *words, expect=4).stderr
+            self.assertIn(f"{folder}/manifest.json", refused)
+            self.assertIn(why, refused)
+            self.assertIn("--from COPY", refused)
+            self.assertEqual(before, self.contents(folder))
+          move = refused.splitlines()[-1]
+          subprocess.run(["sh", "-c", move], cwd=self.folder, check=True)
+          done = self.pack("index", "--", folder)
+          self.assertIn("manifest.json.damaged", done.stderr)
+          self.assertEqual(text, (self.folder / folder / "manifest.json").read_bytes())
+      # Each was moved to a name of its own.
+      self.assertEqual(6, len(list((self.folder / folder).glob("manifest.json.damaged*"))))
+    (self.folder / "in/manifest.json").unlink()
+    (self.folder / "in/manifest.json").mkdir()
+    self.assertIn("mv -n -- in/manifest.json", self.pack("index", "in", expect=2).stderr)
+
+  def test_hidden_and_unlisted_shards_are_named(self):
+    self.make_shards()
+    whole = (self.folder / "in/part-0.tar").read_bytes()
+    self.write("in/.x.tar", whole)
+    self.write("in/.part-9.tar.Qz8", whole[:700])
+    done = self.pack("index", "in", "--json")
+    self.assertIn("left out  as hidden: in/.part-9.tar.Qz8, in/.x.tar", done.stderr)
+    self.assertEqual(["in/.part-9.tar.Qz8", "in/.x.tar"], json.loads(done.stdout)["hidden"])
+    self.write("in/late.tar", whole)
+    named = "shards that manifest.json does not list, and that are left out: .part-9.tar.Qz8, .x.tar, late.tar"
+    self.assertIn(f"not checked: {named}", self.pack("validate", "in").stdout)
+    self.assertIn(f"warning: {named}", self.pack("convert", "in", "-o", "out").stderr)
+    self.assertNotIn("manifest.json does not list", self.pack("convert", "out", "-o", "again").stderr)
+
   def test_links_in_place_of_the_folder_of_pack(self):
     self.source()
     self.make_shards()

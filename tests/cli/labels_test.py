@@ -306,6 +306,9 @@ class ListLabelTest(command.PackTest):
   def test_names_that_may_be_slips(self):
     for labels, why in ((["cat", "Cat", "dog", "dog "], 'differ in case or blanks alone: "Cat" and "cat", "dog" and "dog "'),
                         (["cat", "dog", "nan", "None"], 'a.csv have classes named "nan" (line 4), "None" (line 5), as programs write'),
+                        ([" cat", " dog", " dog"], 'names of classes begin or end with a blank: " cat", " dog"'),
+                        ([f"cap {i}" for i in range(20)], "each of the 20 samples of a.csv has a label of its own"),
+                        ([str(i) for i in range(20)], "each of the 20 samples of a.csv has a label of its own"),
                         (["cat", "NULL"], 'a class named "NULL" (line 3)'),
                         (["0", "1", "2", "x", "2"], 'a.csv are whole numbers but for "x" (line 5): so all are taken for names'),
                         (["0", "1", "null"], 'a.csv are whole numbers but for "null" (line 4)')):
@@ -555,13 +558,14 @@ class FolderMeaningTest(command.PackTest):
       found = [line for line in self.warnings(self.pack(layout, "-o", layout + "-out", expect=None)) if "mask" in line]
       self.assertEqual(1, len(found), layout)
       self.assertIn(mask.format(0), found[0])
-    for i in range(3):
-      self.write(f"it's/cat/{i}.jpg", jpeg(i))
-      self.write(f"it's/cat/{i}_mask.png", command.png(2, 2 + i))
+    for i, name in enumerate(("0", "-rf 1", "$(touch pwned)")):
+      self.write(f"it's/cat/{name}.jpg", jpeg(i))
+      self.write(f"it's/cat/{name}_mask.png", command.png(2, 2 + i))
     done = self.pack("it's", "-o", "typed-out")
     self.typed(done.stderr[done.stderr.index("3 images are named like the mask"):done.stderr.index("\npacked ")])
     self.assertEqual((3, ["cat"]), (self.manifest("OUT")["counts"]["packed"], self.manifest("OUT")["classes"]))
     self.assertTrue(self.pack("cat", "OUT", "cat/0", "--field", "mask", text=False).stdout.startswith(b"\x89PNG"))
+    self.assertEqual([], list(self.folder.rglob("pwned")))
 
   def test_a_printed_command_holds_no_part_of_a_name(self):
     for i in range(3):
