@@ -64,6 +64,14 @@ SourceOpener MembersOf(const ListedAgain& listed) {
   };
 }
 
+// Why it may be of no use; "" where its name is that of such a list.
+std::string OtherKind(const std::string& path, const std::string& packed) {
+  const absl::StatusOr<std::string> kind = KindOfSource(path);
+  if (!kind.ok() || *kind == packed) return "";
+  return absl::StrCat(" is ", *kind, " by its name, and was read as ", packed,
+                      ", which the dataset was packed from");
+}
+
 // The images of a list lie in its own folder, or where --root said when it was packed: a folder
 // that has none of them, and no list of this name, of which it would be the own one.
 absl::StatusOr<ListedAgain> ListAgainWithRoot(const std::string& path, const Manifest& manifest,
@@ -84,8 +92,8 @@ absl::StatusOr<ListedAgain> ListAgainWithRoot(const std::string& path, const Man
   if (listed.ok() || !absl::IsInvalidArgument(listed.status())) return listed;
   const std::string unrecorded = UnrecordedFlags(manifest);
   return absl::InvalidArgumentError(absl::StrCat(
-      "--against ", EscapeForTerminal(path), ": ", std::string(listed.status().message()),
-      unrecorded.empty() ? "" : "\n", unrecorded,
+      "--against ", EscapeForTerminal(path), OtherKind(path, OptionOf(manifest, "input-format")),
+      ": ", std::string(listed.status().message()), unrecorded.empty() ? "" : "\n", unrecorded,
       "\npack validate takes no flags for the source; --against with the folder of the images "
       "compares these alone."));
 }
@@ -195,8 +203,9 @@ absl::StatusOr<AgainstSource> OpenAgainst(const std::string& path, const Manifes
   }
   if (folder && !tree) {
     source.gap = absl::StrCat(
-        "which files of the source are not in the dataset, which was not packed from a folder",
-        listed ? "; --against with the list itself tells" : "");
+        "labels, and which files of the source are not in the dataset, which was not packed from a "
+        "folder",
+        listed ? "; --against with the list itself tells both" : "");
     return source;
   }
   const Kind kind = folder ? Kind::kFolder : tree ? Kind::kArchive : Kind::kList;
@@ -210,7 +219,8 @@ absl::StatusOr<AgainstSource> OpenAgainst(const std::string& path, const Manifes
     if (kind == Kind::kArchive && absl::IsInvalidArgument(listed_again.status())) {
       return absl::InvalidArgumentError(
           absl::StrCat("--against ", EscapeForTerminal(path),
-                       " is not a folder, and cannot be compared as an archive: ",
+                       " is not a folder, as the dataset was packed from one or from an archive of "
+                       "it, and cannot be compared as an archive: ",
                        std::string(listed_again.status().message())));
     }
     if (!folder) return listed_again.status();

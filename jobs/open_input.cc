@@ -157,7 +157,8 @@ ShardSplits SplitsOfShards(std::span<const std::string> paths) {
   return SplitsOfShardNames(names);
 }
 
-absl::StatusOr<Dataset> OpenInput(std::span<const std::string> paths, bool same_labels) {
+absl::StatusOr<Dataset> OpenInput(std::span<const std::string> paths, bool same_labels,
+                                  std::string* doubt) {
   ASSIGN_OR_RETURN(const InputKind kind, KindOfInput(paths));
   if (kind == InputKind::kDataset) {
     absl::StatusOr<Dataset> dataset = Dataset::Open(paths[0], AllFormats());
@@ -170,12 +171,17 @@ absl::StatusOr<Dataset> OpenInput(std::span<const std::string> paths, bool same_
   const bool doubtful =
       absl::IsInvalidArgument(beside.status()) || absl::IsDataLoss(beside.status());
   if (!beside.ok() && (same_labels || !doubtful)) return beside.status();
+  const auto say = [doubt](const absl::Status& why) {
+    if (doubt != nullptr) *doubt = std::string(why.message());
+  };
+  if (!beside.ok()) say(beside.status());
   ForeignLabels labels = beside.ok() ? beside->labels : ForeignLabels{};
   SplitByNames(paths, labels.splits);
   absl::StatusOr<Dataset> dataset = Dataset::OpenShards(paths, AllFormats(), labels);
   if (!dataset.ok()) return dataset;
   const absl::Status same = beside.ok() ? CheckBytes(*dataset, *beside) : absl::OkStatus();
   if (!same_labels && !same.ok()) {
+    say(same);
     labels.classes.clear();
     return Dataset::OpenShards(paths, AllFormats(), labels);
   }

@@ -22,9 +22,10 @@ enum class InputKind : uint8_t { kDataset, kShards };
 absl::StatusOr<InputKind> KindOfInput(std::span<const std::string> paths);
 
 // Shards named one by one get the names of their classes, and their splits, from the manifests
-// beside them; else the splits that their names tell. Where manifests do not agree there are only
-// numbers; or, with `same_labels`, an error.
-absl::StatusOr<Dataset> OpenInput(std::span<const std::string> paths, bool same_labels = false);
+// beside them; else the splits that their names tell. Where manifests are damaged or do not agree
+// there are only numbers, and `doubt`, if given, says why; or, with `same_labels`, an error.
+absl::StatusOr<Dataset> OpenInput(std::span<const std::string> paths, bool same_labels = false,
+                                  std::string* doubt = nullptr);
 
 // What the names of the shards' files tell.
 ShardSplits SplitsOfShards(std::span<const std::string> paths);

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "converters/sources/coco_source.h"
 #include "converters/sources/dataset_source.h"
+#include "converters/sources/indexed_shards.h"
 #include "converters/sources/list_source.h"
 #include "formats/core/manifest.h"
 #include "formats/formats.h"
@@ -51,8 +52,9 @@ constexpr std::array<Ending, 17> kEndings = {{{".lst", "list"},
                                               {".tzst", "archive"},
                                               {".zip", "archive"}}};
 
-// What --input-format auto means for this source.
-absl::StatusOr<std::string> Recognise(const std::string& path) {
+}  // namespace
+
+absl::StatusOr<std::string> KindOfSource(const std::string& path) {
   if (path == "-") return std::string("list");
   struct stat facts;
   if (::stat(path.c_str(), &facts) != 0) {
@@ -77,6 +79,8 @@ absl::StatusOr<std::string> Recognise(const std::string& path) {
              " is no folder, and no list, archive or shard by its name; give the folder that holds "
              "the images, or say what it is with --input-format"));
 }
+
+namespace {
 
 ListKind KindOf(const std::string& format, const std::string& path) {
   if (format == "csv") return ListKind::kCsv;
@@ -122,6 +126,7 @@ absl::StatusOr<OpenedSource> OpenList(const PackRequest& request, const std::str
   options.format = request.columns;
   options.format.kind = KindOf(format, options.list);
   const bool has_columns = format != "list";
+  options.format.empty_labels = folder.missing == MissingPart::kKeep;
   if (request.Given("columns") && !has_columns) {
     return InvalidArgumentError(
         "--columns is for csv, tsv and jsonl; other lists have their columns in one order");
@@ -149,7 +154,9 @@ absl::StatusOr<OpenedSource> OpenList(const PackRequest& request, const std::str
   if (request.label_from == "column") opened.options["label-from"] = "column";
   if (std::string columns = GivenColumns(request.columns); !columns.empty())
     opened.options["columns"] = std::move(columns);
-  if (!request.columns.fields.empty() && folder.missing != MissingPart::kSkip)
+  const bool may_lack =
+      !request.columns.fields.empty() || (has_columns && options.format.empty_labels);
+  if (may_lack && folder.missing != MissingPart::kSkip)
     opened.options["missing-part"] = std::string(MissingPartName(folder.missing));
   opened.source = std::make_unique<ListSource>(std::move(options), folder, pool);
   return opened;
@@ -219,7 +226,7 @@ absl::Status CheckLabelsFromFolders(const PackRequest& request, const std::strin
                                      ", whose folders give the labels: dir, dir:N or none"));
 }
 
-absl::StatusOr<OpenedSource> OpenDataset(const PackRequest& request) {
+absl::StatusOr<OpenedSource> OpenDataset(const PackRequest& request, IoPool& pool) {
   absl::Status fits = RefuseFlags(request, "dataset",
                                   {"ext", "include", "exclude", "class-order", "sidecars",
                                    "columns", "root", "follow", "coco", "annotations"});
@@ -232,6 +239,7 @@ absl::StatusOr<OpenedSource> OpenDataset(const PackRequest& request) {
   }
   if (!fits.ok()) return fits;
   ASSIGN_OR_RETURN(Dataset dataset, OpenInput(request.paths, /*same_labels=*/true));
+  RETURN_IF_ERROR(CheckIndexedShards(dataset, request.paths[0], pool));
   OpenedSource opened;
   DatasetSourceOptions options;
   std::error_code error;
@@ -263,9 +271,9 @@ absl::StatusOr<OpenedSource> OpenSource(const PackRequest& request, IoPool& pool
   const std::string& path = request.paths[0];
   ASSIGN_OR_RETURN(const std::string format,
                    request.input_format == "auto"
-                       ? Recognise(path)
+                       ? KindOfSource(path)
                        : absl::StatusOr<std::string>(request.input_format));
-  if (format == "dataset") return OpenDataset(request);
+  if (format == "dataset") return OpenDataset(request, pool);
   if (request.label_from == kLabelFromCls) {
     return InvalidArgumentError(
         StrCat("--label-from cls is for shards, whose samples have a .cls, not for a source of the "

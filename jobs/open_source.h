@@ -33,6 +33,10 @@ struct OpenedSource {
   ArchiveSource* archive = nullptr;                 // `source`, when it is one
 };
 
+// What --input-format auto means for this source: "folder", "csv", "dataset" and the like.
+// InvalidArgument where its name does not tell.
+absl::StatusOr<std::string> KindOfSource(const std::string& path);
+
 absl::StatusOr<OpenedSource> OpenSource(const PackRequest& request, IoPool& pool);
 
 // InvalidArgument for a plan whose source other processes cannot open.

@@ -7,7 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/extract_list.h"
 #include "cli/commands/extract_path.h"
+#include "cli/commands/folder_labels.h"
 #include "cli/commands/out_folder.h"
 #include "cli/commands/output_tree.h"
 #include "cli/commands/selection.h"
@@ -18,7 +20,8 @@
 #include "cli/terminal/units.h"
 #include "converters/listing/sidecars.h"
 #include "converters/sources/dataset_source.h"
-#include "formats/core/class_name.h"
+#include "converters/sources/indexed_shards.h"
+#include "converters/threads/io_pool.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
@@ -37,9 +40,13 @@ constexpr std::string_view kLabelEnding = "cls";
 
 class Extractor {
  public:
-  Extractor(const Dataset& dataset, OutputTree& out, Terminal& terminal)
-      : dataset_(dataset),
+  // `list`: nullptr where none was asked for.
+  Extractor(const Dataset& dataset, OutputTree& out, bool whole, ExtractList* list,
+            Terminal& terminal)
+      : labels(dataset.classes(), whole),
+        dataset_(dataset),
         out_(out),
+        list_(list),
         terminal_(terminal),
         suffixes_(SidecarSuffixes(dataset)),
         made_json_(HasMadeJson(dataset)) {}
@@ -66,25 +73,23 @@ class Extractor {
       Add(field, NameOf(row, field));
     }
     if (!any) Withhold(row, "the sample has no field");
+    bool label_file = false;
     // The shards of WebDataset hold the label as a file of its own, which is no field.
     if (row.index.source_path(row.record).empty() && dataset_.format() == "webdataset") {
       ASSIGN_OR_RETURN(std::optional<std::string> label, LabelFile(row));
       if (label) {
+        label_file = true;
         content_ = *std::move(label);
         Add(std::string(kLabelEnding), {KeyOf(row), StrCat(".", std::string(kLabelEnding))});
       }
-    } else if (!LabelIsAFolder(row) && lost_labels++ == 0) {
-      lost_label =
-          StrCat(EscapeForTerminal(PathOf(row)), " is ",
-                 EscapeForTerminal(ClassName(dataset_.classes(), row.index.label(row.record))));
     }
-    return WriteAll(row);
+    labels.Add(PathOf(row), row.index.label(row.record), label_file);
+    return WriteAll(row, label_file);
   }
 
   std::atomic<uint64_t> files = 0, bytes = 0;
   uint64_t withheld = 0, renamed = 0;
-  uint64_t lost_labels = 0;  // samples that pack would give another label, or none, or the number
-  std::string lost_label;    // "cat/1.jpg is dog", the first
+  FolderLabels labels;
   std::map<std::string, uint64_t> of_field;  // files
 
  private:
@@ -136,24 +141,14 @@ class Extractor {
     return source.empty() ? KeyOf(row) : std::string(source);
   }
 
-  // Whether a folder of the path is named as the class, so that packing finds it again; also of a
-  // sample without a label.
-  bool LabelIsAFolder(const SampleRow& row) const {
-    const int64_t label = row.index.label(row.record);
-    if (label < 0) return true;
-    const std::string name = ClassName(dataset_.classes(), label);
-    const std::string path = PathOf(row);
-    // Classes of several folders are named with their slashes.
-    return StrCat("/", path).find(StrCat("/", name, "/")) != std::string::npos;
-  }
-
   // What content_ holds becomes a file of the sample.
   void Add(std::string field, FileName name) {
     pending_.push_back({std::move(field), std::move(name), std::move(content_)});
     content_.clear();
   }
 
-  absl::Status WriteAll(const SampleRow& row) {
+  // `label_file`: the last file is the label's.
+  absl::Status WriteAll(const SampleRow& row, bool label_file) {
     std::vector<OutputTree::NewFile> together;
     for (const Pending& file : pending_) {
       std::string path = HarmlessPath(file.name.stem + file.name.ending);
@@ -162,19 +157,34 @@ class Extractor {
       together.push_back({std::move(path), kept, AsBytes(file.content)});
     }
     ASSIGN_OR_RETURN(const std::vector<OutputTree::Written> written, out_.WriteTogether(together));
+    std::string image;
+    std::vector<std::string> parts;
     for (size_t i = 0; i < written.size(); ++i) {
+      const std::string& field = pending_[i].field;
       if (!written[i].path.ok()) {
         Withhold(row, std::string(written[i].path.status().message()));
         continue;
       }
       SayRenamed(pending_[i].name, together[i].path, *written[i].path);
+      if (field == kImageField) {
+        image = *written[i].path;
+      } else if (!label_file || i + 1 < written.size()) {
+        parts.push_back(PartOf(field));
+      }
       if (!written[i].fresh) continue;  // another sample has the same file
       ++files;
-      ++of_field[pending_[i].field];
+      ++of_field[field];
       bytes += pending_[i].content.size();
     }
     pending_.clear();
+    if (list_ != nullptr && !image.empty()) list_->Add(image, row.index.label(row.record), parts);
     return absl::OkStatus();
+  }
+
+  // As --sidecars names it.
+  std::string PartOf(const std::string& field) const {
+    const auto suffix = suffixes_.find(field);
+    return suffix == suffixes_.end() ? field : StrCat(suffix->second, ":", field);
   }
 
   void SayRenamed(const FileName& name, const std::string& path, const std::string& written) {
@@ -194,6 +204,7 @@ class Extractor {
 
   const Dataset& dataset_;
   OutputTree& out_;
+  ExtractList* const list_;
   Terminal& terminal_;
   const std::map<std::string, std::string> suffixes_;
   const bool made_json_;
@@ -249,39 +260,24 @@ void SaySummary(const Extractor& extractor, const OutputTree& tree, const std::s
     terminal.Say(StrCat("withheld  ", FormatCount(extractor.withheld), " samples or fields"));
 }
 
-// The commands that pack the files with their labels, or why there are none.
-std::string HowToKeepLabels(std::span<const std::string> classes,
-                            const std::vector<std::string>& inputs, const std::string& out) {
-  const auto odd = std::find_if(classes.begin(), classes.end(), [](const std::string& name) {
-    return PercentEscape(name) != name;
-  });
-  if (odd != classes.end()) {
-    return StrCat("A list would give its classes other names (", EscapeForTerminal(*odd),
-                  " is written as ", PercentEscape(*odd),
-                  "); pack convert takes the dataset with the names that it has");
-  }
-  std::string packed;
-  for (const std::string& input : inputs) StrAppend(&packed, " ", ShellQuoted(input));
-  return StrCat("To pack it with them:\n  ", TypedProgram(), " ls", packed,
-                " --json > labels.jsonl\n  ", TypedProgram(), " labels.jsonl --root ",
-                ShellQuoted(out), " --columns path=path,label=class -o OUT",
-                std::is_sorted(classes.begin(), classes.end())
-                    ? ""
-                    : "\nwhich numbers the classes by their names; to keep their numbers, add "
-                      "--classes FILE with the names, one a line, in the order that they have now");
+// With the commands that write the labels down.
+void WarnOfLabels(const Extractor& extractor, const Dataset& dataset,
+                  const std::vector<std::string>& inputs, const std::string& out,
+                  const CommandLine& line, Terminal& terminal) {
+  const std::string doubt = extractor.labels.Doubt();
+  if (doubt.empty()) return;
+  terminal.Warn(StrCat(doubt,
+                       ". --list writes the labels down, and says what packs the files again with "
+                       "them:",
+                       CommandsWithList(dataset, inputs, out, line)));
 }
 
-void WarnOfLabels(const Extractor& extractor, std::span<const std::string> classes,
-                  const std::vector<std::string>& inputs, const std::string& out,
-                  Terminal& terminal) {
-  if (extractor.lost_labels == 0) return;
-  const bool many = extractor.lost_labels != 1;
-  terminal.Warn(StrCat(many ? "the labels of " : "the label of ",
-                       FormatCount(extractor.lost_labels),
-                       many ? " samples are not the folders of their paths (the first: "
-                            : " sample is not a folder of its path (",
-                       extractor.lost_label, "), and not in ", EscapeForTerminal(out), ". ",
-                       HowToKeepLabels(classes, inputs, out)));
+void SayList(uint64_t images, const std::string& file, const absl::StatusOr<std::string>& command,
+             Terminal& terminal) {
+  if (!command.ok()) return terminal.Warn(std::string(command.status().message()));
+  terminal.Say(StrCat("listed    ", Counted(images, "image", "images"), " in ",
+                      EscapeForTerminal(file), ". To pack them again with their labels:\n  ",
+                      *command));
 }
 
 // What is extracted, so that another run knows whether it is the same: a line of what was opened
@@ -300,6 +296,25 @@ std::string RequestOf(const Dataset& dataset, const std::vector<std::string>& in
                 IdentityText(dataset.identity()), ")", chosen);
 }
 
+absl::Status CheckOutside(const Dataset& dataset, const std::vector<std::string>& inputs,
+                          const std::string& out) {
+  for (const std::string& input : inputs) {
+    if (dataset.manifest() == nullptr || !LiesIn(out, input)) continue;
+    return absl::InvalidArgumentError(StrCat("the output ", EscapeForTerminal(out),
+                                             " lies in the dataset ", EscapeForTerminal(input),
+                                             "; extract into another folder"));
+  }
+  return absl::OkStatus();
+}
+
+// Labels that are written down are those of the shards as they are.
+absl::StatusOr<ExtractList> NewList(const Dataset& dataset, const std::vector<std::string>& inputs,
+                                    const std::string& out, const CommandLine& line) {
+  IoPool pool(line.io_depth);
+  RETURN_IF_ERROR(CheckIndexedShards(dataset, inputs[0], pool));
+  return ExtractList::Create(dataset, inputs, out, line);
+}
+
 }  // namespace
 
 ExitCode RunExtract(const CommandLine& line, Terminal& terminal) {
@@ -315,24 +330,25 @@ ExitCode RunExtract(const CommandLine& line, Terminal& terminal) {
                                           " extract ", ShellQuoted(inputs[0]), " -o again")),
         terminal);
   }
-  absl::StatusOr<Dataset> dataset =
-      OpenInput(inputs, /*same_labels=*/line.samples().label.has_value());
+  const bool same_labels = line.samples().label.has_value() || !line.samples().list.empty();
+  absl::StatusOr<Dataset> dataset = OpenShown(inputs, same_labels, terminal);
   if (!dataset.ok()) return Fail(dataset.status(), terminal);
   absl::StatusOr<Selection> selection = Selection::Make(*dataset, line);
   if (!selection.ok()) return Fail(selection.status(), terminal);
-  for (const std::string& input : inputs) {
-    if (dataset->manifest() != nullptr && LiesIn(out, input)) {
-      return Fail(absl::InvalidArgumentError(
-                      StrCat("the output ", EscapeForTerminal(out), " lies in the dataset ",
-                             EscapeForTerminal(input), "; extract into another folder")),
-                  terminal);
-    }
+  const absl::Status outside = CheckOutside(*dataset, inputs, out);
+  if (!outside.ok()) return Fail(outside, terminal);
+  std::optional<ExtractList> list;
+  if (!line.samples().list.empty()) {
+    absl::StatusOr<ExtractList> made = NewList(*dataset, inputs, out, line);
+    if (!made.ok()) return Fail(made.status(), terminal);
+    list.emplace(*std::move(made));
   }
   absl::StatusOr<OutputTree> tree = OutputTree::Create(out, RequestOf(*dataset, inputs, line));
   if (!tree.ok()) return Fail(tree.status(), terminal);
 
   EndAtOnceOnSignal(false);
-  Extractor extractor(*dataset, *tree, terminal);
+  const bool whole = !line.samples().label && line.samples().limit == 0;
+  Extractor extractor(*dataset, *tree, whole, list ? &*list : nullptr, terminal);
   Progress progress(terminal);
   std::atomic<uint64_t> samples = 0;
   progress.Watch([&] {
@@ -353,6 +369,10 @@ ExitCode RunExtract(const CommandLine& line, Terminal& terminal) {
   }();
   progress.End();
   if (status.ok()) status = failed;
+  absl::StatusOr<std::string> command = std::string();
+  if (status.ok() && list) command = list->Write();
+  // Labels that no list can say are no reason to begin again.
+  if (!absl::IsInvalidArgument(command.status())) status.Update(command.status());
   if (status.ok()) status = tree->Finish();
   if (!status.ok()) {
     const ExitCode code = Fail(status, terminal);
@@ -360,10 +380,14 @@ ExitCode RunExtract(const CommandLine& line, Terminal& terminal) {
     return code;
   }
   SaySummary(extractor, *tree, out, terminal);
-  WarnOfLabels(extractor, dataset->classes(), inputs, out, terminal);
+  if (!list) {
+    WarnOfLabels(extractor, *dataset, inputs, out, line, terminal);
+  } else {
+    SayList(list->images(), line.samples().list, command, terminal);
+  }
   Results results;
   if (line.json) results.Write(Json(extractor, out));
-  const bool all = extractor.withheld == 0 && extractor.renamed == 0;
+  const bool all = extractor.withheld == 0 && extractor.renamed == 0 && command.ok();
   return FinishResults(results, all ? ExitCode::kDone : ExitCode::kSkipped, terminal);
 }
 

@@ -282,7 +282,7 @@ ExitCode RunInfo(const CommandLine& line, Terminal& terminal) {
     gpu = line.json ? GpuJson(probe).dump() + "\n" : GpuText(probe);
   }
   if (line.arguments.empty()) return PrintResult(gpu, terminal);
-  absl::StatusOr<Dataset> dataset = OpenInput(line.arguments);
+  absl::StatusOr<Dataset> dataset = OpenShown(line.arguments, /*same_labels=*/false, terminal);
   if (!dataset.ok()) return Fail(dataset.status(), terminal);
   absl::StatusOr<Facts> facts = Gather(*dataset);
   if (!facts.ok()) return Fail(facts.status(), terminal);

@@ -84,7 +84,7 @@ std::string JsonLine(const Dataset& dataset, const SampleRow& row, const Row& fa
 
 ExitCode RunLs(const CommandLine& line, Terminal& terminal) {
   absl::StatusOr<Dataset> dataset =
-      OpenInput(line.arguments, /*same_labels=*/line.samples().label.has_value());
+      OpenShown(line.arguments, /*same_labels=*/line.samples().label.has_value(), terminal);
   if (!dataset.ok()) return Fail(dataset.status(), terminal);
   absl::StatusOr<Selection> selection = Selection::Make(*dataset, line);
   if (!selection.ok()) return Fail(selection.status(), terminal);

@@ -30,6 +30,14 @@ std::vector<std::string> SplitNames(const Dataset& dataset) {
 
 }  // namespace
 
+absl::StatusOr<Dataset> OpenShown(std::span<const std::string> paths, bool same_labels,
+                                  Terminal& terminal) {
+  std::string doubt;
+  absl::StatusOr<Dataset> dataset = OpenInput(paths, same_labels, &doubt);
+  if (!doubt.empty()) terminal.Warn(StrCat("labels are numbers without names: ", doubt));
+  return dataset;
+}
+
 absl::StatusOr<Selection> Selection::Make(const Dataset& dataset, const CommandLine& line) {
   Selection selection;
   selection.limit = line.samples().limit;

@@ -23,11 +23,16 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cli/flags/command_line.h"
+#include "cli/terminal/terminal.h"
 #include "formats/core/shard_index.h"
 #include "jobs/open_input.h"
 #include "readers/dataset/dataset.h"
 
 namespace shardpack::cli {
+
+// OpenInput, with a warning where labels have no names though manifests lie beside the shards.
+absl::StatusOr<Dataset> OpenShown(std::span<const std::string> paths, bool same_labels,
+                                  Terminal& terminal);
 
 // --split, --label, --limit.
 struct Selection {

@@ -57,7 +57,7 @@ struct RepairFlags {
 
 // Of info, ls, cat and extract.
 struct SampleFlags {
-  std::string out;  // of extract
+  std::string out, list;  // of extract
   std::string split, field;
   std::optional<std::string> label;
   uint64_t limit = 0;  // 0 = all

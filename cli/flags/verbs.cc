@@ -97,17 +97,20 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      "under the\n"
      "same name (a.txt, a.mask.png), and a field from a table or COCO json as a.json, a.txt. "
      "Labels come\n"
-     "back as the folders of the source paths. Samples without a source path are named by their "
-     "key. A\n"
-     "json field that --with-json made is no file of the source and stays out. OUT must be new or "
-     "empty,\n"
-     "or what an unfinished run has left: the same command goes on there, keeps the files that "
-     "have the\n"
-     "dataset's bytes and refuses others. Nothing is written outside of OUT or through a link. A "
-     "name that\n"
-     "is too long or taken gets a hash at its end; such files, and those that are withheld because "
-     "they\n"
-     "are damaged, are listed.",
+     "back as the folders of the source paths; where these do not tell them, or their numbers, "
+     "--list\n"
+     "writes them down, and the command that packs the files again with them is printed. Samples "
+     "without\n"
+     "a source path are named by their key. A json field that --with-json made is no file of the "
+     "source\n"
+     "and stays out. OUT must be new or empty, or what an unfinished run has left: the same "
+     "command goes\n"
+     "on there, keeps the files that have the dataset's bytes and refuses others. Nothing is "
+     "written\n"
+     "outside of OUT but the list, and nothing through a link. A name that is too long or taken "
+     "gets a\n"
+     "hash at its end; such files, and those that are withheld because they are damaged, are "
+     "listed.",
      kExtractCodes},
     {Verb::kBench, "bench",
      "Measure how fast a loader reads a dataset here, and what the bottleneck is",

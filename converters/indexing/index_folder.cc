@@ -19,9 +19,11 @@
 #include "converters/publishing/pack_folder.h"
 #include "converters/publishing/pack_lock.h"
 #include "converters/sources/damaged_manifest.h"
+#include "formats/core/shard_index.h"
 #include "formats/io/exists.h"
 #include "formats/io/hash.h"
 #include "formats/io/list_folder.h"
+#include "formats/io/shell_quoted.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
@@ -60,6 +62,32 @@ absl::StatusOr<bool> HoldsOnlyIndexes(const std::string& out) {
   return other.empty() && std::any_of(names.begin(), names.end(), [](const std::string& name) {
            return name.ends_with(kIndexSuffix);
          });
+}
+
+// Whether the index that is there is of the same shard as the new one, and knows where its samples
+// came from: a build has made it.
+bool HoldsSourcePaths(const std::string& there, const std::string& made, uint64_t shard_bytes) {
+  const absl::StatusOr<ShardIndex> old = ShardIndex::Open(there, shard_bytes);
+  const absl::StatusOr<ShardIndex> index = ShardIndex::Open(made, shard_bytes);
+  if (!old.ok() || !index.ok() || old->records() != index->records()) return false;
+  bool paths = false;
+  for (uint64_t r = 0; r < index->records(); ++r) {
+    if (old->record(r) != index->record(r)) return false;
+    paths = paths || !old->source_path(r).empty();
+  }
+  return paths;
+}
+
+// With --overwrite an index of what the shards alone say would take its place.
+absl::Status LostDataset(const std::string& out, const std::string& index) {
+  return absl::DataLossError(absl::StrCat(
+      EscapeForTerminal(index),
+      " is the index that pack has built with this shard: ", EscapeForTerminal(out),
+      " is a dataset whose manifest.json is lost. With a copy of the dataset, such as the command "
+      "that built it makes in another folder, it is put back by\n  ",
+      TypedProgram(), " repair ", ShellQuoted(out),
+      " --from COPY\n--overwrite would make an index of the shards alone, and the paths of the "
+      "source and the names of the classes would be lost"));
 }
 
 absl::Status Conflict(const std::string& path, const std::string& why) {
@@ -240,7 +268,8 @@ absl::Status IndexFolder::Sync() const {
 
 // What lies where an index shall go may be replaced: this very index, one that a killed run has put
 // there, and with `overwrite` any other one.
-absl::Status IndexFolder::CheckPlaceOf(const FileEntry& index) const {
+absl::Status IndexFolder::CheckPlaceOf(const ManifestShard& shard, uint32_t number) const {
+  const FileEntry& index = shard.index;
   const std::string path = folder_->PathOf(index.name);
   ASSIGN_OR_RETURN(const OwnedFolder::Look look, folder_->LookAt(index.name));
   if (look.kind == OwnedFolder::Kind::kNothing) return absl::OkStatus();
@@ -253,6 +282,7 @@ absl::Status IndexFolder::CheckPlaceOf(const FileEntry& index) const {
   if (options_.overwrite || marked_.contains(index.name)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::string damage, DamageOf(path, index, true, nullptr));
   if (damage.empty()) return absl::OkStatus();
+  if (HoldsSourcePaths(path, StagedPath(number), shard.bytes)) return LostDataset(out_, path);
   return OfferFlags(
       Conflict(path, "is there and not the index of this shard; --overwrite replaces it"),
       {{"--overwrite"}});
@@ -267,8 +297,9 @@ absl::Status IndexFolder::RemoveOld(const Manifest& manifest) {
   }
   std::set<std::string> names = marked_;
   names.insert(listed.begin(), listed.end());
-  for (const ManifestShard& shard : manifest.shards) {
-    if (!listed.contains(shard.index.name)) RETURN_IF_ERROR(CheckPlaceOf(shard.index));
+  for (uint32_t i = 0; i < manifest.shards.size(); ++i) {
+    const ManifestShard& shard = manifest.shards[i];
+    if (!listed.contains(shard.index.name)) RETURN_IF_ERROR(CheckPlaceOf(shard, i));
     names.insert(shard.index.name);
   }
   std::vector<std::string> old;  // read before anything is changed

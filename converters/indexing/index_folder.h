@@ -73,7 +73,7 @@ class IndexFolder {
   absl::Status CheckPackEntries() const;
   absl::Status ReadMark();
   absl::Status WriteMark() const;
-  absl::Status CheckPlaceOf(const FileEntry& index) const;
+  absl::Status CheckPlaceOf(const ManifestShard& shard, uint32_t number) const;
   absl::Status RemoveOld(const Manifest& manifest);
   absl::Status RemovePack() const;
   absl::StatusOr<std::unique_ptr<StagedFile>> StageBytes(const std::string& path,

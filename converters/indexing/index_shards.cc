@@ -45,9 +45,10 @@ struct ShardFacts {
   DatasetFacts facts;
   std::vector<uint64_t> key_hashes;  // by record; 0 = no key
   std::vector<std::string> left_out, warnings;
-  uint64_t without_image = 0;              // or with one that is none
-  std::optional<uint64_t> negative_label;  // record of the first below kNoLabel
-  std::optional<int64_t> label_base;       // of a shard with labels
+  uint64_t without_image = 0;                  // or with one that is none
+  bool labelled = false, first_class = false;  // a record has a label; has the label 0
+  std::optional<uint64_t> negative_label;      // record of the first below kNoLabel
+  std::optional<int64_t> label_base;           // of a shard with labels
 };
 
 // Never 0 for a key that is not empty.
@@ -77,6 +78,8 @@ absl::Status AddRecords(const FoundShard& shard, const ShardIndex& index, size_t
     }
     const int64_t label = index.label(r);
     if (label < kNoLabel && !out.negative_label) out.negative_label = r;
+    out.labelled = out.labelled || label >= 0;
+    out.first_class = out.first_class || label == 0;
     if (classes > 0 && label >= static_cast<int64_t>(classes)) {
       return absl::InvalidArgumentError(
           absl::StrCat(EscapeForTerminal(shard.path), " record ", r, " has the label ", label,
@@ -96,8 +99,9 @@ absl::StatusOr<FileEntry> EntryOf(const std::string& folder, const std::string& 
 
 class Indexing {
  public:
-  Indexing(const IndexOptions& options, FoundShards found, IndexFolder& folder)
-      : options_(options), found_(std::move(found)), folder_(folder) {}
+  // `named`: the classes are the user's, not those of a manifest.
+  Indexing(const IndexOptions& options, bool named, FoundShards found, IndexFolder& folder)
+      : options_(options), named_(named), found_(std::move(found)), folder_(folder) {}
 
   absl::Status ScanAll(std::span<const Format* const> formats, IndexProgress& progress,
                        const std::atomic<int>& stop);
@@ -111,8 +115,10 @@ class Indexing {
   absl::Status WorstStatus() const;
   absl::Status CheckLabelBases() const;
   std::optional<std::string> RepeatedKeys() const;
+  std::optional<std::string> CountedFromOne() const;
 
   const IndexOptions& options_;
+  const bool named_;
   const FoundShards found_;
   IndexFolder& folder_;
   std::vector<ShardFacts> shards_;
@@ -281,6 +287,19 @@ std::optional<std::string> Indexing::RepeatedKeys() const {
                       "; a key then finds the first of them, and pack validate calls it an error");
 }
 
+// Names that the user gives to labels which count from 1.
+std::optional<std::string> Indexing::CountedFromOne() const {
+  const auto any = [&](bool ShardFacts::*what) {
+    return std::ranges::any_of(shards_, [&](const ShardFacts& shard) { return shard.*what; });
+  };
+  if (!named_ || !any(&ShardFacts::labelled) || any(&ShardFacts::first_class)) return std::nullopt;
+  return absl::StrCat("no sample has the label 0, which is ",
+                      EscapeForTerminal(options_.classes[0]),
+                      ", the first of --classes: where the labels count from 1, every sample gets "
+                      "the name of the class behind its own; a line before the first name makes "
+                      "it class 1");
+}
+
 std::vector<std::string> Indexing::Warnings() const {
   std::vector<std::string> warnings;
   uint64_t without_image = 0;
@@ -317,6 +336,8 @@ std::vector<std::string> Indexing::Warnings() const {
         "not in the indexes, being neither bytes nor a label: ", absl::StrJoin(names, ", "),
         left_out.size() > names.size() ? ", ..." : ""));
   }
+  if (std::optional<std::string> shifted = CountedFromOne())
+    warnings.push_back(*std::move(shifted));
   if (const std::optional<std::string> repeated = RepeatedKeys()) warnings.push_back(*repeated);
   if (found_.splits_differ) {
     warnings.push_back(
@@ -414,6 +435,9 @@ absl::StatusOr<LabelsBeside> NameFromManifests(FoundShards& found, IndexOptions&
   if (!options.classes.empty()) return LabelsBeside{};
   std::vector<std::string> paths;
   for (const FoundShard& shard : found.shards) paths.push_back(shard.path);
+  // A damaged manifest where the index goes to is for IndexFolder, which refuses it or makes it
+  // anew.
+  if (absl::IsDataLoss(Manifest::Read(found.out).status())) return LabelsBeside{};
   ASSIGN_OR_RETURN(LabelsBeside beside, LabelsBesideShards(paths));
   options.classes = beside.labels.classes;
   for (size_t i = 0; i < beside.labels.splits.size(); ++i) {
@@ -447,7 +471,7 @@ absl::StatusOr<IndexReport> IndexShards(std::span<const std::string> paths,
                    IndexFolder::Open(report.out, {.holds_shards = found.shards_in_out,
                                                   .overwrite = options.overwrite,
                                                   .fsync = options.fsync}));
-  Indexing adoption(named, std::move(found), folder);
+  Indexing adoption(named, !options.classes.empty(), std::move(found), folder);
   RETURN_IF_ERROR(adoption.ScanAll(formats, progress, stop));
   report.manifest = adoption.MakeManifest();
   for (size_t i = 0; i < report.manifest.shards.size(); ++i) {

@@ -134,9 +134,6 @@ absl::StatusOr<std::vector<std::string>> ParseClasses(std::string_view text,
     if (name.ends_with('\r')) name.remove_suffix(1);
     if (name.find('\0') != std::string_view::npos) return fail(line, "a NUL byte in a class name");
     if (name.empty()) return fail(line, "an empty line; each line is one class");
-    if (name.find('/') != std::string_view::npos) {
-      return fail(line, absl::StrCat(EscapeForTerminal(name), " has a slash: no folder's name"));
-    }
     const auto [known, added] = lines.emplace(name, line);
     if (!added) {
       return fail(line, absl::StrCat("the class ", EscapeForTerminal(name), " stands on line ",
@@ -153,6 +150,11 @@ absl::Status AssignLabels(const LabelOptions& options, std::span<const std::stri
   const uint64_t rows = listing.rows();
   listing.label.assign(rows, -1);
   listing.classes = options.classes;
+  for (const std::string& name : options.classes) {
+    if (name.find('/') == std::string::npos) continue;
+    return absl::InvalidArgumentError(absl::StrCat("the class ", EscapeForTerminal(name),
+                                                   " of --classes has a slash: no folder's name"));
+  }
 
   const std::vector<uint64_t> images = ImagesByFolder(options, listing);
   std::map<std::string_view, int32_t> labels;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -94,6 +95,16 @@ void CompareFiles(const Listing& was, const Listing& now, std::vector<std::strin
 
 }  // namespace
 
+std::string ClassesDifference(std::span<const std::string> was, std::span<const std::string> now) {
+  if (std::ranges::equal(was, now)) return "";
+  if (!std::ranges::is_permutation(was, now))
+    return absl::StrCat("the classes were ", was.size(), ", are ", now.size(), " or others");
+  const auto [before, after] = std::ranges::mismatch(was, now);
+  return absl::StrCat("the classes have another order (--classes, --class-order): class ",
+                      before - was.begin(), " was ", EscapeForTerminal(*before), ", is ",
+                      EscapeForTerminal(*after));
+}
+
 std::map<std::string, std::string> DefaultOptions() {
   std::map<std::string, std::string> options = PlanOptions{}.ToMap();
   options.merge(BesideOthers());
@@ -139,8 +150,8 @@ std::vector<std::string> Plan::Differences(const Plan& was, const Plan& now) {
   const size_t options = lines.size();
   CompareFiles(was.listing_, now.listing_, lines);
   if (was.listing_.classes != now.listing_.classes) {
-    lines.push_back(absl::StrCat("source: the classes were ", was.listing_.classes.size(), ", are ",
-                                 now.listing_.classes.size(), " or in another order"));
+    lines.push_back(
+        absl::StrCat("source: ", ClassesDifference(was.listing_.classes, now.listing_.classes)));
   }
   if (lines.size() == options && was.listing_.ComputeDigest() != now.listing_.ComputeDigest()) {
     lines.push_back("source: other files are unusable, or their content changed");

@@ -8,6 +8,7 @@
 #define SHARDPACK_CONVERTERS_PLANNING_PLAN_DIFFERENCES_H_
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ std::map<std::string, std::string> DefaultOptions();
 // Both as PlanOptions::ToMap writes them down.
 std::vector<std::string> OptionDifferences(const std::map<std::string, std::string>& was,
                                            const std::map<std::string, std::string>& now);
+
+// "the classes have another order (...): class 0 was cat, is dog"; "" where they are the same.
+std::string ClassesDifference(std::span<const std::string> was, std::span<const std::string> now);
 
 }  // namespace shardpack
 

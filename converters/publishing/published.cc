@@ -274,9 +274,14 @@ std::vector<std::string> DifferencesFrom(const std::string& dataset, const Manif
   }
   if (was.listing_digest != plan.listing().ComputeDigest()) {
     const std::string first = FirstChangedInput(dataset, was, plan.listing());
-    lines.push_back(absl::StrCat("the source's files differ (", was.source_files, " were packed, ",
-                                 plan.listing().rows(), " are listed)", first.empty() ? "" : ": ",
-                                 first));
+    const std::string classes = ClassesDifference(was.classes, plan.listing().classes);
+    if (!classes.empty()) lines.push_back(classes);
+    // Else the classes are all that is known to differ.
+    const bool files = !first.empty() || was.source_files != plan.listing().rows();
+    if (classes.empty() || files)
+      lines.push_back(absl::StrCat("the source's files differ (", was.source_files,
+                                   " were packed, ", plan.listing().rows(), " are listed)",
+                                   first.empty() ? "" : ": ", first));
   }
   if (lines.empty()) lines.push_back("made by another version of pack");
   return lines;

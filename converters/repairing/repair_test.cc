@@ -218,8 +218,8 @@ TEST_F(RepairTest, ADatasetThatIsReplacedMeanwhileIsLeftAlone) {
   Flip(shard, 100);
   bool replaced = false;
   // As an --overwrite does that ends between the first look and the lock.
-  const ReadWatch watch([&](const std::string&) {
-    if (std::exchange(replaced, true)) return 0;
+  const ReadWatch watch([&](const std::string& path) {
+    if (!path.ends_with(shard) || std::exchange(replaced, true)) return 0;
     std::filesystem::rename(Path("out"), Path("old"));
     std::filesystem::rename(Path("new"), Path("out"));
     return 0;

@@ -42,11 +42,16 @@ absl::StatusOr<bool> HoldsIndexes(const std::string& folder) {
 absl::StatusOr<std::optional<Beside>> ReadBeside(const path& folder) {
   absl::StatusOr<Manifest> manifest = Manifest::Read(folder.string());
   if (absl::IsNotFound(manifest.status())) return std::nullopt;
-  if (absl::IsDataLoss(manifest.status()) &&
-      DefectOf(manifest.status()) == ManifestDefect::kOther) {
-    // Without an index of pack beside it, it is another tool's file of that name.
-    ASSIGN_OR_RETURN(const bool ours, HoldsIndexes(folder.string()));
-    if (!ours) return std::nullopt;
+  if (absl::IsDataLoss(manifest.status())) {
+    // Without an index of pack beside it, it may be another tool's file of that name.
+    if (DefectOf(manifest.status()) == ManifestDefect::kOther) {
+      ASSIGN_OR_RETURN(const bool ours, HoldsIndexes(folder.string()));
+      if (!ours) return std::nullopt;
+    }
+    const std::string why =
+        absl::StrCat(std::string(manifest.status().message()),
+                     ", so that nothing says what the labels of the shards beside it mean");
+    return DamagedManifest(folder.string(), absl::DataLossError(why));
   }
   if (!manifest.ok()) return DamagedManifest(folder.string(), manifest.status());
   Beside beside{*std::move(manifest), {}};
@@ -141,8 +146,9 @@ absl::StatusOr<LabelsBeside> LabelsBesideShards(std::span<const std::string> pat
     return absl::InvalidArgumentError(absl::StrCat(
         "the shards are of datasets whose labels mean different things: ",
         Difference(*first, found),
-        ". Take one dataset at a time; to make one of both by the names of their classes, pack "
-        "extract each, put the files into one folder, and pack that"));
+        ". Take one dataset at a time; to make one of both by the names of their classes, where "
+        "the folders of their files are the classes, pack extract each, put the files into one "
+        "folder, and pack that"));
   }
   if (!first) return LabelsBeside{};
   labels.classes = first->manifest->manifest.classes;

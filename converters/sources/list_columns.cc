@@ -183,11 +183,12 @@ absl::Status ListColumns::AddMembers(const ListRow& row) {
   return absl::OkStatus();
 }
 
-std::string ListColumns::Describe(const ListOptions& options) const {
+std::string ListColumns::Describe(const ListOptions& options, bool labels) const {
   if (path_.empty()) return "";
   std::string text = StrCat("columns path=", EscapeForTerminal(path_));
-  if (!label_.empty()) absl::StrAppend(&text, " label=", EscapeForTerminal(label_));
-  std::set<std::string_view> named = {path_, label_};
+  const std::string label = labels ? label_ : "";
+  if (!label.empty()) absl::StrAppend(&text, " label=", EscapeForTerminal(label));
+  std::set<std::string_view> named = {path_, label};
   for (const ColumnField& field : fields_) {
     absl::StrAppend(&text, " ", field.field, "=", field.all ? "*" : "");
     for (size_t i = 0; i < field.columns.size(); ++i) {
@@ -203,7 +204,7 @@ std::string ListColumns::Describe(const ListOptions& options) const {
       absl::StrAppend(&others, others.empty() ? "" : ", ", EscapeForTerminal(column));
   }
   if (count > kNamedColumns) absl::StrAppend(&others, ", ...");
-  const bool guessed = options.path.empty() || (options.label.empty() && !label_.empty());
+  const bool guessed = options.path.empty() || (options.label.empty() && !label.empty());
   if (others.empty() && !guessed) return "";
   if (!others.empty()) {
     absl::StrAppend(&text, "; not taken: ", others,

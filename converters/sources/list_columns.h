@@ -35,8 +35,8 @@ class ListColumns {
   MadeFields TakeMade() { return std::move(made_); }
 
   // "columns path=file label=class txt=caption; not taken: age, source"; "" when the user has named
-  // all of them, and for lists without columns.
-  std::string Describe(const ListOptions& options) const;
+  // all of them, and for lists without columns. `labels`: whether they come from the list.
+  std::string Describe(const ListOptions& options, bool labels) const;
 
   // The column that reads like the splits of the samples, and is neither path nor label; "" when
   // there is none.

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "converters/listing/class_names.h"
 #include "formats/io/file.h"
 #include "formats/io/status_macros.h"
@@ -64,6 +65,43 @@ void WarnAboutGaps(const std::set<int64_t>& numbers, std::string_view file_name,
       "; --classes FILE with the numbers that occur, one a line, counts them from 0 without gaps"));
 }
 
+std::string CountedFromOne(std::string_view file_name, const std::string& first) {
+  return absl::StrCat("no sample of ", EscapeForTerminal(file_name), " has the label 0, which is ",
+                      EscapeForTerminal(first),
+                      ", the first of --classes: where the labels count from 1, every sample gets "
+                      "the name of the class behind its own; a line before the first name makes "
+                      "it class 1");
+}
+
+// Of labels that are numbers, whose names stand elsewhere: samples in folders that are named as
+// another class.
+void WarnAboutFolders(std::string_view file_name, Listing& listing) {
+  const std::vector<std::string>& classes = listing.classes;
+  std::map<std::string_view, int32_t> by_name;
+  for (size_t i = 0; i < classes.size(); ++i) by_name.emplace(classes[i], static_cast<int32_t>(i));
+  std::vector<std::set<int32_t>> named(listing.folders.size());
+  for (size_t i = 0; i < listing.folders.size(); ++i) {
+    for (const std::string& component :
+         std::vector<std::string>(absl::StrSplit(listing.folders[i], '/'))) {
+      if (const auto found = by_name.find(component); found != by_name.end())
+        named[i].insert(found->second);
+    }
+  }
+  uint64_t count = 0, first = 0;
+  for (uint64_t row = 0; row < listing.rows(); ++row) {
+    const std::set<int32_t>& folder = named[listing.folder[row]];
+    if (listing.label[row] < 0 || folder.empty() || folder.contains(listing.label[row])) continue;
+    if (count++ == 0) first = row;
+  }
+  if (count == 0) return;
+  listing.warnings.push_back(absl::StrCat(
+      count, count == 1 ? " sample of " : " samples of ", EscapeForTerminal(file_name),
+      count == 1 ? " lies" : " lie", " in a folder that is named as another class, the first: ",
+      EscapeForTerminal(listing.Path(first)), " has the label ", listing.label[first],
+      ", which --classes calls ",
+      EscapeForTerminal(classes[static_cast<size_t>(listing.label[first])])));
+}
+
 std::string NamedTexts(const std::vector<std::string>& texts) {
   std::vector<std::string> named;
   for (const std::string& text : texts) {
@@ -96,6 +134,8 @@ void ListLabels::Add(uint64_t line, std::string_view label) {
   known_.emplace(std::string(label), id);
   ids_.push_back(id);
 }
+
+void ListLabels::AddNone() { ids_.push_back(kNoName); }
 
 std::vector<std::string> NumberedClasses(int64_t max_label) {
   std::vector<std::string> classes;
@@ -158,7 +198,8 @@ std::vector<bool> ListLabels::NamesOfFiles(const Listing& listing) const {
   auto skip = listing.skips.begin();
   for (uint64_t row = 0; row < ids_.size(); ++row) {
     const bool skipped = skip != listing.skips.end() && skip->row == row;
-    there[ids_[row]] = there[ids_[row]] || !skipped || skip->reason != SkipReason::kVanished;
+    if (ids_[row] != kNoName && (!skipped || skip->reason != SkipReason::kVanished))
+      there[ids_[row]] = true;
     if (skipped) ++skip;
   }
   return there;
@@ -167,12 +208,13 @@ std::vector<bool> ListLabels::NamesOfFiles(const Listing& listing) const {
 absl::Status ListLabels::Finish(const ListLabelOptions& options, std::string_view file_name,
                                 Listing& listing) const {
   const std::vector<std::string>& classes = options.classes;
+  listing.classes = classes;
+  listing.label.assign(ids_.size(), -1);
+  if (names_.empty()) return absl::OkStatus();
   if (classes.empty() && !options.asked) {
     RETURN_IF_ERROR(RefuseMeasurements(options, file_name));
   }
   std::vector<int32_t> label_of(names_.size(), -1);
-  std::map<std::string_view, int32_t> by_name;
-  for (size_t i = 0; i < classes.size(); ++i) by_name.emplace(classes[i], static_cast<int32_t>(i));
   const bool all_numbers = std::all_of(names_.begin(), names_.end(), [](const Name& name) {
     return WholeNumber(name.text).has_value();
   });
@@ -181,60 +223,12 @@ absl::Status ListLabels::Finish(const ListLabelOptions& options, std::string_vie
       all_numbers && std::none_of(classes.begin(), classes.end(), [](const std::string& name) {
         return WholeNumber(name).has_value();
       });
-  listing.classes = classes;
-  if (as_numbers) {
-    std::set<int64_t> numbers;
-    for (size_t i = 0; i < names_.size(); ++i) {
-      const int64_t number = *WholeNumber(names_[i].text);
-      if (number < 0) return Bad(file_name, names_[i].line, names_[i].text, " is negative");
-      if (number > kMaxNumberLabel) {
-        return Bad(file_name, names_[i].line, names_[i].text,
-                   absl::StrCat(" is larger than ", kMaxNumberLabel,
-                                ", the largest number that is taken for a class"));
-      }
-      if (!classes.empty() && static_cast<uint64_t>(number) >= classes.size()) {
-        return Bad(file_name, names_[i].line, names_[i].text,
-                   absl::StrCat(" is beyond the ", classes.size(),
-                                " classes of --classes (labels count from 0)"));
-      }
-      label_of[i] = static_cast<int32_t>(number);
-      numbers.insert(number);
-    }
-    if (classes.empty()) {
-      listing.classes = NumberedClasses(*numbers.rbegin());
-      WarnAboutGaps(numbers, file_name, listing);
-    }
-  } else {
-    if (classes.empty()) {
-      WarnAboutSlips(file_name, listing);
-      const std::vector<bool> there = NamesOfFiles(listing);
-      std::vector<std::string> gone;
-      for (const auto& [name, id] : known_) (there[id] ? listing.classes : gone).push_back(name);
-      if (!gone.empty()) {
-        listing.warnings.push_back(absl::StrCat(
-            "no file is there of the samples of ", EscapeForTerminal(file_name), " labelled ",
-            NamedTexts(gone), ", which ", gone.size() == 1 ? "gets no number" : "get no numbers",
-            "; --classes FILE with the names of all, one a line, keeps their numbers"));
-      }
-      if (options.order == ClassOrder::kNatural)
-        std::sort(listing.classes.begin(), listing.classes.end(), NaturalLess);
-      for (size_t i = 0; i < listing.classes.size(); ++i)
-        by_name.emplace(listing.classes[i], static_cast<int32_t>(i));
-    }
-    for (size_t i = 0; i < names_.size(); ++i) {
-      auto found = by_name.find(names_[i].text);
-      const std::optional<int64_t> number = WholeNumber(names_[i].text);
-      const std::string plain = number ? absl::StrCat(*number) : "";  // 3.000000 is 3
-      if (found == by_name.end() && number) found = by_name.find(plain);
-      if (found == by_name.end() && classes.empty()) continue;  // no row of it is there
-      if (found == by_name.end()) {
-        return Bad(file_name, names_[i].line, names_[i].text,
-                   absl::StrCat(" is not among the classes of --classes",
-                                AlikeClass(classes, names_[i].text)));
-      }
-      label_of[i] = found->second;
-    }
+  RETURN_IF_ERROR(as_numbers ? NumberLabels(classes, file_name, listing, label_of)
+                             : NameLabels(options, file_name, listing, label_of));
+  for (uint64_t row = 0; row < ids_.size(); ++row) {
+    if (ids_[row] != kNoName) listing.label[row] = label_of[ids_[row]];
   }
+  if (as_numbers && !classes.empty()) WarnAboutFolders(file_name, listing);
   if (classes.empty() && !options.asked && names_.size() == ids_.size() &&
       names_.size() >= kManyClasses) {
     listing.warnings.push_back(
@@ -242,9 +236,71 @@ absl::Status ListLabels::Finish(const ListLabelOptions& options, std::string_vie
                      " has a label of its own, which is hardly a class",
                      options.column.empty() ? "" : "; --columns label=NAME takes another column"));
   }
-  listing.label.clear();
-  listing.label.reserve(ids_.size());
-  for (const uint32_t id : ids_) listing.label.push_back(label_of[id]);
+  return absl::OkStatus();
+}
+
+absl::Status ListLabels::NumberLabels(const std::vector<std::string>& classes,
+                                      std::string_view file_name, Listing& listing,
+                                      std::vector<int32_t>& label_of) const {
+  std::set<int64_t> numbers;
+  for (size_t i = 0; i < names_.size(); ++i) {
+    const int64_t number = *WholeNumber(names_[i].text);
+    if (number < 0) return Bad(file_name, names_[i].line, names_[i].text, " is negative");
+    if (number > kMaxNumberLabel) {
+      return Bad(file_name, names_[i].line, names_[i].text,
+                 absl::StrCat(" is larger than ", kMaxNumberLabel,
+                              ", the largest number that is taken for a class"));
+    }
+    if (!classes.empty() && static_cast<uint64_t>(number) >= classes.size()) {
+      return Bad(file_name, names_[i].line, names_[i].text,
+                 absl::StrCat(" is beyond the ", classes.size(),
+                              " classes of --classes (labels count from 0)"));
+    }
+    label_of[i] = static_cast<int32_t>(number);
+    numbers.insert(number);
+  }
+  if (classes.empty()) {
+    listing.classes = NumberedClasses(*numbers.rbegin());
+    WarnAboutGaps(numbers, file_name, listing);
+  } else if (!numbers.contains(0)) {
+    listing.warnings.push_back(CountedFromOne(file_name, classes[0]));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ListLabels::NameLabels(const ListLabelOptions& options, std::string_view file_name,
+                                    Listing& listing, std::vector<int32_t>& label_of) const {
+  const std::vector<std::string>& classes = options.classes;
+  if (classes.empty()) {
+    WarnAboutSlips(file_name, listing);
+    const std::vector<bool> there = NamesOfFiles(listing);
+    std::vector<std::string> gone;
+    for (const auto& [name, id] : known_) (there[id] ? listing.classes : gone).push_back(name);
+    if (!gone.empty()) {
+      listing.warnings.push_back(absl::StrCat(
+          "no file is there of the samples of ", EscapeForTerminal(file_name), " labelled ",
+          NamedTexts(gone), ", which ", gone.size() == 1 ? "gets no number" : "get no numbers",
+          "; --classes FILE with the names of all, one a line, keeps their numbers"));
+    }
+    if (options.order == ClassOrder::kNatural)
+      std::sort(listing.classes.begin(), listing.classes.end(), NaturalLess);
+  }
+  std::map<std::string_view, int32_t> by_name;
+  for (size_t i = 0; i < listing.classes.size(); ++i)
+    by_name.emplace(listing.classes[i], static_cast<int32_t>(i));
+  for (size_t i = 0; i < names_.size(); ++i) {
+    auto found = by_name.find(names_[i].text);
+    const std::optional<int64_t> number = WholeNumber(names_[i].text);
+    const std::string plain = number ? absl::StrCat(*number) : "";  // 3.000000 is 3
+    if (found == by_name.end() && number) found = by_name.find(plain);
+    if (found == by_name.end() && classes.empty()) continue;  // no row of it is there
+    if (found == by_name.end()) {
+      return Bad(file_name, names_[i].line, names_[i].text,
+                 absl::StrCat(" is not among the classes of --classes",
+                              AlikeClass(classes, names_[i].text)));
+    }
+    label_of[i] = found->second;
+  }
   return absl::OkStatus();
 }
 

@@ -41,6 +41,7 @@ struct ListLabelOptions {
 class ListLabels {
  public:
   void Add(uint64_t line, std::string_view label);
+  void AddNone();  // of a sample without a label
   uint64_t rows() const { return ids_.size(); }
   // The listing has the rows and their skips: a label that only files have which are not there
   // makes no class. Also adds to listing.warnings.
@@ -50,6 +51,10 @@ class ListLabels {
  private:
   absl::Status RefuseMeasurements(const ListLabelOptions& options,
                                   std::string_view file_name) const;
+  absl::Status NumberLabels(const std::vector<std::string>& classes, std::string_view file_name,
+                            Listing& listing, std::vector<int32_t>& label_of) const;
+  absl::Status NameLabels(const ListLabelOptions& options, std::string_view file_name,
+                          Listing& listing, std::vector<int32_t>& label_of) const;
   std::vector<bool> NamesOfFiles(const Listing& listing) const;
   void WarnAboutSlips(std::string_view file_name, Listing& listing) const;
   struct Name {
@@ -58,7 +63,8 @@ class ListLabels {
   };
   std::map<std::string, uint32_t, std::less<>> known_;
   std::vector<Name> names_;
-  std::vector<uint32_t> ids_;  // per row: position in names_
+  static constexpr uint32_t kNoName = UINT32_MAX;
+  std::vector<uint32_t> ids_;  // per row: position in names_, or kNoName
 };
 
 // Classes named by number, from "0" to the largest label.

@@ -58,6 +58,11 @@ absl::Status CheckColumns(const ListOptions& options) {
   return absl::OkStatus();
 }
 
+std::string EmptyLabel(std::string_view what) {
+  return absl::StrCat("the label is ", std::string(what),
+                      " (--missing-part keep packs such samples without one)");
+}
+
 size_t ToNumber(std::string_view text) {
   size_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
@@ -225,7 +230,7 @@ class ListParser {
       row_.columns = column_names_;
       row_.cells = cells;
       row_.trimmed = trimmed_names_;
-      if (label && cells[*label].empty()) return Bad("the label is empty");
+      if (label && cells[*label].empty() && !options_.empty_labels) return Bad(EmptyLabel("empty"));
       RETURN_IF_ERROR(Emit());
     }
     if (csv.error().empty()) return absl::OkStatus();
@@ -324,7 +329,12 @@ class JsonRow : public nlohmann::json_sax<nlohmann::json> {
   std::string path_name, label_name;  // of their members
   std::string error = {};
 
-  bool null() override { return Value("null"); }
+  bool null() override {
+    if (depth_ != 1 || !wants_label_ || wants_path_) return Value("null");
+    if (!options_.empty_labels) return Fail(EmptyLabel("null"));
+    label = "";
+    return true;
+  }
   bool boolean(bool) override { return Value("a boolean"); }
   bool number_integer(number_integer_t value) override { return Number(absl::StrCat(value)); }
   bool number_unsigned(number_unsigned_t value) override { return Number(absl::StrCat(value)); }
@@ -427,7 +437,7 @@ absl::Status ListParser::ParseJson(std::string_view text) {
   row_.path_column = row.path_name;
   if (row.label) row_.label = *row.label;
   if (row.label) row_.label_column = row.label_name;
-  if (row.label && row.label->empty()) return Bad("the label is empty");
+  if (row.label && row.label->empty() && !options_.empty_labels) return Bad(EmptyLabel("empty"));
   row_.columns = column_names_;
   return Emit();
 }

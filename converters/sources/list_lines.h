@@ -47,6 +47,8 @@ struct ListOptions {
   // names.
   std::string path = {}, label = {};
   std::vector<ColumnField> fields = {};
+  // Of csv, tsv and jsonl: an empty label, or null, is that of a sample without one; else an error.
+  bool empty_labels = false;
 };
 
 // "path=file,label=class,txt=caption,json=a,b" or "json=*" into `options`.

@@ -96,7 +96,8 @@ class Rows {
     if (trimmed.empty()) trimmed.assign(row.trimmed.begin(), row.trimmed.end());
     label_column = row.label_column;
     if (!wants_labels_) return absl::OkStatus();
-    if (row.label) labels.Add(row.line, *row.label);
+    if (row.label && row.label->empty()) labels.AddNone();
+    if (row.label && !row.label->empty()) labels.Add(row.line, *row.label);
     if (labels.rows() != 0 && labels.rows() != lines_.size()) {
       return BadLine(file_name_, row.line,
                      row.label ? "a label, where the lines before have none"
@@ -251,7 +252,7 @@ absl::StatusOr<Listing> ListSource::List() {
         absl::StrCat("the list ", EscapeForTerminal(file_name), " names no image"));
   }
 
-  if (std::string columns = rows.columns.Describe(options_.format); !columns.empty())
+  if (std::string columns = rows.columns.Describe(options_.format, wants_labels); !columns.empty())
     listing.notes.push_back(std::move(columns));
   status = LookAtFiles(root.get(), folder_options_, pool_, listing, listed_);
   if (status.ok()) status = CheckFound(root.get(), file_name, listing);
@@ -267,7 +268,8 @@ absl::StatusOr<Listing> ListSource::List() {
     listing.warnings.push_back(absl::StrCat(
         "the column ", EscapeForTerminal(column), " of ", EscapeForTerminal(file_name),
         " reads like splits, and is not taken as such: all its samples are packed alike. To keep "
-        "the splits, write a list for each and pack each by itself"));
+        "the splits, write a list for each and pack each by itself, with the same --classes FILE: "
+        "else each list numbers the classes that it has"));
   }
   made_ = rows.columns.TakeMade();
   made_.AppendTo(listing);

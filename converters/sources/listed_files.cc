@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "converters/listing/first_few.h"
+#include "converters/listing/hidden_entries.h"
 #include "converters/listing/input_failure.h"
 #include "converters/listing/offered_flags.h"
 #include "converters/sources/folder_access.h"
@@ -24,6 +26,7 @@ namespace shardpack {
 namespace {
 
 constexpr uint64_t kStatChunk = 256;  // rows a task
+constexpr size_t kNamedRoots = 5;
 
 // What is known of one file once it was looked at.
 struct FileFacts {
@@ -99,6 +102,37 @@ class Looker {
   Descriptor handle_;
   int error_ = 0;
 };
+
+bool HoldsAll(int folder, const Listing& listing) {
+  std::string path;
+  for (uint64_t row = 0; row < listing.rows(); ++row) {
+    path.clear();
+    listing.AppendPath(row, path);
+    if (!Descriptor(OpenBelow(folder, path, O_PATH)).ok()) return false;
+  }
+  return true;
+}
+
+// The folders below the root that have every file of the list, in the order of their names; as many
+// as are named, and one more. Which of several is meant their names cannot tell: the same number
+// may stand for another picture in each.
+std::vector<std::string> RootsThatFit(int root, const Listing& listing) {
+  std::vector<std::string> folders, roots;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(listing.root, error), end; !error && it != end;
+       it.increment(error)) {
+    std::string name = it->path().filename().string();
+    if (!IsHiddenFolder(name)) folders.push_back(std::move(name));
+  }
+  std::sort(folders.begin(), folders.end());
+  for (const std::string& name : folders) {
+    const Descriptor folder(OpenBelow(root, name, O_PATH | O_DIRECTORY));
+    if (folder.ok() && HoldsAll(folder.get(), listing))
+      roots.push_back(absl::StrCat(listing.root, "/", name));
+    if (roots.size() > kNamedRoots) break;
+  }
+  return roots;
+}
 
 }  // namespace
 
@@ -189,14 +223,14 @@ absl::Status CheckFound(int root, const std::string& named_by, const Listing& li
                    " names is there; the first would be ", EscapeForTerminal(listing.root), "/",
                    EscapeForTerminal(first), ". Paths are relative to ",
                    EscapeForTerminal(listing.root), "; --root DIR gives another folder"));
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(listing.root, error), end; !error && it != end;
-       it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    const Descriptor file(OpenBelow(root, absl::StrCat(name, "/", first), O_PATH));
-    if (file.ok()) return OfferFlags(missing, {{"--root", it->path().string()}});
-  }
-  return missing;
+  const std::vector<std::string> roots = RootsThatFit(root, listing);
+  if (roots.size() == 1) return OfferFlags(missing, {{"--root", roots[0]}});
+  if (roots.empty()) return missing;
+  return absl::InvalidArgumentError(
+      absl::StrCat(missing.message(),
+                   ". More than one folder there has files of all these names, and "
+                   "which of them are meant is not told by names: ",
+                   FirstFew(roots, kNamedRoots)));
 }
 
 }  // namespace shardpack

@@ -32,8 +32,9 @@ absl::StatusOr<std::string> PathBelowRoot(std::string_view path, std::string_vie
 absl::Status LookAtFiles(int root, const FolderSourceOptions& options, IoPool& pool,
                          Listing& listing, std::atomic<uint64_t>& listed);
 
-// InvalidArgument where not one of the files is there, with the folder that has the first, if one
-// below the root does (offered_flags.h). `named_by` is what lists them.
+// InvalidArgument where not one of the files is there, with the folder below the root that has all
+// of them (offered_flags.h); where several have, with their names alone. `named_by` is what lists
+// them.
 absl::Status CheckFound(int root, const std::string& named_by, const Listing& listing);
 
 }  // namespace shardpack

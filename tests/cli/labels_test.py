@@ -352,6 +352,8 @@ class ListLabelTest(command.PackTest):
     self.rows_of(["cat", "dog"], head="file,class")
     self.assertIn("columns path=file label=class", self.pack("train.csv", "-o", "out").stderr)
     self.assertNotIn("columns path", self.pack("train.csv", "-o", "o2", "--columns", "path=file,label=class").stderr)
+    said = self.pack("train.csv", "-o", "unlabelled", "--label-from", "none").stderr
+    self.assertIn("columns path=file; not taken: class", said)
     self.write("a.jsonl", b'{"image": "0.jpg", "category": "x"}\n')
     self.assertIn("columns path=image label=category", self.pack("a.jsonl", "-o", "o3").stderr)
 
