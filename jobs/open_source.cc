@@ -254,9 +254,8 @@ absl::StatusOr<OpenedSource> OpenDataset(const PackRequest& request, IoPool& poo
                                       "name their splits with pack index --split NAME"));
   }
   if (dataset.manifest() != nullptr) {
-    if (std::string line_of = UnlistedShards(line.arguments[0], *dataset.manifest());
-        !line_of.empty())
-      options.warnings.push_back(std::move(line_of));
+    std::string unlisted = UnlistedShards(request.paths[0], *dataset.manifest());
+    if (!unlisted.empty()) options.warnings.push_back(std::move(unlisted));
   }
   opened.options = options.ToMap(dataset);
   opened.dataset = dataset;

@@ -310,7 +310,7 @@ absl::Status CheckOutside(const Dataset& dataset, const std::vector<std::string>
 // Labels that are written down are those of the shards as they are.
 absl::StatusOr<ExtractList> NewList(const Dataset& dataset, const std::vector<std::string>& inputs,
                                     const std::string& out, const CommandLine& line) {
-  IoPool pool(line.io_depth);
+  IoPool pool(line.run.io_depth);
   RETURN_IF_ERROR(CheckIndexedShards(dataset, inputs[0], pool));
   return ExtractList::Create(dataset, inputs, out, line);
 }
