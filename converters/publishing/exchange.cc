@@ -126,10 +126,9 @@ absl::Status TryExchange(const OwnedFolder& beside, const std::string& out) {
   return status;
 }
 
-absl::Status MarkReplaced(const std::string& out, const std::string& mark, bool sync) {
-  const auto in = [&](std::string_view name) { return absl::StrCat(out, "/", std::string(name)); };
-  RETURN_IF_ERROR(RemoveFile(in(kReplacedByName)));  // of an earlier try
-  ASSIGN_OR_RETURN(File file, File::CreateExclusive(in(kReplacedByName)));
+absl::Status MarkReplaced(const OwnedFolder& out, const std::string& mark, bool sync) {
+  RETURN_IF_ERROR(out.RemoveFile(kReplacedByName));  // of an earlier try
+  ASSIGN_OR_RETURN(File file, File::CreateExclusive(out.PathOf(kReplacedByName)));
   const std::string line = absl::StrCat(mark, "\n");
   RETURN_IF_ERROR(file.Write(std::array{AsBytes(line)}));
   if (sync) {
@@ -137,8 +136,8 @@ absl::Status MarkReplaced(const std::string& out, const std::string& mark, bool 
   }
   RETURN_IF_ERROR(file.Close());
   if (!sync) return absl::OkStatus();
-  RETURN_IF_ERROR(SyncDirectory(in(kPackFolder)));
-  return SyncDirectory(out);
+  RETURN_IF_ERROR(SyncDirectory(out.PathOf(kPackFolder)));
+  return SyncDirectory(out.path());
 }
 
 absl::Status ExchangeFolders(const std::string& one, const std::string& other,

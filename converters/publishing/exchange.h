@@ -1,9 +1,9 @@
 // Exchange: how a dataset that --overwrite has built beside OUT takes OUT's place, and the old one
 // goes.
 //
-//   absl::Status possible = CheckNotMounted("OUT");                    // before anything is built
-//   absl::Status known = TryExchange(*beside, "OUT");                  // the same, of the file system
-//   absl::Status marked = MarkReplaced("OUT", note.mark, true);        // and the note in OUT.pack-new
+//   absl::Status possible = CheckNotMounted("OUT");               // before anything is built
+//   absl::Status known = TryExchange(*beside, "OUT");             // the same, of the file system
+//   absl::Status marked = MarkReplaced(*out, note.mark, true);    // and the note in OUT.pack-new
 //   absl::Status done = ExchangeFolders("OUT.pack-new", "OUT", "OUT");
 //   absl::StatusOr<bool> gone = FinishReplacement("OUT", "OUT.pack-new");   // also after a kill
 //
@@ -50,7 +50,7 @@ absl::Status CheckNotMounted(const std::string& path);
 absl::Status TryExchange(const OwnedFolder& beside, const std::string& out);
 
 // Marks the dataset that is about to be replaced. `.pack` is there.
-absl::Status MarkReplaced(const std::string& out, const std::string& mark, bool sync);
+absl::Status MarkReplaced(const OwnedFolder& out, const std::string& mark, bool sync);
 absl::Status ExchangeFolders(const std::string& one, const std::string& other,
                              const std::string& out);
 

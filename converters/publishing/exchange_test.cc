@@ -93,9 +93,9 @@ TEST_F(ExchangeTest, OnlyWhatBearsTheMarkIsEmptied) {
   std::ofstream(Path("new/.pack/replaced")) << ReplacedText(note);
   ASSERT_TRUE(*IsReplacement(Path("new")));
   EXPECT_FALSE(*FinishReplacement(Path("new"), Path("out")));
-  ASSERT_TRUE(MarkReplaced(Path("out"), NewMark(), false).ok());
+  ASSERT_TRUE(MarkReplaced(*OwnedFolder::Open(Path("out")), NewMark(), false).ok());
   EXPECT_FALSE(*FinishReplacement(Path("new"), Path("out")));
-  ASSERT_TRUE(MarkReplaced(Path("out"), note.mark, true).ok());
+  ASSERT_TRUE(MarkReplaced(*OwnedFolder::Open(Path("out")), note.mark, true).ok());
   std::filesystem::create_directory_symlink(Path("out"), Path("link"));
   EXPECT_FALSE(*FinishReplacement(Path("new"), Path("link")));
   EXPECT_EQ("old", Which("out"));

@@ -21,7 +21,6 @@
 #include "converters/publishing/shard_results.h"
 #include "formats/core/index_name.h"
 #include "formats/io/exists.h"
-#include "formats/io/hash.h"
 #include "formats/io/list_folder.h"
 #include "formats/io/shell_quoted.h"
 #include "formats/io/staged_file.h"

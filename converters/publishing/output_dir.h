@@ -159,7 +159,7 @@ class OutputDir {
   absl::Status RenewPlan(const Plan& was, const Plan& now);
   absl::Status CheckFreeSpace(const Plan& plan) const;
   absl::Status Exchange();
-  absl::Status MarkAndExchange();
+  absl::Status MarkAndExchange(const OwnedFolder& old);
 
   std::string out_, path_, notice_;
   OutputOptions options_;

@@ -175,7 +175,7 @@ absl::Status OutputDir::Exchange() {
   RETURN_IF_ERROR(MakeDirectory(pack_folder));
   ASSIGN_OR_RETURN(const File old_lock, LockPackFolder(out_));
   ASSIGN_OR_RETURN(const OwnedFolder old, OwnedFolder::Open(out_));
-  const absl::Status status = MarkAndExchange();
+  const absl::Status status = MarkAndExchange(old);
   if (!status.ok()) {  // OUT is as it was
     if (CheckMayWrite(old, kReplacedByName).ok()) (void)old.RemoveFile(kReplacedByName);
     if (was_there) return status;
@@ -192,14 +192,14 @@ absl::Status OutputDir::Exchange() {
   return absl::OkStatus();
 }
 
-absl::Status OutputDir::MarkAndExchange() {
+absl::Status OutputDir::MarkAndExchange(const OwnedFolder& old) {
   // Much may have happened in OUT since the build began; from here on nobody else works in it.
   RETURN_IF_ERROR(CheckIsOurs(out_));
   ASSIGN_OR_RETURN(std::set<std::string> made, MadeFiles(out_));
   RETURN_IF_ERROR(
       CheckHoldsOnly(out_, made, "--overwrite would remove it. Move it away and run again"));
   const ReplacedNote note{NewMark(), std::move(made)};
-  RETURN_IF_ERROR(MarkReplaced(out_, note.mark, options_.fsync));
+  RETURN_IF_ERROR(MarkReplaced(old, note.mark, options_.fsync));
   RETURN_IF_ERROR(Replace(kReplacedName, ReplacedText(note)));
   if (options_.fsync) {
     RETURN_IF_ERROR(SyncDirectory(PathOf(kPackFolder)));

@@ -6,9 +6,10 @@
 //   absl::Status removed = RemovePackFolder(*folder);        // leaves those
 //
 // Of pack is what has a name that pack gives, the kind, and the content: a lock is empty, a plan
-// has its magic, a journal its lines, what `pack index` notes its first line, and lists of names
-// nothing but names. In the stage of a run these are the names of the dataset's files, as the
-// manifest or `.pack/made` lists them, and those of a few scratch files.
+// has its magic, a journal its lines, what `pack index` notes its first line, what --overwrite
+// notes its mark or hash, and lists of names nothing but names. In the stage of a run these are the
+// names of the dataset's files, as the manifest or `.pack/made` lists them, and those of a few
+// scratch files.
 //
 // Thread-safety: any thread; removing under the lock of the folder.
 // Errors: those of OwnedFolder.

@@ -2,12 +2,11 @@
 it comes, and is named. By hand as syscall_fault_test.py, with PYTHONPATH=tests/e2e:tests/faults.
 """
 
+import os
 import pathlib
 import shutil
 import tempfile
 import unittest
-
-import os
 
 import pack_runs
 import sample_images
