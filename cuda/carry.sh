@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Copies a program and the shared libraries it needs into a folder, for a machine with a GPU that has none of them:
+# Copies a program and the shared libraries it needs into a folder, for a machine with a GPU that does not have them:
 #   ./bazelw build //cuda/kernels:preprocess_gpu_test && cuda/carry.sh bazel-bin/cuda/preprocess_gpu_test FOLDER
 #   FOLDER/run            there; FOLDER/run compute-sanitizer --error-exitcode 1 runs it under another program
 #   FOLDER/run -- WORDS   with these words: bazel-bin/cli/pack-bench-device takes `bench DATASET --device cuda`

@@ -1,19 +1,20 @@
-// A consumer of batches on a GPU: a stream of its own, a graph's fixed memory if it likes, no wait
-// of the host. With the device `cpu` the same program runs on batches in host memory.
+// A consumer of batches on a GPU: it has a stream of its own, and the host waits for nothing. With
+// the device `cpu` the same program runs on batches in host memory.
 //
 //   cuda_consumer DATASET [SIDE [DEVICE]]     e.g. shards 224 cuda:0
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include "cuda/device/open_device.h"
 #include "cuda/loading/device_loader.h"
-#include "cuda/loading/open_loader.h"
+#include "cuda/loading/open_pinned_loader.h"
 
 using namespace shardpack;
 
 template <typename T>
-T Get(absl::StatusOr<T> value) {  // an example's way with errors
+T Get(absl::StatusOr<T> value) {  // an example simply ends at an error
   if (value.ok()) return *std::move(value);
   std::fprintf(stderr, "%s\n", value.status().ToString().c_str());
   std::exit(1);
@@ -23,8 +24,8 @@ void Check(const absl::Status& status) {
 }
 
 int main(int argc, char** argv) {
-  // That GPU or an error: nobody is put on the CPU unasked.
-  const DeviceApi& api = *Get(OpenDevice(argc > 3 ? argv[3] : "cuda:0")).api;
+  // That GPU, or an error: the CPU is used only if it was asked for.
+  Device& device = *Get(OpenDevice(argc > 3 ? argv[3] : "cuda:0")).device;
 
   const Dataset dataset = Get(Dataset::Open(argc > 1 ? argv[1] : "shards"));
   const Order order = Get(
@@ -35,17 +36,16 @@ int main(int argc, char** argv) {
       argc > 2 ? static_cast<uint32_t>(std::atoi(argv[2])) : 224;
   options.decode->crop.flip_probability = 0.5;
 
-  PinnedMemory memory(api);  // outlives the loaders
-  DeviceOptions device;      // the device makes normalised halves in NCHW of the bytes
-  device.preprocess = DevicePreprocess{.output = {.type = PixelType::kF16,
-                                                  .layout = PixelLayout::kNchw,
-                                                  .mean = {0.485f, 0.456f, 0.406f},
-                                                  .std = {0.229f, 0.224f, 0.225f}}};
-  DeviceLoader loader = Get(
-      DeviceLoader::Open(Get(OpenPinnedLoader(dataset, order, {}, options, memory)), device, api));
+  PinnedMemory memory(device);   // outlives the loaders
+  DeviceOptions device_options;  // the device turns the bytes into normalised halves in NCHW
+  device_options.preprocess = DevicePreprocess{.output = {.type = PixelType::kF16,
+                                                          .layout = PixelLayout::kNchw,
+                                                          .mean = {0.485f, 0.456f, 0.406f},
+                                                          .std = {0.229f, 0.224f, 0.225f}}};
+  Loader host_loader = Get(OpenPinnedLoader(dataset, order, {}, options, memory));
+  DeviceLoader loader = Get(DeviceLoader::Open(std::move(host_loader), device_options, device));
 
-  Stream stream = nullptr;  // of one's own: a cudaStream_t is cast to it
-  Check(Checked(api, api.stream_create(api.self, &stream), "making a stream"));
+  const Stream stream = Get(device.CreateStream());  // or your own cudaStream_t, cast to Stream
   for (uint64_t epoch = 0; epoch < options.epochs; ++epoch) {
     while (std::optional<DeviceBatch> batch = Get(loader.Next())) {
       Check(batch->WaitOn(stream));  // the stream waits for the batch, this thread does not
@@ -55,11 +55,11 @@ int main(int argc, char** argv) {
                   " x %" PRId64 " halves at %p\n",
                   batch->info().epoch, batch->info().step, pixels.shape[0], pixels.shape[1],
                   pixels.shape[2], pixels.shape[3], pixels.data);
-      Check(batch->Release(stream));  // used until what is on the stream now
+      Check(batch->Release(stream));  // used until what is on the stream by now has run
     }
   }
-  Check(Checked(api, api.stream_synchronize(api.self, stream), "waiting for the last step"));
-  Check(Checked(api, api.stream_destroy(api.self, stream), "ending a stream"));
+  Check(device.Synchronize(stream));
+  Check(device.DestroyStream(stream));
   const DeviceLoaderStats stats = loader.stats();
   std::fprintf(stderr, "%" PRIu64 " batches, %" PRIu64 " bytes copied, pinned: %s\n", stats.batches,
                stats.uploaded_bytes, stats.pinned ? "yes" : "no");

@@ -19,7 +19,7 @@ Device Device::Open(const py::object& wanted) {
     const std::string line = absl::StrCat("the device is the CPU: ", opened->why_not);
     if (PyErr_WarnEx(PyExc_RuntimeWarning, line.c_str(), 1) != 0) throw py::error_already_set();
   }
-  return {opened->api, std::move(opened->why_not)};
+  return {opened->device, std::move(opened->why_not)};
 }
 
 void Device::Add(py::module_& module) {
@@ -31,13 +31,13 @@ void Device::Add(py::module_& module) {
       .def(py::init(&Device::Open), py::arg("device") = 0)
       .def_property_readonly("kind",
                              [](const Device& device) {
-                               return device.api->kind == DeviceKind::kCuda ? "cuda" : "cpu";
+                               return device.target->kind() == DeviceKind::kCuda ? "cuda" : "cpu";
                              })
       .def_property_readonly(
           "number",
           [](const Device& device) -> py::object {
-            if (device.api->kind != DeviceKind::kCuda) return py::none();
-            return py::int_(device.api->device);
+            if (device.target->kind() != DeviceKind::kCuda) return py::none();
+            return py::int_(device.target->number());
           },
           "Of a GPU; None for the CPU.")
       .def_property_readonly(

@@ -106,11 +106,11 @@ std::unique_ptr<PythonDeviceLoader> OpenDevice(
   }
   // It waits for the first batch.
   using Opened = absl::StatusOr<std::unique_ptr<HeldDeviceLoader>>;
-  return std::make_unique<PythonDeviceLoader>(ValueOrThrow(Abandonable([held = host.Take(), options,
-                                                                        api = host.device()->api](
-                                                                           const Interrupted&
-                                                                               interrupted) mutable
-                                                                       -> Opened {
+  return std::make_unique<
+      PythonDeviceLoader>(ValueOrThrow(Abandonable([held = host.Take(), options,
+                                                    api = host.device()->target](
+                                                       const Interrupted& interrupted) mutable
+                                                   -> Opened {
     absl::StatusOr<DeviceLoader> loader =
         DeviceLoader::Open(std::move(held->loader), options, *api, interrupted);
     if (!loader.ok()) return loader.status();
@@ -136,8 +136,9 @@ std::unique_ptr<ResidentLoader> OpenResident(
   if (cursor) resume = ValueOrThrow(CursorFromText(*cursor));
   // It reads and decodes all images.
   const Rank share = {.rank = rank, .world_size = world_size};
-  return std::make_unique<ResidentLoader>(ValueOrThrow(Abandonable(
-      [dataset, order, share, options, api = device.api, resume](const Interrupted& interrupted) {
+  return std::make_unique<ResidentLoader>(
+      ValueOrThrow(Abandonable([dataset, order, share, options, api = device.target,
+                                resume](const Interrupted& interrupted) {
         return ResidentLoader::Open(dataset, order, share, options, *api, resume, interrupted);
       })));
 }

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "cuda/loading/open_loader.h"
+#include "cuda/loading/open_pinned_loader.h"
 #include "cuda/loading/pinned_memory.h"
 #include "python/bindings.h"
 
@@ -48,7 +48,7 @@ std::unique_ptr<PythonLoader> Open(const Dataset& dataset, const Order& order, u
   if (cursor) resume = ValueOrThrow(CursorFromText(*cursor));
   const Rank share = {.rank = rank, .world_size = world_size};
   if (device) {
-    auto pinned = std::make_shared<PinnedMemory>(*device->api,
+    auto pinned = std::make_shared<PinnedMemory>(*device->target,
                                                  PinnedMemoryOptions{.budget_bytes = memory_bytes});
     options.image_infos = !options.decode;  // a DeviceLoader may be asked to decode
     Loader loader = ValueOrThrow(Unlocked(

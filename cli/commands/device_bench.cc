@@ -18,10 +18,10 @@
 #include "cli/flags/failure.h"
 #include "cli/terminal/seconds_since.h"
 #include "cli/terminal/units.h"
-#include "cuda/device/cuda_api.h"
-#include "cuda/device/host_api.h"
+#include "cuda/device/cuda_device.h"
+#include "cuda/device/host_device.h"
 #include "cuda/loading/device_loader.h"
-#include "cuda/loading/open_loader.h"
+#include "cuda/loading/open_pinned_loader.h"
 
 namespace shardpack::cli {
 namespace {
@@ -57,7 +57,7 @@ struct Run {
 struct Setup {
   const CommandLine& line;
   const BenchInput& input;
-  const DeviceApi& api;
+  Device& device;
   PinnedMemory& memory;
   bool for_device = false;  // images are decoded for the device, not by the Loader
 };
@@ -91,7 +91,7 @@ absl::StatusOr<DeviceLoader> OpenDevice(const Setup& setup) {
     options.bad_images.policy = BadSamples::kSubstitute;
     if (setup.for_device) options.decode = DecodeFor(setup.line);
   }
-  return DeviceLoader::Open(*std::move(loader), options, setup.api);
+  return DeviceLoader::Open(*std::move(loader), options, setup.device);
 }
 
 // With a rate a batch is due each batch / rate seconds, for kRateSeconds, and one that is not there
@@ -139,9 +139,7 @@ absl::Status Consume(const Setup& setup, double rate, Stream stream, Run& run) {
       break;
     }
   }
-  absl::Status done = Checked(setup.api, setup.api.stream_synchronize(setup.api.self, stream),
-                              "waiting for the last batch");
-  if (!done.ok()) return done;
+  if (absl::Status done = setup.device.Synchronize(stream); !done.ok()) return done;
   run.seconds = SecondsSince(start);
   run.cpu_seconds = CpuSeconds() - cpu;
   run.stats = loader->stats();
@@ -152,12 +150,10 @@ absl::Status Consume(const Setup& setup, double rate, Stream stream, Run& run) {
 absl::StatusOr<Run> Measure(const Setup& setup, std::string name, double rate) {
   Run run;
   run.name = std::move(name);
-  Stream stream = nullptr;
-  absl::Status status =
-      Checked(setup.api, setup.api.stream_create(setup.api.self, &stream), "making a stream");
-  if (!status.ok()) return status;
-  status = Consume(setup, rate, stream, run);
-  (void)Checked(setup.api, setup.api.stream_destroy(setup.api.self, stream), "");
+  const absl::StatusOr<Stream> stream = setup.device.CreateStream();
+  if (!stream.ok()) return stream.status();
+  absl::Status status = Consume(setup, rate, *stream, run);
+  (void)setup.device.DestroyStream(*stream);
   if (!status.ok()) return status;
   return run;
 }
@@ -190,29 +186,30 @@ struct Report {
   std::vector<Run> runs;
 };
 
-absl::StatusOr<Report> MeasureAll(const CommandLine& line, const DeviceApi& api) {
+absl::StatusOr<Report> MeasureAll(const CommandLine& line, Device& device) {
   absl::StatusOr<BenchInput> input = OpenBenchInput(line);
   if (!input.ok()) return input.status();
-  PinnedMemory memory(api);
-  Setup setup{line, *input, api, memory};
+  PinnedMemory memory(device);
+  Setup setup{line, *input, device, memory};
   Report report;
-  absl::Status asked = Checked(api, api.info(api.self, &report.device), "asking for the device");
-  if (!asked.ok()) return asked;
-  const absl::StatusOr<double> copy = PinnedCopyCeiling(api);
+  const absl::StatusOr<DeviceInfo> info = device.Info();
+  if (!info.ok()) return info.status();
+  report.device = *info;
+  const absl::StatusOr<double> copy = PinnedCopyCeiling(device);
   if (!copy.ok()) return copy.status();
   report.copy = *copy;
   const absl::StatusOr<double> fill = FillRate(setup);
   if (!fill.ok()) return fill.status();
   report.fill = *fill;
   if (line.bench().decode_size > 0) {
-    const absl::StatusOr<KernelCeiling> kernel = PreprocessCeiling(api, line.bench().decode_size);
+    const absl::StatusOr<KernelCeiling> kernel = PreprocessCeiling(device, line.bench().decode_size);
     if (!kernel.ok()) return kernel.status();
     report.kernel = *kernel;
     Setup encoded = setup;
     encoded.for_device = true;
     absl::StatusOr<Loader> loader = OpenLoader(encoded);
     if (!loader.ok()) return loader.status();
-    absl::StatusOr<DecodeCeilings> decode = DeviceDecodeCeiling(api, *loader, DecodeFor(line));
+    absl::StatusOr<DecodeCeilings> decode = DeviceDecodeCeiling(device, *loader, DecodeFor(line));
     if (!decode.ok()) return decode.status();
     report.decode = *std::move(decode);
   }
@@ -309,18 +306,18 @@ std::string Json(const CommandLine& line, const Report& report) {
 }  // namespace
 
 ExitCode RunDeviceBench(const CommandLine& line, Terminal& terminal) {
-  const DeviceApi* api = &HostApi();
+  Device* device = &HostDevice::Get();
   if (line.bench().device == DeviceChoice::kCuda) {
-    const absl::StatusOr<const DeviceApi*> cuda = CudaDeviceApi(0);
+    const absl::StatusOr<Device*> cuda = OpenCudaDevice(0);
     if (!cuda.ok()) {
       return Fail(absl::FailedPreconditionError(
                       absl::StrCat(std::string(cuda.status().message()),
                                    "; pack info --gpu says more, --device host runs without one")),
                   terminal);
     }
-    api = *cuda;
+    device = *cuda;
   }
-  const absl::StatusOr<Report> report = MeasureAll(line, *api);
+  const absl::StatusOr<Report> report = MeasureAll(line, *device);
   if (!report.ok()) return Fail(report.status(), terminal);
   return PrintResult(line.json ? Json(line, *report) : Text(line, *report), terminal);
 }

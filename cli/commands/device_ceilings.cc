@@ -22,29 +22,25 @@ constexpr size_t kCopyBytes = size_t{16} << 20;
 // A stream and memory, freed whatever fails.
 class Bench {
  public:
-  explicit Bench(const DeviceApi& api) : api_(api) {}
+  explicit Bench(Device& device) : device_(device) {}
   ~Bench() {
-    if (has_stream_) {
-      (void)api_.stream_synchronize(api_.self, stream_);
-      (void)api_.stream_destroy(api_.self, stream_);
+    if (stream_) {
+      (void)device_.Synchronize(*stream_);
+      (void)device_.DestroyStream(*stream_);
     }
-    for (void* memory : memory_) (void)api_.free(api_.self, memory);
+    for (void* memory : memory_) (void)device_.Free(memory);
   }
 
   absl::Status Open() {
-    absl::Status made = Checked(api_, api_.stream_create(api_.self, &stream_), "making a stream");
-    has_stream_ = made.ok();
-    return made;
+    ASSIGN_OR_RETURN(stream_, device_.CreateStream());
+    return absl::OkStatus();
   }
   absl::StatusOr<uint8_t*> Allocate(size_t bytes) {
-    void* memory = nullptr;
-    RETURN_IF_ERROR(Checked(api_, api_.allocate(api_.self, &memory, bytes), "allocating"));
+    ASSIGN_OR_RETURN(void* const memory, device_.Allocate(bytes, "the measurement"));
     memory_.push_back(memory);
     return static_cast<uint8_t*>(memory);
   }
-  absl::Status Wait() {
-    return Checked(api_, api_.stream_synchronize(api_.self, stream_), "waiting for a stream");
-  }
+  absl::Status Wait() { return device_.Synchronize(*stream_); }
   // How often a second: once to warm up, then for half a second, a few calls enqueued at once.
   absl::StatusOr<double> Rate(const std::function<absl::Status()>& enqueue) {
     constexpr int kAtOnce = 4;
@@ -59,29 +55,26 @@ class Bench {
     if (!status.ok()) return status;
     return times / SecondsSince(start);
   }
-  Stream stream() const { return stream_; }
+  Stream stream() const { return *stream_; }
 
  private:
-  const DeviceApi& api_;
-  Stream stream_ = nullptr;
-  bool has_stream_ = false;
+  Device& device_;
+  std::optional<Stream> stream_;
   std::vector<void*> memory_;
 };
 
 }  // namespace
 
-absl::StatusOr<double> PinnedCopyCeiling(const DeviceApi& api) {
-  PinnedMemory memory(api);
+absl::StatusOr<double> PinnedCopyCeiling(Device& device) {
+  PinnedMemory memory(device);
   ASSIGN_OR_RETURN(std::span<std::byte> host, memory.Allocate(kCopyBytes));
   absl::StatusOr<double> rate;
   {
-    Bench bench(api);
+    Bench bench(device);
     absl::Status opened = bench.Open();
     absl::StatusOr<uint8_t*> to = opened.ok() ? bench.Allocate(kCopyBytes) : opened;
     rate = !to.ok() ? to.status() : bench.Rate([&] {
-      return Checked(api,
-                     api.copy_to_device(api.self, *to, host.data(), kCopyBytes, bench.stream()),
-                     "copying to the device");
+      return device.CopyToDevice(*to, host.data(), kCopyBytes, bench.stream());
     });
   }
   memory.Free(host);
@@ -89,12 +82,12 @@ absl::StatusOr<double> PinnedCopyCeiling(const DeviceApi& api) {
   return *rate * static_cast<double>(kCopyBytes);
 }
 
-absl::StatusOr<KernelCeiling> PreprocessCeiling(const DeviceApi& api, uint32_t side) {
+absl::StatusOr<KernelCeiling> PreprocessCeiling(Device& device, uint32_t side) {
   constexpr uint32_t kImages = 256, kWidth = 500, kHeight = 375, kChannels = 3;
   constexpr size_t kImageBytes = size_t{kWidth} * kHeight * kChannels;
   const PixelOutput output({.type = PixelType::kF16, .layout = PixelLayout::kNchw}, kChannels);
   const size_t in_bytes = kImages * kImageBytes, out_bytes = kImages * output.Bytes(side, side);
-  Bench bench(api);
+  Bench bench(device);
   RETURN_IF_ERROR(bench.Open());
   ASSIGN_OR_RETURN(uint8_t * in, bench.Allocate(in_bytes));
   ASSIGN_OR_RETURN(uint8_t * out, bench.Allocate(std::max(in_bytes, out_bytes)));
@@ -108,12 +101,10 @@ absl::StatusOr<KernelCeiling> PreprocessCeiling(const DeviceApi& api, uint32_t s
                        .box = {0, 0, kWidth, kHeight},
                        .mirror = i % 2 == 0});
   }
-  absl::Status put = Checked(api, api.fill(api.self, in, 77, in_bytes, bench.stream()), "filling");
+  absl::Status put = device.Fill(in, 77, in_bytes, bench.stream());
   if (put.ok()) {
-    put = Checked(api,
-                  api.copy_to_device(api.self, parameters, samples.data(),
-                                     samples.size() * sizeof(samples[0]), bench.stream()),
-                  "copying parameters");
+    put = device.CopyToDevice(parameters, samples.data(), samples.size() * sizeof(samples[0]),
+                              bench.stream());
   }
   if (put.ok()) put = bench.Wait();
   if (!put.ok()) return put;
@@ -125,28 +116,26 @@ absl::StatusOr<KernelCeiling> PreprocessCeiling(const DeviceApi& api, uint32_t s
                                    .filter = ResizeFilter::kBilinear,
                                    .output = output,
                                    .out = out};
-  ASSIGN_OR_RETURN(const double launches, bench.Rate([&] {
-    return Checked(api, api.preprocess(api.self, launch, bench.stream()), "preprocessing");
-  }));
+  ASSIGN_OR_RETURN(const double launches,
+                   bench.Rate([&] { return device.Preprocess(launch, bench.stream()); }));
   ASSIGN_OR_RETURN(const double copies, bench.Rate([&] {
-    return Checked(api, api.copy_within(api.self, out, in, in_bytes, bench.stream()),
-                   "copying within the device");
+    return device.CopyWithin(out, in, in_bytes, bench.stream());
   }));
   const double copied = copies * 2 * static_cast<double>(in_bytes);
   return KernelCeiling{.images = launches * kImages,
                        .of_copy = launches * static_cast<double>(in_bytes + out_bytes) / copied};
 }
 
-absl::StatusOr<DecodeCeilings> DeviceDecodeCeiling(const DeviceApi& api, Loader& loader,
+absl::StatusOr<DecodeCeilings> DeviceDecodeCeiling(Device& device, Loader& loader,
                                                    const DeviceDecode& options) {
   ASSIGN_OR_RETURN(std::optional<HostBatch> batch, loader.Next());
   if (!batch.has_value()) return absl::InvalidArgumentError("the dataset has no samples");
-  RETURN_IF_ERROR(Checked(api, api.enter_thread(api.self), "entering a thread"));
+  RETURN_IF_ERROR(device.EnterThread());
   ASSIGN_OR_RETURN(std::unique_ptr<DeviceDecoder> decoder,
-                   DeviceDecoder::Create(api, options, nullptr));
+                   DeviceDecoder::Create(device, options, nullptr));
   std::vector<PreprocessSample> samples(batch->size());
   std::vector<absl::Status> why(batch->size());
-  Bench bench(api);
+  Bench bench(device);
   RETURN_IF_ERROR(bench.Open());
   ASSIGN_OR_RETURN(const double batches, bench.Rate([&] {
     absl::Status status = decoder->Prepare(*batch, 0, why);

@@ -1,8 +1,8 @@
 // What a device can do at most with the batches that bench brings to it, one thing at a time.
 //
-//   absl::StatusOr<double> copy = PinnedCopyCeiling(api);            // bytes a second
-//   absl::StatusOr<KernelCeiling> kernel = PreprocessCeiling(api, 224);
-//   absl::StatusOr<DecodeCeilings> decode = DeviceDecodeCeiling(api, dataset, options, decode);
+//   absl::StatusOr<double> copy = PinnedCopyCeiling(device);            // bytes a second
+//   absl::StatusOr<KernelCeiling> kernel = PreprocessCeiling(device, 224);
+//   absl::StatusOr<DecodeCeilings> decode = DeviceDecodeCeiling(device, dataset, options, decode);
 //
 // Each takes about half a second.
 //
@@ -16,21 +16,21 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "cuda/device/device_api.h"
+#include "cuda/device/device.h"
 #include "cuda/loading/device_decoder.h"
 #include "readers/loading/loader.h"
 
 namespace shardpack::cli {
 
 // Of page-locked memory, 16 MiB a call, one behind the other.
-absl::StatusOr<double> PinnedCopyCeiling(const DeviceApi& api);
+absl::StatusOr<double> PinnedCopyCeiling(Device& device);
 
 struct KernelCeiling {
   double images = 0;  // a second: 256 of 500 x 375 pixels to squares of f16
   double of_copy =
       0;  // its bytes a second, of those that a copy within the device reads and writes
 };
-absl::StatusOr<KernelCeiling> PreprocessCeiling(const DeviceApi& api, uint32_t side);
+absl::StatusOr<KernelCeiling> PreprocessCeiling(Device& device, uint32_t side);
 
 struct DecodeCeilings {
   double images = 0;  // a second, of one batch again and again
@@ -38,7 +38,7 @@ struct DecodeCeilings {
   std::string backends;
 };
 // `loader`: without a decoder, with image_infos.
-absl::StatusOr<DecodeCeilings> DeviceDecodeCeiling(const DeviceApi& api, Loader& loader,
+absl::StatusOr<DecodeCeilings> DeviceDecodeCeiling(Device& device, Loader& loader,
                                                    const DeviceDecode& options);
 
 }  // namespace shardpack::cli

@@ -1,14 +1,16 @@
-// DeviceEvent: an event whose memory may be used again only when it has come.
+// DeviceEvent: an event whose memory may be used again only once it is done.
 //
-//   DeviceEvent read(api, &stop);
-//   absl::Status status = read.Record(stream);   // behind what reads the memory
+//   DeviceEvent read(device, &stop);
+//   absl::Status status = read.Record(stream);   // after what reads the memory
 //   if ((status = read.Wait()).ok()) ...         // may be written again
 //
-// Wait asks again and again instead of waiting in the device's call, so that `stop` ends it even on
-// a device that hangs.
+// Wait polls instead of waiting in a call of the device, so that `stop` ends it even if the device
+// hangs.
 //
-// Lifetime: the table outlives it; the destructor waits in the same way.
-// Thread-safety: one thread at a time; `stop` may be set by any.
+// Lifetime: the device outlives it; the destructor waits in the same way.
+//
+// Thread-safety: one thread at a time; any thread may set `stop`.
+//
 // Errors: those of the calls; Cancelled when stopped.
 #ifndef SHARDPACK_CUDA_DEVICE_DEVICE_EVENT_H_
 #define SHARDPACK_CUDA_DEVICE_DEVICE_EVENT_H_
@@ -17,29 +19,29 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "cuda/device/device_api.h"
+#include "cuda/device/device.h"
 
 namespace shardpack {
 
 class DeviceEvent {
  public:
   // `stop` may be nullptr.
-  DeviceEvent(const DeviceApi& api, const std::atomic<bool>* stop) : api_(&api), stop_(stop) {}
+  DeviceEvent(Device& device, const std::atomic<bool>* stop) : device_(&device), stop_(stop) {}
   DeviceEvent(DeviceEvent&& other) noexcept
-      : api_(other.api_),
+      : device_(other.device_),
         stop_(other.stop_),
         event_(std::exchange(other.event_, nullptr)),
         pending_(std::exchange(other.pending_, false)) {}
   DeviceEvent& operator=(DeviceEvent&&) = delete;
   ~DeviceEvent();
 
-  // Makes the event when there is none yet.
+  // Makes the event if there is none yet.
   absl::Status Record(Stream stream);
-  // For what was recorded last; at once without.
+  // For what was recorded last; returns at once if nothing was.
   absl::Status Wait();
 
  private:
-  const DeviceApi* api_;
+  Device* device_;
   const std::atomic<bool>* stop_;
   Event event_ = nullptr;
   bool pending_ = false;

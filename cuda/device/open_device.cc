@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "cuda/device/cuda_api.h"
-#include "cuda/device/host_api.h"
+#include "cuda/device/cuda_device.h"
+#include "cuda/device/host_device.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
@@ -25,18 +25,18 @@ absl::StatusOr<OpenedDevice> OpenAny() {
   if (!number) {
     return absl::InvalidArgumentError(absl::StrCat("LOCAL_RANK is not a number: ", rank));
   }
-  const absl::StatusOr<const DeviceApi*> cuda = CudaDeviceApi(*number);
+  const absl::StatusOr<Device*> cuda = OpenCudaDevice(*number);
   if (cuda.ok()) return OpenedDevice{*cuda, ""};
   if (!absl::IsUnavailable(cuda.status()) && !absl::IsUnimplemented(cuda.status()))
     return cuda.status();
-  return OpenedDevice{&HostApi(), std::string(cuda.status().message())};
+  return OpenedDevice{&HostDevice::Get(), std::string(cuda.status().message())};
 }
 
 }  // namespace
 
 absl::StatusOr<OpenedDevice> OpenDevice(std::string_view wanted) {
   if (wanted == "auto") return OpenAny();
-  if (wanted == "cpu") return OpenedDevice{&HostApi(), ""};
+  if (wanted == "cpu") return OpenedDevice{&HostDevice::Get(), ""};
   constexpr std::string_view kCuda = "cuda:";
   const std::optional<int> number =
       NumberOf(wanted.substr(0, kCuda.size()) == kCuda ? wanted.substr(kCuda.size()) : wanted);
@@ -45,7 +45,7 @@ absl::StatusOr<OpenedDevice> OpenDevice(std::string_view wanted) {
         absl::StrCat("a device is a GPU's number (3, or \"cuda:3\"), \"cpu\" or \"auto\", not \"",
                      std::string(wanted), "\""));
   }
-  ASSIGN_OR_RETURN(const DeviceApi* const cuda, CudaDeviceApi(*number));
+  ASSIGN_OR_RETURN(Device* const cuda, OpenCudaDevice(*number));
   return OpenedDevice{cuda, ""};
 }
 

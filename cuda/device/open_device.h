@@ -2,17 +2,19 @@
 // for.
 //
 //   absl::StatusOr<OpenedDevice> device = OpenDevice("cuda:3");
-//   PinnedMemory memory(*device->api);
+//   PinnedMemory memory(*device->device);
 //
-// "cuda:3" or "3" is that GPU, and an error where it is not there; "cpu" is HostApi(); "auto" is
-// the GPU with the number in $LOCAL_RANK (0 without), or the CPU where this program or machine can
-// use none at all, `why_not` then says why, for a line that the user sees. Nothing else becomes the
-// CPU: that a GPU of another number is there, or that CUDA does not survive a fork, is an error
-// with "auto" as well.
+// "cuda:3" or "3" is that GPU, and an error where it is not there; "cpu" is HostDevice::Get();
+// "auto" is the GPU with the number in $LOCAL_RANK (0 without), or the CPU if this program or
+// machine can use no GPU at all; `why_not` then says why, for a line that the user sees. Nothing
+// else becomes the CPU: that a GPU of another number is there, or that CUDA does not survive a
+// fork, is an error with "auto" as well.
 //
-// Lifetime: the tables are static.
+// Lifetime: the devices are static.
+//
 // Thread-safety: any thread.
-// Errors: those of CudaDeviceApi; InvalidArgument for any other word.
+//
+// Errors: those of OpenCudaDevice; InvalidArgument for any other word.
 #ifndef SHARDPACK_CUDA_DEVICE_OPEN_DEVICE_H_
 #define SHARDPACK_CUDA_DEVICE_OPEN_DEVICE_H_
 
@@ -20,13 +22,13 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "cuda/device/device_api.h"
+#include "cuda/device/device.h"
 
 namespace shardpack {
 
 struct OpenedDevice {
-  const DeviceApi* api = nullptr;
-  std::string why_not;  // of "auto", that it is the CPU; else empty
+  Device* device = nullptr;
+  std::string why_not;  // why "auto" is the CPU; else empty
 };
 
 absl::StatusOr<OpenedDevice> OpenDevice(std::string_view wanted);

@@ -13,7 +13,7 @@ bool Find(void* library, const char* name, Function*& function) {
   return function != nullptr;
 }
 
-// Names with a version are those that cuda.h makes of the plain ones.
+// cuda.h maps the plain names to those with a version.
 bool FindAll(void* library, CudaDriver& driver) {
   (void)Find(library, "cuGetErrorName", driver.error_name);
   (void)Find(library, "cuDeviceGetPCIBusId", driver.bus_id);

@@ -4,13 +4,16 @@
 //   if (driver.ok() && driver->init(0) == 0) driver->count(&gpus);
 //
 // Opening the library and looking functions up makes no context, unlike most calls of the CUDA
-// runtime, so it takes no memory of any GPU. Results are CUresult; 0 is success, and the numbers
-// that cudaError_t has too are the same.
+// runtime, so it takes no memory on a GPU. Results are CUresult; 0 is success, and the numbers that
+// are in cudaError_t too mean the same.
 //
 // Lifetime: the library stays open.
+//
 // Thread-safety: any thread.
-// Errors: NotFound where the library cannot be opened, with the loader's words; Unimplemented where
-// it lacks functions.
+//
+// Errors: NotFound if the library cannot be opened, with the dynamic loader's message;
+// Unimplemented if it lacks functions.
+//
 // Units: bytes.
 #ifndef SHARDPACK_CUDA_DYNLOAD_CUDA_DRIVER_H_
 #define SHARDPACK_CUDA_DYNLOAD_CUDA_DRIVER_H_
@@ -32,12 +35,12 @@ struct CudaDriver {
   int (*name)(char* name, int bytes, int device) = nullptr;
   int (*memory)(size_t* bytes, int device) = nullptr;
   int (*attribute)(int* value, int attribute, int device) = nullptr;
-  // The context that the runtime, and so every library of the process, uses of a device. The first
+  // The context of a device that the runtime, and so every library of the process, uses. The first
   // call makes it.
   int (*primary)(Context* context, int device) = nullptr;
-  // Whether somebody made it.
+  // Whether it has been made.
   int (*primary_state)(int device, unsigned* flags, int* active) = nullptr;
-  // Of the calling thread.
+  // For the calling thread.
   int (*push)(Context context) = nullptr;
   int (*pop)(Context* context) = nullptr;
   int (*current)(Context* context) = nullptr;

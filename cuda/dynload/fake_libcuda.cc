@@ -1,4 +1,4 @@
-// A driver's library of two GPUs, for gpu_probe_test: FAKE_CUDA_INIT is what cuInit answers.
+// A driver library with two GPUs, for gpu_probe_test: FAKE_CUDA_INIT is what cuInit returns.
 #include <cstdlib>
 #include <cstring>
 
@@ -31,7 +31,7 @@ int cuDeviceGetAttribute(int* value, int attribute, int) {
   *value = attribute == 75 ? 9 : attribute == 76 ? 0 : 3;
   return 0;
 }
-// Asked for by who uses a GPU; the probe only looks whether they are there.
+// Programs that use a GPU call these; the probe only looks them up.
 int cuDevicePrimaryCtxRetain(void**, int) { return 999; }
 int cuDevicePrimaryCtxGetState(int, unsigned*, int*) { return 999; }
 int cuCtxPushCurrent_v2(void*) { return 999; }

@@ -12,8 +12,8 @@
 namespace shardpack {
 namespace {
 
-// Of CUDA's driver interface (cuda.h): results are CUresult, 0 is success; attributes 75 and 76 are
-// the compute capability, 40 the number of copy engines.
+// From CUDA's driver interface (cuda.h): results are CUresult, 0 is success; attributes 75 and 76
+// are the compute capability, 40 the number of copy engines.
 constexpr int kMajor = 75, kMinor = 76, kCopyEngines = 40;
 
 std::string ErrorName(const CudaDriver& driver, int result) {

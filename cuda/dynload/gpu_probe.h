@@ -1,15 +1,18 @@
-// ProbeGpus: which GPUs this machine has and what of CUDA can be used, asked of the driver at run
-// time: nothing here links CUDA.
+// ProbeGpus: which GPUs this machine has and what part of CUDA can be used; the driver is asked at
+// run time, and nothing here links CUDA.
 //
 //   const GpuProbe probe = ProbeGpus();
 //   if (probe.gpus.empty()) std::puts(probe.why_none.c_str());
 //
-// Opens libcuda.so.1 and asks it as cuDeviceGetName and its like do; makes no context, so no memory
-// of a GPU is taken.
+// Opens libcuda.so.1 and calls cuDeviceGetName and the like, which make no context and so take no
+// memory on a GPU.
 //
 // Lifetime: a value; the driver's library stays open.
+//
 // Thread-safety: any thread.
+//
 // Errors: as text in the result.
+//
 // Units: bytes.
 #ifndef SHARDPACK_CUDA_DYNLOAD_GPU_PROBE_H_
 #define SHARDPACK_CUDA_DYNLOAD_GPU_PROBE_H_
@@ -29,10 +32,10 @@ struct GpuFacts {
 
 struct GpuProbe {
   std::vector<GpuFacts> gpus;
-  std::string why_none;          // empty where there is one
-  std::string driver;            // "580.65.06", from the kernel's module; empty without
-  int driver_cuda = 0;           // the newest CUDA that the driver knows: 13000 is 13.0
-  bool built_with_cuda = false;  // this build knew a toolkit: kernels and runtime are in libraries
+  std::string why_none;               // empty if there is one
+  std::string driver;                 // "580.65.06", from the kernel's module; empty without
+  int driver_cuda = 0;                // the newest CUDA that the driver knows: 13000 is 13.0
+  bool built_with_cuda = false;       // with a toolkit: the libraries have kernels and the runtime
   std::string nvjpeg, why_no_nvjpeg;  // path and version, or why there is none
 };
 

@@ -1,5 +1,5 @@
-// What is said of a machine with GPUs (a fake driver's library), with a driver that does not start,
-// and without one.
+// The report on a machine with GPUs (from a fake driver library), with a driver that does not
+// start, and without a driver.
 #include "cuda/dynload/gpu_probe.h"
 
 #include <cstdlib>

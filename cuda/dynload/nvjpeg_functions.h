@@ -1,5 +1,6 @@
-// NvjpegFunctions: what is used of nvJPEG, as a table of pointers. Own prototypes: nvJPEG is opened
-// at run time and its header is not needed; //cuda/dynload:nvjpeg_header_test compares the two.
+// NvjpegFunctions: the functions of nvJPEG that are used, as a table of pointers. The prototypes
+// are our own: nvJPEG is opened at run time and its header is not needed;
+// //cuda/dynload:nvjpeg_header_test compares the two.
 //
 //   NvjpegHandle handle = nullptr;
 //   const int status = functions.CreateEx(kNvjpegHybrid, nullptr, nullptr, 0, &handle);
@@ -8,8 +9,11 @@
 // their "nvjpeg".
 //
 // Lifetime: that of the library.
-// Thread-safety and errors: the library's (handles from any thread, states from one at a time; 0 is
-// success).
+//
+// Thread-safety: the library's: handles from any thread, states from one at a time.
+//
+// Errors: the library's; 0 is success.
+//
 // Units: bytes, pixels.
 #ifndef SHARDPACK_CUDA_DYNLOAD_NVJPEG_FUNCTIONS_H_
 #define SHARDPACK_CUDA_DYNLOAD_NVJPEG_FUNCTIONS_H_
@@ -55,48 +59,65 @@ inline constexpr int kNvjpegOutputY = 2, kNvjpegOutputRgbInterleaved = 5;
 inline constexpr unsigned kNvjpegInterpolateChroma = 32;
 inline constexpr int kNvjpegMajorVersion = 0, kNvjpegMinorVersion = 1;
 
-// F(name, (parameters)). A cudaStream_t is a void*.
-#define SHARDPACK_NVJPEG_FUNCTIONS(F)                                                             \
-  F(GetProperty, (int property, int* value))                                                      \
-  F(CreateEx, (int backend, void* dev_allocator, void* pinned_allocator, unsigned flags,          \
-               NvjpegHandle* handle))                                                             \
-  F(Destroy, (NvjpegHandle handle))                                                               \
-  F(GetHardwareDecoderInfo, (NvjpegHandle handle, unsigned* engines, unsigned* cores))            \
-  F(JpegStreamCreate, (NvjpegHandle handle, NvjpegStream * stream))                               \
-  F(JpegStreamDestroy, (NvjpegStream stream))                                                     \
-  F(JpegStreamParse, (NvjpegHandle handle, const unsigned char* data, size_t length,              \
-                      int save_metadata, int save_stream, NvjpegStream stream))                   \
-  F(JpegStreamGetFrameDimensions, (NvjpegStream stream, unsigned* width, unsigned* height))       \
-  F(JpegStateCreate, (NvjpegHandle handle, NvjpegState * state))                                  \
-  F(JpegStateDestroy, (NvjpegState state))                                                        \
-  F(DecodeBatchedSupported, (NvjpegHandle handle, NvjpegStream stream, int* unsupported))         \
-  F(DecodeBatchedInitialize,                                                                      \
-    (NvjpegHandle handle, NvjpegState state, int batch_size, int max_cpu_threads, int format))    \
-  F(DecodeBatchedPreAllocate, (NvjpegHandle handle, NvjpegState state, int batch_size, int width, \
-                               int height, int chroma_subsampling, int format))                   \
-  F(DecodeBatched, (NvjpegHandle handle, NvjpegState state, const unsigned char* const* data,     \
-                    const size_t* lengths, NvjpegImage* images, void* cuda_stream))               \
-  F(DecoderCreate, (NvjpegHandle handle, int backend, NvjpegDecoder* decoder))                    \
-  F(DecoderDestroy, (NvjpegDecoder decoder))                                                      \
-  F(DecoderStateCreate, (NvjpegHandle handle, NvjpegDecoder decoder, NvjpegState * state))        \
-  F(DecodeParamsCreate, (NvjpegHandle handle, NvjpegParams * params))                             \
-  F(DecodeParamsDestroy, (NvjpegParams params))                                                   \
-  F(DecodeParamsSetOutputFormat, (NvjpegParams params, int format))                               \
-  F(BufferPinnedCreate, (NvjpegHandle handle, void* allocator, NvjpegPinned* buffer))             \
-  F(BufferPinnedDestroy, (NvjpegPinned buffer))                                                   \
-  F(BufferDeviceCreate, (NvjpegHandle handle, void* allocator, NvjpegDevice* buffer))             \
-  F(BufferDeviceDestroy, (NvjpegDevice buffer))                                                   \
-  F(StateAttachPinnedBuffer, (NvjpegState state, NvjpegPinned buffer))                            \
-  F(StateAttachDeviceBuffer, (NvjpegState state, NvjpegDevice buffer))                            \
-  F(DecodeJpegHost, (NvjpegHandle handle, NvjpegDecoder decoder, NvjpegState state,               \
-                     NvjpegParams params, NvjpegStream stream))                                   \
-  F(DecodeJpegTransferToDevice, (NvjpegHandle handle, NvjpegDecoder decoder, NvjpegState state,   \
-                                 NvjpegStream stream, void* cuda_stream))                         \
-  F(DecodeJpegDevice, (NvjpegHandle handle, NvjpegDecoder decoder, NvjpegState state,             \
-                       NvjpegImage * image, void* cuda_stream))
+// The backends that cannot do without a function: a bit each.
+inline constexpr unsigned kNvjpegForHybrid = 1, kNvjpegForHardware = 2, kNvjpegForBoth = 3,
+                          kNvjpegForNone = 0;
+
+// F(name, users, (parameters)). A cudaStream_t is a void*.
+#define SHARDPACK_NVJPEG_FUNCTIONS(F)                                                            \
+  F(GetProperty, kNvjpegForNone, (int property, int* value))                                     \
+  F(CreateEx, kNvjpegForBoth,                                                                    \
+    (int backend, void* dev_allocator, void* pinned_allocator, unsigned flags,                   \
+     NvjpegHandle* handle))                                                                      \
+  F(Destroy, kNvjpegForBoth, (NvjpegHandle handle))                                              \
+  F(GetHardwareDecoderInfo, kNvjpegForNone,                                                      \
+    (NvjpegHandle handle, unsigned* engines, unsigned* cores))                                   \
+  F(JpegStreamCreate, kNvjpegForBoth, (NvjpegHandle handle, NvjpegStream * stream))              \
+  F(JpegStreamDestroy, kNvjpegForBoth, (NvjpegStream stream))                                    \
+  F(JpegStreamParse, kNvjpegForBoth,                                                             \
+    (NvjpegHandle handle, const unsigned char* data, size_t length, int save_metadata,           \
+     int save_stream, NvjpegStream stream))                                                      \
+  F(JpegStreamGetFrameDimensions, kNvjpegForBoth,                                                \
+    (NvjpegStream stream, unsigned* width, unsigned* height))                                    \
+  F(JpegStateCreate, kNvjpegForHardware, (NvjpegHandle handle, NvjpegState * state))             \
+  F(JpegStateDestroy, kNvjpegForBoth, (NvjpegState state))                                       \
+  F(DecodeBatchedSupported, kNvjpegForHardware,                                                  \
+    (NvjpegHandle handle, NvjpegStream stream, int* unsupported))                                \
+  F(DecodeBatchedInitialize, kNvjpegForHardware,                                                 \
+    (NvjpegHandle handle, NvjpegState state, int batch_size, int max_cpu_threads, int format))   \
+  F(DecodeBatchedPreAllocate, kNvjpegForNone,                                                    \
+    (NvjpegHandle handle, NvjpegState state, int batch_size, int width, int height,              \
+     int chroma_subsampling, int format))                                                        \
+  F(DecodeBatched, kNvjpegForHardware,                                                           \
+    (NvjpegHandle handle, NvjpegState state, const unsigned char* const* data,                   \
+     const size_t* lengths, NvjpegImage* images, void* cuda_stream))                             \
+  F(DecoderCreate, kNvjpegForHybrid, (NvjpegHandle handle, int backend, NvjpegDecoder* decoder)) \
+  F(DecoderDestroy, kNvjpegForHybrid, (NvjpegDecoder decoder))                                   \
+  F(DecoderStateCreate, kNvjpegForHybrid,                                                        \
+    (NvjpegHandle handle, NvjpegDecoder decoder, NvjpegState * state))                           \
+  F(DecodeParamsCreate, kNvjpegForHybrid, (NvjpegHandle handle, NvjpegParams * params))          \
+  F(DecodeParamsDestroy, kNvjpegForHybrid, (NvjpegParams params))                                \
+  F(DecodeParamsSetOutputFormat, kNvjpegForHybrid, (NvjpegParams params, int format))            \
+  F(BufferPinnedCreate, kNvjpegForHybrid,                                                        \
+    (NvjpegHandle handle, void* allocator, NvjpegPinned* buffer))                                \
+  F(BufferPinnedDestroy, kNvjpegForHybrid, (NvjpegPinned buffer))                                \
+  F(BufferDeviceCreate, kNvjpegForHybrid,                                                        \
+    (NvjpegHandle handle, void* allocator, NvjpegDevice* buffer))                                \
+  F(BufferDeviceDestroy, kNvjpegForHybrid, (NvjpegDevice buffer))                                \
+  F(StateAttachPinnedBuffer, kNvjpegForHybrid, (NvjpegState state, NvjpegPinned buffer))         \
+  F(StateAttachDeviceBuffer, kNvjpegForHybrid, (NvjpegState state, NvjpegDevice buffer))         \
+  F(DecodeJpegHost, kNvjpegForHybrid,                                                            \
+    (NvjpegHandle handle, NvjpegDecoder decoder, NvjpegState state, NvjpegParams params,         \
+     NvjpegStream stream))                                                                       \
+  F(DecodeJpegTransferToDevice, kNvjpegForHybrid,                                                \
+    (NvjpegHandle handle, NvjpegDecoder decoder, NvjpegState state, NvjpegStream stream,         \
+     void* cuda_stream))                                                                         \
+  F(DecodeJpegDevice, kNvjpegForHybrid,                                                          \
+    (NvjpegHandle handle, NvjpegDecoder decoder, NvjpegState state, NvjpegImage * image,         \
+     void* cuda_stream))
 
 struct NvjpegFunctions {
-#define SHARDPACK_NVJPEG_MEMBER(name, parameters) int(*name) parameters = nullptr;
+#define SHARDPACK_NVJPEG_MEMBER(name, users, parameters) int(*name) parameters = nullptr;
   SHARDPACK_NVJPEG_FUNCTIONS(SHARDPACK_NVJPEG_MEMBER)
 #undef SHARDPACK_NVJPEG_MEMBER
 };

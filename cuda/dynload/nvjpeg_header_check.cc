@@ -1,5 +1,5 @@
-// Compiles where the prototypes of nvjpeg_functions.h are those of NVIDIA's own header. Not linked.
-// nvjpeg.h has size_t of the toolkit's headers.
+// Compiles if the prototypes of nvjpeg_functions.h are those of NVIDIA's own header. Not linked.
+// nvjpeg.h takes size_t from the toolkit's headers, hence <stddef.h>.
 #include <nvjpeg.h>
 #include <stddef.h>
 
@@ -7,7 +7,7 @@
 
 #include "cuda/dynload/nvjpeg_functions.h"
 
-// What is passed for either is the same to the machine.
+// Whether arguments of both types are passed in the same way.
 template <typename Ours, typename Theirs>
 inline constexpr bool kSame =
     std::is_pointer_v<Ours> == std::is_pointer_v<Theirs> && sizeof(Ours) == sizeof(Theirs) &&
@@ -27,7 +27,7 @@ inline constexpr bool kSameCall<int (*)(Ours...), nvjpegStatus_t (*)(Theirs...)>
 static_assert(!kSameCall<int (*)(int), nvjpegStatus_t (*)(void*)>);
 static_assert(!kSameCall<int (*)(int), nvjpegStatus_t (*)(int, int)>);
 
-#define SHARDPACK_COMPARE(name, parameters)                                                     \
+#define SHARDPACK_COMPARE(name, users, parameters)                                              \
   static_assert(kSameCall<decltype(shardpack::NvjpegFunctions::name), decltype(&nvjpeg##name)>, \
                 #name);
 SHARDPACK_NVJPEG_FUNCTIONS(SHARDPACK_COMPARE)

@@ -70,10 +70,10 @@ std::vector<std::string> PythonPackageFolders() {
 
 std::vector<std::string> NvjpegPathsIn(const std::string& package_folder) {
   std::vector<std::string> paths;
-  for (const char* place : {"nvidia/cu13/lib/libnvjpeg.so.13", "nvidia/nvjpeg/lib/libnvjpeg.so.*",
-                            "torchvision.libs/libnvjpeg*.so*", "torchvision/libnvjpeg*.so*",
-                            "torchcodec.libs/libnvjpeg*.so*", "torchcodec/libnvjpeg*.so*"}) {
-    AddOnce(Matches(absl::StrCat(package_folder, "/", place)), &paths);
+  for (const char* pattern : {"nvidia/cu13/lib/libnvjpeg.so.13", "nvidia/nvjpeg/lib/libnvjpeg.so.*",
+                              "torchvision.libs/libnvjpeg*.so*", "torchvision/libnvjpeg*.so*",
+                              "torchcodec.libs/libnvjpeg*.so*", "torchcodec/libnvjpeg*.so*"}) {
+    AddOnce(Matches(absl::StrCat(package_folder, "/", pattern)), &paths);
   }
   return paths;
 }
@@ -84,7 +84,7 @@ absl::StatusOr<NvjpegLibrary> NvjpegLibrary::OpenOne(const std::string& path) {
   if (library == nullptr) return absl::NotFoundError(dlerror());
   NvjpegLibrary opened;
   opened.path_ = path;
-#define SHARDPACK_NVJPEG_LOOK_UP(name, parameters)                              \
+#define SHARDPACK_NVJPEG_LOOK_UP(name, users, parameters)                       \
   if (void* const symbol = dlsym(library, "nvjpeg" #name); symbol != nullptr) { \
     std::memcpy(&opened.functions_.name, &symbol, sizeof(symbol));              \
   } else {                                                                      \

@@ -1,19 +1,21 @@
 // NvjpegLibrary: nvJPEG, found and opened at run time; nothing here links it.
 //
 //   absl::StatusOr<NvjpegLibrary> library = NvjpegLibrary::Open();
-//   if (!library.ok()) Log(library.status());   // what was tried, and what came of each
+//   if (!library.ok()) Log(library.status());   // what was tried, and how each failed
 //   JpegDecoder decoder(&library->functions(), ...);
 //
-// Looked for, in this order: $SHARDPACK_NVJPEG, a path, and if it is set nothing else; the names
+// Searched in this order: $SHARDPACK_NVJPEG, a path, and if it is set nothing else; the names
 // libnvjpeg.so.13 and .so.12 (the loader's paths: a CUDA toolkit, LD_LIBRARY_PATH); then folders of
 // Python packages: NVIDIA's wheels (nvidia/cu13/lib, nvidia/nvjpeg/lib) and the private copies of
 // torchvision and torchcodec (torchvision.libs/).
 //
-// Lifetime: the library stays open as long as the process lives, since its threads and CUDA's may;
-// copies are cheap.
+// Lifetime: the library stays open to the end of the process, because its threads and CUDA's may
+// live as long; copies are cheap.
+//
 // Thread-safety: any thread.
-// Errors: NotFound when there is none; FailedPrecondition when all that were found are of another
-// version (12 and 13 are known) or lack what any decoding needs.
+//
+// Errors: NotFound if there is none; FailedPrecondition if all that were found have another version
+// (12 and 13 are known) or lack functions that every decoder needs.
 #ifndef SHARDPACK_CUDA_DYNLOAD_NVJPEG_LIBRARY_H_
 #define SHARDPACK_CUDA_DYNLOAD_NVJPEG_LIBRARY_H_
 
@@ -26,7 +28,7 @@
 namespace shardpack {
 
 struct NvjpegLibraryOptions {
-  // Folders of Python packages; those of the environment when empty (PythonPackageFolders).
+  // Folders of Python packages; if empty, those of the environment (PythonPackageFolders).
   std::vector<std::string> package_folders;
   bool search_loader_paths = true;
 };

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "cuda/jpeg/jpeg_lane.h"
+#include "cuda/jpeg/jpeg_worker.h"
 #include "cuda/jpeg/nvjpeg_backends.h"
 #include "cuda/kernels/run_on_threads.h"
 #include "formats/io/status_macros.h"
@@ -18,8 +18,8 @@
 namespace shardpack {
 namespace {
 
-// A JPEG of three components that are red, green and blue themselves, by libjpeg's rules (its
-// default_decompress_parms): nvJPEG would take them for YCbCr.
+// Whether the three components of a JPEG are red, green and blue themselves, by libjpeg's rules
+// (its default_decompress_parms): nvJPEG would take them for YCbCr.
 bool IsRgbCoded(std::span<const std::byte> file) {
   const auto at = [&](size_t i) { return static_cast<uint32_t>(file[i]); };
   std::optional<bool> by_adobe;
@@ -46,8 +46,8 @@ bool IsRgbCoded(std::span<const std::byte> file) {
   return by_adobe.value_or(by_names);
 }
 
-// Whether the file ends as a JPEG does, but for a few bytes: of a file that was cut, the engines
-// make an image with a gray rest and say nothing.
+// Whether the file ends as a JPEG does, up to a few more bytes: the engines decode a truncated file
+// to an image whose rest is gray, and report no error.
 bool HasEnd(std::span<const std::byte> file) {
   constexpr size_t kLooseBytes = 32;
   const auto tail = file.last(std::min(file.size(), kLooseBytes));
@@ -56,16 +56,16 @@ bool HasEnd(std::span<const std::byte> file) {
 }
 
 // A progressive JPEG may have thousands of scans, each a pass over all its coefficients; the CPU's
-// decoder refuses those. What only looks like a scan counts too.
-bool HasManyScans(const JpegImage& image, uint32_t most) {
+// decoder refuses those. Anything that looks like a scan is counted.
+bool HasManyScans(const JpegImage& image, uint32_t max_scans) {
   if (!image.info.progressive()) return false;
   const std::span<const std::byte> file = image.file;
   uint32_t scans = 0;
-  for (size_t at = FindJpegMarker(file, 2); at + 1 < file.size() && scans <= most;
+  for (size_t at = FindJpegMarker(file, 2); at + 1 < file.size() && scans <= max_scans;
        at = FindJpegMarker(file, at + 2)) {
     scans += file[at + 1] == std::byte{0xDA};
   }
-  return scans > most;
+  return scans > max_scans;
 }
 
 bool IsForNvjpeg(const JpegImage& image, const JpegDecoderOptions& options) {
@@ -99,7 +99,7 @@ JpegSize SizeOf(const ImageInfo& info, bool orient) {
 
 class JpegDecoder::Impl {
  public:
-  Impl(const NvjpegFunctions* functions, const DeviceApi& device, const JpegDecoderOptions& options)
+  Impl(const NvjpegFunctions* functions, Device& device, const JpegDecoderOptions& options)
       : device_(device), options_(options) {
     hardware_reason_ = functions == nullptr ? "no nvJPEG" : "not asked for";
     if (functions != nullptr && options.use_hardware) {
@@ -111,9 +111,9 @@ class JpegDecoder::Impl {
       }
     }
     for (int i = 0; i < std::max(options.threads, 1); ++i) {
-      lanes_.push_back(std::make_unique<JpegLane>(functions, device_, options_));
+      workers_.push_back(std::make_unique<JpegWorker>(functions, device_, options_));
     }
-    lanes_.front()->MakeHybrid();  // says for all whether there is one
+    workers_.front()->MakeHybrid();  // says for all whether there is one
   }
 
   absl::Status Decode(std::span<const JpegImage> images, Stream stream,
@@ -123,9 +123,9 @@ class JpegDecoder::Impl {
     }
     known_.assign(images.begin(), images.end());
     hardware_batch_.clear();
-    lane_batch_.clear();
+    worker_batch_.clear();
     for (size_t i = 0; i < known_.size(); ++i) {
-      // What stays so if the device fails before its turn.
+      // The result if the device fails before this image is decoded.
       results[i] = {absl::UnknownError("not decoded"), JpegWay::kNone};
       if (auto status = Know(&known_[i]); !status.ok()) {
         ++stats_.failed;
@@ -136,28 +136,28 @@ class JpegDecoder::Impl {
       if (for_nvjpeg && hardware_.has_value() && hardware_->Takes(known_[i])) {
         hardware_batch_.push_back(i);
       } else {
-        lane_batch_.push_back({i, for_nvjpeg});
+        worker_batch_.push_back({i, for_nvjpeg});
       }
     }
-    // What runs by itself first: the CPU works while the engines do.
+    // The engines first: the CPU works while they do.
     if (auto status = ByHardware(stream, results); !status.ok()) return status;
-    return ByLanes(stream, results);
+    return ByWorkers(stream, results);
   }
 
   bool has_hardware() const { return hardware_.has_value(); }
-  bool has_hybrid() const { return lanes_.front()->has_hybrid(); }
+  bool has_hybrid() const { return workers_.front()->has_hybrid(); }
   std::string backends() const {
     const std::string engines = !hardware_.has_value() ? hardware_reason_
                                 : hardware_->engines() == 0
                                     ? "yes"
                                     : absl::StrCat(hardware_->engines(), " engines");
     return absl::StrCat("hardware: ", engines,
-                        "; hybrid: ", has_hybrid() ? "yes" : lanes_.front()->why_no_hybrid());
+                        "; hybrid: ", has_hybrid() ? "yes" : workers_.front()->why_no_hybrid());
   }
   JpegDecoderStats stats() const {
     JpegDecoderStats sum = stats_;
-    for (const auto& lane : lanes_) {
-      const JpegDecoderStats& one = lane->stats();
+    for (const auto& worker : workers_) {
+      const JpegDecoderStats& one = worker->stats();
       sum.hybrid += one.hybrid;
       sum.cpu += one.cpu;
       sum.failed += one.failed;
@@ -172,12 +172,12 @@ class JpegDecoder::Impl {
  private:
   static constexpr int kMaxFailures = 3;
 
-  struct LaneItem {
+  struct WorkerItem {
     size_t image;
     bool for_nvjpeg;
   };
 
-  // Fills in what is not known of the image and checks its place.
+  // Fills in what is not known of the image and checks its output.
   absl::Status Know(JpegImage* image) {
     const uint32_t width = image->info.width, height = image->info.height;
     ASSIGN_OR_RETURN(const ImageInfo known,
@@ -201,10 +201,10 @@ class JpegDecoder::Impl {
     const absl::Status status = hardware_->Decode(images, stream);
     if (!status.ok() && !IsRefusal(status)) return status;
     if (!status.ok()) {
-      // Which of them it was is not said: each gets its own answer.
+      // nvJPEG does not say which image it refused: each is tried by itself.
       if (stats_.first_refusal.empty()) stats_.first_refusal = std::string(status.message());
       ++stats_.failed_batches;
-      for (const size_t i : hardware_batch_) lane_batch_.push_back({i, true});
+      for (const size_t i : hardware_batch_) worker_batch_.push_back({i, true});
       if (++failed_in_a_row_ >= kMaxFailures) {
         hardware_reason_ = absl::StrCat("given up: ", std::string(status.message()));
         hardware_.reset();
@@ -218,19 +218,19 @@ class JpegDecoder::Impl {
     return absl::OkStatus();
   }
 
-  // Each lane takes the next image when it is done with one.
-  absl::Status ByLanes(Stream stream, std::span<JpegResult> results) {
+  // Each worker takes the next image when it is done with one.
+  absl::Status ByWorkers(Stream stream, std::span<JpegResult> results) {
     std::atomic<size_t> next{0};
-    std::vector<absl::Status> ends(lanes_.size());
-    RunOnThreads(std::min(lanes_.size(), lane_batch_.size()), [&](size_t lane) {
-      absl::Status& end = ends[lane];
-      if (lane > 0) end = Checked(device_, device_.enter_thread(device_.self), "entering a thread");
-      for (size_t k; end.ok() && (k = next.fetch_add(1)) < lane_batch_.size();) {
-        const LaneItem& item = lane_batch_[k];
-        end =
-            lanes_[lane]->Decode(known_[item.image], item.for_nvjpeg, stream, &results[item.image]);
+    std::vector<absl::Status> ends(workers_.size());
+    RunOnThreads(std::min(workers_.size(), worker_batch_.size()), [&](size_t worker) {
+      absl::Status& end = ends[worker];
+      if (worker > 0) end = device_.EnterThread();
+      for (size_t k; end.ok() && (k = next.fetch_add(1)) < worker_batch_.size();) {
+        const WorkerItem& item = worker_batch_[k];
+        end = workers_[worker]->Decode(known_[item.image], item.for_nvjpeg, stream,
+                                       &results[item.image]);
       }
-      if (!end.ok()) next.store(lane_batch_.size());
+      if (!end.ok()) next.store(worker_batch_.size());
     });
     for (const absl::Status& end : ends) {
       if (!end.ok()) return end;
@@ -238,20 +238,20 @@ class JpegDecoder::Impl {
     return absl::OkStatus();
   }
 
-  const DeviceApi& device_;
+  Device& device_;
   const JpegDecoderOptions options_;
   std::optional<NvjpegHardware> hardware_;
   std::string hardware_reason_;
-  int failed_in_a_row_ = 0;                       // batches, by the engines
-  std::vector<std::unique_ptr<JpegLane>> lanes_;  // at least one
-  JpegDecoderStats stats_;                        // without those of the lanes
-  // Of one call.
+  int failed_in_a_row_ = 0;                           // batches, by the engines
+  std::vector<std::unique_ptr<JpegWorker>> workers_;  // at least one
+  JpegDecoderStats stats_;                            // without those of the workers
+  // For one call.
   std::vector<JpegImage> known_;
   std::vector<size_t> hardware_batch_;
-  std::vector<LaneItem> lane_batch_;
+  std::vector<WorkerItem> worker_batch_;
 };
 
-JpegDecoder::JpegDecoder(const NvjpegFunctions* functions, const DeviceApi& device,
+JpegDecoder::JpegDecoder(const NvjpegFunctions* functions, Device& device,
                          const JpegDecoderOptions& options)
     : impl_(std::make_unique<Impl>(functions, device, options)) {}
 JpegDecoder::~JpegDecoder() = default;

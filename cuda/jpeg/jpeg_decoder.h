@@ -1,4 +1,5 @@
-// JpegDecoder: a batch of encoded images into pixels on the device, by what can do each of them.
+// JpegDecoder: decodes a batch of encoded images to pixels on the device, each by the fastest way
+// that can.
 //
 //   absl::StatusOr<NvjpegLibrary> library = NvjpegLibrary::Open();
 //   JpegDecoder decoder(library.ok() ? &library->functions() : nullptr, device, {});
@@ -6,19 +7,23 @@
 //
 // Three ways: the GPU's JPEG engines, a batch in one call (baseline JPEG); nvJPEG's hybrid decoder
 // (Huffman codes on the CPU, the rest on the GPU; progressive JPEG too); and the project's decoder
-// on the CPU with a copy to the device, for all that the others refuse or fail at: other formats,
-// CMYK, RGB without YCbCr, files that were cut, images that an EXIF orientation turns. Which exist
-// is found out at construction; backends() says it, with the reasons. What the engines do not take
-// is spread over `threads`. Pixels have 8 bits, channels interleaved. The ways round differently,
-// by a few levels.
+// on the CPU with a copy to the device, for everything that the others refuse or fail at: other
+// formats, CMYK, RGB without YCbCr, truncated files, images that an EXIF orientation turns. Which
+// of them exist is found out at construction; backends() says it, with the reasons. What the
+// engines do not take is spread over `threads`. Pixels have 8 bits, channels interleaved. The ways
+// round differently, by a few levels.
 //
-// Lifetime: functions, the table of device calls and the stream outlive the decoder; files and
-// outputs live until the stream has run.
-// Thread-safety: one thread at a time, one that entered the device (DeviceApi::enter_thread).
+// Lifetime: functions, device and stream outlive the decoder; files and outputs live until the
+// stream has run.
+//
+// Thread-safety: one thread at a time, one that entered the device (Device::EnterThread).
+//
 // Errors: a bad image has its status in its result and others are not touched; Decode itself fails
-// only when the device does (codes of cuda/device/device_api.h) or `stop` is set (Cancelled), and
-// then all outputs are unknown. Damage within a file that has its end is found as far as nvJPEG
-// finds it; readers compare hashes before. Units: pixels; bytes in names.
+// only when the device does or `stop` is set (Cancelled), and then all outputs are undefined.
+// Damage within a file that has its end is found as far as nvJPEG finds it; readers compare hashes
+// before.
+//
+// Units: pixels; bytes in names.
 #ifndef SHARDPACK_CUDA_JPEG_JPEG_DECODER_H_
 #define SHARDPACK_CUDA_JPEG_JPEG_DECODER_H_
 
@@ -31,7 +36,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "cuda/device/device_api.h"
+#include "cuda/device/device.h"
 #include "cuda/dynload/nvjpeg_functions.h"
 #include "formats/core/image_info.h"
 #include "images/codecs/decode.h"
@@ -54,15 +59,15 @@ enum class JpegWay : uint8_t { kNone, kHardware, kHybrid, kCpu };
 
 struct JpegImage {
   std::span<const std::byte> file;
-  // What is known of it; `out` has room for its width and height, swapped where `orient` turns it.
-  // An image of another size is an error of that image.
+  // What is known of it; `out` has room for its width and height, swapped if `orient` turns it. An
+  // image of another size has an error in its result.
   ImageInfo info;
   uint8_t* out = nullptr;  // device
   size_t pitch_bytes = 0;  // at least what a row has
 };
 
-// What is known of an image, from `info` or else its headers, that has pixels and not too many:
-// InvalidArgument, DataLoss, ResourceExhausted.
+// What is known of an image, from `info` or else its headers. InvalidArgument if it has no pixels,
+// ResourceExhausted if it has too many, DataLoss.
 absl::StatusOr<ImageInfo> CheckImage(std::span<const std::byte> file, const ImageInfo& info,
                                      uint64_t max_pixels);
 
@@ -80,9 +85,9 @@ struct JpegResult {
 struct JpegDecoderStats {
   uint64_t hardware = 0, hybrid = 0, cpu = 0, failed = 0;  // images
   uint64_t batches = 0;                                    // by the engines
-  uint64_t failed_batches = 0;  // that the engines were given and refused
-  uint64_t refused = 0;         // JPEGs that nvJPEG was asked for and that went to the CPU
-  uint64_t without_nvjpeg = 0;  // JPEGs that nvJPEG would take, of a thread that has none
+  uint64_t failed_batches = 0;                             // that the engines refused
+  uint64_t refused = 0;         // JPEGs that nvJPEG refused and the CPU decoded
+  uint64_t without_nvjpeg = 0;  // JPEGs that nvJPEG would take, on a thread that has none
   uint64_t pageable = 0;        // of cpu: copied from memory that is not page-locked
   std::string first_refusal;    // why the first of the batches or JPEGs was refused
 };
@@ -90,16 +95,15 @@ struct JpegDecoderStats {
 class JpegDecoder {
  public:
   // Without functions everything is decoded on the CPU.
-  JpegDecoder(const NvjpegFunctions* functions, const DeviceApi& device,
-              const JpegDecoderOptions& options);
+  JpegDecoder(const NvjpegFunctions* functions, Device& device, const JpegDecoderOptions& options);
   JpegDecoder(const JpegDecoder&) = delete;
   JpegDecoder& operator=(const JpegDecoder&) = delete;
-  // Waits for what is under way, unless stopped: then nothing may be.
+  // Waits for what is under way, unless stopped: then nothing may be under way.
   ~JpegDecoder();
 
-  // `results` are as many as `images`. Work is enqueued on the stream; the host waits only for
-  // earlier work whose memory is needed again. Nothing that is enqueued anywhere may still use the
-  // outputs: the engines write to them at once.
+  // One result an image. Work is enqueued on the stream; the host waits only for earlier work whose
+  // memory is needed again. Nothing that is enqueued anywhere may still use the outputs: the
+  // engines write to them at once.
   absl::Status Decode(std::span<const JpegImage> images, Stream stream,
                       std::span<JpegResult> results);
 

@@ -30,7 +30,7 @@ void Add(const std::string& name, Image bytes, JpegWay with, JpegWay without,
   files->push_back({name, std::move(bytes), info, with, without, good});
 }
 
-// One of each kind that is told apart.
+// One of each kind that the decoder distinguishes.
 std::vector<File> AllKinds() {
   constexpr JpegWay kEngines = JpegWay::kHardware, kHybrid = JpegWay::kHybrid, kCpu = JpegWay::kCpu;
   const TestPixels rgb = MakePattern(45, 31, 3), gray = MakePattern(20, 33, 1);
@@ -52,7 +52,7 @@ std::vector<File> AllKinds() {
   return files;
 }
 
-// A batch of them with room for each, and what came of it.
+// A batch of them with room for each, and its results.
 struct Batch {
   explicit Batch(const std::vector<File>& files, uint8_t channels = 3, size_t gap = 5)
       : files(&files), channels(channels) {
@@ -170,12 +170,12 @@ void ExpectManyInFlight(const std::vector<File>& files, bool nvjpeg) {
     JpegDecoder decoder(nvjpeg ? &fake.functions() : nullptr, fake.device(), options);
     uint64_t allocated = 0;
     for (int i = 0; i < 17; ++i) {
-      if (i == 12) allocated = fake.Calls("host_alloc");
+      if (i == 12) allocated = fake.Calls("AllocateHost");
       batches.push_back(std::make_unique<Batch>(files));
       Batch& batch = *batches.back();
       ASSERT_TRUE(decoder.Decode(batch.images, nullptr, batch.results).ok());
     }
-    EXPECT_EQ(fake.Calls("host_alloc"), allocated);
+    EXPECT_EQ(fake.Calls("AllocateHost"), allocated);
   }
   fake.Finish();
   for (const auto& batch : batches) batch->ExpectAll();
@@ -183,8 +183,8 @@ void ExpectManyInFlight(const std::vector<File>& files, bool nvjpeg) {
   EXPECT_EQ(fake.live(), 0);
 }
 
-// Memory of one batch is not used for the next before the device has read it: by each way alone,
-// since waiting for one lets the others' work run too.
+// Memory of one batch is not used for the next before the device has read it. Each way alone, since
+// waiting for one lets the work of the others run too.
 TEST(JpegDecoder, ManyBatchesInFlight) {
   const std::vector<File> files = AllKinds();
   ExpectManyInFlight(files, true);
@@ -197,7 +197,7 @@ TEST(JpegDecoder, ManyBatchesInFlight) {
   }
 }
 
-// Given up when they fail again and again.
+// The engines are given up when they fail repeatedly.
 TEST(JpegDecoder, EnginesThatAlwaysFail) {
   const std::vector<File> files = AllKinds();
   FakeNvjpeg fake({});
@@ -254,7 +254,7 @@ TEST(JpegDecoder, FailedBatchIsDecodedOneByOne) {
 TEST(JpegDecoder, EveryAbsentSymbol) {
   const std::vector<File> files = AllKinds();
   int number = 0;
-#define SHARDPACK_WITHOUT(name, parameters)                                          \
+#define SHARDPACK_WITHOUT(name, users, parameters)                                   \
   {                                                                                  \
     FakeNvjpeg fake({});                                                             \
     fake.functions().name = nullptr;                                                 \
@@ -271,7 +271,7 @@ TEST(JpegDecoder, EveryAbsentSymbol) {
   }
   SHARDPACK_NVJPEG_FUNCTIONS(SHARDPACK_WITHOUT)
 #undef SHARDPACK_WITHOUT
-  // All but those that are done without.
+  // All but the optional ones.
   EXPECT_EQ(number, 26);
 }
 
@@ -310,7 +310,7 @@ int FailEach(const std::vector<File>& files, int code) {
 TEST(JpegDecoder, EveryCallFailing) {
   const std::vector<File> files = AllKinds();
   for (const int code : {int{kNvjpegBadJpeg}, int{kNvjpegExecutionFailed}}) {
-    // nvJPEG and the device count together, so both fail here, each at all its places.
+    // Calls of nvJPEG and of the device are counted together, so each call of both fails once.
     EXPECT_GT(FailEach(files, code), 60);
   }
 }

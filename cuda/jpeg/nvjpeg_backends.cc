@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -23,21 +24,26 @@ NvjpegImage OutOf(const JpegImage& image) {
   return out;
 }
 
-// Names of the functions of `names` that are null, or nothing.
-struct Needed {
-  const char* name;
-  bool present;
-};
-absl::Status CheckPresent(std::initializer_list<Needed> needed) {
+// OK, or a refusal, as "nvjpegDecodeJpegHost: bad JPEG".
+absl::Status NvjpegResult(const char* call, int status) {
+  if (status == kNvjpegSuccess) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(call, ": ", NvjpegStatusName(status)));
+}
+
+// Whether the library has all that these users need (kNvjpegForHybrid, kNvjpegForHardware).
+absl::Status CheckPresent(const NvjpegFunctions& functions, unsigned needed_for) {
   std::string absent;
-  for (const Needed& function : needed) {
-    if (!function.present) absl::StrAppend(&absent, absent.empty() ? "" : ", ", function.name);
+#define SHARDPACK_NVJPEG_CHECK(name, users, parameters)                   \
+  if ((needed_for & (users)) != 0 && functions.name == nullptr) {         \
+    absl::StrAppend(&absent, absent.empty() ? "" : ", ", "nvjpeg" #name); \
   }
+  SHARDPACK_NVJPEG_FUNCTIONS(SHARDPACK_NVJPEG_CHECK)
+#undef SHARDPACK_NVJPEG_CHECK
   if (absent.empty()) return absl::OkStatus();
   return absl::UnimplementedError(absl::StrCat("this nvJPEG lacks ", absent));
 }
 
-// The handle with chroma as libjpeg makes it, where the library knows how.
+// The handle that interpolates chroma as libjpeg does, if the library can.
 absl::Status MakeHandle(const NvjpegFunctions& functions, int backend,
                         NvjpegOwned<NvjpegHandle>* owned) {
   NvjpegHandle handle = nullptr;
@@ -45,7 +51,7 @@ absl::Status MakeHandle(const NvjpegFunctions& functions, int backend,
   if (status == kNvjpegInvalidParameter) {
     status = functions.CreateEx(backend, nullptr, nullptr, 0, &handle);
   }
-  if (status != kNvjpegSuccess) return NvjpegRefusal("nvjpegCreateEx", status);
+  RETURN_IF_ERROR(NvjpegResult("nvjpegCreateEx", status));
   *owned = NvjpegOwned<NvjpegHandle>(handle, {functions.Destroy});
   return absl::OkStatus();
 }
@@ -53,13 +59,12 @@ absl::Status MakeHandle(const NvjpegFunctions& functions, int backend,
 // Parses the headers and compares the size: decoding writes as many pixels as they say.
 absl::Status ParseHeaders(const NvjpegFunctions& functions, NvjpegHandle handle,
                           const JpegImage& image, NvjpegStream headers) {
-  int status = functions.JpegStreamParse(handle, BytesOf(image), image.file.size(), 0, 0, headers);
-  if (status != kNvjpegSuccess) return NvjpegRefusal("nvjpegJpegStreamParse", status);
+  RETURN_IF_ERROR(NvjpegResult(
+      "nvjpegJpegStreamParse",
+      functions.JpegStreamParse(handle, BytesOf(image), image.file.size(), 0, 0, headers)));
   unsigned width = 0, height = 0;
-  status = functions.JpegStreamGetFrameDimensions(headers, &width, &height);
-  if (status != kNvjpegSuccess) {
-    return NvjpegRefusal("nvjpegJpegStreamGetFrameDimensions", status);
-  }
+  RETURN_IF_ERROR(NvjpegResult("nvjpegJpegStreamGetFrameDimensions",
+                               functions.JpegStreamGetFrameDimensions(headers, &width, &height)));
   if (width != image.info.width || height != image.info.height) {
     return absl::DataLossError(absl::StrCat("the image is ", width, "x", height, ", expected ",
                                             image.info.width, "x", image.info.height));
@@ -69,51 +74,32 @@ absl::Status ParseHeaders(const NvjpegFunctions& functions, NvjpegHandle handle,
 
 }  // namespace
 
-absl::Status NvjpegRefusal(const char* call, int status) {
-  return absl::FailedPreconditionError(absl::StrCat(call, ": ", NvjpegStatusName(status)));
-}
-
 bool IsRefusal(const absl::Status& status) {
   return absl::IsFailedPrecondition(status) || absl::IsDataLoss(status);
 }
 
 absl::StatusOr<NvjpegHardware> NvjpegHardware::Create(const NvjpegFunctions& functions,
-                                                      const DeviceApi& device,
+                                                      Device& device,
                                                       const JpegDecoderOptions& options) {
   const NvjpegFunctions& f = functions;
-  if (auto status = CheckPresent(
-          {{"nvjpegCreateEx", f.CreateEx != nullptr},
-           {"nvjpegDestroy", f.Destroy != nullptr},
-           {"nvjpegJpegStreamCreate", f.JpegStreamCreate != nullptr},
-           {"nvjpegJpegStreamDestroy", f.JpegStreamDestroy != nullptr},
-           {"nvjpegJpegStreamParse", f.JpegStreamParse != nullptr},
-           {"nvjpegJpegStreamGetFrameDimensions", f.JpegStreamGetFrameDimensions != nullptr},
-           {"nvjpegJpegStateCreate", f.JpegStateCreate != nullptr},
-           {"nvjpegJpegStateDestroy", f.JpegStateDestroy != nullptr},
-           {"nvjpegDecodeBatchedSupported", f.DecodeBatchedSupported != nullptr},
-           {"nvjpegDecodeBatchedInitialize", f.DecodeBatchedInitialize != nullptr},
-           {"nvjpegDecodeBatched", f.DecodeBatched != nullptr}});
-      !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(CheckPresent(f, kNvjpegForHardware));
   NvjpegHardware made(functions, FormatOf(options.channels));
-  if (auto status = MakeHandle(f, kNvjpegHardware, &made.handle_); !status.ok()) return status;
+  RETURN_IF_ERROR(MakeHandle(f, kNvjpegHardware, &made.handle_));
   if (f.GetHardwareDecoderInfo != nullptr) {
     unsigned cores = 0;
-    const int status = f.GetHardwareDecoderInfo(made.handle_.get(), &made.engines_, &cores);
-    if (status != kNvjpegSuccess) return NvjpegRefusal("nvjpegGetHardwareDecoderInfo", status);
+    RETURN_IF_ERROR(
+        NvjpegResult("nvjpegGetHardwareDecoderInfo",
+                     f.GetHardwareDecoderInfo(made.handle_.get(), &made.engines_, &cores)));
     if (made.engines_ == 0) return absl::UnimplementedError("this GPU has no JPEG engines");
   }
   NvjpegStream headers = nullptr;
-  if (const int status = f.JpegStreamCreate(made.handle_.get(), &headers); status != 0) {
-    return NvjpegRefusal("nvjpegJpegStreamCreate", status);
-  }
+  RETURN_IF_ERROR(
+      NvjpegResult("nvjpegJpegStreamCreate", f.JpegStreamCreate(made.handle_.get(), &headers)));
   made.headers_ = NvjpegOwned<NvjpegStream>(headers, {f.JpegStreamDestroy});
   for (uint32_t i = 0; i < std::max(options.hardware_batches, 1u); ++i) {
     NvjpegState state = nullptr;
-    if (const int status = f.JpegStateCreate(made.handle_.get(), &state); status != 0) {
-      return NvjpegRefusal("nvjpegJpegStateCreate", status);
-    }
+    RETURN_IF_ERROR(
+        NvjpegResult("nvjpegJpegStateCreate", f.JpegStateCreate(made.handle_.get(), &state)));
     made.slots_.push_back({.state = NvjpegOwned<NvjpegState>(state, {f.JpegStateDestroy}),
                            .batch = 0,
                            .width = 0,
@@ -134,8 +120,8 @@ bool NvjpegHardware::Takes(const JpegImage& image) {
   return status == kNvjpegSuccess && unsupported == 0;
 }
 
-// For the largest so far: left to itself the library frees and allocates memory, which waits for
-// the device, whenever sizes differ.
+// For the largest batch so far: left to itself the library frees and allocates memory, which waits
+// for the device, whenever sizes differ.
 void NvjpegHardware::Reserve(std::span<const JpegImage* const> images, Slot& slot) {
   if (functions_->DecodeBatchedPreAllocate == nullptr) return;
   int batch = std::max(slot.batch, static_cast<int>(images.size()));
@@ -145,7 +131,7 @@ void NvjpegHardware::Reserve(std::span<const JpegImage* const> images, Slot& slo
     height = std::max(height, static_cast<int>(image->info.height));
   }
   if (batch == slot.batch && width == slot.width && height == slot.height) return;
-  // An answer is not needed: what it does not have, it allocates later.
+  // Errors do not matter: the library allocates later what it lacks.
   (void)functions_->DecodeBatchedPreAllocate(handle_.get(), slot.state.get(), batch, width, height,
                                              kNvjpegChroma444, format_);
   slot.batch = batch;
@@ -157,7 +143,7 @@ absl::Status NvjpegHardware::Decode(std::span<const JpegImage* const> images, St
   Slot& slot = slots_[next_];
   next_ = (next_ + 1) % slots_.size();
   // A state that is in use must not be initialized.
-  if (auto status = slot.done.Wait(); !status.ok()) return status;
+  RETURN_IF_ERROR(slot.done.Wait());
   slot.files.clear();
   slot.sizes_bytes.clear();
   slot.outs.clear();
@@ -167,98 +153,63 @@ absl::Status NvjpegHardware::Decode(std::span<const JpegImage* const> images, St
     slot.outs.push_back(OutOf(*image));
   }
   Reserve(images, slot);
-  int status = functions_->DecodeBatchedInitialize(handle_.get(), slot.state.get(),
-                                                   static_cast<int>(images.size()), 1, format_);
-  if (status != kNvjpegSuccess) return NvjpegRefusal("nvjpegDecodeBatchedInitialize", status);
-  status = functions_->DecodeBatched(handle_.get(), slot.state.get(), slot.files.data(),
-                                     slot.sizes_bytes.data(), slot.outs.data(), stream);
+  RETURN_IF_ERROR(NvjpegResult(
+      "nvjpegDecodeBatchedInitialize",
+      functions_->DecodeBatchedInitialize(handle_.get(), slot.state.get(),
+                                          static_cast<int>(images.size()), 1, format_)));
+  const int status = functions_->DecodeBatched(handle_.get(), slot.state.get(), slot.files.data(),
+                                               slot.sizes_bytes.data(), slot.outs.data(), stream);
   // Also after a failure: part of it may be under way.
-  if (auto recorded = slot.done.Record(stream); !recorded.ok()) return recorded;
-  if (status != kNvjpegSuccess) return NvjpegRefusal("nvjpegDecodeBatched", status);
-  return absl::OkStatus();
+  RETURN_IF_ERROR(slot.done.Record(stream));
+  return NvjpegResult("nvjpegDecodeBatched", status);
 }
 
-absl::StatusOr<NvjpegHybrid> NvjpegHybrid::Create(const NvjpegFunctions& functions,
-                                                  const DeviceApi& device,
+absl::StatusOr<NvjpegHybrid> NvjpegHybrid::Create(const NvjpegFunctions& functions, Device& device,
                                                   const JpegDecoderOptions& options) {
   const NvjpegFunctions& f = functions;
-  if (auto status = CheckPresent(
-          {{"nvjpegCreateEx", f.CreateEx != nullptr},
-           {"nvjpegDestroy", f.Destroy != nullptr},
-           {"nvjpegJpegStreamCreate", f.JpegStreamCreate != nullptr},
-           {"nvjpegJpegStreamDestroy", f.JpegStreamDestroy != nullptr},
-           {"nvjpegJpegStreamParse", f.JpegStreamParse != nullptr},
-           {"nvjpegJpegStreamGetFrameDimensions", f.JpegStreamGetFrameDimensions != nullptr},
-           {"nvjpegDecoderCreate", f.DecoderCreate != nullptr},
-           {"nvjpegDecoderDestroy", f.DecoderDestroy != nullptr},
-           {"nvjpegDecoderStateCreate", f.DecoderStateCreate != nullptr},
-           {"nvjpegJpegStateDestroy", f.JpegStateDestroy != nullptr},
-           {"nvjpegDecodeParamsCreate", f.DecodeParamsCreate != nullptr},
-           {"nvjpegDecodeParamsDestroy", f.DecodeParamsDestroy != nullptr},
-           {"nvjpegDecodeParamsSetOutputFormat", f.DecodeParamsSetOutputFormat != nullptr},
-           {"nvjpegBufferPinnedCreate", f.BufferPinnedCreate != nullptr},
-           {"nvjpegBufferPinnedDestroy", f.BufferPinnedDestroy != nullptr},
-           {"nvjpegBufferDeviceCreate", f.BufferDeviceCreate != nullptr},
-           {"nvjpegBufferDeviceDestroy", f.BufferDeviceDestroy != nullptr},
-           {"nvjpegStateAttachPinnedBuffer", f.StateAttachPinnedBuffer != nullptr},
-           {"nvjpegStateAttachDeviceBuffer", f.StateAttachDeviceBuffer != nullptr},
-           {"nvjpegDecodeJpegHost", f.DecodeJpegHost != nullptr},
-           {"nvjpegDecodeJpegTransferToDevice", f.DecodeJpegTransferToDevice != nullptr},
-           {"nvjpegDecodeJpegDevice", f.DecodeJpegDevice != nullptr}});
-      !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(CheckPresent(f, kNvjpegForHybrid));
   NvjpegHybrid made(functions);
-  if (auto status = MakeHandle(f, kNvjpegHybrid, &made.handle_); !status.ok()) return status;
+  RETURN_IF_ERROR(MakeHandle(f, kNvjpegHybrid, &made.handle_));
   NvjpegDecoder decoder = nullptr;
-  if (const int status = f.DecoderCreate(made.handle_.get(), kNvjpegHybrid, &decoder)) {
-    return NvjpegRefusal("nvjpegDecoderCreate", status);
-  }
+  RETURN_IF_ERROR(NvjpegResult("nvjpegDecoderCreate",
+                               f.DecoderCreate(made.handle_.get(), kNvjpegHybrid, &decoder)));
   made.decoder_ = NvjpegOwned<NvjpegDecoder>(decoder, {f.DecoderDestroy});
   NvjpegParams params = nullptr;
-  if (const int status = f.DecodeParamsCreate(made.handle_.get(), &params)) {
-    return NvjpegRefusal("nvjpegDecodeParamsCreate", status);
-  }
+  RETURN_IF_ERROR(
+      NvjpegResult("nvjpegDecodeParamsCreate", f.DecodeParamsCreate(made.handle_.get(), &params)));
   made.params_ = NvjpegOwned<NvjpegParams>(params, {f.DecodeParamsDestroy});
-  if (const int status = f.DecodeParamsSetOutputFormat(params, FormatOf(options.channels))) {
-    return NvjpegRefusal("nvjpegDecodeParamsSetOutputFormat", status);
-  }
+  RETURN_IF_ERROR(NvjpegResult("nvjpegDecodeParamsSetOutputFormat",
+                               f.DecodeParamsSetOutputFormat(params, FormatOf(options.channels))));
   for (uint32_t i = 0; i < std::max(options.hybrid_pages, 1u); ++i) {
-    if (auto status = made.AddPage(device, options.stop); !status.ok()) return status;
+    RETURN_IF_ERROR(made.AddPage(device, options.stop));
   }
   return made;
 }
 
-absl::Status NvjpegHybrid::AddPage(const DeviceApi& device, const std::atomic<bool>* stop) {
+absl::Status NvjpegHybrid::AddPage(Device& device, const std::atomic<bool>* stop) {
   const NvjpegFunctions& f = *functions_;
   Page page = {
       .pinned = {}, .memory = {}, .headers = {}, .state = {}, .done = DeviceEvent(device, stop)};
   NvjpegPinned pinned = nullptr;
-  if (const int status = f.BufferPinnedCreate(handle_.get(), nullptr, &pinned)) {
-    return NvjpegRefusal("nvjpegBufferPinnedCreate", status);
-  }
+  RETURN_IF_ERROR(NvjpegResult("nvjpegBufferPinnedCreate",
+                               f.BufferPinnedCreate(handle_.get(), nullptr, &pinned)));
   page.pinned = NvjpegOwned<NvjpegPinned>(pinned, {f.BufferPinnedDestroy});
   NvjpegDevice memory = nullptr;
-  if (const int status = f.BufferDeviceCreate(handle_.get(), nullptr, &memory)) {
-    return NvjpegRefusal("nvjpegBufferDeviceCreate", status);
-  }
+  RETURN_IF_ERROR(NvjpegResult("nvjpegBufferDeviceCreate",
+                               f.BufferDeviceCreate(handle_.get(), nullptr, &memory)));
   page.memory = NvjpegOwned<NvjpegDevice>(memory, {f.BufferDeviceDestroy});
   NvjpegStream headers = nullptr;
-  if (const int status = f.JpegStreamCreate(handle_.get(), &headers)) {
-    return NvjpegRefusal("nvjpegJpegStreamCreate", status);
-  }
+  RETURN_IF_ERROR(
+      NvjpegResult("nvjpegJpegStreamCreate", f.JpegStreamCreate(handle_.get(), &headers)));
   page.headers = NvjpegOwned<NvjpegStream>(headers, {f.JpegStreamDestroy});
   NvjpegState state = nullptr;
-  if (const int status = f.DecoderStateCreate(handle_.get(), decoder_.get(), &state)) {
-    return NvjpegRefusal("nvjpegDecoderStateCreate", status);
-  }
+  RETURN_IF_ERROR(NvjpegResult("nvjpegDecoderStateCreate",
+                               f.DecoderStateCreate(handle_.get(), decoder_.get(), &state)));
   page.state = NvjpegOwned<NvjpegState>(state, {f.JpegStateDestroy});
-  if (const int status = f.StateAttachPinnedBuffer(state, pinned)) {
-    return NvjpegRefusal("nvjpegStateAttachPinnedBuffer", status);
-  }
-  if (const int status = f.StateAttachDeviceBuffer(state, memory)) {
-    return NvjpegRefusal("nvjpegStateAttachDeviceBuffer", status);
-  }
+  RETURN_IF_ERROR(
+      NvjpegResult("nvjpegStateAttachPinnedBuffer", f.StateAttachPinnedBuffer(state, pinned)));
+  RETURN_IF_ERROR(
+      NvjpegResult("nvjpegStateAttachDeviceBuffer", f.StateAttachDeviceBuffer(state, memory)));
   pages_.push_back(std::move(page));
   return absl::OkStatus();
 }
@@ -266,25 +217,23 @@ absl::Status NvjpegHybrid::AddPage(const DeviceApi& device, const std::atomic<bo
 absl::Status NvjpegHybrid::Decode(const JpegImage& image, Stream stream) {
   const NvjpegFunctions& f = *functions_;
   Page& page = pages_[next_];
-  if (auto status = page.done.Wait(); !status.ok()) return status;
-  if (auto status = ParseHeaders(f, handle_.get(), image, page.headers.get()); !status.ok()) {
-    return status;
-  }
-  int status = f.DecodeJpegHost(handle_.get(), decoder_.get(), page.state.get(), params_.get(),
-                                page.headers.get());
-  if (status != kNvjpegSuccess) return NvjpegRefusal("nvjpegDecodeJpegHost", status);
+  RETURN_IF_ERROR(page.done.Wait());
+  RETURN_IF_ERROR(ParseHeaders(f, handle_.get(), image, page.headers.get()));
+  RETURN_IF_ERROR(NvjpegResult("nvjpegDecodeJpegHost",
+                               f.DecodeJpegHost(handle_.get(), decoder_.get(), page.state.get(),
+                                                params_.get(), page.headers.get())));
   next_ = (next_ + 1) % pages_.size();
   const char* call = "nvjpegDecodeJpegTransferToDevice";
-  status = f.DecodeJpegTransferToDevice(handle_.get(), decoder_.get(), page.state.get(),
-                                        page.headers.get(), stream);
+  int status = f.DecodeJpegTransferToDevice(handle_.get(), decoder_.get(), page.state.get(),
+                                            page.headers.get(), stream);
   if (status == kNvjpegSuccess) {
     call = "nvjpegDecodeJpegDevice";
     NvjpegImage out = OutOf(image);
     status = f.DecodeJpegDevice(handle_.get(), decoder_.get(), page.state.get(), &out, stream);
   }
   // Also after a failure: part of it may be under way.
-  if (auto recorded = page.done.Record(stream); !recorded.ok()) return recorded;
-  return status == kNvjpegSuccess ? absl::OkStatus() : NvjpegRefusal(call, status);
+  RETURN_IF_ERROR(page.done.Record(stream));
+  return NvjpegResult(call, status);
 }
 
 }  // namespace shardpack

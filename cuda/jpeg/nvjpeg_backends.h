@@ -1,15 +1,19 @@
-// NvjpegHardware and NvjpegHybrid: the two ways of nvJPEG, each whole or absent.
+// NvjpegHardware and NvjpegHybrid: the two ways of nvJPEG, each complete or absent.
 //
 //   absl::StatusOr<NvjpegHardware> engines = NvjpegHardware::Create(functions, device, options);
 //   if (engines.ok() && engines->Takes(image)) batch.push_back(&image);
-//   absl::Status status = engines->Decode(batch, stream);   // of all or of none
+//   absl::Status status = engines->Decode(batch, stream);   // all of them or none
 //
-// Lifetime: the functions, the device's `self` and the stream outlive them; destruction waits for
-// what is under way, unless stopped. The engines write their results when they are called, whatever
-// the stream still has to do before.
+// The engines write their results when they are called, even if the stream still has work to do.
+//
+// Lifetime: functions, device and stream outlive them; destruction waits for what is under way,
+// unless stopped.
+//
 // Thread-safety: one thread at a time.
-// Errors: those of the device, or a refusal (IsRefusal), after which nothing of the image is to be
-// relied on and another way may be tried on the same stream.
+//
+// Errors: those of the device, or a refusal (IsRefusal), after which the image's output is
+// undefined and another way may be tried on the same stream.
+//
 // Units: pixels; bytes in names.
 #ifndef SHARDPACK_CUDA_JPEG_NVJPEG_BACKENDS_H_
 #define SHARDPACK_CUDA_JPEG_NVJPEG_BACKENDS_H_
@@ -30,9 +34,7 @@
 
 namespace shardpack {
 
-// "nvjpegDecodeJpegHost: bad JPEG".
-absl::Status NvjpegRefusal(const char* call, int status);
-// Whether the image was refused; every other error is the device's.
+// Whether nvJPEG refused the image; every other error is the device's.
 bool IsRefusal(const absl::Status& status);
 
 template <typename Object>
@@ -46,8 +48,7 @@ using NvjpegOwned = std::unique_ptr<std::remove_pointer_t<Object>, NvjpegDeleter
 
 class NvjpegHardware {
  public:
-  static absl::StatusOr<NvjpegHardware> Create(const NvjpegFunctions& functions,
-                                               const DeviceApi& device,
+  static absl::StatusOr<NvjpegHardware> Create(const NvjpegFunctions& functions, Device& device,
                                                const JpegDecoderOptions& options);
   unsigned engines() const { return engines_; }
   bool Takes(const JpegImage& image);
@@ -56,11 +57,11 @@ class NvjpegHardware {
  private:
   struct Slot {
     NvjpegOwned<NvjpegState> state;
-    int batch = 0, width = 0, height = 0;  // that memory was asked for
+    int batch = 0, width = 0, height = 0;  // that memory was reserved for
     std::vector<const unsigned char*> files;
     std::vector<size_t> sizes_bytes;
     std::vector<NvjpegImage> outs;
-    // Last: waited for before the others go.
+    // Last, so that its destructor waits before the others are destroyed.
     DeviceEvent done;
   };
 
@@ -80,13 +81,12 @@ class NvjpegHardware {
 
 class NvjpegHybrid {
  public:
-  static absl::StatusOr<NvjpegHybrid> Create(const NvjpegFunctions& functions,
-                                             const DeviceApi& device,
+  static absl::StatusOr<NvjpegHybrid> Create(const NvjpegFunctions& functions, Device& device,
                                              const JpegDecoderOptions& options);
   absl::Status Decode(const JpegImage& image, Stream stream);
 
  private:
-  // What one image occupies until the device has it.
+  // What one image occupies until the device has decoded it.
   struct Page {
     NvjpegOwned<NvjpegPinned> pinned;
     NvjpegOwned<NvjpegDevice> memory;
@@ -96,7 +96,7 @@ class NvjpegHybrid {
   };
 
   explicit NvjpegHybrid(const NvjpegFunctions& functions) : functions_(&functions) {}
-  absl::Status AddPage(const DeviceApi& device, const std::atomic<bool>* stop);
+  absl::Status AddPage(Device& device, const std::atomic<bool>* stop);
 
   const NvjpegFunctions* functions_;
   NvjpegOwned<NvjpegHandle> handle_;

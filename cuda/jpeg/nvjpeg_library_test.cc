@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cuda/device/host_device.h"
 #include "cuda/jpeg/jpeg_decoder.h"
 #include "formats/testing/scratch_folder.h"
 
@@ -111,8 +112,7 @@ TEST_F(NvjpegLibraryTest, TheRealLibraryHasAllSymbols) {
   std::printf("%s: version %d.%d\n", library->path().c_str(), library->major(), library->minor());
   EXPECT_TRUE(library->absent().empty());
   // Without a driver it says so when it is asked, and everything is left to the CPU.
-  const DeviceApi none;
-  const JpegDecoder decoder(&library->functions(), none, {.hardware_batches = 0});
+  const JpegDecoder decoder(&library->functions(), HostDevice::Get(), {.hardware_batches = 0});
   std::printf("%s\n", decoder.backends().c_str());
   EXPECT_NE(decoder.backends().find("hardware: "), std::string::npos);
 }

@@ -1,9 +1,11 @@
-// GatherOnHost: rows of a table to a batch, as the kernel does it on the device.
+// GatherOnHost: copies rows of a table to a batch, as the kernel does on the device.
 //
 //   GatherOnHost({.table = table, .rows = rows, .count = 64, .row_bytes = 3072, .out = batch});
 //
 // Lifetime: what the launch points to lives until it has run.
+//
 // Thread-safety: any thread.
+//
 // Units: bytes.
 #ifndef SHARDPACK_CUDA_KERNELS_GATHER_H_
 #define SHARDPACK_CUDA_KERNELS_GATHER_H_
@@ -12,7 +14,7 @@
 
 namespace shardpack {
 
-// Rows of a table in device memory to a batch.
+// Copies rows of a table in device memory to a batch.
 struct GatherLaunch {
   const uint8_t* table = nullptr;  // device
   const uint64_t* rows = nullptr;  // device; kNoRow: zeros

@@ -1,4 +1,5 @@
-// Rows of a table to a batch: blocks take parts of rows, by 16 bytes where rows lie so.
+// Copies rows of a table to a batch: blocks take parts of rows, by 16 bytes if rows are aligned to
+// that.
 #include <cuda_runtime_api.h>
 
 #include "cuda/kernels/gather_kernel.h"
@@ -36,7 +37,7 @@ int LaunchGather(const GatherLaunch& launch, void* cuda_stream) {
   const void* const kernel = wide ? reinterpret_cast<const void*>(&Gather<uint4>)
                                   : reinterpret_cast<const void*>(&Gather<uint8_t>);
   void* arguments[] = {const_cast<GatherLaunch*>(&launch)};
-  // Not <<<>>>, whose error would have to be asked for, and might be an earlier call's.
+  // Not <<<>>>: its error comes from cudaGetLastError, which may return that of an earlier call.
   return cudaLaunchKernel(kernel, grid, dim3(kThreads), arguments, 0, stream);
 }
 

@@ -38,7 +38,7 @@ void MakeTiles(const PreprocessWork& work) {
   }
 }
 
-// No filter changes a pixel then: at this scale its weights are 1 and zeros.
+// Then no filter changes a pixel: at this scale its weights are 1 and zeros.
 bool NeedsNoResize(const PreprocessSample& sample, const PreprocessLaunch& launch) {
   const PixelBox& box = sample.box;
   return sample.pixels != nullptr && box.IsInside(sample.width, sample.height) &&

@@ -3,22 +3,24 @@
 //
 //   const PreprocessLaunch launch{samples, 256, 3, 224, 224, ResizeFilter::kBilinear,
 //                                 PixelOutput({.type = PixelType::kF16}, 3), out};
-//   if (LaunchPreprocess(launch, stream) != 0) ...   // cudaError_t; //cuda/kernels:preprocess_kernel
+//   if (LaunchPreprocess(launch, stream) != 0) ...   // cudaError_t
 //   absl::Status status = PreprocessOnHost(launch);  // the same bytes, on the CPU
 //
 // The box of each sample is resized to out_width x out_height as Pillow's Image.resize(size,
 // resample, box) does it, bit for bit (Pillow keeps the box's edges in float): filters, weights of
 // 22 bits, 8 bits between columns and rows. Numbers are those of PixelOutput. Pixels around the box
-// take part where the filter reaches them. Any reduction works, none needs memory besides. A sample
+// count if the filter reaches them. Every reduction works, without additional memory. A sample
 // without pixels (nullptr), or whose box is not inside them, becomes zeros.
 //
 // Lifetime: samples, their pixels and `out` must live until the launch has run.
+//
 // Errors: InvalidArgument from CheckPreprocess and PreprocessOnHost; LaunchPreprocess gives 1
-// (cudaErrorInvalidValue) for the same, what the launch gave, or 801 (cudaErrorNotSupported) in a
-// build without a CUDA toolkit.
+// (cudaErrorInvalidValue) for the same, the error of the launch, or 801 (cudaErrorNotSupported) in
+// a build without a CUDA toolkit.
+//
 // Units: pixels, unless a name says bytes. `out` is [count] images of output.Bytes(out_width,
-// out_height), at any alignment that the type has; 16 bytes and a width that is a multiple of 4 let
-// stores be vectors.
+// out_height), aligned at least as the type is; an alignment of 16 bytes and a width that is a
+// multiple of 4 allow vector stores.
 #ifndef SHARDPACK_CUDA_KERNELS_PREPROCESS_H_
 #define SHARDPACK_CUDA_KERNELS_PREPROCESS_H_
 
@@ -49,17 +51,17 @@ struct PreprocessLaunch {
   void* out;  // on the device
 };
 
-// What can be said without looking at the samples.
+// Checks everything but the samples.
 absl::Status CheckPreprocess(const PreprocessLaunch& launch);
 
-// All pointers are the host's. One thread.
+// All pointers are to host memory. One thread.
 absl::Status PreprocessOnHost(const PreprocessLaunch& launch);
 
 // The same by several threads, and without a resize for samples whose box has the output's size and
 // lies on whole pixels: the same bytes.
 absl::Status PreprocessByThreads(const PreprocessLaunch& launch, int threads);
 
-// Of the target //cuda:preprocess_kernel. `cuda_stream` is a cudaStream_t.
+// In the target //cuda/kernels:preprocess_cuda. `cuda_stream` is a cudaStream_t.
 int LaunchPreprocess(const PreprocessLaunch& launch, void* cuda_stream);
 
 }  // namespace shardpack

@@ -1,5 +1,5 @@
-// That the launch links and answers, with a toolkit or without, and without a GPU: what it computes
-// is tested by //cuda:preprocess_gpu_test.
+// The launch links and answers, with a toolkit or without, and without a GPU; its results are
+// tested by //cuda/kernels:preprocess_gpu_test.
 #include <gtest/gtest.h>
 
 #include <vector>

@@ -6,7 +6,9 @@
 //   ChooseParts(memory);   // then 1 << memory.width_bits columns, 1 << memory.height_bits rows
 //
 // Lifetime: a plain value, about 44 KB.
+//
 // Thread-safety: that of its block.
+//
 // Units: pixels; words of 32 bits.
 #ifndef SHARDPACK_CUDA_KERNELS_PREPROCESS_MEMORY_H_
 #define SHARDPACK_CUDA_KERNELS_PREPROCESS_MEMORY_H_
@@ -21,13 +23,13 @@ namespace shardpack {
 
 struct TileMemory {
   static constexpr uint32_t kMiddleWords = 3840, kWeights = 1024;
-  // Of staged rows, where the window is no wider: a constant makes addresses cheap. And how many
-  // rows a call narrows.
+  // The pitch of staged rows, if the window is not wider: a constant makes addresses cheap. And how
+  // many rows a call narrows.
   static constexpr uint32_t kStagePitch = 88, kRowsACall = 8;
   static constexpr uint32_t kStageWords = 64 * kStagePitch;
   static constexpr uint32_t kMaxWidthBits = 5, kMaxHeightBits = 6;
 
-  // The taps of a column or a row of the part, and what its weights are made of.
+  // The taps of a column or a row of the part, and what its weights are computed from.
   struct Line {
     double sum;
     uint32_t first, count;
@@ -46,7 +48,7 @@ struct TileMemory {
   int32_t weights[kWeights];  // of columns, then of rows; tap by tap
   Line column_lines[1 << kMaxWidthBits], row_lines[1 << kMaxHeightBits];
   Axis columns, rows;
-  // Of the part's width, at least 4, and height. No width: the filter is too wide.
+  // Of the part's width, at least 4, and height. Without a width the filter is too wide.
   uint32_t width_bits, height_bits;
 };
 

@@ -10,8 +10,11 @@
 // In a word: red in the lowest byte, then green and blue; or gray alone.
 //
 // Lifetime: rows are borrowed.
+//
 // Thread-safety: pure functions, plain values.
-// Errors: none; nothing outside the row is read.
+//
+// Nothing outside the row is read.
+//
 // Units: bytes, words of 32 bits.
 #ifndef SHARDPACK_CUDA_KERNELS_PREPROCESS_PIXELS_H_
 #define SHARDPACK_CUDA_KERNELS_PREPROCESS_PIXELS_H_
@@ -44,8 +47,8 @@ SHARDPACK_HOST_DEVICE inline uint32_t Joined(uint32_t low, uint32_t high, uint32
 #endif
 }
 
-// The aligned words that the bytes [at, at + 4 * kWords) of a row lie in, joined so that they begin
-// with the first; false when some lie outside the row, which may be nobody's memory.
+// The aligned words that contain the bytes [at, at + 4 * kWords) of a row, joined so that they
+// begin with the first; false if some lie outside the row, where there may be no memory.
 template <uint32_t kWords>
 SHARDPACK_HOST_DEVICE inline bool LoadWords(const uint8_t* row, uint32_t row_bytes, uint32_t at,
                                             uint32_t* words) {
@@ -63,7 +66,7 @@ SHARDPACK_HOST_DEVICE inline bool LoadWords(const uint8_t* row, uint32_t row_byt
   return true;
 }
 
-// Of bytes without gaps, four pixels.
+// Four pixels, from bytes without gaps.
 template <uint32_t kChannels>
 SHARDPACK_HOST_DEVICE inline void UnpackFourPixels(const uint32_t* packed, uint32_t* words) {
   uint32_t pixels[4];
@@ -78,7 +81,7 @@ SHARDPACK_HOST_DEVICE inline void UnpackFourPixels(const uint32_t* packed, uint3
   StoreFourWords(pixels, words);
 }
 
-// Eight pixels from byte `at` of a row, which is inside; what is behind the row is left out.
+// Eight pixels from byte `at` of a row, which is inside; bytes after the row are left out.
 template <uint32_t kChannels>
 SHARDPACK_HOST_DEVICE inline void StageEightPixels(const uint8_t* row, uint32_t row_bytes,
                                                    uint32_t at, uint32_t* words) {

@@ -1,9 +1,11 @@
-// Where the preprocess kernel's results go: four pixels of a row at once, in any type and layout.
+// Stores results of the preprocess kernel: four pixels of a row at once, in any type and layout.
 //
 //   StoreFourPixels<3>(store, sample, x, y, samples);   // x is a multiple of four
 //
 // Lifetime: `out` is borrowed.
+//
 // Thread-safety: calls for different pixels.
+//
 // Units: pixels. `vectors` promises that rows are multiples of four pixels and that `out` is
 // aligned for four numbers.
 #ifndef SHARDPACK_CUDA_KERNELS_PREPROCESS_STORE_H_
@@ -27,7 +29,7 @@ struct PreprocessStore {
   ChannelScale scale[3];
 };
 
-// Of memory aligned to 16 bytes.
+// In memory aligned to 16 bytes.
 SHARDPACK_HOST_DEVICE inline void StoreFourWords(const uint32_t* words, void* to) {
 #ifdef __CUDA_ARCH__
   *static_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
@@ -92,15 +94,15 @@ struct NumberOf<PixelType::kF32> {
   }
 };
 
-// Results before this one's first sample, and from one channel to the next and one pixel to the
-// next, in numbers.
+// The first number of this result, and the distance from one channel to the next and from one pixel
+// to the next, in numbers.
 template <uint32_t kChannels>
-struct NumberPlace {
+struct NumberOffsets {
   uint64_t first;
   uint64_t channel, pixel;
 
-  SHARDPACK_HOST_DEVICE NumberPlace(const PreprocessStore& store, uint64_t image, uint32_t x,
-                                    uint32_t y) {
+  SHARDPACK_HOST_DEVICE NumberOffsets(const PreprocessStore& store, uint64_t image, uint32_t x,
+                                      uint32_t y) {
     const uint64_t plane = uint64_t{store.width} * store.height;
     const uint64_t at = uint64_t{y} * store.width + x;
     const bool planes = store.layout == PixelLayout::kNchw;
@@ -116,8 +118,8 @@ SHARDPACK_HOST_DEVICE inline void StoreFourOf(const PreprocessStore& store, uint
                                               const uint8_t (&samples)[4][kChannels]) {
   using Number = NumberOf<kType>;
   using Bits = typename Number::Bits;
-  const NumberPlace<kChannels> place(store, image, x, y);
-  Bits* const to = reinterpret_cast<Bits*>(store.out) + place.first;
+  const NumberOffsets<kChannels> offsets(store, image, x, y);
+  Bits* const to = reinterpret_cast<Bits*>(store.out) + offsets.first;
   Bits numbers[4][kChannels];
   for (uint32_t p = 0; p < 4; ++p) {
     for (uint32_t c = 0; c < kChannels; ++c) {
@@ -128,14 +130,14 @@ SHARDPACK_HOST_DEVICE inline void StoreFourOf(const PreprocessStore& store, uint
     for (uint32_t p = 0; p < 4; ++p) {
       if (x + p >= store.width) break;
       for (uint32_t c = 0; c < kChannels; ++c) {
-        to[p * place.pixel + c * place.channel] = numbers[p][c];
+        to[p * offsets.pixel + c * offsets.channel] = numbers[p][c];
       }
     }
   } else if (store.layout == PixelLayout::kNchw) {
     for (uint32_t c = 0; c < kChannels; ++c) {
       Bits four[4];
       for (uint32_t p = 0; p < 4; ++p) four[p] = numbers[p][c];
-      Number::StoreFour(four, to + c * place.channel);
+      Number::StoreFour(four, to + c * offsets.channel);
     }
   } else {
     for (uint32_t i = 0; i < kChannels; ++i) {
@@ -168,9 +170,9 @@ template <uint32_t kChannels>
 SHARDPACK_HOST_DEVICE inline void StorePixel(const PreprocessStore& store, uint64_t image,
                                              uint32_t x, uint32_t y,
                                              const uint8_t (&samples)[kChannels]) {
-  const NumberPlace<kChannels> place(store, image, x, y);
+  const NumberOffsets<kChannels> offsets(store, image, x, y);
   for (uint32_t c = 0; c < kChannels; ++c) {
-    const uint64_t at = place.first + c * place.channel;
+    const uint64_t at = offsets.first + c * offsets.channel;
     const ChannelScale& scale = store.scale[c];
     switch (store.type) {
       case PixelType::kU8:
@@ -193,9 +195,9 @@ SHARDPACK_HOST_DEVICE inline void StorePixel(const PreprocessStore& store, uint6
 template <uint32_t kChannels>
 SHARDPACK_HOST_DEVICE inline void StoreZero(const PreprocessStore& store, uint64_t image,
                                             uint32_t x, uint32_t y) {
-  const NumberPlace<kChannels> place(store, image, x, y);
+  const NumberOffsets<kChannels> offsets(store, image, x, y);
   for (uint32_t c = 0; c < kChannels; ++c) {
-    const uint64_t at = place.first + c * place.channel;
+    const uint64_t at = offsets.first + c * offsets.channel;
     if (store.type == PixelType::kU8) {
       store.out[at] = 0;
     } else if (store.type == PixelType::kF32) {

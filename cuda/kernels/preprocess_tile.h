@@ -4,19 +4,21 @@
 //   const PreprocessWork work = MakePreprocessWork(launch);
 //   for (uint64_t i = 0; i < TileCount(work); ++i) PreprocessTile<3>(work, i, memory, OneThread());
 //
-// The code is the kernel's own and runs as it is on the CPU. A Block says how its threads share it:
+// The kernel and the CPU run the same code. A Block says how its threads share it:
 // Spread(count, f) calls f(0) to f(count - 1), dealt out to the threads; SpreadRows(rows, columns,
 // f) calls f(y, x); Wait() is the barrier. Calls between two Wait() must not depend on each other.
 //
 // A tile is at most 32 x 128 pixels of the result, made in parts of at most 32 x 64, smaller ones
 // where the filter is wide. Weights of the columns are made once a tile, those of the rows once a
-// part, in fixed point. Of a part: (1) input rows into `stage`, a word a pixel, as many as fit; (2)
-// `middle`: these rows at the part's width, 8 bits, eight rows a call; (3) columns of `middle` to
-// results, four pixels a call, stored as vectors. A filter too wide even for that is computed pixel
-// by pixel, all threads at one.
+// part, in fixed point. For a part: (1) input rows into `stage`, a word a pixel, as many as fit;
+// (2) `middle`: these rows at the part's width, 8 bits, eight rows a call; (3) columns of `middle`
+// to results, four pixels a call, stored as vectors. A filter too wide even for that is computed
+// pixel by pixel, all threads at one.
 //
 // Lifetime: borrows what PreprocessLaunch names.
+//
 // Thread-safety: a block's threads share a memory.
+//
 // Units: pixels; words of 32 bits.
 #ifndef SHARDPACK_CUDA_KERNELS_PREPROCESS_TILE_H_
 #define SHARDPACK_CUDA_KERNELS_PREPROCESS_TILE_H_
@@ -113,7 +115,7 @@ class TileMaker {
     MakeWeights(memory_.rows, memory_.row_lines,
                 memory_.weights + (memory_.columns.taps << width_bits_), height_bits_,
                 [top, this](uint32_t i) { return Least(top + i, store_.height - 1); });
-    // Lines are in order, with a mirror the other way round.
+    // Lines are in order; in reverse order with a mirror.
     const TileMemory::Line& first = memory_.column_lines[sample_.mirror ? width - 1 : 0];
     const TileMemory::Line& last = memory_.column_lines[sample_.mirror ? 0 : width - 1];
     const uint32_t begin = first.first & ~7u;
@@ -158,8 +160,8 @@ class TileMaker {
     });
   }
 
-  // Several rows a call, which share their weights; also rows behind the last one, whatever the
-  // memory holds there: there is room for them, and nobody reads them.
+  // Several rows a call, which share their weights. Rows after the last one are computed too, from
+  // whatever the memory holds: there is room for them, and they are not read.
   SHARDPACK_HOST_DEVICE void Narrow(uint32_t count, uint32_t begin, uint32_t pitch,
                                     uint32_t* middle) {
     constexpr uint32_t kRows = TileMemory::kRowsACall;

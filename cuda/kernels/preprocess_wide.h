@@ -3,11 +3,13 @@
 //
 //   WideTile<3, Block>(work, sample, index, memory, block).Make(left, top, right, bottom);
 //
-// The weights of a column are kept as far as there is room, others are made again for each use:
-// slow, but for any reduction. `memory` has its axes.
+// The weights of a column are kept as far as there is room, the others are computed for each use:
+// slow, but it works for any reduction. `memory` has its axes.
 //
-// Lifetime: borrows all.
+// Lifetime: borrows everything.
+//
 // Thread-safety: every thread of the block has its own, all call Make.
+//
 // Units: pixels of the result.
 #ifndef SHARDPACK_CUDA_KERNELS_PREPROCESS_WIDE_H_
 #define SHARDPACK_CUDA_KERNELS_PREPROCESS_WIDE_H_

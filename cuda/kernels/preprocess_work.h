@@ -1,9 +1,10 @@
 // PreprocessWork: a launch in the form that a kernel takes as its argument.
 //
-//   const PreprocessWork work = MakePreprocessWork(launch);   // of one that CheckPreprocess accepts
+//   const PreprocessWork work = MakePreprocessWork(launch);   // CheckPreprocess accepts it
 //   kernel<<<TileCount(work), 256, 0, stream>>>(work);
 //
 // Lifetime: borrows what the launch names.
+//
 // Units: pixels; a tile is kTileWidth x kTileHeight pixels of a result.
 #ifndef SHARDPACK_CUDA_KERNELS_PREPROCESS_WORK_H_
 #define SHARDPACK_CUDA_KERNELS_PREPROCESS_WORK_H_
@@ -33,7 +34,7 @@ inline uint64_t TileCount(const PreprocessWork& work) {
 
 SHARDPACK_HOST_DEVICE inline uint32_t Least(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
-// The column of the unmirrored result that column `x` is; behind the last one, that one.
+// The column of the unmirrored result that column `x` shows; the last one if `x` is after it.
 SHARDPACK_HOST_DEVICE inline uint32_t ColumnOf(const PreprocessWork& work,
                                                const PreprocessSample& sample, uint32_t x) {
   x = Least(x, work.store.width - 1);

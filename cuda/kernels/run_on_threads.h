@@ -1,14 +1,16 @@
-// RunOnThreads: one call on the caller's thread and more on threads made for it.
+// RunOnThreads: makes one call on the caller's thread and more on new threads.
 //
 //   std::atomic<size_t> next{0};
 //   RunOnThreads(threads, [&](size_t thread) { for (size_t i; (i = next++) < n;) Do(i, thread); });
 //
-// For work of milliseconds, against which making threads costs little. Threads that cannot be had
-// are done without, so each call must be able to do all that is left.
+// For work that takes milliseconds, so that starting threads costs little. If threads cannot be
+// started there are fewer calls, so each must be able to do all the work that is left.
 //
 // Lifetime: returns when all calls have.
+//
 // Thread-safety: any thread.
-// Errors: none; `work` must not throw.
+//
+// Errors: `work` must not throw.
 #ifndef SHARDPACK_CUDA_KERNELS_RUN_ON_THREADS_H_
 #define SHARDPACK_CUDA_KERNELS_RUN_ON_THREADS_H_
 

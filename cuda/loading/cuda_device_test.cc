@@ -1,6 +1,8 @@
-// CudaDeviceApi and OpenDevice: which GPU is touched, by which thread, and what is said of one that
-// cannot be used. On four fake GPUs, and (as :cuda_device_gpu_test) on those of this machine, where
-// it fails without one; SHARDPACK_REQUIRE_GPU=2 makes it fail where there are fewer than two.
+// OpenCudaDevice and OpenDevice: which GPU is touched, by which thread, and what is reported of one
+// that cannot be used. On four fake GPUs, and (as :cuda_device_gpu_test) on those of this machine,
+// where it fails without one; SHARDPACK_REQUIRE_GPU=2 makes it fail where there are fewer than two.
+#include "cuda/device/cuda_device.h"
+
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,13 +13,13 @@
 #include <string>
 #include <thread>
 
-#include "cuda/device/cuda_api.h"
-#include "cuda/device/host_api.h"
+#include "cuda/device/device_error.h"
+#include "cuda/device/host_device.h"
 #include "cuda/device/open_device.h"
 #include "cuda/dynload/cuda_driver.h"
 #include "cuda/loading/device_loader.h"
 #include "cuda/loading/dlpack_export.h"
-#include "cuda/loading/open_loader.h"
+#include "cuda/loading/open_pinned_loader.h"
 #include "cuda/testing/loader_fixture.h"
 #include "cuda/testing/test_gpus.h"
 #include "gmock/gmock.h"
@@ -41,7 +43,7 @@ int GpusWanted() {
 class CudaDeviceTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    const absl::StatusOr<const DeviceApi*> first = CudaDeviceApi(0);
+    const absl::StatusOr<Device*> first = OpenCudaDevice(0);
     ASSERT_TRUE(first.ok()) << first.status();
     const absl::StatusOr<CudaDriver> driver = OpenCudaDriver();
     ASSERT_TRUE(driver.ok()) << driver.status();
@@ -50,7 +52,7 @@ class CudaDeviceTest : public ::testing::Test {
     ASSERT_GE(gpus_, GpusWanted());
     last_ = gpus_ - 1;
     if (gpus_ < 2) GTEST_SKIP() << "one GPU: that no other is touched cannot be seen";
-    api_ = *CudaDeviceApi(last_);
+    device_ = *OpenCudaDevice(last_);
   }
   void TearDown() override {
     for (int gpu = 0; gpu < last_; ++gpu) EXPECT_FALSE(HasContext(gpu)) << "GPU " << gpu;
@@ -68,41 +70,38 @@ class CudaDeviceTest : public ::testing::Test {
     EXPECT_EQ(driver_.current(&context), 0);
     return context;
   }
-  void Check(const DeviceStatus& status) const { EXPECT_TRUE(status.ok()) << status.name; }
+  void Check(const absl::Status& status) const { EXPECT_TRUE(status.ok()) << status; }
   // A call of each kind.
   void UseDevice() const {
-    void* memory = nullptr;
-    Stream stream = nullptr;
-    Event event = nullptr;
     std::string text = "to the device and back", back(text.size(), '\0');
-    Check(api_->allocate(api_->self, &memory, text.size()));
-    Check(api_->stream_create(api_->self, &stream));
-    Check(api_->event_create(api_->self, &event, false));
-    Check(api_->copy_to_device(api_->self, memory, text.data(), text.size(), stream));
-    Check(api_->event_record(api_->self, event, stream));
-    Check(api_->stream_wait(api_->self, stream, event));
-    Check(api_->copy_to_host(api_->self, back.data(), memory, text.size(), stream));
-    Check(api_->stream_synchronize(api_->self, stream));
+    void* const memory = *device_->Allocate(text.size(), "a test");
+    const Stream stream = *device_->CreateStream();
+    const Event event = *device_->CreateEvent();
+    Check(device_->CopyToDevice(memory, text.data(), text.size(), stream));
+    Check(device_->RecordEvent(event, stream));
+    Check(device_->StreamWait(stream, event));
+    Check(device_->CopyToHost(back.data(), memory, text.size(), stream));
+    Check(device_->Synchronize(stream));
     EXPECT_EQ(back, text);
-    Check(api_->event_destroy(api_->self, event));
-    Check(api_->stream_destroy(api_->self, stream));
-    Check(api_->free(api_->self, memory));
-    EXPECT_EQ(api_->allocate(api_->self, &memory, size_t{1} << 50).code, kDeviceOutOfMemory);
-    Check(api_->last_error(api_->self));  // and not left for whoever asks next
+    Check(device_->DestroyEvent(event));
+    Check(device_->DestroyStream(stream));
+    Check(device_->Free(memory));
+    EXPECT_TRUE(absl::IsResourceExhausted(device_->Allocate(size_t{1} << 50, "a test").status()));
+    EXPECT_EQ(TakeLastCudaError(), 0);  // not left for the next caller
   }
 
   CudaDriver driver_;
-  const DeviceApi* api_ = nullptr;
+  Device* device_ = nullptr;
   int gpus_ = 0, last_ = 0;
 };
 
 // First: no other test has made one.
 TEST_F(CudaDeviceTest, ThatADeviceIsThereMakesNoContext) {
-  DeviceInfo info;
-  Check(api_->info(api_->self, &info));
-  EXPECT_GT(info.memory_bytes, 0u);
-  EXPECT_EQ(api_->kind, DeviceKind::kCuda);
-  EXPECT_EQ(*CudaDeviceApi(last_), api_);
+  const absl::StatusOr<DeviceInfo> info = device_->Info();
+  ASSERT_TRUE(info.ok()) << info.status();
+  EXPECT_GT(info->memory_bytes, 0u);
+  EXPECT_EQ(device_->kind(), DeviceKind::kCuda);
+  EXPECT_EQ(*OpenCudaDevice(last_), device_);
   EXPECT_FALSE(HasContext(last_));
 }
 
@@ -141,18 +140,17 @@ TEST_F(CudaDeviceTest, ALoaderTouchesItsGpuAlone) {
       options.decode.reset();
       options.image_infos = true;
     }
-    auto memory = std::make_unique<PinnedMemory>(*api_, PinnedMemoryOptions{.log = nullptr});
+    auto memory = std::make_unique<PinnedMemory>(*device_, PinnedMemoryOptions{.log = nullptr});
     absl::StatusOr<Loader> host =
         OpenPinnedLoader(data.dataset(), data.order(), {}, options, *memory);
     ASSERT_TRUE(host.ok()) << host.status();
     std::optional<DeviceLoader> loader;
     {
-      absl::StatusOr<DeviceLoader> opened = DeviceLoader::Open(*std::move(host), device, *api_);
+      absl::StatusOr<DeviceLoader> opened = DeviceLoader::Open(*std::move(host), device, *device_);
       ASSERT_TRUE(opened.ok()) << opened.status();
       loader = *std::move(opened);
     }
-    Stream stream = nullptr;
-    Check(api_->stream_create(api_->self, &stream));
+    const Stream stream = *device_->CreateStream();
     for (int i = 0; i < 5; ++i) {
       absl::StatusOr<std::optional<DeviceBatch>> next = loader->Next();
       ASSERT_TRUE(next.ok() && next->has_value()) << next.status();
@@ -170,12 +168,12 @@ TEST_F(CudaDeviceTest, ALoaderTouchesItsGpuAlone) {
       }).join();
     }
     EXPECT_TRUE(loader->stats().pinned);
-    Check(api_->stream_synchronize(api_->self, stream));
+    Check(device_->Synchronize(stream));
     // And as a garbage collector has it.
     std::thread([&] {
       loader.reset();
       memory.reset();
-      Check(api_->stream_destroy(api_->self, stream));
+      Check(device_->DestroyStream(stream));
       EXPECT_EQ(Current(), nullptr);
     }).join();
     EXPECT_EQ(Current(), nullptr);
@@ -186,11 +184,11 @@ TEST_F(CudaDeviceTest, ANumberMeansThatGpu) {
   for (const std::string& wanted : {std::to_string(last_), "cuda:" + std::to_string(last_)}) {
     const absl::StatusOr<OpenedDevice> device = OpenDevice(wanted);
     ASSERT_TRUE(device.ok()) << device.status();
-    EXPECT_EQ(device->api, api_);
+    EXPECT_EQ(device->device, device_);
     EXPECT_EQ(device->why_not, "");
   }
   ::setenv("LOCAL_RANK", std::to_string(last_).c_str(), 1);
-  EXPECT_EQ(OpenDevice("auto")->api, api_);
+  EXPECT_EQ(OpenDevice("auto")->device, device_);
   ::setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3", GpusAreFake() ? 1 : 0);
   ::setenv("LOCAL_RANK", "1000", 1);
   for (const char* const wanted : {"1000", "cuda:1000", "auto"}) {
@@ -201,14 +199,14 @@ TEST_F(CudaDeviceTest, ANumberMeansThatGpu) {
   ::setenv("LOCAL_RANK", "x", 1);
   EXPECT_THAT(OpenDevice("auto").status().ToString(), HasSubstr("LOCAL_RANK is not a number: x"));
   ::unsetenv("LOCAL_RANK");
-  EXPECT_EQ(OpenDevice("cpu")->api, &HostApi());
+  EXPECT_EQ(OpenDevice("cpu")->device, &HostDevice::Get());
   for (const char* const wanted : {"", "cuda", "cuda:", "gpu", "1 ", "cuda:one"}) {
     EXPECT_THAT(OpenDevice(wanted).status().ToString(),
                 AllOf(HasSubstr("INVALID_ARGUMENT"), HasSubstr("\"cuda:3\""), HasSubstr(wanted)));
   }
 }
 
-// Neither a GPU's number nor "auto" is the CPU then: somebody made a mistake.
+// Neither a GPU's number nor "auto" falls back to the CPU: the fork is a mistake of the program.
 TEST_F(CudaDeviceTest, AForkedChildIsToldSo) {
   for (const char* const wanted : {"cuda:0", "auto"}) {
     const pid_t child = ::fork();
@@ -249,7 +247,7 @@ TEST_F(CudaDeviceTest, SaysWhyNoGpuCanBeUsed) {
     EXPECT_THAT(std::string(number.status().message()), HasSubstr(wanted.why));
     ASSERT_EQ(any.ok(), wanted.may_be_cpu) << any.status();
     if (!any.ok()) continue;
-    EXPECT_EQ(any->api, &HostApi());
+    EXPECT_EQ(any->device, &HostDevice::Get());
     EXPECT_THAT(any->why_not, HasSubstr(wanted.why));
   }
 }

@@ -41,11 +41,11 @@ size_t DeviceTensor::bytes() const {
   return elements * TensorTypeBytes(type);
 }
 
-DeviceTensor PixelTensor(const DeviceApi& api, void* data, const OutputFormat& format,
+DeviceTensor PixelTensor(const Device& device, void* data, const OutputFormat& format,
                          uint32_t slots, uint32_t height, uint32_t width, uint32_t channels) {
   DeviceTensor tensor{.data = data,
-                      .kind = api.kind,
-                      .device = api.device,
+                      .kind = device.kind(),
+                      .device = device.number(),
                       .type = TensorTypeOf(format.type),
                       .shape = {slots, height, width, channels},
                       .dimensions = 4};
@@ -58,8 +58,8 @@ DeviceBatch::DeviceBatch(std::shared_ptr<DeviceBuffers> buffers, DeviceBuffer& b
     : buffers_(std::move(buffers)), buffer_(&buffer), pixels_(pixels) {
   if (labels) {
     labels_ = DeviceTensor{.data = buffer.labels,
-                           .kind = buffers_->api().kind,
-                           .device = buffers_->api().device,
+                           .kind = buffers_->device().kind(),
+                           .device = buffers_->device().number(),
                            .type = TensorType::kI64,
                            .shape = {static_cast<int64_t>(buffer.info.ids.size())},
                            .dimensions = 1};
@@ -85,20 +85,15 @@ absl::Status DeviceBatch::Check() const {
     return absl::FailedPreconditionError(
         "the batch belongs to the process before a fork: a device does not survive it");
   }
-  if (IsLost(buffers_->api())) {
-    return LostStatus(buffers_->api());
-  }
+  if (buffers_->device().lost()) return buffers_->device().LostStatus();
   return absl::OkStatus();
 }
 
 absl::Status DeviceBatch::WaitOn(Stream stream) {
-  absl::Status status = Check();
-  if (!status.ok()) return status;
-  const DeviceApi& api = buffers_->api();
-  status = Checked(api, api.stream_wait(api.self, stream, buffer_->ready),
-                   "making a stream wait for a batch");
-  if (status.ok()) last_stream_ = stream;
-  return status;
+  RETURN_IF_ERROR(Check());
+  RETURN_IF_ERROR(buffers_->device().StreamWait(stream, buffer_->ready));
+  last_stream_ = stream;
+  return absl::OkStatus();
 }
 
 absl::Status DeviceBatch::Release(Stream stream) {

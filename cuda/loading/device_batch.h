@@ -1,4 +1,4 @@
-// DeviceBatch: the samples of one step, on the device, for streams of the consumer's.
+// DeviceBatch: the samples of one step, on the device, for the consumer's streams.
 //
 //   absl::Status status = batch.WaitOn(stream);       // the stream waits, not the host
 //   Train<<<..., stream>>>(batch.pixels()->data, batch.labels()->data);
@@ -6,15 +6,18 @@
 //
 // Its memory is written again after Release, or after the batch is destroyed: then it counts as
 // used until what was enqueued by that time on the stream of the last WaitOn (without one, as never
-// used). None of this within the capture of a graph. A consumer with several streams makes the last
-// one wait for the others first. Streams of WaitOn exist until then. After Release neither tensors
-// nor info() may be used any more.
+// used). Call neither within the capture of a graph. A consumer with several streams makes the last
+// one wait for the others first. The streams of WaitOn exist until then. After Release neither the
+// tensors nor info() may be used any more.
 //
-// Lifetime: move-only; may outlive the loader, not the table.
+// Lifetime: move-only; may outlive the loader, not the device.
+//
 // Thread-safety: one thread at a time.
+//
 // Errors: FailedPrecondition after Release and in a forked child; Unavailable on a lost device;
 // those of the calls.
-// Units: bytes; shapes in elements, rows one behind the other.
+//
+// Units: bytes; shapes in elements, rows without gaps.
 #ifndef SHARDPACK_CUDA_LOADING_DEVICE_BATCH_H_
 #define SHARDPACK_CUDA_LOADING_DEVICE_BATCH_H_
 
@@ -46,13 +49,13 @@ struct DeviceTensor {
   size_t bytes() const;
 };
 
-// Of pixels: {slots, height, width, channels}, or {slots, channels, height, width}.
-DeviceTensor PixelTensor(const DeviceApi& api, void* data, const OutputFormat& format,
+// The shape is {slots, height, width, channels}, or {slots, channels, height, width}.
+DeviceTensor PixelTensor(const Device& device, void* data, const OutputFormat& format,
                          uint32_t slots, uint32_t height, uint32_t width, uint32_t channels);
 
 class DeviceBatch {
  public:
-  // For loaders: a filled buffer, and what its pixels are, if any.
+  // For loaders: a filled buffer, and its pixels, if it has any.
   DeviceBatch(std::shared_ptr<DeviceBuffers> buffers, DeviceBuffer& buffer,
               std::optional<DeviceTensor> pixels, bool labels);
   DeviceBatch(DeviceBatch&& other) noexcept { *this = std::move(other); }
@@ -61,16 +64,16 @@ class DeviceBatch {
 
   const BatchInfo& info() const { return buffer_->info; }
   size_t size() const { return buffer_->info.ids.size(); }
-  // nullptr where the loader does not decode, or labels are not copied.
+  // nullptr if the loader does not decode, or labels are not copied.
   const DeviceTensor* pixels() const { return pixels_ ? &*pixels_ : nullptr; }
   const DeviceTensor* labels() const { return labels_ ? &*labels_ : nullptr; }
-  // Encoded bytes; data == nullptr where the sample has no such field, or it was decoded.
+  // Encoded bytes; data == nullptr if the sample has no such field, or it was decoded.
   DeviceBytes bytes(size_t field, size_t slot) const {
     return buffer_->fields[field * size() + slot];
   }
   size_t fields() const { return size() == 0 ? 0 : buffer_->fields.size() / size(); }
 
-  // What is enqueued on the stream from now on finds the batch there.
+  // What is enqueued on the stream from now on runs once the batch is there.
   absl::Status WaitOn(Stream stream);
   absl::Status Release(Stream stream);
 

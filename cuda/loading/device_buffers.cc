@@ -8,10 +8,16 @@
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
-absl::StatusOr<std::shared_ptr<DeviceBuffers>> DeviceBuffers::Create(const DeviceApi& api,
+namespace {
+
+constexpr std::string_view kEncodedBytes = "a batch's encoded bytes";
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<DeviceBuffers>> DeviceBuffers::Create(Device& device,
                                                                      DeviceBufferSpec spec) {
   spec.buffers = std::max(spec.buffers, kMinBuffers);
-  std::shared_ptr<DeviceBuffers> made(new DeviceBuffers(api, spec));
+  std::shared_ptr<DeviceBuffers> made(new DeviceBuffers(device, spec));
   absl::Status status = made->AllocateAll(spec.buffers);
   if (absl::IsResourceExhausted(status)) {
     ++made->shrinks_;
@@ -44,13 +50,7 @@ absl::Status DeviceBuffers::AllocateOne(DeviceBuffer& buffer) {
   const size_t samples = spec_.samples ? DeviceAligned(spec_.slots * sizeof(PreprocessSample)) : 0;
   const size_t rows = spec_.rows ? DeviceAligned(spec_.slots * sizeof(uint64_t)) : 0;
   const size_t bytes = std::max<size_t>(pixels + output + labels + samples + rows, 256);
-  absl::Status status =
-      Checked(api_, api_.allocate(api_.self, &buffer.memory, bytes),
-              absl::StrCat("allocating ", bytes, " bytes on the device for a batch"));
-  if (!status.ok()) {
-    buffer.memory = nullptr;
-    return status;
-  }
+  ASSIGN_OR_RETURN(buffer.memory, device_.Allocate(bytes, "a batch"));
   device_bytes_ += bytes;
   auto* at = static_cast<uint8_t*>(buffer.memory);
   buffer.pixels = at;
@@ -59,17 +59,10 @@ absl::Status DeviceBuffers::AllocateOne(DeviceBuffer& buffer) {
   if (samples > 0)
     buffer.samples = reinterpret_cast<PreprocessSample*>(at + pixels + output + labels);
   if (rows > 0) buffer.rows = reinterpret_cast<uint64_t*>(at + pixels + output + labels + samples);
-  for (Event* const event : {&buffer.ready, &buffer.released}) {
-    Event made = nullptr;
-    status = Checked(api_, api_.event_create(api_.self, &made, false), "making an event");
-    if (!status.ok()) return status;
-    *event = made;
-  }
+  ASSIGN_OR_RETURN(buffer.ready, device_.CreateEvent());
+  ASSIGN_OR_RETURN(buffer.released, device_.CreateEvent());
   if (spec_.raw_bytes == 0) return absl::OkStatus();
-  void* raw = nullptr;
-  status = Checked(api_, api_.allocate(api_.self, &raw, spec_.raw_bytes),
-                   absl::StrCat("allocating ", spec_.raw_bytes, " bytes on the device"));
-  if (!status.ok()) return status;
+  ASSIGN_OR_RETURN(void* const raw, device_.Allocate(spec_.raw_bytes, kEncodedBytes));
   buffer.raw = static_cast<uint8_t*>(raw);
   buffer.raw_bytes = spec_.raw_bytes;
   device_bytes_ += buffer.raw_bytes;
@@ -77,13 +70,11 @@ absl::Status DeviceBuffers::AllocateOne(DeviceBuffer& buffer) {
 }
 
 void DeviceBuffers::FreeOne(DeviceBuffer& buffer) {
-  if (IsLost(api_)) return;
-  if (buffer.memory != nullptr) (void)Checked(api_, api_.free(api_.self, buffer.memory), "");
-  if (buffer.raw != nullptr && !IsLost(api_))
-    (void)Checked(api_, api_.free(api_.self, buffer.raw), "");
+  if (device_.lost()) return;
+  if (buffer.memory != nullptr) (void)device_.Free(buffer.memory);
+  if (buffer.raw != nullptr && !device_.lost()) (void)device_.Free(buffer.raw);
   for (const Event event : {buffer.ready, buffer.released}) {
-    if (event != nullptr && !IsLost(api_))
-      (void)Checked(api_, api_.event_destroy(api_.self, event), "");
+    if (event != nullptr && !device_.lost()) (void)device_.DestroyEvent(event);
   }
 }
 
@@ -94,10 +85,11 @@ void DeviceBuffers::FreeAll() {
   device_bytes_ = 0;
 }
 
-// Whether the device is done with it. An answer that cannot be had counts as no.
+// Whether the device is done with it. An error counts as no.
 bool DeviceBuffers::Idle(const DeviceBuffer& buffer) const {
-  for (const Event event : Before(buffer)) {
-    if (!Checked(api_, api_.event_query(api_.self, event), "").ok()) return false;
+  for (const Event event : Dependencies(buffer)) {
+    const absl::StatusOr<bool> done = device_.IsDone(event);
+    if (!done.ok() || !*done) return false;
   }
   return true;
 }
@@ -106,8 +98,8 @@ DeviceBuffers::~DeviceBuffers() {
   if (!InOwnProcess()) return;
   const auto deadline = std::chrono::steady_clock::now() + patience_;
   for (const auto& buffer : all_) {
-    while (!IsLost(api_) && !Idle(*buffer)) {
-      // Freeing would wait for ever.
+    while (!device_.lost() && !Idle(*buffer)) {
+      // Freeing would wait forever.
       if (std::chrono::steady_clock::now() >= deadline) return;
       std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
@@ -137,7 +129,7 @@ void DeviceBuffers::Poke() {
   returned_.notify_all();
 }
 
-std::vector<Event> DeviceBuffers::Before(const DeviceBuffer& buffer) const {
+std::vector<Event> DeviceBuffers::Dependencies(const DeviceBuffer& buffer) const {
   std::vector<Event> events;
   if (buffer.was_ready) events.push_back(buffer.ready);
   if (buffer.was_released) events.push_back(buffer.released);
@@ -147,33 +139,29 @@ std::vector<Event> DeviceBuffers::Before(const DeviceBuffer& buffer) const {
 absl::Status DeviceBuffers::ReserveRaw(DeviceBuffer& buffer, size_t bytes) {
   if (bytes <= buffer.raw_bytes) return absl::OkStatus();
   if (buffer.raw != nullptr) {
-    absl::Status freed = Checked(api_, api_.free(api_.self, buffer.raw), "freeing a batch's bytes");
+    absl::Status freed = device_.Free(buffer.raw);
     buffer.raw = nullptr;
     const std::lock_guard lock(mutex_);
     device_bytes_ -= std::exchange(buffer.raw_bytes, 0);
     ++growths_;
-    if (!freed.ok() && IsLost(api_)) return freed;
+    if (!freed.ok() && device_.lost()) return freed;
   }
-  // A quarter more, so that batches that differ a little do not each come here.
+  // A quarter more, so that batches that differ a little do not each allocate.
   size_t room = DeviceAligned(bytes + bytes / 4);
-  void* raw = nullptr;
-  DeviceStatus allocated = api_.allocate(api_.self, &raw, room);
-  if (ClassOf(allocated) == FailureClass::kResource) {
+  absl::StatusOr<void*> raw = device_.Allocate(room, kEncodedBytes);
+  if (absl::IsResourceExhausted(raw.status())) {
     RETURN_IF_ERROR(FreeUnused());
     room = DeviceAligned(bytes);
-    allocated = api_.allocate(api_.self, &raw, room);
+    raw = device_.Allocate(room, kEncodedBytes);
   }
-  RETURN_IF_ERROR(Checked(
-      api_, allocated,
-      absl::StrCat("allocating ", room, " bytes on the device for a batch's encoded bytes")));
-  buffer.raw = static_cast<uint8_t*>(raw);
+  RETURN_IF_ERROR(raw.status());
+  buffer.raw = static_cast<uint8_t*>(*raw);
   const std::lock_guard lock(mutex_);
   buffer.raw_bytes = room;
   device_bytes_ += room;
   return absl::OkStatus();
 }
 
-// As long as enough are left; their memory stays where it is not theirs alone.
 absl::Status DeviceBuffers::FreeUnused() {
   const std::lock_guard lock(mutex_);
   ++shrinks_;
@@ -182,7 +170,7 @@ absl::Status DeviceBuffers::FreeUnused() {
     free_.pop_back();
     device_bytes_ -= std::min<uint64_t>(device_bytes_, buffer->raw_bytes);
     FreeOne(*buffer);
-    if (IsLost(api_)) return LostStatus(api_);
+    if (device_.lost()) return device_.LostStatus();
     all_.erase(std::find_if(all_.begin(), all_.end(),
                             [buffer](const auto& each) { return each.get() == buffer; }));
   }
@@ -197,15 +185,13 @@ void DeviceBuffers::SetHeld(DeviceBuffer& buffer) {
 absl::Status DeviceBuffers::GiveBack(DeviceBuffer& buffer, std::optional<Stream> stream) {
   absl::Status status;
   bool recorded = false;
-  if (stream && !IsLost(api_)) {
-    status = Checked(api_, api_.event_record(api_.self, buffer.released, *stream),
-                     "recording the release of a batch");
+  if (stream && !device_.lost()) {
+    status = device_.RecordEvent(buffer.released, *stream);
     recorded = status.ok();
-    // Without the event the host has to see itself that the stream is done.
-    if (!recorded && !IsLost(api_)) {
-      status = Checked(api_, api_.stream_synchronize(api_.self, *stream),
-                       "waiting for the stream that a batch was released on");
-      // The buffer is given up: nobody knows when it may be written again.
+    // Without the event the host itself must wait for the stream.
+    if (!recorded && !device_.lost()) {
+      status = device_.Synchronize(*stream);
+      // The buffer is given up: it is not known when it may be written again.
       if (!status.ok()) return status;
     }
   }

@@ -1,16 +1,20 @@
-// DeviceBuffers: the fixed set of places on the device that batches are copied to, again and again.
+// DeviceBuffers: the fixed set of buffers on the device that batches are copied to, again and
+// again.
 //
-//   absl::StatusOr<std::shared_ptr<DeviceBuffers>> buffers = DeviceBuffers::Create(api, spec);
+//   absl::StatusOr<std::shared_ptr<DeviceBuffers>> buffers = DeviceBuffers::Create(device, spec);
 //   if (DeviceBuffer* buffer = (*buffers)->TryTake()) ...   // filled, given out as a DeviceBatch
 //   absl::Status status = (*buffers)->GiveBack(buffer, stream);  // used until what runs there now
 //
-// A buffer that is given back is taken again at once: whoever fills it enqueues that behind
-// `Before(buffer)`, the events after which its last use is over. The host waits for none of them.
+// A buffer that is given back is taken again at once: what fills it is enqueued after the events
+// Dependencies(buffer), when its last use is over. The host waits for none of them.
 //
-// Lifetime: shared by a loader and its batches; the table outlives it. The destructor waits for the
-// last uses for `patience` at most, then leaves the memory to the end of the process.
+// Lifetime: shared by a loader and its batches; the device outlives it. The destructor waits for
+// the last uses for `patience` at most, then leaves the memory to the end of the process.
+//
 // Thread-safety: any thread.
+//
 // Errors: those of the calls; ResourceExhausted with the sizes.
+//
 // Units: bytes.
 #ifndef SHARDPACK_CUDA_LOADING_DEVICE_BUFFERS_H_
 #define SHARDPACK_CUDA_LOADING_DEVICE_BUFFERS_H_
@@ -30,7 +34,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "cuda/device/device_api.h"
+#include "cuda/device/device.h"
 #include "readers/loading/host_batch.h"
 
 namespace shardpack {
@@ -49,14 +53,14 @@ struct DeviceBytes {
 };
 
 struct DeviceBuffer {
-  // On the device, each aligned to 256 bytes.
+  // On the device, each aligned to kDeviceAlignment.
   uint8_t* pixels = nullptr;  // as the host decoded them
   uint8_t* output = nullptr;  // after preprocessing; == pixels without
   int64_t* labels = nullptr;
   PreprocessSample* samples = nullptr;
-  bool odd_samples = false;  // those of a batch with padding
-  uint64_t* rows = nullptr;  // of a gather
-  uint8_t* raw = nullptr;    // encoded bytes: the slabs one behind the other
+  bool padded_samples = false;  // `samples` are those of a batch with padding
+  uint64_t* rows = nullptr;     // of a gather
+  uint8_t* raw = nullptr;       // encoded bytes: the slabs one after the other
   size_t raw_bytes = 0;
 
   Event ready = nullptr, released = nullptr;
@@ -77,33 +81,34 @@ class DeviceBuffers {
  public:
   static constexpr uint32_t kMinBuffers = 2;  // one is filled while one is used
 
-  // With too little memory, once more with kMinBuffers.
-  static absl::StatusOr<std::shared_ptr<DeviceBuffers>> Create(const DeviceApi& api,
+  // Tries again with kMinBuffers if there is too little memory.
+  static absl::StatusOr<std::shared_ptr<DeviceBuffers>> Create(Device& device,
                                                                DeviceBufferSpec spec);
   ~DeviceBuffers();
   DeviceBuffers(const DeviceBuffers&) = delete;
   DeviceBuffers& operator=(const DeviceBuffers&) = delete;
 
-  const DeviceApi& api() const { return api_; }
+  Device& device() const { return device_; }
   const DeviceBufferSpec& spec() const { return spec_; }  // buffers: as many as there are
   bool InOwnProcess() const { return ::getpid() == process_; }
 
   DeviceBuffer* TryTake();
-  // After `for_at_most`, or when Poke is called, nullptr too.
+  // nullptr after `for_at_most`, or when Poke is called.
   DeviceBuffer* Take(std::chrono::microseconds for_at_most);
   void Poke();
   // Events that the next use waits for on the device.
-  std::vector<Event> Before(const DeviceBuffer& buffer) const;
-  // Room for so many encoded bytes. Frees buffers that nobody uses if there is no memory else.
+  std::vector<Event> Dependencies(const DeviceBuffer& buffer) const;
+  // Makes room for so many encoded bytes; frees unused buffers if there is too little memory.
   absl::Status ReserveRaw(DeviceBuffer& buffer, size_t bytes);
-  // Frees buffers that nobody uses, as long as enough are left, for memory of other use.
+  // Frees unused buffers down to kMinBuffers, so that others have the memory.
   absl::Status FreeUnused();
-  // The buffer is a delivered batch's from now on.
+  // The buffer belongs to a delivered batch from now on.
   void SetHeld(DeviceBuffer& buffer);
-  // With a stream: not before what was enqueued there. Without: its work is over, or never was.
+  // With a stream, the buffer is reused only after work already enqueued on it; without, no work is
+  // pending.
   absl::Status GiveBack(DeviceBuffer& buffer, std::optional<Stream> stream);
 
-  // "epoch 0 steps 3, 4" of the batches that are held; empty without.
+  // "epoch 0 step 3, epoch 0 step 4": the batches that are held; empty if none is.
   std::string Holders() const;
   uint32_t buffers() const;
   uint64_t device_bytes() const;
@@ -113,14 +118,14 @@ class DeviceBuffers {
   const std::vector<std::unique_ptr<DeviceBuffer>>& all() const { return all_; }
 
  private:
-  DeviceBuffers(const DeviceApi& api, const DeviceBufferSpec& spec) : api_(api), spec_(spec) {}
+  DeviceBuffers(Device& device, const DeviceBufferSpec& spec) : device_(device), spec_(spec) {}
   absl::Status AllocateAll(uint32_t buffers);
   absl::Status AllocateOne(DeviceBuffer& buffer);
   void FreeOne(DeviceBuffer& buffer);
   void FreeAll();
   bool Idle(const DeviceBuffer& buffer) const;
 
-  const DeviceApi& api_;
+  Device& device_;
   DeviceBufferSpec spec_;
   const pid_t process_ = ::getpid();
   std::chrono::milliseconds patience_{5000};

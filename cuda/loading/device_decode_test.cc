@@ -6,9 +6,9 @@
 #include <set>
 #include <thread>
 
-#include "cuda/device/host_api.h"
+#include "cuda/device/host_device.h"
 #include "cuda/loading/device_loader.h"
-#include "cuda/testing/fake_api.h"
+#include "cuda/testing/fake_device.h"
 #include "cuda/testing/fake_nvjpeg.h"
 #include "cuda/testing/loader_fixture.h"
 #include "gmock/gmock.h"
@@ -60,19 +60,19 @@ struct Outcome {
   DeviceLoaderStats stats;
 };
 
-Outcome RunEpochs(const DeviceApi& api, const LoaderFixture& data, const DeviceOptions& options,
+Outcome RunEpochs(Device& device, const LoaderFixture& data, const DeviceOptions& options,
                   uint64_t epochs = 1, BadSamples unread = BadSamples::kFail) {
   Outcome outcome;
   const auto note = [&](const absl::Status& status) {
     if (!status.ok()) outcome.errors.push_back(status);
     return status.ok();
   };
-  PinnedMemory memory(api, {.log = nullptr});
+  PinnedMemory memory(device, {.log = nullptr});
   LoaderOptions encoded = Encoded(data, epochs);
   encoded.bad_samples = unread;
   absl::StatusOr<Loader> host = data.TryOpen(memory, encoded);
   if (!note(host.status())) return outcome;
-  absl::StatusOr<DeviceLoader> loader = DeviceLoader::Open(*std::move(host), options, api);
+  absl::StatusOr<DeviceLoader> loader = DeviceLoader::Open(*std::move(host), options, device);
   if (!note(loader.status())) return outcome;
   for (uint64_t ends = 0; ends < epochs;) {
     auto batch = loader->Next();
@@ -87,13 +87,9 @@ Outcome RunEpochs(const DeviceApi& api, const LoaderFixture& data, const DeviceO
     got.pixels.resize(pixels.bytes());
     got.labels.resize((*batch)->size());
     // Memory that is not page-locked: the copies wait.
-    bool read = note(Checked(
-        api, api.copy_to_host(api.self, got.pixels.data(), pixels.data, pixels.bytes(), nullptr),
-        "reading back"));
-    read = note(Checked(api,
-                        api.copy_to_host(api.self, got.labels.data(), (*batch)->labels()->data,
-                                         got.labels.size() * sizeof(int64_t), nullptr),
-                        "reading back")) &&
+    bool read = note(device.CopyToHost(got.pixels.data(), pixels.data, pixels.bytes(), nullptr));
+    read = note(device.CopyToHost(got.labels.data(), (*batch)->labels()->data,
+                                  got.labels.size() * sizeof(int64_t), nullptr)) &&
            read;
     if (read) outcome.batches.push_back(std::move(got));
     note((*batch)->Release(nullptr));
@@ -112,7 +108,7 @@ int LargestDifference(const std::string& a, const std::string& b) {
   return largest;
 }
 
-// Against the Loader's own decoding, whose resize rounds its weights otherwise.
+// Compares with the Loader's own decoding, whose resize rounds its weights differently.
 void ExpectClose(const std::vector<Delivered>& got, const std::vector<HostCopy>& expected) {
   size_t n = 0;
   for (const HostCopy& host : expected) {
@@ -142,10 +138,9 @@ TEST(DeviceDecode, IsWhatTheLoaderDecodes) {
   const std::vector<HostCopy> expected = data.Expected(host);
   for (const int engines : {2, 0}) {
     for (const int threads : {1, 3}) {
-      FakeApi fake({.seed = 4, .max_delay_us = 300});
+      FakeDevice fake({.seed = 4, .max_delay_us = 300});
       FakeNvjpeg nvjpeg({.engines = engines}, &fake);
-      const Outcome got =
-          RunEpochs(fake.api(), data, Decoding(data, &nvjpeg.functions(), threads), 2);
+      const Outcome got = RunEpochs(fake, data, Decoding(data, &nvjpeg.functions(), threads), 2);
       EXPECT_THAT(got.errors, IsEmpty());
       ExpectClose(got.batches, expected);
       const JpegDecoderStats& stats = got.stats.decode;
@@ -166,7 +161,7 @@ TEST(DeviceDecode, IsWhatTheLoaderDecodes) {
   }
 }
 
-// On a GPU, what it does not decode is said in one line, and stays in the counts.
+// A GPU that does not decode everything is reported in one line, and in the counts.
 TEST(DeviceDecode, ThatTheCpuDecodesIsSaid) {
   enum { kEngines = 1, kHybrid = 2 };
   const struct {
@@ -182,13 +177,13 @@ TEST(DeviceDecode, ThatTheCpuDecodesIsSaid) {
   for (const auto& wanted : kCases) {
     SCOPED_TRACE(wanted.said);
     const LoaderFixture data(TestName(), {.samples = 24, .turned = wanted.turned});
-    FakeApi fake({.max_delay_us = 0, .kind = DeviceKind::kCuda});
+    FakeDevice fake({.max_delay_us = 0, .kind = DeviceKind::kCuda});
     FakeNvjpeg nvjpeg({.engines = (wanted.there & kEngines) != 0 ? 2 : 0}, &fake);
     if ((wanted.there & kHybrid) == 0) nvjpeg.functions().DecodeJpegHost = nullptr;
     std::vector<std::string> lines;
     DeviceOptions options = Decoding(data, &nvjpeg.functions());
     options.log = [&](const std::string& line) { lines.push_back(line); };
-    const Outcome got = RunEpochs(fake.api(), data, options, 2);
+    const Outcome got = RunEpochs(fake, data, options, 2);
     EXPECT_THAT(got.errors, IsEmpty());
     const bool by_cpu = wanted.turned || wanted.there == 0;
     EXPECT_EQ(got.stats.decode.cpu, by_cpu ? 48u : 0u);
@@ -207,22 +202,22 @@ TEST(DeviceDecode, EveryCropAndFormatOnEveryTable) {
     LoaderOptions host = data.Options();
     host.decode->crop.kind = kind;
     host.decode->crop.shortest_side = 22;
-    FakeApi fake;
+    FakeDevice fake;
     FakeNvjpeg nvjpeg({}, &fake);
     DeviceOptions options = Decoding(data, &nvjpeg.functions());
     options.decode->crop = host.decode->crop;
-    ExpectClose(RunEpochs(fake.api(), data, options).batches, data.Expected(host));
+    ExpectClose(RunEpochs(fake, data, options).batches, data.Expected(host));
     options.preprocess->output = {.type = PixelType::kF32,
                                   .layout = PixelLayout::kNchw,
                                   .mean = {0.4f, 0.5f, 0.6f},
                                   .std = {0.2f, 0.25f, 0.3f}};
-    const std::vector<Delivered> on_device = RunEpochs(fake.api(), data, options).batches;
+    const std::vector<Delivered> on_device = RunEpochs(fake, data, options).batches;
     ASSERT_THAT(on_device, SizeIs(3));
     options.decode->nvjpeg = nullptr;
-    ExpectEqual(RunEpochs(HostApi(), data, options).batches, on_device);
+    ExpectEqual(RunEpochs(HostDevice::Get(), data, options).batches, on_device);
     // A device that has no kernel.
-    fake.FailEntry("preprocess", kDeviceNoKernelImage);
-    const Outcome without = RunEpochs(fake.api(), data, options);
+    fake.FailEntry("Preprocess", kDeviceNoKernelImage);
+    const Outcome without = RunEpochs(fake, data, options);
     EXPECT_THAT(without.stats.why_fallback, HasSubstr("preprocessing by the CPU"));
     ExpectEqual(without.batches, on_device);
   }
@@ -231,18 +226,18 @@ TEST(DeviceDecode, EveryCropAndFormatOnEveryTable) {
 TEST(DeviceDecode, EveryCallAtEveryPosition) {
   const LoaderFixture data(TestName(), {.samples = 24, .kinds = true});
   const std::vector<Delivered> expected =
-      RunEpochs(HostApi(), data, Decoding(data, nullptr)).batches;
+      RunEpochs(HostDevice::Get(), data, Decoding(data, nullptr)).batches;
   ASSERT_THAT(expected, SizeIs(3));
   for (const int code :
        {kDeviceInvalidValue, kDeviceNotSupported, kDeviceOutOfMemory, kDeviceIllegalAddress}) {
     size_t errors = 0, runs = 0;
     for (uint64_t n = 0, without = 0; without < 4; ++n, ++runs) {
       SCOPED_TRACE(::testing::Message() << "error " << code << " at " << n);
-      FakeApi fake({.seed = n, .max_delay_us = 0});
+      FakeDevice fake({.seed = n, .max_delay_us = 0});
       FakeNvjpeg nvjpeg({.engines = 2}, &fake);
       fake.FailCall(n, code);
       const Outcome outcome =
-          RunEpochs(fake.api(), data, Decoding(data, &nvjpeg.functions(), n % 2 == 0 ? 1 : 2));
+          RunEpochs(fake, data, Decoding(data, &nvjpeg.functions(), n % 2 == 0 ? 1 : 2));
       without = fake.failed() ? 0 : without + 1;
       errors += !outcome.errors.empty();
       for (const Delivered& got : outcome.batches) {
@@ -257,7 +252,7 @@ TEST(DeviceDecode, EveryCallAtEveryPosition) {
         EXPECT_TRUE(fake.failed()) << outcome.errors[0];
         EXPECT_THAT(std::string(outcome.errors[0].message()), HasSubstr("cudaError"));
       }
-      if (!IsLost(fake.api())) {
+      if (!fake.lost()) {
         EXPECT_EQ(fake.live_objects(), 0u) << fake.LiveObjects();
         EXPECT_EQ(nvjpeg.live(), 0);
         EXPECT_EQ(nvjpeg.misuses(), 0);
@@ -269,19 +264,19 @@ TEST(DeviceDecode, EveryCallAtEveryPosition) {
   }
 }
 
-// nvJPEG may fail at any place: the images are decoded all the same.
+// nvJPEG may fail at any call: the images are decoded all the same.
 TEST(DeviceDecode, EveryCallOfNvjpegFailing) {
   const LoaderFixture data(TestName(), {.samples = 24, .kinds = true});
   const std::vector<Delivered> expected =
-      RunEpochs(HostApi(), data, Decoding(data, nullptr)).batches;
+      RunEpochs(HostDevice::Get(), data, Decoding(data, nullptr)).batches;
   uint64_t refused = 0;
   int call = 1;
   for (bool over = false; !over; ++call) {
     SCOPED_TRACE(call);
-    FakeApi fake({.max_delay_us = 0});
+    FakeDevice fake({.max_delay_us = 0});
     FakeNvjpeg nvjpeg({.engines = 2}, &fake);
     nvjpeg.FailAt(call, kNvjpegExecutionFailed);
-    const Outcome outcome = RunEpochs(fake.api(), data, Decoding(data, &nvjpeg.functions()));
+    const Outcome outcome = RunEpochs(fake, data, Decoding(data, &nvjpeg.functions()));
     over = !nvjpeg.failed();
     refused += outcome.stats.decode.refused;
     EXPECT_THAT(outcome.errors, IsEmpty());
@@ -298,21 +293,21 @@ TEST(DeviceDecode, BadImages) {
   const LoaderFixture data(TestName(),
                            {.samples = 24, .kinds = true, .cut = {2, 3, 7, 11, 14, 20}});
   const LoaderFixture whole(TestName() + "Whole", {.samples = 24, .kinds = true});
-  FakeApi fake;
+  FakeDevice fake;
   FakeNvjpeg nvjpeg({}, &fake);
   DeviceOptions options = Decoding(data, &nvjpeg.functions());
-  const Outcome failed = RunEpochs(fake.api(), data, options);
+  const Outcome failed = RunEpochs(fake, data, options);
   ASSERT_THAT(failed.errors, SizeIs(1));
   EXPECT_EQ(failed.errors[0].code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(failed.errors[0].message()),
               AllOf(HasSubstr(" record "), HasSubstr(" key ")));
 
   options.bad_images = {.policy = BadSamples::kSubstitute, .most = 6};
-  const Outcome got = RunEpochs(fake.api(), data, options);
+  const Outcome got = RunEpochs(fake, data, options);
   EXPECT_THAT(got.errors, IsEmpty());
   EXPECT_THAT(got.bad, SizeIs(6));
   EXPECT_EQ(got.stats.decode.failed, 6u);
-  const std::vector<Delivered> expected = RunEpochs(fake.api(), whole, options).batches;
+  const std::vector<Delivered> expected = RunEpochs(fake, whole, options).batches;
   ASSERT_EQ(got.batches.size(), expected.size());
   const size_t image = got.batches[0].pixels.size() / 8;
   std::set<uint64_t> wanted;
@@ -337,14 +332,14 @@ TEST(DeviceDecode, BadImages) {
   EXPECT_EQ(wanted, (std::set<uint64_t>{2, 3, 7, 11, 14, 20}));
 
   options.bad_images.most = 5;
-  const Outcome too_many = RunEpochs(fake.api(), data, options);
+  const Outcome too_many = RunEpochs(fake, data, options);
   ASSERT_THAT(too_many.errors, SizeIs(1));
   EXPECT_THAT(std::string(too_many.errors[0].message()), HasSubstr("more than 5 bad images"));
 
   const LoaderFixture none(TestName() + "None", {.samples = 2, .batch = 2, .cut = {0, 1}});
   options = Decoding(none, &nvjpeg.functions());
   options.bad_images.policy = BadSamples::kSubstitute;
-  const Outcome no_good = RunEpochs(fake.api(), none, options);
+  const Outcome no_good = RunEpochs(fake, none, options);
   ASSERT_THAT(no_good.errors, SizeIs(1));
   EXPECT_THAT(std::string(no_good.errors[0].message()),
               HasSubstr("no image of a batch can be decoded"));
@@ -360,7 +355,7 @@ TEST(DeviceDecode, SubstitutesOfSubstitutes) {
   const LoaderFixture data(TestName(), {.samples = 24, .cut = cut, .flipped = flipped});
   DeviceOptions options = Decoding(data, nullptr);
   options.bad_images.policy = BadSamples::kSubstitute;
-  const Outcome got = RunEpochs(HostApi(), data, options, 1, BadSamples::kSubstitute);
+  const Outcome got = RunEpochs(HostDevice::Get(), data, options, 1, BadSamples::kSubstitute);
   EXPECT_THAT(got.errors, IsEmpty());
   std::multiset<uint64_t> wanted;
   for (const Delivered& batch : got.batches) {
@@ -378,13 +373,13 @@ TEST(DeviceDecode, SubstitutesOfSubstitutes) {
 // Each with what is known of the image that stands in.
 TEST(DeviceDecode, SubstitutesOfTheLoader) {
   const LoaderFixture data(TestName(), {.samples = 24, .kinds = true, .flipped = {1, 8, 9, 17}});
-  FakeApi fake;
+  FakeDevice fake;
   FakeNvjpeg nvjpeg({}, &fake);
   LoaderOptions host = data.Options();
   host.bad_samples = BadSamples::kSubstitute;
   const std::vector<HostCopy> expected = data.Expected(host);
   const Outcome got =
-      RunEpochs(fake.api(), data, Decoding(data, &nvjpeg.functions()), 1, BadSamples::kSubstitute);
+      RunEpochs(fake, data, Decoding(data, &nvjpeg.functions()), 1, BadSamples::kSubstitute);
   EXPECT_THAT(got.errors, IsEmpty());
   EXPECT_THAT(got.bad, SizeIs(4));
   ExpectClose(got.batches, expected);
@@ -394,24 +389,24 @@ TEST(DeviceDecode, SubstitutesOfTheLoader) {
 TEST(DeviceDecode, ImagesOfVerySizes) {
   const LoaderFixture data(TestName(), {.samples = 120, .batch = 1, .spread = 400});
   const std::vector<Delivered> expected =
-      RunEpochs(HostApi(), data, Decoding(data, nullptr)).batches;
+      RunEpochs(HostDevice::Get(), data, Decoding(data, nullptr)).batches;
   for (uint64_t seed = 0; seed < 4; ++seed) {
-    FakeApi fake({.seed = seed, .max_delay_us = 2000});
+    FakeDevice fake({.seed = seed, .max_delay_us = 2000});
     FakeNvjpeg nvjpeg({.engines = seed % 2 == 0 ? 2 : 0}, &fake);
-    const Outcome got = RunEpochs(fake.api(), data, Decoding(data, &nvjpeg.functions()));
+    const Outcome got = RunEpochs(fake, data, Decoding(data, &nvjpeg.functions()));
     EXPECT_THAT(got.errors, IsEmpty());
     ExpectEqual(got.batches, expected);
-    EXPECT_GT(fake.calls("allocate"), 4u + 2u) << "it grew, and again";
+    EXPECT_GT(fake.calls("Allocate"), 4u + 2u) << "it grew, and again";
   }
 }
 
 TEST(DeviceDecode, ASteadyRunAllocatesNothing) {
   const LoaderFixture data(TestName(), {.samples = 40});
-  FakeApi fake({.max_delay_us = 100});
+  FakeDevice fake({.max_delay_us = 100});
   FakeNvjpeg nvjpeg({}, &fake);
-  PinnedMemory memory(fake.api(), {.log = nullptr});
+  PinnedMemory memory(fake, {.log = nullptr});
   auto loader = DeviceLoader::Open(data.Open(memory, Encoded(data, 0)),
-                                   Decoding(data, &nvjpeg.functions()), fake.api());
+                                   Decoding(data, &nvjpeg.functions()), fake);
   ASSERT_TRUE(loader.ok()) << loader.status();
   uint64_t allocations = 0, syncs = 0;
   for (int i = 0; i < 240; ++i) {
@@ -430,9 +425,9 @@ TEST(DeviceDecode, ASteadyRunAllocatesNothing) {
 TEST(DeviceDecode, ALittleMemoryIsEnoughOrSaysSo) {
   const LoaderFixture data(TestName(), {.samples = 24});
   for (const uint64_t cap : {uint64_t{75'000}, uint64_t{68'000}, uint64_t{45'000}}) {
-    FakeApi fake({.device_cap_bytes = cap});
+    FakeDevice fake({.device_cap_bytes = cap});
     FakeNvjpeg nvjpeg({}, &fake);
-    const Outcome got = RunEpochs(fake.api(), data, Decoding(data, &nvjpeg.functions()));
+    const Outcome got = RunEpochs(fake, data, Decoding(data, &nvjpeg.functions()));
     if (cap > 50'000) {
       EXPECT_THAT(got.errors, IsEmpty()) << cap;
       EXPECT_THAT(got.batches, SizeIs(3));
@@ -445,15 +440,15 @@ TEST(DeviceDecode, ALittleMemoryIsEnoughOrSaysSo) {
   }
 }
 
-// Whoever asks for a batch is told what is waited for, and may ask again.
+// Next says what it waits for, and may be called again.
 TEST(DeviceDecode, ADeviceThatHangsIsNoHang) {
   const LoaderFixture data(TestName(), {.samples = 40, .kinds = true});
-  FakeApi fake;
+  FakeDevice fake;
   FakeNvjpeg nvjpeg({}, &fake);
   DeviceOptions options = Decoding(data, &nvjpeg.functions());
   options.patience = milliseconds(300);
-  PinnedMemory memory(fake.api(), {.log = nullptr});
-  auto loader = DeviceLoader::Open(data.Open(memory, Encoded(data, 0)), options, fake.api());
+  PinnedMemory memory(fake, {.log = nullptr});
+  auto loader = DeviceLoader::Open(data.Open(memory, Encoded(data, 0)), options, fake);
   ASSERT_TRUE(loader.ok()) << loader.status();
   ASSERT_TRUE(loader->Next().ok());
   fake.Hold();
@@ -474,13 +469,13 @@ TEST(DeviceDecode, ADeviceThatHangsIsNoHang) {
 TEST(DeviceDecode, EnginesThatFailAreSaid) {
   const LoaderFixture data(TestName(), {.samples = 40});
   const std::vector<Delivered> expected =
-      RunEpochs(HostApi(), data, Decoding(data, nullptr)).batches;
-  FakeApi fake;
+      RunEpochs(HostDevice::Get(), data, Decoding(data, nullptr)).batches;
+  FakeDevice fake;
   FakeNvjpeg nvjpeg({}, &fake);
   nvjpeg.functions().DecodeBatched = [](NvjpegHandle, NvjpegState, const unsigned char* const*,
                                         const size_t*, NvjpegImage*,
                                         void*) -> int { return kNvjpegInternalError; };
-  const Outcome got = RunEpochs(fake.api(), data, Decoding(data, &nvjpeg.functions()));
+  const Outcome got = RunEpochs(fake, data, Decoding(data, &nvjpeg.functions()));
   ExpectEqual(got.batches, expected);
   EXPECT_EQ(got.stats.decode.failed_batches, 3u);
   EXPECT_EQ(got.stats.fallbacks, 2u) << "and that they are not asked again";
@@ -490,11 +485,11 @@ TEST(DeviceDecode, EnginesThatFailAreSaid) {
 
 TEST(DeviceDecode, WhatNvjpegRefusesIsSaid) {
   const LoaderFixture data(TestName(), {.samples = 40});
-  FakeApi fake;
+  FakeDevice fake;
   FakeNvjpeg nvjpeg({.engines = 0}, &fake);
   nvjpeg.functions().DecodeJpegHost = [](NvjpegHandle, NvjpegDecoder, NvjpegState, NvjpegParams,
                                          NvjpegStream) -> int { return kNvjpegJpegNotSupported; };
-  const Outcome got = RunEpochs(fake.api(), data, Decoding(data, &nvjpeg.functions()));
+  const Outcome got = RunEpochs(fake, data, Decoding(data, &nvjpeg.functions()));
   EXPECT_THAT(got.errors, IsEmpty());
   EXPECT_EQ(got.stats.decode.cpu, 40u);
   EXPECT_EQ(got.stats.decode.refused, 40u);
@@ -504,12 +499,12 @@ TEST(DeviceDecode, WhatNvjpegRefusesIsSaid) {
 
 TEST(DeviceDecode, CopiesWithoutPageLocksAreSaid) {
   const LoaderFixture data(TestName(), {.samples = 40, .turned = true});
-  FakeApi fake;
+  FakeDevice fake;
   std::vector<std::string> lines;
   DeviceOptions options = Decoding(data, nullptr);
   options.log = [&](const std::string& line) { lines.push_back(line); };
-  fake.FailEntry("host_alloc", kDeviceOutOfMemory);
-  const Outcome got = RunEpochs(fake.api(), data, options);
+  fake.FailEntry("AllocateHost", kDeviceOutOfMemory);
+  const Outcome got = RunEpochs(fake, data, options);
   EXPECT_THAT(got.errors, IsEmpty());
   EXPECT_EQ(got.stats.decode.cpu, 40u);
   EXPECT_EQ(got.stats.decode.pageable, 40u);
@@ -518,13 +513,13 @@ TEST(DeviceDecode, CopiesWithoutPageLocksAreSaid) {
 
 TEST(DeviceDecode, StopsOnADeviceThatHangs) {
   const LoaderFixture data(TestName(), {.samples = 40, .kinds = true});
-  FakeApi fake;
+  FakeDevice fake;
   FakeNvjpeg nvjpeg({}, &fake);
   DeviceOptions options = Decoding(data, &nvjpeg.functions());
   options.stop_patience = milliseconds(50);
-  PinnedMemory memory(fake.api(), {.log = nullptr});
+  PinnedMemory memory(fake, {.log = nullptr});
   {
-    auto loader = DeviceLoader::Open(data.Open(memory, Encoded(data, 0)), options, fake.api());
+    auto loader = DeviceLoader::Open(data.Open(memory, Encoded(data, 0)), options, fake);
     ASSERT_TRUE(loader.ok()) << loader.status();
     ASSERT_TRUE(loader->Next().ok());
     fake.Hold();
@@ -539,11 +534,10 @@ TEST(DeviceDecode, StopsOnADeviceThatHangs) {
 
 TEST(DeviceDecode, WhatCannotBe) {
   const LoaderFixture data(TestName(), {.samples = 8});
-  FakeApi fake;
+  FakeDevice fake;
   const auto message = [&](LoaderOptions host, const DeviceOptions& options) {
-    PinnedMemory memory(fake.api(), {.log = nullptr});
-    const absl::Status status =
-        DeviceLoader::Open(data.Open(memory, host), options, fake.api()).status();
+    PinnedMemory memory(fake, {.log = nullptr});
+    const absl::Status status = DeviceLoader::Open(data.Open(memory, host), options, fake).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
     return std::string(status.message());
   };

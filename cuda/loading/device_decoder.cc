@@ -12,14 +12,14 @@
 namespace shardpack {
 
 absl::StatusOr<std::unique_ptr<DeviceDecoder>> DeviceDecoder::Create(
-    const DeviceApi& api, const DeviceDecode& options, const std::atomic<bool>* stop) {
-  if (auto status = CheckCropOptions(options.crop); !status.ok()) return status;
+    Device& device, const DeviceDecode& options, const std::atomic<bool>* stop) {
+  RETURN_IF_ERROR(CheckCropOptions(options.crop));
   if (options.channels != 1 && options.channels != 3) {
     return absl::InvalidArgumentError("channels are 1 or 3");
   }
-  std::unique_ptr<DeviceDecoder> made(new DeviceDecoder(api, options, stop));
+  std::unique_ptr<DeviceDecoder> made(new DeviceDecoder(device, options, stop));
   const NvjpegFunctions* functions = options.nvjpeg;
-  if (functions == nullptr && api.kind == DeviceKind::kCuda &&
+  if (functions == nullptr && device.kind() == DeviceKind::kCuda &&
       (options.use_hardware || options.use_hybrid)) {
     absl::StatusOr<NvjpegLibrary> library = NvjpegLibrary::Open();
     if (library.ok()) {
@@ -30,7 +30,7 @@ absl::StatusOr<std::unique_ptr<DeviceDecoder>> DeviceDecoder::Create(
     }
   }
   made->decoder_ = std::make_unique<JpegDecoder>(
-      functions, api,
+      functions, device,
       JpegDecoderOptions{.channels = options.channels,
                          .use_hardware = options.use_hardware,
                          .use_hybrid = options.use_hybrid,
@@ -45,8 +45,8 @@ absl::StatusOr<std::unique_ptr<DeviceDecoder>> DeviceDecoder::Create(
 DeviceDecoder::~DeviceDecoder() {
   decoder_.reset();
   for (Piece& piece : pieces_) {
-    if (piece.memory == nullptr || IsLost(api_)) continue;
-    (void)Checked(api_, api_.free(api_.self, piece.memory), "");
+    if (piece.memory == nullptr || device_.lost()) continue;
+    (void)device_.Free(piece.memory);
   }
 }
 
@@ -55,35 +55,31 @@ std::string DeviceDecoder::backends() const {
                                  : absl::StrCat("no nvJPEG: ", why_no_library_);
 }
 
-// What frees memory waits for the device, consumer's streams included; the host has waited before
+// Freeing memory waits for the device, the consumer's streams included; the host has already waited
 // for what reads this piece.
 absl::Status DeviceDecoder::Reserve(Piece& piece, size_t bytes) {
   if (bytes <= piece.bytes) return absl::OkStatus();
-  absl::Status status;
   if (piece.memory != nullptr) {
     ++growths_;
     piece.bytes = 0;
-    status = Checked(api_, api_.free(api_.self, std::exchange(piece.memory, nullptr)),
-                     "freeing memory of decoded images");
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(device_.Free(std::exchange(piece.memory, nullptr)));
   }
-  // A quarter more, so that batches that differ a little do not each come here; if that is too
-  // much, what it takes.
+  // A quarter more, so that batches that differ a little do not each allocate; exactly what the
+  // batch takes if that is too much.
+  absl::StatusOr<void*> memory;
   for (const size_t room : {DeviceAligned(bytes + bytes / 4), bytes}) {
-    status = Checked(
-        api_, api_.allocate(api_.self, &piece.memory, room),
-        absl::StrCat("allocating ", room, " bytes on the device for a batch's decoded images"));
-    if (status.ok()) {
+    memory = device_.Allocate(room, "a batch's decoded images");
+    if (memory.ok()) {
+      piece.memory = *memory;
       piece.bytes = room;
-      return status;
+      return absl::OkStatus();
     }
-    piece.memory = nullptr;
-    if (!absl::IsResourceExhausted(status)) return status;
+    if (!absl::IsResourceExhausted(memory.status())) break;
   }
-  return status;
+  return memory.status();
 }
 
-// A crop that takes nothing from around it is all that the preprocessing gets to see.
+// Where the crop reads no pixel beyond its edges, the preprocessing is given the crop alone.
 PreprocessSample DeviceDecoder::SampleOf(const JpegImage& image,
                                          const SampleIdentity& identity) const {
   const auto [width, height] = SizeOf(image.info, options_.orient);
@@ -108,7 +104,7 @@ PreprocessSample DeviceDecoder::SampleOf(const JpegImage& image,
 absl::Status DeviceDecoder::Prepare(const HostBatch& batch, size_t field,
                                     std::span<absl::Status> why) {
   images_.clear();
-  places_.clear();
+  slots_.clear();
   epoch_ = batch.epoch();
   size_t bytes = 0;
   for (size_t slot = 0; slot < batch.size(); ++slot) {
@@ -128,7 +124,7 @@ absl::Status DeviceDecoder::Prepare(const HostBatch& batch, size_t field,
     const auto [width, height] = SizeOf(*info, options_.orient);
     const size_t pitch_bytes = size_t{width} * options_.channels;
     images_.push_back({.file = file, .info = *info, .out = nullptr, .pitch_bytes = pitch_bytes});
-    places_.push_back({.slot = slot, .offset = bytes, .id = batch.ids()[slot]});
+    slots_.push_back({.slot = slot, .offset = bytes, .id = batch.ids()[slot]});
     bytes += DeviceAligned(pitch_bytes * height);
   }
   Piece& piece = pieces_[piece_];
@@ -143,17 +139,17 @@ absl::Status DeviceDecoder::Prepare(const HostBatch& batch, size_t field,
 absl::Status DeviceDecoder::Decode(Stream stream, std::span<PreprocessSample> samples,
                                    std::span<absl::Status> why) {
   for (size_t i = 0; i < images_.size(); ++i) {
-    images_[i].out = static_cast<uint8_t*>(pieces_[piece_].memory) + places_[i].offset;
+    images_[i].out = static_cast<uint8_t*>(pieces_[piece_].memory) + slots_[i].offset;
   }
   results_.assign(images_.size(), {});
   RETURN_IF_ERROR(decoder_->Decode(images_, stream, results_));
   std::fill(samples.begin(), samples.end(), PreprocessSample());
   for (size_t i = 0; i < images_.size(); ++i) {
-    const Place& place = places_[i];
-    why[place.slot] = std::move(results_[i].status);
-    if (!why[place.slot].ok()) continue;
-    samples[place.slot] =
-        SampleOf(images_[i], {.seed = options_.augment_seed, .epoch = epoch_, .id = place.id});
+    const DecodedSlot& at = slots_[i];
+    why[at.slot] = std::move(results_[i].status);
+    if (!why[at.slot].ok()) continue;
+    samples[at.slot] =
+        SampleOf(images_[i], {.seed = options_.augment_seed, .epoch = epoch_, .id = at.id});
   }
   return absl::OkStatus();
 }

@@ -1,7 +1,7 @@
-// DeviceDecoder: the encoded images of a host batch to pixels on the device, and which part of each
-// the preprocessing takes.
+// DeviceDecoder: decodes the encoded images of a host batch to pixels on the device, and says which
+// part of each the preprocessing takes.
 //
-//   auto decoder = DeviceDecoder::Create(api, decode, &stop);
+//   auto decoder = DeviceDecoder::Create(device, decode, &stop);
 //   absl::Status status = (*decoder)->Prepare(batch, 0, why);     // room for it
 //   status = (*decoder)->Decode(stream, samples, why);
 //   ...                                     // enqueued on the stream: what reads samples[i].pixels
@@ -9,15 +9,18 @@
 //
 // Images are decoded whole by JpegDecoder (cuda/jpeg/jpeg_decoder.h) into one of two pieces of
 // device memory, which grow when a batch needs more than any before; crops and flips are those that
-// the Loader would choose (images/augment/crop.h: a function of seed, epoch and id). Against the
-// Loader's own decoding the result differs where that one decodes a JPEG at a smaller scale. The
+// the Loader would choose (images/augment/crop.h: a function of seed, epoch and id). The result
+// differs from that of the Loader's own decoding if that decodes a JPEG at a smaller scale. The
 // host waits until the piece's last batch was read, since the engines do not
 // (cuda/jpeg/nvjpeg_backends.h).
 //
-// Lifetime: the table outlives it; the batch lives until the stream has run.
+// Lifetime: the device outlives it; the batch lives until the stream has run.
+//
 // Thread-safety: one thread at a time, one that entered the device, always with the same stream.
-// Errors: of an image in `why`, its sample without pixels; ResourceExhausted of Prepare, which may
-// be called again; all others are the device's, or Cancelled by `stop`.
+//
+// Errors: those of an image in `why`, its sample without pixels; ResourceExhausted from Prepare,
+// which may be called again; all others are the device's, or Cancelled by `stop`.
+//
 // Units: bytes, pixels.
 #ifndef SHARDPACK_CUDA_LOADING_DEVICE_DECODER_H_
 #define SHARDPACK_CUDA_LOADING_DEVICE_DECODER_H_
@@ -32,7 +35,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "cuda/device/device_api.h"
+#include "cuda/device/device.h"
 #include "cuda/device/device_event.h"
 #include "cuda/dynload/nvjpeg_library.h"
 #include "cuda/jpeg/jpeg_decoder.h"
@@ -50,21 +53,22 @@ struct DeviceDecode {
   uint32_t max_scans = JpegDecoderOptions().max_scans;    // of a progressive JPEG
   int threads = 0;  // for what the GPU's engines do not take; 0: the cores this process may use
   bool use_hardware = true, use_hybrid = true;
-  // nullptr: NvjpegLibrary::Open, where the device is a GPU.
+  // nullptr: NvjpegLibrary::Open, if the device is a GPU.
   const NvjpegFunctions* nvjpeg = nullptr;
 };
 
 class DeviceDecoder {
  public:
   // `stop`, which may be nullptr, ends waiting for the device.
-  static absl::StatusOr<std::unique_ptr<DeviceDecoder>> Create(const DeviceApi& api,
+  static absl::StatusOr<std::unique_ptr<DeviceDecoder>> Create(Device& device,
                                                                const DeviceDecode& options,
                                                                const std::atomic<bool>* stop);
   ~DeviceDecoder();
 
-  // `field` is the image's; `why` has one status a slot.
+  // `field` holds the images; `why` has one status a slot.
   absl::Status Prepare(const HostBatch& batch, size_t field, std::span<absl::Status> why);
-  // Of the batch that was prepared, which still lives. One sample a slot; padding has no pixels.
+  // For the batch that was prepared, which is still alive. One sample a slot; padding has no
+  // pixels.
   absl::Status Decode(Stream stream, std::span<PreprocessSample> samples,
                       std::span<absl::Status> why);
   absl::Status Done(Stream stream);
@@ -75,27 +79,28 @@ class DeviceDecoder {
   // JpegDecoder::backends, or why there is no nvJPEG.
   std::string backends() const;
   uint64_t memory_bytes() const { return pieces_[0].bytes + pieces_[1].bytes; }
-  uint64_t growths() const { return growths_; }  // after the first room of a piece
+  uint64_t growths() const { return growths_; }  // after the first allocation of a piece
 
  private:
   // Images of one batch, until the preprocessing has read them.
   struct Piece {
-    Piece(const DeviceApi& api, const std::atomic<bool>* stop) : read(api, stop) {}
+    Piece(Device& device, const std::atomic<bool>* stop) : read(device, stop) {}
     void* memory = nullptr;
     size_t bytes = 0;
     DeviceEvent read;
   };
-  struct Place {
+  // An image of the batch: its slot, and the offset of its pixels in the piece.
+  struct DecodedSlot {
     size_t slot, offset;
     uint64_t id;
   };
 
-  DeviceDecoder(const DeviceApi& api, const DeviceDecode& options, const std::atomic<bool>* stop)
-      : api_(api), options_(options), pieces_{Piece(api, stop), Piece(api, stop)} {}
+  DeviceDecoder(Device& device, const DeviceDecode& options, const std::atomic<bool>* stop)
+      : device_(device), options_(options), pieces_{Piece(device, stop), Piece(device, stop)} {}
   absl::Status Reserve(Piece& piece, size_t bytes);
   PreprocessSample SampleOf(const JpegImage& image, const SampleIdentity& identity) const;
 
-  const DeviceApi& api_;
+  Device& device_;
   const DeviceDecode options_;
   std::optional<NvjpegLibrary> library_;
   std::string why_no_library_;
@@ -103,10 +108,10 @@ class DeviceDecoder {
   size_t piece_ = 0;  // the next one
   uint64_t growths_ = 0;
   std::unique_ptr<JpegDecoder> decoder_;
-  // Of one batch.
+  // For one batch.
   uint64_t epoch_ = 0;
   std::vector<JpegImage> images_;
-  std::vector<Place> places_;
+  std::vector<DecodedSlot> slots_;  // one an image
   std::vector<JpegResult> results_;
 };
 

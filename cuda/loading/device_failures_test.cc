@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "cuda/loading/device_loader.h"
-#include "cuda/testing/fake_api.h"
+#include "cuda/testing/fake_device.h"
 #include "cuda/testing/loader_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -42,19 +42,19 @@ struct Outcome {
 };
 
 // A run of one epoch in which any call may fail.
-Outcome RunEpoch(FakeApi& fake, const LoaderFixture& data, const std::vector<HostCopy>& expected,
+Outcome RunEpoch(FakeDevice& fake, const LoaderFixture& data, const std::vector<HostCopy>& expected,
                  DeviceOptions options) {
   Outcome outcome;
-  const DeviceApi& api = fake.api();
+  Device& device = fake;
   const auto note = [&](const absl::Status& status) {
     if (!status.ok()) outcome.errors.push_back(status);
     return status.ok();
   };
-  PinnedMemory memory(api, {.log = nullptr});
+  PinnedMemory memory(device, {.log = nullptr});
   absl::StatusOr<Loader> host = data.TryOpen(memory, data.Options());
   if (!note(host.status())) return outcome;
   options.log = nullptr;
-  absl::StatusOr<DeviceLoader> loader = DeviceLoader::Open(*std::move(host), options, api);
+  absl::StatusOr<DeviceLoader> loader = DeviceLoader::Open(*std::move(host), options, device);
   if (!note(loader.status())) return outcome;
   for (;;) {
     auto batch = loader->Next();
@@ -62,9 +62,7 @@ Outcome RunEpoch(FakeApi& fake, const LoaderFixture& data, const std::vector<Hos
     if (!note((*batch)->WaitOn(nullptr))) continue;
     if (const DeviceTensor* const pixels = (*batch)->pixels()) {
       std::string got(pixels->bytes(), '\0');
-      if (note(Checked(api,
-                       api.copy_to_host(api.self, got.data(), pixels->data, got.size(), nullptr),
-                       "reading back"))) {
+      if (note(device.CopyToHost(got.data(), pixels->data, got.size(), nullptr))) {
         outcome.wrong += got != expected[(*batch)->info().step].pixels;
       }
     }
@@ -84,7 +82,7 @@ TEST(DeviceFailures, EveryCallAtEveryPosition) {
       size_t errors = 0, runs = 0;
       for (uint64_t n = 0, without = 0; without < 4; ++n, ++runs) {
         SCOPED_TRACE(::testing::Message() << "kind " << kind << ", error " << code << " at " << n);
-        FakeApi fake({.seed = n, .max_delay_us = 0});
+        FakeDevice fake({.seed = n, .max_delay_us = 0});
         fake.FailCall(n, code);
         DeviceOptions options{.patience = milliseconds(20'000)};
         if (kind == 1) options.preprocess = DevicePreprocess{.output = {}};
@@ -102,7 +100,7 @@ TEST(DeviceFailures, EveryCallAtEveryPosition) {
           EXPECT_TRUE(fake.failed()) << outcome.errors[0];
           EXPECT_THAT(std::string(outcome.errors[0].message()), HasSubstr("cudaError"));
         }
-        if (!IsLost(fake.api())) {
+        if (!fake.lost()) {
           EXPECT_EQ(fake.live_objects(), 0u) << fake.LiveObjects();
         }
         if (::testing::Test::HasFailure()) return;
@@ -116,13 +114,13 @@ TEST(DeviceFailures, EveryCallAtEveryPosition) {
 TEST(DeviceFailures, RefusedPageLocksAreReportedAndSlow) {
   const LoaderFixture data(TestName(), {});
   const std::vector<HostCopy> expected = data.Expected(data.Options());
-  FakeApi fake;
-  fake.FailEntry("host_register", kDeviceNotSupported);
+  FakeDevice fake;
+  fake.FailEntry("RegisterHost", kDeviceNotSupported);
   {  // The driver's own memory.
     Log log;
-    PinnedMemory memory(fake.api(), {.log = log.function()});
+    PinnedMemory memory(fake, {.log = log.function()});
     auto loader =
-        DeviceLoader::Open(data.Open(memory, data.Options()), {.log = log.function()}, fake.api());
+        DeviceLoader::Open(data.Open(memory, data.Options()), {.log = log.function()}, fake);
     ASSERT_TRUE(loader.ok()) << loader.status();
     EXPECT_TRUE(loader->stats().pinned);
     EXPECT_GT(memory.stats().driver_bytes, 0u);
@@ -130,11 +128,11 @@ TEST(DeviceFailures, RefusedPageLocksAreReportedAndSlow) {
     EXPECT_THAT(log.lines[0], AllOf(HasSubstr("cudaErrorNotSupported"), HasSubstr("driver")));
   }
   EXPECT_EQ(fake.live_objects(), 0u) << fake.LiveObjects();
-  fake.FailEntry("host_alloc", kDeviceOutOfMemory);
+  fake.FailEntry("AllocateHost", kDeviceOutOfMemory);
   Log log;
-  PinnedMemory memory(fake.api(), {.log = log.function()});
+  PinnedMemory memory(fake, {.log = log.function()});
   auto loader =
-      DeviceLoader::Open(data.Open(memory, data.Options()), {.log = log.function()}, fake.api());
+      DeviceLoader::Open(data.Open(memory, data.Options()), {.log = log.function()}, fake);
   ASSERT_TRUE(loader.ok()) << loader.status();
   const DeviceLoaderStats stats = loader->stats();
   EXPECT_FALSE(stats.pinned);
@@ -143,7 +141,7 @@ TEST(DeviceFailures, RefusedPageLocksAreReportedAndSlow) {
   EXPECT_GT(memory.stats().pageable_bytes, 0u);
   EXPECT_THAT(memory.stats().why, HasSubstr("cudaErrorNotSupported"));
   // Strict memory is an error instead.
-  PinnedMemory strict(fake.api(), {.pageable_fallback = false, .log = nullptr});
+  PinnedMemory strict(fake, {.pageable_fallback = false, .log = nullptr});
   EXPECT_THAT(strict.Allocate(1000).status().ToString(),
               AllOf(HasSubstr("RESOURCE_EXHAUSTED"), HasSubstr("page-locking 1000 bytes")));
   for (size_t n = 0; n < 5; ++n) {
@@ -151,8 +149,7 @@ TEST(DeviceFailures, RefusedPageLocksAreReportedAndSlow) {
     ASSERT_TRUE(batch.ok()) << batch.status();
     (*batch)->WaitOn(nullptr).IgnoreError();
     std::string got(kPixelBytes, '\0');
-    fake.api().copy_to_host(fake.api().self, got.data(), (*batch)->pixels()->data, kPixelBytes,
-                            nullptr);
+    EXPECT_TRUE(fake.CopyToHost(got.data(), (*batch)->pixels()->data, kPixelBytes, nullptr).ok());
     EXPECT_TRUE(got == expected[n].pixels) << n;
   }
 }
@@ -161,19 +158,19 @@ TEST(DeviceFailures, TooLittleDeviceMemoryShrinksOnce) {
   const LoaderFixture data(TestName(), {});
   const std::vector<HostCopy> expected = data.Expected(data.Options());
   {
-    FakeApi fake({.device_cap_bytes = kPixelBytes * 3});
-    PinnedMemory memory(fake.api(), {.log = nullptr});
-    auto loader = DeviceLoader::Open(data.Open(memory, data.Options()), {}, fake.api());
+    FakeDevice fake({.device_cap_bytes = kPixelBytes * 3});
+    PinnedMemory memory(fake, {.log = nullptr});
+    auto loader = DeviceLoader::Open(data.Open(memory, data.Options()), {}, fake);
     ASSERT_TRUE(loader.ok()) << loader.status();
     EXPECT_EQ(loader->stats().buffers, 2u);
     EXPECT_EQ(loader->stats().shrinks, 1u);
   }
-  FakeApi fake({.device_cap_bytes = kPixelBytes * 3});
+  FakeDevice fake({.device_cap_bytes = kPixelBytes * 3});
   const Outcome outcome = RunEpoch(fake, data, expected, {});
   EXPECT_THAT(outcome.errors, IsEmpty());
   EXPECT_EQ(outcome.batches, 5u);
   EXPECT_EQ(outcome.wrong, 0u);
-  FakeApi small({.device_cap_bytes = kPixelBytes});
+  FakeDevice small({.device_cap_bytes = kPixelBytes});
   const Outcome refused = RunEpoch(small, data, expected, {});
   ASSERT_EQ(refused.errors.size(), 1u);
   EXPECT_EQ(refused.errors[0].code(), absl::StatusCode::kResourceExhausted);
@@ -185,19 +182,19 @@ TEST(DeviceFailures, TooLittleDeviceMemoryShrinksOnce) {
 TEST(DeviceFailures, AKernelThatIsNotThereIsDoneByTheCpu) {
   const LoaderFixture data(TestName(), {});
   const std::vector<HostCopy> expected = data.Expected(data.Options());
-  FakeApi fake;
-  fake.FailEntry("preprocess", kDeviceNoKernelImage);
+  FakeDevice fake;
+  fake.FailEntry("Preprocess", kDeviceNoKernelImage);
   const Outcome outcome =
       RunEpoch(fake, data, expected, {.preprocess = DevicePreprocess{.output = {}}});
   EXPECT_THAT(outcome.errors, IsEmpty());
   EXPECT_EQ(outcome.batches, 5u);
   EXPECT_EQ(outcome.wrong, 0u);
-  EXPECT_EQ(fake.calls("preprocess"), 1u);
+  EXPECT_EQ(fake.calls("Preprocess"), 1u);
   Log log;
-  PinnedMemory memory(fake.api(), {.log = nullptr});
+  PinnedMemory memory(fake, {.log = nullptr});
   auto loader = DeviceLoader::Open(
       data.Open(memory, data.Options()),
-      {.preprocess = DevicePreprocess{.output = {}}, .log = log.function()}, fake.api());
+      {.preprocess = DevicePreprocess{.output = {}}, .log = log.function()}, fake);
   ASSERT_TRUE(loader.ok()) << loader.status();
   EXPECT_THAT(loader->stats().why_fallback, HasSubstr("preprocessing by the CPU"));
   EXPECT_EQ(log.lines.size(), 1u);
@@ -206,11 +203,10 @@ TEST(DeviceFailures, AKernelThatIsNotThereIsDoneByTheCpu) {
 TEST(DeviceFailures, ALostDeviceWakesEveryoneWithTheFirstCause) {
   const LoaderFixture data(TestName(), {});
   for (const bool waiting : {true, false}) {
-    FakeApi fake;
-    PinnedMemory memory(fake.api(), {.log = nullptr});
-    auto loader =
-        DeviceLoader::Open(data.Open(memory, data.Options(0)),
-                           {.patience = milliseconds(60'000), .log = nullptr}, fake.api());
+    FakeDevice fake;
+    PinnedMemory memory(fake, {.log = nullptr});
+    auto loader = DeviceLoader::Open(data.Open(memory, data.Options(0)),
+                                     {.patience = milliseconds(60'000), .log = nullptr}, fake);
     ASSERT_TRUE(loader.ok()) << loader.status();
     std::vector<DeviceBatch> kept;
     for (int i = 0; i < 4; ++i) kept.push_back(**loader->Next());
@@ -226,7 +222,7 @@ TEST(DeviceFailures, ALostDeviceWakesEveryoneWithTheFirstCause) {
     EXPECT_LT(Clock::now() - start, std::chrono::seconds(10));
     EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr("214"));
-    EXPECT_EQ(loader->Next().status(), status) << "the first cause, for ever";
+    EXPECT_EQ(loader->Next().status(), status) << "the first cause, for good";
     kept.clear();
     loader = absl::CancelledError();
     EXPECT_EQ(fake.frees_after_loss(), 0u);
@@ -235,10 +231,10 @@ TEST(DeviceFailures, ALostDeviceWakesEveryoneWithTheFirstCause) {
 
 TEST(DeviceFailures, AConsumerThatKeepsAllIsToldWhatItKeeps) {
   const LoaderFixture data(TestName(), {});
-  FakeApi fake;
-  PinnedMemory memory(fake.api(), {.log = nullptr});
+  FakeDevice fake;
+  PinnedMemory memory(fake, {.log = nullptr});
   auto loader = DeviceLoader::Open(data.Open(memory, data.Options(0)),
-                                   {.patience = milliseconds(150), .log = nullptr}, fake.api());
+                                   {.patience = milliseconds(150), .log = nullptr}, fake);
   ASSERT_TRUE(loader.ok()) << loader.status();
   std::vector<DeviceBatch> kept;
   for (int i = 0; i < 4; ++i) kept.push_back(**loader->Next());
@@ -259,14 +255,14 @@ TEST(DeviceFailures, AConsumerThatKeepsAllIsToldWhatItKeeps) {
 
 TEST(DeviceFailures, ADeviceThatHangsIsNoHang) {
   const LoaderFixture data(TestName(), {});
-  FakeApi fake;
+  FakeDevice fake;
   {
-    PinnedMemory memory(fake.api(), {.log = nullptr});
+    PinnedMemory memory(fake, {.log = nullptr});
     Log log;
     auto loader = DeviceLoader::Open(
         data.Open(memory, data.Options(0)),
         {.patience = milliseconds(150), .stop_patience = milliseconds(50), .log = log.function()},
-        fake.api());
+        fake);
     ASSERT_TRUE(loader.ok()) << loader.status();
     fake.Hold();
     absl::Status status;
@@ -289,17 +285,17 @@ TEST(DeviceFailures, ADeviceThatHangsIsNoHang) {
 
 TEST(DeviceFailures, ErrorsOfTheLoaderComeBehindWhatWasRead) {
   const LoaderFixture data(TestName(), {});
-  FakeApi fake;
-  PinnedMemory memory(fake.api(), {.budget_bytes = 1000, .log = nullptr});
+  FakeDevice fake;
+  PinnedMemory memory(fake, {.budget_bytes = 1000, .log = nullptr});
   const absl::Status status = data.TryOpen(memory, data.Options()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()), HasSubstr("budget of 1000"));
-  PinnedMemory enough(fake.api(), {.log = nullptr});
+  PinnedMemory enough(fake, {.log = nullptr});
   LoaderOptions options = data.Options(0);
   options.decode->max_pixels = 24 * 29;  // a few images are larger than that
   options.bad_samples = BadSamples::kSubstitute;
   options.max_bad_samples = 20;
-  auto loader = DeviceLoader::Open(data.Open(enough, options), {.log = nullptr}, fake.api());
+  auto loader = DeviceLoader::Open(data.Open(enough, options), {.log = nullptr}, fake);
   ASSERT_TRUE(loader.ok()) << loader.status();
   size_t substituted = 0, given = 0;
   absl::StatusOr<std::optional<DeviceBatch>> batch = loader->Next();

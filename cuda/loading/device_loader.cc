@@ -9,9 +9,8 @@
 namespace shardpack {
 
 absl::StatusOr<DeviceLoader> DeviceLoader::Open(Loader loader, const DeviceOptions& options,
-                                                const DeviceApi& api,
-                                                const Interrupted& interrupted) {
-  auto core = std::make_unique<Core>(std::move(loader), options, api);
+                                                Device& device, const Interrupted& interrupted) {
+  auto core = std::make_unique<Core>(std::move(loader), options, device);
   RETURN_IF_ERROR(core->Open(interrupted));
   return DeviceLoader(std::move(core));
 }
@@ -22,7 +21,7 @@ DeviceLoader& DeviceLoader::operator=(DeviceLoader&& other) noexcept {
   std::swap(core_, other.core_);
   return *this;
 }
-// In a forked child there is no thread to join, and no device.
+// A forked child has no thread to join, and no device.
 DeviceLoader::~DeviceLoader() {
   if (core_ != nullptr && !core_->InOwnProcess()) (void)core_.release();
 }

@@ -1,14 +1,14 @@
 #include "cuda/loading/device_loader_core.h"
 
 #include <algorithm>
-#include <cstring>
+#include <optional>
+#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "formats/io/resources.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
@@ -18,7 +18,11 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// How often who waits looks whether the device was lost, or it is interrupted.
+// Slots of the uploader: one copy runs while the next one waits. More would only keep more of the
+// Loader's memory.
+constexpr size_t kUploads = 2;
+
+// How often a waiting thread looks whether the device was lost, or it is interrupted.
 constexpr milliseconds kLook{50};
 constexpr microseconds kMinNap{20}, kMaxNap{1000};
 
@@ -29,26 +33,154 @@ uint64_t NsSince(Clock::time_point start) {
 
 absl::Status Stopped() { return absl::CancelledError("the loader was stopped"); }
 
+void FillInfo(const HostBatch& batch, BatchInfo& info) {
+  info.epoch = batch.epoch();
+  info.step = batch.step();
+  info.ids.assign(batch.ids().begin(), batch.ids().end());
+  info.labels.assign(batch.labels().begin(), batch.labels().end());
+  info.status.assign(batch.status().begin(), batch.status().end());
+}
+
+// The slabs keep their order; each sample is found in one of them. A field that is decoded has no
+// bytes on the device.
+void CopySlabs(const HostBatch& batch, std::optional<size_t> decoded_field, DeviceBuffer& buffer,
+               std::vector<UploadCopy>& copies) {
+  size_t slab_offset = 0;
+  std::vector<size_t> slab_offsets;
+  for (const Bytes slab : batch.slabs()) {
+    slab_offsets.push_back(slab_offset);
+    copies.push_back({slab.data(), buffer.raw + slab_offset, slab.size()});
+    slab_offset += DeviceAligned(slab.size());
+  }
+  buffer.fields.assign(batch.fields() * batch.size(), {});
+  for (size_t field = 0; field < batch.fields(); ++field) {
+    if (field == decoded_field) continue;
+    for (size_t slot = 0; slot < batch.size(); ++slot) {
+      if (!batch.has(field, slot)) continue;
+      const Bytes bytes = batch.bytes(field, slot);
+      for (size_t i = 0; i < slab_offsets.size(); ++i) {
+        const Bytes slab = batch.slabs()[i];
+        if (bytes.data() < slab.data() || bytes.data() >= slab.data() + slab.size()) continue;
+        const auto offset = static_cast<size_t>(bytes.data() - slab.data());
+        buffer.fields[field * batch.size() + slot] = {buffer.raw + slab_offsets[i] + offset,
+                                                      bytes.size()};
+        break;
+      }
+    }
+  }
+}
+
 }  // namespace
 
-DeviceLoader::Core::Core(Loader loader, const DeviceOptions& options, const DeviceApi& api)
-    : api_(api),
+DeviceLoader::Core::Core(Loader loader, const DeviceOptions& options, Device& device)
+    : device_(device),
       options_(options),
       loader_(std::move(loader)),
-      side_memory_(api, {.log = options.log}),
+      staging_memory_(device, {.log = options.log}),
       cursor_(loader_.cursor()) {}
 
 DeviceLoader::Core::~Core() {
   Stop();
   if (thread_.joinable()) thread_.join();
   uploader_.reset();
-  if (has_work_stream_ && !IsLost(api_)) {
-    if (WaitUntilIdle(api_, work_stream_, options_.stop_patience)) {
-      (void)Checked(api_, api_.stream_destroy(api_.self, work_stream_), "");
+  if (work_stream_ && !device_.lost()) {
+    if (device_.WaitUntilIdle(*work_stream_, options_.stop_patience)) {
+      (void)device_.DestroyStream(*work_stream_);
     } else if (options_.log != nullptr) {
       options_.log("the device does not end its work; its memory is left to the process's end");
     }
   }
+}
+
+absl::Status DeviceLoader::Core::Open(const Interrupted& interrupted) {
+  if (!InOwnProcess()) return absl::FailedPreconditionError("opened across a fork");
+  first_ = TakeFromLoader(interrupted);
+  if (!first_->batch.ok()) return first_->batch.status();
+  if (!first_->batch->has_value()) return absl::OkStatus();
+  const HostBatch& batch = **first_->batch;
+  ASSIGN_OR_RETURN(BatchShape shape, BatchShape::Of(batch, options_));
+  shape_.emplace(std::move(shape));
+  ASSIGN_OR_RETURN(work_stream_, device_.CreateStream());
+  RETURN_IF_ERROR(MakeRoute(batch));
+  CheckPinned(batch);
+  layout_.emplace(shape_->slots, route_->payload_bytes());
+  ASSIGN_OR_RETURN(uploader_,
+                   Uploader::Create(device_, kUploads, layout_->bytes(), staging_memory_));
+  uploader_->set_patience(options_.stop_patience);
+  return StartThread();
+}
+
+absl::Status DeviceLoader::Core::MakeRoute(const HostBatch& batch) {
+  size_t raw_bytes = 0;
+  if (shape_->has_raw) {
+    const size_t first_bytes = BatchShape::RawBytes(batch);
+    raw_bytes = options_.raw_bytes > 0 ? options_.raw_bytes : first_bytes + first_bytes / 4;
+  }
+  bool has_kernel = shape_->preprocesses();
+  RETURN_IF_ERROR(MakeBuffers(raw_bytes, has_kernel));
+  if (has_kernel) {
+    absl::Status tried = TryKernel(device_, *shape_, *buffers_, *work_stream_);
+    if (absl::IsUnimplemented(tried)) {
+      FellBack(absl::StrCat("preprocessing by the CPU: ", std::string(tried.message())));
+      has_kernel = false;
+      buffers_.reset();
+      tried = MakeBuffers(raw_bytes, has_kernel);
+    }
+    RETURN_IF_ERROR(tried);
+  }
+  route_ = MakeBatchRoute({.device = device_,
+                           .options = options_,
+                           .shape = *shape_,
+                           .buffers = *buffers_,
+                           .work_stream = *work_stream_,
+                           .stop = stop_,
+                           .fell_back = [this](const std::string& why) { FellBack(why); },
+                           .describe = [this](uint64_t id) { return loader_.Describe(id); }},
+                          has_kernel);
+  return absl::OkStatus();
+}
+
+absl::Status DeviceLoader::Core::MakeBuffers(size_t raw_bytes, bool has_kernel) {
+  const bool on_host = shape_->preprocesses() && !has_kernel;
+  ASSIGN_OR_RETURN(
+      buffers_,
+      DeviceBuffers::Create(
+          device_, {.buffers = options_.prefetch_batches + DeviceBuffers::kMinBuffers,
+                    .slots = shape_->slots,
+                    .pixel_bytes = on_host ? shape_->pixel_bytes : shape_->host_pixel_bytes,
+                    .output_bytes = has_kernel ? shape_->pixel_bytes : 0,
+                    .raw_bytes = raw_bytes,
+                    .samples = has_kernel}));
+  buffers_->set_patience(options_.stop_patience);
+  return absl::OkStatus();
+}
+
+void DeviceLoader::Core::CheckPinned(const HostBatch& batch) {
+  Bytes memory;
+  if (batch.pixels() != nullptr) {
+    memory = batch.pixels()->bytes;
+  } else if (!batch.slabs().empty()) {
+    memory = batch.slabs()[0];
+  }
+  const absl::StatusOr<bool> pinned =
+      memory.empty() ? absl::StatusOr<bool>(true) : device_.IsPinned(memory.data());
+  stats_.pinned = pinned.ok() && *pinned;
+  if (!stats_.pinned) {
+    FellBack("the Loader's memory is not page-locked: copies wait for it; use PinnedMemory");
+  }
+}
+
+absl::Status DeviceLoader::Core::StartThread() {
+  try {
+    thread_ = std::thread([this] {
+      Fail(UploadAll());
+      route_->End();
+    });
+  } catch (const std::system_error& error) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot start the thread of uploads: ", error.what()));
+  }
+  return absl::OkStatus();
 }
 
 void DeviceLoader::Core::Stop() {
@@ -76,23 +208,25 @@ void DeviceLoader::Core::FellBack(const std::string& why) {
 }
 
 absl::Status DeviceLoader::Core::UploadAll() {
-  absl::Status status = Checked(api_, api_.enter_thread(api_.self), "entering a thread");
-  if (status.ok() && options_.decode) status = MakeDecoder();
-  while (status.ok()) {
-    // While a copy runs, one more waits behind it; with more the Loader would lack memory to read
-    // ahead, or allocate some.
-    status = WaitForUploads();
-    if (!status.ok()) break;
-    Taken taken = first_ ? *std::exchange(first_, std::nullopt) : TakeFromLoader();
-    status = taken.batch.status();
-    if (status.ok() && !taken.batch->has_value()) {
-      Deliver({.buffer = nullptr, .after = taken.after, .bad = std::move(taken.bad)});
-    } else if (status.ok()) {
-      status = UploadOne(std::move(taken));
-    }
-    if (status.ok() && stop_.load()) status = Stopped();
+  RETURN_IF_ERROR(device_.EnterThread());
+  RETURN_IF_ERROR(route_->Begin(uploader_->stream()));
+  {
+    const std::lock_guard lock(mutex_);
+    route_->FillStats(stats_);
   }
-  return status;
+  for (;;) {
+    // While a copy runs, one more waits; with more the Loader would lack memory to read ahead, or
+    // allocate some.
+    RETURN_IF_ERROR(WaitForUploads());
+    Taken taken = first_ ? *std::exchange(first_, std::nullopt) : TakeFromLoader();
+    RETURN_IF_ERROR(taken.batch.status());
+    if (taken.batch->has_value()) {
+      RETURN_IF_ERROR(UploadOne(std::move(taken)));
+    } else {
+      Deliver({.buffer = nullptr, .after = taken.after, .bad = std::move(taken.bad)});
+    }
+    if (stop_.load()) return Stopped();
+  }
 }
 
 void DeviceLoader::Core::Fail(const absl::Status& status) {
@@ -124,7 +258,7 @@ absl::Status DeviceLoader::Core::UploadOne(Taken taken) {
   return absl::OkStatus();
 }
 
-// While it waits, copies become done, and the Loader gets its memory back.
+// While it waits, copies end, and the Loader gets its memory back.
 absl::StatusOr<DeviceBuffer*> DeviceLoader::Core::WaitForBuffer() {
   DeviceBuffer* buffer = buffers_->TryTake();
   if (buffer != nullptr) return buffer;
@@ -138,7 +272,7 @@ absl::StatusOr<DeviceBuffer*> DeviceLoader::Core::WaitForBuffer() {
     buffer = buffers_->Take(uploader_->in_flight() > 0 ? kMaxNap : microseconds(kLook));
     if (stop_.load()) status = Stopped();
     if (status.ok()) status = uploader_->Reclaim();
-    if (status.ok() && IsLost(api_)) status = LostStatus(api_);
+    if (status.ok() && device_.lost()) status = device_.LostStatus();
   }
   const std::lock_guard lock(mutex_);
   SetDoing(Doing::kLoader);
@@ -165,142 +299,53 @@ absl::Status DeviceLoader::Core::WaitForUploads() {
   return status;
 }
 
-void DeviceLoader::Core::PlanCopies(const HostBatch& batch, DeviceBuffer& buffer,
-                                    std::vector<UploadCopy>& copies) {
-  if (decoded_ && !on_host_ && decoder_ == nullptr) {
-    copies.push_back({batch.pixels()->bytes.data(), buffer.pixels, batch.pixels()->bytes.size()});
-  }
-  if (!raw_) return;
-  // The slabs keep their order; each sample is found in one of them.
-  size_t at = 0;
-  std::vector<size_t> places;
-  for (const Bytes slab : batch.slabs()) {
-    places.push_back(at);
-    copies.push_back({slab.data(), buffer.raw + at, slab.size()});
-    at += DeviceAligned(slab.size());
-  }
-  buffer.fields.assign(batch.fields() * batch.size(), {});
-  for (size_t field = 0; field < batch.fields(); ++field) {
-    const bool decoded = decoder_ != nullptr && field == image_field_;
-    for (size_t slot = 0; slot < batch.size(); ++slot) {
-      if (decoded || !batch.has(field, slot)) continue;
-      const Bytes bytes = batch.bytes(field, slot);
-      for (size_t i = 0; i < places.size(); ++i) {
-        const Bytes slab = batch.slabs()[i];
-        if (bytes.data() < slab.data() || bytes.data() >= slab.data() + slab.size()) continue;
-        const auto offset = static_cast<size_t>(bytes.data() - slab.data());
-        buffer.fields[field * batch.size() + slot] = {buffer.raw + places[i] + offset,
-                                                      bytes.size()};
-        break;
-      }
-    }
-  }
-}
-
-// Images one behind the other; padding has none, and becomes zeros.
-std::vector<PreprocessSample>& DeviceLoader::Core::SamplesAt(const uint8_t* pixels,
-                                                             const BatchInfo* info) {
-  const size_t image_bytes = size_t{width_} * height_ * channels_;
-  for (size_t i = 0; i < host_samples_.size(); ++i) {
-    const bool padding = info != nullptr && info->ids[i] == kPaddingId;
-    host_samples_[i].pixels = padding ? nullptr : pixels + i * image_bytes;
-  }
-  return host_samples_;
-}
-
-// The parameters on the device are right but for padding, which the last batch of an epoch may
-// have; of images that were decoded for it each batch has its own.
-void DeviceLoader::Core::PutSamples(DeviceBuffer& buffer, std::byte* side,
-                                    std::vector<UploadCopy>& copies) {
-  const size_t bytes = slots_ * sizeof(PreprocessSample);
-  if (decoder_ != nullptr) {
-    std::memcpy(side, host_samples_.data(), bytes);
-    copies.push_back({side, buffer.samples, bytes});
-    return;
-  }
-  const bool odd = std::find(buffer.info.ids.begin(), buffer.info.ids.end(), kPaddingId) !=
-                   buffer.info.ids.end();
-  if (!odd && !buffer.odd_samples) return;
-  std::memcpy(side, SamplesAt(buffer.pixels, &buffer.info).data(), bytes);
-  copies.push_back({side, buffer.samples, bytes});
-  buffer.odd_samples = odd;
-}
-
-absl::Status DeviceLoader::Core::PreprocessToSide(std::byte* to) {
-  PreprocessLaunch launch = LaunchOf(*buffers_->all().front());
-  launch.samples = host_samples_.data();
-  launch.out = to;
-  return PreprocessByThreads(launch, AvailableCores());
-}
-
 absl::Status DeviceLoader::Core::Enqueue(HostBatch batch, DeviceBuffer& buffer,
                                          std::vector<BadSample>& bad) {
-  if (batch.size() != slots_) {
-    return absl::InternalError(absl::StrCat("a batch of ", batch.size(), " slots, not ", slots_));
+  if (batch.size() != shape_->slots) {
+    return absl::InternalError(
+        absl::StrCat("a batch of ", batch.size(), " slots, not ", shape_->slots));
   }
-  BatchInfo& info = buffer.info;
-  info.epoch = batch.epoch();
-  info.step = batch.step();
-  info.ids.assign(batch.ids().begin(), batch.ids().end());
-  info.labels.assign(batch.labels().begin(), batch.labels().end());
-  info.status.assign(batch.status().begin(), batch.status().end());
-  if (raw_) {
-    size_t bytes = 0;
-    for (const Bytes slab : batch.slabs()) bytes += DeviceAligned(slab.size());
-    RETURN_IF_ERROR(buffers_->ReserveRaw(buffer, bytes));
+  if (batch.pixels() == nullptr && shape_->host_pixel_bytes > 0) {
+    return absl::InternalError("a batch without pixels, after one that had some");
   }
+  FillInfo(batch, buffer.info);
   std::vector<UploadCopy> copies;
-  PlanCopies(batch, buffer, copies);
-  Event copied = nullptr;
-  if (decoder_ != nullptr) {
-    absl::Status decoded = DecodeImages(batch, buffer, bad);
-    if (!decoded.ok()) {
-      // What is under way may still read the batch.
-      (void)uploader_->Upload(std::move(batch), {}, {}, &copied);
-      return decoded;
-    }
+  if (shape_->has_raw) {
+    RETURN_IF_ERROR(buffers_->ReserveRaw(buffer, BatchShape::RawBytes(batch)));
+    CopySlabs(batch, shape_->decoded_field, buffer, copies);
   }
-  const std::span<std::byte> side = uploader_->side();
+  if (absl::Status prepared = Prepare(batch, buffer, bad); !prepared.ok()) {
+    uploader_->KeepUntilIdle(std::move(batch));  // work that is under way may still read it
+    return prepared;
+  }
+  const std::span<std::byte> staging = uploader_->staging();
   if (options_.labels) {
-    std::memcpy(side.data(), info.labels.data(), slots_ * sizeof(int64_t));
-    copies.push_back({side.data(), buffer.labels, slots_ * sizeof(int64_t)});
+    copies.push_back(layout_->PutLabels(staging, buffer.info.labels, buffer.labels));
   }
-  std::byte* const rest = side.data() + DeviceAligned(slots_ * sizeof(int64_t));
-  if (preprocess_) PutSamples(buffer, rest, copies);
-  if (on_host_) {
-    if (decoder_ == nullptr) {
-      SamplesAt(reinterpret_cast<const uint8_t*>(batch.pixels()->bytes.data()), &info);
-    }
-    RETURN_IF_ERROR(PreprocessToSide(rest));
-    copies.push_back({rest, buffer.pixels, pixel_bytes()});
-  }
-  absl::Status status =
-      uploader_->Upload(std::move(batch), copies, buffers_->Before(buffer), &copied);
-  if (!status.ok()) return status;
-  Stream last = uploader_->stream();
-  if (preprocess_) {
-    if (decoder_ == nullptr) {
-      last = work_stream_;
-      status = Checked(api_, api_.stream_wait(api_.self, last, copied),
-                       "making the preprocessing wait for a copy");
-    }
-    if (status.ok()) {
-      status = Checked(api_, api_.preprocess(api_.self, LaunchOf(buffer), last),
-                       "starting the preprocessing");
-    }
-    if (!status.ok()) return status;
-  }
-  if (decoder_ != nullptr) status = decoder_->Done(DecodeStream());
-  if (!status.ok()) return status;
-  status = Checked(api_, api_.event_record(api_.self, buffer.ready, last),
-                   "recording that a batch is ready");
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(route_->Stage(batch, buffer, layout_->Payload(staging), copies));
+  ASSIGN_OR_RETURN(const Event copied,
+                   uploader_->Upload(std::move(batch), copies, buffers_->Dependencies(buffer)));
+  ASSIGN_OR_RETURN(const Stream last, route_->Launch(buffer, copied));
+  RETURN_IF_ERROR(device_.RecordEvent(buffer.ready, last));
   buffer.was_ready = true;
   buffer.was_released = false;
   const std::lock_guard lock(mutex_);
   stats_.uploads = uploader_->uploads();
   stats_.uploaded_bytes = uploader_->uploaded_bytes();
   return absl::OkStatus();
+}
+
+absl::Status DeviceLoader::Core::Prepare(const HostBatch& batch, DeviceBuffer& buffer,
+                                         std::vector<BadSample>& bad) {
+  {
+    const std::lock_guard lock(mutex_);
+    SetDoing(Doing::kDecode);
+  }
+  absl::Status prepared = route_->Prepare(batch, buffer, bad);
+  const std::lock_guard lock(mutex_);
+  SetDoing(Doing::kLoader);
+  route_->FillStats(stats_);
+  return prepared;
 }
 
 // Under mutex_.
@@ -311,7 +356,7 @@ void DeviceLoader::Core::SetDoing(Doing doing) {
 
 // Under mutex_.
 absl::Status DeviceLoader::Core::WaitedTooLong() const {
-  // It began a moment ago: what took the time was something else.
+  // It began a moment ago: something else took the time.
   if (Clock::now() - doing_since_ < options_.patience / 2) return absl::OkStatus();
   const std::string waited = absl::StrCat("no batch for ", options_.patience.count(), " ms: ");
   const std::string holders = buffers_->Holders();
@@ -332,21 +377,15 @@ absl::Status DeviceLoader::Core::WaitedTooLong() const {
         " was released on, or for the device",
         holders.empty() ? "" : absl::StrCat(" (held: ", holders, ")")));
   }
-  return absl::OkStatus();  // the Loader is slow, which is no error
+  return absl::OkStatus();  // the Loader is slow, which is not an error
 }
 
-absl::StatusOr<std::optional<DeviceBatch>> DeviceLoader::Core::Next(
-    const Interrupted& interrupted) {
-  if (!InOwnProcess()) {
-    return absl::FailedPreconditionError(
-        "the loader was opened in another process: neither its thread nor its device survive a "
-        "fork; open it after");
-  }
+absl::Status DeviceLoader::Core::WaitForReady(std::unique_lock<std::mutex>& lock,
+                                              const Interrupted& interrupted) {
   const Clock::time_point start = Clock::now();
-  std::unique_lock lock(mutex_);
   Clock::time_point deadline = start + options_.patience;
   bool waited = false;
-  while (queue_.empty() && failed_.ok() && !stop_.load() && !IsLost(api_) && !exhausted_) {
+  while (queue_.empty() && failed_.ok() && !stop_.load() && !device_.lost() && shape_) {
     stats_.waits += waited ? 0 : 1;
     waited = true;
     ready_.wait_until(lock, std::min(deadline, Clock::now() + kLook));
@@ -364,12 +403,24 @@ absl::StatusOr<std::optional<DeviceBatch>> DeviceLoader::Core::Next(
     deadline = Clock::now() + options_.patience;
   }
   stats_.consumer_wait_ns += NsSince(start);
-  if (stop_.load()) return Stopped();
-  if (IsLost(api_)) {
-    if (absl::IsUnavailable(failed_)) return failed_;
-    return failed_ = LostStatus(api_);  // another user of the device was told first
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<DeviceBatch>> DeviceLoader::Core::Next(
+    const Interrupted& interrupted) {
+  if (!InOwnProcess()) {
+    return absl::FailedPreconditionError(
+        "the loader was opened in another process: neither its thread nor its device survive a "
+        "fork; open it after");
   }
-  if (queue_.empty() && exhausted_) return std::nullopt;
+  std::unique_lock lock(mutex_);
+  RETURN_IF_ERROR(WaitForReady(lock, interrupted));
+  if (stop_.load()) return Stopped();
+  if (device_.lost()) {
+    if (absl::IsUnavailable(failed_)) return failed_;
+    return failed_ = device_.LostStatus();  // another user of the device was told first
+  }
+  if (!shape_) return std::nullopt;
   if (queue_.empty()) return failed_;
   Ready ready = std::move(queue_.front());
   queue_.pop_front();
@@ -381,37 +432,35 @@ absl::StatusOr<std::optional<DeviceBatch>> DeviceLoader::Core::Next(
   if (ready.buffer == nullptr) return std::nullopt;
   buffers_->SetHeld(*ready.buffer);
   return DeviceBatch(buffers_, *ready.buffer,
-                     decoded_ ? std::optional(PixelsOf(*ready.buffer)) : std::nullopt,
+                     shape_->pixel_bytes > 0
+                         ? std::optional(shape_->PixelsOf(device_, *ready.buffer))
+                         : std::nullopt,
                      options_.labels);
 }
 
 absl::StatusOr<std::optional<BatchInfo>> DeviceLoader::Core::NextInto(const DeviceTarget& target,
                                                                       Stream stream) {
-  if (!exhausted_ && (!decoded_ || target.pixel_bytes != pixel_bytes())) {
+  if (shape_ && shape_->pixel_bytes == 0) {
     return absl::InvalidArgumentError(
-        decoded_
-            ? absl::StrCat("the target has ", target.pixel_bytes, " bytes, a batch ", pixel_bytes())
-            : "a batch of encoded bytes has no fixed size to be copied into a target");
+        "a batch of encoded bytes has no fixed size to be copied into a target");
+  }
+  if (shape_ && target.pixel_bytes != shape_->pixel_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat("the target has ", target.pixel_bytes,
+                                                   " bytes, a batch ", shape_->pixel_bytes));
   }
   ASSIGN_OR_RETURN(std::optional<DeviceBatch> batch, Next(nullptr));
   if (!batch.has_value()) return std::nullopt;
   absl::Status status = batch->WaitOn(stream);
   if (status.ok()) {
-    status = Checked(api_,
-                     api_.copy_within(api_.self, target.pixels, batch->pixels()->data,
-                                      target.pixel_bytes, stream),
-                     "copying a batch into its target");
+    status = device_.CopyWithin(target.pixels, batch->pixels()->data, target.pixel_bytes, stream);
   }
   if (status.ok() && target.labels != nullptr && options_.labels) {
-    status = Checked(api_,
-                     api_.copy_within(api_.self, target.labels, batch->labels()->data,
-                                      slots_ * sizeof(int64_t), stream),
-                     "copying labels into their target");
+    status =
+        device_.CopyWithin(target.labels, batch->labels()->data, batch->labels()->bytes(), stream);
   }
   std::optional<BatchInfo> info = batch->info();
-  absl::Status released = batch->Release(stream);
-  if (!status.ok()) return status;
-  if (!released.ok()) return released;
+  status.Update(batch->Release(stream));
+  RETURN_IF_ERROR(status);
   return info;
 }
 

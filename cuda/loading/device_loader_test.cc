@@ -1,4 +1,4 @@
-// DeviceLoader: what the Loader gives arrives on the device, whole, in order, without the host
+// DeviceLoader: what the Loader gives arrives on the device, complete, in order, without the host
 // waiting; resume, end, graphs' memory, and the counts of a steady run. On the fake device, and (as
 // :device_loader_gpu_test) on a GPU.
 #include "cuda/loading/device_loader.h"
@@ -14,9 +14,9 @@
 #include <thread>
 #include <utility>
 
-#include "cuda/device/host_api.h"
+#include "cuda/device/host_device.h"
 #include "cuda/testing/loader_fixture.h"
-#include "cuda/testing/sink.h"
+#include "cuda/testing/recording_consumer.h"
 #include "cuda/testing/test_device.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -44,9 +44,9 @@ class DeviceLoaderTest : public ::testing::Test {
     if (device_.fake() == nullptr) return;
     EXPECT_THAT(device_.fake()->misuses(), IsEmpty());
   }
-  const DeviceApi& api() { return device_.api(); }
   DeviceLoader Open(Loader loader, const DeviceOptions& options) {
-    absl::StatusOr<DeviceLoader> opened = DeviceLoader::Open(std::move(loader), options, api());
+    absl::StatusOr<DeviceLoader> opened =
+        DeviceLoader::Open(std::move(loader), options, device_.get());
     EXPECT_TRUE(opened.ok()) << opened.status();
     return *std::move(opened);
   }
@@ -79,18 +79,18 @@ TEST_F(DeviceLoaderTest, GivesWhatTheLoaderGives) {
     const LoaderFixture data(TestName(), {.jpegs = jpegs});
     const LoaderOptions options = data.Options(3);
     const std::vector<HostCopy> expected = data.Expected(options);
-    PinnedMemory memory(api(), {.log = nullptr});
+    PinnedMemory memory(device_.get(), {.log = nullptr});
     {
       DeviceLoader loader = Open(data.Open(memory, options), Quiet());
-      Sink sink(device_, jpegs ? kPixelBytes : 0, 16);
+      RecordingConsumer consumer(device_, jpegs ? kPixelBytes : 0, 16);
       for (const HostCopy& host : expected) {
         auto batch = loader.Next();
         ASSERT_TRUE(batch.ok()) << batch.status();
         ASSERT_EQ(batch->has_value(), !host.ids.empty());
-        if (batch->has_value()) sink.Put(**std::move(batch));
+        if (batch->has_value()) consumer.Put(**std::move(batch));
       }
       EXPECT_FALSE(loader.Next()->has_value());
-      ExpectSame(sink.Finish(), expected);
+      ExpectSame(consumer.Finish(), expected);
       const DeviceLoaderStats stats = loader.stats();
       EXPECT_EQ(stats.batches, 15u);
       EXPECT_EQ(stats.uploads, 15u);
@@ -109,9 +109,10 @@ TEST_F(DeviceLoaderTest, GivesWhatTheLoaderGives) {
 TEST_F(DeviceLoaderTest, TheHostTableGivesTheSame) {
   const LoaderFixture data(TestName(), {});
   const LoaderOptions options = data.Options(2);
-  PinnedMemory memory(HostApi(), {.log = nullptr});
-  absl::StatusOr<DeviceLoader> loader = DeviceLoader::Open(
-      data.Open(memory, options), Quiet({.preprocess = DevicePreprocess{.output = {}}}), HostApi());
+  PinnedMemory memory(HostDevice::Get(), {.log = nullptr});
+  absl::StatusOr<DeviceLoader> loader =
+      DeviceLoader::Open(data.Open(memory, options),
+                         Quiet({.preprocess = DevicePreprocess{.output = {}}}), HostDevice::Get());
   ASSERT_TRUE(loader.ok()) << loader.status();
   for (const HostCopy& host : data.Expected(options)) {
     auto batch = loader->Next();
@@ -127,8 +128,8 @@ TEST_F(DeviceLoaderTest, TheHostTableGivesTheSame) {
   }
 }
 
-// By what this device has for it, each of which must have had its share: a GPU whose images the CPU
-// decoded has not been tested. nvJPEG rounds otherwise than the CPU, by a few levels.
+// Every way that this device has must decode some images: a GPU whose images the CPU decoded has
+// not been tested. nvJPEG rounds differently from the CPU, by a few levels.
 TEST_F(DeviceLoaderTest, DecodesForTheDevice) {
   const LoaderFixture data(TestName(), {.kinds = true, .min_side = 96});
   LoaderOptions encoded = data.Options();
@@ -145,11 +146,11 @@ TEST_F(DeviceLoaderTest, DecodesForTheDevice) {
   };
   std::vector<DeviceCopy> copies[2];
   for (const bool by_gpu : {false, true}) {
-    PinnedMemory memory(api(), {.log = nullptr});
+    PinnedMemory memory(device_.get(), {.log = nullptr});
     DeviceLoader loader = Open(data.Open(memory, encoded), options(by_gpu));
-    Sink sink(device_, kPixelBytes, 16);
-    while (auto batch = *loader.Next()) sink.Put(*std::move(batch));
-    copies[by_gpu] = sink.Finish();
+    RecordingConsumer consumer(device_, kPixelBytes, 16);
+    while (auto batch = *loader.Next()) consumer.Put(*std::move(batch));
+    copies[by_gpu] = consumer.Finish();
     const DeviceLoaderStats stats = loader.stats();
     const JpegDecoderStats& by = stats.decode;
     EXPECT_EQ(by.hardware + by.hybrid + by.cpu, 40u);
@@ -178,7 +179,7 @@ TEST_F(DeviceLoaderTest, DecodesForTheDevice) {
 // What a device copies after a fork is what the parent wrote after it.
 TEST_F(DeviceLoaderTest, AForkLeavesPageLockedMemoryToTheParent) {
   constexpr size_t kBytes = size_t{3} << 20;
-  PinnedMemory memory(api(), {.log = nullptr});
+  PinnedMemory memory(device_.get(), {.log = nullptr});
   const absl::StatusOr<std::span<std::byte>> locked = memory.Allocate(kBytes);
   ASSERT_TRUE(locked.ok()) << locked.status();
   ASSERT_EQ(memory.stats().registered_bytes, kBytes);
@@ -196,7 +197,7 @@ TEST_F(DeviceLoaderTest, AForkLeavesPageLockedMemoryToTheParent) {
   std::fill(locked->begin(), locked->end(), std::byte{2});
   const Stream stream = device_.MakeStream();
   void* const there = device_.Allocate(kBytes);
-  EXPECT_TRUE(api().copy_to_device(api().self, there, locked->data(), kBytes, stream).ok());
+  EXPECT_TRUE(device_.get().CopyToDevice(there, locked->data(), kBytes, stream).ok());
   EXPECT_TRUE(device_.Read(there, kBytes, stream) == std::string(kBytes, '\2'));
   ::close(until[0]);
   ::close(until[1]);
@@ -204,7 +205,7 @@ TEST_F(DeviceLoaderTest, AForkLeavesPageLockedMemoryToTheParent) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "the child has it: " << status;
   device_.Free(there);
-  api().stream_destroy(api().self, stream);
+  EXPECT_TRUE(device_.get().DestroyStream(stream).ok());
   memory.Free(*locked);
 }
 
@@ -216,20 +217,20 @@ TEST_F(DeviceLoaderTest, PreprocessesOnTheDevice) {
                             .mean = {0.4f, 0.5f, 0.6f},
                             .std = {0.2f, 0.25f, 0.3f}};
   constexpr uint32_t kTo = 12;
-  PinnedMemory memory(api(), {.log = nullptr});
+  PinnedMemory memory(device_.get(), {.log = nullptr});
   DeviceLoader loader =
       Open(data.Open(memory, options),
            Quiet({.preprocess = DevicePreprocess{.output = output, .width = kTo, .height = kTo}}));
   const size_t bytes = size_t{8} * kTo * kTo * 3 * 2;
-  Sink sink(device_, bytes, 8);
+  RecordingConsumer consumer(device_, bytes, 8);
   for (auto batch = loader.Next(); batch.ok() && batch->has_value(); batch = loader.Next()) {
     const DeviceTensor pixels = *(*batch)->pixels();
     EXPECT_EQ(pixels.type, TensorType::kF16);
     EXPECT_EQ(pixels.shape, (std::array<int64_t, 4>{8, 3, kTo, kTo}));
     EXPECT_EQ(pixels.bytes(), bytes);
-    sink.Put(**std::move(batch));
+    consumer.Put(**std::move(batch));
   }
-  const std::vector<DeviceCopy> got = sink.Finish();
+  const std::vector<DeviceCopy> got = consumer.Finish();
   const std::vector<HostCopy> expected = data.Expected(options);
   ASSERT_EQ(got.size(), 5u);
   for (size_t n = 0; n < got.size(); ++n) {
@@ -268,20 +269,20 @@ TEST_F(DeviceLoaderTest, PaddingIsZerosWhateverTheMean) {
   constexpr size_t kImageBytes = LoaderFixture::kWidth * LoaderFixture::kHeight * 3 * sizeof(float);
   for (const bool kernel : {true, false}) {
     if (!kernel && device_.fake() == nullptr) continue;
-    if (!kernel) device_.fake()->FailEntry("preprocess", kDeviceNoKernelImage);
-    PinnedMemory memory(api(), {.log = nullptr});
+    if (!kernel) device_.fake()->FailEntry("Preprocess", kDeviceNoKernelImage);
+    PinnedMemory memory(device_.get(), {.log = nullptr});
     DeviceLoader loader =
         Open(data.Open(memory, data.Options(3)),
              Quiet({.prefetch_batches = 0, .preprocess = DevicePreprocess{.output = output}}));
-    Sink sink(device_, 8 * kImageBytes, 20);
+    RecordingConsumer consumer(device_, 8 * kImageBytes, 20);
     size_t batches = 0, padding = 0;
     for (int ends = 0; ends < 3;) {
       auto batch = loader.Next();
       ASSERT_TRUE(batch.ok()) << batch.status();
       ends += batch->has_value() ? 0 : 1;
-      if (batch->has_value()) sink.Put(**std::move(batch));
+      if (batch->has_value()) consumer.Put(**std::move(batch));
     }
-    for (const DeviceCopy& copy : sink.Finish()) {
+    for (const DeviceCopy& copy : consumer.Finish()) {
       ++batches;
       for (size_t i = 0; i < 8; ++i) {
         const bool zeros =
@@ -300,7 +301,7 @@ TEST_F(DeviceLoaderTest, TheCursorCountsWhatWasGiven) {
   const LoaderOptions options = data.Options(2);
   const std::vector<HostCopy> expected = data.Expected(options);
   for (size_t given = 0; given < expected.size(); ++given) {
-    PinnedMemory memory(api(), {.log = nullptr});
+    PinnedMemory memory(device_.get(), {.log = nullptr});
     Cursor cursor;
     {
       DeviceLoader loader = Open(data.Open(memory, options), Quiet());
@@ -310,23 +311,23 @@ TEST_F(DeviceLoaderTest, TheCursorCountsWhatWasGiven) {
     }
     DeviceLoader loader = Open(data.Open(memory, options, cursor), Quiet());
     EXPECT_EQ(loader.cursor(), cursor);
-    Sink sink(device_, kPixelBytes, 16);
+    RecordingConsumer consumer(device_, kPixelBytes, 16);
     std::vector<HostCopy> rest(expected.begin() + static_cast<ptrdiff_t>(given), expected.end());
     for (size_t i = 0; i < rest.size(); ++i) {
       // An end of an epoch is not kept by a cursor: what follows comes at once.
       if (rest[i].ids.empty() && (i == 0 || i + 1 == rest.size())) continue;
       auto batch = loader.Next();
       ASSERT_TRUE(batch.ok()) << batch.status();
-      if (batch->has_value()) sink.Put(**std::move(batch));
+      if (batch->has_value()) consumer.Put(**std::move(batch));
     }
-    ExpectSame(sink.Finish(), rest);
+    ExpectSame(consumer.Finish(), rest);
   }
 }
 
 TEST_F(DeviceLoaderTest, FillsMemoryOfTheConsumer) {
   const LoaderFixture data(TestName(), {});
   const LoaderOptions options = data.Options();
-  PinnedMemory memory(api(), {.log = nullptr});
+  PinnedMemory memory(device_.get(), {.log = nullptr});
   DeviceLoader loader = Open(data.Open(memory, options), Quiet());
   const Stream stream = device_.MakeStream();
   void* const pixels = device_.Allocate(kPixelBytes);
@@ -345,14 +346,14 @@ TEST_F(DeviceLoaderTest, FillsMemoryOfTheConsumer) {
   }
   device_.Free(pixels);
   device_.Free(labels);
-  api().stream_destroy(api().self, stream);
+  EXPECT_TRUE(device_.get().DestroyStream(stream).ok());
 }
 
 TEST_F(DeviceLoaderTest, AWaitThatIsInterruptedLosesNoBatch) {
   const LoaderFixture data(TestName(), {});
   const LoaderOptions options = data.Options();
   const std::vector<HostCopy> expected = data.Expected(options);
-  PinnedMemory memory(api(), {.log = nullptr});
+  PinnedMemory memory(device_.get(), {.log = nullptr});
   DeviceLoader loader = Open(data.Open(memory, options), Quiet({.prefetch_batches = 0}));
   std::vector<DeviceBatch> held;  // all that there is memory for
   while (held.size() < loader.stats().buffers) held.push_back(**loader.Next());
@@ -374,7 +375,7 @@ TEST_F(DeviceLoaderTest, AWaitThatIsInterruptedLosesNoBatch) {
 TEST_F(DeviceLoaderTest, BatchesOutliveTheLoader) {
   const LoaderFixture data(TestName(), {});
   const LoaderOptions options = data.Options();
-  PinnedMemory memory(api(), {.log = nullptr});
+  PinnedMemory memory(device_.get(), {.log = nullptr});
   std::optional<DeviceBatch> kept;
   {
     DeviceLoader loader = Open(data.Open(memory, options), Quiet());
@@ -385,19 +386,19 @@ TEST_F(DeviceLoaderTest, BatchesOutliveTheLoader) {
   EXPECT_EQ(device_.Read(kept->pixels()->data, kPixelBytes, stream),
             data.Expected(options)[0].pixels);
   kept.reset();
-  api().stream_destroy(api().self, stream);
+  EXPECT_TRUE(device_.get().DestroyStream(stream).ok());
   if (device_.fake() != nullptr) {
     EXPECT_EQ(device_.fake()->live_objects(), 0u) << device_.fake()->LiveObjects();
   }
 }
 
-// After warm-up: nothing is allocated, nobody waits for the device.
+// After warm-up: nothing is allocated, and no call waits for the device.
 TEST_F(DeviceLoaderTest, ASteadyRunAllocatesNothingAndNeverWaitsForTheDevice) {
-  FakeApi* const fake = device_.fake();
+  FakeDevice* const fake = device_.fake();
   if (fake == nullptr) GTEST_SKIP() << "counts calls of the fake device";
   const LoaderFixture data(TestName(), {});
   for (const bool preprocess : {false, true}) {
-    PinnedMemory memory(api(), {.log = nullptr});
+    PinnedMemory memory(device_.get(), {.log = nullptr});
     DeviceOptions options = Quiet();
     if (preprocess) options.preprocess.emplace();
     DeviceLoader loader = Open(data.Open(memory, data.Options(0)), options);
@@ -423,19 +424,19 @@ TEST_F(DeviceLoaderTest, ASteadyRunAllocatesNothingAndNeverWaitsForTheDevice) {
     EXPECT_EQ(memory.stats().registered_bytes, registered);
     EXPECT_EQ(loader.stats().host.overflow_bytes, 0u);
     EXPECT_EQ(loader.stats().growths, 0u);
-    // Two copies (pixels, labels), two events, waits, and the questions whether copies are done.
+    // Two copies (pixels, labels), two events, waits, and queries whether copies are done.
     EXPECT_LT(static_cast<double>(fake->calls() - calls) / 300, preprocess ? 40 : 35);
     loader.Stop();
-    api().stream_destroy(api().self, stream);
+    EXPECT_TRUE(device_.get().DestroyStream(stream).ok());
   }
 }
 
 // While no copy ends, batches go on being read and decoded, and copies queue up.
 TEST_F(DeviceLoaderTest, CopiesOverlapWithFilling) {
-  FakeApi* const fake = device_.fake();
+  FakeDevice* const fake = device_.fake();
   if (fake == nullptr) GTEST_SKIP() << "holds the fake device";
   const LoaderFixture data(TestName(), {});
-  PinnedMemory memory(api(), {.log = nullptr});
+  PinnedMemory memory(device_.get(), {.log = nullptr});
   fake->Hold();
   DeviceLoader loader = Open(data.Open(memory, data.Options(0)), Quiet());
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -458,7 +459,7 @@ TEST_F(DeviceLoaderTest, StopsAtAnyMomentFromAnyThread) {
   const LoaderFixture data(TestName(), {});
   std::mt19937 random(11);
   for (int round = 0; round < 40; ++round) {
-    PinnedMemory memory(api(), {.log = nullptr});
+    PinnedMemory memory(device_.get(), {.log = nullptr});
     DeviceLoader loader = Open(data.Open(memory, data.Options(0)), Quiet());
     const Stream stream = device_.MakeStream();
     const auto after = std::chrono::microseconds(random() % 4000);
@@ -474,8 +475,8 @@ TEST_F(DeviceLoaderTest, StopsAtAnyMomentFromAnyThread) {
     }
     EXPECT_EQ(status.code(), absl::StatusCode::kCancelled) << status;
     stopper.join();
-    api().stream_synchronize(api().self, stream);
-    api().stream_destroy(api().self, stream);
+    EXPECT_TRUE(device_.get().Synchronize(stream).ok());
+    EXPECT_TRUE(device_.get().DestroyStream(stream).ok());
   }
   if (device_.fake() != nullptr) {
     EXPECT_EQ(device_.fake()->live_objects(), 0u) << device_.fake()->LiveObjects();
@@ -485,10 +486,11 @@ TEST_F(DeviceLoaderTest, StopsAtAnyMomentFromAnyThread) {
 TEST_F(DeviceLoaderTest, RefusesWhatDoesNotFitTogether) {
   const LoaderFixture images(TestName(), {});
   const LoaderFixture bytes(TestName() + "Raw", {.jpegs = false});
-  PinnedMemory memory(api(), {.log = nullptr});
+  PinnedMemory memory(device_.get(), {.log = nullptr});
   const auto open = [&](const LoaderFixture& data, LoaderOptions options, DeviceOptions device) {
-    return std::string(
-        DeviceLoader::Open(data.Open(memory, options), Quiet(device), api()).status().message());
+    return std::string(DeviceLoader::Open(data.Open(memory, options), Quiet(device), device_.get())
+                           .status()
+                           .message());
   };
   EXPECT_THAT(open(bytes, bytes.Options(), {.preprocess = DevicePreprocess()}),
               HasSubstr("needs a Loader that decodes"));
@@ -496,14 +498,14 @@ TEST_F(DeviceLoaderTest, RefusesWhatDoesNotFitTogether) {
   floats.decode->output.type = PixelType::kF32;
   EXPECT_THAT(open(images, floats, {.preprocess = DevicePreprocess()}),
               HasSubstr("takes 8-bit pixels"));
-  auto loader = DeviceLoader::Open(images.Open(memory, floats), Quiet({}), api());
+  auto loader = DeviceLoader::Open(images.Open(memory, floats), Quiet({}), device_.get());
   ASSERT_TRUE(loader.ok()) << loader.status();
   EXPECT_EQ((**loader->Next()).pixels()->type, TensorType::kF32);
 }
 
 TEST_F(DeviceLoaderTest, AForkedChildIsToldSo) {
   const LoaderFixture data(TestName(), {});
-  PinnedMemory memory(api(), {.log = nullptr});
+  PinnedMemory memory(device_.get(), {.log = nullptr});
   std::optional<DeviceLoader> loader = Open(data.Open(memory, data.Options(0)), Quiet());
   std::optional<DeviceBatch> batch = *loader->Next();
   const pid_t child = ::fork();

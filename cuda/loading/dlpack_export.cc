@@ -73,23 +73,4 @@ DlpackManagedTensor* ExportLegacy(const DeviceTensor& tensor, std::shared_ptr<co
   return Export<DlpackManagedTensor>(tensor, std::move(owner));
 }
 
-DeviceTensor HostPixels(const HostBatch& batch) {
-  const PixelBatch& pixels = *batch.pixels();
-  const auto slots = static_cast<int64_t>(batch.size());
-  DeviceTensor tensor{.data = const_cast<std::byte*>(pixels.bytes.data()),
-                      .type = TensorTypeOf(pixels.type),
-                      .shape = {slots, pixels.height, pixels.width, pixels.channels},
-                      .dimensions = 4};
-  if (pixels.layout == PixelLayout::kNchw)
-    tensor.shape = {slots, pixels.channels, pixels.height, pixels.width};
-  return tensor;
-}
-
-DeviceTensor HostLabels(const HostBatch& batch) {
-  return {.data = const_cast<int64_t*>(batch.labels().data()),
-          .type = TensorType::kI64,
-          .shape = {static_cast<int64_t>(batch.size())},
-          .dimensions = 1};
-}
-
 }  // namespace shardpack

@@ -1,5 +1,4 @@
-// DLPack: hands a tensor of a batch, on the device or on the host, to another library without a
-// copy.
+// DLPack: hands a tensor of a batch to another library without a copy.
 //
 //   auto batch = std::make_shared<DeviceBatch>(*std::move(next));
 //   batch->WaitOn(consumer_stream);
@@ -9,10 +8,12 @@
 // License 2.0), of which these are our own definitions; the names of Python's capsules are those of
 // its python_spec.
 //
-// Lifetime: an export shares the owner until its deleter is called, once, by who took it; the last
-// share of a DeviceBatch releases it, on the stream of its last WaitOn.
+// Lifetime: an export shares the owner until its consumer calls its deleter, once; the last share
+// of a DeviceBatch releases it, on the stream of its last WaitOn.
+//
 // Thread-safety: exports from any thread; deleters from any thread, but not while another one uses
 // the batch.
+//
 // Units: elements; strides are in elements too.
 #ifndef SHARDPACK_CUDA_LOADING_DLPACK_EXPORT_H_
 #define SHARDPACK_CUDA_LOADING_DLPACK_EXPORT_H_
@@ -21,7 +22,6 @@
 #include <memory>
 
 #include "cuda/loading/device_batch.h"
-#include "readers/loading/host_batch.h"
 
 namespace shardpack {
 
@@ -60,7 +60,7 @@ struct DlpackTensor {
   uint64_t byte_offset;
 };
 
-// DLManagedTensor, of consumers that do not ask for a version.
+// DLManagedTensor, for consumers that do not ask for a version.
 struct DlpackManagedTensor {
   DlpackTensor tensor;
   void* context;
@@ -80,23 +80,19 @@ struct DlpackManagedTensorVersioned {
 static_assert(sizeof(DlpackTensor) == 48 && sizeof(DlpackManagedTensor) == 64 &&
               sizeof(DlpackManagedTensorVersioned) == 80);
 
-// Names of capsules, before and after a consumer took what is in them.
+// Names of capsules, before and after a consumer has taken the tensor.
 inline constexpr char kDlpackCapsule[] = "dltensor", kDlpackUsedCapsule[] = "used_dltensor",
                       kDlpackVersionedCapsule[] = "dltensor_versioned",
                       kDlpackUsedVersionedCapsule[] = "used_dltensor_versioned";
 
-// Of __dlpack_device__.
+// For __dlpack_device__.
 DlpackDevice DlpackDeviceOf(const DeviceTensor& tensor);
 
-// `owner` keeps the tensor's memory. Read-only tensors have no legacy form that says so.
+// `owner` keeps the tensor's memory. The legacy form cannot say that a tensor is read-only.
 DlpackManagedTensorVersioned* ExportVersioned(const DeviceTensor& tensor,
                                               std::shared_ptr<const void> owner,
                                               bool read_only = false);
 DlpackManagedTensor* ExportLegacy(const DeviceTensor& tensor, std::shared_ptr<const void> owner);
-
-// Of a batch that holds pixels.
-DeviceTensor HostPixels(const HostBatch& batch);
-DeviceTensor HostLabels(const HostBatch& batch);
 
 }  // namespace shardpack
 

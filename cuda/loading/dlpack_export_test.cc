@@ -1,11 +1,11 @@
-// What a DLPack export says, and who releases the batch when.
+// What a DLPack export says, and when the batch is released.
 #include "cuda/loading/dlpack_export.h"
 
 #include <utility>
 #include <vector>
 
 #include "cuda/loading/device_loader.h"
-#include "cuda/testing/fake_api.h"
+#include "cuda/testing/fake_device.h"
 #include "cuda/testing/loader_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -61,12 +61,11 @@ TEST(DlpackExport, SaysTypeShapeStridesAndDevice) {
 
 TEST(DlpackExport, TheLastTensorReleasesTheBatch) {
   const LoaderFixture data("TheLastTensorReleasesTheBatch", {});
-  FakeApi fake;
-  PinnedMemory memory(fake.api(), {.log = nullptr});
+  FakeDevice fake;
+  PinnedMemory memory(fake, {.log = nullptr});
   auto loader = DeviceLoader::Open(
       data.Open(memory, data.Options(0)),
-      {.prefetch_batches = 0, .patience = std::chrono::milliseconds(60), .log = nullptr},
-      fake.api());
+      {.prefetch_batches = 0, .patience = std::chrono::milliseconds(60), .log = nullptr}, fake);
   ASSERT_TRUE(loader.ok()) << loader.status();
   std::vector<DlpackManagedTensorVersioned*> exported;
   for (int i = 0; i < 2; ++i) {
@@ -78,29 +77,11 @@ TEST(DlpackExport, TheLastTensorReleasesTheBatch) {
   EXPECT_EQ(loader->Next().status().code(), absl::StatusCode::kDeadlineExceeded);
   exported[0]->deleter(exported[0]);
   EXPECT_EQ(loader->Next().status().code(), absl::StatusCode::kDeadlineExceeded);
-  const uint64_t records = fake.calls("event_record");
+  const uint64_t records = fake.calls("RecordEvent");
   exported[1]->deleter(exported[1]);
-  EXPECT_GT(fake.calls("event_record"), records) << "released on the stream that waited";
+  EXPECT_GT(fake.calls("RecordEvent"), records) << "released on the stream that waited";
   EXPECT_TRUE(loader->Next().ok());
   for (int i = 2; i < 4; ++i) exported[i]->deleter(exported[i]);
-}
-
-TEST(DlpackExport, HostBatchesToo) {
-  const LoaderFixture data("HostBatchesToo", {});
-  PageableMemory memory;
-  LoaderOptions options = data.Options();
-  options.decode->output = {.type = PixelType::kF32, .layout = PixelLayout::kNchw};
-  Loader loader = data.Open(memory, options);
-  const auto batch = std::make_shared<HostBatch>(**loader.Next());
-  const DeviceTensor pixels = HostPixels(*batch);
-  EXPECT_EQ(pixels.type, TensorType::kF32);
-  EXPECT_THAT(pixels.shape, ElementsAre(8, 3, LoaderFixture::kHeight, LoaderFixture::kWidth));
-  EXPECT_EQ(DlpackDeviceOf(pixels).type, kDlpackCpu);
-  EXPECT_EQ(HostLabels(*batch).shape[0], 8);
-  DlpackManagedTensorVersioned* const managed = ExportVersioned(pixels, batch, true);
-  EXPECT_EQ(batch.use_count(), 2);
-  managed->deleter(managed);
-  EXPECT_EQ(batch.use_count(), 1);
 }
 
 }  // namespace

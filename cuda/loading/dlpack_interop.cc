@@ -1,8 +1,8 @@
-// A shared library for dlpack_interop.py: batches in host memory (HostApi) as DLPack capsules are
-// made of them, without a Python module.
+// A shared library for dlpack_interop.py: batches in host memory (HostDevice) as DLPack capsules
+// are made of them, without a Python module.
 #include <cstdio>
 
-#include "cuda/device/host_api.h"
+#include "cuda/device/host_device.h"
 #include "cuda/loading/device_loader.h"
 #include "cuda/loading/dlpack_export.h"
 #include "cuda/testing/loader_fixture.h"
@@ -12,7 +12,7 @@ namespace {
 
 struct State {
   LoaderFixture data{"dlpack_interop", {}};
-  PinnedMemory memory{HostApi(), {.log = nullptr}};
+  PinnedMemory memory{HostDevice::Get(), {.log = nullptr}};
   std::optional<DeviceLoader> loader;
   std::shared_ptr<DeviceBatch> batch;
 };
@@ -24,7 +24,7 @@ constexpr PixelType kTypes[] = {PixelType::kU8, PixelType::kF32, PixelType::kF16
 
 extern "C" {
 
-// type: of kTypes; nchw: else NHWC. 0: done.
+// `type` is an index of kTypes; without `nchw`, NHWC. Returns 0 on success.
 int ShardpackOpen(int type, int nchw) {
   if (state == nullptr) state = new State();
   state->batch.reset();
@@ -34,13 +34,13 @@ int ShardpackOpen(int type, int nchw) {
       DevicePreprocess{.output = {.type = kTypes[type],
                                   .layout = nchw != 0 ? PixelLayout::kNchw : PixelLayout::kNhwc}};
   auto loader = DeviceLoader::Open(state->data.Open(state->memory, state->data.Options(0)), options,
-                                   HostApi());
+                                   HostDevice::Get());
   if (!loader.ok()) return 1;
   state->loader = *std::move(loader);
   return 0;
 }
 
-// 0: there is a batch; 1: all buffers are held.
+// Returns 0 if there is a batch, 1 if all buffers are held.
 int ShardpackNext() {
   state->batch.reset();
   auto batch = state->loader->Next();

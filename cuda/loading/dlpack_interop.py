@@ -31,7 +31,7 @@ get.restype = ctypes.c_void_p
 get.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
 
 
-# A capsule that nobody took deletes what is in it; a taken one has another name.
+# A capsule that was not taken deletes its tensor; one that was taken has another name.
 @DESTRUCTOR
 def destroy(capsule):
   for versioned, name in ((1, b"dltensor_versioned"), (0, b"dltensor")):

@@ -17,9 +17,10 @@ namespace shardpack {
 namespace {
 
 constexpr size_t kPageBytes = 4096;
-constexpr size_t kTouchBytes = size_t{16} << 20;  // a thread for less is not worth it
+constexpr size_t kTouchBytes = size_t{16} << 20;  // a thread is not worth it for less
 
-// First touched pages come from this node, if it has any (mbind(2), MPOL_PREFERRED).
+// Pages come from this NUMA node when they are first touched, if it has any left (mbind(2),
+// MPOL_PREFERRED).
 void PreferNode(std::span<std::byte> memory, int node) {
   constexpr int kPreferred = 1;
   if (node < 0 || node >= 64) return;
@@ -31,8 +32,8 @@ void PreferNode(std::span<std::byte> memory, int node) {
 
 void LogToStderr(const std::string& line) { std::fprintf(stderr, "shardpack: %s\n", line.c_str()); }
 
-PinnedMemory::PinnedMemory(const DeviceApi& api, PinnedMemoryOptions options)
-    : api_(api),
+PinnedMemory::PinnedMemory(Device& device, PinnedMemoryOptions options)
+    : device_(device),
       options_(std::move(options)),
       process_(::getpid()),
       pageable_allowed_(options_.pageable_fallback) {}
@@ -59,9 +60,8 @@ PinnedMemoryStats PinnedMemory::stats() const {
 }
 
 // Under mutex_.
-void PinnedMemory::Refused(const DeviceStatus& status, size_t bytes, const char* next) {
-  const std::string why = absl::StrCat("page-locking ", bytes, " bytes was refused: ", status.name,
-                                       " (error ", status.code, ")");
+void PinnedMemory::Refused(const absl::Status& status, const char* next) {
+  const std::string why(status.message());
   if (stats_.refusals++ == 0) stats_.why = why;
   if (options_.log != nullptr && stats_.refusals <= 2) options_.log(absl::StrCat(why, "; ", next));
 }
@@ -85,36 +85,30 @@ absl::StatusOr<std::span<std::byte>> PinnedMemory::Allocate(size_t bytes) {
 
 absl::StatusOr<std::span<std::byte>> PinnedMemory::AllocateOfBudget(size_t bytes) {
   if (!std::exchange(info_asked_, true)) {
-    DeviceInfo info;
-    if (Checked(api_, api_.info(api_.self, &info), "").ok()) host_numa_node_ = info.host_numa_node;
+    const absl::StatusOr<DeviceInfo> info = device_.Info();
+    if (info.ok()) host_numa_node_ = info->host_numa_node;
   }
   absl::StatusOr<std::span<std::byte>> memory = mappings_.Allocate(bytes);
   if (!memory.ok()) return memory.status();
   mappings_.SetInherited(*memory, false);
   PreferNode(*memory, host_numa_node_);
   Touch(*memory);
-  const DeviceStatus registered = api_.host_register(api_.self, memory->data(), bytes);
   Kind kind = Kind::kRegistered;
-  if (!registered.ok()) {
-    (void)Checked(api_, registered, "");
-    Refused(registered, bytes, "asking the driver for such memory");
-    void* driver = nullptr;
-    const DeviceStatus allocated =
-        IsLost(api_) ? registered : api_.host_alloc(api_.self, &driver, bytes);
-    if (allocated.ok()) {
+  if (absl::Status registered = device_.RegisterHost(memory->data(), bytes); !registered.ok()) {
+    Refused(registered, "asking the driver for such memory");
+    absl::StatusOr<void*> driver = registered;
+    if (!device_.lost()) driver = device_.AllocateHost(bytes);
+    if (driver.ok()) {
       mappings_.Free(*memory);
-      memory = std::span(static_cast<std::byte*>(driver), bytes);
+      memory = std::span(static_cast<std::byte*>(*driver), bytes);
       kind = Kind::kDriver;
+    } else if (device_.lost() || !pageable_allowed_) {
+      Refused(driver.status(), "none is given");
+      mappings_.Free(*memory);
+      if (device_.lost()) return driver.status();
+      return absl::ResourceExhaustedError(std::string(driver.status().message()));
     } else {
-      absl::Status status =
-          Checked(api_, allocated, absl::StrCat("page-locking ", bytes, " bytes"));
-      if (IsLost(api_) || !pageable_allowed_) {
-        Refused(allocated, bytes, "none is given");
-        mappings_.Free(*memory);
-        if (IsLost(api_)) return status;
-        return absl::ResourceExhaustedError(std::string(status.message()));
-      }
-      Refused(allocated, bytes, "it stays pageable, and copies from it are slow");
+      Refused(driver.status(), "it stays pageable, and copies from it are slow");
       mappings_.SetInherited(*memory, true);
       kind = Kind::kPageable;
     }
@@ -124,7 +118,7 @@ absl::StatusOr<std::span<std::byte>> PinnedMemory::AllocateOfBudget(size_t bytes
   return memory;
 }
 
-// Page faults are what takes the time, so several threads take them. One word a page is enough.
+// Page faults take the time, so several threads take them. One word a page is enough.
 void PinnedMemory::Touch(std::span<std::byte> memory) const {
   size_t threads = static_cast<size_t>(options_.touch_threads > 0 ? options_.touch_threads
                                                                   : std::min(AvailableCores(), 4));
@@ -141,22 +135,20 @@ void PinnedMemory::Touch(std::span<std::byte> memory) const {
 }
 
 void PinnedMemory::Free(std::span<std::byte> memory) {
-  if (::getpid() != process_) return;  // it is the parent's
+  if (::getpid() != process_) return;  // the memory is the parent's
   const std::lock_guard lock(mutex_);
   const auto found = kinds_.find(memory.data());
   if (found == kinds_.end()) return;
   const Kind kind = found->second;
-  if (kind != Kind::kPageable && !IsLost(api_)) {
-    (void)Checked(api_,
-                  kind == Kind::kRegistered ? api_.host_unregister(api_.self, memory.data())
-                                            : api_.host_free(api_.self, memory.data()),
-                  "");
+  if (!device_.lost()) {
+    if (kind == Kind::kRegistered) (void)device_.UnregisterHost(memory.data());
+    if (kind == Kind::kDriver) (void)device_.FreeHost(memory.data());
   }
   kinds_.erase(found);
   BytesOf(kind) -= memory.size();
   used_bytes_ -= memory.size();
-  // What a lost device may still read stays mapped.
-  if (kind == Kind::kPageable || (kind == Kind::kRegistered && !IsLost(api_))) {
+  // Memory that a lost device may still read stays mapped.
+  if (kind == Kind::kPageable || (kind == Kind::kRegistered && !device_.lost())) {
     mappings_.Free(memory);
   }
 }

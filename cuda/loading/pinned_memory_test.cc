@@ -1,4 +1,4 @@
-// PinnedMemory: what it gives, what it falls back to, and what it says of that; OpenPinnedLoader.
+// PinnedMemory: what it gives, what it falls back to, and what it reports; OpenPinnedLoader.
 #include "cuda/loading/pinned_memory.h"
 
 #include <sys/mman.h>
@@ -9,8 +9,8 @@
 #include <cstring>
 #include <vector>
 
-#include "cuda/loading/open_loader.h"
-#include "cuda/testing/fake_api.h"
+#include "cuda/loading/open_pinned_loader.h"
+#include "cuda/testing/fake_device.h"
 #include "cuda/testing/loader_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -31,31 +31,30 @@ struct Lines {
 };
 
 TEST(PinnedMemory, GivesLockedMemoryAndTakesItBack) {
-  FakeApi fake;
+  FakeDevice fake;
   Lines log;
-  PinnedMemory memory(fake.api(), {.touch_threads = 3, .log = log.function()});
+  PinnedMemory memory(fake, {.touch_threads = 3, .log = log.function()});
   for (const size_t bytes : {size_t{1}, size_t{5000}, size_t{40} << 20}) {
     absl::StatusOr<std::span<std::byte>> got = memory.Allocate(bytes);
     ASSERT_TRUE(got.ok()) << got.status();
     ASSERT_EQ(got->size(), bytes);
     const size_t alignment = bytes >= (2 << 20) ? 2 << 20 : 4096;
     EXPECT_EQ(reinterpret_cast<uintptr_t>(got->data()) % alignment, 0u);
-    bool pinned = false;
-    EXPECT_TRUE(fake.api().is_pinned(fake.api().self, &got->back(), &pinned).ok() && pinned);
+    EXPECT_TRUE(*fake.IsPinned(&got->back()));
     std::memset(got->data(), 7, bytes);
     EXPECT_EQ(memory.stats().registered_bytes, bytes);
     memory.Free(*got);
     EXPECT_EQ(memory.stats().registered_bytes, 0u);
   }
-  EXPECT_EQ(fake.calls("host_register"), 3u) << "one a piece, whatever its size";
+  EXPECT_EQ(fake.calls("RegisterHost"), 3u) << "one a piece, whatever its size";
   EXPECT_EQ(fake.live_objects(), 0u);
   EXPECT_THAT(log.lines, IsEmpty());
   EXPECT_EQ(memory.Allocate(0).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(PinnedMemory, HasABudget) {
-  FakeApi fake;
-  PinnedMemory memory(fake.api(), {.budget_bytes = 10'000});
+  FakeDevice fake;
+  PinnedMemory memory(fake, {.budget_bytes = 10'000});
   const auto first = memory.Allocate(6000);
   ASSERT_TRUE(first.ok());
   EXPECT_THAT(memory.Allocate(5000).status().ToString(),
@@ -68,16 +67,16 @@ TEST(PinnedMemory, HasABudget) {
 }
 
 TEST(PinnedMemory, FallsBackStepByStepAndSaysSo) {
-  FakeApi fake({.pinned_cap_bytes = 10'000});
+  FakeDevice fake({.pinned_cap_bytes = 10'000});
   Lines log;
-  PinnedMemory memory(fake.api(), {.log = log.function()});
+  PinnedMemory memory(fake, {.log = log.function()});
   const auto pageable = memory.Allocate(20'000);  // beyond the cap
   ASSERT_TRUE(pageable.ok());
   EXPECT_EQ(memory.stats().pageable_bytes, 20'000u);
   EXPECT_EQ(memory.stats().refusals, 2u);
   EXPECT_THAT(memory.stats().why, HasSubstr("20000 bytes was refused: cudaErrorMemoryAllocation"));
   EXPECT_THAT(log.lines, ElementsAre(HasSubstr("asking the driver"), HasSubstr("stays pageable")));
-  fake.FailEntry("host_register", kDeviceNotSupported, 1);
+  fake.FailEntry("RegisterHost", kDeviceNotSupported, 1);
   const auto driver = memory.Allocate(5000);
   ASSERT_TRUE(driver.ok());
   EXPECT_EQ(memory.stats().driver_bytes, 5000u);
@@ -106,8 +105,8 @@ bool ChildHas(std::span<std::byte> memory) {
 
 // A device reads the pages of the process that locked them: a fork must not share them.
 TEST(PinnedMemory, ChildrenHaveNoLockedMemory) {
-  FakeApi fake({.pinned_cap_bytes = 4 << 20});
-  PinnedMemory memory(fake.api(), {.log = nullptr});
+  FakeDevice fake({.pinned_cap_bytes = 4 << 20});
+  PinnedMemory memory(fake, {.log = nullptr});
   for (const size_t bytes : {size_t{5000}, (size_t{3} << 20) + 1}) {
     const auto locked = memory.Allocate(bytes);
     ASSERT_TRUE(locked.ok());
@@ -115,7 +114,7 @@ TEST(PinnedMemory, ChildrenHaveNoLockedMemory) {
     EXPECT_FALSE(ChildHas(*locked));
     (*locked)[0] = locked->back() = std::byte{7};  // the parent still has it
     memory.Free(*locked);
-    // Where the memory was, others may be, who are not concerned.
+    // Other mappings may be where the memory was; they do not matter.
     void* const again = ::mmap(locked->data(), bytes, PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     ASSERT_EQ(again, static_cast<void*>(locked->data()));
@@ -130,8 +129,8 @@ TEST(PinnedMemory, ChildrenHaveNoLockedMemory) {
 }
 
 TEST(PinnedMemory, ALostDeviceIsNotAskedToFree) {
-  FakeApi fake;
-  PinnedMemory memory(fake.api(), {.log = nullptr});
+  FakeDevice fake;
+  PinnedMemory memory(fake, {.log = nullptr});
   const auto got = memory.Allocate(1000);
   ASSERT_TRUE(got.ok());
   fake.LoseDevice();
@@ -156,9 +155,9 @@ TEST(OpenPinnedLoader, TriesHalfThenPageable) {
                 {1000, false, 0, 0, 3}};
   for (const auto& wanted : kCases) {
     SCOPED_TRACE(wanted.cap_bytes);
-    FakeApi fake({.pinned_cap_bytes = wanted.cap_bytes});
+    FakeDevice fake({.pinned_cap_bytes = wanted.cap_bytes});
     Lines log;
-    PinnedMemory memory(fake.api(),
+    PinnedMemory memory(fake,
                         {.pageable_fallback = wanted.pageable_fallback, .log = log.function()});
     {
       absl::StatusOr<Loader> loader =

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "cuda/loading/staging_layout.h"
 #include "cuda/loading/uploader.h"
 #include "formats/io/status_macros.h"
 #include "readers/loading/loader.h"
@@ -23,7 +24,7 @@ constexpr size_t kUploads = 8;  // small copies: the host runs well ahead of the
 constexpr uint32_t kFillBatch = 256;
 constexpr std::chrono::microseconds kNap{100};
 
-// How often who waits asks whether it is interrupted.
+// How often a waiting call asks whether it is interrupted.
 constexpr std::chrono::milliseconds kLook{50};
 
 absl::Status WasInterrupted() {
@@ -34,9 +35,8 @@ absl::Status WasInterrupted() {
 
 class ResidentLoader::Core {
  public:
-  Core(Dataset dataset, Order order, Rank rank, const ResidentOptions& options,
-       const DeviceApi& api)
-      : api_(api),
+  Core(Dataset dataset, Order order, Rank rank, const ResidentOptions& options, Device& device)
+      : device_(device),
         options_(options),
         dataset_(std::move(dataset)),
         order_(std::move(order)),
@@ -46,7 +46,8 @@ class ResidentLoader::Core {
         out_height_(options.crop ? options.crop->height : options.height),
         image_bytes_(size_t{options.width} * options.height * options.channels),
         output_(options.output, options.channels),
-        memory_(api, {.log = options.log}) {}
+        memory_(device, {.log = options.log}),
+        layout_(slots_, slots_ * (gathers() ? sizeof(uint64_t) : sizeof(PreprocessSample))) {}
   ~Core();
 
   absl::Status Open(const std::optional<Cursor>& cursor, const Interrupted& interrupted);
@@ -65,8 +66,9 @@ class ResidentLoader::Core {
   PreprocessSample SampleOf(uint64_t id) const;
   void FillInfo(BatchInfo& info) const;
   absl::Status Enqueue(DeviceBuffer& buffer);
+  absl::Status Launch(const DeviceBuffer& buffer);
 
-  const DeviceApi& api_;
+  Device& device_;
   const ResidentOptions options_;
   const pid_t process_ = ::getpid();
   const Dataset dataset_;
@@ -79,9 +81,9 @@ class ResidentLoader::Core {
   PinnedMemory memory_;
   std::unique_ptr<Uploader> uploader_;
   std::shared_ptr<DeviceBuffers> buffers_;
-  Stream work_stream_ = nullptr;
-  bool has_work_stream_ = false;
-  uint8_t* table_ = nullptr;     // a row an image, on the device
+  const StagingLayout layout_;
+  std::optional<Stream> work_stream_;
+  uint8_t* table_ = nullptr;     // one row an image, on the device
   std::vector<int64_t> labels_;  // of all images
   uint64_t epoch_ = 0, step_ = 0;
   bool epoch_ended_ = false;
@@ -91,40 +93,33 @@ class ResidentLoader::Core {
 
 ResidentLoader::Core::~Core() {
   uploader_.reset();
-  const bool idle = !has_work_stream_ || WaitUntilIdle(api_, work_stream_, std::chrono::seconds(5));
-  if (!idle || IsLost(api_)) return;  // the device may still use it all
-  if (table_ != nullptr) (void)Checked(api_, api_.free(api_.self, table_), "");
-  if (has_work_stream_ && !IsLost(api_))
-    (void)Checked(api_, api_.stream_destroy(api_.self, work_stream_), "");
+  const bool idle = !work_stream_ || device_.WaitUntilIdle(*work_stream_, std::chrono::seconds(5));
+  if (!idle || device_.lost()) return;  // the device may still use it all
+  if (table_ != nullptr) (void)device_.Free(table_);
+  if (work_stream_ && !device_.lost()) (void)device_.DestroyStream(*work_stream_);
 }
 
 absl::Status ResidentLoader::Core::Reserve() {
   const uint64_t bytes = dataset_.size() * image_bytes_;
-  uint64_t free_bytes = 0, total_bytes = 0;
-  absl::Status status = Checked(api_, api_.memory_info(api_.self, &free_bytes, &total_bytes),
-                                "asking for the device's memory");
-  if (!status.ok()) return status;
-  const auto most =
-      static_cast<uint64_t>(static_cast<double>(free_bytes) * options_.share_of_memory);
-  if (bytes > most) {
+  ASSIGN_OR_RETURN(const DeviceMemory memory, device_.Memory());
+  const auto max_bytes =
+      static_cast<uint64_t>(static_cast<double>(memory.free_bytes) * options_.share_of_memory);
+  if (bytes > max_bytes) {
     return absl::ResourceExhaustedError(absl::StrCat(
-        dataset_.size(), " images of ", image_bytes_, " bytes take ", bytes, " bytes; ", most,
+        dataset_.size(), " images of ", image_bytes_, " bytes take ", bytes, " bytes; ", max_bytes,
         " of the device's free memory may be used: use DeviceLoader,"
         " or keep smaller images"));
   }
-  void* table = nullptr;
-  status = Checked(api_, api_.allocate(api_.self, &table, bytes),
-                   absl::StrCat("allocating ", bytes, " bytes for the images"));
-  if (status.ok()) table_ = static_cast<uint8_t*>(table);
   stats_.images = dataset_.size();
   stats_.image_bytes = bytes;
-  return status;
+  ASSIGN_OR_RETURN(void* const table, device_.Allocate(bytes, "the images"));
+  table_ = static_cast<uint8_t*>(table);
+  return absl::OkStatus();
 }
 
 absl::Status ResidentLoader::Core::FillFrom(Loader& loader, const Interrupted& interrupted) {
   for (;;) {
-    absl::Status status = WaitForUploads(1, interrupted);  // the Loader needs its memory
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(WaitForUploads(1, interrupted));  // the Loader needs its memory
     ASSIGN_OR_RETURN(std::optional<HostBatch> batch, loader.Next(interrupted));
     if (!batch.has_value()) return absl::OkStatus();
     const std::span<const uint64_t> ids = batch->ids();
@@ -133,13 +128,11 @@ absl::Status ResidentLoader::Core::FillFrom(Loader& loader, const Interrupted& i
     std::copy_n(batch->labels().begin(), images, labels_.begin() + static_cast<ptrdiff_t>(ids[0]));
     const UploadCopy copy{batch->pixels()->bytes.data(), table_ + ids[0] * image_bytes_,
                           images * image_bytes_};
-    Event copied = nullptr;
-    status = uploader_->Upload(*std::move(batch), std::span(&copy, 1), {}, &copied);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(uploader_->Upload(*std::move(batch), std::span(&copy, 1), {}).status());
   }
 }
 
-// In the order of ids, so that a batch is one copy.
+// In the order of ids, so that each batch is one copy.
 absl::Status ResidentLoader::Core::Fill(const Interrupted& interrupted) {
   const Clock::time_point start = Clock::now();
   labels_.assign(dataset_.size(), kNoLabel);
@@ -158,8 +151,7 @@ absl::Status ResidentLoader::Core::Fill(const Interrupted& interrupted) {
   ASSIGN_OR_RETURN(Loader loader, Loader::Open(dataset_, all, {}, options, memory_));
   absl::Status status = FillFrom(loader, interrupted);
   if (status.ok()) {
-    status = Checked(api_, api_.stream_synchronize(api_.self, uploader_->stream()),
-                     "waiting for the images to be on the device");
+    status = device_.Synchronize(uploader_->stream());
   }
   if (status.ok()) status = uploader_->Reclaim();
   stats_.fill_seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -169,8 +161,7 @@ absl::Status ResidentLoader::Core::Fill(const Interrupted& interrupted) {
 
 absl::Status ResidentLoader::Core::Open(const std::optional<Cursor>& cursor,
                                         const Interrupted& interrupted) {
-  absl::Status status = CheckRank(rank_, order_.spec().global_batch);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckRank(rank_, order_.spec().global_batch));
   if (options_.width == 0 || options_.height == 0) {
     return absl::InvalidArgumentError("resident images need a width and a height");
   }
@@ -178,30 +169,23 @@ absl::Status ResidentLoader::Core::Open(const std::optional<Cursor>& cursor,
     return absl::InvalidArgumentError(absl::StrCat("the order is of ", order_.spec().samples,
                                                    " samples, the dataset has ", dataset_.size()));
   }
-  if (options_.crop) status = CheckCropOptions(*options_.crop);
-  if (!status.ok()) return status;
+  if (options_.crop) RETURN_IF_ERROR(CheckCropOptions(*options_.crop));
   if (cursor) {
-    status = CheckCursor(*cursor, dataset_.identity(), order_);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(CheckCursor(*cursor, dataset_.identity(), order_));
     const bool at_end = cursor->step == order_.steps();
     epoch_ = cursor->epoch + (at_end ? 1 : 0);
     step_ = at_end ? 0 : cursor->step;
   }
-  status = Reserve();
-  if (!status.ok()) return status;
-  status = Checked(api_, api_.stream_create(api_.self, &work_stream_), "making a stream");
-  has_work_stream_ = status.ok();
-  if (!status.ok()) return status;
-  ASSIGN_OR_RETURN(
-      buffers_,
-      DeviceBuffers::Create(api_, {.buffers = options_.buffers,
-                                   .slots = slots_,
-                                   .pixel_bytes = slots_ * output_.Bytes(out_width_, out_height_),
-                                   .samples = !gathers(),
-                                   .rows = gathers()}));
-  const size_t side_bytes = DeviceAligned(slots_ * sizeof(int64_t)) +
-                            slots_ * (gathers() ? sizeof(uint64_t) : sizeof(PreprocessSample));
-  ASSIGN_OR_RETURN(uploader_, Uploader::Create(api_, kUploads, side_bytes, memory_));
+  RETURN_IF_ERROR(Reserve());
+  ASSIGN_OR_RETURN(work_stream_, device_.CreateStream());
+  ASSIGN_OR_RETURN(buffers_,
+                   DeviceBuffers::Create(
+                       device_, {.buffers = options_.buffers,
+                                 .slots = slots_,
+                                 .pixel_bytes = slots_ * output_.Bytes(out_width_, out_height_),
+                                 .samples = !gathers(),
+                                 .rows = gathers()}));
+  ASSIGN_OR_RETURN(uploader_, Uploader::Create(device_, kUploads, layout_.bytes(), memory_));
   return Fill(interrupted);
 }
 
@@ -229,7 +213,7 @@ absl::StatusOr<DeviceBuffer*> ResidentLoader::Core::WaitForBuffer(const Interrup
   do {
     DeviceBuffer* const buffer = buffers_->Take(std::min(options_.patience, kLook));
     if (buffer != nullptr) return buffer;
-    if (IsLost(api_)) return LostStatus(api_);
+    if (device_.lost()) return device_.LostStatus();
     if (interrupted != nullptr && interrupted()) return WasInterrupted();
   } while (Clock::now() < deadline);
   return absl::DeadlineExceededError(
@@ -254,7 +238,7 @@ PreprocessSample ResidentLoader::Core::SampleOf(uint64_t id) const {
   sample.mirror = crop.flip;
   sample.box = crop.box;
   if (crop.margin) return sample;
-  // Whole pixels, and none around them: cut first.
+  // A crop of whole pixels that reads none beyond its edges: the preprocessing is given it alone.
   const auto left = static_cast<uint32_t>(crop.box.left), top = static_cast<uint32_t>(crop.box.top);
   sample.pixels += size_t{top} * stride + size_t{left} * options_.channels;
   sample.width = static_cast<uint32_t>(crop.box.right) - left;
@@ -281,53 +265,48 @@ void ResidentLoader::Core::FillInfo(BatchInfo& info) const {
 
 absl::Status ResidentLoader::Core::Enqueue(DeviceBuffer& buffer) {
   FillInfo(buffer.info);
-  std::byte* const side = uploader_->side().data();
-  std::byte* const parameters = side + DeviceAligned(slots_ * sizeof(int64_t));
-  std::memcpy(side, buffer.info.labels.data(), slots_ * sizeof(int64_t));
-  std::vector<UploadCopy> copies = {{side, buffer.labels, slots_ * sizeof(int64_t)}};
+  const std::span<std::byte> staging = uploader_->staging();
+  std::byte* const payload = layout_.Payload(staging);
+  std::vector<UploadCopy> copies = {layout_.PutLabels(staging, buffer.info.labels, buffer.labels)};
   if (gathers()) {
     static_assert(kPaddingId == kNoRow);
-    std::memcpy(parameters, buffer.info.ids.data(), slots_ * sizeof(uint64_t));
-    copies.push_back({parameters, buffer.rows, slots_ * sizeof(uint64_t)});
+    std::memcpy(payload, buffer.info.ids.data(), slots_ * sizeof(uint64_t));
+    copies.push_back({payload, buffer.rows, slots_ * sizeof(uint64_t)});
   } else {
     for (uint32_t i = 0; i < slots_; ++i) {
       const PreprocessSample sample = SampleOf(buffer.info.ids[i]);
-      std::memcpy(parameters + i * sizeof(sample), &sample, sizeof(sample));
+      std::memcpy(payload + i * sizeof(sample), &sample, sizeof(sample));
     }
-    copies.push_back({parameters, buffer.samples, slots_ * sizeof(PreprocessSample)});
+    copies.push_back({payload, buffer.samples, slots_ * sizeof(PreprocessSample)});
   }
-  Event copied = nullptr;
-  absl::Status status = uploader_->Upload(std::nullopt, copies, buffers_->Before(buffer), &copied);
-  if (status.ok()) {
-    status = Checked(api_, api_.stream_wait(api_.self, work_stream_, copied),
-                     "making a batch wait for its parameters");
-  }
-  if (!status.ok()) return status;
-  const DeviceStatus launched = gathers() ? api_.gather(api_.self,
-                                                        {.table = table_,
-                                                         .rows = buffer.rows,
-                                                         .count = slots_,
-                                                         .row_bytes = image_bytes_,
-                                                         .out = buffer.output},
-                                                        work_stream_)
-                                          : api_.preprocess(api_.self,
-                                                            {.samples = buffer.samples,
-                                                             .count = slots_,
-                                                             .channels = options_.channels,
-                                                             .out_width = out_width_,
-                                                             .out_height = out_height_,
-                                                             .filter = options_.filter,
-                                                             .output = output_,
-                                                             .out = buffer.output},
-                                                            work_stream_);
-  status = Checked(api_, launched, "starting the gathering of a batch");
-  if (status.ok()) {
-    status = Checked(api_, api_.event_record(api_.self, buffer.ready, work_stream_),
-                     "recording that a batch is ready");
-  }
+  ASSIGN_OR_RETURN(const Event copied,
+                   uploader_->Upload(std::nullopt, copies, buffers_->Dependencies(buffer)));
+  RETURN_IF_ERROR(device_.StreamWait(*work_stream_, copied));
+  absl::Status status = Launch(buffer);
+  if (status.ok()) status = device_.RecordEvent(buffer.ready, *work_stream_);
   buffer.was_ready = status.ok();
   buffer.was_released = false;
   return status;
+}
+
+absl::Status ResidentLoader::Core::Launch(const DeviceBuffer& buffer) {
+  if (gathers()) {
+    return device_.Gather({.table = table_,
+                           .rows = buffer.rows,
+                           .count = slots_,
+                           .row_bytes = image_bytes_,
+                           .out = buffer.output},
+                          *work_stream_);
+  }
+  return device_.Preprocess({.samples = buffer.samples,
+                             .count = slots_,
+                             .channels = options_.channels,
+                             .out_width = out_width_,
+                             .out_height = out_height_,
+                             .filter = options_.filter,
+                             .output = output_,
+                             .out = buffer.output},
+                            *work_stream_);
 }
 
 absl::StatusOr<std::optional<DeviceBatch>> ResidentLoader::Core::Next(
@@ -337,7 +316,7 @@ absl::StatusOr<std::optional<DeviceBatch>> ResidentLoader::Core::Next(
         "the loader was opened in another process: a device does not survive a fork; open it "
         "after");
   }
-  if (IsLost(api_) && failed_.ok()) failed_ = LostStatus(api_);
+  if (device_.lost() && failed_.ok()) failed_ = device_.LostStatus();
   if (!failed_.ok()) return failed_;
   if (epoch_ended_) {
     epoch_ended_ = false;
@@ -356,7 +335,7 @@ absl::StatusOr<std::optional<DeviceBatch>> ResidentLoader::Core::Next(
   ++stats_.batches;
   buffers_->SetHeld(*buffer);
   return DeviceBatch(buffers_, *buffer,
-                     PixelTensor(api_, buffer->output, options_.output, slots_, out_height_,
+                     PixelTensor(device_, buffer->output, options_.output, slots_, out_height_,
                                  out_width_, options_.channels),
                      true);
 }
@@ -368,11 +347,10 @@ ResidentStats ResidentLoader::Core::stats() const {
 }
 
 absl::StatusOr<ResidentLoader> ResidentLoader::Open(Dataset dataset, Order order, Rank rank,
-                                                    const ResidentOptions& options,
-                                                    const DeviceApi& api,
+                                                    const ResidentOptions& options, Device& device,
                                                     std::optional<Cursor> cursor,
                                                     const Interrupted& interrupted) {
-  auto core = std::make_unique<Core>(std::move(dataset), std::move(order), rank, options, api);
+  auto core = std::make_unique<Core>(std::move(dataset), std::move(order), rank, options, device);
   RETURN_IF_ERROR(core->Open(cursor, interrupted));
   return ResidentLoader(std::move(core));
 }

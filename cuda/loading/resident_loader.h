@@ -1,19 +1,22 @@
 // ResidentLoader: batches of a dataset that stays on the device: decoded once, then gathered there.
 //
 //   ResidentOptions options{.width = 32, .height = 32, .output = {.type = PixelType::kF16}};
-//   auto batches = ResidentLoader::Open(dataset, order, rank, options, api);
+//   auto batches = ResidentLoader::Open(dataset, order, rank, options, device);
 //   while (auto batch = *batches->Next()) { batch->WaitOn(stream); ...; batch->Release(stream); }
 //
-// Open decodes every image to width x height 8-bit pixels, by a Loader, and uploads them; each
+// Open decodes every image to width x height 8-bit pixels, with a Loader, and uploads them; each
 // batch is then one launch on the device (crop, resize, mirror and cast, or a plain gather) of the
 // images that the order names, and a small copy of labels and parameters. Random crops are those
-// that a Loader with the same seed chooses, but of the resized image. Nothing is read or decoded
-// again. Padding slots are zeros. Next, cursor and ends of epochs are as those of DeviceLoader.
+// that a Loader with the same seed chooses, but from the resized image. Nothing is read or decoded
+// again. Next, cursor and ends of epochs are those of DeviceLoader.
 //
-// Lifetime: the table outlives it and its batches; batches may outlive it.
+// Lifetime: as DeviceLoader.
+//
 // Thread-safety: one thread at a time; no thread of its own runs after Open. Not across fork.
-// Errors: Open: ResourceExhausted with both sizes where the images do not fit, those of the Loader
-// (a bad sample ends it), InvalidArgument; Next: as DeviceLoader.
+//
+// Errors: of Open, ResourceExhausted with both sizes if the images do not fit, those of the Loader
+// (a bad sample ends it), and InvalidArgument; of Next, those of DeviceLoader.
+//
 // Units: bytes, pixels.
 #ifndef SHARDPACK_CUDA_LOADING_RESIDENT_LOADER_H_
 #define SHARDPACK_CUDA_LOADING_RESIDENT_LOADER_H_
@@ -26,7 +29,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "cuda/device/device_api.h"
+#include "cuda/device/device.h"
 #include "cuda/loading/device_batch.h"
 #include "cuda/loading/pinned_memory.h"
 #include "images/augment/crop.h"
@@ -43,10 +46,10 @@ struct ResidentOptions {
   uint32_t width = 0, height = 0;  // of the images as they are kept
   uint8_t channels = 3;
   ResizeFilter filter = ResizeFilter::kBilinear;
-  std::optional<CropOptions> crop = std::nullopt;  // of each batch; else whole images as kept
+  std::optional<CropOptions> crop = std::nullopt;  // else batches have whole images as kept
   OutputFormat output = {};
   uint64_t augment_seed = 0;
-  uint64_t epochs = 0;           // after so many Next gives nullopt for ever; 0: no end
+  uint64_t epochs = 0;           // after so many, Next always gives nullopt; 0: no end
   double share_of_memory = 0.8;  // of the device's free memory, at most, for the images
   uint32_t buffers = 4;          // batches at once
   int threads = 0;               // that decode, within Open
@@ -63,9 +66,9 @@ struct ResidentStats {
 
 class ResidentLoader {
  public:
-  // Cancelled when it was interrupted while it waited, as Next, whose next call gives that batch.
+  // Cancelled if it was interrupted while it waited, as Next, whose next call gives that batch.
   static absl::StatusOr<ResidentLoader> Open(Dataset dataset, Order order, Rank rank,
-                                             const ResidentOptions& options, const DeviceApi& api,
+                                             const ResidentOptions& options, Device& device,
                                              std::optional<Cursor> cursor = std::nullopt,
                                              const Interrupted& interrupted = nullptr);
   ResidentLoader(ResidentLoader&&) noexcept;

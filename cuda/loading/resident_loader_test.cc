@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cuda/testing/loader_fixture.h"
-#include "cuda/testing/sink.h"
+#include "cuda/testing/recording_consumer.h"
 #include "cuda/testing/test_device.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -37,7 +37,7 @@ class ResidentLoaderTest : public ::testing::Test {
   }
   absl::StatusOr<ResidentLoader> Open(const ResidentOptions& options,
                                       std::optional<Cursor> cursor = std::nullopt) {
-    return ResidentLoader::Open(data_.dataset(), data_.order(), {}, options, device_.api(), cursor);
+    return ResidentLoader::Open(data_.dataset(), data_.order(), {}, options, device_.get(), cursor);
   }
   // All images as they are kept, by the Loader alone.
   std::vector<std::string> Table() const {
@@ -66,17 +66,17 @@ TEST_F(ResidentLoaderTest, GathersTheOrderOverEpochs) {
   auto loader = Open(Options());
   ASSERT_TRUE(loader.ok()) << loader.status();
   EXPECT_EQ(loader->stats().image_bytes, 44 * kImageBytes);
-  Sink sink(device_, 8 * kImageBytes, 16);
+  RecordingConsumer consumer(device_, 8 * kImageBytes, 16);
   for (uint64_t epoch = 0; epoch < 2; ++epoch) {
     for (uint64_t step = 0; step < data_.order().steps(); ++step) {
       auto batch = loader->Next();
       ASSERT_TRUE(batch.ok() && batch->has_value()) << batch.status();
-      sink.Put(**std::move(batch));
+      consumer.Put(**std::move(batch));
     }
     EXPECT_FALSE(loader->Next()->has_value());
   }
   EXPECT_FALSE(loader->Next()->has_value());
-  const std::vector<DeviceCopy> got = sink.Finish();
+  const std::vector<DeviceCopy> got = consumer.Finish();
   ASSERT_EQ(got.size(), 12u);
   size_t padding = 0;
   for (size_t n = 0; n < got.size(); ++n) {
@@ -110,9 +110,9 @@ TEST_F(ResidentLoaderTest, CropsAsTheSeedSays) {
     const size_t out_bytes = size_t{10} * 8 * 3 * 2;
     auto loader = Open(options);
     ASSERT_TRUE(loader.ok()) << loader.status();
-    Sink sink(device_, 8 * out_bytes, 16);
-    for (int n = 0; n < 5; ++n) sink.Put(**loader->Next());
-    const std::vector<DeviceCopy> got = sink.Finish();
+    RecordingConsumer consumer(device_, 8 * out_bytes, 16);
+    for (int n = 0; n < 5; ++n) consumer.Put(**loader->Next());
+    const std::vector<DeviceCopy> got = consumer.Finish();
     ASSERT_EQ(got.size(), 5u);
     for (const DeviceCopy& copy : got) {
       for (uint32_t i = 0; i < 8; ++i) {
@@ -164,7 +164,7 @@ TEST_F(ResidentLoaderTest, GoesOnFromACursor) {
 }
 
 TEST_F(ResidentLoaderTest, ASteadyRunCopiesOnlyParameters) {
-  FakeApi* const fake = device_.fake();
+  FakeDevice* const fake = device_.fake();
   if (fake == nullptr) GTEST_SKIP() << "counts calls of the fake device";
   ResidentOptions options = Options();
   options.epochs = 0;
@@ -188,7 +188,7 @@ TEST_F(ResidentLoaderTest, ASteadyRunCopiesOnlyParameters) {
   EXPECT_EQ(fake->host_syncs(), syncs);
   EXPECT_LE(fake->copied_bytes() - copied, 100u * 8 * 16) << "a label and a row a slot";
 
-  device_.api().stream_destroy(device_.api().self, stream);
+  EXPECT_TRUE(device_.get().DestroyStream(stream).ok());
 }
 
 TEST_F(ResidentLoaderTest, WhatDoesNotFitIsRefusedWithSizes) {
@@ -214,14 +214,14 @@ TEST_F(ResidentLoaderTest, EveryCallAtEveryPosition) {
   for (const int code : {kDeviceInvalidValue, kDeviceOutOfMemory, kDeviceIllegalAddress}) {
     size_t runs = 0;
     for (uint64_t n = 0, without = 0; without < 3; ++n, ++runs) {
-      FakeApi fake({.seed = n, .max_delay_us = 0});
+      FakeDevice fake({.seed = n, .max_delay_us = 0});
       fake.FailCall(n, code);
       absl::Status status;
       size_t batches = 0;
       {
         ResidentOptions options = Options();
         options.epochs = 1;
-        auto loader = ResidentLoader::Open(data_.dataset(), data_.order(), {}, options, fake.api());
+        auto loader = ResidentLoader::Open(data_.dataset(), data_.order(), {}, options, fake);
         status = loader.status();
         while (status.ok()) {
           auto batch = loader->Next();
@@ -236,7 +236,7 @@ TEST_F(ResidentLoaderTest, EveryCallAtEveryPosition) {
       EXPECT_TRUE(status.ok() || fake.failed()) << status;
       EXPECT_THAT(fake.misuses(), IsEmpty());
       EXPECT_EQ(fake.frees_after_loss(), 0u);
-      if (!IsLost(fake.api())) {
+      if (!fake.lost()) {
         EXPECT_EQ(fake.live_objects(), 0u) << code << " at " << n << ": " << fake.LiveObjects();
       }
       if (::testing::Test::HasFailure()) return;

@@ -2,97 +2,85 @@
 
 #include <utility>
 
-#include "cuda/device/abandon.h"
+#include "cuda/device/leak.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
 
-absl::StatusOr<std::unique_ptr<Uploader>> Uploader::Create(const DeviceApi& api, size_t slots,
-                                                           size_t side_bytes, HostMemory& memory) {
+absl::StatusOr<std::unique_ptr<Uploader>> Uploader::Create(Device& device, size_t slots,
+                                                           size_t staging_bytes,
+                                                           HostMemory& memory) {
   if (slots == 0) return absl::InvalidArgumentError("an uploader without slots");
-  std::unique_ptr<Uploader> made(new Uploader(api, memory));
-  RETURN_IF_ERROR(
-      Checked(api, api.stream_create(api.self, &made->stream_), "making a stream for copies"));
-  made->has_stream_ = true;
+  std::unique_ptr<Uploader> made(new Uploader(device, memory));
+  ASSIGN_OR_RETURN(made->stream_, device.CreateStream());
   made->slots_.reserve(slots);
   for (size_t i = 0; i < slots; ++i) {
-    Event event = nullptr;
-    RETURN_IF_ERROR(
-        Checked(api, api.event_create(api.self, &event, false), "making an event for copies"));
+    ASSIGN_OR_RETURN(const Event event, device.CreateEvent());
     made->slots_.emplace_back().event = event;
-    if (side_bytes == 0) continue;
-    ASSIGN_OR_RETURN(std::span<std::byte> side, memory.Allocate(side_bytes));
-    made->slots_.back().side = side;
+    if (staging_bytes == 0) continue;
+    ASSIGN_OR_RETURN(made->slots_.back().staging, memory.Allocate(staging_bytes));
   }
   return made;
 }
 
 Uploader::~Uploader() {
-  const bool unused = !has_stream_ || in_flight_ == 0;
-  const bool idle = !IsLost(api_) && (unused || WaitUntilIdle(api_, stream_, patience_));
+  const bool unused = !stream_ || in_flight_ == 0;
+  const bool idle = !device_.lost() && (unused || device_.WaitUntilIdle(*stream_, patience_));
   for (Slot& slot : slots_) {
-    if (!idle && slot.batch) Abandon(*std::move(slot.batch));
-    if (idle && !IsLost(api_)) {
-      (void)Checked(api_, api_.event_destroy(api_.self, slot.event), "");
-      if (!slot.side.empty()) memory_.Free(slot.side);
+    if (!idle && slot.batch) Leak(*std::move(slot.batch));
+    if (idle && !device_.lost()) {
+      (void)device_.DestroyEvent(slot.event);
+      if (!slot.staging.empty()) memory_.Free(slot.staging);
     }
   }
-  if (idle && has_stream_ && !IsLost(api_))
-    (void)Checked(api_, api_.stream_destroy(api_.self, stream_), "");
+  if (idle && stream_ && !device_.lost()) (void)device_.DestroyStream(*stream_);
 }
 
 absl::Status Uploader::Reclaim() {
   while (in_flight_ > 0) {
     Slot& slot = slots_[oldest_];
-    const DeviceStatus done = slot.broken ? api_.stream_query(api_.self, stream_)
-                                          : api_.event_query(api_.self, slot.event);
-    if (done.code == kDeviceNotReady) return absl::OkStatus();
-    RETURN_IF_ERROR(Checked(api_, done, "asking whether a copy is done"));
+    ASSIGN_OR_RETURN(const bool done,
+                     slot.has_event ? device_.IsDone(slot.event) : device_.IsIdle(*stream_));
+    if (!done) return absl::OkStatus();
     slot.batch.reset();
-    slot.broken = false;
+    slot.has_event = true;
     oldest_ = (oldest_ + 1) % slots_.size();
     --in_flight_;
   }
   return absl::OkStatus();
 }
 
-std::span<std::byte> Uploader::side() {
-  return slots_[(oldest_ + in_flight_) % slots_.size()].side;
-}
+std::span<std::byte> Uploader::staging() { return NextSlot().staging; }
 
-std::optional<uint64_t> Uploader::oldest_step() const {
-  if (in_flight_ == 0) return std::nullopt;
-  return slots_[oldest_].step;
-}
-
-absl::Status Uploader::Upload(std::optional<HostBatch> batch, std::span<const UploadCopy> copies,
-                              std::span<const Event> after, Event* copied) {
-  Slot& slot = slots_[(oldest_ + in_flight_) % slots_.size()];
+absl::StatusOr<Event> Uploader::Upload(std::optional<HostBatch> batch,
+                                       std::span<const UploadCopy> copies,
+                                       std::span<const Event> dependencies) {
+  Slot& slot = NextSlot();
   ++in_flight_;
-  slot.step = batch ? batch->step() : 0;
   slot.batch = std::move(batch);
-  absl::Status enqueued = Enqueue(copies, after, slot.event);
-  slot.broken = !enqueued.ok();
+  absl::Status enqueued = Enqueue(copies, dependencies, slot.event);
+  slot.has_event = enqueued.ok();
   if (!enqueued.ok()) return enqueued;
   ++uploads_;
-  *copied = slot.event;
-  return absl::OkStatus();
+  return slot.event;
 }
 
-absl::Status Uploader::Enqueue(std::span<const UploadCopy> copies, std::span<const Event> after,
-                               Event done) {
-  for (const Event event : after) {
-    RETURN_IF_ERROR(Checked(api_, api_.stream_wait(api_.self, stream_, event),
-                            "making a copy wait for the last use of its place"));
-  }
+void Uploader::KeepUntilIdle(HostBatch batch) {
+  Slot& slot = NextSlot();
+  ++in_flight_;
+  slot.batch = std::move(batch);
+  slot.has_event = false;
+}
+
+absl::Status Uploader::Enqueue(std::span<const UploadCopy> copies,
+                               std::span<const Event> dependencies, Event done) {
+  for (const Event event : dependencies) RETURN_IF_ERROR(device_.StreamWait(*stream_, event));
   for (const UploadCopy& copy : copies) {
     if (copy.bytes == 0) continue;
-    RETURN_IF_ERROR(Checked(api_,
-                            api_.copy_to_device(api_.self, copy.to, copy.from, copy.bytes, stream_),
-                            "copying a batch to the device"));
+    RETURN_IF_ERROR(device_.CopyToDevice(copy.to, copy.from, copy.bytes, *stream_));
     uploaded_bytes_ += copy.bytes;
   }
-  return Checked(api_, api_.event_record(api_.self, done, stream_), "recording the end of a copy");
+  return device_.RecordEvent(done, *stream_);
 }
 
 }  // namespace shardpack

@@ -5,7 +5,8 @@
 #include <cstring>
 
 #include "cuda/loading/pinned_memory.h"
-#include "cuda/testing/fake_api.h"
+#include "cuda/testing/fake_device.h"
+#include "cuda/testing/loader_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -16,29 +17,24 @@ using ::testing::IsEmpty;
 
 class UploaderTest : public ::testing::Test {
  protected:
-  UploaderTest() {
-    EXPECT_TRUE(api_.allocate(api_.self, &device_, 64).ok());
-    uploader_ = *Uploader::Create(api_, 2, 64, memory_);
-  }
   ~UploaderTest() override {
     uploader_.reset();
-    api_.free(api_.self, device_);
+    EXPECT_TRUE(fake_.Free(to_).ok());
     EXPECT_EQ(fake_.live_objects(), 0u) << fake_.LiveObjects();
     EXPECT_THAT(fake_.misuses(), IsEmpty());
   }
-  // From the side memory.
-  absl::Status Upload(char value, std::span<const Event> after = {}) {
-    std::memset(uploader_->side().data(), value, 64);
-    const UploadCopy copy{uploader_->side().data(), device_, 64};
-    return uploader_->Upload(std::nullopt, std::span(&copy, 1), after, &copied_);
+  // From the staging memory.
+  absl::Status Upload(char value, std::span<const Event> dependencies = {}) {
+    std::memset(uploader_->staging().data(), value, 64);
+    const UploadCopy copy{uploader_->staging().data(), to_, 64};
+    return uploader_->Upload(std::nullopt, std::span(&copy, 1), dependencies).status();
   }
+  void WaitForUploads() { EXPECT_TRUE(fake_.Synchronize(uploader_->stream()).ok()); }
 
-  FakeApi fake_{{.max_delay_us = 100}};
-  const DeviceApi& api_ = fake_.api();
-  PinnedMemory memory_{fake_.api(), {.log = nullptr}};
-  void* device_ = nullptr;
-  Event copied_ = nullptr;
-  std::unique_ptr<Uploader> uploader_;
+  FakeDevice fake_{{.max_delay_us = 100}};
+  PinnedMemory memory_{fake_, {.log = nullptr}};
+  void* const to_ = *fake_.Allocate(64, "a test");
+  std::unique_ptr<Uploader> uploader_ = *Uploader::Create(fake_, 2, 64, memory_);
 };
 
 TEST_F(UploaderTest, SlotsComeBackInOrderWhenTheirCopyIsDone) {
@@ -48,43 +44,56 @@ TEST_F(UploaderTest, SlotsComeBackInOrderWhenTheirCopyIsDone) {
   EXPECT_TRUE(uploader_->full());
   EXPECT_TRUE(uploader_->Reclaim().ok());
   EXPECT_EQ(uploader_->in_flight(), 2u) << "nothing is done";
-  EXPECT_EQ(uploader_->oldest_step(), 0u);
   fake_.LetGo();
-  ASSERT_TRUE(api_.event_synchronize(api_.self, copied_).ok());
+  WaitForUploads();
   EXPECT_TRUE(uploader_->Reclaim().ok());
   EXPECT_EQ(uploader_->in_flight(), 0u);
-  EXPECT_EQ(*static_cast<char*>(device_), 'b');
+  EXPECT_EQ(*static_cast<char*>(to_), 'b');
   EXPECT_EQ(uploader_->uploads(), 2u);
   EXPECT_EQ(uploader_->uploaded_bytes(), 128u);
 }
 
 TEST_F(UploaderTest, WaitsOnTheDeviceForWhatCameBefore) {
-  Event before = nullptr;
-  Stream other = nullptr;
-  ASSERT_TRUE(api_.event_create(api_.self, &before, false).ok());
-  ASSERT_TRUE(api_.stream_create(api_.self, &other).ok());
+  const Event before = *fake_.CreateEvent();
+  const Stream other = *fake_.CreateStream();
   for (int round = 0; round < 20; ++round) {
-    api_.fill(api_.self, device_, 1, 64, other);
-    api_.event_record(api_.self, before, other);
+    EXPECT_TRUE(fake_.Fill(to_, 1, 64, other).ok());
+    EXPECT_TRUE(fake_.RecordEvent(before, other).ok());
     ASSERT_TRUE(Upload('c', std::span(&before, 1)).ok());
-    api_.event_synchronize(api_.self, copied_);
-    EXPECT_EQ(*static_cast<char*>(device_), 'c');
+    WaitForUploads();
+    EXPECT_EQ(*static_cast<char*>(to_), 'c');
     EXPECT_TRUE(uploader_->Reclaim().ok());
   }
-  api_.stream_destroy(api_.self, other);
-  api_.event_destroy(api_.self, before);
+  EXPECT_TRUE(fake_.DestroyStream(other).ok());
+  EXPECT_TRUE(fake_.DestroyEvent(before).ok());
 }
 
 TEST_F(UploaderTest, ABrokenUploadKeepsItsMemoryUntilTheStreamIsIdle) {
   fake_.Hold();
-  fake_.FailEntry("event_record", kDeviceInvalidValue, 1);
+  fake_.FailEntry("RecordEvent", kDeviceInvalidValue, 1);
   EXPECT_EQ(Upload('d').code(), absl::StatusCode::kInternal);
   EXPECT_TRUE(uploader_->Reclaim().ok());
   EXPECT_EQ(uploader_->in_flight(), 1u);
   fake_.LetGo();
-  api_.stream_synchronize(api_.self, uploader_->stream());
+  WaitForUploads();
   EXPECT_TRUE(uploader_->Reclaim().ok());
   EXPECT_EQ(uploader_->in_flight(), 0u);
+}
+
+TEST_F(UploaderTest, ABatchThatIsNotUploadedIsKeptUntilTheStreamIsIdle) {
+  const LoaderFixture data("ABatchThatIsNotUploaded", {});
+  PageableMemory memory;
+  Loader loader = data.Open(memory, data.Options());
+  fake_.Hold();
+  EXPECT_TRUE(fake_.Fill(to_, 1, 64, uploader_->stream()).ok());
+  uploader_->KeepUntilIdle(**loader.Next());
+  EXPECT_TRUE(uploader_->Reclaim().ok());
+  EXPECT_EQ(uploader_->in_flight(), 1u) << "the stream may still read the batch";
+  fake_.LetGo();
+  WaitForUploads();
+  EXPECT_TRUE(uploader_->Reclaim().ok());
+  EXPECT_EQ(uploader_->in_flight(), 0u);
+  EXPECT_EQ(uploader_->uploads(), 0u);
 }
 
 }  // namespace

@@ -1,17 +1,19 @@
-// A CUDA runtime and driver of four GPUs, each a FakeApi, for cuda_api.cc to be linked with: the
-// functions that it calls and no others. What is modelled is which context a call goes to.
+// A CUDA runtime and driver with four GPUs, each a FakeDevice, for cuda_device.cc to be linked
+// with: the functions that it calls and no others. What is modelled is which context a call goes
+// to.
 #include <cuda_runtime_api.h>
 
 #include <array>
 #include <atomic>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cuda/dynload/cuda_driver.h"
 #include "cuda/kernels/gather_kernel.h"
-#include "cuda/testing/fake_api.h"
+#include "cuda/testing/fake_device.h"
 #include "cuda/testing/test_gpus.h"
 
 namespace shardpack {
@@ -20,7 +22,7 @@ namespace {
 constexpr int kGpus = 4;
 
 struct Gpu {
-  FakeApi api{{.max_delay_us = 50, .device_cap_bytes = uint64_t{8} << 30}};
+  FakeDevice device{{.max_delay_us = 50, .device_cap_bytes = uint64_t{8} << 30}};
   std::atomic<bool> active{false};  // has a context
 };
 
@@ -45,11 +47,26 @@ cudaError_t Keep(int code) {
   return static_cast<cudaError_t>(code);
 }
 
-template <typename Entry, typename... Arguments>
-cudaError_t Call(Entry DeviceApi::*entry, Arguments... arguments) {
-  const DeviceApi& api = Here().api.api();
-  return Keep((api.*entry)(api.self, arguments...).code);
+// The number of the error that the fake gives: "... (error 2)...".
+cudaError_t Keep(const absl::Status& status) {
+  if (status.ok()) return cudaSuccess;
+  constexpr std::string_view kBefore = "(error ";
+  const std::string message(status.message());
+  return Keep(std::stoi(message.substr(message.rfind(kBefore) + kBefore.size())));
 }
+
+template <typename Value, typename To>
+cudaError_t Keep(const absl::StatusOr<Value>& value, To* to) {
+  if (value.ok()) *to = reinterpret_cast<To>(*value);
+  return Keep(value.status());
+}
+
+cudaError_t KeepDone(const absl::StatusOr<bool>& done) {
+  if (!done.ok()) return Keep(done.status());
+  return Keep(*done ? cudaSuccess : cudaErrorNotReady);
+}
+
+FakeDevice& Current() { return Here().device; }
 
 Stream Of(cudaStream_t stream) { return reinterpret_cast<Stream>(stream); }
 Event Of(cudaEvent_t event) { return reinterpret_cast<Event>(event); }
@@ -61,12 +78,14 @@ bool GpusAreFake() { return true; }
 std::vector<std::string> GpuMisuses() {
   std::vector<std::string> all;
   for (int i = 0; i < kGpus; ++i) {
-    Gpus()[i].api.JoinDestroyed();
-    for (const std::string& misuse : Gpus()[i].api.misuses())
+    Gpus()[i].device.JoinDestroyed();
+    for (const std::string& misuse : Gpus()[i].device.misuses())
       all.push_back(absl::StrCat("GPU ", i, ": ", misuse));
   }
   return all;
 }
+
+int TakeLastCudaError() { return cudaGetLastError(); }
 
 void FailCudaStart(int code, int driver) {
   start_error.store(code);
@@ -113,10 +132,10 @@ absl::StatusOr<CudaDriver> OpenCudaDriver(const std::string&) {
 }
 
 int LaunchPreprocess(const PreprocessLaunch& launch, void* stream) {
-  return Call(&DeviceApi::preprocess, launch, static_cast<Stream>(stream));
+  return Keep(Current().Preprocess(launch, static_cast<Stream>(stream)));
 }
 int LaunchGather(const GatherLaunch& launch, void* stream) {
-  return Call(&DeviceApi::gather, launch, static_cast<Stream>(stream));
+  return Keep(Current().Gather(launch, static_cast<Stream>(stream)));
 }
 
 extern "C" {
@@ -178,73 +197,63 @@ cudaError_t cudaDeviceGetAttribute(int*, cudaDeviceAttr, int) {
   return Keep(cudaErrorInvalidValue);
 }
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
-  uint64_t free_now = 0, total = 0;
-  const cudaError_t error = Call(&DeviceApi::memory_info, &free_now, &total);
-  *free_bytes = free_now;
-  *total_bytes = total;
-  return error;
+  const absl::StatusOr<DeviceMemory> memory = Current().Memory();
+  if (!memory.ok()) return Keep(memory.status());
+  *free_bytes = memory->free_bytes;
+  *total_bytes = memory->total_bytes;
+  return cudaSuccess;
 }
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* memory) {
-  bool pinned = false;
-  const cudaError_t error = Call(&DeviceApi::is_pinned, memory, &pinned);
-  attributes->type = pinned ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered;
-  return error;
+  const absl::StatusOr<bool> pinned = Current().IsPinned(memory);
+  if (!pinned.ok()) return Keep(pinned.status());
+  attributes->type = *pinned ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered;
+  return cudaSuccess;
 }
 
 cudaError_t cudaHostRegister(void* memory, size_t bytes, unsigned) {
-  return Call(&DeviceApi::host_register, memory, bytes);
+  return Keep(Current().RegisterHost(memory, bytes));
 }
-cudaError_t cudaHostUnregister(void* memory) { return Call(&DeviceApi::host_unregister, memory); }
+cudaError_t cudaHostUnregister(void* memory) { return Keep(Current().UnregisterHost(memory)); }
 cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
-  return Call(&DeviceApi::host_alloc, memory, bytes);
+  return Keep(Current().AllocateHost(bytes), memory);
 }
-cudaError_t cudaFreeHost(void* memory) { return Call(&DeviceApi::host_free, memory); }
+cudaError_t cudaFreeHost(void* memory) { return Keep(Current().FreeHost(memory)); }
 cudaError_t cudaMalloc(void** memory, size_t bytes) {
-  return Call(&DeviceApi::allocate, memory, bytes);
+  return Keep(Current().Allocate(bytes, "a test"), memory);
 }
-cudaError_t cudaFree(void* memory) { return Call(&DeviceApi::free, memory); }
+cudaError_t cudaFree(void* memory) { return Keep(Current().Free(memory)); }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
-  const auto entry = kind == cudaMemcpyHostToDevice   ? &DeviceApi::copy_to_device
-                     : kind == cudaMemcpyDeviceToHost ? &DeviceApi::copy_to_host
-                                                      : &DeviceApi::copy_within;
-  return Call(entry, to, from, bytes, Of(stream));
+  const auto copy = kind == cudaMemcpyHostToDevice   ? &Device::CopyToDevice
+                    : kind == cudaMemcpyDeviceToHost ? &Device::CopyToHost
+                                                     : &Device::CopyWithin;
+  return Keep((Current().*copy)(to, from, bytes, Of(stream)));
 }
 cudaError_t cudaMemsetAsync(void* to, int byte, size_t bytes, cudaStream_t stream) {
-  return Call(&DeviceApi::fill, to, byte, bytes, Of(stream));
+  return Keep(Current().Fill(to, byte, bytes, Of(stream)));
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-  return Call(&DeviceApi::stream_create, reinterpret_cast<Stream*>(stream));
+  return Keep(Current().CreateStream(), stream);
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  return Call(&DeviceApi::stream_destroy, Of(stream));
+  return Keep(Current().DestroyStream(Of(stream)));
 }
-cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  return Call(&DeviceApi::stream_query, Of(stream));
-}
+cudaError_t cudaStreamQuery(cudaStream_t stream) { return KeepDone(Current().IsIdle(Of(stream))); }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  return Call(&DeviceApi::stream_synchronize, Of(stream));
+  return Keep(Current().Synchronize(Of(stream)));
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
-  return Call(&DeviceApi::stream_wait, Of(stream), Of(event));
+  return Keep(Current().StreamWait(Of(stream), Of(event)));
 }
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
-  return Call(&DeviceApi::event_create, reinterpret_cast<Event*>(event), flags == cudaEventDefault);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  return Keep(Current().CreateEvent(), event);
 }
-cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  return Call(&DeviceApi::event_destroy, Of(event));
-}
+cudaError_t cudaEventDestroy(cudaEvent_t event) { return Keep(Current().DestroyEvent(Of(event))); }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  return Call(&DeviceApi::event_record, Of(event), Of(stream));
+  return Keep(Current().RecordEvent(Of(event), Of(stream)));
 }
-cudaError_t cudaEventQuery(cudaEvent_t event) { return Call(&DeviceApi::event_query, Of(event)); }
-cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  return Call(&DeviceApi::event_synchronize, Of(event));
-}
-cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to) {
-  return Call(&DeviceApi::event_elapsed_ms, ms, Of(from), Of(to));
-}
+cudaError_t cudaEventQuery(cudaEvent_t event) { return KeepDone(Current().IsDone(Of(event))); }
 
 }  // extern "C"
 

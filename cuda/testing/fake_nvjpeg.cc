@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "cuda/device/host_device.h"
+#include "formats/io/status_macros.h"
 #include "images/codecs/decode.h"
 #include "images/probe/probe.h"
 
@@ -46,7 +48,7 @@ FakeNvjpeg* fake = nullptr;
 
 uint8_t ChannelsOf(int format) { return format == kNvjpegOutputY ? 1 : 3; }
 
-// Pixels without gaps, or nothing of a damaged file.
+// Pixels without gaps, or none from a damaged file.
 std::vector<uint8_t> Pixels(std::span<const std::byte> file, uint8_t channels) {
   ImageDecoder decoder;
   DecodeOptions options;
@@ -76,7 +78,7 @@ int Make(const char* name, Object* to, std::remove_pointer_t<Object> made = {}) 
   return 0;
 }
 
-// Even when it is to fail: nothing else could free it.
+// Even when the call is to fail: nothing else could free the object.
 template <typename Object>
 int End(const char* name, Object object) {
   delete object;
@@ -148,8 +150,8 @@ int DecodeBatched(NvjpegHandle, NvjpegState state, const unsigned char* const* d
     const size_t row_bytes = size_t{info->width} * state->channels;
     const NvjpegImage out = images[i];
     const uint8_t channels = state->channels;
-    // The engines write when they are called, whatever the stream still has to do: so measured
-    // (torchcodec, pull request 1634). And later, so that who frees early is found too.
+    // The engines write when they are called, whatever the stream still has to do, as was measured
+    // (torchcodec, pull request 1634). And later too, so that memory that is freed early is found.
     PutPixels(Pixels(file, channels), row_bytes, out);
     state->used_until =
         fake->Enqueue(stream, [=] { PutPixels(Pixels(file, channels), row_bytes, out); });
@@ -247,13 +249,80 @@ using Recorded = uint64_t;
 
 }  // namespace
 
-FakeNvjpeg::FakeNvjpeg(const FakeNvjpegOptions& options, FakeApi* api)
-    : options_(options), functions_(MakeFunctions()), api_(api) {
+// A GPU whose work waits in the queue of the FakeNvjpeg: what a decoder calls.
+class FakeNvjpeg::LazyDevice final : public HostDevice {
+ public:
+  explicit LazyDevice(FakeNvjpeg& owner) : owner_(owner) {}
+
+  absl::StatusOr<void*> AllocateHost(size_t bytes) override {
+    RETURN_IF_ERROR(Enter("AllocateHost"));
+    void* const memory = std::malloc(bytes);
+    pinned_[static_cast<std::byte*>(memory)] = bytes;
+    owner_.Born();
+    return memory;
+  }
+  absl::Status FreeHost(void* memory) override {
+    pinned_.erase(static_cast<std::byte*>(memory));
+    std::free(memory);
+    owner_.Died();
+    return Enter("FreeHost");
+  }
+  absl::StatusOr<Event> CreateEvent() override {
+    RETURN_IF_ERROR(Enter("CreateEvent"));
+    owner_.Born();
+    return reinterpret_cast<Event>(new Recorded(0));
+  }
+  absl::Status DestroyEvent(Event event) override {
+    delete reinterpret_cast<Recorded*>(event);
+    owner_.Died();
+    return Enter("DestroyEvent");
+  }
+  absl::Status RecordEvent(Event event, Stream) override {
+    RETURN_IF_ERROR(Enter("RecordEvent"));
+    *reinterpret_cast<Recorded*>(event) = owner_.enqueued();
+    return absl::OkStatus();
+  }
+  // Asking waits: the queue runs until the event.
+  absl::StatusOr<bool> IsDone(Event event) override {
+    RETURN_IF_ERROR(Enter("IsDone"));
+    owner_.RunUntil(*reinterpret_cast<Recorded*>(event));
+    return true;
+  }
+  absl::Status CopyToDevice(void* to, const void* from, size_t bytes, Stream) override {
+    RETURN_IF_ERROR(Enter("CopyToDevice"));
+    owner_.Enqueue(nullptr, [=] { std::memcpy(to, from, bytes); });
+    // The device copies other memory before it returns.
+    const auto found = pinned_.upper_bound(static_cast<std::byte*>(const_cast<void*>(from)));
+    const bool pinned =
+        found != pinned_.begin() && std::prev(found)->first + std::prev(found)->second > from;
+    if (!pinned) owner_.Finish();
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Enter(const char* call) {
+    const int code = owner_.Enter(call);
+    return code == 0 ? absl::OkStatus() : Failure(code, "fake", call);
+  }
+
+  FakeNvjpeg& owner_;
+  std::map<std::byte*, size_t> pinned_;
+};
+
+FakeNvjpeg::FakeNvjpeg(const FakeNvjpegOptions& options, FakeDevice* device)
+    : options_(options),
+      functions_(MakeFunctions()),
+      fake_device_(device),
+      lazy_device_(std::make_unique<LazyDevice>(*this)) {
   fake = this;
-  FillDevice();
 }
 
 FakeNvjpeg::~FakeNvjpeg() { fake = nullptr; }
+
+Device& FakeNvjpeg::device() const {
+  if (fake_device_ != nullptr) return *fake_device_;
+  return *lazy_device_;
+}
 
 void FakeNvjpeg::FailAt(int64_t call, int code) {
   const std::lock_guard lock(mutex_);
@@ -280,10 +349,10 @@ uint64_t FakeNvjpeg::Calls(const std::string& name) const {
 
 uint64_t FakeNvjpeg::Enqueue(void* stream, std::function<void()> work) {
   const std::lock_guard lock(mutex_);
-  if (api_ == nullptr) {
+  if (fake_device_ == nullptr) {
     queue_.push_back(std::move(work));
   } else {
-    api_->Enqueue(static_cast<Stream>(stream), [this, work = std::move(work)] {
+    fake_device_->Enqueue(static_cast<Stream>(stream), [this, work = std::move(work)] {
       work();
       ++done_;
     });
@@ -296,58 +365,6 @@ void FakeNvjpeg::RunUntil(uint64_t count) {
     queue_.front()();
     queue_.pop_front();
   }
-}
-
-void FakeNvjpeg::FillDevice() {
-  device_.self = this;
-  device_.health = &health_;
-  device_.enter_thread = [](void*) { return DeviceStatus(); };
-  device_.host_alloc = [](void*, void** memory, size_t bytes) -> DeviceStatus {
-    if (const int code = fake->Enter("host_alloc")) return {code, "fake"};
-    *memory = std::malloc(bytes);
-    fake->pinned_[static_cast<std::byte*>(*memory)] = bytes;
-    fake->Born();
-    return {};
-  };
-  device_.host_free = [](void*, void* memory) -> DeviceStatus {
-    fake->pinned_.erase(static_cast<std::byte*>(memory));
-    std::free(memory);
-    fake->Died();
-    return {fake->Enter("host_free"), "fake"};
-  };
-  device_.event_create = [](void*, Event* event, bool) -> DeviceStatus {
-    if (const int code = fake->Enter("event_create")) return {code, "fake"};
-    *event = reinterpret_cast<Event>(new Recorded(0));
-    fake->Born();
-    return {};
-  };
-  device_.event_destroy = [](void*, Event event) -> DeviceStatus {
-    delete reinterpret_cast<Recorded*>(event);
-    fake->Died();
-    return {fake->Enter("event_destroy"), "fake"};
-  };
-  device_.event_record = [](void*, Event event, Stream) -> DeviceStatus {
-    if (const int code = fake->Enter("event_record")) return {code, "fake"};
-    *reinterpret_cast<Recorded*>(event) = fake->enqueued();
-    return {};
-  };
-  // Who asks waits: the queue runs until it has come.
-  device_.event_query = [](void*, Event event) -> DeviceStatus {
-    if (const int code = fake->Enter("event_query")) return {code, "fake"};
-    fake->RunUntil(*reinterpret_cast<Recorded*>(event));
-    return {};
-  };
-  device_.copy_to_device = [](void*, void* to, const void* from, size_t bytes,
-                              Stream) -> DeviceStatus {
-    if (const int code = fake->Enter("copy_to_device")) return {code, "fake"};
-    fake->Enqueue(nullptr, [=] { std::memcpy(to, from, bytes); });
-    // Of other memory the device takes a copy before it returns.
-    const auto found = fake->pinned_.upper_bound(static_cast<std::byte*>(const_cast<void*>(from)));
-    const bool pinned =
-        found != fake->pinned_.begin() && std::prev(found)->first + std::prev(found)->second > from;
-    if (!pinned) fake->Finish();
-    return {};
-  };
 }
 
 }  // namespace shardpack

@@ -1,17 +1,20 @@
-// FakeNvjpeg: an nvJPEG and a device for tests, with the project's CPU decoder behind them.
+// FakeNvjpeg: an nvJPEG and a device for tests, on top of the project's CPU decoder.
 //
 //   FakeNvjpeg fake({.engines = 2});
 //   JpegDecoder decoder(&fake.functions(), fake.device(), {});
 //   fake.FailAt(7, kNvjpegExecutionFailed);   // the 7th call from now on, nvJPEG's or the device's
 //   fake.Finish();                            // what was enqueued runs
 //
-// Without a FakeApi work of the device runs when something waits for it, not before; with one it
-// runs on the FakeApi's streams. Either way memory that is used again too early yields wrong
+// Without a FakeDevice work of the device runs when something waits for it, not before; with one it
+// runs on the FakeDevice's streams. Either way memory that is used again too early yields wrong
 // pixels, and is counted as misuse. One fake at a time.
 //
 // Lifetime: outlives what uses it.
-// Thread-safety: any thread with a FakeApi, else one.
+//
+// Thread-safety: any thread with a FakeDevice, else one.
+//
 // Errors: as told by FailAt.
+//
 // Units: bytes.
 #ifndef SHARDPACK_CUDA_TESTING_FAKE_NVJPEG_H_
 #define SHARDPACK_CUDA_TESTING_FAKE_NVJPEG_H_
@@ -22,12 +25,13 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 
 #include "cuda/dynload/nvjpeg_functions.h"
 #include "cuda/jpeg/jpeg_decoder.h"
-#include "cuda/testing/fake_api.h"
+#include "cuda/testing/fake_device.h"
 
 namespace shardpack {
 
@@ -38,13 +42,13 @@ struct FakeNvjpegOptions {
 
 class FakeNvjpeg {
  public:
-  // `api`: whose streams the work runs on; nullptr: of the device here, whose memory is the heap.
-  explicit FakeNvjpeg(const FakeNvjpegOptions& options, FakeApi* api = nullptr);
+  // The work runs on the streams of `device`; nullptr: of one of its own, whose memory is the heap.
+  explicit FakeNvjpeg(const FakeNvjpegOptions& options, FakeDevice* device = nullptr);
   ~FakeNvjpeg();
 
   // To be changed by the test: without a symbol, say.
   NvjpegFunctions& functions() { return functions_; }
-  const DeviceApi& device() const { return api_ == nullptr ? device_ : api_->api(); }
+  Device& device() const;
 
   void FailAt(int64_t call, int code);
   bool failed() const;
@@ -67,21 +71,19 @@ class FakeNvjpeg {
   void Misused() { ++misuses_; }
 
  private:
+  class LazyDevice;
+
   FakeNvjpegOptions options_;
   NvjpegFunctions functions_;
-  FakeApi* const api_;
-  DeviceHealth health_;
-  DeviceApi device_;          // only what a decoder calls
+  FakeDevice* const fake_device_;
+  const std::unique_ptr<LazyDevice> lazy_device_;
   mutable std::mutex mutex_;  // of calls_, fail_in_, and the order of what is enqueued
   std::deque<std::function<void()>> queue_;
   std::map<std::string, uint64_t> calls_;
-  std::map<std::byte*, size_t> pinned_;  // of the device here
   std::atomic<uint64_t> enqueued_{0}, done_{0};
   std::atomic<int64_t> live_{0}, misuses_{0};
   int64_t fail_in_ = INT64_MAX;
   int code_ = 0;
-
-  void FillDevice();
 };
 
 }  // namespace shardpack

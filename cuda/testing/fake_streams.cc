@@ -5,19 +5,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuda/testing/fake_internal.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
-namespace {
-
-FakeApi& Of(void* self) { return *static_cast<FakeApi*>(self); }
-
-}  // namespace
-
-void FakeApi::RunStream(FakeStream& stream) {
+void FakeDevice::RunStream(FakeStream& stream) {
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] {
-      if (lost_.load() != 0) stream.queue.clear();
+      if (lost_code_.load() != 0) stream.queue.clear();
       if (stream.queue.empty()) return stream.ends;
       const auto& may_run = stream.queue.front().may_run;
       return !held_ && (may_run == nullptr || may_run());
@@ -31,21 +26,21 @@ void FakeApi::RunStream(FakeStream& stream) {
       std::this_thread::sleep_for(
           std::chrono::microseconds(stream.random() % (options_.max_delay_us + 1)));
     }
-    if (operation.run != nullptr && lost_.load() == 0) operation.run();
+    if (operation.run != nullptr && lost_code_.load() == 0) operation.run();
     lock.lock();
     stream.busy = false;
-    if (operation.after != nullptr && lost_.load() == 0) operation.after();
+    if (operation.after != nullptr && lost_code_.load() == 0) operation.after();
     changed_.notify_all();
   }
 }
 
 // Lost, and what ran then has ended: memory that it used may be freed.
-bool FakeApi::Stopped() const {
+bool FakeDevice::Stopped() const {
   const auto runs = [](const auto& stream) { return stream.second->busy; };
-  return lost_.load() != 0 && std::none_of(streams_.begin(), streams_.end(), runs);
+  return lost_code_.load() != 0 && std::none_of(streams_.begin(), streams_.end(), runs);
 }
 
-std::shared_ptr<FakeApi::FakeStream> FakeApi::FindStream(Stream stream) {
+std::shared_ptr<FakeDevice::FakeStream> FakeDevice::FindStream(Stream stream) {
   if (stream == nullptr && streams_.count(nullptr) == 0) {
     auto made = std::make_shared<FakeStream>();
     made->random.seed(random_());
@@ -58,168 +53,157 @@ std::shared_ptr<FakeApi::FakeStream> FakeApi::FindStream(Stream stream) {
   return nullptr;
 }
 
-std::shared_ptr<FakeApi::FakeEvent> FakeApi::FindEvent(Event event) {
+std::shared_ptr<FakeDevice::FakeEvent> FakeDevice::FindEvent(Event event) {
   const auto found = events_.find(event);
   if (found != events_.end()) return found->second;
   misuses_.push_back("an event that is not there");
   return nullptr;
 }
 
-DeviceStatus FakeApi::StreamCreate(Stream* stream) {
+absl::StatusOr<Stream> FakeDevice::CreateStream() {
   const std::lock_guard lock(mutex_);
-  if (const auto error = Begin("stream_create", Kind::kMakes)) return *error;
+  RETURN_IF_ERROR(Begin("CreateStream", Kind::kMakes));
   auto made = std::make_shared<FakeStream>();
   made->random.seed(random_());
-  *stream = reinterpret_cast<Stream>(made.get());
+  const auto stream = reinterpret_cast<Stream>(made.get());
   made->thread = std::thread([this, raw = made.get()] { RunStream(*raw); });
-  streams_[*stream] = std::move(made);
-  return {};
+  streams_[stream] = std::move(made);
+  return stream;
 }
 
 // What is enqueued still runs.
-DeviceStatus FakeApi::StreamDestroy(Stream stream) {
+absl::Status FakeDevice::DestroyStream(Stream stream) {
   const std::lock_guard lock(mutex_);
-  const auto error = Begin("stream_destroy", Kind::kFrees);
-  if (error && lost_.load() != 0) return *error;
+  absl::Status error = Begin("DestroyStream", Kind::kFrees);
+  if (lost_code_.load() != 0) return error;
   const std::shared_ptr<FakeStream> found = stream == nullptr ? nullptr : FindStream(stream);
-  if (found == nullptr) return FakeError(kDeviceInvalidHandle);
+  if (found == nullptr) return Error(kDeviceInvalidHandle, "DestroyStream");
   found->ends = true;
   ended_.push_back(found);
   streams_.erase(stream);
   changed_.notify_all();
-  return error.value_or(DeviceStatus());
+  return error;
 }
 
-void FakeApi::JoinDestroyed() {
+void FakeDevice::JoinDestroyed() {
   std::unique_lock lock(mutex_);
   const auto ended = std::exchange(ended_, {});
   lock.unlock();
   for (const auto& stream : ended) stream->thread.join();
 }
 
-DeviceStatus FakeApi::StreamIdle(Stream stream, bool wait) {
-  std::unique_lock lock(mutex_);
-  const auto error =
-      wait ? Begin("stream_synchronize", Kind::kWaits) : Begin("stream_query", Kind::kPlain);
-  if (error) return *error;
+absl::StatusOr<bool> FakeDevice::IsIdle(Stream stream) {
+  const std::lock_guard lock(mutex_);
+  RETURN_IF_ERROR(Begin("IsIdle", Kind::kPlain));
   const std::shared_ptr<FakeStream> found = FindStream(stream);
-  if (found == nullptr) return FakeError(kDeviceInvalidHandle);
-  if (wait) changed_.wait(lock, [&] { return Stopped() || found->idle(); });
-  if (lost_.load() != 0) return FakeError(lost_.load());
-  return found->idle() ? DeviceStatus() : FakeError(kDeviceNotReady);
+  if (found == nullptr) return Error(kDeviceInvalidHandle, "IsIdle");
+  return found->idle();
 }
 
-DeviceStatus FakeApi::StreamWait(Stream stream, Event event) {
+absl::Status FakeDevice::Synchronize(Stream stream) {
+  std::unique_lock lock(mutex_);
+  RETURN_IF_ERROR(Begin("Synchronize", Kind::kWaits));
+  const std::shared_ptr<FakeStream> found = FindStream(stream);
+  if (found == nullptr) return Error(kDeviceInvalidHandle, "Synchronize");
+  changed_.wait(lock, [&] { return Stopped() || found->idle(); });
+  return lost_code_.load() == 0 ? absl::OkStatus() : Error(lost_code_.load(), "Synchronize");
+}
+
+absl::Status FakeDevice::StreamWait(Stream stream, Event event) {
   const std::lock_guard lock(mutex_);
-  if (const auto error = Begin("stream_wait", Kind::kPlain)) return *error;
+  RETURN_IF_ERROR(Begin("StreamWait", Kind::kPlain));
   const std::shared_ptr<FakeStream> found = FindStream(stream);
   const std::shared_ptr<FakeEvent> awaited = FindEvent(event);
-  if (found == nullptr || awaited == nullptr) return FakeError(kDeviceInvalidHandle);
+  if (found == nullptr || awaited == nullptr) return Error(kDeviceInvalidHandle, "StreamWait");
   found->queue.push_back(
       {nullptr, [awaited, generation = awaited->recorded] { return awaited->done >= generation; },
        nullptr});
   changed_.notify_all();
-  return {};
+  return absl::OkStatus();
 }
 
-DeviceStatus FakeApi::EventCreate(Event* event) {
+absl::StatusOr<Event> FakeDevice::CreateEvent() {
   const std::lock_guard lock(mutex_);
-  if (const auto error = Begin("event_create", Kind::kMakes)) return *error;
+  RETURN_IF_ERROR(Begin("CreateEvent", Kind::kMakes));
   auto made = std::make_shared<FakeEvent>();
-  *event = reinterpret_cast<Event>(made.get());
-  events_[*event] = std::move(made);
-  return {};
+  const auto event = reinterpret_cast<Event>(made.get());
+  events_[event] = std::move(made);
+  return event;
 }
 
-DeviceStatus FakeApi::EventDestroy(Event event) {
+absl::Status FakeDevice::DestroyEvent(Event event) {
   const std::lock_guard lock(mutex_);
-  const auto error = Begin("event_destroy", Kind::kFrees);
-  if (error && lost_.load() != 0) return *error;
-  if (FindEvent(event) == nullptr) return FakeError(kDeviceInvalidHandle);
+  absl::Status error = Begin("DestroyEvent", Kind::kFrees);
+  if (lost_code_.load() != 0) return error;
+  if (FindEvent(event) == nullptr) return Error(kDeviceInvalidHandle, "DestroyEvent");
   events_.erase(event);
-  return error.value_or(DeviceStatus());
+  return error;
 }
 
-DeviceStatus FakeApi::EventRecord(Event event, Stream stream) {
+absl::Status FakeDevice::RecordEvent(Event event, Stream stream) {
   const std::lock_guard lock(mutex_);
-  if (const auto error = Begin("event_record", Kind::kPlain)) return *error;
+  RETURN_IF_ERROR(Begin("RecordEvent", Kind::kPlain));
   const std::shared_ptr<FakeStream> found = FindStream(stream);
   const std::shared_ptr<FakeEvent> recorded = FindEvent(event);
-  if (found == nullptr || recorded == nullptr) return FakeError(kDeviceInvalidHandle);
+  if (found == nullptr || recorded == nullptr) return Error(kDeviceInvalidHandle, "RecordEvent");
   const uint64_t generation = ++recorded->recorded;
   found->queue.push_back({nullptr, nullptr, [recorded, generation] {
                             recorded->done = std::max(recorded->done, generation);
-                            recorded->when = std::chrono::steady_clock::now();
                           }});
   changed_.notify_all();
-  return {};
+  return absl::OkStatus();
 }
 
-DeviceStatus FakeApi::EventDone(Event event, bool wait) {
-  std::unique_lock lock(mutex_);
-  const auto error =
-      wait ? Begin("event_synchronize", Kind::kWaits) : Begin("event_query", Kind::kPlain);
-  if (error) return *error;
-  const std::shared_ptr<FakeEvent> found = FindEvent(event);
-  if (found == nullptr) return FakeError(kDeviceInvalidHandle);
-  const uint64_t generation = found->recorded;
-  const auto done = [&] { return found->done >= generation; };
-  if (wait) changed_.wait(lock, [&] { return Stopped() || done(); });
-  if (lost_.load() != 0) return FakeError(lost_.load());
-  return done() ? DeviceStatus() : FakeError(kDeviceNotReady);
-}
-
-DeviceStatus FakeApi::Elapsed(float* ms, Event from, Event to) {
+absl::StatusOr<bool> FakeDevice::IsDone(Event event) {
   const std::lock_guard lock(mutex_);
-  if (const auto error = Begin("event_elapsed_ms", Kind::kPlain)) return *error;
-  const std::shared_ptr<FakeEvent> first = FindEvent(from), last = FindEvent(to);
-  if (first == nullptr || last == nullptr) return FakeError(kDeviceInvalidHandle);
-  *ms = std::chrono::duration<float, std::milli>(last->when - first->when).count();
-  return {};
+  RETURN_IF_ERROR(Begin("IsDone", Kind::kPlain));
+  const std::shared_ptr<FakeEvent> found = FindEvent(event);
+  if (found == nullptr) return Error(kDeviceInvalidHandle, "IsDone");
+  return found->done >= found->recorded;
 }
 
-DeviceStatus FakeApi::Copy(std::string_view entry, void* to, const void* from, size_t bytes,
-                           Stream stream) {
+absl::Status FakeDevice::Copy(std::string_view entry, void* to, const void* from, size_t bytes,
+                              Stream stream) {
   std::unique_lock lock(mutex_);
-  if (const auto error = Begin(entry, Kind::kPlain)) return *error;
-  const bool from_device = entry != "copy_to_device", to_device = entry != "copy_to_host";
+  RETURN_IF_ERROR(Begin(entry, Kind::kPlain));
+  const bool from_device = entry != "CopyToDevice", to_device = entry != "CopyToHost";
   if ((to_device && !InBlock(to, bytes)) || (from_device && !InBlock(from, bytes))) {
     return Misuse(absl::StrCat(std::string(entry), " outside device memory"), kDeviceInvalidValue);
   }
   const std::shared_ptr<FakeStream> found = FindStream(stream);
-  if (found == nullptr) return FakeError(kDeviceInvalidHandle);
-  if (entry == "copy_to_device") copied_bytes_ += bytes;
+  if (found == nullptr) return Error(kDeviceInvalidHandle, entry);
+  if (!from_device) copied_bytes_ += bytes;
   found->queue.push_back({[to, from, bytes] { std::memcpy(to, from, bytes); }, nullptr, nullptr});
   changed_.notify_all();
   const void* const host = from_device ? to : from;
-  if ((from_device && to_device) || IsPinned(host, bytes)) return {};
+  if ((from_device && to_device) || InPageLock(host, bytes)) return absl::OkStatus();
   // Memory that is not page-locked goes through the driver's own: the caller waits.
   ++host_syncs_;
   changed_.wait(lock, [&] { return Stopped() || found->idle(); });
-  return FakeError(lost_.load());
+  return lost_code_.load() == 0 ? absl::OkStatus() : Error(lost_code_.load(), entry);
 }
 
-DeviceStatus FakeApi::Fill(void* to, int byte, size_t bytes, Stream stream) {
+absl::Status FakeDevice::Fill(void* to, int byte, size_t bytes, Stream stream) {
   const std::lock_guard lock(mutex_);
-  if (const auto error = Begin("fill", Kind::kPlain)) return *error;
-  if (!InBlock(to, bytes)) return Misuse("fill outside device memory", kDeviceInvalidValue);
+  RETURN_IF_ERROR(Begin("Fill", Kind::kPlain));
+  if (!InBlock(to, bytes)) return Misuse("Fill outside device memory", kDeviceInvalidValue);
   const std::shared_ptr<FakeStream> found = FindStream(stream);
-  if (found == nullptr) return FakeError(kDeviceInvalidHandle);
+  if (found == nullptr) return Error(kDeviceInvalidHandle, "Fill");
   found->queue.push_back({[to, byte, bytes] { std::memset(to, byte, bytes); }, nullptr, nullptr});
   changed_.notify_all();
-  return {};
+  return absl::OkStatus();
 }
 
-DeviceStatus FakeApi::Preprocess(const PreprocessLaunch& launch, Stream stream) {
+absl::Status FakeDevice::Preprocess(const PreprocessLaunch& launch, Stream stream) {
   const std::lock_guard lock(mutex_);
-  if (const auto error = Begin("preprocess", Kind::kPlain)) return *error;
+  RETURN_IF_ERROR(Begin("Preprocess", Kind::kPlain));
   const size_t out_bytes = launch.output.Bytes(launch.out_width, launch.out_height) * launch.count;
   if (!InBlock(launch.samples, launch.count * sizeof(PreprocessSample)) ||
       !InBlock(launch.out, out_bytes)) {
-    return Misuse("preprocess outside device memory", kDeviceInvalidValue);
+    return Misuse("Preprocess outside device memory", kDeviceInvalidValue);
   }
   const std::shared_ptr<FakeStream> found = FindStream(stream);
-  if (found == nullptr) return FakeError(kDeviceInvalidHandle);
+  if (found == nullptr) return Error(kDeviceInvalidHandle, "Preprocess");
   found->queue.push_back({[this, launch] {
                             const absl::Status done = PreprocessOnHost(launch);
                             if (done.ok()) return;
@@ -228,10 +212,10 @@ DeviceStatus FakeApi::Preprocess(const PreprocessLaunch& launch, Stream stream) 
                           },
                           nullptr, nullptr});
   changed_.notify_all();
-  return {};
+  return absl::OkStatus();
 }
 
-void FakeApi::Enqueue(Stream stream, std::function<void()> work) {
+void FakeDevice::Enqueue(Stream stream, std::function<void()> work) {
   const std::lock_guard lock(mutex_);
   const std::shared_ptr<FakeStream> found = FindStream(stream);
   if (found == nullptr) return;
@@ -239,46 +223,18 @@ void FakeApi::Enqueue(Stream stream, std::function<void()> work) {
   changed_.notify_all();
 }
 
-DeviceStatus FakeApi::Gather(const GatherLaunch& launch, Stream stream) {
+absl::Status FakeDevice::Gather(const GatherLaunch& launch, Stream stream) {
   const std::lock_guard lock(mutex_);
-  if (const auto error = Begin("gather", Kind::kPlain)) return *error;
+  RETURN_IF_ERROR(Begin("Gather", Kind::kPlain));
   if (!InBlock(launch.rows, launch.count * sizeof(uint64_t)) ||
       !InBlock(launch.out, launch.count * launch.row_bytes) || !InBlock(launch.table, 1)) {
-    return Misuse("gather outside device memory", kDeviceInvalidValue);
+    return Misuse("Gather outside device memory", kDeviceInvalidValue);
   }
   const std::shared_ptr<FakeStream> found = FindStream(stream);
-  if (found == nullptr) return FakeError(kDeviceInvalidHandle);
+  if (found == nullptr) return Error(kDeviceInvalidHandle, "Gather");
   found->queue.push_back({[launch] { GatherOnHost(launch); }, nullptr, nullptr});
   changed_.notify_all();
-  return {};
-}
-
-void FakeApi::FillStreamEntries() {
-  api_.stream_create = [](void* self, Stream* stream) { return Of(self).StreamCreate(stream); };
-  api_.stream_destroy = [](void* self, Stream stream) { return Of(self).StreamDestroy(stream); };
-  api_.stream_query = [](void* self, Stream stream) { return Of(self).StreamIdle(stream, false); };
-  api_.stream_synchronize = [](void* self, Stream stream) {
-    return Of(self).StreamIdle(stream, true);
-  };
-  api_.stream_wait = [](void* self, Stream stream, Event event) {
-    return Of(self).StreamWait(stream, event);
-  };
-  api_.event_create = [](void* self, Event* event, bool) { return Of(self).EventCreate(event); };
-  api_.event_destroy = [](void* self, Event event) { return Of(self).EventDestroy(event); };
-  api_.event_record = [](void* self, Event event, Stream stream) {
-    return Of(self).EventRecord(event, stream);
-  };
-  api_.event_query = [](void* self, Event event) { return Of(self).EventDone(event, false); };
-  api_.event_synchronize = [](void* self, Event event) { return Of(self).EventDone(event, true); };
-  api_.event_elapsed_ms = [](void* self, float* ms, Event from, Event to) {
-    return Of(self).Elapsed(ms, from, to);
-  };
-  api_.preprocess = [](void* self, const PreprocessLaunch& launch, Stream stream) {
-    return Of(self).Preprocess(launch, stream);
-  };
-  api_.gather = [](void* self, const GatherLaunch& launch, Stream stream) {
-    return Of(self).Gather(launch, stream);
-  };
+  return absl::OkStatus();
 }
 
 }  // namespace shardpack

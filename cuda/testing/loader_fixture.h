@@ -1,12 +1,14 @@
-// LoaderFixture: a small packed dataset, loaders over it, and what they are to deliver, for the
-// tests of what brings batches to a device.
+// LoaderFixture: a small packed dataset, loaders over it, and what they must deliver, for the tests
+// of what brings batches to a device.
 //
 //   LoaderFixture data("name", {.jpegs = true});
 //   Loader loader = data.Open(memory, options);
 //   std::vector<HostCopy> expected = data.Expected(options);    // by the Loader alone
 //
 // Lifetime: removes its folder.
+//
 // Thread-safety: const calls from any thread.
+//
 // Errors: aborts.
 #ifndef SHARDPACK_CUDA_TESTING_LOADER_FIXTURE_H_
 #define SHARDPACK_CUDA_TESTING_LOADER_FIXTURE_H_

@@ -5,7 +5,9 @@
 //   std::vector<uint8_t> out = OnHost(batch, 224, 224, ResizeFilter::kLanczos, {});
 //
 // Lifetime: values; samples borrow from their batch.
+//
 // Errors: a launch that is refused fails the test.
+//
 // Units: pixels.
 #ifndef SHARDPACK_CUDA_TESTING_PREPROCESS_TESTING_H_
 #define SHARDPACK_CUDA_TESTING_PREPROCESS_TESTING_H_
@@ -38,7 +40,7 @@ struct TestBatch {
 
 TestBatch MakeTestBatch(const TestBatchOptions& options);
 
-// One more image, at `offset` of its memory, with `gap` bytes behind each row but the last.
+// Adds an image, at `offset` of its memory, with `gap` bytes after each row but the last.
 void AddImage(TestPixels image, const PixelBox& box, bool mirror, uint32_t offset, uint32_t gap,
               TestBatch& batch);
 

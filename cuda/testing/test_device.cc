@@ -6,32 +6,30 @@
 namespace shardpack {
 namespace {
 
-void Must(const DeviceStatus& status, const char* what) {
+void Must(const absl::Status& status) {
   if (status.ok()) return;
-  std::fprintf(stderr, "%s: %s\n", what, status.name);
+  std::fprintf(stderr, "%s\n", status.ToString().c_str());
   std::abort();
+}
+
+template <typename T>
+T Must(const absl::StatusOr<T>& value) {
+  Must(value.status());
+  return *value;
 }
 
 }  // namespace
 
-Stream TestDevice::MakeStream() {
-  Stream stream = nullptr;
-  Must(api_->stream_create(api_->self, &stream), "stream_create");
-  return stream;
-}
+Stream TestDevice::MakeStream() { return Must(device_->CreateStream()); }
 
-void* TestDevice::Allocate(size_t bytes) {
-  void* memory = nullptr;
-  Must(api_->allocate(api_->self, &memory, bytes), "allocate");
-  return memory;
-}
+void* TestDevice::Allocate(size_t bytes) { return Must(device_->Allocate(bytes, "a test")); }
 
-void TestDevice::Free(void* memory) { Must(api_->free(api_->self, memory), "free"); }
+void TestDevice::Free(void* memory) { Must(device_->Free(memory)); }
 
-std::string TestDevice::Read(const void* device, size_t bytes, Stream stream) {
+std::string TestDevice::Read(const void* from, size_t bytes, Stream stream) {
   std::string host(bytes, '\0');
-  Must(api_->copy_to_host(api_->self, host.data(), device, bytes, stream), "copy_to_host");
-  Must(api_->stream_synchronize(api_->self, stream), "stream_synchronize");
+  Must(device_->CopyToHost(host.data(), from, bytes, stream));
+  Must(device_->Synchronize(stream));
   return host;
 }
 

@@ -1,14 +1,17 @@
 // TestDevice: what a test runs on: the fake device, or the GPU of this machine.
 //
 //   TestDevice device({.seed = 3});
-//   ASSERT_TRUE(device.ok()) << device.why();     // a GPU that is not there is a failure
-//   if (FakeApi* fake = device.fake()) EXPECT_THAT(fake->misuses(), IsEmpty());
+//   ASSERT_TRUE(device.ok()) << device.why();     // a GPU that is missing is a failure
+//   if (FakeDevice* fake = device.fake()) EXPECT_THAT(fake->misuses(), IsEmpty());
 //
 // Two targets implement it, :test_device and :test_gpu, so that the same sources are tests of both.
 //
-// Lifetime: as FakeApi.
+// Lifetime: as FakeDevice.
+//
 // Thread-safety: any thread.
+//
 // Errors: aborts.
+//
 // Units: bytes.
 #ifndef SHARDPACK_CUDA_TESTING_TEST_DEVICE_H_
 #define SHARDPACK_CUDA_TESTING_TEST_DEVICE_H_
@@ -17,7 +20,7 @@
 #include <string>
 
 #include "cuda/dynload/nvjpeg_functions.h"
-#include "cuda/testing/fake_api.h"
+#include "cuda/testing/fake_device.h"
 
 namespace shardpack {
 
@@ -28,10 +31,10 @@ class TestDevice {
   explicit TestDevice(const FakeOptions& options = {});
   ~TestDevice();
 
-  bool ok() const { return api_ != nullptr; }
+  bool ok() const { return device_ != nullptr; }
   const std::string& why() const { return why_; }
-  const DeviceApi& api() const { return *api_; }
-  FakeApi* fake() { return fake_.get(); }  // nullptr on a GPU
+  Device& get() const { return *device_; }
+  FakeDevice* fake() { return fake_.get(); }  // nullptr on a GPU
   // For DeviceDecode::nvjpeg: the fake's; nullptr, which is the machine's own, on a GPU.
   const NvjpegFunctions* nvjpeg() const;
   // Whether it is of a kind that has JPEG engines: A100 and A30, Ada, Hopper and newer.
@@ -40,13 +43,13 @@ class TestDevice {
   Stream MakeStream();
   void* Allocate(size_t bytes);
   void Free(void* memory);
-  // After all that was enqueued on the stream.
-  std::string Read(const void* device, size_t bytes, Stream stream);
+  // After everything that was enqueued on the stream.
+  std::string Read(const void* from, size_t bytes, Stream stream);
 
  private:
-  std::unique_ptr<FakeApi> fake_;
+  std::unique_ptr<FakeDevice> fake_;
   std::unique_ptr<FakeNvjpeg> fake_nvjpeg_;
-  const DeviceApi* api_ = nullptr;
+  Device* device_ = nullptr;
   std::string why_;
 };
 

@@ -4,9 +4,9 @@
 namespace shardpack {
 
 TestDevice::TestDevice(const FakeOptions& options)
-    : fake_(std::make_unique<FakeApi>(options)),
+    : fake_(std::make_unique<FakeDevice>(options)),
       fake_nvjpeg_(std::make_unique<FakeNvjpeg>(FakeNvjpegOptions(), fake_.get())),
-      api_(&fake_->api()) {}
+      device_(fake_.get()) {}
 TestDevice::~TestDevice() = default;
 
 const NvjpegFunctions* TestDevice::nvjpeg() const { return &fake_nvjpeg_->functions(); }

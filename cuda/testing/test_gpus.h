@@ -1,11 +1,11 @@
-// What tests of CudaDeviceApi run on: four fake GPUs behind a fake CUDA runtime and driver
+// What tests of OpenCudaDevice run on: four fake GPUs with a fake CUDA runtime and driver
 // (cuda/testing/fake_cudart.cc), or the GPUs of this machine (cuda/testing/test_gpus_real.cc).
 //
 //   if (GpusAreFake()) FailCudaStart(cudaErrorNoDevice, 13000);
 //
-// Two targets implement it, :cuda_api_on_fake and :test_gpus_real, so that the same sources are
-// tests of both. The fake has what a context costs: which GPUs have one, which one is current in
-// each thread, that a call without one makes one on GPU 0, and that a stream is used where it was
+// Two targets implement it, :cuda_device_on_fake and :test_gpus_real, so that the same sources are
+// tests of both. The fake knows about contexts: which GPUs have one, which one is current in each
+// thread, that a call without one makes one on GPU 0, and that a stream is used where it was
 // made.
 //
 // Thread-safety: any thread.
@@ -20,7 +20,9 @@ namespace shardpack {
 bool GpusAreFake();
 // What was done wrong on the fakes so far.
 std::vector<std::string> GpuMisuses();
-// CUDA answers this when it is asked for GPUs, until it is 0 again; fakes alone.
+// What cudaGetLastError returns on this thread.
+int TakeLastCudaError();
+// CUDA returns this when it is asked for GPUs, until it is set to 0; on the fakes alone.
 void FailCudaStart(int code, int driver_version);
 
 }  // namespace shardpack

@@ -212,7 +212,7 @@ PLANTED = [
     ("images/probe/probe.h", '#include "formats/core/sample.h"', True),
     ("readers/loading/loader.cc", '#include "formats/core/manifest.h"', False),
     ("readers/loading/loader.cc", '#include "formats/formats.h"', True),
-    ("readers/loading/loader.cc", '#include "cuda/device/device_api.h"', True),
+    ("readers/loading/loader.cc", '#include "cuda/device/device.h"', True),
     ("readers/loading/loader.cc", "#include <cuda_runtime.h>", True),
     ("cuda/kernels/loader.cu", "#include <cuda_runtime.h>", False),
     ("cuda/loading/loader.cc", '#include "readers/loading/loader.h"', False),

@@ -1,4 +1,4 @@
-#include "cuda/loading/open_loader.h"
+#include "cuda/loading/open_pinned_loader.h"
 
 #include <algorithm>
 #include <string>

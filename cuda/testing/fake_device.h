@@ -1,9 +1,9 @@
-// FakeApi: a device made of threads, for tests: it does what the CUDA runtime promises and not a
-// bit more, notices wrong use, and fails when told to.
+// FakeDevice: a device made of threads, for tests: it does what the CUDA runtime promises and not a
+// bit more, notices wrong use, and fails on demand.
 //
-//   FakeApi fake({.seed = 7, .max_delay_us = 300});
+//   FakeDevice fake({.seed = 7, .max_delay_us = 300});
 //   fake.FailCall(12, kDeviceOutOfMemory);           // the 13th call from here
-//   absl::StatusOr<DeviceLoader> loader = DeviceLoader::Open(..., fake.api());
+//   absl::StatusOr<DeviceLoader> loader = DeviceLoader::Open(..., fake);
 //   EXPECT_EQ(fake.live_objects(), 0); EXPECT_THAT(fake.misuses(), IsEmpty());
 //
 // A stream is a thread with a queue. Before each operation it sleeps for a random time, so streams
@@ -14,12 +14,15 @@
 // "Device" memory lies between guard bytes. A call that frees does so even when it is told to fail,
 // as those of CUDA, which report what went wrong before.
 //
-// Lifetime: outlives all that uses its table; the destructor runs what is enqueued and joins.
+// Lifetime: outlives everything that uses it; the destructor runs what is enqueued and joins.
+//
 // Thread-safety: any thread.
-// Errors: DeviceStatus, with CUDA's numbers.
+//
+// Errors: those of CUDA, with its numbers.
+//
 // Units: bytes, microseconds.
-#ifndef SHARDPACK_CUDA_TESTING_FAKE_API_H_
-#define SHARDPACK_CUDA_TESTING_FAKE_API_H_
+#ifndef SHARDPACK_CUDA_TESTING_FAKE_DEVICE_H_
+#define SHARDPACK_CUDA_TESTING_FAKE_DEVICE_H_
 
 #include <atomic>
 #include <condition_variable>
@@ -35,43 +38,40 @@
 #include <utility>
 #include <vector>
 
-#include "cuda/device/device_api.h"
+#include "cuda/device/device.h"
+#include "cuda/device/device_error.h"
 
 namespace shardpack {
 
 struct FakeOptions {
   uint64_t seed = 1;
   uint32_t max_delay_us = 200;          // before each operation; 0: none
-  DeviceKind kind = DeviceKind::kHost;  // kCuda: as a GPU's table says of itself
+  DeviceKind kind = DeviceKind::kHost;  // kCuda: as a GPU says of itself
   uint64_t pinned_cap_bytes = UINT64_MAX, device_cap_bytes = UINT64_MAX;
 };
 
-class FakeApi {
+class FakeDevice final : public Device {
  public:
-  explicit FakeApi(const FakeOptions& options = {});
-  ~FakeApi();
-  FakeApi(const FakeApi&) = delete;
-  FakeApi& operator=(const FakeApi&) = delete;
-
-  const DeviceApi& api() const { return api_; }
+  explicit FakeDevice(const FakeOptions& options = {});
+  ~FakeDevice() override;
 
   // The nth call from now (0: the next one) returns this error, once; errors that lose the device
   // lose it.
   void FailCall(uint64_t nth, int code);
   bool failed() const;  // whether that call has come
-  // The next `times` calls of this entry of DeviceApi.
+  // The next `times` calls of this method of Device.
   void FailEntry(std::string_view entry, int code, uint64_t times = UINT64_MAX);
   void LoseDevice(int code = kDeviceIllegalAddress);
   // For fakes of libraries that work on streams: runs there, in order. Not counted as a call.
   void Enqueue(Stream stream, std::function<void()> work);
-  // Joins the threads of destroyed streams, which run first what is enqueued: a process that forks,
-  // or that ends without the destructor, leaves none behind. Not while the streams are held.
+  // Joins the threads of destroyed streams, which first run what is enqueued: a process that forks,
+  // or that ends without the destructor, has none left. Not while the streams are held.
   void JoinDestroyed();
   // Nothing runs on any stream until LetGo.
   void Hold();
   void LetGo();
 
-  uint64_t calls() const;  // of all entries
+  uint64_t calls() const;  // of all methods
   uint64_t calls(std::string_view entry) const;
   uint64_t allocations() const;  // calls that make memory, streams, events or page locks
   uint64_t host_syncs() const;   // calls that (may) wait for the device
@@ -81,54 +81,64 @@ class FakeApi {
   uint64_t copied_bytes() const;       // to the device
   std::vector<std::string> misuses();  // also looks at all guard bytes
 
+  absl::StatusOr<DeviceInfo> Info() override;
+  absl::StatusOr<DeviceMemory> Memory() override;
+  absl::Status EnterThread() override;
+  absl::Status RegisterHost(void* memory, size_t bytes) override;
+  absl::Status UnregisterHost(void* memory) override;
+  absl::StatusOr<void*> AllocateHost(size_t bytes) override;
+  absl::Status FreeHost(void* memory) override;
+  absl::StatusOr<bool> IsPinned(const void* memory) override;
+  absl::StatusOr<void*> Allocate(size_t bytes, std::string_view purpose) override;
+  absl::Status Free(void* memory) override;
+  absl::StatusOr<Stream> CreateStream() override;
+  absl::Status DestroyStream(Stream stream) override;
+  absl::StatusOr<bool> IsIdle(Stream stream) override;
+  absl::Status Synchronize(Stream stream) override;
+  absl::Status StreamWait(Stream stream, Event event) override;
+  absl::StatusOr<Event> CreateEvent() override;
+  absl::Status DestroyEvent(Event event) override;
+  absl::Status RecordEvent(Event event, Stream stream) override;
+  absl::StatusOr<bool> IsDone(Event event) override;
+  absl::Status CopyToDevice(void* to, const void* from, size_t bytes, Stream stream) override {
+    return Copy("CopyToDevice", to, from, bytes, stream);
+  }
+  absl::Status CopyToHost(void* to, const void* from, size_t bytes, Stream stream) override {
+    return Copy("CopyToHost", to, from, bytes, stream);
+  }
+  absl::Status CopyWithin(void* to, const void* from, size_t bytes, Stream stream) override {
+    return Copy("CopyWithin", to, from, bytes, stream);
+  }
+  absl::Status Fill(void* to, int byte, size_t bytes, Stream stream) override;
+  absl::Status Preprocess(const PreprocessLaunch& launch, Stream stream) override;
+  absl::Status Gather(const GatherLaunch& launch, Stream stream) override;
+
  private:
   struct FakeStream;
   struct FakeEvent;
   struct Block;
   enum class Kind : uint8_t { kPlain, kMakes, kFrees, kWaits };
 
-  void FillTable();
-  void FillMemoryEntries();
-  void FillStreamEntries();
-  // Counts the call; an error that it is to return.
-  std::optional<DeviceStatus> Begin(std::string_view entry, Kind kind);
-  DeviceStatus Misuse(const std::string& what, int code);
+  // Counts the call, whose name is `entry`; the error that it is to return. `doing` is the error's
+  // text, the name of the call if it is empty.
+  absl::Status Begin(std::string_view entry, Kind kind, std::string_view doing = "");
+  absl::Status Error(int code, std::string_view doing);
+  absl::Status Misuse(std::string_view what, int code);
   bool Stopped() const;
   std::shared_ptr<FakeStream> FindStream(Stream stream);
   std::shared_ptr<FakeEvent> FindEvent(Event event);
   bool InBlock(const void* memory, size_t bytes);
-  bool IsPinned(const void* memory, size_t bytes);
+  bool InPageLock(const void* memory, size_t bytes);
   bool BreakInGuards(const Block& block) const;
-
-  DeviceStatus HostRegister(void* memory, size_t bytes);
-  DeviceStatus HostUnregister(void* memory);
-  DeviceStatus HostAlloc(void** memory, size_t bytes);
-  DeviceStatus HostFree(void* memory);
-  DeviceStatus Allocate(void** memory, size_t bytes);
-  DeviceStatus Free(void* memory);
-  DeviceStatus StreamCreate(Stream* stream);
-  DeviceStatus StreamDestroy(Stream stream);
-  DeviceStatus StreamIdle(Stream stream, bool wait);
-  DeviceStatus StreamWait(Stream stream, Event event);
-  DeviceStatus EventCreate(Event* event);
-  DeviceStatus EventDestroy(Event event);
-  DeviceStatus EventRecord(Event event, Stream stream);
-  DeviceStatus EventDone(Event event, bool wait);
-  DeviceStatus Elapsed(float* ms, Event from, Event to);
-  DeviceStatus Copy(std::string_view entry, void* to, const void* from, size_t bytes,
+  absl::Status Copy(std::string_view entry, void* to, const void* from, size_t bytes,
                     Stream stream);
-  DeviceStatus Fill(void* to, int byte, size_t bytes, Stream stream);
-  DeviceStatus Preprocess(const PreprocessLaunch& launch, Stream stream);
-  DeviceStatus Gather(const GatherLaunch& launch, Stream stream);
   void RunStream(FakeStream& stream);
 
   const FakeOptions options_;
-  DeviceHealth health_;
-  DeviceApi api_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;  // a stream went on, an event came, held, lost
   bool held_ = false;
-  std::atomic<int> lost_{0};
+  std::atomic<int> lost_code_{0};
   std::mt19937_64 random_;
   uint64_t calls_ = 0, allocations_ = 0, host_syncs_ = 0, frees_after_loss_ = 0, copied_bytes_ = 0;
   uint64_t pinned_bytes_ = 0, device_bytes_ = 0;
@@ -138,7 +148,7 @@ class FakeApi {
   std::map<std::string, std::pair<int, uint64_t>, std::less<>> fail_entries_;
   std::map<const void*, Block> blocks_;                              // device memory
   std::map<const void*, size_t> registered_;                         // page locks
-  std::map<const void*, std::unique_ptr<std::byte[]>> host_blocks_;  // of host_alloc
+  std::map<const void*, std::unique_ptr<std::byte[]>> host_blocks_;  // of AllocateHost
   std::map<Stream, std::shared_ptr<FakeStream>> streams_;
   std::map<Event, std::shared_ptr<FakeEvent>> events_;
   std::vector<std::shared_ptr<FakeStream>> ended_;
@@ -147,4 +157,4 @@ class FakeApi {
 
 }  // namespace shardpack
 
-#endif  // SHARDPACK_CUDA_TESTING_FAKE_API_H_
+#endif  // SHARDPACK_CUDA_TESTING_FAKE_DEVICE_H_

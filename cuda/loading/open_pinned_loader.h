@@ -1,17 +1,21 @@
 // OpenPinnedLoader: a Loader in page-locked memory, or in less of it, or in pageable memory.
 //
-//   PinnedMemory memory(api);
+//   PinnedMemory memory(device);
 //   absl::StatusOr<Loader> loader = OpenPinnedLoader(dataset, order, rank, options, memory);
 //
 // Tried in this order: options.memory_bytes (at most the memory's budget) page-locked; half of
-// that; all of it pageable, where the memory's options allow that. Every step down is told to the
-// memory's log.
+// that; all of it pageable, if the memory's options allow that. The memory's log tells of every
+// step down.
 //
-// Lifetime, thread-safety: as Loader::Open; nobody else uses the memory meanwhile.
-// Errors: those of Loader::Open, the first one's where all tries end for want of memory.
+// Lifetime: as Loader::Open.
+//
+// Thread-safety: as Loader::Open; nothing else uses the memory meanwhile.
+//
+// Errors: those of Loader::Open; the first one's if all tries fail for lack of memory.
+//
 // Units: bytes.
-#ifndef SHARDPACK_CUDA_LOADING_OPEN_LOADER_H_
-#define SHARDPACK_CUDA_LOADING_OPEN_LOADER_H_
+#ifndef SHARDPACK_CUDA_LOADING_OPEN_PINNED_LOADER_H_
+#define SHARDPACK_CUDA_LOADING_OPEN_PINNED_LOADER_H_
 
 #include <optional>
 
@@ -27,4 +31,4 @@ absl::StatusOr<Loader> OpenPinnedLoader(const Dataset& dataset, const Order& ord
 
 }  // namespace shardpack
 
-#endif  // SHARDPACK_CUDA_LOADING_OPEN_LOADER_H_
+#endif  // SHARDPACK_CUDA_LOADING_OPEN_PINNED_LOADER_H_

@@ -1,4 +1,4 @@
-#include "cuda/jpeg/jpeg_lane.h"
+#include "cuda/jpeg/jpeg_worker.h"
 
 #include <algorithm>
 #include <cstring>
@@ -11,9 +11,7 @@ namespace shardpack {
 JpegStaging::~JpegStaging() {
   for (Page& page : pages_) {
     (void)page.done.Wait();
-    if (page.memory != nullptr && !IsLost(device_)) {
-      (void)Checked(device_, device_.host_free(device_.self, page.memory), "");
-    }
+    if (page.memory != nullptr && !device_.lost()) (void)device_.FreeHost(page.memory);
   }
 }
 
@@ -21,27 +19,21 @@ JpegStaging::~JpegStaging() {
 void JpegStaging::Allocate() {
   allocated_ = true;
   for (Page& page : pages_) {
-    void* memory = nullptr;
-    if (!Checked(device_, device_.host_alloc(device_.self, &memory, kPageBytes), "").ok()) break;
-    page.memory = static_cast<std::byte*>(memory);
+    const absl::StatusOr<void*> memory = device_.AllocateHost(kPageBytes);
+    if (!memory.ok()) break;
+    page.memory = static_cast<std::byte*>(*memory);
   }
   if (pages_.back().memory != nullptr || pages_.front().memory == nullptr) return;
-  if (!IsLost(device_)) {
-    (void)Checked(device_, device_.host_free(device_.self, pages_.front().memory), "");
-  }
+  if (!device_.lost()) (void)device_.FreeHost(pages_.front().memory);
   pages_.front().memory = nullptr;
-}
-
-absl::Status JpegStaging::Copy(uint8_t* to, const void* from, size_t bytes, Stream stream) {
-  return Checked(device_, device_.copy_to_device(device_.self, to, from, bytes, stream),
-                 "copying a decoded image to the device");
 }
 
 absl::Status JpegStaging::Flush(Stream stream) {
   if (used_ == 0) return absl::OkStatus();
   Page& page = pages_[page_];
   page_ = (page_ + 1) % pages_.size();
-  absl::Status status = Copy(page_to_, page.memory, std::exchange(used_, 0), stream);
+  absl::Status status =
+      device_.CopyToDevice(page_to_, page.memory, std::exchange(used_, 0), stream);
   // Also after a failure: part of it may be under way.
   status.Update(page.done.Record(stream));
   return status;
@@ -55,7 +47,7 @@ absl::Status JpegStaging::Put(const PixelView& pixels, uint8_t* to, size_t pitch
   for (uint32_t y = 0; y < pixels.height && status.ok(); ++y, to += pitch_bytes) {
     const uint8_t* const row = pixels.Row(y);
     if (pages_[0].memory == nullptr) {
-      status = Copy(to, row, row_bytes, stream);
+      status = device_.CopyToDevice(to, row, row_bytes, stream);
       continue;
     }
     for (size_t done = 0; done < row_bytes && status.ok();) {
@@ -77,15 +69,15 @@ absl::Status JpegStaging::Put(const PixelView& pixels, uint8_t* to, size_t pitch
   return status;
 }
 
-JpegLane::JpegLane(const NvjpegFunctions* functions, const DeviceApi& device,
-                   const JpegDecoderOptions& options)
+JpegWorker::JpegWorker(const NvjpegFunctions* functions, Device& device,
+                       const JpegDecoderOptions& options)
     : functions_(functions),
       device_(device),
       options_(options),
       why_no_hybrid_(functions == nullptr ? "no nvJPEG" : "not asked for"),
       staging_(device, options.stop) {}
 
-void JpegLane::MakeHybrid() {
+void JpegWorker::MakeHybrid() {
   if (std::exchange(tried_, true) || functions_ == nullptr || !options_.use_hybrid) return;
   auto made = NvjpegHybrid::Create(*functions_, device_, options_);
   if (made.ok()) {
@@ -95,8 +87,8 @@ void JpegLane::MakeHybrid() {
   }
 }
 
-absl::Status JpegLane::Decode(const JpegImage& image, bool for_nvjpeg, Stream stream,
-                              JpegResult* result) {
+absl::Status JpegWorker::Decode(const JpegImage& image, bool for_nvjpeg, Stream stream,
+                                JpegResult* result) {
   if (for_nvjpeg) MakeHybrid();
   if (for_nvjpeg && hybrid_.has_value()) {
     const absl::Status status = hybrid_->Decode(image, stream);
@@ -112,7 +104,7 @@ absl::Status JpegLane::Decode(const JpegImage& image, bool for_nvjpeg, Stream st
   return DecodeOnCpu(image, stream, result);
 }
 
-absl::Status JpegLane::DecodeOnCpu(const JpegImage& image, Stream stream, JpegResult* result) {
+absl::Status JpegWorker::DecodeOnCpu(const JpegImage& image, Stream stream, JpegResult* result) {
   DecodeOptions decode;
   decode.channels = options_.channels;
   decode.orient = options_.orient;

@@ -1,4 +1,4 @@
-#include "cuda/testing/sink.h"
+#include "cuda/testing/recording_consumer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,33 +21,32 @@ double HalfValue(uint16_t half) {
 
 }  // namespace
 
-Sink::Sink(TestDevice& device, size_t pixel_bytes, size_t batches)
+RecordingConsumer::RecordingConsumer(TestDevice& device, size_t pixel_bytes, size_t batches)
     : device_(device),
       pixel_bytes_(pixel_bytes),
       stream_(device.MakeStream()),
       room_(batches * (std::max(pixel_bytes, kRawBytes) + 1024)),
       memory_(device.Allocate(room_)) {}
 
-Sink::~Sink() {
-  const DeviceApi& api = device_.api();
-  if (IsLost(api)) return;
-  api.stream_synchronize(api.self, stream_);
-  api.free(api.self, memory_);
-  api.stream_destroy(api.self, stream_);
+RecordingConsumer::~RecordingConsumer() {
+  Device& device = device_.get();
+  if (device.lost()) return;
+  (void)device.Synchronize(stream_);
+  (void)device.Free(memory_);
+  (void)device.DestroyStream(stream_);
 }
 
-bool Sink::CopyHere(const void* from, size_t bytes) {
+bool RecordingConsumer::CopyHere(const void* from, size_t bytes) {
   if (used_ + bytes > room_) {
-    ADD_FAILURE() << "the sink is too small";
+    ADD_FAILURE() << "the consumer has too little memory";
     return false;
   }
-  const DeviceApi& api = device_.api();
   char* const to = static_cast<char*>(memory_) + used_;
   used_ += bytes;
-  return api.copy_within(api.self, to, from, bytes, stream_).ok();
+  return device_.get().CopyWithin(to, from, bytes, stream_).ok();
 }
 
-bool Sink::Put(DeviceBatch batch) {
+bool RecordingConsumer::Put(DeviceBatch batch) {
   if (!batch.WaitOn(stream_).ok()) return false;
   Kept kept{.info = batch.info(), .at = used_, .image_bytes = {}};
   bool ok = CopyHere(batch.labels()->data, batch.labels()->bytes());
@@ -62,10 +61,10 @@ bool Sink::Put(DeviceBatch batch) {
   }
   kept_.push_back(std::move(kept));
   if (kept_.size() % 2 == 0) return ok && batch.Release(stream_).ok();
-  return ok;  // the destructor does the same
+  return ok;  // the destructor of the batch does the same
 }
 
-std::vector<DeviceCopy> Sink::Finish() {
+std::vector<DeviceCopy> RecordingConsumer::Finish() {
   const std::string all = device_.Read(memory_, used_, stream_);
   std::vector<DeviceCopy> copies;
   for (Kept& kept : kept_) {

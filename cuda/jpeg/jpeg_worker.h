@@ -1,13 +1,14 @@
-// JpegLane: one thread's share of a JpegDecoder: nvJPEG's hybrid decoder, the CPU's, and
-// page-locked memory between the CPU's and the device.
+// JpegWorker: one thread's share of a JpegDecoder: nvJPEG's hybrid decoder, the CPU's, and
+// page-locked memory between the CPU and the device.
 //
-//   JpegLane lane(functions, device, options);
-//   absl::Status status = lane.Decode(image, true, stream, &result);
+//   JpegWorker worker(functions, device, options);
+//   absl::Status status = worker.Decode(image, true, stream, &result);
 //
 // Lifetime, errors, units: as JpegDecoder.
-// Thread-safety: one thread at a time; lanes share nothing.
-#ifndef SHARDPACK_CUDA_JPEG_JPEG_LANE_H_
-#define SHARDPACK_CUDA_JPEG_JPEG_LANE_H_
+//
+// Thread-safety: one thread at a time; workers share nothing.
+#ifndef SHARDPACK_CUDA_JPEG_JPEG_WORKER_H_
+#define SHARDPACK_CUDA_JPEG_JPEG_WORKER_H_
 
 #include <array>
 #include <optional>
@@ -20,46 +21,44 @@
 
 namespace shardpack {
 
-// Copies rows of pixels to the device by way of a little page-locked memory, in parts: the device
-// reads one while the next is filled. Where there is none of it, the device's own way is taken.
+// Copies rows of pixels to the device through a little page-locked memory, in parts: the device
+// reads one while the next is filled. Without such memory the rows are copied directly.
 class JpegStaging {
  public:
   static constexpr size_t kPageBytes = size_t{512} << 10;
 
-  JpegStaging(const DeviceApi& device, const std::atomic<bool>* stop)
+  JpegStaging(Device& device, const std::atomic<bool>* stop)
       : device_(device), pages_{Page(device, stop), Page(device, stop)} {}
   ~JpegStaging();
 
-  // `pitch_bytes` apart there; what lies between rows stays as it is.
+  // Rows lie `pitch_bytes` apart at `to`; the bytes between them are not touched.
   absl::Status Put(const PixelView& pixels, uint8_t* to, size_t pitch_bytes, Stream stream);
-  // Whether there was none, when the first image came.
+  // Whether no page-locked memory could be had for the first image.
   bool pageable() const { return allocated_ && pages_[0].memory == nullptr; }
 
  private:
   struct Page {
-    Page(const DeviceApi& device, const std::atomic<bool>* stop) : done(device, stop) {}
+    Page(Device& device, const std::atomic<bool>* stop) : done(device, stop) {}
     std::byte* memory = nullptr;
     DeviceEvent done;
   };
 
   void Allocate();
-  absl::Status Copy(uint8_t* to, const void* from, size_t bytes, Stream stream);
   absl::Status Flush(Stream stream);
 
-  const DeviceApi& device_;
+  Device& device_;
   std::array<Page, 2> pages_;
   bool allocated_ = false;
   size_t page_ = 0, used_ = 0;  // the page that is filled, and how far
   uint8_t* page_to_ = nullptr;  // where it goes
 };
 
-class JpegLane {
+class JpegWorker {
  public:
-  JpegLane(const NvjpegFunctions* functions, const DeviceApi& device,
-           const JpegDecoderOptions& options);
+  JpegWorker(const NvjpegFunctions* functions, Device& device, const JpegDecoderOptions& options);
 
   absl::Status Decode(const JpegImage& image, bool for_nvjpeg, Stream stream, JpegResult* result);
-  // Else made when it is first needed.
+  // Else the hybrid decoder is made when it is first needed.
   void MakeHybrid();
   bool has_hybrid() const { return hybrid_.has_value(); }
   const std::string& why_no_hybrid() const { return why_no_hybrid_; }
@@ -69,7 +68,7 @@ class JpegLane {
   absl::Status DecodeOnCpu(const JpegImage& image, Stream stream, JpegResult* result);
 
   const NvjpegFunctions* const functions_;
-  const DeviceApi& device_;
+  Device& device_;
   const JpegDecoderOptions options_;
   bool tried_ = false;
   std::optional<NvjpegHybrid> hybrid_;
@@ -81,4 +80,4 @@ class JpegLane {
 
 }  // namespace shardpack
 
-#endif  // SHARDPACK_CUDA_JPEG_JPEG_LANE_H_
+#endif  // SHARDPACK_CUDA_JPEG_JPEG_WORKER_H_

@@ -1,9 +1,9 @@
-// Of a build without a toolkit.
-#include "cuda/device/cuda_api.h"
+// For a build without a toolkit.
+#include "cuda/device/cuda_device.h"
 
 namespace shardpack {
 
-absl::StatusOr<const DeviceApi*> CudaDeviceApi(int) {
+absl::StatusOr<Device*> OpenCudaDevice(int) {
   return absl::UnimplementedError(
       "this program was built without CUDA: no toolkit was found ($CUDA_HOME, /usr/local/cuda)");
 }

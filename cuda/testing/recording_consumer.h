@@ -1,16 +1,19 @@
-// Sink: a consumer that keeps all batches on the device, and looks at them only at the end, so that
+// RecordingConsumer: keeps all batches on the device, and looks at them only at the end, so that
 // nothing but events orders its work and that of the loader.
 //
-//   Sink sink(device, pixel_bytes, 16);
-//   sink.Put(**std::move(batch));                    // enqueues copies, releases the batch
-//   std::vector<DeviceCopy> got = sink.Finish();
+//   RecordingConsumer consumer(device, pixel_bytes, 16);
+//   consumer.Put(**std::move(batch));                 // enqueues copies, releases the batch
+//   std::vector<DeviceCopy> got = consumer.Finish();
 //
 // Lifetime: the device outlives it.
+//
 // Thread-safety: one thread at a time.
+//
 // Errors: test failures.
+//
 // Units: bytes.
-#ifndef SHARDPACK_CUDA_TESTING_SINK_H_
-#define SHARDPACK_CUDA_TESTING_SINK_H_
+#ifndef SHARDPACK_CUDA_TESTING_RECORDING_CONSUMER_H_
+#define SHARDPACK_CUDA_TESTING_RECORDING_CONSUMER_H_
 
 #include <string>
 #include <vector>
@@ -27,11 +30,11 @@ struct DeviceCopy {
   std::vector<std::string> images;
 };
 
-class Sink {
+class RecordingConsumer {
  public:
   // pixel_bytes 0: batches of encoded bytes.
-  Sink(TestDevice& device, size_t pixel_bytes, size_t batches);
-  ~Sink();
+  RecordingConsumer(TestDevice& device, size_t pixel_bytes, size_t batches);
+  ~RecordingConsumer();
 
   // False when a call failed.
   bool Put(DeviceBatch batch);
@@ -59,4 +62,4 @@ void ExpectCloseHalves(const std::string& got, const std::string& wanted, double
 
 }  // namespace shardpack
 
-#endif  // SHARDPACK_CUDA_TESTING_SINK_H_
+#endif  // SHARDPACK_CUDA_TESTING_RECORDING_CONSUMER_H_

@@ -1,0 +1,130 @@
+#include "cuda/loading/batch_route.h"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "formats/io/resources.h"
+#include "formats/io/status_macros.h"
+
+namespace shardpack {
+namespace {
+
+// Of images one after the other. Padding has no pixels, and becomes zeros.
+void PointAt(const uint8_t* pixels, const BatchShape& shape, std::span<const uint64_t> ids,
+             std::vector<PreprocessSample>& samples) {
+  const size_t image_bytes = size_t{shape.width} * shape.height * shape.channels;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    samples[i].pixels = ids[i] == kPaddingId ? nullptr : pixels + i * image_bytes;
+  }
+}
+
+UploadCopy CopyOfPixels(const HostBatch& batch, const DeviceBuffer& buffer) {
+  return {batch.pixels()->bytes.data(), buffer.pixels, batch.pixels()->bytes.size()};
+}
+
+class CopyPixels final : public BatchRoute {
+ public:
+  using BatchRoute::BatchRoute;
+
+  size_t payload_bytes() const override { return 0; }
+  absl::Status Stage(const HostBatch& batch, DeviceBuffer& buffer, std::byte*,
+                     std::vector<UploadCopy>& copies) override {
+    if (shape().pixel_bytes > 0) copies.push_back(CopyOfPixels(batch, buffer));
+    return absl::OkStatus();
+  }
+};
+
+class PreprocessOnDevice final : public BatchRoute {
+ public:
+  explicit PreprocessOnDevice(RouteContext context)
+      : BatchRoute(std::move(context)), samples_(shape().Samples()) {}
+
+  size_t payload_bytes() const override { return shape().slots * sizeof(PreprocessSample); }
+  // The parameters on the device are right except for padding, which the last batch of an epoch may
+  // have.
+  absl::Status Stage(const HostBatch& batch, DeviceBuffer& buffer, std::byte* payload,
+                     std::vector<UploadCopy>& copies) override {
+    copies.push_back(CopyOfPixels(batch, buffer));
+    const std::vector<uint64_t>& ids = buffer.info.ids;
+    const bool padded = std::find(ids.begin(), ids.end(), kPaddingId) != ids.end();
+    if (padded || buffer.padded_samples) {
+      PointAt(buffer.pixels, shape(), ids, samples_);
+      StageSamples(samples_, buffer, payload, copies);
+    }
+    buffer.padded_samples = padded;
+    return absl::OkStatus();
+  }
+  // On a stream of its own, so that the next copies do not wait for it.
+  absl::StatusOr<Stream> Launch(DeviceBuffer& buffer, Event copied) override {
+    RETURN_IF_ERROR(device().StreamWait(context_.work_stream, copied));
+    RETURN_IF_ERROR(device().Preprocess(shape().LaunchOf(buffer), context_.work_stream));
+    return context_.work_stream;
+  }
+
+ private:
+  std::vector<PreprocessSample> samples_;
+};
+
+class PreprocessOnCpu final : public BatchRoute {
+ public:
+  explicit PreprocessOnCpu(RouteContext context)
+      : BatchRoute(std::move(context)), samples_(shape().Samples()) {}
+
+  size_t payload_bytes() const override { return shape().pixel_bytes; }
+  absl::Status Stage(const HostBatch& batch, DeviceBuffer& buffer, std::byte* payload,
+                     std::vector<UploadCopy>& copies) override {
+    PointAt(reinterpret_cast<const uint8_t*>(batch.pixels()->bytes.data()), shape(),
+            buffer.info.ids, samples_);
+    return StagePreprocessed(samples_, buffer, payload, copies);
+  }
+
+ private:
+  std::vector<PreprocessSample> samples_;
+};
+
+}  // namespace
+
+void BatchRoute::StageSamples(std::span<const PreprocessSample> samples, const DeviceBuffer& buffer,
+                              std::byte* payload, std::vector<UploadCopy>& copies) const {
+  std::memcpy(payload, samples.data(), samples.size_bytes());
+  copies.push_back({payload, buffer.samples, samples.size_bytes()});
+}
+
+absl::Status BatchRoute::StagePreprocessed(std::span<const PreprocessSample> samples,
+                                           const DeviceBuffer& buffer, std::byte* payload,
+                                           std::vector<UploadCopy>& copies) const {
+  PreprocessLaunch launch = shape().LaunchOf(buffer);
+  launch.samples = samples.data();
+  launch.out = payload;
+  RETURN_IF_ERROR(PreprocessByThreads(launch, AvailableCores()));
+  copies.push_back({payload, buffer.pixels, shape().pixel_bytes});
+  return absl::OkStatus();
+}
+
+absl::Status TryKernel(Device& device, const BatchShape& shape, const DeviceBuffers& buffers,
+                       Stream stream) {
+  std::vector<PreprocessSample> samples = shape.Samples();
+  const std::vector<uint64_t> no_padding(shape.slots, 0);
+  for (const auto& buffer : buffers.all()) {
+    if (!shape.decoded_field) PointAt(buffer->pixels, shape, no_padding, samples);
+    RETURN_IF_ERROR(device.CopyToDevice(buffer->samples, samples.data(),
+                                        samples.size() * sizeof(PreprocessSample), stream));
+    RETURN_IF_ERROR(device.Synchronize(stream));
+  }
+  const DeviceBuffer& first = *buffers.all().front();
+  RETURN_IF_ERROR(device.Fill(first.pixels, 0, buffers.spec().pixel_bytes, stream));
+  absl::Status tried = device.Preprocess(shape.LaunchOf(first), stream);
+  tried.Update(device.Synchronize(stream));
+  return tried;
+}
+
+std::unique_ptr<BatchRoute> MakeBatchRoute(RouteContext context, bool has_kernel) {
+  if (context.shape.decoded_field) return MakeDecodeRoute(std::move(context), has_kernel);
+  if (!context.shape.preprocesses()) return std::make_unique<CopyPixels>(std::move(context));
+  if (has_kernel) return std::make_unique<PreprocessOnDevice>(std::move(context));
+  return std::make_unique<PreprocessOnCpu>(std::move(context));
+}
+
+}  // namespace shardpack

@@ -1,0 +1,224 @@
+// The routes of images that are decoded for the device.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "cuda/device/host_device.h"
+#include "cuda/device/leak.h"
+#include "cuda/loading/batch_route.h"
+#include "formats/io/status_macros.h"
+
+namespace shardpack {
+namespace {
+
+// Decodes each batch before its copies are enqueued.
+class DecodeRoute : public BatchRoute {
+ public:
+  absl::Status Begin(Stream copy_stream) override;
+  absl::Status Prepare(const HostBatch& batch, DeviceBuffer& buffer,
+                       std::vector<BadSample>& bad) override;
+  void FillStats(DeviceLoaderStats& stats) const override;
+  void End() override;
+
+ protected:
+  DecodeRoute(RouteContext context, Device& decodes_on, const DeviceDecode& decode)
+      : BatchRoute(std::move(context)),
+        decodes_on_(decodes_on),
+        decode_(decode),
+        samples_(shape().Samples()),
+        why_bad_(shape().slots) {}
+  virtual Stream DecodeStream() const = 0;
+
+  Device& decodes_on_;
+  const DeviceDecode decode_;
+  // Made and ended on the loader's thread, on which nvJPEG's device is current.
+  std::unique_ptr<DeviceDecoder> decoder_;
+  std::vector<PreprocessSample> samples_;
+
+ private:
+  void ReportCpuWork();
+  absl::Status SubstituteBadImages(DeviceBuffer& buffer, std::vector<BadSample>& bad);
+  absl::StatusOr<size_t> SubstituteFor(size_t slot, const std::string& why);
+
+  std::vector<absl::Status> why_bad_;
+  uint64_t bad_images_ = 0;
+  bool had_engines_ = false;
+  JpegDecoderStats decoded_, reported_;
+};
+
+// Everything is on the stream of the copies: the preprocessing takes a hundredth of the time of the
+// decoding.
+class DecodeOnDevice final : public DecodeRoute {
+ public:
+  explicit DecodeOnDevice(RouteContext context)
+      : DecodeRoute(context, context.device, *context.options.decode) {}
+
+  size_t payload_bytes() const override { return shape().slots * sizeof(PreprocessSample); }
+  absl::Status Stage(const HostBatch&, DeviceBuffer& buffer, std::byte* payload,
+                     std::vector<UploadCopy>& copies) override {
+    StageSamples(samples_, buffer, payload, copies);
+    return absl::OkStatus();
+  }
+  absl::StatusOr<Stream> Launch(DeviceBuffer& buffer, Event) override {
+    RETURN_IF_ERROR(device().Preprocess(shape().LaunchOf(buffer), copy_stream_));
+    RETURN_IF_ERROR(decoder_->Done(copy_stream_));
+    return copy_stream_;
+  }
+
+ private:
+  Stream DecodeStream() const override { return copy_stream_; }
+};
+
+DeviceDecode WithoutGpu(DeviceDecode decode) {
+  decode.use_hardware = decode.use_hybrid = false;
+  return decode;
+}
+
+class DecodeOnCpu final : public DecodeRoute {
+ public:
+  explicit DecodeOnCpu(RouteContext context)
+      : DecodeRoute(context, HostDevice::Get(), WithoutGpu(*context.options.decode)) {}
+
+  size_t payload_bytes() const override { return shape().pixel_bytes; }
+  absl::Status Stage(const HostBatch&, DeviceBuffer& buffer, std::byte* payload,
+                     std::vector<UploadCopy>& copies) override {
+    return StagePreprocessed(samples_, buffer, payload, copies);
+  }
+  absl::StatusOr<Stream> Launch(DeviceBuffer&, Event) override {
+    RETURN_IF_ERROR(decoder_->Done(DecodeStream()));
+    return copy_stream_;
+  }
+
+ private:
+  Stream DecodeStream() const override { return nullptr; }
+};
+
+absl::Status DecodeRoute::Begin(Stream copy_stream) {
+  RETURN_IF_ERROR(BatchRoute::Begin(copy_stream));
+  ASSIGN_OR_RETURN(decoder_, DeviceDecoder::Create(decodes_on_, decode_, &context_.stop));
+  had_engines_ = decoder_->has_hardware();
+  const bool lacks = (decode_.use_hardware && !decoder_->has_hardware()) ||
+                     (decode_.use_hybrid && !decoder_->has_hybrid());
+  if (device().kind() == DeviceKind::kCuda && lacks) {
+    const bool by_gpu = decoder_->has_hardware() || decoder_->has_hybrid();
+    context_.fell_back(absl::StrCat(
+        by_gpu ? "the GPU decodes fewer images than it could: "
+               : "no image is decoded by the GPU, the Loader's own decoding is faster: ",
+        decoder_->backends()));
+  }
+  return absl::OkStatus();
+}
+
+// What the device may still use is left to the end of the process.
+void DecodeRoute::End() {
+  if (decoder_ == nullptr) return;
+  if (decodes_on_.lost() ||
+      !decodes_on_.WaitUntilIdle(DecodeStream(), context_.options.stop_patience)) {
+    Leak(std::move(decoder_));
+  }
+  decoder_.reset();
+}
+
+void DecodeRoute::FillStats(DeviceLoaderStats& stats) const {
+  if (decoder_ == nullptr) return;
+  stats.decode = decoded_;
+  stats.decode_backends = decoder_->backends();
+  stats.device_bytes = decoder_->memory_bytes();
+  stats.growths = decoder_->growths();
+}
+
+// What the CPU does of what the GPU was asked for; each kind once.
+void DecodeRoute::ReportCpuWork() {
+  const JpegDecoderStats before = std::exchange(reported_, decoded_);
+  const JpegDecoderStats& now = decoded_;
+  const bool first_batch = before.hardware + before.hybrid + before.cpu == 0;
+  const bool by_gpu = decoder_->has_hardware() || decoder_->has_hybrid();
+  if (first_batch && by_gpu && now.cpu > 0 && now.hardware + now.hybrid == 0) {
+    context_.fell_back(
+        absl::StrCat("the CPU decoded all images of the first batch, the GPU takes JPEG that is "
+                     "gray or YCbCr and not turned by EXIF",
+                     now.first_refusal.empty() ? "" : ": ", now.first_refusal));
+  }
+  if (before.failed_batches == 0 && now.failed_batches > 0) {
+    context_.fell_back(absl::StrCat("the GPU's JPEG engines refused a batch: ", now.first_refusal));
+  }
+  if (std::exchange(had_engines_, decoder_->has_hardware()) && !decoder_->has_hardware()) {
+    context_.fell_back(
+        absl::StrCat("the GPU's JPEG engines are not asked again: ", decoder_->backends()));
+  }
+  if (before.refused == 0 && now.refused > 0)
+    context_.fell_back(absl::StrCat("the CPU decodes what nvJPEG refused: ", now.first_refusal));
+  if (before.without_nvjpeg == 0 && now.without_nvjpeg > 0 && decoder_->has_hybrid())
+    context_.fell_back("a thread got no nvJPEG decoder: the CPU decodes what it takes");
+  if (before.pageable == 0 && now.pageable > 0) {
+    context_.fell_back(
+        "images that the CPU decoded are copied slowly: no page-locked memory was given");
+  }
+}
+
+absl::Status DecodeRoute::Prepare(const HostBatch& batch, DeviceBuffer& buffer,
+                                  std::vector<BadSample>& bad) {
+  const size_t field = *shape().decoded_field;
+  absl::Status prepared = decoder_->Prepare(batch, field, why_bad_);
+  if (absl::IsResourceExhausted(prepared)) {
+    RETURN_IF_ERROR(context_.buffers.FreeUnused());
+    prepared = decoder_->Prepare(batch, field, why_bad_);
+  }
+  RETURN_IF_ERROR(prepared);
+  RETURN_IF_ERROR(decoder_->Decode(DecodeStream(), samples_, why_bad_));
+  decoded_ = decoder_->stats();
+  ReportCpuWork();
+  return SubstituteBadImages(buffer, bad);
+}
+
+// The next slot with an image that could be decoded.
+absl::StatusOr<size_t> DecodeRoute::SubstituteFor(size_t slot, const std::string& why) {
+  const DeviceBadImages& options = context_.options.bad_images;
+  if (options.policy == BadSamples::kFail) return absl::DataLossError(why);
+  if (bad_images_++ >= options.most) {
+    return absl::DataLossError(
+        absl::StrCat("more than ", options.most, " bad images; the last: ", why));
+  }
+  for (size_t next = 1; next < why_bad_.size(); ++next) {
+    const size_t other = (slot + next) % why_bad_.size();
+    if (why_bad_[other].ok() && samples_[other].pixels != nullptr) return other;
+  }
+  return absl::DataLossError(
+      absl::StrCat("no image of a batch can be decoded; one of them: ", why));
+}
+
+absl::Status DecodeRoute::SubstituteBadImages(DeviceBuffer& buffer, std::vector<BadSample>& bad) {
+  BatchInfo& info = buffer.info;
+  const size_t slots = why_bad_.size();
+  for (size_t slot = 0; slot < slots; ++slot) {
+    if (why_bad_[slot].ok()) continue;
+    const uint64_t bad_id = info.ids[slot];
+    const std::string why =
+        absl::StrCat(context_.describe(bad_id), ": ", std::string(why_bad_[slot].message()));
+    ASSIGN_OR_RETURN(const size_t other, SubstituteFor(slot, why));
+    samples_[slot] = samples_[other];
+    info.ids[slot] = info.ids[other];
+    info.labels[slot] = info.labels[other];
+    // The Loader may have put this one in the place of another.
+    SampleStatus& status = info.status[slot];
+    const bool again = status.state == SampleState::kSubstituted;
+    status = {SampleState::kSubstituted, again ? status.wanted_id : bad_id, why};
+    for (size_t field = 0; field * slots < buffer.fields.size(); ++field) {
+      buffer.fields[field * slots + slot] = buffer.fields[field * slots + other];
+    }
+    bad.push_back({info.epoch, info.step, bad_id, why});
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::unique_ptr<BatchRoute> MakeDecodeRoute(RouteContext context, bool has_kernel) {
+  if (has_kernel) return std::make_unique<DecodeOnDevice>(std::move(context));
+  return std::make_unique<DecodeOnCpu>(std::move(context));
+}
+
+}  // namespace shardpack

@@ -1,0 +1,230 @@
+// The fake device keeps the promises of the real one, and notices what breaks them.
+#include "cuda/testing/fake_device.h"
+
+#include <array>
+#include <cstring>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace shardpack {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Pinned memory, device memory, two streams, an event.
+struct Bench {
+  explicit Bench(FakeDevice& fake, size_t size = 1000)
+      : fake(fake),
+        bytes(size),
+        host(*fake.AllocateHost(bytes)),
+        device(*fake.Allocate(bytes, "a test")),
+        first(*fake.CreateStream()),
+        second(*fake.CreateStream()),
+        event(*fake.CreateEvent()) {}
+  ~Bench() {
+    (void)fake.DestroyEvent(event);
+    (void)fake.DestroyStream(first);
+    (void)fake.DestroyStream(second);
+    (void)fake.Free(device);
+    (void)fake.FreeHost(host);
+  }
+  void Fill(char value) { std::memset(host, value, bytes); }
+
+  FakeDevice& fake;
+  const size_t bytes;
+  void* const host;
+  void* const device;
+  const Stream first, second;
+  const Event event;
+};
+
+// Whether the call failed with CUDA's error of this number.
+bool FailedWith(int code, const absl::Status& status) {
+  return std::string(status.message()).find(absl::StrCat(" (error ", code, ")")) !=
+         std::string::npos;
+}
+template <typename T>
+bool FailedWith(int code, const absl::StatusOr<T>& result) {
+  return FailedWith(code, result.status());
+}
+
+TEST(FakeDevice, CopiesReadTheirSourceWhenTheyRun) {
+  FakeDevice fake;
+  Bench s(fake);
+  s.Fill('a');
+  fake.Hold();
+  ASSERT_TRUE(fake.CopyToDevice(s.device, s.host, s.bytes, s.first).ok());
+  EXPECT_FALSE(*fake.IsIdle(s.first));
+  s.Fill('b');
+  fake.LetGo();
+  ASSERT_TRUE(fake.Synchronize(s.first).ok());
+  EXPECT_EQ(std::string(static_cast<char*>(s.device), 3), "bbb");
+  EXPECT_EQ(fake.host_syncs(), 1u);
+  EXPECT_THAT(fake.misuses(), IsEmpty());
+}
+
+TEST(FakeDevice, StreamsOvertakeEachOtherUnlessTheyWaitForAnEvent) {
+  for (const bool waits : {false, true}) {
+#ifdef __SANITIZE_THREAD__
+    if (!waits) continue;  // it really is a race
+#endif
+    bool overtaken = false;
+    for (uint64_t seed = 1; seed < 60 && !overtaken; ++seed) {
+      FakeDevice fake({.seed = seed, .max_delay_us = 300});
+      Bench s(fake);
+      EXPECT_TRUE(fake.Fill(s.device, 1, s.bytes, s.first).ok());
+      EXPECT_TRUE(fake.RecordEvent(s.event, s.first).ok());
+      if (waits) {
+        EXPECT_TRUE(fake.StreamWait(s.second, s.event).ok());
+      }
+      EXPECT_TRUE(fake.CopyToHost(s.host, s.device, s.bytes, s.second).ok());
+      EXPECT_TRUE(fake.Synchronize(s.second).ok());
+      overtaken = static_cast<char*>(s.host)[0] != 1;
+      EXPECT_TRUE(fake.Synchronize(s.first).ok());
+    }
+    EXPECT_EQ(overtaken, !waits);
+  }
+}
+
+TEST(FakeDevice, AWaitTakesTheEventAsItWasRecordedThen) {
+  FakeDevice fake({.max_delay_us = 0});
+  Bench s(fake);
+  // Never recorded: no wait, and done.
+  EXPECT_TRUE(*fake.IsDone(s.event));
+  EXPECT_TRUE(fake.StreamWait(s.second, s.event).ok());
+  EXPECT_TRUE(fake.Synchronize(s.second).ok());
+  fake.Hold();
+  EXPECT_TRUE(fake.RecordEvent(s.event, s.first).ok());
+  EXPECT_FALSE(*fake.IsDone(s.event));
+  fake.LetGo();
+  EXPECT_TRUE(fake.Synchronize(s.first).ok());
+  EXPECT_TRUE(*fake.IsDone(s.event));
+}
+
+TEST(FakeDevice, CopiesOfPageableMemoryBlock) {
+  FakeDevice fake;
+  Bench s(fake);
+  std::array<char, 100> pageable;
+  pageable.fill('p');
+  ASSERT_TRUE(fake.CopyToDevice(s.device, pageable.data(), pageable.size(), s.first).ok());
+  pageable.fill('q');
+  EXPECT_EQ(static_cast<char*>(s.device)[0], 'p');
+  EXPECT_EQ(fake.host_syncs(), 1u);
+  ASSERT_TRUE(fake.RegisterHost(pageable.data(), pageable.size()).ok());
+  EXPECT_TRUE(fake.CopyToDevice(s.device, pageable.data(), pageable.size(), s.first).ok());
+  EXPECT_EQ(fake.host_syncs(), 1u);
+  EXPECT_TRUE(fake.Synchronize(s.first).ok());
+  EXPECT_TRUE(fake.UnregisterHost(pageable.data()).ok());
+}
+
+TEST(FakeDevice, NoticesMisuse) {
+  FakeDevice fake;
+  {
+    Bench s(fake);
+    EXPECT_TRUE(
+        FailedWith(kDeviceInvalidValue, fake.CopyToDevice(s.device, s.host, s.bytes + 1, s.first)));
+    EXPECT_TRUE(FailedWith(kDeviceInvalidValue, fake.CopyToDevice(s.host, s.host, 1, s.first)));
+    EXPECT_TRUE(
+        FailedWith(kDeviceInvalidHandle, fake.RecordEvent(reinterpret_cast<Event>(&s), s.first)));
+    EXPECT_TRUE(FailedWith(kDeviceAlreadyRegistered, fake.RegisterHost(s.host, 1)));
+    EXPECT_TRUE(FailedWith(kDeviceNotRegistered, fake.UnregisterHost(&s)));
+    EXPECT_EQ(fake.misuses().size(), 5u);
+    static_cast<char*>(s.device)[s.bytes] = 0;
+    EXPECT_EQ(fake.misuses().size(), 6u);
+    EXPECT_THAT(fake.misuses().back(), HasSubstr("beyond device memory"));
+  }
+  EXPECT_EQ(fake.live_objects(), 0u) << fake.LiveObjects();
+}
+
+TEST(FakeDevice, FailsWhereItIsTold) {
+  FakeDevice fake;
+  Bench s(fake);
+  fake.FailCall(1, kDeviceInvalidValue);
+  EXPECT_TRUE(*fake.IsDone(s.event));
+  EXPECT_FALSE(fake.failed());
+  EXPECT_TRUE(FailedWith(kDeviceInvalidValue, fake.IsDone(s.event)));
+  EXPECT_TRUE(fake.failed());
+  EXPECT_TRUE(*fake.IsDone(s.event));
+  fake.FailEntry("IsDone", kDeviceNotSupported, 2);
+  EXPECT_TRUE(FailedWith(kDeviceNotSupported, fake.IsDone(s.event)));
+  EXPECT_TRUE(fake.IsIdle(s.first).ok());
+  EXPECT_TRUE(FailedWith(kDeviceNotSupported, fake.IsDone(s.event)));
+  EXPECT_TRUE(*fake.IsDone(s.event));
+  // A call that frees does so even when it fails.
+  fake.FailEntry("Free", kDeviceInvalidValue, 1);
+  void* const more = *fake.Allocate(10, "a test");
+  const uint64_t live = fake.live_objects();
+  EXPECT_TRUE(FailedWith(kDeviceInvalidValue, fake.Free(more)));
+  EXPECT_EQ(fake.live_objects(), live - 1);
+}
+
+TEST(FakeDevice, ALostDeviceStaysLostAndWakesWaitingCalls) {
+  FakeDevice fake;
+  Bench s(fake);
+  s.Fill('z');
+  fake.Hold();
+  EXPECT_TRUE(fake.CopyToDevice(s.device, s.host, s.bytes, s.first).ok());
+  fake.LoseDevice();
+  EXPECT_FALSE(fake.lost()) << "no call has told the caller so far";
+  EXPECT_TRUE(FailedWith(kDeviceIllegalAddress, fake.Free(s.device)));
+  EXPECT_EQ(fake.frees_after_loss(), 0u);
+  EXPECT_TRUE(fake.lost());
+  EXPECT_TRUE(FailedWith(kDeviceIllegalAddress, fake.Synchronize(s.first)));
+  EXPECT_TRUE(FailedWith(kDeviceIllegalAddress, fake.IsDone(s.event)));
+  EXPECT_TRUE(FailedWith(kDeviceIllegalAddress, fake.Free(s.device)));
+  EXPECT_EQ(fake.frees_after_loss(), 1u);
+  EXPECT_THAT(std::string(fake.LostStatus().message()), HasSubstr("cudaErrorIllegalAddress"));
+  EXPECT_NE(static_cast<char*>(s.device)[0], 'z');
+}
+
+TEST(FakeDevice, MemoryHasAnEnd) {
+  FakeDevice fake({.pinned_cap_bytes = 1500, .device_cap_bytes = 1500});
+  Bench s(fake);
+  EXPECT_TRUE(FailedWith(kDeviceOutOfMemory, fake.Allocate(501, "a test")));
+  EXPECT_TRUE(FailedWith(kDeviceOutOfMemory, fake.AllocateHost(501)));
+  const absl::StatusOr<void*> more = fake.AllocateHost(500);
+  ASSERT_TRUE(more.ok());
+  EXPECT_TRUE(fake.FreeHost(*more).ok());
+  EXPECT_EQ(fake.calls("Allocate"), 2u);
+}
+
+TEST(FakeDevice, GathersRowsAndZeros) {
+  FakeDevice fake;
+  Bench s(fake);
+  void* const rows = *fake.Allocate(3 * sizeof(uint64_t), "a test");
+  void* const out = *fake.Allocate(6, "a test");
+  const std::array<uint64_t, 3> wanted = {2, kNoRow, 0};
+  std::memcpy(s.host, wanted.data(), sizeof(wanted));
+  char* const table = static_cast<char*>(s.host) + 100;
+  std::memcpy(table, "aabbcc", 6);
+  EXPECT_TRUE(fake.CopyToDevice(rows, s.host, sizeof(wanted), s.first).ok());
+  EXPECT_TRUE(fake.CopyToDevice(s.device, table, 6, s.first).ok());
+  const GatherLaunch launch = {.table = static_cast<uint8_t*>(s.device),
+                               .rows = static_cast<uint64_t*>(rows),
+                               .count = 3,
+                               .row_bytes = 2,
+                               .out = static_cast<uint8_t*>(out)};
+  EXPECT_TRUE(fake.Gather(launch, s.first).ok());
+  EXPECT_TRUE(fake.Synchronize(s.first).ok());
+  EXPECT_EQ(std::string(static_cast<char*>(out), 6), std::string("cc\0\0aa", 6));
+  EXPECT_THAT(fake.misuses(), IsEmpty());
+  EXPECT_TRUE(fake.Free(rows).ok());
+  EXPECT_TRUE(fake.Free(out).ok());
+}
+
+TEST(DeviceError, HasACodeAndAMessage) {
+  EXPECT_TRUE(absl::IsUnimplemented(DeviceError(kDeviceNotSupported, "x", "y")));
+  EXPECT_TRUE(absl::IsResourceExhausted(DeviceError(kDeviceOutOfMemory, "x", "y")));
+  EXPECT_TRUE(absl::IsInternal(DeviceError(kDeviceInvalidValue, "x", "y")));
+  const absl::Status lost = DeviceError(kDeviceIllegalAddress, "cudaErrorIllegalAddress", "a copy");
+  EXPECT_TRUE(absl::IsUnavailable(lost));
+  EXPECT_THAT(std::string(lost.message()),
+              HasSubstr("a copy: cudaErrorIllegalAddress (error 700)"));
+}
+
+}  // namespace
+}  // namespace shardpack
