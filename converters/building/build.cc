@@ -1,10 +1,13 @@
 #include "converters/building/build.h"
 
 #include <algorithm>
+#include <exception>
+#include <functional>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "converters/building/build_exception.h"
 #include "converters/building/compare_source.h"
 #include "converters/building/shard_scheduler.h"
 #include "converters/publishing/commit.h"
@@ -16,7 +19,7 @@
 namespace shardpack {
 namespace {
 
-// The listing's own samples, plan and indexes need room too.
+// Listing, plan and indexes need room, too.
 constexpr double kShareForSamples = 0.5;
 
 RunReport AlreadyComplete(Manifest manifest) {
@@ -27,24 +30,47 @@ RunReport AlreadyComplete(Manifest manifest) {
   return report;
 }
 
-}  // namespace
+// OUT holds the whole dataset: nothing is built.
+absl::StatusOr<RunReport> ReportComplete(OutputDir& out, const Plan& plan,
+                                         const SampleSource& source, const BuildOptions& options,
+                                         IoPool& pool, BuildProgress& progress,
+                                         const std::atomic<int>& stop) {
+  ASSIGN_OR_RETURN(Manifest manifest, Manifest::Read(out.path()));
+  if (options.output.compare) {
+    RETURN_IF_ERROR(CompareWithSource(out.path(), manifest, plan, source, pool, progress, stop));
+    ASSIGN_OR_RETURN(manifest, out.TakeSourceTimes(plan));
+  }
+  RunReport report = AlreadyComplete(std::move(manifest));
+  report.compared = options.output.compare;
+  report.notice = out.notice();
+  return report;
+}
 
-absl::StatusOr<RunReport> Build(const Plan& plan, const SampleSource& source,
-                                const BuildOptions& options, IoPool& pool, BuildProgress& progress,
-                                const std::atomic<int>& stop) {
+absl::Status BuildShards(std::vector<uint32_t> shards, OutputDir& out, const Plan& plan,
+                         const SampleSource& source, const BuildOptions& options, IoPool& pool,
+                         BuildProgress& progress, const std::atomic<int>& stop,
+                         const std::function<void(ShardResult)>& done) {
+  const TransformOptions& pixels = plan.options().pixels;
+  ASSIGN_OR_RETURN(const ImageTransform transform,
+                   ImageTransform::Create(pixels, {.max_pixels = plan.options().max_pixels}));
+  if (shards.empty()) return absl::OkStatus();
+  const uint64_t memory =
+      options.memory_bytes > 0 ? options.memory_bytes : AvailableMemoryBytes() / 4;
+  const SchedulerOptions limits{
+      .jobs = options.jobs > 0 ? options.jobs : AvailableCores(),
+      .memory_bytes = static_cast<uint64_t>(static_cast<double>(memory) * kShareForSamples)};
+  const bool looks_at_pixels = !pixels.identity() || plan.options().compute_stats;
+  ShardScheduler scheduler(plan, source, out, limits, looks_at_pixels ? &transform : nullptr, pool,
+                           progress);
+  return scheduler.Run(std::move(shards), stop, done);
+}
+
+absl::StatusOr<RunReport> BuildOrThrow(const Plan& plan, const SampleSource& source,
+                                       const BuildOptions& options, IoPool& pool,
+                                       BuildProgress& progress, const std::atomic<int>& stop) {
   ASSIGN_OR_RETURN(OutputDir out, OutputDir::Open(options.out, plan, options.output, pool));
   progress.replacing = out.replaces();
-  if (out.complete()) {
-    ASSIGN_OR_RETURN(Manifest manifest, Manifest::Read(out.path()));
-    if (options.output.compare) {
-      RETURN_IF_ERROR(CompareWithSource(out.path(), manifest, plan, source, pool, progress, stop));
-      ASSIGN_OR_RETURN(manifest, out.TakeSourceTimes(plan));
-    }
-    RunReport report = AlreadyComplete(std::move(manifest));
-    report.compared = options.output.compare;
-    report.notice = out.notice();
-    return report;
-  }
+  if (out.complete()) return ReportComplete(out, plan, source, options, pool, progress, stop);
   const auto [begin, end] =
       options.output.shards_range.value_or(std::pair<size_t, size_t>(0, plan.shards().size()));
 
@@ -72,41 +98,41 @@ absl::StatusOr<RunReport> Build(const Plan& plan, const SampleSource& source,
   progress.kept_shards = report.kept_shards;
   progress.done_shards = report.kept_shards;
 
-  const int jobs = options.jobs > 0 ? options.jobs : AvailableCores();
-  const uint64_t memory =
-      options.memory_bytes > 0 ? options.memory_bytes : AvailableMemoryBytes() / 4;
-  absl::Status built;
-  const TransformOptions& pixels = plan.options().pixels;
-  ASSIGN_OR_RETURN(ImageTransform transform,
-                   ImageTransform::Create(pixels, {.max_pixels = plan.options().max_pixels}));
-  if (!to_build.empty()) {
-    ShardScheduler scheduler(
-        plan, source, out,
-        {jobs, static_cast<uint64_t>(static_cast<double>(memory) * kShareForSamples)},
-        pixels.identity() && !plan.options().compute_stats ? nullptr : &transform, pool, progress);
-    built = scheduler.Run(std::move(to_build), stop, [&](ShardResult result) {
-      const bool by_other = !result.journal.empty();  // read from there
-      results.push_back(std::move(result));
-      ++(by_other ? report.others_shards : report.built_shards);
-    });
-  }
+  const absl::Status built =
+      BuildShards(std::move(to_build), out, plan, source, options, pool, progress, stop,
+                  [&](ShardResult result) {
+                    const bool by_other = !result.journal.empty();  // read from there
+                    results.push_back(std::move(result));
+                    ++(by_other ? report.others_shards : report.built_shards);
+                  });
   if (!built.ok() && options.output.shards_range && out.PublishedByOther(plan)) {
-    // Overtaken: all that this worker was at work on is published, and the staging area is gone.
+    // Overtaken: what this worker was building is published, and the staging area is gone.
     absl::StatusOr<Manifest> manifest = Manifest::Read(out.path());
     if (manifest.ok()) return AlreadyComplete(*std::move(manifest));
   }
-  if (!built.ok()) return built;
+  RETURN_IF_ERROR(built);
   std::sort(results.begin(), results.end(),
             [](const ShardResult& a, const ShardResult& b) { return a.shard < b.shard; });
   report.skips =
       SkipsOfToday(plan, given.empty() ? plan.listing().root : given, AllSkips(plan, results));
   if (options.output.shards_range) return report;  // `pack commit` publishes
-  absl::StatusOr<Manifest> manifest = Commit(
-      plan, results, out, {options.max_skip, options.tool, options.expect, options.plan_is_given});
-  if (!manifest.ok()) return manifest.status();
-  report.manifest = *std::move(manifest);
+  ASSIGN_OR_RETURN(report.manifest,
+                   Commit(plan, results, out,
+                          {options.max_skip, options.tool, options.expect, options.plan_is_given}));
   report.notice = out.notice();
   return report;
+}
+
+}  // namespace
+
+absl::StatusOr<RunReport> Build(const Plan& plan, const SampleSource& source,
+                                const BuildOptions& options, IoPool& pool, BuildProgress& progress,
+                                const std::atomic<int>& stop) {
+  try {
+    return BuildOrThrow(plan, source, options, pool, progress, stop);
+  } catch (...) {
+    return BuildExceptionStatus(std::current_exception());
+  }
 }
 
 }  // namespace shardpack

@@ -1,18 +1,19 @@
-// Build: packs a plan's shards, in parallel and in any order, with the same bytes every time; then
-// commits.
+// Build: packs the shards of a plan, in parallel and in any order, with the same bytes every time,
+// then commits.
 //
 //   BuildProgress progress;
 //   absl::StatusOr<RunReport> report = Build(plan, source, BuildOptions{.out = "OUT"}, pool, progress, stop);
 //   std::cout << IdentityText(report->manifest.Identity());
 //
-// Laws 1, 4 and 5 of the design: a shard depends on plan, number and source bytes alone; every
-// input is accounted for; the manifest comes last.
+// A shard depends on plan, number and source bytes alone; every input is accounted for; the
+// manifest comes last (laws 1, 4 and 5 of the design).
 //
 // Lifetime: borrows all arguments for the call.
-// Thread-safety: one build an OUT.
+// Thread-safety: one build for each OUT.
 // Errors: InvalidArgument = usage (exit 2); DataLoss = damage or more bad inputs than allowed (4);
 // FailedPrecondition = conflict (5); ResourceExhausted, Unavailable and other I/O = 6, resumable;
-// Cancelled = stopped by a signal, resumable.
+// Cancelled = stopped by a signal, resumable. Exceptions of source, writers and libraries become a
+// status: ResourceExhausted for a lack of memory or threads, else Internal.
 // Units: bytes, seconds.
 #ifndef SHARDPACK_CONVERTERS_BUILDING_BUILD_H_
 #define SHARDPACK_CONVERTERS_BUILDING_BUILD_H_
@@ -44,17 +45,17 @@ struct BuildOptions {
   std::optional<Digest> expect;             // identity that the result must have
 };
 
-// Written by the build, read by whoever shows progress; all counts only grow, gauges go up and
-// down.
+// Written by the build, read to show progress. Counts only grow, gauges go up and down; after an
+// exception they stay as they are.
 struct BuildProgress {
   std::atomic<uint64_t> total_rows{0}, done_rows{0}, skipped_rows{0};
   std::atomic<uint64_t> bytes_in{0}, bytes_out{0};
   std::atomic<uint64_t> total_shards{0}, done_shards{0}, kept_shards{0};
-  // Gauges: chunks of samples being read, waiting for or in computation, and being proven; bytes of
+  // Gauges: chunks being read, chunks in or waiting for computation, shards being proven; bytes of
   // samples in memory.
   std::atomic<int64_t> reading{0}, computing{0}, proving{0};
   std::atomic<int64_t> memory_bytes{0};
-  // What the run builds, or has built, lies beside OUT in a folder of its own, which it has locked.
+  // The run builds, or has built, beside OUT in a folder of its own, which it has locked.
   std::atomic<bool> replacing{false};
 };
 
@@ -63,13 +64,13 @@ struct RunReport {
   uint64_t kept_shards = 0;  // taken over from an interrupted run
   uint64_t built_shards = 0;
   uint64_t others_shards = 0;     // finished by other workers meanwhile
-  bool already_complete = false;  // nothing was to be done
+  bool already_complete = false;  // there was nothing to do
   bool compared = false;          // then: with every byte of the source
   std::string notice = {};        // what the user has to be told: see OutputDir::FinishPublished
   std::vector<Skip> skips;        // all of the run, by row (not when already complete)
 };
 
-// `stop` becomes non-zero when the run shall end soon (a signal's number).
+// `stop`: set to a signal's number to end the run soon.
 absl::StatusOr<RunReport> Build(const Plan& plan, const SampleSource& source,
                                 const BuildOptions& options, IoPool& pool, BuildProgress& progress,
                                 const std::atomic<int>& stop);

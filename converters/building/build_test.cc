@@ -40,7 +40,7 @@ PlanOptions SmallShards() {
   return options;
 }
 
-// Every file of the folder with its bytes.
+// Every file in the folder, with its bytes.
 std::map<std::string, std::string> Snapshot(const std::string& folder) {
   std::map<std::string, std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
@@ -119,7 +119,7 @@ TEST_F(BuildTest, TheBytesOfTheSourceAreInTheShards) {
   EXPECT_EQ(position, 30u);
 }
 
-// The toy format with a layout that has names, a label base and a file a split of its own.
+// The toy format with a layout that has its own names, label base and one file for each split.
 const Format& FormatWithFiles() {
   static const LayoutSpec kLayouts[] = {
       {.name = ToyFormat().layouts[0].name,
@@ -165,7 +165,7 @@ TEST_F(BuildTest, FilesThatTheLayoutHas) {
 TEST_F(BuildTest, NamesOfSplitsThatCannotBe) {
   MemorySource source(30);
   PlanOptions options = SmallShards();
-  // The file of this split would be called as the manifest is.
+  // The file of this split would have the name of the manifest.
   options.splits = {{"manifest", 1.0}};
   auto report = Run(MakePlan(source, options, FormatWithFiles()), source, Out("out"));
   EXPECT_TRUE(absl::IsInvalidArgument(report.status())) << report.status();
@@ -243,7 +243,7 @@ TEST_F(BuildTest, ResumeKeepsGoodShardsAndRebuildsDamagedOnes) {
   BuildOptions part = Out("out");
   part.output.shards_range = {0, 6};
   ASSERT_TRUE(Run(plan, source, part).ok());
-  {  // one shard damaged, one gone, and a file of somebody else that is called as one
+  {  // one shard damaged, one gone, and a stranger's file with the name of a third
     std::fstream file(scratch_.File("out/" + plan.shards()[1].name), std::ios::in | std::ios::out);
     file.seekp(100);
     file.put('!');
@@ -341,7 +341,7 @@ TEST_F(BuildTest, ASourceChangedSinceTheInterruptionIsNamed) {
     const uint32_t row = plan.row(packed ? 0 : 29);
     changed.mtime_ns[row] = 2000;
     auto report = Run(*Plan::Make(changed, SmallShards(), ToyFormat()), source, Out(name));
-    if (packed) {  // what is packed was proven against the bytes of its time
+    if (packed) {  // proven against the bytes that the source had then
       EXPECT_TRUE(report.ok()) << report.status();
       continue;
     }
@@ -525,7 +525,7 @@ TEST_F(BuildTest, AShardMayBeAFolder) {
   EXPECT_EQ(first.index.name, IndexName(first.name));
   EXPECT_EQ(Manifest::Read(scratch_.File("out"))->Identity(), report->manifest.Identity());
 
-  // The same after an interruption, with a file of somebody else in the place of a shard.
+  // The same after an interruption, with a stranger's file in the place of a shard.
   std::atomic<uint64_t> seen{0};
   source.set_on_load([&](uint64_t) {
     if (++seen == 150) stop_ = 2;
@@ -545,7 +545,7 @@ TEST_F(BuildTest, AShardMayBeAFolder) {
   EXPECT_EQ(Snapshot(scratch_.File("resumed")), whole);
 }
 
-// Older versions named an index after the whole name of its shard.
+// Older versions put the whole name of the shard into the name of its index.
 TEST_F(BuildTest, ABuildBegunByAnOlderVersionEndsAsAnyOther) {
   MemorySource source(205);
   const Plan plan = MakePlan(source);
@@ -576,7 +576,7 @@ TEST_F(BuildTest, ABuildBegunByAnOlderVersionEndsAsAnyOther) {
   EXPECT_EQ(resumed->kept_shards, kept.size());
   EXPECT_EQ(Snapshot(scratch_.File("old")), Snapshot(scratch_.File("whole")));
 
-  // Killed right after it had renamed an index; another one is damaged, so that its shard is built
+  // Killed right after it had renamed an index; another one is damaged, so its shard is built
   // again.
   const std::vector<ShardResult> results = begin("killed");
   std::filesystem::rename(scratch_.File("killed/" + results[0].index.name),
@@ -617,7 +617,7 @@ TEST_F(BuildTest, ALineOfTheJournalIsBelievedOnlyWithTheNamesOfItsPlan) {
   line = lines[0];
   line.plan = Digest{1, 2};
   EXPECT_FALSE(FitsPlan(line, plan));
-  line.plan = std::nullopt;  // of an older version
+  line.plan = std::nullopt;  // as older versions wrote it
   EXPECT_TRUE(FitsPlan(line, plan));
 }
 
@@ -636,7 +636,7 @@ TEST_F(BuildTest, TheProofFindsAWriterThatLies) {
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("other bytes than the source"));
   EXPECT_FALSE(std::filesystem::exists(scratch_.File("out/manifest.json")));
-  wrong = 1;  // a passing fault: the shard is built once more
+  wrong = 1;  // a transient fault: the shard is built once more
   EXPECT_TRUE(Run(plan, source, Out("out")).ok());
   wrong = 0;
 }

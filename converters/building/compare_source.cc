@@ -11,7 +11,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "converters/building/shard_builder.h"
+#include "converters/building/sample_chunk.h"
 #include "converters/listing/first_few.h"
 #include "converters/listing/offered_flags.h"
 #include "converters/listing/skip_answers.h"
@@ -27,7 +27,7 @@ namespace {
 
 constexpr uint64_t kChunkRows = 64, kChunkBytes = uint64_t{8} << 20;
 
-// The fields that a format's writer makes itself are none of the source's.
+// Fields that the writer of a format makes itself are not the source's.
 bool SameFields(const PreparedSample& sample, std::span<const uint64_t> hashes,
                 const ShardIndex& index, uint64_t record) {
   for (size_t f = 0; f < sample.fields.size(); ++f) {
@@ -66,7 +66,7 @@ class Comparison {
     if (unread_.count() > 0) {
       return absl::FailedPreconditionError(absl::StrCat(
           unread_.count(), unread_.count() == 1 ? " input" : " inputs",
-          " of the source could not be read, so that nobody knows whether the bytes are those of ",
+          " of the source could not be read, so it is unknown whether the bytes are those of ",
           EscapeForTerminal(out_), ":\n  ", unread_.Text(),
           "\nMake them readable and run the same command again"));
     }
@@ -133,32 +133,28 @@ class Comparison {
   void CompareChunk(const PlannedShard& planned, const Chunk& rows) {
     std::unique_lock alone(large_, std::defer_lock);
     if (rows.bytes > kChunkBytes) alone.lock();
-    SampleChunk chunk;
-    LoadSamples(plan_, source_, rows.first, rows.count, chunk);
-    if (chunk.failed.ok()) JudgeSamples(plan_, chunk);
-    if (chunk.hashes.empty()) HashSamples(chunk);
+    SampleChunk chunk(plan_);
+    chunk.Load(source_, rows.first, rows.count);
+    chunk.Probe();
+    chunk.Hash();
     const std::lock_guard lock(mutex_);
-    if (!chunk.failed.ok()) failed_ = chunk.failed;
+    if (!chunk.status().ok()) failed_ = chunk.status();
     if (!failed_.ok()) return;
     progress_.done_rows += rows.count;
-    progress_.bytes_in += chunk.bytes_in;
+    progress_.bytes_in += chunk.bytes_in();
     std::map<uint64_t, const Skip*> unread;
-    for (const Skip& skip : chunk.skips) {
+    for (const Skip& skip : chunk.skips()) {
       if (MayBeBack(skip)) unread[skip.row] = &skip;
     }
-    auto sample = chunk.samples.begin();
+    auto sample = chunk.samples().begin();
     for (uint64_t p = rows.first; p < rows.first + rows.count; ++p) {
       const uint32_t row = plan_.row(p);
-      const bool good = sample != chunk.samples.end() && sample->position == p;
+      const bool good = sample != chunk.samples().end() && sample->position == p;
       const std::optional<uint64_t> record = record_of_[p - planned.first];
-      // What cannot be packed now could not be then: no byte of it is in the dataset.
-      const bool same =
-          good && record
-              ? SameFields(
-                    *sample,
-                    std::span(chunk.hashes).subspan(sample->first_hash, sample->fields.size()),
-                    *index_, *record)
-              : !good && !record;
+      // What cannot be packed now could not be packed then: none of its bytes is in the dataset.
+      const bool same = good && record
+                            ? SameFields(*sample, chunk.hashes(*sample), *index_, *record)
+                            : !good && !record;
       const std::string path = plan_.listing().Path(row);
       if (const auto skip = unread.find(row); skip != unread.end()) {
         unread_.Add(SkipText(path, *skip->second));
@@ -176,10 +172,10 @@ class Comparison {
   BuildProgress& progress_;
   const std::atomic<int>& stop_;
   absl::flat_hash_map<std::string_view, const ManifestShard*> shards_;
-  std::optional<ShardIndex> index_;  // of the shard at hand
+  std::optional<ShardIndex> index_;  // of the current shard
   std::vector<std::optional<uint64_t>> record_of_;
-  std::mutex large_;  // of samples that are larger than a chunk, one is in memory
-  std::mutex mutex_;  // of what follows
+  std::mutex large_;  // held by the one chunk in memory that is larger than kChunkBytes
+  std::mutex mutex_;  // guards what follows
   FirstLines differing_, unread_;
   absl::Status failed_;
 };

@@ -1,15 +1,15 @@
 // CompareWithSource: proves that the source of a finished dataset still has the bytes that were
-// packed, whatever its times say: each input is read once, judged as a build would judge it, and
-// its fields' hashes are compared with those of the indexes. No shard is read.
+// packed, whatever its times say. Each input is read once and probed as in a build, and the hashes
+// of its fields are compared with those of the indexes. No shard is read.
 //
 //   absl::Status same = CompareWithSource("OUT", manifest, plan, source, pool, progress, stop);
 //
 // Lifetime: borrows all arguments for the call.
-// Thread-safety: any number at once.
-// Errors: FailedPrecondition that names the first inputs that differ, or that cannot be read;
-// InvalidArgument where pixels were changed when the dataset was packed, so that its bytes tell
-// nothing of the source's; what OutputDir and the source answer; Cancelled. Memory: 8 MiB of
-// samples a thread of the pool, and one sample that is larger.
+// Thread-safety: any number of calls at once.
+// Errors: FailedPrecondition that names the first inputs that differ or cannot be read;
+// InvalidArgument if pixels were changed when the dataset was packed, so its bytes say nothing
+// about the source's; errors of OutputDir and the source; Cancelled.
+// Units: bytes. Takes 8 MiB of samples for each thread of the pool, and one larger sample.
 #ifndef SHARDPACK_CONVERTERS_BUILDING_COMPARE_SOURCE_H_
 #define SHARDPACK_CONVERTERS_BUILDING_COMPARE_SOURCE_H_
 

@@ -1,22 +1,19 @@
 #include "converters/building/shard_builder.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
-#include <memory>
-#include <numeric>
-#include <type_traits>
+#include <optional>
+#include <string_view>
 #include <utility>
-#include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "converters/listing/probe_pass.h"
 #include "converters/publishing/shard_results.h"
 #include "formats/core/index_name.h"
+#include "formats/core/shard_index.h"
+#include "formats/io/file.h"
+#include "formats/io/hash.h"
 #include "formats/io/sequential_reader.h"
 #include "formats/io/status_macros.h"
-#include "images/codecs/decode.h"
-#include "images/probe/probe.h"
 
 namespace shardpack {
 namespace {
@@ -33,23 +30,6 @@ absl::StatusOr<std::string> Sha256Of(const File& file, uint64_t bytes) {
   return stream.FinishHex();
 }
 
-// Pixels without a header: all that can be wrong is how many they are.
-ProbeResult JudgeRaw(const PreparedSample& sample, uint64_t max_pixels) {
-  const ImageInfo& info = sample.image;
-  const uint64_t pixels = uint64_t{info.width} * info.height;
-  if (pixels > max_pixels)
-    return {ProbeVerdict::kPixelLimit, info, 0, "more pixels than --max-pixels"};
-  if (pixels * info.channels != sample.fields[0].bytes.size()) {
-    return {ProbeVerdict::kTruncated, info, 0, "raw pixels of another size"};
-  }
-  return {ProbeVerdict::kOk, info};
-}
-
-void HashSample(PreparedSample& sample, SampleChunk& chunk) {
-  sample.first_hash = chunk.hashes.size();
-  for (const FieldView& field : sample.fields) chunk.hashes.push_back(Xxh3_64(field.bytes));
-}
-
 void CountChanges(uint16_t changes, DatasetFacts& facts) {
   ++facts.pixels[ChangesPixels(changes) ? "re-encoded" : "kept"];
   for (size_t i = 0; i < kPixelChangeNames.size(); ++i) {
@@ -57,27 +37,13 @@ void CountChanges(uint16_t changes, DatasetFacts& facts) {
   }
 }
 
-// An image that cannot be decoded is packed all the same, but not in the sums.
-void SumPixels(const Plan& plan, const PreparedSample& sample, ImageDecoder& decoder,
-               SampleChunk& chunk) {
-  const absl::StatusOr<DecodedImage> image =
-      decoder.Decode(sample.fields[0].bytes, sample.image,
-                     {.orient = false, .max_pixels = plan.options().max_pixels});
-  if (!image.ok()) {
-    ++chunk.undecodable;
-    return;
-  }
-  ++chunk.summed;
-  chunk.sums.Add(image->view);
-}
-
-void AddSums(const SampleChunk& chunk, std::map<std::string, uint64_t>& into) {
-  into["images"] += chunk.summed;
-  into["pixels"] += chunk.sums.pixels;
-  if (chunk.undecodable > 0) into["undecodable"] += chunk.undecodable;
-  for (size_t c = 0; c < chunk.sums.sum.size(); ++c) {
-    into[absl::StrCat("sum_", c)] += chunk.sums.sum[c];
-    into[absl::StrCat("squares_", c)] += chunk.sums.squares[c];
+void AddStats(const PixelStats& stats, std::map<std::string, uint64_t>& into) {
+  into["images"] += stats.images;
+  into["pixels"] += stats.sums.pixels;
+  if (stats.undecodable > 0) into["undecodable"] += stats.undecodable;
+  for (size_t c = 0; c < stats.sums.sum.size(); ++c) {
+    into[absl::StrCat("sum_", c)] += stats.sums.sum[c];
+    into[absl::StrCat("squares_", c)] += stats.sums.squares[c];
   }
 }
 
@@ -87,179 +53,6 @@ std::string_view ClassName(const Plan& plan, int64_t label) {
 }
 
 }  // namespace
-
-void SampleChunk::Reset() {
-  arena.Reset();
-  changed.Reset();
-  samples.clear();
-  hashes.clear();
-  skips.clear();
-  next = 0;
-  sums = {};
-  summed = undecodable = 0;
-  bytes_in = 0;
-  failed = absl::OkStatus();
-}
-
-void LoadSamples(const Plan& plan, const SampleSource& source, uint64_t first, uint64_t count,
-                 SampleChunk& chunk) {
-  for (uint64_t position = first; position < first + count; ++position) {
-    LoadResult loaded = source.Load(plan.listing(), plan.row(position), chunk.arena);
-    if (absl::Status* failed = std::get_if<absl::Status>(&loaded)) {
-      chunk.samples.clear();
-      chunk.skips.clear();
-      chunk.failed = std::move(*failed);
-      return;
-    }
-    if (Skip* skip = std::get_if<Skip>(&loaded)) {
-      chunk.skips.push_back(std::move(*skip));
-      continue;
-    }
-    const auto fields = std::get<LoadedSample>(loaded).fields;
-    for (const FieldView& field : fields) chunk.bytes_in += field.bytes.size();
-    chunk.samples.push_back({position, fields, std::get<LoadedSample>(loaded).image});
-  }
-}
-
-void JudgeSamples(const Plan& plan, SampleChunk& chunk) {
-  const PlanOptions& options = plan.options();
-  const ProbeOptions probe{.level = options.verify,
-                           .max_pixels = options.max_pixels,
-                           .allow_truncated = options.allow_truncated};
-  const bool hash = options.pixels.identity() && !options.compute_stats;
-  auto keep = chunk.samples.begin();
-  for (PreparedSample& sample : chunk.samples) {
-    const ProbeResult judged = sample.image.format == ImageFormat::kRaw
-                                   ? JudgeRaw(sample, options.max_pixels)
-                                   : ProbeImage(sample.fields[0].bytes, probe);
-    if (judged.verdict != ProbeVerdict::kOk) {
-      chunk.skips.push_back({plan.row(sample.position), SkipReasonOf(judged.verdict),
-                             absl::StrCat(judged.detail, " at offset ", judged.offset)});
-      continue;
-    }
-    sample.image = judged.info;
-    if (hash) HashSample(sample, chunk);
-    *keep++ = sample;
-  }
-  chunk.samples.erase(keep, chunk.samples.end());
-}
-
-uint64_t TransformNext(const Plan& plan, const ImageTransform& transform,
-                       const TransformTarget& target, TransformScratch& scratch,
-                       SampleChunk& chunk) {
-  PreparedSample& sample = chunk.samples[chunk.next++];
-  const auto fail = [&](SkipReason reason, std::string why) {
-    sample.failed = true;
-    chunk.skips.push_back({plan.row(sample.position), reason, std::move(why)});
-    return uint64_t{0};
-  };
-  absl::StatusOr<TransformedImage> image =
-      transform.Run(sample.fields[0].bytes, sample.image, target, scratch);
-  if (!image.ok()) return fail(SkipReason::kDecodeFailed, std::string(image.status().message()));
-  sample.changes = image->changes;
-  if (!ChangesPixels(image->changes)) {
-    if (plan.options().compute_stats) SumPixels(plan, sample, scratch.decoder(), chunk);
-    return 0;
-  }
-  const uint64_t most = plan.format().traits.max_record_bytes;
-  if (most > 0 && image->bytes.size() > most) {
-    return fail(SkipReason::kTooLarge,
-                absl::StrCat(image->bytes.size(), " bytes when encoded, a record of ",
-                             std::string(plan.format().name), " takes ", most));
-  }
-  sample.image = image->info;
-  const std::span<std::byte> bytes = chunk.changed.Allocate(image->bytes.size());
-  std::memcpy(bytes.data(), image->bytes.data(), bytes.size());
-  const size_t count = sample.fields.size();
-  static_assert(std::is_trivially_destructible_v<FieldView>);
-  auto* fields =
-      reinterpret_cast<FieldView*>(chunk.changed.Allocate(count * sizeof(FieldView)).data());
-  std::uninitialized_copy(sample.fields.begin(), sample.fields.end(), fields);
-  fields[0].bytes = bytes;
-  sample.fields = {fields, count};
-  if (plan.options().compute_stats) SumPixels(plan, sample, scratch.decoder(), chunk);
-  return bytes.size() + count * sizeof(FieldView);
-}
-
-void HashSamples(SampleChunk& chunk) {
-  std::erase_if(chunk.samples, [](const PreparedSample& sample) { return sample.failed; });
-  for (PreparedSample& sample : chunk.samples) HashSample(sample, chunk);
-}
-
-void HandOver(SampleChunk& chunk, const std::function<void(const SampleChunk&)>& append) {
-  const auto end = chunk.samples.begin() + static_cast<ptrdiff_t>(chunk.next);
-  std::vector<PreparedSample> later(end, chunk.samples.end());
-  chunk.samples.erase(end, chunk.samples.end());
-  HashSamples(chunk);
-  append(chunk);
-  chunk.samples = std::move(later);
-  chunk.hashes.clear();
-  chunk.skips.clear();
-  chunk.changed.Reset();
-  chunk.next = 0;
-}
-
-// Samples in a file of their own, until it is known what they add up to.
-class ShardBuilder::Spool {
- public:
-  static absl::StatusOr<std::unique_ptr<Spool>> Create(const OutputDir& out,
-                                                       const std::string& name) {
-    ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> file, out.Stage(name));
-    auto spool = std::make_unique<Spool>();
-    spool->file_ = std::move(file);
-    return spool;
-  }
-
-  absl::Status Add(const PreparedSample& sample, std::span<const uint64_t> hashes) {
-    if (names_.empty()) {
-      for (const FieldView& field : sample.fields) names_.emplace_back(field.name);
-    }
-    samples_.push_back(sample);
-    for (size_t f = 0; f < sample.fields.size(); ++f) {
-      sizes_.push_back(sample.fields[f].bytes.size());
-      hashes_.push_back(hashes[f]);
-      RETURN_IF_ERROR(file_->Append(sample.fields[f].bytes));
-    }
-    return absl::OkStatus();
-  }
-
-  std::vector<FieldTotal> Totals() const {
-    std::vector<FieldTotal> totals;
-    for (const std::string& name : names_) totals.push_back({name, 0});
-    for (size_t i = 0; i < sizes_.size(); ++i) totals[i % names_.size()].max_bytes += sizes_[i];
-    return totals;
-  }
-
-  // `append(sample, hashes)` for each, in order.
-  template <typename Append>
-  absl::Status ForEach(const Append& append) {
-    absl::Status status = file_->Flush();
-    std::vector<std::byte> bytes;
-    std::vector<FieldView> fields(names_.size());
-    uint64_t offset = 0;
-    for (size_t i = 0; i < samples_.size() && status.ok(); ++i) {
-      const std::span<const uint64_t> sizes =
-          std::span(sizes_).subspan(i * fields.size(), fields.size());
-      bytes.resize(std::accumulate(sizes.begin(), sizes.end(), uint64_t{0}));
-      status = file_->file().ReadExactlyAt(offset, std::span(bytes));
-      offset += bytes.size();
-      for (size_t f = 0, at = 0; f < fields.size(); at += sizes[f++]) {
-        fields[f] = {names_[f], std::span(bytes).subspan(at, sizes[f])};
-      }
-      PreparedSample sample = samples_[i];
-      sample.fields = fields;
-      if (status.ok())
-        status = append(sample, std::span(hashes_).subspan(i * fields.size(), fields.size()));
-    }
-    return status;
-  }
-
- private:
-  std::unique_ptr<StagedFile> file_;
-  std::vector<std::string> names_;
-  std::vector<PreparedSample> samples_;   // without their fields
-  std::vector<uint64_t> sizes_, hashes_;  // one a field
-};
 
 ShardBuilder::~ShardBuilder() = default;
 
@@ -277,9 +70,9 @@ absl::StatusOr<std::unique_ptr<ShardBuilder>> ShardBuilder::Create(const Plan& p
   auto builder = std::unique_ptr<ShardBuilder>(new ShardBuilder(plan, shard, out));
   ASSIGN_OR_RETURN(builder->staged_, out.Stage(builder->planned_.name));
   if (plan.sizes_change() && FindLayout(plan.format(), plan.layout())->needs_totals) {
-    auto spool = Spool::Create(out, builder->planned_.name + ".spool");
-    if (!spool.ok()) return spool.status();
-    builder->spool_ = *std::move(spool);
+    ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> file,
+                     out.Stage(builder->planned_.name + ".spool"));
+    builder->spool_ = std::make_unique<SampleSpool>(std::move(file));
     return builder;
   }
   RETURN_IF_ERROR(builder->CreateWriter());
@@ -292,7 +85,7 @@ absl::Status ShardBuilder::CreateWriter() {
 }
 
 absl::Status ShardBuilder::Unspool() {
-  const std::unique_ptr<Spool> spool = std::move(spool_);
+  const std::unique_ptr<SampleSpool> spool = std::move(spool_);
   const std::vector<FieldTotal> totals = spool->Totals();
   if (!totals.empty()) spec_.fields = totals;
   RETURN_IF_ERROR(CreateWriter());
@@ -302,15 +95,14 @@ absl::Status ShardBuilder::Unspool() {
 }
 
 absl::Status ShardBuilder::Append(const SampleChunk& chunk) {
-  if (!chunk.failed.ok()) return chunk.failed;
-  for (const PreparedSample& prepared : chunk.samples) {
-    const auto hashes =
-        std::span(chunk.hashes).subspan(prepared.first_hash, prepared.fields.size());
+  RETURN_IF_ERROR(chunk.status());
+  for (const PreparedSample& prepared : chunk.samples()) {
+    const std::span<const uint64_t> hashes = chunk.hashes(prepared);
     RETURN_IF_ERROR(spool_ != nullptr ? spool_->Add(prepared, hashes)
                                       : AppendSample(prepared, hashes));
   }
-  result_.skips.insert(result_.skips.end(), chunk.skips.begin(), chunk.skips.end());
-  if (plan_.options().compute_stats) AddSums(chunk, result_.facts.pixel_sums);
+  result_.skips.insert(result_.skips.end(), chunk.skips().begin(), chunk.skips().end());
+  if (plan_.options().compute_stats) AddStats(chunk.pixel_stats(), result_.facts.pixel_sums);
   return absl::OkStatus();
 }
 
@@ -332,7 +124,7 @@ absl::Status ShardBuilder::AppendSample(const PreparedSample& prepared,
                           .fields = prepared.fields};
   RETURN_IF_ERROR(writer_->Append(sample));
   for (size_t f = 0, name = 0; f < sample.fields.size(); ++f, ++name) {
-    // Of every sample in the same order, in which some may be missing.
+    // All samples have their fields in the same order; some may lack a field.
     while (name < field_names_.size() && field_names_[name] != sample.fields[f].name) ++name;
     if (name == field_names_.size()) field_names_.emplace_back(sample.fields[f].name);
     expected_fields_.push_back({static_cast<uint32_t>(name), hashes[f]});
@@ -344,7 +136,7 @@ absl::Status ShardBuilder::AppendSample(const PreparedSample& prepared,
   return absl::OkStatus();
 }
 
-// Compares each scanned record with what was handed to the writer, and collects the index.
+// Compares each scanned record with what was passed to the writer, and collects the index.
 class ShardBuilder::Proof : public RecordSink {
  public:
   explicit Proof(ShardBuilder& builder)
@@ -411,7 +203,7 @@ absl::StatusOr<std::string> ShardBuilder::Prove(uint64_t bytes) {
   SequentialReader in(staged_->file(), bytes);
   Proof proof(*this);
   FindingList findings(1);
-  // What readers disagree about is the writer's business and its tests'; here the bytes are proven.
+  // Not strict: this proves bytes. What readers disagree about is left to the writer and its tests.
   const LayoutSpec* layout = FindLayout(plan_.format(), plan_.layout());
   const ScanOptions options{
       .shard_name = planned_.name, .strict = false, .label_base = layout->label_base};
@@ -423,10 +215,9 @@ absl::StatusOr<std::string> ShardBuilder::Prove(uint64_t bytes) {
 }
 
 absl::StatusOr<ShardResult> ShardBuilder::Finish() {
-  absl::Status status = spool_ != nullptr ? Unspool() : absl::OkStatus();
-  if (status.ok()) status = writer_->Finish();
-  if (status.ok()) status = staged_->Flush();
-  if (!status.ok()) return status;
+  if (spool_ != nullptr) RETURN_IF_ERROR(Unspool());
+  RETURN_IF_ERROR(writer_->Finish());
+  RETURN_IF_ERROR(staged_->Flush());
   const uint64_t bytes = staged_->size();
   result_.records = expected_.size();
   for (size_t f = 0; f < format_counts_.size(); ++f) {
@@ -438,19 +229,16 @@ absl::StatusOr<ShardResult> ShardBuilder::Finish() {
   if (plan_.options().sha256) {
     ASSIGN_OR_RETURN(result_.sha256, Sha256Of(staged_->file(), bytes));
   }
-  if (out_.options().fsync) status = staged_->SyncData();
-  if (!status.ok()) return status;
-  // A worker that was faster: what it has published stays.
+  if (out_.options().fsync) RETURN_IF_ERROR(staged_->SyncData());
+  // If another worker was faster, what it has published stays.
   ASSIGN_OR_RETURN(std::optional<ShardResult> theirs, out_.FinishedByOther(plan_, result_.shard));
   if (theirs.has_value()) return *std::move(theirs);
   result_.index = {IndexName(planned_.name), index.size(), Xxh3_128(AsBytes(index))};
-  status = out_.journal().AppendPending(result_);
-  if (status.ok()) status = out_.Publish(*staged_, result_.file);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(out_.journal().AppendPending(result_));
+  RETURN_IF_ERROR(out_.Publish(*staged_, result_.file));
   ASSIGN_OR_RETURN(result_.index, out_.WriteFile(result_.index.name, index));
-  status = out_.SyncFolder();
-  if (status.ok()) status = out_.journal().Append(result_);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(out_.SyncFolder());
+  RETURN_IF_ERROR(out_.journal().Append(result_));
   return std::move(result_);
 }
 

@@ -1,87 +1,39 @@
-// ShardBuilder: builds one shard: appends prepared samples in order, then proves what was written
-// and publishes it.
+// ShardBuilder: builds one shard: appends its samples in order, then proves what was written and
+// publishes it.
 //
-//   auto builder = ShardBuilder::Create(plan, 0, out);
-//   LoadSamples(plan, source, first, count, chunk);  JudgeSamples(plan, chunk);   // any thread, any order
-//   while (chunk.next < chunk.samples.size()) TransformNext(plan, transform, target, scratch, chunk);
-//   HashSamples(chunk);
-//   (*builder)->Append(chunk);                              // in order
-//   absl::StatusOr<ShardResult> result = (*builder)->Finish();
+//   ASSIGN_OR_RETURN(std::unique_ptr<ShardBuilder> builder, ShardBuilder::Create(plan, 0, out));
+//   RETURN_IF_ERROR(builder->Append(chunk));      // probed and hashed, in the order of the plan
+//   ASSIGN_OR_RETURN(ShardResult result, builder->Finish());
 //
-// The proof: the finished file is read back and scanned, and every field must have the hash that
-// was taken from the source's bytes, or from the changed image's; the index is made from the scan,
-// never from what the writer believes.
+// The proof: the finished file is read back and scanned, and every field must have the hash taken
+// from the source's bytes, or from the changed image. The index is made from the scan, never from
+// what the writer reports.
 //
-// Lifetime: borrows plan and out.
-// Thread-safety: one caller at a time.
-// Errors: DataLoss when the proof fails, I/O Status; after an error the staged file is discarded
-// and the shard is built anew.
+// Lifetime: borrows plan and out. The destructor removes a file that was not published.
+// Thread-safety: one caller at a time, from any thread.
+// Errors: DataLoss when the proof fails; I/O Status. After an error, or an exception, only the
+// destructor may be called.
 // Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_BUILDING_SHARD_BUILDER_H_
 #define SHARDPACK_CONVERTERS_BUILDING_SHARD_BUILDER_H_
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "converters/listing/arena.h"
-#include "converters/listing/sample_source.h"
+#include "converters/building/sample_chunk.h"
+#include "converters/building/sample_spool.h"
 #include "converters/planning/plan.h"
 #include "converters/publishing/journal.h"
 #include "converters/publishing/output_dir.h"
+#include "formats/core/format.h"
 #include "formats/io/staged_file.h"
-#include "images/pixels/pixel_sums.h"
-#include "images/transform/transform.h"
 
 namespace shardpack {
-
-struct PreparedSample {
-  uint64_t position = 0;  // in the plan
-  std::span<const FieldView> fields;
-  ImageInfo image;
-  uint64_t first_hash = 0;  // of fields[0] in SampleChunk::hashes; one a field
-  uint16_t changes = 0;     // sum of PixelChange
-  bool failed = false;      // in TransformNext
-};
-
-// A run of consecutive positions, loaded and judged. Reused: Reset keeps its memory.
-struct SampleChunk {
-  Arena arena;
-  Arena changed;  // what TransformNext makes
-  std::vector<PreparedSample> samples;
-  std::vector<uint64_t> hashes;          // XXH3-64 of each field of each sample
-  size_t next = 0;                       // sample that TransformNext takes
-  PixelSums sums;                        // of the samples that TransformNext has taken, on request
-  uint64_t summed = 0, undecodable = 0;  // images
-  std::vector<Skip> skips;
-  uint64_t bytes_in = 0;
-  absl::Status failed;  // of reading: the shard cannot be built from this
-  void Reset();
-};
-
-// Loads positions [first, first + count) into the chunk: reads only. An error that says nothing
-// about an input is kept as chunk.failed, which Append answers.
-void LoadSamples(const Plan& plan, const SampleSource& source, uint64_t first, uint64_t count,
-                 SampleChunk& chunk);
-// Judges what was loaded, and hashes it unless pixels are to be looked at: computes only. A bad
-// image becomes a Skip.
-void JudgeSamples(const Plan& plan, SampleChunk& chunk);
-// Changes, and sums on request, the pixels of the sample chunk.next, for which `target` was
-// decided; one that cannot be decoded or encoded becomes a Skip. Answers how much longer the
-// arena's content has become.
-uint64_t TransformNext(const Plan& plan, const ImageTransform& transform,
-                       const TransformTarget& target, TransformScratch& scratch,
-                       SampleChunk& chunk);
-// Hashes what TransformNext has made, and forgets what it failed to make.
-void HashSamples(SampleChunk& chunk);
-// The same for the samples before chunk.next alone, which `append` then takes; they leave the
-// chunk, and so does what was made of them.
-void HandOver(SampleChunk& chunk, const std::function<void(const SampleChunk&)>& append);
 
 class ShardBuilder {
  public:
@@ -89,14 +41,14 @@ class ShardBuilder {
   static absl::StatusOr<std::unique_ptr<ShardBuilder>> Create(const Plan& plan, size_t shard,
                                                               OutputDir& out);
 
+  // The status of a chunk that could not be read is returned as it is.
   absl::Status Append(const SampleChunk& chunk);
-  // Completes the container, proves it, writes the index, publishes both, and journals the result.
-  // Where another run has done so meanwhile, the result is that one's.
+  // Completes the container, proves it, writes the index, publishes both, and adds the result to
+  // the journal. If another run has done so meanwhile, the result is that run's.
   absl::StatusOr<ShardResult> Finish();
 
  private:
   class Proof;
-  class Spool;
   struct Expected {
     uint64_t position;
     ImageInfo image;
@@ -111,18 +63,18 @@ class ShardBuilder {
   absl::Status CreateWriter();
   absl::Status AppendSample(const PreparedSample& prepared, std::span<const uint64_t> hashes);
   absl::Status Unspool();
-  absl::StatusOr<std::string> Prove(uint64_t bytes);  // the index's bytes
+  absl::StatusOr<std::string> Prove(uint64_t bytes);  // returns the bytes of the index
 
   const Plan& plan_;
   OutputDir& out_;
   const PlannedShard& planned_;
   ShardSpec spec_;
   std::unique_ptr<StagedFile> staged_;
-  // Where a layout must know sizes that only changing the pixels tells: the samples wait here, and
-  // the writer is made when all have come.
-  std::unique_ptr<Spool> spool_;
+  // For a layout that must know sizes before changing the pixels has told them: the samples wait
+  // here, and the writer is created after the last one.
+  std::unique_ptr<SampleSpool> spool_;
   std::unique_ptr<ShardWriter> writer_;
-  std::vector<Expected> expected_;  // one a sample, in the order of the shard
+  std::vector<Expected> expected_;  // one for each sample, in the order of the shard
   std::vector<ExpectedField> expected_fields_;
   std::vector<std::string> field_names_;
   std::string key_, path_;                     // reused

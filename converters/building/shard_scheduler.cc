@@ -6,55 +6,46 @@
 #include <string>
 #include <utility>
 
+#include "converters/building/build_exception.h"
+#include "converters/building/shard_builder.h"
 #include "formats/io/status_macros.h"
 #include "images/codecs/inspect.h"
 
 namespace shardpack {
 namespace {
 
-// A chunk is read by one thread without a pause: large enough that handing it over costs nothing
-// beside it, small enough that a shard has many of them outstanding on a cold disk.
+// A chunk is read by one thread without a pause: large enough that passing it on costs nothing in
+// comparison, small enough that a shard has many of them outstanding on a cold disk.
 constexpr uint64_t kChunkRows = 128;
 constexpr uint64_t kChunkBytes = 1 << 20;
-// Largest number of open shards: each holds a write buffer and its expectations.
+// What a sample takes beside its bytes: rounding in the arena, and the views of its fields.
+constexpr uint64_t kSampleOverheadBytes = 128;
+// Largest number of open shards: each holds a write buffer and what its proof expects.
 constexpr size_t kMaxOpenShards = 64;
 constexpr int kAttempts = 2;
 // A scratch that has changed an image of more than this gives its memory back.
 constexpr uint64_t kScratchBytes = uint64_t{32} << 20;
 // A chunk whose images take more than this part of the memory is appended in pieces.
 constexpr uint64_t kGrownShare = 16;
+// `stop` is set by signal handlers, which cannot wake a thread.
+constexpr std::chrono::milliseconds kStopPoll{100};
 
 }  // namespace
 
 struct ShardScheduler::OpenShard {
   uint32_t number = 0;
-  std::unique_ptr<ShardBuilder> builder;
-  uint64_t next = 0, end = 0;  // positions still to hand out; Run's thread only
-  uint64_t issued = 0;         // chunks; Run's thread only
+  std::unique_ptr<ShardBuilder> builder;  // used by the thread that appends
+  uint64_t next = 0, end = 0;             // positions still to issue; Run's thread only
+  uint64_t issued = 0;                    // chunks; Run's thread only
   // Guarded by mutex_:
-  uint64_t appended = 0;  // chunks
-  uint64_t in_flight = 0;
-  std::map<uint64_t, std::unique_ptr<Flight>> ready;
-  bool appending = false;
+  ShardQueue queue;
+  uint64_t in_flight = 0;  // chunks
   bool failed = false;
-  bool closed = false;
-};
 
-struct ShardScheduler::Flight {
-  std::unique_ptr<SampleChunk> chunk;
-  uint64_t sequence = 0, first = 0, count = 0;
-  uint64_t reserved_bytes = 0;
-  uint64_t grown_bytes = 0;  // of them: what images became
-  bool last = false;
-  bool judged = false;
-  bool admitted = false;  // memory for the next image is reserved
-};
-
-// A chunk whose next image waits for memory.
-struct ShardScheduler::Parked {
-  std::shared_ptr<OpenShard> shard;
-  std::unique_ptr<Flight> flight;
-  uint64_t bytes = 0;
+  void Fail() {
+    failed = true;
+    queue.IgnoreOrder();
+  }
 };
 
 ShardScheduler::ShardScheduler(const Plan& plan, const SampleSource& source, OutputDir& out,
@@ -67,22 +58,43 @@ ShardScheduler::ShardScheduler(const Plan& plan, const SampleSource& source, Out
       transform_(transform),
       pool_(pool),
       progress_(progress),
-      max_flights_(static_cast<size_t>(pool.threads() + 2 * options.jobs)),
+      max_in_flight_(static_cast<size_t>(pool.threads() + 2 * options.jobs)),
       // One more than the workers we want: TBB counts the thread that waits here.
       threads_(tbb::global_control::max_allowed_parallelism, static_cast<size_t>(options.jobs) + 1),
-      arena_(options.jobs, /*reserved_for_masters=*/0) {}
+      arena_(options.jobs, /*reserved_for_masters=*/0),
+      memory_(options.memory_bytes, progress.memory_bytes) {}
 
 ShardScheduler::~ShardScheduler() = default;
 
 absl::Status ShardScheduler::Run(std::vector<uint32_t> shards, const std::atomic<int>& stop,
-                                 const std::function<void(ShardResult)>& done) noexcept {
+                                 const std::function<void(ShardResult)>& done) {
   done_ = &done;
-  waiting_.assign(shards.begin(), shards.end());
+  try {
+    waiting_.assign(shards.begin(), shards.end());
+    IssueChunks(stop);
+    WaitForChunks(stop);
+  } catch (...) {
+    EndRun(std::current_exception());
+  }
+  gate_->ShutAndWait();
+  // After an exception there may be chunks left.
+  to_read_.clear();
+  to_probe_.clear();
+  parked_.clear();
+  open_.clear();
+  if (failed_.ok() && thrown_ != nullptr) failed_ = BuildExceptionStatus(thrown_);
+  if (!failed_.ok()) return failed_;
+  if (stop.load() != 0 && progress_.done_shards < progress_.total_shards) {
+    return absl::CancelledError("stopped by a signal");
+  }
+  return absl::OkStatus();
+}
+
+void ShardScheduler::IssueChunks(const std::atomic<int>& stop) {
   size_t turn = 0;
   const size_t max_open = std::min(static_cast<size_t>(options_.jobs), kMaxOpenShards);
   std::unique_lock lock(mutex_);
-  for (;;) {
-    if (!failed_.ok() || stop.load() != 0) break;
+  while (!IsEnding(stop)) {
     std::vector<std::shared_ptr<OpenShard>> issuing;
     for (const auto& shard : open_) {
       if (!shard->failed && shard->next < shard->end) issuing.push_back(shard);
@@ -91,50 +103,44 @@ absl::Status ShardScheduler::Run(std::vector<uint32_t> shards, const std::atomic
       lock.unlock();
       absl::Status opened = OpenNext();
       lock.lock();
-      if (!opened.ok()) failed_ = opened;
+      failed_.Update(opened);
       continue;
     }
     if (issuing.empty()) {
-      if (open_.empty() && active_ == 0 && waiting_.empty()) break;
-      changed_.wait_for(lock, std::chrono::milliseconds(100));
+      if (open_.empty() && in_flight_ == 0 && waiting_.empty()) return;
+      changed_.wait_for(lock, kStopPoll);
       continue;
     }
     const std::shared_ptr<OpenShard> shard = issuing[turn++ % issuing.size()];
-    std::unique_ptr<Flight> flight = NextChunk(*shard);
-    const auto has_room = [&] {
-      return flights_ == 0 || (flights_ < max_flights_ &&
-                               bytes_in_flight_ + flight->reserved_bytes <= options_.memory_bytes);
-    };
-    while (!has_room() && failed_.ok() && stop.load() == 0) {
-      changed_.wait_for(lock, std::chrono::milliseconds(100));
-    }
-    if (!failed_.ok() || stop.load() != 0) break;
-    ++active_;
-    ++flights_;
-    ++shard->in_flight;
-    Reserve(static_cast<int64_t>(flight->reserved_bytes));
-    flight->chunk = TakeChunk();
+    std::unique_ptr<InFlightChunk> chunk = NextChunk(*shard);
+    while (!HasRoomFor(*chunk) && !IsEnding(stop)) changed_.wait_for(lock, kStopPoll);
+    if (IsEnding(stop)) return;
+    Admit(shard, *chunk);
+    to_read_.push_back({shard, std::move(chunk)});
     lock.unlock();
-    Launch(shard, std::move(flight));
+    ++progress_.reading;
+    pool_.Submit(MakeTask(&ShardScheduler::ReadOne));
     lock.lock();
   }
-  if (stop.load() != 0) {
-    // Chunks that wait to be changed or written are not worth waiting for; what is being finished
-    // is.
-    for (const auto& shard : open_) shard->failed = true;
-    Unpark();
-  }
-  // What is in flight still refers to us.
-  changed_.wait(lock, [&] { return active_ == 0; });
-  open_.clear();
-  if (!failed_.ok()) return failed_;
-  if (stop.load() != 0 && progress_.done_shards < progress_.total_shards) {
-    return absl::CancelledError("stopped by a signal");
-  }
-  return absl::OkStatus();
 }
 
-// Workers leave each other what they are at work on, as long as there is something else to do.
+// Returns early after an exception: chunks may then be lost.
+void ShardScheduler::WaitForChunks(const std::atomic<int>& stop) {
+  std::unique_lock lock(mutex_);
+  if (stop.load() != 0) {
+    // Not worth waiting for: chunks that have yet to be changed or written. What is being finished
+    // is.
+    for (const auto& shard : open_) shard->Fail();
+    ResumeParked();
+  }
+  changed_.wait(lock, [&] { return in_flight_ == 0 || thrown_ != nullptr; });
+}
+
+bool ShardScheduler::IsEnding(const std::atomic<int>& stop) const {
+  return !failed_.ok() || thrown_ != nullptr || stop.load() != 0;
+}
+
+// Workers leave each other the shards that they are building while there is something else to do.
 absl::StatusOr<uint32_t> ShardScheduler::TakeWaiting() {
   // Read before the lock is taken: a slow disk would hold up every thread.
   const bool shares = out_.options().shards_range.has_value();
@@ -161,10 +167,9 @@ absl::Status ShardScheduler::OpenNext() {
   if (out_.options().shards_range) {
     ASSIGN_OR_RETURN(std::optional<ShardResult> theirs, out_.FinishedByOther(plan_, shard->number));
     if (theirs.has_value()) {
-      const std::lock_guard lock(mutex_);
       progress_.done_rows += plan_.shards()[shard->number].count;
       progress_.skipped_rows += theirs->skips.size();
-      Done(*std::move(theirs));
+      Report(*std::move(theirs));
       return absl::OkStatus();
     }
   }
@@ -176,81 +181,125 @@ absl::Status ShardScheduler::OpenNext() {
   return absl::OkStatus();
 }
 
-std::unique_ptr<ShardScheduler::Flight> ShardScheduler::NextChunk(OpenShard& shard) {
-  auto flight = std::make_unique<Flight>();
-  flight->sequence = shard.issued++;
-  flight->first = shard.next;
+std::unique_ptr<InFlightChunk> ShardScheduler::NextChunk(OpenShard& shard) {
+  auto chunk = std::make_unique<InFlightChunk>();
+  chunk->sequence = shard.issued++;
+  chunk->first = shard.next;
   uint64_t bytes = 0, work_bytes = 0;
   const uint64_t out_bytes = RawShape(plan_.options().pixels).value_or(FixedShape()).bytes();
-  while (shard.next < shard.end && shard.next - flight->first < kChunkRows &&
+  while (shard.next < shard.end && shard.next - chunk->first < kChunkRows &&
          work_bytes < kChunkBytes) {
     const uint64_t sample_bytes = plan_.listing().SampleBytes(plan_.row(shard.next++));
     bytes += sample_bytes;
     work_bytes += std::max(sample_bytes, out_bytes);
   }
-  flight->count = shard.next - flight->first;
-  flight->last = shard.next == shard.end;
-  flight->reserved_bytes =
-      bytes + flight->count * 128;  // the arena's rounding and the sample's own fields
-  return flight;
-}
-
-std::unique_ptr<SampleChunk> ShardScheduler::TakeChunk() {
-  if (idle_chunks_.empty()) return std::make_unique<SampleChunk>();
-  std::unique_ptr<SampleChunk> chunk = std::move(idle_chunks_.back());
-  idle_chunks_.pop_back();
+  chunk->count = shard.next - chunk->first;
+  chunk->last = shard.next == shard.end;
+  chunk->load_bytes = bytes + chunk->count * kSampleOverheadBytes;
   return chunk;
 }
 
-void ShardScheduler::Launch(std::shared_ptr<OpenShard> shard, std::unique_ptr<Flight> flight) {
-  ++progress_.reading;
-  // std::function wants a copyable task.
-  pool_.Submit([this, shard = std::move(shard), raw = flight.release()] {
-    LoadSamples(plan_, source_, raw->first, raw->count, *raw->chunk);
-    --progress_.reading;
-    ++progress_.computing;
-    // TBB would abort on an exception, and say nothing of use.
-    arena_.enqueue([this, shard, raw]() noexcept { Judge(shard, std::unique_ptr<Flight>(raw)); });
-  });
+// A single chunk always has room.
+bool ShardScheduler::HasRoomFor(const InFlightChunk& chunk) const {
+  return in_flight_ == 0 || (in_flight_ < max_in_flight_ && memory_.Fits(chunk.load_bytes));
 }
 
-void ShardScheduler::Judge(const std::shared_ptr<OpenShard>& shard,
-                           std::unique_ptr<Flight> flight) {
-  if (!flight->judged) JudgeSamples(plan_, *flight->chunk);
-  flight->judged = true;
-  if (transform_ != nullptr && !Transform(shard, flight)) return;
-  progress_.bytes_in += flight->chunk->bytes_in;
-  progress_.skipped_rows += flight->chunk->skips.size();
-  progress_.done_rows += flight->count;
-  Deliver(shard, std::move(flight));
-  --progress_.computing;
-  const std::lock_guard lock(mutex_);  // notified under the lock: Run may return right after
-  --active_;
+void ShardScheduler::Admit(const std::shared_ptr<OpenShard>& shard, InFlightChunk& chunk) {
+  ++in_flight_;
+  ++shard->in_flight;
+  chunk.loaded = memory_.Reserve(chunk.load_bytes);
+  chunk.transformed = memory_.Reserve(0);
+  if (idle_chunks_.empty()) {
+    chunk.samples = std::make_unique<SampleChunk>(plan_);
+  } else {
+    chunk.samples = std::move(idle_chunks_.back());
+    idle_chunks_.pop_back();
+  }
+}
+
+// A task may start, or be destroyed, after the run: a queue that could not start a thread for a
+// task may have kept it. So it holds the gate, and touches nothing else until it is inside.
+std::function<void()> ShardScheduler::MakeTask(void (ShardScheduler::*step)()) {
+  return [this, step, gate = gate_] {
+    if (!gate->Enter()) return;
+    try {
+      (this->*step)();
+    } catch (...) {
+      EndRun(std::current_exception());
+    }
+    gate->Leave();
+  };
+}
+
+// No shard is appended to or finished any more, since a chunk of it may be lost.
+void ShardScheduler::EndRun(std::exception_ptr thrown) {
+  const std::lock_guard lock(mutex_);
+  if (thrown_ == nullptr) thrown_ = std::move(thrown);
+  for (const auto& shard : open_) shard->Fail();
   changed_.notify_all();
 }
 
-// False when the chunk was put aside.
-bool ShardScheduler::Transform(const std::shared_ptr<OpenShard>& shard,
-                               std::unique_ptr<Flight>& flight) {
-  std::unique_ptr<TransformScratch> scratch = TakeScratch();
-  SampleChunk& chunk = *flight->chunk;
-  Step step = Step::kGo;
-  while (chunk.next < chunk.samples.size() && step == Step::kGo) {
-    const PreparedSample& sample = chunk.samples[chunk.next];
-    const TransformTarget target = transform_->Decide(sample.fields[0].bytes, sample.image);
-    uint64_t bytes = ImageTransform::WorkingBytes(sample.image, target);
-    if (plan_.options().compute_stats) bytes += DecodeMemoryBytes(sample.image, /*scans=*/1);
-    step = BeginImage(shard, flight, bytes);
-    if (step != Step::kGo) break;
-    const uint64_t grown_bytes = TransformNext(plan_, *transform_, target, *scratch, chunk);
-    if (bytes > kScratchBytes) scratch->Trim();
-    EndImage(*flight, bytes, grown_bytes);
-    if (flight->grown_bytes > options_.memory_bytes / kGrownShare) AppendEarly(*shard, *flight);
-  }
-  if (step != Step::kParked) HashSamples(chunk);
+ShardScheduler::Work ShardScheduler::TakeFirst(std::deque<Work>& queue) {
   const std::lock_guard lock(mutex_);
-  idle_scratches_.push_back(std::move(scratch));
-  return step != Step::kParked;
+  Work work = std::move(queue.front());
+  queue.pop_front();
+  return work;
+}
+
+void ShardScheduler::ReadOne() {
+  Work work = TakeFirst(to_read_);
+  work.chunk->samples->Load(source_, work.chunk->first, work.chunk->count);
+  --progress_.reading;
+  ++progress_.computing;
+  {
+    const std::lock_guard lock(mutex_);
+    to_probe_.push_back(std::move(work));
+  }
+  arena_.enqueue(MakeTask(&ShardScheduler::ProbeOne));
+}
+
+void ShardScheduler::ProbeOne() {
+  Work work = TakeFirst(to_probe_);
+  if (!std::exchange(work.chunk->probed, true)) work.chunk->samples->Probe();
+  if (transform_ != nullptr) {
+    std::optional<Work> transformed = Transform(std::move(work));
+    if (!transformed.has_value()) return;
+    work = *std::move(transformed);
+  }
+  progress_.bytes_in += work.chunk->samples->bytes_in();
+  progress_.skipped_rows += work.chunk->samples->skips().size();
+  progress_.done_rows += work.chunk->count;
+  Deliver(std::move(work));
+  --progress_.computing;
+}
+
+// The chunk with its pixels changed; nothing if it is parked.
+std::optional<ShardScheduler::Work> ShardScheduler::Transform(Work work) {
+  std::unique_ptr<TransformScratch> scratch = TakeScratch();
+  InFlightChunk& chunk = *work.chunk;
+  while (const PreparedSample* sample = chunk.samples->next()) {
+    const TransformTarget target = transform_->Decide(sample->fields[0].bytes, sample->image);
+    uint64_t bytes = ImageTransform::WorkingBytes(sample->image, target);
+    if (plan_.options().compute_stats) bytes += DecodeMemoryBytes(sample->image, /*scans=*/1);
+    {
+      const std::lock_guard lock(mutex_);
+      const Admission admission = AdmitImage(work, bytes);
+      if (admission == Admission::kGiveUp) break;
+      if (admission == Admission::kWait) {
+        parked_.push_back({std::move(work), bytes});
+        idle_scratches_.push_back(std::move(scratch));
+        return std::nullopt;
+      }
+    }
+    const uint64_t grown_bytes = chunk.samples->TransformNext(*transform_, target, *scratch);
+    if (bytes > kScratchBytes) scratch->Trim();
+    EndImage(chunk, grown_bytes);
+    if (chunk.transformed.bytes() > memory_.limit_bytes() / kGrownShare)
+      FlushPrefix(*work.shard, chunk);
+  }
+  chunk.samples->Hash();
+  ReturnScratch(std::move(scratch));
+  return work;
 }
 
 std::unique_ptr<TransformScratch> ShardScheduler::TakeScratch() {
@@ -261,164 +310,160 @@ std::unique_ptr<TransformScratch> ShardScheduler::TakeScratch() {
   return scratch;
 }
 
-bool ShardScheduler::Fits(const OpenShard& shard, const Flight& flight, uint64_t bytes) const {
-  return bytes_in_flight_ + bytes <= options_.memory_bytes ||
-         (working_ == 0 && flight.sequence == shard.appended);
-}
-
-void ShardScheduler::Reserve(int64_t bytes) {
-  bytes_in_flight_ += static_cast<uint64_t>(bytes);
-  progress_.memory_bytes += bytes;
-}
-
-ShardScheduler::Step ShardScheduler::BeginImage(const std::shared_ptr<OpenShard>& shard,
-                                                std::unique_ptr<Flight>& flight, uint64_t bytes) {
+void ShardScheduler::ReturnScratch(std::unique_ptr<TransformScratch> scratch) {
   const std::lock_guard lock(mutex_);
-  const bool admitted = std::exchange(flight->admitted, false);
-  if (admitted) return Step::kGo;
-  if (shard->failed) return Step::kGiveUp;
-  if (!Fits(*shard, *flight, bytes)) {
-    parked_.push_back({shard, std::move(flight), bytes});
-    return Step::kParked;
-  }
-  ++working_;
-  Reserve(static_cast<int64_t>(bytes));
-  return Step::kGo;
+  idle_scratches_.push_back(std::move(scratch));
 }
 
-void ShardScheduler::EndImage(Flight& flight, uint64_t bytes, uint64_t grown_bytes) {
+bool ShardScheduler::ImageFits(const Work& work, uint64_t bytes) const {
+  return memory_.Fits(bytes) || (working_ == 0 && work.shard->queue.IsNext(work.chunk->sequence));
+}
+
+ShardScheduler::Admission ShardScheduler::AdmitImage(const Work& work, uint64_t bytes) {
+  if (std::exchange(work.chunk->admitted, false)) return Admission::kGo;
+  if (work.shard->failed) return Admission::kGiveUp;
+  if (!ImageFits(work, bytes)) return Admission::kWait;
+  BeginImage(*work.chunk, bytes);
+  return Admission::kGo;
+}
+
+void ShardScheduler::BeginImage(InFlightChunk& chunk, uint64_t bytes) {
+  ++working_;
+  chunk.working = memory_.Reserve(bytes);
+}
+
+void ShardScheduler::EndImage(InFlightChunk& chunk, uint64_t grown_bytes) {
   const std::lock_guard lock(mutex_);
   --working_;
-  flight.reserved_bytes += grown_bytes;
-  flight.grown_bytes += grown_bytes;
-  Reserve(static_cast<int64_t>(grown_bytes) - static_cast<int64_t>(bytes));
-  Unpark();
+  chunk.working.Resize(0);
+  chunk.transformed.Resize(chunk.transformed.bytes() + grown_bytes);
+  ResumeParked();
 }
 
 // The images of a small file may be large: the chunk whose turn it is need not hold all of them.
-void ShardScheduler::AppendEarly(OpenShard& shard, Flight& flight) {
+void ShardScheduler::FlushPrefix(OpenShard& shard, InFlightChunk& chunk) {
   {
     const std::lock_guard lock(mutex_);
-    if (flight.sequence != shard.appended || shard.appending || shard.failed) return;
-    shard.appending =
-        true;  // whoever comes meanwhile leaves its chunk to be appended after this one
+    if (shard.failed || !shard.queue.IsNext(chunk.sequence)) return;
+    if (!shard.queue.TryBeginAppending()) return;
   }
   absl::Status appended;
-  HandOver(*flight.chunk, [&](const SampleChunk& ready) {
-    progress_.skipped_rows += ready.skips.size();
-    appended = shard.builder->Append(ready);
+  chunk.samples->FlushPrefix([&](const SampleChunk& prefix) {
+    progress_.skipped_rows += prefix.skips().size();
+    appended = shard.builder->Append(prefix);
   });
   if (!appended.ok()) FailShard(shard, std::move(appended));
   const std::lock_guard lock(mutex_);
-  shard.appending = false;
-  Reserve(-static_cast<int64_t>(flight.grown_bytes));
-  flight.reserved_bytes -= std::exchange(flight.grown_bytes, 0);
-  Unpark();
+  shard.queue.EndAppending();
+  chunk.transformed.Resize(0);
+  ResumeParked();
+  changed_.notify_all();
 }
 
-// Under mutex_: lets go on what may, first the chunks that their shards wait for.
-void ShardScheduler::Unpark() {
+// Lets chunks go on that may, first those that their shards wait for.
+void ShardScheduler::ResumeParked() {
   std::stable_partition(parked_.begin(), parked_.end(), [](const Parked& parked) {
-    return parked.shard->failed || parked.flight->sequence == parked.shard->appended;
+    return parked.work.shard->failed ||
+           parked.work.shard->queue.IsNext(parked.work.chunk->sequence);
   });
-  std::erase_if(parked_, [&](Parked& parked) {
-    if (!parked.shard->failed) {
-      if (!Fits(*parked.shard, *parked.flight, parked.bytes)) return false;
-      parked.flight->admitted = true;
-      ++working_;
-      Reserve(static_cast<int64_t>(parked.bytes));
+  for (auto parked = parked_.begin(); parked != parked_.end();) {
+    if (!parked->work.shard->failed) {
+      if (!ImageFits(parked->work, parked->bytes)) {
+        ++parked;
+        continue;
+      }
+      parked->work.chunk->admitted = true;
+      BeginImage(*parked->work.chunk, parked->bytes);
     }
-    arena_.enqueue([this, shard = parked.shard, raw = parked.flight.release()]() noexcept {
-      Judge(shard, std::unique_ptr<Flight>(raw));
-    });
-    return true;
-  });
+    Work work = std::move(parked->work);
+    parked = parked_.erase(parked);
+    to_probe_.push_back(std::move(work));
+    arena_.enqueue(MakeTask(&ShardScheduler::ProbeOne));
+  }
 }
 
 // The thread that brings a shard's next chunk appends it, and all that wait behind it.
-void ShardScheduler::Deliver(const std::shared_ptr<OpenShard>& shard,
-                             std::unique_ptr<Flight> flight) {
-  std::unique_lock lock(mutex_);
-  shard->ready.emplace(flight->sequence, std::move(flight));
-  if (shard->appending) return;
-  shard->appending = true;
-  bool complete = false;
-  while (!shard->ready.empty() &&
-         (shard->failed || shard->ready.begin()->first == shard->appended)) {
-    std::unique_ptr<Flight> next = std::move(shard->ready.begin()->second);
-    shard->ready.erase(shard->ready.begin());
-    ++shard->appended;
-    const bool failed = shard->failed;
-    complete = next->last && !failed;
-    lock.unlock();
-    if (!failed) AppendOne(*shard, *next);
-    Land(std::move(next));
-    lock.lock();
-    --shard->in_flight;
-  }
-  shard->appending = false;
-  if (complete) {
-    lock.unlock();
-    FinishShard(shard);
-    lock.lock();
-  }
-  if (shard->failed && shard->in_flight == 0 && !shard->closed) {
-    shard->closed = true;
-    open_.erase(std::find(open_.begin(), open_.end(), shard));
-    shard->builder.reset();  // discards the staged file before the shard is built anew
-    if (failed_.ok()) waiting_.push_front(shard->number);
-  }
-}
-
-void ShardScheduler::AppendOne(OpenShard& shard, Flight& flight) {
-  absl::Status appended = shard.builder->Append(*flight.chunk);
-  if (!appended.ok()) FailShard(shard, std::move(appended));
-}
-
-void ShardScheduler::FinishShard(const std::shared_ptr<OpenShard>& shard) {
+void ShardScheduler::Deliver(Work work) {
+  const std::shared_ptr<OpenShard> shard = std::move(work.shard);
   {
     const std::lock_guard lock(mutex_);
-    if (shard->failed) return;
+    shard->queue.Add(std::move(work.chunk));
+    if (!shard->queue.TryBeginAppending()) return;
   }
+  for (bool complete = false; !complete;) {
+    std::unique_lock lock(mutex_);
+    std::unique_ptr<InFlightChunk> next = shard->queue.TakeNext();
+    if (next == nullptr) return CloseIfFailed(shard);
+    const bool failed = shard->failed;
+    lock.unlock();
+    if (!failed) {
+      absl::Status appended = shard->builder->Append(*next->samples);
+      if (!appended.ok()) FailShard(*shard, std::move(appended));
+    }
+    complete = next->last && !failed;
+    Retire(*shard, std::move(next));
+  }
+  FinishShard(shard);
+}
+
+void ShardScheduler::Retire(OpenShard& shard, std::unique_ptr<InFlightChunk> chunk) {
+  chunk->samples->Reset();
+  const std::lock_guard lock(mutex_);
+  --in_flight_;
+  --shard.in_flight;
+  idle_chunks_.push_back(std::move(chunk->samples));
+  chunk.reset();  // gives its memory back
+  ResumeParked();
+  changed_.notify_all();
+}
+
+// All chunks have been appended, or the last of them could not be.
+void ShardScheduler::FinishShard(const std::shared_ptr<OpenShard>& shard) {
+  std::unique_lock lock(mutex_);
+  if (shard->failed) return CloseIfFailed(shard);
+  lock.unlock();
   ++progress_.proving;
   absl::StatusOr<ShardResult> result = shard->builder->Finish();
   --progress_.proving;
-  if (!result.ok()) return FailShard(*shard, result.status());
-  const std::lock_guard lock(mutex_);
-  progress_.bytes_out += result->file.bytes + result->index.bytes;
-  shard->closed = true;
-  open_.erase(std::find(open_.begin(), open_.end(), shard));
-  Done(*std::move(result));
+  if (result.ok()) {
+    progress_.bytes_out += result->file.bytes + result->index.bytes;
+    Report(*std::move(result));
+  } else {
+    FailShard(*shard, result.status());
+  }
+  lock.lock();
+  if (!result.ok()) return CloseIfFailed(shard);
+  std::erase(open_, shard);
+  changed_.notify_all();
 }
 
-// Under mutex_.
-void ShardScheduler::Done(ShardResult result) {
+void ShardScheduler::Report(ShardResult result) {
+  const std::lock_guard lock(done_mutex_);
   ++progress_.done_shards;
   (*done_)(std::move(result));
 }
 
 void ShardScheduler::FailShard(OpenShard& shard, absl::Status status) {
   const std::lock_guard lock(mutex_);
-  shard.failed = true;
-  // No second try where it cannot help: no space, or a sample that the format refuses.
+  shard.Fail();
+  // No second attempt where it cannot help: no space, or a sample that the format refuses.
   const bool again = (absl::IsUnavailable(status) || absl::IsDataLoss(status)) &&
                      attempts_[shard.number] < kAttempts;
   if (again) {
     progress_.done_rows -=
         std::min<uint64_t>(progress_.done_rows, plan_.shards()[shard.number].count);
-  } else if (failed_.ok()) {
-    failed_ = std::move(status);
+  } else {
+    failed_.Update(status);
   }
-  Unpark();
+  ResumeParked();
 }
 
-void ShardScheduler::Land(std::unique_ptr<Flight> flight) {
-  const std::lock_guard lock(mutex_);
-  --flights_;
-  Reserve(-static_cast<int64_t>(flight->reserved_bytes));
-  flight->chunk->Reset();
-  idle_chunks_.push_back(std::move(flight->chunk));
-  Unpark();
+// Discards a failed shard that has no chunks in flight, and puts it back to be built once more.
+void ShardScheduler::CloseIfFailed(const std::shared_ptr<OpenShard>& shard) {
+  if (!shard->failed || shard->in_flight > 0) return;
+  if (std::erase(open_, shard) == 0) return;  // closed by another thread
+  shard->builder.reset();                     // discards the staged file
+  if (failed_.ok()) waiting_.push_front(shard->number);
   changed_.notify_all();
 }
 

@@ -1,23 +1,26 @@
-// ShardScheduler: builds many shards at once: reads on the I/O pool, judges on TBB, appends each
-// shard in its order.
+// ShardScheduler: builds many shards at once: reads on the I/O pool, computes on TBB, appends to
+// each shard in its order.
 //
-//   ShardScheduler scheduler(plan, source, out, SchedulerOptions{.jobs = 8, .memory_bytes = 1 << 30}, pool, progress);
+//   ShardScheduler scheduler(plan, source, out, SchedulerOptions{.jobs = 8, .memory_bytes = 1 << 30},
+//                            /*transform=*/nullptr, pool, progress);
 //   absl::Status built = scheduler.Run(shards_to_build, stop, [&](ShardResult result) { ... });
 //
-// One thread (Run's caller) hands out chunks of positions, round robin over as many open shards as
-// there are computing threads. A chunk is read in the pool, judged in TBB, and appended by
-// whichever thread completes its shard's next chunk: no thread waits for another one.
+// One thread (the caller of Run) issues chunks of positions, round robin over as many open shards
+// as there are computing threads. A chunk is read in the pool, probed in TBB, and appended by the
+// thread that completes its shard's next chunk: no thread waits for another one.
 //
-// Lifetime: borrows everything for its own.
-// Thread-safety: one Run at a time. Where pixels are changed: an image's decoded size counts as
-// memory before it is decoded, and so does what becomes of it until its shard has it; a chunk that
-// has grown large is appended in pieces. A chunk whose next image does not fit is put aside, so no
-// thread waits; the chunk that its shard needs next may always go on when no other image is being
-// worked on, so the run never stands still.
+// Where pixels are changed, an image counts as memory before it is decoded, and its result until
+// the shard has it. A chunk that has grown large is appended in pieces. A chunk whose next image
+// does not fit is parked, so no thread waits. The chunk that its shard needs next may always go on
+// while no other image is being changed, so the run never stands still.
+//
+// Lifetime: borrows all arguments. Run returns when no task uses the scheduler any more.
+// Thread-safety: Run is called once.
 // Errors: the first error of a shard ends the run, except that a shard whose file could not be
-// written or proven is discarded and built once more.
-// Memory: chunks in flight hold at most memory_bytes, or one sample.
-// Units: bytes.
+// written or proven is discarded and built once more. An exception in a task ends the run, too,
+// with the status that build_exception.h gives; what is in flight is then dropped. Nothing ends the
+// process.
+// Units: bytes. Chunks in flight hold at most memory_bytes, or one sample.
 #ifndef SHARDPACK_CONVERTERS_BUILDING_SHARD_SCHEDULER_H_
 #define SHARDPACK_CONVERTERS_BUILDING_SHARD_SCHEDULER_H_
 
@@ -26,16 +29,24 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "converters/building/build.h"
-#include "converters/building/shard_builder.h"
+#include "converters/building/memory_budget.h"
+#include "converters/building/sample_chunk.h"
+#include "converters/building/shard_queue.h"
+#include "converters/building/task_gate.h"
 #include "images/transform/transform.h"
 
 namespace shardpack {
@@ -47,46 +58,66 @@ struct SchedulerOptions {
 
 class ShardScheduler {
  public:
-  // `transform`: what becomes of the pixels; nullptr: they stay as they are.
+  // `transform`: how pixels change; nullptr: nothing looks at them.
   ShardScheduler(const Plan& plan, const SampleSource& source, OutputDir& out,
                  const SchedulerOptions& options, const ImageTransform* transform, IoPool& pool,
                  BuildProgress& progress);
   ~ShardScheduler();
 
-  // Builds the shards of those numbers. `done` is called for each, one call at a time, from any
-  // thread. Cancelled when `stop` became non-zero; shards that were not finished are then
-  // discarded. Where memory or threads run out, here or in a task, std::terminate ends the process,
-  // which a later run resumes: the tasks that are under way leave no safe way back.
+  // Builds the shards with these numbers. `done` is called for each, from any thread, one call at a
+  // time, and without a lock that the other threads need. Cancelled if `stop` became non-zero
+  // before all were done; shards that were not finished are then discarded.
   absl::Status Run(std::vector<uint32_t> shards, const std::atomic<int>& stop,
-                   const std::function<void(ShardResult)>& done) noexcept;
+                   const std::function<void(ShardResult)>& done);
 
  private:
   struct OpenShard;
-  struct Flight;
-  struct Parked;
-  enum class Step : uint8_t { kGo, kParked, kGiveUp };
+  // A chunk, and the shard that it belongs to.
+  struct Work {
+    std::shared_ptr<OpenShard> shard;
+    std::unique_ptr<InFlightChunk> chunk;
+  };
+  // A chunk whose next image waits for that much memory.
+  struct Parked {
+    Work work;
+    uint64_t bytes = 0;
+  };
+  enum class Admission : uint8_t { kGo, kWait, kGiveUp };
 
+  // On the thread of Run.
+  void IssueChunks(const std::atomic<int>& stop);
+  void WaitForChunks(const std::atomic<int>& stop);
   absl::Status OpenNext();
   absl::StatusOr<uint32_t> TakeWaiting();
-  void Done(ShardResult result);
-  std::unique_ptr<Flight> NextChunk(OpenShard& shard);
-  std::unique_ptr<SampleChunk> TakeChunk();
-  void Launch(std::shared_ptr<OpenShard> shard, std::unique_ptr<Flight> flight);
-  void Judge(const std::shared_ptr<OpenShard>& shard, std::unique_ptr<Flight> flight);
-  bool Transform(const std::shared_ptr<OpenShard>& shard, std::unique_ptr<Flight>& flight);
-  Step BeginImage(const std::shared_ptr<OpenShard>& shard, std::unique_ptr<Flight>& flight,
-                  uint64_t bytes);
-  void EndImage(Flight& flight, uint64_t bytes, uint64_t grown_bytes);
-  void AppendEarly(OpenShard& shard, Flight& flight);
-  bool Fits(const OpenShard& shard, const Flight& flight, uint64_t bytes) const;
-  void Reserve(int64_t bytes);
-  void Unpark();
-  std::unique_ptr<TransformScratch> TakeScratch();
-  void Deliver(const std::shared_ptr<OpenShard>& shard, std::unique_ptr<Flight> flight);
-  void AppendOne(OpenShard& shard, Flight& flight);
+  std::unique_ptr<InFlightChunk> NextChunk(OpenShard& shard);
+
+  // Tasks. There is one for each chunk in to_read_ and to_probe_.
+  std::function<void()> MakeTask(void (ShardScheduler::*step)());
+  void ReadOne();
+  void ProbeOne();
+
+  Work TakeFirst(std::deque<Work>& queue);
+  std::optional<Work> Transform(Work work);
+  void EndImage(InFlightChunk& chunk, uint64_t grown_bytes);
+  void FlushPrefix(OpenShard& shard, InFlightChunk& chunk);
+  void Deliver(Work work);
+  void Retire(OpenShard& shard, std::unique_ptr<InFlightChunk> chunk);
   void FinishShard(const std::shared_ptr<OpenShard>& shard);
   void FailShard(OpenShard& shard, absl::Status status);
-  void Land(std::unique_ptr<Flight> flight);
+  void Report(ShardResult result);
+  void EndRun(std::exception_ptr thrown);
+  std::unique_ptr<TransformScratch> TakeScratch();
+  void ReturnScratch(std::unique_ptr<TransformScratch> scratch);
+
+  // Under mutex_.
+  bool IsEnding(const std::atomic<int>& stop) const;
+  bool HasRoomFor(const InFlightChunk& chunk) const;
+  void Admit(const std::shared_ptr<OpenShard>& shard, InFlightChunk& chunk);
+  bool ImageFits(const Work& work, uint64_t bytes) const;
+  Admission AdmitImage(const Work& work, uint64_t bytes);
+  void BeginImage(InFlightChunk& chunk, uint64_t bytes);
+  void ResumeParked();
+  void CloseIfFailed(const std::shared_ptr<OpenShard>& shard);
 
   const Plan& plan_;
   const SampleSource& source_;
@@ -95,24 +126,28 @@ class ShardScheduler {
   const ImageTransform* const transform_;
   IoPool& pool_;
   BuildProgress& progress_;
-  const size_t max_flights_;
+  const size_t max_in_flight_;
   tbb::global_control threads_;
   tbb::task_arena arena_;
+  const std::shared_ptr<TaskGate> gate_ = std::make_shared<TaskGate>();
+  MemoryBudget memory_;
+
+  std::mutex done_mutex_;  // held while `done` is called; never together with mutex_
   const std::function<void(ShardResult)>* done_ = nullptr;
 
-  std::mutex mutex_;  // guards all below, and the fields of OpenShard so marked
+  std::mutex mutex_;  // guards everything below and the fields of OpenShard that say so
   std::condition_variable changed_;
-  std::deque<uint32_t> waiting_;
+  std::deque<uint32_t> waiting_;  // shards to open
   std::vector<std::shared_ptr<OpenShard>> open_;
+  std::deque<Work> to_read_, to_probe_;
+  std::vector<Parked> parked_;
+  size_t in_flight_ = 0;  // chunks that hold samples
+  size_t working_ = 0;    // images being changed
   std::vector<std::unique_ptr<SampleChunk>> idle_chunks_;
   std::vector<std::unique_ptr<TransformScratch>> idle_scratches_;
-  std::vector<Parked> parked_;
-  size_t working_ = 0;  // images being changed
   std::map<uint32_t, int> attempts_;
-  size_t flights_ = 0;  // chunks that hold samples
-  uint64_t bytes_in_flight_ = 0;
-  size_t active_ = 0;  // tasks that still refer to us
   absl::Status failed_;
+  std::exception_ptr thrown_;
 };
 
 }  // namespace shardpack

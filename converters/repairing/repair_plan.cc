@@ -10,7 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "converters/building/build.h"
-#include "converters/building/shard_builder.h"
+#include "converters/building/sample_chunk.h"
 #include "converters/listing/skip_answers.h"
 #include "converters/planning/record_order.h"
 #include "converters/publishing/commit.h"
@@ -34,7 +34,7 @@ absl::StatusOr<std::vector<Skip>> SkipsAgain(const RepairWork& work, const Repla
       ImageTransform transform,
       ImageTransform::Create(plan.options().pixels, {.max_pixels = plan.options().max_pixels}));
   TransformScratch scratch;
-  SampleChunk chunk;
+  SampleChunk chunk(plan);
   std::string key;
   for (uint32_t n = 0; n < plan.shards().size(); ++n) {
     if (n >= work.manifest.shards.size()) return absl::NotFoundError("the plan has more shards");
@@ -51,17 +51,16 @@ absl::StatusOr<std::vector<Skip>> SkipsAgain(const RepairWork& work, const Repla
       if (packed.contains(key)) continue;
       RETURN_IF_ERROR(work.CheckStop());
       chunk.Reset();
-      LoadSamples(plan, *again.source, position, 1, chunk);
-      if (!chunk.failed.ok()) return chunk.failed;
-      JudgeSamples(plan, chunk);
+      chunk.Load(*again.source, position, 1);
+      RETURN_IF_ERROR(chunk.status());
+      chunk.Probe();
       if (!plan.options().pixels.identity()) {
-        while (chunk.next < chunk.samples.size()) {
-          const PreparedSample& sample = chunk.samples[chunk.next];
-          TransformNext(plan, transform, transform.Decide(sample.fields[0].bytes, sample.image),
-                        scratch, chunk);
+        while (const PreparedSample* sample = chunk.next()) {
+          chunk.TransformNext(transform, transform.Decide(sample->fields[0].bytes, sample->image),
+                              scratch);
         }
       }
-      skips.insert(skips.end(), chunk.skips.begin(), chunk.skips.end());
+      skips.insert(skips.end(), chunk.skips().begin(), chunk.skips().end());
     }
   }
   std::sort(skips.begin(), skips.end(), [](const Skip& a, const Skip& b) { return a.row < b.row; });

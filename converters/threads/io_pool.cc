@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <system_error>
+#include <exception>
+#include <functional>
 #include <utility>
 
 namespace shardpack {
@@ -12,9 +13,9 @@ IoPool::IoPool(int threads) {
   for (int i = 0; i < std::max(1, threads); ++i) {
     try {
       threads_.emplace_back([this] { Run(); });
-    } catch (const std::system_error&) {
+    } catch (const std::exception&) {  // a limit on threads or memory
       if (threads_.empty()) throw;
-      break;  // a limit on threads or memory: those there are do the work
+      break;  // the others do the work
     }
   }
 }
@@ -40,18 +41,33 @@ void IoPool::ForEach(size_t count, const std::function<void(size_t)>& task) {
   std::atomic<size_t> next{0};
   std::mutex mutex;
   std::condition_variable done;
-  const size_t runners = std::min(count, threads_.size());
-  size_t running = runners;
-  for (size_t r = 0; r < runners; ++r) {
-    Submit([&] {
+  size_t running = 0;
+  std::exception_ptr thrown;
+  const auto run = [&] {
+    std::exception_ptr caught;
+    try {
       for (size_t i = next++; i < count; i = next++) task(i);
-      const std::lock_guard lock(
-          mutex);  // notified under the lock: `done` dies right after the last runner
-      if (--running == 0) done.notify_one();
-    });
-  }
+    } catch (...) {
+      caught = std::current_exception();
+      next = count;
+    }
+    // Notified under the lock: `done` is destroyed right after the last runner.
+    const std::lock_guard lock(mutex);
+    if (thrown == nullptr) thrown = std::move(caught);
+    if (--running == 0) done.notify_one();
+  };
   std::unique_lock lock(mutex);
+  for (size_t r = 0; r < std::min(count, threads_.size()); ++r) {
+    try {
+      Submit(std::ref(run));
+    } catch (const std::exception&) {  // no memory
+      if (running == 0) throw;
+      break;  // the others do the work
+    }
+    ++running;
+  }
   done.wait(lock, [&] { return running == 0; });
+  if (thrown != nullptr) std::rethrow_exception(thrown);
 }
 
 void IoPool::Run() {

@@ -4,15 +4,18 @@
 //   pool.Submit([&] { ReadChunk(0); });
 //   pool.ForEach(chunks, [&](size_t i) { Stat(i); });     // waits for all of them
 //
+// Why separate threads: a blocking read in a TBB worker idles a core. The number of outstanding
+// reads (32 and more) depends on the disk, the number of computing threads on the cores.
+//
 // Lifetime: the destructor runs what was submitted, then joins.
 // Thread-safety: all methods from any thread; ForEach not from a task of the same pool.
-// Errors: tasks must not throw and report through what they capture. Why own threads: a blocking
-// read in a TBB worker idles a core; the number of reads outstanding is a matter of the disk (32
-// and more), the number of computing threads one of the cores.
+// Errors: tasks report through what they capture. The constructor throws if not even one thread can
+// be started, Submit if there is no memory for the task.
 #ifndef SHARDPACK_CONVERTERS_THREADS_IO_POOL_H_
 #define SHARDPACK_CONVERTERS_THREADS_IO_POOL_H_
 
 #include <condition_variable>
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -29,7 +32,10 @@ class IoPool {
   IoPool& operator=(const IoPool&) = delete;
 
   int threads() const { return static_cast<int>(threads_.size()); }
+  // `task` must not throw.
   void Submit(std::function<void()> task);
+  // Calls task(0) to task(count - 1), in any order. If one throws, those that have not begun are
+  // left out, and the first exception is thrown when no other is running.
   void ForEach(size_t count, const std::function<void(size_t)>& task);
 
  private:

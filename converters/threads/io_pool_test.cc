@@ -1,8 +1,10 @@
 #include "converters/threads/io_pool.h"
 
 #include <atomic>
+#include <condition_variable>
 #include <mutex>
-#include <set>
+#include <new>
+#include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -51,6 +53,22 @@ TEST(IoPoolTest, ForEachMayBeCalledFromManyThreads) {
   }
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(total.load(), 200);
+}
+
+TEST(IoPoolTest, ForEachThrowsWhatATaskThrows) {
+  IoPool pool(4);
+  std::atomic<int> running{0};
+  const auto task = [&](size_t i) {
+    ++running;
+    const bool fails = i == 100;
+    --running;
+    if (fails) throw std::bad_alloc();
+  };
+  EXPECT_THROW(pool.ForEach(1000, task), std::bad_alloc);
+  EXPECT_EQ(running.load(), 0) << "it did not wait for the others";
+  std::atomic<int> ran{0};
+  pool.ForEach(10, [&](size_t) { ++ran; });
+  EXPECT_EQ(ran.load(), 10) << "the pool is of no more use";
 }
 
 }  // namespace

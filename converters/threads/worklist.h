@@ -4,16 +4,18 @@
 //   work.Push([&] { Visit(root); });     // Visit pushes a task for each child
 //   work.Run(io_pool);
 //
-// The newest task runs first, so that a walk goes deep before it goes wide and holds little at a
-// time.
+// The newest task runs first, so a walk goes deep before it goes wide and holds little at a time.
 //
 // Lifetime: what tasks capture must outlive Run.
 // Thread-safety: Push and Stop from any thread; one Run.
-// Errors: tasks report through what they capture; after Stop the tasks not yet begun are dropped.
+// Errors: tasks report through what they capture. After Stop the tasks that have not begun are
+// dropped. An exception of a task stops the others in the same way; Run then throws it.
 #ifndef SHARDPACK_CONVERTERS_THREADS_WORKLIST_H_
 #define SHARDPACK_CONVERTERS_THREADS_WORKLIST_H_
 
 #include <condition_variable>
+#include <cstddef>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <utility>
@@ -51,10 +53,20 @@ class Worklist {
       tasks_.pop_back();
       ++running_;
       lock.unlock();
-      task();
+      std::exception_ptr thrown;
+      try {
+        task();
+      } catch (...) {
+        thrown = std::current_exception();
+      }
       task = nullptr;
       lock.lock();
       --running_;
+      if (thrown == nullptr) continue;
+      stopped_ = true;
+      tasks_.clear();
+      wake_.notify_all();
+      std::rethrow_exception(thrown);
     }
     wake_.notify_all();
   }

@@ -1,0 +1,192 @@
+// Builds in which something throws, or in which memory is scarce. See build_test.cc for the rest.
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "converters/building/build.h"
+#include "converters/testing/memory_source.h"
+#include "formats/testing/datasets/toy_format.h"
+#include "formats/testing/scratch_folder.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace shardpack {
+namespace {
+
+using ::shardpack::testing::MemorySource;
+using ::shardpack::testing::ScratchFolder;
+using ::shardpack::testing::ToyFormat;
+using ::testing::HasSubstr;
+
+constexpr uint64_t kImages = 300;
+
+PlanOptions SmallShards() {
+  PlanOptions options;
+  options.samples_per_shard = 10;
+  return options;
+}
+
+PlanOptions LargeImages() {
+  PlanOptions options = SmallShards();
+  options.pixels.resize = ResizeMode::kExact;
+  options.pixels.width = options.pixels.height = 96;
+  return options;
+}
+
+class SchedulerTest : public ::testing::Test {
+ protected:
+  Plan MakePlan(const PlanOptions& options, const Format& format = ToyFormat()) {
+    return *Plan::Make(*source_.List(), options, format);
+  }
+  absl::StatusOr<RunReport> Run(const Plan& plan, const std::string& out, int jobs = 2,
+                                uint64_t memory_bytes = 0) {
+    BuildOptions options;
+    options.out = scratch_.File(out);
+    options.jobs = jobs;
+    options.memory_bytes = memory_bytes;
+    options.output.fsync = false;
+    BuildProgress progress;
+    const std::atomic<int> stop{0};
+    return Build(plan, source_, options, pool_, progress, stop);
+  }
+  bool IsPublished(const std::string& out) {
+    return std::filesystem::exists(scratch_.File(out + "/manifest.json"));
+  }
+
+  ScratchFolder scratch_;
+  IoPool pool_{4};  // one for all runs of a test: what a run leaves in it must do no harm
+  MemorySource source_{kImages};
+};
+
+// When a writer throws.
+enum class Moment : uint8_t { kCreate, kAppend, kFinish };
+
+template <typename Exception>
+class ThrowingWriter : public ShardWriter {
+ public:
+  ThrowingWriter(std::unique_ptr<ShardWriter> writer, Moment moment)
+      : writer_(std::move(writer)), moment_(moment) {}
+  absl::Status Append(const SampleView& sample) override {
+    if (moment_ == Moment::kAppend && sample.number > kImages / 2) throw Exception();
+    return writer_->Append(sample);
+  }
+  absl::Status Finish() override {
+    if (moment_ == Moment::kFinish) throw Exception();
+    return writer_->Finish();
+  }
+
+ private:
+  std::unique_ptr<ShardWriter> writer_;
+  const Moment moment_;
+};
+
+template <typename Exception, Moment moment>
+Format ThrowingFormat() {
+  Format format = ToyFormat();
+  format.create =
+      +[](StagedFile& file, const ShardSpec& spec) -> absl::StatusOr<std::unique_ptr<ShardWriter>> {
+    if (moment == Moment::kCreate) throw Exception();
+    auto writer = ToyFormat().create(file, spec);
+    if (!writer.ok()) return writer.status();
+    return std::make_unique<ThrowingWriter<Exception>>(*std::move(writer), moment);
+  };
+  return format;
+}
+
+struct Odd : std::runtime_error {
+  Odd() : std::runtime_error("odd bytes") {}
+};
+
+TEST_F(SchedulerTest, NoMemoryForAReadEndsTheRunWhichResumes) {
+  for (const PlanOptions& options : {SmallShards(), LargeImages()}) {
+    const Plan plan = MakePlan(options);
+    const std::string kind = options.pixels.identity() ? "kept" : "resized";
+    auto whole = Run(plan, "whole-" + kind);
+    ASSERT_TRUE(whole.ok()) << whole.status();
+    for (const int jobs : {1, 2, 16}) {
+      for (const uint64_t after : {1, 40, 299}) {
+        std::atomic<uint64_t> seen{0};
+        source_.set_on_load([&](uint64_t) {
+          if (++seen >= after) throw std::bad_alloc();
+        });
+        const std::string out = absl::StrCat(kind, "-", jobs, "-", after);
+        const auto ended = Run(plan, out, jobs);
+        source_.set_on_load(nullptr);
+        EXPECT_EQ(ended.status().code(), absl::StatusCode::kResourceExhausted) << ended.status();
+        EXPECT_THAT(std::string(ended.status().message()), HasSubstr("out of memory"));
+        EXPECT_THAT(std::string(ended.status().message()), HasSubstr("--memory"));
+        EXPECT_THAT(std::string(ended.status().message()), HasSubstr("--jobs"));
+        EXPECT_FALSE(IsPublished(out));
+        const auto resumed = Run(plan, out, jobs);
+        ASSERT_TRUE(resumed.ok()) << resumed.status();
+        EXPECT_EQ(resumed->manifest.Identity(), whole->manifest.Identity());
+      }
+    }
+  }
+}
+
+TEST_F(SchedulerTest, NoMemoryForAWriterEndsTheRun) {
+  for (const Format& format : {ThrowingFormat<std::bad_alloc, Moment::kCreate>(),
+                               ThrowingFormat<std::bad_alloc, Moment::kAppend>(),
+                               ThrowingFormat<std::bad_alloc, Moment::kFinish>()}) {
+    for (const PlanOptions& options : {SmallShards(), LargeImages()}) {
+      // Little memory: chunks are parked, and appended in pieces.
+      const auto ended = Run(MakePlan(options, format), "out", 2, 1 << 16);
+      EXPECT_EQ(ended.status().code(), absl::StatusCode::kResourceExhausted) << ended.status();
+      EXPECT_THAT(std::string(ended.status().message()), HasSubstr("--memory"));
+      EXPECT_FALSE(IsPublished("out"));
+      std::filesystem::remove_all(scratch_.File("out"));
+    }
+  }
+}
+
+TEST_F(SchedulerTest, AnyOtherExceptionEndsTheRunAsAnInternalError) {
+  const Format format = ThrowingFormat<Odd, Moment::kAppend>();
+  const auto ended = Run(MakePlan(SmallShards(), format), "out");
+  EXPECT_EQ(ended.status().code(), absl::StatusCode::kInternal) << ended.status();
+  EXPECT_THAT(std::string(ended.status().message()), HasSubstr("odd bytes"));
+  EXPECT_FALSE(IsPublished("out"));
+  const Format strange = ThrowingFormat<int, Moment::kFinish>();
+  EXPECT_EQ(Run(MakePlan(SmallShards(), strange), "strange").status().code(),
+            absl::StatusCode::kInternal);
+}
+
+TEST_F(SchedulerTest, NoMemoryForAComparisonEndsTheRun) {
+  const Plan plan = MakePlan(SmallShards());
+  ASSERT_TRUE(Run(plan, "out").ok());
+  source_.set_on_load([](uint64_t row) {
+    if (row == 100) throw std::bad_alloc();
+  });
+  BuildOptions options;
+  options.out = scratch_.File("out");
+  options.output.compare = true;
+  BuildProgress progress;
+  const std::atomic<int> stop{0};
+  const auto ended = Build(plan, source_, options, pool_, progress, stop);
+  source_.set_on_load(nullptr);
+  EXPECT_EQ(ended.status().code(), absl::StatusCode::kResourceExhausted) << ended.status();
+  EXPECT_TRUE(IsPublished("out"));
+}
+
+TEST_F(SchedulerTest, ScarceMemoryChangesNothing) {
+  PlanOptions options = LargeImages();
+  options.compute_stats = true;
+  const Plan plan = MakePlan(options);
+  const auto plenty = Run(plan, "plenty");
+  const auto scarce = Run(plan, "scarce", 2, 1 << 16);
+  ASSERT_TRUE(plenty.ok()) << plenty.status();
+  ASSERT_TRUE(scarce.ok()) << scarce.status();
+  EXPECT_EQ(scarce->manifest.Identity(), plenty->manifest.Identity());
+  EXPECT_EQ(scarce->manifest.facts.pixel_sums, plenty->manifest.facts.pixel_sums);
+  EXPECT_EQ(scarce->manifest.facts.pixel_sums.at("images"), kImages);
+}
+
+}  // namespace
+}  // namespace shardpack
