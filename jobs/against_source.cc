@@ -170,10 +170,24 @@ absl::Status CheckCanBeCompared(const std::string& path, bool folder, const Mani
   return absl::OkStatus();
 }
 
+// Whether a row that cannot be packed is nonetheless a file of the source, as an archive would have
+// it. Others are of no file, of one elsewhere, or of a folder that was not listed.
+bool IsFile(const Skip& skip) {
+  switch (skip.reason) {
+    case SkipReason::kEmpty:
+    case SkipReason::kTooLarge:
+    case SkipReason::kDangling:
+      return true;
+    default:
+      return false;
+  }
+}
+
 SourceVisit VisitRows(Listing listing) {
   return [shared = std::make_shared<const Listing>(std::move(listing))](const SourceSeen& see) {
     for (uint64_t row = 0; row < shared->rows(); ++row) {
-      if (FindSkip(shared->skips, row) != nullptr) continue;
+      const Skip* const skip = FindSkip(shared->skips, row);
+      if (skip != nullptr && !IsFile(*skip)) continue;
       see(shared->Path(row),
           shared->label.empty() ? "" : ClassName(shared->classes, shared->label[row]));
     }
@@ -209,7 +223,7 @@ absl::StatusOr<AgainstSource> OpenAgainst(const std::string& path, const Manifes
     return source;
   }
   const Kind kind = folder ? Kind::kFolder : tree ? Kind::kArchive : Kind::kList;
-  if (kind == Kind::kList && packed != "list") RETURN_IF_ERROR(CheckIsText(path));
+  if (kind == Kind::kList) RETURN_IF_ERROR(CheckIsText(path));
   absl::StatusOr<ListedAgain> listed_again =
       kind == Kind::kList ? ListAgainWithRoot(path, manifest, pool, source.gap)
                           : ListAgain(path, kind, manifest, "", pool);

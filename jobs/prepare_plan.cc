@@ -157,9 +157,8 @@ absl::StatusOr<Prepared> PreparePlan(const PackRequest& request, IoPool& pool,
   return Prepared{std::move(opened.source), std::move(plan)};
 }
 
-absl::StatusOr<Prepared> PreparePlanned(std::string_view plan_bytes, const std::string& root,
-                                        IoPool& pool, PlanObserver& observer) {
-  ASSIGN_OR_RETURN(Plan plan, Plan::FromBytes(plan_bytes, FindFormat));
+absl::StatusOr<Prepared> PreparePlanned(Plan plan, const std::string& root, IoPool& pool,
+                                        PlanObserver& observer) {
   const std::string place = root.empty() ? plan.listing().root : root;
   ASSIGN_OR_RETURN(std::unique_ptr<SampleSource> source, OpenPlannedSource(plan, place, pool));
   ShowWarnings(plan.notes(), observer);

@@ -12,7 +12,6 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -33,10 +32,10 @@ struct Prepared {
 absl::StatusOr<Prepared> PreparePlan(const PackRequest& request, IoPool& pool,
                                      PlanObserver& observer);
 
-// The same from the bytes of a plan that was made before. Its source is at `root` on this machine;
-// "" = where it was when the plan was made.
-absl::StatusOr<Prepared> PreparePlanned(std::string_view plan_bytes, const std::string& root,
-                                        IoPool& pool, PlanObserver& observer);
+// The same of a plan that was made before. Its source is at `root` on this machine; "" = where it
+// was when the plan was made.
+absl::StatusOr<Prepared> PreparePlanned(Plan plan, const std::string& root, IoPool& pool,
+                                        PlanObserver& observer);
 
 }  // namespace shardpack
 

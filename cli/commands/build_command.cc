@@ -193,7 +193,14 @@ ExitCode RunBuild(const CommandLine& line, Terminal& terminal) {
   if (!report.ok()) return FailResumable(report.status(), line, counts.replacing, terminal);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  return ShowResult({prepared->plan, *report, flags.out, seconds, counts.bytes_in}, line, terminal);
+  const FinishedRun run = {prepared->plan,
+                           *report,
+                           flags.out,
+                           seconds,
+                           counts.bytes_in,
+                           options.plan_is_given,
+                           flags.output.shards_range.has_value()};
+  return ShowResult(run, line, terminal);
 }
 
 }  // namespace shardpack::cli

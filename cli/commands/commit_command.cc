@@ -80,7 +80,7 @@ ExitCode RunCommit(const CommandLine& line, Terminal& terminal) {
   if (!committed.ok()) return Fail(WithCommands(committed.status(), line), terminal);
   const RunReport& report = committed->report;
   const double seconds = SecondsSince(begin);
-  const FinishedRun run = {committed->plan, report, out, seconds, 0};
+  const FinishedRun run = {committed->plan, report, out, seconds, 0, /*plan_is_given=*/true};
   SaySummary(run, terminal);
   Results results;
   results.Write(line.json

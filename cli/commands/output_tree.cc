@@ -174,10 +174,12 @@ absl::StatusOr<OutputTree> OutputTree::Create(const std::string& out, std::strin
 
 absl::Status OutputTree::Lock() {
   const std::string path = StrCat(root_.path(), "/", kMark);
-  mark_ = File(::openat(root_.descriptor(), kMark,
-                        O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666),
-               path);
+  constexpr int kFlags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  int descriptor = ::openat(root_.descriptor(), kMark, kFlags | O_EXCL, 0666);
+  const bool created = descriptor >= 0;
+  if (!created && errno == EEXIST) descriptor = ::openat(root_.descriptor(), kMark, kFlags, 0666);
   const int error = errno;
+  mark_ = File(descriptor, path);
   struct stat facts;
   const bool other = !mark_.is_open()
                          ? error == EISDIR || error == ELOOP || error == ENXIO
@@ -191,7 +193,7 @@ absl::Status OutputTree::Lock() {
         EscapeForTerminal(root_.path()), " is being written by another run of pack extract"));
   }
   // Nothing was begun, so that nothing is left behind.
-  if (!resumed_) (void)::unlinkat(root_.descriptor(), kMark, 0);
+  if (created) (void)::unlinkat(root_.descriptor(), kMark, 0);
   return locked.status();
 }
 
@@ -237,11 +239,13 @@ absl::Status OutputTree::Finish() {
   return IoStatus("remove", mark_.path(), errno);
 }
 
-absl::Status OutputTree::CreatePart(Bytes bytes) const {
+// `created`: whether the file is this run's, written whole or not.
+absl::Status OutputTree::CreatePart(Bytes bytes, bool& created) const {
   const std::string path = StrCat(root_.path(), "/", kPart);
   const int descriptor =
       ::openat(root_.descriptor(), kPart, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-  if (descriptor < 0) return IoStatus("create", path, errno);
+  created = descriptor >= 0;
+  if (!created) return IoStatus("create", path, errno);
   File file(descriptor, path);
   absl::Status written = file.Write({&bytes, 1});
   return written.ok() ? file.Close() : written;
@@ -322,7 +326,8 @@ absl::Status OutputTree::CheckTaken(const File& folder, const std::string& name,
 absl::Status OutputTree::WriteNew(const std::string& name, Bytes bytes, bool& fresh) {
   const File& folder = folder_.is_open() ? folder_ : root_;
   const uint64_t path = Xxh3_64(AsBytes(StrCat(folder.path(), "/", name)));
-  absl::Status status = CreatePart(bytes);
+  bool created = false;
+  absl::Status status = CreatePart(bytes, created);
   const int error = status.ok() ? MoveInto(root_, kPart, folder, name.c_str()) : 0;
   // What an unfinished run has left is written by this one.
   fresh = error == 0 || (resumed_ && !written_.contains(path));
@@ -331,7 +336,7 @@ absl::Status OutputTree::WriteNew(const std::string& name, Bytes bytes, bool& fr
   } else if (error != 0) {
     status = NameStatus(StrCat(folder.path(), "/", name), error);
   }
-  if (!status.ok() || error != 0) {
+  if (created && (!status.ok() || error != 0)) {
     const absl::Status removed = RemovePart();
     if (status.ok()) status = removed;
   }

@@ -74,7 +74,7 @@ class OutputTree {
   absl::Status Enter(std::string_view folders);
   absl::StatusOr<File> OpenFolder(const File& parent, std::string& name) const;
   std::string Fitting(std::string_view name, size_t ending_bytes) const;
-  absl::Status CreatePart(Bytes bytes) const;
+  absl::Status CreatePart(Bytes bytes, bool& created) const;
   absl::Status RemovePart() const;
   absl::StatusOr<bool> IsTaken(const NewFile& file);
   absl::StatusOr<std::string> WriteAs(const NewFile& file, std::string_view hash, bool& fresh);

@@ -126,6 +126,17 @@ TEST_F(OutputTreeTest, WithoutLocksNothingIsWritten) {
   }
 }
 
+TEST_F(OutputTreeTest, APartThatItHasNotMadeStays) {
+  OutputTree tree = *OutputTree::Create(Path("out"), "all");
+  const std::string part = Path("out/.pack-extract-part");
+  const Bytes mine = AsBytes(std::string_view("mine"));
+  ASSERT_TRUE(File::CreateExclusive(part)->Write({&mine, 1}).ok());
+  EXPECT_FALSE(tree.Write("1", 0, AsBytes(std::string_view("1"))).ok());
+  EXPECT_EQ(ReadWholeFile(part, 10).value_or("gone"), "mine");
+  ASSERT_TRUE(fs::remove(part));
+  EXPECT_EQ(*tree.Write("1", 0, AsBytes(std::string_view("1"))), "1");
+}
+
 TEST_F(OutputTreeTest, NeverWritesThroughALink) {
   OutputTree tree = *OutputTree::Create(Path("out"), "all");
   ASSERT_TRUE(MakeDirectory(Path("away")).ok());

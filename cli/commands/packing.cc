@@ -8,7 +8,10 @@
 #include "cli/flags/flags.h"
 #include "cli/flags/given_file.h"
 #include "converters/listing/labels.h"
+#include "converters/planning/plan.h"
 #include "converters/publishing/output_dir.h"
+#include "formats/formats.h"
+#include "formats/io/file.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack::cli {
@@ -27,6 +30,15 @@ absl::StatusOr<PackRequest> RequestOf(const CommandLine& line) {
   return request;
 }
 
+absl::Status NotThisPlan(const std::string& path, const absl::Status& why) {
+  return absl::Status(
+      why.code(),
+      absl::StrCat("--plan ", EscapeForTerminal(path), ": ", std::string(why.message()),
+                   absl::IsDataLoss(why) ? "; take it from a copy, or make it again with the same "
+                                           "pack plan command"
+                                         : ""));
+}
+
 absl::StatusOr<Prepared> PrepareGivenPlan(const CommandLine& line, IoPool& pool,
                                           PlanObserver& observer) {
   for (const Flag* flag : FlagsOf(Verb::kPlan)) {
@@ -40,7 +52,9 @@ absl::StatusOr<Prepared> PrepareGivenPlan(const CommandLine& line, IoPool& pool,
   ASSIGN_OR_RETURN(const std::string bytes,
                    ReadGivenFile("--plan", flags.plan_file, kMaxPlanBytes));
   const std::string root = line.arguments.empty() ? "" : line.arguments[0];
-  ASSIGN_OR_RETURN(Prepared prepared, PreparePlanned(bytes, root, pool, observer));
+  absl::StatusOr<Plan> plan = Plan::FromBytes(bytes, FindFormat);
+  if (!plan.ok()) return NotThisPlan(flags.plan_file, plan.status());
+  ASSIGN_OR_RETURN(Prepared prepared, PreparePlanned(*std::move(plan), root, pool, observer));
   RETURN_IF_ERROR(CheckShardsRange(prepared.plan, flags.output));
   return prepared;
 }

@@ -60,7 +60,8 @@ void SaySkips(const FinishedRun& run, Terminal& terminal) {
   const std::string named = reasons.empty() ? "" : StrCat(" (", absl::StrJoin(reasons, ", "), ")");
   SayRow("skipped",
          StrCat(Counted(skipped, "file", "files"), named, ", listed in ",
-                EscapeForTerminal(run.out + "/skipped.jsonl"), "; --strict refuses them"),
+                EscapeForTerminal(run.out + "/skipped.jsonl"),
+                run.part ? "" : "; --strict refuses them"),
          terminal);
   size_t shown = 0;
   for (const Skip& skip : run.report.skips) {
@@ -73,7 +74,8 @@ void SaySkips(const FinishedRun& run, Terminal& terminal) {
     terminal.Say(
         StrCat("          and ", FormatCount(run.report.skips.size() - kShownSkips), " more"));
   }
-  if (const std::string answers = SkipAnswers(run.report.skips); !answers.empty())
+  if (const std::string answers = SkipAnswers(run.report.skips, run.plan_is_given);
+      !answers.empty())
     terminal.Say(StrCat("          ", answers));
 }
 
@@ -256,6 +258,18 @@ void WarnOfPartsSkips(const FinishedRun& run, Terminal& terminal) {
   terminal.Warn(StrCat(text, "\npack commit lists all in skipped.jsonl"));
 }
 
+// Of a dataset that is complete; " (--overwrite ...)" or "". A worker overwrites nothing.
+std::string HowToLookAgain(const FinishedRun& run, bool tree) {
+  std::vector<std::string> ways;
+  if (!run.part) ways.push_back("--overwrite builds it again");
+  if (tree && !run.report.compared) {
+    ways.push_back(StrCat("bytes are compared by ", TypedProgram(), " validate ",
+                          ShellQuoted(run.out), " --against ",
+                          ShellQuoted(run.plan.listing().root)));
+  }
+  return ways.empty() ? "" : StrCat(" (", absl::StrJoin(ways, "; "), ")");
+}
+
 }  // namespace
 
 void SaySummary(const FinishedRun& run, Terminal& terminal) {
@@ -273,20 +287,14 @@ void SaySummary(const FinishedRun& run, Terminal& terminal) {
     const auto kind = run.plan.options().source.find("input-format");
     const bool lost = counts.skipped + counts.failed > 0;
     const bool tree = kind == run.plan.options().source.end() || kind->second == "archive";
-    terminal.Say(StrCat(
-        shown_out, " is complete: ",
-        Counted(manifest.files.size(), "file has its size", "files have their sizes"),
-        run.report.compared
-            ? ", and every byte of the source is the one that was packed; nothing "
-              "to do (--overwrite builds it again"
-            : StrCat(", and so have the source's files", lost ? " that were packed" : "",
-                     ", and their times; nothing to do (--overwrite builds it "
-                     "again"),
-        tree && !run.report.compared
-            ? StrCat("; bytes are compared by ", TypedProgram(), " validate ", ShellQuoted(run.out),
-                     " --against ", ShellQuoted(run.plan.listing().root))
-            : "",
-        ")"));
+    terminal.Say(
+        StrCat(shown_out, " is complete: ",
+               Counted(manifest.files.size(), "file has its size", "files have their sizes"),
+               run.report.compared
+                   ? ", and every byte of the source is the one that was packed"
+                   : StrCat(", and so have the source's files", run.part ? " of these shards" : "",
+                            lost ? " that were packed" : "", ", and their times"),
+               "; nothing to do", HowToLookAgain(run, tree)));
   } else {
     StrAppend(&packed, ", in ", FormatDuration(run.seconds));
     // A run that kept shards of another has no rate of its own.

@@ -22,7 +22,9 @@ struct FinishedRun {
   const RunReport& report;
   std::string out;
   double seconds = 0;
-  uint64_t bytes_in = 0;  // read in this run
+  uint64_t bytes_in = 0;       // read in this run
+  bool plan_is_given = false;  // which decides what else flags would
+  bool part = false;           // of a worker
 };
 
 void SaySummary(const FinishedRun& run, Terminal& terminal);

@@ -70,14 +70,20 @@ class Comparison {
           EscapeForTerminal(out_), ":\n  ", unread_.Text(),
           "\nMake them readable and run the same command again"));
     }
-    if (differing_.count() == 0) return absl::OkStatus();
-    return OfferFlags(
-        absl::FailedPreconditionError(absl::StrCat(
-            EscapeForTerminal(out_), " is whole, but ", differing_.count(),
-            differing_.count() == 1 ? " input of the source has" : " inputs of the source have",
-            " other bytes than were packed:\n  ", differing_.Text(),
-            "\n--overwrite packs the files as they are now")),
-        {{"--overwrite"}});
+    if (differing_.count() + unpacked_.count() == 0) return absl::OkStatus();
+    std::string text = absl::StrCat(EscapeForTerminal(out_), " is whole, but ");
+    const auto add = [&](const FirstLines& lines, std::string_view one, std::string_view many,
+                         std::string_view what) {
+      if (lines.count() == 0) return;
+      absl::StrAppend(&text, lines.count(), " ", std::string(lines.count() == 1 ? one : many), " ",
+                      std::string(what), ":\n  ", lines.Text(), "\n");
+    };
+    add(differing_, "input of the source has", "inputs of the source have",
+        "other bytes than were packed");
+    add(unpacked_, "input of the source was", "inputs of the source were",
+        "left out when it was packed, and can be packed now");
+    absl::StrAppend(&text, "--overwrite packs the files as they are now");
+    return OfferFlags(absl::FailedPreconditionError(text), {{"--overwrite"}});
   }
 
  private:
@@ -98,11 +104,14 @@ class Comparison {
     ASSIGN_OR_RETURN(ShardIndex index, ShardIndex::Open(PathInDataset(out_, shard.index.name),
                                                         shard.bytes, shard.index.xxh3_128));
     uint64_t record = 0;
-    std::string path;
+    std::string path, key;
     for (uint64_t i = 0; i < planned.count && record < index.records(); ++i) {
       path.clear();
       plan_.listing().AppendPath(plan_.row(planned.first + i), path);
-      if (index.source_path(record) == path) record_of_[i] = record++;
+      if (index.source_path(record) != path) continue;
+      key.clear();  // a source may have a path twice
+      plan_.AppendKey(planned.first + i, key);
+      if (index.key(record).empty() || index.key(record) == key) record_of_[i] = record++;
     }
     if (record < index.records()) {
       return absl::DataLossError(absl::StrCat(EscapeForTerminal(shard.index.name),
@@ -159,7 +168,7 @@ class Comparison {
       if (const auto skip = unread.find(row); skip != unread.end()) {
         unread_.Add(SkipText(path, *skip->second));
       } else if (!same) {
-        differing_.Add(EscapeForTerminal(path));
+        (record ? differing_ : unpacked_).Add(EscapeForTerminal(path));
       }
       if (good) ++sample;
     }
@@ -177,6 +186,7 @@ class Comparison {
   std::mutex large_;  // held by the one chunk in memory that is larger than kChunkBytes
   std::mutex mutex_;  // guards what follows
   FirstLines differing_, unread_;
+  FirstLines unpacked_;  // that were left out, and are good now
   absl::Status failed_;
 };
 

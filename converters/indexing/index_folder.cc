@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 #include <system_error>
@@ -16,6 +17,7 @@
 #include "converters/listing/offered_flags.h"
 #include "converters/publishing/file_damage.h"
 #include "converters/publishing/index_mark.h"
+#include "converters/publishing/manifest_text.h"
 #include "converters/publishing/pack_folder.h"
 #include "converters/publishing/pack_lock.h"
 #include "converters/sources/damaged_manifest.h"
@@ -94,6 +96,41 @@ absl::Status Conflict(const std::string& path, const std::string& why) {
   return absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(path), " ", why));
 }
 
+absl::Status NotAnIndex(const std::string& path) {
+  return Conflict(path,
+                  "is there and is not an index of pack, so that it is not replaced; move it away "
+                  "and run again");
+}
+
+// Whether the manifest that is there may be replaced: a file, no link, that pack has written.
+// `damaged`: whether it could not be read as one.
+absl::Status CheckIsManifest(const std::string& out, bool damaged) {
+  ASSIGN_OR_RETURN(const OwnedFolder folder, OwnedFolder::Open(out));
+  ASSIGN_OR_RETURN(const OwnedFolder::Look look, folder.LookAt(kManifestName));
+  if (look.kind == OwnedFolder::Kind::kNothing) return absl::OkStatus();
+  const std::string path = folder.PathOf(kManifestName);
+  if (look.kind != OwnedFolder::Kind::kFile) {
+    return Conflict(path,
+                    "is not a file, such as pack writes, so that it is not replaced; move it away "
+                    "and run again");
+  }
+  if (!damaged) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::string text, folder.Read(kManifestName, kMaxManifestBytes));
+  if (IsManifestText(text)) return absl::OkStatus();
+  return Conflict(
+      path, "was not written by pack, so that it is not replaced; move it away and run again");
+}
+
+// Damaged it may be without what tells an index: of the size that its manifest says, or empty.
+absl::Status CheckMayBeIndex(const OwnedFolder& folder, const FileEntry& listed) {
+  ASSIGN_OR_RETURN(const OwnedFolder::Look look, folder.LookAt(listed.name));
+  const bool may_be =
+      look.kind == OwnedFolder::Kind::kFile && (look.bytes == listed.bytes || look.bytes == 0);
+  return may_be || look.kind == OwnedFolder::Kind::kNothing
+             ? absl::OkStatus()
+             : NotAnIndex(folder.PathOf(listed.name));
+}
+
 }  // namespace
 
 absl::StatusOr<IndexFolder> IndexFolder::Open(const std::string& out,
@@ -140,6 +177,9 @@ absl::Status IndexFolder::ReadManifest() {
   if (!manifest->adopted()) {
     return Conflict(out_, "holds a dataset that pack has made: it has its indexes");
   }
+  if (options_.overwrite) {
+    RETURN_IF_ERROR(CheckIsManifest(out_, /*damaged=*/false));
+  }
   manifest_ = *std::move(manifest);
   return absl::OkStatus();
 }
@@ -149,6 +189,7 @@ absl::Status IndexFolder::TakeDamage(const absl::Status& damage) {
   if (!absl::IsDataLoss(damage)) return DamagedManifest(out_, damage);
   ASSIGN_OR_RETURN(const bool only_indexes, HoldsOnlyIndexes(out_));
   if (!only_indexes) return DamagedManifest(out_, damage);
+  RETURN_IF_ERROR(CheckIsManifest(out_, /*damaged=*/true));
   damaged_ = options_.overwrite;
   if (damaged_) return absl::OkStatus();
   return OfferFlags(
@@ -274,11 +315,7 @@ absl::Status IndexFolder::CheckPlaceOf(const ManifestShard& shard, uint32_t numb
   ASSIGN_OR_RETURN(const OwnedFolder::Look look, folder_->LookAt(index.name));
   if (look.kind == OwnedFolder::Kind::kNothing) return absl::OkStatus();
   ASSIGN_OR_RETURN(const bool is_index, IsIndex(*folder_, index.name));
-  if (!is_index) {
-    return Conflict(path,
-                    "is there and is not an index of pack, so that it is not replaced; move it "
-                    "away and run again");
-  }
+  if (!is_index) return NotAnIndex(path);
   if (options_.overwrite || marked_.contains(index.name)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::string damage, DamageOf(path, index, true, nullptr));
   if (damage.empty()) return absl::OkStatus();
@@ -291,12 +328,12 @@ absl::Status IndexFolder::CheckPlaceOf(const ManifestShard& shard, uint32_t numb
 // Makes room for the indexes, first of all by taking the manifest away: what is left is then no
 // dataset, and none that anybody could take for whole.
 absl::Status IndexFolder::RemoveOld(const Manifest& manifest) {
-  std::set<std::string> listed;  // by the manifest that is there: damaged they are indexes, too
+  std::map<std::string, FileEntry> listed;  // by the manifest that is there
   if (manifest_) {
-    for (const ManifestShard& shard : manifest_->shards) listed.insert(shard.index.name);
+    for (const ManifestShard& shard : manifest_->shards) listed[shard.index.name] = shard.index;
   }
   std::set<std::string> names = marked_;
-  names.insert(listed.begin(), listed.end());
+  for (const auto& [name, index] : listed) names.insert(name);
   for (uint32_t i = 0; i < manifest.shards.size(); ++i) {
     const ManifestShard& shard = manifest.shards[i];
     if (!listed.contains(shard.index.name)) RETURN_IF_ERROR(CheckPlaceOf(shard, i));
@@ -305,7 +342,11 @@ absl::Status IndexFolder::RemoveOld(const Manifest& manifest) {
   std::vector<std::string> old;  // read before anything is changed
   for (const std::string& name : names) {
     ASSIGN_OR_RETURN(const bool index, IsIndex(*folder_, name));
-    if (index || listed.contains(name)) old.push_back(name);
+    const auto entry = listed.find(name);
+    if (!index && entry != listed.end()) {
+      RETURN_IF_ERROR(CheckMayBeIndex(*folder_, entry->second));
+    }
+    if (index || entry != listed.end()) old.push_back(name);
   }
   publishing_ = true;
   marked_ = std::move(names);

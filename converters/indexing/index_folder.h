@@ -7,10 +7,10 @@
 //
 // Until Publish nothing has changed that a reader sees, and destruction removes what was staged.
 // Publish replaces nothing, but with `overwrite` the manifest and the indexes of an adopted
-// dataset; what is not an index by its content is kept, whatever its name; no shard is ever written
-// to, moved or removed. A run that was killed while publishing leaves `.pack` behind, with a mark
-// that names its indexes (index_mark.h); the next one replaces just those, and no build takes the
-// folder.
+// dataset; what is not an index, or not a manifest of pack, by its content is kept, whatever its
+// name; no shard is ever written to, moved or removed. A run that was killed while publishing
+// leaves `.pack` behind, with a mark that names its indexes (index_mark.h); the next one replaces
+// just those, and no build takes the folder.
 //
 // Lifetime: holds the lock until destroyed.
 // Thread-safety: Stage from any thread, with a number of its own.

@@ -38,7 +38,7 @@ std::string SkipText(std::string_view path, const Skip& skip) {
       skip.detail.empty() ? "" : absl::StrCat(" (", EscapeForTerminal(skip.detail), ")"));
 }
 
-std::string SkipAnswers(std::span<const Skip> skips) {
+std::string SkipAnswers(std::span<const Skip> skips, bool plan_is_given) {
   std::set<SkipReason> reasons;
   for (const Skip& skip : skips) reasons.insert(skip.reason);
   std::string text;
@@ -48,7 +48,9 @@ std::string SkipAnswers(std::span<const Skip> skips) {
     absl::StrAppend(&text, text.empty() ? "" : "; ", std::string(SkipReasonName(reason)), ": ",
                     std::string(answer));
   }
-  return text;
+  return text.empty() || !plan_is_given
+             ? text
+             : absl::StrCat("the plan decides these, give them to pack plan --write: ", text);
 }
 
 }  // namespace shardpack

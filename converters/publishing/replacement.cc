@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <span>
 #include <sstream>
 #include <utility>
 #include <vector>
@@ -23,7 +25,7 @@
 namespace shardpack {
 namespace {
 
-constexpr size_t kNamed = 5;
+constexpr size_t kNamed = 5, kListed = 1000;
 
 std::string FolderOf(const std::string& name) { return name.substr(0, name.find('/')); }
 
@@ -53,6 +55,43 @@ absl::Status AddOthers(const std::string& dataset, const std::string& below,
   }
   others.insert(others.end(), entries.begin(), entries.end());
   return absl::OkStatus();
+}
+
+// A file that is not as large as the manifest says may be somebody else's.
+absl::Status CheckSizes(const std::string& dataset, const Manifest& manifest) {
+  FirstLines lines;
+  for (const FileEntry& file : manifest.files) {
+    const std::string path = PathInDataset(dataset, file.name);
+    struct stat facts;
+    if (::stat(path.c_str(), &facts) != 0) {
+      if (!IsAboutThePath(errno)) return IoStatus("look at", path, errno);
+      continue;
+    }
+    const std::string name = EscapeForTerminal(file.name);
+    if (!S_ISREG(facts.st_mode)) {
+      lines.Add(absl::StrCat(name, " is not a file"));
+    } else if (static_cast<uint64_t>(facts.st_size) != file.bytes) {
+      lines.Add(
+          absl::StrCat(name, " has ", facts.st_size, " bytes, the manifest says ", file.bytes));
+    }
+  }
+  if (lines.count() == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      EscapeForTerminal(dataset), " holds what its manifest does not know:\n  ", lines.Text(),
+      "\n--overwrite would remove it, and it may be somebody else's. Move it away and run again, "
+      "or "
+      "use another folder"));
+}
+
+// A few in a line, else one a line, so that all of them can be moved away at once.
+std::string NameAll(const std::vector<std::string>& names) {
+  if (names.size() <= kNamed) return FirstFew(names, kNamed);
+  std::string text;
+  for (const std::string& name : std::span(names).first(std::min(names.size(), kListed)))
+    absl::StrAppend(&text, "\n  ", EscapeForTerminal(name));
+  if (names.size() > kListed)
+    absl::StrAppend(&text, "\n  and ", names.size() - kListed, " more, which `ls -A` shows");
+  return absl::StrCat(names.size(), " files and folders:", text, "\n");
 }
 
 }  // namespace
@@ -95,7 +134,10 @@ std::set<std::string> FilesOf(const Manifest& manifest) {
 
 absl::StatusOr<std::set<std::string>> MadeFiles(const std::string& dataset) {
   absl::StatusOr<Manifest> manifest = Manifest::Read(dataset);
-  if (manifest.ok()) return FilesOf(*manifest);
+  if (manifest.ok()) {
+    RETURN_IF_ERROR(CheckSizes(dataset, *manifest));
+    return FilesOf(*manifest);
+  }
   return absl::IsNotFound(manifest.status()) ? NotedFiles(dataset) : manifest.status();
 }
 
@@ -152,9 +194,9 @@ absl::Status CheckHoldsOnly(const std::string& dataset, const std::set<std::stri
   RETURN_IF_ERROR(AddOthers(dataset, "", names, folders, others));
   if (others.empty()) return absl::OkStatus();
   std::sort(others.begin(), others.end());
-  return absl::FailedPreconditionError(absl::StrCat(
-      EscapeForTerminal(dataset), " holds what pack has not made: ", FirstFew(others, kNamed), "; ",
-      std::string(advice)));
+  return absl::FailedPreconditionError(
+      absl::StrCat(EscapeForTerminal(dataset), " holds what pack has not made: ", NameAll(others),
+                   others.size() > kNamed ? "" : "; ", std::string(advice)));
 }
 
 // The manifest goes first: what is left is then nothing that anybody takes for a dataset.

@@ -95,17 +95,29 @@ absl::Status CheckOnePlan(const std::string& dataset, const Plan& plan,
     journals[of].insert(EscapeForTerminal(line.journal));
   }
   if (!others) return absl::OkStatus();
-  std::string text = absl::StrCat(EscapeForTerminal(dataset),
-                                  " holds shards of several plans, which are never mixed:");
+  const bool mixed = files.contains(plan.digest().ToHex()) || files.size() > 1;
+  std::string text =
+      absl::StrCat(EscapeForTerminal(dataset),
+                   mixed ? " holds shards of several plans, which are never mixed:"
+                         : " holds shards of another plan than this one, and several plans are "
+                           "never mixed:");
   for (const auto& [of, names] : files) {
     absl::StrAppend(
         &text, "\n  plan xxh3:", of, of == plan.digest().ToHex() ? " (that of this dataset)" : "",
         ": ", FirstFew(names, kNamed), ", by .pack/", absl::StrJoin(journals[of], ", .pack/"));
   }
-  return absl::FailedPreconditionError(
-      absl::StrCat(text,
-                   "\nMove the files and journals of the other plan away; then build what is "
-                   "missing of this one."));
+  const std::string this_plan = absl::StrCat("plan xxh3:", plan.digest().ToHex());
+  if (mixed) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        text, "\nIf ", this_plan,
+        " is the one that you want, move the files and journals of the others away; then build "
+        "what is missing of it."));
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      text, "\nThis is ", this_plan,
+      ". If the other one is what you want, the command that began it goes on with it (the same "
+      "source and flags, or --plan with its file). If this one is, build it in another folder, or "
+      "move the files and journals of the other one away."));
 }
 
 absl::StatusOr<ShardStates> LookAtShards(const std::string& dataset, const Plan& plan,
@@ -156,8 +168,31 @@ absl::StatusOr<ShardStates> LookAtShards(const std::string& dataset, const Plan&
 }
 
 bool MayBeBack(const Skip& skip) {
-  return skip.reason == SkipReason::kVanished || skip.reason == SkipReason::kChanged ||
-         skip.reason == SkipReason::kPermission || skip.reason == SkipReason::kIoError;
+  switch (skip.reason) {
+    // Of the file system as it was just then.
+    case SkipReason::kNotRegular:
+    case SkipReason::kPermission:
+    case SkipReason::kIoError:
+    case SkipReason::kChanged:
+    case SkipReason::kVanished:
+    case SkipReason::kSymlinkLoop:
+    case SkipReason::kOutsideRoot:
+    case SkipReason::kDangling:
+      return true;
+    // Of the bytes that were planned, or of the plan.
+    case SkipReason::kEmpty:
+    case SkipReason::kNotAnImage:
+    case SkipReason::kTruncated:
+    case SkipReason::kBadCrc:
+    case SkipReason::kPixelLimit:
+    case SkipReason::kTooLarge:
+    case SkipReason::kDuplicateKey:
+    case SkipReason::kUnpaired:
+    case SkipReason::kDecodeFailed:
+    case SkipReason::kBadLabel:
+      return false;
+  }
+  return false;
 }
 
 bool LacksWhatMayBeBack(const ShardResult& result) {

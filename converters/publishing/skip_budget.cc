@@ -19,6 +19,10 @@ namespace shardpack {
 namespace {
 
 constexpr size_t kNamed = 5;
+// What 100 % does.
+constexpr char kWithoutFolders[] =
+    "go on without these inputs and folders: a class that has no other folder is then missing, and "
+    "the labels behind it have other numbers";
 
 SkipShare ShareOf(const ManifestCounts& counts) {
   return {counts.skipped + counts.failed, counts.seen};
@@ -48,6 +52,7 @@ class Refusal {
                                (FolderLost() && options_.max_skip < 1) || counts_.packed == 0);
   }
   bool AnyEmpty() const { return !empty_.empty(); }
+  bool PlanIsGiven() const { return options_.plan_is_given || out_.options().only_commit; }
 
   absl::Status Say(std::span<const Skip> skips) const {
     std::string text = TooMany() ? TooManyText(skips) : "";
@@ -59,21 +64,30 @@ class Refusal {
     }
     absl::StrAppend(
         &text, counts_.packed == 0 ? "\nNo input is left to pack." : "\nFinished shards are kept.");
-    const bool given = options_.plan_is_given || out_.options().only_commit;
-    return given ? OfGivenPlan(std::move(text)) : OfSource(std::move(text));
+    return PlanIsGiven() ? OfGivenPlan(std::move(text)) : OfSource(std::move(text));
   }
 
  private:
   std::string TooManyText(std::span<const Skip> skips) const {
-    std::string text = absl::StrFormat(
-        "%d of %d inputs cannot be packed, %.4g %% are allowed; nothing was published.",
-        share_.lost, share_.seen, options_.max_skip * 100);
+    std::string text = absl::StrCat(ShareText(), "; nothing was published.");
     for (const Skip& skip : skips.first(std::min(skips.size(), kNamed)))
       absl::StrAppend(&text, "\n  ", SkipText(plan_.listing().Path(skip.row), skip));
     if (skips.size() > kNamed)
       absl::StrAppend(&text, "\n  ... and ", skips.size() - kNamed, " more");
-    const std::string answers = SkipAnswers(skips);
+    const std::string answers = SkipAnswers(skips, PlanIsGiven());
     return answers.empty() ? text : absl::StrCat(text, "\n  ", answers);
+  }
+
+  std::string ShareText() const {
+    const std::string lost = absl::StrFormat("%d of %d inputs cannot be packed (%.3g %%)",
+                                             share_.lost, share_.seen, share_.share() * 100);
+    const std::string allowed = absl::StrFormat("%.4g %% are allowed", options_.max_skip * 100);
+    if (!FolderLost()) return absl::StrCat(lost, ", ", allowed);
+    const size_t folders = plan_.listing().unread_folders.size();
+    return absl::StrCat(lost, ", among them ", folders == 1 ? "a folder" : "folders",
+                        " that could not be listed: nobody knows how many images ",
+                        folders == 1 ? "it holds" : "they hold", ", so that no share but 100 % (",
+                        allowed, ") goes on without ", folders == 1 ? "it" : "them");
   }
 
   FlagWords MaxSkip() const { return OfferedShare(FolderLost() ? 100 : share_.Percent()); }
@@ -82,12 +96,15 @@ class Refusal {
   // again; or another time, so that its shard is.
   absl::Status OfSource(std::string text) const {
     if (counts_.packed == 0) return absl::DataLossError(text);
-    std::vector<FlagWords> ways;
+    std::vector<FlagWords> ways = {out_.options().overwrite ? FlagWords()
+                                                            : FlagWords{"--overwrite"}};
     if (!AnyEmpty()) ways.push_back(MaxSkip());
-    ways.push_back(out_.options().overwrite ? FlagWords() : FlagWords{"--overwrite"});
-    absl::StrAppend(&text, AnyEmpty() ? " Fix the inputs and pack all again"
-                                      : " Go on without these inputs, or fix them and pack all "
-                                        "again");
+    if (!FolderLost()) std::reverse(ways.begin(), ways.end());
+    absl::StrAppend(&text,
+                    AnyEmpty() ? " Fix the inputs and pack all again"
+                    : FolderLost()
+                        ? absl::StrCat(" Fix the inputs and pack all again, or ", kWithoutFolders)
+                        : " Go on without these inputs, or fix them and pack all again");
     return OfferFlags(absl::DataLossError(text), ways);
   }
 
@@ -108,7 +125,7 @@ class Refusal {
                     "\nA plan does not change with its source: to pack that as it is now, make a "
                     "new plan with pack plan, and build it in another folder.");
     if (counts_.packed == 0 || AnyEmpty()) return absl::DataLossError(text);
-    absl::StrAppend(&text, "\nOr go on without these inputs");
+    absl::StrAppend(&text, "\nOr ", FolderLost() ? kWithoutFolders : "go on without these inputs");
     return OfferFlags(absl::DataLossError(text), {MaxSkip()});
   }
 

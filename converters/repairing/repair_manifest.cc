@@ -1,18 +1,16 @@
 // A manifest that is damaged or missing, from a copy.
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "converters/publishing/file_damage.h"
+#include "converters/publishing/manifest_text.h"
 #include "converters/repairing/file_look.h"
 #include "converters/repairing/repair.h"
 #include "converters/repairing/repair_folder.h"
@@ -25,11 +23,6 @@
 
 namespace shardpack {
 namespace {
-
-// How a manifest begins, and members that no other program's manifest.json has together.
-constexpr std::string_view kBeginning = "{\n \"classes\": [";
-constexpr std::string_view kMembers[] = {"\"listing_digest\": \"", "\"plan_digest\": \"",
-                                         "\"xxh3_128\": \""};
 
 absl::Status Refuse(const std::string& path, const std::string& why) {
   return absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(path), " ", why));
@@ -148,12 +141,7 @@ absl::StatusOr<bool> HoldsManifest(const std::string& folder) {
       ReadWholeFile(absl::StrCat(folder, "/", std::string(kManifestName)), kMaxManifestBytes);
   if (absl::IsNotFound(text.status()) || absl::IsOutOfRange(text.status())) return false;
   if (!text.ok()) return text.status();
-  // Cut off, or lost with the power.
-  if (text->starts_with(kBeginning) || kBeginning.starts_with(*text)) return true;
-  if (std::all_of(text->begin(), text->end(), [](char c) { return c == '\0'; })) return true;
-  return std::all_of(std::begin(kMembers), std::end(kMembers), [&](std::string_view member) {
-    return text->find(member) != std::string::npos;
-  });
+  return IsManifestText(*text);
 }
 
 absl::StatusOr<RestoredManifest> RestoreManifest(const std::string& out, const std::string& copy,

@@ -498,6 +498,7 @@ bool IsPathHeader(std::string_view path) {
 
 absl::Status BadLine(std::string_view file_name, uint64_t line, std::string_view why,
                      std::string_view text) {
+  text = text.substr(0, text.find('\0'));  // what follows is not text
   const std::string shown = EscapeForTerminal(text.substr(0, kShownBytes));
   return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(file_name), ":", line, ": ",
                                                  std::string(why), shown.empty() ? "" : ": ", shown,

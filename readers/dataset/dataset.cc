@@ -20,6 +20,7 @@
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
+#include "formats/io/shell_quoted.h"
 #include "formats/io/status_macros.h"
 #include "readers/dataset/class_difference.h"
 #include "readers/dataset/foreign_shard.h"
@@ -65,7 +66,10 @@ absl::Status NoDataset(const std::string& folder, bool may_be_shard) {
   const std::string name = EscapeForTerminal(folder);
   if (unfinished) {
     return absl::DataLossError(
-        absl::StrCat(name, " has no manifest.json: its build has not finished"));
+        absl::StrCat(name,
+                     " has no manifest.json: its build has not finished, or the file was lost. "
+                     "What to do is told by\n  ",
+                     TypedProgram(), " validate ", ShellQuoted(folder)));
   }
   if (may_be_shard) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(

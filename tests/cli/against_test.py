@@ -336,6 +336,26 @@ class AgainstTest(command.PackTest):
     self.assertIn("is not text", said)
     self.assertNotIn("x00", said)
 
+  def test_an_archive_in_place_of_a_plain_list(self):
+    self.source(count=4)
+    self.write("l.txt", "".join(f"src/{path}\n" for path in sorted(self.contents("src"))).encode())
+    self.pack("l.txt", "-o", "out", "--label-from", "none")
+    said = self.pack("validate", "out", "--against", next(self.archives()), expect=2).stderr
+    self.assertIn("is not text", said)
+    self.assertNotIn("x00", said)
+
+  def test_added_files_that_cannot_be_packed(self):
+    self.source(count=6)
+    self.pack("src", "-o", "out")
+    self.write("src/cat/empty.jpg")
+    for against in ("src", *self.archives()):
+      self.assertEqual([("source-extra", "cat/empty.jpg")], self.findings(against=against)[0])
+    (self.folder / "src/cat/link.jpg").symlink_to("nothing")
+    self.assertEqual([("source-extra", "cat/empty.jpg"), ("source-extra", "cat/link.jpg")], self.findings()[0])
+    # What was left out, and named, when it was packed is no news.
+    self.pack("src", "-o", "again", "--max-skip", "50%", expect=3)
+    self.assertEqual([], self.findings("again", expect=0)[0])
+
   def test_what_messages_say_of_damage_and_of_loss(self):
     self.source(count=4)
     archive = next(self.archives())
@@ -393,6 +413,18 @@ class Compared:
     self.assertNotIn("--overwrite", refused)
     self.assertEqual(self.before, self.contents())
 
+  def test_an_input_that_could_not_be_read_when_it_was_packed(self):
+    path = self.folder / "src/dog/good-0001.jpg"
+    path.chmod(0)
+    shutil.rmtree(self.folder / "out")
+    self.pack("src", *self.WORDS, expect=3, unprivileged=True)
+    path.chmod(0o644)
+    for each in (self.folder / "src").rglob("*.*"):
+      os.utime(each, (2, 2))
+    refused = self.pack("src", *self.WORDS, "--compare", expect=5).stderr
+    self.assertIn("1 input of the source was left out when it was packed, and can be packed now:\n  dog/good-0001.jpg", refused)
+    self.assertNotIn("other bytes", refused)
+
   def test_a_source_of_other_times_and_the_same_bytes(self):
     refused = self.pack("src", *self.WORDS, expect=5).stderr
     typed = [shlex.split(line)[1:] for line in refused.splitlines() if line.endswith(" --compare")]
@@ -429,7 +461,8 @@ class Compared:
         self.write(f"src/{path}", data)
         self.touch()
         refused = self.pack("src", *self.WORDS, "--compare", expect=5).stderr
-        self.assertIn(f"1 input of the source has other bytes than were packed:\n  {named}", refused)
+        what = "was left out when it was packed, and can be packed now" if "bad" in path else "has other bytes than were packed"
+        self.assertIn(f"1 input of the source {what}:\n  {named}", refused)
         self.assertIn(" --overwrite", refused.splitlines()[-1])
         self.assertNotIn("--compare", refused.splitlines()[-1])
         self.assertEqual(self.before, self.contents())

@@ -232,6 +232,10 @@ class SkipTest(command.PackTest):
     # Nobody knows how many images such a folder holds: no budget covers it.
     refused = self.pack("src", "-o", "out", "--max-skip", "99%", unprivileged=True, expect=4)
     self.assertIn("hidden", refused.stderr)
+    self.assertIn("2 of 22 inputs cannot be packed (9.09 %), among them a folder that could not be listed", refused.stderr)
+    self.assertIn("a class that has no other folder is then missing", refused.stderr)
+    typed = refused.stderr.splitlines()[-2:]  # to pack all is offered first
+    self.assertTrue(typed[0].endswith(" --overwrite") and typed[1].endswith(" 100%"), typed)
     self.assert_nothing_published()
     self.pack("src", "-o", "out", *ANY_SKIPS, unprivileged=True, expect=3)
     self.assertEqual({"cat/secret.jpg": "permission", "hidden": "permission"}, self.skips())
@@ -465,7 +469,9 @@ class ValidateTest(command.PackTest):
     self.pack("src", "-o", "out", expect=4)
     done = self.pack("validate", "out", expect=4)
     self.assertIn("manifest-missing", done.stdout)
-    self.pack("info", "out", expect=4)
+    for verb in ("info", "ls"):
+      self.assertRegex(self.pack(verb, "out", expect=4).stderr,
+                       r"its build has not finished, or the file was lost. What to do is told by\n  \S*pack validate out\n")
 
   def test_a_truncated_shard_is_found(self):
     self.source(count=30)

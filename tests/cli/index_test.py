@@ -471,7 +471,7 @@ class IndexTest(command.PackTest):
     self.pack("index", "in", "-o", "copy")
     want = self.contents("out")
     manifest = self.folder / "out/manifest.json"
-    for damaged in (None, b"", want["manifest.json"][:-40], want["manifest.json"].replace(b"adopted", b"nothing"), b'{"name": 1}'):
+    for damaged in (None, b"", want["manifest.json"][:-40], want["manifest.json"].replace(b"adopted", b"nothing"), bytes(500)):
       with self.subTest(damaged=damaged):
         def damage():
           manifest.unlink()
@@ -504,6 +504,55 @@ class IndexTest(command.PackTest):
     self.write("site/manifest.json", b"{}")
     self.pack("index", "in", "-o", "site", "--overwrite", expect=4)
     self.assertEqual({"manifest.json": b"{}"}, self.contents("site"))
+
+  def test_a_manifest_that_pack_has_not_written_is_not_replaced(self):
+    self.make_shards()
+    self.pack("index", "in", "-o", "out")
+    want = self.contents("out")
+    manifest = self.folder / "out/manifest.json"
+    elsewhere = self.write("elsewhere.json", want["manifest.json"])
+    mine = self.write("mine.json", b"mine")
+    for data in (b'{"name": "my web app"}', b"dear diary", b'{"tool": "mine", "xxh3_128": "abc"}', elsewhere, mine):
+      with self.subTest(data=data):
+        manifest.unlink()
+        if isinstance(data, bytes):
+          manifest.write_bytes(data)
+        else:
+          manifest.symlink_to(data)
+        before = self.contents("out")
+        for flags in ([], ["--overwrite"]):
+          if not flags and data == elsewhere:
+            continue  # it is read, and the same
+          refused = self.pack("index", "in", "-o", "out", *flags, expect=5).stderr
+          self.assertIn("out/manifest.json", refused)
+          self.assertIn("is not replaced; move it away and run again", refused)
+          self.assertNotIn("--overwrite", refused)
+          self.assertEqual(before, self.contents("out"))
+          self.assertEqual(not isinstance(data, bytes), manifest.is_symlink())
+    self.assertEqual(b"mine", mine.read_bytes())
+    manifest.unlink()
+    self.pack("index", "in", "-o", "out", "--overwrite")
+    self.assertEqual(want, self.contents("out"))
+
+  def test_what_is_no_index_stays_even_if_the_manifest_lists_it(self):
+    self.make_shards()
+    self.pack("index", "in", "-o", "out")
+    index = self.folder / "out/part-1.pidx"
+    whole = index.read_bytes()
+    other = self.write("other", b"mine")
+    for data in (b"mine", other):
+      index.unlink()
+      index.write_bytes(data) if isinstance(data, bytes) else index.symlink_to(data)
+      before = self.contents("out")
+      refused = self.pack("index", "in", "-o", "out", "--overwrite", expect=5).stderr
+      self.assertIn("out/part-1.pidx is there and is not an index of pack, so that it is not replaced; move it away", refused)
+      self.assertEqual(before, self.contents("out"))
+    # What damage leaves of one.
+    for data in (b"", bytes(len(whole)), whole[:100]):
+      index.unlink()
+      index.write_bytes(data)
+      self.pack("index", "in", "-o", "out", "--overwrite")
+      self.assertEqual(whole, index.read_bytes())
 
   def test_an_interrupted_overwrite_leaves_no_index_behind(self):
     self.make_shards()

@@ -132,6 +132,7 @@ class ListTest(command.PackTest):
         done = self.pack_list(name, text, expect=2)
         self.assertIn(f"src/{name}:{line}: ", done.stderr)
         self.assertIn(why, done.stderr)
+        self.assertNotIn("x00", done.stderr)
         self.assertFalse((self.folder / "out").exists())
     self.assertNotIn("\x1b", self.pack_list("a.txt", "\x1b[31m/../x 1\n", expect=2).stderr)
     self.pack_list("a.txt", b"\xff\xfea\0", expect=2)

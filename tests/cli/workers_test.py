@@ -398,7 +398,9 @@ class CompleteTest(WorkersTest):
     for name in self.sources_of(0)[:2]:
       (self.folder / "src" / name).unlink()
     for n in (1, 2):
-      self.assertIn("nothing to do", self.pack(*words, str(n)).stderr)
+      said = self.pack(*words, str(n)).stderr
+      self.assertIn("so have the source's files of these shards, and their times; nothing to do", said)
+      self.assertNotIn("--overwrite", said)  # which a worker may not give
     self.assertIn(f"{min(self.sources_of(0)[:2])} is missing", self.pack(*words, "0", expect=5).stderr)
     for name in self.sources_of(2):
       path = self.folder / "src" / name
@@ -553,6 +555,8 @@ class LostPlanTest(WorkersTest):
     for part in ([], ["--shards-range", "3-5"]):
       refused = self.pack("build", "--plan", "other", "-o", "out", *part, expect=5).stderr
       self.assertIn("several plans", refused)
+      self.assertIn("If the other one is what you want, the command that began it goes on with it", refused)
+      self.assertIn("build it in another folder", refused)
       self.assertFalse((self.folder / "out/.pack/plan").exists())
     self.assertEqual(before, {name: data for name, data in self.contents("out").items() if name != ".pack/lock"})
 
@@ -644,6 +648,33 @@ class OverwriteTest(WorkersTest):
     (self.folder / "out/empty").mkdir()
     self.assertIn("empty/", self.pack(*self.words, expect=5).stderr)
     (self.folder / "out/empty").rmdir()
+    self.pack(*self.words)
+    self.assertEqual(self.want, self.contents("out"))
+
+  def test_all_that_is_in_the_way_is_named_at_once(self):
+    self.pack("src", "-o", "out", "--samples-per-shard", "4")
+    names = [f"note-{n}.txt" for n in range(12)]
+    for name in names:
+      self.write(f"out/{name}", b"mine")
+    refused = self.pack(*self.words, expect=5).stderr
+    self.assertIn("holds what pack has not made: 12 files and folders:\n  note-0.txt\n  note-1.txt\n", refused)
+    for name in names:
+      self.assertIn(f"  {name}\n", refused)
+      (self.folder / "out" / name).unlink()
+    self.pack(*self.words)
+
+  def test_what_has_taken_the_place_of_a_shard_stays(self):
+    self.pack("src", "-o", "out", "--samples-per-shard", "4")
+    for name in ("train-000001.tar", "train-000002.pidx"):
+      path = self.folder / "out" / name
+      path.write_bytes(b"mine")
+      before = self.contents("out")
+      refused = self.pack(*self.words, expect=5).stderr
+      self.assertIn(f"{name} has 4 bytes, the manifest says ", refused)
+      self.assertIn("Move it away and run again", refused)
+      self.assertEqual(before, self.contents("out"))
+      self.assertFalse((self.folder / "out.pack-new").exists())
+      path.unlink()
     self.pack(*self.words)
     self.assertEqual(self.want, self.contents("out"))
 
@@ -922,6 +953,39 @@ class GivenPlanTest(WorkersTest):
       self.assertEqual(0, self.typed(refused).returncode, refused)
       self.assertEqual(self.want, self.contents("out"))
       shutil.rmtree(self.folder / "out")
+
+  def test_inputs_that_are_something_else_for_a_while(self):
+    path, aside = self.folder / "src/cat/good-0000.jpg", self.folder / "aside.jpg"
+    other = self.write("elsewhere/1.jpg", command.jpeg(500))
+    stand_ins = {"not-regular": path.mkdir, "dangling": lambda: path.symlink_to("nothing"),
+                 "outside-root": lambda: path.symlink_to(other), "symlink-loop": lambda: path.symlink_to(path.name)}
+    for reason, stand_in in stand_ins.items():
+      for words in (["--shards-range", "0-5"], []):
+        with self.subTest(reason=reason, words=words):
+          path.rename(aside)
+          stand_in()
+          done = self.pack("build", "--plan", "plan", "-o", "out", *words, expect=3 if words else 4)
+          refused = self.pack("commit", "out", expect=4).stderr if words else done.stderr
+          self.assertIn(f"cat/good-0000.jpg: {reason}", refused)
+          self.assertIn("Ranges to build: ", refused)
+          self.assert_no_dead_end(refused)
+          if reason == "outside-root":
+            self.assertIn("the plan decides these, give them to pack plan --write: outside-root: --follow", refused)
+          path.unlink() if path.is_symlink() else path.rmdir()
+          aside.rename(path)
+          done = self.typed(refused)
+          self.assertEqual(0, done.returncode, done.stderr)
+          self.assertEqual(self.want, self.contents("out"))
+        shutil.rmtree(self.folder / "out", ignore_errors=True)
+
+  def test_a_damaged_plan_file_is_named(self):
+    whole = (self.folder / "plan").read_bytes()
+    for data, why in ((whole[:99] + bytes([whole[99] ^ 1]) + whole[100:], "does not match its own hash"), (b"{}", "not a plan file")):
+      self.write("a plan", data)
+      refused = self.pack("build", "--plan", "a plan", "-o", "out", expect=4).stderr
+      self.assertIn("--plan a plan: ", refused)
+      self.assertIn(why, refused)
+      self.assertFalse((self.folder / "out").exists())
 
   def test_inputs_that_are_gone_for_good(self):
     self.away("cat/good-0000.jpg")
