@@ -29,9 +29,12 @@ class DeadFileTest(unittest.TestCase):
   def tearDown(self):
     shutil.rmtree(self.scratch, ignore_errors=True)
 
-  def repair(self, dead, *words):
-    env = dict(os.environ, LD_PRELOAD=SHIM, SHARDPACK_FAULT_ROOT=str(dead), SHARDPACK_FAULT_EACH="open", SHARDPACK_FAULT_DO="5")
-    return subprocess.run([PACK, "repair", self.out, *words], env=env, capture_output=True, text=True, check=False)
+  def repair(self, dead, error, *words):
+    """With a file that cannot be opened; the exit code, and what was said."""
+    env = dict(os.environ, LD_PRELOAD=SHIM, SHARDPACK_FAULT_ROOT=str(dead), SHARDPACK_FAULT_EACH="open",
+               SHARDPACK_FAULT_DO=str(int(error)))
+    done = subprocess.run([PACK, "repair", self.out, *words], env=env, capture_output=True, check=False)
+    return done.returncode, done.stderr.decode()
 
   def test_an_input_that_cannot_be_opened(self):
     copy = self.scratch / "copy"
@@ -42,12 +45,12 @@ class DeadFileTest(unittest.TestCase):
         for path in self.out.glob("train-*"):
           if path.suffix in lost:
             path.unlink()
-        done = self.repair(dead)
-        self.assertEqual(6, done.returncode, done.stderr)
-        self.assertIn(f"{dead}: Input/output error", done.stderr)
-        self.assertNotIn("has changed", done.stderr)
-        done = self.repair(dead, "--from", self.source, "--from", copy)
-        self.assertEqual(0, done.returncode, done.stderr)
+        code, said = self.repair(dead, errno.EIO)
+        self.assertEqual(6, code, said)
+        self.assertIn(f"{dead}: Input/output error", said)
+        self.assertNotIn("has changed", said)
+        code, said = self.repair(dead, errno.EIO, "--from", self.source, "--from", copy)
+        self.assertEqual(0, code, said)
         self.assertEqual(self.want, pack_runs.contents(self.out))
 
   def test_a_file_that_cannot_be_opened(self):
@@ -55,17 +58,10 @@ class DeadFileTest(unittest.TestCase):
       with self.subTest(dead):
         before = os.stat(self.out / dead).st_ino
         (self.out / "train-000000.tar").unlink(missing_ok=True)
-        done = self.repair(self.out / dead)
-        self.assertEqual(0, done.returncode, done.stderr)
+        code, said = self.repair(self.out / dead, errno.EIO)
+        self.assertEqual(0, code, said)
         self.assertEqual(self.want, pack_runs.contents(self.out))
         self.assertNotEqual(before, os.stat(self.out / dead).st_ino, "it is another file")
-
-  def repair(self, dead, error, *words):
-    """With a file that cannot be opened; the exit code, and what was said."""
-    env = dict(os.environ, LD_PRELOAD=SHIM, SHARDPACK_FAULT_ROOT=str(dead), SHARDPACK_FAULT_EACH="open",
-               SHARDPACK_FAULT_DO=str(int(error)))
-    done = subprocess.run([PACK, "repair", self.out, *words], env=env, capture_output=True, check=False)
-    return done.returncode, done.stderr.decode()
 
   def test_a_copy_that_cannot_be_opened(self):
     same, other = self.scratch / "same", self.scratch / "other"
