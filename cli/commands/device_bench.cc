@@ -202,7 +202,8 @@ absl::StatusOr<Report> MeasureAll(const CommandLine& line, Device& device) {
   if (!fill.ok()) return fill.status();
   report.fill = *fill;
   if (line.bench().decode_size > 0) {
-    const absl::StatusOr<KernelCeiling> kernel = PreprocessCeiling(device, line.bench().decode_size);
+    const absl::StatusOr<KernelCeiling> kernel =
+        PreprocessCeiling(device, line.bench().decode_size);
     if (!kernel.ok()) return kernel.status();
     report.kernel = *kernel;
     Setup encoded = setup;
