@@ -1,7 +1,7 @@
 // WarmShards: mappings of the shards that are completely in the page cache.
 //
 //   if (std::shared_ptr<const MappedShard> shard = warm.Get(n)) shard->Copy(offset, into);
-//   warm.RecordRead(n, *file, was_cached);     // else: report whether the page cache served the read
+//   warm.RecordRead(n, *file, was_cached);     // else: report if the cache served it
 //
 // A shard is mapped once some reads of it were served from the page cache and a check found all its
 // parts there; copying an uncached part would make a CPU thread wait for the disk. When copies

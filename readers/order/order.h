@@ -9,7 +9,7 @@
 // An epoch is a sequence of slots; each `global_batch` consecutive slots are a step. They are
 // filled as follows:
 //   passes   A pass holds every sample once: in order (kSequential), permuted (kShuffle), or
-//            shuffled by blocks within a window (kBlockShuffle). Every pass is shuffled again, keyed
+//            shuffled by blocks within a window (kBlockShuffle). Each pass is shuffled again, keyed
 //            by (seed, pass). With a subset, its ids replace the samples.
 //   epoch    epoch_samples == 0: an epoch is one pass. kDrop drops the samples of the incomplete
 //            last step: in kSequential always the same ones, otherwise different ones per epoch.
