@@ -144,7 +144,7 @@ bool IsDatasetFileName(std::string_view name);
 bool IsShardLocation(std::string_view path);
 // Resolves `name` relative to `folder`, the dataset's; an absolute path is unchanged.
 std::string PathInDataset(const std::string& folder, const std::string& name);
-// The part "xxh3:<32 hex>" of "dataset xxh3:<32 hex>"; accepted by --expect.
+// "xxh3:<32 hex>", as --expect accepts it.
 std::string IdentityText(const Digest& identity);
 
 }  // namespace shardpack
