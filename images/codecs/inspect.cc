@@ -23,7 +23,7 @@ ImageTrouble TroubleOf(ProbeVerdict verdict) {
   }
 }
 
-// False when the image must not be decoded.
+// False if the image must not be decoded.
 bool WithinLimits(const ImageExtras& extras, const ImageLimits& limits, ImageReport* report) {
   if (extras.ancillary_bytes > limits.max_ancillary_bytes) {
     report->notes.push_back(
@@ -47,7 +47,7 @@ uint64_t DecodeMemoryBytes(const ImageInfo& info, uint32_t scans) {
   const uint64_t pixels = uint64_t{info.width} * info.height;
   switch (info.format) {
     case ImageFormat::kJpeg: {
-      // Of an image of several scans libjpeg keeps the coefficients, 16 bits each.
+      // For an image with several scans, libjpeg keeps the coefficients, 16 bits each.
       const bool kept = info.progressive() || scans > 1;
       const uint64_t channels = info.channels == 0 ? 3 : info.channels;
       return pixels * (channels == 4 ? 4 : 3) + (kept ? pixels * 2 * channels : 0);
