@@ -78,7 +78,7 @@ void ImageInspector::Decode(Bytes file, const ImageLimits& limits, ImageReport* 
   }
   if (image.ok()) return;
   const absl::Status& status = image.status();
-  // The probe has let it pass: what is left of limits is a frame larger than its GIF's screen.
+  // The probe accepted it, so the only remaining limit is a frame larger than its GIF's screen.
   ImageTrouble trouble = ImageTrouble::kDamaged;
   if (absl::IsUnimplemented(status)) trouble = ImageTrouble::kUnsupported;
   if (absl::IsResourceExhausted(status)) trouble = ImageTrouble::kPixelLimit;
@@ -106,7 +106,7 @@ ImageReport ImageInspector::Inspect(Bytes file, const ImageLimits& limits, Gate*
   if (gate != nullptr) gate->Enter(bytes);
   Decode(file, limits, &report);
   constexpr uint64_t kKeptBytes = 16 << 20;
-  if (bytes > kKeptBytes) decoder_ = ImageDecoder();  // what it keeps would not be accounted for
+  if (bytes > kKeptBytes) decoder_ = ImageDecoder();  // its buffers would not be accounted for
   if (gate != nullptr) gate->Leave(bytes);
   return report;
 }
