@@ -116,8 +116,8 @@ struct Format {
     bool concurrent_writers = true;  // several shards can be written at once
     uint64_t max_record_bytes = 0;
     uint64_t shard_overhead_bytes = 0;  // of an empty shard
-    std::string_view data_file =
-        {};  // "" = a shard is a file; otherwise a folder that holds this file
+    // Empty: a shard is a file; otherwise a folder that holds this file.
+    std::string_view data_file = {};
     // A file that programs of this format leave in such a folder and that is not part of the data.
     std::string_view lock_file = {};
     // The image's field is named after its content (jpg, png), so samples with images of different

@@ -18,8 +18,8 @@ namespace {
 
 using testing::FaultInjection;
 
-constexpr uint64_t kBlock =
-    256 << 10;  // as in sequential_reader.cc; other values would only test less
+// As in sequential_reader.cc; other values would only test less.
+constexpr uint64_t kBlock = 256 << 10;
 
 class SequentialReaderTest : public ::testing::Test {
  protected:

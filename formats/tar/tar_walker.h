@@ -34,9 +34,9 @@ inline constexpr uint64_t kMaxTarExtensionBytes = 1 << 20;
 
 struct TarMember {
   std::string_view name;  // raw bytes, after applying prefix and extension records
-  char type =
-      kTarRegular;      // kTarRegular for everything that Python's tarfile treats as a regular file
-  uint64_t offset = 0;  // of its first block, including its extension records
+  // kTarRegular for everything that Python's tarfile treats as a regular file.
+  char type = kTarRegular;
+  uint64_t offset = 0;         // of its first block, including its extension records
   uint64_t header_offset = 0;  // of the header itself
   uint64_t data_offset = 0, size_bytes = 0;
   bool has_extension_record = false;

@@ -91,8 +91,8 @@ struct Dataset::State {
   std::string root;   // of the manifest
   std::string where;  // what was opened, for messages
   std::vector<DatasetShard> shards;
-  std::vector<uint64_t>
-      first_ids;  // first id per shard: compact, so that a search touches few cache lines
+  // The first id of each shard: compact, so that a search touches few cache lines.
+  std::vector<uint64_t> first_ids;
   uint64_t records = 0;
   std::optional<ShardFiles> files;
   std::vector<std::string> left_out, warnings;

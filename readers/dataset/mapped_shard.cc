@@ -43,8 +43,8 @@ void OnBusError(int signal, siginfo_t* info, void* context) {
     previous.sa_handler(signal);
   } else {
     ::sigaction(signal, &previous, nullptr);
-    if (info->si_code <= 0)
-      ::raise(signal);  // sent by a process; otherwise the instruction faults again
+    // If a process sent the signal, raise it again; otherwise the instruction faults again.
+    if (info->si_code <= 0) ::raise(signal);
   }
 }
 

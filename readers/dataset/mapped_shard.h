@@ -40,8 +40,8 @@ class MappedShard {
   void Forget(uint64_t offset, uint64_t length) const;
   // Hints that these bytes will be copied soon; never faults.
   void Prefetch(uint64_t offset, uint64_t length) const {
-    constexpr uint64_t kLine = 64,
-                       kMost = 1024;  // the hardware prefetches the rest of a longer run
+    // The hardware prefetches the rest of a longer run.
+    constexpr uint64_t kLine = 64, kMost = 1024;
     if (offset >= file_.bytes().size()) return;
     const std::byte* const from = file_.bytes().data() + offset;
     for (uint64_t at = 0; at < length && at < kMost; at += kLine) __builtin_prefetch(from + at);

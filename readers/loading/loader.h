@@ -71,11 +71,11 @@ struct LoaderOptions {
   // Decodes the field `image` into HostBatch::pixels; its encoded bytes are not kept.
   std::optional<PixelPipelineOptions> decode = std::nullopt;
   uint64_t augment_seed = 0;  // of random crops and flips
-  bool image_infos =
-      false;  // fill HostBatch::image_infos, for callers that decode batches themselves
+  // Fills HostBatch::image_infos, for callers that decode batches themselves.
+  bool image_infos = false;
   BadSamples bad_samples = BadSamples::kFail;
-  uint64_t max_bad_samples =
-      100;  // substitutions allowed over the loader's lifetime; more are an error
+  // Substitutions allowed over the loader's lifetime; more are an error.
+  uint64_t max_bad_samples = 100;
 };
 
 class Loader {

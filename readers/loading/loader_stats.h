@@ -1,7 +1,7 @@
 // LoaderStats: what each stage of a loader did, and which one is the bottleneck.
 //
 //   LoaderStats stats = loader.stats();
-//   std::puts(stats.Explain().c_str());     // "read binds: 97 % of 2 threads ..."
+//   std::puts(stats.Explain().c_str());     // "the bottleneck is read: ..."
 //   std::string json = stats.ToJson();
 //
 // Lifetime: a plain value, a snapshot.

@@ -216,8 +216,8 @@ TEST_F(LoaderTest, EverySubstituteIsTheSameForAllRanksAndReported) {
   const std::set<uint64_t> bad = {37, 38, 5};
   for (const uint64_t id : bad) Damage(id);
   const Order order = MakeOrder(20, Tail::kPad);
-  std::map<std::pair<uint64_t, uint64_t>, uint64_t>
-      stood_in;  // step and wanted id -> the substitute's id
+  // Step and wanted id -> the substitute's id.
+  std::map<std::pair<uint64_t, uint64_t>, uint64_t> stood_in;
   for (const uint32_t world : {1u, 2u, 4u, 5u}) {
     size_t substituted = 0;
     for (uint32_t r = 0; r < world; ++r) {
@@ -453,8 +453,8 @@ TEST_F(LoaderTest, AForkedChildIsToldSo) {
   if (child == 0) {
     bool told = false;
     {
-      Loader inherited =
-          std::move(loader);  // its destructor must not wait for threads that do not exist here
+      // Its destructor must not wait for threads that do not exist here.
+      Loader inherited = std::move(loader);
       told = absl::IsFailedPrecondition(inherited.Next().status());
       inherited.Stop();
       told = told && inherited.stats().batches == 0 && inherited.TakeBadSamples().empty();

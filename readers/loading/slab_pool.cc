@@ -133,9 +133,8 @@ void SlabPool::Take(SlabLease& lease) {
 }
 
 void SlabPool::Poke() {
-  {
-    const std::lock_guard lock(mutex_);
-  }  // a thread between its check and its wait must reach the wait first
+  // A thread between its check and its wait must begin to wait first.
+  { const std::lock_guard lock(mutex_); }
   returned_.notify_all();
 }
 

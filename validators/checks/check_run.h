@@ -63,8 +63,8 @@ struct ShardOutcome {
   // one frame.
   uint64_t images_checked = 0, images_decoded = 0, animated = 0;
   bool complete = false;  // checked everything that the level requires
-  std::vector<uint64_t>
-      key_hashes;  // by record; 0 = no key. Only these 8 bytes per record are kept.
+  // By record; 0 = no key. Only these 8 bytes per record are kept.
+  std::vector<uint64_t> key_hashes;
   std::vector<std::string> not_checked;
 };
 

@@ -35,9 +35,8 @@ class RecordMatch : public RecordSink {
   void OnRecord(const ScannedRecord& record) override;
   void Finish();
   uint64_t scanned() const { return scanned_; }
-  uint64_t matched() const {
-    return matched_;
-  }  // found where the index says, whatever their content
+  // Records found where the index says, whatever their content.
+  uint64_t matched() const { return matched_; }
 
  private:
   Finding Make(FindingId id, uint64_t record) const;

@@ -24,8 +24,8 @@ namespace shardpack::testing {
 struct TestSample {
   std::string key = {}, source_path = {}, image = {};
   int64_t label = 0;
-  ImageInfo info = {
-      .width = 8, .height = 8, .format = ImageFormat::kJpeg};  // as recorded in the index
+  // As recorded in the index.
+  ImageInfo info = {.width = 8, .height = 8, .format = ImageFormat::kJpeg};
 };
 
 struct TestDatasetOptions {
@@ -33,8 +33,8 @@ struct TestDatasetOptions {
   size_t min_image_bytes = 40, max_image_bytes = 4000;
   uint64_t seed = 1;         // of the pixels; keys and sizes do not depend on it
   bool skipped_file = true;  // a skipped.jsonl with one row
-  std::vector<TestSample> samples =
-      {};  // replace the generated ones, spread over the shards in order
+  // Replace the generated ones, spread over the shards in order.
+  std::vector<TestSample> samples = {};
 };
 
 // The generated samples: the first bytes of a JPEG followed by random bytes.
