@@ -136,8 +136,8 @@ enum class ManifestDefect : uint8_t {
 };
 ManifestDefect DefectOf(const absl::Status& status);
 
-// True for one or two components of [A-Za-z0-9._-]{1,128} that do not begin with a dot, except the
-// folder .nv-meta and the file .nv-meta/.info.json.
+// True for one or two components of [A-Za-z0-9._-]{1,128} that do not begin with a dot. Also true
+// for the folder .nv-meta and the file .nv-meta/.info.json.
 bool IsDatasetFileName(std::string_view name);
 // True for a valid shard location: a path without empty and `.` components, with `..` only at the
 // beginning.

@@ -147,7 +147,7 @@ TEST(TarWalker, SparseAndMultiVolumeMembersAreRejected) {
   TarBuilder pax;
   pax.AddPax("GNU.sparse.major", "1").Add("a.jpg", "x").Add("b.jpg", "y");
   EXPECT_EQ(Walk(pax.Finish()), (Walked{"b.jpg:1@2560", "tar-sparse@1024"}));
-  // Two more blocks of the sparse map before the data.
+  // Two more blocks of the sparse map precede the data.
   std::string more(512, '\0'), last(512, '\0');
   more[504] = 1;
   TarBuilder map;

@@ -1,6 +1,6 @@
 """Decodes images with Pillow: decode_with_pillow.py FOLDER RESULT NAME...
 
-For each name, writes to RESULT a line "NAME WIDTH HEIGHT" and the image, upright by its EXIF orientation, as RGB without alpha.
+For each name, writes to RESULT a line "NAME WIDTH HEIGHT" and the image, turned upright, as RGB without alpha.
 """
 
 import sys

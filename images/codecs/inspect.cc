@@ -53,9 +53,9 @@ uint64_t DecodeMemoryBytes(const ImageInfo& info, uint32_t scans) {
       return pixels * (channels == 4 ? 4 : 3) + (kept ? pixels * 2 * channels : 0);
     }
     case ImageFormat::kWebp:
-      return pixels * 7;  // lossless: 4 of its own
+      return pixels * 7;  // lossless: plus 4 in the codec
     case ImageFormat::kTiff:
-      return pixels * 8;  // RGBA, and a strip that may be all of it
+      return pixels * 8;  // RGBA, and a strip that may be the whole image
     default:
       return pixels * 3;
   }

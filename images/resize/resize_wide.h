@@ -1,4 +1,4 @@
-// ResizeWide: the resize of images/resize/resize.h for pixels with alpha or of 16 bits.
+// ResizeWide: the resize of images/resize/resize.h for pixels with alpha or 16-bit samples.
 //
 //   std::vector<uint8_t> out(width * height * view.channels * view.sample_bytes);
 //   absl::Status status = ResizeWide(view, box, width, height, filter, out.data());

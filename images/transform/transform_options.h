@@ -87,14 +87,14 @@ struct TransformOptions {
 
   // Whether the options change no image at all.
   bool identity() const;
-  // Option of the command line -> canonical value; empty for the identity. With the versions of the
-  // libraries that decide the bytes.
+  // Command line option -> canonical value; empty for the identity. Includes the versions of the
+  // libraries that determine the bytes.
   std::map<std::string, std::string> ToMap() const;
 
   friend bool operator==(const TransformOptions&, const TransformOptions&) = default;
 };
 
-// The one description of the options, in the order of plan files (see VisitMembers of PlanOptions).
+// The only list of the options, in the order of plan files (see VisitMembers of PlanOptions).
 template <typename Self, typename Visitor>
 requires std::same_as<std::remove_const_t<Self>, TransformOptions>
 void VisitMembers(Self& options, Visitor& visitor) {

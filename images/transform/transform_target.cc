@@ -166,7 +166,7 @@ uint64_t WorkingBytes(const ImageInfo& info, const Target& target) {
   // The decoder's rows, including what it reads before conversion to gray.
   uint64_t pixel_bytes = (target.alpha || target.blend ? 4 : 3) * sample_bytes;
   if (info.format == ImageFormat::kTiff || info.format == ImageFormat::kJpeg) pixel_bytes = 4;
-  // Coefficients of 16 bits in three components; libwebp's own planes; libtiff's strip.
+  // 16-bit coefficients of three components; libwebp's own planes; libtiff's strip.
   if (info.format == ImageFormat::kJpeg && info.progressive()) pixel_bytes += 6;
   if (info.format == ImageFormat::kWebp || info.format == ImageFormat::kTiff) pixel_bytes += 4;
   if (target.blend || (target.bake && info.orientation > 1)) pixel_bytes += 4 * sample_bytes;

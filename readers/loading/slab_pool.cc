@@ -83,7 +83,7 @@ absl::StatusOr<SlabLease> SlabPool::Acquire(std::span<const size_t> run_slabs,
   const bool too_large = total > slabs();
   std::unique_lock lock(mutex_);
   for (;;) {
-    // A request larger than the pool gets separate memory, but only one at a time.
+    // A request larger than the pool gets separate memory, but only if nothing else is leased.
     if (too_large && used_count_ == 0 && overflow_bytes_ == 0) {
       lock.unlock();
       return AllocateOutside(run_slabs);
