@@ -4,6 +4,8 @@
 //   for (...) (*writer)->Append(sample);
 //   absl::Status finished = (*writer)->Finish();
 //
+// Writers do not handle indexes or hashes.
+//
 // Lifetime: borrows the StagedFile and the ShardSpec it was made with; a sample is borrowed until
 // Append returns. A writer destroyed before Finish leaves a file that must be discarded.
 // Thread-safety: one caller at a time, from any thread.

@@ -14,7 +14,8 @@
 //                   that may lie within pixels; the filter also uses pixels around it.
 //   kResize         the whole image, whatever its aspect ratio.
 //
-// Lifetime, thread-safety: plain values, pure functions.
+// Lifetime: plain values.
+// Thread-safety: pure functions.
 // Errors: InvalidArgument (CheckCropOptions); ChooseCrop requires options that pass it, and an
 // image of at least one pixel.
 // Units: pixels of the image as displayed (after the EXIF orientation).

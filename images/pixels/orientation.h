@@ -3,7 +3,8 @@
 //   const Orientation turn = OrientationOf(info.orientation);
 //   const PixelRegion stored = ToStored(turn, shown, info.width, info.height);
 //
-// Lifetime, thread-safety: plain values, pure functions.
+// Lifetime: plain values.
+// Thread-safety: pure functions.
 // Errors: none; values not defined by EXIF count as 1.
 // Units: pixels. "Stored" is as in the file, "shown" as it should be displayed.
 #ifndef SHARDPACK_IMAGES_PIXELS_ORIENTATION_H_

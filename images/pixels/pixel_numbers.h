@@ -9,7 +9,8 @@
 // torchvision's to_tensor and normalize. A division is a multiplication by the reciprocal and two
 // fused steps that correct its rounding, which is far cheaper on a GPU.
 //
-// Lifetime, thread-safety: plain values, pure functions.
+// Lifetime: plain values.
+// Thread-safety: pure functions.
 // Errors: none; std must be finite and nonzero.
 #ifndef SHARDPACK_IMAGES_PIXELS_PIXEL_NUMBERS_H_
 #define SHARDPACK_IMAGES_PIXELS_PIXEL_NUMBERS_H_

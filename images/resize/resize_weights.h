@@ -10,7 +10,8 @@
 // of Pillow's precompute_coeffs (src/libImaging/Resample.c); the weights here are not yet
 // normalised.
 //
-// Lifetime, thread-safety: plain values, pure functions.
+// Lifetime: plain values.
+// Thread-safety: pure functions.
 // Errors: none; sizes must not be zero and the box must be inside.
 // Units: pixels of the input, edges between pixels.
 #ifndef SHARDPACK_IMAGES_RESIZE_RESIZE_WEIGHTS_H_

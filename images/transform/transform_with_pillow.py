@@ -1,8 +1,8 @@
 """Transforms images with Pillow: transform_with_pillow.py JOBS RESULT
 
 Each line of JOBS is "FILE MODE BACKGROUND FILTER WIDTH HEIGHT LEFT TOP RIGHT BOTTOM". The first frame is
-turned upright, converted from its ICC profile to sRGB, blended onto BACKGROUND (rrggbb; - keeps alpha, drop drops it) and
-converted to MODE; its box is resized to WIDTH x HEIGHT (0: not resized). Writes to RESULT a line "WIDTH HEIGHT
+turned upright, converted from its ICC profile to sRGB, blended onto BACKGROUND (rrggbb; - keeps alpha, drop drops it)
+and converted to MODE; its box is resized to WIDTH x HEIGHT (0: not resized). Writes to RESULT a line "WIDTH HEIGHT
 CHANNELS" and the bytes. MODE is one of Pillow's; I;16 is 16-bit gray.
 """
 
