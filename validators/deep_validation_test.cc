@@ -1,4 +1,4 @@
-// What level deep finds in the images of a dataset and of foreign shards, and what it costs.
+// What level deep finds in the images of datasets and foreign shards, and what it costs.
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -53,7 +53,7 @@ class DeepValidation : public ::testing::Test {
   DeepValidation() : folder_(MakeTestFolder("deep")) {}
   ~DeepValidation() override { (void)RemoveTree(folder_); }
 
-  // A dataset of one shard of these images.
+  // A dataset of one shard with these images.
   ValidationReport Packed(std::vector<TestSample> samples, ValidateOptions options = {}) {
     const std::string out = folder_ + "/packed" + std::to_string(++made_);
     std::filesystem::create_directory(out);
@@ -74,7 +74,7 @@ class DeepValidation : public ::testing::Test {
     EXPECT_TRUE(report.ok()) << report.status();
     return report.ok() ? *report : ValidationReport();
   }
-  // This image between two sound ones is found, alone, in both kinds of shards.
+  // Only this image, between two valid ones, is reported, in both kinds of shards.
   void ExpectFinding(const Image& image, FindingId id, bool decoded = false) {
     const std::vector<TestSample> samples = {Sample(Jpeg()), Sample(image), Sample(Jpeg(2))};
     for (const ValidationReport& report : {Packed(samples), Foreign(samples)}) {
@@ -85,7 +85,7 @@ class DeepValidation : public ::testing::Test {
       EXPECT_EQ(finding.key, "k1001");
       EXPECT_EQ(report.images_decoded, decoded ? 3u : 2u);
     }
-    // Full is silent about what only decoding finds.
+    // Full does not report what only decoding can find.
     EXPECT_EQ(id == FindingId::kNotAnImage ? 0u : Foreign(samples, ValidationLevel::kFull).errors(),
               0u);
   }
@@ -129,7 +129,7 @@ TEST_F(DeepValidation, ImageDamaged) {
   Image cut = Jpeg();
   cut.resize(cut.size() / 2);
   ExpectFinding(cut, FindingId::kImageDamaged);
-  // Packed with --allow-truncated, and flagged so.
+  // Packed with --allow-truncated, and flagged accordingly.
   TestSample flagged = Sample(cut);
   ASSERT_TRUE(flagged.info.truncated());
   const ValidationReport report = Packed({flagged});
@@ -140,7 +140,7 @@ TEST_F(DeepValidation, ImageDamaged) {
 TEST_F(DeepValidation, NotAnImage) {
   const ValidationReport report = Packed({Sample({'<', 'h', 't', 'm', 'l', '>'})});
   EXPECT_EQ(report.findings.count(FindingId::kNotAnImage), 1u) << ToText(report);
-  // Foreign shards: found at full already, and once.
+  // Foreign shards: already found at full, and only once.
   EXPECT_EQ(Foreign({Sample({'<', 'h', 't', 'm', 'l', '>'})}).errors(), 1u);
 }
 
@@ -161,7 +161,7 @@ TEST_F(DeepValidation, ImageFacts) {
   ASSERT_EQ(report.findings.count(FindingId::kImageFacts), 1u) << ToText(report);
   EXPECT_THAT(report.findings.kept()[0].expected, HasSubstr("800 x 60"));
   EXPECT_THAT(report.findings.kept()[0].actual, HasSubstr("80 x 60"));
-  sample.info = {};  // an index that knows nothing says nothing wrong
+  sample.info = {};  // an index without facts cannot contradict
   EXPECT_EQ(Packed({sample}).errors(), 0u);
 }
 
@@ -177,7 +177,7 @@ TEST_F(DeepValidation, RawPixels) {
   EXPECT_EQ(report.findings.kept()[0].actual, "72 bytes");
 }
 
-// Time and memory of the rest are bounded: 2 s each, and less than what their pixels would take.
+// Time and memory for the rest are bounded: 2 s each, and less than their pixels would take.
 class HostileImages : public DeepValidation {
  protected:
   void ExpectCheap(const Image& image, FindingId id, bool decoded = false) {

@@ -32,7 +32,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Of repeated keys as many are told apart as anyone will read.
+// More repeated keys than this are not resolved; nobody would read them.
 constexpr size_t kMaxRepeatedKeys = 1000;
 
 CheckRun MakeRun(const ValidateOptions& options, ValidationProgress& progress,
@@ -46,7 +46,7 @@ CheckRun MakeRun(const ValidateOptions& options, ValidationProgress& progress,
                .stop = stop,
                .gates = gates};
   if (options.max_seconds > 0) {
-    // Beyond a century the clock would overflow.
+    // More than a century would overflow the clock.
     const double seconds = std::min(options.max_seconds, 3e9);
     run.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                       std::chrono::duration<double>(seconds));
@@ -67,7 +67,7 @@ absl::Status CheckOptions(const ValidateOptions& options) {
   return absl::OkStatus();
 }
 
-// Runs `check` for the chosen shards, several at a time. One outcome a chosen shard.
+// Runs `check` for the selected shards, several at a time. Returns one outcome per selected shard.
 absl::StatusOr<std::vector<ShardOutcome>> ForEachShard(
     const std::vector<size_t>& chosen, int jobs, const CheckRun& run,
     const std::function<void(size_t shard, ShardOutcome&)>& check) {
@@ -90,8 +90,8 @@ absl::StatusOr<std::vector<ShardOutcome>> ForEachShard(
   return outcomes;
 }
 
-// Records with the same key, told apart by the keys themselves. keys_of gives the keys of some
-// records of a shard.
+// Reports records with the same key, after comparing the keys themselves. keys_of returns the keys
+// of some records of a shard.
 void ReportRepeatedKeys(const std::vector<size_t>& chosen,
                         const std::vector<ShardOutcome>& outcomes,
                         const std::function<std::string(size_t shard)>& name_of,
@@ -147,7 +147,7 @@ void AddOutcomes(const std::vector<ShardOutcome>& outcomes, ValidationReport& re
     for (const std::string& gap : outcome.not_checked) {
       constexpr size_t kMaxGaps = 100;
       const bool told = std::find(report.not_checked.begin(), report.not_checked.end(), gap) !=
-                        report.not_checked.end();  // the same of every shard
+                        report.not_checked.end();  // the same text for every shard
       if (!told && report.not_checked.size() < kMaxGaps) report.not_checked.push_back(gap);
     }
   }
@@ -157,7 +157,7 @@ void AddOutcomes(const std::vector<ShardOutcome>& outcomes, ValidationReport& re
   }
 }
 
-// What the options leave out, and what was cut off.
+// Reports what the options exclude and what was cut short.
 void SayWhatWasLeftOut(const ValidateOptions& options, const CheckRun& run, bool foreign,
                        ValidationReport& report) {
   const auto gap = [&](const std::string& text) { report.not_checked.push_back(text); };
@@ -211,7 +211,7 @@ void ReportManifest(const absl::Status& status, FindingTally& findings) {
   findings.Report(std::move(finding));
 }
 
-// False when there is no manifest to go on with.
+// False if there is no manifest to continue with.
 bool ReadManifest(const std::string& dataset, ValidationReport& report, Manifest& manifest) {
   absl::StatusOr<Manifest> read = Manifest::Read(dataset);
   if (!read.ok()) {
@@ -242,7 +242,7 @@ bool ReadManifest(const std::string& dataset, ValidationReport& report, Manifest
   return true;
 }
 
-// What a manifest that adds up can still say wrongly: nobody can go by such classes or splits.
+// Errors that a consistent manifest can still contain: classes or splits that cannot be used.
 void CheckNames(const Manifest& manifest, const Format* format, FindingTally& findings) {
   std::set<std::string_view> classes;
   for (const std::string& name : manifest.classes) {
@@ -251,7 +251,7 @@ void CheckNames(const Manifest& manifest, const Format* format, FindingTally& fi
     finding.detail = name;
     findings.Report(std::move(finding));
   }
-  // Whoever has made adopted shards has named them as they liked.
+  // Shards indexed in place may have any names.
   if (manifest.adopted() || format == nullptr || FindLayout(*format, manifest.layout) == nullptr)
     return;
   std::map<std::string_view, uint32_t> total, next;
@@ -340,7 +340,7 @@ absl::StatusOr<ValidationReport> ValidateDataset(const std::string& dataset,
       },
       report.findings);
   if (options.level != ValidationLevel::kQuick && !run.Stopped()) {
-    // Cancelled is told by SayWhatWasLeftOut.
+    // SayWhatWasLeftOut reports a cancellation.
     (void)CheckOtherFiles(dataset, manifest, folder, run, report.bytes_read, report.findings);
   }
   if (options.visit_source && options.subset_count == 1 && !run.Stopped()) {

@@ -44,7 +44,7 @@ using testing::WriteTestShard;
 
 const Format* const kToy[] = {&ToyFormat()};
 
-// One dataset of three shards of six records each in a folder of its own.
+// One dataset of three shards with six records each, in its own folder.
 class Scene {
  public:
   explicit Scene(TestDatasetOptions options = {.shards = 3, .records_per_shard = 6})
@@ -70,12 +70,12 @@ class Scene {
         made.samples.begin() + static_cast<ptrdiff_t>(shard * made.records_per_shard);
     return {begin, begin + static_cast<ptrdiff_t>(made.records_per_shard)};
   }
-  // Writes the index of shard 1 as if these were its samples, and a manifest that vouches for it.
+  // Writes the index of shard 1 as if these were its samples, and a manifest that matches it.
   void Reindex(const std::vector<TestSample>& samples) {
     Write("train-1.pidx", IndexTestShard(Path("train-1.toy"), ToyFormat(), samples));
     Reseal();
   }
-  // The same with any change of the rows.
+  // The same with arbitrary changes to the rows.
   struct Row {
     ScannedRecord record;
     ScannedField image;
@@ -133,7 +133,7 @@ std::string Names(const ValidationReport& report) {
   return names;
 }
 
-// --- Each finding of this layer, made to fire.
+// --- Each finding of this layer, provoked.
 
 ssize_t FailingPread(int fd, void* into, size_t size, off_t offset) {
   const std::string link = "/proc/self/fd/" + std::to_string(fd);
@@ -158,7 +158,7 @@ ValidationReport AgainstSources(const std::function<void(const std::string& root
   return report;
 }
 
-// A dataset of which one sample has a text, against a source in which samples have these.
+// A dataset with one sample that has a text, against a source in which these samples have texts.
 ValidationReport AgainstTexts(const std::map<size_t, std::string>& texts) {
   Scene scene;
   const std::vector<TestSample> samples = scene.SamplesOf(1);
@@ -191,7 +191,7 @@ ValidationReport ForeignReport(const std::vector<std::string>& paths, ValidateOp
 }
 
 using Maker = std::function<ValidationReport()>;
-// A change of a sound dataset, and what a full validation says then.
+// A change to a valid dataset, and the result of a full validation afterwards.
 Maker After(std::function<void(Scene&)> change) {
   return [change] {
     Scene scene;
@@ -415,7 +415,7 @@ INSTANTIATE_TEST_SUITE_P(Catalogue, FindingFires, ::testing::ValuesIn(MadeFindin
                            return name;
                          });
 
-// The rows of a format are the format's to test; all others are made here.
+// Each format tests its own rows; all others are tested here.
 TEST(Catalogue, EveryFindingOfThisLayerHasATest) {
   for (const FindingSpec& spec : AllFindings()) {
     const bool ours = spec.id < FindingId::kContainerTruncated || spec.id == FindingId::kNotAnImage;
@@ -423,7 +423,7 @@ TEST(Catalogue, EveryFindingOfThisLayerHasATest) {
   }
 }
 
-// --- What a report says.
+// --- The content of a report.
 
 TEST(Validator, ASoundDatasetHasNoFinding) {
   for (const ValidationLevel level : {ValidationLevel::kQuick, ValidationLevel::kFull}) {
@@ -465,8 +465,8 @@ TEST(Validator, JsonEscapesWhatIsNotUtf8AndTextWhatDrivesATerminal) {
 TEST(Validator, OneLostRecordIsOneFindingAndTheNextOnesMatch) {
   Scene scene;
   std::vector<TestSample> samples = scene.SamplesOf(1);
-  // The same offsets after a record that is gone: a hole is not possible in this format, so the
-  // index has one more.
+  // The same offsets after a removed record: this format cannot have gaps, so the index has one
+  // more record.
   scene.EditIndex([](auto& rows) {
     Scene::Row extra = rows[2];
     extra.record.offset += 1;
@@ -508,7 +508,7 @@ TEST(Validator, ASwappedShardOfTheSameSizeIsFoundAtEachLevel) {
   EXPECT_THAT(Names(ours.Validate({.level = ValidationLevel::kQuick})),
               AllOf(HasSubstr("index-shard-mismatch"), HasSubstr("record-hash")));
   EXPECT_THAT(Names(ours.Validate()), HasSubstr("file-hash"));
-  // With its index it is still not the one that the manifest names.
+  // Even with its own index, it is not the shard that the manifest names.
   ours.Write("train-1.pidx", ReadTestFile(other + "/train-1.pidx"));
   EXPECT_THAT(Names(ours.Validate({.level = ValidationLevel::kQuick})),
               HasSubstr("index-shard-mismatch"));
@@ -625,7 +625,7 @@ ssize_t CountingPread(int fd, void* into, size_t size, off_t offset) {
   return ::pread(fd, into, size, offset);
 }
 
-// A folder a sample, and one file name in all of them: the folder above has got another name.
+// One folder per sample with the same file name in each; the folder above was renamed.
 TEST(Validator, AFileThatNoRecordHasIsReadOnce) {
   constexpr int kFiles = 60;
   TestDatasetOptions options{.shards = 1, .records_per_shard = kFiles};
@@ -633,7 +633,7 @@ TEST(Validator, AFileThatNoRecordHasIsReadOnce) {
   for (int i = 0; i < kFiles; ++i) {
     options.samples[i].source_path = "was/" + std::to_string(i) + "/rgb.jpg";
     options.samples[i].image.resize(40);
-    options.samples[i].image[20] = static_cast<char>(i);  // all of them differ
+    options.samples[i].image[20] = static_cast<char>(i);  // all of them are different
   }
   Scene scene(options);
   const std::string source = MakeTestFolder("moved");
@@ -685,9 +685,9 @@ TEST(Validator, AStopEndsTheLookForMovedFiles) {
               Contains("which files of the source are not in the dataset: stopped"));
 }
 
-// --- Adopted datasets.
+// --- Datasets indexed in place.
 
-// The scene's shards lie in one folder, manifest and indexes in another.
+// The scene's shards are in one folder, manifest and indexes in another.
 class IndexedScene : public Scene {
  public:
   IndexedScene() {

@@ -1,4 +1,4 @@
-// ClassName: what a label is called.
+// ClassName: the name of a label's class.
 //
 //   ClassName(manifest.classes, 1);   // "dog"
 //
@@ -12,7 +12,7 @@
 
 namespace shardpack {
 
-// "" for no label; the number where the classes have no name for it.
+// "" for no label; the number itself if the class has no name.
 inline std::string ClassName(std::span<const std::string> classes, int64_t label) {
   if (label < 0) return "";
   const auto place = static_cast<uint64_t>(label);

@@ -1,5 +1,4 @@
-// HoldsDatasetParts: what a folder without a manifest is: an unfinished or damaged dataset, or
-// none.
+// HoldsDatasetParts: whether a folder without a manifest is an unfinished or damaged dataset.
 //
 //   absl::StatusOr<bool> parts = HoldsDatasetParts("OUT");
 //
@@ -14,7 +13,7 @@
 
 namespace shardpack {
 
-// Whether there is an index or `.pack` in it.
+// True if the folder contains an index or `.pack`.
 absl::StatusOr<bool> HoldsDatasetParts(const std::string& folder);
 
 }  // namespace shardpack

@@ -53,7 +53,7 @@ absl::StatusOr<FoundShard> FindShard(const std::string& path, bool is_folder,
     }
     candidates.push_back(std::move(candidate));
   }
-  // A file's content says more than its name.
+  // The content takes precedence over the name.
   for (const std::string_view name : {std::string_view(), BaseName(path)}) {
     for (Candidate& candidate : candidates) {
       if (!candidate.format->sniff(candidate.head, name)) continue;

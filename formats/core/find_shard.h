@@ -1,4 +1,4 @@
-// FindShard: which of some formats a file or folder is a shard of.
+// FindShard: finds the format that a file or folder is a shard of.
 //
 //   absl::StatusOr<FoundShard> shard = FindShard("train.lmdb", /*is_folder=*/true, formats);
 //   if (shard.ok() && shard->format != nullptr) Scan(shard->data_path);   // train.lmdb/data.mdb
@@ -16,16 +16,16 @@
 
 namespace shardpack {
 
-// What Format::sniff may look at.
+// The number of bytes that Format::sniff may look at.
 inline constexpr size_t kSniffBytes = 1024;
 
 struct FoundShard {
-  const Format* format = nullptr;  // null: none takes it
-  std::string data_path;           // the file itself, or that in the folder which holds the data
+  const Format* format = nullptr;  // null: no format accepts it
+  std::string data_path;           // the file itself, or the data file in the folder
 };
 
-// By the first bytes, then by the name. `path` is a folder or a regular file; a folder is a shard
-// when it holds the data file of a format.
+// Goes by the first bytes, then by the name. `path` is a folder or a regular file; a folder is a
+// shard if it contains the data file of a format.
 absl::StatusOr<FoundShard> FindShard(const std::string& path, bool is_folder,
                                      std::span<const Format* const> formats);
 

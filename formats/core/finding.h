@@ -5,7 +5,8 @@
 //   finding.offset = 512;  finding.expected = "006377";  finding.actual = "006370";
 //   sink.Report(std::move(finding));
 //
-// Thread-safety: as a plain value; a FindingSink has one caller at a time unless it says otherwise.
+// Thread-safety: as a plain value; a FindingSink takes one caller at a time unless it says
+// otherwise.
 // Units: offset and length are bytes from the start of the shard file.
 #ifndef SHARDPACK_FORMATS_CORE_FINDING_H_
 #define SHARDPACK_FORMATS_CORE_FINDING_H_
@@ -21,7 +22,8 @@ namespace shardpack {
 
 enum class Severity : uint8_t { kWarning, kError };
 
-// One row of the catalogue in finding.cc each; the id string is stable and part of the JSON output.
+// Each value has one row in the catalogue in finding.cc; the id string is stable and part of the
+// JSON output.
 enum class FindingId : uint16_t {
   // dataset
   kManifestMissing,
@@ -135,26 +137,26 @@ struct FindingSpec {
   std::string_view name;  // stable, kebab-case
   Severity severity;
   std::string_view message;         // one sentence
-  std::string_view hint;            // what to do or to run next; OUT stands for the dataset's name
-  std::string_view lone_hint = {};  // the same for a shard without a dataset; empty: no other
+  std::string_view hint;            // what to do or run next; OUT stands for the dataset's name
+  std::string_view lone_hint = {};  // replaces hint for a shard without a dataset; may be empty
 };
 
-// Every finding there is, in the order of FindingId. Static storage.
+// All findings, in the order of FindingId. Static storage.
 std::span<const FindingSpec> AllFindings();
 const FindingSpec& SpecOf(FindingId id);
 
 struct Finding {
   FindingId id = FindingId::kCount;
   Severity severity = Severity::kError;
-  std::string shard;               // path as the user would name it
+  std::string shard;               // path, as the user would write it
   std::optional<uint64_t> record;  // number within the shard, from 0
   std::string key, field;          // raw bytes; printed escaped
   std::optional<uint64_t> offset, length;
-  std::string expected, actual;  // empty when they say nothing
-  std::string detail;            // overrides nothing; added to the message
+  std::string expected, actual;  // empty if not applicable
+  std::string detail;            // appended to the message
 };
 
-// A Finding with the severity of its catalogue row.
+// Creates a Finding with the severity from its catalogue row.
 Finding MakeFinding(FindingId id, std::string_view shard);
 // "error tar-checksum train-000000.tar record 3 key cat/1 at offset 512: message: detail (expected
 // X, actual Y)"
@@ -166,8 +168,8 @@ class FindingSink {
   virtual void Report(Finding finding) = 0;
 };
 
-// Keeps all findings up to a bound and counts the rest, so that a wholly damaged shard cannot fill
-// the memory.
+// Keeps a limited number of findings and counts the rest, so that a completely damaged shard cannot
+// fill the memory.
 class FindingList : public FindingSink {
  public:
   explicit FindingList(size_t keep = 10000) : keep_(keep) {}

@@ -33,7 +33,7 @@ TEST(Catalogue, EveryRowSaysSomething) {
     EXPECT_EQ(&SpecOf(spec.id), &spec);
     EXPECT_GT(spec.message.size(), 10u) << spec.name;
     EXPECT_GT(spec.hint.size(), 10u) << spec.name;
-    // A lone shard has no dataset to repair.
+    // A single shard has no dataset to repair.
     EXPECT_EQ(spec.hint.find("`pack repair OUT`") != spec.hint.npos, !spec.lone_hint.empty())
         << spec.name;
     EXPECT_EQ(spec.lone_hint.find("OUT"), spec.lone_hint.npos) << spec.name;

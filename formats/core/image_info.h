@@ -5,7 +5,7 @@
 //
 // Thread-safety: as any plain value.
 // Units: width and height are pixels as stored (before the EXIF orientation is applied). The struct
-// is stored as it is, little-endian, in the image column of a shard index.
+// is stored unchanged, little-endian, in the image column of a shard index.
 #ifndef SHARDPACK_FORMATS_CORE_IMAGE_INFO_H_
 #define SHARDPACK_FORMATS_CORE_IMAGE_INFO_H_
 
@@ -14,7 +14,7 @@
 
 namespace shardpack {
 
-// Values are stored on disk: never renumber, only append.
+// Stored on disk: never renumber, only append.
 enum class ImageFormat : uint8_t {
   kUnknown = 0,
   kJpeg = 1,
@@ -23,10 +23,10 @@ enum class ImageFormat : uint8_t {
   kGif = 4,
   kBmp = 5,
   kTiff = 6,
-  kRaw = 7,  // samples of 8 bits without a header: height, width, channels
+  kRaw = 7,  // 8-bit samples without a header: height, width, channels
 };
 
-// The colour model that the encoded samples are in. Stored on disk: only append.
+// The colour model of the encoded samples. Stored on disk: only append.
 enum class ColorSpace : uint8_t {
   kUnknown = 0,
   kGray = 1,
@@ -43,7 +43,7 @@ struct ImageInfo {
     kProgressive = 1,  // progressive JPEG or interlaced PNG/GIF
     kAnimated = 2,     // more than one frame
     kAlpha = 4,        // an alpha channel or a transparent colour
-    kTruncated = 8,    // the structure ends early; packed by request only
+    kTruncated = 8,    // the structure ends early; packed only on request
   };
 
   uint32_t width = 0;
@@ -89,7 +89,8 @@ constexpr std::string_view ImageExtension(ImageFormat format) {
   return "bin";
 }
 
-// Pixels without a header, 8 bits a sample: gray, gray and alpha, RGB or RGBA by `channels`.
+// Pixels without a header, 8 bits per sample: gray, gray and alpha, RGB or RGBA, depending on
+// `channels`.
 constexpr ImageInfo RawImageInfo(uint32_t height, uint32_t width, uint8_t channels) {
   ImageInfo info;
   info.width = width;
@@ -106,7 +107,7 @@ constexpr ImageInfo RawImageInfo(uint32_t height, uint32_t width, uint8_t channe
   return info;
 }
 
-// What the pixels of a kRaw image take.
+// The size of a kRaw image's pixels.
 constexpr uint64_t RawImageBytes(const ImageInfo& info) {
   return uint64_t{info.width} * info.height * info.channels * (info.bits_per_channel / 8u);
 }

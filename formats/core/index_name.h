@@ -1,13 +1,13 @@
-// IndexName: what the index of a shard is called.
+// IndexName: the file name of a shard's index.
 //
 //   std::string name = IndexName("train-000000.tar");   // train-000000.pidx
 //
-// The shard's name without its extension, so that a pattern for shards (*.tar*) meets no index. An
-// extension is a dot and what follows it, a letter and then letters and digits: part.0 and
-// train.tfrecord-00000-of-00012 have none, and the suffix comes after the whole name. Two shards
-// may have one index name (a.h5 and a.hdf5); whoever names files that others chose must look for
-// that. Of a dataset its manifest says what the indexes are called: those of older versions have
-// the whole name of the shard.
+// The shard's name with its extension replaced, so that a pattern for shards (*.tar*) matches no
+// index. An extension is a dot, a letter, and then letters and digits: part.0 and
+// train.tfrecord-00000-of-00012 have none, so the suffix is appended to the whole name. Two shards
+// can have the same index name (a.h5 and a.hdf5); callers that do not choose the shards' names must
+// check for that. The manifest of a dataset gives the names of its indexes; older versions used the
+// whole name of the shard.
 #ifndef SHARDPACK_FORMATS_CORE_INDEX_NAME_H_
 #define SHARDPACK_FORMATS_CORE_INDEX_NAME_H_
 
@@ -17,7 +17,7 @@
 namespace shardpack {
 
 std::string IndexName(std::string_view shard);
-// With the whole name of the shard: no two shards share one.
+// Appends to the whole name of the shard, so no two shards share an index name.
 std::string LongIndexName(std::string_view shard);
 
 }  // namespace shardpack

@@ -88,14 +88,14 @@ Json FromMembers(const Object& members) {
 // The canonical text without `self`.
 std::string Body(const Manifest& manifest) {
   Envelope envelope;
-  // Members are named once for both directions; writing only reads through them.
+  // One list of members serves reading and writing; writing does not modify them.
   Object members = MembersOf(const_cast<Manifest&>(manifest), envelope);
   std::erase_if(members, [](const Member& member) { return member.name == "self"; });
   return FromMembers(members).dump(1) + "\n";
 }
 
-// `self` stands on a line of its own before this one. A string of JSON holds no newline, so it is
-// found once.
+// `self` is on its own line before this one. JSON strings contain no raw newline, so this text
+// occurs once.
 constexpr std::string_view kAfterSelf = "\n \"shards\": ";
 
 std::string WithSelf(std::string body, const Digest& self) {
@@ -152,7 +152,7 @@ absl::StatusOr<Manifest> Manifest::Parse(std::string_view json) {
                                          self.ToHex(), ", actual ", envelope.self.ToHex(), ")"),
                             ManifestDefect::kSelfHash);
     }
-  } catch (const std::bad_alloc&) {  // which says nothing about the manifest
+  } catch (const std::bad_alloc&) {  // says nothing about the manifest
     throw;
   } catch (const std::exception& error) {
     return RefuseManifest(EscapeForTerminal(error.what()));

@@ -1,17 +1,17 @@
-// Manifest: manifest.json, the one commit point of a dataset. A dataset exists when this file has
-// been renamed into place.
+// Manifest: manifest.json, the single commit point of a dataset. A dataset exists once this file
+// has been renamed into place.
 //
 //   absl::StatusOr<Manifest> manifest = Manifest::Read("OUT");
 //   for (const ManifestShard& shard : manifest->shards) ...
 //   std::string json = manifest->ToJson();  // canonical: sorted keys, its own hash as "self"
 //
-// Canonical form: UTF-8, sorted keys, one blank of indent a level, one newline at the end; strings
-// through PercentEscape (formats/io/escape.h); digests as 32 hex digits. `self` is the XXH3-128 of
-// that text without the line of `self`.
+// Canonical form: UTF-8, sorted keys, indented by one space per level, one newline at the end;
+// strings through PercentEscape (formats/io/escape.h); digests as 32 hex digits. `self` is the
+// XXH3-128 of that text without the `self` line.
 //
-// Errors: Parse answers DataLoss with the place for anything that is not exactly a manifest written
-// by ToJson (hash, spelling, limits, names, sums); DefectOf says which kind. Read also answers
-// NotFound and the errors of reading.
+// Errors: Parse returns DataLoss with the position for any text that ToJson would not write (hash,
+// spelling, limits, names, sums); DefectOf gives the kind. Read also returns NotFound and I/O
+// errors.
 // Units: bytes.
 #ifndef SHARDPACK_FORMATS_CORE_MANIFEST_H_
 #define SHARDPACK_FORMATS_CORE_MANIFEST_H_
@@ -44,105 +44,107 @@ struct ManifestShard {
   uint64_t bytes = 0, records = 0;
   Digest xxh3_128;
   FileEntry index;
-  std::string sha256;  // empty unless asked for
-  // Of an adopted shard that does not lie in the dataset's folder under its name: its data file,
-  // absolute or relative to that folder, `..` included. It is then not in `files`.
+  std::string sha256;  // empty unless requested
+  // The data file of a shard that was indexed in place and is not in the dataset's folder under its
+  // name: an absolute path or one relative to that folder, possibly with `..`. It is not in
+  // `files`.
   std::string location = {};
-  // What the shard was planned for, where samples turned out bad: "records", and "bytes of FIELD"
-  // in all. Some containers depend on it, so that without it a shard could not be made again from
-  // what is in it. Empty where it follows from the records.
+  // The planned totals, if samples turned out to be bad: "records", and the total "bytes of FIELD".
+  // Some containers depend on them, so the shard could not be rebuilt from its content alone. Empty
+  // if they follow from the records.
   std::map<std::string, uint64_t> planned = {};
 };
 
-// Names in ManifestShard::planned.
+// Keys of ManifestShard::planned.
 inline constexpr std::string_view kPlannedRecords = "records";
 inline constexpr std::string_view kPlannedBytesOf = "bytes of ";
 
 struct ManifestCounts {
   uint64_t seen = 0, packed = 0, filtered = 0, skipped = 0, failed = 0;
-  std::map<std::string, uint64_t> ignored = {};  // other files by extension; not in `seen`
+  std::map<std::string, uint64_t> ignored = {};  // other files by extension; not counted in `seen`
 };
 
-// What a loader wants to know before it reads anything.
+// What a loader wants to know before it reads any data.
 struct DatasetFacts {
   uint64_t largest_record_bytes = 0, max_image_bytes = 0, image_bytes = 0;
   uint32_t min_width = 0, max_width = 0, min_height = 0, max_height = 0;
-  std::map<std::string, uint64_t> image_formats;  // by ImageExtension
-  // Where the pixels were to be changed: how many images were "kept" byte for byte, how many
-  // "re-encoded", and of these, for each kind of change, how many it befell.
+  std::map<std::string, uint64_t> image_formats;  // keyed by ImageExtension
+  // If a transform was requested: the number of images "kept" byte for byte, the number
+  // "re-encoded", and for each kind of change, the number of images it affected.
   std::map<std::string, uint64_t> pixels = {};
-  // On request, exact sums over all pixels of 8 bits, gray as red, green and blue: "images",
-  // "pixels", "sum_0" to "sum_2", "squares_0" to "squares_2"; "undecodable" images are not in them.
+  // On request, exact sums over all 8-bit pixels, gray counted as red, green and blue: "images",
+  // "pixels", "sum_0" to "sum_2", "squares_0" to "squares_2". "undecodable" images are not
+  // included.
   std::map<std::string, uint64_t> pixel_sums = {};
-  // What follows from these: "mean" and "std" of values 0 to 1, one number a channel, as decimal
-  // text with commas between.
+  // Derived from pixel_sums: "mean" and "std" of values 0 to 1, one number per channel, as decimal
+  // text separated by commas.
   std::map<std::string, std::string> pixel_stats = {};
 };
 
-// What `origin` says of shards that another tool has made.
+// The value of `origin` for third-party shards.
 inline constexpr std::string_view kAdoptedOrigin = "adopted";
 
 struct Manifest {
   static constexpr int kSchema = 1;
 
   std::string format, layout;
-  // Empty: packed from a source. kAdoptedOrigin: the shards were found and indexed as they are, so
-  // that there is no plan, no option and no source; other files may lie beside them.
+  // Empty: packed from a source. kAdoptedOrigin: existing shards were indexed in place, so there is
+  // no plan, option or source, and the folder may contain other files.
   std::string origin;
   std::map<std::string, std::string> tool;  // version, commit, linked libraries
-  // Those that change bytes, as the user would spell them.
+  // Options that change bytes, as the user would write them.
   std::map<std::string, std::string> options;
   Digest options_digest, plan_digest;
   std::string source_root;
   uint64_t source_files = 0, source_bytes = 0;
-  // Of when the source's files were last modified, 32 hex digits: tells a rerun that they still are
-  // what was packed. Not part of what was packed, and so not of the identity. Empty in manifests of
-  // older versions.
+  // A hash of the source files' modification times, 32 hex digits, by which a rerun sees that the
+  // files are still those that were packed. Not part of what was packed, so not part of the
+  // identity. Empty in manifests of older versions.
   std::string source_times;
   Digest listing_digest;
   ManifestCounts counts;
-  std::vector<std::string> classes;  // ordered; a label is a position here
+  std::vector<std::string> classes;  // indexed by label
   int64_t label_base = 0;
-  std::map<std::string, uint64_t> splits;  // records of each
+  std::map<std::string, uint64_t> splits;  // records per split
   std::vector<ManifestShard> shards;
-  // Every file of the dataset but the manifest itself, sorted by name.
+  // Every file of the dataset except the manifest itself, sorted by name.
   std::vector<FileEntry> files;
   DatasetFacts facts;
 
   std::string ToJson() const;
   static absl::StatusOr<Manifest> Parse(std::string_view json);
   static absl::StatusOr<Manifest> Read(const std::string& dataset);  // the folder
-  // What Parse checks of the values: names, uniqueness, `files` covering the shards and indexes,
-  // sums. DataLoss.
+  // The checks that Parse makes on the values: names, uniqueness, sums, and whether `files` covers
+  // the shards and indexes. DataLoss.
   absl::Status Check() const;
 
   bool adopted() const { return origin == kAdoptedOrigin; }
-  // The file that a shard's extents count in, relative to the dataset's folder or absolute: the
-  // shard, the one file of the folder that it is, or where the shard says it lies.
+  // The file that a shard's extents refer to, absolute or relative to the dataset's folder: the
+  // shard itself, the data file if the shard is a folder, or the shard's location.
   std::string DataFileOf(const ManifestShard& shard) const;
 
   // Hash over format, layout, classes and the shards' names, sizes and hashes: what was packed, not
-  // how or where from.
+  // how or from where.
   Digest Identity() const;
 };
 
-// What is wrong with a manifest that Parse or Check refused.
+// What is wrong with a manifest that Parse or Check rejected.
 enum class ManifestDefect : uint8_t {
   kOther,       // not a manifest: spelling, members, limits, names
   kSelfHash,    // a manifest whose bytes were changed
-  kAccounting,  // its own hash fits, but its counts do not add up
+  kAccounting,  // the hash of the text is right, but the counts do not add up
 };
 ManifestDefect DefectOf(const absl::Status& status);
 
-// True for one or two components of [A-Za-z0-9._-]{1,128}, none beginning with a dot; excepted are
-// the folder .nv-meta and the file .nv-meta/.info.json.
+// True for one or two components of [A-Za-z0-9._-]{1,128} that do not begin with a dot. Also true
+// for the folder .nv-meta and the file .nv-meta/.info.json.
 bool IsDatasetFileName(std::string_view name);
-// True for what a shard's location may be: a path without empty and `.` components, with `..` at
-// the beginning alone.
+// True for a valid shard location: a path without empty and `.` components, with `..` only at the
+// beginning.
 bool IsShardLocation(std::string_view path);
-// `name` as a dataset in `folder` means it: an absolute path stays.
+// Resolves `name` relative to `folder`, the dataset's; an absolute path is unchanged.
 std::string PathInDataset(const std::string& folder, const std::string& name);
-// "dataset xxh3:<32 hex>" without the first word; accepted by --expect.
+// "xxh3:<32 hex>", as --expect accepts it.
 std::string IdentityText(const Digest& identity);
 
 }  // namespace shardpack

@@ -1,4 +1,4 @@
-// What a manifest's values must fulfil, and what is derived from them. The text form is in
+// The constraints on a manifest's values, and values derived from them. The text form is in
 // manifest.cc.
 #include <algorithm>
 #include <array>
@@ -13,7 +13,7 @@
 namespace shardpack {
 namespace {
 
-// Energon looks for its files under these names (energon/flavors/webdataset/config.py).
+// Energon expects its files under these names (energon/flavors/webdataset/config.py).
 constexpr std::string_view kEnergonFolder = ".nv-meta", kEnergonInfo = ".info.json";
 constexpr size_t kMaxComponentBytes = 128;
 constexpr size_t kMaxLocationBytes = 4096;  // PATH_MAX
@@ -26,7 +26,7 @@ bool IsComponent(std::string_view name) {
   });
 }
 
-// Adds to `sum`; false when 64 bits do not hold it.
+// Adds to `sum`; false on 64-bit overflow.
 bool Add(uint64_t& sum, uint64_t more) { return !__builtin_add_overflow(sum, more, &sum); }
 
 absl::Status CheckFiles(const Manifest& manifest) {
@@ -44,7 +44,7 @@ absl::Status CheckFiles(const Manifest& manifest) {
   return absl::OkStatus();
 }
 
-// The entry of that name, or of the first file in the folder of that name.
+// The entry with that name, or the first file in the folder with that name.
 const FileEntry* FindFile(const Manifest& manifest, const std::string& name) {
   const auto from = [&](const std::string& first) {
     return std::lower_bound(
@@ -58,7 +58,7 @@ const FileEntry* FindFile(const Manifest& manifest, const std::string& name) {
   return file != manifest.files.end() && file->name.starts_with(folder) ? &*file : nullptr;
 }
 
-// Of a shard that is a folder, the file in it that has the shard's size and hash.
+// For a shard that is a folder: the file in it that has the shard's size and hash.
 const FileEntry* FindShardFile(const Manifest& manifest, const ManifestShard& shard) {
   const FileEntry* file = FindFile(manifest, shard.name);
   if (file == nullptr || file->name == shard.name) return file;
@@ -74,7 +74,7 @@ bool IsSha256(std::string_view hex) {
   return hex.size() == 64 && hex.find_first_not_of("0123456789abcdef") == hex.npos;
 }
 
-// What was packed lies in its folder: only an adopted dataset may point elsewhere.
+// Packed shards are in the dataset's folder; only shards indexed in place may be elsewhere.
 absl::Status CheckLocation(const Manifest& manifest, const ManifestShard& shard,
                            const FileEntry* file) {
   if (!manifest.adopted() || !IsShardLocation(shard.location)) {
@@ -122,7 +122,7 @@ absl::Status CheckShards(const Manifest& manifest) {
       return RefuseManifest("shards: the records do not fit 64 bits", ManifestDefect::kAccounting);
     }
   }
-  // A split may be left without a shard, but a shard names one of the splits.
+  // A split may have no shards, but every shard must name one of the splits.
   for (const auto& [split, count] : manifest.splits) {
     const uint64_t actual = records.count(split) != 0 ? records[split] : 0;
     if (actual != count) {
@@ -162,7 +162,7 @@ absl::Status CheckCounts(const Manifest& manifest) {
   return absl::OkStatus();
 }
 
-// Text with its length in front: no two lists of texts give the same bytes.
+// Prefixes the text with its length, so that different lists of texts never yield the same bytes.
 void UpdateText(DigestStream& stream, std::string_view text) {
   const uint64_t bytes = text.size();
   stream.Update(AsBytes({reinterpret_cast<const char*>(&bytes), sizeof(bytes)}));

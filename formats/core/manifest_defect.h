@@ -1,9 +1,8 @@
-// RefuseManifest: the one way in which manifest.cc and manifest_check.cc refuse a manifest. Not for
-// other callers.
+// RefuseManifest: the error for a rejected manifest. Internal to manifest.cc and manifest_check.cc.
 //
 //   if (twice) return RefuseManifest(absl::StrCat("shards: twice: ", name));
 //
-// Errors: it makes one: DataLoss, with a payload for DefectOf.
+// Errors: returns one: DataLoss, with a payload for DefectOf.
 #ifndef SHARDPACK_FORMATS_CORE_MANIFEST_DEFECT_H_
 #define SHARDPACK_FORMATS_CORE_MANIFEST_DEFECT_H_
 

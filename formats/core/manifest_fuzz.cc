@@ -1,5 +1,5 @@
-// Any bytes as a manifest: refused, or exactly what ToJson writes. Each input is also tried with a
-// right `self`, without which the checks behind it would never be reached.
+// Parses arbitrary bytes as a manifest: rejected, or exactly what ToJson writes. Each input is also
+// tried with a correct `self`; otherwise the checks after it would never be reached.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,5 @@
-// The members of a manifest's text, once, for writing and for reading. Internal to the manifest.
+// The members of a manifest's text, listed once for both writing and reading. Internal to the
+// manifest.
 //
 //   for (const Member& member : MembersOf(manifest, envelope)) Write(member.name, member.target);
 //
@@ -28,10 +29,10 @@ using Target = std::variant<std::string*, uint64_t*, uint32_t*, int64_t*, Digest
 struct Member {
   std::string_view name;
   Target target;
-  bool optional = false;  // left out when it is empty
+  bool optional = false;  // omitted when empty
 };
 
-// Values that the text holds and the struct does not.
+// Values that are in the text but not in the struct.
 struct Envelope {
   uint64_t schema = Manifest::kSchema;
   Digest self;

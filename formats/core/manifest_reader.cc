@@ -55,22 +55,22 @@ class Reader : public nlohmann::json_sax<Json> {
   struct Frame {
     std::string path;  // for messages
     Target open;
-    std::vector<bool> seen;  // of an object's members
-    size_t current = 0;      // member whose value comes next
-    std::string key;         // the same in a map
+    std::vector<bool> seen;  // which members of an object were seen
+    size_t current = 0;      // the member whose value comes next
+    std::string key;         // its name, in a map
   };
 
-  // What is open, if it is of that kind.
+  // The innermost open value, if it is of that kind.
   template <typename Kind>
   Kind* Top() {
     return stack_.empty() ? nullptr : std::get_if<Kind>(&stack_.back().open);
   }
-  // Where the next value of an object goes; null in a map, in an array and at the very start.
+  // The target of an object's next value; null in a map, in an array and at the start.
   Target* Value() {
     Object* const members = Top<Object>();
     return members == nullptr ? nullptr : &(*members)[stack_.back().current].target;
   }
-  // The same, if it is of that kind.
+  // The same, if the target is of that kind.
   template <typename Kind>
   Kind* Value() {
     Target* const target = Value();
@@ -83,7 +83,7 @@ class Reader : public nlohmann::json_sax<Json> {
     return true;
   }
   bool Fail(const std::string& why);
-  // Of the value that comes next.
+  // The path of the next value.
   std::string Path();
   bool Open(Target target);
 
@@ -208,7 +208,7 @@ bool Reader::end_object() {
 bool Reader::parse_error(size_t position, const std::string&,
                          const nlohmann::detail::exception& error) {
   if (problem_.empty()) {
-    // Without the name that the library gives the kind of error.
+    // Without the library's name for the kind of error.
     const std::string_view what = error.what();
     const size_t name = what.starts_with('[') ? what.find("] ") : what.npos;
     problem_ = absl::StrCat("malformed JSON at offset ", position, ": ",

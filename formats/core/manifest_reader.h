@@ -1,13 +1,13 @@
-// ReadManifestText: the values of a manifest's text, into the struct. Internal to the manifest.
+// ReadManifestText: parses a manifest's text into the struct. Internal to the manifest.
 //
 //   Envelope envelope;
 //   std::string problem = ReadManifestText(json, manifest, envelope);   // "" = none
 //
-// Events of nlohmann's parser go straight into the struct. What the schema does not have is refused
-// where it begins, so neither depth nor unknown members cost memory.
+// Events of nlohmann's parser go directly into the struct. Anything outside the schema is rejected
+// where it begins, so neither nesting nor unknown members cost memory.
 //
-// Errors: the problem, with the path of the member; exceptions of the parser and of allocation.
-// Whether the text is the canonical one is for the caller to compare.
+// Errors: the problem, with the path of the member; exceptions of the parser and of allocation. The
+// caller compares the text with the canonical form.
 #ifndef SHARDPACK_FORMATS_CORE_MANIFEST_READER_H_
 #define SHARDPACK_FORMATS_CORE_MANIFEST_READER_H_
 

@@ -57,7 +57,7 @@ std::string Replaced(std::string text, const std::string& from, const std::strin
   return at == text.npos ? text : text.replace(at, from.size(), to);
 }
 
-// `json` with the right value of self for what it now says.
+// `json` with the correct value of self for its content.
 std::string Resealed(const std::string& json) {
   const size_t at = json.find("\n \"self\": ");
   EXPECT_NE(at, json.npos);
@@ -163,10 +163,10 @@ TEST(Manifest, OtherSpellingsAreRefused) {
       {"\"cat\"", "\"cat\" /* a comment */"}};
   for (const auto& [from, to] : kSpellings) {
     EXPECT_TRUE(absl::IsDataLoss(Refusal(Replaced(json, from, to)))) << to;
-    // And a right hash does not help.
+    // And a correct hash does not help.
     EXPECT_TRUE(absl::IsDataLoss(Refusal(Resealed(Replaced(json, from, to))))) << to;
   }
-  // Keys in another order.
+  // Keys in a different order.
   const std::string swapped =
       Replaced(json, "\"bytes\": 3456,\n  \"files\": 12,", "\"files\": 12,\n  \"bytes\": 3456,");
   EXPECT_THAT(Refusal(Resealed(swapped)).message(), HasSubstr("canonical"));
@@ -412,7 +412,7 @@ TEST_F(ManifestFile, AFifoDoesNotBlock) {
   EXPECT_FALSE(Manifest::Read(dataset_).ok());
 }
 
-// The text of this dataset as it was written once: a change of it is a new schema.
+// This dataset's text as it was first written: any change to it is a new schema.
 TEST(Manifest, Golden) {
   const absl::StatusOr<std::string> golden =
       ReadWholeFile("formats/core/testdata/two-shards.json", 1 << 20);

@@ -5,7 +5,8 @@
 //                     .fields = {&image, 1}};
 //   absl::Status appended = writer->Append(sample);
 //
-// Lifetime: borrows everything it points at; whoever hands one out says how long that lives.
+// Lifetime: borrows everything it points to; the function that provides a sample documents how long
+// it is valid.
 #ifndef SHARDPACK_FORMATS_CORE_SAMPLE_H_
 #define SHARDPACK_FORMATS_CORE_SAMPLE_H_
 
@@ -25,22 +26,22 @@ inline constexpr std::string_view kImageField = "image";
 inline constexpr int64_t kNoLabel = -1;
 
 struct FieldView {
-  // Lower case; further fields are named by their extension: "json", "txt", "mask.png".
+  // Lower case; further fields are named after their extension: "json", "txt", "mask.png".
   std::string_view name;
   Bytes bytes;
 };
 
 struct SampleView {
-  uint64_t number = 0;                // its place in the plan's order, over the whole dataset
-  std::string_view key = {};          // unique over the dataset
+  uint64_t number = 0;                // position in the plan's order, over the whole dataset
+  std::string_view key = {};          // unique within the dataset
   std::string_view source_path = {};  // relative to the source root, bytes as in the file system
   int64_t label = kNoLabel;           // 0-based class index
-  std::string_view class_name = {};   // empty when there is no label
+  std::string_view class_name = {};   // empty if there is no label
   ImageInfo image = {};
   std::span<const FieldView> fields = {};  // [0] = image
 };
 
-// Why the image is not the raw pixels that `wanted` says, for layouts of one shape; empty if it is.
+// Explains why the image lacks the fixed raw shape `wanted`; empty if it matches.
 std::string WhyNotRawImage(const SampleView& sample, const ImageInfo& wanted);
 
 }  // namespace shardpack

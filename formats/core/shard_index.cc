@@ -32,7 +32,7 @@ static_assert(sizeof(Header) == 48);
 
 struct Footer {
   uint64_t shard_bytes, records;
-  uint64_t digest_high, digest_low;  // of everything before this member's pair
+  uint64_t digest_high, digest_low;  // of everything before these two members
   char magic[8];
 };
 static_assert(sizeof(Footer) == 40);
@@ -54,8 +54,8 @@ absl::Status Damaged(std::string_view path, const std::string& why) {
   return absl::DataLossError(absl::StrCat(EscapeForTerminal(path), ": ", why));
 }
 
-// Has the kernel read the pages: one that the disk does not give would end the program by a signal
-// when it is looked at. Kernels before 5.14 do not know the advice.
+// Makes the kernel read the pages: if the disk failed on a page accessed later, a signal would end
+// the program. Kernels before 5.14 do not support this advice.
 absl::Status ReadPages(const std::string& path, Bytes mapped) {
 #ifdef MADV_POPULATE_READ
   if (!mapped.empty() &&
@@ -118,7 +118,7 @@ absl::Status ShardIndex::Parse(uint64_t shard_bytes) {
     return Damaged(path, absl::StrCat("made for a shard of ", footer.shard_bytes,
                                       " bytes, the shard has ", shard_bytes));
   }
-  // Every count is bounded by the file's size before it is multiplied.
+  // Every count is checked against the file's size before it is multiplied.
   const uint64_t n = header.records, fields = header.fields;
   if (n != footer.records || n > bytes_.size() / 8 || fields > kMaxFields ||
       header.field_names_bytes > bytes_.size() || header.keys_bytes > bytes_.size() ||
@@ -242,13 +242,13 @@ void ShardIndexBuilder::Add(const ScannedRecord& record, std::string_view key,
                                      [&](const Column& c) { return c.name == field.name; });
     if (column == columns_.end()) {
       if (field.name.find('\0') != field.name.npos)
-        continue;  // the names end with a NUL; only foreign ones hold one
+        continue;  // names end with a NUL, so only foreign names can contain one
       if (columns_.size() >= kMaxFields)
-        continue;  // beyond it a foreign shard's fields are not indexed
+        continue;  // further fields of a foreign shard are not indexed
       columns_.push_back({std::string(field.name), {}, {}, {}});
       column = columns_.end() - 1;
     }
-    if (column->offsets.size() > row) continue;  // a field that comes twice: the first one counts
+    if (column->offsets.size() > row) continue;  // for a duplicate field, the first one counts
     column->offsets.resize(row, kAbsent);
     column->lengths.resize(row, 0);
     column->hashes.resize(row, 0);

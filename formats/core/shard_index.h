@@ -1,17 +1,17 @@
-// ShardIndex: where every record and every field of a shard lies, with keys, labels, image facts
-// and hashes (`.pidx`).
+// ShardIndex: the position of every record and field of a shard, with keys, labels, image facts and
+// hashes (`.pidx`).
 //
 //   auto index = ShardIndex::Open("OUT/train-000000.tar.pidx", shard_bytes, expected_digest);
 //   Extent image = index->field(7, 0);
 //   uint64_t hash = index->hash(7, 0);   // XXH3-64 of those bytes
 //
-// Layout of the file (all little-endian, every section 8-aligned, see docs/formats/pidx.md): header
+// File layout (all little-endian, every section 8-aligned, see docs/formats/pidx.md): header
 // {magic, version, fields, records}, columns, key and path bytes, footer {shard length, records,
-// XXH3-128 of all before it, magic}.
+// XXH3-128 of everything before it, magic}.
 //
-// Lifetime: a copy shares the mapping; views are valid as long as one copy is.
+// Lifetime: a copy shares the mapping; views are valid as long as one copy exists.
 // Thread-safety: const, any thread.
-// Errors: DataLoss when the file is damaged or does not fit the shard.
+// Errors: DataLoss if the file is damaged or does not match the shard.
 // Units: bytes from the start of the shard.
 #ifndef SHARDPACK_FORMATS_CORE_SHARD_INDEX_H_
 #define SHARDPACK_FORMATS_CORE_SHARD_INDEX_H_
@@ -39,14 +39,14 @@ struct Extent {
 
 class ShardIndex {
  public:
-  // Maps and verifies the file: its hash, its footer, `expect` when given, and that every extent
-  // lies within `shard_bytes`.
+  // Maps and verifies the file: its hash, its footer, `expect` if given, and that every extent is
+  // within `shard_bytes`.
   static absl::StatusOr<ShardIndex> Open(const std::string& path, uint64_t shard_bytes,
                                          std::optional<Digest> expect = std::nullopt);
-  // The same for bytes in memory, of which a copy is kept.
+  // The same for bytes in memory, which are copied.
   static absl::StatusOr<ShardIndex> FromBytes(std::string bytes, uint64_t shard_bytes);
 
-  Bytes bytes() const { return bytes_; }  // the file's; valid as long as one copy is
+  Bytes bytes() const { return bytes_; }  // of the file; valid as long as one copy exists
   uint64_t records() const { return records_; }
   size_t fields() const { return field_names_.size(); }
   std::string_view field_name(size_t field) const { return field_names_[field]; }
@@ -54,11 +54,11 @@ class ShardIndex {
   uint64_t shard_bytes() const { return shard_bytes_; }
 
   Extent record(uint64_t record) const;  // the whole container record
-  // nullopt-like {0, 0} with has_field false when this record lacks the field.
+  // {0, 0} if the record lacks the field; ask has_field.
   Extent field(uint64_t record, size_t field) const;
   bool has_field(uint64_t record, size_t field) const;
   uint64_t hash(uint64_t record, size_t field) const;
-  // A hint that extent, hash and label of this record will be asked for soon.
+  // Hints that extent, hash and label of this record will be requested soon.
   void Prefetch(uint64_t record, size_t field) const;
   int64_t label(uint64_t record) const;
   ImageInfo image(uint64_t record) const;
@@ -83,15 +83,16 @@ class ShardIndex {
 };
 
 // Collects rows in shard order and writes the bytes of a `.pidx`.
+//
 // Thread-safety: one caller at a time.
 class ShardIndexBuilder {
  public:
-  // What the shard itself does not say is taken from the other arguments. A field name seen for the
-  // first time opens a column; rows without that field have no extent there.
+  // The other arguments give what the shard itself does not store. The first use of a field name
+  // adds a column; rows without that field have no extent in it.
   void Add(const ScannedRecord& record, std::string_view key, std::string_view source_path,
            int64_t label, const ImageInfo& image);
   uint64_t records() const { return record_offsets_.size(); }
-  // The file's bytes; the builder is empty afterwards.
+  // Returns the bytes of the file; the builder is empty afterwards.
   std::string Finish(uint64_t shard_bytes);
 
  private:

@@ -1,5 +1,5 @@
-// Any bytes as a .pidx: refused, or readable to the last row. Each input is also tried with a right
-// hash, without which nothing behind it would ever be reached.
+// Opens arbitrary bytes as a .pidx: rejected, or readable to the last row. Each input is also tried
+// with a correct hash; otherwise the code after that check would never be reached.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -60,7 +60,7 @@ std::string BytesOf(const std::vector<Row>& rows, uint64_t shard_bytes = kShardB
   return builder.Finish(shard_bytes);
 }
 
-// With the right hash for what the bytes now are.
+// With the correct hash for the changed bytes.
 std::string Resealed(std::string bytes) {
   const size_t at = bytes.size() - kDigestFromEnd;
   const Digest digest = Xxh3_128(AsBytes(std::string_view(bytes).substr(0, at)));
@@ -190,7 +190,7 @@ TEST(ShardIndex, ExtentsOutsideTheShardAreRefused) {
   }
 }
 
-// Bytes that somebody made, hash and all.
+// Crafted bytes with a valid hash.
 TEST(ShardIndex, MadeUpNumbersAreRefused) {
   const std::string bytes = BytesOf(SomeRows());
   ASSERT_TRUE(Refusal(Resealed(bytes)).ok());
@@ -209,8 +209,8 @@ TEST(ShardIndex, MadeUpNumbersAreRefused) {
   }
   // The names run together, or end without a NUL.
   EXPECT_THAT(Refusal(With(bytes, kHeaderBytes + 5, 'x')).message(), HasSubstr("field names"));
-  // Key ends that fall or run out of the keys: their column lies before that of the paths and the
-  // two texts.
+  // Ends of keys that decrease or exceed the keys; their column comes before the paths' column and
+  // the two texts.
   const size_t text_bytes = 16 + 24;  // keys and paths, padded
   const size_t key_ends = bytes.size() - kFooterBytes - text_bytes - 4 * 8 - 4 * 8;
   ASSERT_EQ(LoadLittle<uint64_t>(bytes.data() + key_ends), 5u);
@@ -271,7 +271,7 @@ TEST(ShardIndex, RandomRoundTrips) {
   }
 }
 
-// The bytes of these rows as they were written once: a change of them is a new version.
+// These rows' bytes as they were first written: any change to them is a new version.
 TEST(ShardIndex, Golden) {
   const absl::StatusOr<std::string> golden =
       ReadWholeFile("formats/core/testdata/four-rows.pidx", 1 << 20);

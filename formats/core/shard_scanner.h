@@ -1,18 +1,18 @@
-// ShardScanner: walks one shard from its first byte to its last, once, and says what is in it and
-// what is wrong with it.
+// ShardScanner: reads one shard from start to end, once, and reports its records and everything
+// that is wrong with it.
 //
 //   SequentialReader in(file, size);
 //   absl::Status walked = format.scanner->Scan(
 //       in, ScanOptions{.shard_name = "train-000000.tar"}, records, findings);
 //
-// One walk serves the packer's proof, the index of foreign shards and the validator
+// The same scan serves the packer's verification, the index of foreign shards and the validator
 // (docs/decisions/0001).
 //
-// Lifetime: stateless, static storage; a ScannedRecord is valid during OnRecord only.
+// Lifetime: stateless, static storage; a ScannedRecord is valid only during OnRecord.
 // Thread-safety: any thread at once.
-// Errors: damage is a finding, and the walk goes on where the format lets it find the next record;
-// Status means that the file could not be read; Unimplemented that the file has no extents
-// (compressed as a whole, say).
+// Errors: damage is a finding, and the scan continues if the format allows it to find the next
+// record. Status: the file could not be read; Unimplemented: the file has no extents (for example
+// because it is compressed as a whole).
 // Memory: bounded by the largest record, never more than the file.
 // Units: bytes from the start of the shard.
 #ifndef SHARDPACK_FORMATS_CORE_SHARD_SCANNER_H_
@@ -37,15 +37,16 @@ struct ScannedField {
 };
 
 struct ScannedRecord {
-  std::string_view key = {};          // empty when the format does not hold one
-  std::string_view source_path = {};  // empty when the format does not hold one
-  int64_t label = -1;                 // kNoLabel when there is none
-  uint64_t offset = 0, length = 0;    // the whole container record, framing and padding included
+  std::string_view key = {};          // empty if the format does not store one
+  std::string_view source_path = {};  // empty if the format does not store one
+  int64_t label = -1;                 // kNoLabel if there is none
+  uint64_t offset = 0, length = 0;    // the whole container record, including framing and padding
   std::span<const ScannedField> fields = {};  // [0] = image, if the record has one
-  // What the container says of an image that has no header of its own (kRaw); else kUnknown.
+  // What the container says about an image that has no header of its own (kRaw); otherwise
+  // kUnknown.
   ImageInfo image = {};
-  // What the shard stores for class 0, by which `label` was lowered; of a record that stores 0 or
-  // more. Where it stores less than that for the background, `label` is kNoLabel.
+  // The value stored for class 0, which was subtracted from `label`; set if the record stores 0 or
+  // more. If it stores less, for the background, `label` is kNoLabel.
   std::optional<int64_t> label_base = {};
 };
 
@@ -53,18 +54,19 @@ class RecordSink {
  public:
   virtual ~RecordSink() = default;
   virtual void OnRecord(const ScannedRecord& record) = 0;
-  // A value of the record before its OnRecord that no field can hold: neither bytes nor a label.
+  // Called before the record's OnRecord for a value that is neither bytes nor a label, so no field
+  // can hold it.
   virtual void OnLeftOut(std::string_view /*name*/) {}
 };
 
 struct ScanOptions {
   std::string_view shard_name = {};  // for findings
-  // False: only structure and checksums, as far as every reader agrees. True: also what this
-  // format's well-known readers disagree about or refuse (names, field sets, extension records), as
-  // findings.
+  // False: checks only structure and checksums, as far as all readers agree. True: also reports, as
+  // findings, what some well-known readers of this format interpret differently or reject (names,
+  // field sets, extension records).
   bool strict = true;
-  // What the shard stores for class 0, as its manifest says; what is scanned counts from 0. Unknown
-  // of a foreign shard: the scanner then takes what the layout of its records says, else 0.
+  // The value stored for class 0 according to the manifest; scanned labels count from 0. Unset for
+  // a foreign shard: the scanner then uses the base of the records' layout, else 0.
   std::optional<int64_t> label_base = {};
 };
 

@@ -1,5 +1,5 @@
-// Bytes: a borrowed run of raw bytes, and the little-endian loads and stores that every layout here
-// uses.
+// Bytes: a borrowed range of raw bytes, and the little-endian loads and stores that all layouts
+// here use.
 //
 //   Bytes head = file_bytes.first(8);
 //   uint64_t length = LoadLittle<uint64_t>(head.data());

@@ -1,14 +1,14 @@
-// The words for the values of an enum, as the command line, manifests and messages have them. Each
-// such enum has, beside it:
+// The words for an enum's values on the command line, in manifests and in messages. Each such enum
+// defines:
 //
 //   constexpr auto WordsOf(KeyMode) {
 //     return std::to_array<std::string_view>({"auto", "path", "index"});
 //   }
 //
 //   Word(KeyMode::kPath);                      // "path"
-//   FindWord<KeyMode>("path");                 // KeyMode::kPath; nullopt where there is none
+//   FindWord<KeyMode>("path");                 // KeyMode::kPath; nullopt for an unknown word
 //
-// The words stand in the order of the values, which count from 0 without gaps.
+// The words are in the order of the values, which count from 0 without gaps.
 #ifndef SHARDPACK_FORMATS_IO_ENUM_WORDS_H_
 #define SHARDPACK_FORMATS_IO_ENUM_WORDS_H_
 

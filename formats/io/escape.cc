@@ -115,7 +115,7 @@ std::optional<std::string> PercentUnescape(std::string_view text) {
     out.push_back(static_cast<char>(high << 4 | low));
     i += 2;
   }
-  // Escapes of bytes that need none, or raw bytes that do, are other spellings of the same thing.
+  // Rejects other spellings: escaped bytes that need no escape, or raw bytes that do.
   if (PercentEscape(out) != text) return std::nullopt;
   return out;
 }

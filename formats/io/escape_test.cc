@@ -69,7 +69,7 @@ TEST(Utf8SequenceLength, FollowsRfc3629) {
   EXPECT_EQ(Utf8SequenceLength("\xC3\xA4x"), 2u);
   EXPECT_EQ(Utf8SequenceLength("\xE2\x82\xAC"), 3u);
   EXPECT_EQ(Utf8SequenceLength("\xF0\x9F\x90\xB1"), 4u);
-  // Overlong, surrogate, beyond U+10FFFF, stray, cut.
+  // Overlong, surrogate, above U+10FFFF, stray, truncated.
   for (const char* bad :
        {"\xC0\xAF", "\xE0\x80\x80", "\xF0\x80\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80",
         "\xF8\x88\x80\x80\x80", "\x80", "\xC3", "\xE2\x82", "\xC3(", "\xFF"}) {

@@ -1,12 +1,12 @@
-// Exists: whether there is something at a path, which an error of looking does not answer.
+// Exists: whether a path exists. An error while checking is an error, not "no".
 //
 //   absl::StatusOr<bool> there = Exists("OUT/manifest.json");
 //   if (!there.ok()) return there.status();
 //
-// A link counts, whatever it leads to.
+// A symbolic link exists whatever its target is.
 //
 // Thread-safety: any thread.
-// Errors: those of looking, but that a part of the path is not there.
+// Errors: those of checking, except that a missing parent folder means false.
 #ifndef SHARDPACK_FORMATS_IO_EXISTS_H_
 #define SHARDPACK_FORMATS_IO_EXISTS_H_
 

@@ -28,9 +28,9 @@ auto RetryInterrupted(Call call) {
   return result;
 }
 
-// NFS and others refuse every flag of renameat2 with EINVAL. link() does not replace either; where
-// there are no hard links, and for folders, the look before the rename leaves a gap, which the lock
-// on the dataset covers.
+// NFS and others reject all flags of renameat2 with EINVAL. link() does not replace either. If
+// there are no hard links, and for folders, there is a gap between the existence check and the
+// rename, which the dataset's lock covers.
 absl::Status RenameWhereFlagsAreUnknown(const std::string& from, const std::string& to) {
   if (::link(from.c_str(), to.c_str()) == 0) {
     if (::unlink(from.c_str()) == 0) return absl::OkStatus();
@@ -47,7 +47,7 @@ absl::Status RenameWhereFlagsAreUnknown(const std::string& from, const std::stri
   return absl::OkStatus();
 }
 
-// What a path made from an empty name would mean is never removed.
+// Never remove what a path built from an empty name refers to.
 absl::Status CheckNamesAnEntry(std::string_view path) {
   const std::string_view last = path.substr(path.rfind('/') + 1);
   if (!last.empty() && last != "." && last != "..") return absl::OkStatus();
@@ -55,7 +55,7 @@ absl::Status CheckNamesAnEntry(std::string_view path) {
       "\"", EscapeForTerminal(path), "\" names no file to remove; nothing was removed"));
 }
 
-// The one table of errors; IsAboutThePath follows from the code.
+// The only mapping of error numbers; IsAboutThePath is derived from the code.
 absl::StatusCode CodeOf(int error_number) {
   switch (error_number) {
     case ENOSPC:
@@ -152,8 +152,8 @@ File::~File() {
 }
 
 absl::StatusOr<File> File::OpenRead(const std::string& path) {
-  // Where a FIFO or a device lies instead of a file, O_NONBLOCK keeps open() from waiting; a
-  // regular file ignores it.
+  // If the path is a FIFO or a device, O_NONBLOCK keeps open() from blocking; regular files ignore
+  // it.
   return Open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, "open");
 }
 absl::StatusOr<File> File::OpenDirectory(const std::string& path) {
@@ -212,7 +212,7 @@ absl::Status File::ReadExactlyAt(uint64_t offset, std::span<const iovec> parts) 
                                         static_cast<off_t>(offset), 0);
   });
   if (got >= 0 && static_cast<size_t>(got) == wanted) return absl::OkStatus();
-  // Short or failed: part by part, which ends with the right error.
+  // Short or failed: read part by part, which ends with the right error.
   for (const iovec& part : parts) {
     RETURN_IF_ERROR(
         ReadExactlyAt(offset, std::span(static_cast<std::byte*>(part.iov_base), part.iov_len)));
@@ -227,7 +227,7 @@ absl::Status File::WriteAt(uint64_t offset, std::span<const Bytes> parts) const 
   return WriteParts(parts, &offset);
 }
 
-// Without an offset at the descriptor's position.
+// Without `offset`, writes at the current file position.
 absl::Status File::WriteParts(std::span<const Bytes> parts, const uint64_t* offset) const {
   constexpr size_t kMaxVectors = 64;  // well below IOV_MAX
   std::array<iovec, kMaxVectors> vectors;
@@ -248,7 +248,7 @@ absl::Status File::WriteParts(std::span<const Bytes> parts, const uint64_t* offs
                                                               static_cast<off_t>(at));
     });
     if (wrote < 0) return IoStatus("write", path_, errno);
-    // Never seen on a regular file; without this it would loop for ever.
+    // Never seen on a regular file, but would otherwise loop forever.
     if (wrote == 0) return IoStatus("write", path_, EIO);
     at += static_cast<uint64_t>(wrote);
     while (part < parts.size() && static_cast<size_t>(wrote) >= parts[part].size() - skip) {
@@ -273,7 +273,7 @@ absl::Status File::Sync() const {
 
 absl::Status File::Close() {
   if (descriptor_ < 0) return absl::OkStatus();
-  // The descriptor is gone even when close() reports EINTR (Linux close(2)): never retried.
+  // The descriptor is gone even if close() reports EINTR (Linux close(2)), so never retry.
   if (SyscallsForTesting().close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) {
     return IoStatus("close", path_, errno);
   }
@@ -284,7 +284,7 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path, uint64_t limi
   ASSIGN_OR_RETURN(File file, File::OpenRead(path));
   struct stat facts;
   if (::fstat(file.descriptor(), &facts) != 0) return IoStatus("stat", path, errno);
-  if (!S_ISREG(facts.st_mode)) {  // one without an end would fill the memory
+  if (!S_ISREG(facts.st_mode)) {  // an endless file would fill the memory
     return absl::InvalidArgumentError(
         absl::StrCat(EscapeForTerminal(path), " is not a regular file"));
   }
@@ -317,13 +317,13 @@ absl::Status RenameNoReplace(const std::string& from, const std::string& to) {
   } else {
     status = RenameWhereFlagsAreUnknown(from, to);
   }
-  // A network file system repeats a call whose reply was lost, and then meets what the first one
-  // has done.
+  // A network file system repeats a call whose reply was lost, and the repetition then sees the
+  // result of the first call.
   if (!absl::IsAlreadyExists(status) && !absl::IsNotFound(status)) return status;
   struct stat after;
   if (!known || ::lstat(to.c_str(), &after) != 0) return status;
   if (before.st_dev != after.st_dev || before.st_ino != after.st_ino) return status;
-  // Of a link() the first name is still there.
+  // After a link(), the first name still exists.
   return ::unlink(from.c_str()) == 0 || errno == ENOENT ? absl::OkStatus()
                                                         : IoStatus("remove", from, errno);
 }

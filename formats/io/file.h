@@ -26,20 +26,20 @@
 
 namespace shardpack {
 
-// The Status of a failed system call: "<operation> <path>: <reason>", the path escaped for a
+// The Status of a failed system call: "<operation> <path>: <reason>", with the path escaped for a
 // terminal. ENOSPC, EDQUOT, EFBIG -> ResourceExhausted; ENOENT, ENOTDIR -> NotFound; EACCES, EPERM,
 // EROFS -> PermissionDenied; EEXIST -> AlreadyExists; everything else -> Unavailable.
 absl::Status IoStatus(std::string_view operation, std::string_view path, int error_number);
 
-// Whether the error is a fact about that path (it is not there, may not be read, is no file), which
-// the next run would find again. All others - a lack of descriptors, memory or space, a disk that
-// fails - say nothing about it: who took them for a fact would lose data.
+// Whether the error is a property of that path (it is missing, unreadable or not a file), which the
+// next run would see again. All other errors - out of descriptors, memory or space, a failing disk
+// - say nothing about the path; treating them as its property would lose data.
 bool IsAboutThePath(int error_number);
-// The same of a status of this file's functions.
+// The same for a status from this file's functions.
 bool IsAboutThePath(const absl::Status& status);
 
-// `text` with control characters, backslashes and bytes that are not UTF-8 as \xNN: safe to print
-// on a terminal.
+// Writes control characters, backslashes and bytes that are not UTF-8 as \xNN, so that `text` is
+// safe to print on a terminal.
 std::string EscapeForTerminal(std::string_view text);
 
 class File {
@@ -52,7 +52,7 @@ class File {
 
   static absl::StatusOr<File> OpenRead(const std::string& path);
   static absl::StatusOr<File> OpenDirectory(const std::string& path);
-  // Creates a file that must not exist, for reading and writing.
+  // Creates a file for reading and writing; it must not exist yet.
   static absl::StatusOr<File> CreateExclusive(const std::string& path);
 
   bool is_open() const { return descriptor_ >= 0; }
@@ -60,22 +60,21 @@ class File {
   const std::string& path() const { return path_; }
 
   absl::StatusOr<uint64_t> Size() const;
-  // Reads up to into.size() bytes; fewer only when the file ends first.
+  // Reads up to into.size() bytes; fewer only at the end of the file.
   absl::StatusOr<size_t> ReadAt(uint64_t offset, std::span<std::byte> into) const;
-  // Reads exactly into.size() bytes; OutOfRange when the file is shorter.
+  // Reads exactly into.size() bytes; OutOfRange if the file is shorter.
   absl::Status ReadExactlyAt(uint64_t offset, std::span<std::byte> into) const;
-  // Reads into all parts, one behind the other, what lies in the page cache, without waiting for
-  // the disk. True when that is all of it; false also for errors, which a read that waits will
-  // tell.
+  // Reads the parts, one after the other, from the page cache only, without waiting for the disk.
+  // True if all bytes were there. Also false on error; a blocking read reports it.
   bool ReadCachedAt(uint64_t offset, std::span<const iovec> parts) const;
-  // The same for exactly all parts, waiting; OutOfRange when the file is shorter.
+  // The same, but blocking and for exactly all parts; OutOfRange if the file is shorter.
   absl::Status ReadExactlyAt(uint64_t offset, std::span<const iovec> parts) const;
-  // Writes all bytes of all parts, in order, at the descriptor's position.
+  // Writes all bytes of all parts, in order, at the current file position.
   absl::Status Write(std::span<const Bytes> parts);
-  // The same at an offset, without moving that position.
+  // The same at an offset, without moving the file position.
   absl::Status WriteAt(uint64_t offset, std::span<const Bytes> parts) const;
   absl::Status SyncData() const;  // fdatasync
-  absl::Status Sync() const;      // fsync; what a directory needs
+  absl::Status Sync() const;      // fsync; needed for a directory
   absl::Status Close();
 
  private:
@@ -85,19 +84,19 @@ class File {
   std::string path_;
 };
 
-// The whole file, which must be a regular one (InvalidArgument) and no larger than `limit_bytes`
-// (OutOfRange).
+// Reads a whole file, which must be a regular one (InvalidArgument) and no larger than
+// `limit_bytes` (OutOfRange).
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path, uint64_t limit_bytes);
-// The folder's entry table reaches the disk.
+// Flushes the folder's entries to disk.
 absl::Status SyncDirectory(const std::string& path);
-// Moves a file or folder to a name that must not exist (AlreadyExists if it does).
+// Moves a file or folder to a name that must not exist (otherwise AlreadyExists).
 absl::Status RenameNoReplace(const std::string& from, const std::string& to);
-absl::Status RemoveFile(const std::string& path);     // OK when it is not there
-absl::Status MakeDirectory(const std::string& path);  // OK when it is there
-// Removes a folder and all below it, following no link; OK when it is not there.
+absl::Status RemoveFile(const std::string& path);     // OK if it does not exist
+absl::Status MakeDirectory(const std::string& path);  // OK if it exists
+// Removes a folder and everything below it without following links; OK if it does not exist.
 absl::Status RemoveTree(const std::string& path);
 
-// The system calls under File and StagedFile, replaceable in tests to inject faults. Not for
+// The system calls that File and StagedFile use, replaceable in tests to inject faults. Not for
 // production code.
 struct Syscalls {
   ssize_t (*pread)(int, void*, size_t, off_t);

@@ -25,7 +25,7 @@ using testing::ScratchFolder;
 
 class FileTest : public ::testing::Test {
  protected:
-  // A file of these bytes, open for reading.
+  // A file with these bytes, open for reading.
   File Open(const std::string& bytes) {
     std::ofstream(path_, std::ios::binary) << bytes;
     return *File::OpenRead(path_);
@@ -205,14 +205,14 @@ TEST_F(FileTest, ReadWholeFileKeepsToItsLimit) {
   EXPECT_EQ(*ReadWholeFile(path_, 10), "0123456789");
   EXPECT_TRUE(absl::IsOutOfRange(ReadWholeFile(path_, 9).status()));
   EXPECT_TRUE(absl::IsNotFound(ReadWholeFile(path_ + "x", 9).status()));
-  // It claims a petabyte and gets no memory for it.
+  // It claims a petabyte, but no memory is allocated for it.
   ASSERT_EQ(::truncate(path_.c_str(), off_t{1} << 40), 0);
   EXPECT_TRUE(absl::IsOutOfRange(ReadWholeFile(path_, 100).status()));
 }
 
 TEST_F(FileTest, RenameNeverReplaces) {
   const std::string other = scratch_.File("other");
-  // The second time as NFS does it, which knows no flags.
+  // The second time like NFS, which does not support flags.
   for (const int error : {0, EINVAL}) {
     FaultInjection faults;
     faults.FailRenames(error);
@@ -252,7 +252,7 @@ TEST_F(FileTest, ARenameWhoseReplyWasLostIsDone) {
       return -1;
     };
     const absl::Status done = RenameNoReplace(from, to);
-    // The same answer when nothing was done.
+    // The same answer if nothing was done.
     std::ofstream(from) << "another";
     const absl::Status refused = RenameNoReplace(from, to);
     calls.renameat2 = real;
@@ -319,7 +319,7 @@ TEST(EscapeForTerminal, OnlyPrintableTextIsLeft) {
             "\\xc2\\x9b31m")
       << "CSI as a C1 control";
   EXPECT_EQ(EscapeForTerminal("\xE9\xC3"), "\\xe9\\xc3");
-  // A right-to-left override shows another name than there is.
+  // A right-to-left override makes a name look like another one.
   EXPECT_EQ(EscapeForTerminal("\xE2\x80\xAE"
                               "gpj"),
             "\\xe2\\x80\\xaegpj");

@@ -11,9 +11,9 @@
 #include <immintrin.h>
 #endif
 
-// The library's functions that choose AVX2 or AVX-512 at run time: twice the speed of what may be
-// inlined here, which is SSE2 (this project is not compiled for one processor). The hashes are the
-// same.
+// Uses the library's functions that select AVX2 or AVX-512 at run time: twice as fast as the SSE2
+// code that could be inlined here (this project is not compiled for a specific processor). The
+// hashes are the same.
 #define XXH_STATIC_LINKING_ONLY  // for the size of its state
 #if defined(__x86_64__)
 #include <xxh_x86dispatch.h>
@@ -74,7 +74,7 @@ Digest Xxh3_128(Bytes bytes) {
 }
 
 uint32_t Crc32c(Bytes bytes, uint32_t crc) {
-  // crc32_iscsi takes an int length, and neither inverts its input nor its output.
+  // crc32_iscsi takes an int length and inverts neither its input nor its output.
   constexpr size_t kMaxPiece = size_t{1} << 30;
   uint32_t state = ~crc;
   while (!bytes.empty()) {
@@ -84,8 +84,9 @@ uint32_t Crc32c(Bytes bytes, uint32_t crc) {
     bytes = bytes.subspan(piece.size());
   }
 #if defined(__x86_64__) && defined(__GNUC__)
-  // ISA-L 2.30 returns from its AVX-512 code with the upper halves of the vector registers in use;
-  // all SSE code of this thread, the hashes here too, is then three times slower (measured).
+  // ISA-L 2.30 returns from its AVX-512 code with the upper halves of the vector registers in use,
+  // which makes all SSE code of this thread, including the hashes here, three times slower
+  // (measured).
   if (__builtin_cpu_supports("avx")) ClearUpperHalves();
 #endif
   return ~state;

@@ -6,7 +6,7 @@
 //   uint32_t crc = Crc32c(payload);
 //
 // Thread-safety: pure functions; a stream has one caller at a time.
-// Errors: none (ParseDigest answers nullopt).
+// Errors: none (ParseDigest returns nullopt).
 // Units: bytes in, integers out; hex is lower case, most significant digit first (the canonical
 // form of xxhash, https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md).
 #ifndef SHARDPACK_FORMATS_IO_HASH_H_
@@ -32,17 +32,17 @@ struct Digest {
   friend auto operator<=>(const Digest&, const Digest&) = default;
 };
 
-// Reads exactly 32 hexadecimal digits; nullopt for anything else.
+// Parses exactly 32 hexadecimal digits; nullopt for anything else.
 std::optional<Digest> ParseDigest(std::string_view hex);
 
 uint64_t Xxh3_64(Bytes bytes);
 Digest Xxh3_128(Bytes bytes);
 
-// CRC-32C (Castagnoli), check value of "123456789" = 0xE3069283. `crc` is the value of the bytes
-// before these.
+// CRC-32C (Castagnoli), check value of "123456789" = 0xE3069283. `crc` is the value for the
+// preceding bytes.
 uint32_t Crc32c(Bytes bytes, uint32_t crc = 0);
 
-// XXH3-64 over bytes that come in pieces. Movable.
+// XXH3-64 of bytes that arrive in pieces. Movable.
 class FieldHashStream {
  public:
   FieldHashStream();
@@ -59,7 +59,7 @@ class FieldHashStream {
   std::unique_ptr<State> state_;
 };
 
-// XXH3-128 over bytes that come in pieces. Movable.
+// XXH3-128 of bytes that arrive in pieces. Movable.
 class DigestStream {
  public:
   DigestStream();
@@ -68,14 +68,14 @@ class DigestStream {
   DigestStream& operator=(DigestStream&&) noexcept;
 
   void Update(Bytes bytes);
-  Digest Finish() const;  // of what came so far; Update may go on
+  Digest Finish() const;  // of the bytes so far; Update may continue
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
-// SHA-256 (FIPS 180-4) over bytes that come in pieces.
+// SHA-256 (FIPS 180-4) of bytes that arrive in pieces.
 class Sha256Stream {
  public:
   Sha256Stream();
@@ -84,14 +84,14 @@ class Sha256Stream {
   Sha256Stream& operator=(const Sha256Stream&) = delete;
 
   void Update(Bytes bytes);
-  std::string FinishHex();  // 64 digits; the stream is used up
+  std::string FinishHex();  // 64 digits; the stream cannot be used afterwards
 
  private:
   void* context_;
 };
 
-// MD5 (RFC 1321) over bytes that come in pieces, for the index files of tools that ask for it. It
-// proves nothing.
+// MD5 (RFC 1321) of bytes that arrive in pieces, for third-party index files that require it. Never
+// used as proof of integrity.
 class Md5Stream {
  public:
   Md5Stream();
@@ -100,7 +100,8 @@ class Md5Stream {
   Md5Stream& operator=(const Md5Stream&) = delete;
 
   void Update(Bytes bytes);
-  // 32 digits; the stream is used up. Empty where the system's OpenSSL has no MD5 (FIPS mode).
+  // 32 digits; the stream cannot be used afterwards. Empty if the system's OpenSSL has no MD5 (FIPS
+  // mode).
   std::string FinishHex();
 
  private:

@@ -110,7 +110,7 @@ TEST(Streams, PiecesDoNotMatter) {
       sha256.Update(AsBytes(piece));
       md5.Update(AsBytes(piece));
       crc = Crc32c(AsBytes(piece), crc);
-      if (i % 2 == 0) (void)digest.Finish();  // a look on the way changes nothing
+      if (i % 2 == 0) (void)digest.Finish();  // a look in between has no effect
     }
     EXPECT_EQ(field.Finish(), Xxh3_64(AsBytes(bytes)));
     EXPECT_EQ(digest.Finish(), Xxh3_128(AsBytes(bytes)));

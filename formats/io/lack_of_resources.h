@@ -1,10 +1,9 @@
-// IsLackOfResources: whether an error says that this process, or its disk, ran out of something:
-// descriptors, memory, space. It says nothing about what was to be read.
+// IsLackOfResources: whether an error means that the process or its disk ran out of something
+// (descriptors, memory, space), so that it says nothing about the file.
 //
-//   if (IsLackOfResources(file.status())) return file.status();    // ends the run, never a fact about a file
+//   if (IsLackOfResources(file.status())) return file.status();    // end the run, skip no file
 //
 // Thread-safety: any thread.
-// Errors: none.
 #ifndef SHARDPACK_FORMATS_IO_LACK_OF_RESOURCES_H_
 #define SHARDPACK_FORMATS_IO_LACK_OF_RESOURCES_H_
 

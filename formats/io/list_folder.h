@@ -3,7 +3,7 @@
 //   absl::StatusOr<std::vector<std::string>> names = ListFolder("OUT/.pack");
 //
 // Thread-safety: any thread.
-// Errors: IoStatus; names that were read before an error are not an answer.
+// Errors: IoStatus; after an error no names are returned, even if some were read.
 #ifndef SHARDPACK_FORMATS_IO_LIST_FOLDER_H_
 #define SHARDPACK_FORMATS_IO_LIST_FOLDER_H_
 

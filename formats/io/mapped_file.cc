@@ -16,7 +16,7 @@ absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path) {
 
 absl::StatusOr<MappedFile> MappedFile::Map(const File& file) {
   ASSIGN_OR_RETURN(uint64_t size, file.Size());
-  if (size == 0) return MappedFile(Bytes());  // mmap refuses an empty file
+  if (size == 0) return MappedFile(Bytes());  // mmap rejects an empty file
   void* at = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.descriptor(), 0);
   if (at == MAP_FAILED) return IoStatus("map", file.path(), errno);
   return MappedFile(Bytes(static_cast<const std::byte*>(at), size));

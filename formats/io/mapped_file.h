@@ -3,11 +3,11 @@
 //   absl::StatusOr<MappedFile> mapped = MappedFile::Open("train-000000.tar.pidx");
 //   Bytes all = mapped->bytes();
 //
-// Lifetime: bytes() is valid as long as this object or one it was moved into.
+// Lifetime: bytes() is valid as long as this object, or the one it was moved into.
 // Thread-safety: const methods from any thread.
-// Errors: Status when the file cannot be opened or mapped. A file that another process cuts short
-// while it is mapped ends this process (SIGBUS): only files of our own making, verified by their
-// hash, are mapped; shard bytes go through File::ReadAt.
+// Errors: Status if the file cannot be opened or mapped. If another process truncates the file
+// while it is mapped, this process dies of SIGBUS. Map only files that we wrote and verify by hash;
+// read shard bytes with File::ReadAt.
 // Units: bytes.
 #ifndef SHARDPACK_FORMATS_IO_MAPPED_FILE_H_
 #define SHARDPACK_FORMATS_IO_MAPPED_FILE_H_
@@ -23,7 +23,7 @@ namespace shardpack {
 class MappedFile {
  public:
   static absl::StatusOr<MappedFile> Open(const std::string& path);
-  static absl::StatusOr<MappedFile> Map(const File& file);  // which may then be closed
+  static absl::StatusOr<MappedFile> Map(const File& file);  // the file may be closed afterwards
 
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;

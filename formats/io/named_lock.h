@@ -1,13 +1,13 @@
-// LockNamed: keeps other runs of pack out of a file, and proves that it still has its name.
+// LockNamed: locks a file against other runs of pack, and verifies that it still has its name.
 //
 //   ASSIGN_OR_RETURN(const bool ours, LockNamed(file, AT_FDCWD, "out.plan.part"));
-//   if (!ours) return busy;                         // else locked for as long as `file` is open
+//   if (!ours) return busy;                         // otherwise locked until `file` is closed
 //
-// The file has to be open for writing: some network file systems lock no other.
+// The file must be open for writing: some network file systems cannot lock any other.
 //
 // Thread-safety: any thread.
-// Errors: I/O; Unavailable also where the file system has no locks, for nothing would tell two runs
-// apart there.
+// Errors: I/O; Unavailable also if the file system has no locks, since two runs could not see each
+// other there.
 #ifndef SHARDPACK_FORMATS_IO_NAMED_LOCK_H_
 #define SHARDPACK_FORMATS_IO_NAMED_LOCK_H_
 
@@ -18,8 +18,8 @@
 
 namespace shardpack {
 
-// False when another run holds it, or when it is no longer what `name` in `folder` (a descriptor)
-// names.
+// False if another run holds the lock, or if `name` in `folder` (a descriptor) now refers to
+// another file.
 absl::StatusOr<bool> LockNamed(const File& file, int folder, const std::string& name);
 
 }  // namespace shardpack

@@ -12,11 +12,11 @@
 
 namespace {
 
-int lock_error = 0;  // what flock answers; 0: what the system does
+int lock_error = 0;  // the error of flock; 0: the real call
 
 }  // namespace
 
-// In place of the C library's.
+// Replaces the C library's.
 extern "C" int flock(int descriptor, int operation) noexcept {
   if (lock_error != 0) {
     errno = lock_error;

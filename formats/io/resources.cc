@@ -18,7 +18,7 @@
 namespace shardpack {
 namespace {
 
-// The folders of this process's control group, from its own up to the root (cgroups v2).
+// Visits this process's cgroups, from its own up to the root (cgroups v2).
 template <typename Visit>
 void ForEachControlGroup(Visit visit) {
   std::ifstream membership("/proc/self/cgroup");
@@ -65,14 +65,14 @@ uint64_t AvailableMemoryBytes() {
 }
 
 size_t OpenFilesLimit() {
-  constexpr size_t kMost = 1 << 16;  // where there is no limit
+  constexpr size_t kMost = 1 << 16;  // if there is no limit
   struct rlimit limit;
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return kMost;
   return static_cast<size_t>(std::min<rlim_t>(limit.rlim_cur, kMost));
 }
 
 bool IsLackOfResources(const std::exception& error) {
-  // TBB says in words alone that it could not start a thread.
+  // TBB reports only in the message text that it could not start a thread.
   return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
          dynamic_cast<const std::system_error*>(&error) != nullptr ||
          std::string_view(error.what()).find("pthread_create") != std::string_view::npos;

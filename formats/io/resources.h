@@ -1,11 +1,11 @@
-// What this process may use: cores, memory, and what it has used so far.
+// The resources of this process: available cores and memory, and peak usage.
 //
 //   int jobs = AvailableCores();                    // affinity and cgroup quota respected
 //   uint64_t ceiling = AvailableMemoryBytes() / 4;
 //   uint64_t peak = PeakMemoryBytes();
 //
 // Thread-safety: any thread.
-// Errors: none; unreadable limits count as absent.
+// Errors: none; limits that cannot be read are ignored.
 // Units: bytes.
 #ifndef SHARDPACK_FORMATS_IO_RESOURCES_H_
 #define SHARDPACK_FORMATS_IO_RESOURCES_H_
@@ -20,16 +20,17 @@
 namespace shardpack {
 
 int AvailableCores();             // >= 1
-uint64_t AvailableMemoryBytes();  // the machine's, or the control group's limit when that is less
+uint64_t AvailableMemoryBytes();  // of the machine, or the cgroup's limit if lower
 uint64_t PeakMemoryBytes();       // largest resident set of this process
-size_t OpenFilesLimit();          // descriptors that this process may have
+size_t OpenFilesLimit();          // file descriptors that this process may have open
 
-// Whether the exception says that there is no memory or that no thread could be started.
+// Whether the exception means out of memory, or that a thread could not be started.
 bool IsLackOfResources(const std::exception& error);
-// What is said of it: how much is in use, and what the limits are. Takes no memory; valid until the
-// next call in this thread.
+// Describes such a lack: current use and limits. Allocates no memory; valid until the next call in
+// this thread.
 std::string_view DescribeLackOfResources();
-// The exception that ended `work` as a status: ResourceExhausted for such a lack, else Internal.
+// Converts the exception that ended `work` to a status: ResourceExhausted for lack of resources,
+// otherwise Internal.
 absl::Status StatusOfException(std::string_view work, const std::exception& error);
 
 }  // namespace shardpack

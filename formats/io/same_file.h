@@ -1,11 +1,11 @@
-// FindSameFile: whether several paths name one file, over links, mounts and other spellings.
+// FindSameFile: whether several paths name the same file, through links, mounts or different
+// spellings.
 //
 //   ASSIGN_OR_RETURN(const std::optional<SameFile> twice, FindSameFile(paths));
 //   if (twice) Refuse(paths[twice->again], paths[twice->first]);
 //
-// Thread-safety: pure but for the file system.
-// Errors: I/O. What is not there, or may not be looked at, is no file of these: opening it says
-// why.
+// Thread-safety: any thread; reads only the file system.
+// Errors: I/O. Paths that do not exist or cannot be accessed are skipped; opening them reports why.
 #ifndef SHARDPACK_FORMATS_IO_SAME_FILE_H_
 #define SHARDPACK_FORMATS_IO_SAME_FILE_H_
 
@@ -19,10 +19,10 @@
 namespace shardpack {
 
 struct SameFile {
-  size_t first = 0, again = 0;  // positions among the paths
+  size_t first = 0, again = 0;  // indexes into the paths
 };
 
-// The first path whose file an earlier one names as well.
+// The first path that names the same file as an earlier one.
 absl::StatusOr<std::optional<SameFile>> FindSameFile(std::span<const std::string> paths);
 
 }  // namespace shardpack

@@ -76,7 +76,7 @@ absl::StatusOr<uint64_t> SequentialReader::HashNext(uint64_t bytes) {
 
 absl::StatusOr<Digest> SequentialReader::Finish() {
   RETURN_IF_ERROR(Skip(remaining()));
-  // A file that grows while it is read is not the one that was asked for.
+  // A file that grows while being read is not the requested one.
   std::byte beyond;
   ASSIGN_OR_RETURN(size_t more, file_.ReadAt(size_, std::span(&beyond, 1)));
   if (more != 0) {

@@ -18,7 +18,8 @@ namespace {
 
 using testing::FaultInjection;
 
-constexpr uint64_t kBlock = 256 << 10;  // as in sequential_reader.cc; other values only test less
+// As in sequential_reader.cc; other values would only test less.
+constexpr uint64_t kBlock = 256 << 10;
 
 class SequentialReaderTest : public ::testing::Test {
  protected:
@@ -44,7 +45,7 @@ class SequentialReaderTest : public ::testing::Test {
   std::string path_ = scratch_.File("file");
 };
 
-// One step of any kind, compared with the plain bytes. False after a step that had to fail.
+// One step of a random kind, compared with the plain bytes. False after a step that had to fail.
 bool StepLikePlainBytes(SequentialReader& in, std::string_view all, uint64_t size, int kind) {
   const std::string_view rest = all.substr(in.position());
   EXPECT_EQ(in.remaining(), rest.size());

@@ -23,7 +23,7 @@ std::string ShellQuoted(std::string_view word) {
   });
   if (plain) return std::string(word);
   const std::string escaped = EscapeForTerminal(word);
-  // Only $'...' can hold what had to be escaped.
+  // Only $'...' can hold escaped characters.
   std::string out = escaped == word ? "'" : "$'";
   for (const char c : escaped) {
     if (c == '\'') {

@@ -1,8 +1,8 @@
-// A command that the user is told to type: its program, and its words.
+// Parts of a command that a message asks the user to type: the program, and quoted arguments.
 //
 //   message = StrCat("run\n  ", TypedProgram(), " repair ", ShellQuoted(folder));
 //
-// Thread-safety: pure functions; SetProgram before there are threads.
+// Thread-safety: pure functions; call SetProgram before starting threads.
 #ifndef SHARDPACK_FORMATS_IO_SHELL_QUOTED_H_
 #define SHARDPACK_FORMATS_IO_SHELL_QUOTED_H_
 
@@ -11,10 +11,10 @@
 
 namespace shardpack {
 
-// `word` as a POSIX shell reads it back, escaped for the terminal.
+// Quotes `word` so that a POSIX shell reads it back, escaped for the terminal.
 std::string ShellQuoted(std::string_view word);
 
-// The program as its user has called it, quoted; "pack" where none was set.
+// The program as the user called it, quoted; "pack" if SetProgram was not called.
 std::string TypedProgram();
 void SetProgram(std::string program);
 

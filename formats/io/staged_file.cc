@@ -11,9 +11,9 @@
 namespace shardpack {
 namespace {
 
-// One write of this size costs little beside its page-cache copy.
+// At this size, a write's overhead is small compared with the page-cache copy.
 constexpr size_t kBufferBytes = 1 << 20;
-// Copying less than this into the buffer is cheaper than a vector of its own.
+// Copying fewer bytes than this into the buffer is cheaper than a separate vector.
 constexpr size_t kGatherBytes = 32 << 10;
 
 }  // namespace
@@ -78,7 +78,7 @@ absl::Status StagedFile::Publish(const std::string& final_path) {
   absl::Status renamed = Remember(RenameNoReplace(staged_path, final_path));
   if (!renamed.ok()) return renamed;
   published_ = true;
-  // What is appended now would stay in the buffer, unseen.
+  // Bytes appended now would stay in the buffer, never written.
   failed_ = absl::FailedPreconditionError(
       absl::StrCat(EscapeForTerminal(final_path), " is already published"));
   return renamed;

@@ -1,14 +1,14 @@
-// StagedFile: a new file that nobody sees under its final name before it is whole.
+// StagedFile: a new file that gets its final name only once it is complete.
 //
 //   auto staged = StagedFile::Create("OUT/.pack/stage/train-000000.tar");
 //   absl::Status written = (*staged)->Append(parts);  ...  (*staged)->Flush();
 //   (*staged)->SyncData();
 //   absl::Status published = (*staged)->Publish("OUT/train-000000.tar");   // never replaces
 //
-// Lifetime: the destructor removes the file unless Publish has succeeded.
+// Lifetime: the destructor removes the file unless Publish succeeded.
 // Thread-safety: one caller at a time.
-// Errors: after a failed write or sync every later call answers the same error: such a file is
-// discarded and built anew, never retried (a second fsync may report success for lost pages).
+// Errors: after a failed write or sync, every later call returns the same error. Discard the file
+// and build it again; never retry (a second fsync may report success for lost pages).
 // Units: bytes.
 #ifndef SHARDPACK_FORMATS_IO_STAGED_FILE_H_
 #define SHARDPACK_FORMATS_IO_STAGED_FILE_H_
@@ -28,30 +28,29 @@ namespace shardpack {
 
 class StagedFile {
  public:
-  // Creates `path`, which must not exist.
+  // Creates `path`, which must not exist yet.
   static absl::StatusOr<std::unique_ptr<StagedFile>> Create(const std::string& path);
   ~StagedFile();
   StagedFile(const StagedFile&) = delete;
   StagedFile& operator=(const StagedFile&) = delete;
 
-  // Appends the parts in order. Small ones are gathered in a buffer; large ones go to the kernel
-  // from where they lie. The parts are borrowed until the call returns.
+  // Appends the parts in order. Small ones are buffered; large ones go to the kernel without a
+  // copy. The parts are borrowed until the call returns.
   absl::Status Append(std::span<const Bytes> parts);
   absl::Status Append(Bytes part) { return Append(std::span(&part, 1)); }
 
-  // Bytes appended so far, those in the buffer included; of a file that a library has written, its
-  // size at the last Flush.
+  // Bytes appended so far, including the buffer; for a file written by a library, its size at the
+  // last Flush.
   uint64_t size() const { return size_; }
-  // Where the file is now. A library that writes by path opens this one, and Append is then not
-  // used.
+  // The current path. A library that writes by path opens it; Append is then not used.
   const std::string& path() const { return file_.path(); }
-  // For reading back what Flush has handed to the kernel.
+  // For reading back data that Flush has handed to the kernel.
   const File& file() const { return file_; }
 
-  absl::Status Flush();     // the buffer reaches the kernel
+  absl::Status Flush();     // hands the buffer to the kernel
   absl::Status SyncData();  // Flush, then fdatasync
-  // Flush, close, and rename to `final_path`, which must not exist. The caller syncs the folder.
-  // Every later call is FailedPrecondition.
+  // Flushes, closes, and renames to `final_path`, which must not exist. The caller syncs the
+  // folder. Every later call returns FailedPrecondition.
   absl::Status Publish(const std::string& final_path);
 
  private:

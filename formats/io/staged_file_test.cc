@@ -38,7 +38,7 @@ TEST_F(StagedFileTest, AppendsOfAnySizeArriveInOrder) {
     faults.InterruptEverySecondCall();
     std::string all;
     for (int i = 0; i < 400; ++i) {
-      // Now and then larger than what is gathered, and than the whole buffer.
+      // Occasionally larger than what is gathered, and than the whole buffer.
       std::vector<std::string> texts;
       for (uint64_t p = random_.Below(4); p > 0; --p) {
         const uint64_t most = i % 90 == 0 ? 1'500'000 : i % 9 == 0 ? 40'000 : 3'000;
@@ -113,7 +113,7 @@ TEST_F(StagedFileTest, PublishedOnce) {
   ASSERT_TRUE(staged->Publish(final_).ok());
   EXPECT_TRUE(absl::IsFailedPrecondition(staged->Append(AsBytes("y"))));
   EXPECT_TRUE(absl::IsFailedPrecondition(staged->Publish(scratch_.File("again"))));
-  // A later file of the same staged name is not its business.
+  // It must leave a later file with the same staged name alone.
   std::ofstream(scratch_.File("staged")) << "another";
   staged.reset();
   EXPECT_THAT(scratch_.Names(), ElementsAre("final", "staged"));
@@ -127,7 +127,7 @@ TEST_F(StagedFileTest, AFailedWriteIsFinal) {
     ASSERT_TRUE(staged->Append(AsBytes("small: still in the buffer")).ok());
     EXPECT_TRUE(absl::IsResourceExhausted(staged->Append(AsBytes(std::string(100'000, 'x')))));
   }
-  // There is room again, but bytes are missing in the middle.
+  // There is space again, but bytes are missing in the middle.
   EXPECT_TRUE(absl::IsResourceExhausted(staged->Append(AsBytes("y"))));
   EXPECT_TRUE(absl::IsResourceExhausted(staged->Flush()));
   EXPECT_TRUE(absl::IsResourceExhausted(staged->SyncData()));

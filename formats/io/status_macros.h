@@ -1,10 +1,10 @@
-// RETURN_IF_ERROR, ASSIGN_OR_RETURN: leave the function with the error of an absl::Status or
-// absl::StatusOr.
+// RETURN_IF_ERROR, ASSIGN_OR_RETURN: return the error of an absl::Status or absl::StatusOr from the
+// function.
 //
 //   RETURN_IF_ERROR(file.Close());
 //   ASSIGN_OR_RETURN(File file, File::OpenRead(path));
 //
-// For sources only: a header that defines such names would force them on its users.
+// For source files only: a header that defines these names would force them on its users.
 #ifndef SHARDPACK_FORMATS_IO_STATUS_MACROS_H_
 #define SHARDPACK_FORMATS_IO_STATUS_MACROS_H_
 

@@ -1,9 +1,9 @@
-// SchemeOf: whether a path is a URL, which no file system here opens.
+// SchemeOf: the scheme of a URL, which no file system can open; "" for a path.
 //
 //   SchemeOf("s3://bucket/photos")   // "s3"
-//   SchemeOf("./s3://bucket")        // "": a path after all
+//   SchemeOf("./s3://bucket")        // "": a path
 //
-// Lifetime: a view of the argument.
+// Lifetime: the result is a view of the argument.
 #ifndef SHARDPACK_FORMATS_IO_URL_H_
 #define SHARDPACK_FORMATS_IO_URL_H_
 
@@ -11,8 +11,8 @@
 
 namespace shardpack {
 
-// The scheme that `text` begins with (RFC 3986: a letter, then letters, digits, +, - and .) before
-// "://"; "" when it begins with none.
+// The scheme before "://" at the start of `text` (RFC 3986: a letter, then letters, digits, +, -
+// and .); "" if there is none.
 inline std::string_view SchemeOf(std::string_view text) {
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   const std::string_view scheme = text.substr(0, text.find("://"));

@@ -7,7 +7,7 @@
 namespace shardpack {
 namespace {
 
-// The padding of one member, the next header, a small member and the header after it.
+// Covers the padding of one member, the next header, a small member and the header after it.
 constexpr uint64_t kWindowBytes = 4096;
 
 }  // namespace

@@ -1,11 +1,11 @@
-// HeaderReader: what a TarWalker needs of a file, by positioned reads that leave the members' data
-// alone.
+// HeaderReader: the file access that a TarWalker needs, by positioned reads that skip the members'
+// data.
 //
 //   HeaderReader in(file, size);
 //   BasicTarWalker<HeaderReader> walker(in, "train-000000.tar", findings);
 //   while (*walker.Next()) Use(walker.member());
 //
-// Lifetime: borrows the file; what Peek returns is valid until the next call.
+// Lifetime: borrows the file; the result of Peek is valid until the next call.
 // Thread-safety: one caller at a time.
 // Errors: as SequentialReader.
 // Memory: 4 KiB, or the largest Peek.

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kPathAssignment = " path=";
 
-// A whole decimal number below 2^62, which no file reaches.
+// Parses a decimal number below 2^62, more than any file's size.
 bool ParseDecimal(std::string_view text, uint64_t& value) {
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);

@@ -9,7 +9,7 @@
 namespace shardpack {
 namespace {
 
-// Where the fields lie (POSIX.1-2017, pax, table "ustar Header Block").
+// Offsets of the fields (POSIX.1-2017, pax, table "ustar Header Block").
 constexpr size_t kNameAt = 0, kModeAt = 100, kUidAt = 108, kGidAt = 116, kSizeAt = 124;
 constexpr size_t kMtimeAt = 136, kChecksumAt = 148, kTypeAt = 156, kMagicAt = 257;
 constexpr size_t kDevMajorAt = 329, kDevMinorAt = 337, kPrefixAt = 345;
@@ -25,7 +25,7 @@ constexpr void Put(Block& block, size_t at, std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) block[at + i] = text[i];
 }
 
-// A header of ours without name, size, type and checksum.
+// A header as we write it, without name, size, type and checksum.
 constexpr Block MakeTemplate() {
   Block block{};
   Put(block, kModeAt, "0000444");
@@ -49,7 +49,7 @@ constexpr uint32_t kTemplateSum = SumOfTemplate();
 
 uint32_t SumOfBytes(const char* from, size_t bytes) {
   constexpr uint64_t kEven = 0x00ff00ff00ff00ff;
-  uint64_t lanes = 0;  // four sums of 16 bits: 510 a step, so good for 128 steps; a block has 64
+  uint64_t lanes = 0;  // four 16-bit sums: 510 per step, so enough for 128 steps; a block has 64
   size_t i = 0;
   for (; i + 8 <= bytes; i += 8) {
     const uint64_t word = LoadLittle<uint64_t>(from + i);
@@ -73,7 +73,7 @@ std::string_view UpToNul(const char* at, size_t bytes) {
 
 bool IsFiller(char c) { return c == ' ' || c == '\0'; }
 
-// Octal digits with spaces before and spaces or NULs after; nothing at all is zero (Python's
+// Octal digits, preceded by spaces and followed by spaces or NULs; an empty field is zero (Python's
 // tarfile.nti).
 std::optional<uint64_t> ParseOctal(std::string_view field) {
   size_t i = 0;
@@ -88,8 +88,8 @@ std::optional<uint64_t> ParseOctal(std::string_view field) {
   return value;
 }
 
-// GNU's base-256: 0x80 in the first byte, then the number, big-endian; 0xff there begins a negative
-// one (GNU tar src/list.c, from_header). Above 2^63 nothing can be a file's size.
+// GNU's base-256: 0x80 in the first byte, then the number, big-endian; 0xff there starts a negative
+// number (GNU tar src/list.c, from_header). No file size exceeds 2^63.
 std::optional<uint64_t> ParseSize(std::string_view field) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(field[i]); };
   if ((byte(0) & 0x80) == 0) return ParseOctal(field);
@@ -129,7 +129,7 @@ const char* AsChars(const std::byte* block) { return reinterpret_cast<const char
 std::optional<TarName> SplitTarName(std::string_view path) {
   if (path.size() <= kTarNameBytes) return TarName{{}, path};
   if (path.size() > kTarPrefixBytes + 1 + kTarNameBytes) return std::nullopt;
-  // An empty prefix would lose the slash, an empty name is none.
+  // An empty prefix would lose the slash; an empty name is invalid.
   const size_t first = std::max<size_t>(path.size() - kTarNameBytes - 1, 1);
   const size_t slash = path.find('/', first);
   if (slash == path.npos || slash > kTarPrefixBytes || slash + 1 == path.size()) {

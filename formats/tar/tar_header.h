@@ -1,5 +1,5 @@
 // The 512-byte header block of a tar member: written as POSIX ustar, read in every dialect that
-// shards come in.
+// occurs in shards.
 //
 //   std::optional<TarName> name = SplitTarName("cat/1.jpg");        // nullopt: does not fit ustar
 //   EncodeTarHeader(*name, jpeg.size(), kTarRegular, block);        // block: 512 bytes
@@ -23,7 +23,8 @@
 namespace shardpack {
 
 inline constexpr size_t kTarBlockBytes = 512;
-// The default blocking of GNU tar and Python's tarfile: 20 blocks. A file ends at a multiple of it.
+// The default blocking of GNU tar and Python's tarfile: 20 blocks. A file's size is a multiple of
+// it.
 inline constexpr size_t kTarBlockingBytes = 20 * kTarBlockBytes;
 // The two zero blocks that end an archive.
 inline constexpr size_t kTarEndBytes = 2 * kTarBlockBytes;
@@ -37,48 +38,48 @@ inline constexpr char kTarPaxNext = 'x', kTarPaxGlobal = 'g';
 inline constexpr char kTarGnuLongName = 'L', kTarGnuLongLink = 'K';
 inline constexpr char kTarGnuSparse = 'S', kTarGnuMultiVolume = 'M';
 
-// `bytes` <= 2^63, which DecodeTarHeader sees to.
+// `bytes` <= 2^63, which DecodeTarHeader guarantees.
 constexpr uint64_t PaddedToTarBlock(uint64_t bytes) {
   return (bytes + kTarBlockBytes - 1) & ~uint64_t{kTarBlockBytes - 1};
 }
 
-// A path as a ustar header holds it: the name alone, or prefix + '/' + name.
+// A path as stored in a ustar header: the name alone, or prefix + '/' + name.
 struct TarName {
   std::string_view prefix, name;
 };
 
-// The split with the shortest prefix (as Python's tarfile and libarchive do), nullopt when there is
-// none: more than 100 bytes without a '/' at the right place.
+// Splits at the shortest prefix (as Python's tarfile and libarchive do); nullopt if there is none:
+// more than 100 bytes without a '/' in the right place.
 std::optional<TarName> SplitTarName(std::string_view path);
 
-// Writes all 512 bytes: mode 0444, owner 0, time 0, no owner names. The parts fit their fields,
-// size_bytes <= kTarMaxOctalSize.
+// Writes all 512 bytes: mode 0444, owner 0, time 0, no owner names. The parts must fit their
+// fields, and size_bytes <= kTarMaxOctalSize.
 void EncodeTarHeader(const TarName& name, uint64_t size_bytes, char type, std::byte* block);
 
 enum class TarDialect : uint8_t { kUstar, kGnu, kV7 };
 
 struct TarHeader {
-  std::string_view prefix, name;  // up to their first NUL; the prefix is of ustar only
+  std::string_view prefix, name;  // up to the first NUL; only ustar has a prefix
   uint64_t size_bytes = 0;
   char type = kTarRegular;
   TarDialect dialect = TarDialect::kUstar;
-  // The checksum is right and spelt as every known writer spells it: six digits, NUL, space. The
-  // field does not count itself, so that a bit flipped in it can pass for another spelling.
+  // The checksum is right and written as all known writers do: six digits, NUL, space. The checksum
+  // does not cover its own field, so a flipped bit there can look like another spelling.
   bool usual_checksum = true;
 };
 
 enum class TarHeaderFault : uint8_t { kNone, kChecksum, kSize };
 
-// Fills `header` as far as the fault lets it.
+// Fills as much of `header` as the fault allows.
 TarHeaderFault DecodeTarHeader(const std::byte* block, TarHeader& header);
 
-// The sum of the block's bytes with the checksum field taken as spaces, and the bytes of that
-// field, for messages.
+// The sum of the block's bytes, with the checksum field counted as spaces; and that field's bytes,
+// for messages.
 uint32_t TarChecksum(const std::byte* block);
 std::string TarChecksumField(const std::byte* block);
 
 bool IsAllZero(Bytes bytes);
-// The position of the first byte that is not zero; bytes.size() if there is none.
+// The position of the first nonzero byte; bytes.size() if there is none.
 size_t FirstNonZero(Bytes bytes);
 
 }  // namespace shardpack

@@ -15,7 +15,7 @@ char* Chars(Block& block) { return reinterpret_cast<char*>(block.data()); }
 
 Block Encoded(std::string_view path, uint64_t size_bytes) {
   Block block;
-  block.fill(std::byte{0xAA});  // whatever was there is overwritten
+  block.fill(std::byte{0xAA});  // previous content is overwritten
   EncodeTarHeader(*SplitTarName(path), size_bytes, kTarRegular, block.data());
   return block;
 }

@@ -12,14 +12,14 @@
 namespace shardpack {
 namespace {
 
-// Enough for CheckRest and Resync to look at once; SequentialReader's window holds it.
+// The amount that CheckRest and Resync examine at once; fits SequentialReader's window.
 constexpr uint64_t kLookBytes = 64 << 10;
-// Old GNU sparse: this byte says that a block with more of the sparse map follows (GNU tar
-// src/tar.h: oldgnu_header at 345 with isextended at 482, sparse_header with isextended at 504).
+// Old GNU sparse: this byte says that another block of the sparse map follows (GNU tar src/tar.h:
+// oldgnu_header at 345 with isextended at 482, sparse_header with isextended at 504).
 constexpr size_t kSparseExtendedAt = 482, kSparseBlockExtendedAt = 504;
 
-// Types that have no data whatever their size field says (as Python's tarfile: all that it knows
-// but regular ones).
+// Types without data, whatever their size field says (as in Python's tarfile: all types it knows,
+// except regular ones).
 bool HasNoData(char type) { return type >= '1' && type <= '6'; }
 
 bool IsRegular(char type) {
@@ -108,7 +108,7 @@ absl::StatusOr<typename BasicTarWalker<Reader>::Step> BasicTarWalker<Reader>::On
   const PaxOverrides& sized = next_.has_size ? next_ : global_;
   if (sized.has_size) {
     size_bytes = sized.size_bytes;
-    // A size that eleven octal digits cannot hold is what the record is for.
+    // The record is meant for sizes that eleven octal digits cannot hold.
     if (size_bytes != header.size_bytes && size_bytes <= kTarMaxOctalSize) {
       Finding finding = At(FindingId::kTarPaxSize, at);
       finding.expected = absl::StrCat(header.size_bytes);
@@ -121,7 +121,7 @@ absl::StatusOr<typename BasicTarWalker<Reader>::Step> BasicTarWalker<Reader>::On
   member_.header_offset = at;
   member_.type = header.type;
   if (IsRegular(header.type)) {
-    // Before ustar a folder was a regular file with a slash at the end (POSIX.1-2017, pax,
+    // Before ustar, a folder was a regular file with a trailing slash (POSIX.1-2017, pax,
     // typeflag).
     const bool folder = header.type == kTarRegularV7 && name_.ends_with('/');
     member_.type = folder ? kTarFolder : kTarRegular;
@@ -234,7 +234,7 @@ absl::StatusOr<typename BasicTarWalker<Reader>::Step> BasicTarWalker<Reader>::Re
   return Step::kAgain;
 }
 
-// Skips to the end of the data and over its padding, which must be zero.
+// Skips the rest of the data and its padding, which must be zero.
 template <typename Reader>
 absl::Status BasicTarWalker<Reader>::FinishData(uint64_t data_end) {
   if (data_end > in_.position()) {
@@ -253,7 +253,7 @@ absl::Status BasicTarWalker<Reader>::FinishData(uint64_t data_end) {
   return in_.Skip(padding_bytes);
 }
 
-// Leaves the block at hand and goes to the next one that is surely a header.
+// Skips the current block and moves to the next one that is certainly a header.
 template <typename Reader>
 absl::StatusOr<typename BasicTarWalker<Reader>::Step> BasicTarWalker<Reader>::Resync() {
   ++gaps_;
@@ -264,7 +264,7 @@ absl::StatusOr<typename BasicTarWalker<Reader>::Step> BasicTarWalker<Reader>::Re
     RETURN_IF_ERROR(in_.Skip(kTarBlockBytes));
     ASSIGN_OR_RETURN(Bytes block, in_.Peek(kTarBlockBytes));
     if (block.size() < kTarBlockBytes) {
-      // Nothing more can be told; the finding that led here stands for the rest.
+      // Nothing more can be detected; the finding that led here covers the rest.
       RETURN_IF_ERROR(in_.Skip(block.size()));
       return Step::kEnd;
     }
@@ -305,8 +305,8 @@ absl::Status BasicTarWalker<Reader>::CheckRest() {
     }
     RETURN_IF_ERROR(in_.Skip(look.size()));
   }
-  // One more zero block ends the archive; a writer that pads further does so by whole records of
-  // some blocks.
+  // One more zero block ends the archive; a writer that pads further pads to whole records of
+  // several blocks.
   if (thorough_ && in_.size() != begin + kTarBlockBytes && in_.size() != begin &&
       in_.size() % kTarBlockingBytes != 0) {
     Finding finding = At(FindingId::kTarEndPadding, in_.size());

@@ -1,5 +1,5 @@
-// TarWalker: the members of a tar file one after the other, with every byte that belongs to no
-// member's data verified.
+// TarWalker: iterates over the members of a tar file and verifies every byte outside the members'
+// data.
 //
 //   TarWalker walker(in, "train-000000.tar", findings);
 //   for (absl::StatusOr<bool> more = walker.Next(); more.ok() && *more; more = walker.Next())
@@ -7,9 +7,9 @@
 //
 // Lifetime: borrows the reader, the shard name and the sink; member() is valid until Next.
 // Thread-safety: one caller at a time.
-// Errors: damage is a finding, after which the walk goes on at the next block that is a ustar
-// header with the right checksum; Status means that the file could not be read; Unimplemented that
-// it is compressed as a whole.
+// Errors: damage is a finding, after which the walk continues at the next block that is a ustar
+// header with the right checksum. Status: the file could not be read; Unimplemented: it is
+// compressed as a whole.
 // Memory: names and extension records, each bounded by kMaxTarExtensionBytes.
 // Units: bytes from the start of the file.
 #ifndef SHARDPACK_FORMATS_TAR_TAR_WALKER_H_
@@ -29,13 +29,14 @@
 
 namespace shardpack {
 
-// A larger pax header or long name is a finding, and skipped.
+// Larger pax headers and long names are reported and skipped.
 inline constexpr uint64_t kMaxTarExtensionBytes = 1 << 20;
 
 struct TarMember {
-  std::string_view name;       // raw bytes, prefix and extension records applied
-  char type = kTarRegular;     // kTarRegular for all that Python's tarfile takes for a regular file
-  uint64_t offset = 0;         // of its first block, its extension records included
+  std::string_view name;  // raw bytes, after applying prefix and extension records
+  // kTarRegular for everything that Python's tarfile treats as a regular file.
+  char type = kTarRegular;
+  uint64_t offset = 0;         // of its first block, including its extension records
   uint64_t header_offset = 0;  // of the header itself
   uint64_t data_offset = 0, size_bytes = 0;
   bool has_extension_record = false;
@@ -43,23 +44,23 @@ struct TarMember {
   uint64_t end() const { return data_offset + PaddedToTarBlock(size_bytes); }
 };
 
-// Reader: Peek, Skip, position, remaining and size as SequentialReader has them.
+// Reader: has Peek, Skip, position, remaining and size like SequentialReader.
 template <typename Reader>
 class BasicTarWalker {
  public:
-  // `thorough`: also warns of what every reader accepts, if no writer of today writes it.
+  // `thorough`: also warns about what all readers accept but no current writer produces.
   BasicTarWalker(Reader& in, std::string_view shard_name, FindingSink& findings,
                  bool thorough = true)
       : in_(in), shard_(shard_name), findings_(findings), thorough_(thorough) {}
 
-  // Goes to the next member, of whatever type but sparse and multi-volume; false at the end. The
-  // reader then stands at the member's data, all of which is there, and may be moved up to its end.
+  // Moves to the next member of any type except sparse and multi-volume; false at the end. The
+  // reader is then at the member's data, all of which is there, and may be moved up to its end.
   absl::StatusOr<bool> Next();
   const TarMember& member() const { return member_; }
-  // How often members may have been lost between two others. A sample that this number changes in
-  // or beside may lack fields.
+  // How many gaps there were in which members may have been lost. A sample may lack fields if this
+  // number changes within it or next to it.
   uint64_t gaps() const { return gaps_; }
-  // The file has ended without a zero block, so that it may have been cut between two members.
+  // The file ended without a zero block, so it may have been cut between two members.
   bool no_end() const { return no_end_; }
 
  private:

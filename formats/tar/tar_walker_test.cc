@@ -41,7 +41,7 @@ Walked WalkWith(Reader& in, bool thorough) {
   return walked;
 }
 
-// Both readers must see the same.
+// Both readers must give the same result.
 Walked Walk(const std::string& bytes, bool thorough = true) {
   testing::ScratchFolder scratch;
   const std::string path = scratch.File("shard.tar");
@@ -81,14 +81,14 @@ TEST(TarWalker, PaxSizeIsFollowedAndReported) {
   TarBuilder same;
   same.AddPax("size", "3").Add("a.jpg", "abc");
   EXPECT_EQ(Walk(same.Finish()), (Walked{"a.jpg:3@1536", ""}));
-  // The smuggling that readers disagree about: one sees b.jpg, the other its header as data.
+  // Smuggling, where readers disagree: one sees b.jpg, the other treats its header as data.
   TarBuilder hidden, other;
   hidden.Add("b.jpg", "x");
   other.AddPax("size", "1024").AddChanged("a.jpg", hidden.bytes(), '0', [](char* header) {
     SetSize(header, "00000000000");
   });
   EXPECT_EQ(Walk(other.Finish()), (Walked{"a.jpg:1024@1536", "tar-pax-size@1024"}));
-  // Eleven octal digits do not hold this one, which is what the record is for.
+  // Eleven octal digits cannot hold this size, which is what the record is for.
   TarBuilder large;
   large.AddPax("size", "8589934592").Add("a.jpg", "");
   EXPECT_EQ(Walk(large.Finish()), (Walked{"", "container-truncated@1024"}));
@@ -147,7 +147,7 @@ TEST(TarWalker, SparseAndMultiVolumeMembersAreRejected) {
   TarBuilder pax;
   pax.AddPax("GNU.sparse.major", "1").Add("a.jpg", "x").Add("b.jpg", "y");
   EXPECT_EQ(Walk(pax.Finish()), (Walked{"b.jpg:1@2560", "tar-sparse@1024"}));
-  // Two more blocks of the sparse map before the data.
+  // Two more blocks of the sparse map precede the data.
   std::string more(512, '\0'), last(512, '\0');
   more[504] = 1;
   TarBuilder map;
@@ -168,7 +168,7 @@ TEST(TarWalker, GoesOnAfterABadHeader) {
   std::string bytes = tar.Finish();
   bytes[2048] ^= 1;
   EXPECT_EQ(Walk(bytes), (Walked{"a.jpg:1500@512 c.jpg:1@4608", "tar-checksum@2048"}));
-  bytes[4096] ^= 1;  // one finding for one stretch of damage
+  bytes[4096] ^= 1;  // one finding per stretch of damage
   EXPECT_EQ(Walk(bytes), (Walked{"a.jpg:1500@512", "tar-checksum@2048"}));
   EXPECT_EQ(Walk(std::string(3000, 'z')), (Walked{"", "tar-checksum@0"}));
 }
@@ -207,7 +207,7 @@ TEST(TarWalker, PaddingIsZeroAndThere) {
   EXPECT_EQ(Walk(bytes), (Walked{"a.jpg:1@512 b.jpg:1@1536", "tar-padding@600"}));
   EXPECT_EQ(Walk(tar.bytes().substr(0, 1600)),
             (Walked{"a.jpg:1@512 b.jpg:1@1536", "container-truncated@1537"}));
-  // Extension records have padding, too.
+  // Extension records are padded too.
   TarBuilder pax;
   pax.AddPax("path", "b.jpg").Add("a.jpg", "x");
   bytes = pax.Finish();
@@ -222,7 +222,7 @@ TEST(TarWalker, ReadsOldSpellings) {
   tar.AddChanged("v.jpg", "v", '\0', v7);
   tar.AddChanged("folder/", "", '\0', v7);
   EXPECT_EQ(Walk(tar.Finish()), (Walked{"c.jpg:1@512 v.jpg:1@1536 folder/:0@2560", ""}));
-  // A checksum with a space for its first zero.
+  // A checksum with a space instead of its first zero.
   std::string bytes = tar.Finish();
   bytes[148] = ' ';
   EXPECT_EQ(Walk(bytes).findings, "tar-field-style@0");

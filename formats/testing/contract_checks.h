@@ -1,4 +1,4 @@
-// The checks behind FormatContract, one function each; see format_contract.h for what they are for.
+// The checks of FormatContract, one function each; format_contract.h describes their purpose.
 //
 //   absl::Status round_trip = CheckRoundTrip(format_case, scratch.path());
 //
@@ -19,7 +19,7 @@
 
 namespace shardpack::testing {
 
-// contract_write.cc: what is written comes back
+// contract_write.cc: written data can be read back
 absl::Status CheckDescription(const FormatCase& c, const std::string& scratch);
 absl::Status CheckRoundTrip(const FormatCase& c, const std::string& scratch);
 absl::Status CheckNoSamples(const FormatCase& c, const std::string& scratch);
@@ -38,7 +38,7 @@ absl::Status CheckWritersAtOnce(const FormatCase& c, const std::string& scratch)
 absl::Status CheckAbandonedWriter(const FormatCase& c, const std::string& scratch);
 absl::Status CheckFullDisk(const FormatCase& c, const std::string& scratch);
 
-// contract_damage.cc: damage does not go unnoticed
+// contract_damage.cc: damage is detected
 absl::Status CheckTruncation(const FormatCase& c, const std::string& scratch);
 absl::Status CheckBitFlips(const FormatCase& c, const std::string& scratch);
 absl::Status CheckZeroedPages(const FormatCase& c, const std::string& scratch);
@@ -50,23 +50,23 @@ absl::Status Broken(const Parts&... parts) {
   return absl::FailedPreconditionError(absl::StrCat(parts...));
 }
 
-// Samples with the case's extra fields.
+// Samples with the extra fields of the case.
 std::vector<OwnedSample> SamplesFor(const FormatCase& c, GeneratorOptions options = {});
 
-// A payload of `bytes` bytes, or raw pixels where the case has a fixed shape.
+// Sets a payload of `bytes` bytes, or raw pixels if the case has a fixed shape.
 void SetPayload(const FormatCase& c, uint64_t bytes, Random& random, OwnedSample& sample);
 
-// Scans a shard of the case, of which its layout is known.
+// Scans a shard of the case, whose layout is known.
 inline ScanResult ScanCase(const FormatCase& c, std::string_view bytes) {
   const LayoutSpec* layout = FindLayout(*c.format, c.spec.layout);
   return ScanBytes(*c.format, bytes, /*strict=*/true, layout == nullptr ? 0 : layout->label_base);
 }
 
-// What holds for every scan of any bytes: it ends with OK; every extent lies within the file and
-// its hash is that of the bytes it points at.
+// Invariants of every scan of arbitrary bytes: it ends with OK; every extent is within the file,
+// and its hash is that of the bytes there.
 absl::Status CheckScan(const ScanResult& scan, std::string_view bytes);
 
-// CheckScan, no finding, and each record gives its sample back, in order.
+// CheckScan, no findings, and each record equals its sample, in order.
 absl::Status CompareWithSamples(const FormatCase& c, std::span<const OwnedSample> samples,
                                 const ScanResult& scan, std::string_view bytes);
 

@@ -1,4 +1,4 @@
-// Damage does not go unnoticed.
+// Checks that damage is detected.
 #include <errno.h>
 
 #include <algorithm>
@@ -28,9 +28,9 @@ absl::StatusOr<CleanShard> WriteClean(const FormatCase& c, const std::string& sc
   return clean;
 }
 
-// What holds for damage that keeps the size. `by_digest` counts what only the digest of the file
-// shows. That is never the bytes of a field: CheckScan has found each hash to be that of the bytes,
-// so damage there gives another record.
+// Requirements for damage that keeps the size. `by_digest` counts damage that only the file's
+// digest reveals. It never affects a field's bytes: CheckScan verified that each hash is that of
+// the bytes, so damage there changes the record.
 absl::Status CheckDamage(const FormatCase& c, const CleanShard& clean, const Damage& damage,
                          uint64_t& by_digest) {
   const ScanResult scan = ScanCase(c, damage.bytes);
@@ -44,7 +44,7 @@ absl::Status CheckDamage(const FormatCase& c, const CleanShard& clean, const Dam
   return absl::OkStatus();
 }
 
-// A cut may be silent when nothing is lost, or where the format has no end mark.
+// A cut may go unnoticed if nothing is lost, or if the format has no end mark.
 absl::Status CheckCut(const FormatCase& c, const CleanShard& clean, uint64_t size) {
   const Damage damage = Corruptor::TruncateTo(clean.bytes, size);
   const ScanResult scan = ScanCase(c, damage.bytes);
@@ -69,8 +69,8 @@ absl::Status CheckTruncation(const FormatCase& c, const std::string& scratch) {
       c, scratch, {.count = 3, .payloads = Payloads::kRandom, .min_bytes = 30, .max_bytes = 200});
   if (!clean.ok()) return clean.status();
   const uint64_t size = clean->bytes.size();
-  // Every length of a small shard; of a larger one (an LMDB page is 4 KiB) the edges and a prime
-  // step between.
+  // Tries every length of a small shard; for a larger one (an LMDB page is 4 KiB), the edges and a
+  // prime step in between.
   constexpr uint64_t kEveryByte = 32 << 10, kStep = 13;
   for (uint64_t cut = 0; cut < size;) {
     absl::Status noticed = CheckCut(c, *clean, cut);
@@ -133,7 +133,7 @@ absl::Status CheckGarbage(const FormatCase& c, const std::string& scratch) {
   return absl::OkStatus();
 }
 
-// Each read fails once: that is never damage, and never a shard with less in it.
+// Lets each read fail once: that must never look like damage or like a shard with less in it.
 absl::Status CheckReadErrors(const FormatCase& c, const std::string& scratch) {
   absl::StatusOr<CleanShard> clean = WriteClean(
       c, scratch,

@@ -1,4 +1,4 @@
-// When, where and by whom bytes are written does not matter.
+// Checks that it does not matter when, where and by which thread bytes are written.
 #include <errno.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ class OpenShard {
   }
   absl::Status Append(const SampleView& sample) { return writer_->Append(sample); }
   absl::Status Finish() { return writer_->Finish(); }
-  // The writer is gone after it.
+  // The writer is destroyed by this.
   absl::StatusOr<std::string> Publish() {
     writer_.reset();
     absl::Status published = file_->Publish(path_);
@@ -45,11 +45,11 @@ class OpenShard {
  private:
   std::unique_ptr<ShardSpec> spec_;
   std::unique_ptr<StagedFile> file_;
-  std::unique_ptr<ShardWriter> writer_;  // borrows both: declared after them
+  std::unique_ptr<ShardWriter> writer_;  // borrows both, so it is declared after them
   std::string path_;
 };
 
-// What a view's memory holds once its owner has gone.
+// Overwrites a view's memory, as if its owner were gone.
 void Poison(OwnedSample& sample, BorrowedSample& borrowed) {
   static constexpr std::string_view kPoison = "poison";
   for (std::string* text : {&sample.key, &sample.source_path, &sample.class_name}) {
@@ -69,7 +69,7 @@ void InThread(auto call) { std::thread(std::move(call)).join(); }
 absl::Status CheckSameBytesAgain(const FormatCase& c, const std::string& scratch) {
   const std::vector<OwnedSample> samples = SamplesFor(c);
   absl::StatusOr<std::string> first = WriteShard(*c.format, c.spec, samples, scratch + "/first");
-  // Containers keep times in seconds.
+  // Containers store times in seconds.
   std::this_thread::sleep_for(std::chrono::milliseconds(1100));
   absl::StatusOr<std::string> second =
       WriteShard(*c.format, c.spec, samples, scratch + "/another-name");
@@ -88,7 +88,7 @@ absl::Status CheckViewsDieAfterAppend(const FormatCase& c, const std::string& sc
   absl::StatusOr<OpenShard> shard = OpenShard::Create(c, samples, scratch + "/poisoned");
   if (!shard.ok()) return Broken("create: ", shard.status().ToString());
   std::vector<OwnedSample> dying = samples;
-  std::vector<BorrowedSample> graves(dying.size());  // kept, so that a late look finds poison
+  std::vector<BorrowedSample> graves(dying.size());  // kept, so that late reads find the poison
   for (size_t i = 0; i < dying.size(); ++i) {
     graves[i] = dying[i].Borrow();
     absl::Status appended = shard->Append(graves[i].view);
@@ -138,7 +138,7 @@ absl::Status CheckWritersAtOnce(const FormatCase& c, const std::string& scratch)
     if (!bytes.ok()) return Broken("writing: ", bytes.status().ToString());
     expected.push_back(*std::move(bytes));
   }
-  // In turns, on one thread.
+  // Alternately, on one thread.
   std::vector<OpenShard> shards;
   absl::Status status;
   for (uint64_t w = 0; w < kWriters; ++w) {
@@ -160,7 +160,7 @@ absl::Status CheckWritersAtOnce(const FormatCase& c, const std::string& scratch)
     if (!bytes.ok()) return Broken("in turns: ", bytes.status().ToString());
     if (*bytes != expected[w]) return Broken("writers that take turns change each other's bytes");
   }
-  // At once.
+  // Concurrently.
   std::vector<absl::StatusOr<std::string>> results(kWriters, absl::UnknownError(""));
   std::vector<std::thread> threads;
   for (uint64_t w = 0; w < kWriters; ++w) {
@@ -200,12 +200,12 @@ absl::Status CheckAbandonedWriter(const FormatCase& c, const std::string& scratc
 }
 
 absl::Status CheckFullDisk(const FormatCase& c, const std::string& scratch) {
-  // The large payload goes to the disk at once, the small ones when a buffer is flushed.
+  // The large payload is written at once, the small ones when a buffer is flushed.
   std::vector<OwnedSample> samples = SamplesFor(c, {.count = 40});
   Random random(65);
   SetPayload(c, 150000, random, samples[20]);
   absl::StatusOr<std::string> whole = absl::UnknownError("");
-  uint64_t written = 0;  // fewer than the file has where a library writes a part by itself
+  uint64_t written = 0;  // less than the file if a library writes a part itself
   {
     FaultInjection faults;
     whole = WriteShard(*c.format, c.spec, samples, scratch + "/whole");

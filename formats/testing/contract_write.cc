@@ -1,4 +1,4 @@
-// What is written comes back.
+// Checks that written data can be read back.
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -208,7 +208,7 @@ absl::Status CheckNoSamples(const FormatCase& c, const std::string& scratch) {
     return Broken("an empty shard has ", bytes->size(), " bytes, shard_overhead_bytes is ",
                   c.format->traits.shard_overhead_bytes);
   }
-  // Whether it is a finding is the format's business.
+  // Whether this is a finding is up to the format.
   const ScanResult scan = ScanCase(c, *bytes);
   if (!scan.records.empty()) return Broken("records in an empty shard");
   return CheckScan(scan, *bytes);
@@ -220,7 +220,7 @@ absl::Status CheckEmptyField(const FormatCase& c, const std::string& scratch) {
     samples[1].fields[field].second.clear();
     absl::StatusOr<std::string> bytes =
         WriteShard(*c.format, c.spec, samples, absl::StrCat(scratch, "/", field));
-    // A format may refuse such a sample; it must not lose it.
+    // A format may reject such a sample, but must not lose it.
     if (absl::IsInvalidArgument(bytes.status())) continue;
     if (!bytes.ok()) return Broken("field ", field, ": writing: ", bytes.status().ToString());
     ScanResult scan = ScanCase(c, *bytes);
@@ -316,7 +316,7 @@ absl::Status CheckRecordBound(const FormatCase& c, const std::string& scratch) {
                     bound);
     }
     sum += bound;
-    // Alone it may need what it shares with others in a longer shard.
+    // Alone, it may need bytes that it shares with others in a longer shard.
     absl::StatusOr<std::string> one =
         WriteShard(*c.format, c.spec, std::span(&samples[i], 1), absl::StrCat(scratch, "/", i));
     if (!one.ok()) return Broken("writing: ", one.status().ToString());

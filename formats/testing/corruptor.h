@@ -1,13 +1,12 @@
-// Corruptor: damages bytes the way disks, networks and killed programs do, the same way for the
-// same seed.
+// Corruptor: damages bytes like disks, networks and killed programs do, reproducibly for a seed.
 //
 //   Corruptor corruptor(7);
 //   Damage damage = corruptor.FlipBit(shard_bytes);
 //   EXPECT_TRUE(Noticed(damage.bytes)) << damage.what;
 //
 // Thread-safety: one caller at a time.
-// Errors: none; what cannot be damaged (no bytes, a page that is zero already) comes back as it
-// was, with `changed` false.
+// Errors: none; if nothing can be damaged (no bytes, a page that is already zero), the bytes are
+// returned unchanged with `changed` false.
 // Units: bytes.
 #ifndef SHARDPACK_FORMATS_TESTING_CORRUPTOR_H_
 #define SHARDPACK_FORMATS_TESTING_CORRUPTOR_H_
@@ -23,7 +22,7 @@ namespace shardpack::testing {
 struct Damage {
   std::string bytes;                // the damaged copy
   std::string what;                 // "bit 3 of byte 512 flipped"
-  uint64_t offset = 0, length = 0;  // the range that differs, in the undamaged bytes
+  uint64_t offset = 0, length = 0;  // the range that differs, in the original bytes
   bool changed = false;
 };
 
@@ -37,7 +36,7 @@ class Corruptor {
   Damage Truncate(std::string_view bytes);  // to any shorter length
   Damage ZeroPage(std::string_view bytes);  // any aligned page
 
-  // The same at a chosen place.
+  // The same at a given position.
   static Damage FlipBitAt(std::string_view bytes, uint64_t bit);
   static Damage TruncateTo(std::string_view bytes, uint64_t size);
   static Damage ZeroPageAt(std::string_view bytes, uint64_t page);

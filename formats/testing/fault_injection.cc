@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
-// The replacements are plain functions, so what they do stands here.
+// The replacements are plain functions, so their state is here.
 struct Faults {
   Syscalls real;
   uint64_t transfer_limit = kNever, write_room = kNever, read_fault_at = kNever, file_end = kNever,
@@ -60,7 +60,7 @@ ssize_t WriteWithFaults(const iovec* vectors, int count, const Write& write) {
   if (take >= asked) {
     wrote = write(vectors, count);
   } else {
-    // What fits, which may end within a vector.
+    // Only what fits, possibly ending within a vector.
     iovec some[64];
     uint64_t left = take;
     int used = 0;

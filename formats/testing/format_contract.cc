@@ -55,7 +55,7 @@ TEST_P(FormatContract, Holds) {
   const absl::Status held = GetParam().check.run(GetParam().format_case, scratch.path());
   EXPECT_TRUE(held.ok()) << held.message();
 }
-// The tests that look at the checks themselves may instantiate nothing.
+// The tests of the checks themselves may instantiate nothing.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(FormatContract);
 
 }  // namespace shardpack::testing

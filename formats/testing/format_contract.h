@@ -1,17 +1,17 @@
-// FormatContract: what every format must do, as tests that each format instantiates.
+// FormatContract: the requirements on every format, as tests that each format instantiates.
 //
 //   INSTANTIATE_TEST_SUITE_P(Tfrecord, FormatContract,
 //       ::testing::ValuesIn(ContractOf({.format = &kTfrecordFormat, .extra_fields = {"txt"}})),
 //       ContractTestName);
 //
-// The test's target depends on //formats/testing:format_contract and //third_party:gtest_main,
-// carries the tag "threads" and needs `using shardpack::testing::FormatContract` and its like. Each
-// check is also a function that answers a Status, so that the checks themselves can be tested
+// The test's target depends on //formats/testing:format_contract and //third_party:gtest_main, has
+// the tag "threads", and needs `using shardpack::testing::FormatContract` and the like. Each check
+// is also a function that returns a Status, so that the checks themselves can be tested
 // (format_contract_test.cc).
 //
-// Lifetime: a FormatCase borrows the format and the texts of its spec; both are static as a rule.
-// Thread-safety: checks may run at once in folders of their own.
-// Errors: FailedPrecondition: the contract is broken, and how.
+// Lifetime: a FormatCase borrows the format and the texts of its spec; usually both are static.
+// Thread-safety: checks may run concurrently in separate folders.
+// Errors: FailedPrecondition: how the contract is violated.
 // Units: bytes.
 #ifndef SHARDPACK_FORMATS_TESTING_FORMAT_CONTRACT_H_
 #define SHARDPACK_FORMATS_TESTING_FORMAT_CONTRACT_H_
@@ -29,23 +29,23 @@
 
 namespace shardpack::testing {
 
-// A format with the options of its writer, and what of a sample it holds.
+// A format, its writer's options, and which parts of a sample it stores.
 struct FormatCase {
   const Format* format = nullptr;
   ShardSpec spec = {};
-  // Names of fields beside the image that this format and layout can hold; the scanner must give
-  // each back.
+  // Names of further fields that this format and layout can store; the scanner must return each of
+  // them.
   std::vector<std::string> extra_fields = {};
-  bool keeps_key = true;    // the scanner gives the key back
-  bool keeps_label = true;  // ... the label
+  bool keeps_key = true;    // the scanner returns the key
+  bool keeps_label = true;  // ... and the label
   bool keeps_source_path = false;
-  // True for a container without an end mark, of which whole last records can be lost and nobody
-  // sees it in the file itself. Anything else that is cut off must be a finding.
+  // True for a container without an end mark: the loss of whole records at the end cannot be seen
+  // in the file itself. Any other truncation must be a finding.
   bool silent_after_record = false;
   uint64_t huge_bytes = uint64_t{20} << 20;
 };
 
-// The checks, one a row; `scratch` is an empty folder.
+// The checks, one per row; `scratch` is an empty folder.
 struct ContractCheck {
   std::string_view name;  // CamelCase, the name of the test
   absl::Status (*run)(const FormatCase& format_case, const std::string& scratch);
@@ -58,7 +58,7 @@ struct ContractTest {
 };
 std::ostream& operator<<(std::ostream& out, const ContractTest& test);
 
-// Each check for that format.
+// All checks for that format.
 std::vector<ContractTest> ContractOf(FormatCase format_case);
 // For INSTANTIATE_TEST_SUITE_P.
 std::string ContractTestName(const ::testing::TestParamInfo<ContractTest>& info);

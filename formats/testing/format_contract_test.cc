@@ -1,5 +1,5 @@
-// The contract suite on a toy format that keeps the contract, and on toys that each break it in one
-// way: the check that stands for that promise must see it.
+// The contract suite on a toy format that keeps the contract, and on toys that each violate it in
+// one way, which the responsible check must detect.
 //
 // A toy record is {magic, header bytes} {key, label, names and sizes of the fields} CRC-32C
 // {payloads}; the shard ends with {end magic, records, CRC-32C}.
@@ -164,7 +164,7 @@ class ToyWriter : public ShardWriter {
   std::optional<SampleView> late_;
 };
 
-// Reads what AppendHeader and Write put in; every length is checked against what is left.
+// Reads what AppendHeader and Write produce; checks every length against the remaining bytes.
 class HeaderCursor {
  public:
   explicit HeaderCursor(std::string_view bytes) : rest_(bytes) {}
@@ -246,7 +246,7 @@ class ToyWalk {
     return Report(FindingId::kTrailingData);
   }
 
-  // False when the walk cannot go on.
+  // False if the scan cannot continue.
   absl::StatusOr<bool> Record(uint32_t header_bytes) {
     const uint64_t begin = in_.position(),
                    framed_bytes = kPrefixBytes + uint64_t{header_bytes} + kCrcBytes;
@@ -437,7 +437,7 @@ INSTANTIATE_TEST_SUITE_P(
         Broke<Defect::kNoSniff>("Description"), Broke<Defect::kAnyLayout>("Description"),
         Broke<Defect::kRandomSidecar>("Sidecars")));
 
-// A format without an end mark may lose whole records in silence, but nothing else.
+// A format without an end mark may silently lose whole records, but nothing else.
 TEST(FormatContract, SilentCutsOnlyBetweenRecords) {
   FormatCase c = CaseOf(Toy<Defect::kSilentCut>::kFormat);
   c.silent_after_record = true;

@@ -1,13 +1,12 @@
-// What fuzz targets of scanners check alike.
+// Shared checks of the scanners' fuzz targets.
 //
 //   const File& file = MemoryFile(bytes);
 //   Require(scanned.ok(), "damage became a status");
 //   RequireField(field, bytes);
 //
-// Lifetime: MemoryFile's file is one of the process, refilled by each call.
+// Lifetime: MemoryFile returns the process's only such file and replaces its content on each call.
 // Thread-safety: one caller.
-// Errors: a condition that does not hold is said and ends the process, which is how a fuzz target
-// fails.
+// Errors: a violated condition is printed and ends the process, which is how a fuzz target fails.
 // Units: bytes.
 #ifndef SHARDPACK_FORMATS_TESTING_FUZZ_CHECKS_H_
 #define SHARDPACK_FORMATS_TESTING_FUZZ_CHECKS_H_
@@ -25,7 +24,7 @@ void Require(bool condition, const char* what);
 const File& MemoryFile(std::string_view bytes);
 // [offset, offset + length) lies within [begin, end).
 bool LiesWithin(uint64_t offset, uint64_t length, uint64_t begin, uint64_t end);
-// Lies within the file, and its hash is that of its bytes there.
+// Requires that the field is within the file and its hash is that of its bytes there.
 void RequireField(const ScannedField& field, std::string_view bytes);
 
 }  // namespace shardpack::testing

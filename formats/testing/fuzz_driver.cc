@@ -1,14 +1,14 @@
-// The main of fuzz targets where libFuzzer is absent (see third_party/fuzz.bzl): runs
-// LLVMFuzzerTestOneInput over the corpus and over inputs derived from it by a fixed pseudo-random
-// sequence, so that every build and every sanitizer configuration exercises each target, with the
-// same inputs each time.
+// The main function of fuzz targets where libFuzzer is not available (see third_party/fuzz.bzl).
+// Runs LLVMFuzzerTestOneInput over the corpus and over inputs derived from it by a fixed
+// pseudo-random sequence, so that every build and sanitizer configuration exercises each target
+// with the same inputs.
 //
-// Arguments are libFuzzer's, as far as they are needed:
+// Supports the needed subset of libFuzzer's arguments:
 //   -seed_inputs=FILE,FILE   the corpus          -seed=N   another sequence (default 1)
 //   -runs=N                  generated inputs    -max_len=N   longest generated input (default 65536)
 //   FILE...                  runs just these
-// On a crash the input is left in $TEST_UNDECLARED_OUTPUTS_DIR, or else in $TMPDIR or /tmp, and its
-// name is printed.
+// On a crash, the input is saved in $TEST_UNDECLARED_OUTPUTS_DIR, or else in $TMPDIR or /tmp, and
+// its name is printed.
 
 #include <fcntl.h>
 #include <signal.h>
@@ -31,7 +31,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 // Optional in a fuzz target, as with libFuzzer.
 extern "C" __attribute__((weak)) int LLVMFuzzerInitialize(int* argc, char*** argv);
-// Present when a sanitizer is: its reports end the process without a signal.
+// Present if a sanitizer is linked: its reports end the process without a signal.
 extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
 
 namespace {
@@ -46,7 +46,7 @@ struct Options {
   std::vector<std::string> only;
 };
 
-// What is being run, for the crash handler: it may only touch plain memory.
+// The current input, for the crash handler, which may only touch plain memory.
 const uint8_t* current_data = nullptr;
 size_t current_size = 0;
 char crash_path[4096];
@@ -80,14 +80,14 @@ void InstallCrashHandler() {
   if (folder == nullptr) folder = "/tmp";
   snprintf(crash_path, sizeof(crash_path), "%s/crash-%d", folder, static_cast<int>(getpid()));
   if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(&SaveCurrentInput);
-  // A sanitizer's own handlers print more than ours would; SIGABRT is not theirs.
+  // A sanitizer's own handlers print more than ours would; none handles SIGABRT.
   const bool sanitized = __sanitizer_set_death_callback != nullptr;
   signal(SIGABRT, &OnSignal);
   if (sanitized) return;
   for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) signal(number, &OnSignal);
 }
 
-// splitmix64: tiny, and unlike <random>'s distributions the same on every standard library.
+// splitmix64: small, and unlike <random>'s distributions identical in every standard library.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
@@ -105,8 +105,7 @@ class Random {
   uint64_t state_;
 };
 
-// Overwrites one to eight bytes with a number that sits at the edge of a length, an offset or a
-// count.
+// Overwrites one to eight bytes with an edge value of a length, an offset or a count.
 void OverwriteWithEdgeValue(Random& random, Bytes& bytes) {
   static constexpr uint64_t kEdges[] = {0,
                                         1,
@@ -132,7 +131,7 @@ void OverwriteWithEdgeValue(Random& random, Bytes& bytes) {
   }
 }
 
-// Copies a span of `from` over or into `bytes`.
+// Copies a part of `from` over or into `bytes`.
 void Splice(Random& random, const Bytes& from, Bytes& bytes) {
   if (from.empty()) return;
   const size_t begin = random.Below(from.size());
@@ -180,7 +179,7 @@ void MutateOnce(Random& random, const std::vector<Bytes>& corpus, Bytes& bytes) 
 
 Bytes Generate(Random& random, const std::vector<Bytes>& corpus, size_t max_len_bytes) {
   Bytes bytes = corpus[random.Below(corpus.size())];
-  // Mostly few changes: those get past a magic number and into the parser.
+  // Usually few changes: those get past a magic number and into the parser.
   const uint64_t changes = 1 + random.Below(random.Below(4) == 0 ? 32 : 4);
   for (uint64_t i = 0; i < changes; ++i) MutateOnce(random, corpus, bytes);
   if (bytes.size() > max_len_bytes) bytes.resize(max_len_bytes);
@@ -188,7 +187,7 @@ Bytes Generate(Random& random, const std::vector<Bytes>& corpus, size_t max_len_
 }
 
 void RunInput(const Bytes& bytes) {
-  // An exact heap copy, so that the address sanitizer sees the first byte read past the end.
+  // An exact heap copy, so that the address sanitizer detects the first byte read past the end.
   const std::unique_ptr<uint8_t[]> copy(new uint8_t[bytes.size()]);
   std::copy(bytes.begin(), bytes.end(), copy.get());
   current_size = bytes.size();
@@ -206,7 +205,7 @@ Bytes ReadFileOrDie(const std::string& path) {
   return Bytes(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
 }
 
-// True when `argument` is -`name`=NUMBER; ends the program when the number is none.
+// True if `argument` is -`name`=NUMBER; ends the program if the value is not a number.
 bool ParseNumber(std::string_view argument, std::string_view name, uint64_t& value) {
   if (!argument.starts_with(name)) return false;
   argument.remove_prefix(name.size());
@@ -263,8 +262,8 @@ int main(int argc, char** argv) {
 
   std::vector<Bytes> corpus;
   for (const std::string& path : options.seed_inputs) corpus.push_back(ReadFileOrDie(path));
-  // Always there: a target without a corpus still gets inputs, and one with a corpus the empty
-  // input.
+  // Always present: a target without a corpus still gets inputs, and one with a corpus also the
+  // empty input.
   corpus.emplace_back();
   for (const Bytes& bytes : corpus) RunInput(bytes);
 

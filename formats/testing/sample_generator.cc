@@ -49,7 +49,7 @@ void AppendJpegSegment(std::string& jpeg, unsigned marker, std::string_view data
   jpeg.append(data);
 }
 
-// Entropy-coded bits, with the stuffing that ITU T.81 F.1.2.3 asks for.
+// Entropy-coded bits, with the stuffing that ITU T.81 F.1.2.3 requires.
 class JpegBits {
  public:
   void Put(unsigned value, int bits) {
@@ -174,7 +174,7 @@ std::string MakeLongKey(size_t bytes, Random& random) {
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+=@,-_";
   std::string key(bytes, 'k');
   for (size_t i = 0; i < bytes; ++i) {
-    // A component is neither empty nor begins with "__".
+    // A component must not be empty or begin with "__".
     const bool component_ends = i > 0 && i % 40 == 39 && i + 1 < bytes;
     const size_t letters = kAlphabet.size() - (i % 40 == 0 ? 1 : 0);
     key[i] = component_ends ? '/' : kAlphabet[random.Below(letters)];

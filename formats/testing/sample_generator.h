@@ -1,10 +1,10 @@
-// GenerateSamples: samples for tests, the same ones for the same options on every machine.
+// GenerateSamples: test samples, identical for the same options on every machine.
 //
 //   std::vector<OwnedSample> samples = GenerateSamples({.count = 20, .extra_fields = {"txt"}});
 //   BorrowedSample borrowed = samples[0].Borrow();
 //   absl::Status appended = writer->Append(borrowed.view);
 //
-// Keys are portable and ascend bytewise, so that formats with ordered keys take them as they come.
+// Keys are portable and ascend bytewise, so formats with ordered keys can take them as they are.
 //
 // Lifetime: an OwnedSample owns its bytes; a BorrowedSample borrows from it and from itself.
 // Units: bytes, pixels.
@@ -21,7 +21,7 @@
 
 namespace shardpack::testing {
 
-// splitmix64: unlike the distributions of <random>, the same on every standard library.
+// splitmix64: unlike the distributions of <random>, identical in every standard library.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
@@ -64,18 +64,18 @@ struct GeneratorOptions {
   uint64_t seed = 1;
   size_t count = 20;
   Payloads payloads = Payloads::kMixed;
-  uint64_t min_bytes = 4, max_bytes = 3000;    // of a random payload
-  int64_t classes = 5;                         // 0: samples without label
+  uint64_t min_bytes = 4, max_bytes = 3000;    // for kRandom payloads
+  int64_t classes = 5;                         // 0: no labels
   std::vector<std::string> extra_fields = {};  // names; each sample has all of them
-  ImageInfo raw_image = {};  // kRaw: raw pixels of this shape instead of payloads of any size
+  ImageInfo raw_image = {};  // if kRaw: raw pixels of this shape instead of payloads of any size
 };
 
 std::vector<OwnedSample> GenerateSamples(const GeneratorOptions& options = {});
 
-// Whole images that any decoder takes; grayscale, 8 bits; width and height in 1..64.
+// Complete images that any decoder accepts; grayscale, 8 bits; width and height in 1..64.
 std::string MakeTinyJpeg(uint32_t width, uint32_t height, Random& random);
 std::string MakeTinyPng(uint32_t width, uint32_t height, Random& random);
-// Begins like a JPEG as far as `bytes` reaches.
+// Begins like a JPEG, as far as `bytes` allows.
 std::string MakeRandomPayload(uint64_t bytes, Random& random);
 
 // A portable key of exactly `bytes` (1 or more) bytes.

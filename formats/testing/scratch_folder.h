@@ -1,4 +1,4 @@
-// ScratchFolder: a fresh folder for one test, gone with all it holds when the object dies.
+// ScratchFolder: a new folder for one test, removed with its content by the destructor.
 //
 //   ScratchFolder scratch;
 //   std::string path = scratch.File("train-000000.tar");
@@ -6,7 +6,7 @@
 //
 // Lifetime: owns the folder.
 // Thread-safety: const methods from any thread.
-// Errors: a folder that cannot be made ends the process.
+// Errors: ends the process if the folder cannot be created.
 #ifndef SHARDPACK_FORMATS_TESTING_SCRATCH_FOLDER_H_
 #define SHARDPACK_FORMATS_TESTING_SCRATCH_FOLDER_H_
 
@@ -24,8 +24,7 @@ class ScratchFolder {
 
   const std::string& path() const { return path_; }
   std::string File(const std::string& name) const { return path_ + "/" + name; }
-  std::vector<std::string> Names()
-      const;  // sorted; of files and folders, not of what lies in those
+  std::vector<std::string> Names() const;  // sorted; files and folders, not recursive
 
  private:
   std::string path_;

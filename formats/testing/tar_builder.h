@@ -1,4 +1,4 @@
-// TarBuilder: tar files for tests, also ones that no sane writer makes.
+// TarBuilder: tar files for tests, including malformed and unusual ones.
 //
 //   TarBuilder tar;
 //   tar.Add("cat/1.jpg", jpeg).Add("link.jpg", "", '1');
@@ -6,7 +6,7 @@
 //
 // Lifetime: owns its bytes.
 // Thread-safety: one caller at a time.
-// Errors: none; the caller sees to it that names fit.
+// Errors: none; the caller ensures that names fit.
 #ifndef SHARDPACK_FORMATS_TESTING_TAR_BUILDER_H_
 #define SHARDPACK_FORMATS_TESTING_TAR_BUILDER_H_
 
@@ -21,7 +21,7 @@ namespace shardpack {
 
 class TarBuilder {
  public:
-  // Header, data, padding. `change` may alter the header; its checksum is made afterwards.
+  // Header, data, padding. `change` may modify the header; its checksum is computed afterwards.
   template <typename Change>
   TarBuilder& AddChanged(std::string_view name, std::string_view data, char type, Change change) {
     const size_t at = bytes_.size();
@@ -46,7 +46,7 @@ class TarBuilder {
   }
 
   uint64_t size() const { return bytes_.size(); }
-  // Without the end blocks.
+  // Without the zero blocks at the end.
   const std::string& bytes() const { return bytes_; }
   // With two zero blocks, as bsdtar ends a file.
   std::string Finish() const { return bytes_ + std::string(kTarEndBytes, '\0'); }
@@ -57,7 +57,7 @@ class TarBuilder {
     while (std::to_string(length).size() + body.size() != length) ++length;
     return std::to_string(length) + body;
   }
-  // Writes the checksum of the header at `header`.
+  // Computes the checksum of the header at `header`.
   static void Seal(char* header) {
     const uint32_t sum = TarChecksum(reinterpret_cast<const std::byte*>(header));
     std::snprintf(header + 148, 8, "%06o", sum);

@@ -38,7 +38,7 @@ class KeepRecords : public RecordSink {
 absl::StatusOr<File> FileInMemory(std::string_view bytes) {
   const int descriptor = ::memfd_create("shard", MFD_CLOEXEC);
   if (descriptor < 0) return IoStatus("create", "memory file", errno);
-  // A name by which a library can open it, too.
+  // Has a name by which a library can open it.
   File file(descriptor, absl::StrCat("/proc/self/fd/", descriptor));
   const Bytes part = AsBytes(bytes);
   absl::Status written = file.Write(std::span(&part, 1));
@@ -83,7 +83,7 @@ absl::StatusOr<std::string> WriteShard(const Format& format, const ShardSpec& sp
   const ShardSpec filled = SpecFor(spec, samples);
   absl::StatusOr<std::unique_ptr<ShardWriter>> writer = format.create(**file, filled);
   if (!writer.ok()) return writer.status();
-  // All views live until the end: a writer that looks late is the matter of a check of its own.
+  // All views live until the end; a separate check covers writers that read late.
   std::vector<BorrowedSample> borrowed;
   borrowed.reserve(samples.size());
   for (const OwnedSample& sample : samples) {

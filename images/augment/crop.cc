@@ -17,19 +17,19 @@ constexpr uint64_t Mix(uint64_t x) {
 
 constexpr uint64_t kGolden = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio, odd
 
-// [0, 1), the upper 53 bits.
+// A number in [0, 1), from the upper 53 bits.
 double Unit(uint64_t random) { return static_cast<double>(random >> 11) * 0x1p-53; }
 
-// 0 to count - 1; the bias is below count / 2^64.
+// A number from 0 to count - 1; the bias is below count / 2^64.
 uint32_t Below(uint64_t random, uint32_t count) {
   return static_cast<uint32_t>(static_cast<unsigned __int128>(random) * count >> 64);
 }
 
-// 2^(x / 2^32) in units of 2^-32 for x below 2^32: the product of 2^(2^-k) over the bits that are
-// set. Integers only, so the last bit does not depend on a library or a processor.
+// 2^(x / 2^32) in units of 2^-32, for x below 2^32: the product of 2^(2^-k) over the set bits.
+// Integers only, so the last bit does not depend on a library or processor.
 uint64_t ExpTwo(uint32_t x) {
   uint64_t result = uint64_t{1} << 32;
-  // The square roots of 2, 2^(1/2), 2^(1/4), ..., less one, in units of 2^-64.
+  // The repeated square roots 2^(1/2), 2^(1/4), ..., minus one, in units of 2^-64.
   static constexpr uint64_t kRoots[] = {
       0x6A09E667F3BCC908, 0x306FE0A31B7152DE, 0x172B83C7D517ADCD, 0x0B5586CF9890F629,
       0x059B0D31585743AE, 0x02C9A3E778060EE6, 0x0163DA9FB33356D8, 0x00B1AFA5ABCBED61,
@@ -47,23 +47,23 @@ uint64_t ExpTwo(uint32_t x) {
   return result;
 }
 
-// e^x, of an x that is a logarithm of a ratio: to 2^-31 of the value.
+// e^x with a relative error of 2^-31; x is the logarithm of a ratio.
 double Exp(double x) {
-  // In 2^-32 of a power of two; libraries agree on so few bits.
+  // As a power of two in units of 2^-32; libraries agree to this precision.
   const auto power = static_cast<int64_t>(std::floor(x * std::numbers::log2e * 0x1p32 + 0.5));
   const auto whole = static_cast<int>(power >> 32);
   const auto part = static_cast<uint32_t>(power & 0xFFFFFFFF);
   return std::ldexp(static_cast<double>(ExpTwo(part)) * 0x1p-32, whole);
 }
 
-// As Python's round(): halves to the even number.
+// Like Python's round(): halves go to the even number.
 double Round(double x) {
   const double floor = std::floor(x), rest = x - floor;
   if (rest != 0.5) return rest < 0.5 ? floor : floor + 1;
   return std::fmod(floor, 2) == 0 ? floor : floor + 1;
 }
 
-// One rounding, also on processors that multiply and add in one step.
+// Rounds once, also on processors that multiply and add in one step.
 double Between(double low, double high, double unit) { return std::fma(unit, high - low, low); }
 
 PixelBox WholePixels(double left, double top, double width, double height) {

@@ -16,8 +16,8 @@ PixelBox Box(double left, double top, double width, double height) {
   return {left, top, left + width, top + height};
 }
 
-// Computed by an implementation of its own, in Python. They must never change: a resumed training
-// would see other pictures.
+// Computed by an independent implementation in Python. They must never change: a resumed training
+// run would see different pictures.
 TEST(SampleRandom, Golden) {
   EXPECT_EQ(SampleRandom({0, 0, 0}, 0), 0x2130748aaac80268u);
   EXPECT_EQ(SampleRandom({0, 0, 0}, 1), 0x0cc78fb979ce5090u);
@@ -52,7 +52,7 @@ TEST(ChooseCrop, Golden) {
   }
 }
 
-// 20,000 crops of the same implementation in one number.
+// 20,000 crops of the same implementation, condensed into one number.
 TEST(ChooseCrop, GoldenOfMany) {
   const CropOptions options{.flip_probability = 0.5};
   const auto mix = [](uint64_t x) {
@@ -70,7 +70,8 @@ TEST(ChooseCrop, GoldenOfMany) {
   EXPECT_EQ(all, 0xc23978e8ce535aecu);
 }
 
-// Areas are spread evenly over the scale, ratios evenly over their logarithm, flips as asked for.
+// Areas are uniform in the scale, ratios are uniform in their logarithm, and flips have the
+// requested probability.
 TEST(ChooseCrop, IsDistributedAsAskedFor) {
   const CropOptions options{.min_scale = 0.2, .max_scale = 0.4, .flip_probability = 0.25};
   constexpr int kCrops = 50'000;
@@ -95,7 +96,7 @@ TEST(ChooseCrop, IsDistributedAsAskedFor) {
 
 TEST(ChooseCrop, CenterIsResizeThenCut) {
   const CropOptions options{.kind = CropKind::kCenter};
-  // 500 x 375 becomes 341 x 256, of which 224 x 224 begin at 58 (58.5 to even) and 16.
+  // 500 x 375 becomes 341 x 256, from which 224 x 224 are taken at 58 (58.5 to even) and 16.
   const Crop crop = ChooseCrop(options, 500, 375, {});
   const double x = 500.0 / 341, y = 375.0 / 256;
   EXPECT_TRUE(crop.margin);

@@ -1,11 +1,11 @@
-// How fast JPEGs become samples: images a second of the full decode, of the decode of what a
-// RandomResizedCrop(224) needs, and of the whole pipeline with resize and flip.
+// How fast JPEGs become samples: images per second for the full decode, for decoding what a
+// RandomResizedCrop(224) needs, and for the whole pipeline with resize and flip.
 //
 //   ./bazelw run //images/augment:decode_bench -- /data/imagenet-sample-100.tar [THREADS [SECONDS [NAME]]]
 //
-// The argument is a folder, read with all below it, or an archive. All are measured in turns, five
-// each, so that what else the machine does meets them alike; the medians are printed, of images a
-// second and of images a second of processor time, which other work disturbs less. NAME picks the
+// The argument is a folder, read recursively, or an archive. The measurements alternate, five runs
+// each, so that other load on the machine affects all of them equally. Prints medians of images per
+// second and of images per second of CPU time, which other load disturbs less. NAME selects the
 // measurements whose names contain it.
 #include <archive.h>
 #include <archive_entry.h>
@@ -81,7 +81,7 @@ std::vector<EncodedImage> LoadArchive(const std::string& path) {
 using Work = std::function<absl::Status(const EncodedImage&, uint64_t id)>;
 
 struct Rate {
-  double by_clock = 0, by_processor = 0;  // images a second
+  double by_clock = 0, by_processor = 0;  // images per second
 };
 
 double ThreadSeconds() {
@@ -90,7 +90,7 @@ double ThreadSeconds() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-// `make` makes the work of one thread.
+// `make` creates the work function of one thread.
 Rate Measure(const std::vector<EncodedImage>& images, int threads, double seconds,
              const std::function<Work()>& make) {
   using Clock = std::chrono::steady_clock;
@@ -125,7 +125,7 @@ Work FullDecode() {
   };
 }
 
-// What the pipeline decodes of an image that is stored as it is seen.
+// What the pipeline decodes of an image whose orientation is 1.
 DecodeOptions RegionOf(const CropOptions& crop, const ImageInfo& info, uint64_t id) {
   const PixelBox box = ChooseCrop(crop, info.width, info.height, {1, 0, id}).box;
   DecodeOptions options;
@@ -155,7 +155,7 @@ Work Pipeline(const PixelPipelineOptions& options) {
   };
 }
 
-// How far the fast decode is from the accurate one.
+// Prints the difference between the fast and the accurate decode.
 void PrintFastDifference(const std::vector<EncodedImage>& images) {
   ImageDecoder exact_decoder, fast_decoder;
   double sum = 0, squares = 0, values = 0;
@@ -178,8 +178,8 @@ void PrintFastDifference(const std::vector<EncodedImage>& images) {
               sum / values, std::sqrt(squares / values), largest);
 }
 
-// How far the pipeline is from the same crop decoded at full scale: of crops that it decodes at 1/2
-// or less.
+// Prints the difference between the pipeline and the same crop decoded at full scale, for crops
+// that the pipeline decodes at 1/2 or less.
 void PrintScaleDifference(const std::vector<EncodedImage>& images) {
   PixelPipelineOptions options;
   options.crop.width = options.crop.height = 112;
@@ -191,7 +191,7 @@ void PrintScaleDifference(const std::vector<EncodedImage>& images) {
   double sum = 0, values = 0;
   for (uint64_t id = 0; id < images.size(); ++id) {
     const EncodedImage& image = images[id];
-    // The crop is in the image as stored.
+    // The crop refers to the image as stored.
     if (image.info.orientation != 1) continue;
     DecodeOptions decode = RegionOf(options.crop, image.info, id);
     if (std::min(decode.region.width, decode.region.height) < 224) continue;

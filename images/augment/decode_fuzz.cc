@@ -1,5 +1,6 @@
-// Any bytes: decoding stays inside them (sanitizers watch); a region of the image is that part of
-// the whole; the pipeline takes what the decoder takes; an inspection says why it has no pixels.
+// Arbitrary bytes: decoding stays within them (sanitizers check); a region equals that part of the
+// whole image; the pipeline accepts what the decoder accepts; an inspection explains missing
+// pixels.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -17,7 +18,7 @@ void Check(bool holds) {
   if (!holds) std::abort();
 }
 
-// A part of the image that its own bytes choose.
+// A part of the image, derived from the file's bytes.
 shardpack::PixelRegion ChooseRegion(const uint8_t* data, size_t size, uint32_t width,
                                     uint32_t height) {
   const uint32_t a = data[size - 1], b = data[size / 2];

@@ -9,7 +9,7 @@
 namespace shardpack {
 namespace {
 
-// The whole pixels that a resize of the box reads along one axis.
+// The whole pixels that resizing the box reads along one axis.
 void Cover(double first, double last, double margin, uint32_t size, uint32_t* begin,
            uint32_t* count) {
   const double low = std::clamp<double>(std::floor(first - margin), 0, size);
@@ -18,12 +18,12 @@ void Cover(double first, double last, double margin, uint32_t size, uint32_t* be
   *count = static_cast<uint32_t>(high) - *begin;
 }
 
-// How far the filter reaches beyond the box, and a pixel for what rounding may add.
+// How far the filter reaches beyond the box, plus a pixel for rounding.
 double Reach(ResizeFilter filter, double in_size, uint32_t out_size) {
   return FilterSupport(filter) * std::max(1.0, in_size / out_size) + 1;
 }
 
-// At which size a region must be decoded for the box in it to be as large as the result.
+// The size at which a region must be decoded so that the box in it is as large as the result.
 uint32_t LeastSize(uint32_t region, double box, uint32_t out) {
   return static_cast<uint32_t>(std::ceil(std::min<double>(region * (out / box), UINT32_MAX)));
 }
@@ -62,7 +62,7 @@ absl::Status PixelPipeline::Run(std::span<const std::byte> file, const ImageInfo
     return absl::InvalidArgumentError("an image without pixels");
   }
   const Crop crop = ChooseCrop(options_.crop, shown_width, shown_height, sample);
-  // All else happens in the image as stored; the resize turns it.
+  // Everything else uses the stored orientation; the resize turns the image.
   const PixelBox box = ToStored(turn, crop.box, known->width, known->height);
   const double width = box.right - box.left, height = box.bottom - box.top;
   uint32_t out_width = options_.crop.width, out_height = options_.crop.height;

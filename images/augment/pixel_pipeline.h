@@ -1,18 +1,20 @@
-// PixelPipeline: an encoded image to one slot of a batch: decode, crop, resize, flip, convert.
+// PixelPipeline: turns an encoded image into one slot of a batch: decode, crop, resize, flip,
+// convert.
 //
 //   absl::StatusOr<PixelPipeline> pipeline = PixelPipeline::Create({.crop = {.width = 224}});
 //   std::vector<std::byte> slot(pipeline->output_bytes());
 //   absl::Status status = pipeline->Run(sample.image_bytes, info, {seed, epoch, id}, slot.data());
 //
-// Only the part of the image that the crop needs is decoded; a JPEG at 1/2, 1/4 or 1/8 when that is
-// still at least as large as the result in both directions, so that pixels are never enlarged that
-// need not be, and the antialiased resize does the rest. Against a decode at full scale the result
-// differs as two good filters differ: by 1.3 levels on average on photographs decoded at 1/2.
+// Decodes only the part of the image that the crop needs; a JPEG at 1/2, 1/4 or 1/8 if that is
+// still at least as large as the result in both directions, so scaled decoding never causes
+// enlargement. The antialiased resize does the rest. Compared with decoding at full scale, the
+// results differ by 1.3 levels on average for photographs decoded at 1/2, like those of two good
+// filters.
 //
 // Lifetime: nothing is borrowed after a call.
 // Thread-safety: one thread at a time; make one for each thread.
-// Errors: InvalidArgument for options that cannot be (Create); those of ImageDecoder for the image
-// (Run), after which the slot's content is unknown.
+// Errors: InvalidArgument for impossible options (Create); those of ImageDecoder for the image
+// (Run), after which the slot's content is unspecified.
 // Units: pixels; bytes in names.
 #ifndef SHARDPACK_IMAGES_AUGMENT_PIXEL_PIPELINE_H_
 #define SHARDPACK_IMAGES_AUGMENT_PIXEL_PIPELINE_H_
@@ -47,9 +49,9 @@ class PixelPipeline {
  public:
   static absl::StatusOr<PixelPipeline> Create(const PixelPipelineOptions& options);
 
-  // Of one slot.
+  // The size of one slot.
   size_t output_bytes() const;
-  // `info` is what is known of the file; with an unknown format its headers are probed.
+  // `info` holds the known facts about the file; if its format is unknown, the headers are probed.
   absl::Status Run(std::span<const std::byte> file, const ImageInfo& info,
                    const SampleIdentity& sample, void* out);
 

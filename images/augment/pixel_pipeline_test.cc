@@ -31,7 +31,7 @@ TestPixels RunPipeline(const Image& file, const PixelPipelineOptions& options,
   return made;
 }
 
-// The same by whole images: decode all of it, turn it, cut it, resize it, mirror it.
+// The same on whole images: decode, turn, crop, resize, mirror.
 TestPixels Reference(const Image& file, const PixelPipelineOptions& options,
                      const SampleIdentity& sample) {
   DecodeOptions decode;
@@ -70,20 +70,20 @@ TEST(PixelPipeline, IsItsPartsAtFullScale) {
     for (const CropKind kind : {CropKind::kRandomResized, CropKind::kCenter, CropKind::kResize}) {
       for (uint64_t id = 0; id < 6; ++id) {
         PixelPipelineOptions options;
-        // Larger than any part of these images: decoded at full scale.
+        // Larger than any part of these images, so they are decoded at full scale.
         options.crop = {.kind = kind, .width = 48, .height = 56, .flip_probability = 0.5};
         options.crop.shortest_side = 60;
-        // Not the box filter where edges lie within pixels or images are turned: at equal distance
-        // it takes the left one of two neighbours, or by the last bit of their places.
+        // No box filter if edges lie within pixels or images are turned: at equal distance it picks
+        // the left neighbour, or decides by the last bit of the positions.
         const bool box = kind != CropKind::kCenter && image.expected.orientation == 1;
         options.filter = static_cast<ResizeFilter>(box ? id % 4 : 1 + id % 3);
-        // What the first pass cuts off at 0 and 255 depends on the order of the axes.
+        // What the first pass clamps at 0 and 255 depends on the order of the axes.
         const bool transposed = image.expected.orientation > 4;
         if (transposed) options.filter = ResizeFilter::kBilinear;
         options.channels = id == 5 ? 1 : 3;
         const TestPixels ours = RunPipeline(image.bytes, options, {1, 2, id});
         const TestPixels expected = Reference(image.bytes, options, {1, 2, id});
-        // A transposed image is resized in the other order of its axes.
+        // For a transposed image, the axes are resized in the other order.
         const int most = transposed ? 2 : 1;
         ASSERT_LE(LargestDifference(ours.view(), expected.view()), most)
             << image.name << " " << static_cast<int>(kind) << " " << id;
@@ -92,9 +92,9 @@ TEST(PixelPipeline, IsItsPartsAtFullScale) {
   }
 }
 
-// A JPEG that can be decoded at 1/2 to 1/8 is, and looks the same.
+// A JPEG that can be decoded at 1/2 to 1/8 is decoded so, and looks the same.
 TEST(PixelPipeline, ScaledDecodeIsNear) {
-  // Smooth, as photographs are at this size.
+  // Smooth, like photographs at this size.
   TestPixels waves = MakePattern(1200, 900, 3);
   for (uint32_t i = 0; i < waves.bytes.size(); ++i) {
     const uint32_t x = i / 3 % 1200, y = i / 3600;
@@ -111,7 +111,7 @@ TEST(PixelPipeline, ScaledDecodeIsNear) {
         options.crop.shortest_side = 70;
         const TestPixels ours = RunPipeline(file, options, {1, 2, id});
         const TestPixels expected = Reference(file, options, {1, 2, id});
-        // 1/8 is the mean of each block, coded in steps.
+        // 1/8 is the quantised mean of each block.
         EXPECT_LT(MeanDifference(ours, expected), 1.2);
         EXPECT_LE(LargestDifference(ours.view(), expected.view()), 8);
       }
@@ -119,7 +119,7 @@ TEST(PixelPipeline, ScaledDecodeIsNear) {
   }
 }
 
-// A part of exactly eight times the size: one IDCT value a pixel, no resize.
+// A region of exactly eight times the size: one IDCT value per pixel, no resize.
 TEST(PixelPipeline, ExactScaleIsTheDecodersOwn) {
   const Image file = EncodeJpeg(MakePattern(512, 512, 3), {});
   PixelPipelineOptions options;
@@ -137,7 +137,7 @@ TEST(PixelPipeline, SameSampleSamePixels) {
   ASSERT_TRUE(pipeline.ok());
   std::vector<uint8_t> first(pipeline->output_bytes()), again(first.size());
   ASSERT_TRUE(pipeline->Run(Bytes(file), ImageInfo(), {1, 2, 3}, first.data()).ok());
-  // Other images and failures in between change nothing.
+  // Other images and failures in between have no effect.
   Image broken = file;
   broken.resize(700);
   EXPECT_FALSE(pipeline->Run(Bytes(broken), ImageInfo(), {1, 2, 4}, again.data()).ok());

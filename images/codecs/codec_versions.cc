@@ -8,7 +8,7 @@
 #include <webp/encode.h>
 
 #include <cstdio>
-// After <cstdio>, which it needs.
+// Requires <cstdio> before it.
 #include <jpeglib.h>
 
 #include "absl/strings/str_cat.h"

@@ -2,7 +2,7 @@
 //
 //   for (const auto& [name, version] : CodecVersions()) std::cout << name << ' ' << version << '\n';
 //
-// Part of the digest of a plan that changes pixels: another version may give other bytes.
+// Part of the digest of a plan that changes pixels, because other versions may produce other bytes.
 #ifndef SHARDPACK_IMAGES_CODECS_CODEC_VERSIONS_H_
 #define SHARDPACK_IMAGES_CODECS_CODEC_VERSIONS_H_
 

@@ -41,7 +41,7 @@ namespace {
 
 using decode_internal::CodecRequest;
 
-// In place: each pixel moves to the left or stays.
+// In place: no pixel moves to the right.
 void ToGray(uint8_t* pixels, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     const uint8_t* rgb = pixels + 3 * i;
@@ -55,7 +55,7 @@ void ToGray(const CodecRequest& request, size_t rows, uint8_t* pixels) {
   PixelView view{pixels, request.width, static_cast<uint32_t>(rows), request.alpha ? 4u : 3u};
   view.sample_bytes = request.wide ? 2 : 1;
   view.stride_bytes = size_t{view.width} * view.channels * view.sample_bytes;
-  ChangeColors(view, 1, pixels);  // in place: what is written lies before what is still read
+  ChangeColors(view, 1, pixels);  // in place: writes never overtake reads
 }
 
 absl::Status DecodeWhole(ImageFormat format, std::span<const std::byte> file,
@@ -76,7 +76,7 @@ absl::Status DecodeWhole(ImageFormat format, std::span<const std::byte> file,
   }
 }
 
-// What an encoder of raw pixels has stored, in the channels asked for.
+// Copies the pixels of a raw image, converted to the requested channels.
 absl::Status CopyRaw(std::span<const std::byte> file, const ImageInfo& stored,
                      const CodecRequest& request, PixelBuffer* buffer, DecodedImage* image) {
   const uint32_t from_channels = stored.channels;

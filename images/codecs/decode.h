@@ -1,25 +1,25 @@
-// ImageDecoder: encoded bytes to 8-bit gray or RGB, on request with alpha or 16 bits, of which only
-// the part and the scale asked for are decoded where the codec can do so (JPEG).
+// ImageDecoder: decodes to 8-bit gray or RGB, on request with alpha or 16 bits. If the codec allows
+// it (JPEG), only the requested part is decoded, at the requested scale.
 //
-//   ImageDecoder decoder;   // one a thread
+//   ImageDecoder decoder;   // one per thread
 //   absl::StatusOr<DecodedImage> image = decoder.Decode(file_bytes, sample.image, {});
 //   resizer.Resize(image->view, image->box, ...);
 //
-// JPEG: a region is decoded with what its edges need, so it equals that part of the whole image,
-// byte for byte. When the region may be smaller (min_width, min_height) it is decoded by
-// scaled IDCTs to 1/2, 1/4 or 1/8, the smallest that is at least as large as asked for in both
-// directions. CMYK is read by Adobe's convention (inverted), as Pillow, OpenCV and browsers do.
-// Other formats are decoded whole; palettes and samples of other than 8 bits become 8 bits, alpha
-// is dropped (not blended), the first frame of an animation and the first page of a TIFF is taken.
-// Raw pixels (ImageFormat::kRaw) have no headers: their ImageInfo says what they are.
+// JPEG: a region is decoded together with the surroundings its edges need, so it equals that part
+// of the whole image byte for byte. If the region may be smaller (min_width, min_height), scaled
+// IDCTs decode it to 1/2, 1/4 or 1/8, the smallest size that is at least as large as requested in
+// both directions. CMYK follows Adobe's convention (inverted), as in Pillow, OpenCV and browsers.
+// Other formats are decoded completely; palettes and samples of other than 8 bits become 8 bits,
+// alpha is dropped (not blended), and only the first frame of an animation or page of a TIFF is
+// used. Raw pixels (ImageFormat::kRaw) have no headers and are described by their ImageInfo.
 //
-// Lifetime: a DecodedImage borrows from the decoder until its next call, and from nothing else.
-// Thread-safety: one thread at a time. The answer depends on the arguments alone, never on images
-// decoded before.
-// Errors: DataLoss for damaged or truncated bytes, with the codec's own words, never an image with
-// a gray rest; what lies behind the region is not looked at. Unimplemented for a kind of image that
-// is not decoded; ResourceExhausted beyond the limits or without memory; InvalidArgument for a
-// region outside the image or bytes that are no image. Nothing is thrown or printed.
+// Lifetime: a DecodedImage borrows only from the decoder, until its next call.
+// Thread-safety: one thread at a time. The result depends only on the arguments, never on
+// previously decoded images.
+// Errors: DataLoss for damaged or truncated bytes, with the codec's message, never a partially
+// decoded image; data after the region is not checked. Unimplemented for an unsupported kind of
+// image; ResourceExhausted above the limits or when out of memory; InvalidArgument for a region
+// outside the image, or bytes that are not an image. Never throws or prints.
 // Units: pixels.
 #ifndef SHARDPACK_IMAGES_CODECS_DECODE_H_
 #define SHARDPACK_IMAGES_CODECS_DECODE_H_
@@ -35,53 +35,53 @@
 
 namespace shardpack {
 
-// What codecs said of a file whose pixels came out whole: oddities of headers, and of what follows
-// the pixels.
+// Warnings from codecs for a file whose pixels were decoded completely: oddities in the headers and
+// in the data after the pixels.
 struct DecodeWarnings {
   uint32_t count = 0;
-  char first[200] = "";  // with the codec's name; cut when it is long
+  char first[200] = "";  // prefixed with the codec's name; cut if too long
 
   void Add(const char* codec, const char* words);
 };
 
 struct DecodeOptions {
-  // In the image as it is returned: turned with `orient`, at full scale. Empty: all of it.
+  // In coordinates of the returned image: upright if `orient` is set, at full scale. Empty:
+  // everything.
   PixelRegion region = {};
-  // What the region must at least measure after decoding; 0: as much as there is.
+  // The minimum size of the decoded region; 0: full scale.
   uint32_t min_width = 0, min_height = 0;
   uint8_t channels = 3;  // 1: gray (luma), 3: RGB
-  // One more channel behind them: alpha, not multiplied into the colours, opaque where the format
-  // has none.
+  // Adds an alpha channel: not premultiplied, opaque if the format has none.
   bool alpha = false;
-  // Samples of 16 bits; of PNG alone, whose 8 bits are then multiplied by 257.
+  // 16-bit samples; only for PNG, whose 8-bit samples are then multiplied by 257.
   bool wide = false;
-  // A CMYK or YCCK JPEG as the four channels that it stores, for its colour profile.
+  // Returns a CMYK or YCCK JPEG as its four stored channels, for its colour profile.
   bool ink = false;
-  // The EXIF orientation is applied.
+  // Applies the EXIF orientation.
   bool orient = true;
-  // JPEG with a less exact IDCT and chroma by repetition, WebP the latter: on photographs 1.3
-  // levels off on average, 2.0 root mean square, 55 at most (100 of ImageNet,
-  // //images/augment:decode_bench), for about 2 % more images a second. More is lost at qualities
-  // above 95.
+  // Less exact: JPEG with a faster IDCT and chroma by repetition, WebP with the latter. On
+  // photographs the error is 1.3 levels on average, 2.0 root mean square, at most 55 (100 images of
+  // ImageNet, //images/augment:decode_bench), for about 2 % more images per second. The error is
+  // larger at qualities above 95.
   bool fast = false;
   uint64_t max_pixels = 64'000'000;  // of the whole image, and of a GIF's frame
-  uint32_t max_scans = 100;          // of a progressive JPEG; encoders make about ten
-  // Set to nothing first. A JPEG decoded to its last row is then read on to its end.
+  uint32_t max_scans = 100;          // of a progressive JPEG; encoders write about ten
+  // Reset first. If set, a JPEG decoded to its last row is then read to its end.
   DecodeWarnings* warnings = nullptr;
 };
 
 struct DecodedImage {
-  // The whole decoded pixels that the region touches.
+  // All decoded pixels that the region touches.
   PixelView view;
-  // The region itself in pixels of the view: with a scale its edges may lie within a pixel.
+  // The region in pixels of the view; if scaled, its edges may lie within a pixel.
   PixelBox box;
-  uint32_t scale = 1;  // of the view: 1/scale of the full size
+  uint32_t scale = 1;  // the view is 1/scale of the full size
 };
 
 class ImageDecoder {
  public:
-  // `info` is what ProbeImage says of these bytes; with an unknown format they are probed here. An
-  // image that has another size than `info` is DataLoss.
+  // `info` is the result of ProbeImage for these bytes; if its format is unknown, they are probed
+  // here. DataLoss if the image's size differs from `info`.
   absl::StatusOr<DecodedImage> Decode(std::span<const std::byte> file, const ImageInfo& info,
                                       const DecodeOptions& options);
 
@@ -89,8 +89,8 @@ class ImageDecoder {
   PixelBuffer decoded_, turned_;
 };
 
-// `info`, or what a probe of the headers says when its format is unknown: for regions that are
-// chosen by the image's size. InvalidArgument when the bytes are no image.
+// Returns `info`, or probes the headers if its format is unknown; for choosing regions by the
+// image's size. InvalidArgument if the bytes are not an image.
 absl::StatusOr<ImageInfo> KnownImageInfo(std::span<const std::byte> file, const ImageInfo& info,
                                          uint64_t max_pixels);
 

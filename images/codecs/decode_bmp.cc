@@ -9,12 +9,12 @@
 #include "images/codecs/decode_internal.h"
 #include "images/probe/byte_cursor.h"
 
-// The layout is that of Microsoft's "Bitmap Storage" (wingdi.h), and of OS/2 for the short headers.
+// The layout follows Microsoft's "Bitmap Storage" (wingdi.h), and OS/2 for the short headers.
 namespace shardpack::decode_internal {
 namespace {
 
 constexpr size_t kFileHeaderBytes = 14, kCoreHeaderBytes = 12, kInfoHeaderBytes = 40;
-constexpr size_t kAlphaHeaderBytes = 56;  // with a mask for alpha
+constexpr size_t kAlphaHeaderBytes = 56;  // with an alpha mask
 
 enum Compression : uint32_t {
   kNone = 0,
@@ -24,7 +24,7 @@ enum Compression : uint32_t {
   kAlphaBitFields = 6
 };
 
-// One colour of a pixel of 16 or 32 bits.
+// One colour of a 16- or 32-bit pixel.
 struct BitField {
   uint32_t mask = 0;
   int shift = 0;
@@ -41,10 +41,10 @@ struct BitField {
 
 struct Bitmap {
   uint64_t pixels_offset = 0, header_bytes = 0;
-  int64_t width = 0, height = 0;  // a negative height: rows from the top
+  int64_t width = 0, height = 0;  // negative height: rows from the top
   uint32_t bits = 0, compression = kNone;
   std::array<uint32_t, 4> masks = {};                   // red, green, blue, alpha
-  std::array<std::array<uint8_t, 3>, 256> colors = {};  // those that the file lacks are black
+  std::array<std::array<uint8_t, 3>, 256> colors = {};  // colours missing from the file are black
 
   uint64_t stride_bytes() const { return (static_cast<uint64_t>(width) * bits + 31) / 32 * 4; }
 };
@@ -67,7 +67,7 @@ Bitmap ReadHeader(Bytes file) {
   if (bitmap.bits == 16) bitmap.masks = {0x7C00, 0x03E0, 0x001F, 0};
   if (bitmap.bits == 32) bitmap.masks = {0xFF0000, 0x00FF00, 0x0000FF, 0};
   if (bitmap.compression == kBitFields || bitmap.compression == kAlphaBitFields) {
-    // Behind a header of 40 bytes, or at the same place in a longer one.
+    // After a 40-byte header, or at the same place in a longer one.
     ByteCursor masks = At(file, kFileHeaderBytes + kInfoHeaderBytes);
     for (size_t c = 0; c < 3; ++c) bitmap.masks[c] = masks.U32();
     const bool has_alpha =
@@ -134,10 +134,10 @@ void PutRow(const Bitmap& bitmap, const uint8_t* row, uint32_t width, uint8_t* t
   }
 }
 
-// The same with alpha behind each pixel.
+// The same with an alpha value after each pixel.
 void PutAlphaRow(const Bitmap& bitmap, const uint8_t* row, uint32_t width, uint8_t* to) {
   PutRow(bitmap, row, width, to);
-  // From the end: each pixel moves to the right or stays.
+  // From the end: no pixel moves to the left.
   const BitField alpha(bitmap.masks[3]);
   for (uint32_t x = width; x-- > 0;) {
     uint8_t opacity = 255;
@@ -163,7 +163,7 @@ absl::Status DecodeBmp(Bytes file, const CodecRequest& request, PixelBuffer* buf
   }
   RETURN_IF_ERROR(CheckKind(bitmap));
   const uint64_t stride_bytes = bitmap.stride_bytes();
-  // Below 2^28 bytes a row and 2^31 rows.
+  // Below 2^28 bytes per row and 2^31 rows.
   if (bitmap.pixels_offset > file.size() ||
       stride_bytes * request.height > file.size() - bitmap.pixels_offset) {
     return Damaged("BMP", "the pixels end early");

@@ -29,7 +29,7 @@ absl::Status Failure(int code) {
   return Damaged("GIF", words == nullptr ? "not decodable" : words);
 }
 
-// Up to the first frame. `transparent` becomes the index that stands for no pixel, if any.
+// Reads up to the first frame. `transparent` becomes the index of transparent pixels, if any.
 absl::Status FindFrame(GifFileType* gif, int* transparent) {
   for (;;) {
     GifRecordType type;
@@ -56,7 +56,7 @@ void PutRow(const std::vector<GifPixelType>& indexes, const ColorMapObject& colo
             uint32_t count, size_t pixel_bytes, uint8_t* to) {
   for (uint32_t x = 0; x < count; ++x, to += pixel_bytes) {
     if (pixel_bytes == 4) to[3] = indexes[x] == transparent ? 0 : 255;
-    // An index beyond the table is black, as in browsers.
+    // An index outside the table is black, as in browsers.
     const GifColorType color =
         indexes[x] < colors.ColorCount ? colors.Colors[indexes[x]] : GifColorType{0, 0, 0};
     to[0] = color.Red;
@@ -65,7 +65,8 @@ void PutRow(const std::vector<GifPixelType>& indexes, const ColorMapObject& colo
   }
 }
 
-// What no frame covers has the background's colour, and is transparent with alpha, as in browsers.
+// Pixels outside all frames have the background's colour, or are transparent with alpha, as in
+// browsers.
 void PutBackground(const GifFileType& gif, size_t pixels, size_t pixel_bytes, uint8_t* to) {
   GifColorType color{0, 0, 0};
   if (gif.SColorMap != nullptr && gif.SBackGroundColor < gif.SColorMap->ColorCount) {
@@ -79,7 +80,7 @@ void PutBackground(const GifFileType& gif, size_t pixels, size_t pixel_bytes, ui
   }
 }
 
-// Rows come in four passes when interlaced (GIF89a, appendix E).
+// Interlaced rows come in four passes (GIF89a, appendix E).
 absl::Status PutFrame(GifFileType* gif, int transparent, const CodecRequest& request,
                       uint8_t* pixels) {
   const GifImageDesc& frame = gif->Image;
@@ -89,12 +90,12 @@ absl::Status PutFrame(GifFileType* gif, int transparent, const CodecRequest& req
   const auto left = static_cast<uint32_t>(frame.Left), top = static_cast<uint32_t>(frame.Top);
   const auto width = static_cast<uint32_t>(frame.Width);
   const auto height = static_cast<uint32_t>(frame.Height);
-  // A frame may be larger than the screen, and all of its pixels take time.
+  // A frame may be larger than the screen, and decoding all of its pixels takes time.
   if (uint64_t{width} * height > request.max_pixels) {
     return TooManyPixels(width, height, request.max_pixels);
   }
   const uint32_t bottom = request.region.top + request.region.height;
-  // The part of the frame that lies on the screen.
+  // The part of the frame that is on the screen.
   const uint32_t shown = left < request.width ? std::min(width, request.width - left) : 0;
   std::vector<GifPixelType> indexes(width);
   static constexpr uint32_t kStart[] = {0, 4, 2, 1}, kStep[] = {8, 8, 4, 2};

@@ -1,4 +1,4 @@
-// The codecs that ImageDecoder is made of, one function a format; for images/decode*.cc only.
+// The codecs of ImageDecoder, one function per format; internal to images/codecs/decode*.cc.
 //
 //   absl::Status status = DecodePng(file, request, &buffer, &image);
 //
@@ -23,23 +23,23 @@ namespace shardpack::decode_internal {
 using Bytes = std::span<const std::byte>;
 
 struct CodecRequest {
-  uint32_t width = 0, height = 0;  // that the image must have; within the pixel limit
+  uint32_t width = 0, height = 0;  // required of the image; within the pixel limit
   PixelRegion region;              // inside the image, not empty
   uint32_t min_width = 0, min_height = 0;
-  uint32_t channels = 3;  // 1 or 3, and one more with `alpha`
+  uint32_t channels = 3;  // 1 or 3, plus one with `alpha`
   bool alpha = false, wide = false, ink = false;
   bool fast = false;
   uint32_t max_scans = 100;
-  uint64_t max_pixels = 64'000'000;    // also of what is stored beyond the image
-  DecodeWarnings* warnings = nullptr;  // nullptr: nobody asks
+  uint64_t max_pixels = 64'000'000;    // also for pixels stored outside the image
+  DecodeWarnings* warnings = nullptr;  // nullptr: not requested
 };
 
-// Each fills `buffer` and sets the view, the box and the scale of the region.
+// Each fills `buffer` and sets the region's view, box and scale.
 absl::Status DecodeJpeg(Bytes file, const CodecRequest& request, PixelBuffer* buffer,
                         DecodedImage* image);
 
-// Each fills `buffer` with the rows of the whole image from the top to the end of the region at
-// least, RGB or RGBA without gaps (WholeImageBytes). Gray and the region are the caller's work.
+// Each fills `buffer` with at least the rows from the top of the image to the end of the region,
+// RGB or RGBA without gaps (WholeImageBytes). The caller converts to gray and crops.
 absl::Status DecodePng(Bytes file, const CodecRequest& request, PixelBuffer* buffer);
 absl::Status DecodeWebp(Bytes file, const CodecRequest& request, PixelBuffer* buffer);
 absl::Status DecodeGif(Bytes file, const CodecRequest& request, PixelBuffer* buffer);
@@ -53,7 +53,7 @@ inline size_t WholeImageBytes(const CodecRequest& request) {
   return size_t{request.width} * request.height * PixelBytes(request);
 }
 
-// "PNG: words"
+// "PNG: message"
 absl::Status Damaged(std::string_view format, std::string_view words);
 absl::Status NoMemory();
 absl::Status TooManyPixels(uint32_t width, uint32_t height, uint64_t max_pixels);

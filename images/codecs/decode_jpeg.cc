@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
-// After <cstdio>, which it needs.
+// Requires <cstdio> before it.
 #include <jerror.h>
 #include <jpeglib.h>
 
@@ -12,7 +12,7 @@
 namespace shardpack::decode_internal {
 namespace {
 
-// What libjpeg's callbacks share with us. Plain data: longjmp leaves past it.
+// The state shared with libjpeg's callbacks. Plain data, since longjmp skips destructors.
 struct Session {
   jpeg_decompress_struct jpeg;
   jpeg_error_mgr error;
@@ -20,7 +20,7 @@ struct Session {
   jmp_buf jump;
   int max_scans;
   bool too_many_scans;
-  bool all_rows;  // what is said from now on says nothing about the pixels
+  bool all_rows;  // messages from now on do not concern the pixels
   DecodeWarnings* warnings;
   int message_code;
   char message[JMSG_LENGTH_MAX];
@@ -35,8 +35,8 @@ Session* SessionOf(j_common_ptr jpeg) { return static_cast<Session*>(jpeg->clien
   longjmp(session->jump, 1);
 }
 
-// Warnings that say nothing about the pixels: oddities of headers. All others are damage, from
-// which libjpeg would recover by inventing pixels.
+// Warnings that do not concern the pixels: oddities of headers. All others mean damage, from which
+// libjpeg would recover by inventing pixels.
 bool IsHarmless(int code) {
   switch (code) {
     case JWRN_ADOBE_XFORM:
@@ -67,7 +67,7 @@ void CountScans(j_common_ptr common) {
   longjmp(session->jump, 1);
 }
 
-// Runs a step that may end by longjmp; `step` holds nothing that a destructor must see.
+// Runs a step that may end by longjmp; `step` must not hold anything that needs a destructor.
 template <typename Step>
 bool Guarded(Session* session, const Step& step) {
   if (setjmp(session->jump) != 0) return false;
@@ -94,7 +94,7 @@ absl::Status Failure(const Session& session) {
   }
 }
 
-// The smallest scale at which the region is still as large as asked for.
+// The smallest scale at which the region is still as large as requested.
 uint32_t ChooseScale(const CodecRequest& request) {
   const auto enough = [](uint32_t size, uint32_t least, uint32_t scale) {
     return least != 0 && size >= uint64_t{least} * scale;
@@ -108,7 +108,7 @@ uint32_t ChooseScale(const CodecRequest& request) {
   return 1;
 }
 
-// A span of pixels: of the region at the scale, or of what is decoded for its sake.
+// A range of pixels: of the scaled region, or of what must be decoded for it.
 struct Span {
   uint32_t first, end;
 };
@@ -117,9 +117,9 @@ Span Scaled(uint32_t first, uint32_t size, uint32_t scale) {
   return {first / scale, (first + size + scale - 1) / scale};
 }
 
-// Upsampling of chroma takes the neighbour on each side; what lies beyond the decoded columns is
-// taken for the image's edge. A chroma row of up to two samples is upsampled in another way, so
-// that few columns are never asked for.
+// Chroma upsampling uses the neighbour on each side and treats the end of the decoded columns as
+// the edge of the image. It works differently for chroma rows of up to two samples, so never
+// request so few columns.
 Span WithEdges(Span span, uint32_t width) {
   constexpr uint32_t kNeighbours = 2, kLeast = 16;
   span.first = span.first > kNeighbours ? span.first - kNeighbours : 0;
@@ -129,8 +129,7 @@ Span WithEdges(Span span, uint32_t width) {
   return span;
 }
 
-// Ink on paper: Adobe stores 255 minus the amount of ink. In place, from four samples to one or
-// three.
+// Adobe stores CMYK as 255 minus the amount of ink. In place, from four samples to one or three.
 void FromInvertedCmyk(uint8_t* row, uint32_t width, uint32_t channels) {
   const auto mul = [](uint32_t a, uint32_t b) {  // a * b / 255, rounded
     const uint32_t product = a * b + 128;
@@ -151,9 +150,9 @@ void FromInvertedCmyk(uint8_t* row, uint32_t width, uint32_t channels) {
   }
 }
 
-// Whether libjpeg-turbo (2.1.5 at least) can crop columns: it computes the width of a component's
-// rows without the scale of its own that the component may have (4:1:0 at 1/2, for one), which
-// matters when it is upsampled by columns nevertheless.
+// Whether libjpeg-turbo (since at least 2.1.5) can crop columns: it computes the width of a
+// component's rows without the component's own scale (for example 4:1:0 at 1/2), which is wrong if
+// the component is still upsampled horizontally.
 bool CanCropColumns(const jpeg_decompress_struct& jpeg) {
   for (int i = 0; i < jpeg.num_components; ++i) {
     const jpeg_component_info& component = jpeg.comp_info[i];
@@ -205,7 +204,7 @@ absl::Status DecodeRows(Session* session, const CodecRequest& request, PixelBuff
         CanCropColumns(*j) ? WithEdges(columns, j->output_width) : Span{0, j->output_width};
     first = wanted.first;
     width = wanted.end - wanted.first;
-    // It moves `first` to the left, to the edge of a block.
+    // It moves `first` left to the edge of a block.
     if (width < j->output_width) jpeg_crop_scanline(j, &first, &width);
     if (rows.first > 0) jpeg_skip_scanlines(j, rows.first);
   });
@@ -262,7 +261,7 @@ absl::Status DecodeSession(Session* session, Bytes file, const CodecRequest& req
 absl::Status DecodeJpeg(Bytes file, const CodecRequest& request, PixelBuffer* buffer,
                         DecodedImage* image) {
   if (file.empty()) return Damaged("JPEG", "no bytes");
-  // A new one for each image: tables of an image before would stand in for those that are missing.
+  // A new one for each image; otherwise tables of an earlier image would replace missing ones.
   Session session = {};
   session.jpeg.err = jpeg_std_error(&session.error);
   session.jpeg.client_data = &session;

@@ -1,4 +1,4 @@
-// Regions and scales against the whole image, all samplings; damage; limits.
+// Regions and scales against the whole image, for all samplings; damage; limits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ std::vector<Kind> AllKinds() {
 
 class JpegRegions : public ::testing::TestWithParam<Kind> {
  protected:
-  // Decodes the region and expects that part of the image decoded whole at the same scale.
+  // Decodes the region and expects the same pixels as in the whole image at the same scale.
   void ExpectAsInWhole(const Image& file, const DecodeOptions& options) {
     ImageDecoder decoder, whole_decoder;
     const auto part = decoder.Decode(Bytes(file), ImageInfo(), options);
@@ -56,7 +56,7 @@ class JpegRegions : public ::testing::TestWithParam<Kind> {
     const ProbeResult probe = Probe(file);
     const auto up = [&](uint32_t size) { return std::max(1u, size / part->scale); };
     all.region = {0, 0, probe.info.width, probe.info.height};
-    // The same scale for all of it.
+    // The same scale for the whole image.
     all.min_width = part->scale == 1 ? 0 : up(probe.info.width);
     all.min_height = part->scale == 1 ? 0 : up(probe.info.height);
     const auto whole = whole_decoder.Decode(Bytes(file), ImageInfo(), all);
@@ -71,7 +71,7 @@ class JpegRegions : public ::testing::TestWithParam<Kind> {
     ASSERT_EQ(LargestDifference(part->view, expected.view()), 0)
         << region.left << "," << region.top << " " << region.width << "x" << region.height
         << " at 1/" << scale << " of " << probe.info.width << "x" << probe.info.height;
-    // The box is the region's own edges.
+    // The box has the region's own edges.
     EXPECT_EQ((part->box.left + left) * scale, region.left);
     EXPECT_EQ((part->box.top + top) * scale, region.top);
     EXPECT_EQ((part->box.right + left) * scale, region.left + region.width);
@@ -135,7 +135,7 @@ TEST(DecodeJpeg, ScaleIsTheSmallestThatIsLargeEnough) {
   EXPECT_EQ(scale_of(400, 400), 1u);
 }
 
-// Every file cut anywhere is an error when all of it is asked for, and says so in libjpeg's words.
+// A file truncated anywhere is an error if all of it is requested, reported in libjpeg's words.
 TEST(DecodeJpeg, TruncatedIsAnError) {
   for (const bool progressive : {false, true}) {
     const Image file =
@@ -174,7 +174,7 @@ TEST(DecodeJpeg, OddHeadersAreNoDamage) {
   EXPECT_TRUE(Decode(file).ok());
 }
 
-// Tables of one image must not serve the next.
+// One image's tables must not be used for the next.
 TEST(DecodeJpeg, TablesAreNotKept) {
   const Image file = EncodeJpeg(MakePattern(16, 16, 3), {});
   Image bare = file;
@@ -190,7 +190,7 @@ TEST(DecodeJpeg, TablesAreNotKept) {
   EXPECT_EQ(second.status().message(), "JPEG: Quantization table 0x00 was not defined");
 }
 
-// The last scan of a progressive image, said again and again.
+// The last scan of a progressive image, repeated many times.
 TEST(DecodeJpeg, ScansAreBounded) {
   Image file = EncodeJpeg(MakePattern(512, 512, 3), {.progressive = true});
   size_t scan = Find(file, "\xFF\xDA");
@@ -211,7 +211,7 @@ TEST(DecodeJpeg, ScansAreBounded) {
     return made;
   };
   const auto bomb = Decode(with_scans(500));
-  // Said by its own check of the progression, or by the limit.
+  // Reported by its own check of the progression, or by the limit.
   EXPECT_FALSE(bomb.ok());
   const auto limited = Decode(file, {.max_scans = 3});
   EXPECT_EQ(limited.status().code(), absl::StatusCode::kResourceExhausted);
@@ -228,7 +228,7 @@ TEST(DecodeJpeg, SizeMustBeThatOfTheInfo) {
   EXPECT_EQ(image.status().message(), "the image is 16 x 16 pixels, not 15 x 16");
 }
 
-// The fast IDCT alone, and with it chroma by repetition.
+// The fast IDCT alone, and together with chroma by repetition.
 TEST(DecodeJpeg, FastIsNear) {
   for (const uint32_t channels : {1, 3}) {
     const Image file =

@@ -10,7 +10,7 @@
 namespace shardpack::decode_internal {
 namespace {
 
-// What libpng's callbacks share with us. Plain data: longjmp leaves past it.
+// The state shared with libpng's callbacks. Plain data, since longjmp skips destructors.
 struct Session {
   png_structp png;
   png_infop info;
@@ -27,7 +27,7 @@ struct Session {
   longjmp(session->jump, 1);
 }
 
-// Oddities of chunks that say nothing about the pixels.
+// Oddities of chunks that do not concern the pixels.
 void KeepWarning(png_structp png, png_const_charp words) {
   Session* session = static_cast<Session*>(png_get_error_ptr(png));
   if (session->warnings != nullptr) session->warnings->Add("PNG", words);
@@ -40,7 +40,7 @@ void ReadBytes(png_structp png, png_bytep to, size_t size_bytes) {
   session->at += size_bytes;
 }
 
-// Runs a step that may end by longjmp; `step` holds nothing that a destructor must see.
+// Runs a step that may end by longjmp; `step` must not hold anything that needs a destructor.
 template <typename Step>
 bool Guarded(Session* session, const Step& step) {
   if (setjmp(session->jump) != 0) return false;
@@ -50,10 +50,10 @@ bool Guarded(Session* session, const Step& step) {
 
 void ReadHeader(Session* session) {
   png_set_read_fn(session->png, session, ReadBytes);
-  // Text and profiles are not kept, whatever their size: chunks unknown to us are passed over.
+  // Text and profiles of any size are skipped, as unknown chunks.
   png_set_keep_unknown_chunks(session->png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   png_set_chunk_cache_max(session->png, 16);
-  // It also bounds chunks that are passed over, which take no memory.
+  // The limit also applies to skipped chunks, which take no memory.
   png_set_chunk_malloc_max(session->png, PNG_UINT_31_MAX);
   png_read_info(session->png, session->info);
 }
@@ -93,7 +93,7 @@ absl::Status DecodeSession(Session* session, const CodecRequest& request, PixelB
     if (png_get_rowbytes(session->png, session->info) != stride_bytes) {
       png_error(session->png, "rows of an unexpected size");
     }
-    // Of an interlaced image all rows are needed, of others none below the region.
+    // An interlaced image needs all rows, others none below the region.
     const uint32_t rows = passes > 1 ? height : request.region.top + request.region.height;
     for (int pass = 0; pass < passes; ++pass) {
       for (uint32_t y = 0; y < rows; ++y) {

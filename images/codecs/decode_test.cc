@@ -1,4 +1,5 @@
-// All formats: sizes, orientation, regions and gray; against Pillow; cut and damaged files.
+// All formats: sizes, orientation, regions and gray; compared with Pillow; truncated and damaged
+// files.
 #include "images/codecs/decode.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@
 namespace shardpack {
 namespace {
 
-// Run-length compression: refused by name.
+// Run-length compression is rejected by name.
 bool IsRefused(const std::string& name) { return name.starts_with("rle8"); }
 
 TEST(Decode, EveryTestImageHasItsSize) {
@@ -58,7 +59,7 @@ TEST(Decode, ChunksOfAnySizeThatArePassedOver) {
   }
 }
 
-// What Pillow makes of all test images, by name.
+// The test images as decoded by Pillow, by name.
 std::map<std::string, TestPixels> DecodeWithPillow(const std::vector<std::string>& names) {
   const testing::ScratchFolder scratch;
   const std::string result = scratch.File("result");
@@ -85,7 +86,7 @@ TEST(Decode, AsPillow) {
   std::vector<std::string> names;
   const std::vector<TestImage> images = LoadTestImages();
   for (const TestImage& image : images) {
-    // Pillow does not know a big-endian BigTIFF.
+    // Pillow does not support big-endian BigTIFF.
     if (!IsRefused(image.name) && image.name != "big-mm.tif") names.push_back(image.name);
   }
   const auto expected = DecodeWithPillow(names);
@@ -98,7 +99,7 @@ TEST(Decode, AsPillow) {
   }
 }
 
-// Gray is the luma of the colours, but for JPEG the Y that is stored.
+// Gray is the luma of the colours, except for JPEG, where it is the stored Y.
 TEST(Decode, RegionsAndGrayOfAllFormats) {
   std::mt19937 random(5);
   for (const TestImage& image : LoadTestImages()) {
@@ -168,7 +169,7 @@ TEST(Decode, NoImageIsInvalid) {
             absl::StatusCode::kInvalidArgument);
 }
 
-// Four pixels of four bits, and two colours.
+// Four 4-bit pixels, and two colours.
 TEST(Decode, ColorsThatAPaletteLacksAreBlack) {
   Image file;
   PutText(&file, "BM");
@@ -186,7 +187,7 @@ TEST(Decode, ColorsThatAPaletteLacksAreBlack) {
   EXPECT_EQ(Decode(file).status().code(), absl::StatusCode::kDataLoss);
 }
 
-// A screen of 4 x 2 and a frame of other size, of which there are `rows` rows.
+// A screen of 4 x 2 and a frame of another size that has `rows` rows.
 Image GifOfFrame(uint32_t width, uint32_t height, uint32_t rows) {
   Image file;
   PutText(&file, "GIF89a");
@@ -197,7 +198,8 @@ Image GifOfFrame(uint32_t width, uint32_t height, uint32_t rows) {
   PutText(&file, ",");
   for (const uint32_t field : {0u, 0u, width, height}) PutLittle(&file, field, 2);
   PutLittle(&file, 0x0200, 2);  // not interlaced; codes of two bits and one more
-  // White pixels of three bits each, a clear code before each second one: codes never widen.
+  // White pixels of three bits each, with a clear code before every second one, so that codes never
+  // widen.
   std::vector<uint32_t> codes;
   for (uint32_t i = 0; i < width * rows; ++i) {
     if (i % 2 == 0) codes.push_back(4);
@@ -241,8 +243,8 @@ TEST(Decode, GifRowsBelowTheRegionAreNotDecoded) {
   EXPECT_EQ(row->bytes, Image(4 * 3, 255));
 }
 
-// 100 rows of four gray pixels, each in a strip of its own, all of which are the same bytes of the
-// file: PackBits for one row and what no row needs.
+// 100 rows of four gray pixels, each in its own strip; all strips are the same bytes of the file:
+// PackBits for one row, followed by unneeded bytes.
 Image TiffOfSharedStrips(uint32_t strip_bytes) {
   constexpr uint32_t kRows = 100, kEntries = 9;
   const uint32_t offsets_at = 8 + 2 + 12 * kEntries + 4, counts_at = offsets_at + 4 * kRows;
@@ -263,10 +265,10 @@ Image TiffOfSharedStrips(uint32_t strip_bytes) {
   put_entry(258, 3, 1, 8);               // bits
   put_entry(259, 3, 1, 32773);           // PackBits
   put_entry(262, 3, 1, 1);               // black is zero
-  put_entry(273, 4, kRows, offsets_at);  // where strips are
+  put_entry(273, 4, kRows, offsets_at);  // offsets of the strips
   put_entry(277, 3, 1, 1);               // samples
-  put_entry(278, 3, 1, 1);               // rows of a strip
-  put_entry(279, 4, kRows, counts_at);   // bytes of strips
+  put_entry(278, 3, 1, 1);               // rows per strip
+  put_entry(279, 4, kRows, counts_at);   // sizes of the strips
   PutLittle(&file, 0, 4);
   for (uint32_t i = 0; i < kRows; ++i) PutLittle(&file, data_at, 4);
   for (uint32_t i = 0; i < kRows; ++i) PutLittle(&file, strip_bytes, 4);
@@ -284,7 +286,7 @@ TEST(Decode, TiffStripsAreNotMoreThanTheFile) {
   EXPECT_EQ(many.status().message(), "TIFF: more bytes in strips than in the file");
 }
 
-// Of a file that is cut there are the same pixels or an error, never others.
+// A truncated file yields the same pixels or an error, never other pixels.
 TEST(Decode, CutFilesGiveNoOtherPixels) {
   for (const TestImage& image : LoadTestImages()) {
     if (IsRefused(image.name)) continue;
@@ -307,7 +309,7 @@ TEST(Decode, CutFilesGiveNoOtherPixels) {
   }
 }
 
-// Sanitizers watch.
+// Sanitizers check this.
 TEST(Decode, DamagedFilesBreakNothing) {
   std::mt19937 random(9);
   for (const TestImage& image : LoadTestImages()) {

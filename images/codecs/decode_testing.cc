@@ -7,7 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <random>
-// After <cstdio>, which it needs.
+// Requires <cstdio> before it.
 #include <jpeglib.h>
 
 namespace shardpack {

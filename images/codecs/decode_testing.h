@@ -1,4 +1,4 @@
-// Images to decode in tests: patterns, JPEGs of any sampling made of them, and comparisons.
+// Test images for decoding: patterns, JPEGs of them with any sampling, and comparisons.
 //
 //   const JpegKind kind = {.sampling = {2, 2}, .progressive = true};
 //   const Image jpeg = EncodeJpeg(MakePattern(97, 61, 3), kind);
@@ -28,12 +28,11 @@ struct TestPixels {
   }
 };
 
-// Waves, edges and noise: everything that a filter could get wrong. The same for the same
-// arguments.
+// Waves, edges and noise, to expose errors of any filter. The same for the same arguments.
 TestPixels MakePattern(uint32_t width, uint32_t height, uint32_t channels, uint32_t seed = 1);
 
 struct JpegKind {
-  // Of the luma (first) component; chroma is 1 x 1 unless said otherwise.
+  // Of the luma (first) component; chroma is 1 x 1 by default.
   struct Sampling {
     int h = 1, v = 1;
   };
@@ -42,20 +41,20 @@ struct JpegKind {
   bool progressive = false, arithmetic = false, optimize = false;
   int restart_rows = 0;
   int quality = 85;
-  bool ycck = false;       // of four channels: YCCK, else CMYK
-  bool rgb_coded = false;  // of three channels: without YCbCr
+  bool ycck = false;       // for four channels: YCCK instead of CMYK
+  bool rgb_coded = false;  // for three channels: without conversion to YCbCr
 };
 
-// Channels 1: gray, 3: RGB, 4: CMYK as Adobe has it.
+// Channels 1: gray, 3: RGB, 4: CMYK in Adobe's convention.
 Image EncodeJpeg(const TestPixels& pixels, const JpegKind& kind);
 
-// A copy without gaps.
+// A copy without gaps between rows.
 TestPixels Copy(const PixelView& view);
 TestPixels CropPixels(const PixelView& view, const PixelRegion& region);
-// 256 when the sizes differ.
+// 256 if the sizes differ.
 int LargestDifference(const PixelView& a, const PixelView& b);
 
-// Decodes an own copy of exactly the file's size, so that ASan sees a read past it.
+// Decodes a copy of exactly the file's size, so that ASan detects reads past its end.
 absl::StatusOr<TestPixels> Decode(const Image& file, const DecodeOptions& options = {});
 
 }  // namespace shardpack

@@ -10,7 +10,7 @@
 namespace shardpack::decode_internal {
 namespace {
 
-// What libtiff's callbacks share with us.
+// The state shared with libtiff's callbacks.
 struct Session {
   Bytes file;
   uint64_t at = 0;
@@ -42,7 +42,7 @@ toff_t Seek(thandle_t handle, toff_t offset, int whence) {
 int Close(thandle_t) { return 0; }
 toff_t Size(thandle_t handle) { return SessionOf(handle)->file.size(); }
 
-// Strips are read where they lie.
+// Lets libtiff read strips in place.
 int Map(thandle_t handle, void** base, toff_t* size_bytes) {
   const Bytes file = SessionOf(handle)->file;
   *base = const_cast<std::byte*>(file.data());
@@ -72,8 +72,8 @@ absl::Status Failure(const Session& session) {
   return Damaged("TIFF", session.message[0] == '\0' ? "not decodable" : session.message);
 }
 
-// libtiff multiplies colours by their alpha unless it takes them as multiplied already: alpha is
-// dropped here, so colours stay as they are. True when they were not multiplied.
+// libtiff premultiplies colours unless it believes that they already are. Alpha is dropped here, so
+// tell it so, which leaves the colours unchanged. Returns true if they were not premultiplied.
 bool KeepColors(TIFF* tiff) {
   uint16_t count = 0, *kinds = nullptr;
   if (!TIFFGetField(tiff, TIFFTAG_EXTRASAMPLES, &count, &kinds) || count == 0) return false;
@@ -83,7 +83,7 @@ bool KeepColors(TIFF* tiff) {
   return true;
 }
 
-// To RGBA in place, with colours divided by their alpha where they were multiplied.
+// Converts to RGBA in place; divides premultiplied colours by their alpha.
 void Unmultiply(bool multiplied, const uint32_t* rgba, size_t pixels, uint8_t* to) {
   for (size_t i = 0; i < pixels; ++i, to += 4) {
     const uint32_t pixel = rgba[i], alpha = TIFFGetA(pixel);
@@ -97,7 +97,7 @@ void Unmultiply(bool multiplied, const uint32_t* rgba, size_t pixels, uint8_t* t
   }
 }
 
-// Strips and tiles may share bytes: few bytes must not be decoded again and again.
+// Strips and tiles may share bytes; the same few bytes must not be decoded again and again.
 bool StripsFit(TIFF* tiff, uint64_t file_bytes) {
   const uint32_t count = TIFFIsTiled(tiff) ? TIFFNumberOfTiles(tiff) : TIFFNumberOfStrips(tiff);
   uint64_t left_bytes = file_bytes;
@@ -125,7 +125,7 @@ absl::Status DecodePage(TIFF* tiff, const Session& session, const CodecRequest& 
   const bool unassociated = KeepColors(tiff);
   TIFFRGBAImage image;
   if (!TIFFRGBAImageBegin(&image, tiff, /*stop=*/1, why)) return Damaged("TIFF", why);
-  // Rows as stored: the orientation is the caller's work.
+  // Rows as stored: the caller applies the orientation.
   image.req_orientation = image.orientation;
   const size_t pixels = size_t{width} * height;
   const bool room = buffer->Reserve(pixels * sizeof(uint32_t));
@@ -133,7 +133,7 @@ absl::Status DecodePage(TIFF* tiff, const Session& session, const CodecRequest& 
   const bool read = room && TIFFRGBAImageGet(&image, rgba, width, height) != 0;
   TIFFRGBAImageEnd(&image);
   if (!room) return NoMemory();
-  // Its reader goes on after some errors, with rows left empty.
+  // Its reader continues after some errors and leaves rows empty.
   if (!read || session.message[0] != '\0') return Failure(session);
   uint8_t* to = buffer->data();
   if (request.alpha) {
@@ -155,7 +155,8 @@ absl::Status DecodeTiff(Bytes file, const CodecRequest& request, PixelBuffer* bu
   Session session{.file = file, .warnings = request.warnings};
   TIFFOpenOptions* options = TIFFOpenOptionsAlloc();
   if (options == nullptr) return NoMemory();
-  // A strip or tile is at most what the largest pixels take, and no table is larger than the file.
+  // A strip or tile is at most as large as the largest allowed pixels, and no table is larger than
+  // the file.
   const uint64_t max_bytes =
       uint64_t{request.width} * request.height * 16 + file.size() + (1 << 20);
   TIFFOpenOptionsSetMaxSingleMemAlloc(options, static_cast<tmsize_t>(max_bytes));

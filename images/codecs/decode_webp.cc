@@ -38,7 +38,7 @@ absl::Status DecodeFrame(const uint8_t* data, size_t size_bytes, const CodecRequ
   return status == VP8_STATUS_OK ? absl::OkStatus() : Damaged("WebP", Words(status));
 }
 
-// The first frame on a black canvas, which is transparent with alpha.
+// The first frame on a canvas that is black, or transparent with alpha.
 absl::Status DecodeAnimation(Bytes file, const CodecRequest& request, PixelBuffer* buffer) {
   const WebPData data{reinterpret_cast<const uint8_t*>(file.data()), file.size()};
   WebPDemuxer* demuxer = WebPDemux(&data);
@@ -61,7 +61,7 @@ absl::Status DecodeAnimation(Bytes file, const CodecRequest& request, PixelBuffe
                                    frame.x_offset * PixelBytes(request)
                              : nullptr;
     int frame_width = 0, frame_height = 0;
-    // The frame's own header decides how much is written.
+    // The frame's own header determines how much is written.
     if (!inside ||
         !WebPGetInfo(frame.fragment.bytes, frame.fragment.size, &frame_width, &frame_height) ||
         frame_width != frame.width || frame_height != frame.height) {

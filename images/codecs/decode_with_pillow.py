@@ -1,6 +1,6 @@
 """Decodes images with Pillow: decode_with_pillow.py FOLDER RESULT NAME...
 
-For each name RESULT gets a line "NAME WIDTH HEIGHT" and the bytes of the image, turned as EXIF says, as RGB without alpha.
+For each name, writes to RESULT a line "NAME WIDTH HEIGHT" and the image, turned upright, as RGB without alpha.
 """
 
 import sys
@@ -12,11 +12,11 @@ def main(folder, result, *names):
   with open(result, "wb") as out:
     for name in names:
       image = Image.open(folder + "/" + name)
-      # A TIFF is turned when it is loaded, and would be again.
+      # Loading a TIFF already turns it upright.
       if image.format != "TIFF":
         image = ImageOps.exif_transpose(image)
       if image.mode.startswith("I"):
-        # Pillow cuts 16 bits of gray off at 255.
+        # Pillow clamps 16-bit gray at 255.
         image = image.convert("I").point(lambda v: v * (1 / 257) + 0.5).convert("L")
       image = image.convert("RGB")
       out.write(b"%s %d %d\n" % (name.encode(), image.width, image.height))

@@ -1,20 +1,20 @@
-// ImageEncoder: pixels to an encoded image: JPEG, PNG, WebP, or raw samples.
+// ImageEncoder: encodes pixels as JPEG, PNG, WebP, or raw samples.
 //
-//   ImageEncoder encoder;   // one a thread
+//   ImageEncoder encoder;   // one per thread
 //   absl::StatusOr<std::span<const std::byte>> file = encoder.Encode(view, {.quality = 95});
 //
-// Settings that are not options: JPEG baseline, chroma 4:2:0, the accurate DCT, the standard
-// Huffman tables; PNG zlib level 6, the library's choice of filters; WebP method 4; lossless WebP
-// keeps the colours of transparent pixels. Raw: the samples of all rows without gaps. Nothing else
-// is written: no time, no text, no EXIF but the orientation that is asked for.
+// Fixed settings: JPEG baseline, chroma 4:2:0, the accurate DCT, the standard Huffman tables; PNG
+// zlib level 6, the library's choice of filters; WebP method 4, lossless WebP keeps the colours of
+// transparent pixels; raw: the samples of all rows without gaps. Writes no metadata (time, text,
+// EXIF) except the requested orientation and profile.
 //
 // Lifetime: the bytes borrow from the encoder until its next call.
-// Thread-safety: one thread at a time. The bytes depend on the arguments and the libraries'
-// versions alone.
-// Errors: InvalidArgument for pixels or sizes that the format does not hold; ResourceExhausted
-// without memory.
-// Units: 8 bits a sample, or 16 for PNG; 1 to 4 channels, the second or fourth alpha; JPEG has
-// none.
+// Thread-safety: one thread at a time. The bytes depend only on the arguments and the libraries'
+// versions.
+// Errors: InvalidArgument for pixels or sizes that the format cannot hold; ResourceExhausted when
+// out of memory.
+// Units: 8 bits per sample, or 16 for PNG; 1 to 4 channels, the second or fourth is alpha; JPEG has
+// no alpha.
 #ifndef SHARDPACK_IMAGES_CODECS_ENCODE_H_
 #define SHARDPACK_IMAGES_CODECS_ENCODE_H_
 
@@ -31,10 +31,10 @@ namespace shardpack {
 
 struct EncodeOptions {
   ImageFormat format = ImageFormat::kJpeg;  // kJpeg, kPng, kWebp, kRaw
-  uint8_t quality = 95;                     // 1 to 100, of JPEG and lossy WebP
-  bool lossless = false;                    // of WebP
-  uint8_t orientation = 1;                  // EXIF; 1: none is written
-  std::span<const std::byte> profile = {};  // ICC; empty: none is written
+  uint8_t quality = 95;                     // 1 to 100, for JPEG and lossy WebP
+  bool lossless = false;                    // for WebP
+  uint8_t orientation = 1;                  // EXIF; 1: not written
+  std::span<const std::byte> profile = {};  // ICC; empty: not written
 };
 
 class ImageEncoder {

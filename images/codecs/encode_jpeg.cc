@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-// After <cstdio>, which it needs.
+// Requires <cstdio> before it.
 #include <jerror.h>
 #include <jpeglib.h>
 
@@ -15,7 +15,8 @@ namespace {
 
 constexpr size_t kFirstBytes = size_t{64} << 10, kKeptBytes = size_t{1} << 20;
 
-// What libjpeg's callbacks share with us. longjmp leaves past it: nothing in it has a destructor.
+// The state shared with libjpeg's callbacks. Nothing in it has a destructor, since longjmp skips
+// those.
 struct Session {
   jpeg_compress_struct jpeg;
   jpeg_error_mgr error;
@@ -48,7 +49,7 @@ void InitDestination(j_compress_ptr jpeg) {
   PointAt(session, 0);
 }
 
-// Called when the buffer is full to the last byte.
+// Called when the buffer is completely full.
 boolean GrowDestination(j_compress_ptr jpeg) {
   Session* session = SessionOf(jpeg);
   const size_t used_bytes = session->file->size();
@@ -70,7 +71,7 @@ void SetParameters(const PixelView& view, const EncodeOptions& options,
   jpeg->in_color_space = view.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
   jpeg_set_defaults(jpeg);
   jpeg_set_quality(jpeg, options.quality, /*force_baseline=*/TRUE);
-  // Said although they are the library's own defaults: they decide the bytes.
+  // Set explicitly, although these are the library's defaults, because they determine the bytes.
   jpeg->dct_method = JDCT_ISLOW;
   jpeg->optimize_coding = FALSE;
   jpeg->arith_code = FALSE;

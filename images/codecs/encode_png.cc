@@ -12,7 +12,8 @@ namespace {
 
 constexpr int kZlibLevel = 6;
 
-// What libpng's callbacks share with us. longjmp leaves past it: nothing in it has a destructor.
+// The state shared with libpng's callbacks. Nothing in it has a destructor, since longjmp skips
+// those.
 struct Session {
   png_structp png;
   png_infop info;
@@ -48,14 +49,14 @@ bool Write(Session* session, const PixelView& view, const EncodeOptions& options
   png_structp png = session->png;
   png_infop info = session->info;
   png_set_write_fn(png, session, PutBytes, FlushNothing);
-  // The limits of the library are for images of strangers.
+  // The library's limits are meant for untrusted images.
   png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
   png_set_compression_level(png, kZlibLevel);
   png_set_IHDR(png, info, view.width, view.height, static_cast<int>(8 * view.sample_bytes),
                ColorType(view.channels), PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
                PNG_FILTER_TYPE_DEFAULT);
   if (!options.profile.empty()) {
-    png_set_benign_errors(png, 1);  // a profile that libpng does not like is left out
+    png_set_benign_errors(png, 1);  // omit a profile that libpng rejects
     png_set_iCCP(png, info, "icc", PNG_COMPRESSION_TYPE_BASE,
                  reinterpret_cast<png_const_bytep>(options.profile.data()),
                  static_cast<png_uint_32>(options.profile.size()));

@@ -1,4 +1,4 @@
-// What encoders write, read by our decoders and the probe; settings; what formats do not hold.
+// The encoders' output, read by our decoders and the probe; settings; what formats cannot hold.
 #include "images/codecs/encode.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ TEST(Encode, LossyFormatsComeClose) {
   EXPECT_LT(poor.size(), good.size());
 }
 
-// The settings that docs/pixels.md promises, seen in the bytes.
+// The settings that docs/pixels.md promises, checked in the bytes.
 TEST(Encode, JpegIsBaselineWithChromaHalvedAndStandardTables) {
   const Image file = EncodeTo(MakePattern(64, 48, 3).view(), {.quality = 90});
   const std::string text(file.begin(), file.end());
@@ -58,7 +58,7 @@ TEST(Encode, JpegIsBaselineWithChromaHalvedAndStandardTables) {
   // Components of 3 bytes: number, sampling, table.
   EXPECT_EQ(text.substr(frame + 10, 9), std::string("\x01\x22\x00\x02\x11\x01\x03\x11\x01", 9));
   EXPECT_EQ(text.find("\xFF\xC2"), std::string::npos);
-  // The first standard table, ITU-T T.81 K.3.3.1: how many codes of each length.
+  // The first standard table, ITU-T T.81 K.3.3.1: the number of codes of each length.
   const std::string_view standard(
       "\x00\x01\x05\x01\x01\x01\x01\x01\x01\x00\x00\x00\x00\x00\x00\x00", 16);
   EXPECT_NE(text.find(standard), std::string::npos);

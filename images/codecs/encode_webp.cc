@@ -27,7 +27,7 @@ int PutBytes(const uint8_t* bytes, size_t size_bytes, const WebPPicture* picture
   return 1;
 }
 
-// WebP knows no gray.
+// WebP does not support gray.
 std::vector<uint8_t> InColor(const PixelView& view, uint32_t channels) {
   std::vector<uint8_t> pixels(size_t{view.width} * view.height * channels);
   uint8_t* to = pixels.data();
@@ -68,7 +68,7 @@ absl::Status EncodePicture(const PixelView& view, const WebPConfig& config,
   return status;
 }
 
-// Puts what goes with the pixels around them.
+// Wraps the pixels in a container with their metadata.
 absl::Status AddMetadata(const EncodeOptions& options, std::vector<std::byte>* file) {
   WebPMux* mux = WebPMuxNew();
   if (mux == nullptr) return Failure("no memory", VP8_ENC_ERROR_OUT_OF_MEMORY);

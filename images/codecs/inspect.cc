@@ -23,7 +23,7 @@ ImageTrouble TroubleOf(ProbeVerdict verdict) {
   }
 }
 
-// False when the image must not be decoded.
+// False if the image must not be decoded.
 bool WithinLimits(const ImageExtras& extras, const ImageLimits& limits, ImageReport* report) {
   if (extras.ancillary_bytes > limits.max_ancillary_bytes) {
     report->notes.push_back(
@@ -47,15 +47,15 @@ uint64_t DecodeMemoryBytes(const ImageInfo& info, uint32_t scans) {
   const uint64_t pixels = uint64_t{info.width} * info.height;
   switch (info.format) {
     case ImageFormat::kJpeg: {
-      // Of an image of several scans libjpeg keeps the coefficients, 16 bits each.
+      // For an image with several scans, libjpeg keeps the coefficients, 16 bits each.
       const bool kept = info.progressive() || scans > 1;
       const uint64_t channels = info.channels == 0 ? 3 : info.channels;
       return pixels * (channels == 4 ? 4 : 3) + (kept ? pixels * 2 * channels : 0);
     }
     case ImageFormat::kWebp:
-      return pixels * 7;  // lossless: 4 of its own
+      return pixels * 7;  // lossless: plus 4 in the codec
     case ImageFormat::kTiff:
-      return pixels * 8;  // RGBA, and a strip that may be all of it
+      return pixels * 8;  // RGBA, and a strip that may be the whole image
     default:
       return pixels * 3;
   }
@@ -78,7 +78,7 @@ void ImageInspector::Decode(Bytes file, const ImageLimits& limits, ImageReport* 
   }
   if (image.ok()) return;
   const absl::Status& status = image.status();
-  // The probe has let it pass: what is left of limits is a frame larger than its GIF's screen.
+  // The probe accepted it, so the only remaining limit is a frame larger than its GIF's screen.
   ImageTrouble trouble = ImageTrouble::kDamaged;
   if (absl::IsUnimplemented(status)) trouble = ImageTrouble::kUnsupported;
   if (absl::IsResourceExhausted(status)) trouble = ImageTrouble::kPixelLimit;
@@ -106,7 +106,7 @@ ImageReport ImageInspector::Inspect(Bytes file, const ImageLimits& limits, Gate*
   if (gate != nullptr) gate->Enter(bytes);
   Decode(file, limits, &report);
   constexpr uint64_t kKeptBytes = 16 << 20;
-  if (bytes > kKeptBytes) decoder_ = ImageDecoder();  // what it keeps would not be accounted for
+  if (bytes > kKeptBytes) decoder_ = ImageDecoder();  // its buffers would not be accounted for
   if (gate != nullptr) gate->Leave(bytes);
   return report;
 }

@@ -1,17 +1,17 @@
-// ImageInspector: decodes an image to its last byte and says everything that is wrong with it.
+// ImageInspector: decodes an image completely and reports everything that is wrong with it.
 //
-//   ImageInspector inspector;   // one a thread
+//   ImageInspector inspector;   // one per thread
 //   const ImageReport report = inspector.Inspect(file_bytes, ImageLimits());
 //   for (const ImageNote& note : report.notes) Print(note.detail);
 //
-// In this order, and no further than the first trouble that forbids the next step: the structure
-// (all markers, chunks and their checksums), the limits, the pixels. What is over a limit is not
-// decoded, so that no file costs more than its structure and the pixels that the limits allow.
-// Of an animation the first frame is decoded, of a TIFF the first page.
+// Checks in this order, stopping at the first problem that prevents the next step: the structure
+// (all markers, chunks and their checksums), the limits, the pixels. An image above a limit is not
+// decoded, so a file costs at most its structure and the pixels that the limits allow. Of an
+// animation only the first frame is decoded, of a TIFF only the first page.
 //
 // Lifetime: nothing is borrowed after a call.
-// Thread-safety: one thread at a time. The answer depends on the arguments alone.
-// Errors: values; never throws or prints.
+// Thread-safety: one thread at a time. The result depends only on the arguments.
+// Errors: part of the report; never throws or prints.
 // Units: pixels; offsets are bytes from the file's start.
 #ifndef SHARDPACK_IMAGES_CODECS_INSPECT_H_
 #define SHARDPACK_IMAGES_CODECS_INSPECT_H_
@@ -31,17 +31,17 @@ namespace shardpack {
 struct ImageLimits {
   uint64_t max_pixels = DecodeOptions().max_pixels;
   uint32_t max_scans = DecodeOptions().max_scans;
-  // Cameras embed previews and profiles of some MB.
+  // Cameras embed previews and profiles of several MB.
   uint64_t max_ancillary_bytes = 16 << 20;
 };
 
 enum class ImageTrouble : uint8_t {
   kNotAnImage,
-  kDamaged,         // cut, a wrong checksum, or the codec found damage
-  kUnsupported,     // a kind of image that is not decoded here
-  kWarning,         // an oddity that does not touch the pixels
-  kPixelLimit,      // of these three the image may be sound
-  kAncillaryLimit,  // the only one of which the pixels are decoded all the same
+  kDamaged,         // truncated, a wrong checksum, or damage found by the codec
+  kUnsupported,     // a kind of image that cannot be decoded here
+  kWarning,         // an oddity that does not affect the pixels
+  kPixelLimit,      // for this and the next two, the image may be valid
+  kAncillaryLimit,  // the only limit after which pixels are still decoded
   kScanLimit,
 };
 
@@ -52,14 +52,14 @@ struct ImageNote {
 };
 
 struct ImageReport {
-  ImageInfo info;        // of the headers; format kUnknown when there are none
+  ImageInfo info;        // from the headers; kUnknown format if there are none
   bool decoded = false;  // every pixel of the first frame
   std::vector<ImageNote> notes;
 };
 
 class ImageInspector {
  public:
-  // Told what a decode may take before it starts, and that it is over.
+  // Called before a decode, with the memory it may need, and after it.
   struct Gate {
     virtual ~Gate() = default;
     virtual void Enter(uint64_t bytes) = 0;
@@ -75,7 +75,7 @@ class ImageInspector {
   ImageDecoder decoder_;
 };
 
-// What decoding takes at most, to the next few hundred KB; `scans` of a JPEG.
+// Upper bound of the memory for decoding, within a few hundred KB; `scans` is for JPEG.
 uint64_t DecodeMemoryBytes(const ImageInfo& info, uint32_t scans);
 
 }  // namespace shardpack

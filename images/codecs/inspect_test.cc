@@ -21,7 +21,7 @@ ImageReport Inspect(const Image& image, const ImageLimits& limits = {}) {
   return ImageInspector().Inspect({copy.get(), image.size()}, limits);
 }
 
-// The one note that there is.
+// The only note in the report.
 ImageNote Only(const ImageReport& report, ImageTrouble trouble) {
   EXPECT_EQ(report.notes.size(), 1u);
   if (report.notes.size() != 1) return {trouble};
@@ -44,7 +44,7 @@ TEST(Inspect, SoundImagesHaveNoNotes) {
     EXPECT_TRUE(report.decoded) << image.name;
     EXPECT_EQ(report.info, image.expected) << image.name;
     for (const ImageNote& note : report.notes) {
-      // The colours of a TIFF with associated alpha and the like: oddities at most.
+      // The colours of a TIFF with associated alpha and the like: at most oddities.
       EXPECT_EQ(static_cast<int>(note.trouble), static_cast<int>(ImageTrouble::kWarning))
           << image.name << ": " << note.detail;
     }
@@ -71,7 +71,7 @@ TEST(Inspect, EveryCutIsFound) {
 }
 
 TEST(Inspect, DamagedPixels) {
-  // A marker in the middle of the scan: the structure is whole, the picture is not.
+  // A marker in the middle of the scan: the structure is intact, the picture is not.
   Image jpeg = Jpeg();
   const size_t middle = jpeg.size() - 200;
   Store(&jpeg, middle, std::string("\xFF\xD7", 2));
@@ -84,7 +84,7 @@ TEST(Inspect, DamagedPixels) {
 }
 
 TEST(Inspect, WarningsOfTheCodecs) {
-  // A JFIF version 9 and bytes before the EOI: every decoder shows the picture.
+  // JFIF version 9 and extra bytes before the EOI: every decoder shows the picture.
   Image jpeg = Jpeg();
   const size_t jfif = Find(jpeg, "JFIF");
   jpeg[jfif + 5] = 9;
@@ -121,7 +121,7 @@ TEST(Inspect, PixelLimit) {
 }
 
 TEST(Inspect, AncillaryLimit) {
-  // A text chunk of 60 MB before the pixels: they are decoded all the same.
+  // A text chunk of 60 MB before the pixels: they are decoded anyway.
   Image png = LoadTestImage("rgb.png"), text;
   PutChunk(&text, "tEXt", Image(60'000'000, 'a'));
   const size_t header = 8 + 25;
@@ -169,7 +169,7 @@ TEST(Inspect, ExifThatGoesInCircles) {
   PutText(&loop, std::string("Exif\0\0II*\0\x08\0\0\0", 14));
   PutLittle(&loop, 1, 2);
   PutText(&loop,
-          std::string("\x69\x87\x04\0\x01\0\0\0\x08\0\0\0", 12));  // Exif IFD: the same again
+          std::string("\x69\x87\x04\0\x01\0\0\0\x08\0\0\0", 12));  // Exif IFD: the same IFD again
   PutLittle(&loop, 8, 4);
   Image huge;
   PutText(&huge, std::string("Exif\0\0MM\0*\0\0\0\x08\xFF\xFF", 16));

@@ -2,7 +2,7 @@
 //
 //   SHARDPACK_HOST_DEVICE inline int Twice(int x) { return 2 * x; }
 //
-// It is empty for every compiler but nvcc.
+// Empty for every compiler except nvcc.
 #ifndef SHARDPACK_IMAGES_PIXELS_HOST_DEVICE_H_
 #define SHARDPACK_IMAGES_PIXELS_HOST_DEVICE_H_
 

@@ -1,10 +1,10 @@
-// Luma: the gray of a colour.
+// Luma: the gray value of a colour.
 //
 //   const uint8_t gray = Luma(red, green, blue);
 //
-// That of ITU-R BT.601, rounded as Pillow does it; gray stays what it is.
+// ITU-R BT.601, rounded like Pillow; gray input is unchanged.
 //
-// Units: 8 bits a sample, or 16 for WideLuma.
+// Units: 8 bits per sample, or 16 for WideLuma.
 #ifndef SHARDPACK_IMAGES_PIXELS_LUMA_H_
 #define SHARDPACK_IMAGES_PIXELS_LUMA_H_
 

@@ -1,11 +1,12 @@
-// Orientation: what an EXIF orientation does to an image, as a transposition and two mirrors.
+// Orientation: an EXIF orientation as a transposition and two mirrors.
 //
 //   const Orientation turn = OrientationOf(info.orientation);
 //   const PixelRegion stored = ToStored(turn, shown, info.width, info.height);
 //
-// Lifetime, thread-safety: plain values, pure functions.
-// Errors: none; a number that EXIF does not know is 1.
-// Units: pixels. "Stored" is as the file has it, "shown" as it is meant to be seen.
+// Lifetime: plain values.
+// Thread-safety: pure functions.
+// Errors: none; values not defined by EXIF count as 1.
+// Units: pixels. "Stored" is as in the file, "shown" as it should be displayed.
 #ifndef SHARDPACK_IMAGES_PIXELS_ORIENTATION_H_
 #define SHARDPACK_IMAGES_PIXELS_ORIENTATION_H_
 
@@ -46,7 +47,7 @@ constexpr Orientation OrientationOf(uint8_t exif) {
   }
 }
 
-// Where a region or box of the shown image lies in the stored one of this size.
+// Maps a region or box of the shown image to the stored image of this size.
 constexpr PixelBox ToStored(const Orientation& turn, PixelBox box, double stored_width,
                             double stored_height) {
   const double shown_width = turn.transpose ? stored_height : stored_width;
@@ -57,7 +58,7 @@ constexpr PixelBox ToStored(const Orientation& turn, PixelBox box, double stored
   return box;
 }
 
-// Where a box of the stored image of this size is seen.
+// Maps a box of the stored image of this size to the shown image.
 constexpr PixelBox ToShown(const Orientation& turn, PixelBox box, double stored_width,
                            double stored_height) {
   if (turn.transpose) {

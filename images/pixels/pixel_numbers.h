@@ -1,15 +1,17 @@
-// From 8-bit samples to normalised numbers: the arithmetic of one value, the same on CPU and GPU.
+// Conversion of 8-bit samples to normalised numbers: arithmetic on single values, identical on CPU
+// and GPU.
 //
 //   const ChannelScale scale = MakeChannelScale(0.485f, 0.229f);
 //   const float number = NormalizedSample(sample, scale);    // (sample / 255 - mean) / std
 //   const uint16_t half = FloatToHalf(number);
 //
-// Every step is rounded as IEEE 754 has it, divisions too: these are the numbers of torchvision's
-// to_tensor and normalize. A division is a product with the reciprocal and two fused steps that
-// make up for its rounding, which costs a GPU far less.
+// Every step, including division, is rounded by IEEE 754, so the results equal those of
+// torchvision's to_tensor and normalize. A division is a multiplication by the reciprocal and two
+// fused steps that correct its rounding, which is far cheaper on a GPU.
 //
-// Lifetime, thread-safety: plain values, pure functions.
-// Errors: none; std is finite and not zero.
+// Lifetime: plain values.
+// Thread-safety: pure functions.
+// Errors: none; std must be finite and nonzero.
 #ifndef SHARDPACK_IMAGES_PIXELS_PIXEL_NUMBERS_H_
 #define SHARDPACK_IMAGES_PIXELS_PIXEL_NUMBERS_H_
 
@@ -28,7 +30,7 @@ struct ChannelScale {
 
 inline ChannelScale MakeChannelScale(float mean, float std) { return {mean, std, 1.0f / std}; }
 
-// a / b to the nearest, given 1 / b to the nearest (Markstein's theorem).
+// a / b rounded to nearest, given 1 / b rounded to nearest (Markstein's theorem).
 SHARDPACK_HOST_DEVICE inline float Divide(float a, float b, float reciprocal) {
   const float quotient = a * reciprocal;
   const float rest = std::fma(-b, quotient, a);
@@ -46,7 +48,7 @@ SHARDPACK_HOST_DEVICE inline uint32_t FloatBits(float value) {
   return bits;
 }
 
-// IEEE 754 binary16, to the nearest, ties to even.
+// IEEE 754 binary16, rounded to nearest, ties to even.
 SHARDPACK_HOST_DEVICE inline uint16_t FloatToHalf(float value) {
 #ifdef __CUDA_ARCH__
   uint16_t half;
@@ -56,7 +58,7 @@ SHARDPACK_HOST_DEVICE inline uint16_t FloatToHalf(float value) {
   const uint32_t bits = FloatBits(value);
   const uint32_t sign = bits >> 16 & 0x8000;
   const uint32_t size = bits & 0x7FFFFFFF;
-  if (size > 0x7F800000) return static_cast<uint16_t>(sign | 0x7E00);   // not a number
+  if (size > 0x7F800000) return static_cast<uint16_t>(sign | 0x7E00);   // NaN
   if (size >= 0x477FF000) return static_cast<uint16_t>(sign | 0x7C00);  // rounds to infinity
   if (size < 0x33000001) return static_cast<uint16_t>(sign);            // rounds to zero
   const auto rounded = [](uint32_t number, uint32_t drop) {
@@ -71,7 +73,7 @@ SHARDPACK_HOST_DEVICE inline uint16_t FloatToHalf(float value) {
 #endif
 }
 
-// The upper half of a binary32 (bfloat16), to the nearest, ties to even.
+// The upper half of a binary32 (bfloat16), rounded to nearest, ties to even.
 SHARDPACK_HOST_DEVICE inline uint16_t FloatToBfloat(float value) {
   const uint32_t bits = FloatBits(value);
   if ((bits & 0x7FFFFFFF) > 0x7F800000) return static_cast<uint16_t>(bits >> 16 | 0x40);

@@ -29,7 +29,7 @@ TEST(FloatToHalf, HalvesStayThemselves) {
   EXPECT_TRUE(std::isnan(HalfValue(FloatToHalf(std::numeric_limits<float>::quiet_NaN()))));
 }
 
-// Between two halves the nearer one, at the middle the even one.
+// Between two half floats, the nearer one; in the middle, the even one.
 TEST(FloatToHalf, RoundsToTheNearest) {
   for (uint32_t half = 0; half < 0x7BFF; ++half) {
     const double low = HalfValue(static_cast<uint16_t>(half));
@@ -58,7 +58,7 @@ TEST(FloatToBfloat, RoundsToTheNearest) {
   EXPECT_TRUE(std::isnan(std::bit_cast<float>(uint32_t{nan} << 16)));
 }
 
-// Bit for bit what two divisions give, the sign of zero too.
+// Bit for bit equal to two divisions, including the sign of zero.
 void ExpectDivisions(float mean, float std) {
   const ChannelScale scale = MakeChannelScale(mean, std);
   for (uint32_t sample = 0; sample < 256; ++sample) {

@@ -10,7 +10,7 @@ void Store(T value, unsigned char* to) {
   std::memcpy(to, &value, sizeof(value));
 }
 
-// `to_value(sample, channel)` says what goes out.
+// Writes `to_value(sample, channel)` for each sample.
 template <typename T, uint32_t kChannels, typename ToValue>
 void Put(const uint8_t* row, uint32_t width, PixelLayout layout, size_t first, size_t plane_pixels,
          void* out, const ToValue& to_value) {

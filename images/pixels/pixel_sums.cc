@@ -6,7 +6,7 @@
 namespace shardpack {
 namespace {
 
-// So many squares of a byte fit into 32 bits.
+// The sum of this many squared bytes fits into 32 bits.
 constexpr uint32_t kBlockPixels = 65536;
 
 __extension__ typedef unsigned __int128 Wide;
@@ -60,7 +60,8 @@ std::array<double, 3> PixelSums::Mean() const {
   return mean;
 }
 
-// n * sum of squares - square of the sum is exact: small differences of large numbers stay right.
+// n * sum of squares - square of the sum is computed exactly, so small differences of large numbers
+// are accurate.
 std::array<double, 3> PixelSums::Deviation() const {
   std::array<double, 3> deviation = {};
   if (pixels == 0) return deviation;

@@ -10,7 +10,7 @@
 namespace shardpack {
 namespace {
 
-// In the plainest way, two passes.
+// The simplest way, in two passes.
 void ExpectAsDefined(const std::vector<TestPixels>& images, const PixelSums& sums) {
   for (uint32_t c = 0; c < 3; ++c) {
     long double total = 0, count = 0, spread = 0;
@@ -53,7 +53,7 @@ TEST(PixelSums, ExtremesAndNothing) {
   sums.Add(white.view());
   EXPECT_EQ(sums.Mean()[1], 1);
   EXPECT_EQ(sums.Deviation()[1], 0);
-  // A trillion pixels, of which one is black: the difference is not lost.
+  // A trillion pixels, one of which is black: the difference is not lost.
   sums.pixels = 1'000'000'000'000;
   sums.sum.fill(sums.pixels * 255 - 255);
   sums.squares.fill(sums.pixels * 65025 - 65025);

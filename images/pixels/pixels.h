@@ -1,13 +1,13 @@
-// Pixels in memory: a view, a box in them, and a buffer that is used again and again.
+// Pixels in memory: a view, a box within it, and a reusable buffer.
 //
 //   PixelBuffer buffer;
 //   if (!buffer.Reserve(width * height * 3)) return absl::ResourceExhaustedError("no memory");
 //   const PixelView view{buffer.data(), width, height, 3, width * size_t{3}};
 //
-// Lifetime: a view borrows; a buffer owns, and Reserve ends what was in it.
-// Errors: Reserve says false without memory.
-// Units: pixels, unless a name says bytes; samples are 8 bits, or 16 in the machine's order where
-// `sample_bytes` says so, channels interleaved (gray, or red, green, blue; then alpha, if any),
+// Lifetime: a view borrows; a buffer owns, and Reserve discards its content.
+// Errors: Reserve returns false when out of memory.
+// Units: pixels, unless a name says bytes. Samples are 8 bits, or 16 in native byte order if
+// `sample_bytes` says so. Channels are interleaved (gray, or red, green, blue; then alpha, if any),
 // rows top to bottom.
 #ifndef SHARDPACK_IMAGES_PIXELS_PIXELS_H_
 #define SHARDPACK_IMAGES_PIXELS_PIXELS_H_
@@ -32,7 +32,7 @@ struct PixelView {
   const uint8_t* Row(uint32_t y) const { return pixels + y * stride_bytes; }
 };
 
-// Whole pixels.
+// In whole pixels.
 struct PixelRegion {
   uint32_t left = 0, top = 0;
   uint32_t width = 0, height = 0;
@@ -41,11 +41,11 @@ struct PixelRegion {
   friend bool operator==(const PixelRegion&, const PixelRegion&) = default;
 };
 
-// Edges between pixels, also within one: the pixel x covers x to x + 1.
+// Edges in fractional coordinates: pixel x covers x to x + 1.
 struct PixelBox {
   double left = 0, top = 0, right = 0, bottom = 0;
 
-  // Written so that a box of no numbers is not.
+  // The comparisons are written so that a box with NaN edges counts as outside.
   SHARDPACK_HOST_DEVICE bool IsInside(uint32_t width, uint32_t height) const {
     return left >= 0 && top >= 0 && left < right && top < bottom && right <= width &&
            bottom <= height;
@@ -64,8 +64,8 @@ class PixelBuffer {
     return *this;
   }
 
-  // At least this many bytes, of unknown content. What one huge image took is given back when much
-  // less is asked for.
+  // Provides at least this many bytes, uninitialised. Frees the memory of a huge image when much
+  // less is requested.
   [[nodiscard]] bool Reserve(size_t size_bytes) {
     if (size_bytes <= size_bytes_ && (size_bytes_ <= kKeptBytes || size_bytes > size_bytes_ / 4)) {
       return true;

@@ -1,4 +1,4 @@
-// ByteCursor: reads big- or little-endian integers from untrusted bytes and never leaves them.
+// ByteCursor: reads big- or little-endian integers from untrusted bytes without ever leaving them.
 //
 //   ByteCursor cursor(file, ByteCursor::Endian::kLittle, /*offset=*/6);
 //   const uint16_t width = cursor.U16(), height = cursor.U16();
@@ -6,8 +6,9 @@
 //
 // Lifetime: borrows the bytes, which must outlive it.
 // Thread-safety: as any plain value.
-// Errors: the first read or skip past the end clears ok() for good, moves nothing and yields 0, as
-// does all that follows; so a group of reads is checked once, after the group.
+// Errors: the first read or skip past the end clears ok() permanently, does not move, and yields 0,
+// as do all later ones. So check once, after a group of reads.
+//
 // Units: offsets and sizes are bytes, from the start of the span.
 #ifndef SHARDPACK_IMAGES_PROBE_BYTE_CURSOR_H_
 #define SHARDPACK_IMAGES_PROBE_BYTE_CURSOR_H_
@@ -41,8 +42,8 @@ class ByteCursor {
     return ok_;
   }
 
-  // The next `size` bytes; empty, and ok() cleared, when there are fewer. The view lives as long as
-  // the bytes that the cursor was made from.
+  // The next `size` bytes; if there are fewer, empty, and ok() is cleared. Valid as long as the
+  // bytes that the cursor was made from.
   std::span<const std::byte> Take(uint64_t size) {
     const uint64_t start = offset_;
     return Skip(size) ? bytes_.subspan(start, size) : std::span<const std::byte>();

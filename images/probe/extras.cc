@@ -37,7 +37,7 @@ void MeasureJpeg(Bytes file, ImageExtras* extras) {
     if (offset == file.size()) return;
     const uint8_t code = std::to_integer<uint8_t>(file[offset + 1]);
     if (code == 0xD9) return AddTrailing(file, offset + 2, extras);
-    if (code == 0x01) {  // TEM stands alone
+    if (code == 0x01) {  // TEM has no segment
       offset += 2;
       continue;
     }
@@ -56,8 +56,7 @@ void MeasureJpeg(Bytes file, ImageExtras* extras) {
   }
 }
 
-// What readers of a file's text and profile inflate is counted so far: few bytes may hold
-// gigabytes.
+// How much inflated text and profile counts at most, since a few bytes can inflate to gigabytes.
 constexpr uint64_t kMaxInflatedBytes = uint64_t{64} << 20;
 
 uint64_t InflatedBytes(Bytes data, uint64_t max_bytes) {
@@ -77,8 +76,8 @@ uint64_t InflatedBytes(Bytes data, uint64_t max_bytes) {
   return bytes;
 }
 
-// The zlib stream of a chunk, empty when it has none (sections 11.3.3.3 to 11.3.3.5): behind a
-// keyword, its zero and a method; of iTXt a flag comes first, and two more texts after.
+// The zlib stream of a chunk, empty if there is none (sections 11.3.3.3 to 11.3.3.5): after a
+// keyword, its zero and a method; in iTXt a flag comes first, and two more texts follow.
 Bytes CompressedPart(std::string_view name, Bytes data) {
   const auto behind_zero = [](Bytes text) {
     const auto zero = std::ranges::find(text, std::byte{0});
@@ -91,8 +90,8 @@ Bytes CompressedPart(std::string_view name, Bytes data) {
   return behind_zero(behind_zero(data.subspan(2)));
 }
 
-// PNG (Third Edition) section 5.4: a small first letter marks a chunk that decoders may pass over.
-// fcTL and fdAT are such, but hold an animation's frames; tRNS decides about pixels.
+// PNG (Third Edition) section 5.4: a lower-case first letter marks a chunk that decoders may skip.
+// fcTL and fdAT are such chunks but hold an animation's frames; tRNS affects the pixels.
 void MeasurePng(Bytes file, ImageExtras* extras) {
   uint64_t inflated_bytes = 0;
   ByteCursor cursor(file, Endian::kBig, 8);
@@ -113,7 +112,7 @@ void MeasurePng(Bytes file, ImageExtras* extras) {
   }
 }
 
-// RFC 9649 section 2.3: chunks of a four-letter name, a size, and a pad byte after odd ones.
+// RFC 9649 section 2.3: chunks of a four-letter name, a size, and a pad byte after odd sizes.
 void MeasureWebp(Bytes file, ImageExtras* extras) {
   ByteCursor riff(file, Endian::kLittle, 4);
   const uint64_t end = std::min<uint64_t>(uint64_t{riff.U32()} + 8, file.size());
@@ -133,7 +132,7 @@ void MeasureWebp(Bytes file, ImageExtras* extras) {
   AddTrailing(file, (end + 1) & ~uint64_t{1}, extras);
 }
 
-// Passes over data sub-blocks (GIF89a section 15); false at the end of the file.
+// Skips data sub-blocks (GIF89a section 15); false at the end of the file.
 bool SkipSubBlocks(ByteCursor* cursor) {
   for (;;) {
     const uint8_t size = cursor->U8();

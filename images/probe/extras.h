@@ -1,18 +1,18 @@
-// MeasureExtras: how much of an image file is not the picture, and into how many scans that is cut.
+// MeasureExtras: how many bytes of an image file are not image data, and how many scans the image
+// has.
 //
 //   const ImageExtras extras = MeasureExtras(file_bytes, ImageFormat::kPng);
-//   if (extras.ancillary_bytes > limit) Complain(extras.max_name, extras.max_offset);
+//   if (extras.ancillary_bytes > limit) Warn(extras.max_name, extras.max_offset);
 //
-// Ancillary are: APPn and COM segments of a JPEG, chunks of a PNG that its image can do without
-// (text, profile, EXIF, time; what is compressed in them counts as it is inflated, to 64 MiB), the
-// like of a WebP, extensions of a GIF without its frames' control blocks, and what follows the end
-// of any of these. TIFF and BMP are not measured.
+// Ancillary are: APPn and COM segments of a JPEG; chunks of a PNG that its image does not need
+// (text, profile, EXIF, time; compressed content counts with its inflated size, up to 64 MiB) and
+// their counterparts in a WebP; extensions of a GIF other than its frames' control blocks; and
+// everything after the end of any of these. TIFF and BMP are not measured.
 //
-// Lifetime: keeps nothing.
+// Lifetime: keeps no reference.
 // Thread-safety: pure; no recursion, a fixed amount of memory.
-// Errors: none; of a damaged file it says what it met before the damage. Work is linear in the
-// size.
-// Units: bytes from the file's start.
+// Errors: none; for a damaged file it reports what precedes the damage. Time is linear in the size.
+// Units: bytes from the start of the file.
 #ifndef SHARDPACK_IMAGES_PROBE_EXTRAS_H_
 #define SHARDPACK_IMAGES_PROBE_EXTRAS_H_
 
@@ -28,7 +28,7 @@ namespace shardpack {
 struct ImageExtras {
   uint64_t ancillary_bytes = 0;
   uint32_t scans = 0;  // of a JPEG
-  // The largest piece: "tEXt", "APP1", "trailing"; its bytes as they stand, so escape the name.
+  // The largest piece: "tEXt", "APP1", "trailing"; raw bytes, so escape the name.
   std::array<char, 9> max_name = {};
   uint64_t max_bytes = 0, max_offset = 0;
 };

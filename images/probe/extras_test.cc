@@ -56,7 +56,7 @@ TEST(Extras, Png) {
   ExpectLargest(extras, "zTXt", 42, text);
 }
 
-// A zlib stream of so many equal letters.
+// A zlib stream of this many equal letters.
 Image Deflated(size_t bytes) {
   uLongf size = compressBound(bytes);
   const Image text(bytes, 'a');
@@ -131,7 +131,7 @@ TEST(Extras, CutAnywhereIsNoTrouble) {
     EXPECT_LT(Measure(image.bytes, image.expected.format).ancillary_bytes, image.bytes.size());
     for (size_t size = 0; size < image.bytes.size(); size += 3) {
       const Image cut(image.bytes.begin(), image.bytes.begin() + static_cast<ptrdiff_t>(size));
-      const Image copy = cut;  // of exactly this size
+      const Image copy = cut;  // a buffer of exactly this size
       EXPECT_LE(Measure(copy, image.expected.format).ancillary_bytes, size) << image.name;
     }
   }

@@ -1,12 +1,12 @@
-// FindIccProfile: the ICC colour profile that an image file carries, if any.
+// FindIccProfile: the ICC colour profile in an image file, if any.
 //
 //   const std::vector<std::byte> profile = FindIccProfile(file_bytes, info.format);
 //   if (!profile.empty()) Convert(profile, ...);
 //
 // Read from JPEG (APP2, in parts), PNG (iCCP), WebP (ICCP) and TIFF (tag 34675 of the first page).
-// What does not fit together, or is larger than kMaxProfileBytes, is as if it were not there.
+// An inconsistent profile, or one larger than kMaxProfileBytes, counts as absent.
 //
-// Lifetime: a copy.
+// Lifetime: returns a copy.
 // Thread-safety: a pure function; memory is bounded by file and limit.
 // Units: bytes.
 #ifndef SHARDPACK_IMAGES_PROBE_ICC_PROFILE_H_

@@ -1,5 +1,5 @@
-// Profiles in every format, in parts, in the wrong order, cut at every byte; profiles that are
-// none.
+// Profiles in every format, in parts, in the wrong order, truncated at every byte; invalid
+// profiles.
 #include "images/probe/icc_profile.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TEST(IccProfile, IsFoundInEveryFormat) {
     const Image file = Encoded(format, profile);
     EXPECT_TRUE(Finds(file, format, profile)) << static_cast<int>(format);
     EXPECT_TRUE(Finds(Encoded(format, {}), format, {}));
-    // Cut anywhere: nothing, or all of it.
+    // Truncated anywhere: no profile, or the whole one.
     for (size_t end = 0; end < file.size(); ++end) {
       const Image cut(file.begin(), file.begin() + static_cast<ptrdiff_t>(end));
       EXPECT_TRUE(Finds(cut, format, {}) || Finds(cut, format, profile)) << end;
@@ -88,7 +88,7 @@ TEST(IccProfile, ModelsByTheProfileItself) {
     std::copy(kind, kind + 4, other.begin() + 12);  // the class of device
     EXPECT_EQ(model(other), ProfileModel::kUnusable) << kind;
   }
-  // A profile without tables is refused, not followed.
+  // A profile without tables is rejected.
   const Image head(damaged.begin(), damaged.begin() + 132);
   ColorConverter converter;
   const TestPixels pixels = MakePattern(4, 4, 3);

@@ -33,8 +33,8 @@ uint64_t FindJpegMarkerPortable(std::span<const std::byte> file, uint64_t from) 
 #ifdef __SSE2__
 namespace {
 
-// FF in each lane i where p[i], p[i + 1] ends a scan; reads p[0..16]. No branch on the FF byte
-// itself: one comes every few hundred bytes of data and would be mispredicted each time.
+// FF in each lane i where p[i], p[i + 1] ends a scan; reads p[0..16]. There is no branch on the FF
+// byte itself: it occurs every few hundred bytes and would be mispredicted each time.
 inline __m128i ScanEnds(const std::byte* p) {
   const __m128i ones = _mm_set1_epi8(static_cast<char>(0xFF));
   const __m128i current = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));

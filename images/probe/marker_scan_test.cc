@@ -10,7 +10,7 @@
 namespace shardpack {
 namespace {
 
-// An own buffer of exactly this size, so that ASan sees a read past it.
+// A buffer of exactly this size, so that ASan detects reads past its end.
 struct Exact {
   explicit Exact(const std::vector<uint8_t>& bytes)
       : data(new std::byte[bytes.size()]), size(bytes.size()) {
@@ -64,7 +64,7 @@ TEST(MarkerScanTest, AgreesOnRandomBytesFullOfFF) {
   std::mt19937 random(20240607);
   for (int round = 0; round < 3000; ++round) {
     std::vector<uint8_t> bytes(random() % 400);
-    // Mostly what is passed over, so that the search gets far.
+    // Mostly bytes that are skipped, so that the search gets far.
     const uint8_t likely[] = {0xFF, 0x00, 0xD0, 0xD7, 0x80, 0x7F, 0x33};
     for (uint8_t& byte : bytes) {
       byte = random() % 100 == 0 ? static_cast<uint8_t>(random()) : likely[random() % 7];

@@ -16,7 +16,7 @@ bool HasAt(Bytes bytes, size_t offset, std::string_view text) {
          std::memcmp(bytes.data() + offset, text.data(), text.size()) == 0;
 }
 
-// "BM" alone begins many texts: the size of the second header must be one that exists.
+// Many texts begin with "BM", so the size of the second header must be an existing one.
 bool IsBmp(Bytes head) {
   if (!HasAt(head, 0, "BM")) return false;
   switch (ByteCursor(head, ByteCursor::Endian::kLittle, 14).U32()) {

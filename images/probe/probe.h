@@ -1,20 +1,20 @@
-// ProbeImage: tells what an encoded image is and whether its structure is whole, without decoding.
+// ProbeImage: reads an image's headers and checks that its structure is complete, without decoding.
 //
 //   const ProbeResult probe = ProbeImage(file_bytes, ProbeOptions{.max_pixels = 16'000'000});
 //   if (probe.verdict != ProbeVerdict::kOk) return SkipSample(probe.verdict, probe.detail);
 //   sample.image = probe.info;
 //
 // Lifetime: results hold no reference to the bytes; `detail` has static storage.
-// Thread-safety: pure functions; no state, no allocation, memory use does not depend on the input.
-// Errors: never throws; everything about the bytes is a ProbeVerdict. Work is linear in the size.
+// Thread-safety: pure functions; no state, no allocation, memory use independent of the input.
+// Errors: never throws; every problem with the bytes is a ProbeVerdict. Time is linear in the size.
 // Units: pixels as stored (before the EXIF orientation), offsets in bytes from the file's start.
 //
-// Formats: JPEG, PNG (APNG), WebP, GIF, BMP, TIFF (BigTIFF). Conventions of ImageInfo here:
+// Formats: JPEG, PNG (APNG), WebP, GIF, BMP, TIFF (BigTIFF). Conventions for ImageInfo here:
 // - channels counts a transparent colour as an alpha channel (palette with transparency: 4).
-// - bits_per_channel of a palette image is that of its colours (8), not of its indexes.
+// - bits_per_channel of a palette image refers to its colours (8), not its indexes.
 // - YCbCr is kRgb; a gray, RGB or palette image with a transparent colour keeps its colour model.
-// - progressive also says: an interlaced PNG or GIF. animated also says: a TIFF of several pages.
-// - of EXIF only the orientation is read; loops, bad offsets and odd types leave it 1.
+// - progressive includes interlaced PNG and GIF; animated includes multi-page TIFF.
+// - only the orientation is read from EXIF; loops, bad offsets and odd types leave it 1.
 #ifndef SHARDPACK_IMAGES_PROBE_PROBE_H_
 #define SHARDPACK_IMAGES_PROBE_PROBE_H_
 
@@ -29,8 +29,8 @@
 namespace shardpack {
 
 enum class ProbeLevel : uint8_t {
-  kHeader,     // the facts of ImageInfo only; a cut after width and height is not looked for
-  kStructure,  // also walks the whole file: markers, chunks with their CRC, blocks, directories
+  kHeader,     // only the facts of ImageInfo; does not detect truncation after width and height
+  kStructure,  // also walks the whole file: markers, chunks with CRCs, blocks, directories
 };
 
 constexpr auto WordsOf(ProbeLevel) {
@@ -40,32 +40,32 @@ constexpr auto WordsOf(ProbeLevel) {
 enum class ProbeVerdict : uint8_t {
   kOk,
   kEmpty,       // no bytes
-  kNotAnImage,  // no known signature, or headers that no decoder would take
+  kNotAnImage,  // no known signature, or headers that no decoder would accept
   kTruncated,   // the structure ends early
   kBadCrc,      // a PNG chunk does not match its checksum
-  kPixelLimit,  // an image, page or frame of more than max_pixels; found before any pixel is read
+  kPixelLimit,  // an image, page or frame above max_pixels; detected before any pixel is read
 };
 
 struct ProbeOptions {
   ProbeLevel level = ProbeLevel::kStructure;
   uint64_t max_pixels = 64'000'000;
-  // A truncated image of known width and height is kOk, its info flagged kTruncated.
+  // A truncated image with known width and height is kOk, with kTruncated set in its info.
   bool allow_truncated = false;
 };
 
 struct ProbeResult {
   ProbeVerdict verdict = ProbeVerdict::kOk;
-  ImageInfo info;           // what was learnt before the trouble, if any
-  uint64_t offset = 0;      // where in the file the trouble was seen
-  const char* detail = "";  // what it was, for example "no EOI marker"; "" without trouble
+  ImageInfo info;           // as far as it was read before the problem
+  uint64_t offset = 0;      // file offset of the problem
+  const char* detail = "";  // a description such as "no EOI marker"; "" if there is no problem
 };
 
-// What the file is and whether it is whole. Of several troubles the first one met is reported.
-// Bytes after the end of the image (a second JPEG, padding) are no trouble. Not found: damage that
-// keeps the structure, as a flipped bit in the entropy-coded data of a JPEG.
+// Determines the format and whether the file is complete; reports the first problem found. Bytes
+// after the end of the image (a second JPEG, padding) are allowed. Does not detect damage that
+// leaves the structure intact, such as a flipped bit in a JPEG's entropy-coded data.
 ProbeResult ProbeImage(std::span<const std::byte> file, const ProbeOptions& options);
 
-// The format that the first bytes announce, kUnknown if none. 18 bytes are enough.
+// The format according to the first bytes, kUnknown if none matches. 18 bytes are enough.
 ImageFormat SniffImageFormat(std::span<const std::byte> head);
 
 // The word for a verdict in lists of skipped inputs: "ok", "empty", "not-an-image", "truncated",

@@ -1,5 +1,5 @@
-// How fast images are probed. Without arguments: the images of testdata and made-up scan data.
-// Folders given after the options are probed too, all of their files once an iteration:
+// How fast images are probed. Without arguments: the images of testdata and synthetic scan data.
+// For folders given after the options, all files are probed once per iteration:
 //
 //   ./bazelw run //images/probe:probe_bench -- --benchmark_filter=Folder /data/train
 #include <benchmark/benchmark.h>
@@ -34,7 +34,7 @@ std::vector<File> LoadFolder(const std::string& folder) {
   return files;
 }
 
-// Random bytes, stuffed as a JPEG encoder does it: about one FF 00 in 256 bytes.
+// Random bytes, stuffed like a JPEG encoder does: about one FF 00 per 256 bytes.
 File EntropyCodedData(size_t size) {
   std::mt19937_64 random(1);
   File data;
@@ -54,7 +54,7 @@ void BM_FindMarker(benchmark::State& state) {
 BENCHMARK(BM_FindMarker<FindJpegMarker>)->Arg(1 << 10)->Arg(100 << 10)->Arg(64 << 20);
 BENCHMARK(BM_FindMarker<FindJpegMarkerPortable>)->Arg(1 << 10)->Arg(100 << 10)->Arg(64 << 20);
 
-// As above, once a PNG was probed: CRC code that leaves wide vector registers in use slows down all
+// The same after probing a PNG: CRC code that leaves wide vector registers in use slows down all
 // SSE code after it.
 void BM_FindMarkerAfterPng(benchmark::State& state) {
   const File data = EntropyCodedData(100 << 10);

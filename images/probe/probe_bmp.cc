@@ -67,10 +67,10 @@ class BmpProbe {
     bits_ = cursor.U16();
   }
 
-  // An OS/2 2.x header may end after any field from 16 bytes on; what it leaves out is 0.
+  // An OS/2 2.x header may end after any field from 16 bytes on; missing fields are 0.
   void ReadInfoHeader(ByteCursor& cursor) {
     width_ = static_cast<int32_t>(cursor.U32());
-    // A negative height says: rows from top to bottom.
+    // A negative height means rows from top to bottom.
     const int64_t height = static_cast<int32_t>(cursor.U32());
     height_ = height < 0 ? -height : height;
     planes_ = cursor.U16();
@@ -97,7 +97,7 @@ class BmpProbe {
   bool IsOs2() const { return header_size_ < 40 || header_size_ == 64; }
   bool IsWindowsV2OrLater() const { return header_size_ > 40 && header_size_ != 64; }
 
-  // Colour masks between a 40-byte header and the palette; later headers hold them.
+  // Colour masks between a 40-byte header and the palette; longer headers contain them.
   uint64_t MaskBytes() const {
     if (header_size_ != 40) return 0;
     return compression_ == kBitFields ? 12 : compression_ == kAlphaBitFields ? 16 : 0;
@@ -174,8 +174,8 @@ class BmpProbe {
     return {ProbeVerdict::kOk, info_, 0, ""};
   }
 
-  // "Bitmap Compression": pairs (count, colour); after a 0: 0 end of line, 1 end of bitmap, 2 move
-  // by two bytes, n >= 3 pixels follow, padded to 16 bits.
+  // "Bitmap Compression": pairs (count, colour). After a count of 0: 0 end of line, 1 end of
+  // bitmap, 2 move by two bytes, n >= 3: n pixels follow, padded to 16 bits.
   bool RleEnds() const {
     ByteCursor cursor(file_, Endian::kLittle, data_offset_);
     while (cursor.ok()) {

@@ -1,4 +1,4 @@
-// EXIF as CIPA DC-008 (Exif 2.32) section 4.5 lays it out: a TIFF 6.0 header and IFD 0.
+// EXIF, CIPA DC-008 (Exif 2.32) section 4.5: a TIFF 6.0 header and IFD 0.
 #include <algorithm>
 #include <cstring>
 
@@ -8,7 +8,7 @@
 namespace shardpack::probe_internal {
 
 uint8_t ExifOrientation(Bytes exif) {
-  // The identifier of the JPEG segment; some writers leave it in the chunks of WebP and PNG too.
+  // The identifier of the JPEG segment; some writers also put it into chunks of WebP and PNG.
   if (exif.size() >= 6 && std::memcmp(exif.data(), "Exif\0", 5) == 0) exif = exif.subspan(6);
   if (exif.size() < 8) return 1;
   ByteCursor::Endian endian;

@@ -1,4 +1,4 @@
-// Hand-made files of all formats but JPEG: odd but whole ones, and damage of each kind.
+// Synthetic files of all formats except JPEG: unusual but complete ones, and damage of each kind.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -262,7 +262,7 @@ void PutEntry(Image* image, uint16_t tag, uint16_t type, uint32_t count, uint32_
   PutLittle(image, value, 4);
 }
 
-// A directory of a gray 4 x 2 image whose one strip is the file's first 8 bytes.
+// A directory of a gray 4 x 2 image whose only strip is the file's first 8 bytes.
 void PutDirectory(Image* image, uint32_t next, uint32_t strip_offset = 0, uint32_t strip_size = 8,
                   uint32_t strips = 1) {
   PutLittle(image, 6, 2);
@@ -288,7 +288,7 @@ TEST(ProbeTiffTest, LoopsEndTheChain) {
   PutDirectory(&self, 8);
   ExpectOk(self);
   EXPECT_FALSE(Probe(self).info.animated());
-  // Three pages, the third leading back to the second.
+  // Three pages; the third points back to the second.
   Image image = TiffHeader();
   PutDirectory(&image, 8 + kDirectorySize);
   PutDirectory(&image, 8 + 2 * kDirectorySize);
@@ -328,7 +328,7 @@ TEST(ProbeTiffTest, CountsThatOverflow) {
   ExpectVerdict(many, ProbeVerdict::kTruncated, "directory runs past the end of the file");
 }
 
-// Thousands of directories on one large table would cost the square of the file's size.
+// Thousands of directories that share one large table would cost the square of the file's size.
 TEST(ProbeTiffTest, SharedTablesEndSoon) {
   Image image = TiffHeader();
   const uint32_t pages = 20000, strips = 100000;

@@ -1,4 +1,4 @@
-// Any bytes: the probe stays inside them (sanitizers watch) and its answers agree with each other.
+// Arbitrary bytes: the probe stays within them (sanitizers check), and its results are consistent.
 #include <cstdint>
 #include <cstdlib>
 #include <span>

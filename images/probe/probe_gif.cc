@@ -1,4 +1,4 @@
-// GIF: CompuServe "Graphics Interchange Format, Version 89a" (1990), section numbers of it.
+// GIF: CompuServe "Graphics Interchange Format, Version 89a" (1990); section numbers refer to it.
 #include <optional>
 
 #include "images/probe/byte_cursor.h"
@@ -14,7 +14,7 @@ class GifWalk {
     info_.format = ImageFormat::kGif;
     info_.color_space = ColorSpace::kPalette;
     info_.channels = 3;
-    info_.bits_per_channel = 8;  // sections 19 and 21: colour tables have three bytes an entry
+    info_.bits_per_channel = 8;  // sections 19 and 21: colour tables have three bytes per entry
   }
 
   ProbeResult Run() {
@@ -34,7 +34,7 @@ class GifWalk {
       if (!cursor_.ok()) return Result(ProbeVerdict::kTruncated, "no trailer");
       switch (introducer) {
         case 0x00:
-          break;  // stray terminators are common between blocks; decoders pass over them
+          break;  // stray terminators are common between blocks; decoders skip them
         case 0x21:
           ReadExtension();
           break;
@@ -82,14 +82,14 @@ class GifWalk {
     cursor_.Skip(4);
     const uint16_t width = cursor_.U16(), height = cursor_.U16();
     const uint8_t packed = cursor_.U8();
-    if (!cursor_.ok()) return std::nullopt;  // the caller looks
+    if (!cursor_.ok()) return std::nullopt;  // the caller checks
     if (OverPixelLimit(width, height, options_)) {
       return Result(ProbeVerdict::kPixelLimit, kPixelLimitDetail);
     }
     if (++frames_ == 2) info_.flags |= ImageInfo::kAnimated;
     if (frames_ == 1) {
       if ((packed & 0x40) != 0) info_.flags |= ImageInfo::kProgressive;
-      // A screen of size 0 is written by some encoders; decoders then take the first image's.
+      // Some encoders write a screen of size 0; decoders then use the first image's size.
       if (info_.width == 0 || info_.height == 0) {
         info_.width = width;
         info_.height = height;

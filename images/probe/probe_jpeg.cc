@@ -1,5 +1,5 @@
-// JPEG: markers of ITU-T T.81 (09/92), annex B. Read as libjpeg reads it: bytes between segments
-// that belong to nothing are passed over (its next_marker()), unknown APPn and COM are skipped.
+// JPEG: markers of ITU-T T.81 (09/92), annex B. Like libjpeg, skips bytes between segments that
+// belong to nothing (its next_marker()), unknown APPn, and COM.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -62,7 +62,7 @@ class JpegWalk {
         offset += 2;
         continue;
       }
-      // 02..BF are reserved; a decoder gives up here (libjpeg: JERR_UNKNOWN_MARKER).
+      // 02..BF are reserved; decoders give up here (libjpeg: JERR_UNKNOWN_MARKER).
       if (code < kSof0) return Malformed("reserved marker");
 
       ByteCursor cursor(file_, ByteCursor::Endian::kBig, offset + 2);
@@ -81,7 +81,7 @@ class JpegWalk {
     return {verdict, info_, offset_, detail};
   }
 
-  // Once a frame header was read a decoder makes an image of what came before the damage.
+  // After a frame header, a decoder makes an image of what precedes the damage.
   ProbeResult Malformed(const char* detail) const {
     return Result(seen_frame_ ? ProbeVerdict::kTruncated : ProbeVerdict::kNotAnImage, detail);
   }
@@ -92,7 +92,7 @@ class JpegWalk {
     return {ProbeVerdict::kOk, info_, 0, ""};
   }
 
-  // Empty to go on.
+  // nullopt to continue.
   std::optional<ProbeResult> ReadSegment(uint8_t code, Bytes segment) {
     if (code == kSos) return ReadScanHeader(segment);
     if (code == kDnl) return ReadLineCount(segment);
@@ -103,7 +103,7 @@ class JpegWalk {
     return std::nullopt;
   }
 
-  // B.2.2: P, Y, X, Nf, then three bytes a component.
+  // B.2.2: P, Y, X, Nf, then three bytes per component.
   std::optional<ProbeResult> ReadFrameHeader(uint8_t code, Bytes segment) {
     ByteCursor cursor(segment, ByteCursor::Endian::kBig);
     const uint8_t precision = cursor.U8();
@@ -119,7 +119,7 @@ class JpegWalk {
     info_.height = height;
     info_.bits_per_channel = precision;
     info_.channels = std::min<uint8_t>(components, 4);
-    // Table B.1: SOF2, SOF6, SOF10 and SOF14 are the progressive ones.
+    // Table B.1: SOF2, SOF6, SOF10 and SOF14 are progressive.
     if (code != kDhp && (code & 3) == 2) info_.flags |= ImageInfo::kProgressive;
     SetColorSpace();
     if (OverPixelLimit(width, height, options_)) {
@@ -128,7 +128,7 @@ class JpegWalk {
     return std::nullopt;
   }
 
-  // B.2.3: Ns, two bytes a component, Ss, Se, Ah/Al.
+  // B.2.3: Ns, two bytes per component, Ss, Se, Ah/Al.
   std::optional<ProbeResult> ReadScanHeader(Bytes segment) {
     if (!seen_frame_) return Malformed("scan before the frame header");
     const uint8_t components = segment.empty() ? 0 : std::to_integer<uint8_t>(segment[0]);
@@ -165,7 +165,7 @@ class JpegWalk {
   }
 
   // Adobe technical note 5116, section 18: "Adobe", version, flags0, flags1 (16 bits each),
-  // transform. May stand before or after the frame header.
+  // transform. May come before or after the frame header.
   void ReadAdobe(Bytes segment) {
     if (segment.size() < 12 || std::memcmp(segment.data(), "Adobe", 5) != 0) return;
     adobe_transform_ = std::to_integer<uint8_t>(segment[11]);
@@ -180,7 +180,7 @@ class JpegWalk {
       case 3:
         info_.color_space = ColorSpace::kRgb;
         break;
-      // Note 5116: transform 2 is YCCK, 0 is CMYK; libjpeg takes CMYK without the marker.
+      // Note 5116: transform 2 is YCCK, 0 is CMYK; without the marker, libjpeg assumes CMYK.
       case 4:
         info_.color_space = adobe_transform_ == 2 ? ColorSpace::kYcck : ColorSpace::kCmyk;
         break;

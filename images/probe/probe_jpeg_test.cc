@@ -1,4 +1,4 @@
-// Hand-made JPEG files and EXIF blocks: odd but whole ones, and damage of each kind.
+// Synthetic JPEG files and EXIF blocks: unusual but complete ones, and damage of each kind.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -167,7 +167,7 @@ TEST(ProbeJpegTest, FourComponentsWithoutAdobeAreCmyk) {
   PutSegment(&image, 0xC0, FrameBody(5, 5, 8, 4));
   Image adobe = {'A', 'd', 'o', 'b', 'e', 0, 100, 0, 0, 0, 0, 2};
   Image ycck = image;
-  PutSegment(&ycck, 0xEE, adobe);  // after the frame header is allowed too
+  PutSegment(&ycck, 0xEE, adobe);  // also allowed after the frame header
   for (Image* each : {&image, &ycck}) {
     PutSegment(each, 0xDA, {4, 1, 0, 2, 0, 3, 0, 4, 0, 0, 63, 0});
     Insert(each, each->size(), kScanData);
@@ -192,10 +192,10 @@ uint8_t OrientationOf(const std::string& tiff) {
 TEST(ProbeExifTest, OddBlocksAreIgnored) {
   const std::string tag = "\x12\x01\x03\0\x01\0\0\0\x06\0\0\0"s;
   EXPECT_EQ(OrientationOf("II*\0\x08\0\0\0\x01\0"s + tag + "\0\0\0\0"s), 6);
-  // The next directory is this one; is far outside.
+  // The next directory is this one, or is far outside.
   EXPECT_EQ(OrientationOf("II*\0\x08\0\0\0\x01\0"s + tag + "\x08\0\0\0"s), 6);
   EXPECT_EQ(OrientationOf("II*\0\x08\0\0\0\x01\0"s + tag + "\xFF\xFF\xFF\xFF"s), 6);
-  // 65535 entries announced, one there.
+  // 65535 entries announced, one present.
   EXPECT_EQ(OrientationOf("II*\0\x08\0\0\0\xFF\xFF"s + tag), 6);
   EXPECT_EQ(OrientationOf("II*\0\x08\0\0\0\xFF\xFF"s), 1);
   // Directory inside its own header, past the end, at 2^32 - 1.

@@ -1,5 +1,5 @@
 // PNG: W3C "Portable Network Graphics (PNG) Specification (Third Edition)", which includes APNG;
-// RFC 2083 where it says the same. Section numbers are of the former.
+// also RFC 2083 where they agree. Section numbers refer to the former.
 #include <isa-l/crc.h>
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
@@ -19,7 +19,7 @@ constexpr uint32_t ChunkType(const char (&name)[5]) {
          uint32_t{static_cast<uint8_t>(name[2])} << 8 | static_cast<uint8_t>(name[3]);
 }
 
-// Table 8 (RFC 2083 section 4.1.1): the bit depths that each colour type allows.
+// Table 8 (RFC 2083 section 4.1.1): the bit depths allowed for each colour type.
 bool ValidDepth(uint8_t color_type, uint8_t depth) {
   switch (color_type) {
     case 0:
@@ -44,7 +44,7 @@ uint32_t Crc(Bytes bytes) {
       crc32_gzip_refl(0, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
 #if defined(__x86_64__) && defined(__GNUC__)
   // ISA-L 2.30 returns from its AVX-512 code (256 bytes and more) with the upper halves of the
-  // vector registers in use; all SSE code of this thread is then three times slower (measured).
+  // vector registers in use, which makes all SSE code of this thread three times slower (measured).
   if (__builtin_cpu_supports("avx")) ClearUpperHalves();
 #endif
   return crc;
@@ -82,7 +82,7 @@ class PngWalk {
     return {verdict, info_, offset_, detail};
   }
 
-  // Empty to go on.
+  // nullopt to continue.
   std::optional<ProbeResult> ReadChunk(uint32_t type, Bytes data) {
     if (info_.width == 0) {  // section 5.6: IHDR comes first
       if (type != ChunkType("IHDR")) return Result(ProbeVerdict::kNotAnImage, "no IHDR chunk");
@@ -163,7 +163,8 @@ class PngWalk {
     info_.channels = channels;
   }
 
-  // Section 11.3.1.1: not allowed, and so ignored, beside an alpha channel; before IDAT only.
+  // Section 11.3.1.1: not allowed together with an alpha channel, and then ignored; before IDAT
+  // only.
   void ReadTransparency() {
     if (info_.alpha() || seen_data_) return;
     info_.flags |= ImageInfo::kAlpha;

@@ -1,4 +1,4 @@
-// What holds for every format: facts, cuts at every length, flips, limits, no allocation.
+// Requirements for every format: facts, truncation at every length, flips, limits, no allocation.
 #include "images/probe/probe.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 std::atomic<uint64_t> allocations{0};
 }  // namespace
 
-// Counts, to prove that probing allocates nothing.
+// Counts allocations, to prove that probing makes none.
 void* operator new(size_t size) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
@@ -68,7 +68,8 @@ TEST(ProbeTest, SniffNeedsEighteenBytes) {
   }
 }
 
-// Each file of testdata ends with a byte that its format needs, so every cut must be seen.
+// Each file of testdata ends with a byte that its format needs, so every truncation must be
+// detected.
 TEST(ProbeTest, EveryCutOfEveryFileIsSeen) {
   for (const TestImage& image : LoadTestImages()) {
     for (size_t size = 0; size < image.bytes.size(); ++size) {
@@ -135,7 +136,7 @@ TEST(ProbeTest, EveryBitFlipOfEveryPngIsSeen) {
   }
 }
 
-// Nothing to expect of the verdict; sanitizers and the bounds of the result are the check.
+// No particular verdict is expected; sanitizers and the bounds of the result are the check.
 TEST(ProbeTest, RandomDamageNeverLeavesTheFile) {
   std::mt19937 random(7);
   for (const TestImage& image : LoadTestImages()) {

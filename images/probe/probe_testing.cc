@@ -14,7 +14,7 @@
 namespace shardpack {
 namespace {
 
-// CRC-32 of PNG (section 5.5, annex D) bit by bit, so that tests do not share the code under test.
+// CRC-32 of PNG (section 5.5, annex D), bit by bit, so that tests do not share the code under test.
 uint32_t Crc32(const Image& bytes) {
   static const std::vector<uint32_t> table = [] {
     std::vector<uint32_t> made(256);

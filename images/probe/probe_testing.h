@@ -1,4 +1,4 @@
-// Files to probe in tests: those of //testdata with their facts, and hand-made ones.
+// Test files for probing: those of //testdata with their facts, and synthetic ones.
 //
 //   for (const TestImage& image : LoadTestImages()) Probe(image.bytes);
 //   Image jpeg = LoadTestImage("baseline.jpg");
@@ -33,17 +33,17 @@ std::vector<TestImage> LoadTestImages();
 // One file of testdata/images.
 Image LoadTestImage(std::string_view name);
 
-// Probes an own copy of exactly the image's size, so that ASan sees a read past it.
+// Probes a copy of exactly the image's size, so that ASan detects reads past its end.
 ProbeResult Probe(const Image& image, const ProbeOptions& options = {});
 
-// Probes with default options and expects this answer.
+// Probes with default options and expects this result.
 void ExpectVerdict(const Image& image, ProbeVerdict verdict, std::string_view detail);
 void ExpectOk(const Image& image);
 
-// Offset of the first `text` at or after `from`; throws when there is none.
+// Offset of the first `text` at or after `from`; throws if there is none.
 size_t Find(const Image& image, std::string_view text, size_t from = 0);
 
-// Overwrites; inserts before `at`.
+// Store overwrites; the next function inserts before `at`.
 void Store(Image* image, size_t at, std::string_view bytes);
 void Insert(Image* image, size_t at, const Image& bytes);
 

@@ -1,5 +1,5 @@
-// TIFF: Adobe "TIFF Revision 6.0" (1992), section numbers of it; BigTIFF as libtiff defines it
-// (Aware Systems, "The BigTIFF File Format": version 43, 64-bit offsets and counts).
+// TIFF: Adobe "TIFF Revision 6.0" (1992); section numbers refer to it. BigTIFF as libtiff defines
+// it (Aware Systems, "The BigTIFF File Format": version 43, 64-bit offsets and counts).
 #include <algorithm>
 #include <optional>
 
@@ -25,24 +25,24 @@ enum : uint16_t {
   kJpegOffset = 513,      // section 22, old-style JPEG
 };
 
-// Section 2 "Types"; 16..18 are BigTIFF's. 0: a type unknown here.
+// Section 2 "Types"; 16..18 are BigTIFF's. 0: an unknown type.
 uint64_t TypeSize(uint16_t type) {
   constexpr uint8_t kSizes[19] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8};
   return type < 19 ? kSizes[type] : 0;
 }
 
-// The values of one entry: `count` of `type`, at `offset` in the file, all inside it.
+// The values of one entry: `count` of `type`, at `offset`, all inside the file.
 struct Values {
   uint16_t type = 0;
   uint64_t count = 0, offset = 0;
 };
 
-// What one image file directory says.
+// The content of one image file directory.
 struct Directory {
   uint64_t width = 0, height = 0, next = 0;
   uint64_t bits = 1, samples = 1, photometric = 0xFFFF, orientation = 1;  // section 8's defaults
   Values extra_samples, data_offsets, data_sizes;
-  uint64_t cut_entry = 0;  // where an entry stands whose values run past the end; 0: none
+  uint64_t cut_entry = 0;  // position of an entry whose values run past the end; 0: none
   bool has_jpeg_offset = false;
 };
 
@@ -52,8 +52,8 @@ class TiffWalk {
       : file_(file),
         options_(options),
         endian_(file[0] == std::byte{'I'} ? ByteCursor::Endian::kLittle : ByteCursor::Endian::kBig),
-        // A whole file's directories and tables do not overlap, so reading them costs less than
-        // this; it ends crafted files of many directories that share one large table.
+        // The directories and tables of a valid file do not overlap, so reading them stays within
+        // this budget, which stops crafted files with many directories that share one large table.
         budget_(4 * uint64_t{file.size()} + 4096) {
     info_.format = ImageFormat::kTiff;
   }
@@ -69,8 +69,8 @@ class TiffWalk {
     if (!header.ok()) return Result(ProbeVerdict::kTruncated, 0, "cut in the header");
     if (offset == 0) return Result(ProbeVerdict::kNotAnImage, 4, "no image file directory");
 
-    // Brent's algorithm: the chain is a loop when it comes back to a mark that is moved at
-    // directory 1, 2, 4, 8 ... A loop ends the chain, as it does in libtiff.
+    // Brent's algorithm: the chain is a loop if it returns to a mark that moves at directory 1, 2,
+    // 4, 8, ... A loop ends the chain, as in libtiff.
     uint64_t mark = offset, page = 0, move_mark_at = 1;
     for (;;) {
       Directory directory;
@@ -196,7 +196,7 @@ class TiffWalk {
                                             bool first) {
     const uint64_t width = directory.width, height = directory.height;
     if (width - 1 >= UINT32_MAX || height - 1 >= UINT32_MAX) {
-      // Later pages may be thumbnails in a format of their own; the first must be an image.
+      // Later pages may be thumbnails in another format; the first must be an image.
       if (!first) return std::nullopt;
       return Result(ProbeVerdict::kNotAnImage, offset, "no width or height");
     }
@@ -243,7 +243,7 @@ class TiffWalk {
     }
   }
 
-  // All values of entries, and every strip or tile, lie inside the file.
+  // Checks that all values of entries, and every strip or tile, are inside the file.
   std::optional<ProbeResult> CheckData(uint64_t offset, const Directory& directory, bool first) {
     if (directory.cut_entry != 0) {
       return Result(ProbeVerdict::kTruncated, directory.cut_entry,
@@ -257,7 +257,7 @@ class TiffWalk {
     if (!Spend(offsets.count * 8)) return Overlap(offset);
     for (uint64_t i = 0; i < offsets.count; ++i) {
       const uint64_t start = ValueAt(offsets, i);
-      // Without a size (some old writers) one byte must be there; sparse files have size 0.
+      // If there is no size (some old writers), one byte must be there; sparse files have size 0.
       const uint64_t size = i < sizes.count ? ValueAt(sizes, i) : 1;
       if (size != 0 && (start >= file_.size() || size > file_.size() - start)) {
         return Result(ProbeVerdict::kTruncated, start,

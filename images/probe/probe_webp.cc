@@ -41,7 +41,7 @@ class WebpWalk {
       if (in_file < size) {
         return Result(ProbeVerdict::kTruncated, offset, "chunk runs past the end of the file");
       }
-      // Some writers leave out the last pad byte; libwebp does not miss it either.
+      // Some writers omit the last pad byte; libwebp accepts that too.
       offset = std::min<uint64_t>(start + size + (size & 1), end);
     }
     if (riff_end > file_.size()) {
@@ -56,7 +56,7 @@ class WebpWalk {
     return {verdict, info_, offset, detail};
   }
 
-  // Empty to go on. `data` may be cut short.
+  // nullopt to continue. `data` may be truncated.
   std::optional<ProbeResult> ReadChunk(uint32_t name, Bytes data, uint64_t offset) {
     const bool first = offset == 12;
     if (first && name != FourCc("VP8 ") && name != FourCc("VP8L") && name != FourCc("VP8X")) {
@@ -131,7 +131,7 @@ class WebpWalk {
     return std::nullopt;
   }
 
-  // The first size counts (the canvas where there is one); the limit holds for each.
+  // The first size wins (the canvas, if there is one); the limit applies to each.
   std::optional<ProbeResult> SetSize(uint32_t width, uint32_t height, uint64_t offset) {
     if (info_.width == 0) {
       info_.width = width;

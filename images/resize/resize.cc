@@ -22,7 +22,8 @@ absl::Status CheckArguments(const PixelView& view, const PixelBox& box,
   return absl::InvalidArgumentError("resize: the box is not inside the pixels");
 }
 
-// The narrowed rows that one row of the result needs, and those that come with the last of them.
+// The narrowed rows that one result row needs, plus those that are computed together with the last
+// of them.
 uint32_t RingRows(const ResizeAxis& rows) {
   return (std::min(MostTaps(rows), rows.in_size) + 2 * (kAtOnce - 1)) / kAtOnce * kAtOnce;
 }
@@ -42,7 +43,7 @@ absl::Status Resizer::Resize(const PixelView& view, const PixelBox& box,
   narrow_rows_ = RingRows(rows);
   narrow_stride_bytes_ = size_t{width} * view.channels + ResizeKernels::kRowSlackBytes;
   const size_t narrow_bytes = narrow_stride_bytes_ * narrow_rows_;
-  // Rows and the taps behind them, about.
+  // The approximate size of rows and the taps past their ends.
   const uint64_t edge_bytes = uint64_t{view.width} * view.channels * 2 * kAtOnce;
   if (narrow_bytes + edge_bytes + ResizeTable::Bytes(columns, width) +
           ResizeTable::Bytes(rows, height) >
@@ -59,7 +60,7 @@ absl::Status Resizer::Resize(const PixelView& view, const PixelBox& box,
   return transpose ? PutTransposed(view, output, out) : PutRows(view, output, out);
 }
 
-// Taps that weigh nothing may lie behind a row, and what is read there must be somebody's memory.
+// Zero-weight taps may read past the end of a row, so rows are padded with readable bytes.
 size_t Resizer::EdgeRowBytes(const PixelView& view) const {
   return (size_t{view.width} + columns_.taps()) * view.channels + ResizeKernels::kRowSlackBytes;
 }
@@ -94,7 +95,7 @@ void Resizer::MakeRow(const PixelView& view, uint32_t y, size_t size_bytes, uint
   uint32_t slot = (rows_.first(y) - rows_.begin()) % narrow_rows_;
   for (uint32_t k = 0; k < taps; ++k) {
     taps_[k] = narrow_.data() + narrow_stride_bytes_ * slot;
-    // A tap that weighs nothing needs some row to read.
+    // A zero-weight tap needs any row that can be read.
     if (k + 1 < inside && ++slot == narrow_rows_) slot = 0;
   }
   kernels_->rows(taps_.data(), rows_, y, size_bytes, to);

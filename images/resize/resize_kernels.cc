@@ -85,9 +85,9 @@ void PortableRows(const uint8_t* const* rows, const ResizeTable& table, uint32_t
 
 #define SHARDPACK_AVX2 __attribute__((target("avx2"), always_inline)) inline
 
-// Two output pixels at once, one in each half of a register, for four rows that share their
-// weights. Of each, two taps as pairs of 16 bits for red, green and blue, which pmaddwd multiplies
-// and adds; then the next two.
+// Two output pixels at once, one in each half of a register, for four rows with the same weights.
+// Takes two taps of each as pairs of 16 bits for red, green and blue, which pmaddwd multiplies and
+// adds; then the next two.
 SHARDPACK_AVX2 void AddTaps(const uint8_t* const* rows, size_t from_a, size_t from_b,
                             const int16_t* weights_a, const int16_t* weights_b, uint32_t taps,
                             __m256i* sums) {
@@ -116,7 +116,7 @@ SHARDPACK_AVX2 void AddTaps(const uint8_t* const* rows, size_t from_a, size_t fr
   }
 }
 
-// Two pixels for each of four rows, with the bytes behind them in disorder.
+// Stores two pixels for each of four rows; the bytes after them are overwritten with garbage.
 SHARDPACK_AVX2 void PutPixels(const __m256i* sums, __m128i shift, size_t at, uint8_t* const* outs) {
   const __m256i bytes = _mm256_packus_epi16(
       _mm256_packs_epi32(_mm256_sra_epi32(sums[0], shift), _mm256_sra_epi32(sums[1], shift)),
@@ -139,7 +139,7 @@ __attribute__((target("avx2"))) void Avx2RgbColumns(const uint8_t* const* rows,
   const __m256i half = _mm256_set1_epi32(1 << (table.shift() - 1));
   const uint32_t taps = table.taps(), size = table.size();
   for (uint32_t x = 0; x < size; x += 2) {
-    // The last one of an odd number comes twice.
+    // If the number is odd, the last one is computed twice.
     const uint32_t y = x + 1 < size ? x + 1 : x;
     const size_t from_x = size_t{table.first(x)} * 3, from_y = size_t{table.first(y)} * 3;
     __m256i sums[4] = {half, half, half, half};
@@ -210,7 +210,7 @@ __attribute__((target("avx2"))) void Avx2Rows(const uint8_t* const* rows, const 
     AddRows(rows, at, table.weights(y), taps, sums);
 #pragma GCC unroll 4
     for (__m256i& sum : sums) sum = _mm256_sra_epi32(_mm256_add_epi32(sum, half), count);
-    // In each half of a register: bytes 0 to 7 and 16 to 23, then 8 to 15 and 24 to 31.
+    // Each half of a register: bytes 0 to 7 and 16 to 23, then 8 to 15 and 24 to 31.
     const __m256i bytes = _mm256_packus_epi16(_mm256_packs_epi32(sums[0], sums[1]),
                                               _mm256_packs_epi32(sums[2], sums[3]));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + at),

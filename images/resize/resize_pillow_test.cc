@@ -1,4 +1,5 @@
-// Against the real Pillow: many sizes, up and down, boxes with edges within pixels, all filters.
+// Compared with the real Pillow: many sizes, up and down, boxes with edges within pixels, all
+// filters.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +44,7 @@ std::vector<Case> MakeCases() {
   std::vector<Case> cases;
   for (int i = 0; i < 400; ++i) {
     Case made;
-    // Of each kind: tiny to tiny, large to small, small to large, anything.
+    // Alternates: tiny to tiny, large to small, small to large, anything.
     const uint32_t from = i % 4 == 0 ? 8 : i % 4 == 2 ? 60 : 500;
     const uint32_t to = i % 4 == 0 ? 8 : i % 4 == 1 ? 40 : 300;
     made.image = MakePattern(size(from), size(from), 3, i);
@@ -53,7 +54,7 @@ std::vector<Case> MakeCases() {
     std::tie(made.box.top, made.box.bottom) = edges(made.image.height);
     cases.push_back(std::move(made));
   }
-  // Extremes: a large image to a few pixels, one pixel to many, and the usual.
+  // Extremes: a large image to a few pixels, one pixel to many; and ordinary sizes.
   cases.push_back({MakePattern(3000, 2000, 3), {0, 0, 3000, 2000}, {.width = 7, .height = 3}});
   cases.push_back({MakePattern(1, 1, 3), {0, 0, 1, 1}, {.width = 50, .height = 70}});
   cases.push_back({MakePattern(500, 375, 3), {0, 0, 500, 375}, {.width = 224, .height = 224}});

@@ -6,16 +6,16 @@
 namespace shardpack {
 namespace {
 
-// The sum of the weights' sizes is below 2, so 255 * 2 * 2^21 fits 31 bits.
+// The sum of the weights' magnitudes is below 2, so 255 * 2 * 2^21 fits 31 bits.
 constexpr int kMaxShift = 21;
-// One less than 16 bits hold: rounding passes its remainder on.
+// One less than the 16-bit maximum, because rounding carries a remainder to the next weight.
 constexpr double kLargest = 32766;
 
-// Rounds so that the remainder of each weight is added to the next: the sum stays exact.
+// Rounds each weight and carries the remainder to the next, so that the sum stays exact.
 void Quantize(const double* exact, uint32_t count, double one, int16_t* weights) {
   double rest = 0;
   for (uint32_t k = 0; k < count; ++k) {
-    // Zero stays zero; there is nothing to round behind the last one.
+    // Zero weights stay zero; after the last nonzero one there is nothing left to round.
     if (exact[k] == 0) continue;
     const double wanted = exact[k] * one + rest;
     const double rounded = std::floor(wanted + 0.5);
@@ -24,7 +24,7 @@ void Quantize(const double* exact, uint32_t count, double one, int16_t* weights)
   }
 }
 
-// The same in two parts: the second makes up for the rounding of the first.
+// The same in two parts: the second compensates for the rounding of the first.
 void QuantizeFine(const double* exact, uint32_t count, double one, int16_t* weights,
                   int16_t* fine) {
   constexpr double kParts = 1 << ResizeTable::kFineShift;

@@ -1,14 +1,14 @@
-// ResizeTable: the weights of one axis in fixed point, for all output pixels.
+// ResizeTable: the fixed-point weights of one axis, for all output pixels.
 //
 //   ResizeTable table;
 //   table.Build(MakeResizeAxis(filter, left, right, in_width, out_width), out_width, mirror);
 //   const int16_t* weights = table.weights(i);   // table.taps() of them, from table.first(i)
 //
-// Weights have table.shift() fractional bits, as many as 16 bits hold, and sum up to exactly one,
-// so that plain areas keep their value. Each output pixel has the same number of taps, a multiple
-// of four; those that it does not need weigh nothing and may lie behind the last input pixel.
+// Weights have table.shift() fractional bits, as many as fit into 16 bits, and sum to exactly one,
+// so that uniform areas keep their value. All output pixels have the same number of taps, a
+// multiple of four; unneeded taps have weight zero and may lie past the last input pixel.
 //
-// Lifetime: a value that is built again and again.
+// Lifetime: a reusable value; Build replaces its content.
 // Thread-safety: const calls from any thread.
 // Errors: as std::vector.
 // Units: pixels.
@@ -26,24 +26,24 @@ class ResizeTable {
  public:
   static constexpr int kFineShift = 7;
 
-  // What a table takes, about.
+  // The approximate size of a table.
   static uint64_t Bytes(const ResizeAxis& axis, uint32_t out_size);
-  // With `mirror` the last output pixel comes first.
+  // With `mirror`, the last output pixel comes first.
   void Build(const ResizeAxis& axis, uint32_t out_size, bool mirror);
 
   uint32_t size() const { return static_cast<uint32_t>(first_.size()); }
   uint32_t taps() const { return taps_; }
   int shift() const { return shift_; }
   uint32_t first(uint32_t i) const { return first_[i]; }
-  // How many of the taps lie inside the input.
+  // The number of taps that lie inside the input.
   uint32_t inside(uint32_t i) const { return count_[i]; }
   const int16_t* weights(uint32_t i) const { return weights_.data() + size_t{i} * taps_; }
   bool has_fine() const { return !fine_.empty(); }
-  // nullptr without.
+  // nullptr if there are none.
   const int16_t* fine(uint32_t i) const {
     return fine_.empty() ? nullptr : fine_.data() + size_t{i} * taps_;
   }
-  // The input pixels that any output pixel needs.
+  // The range of input pixels that any output pixel needs.
   uint32_t begin() const { return begin_; }
   uint32_t end() const { return end_; }
 

@@ -1,4 +1,5 @@
-// All processors alike; mirrors, transposition, output kinds; edges of memory; refusals.
+// Equal results on all processors; mirrors, transposition, output kinds; edges of memory;
+// rejections.
 #include "images/resize/resize.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +25,7 @@ PixelBox WholeBox(const TestPixels& image) {
 
 TestPixels Resized(const TestPixels& image, const PixelBox& box, const ResizeOptions& options,
                    const ResizeKernels& kernels = BestResizeKernels()) {
-  // Exact copies, so that ASan sees an access past them.
+  // Exact copies, so that ASan detects accesses past them.
   const std::unique_ptr<uint8_t[]> copy(new uint8_t[image.bytes.size()]);
   std::memcpy(copy.get(), image.bytes.data(), image.bytes.size());
   PixelView view = image.view();
@@ -131,7 +132,7 @@ TEST(Resize, OutputsOfAllKinds) {
   }
 }
 
-// Peak of this process.
+// Peak memory of this process.
 size_t MostBytes() {
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
@@ -146,7 +147,7 @@ TEST(Resize, TallImagesTakeLittleMemory) {
   const PixelOutput output({}, 3);
   std::vector<uint8_t> out(output.Bytes(224, 300)), mirrored(out.size());
   const size_t before = MostBytes();
-  // All rows at this width are 422 MB.
+  // All rows at this width would take 422 MB.
   ResizeOptions options{.width = 224, .height = 300};
   ASSERT_TRUE(resizer.Resize(image.view(), WholeBox(image), options, output, out.data()).ok());
   options.mirror_y = true;
@@ -164,7 +165,7 @@ TEST(Resize, TallImagesTakeLittleMemory) {
   }
 }
 
-// What one row of the result needs is all of the image, 43 GB at its width.
+// One row of the result needs the whole image, 43 GB at its width.
 TEST(Resize, RefusesWhatTakesTooMuchMemory) {
   const std::unique_ptr<uint8_t[]> pixels(new uint8_t[64'000'000 * 3]);
   const PixelView tall{pixels.get(), 1, 64'000'000, 3, 3};

@@ -1,16 +1,18 @@
-// The weights of antialiased resizing, as plain functions that a CUDA kernel can share.
+// The weights of antialiased resizing, as plain functions that CUDA kernels can share.
 //
 //   const ResizeAxis axis = MakeResizeAxis(ResizeFilter::kBilinear, left, right, in, out);
 //   const ResizeTaps taps = TapsOf(axis, i);   // of output pixel i
 //   for (uint32_t k = 0; k < taps.count; ++k)
 //     sum += TapWeight(axis, taps, k) * row[taps.first + k];
 //
-// The filter of a pixel is widened by the factor of reduction, so nothing is skipped (antialias);
-// when enlarging it is the plain interpolation. Taps, their places and weights are those of
-// Pillow's precompute_coeffs (src/libImaging/Resample.c); weights here are not normalised yet.
+// When reducing, the filter is widened by the reduction factor, so that no pixel is skipped
+// (antialiasing); when enlarging, it is plain interpolation. Taps, positions and weights are those
+// of Pillow's precompute_coeffs (src/libImaging/Resample.c); the weights here are not yet
+// normalised.
 //
-// Lifetime, thread-safety: plain values, pure functions.
-// Errors: none; sizes are not zero and the box is inside.
+// Lifetime: plain values.
+// Thread-safety: pure functions.
+// Errors: none; sizes must not be zero and the box must be inside.
 // Units: pixels of the input, edges between pixels.
 #ifndef SHARDPACK_IMAGES_RESIZE_RESIZE_WEIGHTS_H_
 #define SHARDPACK_IMAGES_RESIZE_RESIZE_WEIGHTS_H_
@@ -24,7 +26,7 @@ namespace shardpack {
 
 enum class ResizeFilter : uint8_t { kBox, kBilinear, kBicubic, kLanczos };
 
-inline constexpr uint32_t kMaxResize = 65'535;  // a side of the result
+inline constexpr uint32_t kMaxResize = 65'535;  // maximum side of the result
 
 // Half the width of the filter, in pixels of the smaller image.
 SHARDPACK_HOST_DEVICE inline double FilterSupport(ResizeFilter filter) {
@@ -47,7 +49,7 @@ SHARDPACK_HOST_DEVICE inline double Sinc(double x) {
   return std::sin(x) / x;
 }
 
-// Bicubic is Catmull-Rom (a = -0.5), Lanczos has three lobes.
+// Bicubic is Catmull-Rom (a = -0.5); Lanczos has three lobes.
 SHARDPACK_HOST_DEVICE inline double FilterValue(ResizeFilter filter, double x) {
   const double a = x < 0 ? -x : x;
   switch (filter) {
@@ -67,13 +69,13 @@ SHARDPACK_HOST_DEVICE inline double FilterValue(ResizeFilter filter, double x) {
 struct ResizeAxis {
   ResizeFilter filter = ResizeFilter::kBilinear;
   uint32_t in_size = 0;
-  double first = 0;    // where the box begins
+  double first = 0;    // the start of the box
   double step = 1;     // from one output pixel to the next
-  double shrink = 1;   // what the filter is wider by, inverted: 1 / step, but at most 1
+  double shrink = 1;   // the inverse of the widening: 1 / step, but at most 1
   double support = 0;  // half the width of the widened filter
 };
 
-// The part `first` to `last` of `in_size` pixels becomes `out_size` pixels.
+// Maps the range `first` to `last` of `in_size` pixels to `out_size` pixels.
 SHARDPACK_HOST_DEVICE inline ResizeAxis MakeResizeAxis(ResizeFilter filter, double first,
                                                        double last, uint32_t in_size,
                                                        uint32_t out_size) {
@@ -88,7 +90,7 @@ SHARDPACK_HOST_DEVICE inline ResizeAxis MakeResizeAxis(ResizeFilter filter, doub
   return axis;
 }
 
-// The most taps that an output pixel has.
+// The maximum number of taps of an output pixel.
 SHARDPACK_HOST_DEVICE inline uint32_t MostTaps(const ResizeAxis& axis) {
   return static_cast<uint32_t>(std::ceil(axis.support)) * 2 + 1;
 }
@@ -108,14 +110,14 @@ SHARDPACK_HOST_DEVICE inline ResizeTaps TapsOf(const ResizeAxis& axis, uint32_t 
   return taps;
 }
 
-// To be divided by the sum over all taps of the output pixel.
+// Must be divided by the sum over all taps of the output pixel.
 SHARDPACK_HOST_DEVICE inline double TapWeight(const ResizeAxis& axis, const ResizeTaps& taps,
                                               uint32_t k) {
   return FilterValue(axis.filter, (taps.first + k - taps.center + 0.5) * axis.shrink);
 }
 
-// Weights and sums in Pillow's fixed point: the sum of weights times samples, to 8 bits. With these
-// a resize is equal to Pillow's, where ResizeTable's weights of 16 bits are within one level of it.
+// Weights and sums in Pillow's fixed point: the sum of weights times samples, to 8 bits. Results
+// equal Pillow's; those with ResizeTable's 16-bit weights are within one level of them.
 inline constexpr int kResizeFixedBits = 22;
 
 SHARDPACK_HOST_DEVICE inline int32_t FixedWeight(double normalised) {
@@ -123,7 +125,7 @@ SHARDPACK_HOST_DEVICE inline int32_t FixedWeight(double normalised) {
   return static_cast<int32_t>(fixed < 0 ? fixed - 0.5 : fixed + 0.5);
 }
 
-// What a sum begins with, so that it is rounded to the nearest.
+// The initial value of a sum, for rounding to nearest.
 inline constexpr int32_t kResizeFixedHalf = 1 << (kResizeFixedBits - 1);
 
 SHARDPACK_HOST_DEVICE inline uint32_t SampleOfSum(int32_t sum) {

@@ -11,7 +11,7 @@ namespace {
 // The taps of all output pixels of one axis, normalised.
 struct Axis {
   std::vector<ResizeTaps> taps;
-  std::vector<float> weights;  // `most` an output pixel
+  std::vector<float> weights;  // `most` per output pixel
   uint32_t most = 0;
 
   Axis(const ResizeAxis& axis, uint32_t size) : taps(size), most(MostTaps(axis) + 1) {
@@ -90,7 +90,7 @@ class WideResizer {
       for (uint32_t k = 0; k < taps.count; ++k) {
         for (uint32_t c = 0; c < channels_; ++c) sums[c] += weights[k] * *from++;
       }
-      // As Pillow, which has 8 bits between the passes: what overshoots at an edge is cut off.
+      // Clamps overshoots at edges, like Pillow, which has 8 bits between the passes.
       for (uint32_t c = 0; c < channels_; ++c) to[c] = std::clamp(sums[c], 0.0f, kMost);
     }
   }
@@ -115,7 +115,7 @@ class WideResizer {
   const bool alpha_;
   const uint32_t width_;
   const Axis columns_, rows_;
-  uint32_t next_ = 0;  // row to narrow
+  uint32_t next_ = 0;  // the next row to narrow
   std::vector<float> row_, ring_;
 };
 

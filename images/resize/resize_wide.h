@@ -1,11 +1,11 @@
-// ResizeWide: the resize of images/resize/resize.h for pixels with alpha or of 16 bits.
+// ResizeWide: the resize of images/resize/resize.h for pixels with alpha or 16-bit samples.
 //
 //   std::vector<uint8_t> out(width * height * view.channels * view.sample_bytes);
 //   absl::Status status = ResizeWide(view, box, width, height, filter, out.data());
 //
-// The same taps and weights, in floating point, rounded once at the end. Colours weigh as much as
-// they are opaque: what lies under transparent pixels does not shine through. Twenty times slower
-// than Resizer, for the few images that need it.
+// Uses the same taps and weights in floating point, rounded once at the end. Colours are weighted
+// by their alpha, so the colours of transparent pixels do not show through. Twenty times slower
+// than Resizer; few images need it.
 //
 // Lifetime: nothing is borrowed after the call.
 // Thread-safety: a pure function.

@@ -1,4 +1,4 @@
-// Against the resize of 8 bits, which is compared with Pillow; alpha; 16 bits; arguments.
+// Compared with the 8-bit resize, which is compared with Pillow; alpha; 16 bits; arguments.
 #include "images/resize/resize_wide.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TEST(ResizeWide, AsResizerWithinOneLevel) {
 }
 
 TEST(ResizeWide, HiddenColorsDoNotShineThrough) {
-  // Transparent red beside opaque green.
+  // Transparent red next to opaque green.
   TestPixels from{8, 4, 4, {}};
   for (int i = 0; i < 32; ++i) {
     const Image pixel = i % 8 < 4 ? Image{255, 0, 0, 0} : Image{0, 200, 0, 255};

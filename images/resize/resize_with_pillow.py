@@ -1,7 +1,7 @@
 """Resizes raw RGB images with Pillow: resize_with_pillow.py CASES PIXELS RESULT
 
-Each line of CASES is "width height filter left top right bottom out_width out_height"; PIXELS has the images' bytes one
-after the other, RESULT gets those of the resized ones.
+Each line of CASES is "width height filter left top right bottom out_width out_height"; PIXELS contains the
+images' bytes one after the other; the resized images' bytes are written to RESULT.
 """
 
 import sys

@@ -12,10 +12,10 @@
 namespace shardpack {
 namespace {
 
-// Making a transform costs as much as decoding an image, and a dataset has few profiles.
+// Creating a transform costs as much as decoding an image, and a dataset has few profiles.
 constexpr size_t kKeptTables = 8;
 
-// A context of our own: no state is shared with anybody else in the process.
+// A separate context, so that no state is shared with other code in the process.
 struct Context {
   cmsContext id = cmsCreateContext(nullptr, nullptr);
   ~Context() { cmsDeleteContext(id); }
@@ -70,7 +70,7 @@ ProfileModel ProfileModelOf(std::span<const std::byte> profile) {
   const Context context;
   const Profile opened(Open(context.id, profile));
   if (opened.handle == nullptr) return ProfileModel::kUnusable;
-  // Of these two the color space is that of what goes in, but they do not describe pixels.
+  // For these two classes, the color space is that of the input, but they do not describe pixels.
   const cmsProfileClassSignature kind = cmsGetDeviceClass(opened.handle);
   if (kind == cmsSigLinkClass || kind == cmsSigNamedColorClass) return ProfileModel::kUnusable;
   if (IsNamedSrgb(opened.handle)) return ProfileModel::kNone;
@@ -136,7 +136,7 @@ absl::Status ColorConverter::ToSrgb(std::span<const std::byte> profile, ProfileM
     if (tables_.size() == kKeptTables) tables_.pop_back();
     tables_.insert(tables_.begin(), std::move(made));
   } else {
-    std::rotate(tables_.begin(), known, known + 1);  // the one used last comes first
+    std::rotate(tables_.begin(), known, known + 1);  // the most recently used one comes first
   }
   const size_t pixel_bytes = size_t{(ink ? 3 : colors) + (alpha ? 1 : 0)} * view.sample_bytes;
   for (uint32_t y = 0; y < view.height; ++y) {

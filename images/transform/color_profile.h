@@ -1,17 +1,17 @@
-// ColorConverter: pixels of an ICC profile to sRGB, by Little CMS.
+// ColorConverter: converts pixels from an ICC profile to sRGB with Little CMS.
 //
 //   if (ProfileModelOf(profile) == ProfileModel::kRgb) {
 //     absl::Status status = converter.ToSrgb(profile, ProfileModel::kRgb, view, out);
 //
-// Perceptual intent, without black point compensation, 8 or 16 bits, alpha as it is: what Pillow's
-// ImageCms.profileToProfile does. Gray stays gray, with the tone curve of sRGB; CMYK is taken as
+// Perceptual intent, no black point compensation, 8 or 16 bits, alpha unchanged, like Pillow's
+// ImageCms.profileToProfile. Gray stays gray, with the tone curve of sRGB. CMYK is interpreted as
 // Adobe stores it in JPEGs (inverted) and becomes RGB.
 //
 // Lifetime: nothing is borrowed after a call.
-// Thread-safety: one thread at a time; the converter keeps the tables of the last few profiles.
-// Errors: InvalidArgument for a profile that Little CMS does not take, or that is of another model.
-// Units: rows of the result without gaps; `out` may be the view's own pixels where these have no
-// gaps, but not for CMYK.
+// Thread-safety: one thread at a time; the converter caches the tables of the last few profiles.
+// Errors: InvalidArgument for a profile that Little CMS rejects, or one of another model.
+// Units: rows of the result without gaps; `out` may be the view's own pixels if they have no gaps,
+// except for CMYK.
 #ifndef SHARDPACK_IMAGES_TRANSFORM_COLOR_PROFILE_H_
 #define SHARDPACK_IMAGES_TRANSFORM_COLOR_PROFILE_H_
 
@@ -31,11 +31,11 @@ enum class ProfileModel : uint8_t {
   kGray,
   kRgb,
   kCmyk,
-  kUnusable,  // none of the above: cut, of another color space, a link of devices, named colors
+  kUnusable,  // truncated, another color space, a device link, or named colors
 };
 
-// By the profile's own header. A profile whose description names sRGB needs no conversion. That a
-// profile can be converted is known only when ToSrgb has done it.
+// Goes by the profile's own header. A profile whose description names sRGB needs no conversion.
+// Only ToSrgb shows whether a profile can really be converted.
 ProfileModel ProfileModelOf(std::span<const std::byte> profile);
 
 class ColorConverter {
@@ -45,7 +45,7 @@ class ColorConverter {
   ColorConverter(ColorConverter&&) noexcept;
   ColorConverter& operator=(ColorConverter&&) noexcept;
 
-  // The view has the model's channels, and may have alpha behind those of gray and RGB.
+  // The view has the model's channels; gray and RGB may be followed by alpha.
   absl::Status ToSrgb(std::span<const std::byte> profile, ProfileModel model, const PixelView& view,
                       uint8_t* out);
 

@@ -1,5 +1,5 @@
-// Any bytes as an ICC profile: looking at it and converting by it stay inside them (sanitizers
-// watch), and the same pixels come out the second time.
+// Arbitrary bytes as an ICC profile: inspecting it and converting with it stay within them
+// (sanitizers check), and a second conversion yields the same pixels.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (model == ProfileModel::kNone || model == ProfileModel::kUnusable) return 0;
   const uint32_t colors = model == ProfileModel::kGray ? 1 : model == ProfileModel::kRgb ? 3 : 4;
   const bool ink = model == ProfileModel::kCmyk;
-  // With alpha, and 16 bits, where there can be.
+  // With alpha and 16 bits, if possible.
   const uint32_t channels = colors + (!ink && size % 2 == 0 ? 1 : 0);
   const uint32_t sample_bytes = !ink && size % 3 == 0 ? 2 : 1;
   constexpr uint32_t kSide = 6;

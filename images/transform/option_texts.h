@@ -1,8 +1,8 @@
-// OptionTexts: the options of one description as a manifest has them, name -> canonical value.
+// OptionTexts: the options of a description in their manifest form, name -> canonical value.
 //
 //   OptionTexts texts(map);  VisitMembers(options, texts);
 //
-// A part of an option that has no text of its own is not written: its owner does that.
+// Skips a part of an option that has no text of its own; its owner writes it.
 //
 // Lifetime: borrows the map.
 #ifndef SHARDPACK_IMAGES_TRANSFORM_OPTION_TEXTS_H_
@@ -27,7 +27,7 @@ inline std::string OptionText(const std::string& text) { return text; }
 inline std::string OptionText(const std::vector<std::string>& texts) {
   return absl::StrJoin(texts, ",");
 }
-// The shortest text that reads back as the same number.
+// The shortest text that parses back to the same number.
 inline std::string OptionText(double value) {
   std::array<char, 32> text;
   const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value);

@@ -23,7 +23,7 @@ void Describe(cmsHPROFILE profile, const char* words) {
   cmsMLUfree(text);
 }
 
-// Ink eats light: a plain model, with a tint that no other path has.
+// A plain model of ink that absorbs light, with a tint that no other code path produces.
 cmsInt32Number InkToLab(const cmsUInt16Number in[], cmsUInt16Number out[], void* to_lab) {
   const double key = 1 - in[3] / 65535.0;
   const double rgb[3] = {(1 - in[0] / 65535.0) * key, (1 - in[1] / 65535.0) * key * 0.9,

@@ -1,8 +1,8 @@
-// ICC profiles made for tests, and JPEGs that carry them.
+// ICC profiles for tests, and JPEGs that contain them.
 //
 //   const Image file = WithProfile(EncodeJpeg(pixels, {}), WideRgbProfile());
 //
-// Errors: a Little CMS error gives an empty profile.
+// Errors: a Little CMS error yields an empty profile.
 #ifndef SHARDPACK_IMAGES_TRANSFORM_PROFILE_TESTING_H_
 #define SHARDPACK_IMAGES_TRANSFORM_PROFILE_TESTING_H_
 
@@ -13,9 +13,9 @@ namespace shardpack {
 Image SrgbProfile();     // Little CMS's own
 Image WideRgbProfile();  // the primaries of Adobe RGB (1998), gamma 2.2
 Image GrayProfile();     // gamma 1.4
-Image InkProfile();      // CMYK, by a table from ink to Lab
+Image InkProfile();      // CMYK, by a table from CMYK to Lab
 
-// The profile in APP2 segments of at most 19,200 bytes, behind the SOI.
+// Puts the profile into APP2 segments of at most 19,200 bytes, after the SOI.
 Image WithProfile(const Image& jpeg, const Image& profile);
 
 }  // namespace shardpack

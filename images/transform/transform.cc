@@ -17,13 +17,13 @@ namespace {
 
 using transform_internal::Target;
 
-// A scaled decode leaves at least so many times the pixels of the result in each direction, so that
-// it is the resize's filter that decides what the result looks like.
+// A scaled decode leaves at least this many times the result's pixels in each direction, so that
+// the resize filter determines how the result looks.
 constexpr double kScaledMargin = 2;
-// What a scratch keeps from one image to the next.
+// The memory that a scratch keeps between images.
 constexpr uint64_t kKeptBytes = uint64_t{16} << 20;
 
-// At which size the whole image must be decoded for the box in it to be large enough.
+// The size at which the whole image must be decoded so that the box in it is large enough.
 uint32_t LeastSize(uint32_t whole, double box, uint32_t out) {
   return static_cast<uint32_t>(
       std::ceil(std::min<double>(whole * (kScaledMargin * out / box), UINT32_MAX)));
@@ -35,7 +35,7 @@ absl::Status NoMemory() { return absl::ResourceExhaustedError("no memory for the
 
 void TransformScratch::Trim() { *this = TransformScratch(); }
 
-// One run: the steps share what was decided.
+// One run: the state that its steps share.
 class TransformRun {
  public:
   TransformRun(const ImageTransform& transform, std::span<const std::byte> file,
@@ -62,7 +62,7 @@ class TransformRun {
     if (target_.embed) encode.profile = target_.profile;
     return scratch_.encoder_.Encode(*pixels, encode);
   }
-  // Run has failed because of the profile alone.
+  // Run failed only because of the profile.
   bool profile_failed() const { return profile_failed_; }
 
  private:
@@ -74,7 +74,7 @@ class TransformRun {
 
   DecodeOptions Decoding() const {
     DecodeOptions decode;
-    // A profile is of the colours that the file has.
+    // A profile applies to the colours stored in the file.
     decode.channels = target_.model == ProfileModel::kGray   ? 1
                       : target_.model != ProfileModel::kNone ? 3
                                                              : static_cast<uint8_t>(target_.colors);
@@ -84,7 +84,7 @@ class TransformRun {
     return decode;
   }
 
-  // Without ink, and without alpha that is to be blended away.
+  // Converts CMYK, and blends alpha if requested.
   absl::StatusOr<PixelView> Opaque(const PixelView& view) {
     const bool ink = target_.model == ProfileModel::kCmyk;
     if (!ink && !target_.blend) return view;
@@ -107,7 +107,7 @@ class TransformRun {
     return converted;
   }
 
-  // As many colours as the result has, where a profile was of another number.
+  // Converts to the result's number of colours, if a profile required another one.
   absl::StatusOr<PixelView> InColors(const PixelView& view) {
     const uint32_t alpha = target_.alpha ? 1 : 0, channels = target_.colors + alpha;
     if (view.channels == channels) return view;
@@ -120,7 +120,7 @@ class TransformRun {
     return changed;
   }
 
-  // Upright first: these images are few.
+  // Turns the image upright first, since such images are rare.
   absl::StatusOr<PixelView> MakeWithAlphaOrWide() {
     DecodeOptions decode = Decoding();
     decode.orient = target_.bake;
@@ -141,7 +141,7 @@ class TransformRun {
                      view.sample_bytes};
   }
 
-  // Turned by the resize, or by the decoder where nothing is resized.
+  // Turned by the resize, or by the decoder if there is no resize.
   absl::StatusOr<PixelView> MakePlain() {
     const ResizePlan& plan = target_.resize;
     const Orientation turn = target_.bake ? OrientationOf(info_.orientation) : Orientation();
@@ -152,7 +152,7 @@ class TransformRun {
     DecodeOptions decode = Decoding();
     decode.orient = target_.bake && !resizes;
     decode.alpha = target_.blend;
-    // A box of whole pixels (area) would fall on other ones.
+    // With a box filter (area), the whole-pixel boxes would cover different pixels.
     if (resizes && !options_.exact && plan.filter != ResizeFilter::kBox) {
       const uint32_t width = turn.transpose ? plan.height : plan.width;
       const uint32_t height = turn.transpose ? plan.width : plan.height;
@@ -191,7 +191,7 @@ class TransformRun {
                      size_t{plan.width} * view.channels};
   }
 
-  // Black, and transparent with alpha.
+  // Black, or transparent with alpha.
   absl::StatusOr<PixelView> AddBars(const PixelView& view) {
     const ResizePlan& plan = target_.resize;
     if (plan.out_width == view.width && plan.out_height == view.height) return view;
@@ -254,7 +254,7 @@ absl::StatusOr<TransformedImage> ImageTransform::Run(std::span<const std::byte> 
     result.info = transform_internal::RawInfo(target);
     return result;
   }
-  // What a reader of the new bytes will find.
+  // Probes the new bytes, as their readers will.
   const ProbeResult probe =
       ProbeImage(result.bytes, {.level = ProbeLevel::kHeader, .max_pixels = UINT64_MAX});
   if (probe.verdict != ProbeVerdict::kOk) return absl::InternalError(probe.detail);

@@ -1,19 +1,19 @@
-// ImageTransform: an encoded image to another encoded image, as TransformOptions say, or to itself.
+// ImageTransform: applies TransformOptions to an encoded image; returns it unchanged if nothing
+// applies.
 //
 //   absl::StatusOr<ImageTransform> transform = ImageTransform::Create({.encode = EncodeAs::kPng});
-//   TransformScratch scratch;   // one a thread
+//   TransformScratch scratch;   // one per thread
 //   absl::StatusOr<TransformedImage> image = transform->Run(file_bytes, info, scratch);
 //
-// An image in which the options have nothing to change is given back byte for byte. Every other one
-// is decoded, turned upright, converted, resized and encoded anew; then nothing of its metadata is
-// kept but what is asked for (orientation, colour profile). Order of work: CMYK to RGB, alpha
-// blended away, resize, colour profile, gray, bars, encode. Of an animation the first frame is
-// taken.
+// An image that the options do not affect is returned byte for byte. Any other image is decoded,
+// turned upright, converted, resized and re-encoded, keeping only the requested metadata
+// (orientation, colour profile). Order of steps: CMYK to RGB, alpha blending, resize, colour
+// profile, gray, bars, encode. Only the first frame of an animation is used.
 //
-// Lifetime: a result borrows from the scratch until its next run, or from the file.
-// Thread-safety: const calls from any thread, each with its own scratch. The result depends on
-// options and bytes alone.
-// Errors: those of ImageDecoder and ImageEncoder; never an image with a gray rest.
+// Lifetime: a result borrows from the file or, until its next run, from the scratch.
+// Thread-safety: const calls from any thread, each with its own scratch. The result depends only on
+// options and bytes.
+// Errors: those of ImageDecoder and ImageEncoder; never a partially decoded image.
 // Units: pixels; bytes in names.
 #ifndef SHARDPACK_IMAGES_TRANSFORM_TRANSFORM_H_
 #define SHARDPACK_IMAGES_TRANSFORM_TRANSFORM_H_
@@ -36,7 +36,7 @@
 
 namespace shardpack {
 
-// What was changed in an image, as bits.
+// Bit flags for what was changed in an image.
 enum PixelChange : uint16_t {
   kResized = 1,
   kOtherFormat = 2,
@@ -45,21 +45,21 @@ enum PixelChange : uint16_t {
   kAlphaRemoved = 16,
   kTurnedUpright = 32,
   kProfileApplied = 64,
-  kFirstFrame = 128,  // what was an animation, or had several pages
-  // No change: the profile is none that can be used, or of another color model, and the pixels are
-  // what they were. Alone, the image stays as it is.
+  kFirstFrame = 128,  // was an animation, or had several pages
+  // Not a change: the profile is unusable or of another color model, and the pixels are
+  // unconverted. If this is the only flag, the image stays as it is.
   kProfileIgnored = 256,
 };
 inline constexpr std::array<std::string_view, 9> kPixelChangeNames = {
     "resized",     "format", "color",       "depth",      "alpha",
     "orientation", "icc",    "first-frame", "icc-ignored"};
-// False when the image stays byte for byte what it is.
+// False if the image stays byte for byte the same.
 constexpr bool ChangesPixels(uint16_t changes) { return (changes & ~kProfileIgnored) != 0; }
 
 struct TransformedImage {
   std::span<const std::byte> bytes;
   ImageInfo info;
-  uint16_t changes = 0;  // sum of PixelChange; not ChangesPixels: `bytes` are those of the file
+  uint16_t changes = 0;  // sum of PixelChange; unless ChangesPixels, `bytes` are those of the file
 };
 
 struct TransformLimits {
@@ -69,9 +69,9 @@ struct TransformLimits {
 
 class TransformScratch {
  public:
-  // Gives back what a large image took.
+  // Frees the memory that a large image needed.
   void Trim();
-  // For what else its thread has to decode; ends what the last run has given.
+  // For other decoding on the same thread; invalidates the last result.
   ImageDecoder& decoder() { return decoder_; }
 
  private:
@@ -83,7 +83,7 @@ class TransformScratch {
   PixelBuffer opaque_, resized_, converted_, recolored_, padded_;
 };
 
-// What an image shall become, decided from its headers.
+// What to do with an image, decided from its headers.
 using TransformTarget = transform_internal::Target;
 
 class ImageTransform {
@@ -92,11 +92,11 @@ class ImageTransform {
                                                const TransformLimits& limits = {});
 
   const TransformOptions& options() const { return options_; }
-  // `info` is what ProbeImage says of these bytes.
+  // `info` is the result of ProbeImage for these bytes.
   TransformTarget Decide(std::span<const std::byte> file, const ImageInfo& info) const;
-  // What Run may take beside the file and the result, about. 0 when the image stays as it is.
+  // Approximate memory that Run needs besides file and result. 0 if the image stays as it is.
   static uint64_t WorkingBytes(const ImageInfo& info, const TransformTarget& target);
-  // `target` is what Decide says of these bytes.
+  // `target` is the result of Decide for these bytes.
   absl::StatusOr<TransformedImage> Run(std::span<const std::byte> file, const ImageInfo& info,
                                        const TransformTarget& target,
                                        TransformScratch& scratch) const;

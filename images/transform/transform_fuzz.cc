@@ -1,5 +1,5 @@
-// Any bytes, any options: changing pixels stays inside them (sanitizers watch), what comes out is
-// an image of the size that was promised, and the same again the second time.
+// Arbitrary bytes and options: the transform stays within the bytes (sanitizers check), its output
+// is an image of the announced size, and a second run yields the same.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -17,7 +17,7 @@ void Check(bool holds) {
   if (!holds) std::abort();
 }
 
-// Options that the file's last bytes choose.
+// Options derived from the file's last bytes.
 TransformOptions ChooseOptions(const uint8_t* end, size_t size) {
   const auto at = [&](size_t i) { return i < size ? end[-1 - static_cast<ptrdiff_t>(i)] : 0u; };
   TransformOptions options;
@@ -32,7 +32,7 @@ TransformOptions ChooseOptions(const uint8_t* end, size_t size) {
   }
   options.interpolation = static_cast<Interpolation>(at(4) % 5);
   options.exact = at(5) % 2 == 1;
-  // WebP is slow; the others share its pixels.
+  // WebP is slow, and the others process the same pixels.
   options.encode = static_cast<EncodeAs>(at(6) % 16 == 0 ? 3 : at(6) % 3 == 2 ? 4 : at(6) % 3);
   options.color = static_cast<ColorChange>(at(7) % 3);
   options.depth8 = at(8) % 2 == 1;
@@ -56,7 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const TransformOptions& options = transform->options();
   const uint32_t longer = std::max(probe.info.width, probe.info.height);
   const uint32_t shorter = std::max(1u, std::min(probe.info.width, probe.info.height));
-  // A thin image with its shorter side enlarged takes time and shows nothing.
+  // A thin image whose shorter side is enlarged takes long and tests nothing new.
   if (options.resize == ResizeMode::kShortest && longer / shorter > 64) return 0;
   const TransformTarget target = transform->Decide(file, probe.info);
   (void)ImageTransform::WorkingBytes(probe.info, target);
@@ -72,7 +72,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   TransformScratch fresh;
   const auto again = transform->Run(file, probe.info, fresh);
   Check(again.ok() && std::ranges::equal(again->bytes, first));
-  // What was made stays as it is when it is asked for again.
+  // A second transform with the same options must leave the result unchanged.
   if (image->info.format == ImageFormat::kRaw) return 0;
   const auto second = transform->Run(first, image->info, fresh);
   Check(second.ok());

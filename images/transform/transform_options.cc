@@ -34,7 +34,7 @@ ResizeFilter FilterOf(Interpolation interpolation, bool enlarges) {
   return enlarges ? ResizeFilter::kBicubic : ResizeFilter::kBilinear;
 }
 
-// The image as it is, in a frame of its own size or larger.
+// The image unchanged, in a frame of its own size or larger.
 ResizePlan Unresized(uint32_t width, uint32_t height) {
   ResizePlan plan;
   plan.box = {0, 0, double(width), double(height)};
@@ -44,7 +44,7 @@ ResizePlan Unresized(uint32_t width, uint32_t height) {
   return plan;
 }
 
-// The largest centered box of that ratio.
+// The largest centered box with that aspect ratio.
 PixelBox CenteredBox(uint32_t width, uint32_t height, uint32_t ratio_width, uint32_t ratio_height) {
   PixelBox box{0, 0, double(width), double(height)};
   const double wide = double(width) * ratio_height, high = double(height) * ratio_width;

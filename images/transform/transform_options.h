@@ -1,17 +1,16 @@
-// TransformOptions: what shall become of an image's pixels, as plain values with one canonical
-// text.
+// TransformOptions: how to change an image's pixels, as plain values with one canonical text.
 //
 //   TransformOptions options{.resize = ResizeMode::kShortest, .width = 256, .height = 256};
 //   if (auto status = CheckTransformOptions(options); !status.ok()) return status;
 //   const ResizePlan plan = PlanResize(options, 500, 375);   // 341 x 256
 //
-// Default options are the identity: bytes stay as they are. kAuto of an option that a codec or a
-// policy decides means: nothing is changed for its sake, and an image that is encoded anew for
-// another reason gets the usual (turned upright, sRGB, alpha kept where the format holds it,
-// blended on white where not).
+// The default options are the identity: bytes are unchanged. For options of codecs and policies,
+// kAuto never causes a change by itself; an image that is re-encoded for another reason gets the
+// usual treatment (turned upright, sRGB, alpha kept if the format supports it, otherwise blended
+// onto white).
 //
-// Errors: InvalidArgument for options that contradict each other, in the words of the command line.
-// Units: pixels of the image as it is seen.
+// Errors: InvalidArgument for contradictory options, worded in terms of the command line.
+// Units: pixels of the image as displayed.
 #ifndef SHARDPACK_IMAGES_TRANSFORM_TRANSFORM_OPTIONS_H_
 #define SHARDPACK_IMAGES_TRANSFORM_TRANSFORM_OPTIONS_H_
 
@@ -30,16 +29,16 @@
 
 namespace shardpack {
 
-// Values stand in plan files: never renumber, only append.
+// Values are stored in plan files: never renumber, only append.
 enum class ResizeMode : uint8_t {
   kOff,
-  kShortest,  // the shorter side becomes `width`, the other follows
-  kLongest,   // the longer side becomes `width`, the other follows
-  kExact,     // width x height, whatever the ratio
-  kCrop,      // covers width x height, what juts out on both sides is cut off
-  kPad,       // fits into width x height, black bars around it
+  kShortest,  // the shorter side becomes `width`, the other is scaled with it
+  kLongest,   // the longer side becomes `width`, the other is scaled with it
+  kExact,     // width x height, whatever the aspect ratio
+  kCrop,      // covers width x height; the excess on both sides is cropped
+  kPad,       // fits into width x height, with black bars
 };
-// Antialiased, as Pillow has them; kArea is its BOX. kAuto: bilinear, and bicubic to enlarge.
+// Antialiased like Pillow's; kArea is its BOX. kAuto: bilinear, or bicubic when enlarging.
 enum class Interpolation : uint8_t { kAuto, kArea, kBilinear, kBicubic, kLanczos };
 enum class EncodeAs : uint8_t { kKeep, kJpeg, kPng, kWebp, kRaw };
 enum class ColorChange : uint8_t { kKeep, kRgb, kGray };
@@ -74,28 +73,28 @@ struct TransformOptions {
 
   ResizeMode resize = ResizeMode::kOff;
   uint32_t width = 0, height = 0;  // kShortest and kLongest: the same number
-  bool only_if_bigger = false;     // nothing is enlarged
+  bool only_if_bigger = false;     // never enlarge
   Interpolation interpolation = Interpolation::kAuto;
-  bool exact = false;  // JPEGs are decoded at full scale even where less would do
+  bool exact = false;  // decode JPEGs at full scale even if less would do
   EncodeAs encode = EncodeAs::kKeep;
-  uint8_t quality = kDefaultQuality;  // of JPEG and lossy WebP
+  uint8_t quality = kDefaultQuality;  // for JPEG and lossy WebP
   ColorChange color = ColorChange::kKeep;
   bool depth8 = false;
   AlphaChange alpha = AlphaChange::kAuto;
-  uint32_t background = 0xFFFFFF;  // red, green, blue: kBlend, and where alpha must go
+  uint32_t background = 0xFFFFFF;  // red, green, blue: for kBlend, and where alpha must be removed
   OrientChange orient = OrientChange::kAuto;
   ProfileChange profile = ProfileChange::kAuto;
 
-  // Whether no image is changed, whatever it is.
+  // Whether the options change no image at all.
   bool identity() const;
-  // Option of the command line -> canonical value; empty for the identity. With the versions of the
-  // libraries that decide the bytes.
+  // Command line option -> canonical value; empty for the identity. Includes the versions of the
+  // libraries that determine the bytes.
   std::map<std::string, std::string> ToMap() const;
 
   friend bool operator==(const TransformOptions&, const TransformOptions&) = default;
 };
 
-// The one description of the options, in the order of plan files (see VisitMembers of PlanOptions).
+// The only list of the options, in the order of plan files (see VisitMembers of PlanOptions).
 template <typename Self, typename Visitor>
 requires std::same_as<std::remove_const_t<Self>, TransformOptions>
 void VisitMembers(Self& options, Visitor& visitor) {
@@ -118,25 +117,25 @@ void VisitMembers(Self& options, Visitor& visitor) {
 
 absl::Status CheckTransformOptions(const TransformOptions& options);
 
-// What all images become when each becomes the same: options decide it, not the images.
+// The common size of all resulting images, if the options alone determine it.
 struct FixedShape {
-  uint32_t width = 0, height = 0, channels = 0;  // 8 bits a channel
+  uint32_t width = 0, height = 0, channels = 0;  // 8 bits per channel
 
   uint64_t bytes() const { return uint64_t{width} * height * channels; }
   friend bool operator==(const FixedShape&, const FixedShape&) = default;
 };
-// nullopt unless pixels are stored raw, all of one size and number of channels: resized to exact,
-// crop or pad, with --color rgb or gray and without alpha.
+// nullopt unless pixels are stored raw with one size and number of channels: resized to exact, crop
+// or pad, with --color rgb or gray and without alpha.
 std::optional<FixedShape> RawShape(const TransformOptions& options);
 
-// How an image of some size is resized.
+// How to resize an image of a given size.
 struct ResizePlan {
-  PixelBox box;                            // of the source that is resized
+  PixelBox box;                            // the part of the source that is resized
   uint32_t width = 0, height = 0;          // of the resized box
-  uint32_t out_width = 0, out_height = 0;  // with the bars of kPad
-  uint32_t left = 0, top = 0;              // of the resized box in the result
+  uint32_t out_width = 0, out_height = 0;  // including the bars of kPad
+  uint32_t left = 0, top = 0;              // position of the resized box in the result
   ResizeFilter filter = ResizeFilter::kBilinear;
-  // The pixels stay as they are.
+  // The pixels are unchanged.
   bool same = false;
 };
 ResizePlan PlanResize(const TransformOptions& options, uint32_t width, uint32_t height);

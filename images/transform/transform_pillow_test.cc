@@ -1,4 +1,4 @@
-// Against the real Pillow: every odd image, every resize mode and filter, colour profiles.
+// Compared with the real Pillow: all unusual images, all resize modes and filters, colour profiles.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct Job {
   Image file;
   TransformOptions options;
   std::string mode;        // Pillow's
-  std::string background;  // "-": alpha is kept; "drop"
+  std::string background;  // "-": keeps alpha; "drop": drops it
   int max_difference = 1;
 };
 
@@ -47,7 +47,7 @@ ResizePlan PlanOf(const Job& job) {
   return PlanResize(job.options, width, height);
 }
 
-// One a job, without the bars of kPad.
+// One per job, without the bars of kPad.
 std::vector<TestPixels> ByPillow(const std::vector<Job>& jobs) {
   const testing::ScratchFolder scratch;
   std::ofstream lines(scratch.File("jobs"));
@@ -84,7 +84,7 @@ std::vector<TestPixels> ByPillow(const std::vector<Job>& jobs) {
   return images;
 }
 
-// As the transform encodes it, raw, without bars.
+// Transformed to raw, without bars.
 TestPixels ByUs(const Job& job) {
   const auto transform = ImageTransform::Create(job.options);
   EXPECT_TRUE(transform.ok()) << transform.status();
@@ -104,7 +104,7 @@ TestPixels ByUs(const Job& job) {
   return CropPixels(all.view(), {plan.left, plan.top, plan.width, plan.height});
 }
 
-// Colours count as much as they are opaque.
+// Colours are weighted by their alpha.
 int Difference(const TestPixels& a, const TestPixels& b) {
   if (a.width != b.width || a.height != b.height || a.channels != b.channels) return 256;
   if (a.channels % 2 == 1) return LargestDifference(a.view(), b.view());
@@ -132,12 +132,12 @@ void ExpectAsPillow(const std::vector<Job>& jobs) {
   }
 }
 
-// Every test image that both decode, to raw RGB and to raw gray.
+// Every test image that both can decode, to raw RGB and raw gray.
 TEST(TransformAsPillow, OddImages) {
   std::vector<Job> jobs;
   for (const TestImage& image : LoadTestImages()) {
     if (image.name.starts_with("rle8") || image.name == "big-mm.tif") continue;
-    // BMP: Pillow has no alpha of 32 bits. TIFF: Pillow takes associated alpha for unassociated.
+    // BMP: Pillow has no 32-bit alpha. TIFF: Pillow treats associated alpha as unassociated.
     const bool other_alpha = image.name.ends_with(".bmp") || image.name.ends_with(".tif");
     TransformOptions rgb{.encode = EncodeAs::kRaw, .color = ColorChange::kRgb};
     if (image.expected.alpha() && !other_alpha) {
@@ -152,7 +152,7 @@ TEST(TransformAsPillow, OddImages) {
     jobs.push_back({image.name + " rgb", image.bytes, rgb, "RGB", "drop", most});
     TransformOptions gray = rgb;
     gray.color = ColorChange::kGray;
-    // The luma of a JPEG is stored, Pillow computes it from rounded RGB.
+    // The luma of a JPEG is stored; Pillow computes it from rounded RGB.
     jobs.push_back({image.name + " gray", image.bytes, gray, "L", "drop", 2});
   }
   ASSERT_GT(jobs.size(), 100u);
@@ -202,7 +202,7 @@ TEST(TransformAsPillow, ResizedOddImages) {
     options.encode = EncodeAs::kPng;
     options.exact = true;
     options.color = ColorChange::kRgb;
-    // Pillow rounds the colours that are multiplied by alpha to 8 bits.
+    // Pillow rounds premultiplied colours to 8 bits.
     for (const Interpolation filter :
          {Interpolation::kBilinear, Interpolation::kBicubic, Interpolation::kLanczos}) {
       options.interpolation = filter;
@@ -231,7 +231,7 @@ TEST(TransformAsPillow, ColorProfiles) {
   jobs.push_back({"CMYK without", ink, rgb, "RGB", "-", 1});
   jobs.push_back({"of another model", WithProfile(photo, InkProfile()), rgb, "RGB", "-", 1});
   ExpectAsPillow(jobs);
-  // The profiles do something.
+  // The profiles have an effect.
   EXPECT_GT(Difference(ByUs(jobs[0]), ByUs(jobs[1])), 8);
   EXPECT_GT(Difference(ByUs(jobs[4]), ByUs(jobs[6])), 8);
 }

@@ -37,8 +37,7 @@ bool IsRgb(const ImageInfo& info) {
   return info.color_space == ColorSpace::kRgb || info.color_space == ColorSpace::kRgba;
 }
 
-// Whether the pixels of a WebP file are stored without loss: its first chunk of pixels is "VP8L"
-// (RFC 9649, section 2.6).
+// Whether a WebP file is lossless: its first chunk of pixels is "VP8L" (RFC 9649, section 2.6).
 bool IsLosslessWebp(std::span<const std::byte> file) {
   size_t at = 12;
   while (file.size() >= 8 && at <= file.size() - 8) {
@@ -47,13 +46,13 @@ bool IsLosslessWebp(std::span<const std::byte> file) {
     if (std::memcmp(chunk, "VP8 ", 4) == 0) return false;
     const uint64_t size_bytes =
         chunk[4] | uint32_t{chunk[5]} << 8 | uint32_t{chunk[6]} << 16 | uint32_t{chunk[7]} << 24;
-    // The chunks of a frame begin inside of it.
+    // A frame's chunks are inside it.
     at += std::memcmp(chunk, "ANMF", 4) == 0 ? 24 : 8 + size_bytes + size_bytes % 2;
   }
   return false;
 }
 
-// The model that the profile must be of to fit the image.
+// The model that a profile must have to match the image.
 ProfileModel ModelOf(const ImageInfo& info) {
   switch (info.color_space) {
     case ColorSpace::kGray:
@@ -65,7 +64,7 @@ ProfileModel ModelOf(const ImageInfo& info) {
       return ProfileModel::kRgb;
     case ColorSpace::kCmyk:
     case ColorSpace::kYcck:
-      // Of other formats than JPEG the decoder has made RGB already.
+      // For formats other than JPEG, the decoder has already converted to RGB.
       return info.format == ImageFormat::kJpeg ? ProfileModel::kCmyk : ProfileModel::kNone;
     case ColorSpace::kUnknown:
       break;
@@ -73,19 +72,19 @@ ProfileModel ModelOf(const ImageInfo& info) {
   return ProfileModel::kNone;
 }
 
-// Finds the profile and decides what becomes of it: a change, or none.
+// Finds the profile and decides what to do with it: a change, or nothing.
 uint16_t DecideProfile(const TransformOptions& options, std::span<const std::byte> file,
                        const ImageInfo& info, Target* target) {
   target->profile = FindIccProfile(file, info.format);
   if (target->profile.empty()) return 0;
   const ProfileModel fits = ModelOf(info), model = ProfileModelOf(target->profile);
-  // Of pixels that the decoder has made from ink nothing can be said.
+  // The profile cannot apply to pixels that the decoder converted from CMYK.
   if (model == ProfileModel::kUnusable || (model != ProfileModel::kNone && model != fits)) {
     return kProfileIgnored;
   }
   const bool ink = fits == ProfileModel::kCmyk;
   target->embed = options.profile == ProfileChange::kKeep && !ink;
-  // The result is never CMYK, so a profile of it cannot stay.
+  // The result is never CMYK, so its profile cannot be kept.
   if (model == fits && (ink || options.profile != ProfileChange::kKeep)) target->model = model;
   return target->model == ProfileModel::kNone ? 0 : kProfileApplied;
 }
@@ -95,7 +94,7 @@ uint16_t DecideProfile(const TransformOptions& options, std::span<const std::byt
 Target DecideTarget(const TransformOptions& options, std::span<const std::byte> file,
                     const ImageInfo& info) {
   Target target;
-  uint16_t asked = 0, along = 0;  // asked for; happens when something else is
+  uint16_t asked = 0, along = 0;  // requested; side effects of another change
   const auto mark = [](bool holds, uint16_t change, uint16_t* into) {
     if (holds) *into = static_cast<uint16_t>(*into | change);
   };
@@ -140,7 +139,7 @@ Target DecideTarget(const TransformOptions& options, std::span<const std::byte> 
   mark(info.alpha() && !target.alpha, kAlphaRemoved, &along);
 
   mark(info.animated(), kFirstFrame, &along);
-  // Only looked for where it matters.
+  // Only looked for if it matters.
   if (asked != 0 || options.profile == ProfileChange::kSrgb) {
     const uint16_t change = DecideProfile(options, file, info, &target);
     mark(options.profile == ProfileChange::kSrgb && change == kProfileApplied, change, &asked);
@@ -164,15 +163,15 @@ Target WithoutProfile(Target target) {
 uint64_t WorkingBytes(const ImageInfo& info, const Target& target) {
   const uint64_t pixels = uint64_t{info.width} * info.height;
   const uint64_t sample_bytes = target.wide ? 2 : 1;
-  // The decoder's rows, with what it reads before they become gray.
+  // The decoder's rows, including what it reads before conversion to gray.
   uint64_t pixel_bytes = (target.alpha || target.blend ? 4 : 3) * sample_bytes;
   if (info.format == ImageFormat::kTiff || info.format == ImageFormat::kJpeg) pixel_bytes = 4;
-  // Coefficients of 16 bits in three components; libwebp's own planes; libtiff's strip.
+  // 16-bit coefficients of three components; libwebp's own planes; libtiff's strip.
   if (info.format == ImageFormat::kJpeg && info.progressive()) pixel_bytes += 6;
   if (info.format == ImageFormat::kWebp || info.format == ImageFormat::kTiff) pixel_bytes += 4;
   if (target.blend || (target.bake && info.orientation > 1)) pixel_bytes += 4 * sample_bytes;
   const uint64_t out_pixels = uint64_t{target.resize.out_width} * target.resize.out_height;
-  // Resized, converted, with bars, and the encoder's file.
+  // Resized, converted, with bars, and the encoded file.
   if (target.model == ProfileModel::kCmyk) pixel_bytes += 3;
   return pixels * pixel_bytes + out_pixels * 4 * sample_bytes * 4;
 }

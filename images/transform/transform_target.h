@@ -1,4 +1,5 @@
-// What an image shall become, decided from its headers: ImageTransform::Decide calls it.
+// DecideTarget: decides from an image's headers how to transform it; called by
+// ImageTransform::Decide.
 //
 //   const Target target = DecideTarget(options, file, info);
 //   if (!ChangesPixels(target.changes)) return file;
@@ -19,29 +20,29 @@
 namespace shardpack::transform_internal {
 
 struct Target {
-  uint16_t changes = 0;  // sum of PixelChange; 0: nothing is asked of this image
-  uint16_t asked = 0;    // those of them that are asked for; the others come along
+  uint16_t changes = 0;  // sum of PixelChange; 0: this image stays as it is
+  uint16_t asked = 0;    // the requested ones among them; the others are side effects
   ResizePlan resize;
   ImageFormat format = ImageFormat::kUnknown;
   bool lossless = false;    // WebP
   uint32_t colors = 3;      // 1: gray, 3: RGB
-  bool alpha = false;       // kept
-  bool blend = false;       // alpha is blended onto the background
-  bool wide = false;        // 16 bits are kept
-  bool bake = true;         // turned upright
+  bool alpha = false;       // keep
+  bool blend = false;       // blend alpha onto the background
+  bool wide = false;        // keep 16 bits
+  bool bake = true;         // turn upright
   uint8_t orientation = 1;  // of the result
-  // The file's profile, and of what model where the pixels are to be converted from it.
+  // The file's profile; its model follows if the pixels must be converted from it.
   std::vector<std::byte> profile = {};
   ProfileModel model = ProfileModel::kNone;
-  bool embed = false;  // the profile goes into the result
+  bool embed = false;  // store the profile in the result
 };
 
-// The same without the profile, which has turned out to be none that can be used.
+// The same target without the profile, which has proved unusable.
 Target WithoutProfile(Target target);
 
 Target DecideTarget(const TransformOptions& options, std::span<const std::byte> file,
                     const ImageInfo& info);
-// What a run may take beside file and result, about.
+// Approximate memory that a run needs besides file and result.
 uint64_t WorkingBytes(const ImageInfo& info, const Target& target);
 ImageInfo RawInfo(const Target& target);
 

@@ -1,4 +1,4 @@
-// What stays as it is, what is said of changes, metadata, scaled decoding, damage, limits.
+// Unchanged images, reported changes, metadata, scaled decoding, damage, limits.
 #include "images/transform/transform.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ TEST(Transform, IdentityTouchesNothing) {
   }
 }
 
-// What an option has nothing to do with keeps its bytes.
+// An image that an option does not affect keeps its bytes.
 TEST(Transform, ImagesThatAreAsAskedForKeepTheirBytes) {
   const Image jpeg = LoadTestImage("baseline.jpg"), png = LoadTestImage("rgb.png");
   const ImageInfo info = InfoOf(jpeg);
@@ -102,7 +102,8 @@ size_t PlaceOf(const Image& profile, const std::string& words) {
   return static_cast<size_t>(std::ranges::search(profile, words).begin() - profile.begin());
 }
 
-// The pixels are whole, whatever the profile is: they come out as without one, and that is counted.
+// Whatever the profile is, the pixels are valid: they are treated as without a profile, and
+// counted.
 TEST(Transform, AProfileThatCannotBeUsedIsIgnored) {
   const Image wide = WideRgbProfile();
   const std::map<std::string, Image> odd = {
@@ -134,7 +135,7 @@ TEST(Transform, AProfileThatCannotBeUsedIsIgnored) {
       EXPECT_EQ(result.bytes, bare.bytes) << name;
     }
   }
-  // Nothing else is asked for: the file stays as it is, and that its profile is ignored is said.
+  // Nothing else is requested: the file is unchanged, and the ignored profile is reported.
   for (const auto& [name, profile] : odd) {
     const Image file = WithProfile(jpeg, profile);
     const Result result = Apply(file, {.profile = ProfileChange::kSrgb});
@@ -143,7 +144,7 @@ TEST(Transform, AProfileThatCannotBeUsedIsIgnored) {
     EXPECT_EQ(result.changes, kProfileIgnored) << name;
     EXPECT_FALSE(ChangesPixels(result.changes));
   }
-  // Ink without a usable profile is taken by Adobe's convention.
+  // CMYK without a usable profile follows Adobe's convention.
   const Image ink = LoadTestImage("cmyk.jpg");
   const Result by_rule = Apply(ink, {.encode = EncodeAs::kPng});
   const Image cut_ink = Patched(InkProfile(), 128, std::string(4, '\0'));
@@ -161,7 +162,7 @@ struct Row {
   uint16_t changes;
 };
 
-// What goes in and what comes out; docs/pixels.md shows this table.
+// Inputs and results; docs/pixels.md shows this table.
 TEST(Transform, OddImages) {
   const TransformOptions png{.encode = EncodeAs::kPng}, jpg{.encode = EncodeAs::kJpeg},
       raw{.encode = EncodeAs::kRaw}, webp{.encode = EncodeAs::kWebp},
@@ -211,7 +212,7 @@ TEST(Transform, OddImages) {
   EXPECT_NE(Apply(LoadTestImage("multi-page.tif"), png).changes & kFirstFrame, 0);
 }
 
-// 16 bits are not cut to 8 on the way: what comes out is what went in.
+// 16 bits are not reduced to 8 on the way: the output equals the input.
 TEST(Transform, SixteenBitsStaySixteenBits) {
   constexpr uint32_t kWidth = 31, kHeight = 17, kRowBytes = kWidth * 3 * 2;
   const TestPixels noise = MakePattern(kWidth * 2, kHeight, 3);
@@ -221,7 +222,7 @@ TEST(Transform, SixteenBitsStaySixteenBits) {
   ASSERT_TRUE(encoded.ok()) << encoded.status();
   const auto* data = reinterpret_cast<const uint8_t*>(encoded->data());
   const Image file(data, data + encoded->size());
-  // Encoded anew because of the bars alone.
+  // Re-encoded only because of the bars.
   const TransformOptions padded{
       .resize = ResizeMode::kPad, .width = kWidth, .height = kHeight + 2, .only_if_bigger = true};
   const Result result = Apply(file, padded);
@@ -233,7 +234,7 @@ TEST(Transform, SixteenBitsStaySixteenBits) {
   for (uint32_t y = 0; y < kHeight; ++y) {
     EXPECT_TRUE(std::equal(wide.Row(y), wide.Row(y) + kRowBytes, after->view.Row(y + 1))) << y;
   }
-  // To 8 bits: scaled, not cut off.
+  // To 8 bits: scaled, not clamped.
   const Result narrow = Apply(file, {.depth8 = true});
   ASSERT_TRUE(narrow.status.ok());
   const auto eight = decoder.Decode(BytesOf(narrow.bytes), narrow.info, {});
@@ -271,7 +272,7 @@ TEST(Transform, MetadataIsDroppedUnlessAskedFor) {
   }
 }
 
-// The bound that docs/pixels.md gives, on something as smooth as a photograph.
+// The bound given in docs/pixels.md, on an image as smooth as a photograph.
 TEST(Transform, ScaledDecodingIsCloseToTheWhole) {
   TransformOptions enlarge{.resize = ResizeMode::kExact, .width = 1600, .height = 1200};
   enlarge.encode = EncodeAs::kJpeg;
@@ -315,7 +316,7 @@ TEST(Transform, RawPixelsAreFixedInShape) {
   EXPECT_FALSE(RawShape(options).has_value());
 }
 
-// A file that is cut is an error, whatever it became so far.
+// A truncated file is an error, however far the transform got.
 TEST(Transform, CutFilesFail) {
   for (const char* name : {"baseline.jpg", "progressive.jpg", "rgb.png", "lossy.webp", "ii.tif"}) {
     const Image file = LoadTestImage(name);
@@ -340,13 +341,13 @@ TEST(Transform, LimitsAndMemory) {
     const TransformTarget target = transform->Decide(BytesOf(file), InfoOf(file));
     return ImageTransform::WorkingBytes(InfoOf(file), target);
   };
-  // The decoded pixels at least, and the coefficients of a progressive image.
+  // At least the decoded pixels, and the coefficients of a progressive image.
   EXPECT_GE(working_bytes({.encode = EncodeAs::kPng}), 400u * 300 * (3 + 6));
   EXPECT_LE(working_bytes({.encode = EncodeAs::kPng}), 400u * 300 * 32);
   EXPECT_EQ(working_bytes({.encode = EncodeAs::kJpeg}), 0u);
 }
 
-// The answer does not depend on what a scratch was used for before.
+// The result does not depend on earlier uses of the scratch.
 TEST(Transform, ScratchLeavesNoTrace) {
   TransformOptions options{.resize = ResizeMode::kPad, .width = 50, .height = 40};
   const auto transform = ImageTransform::Create(options);
@@ -379,7 +380,7 @@ TEST(Transform, RefusesContradictions) {
   }
 }
 
-// Equal options have equal texts, others have others.
+// Equal options have equal texts, different options have different texts.
 TEST(Transform, OptionsHaveOneText) {
   EXPECT_TRUE(TransformOptions().ToMap().empty());
   TransformOptions options{.resize = ResizeMode::kCrop, .width = 224, .height = 160};

@@ -1,9 +1,9 @@
-"""What Pillow makes of images: transform_with_pillow.py JOBS RESULT
+"""Transforms images with Pillow: transform_with_pillow.py JOBS RESULT
 
-Each line of JOBS is "FILE MODE BACKGROUND FILTER WIDTH HEIGHT LEFT TOP RIGHT BOTTOM". The first frame is turned upright,
-brought from its ICC profile to sRGB, blended onto BACKGROUND (rrggbb; - keeps alpha, drop drops it), brought to MODE, and
-its box resized to WIDTH x HEIGHT (0: not resized). RESULT gets "WIDTH HEIGHT CHANNELS" in a line and the bytes. MODE is
-one of Pillow's; I;16 is gray of 16 bits.
+Each line of JOBS is "FILE MODE BACKGROUND FILTER WIDTH HEIGHT LEFT TOP RIGHT BOTTOM". The first frame is
+turned upright, converted from its ICC profile to sRGB, blended onto BACKGROUND (rrggbb; - keeps alpha, drop drops it)
+and converted to MODE; its box is resized to WIDTH x HEIGHT (0: not resized). Writes to RESULT a line "WIDTH HEIGHT
+CHANNELS" and the bytes. MODE is one of Pillow's; I;16 is 16-bit gray.
 """
 
 import io
@@ -29,7 +29,7 @@ def in_srgb(image):
     return image
   if image.mode not in MODEL_OF[profile.profile.xcolor_space]:
     return image
-  # Gray goes by way of RGB.
+  # Gray is converted via RGB.
   to = image.mode if image.mode in ("RGB", "RGBA") else "RGB"
   return ImageCms.profileToProfile(image, profile, ImageCms.createProfile("sRGB"), outputMode=to)
 
@@ -37,13 +37,13 @@ def in_srgb(image):
 def load(path, mode, background):
   image = Image.open(path)
   if image.format == "JPEG" and mode == "L" and image.mode == "RGB" and "icc_profile" not in image.info:
-    image.draft("L", image.size)  # the luma that is stored, not one of RGB that was cut off at 0 and 255
-  oriented = image.format != "TIFF"  # a TIFF is turned when it is loaded
+    image.draft("L", image.size)  # the stored luma, not one computed from clamped RGB
+  oriented = image.format != "TIFF"  # loading a TIFF already turns it upright
   image = ImageOps.exif_transpose(image) if oriented else image
   if mode == "I;16":
     return image
   if image.mode.startswith("I"):
-    # Pillow cuts 16 bits of gray off at 255.
+    # Pillow clamps 16-bit gray at 255.
     image = image.convert("I").point(lambda v: v * (1 / 257) + 0.5).convert("L")
   if image.mode == "P" or "transparency" in image.info:
     image = image.convert("RGBA" if "transparency" in image.info else "RGB")

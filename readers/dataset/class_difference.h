@@ -1,5 +1,5 @@
-// FirstClassDifference: where two lists of classes part, for messages: "class 0 is cat in a and
-// bird in b".
+// FirstClassDifference: describes the first difference between two lists of classes, for messages:
+// "class 0 is cat in a and bird in b".
 //
 //   FirstClassDifference(was, " in a", now, " in b");
 #ifndef SHARDPACK_READERS_DATASET_CLASS_DIFFERENCE_H_

@@ -31,16 +31,16 @@ namespace {
 
 constexpr size_t kMaxWarnings = 10;
 
-// The index of a shard, loaded once by whoever needs it first.
+// The index of a shard, loaded once by the first thread that needs it.
 struct IndexSlot {
   std::mutex mutex;
   std::optional<ShardIndex> index;
-  std::atomic<const ShardIndex*> ready{nullptr};  // index, once it is there
+  std::atomic<const ShardIndex*> ready{nullptr};  // points to the index once it is loaded
 };
 
 std::string FileName(const std::string& path) {
   std::filesystem::path name(path);
-  if (!name.has_filename()) name = name.parent_path();  // a folder spelt with a slash at its end
+  if (!name.has_filename()) name = name.parent_path();  // a folder path with a trailing slash
   return name.filename().string();
 }
 
@@ -60,7 +60,7 @@ absl::Status CheckSize(const std::string& path, uint64_t expected) {
   return absl::OkStatus();
 }
 
-// What a folder without a manifest is, when it is not a shard.
+// Explains a folder without a manifest that is not a shard.
 absl::Status NoDataset(const std::string& folder, bool may_be_shard) {
   ASSIGN_OR_RETURN(const bool unfinished, HoldsDatasetParts(folder));
   const std::string name = EscapeForTerminal(folder);
@@ -76,13 +76,13 @@ absl::Status NoDataset(const std::string& folder, bool may_be_shard) {
       name, " is not a packed dataset (no manifest.json); pack it first: pack SRC -o OUT"));
 }
 
-// A mismatch may come from memory rather than from the disk; whole pages, or nothing would be
-// dropped.
+// Drops the field's pages from the page cache, since a mismatch may come from memory, not the disk.
+// Only whole pages can be dropped.
 void DropPages(const File& file, const Extent& extent) {
   constexpr uint64_t kPage = 4096;
   const uint64_t begin = extent.offset & ~(kPage - 1);
   const uint64_t end = (extent.offset + extent.length + kPage - 1) & ~(kPage - 1);
-  // Advice: when it is not taken, the second read tells the same as the first.
+  // Only advice: if the kernel ignores it, the second read returns the same bytes.
   (void)::posix_fadvise(file.descriptor(), static_cast<off_t>(begin),
                         static_cast<off_t>(end - begin), POSIX_FADV_DONTNEED);
 }
@@ -91,15 +91,16 @@ void DropPages(const File& file, const Extent& extent) {
 
 struct Dataset::State {
   bool has_manifest = true;
-  Manifest manifest;  // without one of its own: what Identity() needs
+  Manifest manifest;  // without a file: only what Identity() needs
   std::string root;   // of the manifest
   std::string where;  // what was opened, for messages
   std::vector<DatasetShard> shards;
-  std::vector<uint64_t> first_ids;  // of the shards: flat, so that a search touches few cache lines
+  // The first id of each shard: compact, so that a search touches few cache lines.
+  std::vector<uint64_t> first_ids;
   uint64_t records = 0;
   std::optional<ShardFiles> files;
   std::vector<std::string> left_out, warnings;
-  // Of a split and of joined datasets: whose index it is that a shard has. Else empty.
+  // For a split and joined datasets: the dataset and shard whose index is used. Otherwise empty.
   struct Origin {
     std::shared_ptr<const State> dataset;
     uint32_t shard = 0;
@@ -118,7 +119,7 @@ struct Dataset::State {
     AddShard(dataset->shards[number]);
     origins.push_back({dataset, number});
   }
-  // The index of the shard that was added last, which is at hand.
+  // Takes the index of the most recently added shard, which is already loaded.
   void Adopt(ShardIndex index) {
     IndexSlot& slot = indexes.back();
     slot.index = std::move(index);
@@ -302,7 +303,7 @@ absl::StatusOr<Dataset> Dataset::Join(std::span<const Dataset> parts) {
     for (uint32_t s = 0; s < state->shards.size(); ++s) {
       manifest.shards.push_back(state->manifest.shards[s]);
       joined->AddShardOf(state, s);
-      // Shards of several datasets often have the same names.
+      // Shards of different datasets often have the same names.
       joined->shards.back().name = state->shards[s].data_path;
     }
     joined->AddLeftOut(state->left_out);
@@ -322,7 +323,7 @@ absl::StatusOr<Dataset> Dataset::Join(std::span<const Dataset> parts) {
 
 SampleLocation Dataset::Locate(uint64_t id) const {
   const std::vector<uint64_t>& first_ids = state_->first_ids;
-  // The last shard that begins at or before it, past shards without records.
+  // Finds the last shard that begins at or before the id, skipping shards without records.
   const auto after = std::upper_bound(first_ids.begin(), first_ids.end(), id);
   const auto shard = static_cast<size_t>(after - first_ids.begin()) - 1;
   return {static_cast<uint32_t>(shard), id - first_ids[shard]};

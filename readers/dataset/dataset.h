@@ -1,19 +1,20 @@
-// Dataset: a packed dataset, or shards of other tools, as numbered samples that are read with their
-// hashes checked.
+// Dataset: a packed dataset, or third-party shards, as numbered samples. Every read is checked
+// against the sample's hashes.
 //
 //   absl::StatusOr<Dataset> dataset = Dataset::Open("OUT");
 //   absl::StatusOr<OwnedSample> sample = dataset->Read(7);   // the eighth, in the manifest's order
 //   absl::StatusOr<uint64_t> id = dataset->FindKey("cat/1");
 //
-// A dataset is opened through its manifest: sizes are checked, an index is verified when it is
-// first needed. Foreign shards are scanned whole, by one of the formats given. Shard bytes come by
-// positioned reads, never through a mapping: a shard cut short meanwhile is an error, not a signal.
+// A dataset is opened through its manifest: sizes are checked at once, an index is verified when it
+// is first needed. Foreign shards are scanned completely, by one of the given formats. Shard bytes
+// come from positioned reads, never from a mapping, so a shard that is truncated while open causes
+// an error, not a signal.
 //
 // Lifetime: a copy shares everything; the formats must outlive it (they are static).
 // Thread-safety: const, any thread.
-// Errors: NotFound, InvalidArgument for a path that is no dataset (Open); OutOfRange for an id or
-// shard beyond the end; DataLoss for damage, naming shard, key and offset; Unimplemented for a
-// container that has no extents; Status of I/O.
+// Errors: Open: NotFound, or InvalidArgument for a path that is not a dataset; OutOfRange for an id
+// or shard past the end; DataLoss for damage, naming shard, key and offset; Unimplemented for a
+// container without extents; I/O errors.
 // Units: bytes from the start of the shard; an id is a sample's number over all shards, from 0.
 #ifndef SHARDPACK_READERS_DATASET_DATASET_H_
 #define SHARDPACK_READERS_DATASET_DATASET_H_
@@ -38,18 +39,18 @@ namespace shardpack {
 // A sample that owns its bytes.
 struct OwnedSample {
   struct Field {
-    std::string name;  // kImageField, or as in the index
+    std::string name;  // kImageField, or the name in the index
     std::string bytes;
   };
   std::string key, source_path;
-  int64_t label = -1;  // kNoLabel when there is none
+  int64_t label = -1;  // kNoLabel if the sample has none
   ImageInfo image;     // unknown for foreign shards
   std::vector<Field> fields;
 };
 
 struct DatasetShard {
   std::string name, split;  // a foreign shard has no split
-  std::string data_path;    // the file that extents count in
+  std::string data_path;    // the file that extents refer to
   uint64_t bytes = 0, records = 0;
   uint64_t first_id = 0;
 };
@@ -59,64 +60,65 @@ struct SampleLocation {
   uint64_t record = 0;
 };
 
-// What is known of foreign shards from elsewhere.
+// Facts about foreign shards that come from elsewhere.
 struct ForeignLabels {
-  std::vector<std::string> classes;  // names of the labels 0, 1, ...; empty: there are none
-  std::vector<std::string> splits;   // one a shard; or empty: they have none
+  std::vector<std::string> classes;  // names of the labels 0, 1, ...; may be empty
+  std::vector<std::string> splits;   // one per shard; empty if the shards have none
 };
 
 class Dataset {
  public:
-  // A folder with a manifest; or one foreign shard, in the first of `foreign` that takes it. Cost:
-  // one stat a shard, or one read of the foreign shard. DataLoss also for a folder whose build has
-  // not finished.
+  // Opens a folder with a manifest, or one foreign shard in the first of the `foreign` formats that
+  // accepts it. Cost: one stat per shard, or one read of the foreign shard. DataLoss also for a
+  // folder whose build has not finished.
   static absl::StatusOr<Dataset> Open(const std::string& path,
                                       std::span<const Format* const> foreign = {});
-  // Foreign shards, in this order.
+  // Opens foreign shards, in this order.
   static absl::StatusOr<Dataset> OpenShards(std::span<const std::string> paths,
                                             std::span<const Format* const> foreign,
                                             const ForeignLabels& labels = {});
 
-  // The samples of several datasets as one, numbered one dataset after the other in this order:
-  // what an Order mixes by its MixtureParts. Indexes are shared. InvalidArgument when their classes
-  // differ, for a label would have two meanings.
+  // Joins several datasets: their samples are numbered one dataset after the other, in this order,
+  // as the MixtureParts of an Order expect. Indexes are shared. InvalidArgument if the classes
+  // differ, because a label would then have two meanings.
   static absl::StatusOr<Dataset> Join(std::span<const Dataset> parts);
 
-  // Views and references into this object are valid as long as one copy of it is.
+  // Views and references into this object are valid as long as one copy of it exists.
   std::span<const DatasetShard> shards() const;
-  uint64_t size() const;                         // samples in all
-  uint64_t size(std::string_view split) const;   // 0 for a split that is not there
+  uint64_t size() const;                         // in total
+  uint64_t size(std::string_view split) const;   // 0 for an unknown split
   std::span<const std::string> classes() const;  // empty for foreign shards
-  const std::string& format() const;             // its name; of joined datasets, all of them
-  // Of foreign shards and joined datasets: over the shards' names, sizes and hashes, as if they had
-  // a manifest.
+  const std::string& format() const;             // its name; for joined datasets, all names
+  // For foreign shards and joined datasets: a hash of the shards' names, sizes and hashes, as if
+  // they had a manifest.
   Digest identity() const;
-  // Names of values in foreign shards that are no field of a sample, such as TFRecord's numbers and
-  // lists; the first of many.
+  // Names of values in foreign shards that are not fields of a sample, such as TFRecord's numbers
+  // and lists. A long list is cut off.
   std::span<const std::string> left_out() const;
-  // What is odd about the labels of foreign shards, a sentence each; the first of many.
+  // Oddities in the labels of foreign shards, one sentence each. A long list is cut off.
   std::span<const std::string> warnings() const;
   // nullptr for foreign shards and joined datasets.
   const Manifest* manifest() const;
 
   // The shard's index, verified against the manifest on the first call for it.
   absl::StatusOr<ShardIndex> index(uint32_t shard) const;
-  // The same without a copy, cheap after the first call; lives as long as one copy of the dataset.
+  // The same without a copy, cheap after the first call. Valid as long as one copy of the dataset
+  // exists.
   absl::StatusOr<const ShardIndex*> BorrowIndex(uint32_t shard) const;
-  // The open file that a shard's extents count in.
+  // The file that the shard's extents refer to, open.
   absl::StatusOr<std::shared_ptr<const File>> OpenFile(uint32_t shard) const;
-  // The samples of one split alone, numbered from 0; NotFound, with the splits there are. The
-  // identity is that of its shards alone.
+  // The samples of one split, numbered from 0, with an identity over its shards only. NotFound
+  // lists the existing splits.
   absl::StatusOr<Dataset> Split(std::string_view name) const;
   // `id` must be below size().
   SampleLocation Locate(uint64_t id) const;
-  // A copy of the sample whose every field matches its hash. After a mismatch the page cache is
-  // dropped and the field read once more: memory and disk may differ.
+  // Returns a copy of the sample, with the hash of every field verified. After a mismatch, drops
+  // the page cache and reads the field again, since memory and disk may differ.
   absl::StatusOr<OwnedSample> Read(uint64_t id) const;
-  // The bytes of one field of a sample, checked in the same way, into memory of the size that the
-  // index says.
+  // Reads one field of a sample into `into`, which must have the size given in the index; verified
+  // like Read.
   absl::Status ReadField(SampleLocation at, size_t field, std::span<std::byte> into) const;
-  // NotFound when no sample has this key. Cost: a walk over the keys of all shards.
+  // NotFound if no sample has this key. Cost: scans the keys of all shards.
   absl::StatusOr<uint64_t> FindKey(std::string_view key) const;
 
  private:

@@ -46,7 +46,7 @@ class DatasetTest : public ::testing::Test {
   ~DatasetTest() override { (void)RemoveTree(folder_); }
 
   std::string Path(const std::string& name) const { return folder_ + "/" + name; }
-  // Changes one byte of the first field of a record where it lies in its shard.
+  // Changes one byte of a record's first field inside its shard.
   void Damage(const Dataset& dataset, uint64_t id) {
     const SampleLocation at = dataset.Locate(id);
     const Extent extent = dataset.index(at.shard)->field(at.record, 0);
@@ -101,7 +101,7 @@ TEST_F(DatasetTest, ADamagedSampleIsNamedAndTheOthersAreRead) {
   }
 }
 
-// The first read of a run of reads comes with a flipped bit, as from bad memory.
+// The first of several reads returns a flipped bit, like bad memory.
 std::atomic<int> reads_to_spoil{0};
 ssize_t SpoilingPread(int fd, void* into, size_t size, off_t offset) {
   const ssize_t got = ::pread(fd, into, size, offset);
@@ -253,7 +253,7 @@ TEST_F(DatasetTest, JoinedDatasetsAreOneRowOfSamples) {
     EXPECT_EQ(sample->fields[0].bytes, expected.image);
     EXPECT_EQ(sample->label, expected.label);
   }
-  // Another order of the parts gives other ids, so a cursor must not fit.
+  // Another order of the parts gives other ids, so a cursor must not match.
   EXPECT_NE(joined->identity(), Dataset::Join(turned)->identity());
   EXPECT_EQ(joined->identity(), Dataset::Join(both)->identity());
   EXPECT_EQ(Dataset::Join({&first, 1})->identity(), first.identity());

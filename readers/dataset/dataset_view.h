@@ -1,17 +1,17 @@
-// DatasetView: every sample of a dataset as a view of its bytes in the mapped shards: no copy, no
-// system call, no check of hashes.
+// DatasetView: every sample of a dataset as a view of its bytes in the mapped shards: no copies, no
+// system calls, no hash checks.
 //
 //   absl::StatusOr<DatasetView> view = DatasetView::Open(dataset, "image");
 //   Bytes jpeg = view->bytes(id);
 //
-// For programs that look at more samples than they use, or hash themselves (hash()). Sizes of the
-// shards are checked when they are mapped; a shard that another program cuts short afterwards ends
-// this process with SIGBUS, which Fetcher and Loader do not risk for shards.
+// For programs that look at more samples than they use, or that check hash() themselves. Shard
+// sizes are checked when the shards are mapped; if another program truncates a shard later, this
+// process dies of SIGBUS. Fetcher and Loader avoid that risk.
 //
-// Lifetime: views live as long as one copy of this object.
+// Lifetime: views are valid as long as one copy of this object exists.
 // Thread-safety: const, any thread.
-// Errors: those of opening; DataLoss for a shard that has not the size of its index;
-// InvalidArgument for an unknown field.
+// Errors: those of opening; DataLoss for a shard whose size differs from its index; InvalidArgument
+// for an unknown field.
 // Units: bytes.
 #ifndef SHARDPACK_READERS_DATASET_DATASET_VIEW_H_
 #define SHARDPACK_READERS_DATASET_DATASET_VIEW_H_
@@ -35,8 +35,8 @@ class DatasetView {
 
   uint64_t size() const;
   // Ids must be below size().
-  Bytes bytes(uint64_t id) const;    // data() == nullptr where the sample has no such field
-  uint64_t hash(uint64_t id) const;  // XXH3-64 that bytes(id) should have
+  Bytes bytes(uint64_t id) const;    // data() == nullptr if the sample lacks the field
+  uint64_t hash(uint64_t id) const;  // the expected XXH3-64 of bytes(id)
   int64_t label(uint64_t id) const;
   std::string_view key(uint64_t id) const;
 

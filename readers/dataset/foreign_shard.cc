@@ -22,10 +22,10 @@ namespace {
 constexpr size_t kMaxWarnings = 3;
 constexpr size_t kKeptImageBytes = 16 << 20;
 constexpr std::string_view kLabelField = "cls";
-constexpr size_t kMaxLeftOut = 100;  // names that are kept, enough for a warning
+constexpr size_t kMaxLeftOut = 100;  // names kept: enough for a warning
 
-// The first damage; warnings do not keep a shard from being read. Texts are without the severity,
-// which whoever prints them says anyway.
+// Keeps the first error; warnings do not make a shard unreadable. Texts omit the severity, which
+// the caller prints anyway.
 class FirstError : public FindingSink {
  public:
   void Report(Finding finding) override {
@@ -45,11 +45,11 @@ class FirstError : public FindingSink {
 
 class IndexRows : public RecordSink {
  public:
-  // `images` is the shard's file when they shall be probed, else null.
+  // `images` is the shard's file if images are to be probed, otherwise null.
   explicit IndexRows(const File* images) : images_(images) {}
 
   void OnRecord(const ScannedRecord& record) override {
-    // The key column repeats what the shard says: a container without keys has empty ones.
+    // The key column repeats what the shard stores: keys are empty if the container has none.
     const bool probe =
         images_ != nullptr && !record.fields.empty() && record.fields[0].name == kImageField;
     if (record.label == kNoLabel) CountLabel(record);
@@ -64,7 +64,7 @@ class IndexRows : public RecordSink {
   void OnLeftOut(std::string_view name) override {
     if (left_out.size() < kMaxLeftOut && !left_out.contains(name)) left_out.emplace(name);
   }
-  // What a reader of the labels would miss.
+  // Explains labels that a reader would miss.
   std::optional<std::string> LabelWarning(const std::string& path) const {
     if (no_integers_ == 0) return std::nullopt;
     Finding finding = MakeFinding(FindingId::kWdsLabelNotInteger, path);
@@ -75,7 +75,7 @@ class IndexRows : public RecordSink {
                                   " samples have one that is no integer of 64 bits, and no label");
     return ToText(finding).substr(std::string_view("warning ").size());
   }
-  // The first read of an image that failed.
+  // The status of the first image read that failed.
   const absl::Status& status() const { return status_; }
   ShardIndexBuilder builder;
   std::set<std::string, std::less<>> left_out;
@@ -83,7 +83,7 @@ class IndexRows : public RecordSink {
   uint64_t background = 0;
 
  private:
-  // A member that should be the label but is not: with one, it would be no field.
+  // Counts a member that should be the label but is not; with a label, it would not be a field.
   void CountLabel(const ScannedRecord& record) {
     for (const ScannedField& field : record.fields) {
       if (field.name != kLabelField) continue;
@@ -93,8 +93,9 @@ class IndexRows : public RecordSink {
     }
   }
 
-  // The facts that packing would have recorded. The scan has just read these bytes, so they come
-  // from the page cache as a rule; an index without them would say that nobody could tell them.
+  // Probes the image facts that packing would have recorded. The scan has just read these bytes, so
+  // they usually come from the page cache. Without the facts, the index would say that they are
+  // unknown.
   ImageInfo Probe(const ScannedField& image) {
     if (!status_.ok()) return {};
     if (image.length > bytes_.capacity() || bytes_.capacity() > kKeptImageBytes)
@@ -141,8 +142,8 @@ absl::StatusOr<ForeignShard> ScanWith(const Format& format, const std::string& p
                       .background = rows.background};
 }
 
-// Which compression the file's first bytes announce (RFC 1952; RFC 8878; the xz and bzip2 formats);
-// empty for none.
+// The compression that the file's first bytes indicate (RFC 1952; RFC 8878; the xz and bzip2
+// formats); empty if none.
 std::string_view CompressionOf(std::string_view head) {
   if (head.starts_with("\x1f\x8b")) return "gzip";
   if (head.starts_with("\x28\xb5\x2f\xfd")) return "zstd";

@@ -17,15 +17,16 @@
 namespace shardpack {
 namespace {
 
-// Of the copy that this thread is in. The handler runs in the same thread.
+// The copy that this thread is making. The handler runs in the same thread.
 struct Guard {
   sigjmp_buf back = {};
   const std::byte* begin = nullptr;
   const std::byte* end = nullptr;
   volatile sig_atomic_t armed = 0;
 };
-// In a shared library it is allocated when a thread first uses it, which may be within the handler;
-// as the signal comes from the very instruction that faults, that is not within an allocation.
+// In a shared library, this is allocated on a thread's first use, which may be inside the handler.
+// That is safe: the faulting instruction itself raises the signal, so it cannot interrupt an
+// allocation.
 thread_local constinit Guard guard;
 
 struct sigaction previous;
@@ -42,7 +43,8 @@ void OnBusError(int signal, siginfo_t* info, void* context) {
     previous.sa_handler(signal);
   } else {
     ::sigaction(signal, &previous, nullptr);
-    if (info->si_code <= 0) ::raise(signal);  // sent by somebody; else the instruction faults again
+    // If a process sent the signal, raise it again; otherwise the instruction faults again.
+    if (info->si_code <= 0) ::raise(signal);
   }
 }
 
@@ -53,7 +55,7 @@ void InstallHandler() {
     action.sa_sigaction = &OnBusError;
     // Not deferred: the jump leaves the handler without the return that would unblock the signal.
     action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
-    ::sigaction(SIGBUS, nullptr, &previous);  // there before the handler can ask for it
+    ::sigaction(SIGBUS, nullptr, &previous);  // stored before the handler can need it
     ::sigaction(SIGBUS, &action, nullptr);
   });
 }
@@ -68,7 +70,7 @@ absl::StatusOr<MappedShard> MappedShard::Open(const File& file, uint64_t bytes) 
                                             " bytes, expected ", bytes));
   }
   InstallHandler();
-  // One call in place of a fault a page; where the kernel does not know it, the faults do it.
+  // One call instead of a fault per page; if the kernel does not support it, pages are faulted in.
 #ifdef MADV_POPULATE_READ
   (void)::madvise(const_cast<std::byte*>(all.data()), all.size(), MADV_POPULATE_READ);
 #endif

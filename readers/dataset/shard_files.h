@@ -1,10 +1,10 @@
-// ShardFiles: the open files of a dataset's shards, a bounded number at a time.
+// ShardFiles: the open files of a dataset's shards, with a limit on how many are open at once.
 //
 //   ShardFiles files({"OUT/train-000000.tar"});
 //   absl::StatusOr<std::shared_ptr<const File>> file = files.Get(0);
 //   absl::Status read = (*file)->ReadExactlyAt(offset, into);
 //
-// Lifetime: a file stays open as long as someone holds it.
+// Lifetime: a file stays open while a returned pointer to it exists.
 // Thread-safety: any thread.
 // Errors: those of opening.
 #ifndef SHARDPACK_READERS_DATASET_SHARD_FILES_H_
@@ -26,7 +26,7 @@ namespace shardpack {
 
 class ShardFiles {
  public:
-  // `keep_open`: of the descriptors that the process may have, a quarter, and no more than 256.
+  // `keep_open` defaults to a quarter of the descriptors that the process may have, at most 256.
   explicit ShardFiles(std::vector<std::string> paths,
                       size_t keep_open = std::clamp<size_t>(OpenFilesLimit() / 4, 1, 256))
       : paths_(std::move(paths)), open_(paths_.size()), keep_open_(keep_open) {}
@@ -37,7 +37,7 @@ class ShardFiles {
   const std::vector<std::string> paths_;
   mutable std::mutex mutex_;
   mutable std::vector<std::shared_ptr<const File>> open_;
-  mutable std::deque<uint32_t> order_;  // of opening
+  mutable std::deque<uint32_t> order_;  // in the order of opening
   const size_t keep_open_;
 };
 

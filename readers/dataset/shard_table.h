@@ -1,10 +1,10 @@
-// ShardTable: from a sample's number to the extents of the fields that a reader wants.
+// ShardTable: maps a sample's id to the extents of the fields that a reader wants.
 //
 //   ShardTable table(dataset, {"image", "json"});
 //   SampleLocation at = table.dataset().Locate(id);
 //   absl::StatusOr<const ShardTable::Shard*> shard = table.Get(at.shard);   // opens the index once
 //
-// Lifetime: keeps the dataset.
+// Lifetime: keeps a copy of the dataset.
 // Thread-safety: const, any thread.
 // Errors: those of Dataset::BorrowIndex.
 // Units: ids over all shards, from 0.
@@ -28,18 +28,18 @@ class ShardTable {
   static constexpr size_t kNoColumn = ~size_t{0};
   struct Shard {
     const ShardIndex* index = nullptr;
-    std::vector<size_t> columns;  // per wanted field: its column in the index, or kNoColumn
+    std::vector<size_t> columns;  // the index column of each wanted field, or kNoColumn
   };
 
   ShardTable(Dataset dataset, std::vector<std::string> fields);
 
   const Dataset& dataset() const { return dataset_; }
   const std::vector<std::string>& fields() const { return fields_; }
-  // Lives as long as this object.
+  // Valid as long as this object.
   absl::StatusOr<const Shard*> Get(uint32_t shard) const;
   // "train-000000.tar record 7 key cat/1", for messages.
   std::string Describe(uint64_t id) const;
-  // InvalidArgument for a field that no shard has. Cost: opens shards until all are found.
+  // InvalidArgument for a field that no shard has. Cost: opens shards until all fields are found.
   absl::Status CheckFields() const;
 
  private:

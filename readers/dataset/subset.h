@@ -1,4 +1,4 @@
-// SelectSamples: the ids of the samples that fulfil a condition on the index, for
+// SelectSamples: the ids of the samples whose index entry satisfies a predicate, for
 // OrderSpec::subset.
 //
 //   const auto keep = [](const DatasetShard& shard, const ShardIndex& index, uint64_t record) {
@@ -7,10 +7,10 @@
 //   auto subset = SelectSamples(dataset, keep);
 //   auto order = Order::Make({.samples = dataset.size(), .subset = *subset});
 //
-// Ids ascend. No sample is read; every index is, once. Eight bytes a selected sample.
+// Ids ascend. Reads every index once and no samples. Memory: eight bytes per selected sample.
 //
 // Lifetime: the list owns its ids.
-// Thread-safety: any thread; `keep` is called by the caller's.
+// Thread-safety: any thread; `keep` runs on the caller's thread.
 // Errors: those of Dataset::index().
 // Units: an id is a sample's number over all shards.
 #ifndef SHARDPACK_READERS_DATASET_SUBSET_H_

@@ -10,10 +10,10 @@ namespace shardpack {
 namespace {
 
 constexpr uint32_t kFirstHits = 16, kMaxHits = 1 << 20;
-// Apart from each other: what the page cache drops it drops in larger pieces.
+// A step width, since the page cache evicts in larger pieces.
 constexpr uint64_t kWalkStepBytes = 64 << 10;
-// Slower than this is no copy from memory, unless the thread had to wait for a core: looked into
-// now and then.
+// Copies slower than this are not from memory, unless the thread had to wait for a core; checked
+// occasionally.
 constexpr uint64_t kSlowNsAtLeast = 200'000, kSlowNsPerByte = 5;
 constexpr int64_t kLookEveryNs = 1'000'000'000;
 
@@ -63,7 +63,7 @@ void WarmShards::RecordRead(uint32_t shard, const File& file, bool was_cached) c
   state.wanted_hits.store(std::min(2 * wanted, kMaxHits), std::memory_order_relaxed);
   if (!AllCached(file, state.bytes)) return;
   absl::StatusOr<MappedShard> mapped = MappedShard::Open(file, state.bytes);
-  if (!mapped.ok()) return;  // it is read, which also says what is wrong
+  if (!mapped.ok()) return;  // reads report what is wrong
   state.mapping = std::make_shared<const MappedShard>(*std::move(mapped));
   state.is_mapped.store(true, std::memory_order_release);
 }

@@ -40,7 +40,7 @@ TEST(MappedShard, CopiesAndNamesAnotherSize) {
   EXPECT_TRUE(shard->Copy(95'000, std::as_writable_bytes(std::span(into))));
   EXPECT_EQ(into, content.substr(95'000));
   EXPECT_TRUE(absl::IsDataLoss(MappedShard::Open(file, content.size() + 1).status()));
-  EXPECT_FALSE(shard->Copy(95'001, std::as_writable_bytes(std::span(into))));  // beyond the end
+  EXPECT_FALSE(shard->Copy(95'001, std::as_writable_bytes(std::span(into))));  // past the end
   EXPECT_FALSE(shard->Copy(~uint64_t{0}, std::as_writable_bytes(std::span(into))));
   shard->Forget(90'000, 1 << 20);
   EXPECT_TRUE(shard->Copy(95'000, std::as_writable_bytes(std::span(into))));
@@ -74,7 +74,7 @@ TEST(MappedShard, AFileCutShortIsNoSignalInAnyThread) {
 sigjmp_buf own_back;
 std::atomic<int> own_signals{0};
 
-// A program's own handler, installed before the first mapping, still gets what is its own.
+// A handler that the program installed before the first mapping still gets its own faults.
 TEST(MappedShardDeathTest, OtherFaultsGoWhereTheyWent) {
   const ScratchFolder scratch;
   WriteFile(scratch, 8192);
@@ -89,7 +89,7 @@ TEST(MappedShardDeathTest, OtherFaultsGoWhereTheyWent) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(
       {
-        ::signal(SIGBUS, SIG_DFL);  // a sanitizer has one of its own
+        ::signal(SIGBUS, SIG_DFL);  // a sanitizer has its own handler
         (void)fault();
       },
       ::testing::KilledBySignal(SIGBUS), "");
@@ -117,7 +117,7 @@ TEST(WarmShards, MapsWhatIsCachedAsAWholeAfterSomeReads) {
   const WarmShards warm(shards);
   EXPECT_EQ(warm.Get(0), nullptr);
   for (int i = 0; i < 15; ++i) warm.RecordRead(0, file, true);
-  warm.RecordRead(0, file, false);  // a miss begins anew
+  warm.RecordRead(0, file, false);  // a miss restarts the count
   for (int i = 0; i < 15; ++i) warm.RecordRead(0, file, true);
   EXPECT_EQ(warm.Get(0), nullptr);
   warm.RecordRead(0, file, true);
@@ -125,11 +125,11 @@ TEST(WarmShards, MapsWhatIsCachedAsAWholeAfterSomeReads) {
   ASSERT_NE(mapped, nullptr);
   EXPECT_TRUE(WarmShards::IsSlow(1000, 1'000'000));
   EXPECT_FALSE(WarmShards::IsSlow(1 << 20, 1'000'000));
-  warm.LookAgain(0, file);  // all is there
+  warm.LookAgain(0, file);  // everything is there
   EXPECT_EQ(warm.Get(0), mapped);
 }
 
-// Nothing lies in the page cache any more.
+// Nothing is in the page cache any more.
 ssize_t ColdPreadv2(int, const iovec*, int, off_t, int) {
   errno = EAGAIN;
   return -1;

@@ -1,9 +1,9 @@
-// HostBatch::Content: what a batch holds, for those who fill it.
+// HostBatch::Content: the contents of a batch, for the code that fills it.
 //
 //   auto content = std::make_unique<HostBatch::Content>();
 //   content->ids = {3, 1, 2};  ...  return HostBatch(std::move(content));
 //
-// Lifetime: the leases own all memory that the views point into.
+// Lifetime: the leases own all memory that the views refer to.
 // Units: bytes.
 #ifndef SHARDPACK_READERS_LOADING_BATCH_CONTENT_H_
 #define SHARDPACK_READERS_LOADING_BATCH_CONTENT_H_
@@ -22,9 +22,9 @@ struct HostBatch::Content {
   std::vector<uint64_t> ids;
   std::vector<int64_t> labels;
   std::vector<SampleStatus> status;
-  std::vector<ImageInfo> infos;  // per slot; empty unless asked for
+  std::vector<ImageInfo> infos;  // per slot; empty unless requested
   std::shared_ptr<const std::vector<std::string>> field_names;
-  std::vector<Bytes> bytes;  // [field * slots + slot]; data() == nullptr: the sample has none
+  std::vector<Bytes> bytes;  // [field * slots + slot]; data() == nullptr: absent
   std::vector<Bytes> slabs;
   std::optional<PixelBatch> pixels;
   SlabLease lease;

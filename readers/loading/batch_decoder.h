@@ -1,12 +1,12 @@
-// BatchDecoder: the images of a batch to pixels of equal size, by any number of threads.
+// BatchDecoder: decodes the images of a batch to pixels of equal size, on any number of threads.
 //
 //   auto decoder = BatchDecoder::Create(options, seed);
 //   absl::Status done = (*decoder)->Decode(jpeg, info, epoch, id, slot);   // sample_bytes() there
 //
-// Random crops and flips come from (seed, epoch, id) alone, so a resumed run, another world size or
-// another number of threads gives the same pixels.
+// Random crops and flips depend on (seed, epoch, id) alone, so the pixels do not change when a run
+// is resumed or uses another world size or number of threads.
 //
-// Lifetime: owns a PixelPipeline for each thread that decodes at once.
+// Lifetime: owns one PixelPipeline per concurrently decoding thread.
 // Thread-safety: const, any thread.
 // Errors: those of PixelPipeline.
 // Units: bytes.

@@ -19,16 +19,16 @@ namespace {
 
 constexpr uint64_t kAlignment = 64;
 constexpr size_t kMinSlabBytes = size_t{64} << 10, kMaxSlabBytes = size_t{16} << 20;
-// Of one call: what stays in a core's cache until it is hashed.
+// Maximum per call: what stays in a core's cache until it is hashed.
 constexpr uint64_t kMaxGroupBytes = 256 << 10;
 constexpr size_t kMaxGroupItems = 32;
-// Of one piece of work: large enough that taking it costs nothing, small enough to spread.
+// Size of a piece of work: large enough to make taking it cheap, small enough to spread.
 constexpr uint64_t kPieceBytes = 128 << 10;
 constexpr size_t kPieceItems = 64;
 
 uint64_t Aligned(uint64_t bytes) { return (bytes + kAlignment - 1) & ~(kAlignment - 1); }
 
-// What lies between items is read to here and never looked at.
+// A buffer for the bytes between items, which are read and ignored.
 std::byte* Scratch(size_t bytes) {
   thread_local std::vector<std::byte> scratch;
   if (scratch.size() < bytes) scratch.resize(bytes);
@@ -52,7 +52,7 @@ absl::StatusOr<Fetcher> Fetcher::Create(Dataset dataset, FetchOptions options, H
     return absl::InvalidArgumentError("the batch is too large");
   }
   if (options.slab_bytes == 0) {
-    // A quarter more than the mean batch, so that most take one slab; no more than its share.
+    // A quarter more than the mean batch, so that most batches fit one slab; at most its share.
     const uint64_t share = options.memory_bytes / std::max<size_t>(options.batches, 1);
     options.slab_bytes = std::clamp<uint64_t>(std::min(batch_bytes + batch_bytes / 4, share),
                                               kMinSlabBytes, kMaxSlabBytes);
@@ -74,7 +74,8 @@ absl::StatusOr<Fetcher> Fetcher::Create(Dataset dataset, FetchOptions options, H
   return fetcher;
 }
 
-// All of them first, so that the index's columns are on their way from memory when they are read.
+// Locates all samples first, so that the index's columns are being loaded from memory before they
+// are read.
 absl::Status Fetcher::Locate(std::span<const uint64_t> ids, FetchPlan& plan) const {
   plan.locations.resize(ids.size());
   plan.shards.resize(ids.size());
@@ -108,7 +109,7 @@ absl::Status Fetcher::Plan(std::span<const uint64_t> ids, FetchPlan& plan,
   if (options_.image_infos) plan.infos.resize(slots);
   RETURN_IF_ERROR(Locate(ids, plan));
   uint64_t buffer_offset = options_.slab_bytes;  // full: the first item opens a slab
-  bool open = false;  // whether the last run is one slab that others may join
+  bool open = false;  // whether the last run is a single slab that more items may join
   for (size_t slot = 0; slot < slots; ++slot) {
     if (ids[slot] == kPaddingId) {
       content.status[slot].state = SampleState::kPadding;
@@ -217,7 +218,7 @@ void Fetcher::Check(const FetchPlan& plan, ItemRange range, bool read,
     const FetchItem& item = plan.items[i];
     const std::span<std::byte> into(item.into, item.length);
     if (read && (!options_.verify || Xxh3_64(into) == item.hash)) continue;
-    // Once more by the path that says what is wrong.
+    // Read again with the function that reports what is wrong.
     absl::Status again = table_->dataset().ReadField({item.shard, item.record}, item.column, into);
     if (!again.ok()) bad.push_back({item.slot, std::move(again)});
   }
@@ -235,7 +236,7 @@ void Fetcher::CopyMapped(const FetchPlan& plan, ItemRange range, const MappedSha
     const bool copied =
         shard.Copy(item.offset, into) && (!options_.verify || Xxh3_64(into) == item.hash);
     if (!copied) {
-      shard.Forget(item.offset, item.length);  // what is read again is read from the disk
+      shard.Forget(item.offset, item.length);  // a repeated read then comes from the disk
       Check(plan, {i, i + 1}, false, bad);
     }
     bytes += item.length;
@@ -243,7 +244,8 @@ void Fetcher::CopyMapped(const FetchPlan& plan, ItemRange range, const MappedSha
   const auto took = std::chrono::steady_clock::now() - start;
   const auto ns =
       static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(took).count());
-  // The rest of a page behind the end of a file reads as zeros: without hashes only the size tells.
+  // The rest of the page after the end of a file reads as zeros, so without hashes only the size
+  // reveals a truncated file.
   const bool slow = WarmShards::IsSlow(bytes, ns);
   if (options_.verify && !slow) return;
   const absl::StatusOr<std::shared_ptr<const File>> file = table_->dataset().OpenFile(number);
@@ -287,7 +289,7 @@ absl::StatusOr<std::unique_ptr<HostBatch::Content>> Fetcher::FetchContent(
     std::span<const uint64_t> ids, FetchPlan& plan) const {
   auto content = std::make_unique<HostBatch::Content>();
   RETURN_IF_ERROR(Plan(ids, plan, *content));
-  // Urgent: who holds all slabs may be the caller himself.
+  // Urgent: the caller itself may hold all slabs.
   ASSIGN_OR_RETURN(SlabLease lease,
                    pool_->Acquire(plan.run_slabs, [] { return SlabPool::Patience::kUrgent; }));
   Place(std::move(lease), plan, *content);

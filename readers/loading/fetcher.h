@@ -1,13 +1,13 @@
-// Fetcher: reads any samples of a dataset into slabs: sorted by offset, near ones in one call, each
-// checked against its hash while it is in the cache.
+// Fetcher: reads arbitrary samples of a dataset into slabs: sorted by offset, nearby ones in one
+// call, each verified against its hash while it is in the CPU cache.
 //
 //   absl::StatusOr<Fetcher> fetcher = Fetcher::Create(dataset, {.fields = {"image"}}, memory);
-//   absl::StatusOr<HostBatch> batch = fetcher->Fetch(ids);   // for an order of one's own
+//   absl::StatusOr<HostBatch> batch = fetcher->Fetch(ids);   // in any order you like
 //
-// Loader spreads the same work over threads: Plan, a lease of slabs, Place, Read of ranges of
+// Loader spreads the same work over threads: Plan, lease slabs, Place, then Read of ranges of
 // items.
 //
-// Lifetime: keeps the dataset; the HostMemory outlives it.
+// Lifetime: keeps a copy of the dataset; the HostMemory must outlive it.
 // Thread-safety: const, any thread.
 // Errors: OutOfRange for an id; DataLoss with shard, record, key, field, offset; ResourceExhausted;
 // I/O.
@@ -36,25 +36,25 @@ namespace shardpack {
 struct FetchOptions {
   std::vector<std::string> fields = {std::string(kImageField)};
   bool verify = true;
-  bool image_infos = false;                   // FetchPlan::infos are wanted
-  size_t slab_bytes = 0;                      // 0: chosen from the mean size of a sample
-  size_t batch_samples = 256;                 // what slab_bytes and the pool are chosen for
-  size_t batches = 4;                         // so many fit into the pool
-  uint64_t memory_bytes = uint64_t{1} << 30;  // of the pool at most
-  // Shards that lie in the page cache as a whole are mapped and copied from, which is several times
-  // faster for small samples; installs a handler for SIGBUS (readers/dataset/mapped_shard.h).
+  bool image_infos = false;                   // fill FetchPlan::infos
+  size_t slab_bytes = 0;                      // 0: derived from the mean size of a sample
+  size_t batch_samples = 256;                 // slab_bytes and the pool are sized for this
+  size_t batches = 4;                         // number of batches that the pool holds
+  uint64_t memory_bytes = uint64_t{1} << 30;  // upper limit of the pool
+  // Maps shards that are completely in the page cache and copies from them, which is several times
+  // faster for small samples; installs a SIGBUS handler (readers/dataset/mapped_shard.h).
   bool map_warm_shards = true;
-  // Samples this near to each other are read in one call, with what lies between.
+  // Samples with gaps up to this are read in one call, together with the gap.
   uint64_t max_gap_bytes = 4096;
 };
 
-// One field of one slot. Plain.
+// One field of one slot. A plain value.
 struct FetchItem {
   uint64_t offset, length, hash, record;
   uint32_t shard, slot;
   uint16_t field;   // position in FetchOptions::fields
   uint16_t column;  // in the shard's index
-  uint32_t run;     // of the lease, and where in it
+  uint32_t run;     // index in the lease; its offset in the run follows
   uint64_t buffer_offset;
   std::byte* into;  // set by Place
 };
@@ -63,7 +63,7 @@ struct FetchPlan {
   std::vector<FetchItem> items;                  // sorted by shard and offset
   std::vector<SampleLocation> locations;         // per slot
   std::vector<const ShardTable::Shard*> shards;  // per slot
-  std::vector<size_t> run_slabs;                 // to be leased
+  std::vector<size_t> run_slabs;                 // slabs per run, to be leased
   std::vector<uint64_t> run_bytes;
   std::vector<ImageInfo> infos;  // per slot, with FetchOptions::image_infos
   uint64_t bytes = 0;            // of all items
@@ -75,7 +75,7 @@ struct BadRead {
   absl::Status why;
 };
 
-// Items [begin, end) of a plan, to be read by a thread that may wait.
+// Items [begin, end) of a plan, for a thread that may block.
 struct ItemRange {
   size_t begin = 0, end = 0;
 };
@@ -84,7 +84,7 @@ class Fetcher {
  public:
   static absl::StatusOr<Fetcher> Create(Dataset dataset, FetchOptions options, HostMemory& memory);
 
-  // Reads into a lease of the pool, in this thread. Any bad sample is the error.
+  // Reads into a lease of the pool, in the calling thread. Fails on any bad sample.
   absl::StatusOr<HostBatch> Fetch(std::span<const uint64_t> ids) const;
 
   absl::StatusOr<std::unique_ptr<HostBatch::Content>> FetchContent(std::span<const uint64_t> ids,
@@ -94,14 +94,15 @@ class Fetcher {
   const FetchOptions& options() const { return options_; }
   const std::shared_ptr<SlabPool>& pool() const { return pool_; }
 
-  // Items and their offsets for these ids; fills ids, labels, status, bytes of `content` but for
-  // what Place adds. kPaddingId is a slot without bytes.
+  // Computes the items and their offsets for these ids; fills ids, labels, status and bytes of
+  // `content`, except the fields that Place fills. A kPaddingId slot has no bytes.
   absl::Status Plan(std::span<const uint64_t> ids, FetchPlan& plan,
                     HostBatch::Content& content) const;
   void Place(SlabLease lease, FetchPlan& plan, HostBatch::Content& content) const;
-  // The end of a piece of work of reasonable size that begins at `begin`.
+  // The end of a reasonably sized piece of work that begins at `begin`.
   size_t PieceEnd(const FetchPlan& plan, size_t begin) const;
-  // Reads and checks. With `missed`, only what lies in the page cache; the rest is added there.
+  // Reads and verifies. With `missed`, reads only what is in the page cache and adds the rest to
+  // `missed`.
   void Read(const FetchPlan& plan, ItemRange range, std::vector<ItemRange>* missed,
             std::vector<BadRead>& bad) const;
 
@@ -109,7 +110,7 @@ class Fetcher {
   Fetcher() = default;
   size_t GroupEnd(const FetchPlan& plan, size_t begin, size_t end) const;
   absl::Status Locate(std::span<const uint64_t> ids, FetchPlan& plan) const;
-  // Of one shard. False: nothing was read, because it would have waited.
+  // Reads items of one shard. Returns false if nothing was read because it would have blocked.
   bool ReadGroup(const FetchPlan& plan, ItemRange group, const File& file, bool may_wait) const;
   void CopyMapped(const FetchPlan& plan, ItemRange range, const MappedShard& shard,
                   std::vector<BadRead>& bad) const;

@@ -3,14 +3,14 @@
 //   for (size_t i = 0; i < batch.size(); ++i) Use(batch.labels()[i], batch.bytes(0, i));
 //   if (batch.pixels()) Upload(batch.pixels()->bytes);        // where the loader decodes
 //
-// Bytes of a field lie at 64-byte-aligned places within slabs of equal size (a sample larger than a
-// slab: within as many as it takes, one behind the other), in the order of slots, so that a batch
-// is a few large copies for a device.
+// A field's bytes are 64-byte aligned and lie in slabs of equal size, in slot order, so that a few
+// large copies move a batch to a device. A sample larger than a slab takes as many contiguous slabs
+// as it needs.
 //
-// Lifetime: move-only; all views live as long as it, and the destructor gives the slabs back; it
-// may outlive the loader that made it, not the HostMemory.
+// Lifetime: move-only. All views are valid as long as the batch; the destructor returns the slabs.
+// A batch may outlive the loader that made it, but not the HostMemory.
 // Thread-safety: const, any thread.
-// Units: bytes; a slot is a sample's place in the batch of this rank.
+// Units: bytes; a slot is a sample's position in this rank's batch.
 #ifndef SHARDPACK_READERS_LOADING_HOST_BATCH_H_
 #define SHARDPACK_READERS_LOADING_HOST_BATCH_H_
 
@@ -30,17 +30,17 @@ namespace shardpack {
 
 enum class SampleState : uint8_t {
   kOk,
-  kPadding,      // no sample: the epoch's last batch is filled up (Tail::kPad)
-  kSubstituted,  // another sample stands in for one that could not be read
+  kPadding,      // not a sample: fills up the last batch of the epoch (Tail::kPad)
+  kSubstituted,  // another sample replaces one that could not be read
 };
 
 struct SampleStatus {
   SampleState state = SampleState::kOk;
-  uint64_t wanted_id = 0;  // substituted: whose place this is
-  std::string why = {};    // substituted: what was wrong with it, with shard, key and offset
+  uint64_t wanted_id = 0;  // if substituted: the id that belongs in this slot
+  std::string why = {};    // if substituted: what was wrong with it, with shard, key and offset
 };
 
-// Decoded images of equal size, one behind the other.
+// Decoded images of equal size, contiguous.
 struct PixelBatch {
   std::span<const std::byte> bytes;
   size_t sample_bytes = 0;
@@ -59,19 +59,19 @@ class HostBatch {
 
   uint64_t epoch() const;
   uint64_t step() const;
-  size_t size() const;                      // slots, padding included
-  std::span<const uint64_t> ids() const;    // of what is here; kPaddingId for padding
-  std::span<const int64_t> labels() const;  // kNoLabel where there is none
+  size_t size() const;                      // including padding
+  std::span<const uint64_t> ids() const;    // of the samples delivered; kPaddingId for padding
+  std::span<const int64_t> labels() const;  // kNoLabel for samples without a label
   std::span<const SampleStatus> status() const;
-  // What the index knows of each slot's image; empty without LoaderOptions::image_infos.
+  // The index's facts about each slot's image; empty without LoaderOptions::image_infos.
   std::span<const ImageInfo> image_infos() const;
   size_t fields() const;
   const std::string& field_name(size_t field) const;
-  // Whether the sample has this field; padding has none. With a decoder the image's encoded bytes
+  // Whether the sample has this field; false for padding. With a decoder, the image's encoded bytes
   // are not kept.
   bool has(size_t field, size_t slot) const;
-  Bytes bytes(size_t field, size_t slot) const;  // empty where it has none
-  // The used part of each slab or run of slabs: one copy to a device each.
+  Bytes bytes(size_t field, size_t slot) const;  // empty if absent
+  // The used part of each slab or run of slabs; each takes one copy to a device.
   std::span<const Bytes> slabs() const;
   const PixelBatch* pixels() const;  // nullptr without a decoder
 

@@ -18,7 +18,7 @@ constexpr size_t kHugePageBytes = size_t{2} << 20;
 
 size_t RoundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
 
-// What is mapped for so many bytes: Free finds it again from the size alone.
+// The size of the mapping for this many bytes, which Free computes again.
 size_t MappedBytes(size_t bytes) {
   return RoundUp(bytes, bytes >= kHugePageBytes ? kHugePageBytes : kPageBytes);
 }
@@ -39,7 +39,7 @@ absl::StatusOr<std::span<std::byte>> PageableMemory::Allocate(size_t bytes) {
     return Exhausted(bytes, absl::StrCat("the budget of ", budget_bytes_, " bytes is used up"));
   }
   const bool huge = mapped >= kHugePageBytes;
-  // Mappings are page-aligned: room to cut a huge-page-aligned piece out of.
+  // Mappings are page-aligned, so leave room to cut out a huge-page-aligned piece.
   const size_t room = huge ? mapped + kHugePageBytes : mapped;
   void* const raw =
       ::mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -54,12 +54,12 @@ absl::StatusOr<std::span<std::byte>> PageableMemory::Allocate(size_t bytes) {
     if (before > 0) ::munmap(begin, before);
     if (before < kHugePageBytes) ::munmap(begin + before + mapped, kHugePageBytes - before);
     begin += before;
-    (void)::madvise(begin, mapped, MADV_HUGEPAGE);  // an advice: small pages work as well
+    (void)::madvise(begin, mapped, MADV_HUGEPAGE);  // only advice: small pages work too
   }
   return std::span(begin, bytes);
 }
 
-// A kernel that does not know it leaves the memory inherited, as without.
+// On a kernel without support, the memory stays inherited.
 void PageableMemory::SetInherited(std::span<std::byte> memory, bool inherited) {
   (void)::madvise(memory.data(), MappedBytes(memory.size()),
                   inherited ? MADV_DOFORK : MADV_DONTFORK);

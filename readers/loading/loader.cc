@@ -16,7 +16,7 @@ constexpr uint32_t kMinPrefetch = 4, kMaxPrefetch = 1 << 16;
 
 }  // namespace
 
-// Half of the memory is for pixels; fewer batches are read ahead when they do not fit.
+// Half of the memory is for pixels; if they do not fit, fewer batches are read ahead.
 absl::StatusOr<std::unique_ptr<Loader::Decoding>> Loader::MakeDecoding(LoaderOptions& options,
                                                                        uint32_t slots,
                                                                        HostMemory& memory) {
@@ -82,7 +82,7 @@ Loader& Loader::operator=(Loader&& other) noexcept {
   std::swap(core_, other.core_);
   return *this;
 }
-// In a forked child there are no threads to join, and a mutex may be held for ever.
+// In a forked child there are no threads to join, and a mutex may stay locked forever.
 Loader::~Loader() {
   if (core_ != nullptr && !core_->InOwnProcess()) (void)core_.release();
 }

@@ -15,10 +15,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Tries for one bad sample, before the set counts as beyond repair.
+// Attempts per bad sample before the dataset counts as unusable.
 constexpr uint64_t kMaxSubstitutes = 100;
 
-// How often who waits asks whether it is interrupted.
+// How often a waiting call checks whether it is interrupted.
 constexpr std::chrono::milliseconds kLook{50};
 
 template <typename T>
@@ -34,7 +34,7 @@ absl::Status Loader::Core::Start(const std::optional<Cursor>& cursor) {
   cpu_threads_wait_.store(options_.io_threads <= 0);
   if (cursor) {
     RETURN_IF_ERROR(CheckCursor(*cursor, dataset_, order_));
-    const bool at_end = cursor->step == order_.steps();  // which is the next epoch's begin
+    const bool at_end = cursor->step == order_.steps();  // the start of the next epoch
     epoch_ = plan_epoch_ = cursor->epoch + (at_end ? 1 : 0);
     step_ = plan_step_ = at_end ? 0 : cursor->step;
   }
@@ -78,7 +78,7 @@ absl::Status Loader::Core::CheckProcess() const {
 void Loader::Core::CpuThread() {
   std::unique_lock lock(mutex_);
   while (!stop_.load()) {
-    if (!decode_tasks_.empty()) {  // first: they are of the oldest batches
+    if (!decode_tasks_.empty()) {  // first, because they belong to the oldest batches
       const Task task = TakeFirst(decode_tasks_);
       lock.unlock();
       DecodePiece(task);
@@ -120,7 +120,7 @@ void Loader::Core::IoThread() {
   }
 }
 
-// One batch is planned at a time, so that the earliest one gets memory first.
+// Plans one batch at a time, so that the earliest one gets memory first.
 bool Loader::Core::CanPlan() const {
   return !planning_ && pending_.size() < options_.prefetch_batches &&
          (options_.epochs == 0 || plan_epoch_ < options_.epochs);
@@ -128,8 +128,8 @@ bool Loader::Core::CanPlan() const {
 
 SlabPool::Patience Loader::Core::PatienceForMemory() const {
   if (stop_.load()) return SlabPool::Patience::kGiveUp;
-  // The consumer holds all memory and waits, for this very batch, or for one that the only CPU
-  // thread, which is this one, has still to decode.
+  // The consumer holds all memory and waits for this batch, or for one that this thread, the only
+  // CPU thread, must still decode.
   if (consumer_waits_.load() && (pending_count_.load() == 0 || options_.threads == 1))
     return SlabPool::Patience::kUrgent;
   return SlabPool::Patience::kWait;
@@ -186,8 +186,8 @@ void Loader::Core::PlanNext(std::unique_ptr<Pending> batch) {
     tasks_.insert(tasks_.end(), tasks.begin(), tasks.end());
   }
   cpu_work_.notify_all();
-  // With tasks the batch may be gone already: others have read it, and the consumer is done with
-  // it.
+  // If there are tasks, the batch may be gone already: other threads have read it and the consumer
+  // has finished with it.
   if (!tasks.empty()) return;
   if (added->status.ok()) {
     FinishReading(*added);
@@ -279,7 +279,7 @@ void Loader::Core::DecodePiece(const Task& task) {
   if (batch.left.fetch_sub(1) == 1) Complete(batch);
 }
 
-// Under mutex_. Threads that cannot be had are not needed as long as there is one.
+// Called with mutex_ held. Failing to start further threads is fine once there is one.
 void Loader::Core::StartIoThreads() {
   const size_t wanted =
       std::min<size_t>(disk_tasks_.size(), static_cast<size_t>(options_.io_threads));
@@ -304,7 +304,7 @@ void Loader::Core::Complete(Pending& batch) {
     const size_t slots = content.ids.size();
     std::fill_n(content.bytes.begin() + static_cast<ptrdiff_t>(decoding_->field * slots), slots,
                 Bytes());
-    if (options_.fields.size() == 1) {  // nothing looks at the slabs any more
+    if (options_.fields.size() == 1) {  // the slabs are no longer needed
       content.slabs.clear();
       content.lease.Return();
       content.substitutes.clear();
@@ -323,7 +323,8 @@ absl::Status Loader::Core::MendBadSamples(Pending& batch) {
   std::sort(batch.bad.begin(), batch.bad.end(),
             [](const BadRead& a, const BadRead& b) { return a.slot < b.slot; });
   if (options_.bad_samples == BadSamples::kFail) return batch.bad.front().why;
-  // What says nothing about a sample, as a lack of descriptors, is not answered by another one.
+  // An error that is not about the sample, such as too few descriptors, must not cause a
+  // substitution.
   for (const BadRead& bad : batch.bad) {
     if (!IsAboutThePath(bad.why)) return bad.why;
   }
@@ -334,7 +335,7 @@ absl::Status Loader::Core::MendBadSamples(Pending& batch) {
   return absl::OkStatus();
 }
 
-// The rule knows the order alone, so whoever reads the same shards finds the same substitute.
+// The rule depends only on the order, so every reader of the same shards finds the same substitute.
 absl::Status Loader::Core::Substitute(Pending& batch, uint32_t slot, const absl::Status& why) {
   if (bad_total_.fetch_add(1) >= options_.max_bad_samples) {
     return absl::DataLossError(
@@ -355,11 +356,11 @@ absl::Status Loader::Core::Substitute(Pending& batch, uint32_t slot, const absl:
     absl::StatusOr<std::unique_ptr<HostBatch::Content>> other =
         fetcher_.FetchContent(std::span(&id, 1), plan);
     if (!other.ok() && !IsAboutThePath(other.status())) return other.status();
-    if (!other.ok()) continue;  // no better than the first
+    if (!other.ok()) continue;  // bad as well
     HostBatch::Content& content = *batch.content;
     const size_t slots = content.ids.size();
     if (decoding_ != nullptr) {
-      content.ids[slot] = id;  // what its random crop comes from
+      content.ids[slot] = id;  // determines its random crop
       if (!DecodeSlot(batch, slot, (*other)->bytes[decoding_->field], plan.infos[0]).ok()) continue;
     }
     for (size_t f = 0; f < options_.fields.size(); ++f)
@@ -409,7 +410,7 @@ absl::StatusOr<std::optional<HostBatch>> Loader::Core::Next(const Interrupted& i
   consumer_waits_.store(false);
   delivered_.consumer_wait_ns += NsSince(start);
   if (stop_.load()) return absl::CancelledError("the loader was stopped");
-  if (!pending_.front()->status.ok()) return pending_.front()->status;  // and again, if asked
+  if (!pending_.front()->status.ok()) return pending_.front()->status;  // repeated on every call
   const std::unique_ptr<Pending> batch = TakeFirst(pending_);
   pending_count_.store(pending_.size());
   if (++step_ == order_.steps()) {

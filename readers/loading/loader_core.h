@@ -1,14 +1,14 @@
-// Loader::Core: the threads and queues behind a Loader, and each batch between plan and delivery.
+// Loader::Core: the threads and queues of a Loader, and each batch from plan to delivery.
 //
 //   auto core = std::make_unique<Loader::Core>(order, rank, options, fetcher, identity, nullptr);
 //   absl::Status started = core->Start(cursor);
 //   absl::StatusOr<std::optional<HostBatch>> batch = core->Next();
 //
-// A batch is planned by whichever CPU thread has nothing else to do, one batch at a time; its
-// pieces are read by CPU threads while that needs no waiting, by I/O threads else; then it is
-// decoded, if asked for, and completed by whoever did its last piece.
+// Any idle CPU thread plans the next batch, one batch at a time. CPU threads read its pieces as
+// long as that does not block; otherwise I/O threads do. Then it is decoded if requested. The
+// thread that finishes the last piece completes the batch.
 //
-// Lifetime, thread-safety, errors, units: as Loader (readers/loading/loader.h).
+// Lifetime, thread-safety, errors and units: as Loader (readers/loading/loader.h).
 #ifndef SHARDPACK_READERS_LOADING_LOADER_CORE_H_
 #define SHARDPACK_READERS_LOADING_LOADER_CORE_H_
 
@@ -43,7 +43,7 @@ inline uint64_t NsSince(std::chrono::steady_clock::time_point start) {
           .count());
 }
 
-// Counted by many threads.
+// Updated by many threads.
 struct StageCounters {
   std::atomic<uint64_t> items{0}, bytes{0}, busy_ns{0};
 
@@ -60,13 +60,13 @@ struct StageCounters {
 
 struct Loader::Decoding {
   std::unique_ptr<BatchDecoder> decoder;
-  std::shared_ptr<SlabPool> pool;  // a slab is the pixels of a batch
-  size_t field = 0;                // of the image
+  std::shared_ptr<SlabPool> pool;  // one slab holds the pixels of one batch
+  size_t field = 0;                // the index of the image field
 };
 
 class Loader::Core {
  public:
-  // `decoding` null: the encoded bytes are what a batch holds.
+  // If `decoding` is null, batches hold the encoded bytes.
   Core(Order order, Rank rank, LoaderOptions options, Fetcher fetcher, Digest dataset,
        std::unique_ptr<Decoding> decoding)
       : order_(std::move(order)),
@@ -92,13 +92,13 @@ class Loader::Core {
     uint64_t epoch = 0, step = 0;
     FetchPlan plan;
     std::unique_ptr<HostBatch::Content> content = std::make_unique<HostBatch::Content>();
-    std::atomic<size_t> left{0};  // pieces not read yet
+    std::atomic<size_t> left{0};  // pieces not yet read
     std::mutex bad_mutex;
     std::vector<BadRead> bad;
-    std::vector<bool> unread;  // per slot, while it is decoded
+    std::vector<bool> unread;  // per slot, used while decoding
     std::vector<BadSample> reports;
     absl::Status status;
-    bool ready = false;  // under Core::mutex_
+    bool ready = false;  // guarded by Core::mutex_
 
     void AddBad(const std::vector<BadRead>& more) {
       if (more.empty()) return;
@@ -108,7 +108,7 @@ class Loader::Core {
   };
   struct Task {
     Pending* batch = nullptr;
-    ItemRange range;  // of items to read, or of slots to decode
+    ItemRange range;  // items to read, or slots to decode
   };
 
   void CpuThread();
@@ -139,24 +139,24 @@ class Loader::Core {
 
   mutable std::mutex mutex_;
   std::condition_variable cpu_work_, io_work_, ready_;
-  std::deque<std::unique_ptr<Pending>> pending_;  // by step; the first is the next to deliver
+  std::deque<std::unique_ptr<Pending>> pending_;  // by step; the front is delivered next
   std::deque<Task> tasks_, disk_tasks_, decode_tasks_;
   uint64_t plan_epoch_ = 0, plan_step_ = 0;
   bool planning_ = false;
   uint64_t epoch_ = 0, step_ = 0;  // next to deliver
-  bool epoch_ended_ = false;       // its nullopt is not given yet
+  bool epoch_ended_ = false;       // its nullopt has not been returned yet
   std::vector<BadSample> bad_samples_;
   std::vector<std::thread> cpu_threads_, io_threads_;
 
   std::atomic<bool> stop_{false};
-  std::atomic<bool> consumer_waits_{false};  // within Next
-  std::atomic<size_t> pending_count_{0};     // of pending_
-  // No I/O thread can be had: the CPU threads wait for the disk themselves.
+  std::atomic<bool> consumer_waits_{false};  // inside Next
+  std::atomic<size_t> pending_count_{0};     // size of pending_
+  // No I/O thread could be started, so the CPU threads wait for the disk themselves.
   std::atomic<bool> cpu_threads_wait_{false};
   std::atomic<uint64_t> bad_total_{0};
   StageCounters planned_, read_, disk_read_, decoded_;
   std::atomic<uint64_t> memory_wait_ns_{0};
-  LoaderStats delivered_;  // what Next counts, under mutex_
+  LoaderStats delivered_;  // what Next counts; guarded by mutex_
 };
 
 }  // namespace shardpack

@@ -1,5 +1,5 @@
-// Loader with a decoder: the pixels of every slot are those of the pipeline alone, whatever the
-// threads and the world size; images that cannot be decoded are bad samples.
+// Loader with a decoder: the pixels of every slot equal those of the pipeline alone, for any number
+// of threads and any world size; images that cannot be decoded are bad samples.
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -33,7 +33,7 @@ class LoaderDecodeTest : public ::testing::Test {
             ::testing::UnitTest::GetInstance()->current_test_info()->name())) {}
   ~LoaderDecodeTest() override { (void)RemoveTree(folder_); }
 
-  // `broken`: its bytes end early; they are packed so, and their hash is right.
+  // `broken`: the sample whose bytes end early; it is packed like that, with a matching hash.
   void Make(std::optional<uint64_t> broken = std::nullopt) {
     testing::TestDatasetOptions options{.shards = 3, .records_per_shard = 10};
     options.samples = testing::MakeTestSamples(options);
@@ -121,7 +121,7 @@ TEST_F(LoaderDecodeTest, PixelsDependOnSeedEpochAndIdAlone) {
   }
 }
 
-// Pixels without a header are cropped, resized and turned as those of a file that holds the same.
+// Pixels without a header are cropped, resized and turned like those of an equal image file.
 TEST_F(LoaderDecodeTest, RawPixelsAreDecodedAlready) {
   testing::TestDatasetOptions options{.shards = 2, .records_per_shard = 10};
   options.samples = testing::MakeTestSamples(options);
@@ -129,7 +129,7 @@ TEST_F(LoaderDecodeTest, RawPixelsAreDecodedAlready) {
     const TestPixels pixels = MakePattern(40, 30, 3, i);
     options.samples[i].image.assign(pixels.bytes.begin(), pixels.bytes.end());
     options.samples[i].info = RawImageInfo(30, 40, 3);
-    // The same as a bitmap of 24 bits: rows from the top by a negative height, blue first.
+    // The same as a 24-bit bitmap: rows from the top by a negative height, blue first.
     Image bitmap;
     PutText(&bitmap, "BM");
     for (const uint32_t number : {54u + 3600, 0u, 54u, 40u, 40u}) PutLittle(&bitmap, number, 4);
@@ -160,7 +160,7 @@ TEST_F(LoaderDecodeTest, RawPixelsAreDecodedAlready) {
     }
   }
   EXPECT_EQ(seen, 40u);
-  // Without a decoder the bytes are the pixels.
+  // Without a decoder, the bytes are the pixels.
   const auto sample = dataset_->Read(7);
   ASSERT_TRUE(sample.ok()) << sample.status();
   EXPECT_EQ(sample->fields[0].bytes, options.samples[7].image);
@@ -197,7 +197,7 @@ TEST_F(LoaderDecodeTest, AnImageThatFailsMidwayIsABadSample) {
   EXPECT_EQ(bad[0].id, 17u);
 }
 
-// Nothing lies in the page cache.
+// Nothing is in the page cache.
 ssize_t ColdPreadv2(int fd, const iovec* parts, int count, off_t offset, int flags) {
   if ((flags & RWF_NOWAIT) == 0) return ::preadv2(fd, parts, count, offset, flags);
   errno = EAGAIN;

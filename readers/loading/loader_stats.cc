@@ -39,7 +39,7 @@ std::string StageLine(std::string_view name, const StageStats& stage, uint64_t w
   const double share = Share(stage.busy_ns, wall_ns, threads);
   std::string text = absl::StrFormat("  %-10s %3.0f %% of %d threads, %u items", std::string(name),
                                      100 * share, threads, stage.items);
-  // Of a stage with next to nothing to do a rate says nothing.
+  // The rate of a nearly idle stage is meaningless.
   if (share >= 0.01 && stage.bytes > 0) {
     absl::StrAppendFormat(&text, ", %.2f GB/s per thread",
                           static_cast<double>(stage.bytes) / seconds / 1e9);
@@ -69,7 +69,7 @@ uint64_t LatencyHistogram::Quantile(double q) const {
 }
 
 std::string_view LoaderStats::Binding() const {
-  // A consumer that hardly waits is the slowest stage itself.
+  // A consumer that hardly waits is itself the slowest stage.
   if (wall_ns > 0 && consumer_wait_ns < wall_ns / 20) return "consumer";
   const std::array<std::pair<double, std::string_view>, 4> stages = {{
       {Share(read.busy_ns, wall_ns, cpu_threads), "read"},

@@ -1,4 +1,4 @@
-// Loader and Fetcher over a published dataset of a toy format: exact order, resume, bad samples,
+// Loader and Fetcher on a published dataset of a toy format: exact order, resume, bad samples,
 // faults, threads.
 #include "readers/loading/loader.h"
 
@@ -69,7 +69,7 @@ class LoaderTest : public ::testing::Test {
     EXPECT_TRUE(loader.ok()) << loader.status();
     return *std::move(loader);
   }
-  // Ids, labels and bytes are those of the order and of the samples.
+  // Ids, labels and bytes match the order and the samples.
   void ExpectRight(const HostBatch& batch, const Order& order, Rank rank = {}) const {
     const uint32_t global_batch = order.spec().global_batch;
     ASSERT_EQ(batch.size(), rank.slots(global_batch));
@@ -204,7 +204,7 @@ TEST_F(LoaderTest, ABadSampleFailsAndStaysSo) {
                 AllOf(HasSubstr("train-1.toy"), HasSubstr("dog/000037"), HasSubstr("offset")));
     EXPECT_EQ(loader.Next().status(), status);
     EXPECT_EQ(loader.cursor().step, step);
-    // From there one may go on without it.
+    // A new loader can continue from there without it.
     Loader on = Open(order, {.bad_samples = BadSamples::kSubstitute}, {}, loader.cursor());
     EXPECT_TRUE(on.Next()->has_value());
   }
@@ -216,7 +216,8 @@ TEST_F(LoaderTest, EverySubstituteIsTheSameForAllRanksAndReported) {
   const std::set<uint64_t> bad = {37, 38, 5};
   for (const uint64_t id : bad) Damage(id);
   const Order order = MakeOrder(20, Tail::kPad);
-  std::map<std::pair<uint64_t, uint64_t>, uint64_t> stood_in;  // step and wanted id: by whom
+  // Step and wanted id -> the substitute's id.
+  std::map<std::pair<uint64_t, uint64_t>, uint64_t> stood_in;
   for (const uint32_t world : {1u, 2u, 4u, 5u}) {
     size_t substituted = 0;
     for (uint32_t r = 0; r < world; ++r) {
@@ -309,7 +310,7 @@ TEST_F(LoaderTest, BatchesLargerThanTheMemoryComeOneAtATime) {
                                   {.threads = 3, .memory_bytes = 1 << 20, .epochs = 1}, memory);
     for (uint64_t step = 0; step < order.steps(); ++step) ExpectRight(**loader.Next(), order);
   }
-  // A batch and the pool, not four batches.
+  // One batch and the pool, not four batches.
   EXPECT_LE(memory.peak(), uint64_t{16} << 20);
 }
 
@@ -356,7 +357,7 @@ TEST_F(LoaderTest, WhoKeepsBatchesGetsMoreMemoryAndBatchesOutliveTheLoader) {
   EXPECT_EQ(memory_.allocated_bytes(), 0u);
 }
 
-// What is not in the page cache, and what cannot be read at once, goes to the I/O threads.
+// Data that is not in the page cache, or cannot be read at once, goes to the I/O threads.
 std::atomic<int> refusals{0};
 ssize_t ColdPreadv2(int fd, const iovec* parts, int count, off_t offset, int flags) {
   if ((flags & RWF_NOWAIT) != 0) {
@@ -365,7 +366,7 @@ ssize_t ColdPreadv2(int fd, const iovec* parts, int count, off_t offset, int fla
     return -1;
   }
   const ssize_t got = ::preadv2(fd, parts, count, offset, flags);
-  return got > 3 && offset % 3 == 0 ? got - 3 : got;  // now and then short
+  return got > 3 && offset % 3 == 0 ? got - 3 : got;  // occasionally short
 }
 
 TEST_F(LoaderTest, ColdReadsAndShortOnesAreTheSameBatches) {
@@ -381,7 +382,7 @@ TEST_F(LoaderTest, ColdReadsAndShortOnesAreTheSameBatches) {
   EXPECT_LE(stats.io_threads, 7);
 }
 
-// Reads that wait for the disk end when they are let.
+// Reads that wait for the disk end when allowed to.
 std::mutex hang_mutex;
 std::condition_variable hang_ended;
 bool reads_hang = false;
@@ -452,7 +453,8 @@ TEST_F(LoaderTest, AForkedChildIsToldSo) {
   if (child == 0) {
     bool told = false;
     {
-      Loader inherited = std::move(loader);  // its end must not wait for threads that are not here
+      // Its destructor must not wait for threads that do not exist here.
+      Loader inherited = std::move(loader);
       told = absl::IsFailedPrecondition(inherited.Next().status());
       inherited.Stop();
       told = told && inherited.stats().batches == 0 && inherited.TakeBadSamples().empty();

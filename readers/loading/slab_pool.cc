@@ -9,7 +9,7 @@
 namespace shardpack {
 namespace {
 
-// A returned slab that somebody still reads is seen at once in a debug build.
+// Overwrites returned slabs in debug builds, to reveal code that still reads them.
 void Poison([[maybe_unused]] std::span<std::byte> memory) {
 #ifndef NDEBUG
   std::fill(memory.begin(), memory.end(), std::byte{0xDB});
@@ -83,7 +83,7 @@ absl::StatusOr<SlabLease> SlabPool::Acquire(std::span<const size_t> run_slabs,
   const bool too_large = total > slabs();
   std::unique_lock lock(mutex_);
   for (;;) {
-    // What is larger than the pool gets memory of its own, but only when it is the only one.
+    // A request larger than the pool gets separate memory, but only if nothing else is leased.
     if (too_large && used_count_ == 0 && overflow_bytes_ == 0) {
       lock.unlock();
       return AllocateOutside(run_slabs);
@@ -133,7 +133,8 @@ void SlabPool::Take(SlabLease& lease) {
 }
 
 void SlabPool::Poke() {
-  { const std::lock_guard lock(mutex_); }  // whoever is between its look and its wait waits first
+  // A thread between its check and its wait must begin to wait first.
+  { const std::lock_guard lock(mutex_); }
   returned_.notify_all();
 }
 

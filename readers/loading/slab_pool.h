@@ -1,16 +1,16 @@
-// SlabPool: a fixed number of equal slabs in one piece of HostMemory, leased to batches.
+// SlabPool: a fixed number of equal slabs in one block of HostMemory, leased to batches.
 //
 //   absl::StatusOr<std::shared_ptr<SlabPool>> pool = SlabPool::Create(memory, 4 << 20, 8);
 //   absl::StatusOr<SlabLease> lease = (*pool)->Acquire(runs, wait);   // runs: {1, 1, 8} slabs
 //   std::span<std::byte> first = lease->runs()[0];
 //
-// A lease is taken whole or not at all, so those who hold a part never wait for the rest. A run of
-// several slabs is contiguous: one sample larger than a slab lies in it. Where the pool cannot
-// serve (a run beyond its size, or a holder that will not give back), memory of its own is
-// allocated for the lease and freed with it.
+// A lease is granted completely or not at all, so no holder of a partial lease ever waits for the
+// rest. A run of several slabs is contiguous, for a sample larger than one slab. If the pool cannot
+// serve a request (the run exceeds the pool, or a holder will not release), memory is allocated
+// separately for the lease and freed with it.
 //
-// Lifetime: a lease keeps the pool alive; the HostMemory outlives both.
-// Thread-safety: any thread; one Acquire that waits at a time.
+// Lifetime: a lease keeps the pool alive; the HostMemory must outlive both.
+// Thread-safety: any thread; only one Acquire may wait at a time.
 // Errors: those of HostMemory.
 // Units: bytes, slabs.
 #ifndef SHARDPACK_READERS_LOADING_SLAB_POOL_H_
@@ -33,7 +33,7 @@ namespace shardpack {
 
 class SlabPool;
 
-// Move-only; the destructor gives back.
+// Move-only; the destructor returns the slabs.
 class SlabLease {
  public:
   SlabLease() = default;
@@ -41,7 +41,7 @@ class SlabLease {
   SlabLease& operator=(SlabLease&& other) noexcept;
   ~SlabLease() { Return(); }
 
-  // One span a run, in the order asked for.
+  // One span per run, in the requested order.
   std::span<const std::span<std::byte>> runs() const { return runs_; }
   void Return();
 
@@ -54,7 +54,7 @@ class SlabLease {
 
 class SlabPool : public std::enable_shared_from_this<SlabPool> {
  public:
-  // What to do when too few slabs are free. The answer is asked for again after every Poke.
+  // What to do when too few slabs are free. Every Poke asks again.
   enum class Patience { kWait, kUrgent, kGiveUp };
 
   static absl::StatusOr<std::shared_ptr<SlabPool>> Create(HostMemory& memory, size_t slab_bytes,
@@ -66,14 +66,14 @@ class SlabPool : public std::enable_shared_from_this<SlabPool> {
   size_t slab_bytes() const { return slab_bytes_; }
   size_t slabs() const { return used_.size(); }
 
-  // One contiguous piece for each number of slabs. kWait waits for leases to come back, kUrgent
-  // allocates outside the pool, kGiveUp answers Cancelled.
+  // One contiguous run for each number of slabs. kWait waits for leases to be returned, kUrgent
+  // allocates outside the pool, kGiveUp returns Cancelled.
   absl::StatusOr<SlabLease> Acquire(std::span<const size_t> run_slabs,
                                     const std::function<Patience()>& patience);
-  // Wakes whoever waits, to look at its patience again.
+  // Wakes a waiting Acquire, which asks for its patience again.
   void Poke();
 
-  // Bytes that leases hold outside the pool now, and the most slabs that were leased at once.
+  // Bytes currently leased outside the pool, and the peak number of leased slabs.
   uint64_t overflow_bytes() const;
   size_t peak_slabs() const;
 
@@ -82,7 +82,7 @@ class SlabPool : public std::enable_shared_from_this<SlabPool> {
   SlabPool(HostMemory& memory, std::span<std::byte> all, size_t slab_bytes)
       : memory_(memory), all_(all), slab_bytes_(slab_bytes), used_(all.size() / slab_bytes) {}
 
-  // First slabs of the runs, or nullopt when they do not fit now.
+  // The first slab of each run, or nullopt if they do not fit now.
   std::optional<std::vector<size_t>> FindLocked(std::span<const size_t> run_slabs) const;
   absl::StatusOr<SlabLease> AllocateOutside(std::span<const size_t> run_slabs);
   void Take(SlabLease& lease);

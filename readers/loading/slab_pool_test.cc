@@ -56,7 +56,7 @@ TEST(SlabPool, LeasesAreDisjointAndComeBack) {
   EXPECT_TRUE(absl::IsCancelled(pool->Acquire(one, GiveUp).status()));
   SlabLease moved = *std::move(first);
   moved.Return();
-  moved.Return();  // no more than once
+  moved.Return();  // only once
   EXPECT_TRUE(pool->Acquire(runs, GiveUp).ok());
   EXPECT_EQ(pool->peak_slabs(), 4u);
 }

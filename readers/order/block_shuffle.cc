@@ -7,7 +7,7 @@
 namespace shardpack {
 namespace {
 
-// What the keys derived from the given one are for.
+// Purposes of the keys derived from the given one.
 constexpr uint64_t kOfBlocks = 0, kOfWindows = 1;
 
 uint64_t Blocks(uint64_t size, uint64_t block) { return (size - 1) / block + 1; }
@@ -47,7 +47,8 @@ void BlockShuffle::Fill(uint64_t first_index, std::span<uint64_t> out) const {
 
 void BlockShuffle::FillFromWindow(uint64_t window, const Permutation& mix, uint64_t first,
                                   std::span<uint64_t> out) const {
-  // Where the window's numbers, counted through its blocks, have to skip what the last block lacks.
+  // The position, counting the window's numbers through its blocks, at which to skip the numbers
+  // that the last block lacks.
   uint64_t skip_from = ~uint64_t{0};
   if (window == last_block_index_ / window_) {
     skip_from = (last_block_index_ - window * window_ + 1) * block_ - missing_;

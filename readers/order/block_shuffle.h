@@ -1,13 +1,13 @@
-// BlockShuffle: a shuffle for media on which distant reads are slow. Blocks of consecutive numbers
-// are permuted, and the numbers of a window of blocks that have become neighbours are mixed.
+// BlockShuffle: a shuffle for media on which distant reads are slow. It permutes blocks of
+// consecutive numbers, then shuffles the numbers within each window of adjacent permuted blocks.
 //
 //   BlockShuffle shuffle(1'281'167, /*block=*/256, /*window=*/64, MixKey(seed, epoch));
 //   std::array<uint64_t, 256> ids;
-//   shuffle.Fill(/*first_index=*/0, ids);    // of 64 blocks that lie anywhere
+//   shuffle.Fill(/*first_index=*/0, ids);    // drawn from 64 blocks anywhere in the range
 //
-// Every stretch of window * block indexes, counted from 0, holds the numbers of `window` blocks and
-// no others. The last block is shorter where `block` does not divide the size; the window it falls
-// into is as much shorter, and those after it begin as much earlier.
+// Each aligned stretch of window * block indexes holds exactly the numbers of `window` blocks. The
+// last block is shorter if `block` does not divide the size; its window is shorter by the same
+// amount, and all later windows begin earlier by that amount.
 //
 // Thread-safety: const, any thread.
 // Units: numbers and indexes from 0; block in numbers, window in blocks.
@@ -23,11 +23,11 @@ namespace shardpack {
 
 class BlockShuffle {
  public:
-  // `size` from 1 to 2^60; `block` and `window` from 1. A window of all blocks or more is a shuffle
-  // of everything.
+  // `size` from 1 to 2^60; `block` and `window` from 1. A window that covers all blocks shuffles
+  // everything.
   BlockShuffle(uint64_t size, uint32_t block, uint32_t window, uint64_t key);
 
-  // The numbers at the indexes from `first_index` on; all must be below size.
+  // The numbers at the indexes starting at `first_index`; all indexes must be below size.
   void Fill(uint64_t first_index, std::span<uint64_t> out) const;
 
  private:
@@ -37,10 +37,10 @@ class BlockShuffle {
                       std::span<uint64_t> out) const;
 
   uint64_t size_, block_, window_;  // window_ in blocks
-  uint64_t missing_;                // what the last block lacks
+  uint64_t missing_;                // by how much the last block is short
   uint64_t key_;
   Permutation blocks_;
-  uint64_t last_block_index_;  // among the permuted blocks
+  uint64_t last_block_index_;  // its position among the permuted blocks
 };
 
 }  // namespace shardpack

@@ -52,7 +52,7 @@ TEST(BlockShuffleTest, AnyPartIsThatOfTheWhole) {
   }
 }
 
-// Wherever the short last block has come to, no window holds numbers of more blocks than it should.
+// Wherever the short last block is, no window holds numbers of more blocks than it should.
 TEST(BlockShuffleTest, AWindowHoldsItsBlocksAlone) {
   std::set<size_t> short_windows;
   for (uint64_t key = 0; key < 60; ++key) {
@@ -65,7 +65,7 @@ TEST(BlockShuffleTest, AWindowHoldsItsBlocksAlone) {
       while (end < size && (blocks.contains(values[end] / block) || blocks.size() < window)) {
         blocks.insert(values[end++] / block);
       }
-      // Whole blocks: all of their numbers are here.
+      // Complete blocks: all of their numbers are here.
       size_t expected = 0;
       for (const uint64_t b : blocks) {
         ASSERT_TRUE(seen.insert(b).second) << "block " << b << " is in two windows";
@@ -77,7 +77,7 @@ TEST(BlockShuffleTest, AWindowHoldsItsBlocksAlone) {
     }
     EXPECT_EQ(seen.size(), 101u);
   }
-  EXPECT_GT(short_windows.size(), 15u);  // of 26: the last block travels
+  EXPECT_GT(short_windows.size(), 15u);  // of 26: the last block moves around
 }
 
 TEST(BlockShuffleTest, BlocksComeFromAnywhereAndAreMixed) {
@@ -93,7 +93,8 @@ TEST(BlockShuffleTest, AWindowOfATerabyteScaleSetIsExact) {
   const uint64_t size = (uint64_t{1} << 40) - 12'345, block = 256, window = 64;
   const BlockShuffle shuffle(size, block, window, 5);
   for (const uint64_t number : {uint64_t{0}, uint64_t{1'000'003}, size / (block * window) - 2}) {
-    // Behind the short block, wherever it lies, windows begin earlier: these indexes touch two.
+    // After the short block, wherever it is, windows begin earlier, so these indexes span two
+    // windows.
     const std::vector<uint64_t> values = Part(shuffle, number * block * window, block * window);
     std::set<uint64_t> blocks;
     for (const uint64_t value : values) {
@@ -106,8 +107,8 @@ TEST(BlockShuffleTest, AWindowOfATerabyteScaleSetIsExact) {
   EXPECT_LT(Part(shuffle, size - 1, 1).front(), size);
 }
 
-// These never change: a run of an older version goes on in the same order. They were computed by a
-// second implementation, which lays the blocks out as lists.
+// These never change: a run of an older version must continue in the same order. Computed by an
+// independent implementation that lays the blocks out as lists.
 TEST(BlockShuffleTest, GoldenValues) {
   EXPECT_THAT(Part(BlockShuffle(23, 4, 2, 7), 0, 23),
               ElementsAre(21, 16, 19, 20, 18, 22, 17, 11, 12, 10, 8, 13, 15, 14, 9, 1, 5, 4, 2, 3,

@@ -23,7 +23,7 @@ absl::Status Newer(uint64_t version) {
 
 std::string Hex(uint64_t value) { return absl::StrCat(absl::Hex(value, absl::kZeroPad16)); }
 
-// The number up to the next colon or the end, which is taken off `text`; false when there is none.
+// Takes the number up to the next colon or the end off `text`; false if there is none.
 bool TakeNumber(std::string_view& text, int base, uint64_t* value) {
   const std::string_view digits = text.substr(0, text.find(':'));
   text.remove_prefix(std::min(text.size(), digits.size() + 1));
@@ -68,7 +68,7 @@ absl::StatusOr<Cursor> CursorFromBytes(Bytes bytes) {
   }
   const uint32_t version = LoadLittle<uint32_t>(&bytes[8]);
   if (bytes.size() != kCursorBytes) {
-    if (version > kCursorVersion) return Newer(version);  // may well be longer
+    if (version > kCursorVersion) return Newer(version);  // its text may well be longer
     return absl::DataLossError(
         absl::StrCat("a cursor of ", bytes.size(), " bytes; it has ", kCursorBytes));
   }
@@ -115,7 +115,7 @@ absl::StatusOr<Cursor> CursorFromText(std::string_view text) {
            TakeNumber(rest, 16, &cursor.order) && TakeNumber(rest, 10, &cursor.epoch) &&
            TakeNumber(rest, 10, &cursor.step);
   }
-  // What is read must be written so: no leading zero, no second spelling.
+  // The text must be exactly what CursorToText writes: no leading zeros, no other spelling.
   if (!good || CursorToText(cursor) != text) {
     return absl::InvalidArgumentError("not a Shardpack cursor: its fields are not those of one");
   }

@@ -1,22 +1,21 @@
-// Cursor: where a run stands: the next step of an epoch that has not been delivered.
+// Cursor: the position of a run: the first step of an epoch that has not been delivered.
 //
 //   std::string saved = CursorToText(MakeCursor(dataset.identity(), order, epoch, step));
 //   absl::StatusOr<Cursor> cursor = CursorFromText(saved);
 //   absl::Status fits = CheckCursor(*cursor, dataset.identity(), order);
 //
-// It counts global steps, so it serves any rank and any world size that divides the global batch.
-// step == order.steps() says the same as step 0 of the next epoch. The text form is one line of
-// [a-z0-9:-], to be kept in a checkpoint:
+// A cursor counts global steps, so it works for any rank and any world size that divides the global
+// batch. step == order.steps() means the same as step 0 of the next epoch. The text form, for
+// checkpoints, is one line of [a-z0-9:-]:
 //   shardpack-cursor:1:<dataset>:<order>:<epoch>:<step>:<check>
-// with digests in hex and counts in decimal;
-// and the byte form (little-endian) is
+// with digests in hex and counts in decimal. The byte form (little-endian) is
 //   0 magic "SPCURSOR"  8 version u32  12 reserved u32  16 dataset high, low u64  32 order u64
 //   40 epoch u64  48 step u64  56 check u64
-// where the check is the XXH3-64 of all before it (in the text, without the colon).
+// where the check is the XXH3-64 of everything before it (in the text, without the colon).
 //
 // Thread-safety: any thread.
-// Errors: DataLoss for a form that was damaged; InvalidArgument for what is no cursor, for one of a
-// newer version, and for one of another dataset or order (CheckCursor).
+// Errors: DataLoss for a damaged form; InvalidArgument for anything that is not a cursor, has a
+// newer version, or belongs to another dataset or order (CheckCursor).
 // Units: epochs and global steps from 0.
 #ifndef SHARDPACK_READERS_ORDER_CURSOR_H_
 #define SHARDPACK_READERS_ORDER_CURSOR_H_
@@ -56,11 +55,10 @@ std::array<std::byte, kCursorBytes> CursorToBytes(const Cursor& cursor);
 absl::StatusOr<Cursor> CursorFromBytes(Bytes bytes);
 
 std::string CursorToText(const Cursor& cursor);
-// Exactly what CursorToText gives; no space or line end around it.
+// Accepts exactly the output of CursorToText, without surrounding white space.
 absl::StatusOr<Cursor> CursorFromText(std::string_view text);
 
-// Whether a run over this dataset in this order can go on from there; if not, everything that
-// differs.
+// OK if a run over this dataset in this order can resume there; otherwise lists every difference.
 absl::Status CheckCursor(const Cursor& cursor, const Digest& dataset, const Order& order);
 
 }  // namespace shardpack

@@ -30,7 +30,7 @@ std::vector<Cursor> Samples() {
   return {Sample(), Cursor(), {1, 0, {most, most}, most, most, most}, {1, 0, {0, 1}, 2, 3, 4}};
 }
 
-// A text or bytes whose check value is right, whatever they say.
+// A text or bytes with a correct check value, whatever the content.
 std::string Sealed(const std::string& body) {
   char check[17];
   std::snprintf(check, sizeof(check), "%016llx",
@@ -64,7 +64,7 @@ TEST(CursorTest, BothFormsGoThereAndBack) {
   }
 }
 
-// These never change: a checkpoint of an older version can be read.
+// These never change: checkpoints of older versions must stay readable.
 TEST(CursorTest, GoldenForms) {
   const Cursor cursor = {1, 0, {0x0123456789ABCDEF, 0xFEDCBA98}, 0xA5, 3, 17};
   EXPECT_EQ(CursorToText(cursor),
@@ -92,7 +92,7 @@ TEST(CursorTest, RefusesEveryFlippedBit) {
     }
     for (size_t bit = 0; bit < 8 * text.size(); ++bit) {
       text[bit / 8] = static_cast<char>(text[bit / 8] ^ 1 << bit % 8);
-      // The first 17 characters say that it is a cursor at all.
+      // The first 17 characters identify a cursor.
       EXPECT_EQ(CursorFromText(text).status().code(),
                 bit < 8 * 17 ? absl::StatusCode::kInvalidArgument : absl::StatusCode::kDataLoss)
           << "bit " << bit << ": " << text;

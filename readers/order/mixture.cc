@@ -33,9 +33,9 @@ bool MixtureWalk::Later::operator()(const Seat& a, const Seat& b) const {
 }
 
 MixtureWalk::MixtureWalk(std::span<const uint64_t> counts, uint64_t first_slot) {
-  // Rounding slot * count / total gives each part the slots whose odd number over count is at most
-  // slot / total: the beginning of the sequence, and at most half a slot a part too many. So begin
-  // that much earlier and walk the rest.
+  // Rounding slot * count / total gives each part its entries with (2j + 1) / count <= 2 slot /
+  // total, a prefix of the sequence, and at most half a slot per part too many. So start that much
+  // earlier and walk the rest.
   const Wide total = std::accumulate(counts.begin(), counts.end(), uint64_t{0});
   const Wide from = first_slot > counts.size() ? first_slot - counts.size() : 0;
   std::vector<Seat> seats;

@@ -1,15 +1,16 @@
-// The arithmetic of mixtures: how many samples of an epoch each part gives, and in which slots.
+// The arithmetic of mixtures: how many samples of an epoch each part contributes, and in which
+// slots.
 //
-//   std::vector<uint64_t> counts = Apportion(1000, weights);      // of 2 : 1, {667, 333}
+//   std::vector<uint64_t> counts = Apportion(1000, weights);      // {667, 333} for weights 2 : 1
 //   MixtureWalk walk(counts, /*first_slot=*/500);
 //   auto [part, index] = walk.Next();    // slot 500 takes the part's sample number `index`
 //
-// Counts are those of largest remainders, the earlier part first where these are equal. Slots go to
-// the parts in the order of the odd numbers over counts, (2j + 1) / count, which is the sequence of
-// seats by Webster / Sainte-Lague: evenly spread, so that every stretch of slots holds each part in
-// about its share. Integers only: the same on every machine.
+// Counts use the largest-remainder method; on a tie, the earlier part wins. Slots go to the parts
+// in ascending order of (2j + 1) / count, the Webster / Sainte-Lague sequence: evenly spread, so
+// every stretch of slots holds about each part's share. Integer arithmetic only, so results are the
+// same on every machine.
 //
-// Lifetime: plain values; a walk keeps a copy of the counts.
+// Lifetime: plain values; a walk copies the counts.
 // Thread-safety: one caller at a time.
 // Units: slots of an epoch and samples of a part, from 0.
 #ifndef SHARDPACK_READERS_ORDER_MIXTURE_H_
@@ -22,20 +23,20 @@
 
 namespace shardpack {
 
-// `total` below 2^62; weights below 2^62 in sum, one of them not 0. The counts add up to `total`.
+// `total` below 2^62; the sum of the weights below 2^62 and not 0. The counts add up to `total`.
 std::vector<uint64_t> Apportion(uint64_t total, std::span<const uint64_t> weights);
 
 class MixtureWalk {
  public:
   struct Slot {
     uint32_t part;
-    uint64_t index;  // of the part's samples in this epoch
+    uint64_t index;  // among the part's samples in this epoch
   };
 
-  // `counts`: each from 1 to 2^62, below 2^62 in sum. Cost: O(k log k) for k parts, at any slot.
+  // `counts`: each from 1 to 2^62, their sum below 2^62. Cost: O(k log k) for k parts, at any slot.
   MixtureWalk(std::span<const uint64_t> counts, uint64_t first_slot);
 
-  // There must be slots left. Cost: O(log k).
+  // Requires a remaining slot. Cost: O(log k).
   Slot Next();
 
  private:
@@ -47,7 +48,7 @@ class MixtureWalk {
     bool operator()(const Seat& a, const Seat& b) const;
   };
 
-  std::priority_queue<Seat, std::vector<Seat>, Later> next_;  // the next slot of each part
+  std::priority_queue<Seat, std::vector<Seat>, Later> next_;  // each part's next slot
 };
 
 }  // namespace shardpack

@@ -46,7 +46,7 @@ TEST(ApportionTest, IsWithinOneOfTheQuota) {
   }
 }
 
-// All slots, by the definition: the odd numbers over counts in ascending order.
+// All slots, by the definition: (2j + 1) / count in ascending order.
 std::vector<uint32_t> Reference(const Counts& counts) {
   struct Seat {
     uint64_t odd, count;
@@ -87,7 +87,7 @@ TEST(MixtureWalkTest, FollowsTheDefinitionFromAnySlot) {
   }
 }
 
-// No stretch of slots lacks a part or is full of it.
+// No stretch of slots lacks a part or consists of only one.
 TEST(MixtureWalkTest, SpreadsPartsEvenly) {
   std::mt19937_64 random(3);
   for (int round = 0; round < 50; ++round) {

@@ -18,14 +18,14 @@
 namespace shardpack {
 namespace {
 
-// Keys of orders are no other keys made from the same seed.
+// Makes the keys of orders differ from other keys derived from the same seed.
 constexpr uint64_t kOrderKey = 0x53504F5244455231;  // "SPORDER1"
 
-// Bits of a weight that count, below the largest one.
+// How many bits of a weight count, relative to the largest one.
 constexpr int kWeightBits = 44;
 
-// A dataset or a part of a mixture: an endless row of passes, of which each epoch takes the next
-// `epoch_samples`.
+// A dataset or a part of a mixture: an endless sequence of passes, of which each epoch takes the
+// next `epoch_samples`.
 struct Row {
   uint64_t first = 0, samples = 0;
   uint64_t epoch_samples = 0;
@@ -127,13 +127,14 @@ absl::Status CheckSpec(const OrderSpec& spec) {
   return subset.ok() ? CheckMixture(spec) : subset;
 }
 
-// How many of an epoch's samples each part gives.
+// How many samples of an epoch each part contributes.
 absl::StatusOr<std::vector<uint64_t>> PartCounts(const OrderSpec& spec, uint64_t samples) {
   double largest = 0;
   for (const MixturePart& part : spec.mixture) largest = std::max(largest, part.weight);
   std::vector<uint64_t> weights;
   for (const MixturePart& part : spec.mixture) {
-    // The quotient is rounded by IEEE 754, the rest is exact: the same on every machine.
+    // The quotient is rounded by IEEE 754 and the rest is exact, so results are the same on every
+    // machine.
     weights.push_back(static_cast<uint64_t>(std::ldexp(part.weight / largest, kWeightBits)));
   }
   std::vector<uint64_t> counts = Apportion(samples, weights);
@@ -175,8 +176,8 @@ std::string Explain(const OrderSpec& spec, uint64_t steps, std::span<const Row> 
 struct Order::State {
   OrderSpec spec;
   uint64_t steps = 0, samples = 0;
-  std::vector<Row> rows;         // one, or one a part
-  std::vector<uint64_t> counts;  // of the rows in an epoch; only of a mixture
+  std::vector<Row> rows;         // one, or one per part
+  std::vector<uint64_t> counts;  // per row and epoch; only for a mixture
   std::string text;
   uint64_t digest = 0;
 
@@ -255,7 +256,7 @@ void Order::State::FillMixture(uint64_t epoch, uint64_t first, std::span<uint64_
     const size_t run = std::min(out.size(), kSlots);
     for (size_t i = 0; i < run; ++i) slots[i] = walk.Next();
     done.fill(false);
-    // The slots of one part hold consecutive samples of its row: fetched at once.
+    // The slots of one part hold consecutive samples of its row, so fetch them at once.
     for (size_t i = 0; i < run; ++i) {
       if (done[i]) continue;
       const uint32_t part = slots[i].part;

@@ -1,4 +1,4 @@
-// How fast an order tells ids, one core; "ids" is the rate.
+// How fast an order produces ids on one core; "ids" is the rate.
 //
 //   ./bazelw run //readers/order:order_bench
 #include <benchmark/benchmark.h>
@@ -41,7 +41,7 @@ OrderSpec Spec(uint64_t samples, OrderMode mode) {
   return {.samples = samples, .mode = mode, .seed = 1, .global_batch = 256};
 }
 
-// Walks epochs by the shares of one rank of `range(0)`.
+// Walks epochs in the shares of one of `range(0)` ranks.
 void Walk(benchmark::State& state, const OrderSpec& spec) {
   const Order order = *Order::Make(spec);
   std::vector<uint64_t> ids(spec.global_batch / static_cast<size_t>(state.range(0)));

@@ -1,5 +1,5 @@
-// How well orders shuffle: every measure is taken of a Fisher-Yates shuffle too, which must pass,
-// and of orders that are none, which must not.
+// How well orders shuffle: every measure is also applied to a Fisher-Yates shuffle, which must
+// pass, and to bad shuffles, which must fail.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -32,7 +32,7 @@ Ids Shuffled(uint64_t samples, OrderMode mode, uint64_t seed, uint64_t epoch) {
   return ids;
 }
 
-// Correlation of an id with the one `lag` places later.
+// Correlation of an id with the one `lag` positions later.
 double SerialCorrelation(const Ids& ids, size_t lag) {
   const double mean = static_cast<double>(ids.size() - 1) / 2;
   double product = 0, square = 0;
@@ -44,7 +44,7 @@ double SerialCorrelation(const Ids& ids, size_t lag) {
   return product / square;
 }
 
-// How far ids are from their own place on average, as a part of all places: a third by chance.
+// The mean distance of ids from their own position, as a share of all positions: a third by chance.
 double MeanDisplacement(const Ids& ids) {
   double sum = 0;
   for (size_t i = 0; i < ids.size(); ++i) {
@@ -53,7 +53,7 @@ double MeanDisplacement(const Ids& ids) {
   return sum / static_cast<double>(ids.size()) / static_cast<double>(ids.size());
 }
 
-// Chi-square of the table of (place mod k, id mod k), as a normal deviate.
+// Chi-square of the table of (position mod k, id mod k), as a normal deviate.
 double ResidueDeviation(const Ids& ids, uint64_t k) {
   std::vector<double> table(k * k);
   for (size_t i = 0; i < ids.size(); ++i) ++table[i % k * k + ids[i] % k];
@@ -68,7 +68,7 @@ struct Bounds {
   double correlation, displacement;
 };
 
-// Everything out of bounds, empty when it is a good shuffle.
+// All measures that are out of bounds; empty for a good shuffle.
 std::string Faults(const Ids& ids, const Bounds& bounds) {
   std::string faults;
   for (const size_t lag : {1, 2, 3, 8, 16, 64, 100, 256}) {
@@ -94,8 +94,8 @@ Bounds GlobalBounds(uint64_t samples) {
   return {5 / root, 5 / (std::sqrt(18.0) * root)};
 }
 
-// The ids of a window keep the mean of its blocks, which varies as 1 / 32 of all; blocks move as
-// one, so there are as many independent displacements as blocks.
+// A window's ids keep the mean of its blocks, whose variance is 1 / 32 of the total; blocks move as
+// a unit, so there are as many independent displacements as blocks.
 Bounds WindowBounds(uint64_t samples) {
   return {2.0 / 32 + GlobalBounds(samples).correlation, GlobalBounds(samples / 64).displacement};
 }
@@ -141,11 +141,11 @@ TEST(OrderQualityTest, MeasuresFindOrdersThatAreNoShuffles) {
     EXPECT_NE(Faults(ids, GlobalBounds(samples)), "");
     EXPECT_NE(Faults(ids, WindowBounds(samples)), "");
   }
-  // A shuffle by blocks is none by the bounds of a global one.
+  // By the bounds of a global shuffle, a block shuffle fails.
   EXPECT_NE(Faults(Shuffled(samples, OrderMode::kBlockShuffle, 1, 0), GlobalBounds(samples)), "");
 }
 
-// The order of one epoch says nothing about that of the next, nor one seed's about the next one's.
+// The order of one epoch says nothing about the next epoch, nor does one seed about the next seed.
 TEST(OrderQualityTest, EpochsAndSeedsAreIndependent) {
   const uint64_t samples = 50'000;
   for (const OrderMode mode : {OrderMode::kShuffle, OrderMode::kBlockShuffle}) {
@@ -154,7 +154,7 @@ TEST(OrderQualityTest, EpochsAndSeedsAreIndependent) {
     const Ids first = Shuffled(samples, mode, 1, 0);
     for (const Ids& other : {Shuffled(samples, mode, 1, 1), Shuffled(samples, mode, 2, 0),
                              Shuffled(samples, mode, 0, 1), Shuffled(samples, mode, 3, 2)}) {
-      // Where the ids of one stand in the other.
+      // The position in one order of each id of the other.
       Ids place(samples), mapped(samples);
       for (uint64_t i = 0; i < samples; ++i) place[other[i]] = i;
       for (uint64_t i = 0; i < samples; ++i) mapped[i] = place[first[i]];

@@ -43,7 +43,7 @@ Order Make(const OrderSpec& spec) {
   return *std::move(order);
 }
 
-// All slots of an epoch, padding included.
+// All slots of an epoch, including padding.
 Ids Epoch(const Order& order, uint64_t epoch) {
   Ids ids(order.steps() * order.spec().global_batch);
   order.Ids(epoch, 0, 0, ids);
@@ -64,7 +64,7 @@ Ids Sorted(Ids ids) {
   return ids;
 }
 
-// The numbers from `first` on.
+// The numbers starting at `first`.
 Ids Range(uint64_t first, uint64_t count) {
   Ids ids(count);
   for (uint64_t i = 0; i < count; ++i) ids[i] = first + i;
@@ -111,7 +111,7 @@ TEST(OrderTest, DropLeavesOutLessThanAStep) {
       const Ids ids = Epoch(order, 3);
       ASSERT_EQ(std::set<uint64_t>(ids.begin(), ids.end()).size(), ids.size());
       ASSERT_LT(*std::max_element(ids.begin(), ids.end()), samples);
-      // The same ones as without a batch, up to there.
+      // The same ids as without batches, up to the cut.
       Ids whole = Epoch(Make(Spec(samples, mode)), 3);
       whole.resize(ids.size());
       ASSERT_EQ(ids, whole);
@@ -196,7 +196,7 @@ TEST(OrderTest, TheRanksShareTheEpoch) {
     for (const uint32_t world_size : {1u, 2u, 3u, 4u, 6u, 8u, 12u}) {
       Ids joined;
       for (uint64_t step = 0; step < order.steps(); ++step) {
-        // Each global batch is the same, whatever the world size; all ranks get equally much.
+        // Each global batch is the same whatever the world size, and all ranks get equal shares.
         for (uint32_t r = 0; r < world_size; ++r) {
           const Rank rank = {r, world_size};
           ASSERT_TRUE(CheckRank(rank, 24).ok());
@@ -259,7 +259,7 @@ TEST(OrderTest, EpochSamplesCutTheRowOfPasses) {
       spec.epoch_samples = length;
       const Order order = Make(spec);
       ASSERT_EQ(order.samples(), length / 4 * 4);
-      // The passes of the natural epochs, one after the other, with nothing left out.
+      // The passes of the natural epochs, one after the other, with nothing omitted.
       Ids row = Joined(order, 25);
       const Ids passes = Joined(Make(Spec(100, mode)), row.size() / 100);
       row.resize(passes.size());
@@ -287,7 +287,8 @@ TEST(OrderTest, MixtureTakesExactCounts) {
       }
       ASSERT_THAT(counts, ElementsAre(286, 572, 143)) << epoch;
     }
-    // Each part goes through all of its samples before one comes again, over epochs and within.
+    // Each part goes through all of its samples before one is repeated, across epochs and within
+    // them.
     for (size_t part = 0; part < 3; ++part) {
       const MixturePart& its = spec.mixture[part];
       std::set<Ids> passes;
@@ -344,8 +345,8 @@ TEST(OrderTest, MixtureOfASubsetCountsItsPlaces) {
   EXPECT_EQ(Sorted(Epoch(Make(spec), 0)), (Ids{11, 12, 13, 14, 50, 50, 60, 60}));
 }
 
-// These never change: a run of an older version goes on in the same order. They were computed by a
-// second implementation, which lays passes and parts out as lists.
+// These never change: a run of an older version must continue in the same order. Computed by an
+// independent implementation that lays passes and parts out as lists.
 TEST(OrderTest, GoldenOrders) {
   const auto pass = [](OrderSpec spec, uint64_t epoch) { return Epoch(Make(spec), epoch); };
   EXPECT_THAT(pass(Spec(20, OrderMode::kShuffle), 0),
@@ -418,7 +419,7 @@ TEST(OrderTest, DigestTellsEveryMemberThatCounts) {
     const auto [other, fresh] = seen.emplace(Make(specs[i]).digest(), i);
     EXPECT_TRUE(fresh) << i << " has the digest of " << other->second;
   }
-  base.subset = Shared(Range(0, 300));  // equal, not the same
+  base.subset = Shared(Range(0, 300));  // equal, but not the same object
   base.mixture[0].weight = 10;
   base.mixture[1].weight = 20;
   EXPECT_EQ(Make(base).digest(), Make(specs[0]).digest());

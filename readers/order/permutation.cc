@@ -14,13 +14,13 @@ inline uint64_t Scramble(uint64_t x) {
   return x * 0xD6E8FEB86659FD93;
 }
 
-// Below this size the network mixes too little: some orders come more often than others. Sixteen
-// numbers are a table in one word.
+// Below this size, the network mixes too little: some orders are more likely than others. A table
+// of sixteen numbers fits one word.
 constexpr uint64_t kTableSize = 16;
 
 inline uint64_t Nibble(uint64_t table, uint64_t index) { return table >> (4 * index) & 15; }
 
-// Fisher-Yates: of the numbers from `i` on, one drawn goes to `i`.
+// Fisher-Yates: picks one of the numbers from `i` on and moves it to `i`.
 uint64_t ShuffledTable(uint64_t size, uint64_t key) {
   uint64_t table = 0xFEDCBA9876543210;
   for (uint64_t i = 0; i + 1 < size; ++i) {
@@ -34,7 +34,7 @@ uint64_t ShuffledTable(uint64_t size, uint64_t key) {
 }  // namespace
 
 Permutation::Permutation(uint64_t size, uint64_t key) : size_(size) {
-  // Mixed once before, so that keys which differ in few bits share no round.
+  // Mixed in advance, so that keys that differ in few bits share no round.
   const uint64_t base = MixKey(key, size);
   if (size <= kTableSize) {
     table_ = ShuffledTable(size, base);
@@ -90,8 +90,8 @@ void Permutation::MapAll(std::span<uint64_t> indexes) const {
     for (uint64_t& index : indexes) index = Nibble(table_, index);
     return;
   }
-  // One step of every walk, none waiting for another; then one more of those that are still above
-  // the end, and so on. No branch depends on where a walk is.
+  // One step of all walks, independent of each other; then another one for those still at or above
+  // the size, and so on. No branch depends on the state of a walk.
   std::array<uint16_t, 256> walking;
   while (!indexes.empty()) {
     const std::span<uint64_t> run = indexes.first(std::min(indexes.size(), walking.size()));

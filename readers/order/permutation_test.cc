@@ -77,10 +77,10 @@ TEST(PermutationTest, MapsNoneOrAFew) {
   }
 }
 
-// These never change: a run of an older version goes on in the same order. They were computed by a
-// second implementation, from the definition.
+// These never change: a run of an older version must continue in the same order. Computed from the
+// definition by an independent implementation.
 TEST(PermutationTest, GoldenValues) {
-  EXPECT_EQ(MixKey(0, 0), 0xE220A8397B1DCDAFu);  // the first number of splitmix64 from 0
+  EXPECT_EQ(MixKey(0, 0), 0xE220A8397B1DCDAFu);  // the first number of splitmix64, starting from 0
   EXPECT_EQ(MixKey(7, 3), 0x6E73E372E2338ACAu);
   EXPECT_THAT(All(Permutation(10, 7)), ElementsAre(4, 8, 1, 3, 5, 2, 7, 9, 6, 0));
   EXPECT_THAT(All(Permutation(17, 7)),
@@ -118,8 +118,8 @@ TEST(PermutationTest, EveryOrderOfAFewComesEquallyOften) {
   }
 }
 
-// Over many keys, each value comes to each index, and each distance between the values of
-// neighbouring indexes, equally often.
+// Over many keys, each value is equally likely at each index, and so is each distance between the
+// values of adjacent indexes.
 TEST(PermutationTest, PlacesAndNeighboursAreIndependent) {
   for (const uint64_t size : {7, 16, 17, 31, 32, 33, 64, 100, 127}) {
     std::vector<double> values(size * size), steps(size - 1);

@@ -1,16 +1,16 @@
-// Rank: which share of every global batch a process takes: a contiguous one, as large as everybody
-// else's.
+// Rank: the share of every global batch that a process takes: contiguous, and of equal size for all
+// ranks.
 //
 //   const Rank rank = {.rank = 3, .world_size = 8};
 //   absl::Status divides = CheckRank(rank, 256);
 //   order.Ids(epoch, step, rank.first_slot(256), ids);    // ids.size() == rank.slots(256)
 //
-// The shares joined in the order of ranks are the global batch, whatever the world size is: a run
-// may go on with another one. Shares of different size cannot be expressed, so no rank waits for a
-// batch that another does not have.
+// The shares, concatenated in rank order, are the global batch whatever the world size, so a run
+// can continue with another one. Unequal shares cannot be expressed, so no rank waits for a batch
+// that another does not have.
 //
 // Thread-safety: any thread.
-// Errors: InvalidArgument (CheckRank); the other functions want a rank that passed it.
+// Errors: InvalidArgument (CheckRank); the other functions require a rank that passed it.
 // Units: slots of a global batch, from 0.
 #ifndef SHARDPACK_READERS_ORDER_RANK_H_
 #define SHARDPACK_READERS_ORDER_RANK_H_
@@ -30,7 +30,7 @@ struct Rank {
   friend bool operator==(const Rank&, const Rank&) = default;
 };
 
-// Says what is wrong and, when the batch does not divide, which sizes near it would.
+// Reports what is wrong; if the batch does not divide, also the nearest sizes that would.
 inline absl::Status CheckRank(Rank rank, uint32_t global_batch) {
   if (rank.world_size == 0) return absl::InvalidArgumentError("a world size of 0");
   if (rank.rank >= rank.world_size) {

@@ -1,5 +1,5 @@
-// CheckRun: what all checks of one validation share: how deep to look, when to stop, who is told of
-// the progress. ShardOutcome: what the check of one shard says.
+// CheckRun: the state that all checks of a validation share: depth, stop flag, progress.
+// ShardOutcome: the result of checking one shard.
 //
 //   in.OnBlock([&](uint64_t bytes) { return run.Advance(bytes); });
 //   if (run.Stopped()) return;
@@ -7,7 +7,7 @@
 //
 // Lifetime: borrows progress, stop flag and gates.
 // Thread-safety: Advance and Stopped from any thread; a ShardOutcome has one writer.
-// Errors: Advance answers Cancelled when the run shall end.
+// Errors: Advance returns Cancelled when the run must stop.
 // Units: bytes, seconds.
 #ifndef SHARDPACK_VALIDATORS_CHECKS_CHECK_RUN_H_
 #define SHARDPACK_VALIDATORS_CHECKS_CHECK_RUN_H_
@@ -27,7 +27,7 @@
 
 namespace shardpack {
 
-// Written by the validation, read by whoever shows progress. Counts only grow.
+// Written by the validation and read by the progress display. Counts only grow.
 struct ValidationProgress {
   std::atomic<uint64_t> total_bytes{0}, done_bytes{0};
   std::atomic<uint64_t> total_shards{0}, done_shards{0};
@@ -38,12 +38,12 @@ struct CheckRun {
   ValidationLevel level = ValidationLevel::kFull;
   double sample_percent = 100;
   const SourceParts& against_parts;
-  const SourceOpener& open_source;  // null: nothing to compare with
+  const SourceOpener& open_source;  // null: no source to compare with
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   ImageLimits image_limits = {};
   ValidationProgress& progress;
   const std::atomic<int>& stop;
-  MemoryGates& gates;  // of images being decoded
+  MemoryGates& gates;  // limit the images being decoded
 
   bool Stopped() const {
     return stop.load(std::memory_order_relaxed) != 0 || std::chrono::steady_clock::now() > deadline;
@@ -59,11 +59,12 @@ struct ShardOutcome {
   std::string format;               // found or expected
   uint64_t bytes = 0, records = 0;  // of the whole shard, as far as known
   uint64_t bytes_read = 0, records_checked = 0, sources_compared = 0;
-  // At level deep: images that were looked at, those of them whose every pixel was decoded, and
-  // those of more than one frame.
+  // At level deep: images checked, images whose every pixel was decoded, and images with more than
+  // one frame.
   uint64_t images_checked = 0, images_decoded = 0, animated = 0;
-  bool complete = false;             // checked to the end of what the level asks for
-  std::vector<uint64_t> key_hashes;  // by record; 0 = no key. 8 bytes a record is all that is kept.
+  bool complete = false;  // checked everything that the level requires
+  // By record; 0 = no key. Only these 8 bytes per record are kept.
+  std::vector<uint64_t> key_hashes;
   std::vector<std::string> not_checked;
 };
 

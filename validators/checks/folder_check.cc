@@ -31,7 +31,7 @@ bool IsFolderOfManifest(const Manifest& manifest, const std::string& name) {
   return entry != manifest.files.end() && entry->name.starts_with(prefix);
 }
 
-// Links are followed: the content is what counts, and it is hashed.
+// Follows links: the content counts, and it is hashed.
 void CheckEntry(const std::string& root, const FileEntry& entry, FolderCheck& check,
                 FindingSink& findings) {
   struct stat facts;
@@ -56,7 +56,7 @@ void CheckEntry(const std::string& root, const FileEntry& entry, FolderCheck& ch
   findings.Report(std::move(finding));
 }
 
-// `prefix` is "" or the name of a folder of the manifest with its slash.
+// `prefix` is "" or the name of a folder in the manifest, with its slash.
 void FindExtras(const std::string& root, const std::string& prefix, const Manifest& manifest,
                 std::string_view lock_file, FindingSink& findings) {
   const absl::StatusOr<std::vector<std::string>> names = ListFolder(root + "/" + prefix);
@@ -76,7 +76,7 @@ void FindExtras(const std::string& root, const std::string& prefix, const Manife
     } else if (prefix.empty() && IsFolderOfManifest(manifest, name)) {
       FindExtras(root, full + "/", manifest, lock_file, findings);
     } else if (!manifest.adopted() || full.ends_with(kIndexSuffix)) {
-      // Shards of others may have any neighbours.
+      // Shards indexed in place may have any neighbours.
       findings.Report(MakeFinding(FindingId::kFileExtra, full));
     }
   }

@@ -1,10 +1,10 @@
-// CheckFolder: compares the files that lie in a dataset's folder, and the shards that an adopted
-// one has elsewhere, with those that its manifest lists, by name and size.
+// CheckFolder: compares the files in a dataset's folder, and shards indexed in place elsewhere,
+// with its manifest, by name and size.
 //
 //   FolderCheck check = CheckFolder("OUT", manifest, findings);
 //   if (check.present.contains("train-000000.tar")) ...
 //
-// Thread-safety: one caller a sink.
+// Thread-safety: one caller per sink.
 // Errors: findings.
 // Units: bytes.
 #ifndef SHARDPACK_VALIDATORS_CHECKS_FOLDER_CHECK_H_
@@ -23,16 +23,17 @@
 namespace shardpack {
 
 struct FolderCheck {
-  // Files of the manifest that are there, whatever their size; an adopted shard by its location.
+  // Files of the manifest that exist, whatever their size; a shard indexed in place is listed by
+  // its location.
   std::set<std::string> present;
 };
 
-// `format` is null when it is not known.
+// `format` is null if unknown.
 FolderCheck CheckFolder(const std::string& root, const Manifest& manifest, const Format* format,
                         FindingSink& findings);
 
 // Hashes the files that are neither shards nor indexes: sidecars and lists. Cancelled when the run
-// shall end.
+// must stop.
 absl::Status CheckOtherFiles(const std::string& root, const Manifest& manifest,
                              const FolderCheck& folder, const CheckRun& run, uint64_t& bytes_read,
                              FindingSink& findings);

@@ -1,4 +1,3 @@
-// CheckForeignShard: see shard_check.h.
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -18,10 +17,10 @@ namespace {
 
 constexpr size_t kMagicBytes = 18;  // what SniffImageFormat needs
 
-// What can be said of a record without an index.
+// Checks a record without an index.
 class RecordRules : public RecordSink {
  public:
-  // `images`: nullptr unless they shall be decoded.
+  // `images`: nullptr unless images are to be decoded.
   RecordRules(const File& file, const std::string& shard, ImageCheck* images, ShardOutcome& outcome)
       : file_(file), shard_(shard), images_(images), out_(outcome) {}
 
@@ -36,12 +35,12 @@ class RecordRules : public RecordSink {
     }
     AddImages(record, number);
     if (record.fields.empty() || record.fields[0].name != kImageField) return;
-    // Pixels without a header: the container says what they are.
+    // Pixels without a header: the container describes them.
     if (record.image.format == ImageFormat::kRaw) {
       if (images_ != nullptr) images_->Add(ToCheck(record.fields[0], record, number));
       return;
     }
-    // The scan has just read these bytes, so they come from the page cache as a rule.
+    // The scan has just read these bytes, so they usually come from the page cache.
     const ScannedField& image = record.fields[0];
     std::array<std::byte, kMagicBytes> head;
     const std::span<std::byte> into(head.data(), std::min<uint64_t>(image.length, kMagicBytes));
@@ -88,7 +87,7 @@ class RecordRules : public RecordSink {
             .indexed = IndexedOf(field, record)};
   }
 
-  // Those beside the image.
+  // Adds the images in further fields.
   void AddImages(const ScannedRecord& record, uint64_t number) {
     if (images_ == nullptr) return;
     for (const ScannedField& field : record.fields) {
@@ -117,10 +116,10 @@ class ChosenKeys : public RecordSink {
 };
 
 struct OpenShard {
-  const Format* format = nullptr;  // null: none takes it
+  const Format* format = nullptr;  // null: no format accepts it
   File file;
   uint64_t bytes = 0;
-  std::string why;  // no format takes it
+  std::string why;  // why no format accepts it
 };
 
 absl::StatusOr<OpenShard> OpenForeign(const std::string& path,
@@ -147,7 +146,7 @@ absl::StatusOr<OpenShard> OpenForeign(const std::string& path,
   return shard;
 }
 
-// A sound shard that a program which goes by the name takes for another format's.
+// Warns about an intact shard whose name suggests another format to programs that go by the name.
 void CheckName(const std::string& path, const Format& format,
                std::span<const Format* const> formats, FindingSink& findings) {
   if (format.sniff({}, path)) return;
@@ -179,7 +178,7 @@ void CheckForeignShard(const std::string& path, std::span<const Format* const> f
   CheckName(path, *shard->format, formats, outcome.findings);
   if (shard->bytes == 0) return outcome.findings.Report(MakeFinding(FindingId::kShardEmpty, path));
   if (run.level == ValidationLevel::kQuick)
-    return;  // the first bytes are all that can be known without an index
+    return;  // without an index, only the first bytes can be checked
   SequentialReader in(shard->file, shard->bytes);
   in.OnBlock([&](uint64_t bytes) {
     outcome.bytes_read += bytes;
@@ -191,7 +190,7 @@ void CheckForeignShard(const std::string& path, std::span<const Format* const> f
   absl::Status scanned = shard->format->scanner->Scan(in, {.shard_name = path, .strict = true},
                                                       rules, outcome.findings);
   if (scanned.ok())
-    scanned = in.Skip(in.remaining());  // what follows the container must be readable too
+    scanned = in.Skip(in.remaining());  // data after the container must be readable too
   images.Flush();
   outcome.records = outcome.records_checked = outcome.key_hashes.size();
   if (!scanned.ok()) {

@@ -12,11 +12,11 @@
 namespace shardpack {
 namespace {
 
-// Images that are decoded together: enough for all threads, few enough to be remembered.
+// Images that are decoded together: enough for all threads, few enough to keep in memory.
 constexpr size_t kBlockImages = 512;
-// As --max-file-size of a build.
+// The same as --max-file-size of a build.
 constexpr uint64_t kMaxFileBytes = uint64_t{256} << 20;
-// What a thread keeps from one image to the next without telling a gate.
+// The memory that a thread keeps between images without asking a gate.
 constexpr size_t kKeptBytes = 4 << 20;
 
 FindingId FindingOf(ImageTrouble trouble) {
@@ -39,7 +39,7 @@ FindingId FindingOf(ImageTrouble trouble) {
   return FindingId::kImageScanLimit;
 }
 
-// Flags are left out: of some formats they need the whole file, and not every index was made so.
+// Without the flags: for some formats they require the whole file, and not every index has them.
 std::string FactsText(const ImageInfo& info) {
   const std::string_view format = ImageExtension(info.format);
   return absl::StrCat(absl::string_view(format.data(), format.size()), " ", info.width, " x ",

@@ -1,14 +1,14 @@
-// ImageCheck: decodes images of a shard, several at a time, and reports what is wrong with them in
-// the order in which they were added.
+// ImageCheck: decodes images of a shard, several at a time, and reports problems in the order in
+// which the images were added.
 //
 //   ImageCheck check(file, shard_name, run, outcome);
 //   check.Add({.record = 7, .key = "cat/1", .field = "image", .extent = extent});
-//   check.Flush();   // those that wait for more of their kind
+//   check.Flush();   // decode the images that are still queued
 //
 // Lifetime: borrows the constructor's arguments.
 // Thread-safety: one caller at a time; the work runs on the caller's TBB arena.
-// Errors: findings; an image that the file does not hold whole is left to the check of its record.
-// Memory: what the gates let through.
+// Errors: findings; an image that is incomplete in the file is left to the check of its record.
+// Memory: what the gates allow.
 // Units: bytes, images.
 #ifndef SHARDPACK_VALIDATORS_CHECKS_IMAGE_CHECK_H_
 #define SHARDPACK_VALIDATORS_CHECKS_IMAGE_CHECK_H_
@@ -31,7 +31,7 @@ struct ImageToCheck {
   uint64_t record = 0;
   std::string key = {}, field = {};
   Extent extent = {};
-  // What an index says of it.
+  // What an index says about it.
   std::optional<ImageInfo> indexed = std::nullopt;
 };
 
@@ -43,7 +43,7 @@ class ImageCheck {
   void Add(ImageToCheck image);
   void Flush();
 
-  // Whether a further field of this name ("mask.png") holds an image.
+  // Whether a further field with this name ("mask.png") contains an image.
   static bool IsImageField(std::string_view name);
 
  private:

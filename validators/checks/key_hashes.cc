@@ -9,7 +9,7 @@
 namespace shardpack {
 namespace {
 
-// Of one bucket: its table stays in the first-level cache, which makes this several times faster
+// Hashes per bucket: its table fits the first-level cache, which makes this several times faster
 // than a sort.
 constexpr size_t kBucketHashes = 1024;
 

@@ -1,14 +1,14 @@
-// MemoryGate: lets through as many decodes at once as their memory allows.
+// MemoryGate: admits as many concurrent decodes as their memory allows.
 //
 //   MemoryGate gate(uint64_t{512} << 20);
 //   gate.Enter(bytes);   // waits until there is room
 //   ...
 //   gate.Leave(bytes);
 //
-// One that needs more than all there is waits until it is alone.
+// A decode that needs more than the limit waits until it is alone.
 //
-// Lifetime: outlives its users.
-// Thread-safety: any thread. Whoever is inside must not wait for something that needs the gate.
+// Lifetime: must outlive its users.
+// Thread-safety: any thread. A thread inside must not wait for anything that needs the gate.
 // Units: bytes.
 #ifndef SHARDPACK_VALIDATORS_CHECKS_MEMORY_GATE_H_
 #define SHARDPACK_VALIDATORS_CHECKS_MEMORY_GATE_H_
@@ -47,7 +47,7 @@ class MemoryGate : public ImageInspector::Gate {
   uint64_t free_;
 };
 
-// Files and pixels have a gate each: who holds a file may wait for pixels, never the other way.
+// Separate gates for files and pixels: a holder of a file may wait for pixels, never the reverse.
 struct MemoryGates {
   MemoryGate files{uint64_t{512} << 20};
   MemoryGate pixels{uint64_t{1} << 30};

@@ -40,10 +40,10 @@ void RecordMatch::Missing(uint64_t begin, uint64_t end) {
   findings_.Report(std::move(finding));
 }
 
-// Moves next_ to the record of the index that begins where this one does; false when there is none.
+// Moves next_ to the index's record that begins where this one does; false if there is none.
 bool RecordMatch::Align(const ScannedRecord& record) {
   if (next_ < index_.records() && index_.record(next_).offset == record.offset) return true;
-  // Without an order by offset a gap cannot be told from a move.
+  // Without ascending offsets, a gap cannot be distinguished from a move.
   if (!ascending_) return false;
   uint64_t low = next_, high = index_.records();
   while (low < high) {
@@ -115,7 +115,7 @@ void RecordMatch::OnRecord(const ScannedRecord& record) {
     finding.actual = ExtentText({record.offset, record.length});
     findings_.Report(std::move(finding));
   }
-  // A container that holds no keys or labels says nothing about them.
+  // A container without keys or labels says nothing about them.
   if (!record.key.empty() && record.key != index_.key(next_)) {
     Finding finding = Make(FindingId::kKeyMismatch, next_);
     finding.offset = record.offset;

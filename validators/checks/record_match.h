@@ -1,12 +1,11 @@
-// RecordMatch: compares the records that a scan meets with those of the shard's index, one by one,
-// as they come.
+// RecordMatch: compares the records of a scan with those of the shard's index, one by one.
 //
 //   RecordMatch match(index, shard_name, outcome.findings);
 //   scanner.Scan(in, options, match, outcome.findings);
-//   match.Finish();   // what the index has and the scan has not met
+//   match.Finish();   // reports records of the index that the scan did not find
 //
-// After damage the two are brought together again by the record's offset, so that one lost record
-// is one finding.
+// After damage, the two are realigned by the record's offset, so that one lost record is one
+// finding.
 //
 // Lifetime: borrows all arguments.
 // Thread-safety: one caller at a time.
@@ -28,15 +27,16 @@ namespace shardpack {
 
 class RecordMatch : public RecordSink {
  public:
-  // `scanned_labels`: the index was made from a scan, so that a container without a label is one
-  // that has lost it.
+  // `scanned_labels`: the index was made from a scan, so a container record without a label has
+  // lost it.
   RecordMatch(const ShardIndex& index, std::string_view shard, bool scanned_labels,
               FindingSink& findings);
 
   void OnRecord(const ScannedRecord& record) override;
   void Finish();
   uint64_t scanned() const { return scanned_; }
-  uint64_t matched() const { return matched_; }  // found where the index says, whatever their bytes
+  // Records found where the index says, whatever their content.
+  uint64_t matched() const { return matched_; }
 
  private:
   Finding Make(FindingId id, uint64_t record) const;
@@ -49,8 +49,8 @@ class RecordMatch : public RecordSink {
   const std::string shard_;
   const bool scanned_labels_;
   FindingSink& findings_;
-  bool ascending_ = true;  // the index's offsets
-  uint64_t next_ = 0;      // record of the index that should come next
+  bool ascending_ = true;  // whether the index's offsets ascend
+  uint64_t next_ = 0;      // the index's record expected next
   uint64_t scanned_ = 0, matched_ = 0;
 };
 

@@ -31,7 +31,7 @@ class ShardCheck {
   std::string PathOf(const std::string& name) const { return PathInDataset(task_.root, name); }
   void Report(FindingId id, const std::string& file, const std::string& expected,
               const std::string& actual, const std::string& detail = "");
-  // Every record, not a choice of them.
+  // Whether every record is checked, not a selection.
   bool Whole() const { return run_.level != ValidationLevel::kQuick && run_.sample_percent >= 100; }
   bool HashOfIndexFits();
   void OpenIndex();
@@ -63,7 +63,7 @@ void ShardCheck::Report(FindingId id, const std::string& file, const std::string
   out_.findings.Report(std::move(finding));
 }
 
-// Always false, for `return ReadFailed(...)`. Being told to stop is no finding.
+// Always false, for `return ReadFailed(...)`. Cancellation is not a finding.
 bool ShardCheck::ReadFailed(const absl::Status& status) {
   if (!absl::IsCancelled(status)) {
     Report(FindingId::kReadError, row_.name, "", "", std::string(status.message()));
@@ -71,7 +71,7 @@ bool ShardCheck::ReadFailed(const absl::Status& status) {
   return false;
 }
 
-// The index is not the one of the manifest, or cannot be used although it is: says which.
+// The index is not the manifest's, or is the manifest's but unusable: reports which.
 bool ShardCheck::HashOfIndexFits() {
   absl::StatusOr<File> file = File::OpenRead(PathOf(row_.index.name));
   absl::StatusOr<uint64_t> size = file.ok() ? file->Size() : file.status();
@@ -95,7 +95,7 @@ void ShardCheck::OpenIndex() {
   if (index.ok()) {
     index_ = *std::move(index);
     out_.bytes_read += row_.index.bytes;
-    (void)run_.Advance(row_.index.bytes);  // the pass over the shard asks again
+    (void)run_.Advance(row_.index.bytes);  // the pass over the shard checks again
     return;
   }
   if (!absl::IsDataLoss(index.status())) {
@@ -154,7 +154,7 @@ void ShardCheck::CheckHead() {
   }
 }
 
-// Every byte, once.
+// Reads every byte once.
 bool ShardCheck::CheckPass() {
   SequentialReader in(data_, data_bytes_);
   in.OnBlock([this](uint64_t bytes) {
@@ -162,7 +162,7 @@ bool ShardCheck::CheckPass() {
     return run_.Advance(bytes);
   });
   if (task_.format != nullptr) {
-    // Without an index there is nothing to compare with, but the container is still walked.
+    // Without an index there is nothing to compare with, but the container is still scanned.
     static const ShardIndex* const kEmpty =
         new ShardIndex(*ShardIndex::FromBytes(ShardIndexBuilder().Finish(0), 0));
     FindingTally ignored;
@@ -187,8 +187,8 @@ bool ShardCheck::CheckPass() {
   return true;
 }
 
-// The first and the last, and with --sample at full a share in between: the same ones each time,
-// and those of a smaller share are among those of a larger one.
+// The first and the last record, and with --sample at full a share in between: always the same
+// ones, with smaller shares contained in larger ones.
 std::vector<uint64_t> ShardCheck::ChosenRecords() const {
   std::vector<uint64_t> records;
   const uint64_t count = index_->records();
@@ -223,7 +223,7 @@ bool ShardCheck::CheckChosenRecords() {
     ++out_.records_checked;
     damaged += out_.findings.errors() > errors ? 1 : 0;
   }
-  // No record where the index has one: not a damaged shard, but another one.
+  // No record where the index has one: not a damaged shard, but a different one.
   if (damaged > 1 && damaged == records.size() && out_.findings.errors() > before) {
     Report(FindingId::kIndexShardMismatch, row_.name, "", "",
            absl::StrCat("none of the ", records.size(), " records read is where its index says"));
@@ -253,7 +253,7 @@ bool ShardCheck::CheckSources() {
   return true;
 }
 
-// By the index: what the pass has found to be elsewhere is reported already.
+// Goes by the index: the pass has already reported records found elsewhere.
 bool ShardCheck::CheckImages() {
   ImageCheck check(data_, row_.name, run_, out_);
   std::vector<uint64_t> chosen;

@@ -1,16 +1,16 @@
-// CheckShard: one shard of a dataset against its manifest row and its index. CheckForeignShard: one
-// without either.
+// CheckShard: checks one shard of a dataset against its manifest row and its index.
+// CheckForeignShard: checks one without either.
 //
 //   CheckShard(shard, run, outcome);   // {.root, .manifest, .shard, .format, .folder}
 //   CheckForeignShard("imagenet-000.tar", formats, run, outcome);
-//   if (!outcome.complete) ...         // stopped, or it could not be read
+//   if (!outcome.complete) ...         // stopped, or unreadable
 //
 // Full: one sequential pass feeds the file's hash, the format's own checks and the comparison with
-// the index. Quick, and a sample of the records: positioned reads of these records. Deep then
+// the index. Quick, or with a sample of the records: positioned reads of those records. Deep then
 // decodes the images.
 //
-// Lifetime: borrow all arguments for the call.
-// Thread-safety: shards may be checked at once, each with its own outcome.
+// Lifetime: borrows all arguments during the call.
+// Thread-safety: shards may be checked concurrently, each with its own outcome.
 // Errors: findings.
 // Units: bytes.
 #ifndef SHARDPACK_VALIDATORS_CHECKS_SHARD_CHECK_H_
@@ -33,17 +33,18 @@ struct ShardTask {
   const std::string& root;
   const Manifest& manifest;
   size_t shard = 0;
-  const Format* format = nullptr;  // null when it is not known: then only hashes are compared
+  const Format* format = nullptr;  // null if unknown: then only hashes are compared
   const FolderCheck& folder;
 };
 
 void CheckShard(const ShardTask& task, const CheckRun& run, ShardOutcome& outcome);
 
-// `path` exists. A format is told from the first bytes and the name.
+// `path` exists. The format is recognised by the first bytes and the name.
 void CheckForeignShard(const std::string& path, std::span<const Format* const> formats,
                        const CheckRun& run, ShardOutcome& outcome);
 
-// The keys of these records (ascending), for those few whose hashes repeat. Errors: of reading.
+// The keys of these records (ascending), for the few whose hashes occur more than once. Errors: of
+// reading.
 absl::StatusOr<std::vector<std::string>> KeysOfShard(const ShardTask& task,
                                                      std::span<const uint64_t> records);
 absl::StatusOr<std::vector<std::string>> KeysOfForeignShard(const std::string& path,

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kBlockBytes = 128 << 10;
 
-// The path is data of the dataset: it must not lead out of the folder.
+// The path comes from the dataset, so it must not lead out of the folder.
 bool StaysInside(std::string_view path) {
   if (path.empty() || path[0] == '/' || path.find('\0') != path.npos) return false;
   while (!path.empty()) {
@@ -24,7 +24,8 @@ bool StaysInside(std::string_view path) {
   return true;
 }
 
-// That the path names nothing, or no file, is a fact about the source; all else says nothing of it.
+// That a path is missing or not a file is a property of the source; other errors say nothing about
+// it.
 bool IsNotThere(const absl::Status& status) {
   return absl::IsNotFound(status) || absl::IsInvalidArgument(status);
 }
@@ -71,7 +72,7 @@ void SourceCheck::CompareBytes(const File& shard_file, const ShardIndex& index, 
                                const SourceFile& source) {
   const Extent extent = index.field(place.record, place.field);
   ours_.resize(std::min(extent.length, kBlockBytes));
-  theirs_.resize(ours_.size() + 1);  // one more, to see that the source ends there too
+  theirs_.resize(ours_.size() + 1);  // one more, to see that the source ends here too
   uint64_t done = 0;
   for (bool first = true; first || done < extent.length; first = false) {
     const size_t wanted = std::min<uint64_t>(extent.length - done, ours_.size());

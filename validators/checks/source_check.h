@@ -1,6 +1,6 @@
 // SourceCheck: compares a record's image and its sidecars with the files they were packed from,
-// byte by byte; where the pixels were changed on purpose, of the image only whether that file is
-// there. SourceOpener: how a file of the source is opened, be it in a folder or in an archive.
+// byte by byte. If the pixels were changed on purpose, it only checks that the image's file exists.
+// SourceOpener: opens a file of the source, in a folder or in an archive.
 //
 //   const SourceOpener open = FilesBelow("/data/train");
 //   SourceCheck check(open, {{"mask", "png"}}, shard_name, /*changed=*/false, outcome.findings);
@@ -30,21 +30,21 @@
 
 namespace shardpack {
 
-// Fields that are files beside the image: what stands in place of its extension, by the field's
-// name.
+// Fields that come from files next to the image: field name -> the suffix that replaces the image's
+// extension.
 using SourceParts = std::map<std::string, std::string>;
 
-// Where the bytes of one file of the source lie.
+// Where the bytes of one source file are.
 struct SourceFile {
   std::shared_ptr<const File> file;
   uint64_t begin = 0, bytes = 0;
 
-  // As File::ReadAt, with the offset from the source file's begin.
+  // Like File::ReadAt, with the offset relative to the start of the source file.
   absl::StatusOr<size_t> ReadAt(uint64_t offset, std::span<std::byte> into) const;
 };
 
-// Opens the file of this path below the source; from any thread. NotFound where there is none,
-// InvalidArgument for what is no file.
+// Opens the file at this path in the source; callable from any thread. NotFound if there is none,
+// InvalidArgument if it is not a file.
 using SourceOpener = std::function<absl::StatusOr<SourceFile>(const std::string& path)>;
 
 SourceOpener FilesBelow(std::string folder);
@@ -55,8 +55,8 @@ class SourceCheck {
               bool changed, FindingSink& findings)
       : open_(open), parts_(parts), shard_(shard), changed_(changed), findings_(findings) {}
 
-  // Field 0 of the record with the file at the recorded source path, and the parts with those
-  // beside it.
+  // Compares field 0 of the record with the file at the recorded source path, and the parts with
+  // the files next to it.
   void Compare(const File& shard_file, const ShardIndex& index, uint64_t record);
   uint64_t compared() const { return compared_; }
 
@@ -64,7 +64,7 @@ class SourceCheck {
   struct Place {
     uint64_t record;
     size_t field;
-    std::string path;  // below the root
+    std::string path;  // relative to the root
   };
   void Report(FindingId id, const ShardIndex& index, const Place& place,
               std::optional<uint64_t> offset, const std::string& detail);

@@ -29,8 +29,8 @@ namespace {
 constexpr std::string_view kSkippedName = "skipped.jsonl";
 constexpr uint64_t kMaxSkippedBytes = uint64_t{4} << 30;
 constexpr size_t kMaxMoved = 100'000;
-// Reasons of skipped.jsonl that a file may lose. The others lie in the whole of the source (keys,
-// labels), or in what becomes of the pixels.
+// Reasons in skipped.jsonl that can change with the file. Other reasons depend on the whole source
+// (keys, labels) or on the transform.
 constexpr std::array<std::string_view, 14> kFileReasons = {
     "empty",        "not-an-image", "truncated", "bad-crc", "pixel-limit",
     "not-regular",  "permission",   "io-error",  "changed", "vanished",
@@ -54,14 +54,14 @@ class UnpackedCheck {
 
   absl::Status Read();
   void Compare(const SourceVisit& visit);
-  // Cancelled when the run was stopped; nothing is said then of files that were not looked at.
+  // Cancelled if the run was stopped; files that were not checked are then not reported.
   absl::Status ReportUnpacked(std::vector<std::string>& not_checked);
 
  private:
   struct Known {
     int64_t label = kNoLabel;
     bool skipped = false, seen = false;
-    bool may_be_usable = false;  // skipped, for a reason that lay in the file
+    bool may_be_usable = false;  // skipped for a reason that lay in the file
   };
   struct Gone {
     std::string path;
@@ -150,7 +150,7 @@ void UnpackedCheck::Compare(const SourceVisit& visit) {
   });
 }
 
-// Judged as a build with the manifest's options would.
+// Applies the rules of a build with the manifest's options.
 bool UnpackedCheck::IsUsable(const std::string& path) const {
   const auto option = [&](const char* name) {
     const auto found = manifest_.options.find(name);
@@ -170,12 +170,12 @@ bool UnpackedCheck::IsUsable(const std::string& path) const {
   return got.ok() && *got == bytes.size() && ProbeImage(bytes, probe).verdict == ProbeVerdict::kOk;
 }
 
-// The records whose files the source no longer has.
+// Finds the records whose files are no longer in the source.
 void UnpackedCheck::FindGone() {
   for (const ManifestShard& shard : manifest_.shards) {
     if (run_.Stopped()) return;
     const absl::StatusOr<ShardIndex> index = Open(shard);
-    if (!index.ok()) return;  // was read before
+    if (!index.ok()) return;  // has been read before
     for (uint64_t record = 0; record < index->records() && gone_.size() < kMaxMoved; ++record) {
       const std::string_view path = index->source_path(record);
       const auto known = known_.find(Xxh3_64(AsBytes(path)));
@@ -186,8 +186,8 @@ void UnpackedCheck::FindGone() {
   }
 }
 
-// The first record that is gone and had this name and these bytes. The file is read once, and only
-// when its size is that of one.
+// The first missing record that had this name and these bytes. Reads the file once, and only if its
+// size matches one of them.
 std::optional<UnpackedCheck::Gone> UnpackedCheck::TakeGone(const std::string& path) {
   const std::string name(BaseName(path));
   const auto named = gone_.lower_bound({name, 0, 0});

@@ -1,8 +1,9 @@
-// FindingTally: the findings of a run: all are counted by id, a bounded number of each id is kept.
+// FindingTally: the findings of a run: counts all of them by id and keeps a limited number of each
+// id.
 //
 //   FindingTally of_shard;
 //   scanner.Scan(in, options, records, of_shard);
-//   of_run.Add(of_shard);   // in the order of the shards, so that reports repeat
+//   of_run.Add(of_shard);   // in the order of the shards, so that reports are reproducible
 //
 // Thread-safety: one caller at a time.
 // Units: findings.
@@ -21,8 +22,8 @@ class FindingTally : public FindingSink {
  public:
   static constexpr size_t kIds = static_cast<size_t>(FindingId::kCount);
 
-  // Keeps so many of each id: a shard of a million bad records must not fill the memory or the
-  // screen.
+  // Keeps this many of each id, since a shard of a million bad records must not fill the memory or
+  // the screen.
   explicit FindingTally(size_t keep_each = 100) : keep_each_(keep_each) {}
 
   void Report(Finding finding) override;

@@ -13,11 +13,11 @@
 namespace shardpack {
 namespace {
 
-// Members in the order in which a reader wants them.
+// Members in the order that suits a reader.
 using Json = nlohmann::ordered_json;
 
-// What the catalogue says, as it concerns this report: with the dataset's name, or for a shard that
-// is alone or lies elsewhere.
+// The catalogue's hint adapted to this report: with the dataset's name, or for a shard that is
+// alone or lies elsewhere.
 std::string HintOf(const ValidationReport& report, const Finding& finding) {
   const FindingSpec& spec = SpecOf(finding.id);
   const bool lone =
@@ -77,7 +77,7 @@ std::string FindingsText(const ValidationReport& report) {
   std::array<bool, FindingTally::kIds> hinted{};
   for (const Finding& finding : report.findings.kept()) {
     absl::StrAppend(&text, ToText(finding), "\n");
-    // The same advice once is enough.
+    // Give the same advice only once.
     bool& told = hinted[static_cast<size_t>(finding.id)];
     if (!told) absl::StrAppend(&text, "  hint: ", HintOf(report, finding), "\n");
     told = true;

@@ -1,13 +1,13 @@
-// ValidationReport: what a validation looked at, what it found, and what it did not look at.
+// ValidationReport: what a validation checked, what it found, and what it did not check.
 //
 //   auto report = ValidateDataset("OUT", formats, options, progress, stop);
 //   std::cout << ToText(*report);   // or ToJson(*report): schema "shardpack.validation/1"
 //   bool damaged = report->errors() > 0;
 //
-// Neither form ever says that something is in order that was not read: level, counts and gaps stand
-// in both.
+// Neither output reports anything as valid unless it was read: both show level, counts and
+// omissions.
 //
-// Errors: none; text of any bytes is escaped (ToText for terminals, ToJson as %XX).
+// Errors: none; arbitrary bytes are escaped (ToText for terminals, ToJson as %XX).
 // Units: bytes, seconds.
 #ifndef SHARDPACK_VALIDATORS_REPORT_VALIDATION_REPORT_H_
 #define SHARDPACK_VALIDATORS_REPORT_VALIDATION_REPORT_H_
@@ -27,24 +27,24 @@ namespace shardpack {
 inline constexpr std::string_view kValidationSchema = "shardpack.validation/1";
 
 enum class ValidationLevel : uint8_t {
-  kQuick,  // manifest, sizes, names, indexes; of each shard the start and the first and last record
+  kQuick,  // manifest, sizes, names, indexes; the start and the first and last record of each shard
   kFull,   // every byte
   kDeep,   // and every pixel
 };
 std::string_view LevelName(ValidationLevel level);  // "quick", "full", "deep"
 
 struct ValidationReport {
-  std::string subject;  // the dataset's folder, or the shard when there is just one; else empty
+  std::string subject;  // the dataset's folder, or the only shard; otherwise empty
   ValidationLevel level = ValidationLevel::kFull;
-  std::string format;               // empty when it is not known, or when shards differ
-  std::optional<Digest> identity;   // of a dataset whose manifest is in order
-  std::set<std::string> elsewhere;  // shards and their paths that lie outside of it: never repaired
-  // As the manifest, or the files given, announce them; and what was really read and compared.
+  std::string format;               // empty if unknown, or if shards differ
+  std::optional<Digest> identity;   // of a dataset with a valid manifest
+  std::set<std::string> elsewhere;  // shards outside the dataset, with their paths: never repaired
+  // The totals according to the manifest or the given files, and what was really read and compared.
   uint64_t shards = 0, shards_checked = 0;
   uint64_t records = 0, records_checked = 0;
   uint64_t bytes = 0, bytes_read = 0;
   uint64_t sources_compared = 0;
-  // At level deep: looked at, and of these decoded to the last pixel.
+  // At level deep: images checked, and those of them decoded to the last pixel.
   uint64_t images_checked = 0, images_decoded = 0;
   double seconds = 0;
   bool stopped = false;                  // by a signal or by the time limit
@@ -57,8 +57,8 @@ struct ValidationReport {
 
 std::string ToText(const ValidationReport& report);
 std::string FindingsText(
-    const ValidationReport& report);  // the part of it that names findings; may be empty
-std::string ToJson(const ValidationReport& report);  // one object, one line end
+    const ValidationReport& report);                 // the part that names findings; may be empty
+std::string ToJson(const ValidationReport& report);  // one object, one newline
 
 }  // namespace shardpack
 

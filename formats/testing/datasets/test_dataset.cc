@@ -57,7 +57,7 @@ FileEntry EntryOf(const std::string& folder, const std::string& name) {
   return {name, bytes.size(), Xxh3_128(AsBytes(bytes))};
 }
 
-// What a format of one fixed shape gets of any sample: its first bytes as pixels.
+// For a format with one fixed shape, any sample becomes an image of its first bytes as pixels.
 constexpr ImageInfo kRawTestImage = RawImageInfo(16, 12, 3);
 
 std::string RawPixelsOf(const TestSample& sample) {

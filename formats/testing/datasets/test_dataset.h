@@ -1,12 +1,12 @@
-// TestDataset: publishes small datasets for tests with a format's own writer and scanner, without
-// any converter.
+// TestDataset: publishes small test datasets with a format's own writer and scanner, without a
+// converter.
 //
 //   TestDatasetOptions options{.shards = 3, .records_per_shard = 10};
 //   Manifest manifest = WriteTestDataset(folder, ToyFormat(), options);
-//   Reseal(folder, manifest);   // after a test changed files on purpose
+//   Reseal(folder, manifest);   // after a test changed files
 //
-// Thread-safety: one caller a folder.
-// Errors: abort with a message: a test that cannot be set up has nothing to say.
+// Thread-safety: one caller per folder.
+// Errors: abort with a message, since a test without its data is meaningless.
 // Units: bytes.
 #ifndef SHARDPACK_FORMATS_TESTING_DATASETS_TEST_DATASET_H_
 #define SHARDPACK_FORMATS_TESTING_DATASETS_TEST_DATASET_H_
@@ -24,38 +24,39 @@ namespace shardpack::testing {
 struct TestSample {
   std::string key = {}, source_path = {}, image = {};
   int64_t label = 0;
-  ImageInfo info = {.width = 8, .height = 8, .format = ImageFormat::kJpeg};  // as it is indexed
+  // As recorded in the index.
+  ImageInfo info = {.width = 8, .height = 8, .format = ImageFormat::kJpeg};
 };
 
 struct TestDatasetOptions {
   size_t shards = 2, records_per_shard = 5;
   size_t min_image_bytes = 40, max_image_bytes = 4000;
-  uint64_t seed = 1;                     // of the pixels; keys and sizes do not depend on it
-  bool skipped_file = true;              // a skipped.jsonl with one row
-  std::vector<TestSample> samples = {};  // instead of made-up ones, spread over the shards in order
+  uint64_t seed = 1;         // of the pixels; keys and sizes do not depend on it
+  bool skipped_file = true;  // a skipped.jsonl with one row
+  // Replace the generated ones, spread over the shards in order.
+  std::vector<TestSample> samples = {};
 };
 
-// The made-up samples: random bytes behind the first bytes of a JPEG.
+// The generated samples: the first bytes of a JPEG followed by random bytes.
 std::vector<TestSample> MakeTestSamples(const TestDatasetOptions& options);
 
 // Writes one shard file with the format's default layout.
 void WriteTestShard(const std::string& path, const Format& format,
                     const std::vector<TestSample>& samples);
 
-// The bytes of the index of a shard file. `samples` gives what the shard itself does not hold.
+// The bytes of the index of a shard file. `samples` provides what the shard itself does not store.
 std::string IndexTestShard(const std::string& path, const Format& format,
                            const std::vector<TestSample>& samples);
 
 Manifest WriteTestDataset(const std::string& folder, const Format& format,
                           const TestDatasetOptions& options);
 
-// Brings sizes and hashes of `manifest` in line with the files as they are now, and writes
-// manifest.json.
+// Updates the sizes and hashes in `manifest` to match the current files, and writes manifest.json.
 void Reseal(const std::string& folder, Manifest& manifest);
 
 void WriteTestFile(const std::string& path, std::string_view bytes);  // replaces
 std::string ReadTestFile(const std::string& path);
-// A fresh folder below the test's temporary one.
+// A new folder in the test's temporary folder.
 std::string MakeTestFolder(std::string_view name);
 
 }  // namespace shardpack::testing
