@@ -58,8 +58,8 @@ absl::Status WriteShard(const Format& format, const ShardSpec& spec,
                         const FieldFinder& finder, IoPool& pool, const std::string& path,
                         const std::atomic<int>& stop, std::set<std::string>& from);
 
-// Scans the shard at `path`. If damaged files beside it prevent reading it, scans a copy of its
-// path alone. `begin` is called before each scan.
+// Scans the shard at `path`. If damaged files beside it prevent that, scans it again without them.
+// `begin` is called before each scan.
 absl::Status ScanAlone(const Format& format, const LayoutSpec& layout, const std::string& path,
                        uint64_t bytes, const std::atomic<int>& stop,
                        const std::function<RecordSink&()>& begin);
