@@ -1,7 +1,7 @@
 // InputFailure: classifies an error of reading one input: as a fact about the input, which is a
 // skip, or as an error of the run.
 //
-//   if (fd < 0) return InputFailure(row, "open", path, errno);     // a Skip, or a Status that ends the run
+//   if (fd < 0) return InputFailure(row, "open", path, errno);  // a Skip, or a Status ending the run
 //
 // An input that is missing, may not be read or is not a file is skipped and listed. Running out of
 // descriptors or memory, or a failing disk, says nothing about the input: it ends the run, which

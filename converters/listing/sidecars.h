@@ -2,7 +2,7 @@
 // a.jpg.
 //
 //   std::vector<Sidecar> sidecars = *ParseSidecars("json,txt,png:mask");
-//   absl::Status paired = PairSidecars(sidecars, MissingPart::kSkip, listing);  // parts become fields
+//   absl::Status paired = PairSidecars(sidecars, MissingPart::kSkip, listing);  // makes fields
 //   listing.fields;  listing.field_bytes[row * listing.fields.size() + f];
 //
 // A field is written for all samples or for none, except with MissingPart::kKeep.

@@ -1,7 +1,7 @@
 // The trial of a target: finds out before work starts what a format cannot hold, by asking its
 // writer.
 //
-//   std::vector<RefusedField> refused = *RefusedFields(format, options, listing);   // nothing is read
+//   std::vector<RefusedField> refused = *RefusedFields(format, options, listing);  // reads nothing
 //   absl::Status fits = TrySamples(plan, source);   // a few real samples
 //
 // A format reports what it cannot hold by refusing the sample (ShardWriter::Append,

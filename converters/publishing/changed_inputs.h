@@ -1,7 +1,8 @@
 // FirstChangedInput: names one input that changed since a dataset was packed, for a message that
 // says that some did.
 //
-//   std::string line = FirstChangedInput("OUT", manifest, plan.listing());   // "dog/7.jpg has 9 bytes, 8 were packed"
+//   std::string line = FirstChangedInput("OUT", manifest, plan.listing());
+//   // "dog/7.jpg has 9 bytes, 8 were packed"
 //
 // Compares with the dataset's indexes: paths, classes and, where pixels were kept, sizes.
 //

@@ -1,6 +1,7 @@
 // DamageOf: checks a file of a dataset for damage.
 //
-//   absl::StatusOr<std::string> damage = DamageOf("OUT/train-000000.tar", entry, /*full=*/true, nullptr);
+//   absl::StatusOr<std::string> damage =
+//       DamageOf("OUT/train-000000.tar", entry, /*full=*/true, nullptr);
 //   if (damage.ok() && damage->empty()) ...   // it matches `entry`
 //
 // Lifetime: borrows for the call.

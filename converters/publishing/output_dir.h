@@ -2,8 +2,8 @@
 // the work already done.
 //
 //   absl::StatusOr<OutputDir> out = OutputDir::Open("OUT", plan, OutputOptions{}, pool);
-//   if (out->complete()) ...                                    // has a checked manifest of the same plan
-//   const std::vector<ShardResult>& kept = out->finished();     // verified shards of earlier and other runs
+//   if (out->complete()) ...                                 // manifest of this plan, checked
+//   const std::vector<ShardResult>& kept = out->finished();  // verified shards of other runs
 //
 // docs/integrity.md describes the steps and their order. Workers (shards_range) share an OUT
 // without a lock: each has its own stage and journal, the plan is published once, and a worker

@@ -1,7 +1,7 @@
 // Checks of a finished dataset that do not read its bytes: one stat per file.
 //
-//   absl::Status whole = CheckPublishedFiles("OUT", manifest);            // each file is there, with its size
-//   absl::Status fresh = CheckSource("OUT", manifest, plan, options, pool);   // no source file was changed
+//   absl::Status whole = CheckPublishedFiles("OUT", manifest);          // files and sizes
+//   absl::Status fresh = CheckSource("OUT", manifest, plan, options, pool);  // source times
 //
 // Lifetime: borrows for the call.
 // Thread-safety: pure except for the file system.

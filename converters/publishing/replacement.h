@@ -1,7 +1,7 @@
 // What --overwrite removes: the files that pack has made in a folder, and nothing else.
 //
-//   absl::StatusOr<std::set<std::string>> made = MadeFiles("OUT");  // by its manifest, or an unfinished build's notes
-//   absl::Status only = CheckHoldsOnly("OUT", *made, "move it away");  // else names what is not pack's
+//   absl::StatusOr<std::set<std::string>> made = MadeFiles("OUT");  // manifest or notes
+//   absl::Status only = CheckHoldsOnly("OUT", *made, "move it away");  // else names others
 //   absl::Status removed = RemoveMade(*folder, *made);
 //
 // exchange.h swaps the datasets.

@@ -1,9 +1,9 @@
 // RunStage: one run's own staging folder in OUT/.pack/stage, so that runs that share an OUT never
 // write to the same file.
 //
-//   absl::StatusOr<std::unique_ptr<RunStage>> stage = RunStage::Create("OUT");   // OUT/.pack/stage exists
+//   absl::StatusOr<std::unique_ptr<RunStage>> stage = RunStage::Create("OUT");  // in .pack/stage
 //   StagedFile::Create((*stage)->PathOf("train-000000.tar"));
-//   if ((*stage)->HeldByOthers().contains("train-000001.tar")) ...       // another run is at work on it
+//   if ((*stage)->HeldByOthers().contains("train-000001.tar")) ...  // another run is building it
 //
 // Its name contains host, boot, process and chance; a file beside it is locked as long as the run
 // lives. The next run removes what a killed run of this machine has left, and touches nothing else.

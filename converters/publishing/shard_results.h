@@ -1,7 +1,8 @@
 // Decides which journal lines are still true of the shards of a plan.
 //
-//   absl::Status one_plan = CheckOnePlan("OUT", plan, lines);             // names which file is of which plan
-//   absl::StatusOr<ShardStates> states = LookAtShards("OUT", plan, lines, 0, plan.shards().size(), pool);
+//   absl::Status one_plan = CheckOnePlan("OUT", plan, lines);  // names files of other plans
+//   absl::StatusOr<ShardStates> states =
+//       LookAtShards("OUT", plan, lines, 0, plan.shards().size(), pool);
 //   if (states->finished.size() < plan.shards().size()) return Unfinished("OUT", plan, *states);
 //
 // Nothing is changed.

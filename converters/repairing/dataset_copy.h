@@ -1,7 +1,7 @@
 // DatasetCopy: a possibly damaged dataset, used as a store of bytes to repair another dataset or
 // itself. FieldFinder: finds bytes by hash, in copies and in folders.
 //
-//   absl::StatusOr<DatasetCopy> copy = DatasetCopy::Open("OTHER");       // only its manifest must be intact
+//   absl::StatusOr<DatasetCopy> copy = DatasetCopy::Open("OTHER");  // needs an intact manifest
 //   FieldFinder finder(copies, folders, sidecars);
 //   finder.Want(hash); ...  finder.Locate();
 //   auto from = finder.Read({hash, length, "cat/1.jpg", "image"}, into, unread);

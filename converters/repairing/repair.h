@@ -1,7 +1,8 @@
 // RepairDataset: restores a damaged dataset byte for byte (`pack repair`).
 //
-//   std::vector<RepairSource> sources;   // a folder, a copy in any format, a way to plan again; or several of them
-//   absl::StatusOr<RepairReport> report = RepairDataset("OUT", manifest, sources, format, options, pool, progress, stop);
+//   std::vector<RepairSource> sources;  // folders, copies in any format, ways to plan again
+//   absl::StatusOr<RepairReport> report =
+//       RepairDataset("OUT", manifest, sources, format, options, pool, progress, stop);
 //   for (const RepairedFile& file : report->files) if (!file.whole()) Say(file.name, file.why_not);
 //
 // A shard is a function of its index, its spec and the bytes of its fields. So a shard with an

@@ -25,8 +25,8 @@ absl::Status Conflict(const std::string& path, const std::string& why) {
   return absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(path), " ", why));
 }
 
-// A renamed file may replace only a file or a link, never a folder, in a folder of the dataset that
-// is not a link.
+// A renamed file may replace only a file or a link, never a folder, and its folder must be in the
+// dataset, not reached through a link.
 absl::Status CheckPlace(const std::string& out, const std::string& name) {
   if (!IsDatasetFileName(name)) {
     return absl::InvalidArgumentError(

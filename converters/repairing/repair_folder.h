@@ -3,7 +3,7 @@
 //
 //   absl::StatusOr<RepairFolder> folder = RepairFolder::Open("OUT", /*fsync=*/true);
 //   absl::Status staged = folder->Stage("shard", bytes);
-//   absl::StatusOr<std::string> damage = folder->Publish("shard", entry);   // "": it is in its place
+//   absl::StatusOr<std::string> damage = folder->Publish("shard", entry);  // "": published
 //   absl::Status closed = folder->Close();
 //
 // Only a file with exactly the size and XXH3-128 of `entry` is renamed into the dataset, and it

@@ -1,7 +1,8 @@
 // RepairWork: state shared by the steps of RepairDataset: the damaged files, and the folder for
 // rebuilt ones.
 //
-//   for (RepairTarget* target : work.Lost()) work.Publish(*target, std::string(kStagedName), "photos/");
+//   for (RepairTarget* target : work.Lost())
+//     work.Publish(*target, std::string(kStagedName), "photos/");
 //
 // Used only by repair*.cc.
 //

@@ -2,7 +2,7 @@
 // member's bytes.
 //
 //   ArchiveMembers members(file);
-//   absl::Status walked = members.Walk(wanted, take);   // wanted(member) chooses, take(member) gets
+//   absl::Status walked = members.Walk(wanted, take);  // wanted(member) selects, take(member) gets
 //
 // Lifetime: borrows the file; a member is valid during the call.
 // Thread-safety: one caller at a time.

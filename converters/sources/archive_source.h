@@ -4,7 +4,7 @@
 //   ArchiveSource source("train.tar.gz", FolderSourceOptions{});
 //   absl::StatusOr<Listing> listing = source.List();
 //   LoadResult loaded = source.Load(*listing, row, arena);
-//   absl::StatusOr<ArchivePlace> place = source.Find("cat/1.txt");   // after KeepPlaces() and List()
+//   absl::StatusOr<ArchivePlace> place = source.Find("cat/1.txt");  // after KeepPlaces, List
 //
 // Images of a plain tar are read in place; those of a compressed one or a zip are written once to
 // an unnamed temporary file while the archive is listed. Nothing is unpacked to a path: a member

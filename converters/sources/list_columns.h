@@ -1,6 +1,7 @@
 // ListColumns: makes fields from columns of a list: one column as text, several as a json object.
 //
-//   ListColumns columns({{.field = "txt", .columns = {"caption"}}, {.field = "json", .all = true}});
+//   ListColumns columns(
+//       {{.field = "txt", .columns = {"caption"}}, {.field = "json", .all = true}});
 //   absl::Status added = columns.Add(row, ListKind::kCsv);   // for each row of ParseList
 //   MadeFields made = columns.TakeMade();
 //   made.AppendTo(listing);

@@ -17,7 +17,7 @@ namespace shardpack {
 namespace {
 
 constexpr size_t kManyClasses = 20;  // more classes than this, one for each sample, cannot be meant
-constexpr size_t kFewTexts = 3;  // that may be slips among at least as many times that many numbers
+constexpr size_t kFewTexts = 3;  // may be typing errors if numbers are at least as many times more
 
 // A whole number that fits an int64_t, also with a fraction of zeros; nullopt for anything else.
 std::optional<int64_t> WholeNumber(std::string_view text) {

@@ -1,7 +1,7 @@
 // SplitsOfShardNames: finds splits in the names of shards, when nothing else gives them.
 //
 //   SplitOfShardName("val-000000.tar");                          // "val"
-//   SplitOfShardName("mnist-train.tfrecord-00000-of-00001");     // "train", as TFDS names its files
+//   SplitOfShardName("mnist-train.tfrecord-00000-of-00001");     // "train", as in TFDS
 //   ShardSplits told = SplitsOfShardNames({"train-0.tar", "val-0.tar"});
 //
 // Thread-safety: pure.
