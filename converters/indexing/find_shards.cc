@@ -26,14 +26,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kNamedOthers = 1000;
-// Leaves room for a number and the suffix of the index in a component of a manifest's names.
+// Leaves room in a component of a manifest's names for a number and the index suffix.
 constexpr size_t kMaxMadeNameBytes = 110;
 std::string WithoutSlashes(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;
 }
 
-// A shard's folder as the user spells it, its folder as it is, and its name there.
+// A shard's folder as the user spelled it, its resolved folder, and its name there.
 struct Place {
   std::string shown_folder;
   fs::path folder;
@@ -43,7 +43,7 @@ struct Place {
 absl::StatusOr<Place> PlaceOf(const std::string& path) {
   std::error_code error;
   fs::path shard = WithoutSlashes(path);
-  // "." and ".." name a folder, but not in its parent.
+  // "." and ".." are not names in their parent folder.
   if (shard.filename() == "." || shard.filename() == "..") shard = fs::canonical(shard, error);
   const fs::path parent = shard.has_parent_path() ? shard.parent_path() : fs::path(".");
   fs::path folder;
@@ -123,7 +123,7 @@ absl::Status Finder::AddFolder(const std::string& folder) {
   if (error) return IoStatus("list", folder, error.value());
   std::sort(names.begin(), names.end());
   const size_t before = found_.shards.size();
-  absl::Status compressed;  // the first
+  absl::Status compressed;  // the first one
   for (const std::string& name : names) {
     if (name == ".pack" || name.ends_with(kIndexSuffix) || name == kManifestName) continue;
     const std::string path = absl::StrCat(WithoutSlashes(folder), "/", name);
@@ -134,7 +134,7 @@ absl::Status Finder::AddFolder(const std::string& folder) {
     absl::StatusOr<ForeignShardKind> kind = FindForeignShard(path, formats_);
     const bool missing = ::stat(path.c_str(), &facts) != 0 && (errno == ENOENT || errno == ELOOP);
     if (missing || absl::IsNotFound(kind.status())) {
-      // It was listed just now: a dataset that lacks this shard would not be what the user means.
+      // It was listed just now: the user would not want a dataset without this shard.
       return absl::InvalidArgumentError(
           absl::StrCat(EscapeForTerminal(path),
                        " is a dangling link, or was removed just now; name the shards "
@@ -150,7 +150,7 @@ absl::Status Finder::AddFolder(const std::string& folder) {
       return kind.status();
     }
   }
-  // It may be a shard as well as any other file: nothing is left out that may be a sample.
+  // It may be a shard like any other file: anything that may hold samples is not left out.
   if (!compressed.ok()) {
     return absl::UnimplementedError(absl::StrCat(
         std::string(compressed.message()), ", or name the shards one by one to leave it out"));
@@ -187,7 +187,7 @@ absl::Status Finder::FindOut() {
     found_.out = WithoutSlashes(options_.out);
     out_ = fs::weakly_canonical(fs::absolute(found_.out), error);
     if (error) return IoStatus("look at", found_.out, error.value());
-    if (!out_.has_filename()) out_ = out_.parent_path();  // of a slash at the end
+    if (!out_.has_filename()) out_ = out_.parent_path();  // for a trailing slash
     return absl::OkStatus();
   }
   out_ = places_[0].folder;
@@ -208,7 +208,7 @@ bool Finder::KeepsName(const FoundShard& shard, const Place& place) const {
          IsDatasetFileName(LongIndexName(place.name));
 }
 
-// A name that a manifest can hold and that no other shard has.
+// A name that a manifest can hold and no other shard has.
 std::string Finder::MakeName(std::string_view name) {
   std::string made(name.substr(0, kMaxMadeNameBytes));
   for (char& c : made) {
@@ -264,7 +264,7 @@ absl::Status Finder::NameAll() {
     used_.insert(shard.name);
     RETURN_IF_ERROR(FindMembers(place, shard));
   }
-  // Made names make way for those that cannot change.
+  // Generated names give way to names that cannot change.
   for (const size_t i : unnamed) {
     FoundShard& shard = found_.shards[i];
     shard.name = MakeName(places_[i].name);
@@ -278,7 +278,8 @@ absl::Status Finder::NameAll() {
   return absl::OkStatus();
 }
 
-// All of them, for any may carry data (the labels, say); but not what every reader makes anew.
+// All of them, since any may hold data (labels, for example), except those that every reader
+// creates itself.
 absl::Status Finder::FindMembers(const Place& place, FoundShard& shard) const {
   const Format::Traits& traits = found_.format->traits;
   if (traits.data_file.empty()) return absl::OkStatus();
@@ -291,7 +292,7 @@ absl::Status Finder::FindMembers(const Place& place, FoundShard& shard) const {
     const std::string path = it->path().native();
     struct stat facts;
     if (::stat(path.c_str(), &facts) != 0) {
-      if (errno == ENOENT || errno == ELOOP) continue;  // a link to nothing carries no data
+      if (errno == ENOENT || errno == ELOOP) continue;  // a dangling link holds no data
       return IoStatus("look at", path, errno);
     }
     if (S_ISREG(facts.st_mode)) shard.members.push_back(name);

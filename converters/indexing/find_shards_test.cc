@@ -174,7 +174,7 @@ TEST_F(FindShardsTest, CompressedShardsAreToldSo) {
   const absl::Status refused = Find({folder_ + "/a.gz"}).status();
   EXPECT_TRUE(absl::IsUnimplemented(refused)) << refused;
   EXPECT_THAT(refused.message(), HasSubstr("compressed as a whole (gzip)"));
-  // Among others, wherever it comes.
+  // Among others, in any position.
   for (const char* name : {"in/a.toy", "in/m.toy"}) Shard(name);
   for (const char* name : {"in/0.gz", "in/b.gz", "in/z.gz"}) {
     std::filesystem::copy_file(folder_ + "/a.gz", folder_ + "/" + name);

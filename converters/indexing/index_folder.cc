@@ -43,8 +43,7 @@ absl::StatusOr<bool> IsIndex(const OwnedFolder& folder, const std::string& name)
   return magic.ok() && *magic == kIndexMagic;
 }
 
-// The first entry of a folder that is neither `.pack`, the manifest nor an index; "" when there is
-// none.
+// The first entry of a folder that is not `.pack`, the manifest or an index; "" if there is none.
 absl::StatusOr<std::string> FirstOther(const OwnedFolder& folder) {
   ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder.path()));
   for (const std::string& name : names) {
@@ -55,7 +54,7 @@ absl::StatusOr<std::string> FirstOther(const OwnedFolder& folder) {
   return std::string();
 }
 
-// What is not made again: with shards beside it a manifest may be that of a dataset that pack has
+// A manifest is not rebuilt if shards lie beside it: it may belong to a dataset that pack has
 // built.
 absl::StatusOr<bool> HoldsOnlyIndexes(const std::string& out) {
   ASSIGN_OR_RETURN(const OwnedFolder folder, OwnedFolder::Open(out));
@@ -66,8 +65,8 @@ absl::StatusOr<bool> HoldsOnlyIndexes(const std::string& out) {
          });
 }
 
-// Whether the index that is there is of the same shard as the new one, and knows where its samples
-// came from: a build has made it.
+// Whether the existing index describes the same shard as the new one and has source paths, which
+// means that a build made it.
 bool HoldsSourcePaths(const std::string& there, const std::string& made, uint64_t shard_bytes) {
   const absl::StatusOr<ShardIndex> old = ShardIndex::Open(there, shard_bytes);
   const absl::StatusOr<ShardIndex> index = ShardIndex::Open(made, shard_bytes);
@@ -80,7 +79,7 @@ bool HoldsSourcePaths(const std::string& there, const std::string& made, uint64_
   return paths;
 }
 
-// With --overwrite an index of what the shards alone say would take its place.
+// --overwrite would replace it with an index made from the shards alone.
 absl::Status LostDataset(const std::string& out, const std::string& index) {
   return absl::DataLossError(absl::StrCat(
       EscapeForTerminal(index),
@@ -154,9 +153,9 @@ absl::StatusOr<IndexFolder> IndexFolder::Open(const std::string& out,
 
 IndexFolder::~IndexFolder() {
   stage_.reset();
-  // Half published, `.pack` says so until the next run.
+  // Partly published: `.pack` records that until the next run.
   if (!lock_.is_open() || publishing_ || !marked_.empty()) return;
-  // Nothing is left to be done about an error here: the run has failed already, or is done.
+  // Ignore errors here: the run has already failed, or is done.
   (void)RemovePack();
   for (auto folder = created_.rbegin(); folder != created_.rend(); ++folder)
     (void)::rmdir(folder->c_str());
@@ -184,7 +183,7 @@ absl::Status IndexFolder::ReadManifest() {
   return absl::OkStatus();
 }
 
-// A damaged manifest beside nothing but indexes is made again from the shards.
+// A damaged manifest with only indexes beside it is rebuilt from the shards.
 absl::Status IndexFolder::TakeDamage(const absl::Status& damage) {
   if (!absl::IsDataLoss(damage)) return DamagedManifest(out_, damage);
   ASSIGN_OR_RETURN(const bool only_indexes, HoldsOnlyIndexes(out_));
@@ -214,7 +213,7 @@ absl::Status IndexFolder::CheckIsOurs() {
   absl::Status status = CheckPackEntries();
   if (status.ok()) status = ReadMark();
   if (!status.ok() || options_.holds_shards || manifest_ || !marked_.empty()) return status;
-  // Indexes that have lost their manifest are not in the way of others.
+  // Indexes without a manifest may be replaced.
   ASSIGN_OR_RETURN(const std::string other, FirstOther(*folder_));
   if (other.empty()) return absl::OkStatus();
   return Conflict(out_, absl::StrCat("is not empty and holds neither a dataset nor these shards "
@@ -264,11 +263,11 @@ absl::Status IndexFolder::Begin() {
   return BeginLocked();
 }
 
-// What was looked at before may have been made by another run that has ended since.
+// Another run may have changed what was checked before, and ended since.
 absl::Status IndexFolder::BeginLocked() {
   absl::Status status = ReadManifest();
   if (status.ok()) status = CheckIsOurs();
-  if (!status.ok()) lock_ = File();  // what is in `.pack` may then be another run's
+  if (!status.ok()) lock_ = File();  // `.pack` may then hold another run's files
   if (!status.ok() || (manifest_ && !options_.overwrite)) return status;
   status = RemoveStage(*folder_);
   if (status.ok()) status = MakeDirectory(out_ + "/.pack/stage");
@@ -292,7 +291,7 @@ absl::StatusOr<std::unique_ptr<StagedFile>> IndexFolder::StageBytes(const std::s
 
 absl::Status IndexFolder::WriteStaged(const std::string& path, std::string_view bytes) const {
   ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, StageBytes(path + ".new", bytes));
-  return staged->Publish(path);  // and closed: there may be more shards than descriptors
+  return staged->Publish(path);  // and closed: shards may outnumber descriptors
 }
 
 absl::StatusOr<FileEntry> IndexFolder::Stage(uint32_t number, const std::string& name,
@@ -307,8 +306,8 @@ absl::Status IndexFolder::Sync() const {
   return options_.fsync ? SyncDirectory(out_) : absl::OkStatus();
 }
 
-// What lies where an index shall go may be replaced: this very index, one that a killed run has put
-// there, and with `overwrite` any other one.
+// At the path of a new index, this may be replaced: the same index, one that a killed run has put
+// there, and with `overwrite` any index.
 absl::Status IndexFolder::CheckPlaceOf(const ManifestShard& shard, uint32_t number) const {
   const FileEntry& index = shard.index;
   const std::string path = folder_->PathOf(index.name);
@@ -325,10 +324,10 @@ absl::Status IndexFolder::CheckPlaceOf(const ManifestShard& shard, uint32_t numb
       {{"--overwrite"}});
 }
 
-// Makes room for the indexes, first of all by taking the manifest away: what is left is then no
-// dataset, and none that anybody could take for whole.
+// Makes room for the indexes. Removes the manifest first, so that the rest cannot be mistaken for a
+// complete dataset.
 absl::Status IndexFolder::RemoveOld(const Manifest& manifest) {
-  std::map<std::string, FileEntry> listed;  // by the manifest that is there
+  std::map<std::string, FileEntry> listed;  // in the existing manifest
   if (manifest_) {
     for (const ManifestShard& shard : manifest_->shards) listed[shard.index.name] = shard.index;
   }
@@ -362,7 +361,7 @@ absl::Status IndexFolder::RemoveOld(const Manifest& manifest) {
   return absl::OkStatus();
 }
 
-// The mark is known to be this run's, so that its content need not be read again.
+// The mark is known to be this run's; its content need not be read again.
 absl::Status IndexFolder::RemovePack() const {
   RETURN_IF_ERROR(folder_->RemoveFile(kIndexMark));
   return RemovePackFolder(*folder_);

@@ -34,10 +34,10 @@ namespace shardpack {
 namespace {
 
 constexpr size_t kNamedTroubles = 10;     // damaged shards, differences
-constexpr size_t kCheckedRepeats = 1000;  // repeated keys that are told apart by their bytes
+constexpr size_t kCheckedRepeats = 1000;  // repeated keys that are compared byte by byte
 constexpr size_t kNamedLeftOut = 10;
 
-// What one shard gives to the manifest, and what a warning is made of.
+// One shard's contribution to the manifest and to warnings.
 struct ShardFacts {
   absl::Status status;
   ManifestShard row;
@@ -45,13 +45,13 @@ struct ShardFacts {
   DatasetFacts facts;
   std::vector<uint64_t> key_hashes;  // by record; 0 = no key
   std::vector<std::string> left_out, warnings;
-  uint64_t without_image = 0;                  // or with one that is none
-  bool labelled = false, first_class = false;  // a record has a label; has the label 0
-  std::optional<uint64_t> negative_label;      // record of the first below kNoLabel
+  uint64_t without_image = 0;                  // or with something that is not an image
+  bool labelled = false, first_class = false;  // a record has a label; a record has label 0
+  std::optional<uint64_t> negative_label;      // first record with a label below kNoLabel
   std::optional<int64_t> label_base;           // of a shard with labels
 };
 
-// Never 0 for a key that is not empty.
+// Never 0 for a non-empty key.
 uint64_t KeyHash(std::string_view key) {
   return key.empty() ? 0 : std::max<uint64_t>(Xxh3_64(AsBytes(key)), 1);
 }
@@ -62,7 +62,7 @@ void AddImage(const ImageInfo& image, uint64_t bytes, ShardFacts& out) {
   if (image.width == 0 || image.height == 0) ++out.without_image;
 }
 
-// Fails on a label without a class.
+// Fails if a label has no class.
 absl::Status AddRecords(const FoundShard& shard, const ShardIndex& index, size_t classes,
                         ShardFacts& out) {
   const std::optional<size_t> image = index.FindField(kImageField);
@@ -99,7 +99,7 @@ absl::StatusOr<FileEntry> EntryOf(const std::string& folder, const std::string& 
 
 class Indexing {
  public:
-  // `named`: the classes are the user's, not those of a manifest.
+  // `named`: the classes come from the user, not from a manifest.
   Indexing(const IndexOptions& options, bool named, FoundShards found, IndexFolder& folder)
       : options_(options), named_(named), found_(std::move(found)), folder_(folder) {}
 
@@ -182,7 +182,7 @@ absl::Status Indexing::ScanAll(std::span<const Format* const> formats, IndexProg
   return CheckLabelBases();
 }
 
-// A manifest has one number for what its shards store for class 0.
+// A manifest holds a single value for the stored label of class 0.
 absl::Status Indexing::CheckLabelBases() const {
   std::optional<size_t> first;
   for (size_t n = 0; n < shards_.size(); ++n) {
@@ -198,7 +198,8 @@ absl::Status Indexing::CheckLabelBases() const {
   return absl::OkStatus();
 }
 
-// Damage before everything else; of the same kind the first, and a word on the others.
+// Damage comes before all other errors; reports the first error of a kind, and the number of
+// others.
 absl::Status Indexing::WorstStatus() const {
   const ShardFacts* worst = nullptr;
   for (const ShardFacts& shard : shards_) {
@@ -245,7 +246,7 @@ Manifest Indexing::MakeManifest() const {
   return manifest;
 }
 
-// Two records of one key are told apart by number alone, so this is no reason to refuse them.
+// Records with the same key differ only by number, which is no reason to refuse them.
 std::optional<std::string> Indexing::RepeatedKeys() const {
   std::vector<uint64_t> all;
   for (const ShardFacts& shard : shards_)
@@ -287,7 +288,7 @@ std::optional<std::string> Indexing::RepeatedKeys() const {
                       "; a key then finds the first of them, and pack validate calls it an error");
 }
 
-// Names that the user gives to labels which count from 1.
+// The user named the classes of labels that start at 1.
 std::optional<std::string> Indexing::CountedFromOne() const {
   const auto any = [&](bool ShardFacts::*what) {
     return std::ranges::any_of(shards_, [&](const ShardFacts& shard) { return shard.*what; });
@@ -347,7 +348,7 @@ std::vector<std::string> Indexing::Warnings() const {
   return warnings;
 }
 
-// By name, the files that are neither a shard's data nor an index.
+// The files, by name, that are neither a shard's data nor an index.
 std::map<std::string_view, const FileEntry*> FurtherFiles(const Manifest& manifest) {
   std::map<std::string_view, const FileEntry*> files;
   for (const FileEntry& file : manifest.files) files[file.name] = &file;
@@ -373,7 +374,7 @@ void CompareFurtherFiles(const Manifest& was, const Manifest& now,
   for (const auto& [name, file] : before) lines.push_back(absl::StrCat(file->name, " is gone"));
 }
 
-// What two adoptions of the same shards may differ in.
+// Possible differences between two runs of `pack index` on the same shards.
 std::vector<std::string> Differences(const Manifest& was, const Manifest& now) {
   std::vector<std::string> lines;
   const bool rebased = was.label_base != now.label_base;
@@ -430,13 +431,13 @@ absl::Status RefuseDifferences(const std::string& out, std::vector<std::string> 
                     {{"--overwrite"}});
 }
 
-// What the user does not say of classes and splits is taken from manifests beside the shards.
+// Takes classes and splits that the user has not given from manifests beside the shards.
 absl::StatusOr<LabelsBeside> NameFromManifests(FoundShards& found, IndexOptions& options) {
   if (!options.classes.empty()) return LabelsBeside{};
   std::vector<std::string> paths;
   for (const FoundShard& shard : found.shards) paths.push_back(shard.path);
-  // A damaged manifest where the index goes to is for IndexFolder, which refuses it or makes it
-  // anew.
+  // A damaged manifest in the folder of the indexes is left to IndexFolder, which refuses or
+  // rebuilds it.
   if (absl::IsDataLoss(Manifest::Read(found.out).status())) return LabelsBeside{};
   ASSIGN_OR_RETURN(LabelsBeside beside, LabelsBesideShards(paths));
   options.classes = beside.labels.classes;

@@ -103,7 +103,7 @@ TEST_F(IndexShardsTest, EverySampleIsReadFromWhereItLies) {
   }
   EXPECT_THAT(dataset->classes(), IsEmpty());
   EXPECT_THAT(dataset->manifest()->splits, ElementsAre(::testing::Pair("train", samples_.size())));
-  // The folder as a whole may be moved.
+  // The whole folder may be moved.
   std::filesystem::create_directory(folder_ + "/moved");
   for (const char* name : {"in", "out"})
     std::filesystem::rename(folder_ + "/" + name, folder_ + "/moved/" + name);
@@ -123,7 +123,7 @@ TEST_F(IndexShardsTest, BesideTheShards) {
 }
 
 TEST_F(IndexShardsTest, TheImagesAreProbed) {
-  // A GIF of 3 x 2 pixels, as far as its header says.
+  // The header of a GIF of 3 x 2 pixels.
   samples_[0].image = std::string("GIF89a\3\0\2\0\0\0\0;", 14);
   WriteShard(0);
   const absl::StatusOr<IndexReport> report = IndexTo(out_);
@@ -150,7 +150,7 @@ TEST_F(IndexShardsTest, AgainIsUnchanged) {
   EXPECT_EQ(Contents(out_), before);
 }
 
-// Older versions named an index after the whole name of its shard.
+// Older versions named an index after the full name of its shard.
 TEST_F(IndexShardsTest, AnOlderVersionsIndexIsUnchangedUntilOverwritten) {
   ASSERT_TRUE(Adopt().ok());
   const std::map<std::string, std::string> whole = Contents(in_);
@@ -175,7 +175,7 @@ TEST_F(IndexShardsTest, AnOlderVersionsIndexIsUnchangedUntilOverwritten) {
   EXPECT_EQ(Contents(in_), whole);
 }
 
-// An older version took labels that count from 1 as they are stored.
+// An older version kept labels that start at 1 as they are stored.
 TEST_F(IndexShardsTest, AnOlderVersionsLabelsAreToldUntilOverwritten) {
   ASSERT_TRUE(Adopt().ok());
   const std::map<std::string, std::string> whole = Contents(in_);
@@ -242,7 +242,7 @@ TEST_F(IndexShardsTest, DamageWritesNothing) {
   }
 }
 
-// Each read fails once: no index without what it would have said.
+// Makes each read fail once: no index may be written without the data that was not read.
 TEST_F(IndexShardsTest, AReadThatFailsIsAnErrorAndWritesNothing) {
   ASSERT_TRUE(IndexTo(folder_ + "/whole").ok());
   const std::map<std::string, std::string> before = Contents(folder_);
@@ -296,7 +296,7 @@ TEST_F(IndexShardsTest, WhatIsNotOursStays) {
   EXPECT_TRUE(absl::IsInvalidArgument(IndexTo(folder_ + "/file").status()));
   EXPECT_TRUE(absl::IsFailedPrecondition(IndexTo(folder_).status()))
       << "not empty, not the shards'";
-  // An index that pack has not made for this shard.
+  // An index that pack did not make for this shard.
   WriteTestFile(in_ + "/part-3.pidx", "of another tool");
   const std::map<std::string, std::string> before = Contents(in_);
   const absl::Status refused = Adopt().status();
@@ -319,7 +319,7 @@ ssize_t PreadWithoutIndexes(int fd, void* into, size_t size, off_t offset) {
   return ::pread(fd, into, size, offset);
 }
 
-// What could not be read is not said to be another file.
+// A file that could not be read is not reported as a different file.
 TEST_F(IndexShardsTest, AnIndexThatCannotBeReadIsAnError) {
   ASSERT_TRUE(Adopt().ok());
   std::filesystem::remove(in_ + "/manifest.json");
@@ -356,7 +356,7 @@ TEST_F(IndexShardsTest, AFolderOfPackIsNoLeaveToReplace) {
 TEST_F(IndexShardsTest, AKilledRunIsFinishedByTheNext) {
   ASSERT_TRUE(Adopt().ok());
   const std::map<std::string, std::string> whole = Contents(in_);
-  // Killed between the indexes and the manifest, and shards changed since.
+  // Killed between the indexes and the manifest; shards changed since.
   const std::string manifest = in_ + "/manifest.json";
   std::filesystem::create_directories(in_ + "/.pack/stage");
   WriteTestFile(in_ + "/.pack/lock", "");

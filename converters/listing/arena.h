@@ -1,13 +1,12 @@
-// Arena: a growing buffer that samples are loaded into, used again and again without giving memory
-// back in between.
+// Arena: a growing buffer to load samples into; it is reused without returning memory in between.
 //
 //   Arena arena;
 //   std::span<std::byte> room = arena.Allocate(bytes + 1);  // stable until Reset
 //   arena.Reset();                                        // all spans die, the memory stays
 //
-// Lifetime: spans die with Reset or the arena.
+// Lifetime: spans are valid until Reset or the arena's end.
 // Thread-safety: one caller at a time.
-// Errors: none (std::bad_alloc).
+// Errors: std::bad_alloc.
 // Units: bytes; spans are 64-byte aligned.
 #ifndef SHARDPACK_CONVERTERS_LISTING_ARENA_H_
 #define SHARDPACK_CONVERTERS_LISTING_ARENA_H_
@@ -25,8 +24,7 @@ namespace shardpack {
 class Arena {
  public:
   std::span<std::byte> Allocate(size_t bytes) {
-    if (bytes > size_t{PTRDIFF_MAX} - 63)
-      throw std::bad_alloc();  // rounding it up must not wrap around
+    if (bytes > size_t{PTRDIFF_MAX} - 63) throw std::bad_alloc();  // rounding up must not overflow
     const size_t padded = (bytes + 63) & ~size_t{63};
     while (current_ < blocks_.size() && blocks_[current_].bytes - used_ < padded) {
       ++current_;
@@ -41,7 +39,7 @@ class Arena {
     used_ += padded;
     return {at, bytes};
   }
-  // Gives back the unused end of the most recent allocation.
+  // Returns the unused end of the most recent allocation.
   void TrimLast(std::span<std::byte> last, size_t keep_bytes) {
     const size_t begin = static_cast<size_t>(last.data() - blocks_[current_].data.get());
     used_ = begin + ((keep_bytes + 63) & ~size_t{63});

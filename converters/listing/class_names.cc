@@ -42,7 +42,7 @@ std::vector<std::string> DoubtfulClassNames(std::span<const std::string> classes
   for (const std::string& name : classes) {
     if (name != absl::StripAsciiWhitespace(name)) blanks.push_back(absl::StrCat("\"", name, "\""));
   }
-  // Of one among others the line above tells.
+  // If there are groups, the line above already reports names with blanks.
   if (!blanks.empty() && groups.empty()) {
     lines.push_back(
         absl::StrCat("names of classes begin or end with a blank: ", FirstFew(blanks, kNamed),

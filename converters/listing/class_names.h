@@ -1,5 +1,5 @@
-// Class names that may be slips: "Cat" and "cat", "dog" and "dog ", which are told apart although
-// they may be meant as one; " dog".
+// Class names that may be typing errors: "Cat" and "cat", or "dog" and "dog ", which count as two
+// classes although they may be meant as one; " dog".
 //
 //   for (const std::string& line : DoubtfulClassNames(listing.classes)) Warn(line);
 #ifndef SHARDPACK_CONVERTERS_LISTING_CLASS_NAMES_H_
@@ -11,14 +11,14 @@
 
 namespace shardpack {
 
-// One line that names the first few, or nothing.
+// One line that lists the first few, or nothing.
 std::vector<std::string> DoubtfulClassNames(std::span<const std::string> classes);
 
-// Of a name that is not among the classes, the first of them that it may be meant for, as in
-// ` (there is "cat ")`; "" when there is none.
+// For a name that is not a class, the first class that it may stand for, as in ` (there is "cat
+// ")`; "" if there is none.
 std::string AlikeClass(std::span<const std::string> classes, const std::string& name);
 
-// "nan", "NULL", "None", "N/A", blanks: what programs write where there is no value.
+// "nan", "NULL", "None", "N/A", blanks: what programs write for a missing value.
 bool StandsForNoValue(const std::string& text);
 
 }  // namespace shardpack

@@ -1,13 +1,12 @@
-// UseCommonShape: options for a layout of pixels of one shape, where the images have one already.
+// UseCommonShape: sets the pixel options of a fixed-shape layout from images that share one shape.
 //
-//   absl::Status status = UseCommonShape(listing, &options.pixels);   // as --resize exact would say
+//   absl::Status status = UseCommonShape(listing, &options.pixels);   // as --resize exact would do
 //
-// Sets the size that all images have when they are upright, to which nothing is resized, and where
-// no colors are asked for, those that all of them have.
+// Sets the size that all images have when upright, so that none is resized, and, unless colors are
+// given, the colors that all of them have. The listing must be probed.
 //
 // Thread-safety: a pure function.
-// Errors: InvalidArgument when the images have several sizes, which names two; the listing has been
-// probed.
+// Errors: InvalidArgument, naming two images, when sizes differ.
 // Units: pixels.
 #ifndef SHARDPACK_CONVERTERS_LISTING_COMMON_SHAPE_H_
 #define SHARDPACK_CONVERTERS_LISTING_COMMON_SHAPE_H_

@@ -1,4 +1,4 @@
-// FindSkip: the skip of a row, where skips ascend by row as those of a listing do.
+// FindSkip: looks up the skip of a row; skips are sorted by row, as in a listing.
 //
 //   if (FindSkip(listing.skips, row) != nullptr) continue;
 //
@@ -15,14 +15,14 @@
 
 namespace shardpack {
 
-// How many of the skips are of rows before this one.
+// The number of skips for rows before this one.
 inline size_t SkipsBefore(std::span<const Skip> skips, uint64_t row) {
   const auto found = std::lower_bound(skips.begin(), skips.end(), row,
                                       [](const Skip& skip, uint64_t at) { return skip.row < at; });
   return static_cast<size_t>(found - skips.begin());
 }
 
-// Null when the row has none.
+// Null if the row has none.
 inline const Skip* FindSkip(std::span<const Skip> skips, uint64_t row) {
   const size_t place = SkipsBefore(skips, row);
   return place < skips.size() && skips[place].row == row ? &skips[place] : nullptr;

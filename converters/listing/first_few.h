@@ -1,5 +1,5 @@
-// FirstFew: the first few of many names, for a message. FirstLines: the same, one a line, of lines
-// that come in any order.
+// FirstFew: the first few of many names, for a message. FirstLines: the same for lines added in any
+// order, one per line.
 //
 //   FirstFew(std::vector<std::string>{"a", "b", "c", "d"}, 3);   // "a, b, c and 1 more"
 //   FirstLines lines;
@@ -20,10 +20,10 @@
 
 namespace shardpack {
 
-// `shown`: the first of `count` names, as they are printed.
+// `shown`: the first of `count` names, as printed.
 std::string AndMore(const std::vector<std::string>& shown, size_t count);
 
-// Of any range of strings; escaped for a terminal.
+// Takes any range of strings; escapes them for a terminal.
 template <typename Names>
 std::string FirstFew(const Names& names, size_t most) {
   std::vector<std::string> shown;
@@ -34,12 +34,12 @@ std::string FirstFew(const Names& names, size_t most) {
   return AndMore(shown, names.size());
 }
 
-// Lines are taken as they are printed.
+// Lines are printed unchanged.
 class FirstLines {
  public:
   void Add(std::string line);
   uint64_t count() const { return count_; }
-  // At most five, in the order of their bytes.
+  // At most five, sorted by bytes.
   std::string Text() const;
 
  private:

@@ -1,5 +1,5 @@
-// HiddenEntries: what programs leave among images and nobody means to pack: folders whose name
-// begins with a dot (.ipynb_checkpoints, .git), __MACOSX, and the ._ files of macOS.
+// HiddenEntries: entries that programs leave among images and that should not be packed: folders
+// whose name begins with a dot (.ipynb_checkpoints, .git), __MACOSX, and the ._ files of macOS.
 //
 //   if (IsHiddenFolder(name)) hidden.AddFolder(path);
 //   hidden.Report(listing);   // a note that names them
@@ -18,12 +18,12 @@
 
 namespace shardpack {
 
-// In Listing::ignored in place of an extension; a name's extension holds no dot.
+// Used in Listing::ignored in place of an extension; real extensions contain no dot.
 inline constexpr std::string_view kHiddenFiles = "._*";
 
 bool IsHiddenFolder(std::string_view name);
 bool IsHiddenFile(std::string_view name);
-// The part of a folder's path that ends with its first hidden component; "" when it has none.
+// The folder's path up to and including its first hidden component; "" if it has none.
 std::string_view HiddenFolderOf(std::string_view folder);
 
 class HiddenEntries {
@@ -31,13 +31,13 @@ class HiddenEntries {
   void AddFolder(std::string_view path) { folders_.emplace(path); }
   void AddFile(std::string path);
   void Add(const HiddenEntries& other);
-  // A note, and the files in listing.ignored.
+  // Adds a note, and counts the files in listing.ignored.
   void Report(Listing& listing) const;
 
  private:
   std::set<std::string, std::less<>> folders_;
   uint64_t files_ = 0;
-  std::string first_file_;  // bytewise
+  std::string first_file_;  // in byte order
 };
 
 }  // namespace shardpack

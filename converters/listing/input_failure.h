@@ -1,11 +1,11 @@
-// InputFailure: what an error of reading one input means: a fact about it, which is a skip, or an
-// error of the run.
+// InputFailure: classifies an error of reading one input: as a fact about the input, which is a
+// skip, or as an error of the run.
 //
-//   if (fd < 0) return InputFailure(row, "open", path, errno);     // a Skip, or a Status that ends the run
+//   if (fd < 0) return InputFailure(row, "open", path, errno);  // a Skip, or a Status ending the run
 //
-// A file that is not there, may not be read or is no file is skipped and listed. A lack of
-// descriptors or memory and a disk that fails say nothing about the input: they end the run, which
-// resumes.
+// An input that is missing, may not be read or is not a file is skipped and listed. Running out of
+// descriptors or memory, or a failing disk, says nothing about the input: it ends the run, which
+// can be resumed.
 //
 // Errors: they are the result.
 #ifndef SHARDPACK_CONVERTERS_LISTING_INPUT_FAILURE_H_
@@ -23,13 +23,13 @@ namespace shardpack {
 
 class InputFailure {
  public:
-  // Of a system call on `path`.
+  // For a failed system call on `path`.
   InputFailure(uint64_t row, std::string_view operation, std::string_view path, int error_number);
-  // Of a reader; what it calls damage is `damage`.
+  // For a reader's error; `damage` is the reason for what the reader reports as damage.
   InputFailure(uint64_t row, const absl::Status& status, SkipReason damage);
 
   const Skip* skip() const { return std::get_if<Skip>(&what_); }
-  // In each variant that can hold a skip and a status.
+  // Converts to any variant that can hold a skip and a status.
   template <typename... Others>
   operator std::variant<Others...>() && {  // NOLINT: returned as it is
     if (Skip* skip = std::get_if<Skip>(&what_)) return std::move(*skip);

@@ -19,7 +19,7 @@ bool AllDigits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), IsDigit);
 }
 
-// The folder number `index` of a folder's path; nullopt when the path is not that deep.
+// The folder at level `index` of a folder's path; nullopt if the path is not that deep.
 std::optional<std::string_view> Component(std::string_view folder, int index) {
   for (; !folder.empty(); --index) {
     const size_t slash = folder.find('/');
@@ -42,7 +42,7 @@ absl::Status WithoutClass(const LabelOptions& options, const Listing& listing, u
       "without labels with --label-from none"));
 }
 
-// Where byte order and number order part, which surprises whoever numbered the folders.
+// Warns if byte order and number order differ, which surprises users with numbered folders.
 void WarnAboutNumbers(const std::vector<std::string>& classes, Listing& listing) {
   if (!std::all_of(classes.begin(), classes.end(), AllDigits)) return;
   const auto wrong =

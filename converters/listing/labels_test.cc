@@ -135,8 +135,7 @@ TEST(NaturalLessTest, IsATotalOrder) {
                                            "a1", "a1b", "a02", "a2b", "a10", "b"};
   for (size_t i = 0; i < sorted.size(); ++i) {
     for (size_t j = 0; j < sorted.size(); ++j) {
-      if (sorted[i] == "1" || sorted[i] == "01")
-        continue;  // equal by value: their order is the bytes'
+      if (sorted[i] == "1" || sorted[i] == "01") continue;  // equal by value: ordered by bytes
       if (sorted[j] == "1" || sorted[j] == "01") continue;
       EXPECT_EQ(NaturalLess(sorted[i], sorted[j]), i < j) << sorted[i] << " " << sorted[j];
     }

@@ -5,7 +5,7 @@
 namespace shardpack {
 namespace {
 
-// Every part is led by its length, so that no two listings feed the same bytes.
+// Every part is preceded by its length, so that no two listings feed the same bytes.
 class ListingDigest {
  public:
   template <typename T>
@@ -48,7 +48,7 @@ Digest Listing::ComputeDigest() const {
     digest.AddNumber(static_cast<uint64_t>(skip.reason));
     digest.AddText(skip.detail);
   }
-  // What plain folders do not have leaves their digest as it is.
+  // Columns that plain folders do not have must not change their digest.
   if (left_out > 0) digest.AddNamed("left out", left_out);
   if (!fields.empty()) {
     digest.AddNamed("fields", fields.size());

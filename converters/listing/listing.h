@@ -1,16 +1,16 @@
-// Listing: every input of a build as sorted columns: where it is, how large, and its class. The
-// first input of a plan.
+// Listing: every input of a build as sorted columns: its path, size and class. Plans are made from
+// it.
 //
 //   Listing listing = *source.List();
 //   for (uint64_t row = 0; row < listing.rows(); ++row) Use(listing.Path(row), listing.bytes[row]);
 //
-// Order: by folder, then by name, both bytewise, so that the same tree gives the same listing on
-// every machine.
+// Order: by folder, then by name, both by bytes, so the same tree gives the same listing on every
+// machine.
 //
 // Thread-safety: const from any thread.
 // Units: bytes; nanoseconds.
-// Memory: 32 bytes a row beside the file name (56 once probed), and each folder's path once; the
-// columns that only some sources fill cost nothing where they are empty.
+// Memory: 32 bytes per row plus the file name (56 once probed), and each folder's path once;
+// columns that only some sources fill cost nothing when empty.
 #ifndef SHARDPACK_CONVERTERS_LISTING_LISTING_H_
 #define SHARDPACK_CONVERTERS_LISTING_LISTING_H_
 
@@ -28,60 +28,60 @@
 
 namespace shardpack {
 
-// A field beside the image.
+// A field besides the image.
 struct ListedField {
   std::string name;    // as in FieldView
-  std::string suffix;  // its file has the image's name up to the last dot, a dot and this; "" = it
-                       // is no file
+  std::string suffix;  // its file is named like the image up to the last dot, then a dot and this;
+                       // "" = not a file
   friend bool operator==(const ListedField&, const ListedField&) = default;
 };
 
-// A folder of the source that could not be listed: what it holds is not known.
+// A folder of the source that could not be listed: its contents are unknown.
 struct UnreadFolder {
   std::string path;  // relative to the root
   SkipReason reason = SkipReason::kPermission;
   friend bool operator==(const UnreadFolder&, const UnreadFolder&) = default;
 };
 
-// A size in Listing::field_bytes that stands for a field that the row lacks.
+// In Listing::field_bytes: the row lacks the field.
 inline constexpr uint64_t kNoPart = std::numeric_limits<uint64_t>::max();
 
 struct Listing {
   std::string root;                  // absolute path of the source; not part of the digest
   std::vector<std::string> folders;  // those with rows, relative to root, "" = root itself; sorted
-  std::vector<uint32_t> folder;      // per row: position in `folders`
+  std::vector<uint32_t> folder;      // per row: index into `folders`
   std::vector<uint64_t> name_ends;   // per row: end of its file name in `names`
   std::string names;
   std::vector<uint64_t> bytes;
   std::vector<int64_t> mtime_ns;             // freshness only; not part of the digest
-  std::vector<int32_t> label;                // per row: position in `classes`, or -1
+  std::vector<int32_t> label;                // per row: index into `classes`, or -1
   std::vector<std::string> classes;          // ordered
-  std::vector<Skip> skips;                   // rows known to be unusable, ascending by row
-  std::vector<UnreadFolder> unread_folders;  // each is also a skip; by path
+  std::vector<Skip> skips;                   // rows known to be unusable, sorted by row
+  std::vector<UnreadFolder> unread_folders;  // each also has a skip; sorted by path
   std::map<std::string, uint64_t>
       ignored;  // files of other extensions, by lower-cased extension ("" = none)
-  std::vector<std::string> warnings;  // for the user, each ending with the option that answers it
+  std::vector<std::string> warnings;  // for the user; each ends with the option that resolves it
   std::vector<std::string>
-      notes;  // what the source has made of it where nothing was said, the same way
-  bool split_by_folder = false;  // so found: the first folder of each path is its split
-  uint64_t left_out = 0;         // inputs that options of the source leave out; they are no rows
-  // Filled only by sources that know them (else empty).
+      notes;  // what the source assumed where nothing was specified, in the same form
+  bool split_by_folder = false;  // the source found that the first folder of each path is its split
+  uint64_t left_out = 0;         // inputs left out by options of the source; they have no row
+  // Filled only by sources that have them (else empty).
   std::vector<ListedField> fields;
   std::vector<uint64_t>
-      field_bytes;  // rows x fields, row by row; kNoPart where a row lacks the field
-  std::vector<int64_t> field_mtime_ns;  // the same, of those that are files; freshness only
-  std::vector<uint64_t> places;  // rows x (1 + fields): where the source finds image and fields, in
-                                 // its own way of counting
+      field_bytes;  // rows x fields, row-major; kNoPart if the row lacks the field
+  std::vector<int64_t> field_mtime_ns;  // the same, for fields that are files; freshness only
+  std::vector<uint64_t> places;  // rows x (1 + fields): position of image and fields, meaningful
+                                 // only to the source
   std::optional<Digest>
-      content_digest;  // of fields that are no files: the source made them while it listed
+      content_digest;  // of fields that are not files: the source made them while listing
   std::vector<uint64_t> key_ends;  // per row: end of its given key in `keys`
   std::string keys;
-  std::vector<std::string> splits;  // given splits, portable names
-  std::vector<uint16_t> split;      // per row: position in `splits`
+  std::vector<std::string> splits;  // given splits, with portable names
+  std::vector<uint16_t> split;      // per row: index into `splits`
   // Filled by the probe pass only (else empty).
   std::vector<ImageInfo> images;
   std::vector<uint64_t> content_hash;  // XXH3-64 of the file
-  // The same of the row's fields, where there are some; not part of the digest.
+  // The same for the row's fields, if it has any; not part of the digest.
   std::vector<uint64_t> fields_hash;
 
   uint64_t rows() const { return bytes.size(); }
@@ -94,7 +94,7 @@ struct Listing {
     const uint64_t begin = row == 0 ? 0 : key_ends[row - 1];
     return std::string_view(keys).substr(begin, key_ends[row] - begin);
   }
-  // Of the image and all fields.
+  // Image and all fields together.
   uint64_t SampleBytes(uint64_t row) const {
     uint64_t sum = bytes[row];
     for (size_t f = 0; f < fields.size(); ++f) sum += FieldBytes(row, f);
@@ -111,18 +111,18 @@ struct Listing {
     const std::string& parent = folders[folder[row]];
     return parent.empty() ? std::string(Name(row)) : parent + "/" + std::string(Name(row));
   }
-  // Appends Path(row) to `out`; for hot paths that reuse their string.
+  // Appends Path(row) to `out`; for hot paths that reuse a string.
   void AppendPath(uint64_t row, std::string& out) const {
     const std::string& parent = folders[folder[row]];
     if (!parent.empty()) out.append(parent).push_back('/');
     out.append(Name(row));
   }
-  // Over paths, sizes, labels, classes, skips, what else the source gives and, once probed, what
-  // the probe pass found; not over root, mtimes and places.
+  // Covers paths, sizes, labels, classes, skips, the source's further columns and, once probed, the
+  // results of the probe pass; not root, mtimes and places.
   Digest ComputeDigest() const;
 };
 
-// Over when the rows' images and fields were last modified: Listing::mtime_ns and field_mtime_ns.
+// Covers modification times of images and fields: Listing::mtime_ns and field_mtime_ns.
 Digest TimesDigest(const std::vector<int64_t>& mtime_ns,
                    const std::vector<int64_t>& field_mtime_ns);
 

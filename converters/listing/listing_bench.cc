@@ -1,8 +1,8 @@
-// How fast a folder is listed and planned, and what a listing costs in memory.
+// Measures how fast a folder is listed and planned, and how much memory a listing takes.
 //
 //   ./bazelw run //converters/listing:listing_bench -- /data/train
 //
-// Without a folder: 20,000 files made in a temporary one, and a plan of a million rows made up in
+// Without a folder: 20,000 files in a temporary folder, and a plan of a million rows generated in
 // memory.
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
@@ -22,7 +22,7 @@ namespace shardpack {
 namespace {
 
 constexpr LayoutSpec kLayouts[] = {{"default", ""}};
-// About what a tar shard costs.
+// About the overhead of a tar shard.
 constexpr Format kTarLike = {
     .name = "tar-like",
     .doc = "",
@@ -62,7 +62,7 @@ void BM_List(benchmark::State& state, const std::string& folder) {
   state.counters["files"] = static_cast<double>(rows);
   state.counters["files/s"] =
       benchmark::Counter(static_cast<double>(rows), benchmark::Counter::kIsIterationInvariantRate);
-  // Of the first benchmark that runs, in a process of its own.
+  // Valid for the first benchmark that runs, in a separate process.
   state.counters["peak_bytes_per_file"] =
       static_cast<double>(PeakBytes() - before) / static_cast<double>(rows);
 }

@@ -5,7 +5,7 @@
 namespace shardpack {
 namespace {
 
-// Row by row, `added` behind what there is.
+// Appends the values of `added` to each row of `column`.
 template <typename T>
 std::vector<T> Widened(const std::vector<T>& column, size_t width, const std::vector<T>& added,
                        size_t added_width, uint64_t rows) {

@@ -1,14 +1,14 @@
-// MadeFields: fields that are no files: a source made them while it listed, and keeps their bytes.
+// MadeFields: fields that are not files: a source makes them while it lists, and keeps their bytes.
 //
 //   MadeFields made({"txt", "json"});
-//   made.Add("a caption");  made.AddMissing();      // for each row each field, in their order
+//   made.Add("a caption");  made.AddMissing();      // for each row, each field in order
 //   made.AppendTo(listing);                         // columns of sizes and places, and the digest
 //   std::optional<Bytes> bytes = made.Get(place, size);
 //
-// Lifetime: Get answers views of this object.
+// Lifetime: Get returns views of this object.
 // Thread-safety: const from any thread.
-// Errors: none; Get answers nullopt for what was never added.
-// Memory: all bytes, and 16 a field of a row.
+// Errors: Get returns nullopt for anything that was never added.
+// Memory: all bytes, and 16 per field of a row.
 #ifndef SHARDPACK_CONVERTERS_LISTING_MADE_FIELDS_H_
 #define SHARDPACK_CONVERTERS_LISTING_MADE_FIELDS_H_
 
@@ -32,16 +32,16 @@ class MadeFields {
   void Add(std::string_view bytes);
   void AddMissing();
 
-  // Behind the fields that the listing has, which are files.
+  // Adds them after the fields that the listing already has, which are files.
   void AppendTo(Listing& listing) const;
 
   std::optional<Bytes> Get(uint64_t place, uint64_t bytes) const;
 
  private:
   std::vector<std::string> names_;
-  std::string bytes_;  // end to end
+  std::string bytes_;  // concatenated
   std::vector<uint64_t> places_,
-      sizes_;  // rows x names; the size of one that is missing is kNoPart
+      sizes_;  // rows x names; kNoPart for a missing field
 };
 
 }  // namespace shardpack

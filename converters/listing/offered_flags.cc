@@ -9,7 +9,7 @@ namespace shardpack {
 namespace {
 
 constexpr char kUrl[] = "shardpack/offered-flags";
-// A word holds no NUL: neither does a command line.
+// A word contains no NUL, since a command line cannot.
 constexpr char kEndOfWord = '\0', kEndOfOffer = '\n';
 
 }  // namespace

@@ -1,10 +1,10 @@
-// Offered flags: what to add to the command so that an error does not come again. Libraries name
-// the flags, the command line prints the whole command.
+// Offered flags: flags that, added to the command, avoid an error. Libraries attach the flags to
+// the status; the command line prints the whole command.
 //
 //   return OfferFlags(absl::InvalidArgumentError("..."), {{"--split-by", "dir"}});
 //   for (const auto& words : OfferedFlags(status)) Print(command, words);
 //
-// Errors: none; a status without offers has none.
+// A status without offers gives an empty list.
 #ifndef SHARDPACK_CONVERTERS_LISTING_OFFERED_FLAGS_H_
 #define SHARDPACK_CONVERTERS_LISTING_OFFERED_FLAGS_H_
 
@@ -17,7 +17,7 @@
 namespace shardpack {
 
 using FlagWords = std::vector<std::string>;  // "--exclude", "/extra/"
-// In place of flags: another verb, with the source and the output that were given.
+// Instead of flags: another verb, with the given source and output.
 inline constexpr std::string_view kOfferConvert = "convert";
 
 absl::Status OfferFlags(absl::Status status, const std::vector<FlagWords>& offers);

@@ -1,16 +1,16 @@
-// PathFilter: which files of a folder are inputs, by extension and by the globs of --include and
-// --exclude.
+// PathFilter: decides which files of a folder are inputs, by extension and by the globs of
+// --include and --exclude.
 //
 //   PathFilter filter({}, false, {}, {"thumbs/", "*_mask.png"});   // the extensions of images
 //   if (filter.HasInputExtension(name) && filter.Accepts(folder, name)) ...
 //   if (filter.ExcludesFolder("cat/thumbs")) ...
 //
-// Globs: `*` and `?` stop at a slash, `**` does not (the pattern then matches as if slashes were
-// letters). A pattern without a slash is compared with the name alone; one that begins with a slash
-// with the whole path from the root; one that ends with a slash is for folders, which --exclude
-// then leaves out with all below them. Which have matched is kept.
+// Globs: `*` and `?` stop at a slash; in a pattern with `**` no wildcard does. A pattern without a
+// slash is compared with the name only; one that begins with a slash, with the whole path from the
+// root; one that ends with a slash matches folders, and --exclude then leaves out everything below
+// them. The filter records which globs have matched.
 //
-// Lifetime: stays where it was made.
+// Lifetime: do not move it.
 // Thread-safety: const from any thread.
 #ifndef SHARDPACK_CONVERTERS_LISTING_PATH_FILTER_H_
 #define SHARDPACK_CONVERTERS_LISTING_PATH_FILTER_H_
@@ -34,7 +34,7 @@ class PathFilter {
   bool Accepts(std::string_view folder, std::string_view name) const;
   bool ExcludesFolder(const std::string& path) const;
 
-  // Of the patterns that have matched nothing so far, what to say about each.
+  // One message for each pattern that has matched nothing so far.
   std::vector<std::string> Unmatched() const;
 
  private:
@@ -42,13 +42,13 @@ class PathFilter {
     Glob(std::string_view flag_name, std::string_view given);
     bool Matches(const char* path, const char* name) const;
 
-    std::string flag, text;  // as they were given
+    std::string flag, text;  // as given
     std::string pattern;
     bool name_only = false, for_folders = false;
     int flags = 0;
     mutable std::atomic<bool> matched = false;
   };
-  // Whether one of them matches; those that never have are asked in any case.
+  // Whether one of them matches; globs that never matched before are always tried.
   static bool AnyMatches(const std::deque<Glob>& globs, bool folders, const char* path,
                          const char* name);
 
@@ -57,8 +57,8 @@ class PathFilter {
   std::deque<Glob> include_, exclude_;
 };
 
-// The lower-cased text after a name's last dot, "" without one; "" as well for what is no extension
-// by any convention: digits alone, or more than 16 bytes.
+// The lower-cased text after a name's last dot; "" if there is no dot, or the text is not a
+// plausible extension: only digits, or more than 16 bytes.
 std::string NameExtension(std::string_view name);
 
 }  // namespace shardpack

@@ -34,7 +34,7 @@ TEST(PathFilterTest, OtherExtensions) {
 
 TEST(PathFilterTest, SaysWhichMatchNothing) {
   const PathFilter filter = Globs({"cat/*", "*.png", "dgo/*"}, {"cat", "thumbs/", "tmp/", "it's"});
-  EXPECT_TRUE(filter.Accepts("cat", "1.png"));  // by the first, but the second matches too
+  EXPECT_TRUE(filter.Accepts("cat", "1.png"));  // matched by the first, but the second matches too
   EXPECT_TRUE(filter.ExcludesFolder("cat/thumbs"));
   EXPECT_EQ(filter.Unmatched(),
             (Texts{"--include dgo/* matches no image",

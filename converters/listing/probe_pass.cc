@@ -17,9 +17,9 @@
 namespace shardpack {
 namespace {
 
-constexpr uint64_t kChunk = 64;  // rows a task
+constexpr uint64_t kChunk = 64;  // rows per task
 
-// Over the fields beside the image.
+// Covers the fields besides the image.
 uint64_t FieldsHash(std::span<const FieldView> fields) {
   uint64_t hash = 0;
   for (const FieldView& field : fields.subspan(1)) {
@@ -56,7 +56,7 @@ absl::Status RunProbePass(const SampleSource& source, const ProbeOptions& option
   listing.images.assign(rows, ImageInfo());
   listing.content_hash.assign(rows, 0);
   if (!listing.fields.empty()) listing.fields_hash.assign(rows, 0);
-  std::mutex mutex;  // over `found` and `failed`
+  std::mutex mutex;  // guards `found` and `failed`
   absl::Status failed;
   std::atomic<bool> ended = false;
   std::vector<Skip> found;

@@ -4,12 +4,12 @@
 //   RunProbePass(source, {.level = ProbeLevel::kStructure}, io_pool, listing, probed);
 //   listing.images[row].width;  listing.content_hash[row];
 //
-// What cannot be read or is no usable image becomes a skip of the listing. Rows with a skip have a
-// zeroed image and hash.
+// An input that cannot be read or is not a usable image becomes a skip of the listing. Rows with a
+// skip have a zeroed image and hash.
 //
 // Lifetime: borrows for the call.
 // Thread-safety: one caller; uses all threads of the pool.
-// Errors: I/O errors that say nothing about an input; the listing then is not to be used.
+// Errors: I/O errors that say nothing about an input; do not use the listing then.
 #ifndef SHARDPACK_CONVERTERS_LISTING_PROBE_PASS_H_
 #define SHARDPACK_CONVERTERS_LISTING_PROBE_PASS_H_
 
@@ -24,13 +24,13 @@
 
 namespace shardpack {
 
-// `probed` is raised with each row done; setting `stop` ends the pass early, the listing then is
-// not to be used.
+// Increments `probed` for each finished row; setting `stop` ends the pass early. Do not use the
+// listing then.
 absl::Status RunProbePass(const SampleSource& source, const ProbeOptions& options, IoPool& pool,
                           Listing& listing, std::atomic<uint64_t>& probed,
                           const std::atomic<bool>* stop = nullptr);
 
-// The reason under which an image of that verdict is skipped; the verdict is not kOk.
+// The reason to skip an image with that verdict, which is not kOk.
 SkipReason SkipReasonOf(ProbeVerdict verdict);
 
 }  // namespace shardpack

@@ -1,15 +1,16 @@
-// SampleSource: where samples come from: lists them once, then loads any of them, in any order,
+// SampleSource: an interface to samples: lists them once, then loads any of them, in any order,
 // from any thread.
 //
 //   absl::StatusOr<Listing> listing = source.List();
 //   LoadResult loaded = source.Load(*listing, row, arena);
-//   if (const Skip* skip = std::get_if<Skip>(&loaded)) ...  else  Use(std::get<LoadedSample>(loaded).fields);
+//   if (const Skip* skip = std::get_if<Skip>(&loaded)) ...
+//   else Use(std::get<LoadedSample>(loaded).fields);
 //
-// Lifetime: what Load returns dies with arena.Reset().
-// Thread-safety: List one caller; Load any thread at once, each with its own arena.
-// Errors: List answers InvalidArgument for a source that is missing, empty or no source, and an I/O
-// status when listing breaks off; a bad input is a Skip, never a Status, and a read that fails is
-// never a Skip. Load never blocks on a FIFO.
+// Lifetime: what Load returns is valid until arena.Reset().
+// Thread-safety: List one caller; Load from any thread, each with its own arena.
+// Errors: List returns InvalidArgument for a source that is missing, empty or unsuitable, and an
+// I/O status when listing fails; a bad input is a Skip, never a Status, and a failed read is never
+// a Skip. Load never blocks on a FIFO.
 #ifndef SHARDPACK_CONVERTERS_LISTING_SAMPLE_SOURCE_H_
 #define SHARDPACK_CONVERTERS_LISTING_SAMPLE_SOURCE_H_
 
@@ -27,21 +28,20 @@
 namespace shardpack {
 
 struct LoadedSample {
-  std::span<const FieldView> fields;  // [0] = image; the span and the bytes lie in the arena
-  // Of pixels without a header (ImageFormat::kRaw), which no probe can know; else unknown.
+  std::span<const FieldView> fields;  // [0] = image; the span and the bytes are in the arena
+  // For pixels without a header (ImageFormat::kRaw), which cannot be probed; else unknown.
   ImageInfo image = {};
 };
-// A Status is no fact about the input (see InputFailure): the run ends with it.
+// A Status says nothing about the input (see InputFailure): it ends the run.
 using LoadResult = std::variant<LoadedSample, Skip, absl::Status>;
 
 class SampleSource {
  public:
   virtual ~SampleSource() = default;
   virtual absl::StatusOr<Listing> List() = 0;
-  // Inputs found so far, counted while List runs, for progress.
+  // Number of inputs found so far while List runs, for progress.
   virtual uint64_t listed() const { return 0; }
-  // The fields of that row. `listing` is the one that List returned, or an equal one read from a
-  // plan.
+  // The fields of a row. `listing` is the one that List returned, or an equal one read from a plan.
   virtual LoadResult Load(const Listing& listing, uint64_t row, Arena& arena) const = 0;
 };
 

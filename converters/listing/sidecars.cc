@@ -19,7 +19,7 @@ constexpr std::string_view kAnswer =
     "part "
     "for none";
 
-// One part's file, while the rows are sorted out.
+// One part's file, while rows are being paired.
 struct Part {
   uint32_t folder;
   std::string_view stem;
@@ -86,7 +86,7 @@ class Pairing {
     }
   }
 
-  // Those whose files were all parts.
+  // Drops folders that held only parts.
   void DropEmptyFolders() {
     std::vector<bool> used(into_.folders.size(), false);
     for (const uint32_t folder : into_.folder) used[folder] = true;
@@ -126,7 +126,7 @@ class Pairing {
     for (size_t s = 0; s < sidecars_.size(); ++s) {
       const Part* part = Find(row, s);
       const Skip* unusable = part == nullptr ? nullptr : FindSkip(from_.skips, part->row);
-      // What is no image may well be a caption.
+      // A file that is not an image may well be a caption.
       if (unusable != nullptr && unusable->reason == SkipReason::kEmpty) unusable = nullptr;
       if (part == nullptr || unusable != nullptr) {
         AddField(kNoPart, 0, 0);
@@ -171,7 +171,7 @@ class Pairing {
   std::vector<bool> is_part_, wanted_;
 };
 
-// Takes the fields that some sample lacks away from all.
+// Removes the fields that some sample lacks from all rows.
 void DropIncomplete(Listing& listing) {
   std::vector<bool> drop;
   for (const uint64_t rows : CountGaps(listing)) drop.push_back(rows > 0);
@@ -325,7 +325,7 @@ absl::Status SettleMissingParts(MissingPart missing, Listing& listing) {
   listing.skips.insert(listing.skips.end(), found.begin(), found.end());
   std::sort(listing.skips.begin(), listing.skips.end(),
             [](const Skip& a, const Skip& b) { return a.row < b.row; });
-  // Sums over sizes stay sums: what is skipped has no part.
+  // So that sums over sizes stay correct: skipped rows have no parts.
   std::replace(listing.field_bytes.begin(), listing.field_bytes.end(), kNoPart, uint64_t{0});
   return absl::OkStatus();
 }

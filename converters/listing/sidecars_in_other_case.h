@@ -1,8 +1,8 @@
-// SidecarsInOtherCase: files that would be sidecars but for the case of their extension: a.TXT
-// where --sidecars has txt.
+// SidecarsInOtherCase: finds files that would be sidecars if the case of their extension matched:
+// a.TXT when --sidecars has txt.
 //
-//   other_case.Look(sidecars, "cat", "a.TXT");   // at each file that is ignored
-//   other_case.Warn(listing);                    // one line, or none
+//   other_case.Look(sidecars, "cat", "a.TXT");   // for each ignored file
+//   other_case.Warn(listing);                    // at most one line
 #ifndef SHARDPACK_CONVERTERS_LISTING_SIDECARS_IN_OTHER_CASE_H_
 #define SHARDPACK_CONVERTERS_LISTING_SIDECARS_IN_OTHER_CASE_H_
 

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
-// As FolderSource walks them: each file has its place in the list as its size.
+// As FolderSource lists them: each file's size is its position in the list.
 Listing Walked(std::vector<std::string> paths) {
   Listing listing = testing::MakeListing(std::move(paths));
   for (uint64_t row = 0; row < listing.rows(); ++row) {
@@ -112,10 +112,10 @@ TEST(SidecarsTest, OrWhereItIs) {
   ASSERT_TRUE(PairSidecars(sidecars, MissingPart::kKeep, listing).ok());
   EXPECT_THAT(Paths(listing), ElementsAre("1.jpg", "2.jpg", "3.json", "4.jpg"));
   EXPECT_FALSE(listing.HasField(0, 0));
-  EXPECT_TRUE(listing.HasField(0, 1));  // empty, and there
+  EXPECT_TRUE(listing.HasField(0, 1));  // empty, but present
   EXPECT_TRUE(listing.HasField(1, 0));
   EXPECT_EQ(listing.SampleBytes(0), 100u + 101);
-  ASSERT_EQ(listing.skips.size(), 2u);  // a part of no image, and one that cannot be read
+  ASSERT_EQ(listing.skips.size(), 2u);  // a part without an image, and one that cannot be read
   EXPECT_EQ(listing.skips[0].reason, SkipReason::kUnpaired);
   EXPECT_EQ(listing.skips[1].reason, SkipReason::kPermission);
   ASSERT_EQ(listing.warnings.size(), 1u);

@@ -1,5 +1,4 @@
-// Skip: one input that is left out of the dataset, and why. Skips are data, listed in
-// skipped.jsonl.
+// Skip: one input left out of the dataset, and the reason. Skips are data, listed in skipped.jsonl.
 //
 //   Skip skip{row, SkipReason::kTruncated, "no EOI marker"};
 //   line["reason"] = SkipReasonName(skip.reason);
@@ -31,7 +30,7 @@ enum class SkipReason : uint8_t {
   kDangling,
   kDuplicateKey,
   kUnpaired,
-  // Passed the probe, and was lost when its pixels were to be changed: counted as failed.
+  // Passed the probe but could not be decoded or re-encoded: counted as failed.
   kDecodeFailed,
   kBadLabel,
 };
@@ -42,7 +41,7 @@ inline constexpr std::array<std::string_view, 18> kSkipReasonNames = {
     "not-regular",  "permission",   "io-error",      "changed",  "vanished",      "symlink-loop",
     "outside-root", "dangling",     "duplicate-key", "unpaired", "decode-failed", "bad-label"};
 
-// In skipped.jsonl: a copy that --dedupe drop leaves out, counted as filtered.
+// In skipped.jsonl: a copy left out by --dedupe drop, counted as filtered.
 inline constexpr std::string_view kDuplicateReason = "duplicate";
 
 inline std::string_view SkipReasonName(SkipReason reason) {

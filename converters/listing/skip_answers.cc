@@ -8,7 +8,7 @@
 namespace shardpack {
 namespace {
 
-// "" where no option but --exclude answers.
+// "" if only --exclude helps.
 std::string_view AnswerTo(SkipReason reason) {
   switch (reason) {
     case SkipReason::kTruncated:

@@ -1,5 +1,5 @@
-// SkipText: an input that is left out, and why, for a message. SkipAnswers: the options that answer
-// why inputs were left out, for a line behind their list.
+// SkipText: an input that was left out, and the reason, for a message. SkipAnswers: the options
+// that address those reasons, to print after the list of skips.
 //
 //   Say(SkipText("cat/7.jpg", skip));           // "cat/7.jpg: truncated (no EOI marker)"
 //   std::string answers = SkipAnswers(skips);   // "unpaired: --missing-part drop ..."; "" for none

@@ -1,10 +1,10 @@
-// ClassGaps: what a training run would stumble over: classes of which nothing could be packed, and
-// classes that the split `train` lacks though another split has them.
+// ClassGaps: finds problems for training: classes without any packed sample, and classes that are
+// in another split but not in `train`.
 //
 //   for (const std::string& line : ClassGaps(plan, report.skips)) Warn(line);
 //
 // Thread-safety: pure.
-// Memory: 8 bytes a class and split.
+// Memory: 8 bytes per class and split.
 #ifndef SHARDPACK_CONVERTERS_PLANNING_CLASS_GAPS_H_
 #define SHARDPACK_CONVERTERS_PLANNING_CLASS_GAPS_H_
 
@@ -17,7 +17,7 @@
 
 namespace shardpack {
 
-// At most one line of each kind. `skips`: rows that could not be packed, ascending.
+// At most one line of each kind. `skips`: rows that could not be packed, sorted.
 std::vector<std::string> ClassGaps(const Plan& plan, std::span<const Skip> skips);
 
 }  // namespace shardpack

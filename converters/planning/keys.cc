@@ -42,7 +42,7 @@ bool IsAscii(std::string_view text) {
                      [](char c) { return static_cast<signed char>(c) >= 0; });
 }
 
-// Two keys are the same to a user when their canonical forms are equal: NFC, where they are UTF-8.
+// Users consider two keys equal if their canonical forms are: NFC, for valid UTF-8.
 void MakeCanonical(std::string& key) {
   if (IsAscii(key)) return;
   utf8proc_uint8_t* composed = nullptr;
@@ -54,7 +54,7 @@ void MakeCanonical(std::string& key) {
   if (bytes >= 0) key.assign(reinterpret_cast<const char*>(composed), static_cast<size_t>(bytes));
 }
 
-// The key of a row as the dataset will have it.
+// Makes the key that a row gets in the dataset.
 struct KeyMaker {
   const Listing& listing;
   size_t portable_bytes = 0;  // as in KeyPlan
@@ -78,7 +78,7 @@ struct KeyMaker {
 
 uint64_t HashOf(std::string_view key) { return Xxh3_64(AsBytes(key)); }
 
-// What one pass over all keys tells.
+// Results of one pass over all keys.
 struct KeySurvey {
   std::vector<uint64_t> hashes;      // of the canonical keys, sorted
   uint32_t first_changed = kNoRow;   // made portable
@@ -120,9 +120,10 @@ KeySurvey Survey(const KeyMaker& keys, const std::vector<uint32_t>& rows, size_t
   return survey;
 }
 
-using Collisions = std::vector<std::vector<uint32_t>>;  // rows of one key, ascending; by first row
+using Collisions =
+    std::vector<std::vector<uint32_t>>;  // rows with the same key, sorted; by first row
 
-// Equal hashes are only a suspicion: the keys themselves decide.
+// Equal hashes only suggest a collision: the keys themselves decide.
 Collisions FindCollisions(const KeyMaker& keys, const std::vector<uint32_t>& rows,
                           const std::vector<uint64_t>& sorted_hashes) {
   std::vector<uint64_t> suspects;
@@ -146,7 +147,7 @@ Collisions FindCollisions(const KeyMaker& keys, const std::vector<uint32_t>& row
   return collisions;
 }
 
-// A photograph and a picture without loss beside it, of one name: an image and its mask, perhaps.
+// A photograph and a lossless picture with the same name may be an image and its mask.
 bool IsPhoto(std::string_view extension) {
   return extension == "jpg" || extension == "jpeg" || extension == "webp";
 }
@@ -155,7 +156,7 @@ bool IsMask(std::string_view extension) {
          extension == "tiff";
 }
 
-// What the colliding files look like.
+// What kind of files collide.
 struct Pairs {
   uint64_t count = 0;
   std::string extension;  // of the first mask
@@ -365,7 +366,7 @@ absl::StatusOr<KeyPlan> PlanKeys(const Listing& listing, std::vector<uint32_t>& 
   size_t portable_bytes =
       kMaxPortableBytes - 1 - std::min(limits.max_extension_bytes, kMaxPortableBytes - 1);
   if (limits.max_key_bytes > 0) portable_bytes = std::min(portable_bytes, limits.max_key_bytes);
-  // Names of fields so long that no key beside them tells samples apart.
+  // Field names are so long that the keys beside them could not distinguish samples.
   if (mode == KeyMode::kAuto && portable_bytes < kMinPortableBytes) mode = KeyMode::kIndex;
   if (mode == KeyMode::kIndex) {
     plan.index_keys = true;
@@ -391,7 +392,7 @@ absl::StatusOr<KeyPlan> PlanKeys(const Listing& listing, std::vector<uint32_t>& 
     return plan;
   }
   const Pairs pairs = FindPairs(listing, collisions);
-  // Half of the samples or more: no accident.
+  // Half of the samples or more: not a coincidence.
   const bool masks = pairs.count >= 2 && 2 * pairs.count >= rows.size() - pairs.count;
   if (on_duplicate == OnDuplicateKey::kAuto)
     on_duplicate = masks ? OnDuplicateKey::kError : OnDuplicateKey::kSuffix;

@@ -131,8 +131,8 @@ TEST(KeysTest, AutoChangesNoOtherKey) {
       Keys(MakeListing({"a b.jpg"}), KeyMode::kAuto, OnDuplicateKey::kAuto, {.max_key_bytes = 40})
           ->portable_bytes,
       40u);
-  EXPECT_EQ(Keys(MakeListing({"a.jpg"}))->portable_bytes, 0u);  // no key has to be changed
-  // Fields of such names leave no room for keys.
+  EXPECT_EQ(Keys(MakeListing({"a.jpg"}))->portable_bytes, 0u);  // no key needs to change
+  // Field names this long leave no room for keys.
   EXPECT_TRUE(Keys(MakeListing({"a.jpg"}), KeyMode::kAuto, OnDuplicateKey::kAuto,
                    {.max_extension_bytes = 80})
                   ->index_keys);
@@ -168,7 +168,7 @@ TEST(KeysTest, CollisionsAreListedWithTheOptionsThatAnswerThem) {
     }
   }
   EXPECT_TRUE(Keys(MakeListing({"x/a.jpg", "x/a.png"}), KeyMode::kIndex)->index_keys);
-  // One to a reader of names, but not to a reader of the keys that are made of them.
+  // One name to a human reader, but two different keys in bytes.
   const Listing twins = MakeListing({"x/caf\xC3\xA9.jpg", "x/cafe\xCC\x81.jpg"});
   EXPECT_TRUE(absl::IsFailedPrecondition(Keys(twins, KeyMode::kPath).status()));
   EXPECT_TRUE(Keys(twins).ok());

@@ -1,4 +1,4 @@
-// OptionOf: an option that a dataset was packed with, as its manifest has it; "" where it has none.
+// OptionOf: the value of an option that a dataset was packed with, from its manifest; "" if absent.
 #ifndef SHARDPACK_CONVERTERS_PLANNING_MANIFEST_OPTION_H_
 #define SHARDPACK_CONVERTERS_PLANNING_MANIFEST_OPTION_H_
 

@@ -13,16 +13,16 @@ namespace shardpack {
 
 struct OutputOptions {
   bool fsync = true;
-  bool overwrite = false;  // replace a dataset of ours: built beside it, exchanged at the end
-  // One worker's part of the shards, [first, second): no lock, a journal of its own.
+  bool overwrite = false;  // replace a dataset of ours: build beside it, exchange at the end
+  // One worker's part of the shards, [first, second): it takes no lock and has its own journal.
   std::optional<std::pair<size_t, size_t>> shards_range;
-  // Where the files of a plan lie that was not made just now: looked at again before OUT is called
-  // complete.
+  // For a plan that was made earlier: the folder of its files, which are checked again before OUT
+  // is called complete.
   std::string planned_source;
-  // A finished dataset is compared with its source byte by byte (CompareWithSource), in place of by
-  // the times of its files; where all is the same, its manifest takes these times.
+  // Compares a finished dataset with its source byte by byte (CompareWithSource) instead of by file
+  // times; if all bytes are equal, the manifest gets the current times.
   bool compare = false;
-  bool only_commit = false;  // nothing is begun unless every shard of the plan is there and whole
+  bool only_commit = false;  // do nothing unless every shard of the plan is there and intact
 };
 
 }  // namespace shardpack

@@ -35,14 +35,15 @@ uint64_t AddSaturating(uint64_t a, uint64_t b) {
 
 }  // namespace
 
-// Carries a plan from listing to shards, one step a method.
+// Turns a listing into shards; each step is a method.
 class PlanMaker {
  public:
   PlanMaker(Listing listing, const PlanOptions& options, const Format& format) {
     plan_.listing_ = std::move(listing);
     plan_.options_ = options;
     plan_.format_ = &format;
-    // Spelled out, so that what the source finds by itself gives the same dataset as asking for it.
+    // Set explicitly, so that splits found by the source give the same dataset as splits requested
+    // by the user.
     if (!plan_.listing_.split_by_folder || !options.splits.empty()) return;
     plan_.options_.split_by = SplitBy::kDir;
     plan_.options_.source["split-by"] = "dir";
@@ -74,7 +75,7 @@ class PlanMaker {
           absl::StrCat("--layout ", EscapeForTerminal(options().layout), ": ",
                        std::string(format().name), " has ", known.empty() ? "no layouts" : known));
     }
-    // Spelled out, so that naming the default gives the same dataset as leaving it to us.
+    // Set explicitly, so that naming the default gives the same dataset as omitting it.
     plan_.layout_ = plan_.options_.layout = std::string(layout->name);
     if (options().shards > 0 && options().samples_per_shard > 0) {
       return absl::InvalidArgumentError(
@@ -154,7 +155,7 @@ class PlanMaker {
   }
 
   absl::Status MakeKeys() {
-    // The extensions of a sample's fields: the image's is known once it is read, "webp" is the
+    // The extensions of a sample's fields: the image's is known only once it is read; "webp" is the
     // longest.
     size_t longest = std::max<size_t>(4, options().image_field.size());
     for (const ListedField& field : listing().fields)
@@ -162,7 +163,7 @@ class PlanMaker {
     KeyLimits limits{.max_extension_bytes = longest,
                      .max_key_bytes = FindLayout(format(), plan_.layout_)->max_key_bytes};
     if (options().key == KeyMode::kPath) {
-      plan_.listing_.key_ends = {};  // asked for: those of the paths
+      plan_.listing_.key_ends = {};  // requested: use keys from paths
       plan_.listing_.keys = {};
     }
     ASSIGN_OR_RETURN(KeyPlan keys,
@@ -184,7 +185,7 @@ class PlanMaker {
     plan_.splits_ = std::move(splits.names);
     plan_.order_ = std::move(splits.rows);
     split_ends_ = std::move(splits.ends);
-    plan_.MeasureKeys();  // before the shuffle: in the order in which they lie in memory
+    plan_.MeasureKeys();  // before the shuffle, in memory order
     for (size_t split = 0; options().shuffle && split < plan_.splits_.size(); ++split) {
       const uint64_t begin = split == 0 ? 0 : split_ends_[split - 1];
       SeededRandom(options().seed, RandomStream::kShuffle, split)
@@ -193,7 +194,7 @@ class PlanMaker {
     return absl::OkStatus();
   }
 
-  // Container bytes before each position, and of all at the end.
+  // Container bytes before each position, and the total at the end.
   void SumBounds() {
     const uint64_t positions = plan_.positions();
     sums_.resize(positions + 1);
@@ -307,7 +308,7 @@ class PlanMaker {
   }
 
   void SortShardsByKey() {
-    if (plan_.index_keys_) return;  // the numbers follow the positions, whatever lies there
+    if (plan_.index_keys_) return;  // numbers follow positions, independent of the sample
     plan_.unsorted_.resize(plan_.positions());
     tbb::parallel_for(size_t{0}, plan_.shards_.size(), [&](size_t n) {
       const PlannedShard& shard = plan_.shards_[n];
@@ -391,12 +392,11 @@ size_t Plan::KeyBytes(uint64_t position, std::string& scratch) const {
   return scratch.size();
 }
 
-// Exactly, so that the same samples under the same keys give the same bytes whatever source they
-// come from.
+// Exact, so that the same samples under the same keys give the same bytes from any source.
 void Plan::MeasureKeys() {
   std::string scratch;
   max_key_bytes_ = 0;
-  // Numbers grow with their position.
+  // Numbers grow with their position, so the last one is the longest.
   for (uint64_t i = index_keys_ ? positions() - 1 : 0; i < positions(); ++i)
     max_key_bytes_ = std::max(max_key_bytes_, KeyBytes(i, scratch));
 }

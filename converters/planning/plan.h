@@ -1,12 +1,12 @@
-// Plan: which sample goes into which shard, in which order, under which key: a pure function of
-// listing and options.
+// Plan: assigns each sample its shard, its position and its key; a pure function of listing and
+// options.
 //
 //   absl::StatusOr<Plan> plan = Plan::Make(std::move(listing), options, format);
 //   for (size_t n = 0; n < plan->shards().size(); ++n)
 //     for (uint64_t i : ShardPositions(n)) plan->row(i), plan->AppendKey(i, key)
 //
-// Words: a *row* is an input's place in the listing; a *position* its place in the plan's order,
-// over all shards. Rows that are skipped by the listing or filtered by an option have no position.
+// Words: a *row* is an input's index in the listing; a *position* is its index in the plan's order,
+// across all shards. Rows skipped by the listing or filtered by an option have no position.
 //
 // Lifetime: a plain movable value; owns its listing.
 // Thread-safety: const from any thread.
@@ -32,27 +32,27 @@ namespace shardpack {
 
 struct PlannedShard {
   std::string name;    // of its file, or of the folder that holds it (Format::Traits::data_file)
-  uint32_t split = 0;  // position in splits()
+  uint32_t split = 0;  // index into splits()
   uint64_t first = 0, count = 0;  // positions [first, first + count)
-  // No larger container than this; where pixels are encoded anew, what the source's sizes come to
-  // (docs/decisions/0006-sizes-of-changed-pixels.md).
+  // Upper bound of the container size; if pixels are re-encoded, computed from the sizes of the
+  // source (docs/decisions/0006-sizes-of-changed-pixels.md).
   uint64_t bound_bytes = 0;
 };
 
-// A row whose image has the bytes of an earlier one's.
+// A row whose image has the same bytes as an earlier row's.
 struct Copy {
   uint32_t row = 0, original = 0;
 };
 
-// Raised whenever equal options and listings would give another plan or another plan file.
+// Raised whenever equal options and listings would give a different plan or plan file.
 inline constexpr uint32_t kPlanVersion = 5;
 
 class Plan {
  public:
   static absl::StatusOr<Plan> Make(Listing listing, const PlanOptions& options,
                                    const Format& format);
-  // What ToBytes wrote; DataLoss when damaged; InvalidArgument when it was made by another version
-  // or for another format. `find_format` looks a format up by name.
+  // Reads what ToBytes wrote; DataLoss when damaged; InvalidArgument when made by another version
+  // or for another format. `find_format` looks up a format by name.
   static absl::StatusOr<Plan> FromBytes(
       std::string_view bytes, const std::function<const Format*(std::string_view)>& find_format);
   std::string ToBytes() const;
@@ -66,43 +66,42 @@ class Plan {
 
   uint64_t positions() const { return order_.size(); }
   uint32_t row(uint64_t position) const { return order_[position]; }
-  // The position that the sample would have if the format did not want its shards in the order of
-  // keys.
+  // The position that the sample would have if the format did not require its shards in key order.
   uint64_t unsorted_position(uint64_t position) const {
     return unsorted_.empty() ? position : unsorted_[position];
   }
-  // Whether the format's order of keys is another one than the plan's own.
+  // Whether the format's key order differs from the plan's own order.
   bool is_reordered() const { return !unsorted_.empty(); }
-  // Appends the key of that position to `out`.
+  // Appends the key of a position to `out`.
   void AppendKey(uint64_t position, std::string& out) const;
   bool index_keys() const { return index_keys_; }
 
-  // Rows left out because the user asked (--limit, --min-size, --dedupe drop, ...).
+  // Rows left out on request (--limit, --min-size, --dedupe drop, ...).
   uint64_t filtered() const { return filtered_; }
-  // Those of them that --dedupe drop leaves out, ascending by row. Cost: a sort of all rows.
+  // Those left out by --dedupe drop, sorted by row. Cost: a sort of all rows.
   std::vector<Copy> DroppedCopies() const;
-  // Rows left out by the plan itself beside listing().skips (duplicate keys with --on-duplicate-key
-  // skip), by row.
+  // Rows left out by the plan itself, besides listing().skips (duplicate keys with
+  // --on-duplicate-key skip), sorted by row.
   const std::vector<Skip>& skips() const { return skips_; }
   // Notes for the user: switched to index keys because ..., duplicates reported by --dedupe report,
   // ...
   const std::vector<std::string>& notes() const { return notes_; }
 
-  // Whether an image's size in the shard is another one than planned.
+  // Whether image sizes in the shard may differ from the planned ones.
   bool sizes_change() const { return !options_.pixels.identity() && !RawShape(options_.pixels); }
-  // What every image becomes; kUnknown when they differ or keep their files.
+  // What every image is converted to; kUnknown when images differ or their files are kept.
   ImageInfo RawImage() const;
-  // Borrows from the plan.
+  // The spec borrows from the plan.
   ShardSpec Spec(size_t shard) const;
   // The shard's file, relative to the dataset: its name, or the data file in the folder of that
   // name.
   std::string DataFile(size_t shard) const;
-  // Upper bound of all shards together.
+  // Upper bound for all shards together.
   uint64_t bound_bytes() const;
-  // Over options, listing, format and the versions of what writes bytes; not over mtimes and root.
+  // Covers options, listing, format and the versions of the code that writes bytes; not mtimes and
+  // root.
   Digest digest() const { return digest_; }
-  // What differs between two plans, one line each, for the user; empty when their digests are
-  // equal.
+  // Differences between two plans, one line each, for the user; empty when their digests are equal.
   static std::vector<std::string> Differences(const Plan& was, const Plan& now);
 
  private:
@@ -110,7 +109,7 @@ class Plan {
   friend class PlanReader;
   Plan() = default;
   void ComputeDigest();
-  // Of the image of that row, as far as it is known now.
+  // Size of the row's image, as far as it is known now.
   uint64_t ImageBytes(uint64_t row) const;
   size_t KeyBytes(uint64_t position, std::string& scratch) const;
   void MeasureKeys();
@@ -124,10 +123,10 @@ class Plan {
   std::vector<PlannedShard> shards_;
   std::vector<uint32_t> order_;
   std::vector<uint32_t>
-      unsorted_;  // per position: see unsorted_position; empty when all are the same
+      unsorted_;  // per position: see unsorted_position; empty when both are equal
   bool index_keys_ = false;
   size_t portable_key_bytes_ = 0;              // as in KeyPlan
-  size_t max_key_bytes_ = 0;                   // no key is longer
+  size_t max_key_bytes_ = 0;                   // upper bound of all keys
   std::map<uint32_t, uint32_t> key_suffixes_;  // row -> n, with --on-duplicate-key suffix
   uint64_t filtered_ = 0;
   std::vector<Skip> skips_;

@@ -1,15 +1,15 @@
-// PlanBytesWriter and PlanBytesReader: the parts of a plan file, one after the other.
+// PlanBytesWriter and PlanBytesReader: write and read the consecutive parts of a plan file.
 //
 //   PlanBytesWriter out(version);  out.Number(7);  out.Text("train");  bytes = out.Finish();
 //   PlanBytesReader in(parts);  in.Number();  in.Text();  if (!in.ok() || !in.at_end()) ...
 //
 // Parts follow each other without gaps, all integers little-endian: numbers (u64), texts (u64
-// length, bytes) and columns (u64 count, u8 width, count values of that width, which is the least
-// that holds the largest).
+// length, bytes) and columns (u64 count, u8 width, count values of that width, the smallest that
+// holds the largest value). Internal to the plan.
 //
-// Lifetime: a reader and the texts it answers borrow the bytes.
-// Errors: after the first part that does not fit, all answers are empty and `ok` is false; nothing
-// is allocated that the bytes do not hold. Internal to the plan.
+// Lifetime: a reader and the texts it returns borrow the bytes.
+// Errors: after the first malformed part, all results are empty and `ok` is false; never allocates
+// more than the bytes can fill.
 #ifndef SHARDPACK_CONVERTERS_PLANNING_PLAN_BYTES_H_
 #define SHARDPACK_CONVERTERS_PLANNING_PLAN_BYTES_H_
 
@@ -104,8 +104,8 @@ class PlanBytesWriter {
   std::string out_;
 };
 
-// Every count is compared with the bytes that are left before anything is allocated. After the
-// first thing that does not fit, all answers are empty and `ok` is false.
+// Every count is compared with the remaining bytes before anything is allocated. After the first
+// malformed part, all results are empty and `ok` is false.
 class PlanBytesReader {
  public:
   explicit PlanBytesReader(std::string_view bytes) : left_(bytes) {}
@@ -127,7 +127,7 @@ class PlanBytesReader {
     for (uint64_t left = Count(8); left > 0; --left) texts.emplace_back(Text());
     return texts;
   }
-  // The number of items of at least `min_bytes` each.
+  // A number of items of at least `min_bytes` each.
   uint64_t Count(uint64_t min_bytes) {
     const uint64_t count = Number();
     return Check(count <= left_.size() / min_bytes) ? count : 0;

@@ -17,9 +17,9 @@ namespace {
 constexpr size_t kPathsShown = 5;
 
 constexpr std::string_view kPixelLibraries =
-    "pixel-libraries";  // written down as an option, and none
+    "pixel-libraries";  // recorded as an option, but is not one
 
-// What options count as that are written down only beside others.
+// Default values of options that are recorded only together with others.
 std::map<std::string, std::string> BesideOthers() {
   TransformOptions pixels;
   pixels.resize = ResizeMode::kShortest;
@@ -31,7 +31,7 @@ std::map<std::string, std::string> BesideOthers() {
   return defaults;
 }
 
-// What happened to the files, the first few of each kind by name.
+// Changes to the files, with the first few names of each kind.
 struct Changes {
   uint64_t count = 0;
   std::string paths;
@@ -123,7 +123,7 @@ std::vector<std::string> OptionDifferences(const std::map<std::string, std::stri
   std::vector<std::string> lines;
   for (auto& [name, pair] : values) {
     if (name == kPixelLibraries) {
-      // Without one there are no changed pixels, which the options say.
+      // If one is missing, no pixels were changed; the options report that.
       if (pair[0] != nullptr && pair[1] != nullptr && *pair[0] != *pair[1]) {
         lines.push_back(absl::StrCat("the libraries that change pixels were ", show(pair[0]),
                                      ", are ", show(pair[1])));

@@ -1,5 +1,5 @@
-// The bytes of a plan, for `.pack/plan` and for workers on other machines. All integers
-// little-endian:
+// Reads and writes the bytes of a plan, for `.pack/plan` and for workers on other machines. All
+// integers are little-endian:
 //
 //   "SPKPLAN1", u32 version, u32 0, parts (plan_bytes.h), XXH3-128 of all before it (low word, high
 //   word)
@@ -60,7 +60,7 @@ std::vector<UnreadFolder> ReadUnreadFolders(PlanBytesReader& in) {
   return folders;
 }
 
-// Writes each member of a description as the number or text that it is.
+// Writes each member of a description as a number or text.
 class OptionsWriter {
  public:
   explicit OptionsWriter(PlanBytesWriter& out) : out_(out) {}
@@ -77,7 +77,7 @@ class OptionsWriter {
   void Part(const std::vector<std::string>& texts) { out_.Texts(texts); }
   void Part(const TransformOptions& pixels) { VisitMembers(pixels, *this); }
   void Part(const PlanOptions& options) { VisitMembers(options, *this); }
-  // Pairs: of splits and of the options of the source.
+  // For pairs: splits and the options of the source.
   template <typename Pairs>
   requires requires(const Pairs& pairs) { pairs.begin()->second; }
   void Part(const Pairs& pairs) {
@@ -136,7 +136,7 @@ void WriteLengths(const std::vector<uint64_t>& ends, PlanBytesWriter& out) {
   out.Column(ends.size(), [&](uint64_t i) { return ends[i] - (i == 0 ? 0 : ends[i - 1]); });
 }
 
-// The columns that only some sources fill.
+// Writes the columns that only some sources fill.
 void WriteGiven(const Listing& listing, PlanBytesWriter& out) {
   out.Number(listing.fields.size());
   for (const ListedField& field : listing.fields) {
@@ -180,8 +180,8 @@ void WriteListing(const Listing& listing, PlanBytesWriter& out) {
   out.Raw(listing.content_hash);
 }
 
-// A plan file is as trusted as a path on the command line, no more: nothing in it may lead out of
-// the root.
+// A plan file is trusted like a path on the command line, but no more: nothing in it may lead out
+// of the root.
 bool IsPlainName(std::string_view name) {
   return !name.empty() && name != "." && name != ".." && name.find('/') == std::string_view::npos &&
          name.find('\0') == std::string_view::npos;
@@ -312,7 +312,7 @@ std::string Plan::ToBytes() const {
   return out.Finish();
 }
 
-// Reads one part after the other; what they say must fit together before it becomes a plan.
+// Reads the parts one by one; they become a plan only if they are consistent.
 class PlanReader {
  public:
   explicit PlanReader(std::string_view body) : in_(body) {}
@@ -350,8 +350,8 @@ class PlanReader {
   }
 
  private:
-  // Files are written and replaced by these names: nothing but what the format makes of the splits
-  // will do.
+  // Files are written and replaced by these names, so they must be exactly what the format makes of
+  // the splits.
   bool HasNamesOfFormat() const {
     std::vector<uint32_t> totals(plan_.splits_.size()), next(plan_.splits_.size());
     for (const PlannedShard& shard : plan_.shards_) ++totals[shard.split];
@@ -361,7 +361,7 @@ class PlanReader {
     });
   }
 
-  // The number of positions.
+  // Returns the number of positions.
   uint64_t ReadShards() {
     plan_.shards_.resize(in_.Count(32));
     uint64_t next = 0;

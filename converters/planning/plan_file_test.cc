@@ -1,4 +1,4 @@
-// The plan's bytes: what is written is read, and nothing else.
+// The plan's bytes: every written plan can be read, and nothing else can.
 #include <set>
 #include <string>
 
@@ -18,7 +18,7 @@ using ::shardpack::testing::PlainFormat;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// A plan with something in every part.
+// A plan that fills every part.
 Plan FullPlan() {
   Listing listing =
       MakeListing({"a/1.jpg", "a/1.png", "a/2.jpg", "b/1.jpg", "b/2\n.jpg", "b/3.jpg", "b/4.jpg"});
@@ -60,7 +60,7 @@ Plan FullPlan() {
   return *Plan::Make(std::move(listing), options, PlainFormat());
 }
 
-// The file with its hash made to fit again.
+// The file with its hash recomputed.
 std::string Rehashed(std::string bytes) {
   const size_t at = bytes.size() - 16;
   const Digest digest = Xxh3_128(AsBytes(std::string_view(bytes).substr(0, at)));
@@ -133,8 +133,8 @@ TEST(PlanFileTest, EveryTruncationIsRefused) {
   EXPECT_FALSE(Plan::FromBytes(Rehashed(bytes + "x"), &FindMadeUpFormat).ok());
 }
 
-// With the hash made to fit, the parser has to stand alone: no crash, and what it accepts is a
-// plan.
+// With a correct hash, the parser is the only protection: it must not crash, and what it accepts
+// must be a valid plan.
 TEST(PlanFileTest, ChangedBytesWithAFittingHashGiveAPlanOrAnError) {
   const std::string bytes = FullPlan().ToBytes();
   for (size_t at = 0; at + 16 < bytes.size(); ++at) {

@@ -40,7 +40,7 @@ namespace {
 
 constexpr size_t kNamedConflicts = 20;
 
-// Equal size and equal 64-bit hash; the first of the listing is the original.
+// Equal size and equal 64-bit hash; the first row in the listing is the original.
 std::vector<Copy> FindCopies(const Listing& listing, std::vector<uint32_t> rows) {
   const auto content = [&](uint32_t row) {
     return std::pair(listing.content_hash[row], listing.bytes[row]);
@@ -85,7 +85,7 @@ std::string DescribeConflicts(const Listing& listing, const std::vector<Copy>& c
                       conflicts > kNamedConflicts ? "\n  ..." : "");
 }
 
-// "; 2 lie in another split, the first is val/1.jpg of train/1.jpg", of the copies that differ so.
+// "; 2 lie in another split, the first is val/1.jpg of train/1.jpg", for the copies that differ.
 template <typename Differ>
 std::string DescribeOthers(const Listing& listing, const std::vector<Copy>& copies,
                            std::string_view one, std::string_view many, Differ differ) {
@@ -100,7 +100,7 @@ std::string DescribeOthers(const Listing& listing, const std::vector<Copy>& copi
                       EscapeForTerminal(listing.Path(first->original)));
 }
 
-// The same image in two splits, as far as the source says which: the one is no test of the other.
+// The same image in two splits, as far as the source defines them, spoils the test data.
 std::string DescribeLeaks(const Listing& listing, const PlanOptions& options,
                           const std::vector<Copy>& copies) {
   const bool by_folder = listing.split_by_folder || options.split_by == SplitBy::kDir;
@@ -153,7 +153,8 @@ std::vector<Copy> Plan::DroppedCopies() const {
   std::erase_if(rows.rows, [&](uint32_t row) {
     while (skip != skips_.end() && skip->row < row) ++skip;
     const bool skipped = skip != skips_.end() && skip->row == row;
-    return skipped && skip->reason == SkipReason::kTooLarge;  // known before copies are looked for
+    return skipped &&
+           skip->reason == SkipReason::kTooLarge;  // known before copies are searched for
   });
   FilterByImage(listing_, options_, rows);
   return FindCopies(listing_, std::move(rows.rows));
@@ -163,7 +164,7 @@ void FilterByLimit(const PlanOptions& options, FilteredRows& rows) {
   if (options.limit == 0 || rows.rows.size() <= options.limit) return;
   rows.filtered += rows.rows.size() - options.limit;
   if (options.shuffle) {
-    // The first rows of a listing would all be of one class.
+    // The first rows of a listing would all belong to one class.
     SeededRandom(options.seed, RandomStream::kLimit).Shuffle(std::span(rows.rows));
     rows.rows.resize(options.limit);
     std::sort(rows.rows.begin(), rows.rows.end());

@@ -1,11 +1,10 @@
-// Plan filters: leave rows out because the user asked: by size, by shape, as copies of others, by a
-// limit.
+// Plan filters: leave rows out on request: by size, by shape, as copies of others, by a limit.
 //
 //   FilteredRows rows = UsableRows(listing);
 //   FilterByImage(listing, options, rows);  FilterCopies(listing, options, rows);
 //   FilterByLimit(options, rows); rows.rows;  rows.filtered;
 //
-// Errors: none. Internal to the plan.
+// Internal to the plan.
 #ifndef SHARDPACK_CONVERTERS_PLANNING_PLAN_FILTERS_H_
 #define SHARDPACK_CONVERTERS_PLANNING_PLAN_FILTERS_H_
 
@@ -25,7 +24,7 @@ struct FilteredRows {
 
 // All rows without a skip.
 FilteredRows UsableRows(const Listing& listing);
-// The first two need a probed listing where their options are set.
+// These two require a probed listing if their options are set.
 void FilterByImage(const Listing& listing, const PlanOptions& options, FilteredRows& rows);
 void FilterCopies(const Listing& listing, const PlanOptions& options, FilteredRows& rows);
 void FilterByLimit(const PlanOptions& options, FilteredRows& rows);

@@ -45,7 +45,7 @@ bool ParseOption(std::string_view text, Enum& into) {
   return found.has_value();
 }
 
-// Calls `take` with each part between commas until it answers false.
+// Calls `take` with each comma-separated part until it returns false.
 template <typename Take>
 bool ForEachPart(std::string_view text, Take take) {
   while (!text.empty()) {
@@ -79,7 +79,7 @@ bool ParseOption(std::string_view text, SplitFractions& into) {
   return read && sum > 0.999 && sum < 1.001;
 }
 
-// Sets the member of one name.
+// Sets the member with the given name.
 class OptionSetter {
  public:
   OptionSetter(std::string_view name, std::string_view value) : name_(name), value_(value) {}
@@ -92,7 +92,7 @@ class OptionSetter {
   void Part(T&) {}
   void Part(TransformOptions& pixels) { VisitMembers(pixels, *this); }
 
-  // The texts that stand for several members.
+  // Sets options whose text stands for several members.
   void SetParts(PlanOptions& options) {
     TransformOptions& pixels = options.pixels;
     if (name_ == "shards") Take(ParseOption(value_, options.shards));

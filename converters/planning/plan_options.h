@@ -37,14 +37,14 @@ struct PlanOptions {
   std::string image_field;  // see ShardSpec
   bool with_metadata = false;
 
-  // Sizing: at most one of the last two is set, and then shard_bytes does not count. shard_bytes is
-  // the container size that no shard exceeds, except one that holds a single larger sample; as few
-  // shards as that allows, about equally large. samples_per_shard is a maximum as well. Shards made
-  // by count differ by one sample at most. 0 = chosen by AutomaticCapacity (shard_sizing.h): small
-  // datasets get several shards.
+  // Sizing: at most one of samples_per_shard and shards is set, and then shard_bytes is ignored.
+  // shard_bytes is the maximum container size, exceeded only by a shard that holds a single larger
+  // sample; shards are as few as that allows, and about equally large. samples_per_shard is a
+  // maximum as well. Shards made by count differ by at most one sample. 0 = chosen by
+  // AutomaticCapacity (shard_sizing.h): small datasets get several shards.
   uint64_t shard_bytes = 0;
   uint64_t samples_per_shard = 0;
-  uint64_t shards = 0;  // in all; divided among the splits by their size
+  uint64_t shards = 0;  // in total; divided among the splits by size
 
   std::vector<std::pair<std::string, double>> splits;  // name, fraction; empty = one split "train"
   SplitBy split_by = SplitBy::kHash;
@@ -54,9 +54,9 @@ struct PlanOptions {
   KeyMode key = KeyMode::kAuto;
   OnDuplicateKey on_duplicate = OnDuplicateKey::kAuto;
   uint64_t limit =
-      0;  // 0 = all; which ones: a seeded choice when shuffling, else the first of the listing
+      0;  // 0 = all; otherwise a seeded choice when shuffling, else the first of the listing
 
-  // Judged while packing, on each file's bytes.
+  // Checked while packing, on each file's bytes.
   ProbeLevel verify = ProbeLevel::kStructure;
   bool allow_truncated = false;
   uint64_t max_pixels = 64'000'000;
@@ -68,28 +68,28 @@ struct PlanOptions {
   Dedupe dedupe = Dedupe::kOff;
   bool NeedsProbe() const { return min_side > 0 || max_aspect > 0 || dedupe != Dedupe::kOff; }
 
-  // What becomes of the pixels; the identity unless the user asks.
+  // How pixels are changed; the identity unless the user asks for something.
   TransformOptions pixels;
 
   bool compute_stats = false;  // mean and standard deviation of the pixels, in the manifest
   bool sha256 = false;
   std::vector<std::string> sidecar_indexes;  // names of the format's SidecarSpecs
   // Options of the source that change the listing (label-from, ext, include, ...): name -> value,
-  // for the digest and for saying what differs.
+  // for the digest and for reporting differences.
   std::map<std::string, std::string> source;
 
   // Every option that is part of the digest: name as on the command line -> canonical value.
   std::map<std::string, std::string> ToMap() const;
-  // Sets one of those from its canonical value; with `source` left out, which is not told apart by
-  // names. False: there is no option of that name. InvalidArgument: it has no such value.
+  // Sets one of those from its canonical value, except `source`, which has no fixed names. False:
+  // no option has that name. InvalidArgument: the option does not have such a value.
   absl::StatusOr<bool> Set(std::string_view name, std::string_view value);
 };
 
-// The one description of the options, in the order of plan files. For each member the visitor is
+// The only description of the options, in the order of plan files. For each member the visitor is
 // called with
 //   visitor.Option(name, member, shown)   an option of that name; it is in manifests where `shown`
-//   visitor.Part(member)                  what has no text of its own: ToMap writes it
-// The digest, the manifest, what differs between two plans and the plan file come from here.
+//   visitor.Part(member)                  a member without text of its own: ToMap writes it
+// The digest, the manifest, the differences between plans and the plan file are derived from it.
 template <typename Self, typename Visitor>
 requires std::same_as<std::remove_const_t<Self>, PlanOptions>
 void VisitMembers(Self& options, Visitor& visitor) {

@@ -1,5 +1,5 @@
-// Plans as a pure function of listing and options: properties over many made-up sources, and each
-// option's meaning.
+// Plans as a pure function of listing and options: properties over many generated sources, and the
+// meaning of each option.
 #include "converters/planning/plan.h"
 
 #include <algorithm>
@@ -43,8 +43,8 @@ std::vector<std::string> Paths(const Plan& plan) {
   return paths;
 }
 
-// A listing as a probe pass would leave it: sizes from 10 x 10 upwards, each third file a copy of
-// the one before.
+// A listing as a probe pass leaves it: sizes from 10 x 10 upwards, each third file a copy of the
+// previous one.
 Listing Probed(uint64_t files) {
   Listing listing = MakeListing(files);
   listing.images.resize(files);
@@ -198,8 +198,8 @@ TEST(PlanTest, KeyOrderedFormatsGetSortedShards) {
     for (uint64_t i = shard.first + 1; i < shard.first + shard.count; ++i)
       ASSERT_LT(Key(plan, i - 1), Key(plan, i));
   }
-  // Sorted inside each shard, shuffled between them: the same samples in each as in a format
-  // without an order.
+  // Sorted inside each shard, shuffled between shards: each shard has the same samples as in a
+  // format without key order.
   const Plan plain = MakePlan(MakeListing(300), options, PlainFormat());
   for (size_t n = 0; n < plan.shards().size(); ++n) {
     std::set<uint32_t> a, b;
@@ -240,7 +240,7 @@ TEST(PlanTest, FiltersByProbedFacts) {
   options.max_aspect = 2;
   plan = MakePlan(Probed(100), options);
   ExpectWhole(plan);
-  EXPECT_EQ(plan.positions(), 9u);  // widths 11 to 20 but the row whose height is 3
+  EXPECT_EQ(plan.positions(), 9u);  // widths 11 to 20, except the row with height 3
   options.max_aspect = 0.5;
   EXPECT_TRUE(absl::IsInvalidArgument(Plan::Make(Probed(100), options, PlainFormat()).status()));
   options = {};
@@ -280,7 +280,7 @@ TEST(PlanTest, DuplicateKeys) {
   EXPECT_EQ(Key(plan, 1), "a/1_2");
   options.key = KeyMode::kIndex;
   EXPECT_EQ(Key(MakePlan(listing(), options), 1), "000000001");
-  // The format's longest key counts for `auto` as well.
+  // `auto` respects the format's longest key as well.
   options = {};
   EXPECT_EQ(Key(MakePlan(MakeListing({std::string(60, 'x') + ".jpg"}), options), 0),
             std::string(60, 'x'));

@@ -9,7 +9,7 @@ std::string RecordOrderBytes(const Plan& plan, std::span<const Skip> skips) {
   std::vector<bool> skipped(plan.listing().rows(), false);
   for (const Skip& skip : skips) skipped[skip.row] = true;
   std::vector<uint32_t> place(plan.positions(),
-                              0);  // by unsorted position; at first: whether it is there
+                              0);  // by unsorted position; first used to mark what is present
   for (uint64_t i = 0; i < plan.positions(); ++i) {
     place[plan.unsorted_position(i)] = skipped[plan.row(i)] ? 0 : 1;
   }

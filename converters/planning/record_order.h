@@ -1,14 +1,14 @@
-// Record order: the order of the plan, kept beside a dataset whose format wants its shards in the
-// order of keys.
+// Record order: the order of the plan, stored beside a dataset whose format needs its shards in key
+// order.
 //
 //   if (plan.is_reordered()) Write(kRecordOrderName, RecordOrderBytes(plan, skips));
 //   absl::StatusOr<std::vector<uint32_t>> places = ParseRecordOrder(bytes, records);
 //
-// `pack convert` needs it: what was packed in one order must come out in it, whatever lies in
-// between. For each record, in the order of the manifest's shards, its place in the order of the
-// plan, counted over what was packed, from 0: u32, little-endian.
+// `pack convert` needs it to restore the order in which the samples were packed first. For each
+// record, in the order of the manifest's shards, it holds the record's index in the order of the
+// plan, counting only packed samples, from 0: u32, little-endian.
 //
-// Errors: DataLoss for anything that is no permutation of the records.
+// Errors: DataLoss for anything that is not a permutation of the records.
 #ifndef SHARDPACK_CONVERTERS_PLANNING_RECORD_ORDER_H_
 #define SHARDPACK_CONVERTERS_PLANNING_RECORD_ORDER_H_
 
@@ -26,7 +26,7 @@ namespace shardpack {
 
 inline constexpr std::string_view kRecordOrderName = "order.u32";
 
-// `skips` are all of the run: what was not packed has no place.
+// `skips` are all of the run: samples that were not packed have no index.
 std::string RecordOrderBytes(const Plan& plan, std::span<const Skip> skips);
 
 absl::StatusOr<std::vector<uint32_t>> ParseRecordOrder(std::string_view bytes, uint64_t records);

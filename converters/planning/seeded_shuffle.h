@@ -1,12 +1,13 @@
-// SeededRandom: a sequence of random numbers that is the same on every machine, for orders that
-// must be.
+// SeededRandom: a sequence of random numbers that is the same on every machine, for reproducible
+// orders.
 //
 //   SeededRandom random(seed, /*stream=*/kShuffleStream + split);
 //   random.Shuffle(std::span(rows));
 //   uint64_t dice = random.Below(6);
 //
 // std::mt19937_64 is fixed by the standard; std::shuffle and the distributions are not, so the
-// bounded draw is ours: Lemire, "Fast Random Integer Generation in an Interval", 2019, unbiased.
+// bounded draw is implemented here: Lemire, "Fast Random Integer Generation in an Interval", 2019,
+// unbiased.
 //
 // Thread-safety: one caller at a time.
 #ifndef SHARDPACK_CONVERTERS_PLANNING_SEEDED_SHUFFLE_H_
@@ -45,7 +46,7 @@ class SeededRandom {
     return static_cast<uint64_t>(product >> 64);
   }
 
-  // Fisher and Yates.
+  // Fisher-Yates.
   template <typename T>
   void Shuffle(std::span<T> items) {
     for (size_t left = items.size(); left > 1; --left) {

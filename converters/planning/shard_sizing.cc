@@ -24,13 +24,13 @@ std::vector<uint64_t> LatestStarts(std::span<const uint64_t> sums, uint64_t capa
 std::vector<uint64_t> CutByBytes(std::span<const uint64_t> sums, uint64_t capacity_bytes) {
   const uint64_t samples = sums.size() - 1;
   capacity_bytes =
-      std::min(capacity_bytes, sums.back());  // so that adding it to a sum cannot wrap around
+      std::min(capacity_bytes, sums.back());  // so that adding it to a sum cannot overflow
   const std::vector<uint64_t> starts = LatestStarts(sums, capacity_bytes);
   std::vector<uint64_t> ends;
   uint64_t at = 0;
   for (uint64_t left = starts.size() - 1; left > 0; --left) {
-    // The cut nearest to an equal share of what is left, as far as this shard can hold it and the
-    // others the rest.
+    // The cut closest to an equal share of the rest, within what this shard and the remaining ones
+    // can hold.
     const uint64_t share = sums[at] + (sums[samples] - sums[at]) / left;
     uint64_t end =
         static_cast<uint64_t>(std::lower_bound(sums.begin(), sums.end(), share) - sums.begin());
@@ -51,7 +51,7 @@ uint64_t AutomaticCapacity(std::span<const uint64_t> sums, uint64_t overhead_byt
   constexpr uint64_t kLeast = 8'000'000, kMost = 256'000'000, kShards = 8;
   uint64_t largest = 0;
   for (size_t i = 1; i < sums.size(); ++i) largest = std::max(largest, sums[i] - sums[i - 1]);
-  // With room for one sample more, eight shards hold all whatever the cuts.
+  // With room for one more sample, eight shards hold everything, wherever the cuts are.
   return std::clamp((sums.back() - sums.front()) / kShards + largest, kLeast,
                     kMost - overhead_bytes);
 }
@@ -68,8 +68,8 @@ std::vector<uint64_t> CutEvenly(uint64_t samples, uint64_t shards) {
 
 std::vector<uint64_t> DivideShards(uint64_t shards, std::span<const uint64_t> weights) {
   std::vector<uint64_t> parts(weights.size(), 1);
-  // One at a time to whoever has the most weight a shard: exact in integers, and there are few
-  // groups.
+  // Gives one shard at a time to the group with the most weight per shard: exact in integers, and
+  // groups are few.
   using Wide = unsigned __int128;
   const Wide total = std::accumulate(weights.begin(), weights.end(), Wide{0});
   uint64_t given = weights.size();
@@ -87,7 +87,7 @@ std::vector<uint64_t> DivideShards(uint64_t shards, std::span<const uint64_t> we
   std::iota(groups.begin(), groups.end(), size_t{0});
   for (; given < shards; ++given) ++parts[*std::max_element(groups.begin(), groups.end(), most)];
   while (given > shards) {
-    // Groups that were raised to one shard took more than there is: the richest give it back.
+    // Raising groups to one shard exceeded the total: take shards back from the largest.
     --*std::max_element(parts.begin(), parts.end());
     --given;
   }

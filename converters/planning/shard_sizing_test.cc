@@ -18,7 +18,7 @@ std::vector<uint64_t> Sums(const std::vector<uint64_t>& sizes, uint64_t from = 0
   return sums;
 }
 
-// The fewest shards in this order, the plain way.
+// The fewest shards in this order, computed greedily.
 uint64_t Fewest(const std::vector<uint64_t>& sizes, uint64_t capacity) {
   uint64_t shards = 0, room = 0;
   for (const uint64_t size : sizes) {
@@ -69,7 +69,7 @@ TEST(CutByBytesTest, PropertiesOnRandomSizes) {
       most = std::max(most, bytes);
       begin = end;
     }
-    // Where the capacity does not press and samples are small, shards are equal up to about a
+    // If the capacity is not the limit and samples are small, shards are equal up to about one
     // sample.
     const uint64_t total = sums.back() - sums[0];
     if (largest * 4 < capacity && total / ends.size() + 2 * largest < capacity) {

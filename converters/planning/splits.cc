@@ -69,7 +69,7 @@ void AssignByHash(const Listing& listing, std::span<const uint32_t> rows,
   }
 }
 
-// Shuffles `members` (places in the list of rows) and deals them out.
+// Shuffles `members` (indexes into the list of rows) and distributes them.
 void Deal(std::span<uint32_t> members, const std::vector<double>& fractions, SeededRandom random,
           std::vector<uint16_t>& split_of) {
   random.Shuffle(members);
@@ -98,7 +98,7 @@ absl::Status AssignStratified(const Listing& listing, std::span<const uint32_t> 
     const int32_t label = label_of(members[begin]);
     size_t end = begin;
     while (end < members.size() && label_of(members[end]) == label) ++end;
-    // By the label's name, so that a new class leaves the others as they were.
+    // By the label's name, so that a new class does not change the others.
     const std::string name = label < 0 ? "" : listing.classes[static_cast<size_t>(label)];
     const uint64_t number = XXH3_64bits(name.data(), name.size());
     Deal(std::span(members).subspan(begin, end - begin), fractions,
@@ -204,11 +204,11 @@ std::vector<uint64_t> DivideExactly(uint64_t total, std::span<const double> frac
   const double sum = std::accumulate(fractions.begin(), fractions.end(), 0.0);
   std::vector<uint64_t> parts;
   std::vector<std::pair<double, size_t>>
-      remainders;  // negative, so that a plain sort puts the largest first
+      remainders;  // negated, so that a plain sort puts the largest first
   uint64_t given = 0;
   for (size_t i = 0; i < fractions.size(); ++i) {
     const double exact = static_cast<double>(total) * (fractions[i] / sum);
-    // 0.3 * 10 must be 3, whatever binary fractions make of it.
+    // 0.3 * 10 must be 3 despite binary rounding.
     const double whole = std::floor(exact + 1e-9 * std::max(1.0, exact));
     parts.push_back(std::min(static_cast<uint64_t>(whole), total - given));
     given += parts.back();

@@ -1,14 +1,14 @@
-// Splits: which split (train, val, ...) each row of a listing belongs to.
+// Splits: assigns each row of a listing to a split (train, val, ...).
 //
 //   absl::StatusOr<SplitPlan> plan =
 //       PlanSplits(listing, rows, {{"train", 0.9}, {"val", 0.1}}, SplitBy::kHash, seed);
 //   for (size_t s = 0; s < plan->names.size(); ++s) plan->Rows(s);
 //
-// kHash: by a seeded hash of the path, so a file stays in its split when others come and go; sizes
-// are only about those asked for. kRandom: exact sizes. kStratified: exact sizes in each class.
+// kHash: by a seeded hash of the path, so a file stays in its split when others are added or
+// removed; sizes are approximate. kRandom: exact sizes. kStratified: exact sizes in each class.
 // kDir: by the first folder of the path.
 //
-// Errors: InvalidArgument, naming what cannot be met; an empty split is one.
+// Errors: InvalidArgument, naming what cannot be met, such as a split that would be empty.
 #ifndef SHARDPACK_CONVERTERS_PLANNING_SPLITS_H_
 #define SHARDPACK_CONVERTERS_PLANNING_SPLITS_H_
 
@@ -34,7 +34,7 @@ using SplitFractions = std::vector<std::pair<std::string, double>>;
 
 struct SplitPlan {
   std::vector<std::string> names;
-  std::vector<uint32_t> rows;  // split after split, each in listing order
+  std::vector<uint32_t> rows;  // grouped by split, each in listing order
   std::vector<uint64_t> ends;  // of each split in `rows`
 
   std::span<uint32_t> Rows(size_t split) {
@@ -43,16 +43,16 @@ struct SplitPlan {
   }
 };
 
-// `rows` ascending, not empty. No fractions = one split "train" (except with kDir, which takes
+// `rows` is sorted and not empty. No fractions = one split "train" (except with kDir, which takes
 // none).
 absl::StatusOr<SplitPlan> PlanSplits(const Listing& listing, std::vector<uint32_t> rows,
                                      const SplitFractions& fractions, SplitBy by, uint64_t seed);
 
-// [A-Za-z0-9_-], a letter or digit first, at most 64: what every file system and shard pattern
-// takes.
+// [A-Za-z0-9_-], beginning with a letter or digit, at most 64: valid in every file system and shard
+// pattern.
 bool IsPortableSplitName(std::string_view name);
 
-// `total` divided in these proportions (not all 0), exactly, by largest remainder; ties go to the
+// `total` divided exactly in these proportions (not all 0), by largest remainder; ties go to the
 // earlier part.
 std::vector<uint64_t> DivideExactly(uint64_t total, std::span<const double> fractions);
 

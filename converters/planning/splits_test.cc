@@ -60,7 +60,7 @@ TEST(SplitsTest, HashIsStableWhenFilesComeAndGo) {
   const auto before = ByPath(few, *Split(few, kThree, SplitBy::kHash));
   const auto after = ByPath(many, *Split(many, kThree, SplitBy::kHash));
   for (const auto& [path, split] : before) EXPECT_EQ(after.at(path), split) << path;
-  // About the sizes asked for: within four standard deviations.
+  // Close to the requested sizes: within four standard deviations.
   const auto sizes = Sizes(*Split(many, kThree, SplitBy::kHash));
   EXPECT_NEAR(static_cast<double>(sizes[0]), 2400, 90);
   EXPECT_NEAR(static_cast<double>(sizes[1]), 300, 70);
@@ -144,8 +144,7 @@ TEST(DivideExactlyTest, LargestRemainder) {
   }
 }
 
-// Computed by an implementation in another language. A change here changes every dataset that was
-// ever packed.
+// Computed by an implementation in another language. Changing it changes every dataset ever packed.
 TEST(SeededRandomTest, TheSequenceIsFixed) {
   SeededRandom random(1, RandomStream::kShuffle);
   std::vector<int> items(8);

@@ -20,7 +20,7 @@
 namespace shardpack {
 namespace {
 
-// A folder of its own, gone with it.
+// A temporary folder, removed by the destructor.
 class TrialFolder {
  public:
   static absl::StatusOr<TrialFolder> Create() {
@@ -33,10 +33,10 @@ class TrialFolder {
   }
   TrialFolder(TrialFolder&& other) noexcept : path_(std::exchange(other.path_, "")) {}
   ~TrialFolder() {
-    if (!path_.empty()) (void)RemoveTree(path_);  // nothing depends on it
+    if (!path_.empty()) (void)RemoveTree(path_);  // nothing depends on its success
   }
 
-  // Ok, or why the format does not take this sample.
+  // Ok, or why the format refuses this sample.
   absl::Status Try(const Format& format, const ShardSpec& spec, const SampleView& sample) {
     ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> file,
                      StagedFile::Create(absl::StrCat(path_, "/", next_++)));
@@ -50,7 +50,7 @@ class TrialFolder {
   int next_ = 0;
 };
 
-// Enough of a JPEG for writers, which look at no more than the first bytes.
+// Enough of a JPEG for writers, which read only the first bytes.
 constexpr std::string_view kImage = "\xff\xd8\xff\xd9";
 constexpr ImageInfo kImageInfo = {.width = 1,
                                   .height = 1,
@@ -59,7 +59,7 @@ constexpr ImageInfo kImageInfo = {.width = 1,
                                   .channels = 3,
                                   .bits_per_channel = 8};
 
-// The positions of samples that differ in what may be refused.
+// Positions of samples that differ in ways a format may refuse.
 std::set<uint64_t> TellingPositions(const Plan& plan) {
   std::set<uint64_t> positions = {0};
   std::optional<uint64_t> unlabelled;
@@ -79,7 +79,7 @@ std::set<uint64_t> TellingPositions(const Plan& plan) {
   return positions;
 }
 
-// A row that has the field, and a label where some of these have one.
+// A row that has the field, preferably with a label.
 std::optional<uint64_t> FirstWith(const Listing& listing, size_t field) {
   std::optional<uint64_t> first;
   auto skip = listing.skips.begin();
@@ -124,7 +124,7 @@ class FieldTrial {
     return folder_.Try(format_, spec, sample);
   }
 
-  // The writer's words, without the key that no sample has.
+  // The writer's message, without the key, which is made up.
   static std::string Why(const absl::Status& refused) {
     const std::string why(refused.message()),
         prefix = absl::StrCat("key \"", std::string(kTrialKey), "\": ");
@@ -147,7 +147,7 @@ absl::StatusOr<std::vector<RefusedField>> RefusedFields(const Format& format,
   if (listing.fields.empty()) return refused;
   ASSIGN_OR_RETURN(TrialFolder folder, TrialFolder::Create());
   const LayoutSpec* layout = FindLayout(format, options.layout);
-  if (layout == nullptr) return refused;  // the plan says so
+  if (layout == nullptr) return refused;  // the plan reports this
   const std::vector<uint64_t> gaps = CountGaps(listing);
   FieldTrial trial(format, *layout, options, folder);
   for (size_t f = 0; f < listing.fields.size(); ++f) {
@@ -213,7 +213,7 @@ absl::Status TrySamples(const Plan& plan, const SampleSource& source) {
         std::upper_bound(plan.shards().begin(), plan.shards().end(), position,
                          [](uint64_t at, const PlannedShard& shard) { return at < shard.first; });
     const ShardSpec spec = plan.Spec(static_cast<size_t>(after - plan.shards().begin()) - 1);
-    // Where all images will be raw pixels of one shape, black ones stand for them.
+    // If all images will be raw pixels of one shape, black pixels stand in for them.
     const bool raw = spec.raw_image.format == ImageFormat::kRaw;
     std::vector<FieldView> fields(sample->fields.begin(), sample->fields.end());
     const std::vector<std::byte> black(raw ? RawImageBytes(spec.raw_image) : 0);

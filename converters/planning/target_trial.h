@@ -1,16 +1,16 @@
-// The trial of a target: what a format cannot hold is found out before work starts, by asking its
+// The trial of a target: finds out before work starts what a format cannot hold, by asking its
 // writer.
 //
-//   std::vector<RefusedField> refused = *RefusedFields(format, options, listing);   // nothing is read
+//   std::vector<RefusedField> refused = *RefusedFields(format, options, listing);  // reads nothing
 //   absl::Status fits = TrySamples(plan, source);   // a few real samples
 //
-// A format says what it cannot hold by refusing the sample (ShardWriter::Append, InvalidArgument);
-// here it gets samples of each kind that the listing has: the first, one without a label, the one
-// with the longest key.
+// A format reports what it cannot hold by refusing the sample (ShardWriter::Append,
+// InvalidArgument); here it gets one sample of each kind in the listing: the first, one without a
+// label, the one with the longest key.
 //
 // Lifetime: borrows for the call.
-// Thread-safety: pure, but for a file in the folder for temporary files.
-// Errors: TrySamples InvalidArgument with the writer's own words; I/O Status.
+// Thread-safety: pure, except for a file in the folder for temporary files.
+// Errors: TrySamples returns InvalidArgument with the writer's own message; I/O Status.
 #ifndef SHARDPACK_CONVERTERS_PLANNING_TARGET_TRIAL_H_
 #define SHARDPACK_CONVERTERS_PLANNING_TARGET_TRIAL_H_
 
@@ -25,8 +25,8 @@
 namespace shardpack {
 
 struct RefusedField {
-  size_t field;     // position in listing.fields
-  std::string why;  // the writer's words
+  size_t field;     // index into listing.fields
+  std::string why;  // the writer's message
 };
 
 absl::StatusOr<std::vector<RefusedField>> RefusedFields(const Format& format,

@@ -23,7 +23,7 @@ std::string ClassOf(const std::vector<std::string>& classes, int64_t label) {
   return name.empty() ? "no class" : absl::StrCat("class ", EscapeForTerminal(name));
 }
 
-// What of the sample's fields differs, by presence and size; "" when nothing does.
+// Which of the sample's fields differ in presence or size; "" if none.
 std::string ChangedField(const ShardIndex& index, uint64_t record, const Listing& now,
                          uint64_t row) {
   const std::string path = EscapeForTerminal(index.source_path(record));
@@ -49,7 +49,7 @@ std::string FirstChangedInput(const std::string& dataset, const Manifest& manife
   struct Rows {
     uint64_t first = 0, count = 0, left = 0;
   };
-  // By hash of the path, which several samples of a conversion may have.
+  // By hash of the path; several samples of a conversion may share one.
   absl::flat_hash_map<uint64_t, Rows> rows;
   std::string path;
   for (uint64_t row = 0; row < now.rows(); ++row) {
@@ -70,7 +70,7 @@ std::string FirstChangedInput(const std::string& dataset, const Manifest& manife
       if (found == rows.end() || found->second.left == 0)
         return absl::StrCat(EscapeForTerminal(packed), " was packed and is gone");
       --found->second.left;
-      if (found->second.count > 1) continue;  // which of them it is nothing says
+      if (found->second.count > 1) continue;  // ambiguous
       const uint64_t n = found->second.first;
       const Skip* const skip = FindSkip(now.skips, n);
       if (skip != nullptr && skip->reason == SkipReason::kVanished)
@@ -89,11 +89,11 @@ std::string FirstChangedInput(const std::string& dataset, const Manifest& manife
         return absl::StrCat(EscapeForTerminal(packed), " was packed as ", was, " and is ", is);
     }
   }
-  // Its size is that of before.
+  // The size is still the same.
   const auto made = std::find_if(now.fields.begin(), now.fields.end(),
                                  [](const ListedField& field) { return field.suffix.empty(); });
-  // What was not packed may have been left out for a reason; only where nothing was is it new for
-  // certain.
+  // An input that was not packed may have been left out for a reason; it is certainly new only if
+  // nothing was left out.
   const std::string content =
       made == now.fields.end()
           ? ""

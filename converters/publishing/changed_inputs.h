@@ -1,12 +1,13 @@
-// FirstChangedInput: an input that is not as it was when a dataset was packed, for a message that
-// says that some are.
+// FirstChangedInput: names one input that changed since a dataset was packed, for a message that
+// says that some did.
 //
-//   std::string line = FirstChangedInput("OUT", manifest, plan.listing());   // "dog/7.jpg has 9 bytes, 8 were packed"
+//   std::string line = FirstChangedInput("OUT", manifest, plan.listing());
+//   // "dog/7.jpg has 9 bytes, 8 were packed"
 //
-// Told by the dataset's indexes: paths, classes and, where pixels were kept, sizes.
+// Compares with the dataset's indexes: paths, classes and, where pixels were kept, sizes.
 //
-// Thread-safety: pure but for reading.
-// Errors: "" where no input is found, and where the indexes cannot be read.
+// Thread-safety: pure except for reading.
+// Errors: "" if no input is found, or the indexes cannot be read.
 #ifndef SHARDPACK_CONVERTERS_PUBLISHING_CHANGED_INPUTS_H_
 #define SHARDPACK_CONVERTERS_PUBLISHING_CHANGED_INPUTS_H_
 

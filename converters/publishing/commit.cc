@@ -109,7 +109,7 @@ class Publisher {
     const uint64_t records = plan_.shards()[result.shard].count;
     if (result.records == records) return planned;
     planned[std::string(kPlannedRecords)] = records;
-    // Where sizes change the writer is told what the samples came to.
+    // If sizes change, the writer gets the totals of the packed samples.
     if (plan_.sizes_change() && FindLayout(plan_.format(), plan_.layout())->needs_totals)
       return planned;
     for (const FieldTotal& field : plan_.Spec(result.shard).fields) {
@@ -118,7 +118,7 @@ class Publisher {
     return planned;
   }
 
-  // Gray alone where all images are.
+  // Gray only if all images are.
   void DescribePixels() {
     DatasetFacts& facts = manifest_.facts;
     PixelSums sums;
@@ -157,7 +157,7 @@ class Publisher {
     return absl::OkStatus();
   }
 
-  // Index files may be named after splits, which users name.
+  // Index files may be named after splits, whose names come from users.
   absl::Status CheckNames() const {
     std::set<std::string_view> names = {kManifestName};
     for (const FileEntry& file : manifest_.files) names.insert(file.name);
@@ -185,7 +185,7 @@ class Publisher {
   absl::Status RefuseStrangers() const {
     std::set<std::string> ours = FilesOf(manifest_);
     for (const NamedBytes& file : extras_) ours.insert(file.name);
-    // It is written last; one that is there is somebody else's, but beside OUT.
+    // The manifest is written last; an existing one is not ours, except beside OUT.
     if (!out_.replaces()) ours.erase(std::string(kManifestName));
     return CheckHoldsOnly(out_.path(), ours,
                           "it is not part of this dataset; move it away and run again");

@@ -4,10 +4,10 @@
 //   absl::StatusOr<Manifest> manifest = Commit(plan, results, out, CommitOptions{});
 //
 // Lifetime: borrows for the call.
-// Thread-safety: one caller an OUT.
-// Errors: FailedPrecondition (exit 5) when shards are missing or OUT holds files of others;
-// DataLoss (exit 4) when more inputs were bad than allowed, a shard is left without a sample, or
-// the counts do not add up: nothing is published, the journal stays; I/O Status (exit 6).
+// Thread-safety: one caller per OUT.
+// Errors: FailedPrecondition (exit 5) when shards are missing or OUT holds files that are not ours;
+// DataLoss (exit 4) when more inputs were bad than allowed, a shard has no sample left, or the
+// counts do not add up: nothing is published, the journal stays; I/O Status (exit 6).
 #ifndef SHARDPACK_CONVERTERS_PUBLISHING_COMMIT_H_
 #define SHARDPACK_CONVERTERS_PUBLISHING_COMMIT_H_
 
@@ -35,22 +35,22 @@ struct CommitOptions {
   bool plan_is_given = false;  // it was made earlier, and does not change with the source
 };
 
-// All skips of a run, by row: the listing's, the plan's and those of the shards.
+// All skips of a run, by row: those of the listing, the plan and the shards.
 std::vector<Skip> AllSkips(const Plan& plan, std::span<const ShardResult> results);
 
-// The text of skipped.jsonl: what is lost (`skips`, by row), and the copies that were left out as
-// asked; those count as filtered.
+// The text of skipped.jsonl: the lost inputs (`skips`, by row), and the copies left out on request,
+// which count as filtered.
 std::string SkippedLines(const Plan& plan, std::span<const Skip> skips);
 
-// The text of SHA256SUMS, of a manifest whose shards have their sums.
+// The text of SHA256SUMS for a manifest whose shards have their sums.
 std::string Sha256Lines(const Manifest& manifest);
 
-// What makes a layout's files, and those of --sidecar-index, from shards and indexes, in their
-// order. InvalidArgument for a kind that the format does not have.
+// What makes a layout's files, and those of --sidecar-index, from shards and indexes, in order.
+// InvalidArgument for a kind that the format does not have.
 absl::StatusOr<std::vector<FileMaker>> FileMakersOf(const Format& format, const LayoutSpec& layout,
                                                     std::span<const std::string> kinds);
 
-// `results`: one a shard of the plan, in its order.
+// `results`: one per shard of the plan, in order.
 absl::StatusOr<Manifest> Commit(const Plan& plan, std::span<const ShardResult> results,
                                 OutputDir& out, const CommitOptions& options);
 

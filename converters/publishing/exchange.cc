@@ -35,7 +35,7 @@ absl::Status CannotBeReplaced(const std::string& out, const std::string& why) {
       absl::StrCat(EscapeForTerminal(out), " ", why, kOtherFolder));
 }
 
-// The first line is a mark, or nothing was written out when the power went.
+// The first line is a mark, or a power failure kept the text from reaching the disk.
 std::string_view MarkIn(std::string_view text) {
   const std::string_view line = text.substr(0, text.find('\n'));
   return ParseDigest(line) ? line : std::string_view();
@@ -52,19 +52,19 @@ absl::StatusOr<bool> BearsMark(const OwnedFolder& folder, std::string_view mark)
   return text.status();
 }
 
-// The folder itself; false when it holds something.
+// Removes the folder itself; false if it is not empty.
 absl::StatusOr<bool> RemoveEmpty(const std::string& path) {
   if (::rmdir(path.c_str()) == 0 || errno == ENOENT) return true;
   if (errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR) return false;
   return IoStatus("remove", path, errno);
 }
 
-// All that is left when a run was killed after it had removed the mark.
+// Removes what is left when a run was killed after it removed the mark.
 absl::StatusOr<bool> RemoveUnmarked(const OwnedFolder& folder) {
   ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder.path()));
   if (!names.empty() && names != std::vector<std::string>{std::string(kPackFolder)}) return false;
   const absl::Status removed = folder.RemoveEmptyFolder(kPackFolder);
-  if (absl::IsFailedPrecondition(removed)) return false;  // a link, or a file
+  if (absl::IsFailedPrecondition(removed)) return false;  // a link or a file
   if (!removed.ok()) return removed;
   return RemoveEmpty(folder.path());
 }
@@ -102,7 +102,7 @@ absl::Status CheckNotMounted(const std::string& path) {
   if (::lstat(path.c_str(), &of_path) != 0)
     return errno == ENOENT ? absl::OkStatus() : IoStatus("look at", path, errno);
   if (::stat(parent.c_str(), &of_parent) != 0) return IoStatus("look at", parent, errno);
-  // Of a folder of the same file system that is mounted here the attribute alone tells; kernels
+  // Only this attribute reveals that a folder of the same file system is mounted here; kernels
   // before 5.8 do not have it.
   struct statx facts;
   const bool root =
@@ -127,7 +127,7 @@ absl::Status TryExchange(const OwnedFolder& beside, const std::string& out) {
 }
 
 absl::Status MarkReplaced(const OwnedFolder& out, const std::string& mark, bool sync) {
-  RETURN_IF_ERROR(out.RemoveFile(kReplacedByName));  // of an earlier try
+  RETURN_IF_ERROR(out.RemoveFile(kReplacedByName));  // from an earlier attempt
   ASSIGN_OR_RETURN(File file, File::CreateExclusive(out.PathOf(kReplacedByName)));
   const std::string line = absl::StrCat(mark, "\n");
   RETURN_IF_ERROR(file.Write(std::array{AsBytes(line)}));
@@ -148,7 +148,7 @@ absl::Status ExchangeFolders(const std::string& one, const std::string& other,
                                      RENAME_EXCHANGE) == 0)
     return absl::OkStatus();
   const int error = errno;
-  // The reply alone may have been lost on its way from a server.
+  // Perhaps only a server's reply was lost.
   if (::lstat(other.c_str(), &after) == 0 && SameFile(before, after)) return absl::OkStatus();
   if (error != EINVAL && error != ENOSYS && error != EOPNOTSUPP && error != EXDEV && error != EBUSY)
     return IoStatus("exchange with the new dataset", out, error);
@@ -170,14 +170,14 @@ absl::StatusOr<bool> FinishReplacement(const std::string& dataset, const std::st
   const std::string note = absl::StrCat(dataset, "/", std::string(kReplacedName));
   ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(note, kMaxNamesBytes));
   const absl::StatusOr<OwnedFolder> folder = OwnedFolder::OpenNoLink(old);
-  if (absl::IsNotFound(folder.status())) return true;  // an earlier run has come so far
+  if (absl::IsNotFound(folder.status())) return true;  // an earlier run has already done this
   if (absl::IsFailedPrecondition(folder.status()) || absl::IsPermissionDenied(folder.status()))
     return false;
   if (!folder.ok()) return folder.status();
   const std::string_view mark = MarkIn(text);
   ASSIGN_OR_RETURN(const bool is_old, BearsMark(*folder, mark));
   if (!is_old) return RemoveUnmarked(*folder);
-  // What its stages hold is told by its manifest, which goes next.
+  // The manifest, removed next, lists what the stages hold.
   RETURN_IF_ERROR(RemoveStage(*folder));
   RETURN_IF_ERROR(RemoveMade(*folder, ParseNames(text.substr(mark.size()))));
   constexpr char kAdvice[] =
@@ -185,7 +185,7 @@ absl::StatusOr<bool> FinishReplacement(const std::string& dataset, const std::st
   RETURN_IF_ERROR(CheckHoldsOnly(old, {}, kAdvice));
   RETURN_IF_ERROR(RemovePackFolder(*folder));
   ASSIGN_OR_RETURN(const bool gone, RemoveEmpty(old));
-  if (!gone) {  // something has come just now
+  if (!gone) {  // something was added just now
     RETURN_IF_ERROR(CheckHoldsOnly(old, {}, kAdvice));
   }
   return true;

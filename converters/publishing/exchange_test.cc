@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 int answer = 0;     // the error of an exchange
-bool done = false;  // whether it is done all the same
+bool done = false;  // whether it succeeds anyway
 
 int Renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) {
   if (done || (flags & RENAME_EXCHANGE) == 0) ::renameat2(from_folder, from, to_folder, to, flags);
@@ -105,7 +105,7 @@ TEST_F(ExchangeTest, OnlyWhatBearsTheMarkIsEmptied) {
   std::filesystem::remove(Path("out/notes"));
   EXPECT_TRUE(*FinishReplacement(Path("new"), Path("out")));
   EXPECT_FALSE(std::filesystem::exists(Path("out")));
-  EXPECT_TRUE(*FinishReplacement(Path("new"), Path("out")));  // nothing is there any more
+  EXPECT_TRUE(*FinishReplacement(Path("new"), Path("out")));  // nothing is left there
 }
 
 TEST_F(ExchangeTest, NotesAreToldByTheirContent) {

@@ -35,7 +35,7 @@ absl::StatusOr<std::string> DamageOf(const std::string& path, const FileEntry& e
   if (descriptor < 0) {
     const int error = errno;
     const absl::Status opened = IoStatus("open", path, error);
-    // A lack of descriptors or memory is never damage.
+    // Running out of descriptors or memory is never damage.
     if (error == EIO || IsAboutThePath(error)) return unread(opened);
     return opened;
   }
@@ -44,7 +44,7 @@ absl::StatusOr<std::string> DamageOf(const std::string& path, const FileEntry& e
   in.OnBlock(on_block);
   absl::StatusOr<Digest> digest = in.Finish();
   if (absl::IsCancelled(digest.status())) return digest.status();
-  // It changes while it is read.
+  // The file changes while it is read.
   if (absl::IsOutOfRange(digest.status())) return std::string(digest.status().message());
   if (!digest.ok()) return unread(digest.status());
   return std::string(*digest == entry.xxh3_128 ? "" : "other bytes");

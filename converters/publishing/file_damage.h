@@ -1,11 +1,12 @@
-// DamageOf: what is wrong with a file of a dataset.
+// DamageOf: checks a file of a dataset for damage.
 //
-//   absl::StatusOr<std::string> damage = DamageOf("OUT/train-000000.tar", entry, /*full=*/true, nullptr);
-//   if (damage.ok() && damage->empty()) ...   // it is as `entry` says
+//   absl::StatusOr<std::string> damage =
+//       DamageOf("OUT/train-000000.tar", entry, /*full=*/true, nullptr);
+//   if (damage.ok() && damage->empty()) ...   // it matches `entry`
 //
 // Lifetime: borrows for the call.
 // Thread-safety: any thread.
-// Errors: those of looking, which say nothing about the file; whatever `on_block` answers.
+// Errors: failures of the check itself, which say nothing about the file; those of `on_block`.
 // Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_PUBLISHING_FILE_DAMAGE_H_
 #define SHARDPACK_CONVERTERS_PUBLISHING_FILE_DAMAGE_H_
@@ -20,12 +21,12 @@
 
 namespace shardpack {
 
-// What a file is that is there and cannot be read: an error of looking; or damage, for a caller
-// that would put another in its place.
+// How to treat a file that exists but cannot be read: as an error of the check, or as damage, for a
+// caller that would replace the file.
 enum class Unreadable : uint8_t { kIsError, kIsDamage };
 
-// In words; "" when it is as `entry` says. `full`: every byte is hashed, else the size alone
-// counts. `on_block`, which may be null, is called as bytes are read.
+// A description of the damage; "" if the file matches `entry`. `full`: hash every byte; otherwise
+// check the size only. `on_block`, which may be null, is called as bytes are read.
 absl::StatusOr<std::string> DamageOf(const std::string& path, const FileEntry& entry, bool full,
                                      const std::function<absl::Status(uint64_t bytes)>& on_block,
                                      Unreadable unreadable = Unreadable::kIsError);

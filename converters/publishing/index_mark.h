@@ -1,11 +1,10 @@
-// IndexMark: `.pack/index`, which `pack index` has in a folder while it works there and after it
-// was killed: the indexes that it removes and writes.
+// IndexMark: the file `.pack/index`, which lists the indexes that `pack index` removes and writes;
+// it exists while `pack index` works, and after it was killed.
 //
 //   std::string text = IndexMarkText({"train-0.pidx"});
-//   std::optional<std::set<std::string>> names = ParseIndexMark(text);   // nullopt: somebody else's
+//   std::optional<std::set<std::string>> names = ParseIndexMark(text);   // nullopt: not pack's
 //
-// Its first line is one that no other file has; a file of that name without it is never replaced or
-// removed.
+// Its first line is unique; a file of that name without this line is never replaced or removed.
 //
 // Thread-safety: functions.
 // Errors: those of OwnedFolder.
@@ -25,14 +24,14 @@
 namespace shardpack {
 
 std::string IndexMarkText(const std::set<std::string>& names);
-// The names in it that an index can have.
+// The listed names that an index can have.
 std::optional<std::set<std::string>> ParseIndexMark(const std::string& text);
 
-// By its content; false also for what is not a regular file, and for nothing.
+// Judged by content; false also if it is not a regular file, or does not exist.
 absl::StatusOr<bool> IsIndexMark(const OwnedFolder& folder, std::string_view name);
 
-// Before a build or a repair: FailedPrecondition (exit 5) when such a file is there, with what to
-// do about it.
+// Call before a build or a repair: FailedPrecondition (exit 5), with advice, when such a file
+// exists.
 absl::Status CheckNotIndexed(const std::string& dataset);
 
 }  // namespace shardpack

@@ -39,7 +39,7 @@ FileEntry FileEntryFrom(const json& value) {
   return entry;
 }
 
-// The details of skips may quote file content; JSON wants UTF-8.
+// The details of skips may quote file content; JSON requires UTF-8.
 std::string Dump(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -142,7 +142,7 @@ bool ParseJournalLine(std::string_view line, ShardResult* result) {
     }
     *result = std::move(parsed);
     return true;
-  } catch (const std::bad_alloc&) {  // which says nothing about the line
+  } catch (const std::bad_alloc&) {  // says nothing about the line
     throw;
   } catch (const std::exception&) {  // nlohmann's exceptions stop here
     return false;
@@ -150,13 +150,13 @@ bool ParseJournalLine(std::string_view line, ShardResult* result) {
 }
 
 bool IsJournalText(std::string_view text) {
-  const bool begun = text.starts_with('\n');  // as Journal::Open begins one
+  const bool begun = text.starts_with('\n');  // written by Journal::Open
   bool blank = true;
   while (!text.empty()) {
     const size_t end = text.find('\n');
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    // Of a file that was not written out when the power went, all or a part is zeros.
+    // After a power failure, all or part of a file that was not flushed may be zeros.
     if (line.find_first_not_of('\0') == std::string_view::npos) continue;
     blank = false;
     ShardResult unused;
@@ -199,7 +199,8 @@ absl::Status Journal::Append(const ShardResult& result) {
   return written.ok() && sync_ ? file_.SyncData() : written;
 }
 
-// Not flushed: a file that outlives this line when the power goes is named, and stays.
+// Not flushed: if a power failure loses this line but not the file, the file is reported, and
+// stays.
 absl::Status Journal::AppendPending(const ShardResult& result) {
   ShardResult pending;
   pending.shard = result.shard;

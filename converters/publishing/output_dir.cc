@@ -36,7 +36,7 @@ bool HoldsIndexes(const std::vector<std::string>& names) {
                      [](const std::string& each) { return each.ends_with(kIndexSuffix); });
 }
 
-// Nobody can tell any more whether it was a dataset or a build.
+// It is unknown whether this was a dataset or a build.
 absl::Status LostManifest(const std::string& out) {
   return absl::DataLossError(absl::StrCat(
       EscapeForTerminal(out),
@@ -111,7 +111,7 @@ absl::Status OutputDir::DamagedManifest(const std::string& out, const absl::Stat
   if (!absl::IsDataLoss(why)) return why;
   const std::string text = absl::StrCat(EscapeForTerminal(out),
                                         " holds a damaged manifest: ", std::string(why.message()));
-  // It may well be somebody else's.
+  // It may well not be ours.
   if (IsUnfinished(out)) {
     return absl::DataLossError(absl::StrCat(
         text, "\nThe build there has not finished; move that file away and run again"));
@@ -170,7 +170,7 @@ absl::StatusOr<OutputDir> OutputDir::Open(const std::string& out, const Plan& pl
   RETURN_IF_ERROR(CheckShardsRange(plan, options));
   absl::StatusOr<OutputDir> dir = OpenOnce(out, plan, options, pool);
   if (dir.ok() || options.overwrite) return dir;
-  // Another run may have published the dataset while this one looked: its `.pack` is then gone.
+  // Another run may have published the dataset in the meantime, and removed its `.pack`.
   const absl::StatusOr<Manifest> manifest = Manifest::Read(WithoutSlashes(out));
   if (!manifest.ok() || manifest->plan_digest != plan.digest()) return dir;
   return OpenOnce(out, plan, options, pool);
@@ -187,13 +187,13 @@ absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan
 
   ASSIGN_OR_RETURN(const bool published, Exists(dir.PathOf(kManifestName)));
   if (published) {
-    // A run that was killed after it had exchanged the datasets is finished first.
+    // First finish a run that was killed after it exchanged the datasets.
     ASSIGN_OR_RETURN(const bool exchanged, IsReplacement(dir.path_));
     const absl::StatusOr<Manifest> manifest = Manifest::Read(dir.path_);
     if (!manifest.ok() && !options.overwrite) return DamagedManifest(dir.path_, manifest.status());
     const bool of_plan = manifest.ok() && manifest->plan_digest == plan.digest();
     const bool finished = of_plan && (exchanged || !options.overwrite);
-    // A late worker leaves that to the commit, which may be at it just now.
+    // A late worker leaves that to the commit, which may be running now.
     if (exchanged || (finished && !options.shards_range)) {
       ASSIGN_OR_RETURN(dir.notice_, FinishPublished(dir.path_));
     }
@@ -230,8 +230,8 @@ absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan
   return dir;
 }
 
-// A dataset that is there already is the answer only when it is of this plan, whole as far as a
-// look tells, and no source file was changed.
+// An existing dataset is accepted only if it is of this plan, intact as far as a quick check shows,
+// and no source file was changed.
 absl::Status OutputDir::CheckPublished(const Plan& plan, const Manifest& manifest, IoPool& pool) {
   if (manifest.plan_digest != plan.digest()) {
     std::vector<std::string> lines = DifferencesFrom(path_, manifest, plan);
@@ -268,7 +268,7 @@ absl::Status OutputDir::Create() {
 }
 
 // What pack has not built is never built over, replaced or removed: it may be the only copy, and
-// nobody could make it again.
+// impossible to make again.
 absl::Status OutputDir::CheckIsOurs(const std::string& folder) const {
   RETURN_IF_ERROR(CheckPackFolder(folder));
   RETURN_IF_ERROR(CheckNotIndexed(folder));
@@ -292,16 +292,16 @@ absl::Status OutputDir::CheckIsOurs(const std::string& folder) const {
   return absl::OkStatus();
 }
 
-// Without a plan nothing has been built here: whatever there is, is somebody else's. The folder is
-// listed first, for another worker may write the plan just now, and then shards.
+// Without a plan nothing has been built here, so any content belongs to others. Lists the folder
+// first, because another worker may be writing the plan now, and shards after it.
 absl::Status OutputDir::CheckHoldsNothingElse() const {
   ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(path_));
   const absl::StatusOr<bool> planned = Exists(PathOf(kPlanName));
   if (!planned.ok() || *planned) return planned.status();
-  // A build whose plan is lost still knows what it has made.
+  // A build whose plan is lost still has a list of the files it made.
   ASSIGN_OR_RETURN(std::set<std::string> made, NotedFiles(path_));
   ASSIGN_OR_RETURN(std::set<std::string> may_be_made, ReadNames(PathOf(kMadeName)));
-  made.merge(std::move(may_be_made));      // Publish looks at what such a file is
+  made.merge(std::move(may_be_made));      // Publish checks what such a file is
   made.erase(std::string(kManifestName));  // a dataset is never built over
   std::set<std::string> ours = {std::string(kPackFolder)};
   for (const std::string& name : made) ours.insert(name.substr(0, name.find('/')));
@@ -335,7 +335,7 @@ absl::Status OutputDir::BeginReplacement() {
     if (status.ok()) status = CheckIsOurs(path_);
     if (!status.ok()) return status;
   }
-  // A whole dataset of ours has no plan any more.
+  // An intact dataset of ours has no plan any more.
   if (!*published) status = CheckHoldsNothingElse();
   absl::StatusOr<std::set<std::string>> made = MadeFiles(path_);
   if (status.ok()) status = made.status();
@@ -348,8 +348,8 @@ absl::Status OutputDir::BeginReplacement() {
   return CheckBeside();
 }
 
-// Beside OUT anything may lie, even a dataset or a build that pack has made for somebody: only what
-// bears the mark of an --overwrite of this very OUT is gone on with, or begun anew.
+// Beside OUT there may be anything, even another dataset or build made by pack: only a folder that
+// bears the mark of an --overwrite of this OUT is continued or rebuilt.
 absl::Status OutputDir::CheckBeside() const {
   struct stat facts;
   if (::lstat(path_.c_str(), &facts) != 0)
@@ -364,7 +364,7 @@ absl::Status OutputDir::CheckBeside() const {
   const absl::StatusOr<std::string> replaces = ReadWholeFile(PathOf(kReplacesName), kMaxNamesBytes);
   if (!replaces.ok() && !absl::IsNotFound(replaces.status())) return replaces.status();
   if (replaces.ok() && *replaces == ReplacesText(out_)) return absl::OkStatus();
-  // All that a run leaves that was killed before it had made its mark.
+  // All that remains of a run killed before it wrote its mark.
   ASSIGN_OR_RETURN(std::vector<std::string> names, ListFolder(path_));
   std::erase(names, kPackFolder);
   ASSIGN_OR_RETURN(const OwnedFolder folder, OwnedFolder::Open(path_));
@@ -377,7 +377,7 @@ absl::Status OutputDir::CheckBeside() const {
                                " (first entry: ", EscapeForTerminal(names.front()), "); ", advice));
 }
 
-// Where --overwrite is refused after all: nothing was built here yet.
+// For an --overwrite that is refused after all: nothing was built here yet.
 void OutputDir::RemoveUnused() const {
   const absl::StatusOr<OwnedFolder> folder = OwnedFolder::Open(path_);
   const absl::StatusOr<std::vector<std::string>> names = ListFolder(path_);
@@ -388,7 +388,7 @@ void OutputDir::RemoveUnused() const {
   if (RemovePackFolder(*folder).ok()) ::rmdir(path_.c_str());  // an error leaves an empty folder
 }
 
-// Under the lock, so that what was looked at is what is published; a commit that is refused changes
+// Runs under the lock, so that exactly what was checked is published; a refused commit changes
 // nothing.
 absl::Status OutputDir::BeginCommit(const Plan& plan, IoPool& pool) {
   const absl::StatusOr<bool> was_locked = Exists(PathOf(kLockName));
@@ -406,7 +406,7 @@ absl::Status OutputDir::BeginFolder() {
   if (status.ok()) status = CheckHoldsNothingElse();
   if (status.ok()) status = MakeDirectory(PathOf(kPackFolder));
   if (status.ok() && !options_.shards_range && !options_.only_commit) status = Lock();
-  // Again: another run may have been first.
+  // Check again: another run may have been first.
   if (status.ok()) status = replaces() ? CheckBeside() : CheckIsOurs(path_);
   if (status.ok()) status = CheckHoldsNothingElse();
   if (status.ok()) status = MakeDirectory(PathOf(kStageFolder));
@@ -423,7 +423,7 @@ absl::Status OutputDir::BeginStage(const Plan& plan) {
   ASSIGN_OR_RETURN(std::unique_ptr<RunStage> stage, RunStage::Create(path_));
   stage_ = std::move(stage);
   if (path_ != out_ || !PublishedByOther(plan)) return absl::OkStatus();
-  // The folders were made again behind a commit's back: they go as far as they are empty.
+  // The folders were created again during a commit: remove them if they are empty.
   stage_.reset();
   (void)folder_->RemoveEmptyFolder(kStageFolder);
   (void)folder_->RemoveEmptyFolder(kPackFolder);
@@ -436,8 +436,7 @@ absl::Status OutputDir::Lock() {
   return lock.status();
 }
 
-// With --overwrite: what an earlier run began beside OUT with another plan is of no use to this
-// one.
+// With --overwrite, this run cannot use what an earlier run began beside OUT with another plan.
 absl::Status OutputDir::DiscardOtherPlan(const Plan& plan) {
   const absl::StatusOr<std::string> bytes = ReadWholeFile(PathOf(kPlanName), kMaxPlanBytes);
   if (absl::IsNotFound(bytes.status())) return absl::OkStatus();
@@ -451,11 +450,11 @@ absl::Status OutputDir::DiscardOtherPlan(const Plan& plan) {
       path_, made, "an earlier run with --overwrite began this folder; move it away and run again");
   ASSIGN_OR_RETURN(const OwnedFolder folder, OwnedFolder::Open(path_));
   if (status.ok()) status = RemoveMade(folder, made);
-  // What the stages hold is told by what the plan has noted.
+  // The plan's notes list what the stages hold.
   if (status.ok()) status = RemoveStage(folder);
   if (status.ok()) status = MakeDirectory(PathOf(kStageFolder));
   ASSIGN_OR_RETURN(const PackEntries entries, ListPackFolder(folder));
-  // The plan last: as long as it is there, the next run does the same.
+  // The plan is removed last: as long as it exists, the next run does the same.
   for (const std::string& name : entries.files) {
     if (status.ok() && name.starts_with(".pack/journal")) status = folder.RemoveFile(name);
   }
@@ -465,7 +464,7 @@ absl::Status OutputDir::DiscardOtherPlan(const Plan& plan) {
   return status;
 }
 
-// The way on where another plan is in the way. A worker's part cannot replace what the others
+// Adds advice when another plan is in the way. A worker's part cannot replace what the others
 // build.
 absl::Status OutputDir::OrOverwrite(const absl::Status& status) const {
   const std::string text(status.message());

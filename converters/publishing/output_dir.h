@@ -1,19 +1,19 @@
-// OutputDir: the folder that a dataset is built in: its lock, its plan, its staging area, and what
-// is already done.
+// OutputDir: the folder that a dataset is built in, with its lock, its plan, its staging area, and
+// the work already done.
 //
 //   absl::StatusOr<OutputDir> out = OutputDir::Open("OUT", plan, OutputOptions{}, pool);
-//   if (out->complete()) ...                                    // a manifest of the same plan is there, looked at
-//   const std::vector<ShardResult>& kept = out->finished();     // verified shards of earlier and other runs
+//   if (out->complete()) ...                                 // manifest of this plan, checked
+//   const std::vector<ShardResult>& kept = out->finished();  // verified shards of other runs
 //
-// The steps and their order are those of docs/integrity.md. Workers (shards_range) share an OUT
-// without a lock: each has a stage and a journal of its own, the plan is published once, and what
-// one has published the others keep.
+// docs/integrity.md describes the steps and their order. Workers (shards_range) share an OUT
+// without a lock: each has its own stage and journal, the plan is published once, and a worker
+// keeps what others have published.
 //
 // Lifetime: holds the lock until destroyed.
 // Thread-safety: const from any thread.
-// Errors: InvalidArgument (exit 2) for an OUT that cannot be one; DataLoss (exit 4) for a finished
-// dataset that is damaged; FailedPrecondition (exit 5) when OUT belongs to something else, is
-// locked, holds shards of another plan, or inputs changed since; I/O Status (exit 6).
+// Errors: InvalidArgument (exit 2) for an unsuitable OUT; DataLoss (exit 4) for a finished dataset
+// that is damaged; FailedPrecondition (exit 5) when OUT belongs to something else, is locked, holds
+// shards of another plan, or inputs changed since; I/O Status (exit 6).
 // Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_PUBLISHING_OUTPUT_DIR_H_
 #define SHARDPACK_CONVERTERS_PUBLISHING_OUTPUT_DIR_H_
@@ -40,39 +40,39 @@
 
 namespace shardpack {
 
-// Ok when the plan has the shards of the range, if one is given; InvalidArgument that says which it
-// has.
+// Ok when no range is given, or the plan has its shards; else InvalidArgument, with the range that
+// the plan has.
 absl::Status CheckShardsRange(const Plan& plan, const OutputOptions& options);
 
 class OutputDir {
  public:
-  // Opens or creates OUT for this plan and verifies what other runs have left (on `pool`).
+  // Opens or creates OUT for this plan and verifies (on `pool`) what other runs have left.
   static absl::StatusOr<OutputDir> Open(const std::string& out, const Plan& plan,
                                         const OutputOptions& options, IoPool& pool);
   // The plan that OUT/.pack holds, for `pack commit`.
   static absl::StatusOr<std::string> ReadPlanBytes(const std::string& out);
-  // The error of one that is damaged, with the way on.
+  // Turns an error of reading the plan into one with advice.
   static absl::Status DamagedPlan(const std::string& out, const absl::Status& why);
-  // The same of a manifest; other errors as they are.
+  // The same for a manifest that is damaged; other errors are returned as they are.
   static absl::Status DamagedManifest(const std::string& out, const absl::Status& why);
-  // Whether a run that was interrupted can be gone on with in OUT.
+  // Whether an interrupted run can be continued in OUT.
   static bool HoldsUnfinished(const std::string& out);
-  // Where --overwrite builds what is to take the place of OUT, and then leaves the old one until it
-  // is removed.
+  // The folder where --overwrite builds the new dataset; after the exchange it holds the old one
+  // until that is removed.
   static std::string BesideOf(const std::string& out);
-  // Ends what a run that published this manifest had no time for: takes an old dataset and `.pack`
-  // away. Where `.pack` holds nothing of pack, nothing is written. Answers what the user has to be
-  // told, if anything: what lies where the old dataset was, and is another one, stays.
+  // Finishes a run that was killed after it published this manifest: removes the old dataset and
+  // `.pack`. Writes nothing if `.pack` holds nothing of pack. Returns a notice for the user, or "":
+  // a dataset found in place of the old one is kept.
   static absl::StatusOr<std::string> FinishPublished(const std::string& out);
 
   OutputDir(OutputDir&&) = default;
   OutputDir& operator=(OutputDir&&) = default;
 
-  // Where the files go: OUT, or the folder beside it with --overwrite.
+  // Where files are written: OUT, or the folder beside it with --overwrite.
   const std::string& path() const { return path_; }
   const OutputOptions& options() const { return options_; }
   bool complete() const { return complete_; }
-  // The files go, or went, to a folder beside OUT, which no other run works in.
+  // Files are (or were) written to a folder beside OUT, in which no other run works.
   bool replaces() const { return path_ != out_; }
   // See FinishPublished.
   const std::string& notice() const { return notice_; }
@@ -80,43 +80,43 @@ class OutputDir {
   Journal& journal() const { return *journal_; }
 
   std::string PathOf(std::string_view name) const { return path_ + "/" + std::string(name); }
-  // A folder of this run alone, for what is not yet published.
+  // A folder of this run alone, for unpublished files.
   std::string StageFolder() const { return stage_->PathOf(""); }
-  // A new file there; what a try that failed has left is removed.
+  // Creates a file there; removes one that a failed attempt has left.
   absl::StatusOr<std::unique_ptr<StagedFile>> Stage(const std::string& name) const;
-  // The same with these bytes, on the disk where that is asked for.
+  // The same with these bytes, flushed to disk if requested.
   absl::StatusOr<std::unique_ptr<StagedFile>> StageWhole(const std::string& name,
                                                          std::string_view bytes) const;
 
-  // The shard as another run has published and journalled it since, whole; none if none has.
+  // The shard if another run has published and journalled it since, intact; else nullopt.
   absl::StatusOr<std::optional<ShardResult>> FinishedByOther(const Plan& plan, size_t shard) const;
-  // The shards that other runs are at work on, by name.
+  // Names of the shards that other runs are building.
   absl::StatusOr<std::set<std::string>> HeldByOthers() const { return stage_->HeldByOthers(); }
-  // Of a dataset that is complete and whose source was compared with it: the manifest vouches for
-  // the source as it is listed now, by the times of its files. The identity stays.
+  // For a complete dataset that was compared with its source: updates the file times in the
+  // manifest to those of the source as listed now. The identity stays.
   absl::StatusOr<Manifest> TakeSourceTimes(const Plan& plan);
-  // Whether another run has published this plan's dataset meanwhile.
+  // Whether another run has published this plan's dataset since.
   bool PublishedByOther(const Plan& plan) const;
 
-  // Moves a finished file to its final name, in a folder of OUT if the name has one. What is there
-  // with the same bytes stays. With other bytes it is replaced when it lay there as this run began,
-  // under a name that an earlier one had noted as its own, or when a run has noted these very
+  // Moves a finished file to its final name, in a folder of OUT if the name has one. An existing
+  // file with the same bytes stays. One with other bytes is replaced if it was there when this run
+  // began, under a name that an earlier run noted as its own, or if a run has noted exactly these
   // bytes; else FailedPrecondition.
   absl::Status Publish(StagedFile& staged, const FileEntry& entry) const;
-  // Writes a small file whole, through the staging area, to its final name.
+  // Writes a small file as a whole, through the staging area, to its final name.
   absl::StatusOr<FileEntry> WriteFile(const std::string& name, std::string_view bytes) const;
-  // Before a commit writes its other files: none of the names is somebody else's file, and all are
-  // noted as ours.
+  // Call before a commit writes its other files: checks that none of the names belongs to a file
+  // that is not ours, and notes all of them as ours.
   absl::Status ClaimExtras(const std::vector<std::pair<std::string, std::string_view>>& files);
-  // A folder entry reaches the disk, unless --no-fsync.
+  // Flushes the folder's entries to disk, unless --no-fsync.
   absl::Status SyncFolder() const;
-  // The last steps of a commit, after the manifest is in place: the exchange of --overwrite, then
-  // .pack goes.
+  // The last steps of a commit, once the manifest is in place: the exchange of --overwrite, then
+  // removing .pack.
   absl::Status Close();
 
  private:
-  struct Followed;  // what other runs have journalled, as far as it was read
-  struct Seen {     // which file it was, and of which state
+  struct Followed;  // what was read so far of other runs' journals
+  struct Seen {     // a file's identity and state
     uint64_t device, inode, bytes;
     int64_t modified_ns;
     bool operator==(const Seen&) const = default;
@@ -167,10 +167,10 @@ class OutputDir {
   bool complete_ = false;
   bool plan_was_lost_ = false;
   std::vector<ShardResult> finished_;
-  std::set<uint32_t> journalled_;        // shards that were finished once, as they may be still
+  std::set<uint32_t> journalled_;        // shards that were finished once, and may still be
   std::unique_ptr<OwnedFolder> folder_;  // of path_
-  std::set<std::string> old_indexes_;    // that journals name as older versions did
-  // Files that earlier runs have noted as their own, as they were when this one began.
+  std::set<std::string> old_indexes_;    // index names used by older versions, from the journals
+  // Files that earlier runs have noted as their own, as they were when this run began.
   std::map<std::string, Seen> replaceable_;
   std::unique_ptr<RunStage> stage_;
   std::unique_ptr<Journal> journal_;

@@ -1,4 +1,4 @@
-// OutputDir, third part: how files come to be in the folder, and how a commit ends.
+// OutputDir, third part: puts files into the folder, and ends a commit.
 #include <errno.h>
 #include <sys/stat.h>
 
@@ -27,7 +27,7 @@ constexpr char kOfTheRun[] = "of-the-run";  // in the stage
 
 }  // namespace
 
-// The file appears whole, and once: another run's file of that name stays.
+// The file appears complete, and once: another run's file of that name stays.
 absl::Status OutputDir::PublishOnce(const std::string& name, std::string_view bytes) const {
   ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, StageWhole(kOfTheRun, bytes));
   return staged->Publish(PathOf(name));
@@ -55,7 +55,7 @@ absl::Status OutputDir::Publish(StagedFile& staged, const FileEntry& entry) cons
   status = staged.Publish(PathOf(entry.name));
   if (absl::IsAlreadyExists(status)) {
     ASSIGN_OR_RETURN(const bool same, Matches(PathOf(entry.name), entry));
-    // A worker that is late: the manifest vouches for what is there.
+    // For a late worker, the manifest already covers what is there.
     if (!same && options_.shards_range) {
       ASSIGN_OR_RETURN(const bool published, Exists(PathOf(kManifestName)));
       if (published) return Conflict(path_, "was published by another run just now");
@@ -78,15 +78,14 @@ absl::StatusOr<std::optional<OutputDir::Seen>> OutputDir::LookAt(const std::stri
               int64_t{facts.st_mtim.tv_sec} * 1'000'000'000 + facts.st_mtim.tv_nsec};
 }
 
-// Under a name that an earlier run has noted as its own.
+// Whether an earlier run has noted this name as its own.
 absl::Status OutputDir::MayReplace(const std::string& name) {
   ASSIGN_OR_RETURN(const std::optional<Seen> there, LookAt(name));
   if (there) replaceable_[name] = *there;
   return absl::OkStatus();
 }
 
-// What has come since this run began is somebody else's, if it is not what another run of ours has
-// noted.
+// A file that appeared since this run began is not ours, unless another run of ours has noted it.
 absl::Status OutputDir::CheckMayReplace(const std::string& name) const {
   ASSIGN_OR_RETURN(const std::optional<Seen> there, LookAt(name));
   const auto seen = replaceable_.find(name);
@@ -129,10 +128,9 @@ absl::Status OutputDir::ClaimExtras(
   return Replace(kMadeExtrasName, NamesText(names));
 }
 
-// A small file of `.pack`, or the manifest that was read just now, whole, in place of what is
-// there.
+// Replaces a small file of `.pack`, or the manifest that was just read, atomically.
 absl::Status OutputDir::Replace(std::string_view name, std::string_view bytes) const {
-  RETURN_IF_ERROR(CheckPackFolder(path_));  // a link of somebody else would be lost
+  RETURN_IF_ERROR(CheckPackFolder(path_));  // do not replace another program's link
   if (name != kManifestName) {
     RETURN_IF_ERROR(CheckMayWrite(*folder_, name));
   }
@@ -146,10 +144,10 @@ absl::StatusOr<Manifest> OutputDir::TakeSourceTimes(const Plan& plan) {
       TimesDigest(plan.listing().mtime_ns, plan.listing().field_mtime_ns).ToHex();
   if (manifest.source_times == times && manifest.source_root == plan.listing().root)
     return manifest;
-  // A kill leaves `.pack` beside a whole dataset: the next run takes it away.
+  // A kill leaves `.pack` beside a complete dataset; the next run removes it.
   RETURN_IF_ERROR(MakeDirectory(PathOf(kPackFolder)));
   RETURN_IF_ERROR(Lock());
-  ASSIGN_OR_RETURN(manifest, Manifest::Read(path_));  // once more, under the lock
+  ASSIGN_OR_RETURN(manifest, Manifest::Read(path_));  // again, under the lock
   if (manifest.plan_digest != plan.digest())
     return Conflict(path_, "was replaced by another run just now");
   RETURN_IF_ERROR(MakeDirectory(PathOf(kStageFolder)));
@@ -167,8 +165,8 @@ absl::Status OutputDir::SyncFolder() const {
   return options_.fsync ? SyncDirectory(path_) : absl::OkStatus();
 }
 
-// The new dataset takes the place of the old one, which is removed when nothing can bring it back
-// any more.
+// The new dataset takes the place of the old one, which is removed once the exchange can no longer
+// be undone.
 absl::Status OutputDir::Exchange() {
   const std::string pack_folder = absl::StrCat(out_, "/", std::string(kPackFolder));
   ASSIGN_OR_RETURN(const bool was_there, Exists(pack_folder));
@@ -176,7 +174,7 @@ absl::Status OutputDir::Exchange() {
   ASSIGN_OR_RETURN(const File old_lock, LockPackFolder(out_));
   ASSIGN_OR_RETURN(const OwnedFolder old, OwnedFolder::Open(out_));
   const absl::Status status = MarkAndExchange(old);
-  if (!status.ok()) {  // OUT is as it was
+  if (!status.ok()) {  // OUT is unchanged
     if (CheckMayWrite(old, kReplacedByName).ok()) (void)old.RemoveFile(kReplacedByName);
     if (was_there) return status;
     (void)old.RemoveFile(kLockName);
@@ -193,7 +191,7 @@ absl::Status OutputDir::Exchange() {
 }
 
 absl::Status OutputDir::MarkAndExchange(const OwnedFolder& old) {
-  // Much may have happened in OUT since the build began; from here on nobody else works in it.
+  // OUT may have changed since the build began; from here on no other run works in it.
   RETURN_IF_ERROR(CheckIsOurs(out_));
   ASSIGN_OR_RETURN(std::set<std::string> made, MadeFiles(out_));
   RETURN_IF_ERROR(

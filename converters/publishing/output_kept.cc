@@ -1,4 +1,5 @@
-// OutputDir, second part: what other runs have left: the plan, the names, the finished shards.
+// OutputDir, second part: handles what other runs have left: the plan, the names, the finished
+// shards.
 #include <errno.h>
 #include <sys/statvfs.h>
 
@@ -21,7 +22,7 @@
 namespace shardpack {
 namespace {
 
-// Every name that a build of the plan may give a file, but for what a commit adds.
+// Every name that a build of the plan may give a file, except those that a commit adds.
 std::string MadeNames(const Plan& plan) {
   std::set<std::string> names;
   for (size_t n = 0; n < plan.shards().size(); ++n) {
@@ -83,25 +84,24 @@ absl::Status OutputDir::IndexPlan(const Plan& plan, std::optional<Plan>* was) {
   return ClaimNames(plan);
 }
 
-// Before a plan is put in the place of one that is lost: shards of another plan are not taken for
-// its own.
+// Before a lost plan is replaced: the new plan must not take shards of another plan for its own.
 absl::Status OutputDir::CheckJournals(const Plan& plan) {
   ASSIGN_OR_RETURN(const std::vector<ShardResult> lines, ReadJournals(PathOf(kPackFolder)));
   plan_was_lost_ = true;
   return CheckOnePlan(path_, plan, lines);
 }
 
-// What the build may name its files: written after the plan, so that it is always of the plan that
-// is there.
+// Names that the build may give files; written after the plan, so they always belong to the
+// existing plan.
 absl::Status OutputDir::ClaimNames(const Plan& plan) const {
   const std::string names = MadeNames(plan);
   ASSIGN_OR_RETURN(const std::set<std::string> was, ReadNames(PathOf(kMadeName)));
   return NamesText(was) == names ? absl::OkStatus() : Replace(kMadeName, names);
 }
 
-// Sizes are part of the digest; a file rewritten with the same size shows in its mtime. Shards that
-// were finished are built again from such files; so is everything with --overwrite, which takes the
-// files as they are. A worker cannot know which of two plans the others have.
+// Sizes are part of the digest; a file rewritten with the same size shows in its mtime. Finished
+// shards are built again from such files, and everything is with --overwrite, which takes the files
+// as they are. A worker cannot know which of two plans the others have.
 absl::Status OutputDir::CheckFreshness(const Plan& was, const Plan& now) const {
   if (path_ != out_) return absl::OkStatus();
   const auto [begin, end] =
@@ -116,8 +116,8 @@ absl::Status OutputDir::CheckFreshness(const Plan& was, const Plan& now) const {
   return absl::OkStatus();
 }
 
-// From here on the plan in the folder is the one with today's times, which a commit vouches for.
-// No line of an older version, which has no times, is left to say that a shard was built from them.
+// From here on the folder's plan has today's times, which a commit records in the manifest. No line
+// of an older version, which has no times, may claim that a shard was built from them.
 absl::Status OutputDir::RenewPlan(const Plan& was, const Plan& now) {
   if (options_.shards_range || options_.only_commit) return absl::OkStatus();
   bool differ = false;
@@ -133,19 +133,18 @@ absl::Status OutputDir::RenewPlan(const Plan& was, const Plan& now) {
   return differ ? Replace(kPlanName, now.ToBytes()) : absl::OkStatus();
 }
 
-// What no line vouches for is built again, and takes the place of what is there when it is
-// published.
+// A shard without a valid line is built again, and replaces the existing one when it is published.
 absl::Status OutputDir::FindFinished(const Plan& plan, const std::optional<Plan>& was,
                                      IoPool& pool) {
   ASSIGN_OR_RETURN(std::vector<ShardResult> lines, ReadJournals(PathOf(kPackFolder)));
   RETURN_IF_ERROR(CheckOnePlan(path_, plan, lines));
   ASSIGN_OR_RETURN(std::set<std::string> noted, NotedFiles(path_));
-  // Beside OUT a manifest is that of a run that was killed before the exchange.
+  // Beside OUT, a manifest is that of a run killed before the exchange.
   if (replaces() && PublishedByOther(plan)) noted.insert(std::string(kManifestName));
   for (const std::string& name : noted) {
     RETURN_IF_ERROR(MayReplace(name));
   }
-  // Those that name no plan, or no times, are of the one that was there.
+  // Lines that name no plan, or no times, belong to the earlier plan.
   if (plan_was_lost_) {
     std::erase_if(lines, [](const ShardResult& line) { return !line.plan || !line.times; });
   }
@@ -155,8 +154,8 @@ absl::Status OutputDir::FindFinished(const Plan& plan, const std::optional<Plan>
   if (options_.only_commit && states.finished.size() < shards)
     return Unfinished(path_, plan, states);
   finished_ = std::move(states.finished);
-  // What was not there, or not as planned, may be by now: a worker may have had another folder, or
-  // an empty mount.
+  // Inputs that were missing or not as planned may be available now: a worker may have had another
+  // folder, or an empty mount.
   if (!options_.only_commit) std::erase_if(finished_, LacksWhatMayBeBack);
   std::erase_if(finished_, [&](const ShardResult& result) {  // lines of older versions
     return was && !result.times && FirstChangedRow(*was, plan, result.shard);
@@ -172,14 +171,14 @@ absl::Status OutputDir::FindFinished(const Plan& plan, const std::optional<Plan>
   return absl::OkStatus();
 }
 
-// Older versions of pack named an index after the whole name of its shard. Of a build that one of
-// them began the index gets today's name, so that the end is that of an uninterrupted build.
+// Older versions of pack named an index after the full name of its shard. If one of them began this
+// build, the index gets today's name, so that the result is that of an uninterrupted build.
 absl::Status OutputDir::RenameOldIndex(const std::string& shard, FileEntry& index) {
   FileEntry named = index;
   named.name = IndexName(shard);
   if (index.name == named.name) return absl::OkStatus();
   absl::StatusOr<bool> same =
-      Matches(PathOf(named.name), named);  // a killed run, or another worker, has done it
+      Matches(PathOf(named.name), named);  // done by a killed run, or by another worker
   if (!same.ok()) return same.status();
   if (!*same) {
     RETURN_IF_ERROR(CheckMayReplace(named.name));
@@ -197,7 +196,7 @@ absl::Status OutputDir::NameIndexes(const Plan& plan) {
   for (ShardResult& result : finished_) {
     RETURN_IF_ERROR(RenameOldIndex(plan.shards()[result.shard].name, result.index));
   }
-  // Those that are left are of shards that are built again.
+  // The remaining ones belong to shards that are built again.
   for (const std::string& name : old_indexes_) {
     RETURN_IF_ERROR(folder_->RemoveFile(name));
   }

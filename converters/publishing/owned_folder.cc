@@ -21,10 +21,10 @@ namespace {
 
 constexpr size_t kMaxComponentBytes = 255;
 constexpr size_t kMaxNameBytes = 1024;
-// A worker that has not seen yet that its dataset is published may put files into a folder that is
-// being removed.
+// A worker that does not yet know that its dataset is published may add files to a folder while it
+// is removed.
 constexpr int kTries = 100;
-constexpr int kMaxDepth = 32;  // of what RemoveTree removes: pack's own folders have three levels
+constexpr int kMaxDepth = 32;  // for RemoveTree: pack's own folders have three levels
 
 bool IsComponent(std::string_view text) {
   const auto portable = [](char c) {
@@ -48,12 +48,12 @@ absl::StatusOr<File> OpenBelow(int parent, const std::string& name, const std::s
   return IoStatus("open folder", path, errno);
 }
 
-// Removes the folder of that name and all below it, following no link.
+// Removes the folder of that name with its contents, without following links.
 absl::Status RemoveFolder(int parent, const std::string& name, const std::string& path, int depth);
 
 // The names in the open folder.
 absl::StatusOr<std::vector<std::string>> ListOpen(const File& folder) {
-  // A descriptor of its own: fdopendir takes it, and its position.
+  // Use a separate descriptor, because fdopendir takes ownership of it and its position.
   const int fd = ::openat(folder.descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(fd < 0 ? nullptr : ::fdopendir(fd), ::closedir);
   if (listing == nullptr) return IoStatus("list", folder.path(), errno);
@@ -100,9 +100,9 @@ absl::Status RemoveFolder(int parent, const std::string& name, const std::string
 
 }  // namespace
 
-// The folder that a name's last component is in, and that component.
+// The folder that holds a name's last component, and that component.
 struct OwnedFolder::Place {
-  File opened;  // unless it is the owned folder itself
+  File opened;  // unused if it is the owned folder itself
   int parent = -1;
   std::string last, path;
 };

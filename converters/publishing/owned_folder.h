@@ -1,18 +1,19 @@
-// OwnedFolder: a folder whose files pack has made, and the one place that removes and renames them.
+// OwnedFolder: a folder whose files pack has made, and the only class that removes and renames
+// them.
 //
 //   absl::StatusOr<OwnedFolder> out = OwnedFolder::Open("OUT");
 //   absl::Status removed = out->RemoveFile("train-000000.tar");   // OK when it is not there
 //   absl::Status gone = out->RemoveTree(".pack/stage/node1-4711-9f3a");
 //
-// Nothing outside of the folder is ever touched, whoever has written the names: a name is relative,
-// of components of [A-Za-z0-9._-], none of them empty, "." or ".."; and no component of it may be a
-// link, except the last one, which is then removed or renamed itself. The folder's own path is the
-// user's and may lead over links.
+// Nothing outside the folder is ever touched, whatever the origin of a name: a name is relative,
+// and consists of components of [A-Za-z0-9._-], none of them empty, "." or "..". No component may
+// be a link, except the last one; the link itself is then removed or renamed. The folder's own path
+// comes from the user and may contain links.
 //
-// Lifetime: holds the folder open, so that it stays the same one if its path is renamed.
+// Lifetime: holds the folder open, so it stays the same folder if its path is renamed.
 // Thread-safety: const from any thread.
-// Errors: InvalidArgument for a name that cannot be one; FailedPrecondition (exit 5) where a link
-// or a file stands in a folder's place, or a folder in a file's; AlreadyExists; I/O.
+// Errors: InvalidArgument for an invalid name; FailedPrecondition (exit 5) if a link or a file
+// takes the place of a folder, or a folder that of a file; AlreadyExists; I/O.
 #ifndef SHARDPACK_CONVERTERS_PUBLISHING_OWNED_FOLDER_H_
 #define SHARDPACK_CONVERTERS_PUBLISHING_OWNED_FOLDER_H_
 
@@ -32,9 +33,9 @@ class OwnedFolder {
  public:
   // The folder must exist.
   static absl::StatusOr<OwnedFolder> Open(const std::string& path);
-  // The same, but FailedPrecondition where the path itself is a link, or a file.
+  // The same, but FailedPrecondition if the path itself is a link or a file.
   static absl::StatusOr<OwnedFolder> OpenNoLink(const std::string& path);
-  // True for what a name in the folder may be.
+  // Whether this is a valid name in the folder.
   static bool IsName(std::string_view name);
 
   const std::string& path() const { return folder_.path(); }
@@ -43,21 +44,21 @@ class OwnedFolder {
   enum class Kind { kNothing, kFile, kFolder, kOther };
   struct Look {
     Kind kind = Kind::kNothing;
-    uint64_t bytes = 0;  // of a file
+    uint64_t bytes = 0;  // if it is a file
   };
-  // What lies there; a link is kOther.
+  // What is there; a link is kOther.
   absl::StatusOr<Look> LookAt(std::string_view name) const;
-  // The beginning of a file, at most so many bytes; NotFound when it is not there.
+  // The first `max_bytes` bytes of a file; NotFound if it does not exist.
   absl::StatusOr<std::string> Read(std::string_view name, uint64_t max_bytes) const;
-  // The names in a folder, sorted; none when it is not there.
+  // The names in a folder, sorted; empty if it does not exist.
   absl::StatusOr<std::vector<std::string>> List(std::string_view name) const;
-  // Removes a file or link; OK when it is not there.
+  // Removes a file or link; OK if it does not exist.
   absl::Status RemoveFile(std::string_view name) const;
-  // Removes a folder if it is empty; OK when it is not there, or is not empty.
+  // Removes a folder if it is empty; OK if it does not exist or is not empty.
   absl::Status RemoveEmptyFolder(std::string_view name) const;
-  // Removes a file, a link, or a folder and all below it; OK when it is not there.
+  // Removes a file, a link, or a folder with its contents; OK if it does not exist.
   absl::Status RemoveTree(std::string_view name) const;
-  // Renames a file, in place of a file that `to` may be.
+  // Renames a file; replaces `to` if that is a file.
   absl::Status Replace(std::string_view from, std::string_view to) const;
 
  private:

@@ -40,8 +40,8 @@ class OwnedFolderTest : public ::testing::Test {
   testing::ScratchFolder scratch_;
 };
 
-// What a crafted plan, journal or manifest, or a number past the end of a table, could make of a
-// name.
+// Names that a crafted plan, journal or manifest, or a number past the end of a table, could
+// produce.
 std::vector<std::string> HostileNames() {
   return {"",
           "/",

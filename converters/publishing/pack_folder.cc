@@ -24,13 +24,13 @@ namespace {
 using Kind = OwnedFolder::Kind;
 
 constexpr std::string_view kLockSuffix = ".lock";
-// In stages, beside the dataset's files: of builds, of `pack repair`, and of writers of sidecars.
+// Found in stages besides the dataset's files: from builds, `pack repair`, and writers of sidecars.
 constexpr std::array<std::string_view, 3> kScratch = {"of-the-run", "rebuilt",
                                                       "energon-index.sqlite"};
 constexpr std::string_view kRebuilding =
     "build";  // a dataset that `pack repair` builds in its stage
-// A worker that has not seen yet that its dataset is published may put files into a stage that is
-// being removed.
+// A worker that does not yet know that its dataset is published may add files to a stage while it
+// is removed.
 constexpr int kTries = 100;
 
 template <typename List>
@@ -42,7 +42,7 @@ std::string In(std::string_view folder, std::string_view name) {
   return absl::StrCat(std::string(folder), "/", std::string(name));
 }
 
-// The files of a dataset as stages call them.
+// Adds the names that a dataset's files have in stages.
 void AddStaged(const std::set<std::string>& names, std::set<std::string>& staged) {
   for (const std::string& name : names) {
     std::string flat = name;
@@ -51,7 +51,7 @@ void AddStaged(const std::set<std::string>& names, std::set<std::string>& staged
   }
 }
 
-// An index that `pack index` has staged by the number of its shard.
+// An index that `pack index` has staged under its shard's number.
 bool IsNumberedIndex(std::string_view name) {
   if (!name.ends_with(kIndexSuffix)) return false;
   name.remove_suffix(kIndexSuffix.size());
@@ -82,7 +82,7 @@ class PackLister {
         continue;
       }
       ASSIGN_OR_RETURN(const OwnedFolder::Look look, dataset_.LookAt(path));
-      if (look.kind == Kind::kNothing) continue;  // another run has ended meanwhile
+      if (look.kind == Kind::kNothing) continue;  // another run has ended in the meantime
       const absl::StatusOr<bool> ours =
           look.kind == Kind::kFile ? IsOfPack(path, name, look.bytes) : false;
       if (absl::IsNotFound(ours.status())) continue;
@@ -102,7 +102,7 @@ class PackLister {
     return absl::OkStatus();
   }
 
-  // Of a file in `.pack`; true when nothing is there.
+  // For a file in `.pack`; true if it does not exist.
   absl::StatusOr<bool> MayWrite(const std::string& path) const {
     ASSIGN_OR_RETURN(const OwnedFolder::Look look, dataset_.LookAt(path));
     if (look.kind == Kind::kNothing) return true;
@@ -116,7 +116,7 @@ class PackLister {
     });
   }
 
-  // A run's folder.
+  // The stage of one run.
   absl::Status Run(const std::string& folder) {
     return WithFolder(folder, [&](const std::string& name, const std::string& path) {
       return StagedEntry(name, path);
@@ -124,7 +124,8 @@ class PackLister {
   }
 
  private:
-  // Takes each entry of a folder of pack, then the folder if nothing in it is of others.
+  // Takes each entry of one of pack's folders, then the folder itself if no entry belongs to
+  // others.
   template <typename Take>
   absl::Status WithFolder(const std::string& folder, const Take& take) {
     ASSIGN_OR_RETURN(const OwnedFolder::Look look, dataset_.LookAt(folder));
@@ -159,7 +160,7 @@ class PackLister {
       entries_.files.push_back(path);
       return absl::OkStatus();
     }
-    return StagedEntry(name, path);  // older versions have no folders of runs for all that they do
+    return StagedEntry(name, path);  // older versions did not always have a folder per run
   }
 
   absl::Status StagedEntry(const std::string& name, const std::string& path) {
@@ -173,7 +174,7 @@ class PackLister {
     return absl::OkStatus();
   }
 
-  // The files of the shards that `pack repair` builds, and `.pack` of that build.
+  // The files of the shards that `pack repair` builds, and the `.pack` of that build.
   absl::Status Rebuilding(const std::string& folder) {
     ASSIGN_OR_RETURN(const std::set<std::string> noted, NotedIn(folder));
     RETURN_IF_ERROR(ReadNamesOnce());
@@ -203,7 +204,7 @@ class PackLister {
     return absl::OkStatus();
   }
 
-  // A file in `.pack`, by its name and content; NotFound when it is gone.
+  // Judges a file in `.pack` by name and content; NotFound if it does not exist any more.
   absl::StatusOr<bool> IsOfPack(const std::string& path, const std::string& name,
                                 uint64_t bytes) const {
     const auto is = [&](std::string_view known) { return name == NameInFolder(known); };
@@ -212,7 +213,7 @@ class PackLister {
     if (std::none_of(kBuildNotes.begin(), kBuildNotes.end(), is)) return IsJournal(path, name);
     if (is(kPlanName)) {
       ASSIGN_OR_RETURN(const std::string text, dataset_.Read(path, kPlanMagic.size()));
-      // One that is cut as well, or was not written out when the power went.
+      // Accepts a plan that is truncated, or was not flushed before a power failure.
       return kPlanMagic.starts_with(std::string_view(text).substr(0, text.find('\0')));
     }
     ASSIGN_OR_RETURN(const std::string text, dataset_.Read(path, kMaxNamesBytes));
@@ -221,15 +222,15 @@ class PackLister {
     return IsNamesText(text);
   }
 
-  // A copy that a user has made of one, under another name, is the user's.
+  // A copy under another name belongs to the user.
   absl::StatusOr<bool> IsJournal(const std::string& path, std::string_view name) const {
     if (!IsOwnJournalName(name)) return false;
     ASSIGN_OR_RETURN(const std::string text, dataset_.Read(path, kJournalBeginningBytes));
     return IsJournalText(text);
   }
 
-  // A name that stages have, or one with something behind it: what writers of shards put beside
-  // their files is called after these.
+  // A name used in stages, or such a name with an extension: shard writers name their temporary
+  // files that way.
   absl::StatusOr<bool> IsStaged(const std::string& name) {
     for (size_t end = name.find('.', 1);; end = name.find('.', end + 1)) {
       const std::string whole = name.substr(0, end);
@@ -260,7 +261,7 @@ class PackLister {
     AddStaged(noted, names);
     const absl::StatusOr<std::string> text = dataset_.Read(kManifestName, kMaxManifestBytes);
     if (!text.ok() && !absl::IsNotFound(text.status())) return text.status();
-    // One that is damaged tells nothing.
+    // A damaged manifest says nothing.
     const absl::StatusOr<Manifest> manifest =
         text.ok() ? Manifest::Parse(*text) : absl::StatusOr<Manifest>(text.status());
     if (manifest.ok()) AddStaged(FilesOf(*manifest), names);
@@ -283,7 +284,7 @@ absl::Status Remove(const OwnedFolder& dataset, const PackEntries& entries) {
   return absl::OkStatus();
 }
 
-// Until nothing of pack is left there; answers what is of others.
+// Repeats until none of pack's files is left; returns files of others.
 template <typename List>
 absl::StatusOr<std::vector<std::string>> RemoveAll(const OwnedFolder& dataset, const List& list) {
   for (int i = 0; i < kTries; ++i) {
@@ -348,7 +349,7 @@ absl::Status RemoveStage(const OwnedFolder& dataset) {
 }
 
 absl::Status RemovePackFolder(const OwnedFolder& dataset) {
-  // The stages first: what of them is pack's is told by what is removed then.
+  // Stages first: the files removed after them say which of their files are pack's.
   RETURN_IF_ERROR(RemoveStage(dataset));
   ASSIGN_OR_RETURN(const PackEntries entries, ListPackFolder(dataset));
   RETURN_IF_ERROR(Remove(dataset, entries));

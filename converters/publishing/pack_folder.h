@@ -1,17 +1,17 @@
-// PackFolder: what pack itself has put into `.pack` of a dataset's folder; the rest is somebody
-// else's, and is never removed.
+// PackFolder: lists and removes what pack itself has put into a dataset's `.pack`. Anything else
+// there belongs to other programs or the user, and is never removed.
 //
 //   absl::StatusOr<PackEntries> entries = ListPackFolder(*folder);
 //   if (!entries->others.empty()) ...                        // ".pack/mine", ".pack/stage/notes"
 //   absl::Status removed = RemovePackFolder(*folder);        // leaves those
 //
-// Of pack is what has a name that pack gives, the kind, and the content: a lock is empty, a plan
-// has its magic, a journal its lines, what `pack index` notes its first line, what --overwrite
-// notes its mark or hash, and lists of names nothing but names. In the stage of a run these are the
-// names of the dataset's files, as the manifest or `.pack/made` lists them, and those of a few
-// scratch files.
+// A file is pack's if it has a name that pack gives, is of the right kind, and has the right
+// content: a lock is empty, a plan has its magic, a journal its lines, a note of `pack index` its
+// first line, a note of --overwrite its mark or hash, and a list of names only names. In the stage
+// of a run, pack's names are those of the dataset's files, as listed by the manifest or
+// `.pack/made`, and those of a few scratch files.
 //
-// Thread-safety: any thread; removing under the lock of the folder.
+// Thread-safety: any thread; removing requires the lock of the folder.
 // Errors: those of OwnedFolder.
 #ifndef SHARDPACK_CONVERTERS_PUBLISHING_PACK_FOLDER_H_
 #define SHARDPACK_CONVERTERS_PUBLISHING_PACK_FOLDER_H_
@@ -28,32 +28,33 @@ namespace shardpack {
 
 // Relative to the dataset's folder.
 struct PackEntries {
-  std::vector<std::string> files;    // of pack; the lock comes last
-  std::vector<std::string> folders;  // of pack, with nothing of others in them; inner ones first
-  std::vector<std::string> others;   // sorted
+  std::vector<std::string> files;  // pack's; the lock comes last
+  std::vector<std::string>
+      folders;  // pack's, without those that hold files of others; inner ones first
+  std::vector<std::string> others;  // sorted
 
   bool AnyOfPack() const { return !files.empty() || !folders.empty(); }
-  // What a build or `pack index` has still to finish: all of pack but lock, stages, and the mark of
-  // a dataset that was about to be replaced.
+  // What a build or `pack index` still has to finish: all of pack's files except lock, stages, and
+  // the mark of a dataset that was about to be replaced.
   std::vector<std::string> Unfinished() const;
 };
 
-// `.pack` itself is not among them; all are empty when there is none.
+// `.pack` itself is not included; all are empty if it does not exist.
 absl::StatusOr<PackEntries> ListPackFolder(const OwnedFolder& dataset);
 
-// FailedPrecondition when `.pack/journal.jsonl` is there and is none: then nobody can tell whether
-// a build has to be finished.
+// FailedPrecondition when `.pack/journal.jsonl` exists but is not a journal: it is then unknown
+// whether a build is unfinished.
 absl::Status CheckJournal(const OwnedFolder& dataset, const PackEntries& entries);
-// FailedPrecondition when what lies at a name in `.pack` is not a file of pack, which is about to
-// write it.
+// Call before writing to a name in `.pack`: FailedPrecondition when something is there that is not
+// pack's.
 absl::Status CheckMayWrite(const OwnedFolder& dataset, std::string_view name);
 
-// Removes what a run has left in its stage, and the folder; FailedPrecondition when something else
-// is in it, which stays.
+// Removes what a run has left in its stage, and the folder; FailedPrecondition if anything else is
+// in it, which stays.
 absl::Status RemoveRunStage(const OwnedFolder& dataset, const std::string& run);
-// The same for all that is in `.pack/stage`, whoever else is at work; what is of others stays.
+// The same for everything in `.pack/stage`, even of runs still at work; files of others stay.
 absl::Status RemoveStage(const OwnedFolder& dataset);
-// The lock goes last but for the folder itself.
+// Removes the lock last, except for the folder itself.
 absl::Status RemovePackFolder(const OwnedFolder& dataset);
 
 }  // namespace shardpack

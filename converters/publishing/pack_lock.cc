@@ -38,7 +38,7 @@ absl::Status CheckPackFolder(const std::string& dataset) {
   return check(kIndexMark, S_IFREG, kNoFile);
 }
 
-// An OFD lock belongs to the open file: it is gone with the process, however that ends.
+// An OFD lock belongs to the open file: it ends with the process, for any reason.
 absl::StatusOr<File> LockPackFolder(const std::string& dataset) {
   RETURN_IF_ERROR(CheckPackFolder(dataset));
   const auto conflict = [&](const std::string& why) {

@@ -4,10 +4,10 @@
 //   if (!lock.ok()) return lock.status();                     // "OUT is locked by another run"
 //   ...                                                       // locked as long as `lock` is open
 //
-// Lifetime: the lock is gone with the file or the process, however that ends.
+// Lifetime: the lock ends when the file is closed or the process ends, for any reason.
 // Thread-safety: any thread.
 // Errors: FailedPrecondition (exit 5) when another run holds it or has just finished, or `.pack` is
-// not a folder of ours, or holds links in place of files; I/O.
+// not our folder, or holds links in place of files; I/O.
 #ifndef SHARDPACK_CONVERTERS_PUBLISHING_PACK_LOCK_H_
 #define SHARDPACK_CONVERTERS_PUBLISHING_PACK_LOCK_H_
 
@@ -19,11 +19,11 @@
 
 namespace shardpack {
 
-// Neither `.pack` nor `.pack/stage`, whose files are removed, may be a link to somewhere else; nor
-// may what is read, replaced and removed there be anything but a regular file.
+// FailedPrecondition when `.pack` or `.pack/stage`, from which files are removed, is a link, or
+// when a file that is read, replaced or removed there is not a regular file.
 absl::Status CheckPackFolder(const std::string& dataset);
 
-// `dataset` is the folder with `.pack` in it.
+// `dataset` is the folder that holds `.pack`.
 absl::StatusOr<File> LockPackFolder(const std::string& dataset);
 
 }  // namespace shardpack

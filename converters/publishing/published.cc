@@ -55,8 +55,8 @@ absl::StatusOr<int64_t> PublishedAt(const std::string& dataset) {
 
 using Rows = absl::flat_hash_set<uint64_t>;
 
-// The rows that the dataset lacks because their files were not as planned: what becomes of these
-// files changes nothing about it.
+// Rows missing from the dataset because their files were not as planned: changes to these files do
+// not affect it.
 absl::StatusOr<Rows> RowsNotAsPlanned(const std::string& dataset, const Manifest& manifest,
                                       const Listing& listing) {
   const bool any = std::any_of(manifest.files.begin(), manifest.files.end(),
@@ -71,7 +71,7 @@ absl::StatusOr<Rows> RowsNotAsPlanned(const std::string& dataset, const Manifest
     const auto value = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!value.is_object() || !value.value("path", nlohmann::json()).is_string() ||
         !value.value("reason", nlohmann::json()).is_string())
-      continue;  // damaged: as if it were not there
+      continue;  // damaged: ignored
     const std::optional<SkipReason> reason =
         ParseSkipReason(value["reason"].get_ref<const std::string&>());
     std::optional<std::string> path = PercentUnescape(value["path"].get_ref<const std::string&>());
@@ -84,10 +84,10 @@ absl::StatusOr<Rows> RowsNotAsPlanned(const std::string& dataset, const Manifest
   return rows;
 }
 
-// The files of a listing: when they were modified, as listed or as they are now.
+// The files of a listing, with modification times as listed or as they are now.
 class SourceFiles {
  public:
-  // `rows`: those to look at; null for all of them. `passed_over`: those not to look at.
+  // `rows`: those to check; null = all. `passed_over`: those to ignore.
   SourceFiles(const Listing& listing, const std::string& root, const std::vector<uint32_t>* rows,
               Rows passed_over = {})
       : listing_(listing),
@@ -97,9 +97,8 @@ class SourceFiles {
         mtime_ns_(listing.mtime_ns),
         field_mtime_ns_(listing.field_mtime_ns) {}
 
-  // One stat a file. Finds those that were written after the dataset, be it with an older time:
-  // nobody sets the time of a file's last change. `planned`: takes the times from the files, and
-  // compares their sizes.
+  // One stat per file. Finds files written after the dataset, even if they have an older mtime:
+  // their ctime cannot be set. `planned`: takes the times from the files, and compares their sizes.
   absl::Status Look(int64_t published, bool planned, IoPool& pool) {
     looked_ = true;
     return ForEachFile(pool, [&](const SourceFile& file, const struct stat* facts) {
@@ -118,8 +117,8 @@ class SourceFiles {
         " is not as planned any more:\n  ", differing_.Text(), kNewPlan));
   }
 
-  // Of shards that were built from these files, as planned. What is not there any more tells
-  // nothing about what was packed.
+  // Ok if the shards were built from these files as planned. A missing file says nothing about what
+  // was packed.
   absl::Status CheckBuilt(const std::string& out) const {
     if (rewritten_.count() == 0) return absl::OkStatus();
     return absl::FailedPreconditionError(
@@ -140,7 +139,7 @@ class SourceFiles {
            std::any_of(field_mtime_ns_.begin(), field_mtime_ns_.end(), changed);
   }
 
-  // `whole`: images were packed as they are; `planned`: by a run of a given plan.
+  // `whole`: images were packed unchanged; `planned`: by a run of a given plan.
   absl::Status Changed(const std::string& dataset, int64_t published, bool whole, bool planned,
                        IoPool& pool) {
     const bool compare = whole && !planned;
@@ -187,7 +186,7 @@ class SourceFiles {
  private:
   struct SourceFile {
     uint64_t row;
-    size_t field;      // 0 = the image, else 1 + the field's position
+    size_t field;      // 0 = the image, else 1 + the field's index
     std::string path;  // below the root
   };
 
@@ -213,8 +212,8 @@ class SourceFiles {
     return row * listing_.fields.size() + field - 1;
   }
 
-  // One stat a file, many at a time; `take` is called for one after the other, without facts where
-  // nothing is there. Inputs that could not be used when they were listed are passed over, too.
+  // One stat per file, many in parallel; calls `take` for one file at a time, with null if it does
+  // not exist. Also ignores inputs that were unusable when listed.
   absl::Status ForEachFile(
       IoPool& pool, const std::function<void(const SourceFile&, const struct stat*)>& take) const {
     constexpr uint64_t kRows = 1024;
@@ -259,7 +258,7 @@ class SourceFiles {
   const Rows passed_over_;
   std::vector<int64_t> mtime_ns_, field_mtime_ns_;
   bool looked_ = false;
-  uint64_t files_ = 0;  // looked at
+  uint64_t files_ = 0;  // number checked
   FirstLines differing_, rewritten_, written_;
 };
 
@@ -276,7 +275,7 @@ std::vector<std::string> DifferencesFrom(const std::string& dataset, const Manif
     const std::string first = FirstChangedInput(dataset, was, plan.listing());
     const std::string classes = ClassesDifference(was.classes, plan.listing().classes);
     if (!classes.empty()) lines.push_back(classes);
-    // Else the classes are all that is known to differ.
+    // Otherwise only the classes are known to differ.
     const bool files = !first.empty() || was.source_files != plan.listing().rows();
     if (classes.empty() || files)
       lines.push_back(absl::StrCat("the source's files differ (", was.source_files,
@@ -321,8 +320,8 @@ absl::Status CheckBuiltFrom(const std::string& out, const Plan& plan, const std:
   return files.CheckBuilt(out);
 }
 
-// The first file that is as planned, or is not that of the plan at all, is the answer: in a source
-// that is as it was, one look. Of one that is not, so many tell as much as all.
+// Stops at the first file that is as planned, or is not the plan's file at all: for an unchanged
+// source, after one stat. For a changed source, a sample of files says as much as all of them.
 absl::Status CheckKeepsTimes(const Plan& plan, const std::string& root,
                              std::span<const uint32_t> shards) {
   const Listing& listing = plan.listing();
@@ -340,7 +339,7 @@ absl::Status CheckKeepsTimes(const Plan& plan, const std::string& root,
       if (!same || Nanoseconds(facts.st_mtim) == listing.mtime_ns[row]) return absl::OkStatus();
     }
   }
-  if (files < 2) return absl::OkStatus();  // it may well have been changed
+  if (files < 2) return absl::OkStatus();  // it may really have been changed
   return absl::FailedPreconditionError(absl::StrCat(
       files == kMaxLooks ? "the first " : "all ", files, " files of these shards in ",
       EscapeForTerminal(root),

@@ -1,9 +1,10 @@
-// What a look at a finished dataset tells, without reading its bytes: one stat a file.
+// Checks of a finished dataset that do not read its bytes: one stat per file.
 //
-//   absl::Status whole = CheckPublishedFiles("OUT", manifest);            // each file is there, with its size
-//   absl::Status fresh = CheckSource("OUT", manifest, plan, options, pool);   // no source file was changed
+//   absl::Status whole = CheckPublishedFiles("OUT", manifest);          // files and sizes
+//   absl::Status fresh = CheckSource("OUT", manifest, plan, options, pool);  // source times
 //
-// Lifetime, thread-safety: pure but for the file system.
+// Lifetime: borrows for the call.
+// Thread-safety: pure except for the file system.
 // Errors: DataLoss (exit 4) that names files and the command that repairs them; FailedPrecondition
 // (exit 5) for a source that was changed; I/O Status.
 // Units: bytes, nanoseconds.
@@ -23,26 +24,27 @@
 
 namespace shardpack {
 
-// What the plan of the dataset's manifest and this one differ in, one line each, for the user.
+// The differences between the manifest's plan and this one, one line each, for the user.
 std::vector<std::string> DifferencesFrom(const std::string& dataset, const Manifest& was,
                                          const Plan& plan);
 
 absl::Status CheckPublishedFiles(const std::string& dataset, const Manifest& manifest);
-// No file of the plan's listing was modified since it was packed, by the times that the manifest
-// vouches for; by its own age where it is of an older version. With `planned_source` the files are
-// looked at again there, by size and time; the names and sizes of a listing that was just made are
-// part of the plan's digest. With a range of shards the files of these alone are looked at.
+// Ok when no file of the plan's listing was modified since it was packed, by the times in the
+// manifest, or by the manifest's own age if it is of an older version. With `planned_source`, also
+// compares size and time of the files in that folder; names and sizes of a listing made just now
+// need no check, because the plan's digest covers them. With a range of shards, only their files
+// are checked.
 absl::Status CheckSource(const std::string& dataset, const Manifest& manifest, const Plan& plan,
                          const OutputOptions& options, IoPool& pool);
 
 // FailedPrecondition when files of these shards, which are built, have other sizes or times below
-// `root` than were planned; those that are not there are passed over.
+// `root` than planned; missing files are ignored.
 absl::Status CheckBuiltFrom(const std::string& out, const Plan& plan, const std::string& root,
                             std::span<const uint32_t> shards, IoPool& pool);
 
-// Before these shards are built: FailedPrecondition when all their files, below `root`, have the
-// sizes but none the time that the plan has, as in a copy that was made without keeping times. Each
-// would be taken for one that was changed.
+// Call before these shards are built: FailedPrecondition when all their files below `root` have the
+// planned sizes but none has the planned time, as in a copy that did not keep times. Every file
+// would otherwise count as changed.
 absl::Status CheckKeepsTimes(const Plan& plan, const std::string& root,
                              std::span<const uint32_t> shards);
 

@@ -29,7 +29,7 @@ constexpr size_t kNamed = 5, kListed = 1000;
 
 std::string FolderOf(const std::string& name) { return name.substr(0, name.find('/')); }
 
-// Adds the entries of the folder that are not in `names`, in the order of their names.
+// Adds the entries of the folder that are not in `names`, sorted by name.
 absl::Status AddOthers(const std::string& dataset, const std::string& below,
                        const std::set<std::string>& names, const std::set<std::string>& folders,
                        std::vector<std::string>& others) {
@@ -113,7 +113,7 @@ std::set<std::string> ParseNames(const std::string& text) {
 }
 
 bool IsNamesText(std::string_view text) {
-  // Of a file that was not written out when the power went, all or a part is zeros.
+  // After a power failure, all or part of a file that was not flushed may be zeros.
   text = text.substr(0, text.find('\0'));
   for (size_t end; (end = text.find('\n')) != text.npos; text.remove_prefix(end + 1)) {
     const std::string name(text.substr(0, end));
@@ -155,7 +155,7 @@ absl::StatusOr<std::set<std::string>> NotedFiles(const std::string& dataset) {
       if (IsDatasetFileName(name)) noted.insert(name);
     }
   }
-  // A file that somebody else has put there since has other bytes.
+  // A file that was put there by others since then has other bytes.
   for (const ShardResult& line : journals.pending()) {
     for (const FileEntry* entry : {&line.file, &line.index}) {
       if (!IsDatasetFileName(entry->name) || noted.contains(entry->name)) continue;
@@ -199,7 +199,7 @@ absl::Status CheckHoldsOnly(const std::string& dataset, const std::set<std::stri
                    others.size() > kNamed ? "" : "; ", std::string(advice)));
 }
 
-// The manifest goes first: what is left is then nothing that anybody takes for a dataset.
+// The manifest is removed first, so that the rest cannot be mistaken for a dataset.
 absl::Status RemoveMade(const OwnedFolder& folder, const std::set<std::string>& names) {
   absl::Status status = folder.RemoveFile(kManifestName);
   std::set<std::string> folders;

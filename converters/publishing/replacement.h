@@ -1,13 +1,13 @@
-// What --overwrite takes away: the files that pack has made in a folder, and nothing else.
+// What --overwrite removes: the files that pack has made in a folder, and nothing else.
 //
-//   absl::StatusOr<std::set<std::string>> made = MadeFiles("OUT");  // by its manifest, or what an unfinished build says
-//   absl::Status only = CheckHoldsOnly("OUT", *made, "move it away");  // else names what is not pack's
+//   absl::StatusOr<std::set<std::string>> made = MadeFiles("OUT");  // manifest or notes
+//   absl::Status only = CheckHoldsOnly("OUT", *made, "move it away");  // else names others
 //   absl::Status removed = RemoveMade(*folder, *made);
 //
-// How one dataset comes into another's place: exchange.h.
+// exchange.h swaps the datasets.
 //
-// Lifetime, thread-safety: functions; under the lock of the folder.
-// Errors: FailedPrecondition (exit 5) that names what pack has not made; I/O Status.
+// Thread-safety: functions, called under the lock of the folder.
+// Errors: FailedPrecondition (exit 5) that names what pack did not make; I/O Status.
 #ifndef SHARDPACK_CONVERTERS_PUBLISHING_REPLACEMENT_H_
 #define SHARDPACK_CONVERTERS_PUBLISHING_REPLACEMENT_H_
 
@@ -23,33 +23,32 @@
 
 namespace shardpack {
 
-// The names in a file of `.pack` that lists some, as far as pack can have made them; none when it
-// is not there.
+// The names listed by a file of `.pack` that pack can have made; empty if the file does not exist.
 absl::StatusOr<std::set<std::string>> ReadNames(const std::string& path);
 std::set<std::string> ParseNames(const std::string& text);
-// Whether it is such a file's: each line is a name that pack can have made, but for a last one that
-// is cut off.
+// Whether it is the text of such a file: each line is a name that pack can have made, except for a
+// last one that is cut off.
 bool IsNamesText(std::string_view text);
 inline constexpr uint64_t kMaxNamesBytes = uint64_t{1} << 30;
 std::string NamesText(const std::set<std::string>& names);
 
-// Of the manifest, itself included.
+// The files of the manifest, including itself.
 std::set<std::string> FilesOf(const Manifest& manifest);
-// What may be removed: the files of the manifest in the folder; without one, of the unfinished
-// build there, as far as it has noted them.
+// The files that may be removed: those of the manifest; without a manifest, those that the
+// unfinished build there has noted.
 absl::StatusOr<std::set<std::string>> MadeFiles(const std::string& dataset);
-// What the runs of an unfinished build have noted as their own, whatever manifest lies there: the
-// shards and indexes that they have finished, those that they were about to publish if they are
-// there with the bytes that were noted, and the other files of a commit.
+// What the runs of an unfinished build have noted as their own, whether or not there is a manifest:
+// the shards and indexes that they have finished, those that they were about to publish if present
+// with the noted bytes, and the other files of a commit.
 absl::StatusOr<std::set<std::string>> NotedFiles(const std::string& dataset);
-// Whether a run has noted a file of that name with the bytes that it has there.
+// Whether a run has noted a file with that name and the bytes that it has now.
 absl::StatusOr<bool> IsNoted(const std::string& dataset, const std::string& name);
-// Ok when the folder holds these files, the folders they are in, `.pack`, and no more. `advice`
-// ends the message.
+// Ok when the folder holds only these files, the folders they are in, and `.pack`. `advice` ends
+// the message.
 absl::Status CheckHoldsOnly(const std::string& dataset, const std::set<std::string>& names,
                             std::string_view advice);
 
-// Removes these files, and the folders they are in where nothing else is.
+// Removes these files, and the folders they are in if those are then empty.
 absl::Status RemoveMade(const OwnedFolder& folder, const std::set<std::string>& names);
 
 }  // namespace shardpack

@@ -26,8 +26,7 @@ constexpr std::string_view kLockSuffix = ".lock";
 constexpr int kAttempts = 8;
 constexpr std::string_view kUnknownBoot = "unknown";
 
-// The first digits of what this boot of this machine is called; containers of one machine share it,
-// and its locks.
+// The first digits of the boot id; containers on one machine share it, and its locks.
 const std::string& BootName() {
   static const std::string& name = *new std::string([] {
     std::string id(8, '\0');
@@ -73,11 +72,11 @@ bool StillNamed(int fd, const std::string& path) {
          opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
 
-// What killed runs of this machine have left: only its own locks say that a run is dead. An error
-// only leaves it untidy.
+// Removes what killed runs of this machine have left: only locks of the same machine show that a
+// run is dead. Errors are harmless.
 void RemoveDead(const OwnedFolder& dataset) {
-  // Without /proc two machines of one name cannot be told apart, and locks may not reach from one
-  // to the other.
+  // Without /proc, machines with the same name cannot be distinguished, and locks may not work
+  // between them.
   if (BootName() == kUnknownBoot) return;
   const std::string mine = absl::StrCat(HostName(), "-", BootName(), "-");
   const absl::StatusOr<std::vector<std::string>> names = ListFolder(dataset.PathOf(kStageFolder));
@@ -89,7 +88,7 @@ void RemoveDead(const OwnedFolder& dataset) {
     const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) continue;
     const File lock(fd, path);
-    if (!LockWhole(fd)) continue;  // it lives
+    if (!LockWhole(fd)) continue;  // still running
     const std::string run = name.substr(0, name.size() - kLockSuffix.size());
     if (IsRunName(run) && RemoveRunStage(dataset, run).ok()) (void)dataset.RemoveFile(lock_name);
   }
@@ -117,8 +116,8 @@ absl::Status RunStage::Lock() {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (fd < 0) return IoStatus("create", path, errno);
   lock_ = File(fd, path);
-  // Another run took it for a dead one's before it was locked. A file system without locks has no
-  // such other run.
+  // Another run took this one for a dead run before it was locked. On a file system without locks
+  // no run does that.
   if ((!LockWhole(fd) && (errno == EAGAIN || errno == EACCES)) || !StillNamed(fd, path)) {
     lock_ = File();
     return absl::AbortedError(
@@ -129,8 +128,7 @@ absl::Status RunStage::Lock() {
 
 RunStage::~RunStage() {
   if (!lock_.is_open()) return;
-  // Where that fails, the lock's file stays, so that the next run takes both away; at last the
-  // commit does.
+  // If that fails, the lock file stays, so that the next run removes both; finally the commit does.
   if (!RemoveRunStage(folder_, owner_).ok()) return;
   (void)folder_.RemoveFile(LockOf(owner_));
 }

@@ -1,16 +1,15 @@
-// RunStage: one run's own staging folder in OUT/.pack/stage, so that runs which share an OUT never
-// write to one file.
+// RunStage: one run's own staging folder in OUT/.pack/stage, so that runs that share an OUT never
+// write to the same file.
 //
-//   absl::StatusOr<std::unique_ptr<RunStage>> stage = RunStage::Create("OUT");   // OUT/.pack/stage exists
+//   absl::StatusOr<std::unique_ptr<RunStage>> stage = RunStage::Create("OUT");  // in .pack/stage
 //   StagedFile::Create((*stage)->PathOf("train-000000.tar"));
-//   if ((*stage)->HeldByOthers().contains("train-000001.tar")) ...       // another run is at work on it
+//   if ((*stage)->HeldByOthers().contains("train-000001.tar")) ...  // another run is building it
 //
-// It is called after host, boot, process and chance, and beside it lies a file that is locked as
-// long as the run lives: what a killed run of this machine has left is removed by the next one;
-// nothing else of others is touched.
+// Its name contains host, boot, process and chance; a file beside it is locked as long as the run
+// lives. The next run removes what a killed run of this machine has left, and touches nothing else.
 //
-// Lifetime: the destructor removes what is left of the run, and the folder unless somebody has put
-// something else there.
+// Lifetime: the destructor removes what is left of the run, and the folder unless it holds
+// something else.
 // Thread-safety: const methods from any thread.
 // Errors: I/O Status.
 #ifndef SHARDPACK_CONVERTERS_PUBLISHING_RUN_STAGE_H_
@@ -41,7 +40,7 @@ class RunStage {
   // Relative to the dataset's folder.
   std::string NameOf(std::string_view name) const;
   std::string PathOf(std::string_view name) const { return folder_.PathOf(NameOf(name)); }
-  // What other runs have in their stages. They may be dead, if they ran on another machine.
+  // What other runs have in their stages. Those of another machine may be dead.
   absl::StatusOr<std::set<std::string>> HeldByOthers() const;
 
  private:

@@ -127,7 +127,7 @@ absl::StatusOr<ShardStates> LookAtShards(const std::string& dataset, const Plan&
   for (const ShardResult& line : lines) {
     if (line.shard < begin || line.shard >= end || !FitsPlan(line, plan)) continue;
     fitting.push_back(line);
-    // A run that was killed while it gave indexes of an older version today's names.
+    // For a run that was killed while it gave indexes of an older version today's names.
     const std::string name = IndexName(plan.shards()[line.shard].name);
     if (line.index.name == name) continue;
     const absl::StatusOr<bool> as_before = Exists(absl::StrCat(dataset, "/", line.index.name)),
@@ -215,7 +215,7 @@ std::string RangesToBuild(const std::string& dataset, const Plan& plan,
     ranges.push_back(absl::StrCat("and ", more, " more"));
   }
   const std::string folder = ShellQuoted(dataset), plan_file = ShellQuoted(dataset + "/.pack/plan");
-  // Workers may have been told where the source is.
+  // Workers may have been given another path to the source.
   const std::string& root = plan.listing().root;
   const bool source_is_here = Exists(root).value_or(true);
   const std::string build = absl::StrCat(TypedProgram(), " build ", source_is_here ? "" : "SRC ",

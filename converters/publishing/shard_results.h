@@ -1,13 +1,14 @@
-// Which lines of the journals say the truth about the shards of a plan, now.
+// Decides which journal lines are still true of the shards of a plan.
 //
-//   absl::Status one_plan = CheckOnePlan("OUT", plan, lines);             // names what is of which plan
-//   absl::StatusOr<ShardStates> states = LookAtShards("OUT", plan, lines, 0, plan.shards().size(), pool);
+//   absl::Status one_plan = CheckOnePlan("OUT", plan, lines);  // names files of other plans
+//   absl::StatusOr<ShardStates> states =
+//       LookAtShards("OUT", plan, lines, 0, plan.shards().size(), pool);
 //   if (states->finished.size() < plan.shards().size()) return Unfinished("OUT", plan, *states);
 //
 // Nothing is changed.
 //
 // Lifetime: borrows for the call.
-// Thread-safety: pure but for the file system.
+// Thread-safety: pure except for the file system.
 // Errors: FailedPrecondition (exit 5), DataLoss (exit 4), I/O Status.
 // Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_PUBLISHING_SHARD_RESULTS_H_
@@ -29,46 +30,46 @@
 namespace shardpack {
 
 struct ShardStates {
-  std::vector<ShardResult> finished;  // one a shard, sorted: its files are there with their hashes
-  std::map<uint32_t, std::string> damaged;  // journalled shards whose files are others now, and how
+  std::vector<ShardResult> finished;  // at most one per shard, sorted; the files match their hashes
+  std::map<uint32_t, std::string> damaged;  // journalled shards whose files have changed, and how
 };
 
-// Hashes a file; false when it is not what the entry says, or may not be read, which `why` then
-// tells.
+// Hashes a file; false when it does not match the entry or may not be read; `why` then says why.
 absl::StatusOr<bool> Matches(const std::string& path, const FileEntry& entry,
                              std::string* why = nullptr);
 
-// When the files of a shard were last modified, as listed. The plan's digest does not know.
+// When the files of a shard were last modified, as listed. The plan's digest does not cover this.
 Digest ShardTimes(const Plan& plan, size_t shard);
-// A row of the shard of which a file has another time in the two plans, which have one digest.
+// A row of the shard with a file whose time differs between two plans of the same digest.
 std::optional<uint32_t> FirstChangedRow(const Plan& was, const Plan& now, size_t shard);
 
-// Whether the line can be of this plan's shard at all: its names, numbers, plan, and the times of
-// the files that it was built from.
+// Whether the line can describe this plan's shard at all: its names, numbers and plan match, and so
+// do the times of the files that it was built from.
 bool FitsPlan(const ShardResult& line, const Plan& plan);
 
-// FailedPrecondition when lines are of another plan. A line that names none is of the plan that
-// lies in `.pack`.
+// FailedPrecondition when lines are of another plan. A line that names no plan is of the one in
+// `.pack`.
 absl::Status CheckOnePlan(const std::string& dataset, const Plan& plan,
                           std::span<const ShardResult> lines);
 
-// Looks at the shards [begin, end).
+// Checks the shards [begin, end).
 absl::StatusOr<ShardStates> LookAtShards(const std::string& dataset, const Plan& plan,
                                          std::span<const ShardResult> lines, size_t begin,
                                          size_t end, IoPool& pool);
 
-// Of a skip that tells nothing of the input's bytes: it may be back as it was planned.
+// Whether the reason for a skip does not depend on the input's bytes: the input may be available
+// again, as planned.
 bool MayBeBack(const Skip& skip);
 
-// Whether it lacks such inputs: a worker may have had another folder, or an empty mount. Such a
-// shard is built again.
+// Whether the shard lacks such inputs: a worker may have had another folder, or an empty mount.
+// Such a shard is built again.
 bool LacksWhatMayBeBack(const ShardResult& result);
 
-// The ranges of these shards, one at least, and the commands that build and publish them.
+// The ranges of these shards (at least one), and the commands that build and publish them.
 std::string RangesToBuild(const std::string& dataset, const Plan& plan,
                           const std::set<uint32_t>& shards);
 
-// Why nothing can be published, with the ranges to build as commands to type. DataLoss when shards
+// Why nothing can be published, with commands that build the missing ranges. DataLoss when shards
 // are damaged.
 absl::Status Unfinished(const std::string& dataset, const Plan& plan, const ShardStates& states);
 

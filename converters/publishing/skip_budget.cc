@@ -45,7 +45,7 @@ class Refusal {
     }
   }
 
-  // Nobody knows how many images a folder holds that could not be listed.
+  // The number of images in a folder that could not be listed is unknown.
   bool FolderLost() const { return !plan_.listing().unread_folders.empty(); }
   bool TooMany() const {
     return share_.lost > 0 && (!share_.Within(options_.max_skip) ||
@@ -92,8 +92,8 @@ class Refusal {
 
   FlagWords MaxSkip() const { return OfferedShare(FolderLost() ? 100 : share_.Percent()); }
 
-  // A fixed input has another size, so that the plan is another one and every shard is packed
-  // again; or another time, so that its shard is.
+  // A fixed input has another size, so the plan changes and every shard is packed again; or another
+  // time, so only its shard is.
   absl::Status OfSource(std::string text) const {
     if (counts_.packed == 0) return absl::DataLossError(text);
     std::vector<FlagWords> ways = {out_.options().overwrite ? FlagWords()

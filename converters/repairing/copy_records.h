@@ -1,14 +1,14 @@
-// CopyRecords: what a copy says of the dataset's records.
+// CopyRecords: the records of the dataset, as a copy lists them.
 //
 //   CopyRecords copy(*source.copy);
 //   ASSIGN_OR_RETURN(std::vector<RecordPlace> order, copy.InOrder());   // of the plan
 //   std::optional<RepairRow> row = copy.Row(order[0]);
 //
-// For repair*.cc alone.
+// Used only by repair*.cc.
 //
 // Lifetime: borrows the copy.
 // Thread-safety: const from any thread.
-// Errors: DataLoss where an index of the copy is missing or damaged; I/O.
+// Errors: DataLoss if an index of the copy is missing or damaged; I/O.
 #ifndef SHARDPACK_CONVERTERS_REPAIRING_COPY_RECORDS_H_
 #define SHARDPACK_CONVERTERS_REPAIRING_COPY_RECORDS_H_
 
@@ -33,12 +33,12 @@ class CopyRecords {
   explicit CopyRecords(const DatasetCopy& copy)
       : copy_(copy), made_json_(copy.manifest().options.contains("with-json")) {}
 
-  // All, in the order of the copy's plan. The rest is for what this has answered.
+  // All records, in the order of the copy's plan. The other methods take positions from this one.
   absl::StatusOr<std::vector<RecordPlace>> InOrder();
 
   const ShardIndex& index(RecordPlace at) const { return *indexes_[at.shard]; }
   std::string_view key(RecordPlace at) const { return index(at).key(at.record); }
-  // nullopt where it has no image.
+  // nullopt if the record has no image.
   std::optional<RepairRow> Row(RecordPlace at) const {
     return RowOf(index(at), at.record, made_json_);
   }

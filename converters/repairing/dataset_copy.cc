@@ -14,8 +14,8 @@
 namespace shardpack {
 namespace {
 
-constexpr size_t kOpenFiles = 64;  // of a copy
-constexpr size_t kMaxPlaces = 2;   // of one hash in one shard, should one be damaged
+constexpr size_t kOpenFiles = 64;  // per copy
+constexpr size_t kMaxPlaces = 2;   // for one hash in one shard, in case one is damaged
 
 bool StaysBelow(std::string_view path) {
   if (path.empty() || path.front() == '/') return false;
@@ -23,8 +23,8 @@ bool StaysBelow(std::string_view path) {
          path.find('\0') == std::string_view::npos;
 }
 
-// Whether the error says nothing about what is there: that it is not, or is too short or damaged,
-// would be an answer.
+// Whether the error says nothing about the content; missing, too short or damaged would be a
+// result.
 bool IsUnread(const absl::Status& status) {
   return !status.ok() && (absl::IsPermissionDenied(status) || !IsAboutThePath(status));
 }
@@ -134,7 +134,7 @@ absl::StatusOr<std::optional<std::string>> FieldFinder::Read(const WantedField& 
       const absl::StatusOr<const ShardIndex*> index = copy.index(place.shard);
       absl::Status read = index.status();
       if (read.ok()) {
-        if (*index == nullptr) continue;  // it was there when places were noted
+        if (*index == nullptr) continue;  // it was there when locations were recorded
         const Extent extent = (*index)->field(place.record, place.field);
         if (extent.length != wanted.length) continue;
         read = copy.Read(place.shard, extent.offset, into);

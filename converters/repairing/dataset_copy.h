@@ -1,18 +1,18 @@
-// DatasetCopy: a dataset that may be damaged, as a store of bytes to repair another one, or itself,
-// from. FieldFinder: finds bytes by their hash, in copies and in folders.
+// DatasetCopy: a possibly damaged dataset, used as a store of bytes to repair another dataset or
+// itself. FieldFinder: finds bytes by hash, in copies and in folders.
 //
-//   absl::StatusOr<DatasetCopy> copy = DatasetCopy::Open("OTHER");       // its manifest alone must be whole
+//   absl::StatusOr<DatasetCopy> copy = DatasetCopy::Open("OTHER");  // needs an intact manifest
 //   FieldFinder finder(copies, folders, sidecars);
 //   finder.Want(hash); ...  finder.Locate();
 //   auto from = finder.Read({hash, length, "cat/1.jpg", "image"}, into, unread);
 //
-// What is handed out always has the hash that was asked for, wherever it lies.
+// Returned bytes always have the requested hash, wherever they come from.
 //
 // Lifetime: a copy owns its files; a finder borrows the copies.
 // Thread-safety: const from any thread.
-// Errors: Open answers those of Manifest::Read. That something is not there, or not what it should
-// be, is an answer, not an error. A finder goes on where one place cannot be read, and says so; a
-// lack of descriptors or memory ends its calls.
+// Errors: Open returns those of Manifest::Read. Missing or wrong content is a result, not an error.
+// A finder skips a location that cannot be read, and reports it; running out of descriptors or
+// memory fails the call.
 // Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_REPAIRING_DATASET_COPY_H_
 #define SHARDPACK_CONVERTERS_REPAIRING_DATASET_COPY_H_
@@ -50,17 +50,17 @@ class DatasetCopy {
   std::string DataPath(uint32_t shard) const {
     return PathOf(manifest_.DataFileOf(manifest_.shards[shard]));
   }
-  // nullptr where it is missing or damaged. Opened and verified when it is first asked for.
+  // nullptr if it is missing or damaged. Opened and verified on first use.
   absl::StatusOr<const ShardIndex*> index(uint32_t shard) const;
-  // A file of the dataset that has been put right since.
+  // Call after a file of the dataset has been repaired.
   void Forget(uint32_t shard);
-  // NotFound where the shard is not there, OutOfRange where it is too short.
+  // NotFound if the shard is missing, OutOfRange if it is too short.
   absl::Status Read(uint32_t shard, uint64_t offset, std::span<std::byte> into) const;
 
  private:
   struct Cache {
     std::mutex mutex;
-    std::map<uint32_t, std::optional<ShardIndex>> indexes;  // nullopt: there is none
+    std::map<uint32_t, std::optional<ShardIndex>> indexes;  // nullopt: missing or damaged
     std::map<uint32_t, std::shared_ptr<const File>> files;
   };
 
@@ -76,18 +76,17 @@ struct WantedField {
 
 class FieldFinder {
  public:
-  // `folders`: files lie there under their source paths; `sidecars` says which files further fields
-  // are.
+  // `folders` hold files under their source paths; `sidecars` says which files are further fields.
   FieldFinder(std::vector<const DatasetCopy*> copies, std::vector<std::string> folders,
               std::vector<Sidecar> sidecars)
       : copies_(std::move(copies)), folders_(std::move(folders)), sidecars_(std::move(sidecars)) {}
 
-  // Fields of this hash will be asked for.
+  // Announces that fields with this hash will be read.
   void Want(uint64_t hash) { places_.try_emplace(hash); }
-  // Walks the copies' indexes once for all that is wanted.
+  // Scans the copies' indexes once for all wanted hashes.
   absl::Status Locate();
-  // Where the bytes were found, which are then in `into`; nullopt: nowhere, or in a place that
-  // cannot be read, of which `unread` then tells. `into` has the wanted length.
+  // Reads the bytes into `into`, which has the wanted length, and returns where they were found;
+  // nullopt if nowhere, or in a location that cannot be read, which `unread` then describes.
   absl::StatusOr<std::optional<std::string>> Read(const WantedField& wanted,
                                                   std::span<std::byte> into,
                                                   std::string& unread) const;
@@ -97,7 +96,7 @@ class FieldFinder {
     uint32_t copy, shard;
     uint64_t record, field;
   };
-  // As DatasetCopy::Read; the bytes may be others.
+  // As DatasetCopy::Read; the bytes may not match the hash.
   absl::Status ReadFile(const std::string& folder, const WantedField& wanted,
                         std::span<std::byte> into) const;
 
@@ -105,7 +104,7 @@ class FieldFinder {
   const std::vector<std::string> folders_;
   const std::vector<Sidecar> sidecars_;
   absl::flat_hash_map<uint64_t, std::vector<Place>> places_;
-  std::string unread_index_;  // the first that could not be looked through; "" = none
+  std::string unread_index_;  // the first one that could not be searched; "" = none
 };
 
 }  // namespace shardpack

@@ -27,7 +27,7 @@ absl::Status LookAtFiles(std::span<FileLook> files, Unreadable unreadable, int j
           DamageOf(look.path, look.file, look.full, on_block, unreadable);
       ++progress.done_files;
       const std::lock_guard lock(mutex);
-      // That a file could not be looked at says nothing about it.
+      // Failing to check a file says nothing about it.
       if (!damage.ok() && !IsOfOneFile(damage.status())) {
         failed.Update(damage.status());
       } else {

@@ -1,15 +1,15 @@
-// LookAtFiles: what is wrong with files of a dataset; several are read at once, each once from
-// front to back.
+// LookAtFiles: checks files of a dataset for damage, several in parallel, each read once from start
+// to end.
 //
 //   std::vector<FileLook> looks = {{.path = "OUT/train-000000.tar", .file = entry, .full = true}};
 //   RETURN_IF_ERROR(LookAtFiles(looks, Unreadable::kIsDamage, jobs, progress, stop));
-//   if (looks[0].damage.empty()) ...   // it is as `entry` says
+//   if (looks[0].damage.empty()) ...   // it matches `entry`
 //
-// For repair*.cc alone.
+// Used only by repair*.cc.
 //
 // Lifetime: borrows for the call.
-// Thread-safety: one call for the same files.
-// Errors: those of looking, which say nothing about a file; Cancelled.
+// Thread-safety: one call at a time for the same files.
+// Errors: failures of the check itself, which say nothing about a file; Cancelled.
 // Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_REPAIRING_FILE_LOOK_H_
 #define SHARDPACK_CONVERTERS_REPAIRING_FILE_LOOK_H_
@@ -28,11 +28,11 @@ namespace shardpack {
 struct FileLook {
   std::string path;
   FileEntry file;
-  bool full = true;  // as for DamageOf
+  bool full = true;  // as in DamageOf
   std::string damage = {};
 };
 
-// `jobs`: how many at once; 0 = the cores this process may use.
+// `jobs`: files in parallel; 0 = the cores this process may use.
 absl::Status LookAtFiles(std::span<FileLook> files, Unreadable unreadable, int jobs,
                          RepairProgress& progress, const std::atomic<int>& stop);
 

@@ -24,7 +24,7 @@
 namespace shardpack {
 namespace {
 
-// Every file of the dataset, or those that `only` names.
+// Every file of the dataset, or those named by `only`.
 absl::StatusOr<std::vector<RepairTarget>> ListTargets(const Manifest& manifest,
                                                       const std::vector<std::string>& only) {
   std::map<std::string_view, std::pair<RepairTarget::Kind, uint32_t>> known;
@@ -81,7 +81,7 @@ absl::Status Look(RepairWork& work, std::span<RepairTarget> targets) {
   return absl::OkStatus();
 }
 
-// Under the lock, for another run may have been here since.
+// Checks again under the lock, because another run may have changed files.
 absl::Status LookAgain(RepairWork& work) {
   std::vector<RepairTarget> lost;
   for (const RepairTarget* target : work.Lost()) lost.push_back(*target);
@@ -93,7 +93,7 @@ absl::Status LookAgain(RepairWork& work) {
   return status;
 }
 
-// What the folder's manifest says that it is; nullopt where there is none to be read.
+// The identity in the folder's manifest; nullopt if there is none to read.
 std::optional<Digest> PublishedIdentity(const std::string& out) {
   const absl::StatusOr<Manifest> manifest = Manifest::Read(out);
   return manifest.ok() ? std::optional(manifest->Identity()) : std::nullopt;
@@ -255,7 +255,7 @@ absl::StatusOr<RepairReport> RepairDataset(const std::string& out, const Manifes
   if (!status.ok()) return status;
   ASSIGN_OR_RETURN(const bool leftover, Exists(out + "/.pack"));
   if (!options.dry_run && (!work.Lost().empty() || (leftover && options.only.empty()))) {
-    // What a commit or an --overwrite has left to do comes first: its notes lie in .pack.
+    // First finish what a commit or an --overwrite has left to do: its notes are in .pack.
     ASSIGN_OR_RETURN(work.notice, OutputDir::FinishPublished(out));
     ASSIGN_OR_RETURN(RepairFolder folder, RepairFolder::Open(out, options.fsync));
     work.folder.emplace(std::move(folder));

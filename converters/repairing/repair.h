@@ -1,21 +1,22 @@
-// RepairDataset: makes a damaged dataset whole again, byte for byte: `pack repair`.
+// RepairDataset: restores a damaged dataset byte for byte (`pack repair`).
 //
-//   std::vector<RepairSource> sources;   // a folder, a copy in any format, a way to plan again; or several of them
-//   absl::StatusOr<RepairReport> report = RepairDataset("OUT", manifest, sources, format, options, pool, progress, stop);
+//   std::vector<RepairSource> sources;  // folders, copies in any format, ways to plan again
+//   absl::StatusOr<RepairReport> report =
+//       RepairDataset("OUT", manifest, sources, format, options, pool, progress, stop);
 //   for (const RepairedFile& file : report->files) if (!file.whole()) Say(file.name, file.why_not);
 //
-// A shard is a function of its index, its spec and its fields' bytes. So a shard whose index is
-// whole is written from whatever has bytes of the right hashes: the damaged shard itself, other
-// shards, copies, the source. An index is made by scanning its shard, what the scan does not tell
-// comes from a copy. Where both are lost, a copy in the order of the plan tells the records, or the
-// plan is made again from the source. Whatever way: a file is published when it has the size and
-// XXH3-128 of the manifest, else it is left as it is.
+// A shard is a function of its index, its spec and the bytes of its fields. So a shard with an
+// intact index is rewritten from any source of bytes with the right hashes: the damaged shard
+// itself, other shards, copies, the source. A lost index is made by scanning its shard; what the
+// scan cannot show comes from a copy. If both are lost, the records come from a copy, in the order
+// of the plan, or the plan is made again from the source. In every case a file is published only if
+// it has the size and XXH3-128 of the manifest; otherwise it is left as it is.
 //
 // Lifetime: borrows all arguments for the call.
-// Thread-safety: one call a dataset; others end in FailedPrecondition.
+// Thread-safety: one call per dataset; others fail with FailedPrecondition.
 // Errors: InvalidArgument for names that the dataset does not have; FailedPrecondition (exit 5)
-// when another run works there; I/O on OUT (6), Cancelled: what was published by then stays, and
-// the same call goes on. What cannot be rebuilt is data, not an error.
+// when another run works there; I/O on OUT (6), Cancelled: what is already published stays, and
+// repeating the call continues. A file that cannot be rebuilt is reported, not an error.
 // Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_REPAIRING_REPAIR_H_
 #define SHARDPACK_CONVERTERS_REPAIRING_REPAIR_H_
@@ -43,29 +44,29 @@ namespace shardpack {
 struct Replanned {
   std::unique_ptr<SampleSource> source;
   Plan plan;
-  std::string unrecorded = {};  // a sentence on options that the manifest may lack; "" = none
+  std::string unrecorded = {};  // a sentence about options that the manifest may lack; "" = none
 };
 
-// Where lost bytes may come from.
+// A source for lost bytes.
 struct RepairSource {
   std::string name;  // for the report
   std::optional<DatasetCopy> copy = std::nullopt;
-  std::string folder = {};  // files lie there under their source paths; empty: none
+  std::string folder = {};  // holds files under their source paths; empty: none
   std::function<absl::StatusOr<Replanned>()> replan =
-      nullptr;  // from this source and the manifest's options
+      nullptr;  // makes the plan again from this source and the manifest's options
 };
 
 struct RepairOptions {
-  std::vector<std::string> only = {};  // names of shards or files to look at; empty: all
-  std::set<std::string> whole = {};    // files that this run has hashed: see RestoredManifest
-  bool full = true;                    // false: files of the right size count as whole
-  bool dry_run = false;                // nothing is written; what would be
+  std::vector<std::string> only = {};  // names of shards or files to check; empty: all
+  std::set<std::string> whole = {};  // files that this run has already hashed: see RestoredManifest
+  bool full = true;                  // false: files of the right size count as whole
+  bool dry_run = false;              // write nothing; report what would be done
   bool fsync = true;
-  int jobs = 0;               // computing threads; 0 = the cores this process may use
+  int jobs = 0;               // CPU threads; 0 = the cores this process may use
   uint64_t memory_bytes = 0;  // see BuildOptions
 };
 
-// Written by the call, read by whoever shows progress.
+// Written by the call, read to show progress.
 struct RepairProgress {
   std::atomic<uint64_t> total_files{0}, done_files{0}, done_bytes{0}, total_bytes{0};
   std::atomic<uint64_t> damaged{0}, repaired{0};
@@ -75,16 +76,16 @@ struct RepairedFile {
   std::string name;
   uint64_t bytes = 0;
   std::string damage;   // what was wrong with it
-  std::string from;     // where it was, or with dry_run would be, rebuilt from; empty: it was not
-  std::string why_not;  // then why not
+  std::string from;     // what it was (with dry_run: would be) rebuilt from; empty: it was not
+  std::string why_not;  // the reason, if it was not rebuilt
   bool whole() const { return !from.empty(); }
 };
 
 struct RepairReport {
-  std::vector<RepairedFile> files;  // the damaged ones, in the order of the manifest's files
-  uint64_t looked_at = 0;           // files
+  std::vector<RepairedFile> files;  // the damaged files, in manifest order
+  uint64_t looked_at = 0;           // number of files checked
   uint64_t hashed_bytes = 0;
-  std::string notice = {};  // what the user has to be told: see OutputDir::FinishPublished
+  std::string notice = {};  // text for the user: see OutputDir::FinishPublished
   bool all_whole() const {
     for (const RepairedFile& file : files) {
       if (!file.whole()) return false;
@@ -93,27 +94,27 @@ struct RepairReport {
   }
 };
 
-// `format` is that of the manifest, `formats` all there are. `stop` becomes non-zero when the call
-// shall end soon.
+// `format` is that of the manifest; `formats` are all known ones. Set `stop` to non-zero to end the
+// call soon.
 absl::StatusOr<RepairReport> RepairDataset(const std::string& out, const Manifest& manifest,
                                            std::span<RepairSource> sources, const Format& format,
                                            const RepairOptions& options, IoPool& pool,
                                            RepairProgress& progress, const std::atomic<int>& stop);
 
-// Whether the folder's manifest.json is one of ours, or what is left of one; other programs write
+// Whether the folder's manifest.json is one of ours, or the remains of one; other programs write
 // files of that name too.
 absl::StatusOr<bool> HoldsManifest(const std::string& folder);
 
 struct RestoredManifest {
   Manifest manifest;
-  std::set<std::string> whole;  // the shards' files that were hashed to prove that it is OUT's
+  std::set<std::string> whole;  // shard files that were hashed to prove that the manifest is OUT's
 };
 
-// Puts the manifest of a copy in the place of one that is damaged or missing, when OUT holds every
-// shard that it lists, byte for byte, or when it has the identity `expect`: then it is the same
-// dataset. FailedPrecondition when it is not, or when OUT holds shards of another dataset, which
-// their indexes prove; when a build or pack index has not finished there, or when OUT has a
-// manifest.json that is whole or not ours. With `dry_run` only answers the manifest.
+// Replaces a damaged or missing manifest with that of a copy, if OUT holds every shard that it
+// lists, byte for byte, or if its identity is `expect`: then it is the same dataset.
+// FailedPrecondition otherwise, or when the indexes prove that OUT holds shards of another dataset,
+// when a build or `pack index` has not finished there, or when OUT's manifest.json is intact or not
+// ours. With `dry_run` only returns the manifest.
 absl::StatusOr<RestoredManifest> RestoreManifest(const std::string& out, const std::string& copy,
                                                  const std::optional<Digest>& expect,
                                                  const RepairOptions& options,

@@ -1,4 +1,4 @@
-// Shards and indexes, from other copies of the dataset, and from what is left of it.
+// Rebuilds shards and indexes from other copies of the dataset, and from what is left of it.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -32,7 +32,8 @@ FieldFinder MakeFinder(const RepairWork& work) {
                      sidecars.ok() ? *std::move(sidecars) : std::vector<Sidecar>());
 }
 
-// What the shard was planned for counts, not what came of it; never more than the whole source.
+// Uses the values that the shard was planned with, not the actual ones; never more than the whole
+// source.
 void UsePlanned(const Manifest& manifest, const ManifestShard& shard, ShardSpec& spec) {
   for (const auto& [name, value] : shard.planned) {
     if (name == kPlannedRecords) spec.max_records = std::min(value, manifest.source_files);
@@ -43,7 +44,7 @@ void UsePlanned(const Manifest& manifest, const ManifestShard& shard, ShardSpec&
   }
 }
 
-// Writes and publishes the shard of these rows.
+// Writes and publishes the shard made of these rows.
 absl::Status RebuildShard(RepairWork& work, RepairTarget& target, std::span<const RepairRow> rows,
                           const FieldFinder& finder, std::set<std::string> from) {
   ShardSpec spec = work.SpecOf(target.shard);
@@ -60,8 +61,8 @@ absl::Status RebuildShard(RepairWork& work, RepairTarget& target, std::span<cons
   return work.Publish(target, std::string(kStagedName), absl::StrJoin(from, ", "));
 }
 
-// The rows of a whole shard: its records in its order, found in the copy by key, or where the shard
-// holds no keys by the image's hash.
+// The rows of an intact shard: its records in order, found in the copy by key, or by the image's
+// hash if the shard has no keys.
 class Recogniser : public RecordSink {
  public:
   Recogniser(const CopyRecords& copy, std::span<const RecordPlace> order) : copy_(copy) {
@@ -82,7 +83,8 @@ class Recogniser : public RecordSink {
     } else if (!record.fields.empty()) {
       const auto known = by_hash_.find(record.fields[0].hash);
       if (known != by_hash_.end()) {
-        // Of equal images each is taken once, in the order of the plan, those of its label first.
+        // Each of several equal images is used once, in plan order, first those with the record's
+        // label.
         Candidate* next = nullptr;
         for (Candidate& each : known->second) {
           if (each.taken) continue;
@@ -118,7 +120,7 @@ class Recogniser : public RecordSink {
       GiveBack();
       return scanned;
     }
-    taken_.clear();  // they are this shard's
+    taken_.clear();  // they belong to this shard
     return std::move(rows_);
   }
 
@@ -128,7 +130,7 @@ class Recogniser : public RecordSink {
     bool taken = false;
   };
 
-  // What the walk has taken so far is there for the next one.
+  // Makes what the scan has taken available to the next one.
   void GiveBack() {
     for (Candidate* candidate : taken_) candidate->taken = false;
     taken_.clear();
@@ -137,13 +139,13 @@ class Recogniser : public RecordSink {
   const CopyRecords& copy_;
   absl::flat_hash_map<std::string_view, RecordPlace> by_key_;
   absl::flat_hash_map<uint64_t, std::vector<Candidate>> by_hash_;
-  std::vector<Candidate*> taken_;  // by this walk
+  std::vector<Candidate*> taken_;  // by this scan
   std::vector<RepairRow> rows_;
   uint64_t unknown_ = 0;
 };
 
-// The rows of the shards that have no index, from a copy in the order of the plan: those of its
-// records that no index of ours has, in turn.
+// Rows of the shards that have no index, from a copy in plan order: the records that are in none of
+// our indexes, in order.
 absl::StatusOr<std::map<uint32_t, std::vector<RepairRow>>> RowsLeftOver(
     RepairWork& work, const CopyRecords& copy, std::span<const RecordPlace> order,
     const Manifest& copied) {
@@ -196,7 +198,7 @@ void NumberRows(uint64_t first, std::vector<RepairRow>& rows) {
   for (RepairRow& row : rows) row.number = first++;
 }
 
-// The index of a shard that is there, of these rows.
+// Rebuilds the index of an existing shard from these rows.
 absl::Status RebuildIndex(RepairWork& work, uint32_t n, std::span<const RepairRow> rows,
                           const std::string& from) {
   RepairTarget* target = work.LostIndex(n);
@@ -209,13 +211,13 @@ absl::Status RebuildIndex(RepairWork& work, uint32_t n, std::span<const RepairRo
   return absl::OkStatus();
 }
 
-// The shard if it is lost, then its index, both of these rows.
+// Rebuilds the shard, if it is lost, and then its index from these rows.
 absl::Status RebuildBoth(RepairWork& work, uint32_t n, std::span<const RepairRow> rows,
                          const FieldFinder& finder, const std::string& from) {
   if (RepairTarget* shard = work.LostShard(n); shard != nullptr) {
     absl::Status rebuilt = RebuildShard(work, *shard, rows, finder, {from});
     if (!rebuilt.ok() || shard->lost()) return rebuilt;
-    // Nobody has written the shard that its index would be made from.
+    // The shard that its index would be made from was not written.
     if (work.options.dry_run) {
       RepairTarget* index = work.LostIndex(n);
       return index == nullptr ? rebuilt : work.Publish(*index, "", from);
@@ -224,7 +226,7 @@ absl::Status RebuildBoth(RepairWork& work, uint32_t n, std::span<const RepairRow
   return RebuildIndex(work, n, rows, from);
 }
 
-// The shards that have no index, of the rows that are left over.
+// Rebuilds the shards without an index from the rows that are left over.
 absl::Status RebuildAllBoth(RepairWork& work, std::map<uint32_t, std::vector<RepairRow>>& rows,
                             const std::string& from) {
   FieldFinder finder = MakeFinder(work);

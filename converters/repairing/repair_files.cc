@@ -1,4 +1,5 @@
-// Files that are the same in a copy; what the formats and the manifest make of shards and indexes.
+// Takes identical files from a copy; rebuilds what formats and the manifest derive from shards and
+// indexes.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -20,7 +21,7 @@
 namespace shardpack {
 namespace {
 
-// The status is that of OUT; what keeps the copy from being read goes to `unread`.
+// The returned status is about OUT; errors of reading the copy go to `unread`.
 absl::Status StageCopy(const RepairWork& work, const std::string& from, absl::Status& unread) {
   const absl::StatusOr<File> in = File::OpenRead(from);
   unread = in.status();
@@ -39,8 +40,8 @@ absl::Status StageCopy(const RepairWork& work, const std::string& from, absl::St
   }
 }
 
-// The file of a copy that the target should be. Its bytes are hashed where they are staged; with
-// dry_run nothing is.
+// Takes a copy's file that should equal the target. Its bytes are hashed while staged; with dry_run
+// nothing is staged.
 absl::Status TakeWholeFile(RepairWork& work, RepairTarget& target, const std::string& path,
                            const std::string& from) {
   const absl::StatusOr<std::string> damage =
@@ -54,7 +55,7 @@ absl::Status TakeWholeFile(RepairWork& work, RepairTarget& target, const std::st
   return absl::OkStatus();
 }
 
-// The place in the plan's order of each record, when a copy stands in that order.
+// Each record's index in plan order, if the copy is in that order.
 absl::StatusOr<std::string> OrderByCopy(const RepairWork& work, const DatasetCopy& from) {
   CopyRecords copy(from);
   ASSIGN_OR_RETURN(const std::vector<RecordPlace> order, copy.InOrder());
@@ -76,7 +77,7 @@ absl::StatusOr<std::string> OrderByCopy(const RepairWork& work, const DatasetCop
   return bytes;
 }
 
-// order.u32, from a copy in the order of the plan.
+// order.u32, from a copy in plan order.
 absl::Status RebuildOrder(RepairWork& work, RepairTarget& target) {
   for (const RepairSource& source : work.sources) {
     if (!source.copy || !target.lost()) continue;
@@ -85,7 +86,7 @@ absl::Status RebuildOrder(RepairWork& work, RepairTarget& target) {
     if (bytes.ok()) {
       RETURN_IF_ERROR(work.PublishBytes(target, *bytes, source.name));
     } else if (work.options.dry_run && CopyRecords(*source.copy).InOrder().ok()) {
-      // An index that it takes is not there yet.
+      // An index that it needs does not exist yet.
       RETURN_IF_ERROR(work.Publish(target, "", source.name));
     } else {
       target.why_not.insert(absl::StrCat(source.name, ": ", std::string(bytes.status().message())));
@@ -100,7 +101,7 @@ bool AnyShardLost(const RepairWork& work) {
   });
 }
 
-// What the format makes of shards and indexes that are whole.
+// Rebuilds the files that the format makes from intact shards and indexes.
 absl::Status RebuildMadeFiles(RepairWork& work) {
   const std::vector<std::string> kinds =
       absl::StrSplit(work.Option("sidecar-index"), ',', absl::SkipEmpty());
@@ -119,7 +120,7 @@ absl::Status RebuildMadeFiles(RepairWork& work) {
     }
     return absl::OkStatus();
   }
-  if (work.options.dry_run) {  // shards and a folder for their work are not there yet
+  if (work.options.dry_run) {  // shards and a scratch folder do not exist yet
     for (RepairTarget* target : work.Lost()) {
       const bool made = target->kind == RepairTarget::Kind::kOther &&
                         target->file.name != kSkippedName && target->file.name != kRecordOrderName;
@@ -131,7 +132,7 @@ absl::Status RebuildMadeFiles(RepairWork& work) {
   std::vector<ShardIndex> indexes;
   for (uint32_t n = 0; n < work.manifest.shards.size(); ++n) {
     ASSIGN_OR_RETURN(const ShardIndex* index, work.OwnIndex(n));
-    if (index == nullptr) return absl::OkStatus();  // not asked for, and damaged
+    if (index == nullptr) return absl::OkStatus();  // damaged, but not to be repaired
     indexes.push_back(*index);
   }
   const std::string scratch = work.folder->StagePath("");
@@ -141,7 +142,7 @@ absl::Status RebuildMadeFiles(RepairWork& work) {
     RETURN_IF_ERROR(work.CheckStop());
     absl::StatusOr<std::vector<NamedBytes>> files = make(input);
     if (EndsTheRun(files.status())) return files.status();
-    // A shard that could not be rebuilt may be one that cannot be read.
+    // A shard that could not be rebuilt may be unreadable.
     const bool of_shard = AnyShardLost(work) && (absl::IsPermissionDenied(files.status()) ||
                                                  absl::IsUnavailable(files.status()));
     if (!files.ok() && !of_shard && !IsOfOneFile(files.status())) return files.status();

@@ -25,8 +25,8 @@ absl::Status Conflict(const std::string& path, const std::string& why) {
   return absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(path), " ", why));
 }
 
-// What a file is renamed over is a file or a link, never a folder, and lies in a folder of the
-// dataset, not behind a link.
+// A renamed file may replace only a file or a link, never a folder, and its folder must be in the
+// dataset, not reached through a link.
 absl::Status CheckPlace(const std::string& out, const std::string& name) {
   if (!IsDatasetFileName(name)) {
     return absl::InvalidArgumentError(
@@ -73,11 +73,11 @@ absl::StatusOr<RepairFolder> RepairFolder::Open(const std::string& out, bool fsy
   if (status.ok()) status = MakeDirectory(owned.PathOf(".pack"));
   if (!status.ok()) return status;
   ASSIGN_OR_RETURN(File lock, LockPackFolder(out));
-  // Before anything of .pack is ours to remove.
+  // Check before anything in .pack is ours to remove.
   status = CheckNothingUnfinished(out);
   if (!status.ok()) return status;
   RepairFolder folder(std::move(owned), std::move(lock), fsync);
-  // What a killed repair has left there is of no use: nothing of it is known to be whole.
+  // Files left by a killed repair are useless: none is known to be intact.
   status = RemoveStage(folder.folder_);
   if (status.ok()) status = MakeDirectory(folder.folder_.PathOf(".pack/stage"));
   if (!status.ok()) return status;

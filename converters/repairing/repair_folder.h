@@ -1,20 +1,20 @@
-// RepairFolder: the one place where `pack repair` writes: the lock of a published dataset, a
-// staging area, and the step that puts a rebuilt file in the place of a damaged one.
+// RepairFolder: the only place where `pack repair` writes: it locks a published dataset, stages
+// rebuilt files, and puts each in the place of a damaged one.
 //
 //   absl::StatusOr<RepairFolder> folder = RepairFolder::Open("OUT", /*fsync=*/true);
 //   absl::Status staged = folder->Stage("shard", bytes);
-//   absl::StatusOr<std::string> damage = folder->Publish("shard", entry);   // "": it is in its place
+//   absl::StatusOr<std::string> damage = folder->Publish("shard", entry);  // "": published
 //   absl::Status closed = folder->Close();
 //
-// Nothing but a file with exactly the size and XXH3-128 of `entry` is ever renamed into the
-// dataset, and over nothing but the file of that name; all removing and renaming is OwnedFolder's.
+// Only a file with exactly the size and XXH3-128 of `entry` is renamed into the dataset, and it
+// replaces only the file of that name; OwnedFolder does all removing and renaming.
 //
-// Lifetime: holds the lock until destroyed; the destructor removes OUT/.pack, so that a failed
-// repair leaves nothing behind.
+// Lifetime: holds the lock until destroyed; the destructor removes OUT/.pack, so a failed repair
+// leaves nothing behind.
 // Thread-safety: one caller at a time.
-// Errors: InvalidArgument for a name that no file of a dataset has; FailedPrecondition (exit 5)
-// when another run holds the lock or has not finished there, or what stands in a file's place is
-// not a file; I/O.
+// Errors: InvalidArgument for a name that a dataset's file cannot have; FailedPrecondition (exit 5)
+// when another run holds the lock or has not finished there, or when what stands in a file's place
+// is not a file; I/O.
 #ifndef SHARDPACK_CONVERTERS_REPAIRING_REPAIR_FOLDER_H_
 #define SHARDPACK_CONVERTERS_REPAIRING_REPAIR_FOLDER_H_
 
@@ -34,7 +34,7 @@
 
 namespace shardpack {
 
-// Ok when `.pack` holds nothing that another verb has still to finish.
+// Ok when `.pack` holds nothing that another command still has to finish.
 absl::Status CheckNothingUnfinished(const std::string& out);
 
 class RepairFolder {
@@ -44,20 +44,20 @@ class RepairFolder {
   RepairFolder& operator=(RepairFolder&&) = delete;
   ~RepairFolder();
 
-  // Where a file of the staging area lies.
+  // Path of a file in the staging area.
   std::string StagePath(std::string_view name) const;
-  // A new file there, in place of one of that name.
+  // Creates a file there, replacing one of that name.
   absl::StatusOr<File> Create(std::string_view name) const;
-  // The same with these bytes.
+  // Creates a file with these bytes.
   absl::Status Stage(std::string_view name, std::string_view bytes) const;
-  // Removes a file, or a folder and all below it, of the staging area.
+  // Removes a file, or a folder with its contents, from the staging area.
   absl::Status Discard(std::string_view name) const;
-  // Moves a file of the staging area into the dataset. Where it is not what `entry` says, nothing
-  // has changed, and the answer is what is wrong with it; else "". `on_block`: as DamageOf.
+  // Moves a file from the staging area into the dataset and returns "". If it does not match
+  // `entry`, changes nothing and returns what is wrong with it. `on_block`: as in DamageOf.
   absl::StatusOr<std::string> Publish(
       std::string_view name, const FileEntry& entry,
       const std::function<absl::Status(uint64_t)>& on_block = nullptr) const;
-  // Removes .pack and lets the lock go.
+  // Removes .pack and releases the lock.
   absl::Status Close();
 
  private:

@@ -64,7 +64,7 @@ TEST_F(RepairFolderTest, PublishesWhatHasTheHashAndNothingElse) {
   EXPECT_FALSE(fs::exists(Path("out/.pack")));
 }
 
-// It says nothing of what the source gave.
+// The failure says nothing about the source's bytes.
 TEST_F(RepairFolderTest, AStagedFileThatCannotBeReadIsAnError) {
   absl::StatusOr<RepairFolder> folder = RepairFolder::Open(Path("out"), false);
   ASSERT_TRUE(folder.ok() && folder->Stage("rebuilt", "whole").ok());
@@ -101,7 +101,7 @@ TEST_F(RepairFolderTest, HostileNamesTouchNothing) {
     EXPECT_EQ(before, All()) << name;
   }
   EXPECT_EQ("mine", Text("precious.txt"));
-  // The same for what is staged.
+  // The same for staging.
   absl::StatusOr<RepairFolder> folder = RepairFolder::Open(Path("out"), false);
   for (const std::string name : {"", "..", "../../../precious.txt", "/etc/passwd"}) {
     EXPECT_FALSE(folder->Stage(name, "x").ok()) << name;
@@ -139,7 +139,7 @@ TEST_F(RepairFolderTest, WhatABuildOrAnIndexHasNotFinishedStays) {
   EXPECT_FALSE(fs::exists(Path("out/.pack")));
 }
 
-// A user's: neither in the way nor taken away.
+// A user's files: they do not get in the way, and are not removed.
 TEST_F(RepairFolderTest, WhatPackHasNotPutIntoItsFolderStays) {
   const std::string names[] = {"mine",          "journal-notes.jsonl", "stage/mine",
                                "stage/notes/a", "stage/build/a",       "stage/x.lock"};

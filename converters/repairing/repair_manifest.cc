@@ -1,4 +1,4 @@
-// A manifest that is damaged or missing, from a copy.
+// Restores a damaged or missing manifest from a copy.
 #include <sys/stat.h>
 
 #include <cstdint>
@@ -28,8 +28,7 @@ absl::Status Refuse(const std::string& path, const std::string& why) {
   return absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(path), " ", why));
 }
 
-// Nothing may be replaced but what is left of a manifest of ours, or a file of the dataset that has
-// come there.
+// Only the remains of our manifest, or a file of the dataset that ended up there, may be replaced.
 absl::Status CheckPlace(const std::string& out, const Manifest& manifest) {
   ASSIGN_OR_RETURN(const bool ours, HoldsManifest(out));
   const std::string path = absl::StrCat(out, "/", std::string(kManifestName));
@@ -53,10 +52,10 @@ std::string DataPathOf(const std::string& out, const Manifest& manifest,
   return PathInDataset(out, manifest.DataFileOf(shard));
 }
 
-// Whether the index beside a shard of OUT is whole and made for a file of that size, and neither
-// index nor shard are of the manifest's dataset: then another one's would be replaced, not a
-// damaged shard of this one. `indexes`: those of the manifest, for files may have changed their
-// places.
+// Whether the index beside a shard of OUT is intact and made for a file of that size, while neither
+// index nor shard belongs to the manifest's dataset: then files of another dataset would be
+// replaced, not a damaged shard of this one. `indexes`: those of the manifest, because files may
+// have been swapped.
 absl::StatusOr<bool> IsOfAnotherDataset(const std::string& out, const Manifest& manifest,
                                         const ManifestShard& shard,
                                         const std::set<Digest>& indexes) {
@@ -72,7 +71,7 @@ absl::StatusOr<bool> IsOfAnotherDataset(const std::string& out, const Manifest& 
   return !damage.empty();
 }
 
-// What of the copy's manifest tells that OUT is another dataset.
+// Checks the copy's manifest for signs that OUT is another dataset.
 absl::Status CheckMayBeCopy(const std::string& out, const std::string& copy,
                             const Manifest& manifest, const std::optional<Digest>& expect) {
   if (expect && *expect != manifest.Identity()) {
@@ -81,7 +80,7 @@ absl::Status CheckMayBeCopy(const std::string& out, const std::string& copy,
   }
   std::set<Digest> indexes;
   for (const ManifestShard& shard : manifest.shards) {
-    // Paths of shards elsewhere mean another place here.
+    // Relative locations of shards would mean something else here.
     if (!shard.location.empty())
       return Refuse(
           copy, "has shards outside of its folder: it is an index, which pack index makes again");
@@ -99,7 +98,7 @@ absl::Status CheckMayBeCopy(const std::string& out, const std::string& copy,
   return absl::OkStatus();
 }
 
-// The files of all shards, once every byte of them has been compared.
+// The files of all shards, after comparing every byte.
 absl::StatusOr<std::set<std::string>> CheckShards(const std::string& out, const std::string& copy,
                                                   const Manifest& manifest,
                                                   const RepairOptions& options,
@@ -113,7 +112,7 @@ absl::StatusOr<std::set<std::string>> CheckShards(const std::string& out, const 
     looks.push_back({PathInDataset(out, file), {file, shard.bytes, shard.xxh3_128}, false});
   }
   progress.total_files = looks.size();
-  // Sizes tell most.
+  // Sizes reveal most differences.
   for (const bool full : {false, true}) {
     progress.done_files = 0;
     for (FileLook& look : looks) {
@@ -153,8 +152,8 @@ absl::StatusOr<RestoredManifest> RestoreManifest(const std::string& out, const s
   ASSIGN_OR_RETURN(const std::string text,
                    ReadWholeFile(absl::StrCat(copy, "/", name), kMaxManifestBytes));
   ASSIGN_OR_RETURN(Manifest manifest, Manifest::Parse(text));
-  // Before a folder that is not a dataset's gains anything; the notes and the place once more under
-  // the lock.
+  // Check before writing to a folder that is not a dataset's; the notes and the manifest's path are
+  // checked again under the lock.
   RETURN_IF_ERROR(CheckNothingUnfinished(out));
   RETURN_IF_ERROR(CheckPlace(out, manifest));
   RETURN_IF_ERROR(CheckMayBeCopy(out, copy, manifest, expect));

@@ -1,4 +1,5 @@
-// From the source, by planning again; and the indexes of shards that were indexed in place.
+// Rebuilds from the source, by planning again; also rebuilds the indexes of shards indexed in
+// place.
 #include <algorithm>
 #include <map>
 #include <span>
@@ -25,8 +26,7 @@ namespace {
 
 constexpr std::string_view kBuildName = "build";  // in the staging area
 
-// The samples of the plan that are in no shard, judged again: what the runs of the builder have
-// left out.
+// The samples of the plan that are in no shard, checked again: those that the builder left out.
 absl::StatusOr<std::vector<Skip>> SkipsAgain(const RepairWork& work, const Replanned& again) {
   const Plan& plan = again.plan;
   std::vector<Skip> skips = AllSkips(plan, {});
@@ -71,14 +71,14 @@ class PlanRepair {
  public:
   PlanRepair(RepairWork& work, const Replanned& again, const RepairSource& source)
       : work_(work), again_(again), name_(source.name), searched_(!source.folder.empty()) {
-    // Of the same plan they were left out when it was packed, too.
+    // With the same plan, they were left out when it was packed, too.
     if (!SamePlan()) unlisted_ = Unread(again.plan.listing().skips);
     for (uint32_t n = 0; n < again.plan.shards().size(); ++n)
       numbers_[again.plan.shards()[n].name] = n;
   }
 
   absl::Status Run() {
-    std::vector<std::pair<uint32_t, uint32_t>> lost;  // number in the plan, number in the manifest
+    std::vector<std::pair<uint32_t, uint32_t>> lost;  // index in the plan, index in the manifest
     for (uint32_t n = 0; n < work_.manifest.shards.size(); ++n) {
       if (work_.LostShard(n) == nullptr && work_.LostIndex(n) == nullptr) continue;
       const auto planned = numbers_.find(work_.manifest.shards[n].name);
@@ -89,7 +89,7 @@ class PlanRepair {
       }
     }
     if (work_.options.dry_run) {
-      // Equal plans give equal shards, from equal bytes; these are compared when it is done.
+      // Equal plans give equal shards from equal bytes; the result is compared at the end.
       for (const auto& [planned, n] : lost) {
         RETURN_IF_ERROR(Say(n));
       }
@@ -110,7 +110,7 @@ class PlanRepair {
     }
   }
 
-  // What may not be read has not changed, as far as anybody knows; "" where there is nothing such.
+  // Inputs without read permission are not known to have changed; "" if there are none.
   std::string Unread(std::span<const Skip> skips) const {
     std::string text;
     uint64_t count = 0;
@@ -134,7 +134,7 @@ class PlanRepair {
     return absl::StrCat(". ", again_.unrecorded);
   }
 
-  // Then what a builder packs are the bytes of files, and no others.
+  // Then a builder packs only the unchanged bytes of files.
   bool TakesFilesAsTheyAre() const {
     const std::vector<ListedField>& fields = again_.plan.listing().fields;
     return again_.plan.options().pixels.identity() &&
@@ -150,7 +150,7 @@ class PlanRepair {
                     Unrecorded())));
       return absl::OkStatus();
     }
-    // Bytes that were looked for there, and are not there, are not there for a builder either.
+    // Bytes that were searched for there and not found are missing for a builder, too.
     if (searched_ && work_.LostIndex(n) == nullptr && TakesFilesAsTheyAre() &&
         !work_.LostShard(n)->why_not.empty())
       return absl::OkStatus();
@@ -160,7 +160,7 @@ class PlanRepair {
     return absl::OkStatus();
   }
 
-  // Builds these shards, which follow each other in the plan, beside the dataset.
+  // Builds these shards, which are consecutive in the plan, beside the dataset.
   absl::Status BuildRange(std::span<const std::pair<uint32_t, uint32_t>> shards) {
     const std::string scratch = work_.folder->StagePath(kBuildName);
     absl::Status cleared = work_.folder->Discard(kBuildName);  // of a range that could not be built
@@ -170,7 +170,7 @@ class PlanRepair {
     options.out = scratch;
     options.jobs = work_.options.jobs;
     options.memory_bytes = work_.options.memory_bytes;
-    options.output.fsync = false;  // on publishing
+    options.output.fsync = false;  // done on publishing
     options.output.shards_range = {shards.front().first, shards.back().first + 1};
     const absl::StatusOr<RunReport> report =
         Build(again_.plan, *again_.source, options, work_.pool, progress, work_.stop);
@@ -244,11 +244,11 @@ class PlanRepair {
   const Replanned& again_;
   const std::string& name_;
   const bool searched_;   // for the bytes of the shards that have an index
-  std::string unlisted_;  // what of the source could not be listed; "" = nothing
+  std::string unlisted_;  // parts of the source that could not be listed; "" = none
   std::map<std::string_view, uint32_t> numbers_;
 };
 
-// Whether a plan can help: it gives shards, indexes and the files that tell of its rows.
+// Whether a plan can help: it gives shards, indexes and the files derived from its rows.
 bool PlanHelps(RepairWork& work) {
   for (const RepairTarget* target : work.Lost()) {
     if (target->kind != RepairTarget::Kind::kOther || target->file.name == kSkippedName ||
@@ -276,7 +276,7 @@ absl::Status RebuildByPlan(RepairWork& work) {
     const absl::Status run = PlanRepair(work, *again, source).Run();
     if (EndsTheRun(run)) return run;
     if (run.ok()) continue;
-    failed.Update(run);  // it may be of this source alone
+    failed.Update(run);  // may concern this source only
     for (RepairTarget* target : work.Lost()) target->why_not.insert(std::string(run.message()));
   }
   return PlanHelps(work) ? failed : absl::OkStatus();

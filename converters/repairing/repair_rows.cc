@@ -23,12 +23,12 @@ namespace {
 
 constexpr uint64_t kChunkBytes = uint64_t{64} << 20;
 constexpr size_t kChunkRows = 4096;
-constexpr size_t kTaskRows = 16;  // read by one task of the pool
+constexpr size_t kTaskRows = 16;  // read by one task
 
-// A run of rows whose bytes are read at once.
+// A range of rows whose bytes are read in parallel.
 class RowChunk {
  public:
-  // Takes rows from `first` on; answers where the next chunk begins.
+  // Takes rows from `first` on; returns where the next chunk begins.
   size_t Choose(std::span<const RepairRow> rows, size_t first) {
     begins_.clear();
     first_ = first;
@@ -115,7 +115,7 @@ absl::Status Append(const RepairRow& row, const std::vector<std::string>& classe
        .fields = fields});
 }
 
-// Joins what is scanned with the rows that it must be.
+// Matches scanned records with the rows they must be.
 class Joiner : public RecordSink {
  public:
   explicit Joiner(std::span<const RepairRow> rows) : rows_(rows) {}
@@ -211,7 +211,7 @@ absl::Status ScanAlone(const Format& format, const LayoutSpec& layout, const std
   for (const bool alone : {false, true}) {
     absl::StatusOr<File> file = File::OpenRead(path);
     if (!file.ok()) return file.status();
-    if (alone) {  // a name in a folder that is not there
+    if (alone) {  // a name in a folder that does not exist
       const int descriptor = ::fcntl(file->descriptor(), F_DUPFD_CLOEXEC, 3);
       if (descriptor < 0) return IoStatus("open", path, errno);
       file = File(descriptor, absl::StrCat(path, ".alone/", path.substr(path.rfind('/') + 1)));

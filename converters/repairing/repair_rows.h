@@ -1,5 +1,5 @@
-// RepairRows: the records of one lost shard, in its order, without their bytes; and the two things
-// that are made of them: the shard, and its index.
+// RepairRows: the records of one lost shard, in order and without their bytes, and the two files
+// made from them: the shard and its index.
 //
 //   rows.push_back(*RowOf(*index, record, /*without_json=*/false));   // each
 //   DescribeRows(rows, layout.fixed_shape, spec);
@@ -7,10 +7,10 @@
 //   absl::StatusOr<std::string> index = MakeIndex(format, layout, path, bytes, rows, stop);
 //
 // Lifetime: plain values; calls borrow.
-// Thread-safety: one call a path.
-// Errors: NotFound for bytes that are nowhere, or where they cannot be read, named in the message;
-// DataLoss for a shard that is not of these rows; Cancelled; I/O.
-// Memory: 64 MiB of samples, or one.
+// Thread-safety: one call per path at a time.
+// Errors: NotFound for bytes that were not found or cannot be read, with their location; DataLoss
+// for a shard that does not consist of these rows; Cancelled; I/O.
+// Memory: 64 MiB of samples, or one sample if larger.
 // Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_REPAIRING_REPAIR_ROWS_H_
 #define SHARDPACK_CONVERTERS_REPAIRING_REPAIR_ROWS_H_
@@ -44,27 +44,27 @@ struct RepairRow {
   std::vector<RepairField> fields = {};  // [0] = image
 };
 
-// A record of an index as a row; nullopt where it has no image. With `without_json` the field that
-// the format's writer makes itself is left out.
+// An index record as a row; nullopt if it has no image. `without_json` leaves out the field that
+// the format's writer makes itself.
 std::optional<RepairRow> RowOf(const ShardIndex& index, uint64_t record, bool without_json);
 
-// Completes what `rows` tell of a shard's spec: the totals, and the shape of raw pixels.
+// Completes the shard's spec with what `rows` show: the totals, and the shape of raw pixels.
 void DescribeRows(std::span<const RepairRow> rows, bool fixed_shape, ShardSpec& spec);
 
-// Writes the shard to `path`, which must not exist; with an empty path only looks whether all bytes
-// are there. `from` gains the names of the places they came from.
+// Writes the shard to `path`, which must not exist; with an empty path only checks that all bytes
+// can be found. Adds the names of the sources used to `from`.
 absl::Status WriteShard(const Format& format, const ShardSpec& spec,
                         std::span<const RepairRow> rows, const std::vector<std::string>& classes,
                         const FieldFinder& finder, IoPool& pool, const std::string& path,
                         const std::atomic<int>& stop, std::set<std::string>& from);
 
-// Walks the shard at `path`. Files beside it may be damaged: where that keeps it from being read,
-// it is read alone. `begin` is called before each walk.
+// Scans the shard at `path`. If damaged files beside it prevent that, scans it again without them.
+// `begin` is called before each scan.
 absl::Status ScanAlone(const Format& format, const LayoutSpec& layout, const std::string& path,
                        uint64_t bytes, const std::atomic<int>& stop,
                        const std::function<RecordSink&()>& begin);
 
-// The index of the shard at `path`, which has `bytes` bytes.
+// The index of the shard at `path`, whose size is `bytes`.
 absl::StatusOr<std::string> MakeIndex(const Format& format, const LayoutSpec& layout,
                                       const std::string& path, uint64_t bytes,
                                       std::span<const RepairRow> rows,

@@ -1,5 +1,4 @@
-// Repairs of datasets of images in memory with the toy format: what is found, what is trusted, what
-// is refused.
+// Repairs datasets of in-memory images with the toy format: what is found, trusted and refused.
 #include "converters/repairing/repair.h"
 
 #include <errno.h>
@@ -39,7 +38,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Sees what File reads while it lives. `before` is asked for the number of an error, 0 = none.
+// Records what File reads during its lifetime. `before` returns an errno to inject, 0 = none.
 class ReadWatch {
  public:
   explicit ReadWatch(std::function<int(const std::string& path)> before = nullptr)
@@ -51,7 +50,7 @@ class ReadWatch {
   ReadWatch(const ReadWatch&) = delete;
   ReadWatch& operator=(const ReadWatch&) = delete;
 
-  // Of files whose path ends so.
+  // For files whose path ends with this.
   uint64_t BytesOf(const std::string& end) const {
     uint64_t sum = 0;
     for (const auto& [path, bytes] : bytes_) sum += path.ends_with(end) ? bytes : 0;
@@ -86,7 +85,7 @@ class RepairTest : public ::testing::Test {
   RepairTest() : source_(kImages) {}
 
   std::string Path(const std::string& name) const { return scratch_.File(name); }
-  // A dataset of the source: 20 samples, 4 shards.
+  // A dataset made from the source: 20 samples, 4 shards.
   Manifest Make(const std::string& out) {
     PlanOptions plan_options;
     plan_options.samples_per_shard = 5;
@@ -105,7 +104,7 @@ class RepairTest : public ::testing::Test {
     source.copy.emplace(*DatasetCopy::Open(Path(name)));
     return source;
   }
-  // A source that plans again, and cannot be read at `failing`.
+  // A source that can plan again, and whose sample `failing` cannot be read.
   RepairSource Again(std::optional<uint64_t> failing = std::nullopt) {
     RepairSource source{.name = "source"};
     source.replan = [this, failing]() -> absl::StatusOr<Replanned> {
@@ -125,7 +124,7 @@ class RepairTest : public ::testing::Test {
     return RepairDataset(Path(out), *Manifest::Read(Path(out)), sources, ToyFormat(), options,
                          pool_, progress, stop_);
   }
-  // The manifest of a copy whose first shard has another name, and so another hash for all we know.
+  // The manifest of a copy whose first shard has another name, and so possibly another hash.
   static Manifest Renamed(Manifest manifest, const std::string& from, const std::string& to) {
     manifest.shards[0].name = to;
     for (FileEntry& file : manifest.files) {
@@ -183,7 +182,7 @@ TEST_F(RepairTest, ACopyThatLiesAboutItsHashesIsRefused) {
   const Manifest manifest = Make("out");
   std::filesystem::copy(Path("out"), Path("liar"), std::filesystem::copy_options::recursive);
   const std::string& shard = manifest.shards[0].name;
-  // Its index and manifest say what they said before, of bytes that are others now.
+  // Its index and manifest are unchanged, but the bytes they describe are not.
   const ShardIndex index =
       *ShardIndex::Open(Path("out/" + manifest.shards[0].index.name), manifest.shards[0].bytes,
                         manifest.shards[0].index.xxh3_128);
@@ -198,7 +197,7 @@ TEST_F(RepairTest, ACopyThatLiesAboutItsHashesIsRefused) {
   ASSERT_EQ(1, report->files.size());
   EXPECT_THAT(report->files[0].why_not, HasSubstr("are nowhere"));
   EXPECT_FALSE(std::filesystem::exists(Path("out/" + shard)));
-  // An honest second copy has what the first lacks.
+  // An intact second copy has what the first lacks.
   std::filesystem::copy(Path("liar"), Path("honest"), std::filesystem::copy_options::recursive);
   WriteTestFile(Path("honest/" + shard), whole);
   std::vector<RepairSource> both;
@@ -217,7 +216,7 @@ TEST_F(RepairTest, ADatasetThatIsReplacedMeanwhileIsLeftAlone) {
   ASSERT_NE(manifest.Identity(), other.Identity());
   Flip(shard, 100);
   bool replaced = false;
-  // As an --overwrite does that ends between the first look and the lock.
+  // Like an --overwrite that ends between the first check and the lock.
   const ReadWatch watch([&](const std::string& path) {
     if (!path.ends_with(shard) || std::exchange(replaced, true)) return 0;
     std::filesystem::rename(Path("out"), Path("old"));
@@ -263,7 +262,7 @@ TEST_F(RepairTest, RowsOfAnIndexGiveTheShardAndTheIndex) {
   const LayoutSpec& layout = *FindLayout(ToyFormat(), manifest.layout);
   EXPECT_EQ(ReadTestFile(Path("out/" + shard.index.name)),
             *MakeIndex(ToyFormat(), layout, Path("shard"), shard.bytes, rows, stop_));
-  // Rows that are not the shard's.
+  // Rows of another shard.
   const auto status = [&] {
     return MakeIndex(ToyFormat(), layout, Path("shard"), shard.bytes, rows, stop_).status();
   };
@@ -354,9 +353,8 @@ TEST_F(RepairTest, AManifestIsPutInThePlaceOfNothingElse) {
     EXPECT_EQ(note.bytes, ReadTestFile(Path("out/.pack/" + note.name)));
     std::filesystem::remove_all(Path("out/.pack"));
   }
-  WriteTestFile(
-      path,
-      ReadTestFile(Path("out/" + manifest.shards[0].name)));  // two files have changed their places
+  WriteTestFile(path,
+                ReadTestFile(Path("out/" + manifest.shards[0].name)));  // two files were swapped
   EXPECT_TRUE(restore().ok()) << restore();
   EXPECT_EQ(whole, ReadTestFile(path));
 }
@@ -417,7 +415,7 @@ TEST_F(RepairTest, TakingFilesOfACopyIsStopped) {
   }
 }
 
-// An error of reading says nothing about what a copy has.
+// A read error says nothing about the content of a copy.
 TEST_F(RepairTest, ACopyThatCannotBeReadDoesNotLackTheBytes) {
   const Manifest manifest = Make("out");
   std::filesystem::copy(Path("out"), Path("copy"), std::filesystem::copy_options::recursive);
@@ -431,7 +429,7 @@ TEST_F(RepairTest, ACopyThatCannotBeReadDoesNotLackTheBytes) {
         [&](const std::string& path) { return path.ends_with("/copy/" + copied) ? error : 0; });
     return Repair("out", std::move(sources), {.dry_run = dry_run, .fsync = false, .jobs = 1});
   };
-  // The second copy has the same samples in a file that is another one.
+  // The second copy has the same samples in a different file.
   std::filesystem::copy(Path("copy/" + shard), Path("copy/other.toy"));
   WriteTestFile(Path("copy/other.toy"), ReadTestFile(Path("copy/other.toy")) + "x");
   for (const bool dry_run : {true, false}) {

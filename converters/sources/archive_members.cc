@@ -25,15 +25,15 @@ namespace shardpack {
 namespace {
 
 constexpr size_t kReadBytes = 1 << 20;
-// What libarchive calls ARCHIVE_ERRNO_FILE_FORMAT in a header that it keeps to itself
+// The value of ARCHIVE_ERRNO_FILE_FORMAT, which libarchive defines in a private header
 // (archive_platform.h).
 constexpr int kUnknownFormat = EILSEQ;
 constexpr int kMaxExtensionHeaders = 16;  // before one member
 constexpr uint64_t kMaxExtensionBytes = uint64_t{1} << 40;
-// Types of header that tar shards never have.
+// Header types that tar shards never have.
 constexpr char kVolumeLabel = 'V', kSolarisPax = 'X', kSolarisAcl = 'A';
 
-// A file without a name, gone with its descriptor.
+// An unnamed file, deleted when its descriptor is closed.
 absl::StatusOr<File> OpenSpool() {
   std::error_code error;
   const std::string folder = std::filesystem::temp_directory_path(error).string();
@@ -50,12 +50,12 @@ absl::StatusOr<File> OpenSpool() {
 
 struct TarData {
   uint64_t place = 0;
-  std::optional<uint64_t> bytes;  // as the headers say; nullopt = in a way that is not read here
+  std::optional<uint64_t> bytes;  // as the headers say; nullopt = in a form not supported here
 };
 
-// Where the data of the member begins whose first header, extension headers included, lies at or
-// after `at`, behind the zero blocks that end the archive before it. libarchive has accepted them;
-// it does not say where they end.
+// Finds the data of the member whose first header (extension headers included) is the first at or
+// after `at`, past zero blocks that end an archive before it. libarchive has accepted the headers,
+// but does not say where they end.
 absl::StatusOr<TarData> FindTarData(const File& archive, uint64_t at) {
   PaxOverrides pax;
   for (int headers = 0; headers < kMaxExtensionHeaders;) {
@@ -70,7 +70,7 @@ absl::StatusOr<TarData> FindTarData(const File& archive, uint64_t at) {
     if (fault == TarHeaderFault::kChecksum) break;
     at += kTarBlockBytes;
     ++headers;
-    // Of these libarchive (header_volume) takes the label alone.
+    // Of these types, libarchive (header_volume) reads only the label.
     if (header.type == kVolumeLabel) continue;
     const bool is_pax =
         header.type == kTarPaxNext || header.type == kSolarisPax || header.type == kTarPaxGlobal;
@@ -86,7 +86,7 @@ absl::StatusOr<TarData> FindTarData(const File& archive, uint64_t at) {
       if (header.size_bytes > kMaxTarExtensionBytes) break;
       std::vector<std::byte> records(header.size_bytes);
       RETURN_IF_ERROR(archive.ReadExactlyAt(at, records));
-      (void)ParsePaxRecords(records, pax);  // what is malformed libarchive has passed over
+      (void)ParsePaxRecords(records, pax);  // libarchive has ignored malformed ones
     }
     at += PaddedToTarBlock(header.size_bytes);
   }
@@ -94,8 +94,8 @@ absl::StatusOr<TarData> FindTarData(const File& archive, uint64_t at) {
       absl::StrCat(EscapeForTerminal(archive.path()), ": no tar header at offset ", at));
 }
 
-// While one lives, this thread takes text for UTF-8, which names in zip and pax archives are:
-// libarchive drops a name that the locale cannot hold.
+// During its lifetime this thread treats text as UTF-8, which names in zip and pax archives are:
+// libarchive drops a name that the locale cannot represent.
 class Utf8Locale {
  public:
   Utf8Locale() : locale_(::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)) {
@@ -130,7 +130,7 @@ ArchiveMember::Kind KindOf(archive_entry* entry) {
 
 }  // namespace
 
-// An open archive of libarchive.
+// An archive opened with libarchive.
 class ArchiveMembers::Handle {
  public:
   explicit Handle(const File& file) : archive_(archive_read_new()), file_(file) {}
@@ -142,7 +142,7 @@ class ArchiveMembers::Handle {
     archive_read_support_filter_all(archive_);
     archive_read_support_format_tar(archive_);
     archive_read_support_format_zip(archive_);
-    // What follows zero blocks counts: another archive, or the rest after a header that was zeroed.
+    // Data after zero blocks counts: another archive, or the rest after a zeroed header.
     if (archive_read_set_option(archive_, "tar", "read_concatenated_archives", "1") != ARCHIVE_OK)
       return Failure();
     ASSIGN_OR_RETURN(const uint64_t bytes, file_.Size());
@@ -157,15 +157,15 @@ class ArchiveMembers::Handle {
   // False at the end.
   absl::StatusOr<bool> Next() {
     const int result = archive_read_next_header(archive_, &entry_);
-    if (!read_.ok()) return read_;  // whatever libarchive has made of it
+    if (!read_.ok()) return read_;  // whatever libarchive makes of it
     if (result == ARCHIVE_EOF) return false;
-    // ARCHIVE_RETRY: a damaged header was passed, and with it its member.
+    // ARCHIVE_RETRY: a damaged header was skipped, and its member with it.
     if (result != ARCHIVE_OK && result != ARCHIVE_WARN) return Failure();
     return true;
   }
   archive* get() const { return archive_; }
   archive_entry* entry() const { return entry_; }
-  // Of the member's first header, and of zero blocks before it.
+  // Offset of the member's first header, or of zero blocks before it.
   uint64_t header_place() const {
     return static_cast<uint64_t>(std::max<int64_t>(0, archive_read_header_position(archive_)));
   }
@@ -193,7 +193,7 @@ class ArchiveMembers::Handle {
                                             ": ", why()));
   }
 
-  // Of reading the file: libarchive takes some of these for the end of the archive.
+  // The status of reading the file: libarchive takes some errors for the end of the archive.
   const absl::Status& read() const { return read_; }
 
  private:
@@ -221,7 +221,7 @@ class ArchiveMembers::Handle {
     const uint64_t from = whence == SEEK_SET   ? 0
                           : whence == SEEK_CUR ? handle->place_
                                                : handle->bytes_;
-    la_int64_t place = 0;  // archives name offsets of any size
+    la_int64_t place = 0;  // archives may contain any offset
     if (__builtin_add_overflow(static_cast<la_int64_t>(from), offset, &place) || place < 0)
       return ARCHIVE_FATAL;
     handle->place_ = static_cast<uint64_t>(place);
@@ -230,7 +230,7 @@ class ArchiveMembers::Handle {
 
   archive* const archive_;
   const File& file_;
-  uint64_t bytes_ = 0, place_ = 0;  // of the file; where the next block is read
+  uint64_t bytes_ = 0, place_ = 0;  // of the file; offset of the next block
   std::vector<std::byte> block_ = std::vector<std::byte>(kReadBytes);
   absl::Status read_;
   archive_entry* entry_ = nullptr;
@@ -251,7 +251,8 @@ absl::Status ArchiveMembers::Walk(const std::function<bool(const ArchiveMember&)
     }
     if (archive.is_plain_tar()) last_header = archive.header_place();
     ArchiveMember member;
-    // The bytes as they are, unless the archive gives them as UTF-8 that the locale cannot hold.
+    // The bytes as they are, unless the archive stores them as UTF-8 that the locale cannot
+    // represent.
     const char* path = archive_entry_pathname(archive.entry());
     if (path == nullptr) path = archive_entry_pathname_utf8(archive.entry());
     member.path = path == nullptr ? std::string_view() : std::string_view(path);

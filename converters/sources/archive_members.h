@@ -1,12 +1,12 @@
-// ArchiveMembers: walks the members of an archive through libarchive, and says where the bytes of
-// each lie.
+// ArchiveMembers: reads the members of an archive with libarchive, and gives the position of each
+// member's bytes.
 //
 //   ArchiveMembers members(file);
-//   absl::Status walked = members.Walk(wanted, take);   // wanted(member) chooses, take(member) gets
+//   absl::Status walked = members.Walk(wanted, take);  // wanted(member) selects, take(member) gets
 //
 // Lifetime: borrows the file; a member is valid during the call.
-// Thread-safety: one caller.
-// Errors: InvalidArgument for what is no archive; DataLoss with the offset for one that is damaged;
+// Thread-safety: one caller at a time.
+// Errors: InvalidArgument for what is not an archive; DataLoss, with the offset, for a damaged one;
 // I/O Status.
 // Memory: libarchive's, and one block.
 // Units: bytes. Internal to the archive source.
@@ -28,12 +28,12 @@ namespace shardpack {
 struct ArchiveMember {
   enum class Kind : uint8_t { kFile, kFolder, kLink, kOther };
 
-  std::string_view path;  // as it stands in the archive
+  std::string_view path;  // as spelled in the archive
   Kind kind = Kind::kFile;
   uint64_t bytes = 0;
-  uint64_t place = 0;           // of its bytes: in the archive, or in the spool
-  std::string unreadable = {};  // why its bytes could not be had; "" = they are there
-  bool too_large = false;       // more than the limit: not spooled
+  uint64_t place = 0;           // offset of its bytes, in the archive or in the spool
+  std::string unreadable = {};  // why its bytes are unavailable; "" = they are there
+  bool too_large = false;       // over the limit: not spooled
 };
 
 class ArchiveMembers {
@@ -41,20 +41,21 @@ class ArchiveMembers {
   ArchiveMembers(const File& archive, uint64_t max_member_bytes)
       : archive_(archive), max_member_bytes_(max_member_bytes) {}
 
-  // Calls `wanted` for each member, and `take` for each that is, once its bytes are there.
+  // Calls `wanted` for each member, and `take` for each wanted one once its bytes are available.
   absl::Status Walk(const std::function<bool(const ArchiveMember&)>& wanted,
                     const std::function<void(const ArchiveMember&)>& take);
-  // Whether it is a plain tar without the zero blocks that end one: it may have been cut. Valid
+  // Whether it is a plain tar without the zero blocks that end one: it may be truncated. Valid
   // after Walk.
   bool ends_early() const { return ends_early_; }
-  // Open when members are not read where they lie; valid after Walk.
+  // Open if members cannot be read in place; valid after Walk.
   File TakeSpool() { return std::move(spool_); }
 
  private:
   class Handle;
 
   absl::Status Place(Handle& archive, ArchiveMember& member);
-  absl::StatusOr<bool> EndsWith(uint64_t header) const;  // the member whose first header lies there
+  absl::StatusOr<bool> EndsWith(
+      uint64_t header) const;  // for the member whose first header is there
   absl::Status Spool(Handle& archive, ArchiveMember& member);
 
   const File& archive_;

@@ -32,7 +32,7 @@ namespace {
 
 constexpr uint64_t kMaxMembers = std::numeric_limits<uint32_t>::max() - 1;
 
-// One member that may be packed, or has to be listed as one that is not.
+// A member that may be packed, or must be listed as a skip.
 struct Found {
   std::string folder, name;
   uint64_t bytes = 0, place = 0;
@@ -42,7 +42,7 @@ struct Found {
   }
 };
 
-// The member's path without what would lead elsewhere; sets `leads_out` when something had to go.
+// The member's path without components that lead elsewhere; sets `leads_out` if any was removed.
 std::string CleanPath(std::string_view path, bool* leads_out) {
   *leads_out = path.starts_with('/');
   std::string clean;
@@ -58,7 +58,7 @@ std::string CleanPath(std::string_view path, bool* leads_out) {
   return clean;
 }
 
-// Sorts members into what is packed, skipped and ignored.
+// Sorts members into packed, skipped and ignored ones.
 class MemberSorter {
  public:
   explicit MemberSorter(const FolderSourceOptions& options)
@@ -71,7 +71,7 @@ class MemberSorter {
     const size_t slash = path.rfind('/');
     found_ = {.folder = slash == std::string::npos ? "" : path.substr(0, slash),
               .name = slash == std::string::npos ? path : path.substr(slash + 1)};
-    if (found_.name.empty()) {  // it has to be accounted for
+    if (found_.name.empty()) {  // it must be accounted for
       found_ = {.folder = "", .name = "(no name)"};
       leads_out_ = true;
       return true;
@@ -102,7 +102,7 @@ class MemberSorter {
     return false;
   }
 
-  // The member that Wants has just answered true for.
+  // Takes the member for which Wants has just returned true.
   void Take(const ArchiveMember& member) {
     found_.bytes = member.bytes;
     found_.place = member.place;
@@ -121,7 +121,8 @@ class MemberSorter {
     found.push_back(std::move(found_));
   }
 
-  // Whether the images are samples with parts that nobody has asked for; answers their extensions.
+  // The extensions of parts that the user did not ask for, if at least half of the images have
+  // some, or there is a .cls; else nullopt.
   std::optional<std::vector<std::string>> UnwantedParts() const {
     absl::flat_hash_set<uint64_t> images, with_parts;
     for (const Found& each : found) images.insert(KeyHash(each));
@@ -147,7 +148,7 @@ class MemberSorter {
   std::map<std::string, uint64_t> ignored;
 
  private:
-  // Of what readers of such shards take for one sample: all up to the first dot of the name.
+  // For what readers of such shards treat as one sample: the name up to its first dot.
   static uint64_t KeyHash(const Found& member) {
     return Xxh3_64(
         AsBytes(absl::StrCat(member.folder, "/", member.name.substr(0, member.name.find('.')))));
@@ -160,7 +161,7 @@ class MemberSorter {
 
   const FolderSourceOptions& options_;
   const PathFilter filter_;
-  std::vector<std::pair<uint64_t, std::string>> others_;  // key and extension of what is ignored
+  std::vector<std::pair<uint64_t, std::string>> others_;  // key and extension of ignored members
   SidecarsInOtherCase other_case_;
   HiddenEntries hidden_;
   Found found_;
@@ -198,7 +199,7 @@ absl::Status AskAboutParts(const std::string& path, const std::vector<std::strin
   const bool many = extensions.size() > kNamed;
   std::vector<std::string> sidecars, named = extensions;
   if (many) named.resize(kNamed);
-  // Of names that have something of their own behind the first dot there is one a sample.
+  // If the text after the first dot is unique to each name, extensions are too many to offer.
   for (const std::string& each : many ? std::vector<std::string>() : extensions) {
     if (IsFieldName(each)) sidecars.push_back(each);
   }
@@ -280,7 +281,7 @@ absl::StatusOr<Listing> ArchiveSource::List() {
                      listing.ignored.empty() ? "" : "; --ext takes other files as images"));
   }
   LabelOptions labels = LabelOptionsOf(options_);
-  labels.outside_counts = false;  // what is left of such a name is no folder of the archive
+  labels.outside_counts = false;  // the rest of such a name is not a folder of the archive
   status = AssignFolders(options_, labels, {}, SourceKind::kArchive, listing);
   if (!status.ok()) return status;
   return listing;
@@ -291,7 +292,8 @@ void ArchiveSource::NotePlaces(const Listing& walked) {
   for (uint64_t row = 0; row < walked.rows(); ++row) {
     Kept kept{walked.places[row], walked.bytes[row]};
     if (skip != walked.skips.end() && skip->row == row) kept.skip = *skip++;
-    places_.try_emplace(Xxh3_64(AsBytes(walked.Path(row))), std::move(kept));  // the first counts
+    places_.try_emplace(Xxh3_64(AsBytes(walked.Path(row))),
+                        std::move(kept));  // the first one counts
   }
 }
 

@@ -1,18 +1,18 @@
-// ArchiveSource: the images in a tar or zip archive as a SampleSource; the folders of a member's
-// path are as those of a folder of images.
+// ArchiveSource: the images in a tar or zip archive as a SampleSource; the folders in a member's
+// path mean the same as in a folder of images.
 //
 //   ArchiveSource source("train.tar.gz", FolderSourceOptions{});
 //   absl::StatusOr<Listing> listing = source.List();
 //   LoadResult loaded = source.Load(*listing, row, arena);
-//   absl::StatusOr<ArchivePlace> place = source.Find("cat/1.txt");   // after KeepPlaces() and List()
+//   absl::StatusOr<ArchivePlace> place = source.Find("cat/1.txt");  // after KeepPlaces, List
 //
-// The images of a plain tar are read where they lie; those of a compressed one and of a zip are
-// written once to a temporary file without a name, while the archive is listed. Nothing is unpacked
-// to a path: a member that is a link, a device, or whose name is absolute or holds `..` is a skip.
+// Images of a plain tar are read in place; those of a compressed one or a zip are written once to
+// an unnamed temporary file while the archive is listed. Nothing is unpacked to a path: a member
+// that is a link or a device, or whose name is absolute or contains `..`, is a skip.
 //
 // Lifetime: owns what it reads from.
 // Thread-safety: as SampleSource.
-// Errors: InvalidArgument for what is no archive; DataLoss for one that is damaged; I/O Status.
+// Errors: InvalidArgument for what is not an archive; DataLoss for a damaged one; I/O Status.
 // Units: bytes; `places` of the listing are offsets in the archive or in the temporary file.
 #ifndef SHARDPACK_CONVERTERS_SOURCES_ARCHIVE_SOURCE_H_
 #define SHARDPACK_CONVERTERS_SOURCES_ARCHIVE_SOURCE_H_
@@ -31,29 +31,29 @@
 
 namespace shardpack {
 
-// Where a member's bytes lie.
+// Location of a member's bytes.
 struct ArchivePlace {
-  const File* file;  // lives as long as the source
+  const File* file;  // valid as long as the source
   uint64_t begin = 0, bytes = 0;
 };
 
 class ArchiveSource : public SampleSource {
  public:
-  // What List does with a tar that is a shard by the looks of it: most images have files of their
-  // name beside them, or some have a .cls. Those would be left out, the labels be those of the
-  // folders.
+  // What List does with a tar that looks like a shard: most images have files of the same name
+  // beside them, or some have a .cls. Packing the images would drop those files and take labels
+  // from folders.
   enum class Shards : uint8_t { kRefuse, kPackImages };
 
-  // Of the folder's options `follow` does not count.
+  // Ignores `follow` of the folder's options.
   ArchiveSource(std::string path, FolderSourceOptions options, Shards shards = Shards::kPackImages);
 
   absl::StatusOr<Listing> List() override;
   LoadResult Load(const Listing& listing, uint64_t row, Arena& arena) const override;
   uint64_t listed() const override { return listed_.load(std::memory_order_relaxed); }
 
-  // Called before List: List then notes where each image and each part lies, paired or not.
+  // Call before List: List then records the location of each image and each part, paired or not.
   void KeepPlaces() { keeps_places_ = true; }
-  // The member of that path, from any thread. NotFound where there is none that could be packed;
+  // The member with that path, from any thread. NotFound if there is none that could be packed;
   // InvalidArgument and Unavailable for one that cannot be read.
   absl::StatusOr<ArchivePlace> Find(std::string_view path) const;
 

@@ -26,8 +26,8 @@ constexpr size_t kMaxDepth = 64;
 constexpr double kMaxExact = 9007199254740992.0;  // 2^53
 
 // Follows the parser through {"images": [{...}], "annotations": [{...}], "categories": [{...}]}:
-// members of those objects, and the numbers of a bbox one level below. All else is passed over, or
-// copied into the text that is kept.
+// members of those objects, and the numbers of a bbox one level deeper. Everything else is ignored,
+// or copied into the kept text.
 class CocoSax : public nlohmann::json_sax<nlohmann::json> {
  public:
   CocoSax(CocoKeep keep, CocoFile* coco) : keep_(keep), coco_(coco) {}
@@ -35,7 +35,7 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
   std::string error = {};
   std::map<int64_t, std::string> categories;
   bool has_images = false, has_annotations = false;
-  bool takes_objects = true;  // else annotations are kept as they are, whatever they hold
+  bool takes_objects = true;  // else annotations are kept unchecked
 
   bool null() override {
     Copy("null");
@@ -130,7 +130,7 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
     if (error.empty()) error = std::move(why);
     return false;
   }
-  // Whether this is within an image or annotation that is kept.
+  // Whether this is within a kept image or annotation.
   bool Copies() const {
     return keep_ == CocoKeep::kAll && in_list_ && depth_ >= 3 && section_ != Section::kCategories;
   }
@@ -230,7 +230,7 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
     if (*category_id_ < INT32_MIN || *category_id_ > INT32_MAX)
       return Fail(absl::StrCat(which, " has the category_id ", *category_id_));
     object_.category =
-        static_cast<int32_t>(*category_id_);  // the id: its place is known at the end
+        static_cast<int32_t>(*category_id_);  // the id: its index is known at the end
     coco_->objects.push_back(object_);
     return true;
   }
@@ -243,7 +243,7 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
   Section section_ = Section::kOther;
   bool in_list_ = false, in_box_ = false;
   std::string key_;
-  std::set<std::string> keys_;  // of the object at hand
+  std::set<std::string> keys_;  // of the current object
   std::optional<int64_t> id_, image_id_, category_id_;
   std::optional<std::string> name_;
   CocoImage image_;
@@ -251,7 +251,7 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
   size_t box_numbers_ = 0;
 };
 
-// By image, each of which there is.
+// By image; every image id must exist.
 absl::Status SortAnnotations(const std::vector<int64_t>& sorted_ids, CocoFile* coco) {
   for (const CocoAnnotation& annotation : coco->annotations) {
     if (std::binary_search(sorted_ids.begin(), sorted_ids.end(), annotation.image_id)) continue;
@@ -271,7 +271,7 @@ std::vector<int64_t> SortedIds(const CocoFile& coco) {
   return ids;
 }
 
-// What only the whole file tells: ids that exist, names that are unique.
+// Checks that need the whole file: ids exist, names are unique.
 absl::Status Join(const CocoSax& sax, CocoFile* coco) {
   std::map<int64_t, int32_t> place;
   std::set<std::string_view> names;
@@ -330,7 +330,7 @@ absl::Status Parse(Input&& input, std::string_view name, CocoKeep keep, CocoFile
   return InFile(name, status);
 }
 
-// `read(file)` of the regular file at that path.
+// Calls `read(file)` for the regular file at that path.
 template <typename Read>
 absl::Status WithFile(const std::string& path, const Read& read) {
   absl::StatusOr<File> opened = File::OpenRead(path);
@@ -385,12 +385,12 @@ absl::Status ParseCoco(std::string_view text, std::string_view name, CocoKeep ke
 
 namespace {
 
-// "b/1.jpg" of "a/b/1.jpg": files say folders or leave them out.
+// "b/1.jpg" for "a/b/1.jpg": files may include folders or leave them out.
 bool IsTailOf(std::string_view tail, std::string_view path) {
   return path == tail || (path.ends_with(tail) && path[path.size() - tail.size() - 1] == '/');
 }
 
-// An id says which image is meant within one file alone: the names have to be the same.
+// An id identifies an image only within one file, so the names must be equal.
 absl::Status CheckNames(const CocoFile& other, const CocoFile& coco) {
   std::map<int64_t, std::string_view> names;
   for (const CocoImage& image : other.images) names.emplace(image.id, image.file_name);
@@ -398,7 +398,7 @@ absl::Status CheckNames(const CocoFile& other, const CocoFile& coco) {
   for (const CocoImage& image : coco.images) ours.emplace(image.id, image.file_name);
   for (const CocoAnnotation& annotation : other.annotations) {
     const auto here = ours.find(annotation.image_id);
-    if (here == ours.end()) continue;  // said when they are sorted
+    if (here == ours.end()) continue;  // reported when they are sorted
     const auto there = names.find(annotation.image_id);
     if (there == names.end()) {
       return absl::InvalidArgumentError(absl::StrCat("an annotation has the image_id ",

@@ -1,4 +1,5 @@
-// Any bytes as COCO json: an error, or a file whose objects belong to its images and categories.
+// Parses any bytes as COCO json: the result is an error, or a file whose objects belong to its
+// images and categories.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

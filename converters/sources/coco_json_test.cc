@@ -52,7 +52,7 @@ TEST(CocoJsonTest, KeepsAnnotationsAsTheyAre) {
       R"("segmentation":{"counts":[1],"size":[2,3]}}],)"
       R"("boxes":[{"area":4,"bbox":[0.5,0,2,2],"category":"dog","iscrowd":1,"label":4}],)"
       R"("image":{"id":10,"file_name":"a.jpg"},"image_id":10})");
-  // Numbers as they are written, texts with their escapes, nothing at all, and captions.
+  // Numbers as written, texts with escapes, empty values, and captions.
   CocoFile odd;
   const absl::Status parsed = ParseCoco(
       R"({"images": [{"id": 1, "file_name": "a", "x": [ ], "y": { }, "t": "\u00e9\n\"", "n": null, "b": [true, false]}],)"

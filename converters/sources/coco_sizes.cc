@@ -17,15 +17,15 @@
 namespace shardpack {
 namespace {
 
-constexpr uint64_t kChunk = 64;           // rows a task
-constexpr size_t kHeadBytes = 256 << 10;  // of a file; behind EXIF data and its thumbnail
+constexpr uint64_t kChunk = 64;           // rows per task
+constexpr size_t kHeadBytes = 256 << 10;  // of a file; reaches past EXIF data and its thumbnail
 constexpr double kSlackPixels = 1;        // boxes are rounded
 
 struct Size {
   double width = 0, height = 0;
 };
 
-// Of the picture as it is stored and, where that turns it, as it is shown; 0 = unknown.
+// Size of the image as stored and, if it is rotated, as displayed; 0 = unknown.
 struct PictureSize {
   Size stored;
   bool turned = false;
@@ -37,7 +37,7 @@ struct PictureSize {
 };
 
 PictureSize ReadSize(int root, const std::string& path) {
-  static constexpr uint8_t kFirstTurned = 5;  // of EXIF orientations
+  static constexpr uint8_t kFirstTurned = 5;  // first EXIF orientation that swaps width and height
   thread_local const std::unique_ptr<std::byte[]> head(new std::byte[kHeadBytes]);
   const Descriptor file(OpenBelow(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
   if (!file.ok()) return {};

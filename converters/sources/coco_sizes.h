@@ -1,12 +1,12 @@
-// WarnAboutSizes: what a COCO file says of its images' sizes, and boxes that lie outside of them,
-// compared with the pictures: who resizes images may forget the annotations.
+// WarnAboutSizes: compares the images with the sizes that a COCO file gives, and finds boxes
+// outside of them: resized images often keep their old annotations.
 //
 //   WarnAboutSizes(root, coco, image_of_row, pool, listing);   // adds to listing.warnings
 //
-// Reads the head of each image whose size the file gives; one that cannot be read there, or says
-// nothing, is passed over: packing it tells why.
+// Reads the header of each image whose size the file gives, and ignores one that it cannot read or
+// that shows no size: packing reports those. Internal to CocoSource.
 //
-// Thread-safety: one caller; uses all threads of the pool. Internal to CocoSource.
+// Thread-safety: one caller; uses all threads of the pool.
 #ifndef SHARDPACK_CONVERTERS_SOURCES_COCO_SIZES_H_
 #define SHARDPACK_CONVERTERS_SOURCES_COCO_SIZES_H_
 
@@ -19,7 +19,7 @@
 
 namespace shardpack {
 
-// `root` is an open folder; `image_of_row` has a position in coco.images for each row.
+// `root` is an open folder; `image_of_row` gives each row's index in coco.images.
 void WarnAboutSizes(int root, const CocoFile& coco, std::span<const size_t> image_of_row,
                     IoPool& pool, Listing& listing);
 

@@ -32,7 +32,7 @@ std::string RootOf(const CocoSourceOptions& options) {
   return slash == 0 ? "/" : options.json.substr(0, slash);
 }
 
-// Each annotation would stand there twice.
+// Each annotation would occur twice.
 absl::Status RefuseTwice(const CocoSourceOptions& options) {
   std::vector<std::string> paths = options.annotations;
   paths.insert(paths.begin(), options.json);

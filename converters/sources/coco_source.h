@@ -1,4 +1,4 @@
-// CocoSource: the images of a COCO json file as a SampleSource, with a label each and their
+// CocoSource: the images of a COCO json file as a SampleSource, each with a label, and with its
 // annotations as a json field.
 //
 //   CocoSource source({.json = "instances_val2017.json", .root = "val2017"}, {}, io_pool);
@@ -6,13 +6,13 @@
 //   LoadResult loaded = source.Load(*listing, row, arena);   // image, json
 //
 // The label is the category of the largest object, or, with kSingle, of images that show one
-// category only (the others are left out, and counted). Classes are the categories in the order of
-// their ids. An image without an object has no label: it is packed so (kKeep), or MissingPart says
-// what becomes of it (kDrop leaves it out); without labels (kNone) it is always packed.
+// category only (the others are left out, and counted). Classes are the categories sorted by id. An
+// image without an object has no label: MissingPart decides whether it is packed anyway (kKeep),
+// left out (kDrop), skipped or an error; without labels (kNone) it is always packed.
 //
 // Lifetime: borrows the pool; holds the json of all images.
 // Thread-safety: as SampleSource.
-// Errors: as SampleSource; InvalidArgument for a file that is no COCO json. Load needs List before.
+// Errors: as SampleSource; InvalidArgument for a file that is not COCO json. Call List before Load.
 #ifndef SHARDPACK_CONVERTERS_SOURCES_COCO_SOURCE_H_
 #define SHARDPACK_CONVERTERS_SOURCES_COCO_SOURCE_H_
 
@@ -35,15 +35,15 @@ struct CocoSourceOptions {
   enum class Labels : uint8_t { kLargest, kSingle, kNone };
 
   std::string json;
-  std::string root = {};  // "" = the folder that the json file lies in
+  std::string root = {};  // "" = the folder that holds the json file
   Labels labels = Labels::kLargest;
-  CocoKeep keep = CocoKeep::kAll;             // what the json field holds
-  std::vector<std::string> annotations = {};  // further files of the same images; with kAll
+  CocoKeep keep = CocoKeep::kAll;             // content of the json field
+  std::vector<std::string> annotations = {};  // further files for the same images; with kAll
 };
 
 class CocoSource : public SampleSource {
  public:
-  // Of the folder's options `follow`, `max_file_bytes`, `missing` and `classes` count.
+  // Uses `follow`, `max_file_bytes`, `missing` and `classes` of the folder's options.
   CocoSource(CocoSourceOptions options, FolderSourceOptions folder, IoPool& pool);
 
   absl::StatusOr<Listing> List() override;
@@ -65,7 +65,7 @@ class CocoSource : public SampleSource {
   std::vector<int32_t> label_of_category_;
   std::map<std::string, uint32_t> folder_numbers_;
   std::vector<uint64_t> without_object_;  // rows
-  std::vector<size_t> image_of_row_;      // position in CocoFile::images
+  std::vector<size_t> image_of_row_;      // index into CocoFile::images
   MadeFields made_;                       // the json fields
   std::atomic<uint64_t> listed_{0};
 };

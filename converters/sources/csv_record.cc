@@ -38,7 +38,7 @@ bool CsvReader::ReadCell(std::string& cell) {
     ++end;
   }
   size_t bytes = end;
-  // Of CRLF; a lone CR is a letter.
+  // Strips the CR of CRLF; a lone CR is part of the text.
   if (bytes > 0 && left_[bytes - 1] == '\r' && (end == left_.size() || left_[end] == '\n')) --bytes;
   cell.assign(left_.substr(0, bytes));
   left_.remove_prefix(bytes);

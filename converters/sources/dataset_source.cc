@@ -32,7 +32,7 @@ constexpr uint64_t kMaxRecords = std::numeric_limits<uint32_t>::max() - 1;
 constexpr size_t kMaxSplits = 1000;
 constexpr uint64_t kMaxOrderBytes = kMaxRecords * 4;
 
-// Whether a path stays below a root and has no odd component.
+// Whether a path stays below a root and has no special component.
 bool IsPlainPath(std::string_view path) {
   for (;;) {
     const size_t slash = path.find('/');
@@ -45,7 +45,7 @@ bool IsPlainPath(std::string_view path) {
   }
 }
 
-// The folder that a shard lies in; of some formats it is one itself.
+// The folder of a shard; in some formats a shard is a folder itself.
 std::string FolderOf(const DatasetShard& shard) {
   std::filesystem::path folder = std::filesystem::path(shard.data_path).parent_path();
   if (folder.filename() == shard.name) folder = folder.parent_path();
@@ -113,14 +113,14 @@ class Collector {
     return absl::OkStatus();
   }
 
-  // What the samples say whose .cls is a text. Rows are still in the order of the records.
+  // Handles samples whose .cls is a text. Rows must still be in record order.
   absl::Status SettleTextLabels() {
     if (!options_.texts_as_classes) return texts_.Settle(options_.missing, listing);
-    max_label_ = -1;  // numbers are names then
+    max_label_ = -1;  // numbers are then names
     return texts_.MakeClasses(options_.classes, options_.missing, listing);
   }
 
-  // What only all records together tell.
+  // Steps that need all records.
   absl::Status Finish() {
     listing.mtime_ns.assign(listing.rows(), 0);  // content is checked by hash
     if (keyless_) {
@@ -133,8 +133,7 @@ class Collector {
     return SettleMissingParts(options_.missing, listing);
   }
 
-  // Numbers of shards from several places may mean several things, and nothing says so: "" where
-  // they cannot.
+  // Numeric labels of shards from several folders may mean different things; "" if they cannot.
   std::string LabelsOfSeveralFolders() const {
     std::map<int64_t, std::string> first;
     for (const auto& [folder, labels] : labels_of_folder_) {
@@ -187,7 +186,7 @@ class Collector {
   const DatasetSourceOptions& options_;
   const bool made_json_;
   TextLabels texts_;
-  std::map<std::string, size_t> fields_;  // name -> position in listing.fields
+  std::map<std::string, size_t> fields_;  // name -> index into listing.fields
   absl::flat_hash_map<std::string, uint32_t> folders_;
   uint16_t split_ = 0;
   bool keyless_ = false;
@@ -195,7 +194,7 @@ class Collector {
   std::map<std::string, std::set<int64_t>> labels_of_folder_;
 };
 
-// The order that the dataset was planned in; empty when its records stand in it.
+// The order in which the dataset was planned; empty if its records are in that order.
 absl::StatusOr<std::vector<uint32_t>> PlannedOrder(const Dataset& dataset,
                                                    const std::string& root) {
   std::vector<uint32_t> none;
@@ -242,8 +241,7 @@ void PermuteTexts(std::string& texts, std::vector<uint64_t>& ends,
   ends = std::move(new_ends);
 }
 
-// Moves record `r` to the row places[r]; `places` of the listing then says which record each row
-// is.
+// Moves record `r` to row places[r]; `places` of the listing then gives each row's record.
 void Reorder(const std::vector<uint32_t>& places, Listing& listing) {
   std::vector<uint64_t> from(places.size());
   for (uint64_t record = 0; record < places.size(); ++record) from[places[record]] = record;
@@ -284,7 +282,7 @@ std::map<std::string, std::string> DatasetSourceOptions::ToMap(const Dataset& da
   // Their names are part of the listing's digest.
   if (!classes.empty()) map["classes"] = absl::StrCat(classes.size(), " names");
   if (missing != MissingPart::kSkip) map["missing-part"] = std::string(MissingPartName(missing));
-  // So that extract finds the names of the files again.
+  // So that extract can restore the names of the files.
   if (!SidecarSuffixes(dataset).empty()) map["sidecars"] = Option(dataset, "sidecars");
   return map;
 }

@@ -1,19 +1,18 @@
-// DatasetSource: a packed dataset, or shards of other tools, as a SampleSource: what `pack convert`
-// reads.
+// DatasetSource: a packed dataset or third-party shards as a SampleSource; `pack convert` reads
+// from it.
 //
 //   DatasetSource source(*Dataset::Open("IN", formats), {});
 //   absl::StatusOr<Listing> listing = source.List();   // keys, labels, splits, fields as they are
 //   LoadResult loaded = source.Load(*listing, row, arena);
 //
-// Rows are in the order in which the dataset was planned, also where its format sorted them by key.
+// Rows are in the order in which the dataset was planned, even if its format sorted them by key.
 // Bytes are checked against the hashes of the dataset; a sample that does not match is a skip
-// (bad-crc). A path that would lead out of a folder, and one that is missing, is replaced by the
-// sample's place.
+// (bad-crc). A path that is missing, or would lead out of a folder, is replaced by the sample's
+// position.
 //
 // Lifetime: shares the dataset.
 // Thread-safety: as SampleSource.
-// Errors: InvalidArgument for a dataset that cannot be a source; DataLoss for damage of its
-// indexes.
+// Errors: InvalidArgument for a dataset that cannot be a source; DataLoss for damaged indexes.
 #ifndef SHARDPACK_CONVERTERS_SOURCES_DATASET_SOURCE_H_
 #define SHARDPACK_CONVERTERS_SOURCES_DATASET_SOURCE_H_
 
@@ -33,13 +32,14 @@
 namespace shardpack {
 
 struct DatasetSourceOptions {
-  std::string root = {};  // where the dataset is, for the manifest of what is made of it
-  MissingPart missing = MissingPart::kSkip;  // a field that only some samples have
-  bool texts_as_classes = false;             // of .cls, where it is not a number
-  std::vector<std::string> classes = {};     // then these, in this order; empty = all texts, sorted
-  std::vector<std::string> warnings = {};    // for the listing, of whoever opened the dataset
+  std::string root = {};  // path of the dataset, recorded in the manifest of what is made from it
+  MissingPart missing = MissingPart::kSkip;  // for a field that only some samples have
+  bool texts_as_classes = false;             // texts from .cls that are not numbers
+  std::vector<std::string> classes =
+      {};  // for texts_as_classes: these, in this order; empty = all texts, sorted
+  std::vector<std::string> warnings = {};  // for the listing, from opening the dataset
 
-  // For the plan's digest; `dataset` counts with its identity.
+  // For the plan's digest; includes the identity of `dataset`.
   std::map<std::string, std::string> ToMap(const Dataset& dataset) const;
 };
 
@@ -57,20 +57,20 @@ class DatasetSource : public SampleSource {
   std::atomic<uint64_t> listed_{0};
 };
 
-// Whether the dataset's json field is what its own writer makes on request (--with-json), so that
-// another writer will make it anew.
+// Whether the dataset's json field is the one its own writer makes on request (--with-json), so
+// that another writer will make it again.
 bool HasMadeJson(const Dataset& dataset);
 
-// The fields whose files have another ending than the field's name (--sidecars png:mask), with that
-// ending.
+// The fields whose file extension differs from the field's name (--sidecars png:mask), with that
+// extension.
 std::map<std::string, std::string> SidecarSuffixes(const Dataset& dataset);
 
-// kKeep for a dataset that was packed so: it has samples that lack a field. Else kSkip.
+// kKeep for a dataset packed with it, which has samples that lack a field; else kSkip.
 MissingPart InheritedMissingPart(const Dataset& dataset);
 
-// Sets what the dataset was packed with where it decides about bytes and the target knows it: how
-// far images are looked into, whether truncated ones count, json fields and the name of the image.
-// `given` are flags that the user typed; those stay.
+// Sets the options that the dataset was packed with, as far as they affect bytes and the target
+// knows them: how thoroughly images are checked, whether truncated ones are accepted, json fields
+// and the name of the image. Flags that the user typed (`given`) keep their values.
 void InheritOptions(const Dataset& dataset, const Format& target,
                     const std::set<std::string>& given, PlanOptions* options);
 

@@ -50,7 +50,7 @@ int OpenAt(int folder, const char* name, int flags) {
 
 int OpenBelow(int root, const std::string& path, int flags) {
   if (path.empty()) return OpenAt(root, ".", flags);
-  // The kernel takes paths below PATH_MAX: a longer one is walked in pieces that end at a slash.
+  // The kernel takes paths below PATH_MAX; a longer one is opened in pieces that end at a slash.
   Descriptor folder;
   size_t begin = 0;
   while (path.size() - begin >= PATH_MAX) {

@@ -1,14 +1,16 @@
-// Folder access: opening what lies below a root folder, whatever the length of its path and the
-// state of the process.
+// Folder access: opens entries below a root folder, even with very long paths or when the process
+// is short of descriptors.
 //
 //   const int fd = OpenBelow(root, "cat/7.jpg", O_RDONLY | O_NONBLOCK);   // -1 and errno
 //   std::optional<std::string> target = DescriptorPath(fd);
 //   bool inside = IsBelow("/data/train", *target);
 //
+// Internal to the folder source.
+//
 // Lifetime: the caller closes what is opened.
 // Thread-safety: any thread.
-// Errors: errno. EINTR is retried, a lack of descriptors or memory (EMFILE, ENFILE, ENOMEM) for
-// about 0.1 s. Internal to the folder source.
+// Errors: errno. EINTR is retried; running out of descriptors or memory (EMFILE, ENFILE, ENOMEM) is
+// retried for about 0.1 s.
 #ifndef SHARDPACK_CONVERTERS_SOURCES_FOLDER_ACCESS_H_
 #define SHARDPACK_CONVERTERS_SOURCES_FOLDER_ACCESS_H_
 
@@ -45,17 +47,17 @@ class Descriptor {
 // As openat, with the retries above.
 int OpenAt(int folder, const char* name, int flags);
 
-// As openat with a path of any length below `root`; "" is the root itself. Only the last component
-// can be refused as a link by O_NOFOLLOW.
+// As openat with a path of any length below `root`; "" is the root itself. O_NOFOLLOW refuses a
+// link only as the last component.
 int OpenBelow(int root, const std::string& path, int flags);
 
-// Where the open file lies, every link resolved; nullopt when the system does not say.
+// The path of the open file, every link resolved; nullopt if the system does not provide it.
 std::optional<std::string> DescriptorPath(int fd);
 
-// Whether `path` is `root` or lies in it; both absolute and resolved.
+// Whether `path` is `root` or below it; both are absolute and resolved.
 bool IsBelow(std::string_view root, std::string_view path);
 
-// The system calls of the folder source, replaceable in tests to inject faults. Not for production
+// The system calls of the folder source; tests replace them to inject faults. Not for production
 // code.
 struct FolderSyscalls {
   ssize_t (*getdents)(int fd, void* buffer, size_t bytes);

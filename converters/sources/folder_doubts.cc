@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 7> kImageFolders = {"image",      "images
 constexpr std::array<std::string_view, 12> kMaskFolders = {
     "mask",         "masks",         "annotation",        "annotations", "label",       "labels",
     "segmentation", "segmentations", "segmentationclass", "gt",          "groundtruth", "trimaps"};
-// Of file names, before the last dot: 1_mask.png is a mask of 1.jpg.
+// Endings of file names, before the last dot: 1_mask.png is a mask of 1.jpg.
 constexpr std::array<std::string_view, 8> kMaskEndings = {
     "_mask", "-mask", ".mask", "_masks", "_seg", "_segmentation", "_matte", "_gt"};
 
@@ -40,15 +40,15 @@ std::string_view MaskEnding(std::string_view stem) {
   return "";
 }
 
-// Whether a shell takes it as it is.
+// Whether a shell needs no quotes for it.
 bool IsPlainEnding(std::string_view ending) {
   return ending.size() > 1 && ending[0] == '.' &&
          std::all_of(ending.begin() + 1, ending.end(),
                      [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
 }
 
-// The folders right below each top folder that hold images, themselves or deeper; "" stands for
-// images of the top folder itself.
+// Per top folder, the folders directly below it that hold images at any depth; "" stands for images
+// in the top folder itself.
 std::map<std::string_view, std::set<std::string_view>> FoldersBelowTops(const LabelOptions& labels,
                                                                         const Listing& listing) {
   std::map<std::string_view, std::set<std::string_view>> below;
@@ -67,7 +67,8 @@ bool AreSplits(const std::set<std::string_view>& folders) {
   return std::all_of(folders.begin(), folders.end(), IsSplitFolder);
 }
 
-// One class whose images all lie in sub-folders: those may be the classes, or the splits.
+// There is one class, and all its images are in sub-folders: those may be the classes, or the
+// splits.
 void WarnAboutOneTop(std::string_view top, const std::set<std::string_view>& below, SourceKind kind,
                      Listing& listing) {
   if (below.size() < 2 || below.contains("")) return;
@@ -114,7 +115,7 @@ bool WarnAboutSplitsBelow(const std::map<std::string_view, std::set<std::string_
   return true;
 }
 
-// fold1/cat, fold1/dog, fold2/cat, fold2/dog: the first folder is hardly the class.
+// fold1/cat, fold1/dog, fold2/cat, fold2/dog: the first folder is probably not the class.
 void WarnAboutSameNames(const std::map<std::string_view, std::set<std::string_view>>& tops,
                         Listing& listing) {
   std::set<std::string_view> all, common = tops.begin()->second;
@@ -135,8 +136,8 @@ void WarnAboutSameNames(const std::map<std::string_view, std::set<std::string_vi
       "--split-by none leaves them classes without this line"));
 }
 
-// What a mask and its image have in common: the path without the folder that says which of the two
-// it is, and without the ending that says the same.
+// The common part of a mask's and its image's path: without the folder and the ending that
+// distinguish the two.
 std::string PairKey(std::string_view folder, size_t at, size_t bytes, std::string_view stem) {
   return absl::StrCat(std::string(folder.substr(0, at)), "\n",
                       std::string(folder.substr(at + bytes)), "/", std::string(stem));
@@ -156,7 +157,7 @@ NamedPart FindPart(std::string_view folder, std::span<const std::string_view> na
   return {};
 }
 
-// Masks, as they were found; the texts are those of the first.
+// The masks found; the texts describe the first one.
 struct Masks {
   uint64_t count = 0;
   std::string image, mask;  // paths

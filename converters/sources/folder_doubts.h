@@ -1,12 +1,12 @@
-// Warnings about folders that may mean something else than what they are taken for: classes below
-// one folder, splits below classes, splits taken for classes, masks taken for images.
+// Warnings about folders that may have been misunderstood: classes below one folder, splits below
+// classes, splits taken for classes, masks taken for images.
 //
 //   WarnAboutFolders(options, labels, SourceKind::kFolder, listing);   // once labels are assigned
 //
-// Nothing is guessed: each warning ends with what takes the folders the other way, where there is a
-// way.
+// Nothing is guessed: each warning ends with the option that selects the other meaning, if there is
+// one. Internal to folder_meaning.
 //
-// Thread-safety: a pure function. Internal to folder_meaning.
+// Thread-safety: a pure function.
 #ifndef SHARDPACK_CONVERTERS_SOURCES_FOLDER_DOUBTS_H_
 #define SHARDPACK_CONVERTERS_SOURCES_FOLDER_DOUBTS_H_
 

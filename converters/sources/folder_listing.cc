@@ -29,11 +29,11 @@
 namespace shardpack {
 namespace {
 
-constexpr size_t kStatChunk = 2048;  // files a task; one huge folder is shared by all threads
+constexpr size_t kStatChunk = 2048;  // files per task; all threads share one huge folder
 constexpr int kMaxFolderLinks =
-    4;  // on the way to one folder; bounds what links across folders can multiply to
+    4;  // on the path to one folder; limits how much links can multiply the tree
 
-// As the kernel writes it; readdir's buffer is too small for huge folders.
+// The kernel's own layout; readdir's buffer is too small for huge folders.
 struct KernelEntry {
   uint64_t inode;
   int64_t next;
@@ -42,11 +42,11 @@ struct KernelEntry {
   char name[];
 };
 
-// One file while its folder is being read. 24 bytes: there may be many millions.
+// One file while its folder is being read. 24 bytes, since there may be many millions.
 struct Entry {
   static constexpr uint8_t kUsable = 0xFF, kDropped = 0xFE;  // else a SkipReason
-  uint64_t inode_or_bytes;  // the inode until the file is looked at, in whose order that is fastest
-                            // on a cold disk
+  uint64_t inode_or_bytes;  // the inode until the file is examined; on a cold disk, inode order
+                            // is fastest
   int64_t mtime_ns;
   uint32_t name_at;
   uint16_t name_bytes;
@@ -63,13 +63,13 @@ struct Folder {
   int links = 0;  // links to folders on the way here
   bool found_by_link = false;
   bool has_manifest = false, has_index = false;
-  bool packed = false;  // pack has written it: it holds a dataset, or a build that has not ended
+  bool packed = false;  // written by pack: a dataset, or an unfinished build
 
-  Descriptor fd;  // while its files are looked at
+  Descriptor fd;  // open while its files are examined
   std::string names;
   std::vector<Entry> entries;
   std::atomic<size_t> chunks_left{0};
-  std::mutex mutex;  // over the four below, which chunks of one folder share
+  std::mutex mutex;  // guards the next four, which chunks of one folder share
   std::vector<std::pair<uint32_t, std::string>>
       details;  // name_at of an entry -> detail of its skip
   std::map<std::string, uint64_t> ignored;
@@ -125,7 +125,7 @@ class Walker {
     const std::string full =
         path.empty() ? root_path_ : absl::StrCat(root_path_, "/", std::string(path));
     const absl::Status status = IoStatus(operation, full, error);
-    // Losing a folder silently is the one thing a listing must not do, so every such error ends it.
+    // A listing must never lose a folder silently, so every such error ends it.
     Fail(absl::IsResourceExhausted(status) || absl::IsPermissionDenied(status)
              ? status
              : absl::UnavailableError(status.message()));
@@ -216,7 +216,7 @@ class Walker {
       AddSubfolder(folder, name, 0);
       return true;
     }
-    // What a link or an unknown entry is, and whether it counts, is seen when it is looked at.
+    // The type of a link or unknown entry, and whether it counts, is determined by a later stat.
     const bool plain = entry.type != DT_LNK && entry.type != DT_UNKNOWN;
     const bool part = IsPart(name);
     if (plain && !part && !filter_.HasInputExtension(name)) {
@@ -228,7 +228,7 @@ class Walker {
       HideFile(folder, name);
       return true;
     }
-    // The NUL stays, so that the name can go to the kernel as it is.
+    // The NUL stays, so that the name can be passed to the kernel directly.
     if (folder.names.size() + name.size() + 1 > std::numeric_limits<uint32_t>::max() ||
         name.size() > std::numeric_limits<uint16_t>::max()) {
       Fail(absl::ResourceExhaustedError(absl::StrCat(EscapeForTerminal(root_path_), "/",
@@ -246,8 +246,8 @@ class Walker {
     return true;
   }
 
-  // The marks that pack leaves in a folder. One that the source itself holds is no reason to leave
-  // it out, but for a build that has not ended: the user has said that it is a folder of images.
+  // Recognizes the marks that pack leaves in a folder. The source folder itself is left out only
+  // for an unfinished build: the user has said that it is a folder of images.
   static void LookForPack(Folder& folder, std::string_view name) {
     if (name == ".pack") {
       folder.packed |= Descriptor(OpenAt(folder.fd.get(), ".pack/lock", O_PATH | O_NOFOLLOW)).ok();
@@ -264,7 +264,7 @@ class Walker {
     return folder;
   }
 
-  // What is asked for by --sidecars counts whatever the filters say: they choose images.
+  // Files named by --sidecars always count: the filters select images only.
   bool IsPart(std::string_view name) const {
     return !options_.sidecars.empty() && SidecarOf(options_.sidecars, name).has_value();
   }
@@ -274,7 +274,7 @@ class Walker {
                                : absl::StrCat(folder.path, "/", std::string(name));
   }
 
-  // Whether a folder is left out, for whatever reason.
+  // Whether a folder is left out, for any reason.
   bool LeavesOut(Folder& folder, std::string_view name, const std::string& path) {
     if (filter_.ExcludesFolder(path)) return true;
     if (!IsHiddenFolder(name)) return false;
@@ -318,7 +318,7 @@ class Walker {
     if (entry.type != DT_UNKNOWN || Counts(folder, entry)) TakeFile(folder, entry, info);
   }
 
-  // Whether an entry seen late is an input; if not, it is dropped and counted.
+  // Whether an entry whose type was determined late is an input; if not, drops and counts it.
   bool Counts(Folder& folder, Entry& entry) {
     const std::string_view name = folder.Name(entry);
     if (IsPart(name) || (filter_.HasInputExtension(name) && filter_.Accepts(folder.path, name))) {
@@ -437,7 +437,7 @@ class Walker {
 
   bool LiesInside(const Folder& folder, const Entry& entry, const Descriptor& target) const {
     if (const auto path = DescriptorPath(target.get())) return IsBelow(root_path_, *path);
-    // Without /proc, and for targets deeper than the kernel can name.
+    // Without /proc, and for targets whose path is too long for the kernel.
     const std::string full =
         absl::StrCat(root_path_, "/", folder.path, "/", std::string(folder.Name(entry)));
     const std::unique_ptr<char, decltype(&free)> real(realpath(full.c_str(), nullptr), &free);
@@ -472,13 +472,13 @@ class Walker {
   const FolderSyscalls& calls_;
 
   Worklist worklist_;
-  std::mutex mutex_;  // over the three below
+  std::mutex mutex_;  // guards the next three
   std::deque<Folder> folders_;
   std::vector<LostFolder> lost_folders_;
   absl::Status failure_;
 };
 
-// A folder that could not be listed becomes an entry of its parent, at its place in the order.
+// Turns a folder that could not be listed into an entry of its parent, in sorted position.
 void Walker::AddLostFolders() {
   for (LostFolder& lost : lost_folders_) {
     Folder& parent =
@@ -515,7 +515,7 @@ void Walker::AppendFolder(Folder& folder, Listing& listing) {
     listing.names.append(folder.Name(entry));
     listing.name_ends.push_back(listing.names.size());
   }
-  folder.names = std::string();  // before the next columns grow: the peak is what counts
+  folder.names = std::string();  // free it before the next columns grow, to limit the peak
   for (const Entry& entry : folder.entries) {
     listing.folder.push_back(number);
     listing.bytes.push_back(entry.inode_or_bytes);
@@ -525,7 +525,7 @@ void Walker::AppendFolder(Folder& folder, Listing& listing) {
   listing.folders.push_back(folder.path);
 }
 
-// What pack has written is no source of images: OUT may lie here, and its name be spelt otherwise.
+// Folders written by pack are not sources of images: OUT may lie here, spelled differently.
 absl::Status Walker::LeaveOutPacked(Listing& listing) {
   for (Folder& folder : folders_) {
     const Folder* packed = PackedAbove(&folder);
@@ -558,7 +558,7 @@ absl::StatusOr<FolderWalk> Walker::Merge() {
   RETURN_IF_ERROR(LeaveOutPacked(listing));
   AddLostFolders();
   for (const LostFolder& lost : lost_folders_) {
-    if (lost.reason != SkipReason::kSymlinkLoop)  // what such a link names is listed elsewhere
+    if (lost.reason != SkipReason::kSymlinkLoop)  // the link's target is listed elsewhere
       listing.unread_folders.push_back({lost.folder->path, lost.reason});
   }
   std::sort(listing.unread_folders.begin(), listing.unread_folders.end(),

@@ -1,14 +1,15 @@
-// WalkFolder: finds every input below a root folder, in parallel, and merges what was found into
+// WalkFolder: finds every input below a root folder, in parallel, and merges the results into
 // sorted columns.
 //
 //   Descriptor root(open(path, O_PATH | O_DIRECTORY));
 //   absl::StatusOr<FolderWalk> walk = WalkFolder(root.get(), path, options, io_pool, listed);
 //   AssignLabels(label_options, walk->empty_folders, walk->listing);
 //
+// Internal to the folder source.
+//
 // Thread-safety: one caller; uses all threads of the pool.
 // Errors: as FolderSource::List.
-// Memory: what the listing needs and about 25 bytes and the name of each file, given back folder by
-// folder. Internal to the folder source.
+// Memory: the listing's, plus about 25 bytes and the name per file, freed folder by folder.
 #ifndef SHARDPACK_CONVERTERS_SOURCES_FOLDER_LISTING_H_
 #define SHARDPACK_CONVERTERS_SOURCES_FOLDER_LISTING_H_
 
@@ -26,10 +27,10 @@ namespace shardpack {
 
 struct FolderWalk {
   Listing listing;                         // without labels and classes
-  std::vector<std::string> empty_folders;  // that hold no row themselves, sorted
+  std::vector<std::string> empty_folders;  // folders without rows of their own, sorted
 };
 
-// `root_path` is absolute and resolved. `listed` is raised while files are found.
+// `root_path` is absolute and resolved. `listed` grows as files are found.
 absl::StatusOr<FolderWalk> WalkFolder(int root, const std::string& root_path,
                                       const FolderSourceOptions& options, IoPool& pool,
                                       std::atomic<uint64_t>& listed);

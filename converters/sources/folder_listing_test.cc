@@ -1,5 +1,5 @@
-// What a folder source lists: every kind of file and link, odd names, faults; and that nothing is
-// lost silently.
+// What a folder source lists: every kind of file and link, odd names, faults; nothing is lost
+// silently.
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/stat.h>
@@ -254,7 +254,7 @@ TEST_F(FolderListingTest, EmptyAndHugeFilesAreSkipped) {
                                    Pair("c/over.jpg", "too-large")));
 }
 
-// Root may read everything, so the test's thread (and the pool it makes) first gives that power up.
+// Root may read everything, so the test's thread (and its pool) first drops that capability.
 void DropPowersOfRoot() {
   __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
   __user_cap_data_struct none[2] = {};
@@ -346,7 +346,7 @@ class FolderFaultTest : public FolderListingTest {
   static inline FolderSyscalls real_ = FolderSyscallsForTesting();
 };
 
-// Which folder the n-th call reads is left to the threads: the failing call says.
+// Threads decide which folder the n-th call reads; the failing call reports it.
 std::string failed_folder;
 
 TEST_F(FolderFaultTest, AnErrorWhileListingEndsItAndNamesTheFolder) {
@@ -357,7 +357,7 @@ TEST_F(FolderFaultTest, AnErrorWhileListingEndsItAndNamesTheFolder) {
     errno = EIO;
     return -1;
   };
-  for (int after = 0; after < 12; ++after) {  // two calls a folder, six folders
+  for (int after = 0; after < 12; ++after) {  // two calls per folder, six folders
     calls_before_fault = after;
     failed_folder.clear();
     const auto listing = TryList();
@@ -416,7 +416,7 @@ TEST_F(FolderFaultTest, ALackOfDescriptorsIsWaitedOut) {
   EXPECT_EQ(List().rows(), 1u);
 }
 
-// File systems that do not say what an entry is (DT_UNKNOWN).
+// File systems that do not give the type of an entry (DT_UNKNOWN).
 TEST_F(FolderFaultTest, EntriesOfUnknownTypeAreLookedAt) {
   Write("a/1.jpg");
   Write("a/2.txt");

@@ -27,7 +27,7 @@ TopFolders FindTopFolders(const LabelOptions& labels, const Listing& listing) {
   const std::vector<uint64_t> images = ImagesByFolder(labels, listing);
   for (size_t i = 0; i < images.size(); ++i) {
     const std::string_view folder = listing.folders[i];
-    if (images[i] == 0 || folder.empty()) continue;  // what lies in the root itself is no folder
+    if (images[i] == 0 || folder.empty()) continue;  // the root itself is not a folder here
     const size_t slash = folder.find('/');
     TopFolder& top = tops[folder.substr(0, slash)];
     if (slash == std::string_view::npos) {
@@ -79,7 +79,7 @@ std::string Note(const TopFolders& tops) {
   return absl::StrCat(note, "; --split-by none takes the top folders as classes");
 }
 
-// Whether the first folder of each path is a split, where the user has not said so.
+// Whether the first folder of each path is a split, when the user has not said.
 absl::StatusOr<bool> FindSplits(const LabelOptions& labels, Listing& listing) {
   const TopFolders tops = FindTopFolders(labels, listing);
   std::vector<std::string_view> splits, others;
@@ -89,7 +89,7 @@ absl::StatusOr<bool> FindSplits(const LabelOptions& labels, Listing& listing) {
     (is_split ? splits : others).push_back(name);
     has_classes = has_classes || (is_split && top.has_classes);
   }
-  // "train" beside "bus" and "car" is a class like them.
+  // "train" beside "bus" and "car" is an ordinary class.
   if (splits.empty() || (!others.empty() && !has_classes)) return false;
   if (!others.empty()) return AskWhatFoldersAre(splits, others);
   listing.notes.push_back(Note(tops));

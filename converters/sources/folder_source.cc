@@ -30,7 +30,7 @@
 namespace shardpack {
 namespace {
 
-// "12 files of other kinds (txt 10, csv 2)", the commonest first.
+// "12 files of other kinds (txt 10, csv 2)", most frequent first.
 std::string DescribeIgnored(const std::map<std::string, uint64_t>& ignored) {
   std::vector<std::pair<uint64_t, std::string>> kinds;
   uint64_t files = 0;
@@ -96,7 +96,7 @@ void PutList(std::map<std::string, std::string>& map, const std::string& name, c
   if (!list.empty()) map[name] = absl::StrJoin(list, ",");
 }
 
-// A comma in a glob is led by a backslash, which means the same to one.
+// A comma in a glob is escaped with a backslash, which does not change the glob's meaning.
 void PutGlobs(std::map<std::string, std::string>& map, const std::string& name,
               const std::vector<std::string>& globs) {
   std::vector<std::string> escaped;
@@ -148,8 +148,8 @@ LabelOptions LabelOptionsOf(const FolderSourceOptions& options) {
   return labels;
 }
 
-// Open descriptors of the root and of as many folders as the process can spare, opened when first
-// needed.
+// Open descriptors of the root and of as many folders as the process can spare, opened on first
+// use.
 class FolderSource::FolderHandles {
  public:
   explicit FolderHandles(Descriptor root) : root_(std::move(root)) {
@@ -163,7 +163,7 @@ class FolderSource::FolderHandles {
 
   int root() const { return root_.get(); }
 
-  // The descriptor of a folder, or -1: then it has to be reached from the root.
+  // The descriptor of a folder, or -1: then open paths from the root.
   int Get(const Listing& listing, uint32_t folder) {
     std::call_once(once_, [&] {
       size_ = listing.folders.size();
@@ -183,7 +183,7 @@ class FolderSource::FolderHandles {
                                                                 std::memory_order_acq_rel)) {
       return opened.Release();
     }
-    // Another thread was first, or it cannot be opened: opening the file itself will tell why.
+    // Another thread was first, or it cannot be opened: opening the file itself will report why.
     spare_.fetch_add(1, std::memory_order_relaxed);
     return expected;
   }
@@ -226,8 +226,8 @@ absl::StatusOr<Listing> FolderSource::List() {
   return std::move(listing);
 }
 
-// Opens a file for reading. Links are not followed at first: the rare row that is one takes a
-// second call.
+// Opens a file for reading. Links are not followed at first: only the rare link needs a second
+// call.
 int FolderSource::Open(const Listing& listing, const Wanted& wanted, bool follow_link) const {
   FolderHandles& handles = *handles_;
   const uint32_t number = listing.folder[wanted.row];
@@ -242,8 +242,8 @@ int FolderSource::Open(const Listing& listing, const Wanted& wanted, bool follow
   } else {
     name.append(Stem(listing.Name(wanted.row))).append(".").append(*wanted.suffix);
   }
-  // O_NONBLOCK: a FIFO that took the file's place must not block. O_NOCTTY: nor a terminal take us
-  // over.
+  // O_NONBLOCK: a FIFO in the file's place must not block. O_NOCTTY: a terminal must not become
+  // ours.
   int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | (follow_link ? 0 : O_NOFOLLOW);
   const bool no_atime = handles.no_atime.load(std::memory_order_relaxed);
   if (no_atime) flags |= O_NOATIME;
@@ -281,7 +281,7 @@ LoadResult FolderSource::Load(const Listing& listing, uint64_t row, Arena& arena
     Wanted wanted{row, nullptr, listing.bytes[row], listing.mtime_ns[row]};
     if (i > 0) {
       const uint64_t at = row * parts + i - 1;
-      // A damaged plan may lack the times; files are then as changed as they look.
+      // A damaged plan may lack the times; the files then count as changed.
       const int64_t mtime_ns = listing.field_mtime_ns.empty() ? 0 : listing.field_mtime_ns[at];
       wanted = {row, &listing.fields[i - 1].suffix, listing.field_bytes[at], mtime_ns};
     }
@@ -339,7 +339,7 @@ FolderSource::FileResult FolderSource::LoadFile(const Listing& listing, const Wa
   if (info.st_mtim.tv_sec * int64_t{1'000'000'000} + info.st_mtim.tv_nsec != wanted.mtime_ns) {
     return Skip{row, SkipReason::kChanged, "modified since it was listed"};
   }
-  // A part may be empty: a caption, say.
+  // A part may be empty, for example a caption.
   if (bytes == 0 && wanted.suffix == nullptr) return Skip{row, SkipReason::kEmpty, ""};
   if (bytes > options_.max_file_bytes) {
     return Skip{row, SkipReason::kTooLarge,
@@ -350,7 +350,7 @@ FolderSource::FileResult FolderSource::LoadFile(const Listing& listing, const Wa
 
 FolderSource::FileResult FolderSource::Read(int file, const Listing& listing, const Wanted& wanted,
                                             Arena& arena) const {
-  // One byte more than expected: a single call then also tells that the file has not grown.
+  // One byte more than expected, so that a single call also shows that the file has not grown.
   const uint64_t row = wanted.row, bytes = wanted.bytes;
   const std::span<std::byte> payload = arena.Allocate(bytes + 1);
   uint64_t got = 0;

@@ -6,14 +6,14 @@
 //   LoadResult loaded = source.Load(*listing, row, arena);
 //
 // Links: a link to a file or a folder below the root is followed, one that leaves the root only
-// with `follow`; a link to a folder that it lies in, or behind more than four links to folders, is
-// a symlink-loop.
+// with `follow`; a link to a folder that contains it, or one reached through more than four links
+// to folders, is a symlink-loop.
 //
-// Lifetime: borrows the pool; what Load returns dies with arena.Reset().
+// Lifetime: borrows the pool; what Load returns is valid until arena.Reset().
 // Thread-safety: as SampleSource.
-// Errors: as SampleSource. A folder without permission is one row with a skip; an I/O error while
-// listing ends the listing; a file beside class folders, which would have no class, is
-// InvalidArgument (torchvision drops it silently).
+// Errors: as SampleSource. A folder without permission is one row with a skip; an I/O error ends
+// the listing; a file beside class folders, which would have no class, is InvalidArgument
+// (torchvision drops it silently).
 // Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_SOURCES_FOLDER_SOURCE_H_
 #define SHARDPACK_CONVERTERS_SOURCES_FOLDER_SOURCE_H_
@@ -49,22 +49,22 @@ struct FolderSourceOptions {
   bool any_extension = false;  // --ext any
   std::vector<std::string> extensions = {};  // --ext jpg,png; empty = those of images
   // Globs on the relative path (`**` crosses folders, `*` does not). One without a slash is
-  // compared with the file's name in every folder; a leading slash stands for the root; a trailing
-  // one makes --exclude leave out a folder.
+  // compared with the file's name in every folder; a leading slash anchors it at the root; a
+  // trailing slash makes --exclude leave out a folder.
   std::vector<std::string> include = {}, exclude = {};
   bool follow = false;  // also links that leave the root
   uint64_t max_file_bytes = uint64_t{256} << 20;
   bool split_from_dir = false;  // --split-by dir: component 0 is the split
   bool find_splits =
-      false;  // --split-by is not given: component 0 is, where it is named so (folder_meaning.h)
+      false;  // without --split-by: component 0 is the split if named like one (folder_meaning.h)
   std::vector<Sidecar> sidecars = {};  // --sidecars: further fields from files beside the image
   MissingPart missing = MissingPart::kSkip;
 
-  // For the plan's digest: only what differs from the default.
+  // For the plan's digest: only options that differ from their default.
   std::map<std::string, std::string> ToMap() const;
 };
 
-// What they say about labels.
+// The options that concern labels.
 LabelOptions LabelOptionsOf(const FolderSourceOptions& options);
 
 class FolderSource : public SampleSource {
@@ -73,12 +73,12 @@ class FolderSource : public SampleSource {
   ~FolderSource() override;
 
   absl::StatusOr<Listing> List() override;
-  // All calls between two List()s take listings with the same folders: their descriptors are kept
-  // by position.
+  // Between two List() calls, all calls must take listings with the same folders: their descriptors
+  // are cached by index.
   LoadResult Load(const Listing& listing, uint64_t row, Arena& arena) const override {
     return Load(listing, row, arena, nullptr);
   }
-  // The same for sources of which some fields are no files: those are in `made`.
+  // The same for sources with fields that are not files: those are in `made`.
   LoadResult Load(const Listing& listing, uint64_t row, Arena& arena, const MadeFields* made) const;
 
   // Counted while List runs, for progress.

@@ -1,5 +1,5 @@
-// Loading what was listed: the right bytes from any thread, and a skip for whatever happened to a
-// file in between.
+// Loads listed files: the right bytes from any thread, and a skip for any file that changed in
+// between.
 #include "converters/sources/folder_source.h"
 
 #include <fcntl.h>
@@ -234,7 +234,7 @@ TEST_F(FolderReadTest, AnErrorOfReadingEndsTheRun) {
     ASSERT_TRUE(std::holds_alternative<absl::Status>(loaded)) << strerror(error);
     EXPECT_TRUE(absl::IsUnavailable(std::get<absl::Status>(loaded)));
     EXPECT_THAT(std::get<absl::Status>(loaded).message(), HasSubstr("1.jpg: "));
-    // Not every command has it.
+    // Not every command has this flag.
     EXPECT_THAT(std::get<absl::Status>(loaded).message(), Not(HasSubstr("--exclude")));
   }
 }
@@ -258,7 +258,7 @@ TEST_F(FolderReadTest, OwnersAloneMayLeaveTheAccessTime) {
   calls_ = 0;
   EXPECT_EQ(Load(source_, listing_, 0), "0123456789");
   EXPECT_EQ(Load(source_, listing_, 0), "0123456789");
-  EXPECT_EQ(calls_, 1);  // refused once, not asked again
+  EXPECT_EQ(calls_, 1);  // refused once, not tried again
 }
 
 TEST(FolderSourceOptionsTest, OnlyWhatDiffersIsInTheMap) {

@@ -1,14 +1,14 @@
-// CheckIndexedShards: whether shards that were indexed in place are still those that were indexed.
+// CheckIndexedShards: checks that shards indexed in place have not changed since.
 //
 //   RETURN_IF_ERROR(CheckIndexedShards(dataset, "indexed/", pool));
 //
-// Other programs write such shards. Labels and keys are read from the index, and the hashes in it
-// are those of images and other fields: a shard whose labels were changed in place would pass with
-// the old ones. So every byte is read. Datasets that pack has built, and lone shards, which are
-// scanned when they are opened, pass at once.
+// Other programs write such shards. Labels and keys come from the index, but its hashes cover only
+// images and other fields: a shard whose labels were changed in place would pass with its old
+// labels. So every byte is read. Datasets that pack built pass at once, and so do single shards,
+// which are scanned when opened.
 //
 // Thread-safety: one caller; uses all threads of the pool.
-// Errors: DataLoss, naming the first such shard and the command that indexes it anew; I/O.
+// Errors: DataLoss, naming the first such shard and the command that indexes it again; I/O.
 #ifndef SHARDPACK_CONVERTERS_SOURCES_INDEXED_SHARDS_H_
 #define SHARDPACK_CONVERTERS_SOURCES_INDEXED_SHARDS_H_
 
@@ -20,7 +20,7 @@
 
 namespace shardpack {
 
-// `folder`: where the manifest lies, for the command.
+// `folder`: the folder of the manifest, for the command.
 absl::Status CheckIndexedShards(const Dataset& dataset, const std::string& folder, IoPool& pool);
 
 }  // namespace shardpack

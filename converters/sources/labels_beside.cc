@@ -20,7 +20,7 @@ namespace {
 
 using std::filesystem::path;
 
-// A manifest, and where it says that its shards lie.
+// A manifest, and the paths of its shards.
 struct Beside {
   Manifest manifest;
   std::map<path, size_t> shards;  // absolute
@@ -38,12 +38,12 @@ absl::StatusOr<bool> HoldsIndexes(const std::string& folder) {
                      [](const std::string& name) { return name.ends_with(kIndexSuffix); });
 }
 
-// nullopt where there is no manifest of ours.
+// nullopt if there is no manifest of ours.
 absl::StatusOr<std::optional<Beside>> ReadBeside(const path& folder) {
   absl::StatusOr<Manifest> manifest = Manifest::Read(folder.string());
   if (absl::IsNotFound(manifest.status())) return std::nullopt;
   if (absl::IsDataLoss(manifest.status())) {
-    // Without an index of pack beside it, it may be another tool's file of that name.
+    // Without an index made by pack beside it, it may belong to another program.
     if (DefectOf(manifest.status()) == ManifestDefect::kOther) {
       ASSIGN_OR_RETURN(const bool ours, HoldsIndexes(folder.string()));
       if (!ours) return std::nullopt;
@@ -63,18 +63,18 @@ absl::StatusOr<std::optional<Beside>> ReadBeside(const path& folder) {
   return beside;
 }
 
-// The manifests of all folders that the shards lie in, each read once.
+// The manifests of all folders that hold shards, each read once.
 class Manifests {
  public:
   struct Found {
-    const Beside* manifest = nullptr;  // nullptr: none lists the shard
+    const Beside* manifest = nullptr;  // nullptr: no manifest lists the shard
     const ManifestShard* shard = nullptr;
     path folder;
   };
 
   absl::StatusOr<Found> Find(const std::string& shard) {
     const path file = Resolved(shard);
-    // A shard may be a folder, and named by the file in it.
+    // A shard may be a folder, given by the file in it.
     const path parent = file.parent_path();
     for (const path& folder : {parent, parent.parent_path()}) {
       auto known = read_.find(folder);
@@ -102,7 +102,7 @@ absl::Status OtherBytes(const std::string& path, std::string_view what) {
                    "--classes FILE"));
 }
 
-// A shard of another size is another shard, whatever its name.
+// A shard of another size is a different shard, whatever its name.
 absl::Status CheckSize(const std::string& path, const Manifests::Found& found) {
   std::error_code error;
   const std::string data =

@@ -1,15 +1,15 @@
-// LabelsBesideShards: what the labels of shards mean, by the manifests that lie beside them.
+// LabelsBesideShards: finds the meaning of shards' labels in the manifests beside them.
 //
 //   absl::StatusOr<ForeignLabels> labels = LabelsBesideShards({"a/train-000000.tar", "b/x.tar"});
 //   Dataset::OpenShards(paths, formats, *labels);
 //
-// A label is a number; shards named one by one have lost what it stands for, unless the manifest
-// that lists them lies beside them.
+// A label is a number; for shards named one by one, its class is unknown unless the manifest that
+// lists them lies beside them.
 //
-// Thread-safety: pure but for reading manifests.
-// Errors: InvalidArgument (exit 2) where the manifests' classes differ, or only some shards have
-// one that names classes: a number would then mean two things; DataLoss for a damaged manifest, and
-// for a shard of another size than it says; I/O.
+// Thread-safety: pure except for reading manifests.
+// Errors: InvalidArgument (exit 2) if the manifests' classes differ, or only some shards have a
+// manifest that names classes: a number would then mean two things; DataLoss for a damaged
+// manifest, and for a shard whose size differs from its manifest; I/O.
 #ifndef SHARDPACK_CONVERTERS_SOURCES_LABELS_BESIDE_H_
 #define SHARDPACK_CONVERTERS_SOURCES_LABELS_BESIDE_H_
 
@@ -26,13 +26,14 @@
 namespace shardpack {
 
 struct LabelsBeside {
-  ForeignLabels labels;  // empty where no manifest lists any of the shards
+  ForeignLabels labels;  // empty if no manifest lists any of the shards
   std::vector<std::optional<Digest>>
-      expected;  // one a shard: what its bytes are where the labels have names
+      expected;  // one per shard: its expected bytes, if its labels have names
 };
 absl::StatusOr<LabelsBeside> LabelsBesideShards(std::span<const std::string> paths);
 
-// Whether these are the bytes that the labels belong to, once they have been read. DataLoss.
+// Whether these are the bytes that the labels belong to, once the shard has been read; else
+// DataLoss.
 absl::Status CheckShardBeside(const LabelsBeside& beside, size_t shard, const std::string& path,
                               const Digest& is);
 

@@ -43,7 +43,7 @@ absl::Status CheckText(std::string_view column, std::string_view text) {
   return absl::OkStatus();
 }
 
-// Every text within the value; names of members too.
+// Checks every text within the value, including member names.
 absl::Status CheckTexts(std::string_view column, const Json& value) {
   if (value.is_string()) return CheckText(column, value.get_ref<const std::string&>());
   if (!value.is_structured()) return absl::OkStatus();
@@ -144,7 +144,7 @@ absl::Status ListColumns::AddCells(const ListRow& row) {
 }
 
 absl::Status ListColumns::AddMembers(const ListRow& row) {
-  // ParseList has read it once: it is an object, and not nested too deeply.
+  // ParseList has already parsed it: it is an object, and not nested too deeply.
   const Json line = Json::parse(row.text, nullptr, /*allow_exceptions=*/false);
   if (!line.is_object()) return InvalidArgumentError("not JSON");
   for (const ColumnField& field : fields_) {

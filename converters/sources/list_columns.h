@@ -1,16 +1,17 @@
-// ListColumns: columns of a list as fields of its samples: one as text, several as a json object.
+// ListColumns: makes fields from columns of a list: one column as text, several as a json object.
 //
-//   ListColumns columns({{.field = "txt", .columns = {"caption"}}, {.field = "json", .all = true}});
+//   ListColumns columns(
+//       {{.field = "txt", .columns = {"caption"}}, {.field = "json", .all = true}});
 //   absl::Status added = columns.Add(row, ListKind::kCsv);   // for each row of ParseList
 //   MadeFields made = columns.TakeMade();
 //   made.AppendTo(listing);
 //
-// Text is the cell's bytes. A json object is on one line without blanks, its members sorted; a cell
-// of csv and tsv is a string there, and a member of jsonl the value that it is. A member that is
-// null, or not there, gives no text.
+// Text is the cell's bytes. A json object is one line without blanks, its members sorted; a cell of
+// csv or tsv becomes a string, a member of jsonl keeps its type. A member that is null or missing
+// gives no text.
 //
-// Thread-safety: one caller; const from any thread.
-// Errors: InvalidArgument with the reason alone, for the caller to add file and line.
+// Thread-safety: one caller at a time; const from any thread.
+// Errors: InvalidArgument with the reason only; the caller adds file and line.
 #ifndef SHARDPACK_CONVERTERS_SOURCES_LIST_COLUMNS_H_
 #define SHARDPACK_CONVERTERS_SOURCES_LIST_COLUMNS_H_
 
@@ -34,12 +35,12 @@ class ListColumns {
   absl::Status Add(const ListRow& row, ListKind kind);
   MadeFields TakeMade() { return std::move(made_); }
 
-  // "columns path=file label=class txt=caption; not taken: age, source"; "" when the user has named
-  // all of them, and for lists without columns. `labels`: whether they come from the list.
+  // "columns path=file label=class txt=caption; not taken: age, source"; "" if the user has named
+  // all of them, and for lists without columns. `labels`: whether labels come from the list.
   std::string Describe(const ListOptions& options, bool labels) const;
 
-  // The column that reads like the splits of the samples, and is neither path nor label; "" when
-  // there is none.
+  // A column whose name suggests the samples' splits, and that is neither path nor label; "" if
+  // none.
   std::string SplitColumn() const;
 
  private:
@@ -51,8 +52,8 @@ class ListColumns {
   const std::vector<ColumnField> fields_;
   MadeFields made_;
   bool takes_all_ = false;
-  std::set<std::string, std::less<>> taken_;  // by path, label and text
-  std::vector<std::string> columns_;          // in the order of the list
+  std::set<std::string, std::less<>> taken_;  // used for path, label and text
+  std::vector<std::string> columns_;          // in list order
   std::string path_, label_;
 };
 

@@ -16,8 +16,8 @@
 namespace shardpack {
 namespace {
 
-constexpr size_t kManyClasses = 20;  // no list of so many samples means a class for each
-constexpr size_t kFewTexts = 3;  // that may be slips among at least as many times that many numbers
+constexpr size_t kManyClasses = 20;  // more classes than this, one for each sample, cannot be meant
+constexpr size_t kFewTexts = 3;  // may be typing errors if numbers are at least as many times more
 
 // A whole number that fits an int64_t, also with a fraction of zeros; nullopt for anything else.
 std::optional<int64_t> WholeNumber(std::string_view text) {
@@ -33,7 +33,7 @@ std::optional<int64_t> WholeNumber(std::string_view text) {
                                                                   : std::nullopt;
 }
 
-// A number of any kind, as 0.25, 1e-3 and nan.
+// A number of any form: 0.25, 1e-3 or nan.
 bool IsNumber(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
   double value = 0;
@@ -41,7 +41,7 @@ bool IsNumber(std::string_view text) {
   return !text.empty() && stop == text.data() + text.size() && error != std::errc::invalid_argument;
 }
 
-// 2024-05-31, also with a time behind it.
+// 2024-05-31, optionally followed by a time.
 bool IsDate(std::string_view text) {
   constexpr std::string_view kForm = "dddd-dd-dd";
   if (text.size() < kForm.size()) return false;
@@ -52,7 +52,7 @@ bool IsDate(std::string_view text) {
   return text.size() == kForm.size() || text[kForm.size()] == 'T' || text[kForm.size()] == ' ';
 }
 
-// Of labels that are numbers, in ascending order: those that no sample has.
+// For numeric labels, sorted: warns about numbers that no sample has.
 void WarnAboutGaps(const std::set<int64_t>& numbers, std::string_view file_name, Listing& listing) {
   const uint64_t range = static_cast<uint64_t>(*numbers.rbegin()) + 1;
   if (numbers.size() == range) return;
@@ -73,8 +73,8 @@ std::string CountedFromOne(std::string_view file_name, const std::string& first)
                       "it class 1");
 }
 
-// Of labels that are numbers, whose names stand elsewhere: samples in folders that are named as
-// another class.
+// For numeric labels whose class names come from elsewhere: warns about samples in folders named
+// after another class.
 void WarnAboutFolders(std::string_view file_name, Listing& listing) {
   const std::vector<std::string>& classes = listing.classes;
   std::map<std::string_view, int32_t> by_name;
@@ -145,7 +145,7 @@ std::vector<std::string> NumberedClasses(int64_t max_label) {
 
 absl::Status ListLabels::RefuseMeasurements(const ListLabelOptions& options,
                                             std::string_view file_name) const {
-  const Name* first = nullptr;  // that is no whole number
+  const Name* first = nullptr;  // that is not a whole number
   for (const Name& name : names_) {
     const bool whole = WholeNumber(name.text).has_value();
     if (!whole && !IsNumber(name.text) && !IsDate(name.text)) return absl::OkStatus();
@@ -165,7 +165,7 @@ absl::Status ListLabels::RefuseMeasurements(const ListLabelOptions& options,
                    "and --label-from column makes a class of each value"));
 }
 
-// Texts that are classes by the letter, and may be slips.
+// Texts that count as classes, but may be mistakes.
 void ListLabels::WarnAboutSlips(std::string_view file_name, Listing& listing) const {
   std::vector<const Name*> texts, empty;
   for (const Name& name : names_) {
@@ -192,7 +192,7 @@ void ListLabels::WarnAboutSlips(std::string_view file_name, Listing& listing) co
   }
 }
 
-// Per name: whether a file is there of its samples.
+// Per name: whether any file of its samples exists.
 std::vector<bool> ListLabels::NamesOfFiles(const Listing& listing) const {
   std::vector<bool> there(names_.size(), false);
   auto skip = listing.skips.begin();
@@ -218,7 +218,7 @@ absl::Status ListLabels::Finish(const ListLabelOptions& options, std::string_vie
   const bool all_numbers = std::all_of(names_.begin(), names_.end(), [](const Name& name) {
     return WholeNumber(name.text).has_value();
   });
-  // Where the name of a class is a number the names decide, whichever labels occur.
+  // If a class is named by a number, labels are names, whichever labels occur.
   const bool as_numbers =
       all_numbers && std::none_of(classes.begin(), classes.end(), [](const std::string& name) {
         return WholeNumber(name).has_value();
@@ -293,7 +293,7 @@ absl::Status ListLabels::NameLabels(const ListLabelOptions& options, std::string
     const std::optional<int64_t> number = WholeNumber(names_[i].text);
     const std::string plain = number ? absl::StrCat(*number) : "";  // 3.000000 is 3
     if (found == by_name.end() && number) found = by_name.find(plain);
-    if (found == by_name.end() && classes.empty()) continue;  // no row of it is there
+    if (found == by_name.end() && classes.empty()) continue;  // none of its rows exists
     if (found == by_name.end()) {
       return Bad(file_name, names_[i].line, names_[i].text,
                  absl::StrCat(" is not among the classes of --classes",

@@ -1,16 +1,15 @@
-// ListLabels: the labels that a list gives its rows, as positions in a list of classes.
+// ListLabels: turns the labels of a list into indexes into a list of classes.
 //
 //   ListLabels labels;
 //   labels.Add(row.line, "cat");                                                   // for each row
 //   absl::Status done = labels.Finish({.classes = classes}, "train.csv", listing);
 //
-// Whole numbers, also written as 3.000000, are labels as they are when all are; the classes are
-// then named "0", "1" and so on, unless `classes` names them. Anything else are names: sorted, or
-// looked up in `classes`; and so are numbers where `classes` has a number among its names. Numbers
-// with a fraction, and dates, are measurements: they are names of classes only where that is asked
-// for.
+// If all labels are whole numbers (3.000000 counts as one), they are used as they are; the classes
+// are then named "0", "1" and so on, unless `classes` names them. Otherwise labels are names:
+// sorted, or looked up in `classes`. Numbers are names too if `classes` contains a number. Numbers
+// with a fraction, and dates, are measurements: they name classes only on request.
 //
-// Thread-safety: one caller.
+// Thread-safety: one caller at a time.
 // Errors: InvalidArgument, with file and line.
 #ifndef SHARDPACK_CONVERTERS_SOURCES_LIST_LABELS_H_
 #define SHARDPACK_CONVERTERS_SOURCES_LIST_LABELS_H_
@@ -28,23 +27,23 @@
 
 namespace shardpack {
 
-// The largest number that is taken for a label: each below it becomes a class of the manifest.
+// The largest number accepted as a label: each number below it becomes a class of the manifest.
 inline constexpr int64_t kMaxNumberLabel = 999'999;
 
 struct ListLabelOptions {
   std::vector<std::string> classes = {};  // if not empty: these, in this order
   ClassOrder order = ClassOrder::kLexical;
-  std::string column = {};  // where the labels stand, for messages; "" = the list has no columns
-  bool asked = false;       // the user has said that this column is the class
+  std::string column = {};  // the labels' column, for messages; "" = the list has no columns
+  bool asked = false;       // the user chose this column as the class
 };
 
 class ListLabels {
  public:
   void Add(uint64_t line, std::string_view label);
-  void AddNone();  // of a sample without a label
+  void AddNone();  // for a sample without a label
   uint64_t rows() const { return ids_.size(); }
-  // The listing has the rows and their skips: a label that only files have which are not there
-  // makes no class. Also adds to listing.warnings.
+  // `listing` has the rows and their skips: a label that occurs only for missing files makes no
+  // class. Also adds to listing.warnings.
   absl::Status Finish(const ListLabelOptions& options, std::string_view file_name,
                       Listing& listing) const;
 
@@ -59,12 +58,12 @@ class ListLabels {
   void WarnAboutSlips(std::string_view file_name, Listing& listing) const;
   struct Name {
     std::string text;
-    uint64_t line;  // where it stands first
+    uint64_t line;  // of its first occurrence
   };
   std::map<std::string, uint32_t, std::less<>> known_;
   std::vector<Name> names_;
   static constexpr uint32_t kNoName = UINT32_MAX;
-  std::vector<uint32_t> ids_;  // per row: position in names_, or kNoName
+  std::vector<uint32_t> ids_;  // per row: index into names_, or kNoName
 };
 
 // Classes named by number, from "0" to the largest label.

@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 6> kLabelNames = {"label",      "class", 
                                                          "label_name", "category", "target"};
 
 constexpr size_t kMaxNumberDigits = 8;
-constexpr size_t kMaxMembers = 1000;  // of jsonl, that are remembered
+constexpr size_t kMaxMembers = 1000;  // of jsonl, to remember
 
 bool IsDigits(std::string_view text) {
   return !text.empty() &&
@@ -36,7 +36,7 @@ bool IsDigits(std::string_view text) {
 
 bool IsNumber(std::string_view text) { return IsDigits(text) && text.size() <= kMaxNumberDigits; }
 
-// A file has a header whose names are given, or none and its columns are numbered.
+// Named columns require a header; numbered ones exclude it.
 absl::Status CheckColumns(const ListOptions& options) {
   std::vector<const std::string*> columns = {&options.path, &options.label};
   for (const ColumnField& field : options.fields) {
@@ -69,12 +69,12 @@ size_t ToNumber(std::string_view text) {
   return number;
 }
 
-// Which of several spellings of a column is the one: the earliest of `names`.
+// Selects one of several spellings of a column: the earliest of `names`.
 class UsualName {
  public:
   explicit UsualName(std::span<const std::string_view> names)
       : names_(names), best_(names.size()) {}
-  // Whether `name` beats what was seen before.
+  // Whether `name` ranks before what was seen so far.
   bool Beats(std::string_view name) {
     const auto at =
         static_cast<size_t>(std::find(names_.begin(), names_.end(), name) - names_.begin());
@@ -88,7 +88,7 @@ class UsualName {
   size_t best_;
 };
 
-// Lines with LF or CRLF; the line end is not part of them.
+// Lines end with LF or CRLF, which is not part of them.
 template <typename OnLine>
 absl::Status ForEachLine(std::string_view text, char end_mark, OnLine on_line) {
   for (uint64_t line = 1; !text.empty(); ++line) {
@@ -246,7 +246,7 @@ class ListParser {
     }
   }
 
-  // The cells, without the blanks around those of columns whose name has some.
+  // The cells, without blanks around those of columns whose name has blanks around it.
   std::span<const std::string> Trimmed(std::span<const std::string> cells) {
     if (trimmed_names_.empty()) return cells;
     trimmed_cells_.assign(cells.begin(), cells.end());
@@ -314,19 +314,19 @@ class ListParser {
   ListRow row_;
   std::string path_column_, label_column_;
   std::vector<std::string> column_names_;
-  std::vector<std::string> trimmed_names_, trimmed_cells_;  // names as they stand in the header
+  std::vector<std::string> trimmed_names_, trimmed_cells_;  // names as in the header
   std::vector<bool> trims_;                                 // per column
 };
 
-// Takes path and label out of one object; everything else is only looked at.
+// Extracts path and label from one object; everything else is only checked.
 class JsonRow : public nlohmann::json_sax<nlohmann::json> {
  public:
-  // Adds members that are new to `members`.
+  // Adds new members to `members`.
   JsonRow(const ListOptions& options, std::vector<std::string>& members)
       : options_(options), usual_path_(kPathNames), usual_label_(kLabelNames), members_(members) {}
 
   std::optional<std::string> path, label;
-  std::string path_name, label_name;  // of their members
+  std::string path_name, label_name;  // names of their members
   std::string error = {};
 
   bool null() override {
@@ -339,7 +339,7 @@ class JsonRow : public nlohmann::json_sax<nlohmann::json> {
   bool number_integer(number_integer_t value) override { return Number(absl::StrCat(value)); }
   bool number_unsigned(number_unsigned_t value) override { return Number(absl::StrCat(value)); }
   bool number_float(number_float_t, const string_t& text) override {
-    // Of these a double would keep the first 17 digits.
+    // A double would keep only the first 17 digits of these.
     const bool whole = text.find_first_of(".eE") == text.npos;
     if (whole && !options_.fields.empty()) return Fail("a whole number beyond 64 bits: " + text);
     return Number(text);
@@ -363,7 +363,7 @@ class JsonRow : public nlohmann::json_sax<nlohmann::json> {
   bool end_object() override { return Close(); }
   bool end_array() override { return Close(); }
   bool key(string_t& name) override {
-    // What stands deeper is taken with json= alone.
+    // Deeper levels are used only with json=.
     if (depth_ > 1 && options_.fields.empty()) return true;
     if (!keys_[depth_ - 1].insert(name).second)
       return Fail(absl::StrCat("the member ", EscapeForTerminal(name), " stands there twice"));
@@ -418,7 +418,7 @@ class JsonRow : public nlohmann::json_sax<nlohmann::json> {
   std::vector<std::string>& members_;
   bool wants_path_ = false, wants_label_ = false;
   size_t depth_ = 0;
-  std::vector<std::set<std::string>> keys_;  // of the objects that are open, the row's first
+  std::vector<std::set<std::string>> keys_;  // of the open objects, the row's first
 };
 
 absl::Status ListParser::ParseJson(std::string_view text) {
@@ -450,7 +450,7 @@ absl::Status ParseColumns(std::string_view text, ListOptions* options) {
         "expected path=COLUMN, label=COLUMN, txt=COLUMN, json=COLUMN,... or json=*, as in "
         "path=file,label=class,txt=caption,json=*");
   };
-  ColumnField* list = nullptr;  // that a word without "=" belongs to
+  ColumnField* list = nullptr;  // where a word without "=" is added
   std::set<std::string_view> named;
   options->fields.clear();
   options->fields.reserve(2);

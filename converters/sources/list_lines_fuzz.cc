@@ -1,5 +1,5 @@
-// Any bytes as a list of each kind: an error with a place, or rows whose paths and labels are not
-// empty.
+// Parses any bytes as a list of each kind: the result is an error with a position, or rows whose
+// paths and labels are not empty.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

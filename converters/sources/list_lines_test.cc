@@ -66,7 +66,7 @@ TEST(ListLinesTest, CsvColumns) {
               ElementsAre(HasSubstr("no column 2")));
   EXPECT_THAT(Rows(text, {.kind = ListKind::kCsv, .path = "label", .label = "z"}),
               ElementsAre(HasSubstr("no column is named z")));
-  // The first of two would win.
+  // Otherwise the first of the two would win.
   EXPECT_THAT(Rows("path,label,label\na,1,2\n", {.kind = ListKind::kCsv}),
               ElementsAre(HasSubstr("list:1: the columns 2 and 3 are both named label")));
   EXPECT_THAT(Rows("x,x,path\na,b,c\n", {.kind = ListKind::kCsv, .path = "x"}),
@@ -80,7 +80,7 @@ TEST(ListLinesTest, Jsonl) {
       Rows("{\"path\":\"a\\u00e9\",\"label\":3,\"x\":{\"path\":\"no\"}}\n{\"file_name\":\"b\"}",
            json),
       ElementsAre("1:a\xc3\xa9=3", "2:b"));
-  // The more usual name wins, wherever it stands.
+  // The more usual name wins, at any position.
   EXPECT_THAT(Rows("{\"image\":\"b\",\"path\":\"a\"}\n{\"path\":\"a\",\"image\":\"b\"}", json),
               ElementsAre("1:a", "2:a"));
   EXPECT_THAT(Rows("{\"path\":\"a\\u0000\"}", json), ElementsAre(HasSubstr("NUL")));
@@ -89,7 +89,7 @@ TEST(ListLinesTest, Jsonl) {
   EXPECT_THAT(Rows("\"path\"", json), ElementsAre(HasSubstr("expected an object")));
   EXPECT_THAT(Rows("{\"path\":\"a\"}\n{\"path\":\"b\",\"label\":1,\"label\":2}", json),
               ElementsAre("1:a", HasSubstr("list:2: the member label stands there twice")));
-  // Deeper ones are looked at where they are taken.
+  // Deeper ones are checked only if they are used.
   const std::string deep = "{\"path\":\"a\",\"x\":[{\"b\":1},{\"b\":1,\"c\":[],\"b\":2}]}";
   EXPECT_THAT(Rows(deep, json), ElementsAre("1:a"));
   ListOptions takes = json;

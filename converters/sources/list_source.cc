@@ -107,7 +107,7 @@ class Rows {
     return absl::OkStatus();
   }
 
-  // The same path twice would be two samples of one name.
+  // A repeated path would give two samples with the same name.
   absl::Status CheckUnique() const {
     std::vector<uint32_t> rows(lines_.size());
     std::iota(rows.begin(), rows.end(), uint32_t{0});
@@ -132,11 +132,10 @@ class Rows {
   Listing listing;
   ListLabels labels;
   ListColumns columns;
-  std::string path_column, label_column;  // of the last row; "" where there are no names
+  std::string path_column, label_column;  // of the last row; "" if there are no names
   std::vector<std::string> trimmed;       // names of columns that had blanks around them
 
-  // A header that was taken for a sample, since the user has numbered the columns or its kind has
-  // none.
+  // A header was taken for a sample, because the columns are numbered or the kind has no header.
   absl::Status CheckHeader() const {
     const std::string first = listing.Path(0);
     const bool vanished = !listing.skips.empty() && listing.skips[0].row == 0 &&
@@ -158,7 +157,7 @@ class Rows {
   std::vector<uint64_t> lines_;
 };
 
-// The entries of an open folder, which is closed; as many as tell enough.
+// Lists an open folder and closes it; stops after enough entries.
 std::vector<std::string> EntriesOf(Descriptor folder) {
   std::vector<std::string> names;
   const auto close = [](DIR* entries) { ::closedir(entries); };
@@ -182,8 +181,8 @@ bool HoldsImages(int root, const std::string& folder) {
                      [](const std::string& name) { return images.HasInputExtension(name); });
 }
 
-// Folders beside those that the classes are named after: where the list is a part of a source, its
-// classes have other numbers than those of the whole.
+// Finds folders beside those that the classes are named after: if the list covers part of a source,
+// its classes have other numbers than those of the whole.
 void WarnAboutOtherClasses(const std::string& file_name, int root, int component,
                            Listing& listing) {
   std::set<std::string> parents = {""};
@@ -293,7 +292,7 @@ absl::StatusOr<Listing> ListSource::List() {
     listing.label.assign(count, -1);
   } else {
     LabelOptions labels = LabelOptionsOf(folder_options_);
-    labels.parts.clear();  // what a list names is an image
+    labels.parts.clear();  // everything in a list is an image
     status = AssignFolders(folder_options_, labels, {}, SourceKind::kList, listing);
     const bool sorted =
         folder_options_.classes.empty() && folder_options_.class_order == ClassOrder::kLexical;

@@ -1,19 +1,19 @@
-// ListSource: the images that a list names, with the labels it gives, as a SampleSource.
+// ListSource: the images and labels of a list as a SampleSource.
 //
 //   ListSource source({.list = "train.csv", .format = {.kind = ListKind::kCsv}}, {}, io_pool);
 //   absl::StatusOr<Listing> listing = source.List();
 //   LoadResult loaded = source.Load(*listing, row, arena);
 //
-// Rows are in the order of the list. Paths are relative to the root, or absolute and below it; none
-// may hold `..`, and none may stand there twice. Labels that are all whole numbers are taken as
-// they are (the classes then have numbers for names, unless a file names them); all others are
-// sorted. A list without labels takes them from folders, as FolderSource. Columns that are named
-// become fields (list_columns.h).
+// Rows are in list order. Paths are relative to the root, or absolute and below it; none may
+// contain `..` or occur twice. If all labels are whole numbers, they are used as they are (the
+// classes are then named by number, unless a file names them); otherwise they are sorted. Without
+// labels in the list, they come from folders, as in FolderSource. Named columns become fields
+// (list_columns.h).
 //
-// Lifetime: borrows the pool; what Load returns dies with arena.Reset().
+// Lifetime: borrows the pool; what Load returns is valid until arena.Reset().
 // Thread-safety: as SampleSource.
-// Errors: as SampleSource; InvalidArgument with file and line for a bad line. A file that is not
-// there is a skip.
+// Errors: as SampleSource; InvalidArgument with file and line for a bad line. A missing file is a
+// skip.
 #ifndef SHARDPACK_CONVERTERS_SOURCES_LIST_SOURCE_H_
 #define SHARDPACK_CONVERTERS_SOURCES_LIST_SOURCE_H_
 
@@ -31,23 +31,17 @@
 namespace shardpack {
 
 struct ListSourceOptions {
-  enum class Labels : uint8_t {
-    kAuto,
-    kColumn,
-    kDir,
-    kNone
-  };  // kAuto: the column when there is one
+  enum class Labels : uint8_t { kAuto, kColumn, kDir, kNone };  // kAuto: the column if there is one
 
-  std::string list;  // the file; "-" = standard input
+  std::string list;  // path; "-" = standard input
   ListOptions format = {};
-  std::string root =
-      {};  // "" = the folder that the list lies in; of standard input: the working folder
+  std::string root = {};  // "" = the folder of the list; for standard input: the working folder
   Labels labels = Labels::kAuto;
 };
 
 class ListSource : public SampleSource {
  public:
-  // Of the folder's options those that choose files (ext, include, exclude) do not count.
+  // Ignores the folder's options that select files (ext, include, exclude).
   ListSource(ListSourceOptions options, FolderSourceOptions folder, IoPool& pool);
 
   absl::StatusOr<Listing> List() override;
@@ -62,7 +56,7 @@ class ListSource : public SampleSource {
   const std::string root_;
   FolderSource folder_;
   IoPool& pool_;
-  MadeFields made_;  // of columns
+  MadeFields made_;  // from columns
   std::atomic<uint64_t> listed_{0};
 };
 

@@ -25,16 +25,16 @@
 namespace shardpack {
 namespace {
 
-constexpr uint64_t kStatChunk = 256;  // rows a task
+constexpr uint64_t kStatChunk = 256;  // rows per task
 constexpr size_t kNamedRoots = 5;
 
-// What is known of one file once it was looked at.
+// The facts about one file after checking it.
 struct FileFacts {
   uint64_t bytes = 0;
   int64_t mtime_ns = 0;
   std::optional<SkipReason> reason = std::nullopt;
   std::string detail = {};
-  absl::Status failed = absl::OkStatus();  // nothing is known of the file
+  absl::Status failed = absl::OkStatus();  // nothing is known about the file
 };
 
 FileFacts Unusable(SkipReason reason, std::string detail) {
@@ -50,7 +50,7 @@ FileFacts Failed(const std::string& path, int error) {
   return Unusable(std::get<Skip>(failure).reason, strerrordesc_np(error));
 }
 
-// Looks at files of one folder after the other.
+// Checks files folder by folder.
 class Looker {
  public:
   Looker(int root, const std::string& root_path, bool follow)
@@ -113,9 +113,9 @@ bool HoldsAll(int folder, const Listing& listing) {
   return true;
 }
 
-// The folders below the root that have every file of the list, in the order of their names; as many
-// as are named, and one more. Which of several is meant their names cannot tell: the same number
-// may stand for another picture in each.
+// The folders below the root that have every file of the list, sorted by name; stops one after
+// those that a message names. Names cannot show which of several is meant: the same number may
+// stand for another picture in each.
 std::vector<std::string> RootsThatFit(int root, const Listing& listing) {
   std::vector<std::string> folders, roots;
   std::error_code error;
@@ -174,7 +174,7 @@ absl::Status LookAtFiles(int root, const FolderSourceOptions& options, IoPool& p
   listing.mtime_ns.assign(count, 0);
   listing.field_bytes.assign(count * parts.size(), 0);
   listing.field_mtime_ns.assign(count * parts.size(), 0);
-  std::mutex mutex;  // over the two below
+  std::mutex mutex;  // guards the next two
   absl::Status failed;
   const auto take = [&](uint64_t row, const FileFacts& facts, const std::string& what,
                         bool* skipped) {
@@ -198,7 +198,7 @@ absl::Status LookAtFiles(int root, const FolderSourceOptions& options, IoPool& p
         const std::string name =
             absl::StrCat(std::string(Stem(listing.Name(row))), ".", parts[p].suffix);
         const FileFacts part = looker.Look(listing, listing.folder[row], name);
-        // A part that is there and cannot be read is not one that is missing.
+        // A part that exists but cannot be read is not missing.
         if ((part.reason && *part.reason != SkipReason::kVanished) || !part.failed.ok())
           take(row, part, absl::StrCat("its part ", parts[p].field, ": "), &skipped);
         listing.field_bytes[row * parts.size() + p] = part.reason ? kNoPart : part.bytes;

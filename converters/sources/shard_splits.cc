@@ -14,7 +14,7 @@ bool IsSplitWord(std::string_view word) {
   return std::find(kSplitWords.begin(), kSplitWords.end(), word) != kSplitWords.end();
 }
 
-// Both take something off the end.
+// Both remove something from the end.
 bool TakeDigits(std::string_view& name) {
   const size_t end = name.find_last_not_of(kDigits) + 1;
   const bool any = end < name.size();

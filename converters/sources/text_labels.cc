@@ -18,7 +18,7 @@
 namespace shardpack {
 namespace {
 
-// What says that a value of this name was meant to be the label, and is not a number.
+// A value with this name was meant to be the label, but is not a number.
 constexpr std::string_view kLabelField = "cls";
 constexpr size_t kMaxShownLabelBytes = 64;
 constexpr size_t kMaxClassNameBytes = 255;
@@ -48,7 +48,7 @@ absl::Status SkipBadLabels(const std::map<uint64_t, std::string>& bad, MissingPa
   return absl::OkStatus();
 }
 
-// Why a text is not the name of a class; "" when it is one.
+// Why a text cannot be the name of a class; "" if it can.
 std::string WhyNoClass(std::string_view text) {
   if (text.empty()) return "is empty";
   const bool control = std::any_of(text.begin(), text.end(), [](char c) {
@@ -59,7 +59,7 @@ std::string WhyNoClass(std::string_view text) {
                  : "";
 }
 
-// Numbers for names, in the order in which they come.
+// Numbers names in the order in which they occur.
 class Numbering {
  public:
   int32_t NumberOf(const std::string& name) {
@@ -132,7 +132,7 @@ absl::StatusOr<std::string> TextLabels::WhyNoLabel(const Text& text) const {
   return absl::StrCat(Name(*index, text), " is not a number: ", value);
 }
 
-// A sample that others forgot, or marked as one to ignore.
+// Samples that were forgotten, or marked to be ignored.
 void TextLabels::WarnOfUnlabelled(Listing& listing) const {
   const bool foreign = dataset_.manifest() == nullptr || dataset_.manifest()->adopted();
   if (!foreign || dataset_.format() != "webdataset" || labelled_ == 0 || unlabelled_ == 0) return;

@@ -1,14 +1,15 @@
-// TextLabels: the samples of shards whose .cls is not a number. A number is a label, and says
-// nothing of names; a text is a field like others, unless it is asked for as the class.
+// TextLabels: handles samples of shards whose .cls is not a number. A number is a label without a
+// name; a text is an ordinary field, unless the user wants it as the class. Internal to
+// DatasetSource.
 //
 //   TextLabels texts(dataset);
 //   for (...) texts.Count(index, {shard, record}, row);
 //   RETURN_IF_ERROR(texts.Settle(missing, listing));   // or MakeClasses
 //
 // Lifetime: borrows the dataset.
-// Thread-safety: one caller.
-// Errors: InvalidArgument that names a sample, with MissingPart::kError, and where the texts cannot
-// be classes; I/O. Internal to DatasetSource.
+// Thread-safety: one caller at a time.
+// Errors: InvalidArgument, naming a sample, with MissingPart::kError and if the texts cannot be
+// classes; I/O.
 #ifndef SHARDPACK_CONVERTERS_SOURCES_TEXT_LABELS_H_
 #define SHARDPACK_CONVERTERS_SOURCES_TEXT_LABELS_H_
 
@@ -30,16 +31,16 @@ class TextLabels {
  public:
   explicit TextLabels(const Dataset& dataset) : dataset_(dataset) {}
 
-  // The record that is the listing's row `row`; row after row.
+  // Call in row order: `at` is the record of the listing's row `row`.
   void Count(const ShardIndex& index, SampleLocation at, uint64_t row);
 
-  // Where other samples have a label, the one whose .cls is a text is the bad one, not those that
-  // lack such a field. Where none has, a warning says how the texts are taken as classes; another
-  // counts samples that have neither. Rows are still in the order of the records.
+  // If other samples have a label, a sample whose .cls is a text is the bad one, and a missing text
+  // is not. If none has, a warning says how to use the texts as classes; another counts samples
+  // that have neither. Rows must still be in record order.
   absl::Status Settle(MissingPart missing, Listing& listing) const;
 
-  // Takes the texts as classes: `given` in this order, or all of them sorted by their bytes. A
-  // number among them is the class of that name. The field is then none of the listing's.
+  // Uses the texts as classes: `given`, in this order, or all of them sorted by bytes. A number
+  // among them is the class of that name. Removes the field from the listing.
   absl::Status MakeClasses(const std::vector<std::string>& given, MissingPart missing,
                            Listing& listing) const;
 
