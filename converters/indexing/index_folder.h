@@ -7,10 +7,10 @@
 //
 // Readers see no change before Publish; the destructor removes what was staged. Publish replaces
 // nothing unless `overwrite` is set, and then only the manifest and the indexes of a dataset that
-// was indexed in place. A file whose content is not an index, or
-// not a manifest of pack, is kept, whatever its name. No shard is ever written to, moved or
-// removed. A run killed while publishing leaves `.pack` behind, with a mark that names its indexes
-// (index_mark.h); the next run replaces only those, and no build uses the folder.
+// was indexed in place. A file whose content is not an index, or not a manifest of pack, is kept,
+// whatever its name. No shard is ever written to, moved or removed. A run killed while publishing
+// leaves `.pack` behind, with a mark that names its indexes (index_mark.h); the next run replaces
+// only those, and no build uses the folder.
 //
 // Lifetime: holds the lock until destroyed.
 // Thread-safety: Stage from any thread, with a distinct number for each call.
