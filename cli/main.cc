@@ -26,8 +26,8 @@
 namespace shardpack::cli {
 namespace {
 
-// Without this a file opened later would become standard output, and take the results. False when
-// standard output was closed.
+// Otherwise a file opened later would become standard output and receive the results. Returns false
+// if standard output was closed.
 bool FillStandardDescriptors() {
   bool has_output = true;
   for (int descriptor = 0; descriptor < 3; ++descriptor) {
@@ -38,8 +38,8 @@ bool FillStandardDescriptors() {
   return has_output;
 }
 
-// Of a command that does nothing else: writing its results to a closed standard output is then an
-// error, as it is to a full disk.
+// For commands that only print results: writing to a closed standard output is an error, like a
+// full disk.
 void FailToWriteResults(Verb verb) {
   switch (verb) {
     case Verb::kInfo:
@@ -55,12 +55,12 @@ void FailToWriteResults(Verb verb) {
   ::close(unwritable);
 }
 
-// In commands that the user is told to type such a path would be read as a flag.
+// In commands suggested to the user, such a path would be parsed as a flag.
 void KeepFromFlags(std::string& path) {
   if (path.size() > 1 && path.starts_with('-')) path.insert(0, "./");
 }
 
-// `bazel run` starts programs in a folder of its own and says here where the user stands.
+// `bazel run` starts programs in another folder, and reports the user's folder here.
 void EnterUsersFolder() {
   const char* folder = ::getenv("BUILD_WORKING_DIRECTORY");
   if (folder != nullptr && ::chdir(folder) != 0) ::unsetenv("BUILD_WORKING_DIRECTORY");
@@ -102,7 +102,7 @@ ExitCode Run(const CommandLine& line, Terminal& terminal) {
   return ExitCode::kInternal;
 }
 
-// -h is one screen, --help is all there is.
+// -h prints one screen, --help everything.
 bool AsksForAll(const std::vector<std::string>& words) {
   return std::find(words.begin(), words.end(), "--help") != words.end();
 }
@@ -136,7 +136,7 @@ ExitCode Main(std::string program, std::vector<std::string> words, bool has_outp
 
 ExitCode Explain(const std::exception& error) {
   if (IsLackOfResources(error)) {
-    // Without a buffer: there may be no memory for one.
+    // Unbuffered: there may be no memory for a buffer.
     for (const std::string_view text :
          {std::string_view("pack: error: "), DescribeLackOfResources(),
           std::string_view("; --memory, --io-depth and -j lower what is needed\n")}) {
@@ -148,7 +148,8 @@ ExitCode Explain(const std::exception& error) {
   return ExitCode::kInternal;
 }
 
-// An exception that no thread can handle. What is on the disk is as after a kill: resumable.
+// Ends the process after an uncaught exception in any thread. The files on disk are as after a
+// kill: resumable.
 void EndUnfinished() {
   ExitCode code = ExitCode::kInternal;
   try {

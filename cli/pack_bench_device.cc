@@ -1,5 +1,5 @@
-// pack-bench-device: what `pack bench --device` starts; it links CUDA, which pack does not. Takes
-// pack's command line.
+// pack-bench-device: the program that `pack bench --device` starts. It links CUDA, which pack does
+// not, and takes pack's command line.
 #include <cstdio>
 #include <exception>
 #include <string>

@@ -1,5 +1,5 @@
-// A consumer of batches on a GPU: it has a stream of its own, and the host waits for nothing. With
-// the device `cpu` the same program runs on batches in host memory.
+// Consumes batches on a GPU, on a stream of its own and without blocking the host. With the device
+// `cpu` the same program uses batches in host memory.
 //
 //   cuda_consumer DATASET [SIDE [DEVICE]]     e.g. shards 224 cuda:0
 #include <cinttypes>
@@ -14,7 +14,7 @@
 using namespace shardpack;
 
 template <typename T>
-T Get(absl::StatusOr<T> value) {  // an example simply ends at an error
+T Get(absl::StatusOr<T> value) {  // an example simply exits on an error
   if (value.ok()) return *std::move(value);
   std::fprintf(stderr, "%s\n", value.status().ToString().c_str());
   std::exit(1);
@@ -24,7 +24,7 @@ void Check(const absl::Status& status) {
 }
 
 int main(int argc, char** argv) {
-  // That GPU, or an error: the CPU is used only if it was asked for.
+  // This GPU, or an error: the CPU is used only on request.
   Device& device = *Get(OpenDevice(argc > 3 ? argv[3] : "cuda:0")).device;
 
   const Dataset dataset = Get(Dataset::Open(argc > 1 ? argv[1] : "shards"));
@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
       argc > 2 ? static_cast<uint32_t>(std::atoi(argv[2])) : 224;
   options.decode->crop.flip_probability = 0.5;
 
-  PinnedMemory memory(device);   // outlives the loaders
+  PinnedMemory memory(device);   // must outlive the loaders
   DeviceOptions device_options;  // the device turns the bytes into normalised halves in NCHW
   device_options.preprocess = DevicePreprocess{.output = {.type = PixelType::kF16,
                                                           .layout = PixelLayout::kNchw,
@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
                   " x %" PRId64 " halves at %p\n",
                   batch->info().epoch, batch->info().step, pixels.shape[0], pixels.shape[1],
                   pixels.shape[2], pixels.shape[3], pixels.data);
-      Check(batch->Release(stream));  // used until what is on the stream by now has run
+      Check(batch->Release(stream));  // in use until the work now on the stream is done
     }
   }
   Check(device.Synchronize(stream));

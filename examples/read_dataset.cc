@@ -1,4 +1,4 @@
-// Reads every sample of a packed dataset, whatever its format, each byte checked against its hash.
+// Reads every sample of a packed dataset of any format, and verifies each byte against its hash.
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "%s\n", sample.status().ToString().c_str());
       return 1;
     }
-    bytes += sample->fields[0].bytes.size();  // a whole JPEG, PNG, ... file
+    bytes += sample->fields[0].bytes.size();  // a complete JPEG, PNG, ... file
     labels += static_cast<uint64_t>(sample->label);
   }
   std::printf("%" PRIu64 " images, %" PRIu64 " bytes, labels sum to %" PRIu64 "\n", dataset->size(),

@@ -1,5 +1,5 @@
-// A training loop's input: decoded, augmented batches in exact global order, resumed where the last
-// run stopped.
+// The input of a training loop: decoded, augmented batches in exact global order, resumed where the
+// last run stopped.
 //
 //   train_loader DATASET [RANK WORLD_SIZE]
 #include <cinttypes>
@@ -14,7 +14,7 @@
 using namespace shardpack;
 
 template <typename T>
-T Get(absl::StatusOr<T> value) {  // an example's way with errors
+T Get(absl::StatusOr<T> value) {  // an example simply exits on an error
   if (value.ok()) return *std::move(value);
   std::fprintf(stderr, "%s\n", value.status().ToString().c_str());
   std::exit(1);
@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
       std::printf("epoch %" PRIu64 " step %" PRIu64 ": %zu images of %u x %u\n", batch->epoch(),
                   batch->step(), batch->size(), pixels.width, pixels.height);
       std::ofstream("cursor.new") << CursorToText(loader.cursor()) << "\n";
-      std::filesystem::rename("cursor.new", "cursor.txt");  // whole or not at all
+      std::filesystem::rename("cursor.new", "cursor.txt");  // atomic
     }
   }
   std::fputs(loader.stats().Explain().c_str(), stderr);

@@ -14,11 +14,11 @@ import torch
 rank, world_size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
 local_rank = int(os.environ.get("LOCAL_RANK", 0))
 if torch.cuda.is_available():
-  torch.cuda.set_device(local_rank)  # else every process takes memory of the first GPU
+  torch.cuda.set_device(local_rank)  # otherwise every process allocates memory on the first GPU
   device = torch.device("cuda", local_rank)
 else:
   device = torch.device("cpu")
-target = shardpack.Device(device)  # this one, or an error
+target = shardpack.Device(device)  # this device, or an error
 epochs = int(sys.argv[2]) if len(sys.argv) > 2 else 2
 
 dataset = shardpack.Dataset(sys.argv[1])
@@ -36,7 +36,7 @@ loader = shardpack.Loader(dataset, order, rank=rank, world_size=world_size, epoc
 loader = shardpack.DeviceLoader(loader, dtype="float32", mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
 for _ in range(loader.epoch, epochs):
   for batch in loader:
-    images, labels = torch.from_dlpack(batch.pixels), torch.from_dlpack(batch.labels)  # there already
+    images, labels = torch.from_dlpack(batch.pixels), torch.from_dlpack(batch.labels)  # already on the device
     loss = torch.nn.functional.cross_entropy(model(images), labels)
     optimizer.zero_grad()
     loss.backward()
@@ -44,4 +44,4 @@ for _ in range(loader.epoch, epochs):
     print(f"epoch {batch.epoch} step {batch.step}: {len(batch)} images, loss {loss.item():.3f}", flush=True)
     if rank == 0:
       torch.save({"model": model.state_dict(), "cursor": loader.cursor}, "checkpoint.new")
-      os.replace("checkpoint.new", "checkpoint.pt")  # whole or not at all
+      os.replace("checkpoint.new", "checkpoint.pt")  # atomic

@@ -31,7 +31,7 @@ enum class Kind : uint8_t { kFolder, kArchive, kList };
 
 struct ListedAgain {
   std::shared_ptr<const SampleSource> source;
-  const ArchiveSource* archive = nullptr;  // `source`, when it is one
+  const ArchiveSource* archive = nullptr;  // `source`, if it is an archive
   Listing listing;
 };
 
@@ -43,12 +43,12 @@ bool IsFolder(const std::string& path) {
 absl::StatusOr<ListedAgain> ListAgain(const std::string& path, Kind kind, const Manifest& manifest,
                                       const std::string& root, IoPool& pool) {
   ASSIGN_OR_RETURN(PackRequest request, RecordedRequest(manifest, path, root));
-  // A sample without a part, or a folder that no list of classes has, is something to find, not a
-  // reason to stop.
+  // A sample without a part, or a folder that is not in the list of classes, is a difference to
+  // report, not a reason to stop.
   if (request.source.missing == MissingPart::kError) request.source.missing = MissingPart::kSkip;
   if (kind != Kind::kList) request.source.classes.clear();
-  request.annotations.clear();  // for fields, which are not compared
-  // Whatever it was when it was packed: an archive and its folder have the same paths.
+  request.annotations.clear();  // they make fields, which are not compared
+  // The kind may differ from the packed one: an archive and its folder have the same paths.
   if (kind != Kind::kList) request.input_format = kind == Kind::kFolder ? "folder" : "archive";
   ASSIGN_OR_RETURN(OpenedSource opened, OpenSource(request, pool));
   if (opened.archive != nullptr) opened.archive->KeepPlaces();
@@ -64,7 +64,7 @@ SourceOpener MembersOf(const ListedAgain& listed) {
   };
 }
 
-// Why it may be of no use; "" where its name is that of such a list.
+// Explains why this path may be the wrong kind of source; "" if its name is that of such a list.
 std::string OtherKind(const std::string& path, const std::string& packed) {
   const absl::StatusOr<std::string> kind = KindOfSource(path);
   if (!kind.ok() || *kind == packed) return "";
@@ -72,8 +72,8 @@ std::string OtherKind(const std::string& path, const std::string& packed) {
                       ", which the dataset was packed from");
 }
 
-// The images of a list lie in its own folder, or where --root said when it was packed: a folder
-// that has none of them, and no list of this name, of which it would be the own one.
+// Lists a list's images in its own folder or, if they are not there, in --root at packing time. The
+// latter is not tried if it has a list of this name, because it would be that list's own folder.
 absl::StatusOr<ListedAgain> ListAgainWithRoot(const std::string& path, const Manifest& manifest,
                                               IoPool& pool, std::string& gap) {
   absl::StatusOr<ListedAgain> listed = ListAgain(path, Kind::kList, manifest, "", pool);
@@ -98,7 +98,7 @@ absl::StatusOr<ListedAgain> ListAgainWithRoot(const std::string& path, const Man
       "compares these alone."));
 }
 
-// The files that the list names, and those beside them that are parts of their samples.
+// The files that the list names, and the files next to them that are parts of the samples.
 SourceOpener FilesOfList(const Listing& listing, const SourceParts& parts) {
   auto named = std::make_shared<absl::flat_hash_set<uint64_t>>();
   std::string path;
@@ -119,7 +119,7 @@ SourceOpener FilesOfList(const Listing& listing, const SourceParts& parts) {
   };
 }
 
-// A list is text; columns of anything else would be noise.
+// A list is a text file; other files have no sensible columns.
 absl::Status CheckIsText(const std::string& path) {
   ASSIGN_OR_RETURN(const File file, File::OpenRead(path));
   std::array<std::byte, 4096> head;
@@ -132,8 +132,8 @@ absl::Status CheckIsText(const std::string& path) {
       " is not text; the dataset was packed from a list: name that, or the folder of its files"));
 }
 
-// ": --against DIR" with the source that a dataset was made of in the end, past those that it was
-// converted from; "" where none is there.
+// ": --against DIR" with the original source of a dataset, skipping datasets that it was converted
+// from; "" if that source is missing.
 std::string SourceToName(const Manifest& manifest) {
   constexpr int kMaxConversions = 16;
   Manifest at = manifest;
@@ -228,8 +228,7 @@ absl::StatusOr<AgainstSource> OpenAgainst(const std::string& path, const Manifes
       kind == Kind::kList ? ListAgainWithRoot(path, manifest, pool, source.gap)
                           : ListAgain(path, kind, manifest, "", pool);
   if (!listed_again.ok()) {
-    // A source that is of no use at all is an error; one that has changed can still be compared
-    // file by file.
+    // An unusable source is an error; one that has changed can still be compared file by file.
     if (kind == Kind::kArchive && absl::IsInvalidArgument(listed_again.status())) {
       return absl::InvalidArgumentError(
           absl::StrCat("--against ", EscapeForTerminal(path),

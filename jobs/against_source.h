@@ -1,13 +1,13 @@
-// AgainstSource: what --against names: the folder or archive whose files a dataset is compared
-// with, and what a build would take from it today.
+// AgainstSource: the source given with --against: the folder or archive to compare a dataset with,
+// and what a build would take from it today.
 //
 //   absl::StatusOr<AgainstSource> source = OpenAgainst("/data/train", manifest, pool);
 //   options.open_source = source->open;  options.visit_source = source->visit;
 //
 // Lifetime: plain values; `visit` holds the listing, `open` the archive.
 // Thread-safety: one caller.
-// Errors: InvalidArgument for a path that is not there or is nothing to compare with; what a source
-// that changed cannot answer is said in `gap` instead.
+// Errors: InvalidArgument for a path that does not exist or cannot be compared with; `gap` says
+// what a changed source cannot answer.
 #ifndef SHARDPACK_JOBS_AGAINST_SOURCE_H_
 #define SHARDPACK_JOBS_AGAINST_SOURCE_H_
 
@@ -24,11 +24,11 @@ struct AgainstSource {
   SourceOpener open;
   SourceParts parts = {};
   SourceVisit visit = nullptr;
-  std::string gap = {};  // why `visit` is null, or what it does not tell
+  std::string gap = {};  // why `visit` is null, or what it leaves out
 };
 
-// `path` is the folder or archive that was packed, or one of the same files; of a dataset packed
-// from a list the list, or the folder of its files.
+// `path` is the packed folder or archive, or another with the same files. For a dataset packed from
+// a list, it is the list or the folder of its files.
 absl::StatusOr<AgainstSource> OpenAgainst(const std::string& path, const Manifest& manifest,
                                           IoPool& pool);
 

@@ -18,7 +18,7 @@ absl::StatusOr<CommittedParts> CommitParts(const std::string& out, const OutputO
   only_commit.only_commit = true;
   ASSIGN_OR_RETURN(OutputDir folder, OutputDir::Open(out, *plan, only_commit, pool));
   RunReport report;
-  if (folder.complete()) {  // another commit was faster
+  if (folder.complete()) {  // another commit finished first
     ASSIGN_OR_RETURN(report.manifest, Manifest::Read(folder.path()));
     report.already_complete = true;
   } else {

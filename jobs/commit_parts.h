@@ -1,10 +1,10 @@
-// CommitParts: publishes the dataset whose shards workers have built, each a range of one plan.
+// CommitParts: publishes the dataset whose shards were built by workers, each a range of one plan.
 //
 //   absl::StatusOr<CommittedParts> committed = CommitParts("shards", options, pool);
 //
-// Lifetime: borrows for the call.
-// Thread-safety: one caller an OUT.
-// Errors: InvalidArgument for an OUT that is no folder; those of OutputDir::Open and Commit.
+// Lifetime: borrows during the call.
+// Thread-safety: one caller per OUT.
+// Errors: InvalidArgument for an OUT that is not a folder; those of OutputDir::Open and Commit.
 #ifndef SHARDPACK_JOBS_COMMIT_PARTS_H_
 #define SHARDPACK_JOBS_COMMIT_PARTS_H_
 

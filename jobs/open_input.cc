@@ -26,7 +26,7 @@ namespace {
 using absl::InvalidArgumentError;
 using absl::StrCat;
 
-// By whatever path it is named.
+// Refuses a file named twice, even by different paths.
 absl::Status RefuseSameFile(std::span<const std::string> paths) {
   ASSIGN_OR_RETURN(const std::optional<SameFile> twice, FindSameFile(paths));
   if (!twice) return absl::OkStatus();
@@ -36,7 +36,8 @@ absl::Status RefuseSameFile(std::span<const std::string> paths) {
              path == first ? "" : StrCat(", also as ", EscapeForTerminal(first))));
 }
 
-// An index has the place, the label and the hash of every field: no two shards have the same.
+// An index has the position, the label and the hash of every field, so two different shards never
+// have the same index.
 absl::Status RefuseCopies(const Dataset& dataset, std::span<const std::string> paths) {
   std::map<std::pair<uint64_t, uint64_t>, size_t> seen;
   for (uint32_t shard = 0; shard < dataset.shards().size(); ++shard) {
@@ -52,8 +53,8 @@ absl::Status RefuseCopies(const Dataset& dataset, std::span<const std::string> p
   return absl::OkStatus();
 }
 
-// The names of the labels are those of the bytes that the manifests describe. All have been read by
-// now.
+// Checks that the shards still have the bytes that the manifests describe: only then do the names
+// of the labels apply. All shards have been read by now.
 absl::Status CheckBytes(const Dataset& dataset, const LabelsBeside& beside) {
   if (beside.labels.classes.empty()) return absl::OkStatus();
   Manifest described;
@@ -77,7 +78,7 @@ absl::Status CheckBytes(const Dataset& dataset, const LabelsBeside& beside) {
       "--classes FILE");
 }
 
-// Of a folder that is not a dataset: what to type where it holds shards, else `why`.
+// For a folder that is not a dataset: says what to type if it holds shards, else returns `why`.
 absl::Status NameShardsOf(const std::string& folder, const absl::Status& why) {
   ASSIGN_OR_RETURN(std::vector<std::string> names, ListFolder(folder));
   std::sort(names.begin(), names.end());
@@ -112,7 +113,7 @@ absl::StatusOr<InputKind> KindOfInput(std::span<const std::string> paths) {
     }
     bool shard = !S_ISDIR(facts.st_mode);
     ASSIGN_OR_RETURN(const bool dataset, Exists(StrCat(path, "/", std::string(kManifestName))));
-    if (!shard && !dataset) {  // of some formats a shard is a folder
+    if (!shard && !dataset) {  // in some formats a shard is a folder
       const absl::StatusOr<const Format*> format = SniffFormat(path);
       shard = format.ok() && *format != nullptr;
     }
@@ -133,7 +134,7 @@ absl::StatusOr<InputKind> KindOfInput(std::span<const std::string> paths) {
 
 namespace {
 
-// As `pack index` has them: what manifests beside the shards say, then what the names tell.
+// As `pack index` does: splits from manifests next to the shards, else from the names.
 void SplitByNames(std::span<const std::string> paths, std::vector<std::string>& splits) {
   const ShardSplits told = SplitsOfShards(paths);
   const bool some = !told.splits.empty() ||

@@ -1,9 +1,9 @@
-// OpenInput: what the paths of a user name: a dataset, or shards of any tool.
+// OpenInput: opens the paths given by a user: a dataset, or shards of any tool.
 //
 //   absl::StatusOr<Dataset> dataset = OpenInput(paths);
 //
-// Thread-safety: pure but for reading.
-// Errors: InvalidArgument for what is not there or no shard; DataLoss; I/O Status.
+// Thread-safety: pure except for reading.
+// Errors: InvalidArgument for a path that does not exist or is not a shard; DataLoss; I/O Status.
 #ifndef SHARDPACK_JOBS_OPEN_INPUT_H_
 #define SHARDPACK_JOBS_OPEN_INPUT_H_
 
@@ -17,17 +17,17 @@
 
 namespace shardpack {
 
-// What the paths name. InvalidArgument for several datasets, and for a dataset among shards.
+// What the paths are. InvalidArgument for several datasets, and for a dataset among shards.
 enum class InputKind : uint8_t { kDataset, kShards };
 absl::StatusOr<InputKind> KindOfInput(std::span<const std::string> paths);
 
-// Shards named one by one get the names of their classes, and their splits, from the manifests
-// beside them; else the splits that their names tell. Where manifests are damaged or do not agree
-// there are only numbers, and `doubt`, if given, says why; or, with `same_labels`, an error.
+// Individual shards get their class names and splits from the manifests next to them, or else
+// splits from their names. If manifests are damaged or disagree, the labels remain numbers and
+// `doubt`, if given, says why; with `same_labels` this is an error.
 absl::StatusOr<Dataset> OpenInput(std::span<const std::string> paths, bool same_labels = false,
                                   std::string* doubt = nullptr);
 
-// What the names of the shards' files tell.
+// The splits according to the file names of the shards.
 ShardSplits SplitsOfShards(std::span<const std::string> paths);
 
 }  // namespace shardpack

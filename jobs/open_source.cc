@@ -59,7 +59,7 @@ absl::StatusOr<std::string> KindOfSource(const std::string& path) {
   struct stat facts;
   if (::stat(path.c_str(), &facts) != 0) {
     if (!IsAboutThePath(errno)) return IoStatus("look at", path, errno);
-    return std::string("folder");  // which says what is wrong with it
+    return std::string("folder");  // the folder source reports what is wrong
   }
   if (S_ISDIR(facts.st_mode)) {
     ASSIGN_OR_RETURN(const bool packed, Exists(StrCat(path, "/", std::string(kManifestName))));
@@ -90,7 +90,7 @@ ListKind KindOf(const std::string& format, const std::string& path) {
   return absl::AsciiStrToLower(path).ends_with(".lst") ? ListKind::kLst : ListKind::kText;
 }
 
-// Flags that mean nothing for this kind of source are an error, not a surprise.
+// Refuses flags that do not apply to this kind of source, instead of ignoring them.
 absl::Status RefuseFlags(const PackRequest& request, const std::string& format,
                          std::initializer_list<const char*> flags) {
   for (const char* flag : flags) {
@@ -102,7 +102,7 @@ absl::Status RefuseFlags(const PackRequest& request, const std::string& format,
   return absl::OkStatus();
 }
 
-// "path=file,label=class,txt=caption,json=a,b": what --columns said.
+// The value of --columns: "path=file,label=class,txt=caption,json=a,b".
 std::string GivenColumns(const ListOptions& options) {
   std::string text;
   if (!options.path.empty()) absl::StrAppend(&text, "path=", options.path);
@@ -179,7 +179,7 @@ absl::StatusOr<OpenedSource> OpenCoco(const PackRequest& request, IoPool& pool) 
   options.keep = request.coco_boxes ? CocoKeep::kBoxes : CocoKeep::kAll;
   options.annotations = request.annotations;
   FolderSourceOptions images = folder;
-  // Images without an object are what a detector learns the background from.
+  // Detectors learn the background from images without objects.
   if (!request.coco_boxes && !request.Given("missing-part")) images.missing = MissingPart::kKeep;
   if (request.label_from == "single") options.labels = Labels::kSingle;
   if (request.label_from == "none") options.labels = Labels::kNone;
@@ -205,7 +205,7 @@ absl::StatusOr<OpenedSource> OpenArchive(const PackRequest& request) {
   OpenedSource opened;
   opened.options = folder.ToMap();
   opened.options["input-format"] = "archive";
-  // Whoever names the kind of the source, or its parts, knows what is in it.
+  // Users who name the kind of the source, or its parts, know what is in it.
   const bool asks = request.input_format == "auto" && folder.sidecars.empty() &&
                     absl::AsciiStrToLower(request.paths[0]).find(".zip") == std::string::npos;
   auto source = std::make_unique<ArchiveSource>(
@@ -216,7 +216,7 @@ absl::StatusOr<OpenedSource> OpenArchive(const PackRequest& request) {
   return opened;
 }
 
-// --label-from column and the like are for sources that have such a thing.
+// --label-from column and similar only apply to some kinds of sources.
 absl::Status CheckLabelsFromFolders(const PackRequest& request, const std::string& format) {
   if (request.label_from != "column" && request.label_from != "largest" &&
       request.label_from != "single")
@@ -323,7 +323,7 @@ absl::StatusOr<std::unique_ptr<SampleSource>> OpenPlannedSource(const Plan& plan
   }
   RETURN_IF_ERROR(CheckShared(plan));
   struct stat facts;
-  // Without this a source that is not mounted would be a list of vanished files.
+  // Without this check, every file of an unmounted source would be reported as vanished.
   const int error = ::stat(root.c_str(), &facts) == 0 ? 0 : errno;
   if (error != 0 && !IsAboutThePath(error)) return IoStatus("look at", root, error);
   if (error != 0 || !S_ISDIR(facts.st_mode)) {

@@ -1,5 +1,5 @@
-// PackRequest: what is to be packed, and how: all that a plan is made from. The command line, a
-// manifest (recorded_request.h) and a program fill it in alike.
+// PackRequest: what to pack, and how: everything that a plan is made from. The command line, a
+// manifest (recorded_request.h) and a program fill it in the same way.
 //
 //   PackRequest request{.paths = {"photos"}, .format = "tfrecord"};
 //   request.plan.samples_per_shard = 10'000;
@@ -20,23 +20,24 @@
 namespace shardpack {
 
 struct PackRequest {
-  std::vector<std::string> paths = {};  // the source; several only for shards of one dataset
-  // What the source is: auto, folder, list, csv, tsv, jsonl, coco, archive or dataset.
+  std::vector<std::string> paths =
+      {};  // the source; several only if they are shards of one dataset
+  // The kind of the source: auto, folder, list, csv, tsv, jsonl, coco, archive or dataset.
   std::string input_format = "auto";
-  std::string root = {};  // what the paths of a list or COCO json are relative to; "" = its folder
-  FolderSourceOptions source = {};            // of whatever holds files
-  ListOptions columns = {};                   // of a list
-  std::string label_from = {};                // the word of --label-from; "" = not given
-  bool coco_boxes = false;                    // the json field of COCO json holds boxes alone
-  std::vector<std::string> annotations = {};  // further COCO json of the same images
-  bool one_split = false;                     // folders are not taken for splits
+  std::string root = {};  // base of relative paths in a list or COCO json; "" = its folder
+  FolderSourceOptions source = {};            // for sources of files
+  ListOptions columns = {};                   // for lists
+  std::string label_from = {};                // the value of --label-from; "" = not given
+  bool coco_boxes = false;                    // the json field of COCO json holds boxes only
+  std::vector<std::string> annotations = {};  // more COCO json files for the same images
+  bool one_split = false;                     // folders are not splits
 
-  std::string format = {};   // of the output; "" = the first of the table
-  bool drop_fields = false;  // those that the format cannot hold are left out
+  std::string format = {};   // output format; "" = the first in the table
+  bool drop_fields = false;  // leave out fields that the format cannot hold
   PlanOptions plan = {};
 
-  // The options that were asked for, by the name of their flag. One that the source cannot have is
-  // refused only where it was asked for; others may take over what a dataset was packed with.
+  // The options set by the user, by flag name. An option that does not apply to the source is
+  // refused only if it was set; an option that was not set may come from the packed dataset.
   std::set<std::string> given = {};
   bool Given(const std::string& option) const { return given.contains(option); }
 };

@@ -1,5 +1,5 @@
-// PlanObserver: what a caller may want to hear while a plan is made. Each call does nothing unless
-// it is overridden.
+// PlanObserver: receives messages and progress while a plan is made. Each method does nothing
+// unless it is overridden.
 //
 //   class Shown : public PlanObserver { void Warn(const std::string& text) override { ... } };
 //
@@ -20,8 +20,8 @@ class PlanObserver {
 
   virtual void Note(const std::string& /*text*/) {}
   virtual void Warn(const std::string& /*text*/) {}
-  // A stage that may take long: "listing", of files that are counted while they are found
-  // (`total` 0), or "looking at", of `total` images.
+  // Begins a stage that may take long: "listing" counts files while they are found (`total` 0),
+  // "looking at" reads `total` images.
   virtual void BeginStage(const std::string& /*stage*/, std::function<uint64_t()> /*done*/,
                           uint64_t /*total*/) {}
   virtual void EndStage() {}

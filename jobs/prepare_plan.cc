@@ -89,7 +89,7 @@ absl::Status Probe(const SampleSource& source, const PlanOptions& options, IoPoo
   return status;
 }
 
-// Law: what the target cannot hold is said before work starts.
+// Errors about what the target cannot hold must come before work starts.
 absl::Status FitFields(const PackRequest& request, const Format& format, PlanOptions* options,
                        Listing* listing, PlanObserver& observer) {
   ASSIGN_OR_RETURN(const std::vector<RefusedField> refused,
@@ -165,7 +165,7 @@ absl::StatusOr<Prepared> PreparePlanned(Plan plan, const std::string& root, IoPo
   const std::map<std::string, std::string>& words = plan.options().source;
   const auto kind = words.find("input-format");
   const bool of_files =
-      kind == words.end() || kind->second != "dataset";  // a dataset has its identity
+      kind == words.end() || kind->second != "dataset";  // a dataset already has an identity
   return Prepared{std::move(source), std::move(plan), of_files ? place : ""};
 }
 

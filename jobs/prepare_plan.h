@@ -1,12 +1,12 @@
-// PreparePlan: from a request to a source and a plan: listing, probe pass, planning.
+// PreparePlan: makes a source and a plan from a request: listing, probe pass, planning.
 //
 //   absl::StatusOr<Prepared> prepared = PreparePlan(request, pool, observer);
 //   Build(prepared->plan, *prepared->source, ...);
 //
 // Lifetime: the source borrows the pool.
 // Thread-safety: one caller.
-// Errors: InvalidArgument for options and sources that cannot be; FailedPrecondition for key
-// collisions; I/O Status. Notes and warnings of listing and plan go to the observer.
+// Errors: InvalidArgument for impossible options and sources; FailedPrecondition for key
+// collisions; I/O Status. Notes and warnings about listing and plan go to the observer.
 #ifndef SHARDPACK_JOBS_PREPARE_PLAN_H_
 #define SHARDPACK_JOBS_PREPARE_PLAN_H_
 
@@ -32,8 +32,8 @@ struct Prepared {
 absl::StatusOr<Prepared> PreparePlan(const PackRequest& request, IoPool& pool,
                                      PlanObserver& observer);
 
-// The same of a plan that was made before. Its source is at `root` on this machine; "" = where it
-// was when the plan was made.
+// The same from an existing plan. `root` is the path of its source on this machine; "" = the path
+// recorded in the plan.
 absl::StatusOr<Prepared> PreparePlanned(Plan plan, const std::string& root, IoPool& pool,
                                         PlanObserver& observer);
 

@@ -23,7 +23,7 @@ std::filesystem::path FolderOf(const std::string& file) {
   return folder.empty() ? "." : folder;
 }
 
-// Globs or paths divided by commas; one that is led by a backslash belongs to the text.
+// Splits globs or paths at commas; a comma after a backslash is part of the text.
 std::vector<std::string> RecordedGlobs(std::string_view text) {
   std::vector<std::string> globs(1);
   for (size_t i = 0; i < text.size(); ++i) {
@@ -44,7 +44,7 @@ absl::Status NotAValue(const std::string& name, const std::string& value) {
                    EscapeForTerminal(value), ", which this version of pack does not know"));
 }
 
-// "none", "dir:N" of folders; "column", "largest" and "single" of other sources.
+// "none", "dir:N" for folders; "column", "largest" and "single" for other sources.
 bool SetLabelFrom(const std::string& value, PackRequest& request) {
   FolderSourceOptions& source = request.source;
   request.label_from = value.starts_with("dir:") ? "dir" : value;
@@ -69,7 +69,7 @@ bool SetMissingPart(const std::string& value, FolderSourceOptions& source) {
   return false;
 }
 
-// The options of sources, as their ToMap write them. False: there is none of that name.
+// The options of sources, as their ToMap writes them. Returns false for an unknown name.
 absl::StatusOr<bool> SetSourceOption(const std::string& name, const std::string& value,
                                      PackRequest& request) {
   FolderSourceOptions& source = request.source;
@@ -111,7 +111,7 @@ absl::StatusOr<bool> SetSourceOption(const std::string& name, const std::string&
 }
 
 absl::Status SetOption(const std::string& name, const std::string& value, PackRequest& request) {
-  // What says which classes, dataset or libraries it was.
+  // These only describe the classes, dataset or libraries.
   if (name == "classes" || name == "dataset" || name == "pixel-libraries") return absl::OkStatus();
   request.given.insert(name);
   ASSIGN_OR_RETURN(const bool of_source, SetSourceOption(name, value, request));
@@ -161,7 +161,7 @@ bool PackedFromFolder(const Manifest& manifest) {
 absl::StatusOr<PackRequest> RecordedRequest(const Manifest& manifest, const std::string& source,
                                             const std::string& root) {
   PackRequest request{.paths = {source}, .root = root, .format = manifest.format};
-  // Whatever lies in it now.
+  // Whatever the folder contains now.
   if (PackedFromFolder(manifest)) request.input_format = "folder";
   for (const auto& [name, value] : manifest.options) {
     RETURN_IF_ERROR(SetOption(name, value, request));
@@ -170,9 +170,10 @@ absl::StatusOr<PackRequest> RecordedRequest(const Manifest& manifest, const std:
   request.source.split_from_dir = request.plan.split_by == SplitBy::kDir;
   if (OptionOf(manifest, "input-format") == "coco") {
     request.coco_boxes = OptionOf(manifest, "coco").empty();
-    request.given.insert("missing-part");  // where none is recorded it is not the default of `full`
+    request.given.insert(
+        "missing-part");  // if none is recorded, the default of `full` does not apply
   }
-  // What decides about bytes comes from the manifest alone.
+  // Everything that affects bytes comes from the manifest alone.
   if (manifest.options.contains("classes")) request.source.classes = manifest.classes;
   return request;
 }

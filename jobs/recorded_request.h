@@ -1,10 +1,10 @@
-// RecordedRequest: the request that a dataset was packed by, from its manifest, so that the plan
-// can be made again.
+// RecordedRequest: recreates the request that a dataset was packed with from its manifest, so that
+// the plan can be made again.
 //
 //   absl::StatusOr<PackRequest> request = RecordedRequest(manifest, "photos", "");
 //
-// Thread-safety: pure but for resolving paths.
-// Errors: InvalidArgument for an option or a value that this version does not know.
+// Thread-safety: pure except for resolving paths.
+// Errors: InvalidArgument for an option or a value that this version does not support.
 #ifndef SHARDPACK_JOBS_RECORDED_REQUEST_H_
 #define SHARDPACK_JOBS_RECORDED_REQUEST_H_
 
@@ -17,16 +17,17 @@
 
 namespace shardpack {
 
-// `source` is where the source is now; `root` where the files of a list are, empty for the list's
+// `source` is the current path of the source; `root` that of a list's files, empty for the list's
 // own folder.
 absl::StatusOr<PackRequest> RecordedRequest(const Manifest& manifest, const std::string& source,
                                             const std::string& root);
 
-// How the manifest holds a further COCO json: relative to the folder of the first.
+// The form in which the manifest records an additional COCO json: relative to the folder of the
+// first one.
 std::string RecordedAnnotations(const std::string& json, const std::vector<std::string>& files);
 
-// A sentence that says which flags a manifest of this source may lack because an older version did
-// not write them down; "" where there are none.
+// A sentence that names the flags which older versions did not record in a manifest with this kind
+// of source; "" if there are none.
 std::string UnrecordedFlags(const Manifest& manifest);
 
 bool PackedFromFolder(const Manifest& manifest);

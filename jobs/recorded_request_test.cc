@@ -9,7 +9,7 @@
 namespace shardpack {
 namespace {
 
-// What a manifest has of a plan's options gives the same options again.
+// The options of a plan survive a round trip through the manifest.
 TEST(RecordedRequest, EveryOptionOfAPlanComesBack) {
   PlanOptions defaults;
   defaults.source = {{"split-by", "hash"}};
@@ -50,7 +50,7 @@ TEST(RecordedRequest, EveryOptionOfAPlanComesBack) {
   by_bytes.samples_per_shard = 0;
   by_bytes.shard_bytes = 1'000'000;
   by_bytes.pixels.alpha = AlphaChange::kDrop;
-  by_bytes.pixels.background = defaults.pixels.background;  // of kBlend alone
+  by_bytes.pixels.background = defaults.pixels.background;  // only used by kBlend
   for (const PlanOptions& options : {defaults, other, by_count, by_bytes}) {
     Manifest manifest;
     manifest.format = "lmdb";

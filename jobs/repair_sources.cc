@@ -27,21 +27,22 @@ bool IsFolder(const std::string& path) {
   return ::stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
-// What cannot be looked at is found out when it is opened.
+// If a path cannot be inspected, opening it reports the error.
 bool IsDataset(const std::string& path) {
   const absl::StatusOr<bool> holds = HoldsManifest(path);
-  return holds.ok() ? *holds : !absl::IsInvalidArgument(holds.status());  // no file, but a folder
+  return holds.ok() ? *holds : !absl::IsInvalidArgument(holds.status());  // a folder, not a file
 }
 
-// Says so where it would have been of use.
+// A source that cannot be used, with the reason, which is reported if the source would have been
+// needed.
 RepairSource SourceWithout(const std::string& path, const absl::Status& why) {
   RepairSource source{.name = path};
   source.replan = [why]() -> absl::StatusOr<Replanned> { return why; };
   return source;
 }
 
-// Where the images of a list may lie: in a folder that was named; else in its own, or where --root
-// said when it was packed. What comes from them has the hashes that were packed, or is not taken.
+// Where the images of a list may be: in a folder that was named; else in the list's own folder, or
+// in --root at packing time. Their bytes are used only if they have the packed hashes.
 std::vector<std::string> RootsOfList(const std::string& list, const Manifest& manifest,
                                      const std::vector<std::string>& named) {
   if (!named.empty()) return named;
@@ -79,7 +80,7 @@ class Opener {
         observer_(observer),
         kind_(OptionOf(manifest, "input-format")) {}
 
-  // One that cannot be opened does not keep the others away.
+  // A path that cannot be opened does not prevent the use of the others.
   absl::Status AddGiven() {
     for (const std::string& path : from_) {
       if (IsFolder(path) && !IsDataset(path)) folders_.push_back(path);
@@ -96,7 +97,8 @@ class Opener {
     return sources_.empty() ? failed : absl::OkStatus();
   }
 
-  // That of the manifest. `alone`: no other was named, so that it is said where it is missing.
+  // Adds the source recorded in the manifest. `alone`: no other was named, so a missing one is
+  // reported.
   absl::Status AddRecorded(bool alone) {
     const std::string& root = manifest_.source_root;
     if (root.empty()) return absl::OkStatus();
@@ -163,7 +165,7 @@ class Opener {
   IoPool& pool_;
   PlanObserver& observer_;
   const std::string kind_;
-  std::vector<std::string> folders_;  // of --from
+  std::vector<std::string> folders_;  // from --from
   std::vector<RepairSource> sources_;
 };
 

@@ -1,16 +1,16 @@
-// RepairSources: what a repair may take lost bytes from: the paths that were named, or the source
-// that the manifest names.
+// RepairSources: the sources from which a repair may take lost bytes: the given paths, or the
+// source recorded in the manifest.
 //
 //   absl::StatusOr<std::vector<RepairSource>> sources = OpenRepairSources(from, manifest, taken, pool, observer);
 //
-// A folder with a manifest is a copy of the dataset; everything else is the source: the folder,
+// A folder with a manifest is a copy of the dataset. Any other path is the source: the folder,
 // list, archive or COCO json that was packed, from which the plan can be made again with the
-// options of the manifest.
+// options in the manifest.
 //
 // Lifetime: the sources borrow the pool, the observer and the manifest.
 // Thread-safety: one caller.
-// Errors: InvalidArgument for a path that is not there; DataLoss for a copy whose
-// manifest is damaged; I/O Status; all of them where no other source is left, and else a warning.
+// Errors: InvalidArgument for a path that does not exist; DataLoss for a copy with a damaged
+// manifest; I/O Status. If another source is left, these are only warnings.
 #ifndef SHARDPACK_JOBS_REPAIR_SOURCES_H_
 #define SHARDPACK_JOBS_REPAIR_SOURCES_H_
 
@@ -26,8 +26,9 @@
 
 namespace shardpack {
 
-// Those of `from` (--from), or the recorded one. With `manifest_taken` from one of them it may hold
-// nothing else, so that the recorded one is looked into as well, if it is there.
+// Opens the paths in `from` (--from), or the recorded source. With `manifest_taken`, the manifest
+// came from one of them, which may hold nothing else, so the recorded source is also used if it
+// exists.
 absl::StatusOr<std::vector<RepairSource>> OpenRepairSources(std::span<const std::string> from,
                                                             const Manifest& manifest,
                                                             bool manifest_taken, IoPool& pool,

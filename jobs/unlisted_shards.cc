@@ -17,7 +17,7 @@ constexpr size_t kNamed = 5;
 }  // namespace
 
 std::string UnlistedShards(const std::string& folder, const Manifest& manifest) {
-  std::set<std::string> listed;  // of a shard that is a folder: that folder
+  std::set<std::string> listed;  // if a shard is a folder: that folder
   for (const FileEntry& file : manifest.files)
     listed.insert(file.name.substr(0, file.name.find('/')));
   for (const ManifestShard& shard : manifest.shards) {

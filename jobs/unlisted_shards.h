@@ -1,11 +1,11 @@
-// UnlistedShards: the shards in a dataset's folder that its manifest does not list, hidden ones
-// too. Nothing of them is in the dataset.
+// UnlistedShards: names the shards in a dataset's folder that its manifest does not list, including
+// hidden ones. Their samples are not in the dataset.
 //
 //   const std::string line = UnlistedShards("OUT", manifest);   // "" when there is none
 //   if (!line.empty()) terminal.Warn(line);
 //
 // Thread-safety: any thread.
-// Errors: none; what cannot be looked at is not named.
+// Errors: none; files that cannot be inspected are not named.
 #ifndef SHARDPACK_JOBS_UNLISTED_SHARDS_H_
 #define SHARDPACK_JOBS_UNLISTED_SHARDS_H_
 

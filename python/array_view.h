@@ -1,12 +1,12 @@
-// ArrayView: memory as a NumPy array, through Python's buffer protocol alone: pybind11's own arrays
-// know the inside of NumPy 1, and give wrong strides with NumPy 2.
+// ArrayView: memory as a NumPy array, using only Python's buffer protocol: pybind11's own arrays
+// depend on the internals of NumPy 1, and give wrong strides with NumPy 2.
 //
 //   py::object array = ArrayView::Make(batch, pixels.data(), 'B', 1, {n, height, width, 3});
 //
-// Lifetime: the array keeps `owner`, which keeps the memory.
+// Lifetime: the array keeps `owner` alive, which keeps the memory.
 // Thread-safety: with the GIL held.
 // Errors: Python's exceptions.
-// Units: items; strides are those of C.
+// Units: items; strides are C-contiguous.
 #ifndef SHARDPACK_PYTHON_ARRAY_VIEW_H_
 #define SHARDPACK_PYTHON_ARRAY_VIEW_H_
 
@@ -21,14 +21,14 @@ namespace shardpack::python {
 
 class ArrayView {
  public:
-  // `format` is a letter of Python's struct module. The array is writable: what it views belongs to
-  // whoever holds it.
+  // `format` is a letter of Python's struct module. The array is writable: the memory belongs to
+  // the array's user.
   static pybind11::object Make(pybind11::object owner, const void* data, char format,
                                size_t item_bytes, std::vector<size_t> shape);
-  // An array of its own.
+  // An array with its own memory.
   static pybind11::object Copy(std::span<const uint64_t> values);
   static pybind11::object Copy(std::span<const int64_t> values);
-  // Of anything that NumPy takes for an array of numbers.
+  // Converts anything that NumPy accepts as an array of numbers.
   static std::vector<uint64_t> Numbers(const pybind11::object& array);
 
   static void Add(pybind11::module_& module);

@@ -1,4 +1,4 @@
-// What the files of the module share: how a Status becomes a Python exception, and what each file
+// Shared by the files of the module: how a Status becomes a Python exception, and what each file
 // adds to the module.
 //
 //   Dataset dataset = ValueOrThrow(Dataset::Open(path));
@@ -23,7 +23,7 @@
 namespace shardpack::python {
 
 [[noreturn]] void Throw(const absl::Status& status);
-[[noreturn]] void ThrowDeviceError(const absl::Status& status);  // that a device cannot be used
+[[noreturn]] void ThrowDeviceError(const absl::Status& status);  // for a device that cannot be used
 
 inline void ThrowIfError(const absl::Status& status) {
   if (!status.ok()) Throw(status);
@@ -34,12 +34,12 @@ T ValueOrThrow(absl::StatusOr<T> value) {
   return *std::move(value);
 }
 
-// A batch for Python; the arrays that it gives keep it.
+// Makes a Python batch; its arrays keep it alive.
 pybind11::object MakeBatch(HostBatch batch, std::shared_ptr<HostMemory> memory);
 
-// "ok", "padding" or "substituted" of each slot.
+// "ok", "padding" or "substituted" for each slot.
 pybind11::list StatusNames(std::span<const SampleStatus> status);
-// A dict of epoch, step, id and why for each.
+// A dict with epoch, step, id and why for each.
 pybind11::list BadSampleRows(std::span<const BadSample> samples);
 
 void AddErrors(pybind11::module_& module);

@@ -13,7 +13,7 @@ namespace {
 
 namespace py = pybind11;
 
-// Bytes as they are in the file system, as os.fsdecode makes them text.
+// Converts bytes from the file system to text like os.fsdecode.
 py::str FileSystemText(const std::string& bytes) {
   return py::reinterpret_steal<py::str>(
       PyUnicode_DecodeFSDefaultAndSize(bytes.data(), static_cast<Py_ssize_t>(bytes.size())));

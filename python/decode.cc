@@ -51,7 +51,7 @@ PixelPipelineOptions MakeDecode(uint32_t width, uint32_t height, const std::stri
   if (options.output.type == PixelType::kBf16)
     throw py::value_error("NumPy has no bfloat16; a DeviceLoader casts to it");
   options.fast = fast;
-  ThrowIfError(PixelPipeline::Create(options).status());  // says what cannot be, here already
+  ThrowIfError(PixelPipeline::Create(options).status());  // reports impossible options early
   return options;
 }
 

@@ -1,9 +1,9 @@
-// Names of Python as the values of images/: types, layouts, filters.
+// Converts Python names to values of images/: types, layouts, filters.
 //
 //   options.output = OutputOf("float16", "nchw", mean, std);
 //
 // Thread-safety: with the GIL held.
-// Errors: a Python ValueError with the names that there are.
+// Errors: a Python ValueError that lists the valid names.
 #ifndef SHARDPACK_PYTHON_DECODE_H_
 #define SHARDPACK_PYTHON_DECODE_H_
 
@@ -15,7 +15,7 @@
 
 namespace shardpack::python {
 
-// bfloat16 too, which NumPy does not have: for tensors alone.
+// Includes bfloat16, which NumPy does not have: only tensors can use it.
 OutputFormat OutputOf(const std::string& dtype, const std::string& layout,
                       const std::array<float, 3>& mean, const std::array<float, 3>& std);
 ResizeFilter FilterOf(const std::string& name);

@@ -1,15 +1,15 @@
-// Device: where batches go: a GPU, or the CPU where that was asked for.
+// Device: the destination of batches: a GPU, or the CPU on request.
 //
 //   const Device device = Device::Open(pybind11::int_(0));
 //   PinnedMemory memory(*device.target);
 //
-// What was asked for is a number, "cuda:3", "cpu", "auto" (cuda/device/open_device.h) or what
-// Python prints so, as a torch.device.
+// Accepts a number, "cuda:3", "cpu", "auto" (cuda/device/open_device.h), or an object that Python
+// prints this way, such as a torch.device.
 //
-// Lifetime: a value; the device that it names is static.
+// Lifetime: a value; the device that it refers to is static.
 // Thread-safety: with the GIL held.
-// Errors: ValueError for other words; DeviceError where that GPU cannot be used; a RuntimeWarning
-// where "auto" is the CPU, with the reason.
+// Errors: ValueError for other words; DeviceError if the GPU cannot be used; a RuntimeWarning with
+// the reason if "auto" falls back to the CPU.
 #ifndef SHARDPACK_PYTHON_DEVICE_H_
 #define SHARDPACK_PYTHON_DEVICE_H_
 
@@ -26,7 +26,7 @@ struct Device {
   static void Add(pybind11::module_& module);
 
   shardpack::Device* target = nullptr;
-  std::string why_not;  // of "auto", that it is the CPU
+  std::string why_not;  // why "auto" is the CPU
 };
 
 }  // namespace shardpack::python

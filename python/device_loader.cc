@@ -48,7 +48,7 @@ py::object NextOf(L& loader) {
   return py::cast(PythonDeviceBatch(*std::move(batch)));
 }
 
-// The pinned memory outlives the loader that uses it.
+// The pinned memory must outlive the loader that uses it.
 struct HeldDeviceLoader {
   std::shared_ptr<HostMemory> memory;
   DeviceLoader loader;
@@ -67,7 +67,7 @@ class PythonDeviceLoader {
   std::unique_ptr<HeldDeviceLoader> held_;
 };
 
-// Crops and what becomes of bad images as the Loader would have it.
+// Uses the Loader's crops and handling of bad images.
 DeviceDecode DecodeFor(const PixelPipelineOptions& decode, const LoaderOptions& loader) {
   if (decode.output.type != PixelType::kU8 || decode.output.layout != PixelLayout::kNhwc) {
     throw py::value_error("dtype, layout, mean and std are the DeviceLoader's, not Decode's");
@@ -104,7 +104,7 @@ std::unique_ptr<PythonDeviceLoader> OpenDevice(
                          .height = height,
                          .filter = decode ? decode->filter : FilterOf(filter.value_or("bilinear"))};
   }
-  // It waits for the first batch.
+  // Opening waits for the first batch.
   using Opened = absl::StatusOr<std::unique_ptr<HeldDeviceLoader>>;
   return std::make_unique<
       PythonDeviceLoader>(ValueOrThrow(Abandonable([held = host.Take(), options,
@@ -134,7 +134,7 @@ std::unique_ptr<ResidentLoader> OpenResident(
   options.threads = threads;
   std::optional<Cursor> resume;
   if (cursor) resume = ValueOrThrow(CursorFromText(*cursor));
-  // It reads and decodes all images.
+  // Opening reads and decodes all images.
   const Rank share = {.rank = rank, .world_size = world_size};
   return std::make_unique<ResidentLoader>(
       ValueOrThrow(Abandonable([dataset, order, share, options, api = device.target,

@@ -35,7 +35,7 @@ PyObject* ExceptionOf(absl::StatusCode code) {
 }
 
 [[noreturn]] void Raise(PyObject* exception, const absl::Status& status) {
-  // Paths may hold bytes that are not UTF-8.
+  // Paths may contain bytes that are not UTF-8.
   const std::string message(status.message());
   const pybind11::object text = pybind11::reinterpret_steal<pybind11::object>(PyUnicode_DecodeUTF8(
       message.data(), static_cast<Py_ssize_t>(message.size()), "surrogateescape"));

@@ -15,13 +15,13 @@ namespace {
 
 namespace py = pybind11;
 
-// The memory outlives the batch whose slabs lie in it.
+// The memory must outlive the batch, whose slabs are in it.
 struct Batch {
   std::shared_ptr<HostMemory> memory;
   HostBatch batch;
 };
 
-// A view, not a copy: it keeps the batch, and with it the slabs, as long as it lives itself.
+// Returns a view, not a copy: it keeps the batch, and thus the slabs, alive.
 py::object PixelsOf(const py::object& self) {
   const PixelBatch* const pixels = self.cast<const Batch&>().batch.pixels();
   if (pixels == nullptr) return py::none();

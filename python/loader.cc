@@ -50,7 +50,7 @@ std::unique_ptr<PythonLoader> Open(const Dataset& dataset, const Order& order, u
   if (device) {
     auto pinned = std::make_shared<PinnedMemory>(*device->target,
                                                  PinnedMemoryOptions{.budget_bytes = memory_bytes});
-    options.image_infos = !options.decode;  // a DeviceLoader may be asked to decode
+    options.image_infos = !options.decode;  // a DeviceLoader may decode instead
     Loader loader = ValueOrThrow(Unlocked(
         [&] { return OpenPinnedLoader(dataset, order, share, options, *pinned, resume); }));
     return std::make_unique<PythonLoader>(std::move(pinned), std::move(loader), std::move(options),

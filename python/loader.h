@@ -1,4 +1,4 @@
-// What a Python Loader is made of: other files of the module take it over.
+// The parts of a Python Loader, which other files of the module can take over.
 //
 //   auto held = python_loader.Take();   // by a DeviceLoader, which then owns its threads
 //
@@ -22,7 +22,7 @@
 namespace shardpack::python {
 
 struct HeldLoader {
-  std::shared_ptr<HostMemory> memory;  // declared first: it goes last
+  std::shared_ptr<HostMemory> memory;  // declared first, so destroyed last
   Loader loader;
 };
 
@@ -39,7 +39,9 @@ class PythonLoader {
 
   const std::shared_ptr<HostMemory>& memory() { return held().memory; }
   const LoaderOptions& options() const { return options_; }
-  const std::optional<Device>& device() const { return device_; }  // whose pinned memory it uses
+  const std::optional<Device>& device() const {
+    return device_;
+  }  // the device that provides pinned memory
   Loader& loader() { return held().loader; }
   std::unique_ptr<HeldLoader> Take() {
     (void)held();

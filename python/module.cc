@@ -1,4 +1,5 @@
-// The Python module `shardpack`: the readers, thinly. One file for each public header of readers/.
+// The Python module `shardpack`: a thin wrapper of the readers. One file per public header of
+// readers/.
 #include <pybind11/pybind11.h>
 
 #include "python/array_view.h"

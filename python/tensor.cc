@@ -11,7 +11,8 @@ namespace {
 
 namespace py = pybind11;
 
-// Who takes what is in a capsule renames it; nobody took what still has its first name.
+// A consumer renames the capsule when it takes the content; the first name means that the content
+// was not taken.
 template <typename Managed>
 py::object CapsuleOf(Managed* managed, const char* name, PyCapsule_Destructor destructor) {
   return py::reinterpret_steal<py::object>(PyCapsule_New(managed, name, destructor));
@@ -37,11 +38,11 @@ py::object Tensor::Dlpack(const py::object& stream, const py::object& max_versio
     throw py::buffer_error("a batch is not copied; copy what is made of it");
   if (!device.is_none() && !device.equal(Place()))
     throw py::buffer_error("a batch does not move to another device");
-  // None is the legacy default stream, 1; the runtime's own handles are the same numbers.
+  // None is the legacy default stream, 1; the runtime's own handles have the same numbers.
   const auto number = stream.is_none() ? int64_t{1} : stream.cast<int64_t>();
   if (tensor_.kind == DeviceKind::kHost) {
     ThrowIfError(batch_->WaitOn(nullptr));
-  } else if (number == -1) {  // the consumer would order its work itself
+  } else if (number == -1) {  // the consumer does its own synchronization
     throw py::buffer_error("a stream is needed: the batch may still be on its way");
   } else {
     ThrowIfError(batch_->WaitOn(reinterpret_cast<Stream>(static_cast<uintptr_t>(number))));

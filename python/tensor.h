@@ -1,13 +1,12 @@
-// Tensor: memory of a DeviceBatch for any library that speaks DLPack.
+// Tensor: memory of a DeviceBatch for any library that supports DLPack.
 //
 //   images = torch.from_dlpack(batch.pixels)     # not copied; on the GPU
 //
-// __dlpack__ makes the consumer's stream wait for the batch, as Python's DLPack protocol has it
-// (https://dmlc.github.io/dlpack/latest/python_spec.html). The batch's memory is filled anew when
-// all tensors taken of it are gone, after what was enqueued by then on the stream of the last
-// __dlpack__.
+// __dlpack__ makes the consumer's stream wait for the batch, as Python's DLPack protocol requires
+// (https://dmlc.github.io/dlpack/latest/python_spec.html). The batch's memory is reused once all
+// its tensors are gone and the work then enqueued on the stream of the last __dlpack__ is done.
 //
-// Lifetime: a tensor keeps its batch.
+// Lifetime: a tensor keeps its batch alive.
 // Thread-safety: with the GIL held.
 // Errors: Python exceptions.
 // Units: elements.
@@ -31,7 +30,7 @@ class Tensor {
   static void Add(pybind11::module_& module);
 
  private:
-  pybind11::tuple Place() const;  // as DLPack numbers devices
+  pybind11::tuple Place() const;  // in DLPack's numbering of devices
   pybind11::object Dlpack(const pybind11::object& stream, const pybind11::object& max_version,
                           const pybind11::object& device, const pybind11::object& copy);
 

@@ -1,14 +1,12 @@
-// How the module waits: so that Ctrl-C works, and so that nothing waits for ever for a read that
-// hangs.
+// How the module waits: so that Ctrl-C works, and no hanging read blocks it forever.
 //
 //   batch = Interruptible([&](const auto& interrupted) { return loader.Next(interrupted); });
 //   auto loader = Abandonable([=](const auto& interrupted) { return DeviceLoader::Open(...); });
 //   EndInTime(std::move(loader));
 //
-// Lifetime: what the work of Abandonable holds may outlive the call, and the interpreter's last
-// word.
-// Thread-safety: with the GIL held; it is given away meanwhile.
-// Errors: what a handler of a signal raised (KeyboardInterrupt), in place of a result.
+// Lifetime: objects held by the work of Abandonable may outlive the call, and even the interpreter.
+// Thread-safety: with the GIL held; it is released while waiting.
+// Errors: the exception raised by a signal handler (KeyboardInterrupt), in place of a result.
 #ifndef SHARDPACK_PYTHON_WAITING_H_
 #define SHARDPACK_PYTHON_WAITING_H_
 
@@ -30,24 +28,23 @@
 
 namespace shardpack::python {
 
-// How often a waiting thread looks, and how long it waits for one that is to end.
+// How often a waiting thread checks for signals, and how long it waits for a thread to end.
 inline constexpr std::chrono::milliseconds kLook{50}, kEndPatience{2000};
 
-// Whether a signal's handler raised; what it raised is then set. Without the GIL.
+// Returns true if a signal handler raised an exception, which is then set. Called without the GIL.
 inline bool SignalRaised() {
   const pybind11::gil_scoped_acquire acquired;
   return PyErr_CheckSignals() != 0;
 }
 
-// What `work` gives, without the GIL.
+// Returns the result of `work`, which runs without the GIL.
 template <typename Work>
 auto Unlocked(const Work& work) {
   const pybind11::gil_scoped_release released;
   return work();
 }
 
-// What `work` gives, which is called on this thread and asks `interrupted` now and then while it
-// waits.
+// Returns the result of `work`, which runs on this thread and polls `interrupted` while it waits.
 template <typename Work>
 auto Interruptible(const Work& work) {
   auto result = [&] {
@@ -58,7 +55,7 @@ auto Interruptible(const Work& work) {
   return result;
 }
 
-// Of a thread that one other waits for, for a while.
+// Set at the end of a thread that another one waits for, with a time limit.
 class EndedFlag {
  public:
   void Set() {
@@ -77,8 +74,9 @@ class EndedFlag {
   bool set_ = false;
 };
 
-// Destroys it on a thread of its own, and waits for that, but not for ever: a read that hangs, as
-// of a network's file system, would keep the interpreter from ending. Then one line says so.
+// Destroys the object on another thread and waits for it, with a limit: a read that hangs, for
+// example on a network file system, would otherwise keep the interpreter from exiting. If the limit
+// is reached, one line reports it.
 template <typename T>
 void EndInTime(std::unique_ptr<T> object) {
   if (object == nullptr) return;
@@ -90,7 +88,7 @@ void EndInTime(std::unique_ptr<T> object) {
       ended->Set();
     }).detach();
   } catch (const std::system_error&) {
-    object.reset();  // without a thread it ends here, however long that takes
+    object.reset();  // without a thread it is destroyed here, however long that takes
     return;
   }
   (void)object.release();
@@ -99,8 +97,8 @@ void EndInTime(std::unique_ptr<T> object) {
                stderr);
 }
 
-// Runs `work`, which knows nothing of Python, on a thread of its own. After a signal it is told
-// that it is interrupted, and left alone with what it holds if it does not end then.
+// Runs `work`, which does not use Python, on a thread of its own. A signal sets `interrupted`; if
+// the work does not end then, the thread is abandoned with everything it holds.
 template <typename Work>
 auto Abandonable(Work work) {
   using Result = decltype(work(Interrupted()));
@@ -108,7 +106,7 @@ auto Abandonable(Work work) {
     explicit State(Work work) : work(std::move(work)) {}
     std::optional<Work> work;
     std::optional<Result> result;
-    std::exception_ptr thrown;  // in place of a result
+    std::exception_ptr thrown;  // instead of a result
     std::atomic<bool> interrupted{false};
     EndedFlag ended;
   };

@@ -21,13 +21,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr double kSeconds = 0.5;
-constexpr size_t kCopyBytes = size_t{32} << 20;  // beyond the caches of most cores
+constexpr size_t kCopyBytes = size_t{32} << 20;  // larger than the caches of most cores
 constexpr size_t kReadBytes = size_t{1} << 20;
 constexpr size_t kDecodeSamples = 256;
 constexpr uint64_t kDecodeBytes = uint64_t{256} << 20;
 
-// Calls `work` on each thread until half a second has passed or it answers 0; the sum of its
-// answers a second.
+// Calls `work` on each thread until half a second has passed or it returns 0. Returns the sum of
+// its results per second.
 double Rate(int threads, const std::function<uint64_t()>& work) {
   std::atomic<uint64_t> done{0};
   const Clock::time_point start = Clock::now();
@@ -67,7 +67,7 @@ absl::StatusOr<double> ReadCeiling(const Dataset& dataset, int threads) {
     for (uint64_t at = 0; at < size; at += kReadBytes)
       pieces.push_back({s, at, std::min<uint64_t>(kReadBytes, size - at)});
   }
-  // Opened first: a shard that is not there is said, not measured.
+  // Open the shards first, so that a missing one is an error and not measured.
   for (uint32_t s = 0; s < dataset.shards().size(); ++s) {
     ASSIGN_OR_RETURN(const std::shared_ptr<const File> file, dataset.OpenFile(s));
   }
@@ -95,7 +95,7 @@ absl::StatusOr<double> DecodeCeiling(const Dataset& dataset, const PixelPipeline
   const uint64_t wanted = std::min<uint64_t>(kDecodeSamples, dataset.size());
   for (uint64_t i = 0; i < wanted && bytes < kDecodeBytes; ++i) {
     absl::StatusOr<OwnedSample> sample = dataset.Read(i * dataset.size() / wanted);
-    if (!sample.ok()) continue;  // the loader has said so
+    if (!sample.ok()) continue;  // the loader has reported it
     if (sample->fields.empty() || sample->fields[0].name != kImageField) continue;
     bytes += sample->fields[0].bytes.size();
     samples.push_back(*std::move(sample));
@@ -112,7 +112,7 @@ absl::StatusOr<double> DecodeCeiling(const Dataset& dataset, const PixelPipeline
     }
     const uint64_t n = next.fetch_add(1);
     const OwnedSample& sample = samples[n % samples.size()];
-    // What cannot be decoded is the loader's to report; here it counts as work.
+    // The loader reports images that cannot be decoded; here they count as work.
     (void)own->Run(AsBytes(sample.fields[0].bytes), sample.image, {.id = n}, slot.data());
     return 1;
   });

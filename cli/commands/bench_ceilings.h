@@ -1,15 +1,15 @@
-// Ceilings: what this machine can do at most with the bytes of a dataset, for bench to compare
+// Ceilings: the most that this machine can do with the bytes of a dataset, for bench to compare
 // with.
 //
-//   const double copy = CopyCeiling(threads);                           // bytes a second
+//   const double copy = CopyCeiling(threads);                           // bytes per second
 //   absl::StatusOr<double> read = ReadCeiling(dataset, threads);
-//   absl::StatusOr<double> decode = DecodeCeiling(dataset, pipeline, threads);   // images a second
+//   absl::StatusOr<double> decode = DecodeCeiling(dataset, pipeline, threads); // images per second
 //
 // Each takes about half a second.
 //
-// Lifetime: borrow for the call.
-// Thread-safety: one at a time, or they measure each other.
-// Errors: those of reading.
+// Lifetime: borrows during the call.
+// Thread-safety: one at a time, because they would measure each other.
+// Errors: read errors.
 // Units: bytes, images, seconds.
 #ifndef SHARDPACK_CLI_COMMANDS_BENCH_CEILINGS_H_
 #define SHARDPACK_CLI_COMMANDS_BENCH_CEILINGS_H_
@@ -22,9 +22,9 @@ namespace shardpack::cli {
 
 // memcpy from memory to memory, on all threads at once.
 double CopyCeiling(int threads);
-// The shards from begin to end by reads of 1 MiB, from wherever they lie (page cache or disk).
+// Reads the shards from begin to end in reads of 1 MiB, from page cache or disk.
 absl::StatusOr<double> ReadCeiling(const Dataset& dataset, int threads);
-// Decoding of samples that lie in memory, spread over the dataset.
+// Decodes samples in memory, spread over the dataset.
 absl::StatusOr<double> DecodeCeiling(const Dataset& dataset, const PixelPipelineOptions& pipeline,
                                      int threads);
 

@@ -33,10 +33,12 @@ struct Epoch {
 };
 
 struct Ceilings {
-  double copy = 0, read = 0, decode = 0;  // bytes, bytes and images a second; decode 0: not asked
+  double copy = 0, read = 0,
+         decode = 0;  // bytes, bytes and images per second; decode 0: not measured
 };
 
-// The loader reads on behind the last epoch, as it does behind each: all are measured alike.
+// The loader reads ahead past the last epoch as it does past each, so all epochs are measured
+// alike.
 absl::StatusOr<std::vector<Epoch>> RunEpochs(Loader& loader, uint64_t epochs,
                                              Clock::time_point begin, double* first) {
   std::vector<Epoch> done;
@@ -66,7 +68,7 @@ std::string Rate(double samples, double bytes, double seconds) {
                 FormatBytes(static_cast<uint64_t>(bytes / seconds)), "/s");
 }
 
-// All epochs but the first, which has to fill caches and queues.
+// All epochs except the first, which has to fill caches and queues.
 Epoch Steady(const std::vector<Epoch>& epochs) {
   if (epochs.size() == 1) return epochs[0];
   Epoch sum;
@@ -83,7 +85,7 @@ std::string CeilingLines(const Ceilings& ceilings, const Epoch& steady, uint64_t
   const double samples = static_cast<double>(steady.samples) / steady.seconds;
   const double bytes = static_cast<double>(steady.bytes) / steady.seconds;
   const auto line = [](std::string_view name, std::string_view what, double reached) {
-    // Both are measured, one after the other: a loader may come out ahead by that alone.
+    // The two are measured one after the other, which alone can put the loader ahead.
     return absl::StrFormat(
         "%-9s %s; the loader %s\n", std::string(name), std::string(what),
         reached >= 1 ? "is as fast" : absl::StrFormat("is at %.0f %% of that", 100 * reached));
@@ -104,7 +106,7 @@ std::string CeilingLines(const Ceilings& ceilings, const Epoch& steady, uint64_t
            of_shards / ceilings.read));
 }
 
-// Whether images are larger than what a crop of that side needs, by the first of them.
+// Whether the first images are larger than a crop of that side needs.
 bool LargerThan(const Dataset& dataset, uint32_t side) {
   const absl::StatusOr<ShardIndex> index = dataset.index(0);
   if (!index.ok() || index->records() == 0) return false;
@@ -112,7 +114,7 @@ bool LargerThan(const Dataset& dataset, uint32_t side) {
   return std::min(image.width, image.height) > side;
 }
 
-// "494 images/s; decoding is the bottleneck (2 threads)", and what would help.
+// "494 images/s; decoding is the bottleneck (2 threads)", and advice.
 std::string Verdict(const Dataset& dataset, const CommandLine& line, const Epoch& steady,
                     const LoaderStats& stats) {
   const std::string_view limit = stats.Binding();
@@ -129,7 +131,7 @@ std::string Verdict(const Dataset& dataset, const CommandLine& line, const Epoch
                         : std::pair("planning batches", stats.cpu_threads);
   absl::StrAppend(&text, stage, " is the bottleneck (",
                   Counted(static_cast<uint64_t>(threads), "thread", "threads"), ")");
-  // What RandomResizedCrop leaves of a side is seldom less than 7/8 of it.
+  // RandomResizedCrop rarely keeps less than 7/8 of a side.
   if (const uint32_t side = line.bench().decode_size * 8 / 7;
       limit == "decode" && side > 0 && LargerThan(dataset, side)) {
     absl::StrAppend(&text, "; images packed with --resize shortest --size ", side,
@@ -183,7 +185,7 @@ std::string Json(const Dataset& dataset, const CommandLine& line, const std::vec
   return json.dump() + "\n";
 }
 
-// `pack` does not link CUDA: a program beside it does, and takes the same command line.
+// `pack` does not link CUDA. A separate program does, and takes the same command line.
 ExitCode RunOnDevice(const CommandLine& line, Terminal& terminal) {
   std::error_code ignored;
   const std::string program =

@@ -1,9 +1,9 @@
-// What bench reads and how: the same for batches in host memory and on a device.
+// What bench reads, and how: shared by batches in host memory and on a device.
 //
 //   absl::StatusOr<BenchInput> input = OpenBenchInput(line);
 //   Loader::Open(input->dataset, input->order, {}, BenchLoader(line), memory);
 //
-// Errors: those of opening; InvalidArgument for a split that is not there.
+// Errors: those of opening; InvalidArgument for a split that does not exist.
 #ifndef SHARDPACK_CLI_COMMANDS_BENCH_SETUP_H_
 #define SHARDPACK_CLI_COMMANDS_BENCH_SETUP_H_
 

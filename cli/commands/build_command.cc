@@ -78,7 +78,7 @@ absl::Status CheckWords(const CommandLine& line) {
   return absl::OkStatus();
 }
 
-// The stage that the others wait for: the one before which work is queued up.
+// The bottleneck: the stage with the longest queue of work before it.
 std::string LimitingStage(const BuildProgress& progress) {
   const int64_t reading = progress.reading, computing = progress.computing,
                 proving = progress.proving;
@@ -103,7 +103,7 @@ ProgressView View(const BuildProgress& progress, uint64_t memory_ceiling) {
   return view;
 }
 
-// `replacing`: what lies beside OUT is what this run has begun, or gone on with.
+// `replacing`: this run began, or continued, the dataset next to OUT.
 ExitCode FailResumable(const absl::Status& status, const CommandLine& line, bool replacing,
                        Terminal& terminal) {
   const ExitCode code = Fail(WithCommands(status, line), terminal);
@@ -126,7 +126,7 @@ ExitCode FailResumable(const absl::Status& status, const CommandLine& line, bool
 }
 
 ExitCode ShowResult(const FinishedRun& run, const CommandLine& line, Terminal& terminal) {
-  // A worker's part has no share of its own: the commit has judged it.
+  // The share of bad inputs; for a worker's part, the commit checks it.
   if (run.report.already_complete && !line.pack().output.shards_range.has_value()) {
     const absl::Status allowed = CheckBudget(run.report.manifest, line.pack().max_skip);
     if (!allowed.ok()) return Fail(WithCommands(allowed, line), terminal);
@@ -180,7 +180,7 @@ ExitCode RunBuild(const CommandLine& line, Terminal& terminal) {
   options.plan_is_given = !flags.plan_file.empty();
   options.tool = ToolVersions();
   options.expect = line.run.expect;
-  // From here on there is something to finish when a signal comes.
+  // From here on a signal must not end the process at once: there is work to finish.
   EndAtOnceOnSignal(false);
   BuildProgress counts;
   Progress progress(terminal);

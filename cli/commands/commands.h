@@ -1,12 +1,12 @@
-// The commands: one function a verb, each in the file <verb>_command.cc.
+// The commands: one function per verb, each in the file <verb>_command.cc.
 //
 //   ExitCode code = RunBuild(line, terminal);
 //
-// Each prints its results on stdout and all else through the terminal.
+// Each prints its results on stdout and everything else through the terminal.
 //
-// Lifetime: borrow for the call.
-// Thread-safety: one command a process.
-// Errors: said on the terminal; the exit code is what is left of them.
+// Lifetime: borrows during the call.
+// Thread-safety: one command per process.
+// Errors: reported on the terminal; the exit code summarises them.
 #ifndef SHARDPACK_CLI_COMMANDS_COMMANDS_H_
 #define SHARDPACK_CLI_COMMANDS_COMMANDS_H_
 

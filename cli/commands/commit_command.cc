@@ -20,7 +20,7 @@
 namespace shardpack::cli {
 namespace {
 
-// A dataset that is published already: an earlier commit may have been killed right after.
+// Prints a dataset that is already published: an earlier commit may have been killed right after.
 ExitCode SayPublished(const Manifest& manifest, const CommandLine& line, Terminal& terminal) {
   const auto begin = std::chrono::steady_clock::now();
   const absl::StatusOr<std::string> notice = OutputDir::FinishPublished(line.arguments[0]);

@@ -2,7 +2,7 @@
 
 namespace shardpack::cli {
 
-// A build whose source is a dataset, and which changes nothing that was not asked for.
+// A build from a dataset, which changes nothing unless requested.
 ExitCode RunConvert(const CommandLine& line, Terminal& terminal) {
   CommandLine build = line;
   build.pack().request.input_format = "dataset";

@@ -30,8 +30,8 @@ using absl::StrAppend;
 using absl::StrFormat;
 using Clock = std::chrono::steady_clock;
 
-constexpr double kRateSeconds = 5;     // that the consumer with a rate runs
-constexpr uint64_t kWarmBatches = 20;  // before it counts
+constexpr double kRateSeconds = 5;     // duration with a rate-limited consumer
+constexpr uint64_t kWarmBatches = 20;  // before measuring
 
 double CpuSeconds() {
   rusage usage;
@@ -53,13 +53,13 @@ struct Run {
   double cores() const { return cpu_seconds / seconds; }
 };
 
-// What is measured with.
+// The setup of a measurement.
 struct Setup {
   const CommandLine& line;
   const BenchInput& input;
   Device& device;
   PinnedMemory& memory;
-  bool for_device = false;  // images are decoded for the device, not by the Loader
+  bool for_device = false;  // the device decodes the images, not the Loader
 };
 
 LoaderOptions LoaderFor(const Setup& setup) {
@@ -80,7 +80,7 @@ absl::StatusOr<Loader> OpenLoader(const Setup& setup) {
                           setup.memory);
 }
 
-// Normalised halves, as most training takes them.
+// Normalised halves, the input of most training.
 absl::StatusOr<DeviceLoader> OpenDevice(const Setup& setup) {
   absl::StatusOr<Loader> loader = OpenLoader(setup);
   if (!loader.ok()) return loader.status();
@@ -94,9 +94,9 @@ absl::StatusOr<DeviceLoader> OpenDevice(const Setup& setup) {
   return DeviceLoader::Open(*std::move(loader), options, setup.device);
 }
 
-// With a rate a batch is due each batch / rate seconds, for kRateSeconds, and one that is not there
-// by then was waited for. Without: --epochs epochs as fast as it goes, of which the first fills
-// caches and is not counted where there are more.
+// With a rate, a batch is due every batch / rate seconds, for kRateSeconds; a batch that is late
+// counts as a wait. Without a rate, runs --epochs epochs at full speed; the first one fills caches
+// and is not counted if there are more.
 absl::Status Consume(const Setup& setup, double rate, Stream stream, Run& run) {
   absl::StatusOr<DeviceLoader> loader = OpenDevice(setup);
   if (!loader.ok()) return loader.status();
@@ -126,7 +126,7 @@ absl::Status Consume(const Setup& setup, double rate, Stream stream, Run& run) {
       if (!used.ok()) return used;
     } else {
       ++ends;
-      due -= batch_seconds;  // an end is no batch
+      due -= batch_seconds;  // the end of an epoch is not a batch
     }
     if (!counted && (rate > 0 ? seen >= kWarmBatches : ends == warm_epochs)) {
       counted = true;
@@ -158,7 +158,7 @@ absl::StatusOr<Run> Measure(const Setup& setup, std::string name, double rate) {
   return run;
 }
 
-// Images a second of the Loader without a device.
+// Images per second of the Loader without a device.
 absl::StatusOr<double> FillRate(const Setup& setup) {
   absl::StatusOr<Loader> loader = OpenLoader(setup);
   if (!loader.ok()) return loader.status();
@@ -258,7 +258,7 @@ std::string Text(const CommandLine& line, const Report& report) {
   }
   for (const Run& run : report.runs) {
     StrAppend(&out, run.name, StrFormat("\n           %.0f images/s, ", run.images_a_second()));
-    if (run.stats.decode_backends.empty()) {  // else it is nvJPEG that copies
+    if (run.stats.decode_backends.empty()) {  // otherwise nvJPEG does the copy
       StrAppend(&out,
                 StrFormat("%.2f GB/s to the device (%.0f %% of the copy), ",
                           run.bytes_a_second() / 1e9, 100 * run.bytes_a_second() / report.copy));

@@ -1,5 +1,6 @@
-// RunDeviceBench: `pack bench --device`: batches of a dataset to a device, against what the device
-// and the loader can do alone. Of the program pack-bench-device, which links CUDA.
+// RunDeviceBench: `pack bench --device`: delivers batches of a dataset to a device, and compares
+// with what the device and the loader can do alone. Part of the program pack-bench-device, which
+// links CUDA.
 //
 //   return RunDeviceBench(line, terminal);
 //

@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 constexpr double kSeconds = 0.5;
 constexpr size_t kCopyBytes = size_t{16} << 20;
 
-// A stream and memory, freed whatever fails.
+// A stream and memory, freed also on errors.
 class Bench {
  public:
   explicit Bench(Device& device) : device_(device) {}
@@ -41,7 +41,7 @@ class Bench {
     return static_cast<uint8_t*>(memory);
   }
   absl::Status Wait() { return device_.Synchronize(*stream_); }
-  // How often a second: once to warm up, then for half a second, a few calls enqueued at once.
+  // Calls per second: one call to warm up, then half a second with a few calls enqueued at once.
   absl::StatusOr<double> Rate(const std::function<absl::Status()>& enqueue) {
     constexpr int kAtOnce = 4;
     absl::Status status = enqueue();

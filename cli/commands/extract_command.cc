@@ -40,7 +40,7 @@ constexpr std::string_view kLabelEnding = "cls";
 
 class Extractor {
  public:
-  // `list`: nullptr where none was asked for.
+  // `list`: nullptr if not requested.
   Extractor(const Dataset& dataset, OutputTree& out, bool whole, ExtractList* list,
             Terminal& terminal)
       : labels(dataset.classes(), whole),
@@ -51,7 +51,7 @@ class Extractor {
         suffixes_(SidecarSuffixes(dataset)),
         made_json_(HasMadeJson(dataset)) {}
 
-  // One sample; an error ends the run, what is withheld does not.
+  // Extracts one sample. An error ends the run; a withheld file does not.
   absl::Status Extract(const SampleRow& row) {
     const SampleLocation at = dataset_.Locate(row.id);
     bool any = false;
@@ -59,7 +59,7 @@ class Extractor {
       if (!row.index.has_field(row.record, f)) continue;
       any = true;
       const std::string field(row.index.field_name(f));
-      // --with-json made it from what is known of the image; the source had no such file.
+      // --with-json made it from facts about the image; the source had no such file.
       if (made_json_ && field == kMetadataField) continue;
       content_.resize(row.index.field(row.record, f).length);
       const absl::Status read =
@@ -74,7 +74,7 @@ class Extractor {
     }
     if (!any) Withhold(row, "the sample has no field");
     bool label_file = false;
-    // The shards of WebDataset hold the label as a file of its own, which is no field.
+    // WebDataset shards store the label as a separate file, which is not a field.
     if (row.index.source_path(row.record).empty() && dataset_.format() == "webdataset") {
       ASSIGN_OR_RETURN(std::optional<std::string> label, LabelFile(row));
       if (label) {
@@ -97,11 +97,11 @@ class Extractor {
     std::string stem, ending;
   };
 
-  // As it is written there, which a number is not: "007", "-1".
+  // The label as written in the shard, such as "007" or "-1"; a number would not keep the spelling.
   absl::StatusOr<std::optional<std::string>> LabelFile(const SampleRow& row) {
     const std::optional<size_t> field = row.index.FindField(kLabelEnding);
     if (field && row.index.has_field(row.record, *field))
-      return std::nullopt;  // a text, and written
+      return std::nullopt;  // a text field, which is written anyway
     if (row.shard.data_path != shard_.path()) {
       ASSIGN_OR_RETURN(File shard, File::OpenRead(row.shard.data_path));
       shard_ = std::move(shard);
@@ -115,14 +115,14 @@ class Extractor {
     return key.empty() ? StrCat(row.shard.name, "-", row.record) : std::string(key);
   }
 
-  // Where pixels were changed the image may be of another format than its source.
+  // If pixels were changed, the image may have another format than its source.
   std::string WithItsEnding(std::string_view path, ImageFormat format) const {
     if (dataset_.manifest() == nullptr || dataset_.manifest()->facts.pixels.count("format") == 0)
       return std::string(path);
     return NamedAs(std::string(path), format);
   }
 
-  // Of the field whose bytes are in content_.
+  // The name of the field whose bytes are in content_.
   FileName NameOf(const SampleRow& row, const std::string& field) const {
     const std::string_view source = row.index.source_path(row.record);
     const std::string stem = source.empty() ? KeyOf(row) : std::string(PathStem(source));
@@ -141,13 +141,13 @@ class Extractor {
     return source.empty() ? KeyOf(row) : std::string(source);
   }
 
-  // What content_ holds becomes a file of the sample.
+  // Adds content_ as a file of the sample.
   void Add(std::string field, FileName name) {
     pending_.push_back({std::move(field), std::move(name), std::move(content_)});
     content_.clear();
   }
 
-  // `label_file`: the last file is the label's.
+  // `label_file`: the last file is the label.
   absl::Status WriteAll(const SampleRow& row, bool label_file) {
     std::vector<OutputTree::NewFile> together;
     for (const Pending& file : pending_) {
@@ -181,7 +181,7 @@ class Extractor {
     return absl::OkStatus();
   }
 
-  // As --sidecars names it.
+  // The name that --sidecars uses for it.
   std::string PartOf(const std::string& field) const {
     const auto suffix = suffixes_.find(field);
     return suffix == suffixes_.end() ? field : StrCat(suffix->second, ":", field);
@@ -213,9 +213,9 @@ class Extractor {
     FileName name;
     std::string content;
   };
-  std::vector<Pending> pending_;  // of the sample at hand
-  std::string content_;           // of the field at hand
-  File shard_;                    // that a label was last read from
+  std::vector<Pending> pending_;  // of the current sample
+  std::string content_;           // of the current field
+  File shard_;                    // the shard of the last label read
 };
 
 // "100 images, 98 txt, 100 mask".
@@ -260,7 +260,7 @@ void SaySummary(const Extractor& extractor, const OutputTree& tree, const std::s
     terminal.Say(StrCat("withheld  ", FormatCount(extractor.withheld), " samples or fields"));
 }
 
-// With the commands that write the labels down.
+// Includes the commands that write the labels to a list.
 void WarnOfLabels(const Extractor& extractor, const Dataset& dataset,
                   const std::vector<std::string>& inputs, const std::string& out,
                   const CommandLine& line, Terminal& terminal) {
@@ -280,8 +280,8 @@ void SayList(uint64_t images, const std::string& file, const absl::StatusOr<std:
                       *command));
 }
 
-// What is extracted, so that another run knows whether it is the same: a line of what was opened
-// and chosen, whatever path it has, and a line for people.
+// Identifies the extraction, so that another run can compare: a line of what was opened and
+// selected, independent of paths, and a line for people.
 std::string RequestOf(const Dataset& dataset, const std::vector<std::string>& inputs,
                       const CommandLine& line) {
   std::string chosen;
@@ -307,7 +307,7 @@ absl::Status CheckOutside(const Dataset& dataset, const std::vector<std::string>
   return absl::OkStatus();
 }
 
-// Labels that are written down are those of the shards as they are.
+// A list needs the labels as they are in the shards.
 absl::StatusOr<ExtractList> NewList(const Dataset& dataset, const std::vector<std::string>& inputs,
                                     const std::string& out, const CommandLine& line) {
   IoPool pool(line.run.io_depth);
@@ -371,7 +371,7 @@ ExitCode RunExtract(const CommandLine& line, Terminal& terminal) {
   if (status.ok()) status = failed;
   absl::StatusOr<std::string> command = std::string();
   if (status.ok() && list) command = list->Write();
-  // Labels that no list can say are no reason to begin again.
+  // Labels that a list cannot express are not a reason to start again.
   if (!absl::IsInvalidArgument(command.status())) status.Update(command.status());
   if (status.ok()) status = tree->Finish();
   if (!status.ok()) {

@@ -44,7 +44,7 @@ std::string Cell(std::string_view text) {
   return StrCat("\"", absl::StrReplaceAll(std::string(text), {{"\"", "\"\""}}), "\"");
 }
 
-// As a word that is not taken for a flag.
+// Quoted so that it is not parsed as a flag.
 std::string Word(const std::string& path) {
   return ShellQuoted(path.starts_with('-') ? StrCat("./", path) : path);
 }
@@ -154,8 +154,8 @@ void ExtractList::Add(const std::string& path, int64_t label, std::span<const st
   for (const std::string& part : parts) ++parts_[part];
 }
 
-// A class file has a name a line. Names that it cannot hold need none where the list alone numbers
-// them alike: in the order of their text, each with an image.
+// A class file has one name per line. Names that it cannot hold are fine if the list alone gives
+// the same numbers: the names are sorted, and each has an image.
 absl::StatusOr<bool> ExtractList::NeedsClassFile() const {
   const auto classes = dataset_.classes();
   if (classes.empty() || labelled_ == 0) return false;
@@ -201,7 +201,7 @@ std::string ExtractList::Command(bool class_file) const {
   std::string sidecars, others;
   bool lacking = labelled_ > 0 && labelled_ < images();
   for (const auto& [part, count] : parts_) {
-    // What holds a text that is no label would be taken for one.
+    // A text with this name would be taken for a label.
     if (part == "cls" || !ParseSidecars(part).ok()) {
       StrAppend(&others, others.empty() ? "" : ", ", "*.", EscapeForTerminal(part));
       continue;

@@ -1,20 +1,20 @@
-// ExtractList: the list that packs extracted images again with the labels that they have: a csv of
-// paths and classes, and beside it a file of the classes for --classes.
+// ExtractList: a csv of paths and classes with which extracted images can be packed again with
+// their labels, and next to it a file of the classes for --classes.
 //
 //   absl::StatusOr<ExtractList> list = ExtractList::Create("labels.csv", "again", dataset, line);
 //   list->Add("cat/1.jpg", 2, {"txt"});            // each image that was written
 //   absl::StatusOr<std::string> command = list->Write();
 //
-// Names are as they are, in quotes where csv needs them. A list is of one split: the command names
-// it.
+// Names are written unchanged, in quotes if csv needs them. A list has one split, which the command
+// names.
 //
 // Lifetime: borrows the dataset.
 // Thread-safety: one caller.
-// Errors: Create: InvalidArgument for a list that lies in OUT or in the dataset, and for a dataset
-// of several splits of which none is chosen, with what to type; FailedPrecondition for files that
-// are there. Write: InvalidArgument where no list can say these labels, and nothing is written
-// then; I/O.
-// Memory: the csv's text, and 16 bytes an image.
+// Errors: Create: InvalidArgument for a list inside OUT or the dataset, and for a dataset with
+// several splits of which none is selected (the message says what to type); FailedPrecondition for
+// existing files. Write: InvalidArgument if a list cannot express these labels, and nothing is
+// written; I/O.
+// Memory: the csv's text, and 16 bytes per image.
 #ifndef SHARDPACK_CLI_COMMANDS_EXTRACT_LIST_H_
 #define SHARDPACK_CLI_COMMANDS_EXTRACT_LIST_H_
 
@@ -33,16 +33,16 @@ namespace shardpack::cli {
 
 class ExtractList {
  public:
-  // `inputs` and `out` as they are given to the command `line`.
+  // `inputs` and `out` as given to the command `line`.
   static absl::StatusOr<ExtractList> Create(const Dataset& dataset,
                                             std::span<const std::string> inputs,
                                             const std::string& out, const CommandLine& line);
 
-  // `parts`: what --sidecars calls the files that were written beside the image.
+  // `parts`: the --sidecars names of the files that were written next to the image.
   void Add(const std::string& path, int64_t label, std::span<const std::string> parts);
   uint64_t images() const { return labels_.size(); }
 
-  // Writes the files, and answers the command that packs what they list.
+  // Writes the files, and returns the command that packs the list.
   absl::StatusOr<std::string> Write() const;
 
  private:
@@ -52,16 +52,17 @@ class ExtractList {
 
   const Dataset& dataset_;
   std::string file_, out_, split_;
-  std::string rows_;        // of the csv, each with a label, which may be empty
+  std::string rows_;        // of the csv, each with a label, possibly empty
   std::string plain_rows_;  // the same without labels
-  std::string unsayable_;   // why no list can say the labels; "" where one can
+  std::string unsayable_;   // why a list cannot express the labels; "" if it can
   uint64_t labelled_ = 0;
   std::vector<bool> seen_;                              // per class
-  std::map<std::string, uint64_t> parts_;               // images that have them
-  absl::flat_hash_map<uint64_t, int64_t> labels_ = {};  // of paths, by their hash
+  std::map<std::string, uint64_t> parts_;               // number of images with each
+  absl::flat_hash_map<uint64_t, int64_t> labels_ = {};  // by hash of the path
 };
 
-// Commands that extract again with a list, one a split and a line; `out` begins what they make.
+// The commands that extract again with a list, one line per split; their output folders begin with
+// `out`.
 std::string CommandsWithList(const Dataset& dataset, std::span<const std::string> inputs,
                              const std::string& out, const CommandLine& line);
 

@@ -8,7 +8,7 @@
 namespace shardpack::cli {
 namespace {
 
-// A '%' stays, so that names come back as they were wherever they are text.
+// Leaves '%' alone, so that text names come back unchanged.
 std::string Escaped(std::string_view component) {
   std::string out;
   for (size_t at = 0; at < component.size();) {

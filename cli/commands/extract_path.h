@@ -1,12 +1,12 @@
-// HarmlessPath: a path that a shard claims, as one that stays below the folder it is extracted
-// into.
+// HarmlessPath: turns a path stored in a shard into one that stays below the folder it is extracted
+// to.
 //
 //   HarmlessPath("cat/1.jpg")         // the same
 //   HarmlessPath("/etc/passwd")       // "etc/passwd"
 //   HarmlessPath("../../x\n.jpg")     // "%2E%2E/%2E%2E/x%0A.jpg"
 //
-// Control characters and bytes that are not UTF-8 become %XX, empty and "." components go, ".." is
-// spelt out. Never empty. NamedAs: a path whose ending fits the image.
+// Control characters and bytes that are not UTF-8 become %XX, empty and "." components are removed,
+// ".." is escaped. The result is never empty. NamedAs: a path whose extension matches the image.
 #ifndef SHARDPACK_CLI_COMMANDS_EXTRACT_PATH_H_
 #define SHARDPACK_CLI_COMMANDS_EXTRACT_PATH_H_
 
@@ -18,10 +18,10 @@
 namespace shardpack::cli {
 
 std::string HarmlessPath(std::string_view path);
-// "cat/1.gif" as "cat/1.png" when the image has become one; a path that says so already stays.
+// "cat/1.gif" becomes "cat/1.png" if the image is now a PNG; a path that already matches is kept.
 std::string NamedAs(const std::string& path, ImageFormat format);
 
-// The path up to the last dot of its last component, as sidecars share it with their image.
+// The path up to the last dot of its last component, which sidecars share with their image.
 std::string_view PathStem(std::string_view path);
 
 }  // namespace shardpack::cli

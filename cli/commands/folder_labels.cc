@@ -12,8 +12,7 @@ namespace {
 
 using absl::StrCat;
 
-// Whether a folder of the path is named as the class; classes of several folders are named with
-// their slashes.
+// True if a folder of the path has the class's name; the names of nested classes contain slashes.
 bool IsAFolderOf(std::string_view path, const std::string& name) {
   return StrCat("/", std::string(path)).find(StrCat("/", name, "/")) != std::string::npos;
 }
@@ -35,7 +34,7 @@ void FolderLabels::Add(std::string_view path, int64_t label, bool in_file) {
     first_elsewhere_ = StrCat(EscapeForTerminal(path), " is ", EscapeForTerminal(name));
 }
 
-// Folders are numbered in the order of their names.
+// Folders are numbered in the order of their names, so the numbers may change.
 std::string FolderLabels::OtherNumbers() const {
   if (!whole_ || classes_.empty()) return "";
   std::map<std::string, int64_t> sorted;

@@ -1,8 +1,8 @@
-// FolderLabels: what packing extracted files as a folder would make of their labels.
+// FolderLabels: predicts the labels that extracted files would get if they were packed as a folder.
 //
 //   FolderLabels labels(dataset.classes(), /*whole=*/true);
 //   labels.Add("cat/1.jpg", 2, /*in_file=*/false);   // each sample
-//   labels.Doubt();   // "" where their folders say the same
+//   labels.Doubt();   // "" if their folders give the same labels
 //
 // Thread-safety: one caller.
 #ifndef SHARDPACK_CLI_COMMANDS_FOLDER_LABELS_H_
@@ -18,11 +18,12 @@ namespace shardpack::cli {
 
 class FolderLabels {
  public:
-  // `whole`: all samples are extracted, or a split; else nobody expects their numbers to stay.
+  // `whole`: all samples, or all of a split, are extracted. Otherwise the numbers are not expected
+  // to stay the same.
   FolderLabels(std::span<const std::string> classes, bool whole)
       : classes_(classes), whole_(whole) {}
 
-  // `in_file`: the label is written beside the image, as a .cls.
+  // `in_file`: the label is written next to the image, as a .cls file.
   void Add(std::string_view path, int64_t label, bool in_file);
   std::string Doubt() const;
 

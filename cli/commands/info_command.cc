@@ -31,7 +31,7 @@ struct Facts {
   uint64_t bytes = 0;
   std::map<std::string, uint64_t> splits;  // records
   std::vector<std::string> fields;
-  int64_t min_label = -1, max_label = -1;  // of foreign shards
+  int64_t min_label = -1, max_label = -1;  // of third-party shards
 };
 
 absl::StatusOr<Facts> Gather(const Dataset& dataset) {
@@ -40,7 +40,7 @@ absl::StatusOr<Facts> Gather(const Dataset& dataset) {
   for (uint32_t n = 0; n < shards.size(); ++n) {
     facts.bytes += shards[n].bytes;
     if (!shards[n].split.empty()) facts.splits[shards[n].split] += shards[n].records;
-    // A dataset's manifest speaks for all of its shards; the indexes of foreign ones are at hand
+    // A dataset's manifest describes all of its shards; the indexes of third-party shards are open
     // anyway.
     if (dataset.manifest() != nullptr && n > 0) continue;
     ASSIGN_OR_RETURN(ShardIndex index, dataset.index(n));
@@ -63,7 +63,7 @@ std::string Range(uint64_t low, uint64_t high) {
   return low == high ? StrCat(low) : StrCat(low, "-", high);
 }
 
-// "1.2 MB" with the exact number behind it.
+// "1.2 MB" followed by the exact number.
 std::string Size(uint64_t bytes) {
   return bytes < 1000 ? FormatBytes(bytes)
                       : StrCat(FormatBytes(bytes), " (", FormatCount(bytes), " bytes)");
@@ -75,7 +75,7 @@ void AppendVersion(const Manifest& manifest, std::string* out) {
     StrAppend(out, "made by   shardpack ", EscapeForTerminal(version->second), "\n");
 }
 
-// A dataset indexed in place may point anywhere: whoever opens one shall be able to see where.
+// A dataset indexed in place may point anywhere, so show where.
 std::string WhereShardsLie(const Manifest& manifest) {
   std::map<std::string, uint64_t> folders;
   for (const ManifestShard& shard : manifest.shards) {
@@ -93,7 +93,7 @@ std::string WhereShardsLie(const Manifest& manifest) {
   return text;
 }
 
-// "0.486717631,0.461519810" to three places each; --json has them all.
+// Rounds "0.486717631,0.461519810" to three places each; --json has the full numbers.
 std::string Rounded(const std::string& numbers) {
   return absl::StrJoin(
       absl::StrSplit(numbers, ','), ", ", [](std::string* out, absl::string_view number) {
@@ -130,12 +130,11 @@ void AppendManifest(const Manifest& manifest, std::string* out) {
   std::vector<std::string> options;
   const std::map<std::string, std::string> defaults = DefaultOptions();
   for (const auto& [name, value] : manifest.options) {
-    // The layout stands above; libraries are no option.
+    // The layout is printed above; libraries are not an option.
     if (name == "layout" || name == "pixel-libraries") continue;
     const auto fallback = defaults.find(name);
     if (fallback != defaults.end() && fallback->second == value) continue;
-    if (name == "resize" && value == "off")
-      continue;  // written down beside other changes of pixels
+    if (name == "resize" && value == "off") continue;  // printed together with other pixel changes
     options.push_back(
         value == "off"
             ? StrCat("--no-", name)
@@ -223,7 +222,7 @@ std::string Json(const Dataset& dataset, const Facts& facts) {
   return json.dump() + "\n";
 }
 
-// One line a GPU, then what else of CUDA there is.
+// One line per GPU, then the other facts about CUDA.
 std::string GpuText(const GpuProbe& probe) {
   std::string out;
   for (size_t i = 0; i < probe.gpus.size(); ++i) {

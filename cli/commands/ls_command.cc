@@ -35,7 +35,7 @@ absl::StatusOr<Row> Look(const Dataset& dataset, const SampleRow& row) {
   return facts;
 }
 
-// Of a shard's first rows, so that the columns line up without a look at all of them.
+// Taken from a shard's first rows, so that the columns line up without reading all of them.
 size_t KeyColumns(const ShardIndex& index) {
   size_t columns = 12;
   for (uint64_t record = 0; record < std::min<uint64_t>(index.records(), 1000); ++record) {

@@ -19,7 +19,7 @@ using absl::InvalidArgumentError;
 using absl::StrCat;
 using std::filesystem::path;
 
-// Absolute first: of a relative path of which nothing exists the rest would stay relative.
+// Make it absolute first: the rest of a relative path that does not exist would stay relative.
 path Resolved(const std::string& name) {
   std::error_code error;
   const path whole = std::filesystem::absolute(name, error);
@@ -35,8 +35,8 @@ bool SameFile(const path& a, const path& b) {
          first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
-// Whether `inner` is `outer` or lies in it. By device and inode at each step up: a folder that is
-// mounted twice has two paths.
+// Whether `inner` is `outer` or is inside it. Compares device and inode at each step up, because a
+// folder that is mounted twice has two paths.
 bool Holds(const path& outer, const path& inner) {
   for (path at = inner;; at = at.parent_path()) {
     if (at == outer || SameFile(at, outer)) return true;
@@ -44,7 +44,7 @@ bool Holds(const path& outer, const path& inner) {
   }
 }
 
-// The endings of one file, where a dataset is a folder.
+// Rejects file extensions, because a dataset is a folder.
 absl::Status CheckName(const std::string& out) {
   static constexpr std::array<std::string_view, 12> kFileEndings = {
       ".tar", ".tar.gz", ".tgz",  ".zip", ".tfrecord", ".tfrecords",
@@ -69,7 +69,8 @@ absl::Status CheckName(const std::string& out) {
   return absl::OkStatus();
 }
 
-// The source's own name: of "." that of the working folder, of a file the part before its endings.
+// The source's own name: for "." that of the working folder, for a file the part before its
+// extensions.
 std::string NameOf(const path& source) {
   path name = source.filename();
   if (std::error_code error; !std::filesystem::is_directory(source, error)) {
@@ -79,7 +80,7 @@ std::string NameOf(const path& source) {
   return name.empty() || name == "-" ? "" : name.string();
 }
 
-// Whether a dataset may be made there, or has been begun there already.
+// Whether a dataset can be created there, or was already begun there.
 bool IsFree(const path& folder) {
   std::error_code error;
   return !std::filesystem::exists(folder, error) || std::filesystem::is_empty(folder, error) ||

@@ -1,9 +1,9 @@
-// The folder that a dataset goes to: which ones are refused, and which one to offer.
+// The output folder of a dataset: which ones are refused, and which one to suggest.
 //
 //   absl::Status fits = CheckOut(line.out, line.arguments[0]);
 //   std::string offered = OutFor("photos/");   // "photos-shards"
 //
-// Thread-safety: pure but for looking at the file system.
+// Thread-safety: pure except for reading the file system.
 // Errors: InvalidArgument (exit 2).
 #ifndef SHARDPACK_CLI_COMMANDS_OUT_FOLDER_H_
 #define SHARDPACK_CLI_COMMANDS_OUT_FOLDER_H_
@@ -14,15 +14,15 @@
 
 namespace shardpack::cli {
 
-// Refuses an OUT that looks like a file, and one that is SRC, lies in it or around it: by links,
-// by `..` or by another mount of the same folder too. `source` may be empty.
+// Refuses an OUT that looks like a file, and one that is SRC, is inside SRC, or contains it,
+// including by links, `..` or another mount of the same folder. `source` may be empty.
 absl::Status CheckOut(const std::string& out, const std::string& source);
 
-// Whether the path is the folder or lies below it, by links, `..` and mounts too.
+// Whether the path is the folder or is below it, also by links, `..` and mounts.
 bool LiesIn(const std::string& path, const std::string& folder);
 
-// An OUT for this source that CheckOut takes: beside the working folder's files, or where that
-// would be in the source, beside the source.
+// Suggests an OUT for this source that CheckOut accepts: in the working folder, or next to the
+// source if the working folder is inside it.
 std::string OutFor(const std::string& source);
 
 }  // namespace shardpack::cli

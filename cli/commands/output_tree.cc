@@ -27,14 +27,16 @@ using absl::StrAppend;
 using absl::StrCat;
 
 constexpr char kMark[] = ".pack-extract", kPart[] = ".pack-extract-part";
-// What the mark begins with; the request follows. A file without it is somebody else's.
+// The marker file begins with this, then the request follows. A file without it belongs to another
+// program.
 constexpr std::string_view kMarkBegin = "shardpack extract, version 1\n";
 constexpr size_t kMaxRequestBytes = 1 << 20;
 constexpr size_t kHashBytes = 17;  // "~" and 16 digits
-constexpr size_t kMaxEnding = 64;  // of a name that is shortened
+constexpr size_t kMaxEnding = 64;  // of a shortened name
 constexpr size_t kCompareBytes = 64 << 10;
 
-// Where `text` can be cut before `at` without splitting a character or an escape (%0A).
+// The last position up to `at` at which `text` can be cut without splitting a character or an
+// escape (%0A).
 size_t CutBefore(std::string_view text, size_t at) {
   while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) --at;
   for (size_t back = 1; back <= 2 && back <= at; ++back) {
@@ -58,10 +60,10 @@ Place PlaceOf(const OutputTree::NewFile& file) {
           std::min(file.ending_bytes, name.size())};
 }
 
-// What a name keeps behind its hash.
+// How much of the extension a name keeps after its hash.
 size_t KeptEnding(size_t ending_bytes) { return ending_bytes > kMaxEnding ? 0 : ending_bytes; }
 
-// The name with a hash before its ending.
+// Inserts a hash into the name, before its extension.
 std::string Renamed(std::string_view name, size_t ending_bytes, size_t longest,
                     std::string_view hash) {
   const std::string_view ending = name.substr(name.size() - ending_bytes);
@@ -78,7 +80,7 @@ absl::Status RefuseLink(const std::string& path) {
              "new folder"));
 }
 
-// A name that this file system does not take is the name's fault, not the disk's.
+// If the file system does not accept a name, the name is at fault, not the disk.
 absl::Status NameStatus(const std::string& path, int error) {
   absl::Status status = IoStatus("create", path, error);
   const bool name = error == EINVAL || error == EILSEQ || error == ENAMETOOLONG;
@@ -98,12 +100,12 @@ absl::StatusOr<bool> HasBytes(const File& file, Bytes bytes) {
   return true;
 }
 
-// Gives the file a name in the folder that nothing has; answers an errno.
+// Gives the file a name in the folder that is not in use; returns an errno.
 int MoveInto(const File& from, const char* part, const File& folder, const char* name) {
   if (::renameat2(from.descriptor(), part, folder.descriptor(), name, RENAME_NOREPLACE) == 0)
     return 0;
   if (errno != EINVAL && errno != ENOSYS) return errno;
-  // NFS and others know no flags; some of them no links either.
+  // NFS and others do not support the flags; some of them do not support links either.
   if (::linkat(from.descriptor(), part, folder.descriptor(), name, 0) == 0)
     return ::unlinkat(from.descriptor(), part, 0) == 0 ? 0 : errno;
   if (errno != EPERM && errno != EOPNOTSUPP && errno != EMLINK && errno != ENOSYS) return errno;
@@ -125,7 +127,7 @@ absl::Status NotEmpty(const std::string& out) {
       StrCat(EscapeForTerminal(out), " is not empty; extract into a new folder"));
 }
 
-// The line that tells requests apart, and what there is to say of it.
+// The line that identifies a request, and the text for messages.
 std::string_view KeyOf(std::string_view request) { return request.substr(0, request.find('\n')); }
 
 std::string TextOf(std::string_view request) {
@@ -144,7 +146,7 @@ absl::StatusOr<OutputTree> OutputTree::Create(const std::string& out, std::strin
        parent = parent.parent_path()) {
     tree.made_parent_ = parent.native();
   }
-  std::filesystem::create_directories(out, error);  // says nothing when a file is there
+  std::filesystem::create_directories(out, error);  // reports nothing if a file is there
   if (error && error != std::errc::file_exists && error != std::errc::not_a_directory) {
     return IoStatus("create folder", out, error.value());
   }
@@ -192,7 +194,7 @@ absl::Status OutputTree::Lock() {
     return absl::FailedPreconditionError(StrCat(
         EscapeForTerminal(root_.path()), " is being written by another run of pack extract"));
   }
-  // Nothing was begun, so that nothing is left behind.
+  // Nothing was begun, so leave nothing there.
   if (created) (void)::unlinkat(root_.descriptor(), kMark, 0);
   return locked.status();
 }
@@ -203,8 +205,8 @@ absl::StatusOr<size_t> OutputTree::OtherFiles(bool begun) const {
       names, [&](const std::string& name) { return name != kMark && !(begun && name == kPart); }));
 }
 
-// Marks the folder as unfinished, and as this run's alone. The request is there, whole, before any
-// other file is.
+// Marks the folder as unfinished and locks it for this run. The complete request is written before
+// any other file.
 absl::Status OutputTree::Begin(std::string_view request) {
   RETURN_IF_ERROR(Lock());
   ASSIGN_OR_RETURN(const uint64_t size, mark_.Size());
@@ -213,7 +215,7 @@ absl::Status OutputTree::Begin(std::string_view request) {
   const bool begun = !was.empty();
   if (begun && !was.starts_with(kMarkBegin)) return NotOurMark(mark_.path());
   if (begun) was.erase(0, kMarkBegin.size());
-  // Another run may have ended since the folder was looked at.
+  // Another run may have ended since the folder was checked.
   ASSIGN_OR_RETURN(const size_t others, OtherFiles(begun));
   if (others > 0 && !begun) {
     if (!resumed_) RETURN_IF_ERROR(Finish());
@@ -233,7 +235,7 @@ absl::Status OutputTree::Begin(std::string_view request) {
   return mark_.WriteAt(0, {&bytes, 1});
 }
 
-// In one step: a folder without the mark is finished.
+// Atomic: a folder without the marker is finished.
 absl::Status OutputTree::Finish() {
   if (::unlinkat(root_.descriptor(), kMark, 0) == 0 || errno == ENOENT) return absl::OkStatus();
   return IoStatus("remove", mark_.path(), errno);
@@ -263,7 +265,7 @@ std::string OutputTree::Fitting(std::string_view name, size_t ending_bytes) cons
   return Renamed(name, ending, max_name_, Hash(AsBytes(name.substr(0, name.size() - ending))));
 }
 
-// `name` becomes another one where a file has it.
+// `name` is changed if a file has it.
 absl::StatusOr<File> OutputTree::OpenFolder(const File& parent, std::string& name) const {
   for (bool again = false;; again = true) {
     const std::string path = StrCat(parent.path(), "/", name);
@@ -302,8 +304,8 @@ absl::Status OutputTree::Enter(std::string_view folders) {
   return absl::OkStatus();
 }
 
-// Of a name that is there already: OK when it has these bytes, AlreadyExists when this run has
-// given it others.
+// For an existing name: OK if it has these bytes, AlreadyExists if this run has written other bytes
+// to it.
 absl::Status OutputTree::CheckTaken(const File& folder, const std::string& name, Bytes bytes) {
   const std::string path = StrCat(folder.path(), "/", name);
   File there(
@@ -313,7 +315,7 @@ absl::Status OutputTree::CheckTaken(const File& folder, const std::string& name,
   struct stat facts;
   if (::fstat(there.descriptor(), &facts) != 0) return IoStatus("stat", path, errno);
   ASSIGN_OR_RETURN(const bool same, S_ISREG(facts.st_mode) ? HasBytes(there, bytes) : false);
-  // Two images of one name share what lies beside them.
+  // Two images of one name share the files next to them.
   if (same) return absl::OkStatus();
   if (!resumed_ || written_.contains(Xxh3_64(AsBytes(path))))
     return absl::AlreadyExistsError(StrCat(EscapeForTerminal(path), " is taken"));
@@ -329,7 +331,7 @@ absl::Status OutputTree::WriteNew(const std::string& name, Bytes bytes, bool& fr
   bool created = false;
   absl::Status status = CreatePart(bytes, created);
   const int error = status.ok() ? MoveInto(root_, kPart, folder, name.c_str()) : 0;
-  // What an unfinished run has left is written by this one.
+  // A file left by an unfinished run counts as written by this one.
   fresh = error == 0 || (resumed_ && !written_.contains(path));
   if (error == EEXIST) {
     status = CheckTaken(folder, name, bytes);
@@ -344,7 +346,7 @@ absl::Status OutputTree::WriteNew(const std::string& name, Bytes bytes, bool& fr
   return status;
 }
 
-// With a hash the name gets it; without one only where it is taken or too long.
+// If a hash is given, the name gets it; otherwise only if the name is taken or too long.
 absl::StatusOr<std::string> OutputTree::WriteAs(const NewFile& file, std::string_view hash,
                                                 bool& fresh) {
   const Place place = PlaceOf(file);
@@ -368,7 +370,7 @@ absl::StatusOr<std::string> OutputTree::Write(std::string_view path, size_t endi
   return WriteAs({std::string(path), ending_bytes, bytes}, "", fresh);
 }
 
-// By this run, with other bytes. What cannot be a name is for the writing to say.
+// Taken by this run, with other bytes. Writing reports names that are not possible.
 absl::StatusOr<bool> OutputTree::IsTaken(const NewFile& file) {
   const Place place = PlaceOf(file);
   const absl::Status entered = Enter(place.folder);

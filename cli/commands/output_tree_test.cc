@@ -11,11 +11,11 @@
 
 namespace {
 
-int lock_error = 0;  // what flock answers; 0: what the system does
+int lock_error = 0;  // the errno of flock; 0: the system's behaviour
 
 }  // namespace
 
-// In place of the C library's.
+// Replaces the C library's function.
 extern "C" int flock(int descriptor, int operation) noexcept {
   if (lock_error != 0) {
     errno = lock_error;
@@ -69,13 +69,13 @@ TEST_F(OutputTreeTest, TheSameRequestGoesOn) {
     OutputTree tree = *OutputTree::Create(Path("out"), "all");
     ASSERT_TRUE(write(tree, "cat/1", "one").ok() && write(tree, "2", "two").ok());
     EXPECT_EQ(*write(tree, "2", "other"), "2~" + write(tree, "2", "other")->substr(2));
-    // Two at once would take each other's files.
+    // Two runs at once would take each other's files.
     EXPECT_TRUE(absl::IsFailedPrecondition(OutputTree::Create(Path("out"), "all").status()));
   }
   EXPECT_TRUE(absl::IsFailedPrecondition(OutputTree::Create(Path("out"), "some").status()))
       << "another request";
   EXPECT_TRUE(OutputTree::Create(Path("out"), "all\nsaid in other words").ok());
-  // What a killed run was writing.
+  // The file that a killed run was writing.
   ASSERT_TRUE(File::CreateExclusive(Path("out/.pack-extract-part")).ok());
   ASSERT_TRUE(File::CreateExclusive(Path("out/mine")).ok());
   OutputTree tree = *OutputTree::Create(Path("out"), "all");
@@ -92,7 +92,7 @@ TEST_F(OutputTreeTest, TheSameRequestGoesOn) {
   EXPECT_EQ(std::distance(fs::recursive_directory_iterator(Path("out")), {}), 6);
 }
 
-// Two requests would be mixed in it.
+// It would mix two requests.
 TEST_F(OutputTreeTest, AFolderWithAMarkOfNobodyIsNotGoneOnWith) {
   for (const bool folder : {false, true}) {
     const std::string out = Path(folder ? "folder" : "file");
@@ -150,7 +150,7 @@ TEST_F(OutputTreeTest, NeverWritesThroughALink) {
     EXPECT_NE(written.status().message().find("link"), std::string_view::npos);
   }
   EXPECT_TRUE(fs::is_empty(Path("away")));
-  // A folder that is exchanged for a link after it was entered stays the folder that it was.
+  // A folder that is replaced by a link after it was entered stays the original folder.
   ASSERT_TRUE(tree.Write("bird/1.jpg", 4, AsBytes(std::string_view("x"))).ok());
   fs::rename(Path("out/bird"), Path("out/moved"));
   fs::create_directory_symlink(Path("away"), Path("out/bird"));
@@ -174,7 +174,7 @@ TEST_F(OutputTreeTest, ShortensNamesThatAreTooLong) {
   EXPECT_LE(image.size(), 4u + 255);
   EXPECT_TRUE(image.ends_with(".jpg"));
   EXPECT_TRUE(mask.ends_with(".mask.png"));
-  // The files of a sample stay together, and no escape is cut in two.
+  // The files of a sample stay together, and escapes are not split.
   const size_t hash = image.rfind('~');
   EXPECT_EQ(image.substr(hash, 17), mask.substr(mask.rfind('~'), 17));
   EXPECT_EQ(image.substr(hash - 3, 3), "%0A");
@@ -194,7 +194,7 @@ TEST_F(OutputTreeTest, NamesThatAreTakenAreNotOverwritten) {
   EXPECT_TRUE(second.starts_with("a~") && second.ends_with(".json")) << second;
   EXPECT_EQ(Content(Path("out/a.json")), "1");
   EXPECT_EQ(Content(Path("out/") + second), "2");
-  // A file where a folder is wanted, and the other way round.
+  // A file in place of a folder, and the reverse.
   const std::string below = *tree.Write("a.json/1.jpg", 4, AsBytes(std::string_view("3")));
   EXPECT_EQ(Content(Path("out/") + below), "3");
   ASSERT_TRUE(tree.Write("b/1.jpg", 4, AsBytes(std::string_view("4"))).ok());

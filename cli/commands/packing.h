@@ -1,10 +1,11 @@
-// From the flags of build, plan and convert to a source and a plan, with progress on the terminal.
+// Turns the flags of build, plan and convert into a source and a plan, with progress on the
+// terminal.
 //
 //   absl::StatusOr<Prepared> prepared = Prepare(line, pool, terminal);
 //
-// Lifetime: what is prepared borrows the pool.
+// Lifetime: the result borrows the pool.
 // Thread-safety: one caller.
-// Errors: those of PreparePlan and PreparePlanned, with the commands that they offer.
+// Errors: those of PreparePlan and PreparePlanned, with suggested commands.
 #ifndef SHARDPACK_CLI_COMMANDS_PACKING_H_
 #define SHARDPACK_CLI_COMMANDS_PACKING_H_
 
@@ -23,7 +24,7 @@
 
 namespace shardpack::cli {
 
-// What is said while a plan is made.
+// Prints messages and progress while a plan is made.
 class ShownPlanning : public PlanObserver {
  public:
   explicit ShownPlanning(Terminal& terminal) : terminal_(terminal), progress_(terminal) {}
@@ -39,10 +40,10 @@ class ShownPlanning : public PlanObserver {
   Progress progress_;
 };
 
-// The classes of --classes FILE, one a line.
+// The classes of --classes FILE, one per line.
 absl::StatusOr<std::vector<std::string>> ReadClasses(const std::string& file);
 
-// By the flags, or with --plan by a plan that was made before.
+// Prepares from the flags, or with --plan from an existing plan.
 absl::StatusOr<Prepared> Prepare(const CommandLine& line, IoPool& pool, Terminal& terminal);
 
 }  // namespace shardpack::cli

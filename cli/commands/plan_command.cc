@@ -74,7 +74,7 @@ std::string Text(const Plan& plan) {
                                   plan.sizes_change() ? "of sources" : "at most"));
   const size_t shards = plan.shards().size();
   for (size_t n = 0; n < shards; ++n) {
-    // Of a long table the ends say what there is to know; --json has all of it.
+    // Print only both ends of a long table; --json has all of it.
     if (shards > kShownShards && n == kShownShards / 2) {
       StrAppend(&out,
                 absl::StrFormat("%6s  ... %d more; --json lists all\n", "", shards - kShownShards));
@@ -87,8 +87,8 @@ std::string Text(const Plan& plan) {
   return out;
 }
 
-// A folder that could not be listed is a class that is not there, or one without its files: a plan
-// of it numbers the classes behind it anew.
+// A folder that could not be listed is a class that is missing or has no files: if it is planned
+// anyway, the classes after it get other numbers.
 std::vector<std::string> UnreadFolders(const Listing& listing) {
   std::vector<std::string> warnings;
   const size_t count = listing.unread_folders.size();
@@ -141,14 +141,14 @@ std::string Json(const Plan& plan) {
   return json.dump() + "\n";
 }
 
-// Takes away what a killed run has left of a plan, and nothing else. False when that run lives.
+// Removes only what a killed run has left of a plan. False if that run is still alive.
 absl::StatusOr<bool> RemoveLeftover(const std::string& path) {
   const auto refuse = [&](const std::string& why) {
     return absl::FailedPreconditionError(StrCat(EscapeForTerminal(path),
                                                 " is not what a killed run of pack has left (", why,
                                                 "); move it away, or --write to another folder"));
   };
-  // Never through a link.
+  // Do not follow a link.
   const int descriptor = ::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0) {
     const int error = errno;
@@ -170,8 +170,8 @@ absl::StatusOr<bool> RemoveLeftover(const std::string& path) {
   return true;
 }
 
-// The file in which the plan is written first. Its name is the same each time, so that what a
-// killed run has left of it is removed by the next one.
+// Creates the temporary file for the plan. Its name is always the same, so that the next run
+// removes what a killed run has left.
 absl::StatusOr<std::unique_ptr<StagedFile>> CreatePart(const std::string& plan) {
   const size_t base = plan.rfind('/') + 1;
   const std::string path = StrCat(plan.substr(0, base), ".", plan.substr(base), ".pack-part");
@@ -191,7 +191,7 @@ absl::StatusOr<std::unique_ptr<StagedFile>> CreatePart(const std::string& plan) 
   return staged;
 }
 
-// Whole or not at all, and never over a file that is there: it may be in use by workers.
+// Writes atomically, and never replaces a file: workers may be using it.
 absl::Status Write(const Plan& plan, const std::string& path) {
   ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, CreatePart(path));
   const std::string bytes = plan.ToBytes();
@@ -211,7 +211,7 @@ absl::Status Write(const Plan& plan, const std::string& path) {
   return status;
 }
 
-// The commands that build the plan, as two workers would; any other division will do.
+// Prints the commands that build the plan with two workers; any other division works.
 void SayWorkers(const Plan& plan, const CommandLine& line, Terminal& terminal) {
   const size_t shards = plan.shards().size(), half = (shards + 1) / 2;
   const std::string out = ShellQuoted(!line.pack().out.empty() ? line.pack().out

@@ -1,4 +1,4 @@
-// What prints the tables: completions and man.
+// The commands that print the tables: completions and man.
 #include "absl/strings/str_cat.h"
 #include "cli/commands/commands.h"
 #include "cli/flags/completions.h"

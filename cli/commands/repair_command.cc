@@ -33,7 +33,7 @@ using absl::StrCat;
 
 constexpr uint64_t kShownFiles = 20;  // of each kind
 
-// The shards of an index in a folder of its own say all that its manifest did.
+// If an index is in a separate folder, the shards contain everything that its manifest did.
 std::string IndexAgain(const std::string& out) {
   return StrCat("; an index of shards that lie elsewhere is made again by\n  ", TypedProgram(),
                 " index SHARDS -o ", ShellQuoted(out), " --overwrite");
@@ -81,7 +81,7 @@ void Watch(const RepairProgress& counts, Progress& progress) {
   });
 }
 
-// From the first copy that is the same dataset; `status` says what is wrong with the manifest.
+// Takes it from the first copy of the same dataset; `status` says what is wrong with the manifest.
 absl::StatusOr<Manifest> TakeManifest(const CommandLine& line, const absl::Status& status,
                                       RepairOptions& options, RepairedFile& taken,
                                       RepairProgress& counts, Terminal& terminal) {
@@ -99,7 +99,7 @@ absl::StatusOr<Manifest> TakeManifest(const CommandLine& line, const absl::Statu
     }
     if (IsLackOfResources(manifest.status()) || absl::IsCancelled(manifest.status()))
       return manifest.status();
-    // It may be of this copy alone.
+    // The problem may affect only this copy.
     if (absl::IsPermissionDenied(manifest.status()) || absl::IsUnavailable(manifest.status()))
       unread.Update(manifest.status());
     absl::StrAppend(&whys, "\n  ", std::string(manifest.status().message()));

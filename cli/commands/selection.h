@@ -1,5 +1,5 @@
-// Selection: the samples that info, ls, cat and extract read of a dataset, or of shards of any
-// tool.
+// Selection: the samples of a dataset, or of shards of any tool, that info, ls, cat and extract
+// read.
 //
 //   absl::StatusOr<Dataset> dataset = OpenInput(line.arguments);
 //   absl::StatusOr<Selection> selection = Selection::Make(*dataset, line);
@@ -7,9 +7,9 @@
 //   absl::Status walked = ForEachSample(*dataset, *selection, visit);
 //
 // Lifetime: a SampleRow is valid during the call.
-// Thread-safety: pure but for reading.
-// Errors: InvalidArgument for what is not there or no shard (exit 2), with the nearest split or
-// class; DataLoss; I/O Status.
+// Thread-safety: pure except for reading.
+// Errors: InvalidArgument for a path that does not exist or is not a shard (exit 2), with the
+// nearest split or class; DataLoss; I/O Status.
 // Units: bytes.
 #ifndef SHARDPACK_CLI_COMMANDS_SELECTION_H_
 #define SHARDPACK_CLI_COMMANDS_SELECTION_H_
@@ -30,11 +30,12 @@
 
 namespace shardpack::cli {
 
-// OpenInput, with a warning where labels have no names though manifests lie beside the shards.
+// OpenInput, with a warning if labels have no names although there are manifests next to the
+// shards.
 absl::StatusOr<Dataset> OpenShown(std::span<const std::string> paths, bool same_labels,
                                   Terminal& terminal);
 
-// --split, --label, --limit.
+// The flags --split, --label and --limit.
 struct Selection {
   std::string split;
   std::optional<int64_t> label;
@@ -50,14 +51,14 @@ struct SampleRow {
   uint64_t record = 0;  // within the shard
 };
 
-// Calls `visit` for each chosen sample, in order, until it answers false.
+// Calls `visit` for each selected sample, in order, until it returns false.
 absl::Status ForEachSample(const Dataset& dataset, const Selection& selection,
                            const std::function<bool(const SampleRow&)>& visit);
 
-// What the sample's index says of the image, or for a foreign shard, which has no such column, what
-// the image itself says; unknown when it cannot be read.
+// The image facts from the sample's index or, for a third-party shard, whose index has none, from
+// the image itself; unknown if it cannot be read.
 absl::StatusOr<ImageInfo> ImageOf(const Dataset& dataset, const SampleRow& row);
-// The same where the image's bytes have been read.
+// The same if the image's bytes have been read.
 ImageInfo ImageOf(const SampleRow& row, Bytes image);
 
 }  // namespace shardpack::cli

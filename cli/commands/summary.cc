@@ -30,7 +30,7 @@ constexpr size_t kShownClasses = 8;
 constexpr size_t kShownSkips = 3;
 constexpr size_t kShownPartSkips = 10;
 
-// "packed    9,998 of 10,000": the words at the left line up.
+// "packed    9,998 of 10,000": aligns the text after the first word.
 void SayRow(std::string_view word, std::string_view text, Terminal& terminal) {
   std::string padded(word);
   padded.resize(std::max<size_t>(10, padded.size() + 1), ' ');
@@ -79,7 +79,7 @@ void SaySkips(const FinishedRun& run, Terminal& terminal) {
     terminal.Say(StrCat("          ", answers));
 }
 
-// What all samples would take in the other formats that hold them, at most; of the smallest.
+// The smallest upper bound for the size of all samples in another format that can hold them.
 std::pair<std::string, uint64_t> SmallestOther(const Plan& plan) {
   const Listing& listing = plan.listing();
   std::pair<std::string, uint64_t> smallest;
@@ -108,8 +108,7 @@ std::pair<std::string, uint64_t> SmallestOther(const Plan& plan) {
   return smallest;
 }
 
-// Where the container takes as much as the images, a reader wants to know that another one would
-// not.
+// If the container adds as much as the images take, suggest a format that does not.
 void SaySize(const FinishedRun& run, Terminal& terminal) {
   const Manifest& manifest = run.report.manifest;
   const uint64_t images = manifest.facts.image_bytes, shards = ShardBytes(manifest);
@@ -167,7 +166,7 @@ void SayIgnored(const ManifestCounts& counts, Terminal& terminal) {
          terminal);
 }
 
-// Only what can be typed, and helps.
+// Suggests only flags that can be typed and that help.
 std::string WhyNoClasses(const Plan& plan) {
   const std::map<std::string, std::string>& source = plan.options().source;
   const std::vector<std::string>& folders = plan.listing().folders;
@@ -228,7 +227,7 @@ void AddRun(const RunReport& report, const std::string& out, double seconds, uin
   (*json)["peak_memory_bytes"] = PeakMemoryBytes();
 }
 
-// Readers that infer one schema from the first samples (Hugging Face datasets) refuse such shards.
+// Readers that infer a schema from the first samples (Hugging Face datasets) refuse such shards.
 void WarnOfMixedFields(const FinishedRun& run, Terminal& terminal) {
   const auto& formats = run.report.manifest.facts.image_formats;
   if (formats.size() < 2 || !run.plan.format().traits.image_field_follows_content ||
@@ -242,7 +241,7 @@ void WarnOfMixedFields(const FinishedRun& run, Terminal& terminal) {
                        "--image-field img gives all of them one"));
 }
 
-// Where nothing else lists them yet.
+// For skips that nothing else lists yet.
 void WarnOfPartsSkips(const FinishedRun& run, Terminal& terminal) {
   const std::vector<Skip>& skips = run.report.skips;
   if (skips.empty()) return;
@@ -297,7 +296,7 @@ void SaySummary(const FinishedRun& run, Terminal& terminal) {
                "; nothing to do", HowToLookAgain(run, tree)));
   } else {
     StrAppend(&packed, ", in ", FormatDuration(run.seconds));
-    // A run that kept shards of another has no rate of its own.
+    // A run that kept shards of an earlier one has no meaningful rate.
     if (run.seconds > 0 && run.report.kept_shards == 0) {
       StrAppend(
           &packed, " (",
@@ -346,7 +345,7 @@ std::string SummaryJson(const RunReport& report, const std::string& out, double 
                          {"splits", manifest.splits},
                          {"counts", Counts(manifest)},
                          {"pixels", manifest.facts.pixels}};
-  // Shards that were indexed in place have no options.
+  // Shards indexed in place have no options.
   if (const auto shuffle = manifest.options.find("shuffle"); shuffle != manifest.options.end()) {
     json["shuffle"] = shuffle->second == "on";
   }

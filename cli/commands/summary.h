@@ -1,10 +1,10 @@
-// Summary: what a build has done, for people (stderr) and for programs (one JSON object).
+// Summary: the result of a build, for people (stderr) and for programs (one JSON object).
 //
 //   SaySummary(run, terminal);
 //   results.Write(SummaryJson(report, "OUT", seconds, bytes_read));       // schema "shardpack.build/1"
 //
-// Lifetime: borrows for the call.
-// Thread-safety: pure but for the terminal.
+// Lifetime: borrows during the call.
+// Thread-safety: pure except for the terminal.
 // Units: bytes, seconds.
 #ifndef SHARDPACK_CLI_COMMANDS_SUMMARY_H_
 #define SHARDPACK_CLI_COMMANDS_SUMMARY_H_
@@ -22,16 +22,16 @@ struct FinishedRun {
   const RunReport& report;
   std::string out;
   double seconds = 0;
-  uint64_t bytes_in = 0;       // read in this run
-  bool plan_is_given = false;  // which decides what else flags would
-  bool part = false;           // of a worker
+  uint64_t bytes_in = 0;       // bytes read in this run
+  bool plan_is_given = false;  // it decides what flags would decide otherwise
+  bool part = false;           // a worker's
 };
 
 void SaySummary(const FinishedRun& run, Terminal& terminal);
 std::string SummaryJson(const RunReport& report, const std::string& out, double seconds,
                         uint64_t bytes_in);
 
-// A worker's part, which has no manifest yet.
+// Prints the result of a worker's part, which has no manifest yet.
 void SayPart(const FinishedRun& run, Terminal& terminal);
 std::string PartJson(const FinishedRun& run);
 

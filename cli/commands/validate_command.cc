@@ -57,7 +57,7 @@ absl::StatusOr<ValidationReport> Validate(const CommandLine& line, Terminal& ter
   if (!flags.against.empty()) {
     IoPool pool(line.run.io_depth);
     const absl::StatusOr<Manifest> manifest =
-        Manifest::Read(line.arguments[0]);  // damage is for the validator to report
+        Manifest::Read(line.arguments[0]);  // the validator reports damage
     ASSIGN_OR_RETURN(AgainstSource source,
                      OpenAgainst(flags.against, manifest.ok() ? *manifest : Manifest(), pool));
     against.open_source = std::move(source.open);
@@ -84,7 +84,7 @@ absl::StatusOr<ValidationReport> Validate(const CommandLine& line, Terminal& ter
         ValidateDataset(line.arguments[0], AllFormats(), against, counts, StopSignal());
     if (report.ok() && !gap.empty()) report->not_checked.push_back(gap);
     const absl::StatusOr<Manifest> manifest = Manifest::Read(line.arguments[0]);
-    // In a folder that pack has made it is an error, and was named.
+    // In a folder made by pack this is an error, which was already reported.
     if (report.ok() && manifest.ok() && manifest->adopted()) {
       std::string unlisted = UnlistedShards(line.arguments[0], *manifest);
       if (!unlisted.empty()) report->not_checked.push_back(std::move(unlisted));

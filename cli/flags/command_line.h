@@ -1,5 +1,5 @@
-// CommandLine: what a user has asked for, as the rows of the table of flags store it: what is
-// common to all verbs, and the flags of the verb.
+// CommandLine: the parsed command line, filled in by the table of flags: what all verbs share, and
+// the flags of the verb.
 //
 //   absl::StatusOr<CommandLine> line = ParseCommandLine(argc, argv);    // parse.h
 //   if (line->verb == Verb::kBuild) return RunBuild(*line);
@@ -24,11 +24,11 @@
 
 namespace shardpack::cli {
 
-// Where bench brings batches to: only read and decoded; or further, to a GPU, or for comparison
-// through the same code to host memory.
+// The destination of bench's batches: none (only read and decode), a GPU, or host memory by the
+// same code path as a GPU, for comparison.
 enum class DeviceChoice : uint8_t { kCpu, kCuda, kHost };
 
-// Of build, plan, convert and commit.
+// Flags of build, plan, convert and commit.
 struct PackFlags {
   PackRequest request;  // paths and given: see RequestOf
   std::string out, classes_file, plan_file, write_plan;
@@ -46,7 +46,7 @@ struct ValidateFlags {
   std::string level = "full", against;
   uint64_t subset = 1, subsets = 1;  // --subset n/t, n from 1
   double sample = 1;
-  double max_seconds = 0;  // 0 = no bound
+  double max_seconds = 0;  // 0 = no limit
 };
 
 struct RepairFlags {
@@ -55,9 +55,9 @@ struct RepairFlags {
   bool dry_run = false;
 };
 
-// Of info, ls, cat and extract.
+// Flags of info, ls, cat and extract.
 struct SampleFlags {
-  std::string out, list;  // of extract
+  std::string out, list;  // only for extract
   std::string split, field;
   std::optional<std::string> label;
   uint64_t limit = 0;  // 0 = all
@@ -68,24 +68,25 @@ struct SampleFlags {
 struct BenchFlags {
   std::string split;
   uint64_t seed = 0;
-  uint32_t batch = 256, decode_size = 0;  // 0: not decoded
+  uint32_t batch = 256, decode_size = 0;  // 0: do not decode
   uint64_t epochs = 3;
   OrderMode order = OrderMode::kShuffle;
   bool check_hashes = true;
   DeviceChoice device = DeviceChoice::kCpu;
-  uint64_t rate = 1786;  // images per second of a consumer whose waits are counted; 0: none
+  uint64_t rate =
+      1786;  // images per second that a consumer takes, whose waits are counted; 0: no consumer
 };
 
-// Of completions and man.
+// Flags of completions and man.
 struct PrintFlags {
   bool markdown = false;
 };
 
-// Of every verb that works for a while.
+// Flags of every verb that runs for a while.
 struct RunFlags {
-  int jobs = 0;  // 0 = the cores that this process may use
+  int jobs = 0;  // 0 = all cores available to this process
   int io_depth = 32;
-  uint64_t memory_bytes = 0;  // 0: memory_share counts
+  uint64_t memory_bytes = 0;  // 0: use memory_share
   double memory_share = 0.25;
   bool fsync = true;
   std::optional<Digest> expect;
@@ -99,20 +100,20 @@ using VerbFlags = std::variant<PackFlags, IndexFlags, ValidateFlags, RepairFlags
 
 struct CommandLine {
   Verb verb = Verb::kBuild;
-  std::vector<std::string> arguments;  // what is not a flag
+  std::vector<std::string> arguments;  // words that are not flags
   std::string program = "pack";        // as it was called
-  std::vector<std::string> words;      // all of the command line after the program
-  std::set<std::string> given;         // the flags that were given, by long name
+  std::vector<std::string> words;      // the command line after the program
+  std::set<std::string> given;         // long names of the flags that were given
 
-  std::string help_flag;  // of `pack help FLAG`
+  std::string help_flag;  // for `pack help FLAG`
   bool help = false, version = false, json = false, quiet = false;
   ProgressMode progress = ProgressMode::kAuto;
   std::string config;
 
   RunFlags run;
-  VerbFlags flags;  // those of `verb`
+  VerbFlags flags;  // the flags of `verb`
 
-  // The verb, with the defaults of its flags.
+  // Sets the verb, and its flags to their defaults.
   void SetVerb(Verb to);
 
   bool Given(const std::string& flag) const { return given.contains(flag); }
@@ -132,7 +133,7 @@ struct CommandLine {
   const PrintFlags& print() const { return std::get<PrintFlags>(flags); }
 };
 
-// The whole command as a user may type it again.
+// The whole command, in a form that can be typed again.
 std::string TypedCommand(const CommandLine& line);
 
 }  // namespace shardpack::cli

@@ -13,7 +13,7 @@ namespace {
 using absl::StrAppend;
 using absl::StrCat;
 
-// The long and short words of a flag.
+// The long and short spelling of a flag.
 std::vector<std::string> Words(const Flag& flag) {
   std::vector<std::string> words = {StrCat("--", std::string(flag.name))};
   if (flag.kind == FlagKind::kNegatable) words.push_back(StrCat("--no-", std::string(flag.name)));
@@ -24,14 +24,14 @@ std::vector<std::string> Words(const Flag& flag) {
 bool IsFolder(const Flag& flag) { return flag.value == "DIR"; }
 bool IsFile(const Flag& flag) { return flag.value == "FILE"; }
 
-// Inside single quotes of any of the three shells; the tables hold no other special characters.
+// For single quotes in any of the three shells; the tables contain no other special characters.
 std::string Quoted(std::string_view text) {
   std::string out;
   for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out;
 }
 
-// zsh gives brackets and colons in a description a meaning.
+// Brackets and colons in a description have a meaning in zsh.
 std::string ZshText(std::string_view text) {
   std::string out;
   for (const char c : Quoted(text)) {
@@ -65,7 +65,7 @@ std::string BashCompletions() {
     for (const Flag* flag : FlagsOf(verb.verb)) {
       const std::vector<std::string> allowed = AllowedValues(*flag);
       if (flag->value.empty()) continue;
-      std::string action = ":";  // a value of any kind: nothing to offer
+      std::string action = ":";  // any value: offer nothing
       if (!allowed.empty())
         action =
             StrCat("COMPREPLY=($(compgen -W '", absl::StrJoin(allowed, " "), "' -- \"$word\"))");
@@ -134,7 +134,7 @@ std::string FishCompletions() {
               " -d '", Quoted(verb.summary), "'\n");
   }
   for (const VerbSpec& verb : AllVerbs()) {
-    // build is also what it is without a verb.
+    // build also applies without a verb.
     const std::string when =
         verb.verb == Verb::kBuild
             ? StrCat("not __fish_seen_subcommand_from ", verbs.substr(verbs.find(' ') + 1))

@@ -1,5 +1,4 @@
-// Completions: what a shell needs to complete the words of `pack`, made from the tables of verbs
-// and flags.
+// Completions: shell completions of `pack`, made from the tables of verbs and flags.
 //
 //   std::cout << BashCompletions();
 #ifndef SHARDPACK_CLI_FLAGS_COMPLETIONS_H_

@@ -29,14 +29,15 @@ void SayHowToGoOn(ExitCode code, const std::string& kept, const CommandLine& lin
 
 namespace {
 
-// Behind a "--" there are no flags.
+// There are no flags after "--".
 CommandLine WithFlags(CommandLine line, const FlagWords& flags) {
   line.words.insert(std::find(line.words.begin(), line.words.end(), "--"), flags.begin(),
                     flags.end());
   return line;
 }
 
-// Of the same source to the same place; a plan has none, and is told what its source is.
+// The command to convert the same source to the same place; a plan has no such command, so it names
+// its source.
 std::string ConvertCommand(const CommandLine& line) {
   const PackFlags& pack = line.pack();
   if (pack.out.empty()) return TypedCommand(WithFlags(line, {"--input-format", "dataset"}));
@@ -45,7 +46,7 @@ std::string ConvertCommand(const CommandLine& line) {
                       pack.request.format.empty() ? "" : absl::StrCat(" -f ", pack.request.format));
 }
 
-// A flag that is offered with another value.
+// Removes a flag that is suggested with another value.
 void RemoveValue(const std::string& flag, std::vector<std::string>& words) {
   std::erase_if(words, [&](const std::string& word) { return word.starts_with(flag + "="); });
   const auto end = std::find(words.begin(), words.end(), "--");
@@ -70,7 +71,7 @@ absl::Status WithCommands(const absl::Status& status, const CommandLine& line) {
       continue;
     }
     CommandLine typed = line;
-    // What it offers is more than --strict allows.
+    // The suggested value is higher than --strict allows.
     if (!words.empty() && words[0] == "--max-skip") {
       std::erase(typed.words, "--strict");
       RemoveValue(words[0], typed.words);
@@ -82,7 +83,7 @@ absl::Status WithCommands(const absl::Status& status, const CommandLine& line) {
 }
 
 bool AsksForJson(std::span<const std::string> words) {
-  const auto end = std::find(words.begin(), words.end(), "--");  // what follows are no flags
+  const auto end = std::find(words.begin(), words.end(), "--");  // the words after it are not flags
   return std::find(words.begin(), end, "--json") != end;
 }
 
@@ -92,10 +93,10 @@ ExitCode FinishCommand(bool json, ExitCode code, Terminal& terminal) {
   const nlohmann::ordered_json error = {
       {"schema", "shardpack.error/1"}, {"code", static_cast<int>(code)}, {"message", message}};
   Results results;
-  // A message has no bytes but those of a terminal's text; but nothing may stop an error's way out.
+  // A message only contains valid text; but nothing may stop an error from being reported.
   results.Write(error.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
                 "\n");
-  (void)results.Finish();  // the code says already that something went wrong
+  (void)results.Finish();  // the exit code already reports an error
   return code;
 }
 

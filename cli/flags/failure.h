@@ -1,4 +1,4 @@
-// Fail: says on stderr why a command ends early, and answers its exit code.
+// Fail: prints on stderr why a command ends early, and returns its exit code.
 //
 //   if (!plan.ok()) return Fail(plan.status(), terminal);
 //   return FinishResults(results, ExitCode::kDone, terminal);
@@ -17,29 +17,29 @@
 
 namespace shardpack::cli {
 
-// Remembered by the terminal as well, for FinishCommand. A Cancelled status is said in one word:
-// the user has asked for it.
+// The terminal also remembers the message, for FinishCommand. A Cancelled status is reported in one
+// word, because the user asked for it.
 ExitCode Fail(const absl::Status& status, Terminal& terminal);
 
-// After a command that has ended early: `kept`, and the command that goes on. Only after errors
-// that another run may not meet: I/O, a signal.
+// After a command that has ended early: prints `kept`, and the command that resumes. Only after
+// errors that may not happen again: I/O, a signal.
 void SayHowToGoOn(ExitCode code, const std::string& kept, const CommandLine& line,
                   Terminal& terminal);
 
-// The status with the commands to type, where it offers flags.
+// Adds the commands to type, if the status suggests flags.
 absl::Status WithCommands(const absl::Status& status, const CommandLine& line);
 
-// Whether a command line that could not be understood asks for JSON.
+// Whether a command line that could not be parsed asks for JSON.
 bool AsksForJson(std::span<const std::string> words);
 
-// The last that a command does: with `json`, what Fail was told is the last line of stdout too, as
-// one object of the schema "shardpack.error/1" with code and message.
+// The last step of a command: with `json`, also prints the message given to Fail as the last line
+// of stdout, as one object of the schema "shardpack.error/1" with code and message.
 ExitCode FinishCommand(bool json, ExitCode code, Terminal& terminal);
 
-// Closes the results; an error of writing them is said and makes the code worse.
+// Closes the results; a write error is reported and makes the exit code worse.
 ExitCode FinishResults(Results& results, ExitCode code, Terminal& terminal);
 
-// The same of text that is all a command prints.
+// The same for a command that prints only this text.
 ExitCode PrintResult(std::string_view text, Terminal& terminal);
 
 }  // namespace shardpack::cli

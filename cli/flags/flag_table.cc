@@ -1,4 +1,4 @@
-// The table of flags, and what each does with its value.
+// The table of flags, and how each stores its value.
 #include <algorithm>
 #include <limits>
 
@@ -50,7 +50,7 @@ Status KeepAtLeastOne(absl::StatusOr<uint64_t> parsed, uint64_t* into) {
   return Keep(std::move(parsed), into);
 }
 
-// 1 to `most`.
+// Stores a number from 1 to `most`.
 Status KeepBelow(Text text, uint64_t most, uint32_t* into) {
   const absl::StatusOr<uint64_t> count = ParseCount(text);
   if (!count.ok() || *count < 1 || *count > most) {
@@ -75,7 +75,7 @@ Status KeepWord(Text text, Enum* into) {
   return absl::OkStatus();
 }
 
-// The same for choices whose words stand in the table alone.
+// The same for choices whose words are only in the table.
 template <typename Enum>
 Status KeepChoice(Text text, std::initializer_list<std::string_view> names, Enum* into) {
   *into = static_cast<Enum>(std::find(names.begin(), names.end(), text) - names.begin());
@@ -141,7 +141,8 @@ Status StoreExpect(Text text, Line& line) {
 Status StoreShardsRange(Text text, Line& line) {
   const auto range = ParseRange(text);
   if (!range.ok()) return range.status();
-  // What the plan has is looked up later; numbers that no plan has must not overflow until then.
+  // Whether the plan has these shards is checked later; until then, numbers that are too large must
+  // not overflow.
   constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
   line.pack().output.shards_range.emplace(std::min(range->first, kMost),
                                           std::min(range->second, kMost) + 1);
@@ -163,7 +164,7 @@ Status StoreSubset(Text text, Line& line) {
 }
 
 Status StoreShardSize(Text text, Line& line) {
-  Request(line).plan.shard_bytes = 0;  // chosen by the plan
+  Request(line).plan.shard_bytes = 0;  // the plan decides
   return text == "auto" ? absl::OkStatus()
                         : KeepAtLeastOne(ParseSize(text), &Request(line).plan.shard_bytes);
 }
@@ -198,7 +199,7 @@ Status StoreQuality(Text text, Line& line) {
   return kept;
 }
 
-// keep, drop, or what it is blended onto: "#ffffff".
+// keep, drop, or the background color: "#ffffff".
 Status StoreAlpha(Text text, Line& line) {
   TransformOptions& pixels = Request(line).plan.pixels;
   pixels.alpha = text == "keep"   ? AlphaChange::kKeep

@@ -1,12 +1,12 @@
-// ReadGivenFile: the text of a file that the user has named with a flag.
+// ReadGivenFile: reads the text of a file named by a flag.
 //
 //   absl::StatusOr<std::string> text = ReadGivenFile("--classes", line.classes_file, kMaxClassesBytes);
 //
-// Never waits for a FIFO, never reads what has no end.
+// It never waits for a FIFO and never reads an endless file.
 //
 // Thread-safety: any thread.
-// Errors: InvalidArgument (exit 2), naming the flag, for a file that is not there, may not be read,
-// is not a regular file or too large; other errors of reading as they are.
+// Errors: InvalidArgument (exit 2), naming the flag, for a file that does not exist, is not
+// readable, is not a regular file or is too large; other read errors unchanged.
 // Units: bytes.
 #ifndef SHARDPACK_CLI_FLAGS_GIVEN_FILE_H_
 #define SHARDPACK_CLI_FLAGS_GIVEN_FILE_H_

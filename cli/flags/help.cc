@@ -16,7 +16,7 @@ std::string Padded(std::string text, size_t columns) {
   return text;
 }
 
-// "name   doc (default)", the doc wrapped; a long spelling gets a line of its own.
+// "name   doc (default)", with doc wrapped; a long spelling gets a separate line.
 void AppendFlag(const Flag& flag, size_t column, std::string* out) {
   std::string spelling = StrCat("  ", Spelling(flag, /*with_letter=*/true));
   std::string doc(flag.doc);
@@ -59,10 +59,11 @@ void AppendRarer(Verb verb, std::string* out) {
     names.clear();
   };
   for (const Flag* flag : FlagsOf(verb)) {
-    if (flag->common || flag->name == "version") continue;  // of the program: the overview has it
+    if (flag->common || flag->name == "version")
+      continue;  // belongs to the program: the overview has it
     if (flag->group != group) flush();
     group = flag->group;
-    // A value of many words says more in the manual.
+    // Values with many words are explained in the manual.
     const bool short_value = flag->value.size() <= 16;
     names.push_back(short_value ? Spelling(*flag, false) : StrCat("--", std::string(flag->name)));
   }

@@ -1,5 +1,5 @@
-// Help: the help pages, made from the tables of verbs and flags. Each fits a screen: 40 lines of
-// 100 columns.
+// Help: the help pages, made from the tables of verbs and flags. Each page fits on a screen: 40
+// lines of 100 columns.
 //
 //   std::cout << VerbHelp(Verb::kBuild);
 //   std::cout << Overview();                              // pack --help
@@ -22,14 +22,13 @@ inline constexpr size_t kHelpLines = 40;
 std::string Overview();
 std::string VerbHelp(Verb verb, bool all = false);
 
-// What each verb's flag of that name means; "" when no verb has one.
+// The meaning of the flag for each verb that has it; "" if none has it.
 std::string FlagHelp(std::string_view name);
 
 // "pack validate DATASET|SHARD... [flags]"
 std::string Usage(const VerbSpec& verb);
 
-// `words` joined by `between`, broken before `columns`, each further line begun with `indent`
-// blanks.
+// `words` joined by `between`, wrapped at `columns`; further lines begin with `indent` spaces.
 std::string Wrapped(std::string_view first, const std::vector<std::string>& words,
                     std::string_view between, size_t indent, size_t columns);
 

@@ -1,4 +1,4 @@
-// Everything that is made from the tables: help pages, manual, completions, docs/cli.md.
+// Tests everything made from the tables: help pages, manual, completions, docs/cli.md.
 #include "cli/flags/help.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST(Help, EachPageFitsAScreen) {
     SCOPED_TRACE(verb.name);
     const std::string page = VerbHelp(verb.verb);
     ExpectOneScreen(page);
-    // The example comes before the usage, the exit codes last.
+    // The example comes before the usage, and the exit codes come last.
     EXPECT_LT(page.find(verb.example), page.find("Usage:"));
     EXPECT_LT(page.find("Usage:"), page.find("Exit codes: 0 done"));
     for (const Flag* flag : FlagsOf(verb.verb)) {
@@ -53,7 +53,7 @@ TEST(Help, TheLongPageExplainsEveryFlag) {
     SCOPED_TRACE(verb.name);
     std::string page = VerbHelp(verb.verb, /*all=*/true);
     for (const std::string& line : Lines(page)) EXPECT_LE(line.size(), kHelpColumns) << line;
-    for (size_t at = 0; (at = page.find('\n', at)) != std::string::npos;) {  // as one line
+    for (size_t at = 0; (at = page.find('\n', at)) != std::string::npos;) {  // join lines
       page.replace(at,
                    page.find_first_not_of(" \n", at) == std::string::npos
                        ? 1
@@ -112,14 +112,14 @@ int ShellAccepts(const std::string& text, const char* shell) {
 
 TEST(Generated, BashReadsItsCompletions) {
   EXPECT_EQ(ShellAccepts(BashCompletions(), "bash"), 0);
-  EXPECT_NE(ShellAccepts("case x in\n", "bash"), 0);  // bash -n does see an error
+  EXPECT_NE(ShellAccepts("case x in\n", "bash"), 0);  // bash -n detects an error
 }
 
-// What the function answers to the words of a command line, the last of which is being typed.
+// The completions for a command line whose last word is being typed.
 std::string Completed(const std::string& words) {
   const std::string script = testing::TempDir() + "/complete.sh",
                     answer = testing::TempDir() + "/answer";
-  // Completions of file names must not find any.
+  // There must be no files that completions of file names could find.
   std::ofstream(script) << BashCompletions() << "mkdir -p " << testing::TempDir() << "/empty && cd "
                         << testing::TempDir() << "/empty\n"
                         << "COMP_WORDS=(" << words

@@ -15,7 +15,7 @@ namespace {
 using absl::StrAppend;
 using absl::StrCat;
 
-// Text for roff: a leading dot or quote is a request, a bare minus becomes a hyphen.
+// Escapes text for roff: a leading dot or quote is a request, and a bare minus becomes a hyphen.
 std::string Roff(std::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -37,7 +37,7 @@ std::string Default(const Flag& flag) {
   return fallback.empty() ? "" : StrCat("default: ", fallback);
 }
 
-// In a cell of a Markdown table.
+// Escapes text for a cell of a Markdown table.
 std::string Cell(std::string_view text) {
   std::string out;
   for (const char c : text) out += c == '|' ? std::string("\\|") : std::string(1, c);

@@ -11,13 +11,13 @@
 
 namespace shardpack::cli {
 
-// The line of docs/cli.md from which on it is MarkdownReference().
+// The line of docs/cli.md at which MarkdownReference() begins.
 inline constexpr std::string_view kReferenceMark =
     "<!-- From here on made by `pack man --as markdown`; cli/update_docs.sh brings it up to date. "
     "-->\n";
 
 std::string ManualPage();         // roff, macros of man(7)
-std::string MarkdownReference();  // kReferenceMark and all after it
+std::string MarkdownReference();  // kReferenceMark and everything after it
 
 }  // namespace shardpack::cli
 

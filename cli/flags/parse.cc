@@ -24,14 +24,14 @@ namespace {
 using absl::InvalidArgumentError;
 using absl::StrCat;
 
-// The values of each flag as they were typed, in order.
+// The values of each flag as typed, in order.
 using Values = std::map<const Flag*, std::vector<std::string>>;
 
-// What cannot be looked at may be there: what reads it says what is wrong with it, as with a link
-// to nothing.
+// A path that cannot be inspected may exist; reading it reports the problem. The same applies to a
+// dangling link.
 bool MayExist(const std::string& path) { return Exists(path).value_or(true); }
 
-// What other tools call our verbs.
+// Names that other tools use for our verbs.
 struct Synonym {
   std::string_view word, command;
 };
@@ -51,7 +51,7 @@ constexpr std::array<Synonym, 15> kSynonyms = {{{"verify", "pack validate"},
                                                 {"manual", "pack man"},
                                                 {"version", "pack --version"}}};
 
-// The command that was meant, with its question; "" when no word of ours is near.
+// The suggested command as a question; "" if no word of ours is close.
 std::string Meant(const std::string& word) {
   for (const Synonym& synonym : kSynonyms) {
     if (synonym.word == word) return StrCat("; did you mean ", std::string(synonym.command), "?");
@@ -64,7 +64,7 @@ std::string HelpHint(const CommandLine& line) {
   return StrCat(" (pack ", std::string(SpecOf(line.verb).name), " --help lists the flags)");
 }
 
-// Takes the verb off the words.
+// Removes the verb from the words.
 absl::Status TakeVerb(CommandLine* line, std::vector<std::string>* words) {
   if (words->empty()) {
     line->help = true;
@@ -96,7 +96,7 @@ absl::Status TakeVerb(CommandLine* line, std::vector<std::string>* words) {
     if (FindVerb(topic) == nullptr && !topic.starts_with("-")) return NoSuchVerb(topic);
     return TakeVerb(line, words);
   }
-  // Any other word may be a source that is not there: build says so.
+  // Any other word may be a missing source, which build reports.
   return Meant(first).empty() ? absl::OkStatus() : NoSuchVerb(first);
 }
 
@@ -115,7 +115,7 @@ absl::Status UnknownFlag(const std::string& word, const CommandLine& line) {
   if (FindFlag(line.verb, name) != nullptr) {
     return InvalidArgumentError(StrCat(message, "; long flags have two dashes: --", name));
   }
-  // "-j8" is a letter and its value.
+  // "-j8" is a letter with its value.
   const auto has_letter = [&](Verb verb) {
     return dashes == 1 && std::ranges::any_of(FlagsOf(verb), [&](const Flag* flag) {
              return flag->letter != 0 && name.starts_with(flag->letter);
@@ -132,7 +132,7 @@ absl::Status UnknownFlag(const std::string& word, const CommandLine& line) {
   return InvalidArgumentError(StrCat(message, meant, meant.empty() ? HelpHint(line) : ""));
 }
 
-// Lets CLI11 take the words apart by the flags of the verb.
+// Lets CLI11 parse the words with the flags of the verb.
 absl::Status Split(const std::vector<std::string>& words, CommandLine* line, Values* values) {
   CLI::App app;
   app.set_help_flag();
@@ -150,7 +150,7 @@ absl::Status Split(const std::vector<std::string>& words, CommandLine* line, Val
   }
   app.add_option("arguments", line->arguments)->allow_extra_args();
   try {
-    // CLI11 takes them last first.
+    // CLI11 expects them in reverse order.
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::ArgumentMismatch& error) {
     for (const auto& [flag, option] : options) {
@@ -166,7 +166,7 @@ absl::Status Split(const std::vector<std::string>& words, CommandLine* line, Val
   }
   for (const std::string& word : app.remaining()) {
     if (word != "--")
-      return UnknownFlag(word, *line);  // the mark before words that are no flags stays behind
+      return UnknownFlag(word, *line);  // the "--" before words that are not flags is kept
   }
   for (const auto& [flag, option] : options) {
     if (option->count() > 0) (*values)[flag] = option->results();
@@ -174,7 +174,7 @@ absl::Status Split(const std::vector<std::string>& words, CommandLine* line, Val
   return absl::OkStatus();
 }
 
-// How the value of a flag names files; nullopt when it names none.
+// How the value of a flag refers to files; nullopt if it does not.
 std::optional<PathUse> UseOf(const Flag& flag) {
   if (flag.name == "out") return PathUse::kWritesFolder;
   if (flag.name == "write") return PathUse::kWritesFile;
@@ -197,7 +197,8 @@ absl::Status RefuseUrls(const Flag& flag, const std::vector<std::string>& values
 absl::Status RefuseUrls(const CommandLine& line) {
   for (size_t i = 0; i < line.arguments.size(); ++i) {
     const std::string& argument = line.arguments[i];
-    if (SchemeOf(argument).empty() || (line.verb == Verb::kCat && i > 0)) continue;  // a key
+    if (SchemeOf(argument).empty() || (line.verb == Verb::kCat && i > 0))
+      continue;  // cat's second argument is a key
     const bool written = line.verb == Verb::kExtract && i + 1 == line.arguments.size() && i > 0;
     return RefuseUrl(StrCat("pack ", std::string(SpecOf(line.verb).name)), argument,
                      written ? PathUse::kWritesFolder : PathUse::kReads);
@@ -207,8 +208,8 @@ absl::Status RefuseUrls(const CommandLine& line) {
 
 absl::Status StoreAll(const Flag& flag, const std::vector<std::string>& values, CommandLine* line) {
   RETURN_IF_ERROR(RefuseUrls(flag, values));
-  // Of a flag with one value the last counts, so that a command can be repeated with something
-  // added at its end.
+  // For a flag with one value the last one wins, so that a command can be repeated with an addition
+  // at its end.
   const size_t first = flag.kind == FlagKind::kRepeated ? 0 : values.size() - 1;
   for (size_t i = first; i < values.size(); ++i) {
     RETURN_IF_ERROR(StoreFlag(flag, values[i], *line));
@@ -216,7 +217,7 @@ absl::Status StoreAll(const Flag& flag, const std::vector<std::string>& values, 
   return absl::OkStatus();
 }
 
-// A table within a table within ...: the parser's time grows with its square.
+// Limits nested tables: the parser's time is quadratic in the depth.
 absl::Status CheckDepth(std::string_view text) {
   constexpr ptrdiff_t kMaxDepth = 8;
   for (size_t number = 1; !text.empty(); ++number) {
@@ -247,7 +248,7 @@ absl::StatusOr<std::vector<CLI::ConfigItem>> ReadConfig(const std::string& path)
   }
 }
 
-// The flags of the file that the command line does not give.
+// Stores the flags of the config file that the command line does not set.
 absl::Status StoreConfig(const std::string& path, const Values& typed, CommandLine* line) {
   ASSIGN_OR_RETURN(const std::vector<CLI::ConfigItem> items, ReadConfig(path));
   std::vector<std::string> names;
@@ -329,7 +330,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(std::string program, std::vector<st
   }
   if (line.help || line.version) return line;
   if (PackFlags* pack = std::get_if<PackFlags>(&line.flags)) {
-    // Where nothing is said of the top folders; what a manifest records says all of it.
+    // The default if the meaning of the top folders is not set. A manifest records all of it.
     FolderSourceOptions& source = pack->request.source;
     const bool top_is_class = source.label_dir_given && source.label_dir == 0;
     source.find_splits = !line.Given("split-by") && !top_is_class;

@@ -1,14 +1,14 @@
-// ParseCommandLine: the words that a user typed, as a CommandLine.
+// ParseCommandLine: parses the words typed by the user into a CommandLine.
 //
 //   absl::StatusOr<CommandLine> line = ParseCommandLine("pack", {"photos/", "-o", "shards/"});
 //   if (line.ok() && line->help) PrintHelp(*line);
 //
-// The first word is a verb; when it is none, the verb is build. CLI11 takes the words apart, the
-// table of flags says what they mean.
+// If the first word is not a verb, the verb is build. CLI11 splits the words; the table of flags
+// interprets them.
 //
-// Thread-safety: pure but for reading --config.
-// Errors: InvalidArgument (exit 2) with the nearest flag, verb or value; no exception of CLI11
-// leaves this file.
+// Thread-safety: pure except for reading --config.
+// Errors: InvalidArgument (exit 2) with the nearest flag, verb or value; exceptions of CLI11 do not
+// leave this file.
 #ifndef SHARDPACK_CLI_FLAGS_PARSE_H_
 #define SHARDPACK_CLI_FLAGS_PARSE_H_
 
@@ -21,10 +21,10 @@
 
 namespace shardpack::cli {
 
-// `words` is the command line after the program's name.
+// `words` is the command line after the program name.
 absl::StatusOr<CommandLine> ParseCommandLine(std::string program, std::vector<std::string> words);
 
-// Of a first word that is no verb, and a file as little: the verb that was meant, or all of them.
+// The error for a first word that is neither a verb nor a file: suggests a verb, or lists them all.
 absl::Status NoSuchVerb(const std::string& word);
 
 }  // namespace shardpack::cli

@@ -105,13 +105,13 @@ TEST(Parse, ValuesArriveWhereTheyBelong) {
 }
 
 TEST(Parse, TheDefaultsAreThoseOfTheTable) {
-  // What the table promises in words must be what a run without flags does.
+  // The defaults documented in the table must match those of a run without flags.
   const CommandLine bare = Parsed({"photos"});
   for (const Flag* flag : FlagsOf(Verb::kBuild)) {
     if (flag->fallback.empty() || flag->kind != FlagKind::kValue) continue;
     CommandLine line;
     const absl::Status stored = StoreFlag(*flag, DefaultWord(*flag), line);
-    if (!stored.ok()) continue;  // a default in words: "the cores"
+    if (!stored.ok()) continue;  // a default described in words: "the cores"
     EXPECT_EQ(line.pack().request.plan.ToMap(), bare.pack().request.plan.ToMap()) << flag->name;
     EXPECT_EQ(line.pack().request.source.ToMap(), bare.pack().request.source.ToMap()) << flag->name;
     EXPECT_EQ(line.run.memory_share, bare.run.memory_share);

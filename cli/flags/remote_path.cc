@@ -11,7 +11,7 @@ namespace {
 
 using absl::StrCat;
 
-// The last component, which becomes the name here; "data" for a bucket as a whole.
+// The last component, which becomes the local name; "data" for a whole bucket.
 std::string LocalName(std::string_view url) {
   while (url.ends_with('/')) url.remove_suffix(1);
   std::string_view rest = url.substr(url.find("://") + 3);
@@ -19,7 +19,7 @@ std::string LocalName(std::string_view url) {
   return slash == std::string_view::npos ? "data" : std::string(rest.substr(slash + 1));
 }
 
-// One that copies from `from` to `to`; "" where no tool is known for the scheme.
+// The command that copies `from` to `to`; "" if no tool is known for the scheme.
 std::string CopyCommand(const std::string& scheme, bool file, const std::string& from,
                         const std::string& to) {
   const std::string both = StrCat(" ", ShellQuoted(from), " ", ShellQuoted(to));

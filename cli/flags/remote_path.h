@@ -1,8 +1,8 @@
-// RefuseUrl: what to do instead of giving `pack` a URL, which it cannot read or write.
+// RefuseUrl: the error for a URL, which `pack` cannot read or write, with an alternative.
 //
 //   if (!SchemeOf(path).empty()) return RefuseUrl("-o", path, PathUse::kWritesFolder);
 //
-// Errors: it is one, InvalidArgument (exit 2), with the command that copies the files.
+// Errors: returns InvalidArgument (exit 2) with the command that copies the files.
 #ifndef SHARDPACK_CLI_FLAGS_REMOTE_PATH_H_
 #define SHARDPACK_CLI_FLAGS_REMOTE_PATH_H_
 

@@ -14,7 +14,8 @@ char Lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned 
 }  // namespace
 
 size_t EditDistance(std::string_view a, std::string_view b) {
-  // Rows of the dynamic programme: two back, one back, this one (optimal string alignment).
+  // Rows of the dynamic programme: two back, one back, and the current one (optimal string
+  // alignment).
   std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) last[j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {
@@ -34,8 +35,7 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 }
 
 std::string Nearest(std::string_view typed, std::span<const std::string> words) {
-  // A word typed at length is no typing error of anything here, and the programme above is
-  // quadratic.
+  // A long word is not a typing error, and the dynamic programme above is quadratic.
   if (typed.size() < 2 || typed.size() > 64) return "";
   std::string best;
   size_t best_distance = std::max<size_t>(1, typed.size() / 3) + 1;

@@ -1,7 +1,7 @@
-// Suggest: the word that somebody meant who typed another one.
+// Suggest: finds the word that a user probably meant.
 //
 //   std::vector<std::string> words = {"validate", "plan"};
-//   std::string meant = Nearest("valdate", words);         // "validate"; "" when nothing is near
+//   std::string meant = Nearest("valdate", words);         // "validate"; "" if nothing is close
 //   std::string tail = DidYouMean("valdate", words);       // "; did you mean validate?" or ""
 #ifndef SHARDPACK_CLI_FLAGS_SUGGEST_H_
 #define SHARDPACK_CLI_FLAGS_SUGGEST_H_
@@ -13,12 +13,11 @@
 
 namespace shardpack::cli {
 
-// Insertions, deletions, substitutions and swaps of neighbours that lead from one to the other,
-// case not counted.
+// The number of insertions, deletions, substitutions and swaps of neighbours from one word to the
+// other, ignoring case.
 size_t EditDistance(std::string_view a, std::string_view b);
 
-// The nearest word within a third of the length of what was typed, or one that it is the beginning
-// of.
+// The closest word within a third of the typed length, or one that begins with the typed word.
 std::string Nearest(std::string_view typed, std::span<const std::string> words);
 
 std::string DidYouMean(std::string_view typed, std::span<const std::string> words);

@@ -8,7 +8,7 @@ namespace {
 TEST(Suggest, CountsEdits) {
   EXPECT_EQ(EditDistance("validate", "validate"), 0u);
   EXPECT_EQ(EditDistance("valdate", "validate"), 1u);
-  EXPECT_EQ(EditDistance("vaildate", "validate"), 1u);  // a swap is one
+  EXPECT_EQ(EditDistance("vaildate", "validate"), 1u);  // a swap counts as one
   EXPECT_EQ(EditDistance("VALIDATE", "validate"), 0u);
   EXPECT_EQ(EditDistance("", "plan"), 4u);
   EXPECT_EQ(EditDistance("kitten", "sitting"), 3u);
@@ -19,7 +19,7 @@ TEST(Suggest, OnlyWhatIsNear) {
   EXPECT_EQ(Nearest("valdate", words), "validate");
   EXPECT_EQ(Nearest("--shard-sise", words), "--shard-size");
   EXPECT_EQ(Nearest("webdatset", words), "webdataset");
-  EXPECT_EQ(Nearest("val", words), "validate");  // the beginning of one
+  EXPECT_EQ(Nearest("val", words), "validate");  // a prefix
   EXPECT_EQ(Nearest("photos", words), "");
   EXPECT_EQ(Nearest("x", words), "");
   EXPECT_EQ(Nearest(std::string(100000, 'x'), words), "");

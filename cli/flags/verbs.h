@@ -1,5 +1,5 @@
-// Verbs: what `pack` can be asked to do, one row each: help, completions, manual and suggestions
-// are made from it.
+// Verbs: the verbs of `pack`, one row each. Help, completions, manual and suggestions are made from
+// the table.
 //
 //   const VerbSpec* verb = FindVerb("validate");            // nullptr: no such verb
 //   for (const VerbSpec& each : AllVerbs()) std::cout << each.name << "  " << each.summary << '\n';
@@ -36,7 +36,7 @@ enum class Verb : uint8_t {
   kCount,  // not a verb
 };
 
-// A set of verbs, for the table of flags.
+// A set of verbs, used in the table of flags.
 using VerbSet = uint32_t;
 constexpr VerbSet In(Verb verb) { return VerbSet{1} << static_cast<uint32_t>(verb); }
 inline constexpr VerbSet kEveryVerb = In(Verb::kCount) - 1;
@@ -45,10 +45,10 @@ struct VerbSpec {
   Verb verb;
   std::string_view name;
   std::string_view summary;    // one line
-  std::string_view arguments;  // "SRC", "DATASET|SHARD..."; what comes after the verb beside flags
+  std::string_view arguments;  // "SRC", "DATASET|SHARD..."; the arguments besides flags
   size_t min_arguments, max_arguments;
   std::string_view example;  // a real command
-  std::string_view about;    // what else to know; a few lines of at most 100 columns
+  std::string_view about;    // additional help; a few lines of at most 100 columns
   std::span<const ExitCode> exit_codes;
 };
 

@@ -30,7 +30,7 @@ constexpr std::array<ExitCodeSpec, 9> kExitCodes = {{
      "Terminated (SIGTERM); a build resumes when the same command is run again."},
 }};
 
-// From the mildest to the gravest.
+// From least to most severe.
 constexpr std::array<ExitCode, 9> kByGravity = {
     ExitCode::kDone,     ExitCode::kSkipped,    ExitCode::kUsage,
     ExitCode::kConflict, ExitCode::kIo,         ExitCode::kDamage,
@@ -53,8 +53,8 @@ ExitCode ExitCodeOf(const absl::Status& status, int stop_signal) {
       return ExitCode::kDone;
     case absl::StatusCode::kInvalidArgument:
       return ExitCode::kUsage;
-    // What it means of a file: this one cannot be used so, although nothing is wrong with it (a
-    // compressed shard).
+    // For a file: it cannot be used this way, although nothing is wrong with it (a compressed
+    // shard).
     case absl::StatusCode::kUnimplemented:
       return ExitCode::kUsage;
     case absl::StatusCode::kDataLoss:

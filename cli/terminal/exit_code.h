@@ -1,4 +1,4 @@
-// ExitCode: the exit codes of `pack`, in one table, and how an outcome becomes one of them.
+// ExitCode: the table of `pack`'s exit codes, and the mapping of outcomes to them.
 //
 //   ExitCode code = ExitCodeOf(status, stop_signal);
 //   code = Worse(code, ExitCode::kSkipped);   // 4 beats 6 beats 5 beats 2 beats 3 beats 0
@@ -27,18 +27,18 @@ enum class ExitCode : int {
 
 struct ExitCodeSpec {
   ExitCode code;
-  std::string_view brief;    // for the last lines of a help page
+  std::string_view brief;    // for the end of a help page
   std::string_view meaning;  // for the manual
 };
 
-// Every exit code there is, ascending.
+// All exit codes, ascending.
 std::span<const ExitCodeSpec> AllExitCodes();
 
-// Of several outcomes of one run: signal > 1 > 4 > 6 > 5 > 2 > 3 > 0.
+// The exit code for several outcomes of one run: signal > 1 > 4 > 6 > 5 > 2 > 3 > 0.
 ExitCode Worse(ExitCode a, ExitCode b);
 
-// `stop_signal`: the signal that asked the run to end, 0 for none; it names the code of a Cancelled
-// status.
+// `stop_signal`: the signal that asked the run to end, 0 for none; it decides the code of a
+// Cancelled status.
 ExitCode ExitCodeOf(const absl::Status& status, int stop_signal);
 
 }  // namespace shardpack::cli

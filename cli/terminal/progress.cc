@@ -47,8 +47,8 @@ std::string Counts(const ProgressView& view) {
   return StrCat(FormatCount(view.done), " of ", FormatCount(view.total), " ", view.unit);
 }
 
-// "packing ████░░░░ 62%  6,210 of 10,000 images  ETA 0:03". On a narrow terminal the counts go
-// first: bar and ETA say how far it is.
+// "packing ████░░░░ 62%  6,210 of 10,000 images  ETA 0:03". On a narrow terminal the counts are
+// dropped first: bar and ETA show the progress.
 std::string BarLine(const ProgressView& view, const ProgressRates& rates, int columns, bool utf8) {
   constexpr int kLeast = 8, kMost = 30;
   if (view.total == 0 && view.bytes_total == 0) return StrCat(view.stage, "   ", Counts(view));
@@ -64,7 +64,7 @@ std::string BarLine(const ProgressView& view, const ProgressRates& rates, int co
   return StrCat(view.stage, " ", bar >= kLeast ? Bar(Share(view), bar, utf8) : "", right);
 }
 
-// In as many lines as the parts need: none is cut.
+// Uses as many lines as needed: no part is cut.
 void AppendParts(const std::vector<std::string>& parts, size_t columns,
                  std::vector<std::string>* lines) {
   std::string line;
@@ -185,8 +185,7 @@ ProgressRates Progress::Measure(const ProgressView& view, Clock::time_point now)
     return std::chrono::duration<double>(now - point.time).count();
   };
   while (points_.size() > 2 && age(points_[1]) >= kWindowSeconds) points_.pop_front();
-  // What was there at the first look may be what an interrupted run has left: no rate comes from
-  // it.
+  // The count at the first sample may come from an interrupted run, so it is not part of the rate.
   const Point& from = points_.front();
   const double seconds = age(from);
   ProgressRates rates;

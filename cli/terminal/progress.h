@@ -1,5 +1,5 @@
-// Progress: shows on stderr how far a run is, from a thread of its own, as a live block, as rare
-// lines, or as JSON lines.
+// Progress: shows the progress of a run on stderr, from a separate thread, as a live block, as
+// occasional lines, or as JSON lines.
 //
 //   Progress progress(terminal);
 //   progress.Watch([&] { return ProgressView{.stage = "packing", .done = ..., .total = ...}; });
@@ -30,14 +30,14 @@ struct ProgressView {
   std::string unit = "images";
   uint64_t done = 0, total = 0;  // total 0 = unknown
   uint64_t bytes_in = 0, bytes_out = 0;
-  uint64_t bytes_total = 0;  // of bytes_in, where the bar shall follow bytes
+  uint64_t bytes_total = 0;  // total for bytes_in, if the bar follows bytes
   uint64_t skipped = 0, errors = 0;
   uint64_t shards_done = 0, shards_total = 0;
   uint64_t memory_bytes = 0, memory_ceiling = 0;
-  std::string limit = "";  // the stage that the others wait for; "" = unknown
+  std::string limit = "";  // the bottleneck; "" = unknown
 };
 
-// What happens a second, over the last few seconds.
+// Rates per second, over the last few seconds.
 struct ProgressRates {
   double items = 0, bytes_in = 0, bytes_out = 0;
   double eta_seconds = -1;  // < 0 = unknown

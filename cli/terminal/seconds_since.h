@@ -1,4 +1,4 @@
-// SecondsSince: how long ago a point of the steady clock was.
+// SecondsSince: the time since a point of the steady clock.
 //
 //   const auto start = std::chrono::steady_clock::now();  ...  Report(SecondsSince(start));
 //

@@ -1,8 +1,7 @@
-// StopNotice: says what a run waits for that was told to stop by a signal and has not ended a
-// moment later.
+// StopNotice: prints what a run is waiting for if it has not ended shortly after a stop signal.
 //
 //   const StopNotice notice(terminal);
-//   absl::Status done = WriteAll(...);    // which looks at StopSignal() between its writes
+//   absl::Status done = WriteAll(...);    // which checks StopSignal() between its writes
 //
 // Lifetime: borrows the terminal; the destructor joins its thread.
 // Thread-safety: one owner.
@@ -30,7 +29,7 @@ class StopNotice {
   std::mutex mutex_;
   std::condition_variable wake_;
   bool ended_ = false;
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;  // last, because it uses the others
 };
 
 }  // namespace shardpack::cli

@@ -12,7 +12,7 @@ std::atomic<int> lines_drawn{0};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free,
               "only lock-free atomics may be touched by a signal handler");
 
-// Only what a signal handler may call.
+// Only calls async-signal-safe functions.
 void EraseBlock() {
   if (lines_drawn == 0) {
     if (::isatty(STDERR_FILENO) == 1 && ::write(STDERR_FILENO, "\n", 1) < 0) return;
@@ -20,7 +20,7 @@ void EraseBlock() {
   }
   char text[64] = "\r";
   size_t size = 1;
-  // What else the terminal has shown, as ^C, stands in the block's last line.
+  // Other output of the terminal, such as ^C, is in the block's last line.
   for (int up = lines_drawn; up > 1 && size + 8 < sizeof(text); --up) {
     for (const char c : {'\033', '[', 'A'}) text[size++] = c;
   }
@@ -40,7 +40,7 @@ void OnSignal(int signal) {
 void InstallSignals() {
   struct sigaction action = {};
   action.sa_handler = OnSignal;
-  // Long reads and writes go on; whoever waits looks at StopSignal.
+  // Long reads and writes continue; waiting code checks StopSignal.
   action.sa_flags = SA_RESTART;
   // A signal that was ignored from the start (nohup, a background job) stays ignored.
   for (const int signal : {SIGINT, SIGTERM}) {

@@ -32,7 +32,8 @@ bool SpeaksUtf8() {
   return false;
 }
 
-// The bytes of the first character; adds its columns. What is no UTF-8 has one.
+// Returns the bytes of the first character and adds its columns. A byte that is not UTF-8 takes one
+// column.
 size_t Character(std::string_view text, size_t* columns) {
   utf8proc_int32_t character = -1;
   const utf8proc_ssize_t bytes =
@@ -42,7 +43,7 @@ size_t Character(std::string_view text, size_t* columns) {
   return bytes > 0 ? static_cast<size_t>(bytes) : 1;
 }
 
-// All of it, or the errno.
+// Writes all of the text, or returns the errno.
 int WriteAll(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor, text.data(), text.size());
@@ -87,7 +88,7 @@ void Terminal::Say(std::string_view line) {
 void Terminal::Warn(std::string_view text) {
   constexpr std::string_view kWord = "warning:";
   const std::string all = absl::StrCat(std::string(kWord), " ", std::string(text), "\n");
-  // A terminal would break names in their midst.
+  // A terminal would break lines in the middle of names.
   const std::string lines =
       ::isatty(STDERR_FILENO) == 1 ? WrappedTo(static_cast<size_t>(width()), all) : all;
   Put(absl::StrCat(Styled(Style::kYellow, kWord), lines.substr(kWord.size())));

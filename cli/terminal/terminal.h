@@ -1,5 +1,5 @@
-// Terminal: what stderr can show (colour, a live block, how wide), and messages on it. Results:
-// what goes to stdout.
+// Terminal: the capabilities of stderr (colour, live block, width), and messages on it. Results:
+// the output on stdout.
 //
 //   Terminal terminal(ProgressMode::kAuto);
 //   terminal.Warn("3 classes hold one image each; --exclude leaves them out");
@@ -9,8 +9,8 @@
 //
 // Lifetime: a Terminal erases its live block when destroyed.
 // Thread-safety: Terminal any thread; Results one caller.
-// Errors: those of stderr are ignored, since there is nowhere left to say so; those of stdout come
-// from Write and Finish (exit 6), but that a reader went away (EPIPE) is no error: see closed().
+// Errors: those of stderr are ignored, because they cannot be reported; those of stdout come from
+// Write and Finish (exit 6), except that a closed pipe (EPIPE) is not an error: see closed().
 // Units: columns.
 #ifndef SHARDPACK_CLI_TERMINAL_TERMINAL_H_
 #define SHARDPACK_CLI_TERMINAL_TERMINAL_H_
@@ -43,18 +43,18 @@ class Terminal {
   ProgressMode mode() const { return mode_; }
   int width() const;
 
-  // `text` in that style where stderr shows colours.
+  // `text` in that style if stderr shows colours.
   std::string Styled(Style style, std::string_view text) const;
 
   void Say(std::string_view line);    // a line of the summary; not with --quiet
   void Warn(std::string_view text);   // "warning: ..."
   void Error(std::string_view text);  // "pack: error: ..."
   void Fail(std::string_view text);   // an Error that ends the command
-  std::string failure();              // the last of these; empty when there was none
-  void Raw(std::string_view text);    // as it is, the line end included
-  // Whatever a message holds - names, the words of a library - controls in it reach no terminal.
+  std::string failure();              // the message of the last Fail; empty if there was none
+  void Raw(std::string_view text);    // unchanged, including the line end
+  // Control characters in a message (from names or libraries) never reach a terminal.
 
-  // Draws these lines in the place of those drawn before; none erases them.
+  // Draws these lines in place of those drawn before; no lines: erases them.
   void Draw(const std::vector<std::string>& lines);
 
  private:
@@ -71,10 +71,10 @@ class Terminal {
 
 class Results {
  public:
-  void Write(std::string_view text);       // what a terminal must not get is escaped
-  void WriteBytes(std::string_view text);  // as they are
-  bool closed() const { return closed_; }  // the reader went away: nothing more needs to be made
-  // What is buffered reaches the kernel; the first error of all writes.
+  void Write(std::string_view text);       // characters that could harm a terminal are escaped
+  void WriteBytes(std::string_view text);  // unchanged
+  bool closed() const { return closed_; }  // the reader is gone: stop producing output
+  // Flushes the buffer; returns the first error of all writes.
   absl::Status Finish();
 
  private:
@@ -84,15 +84,15 @@ class Results {
   absl::Status status_;
 };
 
-// How many columns a terminal gives `text`, which is UTF-8: 2 for each wide character, 0 for marks.
+// The width of `text` (UTF-8) on a terminal: 2 columns for each wide character, 0 for marks.
 size_t DisplayColumns(std::string_view text);
-// `text` cut to that many columns at a character's border.
+// `text` cut to that many columns between characters.
 std::string FitColumns(std::string_view text, int columns);
 using shardpack::ShellQuoted;
-// Blanks behind it until it is that wide.
+// Appends spaces up to this width.
 std::string PaddedTo(size_t columns, std::string text);
-// Broken into lines at blanks, and within a longer word behind a "/"; a word without one stays
-// whole. Lines that begin with a blank are left alone: they are rows and commands.
+// Wraps lines at spaces, and within a longer word after a "/"; a word without one is kept whole.
+// Lines that begin with a space are kept: they are rows and commands.
 std::string WrappedTo(size_t columns, std::string_view text);
 
 }  // namespace shardpack::cli

@@ -14,7 +14,7 @@
 namespace shardpack::cli {
 namespace {
 
-// The number at the start of `text`, which is cut off it.
+// Removes the number at the start of `text`.
 bool TakeNumber(std::string_view* text, double* number) {
   if (text->empty() || !((*text)[0] >= '0' && (*text)[0] <= '9')) return false;
   const auto [end, error] =
@@ -131,7 +131,7 @@ absl::StatusOr<std::pair<uint64_t, uint64_t>> ParseRange(std::string_view text) 
       return absl::InvalidArgumentError(
           "expected a range of numbers from 0, both ends included, as in 0-9");
     }
-    // More than any number of things that there is.
+    // More than any real count.
     if (error == std::errc::result_out_of_range) values[i] = std::numeric_limits<uint64_t>::max();
   }
   if (values[0] > values[1] && values[0] == std::numeric_limits<uint64_t>::max()) {
@@ -195,7 +195,7 @@ std::string FormatCount(uint64_t count) {
 std::string FormatNumber(double number) {
   char text[64];
   const double size = std::abs(number);
-  // Where rounding adds a digit before the point, one less stands after it.
+  // If rounding adds a digit before the point, use one digit less after it.
   const int decimals = size >= 99.95 || size == 0 ? 0 : size >= 9.995 ? 1 : size >= 0.9995 ? 2 : 3;
   std::snprintf(text, sizeof text, "%.*f", decimals, number);
   return text;

@@ -1,10 +1,10 @@
-// Units: sizes, shares and durations as people write them, and numbers as people read them.
+// Units: parses sizes, shares and durations as people write them, and formats numbers for people.
 //
 //   absl::StatusOr<uint64_t> size = ParseSize("256MB");         // 256'000'000
 //   absl::StatusOr<double> share = ParseShare("1%");            // 0.01
 //   std::string text = FormatBytes(52'430'000);                 // "52.4 MB"
 //
-// Errors: InvalidArgument that says what is accepted; the caller adds the flag's name.
+// Errors: InvalidArgument with the accepted forms; the caller adds the flag's name.
 // Units: bytes, seconds; k, M, G, T count in thousands, Ki, Mi, Gi, Ti in 1024s.
 #ifndef SHARDPACK_CLI_TERMINAL_UNITS_H_
 #define SHARDPACK_CLI_TERMINAL_UNITS_H_
@@ -19,18 +19,18 @@
 
 namespace shardpack::cli {
 
-absl::StatusOr<uint64_t> ParseCount(std::string_view text);  // 0 and up; "10_000" and "10,000" too
+absl::StatusOr<uint64_t> ParseCount(std::string_view text);  // 0 and up; also "10_000" and "10,000"
 absl::StatusOr<uint64_t> ParseSize(std::string_view text);
 absl::StatusOr<double> ParseNumber(std::string_view text);    // finite, 0 and up
 absl::StatusOr<double> ParseShare(std::string_view text);     // "1%" or "0.01"; 0..1
 absl::StatusOr<double> ParseDuration(std::string_view text);  // "90", "90s", "5m", "1h"; seconds
-// "a-b", both included, a <= b, digits only; a lone "a" is a-a. A number that is too large is the
-// largest there is.
+// "a-b", both included, a <= b, digits only; a single "a" means a-a. Numbers that are too large
+// become the largest possible one.
 absl::StatusOr<std::pair<uint64_t, uint64_t>> ParseRange(std::string_view text);
 // "train=0.9,val=0.1": names of [A-Za-z0-9._-], each once; shares above 0 that add up to 1.
 absl::StatusOr<std::vector<std::pair<std::string, double>>> ParseSplits(std::string_view text);
 
-// Appends the parts of `text` between the marks, empty ones left out.
+// Appends the nonempty parts of `text` between the marks.
 void SplitAt(std::string_view text, char mark, std::vector<std::string>* parts);
 
 std::string FormatCount(uint64_t count);     // "1,234,567"

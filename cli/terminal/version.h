@@ -1,4 +1,4 @@
-// Version: of the program and of the libraries it is linked with.
+// Version: the versions of the program and of its libraries.
 //
 //   std::cout << VersionText();                                  // pack --version
 //   build_options.tool = ToolVersions();                         // into the manifest
@@ -15,7 +15,7 @@ namespace shardpack::cli {
 
 inline constexpr std::string_view kVersion = "0.1.0";
 
-// "version", "commit", and one entry a linked library.
+// "version", "commit", and one entry per linked library.
 std::map<std::string, std::string> ToolVersions();
 std::string VersionText();
 

@@ -10,8 +10,8 @@ using testing::ContractOf;
 using testing::ContractTestName;
 using testing::FormatContract;
 
-// Further fields lie in datasets of their own, so not within the image's record: they have tests of
-// their own (hdf5_format_test.cc).
+// Further fields are stored in separate datasets, outside the image's record; hdf5_format_test.cc
+// tests them.
 INSTANTIATE_TEST_SUITE_P(Packed, FormatContract,
                          ::testing::ValuesIn(ContractOf({.format = &kHdf5Format,
                                                          .spec = {.layout = kPackedLayout}})),
@@ -22,7 +22,7 @@ INSTANTIATE_TEST_SUITE_P(Vlen, FormatContract,
                                                          .spec = {.layout = kVlenLayout}})),
                          ContractTestName);
 
-// More than a page of pixels, which is aligned, and less.
+// With more and less than a page of pixels; only the former is aligned.
 INSTANTIATE_TEST_SUITE_P(
     Decoded, FormatContract,
     ::testing::ValuesIn(ContractOf({.format = &kHdf5Format,

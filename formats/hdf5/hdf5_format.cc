@@ -34,15 +34,15 @@ constexpr LayoutSpec kLayouts[] = {
 // Superblock, groups and object headers, attributes with some thousand class names, the last chunk,
 // and the alignment of several fields.
 constexpr uint64_t kShardOverheadBytes = 256 << 10;
-// A collection of the global heap grows to this size before the library begins another.
+// The library lets a collection of the global heap grow to this size before it begins another.
 constexpr uint64_t kMaxSharedCollection = 64 << 10;
 
 std::string ShardName(std::string_view split, uint32_t number, uint32_t total) {
   return absl::StrFormat("%s-%05d-of-%05d.h5", std::string(split), number, total);
 }
 
-// An element of the vlen layout: reference, object header and padding, and what is left empty in a
-// collection because the element did not fit.
+// An element of the vlen layout: reference, object header and padding, and the space left empty in
+// a collection because the element did not fit.
 uint64_t VlenBound(uint64_t bytes) {
   const uint64_t object = 16 + (bytes + 7) / 8 * 8;
   return 2 * 16 + object + std::min(object + 16, kMaxSharedCollection);
@@ -57,7 +57,7 @@ uint64_t RecordBound(const ShardSpec& spec, const RecordShape& shape) {
   return bound;
 }
 
-// At the start, or after the smallest user blocks; a larger one hides the signature from here.
+// Looks at the start and after the smallest user blocks; a larger user block hides the signature.
 bool Sniff(Bytes head, std::string_view file_name) {
   const std::string_view text = AsText(head);
   for (const size_t at : {0, 512}) {

@@ -1,5 +1,5 @@
-// What the contract suite does not look at: further fields, shards that come out short, a full disk
-// under the library, and what a spec may ask for.
+// Covers what the contract suite does not: further fields, shards with fewer samples than planned,
+// a full disk under the library, and specs that must be refused.
 #include "formats/hdf5/hdf5_format.h"
 
 #include <sys/resource.h>
@@ -30,7 +30,7 @@ using testing::SpecFor;
 class EachLayout : public ::testing::TestWithParam<std::string_view> {
  protected:
   ShardSpec Spec() const { return {.layout = GetParam(), .split = "train"}; }
-  // All but the samples of these numbers, with a spec for all.
+  // Writes all samples except those with these numbers, with a spec for all.
   absl::StatusOr<std::string> Write(const ShardSpec& base, const std::vector<OwnedSample>& samples,
                                     const std::string& name, size_t skipped = 1 << 30) {
     const ShardSpec spec = SpecFor(base, samples);
@@ -114,7 +114,7 @@ TEST_P(EachLayout, ManyClassesAreADataset) {
   }
 }
 
-// The library never sees the failure, so it can close its file.
+// The library does not see the failure, so it can close its file.
 TEST_P(EachLayout, AFullDiskIsToldWhereverItStrikes) {
   std::signal(SIGXFSZ, SIG_IGN);
   const auto samples = GenerateSamples({.count = 50});

@@ -1,6 +1,6 @@
-// Arbitrary bytes as an HDF5 file, once as they are and once with the checksums of the newer
-// structures made right. Whatever they are, the scan ends with OK, or with Unimplemented for data
-// behind filters; every extent lies within the file, and its hash is that of its bytes.
+// Arbitrary bytes as an HDF5 file, once unchanged and once with the checksums of the newer
+// structures corrected. The scan always returns OK, or Unimplemented for filtered data; every
+// extent lies within the file, and its hash matches its bytes.
 #include <cstdint>
 #include <string>
 
@@ -53,8 +53,8 @@ void MendAt(std::string& bytes, size_t begin, uint64_t covered) {
                         Lookup3(AsBytes(bytes).subspan(begin, covered)));
 }
 
-// The superblock at the start, object headers without times whose first block has a short size, and
-// headers of fixed arrays: what the corpus files have.
+// Corrects what the corpus files have: a superblock at the start, object headers without times
+// whose first block has a short size, and headers of fixed arrays.
 std::string MendChecksums(std::string bytes) {
   if (bytes.size() > 48 && (bytes[8] == 2 || bytes[8] == 3)) MendAt(bytes, 0, 44);
   for (size_t at = bytes.find("OHDR"); at != std::string::npos; at = bytes.find("OHDR", at + 1)) {

@@ -1,4 +1,4 @@
-// What we write, h5py, PyTables, numpy and the HDF5 tools read; what the tools copy, we read.
+// h5py, PyTables, numpy and the HDF5 tools read what we write; we read what the tools copy.
 #include <cstdlib>
 #include <fstream>
 #include <string>
@@ -51,7 +51,7 @@ class Interop : public ::testing::TestWithParam<std::string_view> {
   std::string bytes_;
 };
 
-// One script checks all that Python's readers give against the expected file.
+// One script compares all that Python's readers return with the expected file.
 TEST_P(Interop, PythonReadersSeeTheSamples) {
   EXPECT_EQ(RunTool(absl::StrCat("/usr/bin/python3 -B formats/hdf5/testdata/read_shard.py ", path(),
                                  " ", scratch_.File("expected"), " ", std::string(GetParam()))),
@@ -65,7 +65,7 @@ TEST_P(Interop, TheToolsReadIt) {
 }
 
 TEST_P(Interop, WhatTheToolsCopyIsRead) {
-  // As it is, in the newest file version, and as contiguous datasets.
+  // Unchanged, in the newest file version, and as contiguous datasets.
   for (const char* options : {"", "--low=2 --high=2 -c 8 -d 6", "-l CONTI"}) {
     const std::string copy = scratch_.File("copy.h5");
     ASSERT_EQ(RunTool(absl::StrCat("h5repack ", options, " ", path(), " ", copy)), 0) << options;
@@ -89,7 +89,8 @@ TEST_P(Interop, WhatTheToolsCopyIsRead) {
 INSTANTIATE_TEST_SUITE_P(Layouts, Interop, ::testing::Values(kPackedLayout, kVlenLayout),
                          [](const auto& info) { return std::string(info.param); });
 
-// All planned samples and fewer; more than a page of pixels, which is aligned, and less; none.
+// All planned samples, fewer, and none; with more and less than a page of pixels (only the former
+// is aligned).
 TEST(Decoded, PythonReadersSeeThePixels) {
   const ScratchFolder scratch;
   int number = 0;
@@ -131,7 +132,7 @@ TEST(Decoded, PythonReadersSeeThePixels) {
         EXPECT_EQ(scan.records[i].label, samples[i].label);
         EXPECT_EQ(scan.records[i].image, image);
       }
-      // No more room than the samples take.
+      // The file takes no more space than the samples need.
       EXPECT_LT(bytes.size(), count * (RawImageBytes(image) + 80) + 16384);
     }
   }
@@ -158,7 +159,7 @@ TEST(Decoded, RefusesOtherShapes) {
       absl::IsInvalidArgument((*writer)->Append(GenerateSamples({.count = 1})[0].Borrow().view)));
 }
 
-// The hint of the message helps: what is not read as it is, is after a copy.
+// The message's hint works: a copy makes an unreadable file readable.
 TEST(Repack, MakesReadableWhatWasNot) {
   const ScratchFolder scratch;
   int number = 0;

@@ -18,7 +18,7 @@ absl::Status CheckFieldName(std::string_view name) {
       name.find('\0') != std::string_view::npos) {
     return refuse("it would be a path");
   }
-  // Those of the layout, and those that are read as labels, source paths or the image elsewhere.
+  // The names of the layout, and those that other files use for labels, source paths or the image.
   static constexpr std::string_view kTaken[] = {kImagesName, kLabelsName, kKeysName, kClassesName,
                                                 "label",     "targets",   "y",       "filenames",
                                                 "paths",     "image"};

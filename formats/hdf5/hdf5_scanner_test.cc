@@ -1,4 +1,4 @@
-// Files of other writers, and files broken in one way each.
+// Files from other writers, and files each broken in one way.
 #include "formats/hdf5/reading/hdf5_scanner.h"
 
 #include <algorithm>
@@ -131,7 +131,7 @@ TEST(Hdf5Scanner, Pixels) {
   EXPECT_EQ(scan.records[2].label, kNoLabel);
 }
 
-// Damage in place of each occurrence of a number in a shard of ours.
+// Overwrites each occurrence of a number in a shard that we wrote.
 class BrokenShard : public ::testing::TestWithParam<std::string_view> {
  protected:
   explicit BrokenShard(size_t count = 10)
@@ -146,16 +146,16 @@ class BrokenShard : public ::testing::TestWithParam<std::string_view> {
     ASSERT_LE(at + sizeof(T), bytes_.size());
     StoreLittle<T>(bytes_.data() + at, value);
   }
-  // Of the root group.
+  // Of the root group's header.
   size_t FirstMessage() const { return LoadLittle<uint64_t>(bytes_.data() + 64) + 16; }
-  // Where these further bytes begin.
+  // Appends bytes and returns their offset.
   size_t Grow(size_t bytes) {
     const size_t begin = bytes_.size();
     bytes_.resize(begin + bytes);
     Store<uint64_t>(40, bytes_.size());
     return begin;
   }
-  // A message that the object header continues elsewhere.
+  // Writes a message that continues the object header elsewhere.
   void Continue(size_t at, uint64_t address, uint64_t bytes) {
     Store<uint16_t>(at, 0x10);
     Store<uint16_t>(at + 2, 16);
@@ -194,7 +194,7 @@ TEST_P(BrokenShard, ANameOutsideItsHeap) {
 }
 
 TEST_P(BrokenShard, NamesThatShareTheirBytes) {
-  // Every entry of a full node has the same long name, which ends with its heap.
+  // Every entry of a full node has the same long name, which ends at the end of the heap.
   const size_t heap = Find("HEAP"), node = Find("SNOD");
   const auto bytes = LoadLittle<uint64_t>(bytes_.data() + heap + 8);
   const auto data = LoadLittle<uint64_t>(bytes_.data() + heap + 24);
@@ -207,7 +207,7 @@ TEST_P(BrokenShard, NamesThatShareTheirBytes) {
 }
 
 TEST_P(BrokenShard, AbsurdDimensions) {
-  // Of /labels and /keys: 10 samples. Every place at which the number stands as a dimension.
+  // Every place where the number of samples in /labels and /keys (10) is stored as a dimension.
   std::string dims(16, '\0');
   StoreLittle<uint64_t>(dims.data(), 10);
   StoreLittle<uint64_t>(dims.data() + 8, 10);  // dimension and largest dimension
@@ -223,7 +223,7 @@ TEST_P(BrokenShard, AbsurdDimensions) {
 }
 
 TEST_P(BrokenShard, AHeaderThatContinuesInItself) {
-  // The root group's first message leads back to itself.
+  // The root group's first message points back to itself.
   Continue(FirstMessage(), FirstMessage(), 24);
   ExpectFinding(FindingId::kHdf5Structure, "continues in itself");
 }
@@ -245,7 +245,7 @@ TEST_P(BrokenShard, AHeaderLongerThanItsFile) {
 
 TEST_P(BrokenShard, AHeaderOfVeryManyMessages) {
   const size_t count = 65537, begin = Grow(count * 8);
-  for (size_t i = 0; i < count; ++i) Store<uint16_t>(begin + i * 8, 0x01);  // of no bytes
+  for (size_t i = 0; i < count; ++i) Store<uint16_t>(begin + i * 8, 0x01);  // of zero bytes
   Continue(FirstMessage(), begin, count * 8);
   ExpectFinding(FindingId::kHdf5Structure, "too many messages");
 }
@@ -281,12 +281,12 @@ INSTANTIATE_TEST_SUITE_P(Packed, BrokenPacked, ::testing::Values(kPackedLayout))
 class BrokenVlen : public BrokenShard {
  protected:
   using BrokenShard::BrokenShard;
-  // The heap object of an image, found by its bytes.
+  // The heap object of an image, found by the image's bytes.
   size_t ObjectOf(size_t sample) const { return Find(samples_[sample].fields[0].second) - 16; }
 };
 
 TEST_P(BrokenVlen, TwoElementsWithTheSameBytes) {
-  // The reference of the second sample is made that of the first.
+  // Replaces the second sample's reference with the first one's.
   const size_t collection = Find("GCOL");
   const size_t object = ObjectOf(0), other = ObjectOf(1);
   std::string reference(16, '\0');
@@ -308,14 +308,14 @@ TEST_P(BrokenVlen, AnObjectBeyondItsCollection) {
   ExpectFinding(FindingId::kHdf5Structure, "passes the end of its collection");
 }
 
-// Enough of them for several heap collections.
+// Enough samples for several heap collections.
 class BrokenCollection : public BrokenVlen {
  protected:
   BrokenCollection() : BrokenVlen(100) {}
 };
 
 TEST_P(BrokenCollection, OtherObjectsAreFoundBesideADamagedOne) {
-  // From this object on, its collection is lost.
+  // From this object on, the rest of its collection is lost.
   constexpr size_t kDamaged = 2;
   const size_t begin = ObjectOf(kDamaged), collection = bytes_.rfind("GCOL", begin);
   const size_t end = collection + LoadLittle<uint64_t>(bytes_.data() + collection + 8);
@@ -332,12 +332,12 @@ TEST_P(BrokenCollection, OtherObjectsAreFoundBesideADamagedOne) {
   ASSERT_TRUE(scan.status.ok()) << scan.status;
   ASSERT_EQ(scan.records.size(), sound.size()) << scan.Complaints();
   for (size_t i = 0; i < sound.size(); ++i) EXPECT_EQ(scan.records[i].key, sound[i]);
-  // The damage itself, and each sample that is lost.
+  // One for the damage itself, and one for each lost sample.
   EXPECT_EQ(scan.findings.errors(), 1 + samples_.size() - sound.size()) << scan.Complaints();
 }
 
 TEST_P(BrokenCollection, ADamagedCollectionTakesNothingFromOthers) {
-  // It claims the rest of the file, and its first object is damaged.
+  // The collection claims the rest of the file, and its first object is damaged.
   const size_t object = ObjectOf(0), collection = bytes_.rfind("GCOL", object);
   ASSERT_NE(collection, std::string::npos);
   const size_t end = collection + LoadLittle<uint64_t>(bytes_.data() + collection + 8);
@@ -390,7 +390,7 @@ TEST(Hdf5Scanner, AWrongChecksumIsDamage) {
              "checksum of an object header");
 }
 
-// Bob Jenkins's own examples (burtleburtle.net/bob/c/lookup3.c, driver5).
+// The examples of Bob Jenkins, its author (burtleburtle.net/bob/c/lookup3.c, driver5).
 TEST(Lookup3, IsTheOneOfItsAuthor) {
   EXPECT_EQ(Lookup3({}), 0xdeadbeefu);
   EXPECT_EQ(Lookup3(AsBytes("Four score and seven years ago")), 0x17770551u);

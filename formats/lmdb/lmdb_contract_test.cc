@@ -27,8 +27,8 @@ INSTANTIATE_TEST_SUITE_P(Raw, FormatContract,
                                                          .keeps_label = false})),
                          ContractTestName);
 
-// FullDisk takes it that all bytes of a shard are written in one way; the spool of this layout is
-// not (PickleWriter.AFullDiskIsSaid).
+// FullDisk assumes that all bytes of a shard are written the same way, but this layout has a spool
+// file (PickleWriter.AFullDiskIsSaid tests it).
 std::vector<ContractTest> PickleTests() {
   std::vector<ContractTest> tests = ContractOf({.format = &kLmdbFormat,
                                                 .spec = {.layout = "pickle"},

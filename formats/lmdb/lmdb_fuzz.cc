@@ -1,5 +1,5 @@
-// Arbitrary bytes as an LMDB file: the scan ends with OK, every extent lies within the file and its
-// record, no two records share bytes, and no more is hashed than the file has.
+// Arbitrary bytes as an LMDB file: the scan returns OK, every extent lies within the file and its
+// record, no two records share bytes, and no more bytes are hashed than the file has.
 #include <algorithm>
 #include <cstdint>
 #include <string_view>
@@ -31,7 +31,7 @@ class CheckRecords : public RecordSink {
       RequireField(field, bytes_);
     }
   }
-  // Nodes may overlap by their padding's byte only if one is damaged; pages never do.
+  // Nodes may overlap by their padding byte only if one of them is damaged; pages never overlap.
   uint64_t covered() const {
     uint64_t sum = 0;
     for (const auto& [begin, end] : extents_) sum += end - begin;

@@ -1,4 +1,4 @@
-// What we write, liblmdb's own tools and py-lmdb read.
+// liblmdb's own tools and py-lmdb read what we write.
 #include <stdlib.h>
 
 #include <cstdio>
@@ -24,7 +24,7 @@ using testing::ScanBytes;
 using testing::ScratchFolder;
 using testing::WriteShard;
 
-// What the command prints; the test fails when it does.
+// Returns the command's output; the test fails if the command does.
 std::string RunTool(const std::string& command) {
   std::string out;
   FILE* pipe = ::popen(command.c_str(), "r");
@@ -35,7 +35,7 @@ std::string RunTool(const std::string& command) {
   return out;
 }
 
-// Read as a folder, as most readers do; pairs are unpickled by CPython.
+// Opens the shard as a folder, like most readers do; CPython unpickles the pairs.
 constexpr char kReader[] = R"py(
 import lmdb, pickle, sys
 layout, path = sys.argv[1:]
@@ -110,7 +110,7 @@ TEST_P(Interop, PyLmdb) {
       expected);
 }
 
-// A compacted copy has the same entries, and our scanner the same records of it.
+// A compacted copy has the same entries, and our scanner finds the same records in it.
 TEST_P(Interop, MdbTools) {
   const std::string copy = scratch_.File("copy");
   ASSERT_TRUE(MakeDirectory(copy).ok());
@@ -133,7 +133,7 @@ TEST_P(Interop, MdbTools) {
   }
 }
 
-// Loaded from a dump, the tree is another one.
+// Loading a dump gives a different tree.
 TEST_P(Interop, MdbLoad) {
   const std::string loaded = scratch_.File("loaded.mdb");
   RunTool(absl::StrCat("mdb_dump ", folder_, " | mdb_load -n ", loaded, " 2>&1"));

@@ -12,7 +12,7 @@ namespace {
 constexpr uint8_t kProto = 0x80, kProtocol = 3, kBinBytes = 'B', kShortBinBytes = 'C';
 constexpr uint8_t kBinInt1 = 'K', kBinInt2 = 'M', kBinInt = 'J', kTuple2 = 0x86, kStop = '.';
 constexpr uint8_t kEmptyList = ']', kMark = '(', kAppends = 'e';
-// CPython appends to a list in runs of so many (Lib/pickle.py, _BATCHSIZE).
+// CPython appends to a list in batches of this size (Lib/pickle.py, _BATCHSIZE).
 constexpr uint64_t kListRun = 1000;
 
 // The fields of caffe.Datum (BVLC/caffe: src/caffe/proto/caffe.proto) as tag and wire type.
@@ -39,7 +39,7 @@ ValueFrame MakeDatumFrame(uint64_t image_bytes, int64_t label) {
   head(kDatumData);
   AddVarint(image_bytes, head);
   tail(kDatumLabel);
-  AddVarint(static_cast<uint64_t>(label), tail);  // an int32 below 0 has ten bytes
+  AddVarint(static_cast<uint64_t>(label), tail);  // a negative int32 takes ten bytes
   tail(kDatumEncoded);
   tail(1);
   return frame;

@@ -113,13 +113,13 @@ TEST(LmdbScanner, OtherLayoutsAreNamed) {
   }
 }
 
-// A sound shard and the means to break it in one place.
+// A sound shard, and helpers to break it in one place.
 class Damage : public ::testing::Test {
  protected:
   void SetUp() override {
     bytes_ = *WriteShard(kLmdbFormat, {.layout = "raw"},
                          GenerateSamples({.count = 60, .max_bytes = 1500}), scratch_.File("clean"));
-    // Most values are in their leaves; one more shard has values with pages of their own.
+    // Most values are stored in their leaves; a second shard has values on pages of their own.
     large_ = *WriteShard(kLmdbFormat, {.layout = "raw"},
                          GenerateSamples({.count = 12,
                                           .payloads = testing::Payloads::kRandom,
@@ -135,7 +135,7 @@ class Damage : public ::testing::Test {
     EXPECT_EQ(ParseMeta(AsBytes(bytes.substr(kPage)), 1, second), nullptr);
     return second.transaction > first.transaction ? second : first;
   }
-  size_t MetaAt() const { return meta_.transaction % 2 * kPage; }  // of the one that counts
+  size_t MetaAt() const { return meta_.transaction % 2 * kPage; }  // of the current meta page
 
   template <typename T>
   static std::string With(std::string bytes, size_t at, T value) {
@@ -148,7 +148,7 @@ class Damage : public ::testing::Test {
     return parsed;
   }
 
-  // The scan ends well, and says so.
+  // The scan returns OK and reports the finding.
   ScanResult Expect(std::string_view bytes, FindingId id, std::string_view says = "") {
     ScanResult scan = ScanBytes(kLmdbFormat, bytes);
     EXPECT_TRUE(scan.status.ok()) << scan.status;
@@ -174,7 +174,7 @@ TEST_F(Damage, MetaPages) {
   Expect(With<uint32_t>(bytes_, at + 20, 999), FindingId::kLmdbMeta, "version");
   for (const uint32_t size : {0u, 1u, 100u, 128u, 4097u, 65536u, 1u << 31}) {
     Expect(With<uint32_t>(bytes_, at + 40, size), FindingId::kLmdbMeta, "page size");
-    // Of both pages: nothing can be read.
+    // With both pages damaged nothing can be read.
     const std::string both = With<uint32_t>(With<uint32_t>(bytes_, 40, size), kPage + 40, size);
     EXPECT_TRUE(Expect(both, FindingId::kLmdbMeta, "page size").records.empty());
   }
@@ -186,7 +186,7 @@ TEST_F(Damage, MetaPages) {
   Expect(With<uint16_t>(bytes_, at + 92, 4), FindingId::kLmdbLayout, "several values");
 }
 
-// The other one counts, and its tree is the one before.
+// The other meta page is used, and its tree is the previous one.
 TEST_F(Damage, OneMetaPageIsEnoughToGoOn) {
   std::string other = bytes_;
   const size_t spare = kPage - MetaAt();
@@ -235,7 +235,7 @@ TEST_F(Damage, TreePages) {
   Expect(With<uint16_t>(bytes_, node + 2, 0xFFFF), FindingId::kLmdbPage, "a value passes");
   Expect(With<uint16_t>(bytes_, node + 4, 0x80), FindingId::kLmdbPage, "unknown flags");
   Expect(With<uint16_t>(bytes_, node + 4, 2), FindingId::kLmdbLayout, "named database");
-  // All pointers to one node: many nodes in the room of one.
+  // All pointers point to one node: many nodes in the space of one.
   std::string same = bytes_;
   const uint16_t first = LoadLittle<uint16_t>(same.data() + at + 16);
   StoreLittle<uint16_t>(same.data() + at + 12, 16 + 2 * 40);
@@ -249,7 +249,7 @@ TEST_F(Damage, KeysOutOfOrder) {
   std::swap_ranges(&swapped[leaf * kPage + 16], &swapped[leaf * kPage + 18],
                    &swapped[leaf * kPage + 18]);
   Expect(swapped, FindingId::kLmdbTree, "do not ascend");
-  // Below its separator.
+  // Smaller than its separator.
   const size_t node = leaf * kPage + PageOf(bytes_, leaf).nodes[0].offset;
   Expect(With<char>(bytes_, node + 8, '\0'), FindingId::kLmdbTree, "do not ascend");
   Expect(With<uint16_t>(bytes_, node + 6, 0), FindingId::kLmdbTree, "empty key");
@@ -307,10 +307,10 @@ TEST_F(Damage, TheMapSize) {
   Expect(With<uint64_t>(bytes_, MetaAt() + 32, uint64_t{1} << 41), FindingId::kLmdbMapSize);
 }
 
-// What readers of a layout treat differently, and what is of no layout.
+// Values that readers of a layout treat differently, and values of no known layout.
 TEST_F(Damage, Values) {
   const std::string golden = Golden("caffe.mdb");
-  const FoundRecord last = ScanBytes(kLmdbFormat, golden).records[28];  // of label 3
+  const FoundRecord last = ScanBytes(kLmdbFormat, golden).records[28];  // with label 3
   const size_t tail = last.fields[0].offset + last.fields[0].length;
   ASSERT_EQ(golden.substr(tail, 4), "\x28\x03\x38\x01");
   const auto with = [&](size_t at, char value) { return With<char>(golden, tail + at, value); };
@@ -340,7 +340,7 @@ TEST_F(Damage, AShorterValueLeavesAGap) {
   FAIL() << "no value in this leaf";
 }
 
-// Otherwise the tree of an older transaction is read, and the newest records are missing.
+// Otherwise the scan would read an older transaction's tree and miss the newest records.
 TEST_F(Damage, TransactionsThatDoNotFollowEachOther) {
   constexpr size_t kTransactionAt = 16 + 128;  // MDB_meta.mm_txnid
   for (const uint64_t page : {0, 1}) {

@@ -119,7 +119,7 @@ TEST(LmdbWriter, KeysOutOfOrderAreRefusedAndChangeNothing) {
   EXPECT_TRUE((*writer)->Finish().ok());
 }
 
-// More than a batch, and more than the map that an unknown total gives.
+// More than one batch, and more than the initial map for an unknown total.
 TEST(LmdbWriter, ManyCommitsAndAGrowingMap) {
   const ScratchFolder scratch;
   Random random(9);

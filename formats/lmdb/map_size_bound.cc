@@ -8,10 +8,10 @@
 namespace shardpack {
 namespace {
 
-// Of nodes of `node_bytes` in pages of 4096 bytes, what is to be added to their size, for the room
-// that the next node finds too small. Between two rows the values lie on a line. No smaller values
-// are right for all sequences at once: they are the solution of the linear program whose conditions
-// map_size_bound_test checks, for images of about a kilobyte.
+// For nodes of `node_bytes` in 4096-byte pages: the bytes to add to their size, to pay for the
+// space that is too small for the next node. Values between two rows are interpolated. No smaller
+// values hold for all sequences: they solve the linear program whose conditions map_size_bound_test
+// checks, for images of about a kilobyte.
 struct Waste {
   uint16_t node_bytes, waste_bytes;
 };
@@ -24,9 +24,10 @@ constexpr Waste kWaste[] = {
     {1700, 1499}, {1800, 1662}, {1900, 1826}, {1980, 1958}, {2040, 2055},
 };
 
-// A leaf costs one node of a branch page, with its first key. Branch pages are split in halves, by
-// count, and those at the left stay so: half full, with keys of very different lengths a quarter.
-// So much, for a key of kShortKeyBytes, is part of what the leaf costs; longer ones pay the rest.
+// Each leaf costs one node of a branch page, with its first key. Branch pages are split in half by
+// count, and the left halves stay as they are: half full, or a quarter full if the key lengths
+// differ a lot. The cost of a leaf includes this for a key of kShortKeyBytes; longer keys pay the
+// rest.
 constexpr uint64_t kBranchTimes = 4, kBranchNodeBytes = 12, kShortKeyBytes = 36;
 constexpr uint64_t kLeafInBranchBytes = kBranchTimes * (kBranchNodeBytes + kShortKeyBytes);
 
@@ -39,8 +40,8 @@ uint64_t LmdbPageBytes() {
 }
 
 uint64_t LeafBound(uint64_t node_bytes, uint64_t page_bytes) {
-  // What makes a node begin a new leaf is less room than it needs: with twice its size both leaves
-  // are paid for. For pages of 4096 bytes the table knows it better.
+  // A node begins a new leaf if the free space is smaller than the node, so twice its size pays for
+  // both leaves. For 4096-byte pages the table is more precise.
   if (page_bytes != 4096) return 2 * node_bytes * page_bytes / (page_bytes - 16) + 1;
   const Waste* to =
       std::lower_bound(std::begin(kWaste) + 1, std::end(kWaste) - 1, node_bytes,

@@ -15,7 +15,7 @@ namespace shardpack {
 namespace {
 
 constexpr uint64_t kPage = 4096;
-// Node sizes and what a leaf has for them, in units of two bytes.
+// Node sizes and the room in a leaf, in units of two bytes.
 constexpr size_t kRoom = (kPage - 16) / 2, kLargest = (MaxNodeBytes(kPage) + 2) / 2;
 
 TEST(MapSizeBound, WhatStaysInALeaf) {
@@ -27,14 +27,15 @@ TEST(MapSizeBound, WhatStaysInALeaf) {
 }
 
 // A proof. Filled in key order, a leaf ends where the next node does not fit. Let a step be a leaf
-// with a given first node, followed by a leaf with another first node; its cost is the least sum of
-// bounds that its nodes may have, less the page that it takes. Leaves in any order are a walk along
-// such steps, so the bounds suffice exactly when no cycle of steps has a negative cost.
+// with a given first node, followed by a leaf with another first node; its cost is the smallest
+// possible sum of its nodes' bounds, minus the page that it takes. Any sequence of leaves is a walk
+// along such steps, so the bounds suffice exactly if no cycle of steps has a negative cost.
 TEST(MapSizeBound, NoSequenceOfNodesNeedsMoreThanTheirBounds) {
   constexpr double kNever = std::numeric_limits<double>::infinity();
   std::vector<double> bound(kLargest + 1);
   for (size_t n = 1; n <= kLargest; ++n) bound[n] = static_cast<double>(LeafBound(2 * n, kPage));
-  std::vector<double> least(kRoom + 1, kNever);  // of nodes with just that size together
+  std::vector<double> least(kRoom + 1,
+                            kNever);  // smallest sum for nodes with exactly that total size
   least[0] = 0;
   for (size_t size = 1; size <= kRoom; ++size) {
     for (size_t n = 1; n <= std::min(size, kLargest); ++n) {
@@ -47,7 +48,7 @@ TEST(MapSizeBound, NoSequenceOfNodesNeedsMoreThanTheirBounds) {
     double cheapest = kNever;
     size_t size = kRoom;
     for (size_t next = 1; next <= kLargest; ++next) {
-      // All sizes with which `next` does not fit any more.
+      // All sizes with which `next` no longer fits.
       for (; size + next > kRoom && size >= first; --size) {
         cheapest = std::min(cheapest, bound[first] + least[size - first]);
       }
@@ -63,7 +64,7 @@ TEST(MapSizeBound, NoSequenceOfNodesNeedsMoreThanTheirBounds) {
       }
     }
     if (shorter == distance) {
-      // What the ends of a walk may lack; it is part of the overhead.
+      // The most that the ends of a walk may lack; the overhead includes it.
       EXPECT_GT(*std::min_element(distance.begin(), distance.end()), -double{kPage});
       return;
     }
@@ -72,7 +73,7 @@ TEST(MapSizeBound, NoSequenceOfNodesNeedsMoreThanTheirBounds) {
   FAIL() << "the bounds of some nodes are less than the pages that they need";
 }
 
-// Small images, as they are: the bound is not far off.
+// For realistic small images the bound is close.
 TEST(MapSizeBound, IsTightForImagesOfOneKilobyte) {
   const testing::ScratchFolder scratch;
   testing::Random random(3);

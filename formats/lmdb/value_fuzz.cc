@@ -1,4 +1,4 @@
-// Arbitrary bytes as a Datum, as TensorProtos and as a pickle: what is found lies within them.
+// Arbitrary bytes as a Datum, as TensorProtos and as a pickle: everything found lies within them.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

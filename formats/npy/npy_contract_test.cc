@@ -9,7 +9,7 @@ using testing::ContractOf;
 using testing::ContractTestName;
 using testing::FormatContract;
 
-// Labels lie in a file beside the shard's (npy_format_test.cc).
+// Labels are stored in a separate file (npy_format_test.cc).
 INSTANTIATE_TEST_SUITE_P(Rgb, FormatContract,
                          ::testing::ValuesIn(ContractOf({
                              .format = &kNpyFormat,

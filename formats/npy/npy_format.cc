@@ -24,7 +24,7 @@ std::string ShardName(std::string_view split, uint32_t number, uint32_t total) {
   return absl::StrFormat("%s-%05d-of-%05d.npy", std::string(split), number, total);
 }
 
-// Exact.
+// This bound is exact.
 uint64_t RecordBound(const ShardSpec&, const RecordShape& shape) {
   return shape.field_bytes.empty() ? 0 : shape.field_bytes[0];
 }

@@ -1,4 +1,4 @@
-// kNpyFormat: shards as NumPy arrays: a folder with images.npy and labels.npy (FORMAT.md).
+// kNpyFormat: shards as NumPy arrays, each a folder with images.npy and labels.npy (FORMAT.md).
 //
 //   const Format* format = FindFormat("npy");   // formats/formats.h has the row
 //

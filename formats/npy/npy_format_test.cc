@@ -1,4 +1,4 @@
-// Shards of NumPy and for NumPy: images, labels, samples left out, what is refused.
+// Shards from NumPy and for NumPy: images, labels, skipped samples, refused files.
 #include "formats/npy/npy_format.h"
 
 #include <errno.h>
@@ -56,7 +56,7 @@ struct Scanned {
   }
 };
 
-// The shard that is this folder.
+// Scans the shard in this folder.
 Scanned Scan(const std::string& folder) {
   const File file = *File::OpenRead(folder + "/images.npy");
   SequentialReader in(file, *file.Size());
@@ -116,7 +116,7 @@ TEST(Golden, LabelsThatDoNotFit) {
   }
 }
 
-// Labels that cannot be read are no labels that are not there.
+// Unreadable labels are not the same as missing labels.
 TEST(Labels, AReadThatFailsIsAnError) {
   const File file = *File::OpenRead("formats/npy/testdata/rgb/images.npy");
   uint64_t reads = 0;
@@ -175,7 +175,7 @@ ShardSpec Spec(uint64_t records) {
 
 TEST(Writer, NumPyReadsImagesAndLabels) {
   const ScratchFolder scratch;
-  // 20 were planned, 17 came.
+  // 20 samples were planned, 17 written.
   for (const size_t count : {size_t{20}, size_t{17}, size_t{0}}) {
     const std::vector<OwnedSample> samples =
         GenerateSamples({.count = count, .raw_image = RawImageInfo(4, 6, 3)});
@@ -195,7 +195,7 @@ TEST(Writer, NumPyReadsImagesAndLabels) {
     expected.close();
     ASSERT_TRUE((*writer)->Finish().ok());
     ASSERT_TRUE((*file)->Publish(shard + "/images.npy").ok());
-    // As a commit does it.
+    // As a commit does.
     const std::string bytes = *ReadWholeFile(shard + "/images.npy", 1 << 20);
     const auto index =
         testing::IndexOf(testing::ScanBytes(kNpyFormat, bytes), samples, bytes.size());

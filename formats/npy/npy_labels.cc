@@ -50,7 +50,7 @@ int64_t LoadInteger(const char* from, const IntegerType& type) {
                         : static_cast<int64_t>(value);
 }
 
-// What is wrong with them; empty when `labels` has been filled.
+// Returns what is wrong with the labels, or "" after filling `labels`.
 absl::StatusOr<std::string> Load(const File& file, uint64_t samples, std::vector<int64_t>* labels) {
   struct stat facts;
   if (::fstat(file.descriptor(), &facts) != 0) return IoStatus("look at", file.path(), errno);
@@ -68,7 +68,7 @@ absl::StatusOr<std::string> Load(const File& file, uint64_t samples, std::vector
   if (!line || shape[0] != samples) {
     return absl::StrCat("its shape is ", NpyShapeText(shape), ", not (", samples, ",)");
   }
-  // `samples` images lie in a file, so the product is small.
+  // The file really has `samples` images, so the product is small.
   std::string bytes(samples * type.bytes, '\0');
   if (size - header.data_offset < bytes.size()) return "it ends early";
   read = file.ReadExactlyAt(header.data_offset, std::as_writable_bytes(std::span(bytes)));
@@ -94,7 +94,7 @@ absl::StatusOr<std::vector<NamedBytes>> NpyLabelFiles(const SidecarInput& input)
 absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(const std::string& images_path, uint64_t samples,
                                                    std::string_view shard, FindingSink& findings) {
   std::vector<int64_t> labels;
-  // Only beside a file of the name that readers look for.
+  // Only next to a file with the name that readers look for.
   const size_t slash = images_path.rfind('/');
   if (slash == std::string::npos || images_path.substr(slash + 1) != kImagesFile) return labels;
   const std::string path = images_path.substr(0, slash + 1) + std::string(kLabelsFile);
@@ -103,7 +103,7 @@ absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(const std::string& images_pat
   absl::StatusOr<std::string> why = "it cannot be opened";
   if (descriptor >= 0) {
     why = Load(File(descriptor, path), samples, &labels);
-  } else if (errno != ELOOP && errno != ENXIO) {  // a link to itself, a socket
+  } else if (errno != ELOOP && errno != ENXIO) {  // a link to itself, or a socket
     return IoStatus("open", path, errno);
   }
   if (!why.ok()) return why.status();

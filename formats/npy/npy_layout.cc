@@ -8,10 +8,10 @@
 namespace shardpack {
 namespace {
 
-// Shapes of more dimensions than NumPy has are nobody's.
+// NumPy cannot read shapes with more dimensions.
 constexpr size_t kMaxDimensions = 32;
 
-// The part of Python's literals that headers are made of.
+// Parses the subset of Python literals that headers use.
 class DictParser {
  public:
   explicit DictParser(std::string_view text) : text_(text) {}
@@ -70,7 +70,7 @@ class DictParser {
     text_.remove_prefix(end + 1);
     return content;
   }
-  // A structure's list of fields is passed over: strings, numbers and brackets.
+  // Skips a structure's list of fields: strings, numbers and brackets.
   bool Descr(std::string* descr) {
     if (const auto text = String()) {
       *descr = std::string(*text);
@@ -103,7 +103,7 @@ class DictParser {
       }
       if (digits == 0 || shape->size() == kMaxDimensions) return false;
       text_.remove_prefix(digits);
-      Word("L");  // of Python 2
+      Word("L");  // from Python 2
       shape->push_back(value);
       if (!Take(',') && !Peek(')')) return false;
     }
@@ -119,7 +119,7 @@ std::string ParseNpyHeader(Bytes file, NpyHeader* header) {
   *header = {};
   const std::string_view text = AsText(file);
   if (!text.starts_with(kNpyMagic)) return "the file does not begin with \\x93NUMPY";
-  // Versions 1.0, 2.0 and 3.0 (numpy/lib/format.py): 2 or 4 bytes of length; ASCII, or UTF-8.
+  // Versions 1.0, 2.0 and 3.0 (numpy/lib/format.py): a length of 2 or 4 bytes, then ASCII or UTF-8.
   if (text.size() < 10) return "the header is cut";
   const auto major = static_cast<uint8_t>(text[6]), minor = static_cast<uint8_t>(text[7]);
   if (major < 1 || major > 3 || minor != 0) {

@@ -4,7 +4,7 @@
 //   std::string why = ParseNpyHeader(file_bytes_so_far, &header);   // empty: it is one
 //   std::string bytes = MakeNpyHeader("|u1", {n, height, width, channels});
 //
-// Errors: texts that say what is wrong.
+// Errors: a text that says what is wrong.
 // Units: bytes.
 #ifndef SHARDPACK_FORMATS_NPY_NPY_LAYOUT_H_
 #define SHARDPACK_FORMATS_NPY_NPY_LAYOUT_H_
@@ -24,12 +24,12 @@ inline constexpr std::string_view kDecodedLayout = "decoded";
 inline constexpr std::string_view kImagesFile = "images.npy";
 inline constexpr std::string_view kLabelsFile = "labels.npy";
 inline constexpr std::string_view kNpyMagic = "\x93NUMPY";
-// Of the headers that are written, whatever the numbers in them: the longest shape fits, and data
-// begins at a multiple of 64, as numpy.save has it.
+// The size of the headers written here, whatever the numbers in them: the longest shape fits, and
+// the data begins at a multiple of 64, as with numpy.save.
 inline constexpr size_t kNpyHeaderBytes = 128;
-// numpy.load refuses longer ones (numpy/lib/format.py: _MAX_HEADER_SIZE), and so is this parser.
+// Like numpy.load (numpy/lib/format.py: _MAX_HEADER_SIZE), this parser refuses longer headers.
 inline constexpr size_t kMaxNpyHeaderBytes = 10000;
-// Magic, version, and the length of versions 2.0 and 3.0.
+// Magic, version, and the 4-byte length of versions 2.0 and 3.0.
 inline constexpr size_t kMaxNpyPrefixBytes = 12;
 
 struct NpyHeader {
@@ -39,10 +39,10 @@ struct NpyHeader {
   uint64_t data_offset = 0;
 };
 
-// `file` is the file's beginning, kMaxNpyPrefixBytes + kMaxNpyHeaderBytes of it or all.
+// `file` is the beginning of the file: kMaxNpyPrefixBytes + kMaxNpyHeaderBytes of it, or all of it.
 std::string ParseNpyHeader(Bytes file, NpyHeader* header);
 
-// kNpyHeaderBytes.
+// Returns kNpyHeaderBytes bytes.
 std::string MakeNpyHeader(std::string_view descr, std::span<const uint64_t> shape);
 
 // "(3, 32, 32, 3)"

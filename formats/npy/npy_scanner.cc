@@ -14,10 +14,10 @@
 namespace shardpack {
 namespace {
 
-// Widths and heights beyond it are no images.
+// Larger widths and heights are not images.
 constexpr uint64_t kMaxSide = 1 << 20;
 
-// kUnknown unless the array holds images.
+// kUnknown if the array does not hold images.
 ImageInfo ImageOf(const NpyHeader& header) {
   const std::vector<uint64_t>& shape = header.shape;
   const bool bytes = header.descr == "|u1" || header.descr == "<u1" || header.descr == ">u1" ||
@@ -63,7 +63,7 @@ absl::Status NpyScanner::Scan(SequentialReader& in, const ScanOptions& options, 
   const uint64_t image_bytes = RawImageBytes(image);
   const uint64_t claimed = header.shape[0], there = in.remaining() / image_bytes;
   const uint64_t samples = std::min(claimed, there);
-  // Labels of a file that is cut fit nothing.
+  // The labels of a truncated file match nothing.
   std::vector<int64_t> labels;
   if (samples == claimed) {
     ASSIGN_OR_RETURN(labels,

@@ -47,7 +47,7 @@ absl::Status NpyWriter::Finish() {
   if (!begun_) return file_.Append(AsBytes(header));
   if (samples_ == spec_.max_records) return absl::OkStatus();
   RETURN_IF_ERROR(file_.Flush());
-  // Over the first one: the kernel has all that came behind it.
+  // Overwrite the first header; the kernel already has all bytes after it.
   const Bytes over = AsBytes(header);
   return file_.file().WriteAt(0, std::span(&over, 1));
 }

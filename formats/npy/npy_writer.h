@@ -5,8 +5,8 @@
 //   absl::Status appended = (*writer)->Append(sample);
 //   absl::Status finished = (*writer)->Finish();
 //
-// The header is written first, with the number of samples that the plan has; Finish writes it anew,
-// in the same room, when samples were left out. Labels are not in this file: NpyLabelFiles.
+// The header is written first, with the planned number of samples; if samples were left out, Finish
+// overwrites it with one of the same size. Labels are not in this file: see NpyLabelFiles.
 //
 // Lifetime, thread-safety, errors: as ShardWriter; a sample that is not raw pixels of the spec's
 // shape, or has further fields, is InvalidArgument.
@@ -43,7 +43,7 @@ class NpyWriter : public ShardWriter {
   bool begun_ = false, finished_ = false;
 };
 
-// InvalidArgument for a spec without a shape, or with what the format does not have.
+// InvalidArgument for a spec without a shape, or with something that the format cannot hold.
 absl::StatusOr<std::unique_ptr<ShardWriter>> CreateNpyWriter(StagedFile& file,
                                                              const ShardSpec& spec);
 

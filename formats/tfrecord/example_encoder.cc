@@ -31,13 +31,14 @@ constexpr uint64_t EntryBytes(uint64_t name_bytes, uint64_t feature_bytes) {
   return DelimitedBytes(name_bytes) + DelimitedBytes(feature_bytes);
 }
 
-// What a bytes feature, and an int64 feature with an integer of so many bytes, adds to Features.
+// The most that a bytes feature, or an int64 feature with an integer of this encoded size, adds to
+// Features.
 constexpr uint64_t BytesFeatureBound(uint64_t name_bytes, uint64_t value_bytes) {
   const uint64_t feature_bytes = DelimitedBytes(DelimitedBytes(value_bytes));
   return DelimitedBytes(EntryBytes(name_bytes, feature_bytes));
 }
 constexpr uint64_t IntegerFeatureBound(uint64_t name_bytes, uint64_t integer_bytes) {
-  return BytesFeatureBound(name_bytes, integer_bytes);  // packed: the same nesting
+  return BytesFeatureBound(name_bytes, integer_bytes);  // packed: same nesting
 }
 
 constexpr uint64_t EmptyFeatureBytes(uint64_t name_bytes) {
@@ -77,7 +78,7 @@ class Out {
     Varint(length);
   }
   void Raw(const void* from, size_t bytes) {
-    if (bytes == 0) return;  // memcpy takes no null pointer
+    if (bytes == 0) return;  // memcpy must not get a null pointer
     std::memcpy(at_, from, bytes);
     at_ += bytes;
   }
@@ -102,11 +103,11 @@ absl::Status ExampleEncoder::Check(const SampleView& sample) const {
       sample.label > std::numeric_limits<int64_t>::max() - kImagenetLabelBase) {
     return Refuse(sample, absl::StrCat("label ", sample.label, " is too large"));
   }
-  // At most twice in a layout.
+  // The layouts store it at most twice.
   uint64_t payload_bytes = sample.source_path.size() + 2 * sample.class_name.size();
   for (size_t i = 0; i < sample.fields.size(); ++i) {
     const FieldView& field = sample.fields[i];
-    // Each is bounded before the sum, so that the sum cannot wrap.
+    // Check each term before adding it, so that the sum cannot wrap.
     if (field.bytes.size() > kMaxExampleBytes || payload_bytes > kMaxExampleBytes) {
       return Refuse(sample, absl::StrCat("field ", EscapeForTerminal(field.name), " has ",
                                          field.bytes.size(), " bytes; a tf.train.Example holds ",
@@ -156,7 +157,7 @@ void ExampleEncoder::AddEmpty(std::string_view name, FeatureKind kind) {
   entry.entry_bytes = EntryBytes(name.size(), entry.feature_bytes);
 }
 
-// Each in the byte order of the names, which further fields alone can break.
+// Each adds the features in byte order of their names; only further fields can break the order.
 void ExampleEncoder::CollectClassification(const SampleView& sample) {
   AddInteger(kFeatureChannels, sample.image.channels);
   if (sample.label != kNoLabel) {
@@ -171,7 +172,7 @@ void ExampleEncoder::CollectClassification(const SampleView& sample) {
   AddInteger(kFeatureWidth, sample.image.width);
 }
 
-// What the image is, not what the original program makes of it: that one turns all into RGB JPEG.
+// Describes the stored image. The original program instead converts every image to RGB JPEG.
 void ExampleEncoder::CollectImagenet(const SampleView& sample) {
   AddInteger(kFeatureChannels, sample.image.channels);
   if (sample.label != kNoLabel) {
@@ -189,8 +190,8 @@ void ExampleEncoder::CollectImagenet(const SampleView& sample) {
   AddInteger(kFeatureWidth, sample.image.width);
 }
 
-// A label always: TensorFlow Datasets reads one from each Example of a dataset with classes, and
-// stores -1 for what has none.
+// Always adds a label: TensorFlow Datasets expects one in each Example of a dataset with classes,
+// and stores -1 for unlabeled samples.
 void ExampleEncoder::CollectTfds(const SampleView& sample) {
   AddBytes(kFeatureTfdsImage, sample.fields[0].bytes, /*borrowed=*/true);
   AddBytes(kFeatureFilename, AsBytes(sample.source_path));
@@ -278,7 +279,7 @@ uint64_t ExampleBound(TfrecordLayout layout, size_t source_path_bytes, size_t cl
   constexpr uint64_t kEdgeBytes = VarintBytes(std::numeric_limits<uint32_t>::max());
   constexpr uint64_t kLabelBytes = VarintBytes(std::numeric_limits<int64_t>::max());
   constexpr uint64_t kAnyLabelBytes = VarintBytes(std::numeric_limits<uint64_t>::max());  // -1
-  constexpr uint64_t kNameBytes = 4;  // "jpeg", "RGBA": none is longer
+  constexpr uint64_t kNameBytes = 4;  // "jpeg", "RGBA" are the longest
   uint64_t features_bytes = BytesFeatureBound(kFeatureFilename.size(), source_path_bytes);
   size_t image_name_bytes = kFeatureEncoded.size();
   if (layout == TfrecordLayout::kTfds) {

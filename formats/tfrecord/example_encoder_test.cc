@@ -36,7 +36,7 @@ std::string Join(const ExampleEncoder& encoder) {
   return bytes;
 }
 
-// What stock protobuf writes, map entries in the order of their keys.
+// Stock protobuf's output, with map entries in key order.
 std::string Deterministic(const tfrecord::Example& example) {
   std::string bytes;
   google::protobuf::io::StringOutputStream stream(&bytes);
@@ -298,7 +298,7 @@ TEST(ExampleEncoder, RefusesWhatAnExampleCannotHold) {
   ExpectRefused(twice.Sample(), "two fields");
 }
 
-// The bytes are never looked at, so none of this needs two gigabytes.
+// The bytes are never read, so the test needs no memory for two gigabytes.
 TEST(ExampleEncoder, RefusesMoreThanProtobufReads) {
   static const std::byte anchor{};
   for (const uint64_t bytes : {kMaxExampleBytes + 1, kMaxExampleBytes, kMaxExampleBytes - 100,

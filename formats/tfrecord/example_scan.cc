@@ -18,12 +18,12 @@ enum WireType : uint32_t {
 
 constexpr uint32_t Tag(uint32_t field, WireType type) { return field << 3 | type; }
 
-// As deep as protobuf goes by default (CodedInputStream::GetDefaultRecursionLimit).
+// Protobuf's default nesting limit (CodedInputStream::GetDefaultRecursionLimit).
 constexpr size_t kMaxGroupDepth = 100;
 
 }  // namespace
 
-// A run of wire bytes. Every read is bounded by its end, and answers false instead of passing it.
+// A range of wire bytes. Every read is bounded by its end, and returns false instead of passing it.
 // The limits of each number are those of protobuf 3.21 (google/protobuf/parse_context.{h,cc}); the
 // encoding: https://protobuf.dev/programming-guides/encoding/
 class ExampleScan::Wire {
@@ -34,7 +34,7 @@ class ExampleScan::Wire {
   size_t left() const { return static_cast<size_t>(end_ - at_); }
   bool done() const { return at_ == end_; }
 
-  // At most ten bytes; bits above the 64th are dropped.
+  // Reads at most ten bytes; drops bits above the 64th.
   bool ReadVarint(uint64_t& value) {
     if (at_ != end_ && static_cast<uint8_t>(*at_) < 0x80) [[likely]] {
       value = static_cast<uint8_t>(*at_++);
@@ -43,7 +43,7 @@ class ExampleScan::Wire {
     return ReadLongVarint(value, 10);
   }
 
-  // A tag is at most five bytes, of which 32 bits count; field number 0 does not exist.
+  // A tag has at most five bytes, of which 32 bits count; field number 0 is invalid.
   bool ReadTag(uint32_t& tag) {
     uint64_t value = 0;
     if (!ReadShortVarint(value)) return false;
@@ -51,7 +51,7 @@ class ExampleScan::Wire {
     return tag >> 3 != 0;
   }
 
-  // A length-delimited field's content.
+  // Reads the content of a length-delimited field.
   bool ReadDelimited(Bytes& content) {
     uint64_t length = 0;
     if (!ReadShortVarint(length) || length > left()) return false;
@@ -66,7 +66,7 @@ class ExampleScan::Wire {
     return true;
   }
 
-  // Skips the content of an unknown field, groups with all they hold.
+  // Skips the content of an unknown field; a group is skipped as a whole.
   bool SkipField(uint32_t tag) {
     if ((tag & 7) != kStartGroup) return SkipPlainField(tag);
     std::array<uint32_t, kMaxGroupDepth> open;
@@ -121,7 +121,7 @@ class ExampleScan::Wire {
         return ReadDelimited(content);
       case kFixed32:
         return Skip(4);
-      default:  // the end of a group that is not open, or no wire type
+      default:  // the end of a group that is not open, or an invalid wire type
         return false;
     }
   }
@@ -131,7 +131,7 @@ class ExampleScan::Wire {
 };
 
 bool ExampleScan::Fail(const Wire& wire, std::string_view problem) {
-  // The innermost place is found first and says the most.
+  // Keep the innermost problem, which is found first and is the most precise.
   if (problem_.empty()) {
     problem_ = problem;
     problem_offset_ = static_cast<uint64_t>(wire.at() - begin_);
@@ -195,7 +195,7 @@ bool ExampleScan::ParseFeatures(Wire wire) {
   return true;
 }
 
-// A map entry { string key = 1; Feature value = 2; }: either may be missing, the last key counts,
+// A map entry { string key = 1; Feature value = 2; }: either may be missing, the last key wins, and
 // values are merged.
 bool ExampleScan::ParseEntry(Wire wire) {
   if (features_.size() == kMaxFeatures) return Fail(wire, "too many features");
@@ -316,7 +316,7 @@ bool ExampleScan::ParseInt64List(Wire wire, ScannedFeature& feature) {
   return true;
 }
 
-// Of equal names the last counts (https://protobuf.dev/programming-guides/encoding/#maps).
+// The last of several equal names wins (https://protobuf.dev/programming-guides/encoding/#maps).
 void ExampleScan::SortAndDropDuplicates() {
   std::sort(features_.begin(), features_.end(),
             [](const ScannedFeature& a, const ScannedFeature& b) {

@@ -1,21 +1,21 @@
 // ExampleScan: finds the features of one tf.train.Example in its wire bytes, without protobuf and
-// without a copy.
+// without copying.
 //
 //   ExampleScan example;
 //   if (example.Scan(payload) == ExampleScan::Outcome::kExample && example.image() != nullptr) {
 //     Bytes image = payload.subspan(example.image()->offset, example.image()->length);
 //   }
 //
-// Reads what stock protobuf reads (tensorflow/tensorflow:
-// tensorflow/core/example/{example,feature}.proto): map entries in any order, the last of equal
-// names, repeated and merged messages, packed, unpacked and mixed numbers, unknown fields and
-// groups. Unlike protobuf it accepts a name that is not UTF-8, as TensorFlow's own fast parser
-// does.
+// It accepts what stock protobuf accepts (tensorflow/tensorflow:
+// tensorflow/core/example/{example,feature}.proto): map entries in any order, repeated names (the
+// last wins), repeated and merged messages, packed, unpacked and mixed numbers, unknown fields and
+// groups. Unlike protobuf, but like TensorFlow's own fast parser, it accepts names that are not
+// UTF-8.
 //
-// Lifetime: features borrow the payload, until the next Scan.
+// Lifetime: features borrow from the payload, until the next Scan.
 // Thread-safety: one caller at a time.
 // Errors: kMalformed, with problem() and problem_offset().
-// Memory: reused; bounded by kMaxFeatures, never by a length that the payload states.
+// Memory: reused; bounded by kMaxFeatures, never by a length stated in the payload.
 // Units: bytes from the start of the payload.
 #ifndef SHARDPACK_FORMATS_TFRECORD_EXAMPLE_SCAN_H_
 #define SHARDPACK_FORMATS_TFRECORD_EXAMPLE_SCAN_H_
@@ -34,39 +34,38 @@ namespace shardpack {
 struct ScannedFeature {
   std::string_view name;
   FeatureKind kind = FeatureKind::kNone;
-  uint32_t order = 0;               // of its entry within the map
-  uint64_t values = 0;              // in its list
-  int64_t first_integer = 0;        // of an int64 list that is not empty
-  uint64_t offset = 0, length = 0;  // of the first value of a bytes list that is not empty
+  uint32_t order = 0;               // of its entry in the map
+  uint64_t values = 0;              // number of values in its list
+  int64_t first_integer = 0;        // of a non-empty int64 list
+  uint64_t offset = 0, length = 0;  // of the first value of a non-empty bytes list
 };
 
 class ExampleScan {
  public:
   enum class Outcome { kExample, kSequenceExample, kMalformed };
 
-  // More map entries than this in one record are called malformed, so that memory stays bounded.
+  // A record with more map entries than this counts as malformed, so that memory stays bounded.
   static constexpr size_t kMaxFeatures = 65536;
 
   Outcome Scan(Bytes payload);
 
-  // In the byte order of their names, each name once.
+  // In byte order of their names, each name once.
   std::span<const ScannedFeature> features() const { return features_; }
-  // nullptr when there is none.
+  // nullptr if there is none.
   const ScannedFeature* Find(std::string_view name) const;
 
-  // The first of ImageFeatureNames that is a bytes list with a value; nullptr when there is none.
+  // The first of ImageFeatureNames that is a bytes list with a value; nullptr if there is none.
   const ScannedFeature* image() const { return image_; }
-  // The first of LabelFeatureNames that is an int64 list with a value; nullptr when there is none.
+  // The first of LabelFeatureNames that is an int64 list with a value; nullptr if there is none.
   const ScannedFeature* label() const { return label_; }
-  // The first of FilenameFeatureNames that is a bytes list with a value; nullptr when there is
-  // none.
+  // The first of FilenameFeatureNames that is a bytes list with a value; nullptr if there is none.
   const ScannedFeature* filename() const { return filename_; }
-  // True for a feature that is a further field of the sample: exactly one bytes value, and not
-  // image or metadata.
+  // True if the feature is a further field of the sample: it has exactly one bytes value, and is
+  // not image or metadata.
   bool IsField(const ScannedFeature& feature) const;
 
-  // True for values that nothing above gives: numbers and lists that no layout's writer derives
-  // from the image and its class.
+  // True for values that none of the above returns: numbers and lists that no layout's writer
+  // derives from the image and its class.
   bool IsLost(const ScannedFeature& feature) const;
 
   std::string_view problem() const { return problem_; }  // static storage

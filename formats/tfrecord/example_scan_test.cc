@@ -47,7 +47,7 @@ std::string_view Value(std::string_view payload, const ScannedFeature* feature) 
   return feature == nullptr ? "(none)" : payload.substr(feature->offset, feature->length);
 }
 
-// Scans, and holds the result against protobuf's: the same features, kinds, counts and first
+// Scans, and compares the result with protobuf's: the same features, kinds, counts and first
 // values.
 void ExpectAgreesWithProtobuf(const std::string& payload) {
   tfrecord::Example example;
@@ -221,7 +221,7 @@ TEST(ExampleScan, MalformedIsRefusedAsProtobufRefusesIt) {
   const std::string long_varint(11, '\x80');
   for (const std::string& payload : {
            std::string("\0", 1),                        // field number 0
-           std::string("\x07", 1),                      // no wire type 7
+           std::string("\x07", 1),                      // wire type 7 does not exist
            std::string("\x0c", 1),                      // the end of a group that is not open
            std::string("\x0b\x14", 2),                  // the end of another group
            std::string("\x0b", 1),                      // a group without end

@@ -9,7 +9,7 @@
 //   uint64 length | uint32 masked CRC-32C of the 8 length bytes | payload | uint32 masked CRC-32C
 //   of the payload
 //
-// Errors: none; a wrong checksum is visible in the result.
+// Errors: none; the result shows a wrong checksum.
 // Units: bytes.
 #ifndef SHARDPACK_FORMATS_TFRECORD_RECORD_FRAMING_H_
 #define SHARDPACK_FORMATS_TFRECORD_RECORD_FRAMING_H_
@@ -27,8 +27,8 @@ inline constexpr size_t kRecordHeaderBytes = 12;
 inline constexpr size_t kRecordFooterBytes = 4;
 inline constexpr size_t kRecordOverheadBytes = kRecordHeaderBytes + kRecordFooterBytes;
 
-// A checksum as it is stored: rotated and offset, so that the checksum of data that holds checksums
-// is not degenerate (tensorflow/core/lib/hash/crc32c.h).
+// The stored form of a checksum: rotated and offset, because a CRC of data that contains its own
+// CRC is degenerate (tensorflow/core/lib/hash/crc32c.h).
 constexpr uint32_t MaskCrc(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xA282EAD8u; }
 
 // MaskCrc(Crc32c(bytes)).
@@ -45,7 +45,7 @@ struct RecordHeader {
 std::array<std::byte, kRecordHeaderBytes> EncodeRecordHeader(uint64_t payload_bytes);
 RecordHeader DecodeRecordHeader(std::span<const std::byte, kRecordHeaderBytes> header);
 
-// The four bytes that follow a payload whose plain CRC-32C is `payload_crc`.
+// The four bytes after a payload whose plain CRC-32C is `payload_crc`.
 std::array<std::byte, kRecordFooterBytes> EncodeRecordFooter(uint32_t payload_crc);
 
 }  // namespace shardpack

@@ -33,7 +33,7 @@ TEST(RecordFraming, ChecksumIsCastagnoliAndMasked) {
   EXPECT_EQ(MaskedCrc32c(AsBytes("123456789")), MaskCrc(0xE3069283u));
 }
 
-// What TensorFlow's writer makes of these two payloads.
+// TensorFlow's writer produced these bytes for these two payloads.
 TEST(RecordFraming, KnownRecords) {
   EXPECT_EQ(Hex(Frame("")),
             "00000000000000002903980"

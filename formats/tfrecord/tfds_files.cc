@@ -25,14 +25,14 @@ std::string FeatureClass(const char* name) {
   return absl::StrCat("tensorflow_datasets.core.features.", name);
 }
 
-// All images of one format, or "": the content is looked at either way.
+// The format of all images, or "" if they differ; readers inspect the content anyway.
 std::string EncodingFormat(const DatasetFacts& facts) {
   if (facts.image_formats.size() != 1) return "";
   const std::string& format = facts.image_formats.begin()->first;
   return format == "jpg" ? "jpeg" : format == "png" ? "png" : "";
 }
 
-// Proto JSON: 64-bit numbers are strings; -1 is unknown.
+// Proto JSON: 64-bit numbers are strings; -1 means unknown.
 Json Features(const Manifest& manifest) {
   Json image = {{"shape", {{"dimensions", {"-1", "-1", "3"}}}}, {"dtype", "uint8"}};
   const std::string encoding = EncodingFormat(manifest.facts);

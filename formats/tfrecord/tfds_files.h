@@ -1,5 +1,5 @@
-// The files that TensorFlow Datasets wants beside the shards of a dataset that it did not make, and
-// the shards' names.
+// The files that TensorFlow Datasets requires next to the shards of an external dataset, and the
+// names of the shards.
 //
 //   std::string name = TfdsShardName("train", 0, 12);   // dataset-train.tfrecord-00000-of-00012
 //   absl::StatusOr<std::vector<NamedBytes>> files = MakeTfdsFiles(input);
@@ -9,13 +9,14 @@
 //
 //   tfds.builder_from_directory(OUT).as_dataset(split="train")
 //
-// The dataset's name there is "dataset", its version 1.0.0. numBytes of a split counts its
-// Examples. In label.labels.txt what is not printable, a backslash, and white space at either end,
-// is escaped as \xNN: TensorFlow Datasets splits at newlines and strips.
+// TensorFlow Datasets sees the name "dataset" and the version 1.0.0. numBytes of a split is the
+// size of its Examples. TensorFlow Datasets splits label.labels.txt at newlines and strips each
+// line, so nonprintable bytes, backslashes, and whitespace at either end of a name are escaped as
+// \xNN.
 //
-// Units: bytes, samples. Source: tensorflow/datasets: docs/external_tfrecord.md,
-// tensorflow_datasets/core/naming.py, core/proto/{dataset_info,feature}.proto,
-// core/features/{image_feature,class_label_feature}.py.
+// Units: bytes, samples.
+// Source: tensorflow/datasets: docs/external_tfrecord.md, tensorflow_datasets/core/naming.py,
+// core/proto/{dataset_info,feature}.proto, core/features/{image_feature,class_label_feature}.py.
 #ifndef SHARDPACK_FORMATS_TFRECORD_TFDS_FILES_H_
 #define SHARDPACK_FORMATS_TFRECORD_TFDS_FILES_H_
 
@@ -29,7 +30,7 @@
 
 namespace shardpack {
 
-// "" for a split that cannot stand in such a name: letters, digits, _ and - can.
+// "" for a split that is not allowed in such a name: it may have letters, digits, _ and - only.
 std::string TfdsShardName(std::string_view split, uint32_t number, uint32_t total);
 
 // The `files` of the layout tfds.

@@ -29,7 +29,7 @@ std::string Golden(const std::string& name) {
   return bytes.ok() ? *bytes : "";
 }
 
-// Of the two images that the golden dataset holds.
+// Describes the two images of the golden dataset.
 Manifest GoldenManifest() {
   Manifest manifest;
   manifest.shards.resize(1);

@@ -1,5 +1,5 @@
-// What one core does: the proving scan of a shard, and the writer, at the record sizes of CIFAR and
-// of ImageNet.
+// Measures one core: the verifying scan of a shard, and the writer, at the record sizes of CIFAR
+// and ImageNet.
 //
 //   bazel run //formats/tfrecord:tfrecord_bench
 #include <sys/mman.h>
@@ -57,7 +57,7 @@ class Ignore : public RecordSink, public FindingSink {
   void Report(Finding) override { std::abort(); }
 };
 
-// The scan, and the digest of the file, which SequentialReader takes on the way.
+// The scan, including the file digest that SequentialReader computes.
 void BM_Scan(benchmark::State& state) {
   const testing::ScratchFolder scratch;
   const auto file = WriteShard(scratch.File("shard"), static_cast<uint64_t>(state.range(0)));
@@ -73,7 +73,7 @@ void BM_Scan(benchmark::State& state) {
 }
 BENCHMARK(BM_Scan)->Arg(900)->Arg(110 << 10)->Unit(benchmark::kMillisecond);
 
-// The floor: reading the same file through the same window, with its digest.
+// The baseline: reads the same file through the same window, and computes its digest.
 void BM_ReadAndDigest(benchmark::State& state) {
   const testing::ScratchFolder scratch;
   const auto file = WriteShard(scratch.File("shard"), static_cast<uint64_t>(state.range(0)));
@@ -85,7 +85,8 @@ void BM_ReadAndDigest(benchmark::State& state) {
 }
 BENCHMARK(BM_ReadAndDigest)->Arg(110 << 10)->Unit(benchmark::kMillisecond);
 
-// Into a file that is never synced, so that the file system is what it costs besides.
+// Writes to a file that is never synced: the cost of the file system is included, the disk's is
+// not.
 void BM_Write(benchmark::State& state) {
   const testing::ScratchFolder scratch;
   const auto image_bytes = static_cast<uint64_t>(state.range(0));

@@ -80,7 +80,7 @@ void TfrecordChecker::CheckImage(const ExampleScan& example, Bytes payload, cons
   if (IsTiff(payload.subspan(image->offset, image->length))) {
     Report(here, FindingId::kTfrecordImageFormat, image->name, "TIFF", "", "", findings);
   }
-  // The layout's own feature is checked with the others.
+  // The layout's own feature is checked together with the others.
   if (image->name != kFeatureEncoded && image->values != 1) {
     Report(here, FindingId::kTfrecordFeature, image->name, "several images in one record",
            "bytes_list of 1", Describe(*image), findings);
@@ -107,8 +107,8 @@ void TfrecordChecker::CheckFeature(const ScannedFeature& feature, const Finding&
   }
 }
 
-// Reports the first difference alone: one missing feature would otherwise be followed by all those
-// after it.
+// Reports only the first difference: one missing feature would otherwise make all later ones
+// differ.
 void TfrecordChecker::ReportDrift(const ExampleScan& example, const Finding& here,
                                   FindingSink& findings) const {
   const std::span<const ScannedFeature> now = example.features();

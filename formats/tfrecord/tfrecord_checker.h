@@ -1,17 +1,17 @@
-// TfrecordChecker: what the well-known readers of TFRecord disagree about or refuse in well-formed
-// Examples.
+// TfrecordChecker: finds what well-known TFRecord readers treat differently or refuse in
+// well-formed Examples.
 //
 //   TfrecordChecker checker;                                    // one for each shard
 //   if (options.strict) checker.Check(example, payload, finding_here, findings);
 //
-// The readers: TensorFlow, NVIDIA DALI (every feature asked for must exist; a missing one gives
-// uninitialised values, one of another kind a crash:
-// dali/operators/reader/parser/tfrecord_parser.h), vahidk/tfrecord (a Feature without a kind is an
-// exception: tfrecord/reader.py).
+// The readers are TensorFlow, NVIDIA DALI (every requested feature must exist: a missing one gives
+// uninitialised values, one of another kind crashes:
+// dali/operators/reader/parser/tfrecord_parser.h), and vahidk/tfrecord (a Feature without a kind
+// raises an exception: tfrecord/reader.py).
 //
 // Lifetime: keeps the feature names and kinds of the first record.
 // Thread-safety: one caller at a time.
-// Errors: none; all it says is a finding.
+// Errors: all problems are findings.
 #ifndef SHARDPACK_FORMATS_TFRECORD_TFRECORD_CHECKER_H_
 #define SHARDPACK_FORMATS_TFRECORD_TFRECORD_CHECKER_H_
 
@@ -27,16 +27,16 @@ namespace shardpack {
 
 class TfrecordChecker {
  public:
-  // `here` names shard, record and extent; each finding is a copy of it with more said.
+  // `here` names shard, record and extent; each finding is a copy of it with details added.
   void Check(const ExampleScan& example, Bytes payload, const Finding& here, FindingSink& findings);
 
  private:
-  // A feature of the first record, and what need not be looked at again while the others are like
+  // A feature of the first record, with results that hold for the other records while they match
   // it.
   struct Known {
     std::string name;
     FeatureKind kind;
-    bool sound;   // neither name nor kind is worth a finding
+    bool sound;   // neither name nor kind gives a finding
     bool single;  // its list has one value
   };
 

@@ -14,13 +14,13 @@
 namespace shardpack {
 namespace {
 
-// The usual naming of TensorFlow's own datasets; the suffix is what vahidk/tfrecord and most globs
-// look for.
+// The usual naming of TensorFlow's own datasets; vahidk/tfrecord and most globs look for the
+// suffix.
 std::string ShardName(std::string_view split, uint32_t number, uint32_t total) {
   return absl::StrFormat("%s-%05d-of-%05d.tfrecord", std::string(split), number, total);
 }
 
-// What old programs of TensorFlow's models spell out: train-00000-of-01024.
+// The naming of older programs in TensorFlow's models: train-00000-of-01024.
 std::string ImagenetShardName(std::string_view split, uint32_t number, uint32_t total) {
   return absl::StrFormat("%s-%05d-of-%05d", std::string(split), number, total);
 }
@@ -51,7 +51,7 @@ uint64_t RecordBound(const ShardSpec& spec, const RecordShape& shape) {
                                              shape.field_bytes);
 }
 
-// A right checksum of the first length is proof enough. The names: ours and TFDS's
+// A correct checksum of the first length is sufficient. The names are ours and those of TFDS
 // (tensorflow/datasets: tensorflow_datasets/core/naming.py, "x-train.tfrecord-00000-of-00001").
 bool Sniff(Bytes head, std::string_view file_name) {
   if (head.size() >= kRecordHeaderBytes &&

@@ -130,7 +130,7 @@ TEST(TfrecordFormat, Sniffs) {
   EXPECT_FALSE(sniff("SPKPIDX1", "a.tfrecord.pidx"));
 }
 
-// Two samples, of which every byte is fixed here.
+// Two samples with every byte fixed here.
 std::vector<OwnedSample> GoldenSamples() {
   OwnedSample labelled;
   labelled.key = "cat/1";
@@ -155,8 +155,8 @@ std::vector<OwnedSample> GoldenSamples() {
   return {labelled, plain};
 }
 
-// A record's bytes are fixed: a change here changes every dataset's hash. TensorFlow 2.21 parses
-// the file.
+// The bytes of a record are fixed: changing them changes every dataset's hash. TensorFlow 2.21 can
+// parse the file.
 TEST(TfrecordFormat, BytesAreThoseOfTheGoldenShard) {
   const ScratchFolder scratch;
   absl::StatusOr<std::string> bytes =
@@ -184,7 +184,7 @@ std::vector<tfrecord::Example> Examples(std::string_view bytes) {
   return examples;
 }
 
-// TensorFlow writes map entries in an order of its own, so messages are compared, name by name.
+// TensorFlow writes map entries in its own order, so the messages are compared by name.
 void ExpectSameExamples(std::string_view ours, std::string_view theirs) {
   const std::vector<tfrecord::Example> a = Examples(ours), b = Examples(theirs);
   ASSERT_EQ(a.size(), b.size());
@@ -219,7 +219,7 @@ std::vector<OwnedSample> TwoImages() {
   return samples;
 }
 
-// Written with TensorFlow, and by TensorFlow Datasets; see make_testdata.py.
+// Written with TensorFlow and with TensorFlow Datasets; see make_testdata.py.
 TEST(TfrecordFormat, LayoutsAreThoseOfTheirOwnWriters) {
   const ScratchFolder scratch;
   for (const auto& [layout, name] : {std::pair("imagenet", "train-00000-of-00001"),
@@ -231,7 +231,7 @@ TEST(TfrecordFormat, LayoutsAreThoseOfTheirOwnWriters) {
         WriteShard(kTfrecordFormat, {.layout = layout}, TwoImages(), scratch.File(layout));
     ASSERT_TRUE(bytes.ok()) << bytes.status();
     ExpectSameExamples(*bytes, golden);
-    // Labels are from 0, whether a manifest tells the layout or its records alone.
+    // Labels start at 0, whether the layout comes from a manifest or from the records.
     const int64_t base = FindLayout(kTfrecordFormat, layout)->label_base;
     const ScanResult known = ScanBytes(kTfrecordFormat, golden, true, base);
     const ScanResult unknown = ScanBytes(kTfrecordFormat, golden);
@@ -246,7 +246,7 @@ TEST(TfrecordFormat, LayoutsAreThoseOfTheirOwnWriters) {
   EXPECT_EQ(FindLayout(kTfrecordFormat, "tfds")->label_base, 0);
 }
 
-// vahidk's own index of its own file.
+// vahidk's index of vahidk's file.
 TEST(TfrecordIndex, EqualsTheForeignOne) {
   const std::string bytes = Golden("vahidk.tfrecord");
   const ScanResult scan = ScanBytes(kTfrecordFormat, bytes);

@@ -1,6 +1,6 @@
-// Arbitrary bytes as a TFRecord file, and as the payload of one record whose checksums are right.
-// Whatever they are, the scan ends with OK, every extent lies within the file, and where stock
-// protobuf reads an Example, ours is the same.
+// Arbitrary bytes as a TFRecord file, and as the payload of one record with correct checksums. The
+// scan always returns OK, every extent lies within the file, and if stock protobuf can parse an
+// Example, our result is the same.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -56,7 +56,7 @@ void ScanFile(std::string_view bytes) {
           "bytes were passed over in silence");
 }
 
-// What the scan says of a record, said by protobuf.
+// The same facts about a record as the scan gives, from protobuf.
 std::string FirstOf(const tfrecord::Example& example, std::span<const std::string_view> names) {
   for (const std::string_view name : names) {
     const auto found = example.features().feature().find(std::string(name));
@@ -102,7 +102,7 @@ void CompareWithProtobuf(std::string_view payload) {
   Require(!label || *label == scan.label()->first_integer, "another label");
 }
 
-// The same bytes with every checksum made right where they are framed as records.
+// The same bytes with all record checksums corrected.
 std::string MendChecksums(std::string bytes) {
   size_t at = 0;
   while (bytes.size() - at >= kRecordOverheadBytes) {
@@ -123,13 +123,13 @@ std::string MendChecksums(std::string bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const google::protobuf::LogSilencer
-      quiet;  // a name that is not UTF-8 would be logged each time
+      quiet;  // a name that is not UTF-8 would be logged every time
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   shardpack::ScanFile(bytes);
   shardpack::CompareWithProtobuf(bytes);
   const std::string mended = shardpack::MendChecksums(std::string(bytes));
   shardpack::ScanFile(mended);
-  // The payload of the first record, where the corpus files hold their Examples.
+  // The payload of the first record, where the corpus files have their Examples.
   if (mended.size() >= shardpack::kRecordOverheadBytes) {
     const auto length = shardpack::LoadLittle<uint64_t>(mended.data());
     shardpack::CompareWithProtobuf(

@@ -1,15 +1,15 @@
-// The index that NVIDIA DALI (tools/tfrecord2idx) and vahidk/tfrecord use: where each record of a
-// TFRecord file lies.
+// The index that NVIDIA DALI (tools/tfrecord2idx) and vahidk/tfrecord use: the position of each
+// record in a TFRecord file.
 //
 //   auto files = MakeTfrecordDaliIndexes(input);              // <shard>.idx for each shard
 //   std::string text = DaliIndexText(shard_index);    // "0 1041", "1041 998", ...
 //
-// One line a record, "offset size": the offset of its length field, and its payload plus 16 bytes
-// (NVIDIA/DALI: tools/tfrecord2idx; vahidk/tfrecord: tfrecord/tools/tfrecord2idx.py). vahidk's
-// reader cannot load an index of a single record.
+// One line per record, "offset size": the offset of its length field, and the payload size plus 16
+// bytes (NVIDIA/DALI: tools/tfrecord2idx; vahidk/tfrecord: tfrecord/tools/tfrecord2idx.py).
+// vahidk's reader cannot load the index of a single record.
 //
 // Lifetime: owned results.
-// Errors: InvalidArgument when indexes and manifest do not have the same number of shards.
+// Errors: InvalidArgument if the numbers of shards in indexes and manifest differ.
 // Units: bytes.
 #ifndef SHARDPACK_FORMATS_TFRECORD_TFRECORD_INDEX_H_
 #define SHARDPACK_FORMATS_TFRECORD_TFRECORD_INDEX_H_
@@ -25,7 +25,7 @@ namespace shardpack {
 
 std::string DaliIndexText(const ShardIndex& index);
 
-// The `make` of the sidecar "dali".
+// `make` of the sidecar "dali".
 absl::StatusOr<std::vector<NamedBytes>> MakeTfrecordDaliIndexes(const SidecarInput& input);
 
 }  // namespace shardpack

@@ -8,9 +8,9 @@
 namespace shardpack {
 namespace {
 
-// TFDS says "image" and "label" (tensorflow/datasets: docs/external_tfrecord.md), DLIO "image"
+// TFDS uses "image" and "label" (tensorflow/datasets: docs/external_tfrecord.md), DLIO "image"
 // (argonne-lcf/dlio_benchmark: dlio_benchmark/data_generator), img2dataset "jpg"
-// (rom1504/img2dataset: img2dataset/writer.py), the TFRecord tutorial of TensorFlow "image_raw".
+// (rom1504/img2dataset: img2dataset/writer.py), and TensorFlow's TFRecord tutorial "image_raw".
 constexpr std::string_view kImageNames[] = {kFeatureEncoded, kFeatureTfdsImage,
                                             "image_raw",     "jpg",
                                             "jpeg",          "png",
@@ -99,7 +99,7 @@ std::string_view FeatureFormatNameInCapitals(ImageFormat format) {
 std::string_view FeatureColorspaceName(const ImageInfo& image) {
   switch (image.color_space) {
     case ColorSpace::kGray:
-    case ColorSpace::kGrayAlpha:  // image/channels says 2
+    case ColorSpace::kGrayAlpha:  // image/channels is 2
       return "GRAY";
     case ColorSpace::kRgb:
       return "RGB";

@@ -19,7 +19,7 @@
 namespace shardpack {
 namespace {
 
-// What the search for the next header, and the checksum of an oversized record, look at in one go.
+// The step size for the search for the next header, and for the checksum of an oversized record.
 constexpr uint64_t kStepBytes = 64 << 10;
 
 std::string HexCrc(uint32_t crc) { return absl::StrFormat("%08x", crc); }
@@ -28,7 +28,7 @@ RecordHeader HeaderAt(Bytes bytes, size_t offset = 0) {
   return DecodeRecordHeader(bytes.subspan(offset).first<kRecordHeaderBytes>());
 }
 
-// gzip (RFC 1952, 2.3.1) or zlib (RFC 1950, 2.2; the four usual levels of compression).
+// Detects gzip (RFC 1952, 2.3.1) and zlib (RFC 1950, 2.2; the four usual levels of compression).
 std::string_view CompressionOf(Bytes head) {
   if (head.size() < 2) return "";
   const auto first = std::to_integer<uint8_t>(head[0]), second = std::to_integer<uint8_t>(head[1]);
@@ -38,15 +38,16 @@ std::string_view CompressionOf(Bytes head) {
   return zlib ? "zlib" : "";
 }
 
-// A negative number is no label that a writer made, and stays what it is.
+// A negative number is not a label from a writer and stays unchanged.
 int64_t LabelFromZero(int64_t stored, int64_t base) {
   int64_t label = 0;
   if (stored < 0 || __builtin_sub_overflow(stored, base, &label)) return stored;
   return std::max(label, kNoLabel);
 }
 
-// Of an Example with a label. Synsets are ImageNet's; the programs that write them count from 1
-// (tensorflow/models: build_imagenet_data.py; tensorflow/tpu: imagenet_to_gcs.py).
+// The label base of an Example with a label. Synsets belong to ImageNet; the programs that write
+// them count from 1 (tensorflow/models: build_imagenet_data.py; tensorflow/tpu:
+// imagenet_to_gcs.py).
 int64_t LabelBaseOf(const ExampleScan& example) {
   const ScannedFeature* const synset = example.Find(kFeatureSynset);
   return synset != nullptr && synset->kind == FeatureKind::kBytes &&
@@ -69,8 +70,8 @@ class RecordWalk {
   absl::Status Run();
 
  private:
-  // True when a record of so many payload bytes ends within the file, if its header is at the
-  // current position.
+  // True if a record with this payload size ends within the file when its header is at the current
+  // position.
   static bool Fits(uint64_t payload_bytes, uint64_t left) {
     return left >= kRecordOverheadBytes && payload_bytes <= left - kRecordOverheadBytes;
   }
@@ -89,8 +90,8 @@ class RecordWalk {
   const ScanOptions& options_;
   RecordSink& records_;
   FindingSink& findings_;
-  std::optional<int64_t> label_base_;  // unknown: as the first record with a label tells
-  uint64_t number_ = 0;  // of the record at the current position; a damaged stretch counts as one
+  std::optional<int64_t> label_base_;  // unknown until the first record with a label
+  uint64_t number_ = 0;  // of the record at the current position; a damaged range counts as one
   ExampleScan example_;
   TfrecordChecker checker_;
   std::vector<ScannedField> fields_;
@@ -157,8 +158,8 @@ absl::Status RecordWalk::RefuseHeader(const RecordHeader& header) {
 }
 
 // Moves to the next offset whose 12 bytes are a header that fits the file, or to the end of the
-// file. The data is not looked at, so the work is linear whatever the file holds: 32 bits of
-// checksum and a length below the file's size come together by chance once in 2^50 bytes and more.
+// file. The data is not checked, so the work is linear for any file: a false match (32 bits of
+// checksum and a length below the file's size) has a chance of less than one in 2^50 bytes.
 absl::StatusOr<bool> RecordWalk::SeekNextHeader() {
   absl::Status skipped = in_.Skip(1);
   while (skipped.ok() && in_.remaining() >= kRecordOverheadBytes) {
@@ -166,7 +167,7 @@ absl::StatusOr<bool> RecordWalk::SeekNextHeader() {
     const uint64_t left = in_.remaining();
     const size_t candidates = window.size() - kRecordHeaderBytes + 1;
     for (size_t i = 0; i < candidates; ++i) {
-      // The length first: it rules out nearly all offsets without a checksum.
+      // Check the length first: it rules out nearly all offsets without computing a checksum.
       if (!Fits(LoadLittle<uint64_t>(window.data() + i), left - i)) continue;
       if (!HeaderAt(window, i).valid()) continue;
       skipped = in_.Skip(i);
@@ -202,7 +203,7 @@ absl::Status RecordWalk::VisitRecord(uint64_t payload_bytes) {
   return in_.Skip(record_bytes);
 }
 
-// No Example is that large, so its bytes need not be in memory at once.
+// An Example cannot be that large, so its bytes need not be in memory at once.
 absl::Status RecordWalk::VisitOversized(uint64_t payload_bytes) {
   Finding finding =
       MakeHere(FindingId::kTfrecordExample, in_.position(), payload_bytes + kRecordOverheadBytes);
@@ -266,7 +267,7 @@ void RecordWalk::HandOn(Bytes payload, uint64_t record_offset) {
   fields_.clear();
   if (example_.image() != nullptr) add(kImageField, *example_.image());
   for (const ScannedFeature& feature : example_.features()) {
-    // A second bytes feature that is called what field 0 is called here would hide it.
+    // A second bytes feature with the name that field 0 has here would hide it.
     if (example_.IsField(feature) && feature.name != kImageField) {
       add(feature.name, feature);
     } else if (example_.IsField(feature) || example_.IsLost(feature)) {

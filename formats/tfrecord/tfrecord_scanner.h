@@ -5,15 +5,17 @@
 //   const ScanOptions options{.shard_name = "train-00000-of-00001.tfrecord"};
 //   absl::Status walked = kTfrecordScanner.Scan(in, options, records, findings);
 //
-// A record's key is empty (the format has none), its source path is image/filename, its label
-// image/class/label less the label_base of the options; where these have none, less 1 if the first
-// record with a label has the synset that the layout imagenet has. A record is handed on only when
-// its checksums and its Example are sound; it may lack an image. Fields: the image, then every
-// other bytes feature with exactly one value, in the byte order of their names, without the
-// layout's metadata. After a header that cannot be right (checksum, or a length that passes the
-// end) the walk goes on at the next offset that holds a header with a right checksum and a length
-// that fits; the work of looking for it is linear. A file that is compressed as a whole is one
-// finding, kTfrecordCompressed, and no records.
+// A record's key is empty (the format has no keys), its source path is image/filename, and its
+// label is image/class/label minus the label_base of the options. If the options have none, the
+// base is 1 if the first record with a label has the synset of the imagenet layout, else 0.
+//
+// A record is delivered only if its checksums and its Example are sound; it may lack an image. Its
+// fields are the image, then every other bytes feature with exactly one value, in byte order of
+// their names, without the layout's metadata.
+//
+// After a bad header (wrong checksum, or a length past the end) the walk resumes at the next offset
+// with a sound header whose length fits; this search is linear. A file that is compressed as a
+// whole gives one finding, kTfrecordCompressed, and no records.
 //
 // Lifetime, thread-safety, errors: as ShardScanner.
 // Units: bytes.

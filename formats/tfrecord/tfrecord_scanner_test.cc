@@ -36,7 +36,7 @@ std::string Golden(const std::string& name) {
   return bytes.ok() ? *bytes : "";
 }
 
-// A record around these bytes, whose header says `length`.
+// A record around these bytes whose header has the length `length`.
 std::string FrameAs(uint64_t length, std::string_view payload) {
   const auto header = EncodeRecordHeader(length);
   const auto footer = EncodeRecordFooter(Crc32c(AsBytes(payload)));
@@ -101,7 +101,7 @@ std::string Repeat(std::string_view text, int times) {
   return repeated;
 }
 
-// What testdata/make_testdata.py writes.
+// The images that testdata/make_testdata.py writes.
 const std::string kImages[] = {
     "\xff\xd8"
     "first\xff\xd9",
@@ -177,7 +177,7 @@ TEST(TfrecordScanner, EveryBitFlipIsAFinding) {
     for (const bool strict : {true, false}) {
       const ScanResult result = Scan(flipped, strict);
       ASSERT_GE(result.findings.errors(), 1u) << "bit " << bit;
-      // One record is hurt; the others are still found.
+      // One record is damaged; the others are still found.
       ASSERT_EQ(result.records.size(), 2u) << "bit " << bit;
     }
   }
@@ -233,7 +233,7 @@ TEST(TfrecordScanner, GoesOnAfterADamagedLength) {
   EXPECT_EQ(result.records[1].offset, good.size() + damaged.size());
 }
 
-// The next header at every distance around the size of the search's step.
+// Puts the next header at every distance around the step size of the search.
 TEST(TfrecordScanner, TheSearchMissesNoOffset) {
   const std::string good = Sound().Record();
   for (size_t junk = (64 << 10) - 40; junk < (64 << 10) + 40; ++junk) {
@@ -291,8 +291,8 @@ TEST(TfrecordScanner, TinyFiles) {
   EXPECT_EQ(Scan(Frame(""), /*strict=*/false).Complaints(), "");
 }
 
-// Each of these is read without complaint by some reader and not by another: findings of strict
-// mode alone.
+// Some readers accept each of these without complaint and others do not: findings of strict mode
+// only.
 void ExpectWarning(const std::string& bytes, FindingId id, std::string_view field) {
   const ScanResult result = Scan(bytes);
   ASSERT_THAT(Ids(result), ElementsAre(id)) << result.Complaints();
@@ -328,7 +328,7 @@ TEST(TfrecordScanner, LabelsCountFromTheBaseThatIsGiven) {
   EXPECT_EQ(label(300, 0), 300);
   EXPECT_EQ(label(300, 1), 299);
   EXPECT_EQ(label(0, 1), -1);
-  // Manifest and shard are any bytes.
+  // Manifest and shard can be any bytes.
   const auto least = std::numeric_limits<int64_t>::min();
   EXPECT_EQ(label(least, 1), least);
   EXPECT_EQ(label(1, least), 1);
@@ -375,8 +375,8 @@ class CountRecords : public RecordSink {
   int records = 0;
 };
 
-// A sparse file of four gigabytes: one record, whose length is right. Nothing of that size is
-// allocated.
+// A sparse file of four gigabytes with one record, whose length is correct. The scan must not
+// allocate anything of that size.
 TEST(TfrecordScanner, RecordsBeyondProtobufsLimitAreCheckedInPieces) {
   const int descriptor = ::memfd_create("sparse", MFD_CLOEXEC);
   ASSERT_GE(descriptor, 0);
@@ -394,7 +394,7 @@ TEST(TfrecordScanner, RecordsBeyondProtobufsLimitAreCheckedInPieces) {
   ASSERT_EQ(findings.findings().size(), 2u);
   EXPECT_EQ(findings.findings()[0].id, FindingId::kTfrecordExample);
   EXPECT_EQ(findings.findings()[1].id,
-            FindingId::kTfrecordDataCrc);  // zeros have another one than 0
+            FindingId::kTfrecordDataCrc);  // the checksum of zeros is not 0
   EXPECT_EQ(in.remaining(), 0u);
 }
 

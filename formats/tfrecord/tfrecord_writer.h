@@ -1,13 +1,12 @@
-// TfrecordWriter: appends samples to one TFRecord shard, each as a tf.train.Example of its
-// layout.
+// TfrecordWriter: appends samples to one TFRecord shard, each as a tf.train.Example.
 //
 //   auto writer = CreateTfrecordWriter(staged_file, ShardSpec{});
 //   absl::Status appended = (*writer)->Append(sample);
 //   absl::Status finished = (*writer)->Finish();
 //
-// Lifetime, thread-safety, errors: as ShardWriter. Of the ShardSpec only `layout` and `image_field`
-// are looked at: the default layout holds filename, label, class and size anyway, so with_metadata
-// changes nothing, and each layout has its own name for the image.
+// Lifetime, thread-safety, errors: as ShardWriter. Only `layout` and `image_field` of the ShardSpec
+// are used: the layouts always hold filename, label, class and size, so with_metadata changes
+// nothing, and each layout has its own name for the image.
 // Memory: one record's metadata; fields are not copied.
 // Units: bytes.
 #ifndef SHARDPACK_FORMATS_TFRECORD_TFRECORD_WRITER_H_
@@ -40,7 +39,7 @@ class TfrecordWriter : public ShardWriter {
   bool finished_ = false;
 };
 
-// InvalidArgument for a layout that TFRecord does not have, and for a spec with an image_field.
+// InvalidArgument for an unknown layout, and for a spec with an image_field.
 absl::StatusOr<std::unique_ptr<ShardWriter>> CreateTfrecordWriter(StagedFile& file,
                                                                   const ShardSpec& spec);
 

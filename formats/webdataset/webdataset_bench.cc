@@ -1,5 +1,5 @@
-// How fast headers are made, samples written and shards scanned. Sizes are those of CIFAR (0.9 KB)
-// and ImageNet (110 KB).
+// Measures how fast headers are made, samples written and shards scanned, with the sample sizes of
+// CIFAR (0.9 KB) and ImageNet (110 KB).
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@
 namespace shardpack {
 namespace {
 
-// In memory where there is a file system for it: the disk is not what is measured.
+// In memory if there is a file system for it, because the disk is not measured here.
 std::string ScratchPath() {
   const char* folder = ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
   return std::string(folder) + "/webdataset_bench-" + std::to_string(::getpid());
@@ -91,7 +91,7 @@ class CountRecords : public RecordSink {
   uint64_t count = 0;
 };
 
-// Walk, field hashes and the digest of the file, from the page cache.
+// Walk, field hashes and file digest, from the page cache.
 void BM_Scan(benchmark::State& state) {
   const std::string payload(state.range(0), 'x');
   const std::vector<std::string> keys = Keys(payload.size());
@@ -110,7 +110,7 @@ void BM_Scan(benchmark::State& state) {
 }
 BENCHMARK(BM_Scan)->ArgsProduct({{900, 110000}, {0, 1}})->Unit(benchmark::kMillisecond);
 
-// What no scan can beat: every byte read and put into the file's digest.
+// The upper bound for any scan: reads every byte into the file's digest.
 void BM_ReadAndDigest(benchmark::State& state) {
   const std::string payload(110000, 'x');
   auto file = StagedFile::Create(ScratchPath());

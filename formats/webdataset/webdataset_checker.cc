@@ -46,14 +46,14 @@ Finding WebdatasetChecker::OfField(FindingId id, const TarMember& member, const 
   return finding;
 }
 
-// True for a regular file.
+// Returns true for a regular file.
 bool WebdatasetChecker::CheckType(const TarMember& member) {
   if (member.type == kTarRegular) return true;
   Finding finding = MakeFinding(FindingId::kTarType, shard_);
   finding.offset = member.header_offset;
   finding.detail = absl::StrCat(std::string(member.name), ", type ", std::string(1, member.type));
   if (member.type == kTarFolder) {
-    // Every reader passes over them; tar itself makes them when it is given a folder.
+    // Every reader skips them; tar itself writes them when it packs a folder.
     finding.severity = Severity::kWarning;
     if (!strict_) return false;
   }

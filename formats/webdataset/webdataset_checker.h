@@ -1,5 +1,5 @@
-// WebdatasetChecker: what is wrong with the members and samples of a shard beyond the structure of
-// the tar file.
+// WebdatasetChecker: checks the members and samples of a shard, beyond the structure of the tar
+// file.
 //
 //   WebdatasetChecker checker("train-000000.tar", /*strict=*/true, findings);
 //   std::optional<MemberName> name = checker.OnMember(member, record);  // nullopt: not a field
@@ -7,8 +7,8 @@
 //
 // Lifetime: borrows the shard name and the sink; a MemberName borrows the member.
 // Thread-safety: one caller at a time.
-// Errors: findings.
-// Memory: eight bytes a sample (and the table around them) for keys that come back.
+// Errors: reported as findings.
+// Memory: about eight bytes per sample, to detect repeated keys.
 // Units: bytes from the start of the shard.
 #ifndef SHARDPACK_FORMATS_WEBDATASET_WEBDATASET_CHECKER_H_
 #define SHARDPACK_FORMATS_WEBDATASET_WEBDATASET_CHECKER_H_
@@ -33,29 +33,29 @@ class WebdatasetChecker {
     uint64_t record = 0;
     std::string_view key;
     uint64_t offset = 0;
-    std::span<const std::string_view> extensions;  // in the order of the members, lower case
+    std::span<const std::string_view> extensions;  // in member order, lower case
     bool has_image = false;
   };
   enum class FieldSet : uint8_t { kUnknown, kUsual, kOther };
 
-  // Not strict: only what makes readers see different samples, and names and types that are
-  // dangerous to unpack.
+  // If not strict, checks only what makes readers see different samples, and names and types that
+  // are dangerous to unpack.
   WebdatasetChecker(std::string_view shard_name, bool strict, FindingSink& findings)
       : shard_(shard_name), strict_(strict), findings_(findings) {}
 
-  // The key and extension under which readers see the member. `record` is the number its sample
-  // will have, or the one of the sample that is going on.
+  // Returns the key and extension under which readers see the member. `record` is the number of the
+  // current sample, or of the next one if the member begins it.
   std::optional<MemberName> OnMember(const TarMember& member, uint64_t record);
   void OnDuplicate(const TarMember& member, const MemberName& name, uint64_t record);
   void OnLabelNotInteger(const TarMember& member, const MemberName& name, uint64_t record);
   void OnSample(const Sample& sample);
-  // How these extensions compare with those of the first sample.
+  // Compares these extensions with those of the first sample.
   FieldSet Compare(std::span<const std::string_view> extensions) const;
-  // Reports what is counted over the whole shard.
+  // Reports what was counted over the whole shard.
   void Finish();
 
  private:
-  // A property of many members is one finding with a count.
+  // A property that many members share is reported as one finding with a count.
   struct Counted {
     uint64_t members = 0, first_offset = 0;
     void Add(uint64_t offset) {

@@ -13,16 +13,16 @@ using testing::ContractTest;
 using testing::ContractTestName;
 using testing::FormatContract;
 
-// The images are of two kinds, and a shard with fields of two names is a finding: they get one
-// name.
+// The test images have two formats, and different field names in a shard are a finding, so all
+// images get the same field name.
 std::vector<ContractTest> Contract(std::string_view layout, bool with_metadata) {
   std::vector<ContractTest> tests = ContractOf(
       {.format = &kWebDatasetFormat,
        .spec = {.layout = layout, .image_field = "jpg", .with_metadata = with_metadata},
        .extra_fields = with_metadata ? std::vector<std::string>{"txt"}
                                      : std::vector<std::string>{"json", "mask.png", "txt"}});
-  // Names over 100 bytes and pax records are warnings, which that check does not expect:
-  // webdataset_scanner_test.cc has it in its own way.
+  // Names over 100 bytes and pax records are warnings, which that check does not expect;
+  // webdataset_scanner_test.cc covers them instead.
   std::erase_if(tests, [](const ContractTest& test) { return test.check.name == "OddKeys"; });
   return tests;
 }

@@ -37,9 +37,9 @@ constexpr SidecarSpec kSidecars[] = {
     {"timm", "_info.json, shards and samples of each split for timm", &MakeTimmInfo},
     {"wids", "<split>.json, the index of wids, with the MD5 of each shard", &MakeWidsIndexes},
 };
-// webp and json: the longest of the names that members get here.
+// "webp" and "json" are the longest extensions written here.
 constexpr size_t kMaxExtensionBytes = 4;
-// Names of further fields, which record_bound is not told, are taken to be no longer than this.
+// record_bound does not get the names of further fields; they are assumed to be at most this long.
 constexpr size_t kMaxFieldNameBytes = 64;
 
 std::string ShardName(std::string_view split, uint32_t number, uint32_t /*total*/) {
@@ -54,10 +54,10 @@ uint64_t RecordBound(const ShardSpec& spec, const RecordShape& shape) {
   const size_t image_bytes = std::max(spec.image_field.size(), kMaxExtensionBytes);
   uint64_t bound = 0;
   for (size_t i = 0; i < shape.field_bytes.size(); ++i) {
-    // The length of a name counts in the pax layout alone: it may call for a record.
+    // The length of a name only matters in the pax layout, where it may need a record.
     bound += member(i == 0 ? image_bytes : kMaxFieldNameBytes, shape.field_bytes[i]);
   }
-  // Up to 19 digits: one block.
+  // A label has up to 19 digits: one block.
   if (shape.has_label) bound += member(kLabelExtension.size(), 1);
   if (spec.with_metadata) {
     bound +=
@@ -86,7 +86,7 @@ constexpr Format kRow = {
         {
             .concurrent_writers = true,
             .max_record_bytes = kTarMaxOctalSize,
-            // The two zero blocks and the most that pads them.
+            // The two zero blocks and the maximum padding after them.
             .shard_overhead_bytes = kTarEndBytes + kTarBlockingBytes - kTarBlockBytes,
             .data_file = {},
             .image_field_follows_content = true,

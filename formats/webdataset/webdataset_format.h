@@ -1,4 +1,5 @@
-// The row of the table of formats for WebDataset: samples as members of uncompressed tar files.
+// kWebDatasetFormat: the entry for WebDataset in the table of formats. Samples are members of
+// uncompressed tar files.
 //
 //   std::string name = kWebDatasetFormat.shard_name("train", 0, 12);  // train-000000.tar
 //   auto writer = kWebDatasetFormat.create(staged_file, spec);

@@ -1,5 +1,5 @@
-// Any bytes as a shard, and any bytes as a header: no crash, no memory beyond the file's size, and
-// what is found is there.
+// Any bytes as a shard, and any bytes as a header: no crash, no more memory than the file's size,
+// and everything found lies within the file.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -78,7 +78,8 @@ void DecodeAndEncode(Bytes bytes) {
   Require(again.size_bytes == header.size_bytes && again.type == header.type);
 }
 
-// Random changes never make a right checksum: all blocks that look like headers get theirs.
+// Random mutations never produce a valid checksum, so every block that looks like a header gets
+// one.
 std::string WithChecksums(Bytes bytes) {
   std::string text(AsText(bytes));
   for (size_t at = 0; at + kTarBlockBytes <= text.size(); at += kTarBlockBytes) {

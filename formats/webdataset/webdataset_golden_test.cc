@@ -1,5 +1,5 @@
-// Shards that other writers made (testdata/make_testdata.py) hold for us what they hold for their
-// makers.
+// Shards from other writers (testdata/make_testdata.py) have the same content for us as for those
+// writers.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,7 +19,7 @@ using testing::ScanResult;
 struct Golden {
   std::string_view file;
   size_t records;
-  // Beside the style of the non-ASCII name and the length of the long one.
+  // In addition to the findings for the non-ASCII name and the long one.
   std::string_view findings;
 };
 

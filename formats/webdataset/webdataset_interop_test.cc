@@ -1,4 +1,4 @@
-// What we write, libarchive reads; what libarchive writes, we read.
+// libarchive reads what we write, and we read what libarchive writes.
 #include <archive.h>
 #include <archive_entry.h>
 #include <locale.h>
@@ -89,7 +89,7 @@ std::string WriteWithLibarchive(int format, const std::vector<Member>& members) 
   return bytes;
 }
 
-// Names without their extension, for readers and writers that are asked for more and more.
+// Names without their extension, of increasing difficulty for readers and writers.
 std::vector<std::string> Keys(bool long_ones) {
   std::vector<std::string> keys = {"a", "cat/1", "caf\xc3\xa9/\xe5\xae\xb6", "sp ace"};
   if (!long_ones) return keys;
@@ -127,7 +127,7 @@ TEST(WebdatasetInterop, LibarchiveReadsWhatWeWrite) {
 class WebdatasetInteropFormat : public ::testing::TestWithParam<int> {};
 
 TEST_P(WebdatasetInteropFormat, WeReadWhatLibarchiveWrites) {
-  // For pax libarchive converts names from the locale's bytes.
+  // In pax mode libarchive converts names from the locale's encoding.
   ASSERT_NE(setlocale(LC_ALL, "C.UTF-8"), nullptr);
   Random random(11);
   std::vector<Member> members;

@@ -8,8 +8,8 @@
 namespace shardpack {
 namespace {
 
-// What webdataset's autodecode.py and torchvision's folder reader take for an image, with our
-// normalised spellings and that of pixels without a header.
+// The extensions that webdataset's autodecode.py and torchvision's folder reader treat as images,
+// plus our normalised spellings and the one for pixels without a header.
 constexpr std::array<std::string_view, 18> kImageExtensions = {
     "jpg", "png", "webp", "gif", "bmp", "tif",  "tiff", "jpeg", "jpe",
     "ppm", "pgm", "pbm",  "pnm", "jp2", "avif", "heic", "jxl",  "raw"};
@@ -20,7 +20,8 @@ bool BeginsLikeAnImage(Bytes head) {
          text.starts_with("GIF87a") || text.starts_with("GIF89a") ||
          text.starts_with(std::string_view("II*\0", 4)) ||
          text.starts_with(std::string_view("MM\0*", 4)) ||
-         // Two letters alone begin many a text; BITMAPFILEHEADER's reserved words are zero.
+         // Many texts begin with these two letters; the reserved words of BITMAPFILEHEADER are
+         // zero.
          (text.starts_with("BM") && text.size() >= 10 &&
           text.substr(6, 4) == std::string_view("\0\0\0\0", 4)) ||
          (text.starts_with("RIFF") && text.size() >= 12 && text.substr(8, 4) == "WEBP");
@@ -37,8 +38,8 @@ bool HasParentComponent(std::string_view path) {
 
 }  // namespace
 
-// The expression is ^((?:.*/|)[^.]+)[.]([^/]*)$, whose [^.]+ also takes slashes: "d/.h" has the key
-// "d/".
+// webdataset's expression is ^((?:.*/|)[^.]+)[.]([^/]*)$. Its [^.]+ also matches slashes: "d/.h"
+// has the key "d/".
 std::optional<MemberName> SplitMemberName(std::string_view path) {
   const size_t slash = path.rfind('/');
   const size_t base = slash == path.npos ? 0 : slash + 1;
@@ -69,7 +70,7 @@ std::optional<int64_t> ParseLabel(std::string_view text) {
   const size_t begin = text.find_first_not_of(kSpace);
   if (text.size() > kMaxLabelBytes || begin == text.npos) return std::nullopt;
   text = text.substr(begin, text.find_last_not_of(kSpace) + 1 - begin);
-  // std::from_chars knows no plus sign.
+  // std::from_chars does not accept a plus sign.
   if (text.starts_with('+')) {
     text.remove_prefix(1);
     if (text.starts_with('-')) return std::nullopt;

@@ -1,12 +1,13 @@
-// How WebDataset reads a tar member's name, and how a sample's image is told from its other fields.
+// How WebDataset parses a tar member's name, and how the image is distinguished from other fields.
 //
 //   std::optional<MemberName> name = SplitMemberName("cat/1.seg.png");  // "cat/1", "seg.png"
 //   bool skipped = IsMetaName("__index__/a.json");                      // true: no reader sees it
 //   ImageRank rank = RankAsImage("jpg", {});                            // the lower, the better
 //
 // Lifetime: a MemberName borrows the path.
-// Units: bytes. Source: webdataset's src/webdataset/tariterators.py (base_plus_ext, and skip_meta
-// of tar_file_iterator).
+// Units: bytes.
+// Source: webdataset's src/webdataset/tariterators.py (base_plus_ext, and skip_meta of
+// tar_file_iterator).
 #ifndef SHARDPACK_FORMATS_WEBDATASET_WEBDATASET_LAYOUT_H_
 #define SHARDPACK_FORMATS_WEBDATASET_WEBDATASET_LAYOUT_H_
 
@@ -23,34 +24,34 @@ inline constexpr std::string_view kLabelExtension = "cls";
 inline constexpr std::string_view kMetadataExtension = kMetadataField;
 
 struct MemberName {
-  std::string_view key, extension;  // around the first dot of the basename, as spelt
+  std::string_view key, extension;  // before and after the first dot of the basename, as spelled
 };
 
-// nullopt when the name belongs to no sample: no dot, or nothing before it.
+// nullopt if the name belongs to no sample: it has no dot, or nothing before the dot.
 std::optional<MemberName> SplitMemberName(std::string_view path);
 
-// True when the path's first component is __x__: webdataset skips such members.
+// True if the path's first component is __x__: webdataset skips such members.
 bool IsMetaName(std::string_view path);
 
-// True for an absolute path, one with a ".." component or a NUL, and an empty one.
+// True for an absolute path, an empty path, and a path with a ".." component or a NUL.
 bool LeavesFolder(std::string_view path);
 
-// What Python's int() makes of the bytes, as webdataset's decoder does, if it fits; underscores are
-// not taken.
+// Parses the bytes like Python's int(), which webdataset's decoder uses, but rejects underscores.
+// nullopt if the value does not fit.
 std::optional<int64_t> ParseLabel(std::string_view text);
 // Longer text is never a label.
 inline constexpr size_t kMaxLabelBytes = 64;
 
-// What decides which field of a sample is its image: the first one of the lowest rank.
+// Ranks the fields of a sample: its image is the first field of the lowest rank.
 enum class ImageRank : uint8_t {
-  kNamed,      // "image" or "img"
-  kExtension,  // a usual file extension of images
-  kContent,    // another extension without a dot, and bytes that begin like an image
-  kBinary,     // "bin": an image in no format that is known here
+  kNamed,      // the field is called "image" or "img"
+  kExtension,  // a common image file extension
+  kContent,    // another extension without a dot, with bytes that begin like an image
+  kBinary,     // "bin": an image in an unknown format
   kNone,
 };
 
-// `extension` in lower case; `head` is the first bytes of the field (12 suffice).
+// `extension` is in lower case; `head` is the first bytes of the field (12 are enough).
 ImageRank RankAsImage(std::string_view extension, Bytes head);
 
 }  // namespace shardpack

@@ -14,7 +14,7 @@ std::string Split(std::string_view path) {
   return name ? std::string(name->key) + "|" + std::string(name->extension) : "none";
 }
 
-// Each as base_plus_ext of webdataset answers.
+// Expected values come from webdataset's base_plus_ext.
 TEST(WebdatasetLayout, SplitsNamesAtTheFirstDotOfTheBasename) {
   EXPECT_EQ(Split("a.jpg"), "a|jpg");
   EXPECT_EQ(Split("a.seg.png"), "a|seg.png");

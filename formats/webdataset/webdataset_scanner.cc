@@ -17,12 +17,12 @@ namespace shardpack {
 namespace {
 
 constexpr size_t kImageHeadBytes = 16;
-// Up to so many fields are compared one by one; a hostile sample of a million members is not.
+// Up to this many fields are compared one by one, but not a hostile sample of a million members.
 constexpr size_t kFewFields = 16;
 
 char LowerCase(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// One Scan. Its vectors and strings keep their memory from sample to sample.
+// The state of one Scan. Its vectors and strings keep their memory between samples.
 class SampleWalk {
  public:
   SampleWalk(SequentialReader& in, const ScanOptions& options, RecordSink& records,
@@ -53,7 +53,8 @@ class SampleWalk {
 
   absl::Status OnMember() {
     const TarMember& member = walker_.member();
-    // A member with the key at hand belongs to the sample at hand, any other begins the next one.
+    // A member with the current key belongs to the current sample; any other member begins the next
+    // one.
     const std::optional<MemberName> name = checker_.OnMember(member, number_ + NextIsAnother());
     if (!name) return absl::OkStatus();
     if (!open_ || name->key != key_) {
@@ -63,7 +64,7 @@ class SampleWalk {
       beside_gap_ = true;
     }
     gaps_ = walker_.gaps();
-    // The file may have been cut within the padding.
+    // The file may have been cut off within the padding.
     end_ = std::min(member.end(), in_.size());
     return AddPart(*name);
   }
@@ -174,8 +175,8 @@ class SampleWalk {
     if (set != WebdatasetChecker::FieldSet::kUnknown) {
       return set == WebdatasetChecker::FieldSet::kOther;
     }
-    // There is nothing to compare the first sample with; a file without end blocks may still be
-    // whole.
+    // The first sample cannot be compared with anything. A file without end blocks may still be
+    // complete.
     return gap || !has_image;
   }
 
@@ -184,10 +185,10 @@ class SampleWalk {
   TarWalker walker_;
   WebdatasetChecker checker_;
 
-  uint64_t number_ = 0;  // of the sample at hand, or of the next
+  uint64_t number_ = 0;  // of the current sample, or of the next
   bool open_ = false;
   bool beside_gap_ = false;
-  uint64_t gaps_ = 0;  // of the walker, when the last member of a sample was seen
+  uint64_t gaps_ = 0;  // the walker's count when the last member of a sample was read
   std::string key_, extension_, names_;
   uint64_t begin_ = 0, end_ = 0;
   int64_t label_ = kNoLabel;

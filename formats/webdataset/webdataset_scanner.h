@@ -1,13 +1,13 @@
-// WebdatasetScanner: the samples of a WebDataset shard, as the webdataset library groups them, with
-// extents and hashes.
+// WebdatasetScanner: finds the samples of a WebDataset shard, grouped as the webdataset library
+// groups them, with extents and hashes.
 //
 //   SequentialReader in(file, size);
 //   absl::Status walked = WebdatasetScanner().Scan(in, {.shard_name = name}, records, findings);
 //   absl::StatusOr<Digest> digest = in.Finish();
 //
-// A record reaches from the first block of its first member (extension records included) to the end
-// of the padding of its last one. A sample beside damage may have lost a field: it is left out
-// unless it has the same ones as the first sample that is not beside damage.
+// A record extends from the first block of its first member (extension records included) to the end
+// of the padding of its last one. A sample next to damage may have lost a field: it is left out
+// unless it has the same fields as the first sample that is not next to damage.
 //
 // Lifetime, thread-safety, errors: see ShardScanner.
 // Units: bytes from the start of the shard.

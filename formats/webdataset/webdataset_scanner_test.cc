@@ -34,7 +34,7 @@ ScanResult Scan(std::string_view bytes, bool strict = true) {
   return ScanBytes(kWebDatasetFormat, bytes, strict);
 }
 
-// "tar-checksum@512 ..." in the order of the findings.
+// "tar-checksum@512 ...", in the order of the findings.
 std::string Names(const ScanResult& scan) {
   std::string text;
   for (const Finding& finding : scan.findings.findings()) {
@@ -173,7 +173,7 @@ TEST(WebdatasetScanner, DirectoriesAreWarningsAndDevicesErrors) {
   EXPECT_EQ(Scan(TarBuilder().Add("f", "", '6').Add("a.jpg", "x").Finish()).findings.errors(), 1u);
 }
 
-// A sample beside damage is given only when it has the fields of the others.
+// A sample next to damage is reported only if it has the same fields as the others.
 TEST(WebdatasetScanner, SamplesBesideDamageAreWholeOrLeftOut) {
   TarBuilder tar;
   for (const char* key : {"a", "b", "c", "d"}) {
@@ -213,7 +213,7 @@ TEST(WebdatasetScanner, OddKeysComeBack) {
     EXPECT_EQ(scan.records[i].key, samples[i].key);
     EXPECT_EQ(scan.records[i].fields[0].hash, Xxh3_64(AsBytes(samples[i].fields[0].second)));
   }
-  // Ustar holds all of up to 95 bytes, and without any finding if they are plain.
+  // Ustar can store every name of up to 95 bytes, without findings if it is plain.
   std::erase_if(samples, [](const OwnedSample& sample) {
     return sample.key.size() > 95 || std::any_of(sample.key.begin(), sample.key.end(),
                                                  [](char c) { return c <= ' ' || c > '~'; });
@@ -224,7 +224,7 @@ TEST(WebdatasetScanner, OddKeysComeBack) {
   EXPECT_EQ(plain.records.size(), samples.size());
 }
 
-// Every byte of a shard is a field's (whose hash changes), a label's, or verified.
+// Every byte of a shard belongs to a field (whose hash changes) or to a label, or is verified.
 TEST(WebdatasetScanner, EveryFlippedBitIsSeen) {
   const std::string good = SmallShard(2);
   const ScanResult clean = Scan(good);
@@ -239,7 +239,7 @@ TEST(WebdatasetScanner, EveryFlippedBitIsSeen) {
   }
   const size_t ended = clean.records.back().offset + clean.records.back().length + kTarEndBytes;
   for (size_t bit = 0; bit < 8 * good.size(); ++bit) {
-    // Of the zeros at the end one bit of each byte will do.
+    // For the zeros at the end, one bit per byte is enough.
     if (bit / 8 > ended && bit % 8 != bit / 8 % 8) continue;
     const ScanResult scan = Scan(Corruptor::FlipBitAt(good, bit).bytes);
     ASSERT_TRUE(scan.status.ok());
@@ -260,11 +260,12 @@ TEST(WebdatasetScanner, EveryCutIsSeen) {
     for (size_t size = 0; size < good.size(); ++size) {
       const ScanResult scan = Scan(std::string_view(good).substr(0, size));
       ASSERT_TRUE(scan.status.ok());
-      // With exactly two zero blocks it is a whole tar file, as bsdtar writes it.
+      // With exactly two zero blocks it is a complete tar file, as bsdtar writes it.
       if (size == ended + kTarEndBytes) continue;
       ASSERT_NE(scan.Complaints(), clean.Complaints()) << layout << " cut to " << size;
       for (size_t i = 0; i < scan.records.size(); ++i) {
-        // Cut right behind its image, the first sample looks whole, but for the missing end.
+        // Cut right after its image, the first sample looks complete except for the missing end
+        // blocks.
         if (scan.records.size() == 1 && scan.records[i].fields.size() == 1) continue;
         ASSERT_EQ(scan.records[i].fields, clean.records[i].fields) << size;
         ASSERT_EQ(scan.records[i].label, clean.records[i].label) << size;

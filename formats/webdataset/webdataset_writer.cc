@@ -17,8 +17,7 @@
 namespace shardpack {
 namespace {
 
-// The name of a pax header itself, which only readers without pax support see (as Python's tarfile
-// names it).
+// The name of a pax header itself, as in Python's tarfile. Only readers without pax support see it.
 constexpr std::string_view kPaxHeaderName = "././@PaxHeader";
 constexpr size_t kMaxDecimalBytes = 20;  // of an int64_t
 constexpr std::string_view kMetadataFrame =
@@ -33,7 +32,8 @@ absl::Status Refuse(std::string_view key, const Parts&... why) {
 
 bool IsExtension(std::string_view name) {
   if (name.empty()) return false;
-  // Readers lower-case extensions, so that an upper-case letter would come back as another name.
+  // Readers convert extensions to lower case, so an upper-case letter would come back as another
+  // name.
   return std::none_of(name.begin(), name.end(),
                       [](char c) { return c == '/' || c == '\0' || (c >= 'A' && c <= 'Z'); });
 }
@@ -43,8 +43,8 @@ bool IsPlainText(std::string_view text) {
                      [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
 }
 
-// JSON is UTF-8, a path is any bytes: each that is not part of UTF-8 becomes U+FFFD. A lone
-// surrogate, which could be turned back, is refused by most parsers; the exact path is in the
+// JSON is UTF-8, but a path can be any bytes: each byte that is not part of UTF-8 becomes U+FFFD.
+// Lone surrogates would be reversible, but most parsers refuse them; the exact path is in the
 // index.
 void AppendJsonString(std::string_view text, std::string& out) {
   if (IsPlainText(text)) {
@@ -92,8 +92,8 @@ absl::StatusOr<std::unique_ptr<ShardWriter>> WebdatasetWriter::Create(StagedFile
 }
 
 uint64_t WebdatasetWriter::MemberBytes(bool pax, size_t path_bytes, uint64_t data_bytes) {
-  // Whether a longer name needs a record depends on where its slashes are: the bound takes the
-  // worse.
+  // Whether a longer name needs a record depends on the position of its slashes; the bound assumes
+  // that it does.
   const uint64_t extra = pax && path_bytes > kTarNameBytes ? PaxBytes(path_bytes) : 0;
   return extra + kTarBlockBytes + PaddedToTarBlock(data_bytes);
 }
@@ -103,7 +103,8 @@ uint64_t WebdatasetWriter::MetadataBound(size_t source_path_bytes, size_t class_
          kMaxEscapedBytes * (source_path_bytes + class_name_bytes);
 }
 
-// The rules by which readers split a name decide which keys can come back: webdataset_layout.h.
+// Rejects keys that would come back different after readers split the name (see
+// webdataset_layout.h).
 absl::Status WebdatasetWriter::CheckKey(std::string_view key) const {
   if (key.empty()) return Refuse(key, "it is empty");
   if (key.size() > kMaxWebdatasetKeyBytes) {
@@ -165,7 +166,7 @@ absl::Status WebdatasetWriter::CollectMembers(const SampleView& sample) {
   return absl::OkStatus();
 }
 
-// The scanner's rule (the first field of the lowest rank) must pick the image.
+// The scanner's rule (the first field of the lowest rank) must select the image.
 absl::Status WebdatasetWriter::CheckImageIsFound(const SampleView& sample,
                                                  const Member& image) const {
   const ImageRank rank = RankAsImage(image.extension, image.bytes);
@@ -184,11 +185,11 @@ absl::Status WebdatasetWriter::CheckImageIsFound(const SampleView& sample,
   return absl::OkStatus();
 }
 
-// Sorts the members and looks at all that could go wrong before a byte is written.
+// Sorts the members and checks everything that could go wrong before a byte is written.
 absl::Status WebdatasetWriter::CheckMembers(const SampleView& sample) {
   const Member image = members_[0];
   RETURN_IF_ERROR(CheckImageIsFound(sample, image));
-  // As TarWriter orders them.
+  // The order that TarWriter uses.
   std::sort(members_.begin(), members_.end(),
             [](const Member& a, const Member& b) { return a.extension < b.extension; });
   for (size_t i = 0; i < members_.size(); ++i) {
@@ -221,7 +222,7 @@ void WebdatasetWriter::EndRun() {
 void WebdatasetWriter::AddHeaders(std::string_view path, uint64_t size_bytes) {
   std::optional<TarName> name = SplitTarName(path);
   if (!name) {
-    // Only in the pax layout: CheckMembers has seen to it.
+    // Only in the pax layout: CheckMembers ensures it.
     const size_t record_bytes = PaxPathBytes(path.size());
     const size_t padded_bytes = PaddedToTarBlock(record_bytes);
     EncodeTarHeader({{}, kPaxHeaderName}, record_bytes, kTarPaxNext, run_end_);
@@ -266,7 +267,7 @@ absl::Status WebdatasetWriter::Append(const SampleView& sample) {
     scratch_bytes +=
         MemberBytes(pax_, path_bytes, member.own ? member.bytes.size() : 0) + kTarBlockBytes;
   }
-  // The parts point into it, so it must not move from here on.
+  // parts_ points into scratch_, so it must not move from here on.
   if (scratch_.size() < scratch_bytes) scratch_.resize(scratch_bytes);
   parts_.clear();
   run_begin_ = run_end_ = scratch_.data();

@@ -1,5 +1,5 @@
-// WebdatasetWriter: writes samples as tar members named key.extension, in the dialect that
-// FORMAT.md describes.
+// WebdatasetWriter: writes samples as tar members named key.extension, in the tar dialect of
+// FORMAT.md.
 //
 //   auto writer = WebdatasetWriter::Create(staged_file, ShardSpec{.layout = "ustar"});
 //   absl::Status added = (*writer)->Append(sample);           // cat/1.cls, cat/1.jpg
@@ -7,9 +7,9 @@
 //
 // Lifetime: borrows the file and the spec.
 // Thread-safety: one caller at a time.
-// Errors: InvalidArgument for a sample that cannot be stored so that readers find it again (key,
-// field names, sizes), before anything of it is written; all else as StagedFile. Payloads of 32 KiB
-// and more are not copied.
+// Errors: InvalidArgument, before any byte is written, for a sample that readers could not read
+// back (key, field names, sizes); otherwise as StagedFile. Payloads of 32 KiB and more are not
+// copied.
 // Units: bytes.
 #ifndef SHARDPACK_FORMATS_WEBDATASET_WEBDATASET_WRITER_H_
 #define SHARDPACK_FORMATS_WEBDATASET_WEBDATASET_WRITER_H_
@@ -31,30 +31,31 @@ namespace shardpack {
 
 inline constexpr std::string_view kUstarLayout = "ustar", kPaxLayout = "pax";
 
-// 255 bytes less a dot and an extension of four letters. A longer key is refused in either layout;
-// a shorter one too in the ustar layout where its slashes do not let it be split.
+// 255 bytes minus a dot and an extension of four letters. Both layouts refuse longer keys; the
+// ustar layout also refuses shorter ones whose slashes do not allow a split.
 inline constexpr size_t kMaxWebdatasetKeyBytes = 250;
 
 class WebdatasetWriter : public ShardWriter {
  public:
-  // InvalidArgument: a layout that is neither ustar nor pax, or an image_field that cannot name an
-  // image member.
+  // InvalidArgument for a layout other than ustar and pax, and for an image_field that cannot name
+  // an image member.
   static absl::StatusOr<std::unique_ptr<ShardWriter>> Create(StagedFile& file,
                                                              const ShardSpec& spec);
 
   absl::Status Append(const SampleView& sample) override;
   absl::Status Finish() override;
 
-  // Of one member: its header, pax records where the layout and the name ask for them, padded data.
+  // The size of one member: its header, pax records if the layout and the name need them, padded
+  // data.
   static uint64_t MemberBytes(bool pax, size_t path_bytes, uint64_t data_bytes);
-  // At least the length of the json member of a sample.
+  // An upper bound for the length of a sample's json member.
   static uint64_t MetadataBound(size_t source_path_bytes, size_t class_name_bytes);
 
  private:
   struct Member {
     std::string_view extension;
     Bytes bytes;
-    bool own = false;  // bytes made here and small: copied between the headers
+    bool own = false;  // small bytes made here, which are copied between the headers
   };
 
   WebdatasetWriter(StagedFile& file, const ShardSpec& spec, bool pax)
@@ -67,7 +68,7 @@ class WebdatasetWriter : public ShardWriter {
   void MakeMetadata(const SampleView& sample);
   void AddHeaders(std::string_view path, uint64_t size_bytes);
   void AddData(const Member& member);
-  // A run of bytes in scratch_ between two payloads is one part.
+  // Turns the bytes in scratch_ since the last payload into one part.
   void EndRun();
 
   StagedFile& file_;
@@ -76,7 +77,7 @@ class WebdatasetWriter : public ShardWriter {
   bool finished_ = false;
   bool any_ = false;
   std::string last_key_;
-  // Used again for each sample, so that no sample allocates once they have grown.
+  // Reused for each sample: no allocations once they have grown.
   std::vector<Member> members_;
   std::string path_, metadata_, label_;
   std::vector<std::byte> scratch_;

@@ -61,7 +61,7 @@ std::string Md5(std::string_view bytes) {
   return hex;
 }
 
-// Made by webdataset's rules and read back by webdataset, GNU tar and bsdtar.
+// Built by webdataset's rules; webdataset, GNU tar and bsdtar read it back.
 TEST(WebdatasetWriter, WritesTheGoldenVector) {
   absl::StatusOr<std::string> bytes = Write({Sample("a/b", "xx", 3), Sample("a/c", "", 4)});
   ASSERT_TRUE(bytes.ok()) << bytes.status();

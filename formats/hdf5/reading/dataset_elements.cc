@@ -36,7 +36,7 @@ class ElementWalk {
   const Hdf5Dataset& dataset_;
   uint64_t chunk_bytes_ = 0;
   std::string elements_;
-  std::vector<bool> seen_;  // one a chunk
+  std::vector<bool> seen_;  // one per chunk
 };
 
 absl::StatusOr<std::string> ElementWalk::Run() {
@@ -59,7 +59,7 @@ absl::StatusOr<std::string> ElementWalk::Run() {
   seen_.resize(chunks);
   absl::Status read;
   if (dataset_.address == kUndefinedAddress) {
-    // None was written; the check below says so.
+    // No chunk was written; the check below reports it.
   } else if (dataset_.chunk_index == ChunkIndex::kTree) {
     read = ReadTree(dataset_.address, kMaxLevel + 1);
   } else if (dataset_.chunk_index == ChunkIndex::kFixedArray) {
@@ -89,7 +89,7 @@ absl::Status ElementWalk::ReadTree(uint64_t address, int parent_level) {
   if (level >= parent_level || (parent_level <= kMaxLevel && level != parent_level - 1)) {
     return reader_.Malformed(address, "a B-tree node of the wrong level", "", absl::StrCat(level));
   }
-  // Size, filter mask, an offset for each dimension, and one within the element.
+  // Size, filter mask, an offset per dimension, and one within the element.
   const uint64_t key_bytes = 8 + (dataset_.dims.size() + 1) * 8, step = key_bytes + 8;
   ASSIGN_OR_RETURN(Bytes body, reader_.Read(address + kNodeHeadBytes, entries * step + key_bytes,
                                             "a B-tree node of chunks"));
@@ -210,7 +210,7 @@ absl::Status ElementWalk::CopyChunk(uint64_t first_element, uint64_t address) {
 
 absl::StatusOr<std::string> ReadElements(Hdf5Reader& reader, const Hdf5Dataset& dataset) {
   const uint64_t bytes = dataset.bytes();
-  // No element lies twice in a file, so this bounds what is allocated below.
+  // Elements do not overlap in a file, so this bounds the allocation below.
   if (bytes > reader.size()) {
     return reader.Malformed(
         dataset.header_address, absl::StrCat(dataset.path, " is larger than the file"),

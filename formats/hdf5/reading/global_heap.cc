@@ -54,7 +54,7 @@ absl::Status GlobalHeap::Walk(uint64_t address, Collection& objects) {
   }
   uint64_t at = kCollectionHeadBytes;
   while (bytes - at >= kHeapObjectHeadBytes) {
-    // Sound ones are as many bytes as the file at most; a damaged one may pass its end.
+    // Sound collections have at most as many bytes as the file; a damaged one may pass its end.
     if (walked_bytes_ > 2 * reader_.size()) {
       return reader_.Malformed(address, "heap collections share bytes again and again");
     }
@@ -62,7 +62,7 @@ absl::Status GlobalHeap::Walk(uint64_t address, Collection& objects) {
                                                 "an object of a heap collection"));
     const auto index = LoadLittle<uint16_t>(object.data());
     const auto object_bytes = LoadLittle<uint64_t>(object.data() + 8);
-    if (index == 0) break;  // the free space is the last
+    if (index == 0) break;  // the free space comes last
     at += kHeapObjectHeadBytes;
     if (object_bytes > bytes - at) {
       return reader_.Malformed(address + at, "a heap object passes the end of its collection",

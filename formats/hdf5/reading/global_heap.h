@@ -1,15 +1,15 @@
-// GlobalHeap: where the elements of variable length of an HDF5 file lie.
+// GlobalHeap: finds the variable-length elements of an HDF5 file.
 //
 //   GlobalHeap heap(reader, findings);
 //   absl::StatusOr<HeapObject> jpeg = heap.Find(collection_address, index);
 //
-// Collections are walked once and kept (HDF5 File Format Specification 3.0, III.E). Of a damaged
+// Collections are walked once and kept (HDF5 File Format Specification 3.0, III.E). In a damaged
 // one the objects before the damage are found, and the damage is a finding.
 //
 // Lifetime: borrows the reader and the findings.
 // Thread-safety: one caller at a time.
 // Errors: as Hdf5Reader.
-// Memory: 24 bytes an object, each of which takes 16 bytes or more of the file.
+// Memory: 24 bytes per object; each takes at least 16 bytes of the file.
 // Units: bytes; addresses as Hdf5Reader.
 #ifndef SHARDPACK_FORMATS_HDF5_READING_GLOBAL_HEAP_H_
 #define SHARDPACK_FORMATS_HDF5_READING_GLOBAL_HEAP_H_
@@ -24,7 +24,7 @@
 
 namespace shardpack {
 
-// What precedes an object's bytes, which are padded to a multiple of 8.
+// The header before an object's bytes, which are padded to a multiple of 8.
 inline constexpr uint64_t kHeapObjectHeadBytes = 16;
 
 struct HeapObject {

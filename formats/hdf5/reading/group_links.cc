@@ -14,7 +14,7 @@ constexpr int kMaxLevel = 16;
 constexpr uint32_t kSoftLinkCache = 2;  // of a symbol table entry
 constexpr int kHardLink = 0, kExternalLink = 64;
 
-// A group of the old kind.
+// A group in the old format.
 class SymbolTable {
  public:
   SymbolTable(Hdf5Reader& reader, std::vector<GroupLink>& links) : reader_(reader), links_(links) {}
@@ -29,7 +29,7 @@ class SymbolTable {
   Hdf5Reader& reader_;
   std::vector<GroupLink>& links_;
   std::string names_;        // the local heap's data
-  uint64_t name_bytes_ = 0;  // of the links so far, with their terminators
+  uint64_t name_bytes_ = 0;  // of the links so far, including their terminators
 };
 
 absl::Status SymbolTable::Run(uint64_t tree, uint64_t heap) {
@@ -59,7 +59,7 @@ absl::Status SymbolTable::ReadNode(uint64_t address, int parent_level) {
   if (level >= parent_level || (parent_level <= kMaxLevel && level != parent_level - 1)) {
     return reader_.Malformed(address, "a B-tree node of the wrong level", "", absl::StrCat(level));
   }
-  // A key before each child and one at the end, all of 8 bytes.
+  // A key before each child and one at the end, 8 bytes each.
   ASSIGN_OR_RETURN(Bytes body, reader_.Read(address + kNodeHeadBytes, entries * uint64_t{16} + 8,
                                             "a B-tree node of a group"));
   std::vector<uint64_t> children;
@@ -89,7 +89,7 @@ absl::Status SymbolTable::ReadSymbols(uint64_t address) {
                                "a link's name lies outside the group's heap",
                                absl::StrCat("below ", names_.size()), absl::StrCat(name_at));
     }
-    // No name lies twice in a heap, nor a symbol twice in a file.
+    // Names do not overlap in a heap, nor symbols in a file.
     name_bytes_ += end - name_at + 1;
     if (name_bytes_ > names_.size() || links_.size() >= reader_.size() / kSymbolBytes) {
       return reader_.Malformed(address + kSymbolHeadBytes + i * kSymbolBytes,
@@ -141,7 +141,7 @@ absl::Status ReadLinkMessage(Hdf5Reader& reader, const HeaderMessage& message,
   return absl::OkStatus();
 }
 
-// Links of the newest kind may lie in a heap of their own.
+// Links in the newest format may be stored in a heap of their own.
 absl::Status CheckLinkInfo(Hdf5Reader& reader, const HeaderMessage& message) {
   const Bytes bytes = message.view();
   if (bytes.size() < 2)

@@ -21,7 +21,7 @@ uint64_t Times(uint64_t a, uint64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? kOverflow : product;
 }
 
-// The names that a filter goes by (HDF5 registered filter plugins; h5py, PyTables).
+// The common names of a filter (HDF5 registered filter plugins; h5py, PyTables).
 std::string FilterName(uint16_t id) {
   static constexpr std::pair<uint16_t, const char*> kNames[] = {
       {1, "deflate"},  {2, "shuffle"},     {3, "fletcher32"}, {4, "szip"},
@@ -141,7 +141,7 @@ absl::Status Parser::ReadType(const HeaderMessage& message) {
   const uint32_t width = dataset_.element_bytes;
   if (type_class == kInteger) {
     if (bytes.size() < 12) return TooShort(message);
-    // Whole bytes in either order.
+    // Whole bytes, in either byte order.
     const bool whole = LoadLittle<uint16_t>(bytes.data() + 8) == 0 &&
                        LoadLittle<uint16_t>(bytes.data() + 10) == 8 * width;
     if (whole && (width == 1 || width == 2 || width == 4 || width == 8)) {
@@ -180,7 +180,7 @@ absl::Status Parser::ReadVlenType(const HeaderMessage& message) {
   return absl::OkStatus();
 }
 
-// The whole pipeline is walked, so that only a sound one is taken for one.
+// Walks the whole pipeline, so that only a sound one is accepted.
 absl::Status Parser::ReadFilters(const HeaderMessage& message) {
   const Bytes bytes = message.view();
   if (bytes.size() < 2) return TooShort(message);

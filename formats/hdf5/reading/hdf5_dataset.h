@@ -1,10 +1,10 @@
-// Hdf5Dataset: shape, type and place of one dataset of an HDF5 file.
+// Hdf5Dataset: shape, type and location of one dataset of an HDF5 file.
 //
 //   absl::StatusOr<Hdf5Dataset> labels = ReadDataset(reader, *object, "/labels");
 //   absl::StatusOr<uint64_t> at = ContiguousAddress(reader, *labels);
 //
-// Errors: as Hdf5Reader; Unimplemented for a sound dataset whose data goes through filters, which
-// the message names.
+// Errors: as Hdf5Reader; Unimplemented for a sound dataset whose data is filtered; the message
+// names the filters.
 // Units: bytes; addresses as Hdf5Reader.
 #ifndef SHARDPACK_FORMATS_HDF5_READING_HDF5_DATASET_H_
 #define SHARDPACK_FORMATS_HDF5_READING_HDF5_DATASET_H_
@@ -22,7 +22,7 @@ namespace shardpack {
 
 enum class ElementKind : uint8_t { kInteger, kString, kBytesVlen, kStringVlen, kOther };
 enum class Storage : uint8_t { kCompact, kContiguous, kChunked };
-// Of strings of fixed length.
+// For strings of fixed length.
 enum class StringPadding : uint8_t { kNullTerminated, kNull, kSpace };
 
 // How the chunks of a dataset are found.
@@ -31,7 +31,7 @@ enum class ChunkIndex : uint8_t { kTree, kSingle, kImplicit, kFixedArray };
 struct Hdf5Dataset {
   std::string path;  // "/images/data"
   uint64_t header_address = 0;
-  std::vector<uint64_t> dims;  // none: a single element
+  std::vector<uint64_t> dims;  // empty: a single element
   ElementKind kind = ElementKind::kOther;
   uint32_t element_bytes = 0;
   bool is_signed = false, big_endian = false;
@@ -43,18 +43,18 @@ struct Hdf5Dataset {
   uint8_t page_bits = 0;             // of a fixed array
   std::vector<uint64_t> chunk_dims;  // as many as dims
 
-  // The product of the dimensions, UINT64_MAX when it is not a 64-bit number.
+  // The product of the dimensions, UINT64_MAX if it does not fit in 64 bits.
   uint64_t elements() const;
   uint64_t bytes() const;  // of all elements, with the same limit
-  // One dimension, or further ones of 1.
+  // True for one dimension, possibly followed by dimensions of 1.
   bool is_line() const;
 };
 
 absl::StatusOr<Hdf5Dataset> ReadDataset(Hdf5Reader& reader, const ObjectHeader& object,
                                         std::string_view path);
 
-// Where the bytes of a contiguous dataset lie, checked against the file's size; an error for
-// other storage.
+// The address of a contiguous dataset's bytes, checked against the file's size; an error for other
+// storage.
 absl::StatusOr<uint64_t> ContiguousAddress(Hdf5Reader& reader, const Hdf5Dataset& dataset);
 
 }  // namespace shardpack

@@ -11,11 +11,11 @@
 namespace shardpack {
 namespace {
 
-// A read of fewer bytes than this fetches as many, for its neighbours: the least after a jump, and
-// twice as many each time that the next one follows, up to the most.
+// A smaller read fetches this many bytes for its neighbours: the minimum after a jump, doubled with
+// each sequential read up to the maximum.
 constexpr uint64_t kMinWindowBytes = 512, kMaxWindowBytes = 16 << 10;
-// What a read costs beside the bytes it fetches, and how much all of them may cost. Small objects
-// in no order at all, of 56 bytes with their references, take the tenfold of their file.
+// The cost of a read in addition to the bytes fetched, and the limit for all of them. Small objects
+// in random order, of 56 bytes with their references, fetch ten times the size of their file.
 constexpr uint64_t kReadCost = 16;
 constexpr uint64_t kBudgetFactor = 16;
 constexpr uint64_t kBudgetBase = 1 << 20;
@@ -52,7 +52,7 @@ absl::StatusOr<Bytes> Hdf5Reader::Read(uint64_t address, uint64_t bytes, std::st
     return Malformed(address, "its structures refer to each other again and again");
   }
   if (!held) {
-    if (window_.size() > kMaxWindowBytes) window_ = {};  // of a single large read
+    if (window_.size() > kMaxWindowBytes) window_ = {};  // after a single large read
     window_.resize(fetched);
     window_offset_ = offset;
     absl::Status read = file_.ReadExactlyAt(offset, window_);
@@ -83,7 +83,7 @@ absl::Status Hdf5Reader::Open() {
   return Malformed(0, "the superblock has an unknown version", "0 to 3", absl::StrCat(number));
 }
 
-// At 0, or after a user block of 512 bytes or a larger power of two.
+// Tries 0, then user blocks of 512 bytes and larger powers of two.
 absl::Status Hdf5Reader::FindSuperblock() {
   for (uint64_t at = 0; at < size_; at = at == 0 ? 512 : at * 2) {
     base_ = at;
@@ -107,7 +107,7 @@ absl::Status Hdf5Reader::CheckWidths(std::byte offsets, std::byte lengths) {
   return Unsupported(absl::StrCat("addresses and lengths of ", actual, " bytes are not read"));
 }
 
-// The stored addresses count from where the stored base says the superblock is.
+// Stored addresses are relative to the superblock's position according to the stored base.
 absl::Status Hdf5Reader::SetEnd(uint64_t stored_base, uint64_t stored_end) {
   if (stored_end < stored_base) return Malformed(0, "the end of the file is before its base");
   const uint64_t used = stored_end - stored_base;

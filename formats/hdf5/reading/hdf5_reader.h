@@ -4,15 +4,14 @@
 //   absl::Status opened = reader.Open();                            // superblocks 0 to 3
 //   absl::StatusOr<Bytes> node = reader.Read(address, 24, "a B-tree node");
 //
-// No byte outside the file is asked for, nothing larger than the file is allocated, and all that is
-// fetched is bounded by a multiple of the file's size, so that structures which refer to each other
-// in circles come to an end.
+// It requests no byte outside the file and allocates nothing larger than the file. The total of all
+// bytes fetched is bounded by a multiple of the file's size, so that circular references end.
 //
 // Lifetime: borrows the file; what Read returns is valid until the next call.
 // Thread-safety: one caller at a time.
-// Errors: DataLoss for damage and for what is not read here, described by problem(); any other
-// status is that of the reads.
-// Units: an address is counted from the superblock, an offset from the start of the file (HDF5 File
+// Errors: DataLoss for damage and for unsupported structures, described by problem(); any other
+// status is a read error.
+// Units: addresses are relative to the superblock, offsets to the start of the file (HDF5 File
 // Format Specification 3.0, II.A).
 #ifndef SHARDPACK_FORMATS_HDF5_READING_HDF5_READER_H_
 #define SHARDPACK_FORMATS_HDF5_READING_HDF5_READER_H_
@@ -30,7 +29,7 @@
 
 namespace shardpack {
 
-// An address that says "nowhere".
+// The address for "nowhere".
 inline constexpr uint64_t kUndefinedAddress = ~uint64_t{0};
 
 class Hdf5Reader {
@@ -43,24 +42,24 @@ class Hdf5Reader {
   uint64_t size() const { return size_; }
   std::string_view shard_name() const { return shard_name_; }
   uint64_t base() const { return base_; }          // the superblock's offset
-  uint64_t end() const { return end_; }            // offset after the last byte in use
+  uint64_t end() const { return end_; }            // offset after the last used byte
   uint64_t root_address() const { return root_; }  // of the root group's object header
 
-  // `what` is for the message: "the header of object 800".
+  // `what` is used in the message: "the header of object 800".
   absl::StatusOr<Bytes> Read(uint64_t address, uint64_t bytes, std::string_view what);
-  // True when these bytes lie within the file.
+  // True if these bytes lie within the file.
   bool Holds(uint64_t address, uint64_t bytes) const;
   uint64_t OffsetOf(uint64_t address) const { return base_ + address; }
 
-  // The DataLoss of a finding at an address; problem() is the finding.
+  // Returns DataLoss for a finding at an address, and stores it in problem().
   absl::Status Damage(FindingId id, uint64_t address, std::string_view detail,
                       std::string_view expected = "", std::string_view actual = "");
   absl::Status Malformed(uint64_t address, std::string_view detail, std::string_view expected = "",
                          std::string_view actual = "") {
     return Damage(FindingId::kHdf5Structure, address, detail, expected, actual);
   }
-  // The same for what the format allows and is not read here. Not Unimplemented: a flipped bit
-  // makes such things out of what is read.
+  // The same for what the format allows but this reader does not support. Not Unimplemented,
+  // because a flipped bit can turn supported structures into unsupported ones.
   absl::Status Unsupported(std::string_view what, uint64_t address = 0) {
     return Damage(FindingId::kHdf5Layout, address, what);
   }
@@ -85,8 +84,8 @@ class Hdf5Reader {
   Finding problem_;
 };
 
-// The checksum of all metadata of superblock version 2 and later: Bob Jenkins's lookup3, hashlittle
-// with the initial value 0 (HDFGroup/hdf5: src/H5checksum.c).
+// The checksum of all metadata since superblock version 2: Bob Jenkins's lookup3, hashlittle with
+// initial value 0 (HDFGroup/hdf5: src/H5checksum.c).
 uint32_t Lookup3(Bytes bytes);
 
 }  // namespace shardpack

@@ -1,4 +1,4 @@
-// What the reads of an HDF5 file may cost together.
+// Tests the limit for the total cost of reads of an HDF5 file.
 #include "formats/hdf5/reading/hdf5_reader.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class Hdf5ReaderCost : public ::testing::Test {
     std::ofstream(scratch_.File("file"), std::ios::binary) << bytes_;
     file_ = *File::OpenRead(scratch_.File("file"));
   }
-  // Every place of `stride` bytes once, in this order.
+  // Reads every position at this stride once, in this order.
   static void ExpectAll(Hdf5Reader& reader, const std::string& bytes, uint64_t stride,
                         const std::vector<uint64_t>& order) {
     for (const uint64_t i : order) {
@@ -42,7 +42,7 @@ class Hdf5ReaderCost : public ::testing::Test {
 
 TEST_F(Hdf5ReaderCost, ReadsThatJumpToAndFroComeToAnEnd) {
   Hdf5Reader reader(file_, bytes_.size(), "shard");
-  // What is fetched counts, not the one byte that is asked for.
+  // The fetched bytes count, not the one byte requested.
   const uint64_t bound = (16 * bytes_.size() + (1 << 20)) / 512;
   uint64_t reads = 0;
   while (reads <= bound && reader.Read(reads % 2 * (3 << 20), 1, "a place").ok()) ++reads;

@@ -13,7 +13,7 @@
 namespace shardpack {
 namespace {
 
-// A field of a sample, to be hashed when the reader comes to it.
+// A field of a sample, hashed when the reader reaches it.
 struct Piece {
   uint64_t offset, length;
   uint64_t sample;
@@ -104,7 +104,7 @@ absl::Status ShardWalk::HashPieces() {
   return absl::OkStatus();
 }
 
-// A record whose image is damaged is not handed on, nor is a damaged further field.
+// A record whose image is damaged is not delivered, nor is a damaged further field.
 void ShardWalk::HandOn(uint64_t sample) {
   const MappedExtent& image = map_.fields[0].extents[sample];
   if (image.offset == kUndefinedAddress) return;

@@ -10,7 +10,7 @@ namespace shardpack {
 namespace {
 
 constexpr size_t kMaxBlocks = 1024;
-// The old kind counts them in 16 bits; the new kind has no more links than that outside a heap.
+// The old format counts them in 16 bits; the new one stores no more links than that outside a heap.
 constexpr size_t kMaxMessages = 65536;
 constexpr uint64_t kOldPrefixBytes = 16;  // 12, and 4 to align what follows
 constexpr uint64_t kChecksumBytes = 4;
@@ -129,7 +129,7 @@ absl::Status Parser::ReadBlock(const Block& block, bool first) {
 
 absl::Status Parser::ReadMessages(const std::string& bytes, uint64_t address) {
   const size_t head_bytes = !new_style_ ? 8 : creation_order_ ? 6 : 4;
-  // What is left at the end is a gap.
+  // The rest at the end is a gap.
   for (size_t at = 0; bytes.size() - at >= head_bytes;) {
     const char* head = bytes.data() + at;
     HeaderMessage message;

@@ -1,11 +1,12 @@
-// ReadObjectHeader: the messages of one object of an HDF5 file.
+// ReadObjectHeader: reads the messages of one object of an HDF5 file.
 //
 //   absl::StatusOr<ObjectHeader> object = ReadObjectHeader(reader, reader.root_address());
 //   const HeaderMessage* layout = object->Find(MessageType::kLayout);      // nullptr: none
 //
-// Versions 1 and 2 with their continuation blocks (HDF5 File Format Specification 3.0, IV.A).
+// It reads versions 1 and 2 with their continuation blocks (HDF5 File Format Specification 3.0,
+// IV.A).
 //
-// Lifetime: owns the messages' bytes.
+// Lifetime: the result owns the messages' bytes.
 // Errors: as Hdf5Reader.
 // Memory: the header's bytes.
 // Units: bytes; addresses as Hdf5Reader.
@@ -37,7 +38,7 @@ enum class MessageType : uint16_t {
 
 struct HeaderMessage {
   MessageType type = MessageType::kNil;
-  bool shared = false;  // the bytes say where the message is, not what it is
+  bool shared = false;  // the bytes are a reference to the message
   uint64_t address = 0;
   std::string bytes;
 
@@ -46,9 +47,9 @@ struct HeaderMessage {
 
 struct ObjectHeader {
   uint64_t address = 0;
-  std::vector<HeaderMessage> messages;  // those of the types above that say something
+  std::vector<HeaderMessage> messages;  // of the types above, without empty ones
 
-  const HeaderMessage* Find(MessageType type) const;  // the first
+  const HeaderMessage* Find(MessageType type) const;  // the first of this type
 };
 
 absl::StatusOr<ObjectHeader> ReadObjectHeader(Hdf5Reader& reader, uint64_t address);

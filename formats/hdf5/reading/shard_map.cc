@@ -17,16 +17,16 @@
 namespace shardpack {
 namespace {
 
-// The first of them that is there counts. Fuel: encoded_images, targets, filenames
-// (mila-iqia/fuel: fuel/converters/ilsvrc2012.py); DLIO: records.
+// The first name that exists is used. Fuel: encoded_images, targets, filenames (mila-iqia/fuel:
+// fuel/converters/ilsvrc2012.py); DLIO: records.
 constexpr std::string_view kImageNames[] = {
     "images", "encoded_images", "image", "features", "data", "X", "records", "records_0"};
 constexpr std::string_view kLabelNames[] = {kLabelsName, "label", "targets", "y"};
 constexpr std::string_view kKeyNames[] = {kKeysName};
 constexpr std::string_view kPathNames[] = {"filenames", "paths"};
 constexpr uint64_t kReferenceBytes = 16;
-// Widths and heights beyond it are no images; nor are a few bytes, of which a file could hold more
-// than memory has room for extents.
+// Larger widths and heights are not images. Neither are images of a few bytes: a file could hold so
+// many that their extents do not fit in memory.
 constexpr uint64_t kMaxSide = 1 << 20, kMinPixelBytes = 16;
 
 template <typename Range>
@@ -54,7 +54,7 @@ class Mapper {
   absl::Status ReadTexts(std::span<const std::string_view> names, TextColumn& column);
   absl::StatusOr<std::string> ReadColumn(const Hdf5Dataset& dataset);
   absl::Status AppendText(const Hdf5Dataset& dataset, const char* element, TextColumn& column);
-  // Damage of one part becomes a finding, and the rest goes on.
+  // Turns damage of one part into a finding, so that the rest can continue.
   absl::Status Forgive(const absl::Status& status);
   void ReportExtent(uint64_t record, std::string_view path, std::string_view expected,
                     std::string_view actual);
@@ -220,7 +220,7 @@ absl::StatusOr<MappedExtent> Mapper::Resolve(const std::byte* reference) {
   const auto index = LoadLittle<uint32_t>(reference + 12);
   if (length == 0) return MappedExtent{0, 0};
   ASSIGN_OR_RETURN(HeapObject object, heap_.Find(collection, index));
-  // The library stores an element of bytes as an object of its length.
+  // The library stores an element of bytes as an object of the element's length.
   if (object.bytes != length) {
     return reader_.Damage(FindingId::kHdf5Extent, object.address,
                           "a heap object is not as long as its element",
@@ -264,7 +264,7 @@ absl::Status Mapper::ReadFurtherFields() {
         map_.fields.push_back(*std::move(field));
       }
     }
-    // An object that is not a field of these samples is passed over; damage is not.
+    // An object that is not a field of these samples is skipped; damage is not.
     if (absl::IsUnimplemented(status)) continue;
     if (absl::IsDataLoss(status) && (reader_.problem().id == FindingId::kHdf5Layout)) continue;
     status = Forgive(status);
@@ -273,7 +273,7 @@ absl::Status Mapper::ReadFurtherFields() {
   return absl::OkStatus();
 }
 
-// A dataset with one element a sample.
+// Reads a dataset with one element per sample.
 absl::StatusOr<std::string> Mapper::ReadColumn(const Hdf5Dataset& dataset) {
   if (!dataset.is_line() || dataset.dims[0] != map_.samples) {
     return reader_.Damage(FindingId::kHdf5Layout, dataset.header_address,
@@ -323,7 +323,7 @@ absl::Status Mapper::AppendText(const Hdf5Dataset& dataset, const char* element,
     column.bytes.append(text);
   } else {
     ASSIGN_OR_RETURN(MappedExtent extent, Resolve(AsBytes({element, kReferenceBytes}).data()));
-    // No string lies twice in a file.
+    // Strings do not overlap in a file.
     if (extent.length > reader_.size() - std::min(column.bytes.size(), reader_.size())) {
       return reader_.Malformed(dataset.header_address, absl::StrCat("the strings of ", dataset.path,
                                                                     " are longer than the file"));

@@ -1,16 +1,16 @@
-// ReadShardMap: which datasets of an HDF5 file hold images, labels and keys, and where each
-// sample's bytes lie.
+// ReadShardMap: finds the datasets of an HDF5 file that hold images, labels and keys, and the
+// position of each sample's bytes.
 //
 //   absl::StatusOr<ShardMap> map = ReadShardMap(reader, findings);
 //   Extent image = map->fields[0].extents[7];
 //
-// Knows the layouts packed, vlen and decoded, and what others write alike: the names that are
-// looked for stand in FORMAT.md.
+// It knows the layouts packed, vlen and decoded, and similar files of other writers: FORMAT.md
+// lists the names it looks for.
 //
-// Lifetime: owns everything.
-// Errors: as Hdf5Reader when nothing can be handed on; what concerns a single sample or a further
-// field is a finding, and the extent is absent.
-// Memory: 16 bytes a sample and field, labels, keys; never more than a few times the file's size.
+// Lifetime: the result owns everything.
+// Errors: as Hdf5Reader if nothing can be delivered; damage to a single sample or a further field
+// is a finding, and the extent is absent.
+// Memory: 16 bytes per sample and field, labels, keys; at most a few times the file's size.
 // Units: bytes from the start of the file.
 #ifndef SHARDPACK_FORMATS_HDF5_READING_SHARD_MAP_H_
 #define SHARDPACK_FORMATS_HDF5_READING_SHARD_MAP_H_
@@ -34,10 +34,10 @@ struct MappedExtent {
 
 struct MappedField {
   std::string name;                   // kImageField for the first
-  std::vector<MappedExtent> extents;  // one a sample
+  std::vector<MappedExtent> extents;  // one per sample
 };
 
-// Strings of a dataset, one a sample, or none.
+// The strings of a dataset, one per sample, or none.
 struct TextColumn {
   std::string bytes;
   std::vector<uint64_t> ends;  // in `bytes`
@@ -54,9 +54,9 @@ struct ShardMap {
   std::vector<MappedField> fields;  // [0] = image
   std::vector<int64_t> labels;      // empty: none
   TextColumn keys, source_paths;
-  // What of an image's record lies around its bytes: a heap object's header and its padding.
+  // The part of an image's record around its bytes: a heap object's header and its padding.
   uint64_t before_image = 0, image_alignment = 1;
-  // kRaw when the images are pixels of this shape.
+  // kRaw if the images are pixels of this shape.
   ImageInfo image = {};
 };
 

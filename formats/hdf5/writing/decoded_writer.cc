@@ -47,13 +47,13 @@ absl::Status DecodedWriter::Append(const SampleView& sample) {
 }
 
 absl::Status DecodedWriter::LayOutAgain() {
-  // The few bytes of a small dataset lie elsewhere: it has no alignment.
+  // The bytes of a small dataset are not aligned, so they lie elsewhere.
   const uint64_t bytes = table_.samples() * image_bytes_;
   const bool small = bytes < kDataAlignment;
   std::vector<std::byte> moved(small ? bytes : 0);
   absl::Status status = out_.ReadAt(offset_, moved);
   status.Update(output_->Close());
-  // What the first layout has left would show where the second has nothing.
+  // Remove the first file layout: its remains would show where the second one has nothing.
   if (small) status.Update(out_.Resize(0));
   if (!status.ok()) return status;
   ASSIGN_OR_RETURN(uint64_t offset, LayOut(table_.samples()));

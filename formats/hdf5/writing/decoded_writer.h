@@ -1,17 +1,17 @@
-// DecodedWriter: appends raw pixels of one shape to one HDF5 shard of the layout decoded: /images
+// DecodedWriter: appends raw pixels of one shape to one HDF5 shard of the decoded layout: /images
 // is a contiguous dataset (N, height, width, channels) of uint8.
 //
 //   auto writer = DecodedWriter::Create(staged_file, spec);
 //   absl::Status appended = (*writer)->Append(sample);
 //   absl::Status finished = (*writer)->Finish();
 //
-// The library lays out the file at once for the samples of the plan; the pixels are written beside
-// it. A contiguous dataset cannot shrink, so when samples were left out Finish lays the file out
-// once more, for those that came: the pixels lie where they have to lie already.
+// The library lays out the file at the start, for the planned number of samples; the pixels are
+// written directly to the file. A contiguous dataset cannot shrink, so if samples were left out,
+// Finish lays the file out again for the actual number; the pixels are already in the right place.
 //
 // Lifetime, thread-safety, errors: as ShardWriter; a sample that is not raw pixels of the spec's
 // shape is InvalidArgument.
-// Memory: up to 1 MiB, and a SampleTable's share a sample.
+// Memory: up to 1 MiB, plus the SampleTable.
 // Units: bytes.
 #ifndef SHARDPACK_FORMATS_HDF5_WRITING_DECODED_WRITER_H_
 #define SHARDPACK_FORMATS_HDF5_WRITING_DECODED_WRITER_H_
@@ -42,7 +42,7 @@ class DecodedWriter : public ShardWriter {
  private:
   DecodedWriter(StagedFile& file, const ShardSpec& spec)
       : spec_(spec), image_bytes_(RawImageBytes(spec.raw_image)), out_(file), table_(spec) {}
-  // The file's layout for so many samples, and where their pixels lie in it.
+  // Lays out the file for this many samples and returns the offset of their pixels.
   absl::StatusOr<uint64_t> LayOut(uint64_t samples);
   absl::Status LayOutAgain();
 

@@ -17,7 +17,7 @@ namespace {
 
 static_assert(sizeof(hid_t) == sizeof(int64_t));
 
-// An identifier of the library, closed at the end of the scope.
+// A library identifier, closed at the end of the scope.
 class Handle {
  public:
   Handle(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
@@ -34,19 +34,19 @@ class Handle {
   herr_t (*const close_)(hid_t);
 };
 
-// The innermost message of the library's error stack.
+// Takes the innermost message of the library's error stack.
 herr_t TakeMessage(unsigned, const H5E_error2_t* error, void* into) {
   *static_cast<std::string*>(into) = error->desc == nullptr ? "" : error->desc;
   return 0;
 }
 
-// Called when a call of the library has failed; a later call would clear the stack.
+// Called when a library call has failed, because a later call would clear the stack.
 herr_t KeepMessage(hid_t stack, void* into) {
   return H5Ewalk2(stack, H5E_WALK_DOWNWARD, &TakeMessage, into);
 }
 
-// Held around all calls of the library. It never loads a plugin, prints nothing, and leaves nothing
-// to be done when the process ends.
+// Held during all library calls. Makes sure that the library never loads a plugin, prints nothing,
+// and has no work left when the process exits.
 class LibraryLock {
  public:
   LibraryLock() : guard_(mutex_) {
@@ -56,11 +56,11 @@ class LibraryLock {
     }();
     (void)ready;
     last_message_.clear();
-    H5Eset_auto2(H5E_DEFAULT, &KeepMessage, &last_message_);  // a setting of the thread
+    H5Eset_auto2(H5E_DEFAULT, &KeepMessage, &last_message_);  // per-thread setting
   }
   ~LibraryLock() { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
 
-  // Of the last call that failed under this lock.
+  // The message of the last call that failed under this lock.
   static const std::string& last_message() { return last_message_; }
 
  private:
@@ -71,7 +71,7 @@ class LibraryLock {
 
 Handle DatasetProperties() {
   const hid_t list = H5Pcreate(H5P_DATASET_CREATE);
-  H5Pset_obj_track_times(list, false);  // else bytes depend on the clock
+  H5Pset_obj_track_times(list, false);  // otherwise the bytes depend on the clock
   return Handle(list, &H5Pclose);
 }
 
@@ -103,7 +103,7 @@ bool WriteAttribute(hid_t file, std::string_view name, hid_t type, hid_t memory_
          (H5Sget_simple_extent_npoints(space) == 0 || H5Awrite(attribute, memory_type, value) >= 0);
 }
 
-// One dimension of strings of any length.
+// Writes one dimension of variable-length strings.
 bool WriteTexts(hid_t object, std::string_view name, hid_t type,
                 std::span<const std::string> values) {
   Handle space = Line(values.size());
@@ -135,8 +135,8 @@ absl::StatusOr<std::unique_ptr<Hdf5Output>> Hdf5Output::Create(PositionedOutput&
   auto output = std::unique_ptr<Hdf5Output>(new Hdf5Output(out));
   Handle access(H5Pcreate(H5P_FILE_ACCESS), &H5Pclose);
   Handle creation(H5Pcreate(H5P_FILE_CREATE), &H5Pclose);
-  // Metadata comes in smaller blocks and needs no alignment. The format is what HDF5 1.8 and every
-  // later one can read.
+  // Metadata uses smaller blocks and needs no alignment. HDF5 1.8 and all later versions can read
+  // the format.
   bool ok = access.ok() && creation.ok() && SetStagedVfd(access, out) &&
             H5Pset_libver_bounds(access, H5F_LIBVER_EARLIEST, H5F_LIBVER_V18) >= 0 &&
             H5Pset_alignment(access, kDataAlignment, kDataAlignment) >= 0 &&
@@ -181,7 +181,7 @@ absl::StatusOr<uint64_t> Hdf5Output::MakeBytes(std::string_view name,
                  &H5Dclose);
   absl::Status made = Result(dataset.ok(), "create dataset", name);
   if (!made.ok()) return made;
-  if (empty) return 0;  // such a dataset has no place in the file
+  if (empty) return 0;  // an empty dataset has no position in the file
   const haddr_t offset = H5Dget_offset(dataset);
   made = Result(offset != HADDR_UNDEF, "find the offset of dataset", name);
   if (!made.ok()) return made;
@@ -236,7 +236,7 @@ absl::Status Hdf5Output::WriteByteLists(std::string_view name, uint64_t first,
   if (lists.empty()) return absl::OkStatus();
   std::vector<hvl_t> elements;
   elements.reserve(lists.size());
-  // The library does not write to what it is to write.
+  // The library does not modify the lists that it writes.
   for (const Bytes list : lists) {
     elements.push_back({list.size(), const_cast<std::byte*>(list.data())});
   }
@@ -275,7 +275,7 @@ absl::Status Hdf5Output::SetTexts(std::string_view name, std::span<const std::st
   return Result(WriteTexts(file_, name, type, values), "write attribute", name);
 }
 
-// HDFGroup/hdf5: hl/src/H5DS.c, H5DSset_label; strings of its type, H5T_C_S1.
+// As HDFGroup/hdf5: hl/src/H5DS.c, H5DSset_label; strings of its type, H5T_C_S1.
 absl::Status Hdf5Output::LabelDimensions(std::string_view name,
                                          std::span<const std::string> labels) {
   const LibraryLock lock;

@@ -1,16 +1,16 @@
-// PackedWriter: appends samples to one HDF5 shard of the layout packed: a field's bytes lie one
-// after the other in a contiguous dataset, and their offsets in another.
+// PackedWriter: appends samples to one HDF5 shard of the packed layout: a contiguous dataset holds
+// the concatenated bytes of a field, and another their offsets.
 //
 //   auto writer = PackedWriter::Create(staged_file, spec);
 //   absl::Status appended = (*writer)->Append(sample);
 //   absl::Status finished = (*writer)->Finish();
 //
-// The library lays out the file at once, with the totals of the spec; the bytes are written beside
-// it, at the offsets it tells, so that shards do not wait for its lock. Fewer bytes than the spec
-// says leave an unused tail of zeros in the dataset.
+// The library lays out the file at the start, with the totals of the spec; the bytes are written
+// directly to the file at the offsets that the library reports, so that shards do not wait for its
+// lock. With fewer bytes than the spec says, the dataset ends in unused zeros.
 //
 // Lifetime, thread-safety, errors: as ShardWriter.
-// Memory: up to 1 MiB a field, and 8 bytes a field and a SampleTable's share a sample.
+// Memory: up to 1 MiB per field, plus 8 bytes per field and sample, plus the SampleTable.
 // Units: bytes.
 #ifndef SHARDPACK_FORMATS_HDF5_WRITING_PACKED_WRITER_H_
 #define SHARDPACK_FORMATS_HDF5_WRITING_PACKED_WRITER_H_
@@ -46,8 +46,8 @@ class PackedWriter : public ShardWriter {
   PositionedOutput out_;
   std::unique_ptr<Hdf5Output> output_;
   SampleTable table_;
-  std::vector<OutputRegion> regions_;           // one a field
-  std::vector<std::vector<uint64_t>> offsets_;  // one a field; ends with the bytes appended
+  std::vector<OutputRegion> regions_;           // one per field
+  std::vector<std::vector<uint64_t>> offsets_;  // one per field; the last entry is the total so far
   bool finished_ = false;
 };
 

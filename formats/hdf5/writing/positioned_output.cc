@@ -12,9 +12,9 @@
 namespace shardpack {
 namespace {
 
-// One write of this size costs little beside its page-cache copy.
+// At this size the cost of a write is mostly its page-cache copy.
 constexpr uint64_t kBufferBytes = 1 << 20;
-// Copying less than this into the buffer is cheaper than a vector of its own.
+// Below this size, copying into the buffer is cheaper than a separate vector entry.
 constexpr size_t kGatherBytes = 32 << 10;
 
 }  // namespace

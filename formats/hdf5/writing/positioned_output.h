@@ -1,5 +1,5 @@
-// PositionedOutput: writes at given offsets of a file that a StagedFile has created, beside or
-// under a library that lays the file out.
+// PositionedOutput: writes at given offsets of a file that a StagedFile created, next to or below a
+// library that lays out the file.
 //
 //   PositionedOutput out(staged);
 //   const std::array parts = {head, payload};
@@ -8,8 +8,8 @@
 //
 // Lifetime: borrows the StagedFile.
 // Thread-safety: one caller at a time.
-// Errors: IoStatus; after a failed write every later call answers the same error and does nothing.
-// EINTR and short transfers are retried inside.
+// Errors: IoStatus; after a failed write every later call returns the same error and does nothing.
+// EINTR and short transfers are retried.
 // Units: bytes from the start of the file.
 #ifndef SHARDPACK_FORMATS_HDF5_WRITING_POSITIONED_OUTPUT_H_
 #define SHARDPACK_FORMATS_HDF5_WRITING_POSITIONED_OUTPUT_H_
@@ -28,11 +28,11 @@ class PositionedOutput {
  public:
   explicit PositionedOutput(StagedFile& file) : file_(file) {}
 
-  // The parts one after the other.
+  // Writes the parts one after the other.
   absl::Status WriteAt(uint64_t offset, std::span<const Bytes> parts);
   // Bytes after the end of the file are zero.
   absl::Status ReadAt(uint64_t offset, std::span<std::byte> into);
-  // Cuts or lengthens the file; what is added is zero.
+  // Truncates or extends the file; added bytes are zero.
   absl::Status Resize(uint64_t bytes);
 
   const absl::Status& status() const { return failed_; }
@@ -42,9 +42,9 @@ class PositionedOutput {
   absl::Status failed_;
 };
 
-// A run of bytes of known capacity in a PositionedOutput, filled from its beginning through a
-// buffer. Thread-safety: one caller at a time. Errors: those of the output; the caller does not
-// append more than the capacity.
+// A range of known capacity in a PositionedOutput, filled from its beginning through a buffer.
+// Thread-safety: one caller at a time. Errors: those of the output; the caller must not exceed the
+// capacity.
 class OutputRegion {
  public:
   OutputRegion(PositionedOutput& out, uint64_t offset, uint64_t capacity);

@@ -9,7 +9,7 @@
 namespace shardpack {
 namespace {
 
-// What a file access property list carries for this driver; the library copies it.
+// The content of a file access property list for this driver; the library copies it.
 struct DriverInfo {
   PositionedOutput* out;
 };
@@ -37,7 +37,7 @@ herr_t Close(H5FD_t* file) {
   return 0;
 }
 
-// As the library's own POSIX driver, so that the same bytes come out.
+// The same flags as the library's own POSIX driver, so that the bytes are the same.
 herr_t Query(const H5FD_t*, unsigned long* flags) {
   *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
            H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
@@ -61,12 +61,12 @@ herr_t Read(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t size, void*
 
 herr_t Write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t size, const void* buffer) {
   const std::array<Bytes, 1> part = {Bytes(static_cast<const std::byte*>(buffer), size)};
-  (void)Of(file)->out->WriteAt(address, part);  // the output remembers
+  (void)Of(file)->out->WriteAt(address, part);  // the output remembers an error
   Of(file)->end_of_file = std::max<haddr_t>(Of(file)->end_of_file, address + size);
   return 0;
 }
 
-// Others write to the file, too, so its size is set whatever end_of_file says.
+// Other code writes to the file, too, so its size is set whatever end_of_file says.
 herr_t Truncate(H5FD_t* file, hid_t, hbool_t) {
   (void)Of(file)->out->Resize(Of(file)->end_of_addresses);
   Of(file)->end_of_file = Of(file)->end_of_addresses;

@@ -4,13 +4,13 @@
 //   SetStagedVfd(access_list, out);                     // then H5Fcreate(any name, ...)
 //   absl::Status written = out.status();                   // after H5Fclose
 //
-// Why not the library's own driver: an error keeps its errno and its path, and after a failed write
-// the driver goes on as if nothing had happened, so that the library can always close the file and
-// frees what it holds. Whoever closes a file looks at out.status().
+// Unlike the library's own driver, it keeps the errno and path of an error, and after a failed
+// write it continues as if nothing had happened, so that the library can always close the file and
+// free its memory. Check out.status() after closing the file.
 //
 // Lifetime: the output must outlive the HDF5 file.
 // Thread-safety: under the library's lock.
-// Errors: false when the library refuses the driver.
+// Errors: false if the library refuses the driver.
 // Units: bytes.
 #ifndef SHARDPACK_FORMATS_HDF5_WRITING_STAGED_VFD_H_
 #define SHARDPACK_FORMATS_HDF5_WRITING_STAGED_VFD_H_

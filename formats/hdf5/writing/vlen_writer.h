@@ -1,4 +1,4 @@
-// VlenWriter: appends samples to one HDF5 shard of the layout vlen: a field is a dataset whose
+// VlenWriter: appends samples to one HDF5 shard of the vlen layout: a field is a dataset whose
 // elements are the samples' bytes, f["images"][i].
 //
 //   auto writer = VlenWriter::Create(staged_file, spec);
@@ -8,7 +8,7 @@
 // All bytes go through the library, a few hundred samples at a time.
 //
 // Lifetime, thread-safety, errors: as ShardWriter.
-// Memory: up to 8 MiB of samples, or one larger one, and a SampleTable's share a sample.
+// Memory: up to 8 MiB of samples, or one larger sample, plus the SampleTable.
 // Units: bytes.
 #ifndef SHARDPACK_FORMATS_HDF5_WRITING_VLEN_WRITER_H_
 #define SHARDPACK_FORMATS_HDF5_WRITING_VLEN_WRITER_H_
@@ -45,8 +45,8 @@ class VlenWriter : public ShardWriter {
   PositionedOutput out_;
   std::unique_ptr<Hdf5Output> output_;
   SampleTable table_;
-  std::vector<std::string> names_;  // of the datasets, one a field
-  // Samples of the table that the file does not have yet, field by field of sample by sample.
+  std::vector<std::string> names_;  // of the datasets, one per field
+  // Samples of the table that are not yet in the file: the fields of each sample in turn.
   std::vector<std::byte> pending_;
   std::vector<uint64_t> pending_lengths_;
   uint64_t written_ = 0;  // samples

@@ -5,7 +5,7 @@
 namespace shardpack {
 namespace {
 
-// As protobuf's parser, whose limit for nested messages this is.
+// The nesting limit of protobuf's parser.
 constexpr int kMaxGroups = 100;
 
 enum WireType : uint32_t {
@@ -17,12 +17,12 @@ enum WireType : uint32_t {
   kFixed32 = 5
 };
 
-// A walk over the fields of one message.
+// Iterates over the fields of one message.
 class Fields {
  public:
   explicit Fields(Bytes bytes) : bytes_(bytes) {}
 
-  // False at the end, and when the message is malformed.
+  // Returns false at the end, and if the message is malformed.
   bool Next() {
     if (at_ == bytes_.size()) return false;
     ok_ = ReadField();
@@ -31,8 +31,8 @@ class Fields {
   bool ok() const { return ok_; }
 
   uint64_t number = 0, wire_type = 0;
-  uint64_t value = 0;               // of a varint
-  uint64_t offset = 0, length = 0;  // of a run of bytes
+  uint64_t value = 0;               // if a varint
+  uint64_t offset = 0, length = 0;  // if length-delimited
 
  private:
   bool ReadField() {
@@ -70,7 +70,7 @@ class Fields {
     }
   }
 
-  // Without recursion: the numbers of the open groups are all there is to remember.
+  // Without recursion: only the numbers of the open groups have to be remembered.
   bool SkipGroup() {
     uint64_t open[kMaxGroups];
     int depth = 0;

@@ -1,14 +1,14 @@
-// ScanDatum: finds the fields of a caffe.Datum by its wire format, without copying.
+// ScanDatum: finds the fields of a caffe.Datum in its wire bytes, without copying.
 //
 //   Datum datum;
 //   if (ScanDatum(value, datum)) image = value.subspan(datum.data_offset, datum.data_bytes);
 //
-// BVLC/caffe: src/caffe/proto/caffe.proto; the wire format:
-// https://protobuf.dev/programming-guides/encoding/. As protobuf has it, the last of several wins,
-// a known number with another wire type is an unknown field, and unknown fields and groups are
-// skipped.
+// Follows protobuf: the last occurrence of a field wins, a known number with another wire type is
+// an unknown field, and unknown fields and groups are skipped.
+// Sources: BVLC/caffe, src/caffe/proto/caffe.proto;
+// https://protobuf.dev/programming-guides/encoding/.
 //
-// Lifetime, errors: false for what protobuf refuses.
+// Errors: false for what protobuf refuses.
 // Units: bytes from the start of the value.
 #ifndef SHARDPACK_FORMATS_LMDB_READING_DATUM_SCAN_H_
 #define SHARDPACK_FORMATS_LMDB_READING_DATUM_SCAN_H_
@@ -28,8 +28,8 @@ struct Datum {
 
 bool ScanDatum(Bytes value, Datum& datum);
 
-// True when `value` is a caffe2.TensorProtos (pytorch/pytorch: caffe2/proto/caffe2.proto): nothing
-// but field 1, each a message that says its data_type.
+// True if `value` is a caffe2.TensorProtos (pytorch/pytorch: caffe2/proto/caffe2.proto): only field
+// 1, and each message has a data_type.
 bool LooksLikeTensorProtos(Bytes value);
 
 }  // namespace shardpack

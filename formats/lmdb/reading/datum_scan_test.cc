@@ -22,7 +22,7 @@ bool IsRefused(std::string_view value) {
   return !ScanDatum(AsBytes(value), datum);
 }
 
-// What convert_imageset -encoded writes for two bytes and label 5.
+// The output of convert_imageset -encoded for two bytes and label 5.
 TEST(ScanDatum, AnEncodedRecord) {
   const Datum datum = Scan("\x22\x02\xff\xd8\x28\x05\x38\x01"sv);
   EXPECT_TRUE(datum.has_data && datum.has_label && datum.has_encoded && datum.encoded);

@@ -11,7 +11,7 @@
 namespace shardpack {
 namespace {
 
-// One damaged value must not change what all the others are taken for.
+// Several values vote, so that one damaged value does not change the layout of all the others.
 constexpr uint64_t kVoters = 9;
 
 constexpr FoundLayout kFound[] = {
@@ -40,7 +40,7 @@ bool IsDecimal(Bytes value) {
 
 bool IsPickledInteger(Bytes value) { return ScanPickle(value).kind == PickleValue::Kind::kInteger; }
 
-// Position in kFound; nothing when it is like none of them.
+// The position in kFound; nullopt if the value matches none of them.
 std::optional<size_t> Vote(Bytes value) {
   if (LooksLikeImage(value)) return 0;
   Datum datum;
@@ -63,7 +63,7 @@ absl::StatusOr<FoundLayout> DetectLayout(TreeWalk& walk, const LmdbTree& tree, P
       {kPickleLengthKey, &IsPickledInteger, {LmdbLayout::kPickle, kPickleLayout}},
       {"length", &IsDecimal, {std::nullopt, "stylegan2 (length)"}},
   };
-  constexpr uint64_t kMarkBytes = 32;  // no such value is longer
+  constexpr uint64_t kMarkBytes = 32;  // longer than any such value
   for (const Mark& mark : kMarks) {
     bool fits = false;
     RETURN_IF_ERROR(walk.VisitLeaf(tree, mark.key, [&](const LmdbEntry& entry) {

@@ -1,14 +1,14 @@
-// DetectLayout: which of the known layouts the entries of an environment are in.
+// DetectLayout: finds out which known layout the entries of an environment have.
 //
 //   absl::StatusOr<FoundLayout> found = DetectLayout(walk, meta.entries, window);
 //   if (found->layout) ... else what is not read here: found->name
 //
-// By entries that only one layout has (__len__, num-samples, length), then by what most of the
-// first values are; what is none of them counts as raw.
+// Looks for entries that only one layout has (__len__, num-samples, length), then at what most of
+// the first values are. Values that match no layout count as raw.
 //
 // Lifetime: names are static.
 // Thread-safety: one caller at a time.
-// Errors: the file cannot be read.
+// Errors: read errors.
 #ifndef SHARDPACK_FORMATS_LMDB_READING_LAYOUT_DETECTION_H_
 #define SHARDPACK_FORMATS_LMDB_READING_LAYOUT_DETECTION_H_
 
@@ -23,7 +23,7 @@
 namespace shardpack {
 
 struct FoundLayout {
-  std::optional<LmdbLayout> layout;  // nullopt: one that is not read here
+  std::optional<LmdbLayout> layout;  // nullopt: a layout that is not read here
   std::string_view name;
 };
 

@@ -106,11 +106,11 @@ const char* ParseTreePage(Bytes page, uint64_t page_number, LmdbTreePage& parsed
       node.child = low | high << 16 | uint64_t{node_flags} << 32;
       used += (kNodeHeaderBytes + key_bytes + 1) / 2 * 2;
     }
-    // Before the next one is looked at: nodes that lie upon each other could be many.
+    // Check this before the next node: overlapping nodes could be very many.
     if (used > page.size() - upper) return "nodes overlap";
     parsed.nodes.push_back(node);
   }
-  // mdb_node_add and mdb_node_del keep them so, against the page's end.
+  // mdb_node_add and mdb_node_del keep the nodes packed against the page's end.
   parsed.is_packed = used == page.size() - upper;
   return nullptr;
 }

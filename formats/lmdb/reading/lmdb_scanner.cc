@@ -16,10 +16,11 @@
 namespace shardpack {
 namespace {
 
-// A map of this many times the file, and of this size, is one that some machine cannot give.
+// A map this many times the size of the file, and at least this large, may not fit on some
+// machines.
 constexpr uint64_t kHugeMapBytes = uint64_t{1} << 40, kHugeMapTimes = 16;
 
-// Marks the pages that a free list names. The list of one transaction is a count, then the numbers.
+// Marks the pages in the free list. Each transaction's list is a count followed by page numbers.
 absl::Status ReadFreeList(TreeWalk& walk, PageWindow& window, const LmdbMeta& meta,
                           const std::string& shard, FindingSink& findings) {
   return walk.Run(meta.free_pages, KeyOrder::kInteger, [&](const LmdbEntry& entry) {

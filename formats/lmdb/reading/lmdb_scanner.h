@@ -5,13 +5,14 @@
 //   const ScanOptions options{.shard_name = "train-00000-of-00001.lmdb"};
 //   absl::Status walked = kLmdbScanner.Scan(in, options, records, findings);
 //
-// The layout is found by looking (layout_detection.h). Records come in key order, those of the
-// layout pickle by number. A record is the entry's node in its leaf, or its overflow pages; its one
-// field is the image within the value. Key: in layout raw. Label: in caffe and pickle. Source path:
-// in caffe. Pages are read from in.file() where they lie, so in.position() stays at 0.
+// The layout is detected from the entries (layout_detection.h). Records come in key order; those of
+// the pickle layout come by number. A record is the entry's node in its leaf, or its overflow
+// pages; its only field is the image within the value. The raw layout has keys, caffe and pickle
+// have labels, caffe has source paths. Pages are read in place from in.file(), so in.position()
+// stays 0.
 //
 // Lifetime, thread-safety, errors: as ShardScanner.
-// Memory: the largest value, a page for each level of the tree, sixteen bytes an entry for pickle.
+// Memory: the largest value, one page per level of the tree, and 16 bytes per entry for pickle.
 // Units: bytes.
 #ifndef SHARDPACK_FORMATS_LMDB_READING_LMDB_SCANNER_H_
 #define SHARDPACK_FORMATS_LMDB_READING_LMDB_SCANNER_H_

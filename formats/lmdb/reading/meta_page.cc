@@ -9,7 +9,7 @@
 namespace shardpack {
 namespace {
 
-// nullptr: sound.
+// nullptr if the page is sound.
 absl::StatusOr<const char*> ReadMeta(PageWindow& window, uint64_t offset, uint64_t number,
                                      LmdbMeta& meta) {
   if (offset >= window.size()) return "the file ends before it";
@@ -27,8 +27,8 @@ void Report(uint64_t number, uint64_t offset, const char* problem, std::string_v
   findings.Report(std::move(finding));
 }
 
-// mdb_env_write_meta puts transaction n into page n % 2; a new environment has 0 in both; and a
-// file never gets shorter. Otherwise an older tree might be taken for the newest one.
+// mdb_env_write_meta writes transaction n to page n % 2, a new environment has 0 in both, and a
+// file never shrinks. If this does not hold, an older tree could be mistaken for the newest one.
 bool FollowEachOther(const LmdbMeta& first, const LmdbMeta& second) {
   const bool second_is_newer = second.transaction > first.transaction;
   const LmdbMeta& older = second_is_newer ? first : second;
@@ -47,7 +47,8 @@ absl::StatusOr<std::optional<LmdbMeta>> ChooseMeta(PageWindow& window, std::stri
   if (!problem.ok()) return problem.status();
   const bool has_first = *problem == nullptr;
   if (!has_first) Report(0, 0, *problem, shard, findings);
-  // Only the first one says where the second one is; without it, it says so itself.
+  // The first page says where the second one is. Without it, search: the second page states its own
+  // offset.
   uint64_t offset = has_first ? first.page_bytes : kMinPageBytes;
   const uint64_t last = has_first ? first.page_bytes : kMaxPageBytes;
   bool has_second = false;

@@ -1,14 +1,14 @@
-// ChooseMeta: which of the two meta pages of an LMDB file counts.
+// ChooseMeta: selects the current one of the two meta pages of an LMDB file.
 //
 //   absl::StatusOr<std::optional<LmdbMeta>> meta = ChooseMeta(window, shard, findings);
 //   if (meta.ok() && meta->has_value()) ... (*meta)->entries.root
 //
-// The sound one with the higher transaction (LMDB/lmdb: libraries/liblmdb/mdb.c,
-// mdb_env_pick_meta). liblmdb refuses a file whose first page, or second, is not a meta page: each
-// that is not sound is a finding, whether or not the other one helps.
+// It is the sound one with the higher transaction (LMDB/lmdb: libraries/liblmdb/mdb.c,
+// mdb_env_pick_meta). liblmdb refuses a file if either of the first two pages is not a meta page,
+// so each unsound page is a finding, even if the other one is usable. nullopt: neither is sound.
 //
-// Thread-safety: as the window.
-// Errors: the file cannot be read; nullopt: no sound one.
+// Thread-safety: as PageWindow.
+// Errors: read errors.
 #ifndef SHARDPACK_FORMATS_LMDB_READING_META_PAGE_H_
 #define SHARDPACK_FORMATS_LMDB_READING_META_PAGE_H_
 

@@ -8,7 +8,7 @@
 namespace shardpack {
 namespace {
 
-// Going forward, few calls; elsewhere, little more than was asked for.
+// Forward reads need few calls; other reads fetch little more than requested.
 constexpr uint64_t kMaxBytes = 256 << 10, kMinBytes = 16 << 10;
 
 }  // namespace

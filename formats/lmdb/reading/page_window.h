@@ -1,4 +1,4 @@
-// PageWindow: positioned reads of a file through a window, for a walk that goes mostly forward.
+// PageWindow: positioned reads of a file through a window, for a walk that mostly goes forward.
 //
 //   PageWindow window(file, size);
 //   absl::StatusOr<Bytes> page = window.Read(7 * 4096, 4096);
@@ -6,7 +6,7 @@
 //
 // Lifetime: borrows the file; what Read returns is valid until the next Read.
 // Thread-safety: one caller at a time.
-// Errors: those of the reads; the caller asks for bytes within the file only.
+// Errors: read errors. The caller requests only bytes within the file.
 // Memory: the window, or the largest Read.
 // Units: bytes.
 #ifndef SHARDPACK_FORMATS_LMDB_READING_PAGE_WINDOW_H_
@@ -35,7 +35,7 @@ class PageWindow {
   const uint64_t size_;
   std::vector<std::byte> buffer_;
   uint64_t ahead_bytes_ = 16 << 10;
-  uint64_t begin_ = 0, end_ = 0;  // of what buffer_ holds, in the file
+  uint64_t begin_ = 0, end_ = 0;  // the file range in buffer_
 };
 
 }  // namespace shardpack

@@ -11,9 +11,9 @@ namespace {
 
 using Kind = PickleValue::Kind;
 
-// What a pair of values or a list in the making needs.
+// Enough for a pair of values or an unfinished list.
 constexpr size_t kMaxStack = 8;
-// CPython notes each object that it writes; these pickles refer back to a handful at most.
+// CPython memoizes each object that it writes; these pickles refer back to a few at most.
 constexpr size_t kMaxMemo = 64;
 
 enum Opcode : uint8_t {
@@ -75,7 +75,7 @@ class Machine {
     if (problem_.empty()) problem_ = std::move(why);
   }
 
-  // Little-endian, of up to eight bytes.
+  // Little-endian, up to eight bytes.
   uint64_t Number(size_t bytes) {
     if (bytes > pickle_.size() - at_) {
       Refuse("it ends early");
@@ -99,7 +99,7 @@ class Machine {
   void Push(const Item& item) {
     if (!problem_.empty()) return;
     last_ = item;
-    // An item of a list in the making is handed on, not kept: lists are long.
+    // An item of an unfinished list is passed on, not kept: lists are long.
     const bool in_list = depth_ >= 2 && stack_[depth_ - 1].kind == Kind::kMark &&
                          stack_[depth_ - 2].kind == Kind::kList;
     if (in_list) return AddToList(stack_[depth_ - 2], item);

@@ -1,14 +1,14 @@
-// ScanPickle: reads the few pickles of the pickle layout, and nothing else: bytes, integers, pairs
-// of them, lists of bytes.
+// ScanPickle: reads the pickles of the pickle layout and nothing else: bytes, integers, pairs of
+// both, and lists of bytes.
 //
 //   PickleValue value = ScanPickle(bytes);
 //   if (value.kind == PickleValue::Kind::kPair) image = bytes.subspan(value.offset, value.length);
 //
-// A closed set of opcodes of protocols 2 to 5 (python/cpython: Lib/pickletools.py). Nothing is ever
-// looked up, called or built: any other opcode ends the reading.
+// It accepts a closed set of opcodes of protocols 2 to 5 (python/cpython: Lib/pickletools.py). It
+// never looks up, calls or constructs anything: any other opcode stops it.
 //
-// Lifetime: the value holds offsets.
-// Errors: kNone, and why.
+// Lifetime: the value holds offsets only.
+// Errors: kNone, and the problem.
 // Memory: constant.
 // Units: bytes from the start of the pickle.
 #ifndef SHARDPACK_FORMATS_LMDB_READING_PICKLE_SCAN_H_
@@ -25,13 +25,13 @@ namespace shardpack {
 struct PickleValue {
   enum class Kind : uint8_t { kNone, kMark, kBytes, kInteger, kPair, kList };
   Kind kind = Kind::kNone;
-  uint64_t offset = 0, length = 0;  // of the bytes: kBytes, kPair
+  uint64_t offset = 0, length = 0;  // of the bytes, for kBytes and kPair
   int64_t integer = 0;              // kInteger, kPair
   uint64_t items = 0;               // kList
   std::string problem = {};         // kNone
 };
 
-// `on_item` sees each item of a list, which is a bytes object.
+// `on_item` is called for each item of a list, a bytes object.
 PickleValue ScanPickle(Bytes pickle,
                        const std::function<void(uint64_t number, Bytes item)>& on_item = nullptr);
 

@@ -15,12 +15,12 @@
 namespace shardpack {
 namespace {
 
-// Of a pair of an empty bytes object and an integer of one byte.
+// A pair of an empty bytes object and a one-byte integer.
 constexpr uint64_t kMinPickleValueBytes = 8;
-// With the least key, the node's header and its pointer.
+// Pointer, node header and the shortest key.
 constexpr uint64_t kMinPickleNodeBytes = 2 + 8 + 1 + kMinPickleValueBytes;
 
-// A number as the layout pickle spells it: no sign, no leading zero.
+// A number as the pickle layout spells it: no sign, no leading zero.
 std::optional<uint32_t> NumberOf(std::string_view key) {
   constexpr size_t kMaxDigits = 10;
   if (key.size() > kMaxDigits) return std::nullopt;
@@ -47,7 +47,7 @@ RecordReader::RecordReader(LmdbLayout layout, PageWindow& window, const LmdbMeta
       findings_(findings) {
   static_assert(sizeof(Waiting) < kMinPickleNodeBytes, "what waits is less than the file");
   if (layout == LmdbLayout::kPickle) {
-    // More is believed when it has been read.
+    // A larger stated count is believed only as its entries are read.
     constexpr uint64_t kMaxReserved = 1 << 20;
     waiting_.reserve(
         std::min({meta.entries.entries, window.size() / kMinPickleNodeBytes, kMaxReserved}));
@@ -118,7 +118,8 @@ void RecordReader::OnDatum(const LmdbEntry& entry, Bytes value) {
 
 absl::Status RecordReader::KeepPickle(const LmdbEntry& entry) {
   if (const std::optional<uint32_t> number = NumberOf(entry.key)) {
-    // Too short for any pair: what waits has less bytes than its node, whatever the file holds.
+    // Too short for any pair. This also keeps the memory for waiting entries below that of their
+    // nodes.
     if (entry.value_bytes < kMinPickleValueBytes) {
       Report(FindingId::kLmdbPickle, entry, "it is no pair of bytes and label");
     } else {
@@ -164,7 +165,7 @@ absl::Status RecordReader::OnPickle(const Waiting& waiting) {
   entry.number = waiting.number;
   entry.value_offset = waiting.value_offset;
   entry.value_bytes = waiting.value_bytes;
-  // A value begins after a page's header only when it has pages of its own.
+  // A value begins right after a page header only if it has pages of its own.
   const uint64_t in_page = waiting.value_offset % page_bytes_;
   const bool alone = in_page == kPageHeaderBytes;
   entry.offset = waiting.value_offset - (alone ? kPageHeaderBytes : 8 + key.size());

@@ -4,14 +4,14 @@
 //   walk.Run(tree, KeyOrder::kBytes, [&](const LmdbEntry& e) { return reader.OnEntry(e); });
 //   absl::Status finished = reader.Finish();
 //
-// A value that does not parse is a finding and no record. Strict: what readers of the layout treat
-// differently, too.
+// A value that does not parse is a finding and gives no record. Strict mode also reports what
+// readers of the layout treat differently.
 //
-// Lifetime: borrows all it is made with.
+// Lifetime: borrows all constructor arguments.
 // Thread-safety: one caller at a time.
-// Errors: the file cannot be read.
-// Memory: the largest value; of the layout pickle, whose records are handed on at the end, sixteen
-// bytes an entry.
+// Errors: read errors.
+// Memory: the largest value; for the pickle layout, whose records are delivered at the end, also 16
+// bytes per entry.
 // Units: bytes.
 #ifndef SHARDPACK_FORMATS_LMDB_READING_RECORD_READER_H_
 #define SHARDPACK_FORMATS_LMDB_READING_RECORD_READER_H_
@@ -37,12 +37,12 @@ class RecordReader {
 
   absl::Status OnEntry(const LmdbEntry& entry);
   absl::Status Finish();
-  // There were entries that are databases themselves.
+  // True if some entries are themselves databases.
   bool named_databases() const { return named_databases_; }
 
  private:
-  // Of a value of the layout pickle: where it is, and so, with the number's digits, all of its
-  // entry.
+  // A value of the pickle layout: its position, which together with the number's digits gives the
+  // extent of its entry.
   struct Waiting {
     uint64_t value_offset;
     uint32_t value_bytes, number;

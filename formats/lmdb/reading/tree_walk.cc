@@ -66,7 +66,7 @@ bool TreeWalk::Claim(uint64_t page, uint64_t pages, const char* what) {
   const auto end = begin + static_cast<ptrdiff_t>(pages);
   const auto taken = std::find(begin, end, true);
   if (taken != end) {
-    // What has been looked at is not looked at again: the walk is linear in the file's size.
+    // Used pages are not read again, so the walk is linear in the file's size.
     std::fill(begin, taken, true);
     Damage(FindingId::kLmdbTree, page + static_cast<uint64_t>(taken - begin),
            absl::StrCat(what, " is in use already"));
@@ -111,8 +111,8 @@ absl::StatusOr<bool> TreeWalk::Enter(uint64_t page, size_t depth, const LmdbTree
   return true;
 }
 
-// Keys ascend; a branch's first key stands for everything below and is not looked at. The first key
-// below a separator may be that separator.
+// Checks that keys ascend. A branch's first key stands for everything below it and is ignored. The
+// first key below a separator may equal that separator.
 bool TreeWalk::CheckKey(const Level& level, const LmdbNode& node, KeyOrder order) {
   if (!level.parsed.is_leaf && &node == level.parsed.nodes.data()) return true;
   const int compared = has_key_ ? Compare(key_, node.key, order) : -1;
@@ -133,7 +133,7 @@ bool TreeWalk::CheckKey(const Level& level, const LmdbNode& node, KeyOrder order
   return false;
 }
 
-// `claim` false: looks only, and says nothing.
+// With `claim` false, only looks: marks and reports nothing.
 absl::StatusOr<bool> TreeWalk::Locate(uint64_t page, const LmdbNode& node, bool claim,
                                       LmdbEntry& entry) {
   entry.key = node.key;
@@ -182,7 +182,7 @@ absl::Status TreeWalk::Run(const LmdbTree& tree, KeyOrder order, const Visitor& 
   branch_pages_ = leaf_pages_ = overflow_pages_ = entries_ = 0;
   if (tree.root == kNoPage) return absl::OkStatus();
   const bool was_damaged = std::exchange(damaged_, false);
-  size_t depth = 0;  // of the level at hand
+  size_t depth = 0;  // of the current level
   absl::StatusOr<bool> entered = Enter(tree.root, depth, tree);
   if (!entered.ok()) return entered.status();
   bool done = !*entered;
@@ -208,7 +208,7 @@ absl::Status TreeWalk::Run(const LmdbTree& tree, KeyOrder order, const Visitor& 
   return absl::OkStatus();
 }
 
-// After damage they would only repeat it.
+// After damage, wrong counts would only repeat it.
 void TreeWalk::CheckCounts(const LmdbTree& tree) {
   const std::tuple<const char*, uint64_t, uint64_t> counts[] = {
       {"branch pages", tree.branch_pages, branch_pages_},

@@ -15,12 +15,12 @@
 namespace shardpack {
 namespace {
 
-// A transaction ends when its entries have so many bytes. It decides where pages lie, so it is
-// fixed. Small enough that the pages of a batch are written while they are in the cache, and that
-// many shards may be written at once; so large that the pages a commit leaves behind (a path of the
-// tree) do not count.
+// A transaction ends once its entries have this many bytes. The value decides the placement of
+// pages, so it is fixed. It is small enough that a batch's pages are written while they are in the
+// cache and that many shards can be written at once, and large enough that the pages which a commit
+// abandons (one path of the tree) do not matter.
 constexpr uint64_t kBatchBytes = 4 << 20;
-// What a commit needs beside its entries: the path that it copies, and the free list.
+// What a commit needs in addition to its entries: the path that it copies, and the free list.
 constexpr uint64_t kCommitBytes = 1 << 20;
 
 // liblmdb reports a short write, the first sign of a full disk, as EIO.
@@ -64,8 +64,8 @@ absl::Status LmdbEnvironment::Failed(std::string_view operation, int error) {
 absl::Status LmdbEnvironment::Open() {
   int error = mdb_env_create(&environment_);
   if (error == 0) error = mdb_env_set_mapsize(environment_, map_bytes_);
-  // No lock: one transaction may begin on one thread and end on another. No sync: the caller does
-  // it once. No writable map: the file would have the size of the map.
+  // No lock: one transaction may begin on one thread and end on another. No sync: the caller syncs
+  // once. No writable map: the file would be as large as the map.
   constexpr unsigned kFlags = MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOSYNC | MDB_NOMETASYNC;
   if (error == 0) error = mdb_env_open(environment_, path_.c_str(), kFlags, 0666);
   return error == 0 ? absl::OkStatus() : Failed("create", error);
@@ -81,7 +81,7 @@ absl::Status LmdbEnvironment::Begin() {
 absl::Status LmdbEnvironment::Commit() {
   if (transaction_ == nullptr) return absl::OkStatus();
   mdb_cursor_close(std::exchange(cursor_, nullptr));
-  // Whether it succeeds or not, the transaction is gone.
+  // The transaction is gone whether the commit succeeds or not.
   int error = mdb_txn_commit(std::exchange(transaction_, nullptr));
   MDB_envinfo info = {};
   MDB_stat stat = {};
@@ -93,7 +93,8 @@ absl::Status LmdbEnvironment::Commit() {
   return absl::OkStatus();
 }
 
-// So much before each entry that the map can never be full in the midst of a transaction.
+// Grows the map before each entry as needed, so that it is never full in the middle of a
+// transaction.
 absl::Status LmdbEnvironment::MakeRoom(uint64_t entry_bytes) {
   const uint64_t wanted = committed_bytes_ + pending_bytes_ + entry_bytes + kCommitBytes;
   const bool grow = wanted > map_bytes_;

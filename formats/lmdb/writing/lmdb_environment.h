@@ -6,15 +6,15 @@
 //   std::memcpy(value->data(), jpeg.data(), jpeg.size());
 //   absl::Status closed = (*environment)->Close();
 //
-// The bytes of the file depend on the map size asked for and the entries alone: transactions are
-// committed by bytes, and the map grows by bytes.
+// The bytes of the file depend only on the requested map size and the entries: commits and map
+// growth are triggered by byte counts.
 //
-// Lifetime: what Reserve returns is to be filled before the next call. Destroyed before Close: the
-// file is to be discarded.
+// Lifetime: fill the span from Reserve before the next call. If destroyed before Close, discard the
+// file.
 // Thread-safety: one caller at a time, from any thread (there is no lock file).
-// Errors: as IoStatus; InvalidArgument for a key that liblmdb does not take, which changes nothing;
-// any other error is final. Nothing is synced: the caller syncs.
-// Memory: a batch.
+// Errors: as IoStatus; InvalidArgument for a key that liblmdb refuses, which changes nothing; any
+// other error is final. Nothing is synced: the caller syncs.
+// Memory: one batch.
 // Units: bytes.
 #ifndef SHARDPACK_FORMATS_LMDB_WRITING_LMDB_ENVIRONMENT_H_
 #define SHARDPACK_FORMATS_LMDB_WRITING_LMDB_ENVIRONMENT_H_
@@ -44,9 +44,9 @@ class LmdbEnvironment {
   LmdbEnvironment(const LmdbEnvironment&) = delete;
   LmdbEnvironment& operator=(const LmdbEnvironment&) = delete;
 
-  // Adds an entry whose key is above all keys before; the caller fills in the value.
+  // Adds an entry whose key is above all previous keys; the caller fills in the value.
   absl::StatusOr<std::span<std::byte>> Reserve(std::string_view key, uint64_t value_bytes);
-  // The file is whole once the kernel has it all. Nothing may be called after it.
+  // When it returns, the kernel has all bytes of the file. No calls are allowed after it.
   absl::Status Close();
 
  private:
@@ -63,8 +63,8 @@ class LmdbEnvironment {
   MDB_txn* transaction_ = nullptr;
   MDB_cursor* cursor_ = nullptr;
   unsigned database_ = 0;
-  uint64_t committed_bytes_ = 0;  // of the file, by the last commit
-  uint64_t pending_bytes_ = 0;    // no more than this is to come with the next one
+  uint64_t committed_bytes_ = 0;  // size of the file after the last commit
+  uint64_t pending_bytes_ = 0;    // upper bound for what the next commit adds
   std::string last_key_;
   absl::Status failed_;
 };

@@ -1,14 +1,14 @@
-// LmdbWriter: appends samples to one LMDB shard in the layout caffe or raw.
+// LmdbWriter: appends samples to one LMDB shard in the caffe or raw layout.
 //
 //   auto writer = CreateLmdbWriter(staged_file, ShardSpec{.layout = "caffe"});
 //   absl::Status appended = (*writer)->Append(sample);
 //   absl::Status finished = (*writer)->Finish();
 //
-// The samples come in ascending order: of their numbers (caffe), of their keys (raw).
+// Samples must come in ascending order: of their numbers (caffe) or of their keys (raw).
 //
-// Lifetime, thread-safety, errors: as ShardWriter. Of the ShardSpec the layout and the totals are
-// looked at; an image_field is refused, with_metadata changes nothing.
-// Memory: a batch of pages.
+// Lifetime, thread-safety, errors: as ShardWriter. Only the layout and the totals of the ShardSpec
+// are used; an image_field is refused, and with_metadata changes nothing.
+// Memory: one batch of pages.
 // Units: bytes.
 #ifndef SHARDPACK_FORMATS_LMDB_WRITING_LMDB_WRITER_H_
 #define SHARDPACK_FORMATS_LMDB_WRITING_LMDB_WRITER_H_
@@ -41,7 +41,7 @@ class LmdbWriter : public ShardWriter {
   std::string key_;
 };
 
-// InvalidArgument when this layout cannot hold the sample.
+// InvalidArgument if this layout cannot hold the sample.
 absl::Status CheckLmdbSample(LmdbLayout layout, const SampleView& sample);
 
 // InvalidArgument for a layout that this format does not have, and for a spec with an image_field.

@@ -15,7 +15,7 @@
 namespace shardpack {
 namespace {
 
-// A number as it sorts among the keys.
+// A number in its sort order among the keys.
 struct DecimalKey {
   explicit DecimalKey(uint64_t number) {
     length = static_cast<size_t>(std::to_chars(text.begin(), text.end(), number).ptr - text.data());
@@ -30,7 +30,7 @@ struct DecimalKey {
 absl::StatusOr<std::unique_ptr<ShardWriter>> PickleWriter::Create(
     const std::string& path, std::unique_ptr<LmdbEnvironment> environment) {
   const std::string spool_path = path + ".values";
-  absl::Status removed = RemoveFile(spool_path);  // of a run that was killed
+  absl::Status removed = RemoveFile(spool_path);  // left by a killed run
   if (!removed.ok()) return removed;
   ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> spool, StagedFile::Create(spool_path));
   return std::unique_ptr<ShardWriter>(new PickleWriter(std::move(spool), std::move(environment)));

@@ -1,15 +1,15 @@
-// PickleWriter: appends samples to one LMDB shard in the layout pickle.
+// PickleWriter: appends samples to one LMDB shard in the pickle layout.
 //
 //   auto writer = PickleWriter::Create(staged_file.path(), std::move(environment));
 //   absl::Status appended = (*writer)->Append(sample);          // key "0", "1", "2", ...
 //   absl::Status finished = (*writer)->Finish();
 //
-// Samples come in the order of numbers, but "10" sorts before "2": values wait in a spool file
-// (beside the shard, gone with the writer) for Finish, which adds them in the order of their keys,
-// so that pages are as full as in the other layouts.
+// Samples come in numeric order, but "10" sorts before "2". Values therefore wait in a spool file
+// (next to the shard, removed with the writer) until Finish adds them in key order. This keeps
+// pages as full as in the other layouts.
 //
 // Lifetime, thread-safety, errors: as ShardWriter.
-// Memory: sixteen bytes a sample.
+// Memory: 16 bytes per sample.
 // Units: bytes.
 #ifndef SHARDPACK_FORMATS_LMDB_WRITING_PICKLE_WRITER_H_
 #define SHARDPACK_FORMATS_LMDB_WRITING_PICKLE_WRITER_H_
@@ -44,7 +44,7 @@ class PickleWriter : public ShardWriter {
 
   std::unique_ptr<StagedFile> spool_;
   std::unique_ptr<LmdbEnvironment> environment_;
-  std::vector<uint64_t> ends_;  // of each value in the spool
+  std::vector<uint64_t> ends_;  // end of each value in the spool
 };
 
 }  // namespace shardpack

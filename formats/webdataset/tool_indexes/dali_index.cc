@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kSuffix = ".tar";
 
-// The loader splits lines at white space (webdataset_loader.cc, operator>> on a stringstream).
+// The loader splits lines at whitespace (webdataset_loader.cc, operator>> on a stringstream).
 bool HasSpace(std::string_view text) { return text.find_first_of(" \t\n\r\f\v") != text.npos; }
 
 struct Component {
@@ -51,7 +51,7 @@ absl::StatusOr<std::string> DaliIndexText(const File& file, uint64_t size_bytes,
   }
   const size_t samples = std::count_if(components.begin(), components.end(),
                                        [](const Component& c) { return c.begins_sample; });
-  // Version 1.1 is the one without names.
+  // Version 1.1 has no names.
   const bool named = std::none_of(components.begin(), components.end(),
                                   [](const Component& c) { return HasSpace(c.name); });
   std::string text = absl::StrCat(named ? "v1.2 " : "v1.1 ", samples);

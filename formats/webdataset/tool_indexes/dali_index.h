@@ -1,14 +1,15 @@
-// The index that NVIDIA DALI's webdataset reader takes: <shard without .tar>.idx, text, one line a
-// sample.
+// The index for NVIDIA DALI's webdataset reader: <shard without .tar>.idx, a text file with one
+// line per sample.
 //
 //   absl::StatusOr<std::string> text = DaliIndexText(file, size, "train-000000.tar");
 //   // v1.2 2
 //   // cls 512 1 cat/1.cls jpg 1536 20480 cat/1.jpg ...
 //
-// Errors: InvalidArgument for a shard that DALI cannot index (no sample, an empty extension or one
-// with white space); DataLoss for a damaged one; else those of the reads. Only headers are read.
-// Units: bytes from the start of the shard. Source: NVIDIA/DALI, tools/wds2idx.py and
-// dali/operators/reader/loader/webdataset_loader.cc.
+// Errors: InvalidArgument for a shard that DALI cannot index (no samples, an empty extension, or an
+// extension with whitespace); DataLoss for a damaged shard; else read errors. Only headers are
+// read.
+// Units: bytes from the start of the shard.
+// Source: NVIDIA/DALI, tools/wds2idx.py and dali/operators/reader/loader/webdataset_loader.cc.
 #ifndef SHARDPACK_FORMATS_WEBDATASET_TOOL_INDEXES_DALI_INDEX_H_
 #define SHARDPACK_FORMATS_WEBDATASET_TOOL_INDEXES_DALI_INDEX_H_
 
@@ -26,7 +27,7 @@ namespace shardpack {
 absl::StatusOr<std::string> DaliIndexText(const File& file, uint64_t size_bytes,
                                           std::string_view shard_name);
 
-// One file for each shard of the dataset: the sidecar "dali".
+// The sidecar "dali": one file per shard of the dataset.
 absl::StatusOr<std::vector<NamedBytes>> MakeWebdatasetDaliIndexes(const SidecarInput& input);
 
 }  // namespace shardpack

@@ -15,8 +15,8 @@ namespace {
 
 constexpr uint64_t kMaxDatabaseBytes = uint64_t{64} << 30;
 
-// What a distribution may have compiled in otherwise is said outright. The file is of no use before
-// it is whole, so it needs no journal.
+// Sets explicitly what a distribution may have compiled in differently. The file needs no journal:
+// it is useless until it is complete.
 constexpr char kPragmas[] =
     "PRAGMA page_size = 4096; PRAGMA encoding = 'UTF-8'; PRAGMA auto_vacuum = NONE;"
     "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
@@ -57,7 +57,7 @@ void BindInteger(sqlite3_stmt* statement, int column, uint64_t value) {
 }
 
 void BindText(sqlite3_stmt* statement, int column, std::string_view text) {
-  // Of the caller's, who holds it until the row is in.
+  // The caller owns `text` and keeps it until the row is inserted.
   ::sqlite3_bind_text64(statement, column, text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8);
 }
 
@@ -65,7 +65,7 @@ void BindText(sqlite3_stmt* statement, int column, std::string_view text) {
 
 absl::StatusOr<std::unique_ptr<EnergonDatabase>> EnergonDatabase::Create(const std::string& path) {
   RETURN_IF_ERROR(RemoveFile(path));
-  // The file is made here: SQLite would open one that is there, and follow a link.
+  // Create the file here: SQLite would open an existing one, and follow a link.
   ASSIGN_OR_RETURN(File file, File::CreateExclusive(path));
   std::unique_ptr<EnergonDatabase> made(new EnergonDatabase(path));
   made->created_ = true;

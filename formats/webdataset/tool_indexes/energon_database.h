@@ -1,22 +1,22 @@
-// EnergonDatabase: the table of samples and their parts that Energon looks samples up in
-// (.nv-meta/index.sqlite).
+// EnergonDatabase: the table (.nv-meta/index.sqlite) in which Energon looks up samples and their
+// parts.
 //
 //   auto database = EnergonDatabase::Create("scratch/x.sqlite");
 //   (*database)->AddPart({.shard = 0, .sample = 0}, "jpg", 512, 1041);
 //   (*database)->AddSample({.shard = 0, .sample = 0}, "cat/1", 0, 2048);
 //   absl::StatusOr<std::string> bytes = (*database)->Finish();
 //
-// Built in a file, so that memory is bounded until Finish reads it: some 250 bytes a sample of two
-// parts. The bytes are a function of the rows, their order and the version of SQLite, which stands
-// in the header. No write-ahead log: readers open the file as immutable.
+// It is built in a file, so that memory stays bounded until Finish reads it: about 250 bytes per
+// sample with two parts. The bytes depend only on the rows, their order and the version of SQLite,
+// which is stored in the header. There is no write-ahead log: readers open the file as immutable.
 //
-// Lifetime: removes its file when it goes.
+// Lifetime: the destructor removes the file.
 // Thread-safety: one caller at a time.
-// Errors: InvalidArgument for a key that is not UTF-8 or comes twice (Energon wants it unique over
-// the whole dataset); else SQLite's, with the path. A file that is there, of a run that was killed,
-// is replaced.
-// Units: bytes from the start of the shard. Source: NVIDIA/Megatron-Energon,
-// src/megatron/energon/flavors/webdataset/indexing.py; https://www.sqlite.org/fileformat2.html.
+// Errors: InvalidArgument for a key that is not UTF-8 or is not unique in the dataset (Energon
+// requires both); else SQLite's errors, with the path. A file left by a killed run is replaced.
+// Units: bytes from the start of the shard.
+// Source: NVIDIA/Megatron-Energon, src/megatron/energon/flavors/webdataset/indexing.py;
+// https://www.sqlite.org/fileformat2.html.
 #ifndef SHARDPACK_FORMATS_WEBDATASET_TOOL_INDEXES_ENERGON_DATABASE_H_
 #define SHARDPACK_FORMATS_WEBDATASET_TOOL_INDEXES_ENERGON_DATABASE_H_
 
@@ -36,7 +36,7 @@ namespace shardpack {
 
 class EnergonDatabase {
  public:
-  // The numbers of a shard and of a sample in it, from 0.
+  // The index of a shard, and of a sample within it, from 0.
   struct ShardPosition {
     uint64_t shard = 0, sample = 0;
   };
@@ -50,7 +50,7 @@ class EnergonDatabase {
                          uint64_t size_bytes);
   absl::Status AddPart(ShardPosition position, std::string_view name, uint64_t offset,
                        uint64_t size_bytes);
-  // Makes the indexes and answers the file's bytes; nothing can be added afterwards.
+  // Creates the indexes and returns the file's bytes. Nothing can be added afterwards.
   absl::StatusOr<std::string> Finish();
 
  private:

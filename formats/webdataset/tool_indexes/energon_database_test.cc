@@ -19,14 +19,14 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::ScratchFolder;
 
-// The rows of a query, values joined by blanks.
+// The rows of a query, with values joined by spaces.
 std::vector<std::string> Query(const std::string& bytes, const std::string& query) {
   const ScratchFolder scratch;
   const std::string path = scratch.File("copy.sqlite");
   std::ofstream(path, std::ios::binary) << bytes;
   std::vector<std::string> rows;
   sqlite3* database = nullptr;
-  // As Energon opens it.
+  // The way Energon opens it.
   const std::string uri = absl::StrCat("file:", path, "?mode=ro&immutable=1");
   EXPECT_EQ(
       ::sqlite3_open_v2(uri.c_str(), &database, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr),
@@ -76,7 +76,7 @@ TEST(EnergonDatabase, TheSameRowsGiveTheSameBytes) {
 
 TEST(EnergonDatabase, LeavesNoFile) {
   const ScratchFolder scratch;
-  // Of a run that was killed; a link is not followed.
+  // Left by a killed run. A link is not followed.
   std::ofstream(scratch.File("victim")) << "precious";
   ASSERT_EQ(::symlink(scratch.File("victim").c_str(), scratch.File("x.sqlite").c_str()), 0);
   ASSERT_TRUE(MakeTwo(scratch.File("x.sqlite")).ok());
@@ -100,7 +100,7 @@ TEST(EnergonDatabase, RefusesKeysThatEnergonRefuses) {
   EXPECT_THAT(std::string(latin.message()), HasSubstr("\"caf\\xe9\" is not UTF-8"));
   EXPECT_TRUE(
       absl::IsInvalidArgument((*database)->AddPart({.shard = 0, .sample = 0}, "\xff", 0, 1)));
-  // What was refused left nothing behind.
+  // Refused rows leave nothing in the database.
   EXPECT_THAT(Query(*(*database)->Finish(), "SELECT sample_key FROM samples"), ElementsAre("a"));
 }
 

@@ -20,11 +20,10 @@ namespace {
 
 constexpr char kFolder[] = ".nv-meta/";
 constexpr char kScratchName[] = "energon-index.sqlite";
-// The commands of Energon ask for these three, empty ones too.
+// Energon's commands require these three, even if empty.
 constexpr const char* kSplits[] = {"train", "val", "test"};
 
-// The shards in the order in which the database numbers them, which is that of .info.json: its
-// members are sorted by name.
+// The shards in the order in which the database numbers them: that of .info.json, sorted by name.
 std::vector<const ManifestShard*> ShardsByName(const Manifest& manifest) {
   std::vector<const ManifestShard*> shards;
   for (const ManifestShard& shard : manifest.shards) shards.push_back(&shard);
@@ -33,7 +32,7 @@ std::vector<const ManifestShard*> ShardsByName(const Manifest& manifest) {
   return shards;
 }
 
-// One shard: its .idx, and its rows of the database.
+// Indexes one shard: its .idx, and its rows in the database.
 class ShardIndexer {
  public:
   ShardIndexer(EnergonDatabase& database, uint64_t shard) : database_(database), shard_(shard) {}
@@ -76,8 +75,8 @@ class ShardIndexer {
   std::string key_, offsets_;
 };
 
-// Names of shards and splits are portable; in quotes YAML takes none of them for a number or a
-// truth value.
+// Names of shards and splits are portable. They are quoted because YAML would read some of them as
+// numbers or booleans.
 std::string SplitYaml(const Manifest& manifest) {
   std::map<std::string, std::vector<std::string>> splits;
   for (const char* name : kSplits) splits[name];
@@ -91,14 +90,14 @@ std::string SplitYaml(const Manifest& manifest) {
   return text + "exclude: []\n";
 }
 
-// A string of JSON is one of YAML.
+// A JSON string is also a YAML string.
 std::string Quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', /*ensure_ascii=*/true,
                                    nlohmann::json::error_handler_t::replace);
 }
 
-// The image's member has one name for all samples, or that of its content: then Energon takes the
-// first that a sample has.
+// The image member has either the same name in all samples or one that depends on its content. In
+// the second case, Energon takes the first name that a sample has.
 std::string ImageFields(const Manifest& manifest) {
   if (const auto named = manifest.options.find("image-field"); named != manifest.options.end()) {
     return named->second;

@@ -1,4 +1,4 @@
-// The index files of Energon (NVIDIA Megatron-Energon): one beside each shard, and the folder
+// The index files of Energon (NVIDIA Megatron-Energon): one next to each shard, and the folder
 // .nv-meta.
 //
 //   absl::StatusOr<std::vector<NamedBytes>> files = MakeEnergonIndex(input);
@@ -12,12 +12,13 @@
 // A sample begins at the first block of its first member, extension records included, and ends
 // where the next one begins.
 //
-// Lifetime, thread-safety: a pure function, but for a file in input.scratch (or input.root where
-// that is empty) that is gone afterwards.
-// Memory: the database at its end, some 250 bytes a sample.
-// Errors: InvalidArgument for a key that is not UTF-8 or comes twice, and for a shard without
-// samples; DataLoss for a damaged shard; else those of reading and of SQLite.
-// Units: bytes from the start of the shard. Source: NVIDIA/Megatron-Energon,
+// Lifetime, thread-safety: a pure function, except for a temporary file in input.scratch
+// (input.root if that is empty).
+// Memory: the complete database, about 250 bytes per sample.
+// Errors: InvalidArgument for a key that is not UTF-8 or not unique, and for a shard without
+// samples; DataLoss for a damaged shard; else read errors and SQLite's.
+// Units: bytes from the start of the shard.
+// Source: NVIDIA/Megatron-Energon,
 // src/megatron/energon/flavors/webdataset/{config,itar,indexing,prepare,structs}.py.
 #ifndef SHARDPACK_FORMATS_WEBDATASET_TOOL_INDEXES_ENERGON_INDEX_H_
 #define SHARDPACK_FORMATS_WEBDATASET_TOOL_INDEXES_ENERGON_INDEX_H_

@@ -64,7 +64,7 @@ TEST_F(EnergonIndex, OffsetsOfTheSamplesAndTheEnd) {
   tar.AddPax("mtime", "1.5").Add("b.jpg", "y").Add("readme", "x");
   Add("train-000000.tar", "train", tar.Finish());
   ASSERT_TRUE(Make().ok());
-  // A member in no sample at the end counts: this is where tarfile stops.
+  // A trailing member that belongs to no sample counts: tarfile stops there.
   EXPECT_THAT(Offsets("train-000000.tar.idx"), ElementsAre(0, 3584, tar.size()));
 }
 

@@ -1,11 +1,12 @@
-// The file in which open_clip looks up how many samples a set of shards has: sizes.json.
+// sizes.json: open_clip looks up the number of samples of a set of shards in it.
 //
 //   absl::StatusOr<std::vector<NamedBytes>> files = MakeOpenClipSizes(input);
 //   // sizes.json: {"train-000000.tar": 50, "train-000001.tar": 50}
 //
 // Lifetime, thread-safety: a pure function.
-// Units: samples. Source: mlfoundations/open_clip, src/open_clip_train/data.py (get_dataset_size).
-// Its reader takes samples with a member "txt" alone.
+// Units: samples.
+// Source: mlfoundations/open_clip, src/open_clip_train/data.py (get_dataset_size). Its reader only
+// takes samples with a member "txt".
 #ifndef SHARDPACK_FORMATS_WEBDATASET_TOOL_INDEXES_OPENCLIP_SIZES_H_
 #define SHARDPACK_FORMATS_WEBDATASET_TOOL_INDEXES_OPENCLIP_SIZES_H_
 

@@ -51,7 +51,7 @@ absl::StatusOr<std::optional<std::string>> LabelText(const File& file, uint64_t 
                                                      uint64_t length) {
   HeaderReader in(file, offset + length);
   RETURN_IF_ERROR(in.Skip(offset));
-  FindingList ignored(/*keep=*/0);  // the scan that found the record has reported its damage
+  FindingList ignored(/*keep=*/0);  // the scan that found the record already reported its damage
   BasicTarWalker<HeaderReader> walker(in, file.path(), ignored, /*thorough=*/false);
   for (;;) {
     ASSIGN_OR_RETURN(const bool more, walker.Next());

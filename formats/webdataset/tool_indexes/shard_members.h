@@ -1,5 +1,4 @@
-// VisitMembers: the members of a finished shard that belong to samples, for those who write an
-// index of them.
+// VisitMembers: visits the members of a finished shard that belong to samples, for index writers.
 //
 //   const auto visit = [&](const ShardMember& member) {
 //     samples += member.begins_sample;
@@ -7,9 +6,9 @@
 //   };
 //   absl::StatusOr<uint64_t> end = VisitMembers(file, size, "train-000000.tar", visit);
 //
-// Lifetime: a member's texts live during its visit.
-// Errors: DataLoss with the first finding for a damaged shard; what `visit` answers, at once; else
-// those of the reads. Only headers are read.
+// Lifetime: a member's texts are valid during its visit.
+// Errors: DataLoss with the first finding for a damaged shard; an error from `visit` stops the walk
+// and is returned; else read errors. Only headers are read.
 // Units: bytes from the start of the shard.
 #ifndef SHARDPACK_FORMATS_WEBDATASET_TOOL_INDEXES_SHARD_MEMBERS_H_
 #define SHARDPACK_FORMATS_WEBDATASET_TOOL_INDEXES_SHARD_MEMBERS_H_
@@ -28,17 +27,17 @@
 namespace shardpack {
 
 struct ShardMember {
-  std::string_view key, extension, name;  // as spelt
+  std::string_view key, extension, name;  // as spelled in the shard
   uint64_t offset = 0;                    // of its first block, extension records included
   uint64_t data_offset = 0, size_bytes = 0;
   bool has_extension_record = false;
-  bool begins_sample = false;  // its key is not that of the member before
+  bool begins_sample = false;  // its key differs from that of the previous member
 };
 
 using MemberVisitor = std::function<absl::Status(const ShardMember& member)>;
 
-// Visits what readers take for members of samples, in their order. Answers where the last member of
-// any kind ends, its padding included; 0 when there is none.
+// Visits the members that readers assign to samples, in file order. Returns the end of the last
+// member of any kind, including its padding, or 0 if there is none.
 absl::StatusOr<uint64_t> VisitMembers(const File& file, uint64_t size_bytes,
                                       std::string_view shard_name, const MemberVisitor& visit);
 
@@ -46,8 +45,9 @@ absl::StatusOr<uint64_t> VisitMembers(const File& file, uint64_t size_bytes,
 absl::StatusOr<uint64_t> VisitMembers(const SidecarInput& input, const ManifestShard& shard,
                                       const MemberVisitor& visit);
 
-// The member of the record at [offset, offset + length) that is its label, as it is written there:
-// "007", "+3", "5\n". nullopt where it has none. Errors: those of the reads.
+// The text of the label member of the record at [offset, offset + length), as written there: "007",
+// "+3", "5
+// ". nullopt if the record has none. Errors: read errors.
 absl::StatusOr<std::optional<std::string>> LabelText(const File& file, uint64_t offset,
                                                      uint64_t length);
 

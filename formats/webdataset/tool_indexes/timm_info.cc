@@ -9,7 +9,7 @@
 namespace shardpack {
 
 absl::StatusOr<std::vector<NamedBytes>> MakeTimmInfo(const SidecarInput& input) {
-  // Names of shards and splits are ASCII (IsDatasetFileName), so that no dump can fail.
+  // Names of shards and splits are ASCII (IsDatasetFileName), so dump() cannot fail.
   nlohmann::json splits = nlohmann::json::object();
   for (const ManifestShard& shard : input.manifest.shards) {
     nlohmann::json& split = splits[shard.split];

@@ -16,7 +16,7 @@
 namespace shardpack {
 namespace {
 
-constexpr size_t kMaxNameBytes = 100;  // of a ustar header without its prefix
+constexpr size_t kMaxNameBytes = 100;  // of a ustar header, without the prefix
 constexpr uint64_t kBlockBytes = 1 << 20;
 
 constexpr char kKind[] = "wids-shard-index-v1";

@@ -1,17 +1,17 @@
-// The index of wids (random access to webdataset's shards): <split>.json, with the size, the number
+// The index for wids (random access to WebDataset shards): <split>.json, with the size, the number
 // of samples and the MD5 of each shard.
 //
 //   absl::StatusOr<std::vector<NamedBytes>> files = MakeWidsIndexes(input);
 //   // train.json: {"__kind__": "wids-shard-index-v1", "name": "train", "wids_version": 1,
 //   //   "shardlist": [{"url": "train-000000.tar", "md5sum": ..., "nsamples": 50, "filesize": ...}]}
 //
-// A url resolves against the folder of the file that it stands in. Each shard is read whole.
+// URLs are relative to the folder of the JSON file. Each shard is read in full.
 //
-// Errors: InvalidArgument for a member whose name wids misreads: it knows the 100 bytes of the
-// header's name alone, neither prefix nor pax record, and it finds members by lines of names;
-// Unimplemented where OpenSSL has no MD5; DataLoss for a damaged shard; else those of the reads.
-// Units: bytes, samples. Source: webdataset/webdataset v0.2.107, wids/wids_index.py, wids_specs.py,
-// wids_mmtar.py.
+// Errors: InvalidArgument for a member whose name wids misreads (it only reads the 100-byte name of
+// the header, not the prefix or pax records, and it splits its list of names at newlines);
+// Unimplemented if OpenSSL has no MD5; DataLoss for a damaged shard; else read errors.
+// Units: bytes, samples.
+// Source: webdataset/webdataset v0.2.107, wids/wids_index.py, wids_specs.py, wids_mmtar.py.
 #ifndef SHARDPACK_FORMATS_WEBDATASET_TOOL_INDEXES_WIDS_INDEX_H_
 #define SHARDPACK_FORMATS_WEBDATASET_TOOL_INDEXES_WIDS_INDEX_H_
 
@@ -22,7 +22,7 @@
 
 namespace shardpack {
 
-// The sidecar "wids": one file a split that has shards.
+// The sidecar "wids": one file per split that has shards.
 absl::StatusOr<std::vector<NamedBytes>> MakeWidsIndexes(const SidecarInput& input);
 
 }  // namespace shardpack

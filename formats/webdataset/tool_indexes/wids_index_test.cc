@@ -32,7 +32,7 @@ class WidsIndex : public ::testing::Test {
   absl::StatusOr<std::vector<NamedBytes>> Make() {
     return MakeWidsIndexes({.root = scratch_.path(), .manifest = manifest_, .indexes = {}});
   }
-  // Of a dataset of one shard with this member.
+  // The error for a dataset of one shard with this member.
   std::string Refusal(const std::string& bytes) {
     manifest_.shards.clear();
     const std::string name = absl::StrCat("s-", ++shards_, ".tar");
@@ -45,7 +45,7 @@ class WidsIndex : public ::testing::Test {
   int shards_ = 0;
 };
 
-// The MD5 values are those of md5sum.
+// The MD5 values come from md5sum.
 TEST_F(WidsIndex, OneFileASplitInOrderOfTheNames) {
   const std::string bytes = TarBuilder().Add("a.jpg", "x").Finish();
   Add("train-000001.tar", "train", std::string(1024, '\0'));
