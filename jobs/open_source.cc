@@ -134,7 +134,7 @@ absl::StatusOr<OpenedSource> OpenList(const PackRequest& request, const std::str
   for (const ColumnField& column : request.columns.fields) {
     for (const Sidecar& sidecar : folder.sidecars) {
       if (sidecar.field != column.field) continue;
-      return InvalidArgumentError(StrCat("--columns and --sidecars both make the field ",
+      return InvalidArgumentError(StrCat("--columns and --fields both make the field ",
                                          column.field, "; name the sidecar's another way, as in ",
                                          sidecar.suffix, ":", sidecar.suffix, "2"));
     }
@@ -165,7 +165,7 @@ absl::StatusOr<OpenedSource> OpenList(const PackRequest& request, const std::str
 absl::StatusOr<OpenedSource> OpenCoco(const PackRequest& request, IoPool& pool) {
   const FolderSourceOptions& folder = request.source;
   RETURN_IF_ERROR(RefuseFlags(request, "coco",
-                              {"ext", "include", "exclude", "columns", "sidecars", "class-order"}));
+                              {"ext", "include", "exclude", "columns", "fields", "class-order"}));
   if (request.label_from == "dir" || request.label_from == "column") {
     return InvalidArgumentError(
         StrCat("--label-from ", request.label_from,
@@ -228,7 +228,7 @@ absl::Status CheckLabelsFromFolders(const PackRequest& request, const std::strin
 
 absl::StatusOr<OpenedSource> OpenDataset(const PackRequest& request, IoPool& pool) {
   absl::Status fits = RefuseFlags(request, "dataset",
-                                  {"ext", "include", "exclude", "class-order", "sidecars",
+                                  {"ext", "include", "exclude", "class-order", "fields",
                                    "columns", "root", "follow", "coco", "annotations"});
   const bool texts = request.label_from == kLabelFromCls;
   if (fits.ok() && !texts) fits = RefuseFlags(request, "dataset", {"label-from", "classes"});

@@ -113,7 +113,7 @@ absl::StatusOr<bool> SetSourceOption(const std::string& name, const std::string&
 absl::Status SetOption(const std::string& name, const std::string& value, PackRequest& request) {
   // These only describe the classes, dataset or libraries.
   if (name == "classes" || name == "dataset" || name == "pixel-libraries") return absl::OkStatus();
-  request.given.insert(name);
+  request.given.insert(name == "sidecars" ? "fields" : name);  // by its flag
   ASSIGN_OR_RETURN(const bool of_source, SetSourceOption(name, value, request));
   const absl::StatusOr<bool> of_plan = request.plan.Set(name, value);
   if (!of_plan.ok()) return NotAValue(name, value);

@@ -181,7 +181,7 @@ class Extractor {
     return absl::OkStatus();
   }
 
-  // The name that --sidecars uses for it.
+  // The name that --fields uses for it.
   std::string PartOf(const std::string& field) const {
     const auto suffix = suffixes_.find(field);
     return suffix == suffixes_.end() ? field : StrCat(suffix->second, ":", field);

@@ -209,7 +209,7 @@ std::string ExtractList::Command(bool class_file) const {
     StrAppend(&sidecars, sidecars.empty() ? "" : ",", part);
     lacking = lacking || count < images();
   }
-  if (!sidecars.empty()) StrAppend(&text, " --sidecars ", ShellQuoted(sidecars));
+  if (!sidecars.empty()) StrAppend(&text, " --fields ", ShellQuoted(sidecars));
   if (lacking) StrAppend(&text, " --missing-part keep");
   if (split_ != "train" && IsPortableSplitName(split_)) StrAppend(&text, " --split ", split_, "=1");
   return StrCat(text, " -o ", ShellQuoted(OutFor(file_)),

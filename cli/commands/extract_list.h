@@ -38,7 +38,7 @@ class ExtractList {
                                             std::span<const std::string> inputs,
                                             const std::string& out, const CommandLine& line);
 
-  // `parts`: the --sidecars names of the files that were written next to the image.
+  // `parts`: the --fields names of the files that were written next to the image.
   void Add(const std::string& path, int64_t label, std::span<const std::string> parts);
   uint64_t images() const { return labels_.size(); }
 

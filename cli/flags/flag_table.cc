@@ -262,7 +262,7 @@ constexpr auto kRepeated = FlagKind::kRepeated;
 constexpr Verb kValidate = Verb::kValidate, kRepair = Verb::kRepair, kBench = Verb::kBench;
 
 // clang-format off
-// name, letter, kind, value, default, allowed, group, verbs, common, doc, store
+// name, letter, kind, value, default, allowed, group, verbs, common, doc, store, old name
 constexpr Flag kFlags[] = {
     // Output
     {"out", 'o', kValue, "DIR", "", nullptr, "Output", kMaking, true,
@@ -330,9 +330,9 @@ constexpr Flag kFlags[] = {
     {"label-from", 0, kValue, "cls", "", nullptr, "Input", In(Verb::kConvert), false,
      "the class: the text of .cls where it is not a number",
      StoreLabelFrom},
-    {"sidecars", 0, kValue, "EXT[:FIELD],...", "", nullptr, "Input", kPacking, false,
+    {"fields", 0, kValue, "EXT[:FIELD],...", "", nullptr, "Input", kPacking, false,
      "further fields from files of the image's name: json,txt,png:mask",
-     [](Text t, Line& l) { return Keep(ParseSidecars(t), &Request(l).source.sidecars); }},
+     [](Text t, Line& l) { return Keep(ParseSidecars(t), &Request(l).source.sidecars); }, "sidecars"},
     {"missing-part", 0, kValue, "skip|error|drop|keep", "skip", nullptr, "Input", kMaking, false,
      "a sample without one of its parts: skip and list it, stop, leave the part out of all, or of this one",
      [](Text t, Line& l) { return KeepChoice(t, {"skip", "error", "drop", "keep"}, &Request(l).source.missing); }},

@@ -19,7 +19,7 @@ std::vector<const Flag*> FlagsOf(Verb verb) {
 
 const Flag* FindFlag(Verb verb, std::string_view name) {
   for (const Flag* flag : FlagsOf(verb)) {
-    if (flag->name == name) return flag;
+    if (flag->name == name || (!name.empty() && flag->old_name == name)) return flag;
   }
   return nullptr;
 }

@@ -47,6 +47,7 @@ struct Flag {
   std::string_view doc;  // one line, lower case, no full stop
   // `text` is the value; "true" or "false" for a switch.
   absl::Status (*store)(const std::string& text, CommandLine& line);
+  std::string_view old_name = {};  // still accepted, and not shown
 };
 
 std::span<const Flag> AllFlags();

@@ -141,6 +141,7 @@ absl::Status Split(const std::vector<std::string>& words, CommandLine* line, Val
   for (const Flag* flag : FlagsOf(line->verb)) {
     std::string names = StrCat("--", std::string(flag->name));
     if (flag->letter != 0) names = StrCat("-", std::string(1, flag->letter), ",", names);
+    if (!flag->old_name.empty()) absl::StrAppend(&names, ",--", std::string(flag->old_name));
     if (flag->kind == FlagKind::kSwitch || flag->kind == FlagKind::kNegatable) {
       if (flag->kind == FlagKind::kNegatable) names += StrCat(",!--no-", std::string(flag->name));
       options[flag] = app.add_flag(names)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

@@ -126,6 +126,14 @@ TEST(Parse, TheLastOfSeveralCounts) {
   EXPECT_TRUE(Parsed({"photos", "--no-shuffle", "--shuffle"}).pack().request.plan.shuffle);
 }
 
+TEST(Parse, AnOldNameIsStillAccepted) {
+  for (const char* name : {"--fields", "--sidecars"}) {
+    const CommandLine line = Parsed({"photos", name, "json,png:mask"});
+    EXPECT_EQ(line.pack().request.source.sidecars.size(), 2u) << name;
+    EXPECT_TRUE(line.Given("fields")) << name;
+  }
+}
+
 TEST(Parse, TypingErrorsAreMet) {
   EXPECT_NE(Refusal({"valdate", "x"}).find("did you mean pack validate?"), std::string::npos);
   EXPECT_NE(Refusal({"photos", "--shard-sise", "1GB"}).find("did you mean --shard-size?"),

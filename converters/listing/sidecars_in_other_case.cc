@@ -36,7 +36,7 @@ void SidecarsInOtherCase::Warn(Listing& listing) const {
   listing.warnings.push_back(absl::StrCat(
       count_ == 1 ? "" : absl::StrCat(count_, " files, the first of them "),
       EscapeForTerminal(first_), count_ == 1 ? " is" : ", are",
-      " not taken, being written in another case than --sidecars has; where all are, --sidecars ",
+      " not taken, being written in another case than --fields has; where all are, --fields ",
       EscapeForTerminal(offer_), " takes them, else rename them"));
 }
 

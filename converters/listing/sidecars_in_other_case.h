@@ -1,5 +1,5 @@
 // SidecarsInOtherCase: finds files that would be sidecars if the case of their extension matched:
-// a.TXT when --sidecars has txt.
+// a.TXT when --fields has txt.
 //
 //   other_case.Look(sidecars, "cat", "a.TXT");   // for each ignored file
 //   other_case.Warn(listing);                    // at most one line

@@ -181,7 +181,7 @@ Pairs FindPairs(const Listing& listing, const Collisions& collisions) {
 
 std::string MaskHint(const Pairs& pairs) {
   if (pairs.count == 0) return "";
-  return absl::StrCat("--sidecars ", pairs.extension, ":mask takes the ", pairs.extension,
+  return absl::StrCat("--fields ", pairs.extension, ":mask takes the ", pairs.extension,
                       " files as masks of the images beside them; ");
 }
 

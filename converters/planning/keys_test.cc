@@ -184,15 +184,15 @@ TEST(KeysTest, AutoAddsSuffixesButNotToMasks) {
   EXPECT_THAT(accident->suffixes, ElementsAre(Pair(4, 2)));
   ASSERT_EQ(accident->notes.size(), 1u);
   EXPECT_THAT(accident->notes[0],
-              AllOf(HasSubstr("flower.webp is flower_2"), Not(HasSubstr("--sidecars"))));
+              AllOf(HasSubstr("flower.webp is flower_2"), Not(HasSubstr("--fields"))));
   const auto masks = Keys(MakeListing({"a.jpg", "a.png", "b.jpg", "b.png", "c.jpg"}),
                           KeyMode::kAuto, OnDuplicateKey::kAuto);
   EXPECT_TRUE(absl::IsFailedPrecondition(masks.status()));
-  EXPECT_THAT(masks.status().ToString(), HasSubstr("--sidecars png:mask"));
+  EXPECT_THAT(masks.status().ToString(), HasSubstr("--fields png:mask"));
   const auto one = Keys(MakeListing({"a.jpg", "a.png", "b.jpg", "c.jpg"}), KeyMode::kAuto,
                         OnDuplicateKey::kAuto);
   ASSERT_TRUE(one.ok());
-  EXPECT_THAT(one->notes[0], HasSubstr("--sidecars png:mask"));
+  EXPECT_THAT(one->notes[0], HasSubstr("--fields png:mask"));
   EXPECT_TRUE(Keys(MakeListing({"a.jpg", "a.png", "b.jpg", "b.png"}), KeyMode::kAuto,
                    OnDuplicateKey::kSuffix)
                   .ok());

@@ -111,6 +111,13 @@ std::map<std::string, std::string> DefaultOptions() {
   return options;
 }
 
+namespace {
+
+// The flag of an option in a manifest; one option has kept an older name there.
+std::string FlagOf(const std::string& option) { return option == "sidecars" ? "fields" : option; }
+
+}  // namespace
+
 std::vector<std::string> OptionDifferences(const std::map<std::string, std::string>& was,
                                            const std::map<std::string, std::string>& now) {
   const std::map<std::string, std::string> defaults = BesideOthers();
@@ -135,7 +142,8 @@ std::vector<std::string> OptionDifferences(const std::map<std::string, std::stri
       if (value == nullptr && fallback != defaults.end()) value = &fallback->second;
     }
     if (pair[0] != nullptr && pair[1] != nullptr && *pair[0] == *pair[1]) continue;
-    lines.push_back(absl::StrCat("--", name, " was ", show(pair[0]), ", is ", show(pair[1])));
+    lines.push_back(
+        absl::StrCat("--", FlagOf(name), " was ", show(pair[0]), ", is ", show(pair[1])));
   }
   return lines;
 }

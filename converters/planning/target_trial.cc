@@ -180,7 +180,7 @@ absl::StatusOr<std::vector<RefusedField>> RefusedFields(const Format& format,
         {f, absl::StrCat(EscapeForTerminal(listing.Path(*row)), ": ", trial.Why(tried))});
     const std::string& suffix = listing.fields[f].suffix;
     if (!suffix.empty() && trial.Try(kOtherName, labelled, /*with_field=*/true).ok()) {
-      absl::StrAppend(&refused.back().why, "; --sidecars ", EscapeForTerminal(suffix), ":",
+      absl::StrAppend(&refused.back().why, "; --fields ", EscapeForTerminal(suffix), ":",
                       std::string(kOtherName),
                       " packs these files under another name, and pack extract gives theirs back");
     }

@@ -206,7 +206,7 @@ absl::Status AskAboutParts(const std::string& path, const std::vector<std::strin
   std::vector<FlagWords> offers;
   if (plain) offers.push_back({std::string(kOfferConvert)});
   if (!sidecars.empty() && std::find(sidecars.begin(), sidecars.end(), "cls") == sidecars.end())
-    offers.push_back({"--sidecars", absl::StrJoin(sidecars, ",")});
+    offers.push_back({"--fields", absl::StrJoin(sidecars, ",")});
   offers.push_back({"--input-format", "archive"});
   return OfferFlags(absl::InvalidArgumentError(absl::StrCat(
                         EscapeForTerminal(path),

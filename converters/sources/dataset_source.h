@@ -61,7 +61,7 @@ class DatasetSource : public SampleSource {
 // that another writer will make it again.
 bool HasMadeJson(const Dataset& dataset);
 
-// The fields whose file extension differs from the field's name (--sidecars png:mask), with that
+// The fields whose file extension differs from the field's name (--fields png:mask), with that
 // extension.
 std::map<std::string, std::string> SidecarSuffixes(const Dataset& dataset);
 

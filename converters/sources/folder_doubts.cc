@@ -179,7 +179,7 @@ struct Masks {
 
 constexpr std::string_view kByHand =
     ". To pack each mask as a field of its image, put it beside the image as NAME.mask.png, and "
-    "give --sidecars mask.png:mask";
+    "give --fields mask.png:mask";
 
 // images/1.jpg and masks/1.png, at any depth.
 bool WarnAboutMaskFolders(SourceKind kind, Listing& listing) {
@@ -237,7 +237,7 @@ bool WarnAboutMaskFolders(SourceKind kind, Listing& listing) {
                     "pack these:\n  for f in ",
                     ShellQuoted(from), "/*", ending, "; do ln -s -- \"$f\" ", ShellQuoted(to),
                     "/\"$(basename \"$f\" ", ending, ").mask", ending, "\"; done\n  ",
-                    TypedProgram(), " ", ShellQuoted(to), " --sidecars mask", ending,
+                    TypedProgram(), " ", ShellQuoted(to), " --fields mask", ending,
                     ":mask --label-from none --follow -o OUT");
   } else {
     absl::StrAppend(&text, std::string(kByHand));
@@ -278,18 +278,18 @@ void WarnAboutMasksBeside(SourceKind kind, Listing& listing) {
                    EscapeForTerminal(found.mask), " beside ", EscapeForTerminal(found.image), ".*");
   const bool plain = found.one_ending && IsPlainEnding(found.extension);
   if (plain && found.ending == absl::StrCat(".mask", found.extension)) {
-    absl::StrAppend(&text, "; --sidecars mask", found.extension,
+    absl::StrAppend(&text, "; --fields mask", found.extension,
                     ":mask takes each as a field of its image");
   } else if (plain && kind == SourceKind::kFolder) {
     const std::string exclude = absl::StrCat("--exclude '*", found.ending, "'");
     const std::string root = ShellQuoted(listing.root);
     absl::StrAppend(&text, "; ", exclude,
                     " leaves them out. To pack each as a field of its image, make links of the "
-                    "name that --sidecars takes, and pack these:\n  find ",
+                    "name that --fields takes, and pack these:\n  find ",
                     root, " -name '*", found.ending,
                     "' -exec sh -c 'for f; do ln -s -- \"${f##*/}\" \"${f%", found.ending, "}.mask",
                     found.extension, "\"; done' sh {} +\n  ", TypedProgram(), " ", root,
-                    " --sidecars mask", found.extension, ":mask ", exclude, " -o OUT");
+                    " --fields mask", found.extension, ":mask ", exclude, " -o OUT");
   } else {
     absl::StrAppend(&text, std::string(kByHand));
   }

@@ -264,7 +264,7 @@ class Walker {
     return folder;
   }
 
-  // Files named by --sidecars always count: the filters select images only.
+  // Files named by --fields always count: the filters select images only.
   bool IsPart(std::string_view name) const {
     return !options_.sidecars.empty() && SidecarOf(options_.sidecars, name).has_value();
   }

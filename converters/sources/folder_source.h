@@ -57,7 +57,7 @@ struct FolderSourceOptions {
   bool split_from_dir = false;  // --split-by dir: component 0 is the split
   bool find_splits =
       false;  // without --split-by: component 0 is the split if named like one (folder_meaning.h)
-  std::vector<Sidecar> sidecars = {};  // --sidecars: further fields from files beside the image
+  std::vector<Sidecar> sidecars = {};  // --fields: further fields from files beside the image
   MissingPart missing = MissingPart::kSkip;
 
   // For the plan's digest: only options that differ from their default.

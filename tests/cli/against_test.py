@@ -65,7 +65,7 @@ class AgainstTest(command.PackTest):
     (self.folder / "src/dog/good-0001.txt").write_bytes(b"")
     for carrier in ("webdataset", "tfrecord"):
       with self.subTest(carrier):
-        self.pack("src", "-o", carrier, "-f", carrier, "--sidecars", "txt,png:mask,cls:kind", "--missing-part", "keep")
+        self.pack("src", "-o", carrier, "-f", carrier, "--fields", "txt,png:mask,cls:kind", "--missing-part", "keep")
         self.assertEqual([], self.findings(carrier, expect=0)[0])
     self.write("src/cat/good-0004.txt", b"caption of good-0004.jpG")
     self.write("src/dog/good-0001.txt", b"no longer empty")
@@ -85,7 +85,7 @@ class AgainstTest(command.PackTest):
       self.assertEqual(["cat/good-0006.cls"], [detail for id, detail in found if id == "source-field-extra"])
       self.assertEqual(6, len(found))
     # Pixels that were changed on purpose say nothing of captions.
-    self.pack("src", "-o", "small", "--resize", "shortest", "--size", "8", "--sidecars", "png:mask")
+    self.pack("src", "-o", "small", "--resize", "shortest", "--size", "8", "--fields", "png:mask")
     self.assertEqual([], self.findings("small", expect=0)[0])
     self.write("src/dog/good-0003.png", b"mask")
     self.assertEqual(1, len(self.findings("small")[0]))
@@ -93,7 +93,7 @@ class AgainstTest(command.PackTest):
   def test_a_sidecar_that_may_not_be_read_is_no_sidecar_that_is_not_there(self):
     self.source(count=4)
     self.write("src/dog/good-0001.txt", b"a dog")
-    self.pack("src", "-o", "out", "--sidecars", "txt", "--missing-part", "keep")
+    self.pack("src", "-o", "out", "--fields", "txt", "--missing-part", "keep")
     self.assertEqual(0, self.pack("validate", "out", "--against", "src").returncode)
     self.write("src/cat/good-0000.txt", b"a caption").chmod(0)
     found = json.loads(self.pack("validate", "out", "--against", "src", "--json", expect=4, unprivileged=True).stdout)
@@ -145,8 +145,8 @@ class AgainstTest(command.PackTest):
     self.captions()
     self.write("src/cat/bad.jpg", b"no image")
     for archive in self.archives():
-      self.pack(archive, "-o", f"{archive}.out", "--sidecars", "txt", "--missing-part", "keep", "--max-skip", "50%", expect=3)
-    self.pack("src", "-o", "folder.out", "--sidecars", "txt", "--missing-part", "keep", "--max-skip", "50%", expect=3)
+      self.pack(archive, "-o", f"{archive}.out", "--fields", "txt", "--missing-part", "keep", "--max-skip", "50%", expect=3)
+    self.pack("src", "-o", "folder.out", "--fields", "txt", "--missing-part", "keep", "--max-skip", "50%", expect=3)
     for archive in self.archives():
       for out in (f"{archive}.out", "folder.out"):
         found, gaps = self.findings(out, against=archive, expect=0)
@@ -251,7 +251,7 @@ class AgainstTest(command.PackTest):
     self.source("A", count=6)
     self.captions_of("A")
     paths = self.lists()
-    self.pack("A/l.csv", "-o", "out-l", "--sidecars", "txt")
+    self.pack("A/l.csv", "-o", "out-l", "--fields", "txt")
     self.pack("A/c.json", "-o", "out-c")
     self.write("A/l.csv", ("path,label\n" + "".join(f"{path},{path[:3]}\n" for path in paths[:2] + paths[3:])).encode())
     self.write("A/c.json", json.dumps(self.coco(paths[:2] + paths[3:])).encode())
@@ -386,7 +386,7 @@ class Compared:
   """A rerun whose source has other times than when it was packed; FORMAT: what it is packed in."""
 
   FORMAT = ()
-  PARTS = ("--sidecars", "txt", "--missing-part", "keep")
+  PARTS = ("--fields", "txt", "--missing-part", "keep")
 
   def setUp(self):
     super().setUp()
@@ -485,7 +485,7 @@ class CompareTest(Compared, command.PackTest):
     with tarfile.open(self.folder / "a.tar.gz", "w:gz") as archive:
       archive.add(self.folder / "src", "src")
     self.write("src/a.csv", b"path,label,text\ncat/good-0000.jpg,tabby,one\ndog/good-0001.jpg,pug,two\n")
-    for source, words in (("a.tar.gz", ("--sidecars", "txt", "--missing-part", "keep", "--max-skip", "50%")),
+    for source, words in (("a.tar.gz", ("--fields", "txt", "--missing-part", "keep", "--max-skip", "50%")),
                           ("src/a.csv", ("--columns", "path=path,label=label,txt=text"))):
       with self.subTest(source):
         code = self.pack(source, "-o", "other", *words, expect=None).returncode
@@ -518,7 +518,7 @@ class CompareTest(Compared, command.PackTest):
     for ending in ("tar", "zip"):
       shutil.make_archive(str(self.folder / "a"), ending, self.folder, "src")
       with self.subTest(ending):
-        words = ("-o", f"of-{ending}", "--sidecars", "txt", "--missing-part", "keep", "--max-skip", "50%")
+        words = ("-o", f"of-{ending}", "--fields", "txt", "--missing-part", "keep", "--max-skip", "50%")
         self.pack(f"a.{ending}", *words, expect=3)
         shutil.copyfile(self.folder / f"a.{ending}", self.folder / f"copy.{ending}")
         os.utime(self.folder / f"copy.{ending}", (7, 7))

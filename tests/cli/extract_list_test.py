@@ -141,7 +141,7 @@ class ExtractListTest(command.PackTest):
       if i % 2:
         self.write(f"src/{i}.mask.png", b"mask %d" % i)
     self.write("l.csv", b"path,label\n" + b"".join(b"%d.jpg,%s\n" % (i, (b"b", b"a")[i % 2]) for i in range(6)))
-    self.pack("l.csv", "--root", "src", "-o", "out", "--sidecars", "txt:words,mask.png", "--missing-part", "keep")
+    self.pack("l.csv", "--root", "src", "-o", "out", "--fields", "txt:words,mask.png", "--missing-part", "keep")
     again = self.round_trip("out")
     self.same("out", again)
     for key in ("0", "1"):

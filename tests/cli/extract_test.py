@@ -34,7 +34,7 @@ class ExtractTest(command.PackTest):
       with self.subTest(name, flags=flags):
         for folder in ("out", "again", "other", "once-more"):
           shutil.rmtree(self.folder / folder, ignore_errors=True)
-        self.pack("src", "-o", "out", "-f", name, *flags, "--sidecars", parts, "--shards", "2", "--key", "index")
+        self.pack("src", "-o", "out", "-f", name, *flags, "--fields", parts, "--shards", "2", "--key", "index")
         done = self.pack("extract", "out", "again", "--json")
         self.assertEqual(self.contents("src"), self.contents("again"))
         result = json.loads(done.stdout)
@@ -104,12 +104,12 @@ class ExtractTest(command.PackTest):
       self.write(f"src/{name}.cls", text)
       self.write(f"classed/x/{name}.jpg", jpeg(ord(name)))
       self.write(f"classed/x/{name}.cls", text)
-    done = self.pack("classed", "-o", "out", "--sidecars", "cls", expect=2)
-    self.assertIn('cls: x/a.jpg: it has two fields "cls"; --sidecars cls:other packs these files under another name', done.stderr)
-    done = self.pack("src", "-o", "out", "--sidecars", "cls", expect=2)
+    done = self.pack("classed", "-o", "out", "--fields", "cls", expect=2)
+    self.assertIn('cls: x/a.jpg: it has two fields "cls"; --fields cls:other packs these files under another name', done.stderr)
+    done = self.pack("src", "-o", "out", "--fields", "cls", expect=2)
     self.assertIn("give the field another name", done.stderr)
     for source in ("src", "classed"):
-      self.pack(source, "-o", source + "-out", "--sidecars", "cls:other")
+      self.pack(source, "-o", source + "-out", "--fields", "cls:other")
       self.pack("extract", source + "-out", source + "-again")
       self.assertEqual(self.contents(source), self.contents(source + "-again"))
 
@@ -225,7 +225,7 @@ class ExtractTest(command.PackTest):
       self.write(b"src/cat/" + ESCAPED + ending, data)
     for i in range(10):
       self.write(f"src/{('cat', 'dog')[i % 2]}/good-{i:04}.txt", b"caption")
-    self.pack("src", "-o", "out", "--no-shuffle", "--sidecars", "txt", "--key", "index")
+    self.pack("src", "-o", "out", "--no-shuffle", "--fields", "txt", "--key", "index")
     done = self.pack("extract", "out", "again", "--json", expect=3)
     want, got = self.contents("src"), self.contents("again")
     self.assertEqual(sorted(want.values()), sorted(got.values()))
@@ -239,7 +239,7 @@ class ExtractTest(command.PackTest):
     self.write("src/a.jpg", jpeg(1))
     self.write("src/a.jpeg", jpeg(2))
     self.write("src/a.txt", b"of both")
-    self.pack("src", "-o", "out", "--sidecars", "txt", "--key", "index", "--label-from", "none")
+    self.pack("src", "-o", "out", "--fields", "txt", "--key", "index", "--label-from", "none")
     self.pack("extract", "out", "again")
     self.assertEqual(self.contents("src"), self.contents("again"))
 
@@ -300,7 +300,7 @@ class ExtractTest(command.PackTest):
 
   def test_a_damaged_field_does_not_take_the_others_along(self):
     self.make_source()
-    self.pack("src", "-o", "out", "--sidecars", "txt,png:small,mask.PNG,json", "--shards", "1", "--key", "index", "-q")
+    self.pack("src", "-o", "out", "--fields", "txt,png:small,mask.PNG,json", "--shards", "1", "--key", "index", "-q")
     shard = self.folder / "out/train-000000.tar"
     with tarfile.open(shard) as archive:
       member = next(each for each in archive if each.name.endswith(".txt") and each.size)

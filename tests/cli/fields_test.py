@@ -32,7 +32,7 @@ class MissingPartTest(command.PackTest):
       with self.subTest(name, flags=flags):
         for folder in ("out", "again", "other", "once-more"):
           shutil.rmtree(self.folder / folder, ignore_errors=True)
-        done = self.pack("src", "-o", "out", "-f", name, *flags, "--sidecars", "txt,mask.npy", "--missing-part", "keep",
+        done = self.pack("src", "-o", "out", "-f", name, *flags, "--fields", "txt,mask.npy", "--missing-part", "keep",
                          "--shards", "3")
         self.assertIn("4 of 12 samples are packed without the part txt", done.stderr)
         self.assertIn("3 of 12 samples are packed without the part mask.npy", done.stderr)
@@ -48,38 +48,38 @@ class MissingPartTest(command.PackTest):
         self.pack("validate", "other")
 
   def test_workers_and_a_second_run(self):
-    self.pack("plan", "src", "--sidecars", "txt,mask.npy", "--missing-part", "keep", "--shards", "3", "--write", "p")
+    self.pack("plan", "src", "--fields", "txt,mask.npy", "--missing-part", "keep", "--shards", "3", "--write", "p")
     self.pack("build", "--plan", "p", "-o", "out", "--shards-range", "0-1")
     self.pack("build", "--plan", "p", "-o", "out", "--shards-range", "2-2")
     self.pack("commit", "out")
     self.pack("extract", "out", "again")
     self.assertEqual(self.contents("src"), self.contents("again"))
-    flags = ["--sidecars", "txt,mask.npy", "--missing-part", "keep", "--shards", "3"]
+    flags = ["--fields", "txt,mask.npy", "--missing-part", "keep", "--shards", "3"]
     self.pack("src", "-o", "one", *flags, "-j", "1")
     self.pack("src", "-o", "many", *flags, "-j", "8")
     self.assertEqual(self.contents("one"), self.contents("many"))
 
   def test_formats_that_cannot_say_so_before_work_starts(self):
     for layout in ("packed", "vlen"):
-      done = self.pack("src", "-o", "out", "-f", "hdf5", "--layout", layout, "--sidecars", "txt", "--missing-part", "keep", expect=2)
+      done = self.pack("src", "-o", "out", "-f", "hdf5", "--layout", layout, "--fields", "txt", "--missing-part", "keep", expect=2)
       self.assertIn("some samples lack it", done.stderr)
       self.assertIn("--missing-part skip", done.stderr)
       self.assertFalse((self.folder / "out").exists())
-    self.pack("src", "-o", "out", "-f", "lmdb", "--sidecars", "txt", "--missing-part", "keep", expect=2)
-    self.pack("src", "-o", "out", "-f", "hdf5", "--sidecars", "txt", "--missing-part", "keep", "--drop-fields")
+    self.pack("src", "-o", "out", "-f", "lmdb", "--fields", "txt", "--missing-part", "keep", expect=2)
+    self.pack("src", "-o", "out", "-f", "hdf5", "--fields", "txt", "--missing-part", "keep", "--drop-fields")
     # Where all have it there is nothing to refuse.
     for path in (self.folder / "src").rglob("*.jpg"):
       path.with_suffix(".txt").write_bytes(b"caption")
-    self.pack("src", "-o", "whole", "-f", "hdf5", "--sidecars", "txt", "--missing-part", "keep")
+    self.pack("src", "-o", "whole", "-f", "hdf5", "--fields", "txt", "--missing-part", "keep")
 
   def test_from_lists_and_archives(self):
     paths = sorted(name for name in self.contents("src") if name.endswith(".jpg"))
     self.write("src/list.txt", "\n".join(paths).encode())
-    self.pack("src/list.txt", "-o", "listed", "--sidecars", "txt,mask.npy", "--missing-part", "keep")
+    self.pack("src/list.txt", "-o", "listed", "--fields", "txt,mask.npy", "--missing-part", "keep")
     with tarfile.open(self.folder / "all.tgz", "w:gz") as archive:
       for name in ("cat", "dog"):
         archive.add(self.folder / "src" / name, arcname=name)
-    self.pack("all.tgz", "-o", "unpacked", "--sidecars", "txt,mask.npy", "--missing-part", "keep")
+    self.pack("all.tgz", "-o", "unpacked", "--fields", "txt,mask.npy", "--missing-part", "keep")
     (self.folder / "src/list.txt").unlink()
     for out in ("listed", "unpacked"):
       self.pack("extract", out, out + "-again")
@@ -90,7 +90,7 @@ class MissingPartTest(command.PackTest):
     paths = sorted(name for name in self.contents_names("src") if name.endswith(".jpg"))
     self.write("list.txt", "\n".join(f"src/{path}" for path in paths).encode())
     for source, out in (("src", "out"), ("list.txt", "listed")):
-      self.pack(source, "-o", out, "--sidecars", "txt", "--missing-part", "keep", "--max-skip", "20%", expect=3,
+      self.pack(source, "-o", out, "--fields", "txt", "--missing-part", "keep", "--max-skip", "20%", expect=3,
                 unprivileged=True)
       self.assertEqual(["permission"], list(self.skips(out).values()))
 
@@ -101,16 +101,16 @@ class MissingPartTest(command.PackTest):
   def test_an_empty_part_is_a_part(self):
     self.write("src/dog/00.txt")
     self.write("src/dog/00.mask.npy")
-    self.pack("src", "-o", "out", "--sidecars", "txt,mask.npy", "--missing-part", "keep")
+    self.pack("src", "-o", "out", "--fields", "txt,mask.npy", "--missing-part", "keep")
     self.pack("extract", "out", "again")
     self.assertEqual(self.contents("src"), self.contents("again"))
 
   def test_the_other_ways(self):
-    done = self.pack("src", "-o", "out", "--sidecars", "txt", expect=4)
+    done = self.pack("src", "-o", "out", "--fields", "txt", expect=4)
     self.assertIn("it lacks its part txt", done.stderr)
-    done = self.pack("src", "-o", "out", "--sidecars", "txt", "--missing-part", "error", expect=2)
+    done = self.pack("src", "-o", "out", "--fields", "txt", "--missing-part", "error", expect=2)
     self.assertIn("keep packs them without it", done.stderr)
-    done = self.pack("src", "-o", "dropped", "--sidecars", "txt", "--missing-part", "drop")
+    done = self.pack("src", "-o", "dropped", "--fields", "txt", "--missing-part", "drop")
     self.assertIn("--missing-part keep writes it for the others", done.stderr)
 
 
@@ -237,10 +237,10 @@ class ColumnsTest(command.PackTest):
   def test_with_sidecars(self):
     for path in self.paths:
       self.write("src/" + path.replace(".jpg", ".mask"), b"mask of " + path.encode())
-    self.pack(self.table(), "-o", "out", "--columns", "path=file,label=class,txt=caption", "--sidecars", "mask")
+    self.pack(self.table(), "-o", "out", "--columns", "path=file,label=class,txt=caption", "--fields", "mask")
     self.assertEqual("caf\u00e9 3".encode(), self.field("out", self.paths[3], "txt"))
     self.assertEqual(b"mask of " + self.paths[3].encode(), self.field("out", self.paths[3], "mask"))
-    done = self.pack(self.table(), "-o", "no", "--columns", "path=file,txt=caption", "--sidecars", "txt", expect=2)
+    done = self.pack(self.table(), "-o", "no", "--columns", "path=file,txt=caption", "--fields", "txt", expect=2)
     self.assertIn("both make the field txt", done.stderr)
 
   def test_a_changed_caption_is_another_plan(self):

@@ -610,7 +610,7 @@ class FolderMeaningTest(command.PackTest):
       self.write(f"src/{path}", jpeg(4 if "4" in path else 1))
       self.write(f"src/{path[:-4]}.txt", b"two" if "2" in path else b"one")
     for mode in ("report", "drop"):
-      done = self.pack("src", "-o", mode, "--dedupe", mode, "--sidecars", "txt")
+      done = self.pack("src", "-o", mode, "--dedupe", mode, "--fields", "txt")
       self.assertIn("2 inputs are copies", done.stderr)
       self.assertIn("; 1 lies in another split, the first is val/cat/3.jpg of train/cat/1.jpg", done.stderr)
       self.assertIn("; 1 has other fields, the first is train/cat/2.jpg of train/cat/1.jpg", done.stderr)
@@ -637,13 +637,13 @@ class FolderMeaningTest(command.PackTest):
     with tarfile.open(self.folder / "a.tar", "w") as archive:
       archive.add(self.folder / "src", ".")
     for source in ("src", "a.tar"):
-      done = self.pack(source, "-o", source + "-out", "--sidecars", "txt", "--missing-part", "keep")
-      self.assertIn("cat/good-0000.TXT is not taken, being written in another case than --sidecars has", done.stderr)
+      done = self.pack(source, "-o", source + "-out", "--fields", "txt", "--missing-part", "keep")
+      self.assertIn("cat/good-0000.TXT is not taken, being written in another case than --fields has", done.stderr)
     for path in paths[1:]:
       path.with_suffix(".txt").rename(path.with_suffix(".TXT"))
-    done = self.pack("src", "-o", "none", "--sidecars", "txt", "--missing-part", "keep")
+    done = self.pack("src", "-o", "none", "--fields", "txt", "--missing-part", "keep")
     self.assertIn("4 files, the first of them cat/good-0000.TXT, are not taken", done.stderr)
-    self.pack("src", "-o", "all", "--sidecars", "TXT:txt")
+    self.pack("src", "-o", "all", "--fields", "TXT:txt")
     self.pack("extract", "all", "again")
     self.assertEqual(self.contents("src"), self.contents("again"))
 

@@ -206,17 +206,17 @@ class RerunTest(command.PackTest):
     self.source(count=4)
     for path in sorted((self.folder / "src").rglob("*.jpg")):
       path.with_suffix(".txt").write_bytes(b"caption")
-    words = ("src", "-o", "out", "--sidecars", "txt", "--max-skip", "50%")
+    words = ("src", "-o", "out", "--fields", "txt", "--max-skip", "50%")
     self.pack(*words)
     self.write("src/cat/good-0002.txt", b"another")  # of the same size
     self.write("src/cat/good-0000.txt", b"another caption")
     self.assertIn("the field txt of cat/good-0000.jpg has 15 bytes, 7 were packed", self.pack(*words, expect=5).stderr)
     (self.folder / "src/cat/good-0000.txt").unlink()
     self.assertIn("an input that was packed is skipped, cat/good-0000.jpg: unpaired (it lacks its part txt)", self.pack(*words, expect=5).stderr)
-    self.pack("src", "-o", "kept", "--sidecars", "txt", "--missing-part", "keep")
+    self.pack("src", "-o", "kept", "--fields", "txt", "--missing-part", "keep")
     (self.folder / "src/dog/good-0001.txt").unlink()
     self.assertIn("dog/good-0001.jpg was packed with a field txt and has none",
-                  self.pack("src", "-o", "kept", "--sidecars", "txt", "--missing-part", "keep", expect=5).stderr)
+                  self.pack("src", "-o", "kept", "--fields", "txt", "--missing-part", "keep", expect=5).stderr)
 
   def test_a_changed_caption_of_a_list(self):
     self.source(count=4)

@@ -211,9 +211,9 @@ class AnswerTest(command.PackTest):
   def test_unpaired_parts(self):
     self.source()
     self.write("src/cat/good-0000.txt", b"a cat")
-    refused = self.pack("src", "-o", "out", "--sidecars", "txt", expect=4)
+    refused = self.pack("src", "-o", "out", "--fields", "txt", expect=4)
     self.assertIn("--missing-part", refused.stderr)
-    self.assertIn("--missing-part", self.pack("src", "-o", "out", "--sidecars", "txt", "--max-skip", "100%", expect=3).stderr)
+    self.assertIn("--missing-part", self.pack("src", "-o", "out", "--fields", "txt", "--max-skip", "100%", expect=3).stderr)
 
   def test_truncated(self):
     self.source(count=300)

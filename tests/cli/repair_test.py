@@ -215,9 +215,9 @@ class RepairTest(command.PackTest):
     for i, path in enumerate(sorted((self.folder / "src").rglob("good-*"))):
       path.with_suffix(".txt").write_text(f"caption {i}")
       path.with_suffix(".mask.png").write_bytes(png(3, 3))
-    for name, flags in (("fields", ("--sidecars", "mask.png,txt", "--split", "train=0.7,val=0.3", "--seed", "5")),
-                        ("h5", ("--sidecars", "txt", "-f", "hdf5", "--no-shuffle", "--exclude", "*.mask.png")),
-                        ("tf", ("--sidecars", "txt:caption", "-f", "tfrecord", "--key", "index", "--with-json", "--exclude", "*.mask.png")),
+    for name, flags in (("fields", ("--fields", "mask.png,txt", "--split", "train=0.7,val=0.3", "--seed", "5")),
+                        ("h5", ("--fields", "txt", "-f", "hdf5", "--no-shuffle", "--exclude", "*.mask.png")),
+                        ("tf", ("--fields", "txt:caption", "-f", "tfrecord", "--key", "index", "--with-json", "--exclude", "*.mask.png")),
                         ("lmdb", ("-f", "lmdb", "--key", "index", "--limit", "31")),
                         ("dups", ("--dedupe", "drop", "--image-field", "img")),
                         ("stratified", ("--split", "a=0.5,b=0.5", "--split-by", "stratified", "--label-from", "dir"))):

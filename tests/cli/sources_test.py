@@ -153,7 +153,7 @@ class ListTest(command.PackTest):
 
   def test_sidecars(self):
     self.write("src/cat/good-0000.json", b"{}")
-    self.pack_list("a.txt", "cat/good-0000.jpg 1\ndog/good-0001.jpg 0\n", "--sidecars", "json", *ANY_SKIPS, expect=3)
+    self.pack_list("a.txt", "cat/good-0000.jpg 1\ndog/good-0001.jpg 0\n", "--fields", "json", *ANY_SKIPS, expect=3)
     self.assertEqual({"dog/good-0001.jpg": "unpaired"}, self.skips())
     self.assertEqual(b"{}", self.pack("cat", "out", "cat/good-0000", "--field", "json", text=False).stdout)
 
@@ -169,7 +169,7 @@ class SidecarTest(command.PackTest):
 
   def test_fields_in_every_format(self):
     for name in ("webdataset", "tfrecord"):
-      self.pack("src", "-o", "out", "-f", name, "--sidecars", "json,png:mask.png", "--overwrite")
+      self.pack("src", "-o", "out", "-f", name, "--fields", "json,png:mask.png", "--overwrite")
       self.pack("validate", "out", "--against", "src")
       for field, want in (("json", b'{"of": "good-0003"}'), ("mask.png", png(3, 3))):
         self.assertEqual(want, self.pack("cat", "out", "dog/good-0003", "--field", field, text=False).stdout)
@@ -178,12 +178,12 @@ class SidecarTest(command.PackTest):
   def test_missing_and_unpaired(self):
     (self.folder / "src/cat/good-0000.json").unlink()
     self.write("src/cat/alone.json", b"{}")
-    self.pack("src", "-o", "out", "--sidecars", "json,png:mask.png", *ANY_SKIPS, expect=3)
+    self.pack("src", "-o", "out", "--fields", "json,png:mask.png", *ANY_SKIPS, expect=3)
     self.assertEqual({"cat/good-0000.jpg": "unpaired", "cat/alone.json": "unpaired"}, self.skips())
     self.assertEqual(9, self.manifest()["counts"]["seen"])
-    done = self.pack("src", "-o", "other", "--sidecars", "json,png:mask.png", "--missing-part", "error", expect=2)
+    done = self.pack("src", "-o", "other", "--fields", "json,png:mask.png", "--missing-part", "error", expect=2)
     self.assertIn("cat/", done.stderr)
-    self.pack("src", "-o", "other", "--sidecars", "json,png:mask.png", "--missing-part", "drop")
+    self.pack("src", "-o", "other", "--fields", "json,png:mask.png", "--missing-part", "drop")
     self.assertEqual(8, self.manifest("other")["counts"]["packed"])
     self.assertEqual({"png", "jpg", "cls"}, {name.rsplit(".", 1)[1] for name in self.member_names("other")})
 
@@ -195,25 +195,25 @@ class SidecarTest(command.PackTest):
       info.size = len(jpeg(1))
       archive.addfile(info, io.BytesIO(jpeg(1)))
     for source in ("src", "a.tar"):
-      self.pack(source, "-o", "out", "--sidecars", "json,png:mask.png", "--overwrite", *ANY_SKIPS, expect=3)
+      self.pack(source, "-o", "out", "--fields", "json,png:mask.png", "--overwrite", *ANY_SKIPS, expect=3)
       self.assertEqual(["cat", "dog"], self.manifest()["classes"])
       self.assertEqual({0, 1}, {row["label"] for row in self.rows("out")})
       self.assertEqual("unpaired", self.skips()["annotations/1.json"])
 
   def test_a_part_that_changes_resumes_as_a_conflict_and_counts_in_the_digest(self):
-    self.pack("src", "-o", "out", "--sidecars", "json,png:mask.png")
+    self.pack("src", "-o", "out", "--fields", "json,png:mask.png")
     self.write("src/cat/good-0000.json", b"{longer}")
-    self.pack("src", "-o", "out", "--sidecars", "json,png:mask.png", expect=5)
+    self.pack("src", "-o", "out", "--fields", "json,png:mask.png", expect=5)
 
   def test_fields_that_a_format_cannot_hold(self):
     for path in (self.folder / "src").rglob("*.jpg"):
       path.with_suffix(".txt").write_text("a caption")
-    done = self.pack("src", "-o", "other", "--sidecars", "json,txt:json.txt", "--with-json", "--exclude", "*.png", expect=2)
+    done = self.pack("src", "-o", "other", "--fields", "json,txt:json.txt", "--with-json", "--exclude", "*.png", expect=2)
     self.assertIn("--drop-fields", done.stderr)
     self.assertFalse((self.folder / "other").exists())
-    done = self.pack("src", "-o", "other", "--sidecars", "json,txt", "--with-json", "--drop-fields", "--exclude", "*.png")
+    done = self.pack("src", "-o", "other", "--fields", "json,txt", "--with-json", "--drop-fields", "--exclude", "*.png")
     self.assertIn("left out", done.stderr)
-    done = self.pack("src", "-o", "third", "-f", "tfrecord", "--sidecars", "json", "--with-json", "--exclude", "*.png",
+    done = self.pack("src", "-o", "third", "-f", "tfrecord", "--fields", "json", "--with-json", "--exclude", "*.png",
                      "--exclude", "*.txt", expect=2)
     self.assertIn("--with-json makes a field of this name", done.stderr)
 
@@ -294,10 +294,10 @@ class ArchiveTest(command.PackTest):
   def test_sidecars(self):
     for path in (self.folder / "src").rglob("*.jpg"):
       path.with_suffix(".json").write_text(json.dumps({"of": path.stem}))
-    self.pack("src", "-o", "want", "--sidecars", "json", "--overwrite")
+    self.pack("src", "-o", "want", "--fields", "json", "--overwrite")
     for name, mode in (("a.tar", "w"), ("a.tar.gz", "w:gz")):
       self.tar(name, mode)
-      self.pack(name, "-o", "out", "--sidecars", "json", "--overwrite")
+      self.pack(name, "-o", "out", "--fields", "json", "--overwrite")
       for shard, data in self.contents("want").items():
         if shard.endswith((".tar", ".pidx")):
           self.assertEqual(data, self.contents("out")[shard])
@@ -339,7 +339,7 @@ class ArchiveTest(command.PackTest):
     done = self.pack("third.tar", "-o", "out", expect=2)
     self.assertIn(".2024-01-07.json, and 92 more)", done.stderr)
     self.assertLess(len(done.stderr), 1500)
-    self.assertNotIn("--sidecars", done.stderr)
+    self.assertNotIn("--fields", done.stderr)
 
   def test_a_tar_of_samples_is_no_silent_loss(self):
     """Labels and captions of a shard of another tool, which lie beside the images."""
@@ -376,7 +376,7 @@ class ArchiveTest(command.PackTest):
       members(archive, (("txt", b"caption %d"),))
     commands = [line.split()[1:] for line in self.pack("captions.tgz", "-o", "out", expect=2).stderr.splitlines()
                 if line.startswith("  ")]
-    self.assertEqual([["captions.tgz", "-o", "out", "--sidecars", "txt"],
+    self.assertEqual([["captions.tgz", "-o", "out", "--fields", "txt"],
                       ["captions.tgz", "-o", "out", "--input-format", "archive"]], commands)
     for words in commands:
       self.pack(*words)
@@ -554,7 +554,7 @@ class ConvertTest(command.PackTest):
 
   def test_a_cycle_is_byte_identical(self):
     sizing = ["--shards", "4"]
-    self.assert_cycle(["--sidecars", "json", "--split", "train=0.8,val=0.2", *sizing], sizing)
+    self.assert_cycle(["--fields", "json", "--split", "train=0.8,val=0.2", *sizing], sizing)
 
   def test_a_cycle_with_made_json_and_number_keys(self):
     sizing = ["--shard-size", "40kB"]
@@ -594,7 +594,7 @@ class ConvertTest(command.PackTest):
     self.assertEqual([1], [row["label"] for row in self.rows("out")])
 
   def test_a_cycle_of_tfrecords(self):
-    self.pack("src", "-o", "a", "-f", "tfrecord", "--sidecars", "json", "--no-shuffle")
+    self.pack("src", "-o", "a", "-f", "tfrecord", "--fields", "json", "--no-shuffle")
     self.pack("convert", "a", "-o", "b")
     self.pack("convert", "b", "-o", "c", "-f", "tfrecord")
     self.assertEqual(self.shards("a"), self.shards("c"))
@@ -614,7 +614,7 @@ class ConvertTest(command.PackTest):
     self.pack("validate", "out")
 
   def test_what_the_target_cannot_hold_is_said_first(self):
-    self.pack("src", "-o", "a", "--sidecars", "json", "--key", "path")
+    self.pack("src", "-o", "a", "--fields", "json", "--key", "path")
     self.pack("convert", "a", "-o", "b", "--with-json", expect=2)
     self.assertFalse((self.folder / "b").exists())
     self.pack("convert", "a", "-o", "b", "--with-json", "--drop-fields")
@@ -644,7 +644,7 @@ class ConvertTest(command.PackTest):
     self.pack("src", "-o", "a")
     self.pack("convert", "a", "-o", "a", expect=2)
     self.pack("convert", "a", "-o", "a/in", expect=2)
-    self.pack("convert", "a", "-o", "b", "--sidecars", "json", expect=2)
+    self.pack("convert", "a", "-o", "b", "--fields", "json", expect=2)
     manifest = self.folder / "a/manifest.json"
     manifest.write_text(manifest.read_text().replace("train", "trajn"))
     self.pack("convert", "a", "-o", "b", expect=4)

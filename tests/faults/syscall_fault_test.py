@@ -388,7 +388,7 @@ def cases(inputs):
   yield Case("build-npy", [PACK, source, "-o", "@/out", *BUILD, "-f", "npy", "--encode", "raw", "--resize", "crop",
                            "--size", "8x8", "--color", "rgb"])
   yield Case("build-probe", [PACK, source, "-o", "@/out", *BUILD, "--dedupe", "report", "--min-size", "2"])
-  yield Case("build-sidecars", [PACK, source, "-o", "@/out", *BUILD, "--sidecars", "txt", "--classes",
+  yield Case("build-sidecars", [PACK, source, "-o", "@/out", *BUILD, "--fields", "txt", "--classes",
                                 inputs / "classes.txt"])
   yield Case("build-list", [PACK, inputs / "list.csv", "--root", source, "-o", "@/out", *BUILD])
   yield Case("build-archive", [PACK, inputs / "src.tar", "-o", "@/out", *BUILD, "--input-format", "archive"])

@@ -70,7 +70,7 @@ class LoadingTest(unittest.TestCase):
     for name, layout, fields in FORMATS:
       with self.subTest(format=name, layout=layout):
         out = f"{name}{layout}"
-        self.pack(out, "-f", name, *(["--sidecars", "json"] if "json" in fields else []),
+        self.pack(out, "-f", name, *(["--fields", "json"] if "json" in fields else []),
                   *(["--layout", layout] if layout else []))
         want = self.source_of(out)
         self.assertEqual(300, len(want))
