@@ -28,6 +28,12 @@ ProbeResult ProbeRaw(const PreparedSample& sample, uint64_t max_pixels) {
   return {ProbeVerdict::kOk, info};
 }
 
+// Whether a probe with `wanted` would say the same as one with `was`, which found nothing wrong.
+bool SaysTheSame(const ProbeOptions& was, const ProbeOptions& wanted) {
+  return was.level == wanted.level && was.max_pixels <= wanted.max_pixels &&
+         (!was.allow_truncated || wanted.allow_truncated);
+}
+
 }  // namespace
 
 void SampleChunk::Reset() {
@@ -56,9 +62,13 @@ void SampleChunk::Load(const SampleSource& source, uint64_t first, uint64_t coun
       skips_.push_back(std::move(*skip));
       continue;
     }
-    const auto fields = std::get<LoadedSample>(loaded).fields;
-    for (const FieldView& field : fields) bytes_in_ += field.bytes.size();
-    samples_.push_back({position, fields, std::get<LoadedSample>(loaded).image});
+    const LoadedSample& sample = std::get<LoadedSample>(loaded);
+    for (const FieldView& field : sample.fields) bytes_in_ += field.bytes.size();
+    samples_.push_back({.position = position,
+                        .fields = sample.fields,
+                        .image = sample.image,
+                        .verified_hashes = sample.hashes,
+                        .probed = sample.probed});
   }
 }
 
@@ -71,16 +81,23 @@ void SampleChunk::Probe() {
   hashed_ = options.pixels.identity() && !options.compute_stats;
   auto keep = samples_.begin();
   for (PreparedSample& sample : samples_) {
+    const bool known = sample.probed != nullptr && SaysTheSame(*sample.probed, probe);
     const ProbeResult result = sample.image.format == ImageFormat::kRaw
                                    ? ProbeRaw(sample, options.max_pixels)
-                                   : ProbeImage(sample.fields[0].bytes, probe);
+                               : known ? ProbeResult{.info = sample.image}
+                                       : ProbeImage(sample.fields[0].bytes, probe);
     if (result.verdict != ProbeVerdict::kOk) {
       skips_.push_back({plan_->row(sample.position), SkipReasonOf(result.verdict),
                         absl::StrCat(result.detail, " at offset ", result.offset)});
       continue;
     }
     sample.image = result.info;
-    if (hashed_) HashSample(sample);
+    if (hashed_ && !sample.verified_hashes.empty()) {
+      sample.first_hash = hashes_.size();
+      hashes_.insert(hashes_.end(), sample.verified_hashes.begin(), sample.verified_hashes.end());
+    } else if (hashed_) {
+      HashSample(sample);
+    }
     *keep++ = sample;
   }
   samples_.erase(keep, samples_.end());

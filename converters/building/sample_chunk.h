@@ -42,9 +42,11 @@ struct PreparedSample {
   uint64_t position = 0;  // in the plan
   std::span<const FieldView> fields;
   ImageInfo image;
-  uint64_t first_hash = 0;  // see SampleChunk::hashes
-  uint16_t changes = 0;     // sum of PixelChange
-  bool failed = false;      // in TransformNext; Hash removes it
+  uint64_t first_hash = 0;                    // see SampleChunk::hashes
+  std::span<const uint64_t> verified_hashes;  // as LoadedSample::hashes
+  const ProbeOptions* probed = nullptr;       // as in LoadedSample
+  uint16_t changes = 0;                       // sum of PixelChange
+  bool failed = false;                        // in TransformNext; Hash removes it
 };
 
 // Sums over the pixels of images, for the statistics of a dataset.
@@ -61,7 +63,8 @@ class SampleChunk {
   // Loads positions [first, first + count) of the plan into an empty chunk. An error that is not
   // about one input leaves the chunk empty, with that status.
   void Load(const SampleSource& source, uint64_t first, uint64_t count);
-  // Checks every image. Also hashes the samples, unless the plan wants their pixels looked at.
+  // Checks every image, unless its source has done the same. Also hashes the samples, unless the
+  // plan wants their pixels looked at.
   void Probe();
   // The sample that TransformNext takes; nullptr after the last one.
   const PreparedSample* next() const {

@@ -77,6 +77,58 @@ TEST(SampleChunkTest, LoadsProbesAndHashes) {
   CheckHashes(chunk);
 }
 
+// A source that says of its images what an earlier probe has found, and which hashes it verified.
+class KnownSource : public MemorySource {
+ public:
+  explicit KnownSource(const ProbeOptions& probed) : MemorySource(kImages), probed_(probed) {}
+
+  LoadResult Load(const Listing& listing, uint64_t row, Arena& arena) const override {
+    LoadResult loaded = MemorySource::Load(listing, row, arena);
+    LoadedSample& sample = std::get<LoadedSample>(loaded);
+    sample.image = {.width = 1234, .height = 5, .format = ImageFormat::kPng};
+    sample.probed = &probed_;
+    sample.hashes = hashes_;
+    return loaded;
+  }
+
+ private:
+  const ProbeOptions probed_;
+  const std::vector<uint64_t> hashes_ = {42};
+};
+
+TEST(SampleChunkTest, WhatTheSourceHasCheckedIsNotCheckedAgain) {
+  struct Case {
+    ProbeOptions probed;
+    bool known;
+  };
+  const ProbeOptions same;
+  const std::vector<Case> cases = {{same, true},
+                                   {{.max_pixels = same.max_pixels - 1}, true},
+                                   {{.max_pixels = same.max_pixels + 1}, false},
+                                   {{.level = ProbeLevel::kHeader}, false},
+                                   {{.allow_truncated = true}, false}};
+  for (const Case& each : cases) {
+    KnownSource source(each.probed);
+    const Plan plan = MakePlan(source);
+    SampleChunk chunk(plan);
+    chunk.Load(source, 0, 1);
+    chunk.Probe();
+    ASSERT_THAT(chunk.samples(), SizeIs(1));
+    const PreparedSample& sample = chunk.samples()[0];
+    EXPECT_EQ(sample.image.width == 1234, each.known) << &each - cases.data();
+    EXPECT_EQ(sample.image.format, each.known ? ImageFormat::kPng : ImageFormat::kJpeg);
+    EXPECT_THAT(chunk.hashes(sample), ElementsAre(42));
+  }
+  // Changed pixels have other hashes.
+  KnownSource source(same);
+  const Plan plan = MakePlan(source, LargeImages());
+  SampleChunk chunk(plan);
+  chunk.Load(source, 0, 1);
+  chunk.Probe();
+  chunk.Hash();
+  CheckHashes(chunk);
+}
+
 TEST(SampleChunkTest, ABadInputBecomesASkip) {
   MemorySource source(kImages);
   const Plan plan = MakePlan(source);

@@ -23,14 +23,22 @@
 #include "converters/listing/arena.h"
 #include "converters/listing/listing.h"
 #include "converters/listing/skip.h"
+#include "formats/core/image_info.h"
 #include "formats/core/sample.h"
+#include "images/probe/probe.h"
 
 namespace shardpack {
 
 struct LoadedSample {
   std::span<const FieldView> fields;  // [0] = image; the span and the bytes are in the arena
-  // For pixels without a header (ImageFormat::kRaw), which cannot be probed; else unknown.
+  // For pixels without a header (ImageFormat::kRaw), which cannot be probed, and where `probed` is
+  // set; else unknown.
   ImageInfo image = {};
+  // XXH3-64 of each field if the source has verified its bytes; else empty.
+  std::span<const uint64_t> hashes = {};
+  // The options of an earlier probe of exactly this image, which found it usable and gave `image`;
+  // nullptr if there was none. Lives as long as the source.
+  const ProbeOptions* probed = nullptr;
 };
 // A Status says nothing about the input (see InputFailure): it ends the run.
 using LoadResult = std::variant<LoadedSample, Skip, absl::Status>;

@@ -273,6 +273,21 @@ void InheritNumber(const Dataset& dataset, const std::string& name, uint64_t* in
   if (error == std::errc() && end == text.data() + text.size() && value > 0) *into = value;
 }
 
+// How the images were probed when they were packed; nullopt if that is unknown, or if pixels were
+// changed after the probe.
+std::optional<ProbeOptions> ProbedWith(const Dataset& dataset) {
+  if (dataset.manifest() == nullptr || !Option(dataset, "pixel-libraries").empty())
+    return std::nullopt;
+  PlanOptions packed;
+  for (const char* name : {"verify", "max-pixels", "allow-truncated"}) {
+    const absl::StatusOr<bool> set = packed.Set(name, Option(dataset, name));
+    if (!set.ok() || !*set) return std::nullopt;
+  }
+  return ProbeOptions{.level = packed.verify,
+                      .max_pixels = packed.max_pixels,
+                      .allow_truncated = packed.allow_truncated};
+}
+
 }  // namespace
 
 std::map<std::string, std::string> DatasetSourceOptions::ToMap(const Dataset& dataset) const {
@@ -288,7 +303,7 @@ std::map<std::string, std::string> DatasetSourceOptions::ToMap(const Dataset& da
 }
 
 DatasetSource::DatasetSource(Dataset dataset, DatasetSourceOptions options)
-    : dataset_(std::move(dataset)), options_(std::move(options)) {}
+    : dataset_(std::move(dataset)), options_(std::move(options)), probed_(ProbedWith(dataset_)) {}
 
 absl::StatusOr<Listing> DatasetSource::List() {
   if (dataset_.size() > kMaxRecords) {
@@ -343,6 +358,8 @@ LoadResult DatasetSource::Load(const Listing& listing, uint64_t row, Arena& aren
   const ShardIndex* const index = *borrowed;
   const std::span<std::byte> room = arena.Allocate((1 + fields) * sizeof(FieldView));
   auto* const views = reinterpret_cast<FieldView*>(room.data());
+  auto* const hashes =
+      reinterpret_cast<uint64_t*>(arena.Allocate((1 + fields) * sizeof(uint64_t)).data());
   size_t count = 0;
   for (size_t i = 0; i <= fields; ++i) {
     if (i > 0 && !listing.HasField(row, i - 1)) continue;
@@ -359,10 +376,14 @@ LoadResult DatasetSource::Load(const Listing& listing, uint64_t row, Arena& aren
     const std::span<std::byte> bytes = arena.Allocate(expected);
     absl::Status read = dataset_.ReadField(at, *field, bytes);
     if (!read.ok()) return lost(read);
+    new (hashes + count) uint64_t(index->hash(at.record, *field));  // as ReadField has verified
     new (views + count++) FieldView{name, bytes};
   }
+  LoadedSample loaded{.fields = {views, count}, .hashes = {hashes, count}};
   const ImageInfo image = index->image(at.record);
-  return LoadedSample{{views, count}, image.format == ImageFormat::kRaw ? image : ImageInfo()};
+  if (image.format == ImageFormat::kRaw || probed_) loaded.image = image;
+  if (image.format != ImageFormat::kRaw && probed_) loaded.probed = &*probed_;
+  return loaded;
 }
 
 bool HasMadeJson(const Dataset& dataset) { return Option(dataset, "with-json") == "on"; }

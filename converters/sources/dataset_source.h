@@ -19,6 +19,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -27,6 +28,7 @@
 #include "converters/listing/sample_source.h"
 #include "converters/listing/sidecars.h"
 #include "converters/planning/plan.h"
+#include "images/probe/probe.h"
 #include "readers/dataset/dataset.h"
 
 namespace shardpack {
@@ -54,6 +56,7 @@ class DatasetSource : public SampleSource {
  private:
   Dataset dataset_;
   DatasetSourceOptions options_;
+  const std::optional<ProbeOptions> probed_;  // how each image was checked when it was packed
   std::atomic<uint64_t> listed_{0};
 };
 
