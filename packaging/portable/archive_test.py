@@ -60,6 +60,7 @@ class ArchiveTest(unittest.TestCase):
   def test_each_library_has_its_license(self):
     licenses = {path.name for path in self.root.rglob("licenses/*")}
     self.assertLessEqual({"libtiff6", "libtbb12", "libjpeg62-turbo", "libhdf5-dev", "libarchive-dev"}, licenses)
+    self.assertNotIn("libjbig0", licenses)  # the GPL; see no_jbig.c
     self.assertTrue(list(self.root.rglob("common-licenses/Apache-2.0")))
     self.assertTrue(list(self.root.rglob("LICENSE")))
 
