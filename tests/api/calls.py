@@ -1,7 +1,9 @@
 """Reads shardpack.h and writes C programs about it.
 
 usage: calls.py HEADER functions    the names of all functions, one a line
-       calls.py HEADER layout       a program that prints the size of every struct and the place of every member
+       calls.py HEADER layout       a program that prints the size of every struct, the place of every member, and the
+                                    values of enumerations
+       calls.py HEADER stub         a library whose functions do nothing, for tools that compare interfaces
        calls.py HEADER null         a program that calls every function with zeros, and expects INVALID of those that fail
 """
 
@@ -43,13 +45,28 @@ def structs(text):
     yield name, members
 
 
+def enumerators(text):
+  for body in re.findall(r"\benum \{(.*?)\}", text, re.DOTALL):
+    yield from re.findall(r"\b(SHARDPACK_\w+)", body)
+
+
 def layout_program(text):
   lines = ["#include <stddef.h>", "#include <stdio.h>", '#include "shardpack.h"', "int main(void) {"]
   for name, members in structs(text):
     lines.append(f'  printf("{name} %zu\\n", sizeof({name}));')
     for member in members:
       lines.append(f'  printf("  {member} %zu %zu\\n", offsetof({name}, {member}), sizeof((({name}*)0)->{member}));')
+  for name in enumerators(text):
+    lines.append(f'  printf("{name} = %d\\n", (int){name});')
   return lines + ["  return 0;", "}"]
+
+
+def stub_library(text):
+  lines = ['#include "shardpack.h"']
+  for kind, name, types in functions(text):
+    parameters = ", ".join(f"{of} a{n}" for n, of in enumerate(types)) or "void"
+    lines.append(f"{kind} {name}({parameters}) {{ {'' if kind == 'void' else 'return 0;'} }}")
+  return lines
 
 
 def null_program(text):
@@ -68,10 +85,9 @@ def main():
     text = declarations(file.read())
   if sys.argv[2] == "functions":
     print("\n".join(sorted(name for _, name, _ in functions(text))))
-  elif sys.argv[2] == "layout":
-    print("\n".join(layout_program(text)))
   else:
-    print("\n".join(null_program(text)))
+    programs = {"layout": layout_program, "null": null_program, "stub": stub_library}
+    print("\n".join(programs[sys.argv[2]](text)))
 
 
 main()

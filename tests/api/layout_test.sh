@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The sizes of structs and the places of members, which programs were compiled with, are those of layout.txt. In a later
-# version members may come at the end, and nothing else may change.
+# The sizes of structs, the places of members and the values of enumerations, which programs were compiled with, are those
+# of layout.txt. In a later version more may come at the end of each, and nothing else may change.
 set -euo pipefail
 
 root=$TEST_SRCDIR/$TEST_WORKSPACE
