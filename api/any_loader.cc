@@ -7,19 +7,18 @@
 
 namespace shardpack::api {
 
-std::shared_ptr<EndedFlag> EndInBackground(std::shared_ptr<void> object) noexcept {
-  auto ended = std::make_shared<EndedFlag>();
+void EndInBackground(std::shared_ptr<void> object, std::shared_ptr<EndedFlag> ended) noexcept {
   const SignalsBlocked blocked;
+  EndedFlag* const flag = ended.get();
   try {
-    std::thread([ended, object]() mutable {
+    // Moved, not copied: otherwise this thread might be the one that destroys it.
+    std::thread([object = std::move(object), ended]() mutable {
       object.reset();
       ended->Set();
     }).detach();
-  } catch (const std::system_error&) {
-    object.reset();
-    ended->Set();
+  } catch (const std::system_error&) {  // the object is gone with the function that did not run
+    flag->Set();
   }
-  return ended;
 }
 
 SignalsBlocked::SignalsBlocked() {
@@ -32,6 +31,11 @@ SignalsBlocked::SignalsBlocked() {
 }
 
 SignalsBlocked::~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+LoaderState::LoaderState(std::shared_ptr<AnyLoader> loader)
+    : loader_(loader.get(), [loader, ended = ended_](AnyLoader*) mutable {
+        EndInBackground(std::move(loader), ended);
+      }) {}
 
 absl::StatusOr<std::shared_ptr<AnyLoader>> LoaderState::Use() const {
   if (!InOwnProcess()) {
@@ -49,22 +53,22 @@ absl::StatusOr<std::shared_ptr<AnyLoader>> LoaderState::Take(const char* taker) 
   const std::lock_guard lock(mutex_);
   loader_ = nullptr;
   gone_ = std::string(taker) + " has taken this loader over";
+  ended_->Set();  // nothing is left to wait for here
   return taken;
 }
 
 bool LoaderState::Close(int64_t wait_ms) {
-  std::shared_ptr<EndedFlag> ended;
+  std::shared_ptr<AnyLoader> loader;
   {
     const std::lock_guard lock(mutex_);
-    if (loader_ != nullptr) {
-      loader_->Stop();
-      ended_ = EndInBackground(std::move(loader_));
-      loader_ = nullptr;
-      gone_ = "the loader is closed";
-    }
-    ended = ended_;
+    loader.swap(loader_);
+    if (loader != nullptr) gone_ = "the loader is closed";
   }
-  return ended == nullptr || ended->Wait(wait_ms);
+  if (loader != nullptr) {
+    loader->Stop();
+    loader = nullptr;
+  }
+  return ended_->Wait(wait_ms);
 }
 
 absl::StatusOr<std::shared_ptr<AnyLoader>> UseLoader(const shardpack_loader* handle) {

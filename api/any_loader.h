@@ -94,9 +94,9 @@ class EndedFlag {
   bool set_ = false;
 };
 
-// Destroys the object on a thread of its own; the flag is set afterwards. Without a thread it is
-// destroyed here.
-std::shared_ptr<EndedFlag> EndInBackground(std::shared_ptr<void> object) noexcept;
+// Destroys the object on a thread of its own, then sets the flag. If no thread can be started, it
+// is destroyed here. Call it with the last reference.
+void EndInBackground(std::shared_ptr<void> object, std::shared_ptr<EndedFlag> ended) noexcept;
 
 // While it exists, threads that this one starts get no signals but those of their own faults: a
 // program's handlers run on its own threads.
@@ -113,7 +113,7 @@ class SignalsBlocked {
 
 class LoaderState {
  public:
-  explicit LoaderState(std::shared_ptr<AnyLoader> loader) : loader_(std::move(loader)) {}
+  explicit LoaderState(std::shared_ptr<AnyLoader> loader);
 
   bool InOwnProcess() const { return ::getpid() == process_; }
   // FailedPrecondition in another process, and once it was closed or taken.
@@ -126,9 +126,10 @@ class LoaderState {
  private:
   const pid_t process_ = ::getpid();
   mutable std::mutex mutex_;
+  const std::shared_ptr<EndedFlag> ended_ = std::make_shared<EndedFlag>();
+  // Whoever drops the last reference, as a waiting call may, leaves the end to a thread.
   std::shared_ptr<AnyLoader> loader_;
-  std::shared_ptr<EndedFlag> ended_;  // once it is being closed
-  std::string gone_;                  // why there is no loader
+  std::string gone_;  // why there is no loader
 };
 
 }  // namespace shardpack::api

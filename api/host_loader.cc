@@ -23,13 +23,15 @@ absl::StatusOr<std::shared_ptr<HostLoaderParts>> HostLoader::OpenParts(
     auto memory = std::make_shared<PageableMemory>();
     ASSIGN_OR_RETURN(Loader loader, Loader::Open(plan.dataset, plan.order, plan.rank, plan.options,
                                                  *memory, cursor));
-    return std::make_shared<HostLoaderParts>(std::move(memory), std::move(loader));
+    return std::make_shared<HostLoaderParts>(HostLoaderParts{std::move(memory), std::move(loader)});
   }
+  // What it cannot page-lock is in the statistics of the loader on the device.
   auto memory = std::make_shared<PinnedMemory>(
-      *plan.device, PinnedMemoryOptions{.budget_bytes = plan.options.memory_bytes});
+      *plan.device, PinnedMemoryOptions{.budget_bytes = plan.options.memory_bytes,
+                                        .log = [](const std::string&) {}});
   ASSIGN_OR_RETURN(Loader loader, OpenPinnedLoader(plan.dataset, plan.order, plan.rank,
                                                    plan.options, *memory, cursor));
-  return std::make_shared<HostLoaderParts>(std::move(memory), std::move(loader));
+  return std::make_shared<HostLoaderParts>(HostLoaderParts{std::move(memory), std::move(loader)});
 }
 
 absl::StatusOr<std::shared_ptr<HostLoader>> HostLoader::Open(HostLoaderPlan plan,
@@ -66,7 +68,7 @@ absl::Status HostLoader::Seek(uint64_t epoch, uint64_t step) {
     opened.swap(parts_);
   }
   opened->loader.Stop();
-  (void)EndInBackground(std::move(opened));
+  EndInBackground(std::move(opened), std::make_shared<EndedFlag>());
   return absl::OkStatus();
 }
 

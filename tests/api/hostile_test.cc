@@ -1,13 +1,19 @@
 // The C interface used wrongly, or in odd ways: sizes of other versions, any order of releases,
 // threads, a fork.
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <new>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "api/errors.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/api/fixture.h"
@@ -15,7 +21,12 @@
 namespace shardpack::testing {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Each;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 class ApiHostileTest : public ApiTest {
  protected:
@@ -179,6 +190,70 @@ TEST_F(ApiHostileTest, ThreadsShareHandles) {
     }
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+// Of every thread but this one: whether the signal is blocked there.
+std::vector<bool> BlockedInThreads(int signal) {
+  std::vector<bool> blocked;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    if (task.path().filename() == std::to_string(::gettid())) continue;
+    std::ifstream status(task.path() / "status");
+    for (std::string line; std::getline(status, line);) {
+      if (!line.starts_with("SigBlk:")) continue;
+      const uint64_t mask = std::stoull(line.substr(line.find_last_of(" \t") + 1), nullptr, 16);
+      blocked.push_back((mask >> (signal - 1) & 1) != 0);
+    }
+  }
+  return blocked;
+}
+
+// A program's handlers run on its own threads; what a thread itself causes is not held back.
+TEST_F(ApiHostileTest, ThreadsOfTheLibraryTakeNoSignals) {
+  Make();
+  const LoaderHandle loader = OpenLoader();
+  ASSERT_NE(Next(loader), nullptr) << Why();
+  EXPECT_THAT(BlockedInThreads(SIGINT), AllOf(Not(IsEmpty()), Each(true)));
+  // A thread that is just starting or ending blocks all of them.
+  EXPECT_THAT(BlockedInThreads(SIGBUS), Contains(false));
+  sigset_t here;
+  ASSERT_EQ(::pthread_sigmask(SIG_BLOCK, nullptr, &here), 0);
+  EXPECT_EQ(::sigismember(&here, SIGINT), 0);
+}
+
+// What the library's own code may throw becomes a code.
+TEST(ApiErrors, ExceptionsStayInside) {
+  shardpack_error* error = nullptr;
+  EXPECT_EQ(api::Guarded(&error, []() -> absl::Status { throw std::bad_alloc(); }),
+            SHARDPACK_NO_MEMORY);
+  EXPECT_STREQ(shardpack_error_message(error), "out of memory");
+  shardpack_error_free(error);
+  EXPECT_EQ(api::Guarded(&error, []() -> absl::Status { throw std::runtime_error("odd"); }),
+            SHARDPACK_INTERNAL);
+  EXPECT_STREQ(shardpack_error_message(error), "odd");
+  shardpack_error_free(error);
+  EXPECT_EQ(api::Guarded(&error, []() -> absl::Status { throw 7; }), SHARDPACK_INTERNAL);
+  shardpack_error_free(error);
+  EXPECT_EQ(api::Guarded(nullptr, []() -> absl::Status { throw 7; }), SHARDPACK_INTERNAL);
+}
+
+TEST(ApiErrors, EveryCodeOfAStatusHasItsOwn) {
+  const std::pair<absl::StatusCode, shardpack_code> codes[] = {
+      {absl::StatusCode::kInvalidArgument, SHARDPACK_INVALID},
+      {absl::StatusCode::kNotFound, SHARDPACK_NOT_FOUND},
+      {absl::StatusCode::kOutOfRange, SHARDPACK_OUT_OF_RANGE},
+      {absl::StatusCode::kDataLoss, SHARDPACK_DATA_LOSS},
+      {absl::StatusCode::kResourceExhausted, SHARDPACK_NO_MEMORY},
+      {absl::StatusCode::kPermissionDenied, SHARDPACK_DENIED},
+      {absl::StatusCode::kCancelled, SHARDPACK_CANCELLED},
+      {absl::StatusCode::kUnimplemented, SHARDPACK_UNSUPPORTED},
+      {absl::StatusCode::kFailedPrecondition, SHARDPACK_STATE},
+      {absl::StatusCode::kUnavailable, SHARDPACK_UNAVAILABLE},
+      {absl::StatusCode::kInternal, SHARDPACK_INTERNAL},
+      {absl::StatusCode::kAlreadyExists, SHARDPACK_EXISTS},
+      {absl::StatusCode::kDeadlineExceeded, SHARDPACK_TIMEOUT}};
+  for (const auto& [status, code] : codes)
+    EXPECT_EQ(api::CodeOf(absl::Status(status, "")), code) << shardpack_code_name(code);
+  EXPECT_EQ(api::CodeOf(IoStatus("read", "shard", EIO)), SHARDPACK_IO);
 }
 
 // Everything that the child does must succeed; it reports by its exit status.

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "api/any_loader.h"
 #include "cuda/loading/dlpack_export.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -23,6 +24,7 @@
 namespace shardpack::testing {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 class ApiLoaderTest : public ApiTest {
@@ -276,6 +278,38 @@ TEST_F(ApiLoaderTest, AHungReadKeepsCloseWaitingAndNotRelease) {
   EXPECT_GT(Threads(), threads);
   Gate::Open();
   while (Threads() > threads) std::this_thread::yield();
+}
+
+// The caller never waits for an end, however early the other thread runs.
+TEST(EndInBackground, IsNeverOnTheCallersThread) {
+  const auto here = std::this_thread::get_id();
+  for (int i = 0; i < 500; ++i) {
+    auto object = std::shared_ptr<int>(new int(i), [here](const int* number) {
+      EXPECT_NE(std::this_thread::get_id(), here);
+      delete number;
+    });
+    auto ended = std::make_shared<api::EndedFlag>();
+    api::EndInBackground(std::move(object), ended);
+    ASSERT_TRUE(ended->Wait(-1));
+  }
+}
+
+// A call that another thread is in may be the last one to use the loader; it does not wait either.
+TEST_F(ApiLoaderTest, ClosingUnderAWaitingNextBlocksNeither) {
+  Make();
+  Gate::Shut();
+  const LoaderHandle loader = OpenLoader();
+  Gate::WaitUntilReached();
+  shardpack_code code = SHARDPACK_OK;
+  std::thread waiting([&] {
+    shardpack_batch* batch = nullptr;
+    code = shardpack_loader_next(loader.get(), -1, &batch, nullptr);
+  });
+  EXPECT_EQ(shardpack_loader_close(loader.get(), 0, Error()), SHARDPACK_WAIT);
+  waiting.join();  // while the read hangs
+  EXPECT_THAT(code, AnyOf(SHARDPACK_CANCELLED, SHARDPACK_STATE));
+  Gate::Open();
+  EXPECT_EQ(shardpack_loader_close(loader.get(), -1, Error()), SHARDPACK_OK);
 }
 
 TEST_F(ApiLoaderTest, StopWakesAWaitingNext) {
