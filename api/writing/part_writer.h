@@ -44,6 +44,10 @@ class PartWriter {
   static absl::StatusOr<std::unique_ptr<PartWriter>> Open(const std::string& folder,
                                                           uint32_t worker);
 
+  ~PartWriter();
+  PartWriter(const PartWriter&) = delete;
+  PartWriter& operator=(const PartWriter&) = delete;
+
   // fields[0] is the image. Without a label: nullopt.
   absl::Status Add(std::string_view key, std::optional<std::string_view> label,
                    std::span<const FieldView> fields);
