@@ -17,6 +17,7 @@
 #define SHARDPACK_API_WRITING_PART_WRITER_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
