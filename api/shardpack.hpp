@@ -8,9 +8,9 @@
 // That is C++20. C++17 has no designated initialisers, but each member of an options struct has a
 // setter: OrderOptions().set_global_batch(256).set_seed(7).
 //
-// Handles (Dataset, Order, Loader, Batch, Device, Job, Writer) move; those that may be shared also copy, as
-// a further reference to the same thing. A default-constructed or moved-from handle is empty: it
-// can be assigned to and destroyed, and its functions fail.
+// Handles (Dataset, Order, Loader, Batch, Device, Job, Writer) move; those that may be shared also
+// copy, as a further reference to the same thing. A default-constructed or moved-from handle is
+// empty: it can be assigned to and destroyed, and its functions fail.
 //
 // Errors: an exception of the class Error. With SHARDPACK_NO_EXCEPTIONS (which -fno-exceptions
 // implies) there are none: what the header calls Returned<T> is then a Result<T> instead of a T,
@@ -298,7 +298,7 @@ enum class Filter : std::uint32_t {
   kLanczos = SHARDPACK_LANCZOS
 };
 
-// To pixels of width x height; without a width, images are not decoded. 0: the default, which
+// To pixels of width x height; without both, images are not decoded. 0: the default, which
 // shardpack.h names (shardpack_decode).
 struct Decode {
   std::uint32_t width = 0, height = 0;
@@ -337,6 +337,8 @@ struct Decode {
 };
 
 namespace internal {
+
+inline bool Wanted(const Decode& decode) { return decode.width != 0 || decode.height != 0; }
 
 inline shardpack_decode Plain(const Decode& from) {
   shardpack_decode to = {};
@@ -761,7 +763,7 @@ struct DeviceOptions {
 // Of Loader::Resident, as shardpack_resident_options.
 struct ResidentOptions {
   std::uint32_t width = 0, height = 0;
-  Decode crop = {};  // without a width: whole images
+  Decode crop = {};  // without width and height: whole images
   Type type = Type::kF16;
   Layout layout = Layout::kNchw;
   std::array<float, 3> mean = {0, 0, 0}, std = {1, 1, 1};
@@ -867,7 +869,7 @@ class Loader {
     options.cursor = from.cursor.empty() ? nullptr : from.cursor.c_str();
     options.fields = fields.empty() ? nullptr : fields.data();
     options.field_count = fields.size();
-    options.decode = from.decode.width == 0 ? nullptr : &decode;
+    options.decode = internal::Wanted(from.decode) ? &decode : nullptr;
     options.augment_seed = from.augment_seed;
     options.epochs = from.epochs;
     options.memory_bytes = from.memory_bytes;
@@ -894,7 +896,7 @@ class Loader {
     options.height = from.height;
     options.channels = from.channels;
     options.filter = static_cast<std::uint32_t>(from.filter);
-    options.crop = from.crop.width == 0 ? nullptr : &crop;
+    options.crop = internal::Wanted(from.crop) ? &crop : nullptr;
     options.type = static_cast<std::uint32_t>(from.type);
     options.layout = static_cast<std::uint32_t>(from.layout);
     for (std::size_t n = 0; n < from.mean.size(); ++n) {
@@ -932,7 +934,7 @@ class Loader {
       options.mean[n] = from.mean[n];
       options.std[n] = from.std[n];
     }
-    options.decode = from.decode.width == 0 ? nullptr : &decode;
+    options.decode = internal::Wanted(from.decode) ? &decode : nullptr;
     options.raw_bytes = from.raw_bytes;
     options.patience_ms = static_cast<std::uint64_t>(from.patience.count());
     return Made([&](shardpack_loader** made, shardpack_error** error) {

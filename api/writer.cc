@@ -32,12 +32,12 @@ struct OpenWriter {
   std::string out, parts;
   std::vector<std::string> arguments;
   uint32_t worker = 0, workers = 1;
-  std::unique_ptr<PartWriter> writer;
+  std::shared_ptr<PartWriter> writer;
   bool finished = false;
 
   ~OpenWriter() {
     // In a forked child the file and the lock are the parent's.
-    if (process != ::getpid()) (void)writer.release();
+    if (process != ::getpid()) new std::shared_ptr<PartWriter>(std::move(writer));
   }
 };
 
@@ -116,35 +116,40 @@ absl::Status Add(shardpack_writer* handle, const char* key, size_t key_bytes, co
                            views);
 }
 
-// That each other worker has been there, and is gone.
-absl::Status CheckOthers(const OpenWriter& open) {
+// Each other worker has been there and is gone; while this is held, none comes back.
+absl::StatusOr<std::vector<File>> LockOthers(const OpenWriter& open) {
+  std::vector<File> locks;
   for (uint32_t worker = 0; worker < open.workers; ++worker) {
     if (worker == open.worker) continue;
     const std::string name = absl::StrCat("worker ", worker, " of ", open.workers);
     ASSIGN_OR_RETURN(const bool begun, HasBegun(open.parts, worker));
     if (!begun) return absl::FailedPreconditionError(absl::StrCat(name, " has not begun"));
-    ASSIGN_OR_RETURN(const std::optional<File> lock, LockWorker(open.parts, worker));
+    ASSIGN_OR_RETURN(std::optional<File> lock, LockWorker(open.parts, worker));
     if (!lock.has_value()) {
       return absl::FailedPreconditionError(
           absl::StrCat(name, " is still writing; it has to be released first"));
     }
+    locks.push_back(*std::move(lock));
   }
-  return absl::OkStatus();
+  return locks;
 }
 
 absl::StatusOr<shardpack_job*> Finish(shardpack_writer* handle) {
   ASSIGN_OR_RETURN(OpenWriter* const open, UseWriter(handle));
   RETURN_IF_ERROR(open->writer->Flush());
-  RETURN_IF_ERROR(CheckOthers(*open));
+  ASSIGN_OR_RETURN(std::vector<File> others, LockOthers(*open));
   RETURN_IF_ERROR(MakeDataset(open->parts, shardpack_version()));
   std::vector<std::string> typed = {"convert"};
   typed.insert(typed.end(), open->arguments.begin(), open->arguments.end());
   typed.push_back(absl::StrCat("--out=", open->out));
   typed.insert(typed.end(), {"--", open->parts});
-  ASSIGN_OR_RETURN(shardpack_job* const job,
-                   StartJob(std::move(typed), "", [parts = open->parts](int exit_code) {
-                     if (exit_code == 0) RemoveParts(parts);
-                   }));
+  ASSIGN_OR_RETURN(
+      shardpack_job* const job,
+      StartJob(std::move(typed), "",
+               [parts = open->parts, own = open->writer,
+                locks = std::make_shared<std::vector<File>>(std::move(others))](int exit_code) {
+                 if (exit_code == 0) RemoveParts(parts);
+               }));
   open->finished = true;
   return job;
 }

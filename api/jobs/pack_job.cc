@@ -216,7 +216,7 @@ void PackJob::Core::Run() {
   }
   code_of_child = ExitCodeOf(child.Wait());
   try {
-    if (at_end != nullptr) at_end(code_of_child);
+    if (at_end != nullptr) std::exchange(at_end, nullptr)(code_of_child);
   } catch (...) {  // no memory: it has not been done
   }
   const std::lock_guard lock(mutex);

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "api/jobs/child_process.h"
 #include "api/jobs/job_words.h"

@@ -1,5 +1,7 @@
 #include "api/writing/part_writer.h"
 
+#include <sys/file.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -108,6 +110,9 @@ absl::StatusOr<std::unique_ptr<PartWriter>> PartWriter::Open(const std::string& 
   }
   return writer;
 }
+
+// Also where a forked process has the file open too.
+PartWriter::~PartWriter() { ::flock(lock_.descriptor(), LOCK_UN); }
 
 int64_t PartWriter::LabelOf(std::optional<std::string_view> label) {
   if (!label) return kNoLabel;

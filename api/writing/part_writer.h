@@ -17,6 +17,7 @@
 #define SHARDPACK_API_WRITING_PART_WRITER_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -43,6 +44,10 @@ class PartWriter {
 
   static absl::StatusOr<std::unique_ptr<PartWriter>> Open(const std::string& folder,
                                                           uint32_t worker);
+
+  ~PartWriter();
+  PartWriter(const PartWriter&) = delete;
+  PartWriter& operator=(const PartWriter&) = delete;
 
   // fields[0] is the image. Without a label: nullopt.
   absl::Status Add(std::string_view key, std::optional<std::string_view> label,

@@ -5,9 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
+#include <iterator>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -42,12 +43,30 @@ std::string In(const std::string& folder, std::string_view name, std::string_vie
   return StrCat(folder, "/", std::string(name), std::string(ending));
 }
 
+// "00003", of at least so many digits, is taken off the name.
+bool TakeNumber(size_t digits, std::string_view& name) {
+  const size_t end = std::min(name.find_first_not_of("0123456789"), name.size());
+  name.remove_prefix(end);
+  return end >= digits;
+}
+
+// Whether a file of the folder is one that these functions make.
 bool IsOurs(std::string_view name) {
+  if (name.ends_with(kStage)) name.remove_suffix(std::string_view(kStage).size());
   if (name == kRecordOrder || name == kManifestName) return true;
-  if (name.size() < 6 || name[0] != 'w') return false;
-  return std::ranges::any_of(
-      std::to_array<std::string_view>({kStage, kLock, kFacts, kShard, kIndex}),
-      [&](std::string_view ending) { return name.ends_with(ending); });
+  if (!name.starts_with('w')) return false;
+  name.remove_prefix(1);
+  if (!TakeNumber(5, name)) return false;
+  if (name == kLock) return true;
+  if (!name.starts_with('-')) return false;
+  name.remove_prefix(1);
+  // Nothing is left of a part that is being written.
+  constexpr std::string_view kEndings[] = {"", kFacts, kShard, kIndex, kLabelledIndex};
+  return TakeNumber(6, name) && std::ranges::find(kEndings, name) != std::end(kEndings);
+}
+
+bool IsPart(std::string_view name) {
+  return name.starts_with('w') && name.ends_with(kFacts) && IsOurs(name);
 }
 
 // A record as the scanner of its shard gave it.
@@ -165,7 +184,7 @@ absl::StatusOr<std::vector<Part>> ReadParts(const std::string& folder) {
   std::sort(names.begin(), names.end());
   std::vector<Part> parts;
   for (const std::string& name : names) {
-    if (!name.ends_with(kFacts) || name[0] != 'w') continue;
+    if (!IsPart(name)) continue;
     ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(In(folder, name), kMostFactsBytes));
     const Json facts = Json::parse(text, /*cb=*/nullptr, /*allow_exceptions=*/false);
     Part part;

@@ -407,8 +407,8 @@ absl::Status DeviceLoader::Core::WaitForReady(std::unique_lock<std::mutex>& lock
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<DeviceBatch>> DeviceLoader::Core::Next(
-    const Interrupted& interrupted, AskAt ask_at) {
+absl::StatusOr<std::optional<DeviceBatch>> DeviceLoader::Core::Next(const Interrupted& interrupted,
+                                                                    AskAt ask_at) {
   if (!InOwnProcess()) {
     return absl::FailedPreconditionError(
         "the loader was opened in another process: neither its thread nor its device survive a "

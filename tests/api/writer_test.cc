@@ -186,14 +186,15 @@ TEST_F(WriterTest, WhatWasNotFlushedIsGoneAndNothingElse) {
   // What a crash leaves behind.
   std::ofstream(At("out.parts/w00000-000001.stage")) << "x";
   std::ofstream(At("out.parts/w00000-000001.tfrecord")) << "x";
-  std::ofstream(At("out.parts/mine.txt")) << "x";
+  for (const char* name : {"mine.txt", "wedding.json", "w00000.json", "w00000-x.pidx"})
+    std::ofstream(At("out.parts/") + name) << "x";
   Writer writer(At("out"));
   EXPECT_TRUE(writer.has(samples[0].key));
   EXPECT_FALSE(writer.has(samples[1].key));
   Add(writer, samples[2]);
   Finish(writer);
   EXPECT_EQ(Dataset(At("out")).samples(), 2u);
-  EXPECT_EQ(Contents(At("out.parts/mine.txt")), "x");  // not the library's
+  EXPECT_THAT(Files(At("out.parts")), ::testing::SizeIs(4));  // those are not the library's
 }
 
 TEST_F(WriterTest, WorkersExcludeEachOtherAndWaitForAll) {
@@ -221,6 +222,52 @@ TEST_F(WriterTest, WorkersExcludeEachOtherAndWaitForAll) {
   Finish(one);
   EXPECT_EQ(Dataset(At("out")).samples(), 2u);
   EXPECT_EQ(CodeOf([&] { Writer(At("x"), {.worker = 3, .workers = 3}); }), Code::kInvalid);
+}
+
+TEST_F(WriterTest, AForkedProcessHasNoWriterAndHoldsNoLock) {
+  int says[2];
+  ASSERT_EQ(::pipe(says), 0);
+  std::optional<Writer> writer(At("out"));
+  Add(*writer, Samples(1)[0]);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(says[1]);
+    const bool good = CodeOf([&] { writer->flush(); }) == Code::kState && !writer->has("set/0");
+    writer.reset();
+    char byte;
+    while (::read(says[0], &byte, 1) > 0) {
+    }
+    ::_exit(good ? 0 : 1);
+  }
+  writer->flush();
+  writer.reset();
+  EXPECT_TRUE(Writer(At("out")).has("set/0"));  // while the child has the descriptor
+  ::close(says[1]);
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+// Who came back while the parts are packed would lose what it wrote.
+TEST_F(WriterTest, AWorkerCannotComeBackBeforeTheJobHasEnded) {
+  std::ofstream(At("program"))
+      << "#!/bin/sh\n[ \"$1\" = --version ] && exec '" << ::getenv("SHARDPACK_PACK")
+      << "' --version\ntrap 'exit 130' INT\nwhile :; do sleep 0.01; done\n";
+  fs::permissions(At("program"), fs::perms::owner_all);
+  ::setenv("SHARDPACK_PACK", At("program").c_str(), 1);
+  const WriterOptions first{.worker = 0, .workers = 2}, second{.worker = 1, .workers = 2};
+  { Writer two(At("out"), second); }
+  Job job;
+  {
+    Writer one(At("out"), first);
+    one.add("a", {}, images_[0]);
+    job = one.finish();
+  }
+  for (const WriterOptions& options : {first, second})
+    EXPECT_EQ(CodeOf([&] { Writer(At("out"), options); }), Code::kState);
+  job.cancel();
+  EXPECT_EQ(job.wait(), 130);
+  EXPECT_TRUE(Writer(At("out"), first).has("a"));
 }
 
 TEST_F(WriterTest, AKeyOfTwoWorkersIsNamed) {
