@@ -32,13 +32,13 @@ shardpack_order* shardpack_order_retain(shardpack_order* order) {
 void shardpack_order_release(shardpack_order* order) { shardpack::api::Release(order); }
 
 uint64_t shardpack_order_steps(const shardpack_order* order) {
-  return order == nullptr ? 0 : order->content->steps();
+  return order == nullptr ? 0 : (*ContentOf(order, "order"))->steps();
 }
 uint64_t shardpack_order_samples(const shardpack_order* order) {
-  return order == nullptr ? 0 : order->content->samples();
+  return order == nullptr ? 0 : (*ContentOf(order, "order"))->samples();
 }
 const char* shardpack_order_explain(const shardpack_order* order) {
-  return order == nullptr ? "" : order->content->explain().c_str();
+  return order == nullptr ? "" : (*ContentOf(order, "order"))->explain().c_str();
 }
 
 shardpack_code shardpack_order_ids(const shardpack_order* order, uint64_t epoch, uint64_t step,

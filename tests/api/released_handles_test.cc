@@ -25,6 +25,7 @@ TEST(ReleasedHandlesDeathTest, AreNotUsed) {
   shardpack_order* const order = ReleasedOrder();
   uint64_t id = 0;
   EXPECT_DEATH(shardpack_order_retain(order), "after its last release");
+  EXPECT_DEATH(shardpack_order_steps(order), "after its last release");
   EXPECT_DEATH(shardpack_order_ids(order, 0, 0, 0, &id, 1, nullptr), "after its last release");
 }
 
