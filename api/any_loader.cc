@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <system_error>
 #include <thread>
 
@@ -68,8 +69,12 @@ bool LoaderState::Close(int64_t wait_ms) {
     loader->Stop();
     loader = nullptr;
   }
-  return ended_->Wait(wait_ms);
+  const bool ended = ended_->Wait(wait_ms);
+  if (!ended) patience_ms_.store(std::max<int64_t>(patience_ms_.load() - wait_ms, 0));
+  return ended;
 }
+
+void LoaderState::CloseAtLast() { (void)Close(patience_ms_.load()); }
 
 absl::StatusOr<std::shared_ptr<AnyLoader>> UseLoader(const shardpack_loader* handle) {
   auto content = ContentOf(handle, "loader");

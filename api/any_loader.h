@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -122,6 +123,8 @@ class LoaderState {
   absl::StatusOr<std::shared_ptr<AnyLoader>> Take(const char* taker);
   // Stops it; true once its threads have ended.
   bool Close(int64_t wait_ms);
+  // The same for the end of the handle: waits two seconds, less what calls of Close have waited.
+  void CloseAtLast();
 
  private:
   const pid_t process_ = ::getpid();
@@ -130,6 +133,7 @@ class LoaderState {
   // Whoever drops the last reference, as a waiting call may, leaves the end to a thread.
   std::shared_ptr<AnyLoader> loader_;
   std::string gone_;  // why there is no loader
+  std::atomic<int64_t> patience_ms_{2000};
 };
 
 }  // namespace shardpack::api

@@ -27,8 +27,6 @@ using shardpack::api::UseLoader;
 
 namespace {
 
-constexpr int64_t kReleasePatienceMs = 2000;
-
 absl::StatusOr<shardpack_loader*> Open(const shardpack_dataset* dataset,
                                        const shardpack_order* order,
                                        const shardpack_loader_options* options) {
@@ -161,7 +159,7 @@ void shardpack_loader_release(shardpack_loader* loader) {
   const bool closed = [&] {
     if (loader->references.load() != 1) return true;  // which Release finds
     if (!(*loader->content)->InOwnProcess()) return false;
-    (void)(*loader->content)->Close(kReleasePatienceMs);
+    (*loader->content)->CloseAtLast();
     return true;
   }();
   if (closed) shardpack::api::Release(loader);
