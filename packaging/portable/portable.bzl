@@ -2,6 +2,7 @@
 
 # Linked statically into pack (third_party/), so no library beside it tells that they are inside.
 _STATIC_IN_PACK = [
+    "libabsl-dev",
     "libaec-dev",
     "libarchive-dev",
     "libbz2-dev",
