@@ -23,9 +23,10 @@
  *   shardpack_dataset_release(dataset);
  *
  * Errors: a function that can fail returns a shardpack_code. Its last argument, unless NULL,
- * receives an error object if the code is SHARDPACK_INVALID or above, and NULL otherwise. A result
- * is written only with SHARDPACK_OK, and is NULL otherwise. Nothing aborts, no C++ exception leaves
- * the library, and a NULL argument is SHARDPACK_INVALID, not a crash.
+ * receives an error object, for shardpack_error_free, if the code is SHARDPACK_INVALID or above,
+ * and NULL otherwise (and for want of memory for an object). A result is written only with
+ * SHARDPACK_OK, and is NULL otherwise. Nothing aborts, no C++ exception leaves the library, and a
+ * NULL argument is SHARDPACK_INVALID, not a crash.
  *
  * Ownership: functions that make a handle return one reference; `_retain` adds one, `_release`
  * gives one back and accepts NULL. Handles keep what they need alive, so they may be released in
@@ -55,8 +56,8 @@
  * that opened it; in a child its functions return SHARDPACK_STATE and its release does nothing.
  *
  * Process: the library changes no signal handler (but see shardpack_loader_options.map_shards),
- * locale, environment, umask or working folder, prints nothing, and does nothing when it is loaded
- * or when the program exits. It cannot be unloaded: dlclose has no effect.
+ * locale, environment, umask or working folder, prints nothing, starts nothing when it is loaded
+ * and waits for nothing when the program exits. It cannot be unloaded: dlclose has no effect.
  *
  * Units: bytes, unless a name says otherwise. Ids, steps, slots, shards and records count from 0. A
  * sample's id is its number in the dataset, shard after shard. */
@@ -621,8 +622,11 @@ SHARDPACK_API shardpack_code shardpack_batch_release_on(shardpack_batch* batch, 
 /* ---------------------------------------------------------------------------------------- jobs */
 
 /* The command `pack`, as a child process: what changes or proves whole datasets. Found through
- * $SHARDPACK_PACK, beside the library (in bin or ../bin), or in $PATH; UNSUPPORTED if it is not
- * there or has another version than the library. */
+ * $SHARDPACK_PACK, beside the library (in bin or ../bin), or in $PATH; NOT_FOUND with these places
+ * if it is not there, UNSUPPORTED if it has another version than the library. It has a process
+ * group of its own: Ctrl-C in this process's terminal does not reach it, and it does not end with
+ * this process. Where the process waits for all its children, as by wait(), the exit code of a job
+ * may be lost to that. */
 typedef struct shardpack_job shardpack_job;
 
 typedef struct shardpack_job_options {
@@ -632,9 +636,9 @@ typedef struct shardpack_job_options {
 
 typedef struct shardpack_job_progress {
   size_t size;
-  shardpack_text stage; /* valid until the next call for this job */
+  shardpack_text stage; /* "packing"; empty before the first news; valid as long as the job */
   uint64_t done, total; /* in units of the stage; total 0: unknown */
-  uint64_t bytes, total_bytes;
+  uint64_t bytes, total_bytes;  /* read; total 0: unknown */
   double seconds, seconds_left; /* -1: unknown */
 } shardpack_job_progress;
 
@@ -642,60 +646,24 @@ typedef struct shardpack_job_progress {
 SHARDPACK_API shardpack_code shardpack_job_start(const char* const* arguments, size_t count,
                                                  const shardpack_job_options* options,
                                                  shardpack_job** job, shardpack_error** error);
-/* WAIT while it runs; OK once it has ended, with whatever exit code. `progress` may be NULL. One
- * thread at a time. */
+/* OK once it has ended, with whatever exit code. WAIT while it runs: with `progress`, as soon as
+ * there is news of it, else when wait_ms have passed. One thread at a time. */
 SHARDPACK_API shardpack_code shardpack_job_poll(shardpack_job* job, int64_t wait_ms,
                                                 shardpack_job_progress* progress,
                                                 shardpack_error** error);
-/* Asks it to stop, as Ctrl-C does: what is finished is kept. Any thread; does not wait. */
+/* Asks it to stop, as Ctrl-C does: what is finished is kept, and the same job goes on with it. As a
+ * second Ctrl-C, a second call ends it at once. Any thread; does not wait. */
 SHARDPACK_API void shardpack_job_cancel(shardpack_job* job);
-/* What it printed with --json, with its exit code and messages. STATE while it runs. Free the
- * text. */
+/* As a shell gives it: that of `pack`, or 128 + N if signal N ended it. -1 while it runs, for NULL,
+ * and if it was lost. Any thread. */
+SHARDPACK_API int32_t shardpack_job_exit_code(const shardpack_job* job);
+/* A JSON object: exit_code, cancelled, report and error (what it printed with --json, or null),
+ * stderr. STATE while it runs. Any thread. Free the text. */
 SHARDPACK_API shardpack_code shardpack_job_result_json(const shardpack_job* job, char** json,
                                                        shardpack_error** error);
-/* Cancels it if it runs, and waits for its end. */
+/* Cancels it if it runs, waits ten seconds for its end, then kills it; the same job goes on with
+ * what it has finished all the same. */
 SHARDPACK_API void shardpack_job_release(shardpack_job* job);
-
-/* ------------------------------------------------------------------------------------- writers */
-
-/* Samples that a program makes, one after the other, to be packed by shardpack_writer_finish. */
-typedef struct shardpack_writer shardpack_writer;
-
-typedef struct shardpack_writer_options {
-  size_t size;
-  const char* const* arguments; /* of `pack`, as for shardpack_job_start: {"--format=tfrecord"} */
-  size_t argument_count;
-  uint32_t worker, workers; /* of several processes that write the same dataset; workers 0: 1 */
-} shardpack_writer_options;
-
-typedef struct shardpack_field {
-  const char* name; /* NULL: "image" */
-  const void* data;
-  uint64_t bytes;
-} shardpack_field;
-
-/* A folder that another writer left unfinished is continued: what it has is kept. */
-SHARDPACK_API shardpack_code shardpack_writer_open(const char* path,
-                                                   const shardpack_writer_options* options,
-                                                   shardpack_writer** writer,
-                                                   shardpack_error** error);
-/* `label` is the name of a class; NULL: none. EXISTS for a key that was added before. One thread at
- * a time. */
-SHARDPACK_API shardpack_code shardpack_writer_add(shardpack_writer* writer, const char* key,
-                                                  size_t key_bytes, const char* label,
-                                                  const shardpack_field* fields, size_t field_count,
-                                                  shardpack_error** error);
-/* OK if a sample with this key is safe on disk, NOT_FOUND otherwise. */
-SHARDPACK_API shardpack_code shardpack_writer_has(const shardpack_writer* writer, const char* key,
-                                                  size_t key_bytes, shardpack_error** error);
-/* Makes safe what was added. */
-SHARDPACK_API shardpack_code shardpack_writer_flush(shardpack_writer* writer,
-                                                    shardpack_error** error);
-/* Packs, proves and publishes what all workers wrote, as a job. Nothing can be added afterwards. */
-SHARDPACK_API shardpack_code shardpack_writer_finish(shardpack_writer* writer, shardpack_job** job,
-                                                     shardpack_error** error);
-/* Without a finish, what was written stays for a later writer. */
-SHARDPACK_API void shardpack_writer_release(shardpack_writer* writer);
 
 #ifdef __cplusplus
 } /* extern "C" */
