@@ -242,6 +242,11 @@ PLANTED = [
     ("images/BUILD", 'cc_library(deps = ["//formats/core:image_info"])', False),
     ("images/BUILD", 'cc_library(deps = ["//formats/core:sample"])', True),
     ("BUILD", 'alias(actual = "//cli:pack")', False),
+    # What is public for other workspaces is not public here.
+    ("formats/core/BUILD", 'cc_library(deps = ["//images"])', True),
+    ("readers/BUILD", 'cc_library(deps = ["//readers/dataset"])', False),
+    ("readers/dataset/BUILD", 'cc_library(deps = ["//cuda"])', True),
+    ("images/codecs/BUILD", 'cc_library(deps = ["//readers"])', True),
 ]
 
 
