@@ -32,7 +32,7 @@ ALLOWED = {
     "jobs": {"converters", "formats", "formats/core", "formats/io", "readers", "validators"},
 }
 # These join everything.
-TOP = {"benchmarks", "cli", "formats/testing", "python", "tests"}
+TOP = {"benchmarks", "cli", "formats/testing", "packaging", "python", "tests"}
 # Within a folder: the sub-folders that a sub-folder's product code may use. Written out as above; ":name" is a header of the
 # folder itself, name.h.
 ROOMS = {
