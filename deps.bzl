@@ -24,14 +24,6 @@ def shardpack_dependencies():
         if not native.existing_rule(name):
             folder_repository(name = name)
 
-    # Python's headers lie deeper than /usr/include; see third_party/BUILD.
-    if not native.existing_rule("python_headers"):
-        native.new_local_repository(
-            name = "python_headers",
-            build_file = "@shardpack//third_party/pybind11:python_headers.BUILD",
-            path = "/usr/include/python3.11",
-        )
-
     # The machine's CUDA toolkit, if it has one; everything builds without.
     if not native.existing_rule("cuda_toolkit"):
         cuda_toolkit(name = "cuda_toolkit")

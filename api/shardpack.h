@@ -27,9 +27,9 @@
  * is written only with SHARDPACK_OK, and is NULL otherwise. Nothing aborts, no C++ exception leaves
  * the library, and a NULL argument is SHARDPACK_INVALID, not a crash.
  *
- * Ownership: functions that make a handle return one reference; `_retain` adds one, `_release` gives
- * one back and accepts NULL. Handles keep what they need alive, so they may be released in any
- * order. What a function borrows from its arguments, it borrows until it returns.
+ * Ownership: functions that make a handle return one reference; `_retain` adds one, `_release`
+ * gives one back and accepts NULL. Handles keep what they need alive, so they may be released in
+ * any order. What a function borrows from its arguments, it borrows until it returns.
  *
  * Text: a shardpack_text is bytes, not terminated and not always UTF-8 (paths and keys are what the
  * file system had). Each function says how long its text is valid. A `char*` that is returned

@@ -33,7 +33,7 @@ class ArchiveTest(unittest.TestCase):
     self.assertLess(ARCHIVE.stat().st_size / 1e6, MAX_MEGABYTES)
 
   def test_runtimes_may_be_old(self):
-    self.assertGreater(len(self.binaries), 20)
+    self.assertGreater(len(self.binaries), 15)
     self.assertEqual({}, {path.name: elf.too_new(path) for path in self.binaries if elf.too_new(path)})
 
   def test_a_new_symbol_is_seen(self):
@@ -60,6 +60,7 @@ class ArchiveTest(unittest.TestCase):
   def test_each_library_has_its_license(self):
     licenses = {path.name for path in self.root.rglob("licenses/*")}
     self.assertLessEqual({"libtiff6", "libtbb12", "libjpeg62-turbo", "libhdf5-dev", "libarchive-dev"}, licenses)
+    self.assertNotIn("libjbig0", licenses)  # the GPL; see no_jbig.c
     self.assertTrue(list(self.root.rglob("common-licenses/Apache-2.0")))
     self.assertTrue(list(self.root.rglob("LICENSE")))
 

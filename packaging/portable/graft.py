@@ -50,22 +50,25 @@ def hashed_name(name, path):
   return f"{stem}-{hashlib.sha256(path.read_bytes()).hexdigest()[:8]}{so}{rest}"
 
 
-def collect(files):
-  """{name: path} of all libraries that the files need, and these in turn, without the system's own."""
+def collect(files, instead=()):
+  """{name: path} of all libraries that the files need, and these in turn, without the system's own.
+
+  `instead`: {name: path} of libraries that are not to be the installed ones.
+  """
   found = {}
   waiting = list(files)
   while waiting:
     user = waiting.pop()
     for name in needed(user):
       if name not in found and not SYSTEM.fullmatch(name):
-        found[name] = find_library(name, user)
+        found[name] = pathlib.Path(instead[name]) if name in instead else find_library(name, user)
         waiting.append(found[name])
   return dict(sorted(found.items()))
 
 
-def graft(files, into):
+def graft(files, into, instead=()):
   """Copies {place in `into`: path} and what they need. Returns {name: path} of the libraries that were copied."""
-  libraries = collect(files.values())
+  libraries = collect(files.values(), instead)
   names = {name: hashed_name(name, path) for name, path in libraries.items()}
   places = {**{pathlib.PurePath(place): pathlib.Path(path) for place, path in files.items()},
             **{pathlib.PurePath("lib", names[name]): path for name, path in libraries.items()}}

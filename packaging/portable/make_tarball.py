@@ -28,15 +28,17 @@ def main():
   parser.add_argument("--pack", required=True)
   parser.add_argument("--license", required=True)
   parser.add_argument("--static", nargs="*", default=[], help="packages that are linked into pack")
+  parser.add_argument("--instead", nargs="*", default=[], metavar="LIBRARY", help="to be taken in place of the installed one")
   parser.add_argument("--out", required=True)
   options = parser.parse_args()
+  instead = {pathlib.Path(path).name: path for path in options.instead}
   with tempfile.TemporaryDirectory() as folder:
     root = pathlib.Path(folder)
-    libraries = graft.graft({"bin/pack": options.pack}, root)
+    libraries = graft.graft({"bin/pack": options.pack}, root, instead)
     for place, command in PRINTED.items():
       (root / place).parent.mkdir(parents=True, exist_ok=True)
       (root / place).write_text(graft.run(root / "bin/pack", *command), encoding="utf-8")
-    licences.collect(libraries.values(), options.static, root / "share/doc/shardpack/licenses")
+    licences.collect([path for name, path in libraries.items() if name not in instead], options.static, root / "share/doc/shardpack/licenses")
     shutil.copyfile(options.license, root / "share/doc/shardpack/LICENSE")
     archives.write_tar_gz(root, pathlib.Path(options.out).name.removesuffix(".tar.gz"), options.out)
 

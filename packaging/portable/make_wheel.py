@@ -72,18 +72,21 @@ def main():
   parser.add_argument("--license", required=True)
   parser.add_argument("--readme", required=True)
   parser.add_argument("--static", nargs="*", default=[], help="packages that are linked into library and pack")
+  parser.add_argument("--instead", nargs="*", default=[], metavar="LIBRARY", help="to be taken in place of the installed one")
   parser.add_argument("--out", required=True)
   options = parser.parse_args()
   name, version, tag = pathlib.Path(options.out).name.removesuffix(".whl").split("-", 2)
+  instead = {pathlib.Path(path).name: path for path in options.instead}
   with tempfile.TemporaryDirectory() as folder:
     root = pathlib.Path(folder)
     package, facts = root / "shardpack", root / f"{name}-{version}.dist-info"
-    libraries = graft.graft({"bin/pack": options.pack, "lib/libshardpack.so.0": options.library}, package)
+    libraries = graft.graft({"bin/pack": options.pack, "lib/libshardpack.so.0": options.library}, package,
+                            instead)
     for path in options.python:
       place = package / inside(path)
       place.parent.mkdir(parents=True, exist_ok=True)
       shutil.copyfile(path, place)
-    licences.collect(libraries.values(), options.static, facts / "licenses")
+    licences.collect([path for name, path in libraries.items() if name not in instead], options.static, facts / "licenses")
     shutil.copyfile(options.license, facts / "licenses" / "LICENSE")
     readme = pathlib.Path(options.readme).read_text(encoding="utf-8")
     (facts / "METADATA").write_text(METADATA.format(name=name, version=version) + readme, encoding="utf-8")

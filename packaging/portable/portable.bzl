@@ -2,6 +2,7 @@
 
 # Linked statically into pack (third_party/), so no library beside it tells that they are inside.
 STATIC_IN_PACK = [
+    "libabsl-dev",
     "libaec-dev",
     "libarchive-dev",
     "libbz2-dev",
@@ -22,7 +23,7 @@ _SCRIPTS = [
 _TAGS = ["no-remote-cache"]
 
 def _python(script, arguments):
-    return "PYTHONDONTWRITEBYTECODE=1 python3 $(location {}) {} --static {} --license $(location //:LICENSE) --out $@".format(
+    return "PYTHONDONTWRITEBYTECODE=1 python3 $(location {}) {} --static {} --license $(location //:LICENSE) --instead $(location :libjbig.so.0) --out $@".format(
         script,
         arguments,
         " ".join(STATIC_IN_PACK),
@@ -31,7 +32,7 @@ def _python(script, arguments):
 def portable_tarball(name, pack, out):
     native.genrule(
         name = name,
-        srcs = [pack, "//:LICENSE"],
+        srcs = [pack, ":libjbig.so.0", "//:LICENSE"],
         outs = [out],
         cmd = _python("make_tarball.py", "--pack $(location %s)" % pack),
         message = "Packing",
@@ -43,7 +44,7 @@ def portable_tarball(name, pack, out):
 def portable_wheel(name, pack, library, python, out):
     native.genrule(
         name = name,
-        srcs = [pack, library, python, "//:LICENSE", "//:README.md"],
+        srcs = [pack, library, python, ":libjbig.so.0", "//:LICENSE", "//:README.md"],
         outs = [out],
         cmd = _python("make_wheel.py", "--pack $(location %s) --library $(location %s) --python $(locations %s) --readme $(location //:README.md)" % (pack, library, python)),
         message = "Packing",

@@ -3,6 +3,7 @@
   tarball_test.py TARBALL PACK
 """
 
+import base64
 import os
 import pathlib
 import shutil
@@ -14,6 +15,11 @@ import graft
 from round_trip import round_trip, run
 
 TARBALL, PACK = (os.path.abspath(path) for path in sys.argv[1:3])
+
+# 96 x 8 pixels, written by libtiff.
+JBIG = base64.b64decode(
+    "SUkqACgAAAAAAIAAAAAABgAAABAAAABAEADAOAvk/0AB/0D/QP9AAAkAAAEDAAEAAABgAAAAAQEDAAEAAAAIAAAAAgEDAAEAAAABAAAAAwEDAA"
+    "EAAABlhwAABgEDAAEAAAAAAAAAEQEEAAEAAAAIAAAAFQEDAAEAAAABAAAAFgEDAAEAAAAIAAAAFwEEAAEAAAAfAAAAAAAAAA==")
 
 
 class TarballTest(unittest.TestCase):
@@ -45,12 +51,21 @@ class TarballTest(unittest.TestCase):
     self.assertEqual(run(PACK, "man"), (self.top / "share/man/man1/pack.1").read_text())
     self.assertEqual(run(PACK, "completions", "bash"), (self.top / "share/bash-completion/completions/pack").read_text())
 
+  def test_jbig_cannot_be_decoded(self):
+    place = self.folder / "src/a.tif"
+    place.parent.mkdir()
+    place.write_bytes(JBIG)
+    command = ["-o", "out", "--encode", "png", "--overwrite", "--max-skip", "100%"]
+    run(PACK, place.parent, *command, cwd=self.folder)
+    with self.assertRaisesRegex(AssertionError, "ended with [34]"):
+      run(self.top / "bin/pack", place.parent, *command, cwd=self.folder)
+
   def test_the_same_again(self):
     again = self.folder / os.path.basename(TARBALL)
     statics = [path.name for path in (self.top / "share/doc/shardpack/licenses").glob("*-dev")]
     os.umask(0o077)
     run(sys.executable, "packaging/portable/make_tarball.py", "--pack", PACK, "--license", "LICENSE", "--static", *statics,
-        "--out", again)
+        "--instead", "packaging/portable/libjbig.so.0", "--out", again)
     self.assertEqual(pathlib.Path(TARBALL).read_bytes(), again.read_bytes())
 
 
