@@ -621,8 +621,11 @@ SHARDPACK_API shardpack_code shardpack_batch_release_on(shardpack_batch* batch, 
 /* ---------------------------------------------------------------------------------------- jobs */
 
 /* The command `pack`, as a child process: what changes or proves whole datasets. Found through
- * $SHARDPACK_PACK, beside the library (in bin or ../bin), or in $PATH; UNSUPPORTED if it is not
- * there or has another version than the library. */
+ * $SHARDPACK_PACK, beside the library (in bin or ../bin), or in $PATH; NOT_FOUND with these places
+ * if it is not there, UNSUPPORTED if it has another version than the library. It has a process
+ * group of its own: Ctrl-C in this process's terminal does not reach it, and it does not end with
+ * this process. Where the process waits for all its children, as by wait(), the exit code of a job
+ * may be lost to that. */
 typedef struct shardpack_job shardpack_job;
 
 typedef struct shardpack_job_options {
@@ -632,9 +635,9 @@ typedef struct shardpack_job_options {
 
 typedef struct shardpack_job_progress {
   size_t size;
-  shardpack_text stage; /* valid until the next call for this job */
+  shardpack_text stage; /* "packing"; empty before the first news; valid as long as the job */
   uint64_t done, total; /* in units of the stage; total 0: unknown */
-  uint64_t bytes, total_bytes;
+  uint64_t bytes, total_bytes; /* read; total 0: unknown */
   double seconds, seconds_left; /* -1: unknown */
 } shardpack_job_progress;
 
@@ -642,18 +645,23 @@ typedef struct shardpack_job_progress {
 SHARDPACK_API shardpack_code shardpack_job_start(const char* const* arguments, size_t count,
                                                  const shardpack_job_options* options,
                                                  shardpack_job** job, shardpack_error** error);
-/* WAIT while it runs; OK once it has ended, with whatever exit code. `progress` may be NULL. One
- * thread at a time. */
+/* OK once it has ended, with whatever exit code. WAIT while it runs: with `progress`, as soon as
+ * there is news of it, else when wait_ms have passed. One thread at a time. */
 SHARDPACK_API shardpack_code shardpack_job_poll(shardpack_job* job, int64_t wait_ms,
                                                 shardpack_job_progress* progress,
                                                 shardpack_error** error);
-/* Asks it to stop, as Ctrl-C does: what is finished is kept. Any thread; does not wait. */
+/* Asks it to stop, as Ctrl-C does: what is finished is kept, and the same job goes on with it. As a
+ * second Ctrl-C, a second call ends it at once. Any thread; does not wait. */
 SHARDPACK_API void shardpack_job_cancel(shardpack_job* job);
-/* What it printed with --json, with its exit code and messages. STATE while it runs. Free the
- * text. */
+/* As a shell gives it: that of `pack`, or 128 + N if signal N ended it. -1 while it runs, for NULL,
+ * and if it was lost. Any thread. */
+SHARDPACK_API int32_t shardpack_job_exit_code(const shardpack_job* job);
+/* A JSON object: exit_code, cancelled, report and error (what it printed with --json, or null),
+ * stderr. STATE while it runs. Any thread. Free the text. */
 SHARDPACK_API shardpack_code shardpack_job_result_json(const shardpack_job* job, char** json,
                                                        shardpack_error** error);
-/* Cancels it if it runs, and waits for its end. */
+/* Cancels it if it runs, waits ten seconds for its end, then kills it; the same job goes on with
+ * what it has finished all the same. */
 SHARDPACK_API void shardpack_job_release(shardpack_job* job);
 
 /* ------------------------------------------------------------------------------------- writers */
