@@ -42,6 +42,10 @@ NOT_RUN = {
     "bazel test //cuda/loading:cuda_device_gpu_test //cuda/loading:device_loader_gpu_test //cuda/loading:resident_loader_gpu_test": "a GPU",
     "compute-sanitizer --error-exitcode 1 bazel-bin/cuda/device_loader_gpu_test": "a GPU",
     "./bazelw run --config=deb //packaging:debs -- debs": "packaging/debs/check runs it",
+    "./bazelw build //packaging:wheel": "a build",
+    "pip install bazel-bin/packaging/portable/shardpack-*.whl": "//packaging/portable:wheel_test installs it",
+    "./bazelw build //packaging:tarball": "a build",
+    "tar -xf bazel-bin/packaging/portable/shardpack-*-linux-x86_64.tar.gz": "//packaging/portable:tarball_test unpacks it",
     "sudo apt-get install ./debs/shardpack_*.deb ./debs/libshardpack0_*.deb ./debs/libshardpack-dev_*.deb ./debs/python3-shardpack_*.deb":
         "packaging/debs/check installs them",
     "podman build -t shardpack -f packaging/Containerfile .": "packaging/debs/check runs the Containerfile's commands",
