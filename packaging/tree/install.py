@@ -16,6 +16,7 @@ import sys
 import tarfile
 
 SUMS = "share/doc/shardpack/SHA256SUMS"
+BESIDE = b".shardpack-%d" % os.getpid()  # of a name, until all are written
 
 
 class Refused(Exception):
@@ -110,7 +111,7 @@ def write_beside(prefix, tree, made):
     for folder in reversed(missing):
       os.mkdir(folder)
       made.append((folder, None))
-    new = path + b".shardpack-%d" % os.getpid()
+    new = path + BESIDE
     if mode is None:
       os.symlink(content, new)
       made.append((new, path))
@@ -159,7 +160,8 @@ def install(prefix, tree):
       os.rmdir(path) if place is None else os.unlink(path)
     if isinstance(error, OSError):
       hint = {errno.EROFS: "; give another --prefix", errno.EACCES: "; give another --prefix, or run this as root"}
-      raise Refused(f"{shown(error.filename)}: {error.strerror}{hint.get(error.errno, '')}; nothing was installed") from error
+      place = os.fsencode(error.filename or prefix).removesuffix(BESIDE)
+      raise Refused(f"{shown(place)}: {error.strerror}{hint.get(error.errno, '')}; nothing was installed") from error
     raise
   # The list last: a run that ends before is repeated, and finds its own files.
   for path, place in sorted((pair for pair in made if pair[1]), key=lambda pair: pair[1].endswith(os.fsencode(SUMS))):

@@ -157,6 +157,15 @@ class InstallTest(unittest.TestCase):
     self.assertEqual(1, done.returncode)
     self.assertIn("nothing was installed", done.stdout)
 
+  def test_a_full_disk(self):
+    command = ["bash", "-c", 'ulimit -f 1 && exec "$@"', "-", sys.executable, "-B", "packaging/tree/install.py", "--prefix", self.prefix, "--tree"]
+    (self.folder / "large").write_bytes(bytes(5000))
+    tree_file = self.make_tree(more=[f"{self.folder}/large=share/large"])
+    done = subprocess.run([*command, tree_file], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    self.assertEqual(1, done.returncode)
+    self.assertEqual(f"install: {self.prefix}: File too large; nothing was installed\n", done.stdout)
+    self.assertFalse(self.prefix.exists())
+
   @unittest.skipIf(ROOT, "root may write everywhere")
   def test_a_folder_of_somebody_else(self):
     (self.prefix / "lib").mkdir(parents=True)
@@ -164,7 +173,7 @@ class InstallTest(unittest.TestCase):
     self.addCleanup((self.prefix / "lib").chmod, 0o755)
     done = self.install()
     self.assertEqual(1, done.returncode)
-    self.assertIn("give another --prefix, or run this as root; nothing was installed", done.stdout)
+    self.assertRegex(done.stdout, "^install: .*/lib/.*[a-z]: Permission denied; give another --prefix, or run this as root; nothing was installed\n$")
     self.assertEqual({}, files_of(self.prefix))
 
 
