@@ -1,7 +1,7 @@
 """Archives for Linux systems other than the one that builds: see README.md."""
 
 # Linked statically into pack (third_party/), so no library beside it tells that they are inside.
-_STATIC_IN_PACK = [
+STATIC_IN_PACK = [
     "libabsl-dev",
     "libaec-dev",
     "libarchive-dev",
@@ -26,7 +26,7 @@ def _python(script, arguments):
     return "PYTHONDONTWRITEBYTECODE=1 python3 $(location {}) {} --static {} --license $(location //:LICENSE) --instead $(location :libjbig.so.0) --out $@".format(
         script,
         arguments,
-        " ".join(_STATIC_IN_PACK),
+        " ".join(STATIC_IN_PACK),
     )
 
 def portable_tarball(name, pack, out):
