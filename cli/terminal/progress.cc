@@ -120,6 +120,7 @@ std::string ProgressJson(const ProgressView& view, const ProgressRates& rates, d
                          {"total", view.total},
                          {"unit", view.unit},
                          {"bytes_in", view.bytes_in},
+                         {"bytes_total", view.bytes_total},
                          {"bytes_out", view.bytes_out},
                          {"items_per_second", rates.items},
                          {"bytes_in_per_second", rates.bytes_in},

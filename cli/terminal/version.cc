@@ -1,7 +1,7 @@
 #include "cli/terminal/version.h"
 
 #include <isa-l.h>
-#include <openssl/crypto.h>
+#include <openssl/opensslv.h>
 #include <sqlite3.h>
 #include <tbb/version.h>
 #include <xxhash.h>
@@ -33,7 +33,7 @@ std::map<std::string, std::string> ToolVersions() {
       {"isa-l", absl::StrCat(ISAL_MAJOR_VERSION, ".", ISAL_MINOR_VERSION, ".", ISAL_PATCH_VERSION)},
       {"nlohmann-json", absl::StrCat(NLOHMANN_JSON_VERSION_MAJOR, ".", NLOHMANN_JSON_VERSION_MINOR,
                                      ".", NLOHMANN_JSON_VERSION_PATCH)},
-      {"openssl", ::OpenSSL_version(OPENSSL_VERSION_STRING)},
+      {"openssl", OPENSSL_VERSION_STR},
       {"sqlite", ::sqlite3_libversion()},
       {"tbb", ::TBB_runtime_version()},
       {"xxhash", XxhashVersion()},

@@ -10,6 +10,7 @@
 #include "converters/publishing/shard_results.h"
 #include "formats/core/index_name.h"
 #include "formats/core/shard_index.h"
+#include "formats/io/crypto_hash.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
 #include "formats/io/sequential_reader.h"

@@ -139,7 +139,12 @@ class ArchiveMembers::Handle {
   Handle& operator=(const Handle&) = delete;
 
   absl::Status Open() {
-    archive_read_support_filter_all(archive_);
+    // Not all filters: some run a program of the user's PATH because of what the input begins with.
+    archive_read_support_filter_gzip(archive_);
+    archive_read_support_filter_bzip2(archive_);
+    archive_read_support_filter_xz(archive_);
+    archive_read_support_filter_lzma(archive_);
+    archive_read_support_filter_zstd(archive_);
     archive_read_support_format_tar(archive_);
     archive_read_support_format_zip(archive_);
     // Data after zero blocks counts: another archive, or the rest after a zeroed header.

@@ -26,8 +26,9 @@ DeviceLoader::~DeviceLoader() {
   if (core_ != nullptr && !core_->InOwnProcess()) (void)core_.release();
 }
 
-absl::StatusOr<std::optional<DeviceBatch>> DeviceLoader::Next(const Interrupted& interrupted) {
-  return core_->Next(interrupted);
+absl::StatusOr<std::optional<DeviceBatch>> DeviceLoader::Next(const Interrupted& interrupted,
+                                                              AskAt ask_at) {
+  return core_->Next(interrupted, ask_at);
 }
 absl::StatusOr<std::optional<BatchInfo>> DeviceLoader::NextInto(const DeviceTarget& target,
                                                                 Stream stream) {

@@ -95,6 +95,8 @@ struct DeviceLoaderStats {
   std::string decode_backends;        // JpegDecoder::backends
 };
 
+using AskAt = std::chrono::steady_clock::time_point;
+
 // Where NextInto puts a batch: memory on the device that belongs to the consumer.
 struct DeviceTarget {
   void* pixels = nullptr;
@@ -113,8 +115,10 @@ class DeviceLoader {
   DeviceLoader& operator=(DeviceLoader&&) noexcept;
   ~DeviceLoader();
 
-  // Cancelled if it was interrupted while it waited; the next call gives that batch.
-  absl::StatusOr<std::optional<DeviceBatch>> Next(const Interrupted& interrupted = nullptr);
+  // Cancelled if it was interrupted while it waited; the next call gives that batch. `interrupted`
+  // is asked at the time `ask_at` too, which may have passed.
+  absl::StatusOr<std::optional<DeviceBatch>> Next(const Interrupted& interrupted = nullptr,
+                                                  AskAt ask_at = AskAt::max());
   // For graphs, whose memory has fixed addresses: copies the next batch to `target`, on the stream,
   // after what is already enqueued on it.
   absl::StatusOr<std::optional<BatchInfo>> NextInto(const DeviceTarget& target, Stream stream);

@@ -381,14 +381,15 @@ absl::Status DeviceLoader::Core::WaitedTooLong() const {
 }
 
 absl::Status DeviceLoader::Core::WaitForReady(std::unique_lock<std::mutex>& lock,
-                                              const Interrupted& interrupted) {
+                                              const Interrupted& interrupted, AskAt ask_at) {
   const Clock::time_point start = Clock::now();
   Clock::time_point deadline = start + options_.patience;
   bool waited = false;
   while (queue_.empty() && failed_.ok() && !stop_.load() && !device_.lost() && shape_) {
     stats_.waits += waited ? 0 : 1;
     waited = true;
-    ready_.wait_until(lock, std::min(deadline, Clock::now() + kLook));
+    ready_.wait_until(lock, std::min({deadline, Clock::now() + kLook, ask_at}));
+    if (Clock::now() >= ask_at) ask_at = AskAt::max();  // asked now, and once
     if (interrupted != nullptr && queue_.empty()) {
       lock.unlock();
       const bool give_up = interrupted();
@@ -407,14 +408,14 @@ absl::Status DeviceLoader::Core::WaitForReady(std::unique_lock<std::mutex>& lock
 }
 
 absl::StatusOr<std::optional<DeviceBatch>> DeviceLoader::Core::Next(
-    const Interrupted& interrupted) {
+    const Interrupted& interrupted, AskAt ask_at) {
   if (!InOwnProcess()) {
     return absl::FailedPreconditionError(
         "the loader was opened in another process: neither its thread nor its device survive a "
         "fork; open it after");
   }
   std::unique_lock lock(mutex_);
-  RETURN_IF_ERROR(WaitForReady(lock, interrupted));
+  RETURN_IF_ERROR(WaitForReady(lock, interrupted, ask_at));
   if (stop_.load()) return Stopped();
   if (device_.lost()) {
     if (absl::IsUnavailable(failed_)) return failed_;
@@ -448,7 +449,7 @@ absl::StatusOr<std::optional<BatchInfo>> DeviceLoader::Core::NextInto(const Devi
     return absl::InvalidArgumentError(absl::StrCat("the target has ", target.pixel_bytes,
                                                    " bytes, a batch ", shape_->pixel_bytes));
   }
-  ASSIGN_OR_RETURN(std::optional<DeviceBatch> batch, Next(nullptr));
+  ASSIGN_OR_RETURN(std::optional<DeviceBatch> batch, Next(nullptr, AskAt::max()));
   if (!batch.has_value()) return std::nullopt;
   absl::Status status = batch->WaitOn(stream);
   if (status.ok()) {

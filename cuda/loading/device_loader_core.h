@@ -37,7 +37,7 @@ class DeviceLoader::Core {
   ~Core();
 
   absl::Status Open(const Interrupted& interrupted);
-  absl::StatusOr<std::optional<DeviceBatch>> Next(const Interrupted& interrupted);
+  absl::StatusOr<std::optional<DeviceBatch>> Next(const Interrupted& interrupted, AskAt ask_at);
   absl::StatusOr<std::optional<BatchInfo>> NextInto(const DeviceTarget& target, Stream stream);
   Cursor cursor() const;
   DeviceLoaderStats stats() const;
@@ -81,7 +81,8 @@ class DeviceLoader::Core {
   void SetDoing(Doing doing);
 
   // Waits until there is something to give, or an end.
-  absl::Status WaitForReady(std::unique_lock<std::mutex>& lock, const Interrupted& interrupted);
+  absl::Status WaitForReady(std::unique_lock<std::mutex>& lock, const Interrupted& interrupted,
+                            AskAt ask_at);
   absl::Status WaitedTooLong() const;
 
   Device& device_;

@@ -51,7 +51,7 @@ class ResidentLoader::Core {
   ~Core();
 
   absl::Status Open(const std::optional<Cursor>& cursor, const Interrupted& interrupted);
-  absl::StatusOr<std::optional<DeviceBatch>> Next(const Interrupted& interrupted);
+  absl::StatusOr<std::optional<DeviceBatch>> Next(const Interrupted& interrupted, AskAt ask_at);
   Cursor cursor() const { return MakeCursor(dataset_.identity(), order_, epoch_, step_); }
   ResidentStats stats() const;
   bool InOwnProcess() const { return ::getpid() == process_; }
@@ -61,8 +61,9 @@ class ResidentLoader::Core {
   absl::Status Reserve();
   absl::Status Fill(const Interrupted& interrupted);
   absl::Status FillFrom(Loader& loader, const Interrupted& interrupted);
-  absl::Status WaitForUploads(size_t at_most, const Interrupted& interrupted);
-  absl::StatusOr<DeviceBuffer*> WaitForBuffer(const Interrupted& interrupted);
+  absl::Status WaitForUploads(size_t at_most, const Interrupted& interrupted,
+                              AskAt ask_at = AskAt::max());
+  absl::StatusOr<DeviceBuffer*> WaitForBuffer(const Interrupted& interrupted, AskAt ask_at);
   PreprocessSample SampleOf(uint64_t id) const;
   void FillInfo(BatchInfo& info) const;
   absl::Status Enqueue(DeviceBuffer& buffer);
@@ -189,9 +190,10 @@ absl::Status ResidentLoader::Core::Open(const std::optional<Cursor>& cursor,
   return Fill(interrupted);
 }
 
-absl::Status ResidentLoader::Core::WaitForUploads(size_t at_most, const Interrupted& interrupted) {
+absl::Status ResidentLoader::Core::WaitForUploads(size_t at_most, const Interrupted& interrupted,
+                                                  AskAt ask_at) {
   const Clock::time_point deadline = Clock::now() + options_.patience;
-  Clock::time_point look = Clock::now() + kLook;
+  Clock::time_point look = std::min(ask_at, Clock::now() + kLook);
   for (;;) {
     absl::Status status = uploader_->Reclaim();
     if (!status.ok() || uploader_->in_flight() <= at_most) return status;
@@ -208,10 +210,15 @@ absl::Status ResidentLoader::Core::WaitForUploads(size_t at_most, const Interrup
   }
 }
 
-absl::StatusOr<DeviceBuffer*> ResidentLoader::Core::WaitForBuffer(const Interrupted& interrupted) {
-  const Clock::time_point deadline = Clock::now() + options_.patience;
+absl::StatusOr<DeviceBuffer*> ResidentLoader::Core::WaitForBuffer(const Interrupted& interrupted,
+                                                                  AskAt ask_at) {
+  const Clock::time_point start = Clock::now(), deadline = start + options_.patience;
+  auto nap = std::min<Clock::duration>(
+      {options_.patience, kLook, std::max(ask_at, start) - start});  // the first one
   do {
-    DeviceBuffer* const buffer = buffers_->Take(std::min(options_.patience, kLook));
+    DeviceBuffer* const buffer =
+        buffers_->Take(std::chrono::duration_cast<std::chrono::microseconds>(nap));
+    nap = std::min<Clock::duration>(options_.patience, kLook);
     if (buffer != nullptr) return buffer;
     if (device_.lost()) return device_.LostStatus();
     if (interrupted != nullptr && interrupted()) return WasInterrupted();
@@ -310,7 +317,7 @@ absl::Status ResidentLoader::Core::Launch(const DeviceBuffer& buffer) {
 }
 
 absl::StatusOr<std::optional<DeviceBatch>> ResidentLoader::Core::Next(
-    const Interrupted& interrupted) {
+    const Interrupted& interrupted, AskAt ask_at) {
   if (!InOwnProcess()) {
     return absl::FailedPreconditionError(
         "the loader was opened in another process: a device does not survive a fork; open it "
@@ -323,8 +330,8 @@ absl::StatusOr<std::optional<DeviceBatch>> ResidentLoader::Core::Next(
     return std::nullopt;
   }
   if (options_.epochs > 0 && epoch_ >= options_.epochs) return std::nullopt;
-  RETURN_IF_ERROR(WaitForUploads(kUploads - 1, interrupted));
-  ASSIGN_OR_RETURN(DeviceBuffer * buffer, WaitForBuffer(interrupted));
+  RETURN_IF_ERROR(WaitForUploads(kUploads - 1, interrupted, ask_at));
+  ASSIGN_OR_RETURN(DeviceBuffer * buffer, WaitForBuffer(interrupted, ask_at));
   failed_ = Enqueue(*buffer);
   if (!failed_.ok()) return failed_;
   if (++step_ == order_.steps()) {
@@ -365,8 +372,9 @@ ResidentLoader::~ResidentLoader() {
   if (core_ != nullptr && !core_->InOwnProcess()) (void)core_.release();
 }
 
-absl::StatusOr<std::optional<DeviceBatch>> ResidentLoader::Next(const Interrupted& interrupted) {
-  return core_->Next(interrupted);
+absl::StatusOr<std::optional<DeviceBatch>> ResidentLoader::Next(const Interrupted& interrupted,
+                                                                AskAt ask_at) {
+  return core_->Next(interrupted, ask_at);
 }
 Cursor ResidentLoader::cursor() const { return core_->cursor(); }
 ResidentStats ResidentLoader::stats() const { return core_->stats(); }

@@ -31,6 +31,7 @@
 #include "absl/status/statusor.h"
 #include "cuda/device/device.h"
 #include "cuda/loading/device_batch.h"
+#include "cuda/loading/device_loader.h"
 #include "cuda/loading/pinned_memory.h"
 #include "images/augment/crop.h"
 #include "images/pixels/pixel_output.h"
@@ -75,7 +76,9 @@ class ResidentLoader {
   ResidentLoader& operator=(ResidentLoader&&) noexcept;
   ~ResidentLoader();
 
-  absl::StatusOr<std::optional<DeviceBatch>> Next(const Interrupted& interrupted = nullptr);
+  // As DeviceLoader::Next.
+  absl::StatusOr<std::optional<DeviceBatch>> Next(const Interrupted& interrupted = nullptr,
+                                                  AskAt ask_at = AskAt::max());
   Cursor cursor() const;
   ResidentStats stats() const;
 

@@ -50,6 +50,7 @@ class LoaderFixture {
   LoaderFixture(const std::string& name, const LoaderFixtureOptions& options);
   ~LoaderFixture();
 
+  const std::string& folder() const { return folder_; }
   const Dataset& dataset() const { return *dataset_; }
   const Order& order() const { return *order_; }
   // Decoding to kWidth x kHeight where the samples are images; one epoch; one thread.

@@ -13,6 +13,7 @@
 #include "formats/core/manifest_defect.h"
 #include "formats/core/manifest_members.h"
 #include "formats/core/manifest_reader.h"
+#include "formats/io/error_facts.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
 #include "formats/io/status_macros.h"
@@ -165,7 +166,7 @@ absl::StatusOr<Manifest> Manifest::Read(const std::string& dataset) {
   const std::string path = absl::StrCat(dataset, "/", std::string(kManifestName));
   absl::StatusOr<std::string> json = ReadWholeFile(path, kMaxManifestBytes);
   if (absl::IsOutOfRange(json.status())) {
-    return absl::DataLossError(json.status().message());
+    return WithFacts(absl::DataLossError(json.status().message()), {.path = path});
   }
   if (!json.ok()) return json.status();
   absl::StatusOr<Manifest> manifest = Parse(*json);
@@ -174,7 +175,7 @@ absl::StatusOr<Manifest> Manifest::Read(const std::string& dataset) {
                      absl::StrCat(EscapeForTerminal(dataset), "/", manifest.status().message()));
   manifest.status().ForEachPayload(
       [&](absl::string_view url, const absl::Cord& payload) { named.SetPayload(url, payload); });
-  return named;
+  return WithFacts(std::move(named), {.path = path});
 }
 
 }  // namespace shardpack

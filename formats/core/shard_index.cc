@@ -10,6 +10,8 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "formats/core/index_layout.h"
+#include "formats/io/error_facts.h"
 #include "formats/io/file.h"
 #include "formats/io/mapped_file.h"
 #include "formats/io/status_macros.h"
@@ -22,13 +24,7 @@ constexpr uint32_t kVersion = 1;
 constexpr uint64_t kAbsent = std::numeric_limits<uint64_t>::max();
 constexpr uint64_t kMaxFields = 256;
 
-struct Header {
-  char magic[8];
-  uint32_t version, fields;
-  uint64_t records;
-  uint64_t field_names_bytes, keys_bytes, paths_bytes;
-};
-static_assert(sizeof(Header) == 48);
+using Header = IndexHeader;
 
 struct Footer {
   uint64_t shard_bytes, records;
@@ -37,21 +33,20 @@ struct Footer {
 };
 static_assert(sizeof(Footer) == 40);
 
-uint64_t Padded(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
-
 template <typename T>
 void AppendColumn(std::string& out, const std::vector<T>& column) {
   out.append(reinterpret_cast<const char*>(column.data()), column.size() * sizeof(T));
-  out.resize(Padded(out.size()), '\0');
+  out.resize(PaddedInIndex(out.size()), '\0');
 }
 
 void AppendText(std::string& out, std::string_view text) {
   out.append(text);
-  out.resize(Padded(out.size()), '\0');
+  out.resize(PaddedInIndex(out.size()), '\0');
 }
 
 absl::Status Damaged(std::string_view path, const std::string& why) {
-  return absl::DataLossError(absl::StrCat(EscapeForTerminal(path), ": ", why));
+  return WithFacts(absl::DataLossError(absl::StrCat(EscapeForTerminal(path), ": ", why)),
+                   {.path = std::string(path)});
 }
 
 // Makes the kernel read the pages: if the disk failed on a page accessed later, a signal would end
@@ -127,22 +122,19 @@ absl::Status ShardIndex::Parse(uint64_t shard_bytes) {
   }
   records_ = n;
   shard_bytes_ = shard_bytes;
-  uint64_t at = sizeof(Header);
-  const uint64_t names_at = at;
-  at += Padded(header.field_names_bytes);
-  const auto take = [&](uint64_t bytes) { return std::exchange(at, at + Padded(bytes)); };
-  record_offsets_ = take(n * 8);
-  record_lengths_ = take(n * 8);
-  field_columns_ = take(fields * 3 * n * 8);
-  labels_ = take(n * 8);
-  images_ = take(n * sizeof(ImageInfo));
-  key_ends_ = take(n * 8);
-  path_ends_ = take(n * 8);
-  key_blob_ = take(header.keys_bytes);
-  path_blob_ = take(header.paths_bytes);
-  if (at != footer_at) return Damaged(path, "its columns do not fill the file");
+  const IndexLayout at = IndexLayoutOf(header);
+  record_offsets_ = at.record_offsets;
+  record_lengths_ = at.record_lengths;
+  field_columns_ = at.field_columns;
+  labels_ = at.labels;
+  images_ = at.images;
+  key_ends_ = at.key_ends;
+  path_ends_ = at.path_ends;
+  key_blob_ = at.key_blob;
+  path_blob_ = at.path_blob;
+  if (at.end != footer_at) return Damaged(path, "its columns do not fill the file");
 
-  std::string_view names = AsText(bytes_.subspan(names_at, header.field_names_bytes));
+  std::string_view names = AsText(bytes_.subspan(at.field_names, header.field_names_bytes));
   while (!names.empty()) {
     const size_t end = names.find('\0');
     if (end == std::string_view::npos) break;

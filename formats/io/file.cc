@@ -15,6 +15,7 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "formats/io/error_facts.h"
 #include "formats/io/escape.h"
 #include "formats/io/status_macros.h"
 
@@ -128,7 +129,8 @@ absl::Status IoStatus(std::string_view operation, std::string_view path, int err
   if (error_number == EMFILE) absl::StrAppend(&message, " (ulimit -n says how many may be open)");
   if (error_number == EFBIG)
     absl::StrAppend(&message, " (ulimit -f says how large a file may become)");
-  absl::Status status(CodeOf(error_number), message);
+  absl::Status status = WithFacts(absl::Status(CodeOf(error_number), message),
+                                  {.system_errno = error_number, .path = std::string(path)});
   // For IsLackOfResources.
   if (error_number == EMFILE || error_number == ENFILE || error_number == ENOMEM)
     status.SetPayload("shardpack/lack-of-resources", absl::Cord());

@@ -1,7 +1,6 @@
 #include "formats/io/hash.h"
 
 #include <isa-l/crc.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
 #include <array>
@@ -23,17 +22,6 @@
 
 namespace shardpack {
 namespace {
-
-std::string Hex(Bytes bytes) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string hex;
-  hex.reserve(bytes.size() * 2);
-  for (std::byte byte : bytes) {
-    hex.push_back(kDigits[std::to_integer<unsigned>(byte) >> 4]);
-    hex.push_back(kDigits[std::to_integer<unsigned>(byte) & 15]);
-  }
-  return hex;
-}
 
 #if defined(__x86_64__) && defined(__GNUC__)
 __attribute__((target("avx"))) void ClearUpperHalves() { _mm256_zeroupper(); }
@@ -120,39 +108,6 @@ void DigestStream::Update(Bytes bytes) {
 Digest DigestStream::Finish() const {
   const XXH128_hash_t hash = XXH3_128bits_digest(&state_->xxh);
   return {hash.high64, hash.low64};
-}
-
-Sha256Stream::Sha256Stream() : context_(EVP_MD_CTX_new()) {
-  EVP_DigestInit_ex(static_cast<EVP_MD_CTX*>(context_), EVP_sha256(), nullptr);
-}
-Sha256Stream::~Sha256Stream() { EVP_MD_CTX_free(static_cast<EVP_MD_CTX*>(context_)); }
-void Sha256Stream::Update(Bytes bytes) {
-  EVP_DigestUpdate(static_cast<EVP_MD_CTX*>(context_), bytes.data(), bytes.size());
-}
-std::string Sha256Stream::FinishHex() {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
-  unsigned size = 0;
-  EVP_DigestFinal_ex(static_cast<EVP_MD_CTX*>(context_), digest.data(), &size);
-  return Hex(Bytes(reinterpret_cast<const std::byte*>(digest.data()), size));
-}
-
-Md5Stream::Md5Stream() : context_(EVP_MD_CTX_new()) {
-  auto* context = static_cast<EVP_MD_CTX*>(context_);
-  if (EVP_DigestInit_ex(context, EVP_md5(), nullptr) == 1) return;
-  EVP_MD_CTX_free(context);
-  context_ = nullptr;
-}
-Md5Stream::~Md5Stream() { EVP_MD_CTX_free(static_cast<EVP_MD_CTX*>(context_)); }
-void Md5Stream::Update(Bytes bytes) {
-  if (context_ == nullptr) return;
-  EVP_DigestUpdate(static_cast<EVP_MD_CTX*>(context_), bytes.data(), bytes.size());
-}
-std::string Md5Stream::FinishHex() {
-  if (context_ == nullptr) return "";
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
-  unsigned size = 0;
-  EVP_DigestFinal_ex(static_cast<EVP_MD_CTX*>(context_), digest.data(), &size);
-  return Hex(Bytes(reinterpret_cast<const std::byte*>(digest.data()), size));
 }
 
 }  // namespace shardpack

@@ -1,5 +1,5 @@
-// The hashes of a dataset: XXH3-64 of each field, XXH3-128 of each file, SHA-256 on request,
-// CRC-32C inside TFRecord, MD5 for wids.
+// The hashes of a dataset: XXH3-64 of each field, XXH3-128 of each file, CRC-32C inside TFRecord.
+// Those that other tools ask for are in crypto_hash.h.
 //
 //   uint64_t field_hash = Xxh3_64(payload);
 //   DigestStream stream;  stream.Update(block);  Digest file_digest = stream.Finish();
@@ -73,39 +73,6 @@ class DigestStream {
  private:
   struct State;
   std::unique_ptr<State> state_;
-};
-
-// SHA-256 (FIPS 180-4) of bytes that arrive in pieces.
-class Sha256Stream {
- public:
-  Sha256Stream();
-  ~Sha256Stream();
-  Sha256Stream(const Sha256Stream&) = delete;
-  Sha256Stream& operator=(const Sha256Stream&) = delete;
-
-  void Update(Bytes bytes);
-  std::string FinishHex();  // 64 digits; the stream cannot be used afterwards
-
- private:
-  void* context_;
-};
-
-// MD5 (RFC 1321) of bytes that arrive in pieces, for third-party index files that require it. Never
-// used as proof of integrity.
-class Md5Stream {
- public:
-  Md5Stream();
-  ~Md5Stream();
-  Md5Stream(const Md5Stream&) = delete;
-  Md5Stream& operator=(const Md5Stream&) = delete;
-
-  void Update(Bytes bytes);
-  // 32 digits; the stream cannot be used afterwards. Empty if the system's OpenSSL has no MD5 (FIPS
-  // mode).
-  std::string FinishHex();
-
- private:
-  void* context_;
 };
 
 }  // namespace shardpack

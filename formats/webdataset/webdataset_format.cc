@@ -13,6 +13,7 @@
 #include "formats/webdataset/tool_indexes/timm_info.h"
 #include "formats/webdataset/tool_indexes/wids_index.h"
 #include "formats/webdataset/webdataset_layout.h"
+#include "formats/webdataset/webdataset_reading.h"
 #include "formats/webdataset/webdataset_scanner.h"
 #include "formats/webdataset/webdataset_writer.h"
 
@@ -68,10 +69,7 @@ uint64_t RecordBound(const ShardSpec& spec, const RecordShape& shape) {
 }
 
 bool Sniff(Bytes head, std::string_view file_name) {
-  if (file_name.ends_with(".tar")) return true;
-  if (head.size() < kTarBlockBytes) return false;
-  TarHeader header;
-  return DecodeTarHeader(head.data(), header) != TarHeaderFault::kChecksum;
+  return kWebDatasetReading.sniff(head, file_name);
 }
 
 constinit const WebdatasetScanner kScanner;

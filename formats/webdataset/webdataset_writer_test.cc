@@ -1,8 +1,5 @@
 #include "formats/webdataset/webdataset_writer.h"
 
-#include <openssl/evp.h>
-
-#include <cstdio>
 #include <limits>
 #include <memory>
 #include <string>
@@ -11,6 +8,7 @@
 #include <vector>
 
 #include "formats/core/format.h"
+#include "formats/io/crypto_hash.h"
 #include "formats/io/file.h"
 #include "formats/tar/tar_header.h"
 #include "formats/testing/sample_generator.h"
@@ -49,16 +47,9 @@ absl::StatusOr<std::string> Write(const std::vector<OwnedSample>& samples, Shard
 }
 
 std::string Md5(std::string_view bytes) {
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned int length = 0;
-  EVP_Digest(bytes.data(), bytes.size(), digest, &length, EVP_md5(), nullptr);
-  std::string hex;
-  for (unsigned int i = 0; i < length; ++i) {
-    char pair[3];
-    std::snprintf(pair, sizeof(pair), "%02x", digest[i]);
-    hex += pair;
-  }
-  return hex;
+  Md5Stream stream;
+  stream.Update(AsBytes(bytes));
+  return stream.FinishHex();
 }
 
 // Built by webdataset's rules; webdataset, GNU tar and bsdtar read it back.

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "formats/core/dataset_parts.h"
+#include "formats/io/error_facts.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
@@ -49,13 +50,15 @@ absl::Status CheckSize(const std::string& path, uint64_t expected) {
   if (::stat(path.c_str(), &facts) != 0) {
     const absl::Status failed = IoStatus("stat", path, errno);
     if (!absl::IsNotFound(failed)) return failed;
-    return absl::DataLossError(
-        absl::StrCat(EscapeForTerminal(path), " is missing: the manifest lists it"));
+    return Reworded(failed,
+                    absl::StrCat(EscapeForTerminal(path), " is missing: the manifest lists it"),
+                    absl::StatusCode::kDataLoss);
   }
   if (!S_ISREG(facts.st_mode) || static_cast<uint64_t>(facts.st_size) != expected) {
-    return absl::DataLossError(absl::StrCat(EscapeForTerminal(path), " has ",
-                                            S_ISREG(facts.st_mode) ? facts.st_size : 0,
-                                            " bytes, the manifest says ", expected));
+    return WithFacts(absl::DataLossError(absl::StrCat(EscapeForTerminal(path), " has ",
+                                                      S_ISREG(facts.st_mode) ? facts.st_size : 0,
+                                                      " bytes, the manifest says ", expected)),
+                     {.path = path});
   }
   return absl::OkStatus();
 }
@@ -65,15 +68,18 @@ absl::Status NoDataset(const std::string& folder, bool may_be_shard) {
   ASSIGN_OR_RETURN(const bool unfinished, HoldsDatasetParts(folder));
   const std::string name = EscapeForTerminal(folder);
   if (unfinished) {
-    return absl::DataLossError(
-        absl::StrCat(name,
-                     " has no manifest.json: its build has not finished, or the file was lost. "
-                     "What to do is told by\n  ",
-                     TypedProgram(), " validate ", ShellQuoted(folder)));
+    return WithFacts(absl::DataLossError(absl::StrCat(
+                         name,
+                         " has no manifest.json: its build has not finished, or the file was lost. "
+                         "What to do is told by\n  ",
+                         TypedProgram(), " validate ", ShellQuoted(folder))),
+                     {.path = folder});
   }
   if (may_be_shard) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      name, " is not a packed dataset (no manifest.json); pack it first: pack SRC -o OUT"));
+  return WithFacts(
+      absl::InvalidArgumentError(absl::StrCat(
+          name, " is not a packed dataset (no manifest.json); pack it first: pack SRC -o OUT")),
+      {.path = folder});
 }
 
 // Drops the field's pages from the page cache, since a mismatch may come from memory, not the disk.
@@ -249,8 +255,9 @@ absl::StatusOr<const ShardIndex*> Dataset::State::BorrowIndex(uint32_t shard) co
   ASSIGN_OR_RETURN(ShardIndex index, ShardIndex::Open(absl::StrCat(root, "/", row.index.name),
                                                       row.bytes, row.index.xxh3_128));
   if (index.records() != row.records) {
-    return absl::DataLossError(absl::StrCat(row.index.name, " has ", index.records(),
-                                            " records, the manifest says ", row.records));
+    return WithFacts(absl::DataLossError(absl::StrCat(row.index.name, " has ", index.records(),
+                                                      " records, the manifest says ", row.records)),
+                     {.path = absl::StrCat(root, "/", row.index.name), .shard = row.name});
   }
   slot.index = std::move(index);
   slot.ready.store(&*slot.index, std::memory_order_release);
@@ -332,24 +339,31 @@ SampleLocation Dataset::Locate(uint64_t id) const {
 absl::Status Dataset::State::ReadField(uint32_t shard, const ShardIndex& index, uint64_t record,
                                        size_t field, std::span<std::byte> into) const {
   const Extent extent = index.field(record, field);
-  const auto failed = [&](absl::StatusCode code, const std::string& why) {
-    return absl::Status(
-        code, absl::StrCat(EscapeForTerminal(shards[shard].name), " record ", record, " key ",
-                           EscapeForTerminal(index.key(record)), " field ",
-                           EscapeForTerminal(index.field_name(field)), " at offset ", extent.offset,
-                           " (", extent.length, " bytes): ", std::string(why)));
+  const auto failed = [&](const absl::Status& why) {
+    const DatasetShard& row = shards[shard];
+    return WithFacts(
+        Reworded(why, absl::StrCat(EscapeForTerminal(row.name), " record ", record, " key ",
+                                   EscapeForTerminal(index.key(record)), " field ",
+                                   EscapeForTerminal(index.field_name(field)), " at offset ",
+                                   extent.offset, " (", extent.length,
+                                   " bytes): ", std::string(why.message()))),
+        {.path = row.data_path,
+         .shard = row.name,
+         .key = std::string(index.key(record)),
+         .field = std::string(index.field_name(field)),
+         .record = static_cast<int64_t>(record),
+         .offset = static_cast<int64_t>(extent.offset),
+         .id = static_cast<int64_t>(row.first_id + record)});
   };
-  const auto damaged = [&](const std::string& why) {
-    return failed(absl::StatusCode::kDataLoss, why);
-  };
+  const auto damaged = [&](const std::string& why) { return failed(absl::DataLossError(why)); };
   absl::StatusOr<std::shared_ptr<const File>> file = files->Get(shard);
-  if (!file.ok()) return failed(file.status().code(), std::string(file.status().message()));
+  if (!file.ok()) return failed(file.status());
   uint64_t hash = 0;
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (attempt > 0) DropPages(**file, extent);
     absl::Status read = (*file)->ReadExactlyAt(extent.offset, into);
     if (absl::IsOutOfRange(read)) return damaged("the shard was cut short");
-    if (!read.ok()) return failed(read.code(), std::string(read.message()));
+    if (!read.ok()) return failed(read);
     hash = Xxh3_64(into);
     if (hash == index.hash(record, field)) return absl::OkStatus();
   }
@@ -360,7 +374,8 @@ absl::Status Dataset::State::ReadField(uint32_t shard, const ShardIndex& index, 
 
 absl::StatusOr<OwnedSample> Dataset::Read(uint64_t id) const {
   if (id >= size()) {
-    return absl::OutOfRangeError(absl::StrCat("sample ", id, " of ", size(), " samples"));
+    return WithFacts(absl::OutOfRangeError(absl::StrCat("sample ", id, " of ", size(), " samples")),
+                     {.id = static_cast<int64_t>(id)});
   }
   const SampleLocation at = Locate(id);
   ASSIGN_OR_RETURN(const ShardIndex* borrowed, BorrowIndex(at.shard));
@@ -400,7 +415,9 @@ absl::StatusOr<uint64_t> Dataset::FindKey(std::string_view key) const {
       if (found.key(r) == key) return state_->shards[s].first_id + r;
     }
   }
-  return absl::NotFoundError(absl::StrCat("no sample has the key ", EscapeForTerminal(key)));
+  return WithFacts(
+      absl::NotFoundError(absl::StrCat("no sample has the key ", EscapeForTerminal(key))),
+      {.key = std::string(key)});
 }
 
 }  // namespace shardpack

@@ -36,6 +36,17 @@ std::string ShardTable::Describe(uint64_t id) const {
                       shard.ok() ? EscapeForTerminal((*shard)->index->key(at.record)) : "");
 }
 
+ErrorFacts ShardTable::Facts(uint64_t id) const {
+  const SampleLocation at = dataset_.Locate(id);
+  const DatasetShard& row = dataset_.shards()[at.shard];
+  const absl::StatusOr<const Shard*> shard = Get(at.shard);
+  return {.path = row.data_path,
+          .shard = row.name,
+          .key = shard.ok() ? std::string((*shard)->index->key(at.record)) : "",
+          .record = static_cast<int64_t>(at.record),
+          .id = static_cast<int64_t>(id)};
+}
+
 absl::Status ShardTable::CheckFields() const {
   std::vector<bool> found(fields_.size(), false);
   std::set<std::string> names;

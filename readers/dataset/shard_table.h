@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "formats/io/error_facts.h"
 #include "readers/dataset/dataset.h"
 
 namespace shardpack {
@@ -39,6 +40,8 @@ class ShardTable {
   absl::StatusOr<const Shard*> Get(uint32_t shard) const;
   // "train-000000.tar record 7 key cat/1", for messages.
   std::string Describe(uint64_t id) const;
+  // The same as values, with the path of the shard's file.
+  ErrorFacts Facts(uint64_t id) const;
   // InvalidArgument for a field that no shard has. Cost: opens shards until all fields are found.
   absl::Status CheckFields() const;
 

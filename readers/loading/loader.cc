@@ -90,6 +90,9 @@ Loader::~Loader() {
 absl::StatusOr<std::optional<HostBatch>> Loader::Next(const Interrupted& interrupted) {
   return core_->Next(interrupted);
 }
+absl::StatusOr<std::optional<HostBatch>> Loader::NextWithin(std::chrono::milliseconds most) {
+  return core_->NextWithin(most);
+}
 Cursor Loader::cursor() const { return core_->InOwnProcess() ? core_->cursor() : Cursor(); }
 LoaderStats Loader::stats() const { return core_->InOwnProcess() ? core_->stats() : LoaderStats(); }
 std::vector<BadSample> Loader::TakeBadSamples() {

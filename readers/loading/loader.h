@@ -12,15 +12,15 @@
 //
 // Lifetime: batches may outlive the loader; the HostMemory must outlive both. The destructor stops
 // and joins the threads, which takes no longer than the reads in progress.
-// Thread-safety: one caller of Next at a time; Stop, cursor and stats from any thread. Not usable
-// after fork: in the child, Next returns FailedPrecondition and everything else does nothing.
-// Errors: Open: InvalidArgument (order, rank, cursor or fields do not fit), ResourceExhausted.
-// Next: Cancelled after Stop; DataLoss or I/O of the first bad sample under BadSamples::kFail or
-// beyond the budget, again on every further call.
-// Units: bytes.
+// Thread-safety: one caller of Next or NextWithin at a time; Stop, cursor and stats from any
+// thread. Not usable after fork: in the child, Next returns FailedPrecondition and everything else
+// does nothing. Errors: Open: InvalidArgument (order, rank, cursor or fields do not fit),
+// ResourceExhausted. Next: Cancelled after Stop; DataLoss or I/O of the first bad sample under
+// BadSamples::kFail or beyond the budget, again on every further call. Units: bytes.
 #ifndef SHARDPACK_READERS_LOADING_LOADER_H_
 #define SHARDPACK_READERS_LOADING_LOADER_H_
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -89,6 +89,9 @@ class Loader {
 
   // Cancelled if interrupted while waiting; the next call then returns that batch.
   absl::StatusOr<std::optional<HostBatch>> Next(const Interrupted& interrupted = nullptr);
+  // DeadlineExceeded if the batch is not there within this time, which may be 0; a later call
+  // returns it.
+  absl::StatusOr<std::optional<HostBatch>> NextWithin(std::chrono::milliseconds most);
   Cursor cursor() const;
   LoaderStats stats() const;
   // The bad samples that were substituted in delivered batches, since the last call.

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "formats/io/error_facts.h"
 #include "formats/io/file.h"
 #include "formats/io/status_macros.h"
 
@@ -256,8 +257,11 @@ absl::Status Loader::Core::DecodeSlot(Pending& batch, uint32_t slot, Bytes encod
                              ? absl::DataLossError("the sample has no image")
                              : decoding_->decoder->Decode(encoded, info, batch.epoch, id, into);
   if (decoded.ok()) return decoded;
-  return absl::DataLossError(
-      absl::StrCat(fetcher_.table().Describe(id), ": ", std::string(decoded.message())));
+  const ShardTable& table = fetcher_.table();
+  return WithFacts(
+      Reworded(decoded, absl::StrCat(table.Describe(id), ": ", std::string(decoded.message())),
+               absl::StatusCode::kDataLoss),
+      table.Facts(id));
 }
 
 void Loader::Core::DecodePiece(const Task& task) {
@@ -338,9 +342,10 @@ absl::Status Loader::Core::MendBadSamples(Pending& batch) {
 // The rule depends only on the order, so every reader of the same shards finds the same substitute.
 absl::Status Loader::Core::Substitute(Pending& batch, uint32_t slot, const absl::Status& why) {
   if (bad_total_.fetch_add(1) >= options_.max_bad_samples) {
-    return absl::DataLossError(
-        absl::StrCat("more than ", options_.max_bad_samples,
-                     " bad samples; the last: ", std::string(why.message())));
+    return Reworded(why,
+                    absl::StrCat("more than ", options_.max_bad_samples,
+                                 " bad samples; the last: ", std::string(why.message())),
+                    absl::StatusCode::kDataLoss);
   }
   const uint32_t global_batch = order_.spec().global_batch;
   const uint64_t here = batch.step * global_batch + rank_.first_slot(global_batch) + slot;
@@ -374,12 +379,35 @@ absl::Status Loader::Core::Substitute(Pending& batch, uint32_t slot, const absl:
     batch.reports.push_back({batch.epoch, batch.step, wanted, std::string(why.message())});
     return absl::OkStatus();
   }
-  return absl::DataLossError(
+  return Reworded(
+      why,
       absl::StrCat("none of the ", tries,
-                   " samples behind a bad one can be read; it was: ", std::string(why.message())));
+                   " samples behind a bad one can be read; it was: ", std::string(why.message())),
+      absl::StatusCode::kDataLoss);
 }
 
 absl::StatusOr<std::optional<HostBatch>> Loader::Core::Next(const Interrupted& interrupted) {
+  return Take([&](std::unique_lock<std::mutex>& lock, const auto& ready) {
+    while (!ready_.wait_for(lock, kLook, ready)) {
+      if (interrupted == nullptr) continue;
+      lock.unlock();
+      const bool give_up = interrupted();
+      lock.lock();
+      if (give_up) return absl::CancelledError("waiting for a batch was interrupted");
+    }
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<std::optional<HostBatch>> Loader::Core::NextWithin(std::chrono::milliseconds most) {
+  return Take([&](std::unique_lock<std::mutex>& lock, const auto& ready) {
+    if (ready_.wait_for(lock, most, ready)) return absl::OkStatus();
+    return absl::DeadlineExceededError("no batch is ready yet");
+  });
+}
+
+template <typename Wait>
+absl::StatusOr<std::optional<HostBatch>> Loader::Core::Take(const Wait& wait) {
   RETURN_IF_ERROR(CheckProcess());
   const Clock::time_point start = Clock::now();
   std::unique_lock lock(mutex_);
@@ -396,15 +424,11 @@ absl::StatusOr<std::optional<HostBatch>> Loader::Core::Next(const Interrupted& i
     lock.unlock();
     PokePools();
     lock.lock();
-    while (!ready_.wait_for(lock, kLook, ready)) {
-      if (interrupted == nullptr) continue;
-      lock.unlock();
-      const bool give_up = interrupted();
-      lock.lock();
-      if (!give_up) continue;
-      consumer_waits_.store(false);
+    if (absl::Status waited = wait(lock, ready); !waited.ok()) {
+      // A consumer that asks again and again waits in between, too: it may hold all memory.
+      if (!absl::IsDeadlineExceeded(waited)) consumer_waits_.store(false);
       delivered_.consumer_wait_ns += NsSince(start);
-      return absl::CancelledError("waiting for a batch was interrupted");
+      return waited;
     }
   }
   consumer_waits_.store(false);

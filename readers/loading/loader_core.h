@@ -79,6 +79,7 @@ class Loader::Core {
 
   absl::Status Start(const std::optional<Cursor>& cursor);
   absl::StatusOr<std::optional<HostBatch>> Next(const Interrupted& interrupted);
+  absl::StatusOr<std::optional<HostBatch>> NextWithin(std::chrono::milliseconds most);
   Cursor cursor() const;
   LoaderStats stats() const;
   std::vector<BadSample> TakeBadSamples();
@@ -111,6 +112,9 @@ class Loader::Core {
     ItemRange range;  // items to read, or slots to decode
   };
 
+  // `wait` blocks until ready() or returns an error, which loses nothing.
+  template <typename Wait>
+  absl::StatusOr<std::optional<HostBatch>> Take(const Wait& wait);
   void CpuThread();
   void IoThread();
   bool CanPlan() const;

@@ -27,12 +27,14 @@ ALLOWED = {
     "converters": {"formats/core", "formats/io", "formats/tar", "images", "readers"},
     "validators": {"formats/core", "formats/io", "images"},
     "cuda": {"formats/core", "formats/io", "images", "readers"},
-    "examples": {"cuda", "readers"},
+    "examples": {"api", "cuda", "readers"},
+    # The C interface opens shards of formats that need no library of their own.
+    "api": {"cuda", "formats/*", "formats/core", "formats/io", "formats/webdataset", "images", "readers"},
     # Whole commands as calls of a library: what cli/ and python/ call.
     "jobs": {"converters", "formats", "formats/core", "formats/io", "readers", "validators"},
 }
 # These join everything.
-TOP = {"benchmarks", "cli", "formats/testing", "python", "tests"}
+TOP = {"benchmarks", "cli", "formats/testing", "packaging", "python", "tests"}
 # Within a folder: the sub-folders that a sub-folder's product code may use. Written out as above; ":name" is a header of the
 # folder itself, name.h.
 ROOMS = {
@@ -242,6 +244,11 @@ PLANTED = [
     ("images/BUILD", 'cc_library(deps = ["//formats/core:image_info"])', False),
     ("images/BUILD", 'cc_library(deps = ["//formats/core:sample"])', True),
     ("BUILD", 'alias(actual = "//cli:pack")', False),
+    # What is public for other workspaces is not public here.
+    ("formats/core/BUILD", 'cc_library(deps = ["//images"])', True),
+    ("readers/BUILD", 'cc_library(deps = ["//readers/dataset"])', False),
+    ("readers/dataset/BUILD", 'cc_library(deps = ["//cuda"])', True),
+    ("images/codecs/BUILD", 'cc_library(deps = ["//readers"])', True),
 ]
 
 

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import shutil
+import subprocess
 import tarfile
 import zipfile
 
@@ -247,11 +248,22 @@ class ArchiveTest(command.PackTest):
     for name, mode in (("a.tar", "w"), ("a.tar.gz", "w:gz"), ("a.tgz", "w:gz"), ("a.tar.xz", "w:xz"), ("a.tar.bz2", "w:bz2")):
       for layout in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
         self.assert_same_as_folder(self.tar(name, mode, format=layout))
-    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+    self.tar("a.tar", "w")
+    subprocess.run(["zstd", "-q", "a.tar"], cwd=self.folder, check=True)
+    self.assert_same_as_folder("a.tar.zst")
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
       with zipfile.ZipFile(self.folder / "a.zip", "w", method) as archive:
         for path in sorted((self.folder / "src").rglob("*.jpg")):
           archive.write(path, path.relative_to(self.folder / "src"))
       self.assert_same_as_folder("a.zip")
+
+  def test_no_archive_starts_a_program(self):
+    for program, magic in (("lrzip", b"LRZI\0\5"), ("grzip", b"GRZipII\0\2\4:)"), ("lzop", b"\x89LZO\0\r\n\x1a\n")):
+      self.write(f"bin/{program}", b"#!/bin/sh\ntouch ran\n")
+      (self.folder / "bin" / program).chmod(0o755)
+      self.write("a.tar", magic + bytes(1000))
+      self.pack("a.tar", "-o", "out", env={"PATH": f"{self.folder}/bin:/usr/bin:/bin"}, expect=2)
+      self.assertFalse((self.folder / "ran").exists(), program)
 
   def test_long_names(self):
     name = "cat/" + "n" * 150 + ".jpg"

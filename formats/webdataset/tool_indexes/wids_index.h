@@ -9,7 +9,7 @@
 //
 // Errors: InvalidArgument for a member whose name wids misreads (it only reads the 100-byte name of
 // the header, not the prefix or pax records, and it splits its list of names at newlines);
-// Unimplemented if OpenSSL has no MD5; DataLoss for a damaged shard; else read errors.
+// DataLoss for a damaged shard; else read errors.
 // Units: bytes, samples.
 // Source: webdataset/webdataset v0.2.107, wids/wids_index.py, wids_specs.py, wids_mmtar.py.
 #ifndef SHARDPACK_FORMATS_WEBDATASET_TOOL_INDEXES_WIDS_INDEX_H_

@@ -1,0 +1,497 @@
+// Loaders on a device through the C interface, on the fake device, whose streams are threads.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/handles.h"
+#include "api/shardpack.h"
+#include "api/shardpack.hpp"
+#include "cuda/loading/dlpack_export.h"
+#include "cuda/testing/fake_device.h"
+#include "cuda/testing/loader_fixture.h"
+
+namespace shardpack {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr uint32_t kBatch = 8, kSteps = 5, kWidth = 20, kHeight = 16;
+constexpr size_t kPixelBytes = size_t{kBatch} * kWidth * kHeight * 3;
+
+std::string TestName() { return ::testing::UnitTest::GetInstance()->current_test_info()->name(); }
+
+// The message of the last call, whose error this takes.
+struct Said {
+  shardpack_error* error = nullptr;
+  ~Said() { shardpack_error_free(error); }
+  shardpack_error** into() {
+    shardpack_error_free(error);
+    error = nullptr;
+    return &error;
+  }
+  std::string text() const { return shardpack_error_message(error); }
+};
+
+struct Copy {
+  uint64_t epoch, step;
+  std::vector<uint64_t> ids;
+  std::vector<int64_t> labels;
+  std::string pixels, device_labels;
+};
+
+class DeviceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    stream_ = *fake_.CreateStream();
+    decode_.size = sizeof decode_;
+    decode_.width = kWidth;
+    decode_.height = kHeight;
+    decode_.flip_probability = 0.5;
+    options_.size = sizeof options_;
+    options_.decode = &decode_;
+    options_.epochs = 2;
+    options_.augment_seed = 3;
+  }
+  void TearDown() override {
+    EXPECT_TRUE(fake_.lost() || fake_.DestroyStream(stream_).ok());
+    EXPECT_THAT(fake_.misuses(), IsEmpty());
+    shardpack_dataset_release(dataset_);
+    shardpack_order_release(order_);
+    shardpack_device_release(device_);
+  }
+
+  shardpack_loader* OpenHost(shardpack_device* device) {
+    options_.device = device;
+    shardpack_loader* loader = nullptr;
+    EXPECT_EQ(shardpack_loader_open(dataset_, order_, &options_, &loader, said_.into()),
+              SHARDPACK_OK)
+        << said_.text();
+    return loader;
+  }
+  shardpack_loader* OpenOnDevice(const shardpack_device_options* how = nullptr) {
+    shardpack_loader* const host = OpenHost(device_);
+    shardpack_loader* loader = nullptr;
+    EXPECT_EQ(shardpack_loader_to_device(host, device_, how, &loader, said_.into()), SHARDPACK_OK)
+        << said_.text();
+    shardpack_loader_release(host);
+    return loader;
+  }
+  shardpack_loader* OpenResident(const shardpack_resident_options& how) {
+    shardpack_loader* loader = nullptr;
+    EXPECT_EQ(shardpack_resident_open(dataset_, order_, device_, &how, &loader, said_.into()),
+              SHARDPACK_OK)
+        << said_.text();
+    return loader;
+  }
+
+  // Waits for the device as its consumer does.
+  Copy CopyOf(shardpack_batch* batch) {
+    shardpack_batch_view view = {};
+    view.size = sizeof view;
+    EXPECT_EQ(shardpack_batch_wait_on(batch, stream_, said_.into()), SHARDPACK_OK) << said_.text();
+    EXPECT_TRUE(fake_.Synchronize(stream_).ok());
+    EXPECT_EQ(shardpack_batch_view_of(batch, &view, nullptr), SHARDPACK_OK);
+    Copy copy{view.epoch,
+              view.step,
+              {view.ids, view.ids + view.slots},
+              {view.labels, view.labels + view.slots},
+              "",
+              ""};
+    if (view.pixels != nullptr)
+      copy.pixels.assign(static_cast<char*>(view.pixels), view.pixel_bytes);
+    if (view.device_labels != nullptr) {
+      copy.device_labels.assign(reinterpret_cast<char*>(view.device_labels),
+                                view.slots * sizeof(int64_t));
+    }
+    return copy;
+  }
+  // All batches of an epoch, then its end.
+  std::vector<Copy> Epoch(shardpack_loader* loader) {
+    std::vector<Copy> copies;
+    shardpack_batch* batch = nullptr;
+    shardpack_code code;
+    while ((code = shardpack_loader_next(loader, -1, &batch, said_.into())) == SHARDPACK_OK) {
+      copies.push_back(CopyOf(batch));
+      shardpack_batch_release(batch);
+    }
+    EXPECT_EQ(code, SHARDPACK_END) << said_.text();
+    return copies;
+  }
+  void ExpectSame(const std::vector<Copy>& got, const std::vector<Copy>& expected) {
+    ASSERT_EQ(got.size(), expected.size());
+    for (size_t n = 0; n < got.size(); ++n) {
+      EXPECT_EQ(got[n].epoch, expected[n].epoch);
+      EXPECT_EQ(got[n].step, expected[n].step);
+      EXPECT_EQ(got[n].ids, expected[n].ids);
+      EXPECT_EQ(got[n].labels, expected[n].labels);
+      EXPECT_TRUE(got[n].pixels == expected[n].pixels) << n;
+      EXPECT_EQ(got[n].device_labels,
+                std::string(reinterpret_cast<const char*>(expected[n].labels.data()),
+                            expected[n].labels.size() * sizeof(int64_t)));
+    }
+  }
+
+  FakeDevice fake_{{.seed = 3, .max_delay_us = 400}};
+  LoaderFixture data_{TestName(), {.samples = kBatch * kSteps, .batch = kBatch}};
+  shardpack_dataset* dataset_ = new shardpack_dataset(data_.dataset());
+  shardpack_order* order_ = new shardpack_order(data_.order());
+  shardpack_device* device_ = new shardpack_device(OpenedDevice{&fake_, ""});
+  shardpack_decode decode_ = {};
+  shardpack_loader_options options_ = {};
+  Stream stream_ = nullptr;
+  Said said_;
+};
+
+TEST(DeviceNames, AreOpenedOrRefusedWithAReason) {
+  shardpack_device* device = nullptr;
+  Said said;
+  ASSERT_EQ(shardpack_device_open("cpu", &device, said.into()), SHARDPACK_OK) << said.text();
+  shardpack_device_info info = {};
+  info.size = sizeof info;
+  ASSERT_EQ(shardpack_device_info_of(device, &info, said.into()), SHARDPACK_OK) << said.text();
+  EXPECT_EQ(info.kind, static_cast<uint32_t>(SHARDPACK_HOST));
+  EXPECT_EQ(info.number, -1);
+  EXPECT_EQ(info.why_not.size, 0u);
+  shardpack_device_release(shardpack_device_retain(device));
+  shardpack_device_release(device);
+  EXPECT_EQ(shardpack_device_open("gpu", &device, said.into()), SHARDPACK_INVALID);
+  EXPECT_EQ(device, nullptr);
+  EXPECT_EQ(shardpack_device_open(nullptr, &device, said.into()), SHARDPACK_INVALID);
+  EXPECT_EQ(shardpack_device_info_of(nullptr, &info, said.into()), SHARDPACK_INVALID);
+
+  ASSERT_EQ(shardpack_device_open("auto", &device, said.into()), SHARDPACK_OK) << said.text();
+  ASSERT_EQ(shardpack_device_info_of(device, &info, said.into()), SHARDPACK_OK) << said.text();
+  EXPECT_EQ(info.kind == SHARDPACK_HOST, info.why_not.size > 0);
+  const bool has_gpu = info.kind == SHARDPACK_CUDA;
+  shardpack_device_release(device);
+  const shardpack_code code = shardpack_device_open("cuda:0", &device, said.into());
+  if (has_gpu) {
+    EXPECT_EQ(code, SHARDPACK_OK) << said.text();
+    shardpack_device_release(device);
+  } else {
+    EXPECT_THAT(code, AnyOf(SHARDPACK_UNAVAILABLE, SHARDPACK_UNSUPPORTED));
+    EXPECT_NE(said.text(), "");
+  }
+}
+
+TEST_F(DeviceTest, ADevicesLoaderGivesWhatTheHostsGives) {
+  shardpack_loader* const host = OpenHost(nullptr);
+  shardpack_loader* const loader = OpenOnDevice();
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    std::vector<Copy> expected;
+    shardpack_batch* batch = nullptr;
+    while (shardpack_loader_next(host, -1, &batch, said_.into()) == SHARDPACK_OK) {
+      shardpack_batch_view view = {};
+      view.size = sizeof view;
+      shardpack_batch_view_of(batch, &view, nullptr);
+      expected.push_back({view.epoch,
+                          view.step,
+                          {view.ids, view.ids + view.slots},
+                          {view.labels, view.labels + view.slots},
+                          std::string(static_cast<char*>(view.pixels), view.pixel_bytes),
+                          ""});
+      shardpack_batch_release(batch);
+    }
+    ASSERT_EQ(expected.size(), kSteps);
+    ExpectSame(Epoch(loader), expected);
+  }
+  uint64_t epoch = 0, step = 9;
+  EXPECT_EQ(shardpack_loader_position(loader, &epoch, &step, said_.into()), SHARDPACK_OK);
+  EXPECT_EQ(epoch, 2u);
+  EXPECT_EQ(step, 0u);
+  char* stats = nullptr;
+  ASSERT_EQ(shardpack_loader_stats_json(loader, &stats, said_.into()), SHARDPACK_OK)
+      << said_.text();
+  EXPECT_THAT(stats, HasSubstr(R"("batches":10)"));
+  shardpack_text_free(stats);
+  EXPECT_EQ(shardpack_loader_seek(loader, 0, 0, said_.into()), SHARDPACK_UNSUPPORTED);
+  shardpack_loader_release(loader);
+  shardpack_loader_release(host);
+}
+
+TEST_F(DeviceTest, PreprocessingIsOnTheDevice) {
+  shardpack_device_options how = {};
+  how.size = sizeof how;
+  how.preprocess = 1;
+  how.type = SHARDPACK_F16;
+  how.layout = SHARDPACK_NCHW;
+  how.width = how.height = 8;
+  how.no_labels = 1;
+  shardpack_loader* const loader = OpenOnDevice(&how);
+  shardpack_batch* batch = nullptr;
+  ASSERT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_OK) << said_.text();
+  shardpack_batch_view view = {};
+  view.size = sizeof view;
+  ASSERT_EQ(shardpack_batch_view_of(batch, &view, said_.into()), SHARDPACK_OK);
+  EXPECT_EQ(view.width, 8u);
+  EXPECT_EQ(view.height, 8u);
+  EXPECT_EQ(view.channels, 3u);
+  EXPECT_EQ(view.type, static_cast<uint32_t>(SHARDPACK_F16));
+  EXPECT_EQ(view.layout, static_cast<uint32_t>(SHARDPACK_NCHW));
+  EXPECT_EQ(view.pixel_bytes, kBatch * 3 * 8 * 8 * 2u);
+  EXPECT_EQ(view.device_labels, nullptr);
+  void* managed = nullptr;
+  EXPECT_EQ(shardpack_batch_dlpack(batch, SHARDPACK_LABELS, 1, &managed, said_.into()),
+            SHARDPACK_NOT_FOUND);
+  EXPECT_EQ(shardpack_batch_dlpack(batch, SHARDPACK_PIXELS, 1, &managed, said_.into()),
+            SHARDPACK_OK)
+      << said_.text();
+  shardpack_batch_release(batch);
+  shardpack_loader_release(loader);
+  auto* const tensor = static_cast<DlpackManagedTensorVersioned*>(managed);
+  EXPECT_EQ(tensor->tensor.shape[1], 3);
+  tensor->deleter(tensor);
+}
+
+// Images that the loader does not decode; with their encoded bytes, and then decoded for the
+// device.
+TEST_F(DeviceTest, EncodedImagesComeAsBytesOrAreDecodedThere) {
+  options_.decode = nullptr;
+  shardpack_loader* loader = OpenOnDevice();
+  shardpack_batch* batch = nullptr;
+  ASSERT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_OK) << said_.text();
+  ASSERT_EQ(shardpack_batch_wait_on(batch, stream_, said_.into()), SHARDPACK_OK) << said_.text();
+  ASSERT_TRUE(fake_.Synchronize(stream_).ok());
+  shardpack_batch_view view = {};
+  view.size = sizeof view;
+  shardpack_batch_view_of(batch, &view, nullptr);
+  EXPECT_EQ(view.pixels, nullptr);
+  EXPECT_EQ(view.fields, 1u);
+  std::vector<shardpack_span> spans(kBatch);
+  ASSERT_EQ(shardpack_batch_spans(batch, nullptr, spans.data(), kBatch, said_.into()), SHARDPACK_OK)
+      << said_.text();
+  for (uint32_t slot = 0; slot < kBatch; ++slot) {
+    EXPECT_EQ(std::string(static_cast<const char*>(spans[slot].data), spans[slot].bytes),
+              data_.image(view.ids[slot]));
+  }
+  EXPECT_EQ(shardpack_batch_spans(batch, "mask", spans.data(), kBatch, said_.into()),
+            SHARDPACK_NOT_FOUND);
+  shardpack_batch_release(batch);
+  shardpack_loader_release(loader);
+
+  shardpack_device_options how = {};
+  how.size = sizeof how;
+  how.decode = &decode_;
+  loader = OpenOnDevice(&how);
+  ASSERT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_OK) << said_.text();
+  EXPECT_EQ(CopyOf(batch).pixels.size(), kPixelBytes);
+  shardpack_crop crops[kBatch];
+  EXPECT_EQ(shardpack_batch_crops(batch, crops, kBatch, said_.into()), SHARDPACK_UNSUPPORTED);
+  shardpack_batch_release(batch);
+  shardpack_loader_release(loader);
+}
+
+TEST_F(DeviceTest, AWaitThatIsTooShortLosesNothing) {
+  shardpack_loader* const loader = OpenOnDevice();
+  shardpack_code code;
+  while ((code = shardpack_loader_opened(loader, 1, said_.into())) == SHARDPACK_WAIT) {
+  }
+  ASSERT_EQ(code, SHARDPACK_OK) << said_.text();
+  std::vector<shardpack_batch*> held;  // four, all that there are
+  shardpack_batch* batch = nullptr;
+  while (held.size() < 4) {
+    ASSERT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_OK)
+        << said_.text();
+    held.push_back(batch);
+  }
+  EXPECT_EQ(shardpack_loader_next(loader, 0, &batch, said_.into()), SHARDPACK_WAIT);
+  EXPECT_EQ(batch, nullptr);
+  EXPECT_EQ(shardpack_loader_next(loader, 3, &batch, said_.into()), SHARDPACK_WAIT);
+  for (shardpack_batch* each : held) shardpack_batch_release(each);
+  ASSERT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_OK) << said_.text();
+  EXPECT_EQ(CopyOf(batch).step, 4u);
+  shardpack_batch_release(batch);
+  EXPECT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_END);
+  shardpack_loader_release(loader);
+}
+
+TEST_F(DeviceTest, AResidentDatasetIsGathered) {
+  shardpack_resident_options how = {};
+  how.size = sizeof how;
+  how.width = kWidth;
+  how.height = kHeight;
+  how.epochs = 1;
+  how.type = SHARDPACK_U8;
+  shardpack_loader* loader = OpenResident(how);
+  EXPECT_EQ(shardpack_loader_opened(loader, -1, said_.into()), SHARDPACK_OK) << said_.text();
+  const std::vector<Copy> got = Epoch(loader);
+  ASSERT_EQ(got.size(), kSteps);
+  std::vector<uint64_t> ids(kBatch);
+  for (uint64_t step = 0; step < kSteps; ++step) {
+    shardpack_order_ids(order_, 0, step, 0, ids.data(), kBatch, nullptr);
+    EXPECT_EQ(got[step].ids, ids);
+    EXPECT_EQ(got[step].pixels.size(), kPixelBytes);
+  }
+  shardpack_batch* batch = nullptr;
+  EXPECT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_END);
+  char* cursor = nullptr;
+  ASSERT_EQ(shardpack_loader_cursor(loader, &cursor, said_.into()), SHARDPACK_OK);
+  shardpack_loader_release(loader);
+
+  // All buffers are held; then a stop.
+  how.epochs = 0;
+  how.buffers = 2;
+  how.cursor = cursor;
+  loader = OpenResident(how);
+  shardpack_text_free(cursor);
+  shardpack_batch *first = nullptr, *second = nullptr;
+  ASSERT_EQ(shardpack_loader_next(loader, -1, &first, said_.into()), SHARDPACK_OK) << said_.text();
+  EXPECT_EQ(CopyOf(first).epoch, 1u);
+  ASSERT_EQ(shardpack_loader_next(loader, -1, &second, said_.into()), SHARDPACK_OK) << said_.text();
+  EXPECT_EQ(shardpack_loader_next(loader, 0, &batch, said_.into()), SHARDPACK_WAIT);
+  shardpack_loader_stop(loader);
+  EXPECT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_CANCELLED);
+  shardpack_batch_release(first);
+  shardpack_batch_release(second);
+  shardpack_loader_release(loader);
+}
+
+TEST_F(DeviceTest, WhatCannotBeOpenedIsSaidByTheFirstWait) {
+  shardpack_resident_options how = {};
+  how.size = sizeof how;
+  shardpack_loader* loader = OpenResident(how);
+  EXPECT_EQ(shardpack_loader_opened(loader, -1, said_.into()), SHARDPACK_INVALID);
+  EXPECT_THAT(said_.text(), HasSubstr("need a width and a height"));
+  shardpack_batch* batch = nullptr;
+  EXPECT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_INVALID);
+  shardpack_loader_release(loader);
+
+  fake_.FailEntry("Allocate", kDeviceOutOfMemory);
+  loader = OpenOnDevice();
+  EXPECT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_NO_MEMORY);
+  EXPECT_EQ(shardpack_loader_opened(loader, 0, said_.into()), SHARDPACK_NO_MEMORY);
+  shardpack_loader_release(loader);
+}
+
+TEST_F(DeviceTest, AHandOverIsOnceAndToItsOwnDevice) {
+  shardpack_loader* host = OpenHost(nullptr);
+  shardpack_loader *loader = nullptr, *again = nullptr;
+  EXPECT_EQ(shardpack_loader_to_device(host, device_, nullptr, &loader, said_.into()),
+            SHARDPACK_INVALID);
+  EXPECT_THAT(said_.text(), HasSubstr("not page-locked"));
+  shardpack_batch* batch = nullptr;
+  EXPECT_EQ(shardpack_loader_next(host, -1, &batch, said_.into()), SHARDPACK_OK);  // still its own
+  shardpack_batch_release(batch);
+  shardpack_loader_release(host);
+
+  host = OpenHost(device_);
+  ASSERT_EQ(shardpack_loader_to_device(host, device_, nullptr, &loader, said_.into()),
+            SHARDPACK_OK);
+  EXPECT_EQ(shardpack_loader_next(host, -1, &batch, said_.into()), SHARDPACK_STATE);
+  EXPECT_EQ(shardpack_loader_to_device(host, device_, nullptr, &again, said_.into()),
+            SHARDPACK_STATE);
+  EXPECT_EQ(shardpack_loader_to_device(loader, device_, nullptr, &again, said_.into()),
+            SHARDPACK_UNSUPPORTED);
+  EXPECT_EQ(shardpack_loader_to_device(nullptr, device_, nullptr, &again, said_.into()),
+            SHARDPACK_INVALID);
+  EXPECT_EQ(Epoch(loader).size(), kSteps);
+  shardpack_loader_release(host);
+  shardpack_loader_release(loader);
+}
+
+TEST_F(DeviceTest, ATargetOfTheWrongSizeGetsTheBatchLater) {
+  shardpack_loader* const loader = OpenOnDevice();
+  auto* const pixels = static_cast<char*>(*fake_.Allocate(kPixelBytes, "a target"));
+  auto* const labels = static_cast<int64_t*>(*fake_.Allocate(kBatch * sizeof(int64_t), "labels"));
+  shardpack_target target = {sizeof target, pixels, kPixelBytes - 1, labels};
+  shardpack_batch* batch = nullptr;
+  EXPECT_EQ(shardpack_loader_next_into(loader, -1, &target, stream_, &batch, said_.into()),
+            SHARDPACK_INVALID);
+  uint64_t epoch = 9, step = 9;
+  EXPECT_EQ(shardpack_loader_position(loader, &epoch, &step, said_.into()), SHARDPACK_OK);
+  EXPECT_EQ(step, 0u);
+  target.pixel_bytes = kPixelBytes;
+  for (uint64_t n = 0; n < kSteps; ++n) {
+    ASSERT_EQ(shardpack_loader_next_into(loader, -1, &target, stream_, &batch, said_.into()),
+              SHARDPACK_OK)
+        << said_.text();
+    ASSERT_TRUE(fake_.Synchronize(stream_).ok());
+    shardpack_batch_view view = {};
+    view.size = sizeof view;
+    shardpack_batch_view_of(batch, &view, nullptr);
+    EXPECT_EQ(view.step, n);
+    EXPECT_EQ(view.pixels, nullptr);
+    EXPECT_EQ(std::memcmp(view.labels, labels, kBatch * sizeof(int64_t)), 0);
+    EXPECT_EQ(shardpack_batch_wait_on(batch, stream_, said_.into()), SHARDPACK_STATE);
+    shardpack_batch_release(batch);
+  }
+  EXPECT_EQ(shardpack_loader_next_into(loader, -1, &target, stream_, nullptr, said_.into()),
+            SHARDPACK_END);
+  target.pixels = nullptr;
+  EXPECT_EQ(shardpack_loader_next_into(loader, -1, &target, stream_, nullptr, said_.into()),
+            SHARDPACK_INVALID);
+  shardpack_loader_release(loader);
+  EXPECT_TRUE(fake_.Free(pixels).ok());
+  EXPECT_TRUE(fake_.Free(labels).ok());
+}
+
+TEST_F(DeviceTest, AReleasedBatchKeepsItsFactsAlone) {
+  shardpack_loader* const loader = OpenOnDevice();
+  shardpack_batch* batch = nullptr;
+  ASSERT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_OK) << said_.text();
+  ASSERT_EQ(shardpack_batch_wait_on(batch, stream_, said_.into()), SHARDPACK_OK);
+  EXPECT_EQ(shardpack_batch_release_on(batch, stream_, said_.into()), SHARDPACK_OK) << said_.text();
+  EXPECT_EQ(shardpack_batch_release_on(batch, stream_, said_.into()), SHARDPACK_STATE);
+  EXPECT_EQ(shardpack_batch_wait_on(batch, stream_, said_.into()), SHARDPACK_STATE);
+  void* managed = nullptr;
+  EXPECT_EQ(shardpack_batch_dlpack(batch, SHARDPACK_PIXELS, 1, &managed, said_.into()),
+            SHARDPACK_STATE);
+  shardpack_batch_view view = {};
+  view.size = sizeof view;
+  EXPECT_EQ(shardpack_batch_view_of(batch, &view, said_.into()), SHARDPACK_OK);
+  EXPECT_EQ(view.slots, kBatch);
+  EXPECT_EQ(view.pixels, nullptr);
+  shardpack_batch_release(batch);
+  shardpack_loader_release(loader);
+}
+
+TEST_F(DeviceTest, ALostDeviceIsSaidAtOnce) {
+  shardpack_loader* const loader = OpenOnDevice();
+  ASSERT_EQ(shardpack_loader_opened(loader, -1, said_.into()), SHARDPACK_OK) << said_.text();
+  fake_.LoseDevice();
+  shardpack_batch* batch = nullptr;
+  EXPECT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_UNAVAILABLE);
+  shardpack_loader_release(loader);
+}
+
+// The same on the CPU, through the wrapper.
+TEST(DeviceWrapper, MakesBatchesInHostMemory) {
+  const LoaderFixture data(TestName(), {.samples = kBatch * kSteps, .batch = kBatch});
+  const shardpack_api::Device cpu("cpu");
+  EXPECT_EQ(cpu.info().number, -1);
+  shardpack_api::Dataset dataset(data.folder());
+  const shardpack_api::OrderOptions order{.global_batch = kBatch, .seed = 1};
+  shardpack_api::Loader host(
+      dataset, order, {.decode = {.width = kWidth, .height = kHeight}, .epochs = 1, .device = cpu});
+  shardpack_api::Loader loader =
+      host.to_device(cpu, {.preprocess = true, .type = shardpack_api::Type::kF32});
+  size_t batches = 0;
+  for (const shardpack_api::Batch& batch : loader.epoch()) {
+    EXPECT_EQ(batch.pixels<float>().size(), kPixelBytes);
+    EXPECT_EQ(batch.view().device_kind, static_cast<uint32_t>(SHARDPACK_HOST));
+    ++batches;
+  }
+  EXPECT_EQ(batches, kSteps);
+  shardpack_api::Loader resident =
+      shardpack_api::Loader::Resident(dataset, shardpack_api::Order(dataset, order), cpu,
+                                      {.width = kWidth, .height = kHeight, .epochs = 1});
+  while (!resident.opened(std::chrono::milliseconds(10))) {
+  }
+  EXPECT_EQ(resident.next()->slots(), kBatch);
+  try {
+    host.next();
+    FAIL() << "it was handed over";
+  } catch (const shardpack_api::Error& error) {
+    EXPECT_EQ(error.code(), shardpack_api::Code::kState);
+  }
+}
+
+}  // namespace
+}  // namespace shardpack

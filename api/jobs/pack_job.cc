@@ -1,0 +1,302 @@
+#include "api/jobs/pack_job.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "formats/io/status_macros.h"
+
+namespace shardpack {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kProgressSchema = "shardpack.progress/1";
+constexpr std::string_view kErrorSchema = "shardpack.error/1";
+constexpr int64_t kMostWaitMs = int64_t{1} << 40;  // more would be beyond the clock
+constexpr size_t kMostMessages = size_t{1} << 20;  // bytes of stderr that are kept
+
+Json Parse(std::string_view text) {
+  return Json::parse(text, /*cb=*/nullptr, /*allow_exceptions=*/false);
+}
+
+bool HasSchema(const Json& json, std::string_view schema) {
+  return json.is_object() && json.contains("schema") && json["schema"] == schema;
+}
+
+uint64_t CountOf(const Json& json, const char* name) {
+  const auto at = json.find(name);
+  return at != json.end() && at->is_number_unsigned() ? at->get<uint64_t>() : 0;
+}
+
+double NumberOf(const Json& json, const char* name, double otherwise) {
+  const auto at = json.find(name);
+  return at != json.end() && at->is_number() ? at->get<double>() : otherwise;
+}
+
+std::string TextOf(const Json& json, const char* name) {
+  const auto at = json.find(name);
+  return at != json.end() && at->is_string() ? at->get<std::string>() : std::string();
+}
+
+std::string Dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// What pack wrote to stdout: its report, and the error that it ends with if it failed.
+struct Output {
+  Json report, error;
+  std::string other;  // what is neither
+};
+
+Output OutputOf(std::string_view text) {
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  Output output;
+  const size_t line = text.rfind('\n') == std::string_view::npos ? 0 : text.rfind('\n') + 1;
+  if (Json last = Parse(text.substr(line)); HasSchema(last, kErrorSchema)) {
+    output.error = std::move(last);
+    text = text.substr(0, line);
+  }
+  if (Json whole = Parse(text); !whole.is_discarded()) {
+    output.report = std::move(whole);
+  } else {
+    output.other = text;
+  }
+  return output;
+}
+
+int ExitCodeOf(std::optional<int> status) {
+  if (!status.has_value()) return -1;
+  if (WIFSIGNALED(*status)) return 128 + WTERMSIG(*status);
+  return WEXITSTATUS(*status);
+}
+
+// Signals of the process are for the threads of its programmer.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t every;
+    ::sigfillset(&every);
+    ::pthread_sigmask(SIG_SETMASK, &every, &before_);
+  }
+  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+struct PackJob::Core {
+  explicit Core(ChildProcess started) : child(std::move(started)) {}
+
+  void Run();
+  void Read();
+  void TakeMessages(std::string_view text);
+  void TakeLine(std::string_view line);
+  void TakeProgress(const Json& json);
+  std::string Result();
+
+  const pid_t process = ::getpid();
+  std::string verb;
+  ChildProcess child;
+  std::string out, line, messages;  // of the thread
+  bool cut = false;                 // not all messages were kept
+  int code_of_child = -1;
+
+  mutable std::mutex mutex;
+  std::condition_variable news;
+  std::set<std::string, std::less<>> words;  // of the progress, which refers to them
+  JobProgress progress;
+  uint64_t lines = 0, lines_seen = 0;  // of progress
+  bool cancelled = false, ended = false;
+  int code = -1;
+  std::string result;
+
+  std::thread thread;  // last, because it uses the others
+};
+
+// Takes all output until both pipes are closed. A `pack` never leaves a child behind that has them.
+void PackJob::Core::Read() {
+  pollfd polled[2] = {{.fd = child.out(), .events = POLLIN, .revents = 0},
+                      {.fd = child.err(), .events = POLLIN, .revents = 0}};
+  std::vector<char> piece(size_t{64} << 10);
+  while (polled[0].fd >= 0 || polled[1].fd >= 0) {
+    if (::poll(polled, 2, -1) < 0) {
+      if (errno == EINTR || errno == EAGAIN) continue;
+      return;
+    }
+    for (pollfd& each : polled) {
+      if (each.fd < 0 || each.revents == 0) continue;
+      const ssize_t got = ::read(each.fd, piece.data(), piece.size());
+      if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+      if (got <= 0) {
+        each.fd = -1;  // passed over by poll
+      } else if (const std::string_view text(piece.data(), static_cast<size_t>(got));
+                 each.fd == child.out()) {
+        out += text;
+      } else {
+        TakeMessages(text);
+      }
+    }
+  }
+}
+
+void PackJob::Core::TakeMessages(std::string_view text) {
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    line += text.substr(0, end);
+    if (end == std::string_view::npos) return;
+    text.remove_prefix(end + 1);
+    TakeLine(line);
+    line.clear();
+  }
+}
+
+void PackJob::Core::TakeLine(std::string_view text) {
+  if (text.starts_with('{')) {
+    if (const Json json = Parse(text); HasSchema(json, kProgressSchema)) {
+      TakeProgress(json);
+      return;
+    }
+  }
+  if (messages.size() + text.size() > kMostMessages) {
+    cut = true;
+    return;
+  }
+  messages += text;
+  messages += '\n';
+}
+
+void PackJob::Core::TakeProgress(const Json& json) {
+  const std::lock_guard lock(mutex);
+  progress = {.stage = *words.insert(TextOf(json, "stage")).first,
+              .done = CountOf(json, "done"),
+              .total = CountOf(json, "total"),
+              .bytes_in = CountOf(json, "bytes_in"),
+              .bytes_total = CountOf(json, "bytes_total"),
+              .seconds = NumberOf(json, "seconds", 0),
+              .eta_seconds = NumberOf(json, "eta_seconds", -1)};
+  ++lines;
+  news.notify_all();
+}
+
+std::string PackJob::Core::Result() {
+  Output output = OutputOf(out);
+  // Somebody else has waited for the child: at least an error says how it ended.
+  if (code_of_child < 0) code_of_child = static_cast<int>(NumberOf(output.error, "code", -1));
+  Json result = {{"schema", "shardpack.job/1"},
+                 {"verb", verb},
+                 {"exit_code", code_of_child},
+                 {"cancelled", cancelled},
+                 {"report", std::move(output.report)},
+                 {"error", std::move(output.error)},
+                 {"stderr", messages},
+                 {"stderr_is_whole", !cut}};
+  if (!output.other.empty()) result["stdout"] = output.other;
+  return Dump(result);
+}
+
+void PackJob::Core::Run() {
+  try {
+    Read();
+    if (!line.empty()) TakeLine(line);
+  } catch (...) {  // no memory: the rest of the output is lost
+    cut = true;
+    child.CloseOutput();
+    child.Signal(SIGINT);
+  }
+  code_of_child = ExitCodeOf(child.Wait());
+  const std::lock_guard lock(mutex);
+  try {
+    result = Result();
+  } catch (...) {  // the text stays empty
+  }
+  code = code_of_child;
+  ended = true;
+  news.notify_all();
+}
+
+PackJob::PackJob(std::unique_ptr<Core> core) : core_(std::move(core)) {}
+
+absl::StatusOr<std::unique_ptr<PackJob>> PackJob::Start(const std::string& program,
+                                                        const std::vector<std::string>& words,
+                                                        const std::string& folder) {
+  ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Start(program, words, folder));
+  auto core = std::make_unique<Core>(std::move(child));
+  if (!words.empty()) core->verb = words.front();
+  const SignalsBlocked blocked;
+  core->thread = std::thread([core = core.get()] { core->Run(); });
+  return std::unique_ptr<PackJob>(new PackJob(std::move(core)));
+}
+
+PackJob::~PackJob() {
+  if (!InOwnProcess()) {  // the thread, and its locks, are in the parent alone
+    (void)core_.release();
+    return;
+  }
+  Cancel();
+  {
+    std::unique_lock lock(core_->mutex);
+    core_->news.wait_for(lock, std::chrono::seconds(kPatienceSeconds),
+                         [&] { return core_->ended; });
+  }
+  core_->child.Signal(SIGKILL);  // nothing if it has ended
+  core_->thread.join();
+}
+
+PackJob::Seen PackJob::Poll(int64_t wait_ms, JobProgress* progress) {
+  Core& core = *core_;
+  if (!InOwnProcess()) return Seen::kEnd;
+  std::unique_lock lock(core.mutex);
+  const auto has_news = [&] {
+    return core.ended || (progress != nullptr && core.lines != core.lines_seen);
+  };
+  if (wait_ms < 0) {
+    core.news.wait(lock, has_news);
+  } else {
+    core.news.wait_for(lock, std::chrono::milliseconds(std::min(wait_ms, kMostWaitMs)), has_news);
+  }
+  if (progress == nullptr) return core.ended ? Seen::kEnd : Seen::kNothing;
+  *progress = core.progress;
+  if (core.lines != std::exchange(core.lines_seen, core.lines)) return Seen::kProgress;
+  return core.ended ? Seen::kEnd : Seen::kNothing;
+}
+
+void PackJob::Cancel() {
+  if (!InOwnProcess()) return;
+  {
+    const std::lock_guard lock(core_->mutex);
+    if (core_->ended) return;
+    core_->cancelled = true;
+  }
+  core_->child.Signal(SIGINT);
+}
+
+bool PackJob::InOwnProcess() const { return core_->process == ::getpid(); }
+
+bool PackJob::ended() const {
+  if (!InOwnProcess()) return false;
+  const std::lock_guard lock(core_->mutex);
+  return core_->ended;
+}
+
+int PackJob::exit_code() const {
+  if (!InOwnProcess()) return -1;
+  const std::lock_guard lock(core_->mutex);
+  return core_->code;
+}
+
+const std::string& PackJob::result() const {
+  static const std::string none;
+  return ended() ? core_->result : none;
+}
+
+}  // namespace shardpack

@@ -1,0 +1,273 @@
+// With scripts in the place of `pack`: what each of them does is known to the byte.
+#include "api/jobs/pack_job.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "api/jobs/child_process.h"
+#include "api/jobs/job_words.h"
+#include "api/jobs/pack_program.h"
+
+namespace shardpack {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+std::string Message(const auto& result) { return std::string(result.status().message()); }
+
+class PackJobTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(::testing::TempDir()) /
+              ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    ::setenv("PATH", "/usr/bin:/bin", 1);
+    ::unsetenv("SHARDPACK_PACK");
+  }
+
+  std::string Script(const std::string& text, const std::string& name = "pack") {
+    const fs::path path = folder_ / name;
+    fs::create_directories(path.parent_path());
+    std::ofstream(path) << "#!/bin/sh\n" << text;
+    fs::permissions(path, fs::perms::owner_all);
+    return path.string();
+  }
+  std::string OfVersion(const std::string& version, const std::string& name) {
+    return Script("echo 'pack " + version + " (shardpack, commit 0)'; echo libraries\n", name);
+  }
+  std::unique_ptr<PackJob> Start(const std::string& script,
+                                 const std::vector<std::string>& words = {"build"},
+                                 const std::string& folder = "") {
+    auto job = PackJob::Start(Script(script), words, folder);
+    EXPECT_TRUE(job.ok()) << job.status();
+    return *std::move(job);
+  }
+  static Json Ended(PackJob& job) {
+    EXPECT_EQ(job.Poll(-1, nullptr), PackJob::Seen::kEnd);
+    return Json::parse(job.result());
+  }
+
+  // A folder with a fifo that scripts wait at.
+  std::string MakeFifoFolder() {
+    EXPECT_EQ(::mkfifo((folder_ / "fifo").c_str(), 0600), 0);
+    return folder_.string();
+  }
+  void LetGo() { std::ofstream(folder_ / "fifo") << "go\n"; }
+
+  fs::path folder_;
+};
+
+TEST_F(PackJobTest, WordsGetTheirFlagsBeforeThoseThatAreNone) {
+  EXPECT_THAT(*JobWords({"validate", "a b"}),
+              ElementsAre("validate", "a b", "--json", "--progress=json"));
+  EXPECT_THAT(*JobWords({"build", "-o", "out", "--", "-src", "--"}),
+              ElementsAre("build", "-o", "out", "--json", "--progress=json", "--", "-src", "--"));
+  EXPECT_THAT(*JobWords({"info", "a"}), ElementsAre("info", "a", "--json"));
+  EXPECT_EQ(JobWords({}).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Message(JobWords({"man"})), HasSubstr("\"man\" is not a job"));
+}
+
+TEST_F(PackJobTest, TheResultHoldsReportMessagesAndCode) {
+  const Json result =
+      Ended(*Start("echo '{\"schema\":\"x\",\n\"n\": 7}'; echo warned >&2\n"
+                   "echo '{\"a\": 1}' >&2; printf 'no line end \\377' >&2; exit 3"));
+  EXPECT_EQ(result["exit_code"], 3);
+  EXPECT_EQ(result["cancelled"], false);
+  EXPECT_EQ(result["report"]["n"], 7);
+  EXPECT_EQ(result["error"], nullptr);
+  EXPECT_EQ(result["stderr"], "warned\n{\"a\": 1}\nno line end \xEF\xBF\xBD\n");
+  EXPECT_EQ(result["stderr_is_whole"], true);
+}
+
+TEST_F(PackJobTest, AnErrorIsTakenFromBelowTheReport) {
+  const std::string error = R"({"schema":"shardpack.error/1","code":6,"message":"m"})";
+  Json result = Ended(*Start("printf '{\n}\n'; echo '" + error + "'; exit 6"));
+  EXPECT_EQ(result["report"], Json::object());
+  EXPECT_EQ(result["error"]["message"], "m");
+  result = Ended(*Start("echo '" + error + "'; exit 6"));
+  EXPECT_EQ(result["report"], nullptr);
+  EXPECT_EQ(result["error"]["code"], 6);
+  EXPECT_EQ(Ended(*Start("echo text"))["stdout"], "text");
+}
+
+TEST_F(PackJobTest, ProgressIsSeenAndIsNoMessage) {
+  auto job = Start(R"(read go < fifo
+echo '{"schema":"shardpack.progress/1","stage":"packing","done":5,"total":9,"bytes_in":7,"bytes_total":8,"seconds":1.5,"eta_seconds":null}' >&2
+read go < fifo; exit 0)",
+                   {"build"}, MakeFifoFolder());
+  JobProgress progress;
+  EXPECT_EQ(job->Poll(0, &progress), PackJob::Seen::kNothing);
+  EXPECT_EQ(job->result(), "");
+  EXPECT_EQ(job->exit_code(), -1);
+  LetGo();
+  ASSERT_EQ(job->Poll(-1, &progress), PackJob::Seen::kProgress);
+  EXPECT_EQ(progress.stage, "packing");
+  EXPECT_EQ(progress.done, 5u);
+  EXPECT_EQ(progress.total, 9u);
+  EXPECT_EQ(progress.bytes_in, 7u);
+  EXPECT_EQ(progress.bytes_total, 8u);
+  EXPECT_EQ(progress.seconds, 1.5);
+  EXPECT_EQ(progress.eta_seconds, -1);
+  EXPECT_EQ(job->Poll(0, &progress), PackJob::Seen::kNothing);
+  EXPECT_FALSE(job->ended());
+  LetGo();
+  EXPECT_EQ(job->Poll(-1, &progress), PackJob::Seen::kEnd);
+  EXPECT_EQ(job->Poll(-1, &progress), PackJob::Seen::kEnd);
+  EXPECT_EQ(Json::parse(job->result())["stderr"], "");
+}
+
+// More than a pipe holds, on both of them, before the caller looks once.
+TEST_F(PackJobTest, AChildNeverWaitsForItsCaller) {
+  auto job = Start(
+      "head -c 3000000 /dev/zero | tr '\\0' x >&2; echo >&2\n"
+      "head -c 3000000 /dev/zero | tr '\\0' y; echo; touch done\n",
+      {"build"}, folder_.string());
+  const Json result = Ended(*job);
+  EXPECT_TRUE(fs::exists(folder_ / "done"));
+  EXPECT_EQ(result["stdout"].get<std::string>().size(), 3'000'000u);
+  EXPECT_EQ(result["stderr_is_whole"], false);
+}
+
+TEST_F(PackJobTest, CancelIsCtrlCForTheWholeGroup) {
+  Script(R"(trap 'touch child; exit 0' INT
+echo '{"schema":"shardpack.progress/1"}' >&2
+while :; do sleep 0.01; done)",
+         "its-child");
+  auto job =
+      Start("trap 'echo stopped >&2; exit 130' INT\n./its-child", {"build"}, folder_.string());
+  JobProgress progress;
+  ASSERT_EQ(job->Poll(-1, &progress), PackJob::Seen::kProgress);
+  job->Cancel();
+  const Json result = Ended(*job);
+  EXPECT_EQ(result["exit_code"], 130);
+  EXPECT_EQ(result["cancelled"], true);
+  EXPECT_EQ(result["stderr"], "stopped\n");
+  EXPECT_TRUE(fs::exists(folder_ / "child"));
+  job->Cancel();  // does nothing
+}
+
+TEST_F(PackJobTest, ASignalThatEndsItIsACode) {
+  EXPECT_EQ(Ended(*Start("kill -TERM $$"))["exit_code"], 143);
+}
+
+// The signals of this process do not matter to the child, nor its descriptors.
+TEST_F(PackJobTest, TheChildStartsClean) {
+  ::signal(SIGINT, SIG_IGN);
+  sigset_t blocked, before;
+  ::sigemptyset(&blocked);
+  ::sigaddset(&blocked, SIGTERM);
+  ::sigprocmask(SIG_BLOCK, &blocked, &before);
+  const int mine = ::open("/dev/null", O_RDONLY);
+  ::setenv("BUILD_WORKING_DIRECTORY", "/nowhere", 1);
+  const Json result = Ended(*Start(
+      "grep -E 'Sig(Ign|Blk)' /proc/self/status >&2; ls /proc/$$/fd >&2\n"
+      "echo $BUILD_WORKING_DIRECTORY >&2; pwd >&2; [ $(ps -o pgid= $$) = $$ ] && echo own >&2",
+      {"build"}, "/"));
+  ::unsetenv("BUILD_WORKING_DIRECTORY");
+  ::close(mine);
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  EXPECT_NE(::signal(SIGINT, SIG_DFL), SIG_DFL) << "it was changed";
+  // 10 and 11 are the shell's own; two signals are the C library's.
+  EXPECT_THAT(result["stderr"],
+              ::testing::MatchesRegex("SigBlk:\t0*\nSigIgn:\t0*1?[08]?0000000\n0\n1\n10\n(11\n)?2\n"
+                                      "\n/\n(own\n)?"));
+}
+
+TEST_F(PackJobTest, ReleaseStopsWhatRuns) {
+  auto job = Start(
+      "trap 'touch stopped; exit 130' INT\necho '{\"schema\":\"shardpack.progress/1\"}' >&2\n"
+      "while :; do sleep 0.01; done",
+      {"build"}, folder_.string());
+  JobProgress progress;
+  ASSERT_EQ(job->Poll(-1, &progress), PackJob::Seen::kProgress);
+  job.reset();
+  EXPECT_TRUE(fs::exists(folder_ / "stopped"));
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a child is left";
+}
+
+TEST_F(PackJobTest, AForkedChildOfTheCallerTouchesNothing) {
+  auto job = Start("read go < fifo; exit 4", {"build"}, MakeFifoFolder());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    JobProgress progress;
+    const bool good = job->Poll(-1, &progress) == PackJob::Seen::kEnd && !job->InOwnProcess() &&
+                      job->result().empty() && job->exit_code() == -1;
+    job->Cancel();
+    job.reset();
+    ::_exit(good ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  LetGo();
+  EXPECT_EQ(Ended(*job)["exit_code"], 4);
+}
+
+TEST_F(PackJobTest, ACodeThatSomebodyElseHasTakenComesFromTheError) {
+  ::signal(SIGCHLD, SIG_IGN);  // the system waits for all children
+  EXPECT_EQ(Ended(*Start("exit 5"))["exit_code"], -1);
+  EXPECT_EQ(Ended(*Start(R"(echo '{"schema":"shardpack.error/1","code":5}'; exit 5)"))["exit_code"],
+            5);
+  ::signal(SIGCHLD, SIG_DFL);
+}
+
+TEST_F(PackJobTest, WhatCannotBeStartedIsSaid) {
+  const auto absent = PackJob::Start((folder_ / "absent").string(), {"build"});
+  EXPECT_EQ(absent.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(Message(absent), HasSubstr("absent: No such file"));
+  const auto nowhere = PackJob::Start(Script("true"), {"build"}, "/no/folder");
+  EXPECT_THAT(Message(nowhere), HasSubstr("in /no/folder: No such file"));
+}
+
+TEST_F(PackJobTest, TheProgramThatTheVariableNames) {
+  ::setenv("SHARDPACK_PACK", OfVersion("1.2.3", "mine/pack").c_str(), 1);
+  EXPECT_EQ(*FindPack("1.2.3"), (folder_ / "mine/pack").string());
+  const auto other = FindPack("1.2.4");
+  EXPECT_EQ(other.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(Message(other),
+              HasSubstr("mine/pack is pack 1.2.3, and this library is of Shardpack 1.2.4"));
+  ::setenv("SHARDPACK_PACK", Script("echo 0.33.2+git", "tool").c_str(), 1);
+  EXPECT_THAT(Message(FindPack("1.2.3")),
+              HasSubstr("tool, which the variable SHARDPACK_PACK names, is not"));
+  ::setenv("SHARDPACK_PACK", "/no/such/pack", 1);
+  EXPECT_EQ(FindPack("1.2.3").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(PackJobTest, TheFirstRightOneInThePath) {
+  Script("echo 0.33.2+git", "tool/pack");
+  OfVersion("1.2.2", "old/pack");
+  OfVersion("1.2.3", "new/pack");
+  const std::string path = folder_.string();
+  ::setenv(
+      "PATH",
+      (path + "/absent:" + path + "/tool:relative::" + path + "/old:" + path + "/new:/usr/bin:/bin")
+          .c_str(),
+      1);
+  EXPECT_EQ(*FindPack("1.2.3"), path + "/new/pack");
+  const auto none = FindPack("1.2.5");
+  EXPECT_EQ(none.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(Message(none), HasSubstr("old/pack is pack 1.2.2"));
+  ::setenv("PATH", (path + "/absent:" + path + "/tool").c_str(), 1);
+  const auto nowhere = FindPack("1.2.3");
+  EXPECT_EQ(nowhere.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(Message(nowhere), HasSubstr(path + "/absent/pack"));
+  EXPECT_THAT(Message(nowhere), HasSubstr(path + "/tool/pack (another tool)"));
+  EXPECT_THAT(Message(nowhere), HasSubstr("/bin/pack, "));  // beside this program
+}
+
+}  // namespace
+}  // namespace shardpack

@@ -1,0 +1,140 @@
+#include "api/jobs/pack_program.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "api/jobs/child_process.h"
+#include "formats/io/status_macros.h"
+
+namespace shardpack {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::seconds kPatience(10);
+
+// The first line that the program writes, of at most a few hundred bytes.
+std::string FirstLine(int descriptor) {
+  constexpr size_t kMost = 512;
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  std::string text;
+  while (text.size() < kMost && text.find('\n') == std::string::npos) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        end - std::chrono::steady_clock::now());
+    if (left.count() <= 0) break;
+    pollfd polled = {.fd = descriptor, .events = POLLIN, .revents = 0};
+    const int ready = ::poll(&polled, 1, static_cast<int>(left.count()));
+    if (ready < 0 && errno != EINTR) break;
+    if (ready <= 0) continue;
+    char piece[256];
+    const ssize_t got = ::read(descriptor, piece, sizeof piece);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    text.append(piece, static_cast<size_t>(got));
+  }
+  return text.substr(0, text.find('\n'));
+}
+
+// "0.2.0" of "pack 0.2.0 (shardpack, commit ...)"; "" for a program that is not Shardpack's.
+absl::StatusOr<std::string> VersionOf(const std::string& program) {
+  ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Start(program, {"--version"}));
+  const std::string line = FirstLine(child.out());
+  constexpr std::string_view kBefore = "pack ", kAfter = " (shardpack,";
+  const size_t after = line.find(kAfter);
+  if (!line.starts_with(kBefore) || after == std::string::npos) return std::string();
+  return line.substr(kBefore.size(), after - kBefore.size());
+}
+
+// Where the code of this function lies: the library, or the program that holds it.
+std::vector<fs::path> FoldersOfThisCode() {
+  std::vector<fs::path> folders;
+  const auto add = [&](const fs::path& file) {
+    if (file.is_absolute()) folders.push_back(file.parent_path());
+  };
+  Dl_info info;
+  std::error_code error;
+  if (::dladdr(reinterpret_cast<const void*>(&FoldersOfThisCode), &info) != 0 &&
+      info.dli_fname != nullptr && fs::path(info.dli_fname).is_absolute()) {
+    const fs::path file = info.dli_fname;
+    add(file);
+    if (const fs::path real = fs::canonical(file, error); !error && real != file) add(real);
+    return folders;
+  }
+  add(fs::read_symlink("/proc/self/exe", error));
+  return folders;
+}
+
+std::vector<std::string> Candidates() {
+  std::vector<std::string> found;
+  for (const fs::path& folder : FoldersOfThisCode()) {
+    found.push_back((folder / "bin" / "pack").string());
+    found.push_back((folder.parent_path() / "bin" / "pack").string());
+  }
+  const char* variable = ::getenv("PATH");
+  std::string_view path = variable == nullptr ? std::string_view() : variable;
+  while (!path.empty()) {
+    const std::string_view folder = path.substr(0, path.find(':'));
+    path.remove_prefix(std::min(path.size(), folder.size() + 1));
+    // An empty part, or a relative one, would be whatever folder the program happens to be in.
+    if (folder.starts_with('/')) found.push_back((fs::path(folder) / "pack").string());
+  }
+  return found;
+}
+
+absl::Status OtherVersion(const std::string& program, const std::string& found,
+                          std::string_view wanted) {
+  return absl::UnimplementedError(
+      absl::StrCat(program, " is pack ", found, ", and this library is of Shardpack ",
+                   std::string(wanted), ", which starts no other; SHARDPACK_PACK=FILE names one"));
+}
+
+// The one that the user names.
+absl::StatusOr<std::string> Named(const std::string& program, std::string_view wanted) {
+  if (::access(program.c_str(), X_OK) != 0) {
+    return absl::NotFoundError(
+        absl::StrCat("there is no program ", program, ", which the variable SHARDPACK_PACK names"));
+  }
+  ASSIGN_OR_RETURN(const std::string version, VersionOf(program));
+  if (version.empty()) {
+    return absl::UnimplementedError(absl::StrCat(
+        program, ", which the variable SHARDPACK_PACK names, is not the pack of Shardpack"));
+  }
+  if (version != wanted) return OtherVersion(program, version, wanted);
+  return program;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> FindPack(std::string_view version) {
+  const char* named = ::getenv("SHARDPACK_PACK");
+  if (named != nullptr && *named != '\0') return Named(fs::absolute(named).string(), version);
+  absl::Status other;  // the first one of another version
+  std::vector<std::string> looked;
+  for (const std::string& program : Candidates()) {
+    if (::access(program.c_str(), X_OK) != 0) {
+      looked.push_back(program);
+      continue;
+    }
+    const absl::StatusOr<std::string> found = VersionOf(program);
+    if (found.ok() && *found == version) return program;
+    if (found.ok() && !found->empty() && other.ok()) other = OtherVersion(program, *found, version);
+    looked.push_back(absl::StrCat(program, found.ok() && found->empty() ? " (another tool)" : ""));
+  }
+  if (!other.ok()) return other;
+  return absl::NotFoundError(absl::StrCat(
+      "no program pack, which jobs start, at any of these places: ", absl::StrJoin(looked, ", "),
+      "; the variable SHARDPACK_PACK can name one"));
+}
+
+}  // namespace shardpack

@@ -1,0 +1,264 @@
+#include "api/loader_on_device.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "formats/io/status_macros.h"
+
+namespace shardpack::api {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+absl::Status Stopped() { return absl::CancelledError("the loader was stopped"); }
+
+// When a wait that begins now is over.
+AskAt EndOf(int64_t wait_ms) {
+  return wait_ms < 0 ? AskAt::max() : Clock::now() + EndedFlag::LimitedWait(wait_ms);
+}
+
+class CopiedBatches final : public DeviceSource {
+ public:
+  CopiedBatches(DeviceLoader loader, std::shared_ptr<HostMemory> memory)
+      : memory_(std::move(memory)), loader_(std::move(loader)) {}
+
+  absl::StatusOr<std::optional<DeviceBatch>> Next(const Interrupted& interrupted,
+                                                  AskAt ask_at) override {
+    return loader_.Next(interrupted, ask_at);
+  }
+  Cursor cursor() const override { return loader_.cursor(); }
+  std::string StatsJson() const override {
+    const DeviceLoaderStats stats = loader_.stats();
+    const nlohmann::ordered_json json = {
+        {"batches", stats.batches},
+        {"uploaded_bytes", stats.uploaded_bytes},
+        {"device_bytes", stats.device_bytes},
+        {"buffers", stats.buffers},
+        {"growths", stats.growths},
+        {"waits", stats.waits},
+        {"consumer_wait_ns", stats.consumer_wait_ns},
+        {"buffer_wait_ns", stats.buffer_wait_ns},
+        {"copy_wait_ns", stats.copy_wait_ns},
+        {"pinned", stats.pinned},
+        {"decoded_by",
+         {{"hardware", stats.decode.hardware},
+          {"hybrid", stats.decode.hybrid},
+          {"cpu", stats.decode.cpu}}},
+        {"decode_backends", stats.decode_backends},
+        {"fallbacks", stats.fallbacks},
+        {"why_fallback", stats.why_fallback},
+        {"host", nlohmann::ordered_json::parse(stats.host.ToJson())}};
+    return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  }
+  std::string Explain() const override {
+    const DeviceLoaderStats stats = loader_.stats();
+    return absl::StrCat(stats.host.Explain(),
+                        stats.why_fallback.empty() ? "" : "done without the device: ",
+                        stats.why_fallback, stats.why_fallback.empty() ? "" : "\n");
+  }
+  std::vector<BadSample> TakeBadSamples() override { return loader_.TakeBadSamples(); }
+  void Stop() override { loader_.Stop(); }
+
+ private:
+  const std::shared_ptr<HostMemory> memory_;
+  DeviceLoader loader_;
+};
+
+class ResidentBatches final : public DeviceSource {
+ public:
+  explicit ResidentBatches(ResidentLoader loader) : loader_(std::move(loader)) { Note(); }
+
+  absl::StatusOr<std::optional<DeviceBatch>> Next(const Interrupted& interrupted,
+                                                  AskAt ask_at) override {
+    absl::StatusOr<std::optional<DeviceBatch>> batch = loader_.Next(interrupted, ask_at);
+    Note();
+    return batch;
+  }
+  Cursor cursor() const override {
+    const std::lock_guard lock(mutex_);
+    return cursor_;
+  }
+  std::string StatsJson() const override {
+    const ResidentStats stats = noted();
+    return nlohmann::ordered_json{{"images", stats.images},
+                                  {"image_bytes", stats.image_bytes},
+                                  {"batches", stats.batches},
+                                  {"fill_seconds", stats.fill_seconds},
+                                  {"uploaded_bytes", stats.uploaded_bytes}}
+        .dump();
+  }
+  std::string Explain() const override {
+    const ResidentStats stats = noted();
+    return absl::StrCat(stats.images, " images of ", stats.image_bytes,
+                        " bytes in all stay on the device; filled in ", stats.fill_seconds, " s\n");
+  }
+  std::vector<BadSample> TakeBadSamples() override { return {}; }
+  void Stop() override {}  // its Next asks whether it is interrupted
+
+ private:
+  // The loader is of one thread.
+  void Note() {
+    const std::lock_guard lock(mutex_);
+    cursor_ = loader_.cursor();
+    stats_ = loader_.stats();
+  }
+  ResidentStats noted() const {
+    const std::lock_guard lock(mutex_);
+    return stats_;
+  }
+
+  ResidentLoader loader_;
+  mutable std::mutex mutex_;
+  Cursor cursor_;
+  ResidentStats stats_;
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceSource> SourceOf(DeviceLoader loader, std::shared_ptr<HostMemory> memory) {
+  return std::make_unique<CopiedBatches>(std::move(loader), std::move(memory));
+}
+
+std::unique_ptr<DeviceSource> SourceOf(ResidentLoader loader) {
+  return std::make_unique<ResidentBatches>(std::move(loader));
+}
+
+LoaderOnDevice::LoaderOnDevice(DeviceOpener opener, std::shared_ptr<const BatchesOnDevice> common,
+                               const Cursor& start)
+    : common_(std::move(common)), start_(start) {
+  const SignalsBlocked blocked;
+  thread_ = std::thread([this, opener = std::move(opener)]() mutable {
+    OpenNow(opener);
+    opener = nullptr;  // with what it holds
+  });
+}
+
+LoaderOnDevice::~LoaderOnDevice() {
+  Stop();
+  thread_.join();
+}
+
+void LoaderOnDevice::OpenNow(const DeviceOpener& opener) {
+  absl::StatusOr<std::unique_ptr<DeviceSource>> source = absl::UnknownError("");
+  try {
+    source = opener([this] { return stop_.load(); });
+  } catch (const std::bad_alloc&) {
+    source = absl::ResourceExhaustedError("out of memory");
+  } catch (const std::exception& error) {
+    source = absl::InternalError(error.what());
+  }
+  const std::lock_guard lock(mutex_);
+  status_ = stop_.load() ? Stopped() : source.status();
+  if (source.ok()) source_ = *std::move(source);
+  opened_.notify_all();
+}
+
+absl::StatusOr<shardpack_code> LoaderOnDevice::Opened(int64_t wait_ms) {
+  std::unique_lock lock(mutex_);
+  const auto ended = [this] { return status_.has_value(); };
+  if (wait_ms < 0) {
+    opened_.wait(lock, ended);
+  } else if (!opened_.wait_for(lock, EndedFlag::LimitedWait(wait_ms), ended)) {
+    return SHARDPACK_WAIT;
+  }
+  RETURN_IF_ERROR(*status_);
+  return SHARDPACK_OK;
+}
+
+DeviceSource* LoaderOnDevice::source() const {
+  const std::lock_guard lock(mutex_);
+  return source_.get();
+}
+
+absl::StatusOr<LoaderOnDevice::Fetched> LoaderOnDevice::Fetch(int64_t wait_ms) {
+  const AskAt end = EndOf(wait_ms);
+  ASSIGN_OR_RETURN(const shardpack_code opened, Opened(wait_ms));
+  if (opened == SHARDPACK_WAIT) return Fetched();
+  if (stop_.load()) return Stopped();
+  if (kept_.has_value()) {
+    const std::lock_guard lock(mutex_);
+    return Fetched(std::optional<DeviceBatch>(std::exchange(kept_, std::nullopt)));
+  }
+  bool late = false;
+  absl::StatusOr<std::optional<DeviceBatch>> batch =
+      source()->Next([&] { return stop_.load() || (late = Clock::now() >= end); }, end);
+  if (batch.ok()) return Fetched(*std::move(batch));
+  if (absl::IsCancelled(batch.status()) && stop_.load()) return Stopped();
+  if (absl::IsCancelled(batch.status()) && late) return Fetched();
+  return batch.status();
+}
+
+absl::StatusOr<Taken> LoaderOnDevice::Next(int64_t wait_ms) {
+  ASSIGN_OR_RETURN(Fetched fetched, Fetch(wait_ms));
+  if (!fetched.has_value()) return Taken{SHARDPACK_WAIT, nullptr};
+  if (!fetched->has_value()) return Taken{SHARDPACK_END, nullptr};
+  BatchInfo info = (*fetched)->info();
+  return Taken{SHARDPACK_OK,
+               std::make_shared<BatchOnDevice>(std::move(info), **std::move(fetched), common_)};
+}
+
+absl::StatusOr<Taken> LoaderOnDevice::NextInto(int64_t wait_ms, const shardpack_target& target,
+                                               Stream stream) {
+  const Cursor before = *cursor();
+  ASSIGN_OR_RETURN(Fetched fetched, Fetch(wait_ms));
+  if (!fetched.has_value()) return Taken{SHARDPACK_WAIT, nullptr};
+  if (!fetched->has_value()) return Taken{SHARDPACK_END, nullptr};
+  DeviceBatch batch = **std::move(fetched);
+  const DeviceTensor* const pixels = batch.pixels();
+  if (pixels == nullptr || pixels->bytes() != target.pixel_bytes) {
+    const absl::Status wrong =
+        pixels == nullptr
+            ? absl::InvalidArgumentError(
+                  "a batch of encoded bytes has no fixed size to be copied into a target")
+            : absl::InvalidArgumentError(absl::StrCat("the target has ", target.pixel_bytes,
+                                                      " bytes, a batch ", pixels->bytes()));
+    const std::lock_guard lock(mutex_);
+    kept_ = std::move(batch);
+    before_kept_ = before;
+    return wrong;
+  }
+  Device& device = common_->device;
+  absl::Status status = batch.WaitOn(stream);
+  if (status.ok())
+    status = device.CopyWithin(target.pixels, pixels->data, target.pixel_bytes, stream);
+  if (status.ok() && target.labels != nullptr && batch.labels() != nullptr) {
+    status =
+        device.CopyWithin(target.labels, batch.labels()->data, batch.labels()->bytes(), stream);
+  }
+  BatchInfo info = batch.info();
+  status.Update(batch.Release(stream));
+  RETURN_IF_ERROR(status);
+  return Taken{SHARDPACK_OK,
+               std::make_shared<BatchOnDevice>(std::move(info), std::nullopt, common_)};
+}
+
+absl::StatusOr<Cursor> LoaderOnDevice::cursor() const {
+  const std::lock_guard lock(mutex_);
+  if (kept_.has_value()) return before_kept_;
+  return source_ == nullptr ? start_ : source_->cursor();
+}
+
+absl::StatusOr<std::string> LoaderOnDevice::StatsJson() const {
+  const DeviceSource* const opened = source();
+  return opened == nullptr ? "{}" : opened->StatsJson();
+}
+
+absl::StatusOr<std::string> LoaderOnDevice::Explain() const {
+  const DeviceSource* const opened = source();
+  return opened == nullptr ? "it is being opened\n" : opened->Explain();
+}
+
+std::vector<BadSample> LoaderOnDevice::TakeBadSamples() {
+  DeviceSource* const opened = source();
+  return opened == nullptr ? std::vector<BadSample>() : opened->TakeBadSamples();
+}
+
+void LoaderOnDevice::Stop() {
+  stop_.store(true);
+  if (DeviceSource* const opened = source(); opened != nullptr) opened->Stop();
+}
+
+}  // namespace shardpack::api

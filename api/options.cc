@@ -1,0 +1,155 @@
+#include "api/options.h"
+
+#include <iterator>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "api/structs.h"
+#include "formats/io/status_macros.h"
+
+namespace shardpack::api {
+namespace {
+
+// The value with this number among those of an enumeration of the C interface.
+template <typename T, size_t n>
+absl::StatusOr<T> Choose(uint32_t number, const T (&values)[n], const char* what) {
+  if (number < n) return values[number];
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " is ", number, ", where 0 to ", n - 1, " have a meaning"));
+}
+
+absl::Status MustBeZero(uint64_t reserved) {
+  if (reserved == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError("a reserved member of the options is not zero");
+}
+
+template <typename T>
+void SetUnlessZero(T given, T& option) {
+  if (given != 0) option = given;
+}
+
+}  // namespace
+
+absl::StatusOr<OutputFormat> OutputOf(uint32_t type, uint32_t layout, const float mean[3],
+                                      const float std[3]) {
+  static constexpr PixelType kTypes[] = {PixelType::kU8, PixelType::kF32, PixelType::kF16,
+                                         PixelType::kBf16};
+  static constexpr PixelLayout kLayouts[] = {PixelLayout::kNhwc, PixelLayout::kNchw};
+  OutputFormat output;
+  ASSIGN_OR_RETURN(output.type, Choose(type, kTypes, "the type of pixels"));
+  ASSIGN_OR_RETURN(output.layout, Choose(layout, kLayouts, "the layout of pixels"));
+  for (size_t c = 0; c < 3; ++c) {
+    output.mean[c] = mean[c];
+    SetUnlessZero(std[c], output.std[c]);
+  }
+  return output;
+}
+
+absl::StatusOr<ResizeFilter> FilterOf(uint32_t filter) {
+  static constexpr ResizeFilter kFilters[] = {ResizeFilter::kBilinear, ResizeFilter::kBox,
+                                              ResizeFilter::kBicubic, ResizeFilter::kLanczos};
+  return Choose(filter, kFilters, "the filter");
+}
+
+absl::StatusOr<PixelPipelineOptions> DecodeOf(const shardpack_decode* decode) {
+  RETURN_IF_ERROR(NotNull(decode, "decode"));
+  ASSIGN_OR_RETURN(const shardpack_decode given, Known(decode, "options of decoding"));
+  static constexpr CropKind kKinds[] = {CropKind::kRandomResized, CropKind::kCenter,
+                                        CropKind::kResize};
+  RETURN_IF_ERROR(MustBeZero(given.reserved));
+  PixelPipelineOptions options;
+  CropOptions& crop = options.crop;
+  ASSIGN_OR_RETURN(crop.kind, Choose(given.crop, kKinds, "the kind of crop"));
+  SetUnlessZero(given.width, crop.width);
+  SetUnlessZero(given.height, crop.height);
+  SetUnlessZero(given.min_scale, crop.min_scale);
+  SetUnlessZero(given.max_scale, crop.max_scale);
+  SetUnlessZero(given.min_ratio, crop.min_ratio);
+  SetUnlessZero(given.max_ratio, crop.max_ratio);
+  SetUnlessZero(given.shortest_side, crop.shortest_side);
+  crop.flip_probability = given.flip_probability;
+  ASSIGN_OR_RETURN(options.filter, FilterOf(given.filter));
+  if (given.channels > UINT8_MAX) return absl::InvalidArgumentError("channels are 1 or 3");
+  SetUnlessZero(static_cast<uint8_t>(given.channels), options.channels);
+  ASSIGN_OR_RETURN(options.output, OutputOf(given.type, given.layout, given.mean, given.std));
+  options.orient = given.ignore_orientation == 0;
+  options.fast = given.fast != 0;
+  SetUnlessZero(given.max_pixels, options.max_pixels);
+  SetUnlessZero(given.max_scans, options.max_scans);
+  return options;
+}
+
+absl::StatusOr<OrderSpec> OrderSpecOf(uint64_t samples, const shardpack_order_options& options) {
+  static constexpr OrderMode kModes[] = {OrderMode::kShuffle, OrderMode::kSequential,
+                                         OrderMode::kBlockShuffle};
+  static constexpr Tail kTails[] = {Tail::kDrop, Tail::kPad};
+  RETURN_IF_ERROR(MustBeZero(options.reserved));
+  OrderSpec spec;
+  spec.samples = samples;
+  ASSIGN_OR_RETURN(spec.mode, Choose(options.mode, kModes, "the mode of the order"));
+  ASSIGN_OR_RETURN(spec.tail, Choose(options.tail, kTails, "the tail of the order"));
+  spec.seed = options.seed;
+  SetUnlessZero(options.global_batch, spec.global_batch);
+  SetUnlessZero(options.block_samples, spec.block_samples);
+  SetUnlessZero(options.window_blocks, spec.window_blocks);
+  spec.epoch_samples = options.epoch_samples;
+  if (options.subset_count > 0) RETURN_IF_ERROR(NotNull(options.subset, "subset"));
+  if (options.subset_count > kMaxOrderSamples)
+    return absl::InvalidArgumentError("the subset has too many ids");
+  if (options.subset != nullptr) {
+    spec.subset = std::make_shared<const std::vector<uint64_t>>(
+        options.subset, options.subset + options.subset_count);
+  }
+  if (options.mixture_count > 0) RETURN_IF_ERROR(NotNull(options.mixture, "mixture"));
+  if (options.mixture_count > kMaxMixtureParts)
+    return absl::InvalidArgumentError("the mixture has too many parts");
+  for (size_t i = 0; i < options.mixture_count; ++i) {
+    const shardpack_mixture_part& part = options.mixture[i];
+    spec.mixture.push_back(
+        {.first_id = part.first_id, .samples = part.samples, .weight = part.weight});
+  }
+  return spec;
+}
+
+absl::StatusOr<LoaderOptions> LoaderOptionsOf(const shardpack_loader_options& options) {
+  static constexpr BadSamples kPolicies[] = {BadSamples::kFail, BadSamples::kSubstitute};
+  LoaderOptions made;
+  if (options.fields != nullptr || options.field_count > 0) {
+    ASSIGN_OR_RETURN(made.fields, TextsOf(options.fields, options.field_count, "a field"));
+  }
+  if (options.decode != nullptr) {
+    ASSIGN_OR_RETURN(made.decode, DecodeOf(options.decode));
+  }
+  made.augment_seed = options.augment_seed;
+  made.epochs = options.epochs;
+  SetUnlessZero(options.memory_bytes, made.memory_bytes);
+  SetUnlessZero(options.max_bad_samples, made.max_bad_samples);
+  ASSIGN_OR_RETURN(made.bad_samples, Choose(options.bad_samples, kPolicies, "bad_samples"));
+  SetUnlessZero(options.threads, made.threads);
+  SetUnlessZero(options.io_threads, made.io_threads);
+  SetUnlessZero(options.prefetch_batches, made.prefetch_batches);
+  made.verify = options.no_verify == 0;
+  made.map_warm_shards = options.map_shards != 0;
+  return made;
+}
+
+absl::StatusOr<std::optional<Cursor>> CursorOf(const char* text) {
+  if (text == nullptr) return std::nullopt;
+  ASSIGN_OR_RETURN(const Cursor cursor, CursorFromText(text));
+  return cursor;
+}
+
+absl::StatusOr<std::vector<std::string>> TextsOf(const char* const* texts, size_t count,
+                                                 const char* what) {
+  if (count > 0) RETURN_IF_ERROR(NotNull(texts, what));
+  std::vector<std::string> copies;
+  for (size_t i = 0; i < count; ++i) {
+    RETURN_IF_ERROR(NotNull(texts[i], what));
+    copies.emplace_back(texts[i]);
+  }
+  return copies;
+}
+
+}  // namespace shardpack::api

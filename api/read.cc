@@ -1,0 +1,138 @@
+// shardpack_dataset_read: samples as a batch, read on the calling thread.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "api/handles.h"
+#include "api/host_loader.h"
+#include "api/options.h"
+#include "formats/io/error_facts.h"
+#include "formats/io/status_macros.h"
+#include "readers/loading/batch_content.h"
+
+using shardpack::Bytes;
+using shardpack::Dataset;
+using shardpack::Extent;
+using shardpack::HostBatch;
+using shardpack::SampleLocation;
+using shardpack::ShardIndex;
+
+namespace {
+
+// Where the bytes of one field of one slot are, and where they go.
+struct Read {
+  SampleLocation at;
+  size_t column;
+  uint64_t offset, length;
+  size_t place;   // in the buffer
+  size_t number;  // in HostBatch::Content::bytes
+};
+
+class SampleReader {
+ public:
+  SampleReader(const Dataset& dataset, std::span<const uint64_t> ids)
+      : dataset_(dataset), ids_(ids) {}
+
+  absl::StatusOr<std::shared_ptr<shardpack::api::AnyBatch>> Run(std::vector<std::string> fields) {
+    RETURN_IF_ERROR(Locate());
+    if (fields.empty()) fields = AllFields();
+    RETURN_IF_ERROR(Plan(fields));
+    return ReadAll(std::move(fields));
+  }
+
+ private:
+  absl::Status Locate() {
+    for (const uint64_t id : ids_) {
+      if (id >= dataset_.size()) {
+        return shardpack::WithFacts(
+            absl::OutOfRangeError(absl::StrCat("sample ", id, " of ", dataset_.size(), " samples")),
+            {.id = static_cast<int64_t>(id)});
+      }
+      const SampleLocation at = dataset_.Locate(id);
+      ASSIGN_OR_RETURN(const ShardIndex* const index, dataset_.BorrowIndex(at.shard));
+      locations_.push_back(at);
+      indexes_.push_back(index);
+      content_->labels.push_back(index->label(at.record));
+      content_->infos.push_back(index->image(at.record));
+    }
+    content_->ids.assign(ids_.begin(), ids_.end());
+    content_->status.resize(ids_.size());
+    return absl::OkStatus();
+  }
+
+  // Of the shards that are read, in the order in which they are met.
+  std::vector<std::string> AllFields() const {
+    std::vector<std::string> names;
+    const ShardIndex* last = nullptr;
+    for (const ShardIndex* const index : indexes_) {
+      if (std::exchange(last, index) == index) continue;
+      for (size_t f = 0; f < index->fields(); ++f) {
+        const std::string name(index->field_name(f));
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      }
+    }
+    return names;
+  }
+
+  absl::Status Plan(const std::vector<std::string>& fields) {
+    for (size_t f = 0; f < fields.size(); ++f) {
+      for (size_t slot = 0; slot < ids_.size(); ++slot) {
+        const std::optional<size_t> column = indexes_[slot]->FindField(fields[f]);
+        const uint64_t record = locations_[slot].record;
+        if (!column || !indexes_[slot]->has_field(record, *column)) continue;
+        const Extent extent = indexes_[slot]->field(record, *column);
+        reads_.push_back({locations_[slot], *column, extent.offset, extent.length, total_,
+                          f * ids_.size() + slot});
+        // Lengths are checked against the shards' sizes, so this does not overflow.
+        total_ += (extent.length + kAlignment - 1) / kAlignment * kAlignment;
+      }
+    }
+    content_->bytes.resize(fields.size() * ids_.size());
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::shared_ptr<shardpack::api::AnyBatch>> ReadAll(
+      std::vector<std::string> fields) {
+    // One byte more: an empty field is not an absent one.
+    const std::shared_ptr<std::byte[]> buffer(new std::byte[total_ + 1]);
+    std::sort(reads_.begin(), reads_.end(), [](const Read& a, const Read& b) {
+      return std::pair(a.at.shard, a.offset) < std::pair(b.at.shard, b.offset);
+    });
+    for (const Read& read : reads_) {
+      const std::span<std::byte> into(buffer.get() + read.place, read.length);
+      RETURN_IF_ERROR(dataset_.ReadField(read.at, read.column, into));
+      content_->bytes[read.number] = into;
+    }
+    content_->field_names = std::make_shared<const std::vector<std::string>>(std::move(fields));
+    return shardpack::api::HostBatchOf(HostBatch(std::move(content_)), buffer, std::nullopt);
+  }
+
+  static constexpr size_t kAlignment = 16;
+
+  const Dataset& dataset_;
+  const std::span<const uint64_t> ids_;
+  std::unique_ptr<HostBatch::Content> content_ = std::make_unique<HostBatch::Content>();
+  std::vector<SampleLocation> locations_;   // a slot each
+  std::vector<const ShardIndex*> indexes_;  // a slot each
+  std::vector<Read> reads_;
+  size_t total_ = 0;
+};
+
+}  // namespace
+
+shardpack_code shardpack_dataset_read(const shardpack_dataset* dataset, const uint64_t* ids,
+                                      size_t count, const char* const* fields, size_t field_count,
+                                      shardpack_batch** batch, shardpack_error** error) {
+  return shardpack::api::Making(batch, error, [&]() -> absl::StatusOr<shardpack_batch*> {
+    ASSIGN_OR_RETURN(const Dataset* const content, shardpack::api::ContentOf(dataset, "dataset"));
+    if (count > 0) RETURN_IF_ERROR(shardpack::api::NotNull(ids, "ids"));
+    ASSIGN_OR_RETURN(std::vector<std::string> names,
+                     shardpack::api::TextsOf(fields, field_count, "a field"));
+    ASSIGN_OR_RETURN(std::shared_ptr<shardpack::api::AnyBatch> read,
+                     SampleReader(*content, {ids, count}).Run(std::move(names)));
+    return new shardpack_batch(std::move(read));
+  });
+}

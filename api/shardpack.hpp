@@ -1,0 +1,1173 @@
+// shardpack.hpp: the C interface of shardpack.h for C++17 and later, header-only.
+//
+//   shardpack_api::Dataset data("shards");
+//   shardpack_api::Loader loader(data, {.global_batch = 256, .seed = 7}, {.decode = {224, 224}});
+//   for (const auto& batch : loader.epoch())
+//     Train(batch.pixels().data(), batch.labels(), batch.slots());
+//
+// That is C++20. C++17 has no designated initialisers, but each member of an options struct has a
+// setter: OrderOptions().set_global_batch(256).set_seed(7).
+//
+// Handles (Dataset, Order, Loader, Batch, Device, Job) move; those that may be shared also copy, as
+// a further reference to the same thing. A default-constructed or moved-from handle is empty: it
+// can be assigned to and destroyed, and its functions fail.
+//
+// Errors: an exception of the class Error. With SHARDPACK_NO_EXCEPTIONS (which -fno-exceptions
+// implies) there are none: what the header calls Returned<T> is then a Result<T> instead of a T,
+// handles are made by their static functions Open, Make and Start (which exist either way), and the
+// items of epoch() are Result<Batch>, the last of which may be an error.
+//
+// Lifetime, threads, units: those of shardpack.h. Views (Span, std::string_view) live as long as
+// one handle of what they were taken from.
+#ifndef SHARDPACK_HPP_
+#define SHARDPACK_HPP_
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <initializer_list>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "shardpack.h"
+
+#if __cplusplus >= 202002L && __has_include(<span>)
+#include <span>
+#endif
+
+#if !defined(SHARDPACK_NO_EXCEPTIONS) && !defined(__cpp_exceptions)
+#define SHARDPACK_NO_EXCEPTIONS
+#endif
+
+namespace shardpack_api {
+
+// Objects of the two kinds have different names for the linker, so both may be in one program.
+#ifdef SHARDPACK_NO_EXCEPTIONS
+inline namespace returning {
+#else
+inline namespace throwing {
+#endif
+
+// ---------------------------------------------------------------------------- spans and errors
+
+// A view of items in a row, as std::span, to which it converts in C++20.
+template <typename T>
+class Span {
+ public:
+  using element_type = T;
+  using value_type = std::remove_cv_t<T>;
+
+  constexpr Span() = default;
+  constexpr Span(T* data, std::size_t size) : data_(data), size_(size) {}
+
+  constexpr T* data() const { return data_; }
+  constexpr std::size_t size() const { return size_; }
+  constexpr std::size_t size_bytes() const { return size_ * sizeof(T); }
+  constexpr bool empty() const { return size_ == 0; }
+  constexpr T* begin() const { return data_; }
+  constexpr T* end() const { return data_ + size_; }
+  constexpr T& operator[](std::size_t n) const { return data_[n]; }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+inline std::string_view View(const shardpack_text& text) { return {text.data, text.size}; }
+
+enum class Code : shardpack_code {
+  kOk = SHARDPACK_OK,
+  kEnd = SHARDPACK_END,
+  kWait = SHARDPACK_WAIT,
+  kInvalid = SHARDPACK_INVALID,
+  kNotFound = SHARDPACK_NOT_FOUND,
+  kOutOfRange = SHARDPACK_OUT_OF_RANGE,
+  kDataLoss = SHARDPACK_DATA_LOSS,
+  kNoMemory = SHARDPACK_NO_MEMORY,
+  kDenied = SHARDPACK_DENIED,
+  kCancelled = SHARDPACK_CANCELLED,
+  kUnsupported = SHARDPACK_UNSUPPORTED,
+  kState = SHARDPACK_STATE,
+  kIo = SHARDPACK_IO,
+  kUnavailable = SHARDPACK_UNAVAILABLE,
+  kInternal = SHARDPACK_INTERNAL,
+  kExists = SHARDPACK_EXISTS,
+  kTimeout = SHARDPACK_TIMEOUT,
+};
+
+// Copies share what is known.
+class Error : public std::exception {
+ public:
+  // Takes the error.
+  Error(shardpack_code code, shardpack_error* error)
+      : code_(static_cast<Code>(code)), error_(error, shardpack_error_free) {
+    info_.size = sizeof info_;
+    shardpack_error_info_of(error_.get(), &info_);
+  }
+
+  Code code() const noexcept { return code_; }
+  const char* what() const noexcept override {
+    return error_ != nullptr ? shardpack_error_message(error_.get())
+                             : shardpack_code_name(static_cast<shardpack_code>(code_));
+  }
+  int system_errno() const noexcept { return info_.system_errno; }
+  // Empty: unknown.
+  std::string_view path() const noexcept { return View(info_.path); }
+  std::string_view shard() const noexcept { return View(info_.shard); }
+  std::string_view key() const noexcept { return View(info_.key); }
+  std::string_view field() const noexcept { return View(info_.field); }
+  std::optional<std::uint64_t> record() const noexcept { return Known(info_.record); }
+  std::optional<std::uint64_t> offset() const noexcept { return Known(info_.offset); }
+  std::optional<std::uint64_t> id() const noexcept { return Known(info_.id); }
+
+ private:
+  static std::optional<std::uint64_t> Known(std::int64_t number) {
+    if (number < 0) return std::nullopt;
+    return static_cast<std::uint64_t>(number);
+  }
+
+  Code code_;
+  std::shared_ptr<shardpack_error> error_;
+  shardpack_error_info info_ = {};
+};
+
+// A value or an error. The value of an error aborts.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::in_place_index<1>, std::move(value)) {}
+  Result(Error error) : state_(std::in_place_index<0>, std::move(error)) {}
+
+  bool ok() const { return state_.index() == 1; }
+  explicit operator bool() const { return ok(); }
+  T& operator*() & { return *Get(std::get_if<1>(&state_)); }
+  const T& operator*() const& { return *Get(std::get_if<1>(&state_)); }
+  T&& operator*() && { return std::move(*Get(std::get_if<1>(&state_))); }
+  T* operator->() { return Get(std::get_if<1>(&state_)); }
+  const T* operator->() const { return Get(std::get_if<1>(&state_)); }
+  const Error& error() const { return *Get(std::get_if<0>(&state_)); }
+
+ private:
+  template <typename P>
+  static P* Get(P* pointer) {
+    if (pointer == nullptr) std::abort();
+    return pointer;
+  }
+
+  std::variant<Error, T> state_;
+};
+
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  Result(Error error) : error_(std::move(error)) {}
+
+  bool ok() const { return !error_.has_value(); }
+  explicit operator bool() const { return ok(); }
+  const Error& error() const {
+    if (ok()) std::abort();
+    return *error_;
+  }
+
+ private:
+  std::optional<Error> error_;
+};
+
+#ifdef SHARDPACK_NO_EXCEPTIONS
+template <typename T>
+using Returned = Result<T>;
+#else
+template <typename T>
+using Returned = T;
+#endif
+
+namespace internal {
+
+inline bool Good(shardpack_code code) { return code < SHARDPACK_INVALID; }
+
+// What `finish` makes of a call that succeeded, or its error.
+template <typename Call, typename Finish>
+auto Do(Call call, Finish finish) -> Returned<decltype(finish(shardpack_code()))> {
+  shardpack_error* error = nullptr;
+  const shardpack_code code = call(&error);
+#ifdef SHARDPACK_NO_EXCEPTIONS
+  if (!Good(code)) return Error(code, error);
+  if constexpr (std::is_void_v<decltype(finish(code))>) {
+    finish(code);
+    return {};
+  } else {
+    return finish(code);
+  }
+#else
+  if (!Good(code)) throw Error(code, error);
+  return finish(code);
+#endif
+}
+
+template <typename Call>
+Returned<void> Do(Call call) {
+  return Do(call, [](shardpack_code) {});
+}
+
+// Text that the library made.
+template <typename Call>
+Returned<std::string> Text(Call call) {
+  char* text = nullptr;
+  return Do([&](shardpack_error** error) { return call(&text, error); },
+            [&](shardpack_code) {
+              const std::unique_ptr<char, void (*)(char*)> owner(text, shardpack_text_free);
+              return std::string(text);
+            });
+}
+
+inline std::int64_t Milliseconds(std::chrono::milliseconds wait) {
+  return wait.count() < 0 ? 0 : static_cast<std::int64_t>(wait.count());
+}
+
+inline std::vector<const char*> Pointers(const std::vector<std::string>& texts) {
+  std::vector<const char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(text.c_str());
+  return pointers;
+}
+
+// One reference to an object of the library.
+template <typename T, void (*kRelease)(T*)>
+class Owned {
+ public:
+  Owned() = default;
+  explicit Owned(T* taken) : object_(taken) {}
+  T* get() const { return object_.get(); }
+  explicit operator bool() const { return object_ != nullptr; }
+
+ private:
+  struct Release {
+    void operator()(T* object) const { kRelease(object); }
+  };
+  std::unique_ptr<T, Release> object_;
+};
+
+// The same, with a function for one more.
+template <typename T, T* (*kRetain)(T*), void (*kRelease)(T*)>
+class Shared : public Owned<T, kRelease> {
+ public:
+  Shared() = default;
+  explicit Shared(T* taken) : Owned<T, kRelease>(taken) {}
+  Shared(Shared&&) noexcept = default;
+  Shared& operator=(Shared&&) noexcept = default;
+  Shared(const Shared& other) : Shared(other ? kRetain(other.get()) : nullptr) {}
+  Shared& operator=(const Shared& other) { return *this = Shared(other); }
+};
+
+}  // namespace internal
+
+#define SHARDPACK_SETTER(type, name) \
+  auto& set_##name(type value) {     \
+    name = std::move(value);         \
+    return *this;                    \
+  }
+
+// ------------------------------------------------------------------------------------ decoding
+
+enum class Crop : std::uint32_t {
+  kRandomResized = SHARDPACK_RANDOM_RESIZED,
+  kCenter = SHARDPACK_CENTER,
+  kResize = SHARDPACK_RESIZE
+};
+enum class Type : std::uint32_t {
+  kU8 = SHARDPACK_U8,
+  kF32 = SHARDPACK_F32,
+  kF16 = SHARDPACK_F16,
+  kBf16 = SHARDPACK_BF16
+};
+enum class Layout : std::uint32_t { kNhwc = SHARDPACK_NHWC, kNchw = SHARDPACK_NCHW };
+enum class Filter : std::uint32_t {
+  kBilinear = SHARDPACK_BILINEAR,
+  kBox = SHARDPACK_BOX,
+  kBicubic = SHARDPACK_BICUBIC,
+  kLanczos = SHARDPACK_LANCZOS
+};
+
+// To pixels of width x height; without a width, images are not decoded. 0: the default, which
+// shardpack.h names (shardpack_decode).
+struct Decode {
+  std::uint32_t width = 0, height = 0;
+  Crop crop = Crop::kRandomResized;
+  double flip_probability = 0;
+  Type type = Type::kU8;
+  Layout layout = Layout::kNhwc;
+  std::array<float, 3> mean = {0, 0, 0}, std = {1, 1, 1};
+  Filter filter = Filter::kBilinear;
+  std::uint32_t channels = 0, shortest_side = 0;
+  double min_scale = 0, max_scale = 0, min_ratio = 0, max_ratio = 0;
+  bool ignore_orientation = false, fast = false;
+  std::uint64_t max_pixels = 0;
+  std::uint32_t max_scans = 0;
+
+  SHARDPACK_SETTER(std::uint32_t, width)
+  SHARDPACK_SETTER(std::uint32_t, height)
+  SHARDPACK_SETTER(Crop, crop)
+  SHARDPACK_SETTER(double, flip_probability)
+  SHARDPACK_SETTER(Type, type)
+  SHARDPACK_SETTER(Layout, layout)
+  using Numbers = std::array<float, 3>;
+  SHARDPACK_SETTER(Numbers, mean)
+  SHARDPACK_SETTER(Numbers, std)
+  SHARDPACK_SETTER(Filter, filter)
+  SHARDPACK_SETTER(std::uint32_t, channels)
+  SHARDPACK_SETTER(std::uint32_t, shortest_side)
+  SHARDPACK_SETTER(double, min_scale)
+  SHARDPACK_SETTER(double, max_scale)
+  SHARDPACK_SETTER(double, min_ratio)
+  SHARDPACK_SETTER(double, max_ratio)
+  SHARDPACK_SETTER(bool, ignore_orientation)
+  SHARDPACK_SETTER(bool, fast)
+  SHARDPACK_SETTER(std::uint64_t, max_pixels)
+  SHARDPACK_SETTER(std::uint32_t, max_scans)
+};
+
+namespace internal {
+
+inline shardpack_decode Plain(const Decode& from) {
+  shardpack_decode to = {};
+  to.size = sizeof to;
+  to.width = from.width;
+  to.height = from.height;
+  to.crop = static_cast<std::uint32_t>(from.crop);
+  to.filter = static_cast<std::uint32_t>(from.filter);
+  to.min_scale = from.min_scale;
+  to.max_scale = from.max_scale;
+  to.min_ratio = from.min_ratio;
+  to.max_ratio = from.max_ratio;
+  to.shortest_side = from.shortest_side;
+  to.channels = from.channels;
+  to.flip_probability = from.flip_probability;
+  to.type = static_cast<std::uint32_t>(from.type);
+  to.layout = static_cast<std::uint32_t>(from.layout);
+  for (std::size_t n = 0; n < from.mean.size(); ++n) {
+    to.mean[n] = from.mean[n];
+    to.std[n] = from.std[n];
+  }
+  to.ignore_orientation = from.ignore_orientation ? 1 : 0;
+  to.fast = from.fast ? 1 : 0;
+  to.max_pixels = from.max_pixels;
+  to.max_scans = from.max_scans;
+  return to;
+}
+
+}  // namespace internal
+
+// ------------------------------------------------------------------------------------- batches
+
+enum class State : std::uint8_t {
+  kOk = SHARDPACK_SAMPLE_OK,
+  kPadding = SHARDPACK_SAMPLE_PADDING,
+  kSubstituted = SHARDPACK_SAMPLE_SUBSTITUTED
+};
+
+// The samples of a step, or those that Dataset::read gave. Memory of the loader until the last copy
+// is gone.
+class Batch {
+ public:
+  Batch() = default;
+  // Takes the reference.
+  explicit Batch(shardpack_batch* taken) : handle_(taken) {
+    view_.size = sizeof view_;
+    shardpack_batch_view_of(taken, &view_, nullptr);
+  }
+  shardpack_batch* get() const { return handle_.get(); }
+
+  std::uint64_t epoch() const { return view_.epoch; }
+  std::uint64_t step() const { return view_.step; }
+  std::size_t slots() const { return static_cast<std::size_t>(view_.slots); }
+  Span<const std::uint64_t> ids() const { return {view_.ids, slots()}; }
+  Span<const std::int64_t> labels() const { return {view_.labels, slots()}; }
+  State state(std::size_t slot) const { return static_cast<State>(view_.states[slot]); }
+  // All slots without gaps; empty if they were not decoded. On a GPU the memory is the GPU's.
+  template <typename T = std::byte>
+  Span<T> pixels() const {
+    return {static_cast<T*>(view_.pixels), static_cast<std::size_t>(view_.pixel_bytes / sizeof(T))};
+  }
+  // Everything else, as in shardpack.h.
+  const shardpack_batch_view& view() const { return view_; }
+
+  // The bytes of a field of each slot; data() is nullptr where a sample lacks it.
+  Returned<std::vector<Span<const std::byte>>> bytes(const std::string& field = "image") const {
+    std::vector<shardpack_span> spans(slots());
+    return internal::Do(
+        [&](shardpack_error** error) {
+          return shardpack_batch_spans(get(), field.c_str(), spans.data(), spans.size(), error);
+        },
+        [&](shardpack_code) {
+          std::vector<Span<const std::byte>> views;
+          for (const shardpack_span& span : spans) {
+            views.emplace_back(static_cast<const std::byte*>(span.data),
+                               static_cast<std::size_t>(span.bytes));
+          }
+          return views;
+        });
+  }
+  // What became of each image of a decoded batch.
+  Returned<std::vector<shardpack_crop>> crops() const {
+    std::vector<shardpack_crop> all(slots());
+    return internal::Do(
+        [&](shardpack_error** error) {
+          return shardpack_batch_crops(get(), all.data(), all.size(), error);
+        },
+        [&](shardpack_code) { return std::move(all); });
+  }
+  // Why a slot has a substitute; empty if it has none.
+  Returned<std::string_view> why(std::size_t slot) const {
+    shardpack_text text = {};
+    return internal::Do(
+        [&](shardpack_error** error) {
+          return shardpack_batch_why(get(), slot, nullptr, &text, error);
+        },
+        [&](shardpack_code) { return View(text); });
+  }
+  // A DLManagedTensorVersioned* of SHARDPACK_PIXELS or SHARDPACK_LABELS, whose deleter the caller
+  // calls.
+  Returned<void*> dlpack(std::uint32_t what = SHARDPACK_PIXELS) const {
+    void* managed = nullptr;
+    return internal::Do(
+        [&](shardpack_error** error) {
+          return shardpack_batch_dlpack(get(), what, 1, &managed, error);
+        },
+        [&](shardpack_code) { return managed; });
+  }
+  // Of a GPU: what is enqueued on the stream from now on runs once the batch is there.
+  Returned<void> wait_on(void* stream) {
+    return internal::Do(
+        [&](shardpack_error** error) { return shardpack_batch_wait_on(get(), stream, error); });
+  }
+  // Gives the memory back, used until what runs on the stream by now is done.
+  Returned<void> release_on(void* stream) {
+    return internal::Do(
+        [&](shardpack_error** error) { return shardpack_batch_release_on(get(), stream, error); });
+  }
+
+ private:
+  internal::Shared<shardpack_batch, shardpack_batch_retain, shardpack_batch_release> handle_;
+  shardpack_batch_view view_ = {};
+};
+
+// ------------------------------------------------------------------------------------ datasets
+
+struct Location {
+  std::uint32_t shard;
+  std::uint64_t record;
+};
+
+class Dataset {
+ public:
+  Dataset() = default;
+#ifndef SHARDPACK_NO_EXCEPTIONS
+  explicit Dataset(const std::string& path) : Dataset(Open(path)) {}
+#endif
+  // The folder that pack made, or one shard of another program.
+  static Returned<Dataset> Open(const std::string& path) {
+    return Made([&](shardpack_dataset** made, shardpack_error** error) {
+      return shardpack_dataset_open(path.c_str(), made, error);
+    });
+  }
+  static Returned<Dataset> OpenShards(const std::vector<std::string>& paths) {
+    const std::vector<const char*> pointers = internal::Pointers(paths);
+    return Made([&](shardpack_dataset** made, shardpack_error** error) {
+      return shardpack_dataset_open_shards(pointers.data(), pointers.size(), made, error);
+    });
+  }
+  // One after the other, numbered anew.
+  static Returned<Dataset> Join(const std::vector<Dataset>& parts) {
+    std::vector<const shardpack_dataset*> pointers;
+    for (const Dataset& part : parts) pointers.push_back(part.get());
+    return Made([&](shardpack_dataset** made, shardpack_error** error) {
+      return shardpack_dataset_join(pointers.data(), pointers.size(), made, error);
+    });
+  }
+  Returned<Dataset> split(const std::string& name) const {
+    return Made([&](shardpack_dataset** made, shardpack_error** error) {
+      return shardpack_dataset_split(get(), name.c_str(), made, error);
+    });
+  }
+  shardpack_dataset* get() const { return handle_.get(); }
+
+  std::uint64_t samples() const { return info_.samples; }
+  std::uint64_t bytes() const { return info_.bytes; }
+  std::uint32_t shards() const { return info_.shards; }
+  std::array<std::uint8_t, 16> identity() const {
+    std::array<std::uint8_t, 16> copy;
+    for (std::size_t n = 0; n < copy.size(); ++n) copy[n] = info_.identity[n];
+    return copy;
+  }
+  std::string_view format() const { return View(info_.format); }
+  std::vector<std::string_view> classes() const { return Names(SHARDPACK_CLASS, info_.classes); }
+  std::vector<std::string_view> splits() const { return Names(SHARDPACK_SPLIT, info_.splits); }
+
+  Returned<shardpack_shard_info> shard(std::uint32_t n) const {
+    shardpack_shard_info info = {};
+    info.size = sizeof info;
+    return internal::Do(
+        [&](shardpack_error** error) { return shardpack_dataset_shard(get(), n, &info, error); },
+        [&](shardpack_code) { return info; });
+  }
+  Returned<std::vector<std::string_view>> fields(std::uint32_t shard) const {
+    std::array<shardpack_text, 256> names;
+    std::size_t count = 0;
+    return internal::Do(
+        [&](shardpack_error** error) {
+          return shardpack_dataset_fields(get(), shard, names.data(), names.size(), &count, error);
+        },
+        [&](shardpack_code) {
+          std::vector<std::string_view> views;
+          for (std::size_t n = 0; n < count; ++n) views.push_back(View(names[n]));
+          return views;
+        });
+  }
+  // A column of a shard, whose items have the size of T: column<std::int64_t>(0,
+  // SHARDPACK_COLUMN_LABEL). For text: char.
+  template <typename T>
+  Returned<Span<const T>> column(std::uint32_t shard, std::uint32_t which,
+                                 const std::string& field = "image") const {
+    shardpack_column view = {};
+    return internal::Do(
+        [&](shardpack_error** error) {
+          const shardpack_code code =
+              shardpack_dataset_column(get(), shard, which, field.c_str(), &view, error);
+          return code == SHARDPACK_OK && view.item_bytes != sizeof(T)
+                     ? static_cast<shardpack_code>(SHARDPACK_INVALID)
+                     : code;
+        },
+        [&](shardpack_code) {
+          return Span<const T>(static_cast<const T*>(view.data),
+                               static_cast<std::size_t>(view.count));
+        });
+  }
+  Returned<Span<const std::int64_t>> labels(std::uint32_t shard) const {
+    return column<std::int64_t>(shard, SHARDPACK_COLUMN_LABEL);
+  }
+  Returned<Location> locate(std::uint64_t id) const {
+    Location at = {};
+    return internal::Do(
+        [&](shardpack_error** error) {
+          return shardpack_dataset_locate(get(), id, &at.shard, &at.record, error);
+        },
+        [&](shardpack_code) { return at; });
+  }
+  Returned<std::string_view> key(std::uint64_t id) const {
+    shardpack_text text = {};
+    return internal::Do(
+        [&](shardpack_error** error) { return shardpack_dataset_key(get(), id, &text, error); },
+        [&](shardpack_code) { return View(text); });
+  }
+  Returned<std::uint64_t> find_key(std::string_view key) const {
+    std::uint64_t id = 0;
+    return internal::Do(
+        [&](shardpack_error** error) {
+          return shardpack_dataset_find_key(get(), key.data(), key.size(), &id, error);
+        },
+        [&](shardpack_code) { return id; });
+  }
+  // These samples, verified; without `fields`, all that they have.
+  Returned<Batch> read(const std::vector<std::uint64_t>& ids,
+                       const std::vector<std::string>& fields = {}) const {
+    const std::vector<const char*> names = internal::Pointers(fields);
+    shardpack_batch* batch = nullptr;
+    return internal::Do(
+        [&](shardpack_error** error) {
+          return shardpack_dataset_read(get(), ids.data(), ids.size(),
+                                        names.empty() ? nullptr : names.data(), names.size(),
+                                        &batch, error);
+        },
+        [&](shardpack_code) { return Batch(batch); });
+  }
+
+ private:
+  explicit Dataset(shardpack_dataset* taken) : handle_(taken) {
+    info_.size = sizeof info_;
+    shardpack_dataset_info_of(taken, &info_, nullptr);
+  }
+  template <typename Call>
+  static Returned<Dataset> Made(Call call) {
+    shardpack_dataset* made = nullptr;
+    return internal::Do([&](shardpack_error** error) { return call(&made, error); },
+                        [&](shardpack_code) { return Dataset(made); });
+  }
+  std::vector<std::string_view> Names(std::uint32_t what, std::uint32_t count) const {
+    std::vector<std::string_view> names;
+    for (std::uint32_t n = 0; n < count; ++n) {
+      shardpack_text name = {"", 0};
+      shardpack_dataset_name(get(), what, n, &name, nullptr);
+      names.push_back(View(name));
+    }
+    return names;
+  }
+
+  internal::Shared<shardpack_dataset, shardpack_dataset_retain, shardpack_dataset_release> handle_;
+  shardpack_dataset_info info_ = {};
+};
+
+// -------------------------------------------------------------------------------------- orders
+
+enum class Mode : std::uint32_t {
+  kShuffle = SHARDPACK_SHUFFLE,
+  kSequential = SHARDPACK_SEQUENTIAL,
+  kBlockShuffle = SHARDPACK_BLOCK_SHUFFLE
+};
+enum class Tail : std::uint32_t { kDrop = SHARDPACK_TAIL_DROP, kPad = SHARDPACK_TAIL_PAD };
+
+// As shardpack_order_options.
+struct OrderOptions {
+  std::uint32_t global_batch = 1;
+  std::uint64_t seed = 0;
+  Mode mode = Mode::kShuffle;
+  Tail tail = Tail::kDrop;
+  std::uint32_t block_samples = 0, window_blocks = 0;
+  std::uint64_t epoch_samples = 0;
+  std::vector<std::uint64_t> subset = {};  // empty: all
+  std::vector<shardpack_mixture_part> mixture = {};
+
+  SHARDPACK_SETTER(std::uint32_t, global_batch)
+  SHARDPACK_SETTER(std::uint64_t, seed)
+  SHARDPACK_SETTER(Mode, mode)
+  SHARDPACK_SETTER(Tail, tail)
+  SHARDPACK_SETTER(std::uint32_t, block_samples)
+  SHARDPACK_SETTER(std::uint32_t, window_blocks)
+  SHARDPACK_SETTER(std::uint64_t, epoch_samples)
+  SHARDPACK_SETTER(std::vector<std::uint64_t>, subset)
+  SHARDPACK_SETTER(std::vector<shardpack_mixture_part>, mixture)
+};
+
+class Order {
+ public:
+  Order() = default;
+#ifndef SHARDPACK_NO_EXCEPTIONS
+  explicit Order(const Dataset& dataset, const OrderOptions& options = {})
+      : Order(Make(dataset.samples(), options)) {}
+#endif
+  static Returned<Order> Make(std::uint64_t samples, const OrderOptions& from) {
+    shardpack_order_options options = {};
+    options.size = sizeof options;
+    options.seed = from.seed;
+    options.global_batch = from.global_batch;
+    options.mode = static_cast<std::uint32_t>(from.mode);
+    options.tail = static_cast<std::uint32_t>(from.tail);
+    options.block_samples = from.block_samples;
+    options.window_blocks = from.window_blocks;
+    options.epoch_samples = from.epoch_samples;
+    options.subset = from.subset.empty() ? nullptr : from.subset.data();
+    options.subset_count = from.subset.size();
+    options.mixture = from.mixture.empty() ? nullptr : from.mixture.data();
+    options.mixture_count = from.mixture.size();
+    shardpack_order* made = nullptr;
+    return internal::Do(
+        [&](shardpack_error** error) {
+          return shardpack_order_make(samples, &options, &made, error);
+        },
+        [&](shardpack_code) { return Order(made); });
+  }
+  shardpack_order* get() const { return handle_.get(); }
+
+  std::uint64_t steps() const { return shardpack_order_steps(get()); }
+  std::uint64_t samples() const { return shardpack_order_samples(get()); }
+  std::string_view explain() const { return shardpack_order_explain(get()); }
+  Returned<std::vector<std::uint64_t>> ids(std::uint64_t epoch, std::uint64_t step,
+                                           std::uint32_t first_slot, std::size_t count) const {
+    std::vector<std::uint64_t> all(count);
+    return internal::Do(
+        [&](shardpack_error** error) {
+          return shardpack_order_ids(get(), epoch, step, first_slot, all.data(), count, error);
+        },
+        [&](shardpack_code) { return std::move(all); });
+  }
+
+ private:
+  explicit Order(shardpack_order* taken) : handle_(taken) {}
+
+  internal::Shared<shardpack_order, shardpack_order_retain, shardpack_order_release> handle_;
+};
+
+// ------------------------------------------------------------------------------------- devices
+
+class Device {
+ public:
+  Device() = default;
+#ifndef SHARDPACK_NO_EXCEPTIONS
+  explicit Device(const std::string& name) : Device(Open(name)) {}
+#endif
+  // "cuda:3", "3", "cpu", "auto".
+  static Returned<Device> Open(const std::string& name) {
+    shardpack_device* made = nullptr;
+    return internal::Do(
+        [&](shardpack_error** error) { return shardpack_device_open(name.c_str(), &made, error); },
+        [&](shardpack_code) { return Device(made); });
+  }
+  shardpack_device* get() const { return handle_.get(); }
+
+  Returned<shardpack_device_info> info() const {
+    shardpack_device_info info = {};
+    info.size = sizeof info;
+    return internal::Do(
+        [&](shardpack_error** error) { return shardpack_device_info_of(get(), &info, error); },
+        [&](shardpack_code) { return info; });
+  }
+
+ private:
+  explicit Device(shardpack_device* taken) : handle_(taken) {}
+
+  internal::Shared<shardpack_device, shardpack_device_retain, shardpack_device_release> handle_;
+};
+
+// Of Loader::to_device, as shardpack_device_options.
+struct DeviceOptions {
+  std::uint32_t prefetch_batches = 0;
+  // Resize, normalise and cast on the device, by what follows.
+  bool preprocess = false;
+  Type type = Type::kU8;
+  Layout layout = Layout::kNhwc;
+  std::uint32_t width = 0, height = 0;
+  Filter filter = Filter::kBilinear;
+  std::array<float, 3> mean = {0, 0, 0}, std = {1, 1, 1};
+  bool no_labels = false;
+  Decode decode = {};  // for a loader that does not decode
+  std::uint64_t raw_bytes = 0;
+  std::chrono::milliseconds patience{0};
+
+  SHARDPACK_SETTER(std::uint32_t, prefetch_batches)
+  SHARDPACK_SETTER(bool, preprocess)
+  SHARDPACK_SETTER(Type, type)
+  SHARDPACK_SETTER(Layout, layout)
+  SHARDPACK_SETTER(std::uint32_t, width)
+  SHARDPACK_SETTER(std::uint32_t, height)
+  SHARDPACK_SETTER(Filter, filter)
+  using Numbers = std::array<float, 3>;
+  SHARDPACK_SETTER(Numbers, mean)
+  SHARDPACK_SETTER(Numbers, std)
+  SHARDPACK_SETTER(bool, no_labels)
+  SHARDPACK_SETTER(Decode, decode)
+  SHARDPACK_SETTER(std::uint64_t, raw_bytes)
+  SHARDPACK_SETTER(std::chrono::milliseconds, patience)
+};
+
+// Of Loader::Resident, as shardpack_resident_options.
+struct ResidentOptions {
+  std::uint32_t width = 0, height = 0;
+  Decode crop = {};  // without a width: whole images
+  Type type = Type::kF16;
+  Layout layout = Layout::kNchw;
+  std::array<float, 3> mean = {0, 0, 0}, std = {1, 1, 1};
+  std::uint32_t channels = 0;
+  Filter filter = Filter::kBilinear;
+  std::uint64_t augment_seed = 0, epochs = 0;
+  std::uint32_t rank = 0, world_size = 1;
+  std::string cursor = {};
+  std::int32_t threads = 0;
+  std::uint32_t buffers = 0;
+  double share_of_memory = 0;
+
+  SHARDPACK_SETTER(std::uint32_t, width)
+  SHARDPACK_SETTER(std::uint32_t, height)
+  SHARDPACK_SETTER(Decode, crop)
+  SHARDPACK_SETTER(Type, type)
+  SHARDPACK_SETTER(Layout, layout)
+  using Numbers = std::array<float, 3>;
+  SHARDPACK_SETTER(Numbers, mean)
+  SHARDPACK_SETTER(Numbers, std)
+  SHARDPACK_SETTER(std::uint32_t, channels)
+  SHARDPACK_SETTER(Filter, filter)
+  SHARDPACK_SETTER(std::uint64_t, augment_seed)
+  SHARDPACK_SETTER(std::uint64_t, epochs)
+  SHARDPACK_SETTER(std::uint32_t, rank)
+  SHARDPACK_SETTER(std::uint32_t, world_size)
+  SHARDPACK_SETTER(std::string, cursor)
+  SHARDPACK_SETTER(std::int32_t, threads)
+  SHARDPACK_SETTER(std::uint32_t, buffers)
+  SHARDPACK_SETTER(double, share_of_memory)
+};
+
+// ------------------------------------------------------------------------------------- loaders
+
+enum class BadSamples : std::uint32_t {
+  kFail = SHARDPACK_BAD_FAIL,
+  kSubstitute = SHARDPACK_BAD_SUBSTITUTE
+};
+
+// As shardpack_loader_options.
+struct LoaderOptions {
+  Decode decode = {};
+  std::uint32_t rank = 0, world_size = 1;
+  std::string cursor = {};               // empty: from the beginning
+  std::vector<std::string> fields = {};  // empty: "image"
+  std::uint64_t epochs = 0;
+  std::uint64_t augment_seed = 0;
+  BadSamples bad_samples = BadSamples::kFail;
+  std::uint64_t max_bad_samples = 0;
+  std::uint64_t memory_bytes = 0;
+  std::int32_t threads = 0, io_threads = 0;
+  std::uint32_t prefetch_batches = 0;
+  bool no_verify = false, map_shards = false;
+  Device device = {};
+
+  SHARDPACK_SETTER(Decode, decode)
+  SHARDPACK_SETTER(std::uint32_t, rank)
+  SHARDPACK_SETTER(std::uint32_t, world_size)
+  SHARDPACK_SETTER(std::string, cursor)
+  SHARDPACK_SETTER(std::vector<std::string>, fields)
+  SHARDPACK_SETTER(std::uint64_t, epochs)
+  SHARDPACK_SETTER(std::uint64_t, augment_seed)
+  SHARDPACK_SETTER(BadSamples, bad_samples)
+  SHARDPACK_SETTER(std::uint64_t, max_bad_samples)
+  SHARDPACK_SETTER(std::uint64_t, memory_bytes)
+  SHARDPACK_SETTER(std::int32_t, threads)
+  SHARDPACK_SETTER(std::int32_t, io_threads)
+  SHARDPACK_SETTER(std::uint32_t, prefetch_batches)
+  SHARDPACK_SETTER(bool, no_verify)
+  SHARDPACK_SETTER(bool, map_shards)
+  SHARDPACK_SETTER(Device, device)
+};
+
+struct Position {
+  std::uint64_t epoch, step;
+};
+
+// What a wait for a batch came to: kOk with the batch, kEnd of the epoch, or kWait: ask again.
+struct Polled {
+  Code code = Code::kWait;
+  Batch batch = {};
+};
+
+class Loader {
+ public:
+  class Epoch;
+
+  Loader() = default;
+#ifndef SHARDPACK_NO_EXCEPTIONS
+  Loader(const Dataset& dataset, const Order& order, const LoaderOptions& options = {})
+      : Loader(Open(dataset, order, options)) {}
+  Loader(const Dataset& dataset, const OrderOptions& order, const LoaderOptions& options = {})
+      : Loader(Open(dataset, Order(dataset, order), options)) {}
+#endif
+  static Returned<Loader> Open(const Dataset& dataset, const Order& order,
+                               const LoaderOptions& from) {
+    const shardpack_decode decode = internal::Plain(from.decode);
+    const std::vector<const char*> fields = internal::Pointers(from.fields);
+    shardpack_loader_options options = {};
+    options.size = sizeof options;
+    options.rank = from.rank;
+    options.world_size = from.world_size;
+    options.cursor = from.cursor.empty() ? nullptr : from.cursor.c_str();
+    options.fields = fields.empty() ? nullptr : fields.data();
+    options.field_count = fields.size();
+    options.decode = from.decode.width == 0 ? nullptr : &decode;
+    options.augment_seed = from.augment_seed;
+    options.epochs = from.epochs;
+    options.memory_bytes = from.memory_bytes;
+    options.max_bad_samples = from.max_bad_samples;
+    options.bad_samples = static_cast<std::uint32_t>(from.bad_samples);
+    options.threads = from.threads;
+    options.io_threads = from.io_threads;
+    options.prefetch_batches = from.prefetch_batches;
+    options.no_verify = from.no_verify ? 1 : 0;
+    options.map_shards = from.map_shards ? 1 : 0;
+    options.device = from.device.get();
+    return Made([&](shardpack_loader** made, shardpack_error** error) {
+      return shardpack_loader_open(dataset.get(), order.get(), &options, made, error);
+    });
+  }
+  // A dataset that stays on the device. Opened in the background: the first batch, or opened(),
+  // says whether it could be.
+  static Returned<Loader> Resident(const Dataset& dataset, const Order& order, const Device& device,
+                                   const ResidentOptions& from) {
+    const shardpack_decode crop = internal::Plain(from.crop);
+    shardpack_resident_options options = {};
+    options.size = sizeof options;
+    options.width = from.width;
+    options.height = from.height;
+    options.channels = from.channels;
+    options.filter = static_cast<std::uint32_t>(from.filter);
+    options.crop = from.crop.width == 0 ? nullptr : &crop;
+    options.type = static_cast<std::uint32_t>(from.type);
+    options.layout = static_cast<std::uint32_t>(from.layout);
+    for (std::size_t n = 0; n < from.mean.size(); ++n) {
+      options.mean[n] = from.mean[n];
+      options.std[n] = from.std[n];
+    }
+    options.augment_seed = from.augment_seed;
+    options.epochs = from.epochs;
+    options.rank = from.rank;
+    options.world_size = from.world_size;
+    options.cursor = from.cursor.empty() ? nullptr : from.cursor.c_str();
+    options.threads = from.threads;
+    options.buffers = from.buffers;
+    options.share_of_memory = from.share_of_memory;
+    return Made([&](shardpack_loader** made, shardpack_error** error) {
+      return shardpack_resident_open(dataset.get(), order.get(), device.get(), &options, made,
+                                     error);
+    });
+  }
+  // A loader of the batches of this one, which it takes over, copied to the device ahead. Opened in
+  // the background.
+  Returned<Loader> to_device(const Device& device, const DeviceOptions& from = {}) {
+    const shardpack_decode decode = internal::Plain(from.decode);
+    shardpack_device_options options = {};
+    options.size = sizeof options;
+    options.prefetch_batches = from.prefetch_batches;
+    options.preprocess = from.preprocess ? 1 : 0;
+    options.type = static_cast<std::uint32_t>(from.type);
+    options.layout = static_cast<std::uint32_t>(from.layout);
+    options.width = from.width;
+    options.height = from.height;
+    options.filter = static_cast<std::uint32_t>(from.filter);
+    options.no_labels = from.no_labels ? 1 : 0;
+    for (std::size_t n = 0; n < from.mean.size(); ++n) {
+      options.mean[n] = from.mean[n];
+      options.std[n] = from.std[n];
+    }
+    options.decode = from.decode.width == 0 ? nullptr : &decode;
+    options.raw_bytes = from.raw_bytes;
+    options.patience_ms = static_cast<std::uint64_t>(from.patience.count());
+    return Made([&](shardpack_loader** made, shardpack_error** error) {
+      return shardpack_loader_to_device(get(), device.get(), &options, made, error);
+    });
+  }
+  shardpack_loader* get() const { return handle_.get(); }
+
+  // The next batch; nullopt at the end of the epoch, after which the next one begins.
+  Returned<std::optional<Batch>> next() {
+    shardpack_batch* batch = nullptr;
+    return internal::Do(
+        [&](shardpack_error** error) { return shardpack_loader_next(get(), -1, &batch, error); },
+        [&](shardpack_code code) {
+          return code == SHARDPACK_OK ? std::optional<Batch>(Batch(batch)) : std::nullopt;
+        });
+  }
+  // The same, for so long at most. Nothing is lost by a wait that was too short.
+  Returned<Polled> poll(std::chrono::milliseconds wait) {
+    shardpack_batch* batch = nullptr;
+    return internal::Do(
+        [&](shardpack_error** error) {
+          return shardpack_loader_next(get(), internal::Milliseconds(wait), &batch, error);
+        },
+        [&](shardpack_code code) {
+          return Polled{static_cast<Code>(code), code == SHARDPACK_OK ? Batch(batch) : Batch()};
+        });
+  }
+  // The rest of the epoch: for (const auto& batch : loader.epoch()) ...
+  Epoch epoch();
+
+  // To memory of the caller on the device. The batch has ids, labels and states; nullopt: the end
+  // of the epoch.
+  Returned<std::optional<Batch>> next_into(const shardpack_target& target, void* stream) {
+    shardpack_batch* batch = nullptr;
+    return internal::Do(
+        [&](shardpack_error** error) {
+          return shardpack_loader_next_into(get(), -1, &target, stream, &batch, error);
+        },
+        [&](shardpack_code code) {
+          return code == SHARDPACK_OK ? std::optional<Batch>(Batch(batch)) : std::nullopt;
+        });
+  }
+  // Waits for the background; false if that takes longer.
+  Returned<bool> opened(std::chrono::milliseconds wait) {
+    return internal::Do(
+        [&](shardpack_error** error) {
+          return shardpack_loader_opened(get(), internal::Milliseconds(wait), error);
+        },
+        [](shardpack_code code) { return code == SHARDPACK_OK; });
+  }
+  Returned<void> seek(std::uint64_t epoch, std::uint64_t step) {
+    return internal::Do(
+        [&](shardpack_error** error) { return shardpack_loader_seek(get(), epoch, step, error); });
+  }
+  // For a checkpoint: LoaderOptions::cursor goes on there.
+  Returned<std::string> cursor() const {
+    return internal::Text([&](char** text, shardpack_error** error) {
+      return shardpack_loader_cursor(get(), text, error);
+    });
+  }
+  Returned<Position> position() const {
+    Position at = {};
+    return internal::Do(
+        [&](shardpack_error** error) {
+          return shardpack_loader_position(get(), &at.epoch, &at.step, error);
+        },
+        [&](shardpack_code) { return at; });
+  }
+  Returned<std::string> stats_json() const {
+    return internal::Text([&](char** text, shardpack_error** error) {
+      return shardpack_loader_stats_json(get(), text, error);
+    });
+  }
+  // For people; the first line names the bottleneck.
+  Returned<std::string> explain() const {
+    return internal::Text([&](char** text, shardpack_error** error) {
+      return shardpack_loader_explain(get(), text, error);
+    });
+  }
+  Returned<std::string> take_bad_samples_json() {
+    return internal::Text([&](char** text, shardpack_error** error) {
+      return shardpack_loader_take_bad_samples_json(get(), text, error);
+    });
+  }
+  // From any thread: a waiting next() ends with Code::kCancelled.
+  void stop() { shardpack_loader_stop(get()); }
+
+ private:
+  explicit Loader(shardpack_loader* taken) : handle_(taken) {}
+  template <typename Call>
+  static Returned<Loader> Made(Call call) {
+    shardpack_loader* made = nullptr;
+    return internal::Do([&](shardpack_error** error) { return call(&made, error); },
+                        [&](shardpack_code) { return Loader(made); });
+  }
+
+  internal::Owned<shardpack_loader, shardpack_loader_release> handle_;
+};
+
+// A range to be walked through once. A batch is given back before the next one is fetched.
+class Loader::Epoch {
+ public:
+  struct End {};
+  class Iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = Returned<Batch>;
+    using difference_type = std::ptrdiff_t;
+    using pointer = value_type*;
+    using reference = value_type&;
+
+    explicit Iterator(Epoch* epoch) : epoch_(epoch) {}
+    reference operator*() const { return *epoch_->item_; }
+    pointer operator->() const { return &*epoch_->item_; }
+    Iterator& operator++() {
+      epoch_->Advance();
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    bool at_end() const { return !epoch_->item_.has_value(); }
+    friend bool operator==(const Iterator& at, End) { return at.at_end(); }
+    friend bool operator!=(const Iterator& at, End end) { return !(at == end); }
+
+   private:
+    Epoch* epoch_;
+  };
+
+  explicit Epoch(Loader& loader) : loader_(&loader) {}
+  Iterator begin() {
+    Advance();
+    return Iterator(this);
+  }
+  End end() const { return {}; }
+
+ private:
+  void Advance() {
+    item_.reset();
+#ifdef SHARDPACK_NO_EXCEPTIONS
+    if (failed_) return;  // the error was the last item
+    Result<std::optional<Batch>> next = loader_->next();
+    failed_ = !next.ok();
+    if (failed_) {
+      item_.emplace(next.error());
+    } else if (next->has_value()) {
+      item_.emplace(std::move(**next));
+    }
+#else
+    item_ = loader_->next();
+#endif
+  }
+
+  Loader* loader_;
+  std::optional<Returned<Batch>> item_;
+#ifdef SHARDPACK_NO_EXCEPTIONS
+  bool failed_ = false;
+#endif
+};
+
+inline Loader::Epoch Loader::epoch() { return Epoch(*this); }
+
+// ---------------------------------------------------------------------------------------- jobs
+
+// A command of `pack` in a child process: Job({"validate", "shards", "--level=deep"}).
+class Job {
+ public:
+  Job() = default;
+#ifndef SHARDPACK_NO_EXCEPTIONS
+  explicit Job(const std::vector<std::string>& arguments, const std::string& folder = "")
+      : Job(Start(arguments, folder)) {}
+#endif
+  // `folder`: the command's working folder; empty: this process's.
+  static Returned<Job> Start(const std::vector<std::string>& arguments,
+                             const std::string& folder = "") {
+    const std::vector<const char*> words = internal::Pointers(arguments);
+    shardpack_job_options options = {};
+    options.size = sizeof options;
+    options.folder = folder.empty() ? nullptr : folder.c_str();
+    shardpack_job* made = nullptr;
+    return internal::Do(
+        [&](shardpack_error** error) {
+          return shardpack_job_start(words.data(), words.size(), &options, &made, error);
+        },
+        [&](shardpack_code) { return Job(made); });
+  }
+  shardpack_job* get() const { return handle_.get(); }
+
+  // Whether it has ended. Returns when there is progress, at the latest after `wait`.
+  Returned<bool> poll(std::chrono::milliseconds wait, shardpack_job_progress* progress = nullptr) {
+    if (progress != nullptr) progress->size = sizeof *progress;
+    return internal::Do(
+        [&](shardpack_error** error) {
+          return shardpack_job_poll(get(), internal::Milliseconds(wait), progress, error);
+        },
+        [](shardpack_code code) { return code == SHARDPACK_OK; });
+  }
+  // Waits for its end, and gives its exit code: that of `pack`, 0 for done.
+  Returned<int> wait() {
+    return internal::Do(
+        [&](shardpack_error** error) {
+          shardpack_code code = SHARDPACK_WAIT;
+          while (code == SHARDPACK_WAIT) code = shardpack_job_poll(get(), -1, nullptr, error);
+          return code;
+        },
+        [&](shardpack_code) { return static_cast<int>(shardpack_job_exit_code(get())); });
+  }
+  // As Ctrl-C. From any thread.
+  void cancel() { shardpack_job_cancel(get()); }
+  // Of a job that has ended: exit code, report and messages.
+  Returned<std::string> result_json() const {
+    return internal::Text([&](char** text, shardpack_error** error) {
+      return shardpack_job_result_json(get(), text, error);
+    });
+  }
+
+ private:
+  explicit Job(shardpack_job* taken) : handle_(taken) {}
+
+  internal::Owned<shardpack_job, shardpack_job_release> handle_;
+};
+
+inline std::string_view version() { return shardpack_version(); }
+inline std::string_view build_json() { return shardpack_build_json(); }
+
+#undef SHARDPACK_SETTER
+
+}  // inline namespace
+}  // namespace shardpack_api
+
+#if __cplusplus >= 202002L && __has_include(<span>) && __has_include(<ranges>)
+#include <ranges>
+template <typename T>
+inline constexpr bool std::ranges::enable_borrowed_range<shardpack_api::Span<T>> = true;
+template <typename T>
+inline constexpr bool std::ranges::enable_view<shardpack_api::Span<T>> = true;
+#endif
+
+#endif  // SHARDPACK_HPP_

@@ -1,0 +1,79 @@
+// Structs of the C interface that may be shorter or longer than those of this library: their first
+// member is `size_t size`, the bytes that the caller knows.
+//
+//   ASSIGN_OR_RETURN(const shardpack_order_options options, Known(given, "order options"));
+//   RETURN_IF_ERROR(Fill(view, "batch view", [&](shardpack_batch_view& all) { ... }));
+//
+// Thread-safety: pure functions.
+// Errors: InvalidArgument for a size of 0, a null result, and options beyond what is known that are
+// not zero: they ask for what this version cannot do.
+#ifndef SHARDPACK_API_STRUCTS_H_
+#define SHARDPACK_API_STRUCTS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "api/errors.h"
+#include "api/shardpack.h"
+
+namespace shardpack::api {
+
+absl::Status BadStructSize(const char* what);
+absl::Status UnknownMembers(const char* what, size_t known);
+
+// A copy of the options with zeros for members that the caller does not know; all zeros for null.
+template <typename T>
+absl::StatusOr<T> Known(const T* given, const char* what) {
+  static_assert(std::is_trivially_copyable_v<T> && offsetof(T, size) == 0);
+  T known;
+  std::memset(&known, 0, sizeof(known));
+  known.size = sizeof(known);
+  if (given == nullptr) return known;
+  size_t size = 0;
+  std::memcpy(&size, given, sizeof(size));
+  if (size < sizeof(size)) return BadStructSize(what);
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(given);
+  if (std::any_of(bytes + std::min(size, sizeof(T)), bytes + size,
+                  [](unsigned char byte) { return byte != 0; })) {
+    return UnknownMembers(what, sizeof(T));
+  }
+  std::memcpy(&known, given, std::min(size, sizeof(T)));
+  known.size = sizeof(known);
+  return known;
+}
+
+// Calls `fill` with a zeroed struct and copies as much of it as the caller knows; `size` stays.
+template <typename T, typename FillAll>
+absl::Status Fill(T* result, const char* what, const FillAll& fill) {
+  static_assert(std::is_trivially_copyable_v<T> && offsetof(T, size) == 0);
+  if (auto given = NotNull(result, what); !given.ok()) return given;
+  size_t size = 0;
+  std::memcpy(&size, result, sizeof(size));
+  if (size < sizeof(size)) return BadStructSize(what);
+  T all;
+  std::memset(&all, 0, sizeof(all));
+  fill(all);
+  all.size = size;
+  std::memset(reinterpret_cast<unsigned char*>(result), 0, size);
+  std::memcpy(result, &all, std::min(size, sizeof(T)));
+  return absl::OkStatus();
+}
+
+inline shardpack_text TextOf(std::string_view text) {
+  return {text.data() == nullptr ? "" : text.data(), text.size()};
+}
+// A terminated copy for shardpack_text_free. Throws bad_alloc.
+char* CopyOf(std::string_view text);
+// Gives out such a copy: the end of functions with a `char**` result.
+absl::Status GiveText(std::string_view text, char** into);
+
+}  // namespace shardpack::api
+
+#endif  // SHARDPACK_API_STRUCTS_H_

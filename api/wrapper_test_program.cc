@@ -1,0 +1,257 @@
+// Uses every class of the wrapper. Exits with the line of the first expectation that fails.
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "shardpack.hpp"
+
+#define EXPECT(condition)                                                  \
+  do {                                                                     \
+    if (condition) break;                                                  \
+    std::fprintf(stderr, "line %d: not true: %s\n", __LINE__, #condition); \
+    std::exit(1);                                                          \
+  } while (false)
+
+namespace {
+
+namespace sp = shardpack_api;
+
+constexpr std::uint32_t kBatch = 8;
+
+#ifdef SHARDPACK_NO_EXCEPTIONS
+
+template <typename T>
+T Get(sp::Result<T> result) {
+  if (!result.ok()) std::fprintf(stderr, "%s\n", result.error().what());
+  EXPECT(result.ok());
+  return *std::move(result);
+}
+#define DO(call) EXPECT((call).ok())
+
+template <typename Call>
+sp::Error ErrorOf(Call call) {
+  auto result = call();
+  EXPECT(!result.ok() && !result);
+  return result.error();
+}
+
+const sp::Batch& BatchOf(const sp::Result<sp::Batch>& item) {
+  EXPECT(item.ok());
+  return *item;
+}
+
+#else
+
+template <typename T>
+T Get(T value) {
+  return value;
+}
+#define DO(call) call
+
+template <typename Call>
+sp::Error ErrorOf(Call call) {
+  try {
+    call();
+  } catch (const sp::Error& error) {
+    return error;
+  }
+  EXPECT(false);
+  std::abort();
+}
+
+const sp::Batch& BatchOf(const sp::Batch& item) { return item; }
+
+// The constructors throw.
+void TestConstructors(const std::string& path) {
+  const sp::Dataset data((std::filesystem::path(path)));
+  sp::Loader loader(data, sp::OrderOptions().set_global_batch(kBatch).set_seed(7),
+                    sp::LoaderOptions().set_epochs(1));
+  EXPECT(loader.next()->slots() == kBatch);
+  const sp::Device cpu("cpu");
+  sp::Job job({"info", path});
+  EXPECT(job.wait() == 0);
+  try {
+    sp::Dataset("/no/such/dataset");
+    EXPECT(false);
+  } catch (const std::exception& error) {
+    EXPECT(std::string(error.what()).find("/no/such/dataset") != std::string::npos);
+  }
+}
+
+#endif
+
+void TestErrors(const sp::Dataset& data) {
+  const sp::Error absent = ErrorOf([] { return sp::Dataset::Open("/no/such/dataset"); });
+  EXPECT(absent.code() == sp::Code::kNotFound);
+  const sp::Error far = ErrorOf([&] { return data.key(data.samples()); });
+  EXPECT(far.code() == sp::Code::kOutOfRange);
+  const sp::Error copy = far;
+  EXPECT(copy.what() == std::string(far.what()));
+  EXPECT(copy.record() == far.record() && copy.key() == far.key());
+  const sp::Dataset empty;
+  EXPECT(empty.samples() == 0 && empty.classes().empty());
+  EXPECT(ErrorOf([&] { return empty.key(0); }).code() == sp::Code::kInvalid);
+  const sp::Error size = ErrorOf([&] { return data.column<char>(0, SHARDPACK_COLUMN_LABEL); });
+  EXPECT(size.code() == sp::Code::kInvalid && size.what() == std::string("INVALID"));
+}
+
+void TestDataset(const sp::Dataset& data) {
+  EXPECT(data.samples() == 59);
+  EXPECT(data.shards() == 1);
+  EXPECT(data.format() == "webdataset");
+  EXPECT(data.splits() == std::vector<std::string_view>{"train"});
+  const sp::Dataset train = Get(data.split("train"));
+  EXPECT(train.samples() == data.samples());
+  EXPECT(sp::View(Get(data.shard(0)).split) == "train");
+  EXPECT(Get(data.labels(0)).size() == 59);
+  EXPECT(Get(data.fields(0)) == std::vector<std::string_view>{"image"});
+  const std::string key(Get(data.key(5)));
+  EXPECT(Get(data.find_key(key)) == 5);
+  EXPECT(Get(data.locate(5)).record == 5);
+  const sp::Dataset twice = Get(sp::Dataset::Join({data, train}));
+  EXPECT(twice.samples() == 2 * data.samples());
+  const sp::Batch batch = Get(data.read({5, 6, 5}));
+  EXPECT(batch.slots() == 3 && batch.ids()[2] == 5);
+  const std::vector<sp::Span<const std::byte>> bytes = Get(batch.bytes());
+  EXPECT(bytes[0].size() == Get(data.column<std::uint64_t>(0, SHARDPACK_COLUMN_BYTES))[5]);
+  EXPECT(batch.pixels().empty());
+  sp::Batch copy = batch;
+  sp::Batch moved = std::move(copy);
+  copy = moved;
+  EXPECT(copy.get() == moved.get() && copy.labels().data() == batch.labels().data());
+}
+
+void TestLoader(const sp::Dataset& data) {
+  const sp::OrderOptions spec =
+      sp::OrderOptions().set_global_batch(kBatch).set_seed(7).set_tail(sp::Tail::kPad);
+  const sp::Order order = Get(sp::Order::Make(data.samples(), spec));
+  EXPECT(order.steps() == 8 && order.samples() == 59);
+  const sp::LoaderOptions options =
+      sp::LoaderOptions()
+          .set_decode(sp::Decode().set_width(16).set_height(12).set_type(sp::Type::kF32))
+          .set_bad_samples(sp::BadSamples::kSubstitute)
+          .set_epochs(2);
+  sp::Loader loader = Get(sp::Loader::Open(data, order, options));
+  std::set<std::uint64_t> seen;
+  std::uint64_t steps = 0;
+  for (const auto& item : loader.epoch()) {
+    const sp::Batch& batch = BatchOf(item);
+    EXPECT(batch.step() == steps++);
+    EXPECT(batch.pixels<float>().size() == kBatch * 16 * 12 * 3);
+    EXPECT(batch.slots() == kBatch && Get(batch.crops()).size() == kBatch);
+    const std::vector<std::uint64_t> ids = Get(order.ids(0, batch.step(), 0, kBatch));
+    for (std::size_t slot = 0; slot < batch.slots(); ++slot) {
+      if (batch.state(slot) == sp::State::kPadding) continue;
+      EXPECT(batch.state(slot) == sp::State::kSubstituted || batch.ids()[slot] == ids[slot]);
+      EXPECT((batch.state(slot) == sp::State::kSubstituted) == !Get(batch.why(slot)).empty());
+      seen.insert(ids[slot]);
+    }
+  }
+  EXPECT(steps == 8 && seen.size() == 59);
+  EXPECT(Get(loader.position()).epoch == 1);
+  EXPECT(!Get(loader.explain()).empty() && Get(loader.stats_json())[0] == '{');
+  EXPECT(Get(loader.take_bad_samples_json())[0] == '[');
+
+  sp::Loader resumed =
+      Get(sp::Loader::Open(data, order, sp::LoaderOptions().set_cursor(Get(loader.cursor()))));
+  sp::Polled polled;
+  while (polled.code == sp::Code::kWait) polled = Get(resumed.poll(std::chrono::milliseconds(5)));
+  EXPECT(polled.code == sp::Code::kOk && polled.batch.epoch() == 1);
+  DO(resumed.seek(3, 2));
+  const std::optional<sp::Batch> third = Get(resumed.next());
+  EXPECT(third.has_value() && third->epoch() == 3 && third->step() == 2);
+  resumed.stop();
+  EXPECT(ErrorOf([&] { return resumed.next(); }).code() == sp::Code::kCancelled);
+  int errors = 0;
+#ifdef SHARDPACK_NO_EXCEPTIONS
+  for (const auto& item : resumed.epoch()) errors += item.ok() ? 0 : 1;
+#else
+  errors += ErrorOf([&] { resumed.epoch().begin(); }).code() == sp::Code::kCancelled ? 1 : 0;
+#endif
+  EXPECT(errors == 1);
+  const sp::Loader assigned = std::exchange(resumed, sp::Loader());
+  EXPECT(resumed.get() == nullptr);
+}
+
+#if __cplusplus >= 202002L
+void TestAggregates(const sp::Dataset& data) {
+  const sp::Order order = Get(sp::Order::Make(data.samples(), {.global_batch = 4, .seed = 3}));
+  sp::Loader loader =
+      Get(sp::Loader::Open(data, order,
+                           {.decode = {.width = 16, .height = 16, .flip_probability = 0.5},
+                            .bad_samples = sp::BadSamples::kSubstitute}));
+  const std::optional<sp::Batch> batch = Get(loader.next());
+  const std::span<const std::uint64_t> ids = batch->ids();
+  EXPECT(ids.size() == 4);
+  const std::span<std::byte> pixels = batch->pixels();
+  EXPECT(pixels.size() == 4 * 16 * 16 * 3);
+  static_assert(std::ranges::borrowed_range<sp::Span<int>>);
+}
+#endif
+
+void TestDevice(const sp::Dataset& data) {
+  const sp::Device cpu = Get(sp::Device::Open("cpu"));
+  EXPECT(Get(cpu.info()).number == -1);
+  EXPECT(ErrorOf([] { return sp::Device::Open("toaster"); }).code() == sp::Code::kInvalid);
+  const sp::Order order =
+      Get(sp::Order::Make(data.samples(), sp::OrderOptions().set_global_batch(kBatch)));
+  sp::Loader host = Get(sp::Loader::Open(data, order,
+                                         sp::LoaderOptions()
+                                             .set_decode(sp::Decode().set_width(16).set_height(16))
+                                             .set_bad_samples(sp::BadSamples::kSubstitute)
+                                             .set_device(cpu)));
+  sp::Loader loader =
+      Get(host.to_device(cpu, sp::DeviceOptions().set_preprocess(true).set_type(sp::Type::kF16)));
+  std::optional<sp::Batch> batch = Get(loader.next());
+  DO(batch->wait_on(nullptr));
+  EXPECT(batch->pixels<std::uint16_t>().size() == kBatch * 16 * 16 * 3);
+  DO(batch->release_on(nullptr));
+  EXPECT(ErrorOf([&] { return batch->dlpack(); }).code() == sp::Code::kState);
+  EXPECT(ErrorOf([&] { return host.next(); }).code() == sp::Code::kState);
+}
+
+void TestJob(const std::string& path) {
+  sp::Job job = Get(sp::Job::Start({"validate", path}));
+  shardpack_job_progress progress = {};
+  while (!Get(job.poll(std::chrono::milliseconds(10), &progress))) {
+  }
+  EXPECT(Get(job.wait()) == 0);
+  EXPECT(Get(job.result_json()).find("\"exit_code\":0") != std::string::npos);
+  const sp::Job moved = std::move(job);
+  EXPECT(ErrorOf([] { return sp::Job::Start({"man"}); }).code() == sp::Code::kInvalid);
+}
+
+}  // namespace
+
+#ifdef OTHER_MAIN
+int OtherMain(const char* path);
+int OtherMain(const char* path) {
+#else
+#ifdef BOTH
+int OtherMain(const char* path);
+#endif
+int main(int argc, char** argv) {
+  const char* const path = argc > 1 ? argv[1] : "shards";
+#endif
+  EXPECT(sp::version() == SHARDPACK_VERSION && sp::build_json()[0] == '{');
+  const sp::Dataset data = Get(sp::Dataset::Open(path));
+  TestErrors(data);
+  TestDataset(data);
+  TestLoader(data);
+  TestDevice(data);
+  TestJob(path);
+#if __cplusplus >= 202002L
+  TestAggregates(data);
+#endif
+#ifndef SHARDPACK_NO_EXCEPTIONS
+  TestConstructors(path);
+#endif
+#ifdef BOTH
+  EXPECT(OtherMain(path) == 0);
+#endif
+  return 0;
+}

@@ -1,0 +1,54 @@
+"""Archives for Linux systems other than the one that builds: see README.md."""
+
+# Linked statically into pack (third_party/), so no library beside it tells that they are inside.
+STATIC_IN_PACK = [
+    "libabsl-dev",
+    "libaec-dev",
+    "libarchive-dev",
+    "libbz2-dev",
+    "libcli11-dev",
+    "libhdf5-dev",
+    "libssl-dev",
+    "nettle-dev",
+    "nlohmann-json3-dev",
+]
+
+_SCRIPTS = [
+    "archives.py",
+    "graft.py",
+    "licences.py",
+]
+
+# The system's libraries, which Bazel does not know, are inside: never from a cache that outlives this folder.
+_TAGS = ["no-remote-cache"]
+
+def _python(script, arguments):
+    return "PYTHONDONTWRITEBYTECODE=1 python3 $(location {}) {} --static {} --license $(location //:LICENSE) --instead $(location :libjbig.so.0) --out $@".format(
+        script,
+        arguments,
+        " ".join(STATIC_IN_PACK),
+    )
+
+def portable_tarball(name, pack, out):
+    native.genrule(
+        name = name,
+        srcs = [pack, ":libjbig.so.0", "//:LICENSE"],
+        outs = [out],
+        cmd = _python("make_tarball.py", "--pack $(location %s)" % pack),
+        message = "Packing",
+        tags = _TAGS,
+        tools = ["make_tarball.py"] + _SCRIPTS,
+        visibility = ["//:repository"],
+    )
+
+def portable_wheel(name, pack, library, python, out):
+    native.genrule(
+        name = name,
+        srcs = [pack, library, python, ":libjbig.so.0", "//:LICENSE", "//:README.md"],
+        outs = [out],
+        cmd = _python("make_wheel.py", "--pack $(location %s) --library $(location %s) --python $(locations %s) --readme $(location //:README.md)" % (pack, library, python)),
+        message = "Packing",
+        tags = _TAGS,
+        tools = ["make_wheel.py"] + _SCRIPTS,
+        visibility = ["//:repository"],
+    )

@@ -1,0 +1,66 @@
+"""The wheel, installed in a new virtual environment.
+
+  wheel_test.py WHEEL PACK LIBRARY PYTHON_FILE...
+"""
+
+import os
+import pathlib
+import re
+import sys
+import tempfile
+import unittest
+import zipfile
+
+from round_trip import round_trip, run
+
+WHEEL, PACK, LIBRARY = (os.path.abspath(path) for path in sys.argv[1:4])
+PYTHON_FILES = sys.argv[4:]
+
+
+class WheelTest(unittest.TestCase):
+
+  @classmethod
+  def setUpClass(cls):
+    cls.folder = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
+    run("/usr/bin/python3", "-m", "venv", cls.folder / "venv")
+    cls.bin = cls.folder / "venv/bin"
+    run(cls.bin / "pip", "install", "--no-index", "--disable-pip-version-check", WHEEL)
+
+  def test_both_commands(self):
+    for name in ("pack", "shardpack"):
+      self.assertEqual(run(PACK, "--version"), run(self.bin / name, "--version"))
+    self.assertEqual(run(PACK, "--version"), run(self.bin / "python", "-m", "shardpack", "--version"))
+
+  def test_pack_converts_to_all_formats(self):
+    round_trip(self.bin / "pack", "testdata/images", self.folder)
+
+  def test_the_module_reads_what_the_command_packed(self):
+    source = self.folder / "few/cat"
+    source.mkdir(parents=True)
+    (source / "1.jpg").write_bytes(pathlib.Path("testdata/images/baseline.jpg").read_bytes())
+    run(self.bin / "pack", "few", "-o", "shards", cwd=self.folder)
+    count = run(self.bin / "python", "-c", "import shardpack; print(len(shardpack.Dataset('shards')))", cwd=self.folder)
+    self.assertEqual("1\n", count)
+
+  def test_pip_knows_all_files(self):
+    shown = run(self.bin / "pip", "show", "--files", "shardpack")
+    self.assertIn("shardpack/bin/pack", shown)
+    self.assertIn(f"Version: {run(PACK, '--version').split()[1]}", shown)
+    run(self.bin / "pip", "uninstall", "--yes", "shardpack", cwd=self.folder)
+    left = [path for path in (self.folder / "venv").rglob("*shardpack*") if path.is_file()]
+    self.assertEqual([], left)
+    run(self.bin / "pip", "install", "--no-index", "--disable-pip-version-check", WHEEL)
+
+  def test_the_same_again(self):
+    again = self.folder / os.path.basename(WHEEL)
+    names = zipfile.ZipFile(WHEEL).namelist()
+    statics = [name.rsplit("/")[-1] for name in names if re.search(r"/licenses/[^/]+-dev$", name)]
+    os.umask(0o077)
+    run(sys.executable, "packaging/portable/make_wheel.py", "--python", *reversed(PYTHON_FILES), "--library", LIBRARY,
+        "--pack", PACK, "--license", "LICENSE", "--readme", "README.md", "--static", *statics,
+        "--instead", "packaging/portable/libjbig.so.0", "--out", again)
+    self.assertEqual(pathlib.Path(WHEEL).read_bytes(), again.read_bytes())
+
+
+if __name__ == "__main__":
+  unittest.main(argv=sys.argv[:1])

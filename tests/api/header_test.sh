@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# shardpack.h compiles without a warning, alone, in every standard that it promises.
+set -euo pipefail
+
+header=$TEST_SRCDIR/$TEST_WORKSPACE/api/shardpack.h
+strict=(-Wall -Wextra -pedantic -Werror -fsyntax-only)
+compilers=0
+for c in gcc clang; do
+  command -v "$c" > /dev/null || continue
+  compilers=$((compilers + 1))
+  for standard in c99 c11 c17; do
+    "$c" "${strict[@]}" -Wpadded -Wstrict-prototypes "-std=$standard" -x c "$header"
+  done
+  for standard in c++11 c++14 c++17 c++20 c++2b; do
+    "$c" "${strict[@]}" -Wold-style-cast "-std=$standard" -x c++ "$header"
+  done
+done
+((compilers > 0)) || { echo "header_test: no compiler" >&2; exit 1; }

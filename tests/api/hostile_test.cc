@@ -1,0 +1,237 @@
+// The C interface used wrongly, or in odd ways: sizes of other versions, any order of releases, use
+// after the last release, threads, a fork.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "api/handles.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/api/fixture.h"
+
+namespace shardpack::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ApiHostileTest : public ApiTest {
+ protected:
+  shardpack_code TryOrder(const void* options) {
+    shardpack_order* order = nullptr;
+    const shardpack_code code = shardpack_order_make(
+        30, static_cast<const shardpack_order_options*>(options), &order, Error());
+    EXPECT_EQ(order != nullptr, code == SHARDPACK_OK);
+    shardpack_order_release(order);
+    return code;
+  }
+};
+
+// What a program was compiled with decides how much is read and written.
+TEST_F(ApiHostileTest, OptionsOfOtherVersions) {
+  struct Longer {
+    shardpack_order_options known;
+    uint64_t unknown;
+  } longer = {OrderOptions(), 0};
+  longer.known.size = sizeof(longer);
+  EXPECT_EQ(TryOrder(&longer), SHARDPACK_OK) << Why();
+  longer.unknown = 1;
+  EXPECT_EQ(TryOrder(&longer), SHARDPACK_INVALID);
+  EXPECT_THAT(Why(), HasSubstr("does not know"));
+  shardpack_order_options options = OrderOptions();
+  // As if the struct ended before the tail, whose bytes here are no option.
+  options.size = offsetof(shardpack_order_options, tail);
+  options.tail = 99;
+  EXPECT_EQ(TryOrder(&options), SHARDPACK_OK) << Why();
+  options.size = sizeof(options);
+  EXPECT_EQ(TryOrder(&options), SHARDPACK_INVALID);
+  options.size = 0;
+  EXPECT_EQ(TryOrder(&options), SHARDPACK_INVALID);
+  EXPECT_THAT(Why(), HasSubstr("sizeof"));
+}
+
+TEST_F(ApiHostileTest, ResultsOfOtherVersions) {
+  Make();
+  const LoaderHandle loader = OpenLoader();
+  const BatchHandle batch = Next(loader);
+  struct Longer {
+    shardpack_batch_view known;
+    unsigned char unknown[64];
+  } longer;
+  std::memset(&longer, 0xab, sizeof(longer));
+  longer.known.size = sizeof(longer);
+  ASSERT_EQ(shardpack_batch_view_of(batch.get(), &longer.known, Error()), SHARDPACK_OK);
+  EXPECT_EQ(longer.known.size, sizeof(longer));
+  EXPECT_EQ(longer.known.slots, 8u);
+  for (const unsigned char byte : longer.unknown) EXPECT_EQ(byte, 0);
+  shardpack_batch_view shorter;
+  std::memset(&shorter, 0xab, sizeof(shorter));
+  shorter.size = offsetof(shardpack_batch_view, ids);
+  ASSERT_EQ(shardpack_batch_view_of(batch.get(), &shorter, Error()), SHARDPACK_OK);
+  EXPECT_EQ(shorter.slots, 8u);
+  const auto* const rest = reinterpret_cast<const unsigned char*>(&shorter);
+  for (size_t i = shorter.size; i < sizeof(shorter); ++i) ASSERT_EQ(rest[i], 0xab) << i;
+  shorter.size = 0;
+  EXPECT_EQ(shardpack_batch_view_of(batch.get(), &shorter, Error()), SHARDPACK_INVALID);
+}
+
+TEST_F(ApiHostileTest, NumbersThatMeanNothingAreRefused) {
+  Make();
+  const DatasetHandle dataset = Open();
+  const OrderHandle order = MakeOrder();
+  for (uint32_t shardpack_order_options::*member :
+       {&shardpack_order_options::mode, &shardpack_order_options::tail,
+        &shardpack_order_options::reserved}) {
+    shardpack_order_options options = OrderOptions();
+    options.*member = 77;
+    EXPECT_EQ(TryOrder(&options), SHARDPACK_INVALID);
+  }
+  for (uint32_t shardpack_decode::*member :
+       {&shardpack_decode::crop, &shardpack_decode::filter, &shardpack_decode::channels,
+        &shardpack_decode::type, &shardpack_decode::layout, &shardpack_decode::reserved}) {
+    shardpack_decode decode = Decode();
+    decode.*member = 258;
+    shardpack_loader_options options = LoaderOptions();
+    options.decode = &decode;
+    shardpack_loader* loader = nullptr;
+    EXPECT_EQ(shardpack_loader_open(dataset.get(), order.get(), &options, &loader, Error()),
+              SHARDPACK_INVALID);
+  }
+  EXPECT_STREQ(shardpack_code_name(SHARDPACK_TIMEOUT), "TIMEOUT");
+  EXPECT_STREQ(shardpack_code_name(-1), "UNKNOWN");
+  EXPECT_STREQ(shardpack_code_name(SHARDPACK_TIMEOUT + 1), "UNKNOWN");
+}
+
+TEST_F(ApiHostileTest, HandlesMayBeReleasedInAnyOrder) {
+  Make();
+  for (int order_of_release = 0; order_of_release < 24; ++order_of_release) {
+    DatasetHandle dataset = Open();
+    OrderHandle order = MakeOrder();
+    const shardpack_loader_options options = LoaderOptions();
+    shardpack_loader* opened = nullptr;
+    ASSERT_EQ(shardpack_loader_open(dataset.get(), order.get(), &options, &opened, Error()),
+              SHARDPACK_OK);
+    LoaderHandle loader(opened);
+    BatchHandle batch = Next(loader);
+    const BatchHandle kept(shardpack_batch_retain(batch.get()));
+    std::vector<int> left = {0, 1, 2, 3};
+    for (int n = order_of_release, k = 4; k > 0; n /= k, --k) {
+      const int which = left[static_cast<size_t>(n % k)];
+      left.erase(left.begin() + n % k);
+      if (which == 0) dataset.reset();
+      if (which == 1) order.reset();
+      if (which == 2) loader.reset();
+      if (which == 3) batch.reset();
+      const shardpack_batch_view view = View(kept);
+      ASSERT_EQ(Bytes(kept, 0), samples_[view.ids[0]].image);
+    }
+  }
+}
+
+TEST_F(ApiHostileTest, AnErrorIsReplacedOnlyByTheNextCall) {
+  Make();
+  const DatasetHandle dataset = Open();
+  shardpack_text name;
+  shardpack_error* error = nullptr;
+  ASSERT_EQ(shardpack_dataset_name(dataset.get(), SHARDPACK_CLASS, 999, &name, &error),
+            SHARDPACK_OUT_OF_RANGE);
+  ASSERT_NE(error, nullptr);
+  EXPECT_EQ(shardpack_error_code(error), SHARDPACK_OUT_OF_RANGE);
+  shardpack_error* other = error;
+  EXPECT_EQ(shardpack_dataset_name(dataset.get(), SHARDPACK_CLASS, 0, &name, &other), SHARDPACK_OK);
+  EXPECT_EQ(other, nullptr);
+  shardpack_error_free(error);
+  EXPECT_EQ(shardpack_error_code(nullptr), SHARDPACK_OK);
+  EXPECT_STREQ(shardpack_error_message(nullptr), "");
+}
+
+TEST_F(ApiHostileTest, ThreadsShareHandles) {
+  Make();
+  const DatasetHandle dataset = Open();
+  const OrderHandle order = MakeOrder();
+  const LoaderHandle loader = OpenLoader();
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 3; ++t) {
+    threads.emplace_back([&, t] {
+      for (uint64_t i = 0; i < 40; ++i) {
+        const DatasetHandle mine(shardpack_dataset_retain(dataset.get()));
+        const uint64_t ids[] = {(7 * i + t) % 30, i % 30};
+        shardpack_batch* read = nullptr;
+        ASSERT_EQ(shardpack_dataset_read(mine.get(), ids, 2, nullptr, 0, &read, nullptr),
+                  SHARDPACK_OK);
+        const BatchHandle batch(read);
+        EXPECT_EQ(Bytes(batch, 0), samples_[ids[0]].image);
+        uint64_t epoch = 0, step = 0;
+        EXPECT_EQ(shardpack_loader_position(loader.get(), &epoch, &step, nullptr), SHARDPACK_OK);
+        char* text = nullptr;
+        EXPECT_EQ(shardpack_loader_explain(loader.get(), &text, nullptr), SHARDPACK_OK);
+        shardpack_text_free(text);
+        EXPECT_EQ(shardpack_order_ids(order.get(), i, 0, 0, &epoch, 1, nullptr), SHARDPACK_OK);
+      }
+    });
+  }
+  for (int i = 0; i < 60; ++i) {
+    const BatchHandle batch = Next(loader);
+    if (i % 10 == 9) {
+      EXPECT_EQ(shardpack_loader_seek(loader.get(), 5, 1, Error()), SHARDPACK_OK) << Why();
+    }
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// Everything that the child does must succeed; it reports by its exit status.
+TEST_F(ApiHostileTest, AForkedChildReadsButDoesNotLoad) {
+  Make();
+  DatasetHandle dataset = Open();
+  LoaderHandle loader = OpenLoader();
+  BatchHandle batch = Next(loader);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    int failed = 0;
+    shardpack_batch* made = nullptr;
+    char* text = nullptr;
+    uint64_t epoch = 0, step = 0;
+    failed |= shardpack_loader_next(loader.get(), -1, &made, nullptr) != SHARDPACK_STATE;
+    failed |= (shardpack_loader_cursor(loader.get(), &text, nullptr) != SHARDPACK_STATE) << 1;
+    failed |= (shardpack_loader_position(loader.get(), &epoch, &step, nullptr) != SHARDPACK_STATE)
+              << 2;
+    failed |= (shardpack_loader_close(loader.get(), -1, nullptr) != SHARDPACK_STATE) << 3;
+    shardpack_loader_stop(loader.get());
+    failed |= (Bytes(batch, 0) != samples_[View(batch).ids[0]].image) << 4;
+    batch.reset();
+    loader.reset();
+    const uint64_t id = 3;
+    failed |=
+        (shardpack_dataset_read(dataset.get(), &id, 1, nullptr, 0, &made, nullptr) != SHARDPACK_OK)
+        << 5;
+    shardpack_batch_release(made);
+    // A loader of its own works.
+    LoaderHandle own = OpenLoader();
+    failed |= (Next(own) == nullptr) << 6;
+    own.reset();
+    dataset.reset();
+    ::_exit(failed);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << status;
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  ASSERT_NE(Next(loader), nullptr) << Why();
+}
+
+TEST(ApiHandleDeathTest, ReleasingTwiceIsFoundInDebugBuilds) {
+  if (!api::kKeepReleasedHandles) GTEST_SKIP() << "this build frees handles";
+  shardpack_order* order = nullptr;
+  ASSERT_EQ(shardpack_order_make(3, nullptr, &order, nullptr), SHARDPACK_OK);
+  shardpack_order_release(order);
+  uint64_t id = 0;
+  EXPECT_DEATH(shardpack_order_release(order), "after its last release");
+  EXPECT_DEATH(shardpack_order_retain(order), "after its last release");
+  EXPECT_DEATH(shardpack_order_ids(order, 0, 0, 0, &id, 1, nullptr), "after its last release");
+}
+
+}  // namespace
+}  // namespace shardpack::testing
