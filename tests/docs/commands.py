@@ -35,7 +35,7 @@ INLINE = re.compile(r"(?<!`)(?<!Usage: )`(pack [^`]+)`(?!`)")
 # Needs what a test has not: a network, a GPU, root, data sets of others, an hour. The command, and why.
 NOT_RUN = {
     "./bazelw test //...": "it would run this test",
-    "./bazelw build //python:shardpack.so": "a build",
+    "./bazelw build //python:shardpack": "a build",
     "./bazelw build //cuda/kernels:preprocess_gpu_test": "a build",
     "bazel build //cli:pack //cli:pack-bench-device": "a build",
     "pack bench DATASET --device cuda --decode 224": "a GPU",

@@ -127,15 +127,15 @@ print("closed", flush=True)
     run, _ = self.start("""
 signal.signal(signal.SIGINT, handler)
 print("ready", flush=True)
-all = device_loader(prefetch_batches=0)
-held = [next(all), next(all)]  # all that there is memory for
+all = device_loader(prefetch_batches=1)
+held = [next(all), next(all), next(all)]  # all that there is memory for
 next_is_interrupted(all)
 held.clear()
 print(next(all).step)
 """)
     self.interrupt(run, None)
     out, errors = self.end(run)
-    self.assertEqual((run.returncode, out), (0, "2\n"), errors)
+    self.assertEqual((run.returncode, out), (0, "3\n"), errors)
 
   def test_opening_is_interrupted(self):
     for made in ("device_loader()", "shardpack.ResidentLoader(dataset, order, shardpack.Device('cpu'), 8, 8)"):
