@@ -341,6 +341,24 @@ class job_progress(Structure):
   ]
 
 
+class writer_options(Structure):
+  _fields_ = [
+      ("size", c_size_t),
+      ("arguments", POINTER(c_char_p)),
+      ("argument_count", c_size_t),
+      ("worker", c_uint32),
+      ("workers", c_uint32),
+  ]
+
+
+class field(Structure):
+  _fields_ = [
+      ("name", c_char_p),
+      ("data", c_void_p),
+      ("bytes", c_uint64),
+  ]
+
+
 # name: (result, arguments)
 FUNCTIONS = {
     "version": (c_char_p, []),
@@ -408,4 +426,10 @@ FUNCTIONS = {
     "job_exit_code": (c_int32, [c_void_p]),
     "job_result_json": (c_int32, [c_void_p, POINTER(c_char_p), POINTER(c_void_p)]),
     "job_release": (None, [c_void_p]),
+    "writer_open": (c_int32, [c_char_p, POINTER(writer_options), POINTER(c_void_p), POINTER(c_void_p)]),
+    "writer_add": (c_int32, [c_void_p, c_char_p, c_size_t, c_char_p, POINTER(field), c_size_t, POINTER(c_void_p)]),
+    "writer_has": (c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_void_p)]),
+    "writer_flush": (c_int32, [c_void_p, POINTER(c_void_p)]),
+    "writer_finish": (c_int32, [c_void_p, POINTER(c_void_p), POINTER(c_void_p)]),
+    "writer_release": (None, [c_void_p]),
 }
