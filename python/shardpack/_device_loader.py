@@ -8,7 +8,7 @@ from ._errors import OptionError
 from ._library import library, made, text_from, waited
 from ._loader import Batches, end_loader
 from ._options import DTYPES, FILTERS, LAYOUTS, choice, cursor_text, signed, threes, whole
-from ._tensor import labels_of, pixels_of
+from ._tensor import drop_untaken, labels_of, pixels_of
 
 
 class DeviceBatch(BatchFacts):
@@ -32,6 +32,7 @@ class BatchesOnDevice(Batches):
   _batch = DeviceBatch
 
   def _ask(self, handle, came):
+    drop_untaken()
     self._before = text_from(library.loader_cursor, handle)
     return super()._ask(handle, came)
 
