@@ -105,6 +105,13 @@ class LifetimeTest(unittest.TestCase):
       pixels().__dlpack__()
     numpy.testing.assert_array_equal(array, expected)
 
+  def test_what_the_device_leaves_to_the_cpu_is_told(self):
+    held = loader(self.dataset, decode=shardpack.Decode(8, 8), device=shardpack.Device("cpu"))
+    stats = {"fallbacks": 1, "why_fallback": "no nvJPEG"}
+    with unittest.mock.patch.object(shardpack.DeviceLoader, "stats", lambda self: stats), \
+        self.assertWarnsRegex(RuntimeWarning, "no nvJPEG"):
+      shardpack.DeviceLoader(held)
+
   def test_the_interpreter_ends_in_the_middle_of_an_epoch(self):
     program = """
 import sys
