@@ -82,6 +82,7 @@ def main():
   parser.add_argument("--license", required=True)
   parser.add_argument("--readme", required=True)
   parser.add_argument("--static", nargs="*", default=[], help="packages that are linked into library and pack")
+  parser.add_argument("--notices", nargs="*", default=[], metavar="FILE", help="further ones beside the licenses")
   parser.add_argument("--instead", nargs="*", default=[], metavar="LIBRARY", help="to be taken in place of the installed one")
   parser.add_argument("--out", required=True)
   options = parser.parse_args()
@@ -97,7 +98,8 @@ def main():
       place.parent.mkdir(parents=True, exist_ok=True)
       shutil.copyfile(path, place)
     licences.collect([path for name, path in libraries.items() if name not in instead], options.static, facts / "licenses")
-    shutil.copyfile(options.license, facts / "licenses" / "LICENSE")
+    for notice in (options.license, *options.notices):
+      shutil.copyfile(notice, facts / "licenses" / pathlib.Path(notice).name)
     readme = pathlib.Path(options.readme).read_text(encoding="utf-8")
     (facts / "METADATA").write_text(METADATA.format(name=name, version=version) + readme, encoding="utf-8")
     (facts / "WHEEL").write_text(WHEEL.format(tag=tag), encoding="utf-8")
