@@ -64,8 +64,14 @@ shardpack_code shardpack_dataset_open(const char* path, shardpack_dataset** data
                                       shardpack_error** error) {
   return Making(dataset, error, [&]() -> absl::StatusOr<shardpack_dataset*> {
     RETURN_IF_ERROR(NotNull(path, "path"));
-    ASSIGN_OR_RETURN(Dataset opened, Dataset::Open(path, shardpack::api::ForeignFormats()));
-    return new shardpack_dataset(std::move(opened));
+    absl::StatusOr<Dataset> opened = Dataset::Open(path);
+    // Perhaps a shard of another program; if not, the first error says what a dataset is.
+    if (absl::IsInvalidArgument(opened.status())) {
+      absl::StatusOr<Dataset> foreign = Dataset::Open(path, shardpack::api::ForeignFormats());
+      if (!absl::IsInvalidArgument(foreign.status())) opened = std::move(foreign);
+    }
+    if (!opened.ok()) return opened.status();
+    return new shardpack_dataset(*std::move(opened));
   });
 }
 

@@ -23,9 +23,10 @@
  *   shardpack_dataset_release(dataset);
  *
  * Errors: a function that can fail returns a shardpack_code. Its last argument, unless NULL,
- * receives an error object if the code is SHARDPACK_INVALID or above, and NULL otherwise. A result
- * is written only with SHARDPACK_OK, and is NULL otherwise. Nothing aborts, no C++ exception leaves
- * the library, and a NULL argument is SHARDPACK_INVALID, not a crash.
+ * receives an error object, for shardpack_error_free, if the code is SHARDPACK_INVALID or above,
+ * and NULL otherwise (and for want of memory for an object). A result is written only with
+ * SHARDPACK_OK, and is NULL otherwise. Nothing aborts, no C++ exception leaves the library, and a
+ * NULL argument is SHARDPACK_INVALID, not a crash.
  *
  * Ownership: functions that make a handle return one reference; `_retain` adds one, `_release`
  * gives one back and accepts NULL. Handles keep what they need alive, so they may be released in
@@ -55,8 +56,8 @@
  * that opened it; in a child its functions return SHARDPACK_STATE and its release does nothing.
  *
  * Process: the library changes no signal handler (but see shardpack_loader_options.map_shards),
- * locale, environment, umask or working folder, prints nothing, and does nothing when it is loaded
- * or when the program exits. It cannot be unloaded: dlclose has no effect.
+ * locale, environment, umask or working folder, prints nothing, starts nothing when it is loaded
+ * and waits for nothing when the program exits. It cannot be unloaded: dlclose has no effect.
  *
  * Units: bytes, unless a name says otherwise. Ids, steps, slots, shards and records count from 0. A
  * sample's id is its number in the dataset, shard after shard. */
@@ -637,7 +638,7 @@ typedef struct shardpack_job_progress {
   size_t size;
   shardpack_text stage; /* "packing"; empty before the first news; valid as long as the job */
   uint64_t done, total; /* in units of the stage; total 0: unknown */
-  uint64_t bytes, total_bytes; /* read; total 0: unknown */
+  uint64_t bytes, total_bytes;  /* read; total 0: unknown */
   double seconds, seconds_left; /* -1: unknown */
 } shardpack_job_progress;
 
@@ -666,12 +667,14 @@ SHARDPACK_API void shardpack_job_release(shardpack_job* job);
 
 /* ------------------------------------------------------------------------------------- writers */
 
-/* Samples that a program makes, one after the other, to be packed by shardpack_writer_finish. */
+/* Samples that a program makes, one after the other, in any order: shardpack_writer_finish packs
+ * them in the order of their keys, so the shards are the same however they were shared out among
+ * workers. Until then they are in a folder beside the dataset, PATH.parts. */
 typedef struct shardpack_writer shardpack_writer;
 
 typedef struct shardpack_writer_options {
   size_t size;
-  const char* const* arguments; /* of `pack`, as for shardpack_job_start: {"--format=tfrecord"} */
+  const char* const* arguments; /* of `pack convert`, for the finish: {"--format=tfrecord"} */
   size_t argument_count;
   uint32_t worker, workers; /* of several processes that write the same dataset; workers 0: 1 */
 } shardpack_writer_options;
@@ -682,13 +685,16 @@ typedef struct shardpack_field {
   uint64_t bytes;
 } shardpack_field;
 
-/* A folder that another writer left unfinished is continued: what it has is kept. */
+/* What another writer has left in PATH.parts is kept and continued. EXISTS if there is a dataset,
+ * unless an argument is "--overwrite". STATE if a writer of this number is open, in any process. */
 SHARDPACK_API shardpack_code shardpack_writer_open(const char* path,
                                                    const shardpack_writer_options* options,
                                                    shardpack_writer** writer,
                                                    shardpack_error** error);
-/* `label` is the name of a class; NULL: none. EXISTS for a key that was added before. One thread at
- * a time. */
+/* One of the fields is the encoded image. `label` is the name of a class; NULL: none. EXISTS for a
+ * key that was added before. Copies what it is given, hashes it, and from time to time does what
+ * shardpack_writer_flush does. After an error of the system (IO, NO_MEMORY, DATA_LOSS) the writer
+ * can only be released. One thread at a time. */
 SHARDPACK_API shardpack_code shardpack_writer_add(shardpack_writer* writer, const char* key,
                                                   size_t key_bytes, const char* label,
                                                   const shardpack_field* fields, size_t field_count,
@@ -696,13 +702,15 @@ SHARDPACK_API shardpack_code shardpack_writer_add(shardpack_writer* writer, cons
 /* OK if a sample with this key is safe on disk, NOT_FOUND otherwise. */
 SHARDPACK_API shardpack_code shardpack_writer_has(const shardpack_writer* writer, const char* key,
                                                   size_t key_bytes, shardpack_error** error);
-/* Makes safe what was added. */
+/* Makes safe what was added: it is on disk, and was read again and compared with its hashes. */
 SHARDPACK_API shardpack_code shardpack_writer_flush(shardpack_writer* writer,
                                                     shardpack_error** error);
-/* Packs, proves and publishes what all workers wrote, as a job. Nothing can be added afterwards. */
+/* Packs, proves and publishes what all workers wrote, as a job: each field is compared with the
+ * hash that was taken when it was added. STATE while another worker is open, or if one has never
+ * been. Nothing can be added afterwards. PATH.parts is removed if the exit code is 0. */
 SHARDPACK_API shardpack_code shardpack_writer_finish(shardpack_writer* writer, shardpack_job** job,
                                                      shardpack_error** error);
-/* Without a finish, what was written stays for a later writer. */
+/* Without a finish, what was flushed stays for a later writer. */
 SHARDPACK_API void shardpack_writer_release(shardpack_writer* writer);
 
 #ifdef __cplusplus

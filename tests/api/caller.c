@@ -6,14 +6,15 @@
 
 #include "shardpack.h"
 
-static void check(shardpack_code code, shardpack_error* error) {
+static shardpack_error* error = NULL;
+
+static void check(shardpack_code code) {
   if (code < SHARDPACK_INVALID) return;
   fprintf(stderr, "caller: %s: %s\n", shardpack_code_name(code), shardpack_error_message(error));
   exit(1);
 }
 
 int main(int argc, char** argv) {
-  shardpack_error* error = NULL;
   shardpack_dataset* dataset = NULL;
   shardpack_dataset_info info;
   shardpack_order_options how;
@@ -22,26 +23,26 @@ int main(int argc, char** argv) {
   shardpack_batch* batch = NULL;
   unsigned long long samples = 0, bytes = 0, slot;
   if (argc != 2) return 2;
-  check(shardpack_dataset_open(argv[1], &dataset, &error), error);
+  check(shardpack_dataset_open(argv[1], &dataset, &error));
   memset(&info, 0, sizeof info);
   info.size = sizeof info;
-  check(shardpack_dataset_info_of(dataset, &info, &error), error);
+  check(shardpack_dataset_info_of(dataset, &info, &error));
   memset(&how, 0, sizeof how);
   how.size = sizeof how;
   how.global_batch = 4;
   how.tail = SHARDPACK_TAIL_PAD;
-  check(shardpack_order_make(info.samples, &how, &order, &error), error);
-  check(shardpack_loader_open(dataset, order, NULL, &loader, &error), error);
+  check(shardpack_order_make(info.samples, &how, &order, &error));
+  check(shardpack_loader_open(dataset, order, NULL, &loader, &error));
   for (;;) {
     shardpack_span spans[4];
     shardpack_batch_view view;
     const shardpack_code code = shardpack_loader_next(loader, -1, &batch, &error);
-    check(code, error);
+    check(code);
     if (code == SHARDPACK_END) break;
     memset(&view, 0, sizeof view);
     view.size = sizeof view;
-    check(shardpack_batch_view_of(batch, &view, &error), error);
-    check(shardpack_batch_spans(batch, NULL, spans, 4, &error), error);
+    check(shardpack_batch_view_of(batch, &view, &error));
+    check(shardpack_batch_spans(batch, NULL, spans, 4, &error));
     for (slot = 0; slot < view.slots; ++slot) {
       if (view.states[slot] == SHARDPACK_SAMPLE_PADDING) continue;
       ++samples;

@@ -212,6 +212,8 @@ TEST_F(ApiDatasetTest, WhatIsNotThereSaysSo) {
   EXPECT_EQ(Text(Info().path), path);
   EXPECT_EQ(Info().system_errno, ENOENT);
   EXPECT_EQ(shardpack_dataset_open(folder_.c_str(), &dataset, Error()), SHARDPACK_INVALID);
+  EXPECT_THAT(Why(), HasSubstr("not a packed dataset"));
+  EXPECT_EQ(Text(Info().path), folder_);
   Make();
   ASSERT_TRUE(RemoveFile(folder_ + "/train-1.toy").ok());
   EXPECT_EQ(shardpack_dataset_open(folder_.c_str(), &dataset, Error()), SHARDPACK_DATA_LOSS);
@@ -230,6 +232,8 @@ TEST_F(ApiDatasetTest, OpensShardsOfOtherPrograms) {
     ASSERT_EQ(shardpack_dataset_open_shards(paths, 1, &made, Error()), SHARDPACK_OK) << Why();
     const DatasetHandle dataset(made);
     EXPECT_EQ(Text(InfoOf(dataset).format), name);
+    ASSERT_EQ(shardpack_dataset_open(path.c_str(), &made, Error()), SHARDPACK_OK) << Why();
+    shardpack_dataset_release(made);
     const BatchHandle batch = Read(dataset, {3}, {"image"});
     ASSERT_NE(batch, nullptr) << Why();
     shardpack_text key;
