@@ -55,9 +55,10 @@ class WheelTest(unittest.TestCase):
     again = self.folder / os.path.basename(WHEEL)
     names = zipfile.ZipFile(WHEEL).namelist()
     statics = [name.rsplit("/")[-1] for name in names if re.search(r"/licenses/[^/]+-dev$", name)]
+    notices = [f"packaging/portable/{name.rsplit('/')[-1]}" for name in names if "/licenses/nvidia" in name]
     os.umask(0o077)
     run(sys.executable, "packaging/portable/make_wheel.py", "--python", *reversed(PYTHON_FILES), "--library", LIBRARY,
-        "--pack", PACK, "--license", "LICENSE", "--readme", "README.md", "--static", *statics,
+        "--pack", PACK, "--license", "LICENSE", "--readme", "README.md", "--static", *statics, "--notices", *notices,
         "--instead", "packaging/portable/libjbig.so.0", "--out", again)
     self.assertEqual(pathlib.Path(WHEEL).read_bytes(), again.read_bytes())
 

@@ -8,6 +8,7 @@ from ._errors import NotFoundError
 from ._library import call, library
 from ._memory import Memory
 
+_VIEW_BYTES = ctypes.sizeof(_c.batch_view)
 _STATES = ("ok", "padding", "substituted")  # by number
 _DTYPES = {_c.U8: "uint8", _c.F32: "float32", _c.F16: "float16"}
 
@@ -17,7 +18,8 @@ class BatchFacts:
 
   def __init__(self, handle):
     self._handle = handle
-    self._view = _c.batch_view(ctypes.sizeof(_c.batch_view))
+    self._memory = Memory(handle)
+    self._view = _c.batch_view(_VIEW_BYTES)
     call(library.batch_view_of, handle, self._view)
 
   def __len__(self):
@@ -34,7 +36,7 @@ class BatchFacts:
   @property
   def ids(self):
     """uint64 [n], a copy; PADDING_ID where there is no sample."""
-    return Memory(self._handle).array(self._view.ids, "uint64", (len(self),)).copy()
+    return self._memory.array(self._view.ids, "uint64", (len(self),)).copy()
 
   @property
   def status(self):
@@ -55,7 +57,6 @@ class Batch(BatchFacts):
 
   def __init__(self, handle):
     super().__init__(handle)
-    self._memory = Memory(handle)
     self._spans = {}  # of the fields that were asked for
 
   @property
@@ -72,16 +73,17 @@ class Batch(BatchFacts):
 
   def bytes(self, slot, field="image"):
     """The encoded bytes of a field, as uint8; None where the sample has none."""
-    address, size = self._spans_of(field)[slot]
-    return None if address is None else self._memory.array(address, "uint8", (size,))
+    spans = self._spans.get(field) or self._spans_of(field)
+    address, size = spans[slot]
+    return self._memory.uint8(address, size) if address else None
 
   def _spans_of(self, field):
     """[(address, bytes)] of all slots: one call of the library for a batch, and not one for a slot."""
-    if field not in self._spans:
-      spans = (_c.span * len(self))()
-      try:
-        call(library.batch_spans, self._handle, os.fsencode(field), spans, len(self))
-      except NotFoundError:
-        raise KeyError(field) from None
-      self._spans[field] = [(span.data, span.bytes) for span in spans]
+    spans = (_c.span * len(self))()
+    try:
+      call(library.batch_spans, self._handle, os.fsencode(field), spans, len(self))
+    except NotFoundError:
+      raise KeyError(field) from None
+    numbers = memoryview(spans).cast("B").cast("N").tolist()
+    self._spans[field] = list(zip(numbers[::2], numbers[1::2]))
     return self._spans[field]

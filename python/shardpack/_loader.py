@@ -16,10 +16,11 @@ _END_MS = 2000
 
 # The functions come as arguments, because the names of a module are gone when the interpreter ends.
 def end_loader(pointer, close=library.loader_close, release=library.loader_release, write=os.write):
-  """Ends a loader; one whose reads hang leaves its threads behind."""
+  """Ends a loader. One whose reads hang is left behind with its threads: a release would wait once more."""
   if close(pointer, _END_MS, None) == _c.WAIT:
     write(2, b"shardpack: a read does not end; its thread is left to the end of the process\n")
-  release(pointer)
+  else:
+    release(pointer)
 
 
 class Batches:

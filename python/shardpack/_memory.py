@@ -6,10 +6,21 @@ import ctypes
 _Anywhere = ctypes.c_ubyte * (1 << 62)
 
 
+_numpy = None  # what is needed of it, once it is
+
+
+def _import_numpy():
+  global _numpy  # pylint: disable=global-statement
+  import numpy  # pylint: disable=import-outside-toplevel
+  _numpy = numpy.frombuffer, numpy.dtype("uint8")
+  return _numpy
+
+
 class Memory:
   """Views of memory, by address, that keep its owner alive.
 
-  Handed out are slices of a memoryview, whose exporter holds the owner; making one costs less than a call of ctypes.
+  They are slices of a memoryview, whose exporter holds the owner: that is cheaper than a call of ctypes. They can be written to,
+  because the memory belongs to who has the batch.
   """
 
   __slots__ = ("_all",)
@@ -19,9 +30,10 @@ class Memory:
     exporter.owner = owner
     self._all = memoryview(exporter).cast("B")
 
-  def bytes(self, address, size):
-    """A memoryview; writable, because the memory belongs to who has the batch."""
-    return self._all[address:address + size]
+  def uint8(self, address, size):
+    """The bytes as a NumPy array."""
+    frombuffer, dtype = _numpy or _import_numpy()
+    return frombuffer(self._all[address:address + size], dtype)
 
   def array(self, address, dtype, shape):
     """A NumPy array without gaps."""
@@ -30,7 +42,7 @@ class Memory:
     count = 1
     for length in shape:
       count *= length
-    return numpy.frombuffer(self.bytes(address, count * dtype.itemsize), dtype).reshape(shape)
+    return numpy.frombuffer(self._all[address:address + count * dtype.itemsize], dtype).reshape(shape)
 
 
 def numbers_of(values):
