@@ -57,6 +57,10 @@ class ArchiveTest(unittest.TestCase):
       if path.parent.name == "lib":
         self.assertIn(f"Library soname: [{path.name}]", dynamic)
 
+  def test_nothing_tells_where_it_was_built(self):
+    for path in self.binaries:
+      self.assertNotIn(b"/execroot/", path.read_bytes(), path)
+
   def test_each_library_has_its_license(self):
     licenses = {path.name for path in self.root.rglob("licenses/*")}
     self.assertLessEqual({"libtiff6", "libtbb12", "libjpeg62-turbo", "libhdf5-dev", "libarchive-dev"}, licenses)
