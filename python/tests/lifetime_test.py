@@ -235,6 +235,14 @@ print("end")
             got.append(next(batches).ids.tolist())
           self.assertEqual(got, whole)
 
+  def test_a_batch_is_released_without_a_line_of_python(self):
+    """Python would handle signals there, and what the handler raises would be lost."""
+    batch, called = next(loader(self.dataset)), []
+    sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_name) if event == "call" else None)
+    del batch
+    sys.setprofile(None)
+    self.assertEqual(called, [])
+
   def test_numbers_that_c_would_cut(self):
     for wrong in (dict(rank=-1), dict(world_size=0), dict(epochs=-1), dict(threads=1 << 31), dict(world_size=1 << 32), dict(memory_bytes=0)):
       with self.subTest(wrong), self.assertRaises(ValueError):
