@@ -256,6 +256,18 @@ print("end")
     with self.assertRaises(ValueError):
       shardpack.Order(10, 0)
 
+  def test_text_that_c_would_cut(self):
+    for use in (lambda: shardpack.Dataset(f"{WORK / 'shards'}\0x"), lambda: self.dataset.split("train\0"), lambda: shardpack.Device("cpu\0"),
+                lambda: loader(self.dataset, fields=["image\0"]), lambda: next(loader(self.dataset)).bytes(0, "image\0")):
+      with self.assertRaisesRegex(shardpack.OptionError, "zero byte"):
+        use()
+    with self.assertRaisesRegex(shardpack.OptionError, "list of names"):
+      loader(self.dataset, fields="image")
+    with self.assertRaises(KeyError):
+      self.dataset.find_key(self.dataset[0]["key"] + "\0")
+    with self.assertRaises(KeyError):
+      next(loader(self.dataset)).bytes(0, "json")
+
   def test_no_bad_sample_is_allowed(self):
     damaged = WORK / "none_allowed"
     subprocess.run(["cli/pack", WORK / "images", "-o", damaged, "-q", "--shards", "1"], check=True, stdout=subprocess.DEVNULL)
