@@ -1,6 +1,6 @@
 """A torch training loop over a packed dataset: on the GPU when there is one, resumed where it stopped.
 
-  PYTHONPATH=bazel-bin/python python3 examples/train_torch.py DATASET [EPOCHS]
+  PYTHONPATH=bazel-bin/python/site python3 examples/train_torch.py DATASET [EPOCHS]
 
 Under torchrun every process takes its share of each global batch (wrap the model in DistributedDataParallel).
 """

@@ -17,6 +17,8 @@ def cc_system_proto_library(name, src, deps = [], **kwargs):
     if not src.endswith(".proto"):
         fail("src must be a .proto file: " + src)
     base = src[:-len(".proto")]
+    repository = native.repository_name()[1:]
+    root = "/external/" + repository if repository else ""
 
     # Importers need the .proto itself, so each target has its sources beside it.
     native.filegroup(
@@ -29,7 +31,7 @@ def cc_system_proto_library(name, src, deps = [], **kwargs):
         srcs = [src] + [dep + "_proto_srcs" for dep in deps],
         outs = [base + ".pb.h", base + ".pb.cc"],
         # /usr/include has google/protobuf/*.proto.
-        cmd = "/usr/bin/protoc -I. -I/usr/include --cpp_out=$(GENDIR) $(execpath %s)" % src,
+        cmd = "/usr/bin/protoc -I.%s -I/usr/include --cpp_out=$(GENDIR)%s $(execpath %s)" % (root, root, src),
         testonly = kwargs.get("testonly"),
     )
     cc_library(

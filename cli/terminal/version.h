@@ -11,9 +11,12 @@
 #include <string>
 #include <string_view>
 
+#include "api/shardpack.h"
+
 namespace shardpack::cli {
 
-inline constexpr std::string_view kVersion = "0.1.0";
+// Of the whole project: the header of the C interface has it.
+inline constexpr std::string_view kVersion = SHARDPACK_VERSION;
 
 // "version", "commit", and one entry per linked library.
 std::map<std::string, std::string> ToolVersions();

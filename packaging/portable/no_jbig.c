@@ -1,6 +1,6 @@
-// In place of libjbig.so.0, which libtiff loads: that is under the GPL, which the archives made here
-// are not. A TIFF compressed with JBIG (facsimiles) is told as one that cannot be decoded.
-// The declarations are those of jbig.h as tif_jbig.c uses them.
+// In place of libjbig.so.0, which libtiff loads: that is under the GPL, which the archives made
+// here are not. A TIFF compressed with JBIG (facsimiles) is told as one that cannot be decoded. The
+// declarations are those of jbig.h as tif_jbig.c uses them.
 #include <stddef.h>
 
 void jbg_dec_init(void* decoder) { (void)decoder; }

@@ -1,7 +1,8 @@
 """Archives for Linux systems other than the one that builds: see README.md."""
 
 # Linked statically into pack (third_party/), so no library beside it tells that they are inside.
-_STATIC_IN_PACK = [
+STATIC_IN_PACK = [
+    "libabsl-dev",
     "libaec-dev",
     "libarchive-dev",
     "libbz2-dev",
@@ -25,7 +26,7 @@ def _python(script, arguments):
     return "PYTHONDONTWRITEBYTECODE=1 python3 $(location {}) {} --static {} --license $(location //:LICENSE) --instead $(location :libjbig.so.0) --out $@".format(
         script,
         arguments,
-        " ".join(_STATIC_IN_PACK),
+        " ".join(STATIC_IN_PACK),
     )
 
 def portable_tarball(name, pack, out):
@@ -41,11 +42,20 @@ def portable_tarball(name, pack, out):
     )
 
 def portable_wheel(name, pack, library, python, out):
+    command = _python("make_wheel.py", " ".join([
+        "--pack $(location %s)" % pack,
+        "--library $(location %s)" % library,
+        "--python $(locations %s)" % python,
+        "--readme $(location //:README.md)",
+    ]))
     native.genrule(
         name = name,
-        srcs = [pack, library, python, ":libjbig.so.0", "//:LICENSE", "//:README.md"],
+        srcs = [pack, library, python, ":libjbig.so.0", ":nvidia-cuda-runtime", "//:LICENSE", "//:README.md"],
         outs = [out],
-        cmd = _python("make_wheel.py", "--pack $(location %s) --library $(location %s) --python $(locations %s) --readme $(location //:README.md)" % (pack, library, python)),
+        cmd = select({
+            "//third_party/cuda:available": command + " --notices $(location :nvidia-cuda-runtime)",
+            "//conditions:default": command,
+        }),
         message = "Packing",
         tags = _TAGS,
         tools = ["make_wheel.py"] + _SCRIPTS,

@@ -1,18 +1,20 @@
 """The wheel, installed in a new virtual environment.
 
-  wheel_test.py WHEEL PACK
+  wheel_test.py WHEEL PACK LIBRARY PYTHON_FILE...
 """
 
 import os
 import pathlib
-import subprocess
+import re
 import sys
 import tempfile
 import unittest
+import zipfile
 
 from round_trip import round_trip, run
 
-WHEEL, PACK = (os.path.abspath(path) for path in sys.argv[1:3])
+WHEEL, PACK, LIBRARY = (os.path.abspath(path) for path in sys.argv[1:4])
+PYTHON_FILES = sys.argv[4:]
 
 
 class WheelTest(unittest.TestCase):
@@ -51,8 +53,13 @@ class WheelTest(unittest.TestCase):
 
   def test_the_same_again(self):
     again = self.folder / os.path.basename(WHEEL)
-    command = pathlib.Path("packaging/portable/wheel_command.txt").read_text(encoding="utf-8").split()
-    subprocess.run([sys.executable, *command, "--out", again], check=True, umask=0o077)
+    names = zipfile.ZipFile(WHEEL).namelist()
+    statics = [name.rsplit("/")[-1] for name in names if re.search(r"/licenses/[^/]+-dev$", name)]
+    notices = [f"packaging/portable/{name.rsplit('/')[-1]}" for name in names if "/licenses/nvidia" in name]
+    os.umask(0o077)
+    run(sys.executable, "packaging/portable/make_wheel.py", "--python", *reversed(PYTHON_FILES), "--library", LIBRARY,
+        "--pack", PACK, "--license", "LICENSE", "--readme", "README.md", "--static", *statics, "--notices", *notices,
+        "--instead", "packaging/portable/libjbig.so.0", "--out", again)
     self.assertEqual(pathlib.Path(WHEEL).read_bytes(), again.read_bytes())
 
 

@@ -32,7 +32,7 @@ ALLOWED = {
     "jobs": {"converters", "formats", "formats/core", "formats/io", "readers", "validators"},
 }
 # These join everything.
-TOP = {"api", "benchmarks", "cli", "formats/testing", "python", "tests"}
+TOP = {"api", "benchmarks", "cli", "formats/testing", "packaging", "python", "tests"}
 # Within a folder: the sub-folders that a sub-folder's product code may use. Written out as above; ":name" is a header of the
 # folder itself, name.h.
 ROOMS = {
@@ -72,7 +72,7 @@ ROOMS = {
 FOLDERS = {os.path.dirname(room) for room in ROOMS}
 # Tests and what supports them look in from above.
 TEST_FILE = re.compile(r"(_test|_fuzz|_bench|_testing)\.\w+$|/testing/|(^|/)dlpack_interop\.cc$")
-# Offered to the tests of every layer; a target that is no test may use it only when it is testonly, which Bazel enforces.
+# Offered to the tests of every layer; a target that is not a test may use it only when it is testonly, which Bazel enforces.
 TEST_SUPPORT = "formats/testing"
 
 SOURCE_SUFFIXES = (".h", ".hpp", ".cc", ".cpp", ".c", ".cu", ".cuh")
@@ -242,6 +242,11 @@ PLANTED = [
     ("images/BUILD", 'cc_library(deps = ["//formats/core:image_info"])', False),
     ("images/BUILD", 'cc_library(deps = ["//formats/core:sample"])', True),
     ("BUILD", 'alias(actual = "//cli:pack")', False),
+    # What is public for other workspaces is not public here.
+    ("formats/core/BUILD", 'cc_library(deps = ["//images"])', True),
+    ("readers/BUILD", 'cc_library(deps = ["//readers/dataset"])', False),
+    ("readers/dataset/BUILD", 'cc_library(deps = ["//cuda"])', True),
+    ("images/codecs/BUILD", 'cc_library(deps = ["//readers"])', True),
 ]
 
 

@@ -35,12 +35,21 @@ INLINE = re.compile(r"(?<!`)(?<!Usage: )`(pack [^`]+)`(?!`)")
 # Needs what a test has not: a network, a GPU, root, data sets of others, an hour. The command, and why.
 NOT_RUN = {
     "./bazelw test //...": "it would run this test",
-    "./bazelw build //python:shardpack.so": "a build",
+    "./bazelw build //python:shardpack": "a build",
     "./bazelw build //cuda/kernels:preprocess_gpu_test": "a build",
     "bazel build //cli:pack //cli:pack-bench-device": "a build",
     "pack bench DATASET --device cuda --decode 224": "a GPU",
     "bazel test //cuda/loading:cuda_device_gpu_test //cuda/loading:device_loader_gpu_test //cuda/loading:resident_loader_gpu_test": "a GPU",
     "compute-sanitizer --error-exitcode 1 bazel-bin/cuda/device_loader_gpu_test": "a GPU",
+    "./bazelw run --config=deb //packaging:debs -- debs": "packaging/debs/check runs it",
+    "./bazelw build //packaging:wheel": "a build",
+    "pip install bazel-bin/packaging/portable/shardpack-*.whl": "//packaging/portable:wheel_test installs it",
+    "./bazelw build //packaging:tarball": "a build",
+    "tar -xf bazel-bin/packaging/portable/shardpack-*-linux-x86_64.tar.gz": "//packaging/portable:tarball_test unpacks it",
+    "sudo apt-get install ./debs/shardpack_*.deb ./debs/libshardpack0_*.deb ./debs/libshardpack-dev_*.deb ./debs/python3-shardpack_*.deb":
+        "packaging/debs/check installs them",
+    "podman build -t shardpack -f packaging/Containerfile .": "packaging/debs/check runs the Containerfile's commands",
+    "podman run --rm -v \"$PWD:/data\" shardpack photos -o shards": "packaging/debs/check runs the Containerfile's commands",
     "cuda/carry.sh bazel-bin/cuda/preprocess_gpu_test /tmp/carried": "a GPU",
     "/tmp/carried/run": "a GPU",
     "/tmp/carried/run compute-sanitizer --tool memcheck --error-exitcode 1": "a GPU",
@@ -100,7 +109,8 @@ def without_comment(command):
 
 class Folder:
   """Where a block runs: photos/ of three classes, shards/ packed from it (unless the block makes it), shards of another
-  tool as tar and LMDB, the project's testdata/, and `./bazelw run //cli:pack --`, which starts the built program."""
+  tool as tar and LMDB, the project's testdata/ and examples/, and `./bazelw run` with //cli:pack and //:install, which starts what was
+  built."""
 
   def __init__(self, path, block):
     self.path, self.exported = path, ""
@@ -110,9 +120,12 @@ class Folder:
     for name in ("bin", "home"):
       (path / name).mkdir()
     (path / "bin" / "pack").symlink_to(PACK)
-    shutil.copytree(ROOT / "testdata" / "shapes", path / "testdata" / "shapes")  # in a test's folder the files are links
+    for name in ("testdata/shapes", "examples/linked"):
+      shutil.copytree(ROOT / name, path / name)  # in a test's folder the files are links
     bazelw = path / "bazelw"
-    bazelw.write_text('#!/bin/sh\n[ "$1 $2 $3" = "run //cli:pack --" ] && shift 3 && exec pack "$@"\nexit 99\n')
+    bazelw.write_text('#!/bin/sh\ncommand="$1 $2 $3"; shift 3\n[ "$command" = "run //cli:pack --" ] && exec pack "$@"\n'
+                      '[ "$command" = "run //:install --" ] || exit 99\n'
+                      f'export BUILD_WORKING_DIRECTORY="$PWD"\ncd "{ROOT}" && exec packaging/tree/install.sh "$@"\n')
     bazelw.chmod(0o755)
     self.write_photos()
     text = "\n".join(block)

@@ -336,9 +336,11 @@ def check_examples(program, pythons, results):
 def main():
   import adopt_check  # which uses this file  # pylint: disable=import-outside-toplevel
   import module_check  # pylint: disable=import-outside-toplevel
+  import wheel_check  # pylint: disable=import-outside-toplevel
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("--pack", required=True)
   parser.add_argument("--module", required=True, help="the folder of the Python module shardpack")
+  parser.add_argument("--wheel", help="the wheel of //packaging:wheel")
   parser.add_argument("--venv", default=HERE / "venv", help="prints the Python of a named environment")
   parser.add_argument("--keep", help="work in this folder and leave it")
   parser.add_argument("folders", nargs="*")
@@ -370,6 +372,8 @@ def main():
     adopt_check.check(arguments.pack, [work / "generated", *few], pythons, work, results)
     check_examples(arguments.pack, pythons, results)
     module_check.check(pathlib.Path(arguments.pack).resolve(), arguments.module, pythons["torch"], results)
+    if arguments.wheel:
+      wheel_check.check(arguments.wheel, python_of(arguments.venv, "wheel"), results)
   finally:
     if not arguments.keep:
       shutil.rmtree(work, ignore_errors=True)

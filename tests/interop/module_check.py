@@ -1,6 +1,6 @@
-"""The Python module where torch and NumPy 2 are (its own test runs with the distribution's NumPy 1), and the example that trains.
+"""The Python package where torch and NumPy 2 are (its own test runs with the distribution's NumPy 1), and the example that trains.
 
-check(program, module, python, results): `module` is the folder of shardpack.so.
+check(program, module, python, results): `module` is the folder in which the package is.
 """
 
 import os
@@ -18,7 +18,7 @@ BATCH = 16
 def check(program, module, python, results):
   with tempfile.TemporaryDirectory(prefix="shardpack-module-") as work:
     work = pathlib.Path(work)
-    results.add(("module", "NumPy 2", "", "python/loader_test.py", ""), own_test(program, module, python, work))
+    results.add(("module", "NumPy 2", "", "python/tests/loader_test.py", ""), own_test(program, module, python, work))
     results.add(("module", "torch", "", "examples/train_torch.py", ""), training(program, module, python, work))
 
 
@@ -30,7 +30,7 @@ def own_test(program, module, python, work):
   # It looks for the command where Bazel puts it.
   (work / "cli").mkdir()
   (work / "cli" / "pack").symlink_to(program)
-  run = subprocess.run([python, ROOT / "python" / "loader_test.py"], cwd=work, env={**os.environ, "PYTHONPATH": module},
+  run = subprocess.run([python, ROOT / "python" / "tests" / "loader_test.py"], cwd=work, env={**os.environ, "PYTHONPATH": module},
                        capture_output=True, text=True, check=False)
   ran = re.search(r"Ran (\d+) tests", run.stderr)
   return None if run.returncode == 0 and ran and int(ran[1]) > 5 else last_words(run)

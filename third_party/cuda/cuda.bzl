@@ -16,8 +16,10 @@ def _cuda_object_impl(ctx):
     context = cc_common.merge_cc_infos(cc_infos = [dep[CcInfo] for dep in ctx.attr.deps]).compilation_context
     out = ctx.actions.declare_file(ctx.label.name + ".pic.o")
     args = ctx.actions.args()
-    args.add_all(["-c", ctx.file.src, "-o", out, "-std=c++20", "-O3", "-lineinfo", "-Xcompiler", "-fPIC,-Wall,-Wextra"])
+    args.add_all(["-c", ctx.file.src, "-o", out, "-std=c++20", "-O3", "-Xcompiler", "-fPIC,-Wall,-Wextra"])
     args.add_all(["-Werror", "all-warnings"])
+    if ctx.attr._line_info[BuildSettingInfo].value:
+        args.add("-lineinfo")
     for architecture in ctx.attr._architectures[BuildSettingInfo].value.split(","):
         args.add_all(_generate_code(architecture))
     args.add_all(ctx.attr.nvcc_options)
@@ -43,6 +45,7 @@ _cuda_object = rule(
         "deps": attr.label_list(providers = [CcInfo]),
         "nvcc_options": attr.string_list(),
         "_architectures": attr.label(default = "//third_party/cuda:architectures"),
+        "_line_info": attr.label(default = "//third_party/cuda:line_info"),
     },
 )
 

@@ -1,4 +1,5 @@
-// What libhdf5 wants of libcurl and libcrypto, for its reader of files on S3: every call fails. See BUILD.
+// What libhdf5 wants of libcurl and libcrypto, for its reader of files on S3: every call fails. See
+// BUILD.
 #include <stddef.h>
 
 int curl_global_init(long flags) {

@@ -9,10 +9,10 @@ namespace shardpack {
 
 // The name that callers compiled with any libstdc++ use. Hidden: it serves this program or library
 // alone.
-__attribute__((visibility("hidden"))) void Wait(
-    std::condition_variable& condition,
-    std::unique_lock<std::mutex>& lock) __asm__("_ZNSt18condition_variable4waitERSt11unique_lockISt"
-                                                "5mutexE");
+__attribute__((visibility("hidden"))) void
+Wait(std::condition_variable& condition, std::unique_lock<std::mutex>& lock) __asm__(
+    "_ZNSt18condition_variable4waitERSt11unique_lockISt"
+    "5mutexE");
 
 void Wait(std::condition_variable& condition, std::unique_lock<std::mutex>& lock) {
   ::pthread_cond_wait(condition.native_handle(), lock.mutex()->native_handle());

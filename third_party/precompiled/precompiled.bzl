@@ -29,7 +29,11 @@ def _precompiled_header_impl(ctx):
         action_name = CPP_COMPILE_ACTION_NAME,
         variables = variables,
     ))
-    args.add_all(["-I.", "-x", "c++-header", ctx.file.src, "-o", compiled])
+    root = ctx.label.workspace_root
+    if root:
+        # As third_party/bazel/rules_cc has it for what begins with this header.
+        args.add("-std=c++20")
+    args.add_all(["-I" + (root or "."), "-x", "c++-header", ctx.file.src, "-o", compiled])
     ctx.actions.run(
         executable = cc_common.get_tool_for_action(
             feature_configuration = features,

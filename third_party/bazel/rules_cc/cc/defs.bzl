@@ -1,4 +1,6 @@
-"""The native C++ rules under the labels of rules_cc; C++ source files begin with a precompiled header."""
+"""The native C++ rules under the labels of rules_cc; our C++ source files begin with a precompiled header."""
+
+load("//:ours.bzl", "OURS")
 
 _PRECOMPILED = "@shardpack//third_party/precompiled:"
 
@@ -6,7 +8,9 @@ _PRECOMPILED = "@shardpack//third_party/precompiled:"
 _NO_WARNINGS = ["-Wno-array-bounds", "-Wno-restrict", "-Wno-stringop-overflow", "-Wno-stringop-overread"]
 
 def _with_precompiled(rule, srcs = [], deps = [], copts = [], **kwargs):
-    if type(srcs) == "list" and [src for src in srcs if src.endswith(".cc")] and not [src for src in srcs if src.endswith(".c")]:
+    # Another workspace may load this file too.
+    ours = native.repository_name() == OURS
+    if ours and type(srcs) == "list" and [src for src in srcs if src.endswith(".cc")] and not [src for src in srcs if src.endswith(".c")]:
         tested = rule == native.cc_test and [src for src in srcs if src.endswith("_test.cc")]
         header = "test" if tested else "library"
         deps = deps + select({
@@ -17,6 +21,10 @@ def _with_precompiled(rule, srcs = [], deps = [], copts = [], **kwargs):
             _PRECOMPILED + "off": [],
             "//conditions:default": ["-include", "third_party/precompiled/pch/%s.h" % header] + _NO_WARNINGS,
         })
+
+        # In another workspace the flags are not those of our .bazelrc.
+        if native.repository_name() != "@":
+            copts = ["-std=c++20"] + copts
     rule(srcs = srcs, deps = deps, copts = copts, **kwargs)
 
 def cc_binary(**kwargs):

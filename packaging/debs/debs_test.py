@@ -1,0 +1,47 @@
+"""What the files of the Debian packages repeat agrees with what they repeat it from. (packaging/debs/check makes the packages and
+installs them, for which it needs root and the network.)"""
+
+import pathlib
+import re
+import subprocess
+import unittest
+
+DEBIAN = pathlib.Path("packaging/debs/debian")
+
+
+class DebsTest(unittest.TestCase):
+
+  def test_symbols_are_those_of_the_library(self):
+    lines = (DEBIAN / "libshardpack0.symbols").read_text().splitlines()
+    self.assertRegex(lines[0], r"^libshardpack\.so\.0 libshardpack0 #MINVER#$")
+    symbols = [re.fullmatch(r" (\w+)@SHARDPACK_0 (\d+\.\d+\.\d+)", line) for line in lines[2:]]
+    self.assertNotIn(None, symbols, lines)
+    listed = subprocess.run(["nm", "-D", "--defined-only", "--without-symbol-versions", "api/libshardpack.so.0"], stdout=subprocess.PIPE, text=True,
+                            check=True)
+    exported = {line.split()[-1] for line in listed.stdout.splitlines()}
+    self.assertGreater(len(exported), 50)
+    # A new function has a line with the version that brought it.
+    self.assertEqual(exported, {symbol.group(1) for symbol in symbols})
+    self.assertEqual(len(symbols), len({symbol.group(1) for symbol in symbols}))
+    version = re.search(r'SHARDPACK_VERSION "([\d.]+)"', pathlib.Path("api/shardpack.h").read_text()).group(1)
+    number = lambda text: tuple(map(int, text.split(".")))
+    for symbol in symbols:
+      self.assertLessEqual(number(symbol.group(2)), number(version), symbol.group(0))
+
+  def test_the_container_installs_packages_that_are_made(self):
+    packages = set(re.findall(r"^Package: (\S+)$", (DEBIAN / "control").read_text(), re.MULTILINE))
+    text = pathlib.Path("packaging/Containerfile").read_text()
+    installed = re.findall(r"/debs/([\w-]+)_\*\.deb", text)
+    self.assertEqual({"shardpack", "libshardpack0", "python3-shardpack"}, set(installed))
+    self.assertLessEqual(set(installed), packages)
+    self.assertIn("RUN /shardpack/bazelw run --config=deb //packaging:debs -- /debs\n", text)
+    # packaging/debs/check runs the commands of the last stage; it understands these instructions.
+    self.assertLessEqual(set(re.findall(r"^([A-Z]+) ", text, re.MULTILINE)), {"FROM", "COPY", "RUN", "WORKDIR", "ENTRYPOINT"})
+
+  def test_each_package_says_what_it_has(self):
+    for package in re.findall(r"^Package: (\S+)$", (DEBIAN / "control").read_text(), re.MULTILINE):
+      self.assertTrue((DEBIAN / f"{package}.install").read_text().strip(), package)
+
+
+if __name__ == "__main__":
+  unittest.main()

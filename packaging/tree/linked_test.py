@@ -1,0 +1,103 @@
+"""Programs outside of this project build against an installed tree, wherever it was moved, and load a packed dataset.
+
+By a compiler with pkg-config, and by CMake: examples/linked, as its files say it is built.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+LINKED = pathlib.Path("examples/linked").absolute()
+PACK = pathlib.Path("cli/pack").absolute()
+WARNINGS = "-Wall -Wextra -pedantic -Werror"
+
+
+class LinkedTest(unittest.TestCase):
+
+  @classmethod
+  def setUpClass(cls):
+    folder = tempfile.TemporaryDirectory()
+    cls.addClassCleanup(folder.cleanup)
+    cls.folder = pathlib.Path(folder.name)
+    run = lambda *command: subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    run("packaging/tree/install.sh", "--prefix", cls.folder / "first")
+    # Nothing in it may say where it was.
+    cls.prefix = cls.folder / "moved" / "our prefix"
+    cls.prefix.parent.mkdir()
+    (cls.folder / "first").rename(cls.prefix)
+    shutil.copytree("testdata/shapes", cls.folder / "photos")
+    run(cls.prefix / "bin/pack", cls.folder / "photos", "-o", cls.folder / "shards", "-q")
+    cls.version = cls.shell("'{prefix}/bin/pack' --version").split()[1]
+
+  @classmethod
+  def shell(cls, command, code=0):
+    """What it prints; {prefix} and {folder} are known to it."""
+    environment = {**os.environ, "PKG_CONFIG_PATH": str(cls.prefix / "lib/pkgconfig"), "LC_ALL": "C.UTF-8"}
+    done = subprocess.run(["bash", "-c", command.format(prefix=cls.prefix, folder=cls.folder, linked=LINKED)], cwd=cls.folder,
+                          env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    if done.returncode != code:
+      raise AssertionError(f"{command}: exit code {done.returncode}\n{done.stdout}")
+    return done.stdout
+
+  def check_loader(self, program, library_path=True):
+    path = "LD_LIBRARY_PATH='{prefix}/lib' " if library_path else ""
+    self.assertEqual(f"shardpack {self.version}: 60 of 60 images\n", self.shell(f"{path}{program} shards"))
+    self.assertRegex(self.shell(f"{path}{program} nothing", code=1), "^NOT_FOUND: .*nothing")
+
+  def test_layout(self):
+    files = {str(path.relative_to(self.prefix)) for path in self.prefix.rglob("*") if not path.is_dir() or path.is_symlink()}
+    expected = {"bin/pack", "include/shardpack.h", "include/shardpack.hpp", "lib/libshardpack.so", "lib/libshardpack.so.0",
+                "lib/libshardpack.so." + self.version, "lib/pkgconfig/shardpack.pc", "lib/cmake/shardpack/shardpackConfig.cmake",
+                "lib/cmake/shardpack/shardpackConfigVersion.cmake", "share/man/man1/pack.1",
+                "share/bash-completion/completions/pack", "share/zsh/site-functions/_pack", "share/fish/vendor_completions.d/pack.fish",
+                "share/doc/shardpack/LICENSE"}
+    self.assertEqual(set(), expected - files)
+    self.assertEqual(set(), {name for name in files - expected if not name.startswith("share/doc/shardpack/")})
+    self.assertNotEqual(set(), {name for name in files if "/licenses/" in name})
+
+  def test_one_version(self):
+    self.assertRegex(self.version, r"^\d+\.\d+\.\d+$")
+    self.assertEqual(self.version + "\n", self.shell("pkg-config --modversion shardpack"))
+    self.assertIn(f'"shardpack {self.version}"', (self.prefix / "share/man/man1/pack.1").read_text())
+
+  def test_nothing_names_where_it_was_built(self):
+    for path in self.prefix.rglob("*"):
+      if path.is_file():
+        content = path.read_bytes()
+        self.assertNotIn(os.fsencode(self.folder), content, path)
+        self.assertIsNone(re.search(rb"/[\w/]*bazel-out/", content), path)
+
+  def test_c_with_pkg_config(self):
+    self.shell("eval cc -std=c99 " + WARNINGS + " '{linked}/loader.c' $(pkg-config --cflags --libs shardpack) -o c_loader")
+    self.check_loader("./c_loader")
+
+  def test_cxx17_with_pkg_config(self):
+    self.shell("eval c++ -std=c++17 " + WARNINGS + " '{linked}/loader.cc' $(pkg-config --cflags --libs shardpack) -o cc_loader")
+    self.check_loader("./cc_loader")
+
+  def test_cmake(self):
+    self.shell("cmake -S '{linked}' -B build '-DCMAKE_PREFIX_PATH={prefix}' && cmake --build build")
+    # CMake tells its programs where the library lies.
+    self.check_loader("build/loader_c", library_path=False)
+    self.check_loader("build/loader_cc", library_path=False)
+
+  def test_cmake_asks_for_a_version(self):
+    (self.folder / "asks").mkdir()
+    for wanted, code in (("0.1", 0), (self.version + " EXACT", 0), ("99", 1)):
+      (self.folder / "asks/CMakeLists.txt").write_text(
+          f"cmake_minimum_required(VERSION 3.16)\nproject(asks C)\nfind_package(shardpack {wanted} REQUIRED)\n")
+      said = self.shell("rm -rf asking; cmake -S asks -B asking '-DCMAKE_PREFIX_PATH={prefix}'", code=code)
+      self.assertEqual(code != 0, f"version: {self.version}" in said, said)
+
+  def test_what_bash_completes(self):
+    self.assertIn("validate", self.shell(
+        "source '{prefix}/share/bash-completion/completions/pack' && COMP_WORDS=(pack val) COMP_CWORD=1 && "
+        "$(complete -p pack | sed 's/.*-F \\([^ ]*\\).*/\\1/') && echo ${{COMPREPLY[@]}}"))
+
+
+if __name__ == "__main__":
+  unittest.main()

@@ -1,0 +1,42 @@
+"""Device: where batches go."""
+
+import ctypes
+
+from . import _c
+from ._errors import Error, OptionError, as_device_error
+from ._library import call, library, made, text_of
+from ._options import c_text
+
+
+class Device:
+  """Device(3) or Device('cuda:3') is that GPU, and a DeviceError where it cannot be used. Device('cpu') makes the same batches in
+  host memory. Device('auto') is the GPU numbered $LOCAL_RANK (0 without), or, with a RuntimeWarning, the CPU on a machine where no
+  GPU can be used. A torch.device is good as well."""
+
+  def __init__(self, device=0):
+    try:
+      self._handle = made(library.device_release, library.device_open, c_text(str(device), "device"))
+    except OptionError:
+      raise
+    except Error as error:
+      raise as_device_error(error) from None
+    self._info = _c.device_info(ctypes.sizeof(_c.device_info))
+    call(library.device_info_of, self._handle, self._info)
+    if self.why_not:
+      import warnings  # pylint: disable=import-outside-toplevel
+      warnings.warn(f"the device is the CPU: {self.why_not}", RuntimeWarning, stacklevel=2)
+
+  @property
+  def kind(self):
+    """'cuda' or 'cpu'."""
+    return "cuda" if self._info.kind == _c.CUDA else "cpu"
+
+  @property
+  def number(self):
+    """Of a GPU; None for the CPU."""
+    return self._info.number if self._info.kind == _c.CUDA else None
+
+  @property
+  def why_not(self):
+    """Why Device('auto') is the CPU; else None."""
+    return text_of(self._info.why_not) or None

@@ -1,0 +1,133 @@
+"""The package against the C interface: its structs are the compiler's, a library that does not fit is told, importing costs little."""
+
+import ctypes
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import shardpack
+from shardpack import _c
+
+WORK = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
+HEADER = pathlib.Path("api/shardpack.h").absolute()
+PACKAGE = pathlib.Path(shardpack.__file__).parent
+OWN_LIBRARY = PACKAGE / "lib" / "libshardpack.so.0"
+
+
+def structs():
+  return {name: of for name, of in vars(_c).items() if isinstance(of, type) and issubclass(of, ctypes.Structure) and of.__module__ == _c.__name__}
+
+
+def compiled(name, source, *flags):
+  path = WORK / name
+  subprocess.run(["cc", "-x", "c", "-", "-o", path, *flags], input=source, text=True, check=True)
+  return path
+
+
+class InterfaceTest(unittest.TestCase):
+
+  def test_the_generated_file_is_the_header_s(self):
+    made = subprocess.run([sys.executable, "python/update_c.py", HEADER], check=True, stdout=subprocess.PIPE, text=True).stdout
+    # Write it with python/update_c.py.
+    self.assertEqual(made, pathlib.Path(_c.__file__).read_text())
+
+  def test_structs_are_the_compiler_s(self):
+    lines, expected = [], []
+    for name, struct in structs().items():
+      lines.append(f'printf("{name} %zu\\n", sizeof(shardpack_{name}));')
+      expected.append(f"{name} {ctypes.sizeof(struct)}")
+      for member, _ in struct._fields_:
+        at = getattr(struct, member)
+        lines.append(f'printf("{name}.{member} %zu %zu\\n", offsetof(shardpack_{name}, {member}), sizeof(((shardpack_{name}*)0)->{member}));')
+        expected.append(f"{name}.{member} {at.offset} {at.size}")
+    self.assertGreater(len(expected), 100)
+    source = f'#include <stddef.h>\n#include <stdio.h>\n#include "{HEADER}"\nint main(void) {{\n' + "\n".join(lines) + "\nreturn 0;\n}\n"
+    printed = subprocess.run([compiled("sizes", source)], check=True, stdout=subprocess.PIPE, text=True).stdout
+    self.assertEqual(printed.splitlines(), expected)
+
+  def test_constants_are_the_compiler_s(self):
+    names = [name for name, value in vars(_c).items() if name.isupper() and isinstance(value, int)]
+    self.assertGreater(len(names), 40)
+    lines = [f'printf("%llu\\n", (unsigned long long)SHARDPACK_{name});' for name in names]
+    source = f'#include <stdio.h>\n#include "{HEADER}"\nint main(void) {{\n' + "\n".join(lines) + "\nreturn 0;\n}\n"
+    printed = subprocess.run([compiled("constants", source)], check=True, stdout=subprocess.PIPE, text=True).stdout
+    self.assertEqual(dict(zip(names, map(int, printed.split()))), {name: getattr(_c, name) for name in names})
+
+
+class ImportTest(unittest.TestCase):
+
+  def run_python(self, program, folder, **environment):
+    return subprocess.run([sys.executable, "-c", program], cwd=WORK, capture_output=True, text=True, check=False,
+                          env={**os.environ, "PYTHONPATH": str(folder), **environment})
+
+  def package_without_library(self):
+    folder = pathlib.Path(tempfile.mkdtemp(dir=WORK))
+    shutil.copytree(PACKAGE, folder / "shardpack", ignore=shutil.ignore_patterns("lib", "__pycache__"))
+    return folder
+
+  def test_what_is_imported(self):
+    ran = self.run_python("import sys; before = set(sys.modules); import shardpack; print(*set(sys.modules) - before)", PACKAGE.parent)
+    others = {name for name in ran.stdout.split() if name.split(".")[0] != "shardpack"}
+    self.assertEqual(ran.returncode, 0, ran.stderr)
+    self.assertLessEqual(others, {"_ctypes", "_operator", "_struct", "ctypes", "ctypes._endian", "operator", "struct", "types"})
+
+  def test_a_library_elsewhere(self):
+    folder = self.package_without_library()
+    program = "import shardpack; print(shardpack.__version__)"
+    named = self.run_python(program, folder, SHARDPACK_LIBRARY=str(OWN_LIBRARY))
+    self.assertEqual((named.returncode, named.stdout), (0, shardpack.__version__ + "\n"), named.stderr)
+    found = self.run_python(program, folder, LD_LIBRARY_PATH=str(OWN_LIBRARY.parent))
+    self.assertEqual((found.returncode, found.stdout), (0, shardpack.__version__ + "\n"), found.stderr)
+
+  def import_error(self, library, use=""):
+    program = f"try:\n  import shardpack\n  {use}\nexcept (ImportError, ValueError) as error:\n  print(error)"
+    ran = self.run_python(program, self.package_without_library(), SHARDPACK_LIBRARY=str(library))
+    self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+    return ran.stdout
+
+  def stub(self, name, version, interface, functions):
+    script = WORK / f"{name}.map"
+    script.write_text(interface + " { global: shardpack_*; local: *; };")
+    source = "\n".join(f"void {each}(void) {{}}" for each in functions) + f'\nconst char* shardpack_version(void) {{ return "{version}"; }}\n'
+    return compiled(name, source, "-shared", "-fPIC", f"-Wl,--version-script={script}")
+
+  def test_no_library(self):
+    said = self.import_error("/nowhere/libshardpack.so.0")
+    self.assertIn("/nowhere/libshardpack.so.0", said)
+    self.assertIn("SHARDPACK_LIBRARY", said)
+
+  def test_an_older_library(self):
+    said = self.import_error(self.stub("old.so", "0.0.9", "SHARDPACK_0", ["shardpack_loader_next"]))
+    self.assertIn("old.so has version 0.0.9, which is too old for this package (version " + shardpack.__version__, said)
+    # One between two releases, perhaps.
+    lacks = self.stub("lacks.so", shardpack.__version__, "SHARDPACK_0", [f"shardpack_{name}" for name in _c.FUNCTIONS if name not in ("order_make", "version")])
+    said = self.import_error(lacks, "shardpack.Order(9, 3)")
+    self.assertIn("lacks.so has no shardpack_order_make", said)
+
+  def test_a_newer_library(self):
+    functions = [f"shardpack_{name}" for name in _c.FUNCTIONS if name != "version"]
+    said = self.import_error(self.stub("newer.so", "7.0.0", "SHARDPACK_1", functions))
+    self.assertIn("newer.so has not the interface SHARDPACK_0", said)
+    # Within an interface, newer ones have what older ones had.
+    self.assertEqual("", self.import_error(self.stub("added.so", "0.99.10-dev", "SHARDPACK_0", functions)))
+
+  def test_the_command(self):
+    folder = self.package_without_library()
+    run = lambda: subprocess.run([sys.executable, folder / "shardpack" / "__main__.py", "validate", "a b"], capture_output=True, text=True, check=False)
+    without = run()
+    self.assertEqual(without.returncode, 1)
+    self.assertIn("brings no pack", without.stderr)
+    (folder / "shardpack" / "bin").mkdir()
+    pack = folder / "shardpack" / "bin" / "pack"
+    pack.write_text('#!/bin/sh\nfor each; do echo "[$each]"; done\nexit 5\n')
+    pack.chmod(0o755)
+    done = run()
+    self.assertEqual((done.returncode, done.stdout, done.stderr), (5, "[validate]\n[a b]\n", ""))
+
+
+if __name__ == "__main__":
+  unittest.main()
