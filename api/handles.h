@@ -40,7 +40,7 @@ struct CountedHandle {
 // Keeps the memory of a handle whose content is gone.
 void Bury(CountedHandle* handle);
 
-#ifdef NDEBUG
+#if defined(NDEBUG) && !defined(SHARDPACK_KEEP_RELEASED_HANDLES)
 inline constexpr bool kKeepReleasedHandles = false;
 #else
 inline constexpr bool kKeepReleasedHandles = true;

@@ -8,17 +8,13 @@
 #include "absl/status/statusor.h"
 #include "api/errors.h"
 #include "api/handles.h"
+#include "api/job_handle.h"
 #include "api/jobs/job_words.h"
-#include "api/jobs/pack_job.h"
 #include "api/jobs/pack_program.h"
 #include "api/options.h"
 #include "api/shardpack.h"
 #include "api/structs.h"
 #include "formats/io/status_macros.h"
-
-struct shardpack_job : shardpack::api::Handle<std::unique_ptr<shardpack::PackJob>> {
-  using Handle::Handle;
-};
 
 namespace shardpack::api {
 namespace {
@@ -36,11 +32,7 @@ absl::StatusOr<shardpack_job*> Start(const char* const* arguments, size_t count,
                                      const shardpack_job_options* given) {
   ASSIGN_OR_RETURN(const shardpack_job_options options, Known(given, "job options"));
   ASSIGN_OR_RETURN(std::vector<std::string> typed, TextsOf(arguments, count, "an argument"));
-  ASSIGN_OR_RETURN(const std::vector<std::string> words, JobWords(std::move(typed)));
-  ASSIGN_OR_RETURN(const std::string program, FindPack(shardpack_version()));
-  ASSIGN_OR_RETURN(std::unique_ptr<PackJob> job,
-                   PackJob::Start(program, words, options.folder == nullptr ? "" : options.folder));
-  return new shardpack_job(std::move(job));
+  return StartJob(std::move(typed), options.folder == nullptr ? "" : options.folder, nullptr);
 }
 
 absl::Status FillProgress(const JobProgress& news, shardpack_job_progress* progress) {
@@ -56,6 +48,16 @@ absl::Status FillProgress(const JobProgress& news, shardpack_job_progress* progr
 }
 
 }  // namespace
+
+absl::StatusOr<shardpack_job*> StartJob(std::vector<std::string> typed, const std::string& folder,
+                                        std::function<void(int)> at_end) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> words, JobWords(std::move(typed)));
+  ASSIGN_OR_RETURN(const std::string program, FindPack(shardpack_version()));
+  ASSIGN_OR_RETURN(std::unique_ptr<PackJob> job,
+                   PackJob::Start(program, words, folder, std::move(at_end)));
+  return new shardpack_job(std::move(job));
+}
+
 }  // namespace shardpack::api
 
 using namespace shardpack;       // NOLINT: the functions below are those of the C interface

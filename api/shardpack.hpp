@@ -8,7 +8,7 @@
 // That is C++20. C++17 has no designated initialisers, but each member of an options struct has a
 // setter: OrderOptions().set_global_batch(256).set_seed(7).
 //
-// Handles (Dataset, Order, Loader, Batch, Device, Job) move; those that may be shared also copy, as
+// Handles (Dataset, Order, Loader, Batch, Device, Job, Writer) move; those that may be shared also copy, as
 // a further reference to the same thing. A default-constructed or moved-from handle is empty: it
 // can be assigned to and destroyed, and its functions fail.
 //
@@ -1149,9 +1149,82 @@ class Job {
   }
 
  private:
+  friend class Writer;
   explicit Job(shardpack_job* taken) : handle_(taken) {}
 
   internal::Owned<shardpack_job, shardpack_job_release> handle_;
+};
+
+// ------------------------------------------------------------------------------------- writers
+
+// As shardpack_writer_options.
+struct WriterOptions {
+  std::vector<std::string> arguments = {};
+  std::uint32_t worker = 0, workers = 1;
+
+  SHARDPACK_SETTER(std::vector<std::string>, arguments)
+  SHARDPACK_SETTER(std::uint32_t, worker)
+  SHARDPACK_SETTER(std::uint32_t, workers)
+};
+
+// Samples that a program makes: add() them in any order, then finish().wait().
+class Writer {
+ public:
+  Writer() = default;
+#ifndef SHARDPACK_NO_EXCEPTIONS
+  explicit Writer(const std::string& path, const WriterOptions& options = {})
+      : Writer(Open(path, options)) {}
+#endif
+  static Returned<Writer> Open(const std::string& path, const WriterOptions& from) {
+    const std::vector<const char*> arguments = internal::Pointers(from.arguments);
+    shardpack_writer_options options = {};
+    options.size = sizeof options;
+    options.arguments = arguments.data();
+    options.argument_count = arguments.size();
+    options.worker = from.worker;
+    options.workers = from.workers;
+    shardpack_writer* made = nullptr;
+    return internal::Do(
+        [&](shardpack_error** error) {
+          return shardpack_writer_open(path.c_str(), &options, &made, error);
+        },
+        [&](shardpack_code) { return Writer(made); });
+  }
+  shardpack_writer* get() const { return handle_.get(); }
+
+  // One of the fields is the encoded image; nullopt: no label.
+  Returned<void> add(std::string_view key, const std::optional<std::string>& label,
+                     const std::vector<shardpack_field>& fields) {
+    return internal::Do([&](shardpack_error** error) {
+      return shardpack_writer_add(get(), key.data(), key.size(),
+                                  label.has_value() ? label->c_str() : nullptr, fields.data(),
+                                  fields.size(), error);
+    });
+  }
+  Returned<void> add(std::string_view key, const std::optional<std::string>& label,
+                     std::string_view image) {
+    return add(key, label, {shardpack_field{nullptr, image.data(), image.size()}});
+  }
+  // Whether it is safe on disk.
+  bool has(std::string_view key) const {
+    return shardpack_writer_has(get(), key.data(), key.size(), nullptr) == SHARDPACK_OK;
+  }
+  Returned<void> flush() {
+    return internal::Do(
+        [&](shardpack_error** error) { return shardpack_writer_flush(get(), error); });
+  }
+  // Packs, proves and publishes what all workers wrote.
+  Returned<Job> finish() {
+    shardpack_job* made = nullptr;
+    return internal::Do(
+        [&](shardpack_error** error) { return shardpack_writer_finish(get(), &made, error); },
+        [&](shardpack_code) { return Job(made); });
+  }
+
+ private:
+  explicit Writer(shardpack_writer* taken) : handle_(taken) {}
+
+  internal::Owned<shardpack_writer, shardpack_writer_release> handle_;
 };
 
 inline std::string_view version() { return shardpack_version(); }

@@ -225,6 +225,30 @@ void TestJob(const std::string& path) {
   EXPECT(ErrorOf([] { return sp::Job::Start({"man"}); }).code() == sp::Code::kInvalid);
 }
 
+void TestWriter(const sp::Dataset& data) {
+#if __cplusplus >= 202002L
+  const std::string path = "written/20";
+#else
+  const std::string path = "written/17";
+#endif
+  std::filesystem::remove_all(path);
+  std::filesystem::create_directories("written");
+  sp::Writer writer =
+      Get(sp::Writer::Open(path, sp::WriterOptions().set_arguments({"--format=tfrecord"})));
+  const sp::Batch batch = Get(data.read({0, 1}));
+  const std::vector<sp::Span<const std::byte>> images = Get(batch.bytes());
+  DO(writer.add("a", "cat", {{nullptr, images[0].data(), images[0].size()}}));
+  const char* const text = reinterpret_cast<const char*>(images[1].data());
+  DO(writer.add("b", std::nullopt, std::string_view(text, images[1].size())));
+  EXPECT(!writer.has("a"));
+  DO(writer.flush());
+  EXPECT(writer.has("a") && !writer.has("c"));
+  EXPECT(ErrorOf([&] { return writer.add("a", std::nullopt, "x"); }).code() == sp::Code::kExists);
+  sp::Job job = Get(writer.finish());
+  EXPECT(Get(job.wait()) == 0);
+  EXPECT(Get(sp::Dataset::Open(path)).samples() == 2);
+}
+
 }  // namespace
 
 #ifdef OTHER_MAIN
@@ -244,6 +268,7 @@ int main(int argc, char** argv) {
   TestLoader(data);
   TestDevice(data);
   TestJob(path);
+  TestWriter(data);
 #if __cplusplus >= 202002L
   TestAggregates(data);
 #endif

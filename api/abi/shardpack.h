@@ -665,6 +665,54 @@ SHARDPACK_API shardpack_code shardpack_job_result_json(const shardpack_job* job,
  * what it has finished all the same. */
 SHARDPACK_API void shardpack_job_release(shardpack_job* job);
 
+/* ------------------------------------------------------------------------------------- writers */
+
+/* Samples that a program makes, one after the other, in any order: shardpack_writer_finish packs
+ * them in the order of their keys, so the shards are the same however they were shared out among
+ * workers. Until then they are in a folder beside the dataset, PATH.parts. */
+typedef struct shardpack_writer shardpack_writer;
+
+typedef struct shardpack_writer_options {
+  size_t size;
+  const char* const* arguments; /* of `pack convert`, for the finish: {"--format=tfrecord"} */
+  size_t argument_count;
+  uint32_t worker, workers; /* of several processes that write the same dataset; workers 0: 1 */
+} shardpack_writer_options;
+
+typedef struct shardpack_field {
+  const char* name; /* NULL: "image" */
+  const void* data;
+  uint64_t bytes;
+} shardpack_field;
+
+/* What another writer has left in PATH.parts is kept and continued. EXISTS if there is a dataset,
+ * unless an argument is "--overwrite". STATE if a writer of this number is open, in any process. */
+SHARDPACK_API shardpack_code shardpack_writer_open(const char* path,
+                                                   const shardpack_writer_options* options,
+                                                   shardpack_writer** writer,
+                                                   shardpack_error** error);
+/* One of the fields is the encoded image. `label` is the name of a class; NULL: none. EXISTS for a
+ * key that was added before. Copies what it is given, hashes it, and from time to time does what
+ * shardpack_writer_flush does. After an error of the system (IO, NO_MEMORY, DATA_LOSS) the writer
+ * can only be released. One thread at a time. */
+SHARDPACK_API shardpack_code shardpack_writer_add(shardpack_writer* writer, const char* key,
+                                                  size_t key_bytes, const char* label,
+                                                  const shardpack_field* fields, size_t field_count,
+                                                  shardpack_error** error);
+/* OK if a sample with this key is safe on disk, NOT_FOUND otherwise. */
+SHARDPACK_API shardpack_code shardpack_writer_has(const shardpack_writer* writer, const char* key,
+                                                  size_t key_bytes, shardpack_error** error);
+/* Makes safe what was added: it is on disk, and was read again and compared with its hashes. */
+SHARDPACK_API shardpack_code shardpack_writer_flush(shardpack_writer* writer,
+                                                    shardpack_error** error);
+/* Packs, proves and publishes what all workers wrote, as a job: each field is compared with the
+ * hash that was taken when it was added. STATE while another worker is open, or if one has never
+ * been. Nothing can be added afterwards. PATH.parts is removed if the exit code is 0. */
+SHARDPACK_API shardpack_code shardpack_writer_finish(shardpack_writer* writer, shardpack_job** job,
+                                                     shardpack_error** error);
+/* Without a finish, what was flushed stays for a later writer. */
+SHARDPACK_API void shardpack_writer_release(shardpack_writer* writer);
+
 #ifdef __cplusplus
 } /* extern "C" */
 #endif

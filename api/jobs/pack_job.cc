@@ -106,6 +106,7 @@ struct PackJob::Core {
 
   const pid_t process = ::getpid();
   std::string verb;
+  std::function<void(int)> at_end;
   ChildProcess child;
   std::string out, line, messages;  // of the thread
   bool cut = false;                 // not all messages were kept
@@ -214,6 +215,10 @@ void PackJob::Core::Run() {
     child.Signal(SIGINT);
   }
   code_of_child = ExitCodeOf(child.Wait());
+  try {
+    if (at_end != nullptr) at_end(code_of_child);
+  } catch (...) {  // no memory: it has not been done
+  }
   const std::lock_guard lock(mutex);
   try {
     result = Result();
@@ -228,10 +233,12 @@ PackJob::PackJob(std::unique_ptr<Core> core) : core_(std::move(core)) {}
 
 absl::StatusOr<std::unique_ptr<PackJob>> PackJob::Start(const std::string& program,
                                                         const std::vector<std::string>& words,
-                                                        const std::string& folder) {
+                                                        const std::string& folder,
+                                                        std::function<void(int)> at_end) {
   ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Start(program, words, folder));
   auto core = std::make_unique<Core>(std::move(child));
   if (!words.empty()) core->verb = words.front();
+  core->at_end = std::move(at_end);
   const SignalsBlocked blocked;
   core->thread = std::thread([core = core.get()] { core->Run(); });
   return std::unique_ptr<PackJob>(new PackJob(std::move(core)));

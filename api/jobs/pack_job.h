@@ -20,6 +20,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -46,10 +47,11 @@ class PackJob {
   static constexpr int kPatienceSeconds = 10;
   enum class Seen { kProgress, kNothing, kEnd };
 
-  // `words` are those of JobWords.
-  static absl::StatusOr<std::unique_ptr<PackJob>> Start(const std::string& program,
-                                                        const std::vector<std::string>& words,
-                                                        const std::string& folder = "");
+  // `words` are those of JobWords. `at_end` is called with the exit code, on another thread, before
+  // the job counts as ended.
+  static absl::StatusOr<std::unique_ptr<PackJob>> Start(
+      const std::string& program, const std::vector<std::string>& words,
+      const std::string& folder = "", std::function<void(int exit_code)> at_end = nullptr);
   ~PackJob();
   PackJob(const PackJob&) = delete;
   PackJob& operator=(const PackJob&) = delete;

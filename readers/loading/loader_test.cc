@@ -357,6 +357,28 @@ TEST_F(LoaderTest, WhoKeepsBatchesGetsMoreMemoryAndBatchesOutliveTheLoader) {
   EXPECT_EQ(memory_.allocated_bytes(), 0u);
 }
 
+// Who asks without waiting is served in between, like one who waits.
+TEST_F(LoaderTest, WhoAsksAndKeepsBatchesGetsMoreMemoryToo) {
+  const Order order = MakeOrder(1);
+  Loader loader = Open(order, {.prefetch_batches = 2, .epochs = 1});
+  const auto samples_read = [&] {
+    const LoaderStats stats = loader.stats();
+    return stats.read.items + stats.disk_read.items;
+  };
+  std::vector<HostBatch> kept;
+  while (kept.size() < order.steps()) {
+    auto batch = loader.NextWithin(std::chrono::milliseconds(0));
+    if (batch.ok()) {
+      kept.push_back(**std::move(batch));
+      continue;
+    }
+    ASSERT_TRUE(absl::IsDeadlineExceeded(batch.status())) << batch.status();
+    while (samples_read() < kept.size() + 1) std::this_thread::yield();
+  }
+  EXPECT_GT(loader.stats().overflow_bytes, 0u);
+  for (const HostBatch& batch : kept) ExpectRight(batch, order);
+}
+
 // Data that is not in the page cache, or cannot be read at once, goes to the I/O threads.
 std::atomic<int> refusals{0};
 ssize_t ColdPreadv2(int fd, const iovec* parts, int count, off_t offset, int flags) {
@@ -417,6 +439,30 @@ TEST_F(LoaderTest, AWaitThatIsInterruptedLosesNoBatch) {
     ExpectRight(**batch, order);
   }
   EXPECT_FALSE(loader.Next()->has_value());
+}
+
+TEST_F(LoaderTest, ATimeLimitLosesNoBatch) {
+  SyscallsForTesting().preadv2 = HangingPreadv2;
+  reads_hang = true;
+  const Order order = MakeOrder(10);
+  Loader loader = Open(order, {.io_threads = 3, .epochs = 1});
+  for (const int most : {0, 1, 0, 5}) {
+    const auto none = loader.NextWithin(std::chrono::milliseconds(most));
+    EXPECT_TRUE(absl::IsDeadlineExceeded(none.status()));
+  }
+  {
+    const std::lock_guard lock(hang_mutex);
+    reads_hang = false;
+  }
+  hang_ended.notify_all();
+  for (uint64_t step = 0; step < order.steps();) {
+    auto batch = loader.NextWithin(std::chrono::milliseconds(1));
+    if (absl::IsDeadlineExceeded(batch.status())) continue;
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    EXPECT_EQ((*batch)->step(), step++);
+    ExpectRight(**batch, order);
+  }
+  EXPECT_FALSE(loader.NextWithin(std::chrono::milliseconds(0))->has_value());
 }
 
 TEST_F(LoaderTest, StopsAtAnyTimeFromAnyThread) {

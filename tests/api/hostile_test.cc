@@ -1,5 +1,5 @@
-// The C interface used wrongly, or in odd ways: sizes of other versions, any order of releases, use
-// after the last release, threads, a fork.
+// The C interface used wrongly, or in odd ways: sizes of other versions, any order of releases,
+// threads, a fork.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,7 +8,6 @@
 #include <thread>
 #include <vector>
 
-#include "api/handles.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/api/fixture.h"
@@ -220,17 +219,6 @@ TEST_F(ApiHostileTest, AForkedChildReadsButDoesNotLoad) {
   EXPECT_TRUE(WIFEXITED(status)) << status;
   EXPECT_EQ(WEXITSTATUS(status), 0);
   ASSERT_NE(Next(loader), nullptr) << Why();
-}
-
-TEST(ApiHandleDeathTest, ReleasingTwiceIsFoundInDebugBuilds) {
-  if (!api::kKeepReleasedHandles) GTEST_SKIP() << "this build frees handles";
-  shardpack_order* order = nullptr;
-  ASSERT_EQ(shardpack_order_make(3, nullptr, &order, nullptr), SHARDPACK_OK);
-  shardpack_order_release(order);
-  uint64_t id = 0;
-  EXPECT_DEATH(shardpack_order_release(order), "after its last release");
-  EXPECT_DEATH(shardpack_order_retain(order), "after its last release");
-  EXPECT_DEATH(shardpack_order_ids(order, 0, 0, 0, &id, 1, nullptr), "after its last release");
 }
 
 }  // namespace

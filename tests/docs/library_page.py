@@ -50,7 +50,8 @@ class LibraryPageTest(unittest.TestCase):
     self.assertGreater(len(found), 8)
     for language, text, printed in found:
       with self.subTest(text=text):
-        shutil.rmtree(self.folder / "packed", ignore_errors=True)
+        for name in ("packed", "written"):
+          shutil.rmtree(self.folder / name, ignore_errors=True)
         self.compile(language, text)
         done = subprocess.run([self.folder / "program"], cwd=self.folder, env=self.environment, capture_output=True, text=True,
                               check=False)

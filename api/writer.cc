@@ -1,0 +1,193 @@
+// Writers: samples that a program makes, left in parts for `pack`.
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "api/errors.h"
+#include "api/handles.h"
+#include "api/job_handle.h"
+#include "api/options.h"
+#include "api/shardpack.h"
+#include "api/structs.h"
+#include "api/writing/part_writer.h"
+#include "api/writing/parts_folder.h"
+#include "formats/core/manifest.h"
+#include "formats/io/escape.h"
+#include "formats/io/exists.h"
+#include "formats/io/status_macros.h"
+
+namespace shardpack::api {
+
+struct OpenWriter {
+  const pid_t process = ::getpid();
+  std::string out, parts;
+  std::vector<std::string> arguments;
+  uint32_t worker = 0, workers = 1;
+  std::unique_ptr<PartWriter> writer;
+  bool finished = false;
+
+  ~OpenWriter() {
+    // In a forked child the file and the lock are the parent's.
+    if (process != ::getpid()) (void)writer.release();
+  }
+};
+
+}  // namespace shardpack::api
+
+struct shardpack_writer : shardpack::api::Handle<std::unique_ptr<shardpack::api::OpenWriter>> {
+  using Handle::Handle;
+};
+
+namespace shardpack::api {
+namespace {
+
+constexpr uint32_t kMostWorkers = 65536;
+constexpr char kOverwrite[] = "--overwrite";
+
+absl::StatusOr<OpenWriter*> UseWriter(const shardpack_writer* handle) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<OpenWriter>* const writer, ContentOf(handle, "writer"));
+  if ((*writer)->process == ::getpid()) return writer->get();
+  return absl::FailedPreconditionError(
+      "the writer belongs to the process before a fork; open one after, as another worker");
+}
+
+absl::Status CheckOut(const OpenWriter& open) {
+  if (open.out.find_last_not_of("./") == std::string::npos)
+    return absl::InvalidArgumentError("the dataset needs a folder of its own");
+  ASSIGN_OR_RETURN(const bool there,
+                   Exists(absl::StrCat(open.out, "/", std::string(kManifestName))));
+  if (!there || std::ranges::find(open.arguments, kOverwrite) != open.arguments.end())
+    return absl::OkStatus();
+  return absl::AlreadyExistsError(absl::StrCat(EscapeForTerminal(open.out),
+                                               " is a dataset already; the argument ", kOverwrite,
+                                               " lets the finish replace it"));
+}
+
+absl::StatusOr<shardpack_writer*> Open(const char* path, const shardpack_writer_options* given) {
+  RETURN_IF_ERROR(NotNull(path, "path"));
+  ASSIGN_OR_RETURN(const shardpack_writer_options options, Known(given, "writer options"));
+  auto open = std::make_unique<OpenWriter>();
+  ASSIGN_OR_RETURN(open->arguments,
+                   TextsOf(options.arguments, options.argument_count, "an argument"));
+  open->workers = std::max(options.workers, 1u);
+  open->worker = options.worker;
+  if (open->worker >= open->workers || open->workers > kMostWorkers) {
+    return absl::InvalidArgumentError(absl::StrCat("worker ", open->worker, " of ", open->workers,
+                                                   ": they count from 0, and are at most ",
+                                                   kMostWorkers));
+  }
+  if (*path == '\0') return absl::InvalidArgumentError("the path of the dataset is empty");
+  // The working folder may be another one by the time of the finish.
+  open->out = std::filesystem::absolute(path).string();
+  RETURN_IF_ERROR(CheckOut(*open));
+  open->parts = PartsFolderOf(open->out);
+  ASSIGN_OR_RETURN(open->writer, PartWriter::Open(open->parts, open->worker));
+  return new shardpack_writer(std::move(open));
+}
+
+absl::Status Add(shardpack_writer* handle, const char* key, size_t key_bytes, const char* label,
+                 const shardpack_field* fields, size_t field_count) {
+  ASSIGN_OR_RETURN(OpenWriter* const open, UseWriter(handle));
+  RETURN_IF_ERROR(NotNull(key, "key"));
+  RETURN_IF_ERROR(NotNull(fields, "fields"));
+  if (open->finished) return absl::FailedPreconditionError("the writer has been finished");
+  std::vector<FieldView> views;
+  for (size_t n = 0; n < field_count; ++n) {
+    if (fields[n].bytes > 0) RETURN_IF_ERROR(NotNull(fields[n].data, "data of a field"));
+    views.push_back({fields[n].name == nullptr ? kImageField : std::string_view(fields[n].name),
+                     {static_cast<const std::byte*>(fields[n].data), fields[n].bytes}});
+  }
+  // The image comes first; and so that the order of the others does not matter either, they are
+  // sorted.
+  std::ranges::stable_sort(views, [](const FieldView& a, const FieldView& b) {
+    return std::pair(a.name != kImageField, a.name) < std::pair(b.name != kImageField, b.name);
+  });
+  return open->writer->Add(std::string_view(key, key_bytes),
+                           label == nullptr ? std::nullopt : std::optional<std::string_view>(label),
+                           views);
+}
+
+// That each other worker has been there, and is gone.
+absl::Status CheckOthers(const OpenWriter& open) {
+  for (uint32_t worker = 0; worker < open.workers; ++worker) {
+    if (worker == open.worker) continue;
+    const std::string name = absl::StrCat("worker ", worker, " of ", open.workers);
+    ASSIGN_OR_RETURN(const bool begun, HasBegun(open.parts, worker));
+    if (!begun) return absl::FailedPreconditionError(absl::StrCat(name, " has not begun"));
+    ASSIGN_OR_RETURN(const std::optional<File> lock, LockWorker(open.parts, worker));
+    if (!lock.has_value()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(name, " is still writing; it has to be released first"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<shardpack_job*> Finish(shardpack_writer* handle) {
+  ASSIGN_OR_RETURN(OpenWriter* const open, UseWriter(handle));
+  RETURN_IF_ERROR(open->writer->Flush());
+  RETURN_IF_ERROR(CheckOthers(*open));
+  RETURN_IF_ERROR(MakeDataset(open->parts, shardpack_version()));
+  std::vector<std::string> typed = {"convert"};
+  typed.insert(typed.end(), open->arguments.begin(), open->arguments.end());
+  typed.push_back(absl::StrCat("--out=", open->out));
+  typed.insert(typed.end(), {"--", open->parts});
+  ASSIGN_OR_RETURN(shardpack_job* const job,
+                   StartJob(std::move(typed), "", [parts = open->parts](int exit_code) {
+                     if (exit_code == 0) RemoveParts(parts);
+                   }));
+  open->finished = true;
+  return job;
+}
+
+}  // namespace
+}  // namespace shardpack::api
+
+using namespace shardpack;       // NOLINT: the functions below are those of the C interface
+using namespace shardpack::api;  // NOLINT
+
+shardpack_code shardpack_writer_open(const char* path, const shardpack_writer_options* options,
+                                     shardpack_writer** writer, shardpack_error** error) {
+  return Making(writer, error, [&] { return Open(path, options); });
+}
+
+shardpack_code shardpack_writer_add(shardpack_writer* writer, const char* key, size_t key_bytes,
+                                    const char* label, const shardpack_field* fields,
+                                    size_t field_count, shardpack_error** error) {
+  return Guarded(error, [&] { return Add(writer, key, key_bytes, label, fields, field_count); });
+}
+
+shardpack_code shardpack_writer_has(const shardpack_writer* writer, const char* key,
+                                    size_t key_bytes, shardpack_error** error) {
+  return Guarded(error, [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(OpenWriter* const open, UseWriter(writer));
+    RETURN_IF_ERROR(NotNull(key, "key"));
+    const std::string_view name(key, key_bytes);
+    if (open->writer->Has(name)) return absl::OkStatus();
+    return absl::NotFoundError(
+        absl::StrCat("no sample ", EscapeForTerminal(std::string(name)), " is safe on disk"));
+  });
+}
+
+shardpack_code shardpack_writer_flush(shardpack_writer* writer, shardpack_error** error) {
+  return Guarded(error, [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(OpenWriter* const open, UseWriter(writer));
+    return open->writer->Flush();
+  });
+}
+
+shardpack_code shardpack_writer_finish(shardpack_writer* writer, shardpack_job** job,
+                                       shardpack_error** error) {
+  return Making(job, error, [&] { return Finish(writer); });
+}
+
+void shardpack_writer_release(shardpack_writer* writer) { Release(writer); }

@@ -1,0 +1,300 @@
+// Writers with the real `pack`, through the wrapper.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "api/shardpack.hpp"
+
+namespace shardpack_api {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+std::string Contents(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// Of a dataset, without the manifest, which names where it came from.
+std::map<std::string, std::string> Files(const fs::path& folder) {
+  std::map<std::string, std::string> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.path().filename() != "manifest.json")
+      files[entry.path().filename().string()] = Contents(entry.path());
+  }
+  return files;
+}
+
+template <typename Call>
+Code CodeOf(Call call, std::string* message = nullptr) {
+  try {
+    call();
+  } catch (const Error& error) {
+    if (message != nullptr) *message = error.what();
+    return error.code();
+  }
+  return Code::kOk;
+}
+
+struct Sample {
+  std::string key;
+  std::optional<std::string> label;
+  std::string image, caption;
+};
+
+class WriterTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ::setenv("SHARDPACK_PACK", fs::absolute("cli/pack").c_str(), 1);
+    folder_ = fs::path(::testing::TempDir()) /
+              ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    for (const char* name : {"baseline.jpg", "rgb.png", "lossy.webp", "gray.jpg"})
+      images_.push_back(Contents(fs::path("testdata/images") / name));
+  }
+
+  std::string At(const std::string& name) const { return (folder_ / name).string(); }
+  std::vector<Sample> Samples(size_t count) const {
+    std::vector<Sample> samples;
+    for (size_t n = 0; n < count; ++n) {
+      const std::string number = std::to_string(n);
+      samples.push_back(
+          {"set/" + number,
+           n % 5 == 4 ? std::nullopt : std::optional("class " + std::to_string(n % 3)),
+           images_[n % images_.size()], n % 4 == 1 ? "" : "caption " + number});
+    }
+    return samples;
+  }
+  static void Add(Writer& writer, const Sample& sample) {
+    std::vector<shardpack_field> fields = {{"txt", sample.caption.data(), sample.caption.size()},
+                                           {nullptr, sample.image.data(), sample.image.size()}};
+    if (sample.caption.empty()) fields.erase(fields.begin());
+    writer.add(sample.key, sample.label, fields);
+  }
+  static void Finish(Writer& writer) {
+    Job job = writer.finish();
+    EXPECT_EQ(job.wait(), 0) << job.result_json();
+  }
+
+  fs::path folder_;
+  std::vector<std::string> images_;
+};
+
+TEST_F(WriterTest, WhatWasAddedComesBack) {
+  const std::vector<Sample> samples = Samples(30);
+  Writer writer(At("out"));
+  for (const Sample& sample : samples) Add(writer, sample);
+  EXPECT_FALSE(writer.has("set/3"));
+  Finish(writer);
+  EXPECT_FALSE(fs::exists(At("out.parts")));
+  EXPECT_EQ(CodeOf([&] { Add(writer, {"set/new", {}, images_[0], ""}); }), Code::kState);
+
+  const Dataset data(At("out"));
+  ASSERT_EQ(data.samples(), samples.size());
+  EXPECT_THAT(data.classes(), ElementsAre("class 0", "class 1", "class 2"));
+  for (const Sample& sample : samples) {
+    const Batch batch = data.read({data.find_key(sample.key)}, {"image", "txt"});
+    const auto image = batch.bytes()[0], caption = batch.bytes("txt")[0];
+    EXPECT_EQ(std::string(reinterpret_cast<const char*>(image.data()), image.size()), sample.image);
+    EXPECT_EQ(caption.data() == nullptr, sample.caption.empty());
+    EXPECT_EQ(std::string(reinterpret_cast<const char*>(caption.data()), caption.size()),
+              sample.caption);
+    const int64_t label = batch.labels()[0];
+    EXPECT_EQ(label < 0 ? std::nullopt
+                        : std::optional(std::string(data.classes()[static_cast<size_t>(label)])),
+              sample.label);
+  }
+  EXPECT_EQ(Job({"validate", At("out")}).wait(), 0);
+  EXPECT_EQ(CodeOf([&] { Writer(At("out")); }), Code::kExists);
+}
+
+TEST_F(WriterTest, TheShardsAreTheSameForOneWriterAndSixteen) {
+  std::vector<Sample> samples = Samples(100);
+  const std::vector<std::string> arguments = {"--format=tfrecord", "--samples-per-shard=20"};
+  {
+    Writer one(At("one"), {.arguments = arguments});
+    for (const Sample& sample : samples) Add(one, sample);
+    Finish(one);
+  }
+  std::shuffle(samples.begin(), samples.end(), std::mt19937(7));
+  Writer last;
+  for (uint32_t worker = 0; worker < 16; ++worker) {
+    Writer writer(At("many"), {.arguments = arguments, .worker = worker, .workers = 16});
+    for (size_t n = worker; n < samples.size(); n += 16) {
+      Add(writer, samples[n]);
+      if (n % 3 == 0) writer.flush();
+    }
+    writer.flush();
+    if (worker == 15) last = std::move(writer);
+  }
+  Finish(last);
+  EXPECT_EQ(Files(At("one")), Files(At("many")));
+  EXPECT_EQ(Dataset(At("one")).identity(), Dataset(At("many")).identity());
+}
+
+TEST_F(WriterTest, AWriterGoesOnWhereAnotherEnded) {
+  const std::vector<Sample> samples = Samples(9);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    Writer writer(At("out"));
+    for (size_t n = 0; n < 4; ++n) Add(writer, samples[n]);
+    writer.flush();
+    Add(writer, samples[4]);
+    ::_exit(0);  // as if it was killed
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  Writer writer(At("out"));
+  for (size_t n = 0; n < samples.size(); ++n) {
+    EXPECT_EQ(writer.has(samples[n].key), n < 4) << n;
+    if (n < 4) {
+      EXPECT_EQ(CodeOf([&] { Add(writer, samples[n]); }), Code::kExists);
+    } else {
+      Add(writer, samples[n]);
+    }
+  }
+  Finish(writer);
+  EXPECT_EQ(Dataset(At("out")).samples(), 9u);
+}
+
+TEST_F(WriterTest, WhatWasNotFlushedIsGoneAndNothingElse) {
+  const std::vector<Sample> samples = Samples(3);
+  {
+    Writer writer(At("out"));
+    Add(writer, samples[0]);
+    writer.flush();
+    EXPECT_TRUE(writer.has(samples[0].key));
+    Add(writer, samples[1]);
+  }
+  // What a crash leaves behind.
+  std::ofstream(At("out.parts/w00000-000001.stage")) << "x";
+  std::ofstream(At("out.parts/w00000-000001.tfrecord")) << "x";
+  std::ofstream(At("out.parts/mine.txt")) << "x";
+  Writer writer(At("out"));
+  EXPECT_TRUE(writer.has(samples[0].key));
+  EXPECT_FALSE(writer.has(samples[1].key));
+  Add(writer, samples[2]);
+  Finish(writer);
+  EXPECT_EQ(Dataset(At("out")).samples(), 2u);
+  EXPECT_EQ(Contents(At("out.parts/mine.txt")), "x");  // not the library's
+}
+
+TEST_F(WriterTest, WorkersExcludeEachOtherAndWaitForAll) {
+  const std::vector<Sample> samples = Samples(4);
+  const WriterOptions first{.worker = 0, .workers = 3}, second{.worker = 1, .workers = 3},
+      third{.worker = 2, .workers = 3};
+  Writer one(At("out"), first);
+  Add(one, samples[0]);
+  std::string message;
+  EXPECT_EQ(CodeOf([&] { Writer(At("out"), first); }, &message), Code::kState);
+  EXPECT_THAT(message, HasSubstr("another writer is worker 0"));
+  {
+    Writer two(At("out"), second);
+    Add(two, samples[1]);
+    two.flush();
+    EXPECT_EQ(CodeOf([&] { one.finish(); }, &message), Code::kState);
+    EXPECT_THAT(message, HasSubstr("worker 1 of 3 is still writing"));
+  }
+  EXPECT_EQ(CodeOf([&] { one.finish(); }, &message), Code::kState);
+  EXPECT_THAT(message, HasSubstr("worker 2 of 3 has not begun"));
+  {
+    Writer three(At("out"), third);
+    EXPECT_EQ(CodeOf([&] { Add(three, samples[1]); }), Code::kExists);  // another worker's
+  }
+  Finish(one);
+  EXPECT_EQ(Dataset(At("out")).samples(), 2u);
+  EXPECT_EQ(CodeOf([&] { Writer(At("x"), {.worker = 3, .workers = 3}); }), Code::kInvalid);
+}
+
+TEST_F(WriterTest, AKeyOfTwoWorkersIsNamed) {
+  Writer one(At("out"), {.worker = 0, .workers = 2});
+  {
+    Writer two(At("out"), {.worker = 1, .workers = 2});
+    two.add("same", {}, images_[0]);
+    two.flush();
+  }
+  one.add("same", {}, images_[1]);
+  std::string message;
+  EXPECT_EQ(CodeOf([&] { one.finish(); }, &message), Code::kExists);
+  EXPECT_THAT(message, HasSubstr("two writers have added the key same"));
+}
+
+TEST_F(WriterTest, DamageBetweenAddAndFinishIsFound) {
+  Writer writer(At("out"));
+  for (const Sample& sample : Samples(6)) Add(writer, sample);
+  writer.flush();
+  const std::string part = At("out.parts/w00000-000000.tfrecord");
+  std::fstream(part, std::ios::in | std::ios::out | std::ios::binary).seekp(200).write("?", 1);
+  Job job = writer.finish();
+  EXPECT_EQ(job.wait(), 4);
+  EXPECT_FALSE(fs::exists(At("out") + "/manifest.json"));
+  EXPECT_TRUE(fs::exists(part));
+}
+
+TEST_F(WriterTest, SamplesThatCannotBeHeldChangeNothing) {
+  Writer writer(At("out"), {.arguments = {"--format=tfrecord"}});
+  const auto add = [&](const std::string& key, const std::vector<shardpack_field>& fields) {
+    return CodeOf([&] { writer.add(key, {}, fields); });
+  };
+  const shardpack_field image{nullptr, images_[0].data(), images_[0].size()};
+  EXPECT_EQ(add("", {image}), Code::kInvalid);
+  EXPECT_EQ(add(std::string("a\0b", 3), {image}), Code::kInvalid);
+  EXPECT_EQ(add("k", {}), Code::kInvalid);
+  EXPECT_EQ(add("k", {{"txt", "x", 1}}), Code::kInvalid);
+  EXPECT_EQ(add("k", {image, image}), Code::kInvalid);
+  EXPECT_EQ(add("k", {{nullptr, nullptr, 5}}), Code::kInvalid);
+  EXPECT_EQ(CodeOf([&] { writer.finish(); }), Code::kState);  // no sample
+  // Keys and labels are bytes, and are no paths.
+  writer.add("../a//b\xFF", "caf\xC3\xA9", images_[0]);
+  writer.add("..", {}, images_[1]);
+  Finish(writer);
+  const Dataset data(At("out"));
+  EXPECT_EQ(data.samples(), 2u);
+  EXPECT_THAT(data.classes(), ElementsAre("caf\xC3\xA9"));
+}
+
+TEST_F(WriterTest, ADatasetIsReplacedOnRequest) {
+  {
+    Writer writer(At("out"));
+    writer.add("old", {}, images_[0]);
+    Finish(writer);
+  }
+  Writer writer(At("out"), {.arguments = {"--overwrite"}});
+  writer.add("new", {}, images_[1]);
+  EXPECT_EQ(Dataset(At("out")).key(0), "old");
+  Finish(writer);
+  EXPECT_EQ(Dataset(At("out")).key(0), "new");
+}
+
+TEST_F(WriterTest, NullsAreRefused) {
+  shardpack_writer* writer = nullptr;
+  shardpack_job* job = nullptr;
+  EXPECT_EQ(shardpack_writer_open(nullptr, nullptr, &writer, nullptr), SHARDPACK_INVALID);
+  EXPECT_EQ(shardpack_writer_open("", nullptr, &writer, nullptr), SHARDPACK_INVALID);
+  EXPECT_EQ(shardpack_writer_open("/", nullptr, &writer, nullptr), SHARDPACK_INVALID);
+  EXPECT_EQ(shardpack_writer_add(nullptr, "k", 1, nullptr, nullptr, 0, nullptr), SHARDPACK_INVALID);
+  EXPECT_EQ(shardpack_writer_has(nullptr, "k", 1, nullptr), SHARDPACK_INVALID);
+  EXPECT_EQ(shardpack_writer_flush(nullptr, nullptr), SHARDPACK_INVALID);
+  EXPECT_EQ(shardpack_writer_finish(nullptr, &job, nullptr), SHARDPACK_INVALID);
+  shardpack_writer_release(nullptr);
+}
+
+}  // namespace
+}  // namespace shardpack_api

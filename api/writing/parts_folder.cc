@@ -1,0 +1,272 @@
+#include "api/writing/parts_folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "formats/core/manifest.h"
+#include "formats/io/escape.h"
+#include "formats/io/exists.h"
+#include "formats/io/list_folder.h"
+#include "formats/io/named_lock.h"
+#include "formats/io/staged_file.h"
+#include "formats/io/status_macros.h"
+#include "formats/tfrecord/tfrecord_format.h"
+
+namespace shardpack {
+namespace {
+
+using absl::StrCat;
+using Json = nlohmann::ordered_json;
+
+constexpr char kStage[] = ".stage", kLock[] = ".lock", kFacts[] = ".json";
+constexpr char kShard[] = ".tfrecord", kIndex[] = ".pidx", kLabelledIndex[] = ".labels.pidx";
+// As `pack convert` reads it (converters/planning/record_order.h), which this library has not.
+constexpr std::string_view kRecordOrder = "order.u32";
+constexpr std::string_view kSplit = "train";
+constexpr uint64_t kMostFactsBytes = uint64_t{64} << 20;
+
+std::string In(const std::string& folder, std::string_view name, std::string_view ending = "") {
+  return StrCat(folder, "/", std::string(name), std::string(ending));
+}
+
+bool IsOurs(std::string_view name) {
+  if (name == kRecordOrder || name == kManifestName) return true;
+  if (name.size() < 6 || name[0] != 'w') return false;
+  return std::ranges::any_of(
+      std::to_array<std::string_view>({kStage, kLock, kFacts, kShard, kIndex}),
+      [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+// A record as the scanner of its shard gave it.
+ScannedRecord RecordOf(const ShardIndex& index, uint64_t record,
+                       std::vector<ScannedField>& fields) {
+  fields.clear();
+  for (size_t f = 0; f < index.fields(); ++f) {
+    if (!index.has_field(record, f)) continue;
+    const Extent extent = index.field(record, f);
+    fields.push_back({index.field_name(f), extent.offset, extent.length, index.hash(record, f)});
+  }
+  const Extent whole = index.record(record);
+  return {.offset = whole.offset, .length = whole.length, .fields = fields};
+}
+
+// The index with labels of the classes of all parts.
+std::string WithLabels(const ShardIndex& index, const std::vector<int64_t>& labels) {
+  ShardIndexBuilder builder;
+  std::vector<ScannedField> fields;
+  for (uint64_t record = 0; record < index.records(); ++record) {
+    const int64_t label = index.label(record);
+    builder.Add(RecordOf(index, record, fields), index.key(record), index.source_path(record),
+                label < 0 ? kNoLabel : labels[static_cast<size_t>(label)], index.image(record));
+  }
+  return builder.Finish(index.shard_bytes());
+}
+
+// For each record, its place in the order of keys.
+absl::StatusOr<std::string> OrderOfKeys(const std::vector<ShardIndex>& indexes) {
+  struct Row {
+    std::string_view key;
+    uint32_t record;  // over all parts
+  };
+  std::vector<Row> rows;
+  for (const ShardIndex& index : indexes) {
+    for (uint64_t record = 0; record < index.records(); ++record)
+      rows.push_back({index.key(record), static_cast<uint32_t>(rows.size())});
+  }
+  std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.key < b.key; });
+  const auto twice =
+      std::ranges::adjacent_find(rows, [](const Row& a, const Row& b) { return a.key == b.key; });
+  if (twice != rows.end()) {
+    return absl::AlreadyExistsError(
+        StrCat("two writers have added the key ", EscapeForTerminal(twice->key)));
+  }
+  std::string bytes(rows.size() * sizeof(uint32_t), '\0');
+  for (uint32_t place = 0; place < rows.size(); ++place) {
+    for (size_t byte = 0; byte < sizeof place; ++byte) {
+      bytes[rows[place].record * sizeof place + byte] = static_cast<char>(place >> (8 * byte));
+    }
+  }
+  return bytes;
+}
+
+absl::StatusOr<FileEntry> Replace(const std::string& folder, const std::string& name,
+                                  std::string_view bytes) {
+  RETURN_IF_ERROR(RemoveFile(In(folder, name)));
+  RETURN_IF_ERROR(WriteNewFile(In(folder, name), bytes));
+  return FileEntry{name, bytes.size(), Xxh3_128(AsBytes(bytes))};
+}
+
+Manifest EmptyManifest(const std::string& folder, const std::string& version) {
+  Manifest manifest;
+  manifest.format = std::string(kTfrecordFormat.name);
+  manifest.layout = std::string(kTfrecordFormat.layouts[0].name);
+  manifest.tool = {{"version", version}};
+  manifest.source_root = folder;
+  manifest.options = {{"missing-part", "keep"}};  // a sample need not have every field
+  return manifest;
+}
+
+}  // namespace
+
+std::string PartsFolderOf(const std::string& dataset) {
+  return StrCat(dataset.substr(0, dataset.find_last_not_of('/') + 1), ".parts");
+}
+
+std::string WorkerPrefix(uint32_t worker) { return absl::StrFormat("w%05u", worker); }
+
+absl::StatusOr<bool> HasBegun(const std::string& folder, uint32_t worker) {
+  return Exists(In(folder, WorkerPrefix(worker), kLock));
+}
+
+absl::StatusOr<std::optional<File>> LockWorker(const std::string& folder, uint32_t worker) {
+  const std::string path = In(folder, WorkerPrefix(worker), kLock);
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor < 0) return IoStatus("open", path, errno);
+  File file(descriptor, path);
+  ASSIGN_OR_RETURN(const bool ours, LockNamed(file, AT_FDCWD, path));
+  if (!ours) return std::nullopt;
+  return std::optional<File>(std::move(file));
+}
+
+absl::Status WriteNewFile(const std::string& path, std::string_view bytes) {
+  const std::string staged = StrCat(path, kStage);
+  RETURN_IF_ERROR(RemoveFile(staged));
+  ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> file, StagedFile::Create(staged));
+  RETURN_IF_ERROR(file->Append(AsBytes(bytes)));
+  RETURN_IF_ERROR(file->SyncData());
+  return file->Publish(path);
+}
+
+absl::Status WritePart(const std::string& folder, const Part& part) {
+  Json classes = Json::array();
+  for (const std::string& name : part.classes) classes.push_back(PercentEscape(name));
+  const Json facts = {{"records", part.records},
+                      {"bytes", part.bytes},
+                      {"xxh3_128", part.digest.ToHex()},
+                      {"classes", std::move(classes)}};
+  return WriteNewFile(In(folder, part.name, kFacts), facts.dump());
+}
+
+absl::StatusOr<std::vector<Part>> ReadParts(const std::string& folder) {
+  ASSIGN_OR_RETURN(std::vector<std::string> names, ListFolder(folder));
+  std::sort(names.begin(), names.end());
+  std::vector<Part> parts;
+  for (const std::string& name : names) {
+    if (!name.ends_with(kFacts) || name[0] != 'w') continue;
+    ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(In(folder, name), kMostFactsBytes));
+    const Json facts = Json::parse(text, /*cb=*/nullptr, /*allow_exceptions=*/false);
+    Part part;
+    part.name = name.substr(0, name.size() - std::string_view(kFacts).size());
+    bool whole = facts.is_object() && facts.size() == 4 && facts.contains("classes") &&
+                 facts["classes"].is_array() &&
+                 facts.value("records", Json()).is_number_unsigned() &&
+                 facts.value("bytes", Json()).is_number_unsigned() &&
+                 facts.value("xxh3_128", Json()).is_string();
+    const std::optional<Digest> digest =
+        whole ? ParseDigest(facts["xxh3_128"].get<std::string>()) : std::nullopt;
+    whole = digest.has_value();
+    for (const Json& each : whole ? facts["classes"] : Json::array()) {
+      const std::optional<std::string> label =
+          each.is_string() ? PercentUnescape(each.get<std::string>()) : std::nullopt;
+      whole = whole && label.has_value();
+      if (whole) part.classes.push_back(*label);
+    }
+    if (!whole) return absl::DataLossError(StrCat(In(folder, name), " is damaged"));
+    part.records = facts["records"];
+    part.bytes = facts["bytes"];
+    part.digest = *digest;
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+absl::StatusOr<ShardIndex> OpenIndex(const std::string& folder, const Part& part) {
+  ASSIGN_OR_RETURN(ShardIndex index, ShardIndex::Open(In(folder, part.name, kIndex), part.bytes));
+  bool whole = index.records() == part.records;
+  for (uint64_t record = 0; record < index.records(); ++record)
+    whole = whole && index.label(record) < static_cast<int64_t>(part.classes.size());
+  if (!whole)
+    return absl::DataLossError(StrCat(In(folder, part.name, kIndex), " is not of its part"));
+  return index;
+}
+
+absl::Status RemoveUnfinished(const std::string& folder, uint32_t worker) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder));
+  const std::set<std::string> known(names.begin(), names.end());
+  const std::string prefix = StrCat(WorkerPrefix(worker), "-");
+  for (const std::string& name : names) {
+    if (!name.starts_with(prefix) || !IsOurs(name)) continue;
+    const std::string part = name.substr(0, name.find('.'));
+    const bool finished = known.contains(StrCat(part, kFacts)) && !name.ends_with(kStage);
+    if (!finished) RETURN_IF_ERROR(RemoveFile(In(folder, name)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MakeDataset(const std::string& folder, const std::string& version) {
+  ASSIGN_OR_RETURN(const std::vector<Part> parts, ReadParts(folder));
+  Manifest manifest = EmptyManifest(folder, version);
+  std::map<std::string, int64_t> classes;
+  for (const Part& part : parts) {
+    for (const std::string& name : part.classes) classes.emplace(name, 0);
+  }
+  for (auto& [name, label] : classes) {
+    label = static_cast<int64_t>(manifest.classes.size());
+    manifest.classes.push_back(name);
+  }
+  std::vector<ShardIndex> indexes;
+  for (const Part& part : parts) {
+    ASSIGN_OR_RETURN(const ShardIndex index, OpenIndex(folder, part));
+    std::vector<int64_t> labels;
+    for (const std::string& name : part.classes) labels.push_back(classes.at(name));
+    ManifestShard shard;
+    shard.name = StrCat(part.name, kShard);
+    shard.split = kSplit;
+    shard.bytes = part.bytes;
+    shard.records = part.records;
+    shard.xxh3_128 = part.digest;
+    ASSIGN_OR_RETURN(shard.index,
+                     Replace(folder, StrCat(part.name, kLabelledIndex), WithLabels(index, labels)));
+    manifest.files.push_back({shard.name, shard.bytes, shard.xxh3_128});
+    manifest.files.push_back(shard.index);
+    manifest.counts.packed += shard.records;
+    manifest.shards.push_back(std::move(shard));
+    indexes.push_back(index);
+  }
+  if (manifest.counts.packed == 0) return absl::FailedPreconditionError("no sample was added");
+  manifest.counts.seen = manifest.counts.packed;
+  manifest.splits[std::string(kSplit)] = manifest.counts.packed;
+  ASSIGN_OR_RETURN(const std::string order, OrderOfKeys(indexes));
+  ASSIGN_OR_RETURN(FileEntry entry, Replace(folder, std::string(kRecordOrder), order));
+  manifest.files.push_back(std::move(entry));
+  std::ranges::sort(manifest.files, {}, &FileEntry::name);
+  RETURN_IF_ERROR(manifest.Check());
+  RETURN_IF_ERROR(Replace(folder, std::string(kManifestName), manifest.ToJson()).status());
+  return SyncDirectory(folder);
+}
+
+void RemoveParts(const std::string& folder) {
+  const absl::StatusOr<std::vector<std::string>> names = ListFolder(folder);
+  if (!names.ok()) return;
+  // The manifest first: what is left after a crash is no dataset.
+  (void)RemoveFile(In(folder, kManifestName));
+  for (const std::string& name : *names) {
+    if (IsOurs(name)) (void)RemoveFile(In(folder, name));
+  }
+  ::rmdir(folder.c_str());
+}
+
+}  // namespace shardpack

@@ -1,0 +1,60 @@
+// PartsFolder: OUT.parts, where writers leave their samples until `pack` makes a dataset of them.
+//
+//   w00003.lock                        held by worker 3 while it writes
+//   w00003-000000.tfrecord .pidx .json a part: a shard, its index, and what else is known of it
+//   w00003-000001.stage                a part that is being written
+//   manifest.json order.u32 *.labels.pidx   by a finish: all parts as one dataset, in the order of keys
+//
+// A part exists once its .json does. Labels in its .pidx count its own classes, which are in the
+// .json: those of all parts are known at the finish alone.
+//
+// Thread-safety: pure functions of the folder; one finish at a time.
+// Errors: I/O; DataLoss for damaged parts, naming them.
+#ifndef SHARDPACK_API_WRITING_PARTS_FOLDER_H_
+#define SHARDPACK_API_WRITING_PARTS_FOLDER_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "formats/core/shard_index.h"
+#include "formats/io/file.h"
+#include "formats/io/hash.h"
+
+namespace shardpack {
+
+struct Part {
+  std::string name;  // "w00003-000000"
+  uint64_t records = 0, bytes = 0;
+  Digest digest;
+  std::vector<std::string> classes;  // by the labels in its index
+};
+
+std::string PartsFolderOf(const std::string& dataset);
+std::string WorkerPrefix(uint32_t worker);  // "w00003"
+
+// Whether there ever was such a worker.
+absl::StatusOr<bool> HasBegun(const std::string& folder, uint32_t worker);
+// nullopt: another process, or handle, holds it. Otherwise until the file is closed.
+absl::StatusOr<std::optional<File>> LockWorker(const std::string& folder, uint32_t worker);
+
+// Writes a file that did not exist, safe on disk once the folder is synchronised.
+absl::Status WriteNewFile(const std::string& path, std::string_view bytes);
+absl::Status WritePart(const std::string& folder, const Part& part);     // its .json
+absl::StatusOr<std::vector<Part>> ReadParts(const std::string& folder);  // by name
+absl::StatusOr<ShardIndex> OpenIndex(const std::string& folder, const Part& part);
+
+// Removes what an interrupted writer of this worker has left unfinished.
+absl::Status RemoveUnfinished(const std::string& folder, uint32_t worker);
+// Makes the parts one dataset. AlreadyExists for a key that is in two of them.
+absl::Status MakeDataset(const std::string& folder, const std::string& version);
+// Everything that these functions have made, and the folder if nothing else is in it.
+void RemoveParts(const std::string& folder);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_API_WRITING_PARTS_FOLDER_H_
