@@ -1,12 +1,12 @@
 """Batch: the samples of a step, in host memory."""
 
 import ctypes
-import os
 
 from . import _c
 from ._errors import NotFoundError
 from ._library import call, library
 from ._memory import Memory
+from ._options import c_text
 
 _VIEW_BYTES = ctypes.sizeof(_c.batch_view)
 _STATES = ("ok", "padding", "substituted")  # by number
@@ -81,7 +81,7 @@ class Batch(BatchFacts):
     """[(address, bytes)] of all slots: one call of the library for a batch, and not one for a slot."""
     spans = (_c.span * len(self))()
     try:
-      call(library.batch_spans, self._handle, os.fsencode(field), spans, len(self))
+      call(library.batch_spans, self._handle, c_text(field, "field"), spans, len(self))
     except NotFoundError:
       raise KeyError(field) from None
     numbers = memoryview(spans).cast("B").cast("N").tolist()

@@ -423,6 +423,7 @@ FUNCTIONS = {
     "job_start": (c_int32, [POINTER(c_char_p), c_size_t, POINTER(job_options), POINTER(c_void_p), POINTER(c_void_p)]),
     "job_poll": (c_int32, [c_void_p, c_int64, POINTER(job_progress), POINTER(c_void_p)]),
     "job_cancel": (None, [c_void_p]),
+    "job_exit_code": (c_int32, [c_void_p]),
     "job_result_json": (c_int32, [c_void_p, POINTER(c_char_p), POINTER(c_void_p)]),
     "job_release": (None, [c_void_p]),
     "writer_open": (c_int32, [c_char_p, POINTER(writer_options), POINTER(c_void_p), POINTER(c_void_p)]),

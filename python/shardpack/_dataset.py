@@ -6,7 +6,7 @@ import os
 from . import _c
 from ._errors import NotFoundError
 from ._library import call, library, made, text_of
-from ._options import whole
+from ._options import c_text, whole
 
 
 class Dataset:
@@ -14,7 +14,7 @@ class Dataset:
   every field. Can be used by several threads, and after a fork."""
 
   def __init__(self, path):
-    self._set(made(library.dataset_release, library.dataset_open, os.fsencode(path)))
+    self._set(made(library.dataset_release, library.dataset_open, c_text(path, "path")))
 
   @classmethod
   def _of(cls, handle):
@@ -37,7 +37,7 @@ class Dataset:
 
   def split(self, name):
     """The samples of one split alone."""
-    return Dataset._of(made(library.dataset_release, library.dataset_split, self._handle, os.fsencode(name)))
+    return Dataset._of(made(library.dataset_release, library.dataset_split, self._handle, c_text(name, "name")))
 
   def __len__(self):
     return self._info.samples

@@ -5,6 +5,7 @@ import ctypes
 from . import _c
 from ._errors import Error, OptionError, as_device_error
 from ._library import call, library, made, text_of
+from ._options import c_text
 
 
 class Device:
@@ -14,7 +15,7 @@ class Device:
 
   def __init__(self, device=0):
     try:
-      self._handle = made(library.device_release, library.device_open, str(device).encode("utf-8", "surrogateescape"))
+      self._handle = made(library.device_release, library.device_open, c_text(str(device), "device"))
     except OptionError:
       raise
     except Error as error:

@@ -8,7 +8,7 @@ from ._errors import OptionError
 from ._library import library, made, text_from, waited
 from ._loader import Batches, end_loader
 from ._options import DTYPES, FILTERS, LAYOUTS, choice, cursor_text, signed, threes, whole
-from ._tensor import labels_of, pixels_of
+from ._tensor import drop_untaken, labels_of, pixels_of
 
 
 class DeviceBatch(BatchFacts):
@@ -32,6 +32,7 @@ class BatchesOnDevice(Batches):
   _batch = DeviceBatch
 
   def _ask(self, handle, came):
+    drop_untaken()
     self._before = text_from(library.loader_cursor, handle)
     return super()._ask(handle, came)
 
@@ -68,6 +69,10 @@ class DeviceLoader(BatchesOnDevice):
     self._before = None
     super().__init__(made(end_loader, library.loader_to_device, taken, device._handle, options))  # pylint: disable=protected-access
     waited(library.loader_opened, self._handle)
+    stats = self.stats()
+    if stats["fallbacks"]:
+      import warnings  # pylint: disable=import-outside-toplevel
+      warnings.warn(f"the CPU does what the device cannot: {stats['why_fallback']}", RuntimeWarning, stacklevel=2)
 
   @property
   def pinned(self):

@@ -5,6 +5,8 @@ The library is the one in lib/ beside this file, else $SHARDPACK_LIBRARY, else t
 
 import ctypes
 import os
+from operator import attrgetter
+from types import MethodType
 
 from . import _c, _errors
 
@@ -71,13 +73,13 @@ class Handle:
 
   __slots__ = ("_as_parameter_", "_release")
 
-  # The function is kept, because the names of a module are gone when the interpreter ends.
+  # The function is kept, because the names of a module are gone when the interpreter ends. It accepts NULL.
   def __init__(self, release):
-    self._as_parameter_, self._release = ctypes.c_void_p(), release
+    self._as_parameter_ = ctypes.c_void_p()
+    self._release = MethodType(release, self._as_parameter_)
 
-  def __del__(self):
-    if self._as_parameter_:
-      self._release(self._as_parameter_)
+  # Called without a line of Python, so that no signal is handled there: what its handler raises would be lost.
+  __del__ = property(attrgetter("_release"))
 
   def __bool__(self):
     return bool(self._as_parameter_)

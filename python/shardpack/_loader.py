@@ -8,7 +8,7 @@ from . import _c
 from ._batch import Batch
 from ._errors import StateError
 from ._library import Handle, call, library, made, text_from, waited
-from ._options import choice, cursor_text, signed, whole
+from ._options import choice, cursor_text, names, signed, whole
 
 _BAD_SAMPLES = {"fail": _c.BAD_FAIL, "substitute": _c.BAD_SUBSTITUTE}
 _END_MS = 2000
@@ -17,7 +17,7 @@ _END_MS = 2000
 # The functions come as arguments, because the names of a module are gone when the interpreter ends.
 def end_loader(pointer, close=library.loader_close, release=library.loader_release, write=os.write):
   """Ends a loader. One whose reads hang is left behind with its threads: a release would wait once more."""
-  if close(pointer, _END_MS, None) == _c.WAIT:
+  if pointer and close(pointer, _END_MS, None) == _c.WAIT:
     write(2, b"shardpack: a read does not end; its thread is left to the end of the process\n")
   else:
     release(pointer)
@@ -97,14 +97,14 @@ class Loader(Batches):
   def __init__(self, dataset, order, *, rank=0, world_size=1, fields=("image",), decode=None, cursor=None, verify=True, threads=0,
                io_threads=32, prefetch_batches=0, memory_bytes=1 << 30, epochs=0, augment_seed=0, bad_samples="fail",
                max_bad_samples=100, device=None):
-    names = [os.fsencode(name) for name in fields]
+    wanted = names(fields, "fields")
     options = _c.loader_options(
         size=ctypes.sizeof(_c.loader_options),
         rank=whole(rank, "rank", 32),
         world_size=whole(world_size, "world_size", 32, least=1),
         cursor=cursor_text(cursor),
-        fields=(ctypes.c_char_p * len(names))(*names),
-        field_count=len(names),
+        fields=wanted,
+        field_count=len(wanted),
         decode=None if decode is None else ctypes.pointer(decode._options),  # pylint: disable=protected-access
         augment_seed=whole(augment_seed, "augment_seed"),
         epochs=whole(epochs, "epochs"),

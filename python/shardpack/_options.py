@@ -1,6 +1,7 @@
 """Python's arguments as members of the structs of options."""
 
 import ctypes
+import os
 from operator import index
 
 from . import _c
@@ -37,8 +38,24 @@ def threes(values, what):
   return (ctypes.c_float * 3)(*numbers)
 
 
+def c_text(value, what):
+  """Text for a `char*`, which would end at a zero byte."""
+  encoded = os.fsencode(value)
+  if b"\0" in encoded:
+    raise OptionError(f"{what} has a zero byte")
+  return encoded
+
+
 def cursor_text(cursor):
-  return None if cursor is None else cursor.encode("utf-8", "surrogateescape")
+  return None if cursor is None else c_text(cursor, "cursor")
+
+
+def names(values, what):
+  """An array of `char*`."""
+  if isinstance(values, (str, bytes)):
+    raise OptionError(f"{what} is a list of names, and not one name")
+  encoded = [c_text(value, what) for value in values]
+  return (ctypes.c_char_p * len(encoded))(*encoded)
 
 
 DTYPES = {"uint8": _c.U8, "float32": _c.F32, "float16": _c.F16, "bfloat16": _c.BF16}

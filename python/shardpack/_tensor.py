@@ -30,17 +30,25 @@ class _Export:
     self._deleter = _Deleter(ctypes.c_void_p.from_address(managed + place).value)
     self.capsule = _new_capsule(managed, self._name, None)
 
-  def over(self, has_name=_has_name, references=sys.getrefcount):
+  def over(self):
     """False while somebody else has the capsule and may still take its content."""
-    if not has_name(self.capsule, self._name):
+    if not _has_name(self.capsule, self._name):
       return True
-    if references(self.capsule) > 2:  # this and the argument
+    if sys.getrefcount(self.capsule) > 2:  # this and the argument
       return False
     self._deleter(self._managed)
     return True
 
 
-_left = []  # exports that were not over when their tensors went
+_exports = []  # those that may not be over
+
+
+def drop_untaken():
+  """Before there are more exports, and before a loader waits for memory."""
+  exports = []
+  while _exports:
+    exports.append(_exports.pop())
+  _exports.extend([export for export in exports if not export.over()])
 
 
 class Tensor:
@@ -53,13 +61,6 @@ class Tensor:
   def __init__(self, batch, what, shape, place):
     self._batch, self._what, self._place = batch, what, place
     self.shape = shape
-    self._exports = []
-
-  def __del__(self, left=_left):
-    exports = self._exports
-    while left:
-      exports.append(left.pop())
-    left.extend([export for export in exports if not export.over()])
 
   def __dlpack_device__(self):
     return self._place
@@ -75,12 +76,15 @@ class Tensor:
       stream = 1  # the legacy default stream; the runtime's own handles have the same numbers
     elif stream == -1:  # the consumer does its own synchronization
       raise BufferError("a stream is needed: the batch may still be on its way")
+    drop_untaken()
     call(library.batch_wait_on, self._batch, stream)
     versioned = max_version is not None and max_version[0] >= 1
     managed = ctypes.c_void_p()
     call(library.batch_dlpack, self._batch, self._what, versioned, ctypes.byref(managed))
-    self._exports.append(_Export(managed.value, _VERSIONED if versioned else _LEGACY))
-    return self._exports[-1].capsule
+    export = _Export(managed.value, _VERSIONED if versioned else _LEGACY)
+    capsule = export.capsule  # so that no other thread takes it for left
+    _exports.append(export)
+    return capsule
 
 
 def pixels_of(batch, view, shape):

@@ -130,10 +130,12 @@ print("ready", flush=True)
 all = device_loader(prefetch_batches=1)
 held = [next(all), next(all), next(all)]  # all that there is memory for
 next_is_interrupted(all)
+input()
 held.clear()
 print(next(all).step)
 """)
     self.interrupt(run, None)
+    run.stdin.write("\n")  # after its line was read: communicate() knows nothing of what readline() has buffered
     out, errors = self.end(run)
     self.assertEqual((run.returncode, out), (0, "3\n"), errors)
 

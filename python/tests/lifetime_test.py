@@ -105,6 +105,13 @@ class LifetimeTest(unittest.TestCase):
       pixels().__dlpack__()
     numpy.testing.assert_array_equal(array, expected)
 
+  def test_what_the_device_leaves_to_the_cpu_is_told(self):
+    held = loader(self.dataset, decode=shardpack.Decode(8, 8), device=shardpack.Device("cpu"))
+    stats = {"fallbacks": 1, "why_fallback": "no nvJPEG"}
+    with unittest.mock.patch.object(shardpack.DeviceLoader, "stats", lambda self: stats), \
+        self.assertWarnsRegex(RuntimeWarning, "no nvJPEG"):
+      shardpack.DeviceLoader(held)
+
   def test_the_interpreter_ends_in_the_middle_of_an_epoch(self):
     program = """
 import sys
@@ -228,6 +235,14 @@ print("end")
             got.append(next(batches).ids.tolist())
           self.assertEqual(got, whole)
 
+  def test_a_batch_is_released_without_a_line_of_python(self):
+    """Python would handle signals there, and what the handler raises would be lost."""
+    batch, called = next(loader(self.dataset)), []
+    sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_name) if event == "call" else None)
+    del batch
+    sys.setprofile(None)
+    self.assertEqual(called, [])
+
   def test_numbers_that_c_would_cut(self):
     for wrong in (dict(rank=-1), dict(world_size=0), dict(epochs=-1), dict(threads=1 << 31), dict(world_size=1 << 32), dict(memory_bytes=0)):
       with self.subTest(wrong), self.assertRaises(ValueError):
@@ -240,6 +255,18 @@ print("end")
         shardpack.Decode(**wrong)
     with self.assertRaises(ValueError):
       shardpack.Order(10, 0)
+
+  def test_text_that_c_would_cut(self):
+    for use in (lambda: shardpack.Dataset(f"{WORK / 'shards'}\0x"), lambda: self.dataset.split("train\0"), lambda: shardpack.Device("cpu\0"),
+                lambda: loader(self.dataset, fields=["image\0"]), lambda: next(loader(self.dataset)).bytes(0, "image\0")):
+      with self.assertRaisesRegex(shardpack.OptionError, "zero byte"):
+        use()
+    with self.assertRaisesRegex(shardpack.OptionError, "list of names"):
+      loader(self.dataset, fields="image")
+    with self.assertRaises(KeyError):
+      self.dataset.find_key(self.dataset[0]["key"] + "\0")
+    with self.assertRaises(KeyError):
+      next(loader(self.dataset)).bytes(0, "json")
 
   def test_no_bad_sample_is_allowed(self):
     damaged = WORK / "none_allowed"
