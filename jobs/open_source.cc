@@ -74,10 +74,10 @@ absl::StatusOr<std::string> KindOfSource(const std::string& path) {
     if (!format.ok() && !IsAboutThePath(format.status())) return format.status();
     if (format.ok() && *format != nullptr) return std::string("dataset");
   }
-  return InvalidArgumentError(
-      StrCat("source ", EscapeForTerminal(path),
-             " is no folder, and no list, archive or shard by its name; give the folder that holds "
-             "the images, or say what it is with --input-format"));
+  return InvalidArgumentError(StrCat(
+      "source ", EscapeForTerminal(path),
+      " is not a folder, and no list, archive or shard by its name; give the folder that holds "
+      "the images, or say what it is with --input-format"));
 }
 
 namespace {
@@ -228,8 +228,8 @@ absl::Status CheckLabelsFromFolders(const PackRequest& request, const std::strin
 
 absl::StatusOr<OpenedSource> OpenDataset(const PackRequest& request, IoPool& pool) {
   absl::Status fits = RefuseFlags(request, "dataset",
-                                  {"ext", "include", "exclude", "class-order", "fields",
-                                   "columns", "root", "follow", "coco", "annotations"});
+                                  {"ext", "include", "exclude", "class-order", "fields", "columns",
+                                   "root", "follow", "coco", "annotations"});
   const bool texts = request.label_from == kLabelFromCls;
   if (fits.ok() && !texts) fits = RefuseFlags(request, "dataset", {"label-from", "classes"});
   if (fits.ok() && (request.plan.split_by == SplitBy::kDir || request.one_split)) {

@@ -31,7 +31,7 @@ absl::Status CheckPixels(const PackRequest& request) {
   for (const std::string flag : {"quality", "exact", "interpolation"}) {
     if (!request.Given(flag)) continue;
     return InvalidArgumentError(StrCat("--", flag,
-                                       " is for images that are encoded anew, but no option "
+                                       " is for images that are re-encoded, but no option "
                                        "changes any; give --resize or --encode"));
   }
   return absl::OkStatus();

@@ -293,7 +293,7 @@ def rate_text(rate):
 
 
 def group_table(loaders, group):
-  lines = [f"### {group}", "", "| loader | order | samples a second | min .. max | CPU a sample | opening | first batch "
+  lines = [f"### {group}", "", "| loader | order | samples per second | min .. max | CPU per sample | opening | first batch "
            "| peak memory | ours / it |", "|---|---|---|---|---|---|---|---|---|"]
   against = find(loaders, group, AGAINST_ALL[group])
   for loader in (loader for loader in loaders if loader.group == group):

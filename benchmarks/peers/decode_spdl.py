@@ -41,7 +41,7 @@ class Pixels:
     self.options, self.files = options, measure.class_files(options.dataset)
 
   def batches(self, epoch):
-    # A pipeline is one epoch; its threads are made anew.
+    # A pipeline is one epoch; its threads are made again.
     files = random.Random(epoch).sample(self.files, len(self.files))
     builder = spdl.pipeline.PipelineBuilder().add_source(files).pipe(load, concurrency=self.options.threads)
     builder = builder.aggregate(self.options.batch).pipe(join).add_sink(4)

@@ -124,7 +124,7 @@ void SaySize(const FinishedRun& run, Terminal& terminal) {
          terminal);
 }
 
-// "kept as they are 12; encoded anew 88: resized 88, orientation 3"
+// "kept as they are 12; re-encoded 88: resized 88, orientation 3"
 void SayPixels(const std::map<std::string, uint64_t>& pixels, Terminal& terminal) {
   if (pixels.empty()) return;
   uint64_t kept = 0, anew = 0;

@@ -50,8 +50,11 @@ void SampleChunk::Reset() {
 }
 
 void SampleChunk::Load(const SampleSource& source, uint64_t first, uint64_t count) {
-  for (uint64_t position = first; position < first + count; ++position) {
-    LoadResult loaded = source.Load(plan_->listing(), plan_->row(position), loaded_);
+  results_.clear();
+  source.LoadRows(plan_->listing(), plan_->rows(first, count), loaded_, results_);
+  uint64_t position = first;
+  for (LoadResult& loaded : results_) {
+    const uint64_t at = position++;
     if (absl::Status* failed = std::get_if<absl::Status>(&loaded)) {
       samples_.clear();
       skips_.clear();
@@ -64,7 +67,7 @@ void SampleChunk::Load(const SampleSource& source, uint64_t first, uint64_t coun
     }
     const LoadedSample& sample = std::get<LoadedSample>(loaded);
     for (const FieldView& field : sample.fields) bytes_in_ += field.bytes.size();
-    samples_.push_back({.position = position,
+    samples_.push_back({.position = at,
                         .fields = sample.fields,
                         .image = sample.image,
                         .verified_hashes = sample.hashes,

@@ -103,6 +103,7 @@ class SampleChunk {
   const Plan* plan_;
   Arena loaded_;
   Arena transformed_;
+  std::vector<LoadResult> results_;  // kept for its memory
   std::vector<PreparedSample> samples_;
   std::vector<uint64_t> hashes_;
   size_t next_ = 0;

@@ -193,7 +193,7 @@ absl::Status IndexFolder::TakeDamage(const absl::Status& damage) {
   if (damaged_) return absl::OkStatus();
   return OfferFlags(
       absl::DataLossError(absl::StrCat(std::string(damage.message()),
-                                       "\n--overwrite makes it anew from the shards, and the "
+                                       "\n--overwrite creates it again from the shards, and the "
                                        "indexes beside it")),
       {{"--overwrite"}});
 }

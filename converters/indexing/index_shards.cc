@@ -427,7 +427,7 @@ absl::Status RefuseDifferences(const std::string& out, std::vector<std::string> 
   }
   return OfferFlags(absl::FailedPreconditionError(absl::StrCat(
                         EscapeForTerminal(out), " holds an index that does not fit:\n  ",
-                        absl::StrJoin(lines, "\n  "), "\n--overwrite makes it anew")),
+                        absl::StrJoin(lines, "\n  "), "\n--overwrite creates it again")),
                     {{"--overwrite"}});
 }
 

@@ -297,7 +297,7 @@ TEST_F(IndexShardsTest, WhatIsNotOursStays) {
   EXPECT_TRUE(absl::IsFailedPrecondition(IndexTo(folder_).status()))
       << "not empty, not the shards'";
   // An index that pack did not make for this shard.
-  WriteTestFile(in_ + "/part-3.pidx", "of another tool");
+  WriteTestFile(in_ + "/part-3.pidx", "of a third-party tool");
   const std::map<std::string, std::string> before = Contents(in_);
   const absl::Status refused = Adopt().status();
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
@@ -341,13 +341,13 @@ TEST_F(IndexShardsTest, AnUnfinishedBuildStays) {
 }
 
 TEST_F(IndexShardsTest, AFolderOfPackIsNoLeaveToReplace) {
-  WriteTestFile(in_ + "/part-3.pidx", "of another tool");
+  WriteTestFile(in_ + "/part-3.pidx", "of a third-party tool");
   for (const std::set<std::string>& names : {std::set<std::string>{}, {"part-0.pidx"}}) {
     std::filesystem::create_directories(in_ + "/.pack/stage");
     WriteTestFile(in_ + "/.pack/index", IndexMarkText(names));
     const absl::Status refused = Adopt().status();
     EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
-    EXPECT_EQ(ReadTestFile(in_ + "/part-3.pidx"), "of another tool");
+    EXPECT_EQ(ReadTestFile(in_ + "/part-3.pidx"), "of a third-party tool");
     EXPECT_EQ(std::filesystem::exists(in_ + "/.pack/index"), !names.empty())
         << "until it is finished";
   }

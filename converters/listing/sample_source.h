@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <span>
 #include <variant>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -51,6 +52,15 @@ class SampleSource {
   virtual uint64_t listed() const { return 0; }
   // The fields of a row. `listing` is the one that List returned, or an equal one read from a plan.
   virtual LoadResult Load(const Listing& listing, uint64_t row, Arena& arena) const = 0;
+  // Appends what Load would return for each of the rows, up to the first Status. Sources that can
+  // read neighbours together do so.
+  virtual void LoadRows(const Listing& listing, std::span<const uint32_t> rows, Arena& arena,
+                        std::vector<LoadResult>& results) const {
+    for (const uint32_t row : rows) {
+      results.push_back(Load(listing, row, arena));
+      if (std::holds_alternative<absl::Status>(results.back())) return;
+    }
+  }
 };
 
 }  // namespace shardpack

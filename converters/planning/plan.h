@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,6 +67,9 @@ class Plan {
 
   uint64_t positions() const { return order_.size(); }
   uint32_t row(uint64_t position) const { return order_[position]; }
+  std::span<const uint32_t> rows(uint64_t first, uint64_t count) const {
+    return std::span(order_).subspan(first, count);
+  }
   // The position that the sample would have if the format did not require its shards in key order.
   uint64_t unsorted_position(uint64_t position) const {
     return unsorted_.empty() ? position : unsorted_[position];

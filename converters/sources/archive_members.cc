@@ -189,7 +189,7 @@ class ArchiveMembers::Handle {
     if (error == ENOMEM) return IoStatus("read", file_.path(), error);
     if (entry_ == nullptr && error == kUnknownFormat) {
       return absl::InvalidArgumentError(
-          absl::StrCat("source ", name, " is no tar or zip archive that can be read: ", why()));
+          absl::StrCat("source ", name, " is not a tar or zip archive that can be read: ", why()));
     }
     const int64_t offset = is_plain_tar() ? archive_read_header_position(archive_)
                                           : archive_filter_bytes(archive_, -1);

@@ -224,7 +224,7 @@ absl::StatusOr<int64_t> ModifiedAt(const File& file) {
   if (::fstat(file.descriptor(), &facts) != 0) return IoStatus("stat", file.path(), errno);
   if (!S_ISREG(facts.st_mode)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("source ", EscapeForTerminal(file.path()), " is no regular file"));
+        absl::StrCat("source ", EscapeForTerminal(file.path()), " is not a regular file"));
   }
   return facts.st_mtim.tv_sec * int64_t{1'000'000'000} + facts.st_mtim.tv_nsec;
 }

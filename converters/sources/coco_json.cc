@@ -39,7 +39,7 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
 
   bool null() override {
     Copy("null");
-    return depth_ > 0 || Fail("the file is no object");
+    return depth_ > 0 || Fail("the file is not an object");
   }
   bool boolean(bool value) override {
     Copy(value ? "true" : "false");
@@ -59,7 +59,7 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
     return TakeReal(value);
   }
   bool string(string_t& text) override {
-    if (depth_ == 0) return Fail("the file is no object");
+    if (depth_ == 0) return Fail("the file is not an object");
     if (Copies()) Copy(nlohmann::json(text).dump());
     if (!AtMember()) return true;
     if (section_ == Section::kImages && key_ == "file_name") image_.file_name = text;
@@ -81,7 +81,7 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
     return !ends || End();
   }
   bool start_array(size_t) override {
-    if (depth_ == 0) return Fail("the file is no object");
+    if (depth_ == 0) return Fail("the file is not an object");
     if (++depth_ > kMaxDepth) return Fail("nested too deeply");
     if (depth_ == 2) in_list_ = section_ != Section::kOther;
     Open("[");
@@ -169,7 +169,7 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool Take(int64_t value) {
-    if (depth_ == 0) return Fail("the file is no object");
+    if (depth_ == 0) return Fail("the file is not an object");
     if (AtMember() && key_ == "id") id_ = value;
     if (AtMember() && section_ == Section::kObjects) {
       if (key_ == "image_id") image_id_ = value;
@@ -179,7 +179,7 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
     return TakeReal(static_cast<double>(value));
   }
   bool TakeReal(double value) {
-    if (depth_ == 0) return Fail("the file is no object");
+    if (depth_ == 0) return Fail("the file is not an object");
     if (AtMember() && section_ == Section::kObjects && key_ == "area") object_.area = value;
     if (AtMember() && section_ == Section::kImages && key_ == "width") image_.width = value;
     if (AtMember() && section_ == Section::kImages && key_ == "height") image_.height = value;
@@ -323,7 +323,7 @@ absl::Status Parse(Input&& input, std::string_view name, CocoKeep keep, CocoFile
   if (!parsed) {
     status = absl::InvalidArgumentError(sax.error.empty() ? "not JSON" : sax.error);
   } else if (!sax.has_images) {
-    status = absl::InvalidArgumentError("no member \"images\": this is no COCO json");
+    status = absl::InvalidArgumentError("no member \"images\": this is not a COCO json");
   } else {
     status = Join(sax, coco);
   }
@@ -438,8 +438,8 @@ absl::Status JoinAnnotations(const std::string& path, CocoFile* coco) {
     if (!parsed)
       return InFile(path, absl::InvalidArgumentError(sax.error.empty() ? "not JSON" : sax.error));
     if (!sax.has_annotations) {
-      return InFile(path,
-                    absl::InvalidArgumentError("no member \"annotations\": this is no COCO json"));
+      return InFile(
+          path, absl::InvalidArgumentError("no member \"annotations\": this is not a COCO json"));
     }
     return absl::OkStatus();
   });

@@ -56,8 +56,9 @@ absl::StatusOr<Listing> CocoSource::List() {
   const Descriptor root(OpenAt(AT_FDCWD, root_.c_str(), O_PATH | O_DIRECTORY));
   if (!root.ok() && !IsAboutThePath(errno)) return IoStatus("open", root_, errno);
   if (!root.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the root ", EscapeForTerminal(root_), " of the images is no folder that can be opened"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the root ", EscapeForTerminal(root_),
+                     " of the images is not a folder that can be opened"));
   }
   absl::Status status = RefuseTwice(options_);
   if (!status.ok()) return status;

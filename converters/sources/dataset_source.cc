@@ -347,19 +347,49 @@ absl::StatusOr<Listing> DatasetSource::List() {
 }
 
 LoadResult DatasetSource::Load(const Listing& listing, uint64_t row, Arena& arena) const {
+  const auto one = static_cast<uint32_t>(row);
+  std::vector<LoadResult> results;
+  LoadRows(listing, {&one, 1}, arena, results);
+  return std::move(results[0]);
+}
+
+void DatasetSource::LoadRows(const Listing& listing, std::span<const uint32_t> rows, Arena& arena,
+                             std::vector<LoadResult>& results) const {
+  std::vector<FieldRead> reads;
+  std::vector<size_t> first_reads;
+  const size_t before = results.size();
+  for (const uint32_t row : rows) {
+    first_reads.push_back(reads.size());
+    results.push_back(Prepare(listing, row, arena, reads));
+    if (std::holds_alternative<absl::Status>(results.back())) break;
+  }
+  first_reads.push_back(reads.size());
+  const std::vector<absl::Status> statuses = dataset_.ReadFields(reads);
+  for (size_t i = 0; i + before < results.size(); ++i) {
+    for (size_t r = first_reads[i]; r < first_reads[i + 1]; ++r) {
+      if (statuses[r].ok()) continue;
+      results[before + i] = InputFailure(rows[i], statuses[r], SkipReason::kBadCrc);
+      break;
+    }
+    if (!std::holds_alternative<absl::Status>(results[before + i])) continue;
+    results.resize(before + i + 1);
+    return;
+  }
+}
+
+LoadResult DatasetSource::Prepare(const Listing& listing, uint32_t row, Arena& arena,
+                                  std::vector<FieldRead>& reads) const {
   const size_t fields = listing.fields.size();
   const uint64_t id = listing.places.empty() ? row : listing.places[row * (1 + fields)];
-  const auto lost = [&](const absl::Status& status) -> LoadResult {
-    return InputFailure(row, status, SkipReason::kBadCrc);
-  };
   const SampleLocation at = dataset_.Locate(id);
   const absl::StatusOr<const ShardIndex*> borrowed = dataset_.BorrowIndex(at.shard);
-  if (!borrowed.ok()) return lost(borrowed.status());
+  if (!borrowed.ok()) return InputFailure(row, borrowed.status(), SkipReason::kBadCrc);
   const ShardIndex* const index = *borrowed;
   const std::span<std::byte> room = arena.Allocate((1 + fields) * sizeof(FieldView));
   auto* const views = reinterpret_cast<FieldView*>(room.data());
   auto* const hashes =
       reinterpret_cast<uint64_t*>(arena.Allocate((1 + fields) * sizeof(uint64_t)).data());
+  const size_t first_read = reads.size();
   size_t count = 0;
   for (size_t i = 0; i <= fields; ++i) {
     if (i > 0 && !listing.HasField(row, i - 1)) continue;
@@ -370,13 +400,13 @@ LoadResult DatasetSource::Load(const Listing& listing, uint64_t row, Arena& aren
     const std::optional<size_t> field = index->FindField(name);
     if (!field || !index->has_field(at.record, *field) ||
         index->field(at.record, *field).length != expected) {
+      reads.resize(first_read);
       return Skip{row, SkipReason::kChanged,
                   absl::StrCat("its field ", std::string(name), " is not as it was listed")};
     }
     const std::span<std::byte> bytes = arena.Allocate(expected);
-    absl::Status read = dataset_.ReadField(at, *field, bytes);
-    if (!read.ok()) return lost(read);
-    new (hashes + count) uint64_t(index->hash(at.record, *field));  // as ReadField has verified
+    reads.push_back({at, *field, bytes});
+    new (hashes + count) uint64_t(index->hash(at.record, *field));  // as ReadFields verifies
     new (views + count++) FieldView{name, bytes};
   }
   LoadedSample loaded{.fields = {views, count}, .hashes = {hashes, count}};

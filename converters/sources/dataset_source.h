@@ -21,6 +21,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,9 +52,15 @@ class DatasetSource : public SampleSource {
 
   absl::StatusOr<Listing> List() override;
   LoadResult Load(const Listing& listing, uint64_t row, Arena& arena) const override;
+  void LoadRows(const Listing& listing, std::span<const uint32_t> rows, Arena& arena,
+                std::vector<LoadResult>& results) const override;
   uint64_t listed() const override { return listed_.load(std::memory_order_relaxed); }
 
  private:
+  // The sample with memory for its fields, which `reads` fills, or why it cannot be loaded.
+  LoadResult Prepare(const Listing& listing, uint32_t row, Arena& arena,
+                     std::vector<FieldRead>& reads) const;
+
   Dataset dataset_;
   DatasetSourceOptions options_;
   const std::optional<ProbeOptions> probed_;  // how each image was checked when it was packed

@@ -301,7 +301,7 @@ TEST_F(FolderListingTest, ABadSourceIsNamedWithItsFault) {
   Link("gone", "link");
   for (const auto& [folder, words] : std::map<std::string, std::vector<std::string>>{
            {"missing", {"does not exist"}},
-           {"file.jpg", {"is no folder"}},
+           {"file.jpg", {"is not a folder"}},
            {"link", {"link to nothing"}},
            {"empty", {"holds no image"}},
            {"texts", {"3 other files", ".csv 2", "--ext csv"}}}) {

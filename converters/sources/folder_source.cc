@@ -80,7 +80,7 @@ absl::Status BadRoot(const std::string& root, int error) {
   }
   if (error == ENOTDIR) {
     return absl::InvalidArgumentError(
-        absl::StrCat("source ", name, " is no folder; give the folder that holds the images"));
+        absl::StrCat("source ", name, " is not a folder; give the folder that holds the images"));
   }
   return IoStatus("open", root, error);
 }

@@ -160,7 +160,7 @@ class ListParser {
                            label = text.substr(first + 1, last - first - 1);
     if (!IsNumber(index) && (index.size() > 19 || index.empty() ||
                              index.find_first_not_of("0123456789") != index.npos)) {
-      return Bad("the index is no number");
+      return Bad("the index is not a number");
     }
     if (label.find('\t') != std::string_view::npos) return Bad("more than one label; one is taken");
     if (label.empty()) return Bad("the label is empty");

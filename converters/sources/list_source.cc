@@ -228,8 +228,8 @@ absl::StatusOr<Listing> ListSource::List() {
   const Descriptor root(OpenAt(AT_FDCWD, root_.c_str(), O_PATH | O_DIRECTORY));
   if (!root.ok() && !IsAboutThePath(errno)) return IoStatus("open", root_, errno);
   if (!root.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat("the root ", EscapeForTerminal(root_),
-                                                   " of the list is no folder that can be opened"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the root ", EscapeForTerminal(root_), " of the list is not a folder that can be opened"));
   }
   const std::unique_ptr<char, decltype(&free)> real(realpath(root_.c_str(), nullptr), &free);
   const std::string root_path =

@@ -54,7 +54,7 @@ std::string WhyNoClass(std::string_view text) {
   const bool control = std::any_of(text.begin(), text.end(), [](char c) {
     return absl::ascii_iscntrl(static_cast<unsigned char>(c));
   });
-  return control ? absl::StrCat("has control characters, and is no name of a class: ",
+  return control ? absl::StrCat("has control characters, and is not a name of a class: ",
                                 std::string(text))
                  : "";
 }

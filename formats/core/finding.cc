@@ -74,7 +74,7 @@ constexpr FindingSpec kCatalogue[] = {
     {FindingId::kNotAnImage, "not-an-image", kError, "the image field does not begin like any image", kRepack},
     {FindingId::kImageDamaged, "image-damaged", kError, "the image cannot be decoded whole", kRepack},
     {FindingId::kImageUnsupported, "image-unsupported", kWarning, "a kind of image that is not decoded here; its pixels were not checked", "convert the source file to another kind, if other readers cannot read it either"},
-    {FindingId::kImageWarning, "image-warning", kWarning, "the codec warns of the file; its pixels are whole", "write the source file anew, if other readers complain"},
+    {FindingId::kImageWarning, "image-warning", kWarning, "the codec warns of the file; its pixels are whole", "write the source file again, if other readers complain"},
     {FindingId::kImageFacts, "image-facts", kError, "the index describes another image", kRepair, kRestore},
     {FindingId::kImagePixelLimit, "image-pixel-limit", kError, "the image has more pixels than are decoded", "leave it out, or pack a smaller version of it"},
     {FindingId::kImageAncillaryLimit, "image-ancillary-limit", kWarning, "the file carries much beside its pixels (text, profiles, previews); some readers refuse it", "strip what is not needed from the source file"},

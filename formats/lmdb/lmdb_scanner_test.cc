@@ -363,7 +363,7 @@ TEST_F(Damage, PickleBookkeeping) {
   Expect(other, FindingId::kLmdbPickle, "states another number");
   other = golden;
   other[other.rfind("__keys__") + 7] = '-';
-  Expect(other, FindingId::kLmdbPickle, "its key is no number");
+  Expect(other, FindingId::kLmdbPickle, "its key is not a number");
 }
 
 }  // namespace

@@ -146,7 +146,7 @@ absl::Status WebdatasetWriter::CollectMembers(const SampleView& sample) {
   for (const FieldView& field : sample.fields.subspan(1)) {
     if (!IsExtension(field.name)) {
       return Refuse(sample.key, "field \"", EscapeForTerminal(field.name),
-                    "\" is no lower-case extension");
+                    "\" is not a lower-case extension");
     }
     if (field.name == kLabelExtension && ParseLabel(AsText(field.bytes))) {
       return Refuse(sample.key,

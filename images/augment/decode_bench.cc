@@ -274,7 +274,7 @@ int Main(int argc, char** argv) {
     }
   }
   std::printf(
-      "%zu images, %d threads: images a second, median (least to most); of processor time\n",
+      "%zu images, %d threads: images per second, median (least to most); of processor time\n",
       images.size(), threads);
   PrintRows(std::move(rows));
   if (!name.empty()) return 0;

@@ -39,7 +39,9 @@ def main():
     changelog = source / "debian/changelog.in"
     (source / "debian/changelog").write_text(changelog.read_text().replace("@VERSION@", version))
     changelog.unlink()
-    done = subprocess.run(["dpkg-buildpackage", "-b", "-us", "-uc"], cwd=source, text=True, stdout=subprocess.PIPE,
+    # The installer, which debian/rules calls, is not to think that `bazel run` has called it.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("BUILD_")}
+    done = subprocess.run(["dpkg-buildpackage", "-b", "-us", "-uc"], cwd=source, env=environment, text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, check=False)
     if done.returncode:
       sys.exit(f"{done.stdout}\ndebs: dpkg-buildpackage failed; run this with --config=deb, which installs Debian's tools")

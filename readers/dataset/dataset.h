@@ -60,6 +60,13 @@ struct SampleLocation {
   uint64_t record = 0;
 };
 
+// One field of a sample, to be read into memory of the size given in the index.
+struct FieldRead {
+  SampleLocation at;
+  size_t field = 0;
+  std::span<std::byte> into;
+};
+
 // Facts about foreign shards that come from elsewhere.
 struct ForeignLabels {
   std::vector<std::string> classes;  // names of the labels 0, 1, ...; may be empty
@@ -118,6 +125,9 @@ class Dataset {
   // Reads one field of a sample into `into`, which must have the size given in the index; verified
   // like Read.
   absl::Status ReadField(SampleLocation at, size_t field, std::span<std::byte> into) const;
+  // Reads many fields, each verified like in ReadField; neighbours in a shard that follow each
+  // other here cost one read together. One status per field.
+  std::vector<absl::Status> ReadFields(std::span<const FieldRead> fields) const;
   // NotFound if no sample has this key. Cost: scans the keys of all shards.
   absl::StatusOr<uint64_t> FindKey(std::string_view key) const;
 

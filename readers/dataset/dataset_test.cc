@@ -1,10 +1,13 @@
 #include "readers/dataset/dataset.h"
 
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <deque>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -118,6 +121,57 @@ TEST_F(DatasetTest, OneBadReadIsRepeatedTwoAreDamage) {
   EXPECT_TRUE(dataset->Read(1).ok());
   reads_to_spoil = 2;
   EXPECT_TRUE(absl::IsDataLoss(dataset->Read(1).status()));
+}
+
+int preads = 0, vector_reads = 0;
+ssize_t CountedPread(int fd, void* into, size_t size, off_t offset) {
+  ++preads;
+  return ::pread(fd, into, size, offset);
+}
+ssize_t CountedPreadv2(int fd, const iovec* parts, int count, off_t offset, int flags) {
+  ++vector_reads;
+  return ::preadv2(fd, parts, count, offset, flags);
+}
+
+// Memory for the first field of each sample, and what to read into it.
+struct FirstFields {
+  FirstFields(const Dataset& dataset, std::span<const uint64_t> ids) {
+    for (const uint64_t id : ids) {
+      const SampleLocation at = dataset.Locate(id);
+      bytes.emplace_back(dataset.index(at.shard)->field(at.record, 0).length, '\0');
+      reads.push_back({at, 0, std::as_writable_bytes(std::span(bytes.back()))});
+    }
+  }
+  std::deque<std::string> bytes;
+  std::vector<FieldRead> reads;
+};
+
+TEST_F(DatasetTest, NeighboursAreReadTogetherAndEachIsVerified) {
+  const absl::StatusOr<Dataset> dataset = Dataset::Open(folder_);
+  // The second shard in order, then its first and third sample again in the wrong order.
+  FirstFields wanted(*dataset, std::vector<uint64_t>{7, 8, 9, 10, 11, 12, 13, 9, 7});
+  ASSERT_TRUE(dataset->Read(7).ok());  // opens the shard
+  const ScopedSyscalls restored;
+  SyscallsForTesting().pread = CountedPread;
+  SyscallsForTesting().preadv2 = CountedPreadv2;
+  preads = vector_reads = 0;
+  for (const absl::Status& status : dataset->ReadFields(wanted.reads))
+    EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(vector_reads, 1);
+  EXPECT_EQ(preads, 2);
+  for (size_t i = 0; i < wanted.reads.size(); ++i)
+    EXPECT_EQ(wanted.bytes[i], dataset->Read(i < 7 ? 7 + i : i == 7 ? 9 : 7)->fields[0].bytes);
+}
+
+TEST_F(DatasetTest, OfNeighboursReadTogetherTheDamagedOneIsNamed) {
+  const absl::StatusOr<Dataset> dataset = Dataset::Open(folder_);
+  Damage(*dataset, 9);
+  FirstFields wanted(*dataset, std::vector<uint64_t>{7, 8, 9, 10});
+  wanted.reads.push_back({{1, 99}, 0, {}});  // not a record
+  const std::vector<absl::Status> statuses = dataset->ReadFields(wanted.reads);
+  EXPECT_TRUE(statuses[0].ok() && statuses[1].ok() && statuses[3].ok());
+  EXPECT_EQ(statuses[2], dataset->Read(9).status());
+  EXPECT_TRUE(absl::IsOutOfRange(statuses[4]));
 }
 
 TEST_F(DatasetTest, AShardCutWhileOpenIsAnError) {

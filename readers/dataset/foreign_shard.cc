@@ -71,8 +71,9 @@ class IndexRows : public RecordSink {
     finding.severity = Severity::kWarning;
     finding.record = first_record_;
     finding.offset = first_offset_;
-    finding.detail = absl::StrCat(no_integers_, " of ", records_,
-                                  " samples have one that is no integer of 64 bits, and no label");
+    finding.detail =
+        absl::StrCat(no_integers_, " of ", records_,
+                     " samples have one that is not an integer of 64 bits, and no label");
     return ToText(finding).substr(std::string_view("warning ").size());
   }
   // The status of the first image read that failed.

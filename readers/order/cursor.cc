@@ -126,8 +126,8 @@ absl::Status CheckCursor(const Cursor& cursor, const Digest& dataset, const Orde
   if (cursor.version > kCursorVersion) return Newer(cursor.version);
   std::vector<std::string> differs;
   if (cursor.version != kCursorVersion || cursor.reserved != 0) {
-    differs.push_back(absl::StrCat("it is no cursor: version ", cursor.version, ", reserved field ",
-                                   cursor.reserved));
+    differs.push_back(absl::StrCat("it is not a cursor: version ", cursor.version,
+                                   ", reserved field ", cursor.reserved));
   }
   const Digest its = {cursor.dataset[0], cursor.dataset[1]};
   if (its != dataset) {

@@ -157,7 +157,7 @@ TEST(CursorTest, RefusesReservedBitsAndVersionZero) {
     EXPECT_EQ(CursorFromBytes(CursorToBytes(cursor)).status().code(),
               absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(CheckCursor(cursor, kDataset, MakeOrder()).message()),
-                HasSubstr("it is no cursor"));
+                HasSubstr("it is not a cursor"));
   }
 }
 

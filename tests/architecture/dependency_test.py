@@ -72,7 +72,7 @@ ROOMS = {
 FOLDERS = {os.path.dirname(room) for room in ROOMS}
 # Tests and what supports them look in from above.
 TEST_FILE = re.compile(r"(_test|_fuzz|_bench|_testing)\.\w+$|/testing/|(^|/)dlpack_interop\.cc$")
-# Offered to the tests of every layer; a target that is no test may use it only when it is testonly, which Bazel enforces.
+# Offered to the tests of every layer; a target that is not a test may use it only when it is testonly, which Bazel enforces.
 TEST_SUPPORT = "formats/testing"
 
 SOURCE_SUFFIXES = (".h", ".hpp", ".cc", ".cpp", ".c", ".cu", ".cuh")

@@ -352,7 +352,7 @@ class AgainstTest(command.PackTest):
       self.assertEqual([("source-extra", "cat/empty.jpg")], self.findings(against=against)[0])
     (self.folder / "src/cat/link.jpg").symlink_to("nothing")
     self.assertEqual([("source-extra", "cat/empty.jpg"), ("source-extra", "cat/link.jpg")], self.findings()[0])
-    # What was left out, and named, when it was packed is no news.
+    # What was left out, and named, when it was packed is not news.
     self.pack("src", "-o", "again", "--max-skip", "50%", expect=3)
     self.assertEqual([], self.findings("again", expect=0)[0])
 

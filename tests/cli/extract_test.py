@@ -70,7 +70,7 @@ class ExtractTest(command.PackTest):
     self.assertEqual(files, self.contents("once-more"))
 
   def shard(self, name, labels):
-    """A shard of another tool; answers its files."""
+    """A shard of a third-party tool; answers its files."""
     files = {}
     with tarfile.open(self.folder / name, "w") as archive:
       for i, label in enumerate(labels):

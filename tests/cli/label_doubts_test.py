@@ -28,7 +28,7 @@ class LabelDoubtsTest(command.PackTest):
       self.assertNotIn("Type:", said)
       for name in ("airplane", "bird", "cat"):
         self.assertIn(f"src/{name}", said)
-    # What is left out of packing is no candidate; the one that has all images is advised.
+    # What is left out of packing is not a candidate; the one that has all images is advised.
     shutil.rmtree(self.folder / "src/airplane")
     (self.folder / "src/bird").rename(self.folder / "src/.ipynb_checkpoints")
     for source in ("flat.csv", "flat.json"):
@@ -130,7 +130,7 @@ class LabelDoubtsTest(command.PackTest):
     self.assertEqual(whole, manifest.read_bytes())
     # Another tool's file of that name says nothing about labels.
     self.tar("other/a.tar", [b"0", b"1"])
-    self.write("other/manifest.json", b'{"name": "of another tool"}')
+    self.write("other/manifest.json", b'{"name": "of a third-party tool"}')
     self.pack("convert", "other/a.tar", "-o", "other-out")
     self.assertNotIn("warning", self.pack("ls", "other/a.tar").stderr)
 

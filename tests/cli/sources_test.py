@@ -354,7 +354,7 @@ class ArchiveTest(command.PackTest):
     self.assertNotIn("--fields", done.stderr)
 
   def test_a_tar_of_samples_is_no_silent_loss(self):
-    """Labels and captions of a shard of another tool, which lie beside the images."""
+    """Labels and captions of a shard of a third-party tool, which lie beside the images."""
     def members(archive, endings, every=1):
       for i in range(6):
         self.add(archive, f"data/{i}.jpg", jpeg(i))

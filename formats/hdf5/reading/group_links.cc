@@ -180,7 +180,7 @@ absl::StatusOr<std::vector<GroupLink>> ReadLinks(Hdf5Reader& reader, const Objec
       if (message.type == MessageType::kLink) read = ReadLinkMessage(reader, message, links);
     }
   } else {
-    read = reader.Malformed(group.address, "the object is no group");
+    read = reader.Malformed(group.address, "the object is not a group");
   }
   if (!read.ok()) return read;
   return links;

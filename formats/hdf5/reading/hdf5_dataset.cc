@@ -207,7 +207,7 @@ absl::Status Parser::ReadFilters(const HeaderMessage& message) {
   return absl::UnimplementedError(absl::StrCat(
       EscapeForTerminal(reader_.shard_name()), ": ", dataset_.path, " is stored through filter ",
       absl::StrJoin(names, ", "),
-      ": such data has no byte extents; write it anew without filters (`h5repack -f NONE`)"));
+      ": such data has no byte extents; write it again without filters (`h5repack -f NONE`)"));
 }
 
 absl::Status Parser::ReadLayout(const HeaderMessage& message) {
@@ -289,7 +289,7 @@ absl::Status Parser::ReadNewChunks(const HeaderMessage& message) {
   if (index == kExtensible || index == kTree2) {
     return Unsupported(
         "has chunks in an extensible array or a B-tree of version 2, which are not "
-        "read; write the dataset anew with a fixed shape");
+        "read; write the dataset again with a fixed shape");
   }
   const bool single_filtered = index == kSingle && (flags & 0x02) != 0;
   const size_t before = index == kFixedArray ? 1 : single_filtered ? 12 : 0;

@@ -35,7 +35,7 @@ const char* CheckTree(const LmdbTree& tree, uint64_t last_page) {
                        tree.branch_pages == 0 && tree.overflow_pages == 0;
     return empty ? nullptr : "a tree without a root has pages or entries";
   }
-  if (tree.root < kMetaPages || tree.root > last_page) return "the root of a tree is no page";
+  if (tree.root < kMetaPages || tree.root > last_page) return "the root of a tree is not a page";
   if (tree.depth == 0 || tree.depth > kMaxDepth) return "the depth of a tree is out of range";
   return nullptr;
 }
@@ -60,7 +60,7 @@ const char* ParseMeta(Bytes head, uint64_t page_number, LmdbMeta& meta) {
   meta.transaction = At<uint64_t>(head, kTransactionAt);
   if (!std::has_single_bit(meta.page_bytes) || meta.page_bytes < kMinPageBytes ||
       meta.page_bytes > kMaxPageBytes) {
-    return "the page size is no power of two from 256 to 32768";
+    return "the page size is not a power of two from 256 to 32768";
   }
   if (meta.last_page < kMetaPages - 1 || meta.last_page > kNoPage / kMaxPageBytes - 1) {
     return "the number of the last page is out of range";

@@ -76,7 +76,7 @@ constinit const LmdbScanner kLmdbScanner;
 
 absl::Status LmdbScanner::Scan(SequentialReader& in, const ScanOptions& options,
                                RecordSink& records, FindingSink& findings) const {
-  PageWindow window(in.file(), in.size());
+  PageWindow window(in);
   ASSIGN_OR_RETURN(std::optional<LmdbMeta> chosen,
                    ChooseMeta(window, options.shard_name, findings));
   if (!chosen) return absl::OkStatus();
@@ -90,6 +90,7 @@ absl::Status LmdbScanner::Scan(SequentialReader& in, const ScanOptions& options,
     named_databases = true;  // pages of another kind, which are not walked
   } else {
     ASSIGN_OR_RETURN(FoundLayout found, DetectLayout(walk, meta.entries, window));
+    window.FollowReader();  // the values that were looked at come again
     if (found.layout) {
       RecordReader reader(*found.layout, window, meta, options, records, findings);
       status = walk.Run(meta.entries, KeyOrder::kBytes,

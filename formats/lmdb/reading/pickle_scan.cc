@@ -55,7 +55,7 @@ class Machine {
     PickleValue value;
     if (problem_.empty() && at_ != pickle_.size()) problem_ = "bytes follow its end";
     if (problem_.empty() && (depth_ != 1 || stack_[0].kind == Kind::kMark)) {
-      problem_ = "it is no single value";
+      problem_ = "it is not a single value";
     }
     if (!problem_.empty()) {
       value.problem = absl::StrCat(problem_, " at byte ", at_);

@@ -121,14 +121,14 @@ absl::Status RecordReader::KeepPickle(const LmdbEntry& entry) {
     // Too short for any pair. This also keeps the memory for waiting entries below that of their
     // nodes.
     if (entry.value_bytes < kMinPickleValueBytes) {
-      Report(FindingId::kLmdbPickle, entry, "it is no pair of bytes and label");
+      Report(FindingId::kLmdbPickle, entry, "it is not a pair of bytes and label");
     } else {
       waiting_.push_back({entry.value_offset, static_cast<uint32_t>(entry.value_bytes), *number});
     }
     return absl::OkStatus();
   }
   if (entry.key != kPickleKeysKey && entry.key != kPickleLengthKey) {
-    Report(FindingId::kLmdbPickle, entry, "its key is no number");
+    Report(FindingId::kLmdbPickle, entry, "its key is not a number");
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(Bytes value, window_.Read(entry.value_offset, entry.value_bytes));
@@ -140,7 +140,7 @@ absl::Status RecordReader::KeepPickle(const LmdbEntry& entry) {
   if (length.kind == PickleValue::Kind::kInteger && length.integer >= 0) {
     stated_length_ = static_cast<uint64_t>(length.integer);
   } else {
-    Report(FindingId::kLmdbPickle, entry, absl::StrCat("it is no integer: ", length.problem));
+    Report(FindingId::kLmdbPickle, entry, absl::StrCat("it is not an integer: ", length.problem));
   }
   return absl::OkStatus();
 }
@@ -154,7 +154,7 @@ void RecordReader::OnPickleKeys(const LmdbEntry& entry, Bytes value) {
   if (keys.kind == PickleValue::Kind::kList) {
     listed_keys_ = keys.items;
   } else {
-    Report(FindingId::kLmdbPickle, entry, absl::StrCat("it is no list of keys: ", keys.problem));
+    Report(FindingId::kLmdbPickle, entry, absl::StrCat("it is not a list of keys: ", keys.problem));
   }
 }
 
@@ -175,7 +175,7 @@ absl::Status RecordReader::OnPickle(const Waiting& waiting) {
   const PickleValue pair = ScanPickle(value);
   if (pair.kind != PickleValue::Kind::kPair) {
     Report(FindingId::kLmdbPickle, entry,
-           pair.problem.empty() ? "it is no pair of bytes and label" : pair.problem);
+           pair.problem.empty() ? "it is not a pair of bytes and label" : pair.problem);
     return absl::OkStatus();
   }
   HandOn(entry, value, pair.offset, pair.length, "", "", pair.integer);
