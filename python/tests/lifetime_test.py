@@ -129,7 +129,15 @@ if len(sys.argv) > 2:
   exec(sys.argv[2])
 print("end")
 """
-    for more, code in (("", 0), ("sys.keep = loaders, batches, arrays, capsule", 0), ("1 / 0", 1), ("sys.exit(3)", 3)):
+    busy = """
+import threading
+def load(loader):
+  while True:
+    list(loader)
+for each in loaders[:3]:
+  threading.Thread(target=load, args=(each,), daemon=True).start()
+"""
+    for more, code in (("", 0), (busy, 0), ("sys.keep = loaders, batches, arrays, capsule", 0), ("1 / 0", 1), ("sys.exit(3)", 3)):
       with self.subTest(more):
         ran = subprocess.run([sys.executable, "-c", program, WORK / "shards", more], capture_output=True, text=True, check=False, timeout=100)
         self.assertEqual(ran.returncode, code, ran.stderr)
