@@ -82,7 +82,7 @@ TEST(CocoJsonTest, ErrorsNameThePlace) {
            {"{\"annotations\": [{\"id\": 5, \"image_id\": 1, \"category_id\": 1, \"bbox\": [1, 2, "
             "3, 4, 5]}]}",
             "bbox of 5"},
-           {"{}", "no COCO json"},
+           {"{}", "not a COCO json"},
            {std::string(200, '['), "no object"},
            {"{\"x\": " + std::string(200, '['), "too deeply"}}) {
     CocoFile coco;

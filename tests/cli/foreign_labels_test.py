@@ -258,7 +258,7 @@ class TextLabelsTest(ForeignTest):
     for why in ("the .cls of 001 is empty", "the .cls of 003 has control characters", "the .cls of 004 has 300 bytes", "it has no .cls"):
       self.assertIn(why, (self.folder / "out/skipped.jsonl").read_text())
     self.assertIn("packed    3 of 9 images", done.stderr)
-    self.assertIn("no name of a class: cat\\x0adog", done.stderr)
+    self.assertIn("not a name of a class: cat\\x0adog", done.stderr)
     self.assertIn("is empty", self.pack("convert", "a.tar", "-o", "x", "--label-from", "cls", "--missing-part", "error", expect=2).stderr)
     self.pack("convert", "a.tar", "-o", "kept", "--label-from", "cls", "--missing-part", "keep")
     self.assertEqual(6, sum(label is None for label in self.classes("kept").values()))

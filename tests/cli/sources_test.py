@@ -529,7 +529,7 @@ class CocoTest(command.PackTest):
         (lambda c: c["images"][1].update(file_name="/etc/passwd"), "absolute"),
         (lambda c: c["images"][1].pop("file_name"), "file_name"),
         (lambda c: c["categories"][1].update(name="dog"), "name of another"),
-        (lambda c: c.pop("images"), "no COCO json"),
+        (lambda c: c.pop("images"), "not a COCO json"),
     ]
     original = json.dumps(self.coco)
     for change, why in cases:
