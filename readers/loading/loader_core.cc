@@ -1,6 +1,8 @@
 #include "readers/loading/loader_core.h"
 
 #include <algorithm>
+#include <exception>
+#include <new>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -40,7 +42,8 @@ absl::Status Loader::Core::Start(const std::optional<Cursor>& cursor) {
     step_ = plan_step_ = at_end ? 0 : cursor->step;
   }
   try {
-    for (int i = 0; i < options_.threads; ++i) cpu_threads_.emplace_back([this] { CpuThread(); });
+    for (int i = 0; i < options_.threads; ++i)
+      cpu_threads_.emplace_back([this] { RunThread(&Core::CpuThread); });
   } catch (const std::system_error& error) {
     return absl::ResourceExhaustedError(
         absl::StrCat("cannot start ", options_.threads, " threads: ", error.what()));
@@ -74,6 +77,25 @@ absl::Status Loader::Core::CheckProcess() const {
   if (InOwnProcess()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       "the loader was opened in another process: threads do not survive a fork; open it after");
+}
+
+// An exception (for want of memory, or of an index that changed in place) ends the loader, not the
+// process.
+void Loader::Core::RunThread(void (Core::*work)()) {
+  absl::Status thrown;
+  try {
+    (this->*work)();
+    return;
+  } catch (const std::bad_alloc&) {
+    thrown = absl::ResourceExhaustedError("the loader ran out of memory");
+  } catch (const std::exception& error) {
+    thrown = absl::InternalError(absl::StrCat("a thread of the loader ended: ", error.what()));
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (thrown_.ok()) thrown_ = std::move(thrown);
+  }
+  Stop();
 }
 
 void Loader::Core::CpuThread() {
@@ -289,7 +311,7 @@ void Loader::Core::StartIoThreads() {
       std::min<size_t>(disk_tasks_.size(), static_cast<size_t>(options_.io_threads));
   while (io_threads_.size() < wanted && !stop_.load()) {
     try {
-      io_threads_.emplace_back([this] { IoThread(); });
+      io_threads_.emplace_back([this] { RunThread(&Core::IoThread); });
     } catch (const std::system_error&) {
       if (!io_threads_.empty()) return;
       cpu_threads_wait_.store(true);
@@ -433,6 +455,7 @@ absl::StatusOr<std::optional<HostBatch>> Loader::Core::Take(const Wait& wait) {
   }
   consumer_waits_.store(false);
   delivered_.consumer_wait_ns += NsSince(start);
+  if (!thrown_.ok()) return thrown_;
   if (stop_.load()) return absl::CancelledError("the loader was stopped");
   if (!pending_.front()->status.ok()) return pending_.front()->status;  // repeated on every call
   const std::unique_ptr<Pending> batch = TakeFirst(pending_);

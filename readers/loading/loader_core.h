@@ -115,6 +115,7 @@ class Loader::Core {
   // `wait` blocks until ready() or returns an error, which loses nothing.
   template <typename Wait>
   absl::StatusOr<std::optional<HostBatch>> Take(const Wait& wait);
+  void RunThread(void (Core::*work)());
   void CpuThread();
   void IoThread();
   bool CanPlan() const;
@@ -150,6 +151,7 @@ class Loader::Core {
   uint64_t epoch_ = 0, step_ = 0;  // next to deliver
   bool epoch_ended_ = false;       // its nullopt has not been returned yet
   std::vector<BadSample> bad_samples_;
+  absl::Status thrown_;  // what an exception in a thread was about
   std::vector<std::thread> cpu_threads_, io_threads_;
 
   std::atomic<bool> stop_{false};

@@ -391,6 +391,16 @@ ssize_t ColdPreadv2(int fd, const iovec* parts, int count, off_t offset, int fla
   return got > 3 && offset % 3 == 0 ? got - 3 : got;  // occasionally short
 }
 
+// As when memory runs out in a thread of the loader.
+ssize_t ThrowingPreadv2(int, const iovec*, int, off_t, int) { throw std::bad_alloc(); }
+
+TEST_F(LoaderTest, AnExceptionInAThreadIsAnErrorOfNext) {
+  SyscallsForTesting().preadv2 = ThrowingPreadv2;
+  Loader loader = Open(MakeOrder(10), {.map_warm_shards = false, .threads = 2});
+  for (int again = 0; again < 2; ++again)
+    EXPECT_TRUE(absl::IsResourceExhausted(loader.Next().status()));
+}
+
 TEST_F(LoaderTest, ColdReadsAndShortOnesAreTheSameBatches) {
   SyscallsForTesting().preadv2 = ColdPreadv2;
   const Order order = MakeOrder(10);
