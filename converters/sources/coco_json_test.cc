@@ -83,7 +83,7 @@ TEST(CocoJsonTest, ErrorsNameThePlace) {
             "3, 4, 5]}]}",
             "bbox of 5"},
            {"{}", "not a COCO json"},
-           {std::string(200, '['), "no object"},
+           {std::string(200, '['), "not an object"},
            {"{\"x\": " + std::string(200, '['), "too deeply"}}) {
     CocoFile coco;
     const absl::Status parsed = ParseCoco(text, "a.json", CocoKeep::kAll, &coco);
