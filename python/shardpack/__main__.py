@@ -1,10 +1,11 @@
 """The command: `python3 -m shardpack` runs `pack`: the one that SHARDPACK_PACK names, else that of the package, else that of this
-version in PATH."""
+version beside the library (in bin or ../bin) or in PATH."""
 
 import os
 import sys
 
 from ._c import VERSION
+from ._library import library
 
 OWN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "pack")
 
@@ -17,8 +18,10 @@ def find():
     return os.path.abspath(named)
   if _runs(OWN):
     return OWN
+  beside = os.path.dirname(library.path)
+  folders = [os.path.join(beside, "bin"), os.path.join(os.path.dirname(beside), "bin"), *os.environ.get("PATH", "").split(os.pathsep)]
   others = []
-  for folder in os.environ.get("PATH", "").split(os.pathsep):
+  for folder in folders:
     program = os.path.join(folder, "pack")
     # A relative one would be in whatever folder the command happens to run.
     if os.path.isabs(folder) and _runs(program):
@@ -26,7 +29,7 @@ def find():
       if version == VERSION:
         return program
       others.append(f"; {program} is " + (f"version {version}" if version else "another tool"))
-  sys.exit(f"shardpack: no program pack of version {VERSION}: {OWN} is not there, nor is one in PATH" + "".join(others) +
+  sys.exit(f"shardpack: no program pack of version {VERSION}: {OWN} is not there, nor is one beside the library or in PATH" + "".join(others) +
            "; the variable SHARDPACK_PACK can name one. Debian's package shardpack has it")
 
 

@@ -46,8 +46,8 @@ class _Library:
   """The functions, without the prefix of their names, bound as they are needed."""
 
   def __init__(self):
-    self._path, self._opened = _open()
-    _check(self._path, self._opened)
+    self.path, self._opened = _open()
+    _check(self.path, self._opened)
 
   def __getattr__(self, name):
     if name not in _c.FUNCTIONS:
@@ -55,7 +55,7 @@ class _Library:
     try:
       function = self._opened["shardpack_" + name]
     except AttributeError:
-      raise _errors.UnsupportedError(f"{self._path} has no shardpack_{name}") from None
+      raise _errors.UnsupportedError(f"{self.path} has no shardpack_{name}") from None
     function.restype, function.argtypes = _c.FUNCTIONS[name]
     setattr(self, name, function)
     return function

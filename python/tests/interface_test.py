@@ -147,6 +147,11 @@ class ImportTest(unittest.TestCase):
     again.write_text(f'#!/bin/sh\nexec {sys.executable} -m shardpack "$@"\n')
     again.chmod(0o755)
     self.assertEqual(run(PATH=f"{again.parent}:{path}").stdout, done.stdout)
+    # Before that, the one of the library's prefix.
+    program("prefix/bin", ours)
+    (folder / "prefix" / "lib").mkdir()
+    (folder / "prefix" / "lib" / OWN_LIBRARY.name).symlink_to(OWN_LIBRARY)
+    self.assertEqual(run(PATH=path, SHARDPACK_LIBRARY=str(folder / "prefix" / "lib" / OWN_LIBRARY.name)).stdout.split()[0], "prefix/bin")
     # Before these, that of the package, and before that, the one that is named.
     program("shardpack/bin", ours)
     self.assertEqual(run(PATH=path).stdout, "shardpack/bin\n[validate]\n[a b]\n")
