@@ -2,7 +2,6 @@
 
 import ctypes
 import sys
-from _thread import allocate_lock
 
 from . import _c
 from ._library import call, library
@@ -43,9 +42,7 @@ class _Export:
       return True
     if not alone:
       return False
-    managed, self._managed = self._managed, None  # so that it is deleted once, whatever a signal's handler raises
-    if managed is not None:
-      self._deleter(managed)
+    self._deleter(self._managed)
     return True
 
 
@@ -62,19 +59,17 @@ _probe.capsule = object()
 _ALONE = _references(_probe)  # of what nobody else has
 
 _exports = set()  # those that may not be over
-_dropping = allocate_lock()
 
 
 def drop_untaken():
   """Before there are more exports, and before a loader waits for memory."""
-  if not _dropping.acquire(False):  # another thread does it, or what a signal's handler has interrupted
-    return
-  try:
-    for export in list(_exports):
-      if export.over():
-        _exports.discard(export)
-  finally:
-    _dropping.release()
+  for export in list(_exports):
+    try:
+      _exports.remove(export)
+    except KeyError:  # another thread looks at it
+      continue
+    if not export.over():
+      _exports.add(export)
 
 
 class Tensor:
