@@ -40,8 +40,8 @@ class BatchFacts:
 
   @property
   def status(self):
-    """Of each slot: 'ok', 'padding' or 'substituted'."""
-    return [_STATES[state] for state in ctypes.string_at(self._view.states, len(self))]
+    """Of each slot: 'ok', 'padding' or 'substituted'; 'unknown' for what only a newer package has a word for."""
+    return [_STATES[state] if state < len(_STATES) else "unknown" for state in ctypes.string_at(self._view.states, len(self))]
 
   @property
   def _pixel_shape(self):
@@ -53,7 +53,7 @@ class BatchFacts:
 
 class Batch(BatchFacts):
   """The samples of one step. pixels and bytes() are views of the loader's memory: each keeps the whole batch until it is gone.
-  What is kept cannot be filled anew, so copy what you want to keep for long."""
+  What is kept cannot be reused, so copy what you want to keep for long."""
 
   def __init__(self, handle):
     super().__init__(handle)

@@ -2,11 +2,12 @@
 
 import ctypes
 import os
+from operator import index
 
 from . import _c
-from ._errors import NotFoundError
+from ._errors import NotFoundError, OutOfRangeError
 from ._library import call, library, made, text_of
-from ._options import c_text, whole
+from ._options import c_text, of_type
 
 
 class Dataset:
@@ -31,7 +32,9 @@ class Dataset:
   @staticmethod
   def join(parts):
     """Several datasets of the same classes as one row of samples."""
-    parts = list(parts)
+    if isinstance(parts, Dataset):  # which would be read sample by sample
+      raise TypeError("parts is a list of Datasets, and not one")
+    parts = [of_type(part, Dataset, "each of the parts") for part in parts]
     pointers = (ctypes.c_void_p * len(parts))(*(part._handle.pointer for part in parts))
     return Dataset._of(made(library.dataset_release, library.dataset_join, pointers, len(parts)))
 
@@ -42,8 +45,16 @@ class Dataset:
   def __len__(self):
     return self._info.samples
 
+  def __repr__(self):
+    return f"<Dataset of {len(self)} samples in {self._info.shards} shards, {self.format}, {self.identity}>"
+
   def __getitem__(self, id):  # pylint: disable=redefined-builtin
-    number = ctypes.c_uint64(whole(id, "id"))
+    number = index(id)
+    if not 0 <= number < len(self):
+      error = OutOfRangeError(f"the dataset has no sample {number}, but those from 0 to {len(self) - 1}" if len(self) else "the dataset has no samples")
+      error.code = "OUT_OF_RANGE"
+      raise error
+    number = ctypes.c_uint64(number)
     batch = made(library.batch_release, library.dataset_read, self._handle, ctypes.byref(number), 1, None, 0)
     view = _c.batch_view(ctypes.sizeof(_c.batch_view))
     call(library.batch_view_of, batch, view)

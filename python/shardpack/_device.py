@@ -26,6 +26,9 @@ class Device:
       import warnings  # pylint: disable=import-outside-toplevel
       warnings.warn(f"the device is the CPU: {self.why_not}", RuntimeWarning, stacklevel=2)
 
+  def __repr__(self):
+    return f"<Device {self.kind}>" if self.number is None else f"<Device {self.kind}:{self.number}>"
+
   @property
   def kind(self):
     """'cuda' or 'cpu'."""

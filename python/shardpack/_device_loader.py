@@ -4,15 +4,19 @@ import ctypes
 
 from . import _c
 from ._batch import BatchFacts
+from ._dataset import Dataset
+from ._decode import Decode
+from ._device import Device
 from ._errors import OptionError
 from ._library import library, made, text_from, waited
-from ._loader import Batches, end_loader
-from ._options import DTYPES, FILTERS, LAYOUTS, choice, cursor_text, signed, threes, whole
+from ._loader import Batches, Loader, end_loader
+from ._options import DTYPES, FILTERS, LAYOUTS, choice, cursor_text, normalising, of_type, signed, whole
+from ._order import Order
 from ._tensor import drop_untaken, labels_of, pixels_of
 
 
 class DeviceBatch(BatchFacts):
-  """The samples of one step, on the device. pixels and labels are tensors for torch.from_dlpack; the batch's memory is filled anew
+  """The samples of one step, on the device. pixels and labels are tensors for torch.from_dlpack; the batch's memory is reused
   when all of them are gone."""
 
   @property
@@ -47,11 +51,16 @@ class DeviceLoader(BatchesOnDevice):
 
   def __init__(self, loader, *, decode=None, dtype=None, layout="nchw", mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0), width=0, height=0,
                filter=None, prefetch_batches=2):  # pylint: disable=redefined-builtin
-    device = loader._device  # pylint: disable=protected-access
+    device = of_type(loader, Loader, "loader")._device  # pylint: disable=protected-access
     if device is None:
       raise OptionError("the Loader needs device=...: its memory is not pinned")
     if decode is not None and filter is not None:
       raise OptionError("filter is Decode's where there is one")
+    if decode is not None:
+      of_type(decode, Decode, "decode")
+    elif dtype is None and (width or height or filter is not None):
+      raise OptionError("width, height and filter need a dtype, such as 'uint8'")
+    means, stds = normalising(dtype, mean, std)
     options = _c.device_options(
         size=ctypes.sizeof(_c.device_options),
         prefetch_batches=whole(prefetch_batches, "prefetch_batches", 32, least=1),
@@ -61,13 +70,18 @@ class DeviceLoader(BatchesOnDevice):
         width=whole(width, "width", 32),
         height=whole(height, "height", 32),
         filter=choice(filter or "bilinear", "filter", FILTERS),
-        mean=threes(mean, "mean"),
-        std=threes(std, "std"))
+        mean=means,
+        std=stds)
     if decode is not None:
       options.decode, options.filter = ctypes.pointer(_for_device(decode)), decode._options.filter  # pylint: disable=protected-access
     taken = loader._take()  # pylint: disable=protected-access
     self._before = None
-    super().__init__(made(end_loader, library.loader_to_device, taken, device._handle, options))  # pylint: disable=protected-access
+    try:
+      handle = made(end_loader, library.loader_to_device, taken, device._handle, options)  # pylint: disable=protected-access
+    except BaseException:
+      loader._give_back(taken)  # pylint: disable=protected-access
+      raise
+    super().__init__(handle)
     waited(library.loader_opened, self._handle)
     stats = self.stats()
     if stats["fallbacks"]:
@@ -96,14 +110,20 @@ class ResidentLoader(BatchesOnDevice):
 
   def __init__(self, dataset, order, device, width, height, *, decode=None, rank=0, world_size=1, dtype="float16", layout="nchw",
                mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0), epochs=0, augment_seed=0, cursor=None, threads=0):
+    of_type(dataset, Dataset, "dataset")
+    of_type(order, Order, "order")
+    of_type(device, Device, "device")
+    if decode is not None:
+      of_type(decode, Decode, "decode")
+    means, stds = normalising(dtype, mean, std)
     options = _c.resident_options(
         size=ctypes.sizeof(_c.resident_options),
         width=whole(width, "width", 32),
         height=whole(height, "height", 32),
         type=choice(dtype, "dtype", DTYPES),
         layout=choice(layout, "layout", LAYOUTS),
-        mean=threes(mean, "mean"),
-        std=threes(std, "std"),
+        mean=means,
+        std=stds,
         augment_seed=whole(augment_seed, "augment_seed"),
         epochs=whole(epochs, "epochs"),
         rank=whole(rank, "rank", 32),

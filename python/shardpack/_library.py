@@ -30,7 +30,7 @@ def _check(path, opened):
   of_version = ctypes.CDLL(None).dlvsym  # of glibc
   of_version.restype, of_version.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
   if not of_version(opened._handle, b"shardpack_version", INTERFACE):
-    raise ImportError(f"{path} has not the interface {INTERFACE.decode()}, which this package (version {_c.VERSION}) is made "
+    raise ImportError(f"{path} does not have the interface {INTERFACE.decode()}, which this package (version {_c.VERSION}) is made "
                       "for: it is another library, or one that is too new")
   opened.shardpack_version.restype = ctypes.c_char_p
   version = opened.shardpack_version().decode()
@@ -46,8 +46,8 @@ class _Library:
   """The functions, without the prefix of their names, bound as they are needed."""
 
   def __init__(self):
-    self._path, self._opened = _open()
-    _check(self._path, self._opened)
+    self.path, self._opened = _open()
+    _check(self.path, self._opened)
 
   def __getattr__(self, name):
     if name not in _c.FUNCTIONS:
@@ -55,7 +55,7 @@ class _Library:
     try:
       function = self._opened["shardpack_" + name]
     except AttributeError:
-      raise _errors.UnsupportedError(f"{self._path} has no shardpack_{name}") from None
+      raise _errors.UnsupportedError(f"{self.path} has no shardpack_{name}") from None
     function.restype, function.argtypes = _c.FUNCTIONS[name]
     setattr(self, name, function)
     return function
@@ -84,6 +84,9 @@ class Handle:
   def __bool__(self):
     return bool(self._as_parameter_)
 
+  def __reduce__(self):
+    raise TypeError("objects of shardpack are not pickled: open the dataset and its loader in each process, by path and cursor")
+
   @property
   def to_fill(self):
     return ctypes.byref(self._as_parameter_)
@@ -101,7 +104,7 @@ def made(release, function, *arguments):
 
 
 def call(function, *arguments):
-  """The code, which is no error's: those are raised."""
+  """Returns the code of a success. Raises errors."""
   error = ctypes.c_void_p()
   code = function(*arguments, ctypes.byref(error))
   if code >= _c.INVALID:

@@ -2,13 +2,17 @@
 
 import ctypes
 import os
-from _thread import allocate_lock
+from _thread import RLock
 
 from . import _c
 from ._batch import Batch
-from ._errors import StateError
+from ._dataset import Dataset
+from ._decode import Decode
+from ._device import Device
+from ._errors import Error, StateError
 from ._library import Handle, call, library, made, text_from, waited
-from ._options import choice, cursor_text, names, signed, whole
+from ._options import choice, cursor_text, flag, names, of_type, signed, whole
+from ._order import Order
 
 _BAD_SAMPLES = {"fail": _c.BAD_FAIL, "substitute": _c.BAD_SUBSTITUTE}
 _END_MS = 2000
@@ -30,8 +34,11 @@ class Batches:
 
   def __init__(self, handle):
     self._handle = handle
-    self._one_at_a_time = allocate_lock()
-    # Filled when the handler of a signal raised just as a batch came: then that is the next one.
+    # One that handlers of signals can take, which run where they have interrupted the thread that has it.
+    self._one_at_a_time = RLock()
+    self._busy = False
+    # Filled when the handler of a signal raised just as a batch came: then that is the next one. Only with the lock is it known
+    # that it is not being filled, or taken.
     self._came = Handle(library.batch_release)
 
   def _open(self):
@@ -44,12 +51,20 @@ class Batches:
   def __next__(self):
     handle = self._open()
     with self._one_at_a_time:
-      came = self._came
-      if not came and self._ask(handle, came) == _c.END:
-        raise StopIteration
-      batch = self._batch(came)
-      self._came = Handle(library.batch_release)
-    return batch
+      if self._busy:
+        raise StateError("a signal's handler asks for a batch, and has interrupted its thread in the middle of that")
+      self._busy = True
+      try:
+        while True:
+          came = self._came
+          if not came and self._ask(handle, came) == _c.END:
+            raise StopIteration
+          batch, empty = self._batch(came), Handle(library.batch_release)
+          if self._came is came:  # else cursor, asked for by a signal's handler, has made the library go back before this batch
+            self._came = empty
+            return batch
+      finally:
+        self._busy = False
 
   def _ask(self, handle, came):
     return waited(library.loader_next, handle, came.to_fill)
@@ -58,16 +73,41 @@ class Batches:
   def cursor(self):
     """Text for a checkpoint: a loader opened with it goes on with the next batch, at any world size that divides the global
     batch."""
-    return self._cursor_of_came() if self._came else text_from(library.loader_cursor, self._open())
+    return self._now(self._cursor_of_came, self._cursor)
 
   @property
   def epoch(self):
     """Of the batch that comes next."""
-    if self._came:
-      return self._batch(self._came).epoch
+    return self._place()[0]
+
+  def _place(self):
+    def of_came():
+      batch = self._batch(self._came)
+      return batch.epoch, batch.step
+    return self._now(of_came, self._place_of_library)
+
+  def _now(self, of_came, of_library):
+    """While another thread gets a batch, that is the thread's, and the next one is what the library says."""
+    if not self._one_at_a_time.acquire(False):
+      return of_library()
+    try:
+      return of_came() if self._came else of_library()
+    finally:
+      self._one_at_a_time.release()
+
+  def _cursor(self):
+    return text_from(library.loader_cursor, self._open())
+
+  def _place_of_library(self):
     epoch, step = ctypes.c_uint64(), ctypes.c_uint64()
     call(library.loader_position, self._open(), ctypes.byref(epoch), ctypes.byref(step))
-    return epoch.value
+    return epoch.value, step.value
+
+  def __repr__(self):
+    try:
+      return "<{} at epoch {}, step {}>".format(type(self).__name__, *self._place())
+    except Error as error:
+      return f"<{type(self).__name__}: {error}>"
 
   def explain(self):
     """A few lines for people; the first names the bottleneck."""
@@ -92,11 +132,19 @@ class Loader(Batches):
   before.
 
   device: a Device, for whose DeviceLoader batches are read into page-locked memory.
+  map_shards: small samples are copied from mappings of the shards in the page cache, which is several times faster. Installs a
+  handler of SIGBUS, which passes on what is not its own; False leaves signals alone.
   """
 
   def __init__(self, dataset, order, *, rank=0, world_size=1, fields=("image",), decode=None, cursor=None, verify=True, threads=0,
                io_threads=32, prefetch_batches=0, memory_bytes=1 << 30, epochs=0, augment_seed=0, bad_samples="fail",
-               max_bad_samples=100, device=None):
+               max_bad_samples=100, device=None, map_shards=True):
+    of_type(dataset, Dataset, "dataset")
+    of_type(order, Order, "order")
+    if decode is not None:
+      of_type(decode, Decode, "decode")
+    if device is not None:
+      of_type(device, Device, "device")
     wanted = names(fields, "fields")
     options = _c.loader_options(
         size=ctypes.sizeof(_c.loader_options),
@@ -114,8 +162,8 @@ class Loader(Batches):
         threads=signed(threads, "threads"),
         io_threads=signed(io_threads, "io_threads") or -1,
         prefetch_batches=whole(prefetch_batches, "prefetch_batches", 32),
-        no_verify=not verify,
-        map_shards=True,
+        no_verify=not flag(verify, "verify"),
+        map_shards=flag(map_shards, "map_shards"),
         device=None if device is None else device._handle.pointer)  # pylint: disable=protected-access
     if max_bad_samples == 0:  # which would be the default's sign
       options.bad_samples = _c.BAD_FAIL
@@ -129,13 +177,16 @@ class Loader(Batches):
 
   def _cursor_of_came(self):
     # For the library that batch has been delivered.
-    with self._one_at_a_time:
-      batch = Batch(self._came)
-      call(library.loader_seek, self._open(), batch.epoch, batch.step)
-      self._came = Handle(library.batch_release)
-    return self.cursor
+    batch = Batch(self._came)
+    call(library.loader_seek, self._open(), batch.epoch, batch.step)
+    self._came = Handle(library.batch_release)
+    return self._cursor()
 
   def _take(self):
     """The handle, for a DeviceLoader."""
     handle, self._handle = self._open(), None
     return handle
+
+  def _give_back(self, handle):
+    """From a DeviceLoader that could not be made. If the library has taken the loader all the same, it says so from now on."""
+    self._handle = handle

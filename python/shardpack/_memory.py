@@ -2,6 +2,8 @@
 
 import ctypes
 
+from ._errors import OptionError
+
 # Never larger than what is read of it: an array of ctypes has its length in its type, and one type is enough.
 _Anywhere = ctypes.c_ubyte * (1 << 62)
 
@@ -9,9 +11,21 @@ _Anywhere = ctypes.c_ubyte * (1 << 62)
 _numpy = None  # what is needed of it, once it is
 
 
-def _import_numpy():
+def import_numpy():
+  """NumPy, which only arrays need."""
+  try:
+    import numpy  # pylint: disable=import-outside-toplevel
+  except ModuleNotFoundError as error:
+    if error.name != "numpy":
+      raise
+    raise ModuleNotFoundError("shardpack needs NumPy for arrays: pip install numpy, or Debian's package python3-numpy",
+                              name="numpy") from None
+  return numpy
+
+
+def _import_for_bytes():
   global _numpy  # pylint: disable=global-statement
-  import numpy  # pylint: disable=import-outside-toplevel
+  numpy = import_numpy()
   _numpy = numpy.frombuffer, numpy.dtype("uint8")
   return _numpy
 
@@ -32,12 +46,12 @@ class Memory:
 
   def uint8(self, address, size):
     """The bytes as a NumPy array."""
-    frombuffer, dtype = _numpy or _import_numpy()
+    frombuffer, dtype = _numpy or _import_for_bytes()
     return frombuffer(self._all[address:address + size], dtype)
 
   def array(self, address, dtype, shape):
     """A NumPy array without gaps."""
-    import numpy  # pylint: disable=import-outside-toplevel
+    numpy = import_numpy()
     dtype = numpy.dtype(dtype)
     count = 1
     for length in shape:
@@ -45,8 +59,17 @@ class Memory:
     return numpy.frombuffer(self._all[address:address + count * dtype.itemsize], dtype).reshape(shape)
 
 
-def numbers_of(values):
-  """(address, count, what keeps them) of anything that NumPy takes for an array of numbers."""
-  import numpy  # pylint: disable=import-outside-toplevel
-  array = numpy.ascontiguousarray(values, dtype=numpy.uint64).ravel()
+def ids_of(values, what):
+  """(address, count, what keeps them) of anything that NumPy takes for a row of whole numbers. Nothing is rounded."""
+  numpy = import_numpy()
+  array = numpy.asarray(values)
+  if array.ndim != 1:
+    raise OptionError(f"{what} is a row of ids, such as a list, and not {'one value' if array.ndim == 0 else 'several rows'}")
+  if array.dtype.kind == "b":
+    raise OptionError(f"{what} is a row of ids, and not of True and False: numpy.flatnonzero(mask) has those of a mask")
+  if array.size > 0 and array.dtype.kind not in "iu":
+    raise OptionError(f"{what} is a row of whole numbers, and not of {array.dtype}")
+  if array.dtype.kind == "i" and array.size > 0 and array.min() < 0:
+    raise OptionError(f"{what} has an id {array.min()}; ids begin with 0")
+  array = numpy.ascontiguousarray(array, dtype=numpy.uint64)
   return array.ctypes.data, array.size, array

@@ -10,7 +10,7 @@ from ._errors import OptionError
 
 def choice(value, what, numbers):
   """The number of a word."""
-  if value not in numbers:
+  if not isinstance(value, str) or value not in numbers:
     raise OptionError(f"{what} is one of " + ", ".join(f"'{name}'" for name in numbers))
   return numbers[value]
 
@@ -30,12 +30,40 @@ def signed(value, what):
   return number
 
 
-def threes(values, what):
-  """For each channel a number."""
-  numbers = tuple(values)
+def flag(value, what):
+  """Any other value, such as 'no', would be one of the two as well."""
+  if value not in (False, True):
+    raise OptionError(f"{what} is True or False, and not {value!r}")
+  return bool(value)
+
+
+def of_type(value, of, what):
+  """The value: the library has no way to tell one object from another."""
+  if not isinstance(value, of):
+    names_of = of.__name__ if isinstance(of, type) else " or ".join(each.__name__ for each in of)
+    raise TypeError(f"{what} is to be of type {names_of}, and not {type(value).__name__}")
+  return value
+
+
+def normalising(dtype, mean, std, channels=3):
+  """mean and std of (number - mean) / std, for each channel one."""
+  mean, std = tuple(mean), tuple(std)
+  if (dtype or "uint8") == "uint8" and (any(number != 0 for number in mean) or any(number != 1 for number in std)):
+    raise OptionError("mean and std need another dtype than 'uint8', such as 'float32'")
+  means, stds = _threes(mean, "mean", channels), _threes(std, "std", channels)
+  if 0 in tuple(stds):
+    raise OptionError("std is not 0")
+  return means, stds
+
+
+def _threes(values, what, channels):
+  numbers = values * 3 if len(values) == channels == 1 else values
   if len(numbers) != 3:
-    raise OptionError(f"{what} is three numbers, one a channel")
-  return (ctypes.c_float * 3)(*numbers)
+    raise OptionError(f"{what} is three numbers, one for each channel")
+  array = (ctypes.c_float * 3)(*numbers)
+  if not all(abs(number) < float("inf") for number in array):
+    raise OptionError(f"{what} is three finite numbers, and not {numbers}")
+  return array
 
 
 def c_text(value, what):
@@ -47,7 +75,8 @@ def c_text(value, what):
 
 
 def cursor_text(cursor):
-  return None if cursor is None else c_text(cursor, "cursor")
+  """With the white space that a file may have added."""
+  return None if cursor is None else c_text(of_type(cursor, (str, bytes), "cursor").strip(), "cursor")
 
 
 def names(values, what):

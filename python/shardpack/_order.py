@@ -4,7 +4,7 @@ import ctypes
 
 from . import _c
 from ._library import call, library, made
-from ._memory import numbers_of
+from ._memory import ids_of, import_numpy
 from ._options import choice, whole
 
 PADDING_ID = _c.PADDING_ID
@@ -16,7 +16,7 @@ _TAILS = {"drop": _c.TAIL_DROP, "pad": _c.TAIL_PAD}
 class Order:
   """Which sample stands where in an epoch: a pure function of seed and epoch.
 
-  subset: ids that stand for the samples. mixture: (first_id, samples, weight) of each dataset of a join.
+  subset: ids that stand for the samples; numpy.flatnonzero makes them of a mask. mixture: (first_id, samples, weight) of each dataset of a join.
   """
 
   def __init__(self, samples, global_batch, *, mode="shuffle", seed=0, tail="drop", block_samples=256, window_blocks=64,
@@ -31,7 +31,7 @@ class Order:
         window_blocks=whole(window_blocks, "window_blocks", 32, least=1),
         epoch_samples=whole(epoch_samples, "epoch_samples"))
     if subset is not None:
-      address, options.subset_count, kept = numbers_of(subset)
+      address, options.subset_count, kept = ids_of(subset, "subset")
       options.subset = address
     parts = [_c.mixture_part(whole(first, "first_id"), whole(count, "samples"), weight) for first, count, weight in mixture]
     if parts:
@@ -51,7 +51,7 @@ class Order:
 
   def ids(self, epoch, step):
     """The samples of a global batch; PADDING_ID where there is none."""
-    import numpy  # pylint: disable=import-outside-toplevel
+    numpy = import_numpy()
     ids = (ctypes.c_uint64 * self._global_batch)()
     call(library.order_ids, self._handle, whole(epoch, "epoch"), whole(step, "step"), 0, ids, self._global_batch)
     return numpy.frombuffer(ids, numpy.uint64)

@@ -15,11 +15,15 @@ _new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_cha
 _has_name = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_IsValid", _python))
 _Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
+# Without the global lock no count of references proves that no other thread has the capsule.
+_COUNTS_ARE_PROOF = "t" not in getattr(sys, "abiflags", "")
+
 
 class _Export:
   """A capsule and its content, which is deleted here unless a consumer takes it, and renames the capsule thereby.
 
   A destructor of the capsule would have to be a callback of ctypes, which must not run while an exception is on its way.
+  On free-threaded builds, what no consumer takes stays until the process ends.
   """
 
   __slots__ = ("capsule", "_managed", "_name", "_deleter")
@@ -32,29 +36,46 @@ class _Export:
 
   def over(self):
     """False while somebody else has the capsule and may still take its content."""
+    # In this order: a capsule that nobody else has cannot be taken any more, so that its name then says whether it was.
+    alone = _COUNTS_ARE_PROOF and _references(self) <= _ALONE
     if not _has_name(self.capsule, self._name):
       return True
-    if sys.getrefcount(self.capsule) > 2:  # this and the argument
+    if not alone:
       return False
     self._deleter(self._managed)
     return True
 
 
-_exports = []  # those that may not be over
+def _references(export):
+  return sys.getrefcount(export.capsule)
+
+
+class _Probe:
+  __slots__ = ("capsule",)
+
+
+_probe = _Probe()
+_probe.capsule = object()
+_ALONE = _references(_probe)  # of what nobody else has
+
+_exports = set()  # those that may not be over
 
 
 def drop_untaken():
   """Before there are more exports, and before a loader waits for memory."""
-  exports = []
-  while _exports:
-    exports.append(_exports.pop())
-  _exports.extend([export for export in exports if not export.over()])
+  for export in list(_exports):
+    try:
+      _exports.remove(export)
+    except KeyError:  # another thread looks at it
+      continue
+    if not export.over():
+      _exports.add(export)
 
 
 class Tensor:
   """Memory of a batch, for torch.from_dlpack and its like. Keeps the batch alive.
 
-  __dlpack__ makes the consumer's stream wait for the batch. The memory is filled anew once all tensors of the batch are gone and
+  __dlpack__ makes the consumer's stream wait for the batch. The memory is reused once all tensors of the batch are gone and
   the work then enqueued on the stream of the last __dlpack__ is done.
   """
 
@@ -83,7 +104,7 @@ class Tensor:
     call(library.batch_dlpack, self._batch, self._what, versioned, ctypes.byref(managed))
     export = _Export(managed.value, _VERSIONED if versioned else _LEGACY)
     capsule = export.capsule  # so that no other thread takes it for left
-    _exports.append(export)
+    _exports.add(export)
     return capsule
 
 

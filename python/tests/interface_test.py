@@ -111,22 +111,70 @@ class ImportTest(unittest.TestCase):
   def test_a_newer_library(self):
     functions = [f"shardpack_{name}" for name in _c.FUNCTIONS if name != "version"]
     said = self.import_error(self.stub("newer.so", "7.0.0", "SHARDPACK_1", functions))
-    self.assertIn("newer.so has not the interface SHARDPACK_0", said)
+    self.assertIn("newer.so does not have the interface SHARDPACK_0", said)
     # Within an interface, newer ones have what older ones had.
     self.assertEqual("", self.import_error(self.stub("added.so", "0.99.10-dev", "SHARDPACK_0", functions)))
 
   def test_the_command(self):
     folder = self.package_without_library()
-    run = lambda: subprocess.run([sys.executable, folder / "shardpack" / "__main__.py", "validate", "a b"], capture_output=True, text=True, check=False)
-    without = run()
-    self.assertEqual(without.returncode, 1)
-    self.assertIn("brings no pack", without.stderr)
-    (folder / "shardpack" / "bin").mkdir()
-    pack = folder / "shardpack" / "bin" / "pack"
-    pack.write_text('#!/bin/sh\nfor each; do echo "[$each]"; done\nexit 5\n')
-    pack.chmod(0o755)
-    done = run()
-    self.assertEqual((done.returncode, done.stdout, done.stderr), (5, "[validate]\n[a b]\n", ""))
+
+    def run(**environment):
+      return subprocess.run([sys.executable, "-m", "shardpack", "validate", "a b"], cwd=WORK, capture_output=True, text=True, check=False, env={
+          **os.environ, "PYTHONPATH": str(folder), "SHARDPACK_LIBRARY": str(OWN_LIBRARY), "PATH": "relative", **environment})
+
+    def program(place, printed):
+      path = folder / place / "pack"
+      path.parent.mkdir(parents=True)
+      path.write_text(f'#!/bin/sh\nif [ "$1" = --version ]; then echo "{printed}"; exit; fi\necho {place}\n'
+                      'for each; do echo "[$each]"; done\nexit 5\n')
+      path.chmod(0o755)
+      return path
+
+    ours = f"pack {shardpack.__version__} (shardpack, commit 1)"
+    # The last resort: those in PATH that are of this version. There is an old tool that replaces the files that it is given.
+    places = {"tool": "pack 2.0 (files)", "old": "pack 0.0.1 (shardpack, commit 0)", "path": ours}
+    paths = {place: program(place, printed) for place, printed in places.items()}
+    without = run(PATH=f"{paths['tool'].parent}:{paths['old'].parent}")
+    self.assertEqual((without.returncode, without.stdout), (1, ""))
+    for said in (f"no program pack of version {shardpack.__version__}", "is another tool", "is version 0.0.1", "SHARDPACK_PACK", "package shardpack"):
+      self.assertIn(said, without.stderr)
+    path = ":".join(str(path.parent) for path in paths.values())
+    done = run(PATH=path)
+    self.assertEqual((done.returncode, done.stdout, done.stderr), (5, "path\n[validate]\n[a b]\n", ""))
+    # One that would only start this command again.
+    again = folder / "again" / "pack"
+    again.parent.mkdir()
+    again.write_text(f'#!/bin/sh\nexec {sys.executable} -m shardpack "$@"\n')
+    again.chmod(0o755)
+    self.assertEqual(run(PATH=f"{again.parent}:{path}").stdout, done.stdout)
+    # Before that, the one of the library's prefix.
+    program("prefix/bin", ours)
+    (folder / "prefix" / "lib").mkdir()
+    (folder / "prefix" / "lib" / OWN_LIBRARY.name).symlink_to(OWN_LIBRARY)
+    self.assertEqual(run(PATH=path, SHARDPACK_LIBRARY=str(folder / "prefix" / "lib" / OWN_LIBRARY.name)).stdout.split()[0], "prefix/bin")
+    # Before these, that of the package, and before that, the one that is named.
+    program("shardpack/bin", ours)
+    self.assertEqual(run(PATH=path).stdout, "shardpack/bin\n[validate]\n[a b]\n")
+    self.assertEqual(run(PATH=path, SHARDPACK_PACK=str(program("named", ours))).stdout, "named\n[validate]\n[a b]\n")
+    missing = run(PATH=path, SHARDPACK_PACK="/nowhere/pack")
+    self.assertEqual((missing.returncode, missing.stdout), (1, ""))
+    self.assertIn("/nowhere/pack", missing.stderr)
+
+  def test_without_numpy(self):
+    program = """
+import sys
+sys.modules["numpy"] = None
+import shardpack
+order = shardpack.Order(9, 3)
+for use in (lambda: order.ids(0, 0), lambda: shardpack.Order(9, 3, subset=[1])):
+  try:
+    use()
+  except ModuleNotFoundError as error:
+    print(error.name, error)
+"""
+    ran = self.run_python(program, PACKAGE.parent)
+    self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+    self.assertEqual(ran.stdout, "numpy shardpack needs NumPy for arrays: pip install numpy, or Debian's package python3-numpy\n" * 2)
 
 
 if __name__ == "__main__":

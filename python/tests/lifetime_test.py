@@ -1,5 +1,6 @@
 """What outlives what: arrays their batch, loader and dataset; loaders the end of the interpreter; datasets a fork."""
 
+import ctypes
 import gc
 import os
 import pathlib
@@ -15,7 +16,7 @@ import weakref
 import numpy
 import PIL.Image
 import shardpack
-from shardpack import _c
+from shardpack import _c, _tensor
 from shardpack._library import library
 
 WORK = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
@@ -104,6 +105,47 @@ class LifetimeTest(unittest.TestCase):
     for _ in range(7):
       pixels().__dlpack__()
     numpy.testing.assert_array_equal(array, expected)
+
+  def on_cpu(self, **options):
+    return shardpack.DeviceLoader(loader(self.dataset, decode=shardpack.Decode(8, 8), device=shardpack.Device("cpu"), **options))
+
+  def test_a_capsule_that_another_thread_takes_meanwhile_is_not_deleted(self):
+    for hook in ("_has_name", "_references"):
+      with self.subTest(hook):
+        tensor = next(self.on_cpu()).pixels
+        class Kept:
+          capsule = tensor.__dlpack__()
+          __dlpack_device__ = lambda self: tensor.__dlpack_device__()
+          def __dlpack__(self, **_):
+            capsule, Kept.capsule = Kept.capsule, None
+            return capsule
+        export, = (export for export in _tensor._exports if export.capsule is Kept.capsule)
+        export._deleter, real, taken = unittest.mock.Mock(), getattr(_tensor, hook), []
+        # What it answers is as old as that when the next line runs.
+        def then_taken(*arguments):
+          answer = real(*arguments)
+          if not taken:
+            taken.append(numpy.from_dlpack(Kept()))
+          return answer
+        with unittest.mock.patch.object(_tensor, hook, then_taken):
+          export.over()
+        self.assertEqual(export._deleter.call_count, 0)
+        self.assertTrue(export.over())
+        self.assertEqual(export._deleter.call_count, 0)
+
+  def test_no_capsule_is_deleted_where_counts_prove_nothing(self):
+    """As on free-threaded builds."""
+    tensor = next(self.on_cpu()).pixels
+    before = set(_tensor._exports)
+    with unittest.mock.patch.object(_tensor, "_COUNTS_ARE_PROOF", False):
+      tensor.__dlpack__()
+      left, = _tensor._exports - before
+      array = numpy.from_dlpack(tensor)
+      _tensor.drop_untaken()
+      self.assertEqual(_tensor._exports - before, {left})
+    _tensor.drop_untaken()
+    self.assertNotIn(left, _tensor._exports)
+    self.assertEqual(array.shape, tensor.shape)
 
   def test_what_the_device_leaves_to_the_cpu_is_told(self):
     held = loader(self.dataset, decode=shardpack.Decode(8, 8), device=shardpack.Device("cpu"))
@@ -242,6 +284,137 @@ for each in loaders[:3]:
               self.assertEqual(next(make(cursor=cursor)).ids.tolist(), whole[n])
             got.append(next(batches).ids.tolist())
           self.assertEqual(got, whole)
+
+  def test_where_it_is_while_a_batch_comes(self):
+    """Another thread asks, or a signal's handler in the thread that the batch comes to."""
+    for make in (lambda **options: loader(self.dataset, **options), self.on_cpu):
+      whole = [batch.ids.tolist() for batch in make(epochs=1)]
+      for here in (False, True):
+        with self.subTest(make=make, here=here):
+          batches, got, places = make(epochs=1), [], []
+          def look():
+            places.append((batches.cursor, batches.epoch, repr(batches)))
+          def as_it_comes(*arguments, function=library.loader_next):
+            code = function(*arguments)
+            if code != _c.OK or len(places) == 3:
+              return code
+            if here:
+              look()
+            else:
+              thread = threading.Thread(target=look, daemon=True)
+              thread.start()
+              thread.join(20)
+            return code
+          with unittest.mock.patch.object(library, "loader_next", as_it_comes):
+            for _ in range(3):
+              got.append(next(batches).ids.tolist())
+          got += [batch.ids.tolist() for batch in batches]
+          self.assertEqual(got, whole)
+          self.assertEqual({epoch for _, epoch, _ in places}, {0})
+          self.assertEqual(len(places), 3)
+          if here:  # for a handler, the batch has not come yet
+            self.assertEqual(next(make(cursor=places[0][0])).ids.tolist(), whole[0])
+
+  def test_a_handler_asks_for_a_batch_meanwhile(self):
+    batches = loader(self.dataset)
+    def asks(*arguments, function=library.loader_next):
+      code = function(*arguments)
+      if code == _c.OK:
+        with self.assertRaisesRegex(shardpack.StateError, "signal"):
+          next(batches)
+      return code
+    with unittest.mock.patch.object(library, "loader_next", asks):
+      self.assertEqual(next(batches).step, 0)
+    self.assertEqual(next(batches).step, 1)
+
+  def test_mappings_are_an_option(self):
+    """They come with a handler of SIGBUS."""
+    asked, real = [], library.loader_open
+    def opened(dataset, order, options, *results):
+      asked.append(options.map_shards)
+      return real(dataset, order, options, *results)
+    with unittest.mock.patch.object(library, "loader_open", opened):
+      for options in ({}, dict(map_shards=False), dict(map_shards=True)):
+        next(loader(self.dataset, **options))
+    self.assertEqual(asked, [1, 0, 1])
+
+  def test_objects_of_other_types(self):
+    """The library could not tell them apart."""
+    dataset, order, device, decode = self.dataset, shardpack.Order(COUNT, 4), shardpack.Device("cpu"), shardpack.Decode(8, 8)
+    host = shardpack.Loader(dataset, order, device=device)
+    for use in (lambda: shardpack.Loader(order, dataset), lambda: shardpack.Loader(dataset, dataset), lambda: shardpack.Loader("shards", order),
+                lambda: shardpack.Loader(dataset, order, device=dataset), lambda: shardpack.Loader(dataset, order, device="cpu"),
+                lambda: shardpack.Loader(dataset, order, decode=(32, 32)), lambda: shardpack.Loader(dataset, order, cursor=3),
+                lambda: shardpack.Dataset.join([dataset, order]), lambda: shardpack.Dataset.join(["shards"]),
+                lambda: shardpack.Dataset.join(dataset), lambda: shardpack.DeviceLoader(dataset), lambda: shardpack.DeviceLoader(host, decode=8),
+                lambda: shardpack.ResidentLoader(order, dataset, device, 32, 32), lambda: shardpack.ResidentLoader(dataset, order, dataset, 32, 32),
+                lambda: shardpack.ResidentLoader(dataset, dataset, device, 32, 32),
+                lambda: shardpack.ResidentLoader(dataset, order, device, 32, 32, decode=order)):
+      with self.assertRaises(TypeError):
+        use()
+    for one in (dataset, order, device, host, next(host)):
+      with self.assertRaisesRegex(TypeError, "not pickled"):
+        pickle.dumps(one)
+    shown = repr(dataset)
+    for part in (f"{COUNT} samples", "webdataset", dataset.identity):
+      self.assertIn(part, shown)
+    self.assertEqual(repr(host), "<Loader at epoch 0, step 1>")
+
+  def test_a_subset_is_ids(self):
+    mask = numpy.zeros(COUNT, bool)
+    mask[20:40] = True
+    for wrong in (mask, mask.tolist(), [1.7], ["3"], [-1], {1, 2}, (n for n in (1, 2)), 5, [[1, 2]], []):
+      with self.subTest(wrong), self.assertRaises(shardpack.OptionError):
+        shardpack.Order(COUNT, 4, subset=wrong)
+    with self.assertRaisesRegex(shardpack.OptionError, "flatnonzero"):
+      shardpack.Order(COUNT, 4, subset=mask)
+    for right in (numpy.flatnonzero(mask), range(20, 40), numpy.arange(20, 40, dtype=numpy.int8), list(range(20, 40))):
+      self.assertEqual(shardpack.Order(COUNT, 4, subset=right, mode="sequential").ids(0, 1).tolist(), [24, 25, 26, 27])
+
+  def test_options_without_effect(self):
+    decode, order = shardpack.Decode, shardpack.Order(COUNT, 4)
+    half = (.5, .5, .5)
+    host = shardpack.Loader(self.dataset, order, decode=decode(8, 8), device=shardpack.Device("cpu"))
+    for wrong in (lambda: decode(8, 8, mean=half), lambda: decode(8, 8, std=half), lambda: decode(8, 8, dtype="float32", std=(0, 0, 0)),
+                  lambda: decode(8, 8, dtype="float32", std=(1, 1e-60, 1)), lambda: decode(8, 8, dtype="float32", mean=(float("nan"),) * 3),
+                  lambda: decode(8, 8, crop="resize", scale=(.5, 1)), lambda: decode(8, 8, crop="center", ratio=(1, 1)),
+                  lambda: decode(8, 8, shortest_side=300), lambda: decode(8, 8, fast="no"),
+                  lambda: shardpack.Loader(self.dataset, order, verify="no"), lambda: shardpack.Order(9, 3, mode=["shuffle"]),
+                  lambda: shardpack.DeviceLoader(host, mean=half), lambda: shardpack.DeviceLoader(host, width=9),
+                  lambda: shardpack.DeviceLoader(host, dtype="float32", std=(0, 1, 1)),
+                  lambda: shardpack.ResidentLoader(self.dataset, order, shardpack.Device("cpu"), 8, 8, std=(0, 1, 1))):
+      with self.assertRaises(shardpack.OptionError):
+        wrong()
+    with self.assertRaises(shardpack.OptionError) as raised:
+      decode(8, 8, dtype="float64")
+    self.assertNotIn("bfloat16", str(raised.exception))
+    gray = next(loader(self.dataset, decode=decode(8, 8, channels=1, dtype="float32", mean=(.5,), std=[.5]))).pixels
+    self.assertEqual(gray.shape, (4, 8, 8, 1))
+    # What none of these has taken.
+    self.assertEqual(next(shardpack.DeviceLoader(host, dtype="float32", mean=half)).step, 0)
+
+  def test_a_loader_that_is_refused_can_be_used(self):
+    encoded = lambda: shardpack.Loader(self.dataset, shardpack.Order(COUNT, 4), device=shardpack.Device("cpu"))
+    host = encoded()
+    with unittest.mock.patch.object(library, "loader_to_device", lambda *_: (_ for _ in ()).throw(MemoryError)), self.assertRaises(MemoryError):
+      shardpack.DeviceLoader(host)
+    self.assertEqual(next(host).step, 0)
+
+  def test_numbers_of_samples(self):
+    for number in (-1, COUNT, 1 << 70):
+      with self.assertRaisesRegex(shardpack.OutOfRangeError, f"0 to {COUNT - 1}"):
+        self.dataset[number]
+
+  def test_a_cursor_from_a_file_s_line(self):
+    batches = loader(self.dataset)
+    next(batches)
+    self.assertEqual(next(loader(self.dataset, cursor=batches.cursor + "\n")).step, 1)
+
+  def test_states_of_a_newer_library(self):
+    batch = next(loader(self.dataset))
+    states = (ctypes.c_uint8 * 4)(0, 2, 3, 255)
+    batch._view.states = ctypes.addressof(states)
+    self.assertEqual(batch.status, ["ok", "substituted", "unknown", "unknown"])
 
   def test_a_batch_is_released_without_a_line_of_python(self):
     """Python would handle signals there, and what the handler raises would be lost."""
