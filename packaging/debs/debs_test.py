@@ -38,6 +38,20 @@ class DebsTest(unittest.TestCase):
     # packaging/debs/check runs the commands of the last stage; it understands these instructions.
     self.assertLessEqual(set(re.findall(r"^([A-Z]+) ", text, re.MULTILINE)), {"FROM", "COPY", "RUN", "WORKDIR", "ENTRYPOINT"})
 
+  def test_nvidias_runtime_has_its_notice(self):
+    # Red if it comes by another name: the library of a build with CUDA has it.
+    if b"cudaGetErrorString" in pathlib.Path("api/libshardpack.so.0").read_bytes():
+      self.assertIn("NVIDIA", (DEBIAN / "copyright").read_text())
+
+  def test_versions_that_do_not_work_together(self):
+    # The library's jobs refuse a pack of another version.
+    control = (DEBIAN / "control").read_text()
+    library = control.split("Package: libshardpack0\n")[1].split("\n\n")[0]
+    self.assertIn("\nBreaks: shardpack (<< ${binary:Version}), shardpack (>> ${binary:Version})\n", library)
+    # Labels and ids of a batch are arrays of NumPy.
+    module = control.split("Package: python3-shardpack\n")[1].split("\n\n")[0]
+    self.assertRegex(module, r"\nRecommends: .*\bpython3-numpy\b")
+
   def test_each_package_says_what_it_has(self):
     for package in re.findall(r"^Package: (\S+)$", (DEBIAN / "control").read_text(), re.MULTILINE):
       self.assertTrue((DEBIAN / f"{package}.install").read_text().strip(), package)
