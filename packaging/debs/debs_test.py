@@ -1,6 +1,7 @@
 """What the files of the Debian packages repeat agrees with what they repeat it from. (packaging/debs/check makes the packages and
 installs them, for which it needs root and the network.)"""
 
+import os
 import pathlib
 import re
 import subprocess
@@ -39,8 +40,8 @@ class DebsTest(unittest.TestCase):
     self.assertLessEqual(set(re.findall(r"^([A-Z]+) ", text, re.MULTILINE)), {"FROM", "COPY", "RUN", "WORKDIR", "ENTRYPOINT"})
 
   def test_nvidias_runtime_has_its_notice(self):
-    # Red if it comes by another name: the library of a build with CUDA has it.
-    if b"cudaGetErrorString" in pathlib.Path("api/libshardpack.so.0").read_bytes():
+    # That the packages have it is tested in debian/tests/linked.
+    if b".nv_fatbin" in pathlib.Path("api/libshardpack.so.0").read_bytes():
       self.assertIn("NVIDIA", (DEBIAN / "copyright").read_text())
 
   def test_versions_that_do_not_work_together(self):
@@ -51,6 +52,13 @@ class DebsTest(unittest.TestCase):
     # Labels and ids of a batch are arrays of NumPy.
     module = control.split("Package: python3-shardpack\n")[1].split("\n\n")[0]
     self.assertRegex(module, r"\nRecommends: .*\bpython3-numpy\b")
+
+  def test_tests_of_installed_packages(self):
+    control = (DEBIAN / "tests/control").read_text()
+    for name in re.findall(r"^Tests: (.*)$", control, re.MULTILINE):
+      self.assertTrue(os.access(DEBIAN / "tests" / name, os.X_OK), name)
+      # packaging/debs/check runs all of them.
+      self.assertIn(f" /tests/{name}\n", pathlib.Path("packaging/debs/check").read_text())
 
   def test_each_package_says_what_it_has(self):
     for package in re.findall(r"^Package: (\S+)$", (DEBIAN / "control").read_text(), re.MULTILINE):

@@ -28,7 +28,7 @@ def write_tar_gz(folder, top, out):
   """All files of the folder, below the folder `top`."""
   with open(out, "wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as packed:
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive:
-      # Without them, the umask of who unpacks decides who may look into the folders, even if root does and keeps modes.
+      # Without these, a strict umask of root closes the folders to all other users, although tar keeps the files' modes.
       for name in (top, *(f"{top}/{name}" for name in folders_of(folder))):
         member = tarfile.TarInfo(name)
         member.type, member.mode, member.mtime = tarfile.DIRTYPE, 0o755, OLDEST

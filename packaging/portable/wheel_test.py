@@ -43,7 +43,7 @@ class WheelTest(unittest.TestCase):
     self.assertEqual("1\n", count)
 
   def test_numpy_is_an_extra(self):
-    # The command and the encoded images do without it; pixels, labels and ids do not.
+    # The command does without it, and so do datasets; what a batch has are arrays.
     said = run(self.bin / "python", "-c", "from importlib.metadata import metadata as m, requires; "
                "print(m('shardpack').get_all('Provides-Extra'), *requires('shardpack'))")
     self.assertRegex(said, "^\\['numpy'\\] numpy ?; extra == .numpy.\n$")

@@ -113,7 +113,7 @@ def write_beside(prefix, tree, made):
     for folder in reversed(missing):
       os.mkdir(folder)
       made.append((folder, None))
-      # Whoever may read the files may read the folders, whatever root's umask is; what is above the prefix is the user's.
+      # The files are for all users, so the folders are too, whatever root's umask is. Those above the prefix follow the umask.
       if folder.startswith(prefix):
         os.chmod(folder, 0o755)
     new = path + BESIDE

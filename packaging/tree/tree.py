@@ -50,7 +50,7 @@ def write(out, found):
     for name, content in sorted({**found, **folders}.items()):
       entry = tarfile.TarInfo(name)
       if content is None:
-        # Without an entry, root's umask decides who may look into the folder.
+        # Without an entry, a strict umask of root closes the folder to all other users.
         entry.type, entry.mode = tarfile.DIRTYPE, 0o755
         tar.addfile(entry)
       elif isinstance(content, str):
