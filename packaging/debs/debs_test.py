@@ -1,6 +1,7 @@
 """What the files of the Debian packages repeat agrees with what they repeat it from. (packaging/debs/check makes the packages and
 installs them, for which it needs root and the network.)"""
 
+import os
 import pathlib
 import re
 import subprocess
@@ -37,6 +38,27 @@ class DebsTest(unittest.TestCase):
     self.assertIn("RUN /shardpack/bazelw run --config=deb //packaging:debs -- /debs\n", text)
     # packaging/debs/check runs the commands of the last stage; it understands these instructions.
     self.assertLessEqual(set(re.findall(r"^([A-Z]+) ", text, re.MULTILINE)), {"FROM", "COPY", "RUN", "WORKDIR", "ENTRYPOINT"})
+
+  def test_nvidias_runtime_has_its_notice(self):
+    # That the packages have it is tested in debian/tests/linked.
+    if b".nv_fatbin" in pathlib.Path("api/libshardpack.so.0").read_bytes():
+      self.assertIn("NVIDIA", (DEBIAN / "copyright").read_text())
+
+  def test_versions_that_do_not_work_together(self):
+    # The library's jobs refuse a pack of another version.
+    control = (DEBIAN / "control").read_text()
+    library = control.split("Package: libshardpack0\n")[1].split("\n\n")[0]
+    self.assertIn("\nBreaks: shardpack (<< ${binary:Version}), shardpack (>> ${binary:Version})\n", library)
+    # Labels and ids of a batch are arrays of NumPy.
+    module = control.split("Package: python3-shardpack\n")[1].split("\n\n")[0]
+    self.assertRegex(module, r"\nRecommends: .*\bpython3-numpy\b")
+
+  def test_tests_of_installed_packages(self):
+    control = (DEBIAN / "tests/control").read_text()
+    for name in re.findall(r"^Tests: (.*)$", control, re.MULTILINE):
+      self.assertTrue(os.access(DEBIAN / "tests" / name, os.X_OK), name)
+      # packaging/debs/check runs all of them.
+      self.assertIn(f" /tests/{name}\n", pathlib.Path("packaging/debs/check").read_text())
 
   def test_each_package_says_what_it_has(self):
     for package in re.findall(r"^Package: (\S+)$", (DEBIAN / "control").read_text(), re.MULTILINE):

@@ -18,10 +18,21 @@ def mode_of(path):
   return 0o755 if path.stat().st_mode & 0o100 else 0o644
 
 
+def folders_of(folder):
+  """The names of all folders, sorted."""
+  folder = pathlib.Path(folder)
+  return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_dir())
+
+
 def write_tar_gz(folder, top, out):
   """All files of the folder, below the folder `top`."""
   with open(out, "wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as packed:
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+      # Without these, a strict umask of root closes the folders to all other users, although tar keeps the files' modes.
+      for name in (top, *(f"{top}/{name}" for name in folders_of(folder))):
+        member = tarfile.TarInfo(name)
+        member.type, member.mode, member.mtime = tarfile.DIRTYPE, 0o755, OLDEST
+        archive.addfile(member)
       for name, path in files_of(folder):
         member = tarfile.TarInfo(f"{top}/{name}")
         member.size, member.mode, member.mtime = path.stat().st_size, mode_of(path), OLDEST

@@ -17,7 +17,7 @@ import re
 import shutil
 import subprocess
 
-# The C and C++ runtimes; oldest_system_test.py says how old they may be.
+# The C and C++ runtimes; archive_test.py says how old they may be.
 SYSTEM = re.compile(r"(ld-linux-[\w-]+|lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+))\.so\.\d+")
 
 

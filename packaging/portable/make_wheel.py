@@ -30,6 +30,8 @@ Classifier: License :: OSI Approved :: Apache Software License
 Classifier: Operating System :: POSIX :: Linux
 Classifier: Programming Language :: Python :: 3
 Requires-Python: >=3.9
+Provides-Extra: numpy
+Requires-Dist: numpy; extra == "numpy"
 Description-Content-Type: text/markdown
 
 """

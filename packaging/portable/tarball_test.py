@@ -1,9 +1,10 @@
 """The tarball, unpacked where a user may put it.
 
-  tarball_test.py TARBALL PACK
+  tarball_test.py TARBALL PACK SHA256SUMS
 """
 
 import base64
+import hashlib
 import os
 import pathlib
 import shutil
@@ -14,7 +15,7 @@ import unittest
 import graft
 from round_trip import round_trip, run
 
-TARBALL, PACK = (os.path.abspath(path) for path in sys.argv[1:3])
+TARBALL, PACK, SUMS = (os.path.abspath(path) for path in sys.argv[1:4])
 
 # 96 x 8 pixels, written by libtiff.
 JBIG = base64.b64decode(
@@ -50,6 +51,27 @@ class TarballTest(unittest.TestCase):
   def test_manual_page_and_completions(self):
     self.assertEqual(run(PACK, "man"), (self.top / "share/man/man1/pack.1").read_text())
     self.assertEqual(run(PACK, "completions", "bash"), (self.top / "share/bash-completion/completions/pack").read_text())
+
+  def test_all_may_use_what_root_has_unpacked(self):
+    place = self.folder / "for all"
+    place.mkdir()
+    # -p, which is root's default: modes are those of the archive.
+    run("bash", "-c", 'umask 077 && tar -xpf "$1"', "-", TARBALL, cwd=place)
+    for path in place.rglob("*"):
+      mode = 0o755 if path.is_dir() or path.name == "pack" and path.parent.name == "bin" else 0o644
+      self.assertEqual(mode, path.stat().st_mode & 0o777, path)
+
+  def test_its_libraries_can_be_named(self):
+    # A copy does not find them, nor does any program without /proc.
+    shutil.copy(self.top / "bin/pack", self.folder / "copy")
+    with self.assertRaisesRegex(AssertionError, "error while loading shared libraries"):
+      run(self.folder / "copy", "--version")
+    run("env", f"LD_LIBRARY_PATH={self.top / 'lib'}", self.folder / "copy", "--version")
+
+  def test_its_hash(self):
+    sums = dict(line.split("  ")[::-1] for line in pathlib.Path(SUMS).read_text().splitlines())
+    self.assertEqual(2, len(sums))
+    self.assertEqual(hashlib.sha256(pathlib.Path(TARBALL).read_bytes()).hexdigest(), sums[os.path.basename(TARBALL)])
 
   def test_jbig_cannot_be_decoded(self):
     place = self.folder / "src/a.tif"

@@ -42,6 +42,12 @@ class WheelTest(unittest.TestCase):
     count = run(self.bin / "python", "-c", "import shardpack; print(len(shardpack.Dataset('shards')))", cwd=self.folder)
     self.assertEqual("1\n", count)
 
+  def test_numpy_is_an_extra(self):
+    # The command does without it, and so do datasets; what a batch has are arrays.
+    said = run(self.bin / "python", "-c", "from importlib.metadata import metadata as m, requires; "
+               "print(m('shardpack').get_all('Provides-Extra'), *requires('shardpack'))")
+    self.assertRegex(said, "^\\['numpy'\\] numpy ?; extra == .numpy.\n$")
+
   def test_pip_knows_all_files(self):
     shown = run(self.bin / "pip", "show", "--files", "shardpack")
     self.assertIn("shardpack/bin/pack", shown)

@@ -35,6 +35,8 @@ def read_tree(tar_path, libdir):
   tree = {}
   with tarfile.open(tar_path) as tar:
     for entry in tar:
+      if entry.isdir():
+        continue
       name = entry.name
       content = os.fsencode(entry.linkname) if entry.issym() else tar.extractfile(entry).read()
       if name.startswith("lib/"):
@@ -111,6 +113,9 @@ def write_beside(prefix, tree, made):
     for folder in reversed(missing):
       os.mkdir(folder)
       made.append((folder, None))
+      # The files are for all users, so the folders are too, whatever root's umask is. Those above the prefix follow the umask.
+      if folder.startswith(prefix):
+        os.chmod(folder, 0o755)
     new = path + BESIDE
     if mode is None:
       os.symlink(content, new)

@@ -71,8 +71,19 @@ class InstallTest(unittest.TestCase):
     self.assertEqual("libshardpack.so.0.1.0", os.readlink(self.prefix / "lib/libshardpack.so.0"))
     self.assertEqual(0o755, (self.prefix / "bin/pack").stat().st_mode & 0o777)
     self.assertEqual(0o644, (self.prefix / "lib/libshardpack.so").stat().st_mode & 0o777)
+    for name in ("", "bin", "lib", "lib/pkgconfig", "share/doc/shardpack"):
+      self.assertEqual(0o755, (self.prefix / name).stat().st_mode & 0o777, name)
     self.assertIn("Version: 0.1.0\n", (self.prefix / "lib/pkgconfig/shardpack.pc").read_text())
     subprocess.run(["sha256sum", "--quiet", "-c", "share/doc/shardpack/SHA256SUMS"], cwd=self.prefix, check=True)
+
+  def test_the_archive_has_its_folders(self):
+    with tarfile.open(self.make_tree()) as tar:
+      seen = {"": 0o755}
+      for entry in tar:
+        self.assertEqual(0o755, seen.get(os.path.dirname(entry.name)), entry.name)
+        if entry.isdir():
+          seen[entry.name] = entry.mode
+    self.assertIn("lib/cmake/shardpack", seen)
 
   def test_no_file_names_the_prefix(self):
     self.must()

@@ -93,6 +93,32 @@ class LinkedTest(unittest.TestCase):
       said = self.shell("rm -rf asking; cmake -S asks -B asking '-DCMAKE_PREFIX_PATH={prefix}'", code=code)
       self.assertEqual(code != 0, f"version: {self.version}" in said, said)
 
+  def test_cmake_for_another_size_of_pointers(self):
+    (self.folder / "narrow").mkdir()
+    (self.folder / "narrow/CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.16)\nproject(narrow C)\nset(CMAKE_SIZEOF_VOID_P 4)\nfind_package(shardpack REQUIRED)\n")
+    said = self.shell("cmake -S narrow -B narrowed '-DCMAKE_PREFIX_PATH={prefix}'", code=1)
+    self.assertIn("(64-bit)", said)
+
+  def test_nothing_is_larger_than_it_has_to_be(self):
+    for name in ("bin/pack", "lib/libshardpack.so"):
+      self.assertNotIn(".debug_info", self.shell(f"readelf -SW '{{prefix}}/{name}'"))
+
+  def test_nvidias_notice_is_where_its_runtime_is(self):
+    notice = self.prefix / "share/doc/shardpack/licenses/nvidia-cuda-runtime"
+    self.assertEqual(".nv_fatbin" in self.shell("readelf -SW '{prefix}/lib/libshardpack.so'"), notice.exists())
+
+  def test_the_page_names_the_packages_that_it_needs(self):
+    """Those that have what both files load, but for the runtimes of C and C++, which every system has."""
+    needed = {name for file in ("bin/pack", "lib/libshardpack.so")
+              for name in re.findall(r"Shared library: \[(.+)\]", self.shell(f"readelf -dW '{{prefix}}/{file}'"))}
+    self.assertGreater(len(needed), 20)
+    owners = self.shell("dpkg-query --search " + " ".join(f"'*/{name}'" for name in sorted(needed)))
+    # Others of the same name are for 32 bits.
+    have = {line.split(":")[0] for line in owners.splitlines() if f"/{os.uname().machine}-linux-gnu/" in line}
+    named = re.search(r"apt-get install (.*\bliblmdb0\b.*)$", pathlib.Path("docs/install.md").read_text(), re.MULTILINE).group(1)
+    self.assertEqual(have - {"libc6", "libgcc-s1", "libstdc++6"}, set(named.split()))
+
   def test_what_bash_completes(self):
     self.assertIn("validate", self.shell(
         "source '{prefix}/share/bash-completion/completions/pack' && COMP_WORDS=(pack val) COMP_CWORD=1 && "

@@ -9,6 +9,7 @@ FILE is copied to NAME, and is executable if its name begins with bin/. The vers
 import argparse
 import io
 import os
+import pathlib
 import re
 import tarfile
 
@@ -43,11 +44,16 @@ def entries(files, version):
 
 
 def write(out, found):
+  folders = {str(folder): None for name in found for folder in pathlib.PurePosixPath(name).parents if folder.name}
   # The oldest form that holds these names, so that every tar reads it; nothing of this machine is in it.
   with tarfile.open(out, "w", format=tarfile.USTAR_FORMAT) as tar:
-    for name, content in sorted(found.items()):
+    for name, content in sorted({**found, **folders}.items()):
       entry = tarfile.TarInfo(name)
-      if isinstance(content, str):
+      if content is None:
+        # Without an entry, a strict umask of root closes the folder to all other users.
+        entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+        tar.addfile(entry)
+      elif isinstance(content, str):
         entry.type, entry.linkname, entry.mode = tarfile.SYMTYPE, content, 0o777
         tar.addfile(entry)
       else:

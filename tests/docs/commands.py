@@ -48,6 +48,10 @@ NOT_RUN = {
     "tar -xf bazel-bin/packaging/portable/shardpack-*-linux-x86_64.tar.gz": "//packaging/portable:tarball_test unpacks it",
     "sudo apt-get install ./debs/shardpack_*.deb ./debs/libshardpack0_*.deb ./debs/libshardpack-dev_*.deb ./debs/python3-shardpack_*.deb":
         "packaging/debs/check installs them",
+    "sudo apt-get install libabsl20220623 libgif7 libisal2 libjpeg62-turbo liblcms2-2 liblmdb0 liblzma5 libpng16-16 libsqlite3-0 libtbb12 libtiff6 "
+    "libutf8proc2 libwebp7 libwebpdemux2 libwebpmux3 libxxhash0 libzstd1 zlib1g": "//packaging/tree:linked_test compares them",
+    "pip uninstall shardpack": "//packaging/portable:wheel_test does",
+    "sudo apt-get purge shardpack libshardpack0 libshardpack-dev python3-shardpack": "packaging/debs/check does",
     "podman build -t shardpack -f packaging/Containerfile .": "packaging/debs/check runs the Containerfile's commands",
     "podman run --rm -v \"$PWD:/data\" shardpack photos -o shards": "packaging/debs/check runs the Containerfile's commands",
     "cuda/carry.sh bazel-bin/cuda/preprocess_gpu_test /tmp/carried": "a GPU",
@@ -63,6 +67,8 @@ BEFORE = {
         "pack photos -q -o shards -f hdf5 --layout decoded --resize crop --size 64 --color rgb --encode raw --shards 1",
     "pack commit shards/": "pack plan photos -q --shards 4 --write p && pack build --plan p --shards-range 0-3 -o shards -q",
 }
+# A line of capitals alone stands for something that was still to be written.
+UNFINISHED = re.compile(r"\b(TODO|FIXME|TBD|LOREM|PLACEHOLDER)\b|\bto be (measured|written|done)\b|^[A-Z_]{3,}$", re.MULTILINE)
 VARIABLE = re.compile(r"\b\d[\d.,]* ([kMGT]?B/s|m?s\b)|\b\d[\d.,]*(?= (images|samples)/s)|(?<=peak memory )\d[\d.,]* [kMGT]?B")
 DIGEST = re.compile(r"\b[0-9a-f]{32}\b")
 
@@ -225,6 +231,16 @@ class DocumentedCommands(unittest.TestCase):
              for command, _ in commands(block)}
     self.assertEqual(set(), set(NOT_RUN) - typed)
     self.assertEqual(set(), set(BEFORE) - typed)
+
+  def test_every_page_is_finished(self):
+    for page in page_names():
+      text = (ROOT / page).read_text()
+      with self.subTest(page=page):
+        self.assertIsNone(UNFINISHED.search(FENCE.sub("", text)))
+        # A heading has something below it.
+        self.assertIsNone(re.search(r"^(#+) .*\n+(?:\Z|(?=\1 ))", FENCE.sub("text\n", text), re.MULTILINE))
+    for text in ("MINUTES", "TODO: measure", "to be measured"):
+      self.assertIsNotNone(UNFINISHED.search(text), text)
 
   def test_commands_in_the_text_are_understood(self):
     """Verb, flags and values of each, by asking for help with them."""

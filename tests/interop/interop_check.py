@@ -336,6 +336,7 @@ def check_examples(program, pythons, results):
 def main():
   import adopt_check  # which uses this file  # pylint: disable=import-outside-toplevel
   import module_check  # pylint: disable=import-outside-toplevel
+  import neighbours_check  # pylint: disable=import-outside-toplevel
   import wheel_check  # pylint: disable=import-outside-toplevel
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("--pack", required=True)
@@ -372,6 +373,8 @@ def main():
     adopt_check.check(arguments.pack, [work / "generated", *few], pythons, work, results)
     check_examples(arguments.pack, pythons, results)
     module_check.check(pathlib.Path(arguments.pack).resolve(), arguments.module, pythons["torch"], results)
+    pythons["neighbours"] = python_of(arguments.venv, "neighbours")
+    neighbours_check.check(pathlib.Path(arguments.pack).resolve(), arguments.module, arguments.wheel, pythons, results)
     if arguments.wheel:
       wheel_check.check(arguments.wheel, python_of(arguments.venv, "wheel"), results)
   finally:

@@ -11,6 +11,15 @@ import subprocess
 import tempfile
 
 PYTHONS = [f"python3.{minor}" for minor in range(9, 16)]
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+# All that can be done without NumPy, which is not there.
+READ = """
+import sys, shardpack
+dataset = shardpack.Dataset(sys.argv[1])
+assert len({bytes(dataset[i]["fields"]["image"]) for i in range(len(dataset))}) == 60
+loader = shardpack.Loader(dataset, shardpack.Order(len(dataset), global_batch=10, seed=1))
+assert len(list(loader)) == 6
+"""
 LINE = re.compile(r'is consistent with\s+the following platform tag:\s+"([\w.]+)"')
 
 
@@ -35,8 +44,10 @@ def tag_trouble(wheel, python):
 def install_trouble(wheel, name):
   with tempfile.TemporaryDirectory(prefix="shardpack-wheel-") as venv:
     bin_folder = pathlib.Path(venv, "bin")
+    shards = pathlib.Path(venv, "shards")
     for command in ([name, "-m", "venv", venv], [bin_folder / "pip", "install", "--no-index", "--quiet", wheel],
-                    [bin_folder / "shardpack", "--version"], [bin_folder / "python", "-c", "import shardpack"]):
+                    [bin_folder / "shardpack", ROOT / "testdata" / "shapes", "-o", shards, "-q"],
+                    [bin_folder / "python", "-c", READ, shards], [bin_folder / "python", "-m", "shardpack", "validate", shards]):
       run = subprocess.run(command, capture_output=True, text=True, check=False)
       if run.returncode != 0:
         return f"{command}: {run.stdout} {run.stderr}"
