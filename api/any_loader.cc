@@ -1,10 +1,9 @@
 #include "api/any_loader.h"
 
-#include <signal.h>
-
 #include <algorithm>
-#include <system_error>
 #include <thread>
+
+#include "formats/io/status_macros.h"
 
 namespace shardpack::api {
 
@@ -17,26 +16,18 @@ void EndInBackground(std::shared_ptr<void> object, std::shared_ptr<EndedFlag> en
       object.reset();
       ended->Set();
     }).detach();
-  } catch (const std::system_error&) {  // the object is gone with the function that did not run
+  } catch (...) {  // no thread, no memory: the object is gone with the function that did not run
     flag->Set();
   }
 }
 
-SignalsBlocked::SignalsBlocked() {
-  sigset_t others;
-  ::sigfillset(&others);
-  // What a thread itself causes: blocked, these end the process.
-  for (const int own : {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGPROF})
-    ::sigdelset(&others, own);
-  ::pthread_sigmask(SIG_BLOCK, &others, &before_);
-}
-
-SignalsBlocked::~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
 LoaderState::LoaderState(std::shared_ptr<AnyLoader> loader)
-    : loader_(loader.get(), [loader, ended = ended_](AnyLoader*) mutable {
-        EndInBackground(std::move(loader), ended);
-      }) {}
+    : loader_(EndingInBackground(std::move(loader), ended_)) {}
+
+absl::Status LoaderState::CheckThere() const {
+  if (loader_ == nullptr) return absl::FailedPreconditionError(gone_);
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::shared_ptr<AnyLoader>> LoaderState::Use() const {
   if (!InOwnProcess()) {
@@ -44,18 +35,17 @@ absl::StatusOr<std::shared_ptr<AnyLoader>> LoaderState::Use() const {
         "the loader was opened in another process: threads do not survive a fork; open it after");
   }
   const std::lock_guard lock(mutex_);
-  if (loader_ == nullptr) return absl::FailedPreconditionError(gone_);
+  RETURN_IF_ERROR(CheckThere());
   return loader_;
 }
 
-absl::StatusOr<std::shared_ptr<AnyLoader>> LoaderState::Take(const char* taker) {
-  absl::StatusOr<std::shared_ptr<AnyLoader>> taken = Use();
-  if (!taken.ok()) return taken;
+absl::Status LoaderState::Take(const char* taker) {
   const std::lock_guard lock(mutex_);
+  RETURN_IF_ERROR(CheckThere());
   loader_ = nullptr;
   gone_ = std::string(taker) + " has taken this loader over";
   ended_->Set();  // nothing is left to wait for here
-  return taken;
+  return absl::OkStatus();
 }
 
 bool LoaderState::Close(int64_t wait_ms) {

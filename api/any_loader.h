@@ -5,14 +5,13 @@
 //   ASSIGN_OR_RETURN(Taken taken, loader->Next(wait_ms));
 //
 // Lifetime: the destructor ends the loader's threads, which takes as long as their reads;
-// LoaderState::Close leaves it to a thread.
+// LoaderState leaves it to a thread.
 // Thread-safety: as shardpack_loader in api/shardpack.h. Next, NextInto and Seek: one caller at a
 // time; everything else from any thread.
 // Errors: those of readers/loading/loader.h. Unimplemented for what a kind of loader does not have.
 #ifndef SHARDPACK_API_ANY_LOADER_H_
 #define SHARDPACK_API_ANY_LOADER_H_
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -30,6 +29,7 @@
 #include "api/any_batch.h"
 #include "api/handles.h"
 #include "api/shardpack.h"
+#include "formats/io/signals_blocked.h"
 #include "readers/loading/loader.h"
 #include "readers/order/cursor.h"
 
@@ -95,22 +95,20 @@ class EndedFlag {
   bool set_ = false;
 };
 
-// Destroys the object on a thread of its own, then sets the flag. If no thread can be started, it
-// is destroyed here. Call it with the last reference.
+// Drops the reference on a thread of its own, then sets the flag. If no thread can be started, it
+// is dropped here.
 void EndInBackground(std::shared_ptr<void> object, std::shared_ptr<EndedFlag> ended) noexcept;
 
-// While it exists, threads that this one starts get no signals but those of their own faults: a
-// program's handlers run on its own threads.
-class SignalsBlocked {
- public:
-  SignalsBlocked();
-  ~SignalsBlocked();
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
+// The object, given with its only reference: whoever drops the last one, as a waiting call may,
+// leaves the end to a thread.
+template <typename T>
+std::shared_ptr<T> EndingInBackground(std::shared_ptr<T> object, std::shared_ptr<EndedFlag> ended) {
+  T* const address = object.get();
+  return std::shared_ptr<T>(address,
+                            [object = std::move(object), ended = std::move(ended)](T*) mutable {
+                              EndInBackground(std::move(object), std::move(ended));
+                            });
+}
 
 class LoaderState {
  public:
@@ -120,19 +118,20 @@ class LoaderState {
   // FailedPrecondition in another process, and once it was closed or taken.
   absl::StatusOr<std::shared_ptr<AnyLoader>> Use() const;
   // For a loader that takes this one over. `taker` is for messages: "a loader on a device".
-  absl::StatusOr<std::shared_ptr<AnyLoader>> Take(const char* taker);
+  absl::Status Take(const char* taker);
   // Stops it; true once its threads have ended.
   bool Close(int64_t wait_ms);
   // The same for the end of the handle: waits two seconds, less what calls of Close have waited.
   void CloseAtLast();
 
  private:
+  absl::Status CheckThere() const;  // under the lock
+
   const pid_t process_ = ::getpid();
   mutable std::mutex mutex_;
   const std::shared_ptr<EndedFlag> ended_ = std::make_shared<EndedFlag>();
-  // Whoever drops the last reference, as a waiting call may, leaves the end to a thread.
-  std::shared_ptr<AnyLoader> loader_;
-  std::string gone_;  // why there is no loader
+  std::shared_ptr<AnyLoader> loader_;  // ends in the background
+  std::string gone_;                   // why there is no loader
   std::atomic<int64_t> patience_ms_{2000};
 };
 

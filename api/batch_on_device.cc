@@ -34,6 +34,11 @@ BatchOnDevice::BatchOnDevice(BatchInfo info, std::optional<DeviceBatch> batch,
     states_.push_back(static_cast<uint8_t>(status.state));
 }
 
+// The memory has a lock, which in a forked child nobody may ever release.
+BatchOnDevice::~BatchOnDevice() {
+  if (::getpid() != process_) (void)new std::optional<DeviceBatch>(std::move(batch_));
+}
+
 void BatchOnDevice::View(shardpack_batch_view& view) const {
   view.epoch = info_.epoch;
   view.step = info_.step;
@@ -44,7 +49,7 @@ void BatchOnDevice::View(shardpack_batch_view& view) const {
   const bool host = common_->device.kind() == DeviceKind::kHost;
   view.device_kind = host ? SHARDPACK_HOST : SHARDPACK_CUDA;
   view.device_number = host ? -1 : common_->device.number();
-  if (!batch_.has_value()) return;
+  if (!CheckThere().ok()) return;
   view.fields = static_cast<uint32_t>(std::min(batch_->fields(), common_->fields.size()));
   if (batch_->pixels() != nullptr) ViewPixels(*batch_->pixels(), view);
   if (batch_->labels() != nullptr)
@@ -63,6 +68,10 @@ void BatchOnDevice::ViewPixels(const DeviceTensor& pixels, shardpack_batch_view&
 }
 
 absl::Status BatchOnDevice::CheckThere() const {
+  if (::getpid() != process_) {
+    return absl::FailedPreconditionError(
+        "the memory of the batch is on a device, which a forked process cannot use");
+  }
   if (batch_.has_value()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       had_batch_ ? "the memory of the batch has been given back already"
@@ -91,7 +100,7 @@ absl::Status BatchOnDevice::Spans(std::string_view field, std::span<shardpack_sp
 }
 
 absl::Status BatchOnDevice::Crops(std::span<shardpack_crop>) const {
-  return absl::UnimplementedError("crops are known of batches in host memory alone");
+  return absl::UnimplementedError("crops are known only for batches in host memory");
 }
 
 absl::StatusOr<DeviceTensor> BatchOnDevice::Tensor(uint32_t what) const {

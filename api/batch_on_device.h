@@ -3,11 +3,14 @@
 //   return Taken{SHARDPACK_OK, std::make_shared<BatchOnDevice>(*std::move(batch), layout)};
 //
 // Ids, labels and states are copied, so they stay after ReleaseOn.
+// In a forked child, where the device cannot be used, only they are left.
 //
 // Lifetime: may outlive its loader, not the device, which is static.
 // Thread-safety, errors: as AnyBatch.
 #ifndef SHARDPACK_API_BATCH_ON_DEVICE_H_
 #define SHARDPACK_API_BATCH_ON_DEVICE_H_
+
+#include <unistd.h>
 
 #include <memory>
 #include <optional>
@@ -31,6 +34,7 @@ class BatchOnDevice final : public AnyBatch {
   // Without a batch: facts alone.
   BatchOnDevice(BatchInfo info, std::optional<DeviceBatch> batch,
                 std::shared_ptr<const BatchesOnDevice> common);
+  ~BatchOnDevice() override;
 
   void View(shardpack_batch_view& view) const override;
   size_t slots() const override { return info_.ids.size(); }
@@ -47,6 +51,7 @@ class BatchOnDevice final : public AnyBatch {
   void ViewPixels(const DeviceTensor& pixels, shardpack_batch_view& view) const;
   absl::Status CheckThere() const;
 
+  const pid_t process_ = ::getpid();
   const BatchInfo info_;
   std::vector<uint8_t> states_;
   std::optional<DeviceBatch> batch_;  // nullopt: none, or released

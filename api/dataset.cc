@@ -64,6 +64,7 @@ shardpack_code shardpack_dataset_open(const char* path, shardpack_dataset** data
                                       shardpack_error** error) {
   return Making(dataset, error, [&]() -> absl::StatusOr<shardpack_dataset*> {
     RETURN_IF_ERROR(NotNull(path, "path"));
+    if (*path == '\0') return absl::InvalidArgumentError("the path of the dataset is empty");
     absl::StatusOr<Dataset> opened = Dataset::Open(path);
     // Perhaps a shard of another program; if not, the first error says what a dataset is.
     if (absl::IsInvalidArgument(opened.status())) {

@@ -35,10 +35,19 @@ absl::StatusOr<const DeviceInfo*> InfoOf(Device& device) {
   return &known->emplace(&device, info).first->second;
 }
 
+// 0: by something else.
+absl::Status CheckPixelSize(uint32_t width, uint32_t height) {
+  CropOptions crop = {.kind = CropKind::kResize};
+  if (width != 0) crop.width = width;
+  if (height != 0) crop.height = height;
+  return CheckCropOptions(crop);
+}
+
 absl::StatusOr<DevicePreprocess> PreprocessOf(const shardpack_device_options& options) {
   ASSIGN_OR_RETURN(const OutputFormat output,
                    OutputOf(options.type, options.layout, options.mean, options.std));
   ASSIGN_OR_RETURN(const ResizeFilter filter, FilterOf(options.filter));
+  RETURN_IF_ERROR(CheckPixelSize(options.width, options.height));
   return DevicePreprocess{
       .output = output, .width = options.width, .height = options.height, .filter = filter};
 }
@@ -113,21 +122,26 @@ absl::StatusOr<shardpack_loader*> ToDevice(shardpack_loader* from, shardpack_dev
   auto common = std::make_shared<const BatchesOnDevice>(
       BatchesOnDevice{*plan.device, plan.options.fields, LayoutOf(options, plan.options)});
   ASSIGN_OR_RETURN(const Cursor start, host->cursor());
-  RETURN_IF_ERROR((*state)->Take("a loader on a device").status());
-  const std::shared_ptr<HostLoaderParts> parts = host->TakeParts();
-  return NewLoader(std::make_shared<LoaderOnDevice>(
+  // Of two threads that come here, one gets the parts.
+  ASSIGN_OR_RETURN(HostLoaderParts taken, host->TakeParts());
+  RETURN_IF_ERROR((*state)->Take("a loader on a device"));
+  const auto parts = std::make_shared<HostLoaderParts>(std::move(taken));
+  auto loader = std::make_shared<LoaderOnDevice>(
       [parts, options, target = plan.device](
           const Interrupted& interrupted) -> absl::StatusOr<std::unique_ptr<DeviceSource>> {
         ASSIGN_OR_RETURN(DeviceLoader loader, DeviceLoader::Open(std::move(parts->loader), options,
                                                                  *target, interrupted));
         return SourceOf(std::move(loader), parts->memory);
       },
-      std::move(common), start));
+      std::move(common), start);
+  loader->AddBadSamples(host->TakeBadSamples());
+  return NewLoader(std::move(loader));
 }
 
 absl::StatusOr<ResidentOptions> ResidentOptionsOf(const shardpack_resident_options& from) {
   ResidentOptions options;
   options.log = [](const std::string&) {};
+  RETURN_IF_ERROR(CheckPixelSize(from.width, from.height));
   options.width = from.width;
   options.height = from.height;
   if (from.channels != 0) options.channels = static_cast<uint8_t>(std::min(from.channels, 255u));
@@ -231,6 +245,7 @@ shardpack_code shardpack_resident_open(const shardpack_dataset* dataset,
 shardpack_code shardpack_loader_opened(shardpack_loader* loader, int64_t wait_ms,
                                        shardpack_error** error) {
   return Guarded(error, [&]() -> absl::StatusOr<shardpack_code> {
+    RETURN_IF_ERROR(CheckWait(wait_ms));
     ASSIGN_OR_RETURN(const std::shared_ptr<AnyLoader> used, UseLoader(loader));
     return used->Opened(wait_ms);
   });
@@ -241,6 +256,7 @@ shardpack_code shardpack_loader_next_into(shardpack_loader* loader, int64_t wait
                                           shardpack_batch** batch, shardpack_error** error) {
   if (batch != nullptr) *batch = nullptr;
   return Guarded(error, [&]() -> absl::StatusOr<shardpack_code> {
+    RETURN_IF_ERROR(CheckWait(wait_ms));
     RETURN_IF_ERROR(NotNull(target, "target"));
     ASSIGN_OR_RETURN(const shardpack_target known, Known(target, "target"));
     RETURN_IF_ERROR(NotNull(known.pixels, "pixels of the target"));

@@ -1,10 +1,15 @@
 // Loaders on a device through the C interface, on the fake device, whose streams are threads.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "api/handles.h"
@@ -21,6 +26,7 @@ using ::testing::AnyOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 constexpr uint32_t kBatch = 8, kSteps = 5, kWidth = 20, kHeight = 16;
 constexpr size_t kPixelBytes = size_t{kBatch} * kWidth * kHeight * 3;
@@ -393,6 +399,99 @@ TEST_F(DeviceTest, AHandOverIsOnceAndToItsOwnDevice) {
             SHARDPACK_INVALID);
   EXPECT_EQ(Epoch(loader).size(), kSteps);
   shardpack_loader_release(host);
+  shardpack_loader_release(loader);
+}
+
+// Any thread may ask a loader about itself; one of several hand-overs succeeds.
+TEST_F(DeviceTest, AHandOverUnderOtherThreads) {
+  for (int round = 0; round < 20; ++round) {
+    shardpack_loader* const host = OpenHost(device_);
+    std::atomic<bool> done{false};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 2; ++t) {
+      threads.emplace_back([&] {
+        while (!done.load()) {
+          char* text = nullptr;
+          uint64_t epoch = 0, step = 0;
+          EXPECT_THAT(shardpack_loader_stats_json(host, &text, nullptr),
+                      AnyOf(SHARDPACK_OK, SHARDPACK_STATE));
+          shardpack_text_free(text);
+          EXPECT_THAT(shardpack_loader_position(host, &epoch, &step, nullptr),
+                      AnyOf(SHARDPACK_OK, SHARDPACK_STATE));
+          EXPECT_THAT(shardpack_loader_take_bad_samples_json(host, &text, nullptr),
+                      AnyOf(SHARDPACK_OK, SHARDPACK_STATE));
+          shardpack_text_free(text);
+        }
+      });
+    }
+    shardpack_loader* made[2] = {nullptr, nullptr};
+    shardpack_code codes[2];
+    std::thread other(
+        [&] { codes[0] = shardpack_loader_to_device(host, device_, nullptr, &made[0], nullptr); });
+    codes[1] = shardpack_loader_to_device(host, device_, nullptr, &made[1], nullptr);
+    other.join();
+    done.store(true);
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_THAT((std::vector<shardpack_code>{codes[0], codes[1]}),
+                UnorderedElementsAre(SHARDPACK_OK, SHARDPACK_STATE));
+    shardpack_loader_release(host);
+    shardpack_loader_release(made[0]);
+    shardpack_loader_release(made[1]);
+  }
+}
+
+// Refused before the hand-over, so the loader is still the caller's.
+TEST_F(DeviceTest, OptionsThatNoDeviceCanDoAreRefusedAtOnce) {
+  shardpack_loader* const host = OpenHost(device_);
+  shardpack_loader* loader = nullptr;
+  const auto code_with = [&](const shardpack_device_options& how) {
+    return shardpack_loader_to_device(host, device_, &how, &loader, said_.into());
+  };
+  shardpack_device_options how = {};
+  how.size = sizeof how;
+  how.preprocess = 1;
+  how.width = 1u << 31;
+  EXPECT_EQ(code_with(how), SHARDPACK_INVALID);
+  how.width = 0;
+  how.mean[1] = NAN;
+  EXPECT_EQ(code_with(how), SHARDPACK_INVALID);
+  how.mean[1] = 0;
+  shardpack_decode decode = decode_;
+  how.decode = &decode;
+  decode.channels = 2;
+  EXPECT_EQ(code_with(how), SHARDPACK_INVALID);
+  EXPECT_THAT(said_.text(), HasSubstr("channels"));
+  decode.channels = 0;
+  decode.width = 1u << 31;
+  EXPECT_EQ(code_with(how), SHARDPACK_INVALID);
+  shardpack_batch* batch = nullptr;
+  EXPECT_EQ(shardpack_loader_next(host, -1, &batch, said_.into()), SHARDPACK_OK) << said_.text();
+  shardpack_batch_release(batch);
+  shardpack_loader_release(host);
+}
+
+TEST_F(DeviceTest, AForkedChildHasTheFactsOfABatchAlone) {
+  shardpack_loader* const loader = OpenOnDevice();
+  shardpack_batch* batch = nullptr;
+  ASSERT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_OK) << said_.text();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    shardpack_batch_view view = {};
+    view.size = sizeof view;
+    int failed = shardpack_batch_view_of(batch, &view, nullptr) != SHARDPACK_OK ||
+                 view.slots != kBatch || view.pixels != nullptr;
+    void* managed = nullptr;
+    failed |=
+        (shardpack_batch_dlpack(batch, SHARDPACK_PIXELS, 1, &managed, nullptr) != SHARDPACK_STATE)
+        << 1;
+    failed |= (shardpack_batch_wait_on(batch, nullptr, nullptr) != SHARDPACK_STATE) << 2;
+    shardpack_batch_release(batch);  // without the locks of the parent
+    ::_exit(failed);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  shardpack_batch_release(batch);
   shardpack_loader_release(loader);
 }
 

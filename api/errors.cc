@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -81,18 +82,40 @@ shardpack_code ReportOutOfMemory(shardpack_error** error) noexcept {
   return SHARDPACK_NO_MEMORY;
 }
 
-shardpack_code ReportException(shardpack_error** error) noexcept {
+absl::Status StatusOfException() {
   try {
     throw;
-  } catch (const std::exception& thrown) {
-    try {
-      return Report(absl::InternalError(thrown.what()), error);
-    } catch (...) {
-      return ReportOutOfMemory(error);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("out of memory");
+  } catch (const std::system_error& thrown) {
+    // Only of threads: everything else that calls the system returns its errors.
+    if (thrown.code() == std::errc::resource_unavailable_try_again ||
+        thrown.code() == std::errc::not_enough_memory) {
+      return WithFacts(
+          absl::ResourceExhaustedError(absl::StrCat("starting a thread: ", thrown.what())),
+          {.system_errno = thrown.code().value()});
     }
+    return WithFacts(absl::UnavailableError(thrown.what()),
+                     {.system_errno = thrown.code().value()});
+  } catch (const std::exception& thrown) {
+    return absl::InternalError(thrown.what());
   } catch (...) {
-    return Report(absl::InternalError("unknown exception"), error);
+    return absl::InternalError("unknown exception");
   }
+}
+
+shardpack_code ReportException(shardpack_error** error) noexcept {
+  try {
+    return Report(StatusOfException(), error);
+  } catch (...) {
+    return ReportOutOfMemory(error);
+  }
+}
+
+absl::Status CheckWait(int64_t wait_ms) {
+  if (wait_ms >= -1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("wait_ms is ", wait_ms, ", where -1 means without limit"));
 }
 
 absl::Status NotNull(const void* argument, const char* name) {
@@ -112,16 +135,17 @@ void Bury(CountedHandle* handle) {
   }
 }
 
-absl::Status BadStructSize(const char* what) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("the size of the ", what, " is not set: it is to be sizeof"));
+absl::Status BadStructSize(const char* what, size_t size, size_t least) {
+  return absl::InvalidArgumentError(absl::StrCat("the size of the ", what, " is ", size,
+                                                 ": it is to be sizeof, which is at least ", least,
+                                                 " and at most ", kLargestStruct));
 }
 
 absl::Status UnknownMembers(const char* what, size_t known) {
   return absl::InvalidArgumentError(
       absl::StrCat("the ", what,
                    " ask for what this version of the library does not know: bytes "
-                   "behind the first ",
+                   "after the first ",
                    known, " are not zero"));
 }
 

@@ -12,6 +12,7 @@
 #ifndef SHARDPACK_API_ERRORS_H_
 #define SHARDPACK_API_ERRORS_H_
 
+#include <cstdint>
 #include <exception>
 #include <new>
 #include <type_traits>
@@ -29,6 +30,10 @@ shardpack_code ReportOutOfMemory(shardpack_error** error) noexcept;
 // Of the exception that is being handled.
 shardpack_code ReportException(shardpack_error** error) noexcept;
 
+absl::Status StatusOfException();
+
+// InvalidArgument for a wait_ms below -1.
+absl::Status CheckWait(int64_t wait_ms);
 absl::Status NotNull(const void* argument, const char* name);
 
 template <typename Work>

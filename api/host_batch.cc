@@ -94,6 +94,7 @@ void InHostMemory::View(shardpack_batch_view& view) const {
   }
   view.fields = static_cast<uint32_t>(batch_->fields());
   view.device_kind = SHARDPACK_HOST;
+  view.device_number = -1;
 }
 
 absl::Status InHostMemory::Spans(std::string_view field, std::span<shardpack_span> spans) const {

@@ -2,14 +2,15 @@
 // its batches.
 //
 //   ASSIGN_OR_RETURN(std::shared_ptr<HostLoader> loader, HostLoader::Open(plan, cursor));
-//   HostLoaderParts parts = loader->TakeParts();     // for a DeviceLoader
+//   ASSIGN_OR_RETURN(HostLoaderParts parts, loader->TakeParts());     // for a DeviceLoader
 //
 // Lifetime: keeps dataset, order and device; its batches keep their memory and may outlive it.
 // Thread-safety: as AnyLoader.
-// Errors: those of Loader.
+// Errors: those of Loader; FailedPrecondition once its parts were taken.
 #ifndef SHARDPACK_API_HOST_LOADER_H_
 #define SHARDPACK_API_HOST_LOADER_H_
 
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -60,6 +61,7 @@ class HostLoader final : public AnyLoader {
  public:
   static absl::StatusOr<std::shared_ptr<HostLoader>> Open(HostLoaderPlan plan,
                                                           const std::optional<Cursor>& cursor);
+  ~HostLoader() override;
 
   absl::StatusOr<Taken> Next(int64_t wait_ms) override;
   absl::Status Seek(uint64_t epoch, uint64_t step) override;
@@ -70,18 +72,39 @@ class HostLoader final : public AnyLoader {
   void Stop() override;
 
   const HostLoaderPlan& plan() const { return plan_; }
-  // Afterwards only the destructor may be called.
-  std::shared_ptr<HostLoaderParts> TakeParts();
+  // Waits for calls that other threads are in; FailedPrecondition if one of them is Next.
+  absl::StatusOr<HostLoaderParts> TakeParts();
 
  private:
+  // The parts, for the length of a call.
+  class Borrowed {
+   public:
+    Borrowed(const HostLoader& from, bool for_next);
+    ~Borrowed();
+    Borrowed(const Borrowed&) = delete;
+    Borrowed& operator=(const Borrowed&) = delete;
+
+    absl::Status status() const;
+    HostLoaderParts* operator->() const { return parts_.get(); }
+
+   private:
+    const HostLoader& from_;
+    const bool for_next_;
+    std::shared_ptr<HostLoaderParts> parts_;
+  };
+
   explicit HostLoader(HostLoaderPlan plan) : plan_(std::move(plan)) {}
-  static absl::StatusOr<std::shared_ptr<HostLoaderParts>> OpenParts(
-      const HostLoaderPlan& plan, const std::optional<Cursor>& cursor);
-  std::shared_ptr<HostLoaderParts> parts() const;
+  absl::Status OpenParts(const std::optional<Cursor>& cursor,
+                         std::shared_ptr<HostLoaderParts>& parts);
 
   const HostLoaderPlan plan_;
   mutable std::mutex mutex_;
-  std::shared_ptr<HostLoaderParts> parts_;  // another one after Seek
+  mutable std::condition_variable returned_;
+  mutable uint32_t borrowed_ = 0, borrowed_for_next_ = 0;
+  std::shared_ptr<HostLoaderParts> parts_;  // ends in the background; another one after Seek
+  std::vector<std::shared_ptr<EndedFlag>> endings_;  // of the parts
+  std::vector<BadSample> bad_samples_;               // of the parts before, and not yet taken
+  uint64_t bad_before_ = 0;                          // of the parts before, or taken
   bool stopped_ = false;
 };
 

@@ -72,6 +72,7 @@ shardpack_code shardpack_job_start(const char* const* arguments, size_t count,
 shardpack_code shardpack_job_poll(shardpack_job* job, int64_t wait_ms,
                                   shardpack_job_progress* progress, shardpack_error** error) {
   return Guarded(error, [&]() -> absl::StatusOr<shardpack_code> {
+    RETURN_IF_ERROR(CheckWait(wait_ms));
     ASSIGN_OR_RETURN(PackJob* const used, UseJob(job));
     JobProgress news;
     // Before the wait: the struct may be refused.

@@ -18,6 +18,7 @@ using shardpack::Dataset;
 using shardpack::LoaderOptions;
 using shardpack::Order;
 using shardpack::api::AnyLoader;
+using shardpack::api::CheckWait;
 using shardpack::api::ContentOf;
 using shardpack::api::GiveText;
 using shardpack::api::Guarded;
@@ -84,6 +85,7 @@ shardpack_code shardpack_loader_next(shardpack_loader* loader, int64_t wait_ms,
   if (batch != nullptr) *batch = nullptr;
   return Guarded(error, [&]() -> absl::StatusOr<shardpack_code> {
     RETURN_IF_ERROR(NotNull(batch, "the result"));
+    RETURN_IF_ERROR(CheckWait(wait_ms));
     ASSIGN_OR_RETURN(const std::shared_ptr<AnyLoader> any, UseLoader(loader));
     ASSIGN_OR_RETURN(Taken taken, any->Next(wait_ms));
     if (taken.batch != nullptr) *batch = new shardpack_batch(std::move(taken.batch));
@@ -148,6 +150,7 @@ void shardpack_loader_stop(shardpack_loader* loader) {
 shardpack_code shardpack_loader_close(shardpack_loader* loader, int64_t wait_ms,
                                       shardpack_error** error) {
   return Guarded(error, [&]() -> absl::StatusOr<shardpack_code> {
+    RETURN_IF_ERROR(CheckWait(wait_ms));
     ASSIGN_OR_RETURN(auto* const state, ContentOf(loader, "loader"));
     if (!(*state)->InOwnProcess()) return (*state)->Use().status();
     return (*state)->Close(wait_ms) ? SHARDPACK_OK : SHARDPACK_WAIT;

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "api/errors.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack::api {
@@ -145,10 +146,8 @@ void LoaderOnDevice::OpenNow(const DeviceOpener& opener) {
   absl::StatusOr<std::unique_ptr<DeviceSource>> source = absl::UnknownError("");
   try {
     source = opener([this] { return stop_.load(); });
-  } catch (const std::bad_alloc&) {
-    source = absl::ResourceExhaustedError("out of memory");
-  } catch (const std::exception& error) {
-    source = absl::InternalError(error.what());
+  } catch (...) {
+    source = StatusOfException();
   }
   const std::lock_guard lock(mutex_);
   status_ = stop_.load() ? Stopped() : source.status();
@@ -253,7 +252,19 @@ absl::StatusOr<std::string> LoaderOnDevice::Explain() const {
 
 std::vector<BadSample> LoaderOnDevice::TakeBadSamples() {
   DeviceSource* const opened = source();
-  return opened == nullptr ? std::vector<BadSample>() : opened->TakeBadSamples();
+  std::vector<BadSample> taken;
+  {
+    const std::lock_guard lock(mutex_);
+    taken.swap(bad_samples_);
+  }
+  if (opened == nullptr) return taken;
+  for (BadSample& bad : opened->TakeBadSamples()) taken.push_back(std::move(bad));
+  return taken;
+}
+
+void LoaderOnDevice::AddBadSamples(std::vector<BadSample> before) {
+  const std::lock_guard lock(mutex_);
+  for (BadSample& bad : before) bad_samples_.push_back(std::move(bad));
 }
 
 void LoaderOnDevice::Stop() {

@@ -69,6 +69,9 @@ class LoaderOnDevice final : public AnyLoader {
   std::vector<BadSample> TakeBadSamples() override;
   void Stop() override;
 
+  // For the next TakeBadSamples: those of a loader that this one has taken over.
+  void AddBadSamples(std::vector<BadSample> before);
+
  private:
   // nullopt: not there in time.
   using Fetched = std::optional<std::optional<DeviceBatch>>;
@@ -88,7 +91,8 @@ class LoaderOnDevice final : public AnyLoader {
   // A batch that did not fit into NextInto's target: it comes again.
   std::optional<DeviceBatch> kept_;
   Cursor before_kept_;
-  std::thread thread_;  // last, because it uses the others
+  std::vector<BadSample> bad_samples_;  // of before
+  std::thread thread_;                  // last, because it uses the others
 };
 
 }  // namespace shardpack::api

@@ -1,5 +1,6 @@
 #include "api/options.h"
 
+#include <cmath>
 #include <iterator>
 #include <memory>
 #include <utility>
@@ -25,6 +26,11 @@ absl::Status MustBeZero(uint64_t reserved) {
   return absl::InvalidArgumentError("a reserved member of the options is not zero");
 }
 
+absl::Status MustBeFlag(uint32_t number, const char* name) {
+  if (number <= 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(name, " is 0 or 1"));
+}
+
 template <typename T>
 void SetUnlessZero(T given, T& option) {
   if (given != 0) option = given;
@@ -41,6 +47,8 @@ absl::StatusOr<OutputFormat> OutputOf(uint32_t type, uint32_t layout, const floa
   ASSIGN_OR_RETURN(output.type, Choose(type, kTypes, "the type of pixels"));
   ASSIGN_OR_RETURN(output.layout, Choose(layout, kLayouts, "the layout of pixels"));
   for (size_t c = 0; c < 3; ++c) {
+    if (!std::isfinite(mean[c]) || !std::isfinite(std[c]))
+      return absl::InvalidArgumentError("mean and std are finite numbers");
     output.mean[c] = mean[c];
     SetUnlessZero(std[c], output.std[c]);
   }
@@ -70,10 +78,14 @@ absl::StatusOr<PixelPipelineOptions> DecodeOf(const shardpack_decode* decode) {
   SetUnlessZero(given.max_ratio, crop.max_ratio);
   SetUnlessZero(given.shortest_side, crop.shortest_side);
   crop.flip_probability = given.flip_probability;
+  RETURN_IF_ERROR(CheckCropOptions(crop));
   ASSIGN_OR_RETURN(options.filter, FilterOf(given.filter));
-  if (given.channels > UINT8_MAX) return absl::InvalidArgumentError("channels are 1 or 3");
+  if (given.channels != 0 && given.channels != 1 && given.channels != 3)
+    return absl::InvalidArgumentError("channels are 1 or 3");
   SetUnlessZero(static_cast<uint8_t>(given.channels), options.channels);
   ASSIGN_OR_RETURN(options.output, OutputOf(given.type, given.layout, given.mean, given.std));
+  RETURN_IF_ERROR(MustBeFlag(given.ignore_orientation, "ignore_orientation"));
+  RETURN_IF_ERROR(MustBeFlag(given.fast, "fast"));
   options.orient = given.ignore_orientation == 0;
   options.fast = given.fast != 0;
   SetUnlessZero(given.max_pixels, options.max_pixels);
@@ -127,6 +139,10 @@ absl::StatusOr<LoaderOptions> LoaderOptionsOf(const shardpack_loader_options& op
   SetUnlessZero(options.memory_bytes, made.memory_bytes);
   SetUnlessZero(options.max_bad_samples, made.max_bad_samples);
   ASSIGN_OR_RETURN(made.bad_samples, Choose(options.bad_samples, kPolicies, "bad_samples"));
+  if (options.threads < 0) return absl::InvalidArgumentError("threads are 0 or more");
+  if (options.io_threads < -1) return absl::InvalidArgumentError("io_threads are -1 or more");
+  RETURN_IF_ERROR(MustBeFlag(options.no_verify, "no_verify"));
+  RETURN_IF_ERROR(MustBeFlag(options.map_shards, "map_shards"));
   SetUnlessZero(options.threads, made.threads);
   SetUnlessZero(options.io_threads, made.io_threads);
   SetUnlessZero(options.prefetch_batches, made.prefetch_batches);

@@ -10,11 +10,13 @@
 #include "api/host_loader.h"
 #include "api/options.h"
 #include "formats/io/error_facts.h"
+#include "formats/io/escape.h"
 #include "formats/io/status_macros.h"
 #include "readers/loading/batch_content.h"
 
 using shardpack::Bytes;
 using shardpack::Dataset;
+using shardpack::EscapeForTerminal;
 using shardpack::Extent;
 using shardpack::HostBatch;
 using shardpack::SampleLocation;
@@ -31,6 +33,8 @@ struct Read {
   size_t number;  // in HostBatch::Content::bytes
 };
 
+constexpr size_t kMostSlots = size_t{1} << 31;
+
 class SampleReader {
  public:
   SampleReader(const Dataset& dataset, std::span<const uint64_t> ids)
@@ -38,7 +42,11 @@ class SampleReader {
 
   absl::StatusOr<std::shared_ptr<shardpack::api::AnyBatch>> Run(std::vector<std::string> fields) {
     RETURN_IF_ERROR(Locate());
-    if (fields.empty()) fields = AllFields();
+    if (fields.empty()) {
+      fields = AllFields();
+    } else {
+      RETURN_IF_ERROR(CheckFields(fields));
+    }
     RETURN_IF_ERROR(Plan(fields));
     return ReadAll(std::move(fields));
   }
@@ -61,6 +69,30 @@ class SampleReader {
     content_->ids.assign(ids_.begin(), ids_.end());
     content_->status.resize(ids_.size());
     return absl::OkStatus();
+  }
+
+  // A misspelt name is not a field that samples happen to lack.
+  absl::Status CheckFields(const std::vector<std::string>& fields) const {
+    for (const std::string& field : fields) {
+      ASSIGN_OR_RETURN(const bool known, IsKnown(field));
+      if (known) continue;
+      return shardpack::WithFacts(
+          absl::NotFoundError(absl::StrCat("no sample has a field ", EscapeForTerminal(field))),
+          {.field = field});
+    }
+    return absl::OkStatus();
+  }
+
+  // The shards that are read come first: mostly they answer it.
+  absl::StatusOr<bool> IsKnown(const std::string& field) const {
+    for (const ShardIndex* const index : indexes_) {
+      if (index->FindField(field)) return true;
+    }
+    for (uint32_t shard = 0; shard < dataset_.shards().size(); ++shard) {
+      ASSIGN_OR_RETURN(const ShardIndex* const index, dataset_.BorrowIndex(shard));
+      if (index->FindField(field)) return true;
+    }
+    return false;
   }
 
   // Of the shards that are read, in the order in which they are met.
@@ -129,6 +161,8 @@ shardpack_code shardpack_dataset_read(const shardpack_dataset* dataset, const ui
   return shardpack::api::Making(batch, error, [&]() -> absl::StatusOr<shardpack_batch*> {
     ASSIGN_OR_RETURN(const Dataset* const content, shardpack::api::ContentOf(dataset, "dataset"));
     if (count > 0) RETURN_IF_ERROR(shardpack::api::NotNull(ids, "ids"));
+    if (count > kMostSlots)
+      return absl::InvalidArgumentError(absl::StrCat("a batch has at most ", kMostSlots, " slots"));
     ASSIGN_OR_RETURN(std::vector<std::string> names,
                      shardpack::api::TextsOf(fields, field_count, "a field"));
     ASSIGN_OR_RETURN(std::shared_ptr<shardpack::api::AnyBatch> read,

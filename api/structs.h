@@ -5,8 +5,8 @@
 //   RETURN_IF_ERROR(Fill(view, "batch view", [&](shardpack_batch_view& all) { ... }));
 //
 // Thread-safety: pure functions.
-// Errors: InvalidArgument for a size of 0, a null result, and options beyond what is known that are
-// not zero: they ask for what this version cannot do.
+// Errors: InvalidArgument for a size that no version has, a null result, and options beyond what is
+// known that are not zero: they ask for what this version cannot do.
 #ifndef SHARDPACK_API_STRUCTS_H_
 #define SHARDPACK_API_STRUCTS_H_
 
@@ -25,8 +25,51 @@
 
 namespace shardpack::api {
 
-absl::Status BadStructSize(const char* what);
+// The bytes that each struct had in the first version, so that nobody has a shorter one. They never
+// change.
+template <typename T>
+inline constexpr size_t kFirstSize = 0;
+template <>
+inline constexpr size_t kFirstSize<shardpack_error_info> = 120;
+template <>
+inline constexpr size_t kFirstSize<shardpack_dataset_info> = 72;
+template <>
+inline constexpr size_t kFirstSize<shardpack_shard_info> = 80;
+template <>
+inline constexpr size_t kFirstSize<shardpack_order_options> = 80;
+template <>
+inline constexpr size_t kFirstSize<shardpack_decode> = 128;
+template <>
+inline constexpr size_t kFirstSize<shardpack_loader_options> = 112;
+template <>
+inline constexpr size_t kFirstSize<shardpack_batch_view> = 120;
+template <>
+inline constexpr size_t kFirstSize<shardpack_device_info> = 88;
+template <>
+inline constexpr size_t kFirstSize<shardpack_device_options> = 88;
+template <>
+inline constexpr size_t kFirstSize<shardpack_resident_options> = 112;
+template <>
+inline constexpr size_t kFirstSize<shardpack_target> = 32;
+template <>
+inline constexpr size_t kFirstSize<shardpack_job_options> = 16;
+template <>
+inline constexpr size_t kFirstSize<shardpack_job_progress> = 72;
+template <>
+inline constexpr size_t kFirstSize<shardpack_writer_options> = 32;
+
+// A size beyond this was never set.
+inline constexpr size_t kLargestStruct = 65536;
+
+absl::Status BadStructSize(const char* what, size_t size, size_t least);
 absl::Status UnknownMembers(const char* what, size_t known);
+
+template <typename T>
+absl::Status CheckSize(size_t size, const char* what) {
+  static_assert(kFirstSize<T> > sizeof(size_t) && kFirstSize<T> <= sizeof(T));
+  if (size >= kFirstSize<T> && size <= kLargestStruct) return absl::OkStatus();
+  return BadStructSize(what, size, kFirstSize<T>);
+}
 
 // A copy of the options with zeros for members that the caller does not know; all zeros for null.
 template <typename T>
@@ -38,7 +81,7 @@ absl::StatusOr<T> Known(const T* given, const char* what) {
   if (given == nullptr) return known;
   size_t size = 0;
   std::memcpy(&size, given, sizeof(size));
-  if (size < sizeof(size)) return BadStructSize(what);
+  if (auto good = CheckSize<T>(size, what); !good.ok()) return good;
   const auto* const bytes = reinterpret_cast<const unsigned char*>(given);
   if (std::any_of(bytes + std::min(size, sizeof(T)), bytes + size,
                   [](unsigned char byte) { return byte != 0; })) {
@@ -56,7 +99,7 @@ absl::Status Fill(T* result, const char* what, const FillAll& fill) {
   if (auto given = NotNull(result, what); !given.ok()) return given;
   size_t size = 0;
   std::memcpy(&size, result, sizeof(size));
-  if (size < sizeof(size)) return BadStructSize(what);
+  if (auto good = CheckSize<T>(size, what); !good.ok()) return good;
   T all;
   std::memset(&all, 0, sizeof(all));
   fill(all);

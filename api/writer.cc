@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,7 @@
 #include "formats/core/manifest.h"
 #include "formats/io/escape.h"
 #include "formats/io/exists.h"
+#include "formats/io/file.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack::api {
@@ -82,12 +84,14 @@ absl::StatusOr<shardpack_writer*> Open(const char* path, const shardpack_writer_
   open->worker = options.worker;
   if (open->worker >= open->workers || open->workers > kMostWorkers) {
     return absl::InvalidArgumentError(absl::StrCat("worker ", open->worker, " of ", open->workers,
-                                                   ": they count from 0, and are at most ",
+                                                   ": workers count from 0, and there are at most ",
                                                    kMostWorkers));
   }
   if (*path == '\0') return absl::InvalidArgumentError("the path of the dataset is empty");
   // The working folder may be another one by the time of the finish.
-  open->out = std::filesystem::absolute(path).string();
+  std::error_code failed;
+  open->out = std::filesystem::absolute(path, failed).string();
+  if (failed) return IoStatus("find the working folder of", path, failed.value());
   RETURN_IF_ERROR(CheckOut(*open));
   open->parts = PartsFolderOf(open->out);
   ASSIGN_OR_RETURN(open->writer, PartWriter::Open(open->parts, open->worker));

@@ -36,24 +36,25 @@
  * file system had). Each function says how long its text is valid. A `char*` that is returned
  * through an argument is terminated and is freed with shardpack_text_free.
  *
- * Structs: those that begin with `size` may grow in later versions; set it to sizeof. Options that
- * are zero have their defaults, and a NULL for a struct of options means all defaults. The library
- * reads and writes no more than `size` bytes; members that it does not know yet must be zero in
- * options, and become zero in results. Structs without `size` never change. Later versions of this
- * library only add functions, members at the end and values of enumerations, unless the number in
- * libshardpack.so.0 changes.
+ * Structs: those that begin with `size` may grow in later versions; set it to sizeof (a size that
+ * no version has is SHARDPACK_INVALID). Options that are zero have their defaults, and a NULL for a
+ * struct of options means all defaults. The library reads and writes no more than `size` bytes;
+ * members that it does not know yet must be zero in options, and become zero in results. Structs
+ * without `size` never change. Later versions of this library only add functions, members at the
+ * end and values of enumerations, unless the number in libshardpack.so.0 changes.
  *
  * Waiting: functions with `wait_ms` wait at most for so many milliseconds (-1: without limit, 0:
- * not at all) and then return SHARDPACK_WAIT; nothing is lost, call again. Loops of short waits let
- * a program react to signals and cancellation. Functions without it do not wait for other threads,
- * but those that read files take as long as the files do.
+ * not at all; less is SHARDPACK_INVALID) and then return SHARDPACK_WAIT; nothing is lost, call
+ * again. Loops of short waits let a program react to signals and cancellation. Functions without it
+ * do not wait for other threads, but those that read files take as long as the files do.
  *
  * Threads: datasets, orders, batches and errors may be used by any number of threads at once;
  * handles must not be released while another thread still uses that reference. One thread at a time
  * may call shardpack_loader_next and _seek on a loader; other exceptions are noted below.
  *
- * Fork: datasets, orders and batches work in parent and child. A loader works only in the process
- * that opened it; in a child its functions return SHARDPACK_STATE and its release does nothing.
+ * Fork: datasets, orders and batches in host memory work in parent and child. A loader works only
+ * in the process that opened it; in a child its functions return SHARDPACK_STATE and its release
+ * does nothing. Of a batch on a device the child has ids, labels and states.
  *
  * Process: the library changes no signal handler (but see shardpack_loader_options.map_shards),
  * locale, environment, umask or working folder, prints nothing, starts nothing when it is loaded
@@ -123,9 +124,9 @@ typedef struct shardpack_error_info {
 
 /* "0.1.0". Static. */
 SHARDPACK_API const char* shardpack_version(void);
-/* A JSON object: version, compiler, libraries, cuda. Static. */
+/* A JSON object: version, compiler, debug, cuda. Static. */
 SHARDPACK_API const char* shardpack_build_json(void);
-/* "DATA_LOSS"; "UNKNOWN" for a number that is no code. Static. */
+/* "DATA_LOSS"; "UNKNOWN" for a number that is not a code. Static. */
 SHARDPACK_API const char* shardpack_code_name(shardpack_code code);
 
 /* NULL is an error without facts: SHARDPACK_OK and empty texts. */
@@ -211,7 +212,8 @@ SHARDPACK_API shardpack_code shardpack_dataset_open(const char* path, shardpack_
 SHARDPACK_API shardpack_code shardpack_dataset_open_shards(const char* const* paths, size_t count,
                                                            shardpack_dataset** dataset,
                                                            shardpack_error** error);
-/* The samples of one dataset after the other, numbered anew. INVALID if their classes differ. */
+/* The samples of one dataset after the other, renumbered from 0. INVALID if their classes differ.
+ */
 SHARDPACK_API shardpack_code shardpack_dataset_join(const shardpack_dataset* const* parts,
                                                     size_t count, shardpack_dataset** dataset,
                                                     shardpack_error** error);
@@ -259,7 +261,7 @@ SHARDPACK_API shardpack_code shardpack_dataset_find_key(const shardpack_dataset*
                                                         uint64_t* id, shardpack_error** error);
 /* Reads samples, in this order, on the calling thread: a batch of `count` slots with epoch and step
  * 0. Every field is checked against its hash. Without `fields` (NULL and 0): all that the samples
- * have. An id may come twice. */
+ * have. NOT_FOUND for a field that no shard of the dataset has. An id may come twice. */
 SHARDPACK_API shardpack_code shardpack_dataset_read(const shardpack_dataset* dataset,
                                                     const uint64_t* ids, size_t count,
                                                     const char* const* fields, size_t field_count,
@@ -378,13 +380,14 @@ typedef struct shardpack_loader_options {
   const shardpack_decode* decode; /* NULL: batches have the encoded bytes */
   uint64_t augment_seed;          /* of random crops and flips */
   uint64_t epochs;                /* then SHARDPACK_END for ever; 0: no limit */
-  uint64_t memory_bytes;          /* for batches, at most; 0: 1 GiB */
-  uint64_t max_bad_samples;       /* substituted in all; more are an error; 0: 100 */
-  uint32_t bad_samples;           /* SHARDPACK_BAD_FAIL */
-  int32_t threads;                /* for work on the CPU; 0: the cores of this process */
-  int32_t io_threads;             /* reads at once that wait for the disk; 0: 32; -1: none */
-  uint32_t prefetch_batches;      /* 0: enough for the threads */
-  uint32_t no_verify;             /* 1: bytes are not checked against their hashes */
+  uint64_t memory_bytes; /* for batches read ahead, at most, and at least one; what the caller keeps
+                            comes on top; 0: 1 GiB */
+  uint64_t max_bad_samples;  /* substituted in all; more are an error; 0: 100 */
+  uint32_t bad_samples;      /* SHARDPACK_BAD_FAIL */
+  int32_t threads;           /* for work on the CPU; 0: the cores of this process */
+  int32_t io_threads;        /* reads at once that wait for the disk; 0: 32; -1: none */
+  uint32_t prefetch_batches; /* 0: enough for the threads */
+  uint32_t no_verify;        /* 1: bytes are not checked against their hashes */
   /* 1: samples are copied from mappings of the shards that are in the page cache, several times
    * faster for samples of a few kilobytes. Installs a handler of SIGBUS, which passes on what is
    * not its own, so that a shard that is truncated meanwhile is an error and not the end. */
@@ -403,7 +406,8 @@ SHARDPACK_API shardpack_code shardpack_loader_open(const shardpack_dataset* data
 SHARDPACK_API shardpack_code shardpack_loader_next(shardpack_loader* loader, int64_t wait_ms,
                                                    shardpack_batch** batch,
                                                    shardpack_error** error);
-/* Goes on at this step instead. What was read ahead is dropped. */
+/* Goes on at this step instead. What was read ahead is dropped; substituted samples of batches that
+ * came before still count, and are still reported. */
 SHARDPACK_API shardpack_code shardpack_loader_seek(shardpack_loader* loader, uint64_t epoch,
                                                    uint64_t step, shardpack_error** error);
 /* The place of the batch that comes next, as a line of text for a checkpoint: a loader of the same
@@ -464,7 +468,7 @@ typedef struct shardpack_batch_view {
   uint32_t height, width, channels, type, layout;
   uint32_t fields;        /* for shardpack_batch_field */
   uint32_t device_kind;   /* where pixels and spans are */
-  int32_t device_number;  /* of a GPU */
+  int32_t device_number;  /* of a GPU; -1: host memory */
   int64_t* device_labels; /* the labels beside the pixels of a GPU; NULL if they are not there */
 } shardpack_batch_view;
 
@@ -512,7 +516,7 @@ SHARDPACK_API shardpack_code shardpack_batch_why(const shardpack_batch* batch, s
 enum { SHARDPACK_PIXELS = 0, SHARDPACK_LABELS = 1 };
 /* A tensor for other libraries, without a copy: a DLManagedTensorVersioned of DLPack 1.1 if
  * `versioned` is not 0, else a DLManagedTensor. The export has a reference of its own to the batch;
- * whoever consumes it calls its deleter, once, on any thread. For a batch on a GPU call
+ * the consumer calls its deleter, once, on any thread. For a batch on a GPU call
  * shardpack_batch_wait_on first. NOT_FOUND if the batch has no such tensor. */
 SHARDPACK_API shardpack_code shardpack_batch_dlpack(shardpack_batch* batch, uint32_t what,
                                                     uint32_t versioned, void** managed,
@@ -561,9 +565,10 @@ typedef struct shardpack_device_options {
 } shardpack_device_options;
 
 /* A loader of the batches of `loader`, copied to the device ahead. It takes over the threads of
- * `loader` (opened with options.device), whose functions then return STATE; release both. It is
- * opened in the background, because that needs the first batch: the first shardpack_loader_next
- * waits for that and returns its errors, and so does shardpack_loader_opened. */
+ * `loader` (opened with options.device), whose functions then return STATE; release both. STATE
+ * while another thread is in shardpack_loader_next or _seek of `loader`. It is opened in the
+ * background, because that needs the first batch: the first shardpack_loader_next waits for that
+ * and returns its errors, and so does shardpack_loader_opened. */
 SHARDPACK_API shardpack_code shardpack_loader_to_device(shardpack_loader* loader,
                                                         shardpack_device* device,
                                                         const shardpack_device_options* options,
@@ -642,7 +647,9 @@ typedef struct shardpack_job_progress {
   double seconds, seconds_left; /* -1: unknown */
 } shardpack_job_progress;
 
-/* Runs `pack` with these arguments, as they would be typed: {"validate", "OUT", "--level=full"}. */
+/* Runs `pack` with these arguments, as they would be typed: {"validate", "OUT", "--level=full"}.
+ * Asks each program that it finds for its version, and waits ten seconds at most for the answer:
+ * TIMEOUT if that of $SHARDPACK_PACK does not come. */
 SHARDPACK_API shardpack_code shardpack_job_start(const char* const* arguments, size_t count,
                                                  const shardpack_job_options* options,
                                                  shardpack_job** job, shardpack_error** error);
@@ -657,8 +664,8 @@ SHARDPACK_API void shardpack_job_cancel(shardpack_job* job);
 /* As a shell gives it: that of `pack`, or 128 + N if signal N ended it. -1 while it runs, for NULL,
  * and if it was lost. Any thread. */
 SHARDPACK_API int32_t shardpack_job_exit_code(const shardpack_job* job);
-/* A JSON object: exit_code, cancelled, report and error (what it printed with --json, or null),
- * stderr. STATE while it runs. Any thread. Free the text. */
+/* A JSON object: exit_code, cancelled, report and error (what it printed with --json, or null; of
+ * more than 64 MiB no report is kept), stderr. STATE while it runs. Any thread. Free the text. */
 SHARDPACK_API shardpack_code shardpack_job_result_json(const shardpack_job* job, char** json,
                                                        shardpack_error** error);
 /* Cancels it if it runs, waits ten seconds for its end, then kills it; the same job goes on with

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
+#include "formats/io/error_facts.h"
 #include "formats/io/status_macros.h"
 
 extern "C" char** environ;
@@ -18,12 +19,25 @@ namespace {
 
 constexpr int kFirstOther = 3;  // descriptor
 
-absl::Status Failed(const std::string& what, int error) {
-  const std::string text = absl::StrCat(what, ": ", ::strerror(error));
-  if (error == ENOENT) return absl::NotFoundError(text);
-  if (error == EACCES || error == EPERM) return absl::PermissionDeniedError(text);
-  if (error == ENOMEM) return absl::ResourceExhaustedError(text);
-  return absl::UnavailableError(text);
+absl::StatusCode CodeOf(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return absl::StatusCode::kNotFound;
+    case EACCES:
+    case EPERM:
+      return absl::StatusCode::kPermissionDenied;
+    case ENOMEM:
+    case EAGAIN:  // processes
+      return absl::StatusCode::kResourceExhausted;
+    default:
+      return absl::StatusCode::kUnavailable;
+  }
+}
+
+absl::Status Failed(const std::string& what, int error, const std::string& path = "") {
+  return WithFacts(absl::Status(CodeOf(error), absl::StrCat(what, ": ", ::strerror(error))),
+                   {.system_errno = error, .path = path});
 }
 
 struct Pipe {
@@ -128,7 +142,8 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const std::string& program,
                           arguments.data(), environment.data());
   }
   if (error != 0) {
-    return Failed(absl::StrCat("starting ", program, folder.empty() ? "" : " in ", folder), error);
+    return Failed(absl::StrCat("starting ", program, folder.empty() ? "" : " in ", folder), error,
+                  program);
   }
   return ChildProcess(pid, std::move(out.read), std::move(err.read));
 }

@@ -10,7 +10,7 @@
 //
 // Lifetime: the destructor kills the group and waits for the program, if Wait has not.
 // Thread-safety: Signal from any thread, also during Wait; the rest one thread at a time.
-// Errors: those of the system, with what was to be started.
+// Errors: those of the system, with errno and what was to be started.
 #ifndef SHARDPACK_API_JOBS_CHILD_PROCESS_H_
 #define SHARDPACK_API_JOBS_CHILD_PROCESS_H_
 

@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "formats/io/signals_blocked.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
@@ -22,6 +23,9 @@ constexpr std::string_view kProgressSchema = "shardpack.progress/1";
 constexpr std::string_view kErrorSchema = "shardpack.error/1";
 constexpr int64_t kMostWaitMs = int64_t{1} << 40;  // more would be beyond the clock
 constexpr size_t kMostMessages = size_t{1} << 20;  // bytes of stderr that are kept
+constexpr size_t kMostOutput = size_t{64} << 20;   // bytes of stdout that are kept
+constexpr size_t kEndOfOutput = size_t{1} << 20;  // of more than that: an error is in the last line
+constexpr std::chrono::seconds kPatienceAfterKill(2);
 
 Json Parse(std::string_view text) {
   return Json::parse(text, /*cb=*/nullptr, /*allow_exceptions=*/false);
@@ -78,20 +82,6 @@ int ExitCodeOf(std::optional<int> status) {
   return WEXITSTATUS(*status);
 }
 
-// Signals of the process are for the threads of its programmer.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t every;
-    ::sigfillset(&every);
-    ::pthread_sigmask(SIG_SETMASK, &every, &before_);
-  }
-  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-};
-
 }  // namespace
 
 struct PackJob::Core {
@@ -99,17 +89,26 @@ struct PackJob::Core {
 
   void Run();
   void Read();
+  bool IsCancelled() const {
+    const std::lock_guard lock(mutex);
+    return cancelled;
+  }
+  bool WaitForEnd(std::chrono::seconds most) {
+    std::unique_lock lock(mutex);
+    return news.wait_for(lock, most, [this] { return ended; });
+  }
+  void TakeOutput(std::string_view text);
   void TakeMessages(std::string_view text);
   void TakeLine(std::string_view line);
   void TakeProgress(const Json& json);
-  std::string Result();
+  std::string Result(bool was_cancelled);
 
   const pid_t process = ::getpid();
   std::string verb;
   std::function<void(int)> at_end;
   ChildProcess child;
-  std::string out, line, messages;  // of the thread
-  bool cut = false;                 // not all messages were kept
+  std::string out, line, messages;    // of the thread
+  bool cut = false, out_cut = false;  // not all messages, not all of stdout were kept
   int code_of_child = -1;
 
   mutable std::mutex mutex;
@@ -142,12 +141,19 @@ void PackJob::Core::Read() {
         each.fd = -1;  // passed over by poll
       } else if (const std::string_view text(piece.data(), static_cast<size_t>(got));
                  each.fd == child.out()) {
-        out += text;
+        TakeOutput(text);
       } else {
         TakeMessages(text);
       }
     }
   }
+}
+
+void PackJob::Core::TakeOutput(std::string_view text) {
+  out += text;
+  if (out.size() <= (out_cut ? 2 * kEndOfOutput : kMostOutput)) return;
+  out = out.substr(out.size() - kEndOfOutput);  // in less memory
+  out_cut = true;
 }
 
 void PackJob::Core::TakeMessages(std::string_view text) {
@@ -189,19 +195,21 @@ void PackJob::Core::TakeProgress(const Json& json) {
   news.notify_all();
 }
 
-std::string PackJob::Core::Result() {
+std::string PackJob::Core::Result(bool was_cancelled) {
   Output output = OutputOf(out);
+  if (out_cut) output.report = nullptr;  // a part of one
   // Somebody else has waited for the child: at least an error says how it ended.
   if (code_of_child < 0) code_of_child = static_cast<int>(NumberOf(output.error, "code", -1));
   Json result = {{"schema", "shardpack.job/1"},
                  {"verb", verb},
                  {"exit_code", code_of_child},
-                 {"cancelled", cancelled},
+                 {"cancelled", was_cancelled},
                  {"report", std::move(output.report)},
                  {"error", std::move(output.error)},
                  {"stderr", messages},
-                 {"stderr_is_whole", !cut}};
-  if (!output.other.empty()) result["stdout"] = output.other;
+                 {"stderr_is_whole", !cut},
+                 {"stdout_is_whole", !out_cut}};
+  if (!output.other.empty() && !out_cut) result["stdout"] = output.other;
   return Dump(result);
 }
 
@@ -219,11 +227,14 @@ void PackJob::Core::Run() {
     if (at_end != nullptr) std::exchange(at_end, nullptr)(code_of_child);
   } catch (...) {  // no memory: it has not been done
   }
-  const std::lock_guard lock(mutex);
+  // Before the lock, which Poll takes.
+  std::string text;
   try {
-    result = Result();
+    text = Result(IsCancelled());
   } catch (...) {  // the text stays empty
   }
+  const std::lock_guard lock(mutex);
+  result = std::move(text);
   code = code_of_child;
   ended = true;
   news.notify_all();
@@ -249,13 +260,15 @@ PackJob::~PackJob() {
     (void)core_.release();
     return;
   }
-  Cancel();
-  {
-    std::unique_lock lock(core_->mutex);
-    core_->news.wait_for(lock, std::chrono::seconds(kPatienceSeconds),
-                         [&] { return core_->ended; });
+  if (!core_->IsCancelled()) Cancel();  // a second time would end it at once
+  if (!core_->WaitForEnd(std::chrono::seconds(kPatienceSeconds))) {
+    core_->child.Signal(SIGKILL);
+    if (!core_->WaitForEnd(kPatienceAfterKill)) {  // it hangs in the kernel
+      core_->thread.detach();
+      (void)core_.release();
+      return;
+    }
   }
-  core_->child.Signal(SIGKILL);  // nothing if it has ended
   core_->thread.join();
 }
 

@@ -6,18 +6,21 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "api/jobs/child_process.h"
 #include "api/jobs/job_words.h"
 #include "api/jobs/pack_program.h"
+#include "formats/io/error_facts.h"
 
 namespace shardpack {
 namespace {
@@ -200,6 +203,32 @@ TEST_F(PackJobTest, ReleaseStopsWhatRuns) {
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a child is left";
 }
 
+// A second Ctrl-C would end it at once.
+TEST_F(PackJobTest, ReleaseAfterCancelIsNoSecondCancel) {
+  auto job = Start(
+      "trap 'echo x >> stops' INT\necho '{\"schema\":\"shardpack.progress/1\"}' >&2\n"
+      "while [ ! -e stops ]; do sleep 0.01; done\n"
+      "echo '{\"schema\":\"shardpack.progress/1\"}' >&2\nsleep 0.5",
+      {"build"}, folder_.string());
+  JobProgress progress;
+  ASSERT_EQ(job->Poll(-1, &progress), PackJob::Seen::kProgress);
+  job->Cancel();
+  ASSERT_EQ(job->Poll(-1, &progress), PackJob::Seen::kProgress);
+  job.reset();
+  std::ifstream stops(folder_ / "stops");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(stops), {}), "x\n");
+}
+
+TEST_F(PackJobTest, OutputWithoutLimitIsNotKept) {
+  const Json result =
+      Ended(*Start("head -c 80000000 /dev/zero | tr '\\0' x; echo\n"
+                   "echo '{\"schema\":\"shardpack.error/1\",\"code\":6}'; exit 6"));
+  EXPECT_EQ(result["stdout_is_whole"], false);
+  EXPECT_FALSE(result.contains("stdout"));
+  EXPECT_EQ(result["report"], nullptr);
+  EXPECT_EQ(result["error"]["code"], 6);
+}
+
 TEST_F(PackJobTest, AForkedChildOfTheCallerTouchesNothing) {
   auto job = Start("read go < fifo; exit 4", {"build"}, MakeFifoFolder());
   const pid_t child = ::fork();
@@ -232,6 +261,9 @@ TEST_F(PackJobTest, WhatCannotBeStartedIsSaid) {
   EXPECT_THAT(Message(absent), HasSubstr("absent: No such file"));
   const auto nowhere = PackJob::Start(Script("true"), {"build"}, "/no/folder");
   EXPECT_THAT(Message(nowhere), HasSubstr("in /no/folder: No such file"));
+  EXPECT_EQ(FactsOf(nowhere.status()).system_errno, ENOENT);
+  const auto too_long = PackJob::Start(Script("true"), {std::string(size_t{1} << 20, 'x')});
+  EXPECT_EQ(FactsOf(too_long.status()).system_errno, E2BIG);
 }
 
 TEST_F(PackJobTest, TheProgramThatTheVariableNames) {
@@ -244,8 +276,33 @@ TEST_F(PackJobTest, TheProgramThatTheVariableNames) {
   ::setenv("SHARDPACK_PACK", Script("echo 0.33.2+git", "tool").c_str(), 1);
   EXPECT_THAT(Message(FindPack("1.2.3")),
               HasSubstr("tool, which the variable SHARDPACK_PACK names, is not"));
-  ::setenv("SHARDPACK_PACK", "/no/such/pack", 1);
-  EXPECT_EQ(FindPack("1.2.3").status().code(), absl::StatusCode::kNotFound);
+  for (const std::string& none : {std::string("/no/such/pack"), folder_.string()}) {
+    ::setenv("SHARDPACK_PACK", none.c_str(), 1);
+    EXPECT_EQ(FindPack("1.2.3").status().code(), absl::StatusCode::kNotFound) << none;
+  }
+}
+
+// A lack of descriptors is not a lack of programs.
+TEST_F(PackJobTest, WhatTheSystemLacksIsSaid) {
+  OfVersion("1.2.3", "pack");
+  ::setenv("PATH", (folder_.string() + ":/usr/bin:/bin").c_str(), 1);
+  rlimit before;
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = 3;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto found = FindPack("1.2.3");
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(FactsOf(found.status()).system_errno, EMFILE) << found.status();
+}
+
+TEST_F(PackJobTest, AProgramWithoutItsInterpreterIsNamed) {
+  const std::string script = Script("true", "odd/pack");
+  std::ofstream(script) << "#!/no/such/interpreter\n";
+  ::setenv("PATH", (folder_ / "odd").c_str(), 1);
+  const auto found = FindPack("1.2.3");
+  EXPECT_EQ(found.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(Message(found), HasSubstr("odd/pack (starting"));
 }
 
 TEST_F(PackJobTest, TheFirstRightOneInThePath) {

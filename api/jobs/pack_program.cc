@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "api/jobs/child_process.h"
+#include "formats/io/error_facts.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
@@ -25,15 +26,19 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kPatience(10);
 
-// The first line that the program writes, of at most a few hundred bytes.
-std::string FirstLine(int descriptor) {
+// The first line that the program writes, of at most a few hundred bytes. DeadlineExceeded if it
+// does not come.
+absl::StatusOr<std::string> FirstLine(int descriptor, const std::string& program) {
   constexpr size_t kMost = 512;
   const auto end = std::chrono::steady_clock::now() + kPatience;
   std::string text;
   while (text.size() < kMost && text.find('\n') == std::string::npos) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         end - std::chrono::steady_clock::now());
-    if (left.count() <= 0) break;
+    if (left.count() <= 0) {
+      return absl::DeadlineExceededError(
+          absl::StrCat(program, " --version has not answered within ", kPatience.count(), " s"));
+    }
     pollfd polled = {.fd = descriptor, .events = POLLIN, .revents = 0};
     const int ready = ::poll(&polled, 1, static_cast<int>(left.count()));
     if (ready < 0 && errno != EINTR) break;
@@ -50,7 +55,7 @@ std::string FirstLine(int descriptor) {
 // "0.2.0" of "pack 0.2.0 (shardpack, commit ...)"; "" for a program that is not Shardpack's.
 absl::StatusOr<std::string> VersionOf(const std::string& program) {
   ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Start(program, {"--version"}));
-  const std::string line = FirstLine(child.out());
+  ASSIGN_OR_RETURN(const std::string line, FirstLine(child.out(), program));
   constexpr std::string_view kBefore = "pack ", kAfter = " (shardpack,";
   const size_t after = line.find(kAfter);
   if (!line.starts_with(kBefore) || after == std::string::npos) return std::string();
@@ -100,11 +105,44 @@ absl::Status OtherVersion(const std::string& program, const std::string& found,
                    std::string(wanted), ", which starts no other; SHARDPACK_PACK=FILE names one"));
 }
 
+// A folder may be executed as well, in its way.
+bool IsProgram(const std::string& path) {
+  std::error_code error;
+  return ::access(path.c_str(), X_OK) == 0 && !fs::is_directory(path, error);
+}
+
+// Whether a program could not be started for what it is itself: its interpreter is absent, its
+// permissions, another machine's code; or it does not answer.
+bool IsOfTheProgram(const absl::Status& status) {
+  if (absl::IsDeadlineExceeded(status)) return true;
+  switch (FactsOf(status).system_errno.value_or(0)) {
+    case ENOENT:
+    case ENOTDIR:
+    case ELOOP:
+    case EACCES:
+    case EPERM:
+    case ENOEXEC:
+    case ETXTBSY:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // The one that the user names.
-absl::StatusOr<std::string> Named(const std::string& program, std::string_view wanted) {
-  if (::access(program.c_str(), X_OK) != 0) {
-    return absl::NotFoundError(
-        absl::StrCat("there is no program ", program, ", which the variable SHARDPACK_PACK names"));
+absl::StatusOr<std::string> Named(const char* name, std::string_view wanted) {
+  std::error_code failed;
+  const std::string program = fs::absolute(name, failed).string();
+  if (failed) {
+    return WithFacts(absl::NotFoundError(absl::StrCat(
+                         "there is no working folder for the program ", name,
+                         ", which the variable SHARDPACK_PACK names: ", failed.message())),
+                     {.system_errno = failed.value(), .path = name});
+  }
+  if (!IsProgram(program)) {
+    return WithFacts(absl::NotFoundError(absl::StrCat("there is no program ", program,
+                                                      ", which the variable SHARDPACK_PACK names")),
+                     {.path = program});
   }
   ASSIGN_OR_RETURN(const std::string version, VersionOf(program));
   if (version.empty()) {
@@ -119,18 +157,21 @@ absl::StatusOr<std::string> Named(const std::string& program, std::string_view w
 
 absl::StatusOr<std::string> FindPack(std::string_view version) {
   const char* named = ::getenv("SHARDPACK_PACK");
-  if (named != nullptr && *named != '\0') return Named(fs::absolute(named).string(), version);
+  if (named != nullptr && *named != '\0') return Named(named, version);
   absl::Status other;  // the first one of another version
   std::vector<std::string> looked;
   for (const std::string& program : Candidates()) {
-    if (::access(program.c_str(), X_OK) != 0) {
+    if (!IsProgram(program)) {
       looked.push_back(program);
       continue;
     }
     const absl::StatusOr<std::string> found = VersionOf(program);
     if (found.ok() && *found == version) return program;
+    if (!found.ok() && !IsOfTheProgram(found.status())) return found.status();
     if (found.ok() && !found->empty() && other.ok()) other = OtherVersion(program, *found, version);
-    looked.push_back(absl::StrCat(program, found.ok() && found->empty() ? " (another tool)" : ""));
+    looked.push_back(
+        absl::StrCat(program, found.ok() ? (found->empty() ? " (another tool)" : "")
+                                         : absl::StrCat(" (", found.status().message(), ")")));
   }
   if (!other.ok()) return other;
   return absl::NotFoundError(absl::StrCat(

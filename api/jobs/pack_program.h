@@ -8,7 +8,8 @@
 //
 // Thread-safety: any thread that may read the environment.
 // Errors: NotFound with the places where it was looked for; Unimplemented if there are only
-// programs of other versions, or $SHARDPACK_PACK is one, naming both versions.
+// programs of other versions, or $SHARDPACK_PACK is one, naming both versions; DeadlineExceeded if
+// $SHARDPACK_PACK does not answer; those of the system if it can start nothing.
 #ifndef SHARDPACK_API_JOBS_PACK_PROGRAM_H_
 #define SHARDPACK_API_JOBS_PACK_PROGRAM_H_
 

@@ -159,11 +159,9 @@ TEST_F(ApiDatasetTest, FindsAndReadsSamples) {
 TEST_F(ApiDatasetTest, ReadsTheFieldsThatAreAskedFor) {
   Make();
   const DatasetHandle dataset = Open();
-  const BatchHandle batch = Read(dataset, {5, 6}, {"mask", "image"});
+  const BatchHandle batch = Read(dataset, {5, 6}, {"image"});
   ASSERT_NE(batch, nullptr) << Why();
   std::vector<shardpack_span> spans(2);
-  ASSERT_EQ(shardpack_batch_spans(batch.get(), "mask", spans.data(), 2, Error()), SHARDPACK_OK);
-  EXPECT_EQ(spans[0].data, nullptr);
   ASSERT_EQ(shardpack_batch_spans(batch.get(), "image", spans.data(), 2, Error()), SHARDPACK_OK);
   EXPECT_EQ(spans[1].bytes, samples_[6].image.size());
   EXPECT_EQ(shardpack_batch_spans(batch.get(), "json", spans.data(), 2, Error()),
@@ -172,8 +170,12 @@ TEST_F(ApiDatasetTest, ReadsTheFieldsThatAreAskedFor) {
             SHARDPACK_INVALID);
   shardpack_text name;
   ASSERT_EQ(shardpack_batch_field(batch.get(), 0, &name, Error()), SHARDPACK_OK);
-  EXPECT_EQ(Text(name), "mask");
-  EXPECT_EQ(shardpack_batch_field(batch.get(), 2, &name, Error()), SHARDPACK_OUT_OF_RANGE);
+  EXPECT_EQ(Text(name), "image");
+  EXPECT_EQ(shardpack_batch_field(batch.get(), 1, &name, Error()), SHARDPACK_OUT_OF_RANGE);
+  EXPECT_EQ(Read(dataset, {5, 6}, {"image", "imgae"}), nullptr);
+  EXPECT_EQ(code_, SHARDPACK_NOT_FOUND);
+  EXPECT_EQ(Text(Info().field), "imgae");
+  EXPECT_EQ(View(batch).device_number, -1);
 }
 
 TEST_F(ApiDatasetTest, ReadingADamagedSampleSaysWhere) {
@@ -211,6 +213,8 @@ TEST_F(ApiDatasetTest, WhatIsNotThereSaysSo) {
   EXPECT_EQ(dataset, nullptr);
   EXPECT_EQ(Text(Info().path), path);
   EXPECT_EQ(Info().system_errno, ENOENT);
+  EXPECT_EQ(shardpack_dataset_open("", &dataset, Error()), SHARDPACK_INVALID);
+  EXPECT_THAT(Why(), HasSubstr("empty"));
   EXPECT_EQ(shardpack_dataset_open(folder_.c_str(), &dataset, Error()), SHARDPACK_INVALID);
   EXPECT_THAT(Why(), HasSubstr("not a packed dataset"));
   EXPECT_EQ(Text(Info().path), folder_);

@@ -10,13 +10,28 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 #include "api/errors.h"
+#include "api/structs.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/api/fixture.h"
+
+namespace shardpack::testing {
+
+// As a later version will have it: `added` is not in the first one.
+struct Grown {
+  size_t size;
+  uint64_t first, added;
+};
+
+}  // namespace shardpack::testing
+
+template <>
+inline constexpr size_t shardpack::api::kFirstSize<shardpack::testing::Grown> = 16;
 
 namespace shardpack::testing {
 namespace {
@@ -52,15 +67,30 @@ TEST_F(ApiHostileTest, OptionsOfOtherVersions) {
   EXPECT_EQ(TryOrder(&longer), SHARDPACK_INVALID);
   EXPECT_THAT(Why(), HasSubstr("does not know"));
   shardpack_order_options options = OrderOptions();
-  // As if the struct ended before the tail, whose bytes here are no option.
-  options.size = offsetof(shardpack_order_options, tail);
   options.tail = 99;
-  EXPECT_EQ(TryOrder(&options), SHARDPACK_OK) << Why();
-  options.size = sizeof(options);
   EXPECT_EQ(TryOrder(&options), SHARDPACK_INVALID);
-  options.size = 0;
-  EXPECT_EQ(TryOrder(&options), SHARDPACK_INVALID);
-  EXPECT_THAT(Why(), HasSubstr("sizeof"));
+  options.tail = 0;
+  // Of a pointer, of no version, and never set.
+  for (const size_t size : {size_t{0}, sizeof(&options), sizeof(options) - 8, size_t{65537}}) {
+    options.size = size;
+    EXPECT_EQ(TryOrder(&options), SHARDPACK_INVALID) << size;
+    EXPECT_THAT(Why(), HasSubstr("sizeof"));
+  }
+}
+
+TEST(ApiStructs, AShorterOneLacksWhatWasAdded) {
+  Grown given = {api::kFirstSize<Grown>, 1, 2};
+  EXPECT_EQ(api::Known(&given, "options")->first, 1u);
+  EXPECT_EQ(api::Known(&given, "options")->added, 0u);
+  const auto fill = [](Grown& all) { all.first = all.added = 5; };
+  ASSERT_TRUE(api::Fill(&given, "result", fill).ok());
+  EXPECT_EQ(given.size, api::kFirstSize<Grown>);
+  EXPECT_EQ(given.first, 5u);
+  EXPECT_EQ(given.added, 2u);
+  given.size = sizeof(Grown);
+  ASSERT_TRUE(api::Fill(&given, "result", fill).ok());
+  EXPECT_EQ(given.added, 5u);
+  EXPECT_EQ(api::Known(&given, "options")->added, 5u);
 }
 
 TEST_F(ApiHostileTest, ResultsOfOtherVersions) {
@@ -77,15 +107,12 @@ TEST_F(ApiHostileTest, ResultsOfOtherVersions) {
   EXPECT_EQ(longer.known.size, sizeof(longer));
   EXPECT_EQ(longer.known.slots, 8u);
   for (const unsigned char byte : longer.unknown) EXPECT_EQ(byte, 0);
-  shardpack_batch_view shorter;
-  std::memset(&shorter, 0xab, sizeof(shorter));
-  shorter.size = offsetof(shardpack_batch_view, ids);
-  ASSERT_EQ(shardpack_batch_view_of(batch.get(), &shorter, Error()), SHARDPACK_OK);
-  EXPECT_EQ(shorter.slots, 8u);
-  const auto* const rest = reinterpret_cast<const unsigned char*>(&shorter);
-  for (size_t i = shorter.size; i < sizeof(shorter); ++i) ASSERT_EQ(rest[i], 0xab) << i;
-  shorter.size = 0;
-  EXPECT_EQ(shardpack_batch_view_of(batch.get(), &shorter, Error()), SHARDPACK_INVALID);
+  shardpack_batch_view shorter = {};
+  for (const size_t size : {size_t{0}, offsetof(shardpack_batch_view, ids), size_t{65537}}) {
+    shorter.size = size;
+    EXPECT_EQ(shardpack_batch_view_of(batch.get(), &shorter, Error()), SHARDPACK_INVALID) << size;
+    EXPECT_EQ(shorter.slots, 0u);
+  }
 }
 
 TEST_F(ApiHostileTest, NumbersThatMeanNothingAreRefused) {
@@ -110,6 +137,33 @@ TEST_F(ApiHostileTest, NumbersThatMeanNothingAreRefused) {
     EXPECT_EQ(shardpack_loader_open(dataset.get(), order.get(), &options, &loader, Error()),
               SHARDPACK_INVALID);
   }
+  const auto try_loader = [&](const shardpack_loader_options& options) {
+    shardpack_loader* loader = nullptr;
+    const shardpack_code code =
+        shardpack_loader_open(dataset.get(), order.get(), &options, &loader, Error());
+    shardpack_loader_release(loader);
+    return code;
+  };
+  shardpack_loader_options options = LoaderOptions();
+  options.threads = -5;
+  EXPECT_EQ(try_loader(options), SHARDPACK_INVALID);
+  options = LoaderOptions();
+  options.io_threads = -2;
+  EXPECT_EQ(try_loader(options), SHARDPACK_INVALID);
+  options = LoaderOptions();
+  options.no_verify = 7;
+  EXPECT_EQ(try_loader(options), SHARDPACK_INVALID);
+  const LoaderHandle loader = OpenLoader();
+  shardpack_batch* batch = nullptr;
+  for (const int64_t wait_ms : {int64_t{-2}, INT64_MIN}) {
+    EXPECT_EQ(shardpack_loader_next(loader.get(), wait_ms, &batch, Error()), SHARDPACK_INVALID);
+    EXPECT_EQ(shardpack_loader_opened(loader.get(), wait_ms, Error()), SHARDPACK_INVALID);
+    EXPECT_EQ(shardpack_loader_close(loader.get(), wait_ms, Error()), SHARDPACK_INVALID);
+  }
+  const uint64_t id = 0;
+  EXPECT_EQ(
+      shardpack_dataset_read(dataset.get(), &id, size_t{1} << 62, nullptr, 0, &batch, Error()),
+      SHARDPACK_INVALID);
   EXPECT_STREQ(shardpack_code_name(SHARDPACK_TIMEOUT), "TIMEOUT");
   EXPECT_STREQ(shardpack_code_name(-1), "UNKNOWN");
   EXPECT_STREQ(shardpack_code_name(SHARDPACK_TIMEOUT + 1), "UNKNOWN");
@@ -232,6 +286,12 @@ TEST(ApiErrors, ExceptionsStayInside) {
   EXPECT_STREQ(shardpack_error_message(error), "odd");
   shardpack_error_free(error);
   EXPECT_EQ(api::Guarded(&error, []() -> absl::Status { throw 7; }), SHARDPACK_INTERNAL);
+  shardpack_error_free(error);
+  // As std::thread does.
+  const auto no_thread = []() -> absl::Status {
+    throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+  };
+  EXPECT_EQ(api::Guarded(&error, no_thread), SHARDPACK_NO_MEMORY);
   shardpack_error_free(error);
   EXPECT_EQ(api::Guarded(nullptr, []() -> absl::Status { throw 7; }), SHARDPACK_INTERNAL);
 }

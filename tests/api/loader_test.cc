@@ -294,6 +294,25 @@ TEST(EndInBackground, IsNeverOnTheCallersThread) {
   }
 }
 
+TEST(EndingInBackground, WhicheverReferenceIsTheLast) {
+  const auto here = std::this_thread::get_id();
+  bool gone = false;
+  auto object = std::shared_ptr<int>(new int(7), [&](const int* number) {
+    EXPECT_NE(std::this_thread::get_id(), here);
+    gone = true;
+    delete number;
+  });
+  const auto ended = std::make_shared<api::EndedFlag>();
+  std::shared_ptr<int> first = api::EndingInBackground(std::move(object), ended);
+  std::shared_ptr<int> second = first;
+  first = nullptr;
+  EXPECT_FALSE(ended->Wait(0));
+  EXPECT_EQ(*second, 7);
+  second = nullptr;
+  EXPECT_TRUE(ended->Wait(-1));
+  EXPECT_TRUE(gone);  // before the flag was set
+}
+
 // A call that another thread is in may be the last one to use the loader; it does not wait either.
 TEST_F(ApiLoaderTest, ClosingUnderAWaitingNextBlocksNeither) {
   Make();
@@ -431,6 +450,32 @@ TEST_F(ApiLoaderTest, SubstitutesAreReported) {
   EXPECT_EQ(rows[0]["id"], 17);
   ASSERT_EQ(shardpack_loader_take_bad_samples_json(loader.get(), &json, Error()), SHARDPACK_OK);
   EXPECT_STREQ(OwnedText(json).get(), "[]");
+}
+
+TEST_F(ApiLoaderTest, ASeekForgetsNoSubstitutes) {
+  Make();
+  Damage(17);
+  shardpack_loader_options options = LoaderOptions();
+  options.bad_samples = SHARDPACK_BAD_SUBSTITUTE;
+  options.max_bad_samples = 2;
+  const LoaderHandle loader = OpenLoader(options);
+  const auto epoch = [&] {
+    while (Next(loader) != nullptr) {
+    }
+    return code_;
+  };
+  const auto reported = [&] {
+    char* json = nullptr;
+    EXPECT_EQ(shardpack_loader_take_bad_samples_json(loader.get(), &json, Error()), SHARDPACK_OK);
+    return nlohmann::json::parse(OwnedText(json).get()).size();
+  };
+  ASSERT_EQ(epoch(), SHARDPACK_END) << Why();
+  ASSERT_EQ(shardpack_loader_seek(loader.get(), 0, 0, Error()), SHARDPACK_OK) << Why();
+  EXPECT_EQ(reported(), 1u);
+  ASSERT_EQ(epoch(), SHARDPACK_END) << Why();
+  ASSERT_EQ(shardpack_loader_seek(loader.get(), 0, 0, Error()), SHARDPACK_OK) << Why();
+  EXPECT_EQ(epoch(), SHARDPACK_DATA_LOSS);  // the third
+  EXPECT_EQ(reported(), 1u);
 }
 
 TEST_F(ApiLoaderTest, StatisticsAreJson) {

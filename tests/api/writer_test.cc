@@ -330,6 +330,16 @@ TEST_F(WriterTest, ADatasetIsReplacedOnRequest) {
   EXPECT_EQ(Dataset(At("out")).key(0), "new");
 }
 
+TEST_F(WriterTest, AWorkingFolderThatIsGoneIsAnErrorOfTheSystem) {
+  const fs::path before = fs::current_path();
+  fs::create_directories(At("gone"));
+  fs::current_path(At("gone"));
+  fs::remove(At("gone"));
+  shardpack_writer* writer = nullptr;
+  EXPECT_EQ(shardpack_writer_open("out", nullptr, &writer, nullptr), SHARDPACK_NOT_FOUND);
+  fs::current_path(before);
+}
+
 TEST_F(WriterTest, NullsAreRefused) {
   shardpack_writer* writer = nullptr;
   shardpack_job* job = nullptr;
