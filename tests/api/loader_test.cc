@@ -458,6 +458,7 @@ TEST_F(ApiLoaderTest, ASeekForgetsNoSubstitutes) {
   shardpack_loader_options options = LoaderOptions();
   options.bad_samples = SHARDPACK_BAD_SUBSTITUTE;
   options.max_bad_samples = 2;
+  options.epochs = 1;  // what is read ahead counts too
   const LoaderHandle loader = OpenLoader(options);
   const auto epoch = [&] {
     while (Next(loader) != nullptr) {
