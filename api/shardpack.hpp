@@ -12,6 +12,8 @@
 // copy, as a further reference to the same thing. A default-constructed or moved-from handle is
 // empty: it can be assigned to and destroyed, and its functions fail.
 //
+// Text that is given to it must not have a NUL in it, but for keys: INVALID.
+//
 // Errors: an exception of the class Error. With SHARDPACK_NO_EXCEPTIONS (which -fno-exceptions
 // implies) there are none: what the header calls Returned<T> is then a Result<T> instead of a T,
 // handles are made by their static functions Open, Make and Start (which exist either way), and the
@@ -114,9 +116,13 @@ class Error : public std::exception {
     info_.size = sizeof info_;
     shardpack_error_info_of(error_.get(), &info_);
   }
+  // An error of which nothing but this is known.
+  Error(Code code, std::string message)
+      : code_(code), message_(std::make_shared<const std::string>(std::move(message))) {}
 
   Code code() const noexcept { return code_; }
   const char* what() const noexcept override {
+    if (message_ != nullptr) return message_->c_str();
     return error_ != nullptr ? shardpack_error_message(error_.get())
                              : shardpack_code_name(static_cast<shardpack_code>(code_));
   }
@@ -138,7 +144,9 @@ class Error : public std::exception {
 
   Code code_;
   std::shared_ptr<shardpack_error> error_;
-  shardpack_error_info info_ = {};
+  std::shared_ptr<const std::string> message_;
+  shardpack_error_info info_ = {
+      sizeof(shardpack_error_info), 0, 0, {"", 0}, {"", 0}, {"", 0}, {"", 0}, {"", 0}, -1, -1, -1};
 };
 
 // A value or an error. The value of an error aborts.
@@ -196,13 +204,28 @@ namespace internal {
 
 inline bool Good(shardpack_code code) { return code < SHARDPACK_INVALID; }
 
+// What a call came to: the code of the library, or that of what was refused before, with a message.
+struct Outcome {
+  Outcome(shardpack_code of_library) : code(of_library) {}
+  Outcome(Code refused, std::string why)
+      : code(static_cast<shardpack_code>(refused)), message(std::move(why)) {}
+
+  Error MakeError(shardpack_error* error) const {
+    return message.empty() ? Error(code, error) : Error(static_cast<Code>(code), message);
+  }
+
+  shardpack_code code;
+  std::string message;
+};
+
 // What `finish` makes of a call that succeeded, or its error.
 template <typename Call, typename Finish>
 auto Do(Call call, Finish finish) -> Returned<decltype(finish(shardpack_code()))> {
   shardpack_error* error = nullptr;
-  const shardpack_code code = call(&error);
+  const Outcome outcome = call(&error);
+  const shardpack_code code = outcome.code;
 #ifdef SHARDPACK_NO_EXCEPTIONS
-  if (!Good(code)) return Error(code, error);
+  if (!Good(code)) return outcome.MakeError(error);
   if constexpr (std::is_void_v<decltype(finish(code))>) {
     finish(code);
     return {};
@@ -210,7 +233,7 @@ auto Do(Call call, Finish finish) -> Returned<decltype(finish(shardpack_code()))
     return finish(code);
   }
 #else
-  if (!Good(code)) throw Error(code, error);
+  if (!Good(code)) throw outcome.MakeError(error);
   return finish(code);
 #endif
 }
@@ -240,6 +263,47 @@ inline std::vector<const char*> Pointers(const std::vector<std::string>& texts) 
   for (const std::string& text : texts) pointers.push_back(text.c_str());
   return pointers;
 }
+
+// Text ends at its first NUL in C, so it would be another one there.
+inline bool IsWhole(const std::string& text) { return text.find('\0') == std::string::npos; }
+inline bool IsWhole(const std::optional<std::string>& text) {
+  return !text.has_value() || IsWhole(*text);
+}
+inline bool IsWhole(const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) {
+    if (!IsWhole(text)) return false;
+  }
+  return true;
+}
+
+// `call`, unless a text cannot be given to it.
+template <typename Call>
+Outcome WithText(bool is_whole, Call call) {
+  if (!is_whole) return Outcome(Code::kInvalid, "a text with a NUL byte in it");
+  return call();
+}
+
+// Plain facts of the object of a handle, which move along with it.
+template <typename T>
+class Facts {
+ public:
+  Facts() = default;
+  Facts(const Facts&) = default;
+  Facts& operator=(const Facts&) = default;
+  Facts(Facts&& other) noexcept : facts_(std::exchange(other.facts_, T())) {}
+  Facts& operator=(Facts&& other) noexcept {
+    const T taken = std::exchange(other.facts_, T());
+    facts_ = taken;
+    return *this;
+  }
+
+  T* get() { return &facts_; }
+  const T& operator*() const { return facts_; }
+  const T* operator->() const { return &facts_; }
+
+ private:
+  T facts_ = T();
+};
 
 // One reference to an object of the library.
 template <typename T, void (*kRelease)(T*)>
@@ -272,9 +336,13 @@ class Shared : public Owned<T, kRelease> {
 }  // namespace internal
 
 #define SHARDPACK_SETTER(type, name) \
-  auto& set_##name(type value) {     \
+  auto& set_##name(type value)& {    \
     name = std::move(value);         \
     return *this;                    \
+  }                                  \
+  auto&& set_##name(type value)&& {  \
+    name = std::move(value);         \
+    return std::move(*this);         \
   }
 
 // ------------------------------------------------------------------------------------ decoding
@@ -298,8 +366,7 @@ enum class Filter : std::uint32_t {
   kLanczos = SHARDPACK_LANCZOS
 };
 
-// To pixels of width x height; without both, images are not decoded. 0: the default, which
-// shardpack.h names (shardpack_decode).
+// To pixels of width x height. 0: the default, which shardpack.h names (shardpack_decode).
 struct Decode {
   std::uint32_t width = 0, height = 0;
   Crop crop = Crop::kRandomResized;
@@ -313,6 +380,7 @@ struct Decode {
   bool ignore_orientation = false, fast = false;
   std::uint64_t max_pixels = 0;
   std::uint32_t max_scans = 0;
+  bool off = false;  // not at all; see NoDecode
 
   SHARDPACK_SETTER(std::uint32_t, width)
   SHARDPACK_SETTER(std::uint32_t, height)
@@ -334,11 +402,17 @@ struct Decode {
   SHARDPACK_SETTER(bool, fast)
   SHARDPACK_SETTER(std::uint64_t, max_pixels)
   SHARDPACK_SETTER(std::uint32_t, max_scans)
+  SHARDPACK_SETTER(bool, off)
 };
 
-namespace internal {
+// What options of loaders have until they are told to decode.
+inline Decode NoDecode() {
+  Decode decode;
+  decode.off = true;
+  return decode;
+}
 
-inline bool Wanted(const Decode& decode) { return decode.width != 0 || decode.height != 0; }
+namespace internal {
 
 inline shardpack_decode Plain(const Decode& from) {
   shardpack_decode to = {};
@@ -384,31 +458,36 @@ class Batch {
   Batch() = default;
   // Takes the reference.
   explicit Batch(shardpack_batch* taken) : handle_(taken) {
-    view_.size = sizeof view_;
-    shardpack_batch_view_of(taken, &view_, nullptr);
+    view_.get()->size = sizeof(shardpack_batch_view);
+    shardpack_batch_view_of(taken, view_.get(), nullptr);
   }
   shardpack_batch* get() const { return handle_.get(); }
 
-  std::uint64_t epoch() const { return view_.epoch; }
-  std::uint64_t step() const { return view_.step; }
-  std::size_t slots() const { return static_cast<std::size_t>(view_.slots); }
-  Span<const std::uint64_t> ids() const { return {view_.ids, slots()}; }
-  Span<const std::int64_t> labels() const { return {view_.labels, slots()}; }
-  State state(std::size_t slot) const { return static_cast<State>(view_.states[slot]); }
+  std::uint64_t epoch() const { return view_->epoch; }
+  std::uint64_t step() const { return view_->step; }
+  std::size_t slots() const { return static_cast<std::size_t>(view_->slots); }
+  Span<const std::uint64_t> ids() const { return {view_->ids, slots()}; }
+  Span<const std::int64_t> labels() const { return {view_->labels, slots()}; }
+  State state(std::size_t slot) const {
+    return slot < slots() ? static_cast<State>(view_->states[slot]) : State::kPadding;
+  }
   // All slots without gaps; empty if they were not decoded. On a GPU the memory is the GPU's.
   template <typename T = std::byte>
   Span<T> pixels() const {
-    return {static_cast<T*>(view_.pixels), static_cast<std::size_t>(view_.pixel_bytes / sizeof(T))};
+    return {static_cast<T*>(view_->pixels),
+            static_cast<std::size_t>(view_->pixel_bytes / sizeof(T))};
   }
   // Everything else, as in shardpack.h.
-  const shardpack_batch_view& view() const { return view_; }
+  const shardpack_batch_view& view() const { return *view_; }
 
   // The bytes of a field of each slot; data() is nullptr where a sample lacks it.
   Returned<std::vector<Span<const std::byte>>> bytes(const std::string& field = "image") const {
     std::vector<shardpack_span> spans(slots());
     return internal::Do(
         [&](shardpack_error** error) {
-          return shardpack_batch_spans(get(), field.c_str(), spans.data(), spans.size(), error);
+          return internal::WithText(internal::IsWhole(field), [&] {
+            return shardpack_batch_spans(get(), field.c_str(), spans.data(), spans.size(), error);
+          });
         },
         [&](shardpack_code) {
           std::vector<Span<const std::byte>> views;
@@ -460,7 +539,7 @@ class Batch {
 
  private:
   internal::Shared<shardpack_batch, shardpack_batch_retain, shardpack_batch_release> handle_;
-  shardpack_batch_view view_ = {};
+  internal::Facts<shardpack_batch_view> view_;
 };
 
 // ------------------------------------------------------------------------------------ datasets
@@ -479,16 +558,19 @@ class Dataset {
   // The folder that pack made, or one shard of another program.
   static Returned<Dataset> Open(const std::string& path) {
     return Made([&](shardpack_dataset** made, shardpack_error** error) {
-      return shardpack_dataset_open(path.c_str(), made, error);
+      return internal::WithText(internal::IsWhole(path),
+                                [&] { return shardpack_dataset_open(path.c_str(), made, error); });
     });
   }
   static Returned<Dataset> OpenShards(const std::vector<std::string>& paths) {
     const std::vector<const char*> pointers = internal::Pointers(paths);
     return Made([&](shardpack_dataset** made, shardpack_error** error) {
-      return shardpack_dataset_open_shards(pointers.data(), pointers.size(), made, error);
+      return internal::WithText(internal::IsWhole(paths), [&] {
+        return shardpack_dataset_open_shards(pointers.data(), pointers.size(), made, error);
+      });
     });
   }
-  // One after the other, numbered anew.
+  // One after the other, renumbered from 0.
   static Returned<Dataset> Join(const std::vector<Dataset>& parts) {
     std::vector<const shardpack_dataset*> pointers;
     for (const Dataset& part : parts) pointers.push_back(part.get());
@@ -498,22 +580,24 @@ class Dataset {
   }
   Returned<Dataset> split(const std::string& name) const {
     return Made([&](shardpack_dataset** made, shardpack_error** error) {
-      return shardpack_dataset_split(get(), name.c_str(), made, error);
+      return internal::WithText(internal::IsWhole(name), [&] {
+        return shardpack_dataset_split(get(), name.c_str(), made, error);
+      });
     });
   }
   shardpack_dataset* get() const { return handle_.get(); }
 
-  std::uint64_t samples() const { return info_.samples; }
-  std::uint64_t bytes() const { return info_.bytes; }
-  std::uint32_t shards() const { return info_.shards; }
+  std::uint64_t samples() const { return info_->samples; }
+  std::uint64_t bytes() const { return info_->bytes; }
+  std::uint32_t shards() const { return info_->shards; }
   std::array<std::uint8_t, 16> identity() const {
     std::array<std::uint8_t, 16> copy;
-    for (std::size_t n = 0; n < copy.size(); ++n) copy[n] = info_.identity[n];
+    for (std::size_t n = 0; n < copy.size(); ++n) copy[n] = info_->identity[n];
     return copy;
   }
-  std::string_view format() const { return View(info_.format); }
-  std::vector<std::string_view> classes() const { return Names(SHARDPACK_CLASS, info_.classes); }
-  std::vector<std::string_view> splits() const { return Names(SHARDPACK_SPLIT, info_.splits); }
+  std::string_view format() const { return View(info_->format); }
+  std::vector<std::string_view> classes() const { return Names(SHARDPACK_CLASS, info_->classes); }
+  std::vector<std::string_view> splits() const { return Names(SHARDPACK_SPLIT, info_->splits); }
 
   Returned<shardpack_shard_info> shard(std::uint32_t n) const {
     shardpack_shard_info info = {};
@@ -543,11 +627,15 @@ class Dataset {
     shardpack_column view = {};
     return internal::Do(
         [&](shardpack_error** error) {
-          const shardpack_code code =
-              shardpack_dataset_column(get(), shard, which, field.c_str(), &view, error);
-          return code == SHARDPACK_OK && view.item_bytes != sizeof(T)
-                     ? static_cast<shardpack_code>(SHARDPACK_INVALID)
-                     : code;
+          internal::Outcome outcome = internal::WithText(internal::IsWhole(field), [&] {
+            return shardpack_dataset_column(get(), shard, which, field.c_str(), &view, error);
+          });
+          if (outcome.code == SHARDPACK_OK && view.item_bytes != sizeof(T)) {
+            outcome = internal::Outcome(
+                Code::kInvalid, "the column's items have " + std::to_string(view.item_bytes) +
+                                    " bytes, not " + std::to_string(sizeof(T)));
+          }
+          return outcome;
         },
         [&](shardpack_code) {
           return Span<const T>(static_cast<const T*>(view.data),
@@ -586,17 +674,19 @@ class Dataset {
     shardpack_batch* batch = nullptr;
     return internal::Do(
         [&](shardpack_error** error) {
-          return shardpack_dataset_read(get(), ids.data(), ids.size(),
-                                        names.empty() ? nullptr : names.data(), names.size(),
-                                        &batch, error);
+          return internal::WithText(internal::IsWhole(fields), [&] {
+            return shardpack_dataset_read(get(), ids.data(), ids.size(),
+                                          names.empty() ? nullptr : names.data(), names.size(),
+                                          &batch, error);
+          });
         },
         [&](shardpack_code) { return Batch(batch); });
   }
 
  private:
   explicit Dataset(shardpack_dataset* taken) : handle_(taken) {
-    info_.size = sizeof info_;
-    shardpack_dataset_info_of(taken, &info_, nullptr);
+    info_.get()->size = sizeof(shardpack_dataset_info);
+    shardpack_dataset_info_of(taken, info_.get(), nullptr);
   }
   template <typename Call>
   static Returned<Dataset> Made(Call call) {
@@ -615,7 +705,7 @@ class Dataset {
   }
 
   internal::Shared<shardpack_dataset, shardpack_dataset_retain, shardpack_dataset_release> handle_;
-  shardpack_dataset_info info_ = {};
+  internal::Facts<shardpack_dataset_info> info_;
 };
 
 // -------------------------------------------------------------------------------------- orders
@@ -635,7 +725,7 @@ struct OrderOptions {
   Tail tail = Tail::kDrop;
   std::uint32_t block_samples = 0, window_blocks = 0;
   std::uint64_t epoch_samples = 0;
-  std::vector<std::uint64_t> subset = {};  // empty: all
+  std::optional<std::vector<std::uint64_t>> subset = {};  // nullopt: all; empty: an error
   std::vector<shardpack_mixture_part> mixture = {};
 
   SHARDPACK_SETTER(std::uint32_t, global_batch)
@@ -666,8 +756,11 @@ class Order {
     options.block_samples = from.block_samples;
     options.window_blocks = from.window_blocks;
     options.epoch_samples = from.epoch_samples;
-    options.subset = from.subset.empty() ? nullptr : from.subset.data();
-    options.subset_count = from.subset.size();
+    const std::uint64_t none = 0;
+    if (from.subset.has_value()) {
+      options.subset = from.subset->empty() ? &none : from.subset->data();
+      options.subset_count = from.subset->size();
+    }
     options.mixture = from.mixture.empty() ? nullptr : from.mixture.data();
     options.mixture_count = from.mixture.size();
     shardpack_order* made = nullptr;
@@ -710,7 +803,11 @@ class Device {
   static Returned<Device> Open(const std::string& name) {
     shardpack_device* made = nullptr;
     return internal::Do(
-        [&](shardpack_error** error) { return shardpack_device_open(name.c_str(), &made, error); },
+        [&](shardpack_error** error) {
+          return internal::WithText(internal::IsWhole(name), [&] {
+            return shardpack_device_open(name.c_str(), &made, error);
+          });
+        },
         [&](shardpack_code) { return Device(made); });
   }
   shardpack_device* get() const { return handle_.get(); }
@@ -740,7 +837,7 @@ struct DeviceOptions {
   Filter filter = Filter::kBilinear;
   std::array<float, 3> mean = {0, 0, 0}, std = {1, 1, 1};
   bool no_labels = false;
-  Decode decode = {};  // for a loader that does not decode
+  Decode decode = NoDecode();  // for a loader that does not decode
   std::uint64_t raw_bytes = 0;
   std::chrono::milliseconds patience{0};
 
@@ -763,15 +860,15 @@ struct DeviceOptions {
 // Of Loader::Resident, as shardpack_resident_options.
 struct ResidentOptions {
   std::uint32_t width = 0, height = 0;
-  Decode crop = {};  // without width and height: whole images
-  Type type = Type::kF16;
-  Layout layout = Layout::kNchw;
+  Decode crop = NoDecode();  // off: whole images
+  Type type = Type::kU8;
+  Layout layout = Layout::kNhwc;
   std::array<float, 3> mean = {0, 0, 0}, std = {1, 1, 1};
   std::uint32_t channels = 0;
   Filter filter = Filter::kBilinear;
   std::uint64_t augment_seed = 0, epochs = 0;
   std::uint32_t rank = 0, world_size = 1;
-  std::string cursor = {};
+  std::optional<std::string> cursor = {};  // nullopt: from the beginning
   std::int32_t threads = 0;
   std::uint32_t buffers = 0;
   double share_of_memory = 0;
@@ -805,10 +902,10 @@ enum class BadSamples : std::uint32_t {
 
 // As shardpack_loader_options.
 struct LoaderOptions {
-  Decode decode = {};
+  Decode decode = NoDecode();  // off: batches have the encoded bytes
   std::uint32_t rank = 0, world_size = 1;
-  std::string cursor = {};               // empty: from the beginning
-  std::vector<std::string> fields = {};  // empty: "image"
+  std::optional<std::string> cursor = {};  // nullopt: from the beginning
+  std::vector<std::string> fields = {};    // empty: "image"
   std::uint64_t epochs = 0;
   std::uint64_t augment_seed = 0;
   BadSamples bad_samples = BadSamples::kFail;
@@ -866,10 +963,10 @@ class Loader {
     options.size = sizeof options;
     options.rank = from.rank;
     options.world_size = from.world_size;
-    options.cursor = from.cursor.empty() ? nullptr : from.cursor.c_str();
+    options.cursor = from.cursor.has_value() ? from.cursor->c_str() : nullptr;
     options.fields = fields.empty() ? nullptr : fields.data();
     options.field_count = fields.size();
-    options.decode = internal::Wanted(from.decode) ? &decode : nullptr;
+    options.decode = from.decode.off ? nullptr : &decode;
     options.augment_seed = from.augment_seed;
     options.epochs = from.epochs;
     options.memory_bytes = from.memory_bytes;
@@ -882,7 +979,9 @@ class Loader {
     options.map_shards = from.map_shards ? 1 : 0;
     options.device = from.device.get();
     return Made([&](shardpack_loader** made, shardpack_error** error) {
-      return shardpack_loader_open(dataset.get(), order.get(), &options, made, error);
+      return internal::WithText(
+          internal::IsWhole(from.cursor) && internal::IsWhole(from.fields),
+          [&] { return shardpack_loader_open(dataset.get(), order.get(), &options, made, error); });
     });
   }
   // A dataset that stays on the device. Opened in the background: the first batch, or opened(),
@@ -896,7 +995,7 @@ class Loader {
     options.height = from.height;
     options.channels = from.channels;
     options.filter = static_cast<std::uint32_t>(from.filter);
-    options.crop = internal::Wanted(from.crop) ? &crop : nullptr;
+    options.crop = from.crop.off ? nullptr : &crop;
     options.type = static_cast<std::uint32_t>(from.type);
     options.layout = static_cast<std::uint32_t>(from.layout);
     for (std::size_t n = 0; n < from.mean.size(); ++n) {
@@ -907,13 +1006,15 @@ class Loader {
     options.epochs = from.epochs;
     options.rank = from.rank;
     options.world_size = from.world_size;
-    options.cursor = from.cursor.empty() ? nullptr : from.cursor.c_str();
+    options.cursor = from.cursor.has_value() ? from.cursor->c_str() : nullptr;
     options.threads = from.threads;
     options.buffers = from.buffers;
     options.share_of_memory = from.share_of_memory;
     return Made([&](shardpack_loader** made, shardpack_error** error) {
-      return shardpack_resident_open(dataset.get(), order.get(), device.get(), &options, made,
-                                     error);
+      return internal::WithText(internal::IsWhole(from.cursor), [&] {
+        return shardpack_resident_open(dataset.get(), order.get(), device.get(), &options, made,
+                                       error);
+      });
     });
   }
   // A loader of the batches of this one, which it takes over, copied to the device ahead. Opened in
@@ -934,7 +1035,7 @@ class Loader {
       options.mean[n] = from.mean[n];
       options.std[n] = from.std[n];
     }
-    options.decode = internal::Wanted(from.decode) ? &decode : nullptr;
+    options.decode = from.decode.off ? nullptr : &decode;
     options.raw_bytes = from.raw_bytes;
     options.patience_ms = static_cast<std::uint64_t>(from.patience.count());
     return Made([&](shardpack_loader** made, shardpack_error** error) {
@@ -952,7 +1053,8 @@ class Loader {
           return code == SHARDPACK_OK ? std::optional<Batch>(Batch(batch)) : std::nullopt;
         });
   }
-  // The same, for so long at most. Nothing is lost by a wait that was too short.
+  // The same, for so long at most (below 0 is 0, here and elsewhere). Nothing is lost by a wait
+  // that was too short.
   Returned<Polled> poll(std::chrono::milliseconds wait) {
     shardpack_batch* batch = nullptr;
     return internal::Do(
@@ -964,7 +1066,8 @@ class Loader {
         });
   }
   // The rest of the epoch: for (const auto& batch : loader.epoch()) ...
-  Epoch epoch();
+  Epoch epoch() &;
+  Epoch epoch() && = delete;  // the loader would be gone before the first batch
 
   // To memory of the caller on the device. The batch has ids, labels and states; nullopt: the end
   // of the epoch.
@@ -1022,6 +1125,14 @@ class Loader {
   }
   // From any thread: a waiting next() ends with Code::kCancelled.
   void stop() { shardpack_loader_stop(get()); }
+  // Stops it, and waits until its threads and memory are gone; false if that takes longer.
+  Returned<bool> close(std::chrono::milliseconds wait) {
+    return internal::Do(
+        [&](shardpack_error** error) {
+          return shardpack_loader_close(get(), internal::Milliseconds(wait), error);
+        },
+        [](shardpack_code code) { return code == SHARDPACK_OK; });
+  }
 
  private:
   explicit Loader(shardpack_loader* taken) : handle_(taken) {}
@@ -1094,7 +1205,7 @@ class Loader::Epoch {
 #endif
 };
 
-inline Loader::Epoch Loader::epoch() { return Epoch(*this); }
+inline Loader::Epoch Loader::epoch() & { return Epoch(*this); }
 
 // ---------------------------------------------------------------------------------------- jobs
 
@@ -1116,7 +1227,9 @@ class Job {
     shardpack_job* made = nullptr;
     return internal::Do(
         [&](shardpack_error** error) {
-          return shardpack_job_start(words.data(), words.size(), &options, &made, error);
+          return internal::WithText(internal::IsWhole(arguments) && internal::IsWhole(folder), [&] {
+            return shardpack_job_start(words.data(), words.size(), &options, &made, error);
+          });
         },
         [&](shardpack_code) { return Job(made); });
   }
@@ -1188,7 +1301,9 @@ class Writer {
     shardpack_writer* made = nullptr;
     return internal::Do(
         [&](shardpack_error** error) {
-          return shardpack_writer_open(path.c_str(), &options, &made, error);
+          return internal::WithText(
+              internal::IsWhole(path) && internal::IsWhole(from.arguments),
+              [&] { return shardpack_writer_open(path.c_str(), &options, &made, error); });
         },
         [&](shardpack_code) { return Writer(made); });
   }
@@ -1198,9 +1313,11 @@ class Writer {
   Returned<void> add(std::string_view key, const std::optional<std::string>& label,
                      const std::vector<shardpack_field>& fields) {
     return internal::Do([&](shardpack_error** error) {
-      return shardpack_writer_add(get(), key.data(), key.size(),
-                                  label.has_value() ? label->c_str() : nullptr, fields.data(),
-                                  fields.size(), error);
+      return internal::WithText(internal::IsWhole(label), [&] {
+        return shardpack_writer_add(get(), key.data(), key.size(),
+                                    label.has_value() ? label->c_str() : nullptr, fields.data(),
+                                    fields.size(), error);
+      });
     });
   }
   Returned<void> add(std::string_view key, const std::optional<std::string>& label,

@@ -21,6 +21,7 @@
 #include "api/structs.h"
 #include "api/writing/part_writer.h"
 #include "api/writing/parts_folder.h"
+#include "api/writing/target_rule.h"
 #include "formats/core/manifest.h"
 #include "formats/io/escape.h"
 #include "formats/io/exists.h"
@@ -35,6 +36,7 @@ struct OpenWriter {
   std::vector<std::string> arguments;
   uint32_t worker = 0, workers = 1;
   std::shared_ptr<PartWriter> writer;
+  std::optional<TargetRule> rule;
   bool finished = false;
 
   ~OpenWriter() {
@@ -82,6 +84,7 @@ absl::StatusOr<shardpack_writer*> Open(const char* path, const shardpack_writer_
                    TextsOf(options.arguments, options.argument_count, "an argument"));
   open->workers = std::max(options.workers, 1u);
   open->worker = options.worker;
+  open->rule.emplace(open->arguments);
   if (open->worker >= open->workers || open->workers > kMostWorkers) {
     return absl::InvalidArgumentError(absl::StrCat("worker ", open->worker, " of ", open->workers,
                                                    ": workers count from 0, and there are at most ",
@@ -115,19 +118,20 @@ absl::Status Add(shardpack_writer* handle, const char* key, size_t key_bytes, co
   std::ranges::stable_sort(views, [](const FieldView& a, const FieldView& b) {
     return std::pair(a.name != kImageField, a.name) < std::pair(b.name != kImageField, b.name);
   });
-  return open->writer->Add(std::string_view(key, key_bytes),
-                           label == nullptr ? std::nullopt : std::optional<std::string_view>(label),
-                           views);
+  const std::string_view name(key, key_bytes);
+  RETURN_IF_ERROR(open->rule->Check(name, label != nullptr, views));
+  return open->writer->Add(
+      name, label == nullptr ? std::nullopt : std::optional<std::string_view>(label), views);
 }
 
-// Each other worker has been there and is gone; while this is held, none comes back.
-absl::StatusOr<std::vector<File>> LockOthers(const OpenWriter& open) {
+// Each other worker has been there and is gone, also one of a number that there is no more; while
+// this is held, none comes back.
+absl::StatusOr<std::vector<File>> LockOthers(const OpenWriter& open,
+                                             const std::vector<uint32_t>& workers) {
   std::vector<File> locks;
-  for (uint32_t worker = 0; worker < open.workers; ++worker) {
+  for (const uint32_t worker : workers) {
     if (worker == open.worker) continue;
     const std::string name = absl::StrCat("worker ", worker, " of ", open.workers);
-    ASSIGN_OR_RETURN(const bool begun, HasBegun(open.parts, worker));
-    if (!begun) return absl::FailedPreconditionError(absl::StrCat(name, " has not begun"));
     ASSIGN_OR_RETURN(std::optional<File> lock, LockWorker(open.parts, worker));
     if (!lock.has_value()) {
       return absl::FailedPreconditionError(
@@ -135,14 +139,21 @@ absl::StatusOr<std::vector<File>> LockOthers(const OpenWriter& open) {
     }
     locks.push_back(*std::move(lock));
   }
+  for (uint32_t worker = 0; worker < open.workers; ++worker) {
+    if (!std::ranges::binary_search(workers, worker)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("worker ", worker, " of ", open.workers, " has not begun"));
+    }
+  }
   return locks;
 }
 
 absl::StatusOr<shardpack_job*> Finish(shardpack_writer* handle) {
   ASSIGN_OR_RETURN(OpenWriter* const open, UseWriter(handle));
   RETURN_IF_ERROR(open->writer->Flush());
-  ASSIGN_OR_RETURN(std::vector<File> others, LockOthers(*open));
-  RETURN_IF_ERROR(MakeDataset(open->parts, shardpack_version()));
+  ASSIGN_OR_RETURN(std::vector<uint32_t> workers, Workers(open->parts));
+  ASSIGN_OR_RETURN(std::vector<File> others, LockOthers(*open, workers));
+  ASSIGN_OR_RETURN(std::vector<Part> parts, MakeDataset(open->parts, shardpack_version()));
   std::vector<std::string> typed = {"convert"};
   typed.insert(typed.end(), open->arguments.begin(), open->arguments.end());
   typed.push_back(absl::StrCat("--out=", open->out));
@@ -150,9 +161,10 @@ absl::StatusOr<shardpack_job*> Finish(shardpack_writer* handle) {
   ASSIGN_OR_RETURN(
       shardpack_job* const job,
       StartJob(std::move(typed), "",
-               [parts = open->parts, own = open->writer,
+               [folder = open->parts, own = open->writer, parts = std::move(parts),
+                workers = std::move(workers),
                 locks = std::make_shared<std::vector<File>>(std::move(others))](int exit_code) {
-                 if (exit_code == 0) RemoveParts(parts);
+                 if (exit_code == 0) RemoveParts(folder, parts, workers);
                }));
   open->finished = true;
   return job;

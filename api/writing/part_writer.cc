@@ -51,7 +51,7 @@ absl::Status CheckSample(std::string_view key, std::optional<std::string_view> l
   if (label && (label->empty() || label->size() > 255))
     return absl::InvalidArgumentError("the name of a class has 1 to 255 bytes");
   if (fields.empty() || fields[0].name != kImageField)
-    return absl::InvalidArgumentError("the first field of a sample is its image");
+    return absl::InvalidArgumentError("one of the fields of a sample is its image");
   for (size_t f = 1; f < fields.size(); ++f) {
     const auto same = [&](const FieldView& other) { return other.name == fields[f].name; };
     if (std::any_of(fields.begin(), fields.begin() + static_cast<ptrdiff_t>(f), same)) {

@@ -15,11 +15,11 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "formats/core/manifest.h"
 #include "formats/io/escape.h"
-#include "formats/io/exists.h"
 #include "formats/io/list_folder.h"
 #include "formats/io/named_lock.h"
 #include "formats/io/staged_file.h"
@@ -38,6 +38,7 @@ constexpr char kShard[] = ".tfrecord", kIndex[] = ".pidx", kLabelledIndex[] = ".
 constexpr std::string_view kRecordOrder = "order.u32";
 constexpr std::string_view kSplit = "train";
 constexpr uint64_t kMostFactsBytes = uint64_t{64} << 20;
+constexpr uint64_t kMostSamples = 0xFFFFFFFF;  // records are numbered in 32 bits
 
 std::string In(const std::string& folder, std::string_view name, std::string_view ending = "") {
   return StrCat(folder, "/", std::string(name), std::string(ending));
@@ -146,8 +147,18 @@ std::string PartsFolderOf(const std::string& dataset) {
 
 std::string WorkerPrefix(uint32_t worker) { return absl::StrFormat("w%05u", worker); }
 
-absl::StatusOr<bool> HasBegun(const std::string& folder, uint32_t worker) {
-  return Exists(In(folder, WorkerPrefix(worker), kLock));
+absl::StatusOr<std::vector<uint32_t>> Workers(const std::string& folder) {
+  ASSIGN_OR_RETURN(std::vector<std::string> names, ListFolder(folder));
+  std::sort(names.begin(), names.end());
+  std::vector<uint32_t> workers;
+  for (const std::string& name : names) {
+    uint32_t worker = 0;
+    if (name.ends_with(kLock) && absl::SimpleAtoi(name.substr(1, name.find('.') - 1), &worker) &&
+        name == StrCat(WorkerPrefix(worker), kLock)) {
+      workers.push_back(worker);
+    }
+  }
+  return workers;
 }
 
 absl::StatusOr<std::optional<File>> LockWorker(const std::string& folder, uint32_t worker) {
@@ -235,8 +246,17 @@ absl::Status RemoveUnfinished(const std::string& folder, uint32_t worker) {
   return absl::OkStatus();
 }
 
-absl::Status MakeDataset(const std::string& folder, const std::string& version) {
-  ASSIGN_OR_RETURN(const std::vector<Part> parts, ReadParts(folder));
+absl::StatusOr<std::vector<Part>> MakeDataset(const std::string& folder,
+                                              const std::string& version) {
+  ASSIGN_OR_RETURN(std::vector<Part> parts, ReadParts(folder));
+  uint64_t samples = 0;
+  for (const Part& part : parts) {
+    if (part.records > kMostSamples - samples) {
+      return absl::UnimplementedError(
+          StrCat("a dataset has at most ", kMostSamples, " samples; here are more"));
+    }
+    samples += part.records;
+  }
   Manifest manifest = EmptyManifest(folder, version);
   std::map<std::string, int64_t> classes;
   for (const Part& part : parts) {
@@ -274,16 +294,23 @@ absl::Status MakeDataset(const std::string& folder, const std::string& version) 
   std::ranges::sort(manifest.files, {}, &FileEntry::name);
   RETURN_IF_ERROR(manifest.Check());
   RETURN_IF_ERROR(Replace(folder, std::string(kManifestName), manifest.ToJson()).status());
-  return SyncDirectory(folder);
+  RETURN_IF_ERROR(SyncDirectory(folder));
+  return parts;
 }
 
-void RemoveParts(const std::string& folder) {
-  const absl::StatusOr<std::vector<std::string>> names = ListFolder(folder);
-  if (!names.ok()) return;
-  // The manifest first: what is left after a crash is no dataset.
-  (void)RemoveFile(In(folder, kManifestName));
-  for (const std::string& name : *names) {
-    if (IsOurs(name)) (void)RemoveFile(In(folder, name));
+void RemoveParts(const std::string& folder, const std::vector<Part>& parts,
+                 const std::vector<uint32_t>& workers) {
+  // The manifest first: what is left after a crash is no dataset. Then what says that a part is
+  // one.
+  for (const std::string_view name : {kManifestName, kRecordOrder})
+    (void)RemoveFile(In(folder, name));
+  for (const Part& part : parts) {
+    for (const char* ending : {kFacts, kLabelledIndex, kIndex, kShard})
+      (void)RemoveFile(In(folder, part.name, ending));
+  }
+  for (const uint32_t worker : workers) {
+    (void)RemoveUnfinished(folder, worker);
+    (void)RemoveFile(In(folder, WorkerPrefix(worker), kLock));
   }
   ::rmdir(folder.c_str());
 }

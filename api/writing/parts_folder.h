@@ -37,8 +37,8 @@ struct Part {
 std::string PartsFolderOf(const std::string& dataset);
 std::string WorkerPrefix(uint32_t worker);  // "w00003"
 
-// Whether there ever was such a worker.
-absl::StatusOr<bool> HasBegun(const std::string& folder, uint32_t worker);
+// The numbers of all workers that ever were, in order.
+absl::StatusOr<std::vector<uint32_t>> Workers(const std::string& folder);
 // nullopt: another process, or handle, holds it. Otherwise until the file is closed.
 absl::StatusOr<std::optional<File>> LockWorker(const std::string& folder, uint32_t worker);
 
@@ -50,10 +50,14 @@ absl::StatusOr<ShardIndex> OpenIndex(const std::string& folder, const Part& part
 
 // Removes what an interrupted writer of this worker has left unfinished.
 absl::Status RemoveUnfinished(const std::string& folder, uint32_t worker);
-// Makes the parts one dataset. AlreadyExists for a key that is in two of them.
-absl::Status MakeDataset(const std::string& folder, const std::string& version);
-// Everything that these functions have made, and the folder if nothing else is in it.
-void RemoveParts(const std::string& folder);
+// Makes the parts one dataset, and says which they are. AlreadyExists for a key that is in two of
+// them; Unimplemented for more samples than a dataset can have.
+absl::StatusOr<std::vector<Part>> MakeDataset(const std::string& folder,
+                                              const std::string& version);
+// The dataset and these parts of it, what these workers, whose locks the caller holds, have left
+// unfinished, their locks; and the folder if nothing else is in it.
+void RemoveParts(const std::string& folder, const std::vector<Part>& parts,
+                 const std::vector<uint32_t>& workers);
 
 }  // namespace shardpack
 

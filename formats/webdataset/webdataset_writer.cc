@@ -71,12 +71,10 @@ uint64_t PaxBytes(size_t path_bytes) {
   return kTarBlockBytes + PaddedToTarBlock(PaxPathBytes(path_bytes));
 }
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<ShardWriter>> WebdatasetWriter::Create(StagedFile& file,
-                                                                      const ShardSpec& spec) {
-  const bool pax = spec.layout == kPaxLayout;
-  if (!pax && !spec.layout.empty() && spec.layout != kUstarLayout) {
+absl::Status CheckSpec(const ShardSpec& spec) {
+  const bool known =
+      spec.layout.empty() || spec.layout == kUstarLayout || spec.layout == kPaxLayout;
+  if (!known) {
     return absl::InvalidArgumentError(
         absl::StrCat("webdataset has no layout \"", EscapeForTerminal(spec.layout), "\""));
   }
@@ -88,7 +86,20 @@ absl::StatusOr<std::unique_ptr<ShardWriter>> WebdatasetWriter::Create(StagedFile
                                                    EscapeForTerminal(field),
                                                    "\": lower case, no dot, not cls or json"));
   }
-  return std::unique_ptr<ShardWriter>(new WebdatasetWriter(file, spec, pax));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ShardWriter>> WebdatasetWriter::Create(StagedFile& file,
+                                                                      const ShardSpec& spec) {
+  RETURN_IF_ERROR(CheckSpec(spec));
+  return std::unique_ptr<ShardWriter>(new WebdatasetWriter(&file, spec, spec.layout == kPaxLayout));
+}
+
+absl::Status WebdatasetWriter::CheckSample(const ShardSpec& spec, const SampleView& sample) {
+  RETURN_IF_ERROR(CheckSpec(spec));
+  return WebdatasetWriter(nullptr, spec, spec.layout == kPaxLayout).Check(sample);
 }
 
 uint64_t WebdatasetWriter::MemberBytes(bool pax, size_t path_bytes, uint64_t data_bytes) {
@@ -250,16 +261,17 @@ void WebdatasetWriter::AddData(const Member& member) {
   run_end_ += padding_bytes;
 }
 
-absl::Status WebdatasetWriter::Append(const SampleView& sample) {
-  if (finished_) return absl::FailedPreconditionError("Append after Finish");
-  absl::Status good = CheckKey(sample.key);
-  if (!good.ok()) return good;
-  good = CollectMembers(sample);
-  if (!good.ok()) return good;
+absl::Status WebdatasetWriter::Check(const SampleView& sample) {
+  RETURN_IF_ERROR(CheckKey(sample.key));
+  RETURN_IF_ERROR(CollectMembers(sample));
   path_.assign(sample.key);
   path_.push_back('.');
-  good = CheckMembers(sample);
-  if (!good.ok()) return good;
+  return CheckMembers(sample);
+}
+
+absl::Status WebdatasetWriter::Append(const SampleView& sample) {
+  if (finished_) return absl::FailedPreconditionError("Append after Finish");
+  RETURN_IF_ERROR(Check(sample));
 
   size_t scratch_bytes = 0;
   for (const Member& member : members_) {
@@ -278,7 +290,7 @@ absl::Status WebdatasetWriter::Append(const SampleView& sample) {
     AddData(member);
   }
   EndRun();
-  RETURN_IF_ERROR(file_.Append(parts_));
+  RETURN_IF_ERROR(file_->Append(parts_));
   last_key_.assign(sample.key);
   any_ = true;
   return absl::OkStatus();
@@ -287,10 +299,10 @@ absl::Status WebdatasetWriter::Append(const SampleView& sample) {
 absl::Status WebdatasetWriter::Finish() {
   if (finished_) return absl::FailedPreconditionError("Finish called twice");
   finished_ = true;
-  const uint64_t ended = file_.size() + kTarEndBytes;
+  const uint64_t ended = file_->size() + kTarEndBytes;
   const uint64_t whole = (ended + kTarBlockingBytes - 1) / kTarBlockingBytes * kTarBlockingBytes;
-  const std::vector<std::byte> zeros(whole - file_.size());
-  return file_.Append(zeros);
+  const std::vector<std::byte> zeros(whole - file_->size());
+  return file_->Append(zeros);
 }
 
 }  // namespace shardpack

@@ -42,6 +42,9 @@ class WebdatasetWriter : public ShardWriter {
   static absl::StatusOr<std::unique_ptr<ShardWriter>> Create(StagedFile& file,
                                                              const ShardSpec& spec);
 
+  // What a writer of this spec would refuse as its first sample.
+  static absl::Status CheckSample(const ShardSpec& spec, const SampleView& sample);
+
   absl::Status Append(const SampleView& sample) override;
   absl::Status Finish() override;
 
@@ -58,9 +61,11 @@ class WebdatasetWriter : public ShardWriter {
     bool own = false;  // small bytes made here, which are copied between the headers
   };
 
-  WebdatasetWriter(StagedFile& file, const ShardSpec& spec, bool pax)
+  WebdatasetWriter(StagedFile* file, const ShardSpec& spec, bool pax)
       : file_(file), spec_(spec), pax_(pax) {}
 
+  // Everything that could go wrong before a byte is written; collects the members.
+  absl::Status Check(const SampleView& sample);
   absl::Status CheckKey(std::string_view key) const;
   absl::Status CollectMembers(const SampleView& sample);
   absl::Status CheckMembers(const SampleView& sample);
@@ -71,7 +76,7 @@ class WebdatasetWriter : public ShardWriter {
   // Turns the bytes in scratch_ since the last payload into one part.
   void EndRun();
 
-  StagedFile& file_;
+  StagedFile* const file_;  // nullptr: nothing is written
   const ShardSpec& spec_;
   const bool pax_;
   bool finished_ = false;

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -96,8 +97,94 @@ void TestErrors(const sp::Dataset& data) {
   EXPECT(empty.samples() == 0 && empty.classes().empty());
   EXPECT(ErrorOf([&] { return empty.key(0); }).code() == sp::Code::kInvalid);
   const sp::Error size = ErrorOf([&] { return data.column<char>(0, SHARDPACK_COLUMN_LABEL); });
-  EXPECT(size.code() == sp::Code::kInvalid && size.what() == std::string("INVALID"));
+  EXPECT(size.code() == sp::Code::kInvalid);
+  EXPECT(size.what() == std::string("the column's items have 8 bytes, not 1"));
+  EXPECT(!size.record() && size.path().empty());
 }
+
+// In C a text ends at its first NUL: it would be another one.
+void TestNul(const sp::Dataset& data, const std::string& path) {
+  const std::string cut("image\0x", 7), out("written\0x", 9);
+  const auto is_refused = [](auto call) {
+    const sp::Error error = ErrorOf(call);
+    return error.code() == sp::Code::kInvalid &&
+           error.what() == std::string("a text with a NUL byte in it");
+  };
+  EXPECT(is_refused([&] { return sp::Dataset::Open(path + cut.substr(5)); }));
+  EXPECT(is_refused([&] { return sp::Dataset::OpenShards({path, cut}); }));
+  EXPECT(is_refused([&] { return data.split(std::string("train\0x", 7)); }));
+  EXPECT(is_refused([&] { return data.column<std::uint64_t>(0, SHARDPACK_COLUMN_BYTES, cut); }));
+  EXPECT(is_refused([&] { return data.read({0}, {cut}); }));
+  const sp::Batch batch = Get(data.read({0}));
+  EXPECT(is_refused([&] { return batch.bytes(cut); }));
+  EXPECT(is_refused([] { return sp::Device::Open(std::string("cpu\0x", 5)); }));
+  const sp::Order order = Get(sp::Order::Make(data.samples(), sp::OrderOptions()));
+  EXPECT(is_refused(
+      [&] { return sp::Loader::Open(data, order, sp::LoaderOptions().set_fields({cut})); }));
+  const std::string cursor = Get(Get(sp::Loader::Open(data, order, {})).cursor());
+  EXPECT(is_refused([&] {
+    return sp::Loader::Open(data, order, sp::LoaderOptions().set_cursor(cursor + cut.substr(5)));
+  }));
+  const sp::Device cpu = Get(sp::Device::Open("cpu"));
+  EXPECT(is_refused([&] {
+    return sp::Loader::Resident(data, order, cpu, sp::ResidentOptions().set_cursor(cut));
+  }));
+  EXPECT(is_refused([&] { return sp::Job::Start({"info", cut}); }));
+  EXPECT(is_refused([&] { return sp::Job::Start({"info", path}, std::string(".\0x", 3)); }));
+  EXPECT(is_refused([&] { return sp::Writer::Open(out, {}); }));
+  EXPECT(is_refused(
+      [&] { return sp::Writer::Open("written", sp::WriterOptions().set_arguments({cut})); }));
+  EXPECT(!std::filesystem::exists("written.parts"));
+}
+
+// What a filter or an empty file left is not the same as nothing at all.
+void TestEmpty(const sp::Dataset& data) {
+  const std::vector<std::uint64_t> none, one = {5};
+  EXPECT(ErrorOf([&] {
+           return sp::Order::Make(data.samples(), sp::OrderOptions().set_subset(none));
+         }).code() == sp::Code::kInvalid);
+  const sp::Order order = Get(sp::Order::Make(data.samples(), sp::OrderOptions().set_subset(one)));
+  EXPECT(order.samples() == 1);
+  EXPECT(ErrorOf([&] {
+           return sp::Loader::Open(data, order, sp::LoaderOptions().set_cursor(""));
+         }).code() == sp::Code::kInvalid);
+  const auto pixels = [&](const sp::LoaderOptions& options) {
+    sp::Loader loader = Get(sp::Loader::Open(data, order, options));
+    return Get(loader.next())->pixels().size();
+  };
+  EXPECT(pixels({}) == 0);
+  EXPECT(pixels(sp::LoaderOptions().set_decode(sp::Decode())) == 224 * 224 * 3);
+  EXPECT(pixels(sp::LoaderOptions().set_decode(sp::Decode().set_height(32))) == 224 * 32 * 3);
+  EXPECT(pixels(sp::LoaderOptions().set_decode(sp::NoDecode())) == 0);
+}
+
+// Not even what a handle knew by heart stays behind.
+void TestMoved(const std::string& path) {
+  sp::Dataset data = Get(sp::Dataset::Open(path));
+  sp::Batch batch = Get(data.read({1, 2}));
+  const sp::Batch kept = std::move(batch);
+  EXPECT(kept.slots() == 2 && kept.ids()[1] == 2);
+  EXPECT(batch.get() == nullptr && batch.slots() == 0 && batch.ids().data() == nullptr);
+  EXPECT(batch.view().states == nullptr && batch.state(0) == sp::State::kPadding);
+  EXPECT(sp::Batch().state(0) == sp::State::kPadding);
+  const sp::Dataset held = std::move(data);
+  EXPECT(held.samples() == 59 && data.samples() == 0 && data.format().empty());
+  data = held;
+  EXPECT(data.samples() == 59);
+  sp::Dataset& same = data;
+  data = std::move(same);
+  EXPECT(data.samples() == 59 && data.get() != nullptr);
+  data = sp::Dataset();
+  EXPECT(data.samples() == 0);
+}
+
+template <typename L, typename = void>
+struct HasEpoch : std::false_type {};
+template <typename L>
+struct HasEpoch<L, std::void_t<decltype(std::declval<L>().epoch())>> : std::true_type {};
+static_assert(HasEpoch<sp::Loader&>::value && !HasEpoch<sp::Loader>::value,
+              "the range of a temporary would dangle");
+static_assert(std::is_same_v<decltype(sp::OrderOptions().set_seed(1)), sp::OrderOptions&&>);
 
 void TestDataset(const sp::Dataset& data) {
   EXPECT(data.samples() == 59);
@@ -173,6 +260,11 @@ void TestLoader(const sp::Dataset& data) {
   errors += ErrorOf([&] { resumed.epoch().begin(); }).code() == sp::Code::kCancelled ? 1 : 0;
 #endif
   EXPECT(errors == 1);
+  while (!Get(resumed.close(std::chrono::milliseconds(100)))) {
+  }
+  EXPECT(Get(resumed.close(std::chrono::milliseconds(0))));
+  EXPECT(ErrorOf([] { return sp::Loader().close(std::chrono::milliseconds(0)); }).code() ==
+         sp::Code::kInvalid);
   const sp::Loader assigned = std::exchange(resumed, sp::Loader());
   EXPECT(resumed.get() == nullptr);
 }
@@ -196,6 +288,9 @@ void TestAggregates(const sp::Dataset& data) {
 void TestDevice(const sp::Dataset& data) {
   const sp::Device cpu = Get(sp::Device::Open("cpu"));
   EXPECT(Get(cpu.info()).number == -1);
+  // As in C, where 0 is the default.
+  const sp::ResidentOptions resident;
+  EXPECT(resident.type == sp::Type::kU8 && resident.layout == sp::Layout::kNhwc);
   EXPECT(ErrorOf([] { return sp::Device::Open("toaster"); }).code() == sp::Code::kInvalid);
   const sp::Order order =
       Get(sp::Order::Make(data.samples(), sp::OrderOptions().set_global_batch(kBatch)));
@@ -241,6 +336,8 @@ void TestWriter(const sp::Dataset& data) {
   const char* const text = reinterpret_cast<const char*>(images[1].data());
   DO(writer.add("b", std::nullopt, std::string_view(text, images[1].size())));
   EXPECT(!writer.has("a"));
+  const std::string label("cat\0fish", 8);
+  EXPECT(ErrorOf([&] { return writer.add("c", label, "x"); }).code() == sp::Code::kInvalid);
   DO(writer.flush());
   EXPECT(writer.has("a") && !writer.has("c"));
   EXPECT(ErrorOf([&] { return writer.add("a", std::nullopt, "x"); }).code() == sp::Code::kExists);
@@ -264,6 +361,9 @@ int main(int argc, char** argv) {
   EXPECT(sp::version() == SHARDPACK_VERSION && sp::build_json()[0] == '{');
   const sp::Dataset data = Get(sp::Dataset::Open(path));
   TestErrors(data);
+  TestNul(data, path);
+  TestEmpty(data);
+  TestMoved(path);
   TestDataset(data);
   TestLoader(data);
   TestDevice(data);

@@ -270,6 +270,47 @@ TEST_F(WriterTest, AWorkerCannotComeBackBeforeTheJobHasEnded) {
   EXPECT_TRUE(Writer(At("out"), first).has("a"));
 }
 
+TEST_F(WriterTest, OnlyWhatWasPackedIsRemoved) {
+  std::ofstream(At("program")) << "#!/bin/sh\n[ \"$1\" = --version ] && exec '"
+                               << ::getenv("SHARDPACK_PACK") << "' --version\nwhile [ ! -e '"
+                               << At("go") << "' ]; do sleep 0.01; done\n";
+  fs::permissions(At("program"), fs::perms::owner_all);
+  ::setenv("SHARDPACK_PACK", At("program").c_str(), 1);
+  Writer one(At("out"));
+  one.add("a", {}, images_[0]);
+  const WriterOptions late{.worker = 7, .workers = 8};
+  std::string message;
+  {
+    Writer other(At("out"), late);
+    EXPECT_EQ(CodeOf([&] { one.finish(); }, &message), Code::kState);
+    EXPECT_THAT(message, HasSubstr("worker 7"));
+  }
+  Job job = one.finish();
+  EXPECT_EQ(CodeOf([&] { Writer(At("out"), late); }), Code::kState);
+  Writer next(At("out"), {.worker = 8, .workers = 9});  // of which the finish knows nothing
+  next.add("b", {}, images_[1]);
+  next.flush();
+  std::ofstream(At("go")) << "!";
+  EXPECT_EQ(job.wait(), 0);
+  EXPECT_FALSE(fs::exists(At("out.parts/w00000-000000.tfrecord")));
+  EXPECT_FALSE(fs::exists(At("out.parts/manifest.json")));
+  next = Writer();
+  Writer again(At("out"), {.worker = 8, .workers = 9});
+  EXPECT_TRUE(again.has("b"));
+  EXPECT_FALSE(again.has("a"));
+}
+
+TEST_F(WriterTest, RecordsAreNotNumberedBeyond32Bits) {
+  Writer writer(At("out"));
+  writer.add("a", {}, images_[0]);
+  std::ofstream(At("out.parts/w00001-000000.json"))
+      << R"({"records":4294967295,"bytes":1,"xxh3_128":")" << std::string(32, '0')
+      << R"(","classes":[]})";
+  std::string message;
+  EXPECT_EQ(CodeOf([&] { writer.finish(); }, &message), Code::kUnsupported);
+  EXPECT_THAT(message, HasSubstr("at most 4294967295 samples"));
+}
+
 TEST_F(WriterTest, AKeyOfTwoWorkersIsNamed) {
   Writer one(At("out"), {.worker = 0, .workers = 2});
   {
@@ -315,6 +356,41 @@ TEST_F(WriterTest, SamplesThatCannotBeHeldChangeNothing) {
   const Dataset data(At("out"));
   EXPECT_EQ(data.samples(), 2u);
   EXPECT_THAT(data.classes(), ElementsAre("caf\xC3\xA9"));
+}
+
+// By the rule of the writer that the finish packs with, when it can still be put right.
+TEST_F(WriterTest, WhatTheFormatCannotHoldIsRefusedWhenItIsAdded) {
+  Writer writer(At("out"));
+  std::string message;
+  const auto add = [&](Writer& to, const std::string& key, const char* field) {
+    return CodeOf(
+        [&] {
+          to.add(key, "cat", {{nullptr, images_[0].data(), images_[0].size()}, {field, "1", 1}});
+        },
+        &message);
+  };
+  EXPECT_EQ(add(writer, "../../x", "txt"), Code::kInvalid);
+  EXPECT_THAT(message, HasSubstr("\"..\" component"));
+  for (const char* field : {"../y", "TXT", "cls", "jpg"})
+    EXPECT_EQ(add(writer, "a", field), Code::kInvalid) << field;
+  EXPECT_THAT(message, HasSubstr("two fields \"jpg\""));
+  EXPECT_EQ(add(writer, std::string(150, 'k'), "txt"), Code::kInvalid);
+  EXPECT_EQ(add(writer, "a", "txt"), Code::kOk);
+  Finish(writer);
+  EXPECT_EQ(Dataset(At("out")).samples(), 1u);
+
+  // As the arguments say.
+  Writer pax(At("pax"),
+             {.arguments = {"-f", "webdataset", "--layout=pax", "--image-field", "img"}});
+  EXPECT_EQ(add(pax, std::string(150, 'k'), "jpg"), Code::kOk);
+  EXPECT_EQ(add(pax, "../x", "jpg"), Code::kInvalid);
+  Finish(pax);
+  Writer json(At("json"), {.arguments = {"--with-json"}});
+  EXPECT_EQ(add(json, "a", "json"), Code::kInvalid);
+  Writer number(At("number"), {.arguments = {"--key=index"}});
+  EXPECT_EQ(add(number, "../x", "txt"), Code::kOk);
+  Finish(number);
+  EXPECT_EQ(Dataset(At("number")).key(0), "000000000");
 }
 
 TEST_F(WriterTest, ADatasetIsReplacedOnRequest) {
