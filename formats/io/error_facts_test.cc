@@ -2,6 +2,9 @@
 
 #include <errno.h>
 
+#include <string>
+#include <utility>
+
 #include "formats/io/file.h"
 #include "gtest/gtest.h"
 
