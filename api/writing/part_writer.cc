@@ -11,6 +11,7 @@
 #include "formats/core/shard_index.h"
 #include "formats/io/escape.h"
 #include "formats/io/hash.h"
+#include "formats/io/relative_path.h"
 #include "formats/io/sequential_reader.h"
 #include "formats/io/status_macros.h"
 #include "formats/tfrecord/tfrecord_format.h"
@@ -25,14 +26,7 @@ constexpr size_t kMostKeyBytes = 4096;
 // Where a sample came from, which every index names: its key, as a path below a root.
 std::string PathOf(std::string_view key) {
   std::string path = PercentEscape(key);
-  bool plain = true;
-  for (std::string_view rest = path;;) {
-    const std::string_view component = rest.substr(0, rest.find('/'));
-    plain = plain && !component.empty() && component != "." && component != "..";
-    if (component.size() == rest.size()) break;
-    rest.remove_prefix(component.size() + 1);
-  }
-  if (plain) return path;
+  if (IsPlainPath(path)) return path;
   std::string flat;
   for (const char c : path) flat += c == '/' ? "%2F" : std::string(1, c);
   return flat == "." || flat == ".." ? StrCat("%2E", flat.substr(1)) : flat;

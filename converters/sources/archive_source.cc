@@ -25,6 +25,7 @@
 #include "converters/sources/archive_members.h"
 #include "converters/sources/folder_meaning.h"
 #include "formats/io/hash.h"
+#include "formats/io/relative_path.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
@@ -42,22 +43,6 @@ struct Found {
   }
 };
 
-// The member's path without components that lead elsewhere; sets `leads_out` if any was removed.
-std::string CleanPath(std::string_view path, bool* leads_out) {
-  *leads_out = path.starts_with('/');
-  std::string clean;
-  while (!path.empty()) {
-    const size_t slash = std::min(path.find('/'), path.size());
-    const std::string_view component = path.substr(0, slash);
-    path.remove_prefix(std::min(path.size(), slash + 1));
-    *leads_out = *leads_out || component == "..";
-    if (component.empty() || component == "." || component == "..") continue;
-    if (!clean.empty()) clean.push_back('/');
-    clean.append(component);
-  }
-  return clean;
-}
-
 // Sorts members into packed, skipped and ignored ones.
 class MemberSorter {
  public:
@@ -67,7 +52,8 @@ class MemberSorter {
 
   bool Wants(const ArchiveMember& member) {
     if (member.kind == ArchiveMember::Kind::kFolder) return false;
-    const std::string path = CleanPath(member.path, &leads_out_);
+    const std::string path = PlainPath(member.path);
+    leads_out_ = LeavesFolder(member.path);
     const size_t slash = path.rfind('/');
     found_ = {.folder = slash == std::string::npos ? "" : path.substr(0, slash),
               .name = slash == std::string::npos ? path : path.substr(slash + 1)};

@@ -23,6 +23,7 @@
 #include "converters/sources/list_labels.h"
 #include "converters/sources/text_labels.h"
 #include "formats/io/file.h"
+#include "formats/io/relative_path.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
@@ -31,19 +32,6 @@ namespace {
 constexpr uint64_t kMaxRecords = std::numeric_limits<uint32_t>::max() - 1;
 constexpr size_t kMaxSplits = 1000;
 constexpr uint64_t kMaxOrderBytes = kMaxRecords * 4;
-
-// Whether a path stays below a root and has no special component.
-bool IsPlainPath(std::string_view path) {
-  for (;;) {
-    const size_t slash = path.find('/');
-    const std::string_view component = path.substr(0, slash);
-    if (component.empty() || component == "." || component == ".." ||
-        component.find('\0') != component.npos)
-      return false;
-    if (slash == std::string_view::npos) return true;
-    path.remove_prefix(slash + 1);
-  }
-}
 
 // The folder of a shard; in some formats a shard is a folder itself.
 std::string FolderOf(const DatasetShard& shard) {

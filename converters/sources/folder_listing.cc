@@ -10,18 +10,16 @@
 #include <cstring>
 #include <deque>
 #include <limits>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "converters/listing/hidden_entries.h"
 #include "converters/listing/path_filter.h"
 #include "converters/listing/sidecars.h"
-#include "converters/listing/sidecars_in_other_case.h"
 #include "converters/sources/folder_access.h"
+#include "converters/sources/walked_folder.h"
 #include "converters/threads/worklist.h"
 #include "formats/io/file.h"
 #include "formats/io/status_macros.h"
@@ -30,8 +28,8 @@ namespace shardpack {
 namespace {
 
 constexpr size_t kStatChunk = 2048;  // files per task; all threads share one huge folder
-constexpr int kMaxFolderLinks =
-    4;  // on the path to one folder; limits how much links can multiply the tree
+// On the path to one folder; limits how much links can multiply the tree.
+constexpr int kMaxFolderLinks = 4;
 
 // The kernel's own layout; readdir's buffer is too small for huge folders.
 struct KernelEntry {
@@ -40,45 +38,6 @@ struct KernelEntry {
   uint16_t record_bytes;
   uint8_t type;
   char name[];
-};
-
-// One file while its folder is being read. 24 bytes, since there may be many millions.
-struct Entry {
-  static constexpr uint8_t kUsable = 0xFF, kDropped = 0xFE;  // else a SkipReason
-  uint64_t inode_or_bytes;  // the inode until the file is examined; on a cold disk, inode order
-                            // is fastest
-  int64_t mtime_ns;
-  uint32_t name_at;
-  uint16_t name_bytes;
-  uint8_t type;  // DT_...
-  uint8_t outcome;
-};
-static_assert(sizeof(Entry) == 24);
-
-struct Folder {
-  std::string path;
-  const Folder* parent = nullptr;
-  dev_t device = 0;
-  ino_t inode = 0;
-  int links = 0;  // links to folders on the way here
-  bool found_by_link = false;
-  bool has_manifest = false, has_index = false;
-  bool packed = false;  // written by pack: a dataset, or an unfinished build
-
-  Descriptor fd;  // open while its files are examined
-  std::string names;
-  std::vector<Entry> entries;
-  std::atomic<size_t> chunks_left{0};
-  std::mutex mutex;  // guards the next four, which chunks of one folder share
-  std::vector<std::pair<uint32_t, std::string>>
-      details;  // name_at of an entry -> detail of its skip
-  std::map<std::string, uint64_t> ignored;
-  SidecarsInOtherCase other_case;
-  HiddenEntries hidden;
-
-  std::string_view Name(const Entry& entry) const {
-    return std::string_view(names).substr(entry.name_at, entry.name_bytes);
-  }
 };
 
 class Walker {
@@ -97,12 +56,14 @@ class Walker {
     AddFolder("", nullptr, 0, false);
     worklist_.Run(pool_);
     if (!failure_.ok()) return failure_;
-    return Merge();
+    ASSIGN_OR_RETURN(FolderWalk walk, MergeFolders(folders_, std::move(lost_folders_), root_path_));
+    for (std::string& line : filter_.Unmatched()) walk.listing.warnings.push_back(std::move(line));
+    return walk;
   }
 
  private:
-  void AddFolder(std::string path, const Folder* parent, int links, bool found_by_link) {
-    Folder* folder;
+  void AddFolder(std::string path, WalkedFolder* parent, int links, bool found_by_link) {
+    WalkedFolder* folder;
     {
       const std::lock_guard lock(mutex_);
       folder = &folders_.emplace_back();
@@ -132,12 +93,12 @@ class Walker {
   }
 
   // A folder that cannot be listed is one row: its own path.
-  void SkipFolder(Folder& folder, SkipReason reason, std::string detail) {
+  void SkipFolder(WalkedFolder& folder, SkipReason reason, std::string detail) {
     const std::lock_guard lock(mutex_);
     lost_folders_.push_back({&folder, reason, std::move(detail)});
   }
 
-  bool OpenFolder(Folder& folder) {
+  bool OpenFolder(WalkedFolder& folder) {
     const int flags = O_RDONLY | O_DIRECTORY | (folder.found_by_link ? 0 : O_NOFOLLOW);
     folder.fd = Descriptor(OpenBelow(root_, folder.path, flags));
     struct stat info;
@@ -163,28 +124,30 @@ class Walker {
     return false;
   }
 
-  static bool IsLoop(const Folder& folder) {
-    for (const Folder* above = folder.parent; above != nullptr; above = above->parent) {
+  static bool IsLoop(const WalkedFolder& folder) {
+    for (const WalkedFolder* above = folder.parent; above != nullptr; above = above->parent) {
       if (above->device == folder.device && above->inode == folder.inode) return true;
     }
     return false;
   }
 
-  void ReadFolder(Folder& folder) {
+  void ReadFolder(WalkedFolder& folder) {
     if (!OpenFolder(folder) || !ReadEntries(folder)) {
       folder.fd = Descriptor();
       folder.entries.clear();
       return;
     }
     std::sort(folder.entries.begin(), folder.entries.end(),
-              [](const Entry& a, const Entry& b) { return a.inode_or_bytes < b.inode_or_bytes; });
+              [](const WalkedFile& a, const WalkedFile& b) {
+                return a.inode_or_bytes < b.inode_or_bytes;
+              });
     const size_t chunks = (folder.entries.size() + kStatChunk - 1) / kStatChunk;
     folder.chunks_left = std::max<size_t>(chunks, 1);
     for (size_t i = 1; i < chunks; ++i) worklist_.Push([this, &folder, i] { LookAt(folder, i); });
     LookAt(folder, 0);
   }
 
-  bool ReadEntries(Folder& folder) {
+  bool ReadEntries(WalkedFolder& folder) {
     static constexpr size_t kBufferBytes = size_t{256} << 10;
     thread_local const std::unique_ptr<char[]> buffer(new char[kBufferBytes]);
     for (;;) {
@@ -209,7 +172,7 @@ class Walker {
     }
   }
 
-  bool AddEntry(Folder& folder, const KernelEntry& entry, std::string_view name) {
+  bool AddEntry(WalkedFolder& folder, const KernelEntry& entry, std::string_view name) {
     if (name == "." || name == "..") return true;
     LookForPack(folder, name);
     if (entry.type == DT_DIR) {
@@ -241,14 +204,14 @@ class Walker {
                               .name_at = static_cast<uint32_t>(folder.names.size()),
                               .name_bytes = static_cast<uint16_t>(name.size()),
                               .type = entry.type,
-                              .outcome = Entry::kUsable});
+                              .outcome = WalkedFile::kUsable});
     folder.names.append(name.data(), name.size() + 1);
     return true;
   }
 
   // Recognizes the marks that pack leaves in a folder. The source folder itself is left out only
   // for an unfinished build: the user has said that it is a folder of images.
-  static void LookForPack(Folder& folder, std::string_view name) {
+  static void LookForPack(WalkedFolder& folder, std::string_view name) {
     if (name == ".pack") {
       folder.packed |= Descriptor(OpenAt(folder.fd.get(), ".pack/lock", O_PATH | O_NOFOLLOW)).ok();
     } else if (name == "manifest.json") {
@@ -259,23 +222,18 @@ class Walker {
     folder.packed |= folder.parent != nullptr && folder.has_manifest && folder.has_index;
   }
 
-  static const Folder* PackedAbove(const Folder* folder) {
-    while (folder != nullptr && !folder->packed) folder = folder->parent;
-    return folder;
-  }
-
   // Files named by --fields always count: the filters select images only.
   bool IsPart(std::string_view name) const {
     return !options_.sidecars.empty() && SidecarOf(options_.sidecars, name).has_value();
   }
 
-  static std::string PathIn(const Folder& folder, std::string_view name) {
+  static std::string PathIn(const WalkedFolder& folder, std::string_view name) {
     return folder.path.empty() ? std::string(name)
                                : absl::StrCat(folder.path, "/", std::string(name));
   }
 
   // Whether a folder is left out, for any reason.
-  bool LeavesOut(Folder& folder, std::string_view name, const std::string& path) {
+  bool LeavesOut(WalkedFolder& folder, std::string_view name, const std::string& path) {
     if (filter_.ExcludesFolder(path)) return true;
     if (!IsHiddenFolder(name)) return false;
     const std::lock_guard lock(folder.mutex);
@@ -283,18 +241,18 @@ class Walker {
     return true;
   }
 
-  void HideFile(Folder& folder, std::string_view name) {
+  void HideFile(WalkedFolder& folder, std::string_view name) {
     const std::lock_guard lock(folder.mutex);
     folder.hidden.AddFile(PathIn(folder, name));
   }
 
-  void AddSubfolder(Folder& folder, std::string_view name, int links) {
+  void AddSubfolder(WalkedFolder& folder, std::string_view name, int links) {
     std::string path = PathIn(folder, name);
     if (LeavesOut(folder, name, path)) return;
     AddFolder(std::move(path), &folder, folder.links + links, links > 0);
   }
 
-  void LookAt(Folder& folder, size_t chunk) {
+  void LookAt(WalkedFolder& folder, size_t chunk) {
     const size_t begin = chunk * kStatChunk;
     const size_t end = std::min(begin + kStatChunk, folder.entries.size());
     for (size_t i = begin; i < end; ++i) LookAtEntry(folder, folder.entries[i]);
@@ -302,7 +260,7 @@ class Walker {
     if (folder.chunks_left.fetch_sub(1) == 1) FinishFolder(folder);
   }
 
-  void LookAtEntry(Folder& folder, Entry& entry) {
+  void LookAtEntry(WalkedFolder& folder, WalkedFile& entry) {
     if (entry.type == DT_LNK) return LookAtLink(folder, entry);
     struct stat info;
     const char* name = folder.names.c_str() + entry.name_at;
@@ -312,14 +270,14 @@ class Walker {
     if (S_ISLNK(info.st_mode)) return LookAtLink(folder, entry);
     if (S_ISDIR(info.st_mode)) {
       AddSubfolder(folder, folder.Name(entry), 0);
-      entry.outcome = Entry::kDropped;
+      entry.outcome = WalkedFile::kDropped;
       return;
     }
     if (entry.type != DT_UNKNOWN || Counts(folder, entry)) TakeFile(folder, entry, info);
   }
 
   // Whether an entry whose type was determined late is an input; if not, drops and counts it.
-  bool Counts(Folder& folder, Entry& entry) {
+  bool Counts(WalkedFolder& folder, WalkedFile& entry) {
     const std::string_view name = folder.Name(entry);
     if (IsPart(name) || (filter_.HasInputExtension(name) && filter_.Accepts(folder.path, name))) {
       if (!IsHiddenFile(name)) return true;
@@ -327,17 +285,17 @@ class Walker {
     } else if (!filter_.HasInputExtension(name)) {
       Ignore(folder, name);
     }
-    entry.outcome = Entry::kDropped;
+    entry.outcome = WalkedFile::kDropped;
     return false;
   }
 
-  void Ignore(Folder& folder, std::string_view name) {
+  void Ignore(WalkedFolder& folder, std::string_view name) {
     const std::lock_guard lock(folder.mutex);
     ++folder.ignored[NameExtension(name)];
     if (!options_.sidecars.empty()) folder.other_case.Look(options_.sidecars, folder.path, name);
   }
 
-  void TakeFile(Folder& folder, Entry& entry, const struct stat& info) {
+  void TakeFile(WalkedFolder& folder, WalkedFile& entry, const struct stat& info) {
     const uint64_t bytes = static_cast<uint64_t>(info.st_size);
     entry.inode_or_bytes = S_ISREG(info.st_mode) ? bytes : 0;
     entry.mtime_ns = info.st_mtim.tv_sec * int64_t{1'000'000'000} + info.st_mtim.tv_nsec;
@@ -351,14 +309,14 @@ class Walker {
     }
   }
 
-  void SkipEntry(Folder& folder, Entry& entry, SkipReason reason, std::string detail) {
+  void SkipEntry(WalkedFolder& folder, WalkedFile& entry, SkipReason reason, std::string detail) {
     entry.outcome = static_cast<uint8_t>(reason);
     if (detail.empty()) return;
     const std::lock_guard lock(folder.mutex);
     folder.details.emplace_back(entry.name_at, std::move(detail));
   }
 
-  void StatFailed(Folder& folder, Entry& entry, int error) {
+  void StatFailed(WalkedFolder& folder, WalkedFile& entry, int error) {
     entry.inode_or_bytes = 0;
     if (error == ENOENT) {
       SkipEntry(folder, entry, SkipReason::kVanished, "");
@@ -372,7 +330,7 @@ class Walker {
     }
   }
 
-  void LookAtLink(Folder& folder, Entry& entry) {
+  void LookAtLink(WalkedFolder& folder, WalkedFile& entry) {
     const std::string_view name = folder.Name(entry);
     const Descriptor target(OpenAt(folder.fd.get(), name.data(), O_PATH));
     struct stat info;
@@ -389,10 +347,10 @@ class Walker {
     TakeFile(folder, entry, info);
   }
 
-  void TakeFolderLink(Folder& folder, Entry& entry, const Descriptor& target,
+  void TakeFolderLink(WalkedFolder& folder, WalkedFile& entry, const Descriptor& target,
                       const struct stat& info) {
     if (LeavesOut(folder, folder.Name(entry), PathIn(folder, folder.Name(entry)))) {
-      entry.outcome = Entry::kDropped;
+      entry.outcome = WalkedFile::kDropped;
       return;
     }
     entry.inode_or_bytes = 0;
@@ -400,7 +358,7 @@ class Walker {
       return SkipEntry(folder, entry, SkipReason::kOutsideRoot,
                        "a link to a folder; --follow packs what it holds");
     }
-    for (const Folder* above = &folder; above != nullptr; above = above->parent) {
+    for (const WalkedFolder* above = &folder; above != nullptr; above = above->parent) {
       if (above->device != info.st_dev || above->inode != info.st_ino) continue;
       return SkipEntry(folder, entry, SkipReason::kSymlinkLoop,
                        "a link to a folder that it lies in");
@@ -410,10 +368,10 @@ class Walker {
                        absl::StrCat("behind more than ", kMaxFolderLinks, " links to folders"));
     }
     AddSubfolder(folder, folder.Name(entry), 1);
-    entry.outcome = Entry::kDropped;
+    entry.outcome = WalkedFile::kDropped;
   }
 
-  void LinkFailed(Folder& folder, Entry& entry, int error) {
+  void LinkFailed(WalkedFolder& folder, WalkedFile& entry, int error) {
     entry.inode_or_bytes = 0;
     // A broken link without an extension may have been a class folder: it is a row, not an ignored
     // file.
@@ -435,7 +393,8 @@ class Walker {
     }
   }
 
-  bool LiesInside(const Folder& folder, const Entry& entry, const Descriptor& target) const {
+  bool LiesInside(const WalkedFolder& folder, const WalkedFile& entry,
+                  const Descriptor& target) const {
     if (const auto path = DescriptorPath(target.get())) return IsBelow(root_path_, *path);
     // Without /proc, and for targets whose path is too long for the kernel.
     const std::string full =
@@ -444,24 +403,15 @@ class Walker {
     return real != nullptr && IsBelow(root_path_, real.get());
   }
 
-  void FinishFolder(Folder& folder) {
+  void FinishFolder(WalkedFolder& folder) {
     folder.fd = Descriptor();
-    std::erase_if(folder.entries, [](const Entry& e) { return e.outcome == Entry::kDropped; });
-    std::sort(folder.entries.begin(), folder.entries.end(),
-              [&](const Entry& a, const Entry& b) { return folder.Name(a) < folder.Name(b); });
+    std::erase_if(folder.entries,
+                  [](const WalkedFile& e) { return e.outcome == WalkedFile::kDropped; });
+    std::sort(
+        folder.entries.begin(), folder.entries.end(),
+        [&](const WalkedFile& a, const WalkedFile& b) { return folder.Name(a) < folder.Name(b); });
     std::sort(folder.details.begin(), folder.details.end());
   }
-
-  absl::StatusOr<FolderWalk> Merge();
-  absl::Status LeaveOutPacked(Listing& listing);
-  void AddLostFolders();
-  void AppendFolder(Folder& folder, Listing& listing);
-
-  struct LostFolder {
-    Folder* folder;
-    SkipReason reason;
-    std::string detail;
-  };
 
   const int root_;
   const std::string& root_path_;
@@ -473,134 +423,10 @@ class Walker {
 
   Worklist worklist_;
   std::mutex mutex_;  // guards the next three
-  std::deque<Folder> folders_;
+  std::deque<WalkedFolder> folders_;
   std::vector<LostFolder> lost_folders_;
   absl::Status failure_;
 };
-
-// Turns a folder that could not be listed into an entry of its parent, in sorted position.
-void Walker::AddLostFolders() {
-  for (LostFolder& lost : lost_folders_) {
-    Folder& parent =
-        const_cast<Folder&>(*lost.folder->parent);  // owned by this walker, and all tasks are done
-    const size_t slash = lost.folder->path.rfind('/');
-    const std::string name =
-        slash == std::string::npos ? lost.folder->path : lost.folder->path.substr(slash + 1);
-    Entry entry{.inode_or_bytes = 0,
-                .mtime_ns = 0,
-                .name_at = static_cast<uint32_t>(parent.names.size()),
-                .name_bytes = static_cast<uint16_t>(name.size()),
-                .type = DT_DIR,
-                .outcome = static_cast<uint8_t>(lost.reason)};
-    parent.names.append(name).push_back('\0');
-    const auto at = std::upper_bound(
-        parent.entries.begin(), parent.entries.end(), entry,
-        [&](const Entry& a, const Entry& b) { return parent.Name(a) < parent.Name(b); });
-    parent.entries.insert(at, entry);
-    parent.details.emplace_back(entry.name_at,
-                                std::move(lost.detail));  // the largest name_at: stays sorted
-  }
-}
-
-void Walker::AppendFolder(Folder& folder, Listing& listing) {
-  const uint32_t number = static_cast<uint32_t>(listing.folders.size());
-  for (const Entry& entry : folder.entries) {
-    if (entry.outcome != Entry::kUsable) {
-      const auto reason = static_cast<SkipReason>(entry.outcome);
-      const auto detail = std::lower_bound(folder.details.begin(), folder.details.end(),
-                                           std::pair(entry.name_at, std::string()));
-      const bool found = detail != folder.details.end() && detail->first == entry.name_at;
-      listing.skips.push_back({listing.name_ends.size(), reason, found ? detail->second : ""});
-    }
-    listing.names.append(folder.Name(entry));
-    listing.name_ends.push_back(listing.names.size());
-  }
-  folder.names = std::string();  // free it before the next columns grow, to limit the peak
-  for (const Entry& entry : folder.entries) {
-    listing.folder.push_back(number);
-    listing.bytes.push_back(entry.inode_or_bytes);
-    listing.mtime_ns.push_back(entry.mtime_ns);
-  }
-  folder.entries = std::vector<Entry>();
-  listing.folders.push_back(folder.path);
-}
-
-// Folders written by pack are not sources of images: OUT may lie here, spelled differently.
-absl::Status Walker::LeaveOutPacked(Listing& listing) {
-  for (Folder& folder : folders_) {
-    const Folder* packed = PackedAbove(&folder);
-    if (packed == nullptr) continue;
-    if (packed->parent == nullptr) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("source ", EscapeForTerminal(root_path_),
-                       " holds a build of pack that has not ended (.pack); give the folder of the "
-                       "images"));
-    }
-    if (packed == &folder) {
-      listing.warnings.push_back(absl::StrCat(
-          "left out ", EscapeForTerminal(folder.path), ", which pack has written; --exclude ",
-          EscapeForTerminal(absl::StrCat("/", folder.path, "/")),
-          " leaves it out without this line"));
-    }
-    folder.entries.clear();
-    folder.ignored.clear();
-    folder.hidden = HiddenEntries();
-  }
-  std::erase_if(lost_folders_,
-                [](const LostFolder& lost) { return PackedAbove(lost.folder) != nullptr; });
-  std::sort(listing.warnings.begin(), listing.warnings.end());
-  return absl::OkStatus();
-}
-
-absl::StatusOr<FolderWalk> Walker::Merge() {
-  FolderWalk walk;
-  Listing& listing = walk.listing;
-  RETURN_IF_ERROR(LeaveOutPacked(listing));
-  AddLostFolders();
-  for (const LostFolder& lost : lost_folders_) {
-    if (lost.reason != SkipReason::kSymlinkLoop)  // the link's target is listed elsewhere
-      listing.unread_folders.push_back({lost.folder->path, lost.reason});
-  }
-  std::sort(listing.unread_folders.begin(), listing.unread_folders.end(),
-            [](const UnreadFolder& a, const UnreadFolder& b) { return a.path < b.path; });
-  std::vector<Folder*> sorted;
-  sorted.reserve(folders_.size());
-  uint64_t rows = 0, name_bytes = 0;
-  for (Folder& folder : folders_) {
-    sorted.push_back(&folder);
-    rows += folder.entries.size();
-    for (const Entry& entry : folder.entries) name_bytes += entry.name_bytes;
-  }
-  std::sort(sorted.begin(), sorted.end(),
-            [](const Folder* a, const Folder* b) { return a->path < b->path; });
-
-  listing.root = root_path_;
-  listing.names.reserve(name_bytes);
-  listing.name_ends.reserve(rows);
-  listing.folder.reserve(rows);
-  listing.bytes.reserve(rows);
-  listing.mtime_ns.reserve(rows);
-  std::vector<const Folder*> lost;
-  for (const LostFolder& folder : lost_folders_) lost.push_back(folder.folder);
-  std::sort(lost.begin(), lost.end());
-  SidecarsInOtherCase other_case;
-  HiddenEntries hidden;
-  for (Folder* folder : sorted) {
-    for (const auto& [extension, count] : folder->ignored) listing.ignored[extension] += count;
-    other_case.Add(folder->other_case);
-    hidden.Add(folder->hidden);
-    if (!folder->entries.empty()) {
-      AppendFolder(*folder, listing);
-    } else if (!std::binary_search(lost.begin(), lost.end(), folder) &&
-               PackedAbove(folder) == nullptr) {
-      walk.empty_folders.push_back(folder->path);
-    }
-  }
-  other_case.Warn(listing);
-  hidden.Report(listing);
-  for (std::string& line : filter_.Unmatched()) listing.warnings.push_back(std::move(line));
-  return walk;
-}
 
 }  // namespace
 

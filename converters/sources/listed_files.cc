@@ -20,6 +20,7 @@
 #include "converters/listing/offered_flags.h"
 #include "converters/sources/folder_access.h"
 #include "formats/io/file.h"
+#include "formats/io/relative_path.h"
 #include "formats/io/url.h"
 
 namespace shardpack {
@@ -149,20 +150,10 @@ absl::StatusOr<std::string> PathBelowRoot(std::string_view path, std::string_vie
     }
     path.remove_prefix(root.size());
   }
-  std::string below;
-  for (bool more = true; more;) {
-    const size_t slash = path.find('/');
-    const std::string_view component = path.substr(0, slash);
-    more = slash != std::string_view::npos;
-    if (more) path.remove_prefix(slash + 1);
-    if (component == "..") return absl::InvalidArgumentError("the path has a component ..");
-    if (!more && (component.empty() || component == "."))
-      return absl::InvalidArgumentError("the path ends with a folder");
-    if (component.empty() || component == ".") continue;
-    if (!below.empty()) below.push_back('/');
-    below.append(component);
-  }
-  return below;
+  if (HasParentComponent(path)) return absl::InvalidArgumentError("the path has a component ..");
+  const std::string_view last = path.substr(path.rfind('/') + 1);
+  if (last.empty() || last == ".") return absl::InvalidArgumentError("the path ends with a folder");
+  return PlainPath(path);
 }
 
 absl::Status LookAtFiles(int root, const FolderSourceOptions& options, IoPool& pool,

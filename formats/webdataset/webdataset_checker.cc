@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "formats/io/bytes.h"
 #include "formats/io/hash.h"
+#include "formats/io/relative_path.h"
 
 namespace shardpack {
 namespace {

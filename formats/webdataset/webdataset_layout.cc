@@ -27,15 +27,6 @@ bool BeginsLikeAnImage(Bytes head) {
          (text.starts_with("RIFF") && text.size() >= 12 && text.substr(8, 4) == "WEBP");
 }
 
-bool HasParentComponent(std::string_view path) {
-  for (size_t at = path.find(".."); at != path.npos; at = path.find("..", at + 1)) {
-    const bool begins = at == 0 || path[at - 1] == '/';
-    const bool ends = at + 2 == path.size() || path[at + 2] == '/';
-    if (begins && ends) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 // webdataset's expression is ^((?:.*/|)[^.]+)[.]([^/]*)$. Its [^.]+ also matches slashes: "d/.h"
@@ -59,10 +50,6 @@ bool IsMetaName(std::string_view path) {
   if (!path.starts_with("__")) return false;
   const std::string_view first = path.substr(0, path.find('/'));
   return first.size() >= 4 && first.ends_with("__");
-}
-
-bool LeavesFolder(std::string_view path) {
-  return path.empty() || path[0] == '/' || path.find('\0') != path.npos || HasParentComponent(path);
 }
 
 std::optional<int64_t> ParseLabel(std::string_view text) {

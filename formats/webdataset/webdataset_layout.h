@@ -33,9 +33,6 @@ std::optional<MemberName> SplitMemberName(std::string_view path);
 // True if the path's first component is __x__: webdataset skips such members.
 bool IsMetaName(std::string_view path);
 
-// True for an absolute path, an empty path, and a path with a ".." component or a NUL.
-bool LeavesFolder(std::string_view path);
-
 // Parses the bytes like Python's int(), which webdataset's decoder uses, but rejects underscores.
 // nullopt if the value does not fit.
 std::optional<int64_t> ParseLabel(std::string_view text);

@@ -42,18 +42,6 @@ TEST(WebdatasetLayout, MetaNames) {
   }
 }
 
-TEST(WebdatasetLayout, NamesThatLeaveTheFolder) {
-  for (const std::string_view name :
-       {std::string_view(""), std::string_view("/a"), std::string_view(".."),
-        std::string_view("../a"), std::string_view("a/.."), std::string_view("a/../b"),
-        std::string_view("a\0b", 3)}) {
-    EXPECT_TRUE(LeavesFolder(name)) << name;
-  }
-  for (const char* name : {"a", "..a", "a..", "a..b/c", "a/...", "./a"}) {
-    EXPECT_FALSE(LeavesFolder(name)) << name;
-  }
-}
-
 TEST(WebdatasetLayout, LabelsAsPythonReadsThem) {
   EXPECT_EQ(ParseLabel("7"), 7);
   EXPECT_EQ(ParseLabel(" \t+007\r\n"), 7);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
+#include "formats/io/relative_path.h"
 #include "formats/io/status_macros.h"
 #include "formats/tar/pax_records.h"
 #include "formats/tar/tar_header.h"

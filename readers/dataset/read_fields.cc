@@ -1,6 +1,3 @@
-#include <sys/uio.h>
-
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,6 +10,7 @@
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
 #include "readers/dataset/dataset.h"
+#include "readers/dataset/scattered_read.h"
 
 namespace shardpack {
 namespace {
@@ -20,12 +18,11 @@ namespace {
 // A system call costs as much as copying a few pages, so that small fields gain from being read
 // together with what lies between them, and large ones do not.
 constexpr uint64_t kMaxGapBytes = 4 << 10, kMaxFieldBytes = 64 << 10;
-constexpr size_t kMaxGroupFields = 64;
 
 // A field's place; nullptr instead of the index if ReadField would refuse it.
 struct Place {
   const ShardIndex* index = nullptr;
-  Extent extent;
+  uint64_t offset = 0;
 };
 
 Place PlaceOf(const Dataset& dataset, const FieldRead& read) {
@@ -34,61 +31,43 @@ Place PlaceOf(const Dataset& dataset, const FieldRead& read) {
     return {};
   const Extent extent = (*index)->field(read.at.record, read.field);
   if (extent.length != read.into.size() || extent.length > kMaxFieldBytes) return {};
-  return {*index, extent};
+  return {*index, extent.offset};
 }
 
-// The places of the first fields that one read can get.
-size_t FindGroup(const Dataset& dataset, std::span<const FieldRead> fields,
-                 std::span<Place> places) {
-  places[0] = PlaceOf(dataset, fields[0]);
-  if (places[0].index == nullptr) return 1;
-  uint64_t reached = places[0].extent.offset + places[0].extent.length;
-  size_t count = 1;
-  for (; count < fields.size() && count < places.size(); ++count) {
-    if (fields[count].at.shard != fields[0].at.shard) break;
-    const Place place = PlaceOf(dataset, fields[count]);
-    if (place.index == nullptr || place.extent.offset < reached ||
-        place.extent.offset - reached > kMaxGapBytes) {
-      break;
-    }
-    places[count] = place;
-    reached = place.extent.offset + place.extent.length;
-  }
-  return count;
-}
-
-bool ReadGroup(const Dataset& dataset, std::span<const FieldRead> fields,
-               std::span<const Place> places) {
-  const absl::StatusOr<std::shared_ptr<const File>> file = dataset.OpenFile(fields[0].at.shard);
-  if (!file.ok()) return false;
-  std::array<std::byte, kMaxGapBytes> gap;
-  std::array<iovec, 2 * kMaxGroupFields> parts;
+// Reads the first fields that one call can get, at least one, and returns how many they are. Only
+// those whose status becomes true are as they were packed.
+size_t ReadNeighbours(const Dataset& dataset, std::span<const FieldRead> fields,
+                      std::span<bool> verified) {
+  const Place first = PlaceOf(dataset, fields[0]);
+  if (first.index == nullptr) return 1;
+  ScatteredRead read(kMaxGapBytes);
   size_t count = 0;
-  uint64_t reached = places[0].extent.offset;
-  for (size_t i = 0; i < fields.size(); ++i) {
-    const Extent& extent = places[i].extent;
-    if (extent.offset > reached) parts[count++] = {gap.data(), extent.offset - reached};
-    parts[count++] = {fields[i].into.data(), extent.length};
-    reached = extent.offset + extent.length;
+  for (Place place = first; place.index != nullptr && read.Add(place.offset, fields[count].into);) {
+    if (++count == fields.size() || fields[count].at.shard != fields[0].at.shard) break;
+    place = PlaceOf(dataset, fields[count]);
   }
-  return (*file)->ReadExactlyAt(places[0].extent.offset, std::span(parts).first(count)).ok();
+  if (count == 1) return 1;
+  const absl::StatusOr<std::shared_ptr<const File>> file = dataset.OpenFile(fields[0].at.shard);
+  if (!file.ok() || !(*file)->ReadExactlyAt(read.offset(), read.parts()).ok()) return count;
+  for (size_t i = 0; i < count; ++i)
+    verified[i] =
+        Xxh3_64(fields[i].into) == first.index->hash(fields[i].at.record, fields[i].field);
+  return count;
 }
 
 }  // namespace
 
 std::vector<absl::Status> Dataset::ReadFields(std::span<const FieldRead> fields) const {
   std::vector<absl::Status> statuses(fields.size());
-  std::array<Place, kMaxGroupFields> places;
+  const auto verified = std::make_unique<bool[]>(fields.size());
   for (size_t begin = 0; begin < fields.size();) {
-    const size_t count = FindGroup(*this, fields.subspan(begin), places);
-    const bool read = count > 1 && ReadGroup(*this, fields.subspan(begin, count), places);
-    for (size_t i = 0; i < count; ++i, ++begin) {
-      const FieldRead& field = fields[begin];
-      const bool verified =
-          read && Xxh3_64(field.into) == places[i].index->hash(field.at.record, field.field);
-      // Reading it alone tries again, and says what is wrong.
-      if (!verified) statuses[begin] = ReadField(field.at, field.field, field.into);
-    }
+    const std::span<const FieldRead> rest = fields.subspan(begin);
+    begin += ReadNeighbours(*this, rest, {verified.get() + begin, rest.size()});
+  }
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const FieldRead& field = fields[i];
+    // Reading it alone tries again, and says what is wrong.
+    if (!verified[i]) statuses[i] = ReadField(field.at, field.field, field.into);
   }
   return statuses;
 }

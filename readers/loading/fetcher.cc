@@ -1,9 +1,6 @@
 #include "readers/loading/fetcher.h"
 
-#include <sys/uio.h>
-
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <utility>
 
@@ -11,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/io/hash.h"
 #include "formats/io/status_macros.h"
+#include "readers/dataset/scattered_read.h"
 #include "readers/loading/batch_content.h"
 #include "readers/order/order.h"
 
@@ -19,21 +17,11 @@ namespace {
 
 constexpr uint64_t kAlignment = 64;
 constexpr size_t kMinSlabBytes = size_t{64} << 10, kMaxSlabBytes = size_t{16} << 20;
-// Maximum per call: what stays in a core's cache until it is hashed.
-constexpr uint64_t kMaxGroupBytes = 256 << 10;
-constexpr size_t kMaxGroupItems = 32;
 // Size of a piece of work: large enough to make taking it cheap, small enough to spread.
 constexpr uint64_t kPieceBytes = 128 << 10;
 constexpr size_t kPieceItems = 64;
 
 uint64_t Aligned(uint64_t bytes) { return (bytes + kAlignment - 1) & ~(kAlignment - 1); }
-
-// A buffer for the bytes between items, which are read and ignored.
-std::byte* Scratch(size_t bytes) {
-  thread_local std::vector<std::byte> scratch;
-  if (scratch.size() < bytes) scratch.resize(bytes);
-  return scratch.data();
-}
 
 uint64_t MeanSampleBytes(const Dataset& dataset) {
   uint64_t bytes = 0;
@@ -174,42 +162,21 @@ size_t Fetcher::PieceEnd(const FetchPlan& plan, size_t begin) const {
   return end;
 }
 
-size_t Fetcher::GroupEnd(const FetchPlan& plan, size_t begin, size_t end) const {
-  const FetchItem& first = plan.items[begin];
-  uint64_t reached = first.offset + first.length;
-  size_t next = begin + 1;
-  while (next < end && next - begin < kMaxGroupItems) {
-    const FetchItem& item = plan.items[next];
-    if (item.shard != first.shard || item.offset < reached ||
-        item.offset - reached > options_.max_gap_bytes ||
-        item.offset + item.length - first.offset > kMaxGroupBytes) {
-      break;
-    }
-    reached = item.offset + item.length;
-    ++next;
+ItemRange Fetcher::ReadNeighbours(const FetchPlan& plan, ItemRange range, const File& file,
+                                  bool may_wait, bool& read) const {
+  ScatteredRead neighbours(options_.max_gap_bytes);
+  ItemRange group{range.begin, range.begin};
+  for (; group.end < range.end; ++group.end) {
+    const FetchItem& item = plan.items[group.end];
+    if (!neighbours.Add(item.offset, {item.into, item.length})) break;
   }
-  return next;
-}
-
-bool Fetcher::ReadGroup(const FetchPlan& plan, ItemRange group, const File& file,
-                        bool may_wait) const {
-  const FetchItem& first = plan.items[group.begin];
-  std::array<iovec, 2 * kMaxGroupItems> parts;
-  size_t count = 0;
-  uint64_t reached = first.offset;
-  for (size_t i = group.begin; i < group.end; ++i) {
-    const FetchItem& item = plan.items[i];
-    if (item.offset > reached) {
-      parts[count++] = {Scratch(options_.max_gap_bytes), item.offset - reached};
-    }
-    parts[count++] = {item.into, item.length};
-    reached = item.offset + item.length;
+  if (may_wait) {
+    read = file.ReadExactlyAt(neighbours.offset(), neighbours.parts()).ok();
+    return group;
   }
-  const std::span<const iovec> wanted = std::span(parts).first(count);
-  if (may_wait) return file.ReadExactlyAt(first.offset, wanted).ok();
-  const bool cached = file.ReadCachedAt(first.offset, wanted);
-  if (warm_ != nullptr) warm_->RecordRead(first.shard, file, cached);
-  return cached;
+  read = file.ReadCachedAt(neighbours.offset(), neighbours.parts());
+  if (warm_ != nullptr) warm_->RecordRead(plan.items[range.begin].shard, file, read);
+  return group;
 }
 
 void Fetcher::Check(const FetchPlan& plan, ItemRange range, bool read,
@@ -273,8 +240,9 @@ void Fetcher::Read(const FetchPlan& plan, ItemRange range, std::vector<ItemRange
       continue;
     }
     for (size_t begin = here.begin; begin < here.end;) {
-      const ItemRange group{begin, GroupEnd(plan, begin, here.end)};
-      const bool read = ReadGroup(plan, group, **file, missed == nullptr);
+      bool read = false;
+      const ItemRange group =
+          ReadNeighbours(plan, {begin, here.end}, **file, missed == nullptr, read);
       if (!read && missed != nullptr) {
         missed->push_back(group);
       } else {

@@ -108,10 +108,11 @@ class Fetcher {
 
  private:
   Fetcher() = default;
-  size_t GroupEnd(const FetchPlan& plan, size_t begin, size_t end) const;
   absl::Status Locate(std::span<const uint64_t> ids, FetchPlan& plan) const;
-  // Reads items of one shard. Returns false if nothing was read because it would have blocked.
-  bool ReadGroup(const FetchPlan& plan, ItemRange group, const File& file, bool may_wait) const;
+  // Reads the first items of a range in one shard that one call can get, and returns them. `read`
+  // is false if that failed, or would have blocked although it may not.
+  ItemRange ReadNeighbours(const FetchPlan& plan, ItemRange range, const File& file, bool may_wait,
+                           bool& read) const;
   void CopyMapped(const FetchPlan& plan, ItemRange range, const MappedShard& shard,
                   std::vector<BadRead>& bad) const;
   void Check(const FetchPlan& plan, ItemRange range, bool read, std::vector<BadRead>& bad) const;

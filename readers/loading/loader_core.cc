@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <new>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/io/error_facts.h"
 #include "formats/io/file.h"
+#include "formats/io/resources.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
@@ -86,10 +86,8 @@ void Loader::Core::RunThread(void (Core::*work)()) {
   try {
     (this->*work)();
     return;
-  } catch (const std::bad_alloc&) {
-    thrown = absl::ResourceExhaustedError("the loader ran out of memory");
   } catch (const std::exception& error) {
-    thrown = absl::InternalError(absl::StrCat("a thread of the loader ended: ", error.what()));
+    thrown = StatusOfException("loading", error);
   }
   {
     const std::lock_guard lock(mutex_);

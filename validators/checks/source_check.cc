@@ -6,23 +6,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "formats/io/relative_path.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
 
 constexpr uint64_t kBlockBytes = 128 << 10;
-
-// The path comes from the dataset, so it must not lead out of the folder.
-bool StaysInside(std::string_view path) {
-  if (path.empty() || path[0] == '/' || path.find('\0') != path.npos) return false;
-  while (!path.empty()) {
-    const std::string_view component = path.substr(0, path.find('/'));
-    if (component == "..") return false;
-    path.remove_prefix(std::min(path.size(), component.size() + 1));
-  }
-  return true;
-}
 
 // That a path is missing or not a file is a property of the source; other errors say nothing about
 // it.
@@ -100,7 +90,7 @@ void SourceCheck::Compare(const File& shard_file, const ShardIndex& index, uint6
   const std::string path(index.source_path(record));
   if (index.fields() == 0 || !index.has_field(record, 0)) return;
   const Place image{record, 0, path};
-  if (!StaysInside(path)) {
+  if (LeavesFolder(path)) {
     return Report(FindingId::kSourceMissing, index, image, std::nullopt,
                   path.empty() ? "the index holds no source path" : "leads out of the folder");
   }

@@ -1,0 +1,45 @@
+#include "formats/io/relative_path.h"
+
+namespace shardpack {
+namespace {
+
+// Calls `visit` with each component until it returns false; false then.
+template <typename Visit>
+bool EachComponent(std::string_view path, Visit visit) {
+  for (;;) {
+    const size_t slash = path.find('/');
+    if (!visit(path.substr(0, slash))) return false;
+    if (slash == path.npos) return true;
+    path.remove_prefix(slash + 1);
+  }
+}
+
+bool IsName(std::string_view component) {
+  return !component.empty() && component != "." && component != ".." &&
+         component.find('\0') == component.npos;
+}
+
+}  // namespace
+
+bool HasParentComponent(std::string_view path) {
+  return !EachComponent(path, [](std::string_view component) { return component != ".."; });
+}
+
+bool LeavesFolder(std::string_view path) {
+  return path.empty() || path[0] == '/' || path.find('\0') != path.npos || HasParentComponent(path);
+}
+
+bool IsPlainPath(std::string_view path) { return EachComponent(path, IsName); }
+
+std::string PlainPath(std::string_view path) {
+  std::string plain;
+  EachComponent(path, [&plain](std::string_view component) {
+    if (component.empty() || component == "." || component == "..") return true;
+    if (!plain.empty()) plain.push_back('/');
+    plain.append(component);
+    return true;
+  });
+  return plain;
+}
+
+}  // namespace shardpack
