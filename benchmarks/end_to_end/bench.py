@@ -179,7 +179,7 @@ class Group:
     return "\n".join(lines)
 
 
-def make_groups(pack, pythons, small, large, packed):
+def make_groups(pack, copy_and_verify, pythons, small, large, packed):
   """The comparisons; `packed` are datasets to validate, by name."""
   def pack_tasks():
     return [Task(f"pack, {fmt}", [pack, "{src}", "-o", "{out}/d", "-f", fmt, "-q", "--no-fsync"]) for fmt in FORMATS]
@@ -209,11 +209,15 @@ def make_groups(pack, pythons, small, large, packed):
       Group("large files, warm", large, [*plain_tasks(), *pack_tasks(), *durable_tasks()]),
   ]
   for name, folder in packed.items():
+    size, source = name.split()
+    others = [fmt for fmt in FORMATS if fmt != source]
     groups.append(
         Group(f"convert, {name}, warm", folder, [
             Task("cp", "cp -r {src} {out}/d"),
             *(Task(f"pack convert, to {fmt}", [pack, "convert", "{src}", "-o", "{out}/d", "-f", fmt, "-q", "--no-fsync"])
-              for fmt in FORMATS if fmt != name.split()[1]),
+              for fmt in others),
+            *(Task(f"copy_and_verify, to {fmt}", [copy_and_verify, "{src}", packed[f"{size} {fmt}"], "{out}/d"])
+              for fmt in others if size == "small"),
         ]))
     for cold in (False, True):
       groups.append(
@@ -247,6 +251,9 @@ MEASURES = (
       for source in FORMATS for fmt in FORMATS if fmt != source),
     # cp of small records stays within the caches of a processor and writes one file; no user waits for that.
     *((f"convert, small {source}, warm", f"pack convert, to {fmt}", None, "records/s", 400_000)
+      for source in FORMATS for fmt in FORMATS if fmt != source),
+    # The same bytes read, written, read back and hashed, and nothing else: what no converter can undercut.
+    *((f"convert, small {source}, warm", f"pack convert, to {fmt}", f"copy_and_verify, to {fmt}", "speed", None)
       for source in FORMATS for fmt in FORMATS if fmt != source),
     *((f"validate, small {fmt}, warm", "pack validate", None, "GB/s", 1.0) for fmt in FORMATS),
     *((f"validate, large {fmt}, warm", "pack validate", "one sequential read", "speed", 0.8) for fmt in FORMATS),
@@ -357,13 +364,14 @@ def machine_text(facts):
 
 # ---- the whole
 
-def find_pack(given):
+def find_program(given, label):
+  """The program that was given, or that of a Bazel label."""
   if given:
     return pathlib.Path(given).resolve()
-  subprocess.run([ROOT / "bazelw", "build", "--noshow_progress", "//cli:pack"], check=True, cwd=ROOT)
+  subprocess.run([ROOT / "bazelw", "build", "--noshow_progress", label], check=True, cwd=ROOT)
   folder = subprocess.run([ROOT / "bazelw", "info", "bazel-bin"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           text=True, check=True, cwd=ROOT).stdout.strip()
-  return pathlib.Path(folder) / "cli" / "pack"
+  return pathlib.Path(folder) / label[2:].replace(":", "/")
 
 
 def peer_pythons():
@@ -409,6 +417,7 @@ def main():
   parser.add_argument("--small", help="archive or folder")
   parser.add_argument("--large", help="archive or folder")
   parser.add_argument("--pack", help="the program (default: built with Bazel)")
+  parser.add_argument("--copy-and-verify", metavar="PROGRAM", help="the program of this name (default: built with Bazel)")
   parser.add_argument("--work", default=tempfile.gettempdir() + "/shardpack-benchmark",
                       help="where data and outputs go, all on one disk; the data stays for the next run")
   parser.add_argument("--reps", type=int, default=7)
@@ -422,7 +431,8 @@ def main():
   parser.add_argument("--update-docs", action="store_true", help="also replace the table in docs/benchmarks.md")
   arguments = parser.parse_args()
 
-  pack = find_pack(arguments.pack)
+  pack = find_program(arguments.pack, "//cli:pack")
+  copy_and_verify = find_program(arguments.copy_and_verify, "//benchmarks/end_to_end:copy_and_verify")
   pythons = peer_pythons()
   work = pathlib.Path(arguments.work).resolve()
   work.mkdir(parents=True, exist_ok=True)
@@ -437,7 +447,7 @@ def main():
 
   packed = {f"{size} {fmt}": work / f"packed-{size}-{fmt}" for size in ("small", "large")
             for fmt in FORMATS}
-  groups = make_groups(pack, pythons, small, large, packed)
+  groups = make_groups(pack, copy_and_verify, pythons, small, large, packed)
   wanted, unwanted = arguments.only.split(","), [part for part in arguments.without.split(",") if part]
   groups = [group for group in groups if any(part in group.title for part in wanted)
             and not (group.cold and arguments.no_cold)]
@@ -448,9 +458,13 @@ def main():
     shutil.rmtree(folder, ignore_errors=True)
   for group in groups:
     if group.title.startswith(("validate", "convert")):
-      size, fmt = group.source.name.split("-")[1:]
-      if not group.source.exists():
-        subprocess.run([pack, work / size, "-o", group.source, "-f", fmt, "-q"], check=True, stdout=subprocess.DEVNULL)
+      size = group.source.name.split("-")[1]
+      # copy_and_verify looks at what a conversion makes.
+      needed = [packed[f"{size} {fmt}"] for fmt in FORMATS] if group.title.startswith("convert, small") else [group.source]
+      for folder in needed:
+        if not folder.exists():
+          subprocess.run([pack, work / size, "-o", folder, "-f", folder.name.split("-")[2], "-q"], check=True,
+                         stdout=subprocess.DEVNULL)
     # Everything that a warm run reads is in memory before the first one.
     subprocess.run(f"find {group.source} -type f -print0 | xargs -0 cat > /dev/null", shell=True, check=True)
     group.run(arguments.reps, out, warm_up, {})

@@ -427,7 +427,7 @@ def main():
              and not any(part in loader.title() for part in unwanted)]
   if not loaders:
     sys.exit("nothing has such a title")
-  pack = end_to_end.find_pack(arguments.pack)
+  pack = end_to_end.find_program(arguments.pack, "//cli:pack")
   work = pathlib.Path(arguments.work).resolve()
   work.mkdir(parents=True, exist_ok=True)
   for given, target, files in ((arguments.small, work / "small", SMALL_FILES), (arguments.large, work / "large", LARGE_FILES)):

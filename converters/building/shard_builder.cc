@@ -111,14 +111,15 @@ absl::Status ShardBuilder::AppendSample(const PreparedSample& prepared,
                                         std::span<const uint64_t> hashes) {
   const Listing& listing = plan_.listing();
   const uint32_t row = plan_.row(prepared.position);
-  key_.clear();
-  path_.clear();
-  plan_.AppendKey(prepared.position, key_);
-  listing.AppendPath(row, path_);
+  const size_t key_begin = expected_texts_.size();
+  plan_.AppendKey(prepared.position, expected_texts_);
+  const size_t path_begin = expected_texts_.size();
+  listing.AppendPath(row, expected_texts_);
   const int64_t label = listing.label[row];
+  const auto texts = std::string_view(expected_texts_);
   const SampleView sample{.number = prepared.position,
-                          .key = key_,
-                          .source_path = path_,
+                          .key = texts.substr(key_begin, path_begin - key_begin),
+                          .source_path = texts.substr(path_begin),
                           .label = label,
                           .class_name = ClassName(plan_, label),
                           .image = prepared.image,
@@ -130,7 +131,8 @@ absl::Status ShardBuilder::AppendSample(const PreparedSample& prepared,
     if (name == field_names_.size()) field_names_.emplace_back(sample.fields[f].name);
     expected_fields_.push_back({static_cast<uint32_t>(name), hashes[f]});
   }
-  expected_.push_back({prepared.position, prepared.image, expected_fields_.size()});
+  expected_.push_back(
+      {prepared.image, label, path_begin, expected_texts_.size(), expected_fields_.size()});
   AddImageFacts(prepared.image, sample.fields[0].bytes.size(), result_.facts);
   ++format_counts_[static_cast<size_t>(prepared.image.format)];
   if (!plan_.options().pixels.identity()) CountChanges(prepared.changes, result_.facts);
@@ -148,15 +150,12 @@ class ShardBuilder::Proof : public RecordSink {
     const size_t n = index_.records();
     if (n >= builder_.expected_.size()) return Fail(record, "more records than were written");
     const Expected& expected = builder_.expected_[n];
-    const Plan& plan = builder_.plan_;
-    const uint32_t row = plan.row(expected.position);
-    key_.clear();
-    path_.clear();
-    plan.AppendKey(expected.position, key_);
-    plan.listing().AppendPath(row, path_);
-    const int64_t label = plan.listing().label[row];
+    const auto texts = std::string_view(builder_.expected_texts_);
+    key_ = texts.substr(key_begin_, expected.path_begin - key_begin_);
+    const auto path = texts.substr(expected.path_begin, expected.path_end - expected.path_begin);
+    key_begin_ = expected.path_end;
     if (!record.key.empty() && record.key != key_) Fail(record, "another key");
-    if (keeps_labels_ && record.label != label) Fail(record, "another label");
+    if (keeps_labels_ && record.label != expected.label) Fail(record, "another label");
     for (; next_field_ < expected.fields_end; ++next_field_) {
       const ExpectedField& wanted = builder_.expected_fields_[next_field_];
       const std::string_view name = builder_.field_names_[wanted.name];
@@ -171,7 +170,7 @@ class ShardBuilder::Proof : public RecordSink {
     }
     DatasetFacts& facts = builder_.result_.facts;
     facts.largest_record_bytes = std::max(facts.largest_record_bytes, record.length);
-    index_.Add(record, key_, path_, label, expected.image);
+    index_.Add(record, key_, path, expected.label, expected.image);
   }
 
   absl::StatusOr<std::string> Take(uint64_t shard_bytes) {
@@ -195,8 +194,8 @@ class ShardBuilder::Proof : public RecordSink {
   ShardBuilder& builder_;
   const bool keeps_labels_;
   ShardIndexBuilder index_;
-  uint64_t next_field_ = 0;
-  std::string key_, path_;
+  uint64_t next_field_ = 0, key_begin_ = 0;
+  std::string_view key_;
   absl::Status failed_;
 };
 

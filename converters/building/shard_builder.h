@@ -50,9 +50,10 @@ class ShardBuilder {
  private:
   class Proof;
   struct Expected {
-    uint64_t position;
     ImageInfo image;
-    uint64_t fields_end;  // in expected_fields_
+    int64_t label;
+    uint64_t path_begin, path_end;  // in expected_texts_; the key is between two paths
+    uint64_t fields_end;            // in expected_fields_
   };
   struct ExpectedField {
     uint32_t name;  // position in field_names_
@@ -76,8 +77,8 @@ class ShardBuilder {
   std::unique_ptr<ShardWriter> writer_;
   std::vector<Expected> expected_;  // one for each sample, in the order of the shard
   std::vector<ExpectedField> expected_fields_;
+  std::string expected_texts_;  // key and path of each sample
   std::vector<std::string> field_names_;
-  std::string key_, path_;                     // reused
   std::array<uint64_t, 256> format_counts_{};  // images by ImageFormat
   ShardResult result_;
 };

@@ -29,6 +29,8 @@ constexpr uint64_t kScratchBytes = uint64_t{32} << 20;
 constexpr uint64_t kGrownShare = 16;
 // `stop` is set by signal handlers, which cannot wake a thread.
 constexpr std::chrono::milliseconds kStopPoll{100};
+// Nor does the pool when it lets more reads run at once.
+constexpr std::chrono::milliseconds kLimitPoll{2};
 
 }  // namespace
 
@@ -58,7 +60,6 @@ ShardScheduler::ShardScheduler(const Plan& plan, const SampleSource& source, Out
       transform_(transform),
       pool_(pool),
       progress_(progress),
-      max_in_flight_(static_cast<size_t>(pool.threads() + 2 * options.jobs)),
       // One more than the workers we want: TBB counts the thread that waits here.
       threads_(tbb::global_control::max_allowed_parallelism, static_cast<size_t>(options.jobs) + 1),
       arena_(options.jobs, /*reserved_for_masters=*/0),
@@ -113,7 +114,7 @@ void ShardScheduler::IssueChunks(const std::atomic<int>& stop) {
     }
     const std::shared_ptr<OpenShard> shard = issuing[turn++ % issuing.size()];
     std::unique_ptr<InFlightChunk> chunk = NextChunk(*shard);
-    while (!HasRoomFor(*chunk) && !IsEnding(stop)) changed_.wait_for(lock, kStopPoll);
+    while (!HasRoomFor(*chunk) && !IsEnding(stop)) changed_.wait_for(lock, kLimitPoll);
     if (IsEnding(stop)) return;
     Admit(shard, *chunk);
     to_read_.push_back({shard, std::move(chunk)});
@@ -199,9 +200,11 @@ std::unique_ptr<InFlightChunk> ShardScheduler::NextChunk(OpenShard& shard) {
   return chunk;
 }
 
-// A single chunk always has room.
+// A single chunk always has room. No more are read than the pool runs at once and the cores soon
+// take: what waits between the two leaves the caches.
 bool ShardScheduler::HasRoomFor(const InFlightChunk& chunk) const {
-  return in_flight_ == 0 || (in_flight_ < max_in_flight_ && memory_.Fits(chunk.load_bytes));
+  const auto most = static_cast<size_t>(pool_.limit() + 2 * options_.jobs);
+  return in_flight_ == 0 || (in_flight_ < most && memory_.Fits(chunk.load_bytes));
 }
 
 void ShardScheduler::Admit(const std::shared_ptr<OpenShard>& shard, InFlightChunk& chunk) {

@@ -126,7 +126,6 @@ class ShardScheduler {
   const ImageTransform* const transform_;
   IoPool& pool_;
   BuildProgress& progress_;
-  const size_t max_in_flight_;
   tbb::global_control threads_;
   tbb::task_arena arena_;
   const std::shared_ptr<TaskGate> gate_ = std::make_shared<TaskGate>();

@@ -78,6 +78,8 @@ class Plan {
   bool is_reordered() const { return !unsorted_.empty(); }
   // Appends the key of a position to `out`.
   void AppendKey(uint64_t position, std::string& out) const;
+  // The size of that key; `scratch` is overwritten.
+  size_t KeyBytes(uint64_t position, std::string& scratch) const;
   bool index_keys() const { return index_keys_; }
 
   // Rows left out on request (--limit, --min-size, --dedupe drop, ...).
@@ -115,7 +117,6 @@ class Plan {
   void ComputeDigest();
   // Size of the row's image, as far as it is known now.
   uint64_t ImageBytes(uint64_t row) const;
-  size_t KeyBytes(uint64_t position, std::string& scratch) const;
   void MeasureKeys();
   void AppendPathKeyOf(uint32_t row, std::string& out) const;
 

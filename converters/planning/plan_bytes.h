@@ -33,7 +33,9 @@ inline constexpr size_t kPlanHeaderBytes = 16, kPlanFooterBytes = 16;
 
 class PlanBytesWriter {
  public:
-  explicit PlanBytesWriter(uint32_t version) {
+  // `expected_bytes` of the whole: only saves copies.
+  explicit PlanBytesWriter(uint32_t version, size_t expected_bytes = 0) {
+    out_.reserve(expected_bytes);
     out_.append(kPlanMagic);
     PutRaw(version);
     PutRaw<uint32_t>(0);

@@ -285,7 +285,9 @@ Listing ReadListing(PlanBytesReader& in) {
 }  // namespace
 
 std::string Plan::ToBytes() const {
-  PlanBytesWriter out(kPlanVersion);
+  constexpr size_t kUsualRowBytes = 32;  // beside names and keys
+  PlanBytesWriter out(kPlanVersion, listing_.names.size() + listing_.keys.size() +
+                                        listing_.rows() * kUsualRowBytes);
   out.Text(format_->name);
   OptionsWriter(out).Part(options_);
   WriteListing(listing_, out);

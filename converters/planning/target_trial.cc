@@ -67,11 +67,9 @@ std::set<uint64_t> TellingPositions(const Plan& plan) {
   std::string key;
   for (uint64_t i = 0; i < plan.positions(); ++i) {
     if (!unlabelled && plan.listing().label[plan.row(i)] < 0) unlabelled = i;
-    key.clear();
-    plan.AppendKey(i, key);
-    if (key.size() > max_bytes) {
+    if (const size_t bytes = plan.KeyBytes(i, key); bytes > max_bytes) {
       longest = i;
-      max_bytes = key.size();
+      max_bytes = bytes;
     }
   }
   positions.insert(longest);

@@ -59,6 +59,18 @@ class Collector {
     }
   }
 
+  // Makes room for all records, once the names of all fields are known.
+  void Reserve() {
+    const uint64_t rows = dataset_.size();
+    listing.folder.reserve(rows);
+    listing.name_ends.reserve(rows);
+    listing.bytes.reserve(rows);
+    listing.label.reserve(rows);
+    listing.field_bytes.reserve(rows * listing.fields.size());
+    listing.key_ends.reserve(rows);
+    listing.split.reserve(rows);
+  }
+
   absl::Status AddShard(uint32_t number, const ShardIndex& index) {
     const DatasetShard& shard = dataset_.shards()[number];
     std::optional<size_t> image;
@@ -78,10 +90,10 @@ class Collector {
     }
     const bool nameless = dataset_.manifest() == nullptr && dataset_.classes().empty();
     std::set<int64_t>* const labels = nameless ? &labels_of_folder_[FolderOf(shard)] : nullptr;
+    texts_.CountShard(index, number, listing.rows());
     for (uint64_t record = 0; record < index.records(); ++record) {
       if (labels != nullptr && index.label(record) != kNoLabel) labels->insert(index.label(record));
       AddPath(index.source_path(record), shard.name, record);
-      texts_.Count(index, {number, record}, listing.bytes.size());
       const bool has_image = image && index.has_field(record, *image);
       listing.bytes.push_back(has_image ? index.field(record, *image).length : 0);
       if (!has_image) {
@@ -144,17 +156,25 @@ class Collector {
 
  private:
   void AddPath(std::string_view path, const std::string& shard, uint64_t record) {
-    const std::string place = IsPlainPath(path)
-                                  ? std::string(path)
-                                  : absl::StrCat(shard, "/", absl::Dec(record, absl::kZeroPad9));
-    const size_t slash = place.rfind('/');
-    const std::string folder = slash == std::string::npos ? "" : place.substr(0, slash);
-    const auto [known, added] =
-        folders_.try_emplace(folder, static_cast<uint32_t>(listing.folders.size()));
-    if (added) listing.folders.push_back(folder);
-    listing.folder.push_back(known->second);
-    listing.names.append(slash == std::string::npos ? place : place.substr(slash + 1));
+    std::string made;
+    if (!IsPlainPath(path)) {
+      made = absl::StrCat(shard, "/", absl::Dec(record, absl::kZeroPad9));
+      path = made;
+    }
+    const size_t slash = path.rfind('/');
+    const bool nested = slash != std::string_view::npos;
+    listing.folder.push_back(FolderNumber(path.substr(0, nested ? slash : 0)));
+    listing.names.append(path.substr(nested ? slash + 1 : 0));
     listing.name_ends.push_back(listing.names.size());
+  }
+
+  uint32_t FolderNumber(std::string_view folder) {
+    const auto known = folders_.find(absl::string_view(folder.data(), folder.size()));
+    if (known != folders_.end()) return known->second;
+    const auto number = static_cast<uint32_t>(listing.folders.size());
+    listing.folders.emplace_back(folder);
+    folders_.emplace(listing.folders.back(), number);
+    return number;
   }
 
   absl::Status AddLabel(int64_t label, uint32_t shard, uint64_t record) {
@@ -301,6 +321,7 @@ absl::StatusOr<Listing> DatasetSource::List() {
   Collector collector(dataset_, options_);
   // The names of all fields come first: they are the columns of every row.
   for (const bool names : {true, false}) {
+    if (!names) collector.Reserve();
     for (uint32_t shard = 0; shard < dataset_.shards().size(); ++shard) {
       ASSIGN_OR_RETURN(ShardIndex index, dataset_.index(shard));
       if (index.records() == 0) {  // no packer writes one: it was emptied, or never filled

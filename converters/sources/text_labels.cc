@@ -98,16 +98,19 @@ class Numbering {
 
 }  // namespace
 
-void TextLabels::Count(const ShardIndex& index, SampleLocation at, uint64_t row) {
-  const bool labelled = index.label(at.record) != kNoLabel;
-  labelled_ += labelled ? 1 : 0;
+void TextLabels::CountShard(const ShardIndex& index, uint32_t shard, uint64_t first_row) {
   const std::optional<size_t> field = index.FindField(kLabelField);
-  if (!field || !index.has_field(at.record, *field)) {
-    unlabelled_ += labelled ? 0 : 1;
-    return;
+  for (uint64_t record = 0; record < index.records(); ++record) {
+    const bool labelled = index.label(record) != kNoLabel;
+    labelled_ += labelled ? 1 : 0;
+    if (!field || !index.has_field(record, *field)) {
+      unlabelled_ += labelled ? 0 : 1;
+      continue;
+    }
+    labels_beside_texts_ = labels_beside_texts_ || labelled;
+    texts_.push_back(
+        {first_row + record, {shard, record}, *field, index.field(record, *field).length});
   }
-  labels_beside_texts_ = labels_beside_texts_ || labelled;
-  texts_.push_back({row, at, *field, index.field(at.record, *field).length});
 }
 
 absl::StatusOr<std::string> TextLabels::Read(const Text& text) const {

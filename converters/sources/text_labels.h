@@ -3,7 +3,7 @@
 // DatasetSource.
 //
 //   TextLabels texts(dataset);
-//   for (...) texts.Count(index, {shard, record}, row);
+//   for (...) texts.CountShard(index, shard, first_row);
 //   RETURN_IF_ERROR(texts.Settle(missing, listing));   // or MakeClasses
 //
 // Lifetime: borrows the dataset.
@@ -31,8 +31,8 @@ class TextLabels {
  public:
   explicit TextLabels(const Dataset& dataset) : dataset_(dataset) {}
 
-  // Call in row order: `at` is the record of the listing's row `row`.
-  void Count(const ShardIndex& index, SampleLocation at, uint64_t row);
+  // Call in row order: the shard's first record is the listing's row `first_row`.
+  void CountShard(const ShardIndex& index, uint32_t shard, uint64_t first_row);
 
   // If other samples have a label, a sample whose .cls is a text is the bad one, and a missing text
   // is not. If none has, a warning says how to use the texts as classes; another counts samples

@@ -44,6 +44,43 @@ TEST(IoPoolTest, TasksOverlap) {
   EXPECT_EQ(here, 4);
 }
 
+TEST(IoPoolTest, TasksThatWaitLetOthersRun) {
+  constexpr int kThreads = 24;
+  std::mutex mutex;
+  std::condition_variable all_here;
+  int here = 0;
+  IoPool pool(kThreads);
+  EXPECT_EQ(pool.threads(), kThreads);
+  for (int i = 0; i < kThreads; ++i) {
+    pool.Submit([&] {
+      std::unique_lock lock(mutex);
+      if (++here == kThreads) all_here.notify_all();
+      all_here.wait(lock, [&] { return here == kThreads; });
+    });
+  }
+  std::unique_lock lock(mutex);
+  all_here.wait(lock, [&] { return here == kThreads; });
+}
+
+TEST(IoPoolTest, NeverRunsMoreThanItsThreads) {
+  constexpr int kThreads = 3;
+  std::atomic<int> running{0}, most{0};
+  {
+    IoPool pool(kThreads);
+    for (int i = 0; i < 200; ++i) {
+      pool.Submit([&] {
+        const int now = ++running;
+        for (int known = most; known < now && !most.compare_exchange_weak(known, now);) {
+        }
+        std::this_thread::yield();
+        --running;
+      });
+      EXPECT_LE(pool.limit(), kThreads);
+    }
+  }
+  EXPECT_LE(most.load(), kThreads);
+}
+
 TEST(IoPoolTest, ForEachMayBeCalledFromManyThreads) {
   IoPool pool(3);
   std::atomic<int> total{0};

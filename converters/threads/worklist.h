@@ -35,7 +35,7 @@ class Worklist {
     wake_.notify_one();
   }
   void Run(IoPool& pool) {
-    pool.ForEach(static_cast<size_t>(pool.threads()), [this](size_t) { Work(); });
+    pool.ForEach(static_cast<size_t>(pool.threads()), [&](size_t) { Work(pool); });
   }
   void Stop() {
     const std::lock_guard lock(mutex_);
@@ -44,7 +44,7 @@ class Worklist {
   }
 
  private:
-  void Work() {
+  void Work(IoPool& pool) {
     std::unique_lock lock(mutex_);
     for (;;) {
       wake_.wait(lock, [this] { return !tasks_.empty() || running_ == 0; });
@@ -53,6 +53,7 @@ class Worklist {
       tasks_.pop_back();
       ++running_;
       lock.unlock();
+      pool.NoteProgress();
       std::exception_ptr thrown;
       try {
         task();

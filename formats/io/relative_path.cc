@@ -15,8 +15,7 @@ bool EachComponent(std::string_view path, Visit visit) {
 }
 
 bool IsName(std::string_view component) {
-  return !component.empty() && component != "." && component != ".." &&
-         component.find('\0') == component.npos;
+  return !component.empty() && component != "." && component != "..";
 }
 
 }  // namespace
@@ -29,12 +28,14 @@ bool LeavesFolder(std::string_view path) {
   return path.empty() || path[0] == '/' || path.find('\0') != path.npos || HasParentComponent(path);
 }
 
-bool IsPlainPath(std::string_view path) { return EachComponent(path, IsName); }
+bool IsPlainPath(std::string_view path) {
+  return path.find('\0') == path.npos && EachComponent(path, IsName);
+}
 
 std::string PlainPath(std::string_view path) {
   std::string plain;
   EachComponent(path, [&plain](std::string_view component) {
-    if (component.empty() || component == "." || component == "..") return true;
+    if (!IsName(component)) return true;
     if (!plain.empty()) plain.push_back('/');
     plain.append(component);
     return true;

@@ -155,10 +155,34 @@ ExampleScan::Outcome ExampleScan::Scan(Bytes payload) {
   if (!ParseExample(wire)) return Outcome::kMalformed;
   if (has_feature_lists_) return Outcome::kSequenceExample;
   if (!sorted_) SortAndDropDuplicates();
-  image_ = FirstOf(ImageFeatureNames(), FeatureKind::kBytes);
-  label_ = FirstOf(LabelFeatureNames(), FeatureKind::kInt64);
-  filename_ = FirstOf(FilenameFeatureNames(), FeatureKind::kBytes);
+  if (!AreKnown()) Learn();
+  image_ = At(image_at_);
+  label_ = At(label_at_);
+  filename_ = At(filename_at_);
   return Outcome::kExample;
+}
+
+bool ExampleScan::AreKnown() const {
+  return std::equal(features_.begin(), features_.end(), known_.begin(), known_.end(),
+                    [](const ScannedFeature& feature, const KnownFeature& known) {
+                      return feature.name == known.name && feature.kind == known.kind &&
+                             (feature.values > 0) == known.has_value;
+                    });
+}
+
+void ExampleScan::Learn() {
+  known_.resize(features_.size());
+  for (size_t i = 0; i < features_.size(); ++i) {
+    const std::string_view name = features_[i].name;
+    known_[i].name.assign(name);
+    known_[i].kind = features_[i].kind;
+    known_[i].has_value = features_[i].values > 0;
+    known_[i].is_metadata = IsMetadataFeature(name);
+    known_[i].is_in_layout = KindInLayout(name).has_value();
+  }
+  image_at_ = FirstOf(ImageFeatureNames(), FeatureKind::kBytes);
+  label_at_ = FirstOf(LabelFeatureNames(), FeatureKind::kInt64);
+  filename_at_ = FirstOf(FilenameFeatureNames(), FeatureKind::kBytes);
 }
 
 // Example { Features features = 1; }; SequenceExample { Features context = 1; FeatureLists
@@ -338,24 +362,26 @@ const ScannedFeature* ExampleScan::Find(std::string_view name) const {
   return found != features_.end() && found->name == name ? &*found : nullptr;
 }
 
-const ScannedFeature* ExampleScan::FirstOf(std::span<const std::string_view> names,
+std::optional<size_t> ExampleScan::FirstOf(std::span<const std::string_view> names,
                                            FeatureKind kind) const {
   for (const std::string_view name : names) {
     const ScannedFeature* feature = Find(name);
-    if (feature != nullptr && feature->kind == kind && feature->values > 0) return feature;
+    if (feature != nullptr && feature->kind == kind && feature->values > 0)
+      return static_cast<size_t>(feature - features_.data());
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 bool ExampleScan::IsField(const ScannedFeature& feature) const {
   return feature.kind == FeatureKind::kBytes && feature.values == 1 && &feature != image_ &&
-         !IsMetadataFeature(feature.name);
+         !Known(feature).is_metadata;
 }
 
 bool ExampleScan::IsLost(const ScannedFeature& feature) const {
   if (feature.values == 0 || IsField(feature) || &feature == image_ || &feature == label_)
     return false;
-  return feature.values > 1 || !(IsMetadataFeature(feature.name) || KindInLayout(feature.name));
+  const KnownFeature& known = Known(feature);
+  return feature.values > 1 || !(known.is_metadata || known.is_in_layout);
 }
 
 }  // namespace shardpack

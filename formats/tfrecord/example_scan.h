@@ -22,7 +22,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -60,8 +62,8 @@ class ExampleScan {
   const ScannedFeature* label() const { return label_; }
   // The first of FilenameFeatureNames that is a bytes list with a value; nullptr if there is none.
   const ScannedFeature* filename() const { return filename_; }
-  // True if the feature is a further field of the sample: it has exactly one bytes value, and is
-  // not image or metadata.
+  // True if the feature, one of features(), is a further field of the sample: it has exactly one
+  // bytes value, and is not image or metadata.
   bool IsField(const ScannedFeature& feature) const;
 
   // True for values that none of the above returns: numbers and lists that no layout's writer
@@ -83,10 +85,28 @@ class ExampleScan {
   bool ParseInt64List(Wire wire, ScannedFeature& feature);
   bool Fail(const Wire& wire, std::string_view problem);
   void SortAndDropDuplicates();
-  const ScannedFeature* FirstOf(std::span<const std::string_view> names, FeatureKind kind) const;
+  // The records of a shard repeat the names of their features, so that what follows from a name is
+  // looked up once.
+  struct KnownFeature {
+    std::string name;
+    FeatureKind kind = FeatureKind::kNone;
+    bool has_value = false;
+    bool is_metadata = false, is_in_layout = false;
+  };
+  bool AreKnown() const;
+  void Learn();
+  std::optional<size_t> FirstOf(std::span<const std::string_view> names, FeatureKind kind) const;
+  const ScannedFeature* At(std::optional<size_t> place) const {
+    return place ? &features_[*place] : nullptr;
+  }
+  const KnownFeature& Known(const ScannedFeature& feature) const {
+    return known_[static_cast<size_t>(&feature - features_.data())];
+  }
 
   const std::byte* begin_ = nullptr;  // of the payload
   std::vector<ScannedFeature> features_;
+  std::vector<KnownFeature> known_;  // of the last Example
+  std::optional<size_t> image_at_, label_at_, filename_at_;
   bool sorted_ = true;
   bool has_feature_lists_ = false;
   const ScannedFeature* image_ = nullptr;

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/strings/str_cat.h"
 #include "formats/tfrecord/example.pb.h"
 #include "gtest/gtest.h"
 
@@ -333,6 +334,41 @@ TEST(ExampleScan, ValuesThatNoSampleHasAreLost) {
     if (scan.IsLost(feature)) lost.append(feature.name).append(" ");
   }
   EXPECT_EQ(lost, "age two ");
+}
+
+// One scan sees records with the same names, other kinds, no values and other names in turn.
+TEST(ExampleScan, EveryRecordIsJudgedByItself) {
+  const std::string usual = Example(
+      Entry("caption", BytesFeature("c")) + Entry("image/class/label", IntegerFeature(7)) +
+      Entry("image/encoded", BytesFeature("x")) + Entry("image/filename", BytesFeature("a.jpg")));
+  const std::string other_kinds = Example(
+      Entry("caption", IntegerFeature(3)) + Entry("image/class/label", BytesFeature("7")) +
+      Entry("image/encoded", IntegerFeature(1)) + Entry("image/filename", IntegerFeature(2)));
+  const std::string no_values =
+      Example(Entry("caption", Field(1, "")) + Entry("image/class/label", Field(3, "")) +
+              Entry("image/encoded", Field(1, "")) + Entry("image/filename", Field(1, "")));
+  const std::string other_names =
+      Example(Entry("a", BytesFeature("c")) + Entry("b", IntegerFeature(7)) +
+              Entry("image/format", BytesFeature("x")) + Entry("jpg", BytesFeature("a.jpg")));
+  const auto judged = [](ExampleScan& scan, const std::string& payload) {
+    EXPECT_EQ(scan.Scan(AsBytes(payload)), Outcome::kExample);
+    std::string text = absl::StrCat(std::string(Value(payload, scan.image())), " ",
+                                    scan.label() == nullptr ? -1 : scan.label()->first_integer, " ",
+                                    std::string(Value(payload, scan.filename())), ":");
+    for (const ScannedFeature& feature : scan.features()) {
+      text += scan.IsField(feature) ? " field" : scan.IsLost(feature) ? " lost" : " -";
+    }
+    return text;
+  };
+  ExampleScan scan;
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(judged(scan, usual), "x 7 a.jpg: field - - -");
+    EXPECT_EQ(judged(scan, usual), "x 7 a.jpg: field - - -");
+    EXPECT_EQ(judged(scan, other_kinds), "(none) -1 (none): lost field - -");
+    EXPECT_EQ(judged(scan, no_values), "(none) -1 (none): - - - -");
+    EXPECT_EQ(judged(scan, other_names), "a.jpg -1 (none): field lost - -");
+    EXPECT_EQ(judged(scan, Example("")), "(none) -1 (none):");
+  }
 }
 
 }  // namespace

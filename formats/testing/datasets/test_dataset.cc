@@ -128,14 +128,15 @@ void WriteTestShard(const std::string& path, const Format& format,
   std::unique_ptr<ShardWriter> writer = Require(format.create(*file, spec));
   for (const TestSample& sample : samples) {
     const std::string pixels = raw ? RawPixelsOf(sample) : std::string();
-    const FieldView image{kImageField, AsBytes(raw ? pixels : sample.image)};
+    std::vector<FieldView> fields = {{kImageField, AsBytes(raw ? pixels : sample.image)}};
+    for (const auto& [name, bytes] : sample.more_fields) fields.push_back({name, AsBytes(bytes)});
     Require(writer->Append({.number = static_cast<uint64_t>(&sample - samples.data()),
                             .key = sample.key,
                             .source_path = sample.source_path,
                             .label = sample.label,
                             .class_name = sample.label == 0 ? "cat" : "dog",
                             .image = raw ? kRawTestImage : sample.info,
-                            .fields = {&image, 1}}));
+                            .fields = fields}));
   }
   Require(writer->Finish());
   writer.reset();

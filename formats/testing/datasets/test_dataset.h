@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "formats/core/format.h"
@@ -26,6 +27,7 @@ struct TestSample {
   int64_t label = 0;
   // As recorded in the index.
   ImageInfo info = {.width = 8, .height = 8, .format = ImageFormat::kJpeg};
+  std::vector<std::pair<std::string, std::string>> more_fields = {};  // names and bytes
 };
 
 struct TestDatasetOptions {
