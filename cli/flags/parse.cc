@@ -132,8 +132,24 @@ absl::Status UnknownFlag(const std::string& word, const CommandLine& line) {
   return InvalidArgumentError(StrCat(message, meant, meant.empty() ? HelpHint(line) : ""));
 }
 
+// CLI11 takes the word after `--flag=` for the value that is missing there; it is the empty one.
+std::vector<std::string> WithEmptyValues(const std::vector<std::string>& words) {
+  std::vector<std::string> split;
+  for (auto word = words.begin(); word != words.end(); ++word) {
+    if (*word == "--") {
+      split.insert(split.end(), word, words.end());
+      break;
+    }
+    const bool empty = word->starts_with("--") && word->find('=') == word->size() - 1;
+    split.push_back(empty ? word->substr(0, word->size() - 1) : *word);
+    if (empty) split.emplace_back();
+  }
+  return split;
+}
+
 // Lets CLI11 parse the words with the flags of the verb.
-absl::Status Split(const std::vector<std::string>& words, CommandLine* line, Values* values) {
+absl::Status Split(const std::vector<std::string>& typed, CommandLine* line, Values* values) {
+  const std::vector<std::string> words = WithEmptyValues(typed);
   CLI::App app;
   app.set_help_flag();
   app.allow_extras();

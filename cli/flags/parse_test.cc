@@ -126,6 +126,14 @@ TEST(Parse, TheLastOfSeveralCounts) {
   EXPECT_TRUE(Parsed({"photos", "--no-shuffle", "--shuffle"}).pack().request.plan.shuffle);
 }
 
+TEST(Parse, AnEmptyValueDoesNotTakeTheNextWord) {
+  const CommandLine line =
+      Parsed({"photos", "--exclude=", "--seed", "2", "--exclude=a", "--", "--exclude="});
+  EXPECT_EQ(line.pack().request.plan.seed, 2u);
+  EXPECT_EQ(line.arguments, (Words{"photos", "--exclude="}));
+  EXPECT_NE(Refusal({"photos", "--seed=", "7"}), "");
+}
+
 TEST(Parse, AnOldNameIsStillAccepted) {
   for (const char* name : {"--fields", "--sidecars"}) {
     const CommandLine line = Parsed({"photos", name, "json,png:mask"});
