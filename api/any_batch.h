@@ -9,7 +9,9 @@
 #ifndef SHARDPACK_API_ANY_BATCH_H_
 #define SHARDPACK_API_ANY_BATCH_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -38,6 +40,10 @@ class AnyBatch {
   virtual absl::StatusOr<std::string_view> Field(uint32_t n) const = 0;
   // One span a slot; NotFound for an unknown field.
   virtual absl::Status Spans(std::string_view field, std::span<shardpack_span> spans) const = 0;
+  // nullopt for a field whose masks are not decoded.
+  virtual std::optional<std::span<const std::byte>> Masks(std::string_view) const {
+    return std::nullopt;
+  }
   virtual absl::Status Crops(std::span<shardpack_crop> crops) const = 0;
   // SHARDPACK_PIXELS or SHARDPACK_LABELS; NotFound if there are none.
   virtual absl::StatusOr<DeviceTensor> Tensor(uint32_t what) const = 0;

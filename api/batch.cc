@@ -6,6 +6,8 @@
 #include "api/structs.h"
 #include "cuda/loading/dlpack_export.h"
 #include "formats/core/sample.h"
+#include "formats/io/error_facts.h"
+#include "formats/io/file.h"
 #include "formats/io/status_macros.h"
 
 using shardpack::SampleState;
@@ -63,6 +65,26 @@ shardpack_code shardpack_batch_spans(const shardpack_batch* batch, const char* f
     RETURN_IF_ERROR(CheckSlots(*content, spans, count));
     return content->Spans(field == nullptr ? shardpack::kImageField : field,
                           std::span(spans, count));
+  });
+}
+
+shardpack_code shardpack_batch_masks(const shardpack_batch* batch, const char* field,
+                                     uint8_t** masks, uint64_t* bytes, shardpack_error** error) {
+  return Guarded(error, [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(const std::shared_ptr<AnyBatch> content, Use(batch));
+    RETURN_IF_ERROR(NotNull(field, "field"));
+    RETURN_IF_ERROR(NotNull(masks, "masks"));
+    RETURN_IF_ERROR(NotNull(bytes, "bytes"));
+    const auto decoded = content->Masks(field);
+    if (!decoded) {
+      return shardpack::WithFacts(
+          absl::NotFoundError(absl::StrCat("the batch has no decoded masks of a field ",
+                                           shardpack::EscapeForTerminal(field))),
+          {.field = field});
+    }
+    *masks = reinterpret_cast<uint8_t*>(const_cast<std::byte*>(decoded->data()));
+    *bytes = decoded->size();
+    return absl::OkStatus();
   });
 }
 

@@ -14,6 +14,7 @@
 #include "api/structs.h"
 #include "formats/io/error_facts.h"
 #include "formats/io/status_macros.h"
+#include "readers/order/order.h"
 
 using shardpack::Dataset;
 using shardpack::DatasetShard;
@@ -107,6 +108,19 @@ shardpack_code shardpack_dataset_split(const shardpack_dataset* dataset, const c
     RETURN_IF_ERROR(NotNull(name, "name"));
     ASSIGN_OR_RETURN(Dataset part, content->Split(name));
     return new shardpack_dataset(std::move(part));
+  });
+}
+
+shardpack_code shardpack_dataset_select(const shardpack_dataset* dataset, const uint64_t* ids,
+                                        size_t count, shardpack_dataset** selected,
+                                        shardpack_error** error) {
+  return Making(selected, error, [&]() -> absl::StatusOr<shardpack_dataset*> {
+    ASSIGN_OR_RETURN(const Dataset* const content, ContentOf(dataset, "dataset"));
+    if (count > 0) RETURN_IF_ERROR(NotNull(ids, "ids"));
+    if (count > shardpack::kMaxOrderSamples)
+      return absl::InvalidArgumentError("the selection has too many ids");
+    ASSIGN_OR_RETURN(Dataset made, content->Select({ids, count}));
+    return new shardpack_dataset(std::move(made));
   });
 }
 

@@ -55,6 +55,7 @@ class InHostMemory final : public AnyBatch {
     return absl::OutOfRangeError(absl::StrCat("field ", n, " of ", batch_->fields(), " fields"));
   }
   absl::Status Spans(std::string_view field, std::span<shardpack_span> spans) const override;
+  std::optional<std::span<const std::byte>> Masks(std::string_view field) const override;
   absl::Status Crops(std::span<shardpack_crop> crops) const override;
   absl::StatusOr<DeviceTensor> Tensor(uint32_t what) const override;
   absl::Status WaitOn(Stream) override { return absl::OkStatus(); }
@@ -108,6 +109,13 @@ absl::Status InHostMemory::Spans(std::string_view field, std::span<shardpack_spa
   }
   return absl::NotFoundError(
       absl::StrCat("the batch has no field ", EscapeForTerminal(std::string(field))));
+}
+
+std::optional<std::span<const std::byte>> InHostMemory::Masks(std::string_view field) const {
+  for (const MaskBatch& masks : batch_->masks()) {
+    if (batch_->field_name(masks.field) == field) return masks.bytes;
+  }
+  return std::nullopt;
 }
 
 absl::Status InHostMemory::Crops(std::span<shardpack_crop> crops) const {

@@ -74,6 +74,14 @@ shardpack_code GivingText(const shardpack_loader* loader, char** text, shardpack
 
 }  // namespace
 
+shardpack_code shardpack_decode_check(const shardpack_decode* decode, shardpack_error** error) {
+  return Guarded(error, [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(const shardpack::PixelPipelineOptions options,
+                     shardpack::api::DecodeOf(decode));
+    return shardpack::PixelPipeline::Create(options).status();
+  });
+}
+
 shardpack_code shardpack_loader_open(const shardpack_dataset* dataset, const shardpack_order* order,
                                      const shardpack_loader_options* options,
                                      shardpack_loader** loader, shardpack_error** error) {

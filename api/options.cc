@@ -134,6 +134,8 @@ absl::StatusOr<LoaderOptions> LoaderOptionsOf(const shardpack_loader_options& op
   if (options.decode != nullptr) {
     ASSIGN_OR_RETURN(made.decode, DecodeOf(options.decode));
   }
+  ASSIGN_OR_RETURN(made.mask_fields,
+                   TextsOf(options.decode_fields, options.decode_field_count, "a decode field"));
   made.augment_seed = options.augment_seed;
   made.epochs = options.epochs;
   SetUnlessZero(options.memory_bytes, made.memory_bytes);

@@ -33,7 +33,7 @@ absl::StatusOr<ResizeFilter> FilterOf(uint32_t filter);
 // `decode` is not null.
 absl::StatusOr<PixelPipelineOptions> DecodeOf(const shardpack_decode* decode);
 absl::StatusOr<OrderSpec> OrderSpecOf(uint64_t samples, const shardpack_order_options& options);
-// `decode`, `fields` and numbers; the device and the cursor are the caller's.
+// `decode`, names of fields and numbers; the device and the cursor are the caller's.
 absl::StatusOr<LoaderOptions> LoaderOptionsOf(const shardpack_loader_options& options);
 // nullopt for null.
 absl::StatusOr<std::optional<Cursor>> CursorOf(const char* text);

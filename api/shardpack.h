@@ -54,7 +54,8 @@
  *
  * Fork: datasets, orders and batches in host memory work in parent and child. A loader works only
  * in the process that opened it; in a child its functions return SHARDPACK_STATE and its release
- * does nothing. Of a batch on a device the child has ids, labels and states.
+ * does nothing. Of a batch on a device, or in the page-locked memory of a loader with a device, the
+ * child has ids, labels and states.
  *
  * Process: the library changes no signal handler (but see shardpack_loader_options.map_shards),
  * locale, environment, umask or working folder, prints nothing, starts nothing when it is loaded
@@ -221,6 +222,15 @@ SHARDPACK_API shardpack_code shardpack_dataset_join(const shardpack_dataset* con
 SHARDPACK_API shardpack_code shardpack_dataset_split(const shardpack_dataset* dataset,
                                                      const char* name, shardpack_dataset** split,
                                                      shardpack_error** error);
+/* The samples with these ids, in this order, numbered from 0: a selection. An id may come twice,
+ * and there may be none. Copies the ids and shares everything else. Its identity is that of the
+ * dataset and the ids. Its shards, with their columns, numbers of bytes and records and first ids,
+ * are those of the dataset, whole; shardpack_dataset_locate says where in them a sample is.
+ * OUT_OF_RANGE for an id that the dataset does not have. */
+SHARDPACK_API shardpack_code shardpack_dataset_select(const shardpack_dataset* dataset,
+                                                      const uint64_t* ids, size_t count,
+                                                      shardpack_dataset** selected,
+                                                      shardpack_error** error);
 /* One more reference; returns `dataset`. */
 SHARDPACK_API shardpack_dataset* shardpack_dataset_retain(shardpack_dataset* dataset);
 SHARDPACK_API void shardpack_dataset_release(shardpack_dataset* dataset);
@@ -267,6 +277,15 @@ SHARDPACK_API shardpack_code shardpack_dataset_read(const shardpack_dataset* dat
                                                     const char* const* fields, size_t field_count,
                                                     shardpack_batch** batch,
                                                     shardpack_error** error);
+
+/* For programs that export columns by Arrow's C data and stream interfaces in a language whose
+ * functions cannot be called at every moment, such as Python's while an exception is on its way:
+ * the `release` of an ArrowSchema, ArrowArray and ArrowArrayStream. It releases the children and
+ * the dictionary, unless they were moved, and then sets the uint64_t that private_data points to to
+ * 1: what belongs to the struct can be freed. Any thread. */
+SHARDPACK_API void shardpack_arrow_release_schema(void* schema);
+SHARDPACK_API void shardpack_arrow_release_array(void* array);
+SHARDPACK_API void shardpack_arrow_release_stream(void* stream);
 
 /* -------------------------------------------------------------------------------------- orders */
 
@@ -360,6 +379,10 @@ typedef struct shardpack_decode {
   uint32_t reserved;
 } shardpack_decode;
 
+/* OK, or the INVALID that a loader would answer to these options. */
+SHARDPACK_API shardpack_code shardpack_decode_check(const shardpack_decode* decode,
+                                                    shardpack_error** error);
+
 /* ------------------------------------------------------------------------------------- loaders */
 
 /* Reads batches ahead with its own threads and returns them in the exact order of the steps. */
@@ -393,6 +416,13 @@ typedef struct shardpack_loader_options {
    * not its own, so that a shard that is truncated meanwhile is an error and not the end. */
   uint32_t map_shards;
   shardpack_device* device; /* NULL: pageable memory; else page-locked, for loader_to_device */
+  /* Fields whose images are masks, for shardpack_batch_masks; they are read beside `fields`. Not
+   * NULL needs `decode`. A mask gets the crop and flip of the sample's image, so it has the size of
+   * that image as displayed; the nearest pixel is taken, by pixel centres, as Pillow's NEAREST. Its
+   * own orientation is applied, not that of the image. Its values are those that are stored: of
+   * gray images, or indices of palettes, of at most 8 bits. Others are bad samples. */
+  const char* const* decode_fields;
+  size_t decode_field_count;
 } shardpack_loader_options;
 
 /* INVALID if order, rank, cursor or fields do not fit the dataset. */
@@ -500,6 +530,12 @@ SHARDPACK_API shardpack_code shardpack_batch_field(const shardpack_batch* batch,
  * kept. `field`: NULL for "image". */
 SHARDPACK_API shardpack_code shardpack_batch_spans(const shardpack_batch* batch, const char* field,
                                                    shardpack_span* spans, size_t count,
+                                                   shardpack_error** error);
+/* The masks of a field that was among `decode_fields`: [slots, height, width] of the batch's
+ * pixels, without gaps, `bytes` in all. A slot without the field is 0; its span is NULL. The caller
+ * may write to them. Valid as long as the batch. NOT_FOUND for other fields. */
+SHARDPACK_API shardpack_code shardpack_batch_masks(const shardpack_batch* batch, const char* field,
+                                                   uint8_t** masks, uint64_t* bytes,
                                                    shardpack_error** error);
 /* The crops and flips of a decoded batch, likewise. UNSUPPORTED for a batch that was not
  * decoded. */
@@ -693,12 +729,14 @@ typedef struct shardpack_field {
 } shardpack_field;
 
 /* What another writer has left in PATH.parts is kept and continued. EXISTS if there is a dataset,
- * unless an argument is "--overwrite". STATE if a writer of this number is open, in any process. */
+ * unless an argument is "--overwrite" or a finish of PATH.parts was begun, which may have made it.
+ * STATE if a writer of this number is open, in any process. */
 SHARDPACK_API shardpack_code shardpack_writer_open(const char* path,
                                                    const shardpack_writer_options* options,
                                                    shardpack_writer** writer,
                                                    shardpack_error** error);
-/* One of the fields is the encoded image. `label` is the name of a class; NULL: none. EXISTS for a
+/* One of the fields is the encoded image. `label` is the name of a class; NULL: none. Classes are
+ * numbered in the order of their names, unless all are whole numbers, which they keep. EXISTS for a
  * key that was added before. Copies what it is given, hashes it, and from time to time does what
  * shardpack_writer_flush does. After an error of the system (IO, NO_MEMORY, DATA_LOSS) the writer
  * can only be released. One thread at a time. */
@@ -706,6 +744,25 @@ SHARDPACK_API shardpack_code shardpack_writer_add(shardpack_writer* writer, cons
                                                   size_t key_bytes, const char* label,
                                                   const shardpack_field* fields, size_t field_count,
                                                   shardpack_error** error);
+/* Samples as rows of a table. */
+typedef struct shardpack_samples {
+  size_t size;
+  uint64_t count;
+  const char* const* fields; /* the names of further fields, besides the image */
+  size_t field_count;
+  /* Of each sample its key, label, image and further fields, one after the other: their bytes, and
+   * how many each has, 3 + field_count numbers a sample. A label of 0 bytes: none; a further field
+   * of UINT64_MAX: the sample does not have it. */
+  const void* bytes;
+  uint64_t byte_count;
+  const uint64_t* lengths;
+} shardpack_samples;
+
+/* shardpack_writer_add of each, in fewer calls. All are added but those that it refuses (INVALID,
+ * EXISTS), whose first error is returned, with the key; another error ends it. */
+SHARDPACK_API shardpack_code shardpack_writer_add_many(shardpack_writer* writer,
+                                                       const shardpack_samples* samples,
+                                                       shardpack_error** error);
 /* OK if a sample with this key is safe on disk, NOT_FOUND otherwise. */
 SHARDPACK_API shardpack_code shardpack_writer_has(const shardpack_writer* writer, const char* key,
                                                   size_t key_bytes, shardpack_error** error);

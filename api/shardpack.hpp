@@ -498,6 +498,18 @@ class Batch {
           return views;
         });
   }
+  // The decoded masks of a field, one value a pixel of all slots: [slots][height][width].
+  Returned<Span<std::uint8_t>> masks(const std::string& field) const {
+    std::uint8_t* data = nullptr;
+    std::uint64_t size = 0;
+    return internal::Do(
+        [&](shardpack_error** error) {
+          return internal::WithText(internal::IsWhole(field), [&] {
+            return shardpack_batch_masks(get(), field.c_str(), &data, &size, error);
+          });
+        },
+        [&](shardpack_code) { return Span<std::uint8_t>(data, static_cast<std::size_t>(size)); });
+  }
   // What became of each image of a decoded batch.
   Returned<std::vector<shardpack_crop>> crops() const {
     std::vector<shardpack_crop> all(slots());
@@ -583,6 +595,12 @@ class Dataset {
       return internal::WithText(internal::IsWhole(name), [&] {
         return shardpack_dataset_split(get(), name.c_str(), made, error);
       });
+    });
+  }
+  // These samples, in this order, numbered from 0; its shards are those of this dataset.
+  Returned<Dataset> select(const std::vector<std::uint64_t>& ids) const {
+    return Made([&](shardpack_dataset** made, shardpack_error** error) {
+      return shardpack_dataset_select(get(), ids.data(), ids.size(), made, error);
     });
   }
   shardpack_dataset* get() const { return handle_.get(); }
@@ -915,6 +933,7 @@ struct LoaderOptions {
   std::uint32_t prefetch_batches = 0;
   bool no_verify = false, map_shards = false;
   Device device = {};
+  std::vector<std::string> decode_fields = {};  // masks
 
   SHARDPACK_SETTER(Decode, decode)
   SHARDPACK_SETTER(std::uint32_t, rank)
@@ -932,6 +951,7 @@ struct LoaderOptions {
   SHARDPACK_SETTER(bool, no_verify)
   SHARDPACK_SETTER(bool, map_shards)
   SHARDPACK_SETTER(Device, device)
+  SHARDPACK_SETTER(std::vector<std::string>, decode_fields)
 };
 
 struct Position {
@@ -959,6 +979,7 @@ class Loader {
                                const LoaderOptions& from) {
     const shardpack_decode decode = internal::Plain(from.decode);
     const std::vector<const char*> fields = internal::Pointers(from.fields);
+    const std::vector<const char*> masks = internal::Pointers(from.decode_fields);
     shardpack_loader_options options = {};
     options.size = sizeof options;
     options.rank = from.rank;
@@ -978,9 +999,12 @@ class Loader {
     options.no_verify = from.no_verify ? 1 : 0;
     options.map_shards = from.map_shards ? 1 : 0;
     options.device = from.device.get();
+    options.decode_fields = masks.empty() ? nullptr : masks.data();
+    options.decode_field_count = masks.size();
     return Made([&](shardpack_loader** made, shardpack_error** error) {
       return internal::WithText(
-          internal::IsWhole(from.cursor) && internal::IsWhole(from.fields),
+          internal::IsWhole(from.cursor) && internal::IsWhole(from.fields) &&
+              internal::IsWhole(from.decode_fields),
           [&] { return shardpack_loader_open(dataset.get(), order.get(), &options, made, error); });
     });
   }
@@ -1324,6 +1348,11 @@ class Writer {
                      std::string_view image) {
     return add(key, label, {shardpack_field{nullptr, image.data(), image.size()}});
   }
+  // Samples as rows of a table.
+  Returned<void> add_many(const shardpack_samples& samples) {
+    return internal::Do(
+        [&](shardpack_error** error) { return shardpack_writer_add_many(get(), &samples, error); });
+  }
   // Whether it is safe on disk.
   bool has(std::string_view key) const {
     return shardpack_writer_has(get(), key.data(), key.size(), nullptr) == SHARDPACK_OK;
@@ -1345,6 +1374,13 @@ class Writer {
 
   internal::Owned<shardpack_writer, shardpack_writer_release> handle_;
 };
+
+// As Loader::Open would check it.
+inline Returned<void> check(const Decode& from) {
+  const shardpack_decode decode = internal::Plain(from);
+  return internal::Do(
+      [&](shardpack_error** error) { return shardpack_decode_check(&decode, error); });
+}
 
 inline std::string_view version() { return shardpack_version(); }
 inline std::string_view build_json() { return shardpack_build_json(); }

@@ -57,6 +57,8 @@ template <>
 inline constexpr size_t kFirstSize<shardpack_job_progress> = 72;
 template <>
 inline constexpr size_t kFirstSize<shardpack_writer_options> = 32;
+template <>
+inline constexpr size_t kFirstSize<shardpack_samples> = 56;
 
 // A size beyond this was never set.
 inline constexpr size_t kLargestStruct = 65536;

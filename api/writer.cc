@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -23,6 +25,8 @@
 #include "api/writing/parts_folder.h"
 #include "api/writing/target_rule.h"
 #include "formats/core/manifest.h"
+#include "formats/core/sample.h"
+#include "formats/io/error_facts.h"
 #include "formats/io/escape.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
@@ -67,10 +71,16 @@ absl::StatusOr<OpenWriter*> UseWriter(const shardpack_writer* handle) {
 absl::Status CheckOut(const OpenWriter& open) {
   if (open.out.find_last_not_of("./") == std::string::npos)
     return absl::InvalidArgumentError("the dataset needs a folder of its own");
-  ASSIGN_OR_RETURN(const bool there,
-                   Exists(absl::StrCat(open.out, "/", std::string(kManifestName))));
+  const auto is_dataset = [](const std::string& folder) {
+    return Exists(absl::StrCat(folder, "/", std::string(kManifestName)));
+  };
+  ASSIGN_OR_RETURN(const bool there, is_dataset(open.out));
   if (!there || std::ranges::find(open.arguments, kOverwrite) != open.arguments.end())
     return absl::OkStatus();
+  // A finish was begun, and its process may have been killed: `pack` then knows whether the dataset
+  // is of these samples.
+  ASSIGN_OR_RETURN(const bool begun, is_dataset(open.parts));
+  if (begun) return absl::OkStatus();
   return absl::AlreadyExistsError(absl::StrCat(EscapeForTerminal(open.out),
                                                " is a dataset already; the argument ", kOverwrite,
                                                " lets the finish replace it"));
@@ -95,10 +105,23 @@ absl::StatusOr<shardpack_writer*> Open(const char* path, const shardpack_writer_
   std::error_code failed;
   open->out = std::filesystem::absolute(path, failed).string();
   if (failed) return IoStatus("find the working folder of", path, failed.value());
-  RETURN_IF_ERROR(CheckOut(*open));
   open->parts = PartsFolderOf(open->out);
+  RETURN_IF_ERROR(CheckOut(*open));
   ASSIGN_OR_RETURN(open->writer, PartWriter::Open(open->parts, open->worker));
   return new shardpack_writer(std::move(open));
+}
+
+// The image comes first; and so that the order of the others does not matter either, they are
+// sorted.
+bool ComesFirst(std::string_view a, std::string_view b) {
+  return std::pair(a != kImageField, a) < std::pair(b != kImageField, b);
+}
+
+absl::Status AddSample(const OpenWriter& open, std::string_view key,
+                       std::optional<std::string_view> label, std::span<const FieldView> fields) {
+  if (open.finished) return absl::FailedPreconditionError("the writer has been finished");
+  RETURN_IF_ERROR(open.rule->Check(key, label.has_value(), fields));
+  return open.writer->Add(key, label, fields);
 }
 
 absl::Status Add(shardpack_writer* handle, const char* key, size_t key_bytes, const char* label,
@@ -106,22 +129,83 @@ absl::Status Add(shardpack_writer* handle, const char* key, size_t key_bytes, co
   ASSIGN_OR_RETURN(OpenWriter* const open, UseWriter(handle));
   RETURN_IF_ERROR(NotNull(key, "key"));
   RETURN_IF_ERROR(NotNull(fields, "fields"));
-  if (open->finished) return absl::FailedPreconditionError("the writer has been finished");
   std::vector<FieldView> views;
   for (size_t n = 0; n < field_count; ++n) {
     if (fields[n].bytes > 0) RETURN_IF_ERROR(NotNull(fields[n].data, "data of a field"));
     views.push_back({fields[n].name == nullptr ? kImageField : std::string_view(fields[n].name),
                      {static_cast<const std::byte*>(fields[n].data), fields[n].bytes}});
   }
-  // The image comes first; and so that the order of the others does not matter either, they are
-  // sorted.
-  std::ranges::stable_sort(views, [](const FieldView& a, const FieldView& b) {
-    return std::pair(a.name != kImageField, a.name) < std::pair(b.name != kImageField, b.name);
-  });
-  const std::string_view name(key, key_bytes);
-  RETURN_IF_ERROR(open->rule->Check(name, label != nullptr, views));
-  return open->writer->Add(
-      name, label == nullptr ? std::nullopt : std::optional<std::string_view>(label), views);
+  std::ranges::stable_sort(views, ComesFirst, &FieldView::name);
+  return AddSample(*open, std::string_view(key, key_bytes),
+                   label == nullptr ? std::nullopt : std::optional<std::string_view>(label), views);
+}
+
+// Columns of shardpack_samples before those of further fields, and the length of a field that a
+// sample does not have.
+constexpr size_t kKeyColumn = 0, kLabelColumn = 1, kImageColumn = 2, kFirstField = 3;
+constexpr uint64_t kNoField = ~uint64_t{0};
+
+// The columns of fields in the order in which they are added, by name.
+absl::StatusOr<std::vector<std::pair<std::string, size_t>>> ColumnsOf(
+    const shardpack_samples& samples) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                   TextsOf(samples.fields, samples.field_count, "the name of a field"));
+  std::vector<std::pair<std::string, size_t>> columns = {{std::string(kImageField), kImageColumn}};
+  for (const std::string& name : names)
+    columns.emplace_back(name, columns.size() - 1 + kFirstField);
+  std::ranges::stable_sort(columns, ComesFirst, &std::pair<std::string, size_t>::first);
+  return columns;
+}
+
+// Before the first sample is added.
+absl::Status CheckLengths(const shardpack_samples& samples, size_t columns) {
+  if (samples.count > 0) RETURN_IF_ERROR(NotNull(samples.lengths, "lengths"));
+  if (samples.byte_count > 0) RETURN_IF_ERROR(NotNull(samples.bytes, "bytes"));
+  uint64_t left = samples.byte_count;
+  for (uint64_t row = 0; row < samples.count; ++row) {
+    for (size_t column = 0; column < columns; ++column) {
+      const uint64_t length = samples.lengths[row * columns + column];
+      if (length == kNoField && column >= kFirstField) continue;
+      if (length > left)
+        return absl::InvalidArgumentError("lengths add up to more than byte_count");
+      left -= length;
+    }
+  }
+  if (left == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError("lengths add up to less than byte_count");
+}
+
+absl::Status AddMany(shardpack_writer* handle, const shardpack_samples* given) {
+  ASSIGN_OR_RETURN(OpenWriter* const open, UseWriter(handle));
+  RETURN_IF_ERROR(NotNull(given, "samples"));
+  ASSIGN_OR_RETURN(const shardpack_samples samples, Known(given, "samples"));
+  ASSIGN_OR_RETURN(const auto columns, ColumnsOf(samples));
+  const size_t stride = kFirstField + samples.field_count;
+  RETURN_IF_ERROR(CheckLengths(samples, stride));
+  absl::Status refused;
+  std::vector<std::string_view> values(stride);
+  std::vector<FieldView> fields;
+  const char* at = static_cast<const char*>(samples.bytes);
+  for (uint64_t row = 0; row < samples.count; ++row) {
+    const uint64_t* const lengths = samples.lengths + row * stride;
+    for (size_t column = 0; column < stride; ++column) {
+      values[column] =
+          lengths[column] == kNoField ? std::string_view() : std::string_view(at, lengths[column]);
+      at += values[column].size();
+    }
+    fields.clear();
+    for (const auto& [name, column] : columns) {
+      if (lengths[column] != kNoField) fields.push_back({name, AsBytes(values[column])});
+    }
+    const std::string_view label = values[kLabelColumn];
+    absl::Status added =
+        AddSample(*open, values[kKeyColumn],
+                  label.empty() ? std::nullopt : std::optional<std::string_view>(label), fields);
+    if (added.ok()) continue;
+    if (!absl::IsInvalidArgument(added) && !absl::IsAlreadyExists(added)) return added;
+    if (refused.ok()) refused = WithFacts(added, {.key = std::string(values[kKeyColumn])});
+  }
+  return refused;
 }
 
 // Each other worker has been there and is gone, also one of a number that there is no more; while
@@ -185,6 +269,11 @@ shardpack_code shardpack_writer_add(shardpack_writer* writer, const char* key, s
                                     const char* label, const shardpack_field* fields,
                                     size_t field_count, shardpack_error** error) {
   return Guarded(error, [&] { return Add(writer, key, key_bytes, label, fields, field_count); });
+}
+
+shardpack_code shardpack_writer_add_many(shardpack_writer* writer, const shardpack_samples* samples,
+                                         shardpack_error** error) {
+  return Guarded(error, [&] { return AddMany(writer, samples); });
 }
 
 shardpack_code shardpack_writer_has(const shardpack_writer* writer, const char* key,

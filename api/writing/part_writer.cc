@@ -99,7 +99,7 @@ absl::StatusOr<std::unique_ptr<PartWriter>> PartWriter::Open(const std::string& 
   for (const shardpack::Part& part : parts) {
     ASSIGN_OR_RETURN(const ShardIndex index, OpenIndex(folder, part));
     for (uint64_t record = 0; record < index.records(); ++record)
-      writer->keys_.emplace(index.key(record));
+      writer->keys_.emplace(index.key(record), 0);
     if (part.name.starts_with(WorkerPrefix(worker) + "-")) ++writer->next_part_;
   }
   return writer;
@@ -138,7 +138,6 @@ absl::Status PartWriter::Append(std::string_view key, std::optional<std::string_
                                   .label = row.label,
                                   .class_name = label.value_or(std::string_view()),
                                   .fields = fields}));
-  new_keys_.insert(row.key);
   rows_.push_back(std::move(row));
   return absl::OkStatus();
 }
@@ -147,19 +146,25 @@ absl::Status PartWriter::Add(std::string_view key, std::optional<std::string_vie
                              std::span<const FieldView> fields) {
   RETURN_IF_ERROR(failed_);
   RETURN_IF_ERROR(CheckSample(key, label, fields));
-  const std::string name(key);
-  if (keys_.contains(name) || new_keys_.contains(name)) {
+  const auto [place, is_new] = keys_.try_emplace(std::string(key), next_part_ + 1);
+  if (!is_new) {
     return absl::AlreadyExistsError(
         StrCat("the key ", EscapeForTerminal(key), " was added before"));
   }
   const absl::Status added = Append(key, label, fields);
   // A sample that cannot be held changes nothing; a file that cannot be written is lost.
   if (!added.ok() && !absl::IsInvalidArgument(added)) failed_ = added;
-  if (!added.ok()) return added;
+  if (!added.ok()) {
+    keys_.erase(place);
+    return added;
+  }
   return file_->size() >= kPartBytes ? Flush() : absl::OkStatus();
 }
 
-bool PartWriter::Has(std::string_view key) const { return keys_.contains(std::string(key)); }
+bool PartWriter::Has(std::string_view key) const {
+  const auto place = keys_.find(std::string(key));
+  return place != keys_.end() && place->second <= next_part_;
+}
 
 absl::Status PartWriter::Flush() {
   RETURN_IF_ERROR(failed_);
@@ -193,8 +198,6 @@ absl::Status PartWriter::End() {
   RETURN_IF_ERROR(WriteNewFile(StrCat(path, ".pidx"), compare.Finish(part.bytes)));
   RETURN_IF_ERROR(WritePart(folder_, part));
   RETURN_IF_ERROR(SyncDirectory(folder_));
-  keys_.merge(new_keys_);
-  new_keys_.clear();
   rows_.clear();
   classes_.clear();
   labels_.clear();

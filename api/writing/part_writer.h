@@ -24,7 +24,7 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_set>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -75,9 +75,11 @@ class PartWriter {
   const uint32_t worker_;
   const File lock_;
   uint32_t next_part_ = 0;
-  std::unordered_set<std::string> keys_, new_keys_;  // new: not yet safe
-  std::unique_ptr<StagedFile> file_;                 // of the part that is written; else nullptr
-  std::unique_ptr<ShardWriter> shard_;               // before file_, which it uses, is gone
+  // With 1 more than the number of their part; 0: that of an earlier writer. Those of the part that
+  // is written are not yet safe.
+  std::unordered_map<std::string, uint32_t> keys_;
+  std::unique_ptr<StagedFile> file_;    // of the part that is written; else nullptr
+  std::unique_ptr<ShardWriter> shard_;  // before file_, which it uses, is gone
   std::vector<Row> rows_;
   std::vector<std::string> classes_;
   std::map<std::string, int64_t, std::less<>> labels_;

@@ -38,6 +38,7 @@ constexpr char kShard[] = ".tfrecord", kIndex[] = ".pidx", kLabelledIndex[] = ".
 constexpr std::string_view kRecordOrder = "order.u32";
 constexpr std::string_view kSplit = "train";
 constexpr uint64_t kMostFactsBytes = uint64_t{64} << 20;
+constexpr uint32_t kMostNumberedClasses = uint32_t{1} << 20;
 constexpr uint64_t kMostSamples = 0xFFFFFFFF;  // records are numbered in 32 bits
 
 std::string In(const std::string& folder, std::string_view name, std::string_view ending = "") {
@@ -120,6 +121,23 @@ absl::StatusOr<std::string> OrderOfKeys(const std::vector<ShardIndex>& indexes) 
     }
   }
   return bytes;
+}
+
+// The names of labels 0, 1, ...: sorted. If all are whole numbers, these are the labels, with names
+// for those between them.
+std::vector<std::string> NumberClasses(const std::set<std::string>& names) {
+  uint32_t count = 0;
+  for (const std::string& name : names) {
+    uint32_t number = 0;
+    if (!absl::SimpleAtoi(name, &number) || number >= kMostNumberedClasses ||
+        name != StrCat(number)) {
+      return {names.begin(), names.end()};
+    }
+    count = std::max(count, number + 1);
+  }
+  std::vector<std::string> numbered;
+  while (numbered.size() < count) numbered.push_back(StrCat(numbered.size()));
+  return numbered;
 }
 
 absl::StatusOr<FileEntry> Replace(const std::string& folder, const std::string& name,
@@ -258,14 +276,12 @@ absl::StatusOr<std::vector<Part>> MakeDataset(const std::string& folder,
     samples += part.records;
   }
   Manifest manifest = EmptyManifest(folder, version);
+  std::set<std::string> names;
+  for (const Part& part : parts) names.insert(part.classes.begin(), part.classes.end());
+  manifest.classes = NumberClasses(names);
   std::map<std::string, int64_t> classes;
-  for (const Part& part : parts) {
-    for (const std::string& name : part.classes) classes.emplace(name, 0);
-  }
-  for (auto& [name, label] : classes) {
-    label = static_cast<int64_t>(manifest.classes.size());
-    manifest.classes.push_back(name);
-  }
+  for (const std::string& name : manifest.classes)
+    classes.emplace(name, static_cast<int64_t>(classes.size()));
   std::vector<ShardIndex> indexes;
   for (const Part& part : parts) {
     ASSIGN_OR_RETURN(const ShardIndex index, OpenIndex(folder, part));

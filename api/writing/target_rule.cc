@@ -4,16 +4,29 @@
 #include <iterator>
 #include <optional>
 
+#include "absl/strings/str_cat.h"
 #include "formats/core/format.h"
+#include "formats/hdf5/hdf5_layout.h"
+#include "formats/io/escape.h"
+#include "formats/io/status_macros.h"
+#include "formats/lmdb/lmdb_layout.h"
 #include "formats/webdataset/webdataset_writer.h"
 #include "images/probe/probe.h"
 
 namespace shardpack {
 namespace {
 
-// They change keys, fields or the format of images.
-constexpr std::string_view kChanging[] = {"--key",    "--fields", "--sidecars", "--drop-fields",
-                                          "--encode", "--resize", "--columns",  "--label-from"};
+// They change keys or fields; the others the format of images.
+constexpr std::string_view kChangingNames[] = {"--key",         "--fields",  "--sidecars",
+                                               "--drop-fields", "--columns", "--label-from"};
+constexpr std::string_view kChangingImages[] = {"--encode", "--resize"};
+
+bool HasAny(const std::vector<std::string>& arguments, std::span<const std::string_view> names) {
+  return std::ranges::any_of(arguments, [&](std::string_view argument) {
+    return std::ranges::any_of(names,
+                               [&](std::string_view name) { return argument.starts_with(name); });
+  });
+}
 
 // The last one counts: "--name=value", "--name value", "-nvalue", "-n value".
 std::string ValueOf(const std::vector<std::string>& arguments, std::string_view name,
@@ -36,26 +49,50 @@ std::string ValueOf(const std::vector<std::string>& arguments, std::string_view 
 }  // namespace
 
 TargetRule::TargetRule(const std::vector<std::string>& arguments)
-    : layout_(ValueOf(arguments, "--layout")), image_field_(ValueOf(arguments, "--image-field")) {
-  const std::string format = ValueOf(arguments, "--format", "-f");
-  known_ = (format.empty() || format == "webdataset") &&
-           std::ranges::none_of(arguments, [](std::string_view argument) {
-             return std::ranges::any_of(
-                 kChanging, [&](std::string_view name) { return argument.starts_with(name); });
-           });
+    : format_(ValueOf(arguments, "--format", "-f")),
+      layout_(ValueOf(arguments, "--layout")),
+      image_field_(ValueOf(arguments, "--image-field")) {
+  if (format_.empty()) format_ = "webdataset";
+  known_ = !HasAny(arguments, kChangingNames);
+  if (format_ != "webdataset" || !known_) return;
   with_metadata_ = std::ranges::find(arguments, "--with-json") != arguments.end();
   // A spec that the format does not have is for `pack` to name.
   const ImageInfo image{.format = ImageFormat::kJpeg};
   const FieldView field{kImageField, AsBytes("\xff\xd8\xff\xd9")};
   const ShardSpec spec{.layout = layout_, .image_field = image_field_};
-  known_ = known_ && WebdatasetWriter::CheckSample(
-                         spec, {.key = "key", .image = image, .fields = std::span(&field, 1)})
-                         .ok();
+  known_ = !HasAny(arguments, kChangingImages) &&
+           WebdatasetWriter::CheckSample(
+               spec, {.key = "key", .image = image, .fields = std::span(&field, 1)})
+               .ok();
 }
 
 absl::Status TargetRule::Check(std::string_view key, bool labelled,
                                std::span<const FieldView> fields) const {
   if (!known_ || fields.empty() || fields[0].name != kImageField) return absl::OkStatus();
+  if (format_ == "webdataset") return CheckWebdataset(key, labelled, fields);
+  if (format_ == "hdf5" && layout_ != kDecodedLayout) return CheckHdf5(key, fields);
+  if ((format_ == "npy" || format_ == "hdf5" || format_ == "lmdb") && fields.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(format_, " holds images alone, and not the field ",
+                     EscapeForTerminal(fields[1].name), " of the sample ", EscapeForTerminal(key)));
+  }
+  if (format_ == "lmdb" && layout_ == kRawLayout) return CheckKeyBytes(key, kMaxLmdbKeyBytes);
+  return absl::OkStatus();
+}
+
+absl::Status TargetRule::CheckKeyBytes(std::string_view key, size_t most) const {
+  if (key.size() <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(format_, " holds keys of at most ", most, " bytes: ", EscapeForTerminal(key)));
+}
+
+absl::Status TargetRule::CheckHdf5(std::string_view key, std::span<const FieldView> fields) const {
+  for (const FieldView& field : fields.subspan(1)) RETURN_IF_ERROR(CheckFieldName(field.name));
+  return CheckKeyBytes(key, kMaxHdf5KeyBytes);
+}
+
+absl::Status TargetRule::CheckWebdataset(std::string_view key, bool labelled,
+                                         std::span<const FieldView> fields) const {
   ImageInfo image;
   image.format = SniffImageFormat(fields[0].bytes);
   // It will be skipped, not refused.

@@ -3,9 +3,8 @@
 //   const TargetRule rule({"--format=webdataset", "--layout=pax"});
 //   absl::Status fits = rule.Check("a/1", /*labelled=*/true, fields);
 //
-// It asks the writer of the format that `pack convert` would write with these arguments, as far as
-// the library has it: of WebDataset, which is the default. Others, and what --key, --fields and
-// the like make of keys and fields, are known at the finish alone.
+// It asks the writer of WebDataset, the default, and has the limits of the other formats. What
+// --key, --fields and the like make of keys and fields is known at the finish alone.
 //
 // Lifetime: holds copies.
 // Thread-safety: any thread.
@@ -30,8 +29,13 @@ class TargetRule {
   absl::Status Check(std::string_view key, bool labelled, std::span<const FieldView> fields) const;
 
  private:
+  absl::Status CheckWebdataset(std::string_view key, bool labelled,
+                               std::span<const FieldView> fields) const;
+  absl::Status CheckHdf5(std::string_view key, std::span<const FieldView> fields) const;
+  absl::Status CheckKeyBytes(std::string_view key, size_t most) const;
+
   bool known_ = true;
-  std::string layout_, image_field_;
+  std::string format_, layout_, image_field_;
   bool with_metadata_ = false;
 };
 

@@ -94,19 +94,12 @@ PixelBox RandomResized(const CropOptions& options, uint32_t width, uint32_t heig
   return WholePixels(std::floor((width - w) / 2), std::floor((height - h) / 2), w, h);
 }
 
-// torchvision's Resize of the shorter side (the longer one is truncated) and CenterCrop.
 PixelBox Center(const CropOptions& options, uint32_t width, uint32_t height) {
-  const uint64_t shorter = std::min(width, height), side = options.shortest_side;
-  const uint64_t resized_width = width * side / shorter, resized_height = height * side / shorter;
-  const auto place = [](uint64_t resized, uint32_t size) {
-    return Round(static_cast<double>(resized - size) / 2);
-  };
-  const double left = place(resized_width, options.width);
-  const double top = place(resized_height, options.height);
-  const double x = static_cast<double>(width) / static_cast<double>(resized_width);
-  const double y = static_cast<double>(height) / static_cast<double>(resized_height);
-  return {left * x, top * y, std::min<double>((left + options.width) * x, width),
-          std::min<double>((top + options.height) * y, height)};
+  const CenterPart part = ChooseCenter(options, width, height);
+  const double x = static_cast<double>(width) / static_cast<double>(part.resized_width);
+  const double y = static_cast<double>(height) / static_cast<double>(part.resized_height);
+  return {part.left * x, part.top * y, std::min<double>((part.left + options.width) * x, width),
+          std::min<double>((part.top + options.height) * y, height)};
 }
 
 }  // namespace
@@ -144,6 +137,17 @@ absl::Status CheckCropOptions(const CropOptions& options) {
         "crop: the shortest side is resized to no less than width and height");
   }
   return absl::OkStatus();
+}
+
+// torchvision's Resize of the shorter side (the longer one is truncated) and CenterCrop.
+CenterPart ChooseCenter(const CropOptions& options, uint32_t width, uint32_t height) {
+  const uint64_t shorter = std::min(width, height), side = options.shortest_side;
+  const uint64_t resized_width = width * side / shorter, resized_height = height * side / shorter;
+  const auto place = [](uint64_t resized, uint32_t size) {
+    return Round(static_cast<double>(resized - size) / 2);
+  };
+  return {resized_width, resized_height, place(resized_width, options.width),
+          place(resized_height, options.height)};
 }
 
 Crop ChooseCrop(const CropOptions& options, uint32_t width, uint32_t height,

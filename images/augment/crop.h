@@ -56,9 +56,17 @@ struct Crop {
   friend bool operator==(const Crop&, const Crop&) = default;
 };
 
+// kCenter: the size to which an image is resized, and where the part begins in that.
+struct CenterPart {
+  uint64_t resized_width = 0, resized_height = 0;
+  double left = 0, top = 0;  // whole numbers
+};
+
 absl::Status CheckCropOptions(const CropOptions& options);
 Crop ChooseCrop(const CropOptions& options, uint32_t width, uint32_t height,
                 const SampleIdentity& sample);
+
+CenterPart ChooseCenter(const CropOptions& options, uint32_t width, uint32_t height);
 
 // The n-th 64-bit random number of a sample: SplitMix64's finalizer over a mix of the three inputs.
 uint64_t SampleRandom(const SampleIdentity& sample, uint64_t n);

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "images/pixels/orientation.h"
-
 namespace shardpack {
 namespace {
 
@@ -51,19 +49,27 @@ size_t PixelPipeline::output_bytes() const {
   return output_.Bytes(options_.crop.width, options_.crop.height);
 }
 
+absl::StatusOr<ShownImage> ShownImageOf(std::span<const std::byte> file, const ImageInfo& info,
+                                        const PixelPipelineOptions& options) {
+  const auto known = KnownImageInfo(file, info, options.max_pixels);
+  if (!known.ok()) return known.status();
+  ShownImage shown{*known, {}, known->width, known->height};
+  if (options.orient) shown.turn = OrientationOf(known->orientation);
+  if (shown.turn.transpose) std::swap(shown.width, shown.height);
+  if (shown.width == 0 || shown.height == 0)
+    return absl::InvalidArgumentError("an image without pixels");
+  return shown;
+}
+
 absl::Status PixelPipeline::Run(std::span<const std::byte> file, const ImageInfo& info,
                                 const SampleIdentity& sample, void* out) {
-  const auto known = KnownImageInfo(file, info, options_.max_pixels);
-  if (!known.ok()) return known.status();
-  const Orientation turn = options_.orient ? OrientationOf(known->orientation) : Orientation();
-  uint32_t shown_width = known->width, shown_height = known->height;
-  if (turn.transpose) std::swap(shown_width, shown_height);
-  if (shown_width == 0 || shown_height == 0) {
-    return absl::InvalidArgumentError("an image without pixels");
-  }
-  const Crop crop = ChooseCrop(options_.crop, shown_width, shown_height, sample);
+  const auto shown = ShownImageOf(file, info, options_);
+  if (!shown.ok()) return shown.status();
+  const ImageInfo& known = shown->info;
+  const Orientation turn = shown->turn;
+  const Crop crop = ChooseCrop(options_.crop, shown->width, shown->height, sample);
   // Everything else uses the stored orientation; the resize turns the image.
-  const PixelBox box = ToStored(turn, crop.box, known->width, known->height);
+  const PixelBox box = ToStored(turn, crop.box, known.width, known.height);
   const double width = box.right - box.left, height = box.bottom - box.top;
   uint32_t out_width = options_.crop.width, out_height = options_.crop.height;
   if (turn.transpose) std::swap(out_width, out_height);
@@ -71,8 +77,8 @@ absl::Status PixelPipeline::Run(std::span<const std::byte> file, const ImageInfo
   DecodeOptions decode;
   const double reach_x = crop.margin ? Reach(options_.filter, width, out_width) : 0;
   const double reach_y = crop.margin ? Reach(options_.filter, height, out_height) : 0;
-  Cover(box.left, box.right, reach_x, known->width, &decode.region.left, &decode.region.width);
-  Cover(box.top, box.bottom, reach_y, known->height, &decode.region.top, &decode.region.height);
+  Cover(box.left, box.right, reach_x, known.width, &decode.region.left, &decode.region.width);
+  Cover(box.top, box.bottom, reach_y, known.height, &decode.region.top, &decode.region.height);
   decode.min_width = LeastSize(decode.region.width, width, out_width);
   decode.min_height = LeastSize(decode.region.height, height, out_height);
   decode.channels = options_.channels;
@@ -80,7 +86,7 @@ absl::Status PixelPipeline::Run(std::span<const std::byte> file, const ImageInfo
   decode.fast = options_.fast;
   decode.max_pixels = options_.max_pixels;
   decode.max_scans = options_.max_scans;
-  const auto image = decoder_.Decode(file, *known, decode);
+  const auto image = decoder_.Decode(file, known, decode);
   if (!image.ok()) return image.status();
 
   const double unit = 1.0 / image->scale;

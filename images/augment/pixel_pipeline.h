@@ -28,6 +28,7 @@
 #include "formats/core/image_info.h"
 #include "images/augment/crop.h"
 #include "images/codecs/decode.h"
+#include "images/pixels/orientation.h"
 #include "images/pixels/pixel_output.h"
 #include "images/resize/resize.h"
 
@@ -45,13 +46,22 @@ struct PixelPipelineOptions {
   uint32_t max_scans = DecodeOptions().max_scans;
 };
 
+// What is known about an image, and its size as displayed.
+struct ShownImage {
+  ImageInfo info;
+  Orientation turn;
+  uint32_t width = 0, height = 0;
+};
+// `info` holds the known facts about the file; if its format is unknown, the headers are probed.
+absl::StatusOr<ShownImage> ShownImageOf(std::span<const std::byte> file, const ImageInfo& info,
+                                        const PixelPipelineOptions& options);
+
 class PixelPipeline {
  public:
   static absl::StatusOr<PixelPipeline> Create(const PixelPipelineOptions& options);
 
   // The size of one slot.
   size_t output_bytes() const;
-  // `info` holds the known facts about the file; if its format is unknown, the headers are probed.
   absl::Status Run(std::span<const std::byte> file, const ImageInfo& info,
                    const SampleIdentity& sample, void* out);
 

@@ -19,6 +19,13 @@ absl::Status Damaged(std::string_view format, std::string_view words) {
                                           absl::string_view(words.data(), words.size())));
 }
 
+void UnpackRow(const uint8_t* row, uint32_t bits, uint32_t width, uint8_t* to) {
+  for (uint32_t x = 0; x < width; ++x) {
+    const uint64_t at = uint64_t{x} * bits;
+    to[x] = static_cast<uint8_t>(row[at / 8] >> (8 - bits - at % 8) & ((1u << bits) - 1));
+  }
+}
+
 absl::Status NoMemory() { return absl::ResourceExhaustedError("no memory for the pixels"); }
 
 absl::Status TooManyPixels(uint32_t width, uint32_t height, uint64_t max_pixels) {
@@ -127,7 +134,7 @@ absl::Status DecodeRegion(const ImageInfo& stored, std::span<const std::byte> fi
   if (format == ImageFormat::kRaw) return CopyRaw(file, stored, request, buffer, image);
   if (auto status = DecodeWhole(format, file, request, buffer); !status.ok()) return status;
   const PixelRegion& region = request.region;
-  if (request.channels == 1) {
+  if (request.channels == 1 && !request.stored) {
     ToGray(request, size_t{region.top} + region.height, buffer->data());
   }
   const uint32_t channels = request.channels + (request.alpha ? 1 : 0);
@@ -232,6 +239,14 @@ absl::StatusOr<DecodedImage> ImageDecoder::Decode(std::span<const std::byte> fil
       (request.wide && known->format != ImageFormat::kPng) ||
       (request.ink && known->format != ImageFormat::kJpeg)) {
     return absl::InvalidArgumentError("alpha, 16 bits or ink: not of this format");
+  }
+  request.stored = options.stored;
+  if (request.stored) {
+    const bool single =
+        known->color_space == ColorSpace::kGray || known->color_space == ColorSpace::kPalette;
+    if (!single || known->bits_per_channel > 8 || request.alpha || request.wide || request.ink)
+      return absl::InvalidArgumentError("not gray or with a palette, of at most 8 bits");
+    request.channels = 1;
   }
   request.fast = options.fast;
   request.max_scans = options.max_scans;

@@ -57,6 +57,9 @@ struct DecodeOptions {
   bool wide = false;
   // Returns a CMYK or YCCK JPEG as its four stored channels, for its colour profile.
   bool ink = false;
+  // Returns one channel with the numbers that are stored: of gray, or indices of a palette, not
+  // scaled to 8 bits. InvalidArgument for all but gray and palettes of at most 8 bits.
+  bool stored = false;
   // Applies the EXIF orientation.
   bool orient = true;
   // Less exact: JPEG with a faster IDCT and chroma by repetition, WebP with the latter. On

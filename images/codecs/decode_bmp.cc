@@ -162,6 +162,7 @@ absl::Status DecodeBmp(Bytes file, const CodecRequest& request, PixelBuffer* buf
                      request);
   }
   RETURN_IF_ERROR(CheckKind(bitmap));
+  if (request.stored && bitmap.bits > 8) return Damaged("BMP", "no palette");
   const uint64_t stride_bytes = bitmap.stride_bytes();
   // Below 2^28 bytes per row and 2^31 rows.
   if (bitmap.pixels_offset > file.size() ||
@@ -173,9 +174,13 @@ absl::Status DecodeBmp(Bytes file, const CodecRequest& request, PixelBuffer* buf
   const auto* pixels = reinterpret_cast<const uint8_t*>(file.data()) + bitmap.pixels_offset;
   for (uint32_t y = 0; y < request.region.top + request.region.height; ++y) {
     const uint64_t stored = bitmap.height < 0 ? y : request.height - 1 - y;
-    (request.alpha ? PutAlphaRow : PutRow)(
-        bitmap, pixels + stored * stride_bytes, request.width,
-        buffer->data() + size_t{y} * request.width * PixelBytes(request));
+    const uint8_t* const row = pixels + stored * stride_bytes;
+    uint8_t* const to = buffer->data() + size_t{y} * request.width * PixelBytes(request);
+    if (request.stored) {
+      UnpackRow(row, bitmap.bits, request.width, to);
+    } else {
+      (request.alpha ? PutAlphaRow : PutRow)(bitmap, row, request.width, to);
+    }
   }
   return absl::OkStatus();
 }

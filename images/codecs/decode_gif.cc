@@ -1,6 +1,7 @@
 #include <gif_lib.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <vector>
 
@@ -54,6 +55,10 @@ absl::Status FindFrame(GifFileType* gif, int* transparent) {
 
 void PutRow(const std::vector<GifPixelType>& indexes, const ColorMapObject& colors, int transparent,
             uint32_t count, size_t pixel_bytes, uint8_t* to) {
+  if (pixel_bytes == 1) {
+    std::copy_n(indexes.data(), count, to);
+    return;
+  }
   for (uint32_t x = 0; x < count; ++x, to += pixel_bytes) {
     if (pixel_bytes == 4) to[3] = indexes[x] == transparent ? 0 : 255;
     // An index outside the table is black, as in browsers.
@@ -68,6 +73,10 @@ void PutRow(const std::vector<GifPixelType>& indexes, const ColorMapObject& colo
 // Pixels outside all frames have the background's colour, or are transparent with alpha, as in
 // browsers.
 void PutBackground(const GifFileType& gif, size_t pixels, size_t pixel_bytes, uint8_t* to) {
+  if (pixel_bytes == 1) {
+    std::fill_n(to, pixels, static_cast<uint8_t>(gif.SBackGroundColor));
+    return;
+  }
   GifColorType color{0, 0, 0};
   if (gif.SColorMap != nullptr && gif.SBackGroundColor < gif.SColorMap->ColorCount) {
     color = gif.SColorMap->Colors[gif.SBackGroundColor];

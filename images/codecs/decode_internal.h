@@ -28,6 +28,7 @@ struct CodecRequest {
   uint32_t min_width = 0, min_height = 0;
   uint32_t channels = 3;  // 1 or 3, plus one with `alpha`
   bool alpha = false, wide = false, ink = false;
+  bool stored = false;  // one byte a pixel
   bool fast = false;
   uint32_t max_scans = 100;
   uint64_t max_pixels = 64'000'000;    // also for pixels stored outside the image
@@ -39,7 +40,8 @@ absl::Status DecodeJpeg(Bytes file, const CodecRequest& request, PixelBuffer* bu
                         DecodedImage* image);
 
 // Each fills `buffer` with at least the rows from the top of the image to the end of the region,
-// RGB or RGBA without gaps (WholeImageBytes). The caller converts to gray and crops.
+// RGB or RGBA without gaps (WholeImageBytes), or one stored number a pixel. The caller converts to
+// gray and crops.
 absl::Status DecodePng(Bytes file, const CodecRequest& request, PixelBuffer* buffer);
 absl::Status DecodeWebp(Bytes file, const CodecRequest& request, PixelBuffer* buffer);
 absl::Status DecodeGif(Bytes file, const CodecRequest& request, PixelBuffer* buffer);
@@ -47,11 +49,15 @@ absl::Status DecodeBmp(Bytes file, const CodecRequest& request, PixelBuffer* buf
 absl::Status DecodeTiff(Bytes file, const CodecRequest& request, PixelBuffer* buffer);
 
 inline size_t PixelBytes(const CodecRequest& request) {
-  return (request.alpha ? 4 : 3) * (request.wide ? 2 : 1);
+  return request.stored ? 1 : (request.alpha ? 4 : 3) * (request.wide ? 2 : 1);
 }
 inline size_t WholeImageBytes(const CodecRequest& request) {
   return size_t{request.width} * request.height * PixelBytes(request);
 }
+
+// One number a byte, from a row that has `bits` (1, 2, 4 or 8) for each, the first in the highest
+// ones.
+void UnpackRow(const uint8_t* row, uint32_t bits, uint32_t width, uint8_t* to);
 
 // "PNG: message"
 absl::Status Damaged(std::string_view format, std::string_view words);

@@ -60,6 +60,12 @@ void ReadHeader(Session* session) {
 
 int SetTransforms(Session* session, const CodecRequest& request) {
   png_structp png = session->png;
+  if (request.stored) {
+    png_set_packing(png);
+    const int passes = png_set_interlace_handling(png);
+    png_read_update_info(png, session->info);
+    return passes;
+  }
   if (request.wide) {
     png_set_expand_16(png);
     if constexpr (std::endian::native == std::endian::little) png_set_swap(png);

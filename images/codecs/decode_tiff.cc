@@ -109,6 +109,50 @@ bool StripsFit(TIFF* tiff, uint64_t file_bytes) {
   return true;
 }
 
+// The numbers of an image with one sample a pixel, as they are stored: in rows, or in tiles that
+// reach beyond the edges.
+absl::Status ReadStored(TIFF* tiff, const Session& session, const CodecRequest& request,
+                        PixelBuffer* buffer) {
+  uint16_t bits = 1, samples = 1;
+  TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &bits);
+  TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &samples);
+  if (samples != 1 || bits > 8 || (bits & (bits - 1)) != 0) {
+    return absl::UnimplementedError("TIFF: not one sample of 1, 2, 4 or 8 bits a pixel");
+  }
+  const bool tiled = TIFFIsTiled(tiff) != 0;
+  uint32_t across = request.width, down = 1;
+  if (tiled && (!TIFFGetField(tiff, TIFFTAG_TILEWIDTH, &across) ||
+                !TIFFGetField(tiff, TIFFTAG_TILELENGTH, &down) || across == 0 || down == 0)) {
+    return Damaged("TIFF", "tiles without a size");
+  }
+  const tmsize_t row_bytes = tiled ? TIFFTileRowSize(tiff) : TIFFScanlineSize(tiff);
+  const tmsize_t block_bytes = tiled ? TIFFTileSize(tiff) : row_bytes;
+  if (row_bytes < static_cast<tmsize_t>((uint64_t{across} * bits + 7) / 8) ||
+      block_bytes / row_bytes < static_cast<tmsize_t>(down)) {
+    return Failure(session);
+  }
+  if (uint64_t{across} * down > request.max_pixels)
+    return TooManyPixels(across, down, request.max_pixels);
+  PixelBuffer block;
+  if (!buffer->Reserve(WholeImageBytes(request)) ||
+      !block.Reserve(static_cast<size_t>(block_bytes))) {
+    return NoMemory();
+  }
+  for (uint32_t y = 0; y < request.height; y += std::min(down, request.height - y)) {
+    for (uint32_t x = 0; x < request.width; x += std::min(across, request.width - x)) {
+      const bool read = tiled ? TIFFReadTile(tiff, block.data(), x, y, 0, 0) >= 0
+                              : TIFFReadScanline(tiff, block.data(), y, 0) >= 0;
+      if (!read || session.message[0] != '\0') return Failure(session);
+      const uint32_t columns = std::min(across, request.width - x);
+      for (uint32_t row = 0; row < std::min(down, request.height - y); ++row) {
+        UnpackRow(block.data() + row * static_cast<size_t>(row_bytes), bits, columns,
+                  buffer->data() + (size_t{y} + row) * request.width + x);
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status DecodePage(TIFF* tiff, const Session& session, const CodecRequest& request,
                         PixelBuffer* buffer) {
   uint32_t width = 0, height = 0;
@@ -118,6 +162,7 @@ absl::Status DecodePage(TIFF* tiff, const Session& session, const CodecRequest& 
   if (!StripsFit(tiff, session.file.size())) {
     return Damaged("TIFF", "more bytes in strips than in the file");
   }
+  if (request.stored) return ReadStored(tiff, session, request, buffer);
   char why[1024] = "";
   if (!TIFFRGBAImageOK(tiff, why)) {
     return absl::UnimplementedError(std::string("TIFF: ") + why);

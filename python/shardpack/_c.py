@@ -208,6 +208,8 @@ class loader_options(Structure):
       ("no_verify", c_uint32),
       ("map_shards", c_uint32),
       ("device", c_void_p),
+      ("decode_fields", POINTER(c_char_p)),
+      ("decode_field_count", c_size_t),
   ]
 
 
@@ -359,6 +361,18 @@ class field(Structure):
   ]
 
 
+class samples(Structure):
+  _fields_ = [
+      ("size", c_size_t),
+      ("count", c_uint64),
+      ("fields", POINTER(c_char_p)),
+      ("field_count", c_size_t),
+      ("bytes", c_void_p),
+      ("byte_count", c_uint64),
+      ("lengths", c_void_p),
+  ]
+
+
 # name: (result, arguments)
 FUNCTIONS = {
     "version": (c_char_p, []),
@@ -373,6 +387,7 @@ FUNCTIONS = {
     "dataset_open_shards": (c_int32, [POINTER(c_char_p), c_size_t, POINTER(c_void_p), POINTER(c_void_p)]),
     "dataset_join": (c_int32, [POINTER(c_void_p), c_size_t, POINTER(c_void_p), POINTER(c_void_p)]),
     "dataset_split": (c_int32, [c_void_p, c_char_p, POINTER(c_void_p), POINTER(c_void_p)]),
+    "dataset_select": (c_int32, [c_void_p, c_void_p, c_size_t, POINTER(c_void_p), POINTER(c_void_p)]),
     "dataset_retain": (c_void_p, [c_void_p]),
     "dataset_release": (None, [c_void_p]),
     "dataset_info_of": (c_int32, [c_void_p, POINTER(dataset_info), POINTER(c_void_p)]),
@@ -384,6 +399,9 @@ FUNCTIONS = {
     "dataset_key": (c_int32, [c_void_p, c_uint64, POINTER(text), POINTER(c_void_p)]),
     "dataset_find_key": (c_int32, [c_void_p, c_char_p, c_size_t, c_void_p, POINTER(c_void_p)]),
     "dataset_read": (c_int32, [c_void_p, c_void_p, c_size_t, POINTER(c_char_p), c_size_t, POINTER(c_void_p), POINTER(c_void_p)]),
+    "arrow_release_schema": (None, [c_void_p]),
+    "arrow_release_array": (None, [c_void_p]),
+    "arrow_release_stream": (None, [c_void_p]),
     "order_make": (c_int32, [c_uint64, POINTER(order_options), POINTER(c_void_p), POINTER(c_void_p)]),
     "order_retain": (c_void_p, [c_void_p]),
     "order_release": (None, [c_void_p]),
@@ -391,6 +409,7 @@ FUNCTIONS = {
     "order_samples": (c_uint64, [c_void_p]),
     "order_ids": (c_int32, [c_void_p, c_uint64, c_uint64, c_uint32, c_void_p, c_size_t, POINTER(c_void_p)]),
     "order_explain": (c_char_p, [c_void_p]),
+    "decode_check": (c_int32, [POINTER(decode), POINTER(c_void_p)]),
     "loader_open": (c_int32, [c_void_p, c_void_p, POINTER(loader_options), POINTER(c_void_p), POINTER(c_void_p)]),
     "loader_next": (c_int32, [c_void_p, c_int64, POINTER(c_void_p), POINTER(c_void_p)]),
     "loader_seek": (c_int32, [c_void_p, c_uint64, c_uint64, POINTER(c_void_p)]),
@@ -407,6 +426,7 @@ FUNCTIONS = {
     "batch_view_of": (c_int32, [c_void_p, POINTER(batch_view), POINTER(c_void_p)]),
     "batch_field": (c_int32, [c_void_p, c_uint32, POINTER(text), POINTER(c_void_p)]),
     "batch_spans": (c_int32, [c_void_p, c_char_p, POINTER(span), c_size_t, POINTER(c_void_p)]),
+    "batch_masks": (c_int32, [c_void_p, c_char_p, POINTER(c_void_p), c_void_p, POINTER(c_void_p)]),
     "batch_crops": (c_int32, [c_void_p, POINTER(crop), c_size_t, POINTER(c_void_p)]),
     "batch_why": (c_int32, [c_void_p, c_size_t, c_void_p, POINTER(text), POINTER(c_void_p)]),
     "batch_dlpack": (c_int32, [c_void_p, c_uint32, c_uint32, POINTER(c_void_p), POINTER(c_void_p)]),
@@ -428,6 +448,7 @@ FUNCTIONS = {
     "job_release": (None, [c_void_p]),
     "writer_open": (c_int32, [c_char_p, POINTER(writer_options), POINTER(c_void_p), POINTER(c_void_p)]),
     "writer_add": (c_int32, [c_void_p, c_char_p, c_size_t, c_char_p, POINTER(field), c_size_t, POINTER(c_void_p)]),
+    "writer_add_many": (c_int32, [c_void_p, POINTER(samples), POINTER(c_void_p)]),
     "writer_has": (c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_void_p)]),
     "writer_flush": (c_int32, [c_void_p, POINTER(c_void_p)]),
     "writer_finish": (c_int32, [c_void_p, POINTER(c_void_p), POINTER(c_void_p)]),

@@ -25,6 +25,7 @@
 #include "formats/io/status_macros.h"
 #include "readers/dataset/class_difference.h"
 #include "readers/dataset/foreign_shard.h"
+#include "readers/dataset/per_process.h"
 #include "readers/dataset/shard_files.h"
 
 namespace shardpack {
@@ -34,8 +35,11 @@ constexpr size_t kMaxWarnings = 10;
 
 // The index of a shard, loaded once by the first thread that needs it.
 struct IndexSlot {
-  std::mutex mutex;
-  std::optional<ShardIndex> index;
+  struct Loaded {
+    std::mutex mutex;
+    std::optional<ShardIndex> index;
+  };
+  PerProcess<Loaded> loaded;
   std::atomic<const ShardIndex*> ready{nullptr};  // points to the index once it is loaded
 };
 
@@ -128,8 +132,9 @@ struct Dataset::State {
   // Takes the index of the most recently added shard, which is already loaded.
   void Adopt(ShardIndex index) {
     IndexSlot& slot = indexes.back();
-    slot.index = std::move(index);
-    slot.ready.store(&*slot.index, std::memory_order_release);
+    IndexSlot::Loaded& loaded = slot.loaded.Get();
+    loaded.index = std::move(index);
+    slot.ready.store(&*loaded.index, std::memory_order_release);
   }
   void Close() {
     std::vector<std::string> paths;
@@ -217,22 +222,18 @@ absl::StatusOr<Dataset> Dataset::OpenShards(std::span<const std::string> paths,
 }
 
 std::span<const DatasetShard> Dataset::shards() const { return state_->shards; }
-uint64_t Dataset::size() const { return state_->records; }
+uint64_t Dataset::size() const {
+  return selection_ == nullptr ? state_->records : selection_->ids.size();
+}
 std::span<const std::string> Dataset::classes() const { return state_->manifest.classes; }
 const std::string& Dataset::format() const { return state_->manifest.format; }
-Digest Dataset::identity() const { return state_->manifest.Identity(); }
+Digest Dataset::identity() const {
+  return selection_ == nullptr ? state_->manifest.Identity() : selection_->identity;
+}
 std::span<const std::string> Dataset::left_out() const { return state_->left_out; }
 std::span<const std::string> Dataset::warnings() const { return state_->warnings; }
 const Manifest* Dataset::manifest() const {
-  return state_->has_manifest ? &state_->manifest : nullptr;
-}
-
-uint64_t Dataset::size(std::string_view split) const {
-  uint64_t records = 0;
-  for (const DatasetShard& shard : state_->shards) {
-    if (shard.split == split) records += shard.records;
-  }
-  return records;
+  return state_->has_manifest && selection_ == nullptr ? &state_->manifest : nullptr;
 }
 
 absl::StatusOr<ShardIndex> Dataset::index(uint32_t shard) const {
@@ -249,8 +250,9 @@ absl::StatusOr<const ShardIndex*> Dataset::State::BorrowIndex(uint32_t shard) co
   if (!origins.empty()) return origins[shard].dataset->BorrowIndex(origins[shard].shard);
   IndexSlot& slot = indexes[shard];
   if (const ShardIndex* ready = slot.ready.load(std::memory_order_acquire)) return ready;
-  std::lock_guard<std::mutex> lock(slot.mutex);
-  if (slot.index) return &*slot.index;
+  IndexSlot::Loaded& loaded = slot.loaded.Get();
+  const std::lock_guard lock(loaded.mutex);
+  if (loaded.index) return &*loaded.index;
   const ManifestShard& row = manifest.shards[shard];
   ASSIGN_OR_RETURN(ShardIndex index, ShardIndex::Open(absl::StrCat(root, "/", row.index.name),
                                                       row.bytes, row.index.xxh3_128));
@@ -259,9 +261,9 @@ absl::StatusOr<const ShardIndex*> Dataset::State::BorrowIndex(uint32_t shard) co
                                                       " records, the manifest says ", row.records)),
                      {.path = absl::StrCat(root, "/", row.index.name), .shard = row.name});
   }
-  slot.index = std::move(index);
-  slot.ready.store(&*slot.index, std::memory_order_release);
-  return &*slot.index;
+  loaded.index = std::move(index);
+  slot.ready.store(&*loaded.index, std::memory_order_release);
+  return &*loaded.index;
 }
 
 absl::StatusOr<std::shared_ptr<const File>> Dataset::OpenFile(uint32_t shard) const {
@@ -270,6 +272,7 @@ absl::StatusOr<std::shared_ptr<const File>> Dataset::OpenFile(uint32_t shard) co
 }
 
 absl::StatusOr<Dataset> Dataset::Split(std::string_view name) const {
+  if (selection_ != nullptr) return SplitSelection(name);
   auto split = std::make_shared<State>();
   split->has_manifest = state_->has_manifest;
   split->manifest = state_->manifest;
@@ -325,10 +328,22 @@ absl::StatusOr<Dataset> Dataset::Join(std::span<const Dataset> parts) {
   manifest.layout = different(std::move(layouts));
   joined->where = absl::StrCat("the join of ", parts.size(), " datasets");
   joined->Close();
-  return Dataset(std::move(joined));
+  const Dataset whole(std::move(joined));
+  if (std::none_of(parts.begin(), parts.end(),
+                   [](const Dataset& part) { return part.selection_ != nullptr; })) {
+    return whole;
+  }
+  std::vector<uint64_t> ids;
+  uint64_t first = 0;
+  for (const Dataset& part : parts) {
+    for (uint64_t id = 0; id < part.size(); ++id) ids.push_back(first + part.UnselectedId(id));
+    first += part.state_->records;
+  }
+  return whole.WithSelection(std::move(ids));
 }
 
 SampleLocation Dataset::Locate(uint64_t id) const {
+  id = UnselectedId(id);
   const std::vector<uint64_t>& first_ids = state_->first_ids;
   // Finds the last shard that begins at or before the id, skipping shards without records.
   const auto after = std::upper_bound(first_ids.begin(), first_ids.end(), id);
@@ -352,8 +367,7 @@ absl::Status Dataset::State::ReadField(uint32_t shard, const ShardIndex& index, 
          .key = std::string(index.key(record)),
          .field = std::string(index.field_name(field)),
          .record = static_cast<int64_t>(record),
-         .offset = static_cast<int64_t>(extent.offset),
-         .id = static_cast<int64_t>(row.first_id + record)});
+         .offset = static_cast<int64_t>(extent.offset)});
   };
   const auto damaged = [&](const std::string& why) { return failed(absl::DataLossError(why)); };
   absl::StatusOr<std::shared_ptr<const File>> file = files->Get(shard);
@@ -390,8 +404,9 @@ absl::StatusOr<OwnedSample> Dataset::Read(uint64_t id) const {
     OwnedSample::Field& field = sample.fields.emplace_back();
     field.name = std::string(found->field_name(f));
     field.bytes.resize(found->field(at.record, f).length);
-    RETURN_IF_ERROR(state_->ReadField(at.shard, *found, at.record, f,
-                                      std::as_writable_bytes(std::span(field.bytes))));
+    absl::Status read = state_->ReadField(at.shard, *found, at.record, f,
+                                          std::as_writable_bytes(std::span(field.bytes)));
+    if (!read.ok()) return WithFacts(std::move(read), {.id = static_cast<int64_t>(id)});
   }
   return sample;
 }
@@ -405,19 +420,8 @@ absl::Status Dataset::ReadField(SampleLocation at, size_t field, std::span<std::
                                               " record ", at.record, ": no field ", field, " of ",
                                               into.size(), " bytes"));
   }
-  return state_->ReadField(at.shard, *found, at.record, field, into);
-}
-
-absl::StatusOr<uint64_t> Dataset::FindKey(std::string_view key) const {
-  for (uint32_t s = 0; s < state_->shards.size(); ++s) {
-    ASSIGN_OR_RETURN(ShardIndex found, index(s));
-    for (uint64_t r = 0; r < found.records(); ++r) {
-      if (found.key(r) == key) return state_->shards[s].first_id + r;
-    }
-  }
-  return WithFacts(
-      absl::NotFoundError(absl::StrCat("no sample has the key ", EscapeForTerminal(key))),
-      {.key = std::string(key)});
+  absl::Status read = state_->ReadField(at.shard, *found, at.record, field, into);
+  return read.ok() ? read : WithFacts(std::move(read), {.id = IdAt(at)});
 }
 
 }  // namespace shardpack

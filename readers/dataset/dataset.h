@@ -4,6 +4,7 @@
 //   absl::StatusOr<Dataset> dataset = Dataset::Open("OUT");
 //   absl::StatusOr<OwnedSample> sample = dataset->Read(7);   // the eighth, in the manifest's order
 //   absl::StatusOr<uint64_t> id = dataset->FindKey("cat/1");
+//   absl::StatusOr<Dataset> few = dataset->Select(std::vector<uint64_t>{9, 3, 3});   // size() == 3
 //
 // A dataset is opened through its manifest: sizes are checked at once, an index is verified when it
 // is first needed. Foreign shards are scanned completely, by one of the given formats. Shard bytes
@@ -21,6 +22,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,6 +35,7 @@
 #include "formats/core/manifest.h"
 #include "formats/core/shard_index.h"
 #include "formats/io/file.h"
+#include "formats/io/hash.h"
 
 namespace shardpack {
 
@@ -52,7 +55,7 @@ struct DatasetShard {
   std::string name, split;  // a foreign shard has no split
   std::string data_path;    // the file that extents refer to
   uint64_t bytes = 0, records = 0;
-  uint64_t first_id = 0;
+  uint64_t first_id = 0;  // not of a selection, whose ids do not follow the shards
 };
 
 struct SampleLocation {
@@ -90,6 +93,13 @@ class Dataset {
   // differ, because a label would then have two meanings.
   static absl::StatusOr<Dataset> Join(std::span<const Dataset> parts);
 
+  // The samples with these ids, in this order, numbered from 0: a selection. An id may come twice,
+  // and there may be none. Shares everything; its shards are those of this dataset, whole, and its
+  // identity is that of this dataset and the ids. OutOfRange for an id past the end. Memory: eight
+  // bytes a sample.
+  absl::StatusOr<Dataset> Select(std::span<const uint64_t> ids) const;
+  bool is_selection() const { return selection_ != nullptr; }
+
   // Views and references into this object are valid as long as one copy of it exists.
   std::span<const DatasetShard> shards() const;
   uint64_t size() const;                         // in total
@@ -104,7 +114,7 @@ class Dataset {
   std::span<const std::string> left_out() const;
   // Oddities in the labels of foreign shards, one sentence each. A long list is cut off.
   std::span<const std::string> warnings() const;
-  // nullptr for foreign shards and joined datasets.
+  // nullptr for foreign shards, joined datasets and selections.
   const Manifest* manifest() const;
 
   // The shard's index, verified against the manifest on the first call for it.
@@ -128,14 +138,28 @@ class Dataset {
   // Reads many fields, each verified like in ReadField; neighbours in a shard that follow each
   // other here cost one read together. One status per field.
   std::vector<absl::Status> ReadFields(std::span<const FieldRead> fields) const;
-  // NotFound if no sample has this key. Cost: scans the keys of all shards.
+  // The first sample with this key; NotFound if there is none. Cost: scans all keys.
   absl::StatusOr<uint64_t> FindKey(std::string_view key) const;
 
  private:
   struct State;
+  struct Selection {
+    std::vector<uint64_t> ids;  // of the samples of `state_`
+    Digest identity;
+  };
   explicit Dataset(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 
+  Dataset Unselected() const { return Dataset(state_); }
+  uint64_t UnselectedId(uint64_t id) const {
+    return selection_ == nullptr ? id : selection_->ids[id];
+  }
+  Dataset WithSelection(std::vector<uint64_t> unselected_ids) const;
+  absl::StatusOr<Dataset> SplitSelection(std::string_view name) const;
+  // The first id of the sample that is there.
+  std::optional<int64_t> IdAt(SampleLocation at) const;
+
   std::shared_ptr<const State> state_;
+  std::shared_ptr<const Selection> selection_;  // null: all samples
 };
 
 }  // namespace shardpack

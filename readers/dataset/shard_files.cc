@@ -7,16 +7,18 @@
 namespace shardpack {
 
 absl::StatusOr<std::shared_ptr<const File>> ShardFiles::Get(uint32_t shard) const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (open_[shard] != nullptr) return open_[shard];
+  Open& open = open_.Get();
+  const std::lock_guard lock(open.mutex);
+  open.files.resize(paths_.size());
+  if (open.files[shard] != nullptr) return open.files[shard];
   ASSIGN_OR_RETURN(File file, File::OpenRead(paths_[shard]));
-  if (order_.size() >= keep_open_) {
-    open_[order_.front()] = nullptr;
-    order_.pop_front();
+  if (open.order.size() >= keep_open_) {
+    open.files[open.order.front()] = nullptr;
+    open.order.pop_front();
   }
-  open_[shard] = std::make_shared<const File>(std::move(file));
-  order_.push_back(shard);
-  return open_[shard];
+  open.files[shard] = std::make_shared<const File>(std::move(file));
+  open.order.push_back(shard);
+  return open.files[shard];
 }
 
 }  // namespace shardpack

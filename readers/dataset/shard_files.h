@@ -21,6 +21,7 @@
 #include "absl/status/statusor.h"
 #include "formats/io/file.h"
 #include "formats/io/resources.h"
+#include "readers/dataset/per_process.h"
 
 namespace shardpack {
 
@@ -29,16 +30,20 @@ class ShardFiles {
   // `keep_open` defaults to a quarter of the descriptors that the process may have, at most 256.
   explicit ShardFiles(std::vector<std::string> paths,
                       size_t keep_open = std::clamp<size_t>(OpenFilesLimit() / 4, 1, 256))
-      : paths_(std::move(paths)), open_(paths_.size()), keep_open_(keep_open) {}
+      : paths_(std::move(paths)), keep_open_(keep_open) {}
 
   absl::StatusOr<std::shared_ptr<const File>> Get(uint32_t shard) const;
 
  private:
+  struct Open {
+    std::mutex mutex;
+    std::vector<std::shared_ptr<const File>> files;  // of each shard; empty before the first
+    std::deque<uint32_t> order;                      // in the order of opening
+  };
+
   const std::vector<std::string> paths_;
-  mutable std::mutex mutex_;
-  mutable std::vector<std::shared_ptr<const File>> open_;
-  mutable std::deque<uint32_t> order_;  // in the order of opening
   const size_t keep_open_;
+  PerProcess<Open> open_;
 };
 
 }  // namespace shardpack

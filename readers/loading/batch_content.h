@@ -27,8 +27,9 @@ struct HostBatch::Content {
   std::vector<Bytes> bytes;  // [field * slots + slot]; data() == nullptr: absent
   std::vector<Bytes> slabs;
   std::optional<PixelBatch> pixels;
+  std::vector<MaskBatch> masks;
   SlabLease lease;
-  SlabLease pixel_lease;
+  SlabLease pixel_lease;  // pixels, then masks
   std::vector<SlabLease> substitutes;
 };
 

@@ -24,9 +24,12 @@ constexpr size_t kPieceItems = 64;
 uint64_t Aligned(uint64_t bytes) { return (bytes + kAlignment - 1) & ~(kAlignment - 1); }
 
 uint64_t MeanSampleBytes(const Dataset& dataset) {
-  uint64_t bytes = 0;
-  for (const DatasetShard& shard : dataset.shards()) bytes += shard.bytes;
-  return bytes / std::max<uint64_t>(dataset.size(), 1) + 1;
+  uint64_t bytes = 0, records = 0;
+  for (const DatasetShard& shard : dataset.shards()) {
+    bytes += shard.bytes;
+    records += shard.records;
+  }
+  return bytes / std::max<uint64_t>(records, 1) + 1;
 }
 
 }  // namespace

@@ -32,5 +32,6 @@ std::span<const Bytes> HostBatch::slabs() const { return content_->slabs; }
 const PixelBatch* HostBatch::pixels() const {
   return content_->pixels ? &*content_->pixels : nullptr;
 }
+std::span<const MaskBatch> HostBatch::masks() const { return content_->masks; }
 
 }  // namespace shardpack

@@ -49,6 +49,12 @@ struct PixelBatch {
   PixelLayout layout = PixelLayout::kNhwc;
 };
 
+// The decoded masks of one field: [slots, height, width] of the pixels, a byte each, contiguous.
+struct MaskBatch {
+  size_t field = 0;
+  std::span<const std::byte> bytes;
+};
+
 class HostBatch {
  public:
   struct Content;  // filled by Fetcher and Loader (readers/loading/batch_content.h)
@@ -74,6 +80,8 @@ class HostBatch {
   // The used part of each slab or run of slabs; each takes one copy to a device.
   std::span<const Bytes> slabs() const;
   const PixelBatch* pixels() const;  // nullptr without a decoder
+  // In the order of LoaderOptions::mask_fields. 0 where the sample has no such field.
+  std::span<const MaskBatch> masks() const;
 
  private:
   std::unique_ptr<Content> content_;

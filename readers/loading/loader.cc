@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "formats/io/file.h"
 #include "formats/io/resources.h"
 #include "formats/io/status_macros.h"
 #include "readers/loading/loader_core.h"
@@ -14,9 +15,28 @@ namespace {
 
 constexpr uint32_t kMinPrefetch = 4, kMaxPrefetch = 1 << 16;
 
+size_t Aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// Masks are read like any other field.
+absl::Status AddMaskFields(LoaderOptions& options) {
+  const std::vector<std::string>& masks = options.mask_fields;
+  if (!masks.empty() && !options.decode)
+    return absl::InvalidArgumentError("masks are decoded with their images, or not at all");
+  for (const std::string& name : masks) {
+    if (name == kImageField || std::count(masks.begin(), masks.end(), name) > 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the field ", EscapeForTerminal(name), " cannot be a mask",
+                       name == kImageField ? ": it is decoded to pixels" : " twice"));
+    }
+    if (std::find(options.fields.begin(), options.fields.end(), name) == options.fields.end())
+      options.fields.push_back(name);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-// Half of the memory is for pixels; if they do not fit, fewer batches are read ahead.
+// Half of the memory is for pixels and masks; if they do not fit, fewer batches are read ahead.
 absl::StatusOr<std::unique_ptr<Loader::Decoding>> Loader::MakeDecoding(LoaderOptions& options,
                                                                        uint32_t slots,
                                                                        HostMemory& memory) {
@@ -30,7 +50,13 @@ absl::StatusOr<std::unique_ptr<Loader::Decoding>> Loader::MakeDecoding(LoaderOpt
   ASSIGN_OR_RETURN(std::unique_ptr<BatchDecoder> decoder,
                    BatchDecoder::Create(*options.decode, options.augment_seed));
   decoding->decoder = std::move(decoder);
-  const size_t batch_bytes = (decoding->decoder->sample_bytes() * slots + 63) / 64 * 64;
+  for (const std::string& name : options.mask_fields) {
+    const auto mask = std::find(options.fields.begin(), options.fields.end(), name);
+    decoding->masks.push_back(static_cast<size_t>(mask - options.fields.begin()));
+  }
+  decoding->pixel_bytes = Aligned(decoding->decoder->sample_bytes() * slots);
+  decoding->mask_bytes = Aligned(decoding->decoder->mask_bytes() * slots);
+  const size_t batch_bytes = decoding->pixel_bytes + decoding->masks.size() * decoding->mask_bytes;
   const uint64_t fit = std::max<uint64_t>(options.memory_bytes / 2 / batch_bytes, 2);
   const auto batches = std::min<uint64_t>(fit, options.prefetch_batches + 1);
   options.prefetch_batches = static_cast<uint32_t>(batches - 1);
@@ -46,6 +72,7 @@ absl::StatusOr<Loader> Loader::Open(Dataset dataset, Order order, Rank rank, Loa
     return absl::InvalidArgumentError(absl::StrCat("the order is of ", order.spec().samples,
                                                    " samples, the dataset has ", dataset.size()));
   }
+  RETURN_IF_ERROR(AddMaskFields(options));
   if (options.threads <= 0) options.threads = AvailableCores();
   options.prefetch_batches = std::min(options.prefetch_batches, kMaxPrefetch);
   const uint32_t slots = rank.slots(global_batch);

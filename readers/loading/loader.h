@@ -71,6 +71,9 @@ struct LoaderOptions {
   // Decodes the field `image` into HostBatch::pixels; its encoded bytes are not kept.
   std::optional<PixelPipelineOptions> decode = std::nullopt;
   uint64_t augment_seed = 0;  // of random crops and flips
+  // With `decode`: fields that hold masks (images/augment/mask_pipeline.h), which are read, too,
+  // and decoded into HostBatch::masks.
+  std::vector<std::string> mask_fields = {};
   // Fills HostBatch::image_infos, for callers that decode batches themselves.
   bool image_infos = false;
   BadSamples bad_samples = BadSamples::kFail;

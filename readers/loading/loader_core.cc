@@ -171,17 +171,7 @@ absl::Status Loader::Core::Prepare(Pending& batch) {
   if (lease.ok() && decoding_ != nullptr) {
     const size_t one = 1;
     ASSIGN_OR_RETURN(SlabLease pixels, decoding_->pool->Acquire(std::span(&one, 1), patience));
-    batch.content->pixel_lease = std::move(pixels);
-    const PixelPipelineOptions& made = decoding_->decoder->options();
-    const size_t sample_bytes = decoding_->decoder->sample_bytes();
-    batch.content->pixels =
-        PixelBatch{.bytes = batch.content->pixel_lease.runs()[0].first(ids.size() * sample_bytes),
-                   .sample_bytes = sample_bytes,
-                   .height = made.crop.height,
-                   .width = made.crop.width,
-                   .channels = made.channels,
-                   .type = made.output.type,
-                   .layout = made.output.layout};
+    PlacePixels(std::move(pixels), *batch.content);
   }
   memory_wait_ns_.fetch_add(NsSince(asked), std::memory_order_relaxed);
   if (!lease.ok()) return lease.status();
@@ -261,46 +251,6 @@ void Loader::Core::FinishReading(Pending& batch) {
       decode_tasks_.push_back({&batch, {begin, std::min(begin + piece, slots)}});
   }
   cpu_work_.notify_all();
-}
-
-absl::Status Loader::Core::DecodeSlot(Pending& batch, uint32_t slot, Bytes encoded,
-                                      const ImageInfo& info) {
-  const size_t bytes = decoding_->decoder->sample_bytes();
-  const std::span<std::byte> into =
-      batch.content->pixel_lease.runs()[0].subspan(slot * bytes, bytes);
-  const uint64_t id = batch.content->ids[slot];
-  if (id == kPaddingId) {
-    std::fill(into.begin(), into.end(), std::byte{0});
-    return absl::OkStatus();
-  }
-  absl::Status decoded = encoded.data() == nullptr
-                             ? absl::DataLossError("the sample has no image")
-                             : decoding_->decoder->Decode(encoded, info, batch.epoch, id, into);
-  if (decoded.ok()) return decoded;
-  const ShardTable& table = fetcher_.table();
-  return WithFacts(
-      Reworded(decoded, absl::StrCat(table.Describe(id), ": ", std::string(decoded.message())),
-               absl::StatusCode::kDataLoss),
-      table.Facts(id));
-}
-
-void Loader::Core::DecodePiece(const Task& task) {
-  Pending& batch = *task.batch;
-  const Clock::time_point start = Clock::now();
-  const size_t slots = batch.content->ids.size();
-  std::vector<BadRead> bad;
-  for (size_t slot = task.range.begin; slot < task.range.end; ++slot) {
-    if (batch.unread[slot]) continue;
-    const auto number = static_cast<uint32_t>(slot);
-    absl::Status decoded =
-        DecodeSlot(batch, number, batch.content->bytes[decoding_->field * slots + slot],
-                   batch.plan.infos[slot]);
-    if (!decoded.ok()) bad.push_back({number, std::move(decoded)});
-  }
-  const uint64_t count = task.range.end - task.range.begin;
-  decoded_.Add(count, count * decoding_->decoder->sample_bytes(), start);
-  batch.AddBad(bad);
-  if (batch.left.fetch_sub(1) == 1) Complete(batch);
 }
 
 // Called with mutex_ held. Failing to start further threads is fine once there is one.
@@ -386,7 +336,7 @@ absl::Status Loader::Core::Substitute(Pending& batch, uint32_t slot, const absl:
     const size_t slots = content.ids.size();
     if (decoding_ != nullptr) {
       content.ids[slot] = id;  // determines its random crop
-      if (!DecodeSlot(batch, slot, (*other)->bytes[decoding_->field], plan.infos[0]).ok()) continue;
+      if (!DecodeSlot(batch, slot, **other, 0, plan.infos[0]).ok()) continue;
     }
     for (size_t f = 0; f < options_.fields.size(); ++f)
       content.bytes[f * slots + slot] = (*other)->bytes[f];

@@ -60,8 +60,10 @@ struct StageCounters {
 
 struct Loader::Decoding {
   std::unique_ptr<BatchDecoder> decoder;
-  std::shared_ptr<SlabPool> pool;  // one slab holds the pixels of one batch
-  size_t field = 0;                // the index of the image field
+  std::shared_ptr<SlabPool> pool;          // one slab holds the pixels of one batch, then its masks
+  size_t field = 0;                        // the index of the image field
+  std::vector<size_t> masks;               // the same of each field of masks
+  size_t pixel_bytes = 0, mask_bytes = 0;  // of a slab: all pixels, the masks of one field
 };
 
 class Loader::Core {
@@ -126,7 +128,12 @@ class Loader::Core {
   void StartIoThreads();
   void FinishReading(Pending& batch);
   void DecodePiece(const Task& task);
-  absl::Status DecodeSlot(Pending& batch, uint32_t slot, Bytes encoded, const ImageInfo& info);
+  void PlacePixels(SlabLease lease, HostBatch::Content& content) const;
+  // The encoded bytes are those of a slot of `from`.
+  absl::Status DecodeSlot(Pending& batch, uint32_t slot, const HostBatch::Content& from,
+                          size_t from_slot, const ImageInfo& info);
+  absl::Status DecodeFields(Pending& batch, uint32_t slot, const HostBatch::Content& from,
+                            size_t from_slot, const ImageInfo& info);
   void Complete(Pending& batch);
   absl::Status MendBadSamples(Pending& batch);
   absl::Status Substitute(Pending& batch, uint32_t slot, const absl::Status& why);

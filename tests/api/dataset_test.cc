@@ -206,6 +206,51 @@ TEST_F(ApiDatasetTest, SplitsAndJoins) {
   EXPECT_EQ(Bytes(batch, 0), samples_[1].image);
 }
 
+TEST_F(ApiDatasetTest, Selects) {
+  Make();
+  const std::vector<uint64_t> ids = {29, 4, 4, 11};
+  shardpack_dataset* made = nullptr;
+  {
+    const DatasetHandle dataset = Open();
+    ASSERT_EQ(shardpack_dataset_select(dataset.get(), ids.data(), ids.size(), &made, Error()),
+              SHARDPACK_OK)
+        << Why();
+  }
+  const DatasetHandle selected(made);
+  const shardpack_dataset_info info = InfoOf(selected);
+  EXPECT_EQ(info.samples, 4u);
+  EXPECT_EQ(info.shards, 3u);
+  EXPECT_NE(std::memcmp(info.identity, InfoOf(Open()).identity, 16), 0);
+  const BatchHandle batch = Read(selected, {3, 0, 2});
+  ASSERT_NE(batch, nullptr) << Why();
+  EXPECT_EQ(View(batch).ids[0], 3u);
+  EXPECT_EQ(Bytes(batch, 0), samples_[11].image);
+  EXPECT_EQ(Bytes(batch, 1), samples_[29].image);
+  EXPECT_EQ(Bytes(batch, 2), samples_[4].image);
+  uint32_t shard = 0;
+  uint64_t record = 0, id = 0;
+  ASSERT_EQ(shardpack_dataset_locate(selected.get(), 0, &shard, &record, Error()), SHARDPACK_OK);
+  EXPECT_EQ(shard, 2u);
+  EXPECT_EQ(record, 9u);
+  const std::string& key = samples_[4].key;
+  ASSERT_EQ(shardpack_dataset_find_key(selected.get(), key.data(), key.size(), &id, Error()),
+            SHARDPACK_OK);
+  EXPECT_EQ(id, 1u);
+  EXPECT_EQ(shardpack_dataset_locate(selected.get(), 4, &shard, &record, Error()),
+            SHARDPACK_OUT_OF_RANGE);
+  // None of it, one that is not there, and no list.
+  ASSERT_EQ(shardpack_dataset_select(selected.get(), nullptr, 0, &made, Error()), SHARDPACK_OK);
+  const DatasetHandle none(made);
+  EXPECT_EQ(InfoOf(none).samples, 0u);
+  id = 4;
+  EXPECT_EQ(shardpack_dataset_select(selected.get(), &id, 1, &made, Error()),
+            SHARDPACK_OUT_OF_RANGE);
+  EXPECT_EQ(made, nullptr);
+  EXPECT_EQ(Info().id, 4);
+  EXPECT_EQ(shardpack_dataset_select(selected.get(), nullptr, 1, &made, Error()),
+            SHARDPACK_INVALID);
+}
+
 TEST_F(ApiDatasetTest, WhatIsNotThereSaysSo) {
   shardpack_dataset* dataset = nullptr;
   const std::string path = folder_ + "/nothing";

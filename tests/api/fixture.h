@@ -21,6 +21,7 @@
 #include "formats/testing/fault_injection.h"
 #include "gtest/gtest.h"
 #include "images/codecs/decode_testing.h"
+#include "images/codecs/encode.h"
 #include "readers/dataset/dataset.h"
 
 namespace shardpack::testing {
@@ -49,7 +50,8 @@ class ApiTest : public ::testing::Test {
     (void)RemoveTree(folder_);
   }
 
-  void Make(size_t shards = 3, size_t records_per_shard = 10) {
+  // `masks`: every sample but each third one has a field "mask", a gray PNG.
+  void Make(size_t shards = 3, size_t records_per_shard = 10, bool masks = false) {
     TestDatasetOptions options{.shards = shards, .records_per_shard = records_per_shard};
     options.samples = MakeTestSamples(options);
     for (uint32_t i = 0; i < options.samples.size(); ++i) {
@@ -57,10 +59,18 @@ class ApiTest : public ::testing::Test {
       const Image jpeg = EncodeJpeg(MakePattern(width, height, 3, i), {.sampling = {2, 2}});
       options.samples[i].image.assign(jpeg.begin(), jpeg.end());
       options.samples[i].info = {.width = width, .height = height, .format = ImageFormat::kJpeg};
+      if (masks && i % 3 != 0)
+        options.samples[i].more_fields.emplace_back("mask", EncodedMask(width, height, i));
     }
     samples_ = options.samples;
     WriteTestDataset(folder_, ToyFormat(), options);
     reference_.emplace(*Dataset::Open(folder_));
+  }
+
+  static std::string EncodedMask(uint32_t width, uint32_t height, uint32_t seed) {
+    const TestPixels pixels = MakePattern(width, height, 1, seed);
+    ImageEncoder encoder;
+    return std::string(AsText(*encoder.Encode(pixels.view(), {.format = ImageFormat::kPng})));
   }
 
   // For the last argument of a call; Why() is the error it left.

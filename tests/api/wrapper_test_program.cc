@@ -117,10 +117,13 @@ void TestNul(const sp::Dataset& data, const std::string& path) {
   EXPECT(is_refused([&] { return data.read({0}, {cut}); }));
   const sp::Batch batch = Get(data.read({0}));
   EXPECT(is_refused([&] { return batch.bytes(cut); }));
+  EXPECT(is_refused([&] { return batch.masks(cut); }));
   EXPECT(is_refused([] { return sp::Device::Open(std::string("cpu\0x", 5)); }));
   const sp::Order order = Get(sp::Order::Make(data.samples(), sp::OrderOptions()));
   EXPECT(is_refused(
       [&] { return sp::Loader::Open(data, order, sp::LoaderOptions().set_fields({cut})); }));
+  EXPECT(is_refused(
+      [&] { return sp::Loader::Open(data, order, sp::LoaderOptions().set_decode_fields({cut})); }));
   const std::string cursor = Get(Get(sp::Loader::Open(data, order, {})).cursor());
   EXPECT(is_refused([&] {
     return sp::Loader::Open(data, order, sp::LoaderOptions().set_cursor(cursor + cut.substr(5)));
@@ -201,7 +204,11 @@ void TestDataset(const sp::Dataset& data) {
   EXPECT(Get(data.locate(5)).record == 5);
   const sp::Dataset twice = Get(sp::Dataset::Join({data, train}));
   EXPECT(twice.samples() == 2 * data.samples());
+  const sp::Dataset some = Get(data.select({7, 5, 5}));
+  EXPECT(some.samples() == 3 && Get(some.key(2)) == key && Get(some.find_key(key)) == 1);
+  EXPECT(ErrorOf([&] { return data.select({59}); }).id() == 59u);
   const sp::Batch batch = Get(data.read({5, 6, 5}));
+  EXPECT(ErrorOf([&] { return batch.masks("mask"); }).code() == sp::Code::kNotFound);
   EXPECT(batch.slots() == 3 && batch.ids()[2] == 5);
   const std::vector<sp::Span<const std::byte>> bytes = Get(batch.bytes());
   EXPECT(bytes[0].size() == Get(data.column<std::uint64_t>(0, SHARDPACK_COLUMN_BYTES))[5]);
@@ -267,6 +274,20 @@ void TestLoader(const sp::Dataset& data) {
          sp::Code::kInvalid);
   const sp::Loader assigned = std::exchange(resumed, sp::Loader());
   EXPECT(resumed.get() == nullptr);
+}
+
+// Of a dataset whose only field is the image.
+void TestMasks(const sp::Dataset& data) {
+  const sp::Order order = Get(sp::Order::Make(data.samples(), sp::OrderOptions()));
+  const auto code = [&](const sp::LoaderOptions& options) {
+    return ErrorOf([&] { return sp::Loader::Open(data, order, options); }).code();
+  };
+  const sp::LoaderOptions decoded = sp::LoaderOptions().set_decode(sp::Decode());
+  EXPECT(code(sp::LoaderOptions(decoded).set_decode_fields({"image"})) == sp::Code::kInvalid);
+  EXPECT(code(sp::LoaderOptions(decoded).set_decode_fields({"mask"})) == sp::Code::kInvalid);
+  DO(sp::check(sp::Decode().set_width(32)));
+  const sp::Error wide = ErrorOf([] { return sp::check(sp::Decode().set_width(70000)); });
+  EXPECT(wide.code() == sp::Code::kInvalid);
 }
 
 #if __cplusplus >= 202002L
@@ -366,6 +387,7 @@ int main(int argc, char** argv) {
   TestMoved(path);
   TestDataset(data);
   TestLoader(data);
+  TestMasks(data);
   TestDevice(data);
   TestJob(path);
   TestWriter(data);

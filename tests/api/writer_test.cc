@@ -358,6 +358,118 @@ TEST_F(WriterTest, SamplesThatCannotBeHeldChangeNothing) {
   EXPECT_THAT(data.classes(), ElementsAre("caf\xC3\xA9"));
 }
 
+// As rows of a table, with the same bytes in the end.
+TEST_F(WriterTest, ManyAreAddedAtOnce) {
+  const std::vector<Sample> samples = Samples(20);
+  Writer one(At("one"));
+  for (const Sample& sample : samples) Add(one, sample);
+  Finish(one);
+  std::string bytes;
+  std::vector<uint64_t> lengths;
+  const auto put = [&](std::string_view value) {
+    bytes += value;
+    lengths.push_back(value.size());
+  };
+  const std::string_view refused = "../x";
+  for (const std::string_view first : {std::string_view(samples[0].key), refused}) {
+    const Sample& sample = samples[0];
+    put(first);
+    put(sample.label.value_or(""));
+    put(sample.image);
+    put(sample.caption);
+  }
+  for (size_t n = 1; n < samples.size(); ++n) {
+    put(samples[n].key);
+    put(samples[n].label.value_or(""));
+    put(samples[n].image);
+    if (samples[n].caption.empty()) {
+      lengths.push_back(~uint64_t{0});
+    } else {
+      put(samples[n].caption);
+    }
+  }
+  const char* const names[] = {"txt"};
+  shardpack_samples table = {sizeof table, samples.size() + 1, names,         1,
+                             bytes.data(), bytes.size(),       lengths.data()};
+  Writer many(At("many"));
+  std::string message;
+  EXPECT_EQ(CodeOf([&] { many.add_many(table); }, &message), Code::kInvalid);
+  EXPECT_THAT(message, HasSubstr("\"../x\""));  // and all others are there
+  EXPECT_EQ(CodeOf([&] { many.add_many(table); }, &message), Code::kExists);
+  Finish(many);
+  EXPECT_EQ(Files(At("one")), Files(At("many")));
+
+  Writer none(At("none"));
+  --table.byte_count;
+  EXPECT_EQ(CodeOf([&] { none.add_many(table); }), Code::kInvalid);
+  table.byte_count += 2;
+  EXPECT_EQ(CodeOf([&] { none.add_many(table); }), Code::kInvalid);
+  table.byte_count -= 1;
+  table.lengths = nullptr;
+  EXPECT_EQ(CodeOf([&] { none.add_many(table); }), Code::kInvalid);
+  table.lengths = lengths.data();
+  table.bytes = nullptr;
+  EXPECT_EQ(CodeOf([&] { none.add_many(table); }), Code::kInvalid);
+  table.bytes = bytes.data();
+  lengths[0] = ~uint64_t{0};
+  EXPECT_EQ(CodeOf([&] { none.add_many(table); }), Code::kInvalid);
+  EXPECT_EQ(shardpack_writer_add_many(none.get(), nullptr, nullptr), SHARDPACK_INVALID);
+  none.flush();
+  EXPECT_FALSE(none.has(samples[1].key));
+}
+
+TEST_F(WriterTest, WholeNumbersAreLabels) {
+  Writer writer(At("out"));
+  writer.add("a", "10", images_[0]);
+  writer.add("b", "2", images_[1]);
+  Finish(writer);
+  EXPECT_EQ(Dataset(At("out")).classes().size(), 11u);
+  EXPECT_EQ(Dataset(At("out")).classes()[10], "10");
+  Writer names(At("names"));
+  names.add("a", "10", images_[0]);
+  names.add("b", "02", images_[1]);
+  Finish(names);
+  EXPECT_THAT(Dataset(At("names")).classes(), ElementsAre("02", "10"));
+}
+
+// The process that had begun it was killed, and its program has published.
+TEST_F(WriterTest, AFinishThatWasKilledIsEndedByTheNext) {
+  Writer writer(At("out"), {.arguments = {"--expect=" + std::string(32, '0')}});
+  writer.add("a", {}, images_[0]);
+  EXPECT_NE(writer.finish().wait(), 0);
+  writer = Writer();
+  EXPECT_EQ(Job({"convert", "--out", At("out"), At("out.parts")}).wait(), 0);
+  Writer next(At("out"));
+  EXPECT_TRUE(next.has("a"));
+  Finish(next);
+  EXPECT_FALSE(fs::exists(At("out.parts")));
+}
+
+TEST_F(WriterTest, EveryFormatRefusesWhatItCannotHold) {
+  struct Case {
+    std::vector<std::string> arguments;
+    std::string key;
+    const char *field, *why;
+  };
+  for (const auto& [arguments, key, field, why] :
+       {Case{{"--format=npy", "--encode=raw"}, "a", "txt", "npy holds images alone"},
+        Case{{"--format=lmdb"}, "a", "txt", "lmdb holds images alone"},
+        Case{{"--format=lmdb", "--layout=raw"}, std::string(512, 'k'), nullptr, "at most 511"},
+        Case{{"--format=hdf5"}, "a", "labels", "hdf5 cannot hold a field named labels"},
+        Case{{"--format=hdf5"}, std::string(1025, 'k'), nullptr, "at most 1024"},
+        Case{{"-fhdf5", "--layout=decoded"}, "a", "txt", "hdf5 holds images alone"}}) {
+    Writer writer(At("out"), {.arguments = arguments});
+    std::vector<shardpack_field> fields = {{nullptr, images_[0].data(), images_[0].size()}};
+    if (field != nullptr) fields.push_back({field, "x", 1});
+    std::string message;
+    EXPECT_EQ(CodeOf([&] { writer.add(key, {}, fields); }, &message), Code::kInvalid) << why;
+    EXPECT_THAT(message, HasSubstr(why));
+  }
+  Writer dropped(At("out"), {.arguments = {"--format=lmdb", "--drop-fields"}});
+  dropped.add("a", {}, {{nullptr, images_[0].data(), images_[0].size()}, {"txt", "x", 1}});
+  Finish(dropped);
+}
+
 // By the rule of the writer that the finish packs with, when it can still be put right.
 TEST_F(WriterTest, WhatTheFormatCannotHoldIsRefusedWhenItIsAdded) {
   Writer writer(At("out"));
