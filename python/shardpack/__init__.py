@@ -1,5 +1,10 @@
 """Batches of packed datasets, in exact global order, verified, decoded if wanted.
 
+  for images, labels in shardpack.load('OUT', split='train', batch=256, size=224, flip=0.5):
+      train(images, labels)
+
+or step by step:
+
   dataset = shardpack.Dataset('OUT')
   order = shardpack.Order(len(dataset), global_batch=256, seed=7)
   loader = shardpack.Loader(dataset, order, decode=shardpack.Decode(224, 224, flip=0.5))
@@ -13,15 +18,24 @@ from ._dataset import Dataset
 from ._decode import Decode
 from ._device import Device
 from ._device_loader import DeviceBatch, DeviceLoader, ResidentLoader
-from ._errors import (CancelledError, DataLossError, DeniedError, DeviceError, Error, ExistsError, InternalError, NoAnswerError,
-                      NoMemoryError, NotFoundError, OptionError, OutOfRangeError, StateError, SystemCallError, UnsupportedError)
+from ._errors import (CancelledError, CursorError, DataLossError, DeniedError, DeviceError, Error, ExistsError, InternalError,
+                      NoAnswerError, NoMemoryError, NotADatasetError, NotFoundError, OptionError, OutOfRangeError, PackError, StateError,
+                      SystemCallError, UnsupportedError)
+from ._jobs import Job, convert, extract, index, pack, validate
+from ._load import load
 from ._loader import Loader
 from ._order import PADDING_ID, Order
+from ._progress import Progress
+from ._report import Finding, Report
+from ._sample import Sample
+from ._table import Table
 from ._tensor import Tensor
+from ._writer import Writer, finish
 
 __all__ = [
-    "Batch", "CancelledError", "DataLossError", "Dataset", "Decode", "DeniedError", "Device", "DeviceBatch", "DeviceError",
-    "DeviceLoader", "Error", "ExistsError", "InternalError", "Loader", "NoAnswerError", "NoMemoryError", "NotFoundError",
-    "OptionError", "Order", "OutOfRangeError", "PADDING_ID", "ResidentLoader", "StateError", "SystemCallError", "Tensor",
-    "UnsupportedError",
+    "Batch", "CancelledError", "CursorError", "DataLossError", "Dataset", "Decode", "DeniedError", "Device", "DeviceBatch",
+    "DeviceError", "DeviceLoader", "Error", "ExistsError", "Finding", "InternalError", "Job", "Loader", "NoAnswerError",
+    "NoMemoryError", "NotADatasetError", "NotFoundError", "OptionError", "Order", "OutOfRangeError", "PADDING_ID", "PackError",
+    "Progress", "Report", "ResidentLoader", "Sample", "StateError", "SystemCallError", "Table", "Tensor", "UnsupportedError",
+    "Writer", "convert", "extract", "finish", "index", "load", "pack", "validate",
 ]

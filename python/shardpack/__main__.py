@@ -1,6 +1,8 @@
 """The command: `python3 -m shardpack` runs `pack`: the one that SHARDPACK_PACK names, else that of the package, else that of this
 version beside the library (in bin or ../bin) or in PATH."""
 
+from __future__ import annotations
+
 import os
 import sys
 
@@ -10,7 +12,7 @@ from ._library import library
 OWN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "pack")
 
 
-def find():
+def find() -> str:
   named = os.environ.get("SHARDPACK_PACK")
   if named:
     if not _runs(named):
@@ -33,11 +35,11 @@ def find():
            "; the variable SHARDPACK_PACK can name one. Debian's package shardpack has it")
 
 
-def _runs(program):
+def _runs(program: str) -> bool:
   return os.path.isfile(program) and os.access(program, os.X_OK)
 
 
-def _version(program):
+def _version(program: str) -> str | None:
   """None for what is not Shardpack's: there are other tools of this name."""
   import subprocess  # pylint: disable=import-outside-toplevel
   # A script of a Python package may come back here.
@@ -51,7 +53,7 @@ def _version(program):
   return words[1] if words[0] == "pack" and line.partition(" (")[2].startswith("shardpack,") and len(words) > 2 else None
 
 
-def main():
+def main() -> None:
   program = find()
   try:
     os.execv(program, [program, *sys.argv[1:]])

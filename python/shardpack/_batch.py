@@ -1,89 +1,322 @@
 """Batch: the samples of a step, in host memory."""
 
+# pylint: disable=protected-access,redefined-builtin
+
+from __future__ import annotations
+
 import ctypes
+from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, Optional, Union, overload
 
-from . import _c
-from ._errors import NotFoundError
-from ._library import call, library
-from ._memory import Memory
-from ._options import c_text
+from . import _boxes, _c
+from ._errors import NotFoundError, OptionError, StateError
+from ._frameworks import FRAMEWORKS, converted
+from ._library import Handle, call, library, text_of
+from ._memory import Memory, import_numpy
+from ._options import c_text, choice
+from ._tensor import Tensor, pixels_of
 
+if TYPE_CHECKING:
+  import numpy.typing
+
+  from ._dataset import Dataset
+
+_Bytes = bytes  # which a method hides
 _VIEW_BYTES = ctypes.sizeof(_c.batch_view)
 _STATES = ("ok", "padding", "substituted")  # by number
+_PADDING = b"\1"
 _DTYPES = {_c.U8: "uint8", _c.F32: "float32", _c.F16: "float16"}
 
 
-class BatchFacts:
-  """What batches in host memory and on a device have."""
+class Look(NamedTuple):
+  """How batches are seen."""
 
-  def __init__(self, handle):
+  dataset: Optional[Dataset] = None  # of which the ids are
+  to: Optional[str] = "numpy"  # None: tensors, for any library that supports DLPack
+  cut: bool = False  # padding is cut off
+  masks: tuple[str, ...] = ()
+  channels_last: bool = False
+
+
+class BatchFacts:
+  """What batches in host memory and on a device have. n, their length, counts padding unless it is cut off."""
+
+  def __init__(self, handle: Handle, look: Look = Look()) -> None:
     self._handle = handle
+    self._look = look
     self._memory = Memory(handle)
     self._view = _c.batch_view(_VIEW_BYTES)
     call(library.batch_view_of, handle, self._view)
+    self._slots = int(self._view.slots)
+    if look.cut and self._slots:
+      padding = ctypes.string_at(self._view.states, self._slots).find(_PADDING)  # which is at the end
+      self._slots = self._slots if padding < 0 else padding
+    self._given_back = False
 
-  def __len__(self):
-    return self._view.slots
-
-  @property
-  def epoch(self):
-    return self._view.epoch
-
-  @property
-  def step(self):
-    return self._view.step
+  def __len__(self) -> int:
+    return self._slots
 
   @property
-  def ids(self):
+  def epoch(self) -> int:
+    """From 0."""
+    return int(self._view.epoch)
+
+  @property
+  def step(self) -> int:
+    """Of its epoch, from 0."""
+    return int(self._view.step)
+
+  @property
+  def ids(self) -> numpy.typing.NDArray[numpy.uint64]:
     """uint64 [n], a copy; PADDING_ID where there is no sample."""
-    return self._memory.array(self._view.ids, "uint64", (len(self),)).copy()
+    ids: numpy.typing.NDArray[numpy.uint64] = self._memory.array(self._view.ids, "uint64", (len(self),)).copy()
+    return ids
 
   @property
-  def status(self):
+  def keys(self) -> list[Optional[str]]:
+    """Of each slot, as in the dataset; None where there is no sample."""
+    text = _c.text()
+    keys: list[Optional[str]] = []
+    dataset = self._look.dataset
+    if dataset is None:
+      raise OptionError("keys are known of a loader's batches alone")
+    for number in self.ids.tolist():
+      if number == _c.PADDING_ID:
+        keys.append(None)
+        continue
+      call(library.dataset_key, dataset._handle, number, text)
+      keys.append(text_of(text))
+    return keys
+
+  @property
+  def status(self) -> list[str]:
     """Of each slot: 'ok', 'padding' or 'substituted'; 'unknown' for what only a newer package has a word for."""
     return [_STATES[state] if state < len(_STATES) else "unknown" for state in ctypes.string_at(self._view.states, len(self))]
 
   @property
-  def _pixel_shape(self):
+  def valid(self) -> numpy.typing.NDArray[numpy.bool_]:
+    """bool [n]: where there is a sample, and no padding."""
+    valid: numpy.typing.NDArray[numpy.bool_] = self._memory.array(self._view.states, "uint8", (len(self),)) != _c.SAMPLE_PADDING
+    return valid
+
+  @property
+  def flips(self) -> numpy.typing.NDArray[numpy.bool_]:
+    """bool [n]: which images are mirrored. Raises UnsupportedError for a batch that was not decoded."""
+    flips: numpy.typing.NDArray[numpy.bool_] = self._crops()["flip"] != 0
+    return flips
+
+  @property
+  def crops(self) -> numpy.typing.NDArray[numpy.int32]:
+    """int32 [n, 4]: x, y, width and height of the part that was taken of each image, in pixels of the image as displayed, to the
+    nearest whole pixel (a central crop may have its edges within pixels; boxes() moves with the exact ones). 0 for padding. Raises
+    UnsupportedError for a batch that was not decoded."""
+    crops: numpy.typing.NDArray[numpy.int32] = self._corners().round().astype("int32")
+    crops[:, 2:] -= crops[:, :2]
+    return crops
+
+  def _corners(self) -> Any:
+    numpy, crops = import_numpy(), self._crops()
+    return numpy.stack([crops[name] for name in ("left", "top", "right", "bottom")], axis=1)
+
+  def _crops(self) -> Any:
+    numpy = import_numpy()
+    slots = int(self._view.slots)
+    crops = (_c.crop * slots)()
+    call(library.batch_crops, self._handle, crops, slots)
+    return numpy.frombuffer(crops, numpy.dtype(_c.crop))[:len(self)]
+
+  @property
+  def _pixel_shape(self) -> tuple[int, ...]:
     view = self._view
     if view.layout == _c.NCHW:
-      return view.slots, view.channels, view.height, view.width
-    return view.slots, view.height, view.width, view.channels
+      return len(self), view.channels, view.height, view.width
+    return len(self), view.height, view.width, view.channels
 
 
 class Batch(BatchFacts):
-  """The samples of one step. pixels and bytes() are views of the loader's memory: each keeps the whole batch until it is gone.
-  What is kept cannot be reused, so copy what you want to keep for long."""
+  """The samples of one step, in host memory: `images, labels = batch`.
 
-  def __init__(self, handle):
-    super().__init__(handle)
-    self._spans = {}  # of the fields that were asked for
+  images and labels are of the library that `to` names. pixels, masks and view() are views of the loader's memory: each keeps the
+  whole batch until it is gone, also after the loader is closed. What is kept cannot be reused, so copy what you keep for long.
+
+  >>> batch = next(shardpack.load('shards', split='train', batch=16, size=64, fields=['image', 'json', 'txt']))
+  >>> images, labels = batch
+  >>> images.shape, images.dtype, labels.shape, labels.dtype
+  ((16, 64, 64, 3), dtype('uint8'), (16,), dtype('int64'))
+  >>> batch.text('txt')[0].split(',')[0] in ('a cat', 'a dog', 'an owl')
+  True
+  >>> batch.boxes()[0].dtype, batch.boxes()[0].shape
+  (dtype('float32'), (1, 4))
+  """
+
+  def __init__(self, handle: Handle, look: Look = Look()) -> None:
+    super().__init__(handle, look)
+    self._spans: dict[str, Any] = {}  # of the fields that were asked for
+
+  def __iter__(self) -> Iterator[Any]:
+    """For `images, labels = batch`."""
+    yield self.images
+    yield self.labels
+
+  def __repr__(self) -> str:
+    what = "encoded images"
+    if self._view.pixels is not None:
+      what = "x".join(map(str, self._pixel_shape[1:])) + " " + _DTYPES[self._view.type]
+    return f"<Batch of {len(self)}, {what}, epoch {self.epoch}, step {self.step}>"
 
   @property
-  def labels(self):
+  def labels(self) -> Any:
     """int64 [n], a copy; -1 where there is none, and for padding."""
-    return self._memory.array(self._view.labels, "int64", (len(self),)).copy()
+    return converted(self._memory.array(self._view.labels, "int64", (len(self),)).copy(), self._look.to)
 
   @property
-  def pixels(self):
-    """With a Decode: an array of its type and layout; else None."""
+  def pixels(self) -> Any:
+    """With a Decode: a NumPy array [n, height, width, channels] or [n, channels, height, width] of its dtype; else None."""
     if self._view.pixels is None:
       return None
     return self._memory.array(self._view.pixels, _DTYPES[self._view.type], self._pixel_shape)
 
-  def bytes(self, slot, field="image"):
-    """The encoded bytes of a field, as uint8; None where the sample has none."""
-    spans = self._spans.get(field) or self._spans_of(field)
-    address, size = spans[slot]
+  @property
+  def images(self) -> Any:
+    """The same as an array of the library that `to` names, without a copy; without a Decode the encoded bytes: a list."""
+    return self.bytes("image") if self._view.pixels is None else converted(self.pixels, self._look.to)
+
+  def to(self, framework: str) -> Batch:
+    """The same batch, whose images, labels and masks are of 'numpy', 'torch', 'jax' or 'tf'.
+
+    >>> images, labels = next(shardpack.load('shards', batch=8, size=32)).to('numpy')
+    """
+    choice(framework, "framework", FRAMEWORKS)
+    return type(self)(self._handle, self._look._replace(to=framework))
+
+  def __dlpack_device__(self) -> tuple[int, int]:
+    return self._tensor().__dlpack_device__()
+
+  def __dlpack__(self, **how: Any) -> Any:
+    """The pixels: torch.from_dlpack(batch). Versions 0 and 1 of DLPack."""
+    return self._tensor().__dlpack__(**how)
+
+  def _tensor(self) -> Tensor:
+    tensor: Optional[Tensor] = pixels_of(self._handle, self._view, self._pixel_shape)
+    if tensor is None:
+      raise BufferError("a batch that is not decoded has no pixels")
+    return tensor
+
+  # ------------------------------------------------------------------------------------------------------------ fields
+
+  @overload
+  def bytes(self, slot: str = "image") -> list[Optional[_Bytes]]:
+    ...
+
+  @overload
+  def bytes(self, slot: int, field: str = "image") -> Any:
+    ...
+
+  def bytes(self, slot: Union[str, int] = "image", field: str = "image") -> Any:
+    """bytes('txt'): the bytes of that field of every slot, copied: a list, with None where a sample has none; one call of the
+    library for a batch. bytes(slot, 'txt'): those of one slot as a uint8 array that views the batch. Raises KeyError for a field
+    that was not read. A decoded image's bytes are not kept: None.
+
+    >>> batch = next(shardpack.load('shards', batch=8, fields=['image', 'txt']))
+    >>> len(batch.bytes('txt')), batch.bytes(0).dtype
+    (8, dtype('uint8'))
+    """
+    if isinstance(slot, str):
+      view = self._memory.bytes
+      return [view(address, size) if address else None for address, size in self._of_field(slot)[:len(self)]]
+    address, size = self._of_field(field)[slot]
     return self._memory.uint8(address, size) if address else None
 
-  def _spans_of(self, field):
-    """[(address, bytes)] of all slots: one call of the library for a batch, and not one for a slot."""
-    spans = (_c.span * len(self))()
+  def view(self, slot: int, field: str = "image") -> Optional[memoryview]:
+    """The bytes of one slot's field, without a copy, read-only; None where the sample has none. Raises KeyError for a field that
+    was not read, IndexError for a slot that is not there.
+
+    >>> batch = next(shardpack.load('shards', batch=8))
+    >>> bytes(batch.view(0)) == batch.bytes()[0]
+    True
+    """
+    address, size = self._of_field(field)[range(len(self))[slot]]
+    return self._memory.view(address, size).toreadonly() if address else None
+
+  def text(self, field: str = "txt") -> list[Optional[str]]:
+    """A field as UTF-8 of every slot; None where a sample has none. Raises KeyError for a field that was not read.
+
+    >>> batch = next(shardpack.load('shards', batch=8, shuffle=False, fields=['txt']))
+    >>> len(batch.text())
+    8
+    """
+    return [None if content is None else content.decode() for content in self.bytes(field)]
+
+  def json(self, field: str = "json") -> list[Any]:
+    """A field, parsed, of every slot; None where a sample has none. Raises OptionError that names the sample for what is not
+    JSON, KeyError for a field that was not read.
+
+    >>> batch = next(shardpack.load('shards', batch=8, fields=['json']))
+    >>> sorted(batch.json()[0])
+    ['boxes', 'number']
+    """
+    return [None if content is None else _boxes.parsed(content, what) for content, what in self._named(field)]
+
+  def boxes(self, format: str = "xyxy", *, field: str = "json", stored: str = "xywh") -> list[Any]:
+    """Boxes of every slot's objects, in pixels of the decoded image: moved with its crop, resize and flip, and cut at its edges
+    (what lies outside has no area, and keeps its row). Without a Decode as in the source.
+
+    format: 'xyxy', 'xywh' or 'cxcywh'; stored: the same of the field. The field is what `pack` makes of COCO json, COCO's own
+    annotations of an image, a JSON list of four numbers each, or a .npy array of such rows. Returns a list of float32 [k, 4]; k is
+    0 where a sample lacks the field. Raises OptionError that names the sample for what is not a box.
+
+    >>> batch = next(shardpack.load('shards', batch=8, size=64, crop='resize', fields=['image', 'json']))
+    >>> all((boxes >= 0).all() and (boxes <= 64).all() for boxes in batch.boxes())
+    True
+    """
+    boxes = [_boxes.corners(_boxes.stored_boxes(content, what), stored) for content, what in self._named(field)]
+    if self._view.pixels is not None:
+      boxes = _boxes.moved(boxes, self._corners(), self.flips, self._view.width, self._view.height)
+    return [_boxes.formatted(each, format) for each in boxes]
+
+  def box_labels(self, field: str = "json") -> list[Any]:
+    """The labels of boxes(): a list of int64 [k].
+
+    >>> batch = next(shardpack.load('shards', batch=8, fields=['json']))
+    >>> [labels.tolist() for labels in batch.box_labels()] == [[label] for label in batch.labels]
+    True
+    """
+    return [_boxes.labels_of(content, what) for content, what in self._named(field)]
+
+  @property
+  def masks(self) -> Any:
+    """With decode_fields of one field: uint8 [n, height, width], with the image's crop and flip; 0 where a sample has none."""
+    fields = self._look.masks
+    if len(fields) != 1:
+      raise OptionError("masks needs decode_fields={'mask': 'nearest'}" if not fields else
+                        f"there are masks of {' and '.join(fields)}: take mask(field)")
+    return self.mask(fields[0])
+
+  def mask(self, field: str) -> Any:
+    """The same of one of several fields. Raises KeyError for one that is not among decode_fields."""
+    address, size = ctypes.c_void_p(), ctypes.c_uint64()
     try:
-      call(library.batch_spans, self._handle, c_text(field, "field"), spans, len(self))
+      call(library.batch_masks, self._handle, c_text(field, "field"), ctypes.byref(address), ctypes.byref(size))
     except NotFoundError:
       raise KeyError(field) from None
-    numbers = memoryview(spans).cast("B").cast("N").tolist()
+    return converted(self._memory.array(address.value or 0, "uint8", (len(self), self._view.height, self._view.width)),
+                     self._look.to)
+
+  def _named(self, field: str) -> Iterator[tuple[Optional[_Bytes], str]]:
+    """The bytes of every slot, and how an error names them."""
+    for content, number in zip(self.bytes(field), self.ids.tolist()):
+      yield content, f"the field {field} of sample {number}"
+
+  def _of_field(self, field: str) -> Any:
+    return self._spans.get(field) or self._spans_of(field)
+
+  def _spans_of(self, field: str) -> Any:
+    """[(address, bytes)] of all slots: one call of the library for a batch, and not one for a slot."""
+    slots = int(self._view.slots)
+    spans = (_c.span * slots)()
+    try:
+      call(library.batch_spans, self._handle, c_text(field, "field"), spans, slots)
+    except NotFoundError:
+      raise KeyError(field) from None
+    numbers = memoryview(spans).cast("B").cast("N").tolist()  # type: ignore[call-overload]
     self._spans[field] = list(zip(numbers[::2], numbers[1::2]))
     return self._spans[field]

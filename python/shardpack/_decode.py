@@ -1,6 +1,11 @@
 """Decode: what becomes of an image."""
 
+# pylint: disable=redefined-builtin
+
+from __future__ import annotations
+
 import ctypes
+from typing import Any, Sequence
 
 from . import _c
 from ._errors import OptionError
@@ -15,11 +20,20 @@ class Decode:
 
   crop: 'random_resized' (scale: share of the area; ratio: width / height), 'center' (of shortest_side) or 'resize'.
   flip: how probable it is that an image is mirrored. mean, std: of numbers from 0 to 1, for dtype 'float32' and 'float16'.
+  filter: 'bilinear', 'box', 'bicubic' or 'lanczos', antialiased. channels: 1 or 3. layout: 'nhwc' or 'nchw'. fast: a little faster
+  and less exact JPEG decoding. Raises OptionError for what cannot be, and for an option without effect.
+
+  >>> decode = shardpack.Decode(64, 48, crop='center', shortest_side=72, dtype='float32', layout='nchw')
+  >>> dataset = shardpack.Dataset('shards')
+  >>> next(shardpack.Loader(dataset, shardpack.Order(len(dataset), 20), decode=decode)).pixels.shape
+  (20, 3, 48, 64)
   """
 
-  def __init__(self, width=224, height=224, *, crop="random_resized", scale=_SCALE, ratio=_RATIO, shortest_side=_SHORTEST_SIDE,
-               flip=0.0, filter="bilinear", channels=3, dtype="uint8", layout="nhwc",  # pylint: disable=redefined-builtin
-               mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0), fast=False):
+  def __init__(self, width: int = 224, height: int = 224, *, crop: str = "random_resized", scale: Sequence[float] = _SCALE,
+               ratio: Sequence[float] = _RATIO, shortest_side: int = _SHORTEST_SIDE, flip: float = 0.0,
+               filter: str = "bilinear", channels: int = 3, dtype: str = "uint8", layout: str = "nhwc",
+               mean: Sequence[float] = (0.0, 0.0, 0.0), std: Sequence[float] = (1.0, 1.0, 1.0), fast: bool = False) -> None:
+    self._given = {name: value for name, value in locals().items() if name != "self"}
     if dtype == "bfloat16":
       raise OptionError("NumPy has no bfloat16; a DeviceLoader casts to it")
     kind, channels = choice(dtype, "dtype", _DTYPES), whole(channels, "channels", 8, least=1)
@@ -43,14 +57,19 @@ class Decode:
     self._options.min_scale, self._options.max_scale = _range(scale, "scale")
     self._options.min_ratio, self._options.max_ratio = _range(ratio, "ratio")
 
+  def _split(self) -> tuple[Decode, dict[str, Any]]:
+    """What the host does of it, and the options of a DeviceLoader that does the rest."""
+    rest = {name: self._given[name] for name in ("dtype", "layout", "mean", "std")}
+    return Decode(**{name: value for name, value in self._given.items() if name not in rest}), rest
 
-def _without_effect(crop, needed, **options):
+
+def _without_effect(crop: str, needed: str, **options: tuple[Any, Any]) -> None:
   for name, (value, default) in options.items():
     if crop != needed and (tuple(value) if isinstance(default, tuple) else value) != default:
       raise OptionError(f"{name} needs crop='{needed}'")
 
 
-def _range(values, what):
+def _range(values: Sequence[float], what: str) -> tuple[float, float]:
   low, high = values
   if not 0 < low <= high:
     raise OptionError(f"{what} is a range of numbers above 0, and not from {low} to {high}")

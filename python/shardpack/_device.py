@@ -1,6 +1,9 @@
 """Device: where batches go."""
 
+from __future__ import annotations
+
 import ctypes
+from typing import Any, Optional
 
 from . import _c
 from ._errors import Error, OptionError, as_device_error
@@ -11,9 +14,13 @@ from ._options import c_text
 class Device:
   """Device(3) or Device('cuda:3') is that GPU, and a DeviceError where it cannot be used. Device('cpu') makes the same batches in
   host memory. Device('auto') is the GPU numbered $LOCAL_RANK (0 without), or, with a RuntimeWarning, the CPU on a machine where no
-  GPU can be used. A torch.device is good as well."""
+  GPU can be used. A torch.device is good as well.
 
-  def __init__(self, device=0):
+  >>> shardpack.Device('cpu')
+  <Device cpu>
+  """
+
+  def __init__(self, device: Any = 0) -> None:
     try:
       self._handle = made(library.device_release, library.device_open, c_text(str(device), "device"))
     except OptionError:
@@ -26,20 +33,20 @@ class Device:
       import warnings  # pylint: disable=import-outside-toplevel
       warnings.warn(f"the device is the CPU: {self.why_not}", RuntimeWarning, stacklevel=2)
 
-  def __repr__(self):
+  def __repr__(self) -> str:
     return f"<Device {self.kind}>" if self.number is None else f"<Device {self.kind}:{self.number}>"
 
   @property
-  def kind(self):
+  def kind(self) -> str:
     """'cuda' or 'cpu'."""
     return "cuda" if self._info.kind == _c.CUDA else "cpu"
 
   @property
-  def number(self):
+  def number(self) -> Optional[int]:
     """Of a GPU; None for the CPU."""
     return self._info.number if self._info.kind == _c.CUDA else None
 
   @property
-  def why_not(self):
+  def why_not(self) -> Optional[str]:
     """Why Device('auto') is the CPU; else None."""
     return text_of(self._info.why_not) or None

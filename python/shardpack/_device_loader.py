@@ -1,57 +1,137 @@
 """DeviceLoader and ResidentLoader: batches on a device."""
 
+# pylint: disable=protected-access,redefined-builtin
+
+from __future__ import annotations
+
 import ctypes
+from typing import Any, Iterator, Optional, Sequence, Union
 
 from . import _c
-from ._batch import BatchFacts
+from ._batch import BatchFacts, Look
+from ._batches import Batches, end_loader
 from ._dataset import Dataset
 from ._decode import Decode
 from ._device import Device
-from ._errors import OptionError
-from ._library import library, made, text_from, waited
-from ._loader import Batches, Loader, end_loader
-from ._options import DTYPES, FILTERS, LAYOUTS, choice, cursor_text, normalising, of_type, signed, whole
+from ._errors import OptionError, StateError
+from ._frameworks import FRAMEWORKS, converted
+from ._library import Handle, call, library, made, text_from, waited
+from ._loader import Loader
+from ._options import DTYPES, FILTERS, LAYOUTS, choice, cursor_text, flag, normalising, of_type, signed, whole
 from ._order import Order
+from ._targets import target_of
 from ._tensor import drop_untaken, labels_of, pixels_of
+
+_CHANNELS_FIRST = (0, 3, 1, 2)
 
 
 class DeviceBatch(BatchFacts):
-  """The samples of one step, on the device. pixels and labels are tensors for torch.from_dlpack; the batch's memory is reused
-  when all of them are gone."""
+  """The samples of one step, on the device: `images, labels = batch`. pixels and labels are tensors for torch.from_dlpack; the
+  batch's memory is reused when all of them are gone, or after release(). Raises StateError for tensors after that.
+
+  >>> batch = next(shardpack.load('shards', batch=20, size=32, layout='nchw', device='cpu'))
+  >>> batch.pixels.shape, batch.labels.shape
+  ((20, 3, 32, 32), (20,))
+  >>> batch.release()
+  """
 
   @property
-  def pixels(self):
-    """None where the Loader does not decode."""
-    return pixels_of(self._handle, self._view, self._pixel_shape)
+  def pixels(self) -> Any:
+    """A Tensor [n, channels, height, width], or [n, height, width, channels] with layout='nhwc'; None where nothing is decoded."""
+    self._check()
+    axes = _CHANNELS_FIRST if self._look.channels_last and self._view.layout == _c.NHWC else None
+    return pixels_of(self._handle, self._view, self._pixel_shape, axes)
 
   @property
-  def labels(self):
-    """int64; -1 where there is none, and for padding."""
-    return labels_of(self._handle, self._view)
+  def images(self) -> Any:
+    """pixels as an array of the library that `to` names; without one the Tensor."""
+    return converted(self.pixels, self._look.to)
+
+  @property
+  def labels(self) -> Any:
+    """int64 [n]; -1 where there is none, and for padding."""
+    self._check()
+    return converted(labels_of(self._handle, self._view, len(self)), self._look.to)
+
+  def __iter__(self) -> Iterator[Any]:
+    """For `images, labels = batch`."""
+    yield self.images
+    yield self.labels
+
+  def release(self, stream: Optional[int] = None) -> None:
+    """Gives the memory back now: it is used until what runs on the stream (a cudaStream_t as a number, such as
+    torch.cuda.current_stream().cuda_stream; None: the default stream) by now is done. Tensors of the batch must not be used any
+    more; images and labels raise a StateError."""
+    call(library.batch_release_on, self._handle, stream)
+    self._given_back = True
+
+  def _check(self) -> None:
+    if self._given_back:
+      raise StateError("the batch was released")
 
 
 class BatchesOnDevice(Batches):
-  """A loader that cannot go back, so it notes where it was."""
+  """A loader that cannot go back, so it notes where it was, and is opened again to go elsewhere."""
 
-  _batch = DeviceBatch
+  _batch_type = DeviceBatch
 
-  def _ask(self, handle, came):
+  def _ask(self, handle: Handle, came: Handle) -> int:
     drop_untaken()
     self._before = text_from(library.loader_cursor, handle)
     return super()._ask(handle, came)
 
-  def _cursor_of_came(self):
-    return self._before
+  def _cursor_of_came(self) -> str:
+    return str(self._before)
+
+  def _seek(self, epoch: int, step: int) -> bool:
+    return False
+
+  def _replace(self, opened: Any) -> None:
+    self._bad = self.take_bad_samples()
+    self.close()  # two would need twice the memory of the device
+    self._set(opened())
+
+  def next_into(self, images: Any, labels: Any = None, stream: Optional[int] = None) -> Optional[DeviceBatch]:
+    """Copies the next batch into arrays of the caller, which a CUDA graph may use at their fixed addresses: on the stream (a
+    cudaStream_t as a number), after what is enqueued there. images and labels are contiguous arrays on the device, of torch or any
+    library with __cuda_array_interface__ or __array_interface__, of exactly a batch; labels int64. Returns the batch, which has ids
+    and labels of the host but no pixels; None at the end of an epoch."""
+    target = target_of(images, labels)
+    with self._one_at_a_time:
+      self._refuse_in_handler()
+      if self._came:
+        raise StateError("a batch that an interrupt held back comes first: take it with next()")
+      came = Handle(library.batch_release)
+      drop_untaken()
+      self._before = text_from(library.loader_cursor, self._open())
+      if waited(library.loader_next_into, self._open(), target, stream, came.to_fill) == _c.END:
+        if self._under_way:
+          self._end(self._under_way[0])
+        return None
+      batch = DeviceBatch(came, self._look)
+      self._under_way = batch.epoch, batch.step
+      return batch
 
 
 class DeviceLoader(BatchesOnDevice):
   """The batches of a Loader (opened with device=...), copied to the device ahead of the consumer. With dtype they are resized,
   normalised and cast there; the Loader then decodes to uint8 in nhwc. With decode, of a Loader without one, the images are decoded
-  for the device: by its JPEG engines or nvJPEG where there are, else by threads. It takes the Loader over."""
+  for the device: by its JPEG engines or nvJPEG where there are, else by threads. It takes the Loader over.
 
-  def __init__(self, loader, *, decode=None, dtype=None, layout="nchw", mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0), width=0, height=0,
-               filter=None, prefetch_batches=2):  # pylint: disable=redefined-builtin
-    device = of_type(loader, Loader, "loader")._device  # pylint: disable=protected-access
+  channels_last: images are shown as [n, channels, height, width] but lie in memory as nhwc, as torch.channels_last.
+  to: what images and labels are: 'torch', 'jax', 'tf' ('numpy' on the CPU), or None for Tensors. Going elsewhere (seek, set_epoch,
+  load_state_dict, a `for` after a `break`) opens the loader again. Raises DeviceError for a device that is lost.
+
+  >>> loader = shardpack.load('shards', batch=20, size=32).to('cpu', dtype='float32', layout='nchw', mean=(0.5, 0.5, 0.5))
+  >>> loader.device, len(loader), next(loader).images.shape
+  (<Device cpu>, 3, (20, 3, 32, 32))
+  """
+
+  def __init__(self, loader: Loader, *, decode: Optional[Decode] = None, dtype: Optional[str] = None, layout: str = "nchw",
+               mean: Sequence[float] = (0.0, 0.0, 0.0), std: Sequence[float] = (1.0, 1.0, 1.0), width: int = 0, height: int = 0,
+               filter: Optional[str] = None, prefetch_batches: int = 2, channels_last: bool = False,
+               to: Optional[str] = None) -> None:
+    device = of_type(loader, Loader, "loader")._device
     if device is None:
       raise OptionError("the Loader needs device=...: its memory is not pinned")
     if decode is not None and filter is not None:
@@ -60,63 +140,103 @@ class DeviceLoader(BatchesOnDevice):
       of_type(decode, Decode, "decode")
     elif dtype is None and (width or height or filter is not None):
       raise OptionError("width, height and filter need a dtype, such as 'uint8'")
+    if flag(channels_last, "channels_last") and layout != "nchw":
+      raise OptionError("channels_last is of layout='nchw', whose shape it keeps")
+    if to is not None:
+      choice(to, "to", FRAMEWORKS)
     means, stds = normalising(dtype, mean, std)
-    options = _c.device_options(
+    self._options = _c.device_options(
         size=ctypes.sizeof(_c.device_options),
         prefetch_batches=whole(prefetch_batches, "prefetch_batches", 32, least=1),
         preprocess=dtype is not None or decode is not None,
         type=choice(dtype or "uint8", "dtype", DTYPES),
-        layout=choice(layout, "layout", LAYOUTS),
+        layout=choice("nhwc" if channels_last else layout, "layout", LAYOUTS),
         width=whole(width, "width", 32),
         height=whole(height, "height", 32),
         filter=choice(filter or "bilinear", "filter", FILTERS),
         mean=means,
         std=stds)
     if decode is not None:
-      options.decode, options.filter = ctypes.pointer(_for_device(decode)), decode._options.filter  # pylint: disable=protected-access
-    taken = loader._take()  # pylint: disable=protected-access
-    self._before = None
+      self._options.decode = ctypes.pointer(_for_device(decode))
+      self._options.filter = decode._options.filter
+    self._loader, self._decode, self._before = loader, decode, ""
+    self._device: Device = device
+    taken = loader._take()
     try:
-      handle = made(end_loader, library.loader_to_device, taken, device._handle, options)  # pylint: disable=protected-access
+      handle = self._over(taken)
     except BaseException:
-      loader._give_back(taken)  # pylint: disable=protected-access
+      loader._give_back(taken)
       raise
-    super().__init__(handle)
-    waited(library.loader_opened, self._handle)
+
+    super().__init__(handle, loader._dataset, loader._order, loader._rank, loader._world_size, loader._epochs,
+                     loader._look._replace(to=to, channels_last=channels_last), loader._resume_on_iter)
+    self._rest = loader._rest
+    waited(library.loader_opened, handle)
     stats = self.stats()
     if stats["fallbacks"]:
       import warnings  # pylint: disable=import-outside-toplevel
       warnings.warn(f"the CPU does what the device cannot: {stats['why_fallback']}", RuntimeWarning, stacklevel=2)
 
+  def _over(self, taken: Handle) -> Handle:
+    handle: Handle = made(end_loader, library.loader_to_device, taken, self._device._handle, self._options)
+    return handle
+
+  def _opened(self, order: Order, epochs: int, place: Optional[tuple[int, int]], cursor: Optional[str] = None) -> Handle:
+    handle = self._over(self._loader._opened(order, epochs, place, cursor))
+    waited(library.loader_opened, handle)
+    return handle
+
   @property
-  def pinned(self):
+  def device(self) -> Device:
+    """Where the batches are; device.why_not says why 'auto' is the CPU."""
+    return self._device
+
+  @property
+  def pinned(self) -> bool:
     """Whether the Loader's memory is page-locked."""
-    return self.stats()["pinned"]
+    return bool(self.stats()["pinned"])
 
   @property
-  def decoded_by(self):
+  def decoded_by(self) -> dict[str, int]:
     """With decode: images so far, by the GPU's JPEG engines, by nvJPEG's hybrid decoder and by the CPU."""
-    return self.stats()["decoded_by"]
+    by: dict[str, int] = self.stats()["decoded_by"]
+    return by
 
-  def stats(self):
+  def stats(self) -> dict[str, Any]:
     """A dict. fallbacks counts what the GPU was to do and the CPU does, why_fallback says why of the first one."""
-    import json  # pylint: disable=import-outside-toplevel
-    return json.loads(self.stats_json())
+    return super().stats()
+
+  def __next__(self) -> DeviceBatch:
+    batch: DeviceBatch = super().__next__()
+    return batch
 
 
 class ResidentLoader(BatchesOnDevice):
-  """Batches of a dataset that fits on the device: decoded once to width x height, then gathered there. decode: a Decode whose random
-  or central crop every batch takes of them."""
+  """Batches of a dataset that fits on the device: decoded once to width x height, then gathered there. decode: a Decode whose
+  random or central crop every batch takes of them. Going elsewhere (seek, set_epoch, load_state_dict) decodes it again. Raises
+  NoMemoryError for a dataset that does not fit.
 
-  def __init__(self, dataset, order, device, width, height, *, decode=None, rank=0, world_size=1, dtype="float16", layout="nchw",
-               mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0), epochs=0, augment_seed=0, cursor=None, threads=0):
+  >>> dataset = shardpack.Dataset('shards')
+  >>> order = shardpack.Order(len(dataset), 20, seed=7)
+  >>> loader = shardpack.ResidentLoader(dataset, order, shardpack.Device('cpu'), 32, 32, dtype='uint8', epochs=1)
+  >>> [batch.images.shape for batch in loader]
+  [(20, 3, 32, 32), (20, 3, 32, 32), (20, 3, 32, 32)]
+  """
+
+  def __init__(self, dataset: Dataset, order: Order, device: Device, width: int, height: int, *,
+               decode: Optional[Decode] = None, rank: int = 0, world_size: int = 1, dtype: str = "float16", layout: str = "nchw",
+               mean: Sequence[float] = (0.0, 0.0, 0.0), std: Sequence[float] = (1.0, 1.0, 1.0), epochs: int = 0,
+               augment_seed: int = 0, cursor: Union[str, bytes, None] = None, threads: int = 0,
+               to: Optional[str] = None) -> None:
     of_type(dataset, Dataset, "dataset")
     of_type(order, Order, "order")
     of_type(device, Device, "device")
     if decode is not None:
       of_type(decode, Decode, "decode")
+    if to is not None:
+      choice(to, "to", FRAMEWORKS)
     means, stds = normalising(dtype, mean, std)
-    options = _c.resident_options(
+    self._options = _c.resident_options(
         size=ctypes.sizeof(_c.resident_options),
         width=whole(width, "width", 32),
         height=whole(height, "height", 32),
@@ -128,17 +248,47 @@ class ResidentLoader(BatchesOnDevice):
         epochs=whole(epochs, "epochs"),
         rank=whole(rank, "rank", 32),
         world_size=whole(world_size, "world_size", 32, least=1),
-        cursor=cursor_text(cursor),
         threads=signed(threads, "threads"))
     if decode is not None:
-      options.crop = ctypes.pointer(decode._options)  # pylint: disable=protected-access
-    # pylint: disable=protected-access
-    super().__init__(made(end_loader, library.resident_open, dataset._handle, order._handle, device._handle, options))
-    waited(library.loader_opened, self._handle)
+      self._options.crop = ctypes.pointer(decode._options)
+    self._dataset, self._device, self._decode, self._before = dataset, device, decode, ""
+    handle = self._made_at(order, cursor_text(cursor))
+    super().__init__(handle, dataset, order, rank, world_size, epochs, Look(dataset, to))
+    waited(library.loader_opened, handle)
+
+  def _made_at(self, order: Order, cursor: Optional[bytes]) -> Handle:
+    self._options.cursor = cursor
+
+    handle: Handle = made(end_loader, library.resident_open, self._dataset._handle, order._handle, self._device._handle,
+                          self._options)
+    return handle
+
+  def _opened(self, order: Order, epochs: int, place: Optional[tuple[int, int]], cursor: Optional[str] = None) -> Handle:
+    self._options.epochs = epochs
+    if cursor is None:  # which a loader that can go there has
+      host = Loader(self._dataset, order, threads=1, io_threads=1, prefetch_batches=1, epochs=1)
+      host.seek(*(place or (0, 0)))
+      cursor = host.cursor
+      host.close()
+    handle = self._made_at(order, cursor.encode())
+    waited(library.loader_opened, handle)
+    return handle
 
 
-def _for_device(decode):
-  options = decode._options  # pylint: disable=protected-access
+def move_to_device(loader: Loader, device: Any, options: dict[str, Any]) -> DeviceLoader:
+  """For Loader.to: the same loader in page-locked memory, and a DeviceLoader of it."""
+  target = device if isinstance(device, Device) else Device(device)
+  decode = loader._decode
+  if decode is not None:
+    decode, moved = decode._split()
+    options = {**moved, **options}
+  on_host = loader._again(decode, target)
+  loader.close()
+  return DeviceLoader(on_host, **options)
+
+
+def _for_device(decode: Decode) -> Any:
+  options = decode._options
   if options.type != _c.U8 or options.layout != _c.NHWC:
     raise OptionError("dtype, layout, mean and std are the DeviceLoader's, not Decode's")
   if options.fast:

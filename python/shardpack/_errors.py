@@ -1,20 +1,54 @@
 """The exceptions: each is an Error and the built-in one that callers expect."""
 
+from __future__ import annotations
+
 import ctypes
+from typing import Any, Iterable, Mapping, Sequence
 
 
 class Error(Exception):
-  """What the library reports.
+  """What the library reports. It can be pickled, with all of its attributes.
 
   `code` is its name, such as "DATA_LOSS". `path`, `shard`, `key`, `field`, `record`, `offset` and `id` say where, and are None
   where that is not known: `record` counts in the shard, `offset` is in bytes, `id` counts in the dataset.
+
+  >>> try:
+  ...   shardpack.Dataset("shards")[1000]
+  ... except shardpack.Error as error:
+  ...   print(type(error).__name__, error.code)
+  OutOfRangeError OUT_OF_RANGE
   """
 
-  code = path = shard = key = field = record = offset = id = None
+  code: str | None = None
+  path: str | None = None
+  shard: str | None = None
+  key: str | None = None
+  field: str | None = None
+  record: int | None = None
+  offset: int | None = None
+  id: int | None = None
+
+  # Those of the built-in classes know nothing of an errno that was set later.
+  def __reduce__(self) -> tuple[Any, ...]:
+    return _again, (type(self), self.args, self.__dict__, getattr(self, "errno", None))
 
 
-class OptionError(Error, ValueError):
+def _again(kind: type[Error], arguments: tuple[Any, ...], attributes: Mapping[str, Any], errno: int | None) -> Error:
+  error = kind(*arguments)
+  error.__dict__.update(attributes)
+  if errno is not None and isinstance(error, OSError):
+    error.errno = errno
+  return error
+
+
+class OptionError(Error, ValueError, TypeError):
   """An argument that is wrong, or does not fit the others."""
+
+
+class CursorError(OptionError):
+  """A cursor of another dataset or order. `differences` names what differs: (what, what it was, what it is) of each."""
+
+  differences: Sequence[tuple[str, Any, Any]] = ()
 
 
 class StateError(Error, ValueError):
@@ -27,6 +61,10 @@ class UnsupportedError(Error, ValueError):
 
 class NotFoundError(Error, FileNotFoundError):
   """A file, split or field that is not there."""
+
+
+class NotADatasetError(NotFoundError, OptionError):
+  """A path where there is no dataset."""
 
 
 class OutOfRangeError(Error, IndexError):
@@ -46,7 +84,20 @@ class DeniedError(Error, PermissionError):
 
 
 class CancelledError(Error, RuntimeError):
-  """The loader was stopped."""
+  """The loader was stopped, or the job cancelled: the same job goes on with what it has finished."""
+
+
+class PackError(Error, RuntimeError):
+  """A job that failed. Its message has what `pack` said.
+
+  `exit_code` is that of `pack` (docs/cli.md: 2 usage, 4 damage, 5 conflict, 6 I/O; 128 + N: signal N ended it), `command` the
+  words that it was started with, `stderr` all that it wrote, `report` what it reported, a dict, or None.
+  """
+
+  exit_code: int = -1
+  command: Sequence[str] = ()
+  stderr: str = ""
+  report: Mapping[str, Any] | None = None
 
 
 class SystemCallError(Error, OSError):
@@ -69,7 +120,7 @@ class NoAnswerError(Error, TimeoutError):
   """A device or consumer did not answer in time."""
 
 
-_OF_CODE = {
+_OF_CODE: dict[str, type[Error]] = {
     "INVALID": OptionError,
     "NOT_FOUND": NotFoundError,
     "OUT_OF_RANGE": OutOfRangeError,
@@ -86,7 +137,7 @@ _OF_CODE = {
 }
 
 
-def of(code, info):
+def of(code: str, info: Any) -> Error:
   """The exception for a code's name and a shardpack_error_info."""
   error = _OF_CODE.get(code, InternalError)(_text(info.message))
   error.code = code
@@ -103,12 +154,26 @@ def of(code, info):
   return error
 
 
-def as_device_error(error):
+def of_function(name: str, error: Error) -> Error:
+  """Another exception where the function says more than its code."""
+  if name == "shardpack_dataset_open" and error.code in ("NOT_FOUND", "INVALID"):
+    return _again(NotADatasetError, error.args, error.__dict__, getattr(error, "errno", None))
+  return error
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+  """"; did you mean 'batch'?", or nothing."""
+  import difflib  # pylint: disable=import-outside-toplevel
+  close = difflib.get_close_matches(name, list(known), 1)
+  return f"; did you mean '{close[0]}'?" if close else ""
+
+
+def as_device_error(error: Error) -> DeviceError:
   """The same as a DeviceError, whatever kept the device from being used."""
   made = DeviceError(*error.args)
   made.__dict__.update(error.__dict__)
   return made
 
 
-def _text(text):
+def _text(text: Any) -> str:
   return ctypes.string_at(text.data, text.size).decode("utf-8", "surrogateescape") if text.size else ""

@@ -1,161 +1,76 @@
 """Loader: batches, read ahead by the library's threads."""
 
-import ctypes
-import os
-from _thread import RLock
+# pylint: disable=protected-access
 
-from . import _c
-from ._batch import Batch
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Union
+
+from . import _c, _resume
+from ._batch import Batch, Look
+from ._batches import Batches, end_loader
 from ._dataset import Dataset
 from ._decode import Decode
 from ._device import Device
-from ._errors import Error, StateError
-from ._library import Handle, call, library, made, text_from, waited
-from ._options import choice, cursor_text, flag, names, of_type, signed, whole
+from ._errors import Error, OptionError
+from ._frameworks import FRAMEWORKS
+from ._library import Handle, call, library, made
+from ._options import c_text, choice, flag, names, of_type, signed, whole
 from ._order import Order
 
+if TYPE_CHECKING:
+  from ._device_loader import DeviceLoader
+
 _BAD_SAMPLES = {"fail": _c.BAD_FAIL, "substitute": _c.BAD_SUBSTITUTE}
-_END_MS = 2000
-
-
-# The functions come as arguments, because the names of a module are gone when the interpreter ends.
-def end_loader(pointer, close=library.loader_close, release=library.loader_release, write=os.write):
-  """Ends a loader. One whose reads hang is left behind with its threads: a release would wait once more."""
-  if pointer and close(pointer, _END_MS, None) == _c.WAIT:
-    write(2, b"shardpack: a read does not end; its thread is left to the end of the process\n")
-  else:
-    release(pointer)
-
-
-class Batches:
-  """What all loaders have. One thread at a time gets a batch."""
-
-  _batch = Batch
-
-  def __init__(self, handle):
-    self._handle = handle
-    # One that handlers of signals can take, which run where they have interrupted the thread that has it.
-    self._one_at_a_time = RLock()
-    self._busy = False
-    # Filled when the handler of a signal raised just as a batch came: then that is the next one. Only with the lock is it known
-    # that it is not being filled, or taken.
-    self._came = Handle(library.batch_release)
-
-  def _open(self):
-    """The loader's handle, while nobody has taken it."""
-    return self._handle
-
-  def __iter__(self):
-    return self
-
-  def __next__(self):
-    handle = self._open()
-    with self._one_at_a_time:
-      if self._busy:
-        raise StateError("a signal's handler asks for a batch, and has interrupted its thread in the middle of that")
-      self._busy = True
-      try:
-        while True:
-          came = self._came
-          if not came and self._ask(handle, came) == _c.END:
-            raise StopIteration
-          batch, empty = self._batch(came), Handle(library.batch_release)
-          if self._came is came:  # else cursor, asked for by a signal's handler, has made the library go back before this batch
-            self._came = empty
-            return batch
-      finally:
-        self._busy = False
-
-  def _ask(self, handle, came):
-    return waited(library.loader_next, handle, came.to_fill)
-
-  @property
-  def cursor(self):
-    """Text for a checkpoint: a loader opened with it goes on with the next batch, at any world size that divides the global
-    batch."""
-    return self._now(self._cursor_of_came, self._cursor)
-
-  @property
-  def epoch(self):
-    """Of the batch that comes next."""
-    return self._place()[0]
-
-  def _place(self):
-    def of_came():
-      batch = self._batch(self._came)
-      return batch.epoch, batch.step
-    return self._now(of_came, self._place_of_library)
-
-  def _now(self, of_came, of_library):
-    """While another thread gets a batch, that is the thread's, and the next one is what the library says."""
-    if not self._one_at_a_time.acquire(False):
-      return of_library()
-    try:
-      return of_came() if self._came else of_library()
-    finally:
-      self._one_at_a_time.release()
-
-  def _cursor(self):
-    return text_from(library.loader_cursor, self._open())
-
-  def _place_of_library(self):
-    epoch, step = ctypes.c_uint64(), ctypes.c_uint64()
-    call(library.loader_position, self._open(), ctypes.byref(epoch), ctypes.byref(step))
-    return epoch.value, step.value
-
-  def __repr__(self):
-    try:
-      return "<{} at epoch {}, step {}>".format(type(self).__name__, *self._place())
-    except Error as error:
-      return f"<{type(self).__name__}: {error}>"
-
-  def explain(self):
-    """A few lines for people; the first names the bottleneck."""
-    return text_from(library.loader_explain, self._open())
-
-  def stats_json(self):
-    """What every stage did."""
-    return text_from(library.loader_stats_json, self._open())
-
-  def take_bad_samples(self):
-    """The samples that others stood in for since the last call: a dict with epoch, step, id and why for each."""
-    import json  # pylint: disable=import-outside-toplevel
-    return json.loads(text_from(library.loader_take_bad_samples_json, self._open()))
-
-  def stop(self):
-    """Ends all work; a waiting thread gets a CancelledError. Batches stay valid."""
-    library.loader_stop(self._open())
 
 
 class Loader(Batches):
   """Batches, read ahead by threads. An iteration is an epoch; the next one goes on with the next epoch. Open it after a fork, not
-  before.
+  before. shardpack.load makes one in a line.
 
-  device: a Device, for whose DeviceLoader batches are read into page-locked memory.
+  rank, world_size: this process's share of each global batch. fields: what is read; with a Decode the image becomes pixels.
+  cursor: where to go on, of another loader's `cursor`. threads: for work on the CPU (0: the cores of this process); io_threads:
+  reads at once that wait for the disk. memory_bytes: for batches read ahead. epochs: after so many there are no batches (0: no
+  limit). bad_samples: 'fail', or 'substitute' for at most max_bad_samples.
+  decode_fields: {'mask': 'nearest'} for masks with the image's crop and flip. device: a Device, for whose DeviceLoader batches are
+  read into page-locked memory.
   map_shards: small samples are copied from mappings of the shards in the page cache, which is several times faster. Installs a
   handler of SIGBUS, which passes on what is not its own; False leaves signals alone.
+  resume_on_iter: whether a `for` after a `break` goes on with the epoch. cut: whether padding is cut off the last batch. to: what
+  images and labels of a batch are: 'numpy', 'torch', 'jax' or 'tf'.
+
+  >>> dataset = shardpack.Dataset('shards')
+  >>> loader = shardpack.Loader(dataset, shardpack.Order(len(dataset), 20, seed=7), decode=shardpack.Decode(64, 64))
+  >>> next(loader).pixels.shape, len(loader)
+  ((20, 64, 64, 3), 3)
   """
 
-  def __init__(self, dataset, order, *, rank=0, world_size=1, fields=("image",), decode=None, cursor=None, verify=True, threads=0,
-               io_threads=32, prefetch_batches=0, memory_bytes=1 << 30, epochs=0, augment_seed=0, bad_samples="fail",
-               max_bad_samples=100, device=None, map_shards=True):
+  _batch_type = Batch
+
+  def __init__(self, dataset: Dataset, order: Order, *, rank: int = 0, world_size: int = 1, fields: Sequence[str] = ("image",),
+               decode: Optional[Decode] = None, decode_fields: Optional[Mapping[str, str]] = None,
+               cursor: Union[str, bytes, Mapping[str, Any], None] = None, verify: bool = True, threads: int = 0,
+               io_threads: int = 32, prefetch_batches: int = 0, memory_bytes: int = 1 << 30, epochs: int = 0,
+               augment_seed: int = 0, bad_samples: str = "fail", max_bad_samples: int = 100, device: Optional[Device] = None,
+               map_shards: bool = True, resume_on_iter: bool = True, cut: bool = False, to: str = "numpy") -> None:
+    others = ("self", "dataset", "order", "cursor", "epochs", "__class__")
+    self._given = {name: value for name, value in locals().items() if name not in (*others, "others")}
     of_type(dataset, Dataset, "dataset")
     of_type(order, Order, "order")
     if decode is not None:
       of_type(decode, Decode, "decode")
     if device is not None:
       of_type(device, Device, "device")
-    wanted = names(fields, "fields")
-    options = _c.loader_options(
+    wanted, masks = names(fields, "fields"), _mask_fields(decode_fields, decode)
+    self._options = _c.loader_options(
         size=ctypes.sizeof(_c.loader_options),
         rank=whole(rank, "rank", 32),
         world_size=whole(world_size, "world_size", 32, least=1),
-        cursor=cursor_text(cursor),
         fields=wanted,
         field_count=len(wanted),
-        decode=None if decode is None else ctypes.pointer(decode._options),  # pylint: disable=protected-access
+        decode=None if decode is None else ctypes.pointer(decode._options),
         augment_seed=whole(augment_seed, "augment_seed"),
-        epochs=whole(epochs, "epochs"),
         memory_bytes=whole(memory_bytes, "memory_bytes", least=1),
         max_bad_samples=whole(max_bad_samples, "max_bad_samples"),
         bad_samples=choice(bad_samples, "bad_samples", _BAD_SAMPLES),
@@ -164,29 +79,106 @@ class Loader(Batches):
         prefetch_batches=whole(prefetch_batches, "prefetch_batches", 32),
         no_verify=not flag(verify, "verify"),
         map_shards=flag(map_shards, "map_shards"),
-        device=None if device is None else device._handle.pointer)  # pylint: disable=protected-access
+        device=None if device is None else device._handle.pointer)
+    if masks:
+      self._options.decode_fields, self._options.decode_field_count = masks, len(masks)
     if max_bad_samples == 0:  # which would be the default's sign
-      options.bad_samples = _c.BAD_FAIL
-    super().__init__(made(end_loader, library.loader_open, dataset._handle, order._handle, options))  # pylint: disable=protected-access
-    self._device = device
+      self._options.bad_samples = _c.BAD_FAIL
+    self._dataset, self._decode, self._device = dataset, decode, device  # the options point into them
+    choice(to, "to", FRAMEWORKS)
+    look = Look(dataset, to, flag(cut, "cut"), tuple(decode_fields or ()))
+    state = cursor if isinstance(cursor, Mapping) else None
+    text = None if state is not None else _cursor_text(cursor)
+    try:
+      handle = self._opened(order, whole(epochs, "epochs"), None, text)
+    except OptionError as refused:
+      raise _refusal(refused, text, dataset, order) from None
+    super().__init__(handle, dataset, order, rank, world_size, epochs, look, flag(resume_on_iter, "resume_on_iter"))
+    epoch, step = self._place()
+    if self._limit(epoch) != self._epochs and step > 0:
+      self._move(epoch, step)
+    if state is not None:
+      self.load_state_dict(state)
 
-  def _open(self):
-    if self._handle is None:
-      raise StateError("a DeviceLoader has taken this loader")
-    return self._handle
+  def _opened(self, order: Order, epochs: int, place: Optional[tuple[int, int]], cursor: Optional[str] = None) -> Handle:
+    self._options.cursor, self._options.epochs = None if cursor is None else cursor.encode(), epochs
+    handle: Handle = made(end_loader, library.loader_open, self._dataset._handle, order._handle, self._options)
+    if place and place != (0, 0):
+      call(library.loader_seek, handle, *place)
+    return handle
 
-  def _cursor_of_came(self):
+  def _cursor_of_came(self) -> str:
     # For the library that batch has been delivered.
-    batch = Batch(self._came)
+    batch = self._made(self._came)
     call(library.loader_seek, self._open(), batch.epoch, batch.step)
     self._came = Handle(library.batch_release)
     return self._cursor()
 
-  def _take(self):
+  def __iter__(self) -> Loader:
+    super().__iter__()
+    return self
+
+  def __next__(self) -> Batch:
+    batch: Batch = super().__next__()
+    return batch
+
+  def __enter__(self) -> Loader:
+    return self
+
+  def to(self, device: Any, **options: Any) -> DeviceLoader:
+    """A DeviceLoader of the same batches from here on, which takes this loader over. device: as of Device. options: those of
+    DeviceLoader; a Decode that normalises or casts leaves that to the device.
+
+    >>> loader = shardpack.load('shards', batch=20, size=32, layout='nchw').to('cpu')
+    >>> next(loader).images.shape
+    (20, 3, 32, 32)
+    """
+    from ._device_loader import move_to_device  # pylint: disable=import-outside-toplevel
+    return move_to_device(self, device, options)
+
+  def _again(self, decode: Optional[Decode], device: Device) -> Loader:
+    """The same from here on, for a device."""
+    return Loader(self._dataset, self._order, epochs=self._epochs, cursor=self.state_dict() if self._rest else self.cursor,
+                  **{**self._given, "decode": decode, "device": device, "to": "numpy"})
+
+  def _take(self) -> Handle:
     """The handle, for a DeviceLoader."""
     handle, self._handle = self._open(), None
+    self._why_closed = "a DeviceLoader has taken this loader"
     return handle
 
-  def _give_back(self, handle):
+  def _give_back(self, handle: Handle) -> None:
     """From a DeviceLoader that could not be made. If the library has taken the loader all the same, it says so from now on."""
     self._handle = handle
+
+
+def _mask_fields(fields: Optional[Mapping[str, str]], decode: Optional[Decode]) -> Any:
+  if not fields:
+    return None
+  if not isinstance(fields, Mapping):
+    raise OptionError("decode_fields is a dict of fields and filters, such as {'mask': 'nearest'}")
+  for name, how in fields.items():
+    if how != "nearest":
+      raise OptionError(f"decode_fields[{name!r}] is 'nearest', and not {how!r}")
+  if decode is None:
+    raise OptionError("decode_fields needs a Decode, whose crop and flip masks share")
+  return names(list(fields), "decode_fields")
+
+
+def _cursor_text(cursor: Any) -> Optional[str]:
+  """With the white space that a file may have added."""
+  if cursor is None:
+    return None
+  return str(c_text(of_type(cursor, (str, bytes), "cursor").strip(), "cursor").decode("utf-8", "surrogateescape"))
+
+
+def _refusal(refused: OptionError, text: Optional[str], dataset: Dataset, order: Order) -> Exception:
+  """A CursorError where it is the cursor that does not fit."""
+  if text is None or "resume from this cursor" not in str(refused):
+    return refused
+  saved = _resume.read(text)
+  try:
+    _resume.check_dataset(saved, dataset.identity.partition(":")[2])
+  except Error as error:
+    return error
+  return _resume.as_cursor_error(refused, saved, order)

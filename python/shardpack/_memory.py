@@ -1,6 +1,9 @@
 """The library's memory as NumPy arrays, without a copy."""
 
+from __future__ import annotations
+
 import ctypes
+from typing import Any, Sequence
 
 from ._errors import OptionError
 
@@ -8,10 +11,10 @@ from ._errors import OptionError
 _Anywhere = ctypes.c_ubyte * (1 << 62)
 
 
-_numpy = None  # what is needed of it, once it is
+_numpy: Any = None  # what is needed of it, once it is
 
 
-def import_numpy():
+def import_numpy() -> Any:
   """NumPy, which only arrays need."""
   try:
     import numpy  # pylint: disable=import-outside-toplevel
@@ -23,7 +26,7 @@ def import_numpy():
   return numpy
 
 
-def _import_for_bytes():
+def _import_for_bytes() -> Any:
   global _numpy  # pylint: disable=global-statement
   numpy = import_numpy()
   _numpy = numpy.frombuffer, numpy.dtype("uint8")
@@ -39,17 +42,24 @@ class Memory:
 
   __slots__ = ("_all",)
 
-  def __init__(self, owner):
+  def __init__(self, owner: object) -> None:
     exporter = _Anywhere.from_address(0)
-    exporter.owner = owner
+    exporter.owner = owner  # type: ignore[attr-defined]
     self._all = memoryview(exporter).cast("B")
 
-  def uint8(self, address, size):
+  def uint8(self, address: int, size: int) -> Any:
     """The bytes as a NumPy array."""
     frombuffer, dtype = _numpy or _import_for_bytes()
     return frombuffer(self._all[address:address + size], dtype)
 
-  def array(self, address, dtype, shape):
+  def view(self, address: int, size: int) -> memoryview:
+    return self._all[address:address + size]
+
+  def bytes(self, address: int, size: int) -> bytes:
+    """A copy."""
+    return bytes(self._all[address:address + size])
+
+  def array(self, address: int, dtype: Any, shape: Sequence[int]) -> Any:
     """A NumPy array without gaps."""
     numpy = import_numpy()
     dtype = numpy.dtype(dtype)
@@ -58,8 +68,16 @@ class Memory:
       count *= length
     return numpy.frombuffer(self._all[address:address + count * dtype.itemsize], dtype).reshape(shape)
 
+  def read_only(self, address: int, dtype: Any, count: int) -> Any:
+    """A row that nobody can write to, as the memory may be a file's."""
+    numpy = import_numpy()
+    dtype = numpy.dtype(dtype)
+    if count == 0:
+      return numpy.frombuffer(b"", dtype)
+    return numpy.frombuffer(self._all[address:address + count * dtype.itemsize].toreadonly(), dtype)
 
-def ids_of(values, what):
+
+def ids_of(values: Any, what: str) -> tuple[int, int, Any]:
   """(address, count, what keeps them) of anything that NumPy takes for a row of whole numbers. Nothing is rounded."""
   numpy = import_numpy()
   array = numpy.asarray(values)

@@ -1,43 +1,53 @@
 """Python's arguments as members of the structs of options."""
 
+from __future__ import annotations
+
 import ctypes
 import os
 from operator import index
+from typing import Any, Iterable, Mapping, Sequence
 
 from . import _c
 from ._errors import OptionError
 
 
-def choice(value, what, numbers):
+def choice(value: Any, what: str, numbers: Mapping[str, Any]) -> Any:
   """The number of a word."""
   if not isinstance(value, str) or value not in numbers:
     raise OptionError(f"{what} is one of " + ", ".join(f"'{name}'" for name in numbers))
   return numbers[value]
 
 
-def whole(value, what, bits=64, least=0):
+def whole(value: Any, what: str, bits: int = 64, least: int = 0) -> int:
   """A number that an unsigned integer of so many bits holds; ctypes would cut a larger one, and many a 0 is a default in C."""
-  number = index(value)
+  number = _index(value, what)
   if not least <= number < 1 << bits:
     raise OptionError(f"{what} is a number from {least} to {(1 << bits) - 1}, and not {number}")
   return number
 
 
-def signed(value, what):
-  number = index(value)
+def _index(value: Any, what: str) -> int:
+  try:
+    return index(value)
+  except TypeError:
+    raise OptionError(f"{what} is a whole number, and not {value!r}") from None
+
+
+def signed(value: Any, what: str) -> int:
+  number = _index(value, what)
   if not -1 << 31 <= number < 1 << 31:
     raise OptionError(f"{what} cannot be {number}")
   return number
 
 
-def flag(value, what):
+def flag(value: Any, what: str) -> bool:
   """Any other value, such as 'no', would be one of the two as well."""
   if value not in (False, True):
     raise OptionError(f"{what} is True or False, and not {value!r}")
   return bool(value)
 
 
-def of_type(value, of, what):
+def of_type(value: Any, of: Any, what: str) -> Any:
   """The value: the library has no way to tell one object from another."""
   if not isinstance(value, of):
     names_of = of.__name__ if isinstance(of, type) else " or ".join(each.__name__ for each in of)
@@ -45,7 +55,7 @@ def of_type(value, of, what):
   return value
 
 
-def normalising(dtype, mean, std, channels=3):
+def normalising(dtype: str | None, mean: Sequence[float], std: Sequence[float], channels: int = 3) -> tuple[Any, Any]:
   """mean and std of (number - mean) / std, for each channel one."""
   mean, std = tuple(mean), tuple(std)
   if (dtype or "uint8") == "uint8" and (any(number != 0 for number in mean) or any(number != 1 for number in std)):
@@ -56,7 +66,7 @@ def normalising(dtype, mean, std, channels=3):
   return means, stds
 
 
-def _threes(values, what, channels):
+def _threes(values: tuple[float, ...], what: str, channels: int) -> Any:
   numbers = values * 3 if len(values) == channels == 1 else values
   if len(numbers) != 3:
     raise OptionError(f"{what} is three numbers, one for each channel")
@@ -66,7 +76,7 @@ def _threes(values, what, channels):
   return array
 
 
-def c_text(value, what):
+def c_text(value: Any, what: str) -> bytes:
   """Text for a `char*`, which would end at a zero byte."""
   encoded = os.fsencode(value)
   if b"\0" in encoded:
@@ -74,12 +84,12 @@ def c_text(value, what):
   return encoded
 
 
-def cursor_text(cursor):
+def cursor_text(cursor: str | bytes | None) -> bytes | None:
   """With the white space that a file may have added."""
   return None if cursor is None else c_text(of_type(cursor, (str, bytes), "cursor").strip(), "cursor")
 
 
-def names(values, what):
+def names(values: Iterable[Any], what: str) -> Any:
   """An array of `char*`."""
   if isinstance(values, (str, bytes)):
     raise OptionError(f"{what} is a list of names, and not one name")

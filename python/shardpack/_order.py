@@ -1,11 +1,17 @@
 """Order: which sample stands where in an epoch."""
 
+from __future__ import annotations
+
 import ctypes
+from typing import TYPE_CHECKING, Any, Sequence
 
 from . import _c
 from ._library import call, library, made
 from ._memory import ids_of, import_numpy
 from ._options import choice, whole
+
+if TYPE_CHECKING:
+  import numpy.typing
 
 PADDING_ID = _c.PADDING_ID
 
@@ -16,11 +22,26 @@ _TAILS = {"drop": _c.TAIL_DROP, "pad": _c.TAIL_PAD}
 class Order:
   """Which sample stands where in an epoch: a pure function of seed and epoch.
 
-  subset: ids that stand for the samples; numpy.flatnonzero makes them of a mask. mixture: (first_id, samples, weight) of each dataset of a join.
+  samples: of the dataset. global_batch: samples of a step, over all ranks. mode: 'shuffle' (global and exact, new in each epoch),
+  'sequential' or 'block_shuffle' (keeps reads close together: blocks of block_samples, shuffled among window_blocks). tail: what
+  becomes of an incomplete last step, 'drop' or 'pad'. subset: ids that stand for the samples; numpy.flatnonzero makes them of a
+  mask. mixture: (first_id, samples, weight) of each dataset of a join, or of each part of the subset; it needs epoch_samples.
+
+  Raises OptionError for what cannot be. Can be used by several threads, and after a fork.
+
+  >>> order = shardpack.Order(samples=60, global_batch=8, seed=7)
+  >>> order.steps, order.samples
+  (7, 56)
+  >>> order.ids(epoch=0, step=0).dtype
+  dtype('uint64')
   """
 
-  def __init__(self, samples, global_batch, *, mode="shuffle", seed=0, tail="drop", block_samples=256, window_blocks=64,
-               subset=None, mixture=(), epoch_samples=0):
+  def __init__(self, samples: int, global_batch: int, *, mode: str = "shuffle", seed: int = 0, tail: str = "drop",
+               block_samples: int = 256, window_blocks: int = 64, subset: Any = None,
+               mixture: Sequence[tuple[int, int, float]] = (), epoch_samples: int = 0) -> None:
+    self._given: dict[str, Any] = {
+        "samples": samples, "global_batch": global_batch, "mode": mode, "seed": seed, "tail": tail, "block_samples": block_samples,
+        "window_blocks": window_blocks, "subset": subset, "mixture": mixture, "epoch_samples": epoch_samples}
     options = _c.order_options(
         size=ctypes.sizeof(_c.order_options),
         seed=whole(seed, "seed"),
@@ -31,7 +52,7 @@ class Order:
         window_blocks=whole(window_blocks, "window_blocks", 32, least=1),
         epoch_samples=whole(epoch_samples, "epoch_samples"))
     if subset is not None:
-      address, options.subset_count, kept = ids_of(subset, "subset")
+      address, options.subset_count, self._given["subset"] = ids_of(subset, "subset")
       options.subset = address
     parts = [_c.mixture_part(whole(first, "first_id"), whole(count, "samples"), weight) for first, count, weight in mixture]
     if parts:
@@ -39,22 +60,48 @@ class Order:
     self._handle = made(library.order_release, library.order_make, whole(samples, "samples"), options)
     self._global_batch = options.global_batch
 
-  @property
-  def steps(self):
-    """Of an epoch."""
-    return library.order_steps(self._handle)
+  def _with(self, **changes: Any) -> Order:
+    """The same in all else."""
+    return Order(**{**self._given, **changes})
 
   @property
-  def samples(self):
+  def steps(self) -> int:
+    """Of an epoch, at least 1."""
+    return int(library.order_steps(self._handle))
+
+  @property
+  def samples(self) -> int:
     """Of an epoch, without padding."""
-    return library.order_samples(self._handle)
+    return int(library.order_samples(self._handle))
 
-  def ids(self, epoch, step):
-    """The samples of a global batch; PADDING_ID where there is none."""
+  @property
+  def global_batch(self) -> int:
+    """Slots of a step, over all ranks."""
+    return int(self._global_batch)
+
+  def ids(self, epoch: int, step: int) -> numpy.typing.NDArray[numpy.uint64]:
+    """The samples of a global batch, uint64 [global_batch]; PADDING_ID where there is none. Rank r of n has the r-th of n equal
+    parts. Raises OutOfRangeError for a step that an epoch does not have."""
+    ids: numpy.typing.NDArray[numpy.uint64] = self._slots(epoch, step, 0, self._global_batch)
+    return ids
+
+  def _slots(self, epoch: int, step: int, first: int, count: int) -> Any:
     numpy = import_numpy()
-    ids = (ctypes.c_uint64 * self._global_batch)()
-    call(library.order_ids, self._handle, whole(epoch, "epoch"), whole(step, "step"), 0, ids, self._global_batch)
+    ids = (ctypes.c_uint64 * count)()
+    call(library.order_ids, self._handle, whole(epoch, "epoch"), whole(step, "step"), first, ids, count)
     return numpy.frombuffer(ids, numpy.uint64)
 
-  def __repr__(self):
-    return f"<Order {library.order_explain(self._handle).decode()}>"
+  def _ids_after(self, epoch: int, seen: int) -> Any:
+    """Those of an epoch from its sample number `seen` on, without padding."""
+    numpy = import_numpy()
+    first = seen // self._global_batch
+    steps = [self.ids(epoch, step) for step in range(first, self.steps)]
+    ids = numpy.concatenate(steps) if steps else numpy.zeros(0, numpy.uint64)
+    return ids[seen - first * self._global_batch:self.samples - first * self._global_batch]
+
+  def explain(self) -> str:
+    """One line with exactly what determines the order: equal lines, equal ids."""
+    return str(library.order_explain(self._handle).decode())
+
+  def __repr__(self) -> str:
+    return f"<Order {self.explain()}>"

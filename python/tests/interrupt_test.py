@@ -139,6 +139,75 @@ print(next(all).step)
     out, errors = self.end(run)
     self.assertEqual((run.returncode, out), (0, "3\n"), errors)
 
+  def test_a_for_over_load_is_interrupted_and_goes_on(self):
+    run, folder = self.start("""
+signal.signal(signal.SIGINT, handler)
+hang()
+all = shardpack.load(sys.argv[1], batch=4, threads=1)
+def first(loader):
+  for batch in loader:
+    return batch
+try:
+  waiting = True
+  first(all)
+except KeyboardInterrupt:
+  print("interrupted", flush=True)
+state = all.state_dict()
+input()
+print([batch.step for batch in all], state["cursor"].split(":")[4:6])
+""")
+    self.interrupt(run, folder)
+    until = os.open(folder / "until", os.O_RDWR)
+    (folder / "when").unlink()
+    run.stdin.write("\n")
+    out, errors = self.end(run)
+    os.close(until)
+    self.assertEqual((run.returncode, out), (0, f"{list(range(10))} ['0', '0']\n"), errors)
+
+  def test_close_of_a_loader_whose_read_hangs_ends(self):
+    for how in ("all.close()", "all.__exit__(None, None, None)"):
+      with self.subTest(how):
+        run, folder = self.start(f"""
+signal.signal(signal.SIGINT, handler)
+hang()
+all = shardpack.load(sys.argv[1], batch=4)
+next_is_interrupted(all)
+{how}
+print(all, flush=True)
+""")
+        self.interrupt(run, folder)
+        out, errors = self.end(run)
+        self.assertEqual((run.returncode, out), (0, "<Loader: the loader is closed>\n"), errors)
+        self.assertEqual(errors.count("a read does not end"), 1, errors)
+
+  def test_close_is_interrupted_and_can_be_repeated(self):
+    run, folder = self.start("""
+signal.signal(signal.SIGINT, handler)
+hang()
+all = shardpack.load(sys.argv[1], batch=4)
+next_is_interrupted(all)
+input()
+try:
+  waiting = True
+  all.close()
+except KeyboardInterrupt:
+  print("interrupted", flush=True)
+print(all)
+all.close()
+print(all)
+""")
+    self.interrupt(run, folder)
+    run.stdin.write("\n")
+    run.stdin.flush()
+    for _ in range(10 * SECONDS):
+      run.send_signal(signal.SIGINT)
+      if select.select([run.stdout], [], [], 0.1)[0]:
+        break
+    out, errors = self.end(run)
+    # On a busy machine the signal may come when it has just been closed.
+    self.assertRegex(out, r"^interrupted\n<Loader(: the loader is closed| at epoch 0, step 0)>\n<Loader: the loader is closed>\n$", errors)
+    self.assertEqual(run.returncode, 0)
+
   def test_opening_is_interrupted(self):
     for made in ("device_loader()", "shardpack.ResidentLoader(dataset, order, shardpack.Device('cpu'), 8, 8)"):
       with self.subTest(made):

@@ -42,6 +42,7 @@ NOT_RUN = {
     "bazel test //cuda/loading:cuda_device_gpu_test //cuda/loading:device_loader_gpu_test //cuda/loading:resident_loader_gpu_test": "a GPU",
     "compute-sanitizer --error-exitcode 1 bazel-bin/cuda/device_loader_gpu_test": "a GPU",
     "./bazelw run --config=deb //packaging:debs -- debs": "packaging/debs/check runs it",
+    "./bazelw run --config=deb //packaging:debs -- --source debs": "packaging/debs/check_source runs it",
     "./bazelw build //packaging:wheel": "a build",
     "pip install bazel-bin/packaging/portable/shardpack-*.whl": "//packaging/portable:wheel_test installs it",
     "./bazelw build //packaging:tarball": "a build",

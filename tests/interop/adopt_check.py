@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 
+import environments
 import interop_check
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -137,7 +138,7 @@ def main():
   work = pathlib.Path(arguments.keep or tempfile.mkdtemp(prefix="shardpack-adopt-"))
   work.mkdir(parents=True, exist_ok=True)
   try:
-    pythons = {name: interop_check.python_of(arguments.venv, name) for name in {writer.venv for writer in WRITERS}}
+    pythons = {name: environments.python_of(name, arguments.venv) for name in {writer.venv for writer in WRITERS}}
     generated = work / "generated"
     interop_check.sample_images.write_class_folders(generated, interop_check.ROOT / "testdata" / "images",
                                                     count=300, classes=10, seed=1)

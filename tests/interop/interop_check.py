@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 
+import environments
 import plant
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -55,7 +56,6 @@ INDEX_TOOLS = {"webdataset": "wds2idx", "tfrecord": "tfrecord2idx"}
 SIDECARS = {"webdataset": "dali", "tfrecord": "dali"}
 PLAIN_SIDECARS = {"webdataset": "dali,wids,energon,timm,openclip"}
 DEFAULT_LAYOUTS = {"webdataset": "ustar", "tfrecord": "classification", "lmdb": "caffe", "hdf5": "packed"}
-
 
 # Of a dataset without index files of other tools: pack's own files must be in nobody's way.
 BARE = " bare"
@@ -158,12 +158,6 @@ def trouble_of(expected, answer):
   parts = [f"{sum(side.values())} samples {word}, first {sorted(side, key=str)[0]}"
            for side, word in ((missing, "missing"), (unexpected, "unexpected")) if side]
   return "; ".join(parts)
-
-
-def python_of(venv, name):
-  if name is None:
-    return sys.executable
-  return subprocess.run([str(venv), name], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 
 
 def ask(reader, python, jobs):
@@ -333,11 +327,28 @@ def check_examples(program, pythons, results):
     results.add(("example in docs/formats", "", "", example, ""), None if verdict == "ok" else verdict)
 
 
-def main():
-  import adopt_check  # which uses this file  # pylint: disable=import-outside-toplevel
+def check_package(arguments, pythons, results):
+  """The Python package: in training programs, as types, with tables, beside other libraries, and as a wheel. package_check.py has the rest."""
   import module_check  # pylint: disable=import-outside-toplevel
   import neighbours_check  # pylint: disable=import-outside-toplevel
+  import tables_check  # pylint: disable=import-outside-toplevel
+  import types_check  # pylint: disable=import-outside-toplevel
   import wheel_check  # pylint: disable=import-outside-toplevel
+  import writing_check  # pylint: disable=import-outside-toplevel
+  program, module = pathlib.Path(arguments.pack).resolve(), pathlib.Path(arguments.module).resolve()
+  for name in ("neighbours", "tables", "types", "wheel"):
+    pythons[name] = environments.python_of(name, arguments.venv)
+  module_check.check(program, module, pythons["torch"], results)
+  types_check.check(module, pythons, results)
+  tables_check.check(program, module, pythons, results)
+  writing_check.check(program, module, pythons["datasets"], results)
+  neighbours_check.check(program, module, arguments.wheel, pythons, results)
+  if arguments.wheel:
+    wheel_check.check(arguments.wheel, pythons["wheel"], results)
+
+
+def main():
+  import adopt_check  # which uses this file  # pylint: disable=import-outside-toplevel
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("--pack", required=True)
   parser.add_argument("--module", required=True, help="the folder of the Python module shardpack")
@@ -351,7 +362,7 @@ def main():
   work = pathlib.Path(arguments.keep or tempfile.mkdtemp(prefix="shardpack-interop-"))
   work.mkdir(parents=True, exist_ok=True)
   try:
-    pythons = {name: python_of(arguments.venv, name) for name in {reader.venv for reader in READERS}}
+    pythons = {name: environments.python_of(name, arguments.venv) for name in {reader.venv for reader in READERS}}
     tools = pathlib.Path(pythons["dali"]).parent
     print(f"environments ready after {time.monotonic() - begin:.0f} s", flush=True)
     cases = []
@@ -372,11 +383,7 @@ def main():
     few = [folder for folder in arguments.folders if sum(path.is_file() for path in pathlib.Path(folder).rglob("*")) <= 1000]
     adopt_check.check(arguments.pack, [work / "generated", *few], pythons, work, results)
     check_examples(arguments.pack, pythons, results)
-    module_check.check(pathlib.Path(arguments.pack).resolve(), arguments.module, pythons["torch"], results)
-    pythons["neighbours"] = python_of(arguments.venv, "neighbours")
-    neighbours_check.check(pathlib.Path(arguments.pack).resolve(), arguments.module, arguments.wheel, pythons, results)
-    if arguments.wheel:
-      wheel_check.check(arguments.wheel, python_of(arguments.venv, "wheel"), results)
+    check_package(arguments, pythons, results)
   finally:
     if not arguments.keep:
       shutil.rmtree(work, ignore_errors=True)

@@ -6,13 +6,14 @@ check(program, module, python, results): `module` is the folder in which the pac
 import os
 import pathlib
 import re
-import shutil
+import signal
 import subprocess
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-LINE = re.compile(r"epoch (\d+) step (\d+): (\d+) images, loss ([\d.]+)")
-BATCH = 16
+LINE = re.compile(r"epoch (\d+) step (\d+): loss ([\d.]+)")
+EPOCH = re.compile(r"epoch (\d+) trained, .* images/s, accuracy ([\d.]+)")
+STEPS, CADENCE = 5, 2  # of an epoch of 80 images in batches of 16; between checkpoints
 
 
 def check(program, module, python, results):
@@ -37,38 +38,57 @@ def own_test(program, module, python, work):
 
 
 def training(program, module, python, work):
-  """Two epochs at once, and one killed after a few steps and run again: the same steps, and the same loss in the end."""
+  """Two epochs at once, and killed after a few steps and run again, by as many processes and by more: the same steps with the same loss."""
   images = work / "images"
   subprocess.run([python, "-c", """
 import pathlib, sys, numpy, PIL.Image
 for n in range(100):
-  folder = pathlib.Path(sys.argv[1]) / 'abc'[n % 3]
+  folder = pathlib.Path(sys.argv[1]) / 'abcd'[n % 4]
   folder.mkdir(parents=True, exist_ok=True)
   PIL.Image.fromarray(numpy.random.default_rng(n).integers(0, 255, (40, 40, 3), numpy.uint8)).save(folder / f'{n}.png')
 """, images], check=True)
-  subprocess.run([program, images, "-o", work / "shards", "-q"], check=True, stdout=subprocess.DEVNULL)
-
-  def train(folder, steps=None):
-    folder.mkdir(exist_ok=True)
-    with subprocess.Popen([python, ROOT / "examples" / "train_torch.py", work / "shards"], cwd=folder, text=True,
-                          env={**os.environ, "PYTHONPATH": module}, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
-      lines = []
-      for line in run.stdout:
-        lines.append(LINE.fullmatch(line.strip()))
-        if len(lines) == steps:
-          run.kill()
-      trouble = run.stderr.read()
-      if run.wait() != 0 and steps is None:
-        return trouble.strip().splitlines()[-1]
-      return [(int(m[1]), int(m[2]), int(m[3]), m[4]) for m in lines]
-
-  whole = train(work / "whole")
-  if [row[:3] for row in whole] != [(epoch, step, BATCH) for epoch in range(2) for step in range(6)]:
+  subprocess.run([program, images, "-o", work / "shards", "-q", "--split", "train=0.8,val=0.2", "--split-by", "stratified"], check=True,
+                 stdout=subprocess.DEVNULL)
+  whole = train(module, python, work, "whole")
+  if isinstance(whole, str) or [row[:2] for row in whole] != [(epoch, step) for epoch in range(2) for step in range(STEPS)]:
     return f"trained {whole}"
-  first = train(work / "killed", steps=4)
-  again = train(work / "killed")
-  shutil.rmtree(work / "killed")
-  # The last batch before the kill may have come before its checkpoint.
-  if whole[len(whole) - len(again):] != again or len(first) + len(again) - len(whole) not in (0, 1):
-    return f"went on with {again} after {first}; at once it was {whole}"
+  for before, after in ((1, 1), (1, 2), (2, 1)):
+    folder = f"{before}-{after}"
+    first = train(module, python, work, folder, processes=before, kill_after=4)
+    again = train(module, python, work, folder, processes=after)
+    if isinstance(again, str):
+      return f"{before} processes, then {after}: {again}"
+    # Up to CADENCE steps are done again; the last line before the kill may have come before its checkpoint.
+    repeated = len(first) + len(again) - len(whole)
+    expected = whole[len(whole) - len(again):]
+    if [row[:2] for row in again] != [row[:2] for row in expected] or not 0 <= repeated <= CADENCE:
+      return f"{before} processes, then {after}: went on with {again} after {first}; at once it was {whole}"
+    # Sums of floating-point numbers in another order differ a little.
+    if max(abs(a[2] - b[2]) for a, b in zip(again, expected)) > (0 if before == after else 2e-3):
+      return f"{before} processes, then {after}: the losses are {again}; at once they were {expected}"
   return None
+
+
+def train(module, python, work, folder, processes=1, kill_after=None):
+  """[(epoch, step, loss)] of a run, or what went wrong."""
+  folder = work / folder
+  folder.mkdir(exist_ok=True)
+  words = [python] if processes == 1 else [python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
+  words += [ROOT / "examples" / "train_torch.py", work / "shards", "--global-batch", "16", "--log-steps", "1",
+            "--checkpoint-steps", str(CADENCE)]
+  with open(folder / "stderr", "w+", encoding="utf-8") as errors, \
+      subprocess.Popen(words, cwd=folder, text=True, env={**os.environ, "PYTHONPATH": str(module), "OMP_NUM_THREADS": "1"},
+                       stdout=subprocess.PIPE, stderr=errors, start_new_session=True) as run:
+    rows, epochs = [], 0
+    for line in run.stdout:
+      found = LINE.fullmatch(line.strip())
+      if found:
+        rows.append((int(found[1]), int(found[2]), float(found[3])))
+      epochs += bool(EPOCH.fullmatch(line.strip()))
+      if len(rows) == kill_after:
+        os.killpg(run.pid, signal.SIGKILL)
+        break
+    if kill_after is None and (run.wait() != 0 or epochs != 2 - rows[0][0]):
+      errors.seek(0)
+      return f"exit code {run.returncode}, {epochs} epochs ended: {errors.read().strip()[-600:]}"
+  return rows

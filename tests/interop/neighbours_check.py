@@ -10,6 +10,8 @@ import subprocess
 import tempfile
 import zipfile
 
+import environments
+
 HERE = pathlib.Path(__file__).resolve().parent
 # The environments, in the order in which modules are looked for.
 ENVIRONMENTS = ("torch", "tensorflow", "readers", "datasets", "neighbours")
@@ -28,7 +30,7 @@ def orders():
 
 
 def check(program, module, wheel, pythons, results):
-  neighbours = [next(pathlib.Path(pythons[name]).parent.parent.glob("lib/python3*/site-packages")) for name in ENVIRONMENTS]
+  neighbours = [environments.packages(pythons[name]) for name in ENVIRONMENTS]
   with tempfile.TemporaryDirectory(prefix="shardpack-neighbours-") as work:
     images, shards = pathlib.Path(work, "images"), pathlib.Path(work, "shards")
     for number, name in enumerate(("baseline.jpg", "gray16.png", "lossy.webp", "deflate-rgba.tif", "interlaced.gif", "palette.bmp")):

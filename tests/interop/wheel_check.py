@@ -42,7 +42,7 @@ def tag_trouble(wheel, python):
 
 
 def install_trouble(wheel, name):
-  with tempfile.TemporaryDirectory(prefix="shardpack-wheel-") as venv:
+  with tempfile.TemporaryDirectory(prefix="shardpack wheel ") as venv:
     bin_folder = pathlib.Path(venv, "bin")
     shards = pathlib.Path(venv, "shards")
     for command in ([name, "-m", "venv", venv], [bin_folder / "pip", "install", "--no-index", "--quiet", wheel],

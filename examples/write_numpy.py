@@ -1,0 +1,19 @@
+"""NumPy arrays as a dataset of .npy arrays, which numpy.load maps and a Loader reads without decoding.
+
+  PYTHONPATH=bazel-bin/python/site python3 examples/write_numpy.py OUT [SAMPLES]
+"""
+
+import sys
+
+import numpy
+import shardpack
+
+out, count = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 1000
+random = numpy.random.default_rng(1)
+with shardpack.Writer(out, format="npy", shard_size="64MB") as writer:
+  for n in range(count):
+    digit = n % 10
+    pixels = random.integers(0, 64, (28, 28, 3), dtype=numpy.uint8)  # all of one shape: height, width, channels
+    pixels[4:24, 2 * digit:2 * digit + 8] += 128
+    writer.add(f"{n:07}", pixels, label=f"digit-{digit}")
+print(writer.result)

@@ -1,0 +1,363 @@
+"""Batches: what all loaders have."""
+
+# pylint: disable=protected-access
+
+from __future__ import annotations
+
+import ctypes
+import os
+from _thread import RLock
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional
+
+from . import _c, _resume
+from ._batch import BatchFacts, Look
+from ._dataset import Dataset
+from ._errors import Error, OptionError, StateError
+from ._library import WAIT_MS, Handle, call, library, text_from, waited
+from ._options import whole
+from ._order import PADDING_ID, Order
+
+if TYPE_CHECKING:
+  import numpy.typing
+
+_END_MS = 2000
+_HANGS = b"shardpack: a read does not end; its thread is left to the end of the process\n"
+
+
+# The functions come as arguments, because the names of a module are gone when the interpreter ends.
+def end_loader(pointer: Any,
+               close: Any = library.loader_close,
+               release: Any = library.loader_release,
+               write: Any = os.write) -> None:
+  """Ends a loader. One whose reads hang is left behind with its threads: a release would wait once more."""
+  if pointer and close(pointer, _END_MS, None) == _c.WAIT:
+    write(2, _HANGS)
+  else:
+    release(pointer)
+
+
+class Batches:
+  """What all loaders have. One thread at a time gets a batch.
+
+  An iteration (`for batch in loader`) is an epoch. With resume_on_iter=False each begins an epoch: after a `break`, the next one.
+  With resume_on_iter=True it goes on where the loader is, with the rest of the epoch after a `break`.
+  """
+
+  _batch_type: type[BatchFacts] = BatchFacts
+
+  def __init__(self, handle: Handle, dataset: Dataset, order: Order, rank: int, world_size: int, epochs: int, look: Look,
+               resume_on_iter: bool = True) -> None:
+    self._handle: Optional[Handle] = handle
+    self._why_closed = "the loader is closed"
+    self._dataset, self._order, self._look = dataset, order, look
+    self._rank, self._world_size = rank, world_size
+    self._epochs = epochs  # of the library's loader: 0 for no limit
+    self._resume_on_iter = resume_on_iter
+    self._rest: Optional[_resume.Rest] = None
+    self._under_way: Optional[tuple[int, int]] = None  # place of the last batch, until its epoch ends
+    self._bad: list[dict[str, Any]] = []
+    # One that handlers of signals can take, which run where they have interrupted the thread that has it.
+    self._one_at_a_time = RLock()
+    self._busy = False
+    # Filled when the handler of a signal raised just as a batch came: then that is the next one. Only with the lock is it known
+    # that it is not being filled, or taken.
+    self._came = Handle(library.batch_release)
+
+  def _open(self) -> Handle:
+    """The loader's handle, while nobody has taken it."""
+    if self._handle is None:
+      raise StateError(self._why_closed)
+    return self._handle
+
+  def __iter__(self) -> Any:
+    if not self._resume_on_iter:
+      with self._one_at_a_time:
+        self._begin()
+    return self
+
+  def _begin(self) -> None:
+    """An epoch, unless the place where one is to begin or go on is set already."""
+    self._refuse_in_handler()
+    if self._under_way is not None:
+      epoch, step = self._under_way
+      if step + 1 == self._steps_under_way and not self._came and self._ask(self._open(), self._came) == _c.END:
+        self._end(epoch)
+      else:
+        self._move(epoch + 1, 0)
+    epoch, step = self._place()
+    if self._epochs and epoch >= self._epochs:
+      self._move(epoch, step)
+
+  @property
+  def _steps_under_way(self) -> int:
+    return (self._rest.order if self._rest else self._order).steps
+
+  def __next__(self) -> Any:
+    with self._one_at_a_time:
+      self._refuse_in_handler()
+      handle = self._open()
+      self._busy = True
+      try:
+        while True:
+          came = self._came
+          if not came and self._ask(handle, came) == _c.END:
+            if self._under_way:
+              self._end(self._under_way[0])
+            raise StopIteration
+          batch, empty = self._made(came), Handle(library.batch_release)
+          if self._came is came:  # else cursor, asked for by a signal's handler, has made the library go back before this batch
+            self._came = empty
+            self._under_way = batch.epoch, batch.step
+            return batch
+      finally:
+        self._busy = False
+
+  def _refuse_in_handler(self) -> None:
+    if self._busy:
+      raise StateError("a signal's handler asks for a batch, and has interrupted its thread in the middle of that")
+
+  def _made(self, handle: Handle) -> Any:
+    return self._batch_type(handle, self._look)
+
+  def _ask(self, handle: Handle, came: Handle) -> int:
+    return int(waited(library.loader_next, handle, came.to_fill))
+
+  def _end(self, epoch: int) -> None:
+    """Of an epoch: the library goes on with the next one by itself, unless it began in another order."""
+    self._under_way = None
+    if self._rest:
+      self._move(epoch + 1, 0)
+
+  # ---------------------------------------------------------------------------------------------- where the loader is
+
+  def __len__(self) -> int:
+    """Steps of an epoch; of what is left of one that began with another global batch, the steps that are left."""
+    return self._steps_under_way
+
+  @property
+  def cursor(self) -> str:
+    """Text for a checkpoint: a loader opened with it goes on with the next batch, at any world size that divides the global
+    batch. In the rest of an epoch that began with another global batch there is none, but state_dict()."""
+    if self._rest:
+      raise StateError("this epoch began with another global batch, which a cursor cannot tell: take state_dict()")
+    cursor: str = self._now(self._cursor_of_came, self._cursor)
+    return cursor
+
+  @property
+  def epoch(self) -> int:
+    """Of the batch that comes next."""
+    return self._place()[0]
+
+  @property
+  def step(self) -> int:
+    """Of the batch that comes next."""
+    return self._place()[1]
+
+  def _place(self) -> tuple[int, int]:
+    def of_came() -> tuple[int, int]:
+      batch = self._made(self._came)
+      return batch.epoch, batch.step
+    place: tuple[int, int] = self._now(of_came, self._place_of_library)
+    return place
+
+  def _now(self, of_came: Callable[[], Any], of_library: Callable[[], Any]) -> Any:
+    """While another thread gets a batch, that is the thread's, and the next one is what the library says."""
+    if not self._one_at_a_time.acquire(False):
+      return of_library()
+    try:
+      return of_came() if self._came else of_library()
+    finally:
+      self._one_at_a_time.release()
+
+  def _cursor(self) -> str:
+    return str(text_from(library.loader_cursor, self._open()))
+
+  def _cursor_of_came(self) -> str:
+    raise NotImplementedError
+
+  def _place_of_library(self) -> tuple[int, int]:
+    epoch, step = ctypes.c_uint64(), ctypes.c_uint64()
+    call(library.loader_position, self._open(), ctypes.byref(epoch), ctypes.byref(step))
+    return epoch.value, step.value
+
+  def seek(self, epoch: int, step: int = 0) -> None:
+    """The next batch is that of this step. Takes the same time wherever it is; what was read ahead is dropped. Raises OptionError
+    for a step that an epoch does not have.
+
+    >>> loader = shardpack.load('shards', batch=20)
+    >>> loader.seek(epoch=3, step=1)
+    >>> [(batch.epoch, batch.step) for batch in loader]
+    [(3, 1), (3, 2)]
+    """
+    epoch, step = whole(epoch, "epoch"), whole(step, "step")
+    if step > self._order.steps:
+      raise OptionError(f"step is a number up to {self._order.steps}, the steps of an epoch, and not {step}")
+    with self._one_at_a_time:
+      self._refuse_in_handler()
+      self._move(epoch, step)
+
+  def set_epoch(self, epoch: int) -> None:
+    """The next batch is the first of this epoch, as with torch's samplers. Nothing changes if the loader is in this epoch and has
+    given no batch of it since it was opened, or since load_state_dict or seek: so it does no harm after a resume.
+
+    >>> loader = shardpack.load('shards', batch=20)
+    >>> loader.set_epoch(2)
+    >>> next(loader).epoch
+    2
+    """
+    with self._one_at_a_time:
+      if self._under_way is not None or self._place()[0] != whole(epoch, "epoch"):
+        self.seek(epoch)
+
+  def state_dict(self) -> dict[str, Any]:
+    """For a checkpoint, of text and numbers alone: {'cursor': text, 'version': 1, 'order': text}, and in the rest of an epoch that
+    began with another global batch also 'rest'. The next batch is the first that load_state_dict brings.
+
+    >>> loader = shardpack.load('shards', batch=20)
+    >>> batch = next(loader)
+    >>> sorted(loader.state_dict())
+    ['cursor', 'order', 'version']
+    """
+    rest = self._rest
+    return _resume.state("" if rest else self.cursor, self._order, rest, self._place())
+
+  def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
+    """Goes on where state_dict() was called, at any rank and world size. With strict=False also where the global batch was
+    another one: the samples of the epoch that were not delivered come first, each once, with the same crops. Raises a CursorError
+    with `differences` where the dataset or the order is another one; the loader then stays where it was.
+
+    >>> loader = shardpack.load('shards', batch=20)
+    >>> batch = next(loader)
+    >>> other = shardpack.load('shards', batch=8)
+    >>> other.load_state_dict(loader.state_dict(), strict=False)
+    >>> [len(batch) for batch in other]
+    [8, 8, 8, 8, 8]
+    """
+    saved = _resume.read(state_dict)
+    _resume.check_dataset(saved, self._dataset.identity.partition(":")[2])
+    _resume.check_order(saved, self._order, strict)
+    place = _resume.where(saved, self._order)
+    with self._one_at_a_time:
+      self._refuse_in_handler()
+      if isinstance(place, _resume.Rest):
+        epochs = max(self._epochs, place.epoch + 1) if self._epochs else 0
+        self._replace(lambda: self._opened(place.order, epochs, (place.epoch, 0)))
+        self._rest, self._epochs = place, epochs
+      elif saved.before or saved.order != self._order.explain() and saved.order is not None:
+        self._move(*place)
+      else:  # the library checks the text
+        try:
+          self._replace(lambda: self._opened(self._order, self._limit(saved.epoch), None, saved.cursor))
+        except OptionError as refused:
+          raise _resume.as_cursor_error(refused, saved, self._order) from None
+        self._rest, self._epochs = None, self._limit(saved.epoch)
+
+  def _limit(self, epoch: int) -> int:
+    """So that there is such an epoch, where each `for` begins one."""
+    return self._epochs if self._resume_on_iter or not self._epochs else max(self._epochs, epoch + 1)
+
+  def _move(self, epoch: int, step: int) -> None:
+    if not (self._rest is None and self._limit(epoch) == self._epochs and self._seek(epoch, step)):
+      self._replace(lambda: self._opened(self._order, self._limit(epoch), (epoch, step)))
+      self._rest, self._epochs = None, self._limit(epoch)
+    self._came, self._under_way = Handle(library.batch_release), None
+
+  def _seek(self, epoch: int, step: int) -> bool:
+    """False where the library has to open another loader for that."""
+    call(library.loader_seek, self._open(), epoch, step)
+    return True
+
+  def _replace(self, opened: Callable[[], Handle]) -> None:
+    self._bad = self.take_bad_samples()
+    self._set(opened())
+
+  def _set(self, handle: Handle) -> None:
+    self._handle = handle
+    self._came, self._under_way = Handle(library.batch_release), None
+
+  def _opened(self, order: Order, epochs: int, place: Optional[tuple[int, int]], cursor: Optional[str] = None) -> Handle:
+    """A loader with the same options, at this place or cursor."""
+    raise NotImplementedError
+
+  # ---------------------------------------------------------------------------------------------- what it does
+
+  def ids(self, epoch: int, step: int) -> numpy.typing.NDArray[numpy.uint64]:
+    """uint64 [n]: the samples of this process's batch of a step, without reading them.
+
+    >>> shardpack.load('shards', batch=8, shuffle=False).ids(epoch=0, step=1)
+    array([ 8,  9, 10, 11, 12, 13, 14, 15], dtype=uint64)
+    """
+    rest = self._rest
+    order = rest.order if rest and rest.epoch == epoch else self._order
+    share = order.global_batch // self._world_size
+    ids: numpy.typing.NDArray[numpy.uint64] = order._slots(epoch, step, self._rank * share, share)
+    return ids[ids != PADDING_ID] if self._look.cut else ids
+
+  def __repr__(self) -> str:
+    try:
+      return "<{} at epoch {}, step {}>".format(type(self).__name__, *self._place())
+    except Error as error:
+      return f"<{type(self).__name__}: {error}>"
+
+  def explain(self) -> str:
+    """A few lines for people; the first names the bottleneck."""
+    return str(text_from(library.loader_explain, self._open()))
+
+  def stats_json(self) -> str:
+    """What every stage did, since the loader was opened or went to another place, as the text of a JSON object."""
+    return str(text_from(library.loader_stats_json, self._open()))
+
+  def stats(self) -> dict[str, Any]:
+    """The same as a dict: batches, samples, bytes, and the nanoseconds of each stage.
+
+    >>> loader = shardpack.load('shards', batch=20)
+    >>> batches = list(loader)
+    >>> loader.stats()['samples']
+    60
+    """
+    import json  # pylint: disable=import-outside-toplevel
+    content: dict[str, Any] = json.loads(self.stats_json())
+    return content
+
+  def take_bad_samples(self) -> list[dict[str, Any]]:
+    """The samples that others stood in for since the last call: a dict with epoch, step, id and why for each."""
+    import json  # pylint: disable=import-outside-toplevel
+    before, self._bad = self._bad, []
+    return [*before, *json.loads(text_from(library.loader_take_bad_samples_json, self._open()))]
+
+  def bad_samples(self) -> list[dict[str, Any]]:
+    """All of them so far: those that take_bad_samples() has not taken."""
+    self._bad = self.take_bad_samples()
+    return list(self._bad)
+
+  def stop(self) -> None:
+    """Ends all work; a waiting thread gets a CancelledError. Batches stay valid. Any thread."""
+    library.loader_stop(self._open())
+
+  def close(self) -> None:
+    """Ends the loader's threads and gives its memory back. Batches and their arrays stay valid. A read that hangs is left to its
+    thread after two seconds. Nothing to do for a loader that is closed or taken. `with` does it at its end.
+
+    >>> with shardpack.load('shards', batch=20) as loader:
+    ...   batch = next(loader)
+    >>> loader
+    <Loader: the loader is closed>
+    """
+    handle = self._handle
+    if not handle:
+      return
+    library.loader_stop(handle)
+    ended = False
+    for _ in range(_END_MS // WAIT_MS):  # in Python, so that signals are answered; after an exception it can be closed again
+      ended = ended or call(library.loader_close, handle, WAIT_MS) != _c.WAIT
+    self._handle, self._came = None, Handle(library.batch_release)
+    if not ended:
+      handle.abandon()
+      os.write(2, _HANGS)
+
+  def __enter__(self) -> Any:
+    return self
+
+  def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+    self.close()

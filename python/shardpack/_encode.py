@@ -1,0 +1,98 @@
+"""Values of a Writer's fields as the bytes that are packed."""
+
+from __future__ import annotations
+
+import io
+import struct
+import sys
+import zlib
+from typing import Any
+
+from ._errors import OptionError
+from ._memory import import_numpy
+
+ENCODINGS = ("jpeg", "png", "npy", "json")
+_PNG_COLOR = {1: 0, 2: 4, 3: 2, 4: 6}  # by the number of channels
+
+
+def encoded(value: Any, name: str, encoding: str | None, quality: int) -> bytes:
+  """Text as UTF-8, an array as `encoding`, and what JSON can say as JSON."""
+  if isinstance(value, (bytes, bytearray, memoryview)):
+    return bytes(value)
+  if isinstance(value, str):
+    return value.encode("utf-8", "surrogateescape")
+  numpy = sys.modules.get("numpy")
+  if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
+    return value.tobytes() if value.dtype.kind == "S" else _array(value, name, encoding, quality)
+  if isinstance(value, (dict, list, tuple, int, float)):
+    return _json(value, name)
+  other = "; numpy.asarray() makes an array of it" if hasattr(value, "__array__") else ""
+  raise OptionError(f"{name} is bytes, text, an array or JSON, and not {type(value).__name__}{other}")
+
+
+def _json(value: Any, name: str) -> bytes:
+  import json  # pylint: disable=import-outside-toplevel
+  try:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain)
+    return text.encode("utf-8", "surrogatepass")
+  except (TypeError, ValueError) as error:
+    raise OptionError(f"{name} cannot be written as JSON: {error}") from None
+
+
+def _plain(value: Any) -> Any:
+  """Of NumPy's values in JSON."""
+  if hasattr(value, "tolist"):
+    return value.tolist()
+  raise TypeError(f"{type(value).__name__} has no form in JSON")
+
+
+def _array(array: Any, name: str, encoding: str | None, quality: int) -> bytes:
+  if encoding == "json" or (encoding is None and array.ndim == 0):
+    return _json(array.tolist(), name)
+  if encoding == "jpeg":
+    return _jpeg(array, name, quality)
+  if encoding == "png":
+    return _png(array, name)
+  if array.dtype.hasobject:
+    raise OptionError(f"{name} is an array of Python's objects, which would be pickled")
+  out = io.BytesIO()
+  import_numpy().lib.format.write_array(out, array, version=(1, 0), allow_pickle=False)
+  return out.getvalue()
+
+
+def _what(array: Any) -> str:
+  return f"{array.dtype} {list(array.shape)}"
+
+
+def _jpeg(array: Any, name: str, quality: int) -> bytes:
+  if array.dtype != "uint8" or not (array.ndim == 2 or (array.ndim == 3 and array.shape[2] in (1, 3))) or 0 in array.shape:
+    raise OptionError(f"{name}: a JPEG is made of uint8 [h, w], [h, w, 1] or [h, w, 3], and not of {_what(array)}")
+  try:
+    from PIL import Image  # pylint: disable=import-outside-toplevel
+  except ImportError:
+    raise ModuleNotFoundError(f"{name}: making JPEGs of arrays needs Pillow: pip install pillow; encode=\"png\" does without it",
+                              name="PIL") from None
+  out = io.BytesIO()
+  Image.fromarray(array[:, :, 0] if array.ndim == 3 and array.shape[2] == 1 else array).save(out, "JPEG", quality=quality)
+  return out.getvalue()
+
+
+def _png(array: Any, name: str) -> bytes:
+  """Rows as differences from the one above them (PNG specification, 9.2): that costs little, and most images become smaller."""
+  channels = 1 if array.ndim == 2 else array.shape[2] if array.ndim == 3 else 0
+  if array.dtype.kind != "u" or array.dtype.itemsize > 2 or channels not in _PNG_COLOR or 0 in array.shape:
+    raise OptionError(f"{name}: a PNG is made of uint8 or uint16 [h, w] or [h, w, 1 to 4], and not of {_what(array)}")
+  numpy = import_numpy()
+  height, width = array.shape[:2]
+  big_endian = array.astype(array.dtype.newbyteorder(">"), order="C", copy=False)
+  rows = numpy.ascontiguousarray(big_endian).view("uint8").reshape(height, -1)
+  filtered = numpy.full((height, rows.shape[1] + 1), 2, "uint8")  # 2: up
+  filtered[0, 1:] = rows[0]
+  filtered[1:, 1:] = rows[1:] - rows[:-1]
+  header = struct.pack(">IIBBBBB", width, height, 8 * array.dtype.itemsize, _PNG_COLOR[channels], 0, 0, 0)
+  data = zlib.compress(filtered.tobytes(), 6)
+  return b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", header) + _chunk(b"IDAT", data) + _chunk(b"IEND", b"")
+
+
+def _chunk(kind: bytes, content: bytes) -> bytes:
+  return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))

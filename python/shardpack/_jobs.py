@@ -1,0 +1,252 @@
+"""Jobs: commands of `pack`, which change or prove whole datasets, in a process of their own."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from typing import Any, Callable, Generator, Iterable, Sequence, Union
+
+from . import _arguments, _c
+from ._arguments import Path
+from ._aside import Aside
+from ._errors import CancelledError, OptionError, PackError, StateError, nearest
+from ._flags import FLAGS
+from ._library import WAIT_MS, Handle, call, library, made, text_from, text_of
+from ._progress import Progress, Showing, Shown
+from ._report import Report
+
+Paths = Union[Path, Iterable[Path]]
+
+_DONE, _DONE_WITH_SKIPS, _DAMAGE = 0, 3, 4
+_SECONDS_TO_STOP = 10.0  # for a job that was cancelled
+
+
+class Job:
+  """A command of `pack` that runs beside this program: `build`, `validate`, `index`, `convert`, `extract` or `repair`, its paths,
+  and its flags as keywords (docs/cli.md): `--shard-size 512MB` is `shard_size="512MB"`, `--no-shuffle` is `shuffle=False`,
+  `--from` is `from_=[...]`.
+
+  It starts at once. `wait`, `await` and `result` return its Report, or raise: PackError if it failed, CancelledError if it was
+  cancelled, NotFoundError if the program is not to be found. As a context manager, it is cancelled where the block ends before it.
+  An unknown keyword is an OptionError (a TypeError). One thread at a time; `cancel` from any.
+
+  >>> job = shardpack.Job("validate", "shards", level="full")
+  >>> job.wait().ok
+  True
+  """
+
+  def __init__(self, verb: str, *paths: Path, **flags: Any):
+    if verb not in FLAGS:
+      raise OptionError(f"{verb!r} is not a job; there are {', '.join(FLAGS)}{nearest(str(verb), FLAGS)}")
+    typed = [verb.encode(), *_arguments.words(verb, flags)]
+    if paths:
+      typed += [b"--", *_arguments.paths(paths, "a path")]
+    self._begin(typed, lambda: _start(typed))
+
+  @classmethod
+  def _of(cls, typed: Sequence[bytes], start: Callable[[], Handle]) -> Job:
+    """A job that another function of the library makes."""
+    job = cls.__new__(cls)
+    job._begin(typed, start)
+    return job
+
+  def _begin(self, typed: Sequence[bytes], start: Callable[[], Handle]) -> None:
+    self.command: tuple[str, ...] = ("pack", *map(os.fsdecode, typed))
+    self._handle: Handle | None = None
+    self._cancelled = 0  # how often
+    self._ended = False
+    self._stage, self._stage_began = "", 0.0
+    self._seen: tuple[Any, ...] | None = None
+    # It asks each program that it finds for its version, which may take a while.
+    self._starting = Aside(start)
+
+  @property
+  def done(self) -> bool:
+    """Whether it has ended. Does not wait."""
+    return self._ended or self._has_ended(0.0)[0]
+
+  def poll(self, seconds: float = 0.0) -> Progress | None:
+    """The newest Progress, waiting so long for it; None: there is nothing new. After the end `done` is True."""
+    return None if self._ended else self._has_ended(seconds)[1]
+
+  def cancel(self) -> None:
+    """Asks it to stop, as Ctrl-C does: what is finished is kept, and the same job goes on with it. A second call stops it at
+    once."""
+    self._cancelled += 1
+    if self._handle is not None:
+      library.job_cancel(self._handle)
+
+  def wait(self, progress: Shown = None) -> Report:
+    """Waits for its end. What interrupts that, Ctrl-C or an exception of `progress`, also stops the job, resumably."""
+    showing = Showing(progress, self.command[1])
+    try:
+      while not self._ended:
+        ended, news = self._has_ended(WAIT_MS / 1000, showing.wanted)
+        if news is not None:
+          showing.news(news)
+        elif not ended:
+          showing.due()
+      showing.end()
+    except BaseException:
+      self._stop()
+      raise
+    finally:
+      showing.close()
+    return self.result()
+
+  def result(self) -> Report:
+    """The Report of a job that has ended. StateError while it runs."""
+    if not self.done:
+      raise StateError("the job runs; wait() waits for its end")
+    handle: Handle = self._handle or self._starting.result()  # raises why it could not be started
+    import json  # pylint: disable=import-outside-toplevel
+    facts = json.loads(text_from(library.job_result_json, handle))
+    exit_code, report, messages = facts["exit_code"], facts["report"], facts["stderr"]
+    if exit_code in (_DONE, _DONE_WITH_SKIPS) or (exit_code == _DAMAGE and isinstance(report, dict) and "findings" in report):
+      return Report(report if isinstance(report, dict) else {}, exit_code, messages)
+    if facts["cancelled"]:
+      raise CancelledError(f"{' '.join(self.command)} was cancelled; the same job goes on with what it has finished")
+    raise self._failure(facts)
+
+  def __await__(self) -> Generator[Any, None, Report]:
+    return self._awaited().__await__()
+
+  async def _awaited(self) -> Report:
+    import asyncio  # pylint: disable=import-outside-toplevel
+    try:
+      while not self.done:
+        await asyncio.sleep(WAIT_MS / 4000)
+    except BaseException:
+      self.cancel()
+      raise
+    return self.result()
+
+  def __enter__(self) -> Job:
+    return self
+
+  def __exit__(self, *_: object) -> None:
+    if not self.done:
+      self._stop()
+
+  def __repr__(self) -> str:
+    return f"<Job {' '.join(self.command)}: {'ended' if self.done else 'running'}>"
+
+  def _has_ended(self, seconds: float, with_news: bool = True) -> tuple[bool, Progress | None]:
+    if self._handle is None:
+      if not self._starting.wait(seconds):
+        return False, None
+      try:
+        self._handle = self._starting.result()
+      except Exception:
+        self._ended = True
+        raise
+      for _ in range(self._cancelled):
+        library.job_cancel(self._handle)
+    news = _c.job_progress(ctypes.sizeof(_c.job_progress))
+    code = call(library.job_poll, self._handle, int(seconds * 1000), ctypes.byref(news) if with_news else None)
+    self._ended = code != _c.WAIT
+    return self._ended, self._progress_of(news) if with_news and news.stage.size else None
+
+  def _progress_of(self, news: Any) -> Progress | None:
+    seen = (text_of(news.stage), news.done, news.total, news.bytes, news.seconds)
+    if seen == self._seen:
+      return None
+    self._seen = seen
+    stage, done, total, read, seconds = seen
+    if stage != self._stage:
+      self._stage, self._stage_began = stage, seconds
+    taken = seconds - self._stage_began or seconds  # the first news of a stage that began with the job
+    return Progress(stage, done, total or None, read, done / taken if taken > 0 else 0.0,
+                    news.seconds_left if news.seconds_left >= 0 else None)
+
+  def _stop(self) -> None:
+    """Cancels it, and waits for that; a second Ctrl-C meanwhile stops it at once."""
+    self.cancel()
+    end = time.monotonic() + _SECONDS_TO_STOP
+    try:
+      while not self._ended and time.monotonic() < end:
+        self._has_ended(WAIT_MS / 1000, False)
+    except KeyboardInterrupt:
+      self.cancel()
+      raise
+    except Exception:  # pylint: disable=broad-exception-caught
+      pass  # it has not been started; what interrupted it is raised
+
+  def _failure(self, facts: dict[str, Any]) -> PackError:
+    said = facts["error"] if isinstance(facts["error"], dict) else {}
+    message = said.get("message") or facts["stderr"].strip() or "it said nothing"
+    code = facts["exit_code"]
+    ending = f"exit code {code}" if 0 <= code <= 128 else f"signal {code - 128}" if code > 128 else "unknown exit code"
+    error = PackError(f"pack {self.command[1]}: {message} ({ending})")
+    error.exit_code, error.command, error.stderr = code, self.command, facts["stderr"]
+    error.report = facts["report"] if isinstance(facts["report"], dict) else None
+    return error
+
+
+def _start(typed: Sequence[bytes]) -> Handle:
+  return made(library.job_release, library.job_start, (ctypes.c_char_p * len(typed))(*typed), len(typed), None)
+
+
+def _run(verb: str, paths: list[bytes], out: Any, progress: Shown, flags: dict[str, Any]) -> Report:
+  if out is not None:
+    flags["out"] = _arguments.path(out, "out")
+  return Job(verb, *paths, **flags).wait(progress)
+
+
+def pack(src: Paths, out: Path, *, progress: Shown = None, **flags: Any) -> Report:
+  """Packs a folder, list, archive or dataset into shards, proves and publishes them, as `pack SRC -o OUT`.
+
+  `src` is a path; `flags` are those of `pack build` (docs/cli.md) as keywords: `split={"train": 0.9, "val": 0.1}`, `shuffle=False`,
+  `size=(64, 64)`, `exclude=["*.tmp"]`. `progress=True` shows a bar, a function is called with each Progress, in this thread and at
+  most 10 times a second. Ctrl-C, and an exception of that function, stop the job: the same call goes on with what is finished.
+  Samples that were left out are counted in `Report.skipped`, and `ok` is then False.
+
+  Raises PackError; OptionError (a TypeError) for an unknown keyword.
+
+  >>> report = shardpack.pack("shards", "packed", format="tfrecord")
+  >>> report.samples, report.format, report.ok
+  (60, 'tfrecord', True)
+  """
+  return _run("build", _arguments.paths(src, "src"), out, progress, flags)
+
+
+def validate(out: Paths, level: str = "full", *, progress: Shown = None, **flags: Any) -> Report:
+  """Checks a dataset, or shards of any program, as `pack validate`: its `level` is "quick" (sizes, indexes), "full" (every byte) or
+  "deep" (every image is decoded). Damage is not raised: `Report.ok` is then False, and `Report.findings` has what was found.
+
+  Raises PackError for what cannot be looked at.
+
+  >>> report = shardpack.validate("shards")
+  >>> report.ok, report.samples, report.findings
+  (True, 60, [])
+  """
+  return _run("validate", _arguments.paths(out, "out"), None, progress, {"level": level, **flags})
+
+
+def index(paths: Paths, out: Path | None = None, *, progress: Shown = None, **flags: Any) -> Report:
+  """Makes shards of other programs a dataset, in place, as `pack index`: indexes beside them, or in the folder `out`.
+
+  >>> import glob
+  >>> shardpack.index(sorted(glob.glob("shards/*.tar")), "indexed").samples
+  60
+  """
+  return _run("index", _arguments.paths(paths, "paths"), out, progress, flags)
+
+
+def convert(src: Paths, out: Path, *, progress: Shown = None, **flags: Any) -> Report:
+  """Packs a dataset, or shards of any program, into another format, as `pack convert`; see `pack`.
+
+  >>> shardpack.convert("shards", "records", format="tfrecord").format
+  'tfrecord'
+  """
+  return _run("convert", _arguments.paths(src, "src"), out, progress, flags)
+
+
+def extract(src: Paths, out: Path, *, progress: Shown = None, **flags: Any) -> Report:
+  """Writes samples back as files at their source paths, as `pack extract`; `Report.samples` counts the files.
+
+  >>> shardpack.extract("shards", "files", split="val").as_dict["fields"]["image"]
+  12
+  """
+  return _run("extract", _arguments.paths(src, "src"), out, progress, flags)

@@ -1,0 +1,186 @@
+"""load: the batches of a dataset, in one call."""
+
+# pylint: disable=redefined-builtin
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Union, overload
+
+from ._dataset import Dataset
+from ._decode import Decode
+from ._device import Device
+from ._errors import OptionError, nearest
+from ._loader import Loader
+from ._options import choice, flag, whole
+from ._order import Order
+from ._ranks import Share, share_of
+
+if TYPE_CHECKING:
+  from typing_extensions import Unpack
+
+  from ._device_loader import DeviceLoader
+  from ._load_types import LoadOptions, Source
+
+_UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
+_SHUFFLES = {True: "shuffle", False: "sequential", "block": "block_shuffle"}
+
+
+@overload
+def load(path: Source, *, device: None = None, **options: Unpack[LoadOptions]) -> Loader:
+  ...
+
+
+@overload
+def load(path: Source, *, device: Any, **options: Unpack[LoadOptions]) -> DeviceLoader:
+  ...
+
+
+def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = None, global_batch: Optional[int] = None,
+         size: Union[int, tuple[int, int], None] = None, epochs: int = 1, shuffle: Union[bool, str] = True, seed: int = 0,
+         rank: Union[int, str] = "auto", world_size: Union[int, str] = "auto", drop_last: bool = False, pad_last: bool = False,
+         crop: str = "random_resized", scale: Optional[Sequence[float]] = None, ratio: Optional[Sequence[float]] = None,
+         shortest_side: Optional[int] = None, flip: float = 0.0, filter: str = "bilinear", channels: int = 3,
+         dtype: str = "uint8", layout: str = "nhwc", mean: Sequence[float] = (0.0, 0.0, 0.0),
+         std: Sequence[float] = (1.0, 1.0, 1.0), fields: Sequence[str] = ("image",),
+         decode_fields: Optional[Mapping[str, str]] = None, device: Any = None, channels_last: bool = False,
+         decode_on: str = "host", to: Optional[str] = None, weights: Any = None, epoch_samples: int = 0, cursor: Any = None,
+         resume_on_iter: bool = False, bad_samples: str = "fail", max_bad_samples: int = 100, verify: bool = True,
+         threads: int = 0, io_threads: int = 32, prefetch_batches: int = 0, memory: Union[int, str] = "1GiB",
+         augment_seed: Optional[int] = None, fast: bool = False, map_shards: bool = True, **unknown: Any) -> Any:
+  """Batches of a dataset, read ahead by threads: a Loader, or with device= a DeviceLoader. Each `for` is an epoch.
+
+  path: the folder that `pack` made, several as a list, or a Dataset. split: of that split alone.
+  batch: samples of this process's batch; or global_batch: of all processes together. One of them is needed. rank, world_size: this
+    process's share; 'auto' is what torchrun (RANK, WORLD_SIZE), srun (SLURM_*) or mpirun (OMPI_*) say, else one process.
+  size: images are decoded to size x size, or (width, height), in pixels: uint8 or dtype, [n, h, w, 3] or with layout='nchw'
+    [n, 3, h, w]. None: batches have the encoded bytes. crop: 'random_resized' (scale, ratio), 'center' (of shortest_side, by
+    default 256 for 224) or 'resize'. flip: how probable a mirrored image is. mean, std: of numbers from 0 to 1, one a channel.
+  fields: what is read beside the image: ['image', 'json']. decode_fields: {'mask': 'nearest'} for masks with the same crop.
+  shuffle: True (global and exact, new in each epoch, from seed), False, or 'block' for slow media. The same order, crops and flips
+    on any number of processes, and after a resume.
+  drop_last: an incomplete last step is left out; otherwise its batches are shorter. pad_last: they keep their padding instead
+    (label -1, pixels 0, batch.valid false).
+  epochs: how many are planned: threads read ahead over their ends. A `for` after the last one begins one more.
+  weights: {'cat': 2.0} (samples of other classes count 1), 'balanced' (all classes equally often), or a number for each sample:
+    exact counts in every epoch of epoch_samples samples (None: as many as there are).
+  device: 'cuda:0', 'cuda', 'cpu', 'auto' or a Device: batches are copied there ahead, normalised and cast there. channels_last:
+    with layout='nchw', that shape with nhwc's strides. decode_on: 'host', or 'device' for its JPEG engines.
+  to: what images and labels are: 'numpy', 'torch', 'jax', 'tf', without a copy where the library allows it. The default is
+    'numpy', and with device= tensors for any library that supports DLPack.
+  cursor: where to go on: loader.cursor or loader.state_dict() of an earlier run. resume_on_iter: a `for` after a `break` goes on
+    with the epoch instead of beginning the next one.
+  bad_samples: 'fail', or 'substitute' for at most max_bad_samples. memory: for batches read ahead, bytes or text such as '1GiB'.
+  threads, io_threads, prefetch_batches, verify, map_shards, augment_seed, filter, channels, fast: as of Loader and Decode.
+
+  Raises TypeError for an unknown argument, OptionError for values that do not fit, NotFoundError (also FileNotFoundError) where
+  there is no dataset, CursorError for a cursor of another dataset or order.
+
+  >>> for images, labels in shardpack.load('shards', split='train', batch=16, size=64, flip=0.5):
+  ...   print(images.shape, images.dtype, labels.shape)
+  (16, 64, 64, 3) uint8 (16,)
+  (16, 64, 64, 3) uint8 (16,)
+  (16, 64, 64, 3) uint8 (16,)
+  """
+  if unknown:
+    raise TypeError(_unknown(next(iter(unknown))))
+  share = share_of(rank, world_size)
+  dataset = _dataset(path, split)
+  tail = "drop" if flag(drop_last, "drop_last") else "pad"
+  steps = _global_batch(batch, global_batch, share)
+  order = _order(dataset, {"global_batch": steps, "mode": _mode(shuffle), "seed": seed, "tail": tail}, weights, epoch_samples)
+  _warn_of_empty(order, share, flag(pad_last, "pad_last"))
+  target = None if device is None else device if isinstance(device, Device) else Device(device)
+  looks = {"dtype": dtype, "layout": layout, "mean": mean, "std": std}
+  decode = _decode(size, crop, scale, ratio, shortest_side,
+                   {"flip": flip, "filter": filter, "channels": channels, "fast": fast, **({} if target else looks)})
+  on_device = choice(decode_on, "decode_on", {"host": False, "device": True})
+  if decode is None and (flip or crop != "random_resized" or dtype != "uint8"):
+    raise OptionError("flip, crop and dtype need a size, to which images are decoded")
+  if target is None and (on_device or channels_last):
+    raise OptionError("decode_on='device' and channels_last need a device")
+  loader = Loader(dataset, order, rank=share.rank, world_size=share.world_size, fields=fields, decode=None if on_device else decode,
+                  decode_fields=decode_fields, cursor=cursor, verify=verify, threads=threads, io_threads=io_threads,
+                  prefetch_batches=prefetch_batches, memory_bytes=_bytes_of(memory), epochs=epochs,
+                  augment_seed=seed if augment_seed is None else augment_seed, bad_samples=bad_samples,
+                  max_bad_samples=max_bad_samples, device=target, map_shards=map_shards, resume_on_iter=resume_on_iter,
+                  cut=not pad_last, to=(to or "numpy") if target is None else "numpy")
+  if target is None:
+    return loader
+  from ._device_loader import DeviceLoader as OnDevice  # pylint: disable=import-outside-toplevel
+  given: dict[str, Any] = {**looks, "channels_last": channels_last} if decode is not None else {}
+  return OnDevice(loader, decode=decode if on_device else None, to=to, **given)
+
+
+def _unknown(name: str) -> str:
+  import inspect  # pylint: disable=import-outside-toplevel
+  known = [each for each in inspect.signature(load).parameters if each not in ("path", "unknown")]
+  return f"load() has no argument {name!r}{nearest(name, known)}"
+
+
+def _dataset(path: Any, split: Optional[str]) -> Dataset:
+  dataset = path if isinstance(path, Dataset) else Dataset(path)
+  return dataset if split is None else dataset.split(split)
+
+
+def _global_batch(batch: Optional[int], global_batch: Optional[int], share: Share) -> int:
+  if (batch is None) == (global_batch is None):
+    raise OptionError("load() needs batch=, the samples of this process's batch, or global_batch=, those of all processes"
+                      if batch is None else "batch and global_batch say the same: give one of them")
+  if batch is not None:
+    return int(whole(batch, "batch", 32, least=1)) * share.world_size
+  all_of_them = int(whole(global_batch, "global_batch", 32, least=1))
+  if all_of_them % share.world_size:
+    raise OptionError(f"global_batch={all_of_them} is not divisible by the world size {share.world_size}")
+  return all_of_them
+
+
+def _mode(shuffle: Any) -> str:
+  if shuffle not in (True, False, "block"):
+    raise OptionError(f"shuffle is True, False or 'block', and not {shuffle!r}")
+  return _SHUFFLES[shuffle]
+
+
+def _order(dataset: Dataset, options: dict[str, Any], weights: Any, epoch_samples: int) -> Order:
+  if weights is None:
+    return Order(len(dataset), epoch_samples=epoch_samples, **options)
+  from ._weights import order_of  # pylint: disable=import-outside-toplevel
+  return order_of(weights, dataset.labels, dataset.classes, len(dataset), whole(epoch_samples, "epoch_samples"), **options)
+
+
+def _warn_of_empty(order: Order, share: Share, padded: bool) -> None:
+  """A loss that is a mean over no images is not a number, on one process, and after an all-reduce on all."""
+  left = order.samples % order.global_batch
+  if left and not padded and left <= order.global_batch // share.world_size * (share.world_size - 1):
+    warnings.warn(
+        f"the last step of an epoch has {left} samples for {share.world_size} processes, of which some get an empty batch: "
+        "drop_last=True leaves that step out, pad_last=True pads its batches", RuntimeWarning, stacklevel=3)
+
+
+def _decode(size: Any, crop: str, scale: Any, ratio: Any, shortest_side: Optional[int],
+            options: dict[str, Any]) -> Optional[Decode]:
+  if size is None:
+    return None
+  width, height = (size, size) if isinstance(size, int) else _pair(size)
+  if crop == "center" and shortest_side is None:
+    shortest_side = round(max(width, height) * 256 / 224)
+  given = {"scale": scale, "ratio": ratio, "shortest_side": shortest_side}
+  return Decode(width, height, crop=crop, **{name: value for name, value in given.items() if value is not None}, **options)
+
+
+def _pair(size: Any) -> tuple[int, int]:
+  if not isinstance(size, (tuple, list)) or len(size) != 2:
+    raise OptionError(f"size is a number of pixels or (width, height), and not {size!r}")
+  return size[0], size[1]
+
+
+def _bytes_of(memory: Union[int, str]) -> int:
+  if not isinstance(memory, str):
+    return int(whole(memory, "memory", least=1))
+  match = _SIZE.fullmatch(memory.strip())
+  if not match or match[3] and not match[2]:
+    raise OptionError(f"memory is a number of bytes, or text such as '1GiB' or '500MB', and not {memory!r}")
+  unit = _UNITS[match[2].lower()]
+  return int(float(match[1]) * (1024**list(_UNITS.values()).index(unit) if match[3] else unit))

@@ -1,0 +1,57 @@
+"""The keywords of load() for type checkers. Imported by them alone."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Literal, Mapping, Optional, Sequence, TypedDict, Union
+
+from ._dataset import Dataset
+
+Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+Source = Union[Path, Sequence[Union[Path, Dataset]], Dataset]
+
+
+class LoadOptions(TypedDict, total=False):
+  """Those that do not decide what load() returns."""
+
+  split: Optional[str]
+  batch: Optional[int]
+  global_batch: Optional[int]
+  size: Union[int, tuple[int, int], None]
+  epochs: int
+  shuffle: Union[bool, Literal["block"]]
+  seed: int
+  rank: Union[int, Literal["auto"]]
+  world_size: Union[int, Literal["auto"]]
+  drop_last: bool
+  pad_last: bool
+  crop: Literal["random_resized", "center", "resize"]
+  scale: Optional[Sequence[float]]
+  ratio: Optional[Sequence[float]]
+  shortest_side: Optional[int]
+  flip: float
+  filter: Literal["bilinear", "box", "bicubic", "lanczos"]
+  channels: int
+  dtype: Literal["uint8", "float32", "float16", "bfloat16"]
+  layout: Literal["nhwc", "nchw"]
+  mean: Sequence[float]
+  std: Sequence[float]
+  fields: Sequence[str]
+  decode_fields: Optional[Mapping[str, Literal["nearest"]]]
+  channels_last: bool
+  decode_on: Literal["host", "device"]
+  to: Optional[Literal["numpy", "torch", "jax", "tf"]]
+  weights: Any
+  epoch_samples: int
+  cursor: Union[str, bytes, Mapping[str, Any], None]
+  resume_on_iter: bool
+  bad_samples: Literal["fail", "substitute"]
+  max_bad_samples: int
+  verify: bool
+  threads: int
+  io_threads: int
+  prefetch_batches: int
+  memory: Union[int, str]
+  augment_seed: Optional[int]
+  fast: bool
+  map_shards: bool

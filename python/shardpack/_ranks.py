@@ -1,0 +1,61 @@
+"""Which share of each batch is this process's, as what started it says."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Mapping, NamedTuple, Optional, Union
+
+from ._errors import OptionError
+from ._options import whole
+
+# Rank and number of processes. Slurm's are those of srun's step: in a job's script alone there is no step, and one process.
+_STARTERS = (("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"), ("SLURM_PROCID", "SLURM_NTASKS"),
+             ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"))
+
+
+class Share(NamedTuple):
+  rank: int
+  world_size: int
+
+
+def _found(environment: Mapping[str, str]) -> Optional[tuple[str, str]]:
+  for rank, size in _STARTERS:
+    if rank in environment and size in environment:
+      return rank, size
+  if ("RANK" in environment) != ("WORLD_SIZE" in environment):
+    one, other = ("RANK", "WORLD_SIZE") if "RANK" in environment else ("WORLD_SIZE", "RANK")
+    raise OptionError(f"the environment has {one} but not {other}; give rank= and world_size=")
+  return None
+
+
+def _number(environment: Mapping[str, str], name: str) -> int:
+  try:
+    return int(environment[name])
+  except ValueError:
+    raise OptionError(f"{name} of the environment is {environment[name]!r}, and not a number") from None
+
+
+def share_of(rank: Union[int, str], world_size: Union[int, str], environment: Mapping[str, str] = os.environ) -> Share:
+  """Numbers as they are; 'auto' from torchrun's, Slurm's or Open MPI's environment, or else one process."""
+  for value, what in ((rank, "rank"), (world_size, "world_size")):
+    if isinstance(value, str) and value != "auto":
+      raise OptionError(f"{what} is a number or 'auto', and not {value!r}")
+  found = _found(environment) if "auto" in (rank, world_size) else None
+  started = Share(*(_number(environment, name) for name in found)) if found else Share(0, 1)
+  if (rank == "auto") != (world_size == "auto"):
+    given, what = (world_size, "world_size") if rank == "auto" else (rank, "rank")
+    if not found:
+      if (what, given) not in (("rank", 0), ("world_size", 1)):
+        other = "rank" if what == "world_size" else "world_size"
+        raise OptionError(f"{what}={given} needs {other} too: nothing in the environment says it")
+    elif given != getattr(started, what):
+      name = found[what == "world_size"]
+      raise OptionError(f"{what}={given} is not what the environment says: {name}={getattr(started, what)}")
+  share = Share(_size(rank, started.rank, "rank", 0), _size(world_size, started.world_size, "world_size", 1))
+  if share.rank >= share.world_size:
+    raise OptionError(f"rank is a number below world_size, {share.world_size}, and not {share.rank}")
+  return share
+
+
+def _size(value: Any, started: int, what: str, least: int) -> int:
+  return int(whole(started if value == "auto" else value, what, 32, least=least))

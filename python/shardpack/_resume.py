@@ -1,0 +1,133 @@
+"""What a checkpoint holds of a loader, and how a loader goes on from it."""
+
+# pylint: disable=protected-access
+
+from __future__ import annotations
+
+import re
+from typing import Any, Mapping, NamedTuple, Optional, Union
+
+from ._errors import CursorError, OptionError
+from ._order import Order
+
+VERSION = 1
+# What another global batch may change: the rest of the epoch is known all the same.
+_OF_BATCH = {"global_batch", "tail", "steps", "mixture"}
+_CURSOR = re.compile(r"shardpack-cursor:1:([0-9a-f]{32}):([0-9a-f]{16}):(\d{1,20}):(\d{1,20}):[0-9a-f]{16}")
+
+
+class Saved(NamedTuple):
+  """A state that was read."""
+
+  cursor: str
+  dataset: str  # identity, in hex
+  epoch: int
+  step: int
+  order: Optional[str]  # the line that explains the order of the run that saved it; None for a bare cursor
+  before: Optional[str]  # in the rest of an epoch that began in another order: that order's line
+  seen: int  # and how many of its samples were delivered
+
+
+class Rest(NamedTuple):
+  """What is left of an epoch that began in another order."""
+
+  order: Order  # of what is left, step by step
+  before: str
+  cursor: str  # of the order before, as it was saved
+  epoch: int
+  seen: int  # samples of the epoch that are not in `order`
+
+
+def state(cursor: str, order: Order, rest: Optional[Rest], place: tuple[int, int]) -> dict[str, Any]:
+  """For state_dict(). place: epoch and step that come next."""
+  content: dict[str, Any] = {"cursor": rest.cursor if rest else cursor, "version": VERSION, "order": order.explain()}
+  if rest:
+    seen = place[1] * rest.order.global_batch if place[0] == rest.epoch else rest.order.samples
+    content["rest"] = {"order": rest.before, "seen": rest.seen + seen}
+  return content
+
+
+def read(content: Any) -> Saved:
+  """A state_dict(), or the text of a cursor. Raises OptionError for what is neither."""
+  if isinstance(content, (str, bytes)):
+    content = {"cursor": content, "version": VERSION}
+  if not isinstance(content, Mapping) or "cursor" not in content:
+    raise OptionError("a state is what state_dict() returned: a dict with cursor and version")
+  if content.get("version") != VERSION:
+    raise OptionError(f"the state has version {content.get('version')!r}; this package knows version {VERSION}")
+  text = content["cursor"]
+  text = (text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)).strip()
+  match = _CURSOR.fullmatch(text)
+  if not match:
+    raise OptionError(f"the text {text[:100]!r} is not a cursor")
+  before: Optional[str] = None
+  seen = 0
+  if "rest" in content:
+    rest = content["rest"]
+    if not isinstance(rest, Mapping) or not isinstance(rest.get("order"), str) or not isinstance(rest.get("seen"), int):
+      raise OptionError("rest of the state is not a dict with order and seen")
+    before, seen = rest["order"], rest["seen"]
+  order = content.get("order")
+  return Saved(text, match[1], int(match[3]), int(match[4]), None if order is None else str(order), before, seen)
+
+
+def check_dataset(saved: Saved, identity: str) -> None:
+  """identity: the dataset's, in hex."""
+  if saved.dataset != identity:
+    raise error([("dataset", "xxh3:" + saved.dataset, "xxh3:" + identity)])
+
+
+def check_order(saved: Saved, order: Order, strict: bool) -> None:
+  """Whether a run in this order may go on from there."""
+  if saved.order is None or saved.order == order.explain():
+    return
+  differences = _differences(saved.order, order.explain())
+  if strict or any(what not in _OF_BATCH for what, _, _ in differences):
+    raise error(differences, "; with strict=False a loader with another global batch goes on with the epoch's samples not yet seen"
+                if all(what in _OF_BATCH for what, _, _ in differences) else "")
+
+
+def where(saved: Saved, order: Order) -> Union[tuple[int, int], Rest]:
+  """(epoch, step) at which `order` goes on, or what is left of an epoch that began in another order."""
+  began = saved.before or saved.order or order.explain()
+  before = order
+  if began != order.explain():
+    facts = _facts(began)
+    before = order._with(global_batch=int(facts.get("global_batch", 0)), tail=facts.get("tail", "drop"))
+    if before.explain() != began:
+      raise error(_differences(began, before.explain()))
+  seen = min(saved.seen if saved.before else saved.step * before.global_batch, before.samples)
+  if began == order.explain() and seen % order.global_batch == 0:
+    return saved.epoch, seen // order.global_batch
+  ids = before._ids_after(saved.epoch, seen)
+  tail = order._given["tail"]
+  if len(ids) < (order.global_batch if tail == "drop" else 1):
+    return saved.epoch + 1, 0
+  left = Order(order._given["samples"], order.global_batch, mode="sequential", tail=tail, subset=ids)
+  return Rest(left, began, saved.cursor, saved.epoch, seen)
+
+
+def error(differences: list[tuple[str, str, str]], advice: str = "") -> CursorError:
+  made = CursorError("cannot resume from this cursor: " +
+                     "; ".join(f"{what} was {was}, and is {now}" for what, was, now in differences) + advice)
+  made.code, made.differences = "INVALID", tuple(differences)
+  return made
+
+
+def as_cursor_error(refused: OptionError, saved: Saved, order: Order) -> CursorError:
+  """What the library refuses: damage of the text, or another order whose line is not known."""
+  made = CursorError(*refused.args)
+  made.__dict__.update(refused.__dict__)
+  if "another order" in str(refused):
+    made.differences = (("order", saved.order or "digest " + saved.cursor.split(":")[3], order.explain()),)
+  return made
+
+
+def _facts(line: str) -> dict[str, str]:
+  return dict(word.partition("=")[::2] for word in line.split()[1:])
+
+
+def _differences(was: str, now: str) -> list[tuple[str, str, str]]:
+  one, other = _facts(was), _facts(now)
+  names = [*one, *(name for name in other if name not in one)]
+  return [(name, one.get(name, "none"), other.get(name, "none")) for name in names if one.get(name) != other.get(name)]

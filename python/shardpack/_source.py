@@ -1,0 +1,81 @@
+"""Where a Dataset comes from, so that another process can open it again.
+
+A source is JSON: ["open", path], ["join", [source, ...]] or ["split", source, name].
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from typing import TYPE_CHECKING, Any, List, NamedTuple, Optional
+
+from ._errors import NotFoundError, OptionError
+
+if TYPE_CHECKING:
+  from ._dataset import Dataset
+
+Source = List[Any]
+
+
+def of_path(path: bytes) -> Source:
+  """Absolute, for processes that run in another folder."""
+  return ["open", os.fsdecode(os.path.abspath(path))]
+
+
+class Reference(NamedTuple):
+  """A sample of a dataset that is opened when it is needed, and once in a process."""
+
+  source: str
+  identity: str
+  id: int
+
+  def dataset(self) -> Dataset:
+    return opened_once(self.source, self.identity)
+
+
+def text(source: Source) -> str:
+  return json.dumps(source)
+
+
+def opened(source: str, identity: str) -> Dataset:
+  """The dataset, which must still be the one that it was."""
+  dataset = _open(json.loads(source))
+  if dataset.identity != identity:
+    raise OptionError(f"{describe(json.loads(source))} is not what it was when this was pickled: then it was {identity}, and now it is "
+                      f"{dataset.identity}")
+  return dataset
+
+
+opened_once = functools.lru_cache(maxsize=16)(opened)
+
+
+def unpickled(source: str, identity: str, ids: Optional[Any]) -> Dataset:
+  """What pickle calls."""
+  dataset = opened(source, identity)
+  return dataset if ids is None else dataset._of_ids(ids)  # pylint: disable=protected-access
+
+
+def describe(source: Source) -> str:
+  kind = source[0]
+  if kind == "open":
+    return str(source[1])
+  if kind == "join":
+    return "the join of " + ", ".join(describe(part) for part in source[1])
+  return f"the split {source[2]!r} of {describe(source[1])}"
+
+
+def _open(source: Source) -> Dataset:
+  from ._dataset import Dataset  # pylint: disable=import-outside-toplevel
+  kind = source[0]
+  if kind == "join":
+    return Dataset.join([_open(part) for part in source[1]])
+  if kind == "split":
+    return _open(source[1]).split(source[2])
+  try:
+    return Dataset(source[1])
+  except NotFoundError as error:
+    import socket  # pylint: disable=import-outside-toplevel
+    absent = NotFoundError(f"{source[1]}, which a pickled dataset names, is not on this machine ({socket.gethostname()}): {error}")
+    absent.__dict__.update(error.__dict__)
+    raise absent from None

@@ -1,0 +1,222 @@
+"""Hugging Face `datasets`, in and out.
+
+  from shardpack.adapters import hf
+  train = hf.to_dataset(shardpack.Dataset("shards").split("train"))      # images are read when a row is
+  hf.write(datasets.load_dataset("cifar10", split="train"), "shards", format="webdataset")
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import warnings
+from typing import Any, ClassVar, Dict, Iterator, List, Optional, Sequence
+
+import datasets
+import pyarrow
+import shardpack
+from datasets.features.features import register_feature
+from shardpack import _source
+
+__all__ = ["ShardpackImage", "to_dataset", "write"]
+
+_AT_ONCE = 256  # rows
+
+
+@dataclasses.dataclass
+class ShardpackImage(datasets.Image):
+  """An Image feature whose bytes are in a packed dataset: a row has the number of its sample, which is read when it is decoded.
+
+  source, identity: the dataset, as shardpack pickles it; each process opens it when it is needed.
+
+  >>> import datasets
+  >>> from shardpack.adapters import hf
+  >>> issubclass(hf.ShardpackImage, datasets.Image)
+  True
+  """
+
+  source: str = ""
+  identity: str = ""
+  pa_type: ClassVar[Any] = pyarrow.struct({"bytes": pyarrow.binary(), "path": pyarrow.string(), "id": pyarrow.uint64()})
+  _type: str = dataclasses.field(default="ShardpackImage", init=False, repr=False)
+
+  def decode_example(self, value: Any, token_per_repo_id: Any = None) -> Any:
+    """The PIL.Image of a row."""
+    if isinstance(value, dict) and value["bytes"] is None and value.get("id") is not None:
+      value = {"bytes": self.bytes_of([value])[0], "path": None}
+    return super().decode_example(value, token_per_repo_id)
+
+  def cast_storage(self, storage: Any) -> pyarrow.StructArray:
+    """Rows that have a number as they are."""
+    if pyarrow.types.is_struct(storage.type) and storage.type.get_field_index("id") >= 0:
+      return datasets.table.array_cast(storage, self.pa_type)
+    plain = datasets.Image().cast_storage(storage)
+    return pyarrow.StructArray.from_arrays([plain.field("bytes"), plain.field("path"), pyarrow.nulls(len(plain), pyarrow.uint64())],
+                                           fields=list(self.pa_type), mask=plain.is_null())
+
+  def embed_storage(self, storage: pyarrow.StructArray, *arguments: Any, **options: Any) -> pyarrow.StructArray:
+    """With the bytes in the rows: save_to_disk and the hub ask for that."""
+    del arguments, options
+    images = pyarrow.array(self.bytes_of(storage.to_pylist()), pyarrow.binary())
+    return pyarrow.StructArray.from_arrays([images, storage.field("path"), storage.field("id")], fields=list(self.pa_type),
+                                           mask=storage.is_null())
+
+  def bytes_of(self, rows: Sequence[Any]) -> List[Optional[bytes]]:
+    """The encoded images of rows as they are stored; None where there is none."""
+    wanted = [n for n, row in enumerate(rows) if row is not None and row["bytes"] is None and row.get("id") is not None]
+    images: List[Optional[bytes]] = [None if row is None else row["bytes"] for row in rows]
+    if wanted:
+      dataset = _source.opened_once(self.source, self.identity)
+      for n, sample in zip(wanted, dataset.__getitems__([rows[n]["id"] for n in wanted])):
+        images[n] = sample.image
+    return images
+
+
+with warnings.catch_warnings():
+  warnings.simplefilter("ignore")  # that it is experimental
+  register_feature(ShardpackImage, "ShardpackImage")
+
+
+def to_dataset(dataset: shardpack.Dataset, *, fields: Sequence[str] = (), lazy: bool = True) -> datasets.Dataset:
+  """A datasets.Dataset with a row a sample: image (an Image feature), label (a ClassLabel; None if it has none), key, and `fields`.
+
+  lazy: the images stay where they are, and each is read and verified when its row is decoded; Datasets that are made of it, pickled,
+  or saved and loaded again need `import shardpack.adapters.hf`, and the shards. Otherwise, as for the hub, they are copied into Hugging
+  Face's cache, as a plain Image. `fields` are copied in any case: as strings if all
+  samples' are UTF-8 (json, txt), else as bytes; None where a sample lacks one.
+
+  >>> import shardpack
+  >>> from shardpack.adapters import hf
+  >>> rows = hf.to_dataset(shardpack.Dataset("shards").split("val"), fields=["txt"])
+  >>> rows.column_names, rows.features["label"].names
+  (['image', 'label', 'key', 'txt'], ['cat', 'dog', 'owl'])
+  >>> rows[0]["image"].size == (rows.num_rows and shardpack.Dataset("shards").split("val")[0].decode().shape[1::-1])
+  True
+  """
+  if not isinstance(dataset, shardpack.Dataset):
+    raise TypeError(f"dataset is a shardpack.Dataset, and not {type(dataset).__name__}")
+  columns = {name: _field(dataset, name) for name in fields}
+  names = dataset.classes
+  features = {
+      "image": datasets.Image(),
+      "label": datasets.ClassLabel(names=names) if names else datasets.Value("int64"),
+      "key": datasets.Value("string"),
+      **{name: datasets.Value("string" if values.type == pyarrow.string() else "binary") for name, values in columns.items()},
+  }
+  if not lazy:
+    return datasets.Dataset.from_generator(_rows, features=datasets.Features(features), gen_kwargs={"dataset": dataset, "columns": columns})
+  source, identity, _ = dataset.__reduce__()[1]
+  features["image"] = ShardpackImage(source=source, identity=identity)
+  count = len(dataset)
+  ids = pyarrow.array(range(count) if dataset._ids is None else dataset._ids, pyarrow.uint64())  # pylint: disable=protected-access
+  images = pyarrow.StructArray.from_arrays([pyarrow.nulls(count, pyarrow.binary()), pyarrow.nulls(count, pyarrow.string()), ids],
+                                           fields=list(ShardpackImage.pa_type))
+  labels = pyarrow.array(dataset.labels, mask=dataset.labels < 0)
+  table = pyarrow.table({"image": images, "label": labels, "key": pyarrow.array(_utf8(dataset.keys), pyarrow.string()), **columns})
+  return datasets.Dataset(table, info=datasets.DatasetInfo(features=datasets.Features(features)))
+
+
+def _utf8(texts: Any) -> List[str]:
+  """Bytes that are not UTF-8, which Arrow's strings cannot hold, are escaped."""
+  return [os.fsencode(text).decode("utf-8", "backslashreplace") for text in texts]
+
+
+def _field(dataset: shardpack.Dataset, name: str) -> pyarrow.Array:
+  """Its bytes in all samples, as text if they are."""
+  if name in ("image", "label", "key"):
+    raise shardpack.OptionError(f"fields: {name!r} is a column already")
+  values: List[Optional[bytes]] = []
+  for first in range(0, len(dataset), _AT_ONCE):
+    ids = range(first, min(first + _AT_ONCE, len(dataset)))
+    values += [row.get(name) for row in dataset._read_dicts(ids, (name,))]  # pylint: disable=protected-access
+  found = pyarrow.array(values, pyarrow.binary())
+  try:
+    return found.cast(pyarrow.string())
+  except pyarrow.ArrowInvalid:
+    return found
+
+
+def _rows(dataset: shardpack.Dataset, columns: Dict[str, pyarrow.Array]) -> Iterator[Dict[str, Any]]:
+  for first in range(0, len(dataset), _AT_ONCE):
+    for sample in dataset.__getitems__(range(first, min(first + _AT_ONCE, len(dataset)))):
+      row = {"image": {"bytes": sample.image, "path": _utf8([os.path.basename(sample.path)])[0]},
+             "label": None if sample.label < 0 else sample.label, "key": _utf8([sample.key])[0]}
+      yield {**row, **{name: values[sample.id].as_py() for name, values in columns.items()}}
+
+
+def write(hf_dataset: datasets.Dataset, out: Any, *, image: str = "image", label: Optional[str] = "label", key: Optional[str] = None,
+          **flags: Any) -> Any:
+  """Packs a datasets.Dataset: one sample a row, with the encoded images as they are in its files. Returns the Writer's Report.
+
+  image, label, key: the columns that have them. A label is the name of a ClassLabel, or text, or a number's digits; None: no labels.
+  key=None: the rows' numbers, with leading zeros. Every other column is a field: text and bytes as they are, all else as JSON, None: the
+  sample lacks it. Classes are numbered by pack, which sorts their names, and so may have other numbers than there. Images that are
+  not encoded anywhere (arrays) become PNG. flags: those of shardpack.Writer, such as format= and shard_size=.
+
+  OptionError for a column that is not there or a label without a name; a DatasetDict is written split by split.
+
+  >>> import shardpack
+  >>> from shardpack.adapters import hf
+  >>> rows = hf.to_dataset(shardpack.Dataset("shards").split("val"))
+  >>> report = hf.write(rows, "again", key="key", format="tfrecord")
+  >>> again = shardpack.Dataset("again")
+  >>> len(again), again.format, again.classes
+  (12, 'tfrecord', ['cat', 'dog', 'owl'])
+  """
+  if not isinstance(hf_dataset, datasets.Dataset):
+    raise TypeError(f"hf_dataset is a datasets.Dataset, and not {type(hf_dataset).__name__}"
+                    + ("; write each of its splits to a folder of its own" if isinstance(hf_dataset, dict) else ""))
+  features = hf_dataset.features
+  for what, name in (("image", image), ("label", label), ("key", key)):
+    if name is not None and name not in features and not (what == "label" and name == "label"):
+      raise shardpack.OptionError(f"{what}: there is no column {name!r}, but " + ", ".join(map(repr, features)))
+  if not isinstance(features[image], datasets.Image):
+    raise shardpack.OptionError(f"image: the column {image!r} is not an Image but {features[image]}")
+  name_of = _namer(features[label]) if label in features else lambda value: None
+  raw = hf_dataset.with_format("arrow")
+  digits = max(6, len(str(len(hf_dataset))))
+  with shardpack.Writer(out, **flags) as writer:
+    for first in range(0, len(hf_dataset), _AT_ONCE):
+      rows = raw[first:first + _AT_ONCE].to_pylist()
+      images = _encoded(features[image], [row.pop(image) for row in rows])
+      for n, (row, data) in enumerate(zip(rows, images), first):
+        named = name_of(row.pop(label, None)) if label is not None else None
+        name = str(row.pop(key)) if key is not None else f"{n:0{digits}d}"
+        if name not in writer:
+          writer.add(key=name, image=data, label=named, **{field: _as_field(value) for field, value in row.items()})
+  return writer.result
+
+
+def _namer(feature: Any) -> Any:
+  """Makes the name of a label."""
+  def name(value: Any) -> Optional[str]:
+    if value is None or not isinstance(feature, datasets.ClassLabel):
+      return None if value is None else str(value)
+    if value == -1:
+      return None
+    if not 0 <= value < feature.num_classes:
+      raise shardpack.OptionError(f"label {value} has no name: the column's classes are {feature.num_classes}")
+    return str(feature.int2str(value))
+  return name
+
+
+def _encoded(feature: datasets.Image, rows: List[Any]) -> List[bytes]:
+  """The bytes of images, from wherever they are."""
+  if isinstance(feature, ShardpackImage):
+    rows = [{"bytes": data, "path": None} for data in feature.bytes_of(rows)]
+  images = []
+  for row in rows:
+    if row is None or (row["bytes"] is None and row["path"] is None):
+      raise shardpack.OptionError("a row has no image")
+    images.append(row["bytes"] if row["bytes"] is not None else _read(row["path"]))
+  return images
+
+
+def _read(path: str) -> bytes:
+  with datasets.utils.file_utils.xopen(path, "rb") as file:
+    return file.read()  # type: ignore[no-any-return]
+
+
+def _as_field(value: Any) -> Any:
+  return value if value is None or isinstance(value, (str, bytes)) else json.dumps(value).encode()

@@ -1,0 +1,50 @@
+"""Lightning: datasets as its DataModule, with the place in the epoch in its checkpoints."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, Optional, Union
+
+try:
+  from lightning import LightningDataModule
+except ModuleNotFoundError:
+  from pytorch_lightning import LightningDataModule
+
+from .._load import load
+from .torch import Iterable
+
+
+class DataModule(LightningDataModule):  # type: ignore[misc,unused-ignore]
+  """Splits of a dataset for Trainer.fit: batches are (images, labels) as tensors.
+
+  `Trainer(max_epochs=90).fit(model, datamodule=data)` trains with it.
+
+  options: of shardpack.load, for training. train_split, val_split: None for a dataset without splits, or without validation. val:
+  options that differ for validation, which is not shuffled and not flipped. Each process takes its share (rank='auto'). The
+  Trainer's checkpoints hold the place in the epoch: training goes on with the batches that it has not had.
+
+  >>> import shardpack.adapters.lightning
+  >>> data = shardpack.adapters.lightning.DataModule('shards', batch=16, size=64, flip=0.5, val={'crop': 'center'})
+  >>> len(data.train_dataloader()), len(data.val_dataloader())
+  (3, 1)
+  """
+
+  def __init__(self, path: Any, *, train_split: Optional[str] = "train", val_split: Optional[str] = "val",
+               val: Optional[Mapping[str, Any]] = None, **options: Any) -> None:
+    super().__init__()
+    self._path, self._splits, self._options = path, (train_split, val_split), options
+    self._val = {**options, "shuffle": False, "flip": 0.0, "weights": None, **(val or {})}
+    if val_split is None:
+      setattr(self, "val_dataloader", super().val_dataloader)  # for Lightning: there is none
+
+  def _share(self) -> dict[str, Union[int, str]]:
+    """Lightning's own processes need not have an environment that says it."""
+    trainer = self.trainer
+    return {"rank": trainer.global_rank, "world_size": trainer.world_size} if trainer is not None else {}
+
+  def train_dataloader(self) -> Iterable:
+    """Called by the Trainer."""
+    return Iterable(load(self._path, split=self._splits[0], **{**self._share(), "drop_last": True, **self._options}))
+
+  def val_dataloader(self) -> Iterable:
+    """Called by the Trainer."""
+    return Iterable(load(self._path, split=self._splits[1], **{**self._share(), **self._val}))

@@ -1,0 +1,48 @@
+"""TensorFlow: arrays of batches as its tensors, and loaders as a tf.data.Dataset."""
+
+# pylint: disable=protected-access
+
+from __future__ import annotations
+
+from typing import Any, Iterator
+
+import tensorflow  # type: ignore[import-untyped,unused-ignore]
+
+from .._errors import OptionError
+from .._batches import Batches
+
+
+def _of_array(array: Any) -> Any:
+  """A tf.Tensor: in the same memory where TensorFlow takes it, which keeps it."""
+  return tensorflow.experimental.dlpack.from_dlpack(array.__dlpack__())
+
+
+def dataset(loader: Batches) -> Any:
+  """A tf.data.Dataset of (images, labels), which knows how many batches an epoch has; each iteration of it is an epoch of the
+  loader. The loader decodes, to host memory.
+
+  tf.data copies the batches. Where training goes on is in loader.state_dict(), which counts what prefetch() has asked for as
+  delivered; tf.data's own checkpoints do not hold it.
+
+  >>> import shardpack.adapters.tf
+  >>> loader = shardpack.load('shards', split='train', batch=16, size=64)
+  >>> for images, labels in shardpack.adapters.tf.dataset(loader).prefetch(2):
+  ...   print(images.shape, labels.shape)
+  (16, 64, 64, 3) (16,)
+  (16, 64, 64, 3) (16,)
+  (16, 64, 64, 3) (16,)
+  """
+  decode = getattr(loader, "_decode", None)
+  if decode is None:
+    raise OptionError("tf.data needs batches of one shape: load with size=")
+  given = decode._given
+  shape = (given["height"], given["width"], given["channels"])
+  shape = (shape[2], *shape[:2]) if given["layout"] == "nchw" else shape
+
+  def batches() -> Iterator[Any]:
+    for batch in loader:
+      yield tuple(batch.to("numpy"))
+
+  signature = (tensorflow.TensorSpec((None, *shape), given["dtype"]), tensorflow.TensorSpec((None,), "int64"))
+  made = tensorflow.data.Dataset.from_generator(batches, output_signature=signature)
+  return made.apply(tensorflow.data.experimental.assert_cardinality(len(loader)))

@@ -1,0 +1,336 @@
+"""Dataset and Sample: samples by number and key, selections, joins, and what is pickled, against the files that were packed."""
+
+import collections.abc
+import io
+import json
+import os
+import pathlib
+import pickle
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import example_shards
+import numpy
+import PIL.Image
+import shardpack
+
+WORK = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
+SHARDS = str(WORK / "shards")
+COUNT = 60
+
+
+def setUpModule():
+  example_shards.make(WORK)
+
+
+def pack(source, out, *flags):
+  subprocess.run(["cli/pack", source, "-o", out, "-q", *flags], check=True, stdout=subprocess.DEVNULL)
+  return str(out)
+
+
+def numbers(dataset, of=None):
+  """The ids in the whole dataset of a selection's samples."""
+  return [(of or shardpack.Dataset(SHARDS)).find_key(key) for key in dataset.keys]
+
+
+class SampleTest(unittest.TestCase):
+
+  def setUp(self):
+    self.dataset = shardpack.Dataset(SHARDS)
+
+  def test_attributes_are_the_files(self):
+    for n in range(COUNT):
+      sample = self.dataset[n]
+      path = WORK / "photos" / sample.path
+      self.assertEqual(sample.image, path.read_bytes())
+      self.assertEqual(sample.class_name, path.parent.name)
+      self.assertEqual(sample.label, example_shards.CLASSES.index(path.parent.name))
+      self.assertEqual(sample.key, f"{path.parent.name}/{path.stem}")
+      self.assertEqual((sample.width, sample.height), PIL.Image.open(io.BytesIO(sample.image)).size)
+      self.assertEqual(sample["txt"], path.with_suffix(".txt").read_bytes())
+      self.assertEqual(sample.text(), path.with_suffix(".txt").read_text())
+      self.assertEqual(sample.json(), json.loads(path.with_suffix(".json").read_text()))
+      self.assertIn(sample.key, self.dataset.split(sample.split))
+      self.assertEqual(sample.id, n)
+
+  def test_old_mapping(self):
+    sample = self.dataset[3]
+    self.assertIsInstance(sample, collections.abc.Mapping)
+    self.assertEqual(dict(sample), {"key": sample.key, "source_path": sample.path, "label": sample.label, "width": sample.width,
+                                    "height": sample.height, "fields": sample.fields})
+    self.assertEqual(sorted(sample["fields"]), ["image", "json", "txt"])
+    self.assertEqual((sample["image"], sample.get("none", 3)), (sample.image, 3))
+    with self.assertRaisesRegex(KeyError, "no field 'mask', but 'image'"):
+      sample["mask"]
+
+  def test_decode_is_pillow_s(self):
+    for sample in self.dataset.select([0, 1, 2, 3, 4, 5, 6, 7]):
+      pixels = sample.decode()
+      image = PIL.Image.open(io.BytesIO(sample.image)).convert("RGB")
+      self.assertEqual((pixels.shape, pixels.dtype), ((*image.size[::-1], 3), numpy.uint8))
+      self.assertLessEqual(numpy.abs(pixels.astype(int) - numpy.asarray(image)).max(), 0 if sample.path.endswith("png") else 4)
+      self.assertEqual(sample.decode(channels=1).shape, (*image.size[::-1], 1))
+
+  def test_decode_turns_upright(self):
+    folder = WORK / "turned"
+    folder.mkdir()
+    exif = PIL.Image.Exif()
+    exif[0x112] = 6
+    PIL.Image.linear_gradient("L").resize((40, 24)).convert("RGB").save(folder / "a.jpg", exif=exif)
+    turned = shardpack.Dataset(pack(folder, WORK / "turned_shards"))
+    self.assertEqual(((turned[0].width, turned[0].height), turned[0].decode().shape), ((40, 24), (40, 24, 3)))
+    # A shard of another program, without an index and with one.
+    foreign = WORK / "foreign.tar"
+    subprocess.run(["tar", "-C", folder, "-cf", foreign, "a.jpg"], check=True)
+    sample = shardpack.Dataset(foreign)[0]
+    self.assertEqual(((sample.width, sample.height), sample.class_name, sample.split), ((0, 0), None, None))
+    with self.assertRaisesRegex(shardpack.UnsupportedError, "pack index"):
+      sample.decode()
+    subprocess.run(["cli/pack", "index", foreign, "-o", WORK / "indexed", "-q"], check=True, stdout=subprocess.DEVNULL)
+    numpy.testing.assert_array_equal(shardpack.Dataset(WORK / "indexed")[0].decode(), turned[0].decode())
+
+  def test_pickled_samples(self):
+    chosen = self.dataset.where(split="val")[3:]
+    sample = chosen[1]
+    again = pickle.loads(pickle.dumps(sample))
+    self.assertEqual(dict(again), dict(sample))
+    self.assertEqual((again.id, again.split, again.class_name), (1, "val", sample.class_name))
+    numpy.testing.assert_array_equal(again.decode(), sample.decode())
+    self.assertEqual(dict(pickle.loads(pickle.dumps(again))), dict(sample))
+    self.assertIn(sample.key, repr(again))
+
+
+class DatasetTest(unittest.TestCase):
+
+  def setUp(self):
+    self.dataset = shardpack.Dataset(SHARDS)
+
+  def test_kinds_of_paths(self):
+    for path in (SHARDS, SHARDS.encode(), pathlib.Path(SHARDS)):
+      self.assertEqual(shardpack.Dataset(path).identity, self.dataset.identity)
+    both = shardpack.Dataset([SHARDS, pathlib.Path(SHARDS)])
+    self.assertEqual((len(both), both[COUNT + 5].key), (2 * COUNT, self.dataset[5].key))
+    self.assertEqual(shardpack.Dataset([SHARDS]).identity, self.dataset.identity)
+    for wrong in (None, 5, {"a": 1}, [5], b"a\0b"):
+      with self.subTest(wrong), self.assertRaisesRegex((TypeError, ValueError), "path"):
+        shardpack.Dataset(wrong)
+    with self.assertRaises(ValueError):
+      shardpack.Dataset([])
+    with self.assertRaises(FileNotFoundError):
+      shardpack.Dataset(WORK / "none")
+
+  def test_a_join_never_mislabels(self):
+    more = WORK / "more"
+    shutil.copytree(WORK / "photos", more)
+    shutil.copytree(more / "cat", more / "ant")
+    other = pack(more, WORK / "other")
+    with self.assertRaisesRegex(shardpack.OptionError, "shards has other classes than .*other: .*'ant' is only in .*other"):
+      shardpack.Dataset([other, SHARDS])
+    # The same names, numbered in another order.
+    order = WORK / "classes"
+    order.write_text("owl\ncat\ndog\n")
+    turned = pack(WORK / "photos", WORK / "turned_classes", "--classes", order)
+    with self.assertRaisesRegex(shardpack.OptionError, "in another order: label 0 is 'owl' there and 'cat' here.*--classes"):
+      shardpack.Dataset([SHARDS, turned])
+    same = shardpack.Dataset([turned, turned])
+    self.assertEqual({(sample.class_name, sample.label) for sample in same}, {("owl", 0), ("cat", 1), ("dog", 2)})
+
+  def test_a_join_of_selections(self):
+    dogs, val = self.dataset.where(label="dog"), self.dataset.split("val")
+    joined = shardpack.Dataset.join([dogs, val, self.dataset[[7, 7]]])
+    self.assertEqual(list(joined.keys), [*dogs.keys, *val.keys, self.dataset.keys[7], self.dataset.keys[7]])
+    self.assertEqual(joined[len(dogs)].image, val[0].image)
+    self.assertEqual(joined.splits, {"train": dogs.splits["train"] + 2 * (self.dataset[7].split == "train"),
+                                     "val": dogs.splits["val"] + 12 + 2 * (self.dataset[7].split == "val")})
+
+  def test_numbers(self):
+    self.assertEqual(self.dataset[-1].key, self.dataset[COUNT - 1].key)
+    self.assertEqual(self.dataset[numpy.int64(-COUNT)].id, 0)
+    for wrong in (COUNT, -COUNT - 1, 1 << 70):
+      with self.assertRaisesRegex(IndexError, f"no sample {wrong}, but those from 0 to 59") as caught:
+        self.dataset[wrong]
+      self.assertEqual((caught.exception.code, caught.exception.id), ("OUT_OF_RANGE", wrong))
+    for wrong in ("cat/001", 1.5, None, [[1]], [1.5], ["a"]):
+      with self.subTest(wrong), self.assertRaises(TypeError):
+        self.dataset[wrong]
+    with self.assertRaisesRegex(TypeError, "get\\('cat/001'\\)"):
+      self.dataset["cat/001"]
+    self.assertEqual([sample.key for sample in self.dataset], list(self.dataset.keys))
+
+  def test_keys(self):
+    self.assertEqual(self.dataset.get("owl/004").path, "owl/004.jpg")
+    self.assertEqual((self.dataset.get("owl"), self.dataset.get("owl", 5)), (None, 5))
+    self.assertTrue("owl/004" in self.dataset and "owl" not in self.dataset)
+    with self.assertRaises(TypeError):
+      5 in self.dataset  # pylint: disable=pointless-statement
+    with self.assertRaises(KeyError):
+      self.dataset.find_key("owl")
+    chosen = self.dataset.where(label="owl")
+    self.assertEqual(chosen[chosen.find_key("owl/004")].path, "owl/004.jpg")
+    self.assertNotIn("cat/004", chosen)
+
+  def test_many_at_once(self):
+    ids = [5, -1, 3, 3, numpy.int32(0)]
+    self.assertEqual([sample.image for sample in self.dataset.__getitems__(ids)], [self.dataset[i].image for i in ids])
+    self.assertEqual(self.dataset.__getitems__([]), [])
+    with self.assertRaises(IndexError):
+      self.dataset.__getitems__([1, COUNT])
+    damaged = WORK / "damaged"
+    shutil.copytree(SHARDS, damaged)
+    shard = damaged / self.dataset.shards[0]
+    data = bytearray(shard.read_bytes())
+    at = data.index(self.dataset[1].image)
+    data[at + 99] ^= 1
+    shard.write_bytes(data)
+    with self.assertRaises(shardpack.DataLossError) as caught:
+      shardpack.Dataset(damaged).__getitems__([0, 1])
+    self.assertEqual((caught.exception.key, caught.exception.offset), (self.dataset[1].key, at))
+
+  def test_selections(self):
+    labels = self.dataset.labels
+    mask = labels == 1
+    cases = {
+        "slice": (self.dataset[2:9:3], [2, 5, 8]),
+        "backwards": (self.dataset[::-1], list(range(COUNT))[::-1]),
+        "beyond": (self.dataset[55:99], list(range(55, COUNT))),
+        "nothing": (self.dataset[5:5], []),
+        "mask": (self.dataset[mask], numpy.flatnonzero(mask).tolist()),
+        "list of bools": (self.dataset[mask.tolist()], numpy.flatnonzero(mask).tolist()),
+        "ids": (self.dataset[numpy.array([4, 4, -1])], [4, 4, COUNT - 1]),
+        "small ints": (self.dataset[numpy.array([4, 3], numpy.uint8)], [4, 3]),
+        "beyond small ints": (shardpack.Dataset([SHARDS] * 3)[numpy.array([-COUNT, 2], numpy.int8)], [0, 2]),
+        "list": (self.dataset.select([9, 1]), [9, 1]),
+        "range": (self.dataset.select(range(3, 5)), [3, 4]),
+        "none": (self.dataset[[]], []),
+        "of a selection": (self.dataset[10:30][[-1, 0]][::-1], [10, 29]),
+        "of a split": (self.dataset.split("val")[[3, 1]], None),
+    }
+    for name, (chosen, expected) in cases.items():
+      with self.subTest(name):
+        expected = numbers(self.dataset.split("val").select([3, 1])) if expected is None else expected
+        self.assertEqual((len(chosen), numbers(chosen)), (len(expected), expected))
+        for n, i in enumerate(expected):
+          self.assertEqual((chosen[n].image, chosen[n].label, chosen[n].path), (self.dataset[i].image, labels[i], self.dataset[i].path))
+        self.assertEqual([sample.key for sample in chosen], [self.dataset[i].key for i in expected])
+    for wrong, error in ((numpy.ones(5, bool), ValueError), ([COUNT], IndexError), ([-COUNT - 1], IndexError), ([0.5], TypeError),
+                         ({1, 2}, TypeError), ([[1]], TypeError)):
+      with self.subTest(wrong), self.assertRaises(error):
+        self.dataset[wrong]
+
+  def test_a_selection_is_a_dataset(self):
+    chosen = self.dataset.where(label=["cat", 2])[3:]
+    order = shardpack.Order(len(chosen), 7, seed=1, tail="pad")
+    seen = []
+    for batch in shardpack.Loader(chosen, order, epochs=1, fields=["image", "txt"]):
+      for slot, i in enumerate(batch.ids):
+        if batch.status[slot] == "ok":
+          sample = chosen[int(i)]
+          self.assertEqual((batch.bytes(slot).tobytes(), batch.bytes(slot, "txt").tobytes(), int(batch.labels[slot])),
+                           (sample.image, sample["txt"], sample.label))
+          seen.append(int(i))
+    self.assertEqual(sorted(seen), list(range(len(chosen))))
+    self.assertEqual((chosen.classes, chosen.format, chosen.fields), (self.dataset.classes, "webdataset", self.dataset.fields))
+    self.assertNotEqual(chosen.identity, self.dataset.identity)
+    self.assertEqual(chosen.identity, self.dataset.where(label=["cat", 2])[3:].identity)
+    self.assertIn(f"{len(chosen)} of {COUNT} samples", repr(chosen))
+
+  def test_where(self):
+    d, labels, widths = self.dataset, self.dataset.labels, self.dataset.widths
+    splits = numpy.array([sample.split for sample in d])
+    for chosen, mask in (
+        (d.where(label="cat"), labels == 0),
+        (d.where(label=1), labels == 1),
+        (d.where(label=numpy.array([0, 2])), labels != 1),
+        (d.where(split="val"), splits == "val"),
+        (d.where(split=["val", "train"]), labels >= 0),
+        (d.where(min_width=80, max_width=88), (widths >= 80) & (widths <= 88)),
+        (d.where(max_height=70, label="owl"), (d.heights <= 70) & (labels == 2)),
+        (d.where(min_size=2000), d.sizes >= 2000),
+        (d.where(lambda t: (t["width"] >= 72) & (t["label"] != 1)), (widths >= 72) & (labels != 1)),
+        (d.where(lambda t: t["split"] == "val", label="dog"), (splits == "val") & (labels == 1)),
+        (d.where(label=-1), labels < 0),
+        (d.where(), labels >= 0),
+        (d[::-1].where(label="cat")[::-1], labels == 0),
+        (d.where(label="dog").split("val"), (splits == "val") & (labels == 1))):
+      self.assertEqual(numbers(chosen), numpy.flatnonzero(mask).tolist())
+    for error, message, call in (
+        (TypeError, "'min_widht'; did you mean 'min_width'", lambda: d.where(min_widht=3)),
+        (ValueError, "no class 'cta'; did you mean 'cat'", lambda: d.where(label="cta")),
+        (ValueError, "no label 3", lambda: d.where(label=3)),
+        (FileNotFoundError, "no split 'test'; its splits are train, val", lambda: d.where(split="test")),
+        (FileNotFoundError, "test", lambda: d.split("test")),
+        (FileNotFoundError, "test", lambda: d[3:].split("test")),
+        (ValueError, "has 1 entries, and the dataset has 60", lambda: d.where(lambda t: numpy.ones(1, bool))),
+        (ValueError, "True and False", lambda: d.where(lambda t: t["label"])),
+        (TypeError, "dataset\\[mask\\]", lambda: d.where(labels == 1)),
+        (TypeError, "", lambda: d.where(label=1.5)),
+        (KeyError, "colour", lambda: d.where(lambda t: t["colour"])),
+        (ValueError, "min_width", lambda: d.where(min_width=-1))):
+      with self.assertRaisesRegex(error, message):
+        call()
+
+  def test_drawn_samples(self):
+    chosen = self.dataset.sample(20, seed=4)
+    self.assertEqual(len(set(chosen.keys)), 20)
+    self.assertEqual(list(self.dataset.sample(20, seed=4).keys), list(chosen.keys))
+    self.assertNotEqual(list(self.dataset.sample(20, seed=5).keys), list(chosen.keys))
+    self.assertEqual(sorted(self.dataset.sample(COUNT).keys), sorted(self.dataset.keys))
+    self.assertEqual(len(self.dataset.sample(0)), 0)
+    self.assertTrue(set(self.dataset.split("val").sample(5).keys) <= set(self.dataset.split("val").keys))
+    for wrong in (COUNT + 1, -1):
+      with self.assertRaisesRegex(ValueError, "n is"):
+        self.dataset.sample(wrong)
+
+  def test_what_is_known(self):
+    self.assertEqual(self.dataset.splits, {"train": 48, "val": 12})
+    self.assertEqual(sorted(self.dataset.fields), ["image", "json", "txt"])
+    self.assertEqual(self.dataset.class_counts, {"cat": 20, "dog": 20, "owl": 20})
+    self.assertEqual(self.dataset.where(label="dog").class_counts, {"cat": 0, "dog": 20, "owl": 0})
+    val = self.dataset.split("val")
+    self.assertEqual((val.splits, val[2:].splits, self.dataset[[]].splits), ({"val": 12}, {"val": 10}, {}))
+    self.assertEqual(self.dataset.shards, sorted(path.name for path in pathlib.Path(SHARDS).glob("*.tar")))
+
+
+class PickleTest(unittest.TestCase):
+
+  def setUp(self):
+    self.dataset = shardpack.Dataset(SHARDS)
+
+  def same(self, a, b):
+    self.assertEqual((len(a), a.identity, list(a.keys), repr(a)), (len(b), b.identity, list(b.keys), repr(b)))
+    self.assertEqual(a.labels.tolist(), b.labels.tolist())
+
+  def test_everything_comes_back(self):
+    d = self.dataset
+    for one in (d, d.split("val"), d[3:9], d.split("train")[::-2], d.where(label="cat").sample(4), shardpack.Dataset([SHARDS, SHARDS])[50:70],
+                shardpack.Dataset.join([d.split("val"), d[5:8]])):
+      self.same(pickle.loads(pickle.dumps(one)), one)
+
+  def test_in_another_folder_and_process(self):
+    self.addCleanup(os.chdir, os.getcwd())
+    os.chdir(WORK)
+    data = pickle.dumps(shardpack.Dataset("shards").split("val")[2:5])
+    shown = subprocess.run([sys.executable, "-c", "import pickle, sys; print(*pickle.load(sys.stdin.buffer).keys)"], cwd="/", input=data,
+                           stdout=subprocess.PIPE, check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}).stdout.decode()
+    self.assertEqual(shown.split(), list(self.dataset.split("val").keys[2:5]))
+
+  def test_a_missing_or_changed_dataset(self):
+    moved = WORK / "moved"
+    shutil.copytree(SHARDS, moved)
+    dataset = shardpack.Dataset(moved)
+    data, sample = pickle.dumps(dataset[2:]), pickle.loads(pickle.dumps(dataset[0]))
+    shutil.rmtree(moved)
+    for use in (lambda: pickle.loads(data), sample.decode):
+      with self.assertRaisesRegex(FileNotFoundError, f"{moved}, which a pickled dataset names, is not on this machine"):
+        use()
+    pack(WORK / "photos" / "cat", moved)
+    for use in (lambda: pickle.loads(data), sample.decode):
+      with self.assertRaisesRegex(ValueError, f"{moved} is not what it was when this was pickled: then it was {dataset.identity}"):
+        use()
+
+
+if __name__ == "__main__":
+  unittest.main()

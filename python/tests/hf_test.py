@@ -1,0 +1,143 @@
+"""Hugging Face datasets, in and out."""
+
+import io
+import os
+import pathlib
+import pickle
+import tempfile
+import unittest
+
+WORK = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
+os.environ.update(HF_HOME=str(WORK / "hf"), HF_DATASETS_OFFLINE="1", HF_DATASETS_DISABLE_PROGRESS_BARS="1")
+
+# pylint: disable=wrong-import-position
+import datasets
+import example_shards
+import numpy
+import PIL.Image
+import shardpack
+from shardpack.adapters import hf
+
+
+def pixels(image):
+  return numpy.asarray(image.convert("RGB")).tolist()
+
+
+class ToDatasetTest(unittest.TestCase):
+
+  @classmethod
+  def setUpClass(cls):
+    example_shards.make(WORK)
+
+  def setUp(self):
+    self.dataset = shardpack.Dataset(WORK / "shards")
+
+  def same(self, rows, dataset):
+    self.assertEqual(len(rows), len(dataset))
+    for row, sample in zip(rows, dataset):
+      self.assertEqual((pixels(row["image"]), row["label"], row["key"]),
+                       (pixels(PIL.Image.open(io.BytesIO(sample.image))), sample.label, sample.key))
+
+  def test_rows_are_samples(self):
+    for dataset in (self.dataset, self.dataset.split("val"), self.dataset[40:30:-2], shardpack.Dataset([WORK / "shards"] * 2)[58:62]):
+      rows = hf.to_dataset(dataset)
+      self.assertEqual(rows.features["label"], datasets.ClassLabel(names=["cat", "dog", "owl"]))
+      self.assertIsInstance(rows.features["image"], datasets.Image)
+      self.same(rows, dataset)
+
+  def test_images_are_not_copied(self):
+    rows = hf.to_dataset(self.dataset)
+    self.assertLess(rows.data.nbytes, 60 * 64)
+    self.assertEqual(rows.data.column("image").to_pylist()[3], {"bytes": None, "path": None, "id": 3})
+
+  def test_what_datasets_does_with_rows(self):
+    rows = hf.to_dataset(self.dataset, fields=["txt", "json"])
+    self.assertEqual((rows[3]["txt"], rows[3]["json"]), (self.dataset[3].text(), self.dataset[3].text("json")))
+    rows = rows.remove_columns(["txt", "json"])
+    self.same(rows.select([5, 1]), self.dataset[[5, 1]])
+    self.same(rows.filter(lambda row: row["label"] == 1), self.dataset.where(label="dog"))
+    self.same(rows.shuffle(seed=1).sort("key"), sorted(self.dataset, key=lambda sample: sample.key))
+    self.same(rows.map(lambda row: {"length": len(row["key"])}), self.dataset)
+    # What was looked at, datasets encodes again.
+    self.assertEqual(rows.map(lambda row: {"width": row["image"].size[0]})["width"][:], [sample.decode().shape[1] for sample in self.dataset])
+    self.same(datasets.concatenate_datasets([rows, rows]).select(range(50, 70)), [*self.dataset[50:], *self.dataset[:10]])
+    self.same(pickle.loads(pickle.dumps(rows)), self.dataset)
+    self.same(list(rows.to_iterable_dataset()), self.dataset)
+    self.assertEqual([pixels(image) for image in rows[4:6]["image"]], [pixels(row["image"]) for row in rows.select([4, 5])])
+    smaller = rows.map(lambda row: {"image": row["image"].resize((8, 8))})
+    self.assertEqual(smaller[3]["image"].size, (8, 8))
+    self.assertEqual(rows.with_format("numpy")[2]["image"].tolist(), pixels(rows[2]["image"]))
+
+  def test_saved_rows(self):
+    rows = hf.to_dataset(self.dataset)
+    rows.save_to_disk(WORK / "saved")
+    self.same(datasets.load_from_disk(WORK / "saved"), self.dataset)
+    # Those have the bytes.
+    self.assertEqual(datasets.load_from_disk(WORK / "saved").data.column("image").to_pylist()[3]["bytes"], self.dataset[3].image)
+    plain = hf.to_dataset(self.dataset, fields=["txt"], lazy=False)
+    self.assertEqual(type(plain.features["image"]), datasets.Image)
+    self.same(plain, self.dataset)
+    self.assertEqual(plain[9]["txt"], self.dataset[9].text())
+    self.assertEqual(plain.cast_column("image", datasets.Image(decode=False))[9]["image"]["bytes"], self.dataset[9].image)
+
+  def test_a_dataset_that_is_gone(self):
+    example_shards.make(WORK / "gone")
+    rows = hf.to_dataset(shardpack.Dataset(WORK / "gone" / "shards"))
+    data = pickle.dumps(rows)
+    (WORK / "gone").rename(WORK / "away")
+    with self.assertRaisesRegex(FileNotFoundError, "not on this machine"):
+      pickle.loads(data)[0]
+
+  def test_wrong_arguments(self):
+    with self.assertRaises(TypeError):
+      hf.to_dataset("shards")
+    with self.assertRaisesRegex(FileNotFoundError, "mask"):
+      hf.to_dataset(self.dataset, fields=["mask"])
+    with self.assertRaisesRegex(ValueError, "column already"):
+      hf.to_dataset(self.dataset, fields=["label"])
+
+
+class WriteTest(unittest.TestCase):
+
+  @classmethod
+  def setUpClass(cls):
+    example_shards.make(WORK / "in")
+
+  def setUp(self):
+    self.dataset = shardpack.Dataset(WORK / "in" / "shards")
+
+  def test_there_and_back(self):
+    for number, rows in enumerate((hf.to_dataset(self.dataset, fields=["txt", "json"]), hf.to_dataset(self.dataset, fields=["txt", "json"], lazy=False))):
+      out = WORK / f"back{number}"
+      report = hf.write(rows, out, key="key", format="tfrecord")
+      again = shardpack.Dataset(out)
+      self.assertEqual((report.samples, again.format, again.class_counts), (60, "tfrecord", self.dataset.class_counts))
+      for sample in self.dataset:
+        other = again.get(sample.key)
+        self.assertEqual((other.fields, other.class_name), (sample.fields, sample.class_name))
+
+  def test_other_columns(self):
+    features = datasets.Features({"picture": datasets.Image(), "kind": datasets.Value("string"), "boxes": datasets.List(datasets.Value("int64")),
+                                  "note": datasets.Value("string")})
+    photo = next((WORK / "in" / "photos" / "cat").glob("*.jpg"))
+    array = numpy.random.default_rng(0).integers(0, 255, (9, 7, 3), numpy.uint8)
+    rows = datasets.Dataset.from_dict({"picture": [str(photo), array], "kind": ["x", "y"], "boxes": [[1, 2], []], "note": ["n", None]},
+                                      features=features)
+    hf.write(rows, WORK / "other", image="picture", label="kind")
+    again = shardpack.Dataset(WORK / "other")
+    first, second = again.get("000000"), again.get("000001")
+    self.assertEqual((first.image, first.class_name, first.json("boxes"), first.text("note")), (photo.read_bytes(), "x", [1, 2], "n"))
+    self.assertEqual((second.decode().tolist(), second.class_name, "note" in second.fields), (array.tolist(), "y", False))
+    unlabelled = hf.write(rows.remove_columns(["kind"]), WORK / "unlabelled", image="picture")
+    self.assertEqual((unlabelled.samples, shardpack.Dataset(WORK / "unlabelled").labels.tolist()), (2, [-1, -1]))
+    for wrong, message in ((dict(image="none"), "no column 'none'"), (dict(image="kind"), "not an Image"), (dict(image="picture", key="id"), "'id'"),
+                           (dict(image="picture", label="class"), "'class'")):
+      with self.assertRaisesRegex(ValueError, message):
+        hf.write(rows, WORK / "wrong", **wrong)
+    with self.assertRaisesRegex(TypeError, "splits"):
+      hf.write(datasets.DatasetDict(train=rows), WORK / "wrong")
+    self.assertFalse((WORK / "wrong").exists())
+
+
+if __name__ == "__main__":
+  unittest.main()

@@ -1,0 +1,252 @@
+"""Jobs: keywords become flags, reports and errors come back, progress comes in the caller's thread, and what stops a job lets it go on."""
+
+import asyncio
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+import shardpack
+from writing import WORK, image
+
+IMAGES = WORK / "images"
+
+
+def setUpModule():
+  for n in range(300):
+    path = IMAGES / "abc"[n % 3] / f"{n:03}.png"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(image(n))
+
+
+# Flags with which it takes seconds.
+SLOW = {"resize": "exact", "size": (120, 120), "encode": "png", "color": "rgb", "samples_per_shard": 10, "shuffle": False}
+
+
+class JobsTest(unittest.TestCase):
+
+  def setUp(self):
+    self.out = str(WORK / self.id().rpartition(".")[2])
+
+  def test_reports(self):
+    report = shardpack.pack(IMAGES, pathlib.Path(self.out), split={"train": 0.5, "val": 0.5}, shard_size="50kB", exclude=["a/*", "*9.png"])
+    self.assertEqual((report.samples, report.skipped, report.ok, report.exit_code, report.format), (180, 0, True, 0, "webdataset"))
+    self.assertEqual(report.shards, len([name for name in os.listdir(self.out) if name.endswith(".tar")]))
+    self.assertEqual(sorted(report.splits), ["train", "val"])
+    self.assertEqual(report.identity, shardpack.Dataset(self.out).identity)
+    self.assertEqual(report.as_dict["counts"]["packed"], 180)
+    with self.assertRaisesRegex(AttributeError, "no 'sampels', but .*counts"):
+      report.sampels  # pylint: disable=pointless-statement
+    with self.assertRaisesRegex(AttributeError, "no 'findings'"):
+      report.findings  # pylint: disable=pointless-statement
+    self.assertRegex(repr(report), "<Report ok: samples=180, shards=")
+    converted = shardpack.convert(self.out, self.out + "-records", format="tfrecord")
+    self.assertEqual((converted.samples, converted.format), (180, "tfrecord"))
+    records = [os.path.join(self.out + "-records", name) for name in os.listdir(self.out + "-records") if name.endswith(".tfrecord")]
+    self.assertEqual(shardpack.index(sorted(records), self.out + "-index").samples, 180)
+    extracted = shardpack.extract([self.out], self.out + "-files", split="val")
+    self.assertEqual(extracted.samples, len([name for _, _, names in os.walk(self.out + "-files") for name in names]))
+    validated = shardpack.validate(self.out, "deep")
+    self.assertEqual((validated.ok, validated.samples, validated.findings, validated.level), (True, 180, [], "deep"))
+
+  def test_what_was_left_out_is_counted(self):
+    bad = WORK / "bad"
+    (bad / "a").mkdir(parents=True)
+    (bad / "a" / "1.png").write_bytes(image(1))
+    (bad / "a" / "2.png").write_bytes(b"not an image")
+    with self.assertRaisesRegex(shardpack.PackError, r"(?s)pack build: .*--max-skip.* \(exit code 4\)") as caught:
+      shardpack.pack(bad, self.out)
+    self.assertEqual(caught.exception.exit_code, 4)
+    report = shardpack.pack(bad, self.out, max_skip="50%")
+    self.assertEqual((report.ok, report.exit_code, report.samples, report.skipped), (False, 3, 1, 1))
+    self.assertIn("not-an-image", report.messages)
+
+  def test_damage_is_a_report(self):
+    shardpack.pack(IMAGES, self.out, limit=20)
+    shard = os.path.join(self.out, "train-000000.tar")
+    with open(shard, "r+b") as file:
+      file.seek(700)
+      file.write(b"?")
+    report = shardpack.validate(self.out)
+    self.assertEqual((report.ok, report.exit_code), (False, 4))
+    self.assertGreater(report.errors, 0)
+    finding = report.findings[0]
+    self.assertEqual((finding.severity, finding.shard), ("error", "train-000000.tar"))
+    self.assertIsNone(finding.field)
+    self.assertIn("file-hash", [each.id for each in report.findings])
+    self.assertRegex(repr(finding), "<error .*train-000000.tar")
+
+  def test_failures(self):
+    with self.assertRaisesRegex(RuntimeError, r"pack build: source /nowhere does not exist \(exit code 2\)") as caught:
+      shardpack.pack("/nowhere", self.out)
+    error = caught.exception
+    self.assertEqual((error.exit_code, error.command), (2, ("pack", "build", f"--out={self.out}", "--", "/nowhere")))
+    self.assertIn("/nowhere does not exist", error.stderr)
+    self.assertIsInstance(error, shardpack.PackError)
+    with self.assertRaisesRegex(shardpack.PackError, "does not exist"):
+      shardpack.validate("/nowhere")
+
+  def test_keywords(self):
+    for pattern, flags in (("pack build has no flag 'shard_sise'; did you mean 'shard_size'", {"shard_sise": 1}),
+                           ("has no flag 'json'", {"json": True}), ("has no flag 'levle'", {"levle": "full"}),
+                           ("shuffle is True or False, and not 'no'", {"shuffle": "no"}), ("overwrite is True or False, and not 1", {"overwrite": 1}),
+                           ("seed is a text, a number", {"seed": object()}), ("seed is a text, a number", {"seed": True}),
+                           ("root has a zero byte", {"root": "a\0b"})):
+      with self.assertRaisesRegex(TypeError, pattern):
+        shardpack.pack(IMAGES, self.out, **flags)
+    for pattern, arguments in (("src is a path or a list", (3, self.out)), ("src is a path, and not int", ([3], self.out)),
+                               ("src is a list without", ([], self.out)), ("out is a path, and not int", (IMAGES, 3)),
+                               ("src is an empty path", ("", self.out))):
+      with self.assertRaisesRegex(ValueError, pattern):
+        shardpack.pack(*arguments)
+    with self.assertRaisesRegex(TypeError, "'validat' is not a job; .*did you mean 'validate'"):
+      shardpack.Job("validat", self.out)
+    job = shardpack.Job("build", "-src", b"b", out=pathlib.Path("o"), exclude=["a", "b"], split={"a": 0.5, "b": 0.5}, shuffle=False, fsync=False,
+                        size=[3, 4], ext={"png", "jpg"}, overwrite=False, seed=None, sha256=True)
+    self.assertEqual(job.command, ("pack", "build", "--out=o", "--exclude=a", "--exclude=b", "--split=a=0.5,b=0.5", "--no-shuffle", "--no-fsync",
+                                   "--size=3x4", "--ext=jpg,png", "--sha256", "--", "-src", "b"))
+    with self.assertRaises(shardpack.PackError):
+      job.wait()
+    self.assertEqual(shardpack.Job("repair", self.out, from_=["a", "b"]).command[2:4], ("--from=a", "--from=b"))
+
+  def test_keywords_are_the_flags_of_the_program(self):
+    reference = subprocess.run(["cli/pack", "man", "--as", "markdown"], check=True, stdout=subprocess.PIPE).stdout
+    made = subprocess.run([sys.executable, "python/update_flags.py"], input=reference, check=True, stdout=subprocess.PIPE).stdout.decode()
+    with open(os.path.join(os.path.dirname(shardpack.__file__), "_flags.py"), encoding="utf-8") as file:
+      self.assertEqual(file.read(), made)
+
+  def test_progress(self):
+    seen, times, threads = [], [], set()
+
+    def show(progress):
+      seen.append(progress)
+      times.append(time.monotonic())
+      threads.add(threading.get_ident())
+
+    shardpack.pack(IMAGES, self.out, progress=show, limit=100, **SLOW)
+    self.assertEqual(threads, {threading.get_ident()})
+    self.assertGreater(len(seen), 1)
+    self.assertGreaterEqual(min(after - before for before, after in zip(times, times[1:])), 0.0999)
+    last = seen[-1]
+    self.assertEqual((last.stage, last.done, last.total), ("packing", 100, 100))
+    self.assertGreater(last.rate, 0)
+    self.assertGreater(last.bytes, 0)
+
+  def test_progress_is_a_line(self):
+    program = f"import sys; sys.modules['tqdm.auto'] = None; import shardpack; shardpack.pack({str(IMAGES)!r}, {self.out!r}, progress=True)"
+    said = subprocess.run([sys.executable, "-c", program], check=True, stderr=subprocess.PIPE).stderr.decode()
+    self.assertRegex(said, r"\Abuild: packing 300 of 300, [\d,]+/s.*\n\Z")
+
+  def test_an_exception_of_progress_stops_the_job_and_it_goes_on(self):
+    whole = shardpack.pack(IMAGES, self.out + "-whole", **SLOW)
+
+    def stop(progress):
+      if progress.stage == "packing" and progress.done >= 100:
+        raise KeyError("enough")
+
+    with self.assertRaisesRegex(KeyError, "enough"):
+      shardpack.pack(IMAGES, self.out, progress=stop, **SLOW)
+    self.assertFalse(os.path.exists(os.path.join(self.out, "manifest.json")))
+    report = shardpack.pack(IMAGES, self.out, **SLOW)
+    self.assertGreater(report.kept_shards, 0)
+    self.assertEqual(report.identity, whole.identity)
+
+  def test_ctrl_c_stops_the_job(self):
+    program = ("import signal, shardpack; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+               f"shardpack.pack({str(IMAGES)!r}, {self.out!r}, progress=lambda p: print(p.done, flush=True), **{SLOW!r})")
+    running = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    running.stdout.readline()
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate()
+    self.assertIn(b"KeyboardInterrupt", said)
+    # It has ended, so the folder is free.
+    self.assertEqual(shardpack.pack(IMAGES, self.out, **SLOW).samples, 300)
+
+  def test_job(self):
+    job = shardpack.Job("build", IMAGES, out=self.out, limit=200, **SLOW)
+    with self.assertRaisesRegex(shardpack.StateError, "the job runs"):
+      job.result()
+    self.assertIn("running", repr(job))
+    news = []
+    while not job.done:
+      progress = job.poll(0.1)
+      if progress:
+        news.append(progress)
+    self.assertTrue(any(each.stage == "packing" for each in news))
+    self.assertIsNone(job.poll())
+    self.assertEqual(job.result().samples, 200)
+    self.assertEqual(job.wait().samples, 200)
+
+  def test_a_job_is_cancelled(self):
+    job = shardpack.Job("build", IMAGES, out=self.out, **SLOW)
+    job.cancel()  # also before it has begun
+    with self.assertRaisesRegex(shardpack.CancelledError, "was cancelled; the same job goes on"):
+      job.wait()
+    with shardpack.Job("build", IMAGES, out=self.out, **SLOW) as job:
+      pass
+    self.assertTrue(job.done)
+    self.assertEqual(shardpack.pack(IMAGES, self.out, **SLOW).samples, 300)
+
+  def test_await(self):
+    async def both():
+      first = shardpack.Job("build", IMAGES, out=self.out)
+      second = shardpack.Job("build", IMAGES, out=self.out + "-2")
+      return await asyncio.gather(first, second)
+
+    reports = asyncio.run(both())
+    self.assertEqual(reports[0].identity, reports[1].identity)
+
+    async def cancelled():
+      job = shardpack.Job("build", IMAGES, out=self.out + "-3", **SLOW)
+      task = asyncio.ensure_future(job._awaited())  # pylint: disable=protected-access
+      await asyncio.sleep(0.2)
+      task.cancel()
+      try:
+        await task
+      except asyncio.CancelledError:
+        return job
+      return None
+
+    with self.assertRaises(shardpack.CancelledError):
+      asyncio.run(cancelled()).wait()
+
+  def test_a_program_that_does_not_answer_is_not_waited_for_in_the_callers_thread(self):
+    program = WORK / "deaf"
+    program.write_text("#!/bin/sh\nexec sleep 5\n")
+    program.chmod(0o700)
+    before = os.environ["SHARDPACK_PACK"]
+    os.environ["SHARDPACK_PACK"] = str(program)
+    try:
+      begin = time.monotonic()
+      job = shardpack.Job("validate", self.out)
+      self.assertFalse(job.done)
+      self.assertIsNone(job.poll(0.05))
+      self.assertLess(time.monotonic() - begin, 5)
+
+      def interrupt(*_):
+        raise InterruptedError("a signal's")
+
+      signal.signal(signal.SIGALRM, interrupt)
+      signal.setitimer(signal.ITIMER_REAL, 0.2)
+      with self.assertRaisesRegex(InterruptedError, "a signal's"):
+        job._starting.result()  # pylint: disable=protected-access
+      self.assertLess(time.monotonic() - begin, 5)
+    finally:
+      os.environ["SHARDPACK_PACK"] = before
+
+  def test_without_a_program(self):
+    before = os.environ["SHARDPACK_PACK"]
+    os.environ["SHARDPACK_PACK"] = "/nowhere/pack"
+    try:
+      with self.assertRaisesRegex(FileNotFoundError, "there is no program /nowhere/pack"):
+        shardpack.validate(self.out)
+    finally:
+      os.environ["SHARDPACK_PACK"] = before
+
+
+if __name__ == "__main__":
+  unittest.main()

@@ -1,0 +1,296 @@
+"""shardpack.load and what its loaders can do."""
+
+import os
+import pathlib
+import tempfile
+import threading
+import unittest
+import warnings
+
+import example_shards
+import numpy
+import shardpack
+from shardpack._ranks import share_of
+
+WORK = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
+SHARDS = str(WORK / "shards")
+PADDING = shardpack.PADDING_ID
+
+
+def setUpModule():
+  example_shards.make(WORK)
+
+
+def load(**options):
+  return shardpack.load(SHARDS, **{"split": "train", "batch": 20, **options})
+
+
+def places(batches):
+  return [(batch.epoch, batch.step) for batch in batches]
+
+
+class ArgumentsTest(unittest.TestCase):
+
+  def test_an_unknown_argument_is_named_with_the_nearest(self):
+    for wrong, right in (("batch_size", "batch"), ("sise", "size"), ("shufle", "shuffle"), ("num_threads", "threads")):
+      with self.assertRaisesRegex(TypeError, f"no argument '{wrong}'; did you mean '{right}'"):
+        load(**{wrong: 1})
+    with self.assertRaisesRegex(TypeError, "no argument 'qqqq'$"):
+      load(qqqq=1)
+
+  def test_what_does_not_fit_is_named(self):
+    for options, what in (({"batch": None}, "needs batch="), ({"global_batch": 8}, "give one of them"),
+                          ({"memory": "1XB"}, "memory is"), ({"memory": "1iB"}, "memory is"), ({"memory": 0}, "memory is"),
+                          ({"shuffle": "yes"}, "shuffle is"), ({"size": "64"}, "size is"),
+                          ({"batch": "8"}, "batch is a whole number, and not '8'"), ({"size": (1, 2, 3)}, "size is"),
+                          ({"size": 0}, "width is"), ({"to": "mxnet"}, "to is one of"), ({"flip": 0.5}, "need a size"),
+                          ({"batch": None, "global_batch": 9, "rank": 0, "world_size": 2}, "not divisible by the world size 2"),
+                          ({"decode_on": "device"}, "need a device"),
+                          ({"channels_last": True}, "need a device"), ({"decode_fields": {"mask": "nearest"}}, "needs a Decode"),
+                          ({"size": 8, "decode_fields": {"mask": "box"}}, "is 'nearest'"),
+                          ({"size": 8, "decode_fields": "mask"}, "is a dict"),
+                          ({"rank": "first"}, "rank is a number or 'auto'"), ({"rank": 2, "world_size": 2}, "below world_size"),
+                          ({"cursor": "nonsense"}, "cursor"), ({"batch": 49, "drop_last": True}, "shorter than the global batch")):
+      with self.subTest(options), self.assertRaisesRegex(ValueError, what):
+        load(**options)
+    with self.assertRaises(FileNotFoundError):
+      shardpack.load(WORK / "none", batch=1)
+    with self.assertRaises(FileNotFoundError):
+      load(split="test")
+
+  def test_a_path_or_a_dataset(self):
+    for path in (SHARDS, pathlib.Path(SHARDS), os.fsencode(SHARDS), shardpack.Dataset(SHARDS)):
+      self.assertEqual(sum(len(batch) for batch in shardpack.load(path, batch=7)), 60)
+    self.assertEqual(sum(len(batch) for batch in shardpack.load(shardpack.Dataset(SHARDS), split="val", batch=7)), 12)
+
+  def test_memory_in_words(self):
+    from shardpack._load import _bytes_of
+    self.assertEqual([_bytes_of(text) for text in ("1GiB", "1.5 kB", "64MiB", "7", "7B", 7)], [1 << 30, 1500, 64 << 20, 7, 7, 7])
+
+  def test_ranks_from_what_started_the_process(self):
+    torchrun = {"RANK": "3", "WORLD_SIZE": "4"}
+    slurm = {"SLURM_PROCID": "1", "SLURM_NTASKS": "8", "SLURM_STEP_NUM_TASKS": "2"}
+    mpi = {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"}
+    for environment, share in (({}, (0, 1)), (torchrun, (3, 4)), (slurm, (1, 2)), (mpi, (0, 2)),
+                               ({**mpi, **slurm, **torchrun}, (3, 4)), ({"SLURM_PROCID": "1", "SLURM_NTASKS": "8"}, (1, 8))):
+      self.assertEqual(share_of("auto", "auto", environment), share)
+      self.assertEqual(share_of(1, 3, environment), (1, 3))
+    self.assertEqual((share_of("auto", 4, torchrun), share_of(3, "auto", torchrun)), ((3, 4), (3, 4)))
+    for arguments, what in ((("auto", "auto", {"RANK": "0"}), "RANK but not WORLD_SIZE"),
+                            (("auto", "auto", {"WORLD_SIZE": "2"}), "WORLD_SIZE but not RANK"), (("auto", 2, {}), "needs rank"),
+                            ((1, "auto", {}), "needs world_size"), (("auto", 2, torchrun), "WORLD_SIZE=4"),
+                            ((2, "auto", torchrun), "RANK=3"),
+                            (("auto", "auto", {"RANK": "x", "WORLD_SIZE": "1"}), "RANK .* is 'x'"),
+                            (("auto", "auto", {"RANK": "4", "WORLD_SIZE": "4"}), "below world_size")):
+      with self.subTest(arguments), self.assertRaisesRegex(ValueError, what):
+        share_of(*arguments)
+
+  def test_processes_share_each_batch(self):
+    whole = [batch.ids.tolist() for batch in load(batch=None, global_batch=12)]
+    parts = [[batch.ids.tolist() for batch in load(batch=4, rank=rank, world_size=3)] for rank in range(3)]
+    self.assertEqual([sum(step, []) for step in zip(*parts)], whole)
+    self.assertEqual(sorted(sum(whole, [])), list(range(48)))
+    with self.assertWarnsRegex(RuntimeWarning, "some get an empty batch"):
+      last = [list(load(batch=20, rank=rank, world_size=2))[-1] for rank in range(2)]
+    self.assertEqual([len(batch) for batch in last], [8, 0])
+    with warnings.catch_warnings():
+      warnings.simplefilter("error")
+      load(batch=20, rank=1, world_size=2, drop_last=True)
+      load(batch=20, rank=1, world_size=2, pad_last=True)
+      load(batch=8, rank=1, world_size=2)
+
+
+class EpochsTest(unittest.TestCase):
+
+  def test_every_sample_once_and_the_last_batch_is_cut(self):
+    batches = list(load(size=(24, 16)))
+    self.assertEqual([len(batch) for batch in batches], [20, 20, 8])
+    for batch in batches:
+      images, labels = batch
+      self.assertEqual((images.shape, labels.shape, batch.ids.shape, len(batch.status)),
+                       ((len(batch), 16, 24, 3),) + ((len(batch),),) * 2 + (len(batch),))
+      self.assertTrue(batch.valid.all())
+      self.assertGreaterEqual(labels.min(), 0)
+    self.assertEqual(sorted(numpy.concatenate([batch.ids for batch in batches]).tolist()), list(range(48)))
+
+  def test_the_last_batch_padded_or_dropped(self):
+    last = list(load(size=8, pad_last=True))[-1]
+    self.assertEqual((len(last), last.valid.tolist(), last.keys[8:]), (20, [True] * 8 + [False] * 12, [None] * 12))
+    self.assertEqual((last.labels[8:].tolist(), int(last.images[8:].max()), last.crops[8:].max()), ([-1] * 12, 0, 0))
+    self.assertEqual([len(batch) for batch in load(drop_last=True)], [20, 20])
+
+  def test_each_for_is_an_epoch_also_after_a_break(self):
+    for epochs in (1, 2, 9, 0):
+      with self.subTest(epochs=epochs):
+        loader = load(epochs=epochs)
+        self.assertEqual(places(loader), [(0, 0), (0, 1), (0, 2)])
+        for batch in loader:
+          self.assertEqual((batch.epoch, batch.step), (1, 0))
+          break
+        self.assertEqual(places(loader), [(2, 0), (2, 1), (2, 2)])
+        for batch, _ in zip(loader, range(3)):  # all of it, but not its end
+          pass
+        self.assertEqual(places(loader), [(4, 0), (4, 1), (4, 2)])
+        self.assertEqual((loader.epoch, loader.step, len(loader)), (5, 0, 3))
+
+  def test_resume_on_iter_goes_on(self):
+    loader = load(resume_on_iter=True, epochs=2)
+    for _ in loader:
+      break
+    self.assertEqual(places(loader), [(0, 1), (0, 2)])
+    self.assertEqual(places(loader), [(1, 0), (1, 1), (1, 2)])
+    self.assertEqual(places(loader), [])
+
+  def test_seek_and_set_epoch(self):
+    loader = load()
+    expected = {(batch.epoch, batch.step): batch.ids.tolist() for _ in range(3) for batch in loader}
+    loader.seek(1, 2)
+    self.assertEqual((loader.epoch, loader.step), (1, 2))
+    loader.set_epoch(1)  # as a training loop does after a resume
+    self.assertEqual([((b.epoch, b.step), b.ids.tolist()) for b in loader], [((1, 2), expected[1, 2])])
+    loader.set_epoch(0)
+    self.assertEqual([b.ids.tolist() for b in loader], [expected[0, step] for step in range(3)])
+    next(loader)
+    loader.set_epoch(1)  # once more from its beginning
+    self.assertEqual(places(loader), [(1, 0), (1, 1), (1, 2)])
+    for epoch, step in ((-1, 0), (0, -1), (0, 4), (1 << 64, 0)):
+      with self.assertRaises(ValueError):
+        loader.seek(epoch, step)
+    for epoch, step in ((0, 1), (7, 2)):
+      self.assertEqual(loader.ids(epoch, step).tolist(), next(self.sought(epoch, step)).ids.tolist())
+
+  def sought(self, epoch, step):
+    loader = load()
+    loader.seek(epoch, step)
+    return loader
+
+  def test_order_and_augmentation_follow_the_seed(self):
+    content = lambda **options: [(b.ids.tolist(), b.images.tobytes()) for b in load(size=32, flip=0.5, **options)]
+    self.assertEqual(content(), content(threads=1))
+    self.assertNotEqual(content(), content(seed=1))
+    self.assertEqual([ids for ids, _ in content(shuffle=False)], [list(range(20)), list(range(20, 40)), list(range(40, 48))])
+    self.assertEqual(sorted(sum((ids for ids, _ in content(shuffle="block")), [])), list(range(48)))
+
+  def test_it_is_closed_once_and_views_stay(self):
+    with load(size=16) as loader:
+      batch = next(loader)
+      expected = batch.images.copy()
+    numpy.testing.assert_array_equal(batch.images, expected)
+    loader.close()
+    for ask in (lambda: next(loader), lambda: iter(loader), lambda: loader.cursor, loader.state_dict, loader.stats,
+                lambda: loader.seek(0)):
+      with self.assertRaisesRegex(shardpack.StateError, "closed"):
+        ask()
+    self.assertIn("closed", repr(loader))
+
+  def test_stop_and_close_from_another_thread_end_a_wait(self):
+    for end in ("stop", "close"):
+      loader = load(size=16, epochs=0, resume_on_iter=True)
+      held = []  # until there is no memory left
+      timer = threading.Timer(0.2, getattr(loader, end))
+      timer.start()
+      with self.assertRaises((shardpack.CancelledError, shardpack.StateError)):
+        while True:
+          try:
+            held.append(next(loader))
+          except StopIteration:
+            pass
+      timer.join()
+      loader.close()
+
+  def test_what_it_says_of_itself(self):
+    loader = load(size=32)
+    count = sum(len(batch) for batch in loader)
+    self.assertEqual((loader.stats()["samples"], count, loader.bad_samples()), (48, 48, []))
+    self.assertIn("bottleneck", loader.explain().splitlines()[0] + "bottleneck")
+    self.assertRegex(repr(loader), "^<Loader at epoch 1, step 0>$")
+
+  def test_bad_samples_are_kept_until_taken(self):
+    damaged = WORK / "damaged"
+    example_shards.make(damaged)
+    shard = sorted((damaged / "shards").glob("*train*.tar"))[0]
+    data = bytearray(shard.read_bytes())
+    data[data.index(b"\xff\xda") + 40] ^= 1
+    shard.write_bytes(data)
+    loader = shardpack.load(damaged / "shards", split="train", batch=20, bad_samples="substitute")
+    statuses = sum((batch.status for _ in range(2) for batch in loader), [])  # the second epoch opens the loader again
+    self.assertEqual(statuses.count("substituted"), 2)
+    self.assertEqual([bad["epoch"] for bad in loader.bad_samples()], [0, 1])
+    self.assertEqual(loader.bad_samples(), loader.bad_samples())
+    self.assertEqual((len(loader.take_bad_samples()), loader.bad_samples()), (2, []))
+    with self.assertRaises(shardpack.DataLossError):
+      list(shardpack.load(damaged / "shards", split="train", batch=20))
+
+
+class DeviceTest(unittest.TestCase):
+
+  LOOK = {"size": 24, "dtype": "float32", "layout": "nchw", "mean": (0.5, 0.4, 0.3), "std": (0.2, 0.3, 0.4), "flip": 0.5}
+
+  def test_the_same_batches_on_a_device(self):
+    for options in ({"device": "cpu"}, {"device": "cpu", "to": "numpy"}, {"device": shardpack.Device("cpu"), "channels_last": True},
+                    {"device": "cpu", "decode_on": "device"}):
+      with self.subTest(options):
+        on_device = load(**self.LOOK, **options)
+        for host in load(**self.LOOK):
+          batch = next(on_device)
+          images, labels = (numpy.from_dlpack(each) if isinstance(each, shardpack.Tensor) else each for each in batch)
+          numpy.testing.assert_array_equal(labels, host.labels)
+          difference = numpy.abs(images - host.images)
+          # Images that are decoded for a device are decoded whole, and not at a fraction of their size.
+          self.assertLess(*((difference.mean(), 0.02) if "decode_on" in options else (difference.max(), 1e-5)))
+          self.assertEqual(images.strides[1] == 4, "channels_last" in options)
+          self.assertEqual((batch.keys, batch.valid.tolist()), (host.keys, host.valid.tolist()))
+        self.assertEqual(on_device.stats()["batches"], 3)
+        self.assertIsNone(on_device.device.why_not)
+
+  def test_epochs_as_on_the_host(self):
+    loader = load(**self.LOOK, device="cpu")
+    for _ in loader:
+      break
+    self.assertEqual(places(loader), [(1, 0), (1, 1), (1, 2)])
+    loader.seek(5, 1)
+    state = loader.state_dict()
+    self.assertEqual(places(loader), [(5, 1), (5, 2)])
+    loader.load_state_dict(state)
+    self.assertEqual((loader.cursor, places(loader)), (state["cursor"], [(5, 1), (5, 2)]))
+    with load(**self.LOOK, device="cpu", cursor=state) as again:
+      self.assertEqual(places(again), [(5, 1), (5, 2)])
+
+  def test_a_loader_moves(self):
+    expected = [(batch.ids.tolist(), batch.images) for batch in load(**self.LOOK)]
+    loader = load(**self.LOOK)
+    next(loader)
+    moved = loader.to("cpu")
+    for (ids, images), batch in zip(expected[1:], moved):
+      self.assertEqual(batch.ids.tolist(), ids)
+      numpy.testing.assert_allclose(numpy.from_dlpack(batch.images), images, rtol=1e-5, atol=1e-5)
+    with self.assertRaisesRegex(ValueError, "closed"):
+      next(loader)
+
+  def test_memory_is_given_back_early(self):
+    loader = load(**self.LOOK, device="cpu", epochs=0)
+    kept = []
+    for _ in range(20):  # many more batches than there are buffers
+      for batch in loader:
+        batch.release()
+        kept.append(batch)
+    with self.assertRaisesRegex(shardpack.StateError, "released"):
+      kept[0].images
+
+  def test_batches_into_memory_of_the_caller(self):
+    expected = [(batch.ids.tolist(), batch.labels, batch.images) for batch in load(**self.LOOK, drop_last=True)]
+    loader = load(**self.LOOK, drop_last=True, device="cpu")
+    images, labels = numpy.zeros((20, 3, 24, 24), "float32"), numpy.zeros(20, "int64")
+    for ids, its_labels, its_images in expected:
+      batch = loader.next_into(images, labels)
+      self.assertEqual((batch.ids.tolist(), labels.tolist()), (ids, its_labels.tolist()))
+      numpy.testing.assert_allclose(images, its_images, rtol=1e-5, atol=1e-5)
+    self.assertIsNone(loader.next_into(images))
+    for wrong, what in (((images[:, :, ::2],), "gaps"), (([1.0],), "__cuda_array_interface__"),
+                        ((images, labels.astype("int32")), "int64")):
+      with self.assertRaisesRegex(ValueError, what):
+        loader.next_into(*wrong)
+
+
+if __name__ == "__main__":
+  unittest.main()

@@ -1,0 +1,54 @@
+"""The examples that write datasets, as their first lines say."""
+
+import os
+import pathlib
+import runpy
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import numpy
+
+import shardpack
+
+ROOT = pathlib.Path(__file__).absolute().parents[2]
+WORK = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+os.environ["SHARDPACK_PACK"] = os.path.abspath("cli/pack")
+
+
+def run(example, *arguments):
+  return subprocess.run([sys.executable, ROOT / "examples" / example, *map(str, arguments)], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+class WriteExamplesTest(unittest.TestCase):
+
+  def test_numpy(self):
+    out = os.path.join(WORK, "arrays")
+    self.assertIn("samples=100", run("write_numpy.py", out, 100))
+    images = numpy.concatenate([numpy.load(path) for path in sorted(pathlib.Path(out).glob("*.npy/images.npy"))])
+    self.assertEqual((images.shape, images.dtype), ((100, 28, 28, 3), numpy.uint8))
+    self.assertTrue((images[23][4:24, 6:14] >= 128).all() and (images[23][:4] < 64).all())
+    self.assertEqual(len(shardpack.Dataset(out).classes), 10)
+    self.assertTrue(shardpack.validate(out, "deep").ok)
+
+  def test_synthetic_killed(self):
+    one, many = os.path.join(WORK, "one"), os.path.join(WORK, "many")
+    run("write_synthetic.py", one, 300, 1)
+    program = [sys.executable, ROOT / "examples/write_synthetic.py", many, "300", "3"]
+    killed = subprocess.Popen(program, start_new_session=True, stdout=subprocess.DEVNULL)
+    time.sleep(0.5)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.wait()
+    self.assertIn("samples=300", run("write_synthetic.py", many, 300, 3))
+    dataset = shardpack.Dataset(many)
+    self.assertEqual(dataset.identity, shardpack.Dataset(one).identity)
+    draw = runpy.run_path(str(ROOT / "examples/write_synthetic.py"))["draw"]
+    number = dataset.find_key("07/000107")
+    self.assertEqual(dataset[number]["fields"]["txt"], f"a {draw(107)[0]}".encode())
+
+
+if __name__ == "__main__":
+  unittest.main()

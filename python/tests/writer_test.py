@@ -1,0 +1,377 @@
+"""Writers: what they pack is what was added, whatever the format, the number of processes and the kills."""
+
+import io
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+import warnings
+
+import numpy
+import PIL.Image
+
+import shardpack
+from writing import WORK, expected, held, image, pixels, samples
+
+# A program that writes samples, and may be killed: `count` of them, those of one worker of several.
+PROGRAM = """
+import sys
+sys.path.insert(0, {tests!r})
+import shardpack
+from writing import samples
+path, count, worker, workers = sys.argv[1], *map(int, sys.argv[2:])
+with shardpack.Writer(path, worker=worker, workers=workers if workers > 1 else None, shard_size="100kB") as writer:
+  for n, (key, data, label, text) in enumerate(samples(count)):
+    if n % workers == worker and key not in writer:
+      writer.add(key, data, label, txt=text)
+      if n % 50 == 0:
+        writer.flush()
+"""
+
+
+def write(path, of, **options):
+  with shardpack.Writer(path, **options) as writer:
+    for key, data, label, text in of:
+      writer.add(key, data, label, txt=text)
+  return writer.result
+
+
+def start(path, count, worker=0, workers=1):
+  program = PROGRAM.format(tests=os.path.dirname(os.path.abspath(__file__)))
+  return subprocess.Popen([sys.executable, "-c", program, path, str(count), str(worker), str(workers)], stderr=subprocess.PIPE)
+
+
+class WriterTest(unittest.TestCase):
+
+  def setUp(self):
+    self.out = str(WORK / self.id().rpartition(".")[2])
+
+  def test_what_was_added_is_packed(self):
+    of = samples(3000)
+    report = write(self.out, of, shard_size="1MB")
+    self.assertEqual(held(self.out), expected(of))
+    self.assertEqual((report.samples, report.skipped, report.ok), (3000, 0, True))
+    self.assertGreater(report.shards, 1)
+    self.assertEqual(report.identity, shardpack.Dataset(self.out).identity)
+    self.assertFalse(os.path.exists(self.out + ".parts"))
+    self.assertTrue(shardpack.validate(self.out).ok)
+
+  def test_four_formats_hold_the_same(self):
+    of = [(key, data, label, None) for key, data, label, _ in samples(100)]
+    for format in ("webdataset", "tfrecord", "lmdb", "hdf5"):  # pylint: disable=redefined-builtin
+      out = f"{self.out}-{format}"
+      self.assertEqual(write(out, of, format=format).format, format)
+      indexed = shardpack.Dataset(out)
+      self.assertEqual(len(indexed), 100)
+      self.assertEqual(held(out), expected(of))
+
+  def test_arrays_become_arrays(self):
+    with shardpack.Writer(self.out, format="npy") as writer:
+      for n in range(40):
+        writer.add(f"{n:02}", pixels(n), "ab"[n % 2])
+    found = numpy.load(os.path.join(self.out, next(name for name in os.listdir(self.out) if name.endswith(".npy")), "images.npy"))
+    numpy.testing.assert_array_equal(found, [pixels(n) for n in range(40)])
+
+  def test_values_of_fields(self):
+    embedding = numpy.linspace(0, 1, 7, dtype="float32")
+    mask = numpy.arange(12, dtype="uint8").reshape(3, 4)
+    with shardpack.Writer(self.out, fields={"mask": "png", "npy": "npy", "json": "json", "txt": None, "count": None}) as writer:
+      writer.add("all", image(0), mask=mask, npy=embedding, json={"a": [1, numpy.int64(2)], "é": None, "x": embedding}, txt="für",
+                 count=numpy.int32(7))
+      writer.add("none", image(1), mask=None, npy=None, json=None, txt=None, count=None)
+      with self.assertRaisesRegex(shardpack.OptionError, "lacks the field 'count'"):
+        writer.add("a", image(2), mask=mask, npy=embedding, json={}, txt="")
+      with self.assertRaisesRegex(TypeError, "no field 'tzt'; did you mean 'txt'"):
+        writer.add("a", image(2), mask=mask, npy=embedding, json={}, tzt="", count=1)
+    found = held(self.out)
+    fields = found["all"][1]
+    numpy.testing.assert_array_equal(numpy.asarray(PIL.Image.open(io.BytesIO(fields["mask"]))), mask)
+    numpy.testing.assert_array_equal(numpy.load(io.BytesIO(fields["npy"])), embedding)
+    self.assertEqual(fields["json"], '{{"a":[1,2],"é":null,"x":{}}}'.format(str(embedding.tolist()).replace(" ", "")).encode())
+    self.assertEqual((fields["txt"], fields["count"]), ("für".encode(), b"7"))
+    self.assertEqual(found["none"], (None, {"image": image(1)}))
+
+  def test_images_of_arrays(self):
+    random_of = numpy.random.default_rng(1)
+    arrays = {f"{dtype}-{channels}": random_of.integers(0, numpy.iinfo(dtype).max, (9, 7) + ((channels,) if channels else ())).astype(dtype)
+              for dtype in ("uint8", "uint16", ">u2") for channels in (0, 1, 2, 3, 4)}
+    with shardpack.Writer(self.out, encode="png") as writer:
+      for key, array in arrays.items():
+        writer.add(key.replace(">", "b"), array)
+        writer.add(key.replace(">", "b") + "-f", numpy.asfortranarray(array[::-1, ::2]))
+      writer.add("jpeg", pixels(3), encode="jpeg", quality=77)
+    found = {key: fields["image"] for key, (_, fields) in held(self.out).items()}
+    out = io.BytesIO()
+    PIL.Image.fromarray(pixels(3)).save(out, "JPEG", quality=77)
+    self.assertEqual(found.pop("jpeg"), out.getvalue())
+    self.assertTrue(shardpack.validate(self.out, "deep").ok)
+    for key, array in arrays.items():
+      if array.dtype == "uint8":
+        name = key.replace(">", "b")
+        numpy.testing.assert_array_equal(numpy.asarray(PIL.Image.open(io.BytesIO(found[name]))).reshape(array.shape), array)
+        numpy.testing.assert_array_equal(numpy.asarray(PIL.Image.open(io.BytesIO(found[name + "-f"]))),
+                                         array[::-1, ::2].reshape(9, 4, -1).squeeze())
+    gray = numpy.asarray(PIL.Image.open(io.BytesIO(found["uint16-0"])))
+    numpy.testing.assert_array_equal(gray, arrays["uint16-0"])
+    numpy.testing.assert_array_equal(numpy.asarray(PIL.Image.open(io.BytesIO(found["bu2-1"]))), arrays[">u2-1"][:, :, 0])
+
+  def test_wrong_arguments_are_named_and_change_nothing(self):
+    with shardpack.Writer(self.out) as writer:
+      add = writer.add
+      for key in ("good", "other"):
+        add(key, image(0), "cat", txt="x")
+      for error, pattern, arguments in (
+          (TypeError, "key is text, and not int", (3, image(1))),
+          (ValueError, "key has 1 to 4096 bytes", ("", image(1))),
+          (ValueError, "key has 1 to 4096 bytes", ("a\0b", image(1))),
+          (shardpack.ExistsError, "the key good was added before", ("good", image(1))),
+          (TypeError, "sample a lacks an image", ("a",)),
+          (TypeError, "image of sample a is the bytes of an encoded image or an array, and not str", ("a", "x")),
+          (TypeError, "image of sample a is an array: encode=", ("a", pixels(0))),
+          (TypeError, "label is the name of a class, such as 'cat', or a number, and not float", ("a", image(1), 3.5)),
+          (ValueError, "label is a number from 0 on, or None, and not -1", ("a", image(1), -1)),
+          (ValueError, "label has 1 to 255 bytes", ("a", image(1), "")),
+          (ValueError, '"../a": it is absolute', ("../a", image(1))),
+          (ValueError, "dot in its last component", ("a.b", image(1)))):
+        with self.assertRaisesRegex(error, pattern):
+          add(*arguments)
+      for pattern, fields in (('field "TXT" is not a lower-case extension', {"TXT": "x"}), ('two fields "png"', {"png": b"x"}),
+                              ("json of sample a cannot be written as JSON", {"json": {"x": float("nan")}}),
+                              ("txt of sample a is bytes, text, an array or JSON, and not object", {"txt": object()}),
+                              ("npy of sample a is an array of Python's objects", {"npy": numpy.array([{}])}),
+                              ("mask.png of sample a: a PNG is made of", {"mask.png": numpy.zeros((2, 2), "float32")}),
+                              ("encode is 'jpeg' or 'png'", {"encode": "jpg"}), ("quality is a number", {"encode": "png", "quality": 0})):
+        with self.assertRaisesRegex(shardpack.OptionError, pattern):
+          add("a", image(1), None, **fields)
+      self.assertEqual(len(writer), 2)
+    self.assertEqual(sorted(held(self.out)), ["good", "other"])
+
+  def test_wrong_options(self):
+    for pattern, options in (("no flag 'shard_sise'; did you mean 'shard_size'", {"shard_sise": 1}), ("fields is a list of names", {"fields": "txt"}),
+                             ("encoding of mask is one of jpeg, png, npy, json", {"fields": {"mask": "gif"}}),
+                             ("encode is 'jpeg' or 'png'", {"encode": "gif"}), ("worker 2 of 2", {"worker": 2, "workers": 2}),
+                             ("workers is a number from 1", {"workers": 0}), ("order is 'key'", {"order": "random"}), ("no flag 'out'", {"out": "x"})):
+      with self.assertRaisesRegex(TypeError, pattern):
+        shardpack.Writer(self.out, **options)
+    with self.assertRaisesRegex(shardpack.UnsupportedError, "samples are packed in the order of their keys"):
+      shardpack.Writer(self.out, order="arrival")
+    with self.assertRaisesRegex(TypeError, "path is a path, and not int"):
+      shardpack.Writer(3)
+    write(self.out, samples(3))
+    with self.assertRaisesRegex(FileExistsError, "is a dataset already"):
+      shardpack.Writer(self.out)
+    self.assertEqual(write(self.out, samples(4), overwrite=True).samples, 4)
+
+  def test_names_of_every_format_are_refused_at_once(self):
+    for options, key, fields, pattern in (({"format": "npy", "encode": "png"}, "a", {"txt": "x"}, "npy holds images alone, and not the field txt"),
+                                          ({"format": "lmdb"}, "a", {"txt": "x"}, "lmdb holds images alone"),
+                                          ({"format": "lmdb", "layout": "raw"}, "k" * 512, {}, "lmdb holds keys of at most 511 bytes"),
+                                          ({"format": "hdf5"}, "a", {"labels": "x"}, "hdf5 cannot hold a field named labels"),
+                                          ({"format": "hdf5"}, "k" * 1025, {}, "hdf5 holds keys of at most 1024 bytes"),
+                                          ({"format": "hdf5", "layout": "decoded"}, "a", {"txt": "x"}, "hdf5 holds images alone"),
+                                          ({"format": "webdataset"}, "k" * 150, {}, "a ustar name has at most 100 bytes")):
+      with self.subTest(**options), shardpack.Writer(f"{self.out}-{len(key)}-{options['format']}{len(options)}", **options) as writer:
+        writer.add("good", image(0))
+        with self.assertRaisesRegex(shardpack.OptionError, pattern):
+          writer.add(key, image(1), **fields)
+
+  def test_a_sample_refused_in_a_batch_is_named_and_the_others_are_added(self):
+    sound, webp = b"RIFF\0\0\0\0WAVEfmt ", image(1, "WEBP")  # alike in what the Writer looks at
+    with warnings.catch_warnings(record=True) as warned:
+      warnings.simplefilter("always")
+      with shardpack.Writer(self.out, max_skip="60%") as writer:
+        writer.add("a", sound, webp=b"x")
+        writer.add("b", webp, webp=b"x")
+        writer.add("c", sound, webp=b"x")
+        with self.assertRaisesRegex(shardpack.OptionError, 'an earlier sample was refused, and left out: key "b"') as caught:
+          writer.add("d", image(2))
+        self.assertEqual(caught.exception.key, "b")
+        writer.add("e", image(3))
+    self.assertEqual(sorted(held(self.out)), ["d", "e"])
+    self.assertEqual((writer.result.exit_code, writer.result.skipped), (3, 2))
+    self.assertRegex(str(warned[-1].message), "2 samples were left out")
+    self.assertTrue(os.path.exists(self.out + ".parts"))
+
+  def test_left_by_an_exception_it_keeps_the_samples_and_publishes_nothing(self):
+    of = samples(30)
+    whole = write(self.out + "-whole", of)
+    with self.assertRaises(ZeroDivisionError) as caught, warnings.catch_warnings(record=True) as warned:
+      warnings.simplefilter("always")
+      with shardpack.Writer(self.out) as writer:
+        for key, data, label, text in of[:20]:
+          writer.add(key, data, label, txt=text)
+        1 / 0  # pylint: disable=pointless-statement
+    said = caught.exception.__notes__[0] if sys.version_info >= (3, 11) else str(warned[0].message)
+    self.assertRegex(said, f"Nothing was published. The samples are kept in {self.out}.parts: a Writer of .* goes on with them")
+    self.assertFalse(os.path.exists(self.out))
+    with self.assertRaisesRegex(shardpack.StateError, "the writer is closed"):
+      writer.add("x", image(0))
+    with shardpack.Writer(self.out) as writer:
+      self.assertEqual([sample[0] in writer for sample in of], [True] * 20 + [False] * 10)
+      with self.assertRaisesRegex(shardpack.ExistsError, "was added before"):
+        writer.add(*of[3][:3])
+      for key, data, label, text in of[20:]:
+        writer.add(key, data, label, txt=text)
+    self.assertEqual(writer.result.identity, whole.identity)
+
+  def test_in_is_true_for_what_is_safe(self):
+    with shardpack.Writer(self.out) as writer:
+      writer.add("a", image(0))
+      writer.add("b", image(1))
+      self.assertFalse("a" in writer or "b" in writer)
+      writer.flush()
+      self.assertTrue("a" in writer and b"b" in writer)
+      self.assertNotIn("c", writer)
+      big = os.urandom(9 << 20)
+      for n in range(8):  # after 64 MB
+        writer.add(f"big/{n}", image(2) + big)
+      writer.add("last", image(3))
+      self.assertNotIn("last", writer)
+      self.assertIn("big/0", writer)
+
+  def test_workers_and_finish(self):
+    of = samples(60)
+    whole = write(self.out + "-one", of, format="tfrecord", shard_size="10kB")
+    options = {"format": "tfrecord", "shard_size": "10kB"}
+    with self.assertRaisesRegex(shardpack.NotFoundError, "no Writer has written for"):
+      shardpack.finish(self.out)
+    for worker in range(3):
+      if worker == 2:
+        with self.assertRaisesRegex(shardpack.StateError, "worker 2 of 3 has not begun"):
+          shardpack.finish(self.out)
+        with self.assertRaisesRegex(shardpack.OptionError, "other arguments: .*--shard-size=10kB, and not .*=20kB"):
+          shardpack.Writer(self.out, worker=worker, workers=3, format="tfrecord", shard_size="20kB")
+      with shardpack.Writer(self.out, worker=worker, workers=3, **options) as writer:
+        for key, data, label, text in of[worker::3]:
+          writer.add(key, data, label, txt=text)
+        with self.assertRaisesRegex(shardpack.StateError, "another writer is worker"):
+          shardpack.Writer(self.out, worker=worker, workers=3, **options)
+      self.assertIsNone(writer.result)
+    self.assertEqual(shardpack.finish(self.out, jobs=1).identity, whole.identity)
+    self.assertEqual(held(self.out), expected(of))
+    self.assertFalse(os.path.exists(self.out + ".parts"))
+
+  def test_a_finish_that_fails_can_be_repeated(self):
+    writer = shardpack.Writer(self.out, expect="xxh3:" + "0" * 32)
+    writer.add("a", image(0))
+    with self.assertRaisesRegex(shardpack.PackError, r"(?s)--expect says.*The samples are kept in .*\.parts"):
+      writer.finish()
+    del writer
+    with shardpack.Writer(self.out) as writer:
+      self.assertIn("a", writer)
+    self.assertEqual(writer.result.samples, 1)
+
+  def test_without_samples_nothing_is_published(self):
+    with self.assertRaisesRegex(shardpack.StateError, "no sample was added"):
+      with shardpack.Writer(self.out):
+        pass
+    self.assertFalse(os.path.exists(self.out))
+
+  def test_keys_and_labels_are_bytes(self):
+    keys = {"a b/ü", "../x//y", "." * 70, os.fsdecode(b"\xff\xfe"), "x.jpg"}
+    with shardpack.Writer(self.out, format="tfrecord") as writer:
+      for n, key in enumerate(sorted(keys)):
+        writer.add(key, image(n), os.fsdecode(b"caf\xe9"))
+    found = held(self.out)
+    self.assertEqual(set(found), keys)
+    self.assertEqual({label for label, _ in found.values()}, {os.fsdecode(b"caf\xe9")})
+
+  def test_numbers_are_labels(self):
+    with shardpack.Writer(self.out) as writer:
+      for label in (10, 2, numpy.int64(0)):
+        writer.add(f"{label:02}", image(label), label)
+    dataset = shardpack.Dataset(self.out)
+    self.assertEqual({dataset[n]["key"]: dataset[n]["label"] for n in range(3)}, {"00": 0, "02": 2, "10": 10})
+    self.assertEqual(dataset.classes, [str(n) for n in range(11)])
+
+  def test_a_forked_child_has_no_writer(self):
+    with shardpack.Writer(self.out) as writer:
+      writer.add("a", image(0))
+      child = os.fork()
+      if child == 0:
+        try:
+          writer.add("b", image(1), txt="x")
+        except shardpack.StateError:
+          os._exit(7)
+        os._exit(1)
+      self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 7)
+    self.assertEqual(list(held(self.out)), ["a"])
+
+  def kill_and_go_on(self, count, workers, kills):
+    """Starts the workers again and again, and kills each at random times, until all samples are there."""
+    chance = random.Random(self.id())
+    killed = 0
+    for worker in range(workers):
+      while True:
+        running = start(self.out, count, worker, workers)
+        if killed < kills * (worker + 1) / workers:
+          time.sleep(chance.uniform(0.05, 0.6))
+          running.send_signal(signal.SIGKILL)
+        said = running.communicate()[1].decode()
+        if running.returncode == 0:
+          break
+        if "is a dataset already" in said:  # killed while it removed what is packed
+          break
+        if running.returncode != -signal.SIGKILL:
+          self.assertIn("exit code 5", said)  # the program that a killed finish has started is at it
+        killed += 1
+    self.assertGreater(killed, 0)
+
+  def finish_at_last(self):
+    """Once no program that another one has left is at it."""
+    while os.path.exists(self.out + ".parts"):
+      try:
+        shardpack.finish(self.out)
+      except shardpack.ExistsError:  # killed while it removed what is packed
+        break
+      except shardpack.PackError as error:
+        self.assertEqual(error.exit_code, 5, error)
+
+  def test_what_a_killed_finish_has_published_is_accepted(self):
+    of = samples(30)
+    with self.assertRaises(shardpack.PackError):
+      write(self.out, of, expect="xxh3:" + "0" * 32)
+    identity = shardpack.convert(self.out + ".parts", self.out).identity  # as the program does that the finish has started
+    with shardpack.Writer(self.out) as writer:
+      self.assertTrue(all(sample[0] in writer for sample in of))
+    self.assertEqual(writer.result.identity, identity)
+    self.assertFalse(os.path.exists(self.out + ".parts"))
+
+  def test_a_dataset_of_others_is_not_replaced(self):
+    with self.assertRaises(shardpack.PackError):
+      write(self.out, samples(30), expect="xxh3:" + "0" * 32)
+    identity = write(self.out + "-other", samples(3)).identity
+    shutil.rmtree(self.out)
+    os.rename(self.out + "-other", self.out)
+    with self.assertRaises(shardpack.PackError) as caught:
+      with shardpack.Writer(self.out):
+        pass
+    self.assertEqual(caught.exception.exit_code, 5)
+    self.assertEqual(shardpack.Dataset(self.out).identity, identity)
+
+  def test_killed_at_random_times_it_goes_on(self):
+    of = samples(600)
+    whole = write(self.out + "-whole", of, shard_size="100kB")
+    self.kill_and_go_on(600, 1, 12)
+    self.assertEqual(shardpack.Dataset(self.out).identity, whole.identity)
+
+  def test_sixteen_processes_killed_at_random_times(self):
+    of = samples(600)
+    whole = write(self.out + "-whole", of, shard_size="100kB")
+    self.kill_and_go_on(600, 16, 12)
+    chance = random.Random(1)
+    for _ in range(4):  # the finish too; the program that it has started goes on by itself
+      finishing = subprocess.Popen([sys.executable, "-c", f"import shardpack; shardpack.finish({self.out!r})"], stderr=subprocess.DEVNULL)
+      time.sleep(chance.uniform(0.1, 0.4))
+      finishing.kill()
+      finishing.wait()
+    self.finish_at_last()
+    self.assertEqual(shardpack.Dataset(self.out).identity, whole.identity)
+
+
+if __name__ == "__main__":
+  unittest.main()

@@ -1,0 +1,83 @@
+"""Lightning: two epochs of a DataModule, and the same killed in the middle of an epoch and resumed: the same loss at every step.
+
+  python use_lightning.py SHARDS [FOLDER STEP]     # with a step: train in FOLDER, and die by SIGKILL after that step
+"""
+
+import logging
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import warnings
+
+import lightning
+import shardpack.adapters.lightning
+import torch
+
+EPOCHS, STEPS = 2, 6  # 48 samples in batches of 8
+
+
+class Model(lightning.LightningModule):
+
+  def __init__(self, folder, die_after):
+    super().__init__()
+    torch.manual_seed(2)
+    self.layers = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 16 * 16, 3))
+    self.folder, self.die_after = folder, die_after
+
+  def training_step(self, batch, _):
+    images, labels = batch
+    loss = torch.nn.functional.cross_entropy(self.layers(images), labels)
+    with open(self.folder / "losses", "a") as file:
+      file.write(f"{self.current_epoch} {self.global_step} {loss.item():.9f}\n")
+    return loss
+
+  def validation_step(self, batch, _):
+    with open(self.folder / "validated", "a") as file:
+      file.write(f"{len(batch[1])}\n")
+
+  def configure_optimizers(self):
+    return torch.optim.SGD(self.parameters(), lr=0.05, momentum=0.9)
+
+  def on_train_batch_start(self, *_):
+    if self.global_step == self.die_after:
+      os.kill(os.getpid(), signal.SIGKILL)
+
+
+def train(shards, folder, die_after=-1):
+  data = shardpack.adapters.lightning.DataModule(shards, batch=8, size=16, flip=0.5, dtype="float32", layout="nchw",
+                                                 val={"crop": "resize"})
+  keep = lightning.pytorch.callbacks.ModelCheckpoint(folder, save_last=True, every_n_train_steps=1, save_top_k=0)
+  trainer = lightning.Trainer(max_epochs=EPOCHS, accelerator="cpu", logger=False, callbacks=[keep], enable_progress_bar=False,
+                              enable_model_summary=False, num_sanity_val_steps=1)
+  last = folder / "last.ckpt"
+  trainer.fit(Model(folder, die_after), datamodule=data, ckpt_path=last if last.exists() else None, weights_only=False)
+
+
+def check(shards):
+  with tempfile.TemporaryDirectory() as work:
+    whole = pathlib.Path(work, "whole")
+    whole.mkdir()
+    train(shards, whole)
+    losses = (whole / "losses").read_text().splitlines()
+    assert [line.split()[:2] for line in losses] == [[str(step // STEPS), str(step)] for step in range(EPOCHS * STEPS)], losses
+    # Of 12 images: one batch for the sanity check, and all after each epoch.
+    assert (whole / "validated").read_text().split() == ["8", "8", "4", "8", "4"], (whole / "validated").read_text()
+    for stop in (2, 6, 9):
+      killed = pathlib.Path(work, f"killed{stop}")
+      killed.mkdir()
+      run = subprocess.run([sys.executable, __file__, shards, killed, str(stop)], check=False)
+      assert run.returncode == -signal.SIGKILL, run
+      train(shards, killed)
+      assert (killed / "losses").read_text().splitlines() == losses, (stop, (killed / "losses").read_text(), losses)
+
+
+if __name__ == "__main__":
+  warnings.simplefilter("ignore")
+  logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+  if len(sys.argv) > 2:
+    train(sys.argv[1], pathlib.Path(sys.argv[2]), int(sys.argv[3]))
+  else:
+    check(sys.argv[1])
